@@ -1,0 +1,37 @@
+# Needed: Go, make, and a C compiler for the race detector.
+
+BUF := go run github.com/bufbuild/buf/cmd/buf@v1.73.0
+LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+PLUGINS := $(notdir $(patsubst %/main.go,%,$(wildcard plugins/*/main.go)))
+
+.PHONY: help build run test lint vet generate cross bench clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## the host into bin/, the plugins into bin/plugins/
+	go build -o bin/toolhost ./cmd/toolhost
+	go build -o bin/plugins/ $(addprefix ./plugins/,$(PLUGINS))
+
+run: build ## show the main job: toolhost demo
+	bin/toolhost demo
+
+test: vet lint cross ## everything that has to hold
+	go test -race ./...
+
+vet:
+	go vet ./...
+
+lint: ## golangci-lint, configured in .golangci.yml
+	$(LINT) run
+
+cross: ## it builds for macOS and Windows too
+	GOOS=darwin go build ./...
+	GOOS=windows go build ./...
+
+generate: ## the Go code of proto/
+	$(BUF) generate
+
+clean: ## remove what build makes
+	rm -rf bin
