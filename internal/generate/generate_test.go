@@ -1,0 +1,87 @@
+// Package generate has no code: its test holds the generated files to the
+// sources that they are made of.
+package generate
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// root is the repository's, as seen from this directory, where tests run.
+const root = "../.."
+
+// buf is the command that `make generate` runs, version and all, so that the
+// Makefile stays the one place that names it.
+func buf(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("buf is a large program to build")
+	}
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^BUF := (go run \S+/buf@v\S+)$`).FindSubmatch(makefile)
+	if line == nil {
+		t.Fatal("the Makefile has no line of the form: BUF := go run .../buf@vX.Y.Z")
+	}
+	words := append(strings.Fields(string(line[1])), args...)
+	cmd := exec.CommandContext(t.Context(), words[0], words[1:]...) //nolint:gosec // our own Makefile's words
+	cmd.Dir = root
+	return cmd
+}
+
+func TestGeneratedCodeIsFresh(t *testing.T) {
+	t.Parallel()
+	out := t.TempDir()
+	if msg, err := buf(t, "generate", "-o", out).CombinedOutput(); err != nil {
+		t.Fatalf("buf generate: %v\n%s", err, msg)
+	}
+	want, have := goFiles(t, out), goFiles(t, root)
+	if len(want) == 0 {
+		t.Fatal("buf generate made nothing")
+	}
+	for name := range want {
+		if !bytes.Equal(want[name], have[name]) {
+			t.Errorf("%s is not what plugin.proto gives; run make generate", name)
+		}
+	}
+	for name := range have {
+		if _, ok := want[name]; !ok {
+			t.Errorf("%s is generated from nothing; remove it", name)
+		}
+	}
+}
+
+// goFiles are the generated files below dir/proto, by their path from dir.
+func goFiles(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	err := filepath.WalkDir(filepath.Join(dir, "proto"), func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".pb.go") {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		files[name], err = os.ReadFile(path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestProtoLint(t *testing.T) {
+	t.Parallel()
+	if msg, err := buf(t, "lint").CombinedOutput(); err != nil {
+		t.Errorf("buf lint: %v\n%s", err, msg)
+	}
+}
