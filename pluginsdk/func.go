@@ -1,0 +1,128 @@
+package pluginsdk
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Func makes a tool of a function. In is a struct whose fields are the
+// arguments, named by their json tags and described by their jsonschema tags;
+// fields with omitempty or omitzero are optional. An empty struct means no
+// arguments.
+//
+// What Out is decides the result: a string is text, a [tool.Result] stands as
+// it is, an empty struct is no content, and anything else is structured output
+// with a schema of its own, shown to a model as its JSON. A nil pointer is not
+// taken for a result.
+//
+// The safety level is dangerous until an [Option] says otherwise.
+//
+// An error that fn returns is the tool's own failure: the caller's model sees
+// "tool NAME execution failed: ...". A [*tool.Error] travels as an error with
+// its code instead.
+//
+// Func panics where In or Out cannot be described by a JSON Schema, or where an
+// option does not fit: these are mistakes in the program, seen at its start.
+func Func[In, Out any](name, description string, fn func(context.Context, In) (Out, error), opts ...Option) tool.Tool {
+	def, err := define[In, Out](name, description, opts)
+	if err != nil {
+		panic(fmt.Sprintf("pluginsdk.Func(%q): %v", name, err))
+	}
+	return tool.Tool{Definition: def, Handler: func(ctx context.Context, call tool.Call) (tool.Result, error) {
+		var in In
+		if len(call.Arguments) > 0 {
+			if err := json.Unmarshal(call.Arguments, &in); err != nil {
+				return tool.Result{}, &tool.Error{
+					Code: tool.CodeInvalidArguments, Tool: name, Stage: tool.StageExecute,
+					Message: "Invalid tool call: " + err.Error(), Err: err,
+				}
+			}
+		}
+		out, err := fn(withCall(ctx, call), in)
+		if err != nil {
+			return failure(ctx, name, err)
+		}
+		return result(out)
+	}}
+}
+
+// define builds a definition from the types and the options.
+func define[In, Out any](name, description string, opts []Option) (tool.Definition, error) {
+	def := tool.Definition{Name: name, Description: description}
+	in, err := inferInput(reflect.TypeFor[In]())
+	if err != nil {
+		return def, err
+	}
+	draft := &draft{Definition: &def, input: in}
+	if draft.output, err = inferOutput(reflect.TypeFor[Out]()); err != nil {
+		return def, err
+	}
+	for _, opt := range opts {
+		if err := opt(draft); err != nil {
+			return def, err
+		}
+	}
+	if def.InputSchema, err = json.Marshal(draft.input); err != nil {
+		return def, err
+	}
+	if draft.output != nil {
+		if def.OutputSchema, err = json.Marshal(draft.output); err != nil {
+			return def, err
+		}
+	}
+	return def, def.Check()
+}
+
+// failure sorts the errors of a typed function.
+func failure(ctx context.Context, name string, err error) (tool.Result, error) {
+	var e *tool.Error
+	if errors.As(err, &e) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return tool.Result{}, err
+	}
+	return tool.Failure(tool.ExecutionError(name, err).Message), nil
+}
+
+// result makes a Result of what a typed function returned.
+func result[Out any](out Out) (tool.Result, error) {
+	switch v := any(out).(type) {
+	case tool.Result:
+		return v, nil
+	case string:
+		return tool.Text(v), nil
+	case struct{}:
+		return tool.Result{}, nil
+	}
+	if v := reflect.ValueOf(out); v.Kind() == reflect.Pointer && v.IsNil() {
+		return tool.Result{}, fmt.Errorf("encoding the result: it is a nil %T, with no error beside it", out)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // models read this, and much of it is code
+	// Through a pointer the methods of pointers are found.
+	if err := enc.Encode(&out); err != nil {
+		return tool.Result{}, fmt.Errorf("encoding the result: %w", err)
+	}
+	doc := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	r := tool.Text(string(doc))
+	r.Structured = doc
+	return r, nil
+}
+
+type callKey struct{}
+
+func withCall(ctx context.Context, call tool.Call) context.Context {
+	return context.WithValue(ctx, callKey{}, call)
+}
+
+// CallFrom is the call that a typed function is running: its ID, its tool's
+// name, its raw arguments and its session. Outside of one it is zero.
+func CallFrom(ctx context.Context) tool.Call {
+	call, _ := ctx.Value(callKey{}).(tool.Call)
+	return call
+}

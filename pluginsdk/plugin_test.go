@@ -1,0 +1,234 @@
+package pluginsdk_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+
+	"github.com/toolhost/toolhost/pluginsdk"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/tooltest"
+	"github.com/toolhost/toolhost/pluginsdk/wire"
+)
+
+// The test binary is its own plugin, of the kind that this variable names.
+const kindEnv = "PLUGINSDK_TEST_PLUGIN"
+
+var kinds = map[string]func(){
+	"fixture": func() { pluginsdk.Main(tooltest.Fixture()...) },
+	"broken":  func() { pluginsdk.Main(tool.Tool{}) },
+	"full": func() {
+		var config pluginsdk.Config
+		pluginsdk.Plugin{
+			Name: "full", Version: "1.2.3",
+			ConfigSchema: tool.Schema(`{"type":"object"}`),
+			Configure: func(_ context.Context, c pluginsdk.Config) error {
+				if bytes.Contains(c.JSON, []byte("refuse")) {
+					return errors.New("this configuration is refused")
+				}
+				config = c
+				return nil
+			},
+			Tools: []tool.Tool{
+				pluginsdk.Func("config", "Shows the configuration.", func(context.Context, struct{}) (string, error) {
+					return config.Root + " " + string(config.JSON), nil
+				}),
+				pluginsdk.Func("print", "Prints.", func(context.Context, struct{}) (string, error) {
+					fmt.Println("printed to stdout")
+					fmt.Fprintln(os.Stderr, "printed to stderr")
+					return "", nil
+				}),
+			},
+		}.Main()
+	},
+}
+
+func TestMain(m *testing.M) {
+	if kind := kinds[os.Getenv(kindEnv)]; kind != nil {
+		kind()
+	}
+	os.Exit(m.Run())
+}
+
+func command(t *testing.T, kind string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), kindEnv+"="+kind)
+	return cmd
+}
+
+// process is a plugin's process as a tool.Provider, with go-plugin's stock
+// client, which is good enough for a plugin that can be trusted.
+type process struct {
+	*wire.Client
+	plugin *plugin.Client
+	stderr *watched
+}
+
+func start(t *testing.T, kind string) *process {
+	t.Helper()
+	p := &process{stderr: newWatched()}
+	p.plugin = plugin.NewClient(&plugin.ClientConfig{
+		HandshakeConfig:  wire.Handshake(),
+		VersionedPlugins: wire.ClientPlugins(),
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
+		Cmd:              command(t, kind),
+		Stderr:           p.stderr,
+		Logger:           hclog.NewNullLogger(),
+		GRPCDialOptions: []grpc.DialOption{
+			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxMessage), grpc.MaxCallSendMsgSize(wire.MaxMessage)),
+		},
+	})
+	t.Cleanup(p.plugin.Kill)
+	protocol, err := p.plugin.Client()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, p.stderr)
+	}
+	if p.Client, err = wire.Dispense(protocol); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (p *process) List(ctx context.Context) ([]tool.Definition, error) {
+	d, err := p.Describe(ctx, "test")
+	return d.Tools, err
+}
+
+func (p *process) Close(context.Context) error {
+	p.plugin.Kill()
+	return nil
+}
+
+// watched is a log that can be waited for.
+type watched struct {
+	mu      sync.Mutex
+	text    bytes.Buffer
+	changed chan struct{}
+}
+
+func newWatched() *watched { return &watched{changed: make(chan struct{}, 1)} }
+
+func (w *watched) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case w.changed <- struct{}{}:
+	default:
+	}
+	return w.text.Write(b)
+}
+
+func (w *watched) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
+}
+
+func (w *watched) await(t *testing.T, text string) {
+	t.Helper()
+	limit := time.After(time.Minute)
+	for !strings.Contains(w.String(), text) {
+		select {
+		case <-w.changed:
+		case <-limit:
+			t.Fatalf("%q is not in the log:\n%s", text, w)
+		}
+	}
+}
+
+func TestMainKeepsTheContract(t *testing.T) {
+	t.Parallel()
+	tooltest.Run(t, func(t *testing.T) tool.Provider { return start(t, "fixture") })
+}
+
+func TestPluginDescribesItself(t *testing.T) {
+	t.Parallel()
+	got, err := start(t, "full").Describe(t.Context(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Name != "full" || got.Version != "1.2.3" || got.SDK != "toolhost-go/"+pluginsdk.Version ||
+		string(got.ConfigSchema) != `{"type":"object"}` {
+		t.Errorf("%+v", got)
+	}
+	if !slices.IsSortedFunc(got.Tools, func(a, b tool.Definition) int { return strings.Compare(a.Name, b.Name) }) || len(got.Tools) != 2 {
+		t.Errorf("%+v", got.Tools)
+	}
+	if got, err = start(t, "fixture").Describe(t.Context(), "test"); err != nil || got.Name == "" {
+		t.Errorf("a plugin without a name calls itself %q, %v", got.Name, err)
+	}
+}
+
+func TestPluginIsConfigured(t *testing.T) {
+	t.Parallel()
+	p := start(t, "full")
+	if err := p.Configure(t.Context(), wire.Config{Root: "/srv/project", JSON: json.RawMessage(`{"a":1}`)}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := p.Execute(t.Context(), tool.Call{Name: "config"})
+	if err != nil || r.Text() != `/srv/project {"a":1}` {
+		t.Errorf("%+v, %v", r, err)
+	}
+	err = p.Configure(t.Context(), wire.Config{JSON: json.RawMessage(`"refuse"`)})
+	if tool.CodeOf(err) != tool.CodeToolFailed || !strings.Contains(err.Error(), "this configuration is refused") {
+		t.Errorf("%v, want the plugin's refusal", err)
+	}
+	if err := start(t, "fixture").Configure(t.Context(), wire.Config{JSON: json.RawMessage(`{}`)}); err != nil {
+		t.Errorf("a plugin with nothing to configure: %v", err)
+	}
+}
+
+func TestPluginMayPrint(t *testing.T) {
+	t.Parallel()
+	p := start(t, "full")
+	if _, err := p.List(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Execute(t.Context(), tool.Call{Name: "print"}); err != nil {
+		t.Fatal(err)
+	}
+	p.stderr.await(t, "printed to stdout")
+	p.stderr.await(t, "printed to stderr")
+}
+
+func TestPluginByHand(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[string]string{"fixture": "not meant to be run by hand", "full": "full: this is a toolhost plugin"} {
+		cmd := command(t, kind)
+		var stdout, stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		err := cmd.Run()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(stderr.String(), want) || stdout.Len() > 0 {
+			t.Errorf("%s: %v, stdout %q, stderr %q", kind, err, &stdout, &stderr)
+		}
+	}
+}
+
+func TestPluginWithABadTool(t *testing.T) {
+	t.Parallel()
+	cmd := command(t, "broken")
+	cmd.Env = append(cmd.Env, wire.CookieKey+"="+wire.CookieValue)
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), tool.ErrEmptyName.Error()) {
+		t.Errorf("%v: %s", err, out)
+	}
+}

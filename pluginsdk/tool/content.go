@@ -1,0 +1,133 @@
+package tool
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+)
+
+// Content is one block of a [Result]: [TextContent], [ImageContent],
+// [AudioContent], [ResourceContent] or [ResourceLink], the kinds that the
+// Model Context Protocol has (specification 2025-06-18, server/tools).
+type Content interface {
+	// describe is the block as text.
+	describe() string
+	kind() string
+}
+
+// TextContent is plain text.
+type TextContent struct {
+	Text string `json:"text"`
+}
+
+// ImageContent is a picture.
+type ImageContent struct {
+	Data     []byte `json:"data"`
+	MIMEType string `json:"mime_type"`
+}
+
+// AudioContent is sound.
+type AudioContent struct {
+	Data     []byte `json:"data"`
+	MIMEType string `json:"mime_type"`
+}
+
+// ResourceContent is the content of something with an address. Blob, where it
+// is not nil, is the content; else Text is.
+type ResourceContent struct {
+	URI      string `json:"uri"`
+	MIMEType string `json:"mime_type,omitempty"`
+	Text     string `json:"text,omitempty"`
+	Blob     []byte `json:"blob,omitzero"`
+}
+
+// ResourceLink is an address whose content is not sent along.
+type ResourceLink struct {
+	URI         string `json:"uri"`
+	Name        string `json:"name,omitempty"`
+	Description string `json:"description,omitempty"`
+	MIMEType    string `json:"mime_type,omitempty"`
+}
+
+func (TextContent) kind() string     { return "text" }
+func (ImageContent) kind() string    { return "image" }
+func (AudioContent) kind() string    { return "audio" }
+func (ResourceContent) kind() string { return "resource" }
+func (ResourceLink) kind() string    { return "resource_link" }
+
+func (c TextContent) describe() string { return c.Text }
+
+func (c ImageContent) describe() string {
+	return fmt.Sprintf("[image %s, %d bytes]", c.MIMEType, len(c.Data))
+}
+
+func (c AudioContent) describe() string {
+	return fmt.Sprintf("[audio %s, %d bytes]", c.MIMEType, len(c.Data))
+}
+
+func (c ResourceContent) describe() string {
+	if c.Blob == nil {
+		return c.Text
+	}
+	return fmt.Sprintf("[resource %s %s, %d bytes]", c.URI, c.MIMEType, len(c.Blob))
+}
+
+func (c ResourceLink) describe() string {
+	if c.Name != "" && c.Name != c.URI {
+		return fmt.Sprintf("[link %s (%s)]", c.URI, c.Name)
+	}
+	return fmt.Sprintf("[link %s]", c.URI)
+}
+
+// blockOf is c, or what it points to: pointers have the methods of a [Content]
+// too. It is nil for nothing.
+func blockOf(c Content) Content {
+	v := reflect.ValueOf(c)
+	switch {
+	case v.Kind() != reflect.Pointer:
+		return c
+	case v.IsNil():
+		return nil
+	}
+	return v.Elem().Interface().(Content)
+}
+
+func marshalContent(c Content) ([]byte, error) {
+	body, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	head := append([]byte(`{"type":"`), c.kind()...)
+	if len(body) == len("{}") {
+		return append(head, `"}`...), nil
+	}
+	return append(append(head, `",`...), body[1:]...), nil
+}
+
+func unmarshalContent(b []byte) (Content, error) {
+	var head struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(b, &head); err != nil {
+		return nil, err
+	}
+	switch head.Type {
+	case "text":
+		return decode[TextContent](b)
+	case "image":
+		return decode[ImageContent](b)
+	case "audio":
+		return decode[AudioContent](b)
+	case "resource":
+		return decode[ResourceContent](b)
+	case "resource_link":
+		return decode[ResourceLink](b)
+	}
+	return nil, fmt.Errorf("unknown content type %q", head.Type)
+}
+
+func decode[T Content](b []byte) (Content, error) {
+	var c T
+	err := json.Unmarshal(b, &c)
+	return c, err
+}

@@ -1,0 +1,163 @@
+package tool_test
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// full has every field set.
+func full() tool.Definition {
+	return tool.Definition{
+		Name: "fs.read", Title: "Read", Description: "Reads.",
+		InputSchema: tool.Schema(`{"type":"object"}`), OutputSchema: tool.Schema(`{"type":"array"}`),
+		Safety: tool.Cautious, Categories: []string{"fs", "read"}, Permission: tool.FSRead,
+		Idempotent: true, MaxRetries: 3, Timeout: tool.Duration(90 * time.Second),
+		RateLimit: &tool.RateLimit{Calls: 5, Period: tool.Duration(time.Minute)}, Sensitive: []string{"password"},
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spoil func(*tool.Definition)
+		want  string // "": nothing is wrong
+	}{
+		"full":                  {func(*tool.Definition) {}, ""},
+		"least":                 {func(d *tool.Definition) { *d = tool.Definition{Name: "a", Description: "b"} }, ""},
+		"longest name":          {func(d *tool.Definition) { d.Name = strings.Repeat("a", tool.MaxNameLength) }, ""},
+		"all signs of a name":   {func(d *tool.Definition) { d.Name = "aZ09_.-" }, ""},
+		"longest title":         {func(d *tool.Definition) { d.Title = strings.Repeat("a", tool.MaxTitleLength) }, ""},
+		"longest description":   {func(d *tool.Definition) { d.Description = strings.Repeat("a", tool.MaxDescriptionLength) }, ""},
+		"most retries":          {func(d *tool.Definition) { d.MaxRetries = tool.MaxMaxRetries }, ""},
+		"permission of a word":  {func(d *tool.Definition) { d.Permission = "exec" }, ""},
+		"no safety":             {func(d *tool.Definition) { d.Safety = tool.Unset }, ""},
+		"no rate limit":         {func(d *tool.Definition) { d.RateLimit = nil }, ""},
+		"no name":               {func(d *tool.Definition) { d.Name = "" }, "tool name is empty"},
+		"space in a name":       {func(d *tool.Definition) { d.Name = "a b" }, "characters or a length"},
+		"newline after a name":  {func(d *tool.Definition) { d.Name = "a\n" }, "characters or a length"},
+		"long name":             {func(d *tool.Definition) { d.Name = strings.Repeat("a", tool.MaxNameLength+1) }, "characters or a length"},
+		"no description":        {func(d *tool.Definition) { d.Description = "" }, "the description is missing"},
+		"long description":      {func(d *tool.Definition) { d.Description = strings.Repeat("a", tool.MaxDescriptionLength+1) }, "bytes, more than"},
+		"long title":            {func(d *tool.Definition) { d.Title = strings.Repeat("a", tool.MaxTitleLength+1) }, "bytes, more than"},
+		"garbled title":         {func(d *tool.Definition) { d.Title = "\xff" }, "not valid UTF-8"},
+		"garbled description":   {func(d *tool.Definition) { d.Description = "a\xff" }, "not valid UTF-8"},
+		"safety too high":       {func(d *tool.Definition) { d.Safety = tool.Dangerous + 1 }, "unknown safety level 4"},
+		"safety below zero":     {func(d *tool.Definition) { d.Safety = -1 }, "unknown safety level -1"},
+		"permission":            {func(d *tool.Definition) { d.Permission = "fs:read:all" }, "malformed permission"},
+		"permission upper case": {func(d *tool.Definition) { d.Permission = "FS:read" }, "malformed permission"},
+		"retries below zero":    {func(d *tool.Definition) { d.MaxRetries = -1 }, "max_retries is -1"},
+		"too many retries":      {func(d *tool.Definition) { d.MaxRetries = tool.MaxMaxRetries + 1 }, "max_retries is 11"},
+		"timeout below zero":    {func(d *tool.Definition) { d.Timeout = -1 }, "the timeout is negative"},
+		"no calls":              {func(d *tool.Definition) { d.RateLimit.Calls = 0 }, "the rate limit is malformed"},
+		"too many calls":        {func(d *tool.Definition) { d.RateLimit.Calls = math.MaxInt32 + 1 }, "the rate limit is malformed"},
+		"no period":             {func(d *tool.Definition) { d.RateLimit.Period = 0 }, "the rate limit is malformed"},
+		"too many categories": {func(d *tool.Definition) {
+			d.Categories = slices.Repeat([]string{"a"}, tool.MaxCategories+1)
+		}, "65 categories, more than 64"},
+		"empty category": {func(d *tool.Definition) { d.Categories = []string{"a", ""} }, "malformed category"},
+		"long category":  {func(d *tool.Definition) { d.Categories = []string{strings.Repeat("a", 65)} }, "malformed category"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := full()
+			c.spoil(&d)
+			err := d.Check()
+			if c.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			var e *tool.Error
+			if !errors.As(err, &e) {
+				t.Fatalf("got %v, want a *tool.Error", err)
+			}
+			if e.Code != tool.CodeInvalidDefinition || e.Tool != d.Name || e.Stage != tool.StageRegister || e.Hint == "" ||
+				!strings.Contains(e.Message, c.want) {
+				t.Errorf("got %+v, want ...%q...", e, c.want)
+			}
+			if len(e.Message) > 400 || strings.Contains(e.Message, "\n") {
+				t.Errorf("the message is no short line: %q", e.Message)
+			}
+			if errors.Is(err, tool.ErrEmptyName) != (d.Name == "") {
+				t.Errorf("errors.Is(%v, ErrEmptyName) is wrong", err)
+			}
+		})
+	}
+}
+
+func TestClone(t *testing.T) {
+	t.Parallel()
+	d := full()
+	if v := reflect.ValueOf(d); !v.IsZero() {
+		for i := range v.NumField() {
+			if v.Field(i).IsZero() {
+				t.Fatalf("this test does not set %s", v.Type().Field(i).Name)
+			}
+		}
+	}
+	c := d.Clone()
+	if !reflect.DeepEqual(c, d) {
+		t.Fatalf("%+v, want %+v", c, d)
+	}
+	c.InputSchema[0], c.OutputSchema[0], c.Categories[0], c.Sensitive[0], c.RateLimit.Calls = 'x', 'x', "x", "x", 99
+	if !reflect.DeepEqual(d, full()) {
+		t.Errorf("the copy shares with the original: %+v", d)
+	}
+	if zero := (tool.Definition{}); !reflect.DeepEqual(zero.Clone(), zero) {
+		t.Errorf("nothing was copied to something: %+v", zero.Clone())
+	}
+}
+
+func TestDisplayTitle(t *testing.T) {
+	t.Parallel()
+	if got := full().DisplayTitle(); got != "Read" {
+		t.Error(got)
+	}
+	if got := (tool.Definition{Name: "n"}).DisplayTitle(); got != "n" {
+		t.Error(got)
+	}
+}
+
+func TestDefinitionJSON(t *testing.T) {
+	t.Parallel()
+	b, err := json.Marshal(full())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"safety":"cautious"`, `"timeout":"1m30s"`, `"input_schema":{"type":"object"}`, `"period":"1m0s"`} {
+		if !strings.Contains(string(b), want) {
+			t.Errorf("%s has no %s", b, want)
+		}
+	}
+	var got tool.Definition
+	if err := json.Unmarshal(b, &got); err != nil || !reflect.DeepEqual(got, full()) {
+		t.Errorf("%+v, %v, want %+v", got, err, full())
+	}
+	for _, bad := range []string{`{"safety":"harmless"}`, `{"timeout":5}`, `{"timeout":"soon"}`} {
+		if err := json.Unmarshal([]byte(bad), &got); err == nil {
+			t.Errorf("%s is taken", bad)
+		}
+	}
+}
+
+func TestCapability(t *testing.T) {
+	t.Parallel()
+	for c, want := range map[tool.Capability]bool{
+		tool.FSRead: true, tool.FSWrite: true, tool.Exec: true, tool.Net: true, "my-app2:do_it": true,
+		"": false, ":": false, "a:": false, ":a": false, "a:b:c": false, "A": false, "1a": false, "a b": false, "fs:read\n": false,
+		tool.Capability(strings.Repeat("a", 33)): false,
+	} {
+		if c.Valid() != want {
+			t.Errorf("%q: %v, want %v", c, c.Valid(), want)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package tool
+
+import (
+	"fmt"
+)
+
+// Safety says how much harm a tool can do. The levels are ordered.
+type Safety int8
+
+const (
+	// Unset is the zero value. It counts as [Dangerous].
+	Unset Safety = iota
+	// Safe tools only look.
+	Safe
+	// Cautious tools change what can be changed back, or run what the caller
+	// brings.
+	Cautious
+	// Dangerous tools destroy, send or spend. Each call needs somebody's yes.
+	Dangerous
+)
+
+var safetyNames = [...]string{Unset: "", Safe: "safe", Cautious: "cautious", Dangerous: "dangerous"}
+
+// ParseSafety reads "safe", "cautious" (or its older name "moderate") or
+// "dangerous"; the empty string gives [Unset].
+//
+// # Errors
+//
+// [CodeInvalidDefinition] for any other text.
+func ParseSafety(s string) (Safety, error) {
+	if s == "moderate" {
+		return Cautious, nil
+	}
+	for level, name := range safetyNames {
+		if s == name {
+			return Safety(level), nil
+		}
+	}
+	return Unset, &Error{
+		Code:    CodeInvalidDefinition,
+		Message: fmt.Sprintf("unknown safety level %q", s),
+		Hint:    "use safe, cautious or dangerous",
+	}
+}
+
+// Valid reports whether s is one of the levels, Unset included.
+func (s Safety) Valid() bool { return s >= Unset && s <= Dangerous }
+
+// Effective is the level that counts: s, or [Dangerous] where nothing valid is
+// said.
+func (s Safety) Effective() Safety {
+	if s == Unset || !s.Valid() {
+		return Dangerous
+	}
+	return s
+}
+
+// String is the level's name; empty for [Unset].
+func (s Safety) String() string {
+	if !s.Valid() {
+		return fmt.Sprintf("Safety(%d)", int8(s))
+	}
+	return safetyNames[s]
+}
+
+// MarshalText writes the name.
+func (s Safety) MarshalText() ([]byte, error) {
+	if !s.Valid() {
+		return nil, fmt.Errorf("safety level %d out of range", int8(s))
+	}
+	return []byte(safetyNames[s]), nil
+}
+
+// UnmarshalText reads what [ParseSafety] reads.
+func (s *Safety) UnmarshalText(b []byte) error {
+	level, err := ParseSafety(string(b))
+	if err == nil {
+		*s = level
+	}
+	return err
+}

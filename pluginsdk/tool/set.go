@@ -1,0 +1,136 @@
+package tool
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+)
+
+// Tool is a definition and the function that does it.
+type Tool struct {
+	Definition
+	Handler Handler `json:"-"`
+}
+
+// Set is a [Provider] of functions in this process. Its tools are fixed.
+type Set struct {
+	defs     []Definition
+	handlers map[string]Handler
+}
+
+// NewSet makes a provider of tools.
+//
+// # Errors
+//
+// [CodeInvalidDefinition] for a definition that [Definition.Check] refuses or
+// a tool with no handler; [CodeAlreadyExists] for a name that is there twice.
+// All faults are reported, joined.
+func NewSet(tools ...Tool) (*Set, error) {
+	s := &Set{handlers: make(map[string]Handler, len(tools))}
+	var faults []error
+	for _, t := range tools {
+		if err := t.Check(); err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		if t.Handler == nil {
+			faults = append(faults, &Error{
+				Code: CodeInvalidDefinition, Tool: t.Name, Stage: StageRegister,
+				Message: fmt.Sprintf("tool %q: the handler is nil", t.Name), Hint: "give it a function",
+			})
+			continue
+		}
+		if s.handlers[t.Name] != nil {
+			faults = append(faults, &Error{
+				Code: CodeAlreadyExists, Tool: t.Name, Stage: StageRegister,
+				Message: fmt.Sprintf("tool %q is defined twice", t.Name), Hint: "rename one", Err: ErrAlreadyExists,
+			})
+			continue
+		}
+		s.handlers[t.Name] = t.Handler
+		s.defs = append(s.defs, t.Clone())
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	slices.SortFunc(s.defs, func(a, b Definition) int { return cmp.Compare(a.Name, b.Name) })
+	return s, nil
+}
+
+// List implements [Provider].
+func (s *Set) List(context.Context) ([]Definition, error) {
+	out := make([]Definition, len(s.defs))
+	for i, d := range s.defs {
+		out[i] = d.Clone()
+	}
+	return out, nil
+}
+
+// Execute implements [Provider]. Handlers run under [Protect].
+func (s *Set) Execute(ctx context.Context, call Call) (Result, error) {
+	h := s.handlers[call.Name]
+	if h == nil {
+		return Result{}, &Error{
+			Code: CodeNotFound, Tool: call.Name, Stage: StageResolve,
+			Message: "Unknown tool: " + call.Name, Err: ErrNotFound,
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return Result{}, ExecutionError(call.Name, err)
+	}
+	res, err := Protect(h)(ctx, call)
+	if err != nil {
+		return Result{}, ExecutionError(call.Name, err)
+	}
+	return res, nil
+}
+
+// Close implements [Provider]; there is nothing to close.
+func (s *Set) Close(context.Context) error { return nil }
+
+// Protect makes what a handler does safe for who calls it. A panic becomes a
+// [CodeToolFailed] error: the message has the panic's value, Detail the stack,
+// which is for logs and not for a model. Content blocks that are pointers become
+// what they point to; a nil one gives a [CodeInvalidResult] error.
+func Protect(h Handler) Handler {
+	return func(ctx context.Context, call Call) (res Result, err error) {
+		defer func() {
+			if v := recover(); v != nil {
+				res = Result{}
+				err = &Error{
+					Code: CodeToolFailed, Tool: call.Name, Stage: StageExecute,
+					Message: fmt.Sprintf("panic: %v", v), Detail: string(debug.Stack()),
+				}
+			}
+		}()
+		res, err = h(ctx, call)
+		if e, ok := err.(*Error); ok && e == nil { //nolint:errorlint // the pointer itself is meant
+			return Result{}, &Error{
+				Code: CodeToolFailed, Tool: call.Name, Stage: StageExecute, Message: "the handler's error is a nil *tool.Error",
+				Hint: "declare the variable as an error; return nil for success",
+			}
+		}
+		if err != nil {
+			return Result{}, err
+		}
+		return sound(call.Name, res)
+	}
+}
+
+// sound is r with every block a value. It leaves the handler's slice alone.
+func sound(name string, r Result) (Result, error) {
+	content := slices.Clone(r.Content)
+	for i, c := range content {
+		if content[i] = blockOf(c); content[i] == nil {
+			return Result{}, &Error{
+				Code: CodeInvalidResult, Tool: name, Stage: StageExecute,
+				Message: fmt.Sprintf("content block %d is nil", i), Hint: "leave it out",
+			}
+		}
+	}
+	r.Content = content
+	return r, nil
+}

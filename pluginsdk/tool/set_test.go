@@ -1,0 +1,154 @@
+package tool_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+func named(name string, h tool.Handler) tool.Tool {
+	return tool.Tool{Definition: tool.Definition{Name: name, Description: "Does.", Categories: []string{"c"}}, Handler: h}
+}
+
+func fine(context.Context, tool.Call) (tool.Result, error) { return tool.Text("fine"), nil }
+
+func newSet(t *testing.T, tools ...tool.Tool) *tool.Set {
+	t.Helper()
+	s, err := tool.NewSet(tools...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestSetList(t *testing.T) {
+	t.Parallel()
+	in := []tool.Tool{named("b", fine), named("a", fine), named("B", fine), named("a.b", fine)}
+	s := newSet(t, in...)
+	in[0].Categories[0] = "changed" // after the fact
+	first, err := s.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, d := range first {
+		got = append(got, d.Name)
+	}
+	if want := []string{"B", "a", "a.b", "b"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	first[0].Name, first[1].Categories[0] = "spoilt", "spoilt"
+	again, _ := s.List(t.Context())
+	for _, d := range again {
+		if d.Name == "spoilt" || d.Categories[0] != "c" {
+			t.Errorf("the list is shared: %+v", d)
+		}
+	}
+	if defs, err := newSet(t).List(t.Context()); err != nil || defs == nil || len(defs) != 0 {
+		t.Errorf("an empty set lists %#v, %v", defs, err)
+	}
+}
+
+func TestNewSetReportsAllFaults(t *testing.T) {
+	t.Parallel()
+	s, err := tool.NewSet(named("", fine), named("twice", fine), named("twice", fine), named("nobody", nil), named("good", fine))
+	if s != nil || err == nil {
+		t.Fatalf("%v, %v", s, err)
+	}
+	if !errors.Is(err, tool.ErrEmptyName) || !errors.Is(err, tool.ErrAlreadyExists) {
+		t.Errorf("%v lacks a sentinel", err)
+	}
+	for _, want := range []string{"tool name is empty", `"twice" is defined twice`, `"nobody": the handler is nil`} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not tell: %s", err, want)
+		}
+	}
+	if strings.Contains(err.Error(), "good") {
+		t.Errorf("%v blames a good tool", err)
+	}
+	_, err = tool.NewSet(named("twice", fine), named("twice", fine))
+	if tool.CodeOf(err) != tool.CodeAlreadyExists {
+		t.Errorf("a name that is there twice has the code %s", tool.CodeOf(err))
+	}
+	_, err = tool.NewSet(named("nobody", nil))
+	if tool.CodeOf(err) != tool.CodeInvalidDefinition {
+		t.Errorf("a missing handler has the code %s", tool.CodeOf(err))
+	}
+}
+
+func TestSetExecute(t *testing.T) {
+	t.Parallel()
+	var missing *tool.Error
+	called := false
+	s := newSet(t,
+		named("fine", fine),
+		named("error", func(context.Context, tool.Call) (tool.Result, error) { return tool.Text("lost"), io.EOF }),
+		named("panic", func(context.Context, tool.Call) (tool.Result, error) { panic("the value") }),
+		named("nil.error", func(context.Context, tool.Call) (tool.Result, error) { return tool.Text("x"), missing }),
+		named("nil.block", func(context.Context, tool.Call) (tool.Result, error) {
+			return tool.Result{Content: []tool.Content{tool.TextContent{}, nil}}, nil
+		}),
+		named("nil.pointer", func(context.Context, tool.Call) (tool.Result, error) {
+			return tool.Result{Content: []tool.Content{(*tool.TextContent)(nil)}}, nil
+		}),
+		named("pointers", func(context.Context, tool.Call) (tool.Result, error) {
+			return tool.Result{Content: []tool.Content{&tool.TextContent{Text: "a"}, &tool.ResourceLink{URI: "b"}}}, nil
+		}),
+		named("marks", func(context.Context, tool.Call) (tool.Result, error) { called = true; return tool.Result{}, nil }),
+	)
+	ctx := t.Context()
+
+	if r, err := s.Execute(ctx, tool.Call{Name: "fine"}); err != nil || r.Text() != "fine" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if r, err := s.Execute(ctx, tool.Call{Name: "pointers"}); err != nil || !reflect.DeepEqual(r.Content, []tool.Content{
+		tool.TextContent{Text: "a"}, tool.ResourceLink{URI: "b"},
+	}) {
+		t.Errorf("pointers do not become values: %#v, %v", r, err)
+	}
+	for _, c := range []struct {
+		name, message string
+		code          tool.Code
+	}{
+		{"unknown", "Unknown tool: unknown", tool.CodeNotFound},
+		{"error", "tool error execution failed: EOF", tool.CodeToolFailed},
+		{"panic", "tool panic execution failed: panic: the value", tool.CodeToolFailed},
+		{"nil.error", "tool nil.error execution failed: the handler's error is a nil *tool.Error", tool.CodeToolFailed},
+		{"nil.block", "tool nil.block execution failed: content block 1 is nil", tool.CodeInvalidResult},
+		{"nil.pointer", "tool nil.pointer execution failed: content block 0 is nil", tool.CodeInvalidResult},
+	} {
+		r, err := s.Execute(ctx, tool.Call{Name: c.name})
+		var e *tool.Error
+		if !errors.As(err, &e) || e.Message != c.message || e.Code != c.code || e.Tool != c.name {
+			t.Errorf("%s: %+v, want %s: %s", c.name, err, c.code, c.message)
+		}
+		if !reflect.DeepEqual(r, tool.Result{}) {
+			t.Errorf("%s: a result beside the error: %+v", c.name, r)
+		}
+	}
+	if _, err := s.Execute(ctx, tool.Call{Name: "unknown"}); !errors.Is(err, tool.ErrNotFound) {
+		t.Errorf("%v is not ErrNotFound", err)
+	}
+	_, err := s.Execute(ctx, tool.Call{Name: "panic"})
+	e := tool.AsError(err)
+	if !strings.Contains(e.Detail, "set_test.go") || strings.Contains(e.Error(), "set_test.go") {
+		t.Errorf("the stack belongs into Detail and nowhere else: %+v", e)
+	}
+
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := s.Execute(over, tool.Call{Name: "marks"}); !errors.Is(err, context.Canceled) || tool.CodeOf(err) != tool.CodeCanceled {
+		t.Errorf("%v, want a cancelled call", err)
+	}
+	if called {
+		t.Error("a call that was over was run")
+	}
+	if err := errors.Join(s.Close(ctx), s.Close(ctx)); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,200 @@
+package tooltest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// The suite is tried on providers that break the contract. A test cannot fail
+// and be content with it, so each runs in a process of its own.
+const brokenEnv = "TOOLTEST_BROKEN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(brokenEnv) != "" {
+		ceiling = 500 * time.Millisecond
+	}
+	os.Exit(m.Run())
+}
+
+// bent is a good provider with one thing wrong.
+type bent struct {
+	tool.Provider
+	list    func(tool.Provider) ([]tool.Definition, error)
+	execute func(context.Context, tool.Provider, tool.Call) (tool.Result, error)
+	close   func(context.Context) error
+}
+
+func (b *bent) List(ctx context.Context) ([]tool.Definition, error) {
+	if b.list != nil {
+		return b.list(b.Provider)
+	}
+	return b.Provider.List(ctx)
+}
+
+func (b *bent) Execute(ctx context.Context, c tool.Call) (tool.Result, error) {
+	if b.execute != nil {
+		return b.execute(ctx, b.Provider, c)
+	}
+	return b.Provider.Execute(ctx, c)
+}
+
+func (b *bent) Close(ctx context.Context) error {
+	if b.close != nil {
+		return b.close(ctx)
+	}
+	return b.Provider.Close(ctx)
+}
+
+// broken has providers by the check that must find them out.
+func broken() map[string]*bent {
+	failed := func(_ context.Context, p tool.Provider, c tool.Call, change func(*tool.Error)) (tool.Result, error) {
+		r, err := p.Execute(context.Background(), c)
+		var e *tool.Error
+		if errors.As(err, &e) {
+			other := *e
+			change(&other)
+			err = &other
+		}
+		return r, err
+	}
+	var once sync.Once
+	var kept []tool.Definition
+	var mu sync.Mutex
+	var last tool.Result
+	closed := false
+	return map[string]*bent{
+		"List": {list: func(p tool.Provider) ([]tool.Definition, error) {
+			defs, err := p.List(context.Background())
+			slices.Reverse(defs)
+			return defs, err
+		}},
+		"ListIsACopy": {list: func(p tool.Provider) (_ []tool.Definition, err error) {
+			once.Do(func() { kept, err = p.List(context.Background()) })
+			return kept, err
+		}},
+		"Echo": {execute: func(ctx context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
+			r, err := p.Execute(ctx, c)
+			r.Structured = nil
+			return r, err
+		}},
+		"Content": {execute: func(ctx context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
+			r, err := p.Execute(ctx, c)
+			return tool.Text(r.Text()), err
+		}},
+		"NotFound": {execute: func(ctx context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
+			return failed(ctx, p, c, func(e *tool.Error) { e.Code, e.Err = tool.CodeUnavailable, nil })
+		}},
+		"Failure": {execute: func(ctx context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
+			r, err := p.Execute(ctx, c)
+			if r.IsError {
+				return tool.Result{}, errors.New(r.Text())
+			}
+			return r, err
+		}},
+		"PlainError": {execute: func(ctx context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
+			return failed(ctx, p, c, func(e *tool.Error) { e.Message = errorText })
+		}},
+		"CodedError": {execute: func(ctx context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
+			return failed(ctx, p, c, func(e *tool.Error) { e.Hint = "" })
+		}},
+		"Panic": {execute: func(ctx context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
+			return failed(ctx, p, c, func(e *tool.Error) { e.Message += e.Detail })
+		}},
+		"Session": {execute: func(ctx context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
+			c.Session = ""
+			return p.Execute(ctx, c)
+		}},
+		"Large": {execute: func(ctx context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
+			r, err := p.Execute(ctx, c)
+			if b, ok := r.Content[0].(tool.ResourceContent); ok {
+				b.Blob = b.Blob[:len(b.Blob)-1]
+				r.Content[0] = b
+			}
+			return r, err
+		}},
+		"Garbled": {execute: func(ctx context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
+			r, err := p.Execute(ctx, c)
+			return tool.Text(strings.TrimSuffix(r.Text(), " end")), err
+		}},
+		"Concurrent": {execute: func(ctx context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
+			r, err := p.Execute(ctx, c)
+			mu.Lock()
+			defer mu.Unlock()
+			if last.Content == nil {
+				last = r
+			}
+			return last, err
+		}},
+		"Canceled": {execute: func(ctx context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
+			// It returns in time, but nobody tells the handler.
+			done := begin(context.WithoutCancel(ctx), p, c)
+			if c.Name != WaitTool {
+				return done()
+			}
+			<-ctx.Done()
+			return tool.Result{}, tool.ExecutionError(c.Name, ctx.Err())
+		}},
+		"CanceledBefore": {execute: func(_ context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
+			return p.Execute(context.Background(), c)
+		}},
+		"Deadline": {execute: func(ctx context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
+			return p.Execute(context.WithoutCancel(ctx), c)
+		}},
+		"Close": {close: func(context.Context) error {
+			if closed {
+				return errors.New("closed already")
+			}
+			closed = true
+			return nil
+		}},
+		"CloseDuringACall": {close: func(context.Context) error { select {} }},
+	}
+}
+
+func TestBroken(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(brokenEnv) != "" {
+		t.Skip("this process is one of the tries")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for check := range broken() {
+		t.Run(check, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestTry$/^"+check+"$")
+			cmd.Env = append(os.Environ(), brokenEnv+"="+check)
+			out, err := cmd.CombinedOutput()
+			if err == nil || !strings.Contains(string(out), "--- FAIL: TestTry/"+check) {
+				t.Errorf("the check %s lets it pass (%v):\n%s", check, err, out)
+			}
+		})
+	}
+}
+
+func TestTry(t *testing.T) {
+	t.Parallel()
+	b := broken()[os.Getenv(brokenEnv)]
+	if b == nil {
+		t.Skip("run by TestBroken")
+	}
+	Run(t, func(t *testing.T) tool.Provider {
+		set, err := tool.NewSet(Fixture()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := *b
+		own.Provider = set
+		return &own
+	})
+}

@@ -1,0 +1,107 @@
+package tooltest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// The checks of how a call ends before its time, and of how a provider ends.
+
+func checkCanceled(t *testing.T, p tool.Provider) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	key := rand.Text()
+	done := begin(ctx, p, call(WaitTool, fmt.Sprintf(`{"key":%q}`, key)))
+	await(t, p, key, tally{Began: 1})
+	cancel()
+	_, err := within(t, done)
+	_ = wantError(t, err, tool.CodeCanceled, "")
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v is not context.Canceled", err)
+	}
+	await(t, p, key, tally{Began: 1, Ended: 1})
+}
+
+func checkCanceledBefore(t *testing.T, p tool.Provider) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := within(t, func() (tool.Result, error) { return p.Execute(ctx, call(EchoTool, `{}`)) })
+	_ = wantError(t, err, tool.CodeCanceled, "")
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v is not context.Canceled", err)
+	}
+}
+
+func checkDeadline(t *testing.T, p tool.Provider) {
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := within(t, func() (tool.Result, error) {
+		return p.Execute(ctx, call(WaitTool, fmt.Sprintf(`{"key":%q}`, rand.Text())))
+	})
+	_ = wantError(t, err, tool.CodeDeadlineExceeded, "")
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v is not context.DeadlineExceeded", err)
+	}
+}
+
+// checkClose leaves it to the provider whether it still answers afterwards: one
+// that holds nothing has nothing to end.
+func checkClose(t *testing.T, p tool.Provider) {
+	if _, err := execute(t, p, EchoTool, `{}`); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := closeWithin(t, p, ceiling); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	}
+	if n, ok := p.(tool.Notifier); ok {
+		_, err := within(t, func() (struct{}, error) {
+			for range n.Changes() { // until it is closed
+			}
+			return struct{}{}, nil
+		})
+		if err != nil {
+			t.Errorf("the notices do not end with the provider: %v", err)
+		}
+	}
+	if _, err := within(t, func() ([]tool.Definition, error) { return p.List(t.Context()) }); errors.Is(err, errHangs) {
+		t.Errorf("List after Close: %v", err)
+	}
+	r, err := execute(t, p, EchoTool, `{"a":1}`)
+	var e *tool.Error
+	switch {
+	case err == nil && !sameJSON(r.Text(), `{"a":1}`):
+		t.Errorf("after Close came neither an error nor an answer: %+v", r)
+	case err != nil && !errors.As(err, &e):
+		t.Errorf("after Close: %v is no *tool.Error", err)
+	}
+}
+
+func checkCloseUnused(t *testing.T, p tool.Provider) {
+	if err := closeWithin(t, p, ceiling); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+func checkCloseDuringACall(t *testing.T, p tool.Provider) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	key := rand.Text()
+	done := begin(ctx, p, call(WaitTool, fmt.Sprintf(`{"key":%q}`, key)))
+	await(t, p, key, tally{Began: 1})
+	if err := closeWithin(t, p, 100*time.Millisecond); errors.Is(err, errHangs) {
+		t.Errorf("Close outlives its context: %v", err)
+	}
+	cancel()
+	var e *tool.Error
+	if _, err := within(t, done); !errors.As(err, &e) {
+		t.Errorf("a call that was closed on ends with %v, want a *tool.Error", err)
+	}
+}

@@ -1,0 +1,312 @@
+package tooltest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// ceiling is how long anything may take before it counts as hanging. It is far
+// above what a loaded machine needs. A variable, as the tests of these tests
+// hang on purpose.
+var ceiling = time.Minute
+
+// Run checks that what open gives keeps the contract of [tool.Provider]. It
+// serves at least the tools of [Fixture], with one fixture behind one provider.
+// Run calls open several times and closes all that it gets.
+func Run(t *testing.T, open func(t *testing.T) tool.Provider) {
+	t.Helper()
+	p := open(t)
+	t.Cleanup(func() { finish(t, p) })
+	for _, c := range []struct {
+		name  string
+		check func(*testing.T, tool.Provider)
+	}{
+		{"List", checkList},
+		{"ListIsACopy", checkListIsACopy},
+		{"Echo", checkEcho},
+		{"NoArguments", checkNoArguments},
+		{"Content", checkContent},
+		{"NotFound", checkNotFound},
+		{"Failure", checkFailure},
+		{"PlainError", checkPlainError},
+		{"CodedError", checkCodedError},
+		{"Panic", checkPanic},
+		{"Session", checkSession},
+		{"Large", checkLarge},
+		{"Garbled", checkGarbled},
+		{"Concurrent", checkConcurrent},
+		{"Canceled", checkCanceled},
+		{"CanceledBefore", checkCanceledBefore},
+		{"Deadline", checkDeadline},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.check(t, p)
+		})
+	}
+	for _, c := range []struct {
+		name  string
+		check func(*testing.T, tool.Provider)
+	}{
+		{"Close", checkClose},
+		{"CloseUnused", checkCloseUnused},
+		{"CloseDuringACall", checkCloseDuringACall},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			own := open(t)
+			t.Cleanup(func() { finish(t, own) })
+			c.check(t, own)
+		})
+	}
+}
+
+func checkList(t *testing.T, p tool.Provider) {
+	defs := list(t, p)
+	byName := func(a, b tool.Definition) int { return strings.Compare(a.Name, b.Name) }
+	if !slices.IsSortedFunc(defs, byName) {
+		t.Errorf("the list is not sorted: %v", names(defs))
+	}
+	if again := list(t, p); !reflect.DeepEqual(again, defs) {
+		t.Errorf("the list changes:\n%+v\n%+v", defs, again)
+	}
+	for i, d := range defs {
+		if i > 0 && defs[i-1].Name == d.Name {
+			t.Errorf("%s is listed twice", d.Name)
+		}
+		if err := d.Check(); err != nil {
+			t.Error(err)
+		}
+		for _, s := range []tool.Schema{d.InputSchema, d.OutputSchema} {
+			if len(s) == 0 {
+				continue
+			}
+			if err := compile(s); err != nil {
+				t.Errorf("%s: %v\n%s", d.Name, err, s)
+			}
+		}
+	}
+	for _, want := range Fixture() {
+		i, found := slices.BinarySearchFunc(defs, want.Definition, byName)
+		switch {
+		case !found && want.Name == PanicTool:
+		case !found:
+			t.Errorf("%s is not listed", want.Name)
+		case defs[i].Description != want.Description:
+			t.Errorf("%s is described as %q, want %q", want.Name, defs[i].Description, want.Description)
+		}
+	}
+}
+
+func compile(s tool.Schema) error {
+	c := jsonschema.NewCompiler()
+	c.LoadURL = nil // a schema under test loads nothing
+	if err := c.AddResource("schema.json", bytes.NewReader(s)); err != nil {
+		return err
+	}
+	_, err := c.Compile("schema.json")
+	return err
+}
+
+func checkListIsACopy(t *testing.T, p tool.Provider) {
+	defs := list(t, p)
+	for i := range defs {
+		d := &defs[i]
+		d.Name, d.Description = "spoilt", "spoilt"
+		for _, s := range []tool.Schema{d.InputSchema, d.OutputSchema} {
+			for j := range s {
+				s[j] = 'x'
+			}
+		}
+		for _, s := range [][]string{d.Categories, d.Sensitive} {
+			for j := range s {
+				s[j] = "spoilt"
+			}
+		}
+		if d.RateLimit != nil {
+			d.RateLimit.Calls = -1
+		}
+	}
+	for _, d := range list(t, p) {
+		for _, s := range []tool.Schema{d.InputSchema, d.OutputSchema} {
+			if len(s) > 0 && !json.Valid(s) {
+				t.Errorf("%s: what was listed before shares its schema", d.Name)
+			}
+		}
+		if d.Name == "spoilt" || slices.Contains(d.Categories, "spoilt") || slices.Contains(d.Sensitive, "spoilt") {
+			t.Errorf("what was listed before is shared: %+v", d)
+		}
+	}
+}
+
+func checkEcho(t *testing.T, p tool.Provider) {
+	for _, args := range []string{
+		`{}`,
+		`{"s":"é 世界 \u0000 \\ \" <&>","n":-12.5e3,"b":true,"z":null,"l":[1,[2,{"x":[]}]],"o":{"":{}}}`,
+		`{"big":12345678901234567,"long":"` + strings.Repeat("x", 100_000) + `"}`,
+	} {
+		r, err := execute(t, p, EchoTool, args)
+		if err != nil {
+			t.Errorf("%.100s: %v", args, err)
+			continue
+		}
+		if r.IsError {
+			t.Errorf("%.100s: the result says that it failed", args)
+		}
+		if !sameJSON(r.Text(), args) || !sameJSON(string(r.Structured), args) {
+			t.Errorf("sent %.200s, got the text %.200s and the structure %.200s", args, r.Text(), r.Structured)
+		}
+	}
+}
+
+func checkNoArguments(t *testing.T, p tool.Provider) {
+	r, err := execute(t, p, EchoTool, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !sameJSON(r.Text(), `{}`) {
+		t.Errorf("no arguments came as %s", r.Text())
+	}
+}
+
+func checkContent(t *testing.T, p tool.Provider) {
+	got, err := execute(t, p, ContentTool, `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Content()
+	if !sameJSON(string(got.Structured), string(want.Structured)) {
+		t.Errorf("structured: %s, want %s", got.Structured, want.Structured)
+	}
+	if !reflect.DeepEqual(got.Content, want.Content) {
+		t.Errorf("content:\n%#v\nwant\n%#v", got.Content, want.Content)
+	}
+}
+
+func checkNotFound(t *testing.T, p tool.Provider) {
+	for _, name := range []string{"test.no_such_tool", "", "no/such\nname", EchoTool + " "} {
+		_, err := execute(t, p, name, `{}`)
+		_ = wantError(t, err, tool.CodeNotFound, "")
+		if !errors.Is(err, tool.ErrNotFound) {
+			t.Errorf("%q: %v is not tool.ErrNotFound", name, err)
+		}
+	}
+}
+
+func checkFailure(t *testing.T, p tool.Provider) {
+	r, err := execute(t, p, FailTool, `{}`)
+	if err != nil {
+		t.Fatalf("a tool's own failure came as an error: %v", err)
+	}
+	if !r.IsError || r.Text() != failText {
+		t.Errorf("got %+v, want a failure with the text %q", r, failText)
+	}
+}
+
+func checkPlainError(t *testing.T, p tool.Provider) {
+	_, err := execute(t, p, ErrorTool, `{}`)
+	_ = wantError(t, err, tool.CodeToolFailed, "tool "+ErrorTool+" execution failed: "+errorText)
+}
+
+func checkCodedError(t *testing.T, p tool.Provider) {
+	for _, code := range []tool.Code{tool.CodeResourceExhausted, tool.CodePermissionDenied, tool.CodeInvalidArguments} {
+		_, err := execute(t, p, CodedTool, fmt.Sprintf(`{"code":%q}`, code))
+		if e := wantError(t, err, code, "tool "+CodedTool+" execution failed: "+codedText); e != nil && e.Hint != codedHint {
+			t.Errorf("%s: the hint is %q, want %q", code, e.Hint, codedHint)
+		}
+	}
+}
+
+func checkPanic(t *testing.T, p tool.Provider) {
+	if !slices.Contains(names(list(t, p)), PanicTool) {
+		t.Skip("not served")
+	}
+	_, err := execute(t, p, PanicTool, `{}`)
+	if e := wantError(t, err, tool.CodeToolFailed, panicText); e != nil && strings.Contains(e.Error(), "goroutine ") {
+		t.Errorf("the message has a stack, which is not for models: %s", e.Error())
+	}
+	if _, err := execute(t, p, EchoTool, `{}`); err != nil {
+		t.Errorf("after a panic: %v", err)
+	}
+}
+
+// checkSession leaves it to the provider whether it passes a session on or puts
+// its own in the place.
+func checkSession(t *testing.T, p tool.Provider) {
+	r, err := within(t, func() (tool.Result, error) {
+		return p.Execute(t.Context(), tool.Call{Name: SessionTool, Session: "the-session"})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Text() == "" {
+		t.Error("the tool sees no session")
+	}
+}
+
+func checkLarge(t *testing.T, p tool.Provider) {
+	const size = 8 << 20
+	r, err := execute(t, p, BlobTool, fmt.Sprintf(`{"bytes":%d}`, size))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Content) != 1 {
+		t.Fatalf("%d blocks, want 1", len(r.Content))
+	}
+	c, ok := r.Content[0].(tool.ResourceContent)
+	if !ok || !bytes.Equal(c.Blob, pattern(size)) {
+		t.Errorf("a %T with %d bytes, want the %d that were sent", r.Content[0], len(c.Blob), size)
+	}
+}
+
+func checkGarbled(t *testing.T, p tool.Provider) {
+	r, err := execute(t, p, GarbledTool, `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := r.Text()
+	repaired := utf8.ValidString(text) && strings.HasPrefix(text, "good ") && strings.HasSuffix(text, " end")
+	if text != garbled && !repaired {
+		t.Errorf("got %q, want %q or its repair", text, garbled)
+	}
+}
+
+func checkConcurrent(t *testing.T, p tool.Provider) {
+	const calls = 64
+	var wg sync.WaitGroup
+	answers, faults := make([]tool.Result, calls), make([]error, calls)
+	begin := make(chan struct{})
+	for i := range calls {
+		wg.Go(func() {
+			<-begin
+			if i%8 == 0 {
+				if _, err := p.List(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+			answers[i], faults[i] = p.Execute(t.Context(), call(EchoTool, fmt.Sprintf(`{"n":%d}`, i)))
+		})
+	}
+	close(begin)
+	if _, err := within(t, func() (struct{}, error) { wg.Wait(); return struct{}{}, nil }); err != nil {
+		t.Fatal(err)
+	}
+	for i := range calls {
+		if want := fmt.Sprintf(`{"n":%d}`, i); faults[i] != nil || !sameJSON(answers[i].Text(), want) {
+			t.Errorf("sent %s, got %s, %v", want, answers[i].Text(), faults[i])
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
+)
+
+// Client is a host's end of one plugin's connection. It checks the shape of
+// what comes back and nothing else: what a plugin says is a claim.
+type Client struct {
+	rpc pluginv1.ToolPluginClient
+}
+
+// NewClient speaks to the plugin at the other end of conn.
+func NewClient(conn grpc.ClientConnInterface) *Client {
+	return &Client{rpc: pluginv1.NewToolPluginClient(conn)}
+}
+
+// Describe asks the plugin who it is and what it serves.
+//
+// # Errors
+//
+// Those of [Client.Execute] that say the plugin cannot be reached, and
+// [tool.CodeInvalidDefinition] where a definition cannot be read.
+func (c *Client) Describe(ctx context.Context, hostVersion string) (Description, error) {
+	resp, err := c.rpc.Describe(ctx, &pluginv1.DescribeRequest{HostVersion: hostVersion})
+	if err != nil {
+		return Description{}, statusError(ctx, "describe itself", err)
+	}
+	return descriptionFromProto(resp)
+}
+
+// Configure hands over the operator's configuration.
+func (c *Client) Configure(ctx context.Context, cfg Config) error {
+	_, err := c.rpc.Configure(ctx, &pluginv1.ConfigureRequest{Root: cfg.Root, ConfigJson: cfg.JSON})
+	if err != nil {
+		return statusError(ctx, "take its configuration", err)
+	}
+	return nil
+}
+
+// Execute runs one tool in the plugin.
+//
+// # Errors
+//
+// What the plugin returned, as an [*tool.Error] with its code. Else
+// [tool.CodeUnavailable] where the connection is gone,
+// [tool.CodeResourceExhausted] for a message above [MaxMessage],
+// [tool.CodeInvalidResult] for an answer that cannot be read,
+// [tool.CodeCanceled] and [tool.CodeDeadlineExceeded] for the context's end.
+func (c *Client) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
+	resp, err := c.rpc.Execute(ctx, &pluginv1.ExecuteRequest{
+		Id: clean(call.ID), Tool: clean(call.Name), ArgumentsJson: call.Arguments, Session: call.Session,
+	})
+	if err != nil {
+		return tool.Result{}, statusError(ctx, "run "+call.Name, err)
+	}
+	switch o := resp.GetOutcome().(type) {
+	case *pluginv1.ExecuteResponse_Result:
+		return resultFromProto(o.Result)
+	case *pluginv1.ExecuteResponse_Error:
+		return tool.Result{}, errorFromProto(o.Error)
+	}
+	return tool.Result{}, &tool.Error{
+		Code: tool.CodeInvalidResult, Stage: tool.StageExecute, Message: "the plugin answered with neither a result nor an error",
+		Hint: "report this to the plugin's author",
+	}
+}
+
+// statusError makes sense of a gRPC status. Where the context has ended, that
+// is the reason, whatever the transport made of it.
+func statusError(ctx context.Context, what string, err error) *tool.Error {
+	if ctxErr := ctx.Err(); ctxErr != nil {
+		return &tool.Error{
+			Code: tool.CodeOf(ctxErr), Stage: tool.StageExecute,
+			Message: fmt.Sprintf("the plugin did not %s in time: %v", what, context.Cause(ctx)), Err: ctxErr,
+		}
+	}
+	s := status.Convert(err)
+	out := &tool.Error{
+		Stage: tool.StageExecute, Err: err,
+		Message: fmt.Sprintf("the plugin could not %s: %s", what, s.Message()),
+	}
+	switch s.Code() {
+	case codes.Unavailable, codes.Canceled, codes.Aborted:
+		// Our own context is alive, so a cancelled call means that the
+		// connection was closed under it.
+		out.Code = tool.CodeUnavailable
+	case codes.DeadlineExceeded:
+		out.Code = tool.CodeDeadlineExceeded
+	case codes.ResourceExhausted:
+		out.Code = tool.CodeResourceExhausted
+		out.Hint = fmt.Sprintf("one message holds at most %d MiB", MaxMessage>>20)
+	case codes.Unimplemented:
+		out.Code = tool.CodeUnavailable
+		out.Hint = "the plugin does not serve toolhost.plugin.v1.ToolPlugin; rebuild it with a current SDK"
+	case codes.FailedPrecondition, codes.InvalidArgument:
+		out.Code = tool.CodeToolFailed
+	default:
+		out.Code = tool.CodeInvalidResult
+	}
+	return out
+}

@@ -1,0 +1,114 @@
+package wire
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/tooltest"
+	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
+)
+
+func seed(f *testing.F, m proto.Message) {
+	f.Helper()
+	b, err := proto.Marshal(m)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Add(b[:len(b)/2])
+}
+
+// FuzzResult: whatever a plugin answers with, the host neither panics on it nor
+// holds a result that it cannot show or send on.
+func FuzzResult(f *testing.F) {
+	answer := func(r *pluginv1.Result) *pluginv1.ExecuteResponse {
+		return &pluginv1.ExecuteResponse{Outcome: &pluginv1.ExecuteResponse_Result{Result: r}}
+	}
+	seed(f, answer(resultToProto(tooltest.Content())))
+	seed(f, answer(resultToProto(tool.Failure("no"))))
+	seed(f, answer(&pluginv1.Result{
+		Content: []*pluginv1.Content{
+			{},
+			{Block: &pluginv1.Content_Text{}},
+			{Block: &pluginv1.Content_Image{}},
+			{Block: &pluginv1.Content_Resource{Resource: &pluginv1.Resource{Body: &pluginv1.Resource_Blob{}}}},
+			{Block: &pluginv1.Content_ResourceLink{}},
+		},
+		StructuredJson: []byte("\"\xff\""),
+	}))
+	seed(f, answer(&pluginv1.Result{Content: []*pluginv1.Content{{Block: &pluginv1.Content_Resource{}}}, StructuredJson: []byte(`{`)}))
+	seed(f, &pluginv1.ExecuteResponse{Outcome: &pluginv1.ExecuteResponse_Error{Error: &pluginv1.Error{Code: "crashed", Message: "m"}}})
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var p pluginv1.ExecuteResponse
+		if proto.Unmarshal(b, &p) != nil {
+			return
+		}
+		if e := errorFromProto(p.GetError()); !knownCodes[e.Code] {
+			t.Errorf("the code %q", e.Code)
+		}
+		r, err := resultFromProto(p.GetResult())
+		if err != nil {
+			if tool.CodeOf(err) != tool.CodeInvalidResult {
+				t.Error(err)
+			}
+			return
+		}
+		if !utf8.ValidString(r.Text()) {
+			t.Errorf("the text %q", r.Text())
+		}
+		if doc, err := json.Marshal(r); err != nil || !utf8.Valid(doc) {
+			t.Errorf("the JSON %q, %v", doc, err)
+		}
+		if again, err := resultFromProto(resultToProto(r)); err != nil || !reflect.DeepEqual(again, r) {
+			t.Errorf("%#v came back as %#v, %v", r, again, err)
+		}
+	})
+}
+
+// FuzzDescribe: whatever a plugin says of itself, the host can read it or
+// refuse it.
+func FuzzDescribe(f *testing.F) {
+	var defs []tool.Definition
+	for _, t := range tooltest.Fixture() {
+		defs = append(defs, t.Definition)
+	}
+	seed(f, descriptionToProto(Description{Name: "n", Version: "v", SDK: "s", ConfigSchema: tool.Schema(`{}`), Tools: defs, Features: []string{"a"}}))
+	seed(f, &pluginv1.DescribeResponse{Tools: []*pluginv1.ToolDefinition{
+		{}, {Safety: "harmless"}, {TimeoutMs: -1 << 63, MaxRetries: -1 << 31, RateLimit: &pluginv1.RateLimit{Calls: -1, PeriodMs: 1<<63 - 1}},
+	}})
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var p pluginv1.DescribeResponse
+		if proto.Unmarshal(b, &p) != nil {
+			return
+		}
+		d, err := descriptionFromProto(&p)
+		if err != nil {
+			if tool.CodeOf(err) != tool.CodeInvalidDefinition {
+				t.Error(err)
+			}
+			return
+		}
+		for _, def := range d.Tools {
+			_ = def.Check()
+			if !def.Safety.Valid() {
+				t.Errorf("the safety %v", def.Safety)
+			}
+		}
+		again, err := descriptionFromProto(overTheWire(t, descriptionToProto(d), &pluginv1.DescribeResponse{}))
+		if err != nil || len(again.Tools) != len(d.Tools) {
+			t.Fatalf("%+v came back as %+v, %v", d, again, err)
+		}
+		for i := range d.Tools {
+			if a, b := again.Tools[i], d.Tools[i]; a.Name != b.Name || a.Timeout != b.Timeout || a.Safety != b.Safety || a.MaxRetries != b.MaxRetries {
+				t.Errorf("%+v came back as %+v", b, a)
+			}
+		}
+	})
+}
