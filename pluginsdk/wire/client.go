@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -77,13 +78,16 @@ func (c *Client) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 // statusError makes sense of a gRPC status. Where the context has ended, that
 // is the reason, whatever the transport made of it.
 func statusError(ctx context.Context, what string, err error) *tool.Error {
+	s := status.Convert(err)
+	if d, ok := ctx.Deadline(); ok && !time.Now().Before(d) && (s.Code() == codes.DeadlineExceeded || s.Code() == codes.Canceled) {
+		<-ctx.Done() // the plugin's clock was a moment ahead of our timer
+	}
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return &tool.Error{
 			Code: tool.CodeOf(ctxErr), Stage: tool.StageExecute,
-			Message: fmt.Sprintf("the plugin did not %s in time: %v", what, context.Cause(ctx)), Err: ctxErr,
+			Message: fmt.Sprintf("gave up waiting for the plugin to %s: %v", what, context.Cause(ctx)), Err: ctxErr,
 		}
 	}
-	s := status.Convert(err)
 	out := &tool.Error{
 		Stage: tool.StageExecute, Err: err,
 		Message: fmt.Sprintf("the plugin could not %s: %s", what, s.Message()),
