@@ -1,0 +1,274 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// base is the address under which v5 knows the schema. It is short, as v5
+// repeats it in every location.
+const base = "s:///s"
+
+// builder takes a schema apart and makes the copy that v5 is shown.
+type builder struct {
+	draft     int
+	nodes     []*node
+	byAddress map[string]*node
+	addresses int // bytes
+	patterns  map[string]pattern
+	program   int // instructions of all patterns
+}
+
+// build finds all subschemas of doc and checks that each is well-formed and
+// small enough. The copy has no keywords but those that v5 must judge.
+func build(doc any) (*builder, any, error) {
+	b := &builder{byAddress: map[string]*node{}, patterns: map[string]pattern{}}
+	var err error
+	if b.draft, err = readDraft(doc); err != nil {
+		return nil, nil, err
+	}
+	shown, err := b.visit(doc, nil, "", "#")
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := b.resolve(); err != nil {
+		return nil, nil, err
+	}
+	if keys, ok := shown.(map[string]any); ok {
+		keys["$schema"] = draftAddress(b.draft)
+	}
+	return b, shown, nil
+}
+
+func readDraft(doc any) (int, error) {
+	keys, _ := doc.(map[string]any)
+	v, ok := keys["$schema"]
+	if !ok {
+		return draft2020, nil
+	}
+	name, _ := v.(string)
+	bare := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(name, "https://"), "http://"), "#")
+	draft, ok := drafts[bare]
+	if !ok || bare == name {
+		return 0, fmt.Errorf("unknown $schema %s; use https://json-schema.org/draft/2020-12/schema or leave it out", show(v))
+	}
+	return draft, nil
+}
+
+func draftAddress(draft int) string {
+	for address, d := range drafts {
+		if d == draft {
+			return "https://" + address
+		}
+	}
+	return ""
+}
+
+// visit takes one subschema apart and returns its copy.
+func (b *builder) visit(doc any, parent *node, via, address string) (any, error) {
+	n := &node{id: len(b.nodes), address: address, via: via, parent: parent}
+	b.nodes = append(b.nodes, n)
+	b.byAddress[address] = n
+	if len(b.nodes) > maxSubschemas {
+		return nil, fmt.Errorf("more than %d subschemas", maxSubschemas)
+	}
+	if b.addresses += len(address); len(address) > maxAddressBytes || b.addresses > maxAllAddressBytes {
+		return nil, fmt.Errorf("at %s: the names above the subschemas are too long", cut(address, maxProblemLength))
+	}
+	n.work.lookUps, n.work.steps = 1, 1+2*len(address)/stepText
+	if parent != nil {
+		n.work.segment = len(address) - len(parent.address)
+	}
+	switch doc := doc.(type) {
+	case bool:
+		if b.draft == draft04 && via != "additionalProperties" && via != "additionalItems" {
+			return nil, n.wrong("draft-04 has no boolean schemas")
+		}
+		n.never = !doc
+		return doc, nil
+	case map[string]any:
+		n.keys = doc
+		return b.object(n)
+	}
+	return nil, n.wrong("a schema must be an object or a boolean, not %s", article(typeName(doc)))
+}
+
+// wrong is an error about the node.
+func (n *node) wrong(format string, args ...any) error {
+	return fmt.Errorf("at %s: %s", cut(n.address, maxProblemLength), fmt.Sprintf(format, args...))
+}
+
+func (b *builder) object(n *node) (any, error) {
+	if err := b.identity(n); err != nil {
+		return nil, err
+	}
+	shown := make(map[string]any, len(n.keys))
+	for _, name := range slices.Sorted(maps.Keys(n.keys)) {
+		kw, known := keywords[name]
+		if !known {
+			continue // an author's own note
+		}
+		if kw.refused != "" {
+			return nil, n.wrong("%s is refused: %s", name, kw.refused)
+		}
+		v, err := b.keyword(n, name, kw.shape)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case kw.note:
+		case name == "uniqueItems":
+			shown[uniqueKeyword] = v
+		default:
+			shown[name] = v
+		}
+	}
+	return shown, nil
+}
+
+// identity refuses names that would change what "#" means below them. At the
+// root a name changes nothing, as every reference is local.
+func (b *builder) identity(n *node) error {
+	if n.parent == nil {
+		return nil
+	}
+	if _, ok := n.keys["$id"]; ok {
+		return n.wrong("$id is refused below the root")
+	}
+	if _, ok := n.keys["id"].(string); ok && b.draft == draft04 {
+		return n.wrong("id is refused below the root")
+	}
+	return nil
+}
+
+// keyword checks the value of one keyword and returns its copy.
+func (b *builder) keyword(n *node, name string, s shape) (any, error) {
+	v := n.keys[name]
+	switch s {
+	case oneSchema:
+		return b.child(n, name, "", name, v)
+	case manySchemas:
+		return b.children(n, name, v)
+	case itemSchemas:
+		if _, ok := v.([]any); !ok {
+			return b.child(n, name, "", name, v)
+		}
+		if b.draft == draft2020 {
+			return nil, n.wrong("items must be one schema in draft 2020-12; use prefixItems")
+		}
+		return b.children(n, name, v)
+	case namedSchemas, namedEither:
+		return b.members(n, name, v, s == namedEither)
+	}
+	return b.assertion(n, name, s, v)
+}
+
+// child visits the subschema v under n; path is how it is reached from there.
+func (b *builder) child(n *node, via, name, path string, v any) (any, error) {
+	var p pattern
+	if via == "patternProperties" {
+		var err error
+		if p, err = b.pattern(name); err != nil {
+			return nil, n.wrong("%v", err)
+		}
+	}
+	next := len(b.nodes)
+	shown, err := b.visit(v, n, via, n.address+"/"+path)
+	if err != nil {
+		return nil, err
+	}
+	n.attach(b.nodes[next], name, p)
+	return shown, nil
+}
+
+func (b *builder) children(n *node, name string, v any) (any, error) {
+	list, ok := v.([]any)
+	if !ok || len(list) == 0 {
+		return nil, n.wrong("%s must be an array of schemas, not empty", name)
+	}
+	shown := make([]any, len(list))
+	for i, item := range list {
+		var err error
+		if shown[i], err = b.child(n, name, "", name+"/"+strconv.Itoa(i), item); err != nil {
+			return nil, err
+		}
+	}
+	return shown, nil
+}
+
+func (b *builder) members(n *node, name string, v any, lists bool) (any, error) {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, n.wrong("%s must be an object of schemas", name)
+	}
+	n.work.lookUps += len(m) / stepLookUps
+	n.work.steps += len(m) / stepLookUps
+	shown := make(map[string]any, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		if list, ok := m[key].([]any); ok && lists {
+			if !isNames(list) {
+				return nil, n.wrong("%s must have schemas or arrays of different names", name)
+			}
+			n.work.steps += len(list) + textSize(list)/stepText
+			shown[key] = list
+			continue
+		}
+		var err error
+		if shown[key], err = b.child(n, name, key, name+"/"+escape(key), m[key]); err != nil {
+			return nil, err
+		}
+	}
+	return shown, nil
+}
+
+// escape makes a key a token of an address, as v5 does: a JSON pointer
+// (RFC 6901) in a URL's fragment.
+func escape(key string) string {
+	return url.PathEscape(strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1"))
+}
+
+// unescape undoes escape.
+func unescape(token string) (string, error) {
+	token, err := url.PathUnescape(token)
+	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~"), err
+}
+
+// canonical is a reference as v5 spells the address that it leads to. v5 takes
+// each other spelling of it for a schema of its own, to be compiled once more.
+func canonical(ref string) (string, error) {
+	if ref == "#" {
+		return ref, nil
+	}
+	tokens := strings.Split(ref, "/")
+	if tokens[0] != "#" {
+		return "", errReference
+	}
+	for i, token := range tokens[1:] {
+		key, err := unescape(token)
+		if err != nil {
+			return "", errReference
+		}
+		tokens[i+1] = escape(key)
+	}
+	return strings.Join(tokens, "/"), nil
+}
+
+var errReference = errors.New(`references must be "#" or begin with "#/"`)
+
+// resolve finds what the references lead to.
+func (b *builder) resolve() error {
+	for _, n := range b.nodes {
+		if n.refAddress == "" {
+			continue
+		}
+		if n.ref = b.byAddress[n.refAddress]; n.ref == nil {
+			return n.wrong("$ref %s leads to no schema", quote(n.keys["$ref"].(string)))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,32 @@
+// Package schema judges JSON against JSON Schema: the arguments of a call
+// against a tool's input schema, and what comes back against its output schema.
+// Begin with [CompileInput] and [Schema.Check].
+//
+// Both the schemas and the values come from strangers, and the validator
+// beneath, santhosh-tekuri/jsonschema/v5, trusts both: a small schema can keep
+// it busy for ever, and it cannot be interrupted. So everything passes this
+// package's own reading first:
+//
+//	text → parse → build (shape, places, references) → bound → v5
+//	text → parse → meter (work on this very value)   → fits, or else v5 → explain
+//
+// v5 is shown a copy of the schema with nothing in it but the keywords that
+// were judged here, and its messages are never passed on: what is wrong is
+// worked out again from the places that it names.
+//
+// # Limits of a schema
+//
+//   - 256 KiB of text and 64 levels of nesting
+//   - 2000 subschemas, whose addresses have 4 KiB each and 1 MiB together
+//   - 1000 values in one enum
+//   - patterns of 4 KiB, which compile to 100,000 instructions together
+//   - references that begin with "#" and lead to a schema; no dynamic ones
+//   - 10,000 steps to judge any one value, 128 levels deep
+//
+// # Limits of a value
+//
+//   - 128 levels of nesting
+//   - numbers of 100 characters, with exponents up to 1000 either way
+//   - work that may take a few seconds and a few hundred megabytes, by a count
+//     that is made before it is begun
+package schema

@@ -1,0 +1,185 @@
+package schema
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// class orders problems.
+type class uint8
+
+const (
+	missing class = iota
+	unexpected
+	invalid
+)
+
+// finding is one problem that v5 has found, not yet in words: there can be a
+// million of them, of which a few are shown.
+type finding struct {
+	class class
+	// at is where the value is, as v5 writes it.
+	at string
+	// name is the member of the value at that place which is missing or not
+	// expected; "" where the value itself is not expected.
+	name string
+	// node is the subschema that the value does not fit; keyword says by
+	// which of its rules, and rest is the remainder of the rule's place.
+	node          *node
+	keyword, rest string
+	// ofName says that it is not the value but its name that does not fit.
+	ofName bool
+	// lost says that at is short of a step: v5 leaves out members whose name
+	// is empty.
+	lost bool
+	// branches are what is wrong with each form of an anyOf or oneOf.
+	branches []*jsonschema.ValidationError
+}
+
+func (f finding) compare(g finding) int {
+	return cmp.Or(
+		cmp.Compare(f.class, g.class), comparePlaces(f.at, g.at), strings.Compare(f.name, g.name),
+		strings.Compare(f.keyword, g.keyword), strings.Compare(f.rest, g.rest), cmp.Compare(f.node.id, g.node.id),
+	)
+}
+
+// maxWorded is how many findings are put into words. Some come to the same, so
+// that it is more than maxProblems.
+const maxWorded = 1000
+
+// explainer turns v5's errors about one value into findings and those into
+// words. It goes by the places that v5 names, never by its messages.
+type explainer struct {
+	schema *Schema
+	value  any
+}
+
+// explain is what is wrong with v.
+func (s *Schema) explain(fault *jsonschema.ValidationError, v any) error {
+	x := &explainer{s, v}
+	findings := x.collect(fault, nil)
+	slices.SortFunc(findings, finding.compare)
+	violation := &Violation{}
+	seen := map[string]bool{}
+	for i, f := range findings {
+		if len(violation.Problems) == maxProblems || i == maxWorded {
+			violation.omitted = len(findings) - i
+			break
+		}
+		if text := cut(x.problem(f), maxProblemLength); !seen[text] {
+			seen[text] = true
+			violation.Problems = append(violation.Problems, text)
+		}
+	}
+	if len(violation.Problems) == 0 {
+		violation.Problems = []string{s.role.whole + " does not fit the schema"}
+	}
+	return violation
+}
+
+// collect adds what one error of v5 and those beneath it say.
+func (x *explainer) collect(e *jsonschema.ValidationError, found []finding) []finding {
+	n, keyword, rest := x.locate(e.AbsoluteKeywordLocation)
+	f := finding{class: invalid, at: e.InstanceLocation, node: n, keyword: keyword, rest: rest}
+	steps, ofName := route(e.KeywordLocation)
+	f.ofName, f.lost = ofName, steps != len(split(f.at))
+	switch keyword {
+	case "anyOf", "oneOf":
+		f.branches = e.Causes
+		return append(found, f)
+	case "minContains":
+		return append(found, f) // the causes are items that need not fit
+	}
+	if len(e.Causes) > 0 {
+		for _, cause := range e.Causes {
+			found = x.collect(cause, found)
+		}
+		return found
+	}
+	switch {
+	case f.lost:
+	case keyword == "required":
+		return x.required(f, found)
+	case keyword == "dependentRequired", keyword == "dependencies":
+		f = x.dependent(f)
+	case keyword == "" && n.never && n.via == "additionalProperties":
+		return x.additional(f, found)
+	case keyword == "" && n.never && !ofName:
+		switch n.via {
+		case "properties", "patternProperties", "unevaluatedProperties":
+			f.class = unexpected
+		}
+	}
+	return append(found, f)
+}
+
+// required has a finding for each name that is missing.
+func (x *explainer) required(f finding, found []finding) []finding {
+	members, _ := x.lookUp(f.at).(map[string]any)
+	names, _ := f.node.keys["required"].([]any)
+	before := len(found)
+	f.class = missing
+	for _, v := range names {
+		name, _ := v.(string)
+		if _, ok := members[name]; !ok {
+			f.name = name
+			found = append(found, f)
+		}
+	}
+	if len(found) == before {
+		f.class = invalid
+		return append(found, f)
+	}
+	return found
+}
+
+// dependent is the finding for a name that another one asks for. The rest of
+// its place is that other name and an index.
+func (x *explainer) dependent(f finding) finding {
+	owner, index, ok := strings.Cut(f.rest, "/")
+	if !ok {
+		return f
+	}
+	owner, _ = unescape(owner)
+	lists, _ := f.node.keys[f.keyword].(map[string]any)
+	list, _ := lists[owner].([]any)
+	i, err := strconv.Atoi(index)
+	if err != nil || i >= len(list) {
+		return f
+	}
+	f.class = missing
+	f.name, _ = list[i].(string)
+	f.rest = owner
+	return f
+}
+
+// additional has a finding for each name that a closed object does not have.
+func (x *explainer) additional(f finding, found []finding) []finding {
+	members, _ := x.lookUp(f.at).(map[string]any)
+	before := len(found)
+	f.class = unexpected
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if !f.node.parent.describes(name) {
+			f.name = name
+			found = append(found, f)
+		}
+	}
+	if len(found) == before {
+		f.class = invalid
+		return append(found, f)
+	}
+	return found
+}
+
+// describes reports whether n has a subschema for a member of that name.
+func (n *node) describes(name string) bool {
+	if n.named[name] != nil {
+		return true
+	}
+	return slices.ContainsFunc(n.patterns, func(p patternNode) bool { return p.pattern.re.MatchString(name) })
+}

@@ -1,0 +1,122 @@
+package schema
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// forms is the reason where none of several forms fits, or too many do.
+func (x *explainer) forms(f finding) string {
+	if len(f.branches) == 0 {
+		return "fits more than one of the forms, of which only one is allowed"
+	}
+	text := "fits none of the allowed forms"
+	nearest, ok := x.nearest(f)
+	for deeper := ok; deeper; { // only the innermost says anything
+		var inner finding
+		if inner, deeper = x.nearest(nearest); deeper {
+			nearest = inner
+		}
+	}
+	if ok {
+		text += " (closest: " + x.problem(nearest) + ")"
+	}
+	return text
+}
+
+// nearest is the first problem of the form that was meant, where that is
+// plain: the only one of the right type, or the only one of those whose fixed
+// members are right.
+func (x *explainer) nearest(f finding) (finding, bool) {
+	var typed, marked [][]finding
+	for _, branch := range f.branches {
+		found := x.collect(branch, nil)
+		if len(found) == 0 || found[0].at == f.at && found[0].keyword == "type" {
+			continue
+		}
+		typed = append(typed, found)
+		if !misfit(found) {
+			marked = append(marked, found)
+		}
+	}
+	if len(typed) != 1 {
+		typed = marked
+	}
+	if len(typed) != 1 {
+		return finding{}, false
+	}
+	return slices.MinFunc(typed[0], finding.compare), true
+}
+
+// misfit reports whether a fixed value is wrong, such as the one that tells
+// the forms of a union apart.
+func misfit(found []finding) bool {
+	for _, f := range found {
+		if f.keyword == "const" || f.keyword == "enum" {
+			return true
+		}
+	}
+	return false
+}
+
+// expected are the types that would fit, if the type is what is wrong. A union
+// of forms that all want other types is no more than that.
+func (x *explainer) expected(f finding) ([]string, bool) {
+	switch f.keyword {
+	case "type":
+		switch t := f.node.keys["type"].(type) {
+		case string:
+			return []string{t}, true
+		case []any:
+			var all []string
+			for _, v := range t {
+				name, _ := v.(string)
+				all = append(all, name)
+			}
+			return all, true
+		}
+	case "anyOf", "oneOf":
+		return union(x, f, x.expected, func(a, b string) bool { return a == b })
+	}
+	return nil, false
+}
+
+// allowed are the values that would fit, if there are only so many.
+func (x *explainer) allowed(f finding) ([]any, bool) {
+	switch f.keyword {
+	case "const":
+		return []any{f.node.keys["const"]}, true
+	case "enum":
+		all, ok := f.node.keys["enum"].([]any)
+		return all, ok
+	case "anyOf", "oneOf":
+		return union(x, f, x.allowed, func(a, b any) bool { return show(a) == show(b) && is[json.Number](a) == is[json.Number](b) })
+	}
+	return nil, false
+}
+
+// union gathers what each branch of a finding would take, if each is refused
+// for just that.
+func union[T any](x *explainer, f finding, of func(finding) ([]T, bool), equal func(a, b T) bool) ([]T, bool) {
+	var all []T
+	for _, branch := range f.branches {
+		found := x.collect(branch, nil)
+		if len(found) != 1 || found[0].at != f.at {
+			return nil, false
+		}
+		some, ok := of(found[0])
+		if !ok {
+			return nil, false
+		}
+	next:
+		for _, v := range some {
+			for _, have := range all {
+				if equal(v, have) {
+					continue next
+				}
+			}
+			all = append(all, v)
+		}
+	}
+	return all, len(all) > 0
+}

@@ -1,0 +1,33 @@
+package schema
+
+// Limits of schemas and values; the package's comment lists them. All are far
+// above what an honest tool needs.
+const (
+	maxSchemaBytes  = 256 << 10
+	maxSchemaLevels = 64
+	maxValueLevels  = 128
+
+	// v5 compares each subschema of a 2020-12 schema with every other.
+	maxSubschemas = 2000
+	// v5 keeps the whole address of each subschema, and repeats it in each
+	// error: one long name above a thousand subschemas is a thousand long
+	// addresses.
+	maxAddressBytes    = 4 << 10
+	maxAllAddressBytes = 1 << 20
+
+	maxEnum           = 1000
+	maxPatternBytes   = 4 << 10
+	maxPatternProgram = 100_000 // instructions, all patterns of a schema together
+
+	// maxEvaluations is for one value of an instance.
+	maxEvaluations = 10_000
+
+	// For a whole instance: what judging it costs may not grow past these. The
+	// units are those of the meter.
+	maxPlain   = 10_000_000  // half a second
+	maxProgram = 100_000_000 // a second
+	maxSteps   = 200_000     // half a second, 200 MB
+
+	// maxInteger is what v5 can count to on every machine.
+	maxInteger = 1<<31 - 1
+)

@@ -1,0 +1,300 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// each repeats a format with the numbers from 0 for @, separated by commas.
+func each(n int, format string) string {
+	parts := make([]string, n)
+	for i := range parts {
+		parts[i] = strings.ReplaceAll(format, "@", fmt.Sprint(i))
+	}
+	return strings.Join(parts, ",")
+}
+
+// nest puts inner inside so many levels of a schema keyword.
+func nest(levels int, open, inner string) string {
+	return strings.Repeat(open, levels) + inner + strings.Repeat("}", levels)
+}
+
+// within fails the test if f takes 20 times as long as it should: a limit that
+// does not hold costs seconds to years, not milliseconds.
+func within(t *testing.T, expected time.Duration, f func()) {
+	t.Helper()
+	ceiling := 20 * expected
+	if raceEnabled {
+		ceiling *= 10
+	}
+	start := time.Now()
+	f()
+	if took := time.Since(start); took > ceiling || true {t.Log(took)
+	}
+	if took := time.Since(start); took > ceiling {
+		t.Errorf("took %v, more than %v", took, ceiling)
+	}
+}
+
+func TestCompileRefuses(t *testing.T) {
+	t.Parallel()
+	const draft07, draft04 = `"$schema":"http://json-schema.org/draft-07/schema#"`, `"$schema":"http://json-schema.org/draft-04/schema#"`
+	for _, c := range []struct{ schema, want string }{
+		// shape
+		{`{`, `malformed JSON at byte 1: expected a key`},
+		{`{"a":{"b":1,"b":2}}`, `duplicate key "b" in a`},
+		{`{"$defs":{"a":1}}`, `at #/$defs/a: a schema must be an object or a boolean, not an integer`},
+		{`null`, `at #: a schema must be an object or a boolean, not null`},
+		{`{"properties":[]}`, `at #: properties must be an object of schemas`},
+		{`{"allOf":[]}`, `at #: allOf must be an array of schemas, not empty`},
+		{`{"allOf":{}}`, `at #: allOf must be an array of schemas, not empty`},
+		{`{"items":[{}]}`, `at #: items must be one schema in draft 2020-12; use prefixItems`},
+		{`{"items":{"minLength":-1}}`, `at #/items: minLength must be an integer from 0 up`},
+		{`{"minItems":1.5}`, `at #: minItems must be an integer from 0 up`},
+		{`{"maxItems":"1"}`, `at #: maxItems must be an integer from 0 up`},
+		{`{"multipleOf":0}`, `at #: multipleOf must be a number above 0`},
+		{`{"minimum":"1"}`, `at #: minimum must be a number`},
+		{`{"exclusiveMinimum":true,"minimum":1}`, `at #: exclusiveMinimum must be a number`},
+		{`{"exclusiveMinimum":1,` + draft04 + `}`, `at #: exclusiveMinimum must be true or false, beside minimum, in draft-04`},
+		{`{"required":"a"}`, `at #: required must be an array of different strings`},
+		{`{"required":["a","a"]}`, `at #: required must be an array of different strings`},
+		{`{"dependentRequired":{"a":[1]}}`, `at #: dependentRequired must be an object of arrays of different strings`},
+		{`{"dependencies":{"a":[1]}}`, `at #: dependencies must have schemas or arrays of different names`},
+		{`{"type":"text"}`, `at #: type must be a type or an array of different types`},
+		{`{"type":["null","null"]}`, `at #: type must be a type or an array of different types`},
+		{`{"type":[]}`, `at #: type must be a type or an array of different types`},
+		{`{"enum":{}}`, `at #: enum must be an array of values, not empty`},
+		{`{"enum":[]}`, `at #: enum must be an array of values, not empty`},
+		{`{"title":1}`, `at #: title must be a string`},
+		{`{"uniqueItems":1}`, `at #: uniqueItems must be true or false`},
+		{`{"not":{"examples":{}}}`, `at #/not: examples must be an array`},
+		{`{"properties":{"a":true},` + draft04 + `}`, `at #/properties/a: draft-04 has no boolean schemas`},
+		{`{"enum":[1,1],` + draft07 + `}`, `the schema does not compile: its draft does not allow what is at #/enum`},
+
+		// patterns
+		{`{"pattern":"("}`, `at #: the pattern "(" does not compile: missing closing ): "("`},
+		{`{"pattern":"a(?=b)"}`, `at #: the pattern "a(?=b)" does not compile: invalid or unsupported Perl syntax: "(?="`},
+		{`{"patternProperties":{"[":{}}}`, `at #: the pattern "[" does not compile: missing closing ]: "["`},
+		{`{"pattern":"` + strings.Repeat("a", 4097) + `"}`, `at #: a pattern has 4097 bytes, more than 4096`},
+		{`{"pattern":"((a{100}){100}){100}"}`, `at #: the pattern "((a{100}){100}){100}" does not compile: invalid repeat count: "{100}"`},
+		{`{"pattern":"` + strings.Repeat(`a{1000}`, 500) + `"}`, `at #: the patterns are too large together; use maxLength in place of long repeats`},
+		{`{"allOf":[` + each(1500, `{"pattern":"a@{0,999}"}`) + `]}`, `at #/allOf/49: the patterns are too large together; use maxLength in place of long repeats`},
+
+		// names and references
+		{`{"$schema":"https://example.com/schema"}`, `unknown $schema "https://example.com/schema"; use https://json-schema.org/draft/2020-12/schema or leave it out`},
+		{`{"$schema":"json-schema.org/draft-07/schema"}`, `unknown $schema "json-schema.org/draft-07/schema"; use https://json-schema.org/draft/2020-12/schema or leave it out`},
+		{`{"$schema":7}`, `unknown $schema 7; use https://json-schema.org/draft/2020-12/schema or leave it out`},
+		{`{"$ref":"#/$defs/a"}`, `at #: $ref "#/$defs/a" leads to no schema`},
+		{`{"$ref":"#/$defs","$defs":{}}`, `at #: $ref "#/$defs" leads to no schema`},
+		{`{"$ref":"#/x","x":{}}`, `at #: $ref "#/x" leads to no schema`},
+		{`{"$ref":"#/"}`, `at #: $ref "#/" leads to no schema`},
+		{`{"$ref":"#a","$defs":{"a":{"$anchor":"a"}}}`, `at #: $ref "#a": references must be "#" or begin with "#/"`},
+		{`{"$ref":"#/%zz"}`, `at #: $ref "#/%zz": references must be "#" or begin with "#/"`},
+		{`{"$ref":""}`, `at #: $ref "": references must be "#" or begin with "#/"`},
+		{`{"$ref":"file:///etc/passwd"}`, `at #: $ref "file:///etc/passwd": references must be "#" or begin with "#/"`},
+		{`{"$ref":"https://example.com/#/a"}`, `at #: $ref "https://example.com/#/a": references must be "#" or begin with "#/"`},
+		{`{"$ref":"` + base + `#"}`, `at #: $ref "` + base + `#": references must be "#" or begin with "#/"`},
+		{`{"$ref":"https://json-schema.org/draft/2020-12/schema"}`, `at #: $ref "https://json-schema.org/draft/2020-12/schema": references must be "#" or begin with "#/"`},
+		{`{"$ref":{}}`, `at #: $ref must be a string`},
+		{`{"not":{"$id":"x"}}`, `at #/not: $id is refused below the root`},
+		{`{"not":{"id":"x"},` + draft04 + `}`, `at #/not: id is refused below the root`},
+		{`{"$vocabulary":{}}`, `at #: $vocabulary is refused: vocabularies cannot be chosen`},
+		{`{"$dynamicRef":"#"}`, `at #: $dynamicRef is refused: dynamic references are not supported`},
+		{`{"$recursiveRef":"#"}`, `at #: $recursiveRef is refused: dynamic references are not supported`},
+		{`{"$ref":"#"}`, `at #: refers to itself for one and the same value, which never ends`},
+		{`{"$defs":{"a":{"allOf":[{"not":{"$ref":"#/$defs/a"}}]}}}`, `at #/$defs/a/allOf/0/not: refers to itself for one and the same value, which never ends`},
+		{`{"dependentSchemas":{"a":{"if":{"$ref":"#"}}}}`, `at #/dependentSchemas/a/if: refers to itself for one and the same value, which never ends`},
+
+		// sizes
+		{`{"title":"` + strings.Repeat("x", maxSchemaBytes) + `"}`, `the schema has 262156 bytes, more than 262144`},
+		{nest(64, `{"not":`, `{}`), `nested deeper than 64 levels`},
+		{`{"default":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`, `nested deeper than 64 levels`},
+		{`{"enum":[` + each(1001, `@`) + `]}`, `at #: enum has more than 1000 values, inner ones included`},
+		{`{"enum":[[` + each(1000, `@`) + `]]}`, `at #: enum has more than 1000 values, inner ones included`},
+		{`{"anyOf":[` + each(2000, `{}`) + `]}`, `more than 2000 subschemas`},
+		{`{"properties":{"` + strings.Repeat("x", 5000) + `":{}}}`, `at #/properties/` + strings.Repeat("x", 499) + `...: the names above the subschemas are too long`},
+		{`{"properties":{"` + strings.Repeat("x", 1000) + `":{"anyOf":[` + each(1500, `{}`) + `]}}}`, `at #/properties/` + strings.Repeat("x", 499) + `...: the names above the subschemas are too long`},
+		{`{"required":[` + each(30000, `1`) + `]}`, `at #: required must be an array of different strings`},
+	} {
+		within(t, 50*time.Millisecond, func() {
+			_, err := CompileOutput(json.RawMessage(c.schema))
+			if err == nil || err.Error() != c.want {
+				t.Errorf("%.100s: %v\n want %s", c.schema, err, c.want)
+			}
+		})
+	}
+}
+
+func TestCompileInputRefuses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ schema, want string }{
+		{`true`, `the root must have "type": "object"`},
+		{`null`, `the root must have "type": "object"`},
+		{`{}`, `the root must have "type": "object"`},
+		{`{"type":"array"}`, `the root must have "type": "object"`},
+		{`{"type":["object"]}`, `the root must have "type": "object"`},
+		{`{"type":"object","required":["x"]}`, `required name "x" is not among the properties`},
+		{`{"type":"object","properties":{"a":{}},"required":["a","x"]}`, `required name "x" is not among the properties`},
+	} {
+		_, err := CompileInput(json.RawMessage(c.schema))
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%s: %v\n want %s", c.schema, err, c.want)
+		}
+	}
+	// Below the root and in results, required may name what it likes.
+	mustInput(t, object(`"a":{"required":["b"]}`, ``))
+	mustOutput(t, `{"type":"object","required":["x"]}`)
+}
+
+const errSteps = `the schema multiplies: validating could take more than 10000 steps a value`
+
+// Schemas whose evaluations multiply, at once or with each level of a value,
+// are refused, in a moment; those that only repeat are not.
+func TestCompileMultiplies(t *testing.T) {
+	t.Parallel()
+	chain := func(keyword string) string {
+		var defs strings.Builder
+		for i := range 30 {
+			fmt.Fprintf(&defs, `"d%d":{"%s":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, keyword, i+1, i+1)
+		}
+		return `{"$ref":"#/$defs/d0","$defs":{` + defs.String() + `"d30":{}}}`
+	}
+	late := func(levels int) string { // nothing, and then doubles
+		var defs strings.Builder
+		for i := range levels {
+			fmt.Fprintf(&defs, `"d%d":{"items":{"$ref":"#/$defs/d%d"}},`, i, i+1)
+		}
+		return fmt.Sprintf(`{"$ref":"#/$defs/d0","$defs":{%s"d%d":{"items":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]}}}}`, defs.String(), levels, levels, levels)
+	}
+	const twice = `{"allOf":[{"$ref":"#"},{"$ref":"#"}]}`
+	for name, c := range map[string]struct {
+		schema string
+		taken  bool
+	}{
+		"a list":                    {`{"properties":{"next":{"$ref":"#"}}}`, true},
+		"a binary tree":             {`{"properties":{"left":{"$ref":"#"},"right":{"$ref":"#"}}}`, true},
+		"a tree of arrays":          {`{"items":{"$ref":"#"}}`, true},
+		"a JSON value":              {`{"type":["null","boolean","number","string","array","object"],"items":{"$ref":"#"},"additionalProperties":{"$ref":"#"}}`, true},
+		"an optional subtree":       {`{"properties":{"a":{"anyOf":[{"type":"null"},{"$ref":"#"}]}}}`, true},
+		"mutual recursion":          {`{"$ref":"#/$defs/a","$defs":{"a":{"items":{"$ref":"#/$defs/b"}},"b":{"items":{"$ref":"#/$defs/a"}}}}`, true},
+		"both kinds of the rest":    {`{"additionalProperties":{"$ref":"#"},"unevaluatedProperties":{"$ref":"#"}}`, true},
+		"many branches":             {`{"anyOf":[` + each(1000, `{"type":"null"}`) + `]}`, true},
+		"unused":                    {`{"$defs":{"a":{"items":` + twice + `}}}`, true},
+		"itself twice in allOf":     {`{"properties":{"a":` + twice + `}}`, false},
+		"itself twice in items":     {`{"items":` + twice + `}`, false},
+		"itself twice behind":       {`{"prefixItems":[{},` + twice + `]}`, false},
+		"in an item and a member":   {`{"items":{"$ref":"#"},"contains":{"$ref":"#"}}`, false},
+		"by name and by pattern":    {`{"properties":{"a":{"$ref":"#"}},"patternProperties":{"^a":{"$ref":"#"}}}`, false},
+		"by two patterns":           {`{"patternProperties":{"a":{"$ref":"#"},"b":{"$ref":"#"}}}`, false},
+		"by pattern and the rest":   {`{"patternProperties":{"a":{"$ref":"#"}},"unevaluatedProperties":{"$ref":"#"}}`, false},
+		"the condition's two ways":  {`{"if":{"items":{"$ref":"#"}},"then":{"items":{"$ref":"#"}}}`, false},
+		"two dependent schemas":     {`{"dependentSchemas":{"a":{"items":{"$ref":"#"}},"b":{"items":{"$ref":"#"}}}}`, false},
+		"a chain of allOf":          {chain("allOf"), false},
+		"a chain of anyOf":          {chain("anyOf"), false},
+		"a chain of oneOf":          {chain("oneOf"), false},
+		"one that doubles late":     {late(100), false},
+		"one that doubles too late": {late(128), true},
+		"a wide one in each level":  {`{"items":{"allOf":[{"$ref":"#"},` + each(100, `{}`) + `]}}`, false},
+	} {
+		within(t, 50*time.Millisecond, func() {
+			_, err := CompileOutput(json.RawMessage(c.schema))
+			if c.taken != (err == nil) || !c.taken && err.Error() != errSteps {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+}
+
+// What v5 does with the largest schemas that are taken is bounded too.
+func TestCompileLargest(t *testing.T) {
+	t.Parallel()
+	for name, schema := range map[string]string{
+		"flat":              `{"properties":{` + each(1990, `"p@":{"type":"string"}`) + `}}`,
+		"deep":              nest(60, `{"not":`, `{"properties":{`+each(1900, `"p@":{}`)+`}}`),
+		"deep 2019":         `{"$schema":"https://json-schema.org/draft/2019-09/schema","not":` + nest(58, `{"not":`, `{"properties":{`+each(1900, `"p@":{}`)+`}}`) + `}`,
+		"deep 07":           `{"$schema":"http://json-schema.org/draft-07/schema","not":` + nest(58, `{"not":`, `{"properties":{`+each(1900, `"p@":{}`)+`}}`) + `}`,
+		"references":        `{"properties":{` + each(1990, `"p@":{"$ref":"#/$defs/a"}`) + `},"$defs":{"a":{}}}`,
+		"$defs in draft-07": `{"$schema":"http://json-schema.org/draft-07/schema#","properties":{` + each(900, `"p@":{"$ref":"#/$defs/d@"}`) + `},"$defs":{` + each(900, `"d@":{}`) + `}}`,
+	} {
+		within(t, 500*time.Millisecond, func() {
+			if _, err := CompileOutput(json.RawMessage(schema)); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+}
+
+// A number of values and errors that v5 could not cope with is counted before.
+func TestCheckIsBounded(t *testing.T) {
+	t.Parallel()
+	var defs strings.Builder
+	for i := range 70 {
+		fmt.Fprintf(&defs, `"d%d":{"$ref":"#/$defs/d%d"},`, i, i+1)
+	}
+	chain := `{"properties":{"a":{"$ref":"#/$defs/d0"}},"$defs":{` + defs.String() + `"d70":{"$ref":"#","type":["object","string"]}}}`
+	nines := strings.Repeat("9", 90) + "e-999"
+	const tooLong = "the result would take too long to check against the schema"
+	for name, c := range map[string]struct {
+		schema, value string
+		want          string // "" fits
+	}{
+		// v5 alone takes minutes and more for these
+		"errors far down":     {chain, nest(127, `{"a":`, `1`), tooLong},
+		"colliding hashes":    {`{"uniqueItems":true}`, `[` + collisions(400) + `]`, ``},
+		"a pattern":           {`{"items":{"pattern":"[ab]{0,999}c"}}`, `["` + strings.Repeat("ab", 5<<20) + `"]`, tooLong},
+		"a pattern of names":  {`{"patternProperties":{"[ab]{0,999}c":{}}}`, `{"` + strings.Repeat("ab", 5<<20) + `":1}`, tooLong},
+		"many evaluations":    {`{"items":{"oneOf":[` + each(1500, `{"type":"string"}`) + `]}}`, `[` + each(100_000, `1`) + `]`, tooLong},
+		"a large enum":        {`{"items":{"enum":[` + each(999, `@e900`) + `]}}`, `[` + each(10_000, `1e-1000`) + `]`, tooLong},
+		"a duration":          {`{"format":"duration"}`, `"P` + strings.Repeat("1Y", 5<<20) + `"`, "invalid result: breaks the rule format"},
+		"a quadratic message": {`{"allOf":[` + each(900, `{"additionalProperties":false}`) + `]}`, `{"` + strings.Repeat("x", 1<<20) + `":1}`, tooLong},
+		"a long way":          {`{"additionalProperties":{"items":{"not":{"type":"null"}}}}`, `{"` + strings.Repeat("x", 1<<20) + `":[` + each(10_000, `1`) + `]}`, tooLong},
+		"a million errors":    {`{"items":{"type":"string"}}`, `[` + each(1_000_000, `1`) + `]`, tooLong},
+		// and these are well
+		"a million values":    {`{"items":{"type":"integer","minimum":0}}`, `[` + each(1_000_000, `@`) + `]`, ``},
+		"a large text":        {`{"properties":{"a":{"pattern":"^[A-Za-z0-9+/]*={0,2}$"}}}`, `{"a":"` + strings.Repeat("AAAA", 1<<20) + `"}`, ``},
+		"a large other value": {`{"properties":{"a":{"type":"integer"},"b":{"items":{}}}}`, `{"a":"x","b":"` + strings.Repeat("AAAA", 1<<20) + `"}`, "invalid value for a: expected integer, got string"},
+		"a thousand errors":   {`{"items":{"type":"string"}}`, `[` + each(10_000, `1`) + `]`, "invalid value for [0]: expected string, got integer"},
+		"long numbers":        {`{"items":{"multipleOf":3}}`, `[` + each(1000, nines) + `]`, "invalid value for [0]: " + nines[:64] + "... is not a multiple of 3"},
+		"a deep tree":         {`{"properties":{"left":{"$ref":"#"},"right":{"$ref":"#"}}}`, nest(127, `{"left":`, `{}`), ``},
+		"a deep list, oneOf":  {`{"type":"object","properties":{"next":{"oneOf":[{"type":"null"},{"$ref":"#"}]}}}`, nest(40, `{"next":`, `null`), ``},
+	} {
+		s := mustOutput(t, c.schema)
+		within(t, 500*time.Millisecond, func() {
+			got := ""
+			if err := s.Check([]byte(c.value)); err != nil {
+				got, _, _ = strings.Cut(err.Error(), "; ")
+			}
+			if got != c.want {
+				t.Errorf("%s: %.200s, want %.200s", name, got, c.want)
+			}
+		})
+	}
+}
+
+// collisions are arrays that v5's hash of items cannot tell apart: it notes
+// where an array begins and not where it ends.
+func collisions(n int) string {
+	const brackets = 8
+	var shapes []string
+	var grow func(shape string, open, closed int)
+	grow = func(shape string, open, closed int) {
+		if len(shapes) == n {
+			return
+		}
+		if open == brackets && closed == brackets {
+			shapes = append(shapes, "["+each(100, "1")+","+strings.ReplaceAll(shape, "][", "],[")+"]")
+			return
+		}
+		if open < brackets {
+			grow(shape+"[", open+1, closed)
+		}
+		if closed < open-1 || open == brackets {
+			grow(shape+"]", open, closed+1)
+		}
+	}
+	grow("", 0, 0)
+	return strings.Join(shapes, ",")
+}

@@ -1,0 +1,163 @@
+package schema
+
+import "encoding/json"
+
+// What a step of v5 buys, as measured with v5.3.1. A step is about one error:
+// 1 µs to 3 µs and up to 1 KiB.
+const (
+	stepLookUps  = 8    // names to look up or to note
+	stepText     = 256  // bytes to copy into a message or an address
+	stepLocation = 1000 // subschemas on the way times bytes of their addresses: v5 joins them for each error
+	stepNumber   = 8    // steps for a number with an exponent or many digits
+)
+
+// meter adds up what judging one value can cost, up to some limits. It goes
+// where v5 would go, and stops where v5 could not be stopped.
+type meter struct {
+	plain   int // evaluations by fits
+	steps   int // evaluations by v5, and what its errors could take
+	program int // instructions of patterns times bytes
+
+	onlyV5 bool // fits is done with
+	ran    bool
+}
+
+// over reports whether there is no sense in going on.
+func (m *meter) over() bool {
+	return m.plain > maxPlain || m.program > maxProgram || m.onlyV5 && m.steps > maxSteps
+}
+
+func (m *meter) run(n *node, v any) {
+	*m = meter{onlyV5: m.onlyV5, ran: true}
+	m.visit(n, v, way{})
+}
+
+// way is how v5 came to a value: past so many subschemas, by a location of so
+// many bytes in the schema and another in the value.
+type way struct{ above, schema, value int }
+
+// visit counts the evaluation of v by n.
+func (m *meter) visit(n *node, v any, w way) {
+	m.plain += n.work.lookUps
+	m.steps += n.work.steps + w.above*w.schema/stepLocation + w.value/stepText
+	if m.over() {
+		return
+	}
+	w.above++
+	for _, t := range n.inPlace {
+		m.child(t, v, w)
+	}
+	if n.ref != nil {
+		m.visit(n.ref, v, way{w.above, w.schema + len("/$ref"), w.value})
+	}
+	switch v := v.(type) {
+	case string:
+		m.program += n.work.program * len(v)
+		if n.work.quotes {
+			m.steps += len(v) / stepText
+		}
+	case json.Number:
+		if heavy(v) {
+			m.steps += stepNumber
+		}
+	case map[string]any:
+		m.members(n, v, w)
+	case []any:
+		m.items(n, v, w)
+	}
+}
+
+// child is visit for a node that is reached where it was written.
+func (m *meter) child(n *node, v any, w way) {
+	w.schema += n.work.segment
+	m.visit(n, v, w)
+}
+
+func (m *meter) members(n *node, members map[string]any, w way) {
+	m.steps += len(members) / stepLookUps
+	names := 0
+	for key, v := range members {
+		if m.over() {
+			return
+		}
+		names += len(key)
+		w := w
+		w.value += 2 * (len(key) + 1) // escaped, with some luck
+		for _, p := range n.patterns {
+			m.program += p.pattern.program * len(key)
+			m.child(p.node, v, w)
+		}
+		for _, t := range n.names {
+			m.child(t, key, w)
+		}
+		if t := n.named[key]; t != nil {
+			m.child(t, v, w)
+			continue
+		}
+		for _, t := range n.others {
+			m.child(t, v, w)
+		}
+	}
+	m.steps += names / stepText
+}
+
+func (m *meter) items(n *node, items []any, w way) {
+	m.steps += len(items) / stepLookUps
+	if n.work.unique {
+		m.plain += size(items)
+		m.steps += size(items)
+	}
+	w.value += len("/1234")
+	for i, v := range items {
+		if m.over() {
+			return
+		}
+		for _, t := range n.contains {
+			m.child(t, v, w)
+		}
+		if i < len(n.prefix) {
+			m.child(n.prefix[i], v, w)
+			continue
+		}
+		for _, t := range n.items {
+			m.child(t, v, w)
+		}
+	}
+}
+
+// rate is the most that one byte of a value can cost, where no value meets
+// more evaluations than so many. It spares small values the meter.
+type rate struct{ plain, steps, program float64 }
+
+func rateOf(nodes []*node, evaluations int) rate {
+	var lookUps, steps, segment, program, unique int
+	for _, n := range nodes {
+		lookUps = max(lookUps, n.work.lookUps)
+		steps = max(steps, n.work.steps)
+		segment = max(segment, n.work.segment, len("/$ref"))
+		program = max(program, n.work.program)
+		for _, p := range n.patterns {
+			program = max(program, p.pattern.program)
+		}
+		if n.work.unique {
+			unique = maxValueLevels // an item counts for each array around it
+		}
+	}
+	e := float64(evaluations)
+	location := e * e * float64(segment) / stepLocation
+	return rate{
+		plain:   e * float64(lookUps+unique),
+		steps:   e * (float64(steps+stepNumber/2+unique+1) + location),
+		program: e * float64(program),
+	}
+}
+
+// small reports whether a value of so many bytes stays within the limits,
+// those of v5 included if it is to be asked.
+func (r rate) small(bytes int, v5 bool) bool {
+	n := float64(bytes)
+	if v5 && n*(r.steps+n*2/stepText) > maxSteps {
+		return false
+	}
+	return n*r.plain <= maxPlain && n*r.program <= maxProgram
+}

@@ -1,0 +1,111 @@
+package schema
+
+import (
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// str reads a string, whose opening quote is next.
+func (p *parser) str() (string, bool) {
+	p.pos++
+	start := p.pos
+	for p.pos < len(p.text) {
+		switch c := p.text[p.pos]; {
+		case c == '"':
+			s := p.text[start:p.pos]
+			p.pos++
+			return s, true
+		case c == '\\':
+			return p.escaped(start)
+		case c < ' ':
+			return "", p.malformed("control character in a string")
+		default:
+			p.pos++
+		}
+	}
+	return "", p.malformed("unterminated string")
+}
+
+// escaped reads the rest of a string that began at start and whose first
+// backslash is next.
+func (p *parser) escaped(start int) (string, bool) {
+	var b strings.Builder
+	b.WriteString(p.text[start:p.pos])
+	for p.pos < len(p.text) {
+		switch c := p.text[p.pos]; {
+		case c == '"':
+			p.pos++
+			return b.String(), true
+		case c == '\\':
+			r, ok := p.escape()
+			if !ok {
+				return "", false
+			}
+			b.WriteRune(r)
+		case c < ' ':
+			return "", p.malformed("control character in a string")
+		default:
+			plain := p.pos
+			for p.pos < len(p.text) && p.text[p.pos] != '"' && p.text[p.pos] != '\\' && p.text[p.pos] >= ' ' {
+				p.pos++
+			}
+			b.WriteString(p.text[plain:p.pos])
+		}
+	}
+	return "", p.malformed("unterminated string")
+}
+
+// escape reads one escape. Half of a surrogate pair becomes U+FFFD, as
+// encoding/json has it.
+func (p *parser) escape() (rune, bool) {
+	if p.pos+1 >= len(p.text) {
+		p.pos = len(p.text)
+		return 0, p.malformed("unterminated string")
+	}
+	c := p.text[p.pos+1]
+	if c == 'u' {
+		r, ok := p.hex(p.pos)
+		if !ok {
+			return 0, p.malformed("expected four hexadecimal digits after \\u")
+		}
+		p.pos += len(`\u0000`)
+		if utf16.IsSurrogate(r) {
+			low, ok := p.hex(p.pos)
+			if pair := utf16.DecodeRune(r, low); ok && pair != utf8.RuneError {
+				p.pos += len(`\u0000`)
+				return pair, true
+			}
+			return utf8.RuneError, true
+		}
+		return r, true
+	}
+	i := strings.IndexByte(`"\/bfnrt`, c)
+	if i < 0 {
+		return 0, p.malformed("unknown escape in a string")
+	}
+	p.pos += 2
+	return rune("\"\\/\b\f\n\r\t"[i]), true
+}
+
+// hex is the code unit of the \u escape that begins at pos, if one does.
+func (p *parser) hex(pos int) (rune, bool) {
+	if pos+len(`\u0000`) > len(p.text) || p.text[pos] != '\\' || p.text[pos+1] != 'u' {
+		return 0, false
+	}
+	var r rune
+	for _, c := range []byte(p.text[pos+2 : pos+len(`\u0000`)]) {
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c && c <= 'f':
+			c -= 'a' - 10
+		case 'A' <= c && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
+}

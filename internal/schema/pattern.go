@@ -1,0 +1,42 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+)
+
+// pattern compiles an expression as v5 will, with a look at its size first:
+// matching takes time in proportion to the text times the program, and a few
+// characters such as {1000} make a large program.
+func (b *builder) pattern(expr string) (pattern, error) {
+	if p, ok := b.patterns[expr]; ok {
+		return p, nil
+	}
+	if len(expr) > maxPatternBytes {
+		return pattern{}, fmt.Errorf("a pattern has %d bytes, more than %d", len(expr), maxPatternBytes)
+	}
+	tree, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil {
+		var fault *syntax.Error
+		if errors.As(err, &fault) {
+			return pattern{}, fmt.Errorf("the pattern %s does not compile: %s: %s", quote(expr), fault.Code, quote(fault.Expr))
+		}
+		return pattern{}, fmt.Errorf("the pattern %s does not compile", quote(expr))
+	}
+	program, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return pattern{}, fmt.Errorf("the pattern %s does not compile", quote(expr))
+	}
+	if b.program += len(program.Inst); b.program > maxPatternProgram {
+		return pattern{}, errors.New("the patterns are too large together; use maxLength in place of long repeats")
+	}
+	re, err := regexp.Compile(expr)
+	if err != nil {
+		return pattern{}, fmt.Errorf("the pattern %s does not compile", quote(expr))
+	}
+	p := pattern{re: re, program: len(program.Inst)}
+	b.patterns[expr] = p
+	return p, nil
+}

@@ -1,0 +1,124 @@
+package schema
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+)
+
+// locate splits the absolute place of a rule into a subschema, a keyword of
+// its own and what is behind that. A place that is a subschema has no keyword.
+func (x *explainer) locate(place string) (n *node, keyword, rest string) {
+	address := strings.TrimPrefix(place, base)
+	for end := len(address); end > 0; end = strings.LastIndexByte(address[:end], '/') {
+		if n := x.schema.byAddress[address[:end]]; n != nil {
+			keyword, rest, _ = strings.Cut(strings.TrimPrefix(address[end:], "/"), "/")
+			return n, keyword, rest
+		}
+	}
+	return x.schema.nodes[0], "", ""
+}
+
+// lookUp is the value at a place.
+func (x *explainer) lookUp(at string) any {
+	v := x.value
+	for _, token := range split(at) {
+		switch in := v.(type) {
+		case map[string]any:
+			key, _ := unescape(token)
+			v = in[key]
+		case []any:
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(in) {
+				return nil
+			}
+			v = in[i]
+		}
+	}
+	return v
+}
+
+// path is a place in the words of a caller: opts.items[2].name.
+func (x *explainer) path(at string) string {
+	path := ""
+	v := x.value
+	for _, token := range split(at) {
+		switch in := v.(type) {
+		case []any:
+			path += "[" + token + "]"
+			if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(in) {
+				v = in[i]
+			}
+		case map[string]any:
+			key, _ := unescape(token)
+			path = join(path, key)
+			v = in[key]
+		}
+	}
+	return elide(path)
+}
+
+// split takes a place apart; the tokens are still escaped.
+func split(at string) []string {
+	if at == "" {
+		return nil
+	}
+	return strings.Split(at[1:], "/")
+}
+
+// comparePlaces sorts places by their steps, indexes by their number.
+func comparePlaces(a, b string) int {
+	for a != b && a != "" && b != "" {
+		var s, t string
+		s, a, _ = strings.Cut(a, "/")
+		t, b, _ = strings.Cut(b, "/")
+		if s != t {
+			if isIndex(s) && isIndex(t) && len(s) != len(t) {
+				return cmp.Compare(len(s), len(t))
+			}
+			return strings.Compare(s, t)
+		}
+	}
+	return strings.Compare(a, b)
+}
+
+// route follows the way that v5 took through the keywords of the schemas: how
+// many steps into the value it makes, and whether it ends at a member's name.
+func route(way string) (steps int, ofName bool) {
+	tokens := split(way)
+	for i := 0; i < len(tokens); i++ {
+		name := tokens[i]
+		last := i == len(tokens)-1
+		switch keywords[name].shape {
+		case oneSchema:
+		case itemSchemas:
+			if !last && isIndex(tokens[i+1]) {
+				i++
+			}
+		case manySchemas, namedSchemas, namedEither:
+			i++
+		default:
+			if name != "$ref" {
+				return steps, ofName
+			}
+		}
+		switch name {
+		case "additionalProperties", "additionalItems":
+			if last {
+				return steps, ofName // false: the object or array is at fault
+			}
+			steps++
+		case "propertyNames":
+			ofName = true
+			steps++
+		case "properties", "patternProperties", "unevaluatedProperties", "items", "prefixItems", "contains", "unevaluatedItems":
+			steps++
+		}
+	}
+	return steps, ofName
+}
+
+func isIndex(token string) bool {
+	_, err := strconv.ParseUint(token, 10, 64)
+	return err == nil
+}

@@ -1,0 +1,183 @@
+package schema
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// How much of a stranger's text is repeated to whoever reads the problem.
+const (
+	maxValueLength   = 64 // characters of a value
+	maxListed        = 16 // values of an enum
+	maxPatternShown  = 200
+	maxPathEnd       = 100 // characters at either end of a path
+	maxProblemLength = 512
+)
+
+// cut shortens s to n characters and says so.
+func cut(s string, n int) string {
+	if len(s) <= n || utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	for i := range s {
+		if n == 0 {
+			return s[:i] + "..."
+		}
+		n--
+	}
+	return s
+}
+
+// quote makes a short string of one line of s.
+func quote(s string) string {
+	short := cut(s, maxValueLength)
+	if len(short) == len(s) {
+		return strconv.Quote(s)
+	}
+	return strconv.Quote(strings.TrimSuffix(short, "...")) + "..."
+}
+
+// oneLine is a pattern, in quotes only if it would not stay on one line.
+func oneLine(pattern string) string {
+	if strings.IndexFunc(pattern, func(r rune) bool { return !strconv.IsPrint(r) }) >= 0 {
+		pattern = strconv.Quote(pattern)
+	}
+	return cut(pattern, maxPatternShown)
+}
+
+// simple reports whether a key can stand in a path as it is.
+func simple(key string) bool {
+	return key != "" && strings.IndexFunc(key, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-$@/+*%", r)
+	}) < 0
+}
+
+// step is a key as one step of a path that has begun: .name or ["odd name"].
+func step(key string) string {
+	if simple(key) {
+		return "." + cut(key, maxValueLength)
+	}
+	return "[" + quote(key) + "]"
+}
+
+// join puts a key behind a path. An argument of the root is just its name.
+func join(path, key string) string {
+	switch {
+	case path != "":
+		return path + step(key)
+	case simple(key):
+		return cut(key, maxValueLength)
+	}
+	return quote(key)
+}
+
+// elide leaves out the middle of a long path.
+func elide(path string) string {
+	if utf8.RuneCountInString(path) <= 2*maxPathEnd {
+		return path
+	}
+	runes := []rune(path)
+	return string(runes[:maxPathEnd]) + "..." + string(runes[len(runes)-maxPathEnd:])
+}
+
+// show is a value in a problem's text.
+func show(v any) string {
+	switch v := v.(type) {
+	case string:
+		return quote(v)
+	case json.Number:
+		return cut(v.String(), maxValueLength)
+	case bool:
+		return strconv.FormatBool(v)
+	case nil:
+		return "null"
+	}
+	if room := 2 * maxValueLength; brief(v, &room) {
+		if text, err := json.Marshal(v); err == nil {
+			return oneLine(cut(string(text), maxValueLength))
+		}
+	}
+	return "the " + typeName(v)
+}
+
+// brief reports whether v is small enough to be written out, and takes what it
+// needs off the room.
+func brief(v any, room *int) bool {
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			if !brief(item, room) {
+				return false
+			}
+		}
+	case map[string]any:
+		for key, member := range v {
+			if *room -= len(key); !brief(member, room) {
+				return false
+			}
+		}
+	case string:
+		*room -= len(v)
+	}
+	*room--
+	return *room >= 0
+}
+
+// list is several values, of which it leaves out all but the first.
+func list(values []any) string {
+	var b strings.Builder
+	for i, v := range values {
+		if i == maxListed {
+			b.WriteString(" and " + strconv.Itoa(len(values)-i) + " more")
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(show(v))
+	}
+	return b.String()
+}
+
+// plural is a number of things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
+}
+
+// typeName is a value's type in JSON Schema's words. A number without a
+// fraction is an integer, however it is written.
+func typeName(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case json.Number:
+		if decimalOf(v).integral() {
+			return "integer"
+		}
+		return "number"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	}
+	return "object"
+}
+
+// article puts "a" or "an" before a type's name where it takes one.
+func article(name string) string {
+	switch name {
+	case "null":
+		return name
+	case "integer", "object", "array":
+		return "an " + name
+	}
+	return "a " + name
+}
