@@ -1,0 +1,151 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/schema"
+	"github.com/toolhost/toolhost/internal/suggest"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// compile checks a tool and lays its way, once: what can be decided per
+// definition is not decided per call.
+func (h *Host) compile(owner string, t tool.Tool) (*entry, error) {
+	if err := t.Check(); err != nil {
+		return nil, signOwner(err, owner)
+	}
+	bad := func(format string, args ...any) error {
+		err := tool.Errorf(tool.CodeInvalidDefinition, "tool %q: "+format, append([]any{t.Name}, args...)...)
+		err.Tool, err.Plugin, err.Stage = t.Name, owner, tool.StageRegister
+		err.Hint = "correct the tool's definition"
+		return err
+	}
+	if t.Handler == nil {
+		return nil, bad("the handler is nil")
+	}
+	e := &entry{def: t.Clone(), owner: owner, handler: t.Handler}
+	var err error
+	if e.input, err = schema.CompileInput(t.InputSchema); err != nil {
+		return nil, bad("input schema: %w", err)
+	}
+	e.def.InputSchema = e.input.Text()
+	if len(t.OutputSchema) > 0 {
+		if _, err := schema.CompileOutput(t.OutputSchema); err != nil {
+			return nil, bad("output schema: %w", err)
+		}
+	}
+	e.route = h.lay(e)
+	return e, nil
+}
+
+// lay puts the steps of a call in order. The first is the outermost:
+//
+//	resolve( validate( authorize( approve( timeout( provider )))))
+//
+// An unknown name goes no further than resolve, which is [Host.execute].
+// Invalid arguments never reach a policy; what is refused never reaches a
+// provider. The time that somebody takes to say yes is not the tool's.
+func (h *Host) lay(e *entry) tool.Handler {
+	timeout := time.Duration(e.def.Timeout)
+	if timeout == 0 {
+		timeout = h.opts.callTimeout
+	}
+	return tool.Chain(
+		h.provider(e),
+		policy.Validate(e.input),
+		policy.Authorize(e.def.Permission),
+		policy.Approve(&e.def, e.owner, e.input),
+		policy.Timeout(timeout),
+	)
+}
+
+// provider is the innermost step: the tool itself, whose panic harms nobody and
+// whose errors are all of one kind.
+func (h *Host) provider(e *entry) tool.Handler {
+	run := tool.Protect(e.handler)
+	return func(ctx context.Context, call tool.Call) (tool.Result, error) {
+		if ctx.Err() != nil {
+			return tool.Result{}, &tool.Error{
+				Code: tool.CodeOf(ctx.Err()), Tool: call.Name, Plugin: e.owner, Stage: tool.StageExecute, Unsent: true, Err: ctx.Err(),
+				Message: fmt.Sprintf("tool %s was not started: %v", call.Name, context.Cause(ctx)),
+			}
+		}
+		if t := policy.TraceFrom(ctx); t != nil {
+			t.Attempts++
+		}
+		res, err := run(ctx, call)
+		if err == nil {
+			return res, nil
+		}
+		if e.owner == "" { // a provider wraps its handlers' errors itself
+			err = tool.ExecutionError(call.Name, err)
+		}
+		out := *tool.AsError(err)
+		if out.Tool == "" {
+			out.Tool = call.Name
+		}
+		if out.Plugin == "" {
+			out.Plugin = e.owner
+		}
+		if out.Detail != "" {
+			h.opts.logger.Info("tool failed", "tool", call.Name, "plugin", e.owner, "call", call.ID, "error", out.Message, "detail", out.Detail)
+		}
+		return tool.Result{}, &out
+	}
+}
+
+// execute resolves the name and sends the call on its way.
+func (h *Host) execute(ctx context.Context, t *policy.Trace, call tool.Call) (tool.Result, error) {
+	e := h.registry.lookup(call.Name)
+	if e == nil {
+		return tool.Result{}, h.unknown(call.Name)
+	}
+	if h.closed.Load() {
+		return tool.Result{}, &tool.Error{
+			Code: tool.CodeUnavailable, Tool: call.Name, Plugin: e.owner, Stage: tool.StageResolve, Unsent: true,
+			Message: fmt.Sprintf("the host is closed, so tool %s cannot run", call.Name), Hint: "make a new host",
+		}
+	}
+	t.Definition, t.Plugin = &e.def, e.owner
+	return e.route(policy.WithTrace(ctx, t), call)
+}
+
+// unknown is the error for a name that is not there, with those that may have
+// been meant.
+func (h *Host) unknown(name string) error {
+	names := h.Names()
+	hint := "see toolhost tools for the names"
+	if len(names) == 0 {
+		hint = "no tools are loaded: check the plugin directory with toolhost plugins"
+	} else if near := suggest.Nearest(name, names, 3); len(near) > 0 {
+		hint = "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return &tool.Error{
+		Code: tool.CodeNotFound, Tool: name, Stage: tool.StageResolve, Unsent: true, Err: tool.ErrNotFound,
+		Message: "Unknown tool: " + shorten(name), Hint: hint,
+	}
+}
+
+// shorten keeps a name that a model made up fit to be shown.
+func shorten(name string) string {
+	if q := strconv.Quote(name); len(q) != len(name)+2 || len(name) > tool.MaxNameLength {
+		return q[:min(len(q), tool.MaxNameLength)]
+	}
+	return name
+}
+
+func signOwner(err error, owner string) error {
+	var e *tool.Error
+	if owner == "" || !errors.As(err, &e) {
+		return err
+	}
+	signed := *e
+	signed.Plugin = owner
+	return &signed
+}

@@ -1,0 +1,36 @@
+package host
+
+import (
+	"context"
+	"sync"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Default is the host behind the package-level functions, for programs that
+// need only one: no grants, no approver, no plugins, until they are added. It
+// is made when it is first asked for.
+var Default = sync.OnceValue(func() *Host {
+	h, err := New()
+	if err != nil {
+		panic(err) // the current directory is gone
+	}
+	return h
+})
+
+// Register is [Host.Register] on [Default].
+func Register(t tool.Tool) error { return Default().Register(t) }
+
+// Replace is [Host.Replace] on [Default].
+func Replace(t tool.Tool) error { return Default().Replace(t) }
+
+// Get is [Host.Get] on [Default].
+func Get(name string) (Tool, bool) { return Default().Get(name) }
+
+// List is [Host.Names] on [Default].
+func List() []string { return Default().Names() }
+
+// Execute is [Host.Execute] on [Default].
+func Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
+	return Default().Execute(ctx, call)
+}

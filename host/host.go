@@ -1,0 +1,119 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Host is a registry of tools and the providers that they came with. It is safe
+// for concurrent use.
+type Host struct {
+	opts      options
+	registry  registry
+	anonymous *Session // makes the calls of Host.Execute: no grants, no approver
+	calls     atomic.Uint64
+	closed    atomic.Bool
+	watchers  sync.WaitGroup
+
+	mu        sync.Mutex // never held while waiting
+	sources   []source
+	skipped   []plugin.Skipped
+	socketDir string // made by the first plugin
+}
+
+// source is an attached provider.
+type source struct {
+	owner    string
+	provider tool.Provider
+	plugin   *plugin.Plugin // nil where it is no process
+	path     string
+}
+
+var _ tool.Provider = (*Host)(nil)
+
+// New makes a host with no tools.
+//
+// # Errors
+//
+// [tool.CodeNotFound] where the root is no directory.
+func New(opts ...Option) (*Host, error) {
+	o := options{root: ".", logger: hclog.NewNullLogger(), callTimeout: time.Minute}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	root, err := filepath.Abs(o.root)
+	if err != nil {
+		return nil, fmt.Errorf("workspace root: %w", err)
+	}
+	if info, err := os.Stat(root); err != nil || !info.IsDir() {
+		return nil, &tool.Error{
+			Code: tool.CodeNotFound, Message: fmt.Sprintf("the workspace root %s is not a directory", root),
+			Hint: "name one with --root", Err: err,
+		}
+	}
+	o.root = root
+	h := &Host{opts: o}
+	h.anonymous = h.Session()
+	return h, nil
+}
+
+// Root is the workspace, an absolute path.
+func (h *Host) Root() string { return h.opts.root }
+
+// Execute runs a call of nobody in particular, with no grants and no approver.
+// Use a [Session] for anything else.
+//
+// # Errors
+//
+// An [*tool.Error]. What the codes mean is told at each; a tool's own failure
+// is no error but a result with IsError.
+func (h *Host) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
+	return h.anonymous.Execute(ctx, call)
+}
+
+// Call is Execute with an [Outcome] for a model in place of a Go error.
+func (h *Host) Call(ctx context.Context, call tool.Call) Outcome { return h.anonymous.Call(ctx, call) }
+
+// CallAll is [Session.CallAll] for nobody in particular.
+func (h *Host) CallAll(ctx context.Context, calls []tool.Call) []Outcome {
+	return h.anonymous.CallAll(ctx, calls)
+}
+
+// Close ends all providers side by side, and waits for them no longer than ctx
+// and their own bounds. Calls under way may end first; new ones are refused.
+func (h *Host) Close(ctx context.Context) error {
+	h.closed.Store(true)
+	h.mu.Lock()
+	sources := h.sources
+	h.sources = nil
+	h.mu.Unlock()
+
+	errs := make([]error, len(sources)+1)
+	var all sync.WaitGroup
+	for i, s := range sources {
+		all.Go(func() { errs[i] = s.provider.Close(ctx) })
+	}
+	all.Wait()
+	h.watchers.Wait()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.socketDir != "" {
+		errs[len(sources)] = os.RemoveAll(h.socketDir)
+		h.socketDir = ""
+	}
+	return errors.Join(errs...)
+}
+
+func (h *Host) nextID() string { return "call-" + strconv.FormatUint(h.calls.Add(1), 10) }

@@ -1,0 +1,106 @@
+package plugintest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/toolhost/toolhost/pluginsdk"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/tooltest"
+)
+
+var behaviours = map[Mode]func(){
+	Fixture: func() { pluginsdk.Main(tooltest.Fixture()...) },
+	Crasher: func() { pluginsdk.Main(crashTools()...) },
+	Snoop:   func() { pluginsdk.Main(snoopTool()) },
+	Twice:   describeTwice,
+	Silent:  hang,
+	Garbage: func() { shout("hello from the plugin\x1b[31m\n"); pluginsdk.Main(tooltest.Fixture()...) },
+	Quitter: func() {
+		fmt.Fprintln(os.Stderr, "cannot find my configuration")
+		os.Exit(3)
+	},
+	OldCore:   func() { shout("99|1|unix|/tmp/none|grpc\n"); hang() },
+	OtherApp:  func() { shout("1|99|unix|/tmp/none|grpc\n"); hang() },
+	TCP:       func() { shout("1|1|tcp|127.0.0.1:1|grpc\n"); hang() },
+	Elsewhere: func() { shout("1|1|unix|/tmp/elsewhere/plugin|grpc\n"); hang() },
+	NotAsked:  func() {},
+}
+
+func shout(s string) { _, _ = io.WriteString(os.Stdout, s) }
+
+type none struct{}
+
+type number struct {
+	Code int `json:"code"`
+}
+
+// crashTools end the process in every way that a tool can.
+func crashTools() []tool.Tool {
+	return []tool.Tool{
+		pluginsdk.Func("crash.panic", "Panics in a goroutine that nobody guards.", func(ctx context.Context, _ none) (string, error) {
+			fmt.Fprintln(os.Stderr, "about to panic")
+			go panic("the author's mistake")
+			<-ctx.Done()
+			return "", ctx.Err()
+		}, pluginsdk.Safe()),
+		pluginsdk.Func("crash.exit", "Exits with a status.", func(_ context.Context, n number) (string, error) {
+			fmt.Fprintln(os.Stderr, "leaving on purpose\x1b[2J")
+			os.Exit(n.Code)
+			return "", nil
+		}, pluginsdk.Safe()),
+		pluginsdk.Func("crash.wait", "Waits for its context, or for the end.", func(ctx context.Context, _ none) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		}, pluginsdk.Safe()),
+		pluginsdk.Func("crash.pid", "Tells the process number.", func(context.Context, none) (int, error) {
+			return os.Getpid(), nil
+		}, pluginsdk.Safe()),
+		pluginsdk.Func("crash.say", "Writes a line to standard error.", func(_ context.Context, s struct {
+			Line string `json:"line"`
+		}) (string, error) {
+			fmt.Fprintln(os.Stderr, s.Line)
+			return "said", nil
+		}, pluginsdk.Safe()),
+	}
+}
+
+// Seen is what [Snoop]'s tool reports.
+type Seen struct {
+	Env   []string `json:"env"`
+	Stdin string   `json:"stdin"`
+	Dir   string   `json:"dir"`
+	// Files are the open descriptors above standard error, as the system describes
+	// them, without those that the Go runtime opens for itself.
+	Files []string `json:"files"`
+}
+
+func snoopTool() tool.Tool {
+	seen := Seen{Env: os.Environ()}
+	fds, _ := os.ReadDir("/proc/self/fd")
+	for _, fd := range fds {
+		target, err := os.Readlink(filepath.Join("/proc/self/fd", fd.Name()))
+		if err == nil && len(fd.Name()) < 3 && fd.Name() > "2" && !strings.HasPrefix(target, "anon_inode:") && !strings.HasPrefix(target, "/proc/") && !strings.HasPrefix(target, "/sys/") {
+			seen.Files = append(seen.Files, fd.Name()+" "+target)
+		}
+	}
+	in, _ := io.ReadAll(io.LimitReader(os.Stdin, 1<<10))
+	seen.Stdin = string(in)
+	seen.Dir, _ = os.Getwd()
+	return pluginsdk.Func("snoop.look", "Shows what the plugin can see of the host.", func(context.Context, none) (Seen, error) {
+		return seen, nil
+	}, pluginsdk.Safe())
+}
+
+// hang does nothing for ever. (An empty select would be a deadlock to the
+// runtime, and end the process.)
+func hang() {
+	for {
+		time.Sleep(time.Hour)
+	}
+}

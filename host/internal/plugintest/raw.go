@@ -1,0 +1,38 @@
+package plugintest
+
+import (
+	"context"
+	"os"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/wire"
+)
+
+// liar is a provider that says what pluginsdk would not.
+type liar struct{ defs []tool.Definition }
+
+func (l liar) List(context.Context) ([]tool.Definition, error) { return l.defs, nil }
+func (l liar) Execute(context.Context, tool.Call) (tool.Result, error) {
+	return tool.Text("done"), nil
+}
+func (l liar) Close(context.Context) error { return nil }
+
+func describeTwice() {
+	d := tool.Definition{Name: "twice.tool", Description: "Is there twice.", Safety: tool.Safe}
+	serve(liar{[]tool.Definition{d, d}})
+}
+
+// serve is a plugin on bare go-plugin, as another SDK would make it.
+func serve(p tool.Provider) {
+	plugin.Serve(&plugin.ServeConfig{
+		HandshakeConfig:  wire.Handshake(),
+		VersionedPlugins: wire.ServerPlugins(&wire.Server{Provider: p}),
+		Logger:           hclog.New(&hclog.LoggerOptions{Level: hclog.Off}),
+		GRPCServer:       func(o []grpc.ServerOption) *grpc.Server { return grpc.NewServer(o...) },
+	})
+	os.Exit(0)
+}

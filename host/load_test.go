@@ -1,0 +1,182 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/tooltest"
+)
+
+// The whole way, through a session, on a plugin's process.
+func TestLoadedPluginIsAProvider(t *testing.T) {
+	t.Parallel()
+	dir := plugintest.Dir(t, plugintest.Fixture)
+	tooltest.Run(t, func(t *testing.T) tool.Provider {
+		h := newHost(t)
+		must[int](t)(h.Load(t.Context(), dir))
+		return h
+	})
+}
+
+// One bad plugin holds up nobody, and each is reported by name.
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	dir := plugintest.Dir(t, plugintest.Fixture, plugintest.Crasher, plugintest.Quitter, plugintest.Garbage, plugintest.Twice)
+	if err := os.WriteFile(filepath.Join(dir, "README"), []byte("not a plugin"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := newHost(t)
+	n, err := h.Load(t.Context(), dir)
+	for _, text := range []string{"plugin quitter did not start", "plugin garbage did not start", "twice"} {
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("error %v lacks %q", err, text)
+		}
+	}
+	if n != h.Len() || n == 0 {
+		t.Errorf("Load says %d tools, there are %d", n, h.Len())
+	}
+	for _, name := range h.Names() {
+		got, _ := h.Get(name)
+		if want, _, _ := strings.Cut(name, "."); got.Owner != map[string]string{"test": "fixture", "crash": "crasher"}[want] {
+			t.Errorf("%s belongs to %q", name, got.Owner)
+		}
+	}
+	states := map[string]plugin.State{}
+	for _, s := range h.Plugins() {
+		states[s.Name] = s.State
+	}
+	if states["fixture"] != plugin.Ready || states["quitter"] != plugin.Refused || len(states) != 5 {
+		t.Errorf("states %v", states)
+	}
+	if skipped := h.Skipped(); len(skipped) != 1 || filepath.Base(skipped[0].Path) != "README" {
+		t.Errorf("skipped %v", skipped)
+	}
+
+	again, _ := h.Load(t.Context(), dir)
+	if again != n || len(h.Skipped()) != 1 || len(h.Plugins()) != 5 {
+		t.Errorf("loading twice: %d tools, before %d; %d plugins", again, n, len(h.Plugins()))
+	}
+	for _, s := range h.Plugins() {
+		if s.State == plugin.Ready && s.Starts != 1 {
+			t.Errorf("loading twice started %s %d times", s.Name, s.Starts)
+		}
+	}
+}
+
+// The first to have a name keeps it, and which is the first does not depend on
+// which starts faster.
+func TestNamesGoToTheFirst(t *testing.T) {
+	t.Parallel()
+	one, two := plugintest.Dir(t), plugintest.Dir(t)
+	plugintest.Install(t, one, "fixture-a")
+	plugintest.Install(t, one, "fixture-b")
+	plugintest.Install(t, two, "fixture-a")
+	h := newHost(t)
+	_, err := h.Load(t.Context(), one, two)
+	if !errors.Is(err, tool.ErrAlreadyExists) || !strings.Contains(err.Error(), "plugin fixture-a is loaded already, from "+one) {
+		t.Errorf("got %v", err)
+	}
+	for _, got := range h.Tools(host.Filter{}) {
+		if got.Owner != "fixture-a" {
+			t.Errorf("%s went to %s", got.Name, got.Owner)
+		}
+	}
+}
+
+func TestLoadDirectories(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	if n, err := h.Load(t.Context(), t.TempDir()); n != 0 || err != nil {
+		t.Errorf("an empty directory: %d, %v", n, err)
+	}
+	if _, err := h.Load(t.Context(), filepath.Join(t.TempDir(), "missing")); tool.CodeOf(err) != tool.CodeNotFound {
+		t.Errorf("a missing directory: %v", err)
+	}
+	_, err := h.Execute(t.Context(), tool.Call{Name: "any"})
+	if err == nil || !strings.Contains(err.Error(), "no tools are loaded") {
+		t.Errorf("a call on an empty host: %v", err)
+	}
+}
+
+// A crash is one caller's error, and nobody else's.
+func TestCrashIsIsolated(t *testing.T) {
+	t.Parallel()
+	dir := plugintest.Dir(t, plugintest.Fixture, plugintest.Crasher)
+	h := newHost(t)
+	must[int](t)(h.Load(t.Context(), dir))
+	ctx, cancel := context.WithTimeout(t.Context(), ceiling)
+	defer cancel()
+	for range 3 {
+		out := h.Call(ctx, tool.Call{Name: "crash.exit", Arguments: []byte(`{"code":9}`)})
+		if out.Success || out.Error.Code != tool.CodeCrashed || !strings.Contains(out.Content, "exit status 9") || out.Metadata.Plugin != "crasher" {
+			t.Errorf("outcome %+v", out)
+		}
+		if out := h.Call(ctx, tool.Call{Name: "test.echo", Arguments: []byte(`{"text":"still here"}`)}); !out.Success {
+			t.Errorf("the neighbour: %+v", out)
+		}
+	}
+	if out := h.Call(ctx, tool.Call{Name: "crash.pid"}); !out.Success {
+		t.Errorf("after the crashes: %+v", out)
+	}
+	for _, s := range h.Plugins() {
+		if want := map[string]int{"fixture": 1, "crasher": 4}[s.Name]; s.Starts != want {
+			t.Errorf("%s was started %d times, want %d", s.Name, s.Starts, want)
+		}
+	}
+}
+
+func TestClosedHost(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	must[int](t)(h.Load(t.Context(), plugintest.Dir(t, plugintest.Fixture)))
+	for range 2 {
+		if err := h.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := h.Execute(t.Context(), tool.Call{Name: "test.echo", Arguments: []byte(`{"text":"x"}`)}); tool.CodeOf(err) != tool.CodeUnavailable {
+		t.Errorf("Execute: %v", err)
+	}
+	if _, err := h.Load(t.Context(), plugintest.Dir(t, plugintest.Crasher)); tool.CodeOf(err) != tool.CodeUnavailable {
+		t.Errorf("Load: %v", err)
+	}
+}
+
+// changing is a provider whose tools change.
+type changing struct {
+	tool.Provider
+	defs    chan []tool.Definition
+	changes chan struct{}
+}
+
+func (c *changing) List(context.Context) ([]tool.Definition, error) { return <-c.defs, nil }
+func (c *changing) Changes() <-chan struct{}                        { return c.changes }
+func (c *changing) Close(context.Context) error                     { close(c.changes); return nil }
+
+func TestChangesAreFollowed(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	set := must[*tool.Set](t)(tool.NewSet(echo("a"), echo("b")))
+	c := &changing{Provider: set, defs: make(chan []tool.Definition, 1), changes: make(chan struct{})}
+	c.defs <- []tool.Definition{echo("a").Definition}
+	must[int](t)(h.Attach(t.Context(), "live", c))
+	if got := strings.Join(h.Names(), " "); got != "a" {
+		t.Fatalf("names %q", got)
+	}
+	c.changes <- struct{}{}
+	c.defs <- []tool.Definition{echo("b").Definition}
+	c.changes <- struct{}{} // taken up when the first change has been
+	c.defs <- []tool.Definition{echo("b").Definition}
+	if got := strings.Join(h.Names(), " "); got != "b" {
+		t.Errorf("names %q", got)
+	}
+	must[tool.Result](t)(h.Execute(t.Context(), tool.Call{Name: "b"}))
+}

@@ -1,0 +1,97 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Outcome is what came of a call, for a model or a log. Success and Error
+// exclude each other; Content is always text that can be shown.
+type Outcome struct {
+	ID         string          `json:"id"`
+	Name       string          `json:"name"`
+	Success    bool            `json:"success"`
+	Content    string          `json:"content"`
+	Error      *OutcomeError   `json:"error,omitempty"`
+	Structured json.RawMessage `json:"structured,omitempty"`
+	Metadata   Metadata        `json:"metadata"`
+}
+
+// OutcomeError classifies and explains a call that did not succeed.
+type OutcomeError struct {
+	Code    tool.Code `json:"code"`
+	Message string    `json:"message"`
+}
+
+// Metadata tells how a call was carried out.
+type Metadata struct {
+	// ExecutionTimeMS is the whole time in the host, in milliseconds.
+	ExecutionTimeMS float64 `json:"execution_time_ms"`
+	// SafetyLevel is the tool's effective one; empty for an unknown tool.
+	SafetyLevel string `json:"safety_level"`
+	// Approved says that somebody said yes to the call.
+	Approved bool `json:"approved"`
+	// Plugin serves the tool; empty: a function of this process, or no tool.
+	Plugin string `json:"plugin"`
+	// Attempts counts how often the provider was asked; 0: the call never left.
+	Attempts int `json:"attempts"`
+}
+
+// Call runs one call and tells a model what came of it. It never fails in Go's
+// sense: refusals and crashes are outcomes too.
+func (s *Session) Call(ctx context.Context, call tool.Call) Outcome {
+	out, _, _ := s.CallDetailed(ctx, call)
+	return out
+}
+
+// CallDetailed is [Session.Call] with the result and the error that the outcome
+// was made of, for callers that want blocks, or evidence that is not for models.
+func (s *Session) CallDetailed(ctx context.Context, call tool.Call) (Outcome, tool.Result, error) {
+	if call.ID == "" {
+		call.ID = s.host.nextID()
+	}
+	trace := &policy.Trace{Caller: s}
+	begin := time.Now()
+	res, err := s.execute(ctx, trace, call)
+	out := Outcome{ID: call.ID, Name: call.Name, Metadata: Metadata{
+		ExecutionTimeMS: float64(time.Since(begin).Microseconds()) / 1000,
+		Approved:        trace.Approved, Plugin: trace.Plugin, Attempts: trace.Attempts,
+	}}
+	if trace.Definition != nil {
+		out.Metadata.SafetyLevel = trace.Definition.Safety.Effective().String()
+	}
+	switch {
+	case err != nil:
+		out.Content = err.Error()
+		out.Error = &OutcomeError{Code: tool.CodeOf(err), Message: err.Error()}
+	case res.IsError:
+		out.Content, out.Structured = res.Text(), res.Structured
+		out.Error = &OutcomeError{Code: tool.CodeToolFailed, Message: out.Content}
+	default:
+		out.Success, out.Content, out.Structured = true, res.Text(), res.Structured
+	}
+	return out, res, err
+}
+
+// CallAll runs several calls and returns their outcomes in the same order, one
+// for each, whatever happens to its neighbours. Calls of safe tools that follow
+// each other overlap; any other waits for those before it and is waited for.
+func (s *Session) CallAll(ctx context.Context, calls []tool.Call) []Outcome {
+	out := make([]Outcome, len(calls))
+	var running sync.WaitGroup
+	for i, call := range calls {
+		if e := s.host.registry.lookup(call.Name); e != nil && e.def.Safety.Effective() == tool.Safe {
+			running.Go(func() { out[i] = s.Call(ctx, call) })
+			continue
+		}
+		running.Wait()
+		out[i] = s.Call(ctx, call)
+	}
+	running.Wait()
+	return out
+}

@@ -1,0 +1,78 @@
+package plugin
+
+import (
+	"encoding/json"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+const unixSockets = runtime.GOOS != "windows"
+
+// Config is how a plugin is run.
+type Config struct {
+	// Root is the workspace: the working directory, and what Configure hands
+	// over. Required, absolute.
+	Root string
+	// TempDir is an existing private directory for sockets; a short path, as
+	// socket addresses hold about 100 bytes. Required.
+	TempDir string
+	// Args are given to the binary.
+	Args []string
+	// Env are further variables, NAME=value, beside the allowed ones of the
+	// host's environment.
+	Env []string
+	// JSON is the plugin's own configuration; empty: none.
+	JSON json.RawMessage
+	// StartTimeout bounds a start, from fork to description. Default: 10 s.
+	StartTimeout time.Duration
+	// DrainTimeout bounds how long Close waits for calls under way before it
+	// ends the process. Default: 5 s.
+	DrainTimeout time.Duration
+	// HostVersion is told to the plugin.
+	HostVersion string
+	// Logger takes the plugin's output and what happens to it. Default: none.
+	Logger hclog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	if c.StartTimeout <= 0 {
+		c.StartTimeout = 10 * time.Second
+	}
+	if c.DrainTimeout <= 0 {
+		c.DrainTimeout = 5 * time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = hclog.NewNullLogger()
+	}
+	return c
+}
+
+// allowed are the variables of the host's environment that a plugin sees.
+// Everything else may be a secret that is none of its business.
+var allowed = []string{
+	"PATH", "HOME", "TMPDIR", "LANG", "TZ", "XDG_CACHE_HOME",
+	// Windows starts no process without these.
+	"SYSTEMROOT", "TEMP", "TMP", "USERPROFILE", "LOCALAPPDATA",
+}
+
+// goVariable reports whether the go command's environment has such a name: GO
+// and no underscore, as GOOGLE_API_KEY is the kind of thing to keep.
+func goVariable(name string) bool {
+	return strings.HasPrefix(name, "GO") && !strings.Contains(name, "_")
+}
+
+func (c Config) environment() []string {
+	var env []string
+	for _, kv := range os.Environ() {
+		name, _, _ := strings.Cut(kv, "=")
+		if slices.Contains(allowed, name) || goVariable(name) {
+			env = append(env, kv)
+		}
+	}
+	return append(env, c.Env...)
+}

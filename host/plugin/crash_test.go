@@ -1,0 +1,186 @@
+//go:build unix
+
+package plugin_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+func pid(t *testing.T, p *plugin.Plugin) int {
+	t.Helper()
+	var n int
+	if err := json.Unmarshal(call(t, p, "crash.pid", "{}").Structured, &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// checkCrash checks an error that a call in a dying process has to end with.
+func checkCrash(t *testing.T, err error, exit plugin.ExitError, lastWords string) {
+	t.Helper()
+	var e *tool.Error
+	var status *plugin.ExitError
+	switch {
+	case !errors.As(err, &e) || !errors.As(err, &status):
+		t.Fatalf("got %v, want a *tool.Error with a *plugin.ExitError", err)
+	case e.Code != tool.CodeCrashed || e.Plugin != "crasher" || e.Unsent:
+		t.Errorf("got %+v", e)
+	case *status != exit:
+		t.Errorf("ended with %v, want %v", status, &exit)
+	case !strings.Contains(e.Message, "plugin crasher crashed while it ran") || !strings.Contains(e.Message, exit.Error()):
+		t.Errorf("message %q", e.Message)
+	case !strings.Contains(e.Detail, lastWords):
+		t.Errorf("detail %q lacks %q", e.Detail, lastWords)
+	case strings.ContainsRune(e.Detail, '\x1b'):
+		t.Errorf("detail %q has control characters", e.Detail)
+	}
+}
+
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, tool, args string
+		exit             plugin.ExitError
+		lastWords        string
+	}{
+		{"panic", "crash.panic", "{}", plugin.ExitError{Code: 2}, "goroutine"},
+		{"exit", "crash.exit", `{"code":7}`, plugin.ExitError{Code: 7}, `leaving on purpose\x1b[2J`},
+		{"exit 0", "crash.exit", `{"code":0}`, plugin.ExitError{}, "leaving on purpose"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := open(t, plugintest.Crasher)
+			before := pid(t, p)
+			ctx, cancel := context.WithTimeout(t.Context(), ceiling)
+			defer cancel()
+			_, err := p.Execute(ctx, tool.Call{Name: c.tool, Arguments: []byte(c.args)})
+			checkCrash(t, err, c.exit, c.lastWords)
+			if c.name == "panic" && !strings.Contains(err.Error(), "panic: the author's mistake") {
+				t.Errorf("the panic's text is not in %q", err)
+			}
+			if after := pid(t, p); after == before {
+				t.Errorf("the process is still %d", after)
+			}
+			if s := p.Status(); s.Starts != 2 || s.State != plugin.Ready {
+				t.Errorf("status %+v", s)
+			}
+		})
+	}
+}
+
+// All calls under way end once, each with the typed error; a neighbour's do not
+// notice.
+func TestKilledDuringManyCalls(t *testing.T) {
+	t.Parallel()
+	victim, neighbour := open(t, plugintest.Crasher), open(t, plugintest.Crasher)
+	number := pid(t, victim)
+	neighbours := pid(t, neighbour)
+
+	const calls = 50
+	ended := make(chan error, calls)
+	for range calls {
+		go func() {
+			_, err := victim.Execute(t.Context(), tool.Call{Name: "crash.wait"})
+			ended <- err
+		}()
+	}
+	awaitCalls(t, victim, calls)
+	if err := syscall.Kill(number, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for range calls {
+		checkCrash(t, <-ended, plugin.ExitError{Code: -1, Signal: "SIGKILL"}, "")
+	}
+	if got := pid(t, neighbour); got != neighbours {
+		t.Errorf("the neighbour was started anew: %d, before %d", got, neighbours)
+	}
+	if after := pid(t, victim); after == number {
+		t.Error("the victim was not started anew")
+	}
+}
+
+// awaitCalls returns when n calls are under way. There is no event for it from
+// outside, so it asks.
+func awaitCalls(t *testing.T, p *plugin.Plugin, n int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), ceiling)
+	defer cancel()
+	for p.Status().Calls < n {
+		if ctx.Err() != nil {
+			t.Fatalf("%d calls are under way, want %d", p.Status().Calls, n)
+		}
+		call(t, p, "crash.pid", "{}")
+	}
+}
+
+// The line that panics go-plugin's own log parser.
+func TestHostileLogLine(t *testing.T) {
+	t.Parallel()
+	p := open(t, plugintest.Crasher)
+	for _, line := range []string{`{"@message":42}`, `{"@level":[],"@message":"x"}`, `{"@timestamp":{}}`, strings.Repeat("x", 1<<20)} {
+		args, err := json.Marshal(map[string]string{"line": line})
+		if err != nil {
+			t.Fatal(err)
+		}
+		call(t, p, "crash.say", string(args))
+	}
+	_, err := p.Execute(t.Context(), tool.Call{Name: "crash.exit", Arguments: []byte(`{"code":1}`)})
+	checkCrash(t, err, plugin.ExitError{Code: 1}, `{"@message":42}`)
+}
+
+func TestCloseWhileCallsAndStarts(t *testing.T) {
+	t.Parallel()
+	p := open(t, plugintest.Crasher, func(c *plugin.Config) { c.DrainTimeout = 1 })
+	var all sync.WaitGroup
+	for range 10 {
+		all.Go(func() {
+			_, err := p.Execute(t.Context(), tool.Call{Name: "crash.wait"})
+			if code := tool.CodeOf(err); code != tool.CodeCrashed && code != tool.CodeUnavailable && code != tool.CodeCanceled {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	for range 3 {
+		all.Go(func() {
+			if err := p.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if _, err := p.List(t.Context()); tool.CodeOf(err) != tool.CodeUnavailable {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+// Calls that end soon are waited for.
+func TestCloseDrains(t *testing.T) {
+	t.Parallel()
+	p := open(t, plugintest.Fixture)
+	if _, err := p.List(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	results := make(chan error, 8)
+	for range cap(results) {
+		go func() {
+			_, err := p.Execute(t.Context(), tool.Call{Name: "test.echo", Arguments: []byte(`{"text":"x"}`)})
+			results <- err
+		}()
+	}
+	_ = p.Close(t.Context())
+	for range cap(results) {
+		if err := <-results; err != nil && tool.CodeOf(err) != tool.CodeUnavailable {
+			t.Errorf("a call was lost to Close: %v", err)
+		}
+	}
+}

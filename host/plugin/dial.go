@@ -1,0 +1,61 @@
+package plugin
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/toolhost/toolhost/pluginsdk/wire"
+)
+
+// The services that go-plugin's client calls by itself, without a deadline.
+const (
+	brokerService   = "/plugin.GRPCBroker/"
+	internalService = "/plugin."
+	healthService   = "/grpc.health.v1.Health/"
+)
+
+// internalTimeout bounds go-plugin's own calls, such as Shutdown.
+const internalTimeout = time.Second
+
+// dialOptions put bounds on what go-plugin's client leaves open: message sizes,
+// the deadlines of its own calls, and the broker, which is not used here and
+// through which a plugin could fill the host's memory.
+func dialOptions(startTimeout time.Duration) []grpc.DialOption {
+	return []grpc.DialOption{
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxMessage), grpc.MaxCallSendMsgSize(wire.MaxMessage)),
+		grpc.WithChainUnaryInterceptor(boundUnary),
+		grpc.WithChainStreamInterceptor(boundStream(startTimeout)),
+	}
+}
+
+func boundUnary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	if strings.HasPrefix(method, internalService) || strings.HasPrefix(method, healthService) {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, internalTimeout)
+		defer cancel()
+	}
+	return invoke(ctx, method, req, reply, cc, opts...)
+}
+
+// boundStream bounds how long opening a stream may take: a plugin that accepts
+// the connection and never speaks would hold it, and go-plugin's lock, for ever.
+func boundStream(startTimeout time.Duration) grpc.StreamClientInterceptor {
+	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+		if strings.HasPrefix(method, brokerService) {
+			return nil, status.Error(codes.Unimplemented, "the host has no broker")
+		}
+		ctx, cancel := context.WithCancel(ctx) // not deferred: the stream lives with the connection
+		bound := time.AfterFunc(startTimeout, cancel)
+		defer bound.Stop()
+		stream, err := open(ctx, desc, cc, method, opts...)
+		if err != nil {
+			cancel()
+		}
+		return stream, err
+	}
+}

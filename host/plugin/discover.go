@@ -1,0 +1,169 @@
+package plugin
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Candidate is a file that counts as a plugin. It was not opened or run.
+type Candidate struct {
+	// Name is the plugin's name: that of its file, without a leading
+	// "toolhost-plugin-" and a trailing ".exe".
+	Name string
+	// Path is absolute.
+	Path string
+}
+
+// Skipped is an entry of a plugin directory that is not run, and why.
+type Skipped struct {
+	Path   string
+	Reason string
+}
+
+// String is the path and the reason.
+func (s Skipped) String() string { return s.Path + ": " + s.Reason }
+
+const (
+	filePrefix = "toolhost-plugin-"
+	fileSuffix = ".exe"
+)
+
+var pluginName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+
+// leftovers are endings of files that editors, package managers and copying
+// leave behind: executable or not, nobody meant them to run.
+var leftovers = []string{"~", ".bak", ".old", ".orig", ".tmp", ".part", ".swp"}
+
+// Discover finds the plugins of one directory: every executable regular file
+// directly in it, sorted by name. Everything else is skipped without being
+// opened. Of names that differ only in case the first is taken.
+//
+// # Errors
+//
+// [tool.CodeNotFound] where there is no such directory,
+// [tool.CodePermissionDenied] where others may write to it or to a directory
+// above it, [tool.CodeUnavailable] where it cannot be read.
+func Discover(dir string) ([]Candidate, []Skipped, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, nil, directoryError(dir, err)
+	}
+	if err := checkDirectory(abs); err != nil {
+		return nil, nil, err
+	}
+	entries, err := os.ReadDir(abs)
+	if err != nil {
+		return nil, nil, directoryError(dir, err)
+	}
+	var found []Candidate
+	var skipped []Skipped
+	taken := map[string]string{}
+	for _, e := range entries {
+		path := filepath.Join(abs, e.Name())
+		name, reason := classify(e)
+		if reason == "" {
+			if first := taken[strings.ToLower(name)]; first != "" {
+				reason = "its name is taken by " + first
+			}
+		}
+		if reason != "" {
+			skipped = append(skipped, Skipped{path, reason})
+			continue
+		}
+		taken[strings.ToLower(name)] = e.Name()
+		found = append(found, Candidate{name, path})
+	}
+	slices.SortFunc(found, func(a, b Candidate) int { return cmp.Compare(a.Name, b.Name) })
+	return found, skipped, nil
+}
+
+// classify gives the plugin's name, or why the entry is none.
+func classify(e fs.DirEntry) (name, reason string) {
+	file := e.Name()
+	name = strings.TrimSuffix(strings.TrimPrefix(file, filePrefix), fileSuffix)
+	switch mode := e.Type(); {
+	case strings.HasPrefix(file, "."):
+		return "", "hidden"
+	case mode.IsDir():
+		return "", "a directory"
+	case mode&fs.ModeSymlink != 0:
+		return "", "a symbolic link; copy the file itself here"
+	case !mode.IsRegular():
+		return "", "not a regular file"
+	}
+	for _, end := range leftovers {
+		if strings.HasSuffix(strings.ToLower(file), end) {
+			return "", "looks like a leftover (" + end + ")"
+		}
+	}
+	info, err := e.Info()
+	if err != nil {
+		return "", err.Error()
+	}
+	switch {
+	case !executable(info):
+		return "", "not executable; if it is a plugin: chmod +x"
+	case othersMayWrite(info):
+		return "", "others may write to it; chmod go-w"
+	case !pluginName.MatchString(name):
+		return "", "its name is no plugin name: use letters, digits, _, . and -, at most 64"
+	}
+	return name, ""
+}
+
+// checkDirectory refuses a directory into which somebody else could put a
+// binary, or which somebody else could exchange for another.
+func checkDirectory(abs string) error {
+	info, err := os.Stat(abs)
+	if err != nil {
+		return directoryError(abs, err)
+	}
+	if !info.IsDir() {
+		return &tool.Error{
+			Code: tool.CodeNotFound, Stage: tool.StageStart, Message: abs + " is not a directory", Hint: "name a directory of plugin binaries",
+		}
+	}
+	resolved, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return directoryError(abs, err)
+	}
+	for d := resolved; ; d = filepath.Dir(d) {
+		info, err := os.Stat(d)
+		if err != nil {
+			return directoryError(d, err)
+		}
+		above := d != resolved
+		if othersMayWrite(info) && (!above || info.Mode()&fs.ModeSticky == 0) {
+			return &tool.Error{
+				Code: tool.CodePermissionDenied, Stage: tool.StageStart,
+				Message: fmt.Sprintf("the plugin directory %s is not used: others may write to %s (mode %s)", abs, d, info.Mode().Perm()),
+				Hint:    "chmod go-w " + d,
+			}
+		}
+		if d == filepath.Dir(d) {
+			return nil
+		}
+	}
+}
+
+func directoryError(dir string, err error) error {
+	out := &tool.Error{
+		Code: tool.CodeUnavailable, Stage: tool.StageStart, Err: err,
+		Message: fmt.Sprintf("the plugin directory %s cannot be read: %v", dir, err),
+		Hint:    "name another with --plugin-dir or TOOLHOST_PLUGIN_DIR",
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		out.Code, out.Message = tool.CodeNotFound, fmt.Sprintf("there is no plugin directory %s", dir)
+		out.Hint = "make it and copy plugin binaries into it, or " + out.Hint
+	}
+	return out
+}

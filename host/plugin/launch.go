@@ -1,0 +1,253 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"github.com/hashicorp/go-plugin/runner"
+	"google.golang.org/grpc"
+
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/wire"
+)
+
+// instance is one run of a plugin that shook hands and described itself.
+type instance struct {
+	proc   *process
+	client *plugin.Client
+	conn   *grpc.ClientConn
+	wire   *wire.Client
+	about  wire.Description
+	calls  inflight
+	since  time.Time
+	took   time.Duration // from fork to description
+}
+
+// launch starts a plugin's binary, shakes hands, asks for its description and
+// configures it. It returns when that is done, has failed or ctx has ended; in
+// the last two cases nothing of it is left.
+func launch(ctx context.Context, c Candidate, cfg Config) (*instance, error) {
+	begin := time.Now()
+	ctx, cancel := context.WithTimeoutCause(ctx, cfg.StartTimeout, fmt.Errorf("it was not ready within %v", cfg.StartTimeout))
+	defer cancel()
+
+	in := &instance{proc: newProcess(c, cfg)}
+	in.client = plugin.NewClient(clientConfig(in.proc, cfg))
+	// Whatever a start may be waiting for, it ends with the process.
+	defer context.AfterFunc(ctx, in.proc.kill)()
+
+	err := in.connect(ctx, cfg)
+	if err == nil && ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		// If the process is about to end by itself, how it ends is the reason.
+		waitFor(in.proc.exited, lastWords)
+		err = in.startError(ctx, err)
+		in.release()
+		return nil, err
+	}
+	in.since, in.took = time.Now(), time.Since(begin)
+	return in, nil
+}
+
+// lastWords is how long a failed start waits for the process to end by itself,
+// so that the error can say how it did.
+const lastWords = 100 * time.Millisecond
+
+func (in *instance) connect(ctx context.Context, cfg Config) error {
+	protocol, err := in.client.Client()
+	if err != nil {
+		return err
+	}
+	grpcClient, ok := protocol.(*plugin.GRPCClient)
+	if !ok {
+		return errors.New("it does not serve gRPC")
+	}
+	in.conn = grpcClient.Conn
+	if in.wire, err = wire.Dispense(protocol); err != nil {
+		return err
+	}
+	if in.about, err = in.wire.Describe(ctx, cfg.HostVersion); err != nil {
+		return err
+	}
+	return in.wire.Configure(ctx, wire.Config{Root: cfg.Root, JSON: cfg.JSON})
+}
+
+func clientConfig(p *process, cfg Config) *plugin.ClientConfig {
+	return &plugin.ClientConfig{
+		HandshakeConfig:  wire.Handshake(),
+		VersionedPlugins: wire.ClientPlugins(),
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
+		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, socketDir string) (runner.Runner, error) {
+			p.socketDir = socketDir
+			return &goRunner{process: p, env: cmd.Env}, nil
+		},
+		SkipHostEnv:      true,
+		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: cfg.TempDir},
+		// Our own bound is the context's; this one only ends what it missed.
+		StartTimeout:    cfg.StartTimeout + time.Second,
+		GRPCDialOptions: dialOptions(cfg.StartTimeout),
+		SyncStdout:      &lineLogger{p: p},
+		SyncStderr:      &lineLogger{p: p},
+		Stderr:          io.Discard,
+		Logger:          hclog.New(&hclog.LoggerOptions{Level: hclog.Off}),
+	}
+}
+
+// startError says why a start failed, in the words that help most: what the
+// plugin did wrong in the handshake, how its process ended, or how far it got.
+func (in *instance) startError(ctx context.Context, err error) error {
+	name := in.proc.name
+	out := &tool.Error{
+		Code: tool.CodeUnavailable, Plugin: name, Stage: tool.StageStart, Unsent: true,
+		Hint: "see toolhost plugins show " + name, Detail: in.proc.stderr.String(),
+	}
+	refusal := in.proc.refusal()
+	switch {
+	case refusal != nil && !errors.Is(refusal, errClosedEarly):
+		out.Err = refusal
+	case in.proc.endedItself():
+		out.Err = fmt.Errorf("it ended before it was ready: %w", in.proc.exit)
+		if last := in.proc.stderr.last(); last != "" {
+			out.Err = fmt.Errorf("%w: %s", out.Err, last)
+		}
+	case ctx.Err() != nil:
+		out.Err = context.Cause(ctx)
+		if errors.Is(ctx.Err(), context.Canceled) {
+			out.Code = tool.CodeCanceled
+		}
+	case refusal != nil:
+		out.Err = refusal
+	default:
+		out.Err = err
+	}
+	out.Message = fmt.Sprintf("plugin %s did not start: %s", name, sanitize.Line(out.Err.Error(), 1000))
+	return out
+}
+
+// startFailure says that there was no process at all.
+type startFailure struct{ reason string }
+
+func (e *startFailure) Error() string { return e.reason }
+
+// startReason explains why the system would not run a file.
+func startReason(path string, err error) error {
+	why := err.Error()
+	switch {
+	case errors.Is(err, syscall.ENOEXEC):
+		why = "the system cannot run it: it is no program for this machine (wrong architecture, half a copy, or a script without #!)"
+	case errors.Is(err, fs.ErrNotExist):
+		why = "the system cannot run it: the file, or the interpreter or loader that it names, does not exist"
+	case errors.Is(err, fs.ErrPermission):
+		why = "the system may not run it: check the file's mode and the mount options"
+	case errors.Is(err, syscall.ETXTBSY):
+		why = "the file is still being written"
+	}
+	return &startFailure{strings.TrimSpace(why) + ": " + path}
+}
+
+// execute runs one call in this process.
+func (in *instance) execute(ctx context.Context, call tool.Call) (tool.Result, error) {
+	res, err := in.wire.Execute(ctx, call)
+	if err == nil || ctx.Err() != nil || tool.CodeOf(err) != tool.CodeUnavailable {
+		return res, in.sign(err, call)
+	}
+	// The connection is gone. The process has ended, is about to, or cannot be
+	// used any longer.
+	if !waitFor(in.proc.exited, exitGrace) {
+		in.proc.kill()
+	}
+	select {
+	case <-in.proc.exited:
+		return tool.Result{}, in.endError(call)
+	case <-ctx.Done():
+		return tool.Result{}, in.sign(ctx.Err(), call)
+	}
+}
+
+// exitGrace is how long a process whose connection broke may take to end by
+// itself, so that the error can say how it ended.
+const exitGrace = 2 * time.Second
+
+// sign puts the plugin's name on an error, and keeps what it says fit to be
+// shown.
+func (in *instance) sign(err error, call tool.Call) error {
+	if err == nil {
+		return nil
+	}
+	e := *tool.AsError(err)
+	e.Plugin, e.Tool = in.proc.name, call.Name
+	e.Message, e.Hint = sanitize.Line(e.Message, 4000), sanitize.Line(e.Hint, 1000)
+	return &e
+}
+
+// endError says that the process ended during the call: by our hand or its own.
+func (in *instance) endError(call tool.Call) error {
+	if in.calls.draining.Load() {
+		return &tool.Error{
+			Code: tool.CodeUnavailable, Tool: call.Name, Plugin: in.proc.name, Stage: tool.StageExecute,
+			Message: fmt.Sprintf("plugin %s was shut down while it ran %s", in.proc.name, call.Name),
+			Hint:    "the host is closing, or the plugin was removed",
+		}
+	}
+	e := &tool.Error{
+		Code: tool.CodeCrashed, Tool: call.Name, Plugin: in.proc.name, Stage: tool.StageExecute,
+		Message: fmt.Sprintf("plugin %s crashed while it ran %s: %v", in.proc.name, call.Name, in.proc.exit),
+		Hint:    "the next call starts it again",
+		Detail:  in.proc.stderr.String(), Err: in.proc.exit,
+	}
+	if why := in.proc.stderr.cause(); why != "" {
+		e.Message += ": " + why
+	}
+	return e
+}
+
+// dead reports whether the process has ended.
+func (in *instance) dead() bool {
+	select {
+	case <-in.proc.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// stop asks the process to end, and ends it when ctx does.
+func (in *instance) stop(ctx context.Context) {
+	defer context.AfterFunc(ctx, in.proc.kill)()
+	in.client.Kill() // asks by RPC, waits 2 s, kills
+	<-in.proc.exited
+}
+
+// release gives back what a run that has ended or never began still holds: its
+// connection, its socket directory, go-plugin's goroutines.
+func (in *instance) release() {
+	if in.conn != nil {
+		_ = in.conn.Close()
+	}
+	in.proc.kill()
+	in.client.Kill()
+}
+
+// waitFor reports whether c closes within d.
+func waitFor(c <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-c:
+		return true
+	case <-t.C:
+		return false
+	}
+}

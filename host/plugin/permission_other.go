@@ -1,0 +1,16 @@
+//go:build !unix
+
+package plugin
+
+import (
+	"io/fs"
+	"strings"
+)
+
+// executable goes by the ending, as the system does.
+func executable(info fs.FileInfo) bool {
+	return strings.HasSuffix(strings.ToLower(info.Name()), fileSuffix)
+}
+
+// othersMayWrite cannot be told from mode bits here; toolhost doctor says so.
+func othersMayWrite(fs.FileInfo) bool { return false }

@@ -1,0 +1,100 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/go-plugin/runner"
+
+	"github.com/toolhost/toolhost/internal/sanitize"
+)
+
+// goRunner shows a process to go-plugin's client.
+type goRunner struct {
+	*process
+	env []string // as go-plugin wants it
+}
+
+var _ runner.Runner = (*goRunner)(nil)
+
+// Start implements [runner.Runner].
+func (r *goRunner) Start(context.Context) error { return r.start(r.env) }
+
+// Diagnose implements [runner.Runner]. What is wrong is told by startError.
+func (r *goRunner) Diagnose(context.Context) string { return "" }
+
+// Stdout is the handshake line and then the end, so that go-plugin keeps no
+// goroutine reading.
+func (r *goRunner) Stdout() io.ReadCloser { return r.forGo }
+
+// Stderr is empty: go-plugin's own log parser panics on {"@message":42}.
+func (r *goRunner) Stderr() io.ReadCloser { return emptyReader{} }
+
+// Name implements [runner.Runner].
+func (r *goRunner) Name() string { return r.name }
+
+// ID implements [runner.Runner].
+func (r *goRunner) ID() string { return r.id() }
+
+// Wait implements [runner.Runner].
+func (r *goRunner) Wait(ctx context.Context) error {
+	select {
+	case <-r.exited:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Kill implements [runner.Runner].
+func (r *goRunner) Kill(ctx context.Context) error {
+	r.kill()
+	return r.Wait(ctx)
+}
+
+// PluginToHost decides whether the address that the plugin announced is dialled:
+// only a socket in the directory that was made for this process, and only if it
+// is one.
+func (r *goRunner) PluginToHost(network, address string) (string, string, error) {
+	err := checkAddress(r.socketDir, network, address)
+	if err != nil {
+		r.refuse(err)
+	}
+	return network, address, err
+}
+
+// HostToPlugin implements [runner.Runner]; both see the same file system.
+func (r *goRunner) HostToPlugin(network, address string) (string, string, error) {
+	return network, address, nil
+}
+
+func checkAddress(socketDir, network, address string) error {
+	if !unixSockets {
+		return nil // go-plugin uses TCP on loopback here; toolhost doctor says so
+	}
+	shown := sanitize.Quote(address, 120)
+	if network != "unix" {
+		return fmt.Errorf("it announced the address %s on network %s; only a unix socket in the directory named by "+
+			"PLUGIN_UNIX_SOCKET_DIR is dialled", shown, sanitize.Quote(network, 20))
+	}
+	if filepath.Dir(filepath.Clean(address)) != filepath.Clean(socketDir) {
+		return fmt.Errorf("it announced the socket %s, which is not in the directory named by PLUGIN_UNIX_SOCKET_DIR", shown)
+	}
+	info, err := os.Lstat(address)
+	if err != nil {
+		return fmt.Errorf("it announced the socket %s, which cannot be found: %w", shown, errors.Unwrap(err))
+	}
+	if info.Mode()&os.ModeSocket == 0 {
+		return fmt.Errorf("it announced the socket %s, which is no socket", shown)
+	}
+	return nil
+}
+
+type emptyReader struct{}
+
+func (emptyReader) Read([]byte) (int, error) { return 0, io.EOF }
+func (emptyReader) Close() error             { return nil }

@@ -1,0 +1,158 @@
+package plugin_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/tooltest"
+)
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	tooltest.Run(t, func(t *testing.T) tool.Provider { return open(t, plugintest.Fixture) })
+}
+
+// Every way not to start is an error that names the plugin and says why, and
+// leaves nothing.
+func TestDoesNotStart(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		mode  plugintest.Mode
+		texts []string
+	}{
+		{plugintest.Garbage, []string{`"hello from the plugin\x1b[31m"`, "standard output before its handshake"}},
+		{plugintest.Quitter, []string{"exit status 3", "cannot find my configuration"}},
+		{plugintest.OldCore, []string{"version 99 of the go-plugin protocol", "this host version 1"}},
+		{plugintest.OtherApp, []string{`version 99 of the toolhost protocol`, "this host version 1"}},
+		{plugintest.TCP, []string{"network \"tcp\"", "only a unix socket"}},
+		{plugintest.Elsewhere, []string{"not in the directory"}},
+		{plugintest.NotAsked, []string{"ended before it was ready: exit status 0"}},
+	} {
+		t.Run(string(c.mode), func(t *testing.T) {
+			t.Parallel()
+			p := open(t, c.mode)
+			ctx, cancel := context.WithTimeout(t.Context(), ceiling)
+			defer cancel()
+			_, err := p.List(ctx)
+			checkStartError(t, err, string(c.mode), c.texts...)
+			if s := p.Status(); s.State != plugin.Refused || s.PID != 0 || !strings.Contains(s.Reason, c.texts[0]) {
+				t.Errorf("status %+v", s)
+			}
+		})
+	}
+}
+
+func checkStartError(t *testing.T, err error, name string, texts ...string) {
+	t.Helper()
+	var e *tool.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("got %v, want a *tool.Error", err)
+	}
+	if e.Code != tool.CodeUnavailable || e.Plugin != name || !e.Unsent || e.Hint == "" {
+		t.Errorf("got %+v", e)
+	}
+	for _, text := range append(texts, "plugin "+name) {
+		if !strings.Contains(e.Message, text) {
+			t.Errorf("message %q lacks %q", e.Message, text)
+		}
+	}
+}
+
+func TestSilentPluginTimesOut(t *testing.T) {
+	t.Parallel()
+	p := open(t, plugintest.Silent, func(c *plugin.Config) { c.StartTimeout = 300 * time.Millisecond })
+	begin := time.Now()
+	_, err := p.List(t.Context())
+	checkStartError(t, err, "silent", "not ready within 300ms")
+	if took := time.Since(begin); took > ceiling {
+		t.Errorf("took %v", took)
+	}
+}
+
+// A caller that gives up does not end the start for others.
+func TestStartOutlivesItsCaller(t *testing.T) {
+	t.Parallel()
+	p := open(t, plugintest.Fixture)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.List(gone); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	if _, err := p.List(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s := p.Status(); s.Starts != 1 || s.State != plugin.Ready || s.PID == 0 {
+		t.Errorf("status %+v", s)
+	}
+}
+
+func TestNotAProgram(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, content, text string }{
+		{"truncated", "\x7fELF\x02\x01\x01", "no program for this machine"},
+		{"interpreter", "#!/no/such/interpreter\n", "does not exist"},
+		{"script", "#!/bin/sh\necho starting up\n", `"starting up"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), c.name)
+			if err := os.WriteFile(path, []byte(c.content), 0o755); err != nil { //nolint:gosec // a program
+				t.Fatal(err)
+			}
+			p := plugin.New(plugin.Candidate{Name: c.name, Path: path}, plugin.Config{Root: t.TempDir(), TempDir: socketDir(t), StartTimeout: ceiling})
+			_, err := p.List(t.Context())
+			checkStartError(t, err, c.name, c.text)
+			if err := p.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// What the host has is none of a plugin's business.
+func TestPluginSeesLittle(t *testing.T) {
+	t.Setenv("GOOGLE_API_KEY", "secret")
+	t.Setenv("TOOLHOST_TEST_TOKEN", "secret")
+	t.Setenv("GOFLAGS", "-buildvcs=false")
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := open(t, plugintest.Snoop, func(c *plugin.Config) {
+		c.Env = []string{"NAMED=by the operator"}
+		c.Root = root
+	})
+	var seen plugintest.Seen
+	if err := json.Unmarshal(call(t, p, "snoop.look", "{}").Structured, &seen); err != nil {
+		t.Fatal(err)
+	}
+	for _, kv := range seen.Env {
+		if strings.Contains(kv, "secret") {
+			t.Errorf("the plugin sees %s", kv)
+		}
+	}
+	for _, kv := range []string{"GOFLAGS=-buildvcs=false", "NAMED=by the operator", "PATH=" + os.Getenv("PATH")} {
+		if !slices.Contains(seen.Env, kv) {
+			t.Errorf("the plugin does not see %s", kv)
+		}
+	}
+	if seen.Stdin != "" {
+		t.Errorf("standard input has %q", seen.Stdin)
+	}
+	if len(seen.Files) > 0 {
+		t.Errorf("the plugin inherited %q", seen.Files)
+	}
+	if seen.Dir != root {
+		t.Errorf("working directory %s, want %s", seen.Dir, root)
+	}
+}

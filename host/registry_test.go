@@ -1,0 +1,208 @@
+package host_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+func TestRegister(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	if err := h.Register(echo("a.tool")); err != nil {
+		t.Fatal(err)
+	}
+	second := echo("a.tool")
+	second.Handler = echo("impostor").Handler
+	if err := h.Register(second); !errors.Is(err, tool.ErrAlreadyExists) || !strings.Contains(err.Error(), "a.tool") {
+		t.Errorf("a second Register: %v", err)
+	}
+	if err := h.Register(echo("")); !errors.Is(err, tool.ErrEmptyName) {
+		t.Errorf("an empty name: %v", err)
+	}
+	if h.Len() != 1 {
+		t.Errorf("%d tools, want 1", h.Len())
+	}
+	res := must[tool.Result](t)(h.Execute(t.Context(), tool.Call{Name: "a.tool"}))
+	if res.Text() != "a.tool:" {
+		t.Errorf("the first no longer answers: %q", res.Text())
+	}
+}
+
+func TestReplace(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	if err := h.Replace(echo("a")); !errors.Is(err, tool.ErrNotFound) {
+		t.Errorf("Replace of a missing tool: %v", err)
+	}
+	if h.Len() != 0 {
+		t.Error("Replace added a tool")
+	}
+	if err := h.Register(echo("a")); err != nil {
+		t.Fatal(err)
+	}
+	next := echo("a")
+	next.Handler = echo("new").Handler
+	if err := h.Replace(next); err != nil {
+		t.Fatal(err)
+	}
+	if res := must[tool.Result](t)(h.Execute(t.Context(), tool.Call{Name: "a"})); res.Text() != "new:" {
+		t.Errorf("the old one still answers: %q", res.Text())
+	}
+}
+
+func TestUpsert(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	for _, version := range []string{"one", "two"} {
+		next := echo("a", func(d *tool.Definition) { d.Title = version })
+		next.Handler = echo(version).Handler
+		got := must[host.Tool](t)(h.Upsert("plug", next))
+		if got.Title != version || got.Owner != "plug" || got.Handler == nil {
+			t.Errorf("Upsert returned %+v", got)
+		}
+	}
+	if h.Len() != 1 {
+		t.Errorf("%d tools, want 1", h.Len())
+	}
+	_, err := h.Upsert("other", echo("a"))
+	if !errors.Is(err, tool.ErrAlreadyExists) || !strings.Contains(err.Error(), "plugin plug") {
+		t.Errorf("another owner's name: %v", err)
+	}
+	if res := must[tool.Result](t)(h.Execute(t.Context(), tool.Call{Name: "a"})); res.Text() != "two:" {
+		t.Errorf("answered %q, want the last", res.Text())
+	}
+}
+
+func TestUnregisterTakesOneOwnersTools(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	for name, owner := range map[string]string{"a": "x", "b": "x", "c": "y"} {
+		must[host.Tool](t)(h.Upsert(owner, echo(name)))
+	}
+	h.Unregister("x")
+	h.Unregister("nobody")
+	if got := strings.Join(h.Names(), " "); got != "c" {
+		t.Errorf("left: %s", got)
+	}
+}
+
+func TestReadsAreCopies(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	for _, name := range []string{"c", "a", "b"} {
+		if err := h.Register(echo(name, func(d *tool.Definition) {
+			d.Categories, d.Sensitive = []string{"one"}, []string{"text"}
+		})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spoil := func(d *tool.Definition) {
+		d.Name, d.Categories[0], d.Sensitive[0] = "spoilt", "spoilt", "spoilt"
+		copy(d.InputSchema, "spoilt")
+	}
+	for _, got := range h.Tools(host.Filter{}) {
+		spoil(&got.Definition)
+	}
+	for _, d := range must[[]tool.Definition](t)(h.List(t.Context())) {
+		spoil(&d)
+	}
+	one, _ := h.Get("a")
+	spoil(&one.Definition)
+	h.Names()[0] = "spoilt"
+
+	if got := strings.Join(h.Names(), " "); got != "a b c" {
+		t.Errorf("names %q, want them sorted and unspoilt", got)
+	}
+	for _, got := range h.Tools(host.Filter{Categories: []string{"one"}}) {
+		if got.Sensitive[0] != "text" || strings.Contains(string(got.InputSchema), "spoilt") {
+			t.Errorf("%s was changed through a copy: %+v", got.Name, got)
+		}
+	}
+	if _, ok := h.Get("missing"); ok {
+		t.Error("Get found a missing tool")
+	}
+}
+
+func TestBadDefinitions(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	for _, c := range []struct {
+		name, text string
+		spoil      func(*tool.Tool)
+	}{
+		{"description", "description is missing", func(t *tool.Tool) { t.Description = "" }},
+		{"handler", "handler is nil", func(t *tool.Tool) { t.Handler = nil }},
+		{"level", "unknown safety level", func(t *tool.Tool) { t.Safety = 9 }},
+		{"characters", "characters", func(t *tool.Tool) { t.Name = "a tool" }},
+		{"schema", "input schema", func(t *tool.Tool) { t.InputSchema = tool.Schema(`{"type":"objekt"}`) }},
+		{"schema text", "input schema", func(t *tool.Tool) { t.InputSchema = tool.Schema(`{`) }},
+		{"required", "required", func(t *tool.Tool) {
+			t.InputSchema = tool.Schema(`{"type":"object","properties":{},"required":["x"]}`)
+		}},
+		{"output schema", "output schema", func(t *tool.Tool) { t.OutputSchema = tool.Schema(`{"type":7}`) }},
+		{"remote reference", "input schema", func(t *tool.Tool) {
+			t.InputSchema = tool.Schema(`{"type":"object","properties":{"a":{"$ref":"file:///etc/passwd"}}}`)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			bad := echo("bad.tool")
+			c.spoil(&bad)
+			err := h.Register(bad)
+			if tool.CodeOf(err) != tool.CodeInvalidDefinition || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("got %v, want one that says %q", err, c.text)
+			}
+			if h.Len() != 0 {
+				t.Error("it was registered")
+			}
+		})
+	}
+}
+
+func TestFilter(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	for _, d := range []struct {
+		name   string
+		safety tool.Safety
+		cats   []string
+	}{
+		{"look", tool.Safe, []string{"files"}}, {"find", tool.Safe, []string{"search"}},
+		{"run", tool.Cautious, []string{"exec"}}, {"erase", tool.Dangerous, []string{"files"}}, {"unsaid", tool.Unset, nil},
+	} {
+		if err := h.Register(echo(d.name, func(def *tool.Definition) {
+			def.Safety, def.Categories, def.Title = d.safety, d.cats, "The "+d.name+" tool"
+		})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		filter host.Filter
+		want   string
+	}{
+		{"all", host.Filter{}, "erase find look run unsaid"},
+		{"safe", host.Filter{MaxSafety: tool.Safe}, "find look"},
+		{"cautious", host.Filter{MaxSafety: tool.Cautious}, "find look run"},
+		{"dangerous", host.Filter{MaxSafety: tool.Dangerous}, "erase find look run unsaid"},
+		{"or", host.Filter{Categories: []string{"files", "exec"}}, "erase look run"},
+		{"and", host.Filter{MaxSafety: tool.Cautious, Categories: []string{"files", "exec"}}, "look run"},
+		{"search", host.Filter{Search: "THE FIND"}, "find"},
+		{"none", host.Filter{Categories: []string{"nothing"}}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var names []string
+			for _, got := range h.Tools(c.filter) {
+				names = append(names, got.Name)
+			}
+			if got := strings.Join(names, " "); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,97 @@
+package host
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+	"sync/atomic"
+
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Session is a caller: an ID that each of its calls carries, what it was
+// granted, and who says yes for it. It starts with no grants. It is a
+// [tool.Provider] of the host's tools, and safe for concurrent use.
+type Session struct {
+	host     *Host
+	id       string
+	approver policy.Approver
+
+	grants atomic.Pointer[map[tool.Capability]bool] // never changed, replaced
+	mu     sync.Mutex                               // writers of grants
+}
+
+var (
+	_ tool.Provider = (*Session)(nil)
+	_ policy.Caller = (*Session)(nil)
+)
+
+// Session makes a caller.
+func (h *Host) Session(opts ...SessionOption) *Session {
+	s := &Session{host: h, id: rand.Text()}
+	for _, opt := range opts {
+		opt(s)
+	}
+	return s
+}
+
+// ID is what tells the session from others.
+func (s *Session) ID() string { return s.id }
+
+// Approver is who decides on dangerous calls; nil: nobody.
+func (s *Session) Approver() policy.Approver { return s.approver }
+
+// Holds reports whether the session was granted c.
+func (s *Session) Holds(c tool.Capability) bool {
+	held := s.grants.Load()
+	return held != nil && (*held)[c]
+}
+
+// Grant gives the session capabilities.
+func (s *Session) Grant(caps ...tool.Capability) { s.setGrants(true, caps) }
+
+// Revoke takes capabilities away. Calls that were authorized before go on.
+func (s *Session) Revoke(caps ...tool.Capability) { s.setGrants(false, caps) }
+
+func (s *Session) setGrants(held bool, caps []tool.Capability) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := map[tool.Capability]bool{}
+	if old := s.grants.Load(); old != nil {
+		for c := range *old {
+			next[c] = true
+		}
+	}
+	for _, c := range caps {
+		if held {
+			next[c] = true
+		} else {
+			delete(next, c)
+		}
+	}
+	s.grants.Store(&next)
+}
+
+// List implements [tool.Provider].
+func (s *Session) List(ctx context.Context) ([]tool.Definition, error) { return s.host.List(ctx) }
+
+// Execute runs one call with what the session was granted.
+//
+// # Errors
+//
+// Those of [Host.Execute].
+func (s *Session) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
+	return s.execute(ctx, &policy.Trace{Caller: s}, call)
+}
+
+func (s *Session) execute(ctx context.Context, t *policy.Trace, call tool.Call) (tool.Result, error) {
+	if call.ID == "" {
+		call.ID = s.host.nextID()
+	}
+	call.Session = s.id
+	return s.host.execute(ctx, t, call)
+}
+
+// Close implements [tool.Provider]. The host stays open.
+func (s *Session) Close(context.Context) error { return nil }

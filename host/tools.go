@@ -1,0 +1,119 @@
+package host
+
+import (
+	"context"
+
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Register adds a function of this process.
+//
+// # Errors
+//
+// [tool.CodeInvalidDefinition] with the reason, for an empty name also
+// [tool.ErrEmptyName]; [tool.ErrAlreadyExists] where the name is taken: the
+// first still answers.
+func (h *Host) Register(t tool.Tool) error {
+	e, err := h.compile("", t)
+	if err != nil {
+		return err
+	}
+	return h.registry.add(e)
+}
+
+// Replace exchanges a tool that is there, whoever owns it, for a function of
+// this process. The next call runs the new one.
+//
+// # Errors
+//
+// Those of Register for the definition; [tool.ErrNotFound] where there is none
+// of that name.
+func (h *Host) Replace(t tool.Tool) error {
+	e, err := h.compile("", t)
+	if err != nil {
+		return err
+	}
+	return h.registry.replace(e)
+}
+
+// Upsert adds a tool under an owner, or exchanges the one that this owner has
+// under the name, and returns it.
+//
+// # Errors
+//
+// Those of Register for the definition; [tool.ErrAlreadyExists] where the name
+// belongs to another owner.
+func (h *Host) Upsert(owner string, t tool.Tool) (Tool, error) {
+	e, err := h.compile(owner, t)
+	if err != nil {
+		return Tool{}, err
+	}
+	if err := h.registry.upsert(e); err != nil {
+		return Tool{}, err
+	}
+	return e.tool(), nil
+}
+
+// Unregister takes away all tools of an owner in one step. Calls under way end
+// as they would have.
+func (h *Host) Unregister(owner string) {
+	_ = h.registry.sync(owner, nil) // removing cannot fail
+}
+
+// Get is the tool of that name.
+func (h *Host) Get(name string) (Tool, bool) {
+	e := h.registry.lookup(name)
+	if e == nil {
+		return Tool{}, false
+	}
+	return e.tool(), true
+}
+
+// Tools are the tools that pass the filter, sorted by name. The caller owns
+// them.
+func (h *Host) Tools(f Filter) []Tool {
+	var out []Tool
+	for _, e := range h.registry.read().sorted {
+		if f.match(&e.def) {
+			out = append(out, e.tool())
+		}
+	}
+	return out
+}
+
+// Names are the names of all tools, sorted.
+func (h *Host) Names() []string {
+	sorted := h.registry.read().sorted
+	out := make([]string, len(sorted))
+	for i, e := range sorted {
+		out[i] = e.def.Name
+	}
+	return out
+}
+
+// Len counts the tools.
+func (h *Host) Len() int { return len(h.registry.read().sorted) }
+
+// List implements [tool.Provider].
+func (h *Host) List(context.Context) ([]tool.Definition, error) {
+	sorted := h.registry.read().sorted
+	out := make([]tool.Definition, len(sorted))
+	for i, e := range sorted {
+		out[i] = e.def.Clone()
+	}
+	return out, nil
+}
+
+// ValidateCall judges arguments as the way of a call does, and runs nothing.
+//
+// # Errors
+//
+// [tool.ErrNotFound] for an unknown name; [tool.CodeInvalidArguments].
+func (h *Host) ValidateCall(name string, args []byte) error {
+	e := h.registry.lookup(name)
+	if e == nil {
+		return h.unknown(name)
+	}
+	return policy.CheckArguments(e.input, name, args)
+}
