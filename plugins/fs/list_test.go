@@ -1,0 +1,93 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func (p plugin) list(t *testing.T, arguments args) listOut {
+	t.Helper()
+	var out listOut
+	if err := json.Unmarshal(p.must(t, "fs.list", arguments).Structured, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestList(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	for _, name := range []string{"main.go", "README.md", "src/a.go", "src/deep/b.go", "src/deep/c.md", ".git/config"} {
+		p.put(t, name, name)
+	}
+	for _, c := range []struct {
+		arguments args
+		want      string
+	}{
+		{args{}, ".git README.md main.go src"},
+		{args{"path": ""}, ".git README.md main.go src"},
+		{args{"path": "."}, ".git README.md main.go src"},
+		{args{"path": "src/"}, "src/a.go src/deep"},
+		{args{"recursive": true}, ".git README.md main.go src src/a.go src/deep src/deep/b.go src/deep/c.md"},
+		{args{"recursive": true, "glob": "*.go"}, "main.go src/a.go src/deep/b.go"},
+		{args{"recursive": true, "glob": "src/*.go"}, "src/a.go"},
+		{args{"path": "src", "recursive": true, "glob": "src/*/*.[a-h]*"}, "src/deep/b.go"},
+		{args{"recursive": true, "glob": "config"}, ""},
+		{args{"path": ".git"}, ".git/config"},
+	} {
+		out := p.list(t, c.arguments)
+		var got []string
+		for _, e := range out.Entries {
+			got = append(got, e.Path)
+		}
+		if strings.Join(got, " ") != c.want || out.Truncated || out.Entries == nil {
+			t.Errorf("%v = %q, truncated %t; want %q", c.arguments, got, out.Truncated, c.want)
+		}
+	}
+	e := p.list(t, args{"glob": "main.go"}).Entries[0]
+	if age := time.Since(e.Modified); e.Name != "main.go" || e.Kind != "file" || e.Size != 7 || age > time.Hour || age < -time.Hour {
+		t.Errorf("entry = %+v", e)
+	}
+}
+
+func TestListLimit(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	for i := range defaultEntries + 1 {
+		p.put(t, fmt.Sprintf("%04d", i), "")
+	}
+	for limit, want := range map[int]int{0: defaultEntries, 1: 1, defaultEntries + 1: defaultEntries + 1, maxEntries: defaultEntries + 1} {
+		arguments := args{}
+		if limit > 0 {
+			arguments["limit"] = limit
+		}
+		out := p.list(t, arguments)
+		sorted := slices.IsSortedFunc(out.Entries, func(a, b listEntry) int { return strings.Compare(a.Path, b.Path) })
+		if len(out.Entries) != want || out.Truncated != (want <= defaultEntries) || !sorted {
+			t.Errorf("limit %d: %d entries, truncated %t, sorted %t", limit, len(out.Entries), out.Truncated, sorted)
+		}
+	}
+}
+
+func TestListFailures(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	p.put(t, "file", "")
+	for _, c := range []struct {
+		arguments args
+		want      string
+	}{
+		{args{"glob": "[a"}, `malformed glob "[a"`},
+		{args{"glob": "**/*.go"}, "** is not known (use recursive"},
+		{args{"limit": maxEntries + 1}, "limit must be between 1 and 10000"},
+		{args{"limit": -1}, "limit must be between 1 and 10000"},
+		{args{"path": "file"}, "file is a regular file, not a directory"},
+		{args{"path": "gone"}, "not found: gone (nothing in the workspace root has a name like it)"},
+	} {
+		p.wantFailure(t, "fs.list", c.arguments, c.want)
+	}
+}

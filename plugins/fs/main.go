@@ -1,0 +1,28 @@
+// Command fs is the plugin that reads, writes and lists files in the workspace.
+//
+// Every path is confined to the directory that the host hands over; package
+// workspace says how, and where that ends.
+package main
+
+import (
+	"context"
+
+	"github.com/toolhost/toolhost/plugins/internal/workspace"
+	"github.com/toolhost/toolhost/pluginsdk"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+func main() {
+	current := &workspace.Current{}
+	pluginsdk.Plugin{
+		Name: "fs", Version: "0.1.0",
+		Tools:     tools(current),
+		Configure: func(_ context.Context, c pluginsdk.Config) error { return current.Set(c.Root) },
+	}.Main()
+}
+
+// tools are all tools of the plugin. They work in what is current when they are
+// called.
+func tools(current *workspace.Current) []tool.Tool {
+	return []tool.Tool{readTool(current), writeTool(current), listTool(current)}
+}

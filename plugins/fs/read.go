@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/toolhost/toolhost/plugins/internal/workspace"
+	"github.com/toolhost/toolhost/pluginsdk"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+const readDescription = `Reads a file of the workspace and returns its content.
+
+A part that is valid UTF-8 with no NUL comes back as text, just as it is in the file. Anything else comes back as a binary resource with a file URI and a MIME type. An empty file, or a part at or after the end, is empty text.
+
+One call returns at most 32 MiB. Read a larger file in parts: offset says where to start and limit how much to return, both in bytes. Parts of text never split a character: it belongs to the part in which it starts, so that the parts at 0, limit, 2*limit and so on are the whole file.`
+
+type readIn struct {
+	Path   string `json:"path" jsonschema:"the file to read, relative to the workspace root"`
+	Offset int64  `json:"offset,omitempty" jsonschema:"the byte to start at; default 0"`
+	Limit  int64  `json:"limit,omitempty" jsonschema:"how many bytes to return; default: all that follow. Text may be up to 3 bytes longer, to complete its last character"`
+}
+
+func readTool(current *workspace.Current) tool.Tool {
+	read := func(ctx context.Context, in readIn) (tool.Result, error) { return read(ctx, current, in) }
+	return pluginsdk.Func("fs.read", readDescription, read,
+		pluginsdk.Title("Read a file"),
+		pluginsdk.Safe(),
+		pluginsdk.Permission(tool.FSRead),
+		pluginsdk.Categories("filesystem"),
+		pluginsdk.Idempotent(2),
+		pluginsdk.Argument("path", `{"pattern": "^[^/].*$"}`),
+		pluginsdk.Argument("offset", `{"minimum": 0, "default": 0}`),
+		pluginsdk.Argument("limit", fmt.Sprintf(`{"minimum": 1, "maximum": %d}`, maxRead)),
+	)
+}
+
+func read(ctx context.Context, current *workspace.Current, in readIn) (tool.Result, error) {
+	// The host has checked this; a program that calls the function has not.
+	if in.Offset < 0 || in.Limit < 0 || in.Limit > maxRead {
+		return tool.Result{}, fmt.Errorf("offset must be at least 0 and limit between 1 and %d, not %d and %d", maxRead, in.Offset, in.Limit)
+	}
+	ws, err := current.Get()
+	if err != nil {
+		return tool.Result{}, err
+	}
+	f, err := ws.Open(in.Path)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	defer func() { _ = f.Close() }()
+	part, err := readPart(ctx, f, in.Offset, in.Limit)
+	if err != nil {
+		return tool.Result{}, ws.Explain(in.Path, err)
+	}
+	if text, ok := part.text(); ok {
+		return tool.Text(text), nil
+	}
+	return resource(in, part.bytes())
+}
+
+func resource(in readIn, blob []byte) (tool.Result, error) {
+	name, err := workspace.Clean(in.Path)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	return tool.Result{Content: []tool.Content{tool.ResourceContent{
+		URI:      "file:///" + (&url.URL{Path: name}).EscapedPath(),
+		MIMEType: mimeType(name, in.Offset, blob),
+		Blob:     blob,
+	}}}, nil
+}
+
+// mimeType goes by the name, and where that says nothing, by the content. What
+// is here is not text in UTF-8, whatever its name says.
+func mimeType(name string, offset int64, blob []byte) string {
+	if t := mime.TypeByExtension(path.Ext(name)); t != "" && !strings.HasPrefix(t, "text/") {
+		return t
+	}
+	if offset > 0 { // signatures are at the start of a file
+		return "application/octet-stream"
+	}
+	return strings.TrimSuffix(http.DetectContentType(blob), "; charset=utf-8")
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+func TestReadText(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	for name, content := range map[string]string{
+		"plain": "one\ntwo\r\n", "empty": "", "ünï cödé": "日本語", "replacement": "\uFFFD", "bom.txt": "\uFEFFx",
+	} {
+		p.put(t, name, content)
+		r := p.must(t, "fs.read", args{"path": name})
+		if text, ok := r.Content[0].(tool.TextContent); !ok || text.Text != content || len(r.Content) != 1 || r.Structured != nil {
+			t.Errorf("%s = %#v, want %q", name, r, content)
+		}
+	}
+}
+
+func TestReadThroughALinkInside(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	p.put(t, "dir/file", "inside")
+	p.link(t, "dir", "link")
+	if got := p.must(t, "fs.read", args{"path": "link/file"}).Text(); got != "inside" {
+		t.Errorf("link/file = %q", got)
+	}
+}
+
+func TestReadBinary(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	png := "\x89PNG\r\n\x1a\n\x00\x00"
+	for _, c := range []struct{ name, content, uri, mime string }{
+		{"pixel", png, "file:///pixel", "image/png"},
+		{"dir/a b#?%.png", png, "file:///dir/a%20b%23%3F%25.png", "image/png"},
+		{"c:d", "\xff\xfeh\x00i\x00", "file:///c:d", "text/plain; charset=utf-16le"},
+		{"latin1", "caf\xe9", "file:///latin1", "text/plain"},
+		{"nul.txt", "a\x00b", "file:///nul.txt", "application/octet-stream"},
+		{"./bad/../latin1.html", "caf\xe9\x01", "file:///latin1.html", "application/octet-stream"},
+	} {
+		p.put(t, c.name, c.content)
+		r := p.must(t, "fs.read", args{"path": c.name})
+		got, ok := r.Content[0].(tool.ResourceContent)
+		if !ok || got.URI != c.uri || got.MIMEType != c.mime || string(got.Blob) != c.content {
+			t.Errorf("%s = %#v", c.name, r.Content[0])
+		}
+	}
+	r := p.must(t, "fs.read", args{"path": "pixel", "offset": 4, "limit": 5})
+	if got, ok := r.Content[0].(tool.ResourceContent); !ok || string(got.Blob) != png[4:9] || got.MIMEType != "application/octet-stream" {
+		t.Errorf("part = %#v", r.Content[0])
+	}
+}
+
+func TestReadParts(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	p.put(t, "file", "aé日😀z") // 1, 2, 3, 4 and 1 bytes
+	for _, c := range []struct {
+		offset, limit int
+		want          string
+	}{
+		{0, 0, "aé日😀z"}, {1, 0, "é日😀z"}, {2, 0, "日😀z"}, {7, 0, "z"}, {10, 0, "z"},
+		{0, 1, "a"}, {0, 2, "aé"}, {0, 3, "aé"}, {2, 1, ""}, {3, 3, "日"}, {4, 3, "😀"}, {6, 1, "😀"},
+		{0, 11, "aé日😀z"}, {0, 500, "aé日😀z"}, {11, 0, ""}, {12, 5, ""}, {1 << 40, 1, ""},
+	} {
+		arguments := args{"path": "file", "offset": c.offset}
+		if c.limit > 0 {
+			arguments["limit"] = c.limit
+		}
+		if got := p.must(t, "fs.read", arguments).Text(); got != c.want {
+			t.Errorf("offset %d, limit %d = %q, want %q", c.offset, c.limit, got, c.want)
+		}
+	}
+}
+
+func TestReadPartsAreTheWhole(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	whole := strings.Repeat("aé日😀\n", 20)
+	p.put(t, "file", whole)
+	for limit := 1; limit <= 15; limit++ {
+		var parts strings.Builder
+		for offset := 0; offset < len(whole); offset += limit {
+			got := p.must(t, "fs.read", args{"path": "file", "offset": offset, "limit": limit}).Text()
+			if !utf8.ValidString(got) {
+				t.Fatalf("offset %d, limit %d splits a character: %q", offset, limit, got)
+			}
+			parts.WriteString(got)
+		}
+		if parts.String() != whole {
+			t.Errorf("limit %d: the parts are not the whole", limit)
+		}
+	}
+}
+
+func TestReadLargeFiles(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	p.put(t, "large", "text at the start")
+	const size = maxRead + 100
+	if err := os.Truncate(filepath.Join(p.root, "large"), size); err != nil {
+		t.Fatal(err)
+	}
+	p.wantFailure(t, "fs.read", args{"path": "large"},
+		"large: the file has 33554532 bytes and one call returns at most 33554432 (read it in parts with offset and limit)")
+	if got := p.must(t, "fs.read", args{"path": "large", "limit": 4}).Text(); got != "text" {
+		t.Errorf("start = %q", got)
+	}
+	r := p.must(t, "fs.read", args{"path": "large", "offset": size - maxRead})
+	if got, ok := r.Content[0].(tool.ResourceContent); !ok || len(got.Blob) != maxRead {
+		t.Error("the last 32 MiB do not come in one call")
+	}
+}
+
+func TestReadFailures(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	p.put(t, "dir/file", "")
+	for _, c := range []struct {
+		arguments args
+		want      string
+	}{
+		{args{"path": "dir"}, "dir is a directory, not a regular file"},
+		{args{"path": "dri"}, "not found: dri (nearest names in the workspace root: dir)"},
+		{args{"path": "dir/fiel"}, "not found: dir/fiel (nearest names in dir: file)"},
+		{args{"path": "a\x00b"}, "NUL character"},
+		{args{"path": ""}, "the path is empty"},
+		{args{"path": "dir/file", "offset": -1}, "offset must be at least 0"},
+		{args{"path": "dir/file", "limit": maxRead + 1}, "limit between 1 and 33554432"},
+	} {
+		p.wantFailure(t, "fs.read", c.arguments, c.want)
+	}
+}
+
+func TestReadEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	p.put(t, "file", "content")
+	f, err := os.Open(filepath.Join(p.root, "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := readPart(ctx, f, 0, 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("readPart after the end of its context: %v", err)
+	}
+}
+
+func FuzzEdge(f *testing.F) {
+	f.Add([]byte("aé日😀z"), 4)
+	f.Add([]byte("\x80\xf0\x9f\x98"), 1)
+	f.Fuzz(func(t *testing.T, b []byte, i int) {
+		if i < 0 || i > len(b) {
+			return
+		}
+		e := edge(b, i)
+		if e < i || e > len(b) || e-i > margin {
+			t.Fatalf("edge(%q, %d) = %d", b, i, e)
+		}
+		if utf8.Valid(b) && (!utf8.Valid(b[:e]) || !utf8.Valid(b[e:])) {
+			t.Fatalf("edge(%q, %d) = %d splits a character", b, i, e)
+		}
+		if !bytes.Equal(append(b[:e:e], b[e:]...), b) {
+			t.Fatal("bytes are lost")
+		}
+	})
+}

@@ -1,0 +1,43 @@
+package workspace
+
+import "sync"
+
+// Current is the workspace that a plugin works in now: the one that [Current.Set]
+// chose, or else the working directory. The zero value is ready.
+type Current struct {
+	mu sync.Mutex
+	ws *Workspace
+}
+
+// Set changes to the directory root; empty means the working directory. On an
+// error the workspace stays as it was.
+func (c *Current) Set(root string) error {
+	if root == "" {
+		root = "."
+	}
+	ws, err := Open(root)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// The one before is not closed, as a call may be using it. It happens at
+	// most once in a process, and the garbage collector closes it.
+	c.ws = ws
+	return nil
+}
+
+// Get is the workspace. It fails only where the working directory cannot be
+// opened.
+func (c *Current) Get() (*Workspace, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ws == nil {
+		ws, err := Open(".")
+		if err != nil {
+			return nil, err
+		}
+		c.ws = ws
+	}
+	return c.ws, nil
+}

@@ -1,0 +1,110 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// fault is an error with a text of its own. The cause is kept for errors.Is and
+// not shown: its text has paths of the machine.
+type fault struct {
+	text  string
+	cause error
+}
+
+func (f *fault) Error() string { return f.text }
+func (f *fault) Unwrap() error { return f.cause }
+
+func complain(cause error, format string, args ...any) error {
+	return &fault{text: fmt.Sprintf(format, args...), cause: cause}
+}
+
+// Hints for the two ways out of a workspace.
+const (
+	hintRelative = "use a path relative to the workspace root"
+	hintLink     = "a symbolic link on the way is absolute or leads outside; use a path that stays inside"
+)
+
+func escape(given, hint string) error {
+	return &tool.Error{
+		Code: tool.CodePermissionDenied, Stage: tool.StageExecute,
+		Message: "path escapes the workspace: " + show(given), Hint: hint,
+	}
+}
+
+// Explain words an error about a path, as given to this workspace, for the one
+// who gave it. Errors of this package and of contexts stay as they are.
+func (w *Workspace) Explain(given string, err error) error {
+	var known *fault
+	var coded *tool.Error
+	switch {
+	case err == nil, errors.As(err, &known), errors.As(err, &coded),
+		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, w.escape):
+		return escape(given, hintLink)
+	case errors.Is(err, fs.ErrNotExist):
+		return w.notFound(given, err)
+	case errors.Is(err, syscall.ENOTDIR):
+		return complain(err, "%s does not exist: a part of the path is a file, not a directory (list the directory above it)", show(given))
+	case errors.Is(err, syscall.ELOOP):
+		return complain(err, "%s leads through too many symbolic links (use the path that they lead to)", show(given))
+	case errors.Is(err, fs.ErrPermission):
+		return complain(err, "%s: the system denies access (choose another path, or have the operator change its permissions)", show(given))
+	}
+	return complain(err, "%s: %v", show(given), bare(err))
+}
+
+// bare is the cause without the operation and the path that package os puts in
+// front.
+func bare(err error) error {
+	for {
+		var onPath *fs.PathError
+		var onLink *os.LinkError
+		switch {
+		case errors.As(err, &onPath):
+			err = onPath.Err
+		case errors.As(err, &onLink):
+			err = onLink.Err
+		default:
+			return err
+		}
+	}
+}
+
+// notFound says how far the path goes, and what could have been meant.
+func (w *Workspace) notFound(given string, cause error) error {
+	missing, err := Clean(given)
+	if err != nil {
+		return err
+	}
+	for parent := path.Dir(missing); parent != "."; parent = path.Dir(parent) {
+		if _, err := w.root.Stat(parent); err == nil {
+			break
+		}
+		missing = parent
+	}
+	if target, err := w.root.Readlink(missing); err == nil {
+		return complain(cause, "not found: %s (%s is a symbolic link to %s, which does not exist)",
+			show(given), show(missing), show(target))
+	}
+	var hint []string
+	if clean, _ := Clean(given); missing != clean {
+		hint = append(hint, "there is no "+show(missing))
+	}
+	if near := w.nearest(path.Dir(missing), path.Base(missing)); near != "" {
+		hint = append(hint, near)
+	}
+	if len(hint) == 0 {
+		return complain(cause, "not found: %s (list the workspace to see what is there)", show(given))
+	}
+	return complain(cause, "not found: %s (%s)", show(given), strings.Join(hint, "; "))
+}

@@ -1,0 +1,27 @@
+package workspace
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestDirectorySwappedForALink(t *testing.T) {
+	t.Parallel()
+	ws, root, outside := space(t)
+	dir, other := filepath.Join(root, "dir"), filepath.Join(root, "other")
+	put(t, filepath.Join(dir, "secret"), "inside")
+	link(t, "../outside", other)
+	exchange := func() error {
+		return errors.Join(unix.Renameat2(unix.AT_FDCWD, dir, unix.AT_FDCWD, other, unix.RENAME_EXCHANGE), linger(root))
+	}
+	if err := exchange(); err != nil {
+		t.Skipf("this file system does not exchange names: %v", err)
+	}
+	stop := race(t, exchange)
+	tryAll(t, ws, root)
+	stop()
+	wantUntouched(t, outside)
+}
