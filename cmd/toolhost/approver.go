@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/host/policy"
+)
+
+// maxShown bounds the arguments in a question, in characters.
+const maxShown = 2000
+
+// approver says yes for --yes, or asks at the terminal. Where there is none it
+// is nil, and the host refuses. The function gives the terminal back.
+func (a *app) approver(yes bool) (policy.Approver, func()) {
+	if yes {
+		allow := func(context.Context, policy.Request) (policy.Decision, error) {
+			return policy.Decision{Verdict: policy.Allow}, nil
+		}
+		return policy.ApproverFunc(allow), func() {}
+	}
+	terminal, err := a.openTerminal()
+	if err != nil {
+		return nil, func() {}
+	}
+	return policy.ApproverFunc(question{terminal}.ask), func() { _ = terminal.Close() }
+}
+
+// question is asked where a person is, which need not be standard input.
+type question struct{ terminal io.ReadWriter }
+
+// ask shows the whole call and takes nothing but a clear yes for one.
+func (q question) ask(ctx context.Context, r policy.Request) (policy.Decision, error) {
+	if _, err := io.WriteString(q.terminal, describe(r)+"Run it? [y/N] "); err != nil {
+		return policy.Decision{}, err
+	}
+	answer, err := await(ctx, func() (string, error) {
+		line, err := bufio.NewReader(io.LimitReader(q.terminal, 1<<10)).ReadString('\n')
+		if errors.Is(err, io.EOF) {
+			return line, nil
+		}
+		return line, err
+	})
+	if err != nil {
+		_, _ = io.WriteString(q.terminal, "\n")
+		return policy.Decision{}, err
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return policy.Decision{Verdict: policy.Allow}, nil
+	}
+	return policy.Decision{Verdict: policy.Deny, Reason: "the person at the terminal said no"}, nil
+}
+
+func describe(r policy.Request) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s) wants to run.\n", r.Call.Name, r.Definition.Safety.Effective())
+	fmt.Fprintf(&b, "  what:      %s\n", shorten(firstLine(r.Definition.Description), 200))
+	fmt.Fprintf(&b, "  plugin:    %s\n", orDash(r.Plugin))
+	fmt.Fprintf(&b, "  arguments:\n%s\n", indent(shownArguments(r.Call.Arguments), "    "))
+	return b.String()
+}
+
+// shownArguments are the arguments as somebody has to judge them. That they are
+// cut is told, as the end may be what matters.
+func shownArguments(args []byte) string {
+	if len(args) == 0 {
+		return "{}"
+	}
+	text := prettyJSON(args)
+	n := utf8.RuneCountInString(text)
+	if n <= maxShown {
+		return text
+	}
+	return fmt.Sprintf("%s\n(%d more characters are not shown)", string([]rune(text)[:maxShown]), n-maxShown)
+}

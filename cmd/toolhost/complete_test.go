@@ -1,0 +1,23 @@
+package main
+
+import "testing"
+
+func TestComplete(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "fs", "player")
+	for _, c := range []struct {
+		words []string
+		want  []string
+	}{
+		{[]string{"call", ""}, []string{"fs.read\tReads a file", "play.echo\tAnswers with its arguments.\n"}},
+		{[]string{"tools", "show", ""}, []string{"fs.write\t"}},
+		{[]string{"plugins", "show", ""}, []string{"fs\tready\n", "player\tready\n"}},
+		{[]string{"call", "fs.read", "--grant", ""}, []string{"fs:read\nfs:write\n"}},
+		{[]string{"tools", "--category", ""}, []string{"destructive\nfilesystem\nodd\n"}},
+		{[]string{"tools", "--max-safety", ""}, []string{"safe\ncautious\ndangerous\n"}},
+		{[]string{"--log-level", ""}, []string{"trace\ndebug\n"}},
+	} {
+		w.bare(append([]string{"__complete", "--plugin-dir", w.plugins}, c.words...)...).exits(0).prints(c.want...)
+	}
+	w.bare("__complete", "--plugin-dir", w.root+"/nowhere", "call", "").exits(0)
+}

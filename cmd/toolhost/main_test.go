@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// built is a directory with the real binaries and some that are no plugins.
+var built struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if built.dir != "" {
+		_ = os.RemoveAll(built.dir)
+	}
+	os.Exit(status)
+}
+
+// scripts are executables that are no plugins of this host. They are written
+// before the first process starts: one that is open for writing cannot be run.
+var scripts = map[string]string{
+	"chatty":   "#!/bin/sh\necho hello\n",
+	"quitter":  "#!/bin/sh\necho 'no license' >&2\nexit 3\n",
+	"future":   "#!/bin/sh\necho '1|99|unix|/nowhere|grpc'\nexec sleep 600\n",
+	"leftover": "#!/bin/sh\nexit 0\n",
+}
+
+func buildAll() error {
+	dir, err := os.MkdirTemp("", "toolhost-test-")
+	if err != nil {
+		return err
+	}
+	built.dir = dir
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", dir+string(filepath.Separator),
+		".", "../../plugins/fs", "../../plugins/introspection", "./testdata/player")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	for name, text := range scripts {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil { //nolint:gosec // a program
+			return err
+		}
+	}
+	return nil
+}
+
+// world is a place to use the command in as a user: a plugin directory, a
+// workspace and a directory for temporary files, all its own.
+type world struct {
+	t       *testing.T
+	plugins string
+	root    string
+	tmp     string
+	env     []string
+}
+
+// newWorld makes a world with these plugins. When the test has ended, nothing
+// of it may be left.
+func newWorld(t *testing.T, plugins ...string) *world {
+	t.Helper()
+	built.once.Do(func() { built.err = buildAll() })
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	// A short path: the host puts sockets there.
+	tmp, err := os.MkdirTemp("/tmp", "th-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, plugins: t.TempDir(), root: t.TempDir(), tmp: tmp}
+	for _, name := range plugins {
+		w.install(name, name)
+	}
+	for _, kv := range os.Environ() {
+		if !strings.HasPrefix(kv, "TOOLHOST_") {
+			w.env = append(w.env, kv)
+		}
+	}
+	w.env = append(w.env, "TMPDIR="+tmp, "XDG_DATA_HOME="+filepath.Join(w.root, "no-data"))
+	t.Cleanup(w.leftNothing)
+	return w
+}
+
+// install puts one of the built binaries into the plugin directory.
+func (w *world) install(binary, as string) {
+	w.t.Helper()
+	if err := os.Link(filepath.Join(built.dir, binary), filepath.Join(w.plugins, as)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// write puts a file into the workspace.
+func (w *world) write(name, content string) {
+	w.t.Helper()
+	if err := os.WriteFile(filepath.Join(w.root, name), []byte(content), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// leftNothing looks for processes and files that should be gone.
+func (w *world) leftNothing() {
+	processes, _ := filepath.Glob("/proc/[0-9]*")
+	for _, p := range processes {
+		exe, _ := os.Readlink(p + "/exe")
+		words, _ := os.ReadFile(p + "/cmdline")
+		if strings.HasPrefix(exe, w.plugins) || bytes.Contains(words, []byte(w.plugins)) {
+			w.t.Errorf("%s still runs %s (%q)", p, exe, words)
+		}
+	}
+	left, err := os.ReadDir(w.tmp)
+	if err != nil {
+		w.t.Error(err)
+	}
+	for _, e := range left {
+		w.t.Errorf("%s is left in the directory for temporary files", e.Name())
+	}
+	_ = os.RemoveAll(w.tmp)
+}
+
+// outcome is what a run of the command left behind for its user.
+type outcome struct {
+	t              *testing.T
+	args           []string
+	stdout, stderr string
+	status         int
+}
+
+// command is the real binary on this world's plugins and workspace, without a
+// terminal.
+func (w *world) command(args ...string) *exec.Cmd {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	w.t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, filepath.Join(built.dir, "toolhost"), args...)
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = w.root, w.env, noTerminal()
+	return cmd
+}
+
+// bare runs the command with nothing but these words.
+func (w *world) bare(args ...string) outcome {
+	w.t.Helper()
+	return w.finish(w.command(args...))
+}
+
+// run runs the command on this world's plugins.
+func (w *world) run(args ...string) outcome {
+	w.t.Helper()
+	return w.bare(append(args, "--plugin-dir", w.plugins)...)
+}
+
+// runWith is run with a text on standard input.
+func (w *world) runWith(stdin string, args ...string) outcome {
+	w.t.Helper()
+	cmd := w.command(append(args, "--plugin-dir", w.plugins)...)
+	cmd.Stdin = strings.NewReader(stdin)
+	return w.finish(cmd)
+}
+
+func (w *world) finish(cmd *exec.Cmd) outcome {
+	w.t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		w.t.Fatal(err)
+	}
+	return outcome{w.t, cmd.Args[1:], stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// inProcess runs the command in this process, for what starts no plugins.
+func inProcess(t *testing.T, args ...string) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	status := run(args, strings.NewReader(""), &stdout, &stderr)
+	return outcome{t, args, stdout.String(), stderr.String(), status}
+}
+
+func (o outcome) exits(status int) outcome {
+	o.t.Helper()
+	if o.status != status {
+		o.t.Errorf("toolhost %q exits with %d, want %d\nstdout: %s\nstderr: %s", o.args, o.status, status, o.stdout, o.stderr)
+	}
+	return o
+}
+
+// says checks that standard error has all these texts.
+func (o outcome) says(texts ...string) outcome {
+	o.t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(o.stderr, text) {
+			o.t.Errorf("toolhost %q does not say %q but:\n%s", o.args, text, o.stderr)
+		}
+	}
+	return o
+}
+
+// prints checks that standard output has all these texts.
+func (o outcome) prints(texts ...string) outcome {
+	o.t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(o.stdout, text) {
+			o.t.Errorf("toolhost %q does not print %q but:\n%s", o.args, text, o.stdout)
+		}
+	}
+	return o
+}
+
+// json reads standard output, which has to be one JSON value and nothing else.
+func (o outcome) json(into any) outcome {
+	o.t.Helper()
+	if err := json.Unmarshal([]byte(o.stdout), into); err != nil {
+		o.t.Fatalf("toolhost %q does not print JSON: %v\n%s", o.args, err, o.stdout)
+	}
+	return o
+}
+
+func equal[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s is %v, want %v", what, got, want)
+	}
+}
+
+func equalLists[T comparable](t *testing.T, what string, got, want []T) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s is %v, want %v", what, got, want)
+	}
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/host/plugin"
+)
+
+func TestPlugins(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "fs", "chatty", "future", "quitter")
+	w.install("leftover", "old.bak")
+	notes := filepath.Join(w.plugins, "notes.txt")
+	if err := os.WriteFile(notes, []byte("not executable"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var list pluginList
+	o := w.run("plugins", "--json").exits(0).says(
+		"warning: plugin chatty did not start: it printed \"hello\" to standard output before its handshake",
+		"warning: plugin future did not start: it speaks version",
+		"of the toolhost protocol, this host version 1; rebuild it",
+		"warning: plugin quitter did not start: it ended before it was ready: exit status 3: no license",
+		"  see toolhost plugins show quitter").json(&list)
+	states := map[string]plugin.State{}
+	for _, s := range list.Plugins {
+		states[s.Name] = s.State
+	}
+	equal(t, "the number of plugins", len(list.Plugins), 4)
+	for name, want := range map[string]plugin.State{"fs": plugin.Ready, "chatty": plugin.Refused, "future": plugin.Refused, "quitter": plugin.Refused} {
+		equal(t, "the state of "+name, states[name], want)
+	}
+	equal(t, "the number of skipped files", len(list.Skipped), 2)
+	equal(t, "the first skipped file", list.Skipped[0].Path, notes)
+	if strings.Contains(o.stderr, "its last words") {
+		t.Errorf("last words for every day:\n%s", o.stderr)
+	}
+
+	w.run("plugins").exits(0).prints("NAME", "fs       ready", "refused", "skipped:\n", notes+": not executable")
+	w.run("plugins", "--log-level", "debug").exits(0).says("its last words:\n    no license")
+	// What can be used is.
+	w.write("a.txt", "text")
+	w.run("call", "fs.read", `{"path":"a.txt"}`, "--grant", "fs:read").exits(0).prints("text")
+}
+
+func TestPluginsShow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "fs", "quitter")
+	w.install("leftover", "old.bak")
+	w.run("plugins", "show", "fs").exits(0).prints(
+		"name:          fs", "state:         ready", "version:       0.1.0", "sdk:           toolhost-go/", "tools:         fs.list, fs.read, fs.write")
+	w.run("plugins", "show", "quitter").exits(0).prints(
+		"state:         refused", "unavailable: plugin quitter did not start", "its last words:\n    no license")
+	var s shownPlugin
+	w.run("plugins", "show", "quitter", "--json").exits(0).json(&s)
+	equal(t, "the number of faults", len(s.Faults), 1)
+	equal(t, "the last words", s.Faults[0].Detail, "no license")
+	w.run("plugins", "show", "quiter").exits(2).says("toolhost: there is no plugin quiter", "did you mean quitter?")
+	w.run("plugins", "show", "old.bak").exits(2).says("was skipped: looks like a leftover")
+}

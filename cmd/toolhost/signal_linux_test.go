@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// runs are the processes that run this file.
+func runs(t *testing.T, path string) []int {
+	t.Helper()
+	links, err := filepath.Glob("/proc/[0-9]*/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	for _, link := range links {
+		if exe, err := os.Readlink(link); err == nil && exe == path {
+			pid, err := strconv.Atoi(strings.Split(link, "/")[2])
+			if err != nil {
+				t.Fatal(err)
+			}
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// A plugin that does not react holds up the end for seconds. Who does not want
+// to wait asks twice.
+func TestSecondSignalEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	fifo := newFIFO(t)
+	cmd := w.command("call", "play.wait", "--arg", "fifo="+fifo, "--json", "--plugin-dir", w.plugins)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	started, err := os.Open(fifo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = started.Close() }()
+	for _, pid := range runs(t, filepath.Join(w.plugins, "player")) {
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bufio.NewReader(stdout).ReadString('}'); err != nil { // the outcome; now it shuts down
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // the status tells
+		close(ended)
+	}()
+	again := time.NewTicker(10 * time.Millisecond) // the first may come before the handler is gone
+	defer again.Stop()
+	for {
+		select {
+		case <-again.C:
+			_ = cmd.Process.Signal(os.Interrupt)
+			continue
+		case <-ended:
+		}
+		break
+	}
+	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || !ws.Signaled() {
+		t.Errorf("it ended with %v", cmd.ProcessState)
+	}
+	// The system ends the plugin, a moment after its parent.
+	for len(runs(t, filepath.Join(w.plugins, "player"))) > 0 {
+		<-again.C
+	}
+	// In such a hurry the directory of sockets stays.
+	left, err := filepath.Glob(filepath.Join(w.tmp, "toolhost-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range left {
+		_ = os.RemoveAll(dir)
+	}
+}

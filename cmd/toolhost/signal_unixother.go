@@ -1,0 +1,6 @@
+//go:build unix && !linux
+
+package main
+
+// awaitStop has nothing to wait for: kill suspends the process itself.
+func awaitStop(int) error { return nil }

@@ -1,0 +1,88 @@
+// Command player is a plugin that plays what tests of the command need: it
+// waits, ends, fails and answers in odd ways.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/toolhost/toolhost/pluginsdk"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+func main() {
+	pluginsdk.Main(
+		pluginsdk.Func("play.wait", "Waits until the call is cancelled, after it has opened a FIFO for writing.", wait, pluginsdk.Safe()),
+		pluginsdk.Func("play.exit", "Ends the process with a status, after some last words.", exit, pluginsdk.Safe()),
+		pluginsdk.Func("play.panic", "Panics outside of the call's goroutine.", crash, pluginsdk.Safe()),
+		pluginsdk.Func("play.stdin", "Counts the bytes on the plugin's standard input.", stdin, pluginsdk.Safe()),
+		pluginsdk.Func("play.echo", "Answers with its arguments.\nThis line is not the first.", echo, pluginsdk.Safe()),
+		pluginsdk.Func("play.danger", "Answers with its arguments, after somebody said yes.", echo, pluginsdk.Dangerous()),
+		pluginsdk.Func("play.fail", "Fails.", fail, pluginsdk.Safe()),
+		pluginsdk.Func("play.blob", "Answers with the bytes 0 to 255.", blob, pluginsdk.Cautious(), pluginsdk.Categories("odd")),
+		pluginsdk.Func("play.nonsense", "Answers with a block of content that is none.", nonsense, pluginsdk.Safe()),
+		pluginsdk.Func("play.control", "Answers with characters that change a terminal.", control, pluginsdk.Safe()),
+	)
+}
+
+type waitIn struct {
+	FIFO string `json:"fifo"`
+}
+
+func wait(ctx context.Context, in waitIn) (string, error) {
+	f, err := os.OpenFile(in.FIFO, os.O_WRONLY, 0)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	<-ctx.Done()
+	return "", ctx.Err()
+}
+
+type exitIn struct {
+	Status int `json:"status"`
+}
+
+func exit(_ context.Context, in exitIn) (string, error) {
+	fmt.Fprintln(os.Stderr, "goodbye, \x1b[31mworld")
+	os.Exit(in.Status)
+	return "", nil
+}
+
+func crash(ctx context.Context, _ struct{}) (string, error) {
+	go panic("out of the blue")
+	<-ctx.Done()
+	return "", ctx.Err()
+}
+
+func stdin(context.Context, struct{}) (string, error) {
+	n, err := io.Copy(io.Discard, os.Stdin)
+	return fmt.Sprintf("%d bytes, error %v", n, err), nil
+}
+
+type echoIn struct {
+	Text string `json:"text,omitempty"`
+	N    int    `json:"n,omitempty"`
+	On   bool   `json:"on,omitempty"`
+}
+
+func echo(_ context.Context, in echoIn) (echoIn, error) { return in, nil }
+
+func fail(context.Context, struct{}) (string, error) { return "", errors.New("no luck") }
+
+func blob(context.Context, struct{}) (tool.Result, error) {
+	b := make([]byte, 256)
+	for i := range b {
+		b[i] = byte(i)
+	}
+	return tool.Result{Content: []tool.Content{tool.ResourceContent{URI: "play:blob", Blob: b}}}, nil
+}
+
+func nonsense(context.Context, struct{}) (tool.Result, error) {
+	return tool.Result{Content: []tool.Content{nil}}, nil
+}
+
+func control(context.Context, struct{}) (string, error) { return "a\x1b[2Jb\u202ec", nil }

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/suggest"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+func (a *app) toolsShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:               "show NAME",
+		Short:             "Show everything about one tool",
+		Args:              oneName("tool"),
+		ValidArgsFunction: a.completeArgument(toolNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withHost(cmd.Context(), func(h *opened) error { return a.showTool(h, args[0]) })
+		},
+	}
+}
+
+func (a *app) showTool(h *opened, name string) error {
+	t, ok := h.Get(name)
+	if !ok {
+		return h.unknownTool(name)
+	}
+	s := show(t)
+	if a.json {
+		return a.out.json(s)
+	}
+	a.out.fields(s.fields())
+	a.out.printf("\n%s\n", indent(sanitize.Text(strings.TrimSpace(s.Description)), "  "))
+	a.out.schema("arguments", s.InputSchema)
+	a.out.schema("structured result", s.OutputSchema)
+	return nil
+}
+
+// unknownTool is the error for a name that is not there: the plugin's, where it
+// did not load.
+func (h *opened) unknownTool(name string) error {
+	if fault := h.blame(name); fault != nil {
+		return fault
+	}
+	hint := "see toolhost tools for the names"
+	if near := suggest.Nearest(name, h.Names(), 3); len(near) > 0 {
+		hint = didYouMean(near)
+	} else if h.Len() == 0 {
+		hint = "no tools are loaded: see toolhost plugins"
+	}
+	return &tool.Error{Code: tool.CodeNotFound, Tool: name, Message: "Unknown tool: " + shorten(sanitize.Text(name), tool.MaxNameLength), Hint: hint}
+}
+
+// field is a line of a description; empty ones are not shown.
+type field struct{ name, value string }
+
+func (o *output) fields(all []field) {
+	for _, f := range all {
+		if f.value != "" {
+			o.printf("%-14s %s\n", f.name+":", firstLine(f.value))
+		}
+	}
+}
+
+func (s shownTool) fields() []field {
+	return []field{
+		{"name", s.Name},
+		{"title", s.Title},
+		{"plugin", orDash(s.Owner)},
+		{"safety", s.Safety.String() + " (claimed: " + orDash(s.ClaimedSafety.String()) + ")"},
+		{"permission", orDash(string(s.Permission))},
+		{"categories", strings.Join(s.Categories, ", ")},
+		{"idempotent", fmt.Sprint(s.Idempotent)},
+		{"retries", fmt.Sprintf("at most %d", s.MaxRetries)},
+		{"timeout", s.timeout()},
+		{"rate limit", s.rateLimit()},
+		{"sensitive", strings.Join(s.Sensitive, ", ")},
+	}
+}
+
+func (s shownTool) timeout() string {
+	if s.Timeout == 0 {
+		return "the host's default"
+	}
+	return time.Duration(s.Timeout).String()
+}
+
+func (s shownTool) rateLimit() string {
+	if s.RateLimit == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d calls in %v", s.RateLimit.Calls, time.Duration(s.RateLimit.Period))
+}
+
+func (o *output) schema(title string, schema tool.Schema) {
+	if len(schema) == 0 {
+		return
+	}
+	o.printf("\n%s:\n%s\n", title, indent(prettyJSON(schema), "  "))
+}
+
+// prettyJSON is JSON on several lines, printable; what is no JSON stays as it
+// is.
+func prettyJSON(text []byte) string {
+	var b bytes.Buffer
+	if err := json.Indent(&b, text, "", "  "); err != nil {
+		return sanitize.Text(string(text))
+	}
+	return sanitize.Text(b.String())
+}
