@@ -17,19 +17,21 @@ const benchSchema = `{
 }`
 
 func BenchmarkCheck(b *testing.B) {
-	s, err := CompileInput(json.RawMessage(benchSchema))
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, c := range []struct{ name, args string }{
-		{"valid", `{"path": "internal/schema/parse.go", "limit": 20, "recursive": true}`},
-		{"invalid", `{"path": 7, "limit": 0, "force": true}`},
+	const valid = `{"path": "internal/schema/parse.go", "limit": 20, "recursive": true}`
+	for _, c := range []struct {
+		name, schema, args string
+		fits               bool
+	}{
+		{"valid", benchSchema, valid, true},
+		{"valid, v5 asked", `{"minProperties":1,"not":{"required":["x"]},` + benchSchema[1:], valid, true},
+		{"invalid", benchSchema, `{"path": 7, "limit": 0, "force": true}`, false},
 	} {
 		b.Run(c.name, func(b *testing.B) {
+			s := mustInput(b, c.schema)
 			raw := []byte(c.args)
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := s.Check(raw); (err == nil) != (c.name == "valid") {
+				if err := s.Check(raw); (err == nil) != c.fits {
 					b.Fatal(err)
 				}
 			}

@@ -1,10 +1,13 @@
 package schema
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 var (
 	errCycle      = errors.New("refers to itself for one and the same value, which never ends")
-	errMultiplies = errors.New("the schema multiplies: validating could take more than 10000 steps a value")
+	errMultiplies = fmt.Errorf("the schema multiplies: validating could take more than %d steps a value", maxEvaluations)
 )
 
 // bound counts how many evaluations of subschemas one value of an instance can

@@ -52,9 +52,9 @@ func readDraft(doc any) (int, error) {
 		return draft2020, nil
 	}
 	name, _ := v.(string)
-	bare := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(name, "https://"), "http://"), "#")
-	draft, ok := drafts[bare]
-	if !ok || bare == name {
+	scheme, address, _ := strings.Cut(strings.TrimSuffix(name, "#"), "://")
+	draft, ok := drafts[address]
+	if !ok || scheme != "https" && scheme != "http" {
 		return 0, fmt.Errorf("unknown $schema %s; use https://json-schema.org/draft/2020-12/schema or leave it out", show(v))
 	}
 	return draft, nil

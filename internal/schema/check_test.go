@@ -73,11 +73,12 @@ func TestCheckArguments(t *testing.T) {
 		{object(`"f":{"type":"boolean"}`, ``), `{"f":null}`, `invalid value for f: expected boolean, got null`},
 		{object(``, ``), `[]`, `arguments must be an object, got array`},
 		{object(``, ``), `"x"`, `arguments must be an object, got string`},
+		{object(``, `,"$ref":"#/definitions/any","definitions":{"any":{}}`+draft07), `[]`, `arguments must be an object, got array`},
 
 		// places
 		{object(`"opts":{"properties":{"items":{"items":{"properties":{"name":{"type":"string"}}}}}}`, ``), `{"opts":{"items":[{},{},{"name":1}]}}`, `invalid value for opts.items[2].name: expected string, got integer`},
 		{object(`"a/b~c%d":{"properties":{"é ü":{"type":"string"}}}`, ``), `{"a/b~c%d":{"é ü":1}}`, `invalid value for "a/b~c%d"["é ü"]: expected string, got integer`},
-		{object(`"a":{"items":{"type":"null"}}`, ``), `{"a":[null,1,null,null,null,null,null,null,null,null,2]}`, `invalid value for a[1]: expected null, got integer; invalid value for a[10]: expected null, got integer`},
+		{object(`"a":{"items":{"type":"null"}}`, ``), `{"a":[null,null,1,null,null,null,null,null,null,null,2]}`, `invalid value for a[2]: expected null, got integer; invalid value for a[10]: expected null, got integer`},
 		{object(`"":{"type":"string"}`, ``), `{"":1}`, `invalid value for a member with an empty name: breaks the rule type`},
 		{object(`"a":{"properties":{"":{"required":["x"]}}}`, ``), `{"a":{"":{}}}`, `invalid value for a member with an empty name: breaks the rule required`},
 
@@ -89,6 +90,7 @@ func TestCheckArguments(t *testing.T) {
 		{object(`"f":{"minLength":2}`, ``), `{"f":"é"}`, `invalid value for f: is too short: 1 character, at least 2`},
 		{object(`"f":{"maxLength":2}`, ``), `{"f":"ééé"}`, `invalid value for f: is too long: 3 characters, at most 2`},
 		{object(`"f":{"maxLength":18446744073709551615}`, ``), `{"f":"x"}`, ``},
+		{object(`"f":{"maxLength":18446744073709551615,"not":{"type":"null"}}`, ``), `{"f":"x"}`, ``},
 		{object(`"f":{"format":"date"}`, ``), `{"f":"today"}`, `invalid value for f: breaks the rule format`},
 		{object(`"f":{"format":"date"}`, draft07), `{"f":"today"}`, `invalid value for f: breaks the rule format`},
 		{object(`"f":{"format":"date"}`, ``), `{"f":"2024-02-29"}`, ``},
@@ -123,6 +125,7 @@ func TestCheckArguments(t *testing.T) {
 		{object(`"a":{"contains":{"const":1},"minContains":2,"maxContains":3}`, ``), `{"a":[1,1,1,1]}`, `invalid value for a: too many items are of the kind that it may contain, at most 3`},
 		{object(`"a":{"prefixItems":[{"type":"string"}],"items":false}`, ``), `{"a":["x",2]}`, `invalid value for a[1]: nothing is allowed here`},
 		{object(`"a":{"items":[{},{}],"additionalItems":false}`, draft07), `{"a":[1,2,3]}`, `invalid value for a: has too many items: 3, at most 2`},
+		{object(`"a":{"items":[{"type":"string"}]}`, draft07), `{"a":[1,2]}`, `invalid value for a[0]: expected string, got integer`},
 		{object(``, `,"minProperties":1`), `{}`, `invalid arguments: has too few properties: 0, at least 1`},
 		{object(`"o":{"maxProperties":1}`, ``), `{"o":{"a":1,"b":2}}`, `invalid value for o: has too many properties: 2, at most 1`},
 

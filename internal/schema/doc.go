@@ -20,7 +20,7 @@
 //   - 2000 subschemas, whose addresses have 4 KiB each and 1 MiB together
 //   - 1000 values in one enum
 //   - patterns of 4 KiB, which compile to 100,000 instructions together
-//   - references that begin with "#" and lead to a schema; no dynamic ones
+//   - references that are "#" or begin with "#/", and lead to a schema
 //   - 10,000 steps to judge any one value, 128 levels deep
 //
 // # Limits of a value

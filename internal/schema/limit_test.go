@@ -32,8 +32,6 @@ func within(t *testing.T, expected time.Duration, f func()) {
 	}
 	start := time.Now()
 	f()
-	if took := time.Since(start); took > ceiling || true {t.Log(took)
-	}
 	if took := time.Since(start); took > ceiling {
 		t.Errorf("took %v, more than %v", took, ceiling)
 	}
@@ -86,6 +84,7 @@ func TestCompileRefuses(t *testing.T) {
 		// names and references
 		{`{"$schema":"https://example.com/schema"}`, `unknown $schema "https://example.com/schema"; use https://json-schema.org/draft/2020-12/schema or leave it out`},
 		{`{"$schema":"json-schema.org/draft-07/schema"}`, `unknown $schema "json-schema.org/draft-07/schema"; use https://json-schema.org/draft/2020-12/schema or leave it out`},
+		{`{"$schema":"https://http://json-schema.org/draft-07/schema"}`, `unknown $schema "https://http://json-schema.org/draft-07/schema"; use https://json-schema.org/draft/2020-12/schema or leave it out`},
 		{`{"$schema":7}`, `unknown $schema 7; use https://json-schema.org/draft/2020-12/schema or leave it out`},
 		{`{"$ref":"#/$defs/a"}`, `at #: $ref "#/$defs/a" leads to no schema`},
 		{`{"$ref":"#/$defs","$defs":{}}`, `at #: $ref "#/$defs" leads to no schema`},
@@ -247,7 +246,7 @@ func TestCheckIsBounded(t *testing.T) {
 		"a pattern":           {`{"items":{"pattern":"[ab]{0,999}c"}}`, `["` + strings.Repeat("ab", 5<<20) + `"]`, tooLong},
 		"a pattern of names":  {`{"patternProperties":{"[ab]{0,999}c":{}}}`, `{"` + strings.Repeat("ab", 5<<20) + `":1}`, tooLong},
 		"many evaluations":    {`{"items":{"oneOf":[` + each(1500, `{"type":"string"}`) + `]}}`, `[` + each(100_000, `1`) + `]`, tooLong},
-		"a large enum":        {`{"items":{"enum":[` + each(999, `@e900`) + `]}}`, `[` + each(10_000, `1e-1000`) + `]`, tooLong},
+		"a large enum":        {`{"items":{"enum":[` + each(999, `@e900`) + `]}}`, `[` + each(500, `1e-1000`) + `]`, tooLong},
 		"a duration":          {`{"format":"duration"}`, `"P` + strings.Repeat("1Y", 5<<20) + `"`, "invalid result: breaks the rule format"},
 		"a quadratic message": {`{"allOf":[` + each(900, `{"additionalProperties":false}`) + `]}`, `{"` + strings.Repeat("x", 1<<20) + `":1}`, tooLong},
 		"a long way":          {`{"additionalProperties":{"items":{"not":{"type":"null"}}}}`, `{"` + strings.Repeat("x", 1<<20) + `":[` + each(10_000, `1`) + `]}`, tooLong},

@@ -14,9 +14,9 @@ const (
 // meter adds up what judging one value can cost, up to some limits. It goes
 // where v5 would go, and stops where v5 could not be stopped.
 type meter struct {
-	plain   int // evaluations by fits
-	steps   int // evaluations by v5, and what its errors could take
-	program int // instructions of patterns times bytes
+	plain   int64 // evaluations by fits
+	steps   int64 // evaluations by v5, and what its errors could take
+	program int64 // instructions of patterns times bytes
 
 	onlyV5 bool // fits is done with
 	ran    bool
@@ -34,12 +34,12 @@ func (m *meter) run(n *node, v any) {
 
 // way is how v5 came to a value: past so many subschemas, by a location of so
 // many bytes in the schema and another in the value.
-type way struct{ above, schema, value int }
+type way struct{ above, schema, value int64 }
 
 // visit counts the evaluation of v by n.
 func (m *meter) visit(n *node, v any, w way) {
-	m.plain += n.work.lookUps
-	m.steps += n.work.steps + w.above*w.schema/stepLocation + w.value/stepText
+	m.plain += int64(n.work.lookUps)
+	m.steps += int64(n.work.steps) + w.above*w.schema/stepLocation + w.value/stepText
 	if m.over() {
 		return
 	}
@@ -48,13 +48,13 @@ func (m *meter) visit(n *node, v any, w way) {
 		m.child(t, v, w)
 	}
 	if n.ref != nil {
-		m.visit(n.ref, v, way{w.above, w.schema + len("/$ref"), w.value})
+		m.visit(n.ref, v, way{w.above, w.schema + int64(len("/$ref")), w.value})
 	}
 	switch v := v.(type) {
 	case string:
-		m.program += n.work.program * len(v)
+		m.program += int64(n.work.program) * int64(len(v))
 		if n.work.quotes {
-			m.steps += len(v) / stepText
+			m.steps += int64(len(v) / stepText)
 		}
 	case json.Number:
 		if heavy(v) {
@@ -69,22 +69,20 @@ func (m *meter) visit(n *node, v any, w way) {
 
 // child is visit for a node that is reached where it was written.
 func (m *meter) child(n *node, v any, w way) {
-	w.schema += n.work.segment
+	w.schema += int64(n.work.segment)
 	m.visit(n, v, w)
 }
 
 func (m *meter) members(n *node, members map[string]any, w way) {
-	m.steps += len(members) / stepLookUps
-	names := 0
+	m.steps += int64(len(members) / stepLookUps)
 	for key, v := range members {
 		if m.over() {
 			return
 		}
-		names += len(key)
 		w := w
-		w.value += 2 * (len(key) + 1) // escaped, with some luck
+		w.value += 2 * int64(len(key)+1) // escaped, with some luck
 		for _, p := range n.patterns {
-			m.program += p.pattern.program * len(key)
+			m.program += int64(p.pattern.program) * int64(len(key))
 			m.child(p.node, v, w)
 		}
 		for _, t := range n.names {
@@ -98,16 +96,16 @@ func (m *meter) members(n *node, members map[string]any, w way) {
 			m.child(t, v, w)
 		}
 	}
-	m.steps += names / stepText
 }
 
 func (m *meter) items(n *node, items []any, w way) {
-	m.steps += len(items) / stepLookUps
+	m.steps += int64(len(items) / stepLookUps)
 	if n.work.unique {
-		m.plain += size(items)
-		m.steps += size(items)
+		inner := int64(size(items))
+		m.plain += inner
+		m.steps += inner
 	}
-	w.value += len("/1234")
+	w.value += int64(len("/1234"))
 	for i, v := range items {
 		if m.over() {
 			return
@@ -127,7 +125,7 @@ func (m *meter) items(n *node, items []any, w way) {
 
 // rate is the most that one byte of a value can cost, where no value meets
 // more evaluations than so many. It spares small values the meter.
-type rate struct{ plain, steps, program float64 }
+type rate struct{ evaluations, plain, steps, program float64 }
 
 func rateOf(nodes []*node, evaluations int) rate {
 	var lookUps, steps, segment, program, unique int
@@ -146,9 +144,10 @@ func rateOf(nodes []*node, evaluations int) rate {
 	e := float64(evaluations)
 	location := e * e * float64(segment) / stepLocation
 	return rate{
-		plain:   e * float64(lookUps+unique),
-		steps:   e * (float64(steps+stepNumber/2+unique+1) + location),
-		program: e * float64(program),
+		evaluations: e,
+		plain:       e * float64(lookUps+unique),
+		steps:       e * (float64(steps+stepNumber/2+unique+1) + location),
+		program:     e * float64(program),
 	}
 }
 
@@ -156,7 +155,8 @@ func rateOf(nodes []*node, evaluations int) rate {
 // those of v5 included if it is to be asked.
 func (r rate) small(bytes int, v5 bool) bool {
 	n := float64(bytes)
-	if v5 && n*(r.steps+n*2/stepText) > maxSteps {
+	place := 3 * n / stepText // of a value, which v5 writes for each evaluation
+	if v5 && n*(r.steps+r.evaluations*place) > maxSteps {
 		return false
 	}
 	return n*r.plain <= maxPlain && n*r.program <= maxProgram

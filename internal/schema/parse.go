@@ -41,6 +41,7 @@ type parser struct {
 	text   string
 	pos    int
 	levels int // of nesting that are allowed
+	values int // read so far
 	fault  *fault
 }
 
@@ -106,7 +107,14 @@ func (p *parser) peek() byte {
 	return p.text[p.pos]
 }
 
+// maxValues bounds how many values a text may have, those inside others counted:
+// a value takes some 100 bytes of memory, in a text only two.
+const maxValues = 1 << 20
+
 func (p *parser) value(level int) (any, bool) {
+	if p.values++; p.values > maxValues {
+		return nil, p.refuse("more than %d values", maxValues)
+	}
 	switch c := p.peek(); c {
 	case '{', '[':
 		if level == p.levels {

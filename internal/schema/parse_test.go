@@ -165,3 +165,14 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestParseBoundsValues(t *testing.T) {
+	t.Parallel()
+	list := func(n int) []byte { return []byte("[" + strings.Repeat("0,", n-2) + "0]") }
+	if _, err := parse(list(maxValues), 10); err != nil {
+		t.Errorf("%d values: %v", maxValues, err)
+	}
+	if _, err := parse(list(maxValues+1), 10); err == nil || !strings.Contains(err.Error(), "more than 1048576 values") {
+		t.Errorf("%d values: %v", maxValues+1, err)
+	}
+}

@@ -180,6 +180,10 @@ func (s *Schema) Check(raw []byte) error {
 	if err != nil {
 		return &Violation{Problems: []string{err.Error()}}
 	}
+	if s.role == input && !is[map[string]any](v) {
+		// In older drafts a $ref at the root silences the "type" beside it.
+		return &Violation{Problems: []string{"arguments must be an object, got " + typeName(v)}}
+	}
 	root := s.nodes[0]
 	var m meter
 	if !s.rate.small(len(raw), false) {

@@ -1,0 +1,96 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// FuzzCheck looks for a schema and a value that break a promise: v5's verdict on
+// the schema as it was written is the verdict here, fits is never wrong, and no
+// word of v5's gets out.
+func FuzzCheck(f *testing.F) {
+	for _, seed := range [][2]string{
+		{``, `{"a":1}`},
+		{benchSchema, `{"path":"x","limit":1}`},
+		{`{"type":"object","properties":{"a":{"type":["string","null"],"minLength":2},"b":{"enum":[1,"x",null]}},"required":["a"]}`, `{"a":"é","b":1.0}`},
+		{`{"type":"object","properties":{"l":{"$ref":"#"},"r":{"anyOf":[{"$ref":"#"},{"type":"null"}]}},"additionalProperties":false}`, `{"l":{"r":{"x":1}}}`},
+		{`{"type":"object","patternProperties":{"^a":{"items":{"const":2}}},"propertyNames":{"maxLength":3},"unevaluatedProperties":{"not":{}}}`, `{"abc":[2,3],"":1,"long":1}`},
+		{`{"type":"object","oneOf":[{"required":["a"]},{"properties":{"b":{"uniqueItems":true,"contains":{"minimum":2.5}}}}]}`, `{"a":1,"b":[1,1.0,3]}`},
+		{`{"type":"object","if":{"required":["a"]},"then":{"minProperties":2},"else":{"dependentRequired":{"b":["c"]}}}`, `{"b":1}`},
+		{`{"type":"object","$schema":"http://json-schema.org/draft-07/schema#","definitions":{"a":{"type":"integer"}},"properties":{"x":{"$ref":"#/definitions/a","minimum":5},"y":{"items":[{}],"additionalItems":false}}}`, `{"x":1,"y":[1,2]}`},
+		{`{"type":"object","$schema":"http://json-schema.org/draft-04/schema#","properties":{"x":{"minimum":1,"exclusiveMinimum":true}}}`, `{"x":1}`},
+		{`{"type":"object","properties":{"a":{"prefixItems":[{"multipleOf":2}],"items":{"allOf":[{"maximum":3},{"exclusiveMinimum":-1}]},"maxItems":2}}}`, `{"a":[3,4,5]}`},
+		{`{"type":"object","properties":{"a~/%":{"format":"date"}},"allOf":[false]}`, `{"a~/%":"x"}`},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, text, value string) {
+		s, err := CompileInput(json.RawMessage(text))
+		if err != nil {
+			if s, err = CompileOutput(json.RawMessage(text)); err != nil {
+				return
+			}
+		}
+		compareWithV5(t, s, value)
+	})
+}
+
+// compareWithV5 judges a value by s and by v5 alone.
+func compareWithV5(t *testing.T, s *Schema, value string) {
+	t.Helper()
+	err := s.Check([]byte(value))
+	if err != nil {
+		var violation *Violation
+		if !errors.As(err, &violation) || len(violation.Problems) == 0 || len(violation.Problems) > maxProblems {
+			t.Fatalf("%T: %v", err, err)
+		}
+		for _, p := range violation.Problems {
+			if p == "" || strings.Contains(p, base) || strings.Contains(p, "breaks the rule $") || strings.ContainsAny(p, "\n\r") {
+				t.Fatalf("%s\nwith %s\n%q", s.Text(), value, p)
+			}
+		}
+	}
+	if value == "" {
+		value = "{}"
+	}
+	v, fault := parse([]byte(value), maxValueLevels)
+	if fault != nil || err != nil && err.Error() == s.tooLarge().Error() {
+		return
+	}
+	want, ok := asWritten(s, v)
+	if !ok || s.role == input && !is[map[string]any](v) {
+		return
+	}
+	if (err == nil) != want {
+		t.Fatalf("%s\nwith %s\nis %v, v5 says %v", s.Text(), value, err, want)
+	}
+	if s.nodes[0].fits(v) && !want {
+		t.Fatalf("%s\nwith %s\nfits, which v5 denies", s.Text(), value)
+	}
+}
+
+// asWritten is v5's verdict by the schema as it was written, without the copy
+// that was made of it. It has none where v5 knows more keywords.
+func asWritten(s *Schema, v any) (fits, ok bool) {
+	text := string(s.Text())
+	if strings.Contains(text, "content") || strings.Contains(text, "regexProperties") || strings.Contains(text, `\`) {
+		return false, false
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat = true
+	c.LoadURL = func(string) (io.ReadCloser, error) { return nil, errors.New("refused") }
+	if err := c.AddResource(base, bytes.NewReader(s.raw)); err != nil {
+		return false, false
+	}
+	v5, err := c.Compile(base)
+	if err != nil {
+		return false, false
+	}
+	return v5.Validate(v) == nil, true
+}

@@ -1,0 +1,31 @@
+package schema
+
+import (
+	"strings"
+	"testing"
+)
+
+// v5 loads nothing, whatever gets past the builder.
+func TestHandLoadsNothing(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"file:///etc/passwd", "https://example.com/schema", "http://json-schema.org/nothing", "other.json", "/etc/passwd"} {
+		_, err := hand(map[string]any{"$ref": url})
+		if err == nil || !strings.Contains(err.Error(), "is not loaded") {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
+// A panic of v5's is an error, not the end of the host.
+func TestPanicsAreErrors(t *testing.T) {
+	t.Parallel()
+	if _, err := hand(map[string]any{"regexProperties": 1}); err == nil || !strings.Contains(err.Error(), "the validator failed") {
+		t.Errorf("compiling: %v", err)
+	}
+	s := mustInput(t, object(`"a":{"type":"null"}`, ``))
+	s.v5 = nil
+	const want = "the arguments could not be checked: the validator failed"
+	if err := s.Check([]byte(`{"a":1}`)); err == nil || err.Error() != want {
+		t.Errorf("checking: %v", err)
+	}
+}
