@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Code classifies an [Error]. Programs branch on it; people read the message.
@@ -36,7 +37,11 @@ const (
 	StageResolve   = "resolve"
 	StageValidate  = "validate"
 	StageAuthorize = "authorize"
+	StageRateLimit = "ratelimit"
 	StageApprove   = "approve"
+	StageAudit     = "audit"
+	StageLimit     = "concurrency"
+	StageOutput    = "output"
 	StageStart     = "start"
 	StageExecute   = "execute"
 )
@@ -71,6 +76,8 @@ type Error struct {
 	// Unsent says that the call never left the host, so that repeating it is
 	// safe. Only the host can know, so it does not travel.
 	Unsent bool
+	// RetryAfter is when to try again, from now; 0: that is not known.
+	RetryAfter time.Duration
 	// Err is the cause.
 	Err error
 }

@@ -1,0 +1,132 @@
+package audit
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/internal/sanitize"
+)
+
+// appendRecord appends what a record tells, from the key time on, without the
+// braces. It is written by hand as it is part of every call; the keys are those
+// of the tags of [Record], which a test compares.
+func appendRecord(b []byte, r *Record) []byte {
+	at := r.Time
+	if at.IsZero() {
+		at = time.Now()
+	}
+	b = append(b, `"time":"`...)
+	b = at.UTC().AppendFormat(b, time.RFC3339Nano)
+	b = append(b, `","event":"`...)
+	b = appendText(b, r.Event, MaxText)
+	b = append(b, '"')
+	b = appendField(b, `,"call":"`, r.Call)
+	b = appendField(b, `,"caller":"`, r.Session)
+	b = append(b, `,"tool":"`...)
+	b = appendText(b, r.Tool, MaxText)
+	b = append(b, '"')
+	b = appendField(b, `,"plugin":"`, r.Plugin)
+	b = appendField(b, `,"definition":"`, r.Definition)
+	b = appendField(b, `,"arguments":"`, r.Arguments)
+	b = appendInput(b, r.Input)
+	b = appendField(b, `,"decision":"`, r.Decision)
+	b = appendField(b, `,"approver":"`, r.Approver)
+	b = append(b, `,"attempts":`...)
+	b = strconv.AppendInt(b, int64(r.Attempts), 10)
+	b = append(b, `,"duration":"`...)
+	b = append(b, time.Duration(r.Duration).String()...)
+	b = append(b, '"')
+	b = appendField(b, `,"code":"`, string(r.Code))
+	if r.Message != "" {
+		b = append(b, `,"message":"`...)
+		b = append(appendText(b, r.Message, MaxMessage), '"')
+	}
+	return b
+}
+
+// appendField appends a text of its own, unless it is empty.
+func appendField(b []byte, key, s string) []byte {
+	if s == "" {
+		return b
+	}
+	return append(appendText(append(b, key...), s, MaxText), '"')
+}
+
+// appendText appends a text from strangers, printable and of at most limit
+// bytes, as the inside of a JSON string.
+func appendText(b []byte, s string, limit int) []byte {
+	const ellipsis = len("…")
+	if len(s) > limit { // a name can have 64 MiB, which nobody shall walk through
+		s = sanitize.Line(s[:limit+1], limit-ellipsis)
+	} else if clean := sanitize.Line(s, 0); len(clean) <= limit {
+		s = clean
+	} else {
+		s = sanitize.Line(clean, limit-ellipsis)
+	}
+	for i := range len(s) { // what is printable needs no other escape
+		if s[i] == '"' || s[i] == '\\' {
+			b = append(b, '\\')
+		}
+		b = append(b, s[i])
+	}
+	return b
+}
+
+// appendInput appends arguments without the space between their tokens, and
+// with what does not print as an escape: a line is a line, and can be shown on a
+// terminal. Nothing is appended for what is no JSON.
+func appendInput(b []byte, in json.RawMessage) []byte {
+	if len(in) == 0 || len(in) > MaxInput || !json.Valid(in) || !utf8.Valid(in) {
+		return b
+	}
+	b = append(b, `,"input":`...)
+	for i := 0; i < len(in); {
+		if c := in[i]; c != '"' {
+			if !isSpace(c) {
+				b = append(b, c)
+			}
+			i++
+			continue
+		}
+		end := stringEnd(in, i)
+		b = appendPrintable(b, in[i:end])
+		i = end
+	}
+	return b
+}
+
+// appendPrintable appends a JSON string.
+func appendPrintable(b, s []byte) []byte {
+	for i := 0; i < len(s); {
+		if c := s[i]; c >= ' ' && c < 0x7f {
+			b = append(b, c)
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRune(s[i:])
+		if unicode.IsPrint(r) {
+			b = append(b, s[i:i+n]...)
+		} else {
+			b = appendEscape(b, r)
+		}
+		i += n
+	}
+	return b
+}
+
+// appendEscape appends a character as JSON's escape.
+func appendEscape(b []byte, r rune) []byte {
+	if high, low := utf16.EncodeRune(r); high != '\ufffd' {
+		return appendUnit(appendUnit(b, high), low)
+	}
+	return appendUnit(b, r)
+}
+
+func appendUnit(b []byte, r rune) []byte {
+	const digits = "0123456789abcdef"
+	return append(b, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
+}

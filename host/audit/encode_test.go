@@ -1,0 +1,144 @@
+package audit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+func encoded(r Record) string { return "{" + string(appendRecord(nil, &r)) + "}" }
+
+func full() Record {
+	r := record(0)
+	r.Event, r.Definition, r.Approver, r.Decision = Begin, Digest(nil), "operator", Approved
+	r.Code, r.Message = tool.CodeToolFailed, "no such file"
+	return r
+}
+
+func TestEncode(t *testing.T) {
+	t.Parallel()
+	const empty = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	const braces = "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+	equal(t, "a full record", encoded(full()), `{"time":"2026-10-11T12:00:00Z","event":"begin","call":"c0","caller":"caller-1","tool":"fs.read","plugin":"fs",`+
+		`"definition":"`+empty+`","arguments":"`+braces+`","input":{"path":"a.txt"},"decision":"approved","approver":"operator",`+
+		`"attempts":1,"duration":"1.5ms","code":"tool_failed","message":"no such file"}`)
+	equal(t, "an empty record", encoded(Record{Time: start}),
+		`{"time":"2026-10-11T12:00:00Z","event":"","tool":"","attempts":0,"duration":"0s"}`)
+	if !strings.HasPrefix(encoded(Record{}), `{"time":"20`) {
+		t.Errorf("without a time: %s", encoded(Record{}))
+	}
+}
+
+// The encoder is written by hand: the tags of the struct, by which it is read,
+// have to say the same.
+func TestEncodeAsTagged(t *testing.T) {
+	t.Parallel()
+	var back Record
+	if err := json.Unmarshal([]byte(encoded(full())), &back); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(back, full()) {
+		t.Errorf("read back:\n%+v\nwant\n%+v", back, full())
+	}
+	for _, r := range []Record{full(), {Time: start}} {
+		tagged, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "a record by its tags", string(tagged), encoded(r))
+	}
+}
+
+func TestEncodeInput(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"{ \"a\" :\t[ 1 ,\r\n\"x y\" ] }":     `{"a":[1,"x y"]}`,
+		`"\\\" {\n"`:                          `"\\\" {\n"`,
+		"\"\u202e\u009b\x7f\U000e0001 ä 世\"":  `"\u202e\u009b\u007f\udb40\udc01 ä 世"`,
+		"\"\xff\"":                            "",
+		`{"a":`:                               "",
+		"":                                    "",
+		`"` + strings.Repeat("a", 4094) + `"`: `"` + strings.Repeat("a", 4094) + `"`,
+		`"` + strings.Repeat("a", 4095) + `"`: "",
+	} {
+		got, has := strings.CutPrefix(string(appendInput(nil, json.RawMessage(in))), `,"input":`)
+		if got != want || has != (want != "") {
+			t.Errorf("the input %.100q becomes %.100q, want %.100q", in, got, want)
+		}
+	}
+}
+
+func TestEncodeText(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("ab世", 200)
+	for in, want := range map[string]string{
+		`a "b" \c`:                    `a \"b\" \\c`,
+		"two\nlines\x1b[2J":           `two\\nlines\\x1b[2J`,
+		strings.Repeat("a", MaxText):  strings.Repeat("a", MaxText),
+		long:                          long[:MaxText-3-1] + "…",
+		strings.Repeat("\n", MaxText): strings.Repeat(`\\n`, (MaxText-3)/2) + `\\…`,
+	} {
+		if got := string(appendText(nil, in, MaxText)); got != want {
+			t.Errorf("%.50q becomes\n%s, want\n%s", in, got, want)
+		}
+	}
+}
+
+// What is longer than maxLine is taken for garbage: no record may be.
+func TestLongestLine(t *testing.T) {
+	t.Parallel()
+	worst := strings.Repeat(`\"`, 1<<20)
+	r := Record{
+		Event: worst, Call: worst, Session: worst, Tool: worst, Plugin: worst, Definition: worst, Arguments: worst, Decision: worst,
+		Approver: worst, Code: tool.Code(worst), Message: worst, Attempts: -1 << 62, Duration: -1 << 62,
+		Input: json.RawMessage(`"` + strings.Repeat("\x7f", MaxInput-2) + `"`),
+	}
+	l := link{seq: 1<<62 - 1, prev: sum{1}, torn: sum{1}, oldest: 1<<62 - 1}
+	line := l.appendLine([]byte("\n"), appendRecord(nil, &r))
+	if len(line) > maxLine {
+		t.Errorf("it has %d bytes, more than %d", len(line), maxLine)
+	}
+	if !json.Valid(line) {
+		t.Errorf("it is no JSON: %s", line)
+	}
+}
+
+// Each line can be read by anybody, shown on any terminal, and checked with no
+// more than a hash function.
+func FuzzLine(f *testing.F) {
+	f.Add("fs.read", `{"a":"b","hash":"sha256:0"}`, "", "message", uint64(1))
+	f.Add("\x00\xff\u202e\"\\", "\"\u009b\"", "{\"seq\":1,\"prev\":\"", "\n", uint64(1)<<61)
+	f.Fuzz(func(t *testing.T, name, input, caller, message string, seq uint64) {
+		r := Record{Event: End, Tool: name, Input: json.RawMessage(input), Session: caller, Message: message, Call: message}
+		want := link{seq: 1 + seq%(1<<62-1), prev: sha256.Sum256([]byte(name)), torn: sum{}, oldest: seq % 2}
+		line := want.appendLine(nil, appendRecord(nil, &r))
+		if strings.ContainsFunc(string(line[:len(line)-1]), func(c rune) bool { return !unicode.IsPrint(c) }) || !utf8.Valid(line) {
+			t.Errorf("it does not print: %q", line)
+		}
+		var e Entry
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		line = line[:len(line)-1]
+		got, ok := parseLink(line)
+		before := slices.Clone(line)
+		if !ok || got != want || !got.intact(line) || !slices.Equal(before, line) {
+			t.Errorf("it is read as %+v, %v, want %+v", got, ok, want)
+		}
+		bare := strings.Replace(string(line), fmt.Sprintf(`,"hash":%q`, e.Hash), "", 1)
+		hash := sha256.Sum256([]byte(bare))
+		equal(t, "the hash", e.Hash, "sha256:"+hex.EncodeToString(hash[:]))
+		if len(e.Message) > MaxMessage || len(e.Tool) > MaxText || len(e.Input) > 6*MaxInput {
+			t.Errorf("something is too long: %s", line)
+		}
+	})
+}

@@ -1,0 +1,76 @@
+package audit
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// What a record is about.
+const (
+	Begin = "begin" // the call is about to reach the tool
+	End   = "end"   // the call is over, whatever became of it
+)
+
+// What was decided about a call. Empty: nothing, as it never came so far.
+const (
+	Allowed  = "allowed"  // by the grants alone
+	Approved = "approved" // by somebody who was asked
+	Denied   = "denied"
+)
+
+// Limits of a record. Texts are made printable and cut to them; an input that
+// is larger is left out.
+const (
+	MaxInput   = 4 << 10 // bytes, after redaction
+	MaxMessage = 500     // bytes
+	MaxText    = 256     // bytes, each other text
+)
+
+// Record is what one line tells.
+type Record struct {
+	// Time is when it happened; zero: when it is written.
+	Time time.Time `json:"time"`
+	// Event is [Begin] or [End].
+	Event string `json:"event"`
+	// Call and Session are the IDs of the call and of its caller.
+	Call    string `json:"call,omitempty"`
+	Session string `json:"caller,omitempty"`
+	Tool    string `json:"tool"`
+	// Plugin serves the tool; empty: a function of the host's process, or no
+	// such tool.
+	Plugin string `json:"plugin,omitempty"`
+	// Definition is the digest of the tool's definition; empty: no such tool.
+	Definition string `json:"definition,omitempty"`
+	// Arguments is the digest of the arguments, of their redacted form where
+	// anything was redacted.
+	Arguments string `json:"arguments,omitempty"`
+	// Input is the arguments, redacted; nil where they are no JSON or larger
+	// than [MaxInput].
+	Input json.RawMessage `json:"input,omitempty"`
+	// Decision is [Allowed], [Approved], [Denied] or empty.
+	Decision string `json:"decision,omitempty"`
+	// Approver is who said yes or no; empty: nobody was asked.
+	Approver string `json:"approver,omitempty"`
+	// Attempts counts how often the tool was asked.
+	Attempts int           `json:"attempts"`
+	Duration tool.Duration `json:"duration"`
+	// Code is why the call failed; empty: it did not.
+	Code tool.Code `json:"code,omitempty"`
+	// Message is the error's text.
+	Message string `json:"message,omitempty"`
+}
+
+// Sink takes records. Implementations are safe for concurrent use, and keep
+// nothing of a record after Write has returned.
+type Sink interface {
+	Write(Record) error
+}
+
+// Discard is the sink that keeps nothing.
+var Discard Sink = discard{}
+
+type discard struct{}
+
+func (discard) Write(Record) error { return nil }

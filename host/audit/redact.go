@@ -1,0 +1,159 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"hash"
+	"strings"
+)
+
+// redacted stands where a sensitive value stood.
+const redacted = `"[redacted]"`
+
+const digestPrefix = "sha256:"
+
+// Digest is the SHA-256 of b as "sha256:" and hexadecimal digits.
+func Digest(b []byte) string {
+	s := sha256.Sum256(b)
+	return digestPrefix + hex.EncodeToString(s[:])
+}
+
+// Redact returns arguments with the values of the named keys, wherever in them
+// these stand, replaced by "[redacted]", and the digest of that form: the digest
+// of a short secret would give it away. Where nothing is replaced, both are of
+// the arguments as they are. Keys are compared without regard to case, as
+// encoding/json has it.
+//
+// The input is nil where the arguments are no JSON or larger than [MaxInput]
+// after redaction. It may share memory with args.
+func Redact(args []byte, sensitive []string) (input json.RawMessage, digest string) {
+	if len(sensitive) == 0 || !json.Valid(args) {
+		return small(args), Digest(args)
+	}
+	r := redactor{rest: args, sensitive: sensitive}
+	for r.next() {
+		continue
+	}
+	if r.hash == nil {
+		return small(args), Digest(args)
+	}
+	r.emit(r.rest)
+	if len(r.kept) <= MaxInput {
+		input = r.kept
+	}
+	return input, digestPrefix + hex.EncodeToString(r.hash.Sum(nil))
+}
+
+// small is args where they may stand in a record.
+func small(args []byte) json.RawMessage {
+	if len(args) > MaxInput || !json.Valid(args) {
+		return nil
+	}
+	return args
+}
+
+// redactor walks over valid JSON once, from left to right. What it has passed
+// goes into the hash, and the beginning of it is kept, so that large arguments
+// need no memory.
+type redactor struct {
+	rest      []byte // not emitted yet
+	from      int    // in rest: where the search goes on
+	sensitive []string
+	hash      hash.Hash // nil: nothing was redacted yet
+	kept      []byte    // one byte more than fits at most
+}
+
+// next replaces the value of the next sensitive key; false: there is none.
+func (r *redactor) next() bool {
+	for {
+		i := bytes.IndexByte(r.rest[r.from:], '"')
+		if i < 0 {
+			return false
+		}
+		start := r.from + i
+		end := stringEnd(r.rest, start)
+		r.from = end
+		value := afterSpace(r.rest, end)
+		// In valid JSON a string before a colon is a key.
+		if value == len(r.rest) || r.rest[value] != ':' || !r.isSensitive(r.rest[start:end]) {
+			continue
+		}
+		value = afterSpace(r.rest, value+1)
+		end = valueEnd(r.rest, value)
+		r.emit(r.rest[:value])
+		r.emit([]byte(redacted))
+		r.rest, r.from = r.rest[end:], 0
+		return true
+	}
+}
+
+func (r *redactor) emit(b []byte) {
+	if r.hash == nil {
+		r.hash = sha256.New()
+	}
+	r.hash.Write(b)
+	r.kept = append(r.kept, b[:min(len(b), MaxInput+1-len(r.kept))]...)
+}
+
+// isSensitive judges a key in its quotes.
+func (r *redactor) isSensitive(quoted []byte) bool {
+	key := string(quoted[1 : len(quoted)-1])
+	if strings.IndexByte(key, '\\') >= 0 && json.Unmarshal(quoted, &key) != nil {
+		return true // it cannot be read, so that nobody can say it is harmless
+	}
+	for _, s := range r.sensitive {
+		if strings.EqualFold(s, key) {
+			return true
+		}
+	}
+	return false
+}
+
+// stringEnd is behind the closing quote of the string that begins at i.
+func stringEnd(b []byte, i int) int {
+	for i++; i < len(b) && b[i] != '"'; i++ {
+		if b[i] == '\\' {
+			i++
+		}
+	}
+	return min(i+1, len(b))
+}
+
+func afterSpace(b []byte, i int) int {
+	for i < len(b) && isSpace(b[i]) {
+		i++
+	}
+	return i
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
+
+// valueEnd is behind the value that begins at i.
+func valueEnd(b []byte, i int) int {
+	level := 0
+	for i < len(b) {
+		switch c := b[i]; {
+		case c == '"':
+			i = stringEnd(b, i)
+			if level == 0 {
+				return i
+			}
+			continue
+		case c == '{' || c == '[':
+			level++
+		case c == '}' || c == ']':
+			if level == 0 { // of what is around a number or a word
+				return i
+			}
+			if level--; level == 0 {
+				return i + 1
+			}
+		case level == 0 && (c == ',' || isSpace(c)):
+			return i
+		}
+		i++
+	}
+	return i
+}

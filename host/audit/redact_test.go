@@ -1,0 +1,115 @@
+package audit
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestRedact(t *testing.T) {
+	t.Parallel()
+	names := []string{"token", "päss", `q"`}
+	for _, c := range []struct{ in, want string }{
+		{`{"token":"s3cret","path":"a"}`, `{"token":"[redacted]","path":"a"}`},
+		{`{"path":"a","token":12.5e3}`, `{"path":"a","token":"[redacted]"}`},
+		{`{"token":true,"a":1}`, `{"token":"[redacted]","a":1}`},
+		{`{"token":null}`, `{"token":"[redacted]"}`},
+		{`{"token": -1 , "a":[{"token":{"x":["}",{}]}}]}`, `{"token": "[redacted]" , "a":[{"token":"[redacted]"}]}`},
+		{`[{"token":[1,[2],"]\"]"]},{"token":""}]`, `[{"token":"[redacted]"},{"token":"[redacted]"}]`},
+		{"{\"token\"\n:\t\"a\\\\\"}", "{\"token\"\n:\t\"[redacted]\"}"},
+		{`{"token":"a","token":"b"}`, `{"token":"[redacted]","token":"[redacted]"}`},
+		// encoding/json in a plugin would take these for the same key.
+		{`{"tok\u0065n":"a"}`, `{"tok\u0065n":"[redacted]"}`},
+		{`{"TOKEN":"a","P\u00c4SS":"b"}`, `{"TOKEN":"[redacted]","P\u00c4SS":"[redacted]"}`},
+		{`{"q\"":"a"}`, `{"q\"":"[redacted]"}`},
+		// A value is no key.
+		{`{"a":"token","b":["token","x"]}`, `{"a":"token","b":["token","x"]}`},
+		{`{"tokens":"a","to":"b","":"c"}`, `{"tokens":"a","to":"b","":"c"}`},
+		{`"token"`, `"token"`},
+		{`{}`, `{}`},
+	} {
+		input, digest := Redact([]byte(c.in), names)
+		equal(t, c.in, string(input), c.want)
+		equal(t, "the digest of "+c.in, digest, Digest([]byte(c.want)))
+	}
+	for _, in := range []string{"", "{", `{"token":"a"} x`, `{"token":"a}`, "\x00", strings.Repeat("[", 100_000)} {
+		for _, sensitive := range [][]string{nil, names} {
+			input, digest := Redact([]byte(in), sensitive)
+			if input != nil || digest != Digest([]byte(in)) {
+				t.Errorf("%.20q gives %s, %s", in, input, digest)
+			}
+		}
+	}
+}
+
+func TestRedactLarge(t *testing.T) {
+	t.Parallel()
+	secret := strings.Repeat("s3cret ", 1<<17)
+	in := `{"token":"` + secret + `","path":"a"}`
+	want := `{"token":"[redacted]","path":"a"}`
+	input, digest := Redact([]byte(in), []string{"token"})
+	equal(t, "the input", string(input), want)
+	equal(t, "the digest", digest, Digest([]byte(want)))
+
+	in = `{"token":"a","text":"` + secret + `"}`
+	input, digest = Redact([]byte(in), []string{"token"})
+	equal(t, "the length of the input", len(input), 0)
+	equal(t, "the digest", digest, Digest([]byte(strings.Replace(in, `"a"`, redacted, 1))))
+
+	in = `"` + strings.Repeat("a", MaxInput-1) + `"`
+	if input, _ := Redact([]byte(in), nil); input != nil {
+		t.Errorf("an input of %d bytes", len(input))
+	}
+	if input, _ := Redact([]byte(in[:1]+in[2:]), nil); len(input) != MaxInput {
+		t.Errorf("no input of %d bytes", MaxInput)
+	}
+}
+
+func FuzzRedact(f *testing.F) {
+	f.Add(`{"token":"SECRET","a":[{"token":["SECRET",{"b":"SECRET"}]}]}`)
+	f.Add(`{"tok\u0065n" : "SEC\"RET" , "x":-1e5}`)
+	f.Fuzz(func(t *testing.T, in string) {
+		input, digest := Redact([]byte(in), []string{"token"})
+		if !json.Valid([]byte(in)) {
+			if input != nil || digest != Digest([]byte(in)) {
+				t.Errorf("no JSON gives %q, %s", input, digest)
+			}
+			return
+		}
+		if input == nil {
+			return
+		}
+		equal(t, "the digest", digest, Digest(input))
+		gotText, _ := json.Marshal(decoded(t, string(input)))
+		wantText, _ := json.Marshal(hide(decoded(t, in)))
+		equal(t, "redacted "+in, string(gotText), string(wantText))
+	})
+}
+
+func decoded(t *testing.T, text string) (v any) {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	return v
+}
+
+// hide is Redact on a value that was read.
+func hide(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k := range v {
+			if strings.EqualFold(k, "token") {
+				v[k] = "[redacted]"
+			} else {
+				v[k] = hide(v[k])
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = hide(v[i])
+		}
+	}
+	return v
+}

@@ -1,0 +1,119 @@
+package audit
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// readerPatience bounds how long a reader waits for those who write. It can do
+// without the lock: then the last line may be a piece of one.
+const readerPatience = time.Second
+
+// part is one file of a log that is read.
+type part struct {
+	path   string
+	number uint64 // 0: the file that is written
+	file   *os.File
+	size   int64
+}
+
+// lines are those that the file had when the snapshot was made.
+func (p *part) lines() *lines { return newLines(io.NewSectionReader(p.file, 0, p.size), 0) }
+
+// snapshot is a log as it was at one moment: the files are open, so that none
+// of them goes away while they are read.
+type snapshot struct {
+	path  string
+	parts []part // the oldest first
+	// current says that the last part is the file that is written.
+	current bool
+}
+
+// openSnapshot opens all files of a log.
+//
+// # Errors
+//
+// [fs.ErrNotExist] where there are none.
+func openSnapshot(path string) (*snapshot, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &snapshot{path: path}
+	for range maxTurns {
+		again, err := s.fill()
+		if err == nil && !again {
+			if len(s.parts) == 0 {
+				return nil, failed(path, "read", fs.ErrNotExist)
+			}
+			return s, nil
+		}
+		s.close()
+		if err != nil {
+			return nil, failed(path, "read", err)
+		}
+	}
+	return nil, failed(path, "read", errors.New("others exchange the file all the time"))
+}
+
+// fill opens the files. Again: they were exchanged meanwhile.
+func (s *snapshot) fill() (again bool, err error) {
+	file, err := openRegular(s.path, os.O_RDONLY)
+	switch {
+	case isMissing(err):
+	case err != nil:
+		return false, err
+	default:
+		// While it is locked no line is half written and no file is exchanged.
+		// Whoever cannot have the lock shall read all the same.
+		_ = lock(file, false, time.Now().Add(readerPatience))
+		defer func() { _ = unlock(file) }()
+		if same, err := isAt(s.path, file); err != nil || !same {
+			_ = file.Close()
+			return true, err
+		}
+	}
+	files, err := listRotated(s.path)
+	for _, r := range files {
+		if err != nil {
+			break
+		}
+		var old *os.File
+		if old, err = openRegular(r.path, os.O_RDONLY); err == nil {
+			err = s.add(r.path, r.number, old)
+		}
+	}
+	if s.current = file != nil; s.current {
+		err = errors.Join(err, s.add(s.path, 0, file))
+	}
+	return isMissing(err), ignoreMissing(err)
+}
+
+func ignoreMissing(err error) error {
+	if isMissing(err) {
+		return nil
+	}
+	return err
+}
+
+// add takes over the file.
+func (s *snapshot) add(path string, number uint64, file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		_ = file.Close()
+		return err
+	}
+	s.parts = append(s.parts, part{path, number, file, info.Size()})
+	return nil
+}
+
+func (s *snapshot) close() {
+	for _, p := range s.parts {
+		_ = p.file.Close()
+	}
+	s.parts = nil
+}
