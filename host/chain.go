@@ -2,12 +2,14 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/internal/suggest"
@@ -36,21 +38,31 @@ func (h *Host) compile(owner string, t tool.Tool) (*entry, error) {
 	}
 	e.def.InputSchema = e.input.Text()
 	if len(t.OutputSchema) > 0 {
-		if _, err := schema.CompileOutput(t.OutputSchema); err != nil {
+		if e.output, err = schema.CompileOutput(t.OutputSchema); err != nil {
 			return nil, bad("output schema: %w", err)
 		}
 	}
+	text, err := json.Marshal(e.def)
+	if err != nil {
+		return nil, bad("its schemas are not JSON: %w", err)
+	}
+	e.digest = audit.Digest(text)
 	e.route = h.lay(e)
 	return e, nil
 }
 
-// lay puts the steps of a call in order. The first is the outermost:
+// lay puts the steps of a call in order. The first is the outermost, and what is
+// left of resolve is the same for all tools, see [Host.enter]:
 //
-//	resolve( validate( authorize( approve( timeout( provider )))))
+//	observe( audit( resolve(
+//	    validate( authorize( ratelimit( approve( begin( output( retry( timeout( concurrency( provider
 //
-// An unknown name goes no further than resolve, which is [Host.execute].
-// Invalid arguments never reach a policy; what is refused never reaches a
-// provider. The time that somebody takes to say yes is not the tool's.
+// Unknown names are on record, and go no further than resolve. Invalid arguments
+// never reach a policy; what is refused never reaches a provider. The rate limit
+// stands before the approver, so that a flood never reaches a person; the slot
+// stands behind, so that nobody who waits for a yes holds one. The begin line is
+// written when it is certain that the tool will be asked. The timeout is each
+// attempt's, the caller's deadline bounds all.
 func (h *Host) lay(e *entry) tool.Handler {
 	timeout := time.Duration(e.def.Timeout)
 	if timeout == 0 {
@@ -60,8 +72,13 @@ func (h *Host) lay(e *entry) tool.Handler {
 		h.provider(e),
 		policy.Validate(e.input),
 		policy.Authorize(e.def.Permission),
+		policy.RateLimit(e.def.RateLimit),
 		policy.Approve(&e.def, e.owner, e.input),
+		h.audit.Begin(&e.def),
+		policy.Output(e.output, h.opts.maxResult),
+		policy.Retry(min(e.def.MaxRetries, h.opts.maxRetries), e.def.Idempotent),
 		policy.Timeout(timeout),
+		policy.Concurrency(h.slotsOf(e.owner)),
 	)
 }
 
@@ -100,8 +117,14 @@ func (h *Host) provider(e *entry) tool.Handler {
 	}
 }
 
-// execute resolves the name and sends the call on its way.
-func (h *Host) execute(ctx context.Context, t *policy.Trace, call tool.Call) (tool.Result, error) {
+// enter lays the part of the way that all tools share.
+func (h *Host) enter() tool.Handler {
+	return tool.Chain(h.resolve, policy.Observe(h.observer), h.audit.End())
+}
+
+// resolve finds the tool by its name, or by the alias that models use, and sends
+// the call on its way.
+func (h *Host) resolve(ctx context.Context, call tool.Call) (tool.Result, error) {
 	e := h.registry.lookup(call.Name)
 	if e == nil {
 		return tool.Result{}, h.unknown(call.Name)
@@ -112,8 +135,11 @@ func (h *Host) execute(ctx context.Context, t *policy.Trace, call tool.Call) (to
 			Message: fmt.Sprintf("the host is closed, so tool %s cannot run", call.Name), Hint: "make a new host",
 		}
 	}
-	t.Definition, t.Plugin = &e.def, e.owner
-	return e.route(policy.WithTrace(ctx, t), call)
+	call.Name = e.def.Name
+	if t := policy.TraceFrom(ctx); t != nil {
+		t.Definition, t.Digest, t.Plugin = &e.def, e.digest, e.owner
+	}
+	return e.route(ctx, call)
 }
 
 // unknown is the error for a name that is not there, with those that may have

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -22,7 +23,10 @@ import (
 type Host struct {
 	opts      options
 	registry  registry
-	anonymous *Session // makes the calls of Host.Execute: no grants, no approver
+	way       tool.Handler     // of a call, from its entry on
+	audit     *policy.Audit    // nil: nothing is on record
+	observer  *policy.Observer // nil: there are no hooks
+	anonymous *Session         // makes the calls of Host.Execute: no grants, no approver
 	calls     atomic.Uint64
 	closed    atomic.Bool
 	watchers  sync.WaitGroup
@@ -30,7 +34,8 @@ type Host struct {
 	mu        sync.Mutex // never held while waiting
 	sources   []source
 	skipped   []plugin.Skipped
-	socketDir string // made by the first plugin
+	slots     map[string]*policy.Slots // by owner
+	socketDir string                   // made by the first plugin
 }
 
 // source is an attached provider.
@@ -49,7 +54,10 @@ var _ tool.Provider = (*Host)(nil)
 //
 // [tool.CodeNotFound] where the root is no directory.
 func New(opts ...Option) (*Host, error) {
-	o := options{root: ".", logger: hclog.NewNullLogger(), callTimeout: time.Minute}
+	o := options{
+		root: ".", logger: hclog.NewNullLogger(), callTimeout: time.Minute,
+		running: 256, waiting: 1024, maxResult: 64 << 20, maxRetries: tool.MaxMaxRetries,
+	}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -64,7 +72,16 @@ func New(opts ...Option) (*Host, error) {
 		}
 	}
 	o.root = root
-	h := &Host{opts: o}
+	h := &Host{opts: o, slots: map[string]*policy.Slots{}}
+	if o.audit != nil {
+		h.audit = &policy.Audit{Sink: o.audit, Required: o.auditRequired, OnError: func(err error) {
+			o.logger.Error("audit", "error", err)
+		}}
+	}
+	if o.hooks != nil {
+		h.observer = policy.NewObserver(*o.hooks, func(v any) { o.logger.Error("a hook panicked", "panic", v) })
+	}
+	h.way = h.enter()
 	h.anonymous = h.Session()
 	return h, nil
 }
@@ -107,6 +124,11 @@ func (h *Host) Close(ctx context.Context) error {
 	}
 	all.Wait()
 	h.watchers.Wait()
+	if h.observer != nil {
+		bound, cancel := context.WithTimeout(ctx, hookGrace)
+		h.observer.Close(bound)
+		cancel()
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.socketDir != "" {
@@ -114,6 +136,21 @@ func (h *Host) Close(ctx context.Context) error {
 		h.socketDir = ""
 	}
 	return errors.Join(errs...)
+}
+
+// hookGrace is how long Close waits for hooks to take what is queued.
+const hookGrace = 5 * time.Second
+
+// slotsOf are the slots that an owner's tools share.
+func (h *Host) slotsOf(owner string) *policy.Slots {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s, ok := h.slots[owner]
+	if !ok {
+		s = policy.NewSlots(h.opts.running, h.opts.waiting)
+		h.slots[owner] = s
+	}
+	return s
 }
 
 func (h *Host) nextID() string { return "call-" + strconv.FormatUint(h.calls.Add(1), 10) }

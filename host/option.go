@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -18,6 +19,13 @@ type options struct {
 	startTimeout time.Duration
 	callTimeout  time.Duration
 	pluginEnv    []string
+
+	audit            audit.Sink
+	auditRequired    tool.Safety
+	hooks            *policy.Hooks
+	running, waiting int
+	maxResult        int
+	maxRetries       int
 }
 
 // WithRoot is the workspace that plugins work on. Default: the current
@@ -42,6 +50,32 @@ func WithPluginEnv(env ...string) Option {
 	return func(o *options) { o.pluginEnv = append(o.pluginEnv, env...) }
 }
 
+// WithAudit puts every call on record. Default: none is.
+func WithAudit(sink audit.Sink) Option { return func(o *options) { o.audit = sink } }
+
+// WithAuditRequired refuses calls of tools at or above a safety level whose begin
+// line cannot be written, as on a full disk. Default: they run, and the failure
+// is logged.
+func WithAuditRequired(from tool.Safety) Option { return func(o *options) { o.auditRequired = from } }
+
+// WithHooks tells somebody of calls. Default: nobody.
+func WithHooks(h policy.Hooks) Option { return func(o *options) { o.hooks = &h } }
+
+// WithConcurrency bounds how many calls each plugin runs at a time, and how many
+// more wait for their turn. Default: 256 and 1024; running 0 or less means no
+// bound.
+func WithConcurrency(running, waiting int) Option {
+	return func(o *options) { o.running, o.waiting = running, waiting }
+}
+
+// WithMaxResult bounds a result, in bytes. Default: 64 MiB; 0 or less means no
+// bound of the host's own.
+func WithMaxResult(bytes int) Option { return func(o *options) { o.maxResult = bytes } }
+
+// WithMaxRetries bounds how often a failed call is repeated, whatever its tool asks
+// for. Default: [tool.MaxMaxRetries]; 0 means never.
+func WithMaxRetries(most int) Option { return func(o *options) { o.maxRetries = most } }
+
 // SessionOption sets one thing of a session. Order does not matter.
 type SessionOption func(*Session)
 
@@ -52,6 +86,10 @@ func WithGrants(caps ...tool.Capability) SessionOption {
 
 // WithApprover decides on dangerous calls. Default: nobody, which means no.
 func WithApprover(a policy.Approver) SessionOption { return func(s *Session) { s.approver = a } }
+
+// WithResultLimit cuts the text of results to so many characters, and says how many
+// are missing. Default: 0, which cuts nothing.
+func WithResultLimit(characters int) SessionOption { return func(s *Session) { s.limit = characters } }
 
 // WithSessionID names the session. Default: a random text. Two sessions with
 // one ID share what plugins keep for it.

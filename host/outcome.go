@@ -60,7 +60,7 @@ func (s *Session) CallDetailed(ctx context.Context, call tool.Call) (Outcome, to
 	res, err := s.execute(ctx, trace, call)
 	out := Outcome{ID: call.ID, Name: call.Name, Metadata: Metadata{
 		ExecutionTimeMS: float64(time.Since(begin).Microseconds()) / 1000,
-		Approved:        trace.Approved, Plugin: trace.Plugin, Attempts: trace.Attempts,
+		Approved:        trace.Decision == policy.Approved, Plugin: trace.Plugin, Attempts: trace.Attempts,
 	}}
 	if trace.Definition != nil {
 		out.Metadata.SafetyLevel = trace.Definition.Safety.Effective().String()

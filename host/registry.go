@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/toolhost/toolhost/host/llmschema"
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -19,6 +20,10 @@ type Tool struct {
 	// Owner is the plugin, or other provider, that the tool came with; empty: a
 	// function of this process.
 	Owner string `json:"plugin,omitempty"`
+	// Alias is the name for models, which take fewer characters than names have
+	// (^[a-zA-Z0-9_-]{1,64}$). No two tools share one, it stays as long as the tool
+	// does, and calls by it find the tool.
+	Alias string `json:"alias"`
 	// Handler runs the tool itself, with nothing of a call's way around it.
 	Handler tool.Handler `json:"-"`
 }
@@ -27,21 +32,25 @@ type Tool struct {
 // laid once. It is never changed.
 type entry struct {
 	def     tool.Definition
+	digest  string // of the definition
+	alias   string // given when it is published
 	owner   string
 	handler tool.Handler // the tool itself
 	input   *schema.Schema
-	route   tool.Handler // the way from validate on
+	output  *schema.Schema // nil: nothing is promised
+	route   tool.Handler   // the way from validate on
 }
 
 func (e *entry) tool() Tool {
-	return Tool{Definition: e.def.Clone(), Owner: e.owner, Handler: e.handler}
+	return Tool{Definition: e.def.Clone(), Owner: e.owner, Alias: e.alias, Handler: e.handler}
 }
 
 // snapshot is the registry at one moment. Readers take no lock: writers replace
 // it whole.
 type snapshot struct {
-	byName map[string]*entry
-	sorted []*entry
+	byName  map[string]*entry
+	byAlias map[string]*entry
+	sorted  []*entry
 }
 
 type registry struct {
@@ -56,7 +65,15 @@ func (r *registry) read() *snapshot {
 	return &snapshot{}
 }
 
-func (r *registry) lookup(name string) *entry { return r.read().byName[name] }
+// lookup finds a tool by its name, or else its alias. No name is another tool's
+// alias, so the order decides nothing.
+func (r *registry) lookup(name string) *entry {
+	s := r.read()
+	if e := s.byName[name]; e != nil {
+		return e
+	}
+	return s.byAlias[name]
+}
 
 // edit lets f change a copy of the names and publishes it if f allows.
 func (r *registry) edit(f func(byName map[string]*entry) error) error {
@@ -70,13 +87,48 @@ func (r *registry) edit(f func(byName map[string]*entry) error) error {
 		return err
 	}
 	sorted := slices.SortedFunc(maps.Values(byName), func(a, b *entry) int { return cmp.Compare(a.def.Name, b.def.Name) })
-	r.snap.Store(&snapshot{byName: byName, sorted: sorted})
+	r.snap.Store(&snapshot{byName: byName, byAlias: r.giveAliases(byName, sorted), sorted: sorted})
 	return nil
+}
+
+// giveAliases names the new entries for models. A name that had an alias keeps it,
+// whatever comes beside it, as models may have been told of it.
+func (r *registry) giveAliases(byName map[string]*entry, sorted []*entry) map[string]*entry {
+	before := r.read().byName
+	byAlias := make(map[string]*entry, len(sorted))
+	var fresh []*entry
+	for _, e := range sorted {
+		old := before[e.def.Name]
+		if old == nil {
+			fresh = append(fresh, e)
+			continue
+		}
+		if e != old { // what is published is not written to
+			e.alias = old.alias
+		}
+		byAlias[e.alias] = e
+	}
+	for _, e := range fresh {
+		e.alias = llmschema.Alias(e.def.Name, func(alias string) bool {
+			return byAlias[alias] != nil || byName[alias] != nil && alias != e.def.Name
+		})
+		byAlias[e.alias] = e
+	}
+	return byAlias
+}
+
+// holder is who has an entry's name already, as a name or as an alias; nil:
+// nobody does.
+func (r *registry) holder(byName map[string]*entry, e *entry) *entry {
+	if there := r.read().byAlias[e.def.Name]; there != nil && there.def.Name != e.def.Name && byName[there.def.Name] != nil {
+		return there
+	}
+	return byName[e.def.Name]
 }
 
 func (r *registry) add(e *entry) error {
 	return r.edit(func(byName map[string]*entry) error {
-		if there := byName[e.def.Name]; there != nil {
+		if there := r.holder(byName, e); there != nil {
 			return takenError(e, there)
 		}
 		byName[e.def.Name] = e
@@ -99,7 +151,7 @@ func (r *registry) replace(e *entry) error {
 
 func (r *registry) upsert(e *entry) error {
 	return r.edit(func(byName map[string]*entry) error {
-		if there := byName[e.def.Name]; there != nil && there.owner != e.owner {
+		if there := r.holder(byName, e); there != nil && (there.owner != e.owner || there.def.Name != e.def.Name) {
 			return takenError(e, there)
 		}
 		byName[e.def.Name] = e
@@ -114,11 +166,18 @@ func (r *registry) sync(owner string, entries []*entry) error {
 	err := r.edit(func(byName map[string]*entry) error {
 		maps.DeleteFunc(byName, func(_ string, e *entry) bool { return e.owner == owner })
 		for _, e := range entries {
-			if there := byName[e.def.Name]; there != nil {
+			if there := r.holder(byName, e); there != nil {
 				taken = append(taken, takenError(e, there))
 				continue
 			}
 			byName[e.def.Name] = e
+		}
+		// A name may also be the alias of one that was taken away and has come back.
+		for _, e := range entries {
+			if there := r.holder(byName, e); byName[e.def.Name] == e && there != e {
+				delete(byName, e.def.Name)
+				taken = append(taken, takenError(e, there))
+			}
 		}
 		return nil
 	})
@@ -127,12 +186,16 @@ func (r *registry) sync(owner string, entries []*entry) error {
 
 func takenError(e, there *entry) error {
 	hint := "rename one, or use Replace to exchange it"
-	if e.owner != "" {
+	if e.owner != "" || there.def.Name != e.def.Name {
 		hint = "rename one of the two; the first stays"
+	}
+	msg := fmt.Sprintf("%v: %s, by %s", tool.ErrAlreadyExists, e.def.Name, ownerName(there.owner))
+	if there.def.Name != e.def.Name {
+		msg = fmt.Sprintf("%v: %s is the name under which models call %s, by %s", tool.ErrAlreadyExists, e.def.Name, there.def.Name, ownerName(there.owner))
 	}
 	return &tool.Error{
 		Code: tool.CodeAlreadyExists, Tool: e.def.Name, Plugin: e.owner, Stage: tool.StageRegister, Err: tool.ErrAlreadyExists,
-		Message: fmt.Sprintf("%v: %s, by %s", tool.ErrAlreadyExists, e.def.Name, ownerName(there.owner)), Hint: hint,
+		Message: msg, Hint: hint,
 	}
 }
 

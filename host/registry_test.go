@@ -206,3 +206,38 @@ func TestFilter(t *testing.T) {
 		})
 	}
 }
+
+// An alias is never another tool's name, also when tools go and come back.
+func TestAliases(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	long := strings.Repeat("x", 64)
+	for _, name := range []string{"fs.read", "fs-read", long + "y"} {
+		must[host.Tool](t)(h.Upsert("plug", echo(name)))
+	}
+	for _, c := range []struct{ name, alias string }{{"fs.read", "fs_read"}, {"fs-read", "fs-read"}, {long + "y", long}} {
+		if got, _ := h.Get(c.name); got.Alias != c.alias {
+			t.Errorf("%.10s has the alias %q, want %q", c.name, got.Alias, c.alias)
+		}
+		if res := must[tool.Result](t)(h.Execute(t.Context(), tool.Call{Name: c.alias})); res.Text() != c.name+":" {
+			t.Errorf("%q runs %.20q", c.alias, res.Text())
+		}
+	}
+	for _, err := range []error{h.Register(echo("fs_read")), h.Register(echo(long))} {
+		if !errors.Is(err, tool.ErrAlreadyExists) || !strings.Contains(err.Error(), "the name under which models call") {
+			t.Errorf("a name that is an alias: %v", err)
+		}
+	}
+
+	live := &changing{defs: make(chan []tool.Definition, 1), changes: make(chan struct{})}
+	live.Provider = must[*tool.Set](t)(tool.NewSet(echo("a.b"), echo("a_b")))
+	live.defs <- []tool.Definition{echo("a.b").Definition}
+	must[int](t)(h.Attach(t.Context(), "live", live))
+	live.changes <- struct{}{}
+	live.defs <- []tool.Definition{echo("a_b").Definition, echo("a.b").Definition}
+	live.changes <- struct{}{}
+	live.defs <- []tool.Definition{echo("a_b").Definition, echo("a.b").Definition}
+	if res := must[tool.Result](t)(h.Execute(t.Context(), tool.Call{Name: "a_b"})); res.Text() != "a.b:" {
+		t.Errorf("the alias of a.b runs %q", res.Text())
+	}
+}

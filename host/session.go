@@ -17,6 +17,7 @@ type Session struct {
 	host     *Host
 	id       string
 	approver policy.Approver
+	limit    int // characters of a result
 
 	grants atomic.Pointer[map[tool.Capability]bool] // never changed, replaced
 	mu     sync.Mutex                               // writers of grants
@@ -41,6 +42,9 @@ func (s *Session) ID() string { return s.id }
 
 // Approver is who decides on dangerous calls; nil: nobody.
 func (s *Session) Approver() policy.Approver { return s.approver }
+
+// ResultLimit is how many characters of text a result may have; 0: any number.
+func (s *Session) ResultLimit() int { return s.limit }
 
 // Holds reports whether the session was granted c.
 func (s *Session) Holds(c tool.Capability) bool {
@@ -90,7 +94,7 @@ func (s *Session) execute(ctx context.Context, t *policy.Trace, call tool.Call) 
 		call.ID = s.host.nextID()
 	}
 	call.Session = s.id
-	return s.host.execute(ctx, t, call)
+	return s.host.way(policy.WithTrace(ctx, t), call)
 }
 
 // Close implements [tool.Provider]. The host stays open.

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -51,6 +52,8 @@ type Decision struct {
 	Reason string
 	// Arguments replace the call's where the verdict is [Modify].
 	Arguments json.RawMessage
+	// By is who decided, for the record. Default: "approver".
+	By string
 }
 
 // Approve asks the caller's approver about calls of dangerous tools. For other
@@ -68,7 +71,11 @@ func Approve(def *tool.Definition, plugin string, input *schema.Schema) tool.Mid
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			caller := callerFrom(ctx)
+			decide(ctx, Denied) // until somebody says yes
 			decision, err := ask(ctx, caller, Request{Call: call, Definition: def.Clone(), Plugin: plugin, Session: caller.ID()})
+			if t := TraceFrom(ctx); t != nil && caller.Approver() != nil {
+				t.ApprovedBy = cmp.Or(decision.By, "approver")
+			}
 			if err != nil {
 				return tool.Result{}, err
 			}
@@ -78,9 +85,7 @@ func Approve(def *tool.Definition, plugin string, input *schema.Schema) tool.Mid
 				}
 				call.Arguments = decision.Arguments
 			}
-			if t := TraceFrom(ctx); t != nil {
-				t.Approved = true
-			}
+			decide(ctx, Approved)
 			return next(ctx, call)
 		}
 	}
@@ -110,5 +115,5 @@ func ask(ctx context.Context, caller Caller, r Request) (Decision, error) {
 	if d.Reason != "" {
 		msg += ": " + d.Reason
 	}
-	return Decision{}, refuse(tool.CodeApprovalDenied, msg, "", nil)
+	return d, refuse(tool.CodeApprovalDenied, msg, "", nil)
 }

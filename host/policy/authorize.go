@@ -8,20 +8,19 @@ import (
 )
 
 // Authorize refuses callers that do not hold the capability. An empty one needs
-// nothing, and the step is left out.
+// nothing.
 func Authorize(c tool.Capability) tool.Middleware {
-	if c == "" {
-		return nil
-	}
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			if !callerFrom(ctx).Holds(c) {
+			if c != "" && !callerFrom(ctx).Holds(c) {
+				decide(ctx, Denied)
 				return tool.Result{}, &tool.Error{
 					Code: tool.CodePermissionDenied, Tool: call.Name, Stage: tool.StageAuthorize, Unsent: true,
 					Message: "Permission denied for tool: " + call.Name,
 					Hint:    fmt.Sprintf("it needs the capability %s, which the operator grants: --grant %s on the command line, Session.Grant in a program", c, c),
 				}
 			}
+			decide(ctx, Allowed)
 			return next(ctx, call)
 		}
 	}

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -15,20 +16,44 @@ type Caller interface {
 	Holds(c tool.Capability) bool
 	// Approver is who says yes or no to dangerous calls; nil: nobody.
 	Approver() Approver
+	// ResultLimit is how many characters of text the caller wants of a result;
+	// 0: all.
+	ResultLimit() int
 }
 
 // Trace is one call's companion: who makes it, and what became of it on its
 // way. Each call has its own, and only that call's goroutine writes to it.
 type Trace struct {
 	Caller Caller
-	// Definition and Plugin are set when the name is resolved; nil and empty
-	// before, and for unknown names.
+	// Definition, its Digest and Plugin are set when the name is resolved; nil and
+	// empty before, and for unknown names.
 	Definition *tool.Definition
+	Digest     string
 	Plugin     string
-	// Approved says that somebody said yes.
-	Approved bool
+	// Arguments are what the tool was given, where an approver may have changed
+	// them; nil: the call's own.
+	Arguments json.RawMessage
+	// Decision is [Allowed], [Approved], [Denied], or empty where it did not come
+	// to one.
+	Decision string
+	// ApprovedBy is who was asked and said yes or no; empty: nobody was.
+	ApprovedBy string
 	// Attempts counts how often the provider was asked.
 	Attempts int
+}
+
+// The decisions on a call, as they stand on record.
+const (
+	Allowed  = "allowed"  // no policy was against it
+	Approved = "approved" // somebody was asked and said yes
+	Denied   = "denied"   // a policy or somebody was against it
+)
+
+// decide notes a decision on the call, if there is a trace to note it on.
+func decide(ctx context.Context, decision string) {
+	if t := TraceFrom(ctx); t != nil {
+		t.Decision = decision
+	}
 }
 
 type traceKey struct{}
@@ -50,6 +75,7 @@ type nobody struct{}
 func (nobody) ID() string                 { return "" }
 func (nobody) Holds(tool.Capability) bool { return false }
 func (nobody) Approver() Approver         { return nil }
+func (nobody) ResultLimit() int           { return 0 }
 
 func callerFrom(ctx context.Context) Caller {
 	if t := TraceFrom(ctx); t != nil && t.Caller != nil {

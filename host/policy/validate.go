@@ -2,10 +2,14 @@ package policy
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
+
+// MaxArguments bounds a call's arguments, in bytes: 16 MiB.
+const MaxArguments = 16 << 20
 
 // Validate refuses calls whose arguments do not fit the tool's input schema.
 func Validate(input *schema.Schema) tool.Middleware {
@@ -24,8 +28,15 @@ func Validate(input *schema.Schema) tool.Middleware {
 // # Errors
 //
 // [tool.CodeInvalidArguments], "Invalid tool call: ..." with every fault and the
-// path to the value.
+// path to the value; [tool.CodeResourceExhausted] for more than [MaxArguments].
 func CheckArguments(input *schema.Schema, name string, args []byte) error {
+	if len(args) > MaxArguments {
+		return &tool.Error{
+			Code: tool.CodeResourceExhausted, Tool: name, Stage: tool.StageValidate, Unsent: true,
+			Message: fmt.Sprintf("The arguments of tool %s have %d bytes, more than %d", name, len(args), MaxArguments),
+			Hint:    "send less at once",
+		}
+	}
 	err := input.Check(args)
 	if err == nil {
 		return nil

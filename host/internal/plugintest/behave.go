@@ -61,6 +61,8 @@ func crashTools() []tool.Tool {
 		pluginsdk.Func("crash.pid", "Tells the process number.", func(context.Context, none) (int, error) {
 			return os.Getpid(), nil
 		}, pluginsdk.Safe()),
+		flaky("crash.flaky", pluginsdk.Idempotent(2)),
+		retriedInVain(flaky("crash.once")),
 		pluginsdk.Func("crash.say", "Writes a line to standard error.", func(_ context.Context, s struct {
 			Line string `json:"line"`
 		}) (string, error) {
@@ -68,6 +70,34 @@ func crashTools() []tool.Tool {
 			return "said", nil
 		}, pluginsdk.Safe()),
 	}
+}
+
+// flaky is a tool that ends the process the first two times that it runs. Each
+// run leaves a line in the file "ledger" of the workspace.
+func flaky(name string, opts ...pluginsdk.Option) tool.Tool {
+	return pluginsdk.Func(name, "Ends the process twice, then works.", func(context.Context, none) (string, error) {
+		f, err := os.OpenFile("ledger", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return "", err
+		}
+		if _, err := f.WriteString(name + "\n"); err != nil {
+			return "", err
+		}
+		ledger, err := os.ReadFile("ledger")
+		if err != nil {
+			return "", err
+		}
+		if strings.Count(string(ledger), name) <= 2 {
+			os.Exit(1)
+		}
+		return "worked", nil
+	}, append(opts, pluginsdk.Safe())...)
+}
+
+// retriedInVain asks for retries without saying that they do no harm.
+func retriedInVain(t tool.Tool) tool.Tool {
+	t.MaxRetries = 2
+	return t
 }
 
 // Seen is what [Snoop]'s tool reports.

@@ -1,0 +1,74 @@
+package host_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// crowd is a host with n tools, each with what a call has to pass.
+func crowd(b *testing.B, n int) (*host.Host, *host.Session) {
+	b.Helper()
+	h, err := host.New(host.WithRoot(b.TempDir()), host.WithAudit(audit.Discard))
+	if err != nil {
+		b.Fatal(err)
+	}
+	tools := make([]tool.Tool, n)
+	for i := range tools {
+		tools[i] = tool.Tool{
+			Definition: tool.Definition{
+				Name: fmt.Sprintf("group%d.tool%d", i%100, i), Description: "Does nothing.", Safety: tool.Safe, Permission: "fs:read",
+				Categories: []string{fmt.Sprintf("c%d", i%10)}, MaxRetries: 2, Idempotent: true,
+				RateLimit:   &tool.RateLimit{Calls: 1 << 30, Period: tool.Duration(time.Second)},
+				InputSchema: tool.Schema(`{"type":"object","properties":{"path":{"type":"string","pattern":"^[^/].*$"},"limit":{"type":"integer","minimum":1},"all":{"type":"boolean"}},"required":["path"],"additionalProperties":false}`),
+			},
+			Handler: func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, nil },
+		}
+	}
+	set, err := tool.NewSet(tools...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := h.Attach(b.Context(), "crowd", set); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = h.Close(context.Background()) })
+	return h, h.Session(host.WithGrants("fs:read"))
+}
+
+// The host's own part of a call: the whole way, to a tool that does nothing.
+func BenchmarkCall(b *testing.B) {
+	_, s := crowd(b, 10_000)
+	call := tool.Call{ID: "1", Name: "group42.tool4242", Arguments: []byte(`{"path":"src/main.go","limit":20,"all":true}`)}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.Execute(b.Context(), call); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkLookup(b *testing.B) {
+	h, _ := crowd(b, 10_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := h.ValidateCall("group42.tool4242", []byte(`{"path":"a"}`)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkFilter(b *testing.B) {
+	h, _ := crowd(b, 10_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		if n := len(h.Tools(host.Filter{MaxSafety: tool.Safe, Categories: []string{"c3"}, Search: "tool4243"})); n != 1 {
+			b.Fatal(n)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+//go:build unix
+
+package host_test
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/tooltest"
+)
+
+func loaded(b *testing.B, mode plugintest.Mode) *host.Host {
+	b.Helper()
+	dir := plugintest.Dir(b, mode)
+	h, err := host.New(host.WithRoot(b.TempDir()), host.WithStartTimeout(ceiling))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = h.Close(context.Background()) })
+	if _, err := h.Load(b.Context(), dir); err != nil {
+		b.Fatal(err)
+	}
+	return h
+}
+
+// From the SIGKILL of a plugin to its caller's error, and from there to the next
+// call's success.
+func BenchmarkCrash(b *testing.B) {
+	h := loaded(b, plugintest.Crasher)
+	var toError, toSuccess time.Duration
+	n := 0
+	for b.Loop() {
+		n++
+		failed := make(chan tool.Code, 1)
+		go func() {
+			_, err := h.Execute(b.Context(), tool.Call{Name: "crash.wait"})
+			failed <- tool.CodeOf(err)
+		}()
+		for h.Plugins()[0].Calls == 0 {
+			time.Sleep(100 * time.Microsecond)
+		}
+		killed := time.Now()
+		if err := syscall.Kill(h.Plugins()[0].PID, syscall.SIGKILL); err != nil {
+			b.Fatal(err)
+		}
+		if code := <-failed; code != tool.CodeCrashed {
+			b.Fatal(code)
+		}
+		told := time.Now()
+		if out := h.Call(b.Context(), tool.Call{Name: "crash.pid"}); !out.Success {
+			b.Fatal(out.Content)
+		}
+		toError += told.Sub(killed)
+		toSuccess += time.Since(killed)
+	}
+	b.ReportMetric(float64(toError.Microseconds())/float64(n)/1000, "ms-to-error")
+	b.ReportMetric(float64(toSuccess.Microseconds())/float64(n)/1000, "ms-to-success")
+}
+
+// From the caller's cancel to the end of the handler's context, as a second call
+// to the plugin reports it.
+func BenchmarkCancel(b *testing.B) {
+	h := loaded(b, plugintest.Fixture)
+	var toHandler time.Duration
+	n := 0
+	for b.Loop() {
+		n++
+		key := fmt.Sprint("bench-", n)
+		waited := func(field string) {
+			want := tool.Call{Name: tooltest.WaitedTool, Arguments: fmt.Appendf(nil, `{"key":%q,%q:1}`, key, field)}
+			for {
+				out := h.Call(b.Context(), want)
+				if !out.Success {
+					b.Fatal(out.Content)
+				}
+				if string(out.Structured) == `{"began":1,"ended":1}` || field == "began" && string(out.Structured) == `{"began":1,"ended":0}` {
+					return
+				}
+			}
+		}
+		ctx, cancel := context.WithCancel(b.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_, _ = h.Execute(ctx, tool.Call{Name: tooltest.WaitTool, Arguments: fmt.Appendf(nil, `{"key":%q}`, key)})
+		}()
+		waited("began")
+		begin := time.Now()
+		cancel()
+		waited("ended")
+		toHandler += time.Since(begin)
+		<-ended
+	}
+	b.ReportMetric(float64(toHandler.Microseconds())/float64(n)/1000, "ms-to-handler")
+}

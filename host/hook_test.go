@@ -1,0 +1,67 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+func TestHooks(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var seen []string
+	note := func(kind string) func(policy.Event) {
+		return func(e policy.Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			seen = append(seen, kind+" "+e.Call.Name)
+			if kind == "error" && (e.Err == nil || e.Session == "") {
+				t.Errorf("event %+v", e)
+			}
+		}
+	}
+	h := newHost(t, host.WithHooks(policy.Hooks{Before: note("before"), After: note("after"), Error: note("error")}))
+	if err := h.Register(echo("works")); err != nil {
+		t.Fatal(err)
+	}
+	h.Call(t.Context(), tool.Call{Name: "works"})
+	h.Call(t.Context(), tool.Call{Name: "missing"})
+	if err := h.Close(t.Context()); err != nil { // which lets the hooks finish
+		t.Fatal(err)
+	}
+	want := []string{"before works", "after works", "before missing", "error missing"}
+	for i := range want {
+		if len(seen) != len(want) || seen[i] != want[i] {
+			t.Fatalf("hooks saw %q, want %q", seen, want)
+		}
+	}
+}
+
+// A hook that panics or never returns harms no call, and no Close.
+func TestBadHooks(t *testing.T) {
+	t.Parallel()
+	blocked := make(chan struct{})
+	t.Cleanup(func() { close(blocked) })
+	h := newHost(t, host.WithHooks(policy.Hooks{
+		Before: func(policy.Event) { panic("a hook's mistake") },
+		After:  func(policy.Event) { <-blocked },
+	}))
+	if err := h.Register(echo("works")); err != nil {
+		t.Fatal(err)
+	}
+	for range 3000 { // more than the queue holds
+		if out := h.Call(t.Context(), tool.Call{Name: "works"}); !out.Success {
+			t.Fatalf("outcome %+v", out)
+		}
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := h.Close(over); err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("Close: %v", err)
+	}
+}

@@ -1,0 +1,111 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Audit is where calls are put on record, and what happens if that fails.
+type Audit struct {
+	// Sink takes the records. Required.
+	Sink audit.Sink
+	// Required is the safety level from which on a call is refused if its begin
+	// line cannot be written. Unset: none is.
+	Required tool.Safety
+	// OnError is told of records that could not be written. Required.
+	OnError func(error)
+}
+
+// messageBytes bounds an error's text on record.
+const messageBytes = 500
+
+// End puts every call on record when it has ended, however it did. Nil leaves
+// the step out.
+func (a *Audit) End() tool.Middleware {
+	if a == nil {
+		return nil
+	}
+	return func(next tool.Handler) tool.Handler {
+		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			begin := time.Now()
+			res, err := next(ctx, call)
+			r := record("end", TraceFrom(ctx), call)
+			r.Time, r.Duration = time.Now(), tool.Duration(time.Since(begin))
+			switch {
+			case err != nil:
+				r.Code, r.Message = tool.CodeOf(err), sanitize.Line(err.Error(), messageBytes)
+			case res.IsError:
+				r.Code, r.Message = tool.CodeToolFailed, sanitize.Line(res.Text(), messageBytes)
+			}
+			if err := a.Sink.Write(r); err != nil {
+				a.OnError(fmt.Errorf("call %s of tool %s has no end line: %w", call.ID, call.Name, err))
+			}
+			return res, err
+		}
+	}
+}
+
+// Begin puts calls of cautious and dangerous tools on record before they can have
+// an effect. For safe tools the step is left out.
+//
+// # Errors
+//
+// [tool.CodeUnavailable] where the record cannot be written and is required.
+func (a *Audit) Begin(def *tool.Definition) tool.Middleware {
+	level := def.Safety.Effective()
+	if a == nil || level == tool.Safe {
+		return nil
+	}
+	required := a.Required != tool.Unset && level >= a.Required
+	return func(next tool.Handler) tool.Handler {
+		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			t := TraceFrom(ctx)
+			if t != nil {
+				t.Arguments = call.Arguments // an approver may have changed them
+			}
+			r := record("begin", t, call)
+			r.Time = time.Now()
+			if err := a.Sink.Write(r); err != nil {
+				a.OnError(fmt.Errorf("call %s of tool %s has no begin line: %w", call.ID, call.Name, err))
+				if required {
+					return tool.Result{}, &tool.Error{
+						Code: tool.CodeUnavailable, Tool: call.Name, Stage: tool.StageAudit, Unsent: true, Err: err,
+						Message: fmt.Sprintf("Tool %s did not run: the call cannot be put on record: %v", call.Name, err),
+						Hint:    "make room for the audit log, or do not require it for this safety level",
+					}
+				}
+			}
+			return next(ctx, call)
+		}
+	}
+}
+
+func record(event string, t *Trace, call tool.Call) audit.Record {
+	r := audit.Record{Event: event, Call: call.ID, Tool: sanitize.Line(call.Name, tool.MaxNameLength)}
+	if t == nil {
+		r.Arguments = audit.Digest(call.Arguments)
+		return r
+	}
+	r.Plugin, r.Definition, r.Attempts = t.Plugin, t.Digest, t.Attempts
+	r.Decision, r.Approver = t.Decision, t.ApprovedBy
+	if t.Caller != nil {
+		r.Session = t.Caller.ID()
+	}
+	if t.Definition == nil {
+		// What is sensitive is not known, so only the digest is kept.
+		r.Arguments = audit.Digest(call.Arguments)
+		return r
+	}
+	args := t.Arguments
+	if args == nil {
+		args = call.Arguments
+	}
+	r.Tool = t.Definition.Name
+	r.Input, r.Arguments = audit.Redact(args, t.Definition.Sensitive)
+	return r
+}

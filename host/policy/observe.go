@@ -1,0 +1,139 @@
+package policy
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Hooks are told of calls. They run on a goroutine of their own, in order, after
+// the fact: one that panics is left out of that event, and one that blocks makes
+// later events be dropped, but neither holds up a call. Nil ones are left out.
+type Hooks struct {
+	// Before is told of a call when it comes in.
+	Before func(Event)
+	// After is told of a call that ended with a result, a tool's own failure
+	// included.
+	After func(Event)
+	// Error is told of a call that ended with an error.
+	Error func(Event)
+}
+
+// Event is one moment of a call.
+type Event struct {
+	Time time.Time
+	Call tool.Call
+	// Session is the caller's ID.
+	Session string
+	// Plugin serves the tool; empty: a function of this process, or not known.
+	Plugin string
+	// Duration, Attempts, Result and Err are of After and Error.
+	Duration time.Duration
+	Attempts int
+	Result   tool.Result
+	Err      error
+}
+
+// eventQueue is how many events may wait for slow hooks.
+const eventQueue = 1024
+
+// Observer runs hooks. Make one with [NewObserver], end it with Close.
+type Observer struct {
+	hooks   Hooks
+	events  chan observed
+	dropped atomic.Uint64
+	onPanic func(any)
+
+	mu     sync.RWMutex // of closed against sends
+	closed bool
+	done   chan struct{}
+}
+
+type observed struct {
+	hook  func(Event)
+	event Event
+}
+
+// NewObserver starts the goroutine that runs hooks. OnPanic is told of a hook's
+// panic.
+func NewObserver(hooks Hooks, onPanic func(any)) *Observer {
+	o := &Observer{hooks: hooks, events: make(chan observed, eventQueue), onPanic: onPanic, done: make(chan struct{})}
+	go o.run()
+	return o
+}
+
+func (o *Observer) run() {
+	defer close(o.done)
+	for e := range o.events {
+		o.tell(e)
+	}
+}
+
+func (o *Observer) tell(e observed) {
+	defer func() {
+		if v := recover(); v != nil {
+			o.onPanic(v)
+		}
+	}()
+	e.hook(e.event)
+}
+
+// Dropped counts the events that came while the queue was full.
+func (o *Observer) Dropped() uint64 { return o.dropped.Load() }
+
+// Close lets the hooks finish what is queued, no longer than ctx.
+func (o *Observer) Close(ctx context.Context) {
+	o.mu.Lock()
+	if !o.closed {
+		o.closed = true
+		close(o.events)
+	}
+	o.mu.Unlock()
+	select {
+	case <-o.done:
+	case <-ctx.Done():
+	}
+}
+
+func (o *Observer) send(hook func(Event), e Event) {
+	if hook == nil {
+		return
+	}
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	if o.closed {
+		return
+	}
+	select {
+	case o.events <- observed{hook, e}:
+	default:
+		o.dropped.Add(1)
+	}
+}
+
+// Observe tells an observer of each call. Nil leaves the step out.
+func Observe(o *Observer) tool.Middleware {
+	if o == nil {
+		return nil
+	}
+	return func(next tool.Handler) tool.Handler {
+		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			e := Event{Time: time.Now(), Call: call, Session: callerFrom(ctx).ID()}
+			o.send(o.hooks.Before, e)
+			res, err := next(ctx, call)
+			e.Duration, e.Result, e.Err = time.Since(e.Time), res, err
+			if t := TraceFrom(ctx); t != nil {
+				e.Plugin, e.Attempts = t.Plugin, t.Attempts
+			}
+			if err != nil {
+				o.send(o.hooks.Error, e)
+			} else {
+				o.send(o.hooks.After, e)
+			}
+			return res, err
+		}
+	}
+}

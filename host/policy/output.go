@@ -1,0 +1,129 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/internal/schema"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Truncated stands where text was cut out of a result.
+const Truncated = "[... truncated ...]"
+
+// Output judges results: their size, in bytes (most; 0: any), and whether
+// structured output fits the schema that the tool promised (nil: none was). A
+// tool that failed promised nothing. Then it cuts text to the caller's limit.
+//
+// # Errors
+//
+// [tool.CodeResourceExhausted] for a result that is too large,
+// [tool.CodeInvalidResult] for one that breaks its schema.
+func Output(output *schema.Schema, most int) tool.Middleware {
+	return func(next tool.Handler) tool.Handler {
+		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			res, err := next(ctx, call)
+			if err != nil {
+				return res, err
+			}
+			if err := checkResult(output, most, call.Name, res); err != nil {
+				return tool.Result{}, err
+			}
+			if limit := callerFrom(ctx).ResultLimit(); limit > 0 {
+				res = cutResult(res, limit)
+			}
+			return res, nil
+		}
+	}
+}
+
+func checkResult(output *schema.Schema, most int, name string, res tool.Result) error {
+	if n := size(res); most > 0 && n > most {
+		return &tool.Error{
+			Code: tool.CodeResourceExhausted, Tool: name, Stage: tool.StageOutput,
+			Message: fmt.Sprintf("The result of tool %s has %d bytes, more than %d", name, n, most), Hint: "ask for less at once",
+		}
+	}
+	if output == nil || res.IsError {
+		return nil
+	}
+	bad := &tool.Error{
+		Code: tool.CodeInvalidResult, Tool: name, Stage: tool.StageOutput, Hint: "report this to the tool's author",
+	}
+	if len(res.Structured) == 0 {
+		bad.Message = fmt.Sprintf("The result of tool %s has no structured output, which its output schema promises", name)
+		return bad
+	}
+	if err := output.Check(res.Structured); err != nil {
+		bad.Message, bad.Err = fmt.Sprintf("The result of tool %s breaks its output schema: %v", name, err), err
+		return bad
+	}
+	return nil
+}
+
+// size is what a result weighs, in bytes, near enough.
+func size(res tool.Result) int {
+	n := len(res.Structured)
+	for _, c := range res.Content {
+		switch c := c.(type) {
+		case tool.TextContent:
+			n += len(c.Text)
+		case tool.ImageContent:
+			n += len(c.Data)
+		case tool.AudioContent:
+			n += len(c.Data)
+		case tool.ResourceContent:
+			n += len(c.Text) + len(c.Blob)
+		}
+	}
+	return n
+}
+
+// cutResult shortens a result's text to limit characters and says how many are
+// missing. Structured output that is longer goes: half a JSON value is none.
+func cutResult(res tool.Result, limit int) tool.Result {
+	if len(res.Structured) > limit && utf8.RuneCount(res.Structured) > limit {
+		if len(res.Content) == 0 {
+			res.Content = []tool.Content{tool.TextContent{Text: string(res.Structured)}}
+		}
+		res.Structured = nil
+	}
+	total, left := 0, limit
+	var out []tool.Content
+	for _, c := range res.Content {
+		text, ok := c.(tool.TextContent)
+		if !ok {
+			out = append(out, c)
+			continue
+		}
+		n := utf8.RuneCountInString(text.Text)
+		total += n
+		if n > left {
+			text.Text = firstRunes(text.Text, left)
+			n = left
+		}
+		left -= n
+		if n > 0 {
+			out = append(out, text)
+		}
+	}
+	if total <= limit {
+		return res
+	}
+	out = append(out, tool.TextContent{
+		Text: fmt.Sprintf("%s %d of %d characters are missing", Truncated, total-limit, total),
+	})
+	res.Content = out
+	return res
+}
+
+func firstRunes(s string, n int) string {
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
+}

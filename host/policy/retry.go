@@ -1,0 +1,68 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// The pause before the first retry, and the longest. Each retry doubles it, and
+// a random half is left out, so that callers of a plugin that died do not come
+// back all at once.
+const (
+	firstPause   = 20 * time.Millisecond
+	longestPause = 2 * time.Second
+)
+
+// Retry repeats an attempt that failed through no fault of the call, at most so
+// many more times: one that never left the host, or one of an idempotent tool. It
+// never repeats a refusal, a tool's own failure or a call whose context has
+// ended. 0 or less leaves the step out.
+func Retry(most int, idempotent bool) tool.Middleware {
+	if most <= 0 {
+		return nil
+	}
+	return func(next tool.Handler) tool.Handler {
+		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			for retry := 0; ; retry++ {
+				res, err := next(ctx, call)
+				if err == nil || retry == most || ctx.Err() != nil || !repeatable(err, idempotent) {
+					return res, err
+				}
+				if !pause(ctx, retry) {
+					return res, err
+				}
+			}
+		}
+	}
+}
+
+// repeatable reports whether another attempt may fare better and does no harm.
+func repeatable(err error, idempotent bool) bool {
+	var e *tool.Error
+	if !errors.As(err, &e) || !e.Unsent && !idempotent {
+		return false
+	}
+	switch e.Code {
+	case tool.CodeCrashed, tool.CodeUnavailable, tool.CodeDeadlineExceeded:
+		return true
+	default:
+		return false
+	}
+}
+
+// pause waits before a retry, and reports whether the context lives on.
+func pause(ctx context.Context, retry int) bool {
+	d := min(firstPause<<min(retry, 10), longestPause)
+	t := time.NewTimer(d/2 + rand.N(d/2)) //nolint:gosec // no secret
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,34 @@
+package host
+
+import (
+	"context"
+	"testing"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Reads go on while a writer holds the registry: here for ever.
+func TestReadsDoNotWaitForWriters(t *testing.T) {
+	t.Parallel()
+	h, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = h.Register(tool.Tool{
+		Definition: tool.Definition{Name: "x", Description: "Answers.", Safety: tool.Safe},
+		Handler:    func(context.Context, tool.Call) (tool.Result, error) { return tool.Text("x"), nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.registry.mu.Lock()
+	defer h.registry.mu.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if out := h.Call(t.Context(), tool.Call{Name: "x"}); !out.Success {
+		t.Errorf("outcome %+v", out)
+	}
+	if _, ok := h.Get("x"); !ok || len(h.Names()) != 1 || len(h.Tools(Filter{})) != 1 || h.ValidateCall("x", nil) != nil {
+		t.Error("the tool is not there")
+	}
+}
