@@ -20,7 +20,7 @@ const maxShown = 2000
 func (a *app) approver(yes bool) (policy.Approver, func()) {
 	if yes {
 		allow := func(context.Context, policy.Request) (policy.Decision, error) {
-			return policy.Decision{Verdict: policy.Allow}, nil
+			return policy.Decision{Verdict: policy.Allow, By: "--yes"}, nil
 		}
 		return policy.ApproverFunc(allow), func() {}
 	}
@@ -52,9 +52,9 @@ func (q question) ask(ctx context.Context, r policy.Request) (policy.Decision, e
 	}
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":
-		return policy.Decision{Verdict: policy.Allow}, nil
+		return policy.Decision{Verdict: policy.Allow, By: "terminal"}, nil
 	}
-	return policy.Decision{Verdict: policy.Deny, Reason: "the person at the terminal said no"}, nil
+	return policy.Decision{Verdict: policy.Deny, Reason: "the person at the terminal said no", By: "terminal"}, nil
 }
 
 func describe(r policy.Request) string {

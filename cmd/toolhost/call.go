@@ -20,6 +20,7 @@ type callFlags struct {
 	grants  []string
 	yes     bool
 	timeout time.Duration
+	audit   string
 }
 
 const aboutCall = `Call a tool and print what it answers.
@@ -27,6 +28,8 @@ const aboutCall = `Call a tool and print what it answers.
 The arguments are a JSON object: the text itself, @FILE for a file's content, or
 - for standard input. --arg sets single ones, over those of the object: where the
 tool takes a string the value is that text, else it is JSON.
+
+The call is put on record in the audit log, see toolhost audit.
 
 A tool may need a capability, which --grant gives for this call. A dangerous one
 asks on the terminal, also where standard input is something else, and is refused
@@ -54,6 +57,8 @@ func (a *app) callCommand() *cobra.Command {
 	flags.StringArrayVar(&f.args, "arg", nil, "one argument, `name=value`; may be repeated")
 	flags.StringSliceVar(&f.grants, "grant", nil, "a `capability` for this call, such as fs:read; may be repeated")
 	flags.BoolVar(&f.yes, "yes", false, "run a dangerous tool without asking")
+	flags.StringVar(&f.audit, "audit", "", "the `file` in which the call is put on record, or "+noAudit+" (default $"+auditVariable+
+		", else toolhost/audit.jsonl in the user's state directory)")
 	flags.DurationVar(&f.timeout, "timeout", 0, "how long the call may take, such as 30s; starting the plugins does not count (default: the tool's own limit)")
 	a.completeFlag(cmd, "grant", capabilities)
 	return cmd
@@ -87,6 +92,11 @@ func (a *app) call(ctx context.Context, name string, source []string, f callFlag
 	if err != nil {
 		return err
 	}
+	onRecord, closeLog, err := a.record(f.audit)
+	if err != nil {
+		return err
+	}
+	defer closeLog()
 	return a.withHost(ctx, func(h *opened) error {
 		approver, done := a.approver(f.yes)
 		defer done()
@@ -100,7 +110,7 @@ func (a *app) call(ctx context.Context, name string, source []string, f callFlag
 			out.Content, out.Error = err.Error(), &host.OutcomeError{Code: tool.CodeOf(err), Message: err.Error()}
 		}
 		return a.printOutcome(out, res, err)
-	})
+	}, onRecord...)
 }
 
 // bounded is ctx with a limit; 0: none.

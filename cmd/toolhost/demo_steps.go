@@ -18,7 +18,7 @@ type object map[string]any
 
 // start is step 1.
 func (d *demo) start(ctx context.Context) error {
-	h, err := d.app.open(ctx)
+	h, err := d.app.open(ctx, host.WithMaxRetries(0)) // to show the error that a retry would hide
 	if err != nil {
 		return err
 	}

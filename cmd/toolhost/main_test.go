@@ -66,6 +66,7 @@ type world struct {
 	plugins string
 	root    string
 	tmp     string
+	state   string // where the audit log is
 	env     []string
 }
 
@@ -82,7 +83,7 @@ func newWorld(t *testing.T, plugins ...string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, plugins: t.TempDir(), root: t.TempDir(), tmp: tmp}
+	w := &world{t: t, plugins: t.TempDir(), root: t.TempDir(), tmp: tmp, state: t.TempDir()}
 	for _, name := range plugins {
 		w.install(name, name)
 	}
@@ -91,7 +92,7 @@ func newWorld(t *testing.T, plugins ...string) *world {
 			w.env = append(w.env, kv)
 		}
 	}
-	w.env = append(w.env, "TMPDIR="+tmp, "XDG_DATA_HOME="+filepath.Join(w.root, "no-data"))
+	w.env = append(w.env, "TMPDIR="+tmp, "XDG_DATA_HOME="+filepath.Join(w.root, "no-data"), "XDG_STATE_HOME="+w.state)
 	t.Cleanup(w.leftNothing)
 	return w
 }

@@ -26,8 +26,8 @@ type opened struct {
 
 // withHost loads the plugins, warns of those that cannot be used, runs f, and
 // shuts all down, whatever happened.
-func (a *app) withHost(ctx context.Context, f func(*opened) error) error {
-	h, err := a.open(ctx)
+func (a *app) withHost(ctx context.Context, f func(*opened) error, opts ...host.Option) error {
+	h, err := a.open(ctx, opts...)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (a *app) withHost(ctx context.Context, f func(*opened) error) error {
 
 // open starts the plugins that the flags name. Plugins that do not start are
 // faults of the host that comes back, and no error.
-func (a *app) open(ctx context.Context) (*opened, error) {
+func (a *app) open(ctx context.Context, opts ...host.Option) (*opened, error) {
 	dirs, err := a.pluginDirs()
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (a *app) open(ctx context.Context) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := host.New(host.WithRoot(a.root), host.WithLogger(logger))
+	made, err := host.New(append(opts, host.WithRoot(a.root), host.WithLogger(logger))...)
 	if err != nil {
 		return nil, &failure{exitUsage, err}
 	}

@@ -47,7 +47,7 @@ func (a *app) rootCommand() *cobra.Command {
 		},
 	}
 	a.addGlobalFlags(root)
-	root.AddCommand(a.toolsCommand(), a.callCommand(), a.pluginsCommand(), a.demoCommand(), a.versionCommand())
+	root.AddCommand(a.toolsCommand(), a.callCommand(), a.schemaCommand(), a.pluginsCommand(), a.auditCommand(), a.demoCommand(), a.versionCommand())
 	return root
 }
 

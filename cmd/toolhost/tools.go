@@ -22,8 +22,7 @@ func show(t host.Tool) shownTool {
 }
 
 func (a *app) toolsCommand() *cobra.Command {
-	var filter host.Filter
-	var maxSafety string
+	var f *filterFlags
 	cmd := &cobra.Command{
 		Use:   "tools",
 		Short: "List the tools",
@@ -32,42 +31,22 @@ func (a *app) toolsCommand() *cobra.Command {
 Conditions that are given all have to hold; of several categories, one.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			level, err := tool.ParseSafety(maxSafety)
+			filter, err := f.parse()
 			if err != nil {
-				return &failure{exitUsage, err}
+				return err
 			}
-			filter.MaxSafety = level
 			return a.withHost(cmd.Context(), func(h *opened) error { return a.listTools(h, filter) })
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&maxSafety, "max-safety", "", "only tools at or below this `LEVEL`: safe, cautious or dangerous")
-	flags.StringSliceVar(&filter.Categories, "category", nil, "only tools of this `category`; may be repeated")
-	flags.StringVar(&filter.Search, "search", "", "only tools with this `text` in name, title or description")
-	_ = cmd.RegisterFlagCompletionFunc("max-safety", cobra.FixedCompletions(safetyLevels(), cobra.ShellCompDirectiveNoFileComp))
-	a.completeFlag(cmd, "category", categories)
+	f = a.addFilterFlags(cmd)
 	cmd.AddCommand(a.toolsShowCommand())
 	return cmd
 }
 
-// safetyLevels are the names of all levels, the harmless ones first.
-func safetyLevels() []string {
-	var out []string
-	for level := tool.Safe; level.Valid(); level++ {
-		out = append(out, level.String())
-	}
-	return out
-}
-
 func (a *app) listTools(h *opened, filter host.Filter) error {
 	tools := []shownTool{}
-	for _, t := range h.Tools(filter) {
+	for _, t := range a.choose(h, filter) {
 		tools = append(tools, show(t))
-	}
-	if note := h.emptyNote(); note != "" {
-		a.err.printf("%s\n", note)
-	} else if len(tools) == 0 {
-		a.err.printf("none of the %d tools is asked for\n", h.Len())
 	}
 	if a.json {
 		return a.out.json(tools)

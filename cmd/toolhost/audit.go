@@ -1,0 +1,45 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/host/audit"
+)
+
+// auditOptions are the flags of the audit commands.
+type auditOptions struct {
+	file   string
+	lines  int
+	follow bool
+}
+
+func (a *app) auditCommand() *cobra.Command {
+	var o auditOptions
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Read the log of calls",
+		Long: `Read the log of calls: who called which tool, who said yes, and what came of it.
+
+By itself this shows the newest lines, as audit tail does. A cautious or
+dangerous call has a line when it begins and one when it ends, any other one when
+it ends.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.tailAudit(cmd.Context(), o) },
+	}
+	cmd.PersistentFlags().StringVar(&o.file, "file", "", "the log `FILE` (default: audit.jsonl in toolhost in the user's directory for state)")
+	addTailFlags(cmd, &o)
+	cmd.AddCommand(a.auditTailCommand(&o), a.auditSearchCommand(&o), a.auditVerifyCommand(&o))
+	return cmd
+}
+
+// path is the log that the flags name.
+func (o auditOptions) path() (string, error) {
+	if o.file != "" {
+		return o.file, nil
+	}
+	path, err := audit.DefaultPath()
+	if err != nil {
+		return "", usage("there is no default place for the audit log: "+err.Error(), "name the log with --file")
+	}
+	return path, nil
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+func (a *app) auditVerifyCommand(o *auditOptions) *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify",
+		Short: "Check that the log is as it was written",
+		Long: `Check the chain of hashes through all files of the log. A line that was edited,
+dropped, inserted or moved is found, and a file that is missing; the exit status
+is 1 then.
+
+Lines that were cut off at the end leave no trace in the log, and whoever may
+write it can compute all of it anew. Against both, keep the hash of the newest
+line in another place.`,
+		Args: noArguments,
+		RunE: func(*cobra.Command, []string) error { return a.verifyAudit(*o) },
+	}
+}
+
+func (a *app) verifyAudit(o auditOptions) error {
+	path, err := o.path()
+	if err != nil {
+		return err
+	}
+	report, err := audit.Verify(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return unreadableLog(err)
+	}
+	if report.Lines == 0 && report.Whole() {
+		a.noCalls(path)
+	} else if !a.json {
+		a.out.printf("%s\n", sanitize.Text(report.String()))
+	}
+	if a.json {
+		if err := a.out.json(report); err != nil {
+			return err
+		}
+	}
+	if report.Whole() {
+		return nil
+	}
+	return &failure{exitFailed, &tool.Error{
+		Message: fmt.Sprintf("the audit log %s is not as it was written", report.Path),
+		Hint:    "keep a copy of its files before anything else is done with them",
+	}}
+}

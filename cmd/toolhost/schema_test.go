@@ -1,0 +1,131 @@
+package main
+
+import (
+	"testing"
+)
+
+func TestSchemaForModels(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "fs", "introspection")
+	aliases := []string{"describe_symbol", "fs_list", "fs_read", "fs_write", "list_package_symbols"}
+
+	var openai []struct {
+		Type     string
+		Function struct {
+			Name, Description string
+			Parameters        struct {
+				Type       string
+				Properties map[string]any
+			}
+		}
+	}
+	w.run("schema", "--for", "openai").exits(0).json(&openai)
+	var got []string
+	for _, tool := range openai {
+		got = append(got, tool.Function.Name)
+		p := tool.Function.Parameters
+		if tool.Type != "function" || tool.Function.Description == "" || p.Type != "object" || len(p.Properties) == 0 {
+			t.Errorf("%s is incomplete: %+v", tool.Function.Name, tool)
+		}
+	}
+	equalLists(t, "the names for OpenAI", got, aliases)
+
+	var anthropic []struct {
+		Name   string         `json:"name"`
+		Schema map[string]any `json:"input_schema"`
+	}
+	w.run("schema", "--for", "anthropic", "--json").exits(0).json(&anthropic)
+	got = nil
+	for _, tool := range anthropic {
+		got = append(got, tool.Name)
+		equal(t, "the schema's type", tool.Schema["type"], any("object"))
+	}
+	equalLists(t, "the names for Anthropic", got, aliases)
+
+	var gemini struct {
+		FunctionDeclarations []struct {
+			Name                 string
+			ParametersJSONSchema map[string]any
+		}
+	}
+	w.run("schema", "--for", "gemini").exits(0).json(&gemini)
+	got = nil
+	for _, tool := range gemini.FunctionDeclarations {
+		got = append(got, tool.Name)
+		equal(t, "the schema's type", tool.ParametersJSONSchema["type"], any("object"))
+	}
+	equalLists(t, "the names for Gemini", got, aliases)
+}
+
+func TestSchemaForMCP(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "fs")
+	var tools []struct {
+		Name, Title  string
+		InputSchema  map[string]any
+		OutputSchema map[string]any
+		Annotations  map[string]bool
+	}
+	w.run("schema", "--for", "mcp", "--search", "fs.", "--category", "destructive,nothing").exits(0).json(&tools)
+	if len(tools) != 1 {
+		t.Fatalf("there are %d tools, want fs.write alone", len(tools))
+	}
+	write := tools[0]
+	equal(t, "the name", write.Name, "fs.write")
+	equal(t, "the title", write.Title, "Write a file")
+	equal(t, "the schema's type", write.InputSchema["type"], any("object"))
+	equal(t, "the result's type", write.OutputSchema["type"], any("object"))
+	equal(t, "the read-only hint", write.Annotations["readOnlyHint"], false)
+	equal(t, "the destructive hint", write.Annotations["destructiveHint"], true)
+}
+
+// The alias that a model is told is a name that the command takes.
+func TestCallByAlias(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "fs")
+	w.write("note.txt", "by alias")
+	w.run("call", "fs_read", "--arg", "path=note.txt", "--grant", "fs:read").exits(0).prints("by alias")
+}
+
+func TestSchemaFilter(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "fs")
+	var tools []struct{ Name string }
+	w.run("schema", "--for", "anthropic", "--max-safety", "safe", "--category", "filesystem").exits(0).json(&tools)
+	var got []string
+	for _, tool := range tools {
+		got = append(got, tool.Name)
+	}
+	equalLists(t, "the harmless tools", got, []string{"fs_list", "fs_read"})
+
+	o := w.run("schema", "--for", "openai", "--category", "nothing").exits(0).says("none of the 3 tools is asked for")
+	equal(t, "what is printed", o.stdout, "[]\n")
+}
+
+func TestSchemaUsage(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args []string
+		says []string
+	}{
+		{[]string{"schema", "--for", "yaml"}, []string{`unknown format "yaml"`, "use openai, anthropic, gemini or mcp"}},
+		{[]string{"schema"}, []string{"toolhost schema needs --for", "the formats are openai, anthropic, gemini, mcp"}},
+		{[]string{"schema", "--for", "mcp", "--max-safety", "none"}, []string{`unknown safety level "none"`}},
+		{[]string{"schema", "openai"}, []string{`toolhost schema takes no arguments, not "openai"`}},
+	} {
+		o := inProcess(t, c.args...).exits(2).says(c.says...)
+		equal(t, "standard output", o.stdout, "")
+	}
+}
+
+func TestSchemaComplete(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "fs")
+	for flag, want := range map[string]string{
+		"--for":        "openai\nanthropic\ngemini\nmcp\n",
+		"--max-safety": "safe\ncautious\ndangerous\n",
+		"--category":   "destructive\nfilesystem\n",
+	} {
+		w.bare("__complete", "--plugin-dir", w.plugins, "schema", flag, "").exits(0).prints(want)
+	}
+}
