@@ -18,7 +18,8 @@ run: build ## show the main job: toolhost demo
 	bin/toolhost demo
 
 test: vet lint cross ## everything that has to hold
-	go test -race ./...
+	TOOLHOST_STRESS=60s go test -race ./...
+	cd examples/agent && go vet ./... && go test -race ./...
 
 vet:
 	go vet ./...
@@ -32,6 +33,9 @@ cross: ## it builds for macOS and Windows too
 
 generate: ## the Go code of proto/
 	$(BUF) generate
+
+bench: ## what the host's own part of a call costs
+	go test -run '^$$' -bench . -benchmem ./host ./host/audit ./internal/schema
 
 clean: ## remove what build makes
 	rm -rf bin
