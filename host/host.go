@@ -2,11 +2,13 @@ package host
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +29,7 @@ type Host struct {
 	audit     *policy.Audit    // nil: nothing is on record
 	observer  *policy.Observer // nil: there are no hooks
 	anonymous *Session         // makes the calls of Host.Execute: no grants, no approver
+	run       string           // begins the IDs of this host's calls
 	calls     atomic.Uint64
 	closed    atomic.Bool
 	watchers  sync.WaitGroup
@@ -72,7 +75,7 @@ func New(opts ...Option) (*Host, error) {
 		}
 	}
 	o.root = root
-	h := &Host{opts: o, slots: map[string]*policy.Slots{}}
+	h := &Host{opts: o, run: strings.ToLower(rand.Text()[:8]), slots: map[string]*policy.Slots{}}
 	if o.audit != nil {
 		h.audit = &policy.Audit{Sink: o.audit, Required: o.auditRequired, OnError: func(err error) {
 			o.logger.Error("audit", "error", err)
@@ -153,4 +156,5 @@ func (h *Host) slotsOf(owner string) *policy.Slots {
 	return s
 }
 
-func (h *Host) nextID() string { return "call-" + strconv.FormatUint(h.calls.Add(1), 10) }
+// nextID names a call for this host's run and for logs that several hosts write.
+func (h *Host) nextID() string { return h.run + "-" + strconv.FormatUint(h.calls.Add(1), 10) }
