@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -255,7 +257,8 @@ func TestOutcome(t *testing.T) {
 
 func TestPanickingHandler(t *testing.T) {
 	t.Parallel()
-	h := newHost(t)
+	var log strings.Builder
+	h := newHost(t, host.WithLogger(hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Info})))
 	x := echo("boom")
 	x.Handler = func(context.Context, tool.Call) (tool.Result, error) { panic("kaboom") }
 	if err := h.Register(x); err != nil {
@@ -267,6 +270,9 @@ func TestPanickingHandler(t *testing.T) {
 	}
 	if strings.Contains(out.Content, "goroutine") {
 		t.Error("the stack is in the model's text")
+	}
+	if !strings.Contains(log.String(), "goroutine") || !strings.Contains(log.String(), "TestPanickingHandler") {
+		t.Errorf("the stack is not in the log: %q", log.String())
 	}
 	if h.Len() != 1 {
 		t.Error("the registry changed")

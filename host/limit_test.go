@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,13 +58,12 @@ func TestConcurrency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t, host.WithConcurrency(2, 1))
 		release := make(chan struct{})
-		running, most := 0, 0
+		var running, most atomic.Int64
 		x := echo("x")
 		x.Handler = func(context.Context, tool.Call) (tool.Result, error) {
-			running++
-			most = max(most, running)
+			most.Store(max(most.Load(), running.Add(1)))
 			<-release
-			running--
+			running.Add(-1)
 			return tool.Text("done"), nil
 		}
 		if err := h.Register(x); err != nil {
@@ -77,8 +77,8 @@ func TestConcurrency(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		if running != 2 {
-			t.Errorf("%d run, want 2", running)
+		if running.Load() != 2 {
+			t.Errorf("%d run, want 2", running.Load())
 		}
 		_, err := h.Execute(t.Context(), tool.Call{Name: "x"})
 		if tool.CodeOf(err) != tool.CodeResourceExhausted || !strings.Contains(err.Error(), "2 calls run and 1 wait") {
@@ -97,8 +97,8 @@ func TestConcurrency(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if most != 2 {
-			t.Errorf("%d ran at once", most)
+		if most.Load() != 2 {
+			t.Errorf("%d ran at once", most.Load())
 		}
 	})
 }

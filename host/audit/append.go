@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -16,10 +17,11 @@ const maxTurns = 1000
 // by whomever. The caller holds mu.
 func (f *File) append(body []byte, deadline time.Time) error {
 	for range maxTurns {
-		if err := f.acquire(deadline); err != nil {
+		size, err := f.acquire(deadline)
+		if err != nil {
 			return err
 		}
-		if err := f.catchUp(); err != nil {
+		if err := f.catchUp(size); err != nil {
 			f.release()
 			return err
 		}
@@ -38,31 +40,37 @@ func (f *File) append(body []byte, deadline time.Time) error {
 
 // acquire opens the file, if it is not open, and locks it. Where another
 // process has exchanged it, the new one is opened.
-func (f *File) acquire(deadline time.Time) error {
+func (f *File) acquire(deadline time.Time) (size int64, err error) {
 	for range maxTurns {
 		if f.at == nil {
 			file, err := openRegular(f.path, os.O_RDWR|os.O_CREATE)
+			if isMissing(err) {
+				if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
+					return 0, err
+				}
+				continue
+			}
 			if err != nil {
-				return err
+				return 0, err
 			}
 			f.at, f.size = &handle{File: file}, -1
 		}
 		if err := lock(f.at.File, true, deadline); err != nil {
-			return err
+			return 0, err
 		}
-		same, err := isAt(f.path, f.at.File)
+		info, same, err := isAt(f.path, f.at.File)
 		if err != nil {
 			f.release()
-			return err
+			return 0, err
 		}
 		if same {
-			return nil
+			return info.Size(), nil
 		}
 		if err := f.retire(); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return errors.New("others exchange the file all the time")
+	return 0, errors.New("others exchange the file all the time")
 }
 
 // release gives the lock back. It cannot fail for a file that is open.
@@ -72,20 +80,17 @@ func (f *File) release() {
 	}
 }
 
-// catchUp learns what the log ends with, if others have written since.
-func (f *File) catchUp() error {
-	info, err := f.at.Stat()
-	if err != nil {
-		return err
-	}
-	if info.Size() > 0 && info.Size() == f.size {
+// catchUp learns what the log ends with, if others have written since. Size is
+// what the file has.
+func (f *File) catchUp(size int64) (err error) {
+	if size > 0 && size == f.size {
 		return nil
 	}
 	f.size = -1
 	f.oldest, f.victims = 0, nil
 	var e ending
-	if info.Size() > 0 {
-		e, err = readEnding(f.at.File, info.Size())
+	if size > 0 {
+		e, err = readEnding(f.at.File, size)
 	} else {
 		e, err = f.before()
 	}
@@ -96,7 +101,7 @@ func (f *File) catchUp() error {
 	if e.last.seq >= f.last.seq {
 		f.last = e.last
 	}
-	f.size, f.torn, f.unended = info.Size(), e.torn, e.unended
+	f.size, f.torn, f.unended = size, e.torn, e.unended
 	return nil
 }
 

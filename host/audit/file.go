@@ -86,19 +86,16 @@ func Open(path string, o Options) (*File, error) {
 		path: path, opts: o, size: -1,
 		writeAt: (*os.File).WriteAt, sync: syncFile, lockTimeout: lockTimeout,
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, failed(path, "opened", err)
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.acquire(time.Now().Add(f.lockTimeout)); err != nil {
-		return nil, failed(path, "opened", err)
+	size, err := f.acquire(time.Now().Add(f.lockTimeout))
+	if err == nil {
+		err = f.catchUp(size)
+		f.release()
 	}
-	err = f.catchUp()
-	f.release()
 	if err != nil {
-		f.retire()
-		return nil, failed(path, "read", err)
+		_ = f.retire()
+		return nil, failed(path, "opened", err)
 	}
 	return f, nil
 }

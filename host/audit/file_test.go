@@ -279,6 +279,13 @@ func TestCutTail(t *testing.T) {
 	r = verify(t, path)
 	equal(t, "the report", brief(r), "1 lines: missing 1")
 	equal(t, "whole up to", r.UpTo.Seq, 7)
+
+	// Who took away the directory too gets a new one.
+	if err := os.RemoveAll(filepath.Dir(path)); err != nil {
+		t.Fatal(err)
+	}
+	write(t, f, 1)
+	equal(t, "the report", brief(verify(t, path)), "1 lines: missing 1")
 }
 
 func TestRefused(t *testing.T) {

@@ -127,7 +127,7 @@ func (f *follower) give(path string, l *line) bool {
 // poll yields what is new.
 func (f *follower) poll() bool {
 	if f.at != nil {
-		same, err := isAt(f.path, f.at)
+		_, same, err := isAt(f.path, f.at)
 		if err != nil {
 			return f.fail(failed(f.path, "read", err))
 		}

@@ -51,17 +51,16 @@ func notRegular(path string, mode fs.FileMode) error {
 	return fmt.Errorf("%s is %s", path, what)
 }
 
-// isAt reports whether a path is the file's still.
-func isAt(path string, f *os.File) (bool, error) {
+// isAt reports whether a path is the file's still. Info is the file's.
+func isAt(path string, f *os.File) (info fs.FileInfo, same bool, err error) {
+	if info, err = f.Stat(); err != nil {
+		return nil, false, err
+	}
 	there, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return info, false, nil
 	}
-	if err != nil {
-		return false, err
-	}
-	info, err := f.Stat()
-	return err == nil && os.SameFile(info, there), err
+	return info, err == nil && os.SameFile(info, there), err
 }
 
 // failed is the error of a log that cannot be used.

@@ -34,9 +34,8 @@ func (f *Filter) match(e *Entry) bool {
 		f.Caller != "" && !strings.HasPrefix(e.Session, f.Caller),
 		e.Time.Before(f.Since):
 		return false
-	case f.Code == CodeOK && (e.Event != End || e.Code != ""):
-		return false
-	case f.Code != "" && f.Code != CodeOK && e.Code != f.Code:
+	case f.Code == CodeOK && (e.Event != End || e.Code != ""),
+		f.Code != "" && f.Code != CodeOK && (e.Event != End || e.Code != f.Code):
 		return false
 	}
 	if f.Text == "" {

@@ -72,7 +72,7 @@ func (s *snapshot) fill() (again bool, err error) {
 		// Whoever cannot have the lock shall read all the same.
 		_ = lock(file, false, time.Now().Add(readerPatience))
 		defer func() { _ = unlock(file) }()
-		if same, err := isAt(s.path, file); err != nil || !same {
+		if _, same, err := isAt(s.path, file); err != nil || !same {
 			_ = file.Close()
 			return true, err
 		}

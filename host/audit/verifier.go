@@ -32,6 +32,7 @@ type verifier struct {
 	unfinished bool  // and whether it has no newline
 
 	begin  uint64 // the number of the first line, or of what is in its place
+	early  uint64 // how many lines came later that belong before it
 	oldest uint64 // the newest word of the log on where it should begin
 	gaps   []gap
 }
@@ -192,6 +193,11 @@ func (v *verifier) misplaced(at place, next link) {
 			return
 		}
 	}
+	if next.seq < v.begin {
+		v.early++
+		v.broken(at, Reordered, "line %d stands behind line %d", next.seq, v.last.seq)
+		return
+	}
 	v.broken(at, Inserted, "line %d was there already", next.seq)
 	if next.seq == v.last.seq {
 		v.rival = next.hash
@@ -242,7 +248,7 @@ func (v *verifier) end() {
 	if v.report.BreakCount == 0 {
 		v.markUpTo()
 	}
-	if v.begin > max(1, v.oldest) {
+	if v.begin > max(1, v.oldest)+v.early {
 		v.missingHead()
 	}
 }

@@ -105,7 +105,7 @@ func ask(ctx context.Context, caller Caller, r Request) (Decision, error) {
 	d, err := approver.Approve(ctx, r)
 	switch {
 	case ctx.Err() != nil:
-		return Decision{}, refuse(tool.CodeOf(ctx.Err()), fmt.Sprintf("Nobody approved tool %s in time: %v", r.Call.Name, context.Cause(ctx)), "", ctx.Err())
+		return Decision{}, refuse(tool.CodeOf(ctx.Err()), fmt.Sprintf("The call of tool %s ended before anybody approved it: %v", r.Call.Name, context.Cause(ctx)), "", ctx.Err())
 	case err != nil:
 		return Decision{}, refuse(tool.CodeApprovalDenied, fmt.Sprintf("Approval failed for tool: %s: %v", r.Call.Name, err), "", err)
 	case d.Verdict == Allow || d.Verdict == Modify:

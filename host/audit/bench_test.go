@@ -1,0 +1,118 @@
+package audit
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Whole lines to a real file, which the system puts on disk when it likes.
+func BenchmarkWrite(b *testing.B) {
+	f, err := Open(filepath.Join(b.TempDir(), "audit.jsonl"), Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	r := record(1)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := f.Write(r); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// Lines that are on disk when Write returns.
+func BenchmarkWriteBegin(b *testing.B) {
+	f, err := Open(filepath.Join(b.TempDir(), "audit.jsonl"), Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	r := record(1)
+	r.Event = Begin
+	for b.Loop() {
+		if err := f.Write(r); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// What a line costs without its file.
+func BenchmarkEncode(b *testing.B) {
+	r := record(1)
+	var body, line []byte
+	l := link{seq: 1}
+	b.ReportAllocs()
+	for b.Loop() {
+		body = appendRecord(body[:0], &r)
+		line = l.appendLine(line[:0], body)
+	}
+}
+
+func BenchmarkRedact(b *testing.B) {
+	args := []byte(`{"path":"src/main.go","token":"s3cret","lines":[1,20]}`)
+	large := []byte(`{"token":"s3cret","text":"` + strings.Repeat("lorem ipsum ", 1<<17) + `"}`)
+	for _, c := range []struct {
+		name      string
+		args      []byte
+		sensitive []string
+	}{
+		{"nothing", args, nil},
+		{"none", args, []string{"password"}},
+		{"one", args, []string{"token"}},
+		{"1.5MB", large, []string{"token"}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.SetBytes(int64(len(c.args)))
+			b.ReportAllocs()
+			for b.Loop() {
+				Redact(c.args, c.sensitive)
+			}
+		})
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "audit.jsonl")
+	f, err := Open(path, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	const lines = 10_000
+	for i := range lines {
+		if err := f.Write(record(i)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	size := f.size
+	if err := f.Close(); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("verify", func(b *testing.B) {
+		b.SetBytes(size)
+		for b.Loop() {
+			if r, err := Verify(path); err != nil || !r.Whole() {
+				b.Fatal(err, &r)
+			}
+		}
+	})
+	b.Run("search", func(b *testing.B) {
+		b.SetBytes(size)
+		for b.Loop() {
+			for _, err := range Search(path, Filter{Text: "nothing like it"}) {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("tail", func(b *testing.B) {
+		b.SetBytes(size)
+		for b.Loop() {
+			for _, err := range Tail(path, 20) {
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,143 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// follow calls step in a world whose time is not the real one. What was seen of
+// the log since the last look is what seen returns.
+func follow(t *testing.T, path string, n int, step func(seen func() string)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var got []string
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for e, err := range Follow(ctx, path, n) {
+				var unreadable *Break
+				switch {
+				case errors.As(err, &unreadable):
+					got = append(got, "?")
+				case err != nil:
+					got = append(got, err.Error())
+				default:
+					got = append(got, e.Call)
+				}
+			}
+		}()
+		step(func() string {
+			<-time.After(pollInterval)
+			synctest.Wait()
+			out := strings.Join(got, " ")
+			got = nil
+			return out
+		})
+		cancel()
+		<-done
+	})
+}
+
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	size := threeLines(t)
+	f, path := newLog(t, 2, Options{MaxSize: size})
+	follow(t, path, 1, func(seen func() string) {
+		equal(t, "at first", seen(), "c1")
+		equal(t, "later", seen(), "")
+		write(t, f, 1)
+		equal(t, "a new line", seen(), "c0")
+		write(t, f, 2) // in the next file
+		equal(t, "across a rotation", seen(), "c0 c1")
+		write(t, f, 8) // four more files
+		equal(t, "across many", seen(), "c0 c1 c2 c3 c4 c5 c6 c7")
+	})
+}
+
+// A piece of a line is none until it is whole, or its file is complete.
+func TestFollowPieces(t *testing.T) {
+	t.Parallel()
+	_, path := newLog(t, 3, Options{})
+	lines := readLines(t, path)
+	overwrite(t, path, lines[0], lines[1][:40])
+	follow(t, path, 9, func(seen func() string) {
+		equal(t, "at first", seen(), "c0")
+		overwrite(t, path, lines[0], lines[1])
+		equal(t, "when it is whole", seen(), "c1")
+		overwrite(t, path, lines[0], lines[1], []byte("garbage\n"), lines[2], lines[2][:9])
+		equal(t, "garbage", seen(), "? c2")
+		if err := os.Rename(path, rotatedPath(path, 1)); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "between two files", seen(), "?")
+		write(t, open(t, path, Options{}), 1)
+		equal(t, "in the next one", seen(), "c0")
+		overwrite(t, path, nil)
+		equal(t, "when it was cut", seen(), "")
+		overwrite(t, path, lines[0])
+		equal(t, "then", seen(), "c0")
+	})
+}
+
+func TestFollowBeforeTheBeginning(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state", "audit.jsonl")
+	follow(t, path, 5, func(seen func() string) {
+		equal(t, "without a log", seen(), "")
+		write(t, open(t, path, Options{}), 2)
+		equal(t, "when it is there", seen(), "c0 c1")
+	})
+}
+
+// The file that is followed may be gone before anybody looks again.
+func TestFollowBehindKeep(t *testing.T) {
+	t.Parallel()
+	f, path := newLog(t, 2, Options{MaxSize: threeLines(t), Keep: 2})
+	follow(t, path, 0, func(seen func() string) {
+		equal(t, "at first", seen(), "")
+		write(t, f, 12)
+		equal(t, "what is kept, and the rest of the old file", seen(), "c0 c4 c5 c6 c7 c8 c9 c10 c11")
+	})
+	// A crash between two files, and no line that is shown twice.
+	f, path = newLog(t, 2, Options{})
+	if err := errors.Join(f.Close(), os.Rename(path, rotatedPath(path, 1))); err != nil {
+		t.Fatal(err)
+	}
+	follow(t, path, 0, func(seen func() string) {
+		equal(t, "at first", seen(), "")
+		write(t, open(t, path, Options{}), 1)
+		equal(t, "then", seen(), "c0")
+	})
+}
+
+func TestFollowEnds(t *testing.T) {
+	t.Parallel()
+	_, path := newLog(t, 2, Options{})
+	for e := range Follow(t.Context(), path, 2) {
+		equal(t, "the first", e.Call, "c0")
+		break
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	n := 0
+	for range Follow(ctx, path, 2) {
+		n++
+	}
+	equal(t, "the number of lines", n, 2)
+	for _, err := range Follow(t.Context(), filepath.Dir(path), 1) {
+		if err == nil || !strings.Contains(err.Error(), "is a directory") {
+			t.Errorf("a directory: %v", err)
+		}
+	}
+	if !bytes.HasSuffix(read(t, path), []byte("}\n")) {
+		t.Error("reading has changed the log")
+	}
+}

@@ -1,0 +1,107 @@
+//go:build unix
+
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+func init() { children["limit"] = childIsLimited }
+
+// childIsLimited writes until the file may not grow any more, and then is
+// allowed more.
+func childIsLimited(args []string) error {
+	signal.Ignore(syscall.SIGXFSZ)
+	f, err := Open(args[0], Options{})
+	if err != nil {
+		return err
+	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	most := limit.Cur
+	limit.Cur = 1000
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	n := 0
+	for ; err == nil; n++ {
+		err = f.Write(record(n))
+	}
+	if tool.CodeOf(err) != tool.CodeResourceExhausted || !errors.Is(err, syscall.EFBIG) {
+		return fmt.Errorf("after %d lines: %w", n, err)
+	}
+	if r, err := Verify(args[0]); err != nil || !r.Whole() || r.Lines != n-1 {
+		return fmt.Errorf("after the error: %w\n%s", err, &r)
+	}
+	limit.Cur = most
+	return errors.Join(unix.Setrlimit(unix.RLIMIT_FSIZE, &limit), f.Write(record(n)), f.Close())
+}
+
+func TestFileSizeLimit(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	if out, err := child(t, "limit", path).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	r := verify(t, path)
+	if !r.Whole() || r.Lines < 2 || len(r.Torn) > 0 {
+		t.Errorf("the report is\n%s", r)
+	}
+}
+
+// Nobody waits for the other end of a FIFO.
+func TestRefusedFIFO(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(path, Options{})
+	_, err2 := Verify(path)
+	for _, err := range []error{err, err2} {
+		if err == nil || !strings.Contains(err.Error(), path+" is a FIFO") {
+			t.Errorf("a FIFO: %v", err)
+		}
+	}
+	// Whatever was seen of the path before: what is opened counts.
+	f, err := openFile(path, os.O_RDWR)
+	if err == nil {
+		_ = f.Close()
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("elsewhere", path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openFile(path, os.O_RDWR|os.O_CREATE); !isLink(err) {
+		t.Errorf("a link is opened: %v", err)
+	}
+}
+
+func TestNoPermission(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() == 0 {
+		t.Skip("root may do anything")
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o500); err != nil { //nolint:gosec // a directory
+		t.Fatal(err)
+	}
+	if _, err := Open(filepath.Join(dir, "audit.jsonl"), Options{}); err == nil || !strings.Contains(err.Error(), "check who owns") {
+		t.Errorf("in a directory that cannot be written: %v", err)
+	}
+}

@@ -1,0 +1,38 @@
+package audit
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestStateDir(t *testing.T) {
+	t.Parallel()
+	absolute := t.TempDir()
+	home := func() (string, error) { return "home", nil }
+	none := func() (string, error) { return "", errors.New("no home") }
+	for _, c := range []struct {
+		goos, xdg, local string
+		home             func() (string, error)
+		want             string
+	}{
+		{"linux", "", "", home, filepath.Join("home", ".local", "state")},
+		{"linux", absolute, "", none, absolute},
+		{"linux", "relative", "", home, filepath.Join("home", ".local", "state")},
+		{"linux", "", "", none, ""},
+		{"darwin", "", "", home, filepath.Join("home", "Library", "Application Support")},
+		{"darwin", absolute, "", home, absolute},
+		{"windows", "", "local", none, "local"},
+		{"windows", "", "", home, ""},
+	} {
+		env := map[string]string{"XDG_STATE_HOME": c.xdg, "LocalAppData": c.local}
+		got, err := stateDir(c.goos, func(name string) string { return env[name] }, c.home)
+		if got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%+v gives %q, %v", c, got, err)
+		}
+	}
+	if path, err := DefaultPath(); err == nil && !strings.HasSuffix(path, filepath.Join("toolhost", "audit.jsonl")) {
+		t.Errorf("the default is %s", path)
+	}
+}

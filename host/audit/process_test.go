@@ -1,0 +1,65 @@
+package audit
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// child is this binary as another process.
+func child(t *testing.T, what string, args ...string) *exec.Cmd {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), exe, args...)
+	cmd.Env = append(os.Environ(), childVariable+"="+what)
+	return cmd
+}
+
+func TestProcesses(t *testing.T) {
+	t.Parallel()
+	const processes, lines = 4, 200
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	ended := make(chan error)
+	for i := range processes {
+		cmd := child(t, "write", path, fmt.Sprintf("child-%d", i), fmt.Sprint(lines))
+		go func() {
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				err = fmt.Errorf("%w: %s", err, out)
+			}
+			ended <- err
+		}()
+	}
+	f := open(t, path, Options{MaxSize: 20_000, Keep: -1})
+	for left := processes; left > 0; {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+			left--
+		default: // read and write meanwhile
+			write(t, f, 1)
+			if r := verify(t, path); !r.Whole() {
+				t.Errorf("while it is written:\n%s", r)
+			}
+		}
+	}
+	r := verify(t, path)
+	if !r.Whole() || r.Files < 5 {
+		t.Errorf("the report is\n%s", r)
+	}
+	written := map[string]int{}
+	for e, err := range Search(path, Filter{Caller: "child"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		written[e.Session+" "+e.Call]++
+	}
+	equal(t, "the number of different lines", len(written), processes*lines)
+}

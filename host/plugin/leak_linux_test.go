@@ -1,0 +1,66 @@
+package plugin_test
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Starts, crashes, starts that fail and shutdowns leave no goroutine and no
+// descriptor. (Processes and sockets are looked for after every test.) It is not
+// parallel, so nobody else's are counted.
+func TestNothingIsLeft(t *testing.T) { //nolint:paralleltest // it counts
+	tmp := socketDir(t)
+	cycle := func() {
+		for _, mode := range []plugintest.Mode{plugintest.Crasher, plugintest.Quitter, plugintest.OldCore, plugintest.TCP} {
+			found, _, err := plugin.Discover(plugintest.Dir(t, mode))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := plugin.New(found[0], plugin.Config{Root: t.TempDir(), TempDir: tmp, StartTimeout: ceiling})
+			if mode == plugintest.Crasher {
+				call(t, p, "crash.pid", "{}")
+				if _, err := p.Execute(t.Context(), tool.Call{Name: "crash.exit", Arguments: []byte(`{"code":1}`)}); err == nil {
+					t.Error("it did not crash")
+				}
+				call(t, p, "crash.pid", "{}")
+			} else if _, err := p.List(t.Context()); err == nil {
+				t.Errorf("%s started", mode)
+			}
+			if err := p.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	cycle() // what the runtime keeps once it was used does not count
+	goroutines, files := runtime.NumGoroutine(), descriptors(t)
+	for range 3 {
+		cycle()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), ceiling)
+	defer cancel()
+	for tick := time.Tick(time.Millisecond); runtime.NumGoroutine() > goroutines || descriptors(t) > files; {
+		select {
+		case <-tick: // goroutines that were told to end need a moment
+		case <-ctx.Done():
+			stacks := make([]byte, 1<<20)
+			t.Fatalf("%d goroutines, before %d; %d descriptors, before %d\n%s", runtime.NumGoroutine(), goroutines,
+				descriptors(t), files, stacks[:runtime.Stack(stacks, true)])
+		}
+	}
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(fds)
+}
