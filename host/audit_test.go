@@ -40,11 +40,14 @@ func TestEveryCallIsOnRecord(t *testing.T) {
 	log := must[*audit.File](t)(audit.Open(path, audit.Options{}))
 	h := newHost(t, host.WithAudit(log))
 	onDisk := 0
-	for name, safety := range map[string]tool.Safety{"safe": tool.Safe, "cautious": tool.Cautious, "dangerous": tool.Dangerous} {
+	for name, safety := range map[string]tool.Safety{"safe": tool.Safe, "picky": tool.Safe, "cautious": tool.Cautious, "dangerous": tool.Dangerous} {
 		x := echo(name, func(d *tool.Definition) {
 			d.Safety, d.Sensitive = safety, []string{"text"}
 			if name == "cautious" {
 				d.Permission = "exec"
+			}
+			if name == "picky" { // its refusal quotes the value
+				d.InputSchema = tool.Schema(`{"type":"object","properties":{"text":{"type":"string","pattern":"^x"}}}`)
 			}
 		})
 		x.Handler = func(context.Context, tool.Call) (tool.Result, error) {
@@ -77,7 +80,8 @@ func TestEveryCallIsOnRecord(t *testing.T) {
 		{somebody, "dangerous", `{"text":"no"}`, tool.CodeApprovalDenied, false, "denied", "eva", "plug", `{"text":"[redacted]"}`},
 		{somebody, "dangerous", `{}`, "", true, "approved", "eva", "plug", `{"text":"[redacted]"}`},
 		{nobody, "unknown", `{"password":"secret"}`, tool.CodeNotFound, false, "", "", "", ""},
-		{nobody, "safe", `{"text":5}`, tool.CodeInvalidArguments, false, "", "", "plug", `{"text":"[redacted]"}`},
+		{nobody, "safe", `{"text":"a","extra":5}`, tool.CodeInvalidArguments, false, "", "", "plug", `{"text":"[redacted]","extra":5}`},
+		{nobody, "picky", `{"text":"secret"}`, tool.CodeInvalidArguments, false, "", "", "plug", `{"text":"[redacted]"}`},
 	} {
 		out := c.session.Call(t.Context(), tool.Call{Name: c.tool, Arguments: []byte(c.args)})
 		all := lines(t, path)

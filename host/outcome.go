@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -60,7 +61,7 @@ func (s *Session) CallDetailed(ctx context.Context, call tool.Call) (Outcome, to
 	res, err := s.execute(ctx, trace, call)
 	out := Outcome{ID: call.ID, Name: call.Name, Metadata: Metadata{
 		ExecutionTimeMS: float64(time.Since(begin).Microseconds()) / 1000,
-		Approved:        trace.Decision == policy.Approved, Plugin: trace.Plugin, Attempts: trace.Attempts,
+		Approved:        trace.Decision == audit.Approved, Plugin: trace.Plugin, Attempts: trace.Attempts,
 	}}
 	if trace.Definition != nil {
 		out.Metadata.SafetyLevel = trace.Definition.Safety.Effective().String()

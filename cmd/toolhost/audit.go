@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/host/audit"
@@ -26,7 +28,7 @@ it ends.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.tailAudit(cmd.Context(), o) },
 	}
-	cmd.PersistentFlags().StringVar(&o.file, "file", "", "the log `FILE` (default: audit.jsonl in toolhost in the user's directory for state)")
+	cmd.PersistentFlags().StringVar(&o.file, "file", "", "the log `FILE` (default $"+auditVariable+", else toolhost/audit.jsonl in the user's state directory)")
 	addTailFlags(cmd, &o)
 	cmd.AddCommand(a.auditTailCommand(&o), a.auditSearchCommand(&o), a.auditVerifyCommand(&o))
 	return cmd
@@ -36,6 +38,9 @@ it ends.`,
 func (o auditOptions) path() (string, error) {
 	if o.file != "" {
 		return o.file, nil
+	}
+	if named := os.Getenv(auditVariable); named != "" && named != noAudit {
+		return named, nil
 	}
 	path, err := audit.DefaultPath()
 	if err != nil {

@@ -46,11 +46,11 @@ and messages, in upper or lower case.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&filter.Tool, "tool", "", "only calls of the tool of this `name`")
+	flags.StringVar(&filter.Tool, "tool", "", "only calls of the tool of this `NAME`")
 	flags.StringVar(&filter.Caller, "caller", "", "only calls of the caller with this `ID`, or a beginning of it")
-	flags.StringVar(&code, "code", "", "only calls that ended with this `code`, such as permission_denied; ok: those that succeeded")
-	flags.StringVar(&since, "since", "", "only lines since a `time`, such as 2026-01-31 or 2026-01-31T12:00:00Z, or of the last 24h")
-	flags.IntVar(&filter.Limit, "limit", 0, "only the newest `lines` that fit; 0: all")
+	flags.StringVar(&code, "code", "", "only calls that ended with this `CODE`, such as permission_denied; ok: those that succeeded")
+	flags.StringVar(&since, "since", "", "only lines since a `TIME`, such as 2026-01-31 or 2026-01-31T12:00:00Z, or of the last 24h")
+	flags.IntVar(&filter.Limit, "limit", 0, "only the newest `N` lines that fit; 0: all")
 	a.completeFlag(cmd, "tool", toolNames)
 	return cmd
 }

@@ -27,7 +27,7 @@ func (a *app) auditTailCommand(o *auditOptions) *cobra.Command {
 }
 
 func addTailFlags(cmd *cobra.Command, o *auditOptions) {
-	cmd.Flags().IntVarP(&o.lines, "lines", "n", 20, "how many lines to show")
+	cmd.Flags().IntVarP(&o.lines, "lines", "n", 20, "show the newest `N` lines")
 	cmd.Flags().BoolVar(&o.follow, "follow", false, "then show each new line, until interrupted")
 }
 

@@ -40,6 +40,12 @@ func TestCallsAreOnRecord(t *testing.T) {
 	w.run(append(read, "--audit", "off")...).exits(5)
 	w.run(append(read, "--audit", filepath.Join(w.state, "other.jsonl"))...).exits(5)
 	w.run(append(read, "--audit", w.state)...).exits(2) // a directory
+	w.env = append(w.env, "TOOLHOST_AUDIT="+filepath.Join(w.state, "other.jsonl"))
+	w.run(read...).exits(5)
+	if got := w.run("audit", "--json").exits(0); strings.Count(got.stdout, "\n") != 2 {
+		t.Errorf("the log that the variable names has %q", got.stdout)
+	}
+	w.env = w.env[:len(w.env)-1]
 	again, err := os.ReadFile(log)
 	if err != nil || string(again) != string(content) {
 		t.Errorf("the default log changed: %v", err)

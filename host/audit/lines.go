@@ -34,6 +34,14 @@ func (l *line) digest() sum {
 	return sha256.Sum256(l.text)
 }
 
+// copy is the line with a text that stays, in this buffer where it fits.
+func (l *line) copy(text []byte) line {
+	text = append(text[:0], l.text...)
+	kept := *l
+	kept.text = text
+	return kept
+}
+
 // newLines reads r, which begins at this offset of its file.
 func newLines(r io.Reader, offset int64) *lines {
 	return &lines{r: bufio.NewReaderSize(r, maxLine), offset: offset}

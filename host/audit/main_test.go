@@ -3,6 +3,7 @@ package audit
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -58,12 +59,7 @@ func childWrites(args []string) error {
 		})
 	}
 	wg.Wait()
-	for _, err := range append(faults, f.Close()) {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(errors.Join(faults...), f.Close())
 }
 
 func open(t *testing.T, path string, o Options) *File {

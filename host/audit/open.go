@@ -14,18 +14,18 @@ import (
 func openRegular(path string, flag int) (*os.File, error) {
 	// Looked at before it is opened, as opening some devices does something.
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, notRegular(path, info.Mode())
+		return nil, notRegular(info.Mode())
 	}
 	f, err := openFile(path, flag)
 	if err != nil {
 		if isLink(err) {
-			return nil, notRegular(path, fs.ModeSymlink)
+			return nil, notRegular(fs.ModeSymlink)
 		}
 		return nil, err
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = notRegular(path, info.Mode())
+		err = notRegular(info.Mode())
 	}
 	if err != nil {
 		_ = f.Close()
@@ -34,7 +34,7 @@ func openRegular(path string, flag int) (*os.File, error) {
 	return f, nil
 }
 
-func notRegular(path string, mode fs.FileMode) error {
+func notRegular(mode fs.FileMode) error {
 	what := "not a regular file"
 	switch {
 	case mode&fs.ModeSymlink != 0:
@@ -48,7 +48,7 @@ func notRegular(path string, mode fs.FileMode) error {
 	case mode&fs.ModeDevice != 0:
 		what = "a device"
 	}
-	return fmt.Errorf("%s is %s", path, what)
+	return fmt.Errorf("it is %s", what)
 }
 
 // isAt reports whether a path is the file's still. Info is the file's.
@@ -65,8 +65,12 @@ func isAt(path string, f *os.File) (info fs.FileInfo, same bool, err error) {
 
 // failed is the error of a log that cannot be used.
 func failed(path, doing string, err error) error {
+	why := err
+	if at, ok := err.(*fs.PathError); ok && at.Path == path { //nolint:errorlint // a text around it would be lost
+		why = at.Err
+	}
 	e := &tool.Error{
-		Code: tool.CodeInternal, Message: fmt.Sprintf("the audit log %s cannot be %s: %v", path, doing, err), Err: err,
+		Code: tool.CodeInternal, Message: fmt.Sprintf("the audit log %s cannot be %s: %v", path, doing, why), Err: err,
 	}
 	switch {
 	case isFull(err):

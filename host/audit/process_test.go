@@ -16,7 +16,8 @@ func child(t *testing.T, what string, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), exe, args...)
-	cmd.Env = append(os.Environ(), childVariable+"="+what)
+	// With the race detector a process takes a second to end, if it may.
+	cmd.Env = append(os.Environ(), childVariable+"="+what, "GORACE=atexit_sleep_ms=0")
 	return cmd
 }
 
@@ -62,4 +63,27 @@ func TestProcesses(t *testing.T) {
 		written[e.Session+" "+e.Call]++
 	}
 	equal(t, "the number of different lines", len(written), processes*lines)
+}
+
+// A process that is killed takes no lock with it, and breaks nothing.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	f, path := newLog(t, 0, Options{MaxSize: 20_000, Keep: -1})
+	for range 3 {
+		cmd := child(t, "write", path, "child", "1000000")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for own, before := uint64(0), f.last.seq; f.last.seq < before+own+100; own++ { // the child writes
+			write(t, f, 1)
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait() // it was killed
+		write(t, f, 1)
+		if r := verify(t, path); !r.Whole() {
+			t.Errorf("when it was killed:\n%s", r)
+		}
+	}
 }

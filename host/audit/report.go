@@ -19,8 +19,8 @@ type Report struct {
 	// first break: what is between them is as it was written. Whether lines
 	// were cut off behind the last one, no line can tell; who keeps its hash in
 	// another place can. Zero where there is none.
-	From Mark `json:"from"`
-	UpTo Mark `json:"up_to"`
+	From Mark `json:"from,omitzero"`
+	UpTo Mark `json:"up_to,omitzero"`
 	// Breaks are the places where the log is not as it was written: the first
 	// 100 of BreakCount.
 	Breaks     []Break `json:"breaks"`

@@ -48,7 +48,10 @@ func TestTail(t *testing.T) {
 		equal(t, "its place", fmt.Sprint(e.File, ":", e.Line), path+":1")
 		equal(t, "its time", e.Time, start.Add(9*time.Second))
 	}
-	for range Tail(path, 5) { // who has had enough may leave
+	for _, err := range Tail(path, 5) { // who has had enough may leave
+		if err != nil {
+			t.Fatal(err)
+		}
 		break
 	}
 }

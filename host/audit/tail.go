@@ -66,14 +66,10 @@ func (p *part) tail(n int) ([]placed, error) {
 			return slices.Concat(ring[oldest:], ring[:oldest]), nil
 		}
 		if len(ring) < n {
-			kept := *l
-			kept.text = slices.Clone(l.text)
-			ring = append(ring, placed{p.path, kept})
+			ring = append(ring, placed{p.path, l.copy(nil)})
 			continue
 		}
-		text := append(ring[oldest].line.text[:0], l.text...)
-		ring[oldest].line = *l
-		ring[oldest].line.text = text
+		ring[oldest].line = l.copy(ring[oldest].line.text)
 		oldest = (oldest + 1) % n
 	}
 }

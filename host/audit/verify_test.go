@@ -13,8 +13,8 @@ import (
 )
 
 // forge makes a line with a hash that fits, as somebody could who knows how.
-func forge(line []byte, old, new string) []byte {
-	line = bytes.Replace(bytes.TrimSuffix(line, []byte("\n")), []byte(old), []byte(new), 1)
+func forge(line []byte, from, to string) []byte {
+	line = bytes.Replace(bytes.TrimSuffix(line, []byte("\n")), []byte(from), []byte(to), 1)
 	l, _ := parseLink(line)
 	body := line[bytes.Index(line, []byte(`"time":`)) : len(line)-hashLength]
 	return l.appendLine(nil, body)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -71,7 +72,7 @@ func Approve(def *tool.Definition, plugin string, input *schema.Schema) tool.Mid
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			caller := callerFrom(ctx)
-			decide(ctx, Denied) // until somebody says yes
+			decide(ctx, audit.Denied) // until somebody says yes
 			decision, err := ask(ctx, caller, Request{Call: call, Definition: def.Clone(), Plugin: plugin, Session: caller.ID()})
 			if t := TraceFrom(ctx); t != nil && caller.Approver() != nil {
 				t.ApprovedBy = cmp.Or(decision.By, "approver")
@@ -85,7 +86,7 @@ func Approve(def *tool.Definition, plugin string, input *schema.Schema) tool.Mid
 				}
 				call.Arguments = decision.Arguments
 			}
-			decide(ctx, Approved)
+			decide(ctx, audit.Approved)
 			return next(ctx, call)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/audit"
-	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -21,9 +20,6 @@ type Audit struct {
 	OnError func(error)
 }
 
-// messageBytes bounds an error's text on record.
-const messageBytes = 500
-
 // End puts every call on record when it has ended, however it did. Nil leaves
 // the step out.
 func (a *Audit) End() tool.Middleware {
@@ -34,13 +30,16 @@ func (a *Audit) End() tool.Middleware {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			begin := time.Now()
 			res, err := next(ctx, call)
-			r := record("end", TraceFrom(ctx), call)
+			r := record(audit.End, TraceFrom(ctx), call)
 			r.Time, r.Duration = time.Now(), tool.Duration(time.Since(begin))
 			switch {
 			case err != nil:
-				r.Code, r.Message = tool.CodeOf(err), sanitize.Line(err.Error(), messageBytes)
+				r.Code, r.Message = tool.CodeOf(err), err.Error()
 			case res.IsError:
-				r.Code, r.Message = tool.CodeToolFailed, sanitize.Line(res.Text(), messageBytes)
+				r.Code, r.Message = tool.CodeToolFailed, res.Text()
+			}
+			if t := TraceFrom(ctx); t != nil && t.Definition != nil && len(t.Definition.Sensitive) > 0 {
+				r.Message = "" // it may quote what must not be written down
 			}
 			if err := a.Sink.Write(r); err != nil {
 				a.OnError(fmt.Errorf("call %s of tool %s has no end line: %w", call.ID, call.Name, err))
@@ -68,7 +67,7 @@ func (a *Audit) Begin(def *tool.Definition) tool.Middleware {
 			if t != nil {
 				t.Arguments = call.Arguments // an approver may have changed them
 			}
-			r := record("begin", t, call)
+			r := record(audit.Begin, t, call)
 			r.Time = time.Now()
 			if err := a.Sink.Write(r); err != nil {
 				a.OnError(fmt.Errorf("call %s of tool %s has no begin line: %w", call.ID, call.Name, err))
@@ -86,7 +85,7 @@ func (a *Audit) Begin(def *tool.Definition) tool.Middleware {
 }
 
 func record(event string, t *Trace, call tool.Call) audit.Record {
-	r := audit.Record{Event: event, Call: call.ID, Tool: sanitize.Line(call.Name, tool.MaxNameLength)}
+	r := audit.Record{Event: event, Call: call.ID, Tool: call.Name}
 	if t == nil {
 		r.Arguments = audit.Digest(call.Arguments)
 		return r

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -13,14 +14,14 @@ func Authorize(c tool.Capability) tool.Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			if c != "" && !callerFrom(ctx).Holds(c) {
-				decide(ctx, Denied)
+				decide(ctx, audit.Denied)
 				return tool.Result{}, &tool.Error{
 					Code: tool.CodePermissionDenied, Tool: call.Name, Stage: tool.StageAuthorize, Unsent: true,
 					Message: "Permission denied for tool: " + call.Name,
 					Hint:    fmt.Sprintf("it needs the capability %s, which the operator grants: --grant %s on the command line, Session.Grant in a program", c, c),
 				}
 			}
-			decide(ctx, Allowed)
+			decide(ctx, audit.Allowed)
 			return next(ctx, call)
 		}
 	}

@@ -33,21 +33,14 @@ type Trace struct {
 	// Arguments are what the tool was given, where an approver may have changed
 	// them; nil: the call's own.
 	Arguments json.RawMessage
-	// Decision is [Allowed], [Approved], [Denied], or empty where it did not come
-	// to one.
+	// Decision is one of package audit's: allowed, approved, denied, or empty where
+	// it did not come to one.
 	Decision string
 	// ApprovedBy is who was asked and said yes or no; empty: nobody was.
 	ApprovedBy string
 	// Attempts counts how often the provider was asked.
 	Attempts int
 }
-
-// The decisions on a call, as they stand on record.
-const (
-	Allowed  = "allowed"  // no policy was against it
-	Approved = "approved" // somebody was asked and said yes
-	Denied   = "denied"   // a policy or somebody was against it
-)
 
 // decide notes a decision on the call, if there is a trace to note it on.
 func decide(ctx context.Context, decision string) {

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// auditTime is a time of no zone's beginning.
+var auditTime = time.Date(2026, 10, 11, 12, 30, 0, 250_000_000, time.UTC)
+
+// writeAudit writes one line for each change of a record, and a second later
+// each.
+func writeAudit(t *testing.T, path string, changes ...func(*audit.Record)) {
+	t.Helper()
+	f, err := audit.Open(path, audit.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, change := range changes {
+		r := audit.Record{
+			Time: auditTime.Add(time.Duration(i) * time.Second), Event: audit.End, Call: fmt.Sprint("c", i), Session: "ABCDEFGHIJKLMNOP",
+			Tool: "fs.read", Plugin: "fs", Decision: audit.Allowed, Attempts: 1, Duration: tool.Duration(1500 * time.Microsecond),
+		}
+		change(&r)
+		if err := f.Write(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// auditLog is a log with four calls.
+func auditLog(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	writeAudit(t, path,
+		func(*audit.Record) {},
+		func(r *audit.Record) {
+			r.Event, r.Tool, r.Decision, r.Duration = audit.Begin, "fs.write", audit.Approved, 0
+		},
+		func(r *audit.Record) { r.Tool, r.Input = "fs.write", json.RawMessage(`{"path":"notes.txt"}`) },
+		func(r *audit.Record) { r.Session, r.Code, r.Message = "", tool.CodeNotFound, "Unknown tool: fs.reed" },
+	)
+	return path
+}
+
+func TestAuditTail(t *testing.T) {
+	t.Parallel()
+	path := auditLog(t)
+	at := func(i int) string {
+		return auditTime.Add(time.Duration(i) * time.Second).Local().Format("2006-01-02 15:04:05.000")
+	}
+	rows := []string{
+		"TIME                     EVENT  TOOL                      CALLER    RESULT              DURATION\n",
+		at(0) + "  end    fs.read                   ABCDEFGH  ok                  1.5 ms\n",
+		at(1) + "  begin  fs.write                  ABCDEFGH  approved            -\n",
+		at(2) + "  end    fs.write                  ABCDEFGH  ok                  1.5 ms\n",
+		at(3) + "  end    fs.read                   -         not_found           1.5 ms\n",
+	}
+	for _, line := range []string{"audit", "audit tail", "audit tail -n 4", "audit search"} {
+		o := inProcess(t, append(strings.Fields(line), "--file", path)...).exits(0)
+		equal(t, line, o.stdout, strings.Join(rows, ""))
+	}
+	o := inProcess(t, "audit", "-n", "1", "--file", path).exits(0)
+	equal(t, "the last line", o.stdout, rows[0]+rows[4])
+	o = inProcess(t, "audit", "-n", "0", "--file", path).exits(0)
+	equal(t, "no line", o.stdout+o.stderr, "")
+
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o = inProcess(t, "audit", "--json", "--file", path).exits(0)
+	equal(t, "the raw lines", o.stdout, string(content))
+}
+
+func TestAuditSearch(t *testing.T) {
+	t.Parallel()
+	path := auditLog(t)
+	for line, want := range map[string]string{
+		"":                                      "c0 c1 c2 c3",
+		"--tool fs.write":                       "c1 c2",
+		"--caller ABCDEFGH":                     "c0 c1 c2",
+		"--code ok":                             "c0 c2",
+		"--code not_found":                      "c3",
+		"--limit 1":                             "c3",
+		"--code ok --limit 1":                   "c2",
+		"NOTES.txt":                             "c2",
+		"reed":                                  "c3",
+		"--tool fs.write notes":                 "c2",
+		"--since 2026-10-11T12:30:02Z":          "c2 c3",
+		"--since 2026-10-11T12:30:02.5Z":        "c3",
+		"--since 2026-10-09":                    "c0 c1 c2 c3",
+		"--since 2026-10-13":                    "",
+		"--since " + "1s":                       "",
+		"--since 1000000h --tool fs.read ABCDE": "c0",
+	} {
+		o := inProcess(t, append([]string{"audit", "search", "--json", "--file", path}, strings.Fields(line)...)...).exits(0)
+		var got []string
+		for l := range strings.Lines(o.stdout) {
+			var e audit.Entry
+			if err := json.Unmarshal([]byte(l), &e); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, e.Call)
+		}
+		equal(t, "audit search "+line, strings.Join(got, " "), want)
+		if want == "" {
+			o.says("no line fits")
+		}
+	}
+}
+
+func TestAuditVerify(t *testing.T) {
+	t.Parallel()
+	path := auditLog(t)
+	inProcess(t, "audit", "verify", "--file", path).exits(0).prints("4 lines in 1 file, whole up to line 4, 2026-10-1", "sha256:", "cut off")
+	var r audit.Report
+	inProcess(t, "audit", "verify", "--json", "--file", path).exits(0).json(&r)
+	equal(t, "the number of lines", r.Lines, 4)
+	equal(t, "the last time", r.UpTo.Time, auditTime.Add(3*time.Second))
+
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(content, []byte("\n"))
+	lines[1] = bytes.Replace(lines[1], []byte("approved"), []byte("allowed!"), 1)
+	if err := os.WriteFile(path, bytes.Join(lines, nil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	inProcess(t, "audit", "verify", "--file", path).exits(1).
+		prints(path+":2: edited: the text of line 2 is not what its hash was made of", "1 break in 4 lines of 1 file, whole up to line 1, ").
+		says("toolhost: the audit log "+path+" is not as it was written", "keep a copy")
+	inProcess(t, "audit", "verify", "--json", "--file", path).exits(1).json(&r)
+	equal(t, "the kind", r.Breaks[0].Kind, audit.Edited)
+}
+
+// Garbage is told of, and the rest is shown.
+func TestAuditGarbage(t *testing.T) {
+	t.Parallel()
+	path := auditLog(t)
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("garbage\x1b[2J\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	writeAudit(t, path, func(r *audit.Record) { r.Tool = "last" })
+	for _, command := range []string{"tail", "search"} {
+		o := inProcess(t, "audit", command, "--file", path).exits(0).
+			says("warning: "+path+":5: edited: this is no record", "toolhost audit verify").prints("not_found", "last")
+		if strings.Contains(o.stdout+o.stderr, "\x1b") {
+			t.Errorf("it prints control characters: %q", o.stdout+o.stderr)
+		}
+	}
+	inProcess(t, "audit", "verify", "--file", path).exits(1).prints(":5: inserted: ")
+}
+
+func TestAuditNothing(t *testing.T) {
+	t.Parallel()
+	missing := filepath.Join(t.TempDir(), "none", "audit.jsonl")
+	empty := filepath.Join(t.TempDir(), "audit.jsonl")
+	writeAudit(t, empty)
+	for _, path := range []string{missing, empty} {
+		for _, line := range []string{"audit", "audit tail", "audit verify", "audit tail --json"} {
+			o := inProcess(t, append(strings.Fields(line), "--file", path)...).exits(0).says("no calls are on record yet at " + path)
+			equal(t, line, o.stdout, "")
+		}
+	}
+	inProcess(t, "audit", "search", "--file", missing).exits(0).says("no calls are on record yet at " + missing)
+	var r audit.Report
+	inProcess(t, "audit", "verify", "--json", "--file", missing).exits(0).json(&r)
+	equal(t, "the report", r.Whole(), true)
+}
+
+func TestAuditUsage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for line, text := range map[string]string{
+		"audit -n -1":               "-n -1 is below zero",
+		"audit -n many":             "see toolhost audit --help",
+		"audit tial":                "did you mean tail?",
+		"audit tail x":              `takes no arguments, not "x"`,
+		"audit search a b":          "takes one text, not 2 words",
+		"audit search --limit -1":   "--limit -1 is below zero",
+		"audit search --since soon": `--since "soon" is neither a time nor a duration`,
+		"audit search --since -1h":  "neither a time nor a duration",
+		"audit verify --follow":     "unknown flag",
+	} {
+		inProcess(t, append(strings.Fields(line), "--file", filepath.Join(dir, "audit.jsonl"))...).exits(2).says(text)
+	}
+	for _, line := range []string{"audit", "audit search", "audit verify", "audit --follow"} {
+		inProcess(t, append(strings.Fields(line), "--file", dir)...).exits(1).says("the audit log " + dir + " cannot be read: it is a directory")
+	}
+}
+
+// Without --file the log is where the user's state is.
+func TestAuditDefaultFile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	state := filepath.Join(w.root, "state")
+	w.env = append(w.env, "XDG_STATE_HOME="+state)
+	path := filepath.Join(state, "toolhost", "audit.jsonl")
+	w.bare("audit").exits(0).says("no calls are on record yet at " + path)
+	writeAudit(t, path, func(*audit.Record) {})
+	w.bare("audit").exits(0).prints("fs.read")
+	w.bare("audit", "verify").exits(0).prints("1 line in 1 file")
+}
