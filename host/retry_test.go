@@ -36,6 +36,38 @@ func TestRetries(t *testing.T) {
 	}
 }
 
+// What is refused never reaches a plugin, by its own ledger.
+func TestRefusalsDoNotReachThePlugin(t *testing.T) {
+	t.Parallel()
+	dir, root := plugintest.Dir(t, plugintest.Crasher), t.TempDir()
+	h := newHost(t, host.WithRoot(root))
+	must[int](t)(h.Load(t.Context(), dir))
+	granted := h.Session(host.WithGrants("guard"))
+	for _, c := range []struct {
+		session    *host.Session
+		name, args string
+		code       tool.Code
+		runs       int
+	}{
+		{granted, "crash.unknown", `{"code":1}`, tool.CodeNotFound, 0},
+		{granted, "crash.guarded", `{}`, tool.CodeInvalidArguments, 0},
+		{granted, "crash.guarded", `{"code":"1"}`, tool.CodeInvalidArguments, 0},
+		{h.Session(), "crash.guarded", `{"code":1}`, tool.CodePermissionDenied, 0},
+		{granted, "crash.guarded", `{"code":1}`, "", 1},
+		{granted, "crash.guarded", `{"code":1}`, tool.CodeRateLimited, 1},
+	} {
+		out := c.session.Call(t.Context(), tool.Call{Name: c.name, Arguments: []byte(c.args)})
+		var code tool.Code
+		if out.Error != nil {
+			code = out.Error.Code
+		}
+		ledger, _ := os.ReadFile(filepath.Join(root, "ledger")) // not there before the first run
+		if runs := strings.Count(string(ledger), "\n"); code != c.code || runs != c.runs {
+			t.Errorf("%s(%s): %s after %d runs, want %s after %d: %s", c.name, c.args, code, runs, c.code, c.runs, out.Content)
+		}
+	}
+}
+
 func TestWhatIsRetried(t *testing.T) {
 	t.Parallel()
 	fault := func(code tool.Code, unsent bool) error {

@@ -2,6 +2,7 @@ package plugintest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -63,6 +64,9 @@ func crashTools() []tool.Tool {
 		}, pluginsdk.Safe()),
 		flaky("crash.flaky", pluginsdk.Idempotent(2)),
 		retriedInVain(flaky("crash.once")),
+		pluginsdk.Func("crash.guarded", "Leaves a line in the ledger.", func(context.Context, number) (string, error) {
+			return "done", note("crash.guarded")
+		}, pluginsdk.Safe(), pluginsdk.Permission("guard"), pluginsdk.RateLimit(1, time.Hour)),
 		pluginsdk.Func("crash.say", "Writes a line to standard error.", func(_ context.Context, s struct {
 			Line string `json:"line"`
 		}) (string, error) {
@@ -76,11 +80,7 @@ func crashTools() []tool.Tool {
 // run leaves a line in the file "ledger" of the workspace.
 func flaky(name string, opts ...pluginsdk.Option) tool.Tool {
 	return pluginsdk.Func(name, "Ends the process twice, then works.", func(context.Context, none) (string, error) {
-		f, err := os.OpenFile("ledger", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err != nil {
-			return "", err
-		}
-		if _, err := f.WriteString(name + "\n"); err != nil {
+		if err := note(name); err != nil {
 			return "", err
 		}
 		ledger, err := os.ReadFile("ledger")
@@ -92,6 +92,16 @@ func flaky(name string, opts ...pluginsdk.Option) tool.Tool {
 		}
 		return "worked", nil
 	}, append(opts, pluginsdk.Safe())...)
+}
+
+// note leaves a line in the file "ledger" of the workspace.
+func note(line string) error {
+	f, err := os.OpenFile("ledger", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(line + "\n")
+	return errors.Join(err, f.Close())
 }
 
 // retriedInVain asks for retries without saying that they do no harm.
