@@ -12,7 +12,7 @@ import (
 )
 
 // crowd is a host with n tools, each with what a call has to pass.
-func crowd(b *testing.B, n int) (*host.Host, *host.Session) {
+func crowd(b testing.TB, n int) (*host.Host, *host.Session) {
 	b.Helper()
 	h, err := host.New(host.WithRoot(b.TempDir()), host.WithAudit(audit.Discard))
 	if err != nil {
@@ -50,6 +50,20 @@ func BenchmarkCall(b *testing.B) {
 		if _, err := s.Execute(b.Context(), call); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// A call's allocations, unlike its time, are the same on every machine.
+func TestCallAllocatesLittle(t *testing.T) { //nolint:paralleltest // others' allocations would count
+	_, s := crowd(t, 10)
+	call := tool.Call{ID: "1", Name: "group4.tool4", Arguments: []byte(`{"path":"src/main.go","limit":20,"all":true}`)}
+	n := testing.AllocsPerRun(1000, func() {
+		if _, err := s.Execute(t.Context(), call); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if n > 50 {
+		t.Errorf("%v allocations a call, want at most 50", n)
 	}
 }
 

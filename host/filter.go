@@ -1,8 +1,11 @@
 package host
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -33,4 +36,41 @@ func (f Filter) match(d *tool.Definition) bool {
 	return slices.ContainsFunc([]string{d.Name, d.Title, d.Description}, func(s string) bool {
 		return strings.Contains(strings.ToLower(s), want)
 	})
+}
+
+// maxChoices bounds how many filters one snapshot remembers.
+const maxChoices = 64
+
+// choices remember what filters chose from one snapshot. An agent asks for the
+// same tools at each turn, and tools change seldom. As with the snapshot itself,
+// readers take no lock: what is remembered is replaced whole, and where two do so
+// at once, one is forgotten. The zero value is empty.
+type choices struct {
+	set atomic.Pointer[map[string][]*entry]
+}
+
+// of are the entries of sorted that pass f.
+func (c *choices) of(f Filter, sorted []*entry) []*entry {
+	if f.MaxSafety == tool.Unset && len(f.Categories) == 0 && f.Search == "" {
+		return sorted
+	}
+	key := fmt.Sprintf("%d %q %q", f.MaxSafety, f.Categories, f.Search)
+	known := c.set.Load()
+	if known != nil {
+		if chosen, ok := (*known)[key]; ok {
+			return chosen
+		}
+	}
+	var chosen []*entry
+	for _, e := range sorted {
+		if f.match(&e.def) {
+			chosen = append(chosen, e)
+		}
+	}
+	next := map[string][]*entry{key: chosen}
+	if known != nil && len(*known) < maxChoices {
+		maps.Copy(next, *known)
+	}
+	c.set.Store(&next)
+	return chosen
 }

@@ -51,6 +51,7 @@ type snapshot struct {
 	byName  map[string]*entry
 	byAlias map[string]*entry
 	sorted  []*entry
+	chosen  choices
 }
 
 type registry struct {

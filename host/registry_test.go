@@ -196,12 +196,14 @@ func TestFilter(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			var names []string
-			for _, got := range h.Tools(c.filter) {
-				names = append(names, got.Name)
-			}
-			if got := strings.Join(names, " "); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
+			for range 2 { // the second time it is remembered
+				var names []string
+				for _, got := range h.Tools(c.filter) {
+					names = append(names, got.Name)
+				}
+				if got := strings.Join(names, " "); got != c.want {
+					t.Errorf("got %q, want %q", got, c.want)
+				}
 			}
 		})
 	}
@@ -239,5 +241,27 @@ func TestAliases(t *testing.T) {
 	live.defs <- []tool.Definition{echo("a_b").Definition, echo("a.b").Definition}
 	if res := must[tool.Result](t)(h.Execute(t.Context(), tool.Call{Name: "a_b"})); res.Text() != "a.b:" {
 		t.Errorf("the alias of a.b runs %q", res.Text())
+	}
+}
+
+// What a filter chose is not remembered beyond a change.
+func TestFilterSeesChanges(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	count := func(search string) int { return len(h.Tools(host.Filter{Search: search})) }
+	for i := range 200 { // more filters than are remembered
+		if n := count(strings.Repeat("x", i+1)); n != 0 {
+			t.Fatalf("%d tools", n)
+		}
+	}
+	for want, name := range []string{"tool.a", "tool.b"} {
+		if n := count("tool"); n != want {
+			t.Errorf("%d tools, want %d", n, want)
+		}
+		must[host.Tool](t)(h.Upsert("plug", echo(name)))
+	}
+	h.Unregister("plug")
+	if n := count("tool"); n != 0 {
+		t.Errorf("%d tools after they went", n)
 	}
 }

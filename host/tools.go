@@ -73,11 +73,11 @@ func (h *Host) Get(name string) (Tool, bool) {
 // Tools are the tools that pass the filter, sorted by name. The caller owns
 // them.
 func (h *Host) Tools(f Filter) []Tool {
-	var out []Tool
-	for _, e := range h.registry.read().sorted {
-		if f.match(&e.def) {
-			out = append(out, e.tool())
-		}
+	now := h.registry.read()
+	chosen := now.chosen.of(f, now.sorted)
+	out := make([]Tool, len(chosen))
+	for i, e := range chosen {
+		out[i] = e.tool()
 	}
 	return out
 }
