@@ -160,7 +160,7 @@ func startReason(path string, err error) error {
 // execute runs one call in this process.
 func (in *instance) execute(ctx context.Context, call tool.Call) (tool.Result, error) {
 	res, err := in.wire.Execute(ctx, call)
-	if err == nil || ctx.Err() != nil || tool.CodeOf(err) != tool.CodeUnavailable {
+	if err == nil || ctx.Err() != nil || !errors.Is(err, wire.ErrDisconnected) {
 		return res, in.sign(err, call)
 	}
 	// The connection is gone. The process has ended, is about to, or cannot be

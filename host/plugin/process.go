@@ -119,12 +119,13 @@ func (p *process) reap(cmd *exec.Cmd) {
 	}
 }
 
-// kill ends the process and its group at once. It is safe to call at any time.
+// kill ends the process and its group at once, or as soon as it is forked. It is
+// safe to call at any time.
 func (p *process) kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.killed = true
 	if p.pid > 0 {
-		p.killed = true
 		killGroup(p.pid)
 	}
 }
@@ -145,6 +146,9 @@ func (p *process) setPID(pid int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.pid = pid
+	if p.killed && pid > 0 {
+		killGroup(pid)
+	}
 }
 
 var errClosedEarly = errors.New("it closed its standard output before the handshake")

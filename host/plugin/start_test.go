@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -154,5 +155,49 @@ func TestPluginSeesLittle(t *testing.T) {
 	}
 	if seen.Dir != root {
 		t.Errorf("working directory %s, want %s", seen.Dir, root)
+	}
+}
+
+// A tool that says "unavailable" itself, of a database perhaps, has not lost its
+// process, and must not lose it.
+func TestToolsOwnUnavailableIsNoCrash(t *testing.T) {
+	t.Parallel()
+	p := open(t, plugintest.Fixture)
+	if _, err := p.List(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	before := p.Status()
+	_, err := p.Execute(t.Context(), tool.Call{Name: tooltest.CodedTool, Arguments: []byte(`{"code":"unavailable"}`)})
+	if tool.CodeOf(err) != tool.CodeUnavailable {
+		t.Errorf("got %v, want the tool's own error", err)
+	}
+	if now := p.Status(); now.PID != before.PID || now.Starts != 1 || now.State != plugin.Ready {
+		t.Errorf("the process was ended: %+v, before %+v", now, before)
+	}
+}
+
+// A plugin that is closed while it is about to start does not start.
+func TestCloseEndsAStart(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		p := open(t, plugintest.Silent)
+		started := make(chan error, 1)
+		go func() {
+			_, err := p.List(t.Context())
+			started <- err
+		}()
+		for p.Status().Starts == 0 {
+			runtime.Gosched()
+		}
+		begin := time.Now()
+		if err := p.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begin); took > ceiling/2 {
+			t.Errorf("Close took %v: it waited for the start", took)
+		}
+		if err := <-started; tool.CodeOf(err) != tool.CodeCanceled && tool.CodeOf(err) != tool.CodeUnavailable {
+			t.Errorf("the start ended with %v", err)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,6 +13,11 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
+
+// ErrDisconnected is the cause of a [tool.CodeUnavailable] error that says the
+// connection is gone. An error with that code and another cause is the plugin's
+// own word, of something that it needs itself.
+var ErrDisconnected = errors.New("the connection to the plugin is gone")
 
 // Client is a host's end of one plugin's connection. It checks the shape of
 // what comes back and nothing else: what a plugin says is a claim.
@@ -52,7 +58,7 @@ func (c *Client) Configure(ctx context.Context, cfg Config) error {
 // # Errors
 //
 // What the plugin returned, as an [*tool.Error] with its code. Else
-// [tool.CodeUnavailable] where the connection is gone,
+// [tool.CodeUnavailable] with [ErrDisconnected] where the connection is gone,
 // [tool.CodeResourceExhausted] for a message above [MaxMessage],
 // [tool.CodeInvalidResult] for an answer that cannot be read,
 // [tool.CodeCanceled] and [tool.CodeDeadlineExceeded] for the context's end.
@@ -93,9 +99,11 @@ func statusError(ctx context.Context, what string, err error) *tool.Error {
 		Message: fmt.Sprintf("the plugin could not %s: %s", what, s.Message()),
 	}
 	switch s.Code() {
-	case codes.Unavailable, codes.Canceled, codes.Aborted:
+	case codes.Unavailable, codes.Canceled:
 		// Our own context is alive, so a cancelled call means that the
 		// connection was closed under it.
+		out.Code, out.Err = tool.CodeUnavailable, fmt.Errorf("%w: %w", ErrDisconnected, err)
+	case codes.Aborted: // which no transport says
 		out.Code = tool.CodeUnavailable
 	case codes.DeadlineExceeded:
 		out.Code = tool.CodeDeadlineExceeded
