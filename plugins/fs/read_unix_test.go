@@ -39,7 +39,7 @@ func TestReadOfUnknownSizeIsBounded(t *testing.T) {
 	t.Parallel()
 	f, err := os.Open("/dev/zero") // as a file would be that grows for ever
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
 	_, err = readPart(t.Context(), f, 0, 0)
