@@ -37,7 +37,7 @@ func (h *Host) addSource(s source) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed.Load() {
-		return &tool.Error{Code: tool.CodeUnavailable, Plugin: s.owner, Stage: tool.StageRegister, Message: "the host is closed", Hint: "make a new host"}
+		return closedError(s.owner)
 	}
 	if i := slices.IndexFunc(h.sources, func(have source) bool { return have.owner == s.owner }); i >= 0 {
 		return &tool.Error{
@@ -48,6 +48,13 @@ func (h *Host) addSource(s source) error {
 	}
 	h.sources = append(h.sources, s)
 	return nil
+}
+
+func closedError(owner string) error {
+	return &tool.Error{
+		Code: tool.CodeUnavailable, Plugin: owner, Stage: tool.StageRegister,
+		Message: fmt.Sprintf("plugin %s is not loaded: the host is closed", owner), Hint: "make a new host",
+	}
 }
 
 // refresh makes the registry hold what the provider lists now.
@@ -89,6 +96,11 @@ func (h *Host) take(owner string, p tool.Provider, defs []tool.Definition) error
 func (h *Host) watch(owner string, p tool.Provider) {
 	n, ok := p.(tool.Notifier)
 	if !ok {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed.Load() { // Close waits for watchers, and for none that come later
 		return
 	}
 	h.watchers.Go(func() {

@@ -60,7 +60,7 @@ func (h *Host) adopt(c plugin.Candidate) (source, error) {
 	if h.hasPath(c.Path) {
 		return source{}, nil
 	}
-	sockets, err := h.sockets()
+	sockets, err := h.sockets(c.Name)
 	if err != nil {
 		return source{}, err
 	}
@@ -112,9 +112,12 @@ func (h *Host) noteSkipped(skipped []plugin.Skipped) {
 
 // sockets is a private directory for plugins' sockets. Its path is short: a
 // socket's address holds about 100 bytes.
-func (h *Host) sockets() (string, error) {
+func (h *Host) sockets(owner string) (string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.closed.Load() { // nobody would remove it
+		return "", closedError(owner)
+	}
 	if h.socketDir != "" {
 		return h.socketDir, nil
 	}
@@ -124,7 +127,7 @@ func (h *Host) sockets() (string, error) {
 	}
 	dir, err := os.MkdirTemp(base, "toolhost-")
 	if err != nil {
-		return "", tool.Errorf(tool.CodeUnavailable, "no directory for plugins' sockets: %w", err)
+		return "", tool.Errorf(tool.CodeUnavailable, "plugin %s is not loaded: no directory for its socket: %w", owner, err)
 	}
 	h.socketDir = dir
 	return dir, nil

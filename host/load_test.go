@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -147,6 +148,30 @@ func TestClosedHost(t *testing.T) {
 	}
 	if _, err := h.Load(t.Context(), plugintest.Dir(t, plugintest.Crasher)); tool.CodeOf(err) != tool.CodeUnavailable {
 		t.Errorf("Load: %v", err)
+	}
+}
+
+// A host that is closed while it loads leaves nothing, and neither waits for the
+// other for ever.
+func TestCloseWhileLoading(t *testing.T) {
+	t.Parallel()
+	dir := plugintest.Dir(t, plugintest.Fixture, plugintest.Crasher, plugintest.Silent)
+	for range 10 {
+		h := newHost(t)
+		loaded := make(chan error, 1)
+		go func() {
+			_, err := h.Load(t.Context(), dir)
+			loaded <- err
+		}()
+		for len(h.Plugins()) == 0 {
+			runtime.Gosched()
+		}
+		if err := h.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := <-loaded; err == nil {
+			t.Error("all was loaded, though one plugin never starts")
+		}
 	}
 }
 

@@ -32,3 +32,18 @@ func TestReadsDoNotWaitForWriters(t *testing.T) {
 		t.Error("the tool is not there")
 	}
 }
+
+// A closed host makes no directory that nobody would remove.
+func TestClosedHostMakesNoSocketDirectory(t *testing.T) {
+	t.Parallel()
+	h, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if dir, err := h.sockets("late"); tool.CodeOf(err) != tool.CodeUnavailable || dir != "" || h.socketDir != "" {
+		t.Errorf("made %q, error %v", dir, err)
+	}
+}
