@@ -19,7 +19,7 @@ var mayImport = map[string][]string{
 	"proto":              {},
 	"internal":           {"pluginsdk/tool"},
 	"pluginsdk/tool":     {},
-	"pluginsdk/wire":     {"pluginsdk/tool", "proto"},
+	"pluginsdk/wire":     {"pluginsdk/tool", "proto", "internal"},
 	"pluginsdk/tooltest": {"pluginsdk/tool", "internal"},
 	"pluginsdk":          {"pluginsdk/tool", "pluginsdk/wire", "internal"},
 	"host":               {"pluginsdk", "internal"},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
@@ -30,7 +31,15 @@ type Plugin struct {
 	// Configure runs once, before the first call. An error keeps the plugin
 	// from being used and is shown to the operator. Nil: nothing to configure.
 	Configure func(context.Context, Config) error
+	// Processors is how many processors the plugin's goroutines may use at a time.
+	// Default: one, which makes a call cheaper for most tools: answering it wakes
+	// no second thread. [AllProcessors] is for tools that compute for long or side
+	// by side. The environment variable GOMAXPROCS wins over either.
+	Processors int
 }
+
+// AllProcessors is a plugin's Processors where it may use all there are.
+const AllProcessors = -1
 
 // Config is what the operator decided for a plugin.
 type Config struct {
@@ -76,26 +85,57 @@ func (p Plugin) serve() error {
 	if err != nil {
 		return err
 	}
-	stderr := os.Stderr
+	p.limitProcessors()
+	socket, err := wire.Inherited()
+	if err != nil {
+		return err
+	}
+	features := []string{wire.FeatureStream, wire.FeatureStderr}
+	if socket != nil {
+		features = append(features, wire.FeatureSocket)
+	}
+	// Both are held as long as the process lives: a collected file is closed.
+	stdout, stderr := os.Stdout, os.Stderr
 	var connect sync.Once
 	server := &wire.Server{
 		Provider: set,
-		About:    wire.Description{Name: p.name(), Version: p.Version, SDK: "toolhost-go/" + Version, ConfigSchema: p.ConfigSchema},
+		About: wire.Description{
+			Name: p.name(), Version: p.Version, SDK: "toolhost-go/" + Version, ConfigSchema: p.ConfigSchema, Features: features,
+		},
 		// go-plugin sends what is printed over a stream of its own, which dies
 		// with the connection just when a crash makes the last words matter.
 		// The real standard error does not.
-		OnConnect: func() { connect.Do(func() { os.Stdout, os.Stderr = stderr, stderr }) },
+		OnConnect: func() {
+			connect.Do(func() {
+				mergeOutput(stdout, stderr)
+				os.Stdout, os.Stderr = stderr, stderr
+			})
+		},
 	}
 	if p.Configure != nil {
 		server.OnConfigure = func(ctx context.Context, c wire.Config) error { return p.Configure(ctx, Config(c)) }
+	}
+	if socket != nil {
+		// It ends with the host, or with this process.
+		go func() { _ = server.Serve(context.Background(), socket) }()
 	}
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig:  wire.Handshake(),
 		VersionedPlugins: wire.ServerPlugins(server),
 		Logger:           hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: stderr, JSONFormat: true}),
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
-			return grpc.NewServer(append(opts, grpc.MaxRecvMsgSize(wire.MaxMessage), grpc.MaxSendMsgSize(wire.MaxMessage))...)
+			return grpc.NewServer(append(opts, wire.ServerOptions()...)...)
 		},
 	})
 	return nil
+}
+
+func (p Plugin) limitProcessors() {
+	switch n := p.Processors; {
+	case os.Getenv("GOMAXPROCS") != "" || n < 0:
+	case n == 0:
+		runtime.GOMAXPROCS(1)
+	default:
+		runtime.GOMAXPROCS(n)
+	}
 }

@@ -1,6 +1,6 @@
 package tool
 
-import "regexp"
+import "strings"
 
 // Capability is something that a caller may be allowed to do, such as
 // "fs:read". A tool asks for at most one, in [Definition.Permission].
@@ -15,9 +15,14 @@ const (
 	Net     Capability = "net"
 )
 
-var capabilityPattern = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}(:[a-z][a-z0-9_-]{0,31})?$`)
-
 // Valid reports whether c is a word, or two with a colon between them: lower
 // case letters, digits, "_" and "-", each starting with a letter and of at
 // most 32 characters.
-func (c Capability) Valid() bool { return capabilityPattern.MatchString(string(c)) }
+func (c Capability) Valid() bool {
+	first, second, two := strings.Cut(string(c), ":")
+	return isWord(first) && (!two || isWord(second))
+}
+
+func isWord(s string) bool {
+	return spells(s, 32, "_-") && 'a' <= s[0] && s[0] <= 'z' && s == strings.ToLower(s)
+}

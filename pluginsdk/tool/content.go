@@ -79,6 +79,15 @@ func (c ResourceLink) describe() string {
 	return fmt.Sprintf("[link %s]", c.URI)
 }
 
+// notValue reports whether c may be a pointer, or nothing.
+func notValue(c Content) bool {
+	switch c.(type) {
+	case TextContent, ImageContent, AudioContent, ResourceContent, ResourceLink:
+		return false
+	}
+	return true
+}
+
 // blockOf is c, or what it points to: pointers have the methods of a [Content]
 // too. It is nil for nothing.
 func blockOf(c Content) Content {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"unicode/utf8"
 )
@@ -60,11 +59,8 @@ const (
 	MaxDescriptionLength = 64 << 10 // bytes
 	MaxCategories        = 64
 	MaxMaxRetries        = 10
-)
 
-var (
-	namePattern     = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
-	categoryPattern = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,64}$`)
+	maxCategoryLength = 64
 )
 
 // DisplayTitle is the title, or the name where there is none.
@@ -107,7 +103,7 @@ func (d Definition) Check() error {
 			Code: CodeInvalidDefinition, Stage: StageRegister, Message: ErrEmptyName.Error(),
 			Hint: "give the definition a name", Err: ErrEmptyName,
 		}
-	case !namePattern.MatchString(d.Name):
+	case !spells(d.Name, MaxNameLength, "_.-"):
 		return bad("use 1 to 128 letters, digits, _, . and -", "the name has characters or a length that names may not have")
 	case d.Description == "":
 		return bad("say what the tool does: models choose by it", "the description is missing")
@@ -131,7 +127,7 @@ func (d Definition) Check() error {
 		return bad("use fewer", "%d categories, more than %d", len(d.Categories), MaxCategories)
 	}
 	for _, c := range d.Categories {
-		if !categoryPattern.MatchString(c) {
+		if !spells(c, maxCategoryLength, "_.:-") {
 			return bad("use 1 to 64 letters, digits, _, ., : and -", "malformed category %.100q", c)
 		}
 	}

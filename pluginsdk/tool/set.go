@@ -50,7 +50,7 @@ func NewSet(tools ...Tool) (*Set, error) {
 			})
 			continue
 		}
-		s.handlers[t.Name] = t.Handler
+		s.handlers[t.Name] = Protect(t.Handler)
 		s.defs = append(s.defs, t.Clone())
 	}
 	if len(faults) > 0 {
@@ -81,7 +81,7 @@ func (s *Set) Execute(ctx context.Context, call Call) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return Result{}, ExecutionError(call.Name, err)
 	}
-	res, err := Protect(h)(ctx, call)
+	res, err := h(ctx, call)
 	if err != nil {
 		return Result{}, ExecutionError(call.Name, err)
 	}
@@ -120,8 +120,13 @@ func Protect(h Handler) Handler {
 	}
 }
 
-// sound is r with every block a value. It leaves the handler's slice alone.
+// sound is r with every block a value. It leaves the handler's slice alone, and
+// copies it only where something has to change.
 func sound(name string, r Result) (Result, error) {
+	if !slices.ContainsFunc(r.Content, notValue) {
+		r.Content = slices.Clip(r.Content) // who appends to it, gets a copy
+		return r, nil
+	}
 	content := slices.Clone(r.Content)
 	for i, c := range content {
 		if content[i] = blockOf(c); content[i] == nil {

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
@@ -22,12 +23,13 @@ var ErrDisconnected = errors.New("the connection to the plugin is gone")
 // Client is a host's end of one plugin's connection. It checks the shape of
 // what comes back and nothing else: what a plugin says is a claim.
 type Client struct {
-	rpc pluginv1.ToolPluginClient
+	conn grpc.ClientConnInterface
+	rpc  pluginv1.ToolPluginClient
 }
 
 // NewClient speaks to the plugin at the other end of conn.
 func NewClient(conn grpc.ClientConnInterface) *Client {
-	return &Client{rpc: pluginv1.NewToolPluginClient(conn)}
+	return &Client{conn: conn, rpc: pluginv1.NewToolPluginClient(conn)}
 }
 
 // Describe asks the plugin who it is and what it serves.
@@ -37,11 +39,15 @@ func NewClient(conn grpc.ClientConnInterface) *Client {
 // Those of [Client.Execute] that say the plugin cannot be reached, and
 // [tool.CodeInvalidDefinition] where a definition cannot be read.
 func (c *Client) Describe(ctx context.Context, hostVersion string) (Description, error) {
-	resp, err := c.rpc.Describe(ctx, &pluginv1.DescribeRequest{HostVersion: hostVersion})
+	var raw undecoded
+	err := c.conn.Invoke(ctx, pluginv1.ToolPlugin_Describe_FullMethodName, &pluginv1.DescribeRequest{HostVersion: hostVersion}, &raw,
+		grpc.ForceCodecV2(newCodec()), grpc.MaxCallRecvMsgSize(maxDescription))
 	if err != nil {
 		return Description{}, statusError(ctx, "describe itself", err)
 	}
-	return descriptionFromProto(resp)
+	var d Description
+	err = d.UnmarshalBinary(raw)
+	return d, err
 }
 
 // Configure hands over the operator's configuration.
@@ -64,7 +70,7 @@ func (c *Client) Configure(ctx context.Context, cfg Config) error {
 // [tool.CodeCanceled] and [tool.CodeDeadlineExceeded] for the context's end.
 func (c *Client) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
 	resp, err := c.rpc.Execute(ctx, &pluginv1.ExecuteRequest{
-		Id: clean(call.ID), Tool: clean(call.Name), ArgumentsJson: call.Arguments, Session: call.Session,
+		Id: clean(call.ID), Tool: clean(call.Name), ArgumentsJson: call.Arguments, Session: clean(call.Session),
 	})
 	if err != nil {
 		return tool.Result{}, statusError(ctx, "run "+call.Name, err)
@@ -91,7 +97,7 @@ func statusError(ctx context.Context, what string, err error) *tool.Error {
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return &tool.Error{
 			Code: tool.CodeOf(ctxErr), Stage: tool.StageExecute,
-			Message: fmt.Sprintf("gave up waiting for the plugin to %s: %v", what, context.Cause(ctx)), Err: ctxErr,
+			Message: fmt.Sprintf("gave up waiting for the plugin to %s: %v", what, deadline.Cause(ctx)), Err: ctxErr,
 		}
 	}
 	out := &tool.Error{

@@ -14,10 +14,6 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
-// clean makes strings valid UTF-8: protobuf refuses a whole message for one bad
-// byte, and an answer should not be lost to that.
-func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
-
 func cleanAll(in []string) []string {
 	out := make([]string, 0, len(in))
 	for _, s := range in {
@@ -147,6 +143,9 @@ func resultFromProto(p *pluginv1.Result) (tool.Result, error) {
 		if !utf8.Valid(out.Structured) { // which json.Valid lets pass within strings
 			out.Structured = bytes.ToValidUTF8(out.Structured, []byte("\uFFFD"))
 		}
+	}
+	if n := len(p.GetContent()); n > maxBlocks {
+		return tool.Result{}, invalidResult(fmt.Sprintf("%d content blocks, more than %d", n, maxBlocks))
 	}
 	for i, c := range p.GetContent() {
 		block, err := contentFromProto(c)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/emptypb"
 
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
@@ -53,6 +54,11 @@ func Dispense(p plugin.ClientProtocol) (*Client, error) {
 		return nil, err
 	}
 	return raw.(*Client), nil
+}
+
+// Shutdown asks a plugin to end its process, by go-plugin's own service.
+func Shutdown(ctx context.Context, conn grpc.ClientConnInterface) error {
+	return conn.Invoke(ctx, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{})
 }
 
 type grpcPlugin struct {

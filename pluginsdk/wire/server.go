@@ -22,6 +22,8 @@ type Server struct {
 	OnConfigure func(context.Context, Config) error
 	// OnConnect runs when a host first speaks; nil: nothing does.
 	OnConnect func()
+
+	notices notices
 }
 
 // Describe implements the service.

@@ -1,0 +1,268 @@
+package wire
+
+import (
+	"slices"
+	"unicode/utf8"
+	"unsafe"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
+)
+
+// requestSize is how many bytes appendRequest adds.
+func requestSize(r *request) int {
+	n := stringSize(requestID, clean(r.call.ID)) +
+		stringSize(requestTool, clean(r.call.Name)) +
+		stringSize(requestArguments, view(r.call.Arguments)) +
+		stringSize(requestSession, clean(r.call.Session)) +
+		boolSize(requestProgress, r.progress)
+	if ms := toMilliseconds(tool.Duration(r.timeout)); ms != 0 {
+		n += protowire.SizeTag(requestTimeout) + protowire.SizeVarint(uint64(ms))
+	}
+	return n
+}
+
+// appendRequest writes r as an ExecuteRequest. Strings become valid UTF-8; the
+// arguments go as they are.
+func appendRequest(b []byte, r *request) []byte {
+	b = appendString(b, requestID, clean(r.call.ID))
+	b = appendString(b, requestTool, clean(r.call.Name))
+	b = appendString(b, requestArguments, view(r.call.Arguments))
+	b = appendString(b, requestSession, clean(r.call.Session))
+	if ms := toMilliseconds(tool.Duration(r.timeout)); ms != 0 {
+		b = protowire.AppendTag(b, requestTimeout, protowire.VarintType)
+		b = protowire.AppendVarint(b, uint64(ms))
+	}
+	return appendBool(b, requestProgress, r.progress)
+}
+
+// answer is a result or an error as it is going to be sent.
+type answer struct {
+	result  *tool.Result // with valid strings
+	failure *pluginv1.Error
+}
+
+// settle makes up its mind what to send: err where there is one, else res. What
+// it gives is written as often as one likes and with no further check: to ask
+// an error for its text runs its author's code, which may say something else
+// the next time, and to look for bad UTF-8 walks through all of a text.
+func settle(res *tool.Result, err error) answer {
+	if err != nil {
+		return answer{failure: errorToProto(err)}
+	}
+	for i, c := range res.Content {
+		k := newBlock(c)
+		if k.valid() {
+			continue
+		}
+		cleaned := *res
+		cleaned.Content = slices.Clone(res.Content)
+		for ; i < len(cleaned.Content); i++ {
+			cleaned.Content[i] = cleanContent(cleaned.Content[i])
+		}
+		return answer{result: &cleaned}
+	}
+	return answer{result: res}
+}
+
+// size is how many bytes appendTo adds.
+func (a *answer) size() int {
+	if a.failure != nil {
+		return messageSize(responseError, proto.Size(a.failure))
+	}
+	return messageSize(responseResult, resultSize(a.result))
+}
+
+// appendTo writes the answer as an ExecuteResponse.
+func (a *answer) appendTo(b []byte) []byte {
+	e := encoder{b: b}
+	a.encode(&e)
+	return e.b
+}
+
+// pieces is the answer as an ExecuteResponse in several parts, of which long
+// texts are their own, not copied.
+func (a *answer) pieces() [][]byte {
+	e := encoder{share: true}
+	a.encode(&e)
+	return append(e.done, e.b)
+}
+
+func (a *answer) encode(e *encoder) {
+	if a.failure != nil {
+		e.b = appendPrefix(e.b, responseError, proto.Size(a.failure))
+		e.b = appendMessage(e.b, a.failure)
+		return
+	}
+	e.b = appendPrefix(e.b, responseResult, resultSize(a.result))
+	for _, c := range a.result.Content {
+		k := newBlock(c)
+		e.b = appendPrefix(e.b, resultContent, k.contentSize())
+		k.encode(e)
+	}
+	e.b = appendString(e.b, resultStructured, view(a.result.Structured))
+	e.b = appendBool(e.b, resultIsError, a.result.IsError)
+}
+
+// encoder is what an answer is written to.
+type encoder struct {
+	b     []byte
+	done  [][]byte // the parts before b
+	share bool     // long strings become parts of their own
+}
+
+// text writes a field. Strings can be shared, as nobody changes them; bytes may be
+// the handler's to use again.
+func (e *encoder) text(num protowire.Number, s string, bytes bool) {
+	if bytes || !e.share || len(s) <= copied {
+		e.b = appendString(e.b, num, s)
+		return
+	}
+	e.b = appendPrefix(e.b, num, len(s))
+	e.done = append(e.done, e.b, unsafe.Slice(unsafe.StringData(s), len(s)))
+	e.b = nil
+}
+
+func resultSize(res *tool.Result) int {
+	n := stringSize(resultStructured, view(res.Structured)) + boolSize(resultIsError, res.IsError)
+	for _, c := range res.Content {
+		k := newBlock(c)
+		n += messageSize(resultContent, k.contentSize())
+	}
+	return n
+}
+
+// cleanContent is c with valid strings.
+func cleanContent(c tool.Content) tool.Content {
+	switch c := c.(type) {
+	case tool.TextContent:
+		return tool.TextContent{Text: clean(c.Text)}
+	case tool.ImageContent:
+		return tool.ImageContent{Data: c.Data, MIMEType: clean(c.MIMEType)}
+	case tool.AudioContent:
+		return tool.AudioContent{Data: c.Data, MIMEType: clean(c.MIMEType)}
+	case tool.ResourceContent:
+		return tool.ResourceContent{URI: clean(c.URI), MIMEType: clean(c.MIMEType), Text: clean(c.Text), Blob: c.Blob}
+	case tool.ResourceLink:
+		return tool.ResourceLink{
+			URI: clean(c.URI), Name: clean(c.Name), Description: clean(c.Description), MIMEType: clean(c.MIMEType),
+		}
+	}
+	return c
+}
+
+// block is a content block taken apart.
+type block struct {
+	kind   protowire.Number // the field of Content that holds it; 0: not a kind that travels
+	fields [5]string        // the fields of its own message, by number
+	bytes  protowire.Number // the field that is bytes; 0: all are strings
+	body   protowire.Number // the field that is written even when it is empty; 0: none
+}
+
+func newBlock(c tool.Content) block {
+	switch c := c.(type) {
+	case tool.TextContent:
+		return block{kind: contentText, fields: [5]string{1: c.Text}}
+	case tool.ImageContent:
+		return block{kind: contentImage, fields: [5]string{1: view(c.Data), 2: c.MIMEType}, bytes: mediaData}
+	case tool.AudioContent:
+		return block{kind: contentAudio, fields: [5]string{1: view(c.Data), 2: c.MIMEType}, bytes: mediaData}
+	case tool.ResourceContent:
+		if c.Blob != nil {
+			return block{
+				kind: contentResource, fields: [5]string{1: c.URI, 2: c.MIMEType, 4: view(c.Blob)},
+				bytes: resourceBlob, body: resourceBlob,
+			}
+		}
+		return block{kind: contentResource, fields: [5]string{1: c.URI, 2: c.MIMEType, 3: c.Text}, body: resourceText}
+	case tool.ResourceLink:
+		return block{kind: contentResourceLink, fields: [5]string{1: c.URI, 2: c.Name, 3: c.Description, 4: c.MIMEType}}
+	}
+	return block{}
+}
+
+// valid reports whether the block's strings are valid UTF-8.
+func (k *block) valid() bool {
+	for i, s := range k.fields {
+		if protowire.Number(i) != k.bytes && !utf8.ValidString(s) {
+			return false
+		}
+	}
+	return true
+}
+
+// size is that of the block's own message.
+func (k *block) size() int {
+	n := 0
+	for i, s := range k.fields {
+		n += stringSize(protowire.Number(i), s)
+	}
+	if k.body != 0 && k.fields[k.body] == "" {
+		n += messageSize(k.body, 0)
+	}
+	return n
+}
+
+// contentSize is that of the Content around it.
+func (k *block) contentSize() int {
+	if k.kind == 0 {
+		return 0
+	}
+	return messageSize(k.kind, k.size())
+}
+
+func (k *block) encode(e *encoder) {
+	if k.kind == 0 {
+		return
+	}
+	e.b = appendPrefix(e.b, k.kind, k.size())
+	for i, s := range k.fields {
+		e.text(protowire.Number(i), s, protowire.Number(i) == k.bytes)
+	}
+	if k.body != 0 && k.fields[k.body] == "" {
+		e.b = appendPrefix(e.b, k.body, 0)
+	}
+}
+
+// The parts of a message. As everywhere in proto3, a field that is empty or
+// false is left out.
+
+func messageSize(num protowire.Number, n int) int {
+	return protowire.SizeTag(num) + protowire.SizeBytes(n)
+}
+
+func appendPrefix(b []byte, num protowire.Number, n int) []byte {
+	b = protowire.AppendTag(b, num, protowire.BytesType)
+	return protowire.AppendVarint(b, uint64(n))
+}
+
+func stringSize(num protowire.Number, s string) int {
+	if s == "" {
+		return 0
+	}
+	return messageSize(num, len(s))
+}
+
+func appendString(b []byte, num protowire.Number, s string) []byte {
+	if s == "" {
+		return b
+	}
+	return append(appendPrefix(b, num, len(s)), s...)
+}
+
+func boolSize(num protowire.Number, v bool) int {
+	if !v {
+		return 0
+	}
+	return protowire.SizeTag(num) + 1
+}
+
+func appendBool(b []byte, num protowire.Number, v bool) []byte {
+	if !v {
+		return b
+	}
+	return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), 1)
+}

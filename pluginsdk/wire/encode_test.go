@@ -1,0 +1,136 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+func TestRequestTimeout(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[time.Duration]time.Duration{
+		0: 0, 1: time.Millisecond, // up, as 0 would be for ever
+		time.Second: time.Second, time.Second + 1: time.Second + time.Millisecond,
+		-time.Second: -time.Second, math.MaxInt64: time.Duration(fromMilliseconds(math.MaxInt64)),
+	} {
+		r := request{timeout: in}
+		b := encoded(t, func(b []byte) []byte { return appendRequest(b, &r) }, requestSize(&r))
+		if got, err := parseRequest(b, nil); err != nil || got.timeout != want {
+			t.Errorf("%v: %v, %v, want %v", in, got.timeout, err, want)
+		}
+	}
+}
+
+func TestAppendResponse(t *testing.T) {
+	t.Parallel()
+	for name, r := range answers() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checkResponse(t, &r, nil)
+		})
+	}
+	for name, err := range map[string]error{
+		"plain":   io.EOF,
+		"empty":   errors.New(""),
+		"hint":    &tool.Error{Code: tool.CodeNotFound, Message: "m", Hint: "h", Detail: "d"},
+		"around":  fmt.Errorf("around: %w", &tool.Error{Code: tool.CodeCanceled, Hint: "h"}),
+		"garbled": &tool.Error{Code: "\xff", Message: "\xff", Hint: "\xff"},
+		"long":    errors.New(strings.Repeat("\xffx", 1<<13)),
+	} {
+		t.Run("error "+name, func(t *testing.T) {
+			t.Parallel()
+			checkResponse(t, nil, err)
+			checkResponse(t, &tool.Result{Content: []tool.Content{tool.TextContent{Text: "dropped"}}}, err)
+		})
+	}
+}
+
+// moody says something else each time.
+type moody struct{ asked int }
+
+func (m *moody) Error() string { m.asked++; return strings.Repeat("!", m.asked) }
+
+func TestSettle(t *testing.T) {
+	t.Parallel()
+	a := settle(nil, &moody{})
+	first := encoded(t, a.appendTo, a.size())
+	if again := encoded(t, a.appendTo, a.size()); !reflect.DeepEqual(again, first) {
+		t.Errorf("%q, then %q", first, again)
+	}
+
+	// The handler may keep its result, so it stays as it is.
+	const bad = "a\xff"
+	content := []tool.Content{
+		tool.TextContent{Text: "good"}, tool.TextContent{Text: bad}, tool.ImageContent{MIMEType: bad}, tool.AudioContent{MIMEType: bad},
+		tool.ResourceContent{URI: bad, Text: bad}, tool.ResourceContent{MIMEType: bad, Text: bad, Blob: []byte(bad)},
+		tool.ResourceLink{URI: bad, Name: bad, Description: bad, MIMEType: bad}, nil,
+	}
+	res := tool.Result{Content: content}
+	checkResponse(t, &res, nil)
+	if got := content[1].(tool.TextContent).Text; got != bad {
+		t.Errorf("the handler's own text became %q", got)
+	}
+	if a := settle(&tool.Result{Content: content[:1]}, nil); a.result.Content[0] != content[0] {
+		t.Error("a good result was changed")
+	}
+}
+
+func TestCleanFast(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{"", "a", "é", "\xff", "\xff\xffa\xff", "a\xc3", "\xed\xa0\x80", strings.Repeat("a", 99) + "\xff"} {
+		if got, want := clean(s), strings.ToValidUTF8(s, "\uFFFD"); got != want {
+			t.Errorf("%q: %q, want %q", s, got, want)
+		}
+		if got, want := cleanView([]byte(s)), strings.ToValidUTF8(s, "\uFFFD"); got != want {
+			t.Errorf("%q as bytes: %q, want %q", s, got, want)
+		}
+	}
+}
+
+// What a call may allocate. Not parallel: it measures the process.
+//
+//nolint:paralleltest // see above
+func TestPayloadAllocations(t *testing.T) {
+	req, res := smallRequest(), tool.Text(strings.Repeat("a", 80))
+	large := tool.Text(strings.Repeat("a", 64<<10))
+	reqWire, resWire, largeWire := appendRequest(nil, &req), appendResponse(nil, &res, nil), appendResponse(nil, &large, nil)
+	buf := make([]byte, 0, len(largeWire))
+	for name, c := range map[string]struct {
+		most float64
+		f    func()
+	}{
+		"request size":    {0, func() { _ = requestSize(&req) }},
+		"request append":  {0, func() { buf = appendRequest(buf[:0], &req) }},
+		"request parse":   {1, func() { _, _ = parseRequest(reqWire, internSmall) }}, // the ID
+		"response size":   {0, func() { _ = responseSize(&res, nil) }},
+		"response append": {0, func() { buf = appendResponse(buf[:0], &res, nil) }},
+		"response parse":  {2, func() { _, _ = parseResponse(resWire) }}, // the list and its one block
+		"large append":    {0, func() { buf = appendResponse(buf[:0], &large, nil) }},
+		"large parse":     {2, func() { _, _ = parseResponse(largeWire) }},
+	} {
+		if got := testing.AllocsPerRun(100, c.f); got > c.most {
+			t.Errorf("%s: %v allocations, want at most %v", name, got, c.most)
+		}
+	}
+}
+
+// responseSize is how many bytes appendResponse adds, as long as err says the
+// same when it is asked twice; see [settle].
+func responseSize(res *tool.Result, err error) int {
+	a := settle(res, err)
+	return a.size()
+}
+
+// appendResponse writes an answer as an ExecuteResponse: err where there is
+// one, else res. Strings become valid UTF-8; data and JSON go as they are.
+func appendResponse(b []byte, res *tool.Result, err error) []byte {
+	a := settle(res, err)
+	return a.appendTo(b)
+}

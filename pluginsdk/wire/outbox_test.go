@@ -1,0 +1,257 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// recorder is a carrier that keeps what is sent, and can be stopped before it.
+type recorder struct {
+	gate   chan struct{} // nil: open
+	err    error
+	inside atomic.Int32
+	mu     sync.Mutex
+	sends  int
+	b      bytes.Buffer
+}
+
+func (r *recorder) Read([]byte) (int, error) { return 0, io.EOF }
+func (r *recorder) Close() error             { return nil }
+func (r *recorder) Send(head []byte, body [][]byte) error {
+	if r.inside.Add(1) != 1 {
+		return errors.New("two write at a time")
+	}
+	defer r.inside.Add(-1)
+	if r.gate != nil {
+		<-r.gate
+	}
+	if r.err != nil {
+		return r.err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sends++
+	r.b.Write(head)
+	for _, p := range body {
+		r.b.Write(p)
+	}
+	return nil
+}
+
+// frames are what was sent so far.
+func (r *recorder) frames(t *testing.T) (out []string, payloads map[uint32][]byte) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	in := bufio.NewReader(bytes.NewReader(r.b.Bytes()))
+	payloads = map[uint32][]byte{}
+	for {
+		f, n, err := readHeader(in.Peek)
+		if err != nil {
+			return out, payloads
+		}
+		_, _ = in.Discard(n)
+		b := make([]byte, f.size)
+		if _, err := io.ReadFull(in, b); err != nil {
+			t.Fatal(err)
+		}
+		payloads[f.number] = append(payloads[f.number], b...)
+		name := map[kind]string{kindCall: "end", kindChunk: "chunk", kindCancel: "cancel", kindWindow: "window"}[f.kind]
+		if f.flags&flagFirst != 0 {
+			name = "first"
+		}
+		out = append(out, fmt.Sprintf("%s%d", name, f.number))
+	}
+}
+
+func (o *outbox) put(number uint32, size int) {
+	b := bytes.Repeat([]byte{byte(number)}, size)
+	if size <= copied {
+		o.message(kindCall, number, size, func(to []byte) []byte { return append(to, b...) })
+		return
+	}
+	o.large(kindCall, number, size, b)
+}
+
+func newTestOutbox(r *recorder) *outbox {
+	return newOutbox(r, func() bool { return false }, func(error) {})
+}
+
+// Small frames go first, then messages of one frame, then chunks in turns, as far
+// as windows go.
+func TestOutboxOrder(t *testing.T) {
+	t.Parallel()
+	r := &recorder{}
+	o := newTestOutbox(r)
+	const large = firstWindow + chunkSize
+	o.put(1, large)
+	o.put(2, maxFrame+1)
+	o.put(3, maxFrame)
+	o.put(4, copied)
+	o.control(kindCancel, 5, nil)
+	if err := o.flush(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the chunks are sent", func() bool { _, p := r.frames(t); return len(p[1]) == firstWindow && len(p[2]) == maxFrame+1 })
+	got, _ := r.frames(t)
+	want := []string{"end4", "cancel5", "end3", "first1", "first2", "chunk1", "chunk2", "chunk1", "end2", "chunk1"}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if o.granted(1, chunkSize-1) || o.granted(2, 1<<20) || o.granted(77, 1) {
+		t.Error("a window that lets nothing go, lets something go")
+	}
+	if !o.granted(1, 1) || o.granted(1, 1<<30) {
+		t.Error("the window is not as it should be")
+	}
+	if err := o.flush(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the rest is sent", func() bool { _, p := r.frames(t); return len(p[1]) == large })
+	if got, _ := r.frames(t); got[len(got)-1] != "end1" {
+		t.Errorf("got %v", got)
+	}
+	_, payloads := r.frames(t)
+	for n, p := range payloads {
+		if len(bytes.Trim(p, string([]byte{byte(n)}))) != 0 {
+			t.Errorf("the bytes of %d are not its own", n)
+		}
+	}
+}
+
+// What is dropped is not sent, and who drops it knows how much was.
+func TestOutboxDrop(t *testing.T) {
+	t.Parallel()
+	r := &recorder{}
+	o := newTestOutbox(r)
+	for _, c := range []struct {
+		size         int
+		flush        bool
+		found, begun bool
+	}{
+		{copied, false, false, false},
+		{maxFrame, false, true, false},
+		{maxFrame, true, false, false},
+		{maxFrame + 1, false, true, false},
+		{maxFrame + 1, true, false, false},
+		{1 << 20, true, true, true},
+	} {
+		number := uint32(c.size)
+		if c.flush {
+			number++
+		}
+		o.put(number, c.size)
+		if c.flush {
+			if err := o.flush(); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "it is sent", func() bool { _, p := r.frames(t); return len(p[number]) == min(c.size, firstWindow) })
+			eventually(t, "nobody writes", func() bool { o.mu.Lock(); defer o.mu.Unlock(); return !o.active })
+		}
+		if found, begun := o.drop(number); found != c.found || begun != c.begun {
+			t.Errorf("%+v: got %v, %v", c, found, begun)
+		}
+		if found, _ := o.drop(number); found {
+			t.Errorf("%+v: dropped twice", c)
+		}
+	}
+	if len(o.whole)+len(o.chunked)+len(o.waiting) != 0 {
+		t.Error("something is left")
+	}
+}
+
+// Who must not wait for the receiver writes little, whatever others have queued.
+func TestOutboxFlushSome(t *testing.T) {
+	t.Parallel()
+	for _, queued := range []int{copied * 3, maxFrame, 1 << 20} {
+		r := &recorder{gate: make(chan struct{})}
+		o := newTestOutbox(r)
+		for n := uint32(1); queued > copied && n <= 3; n++ {
+			o.put(n, min(queued, copied))
+		}
+		if queued > copied*3 {
+			o.put(9, queued)
+		}
+		done := make(chan error, 1)
+		go func() { done <- o.flushSome(unread) }()
+		if err := within(t, "the write", done); err != nil { // the gate is shut
+			t.Error(err)
+		}
+		close(r.gate)
+		eventually(t, "a goroutine writes all", func() bool { f, _ := r.frames(t); return len(f) >= 3 })
+	}
+}
+
+// One writes at a time, for all; whoever comes loses nothing.
+func TestOutboxConcurrent(t *testing.T) {
+	t.Parallel()
+	r := &recorder{}
+	o := newOutbox(r, func() bool { return true }, func(err error) { t.Error(err) })
+	var all sync.WaitGroup
+	const callers, turns = 16, 30
+	for caller := range callers {
+		all.Go(func() {
+			for turn := range turns {
+				o.put(uint32(1+caller*turns+turn), []int{0, 100, copied, copied + 1, maxFrame + 1}[turn%5])
+				if turn%2 == 0 {
+					o.control(kindCancel, 100_000, nil)
+				}
+				var err error
+				if turn%3 == 0 {
+					err = o.flushSome(unread)
+				} else {
+					err = o.flush()
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	eventually(t, "all is sent", func() bool {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return !o.active && len(o.small)+len(o.whole)+len(o.waiting) == 0
+	})
+	_, payloads := r.frames(t)
+	for caller := range callers {
+		for turn := range turns {
+			want := []int{0, 100, copied, copied + 1, maxFrame + 1}[turn%5]
+			if p, ok := payloads[uint32(1+caller*turns+turn)]; !ok || len(p) != want {
+				t.Errorf("%d/%d: %d bytes of %d", caller, turn, len(p), want)
+			}
+		}
+	}
+}
+
+// After a failure nothing is kept, and everybody is told.
+func TestOutboxFails(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	told := make(chan error, 1)
+	r := &recorder{err: broken}
+	o := newOutbox(r, func() bool { return false }, func(err error) { told <- err })
+	o.put(1, 1<<20)
+	if err := o.flush(); err != nil { // a goroutine meets it
+		t.Errorf("got %v", err)
+	}
+	if err := within(t, "the failure", told); !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+	o.put(2, 10)
+	if err := o.flush(); !errors.Is(err, broken) {
+		t.Errorf("later: %v", err)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.waiting)+len(o.chunked)+len(o.whole) != 0 {
+		t.Error("something is kept")
+	}
+}

@@ -1,0 +1,139 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode/utf8"
+	"unsafe"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
+)
+
+// ExecuteRequest and ExecuteResponse, the two messages of every call, are
+// written in encode.go and read in decode.go by hand: the generated code needs a
+// copy of each text and a dozen allocations for them. What travels is the same,
+// and the tests hold both directions against the generated code.
+
+// The field numbers of plugin.proto that the hand-written code speaks.
+const (
+	requestID        protowire.Number = 1
+	requestTool      protowire.Number = 2
+	requestArguments protowire.Number = 3
+	requestSession   protowire.Number = 4
+	requestTimeout   protowire.Number = 5
+	requestProgress  protowire.Number = 6
+
+	responseResult protowire.Number = 1
+	responseError  protowire.Number = 2
+
+	resultContent    protowire.Number = 1
+	resultStructured protowire.Number = 2
+	resultIsError    protowire.Number = 3
+
+	errorCode    protowire.Number = 1
+	errorMessage protowire.Number = 2
+	errorHint    protowire.Number = 3
+
+	contentText         protowire.Number = 1 // Text{1: text}
+	contentImage        protowire.Number = 2 // Media{1: data, 2: mime_type}
+	contentAudio        protowire.Number = 3 // Media
+	contentResource     protowire.Number = 4 // Resource{1: uri, 2: mime_type, 3: text or 4: blob}
+	contentResourceLink protowire.Number = 5 // ResourceLink{1: uri, 2: name, 3: description, 4: mime_type}
+
+	mediaData    protowire.Number = 1
+	resourceText protowire.Number = 3
+	resourceBlob protowire.Number = 4
+)
+
+// request is a call as it travels.
+type request struct {
+	call     tool.Call
+	timeout  time.Duration // how long the host will wait; 0: not said; below: it is over already
+	progress bool          // the caller wants progress
+}
+
+// clean makes strings valid UTF-8: protobuf refuses a whole message for one bad
+// byte, and an answer should not be lost to that. Nearly all are valid, and the
+// check takes eight bytes and more at a time where strings.ToValidUTF8 goes rune
+// by rune.
+func clean(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// view is b as a string, without a copy. Whoever calls it knows that nobody
+// writes to b as long as the string lives: a decoder owns its input, and an
+// encoder is done with the string before it returns.
+func view(b []byte) string {
+	return unsafe.String(unsafe.SliceData(b), len(b))
+}
+
+// cleanBytes is [clean] for bytes.
+func cleanBytes(b []byte) []byte {
+	if utf8.Valid(b) {
+		return b
+	}
+	return bytes.ToValidUTF8(b, []byte("\uFFFD"))
+}
+
+// cleanView is b as a valid string, without a copy where it is one already.
+func cleanView(b []byte) string { return view(cleanBytes(b)) }
+
+// orNil is b, and nil where it is empty: proto3 does not tell the two apart.
+func orNil(b []byte) []byte {
+	if len(b) == 0 {
+		return nil
+	}
+	return b
+}
+
+// appendProgress writes a Progress. It and log records are rare, so generated
+// code does.
+func appendProgress(b []byte, p tool.Progress) []byte {
+	return appendMessage(b, &pluginv1.Progress{Done: p.Done, Total: p.Total, Message: clean(p.Message)})
+}
+
+// appendLog writes a LogRecord.
+func appendLog(b []byte, level, message string) []byte {
+	return appendMessage(b, &pluginv1.LogRecord{Level: clean(level), Message: clean(message)})
+}
+
+// appendMessage writes m, whose strings are valid; nothing else can fail.
+func appendMessage(b []byte, m proto.Message) []byte {
+	b, _ = proto.MarshalOptions{}.MarshalAppend(b, m)
+	return b
+}
+
+// parseProgress reads a Progress. What is no finite number counts as not known.
+func parseProgress(b []byte) (tool.Progress, error) {
+	var p pluginv1.Progress
+	if err := proto.Unmarshal(b, &p); err != nil {
+		return tool.Progress{}, fmt.Errorf("the progress is malformed: %w", err)
+	}
+	return tool.Progress{Done: finite(p.GetDone()), Total: finite(p.GetTotal()), Message: p.GetMessage()}, nil
+}
+
+func finite(x float64) float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return 0
+	}
+	return x
+}
+
+// parseLog reads a LogRecord.
+func parseLog(b []byte) (level, message string, err error) {
+	var p pluginv1.LogRecord
+	if err := proto.Unmarshal(b, &p); err != nil {
+		return "", "", fmt.Errorf("the log record is malformed: %w", err)
+	}
+	return p.GetLevel(), p.GetMessage(), nil
+}

@@ -1,0 +1,138 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Who reads is cancelled at every point of somebody else's frame. It returns, and
+// the frame is not lost.
+func TestStreamLeaderLeavesMidway(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("x", maxFrame-100)
+	chunks := textResponse(strings.Repeat("y", 100_000))
+	for _, c := range []struct {
+		name string
+		text string
+		sent func(number uint32) []byte
+		cuts []int
+	}{
+		{"header", "answer", func(n uint32) []byte { return raw(kindResult, n, textResponse("answer")) }, []int{1, 4, 11}},
+		{"small payload", "answer", func(n uint32) []byte { return raw(kindResult, n, textResponse("answer")) }, []int{12, 13, 15}},
+		{"large payload", large, func(n uint32) []byte { return raw(kindResult, n, textResponse(large)) }, []int{12, 4000, 70_000, 100_000}},
+		{"chunks", strings.Repeat("y", 100_000), func(n uint32) []byte {
+			return append(first(kindChunk, n, uint64(len(chunks)), chunks[:60_000]), raw(kindResult, n, chunks[60_000:])...)
+		}, []int{12, 13, 19, 20, 21, 30_000, 60_020, 60_025, 60_032, 60_033}},
+	} {
+		for _, cut := range c.cuts {
+			t.Run(fmt.Sprintf("%s at %d", c.name, cut), func(t *testing.T) {
+				t.Parallel()
+				s, p := withPeer(t, onSocket, StreamHooks{})
+				ctx, cancel := context.WithCancel(t.Context())
+				leader := begin(ctx, s, tool.Call{Name: "leader"})
+				leading, _ := p.call()
+				eventually(t, "it reads", func() bool { return len(s.lead) == 1 && !s.idling.Load() })
+				other := begin(t.Context(), s, tool.Call{Name: "other"})
+				number, _ := p.call()
+
+				frames := c.sent(number)
+				p.send(frames[:cut])
+				// A log line before would be taken with it; so there is no event for "has
+				// read so far". The leader may be anywhere up to the cut.
+				cancel()
+				wantCode(t, within(t, "the leader", leader), tool.CodeCanceled)
+				p.next(kindCancel)
+				p.send(frames[cut:])
+				wantText(t, within(t, "the other", other), c.text)
+				p.answer(leading, "late")
+				settled(t, s)
+			})
+		}
+	}
+}
+
+// A peer that sends a byte at a time holds up nobody's deadline, and its answers
+// come.
+func TestStreamTrickle(t *testing.T) {
+	t.Parallel()
+	onCarriers(t, func(t *testing.T, carrier string) {
+		s, p := withPeer(t, carrier, StreamHooks{})
+		patient := begin(t.Context(), s, tool.Call{Name: "patient"})
+		number, _ := p.call()
+		own, stop := limits["ours"](t.Context(), 500*time.Millisecond)
+		defer stop()
+		late := begin(own, s, tool.Call{Name: "late"})
+		owed, _ := p.call()
+		b := textResponse("slowly")
+		message := append(first(kindChunk, number, uint64(len(b)), b[:3]), raw(kindResult, number, b[3:])...)
+		for i := range message {
+			p.send(message[i : i+1])
+			if i == len(message)/2 {
+				wantCode(t, within(t, "the late call", late), tool.CodeDeadlineExceeded)
+			}
+		}
+		wantText(t, within(t, "the patient call", patient), "slowly")
+		p.answer(owed, "late")
+		settled(t, s)
+	})
+}
+
+// While there are no calls somebody reads: before the first one, between two, and
+// while a plugin owes an answer that nobody waits for.
+func TestStreamIdle(t *testing.T) {
+	t.Parallel()
+	onCarriers(t, func(t *testing.T, carrier string) {
+		changed, logged := make(chan struct{}, 1), make(chan string, 1)
+		s, p := withPeer(t, carrier, recordingHooks(changed, logged))
+		notices := func(when string) {
+			t.Helper()
+			p.send(raw(kindChanged, 0, nil), raw(kindLog, 0, appendLog(nil, "info", when)))
+			within(t, "the change notice "+when, changed)
+			if got := within(t, "the log "+when, logged); got != "info:"+when+"@" && got != "INFO:"+when+"@" {
+				t.Errorf("%s: got %q", when, got)
+			}
+		}
+		notices("before the first call")
+		for i := range 3 {
+			c := begin(t.Context(), s, tool.Call{Name: "x"})
+			number, _ := p.call()
+			p.answer(number, "on")
+			wantText(t, within(t, "a call", c), "on")
+			notices(fmt.Sprintf("after call %d", i))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		c := begin(ctx, s, tool.Call{Name: "x"})
+		number, _ := p.call()
+		cancel()
+		wantCode(t, within(t, "a cancelled call", c), tool.CodeCanceled)
+		p.next(kindCancel)
+		notices("while an answer is owed")
+		p.answer(number, "late")
+		settled(t, s)
+		p.close()
+		within(t, "the end while idle", s.Failed())
+	})
+}
+
+// The first call after a while finds the idle reader, wherever that is, again and
+// again.
+func TestStreamIdleAndBusy(t *testing.T) {
+	t.Parallel()
+	s := serve(t, onSocket, handlers{"echo": echo}, StreamHooks{})
+	for range 8 {
+		wantText(t, within(t, "a call", begin(t.Context(), s, tool.Call{Name: "echo", Arguments: []byte("on")})), "on")
+		eventually(t, "it idles", s.idling.Load)
+	}
+	for i := range 200 { // around the moment at which idling begins
+		wantText(t, within(t, "a call", begin(t.Context(), s, tool.Call{Name: "echo", Arguments: []byte("on")})), "on")
+		if i%20 == 0 {
+			time.Sleep(2*idleAfter - time.Duration(i)*100*time.Microsecond)
+		}
+	}
+	eventually(t, "it idles", s.idling.Load)
+}

@@ -1,0 +1,222 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/tooltest"
+)
+
+func TestStreamConformance(t *testing.T) {
+	t.Parallel()
+	onCarriers(t, func(t *testing.T, carrier string) {
+		tooltest.Run(t, func(t *testing.T) tool.Provider {
+			set, err := tool.NewSet(tooltest.Fixture()...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return serve(t, carrier, set, StreamHooks{})
+		})
+	})
+}
+
+// sizes are those at which something about a message changes.
+var sizes = []int{
+	0, 1, 80, copied - 64, copied, copied + 64, chunkSize, maxFrame - 64, maxFrame, maxFrame + 1,
+	firstWindow - 64, firstWindow, firstWindow + 1, 1 << 20, takenAhead + firstWindow, 8 << 20,
+}
+
+// letters are n bytes that belong to one call.
+func letters(n, seed int) []byte {
+	b := make([]byte, n)
+	r := rand.NewPCG(uint64(seed), 1)
+	for i := range b {
+		b[i] = 'a' + byte(r.Uint64()%26)
+	}
+	return b
+}
+
+// resize answers with as many bytes as the call's ID says, made of the arguments.
+func resize(_ context.Context, c tool.Call) (tool.Result, error) {
+	n, err := strconv.Atoi(c.ID)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	text := strings.Repeat(string(c.Arguments)+".", n/(len(c.Arguments)+1)+1)[:n]
+	return tool.Text(fmt.Sprintf("%d:%s", len(c.Arguments), text)), nil
+}
+
+// Arguments and results of every size come to whom they belong, many at a time.
+func TestStreamManySizes(t *testing.T) {
+	t.Parallel()
+	onCarriers(t, func(t *testing.T, carrier string) {
+		s := serve(t, carrier, handlers{"resize": resize}, StreamHooks{})
+		var all sync.WaitGroup
+		for caller := range 64 {
+			all.Go(func() {
+				r := rand.New(rand.NewPCG(uint64(caller), 2))
+				for turn := range 4 {
+					in, out := sizes[r.IntN(len(sizes)-5)], sizes[r.IntN(len(sizes)-5)]
+					switch { // few are large, as memory and time are not endless
+					case caller == 0 && turn == 0:
+						in = 16 << 20
+					case caller == 1:
+						out = 8 << 20
+					case caller > 1 && caller < 6:
+						in, out = sizes[len(sizes)-caller+1], sizes[len(sizes)-caller]
+					}
+					c := tool.Call{Name: "resize", ID: strconv.Itoa(out), Arguments: letters(in, caller)}
+					got, err := s.Execute(t.Context(), c)
+					want, _ := resize(t.Context(), c)
+					if err != nil || got.Text() != want.Text() {
+						t.Errorf("caller %d: %d bytes in, %d out: got %d, %v", caller, in, out, len(got.Text()), err)
+					}
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+// Each size by itself, so that nobody else's frames push it along.
+func TestStreamEachSize(t *testing.T) {
+	t.Parallel()
+	onCarriers(t, func(t *testing.T, carrier string) {
+		s := serve(t, carrier, handlers{"echo": echo}, StreamHooks{})
+		for _, n := range sizes {
+			args := letters(n, n)
+			o := within(t, fmt.Sprintf("%d bytes", n), begin(t.Context(), s, tool.Call{Name: "echo", Arguments: args}))
+			if o.err != nil || !bytes.Equal([]byte(o.res.Text()), args) {
+				t.Errorf("%d bytes: got %d, %v", n, len(o.res.Text()), o.err)
+			}
+		}
+	})
+}
+
+// Handlers that block hold up nobody, however many they are.
+func TestStreamQuickOvertakesSlow(t *testing.T) {
+	t.Parallel()
+	onCarriers(t, func(t *testing.T, carrier string) {
+		started, let := make(chan struct{}, 100), make(chan struct{})
+		s := serve(t, carrier, handlers{"echo": echo, "slow": func(ctx context.Context, c tool.Call) (tool.Result, error) {
+			started <- struct{}{}
+			select {
+			case <-let:
+			case <-ctx.Done():
+			}
+			return echo(ctx, c)
+		}}, StreamHooks{})
+		var slow []<-chan outcome
+		for i := range 20 {
+			slow = append(slow, begin(t.Context(), s, tool.Call{Name: "slow", Arguments: []byte(strconv.Itoa(i))}))
+			within(t, "the handler", started)
+			wantText(t, within(t, "a quick call", begin(t.Context(), s, tool.Call{Name: "echo", Arguments: []byte("quick")})), "quick")
+		}
+		close(let)
+		for i, c := range slow {
+			wantText(t, within(t, "a slow call", c), strconv.Itoa(i))
+		}
+	})
+}
+
+// Small calls come and go while large results and arguments are on their way.
+func TestStreamSmallAmongLarge(t *testing.T) {
+	t.Parallel()
+	onCarriers(t, func(t *testing.T, carrier string) {
+		s := serve(t, carrier, handlers{"echo": echo, "resize": resize}, StreamHooks{})
+		var large []<-chan outcome
+		for i := range 3 {
+			large = append(large, begin(t.Context(), s, tool.Call{Name: "resize", ID: strconv.Itoa(8 << 20), Arguments: letters(100, i)}),
+				begin(t.Context(), s, tool.Call{Name: "resize", ID: "100", Arguments: letters(8<<20, i)}))
+		}
+		before := 0
+		for range 50 {
+			wantText(t, within(t, "a small call", begin(t.Context(), s, tool.Call{Name: "echo", Arguments: []byte("small")})), "small")
+			for _, c := range large {
+				before += 1 - len(c)
+			}
+		}
+		if before == 0 {
+			t.Error("no small call came before a large one: nothing was seen")
+		}
+		for _, c := range large {
+			if o := within(t, "a large call", c); o.err != nil {
+				t.Error(o.err)
+			}
+		}
+	})
+}
+
+// What is too large for a message is the caller's own affair.
+func TestStreamTooLarge(t *testing.T) {
+	t.Parallel()
+	onCarriers(t, func(t *testing.T, carrier string) {
+		s := serve(t, carrier, handlers{"echo": echo, "huge": func(context.Context, tool.Call) (tool.Result, error) {
+			return tool.Text(strings.Repeat("x", MaxMessage)), nil
+		}}, StreamHooks{})
+		o := within(t, "arguments", begin(t.Context(), s, tool.Call{Name: "echo", Arguments: make([]byte, MaxMessage)}))
+		if e := wantCode(t, o, tool.CodeResourceExhausted); !e.Unsent {
+			t.Error("the error does not say that nothing was sent")
+		}
+		o = within(t, "a result", begin(t.Context(), s, tool.Call{Name: "huge"}))
+		_ = wantCode(t, o, tool.CodeResourceExhausted)
+		wantText(t, within(t, "echo", begin(t.Context(), s, tool.Call{Name: "echo", Arguments: []byte("on")})), "on")
+	})
+}
+
+// An error that says something else each time it is asked is still one answer.
+func TestStreamMoodyError(t *testing.T) {
+	t.Parallel()
+	onCarriers(t, func(t *testing.T, carrier string) {
+		s := serve(t, carrier, handlers{"echo": echo, "moody": func(context.Context, tool.Call) (tool.Result, error) {
+			return tool.Result{}, &moody{}
+		}}, StreamHooks{})
+		for range 3 {
+			o := within(t, "the error", begin(t.Context(), s, tool.Call{Name: "moody"}))
+			if o.err == nil || errors.Is(o.err, ErrDisconnected) {
+				t.Errorf("got %v", o.err)
+			}
+			wantText(t, within(t, "echo", begin(t.Context(), s, tool.Call{Name: "echo", Arguments: []byte("on")})), "on")
+		}
+	})
+}
+
+// Calls and results that queue at a time are many.
+func TestStreamThousandsAtATime(t *testing.T) {
+	t.Parallel()
+	onCarriers(t, func(t *testing.T, carrier string) {
+		const calls = 2000
+		let, arrived := make(chan struct{}), make(chan struct{}, calls)
+		s := serve(t, carrier, handlers{"wait": func(ctx context.Context, c tool.Call) (tool.Result, error) {
+			arrived <- struct{}{}
+			select {
+			case <-let:
+			case <-ctx.Done():
+			}
+			return tool.Text(c.ID + strings.Repeat("r", 1000)), nil
+		}}, StreamHooks{})
+		args := make([]byte, 1000)
+		var all []<-chan outcome
+		for i := range calls {
+			all = append(all, begin(t.Context(), s, tool.Call{Name: "wait", ID: strconv.Itoa(i), Arguments: args}))
+		}
+		for range calls {
+			within(t, "the calls", arrived)
+		}
+		close(let) // and now as many results
+		for i, c := range all {
+			o := within(t, "a result", c)
+			if o.err != nil || !strings.HasPrefix(o.res.Text(), strconv.Itoa(i)+"r") {
+				t.Fatalf("call %d: %.20q, %v", i, o.res.Text(), o.err)
+			}
+		}
+	})
+}
