@@ -27,6 +27,7 @@ func FuzzCheck(f *testing.F) {
 		{`{"type":"object","$schema":"http://json-schema.org/draft-04/schema#","properties":{"x":{"minimum":1,"exclusiveMinimum":true}}}`, `{"x":1}`},
 		{`{"type":"object","properties":{"a":{"prefixItems":[{"multipleOf":2}],"items":{"allOf":[{"maximum":3},{"exclusiveMinimum":-1}]},"maxItems":2}}}`, `{"a":[3,4,5]}`},
 		{`{"type":"object","properties":{"a~/%":{"format":"date"}},"allOf":[false]}`, `{"a~/%":"x"}`},
+		{`{"type":"object","properties":{"m":{"anyOf":[{"$ref":"#/$defs/m"},{"type":"null"}]},"l":{"type":"array","items":{"enum":["a",1,null]},"maxItems":3}},"required":["m"],"$defs":{"m":{"type":"object","properties":{"t":{"type":"string","pattern":"^a"}}}}}`, `{"m":{"t":"\u0061\n"},"l":["a",1.0,null]}`},
 	} {
 		f.Add(seed[0], seed[1])
 	}
@@ -60,6 +61,9 @@ func compareWithV5(t *testing.T, s *Schema, value string) {
 		value = "{}"
 	}
 	v, fault := parse([]byte(value), maxValueLevels)
+	if s.fitsText([]byte(value)) && (fault != nil || !s.nodes[0].fits(v)) {
+		t.Fatalf("%s\nwith %s\nfits as text, and not as a value: %v", s.Text(), value, fault)
+	}
 	if fault != nil || err != nil && err.Error() == s.tooLarge().Error() {
 		return
 	}

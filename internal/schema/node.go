@@ -29,8 +29,9 @@ type node struct {
 	items    []*node // behind the prefix
 	contains []*node
 
-	work  work
-	plain *plain // nil where only v5 can tell
+	work   work
+	plain  *plain  // nil where only v5 can tell
+	direct *direct // nil where the text alone does not tell
 }
 
 // patternNode is a subschema for the members whose names match.

@@ -233,9 +233,14 @@ const (
 	maxExponent     = 1000
 )
 
-// number reads a number and keeps its text. v5 makes a big.Rat of it, digit by
-// digit, so that 1e999999999 would fill the memory.
 func (p *parser) number() (any, bool) {
+	s, ok := p.literal()
+	return json.Number(s), ok
+}
+
+// literal reads a number and keeps its text. v5 makes a big.Rat of it, digit by
+// digit, so that 1e999999999 would fill the memory.
+func (p *parser) literal() (string, bool) {
 	start := p.pos
 	if p.text[p.pos] == '-' {
 		p.pos++
@@ -243,12 +248,12 @@ func (p *parser) number() (any, bool) {
 	if p.pos < len(p.text) && p.text[p.pos] == '0' {
 		p.pos++
 	} else if p.digits() == "" {
-		return nil, p.malformed("expected a digit")
+		return "", p.malformed("expected a digit")
 	}
 	if p.pos < len(p.text) && p.text[p.pos] == '.' {
 		p.pos++
 		if p.digits() == "" {
-			return nil, p.malformed("expected a digit")
+			return "", p.malformed("expected a digit")
 		}
 	}
 	exponent := ""
@@ -258,18 +263,18 @@ func (p *parser) number() (any, bool) {
 			p.pos++
 		}
 		if exponent = p.digits(); exponent == "" {
-			return nil, p.malformed("expected a digit")
+			return "", p.malformed("expected a digit")
 		}
 	}
 	if p.pos-start > maxNumberLength {
-		return nil, p.refuse("the number at byte %d has %d characters, more than %d", start, p.pos-start, maxNumberLength)
+		return "", p.refuse("the number at byte %d has %d characters, more than %d", start, p.pos-start, maxNumberLength)
 	}
 	if exponent != "" {
 		if e, err := strconv.Atoi(exponent); err != nil || e > maxExponent {
-			return nil, p.refuse("the number at byte %d has an exponent beyond %d", start, maxExponent)
+			return "", p.refuse("the number at byte %d has an exponent beyond %d", start, maxExponent)
 		}
 	}
-	return json.Number(p.text[start:p.pos]), true
+	return p.text[start:p.pos], true
 }
 
 func (p *parser) digits() string {

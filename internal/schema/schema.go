@@ -90,6 +90,7 @@ func compile(raw json.RawMessage, r role) (*Schema, error) {
 	}
 	for _, n := range b.nodes {
 		n.plain = plainOf(n, b.draft, b.patterns)
+		n.direct = directOf(n)
 	}
 	return &Schema{
 		raw: slices.Clone(raw), v5: v5, nodes: b.nodes, byAddress: b.byAddress,
@@ -175,6 +176,9 @@ func (s *Schema) Text() json.RawMessage { return slices.Clone(s.raw) }
 func (s *Schema) Check(raw []byte) error {
 	if len(raw) == 0 {
 		raw = []byte("{}")
+	}
+	if s.rate.small(len(raw), false) && s.fitsText(raw) {
+		return nil
 	}
 	v, err := parse(raw, maxValueLevels)
 	if err != nil {
