@@ -3,7 +3,6 @@ package llmschema
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
 	"strings"
 )
 
@@ -14,8 +13,6 @@ const (
 	// more are hardly ever needed.
 	leastDigits = 8
 )
-
-var aliasPattern = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // Alias is a name for models, ^[a-zA-Z0-9_-]{1,64}$, that is not taken: the
 // tool's name where it fits, else with each other character replaced by "_"

@@ -66,7 +66,7 @@ func (f Format) export(t Tool) (exported, error) {
 	name := t.Alias
 	if f == MCP {
 		name = t.Definition.Name
-	} else if !aliasPattern.MatchString(name) {
+	} else if fit(name) != name {
 		return exported{}, unfit(t, "the alias %.100q is no name that models accept", name)
 	}
 	input, err := inputSchema(t.Definition)
