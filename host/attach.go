@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -25,7 +26,7 @@ func (h *Host) Attach(ctx context.Context, owner string, p tool.Provider) (int, 
 		return h.Len(), err
 	}
 	err := h.refresh(ctx, owner, p)
-	h.watch(owner, p)
+	h.watch(owner, p, func() error { return h.refresh(context.Background(), owner, p) })
 	return h.Len(), err
 }
 
@@ -63,37 +64,45 @@ func (h *Host) refresh(ctx context.Context, owner string, p tool.Provider) error
 	if err != nil {
 		return err
 	}
-	return h.take(owner, p, defs)
+	tools := make([]tool.Tool, len(defs))
+	for i, d := range defs {
+		tools[i] = tool.Tool{Definition: d, Handler: p.Execute}
+	}
+	entries, bad := entriesOf(owner, tools, h.compile)
+	return errors.Join(bad, h.registry.sync(owner, entries))
 }
 
-// take makes definitions all that an owner has in the registry, in one step.
-func (h *Host) take(owner string, p tool.Provider, defs []tool.Definition) error {
-	seen := make(map[string]bool, len(defs))
-	for _, d := range defs {
-		if seen[d.Name] {
-			return errors.Join(h.registry.sync(owner, nil), &tool.Error{
-				Code: tool.CodeInvalidDefinition, Tool: d.Name, Plugin: owner, Stage: tool.StageRegister,
-				Message: fmt.Sprintf("plugin %s defines tool %.128q twice, so none of its tools are used", owner, d.Name),
+// compiler makes an entry of an owner's tool.
+type compiler func(owner string, t tool.Tool) (*entry, error)
+
+// entriesOf leaves out the tools that are refused.
+func entriesOf(owner string, tools []tool.Tool, compile compiler) ([]*entry, error) {
+	seen := make(map[string]bool, len(tools))
+	for _, t := range tools {
+		if seen[t.Name] {
+			return nil, &tool.Error{
+				Code: tool.CodeInvalidDefinition, Tool: shorten(t.Name), Plugin: owner, Stage: tool.StageRegister,
+				Message: fmt.Sprintf("plugin %s defines tool %.128q twice, so none of its tools are used", owner, t.Name),
 				Hint:    "report this to the plugin's author",
-			})
+			}
 		}
-		seen[d.Name] = true
+		seen[t.Name] = true
 	}
 	var faults []error
-	entries := make([]*entry, 0, len(defs))
-	for _, d := range defs {
-		e, err := h.compile(owner, tool.Tool{Definition: d, Handler: p.Execute})
+	entries := make([]*entry, 0, len(tools))
+	for _, t := range tools {
+		e, err := compile(owner, t)
 		if err != nil {
 			faults = append(faults, err)
 			continue
 		}
 		entries = append(entries, e)
 	}
-	return errors.Join(append(faults, h.registry.sync(owner, entries))...)
+	return entries, errors.Join(faults...)
 }
 
 // watch follows a provider's change notices until it closes.
-func (h *Host) watch(owner string, p tool.Provider) {
+func (h *Host) watch(owner string, p tool.Provider, update func() error) {
 	n, ok := p.(tool.Notifier)
 	if !ok {
 		return
@@ -105,9 +114,41 @@ func (h *Host) watch(owner string, p tool.Provider) {
 	}
 	h.watchers.Go(func() {
 		for range n.Changes() {
-			if err := h.refresh(context.Background(), owner, p); err != nil {
-				h.opts.logger.Warn("tools changed, and not all could be taken", "plugin", owner, "error", err)
+			if err := update(); err != nil {
+				h.noteUpdate(owner, err)
 			}
 		}
 	})
+}
+
+func (h *Host) noteUpdate(owner string, err error) {
+	h.opts.logger.Warn("tools changed, and not all could be taken", "plugin", owner, "error", err)
+}
+
+// follower takes a plugin's change notices, with no goroutine that waits for them.
+type follower struct {
+	mu     sync.Mutex
+	update func() // nil: its tools are not registered yet
+	missed bool   // a notice came before that
+}
+
+func (f *follower) tell() {
+	f.mu.Lock()
+	update := f.update
+	f.missed = update == nil
+	f.mu.Unlock()
+	if update != nil {
+		update()
+	}
+}
+
+// follow runs update at each notice from now on, and for one that was missed.
+func (f *follower) follow(update func()) {
+	f.mu.Lock()
+	f.update = update
+	missed := f.missed
+	f.mu.Unlock()
+	if missed {
+		update()
+	}
 }

@@ -24,7 +24,7 @@ func crowd(b testing.TB, n int) (*host.Host, *host.Session) {
 			Definition: tool.Definition{
 				Name: fmt.Sprintf("group%d.tool%d", i%100, i), Description: "Does nothing.", Safety: tool.Safe, Permission: "fs:read",
 				Categories: []string{fmt.Sprintf("c%d", i%10)}, MaxRetries: 2, Idempotent: true,
-				RateLimit:   &tool.RateLimit{Calls: 1 << 30, Period: tool.Duration(time.Second)},
+				RateLimit:   &tool.RateLimit{Calls: 100_000_000, Period: tool.Duration(time.Second)},
 				InputSchema: tool.Schema(`{"type":"object","properties":{"path":{"type":"string","pattern":"^[^/].*$"},"limit":{"type":"integer","minimum":1},"all":{"type":"boolean"}},"required":["path"],"additionalProperties":false}`),
 			},
 			Handler: func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, nil },
@@ -53,6 +53,23 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
+// The same from all processors at once, each with a session of its own.
+func BenchmarkCallParallel(b *testing.B) {
+	h, _ := crowd(b, 100) // what is shared does not grow with their number
+	call := tool.Call{ID: "1", Name: "group42.tool42", Arguments: []byte(`{"path":"src/main.go","limit":20,"all":true}`)}
+	b.ReportAllocs()
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		s := h.Session(host.WithGrants("fs:read"))
+		for pb.Next() {
+			if _, err := s.Execute(b.Context(), call); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+}
+
 // A call's allocations, unlike its time, are the same on every machine.
 func TestCallAllocatesLittle(t *testing.T) { //nolint:paralleltest // others' allocations would count
 	_, s := crowd(t, 10)
@@ -62,8 +79,9 @@ func TestCallAllocatesLittle(t *testing.T) { //nolint:paralleltest // others' al
 			t.Fatal(err)
 		}
 	})
-	if n > 50 {
-		t.Errorf("%v allocations a call, want at most 50", n)
+	// The trace, which is the context, and the context of the attempt.
+	if n > 2 {
+		t.Errorf("%v allocations a call, want at most 2", n)
 	}
 }
 

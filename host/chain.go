@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/internal/suggest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -87,13 +88,15 @@ func (h *Host) lay(e *entry) tool.Handler {
 func (h *Host) provider(e *entry) tool.Handler {
 	run := tool.Protect(e.handler)
 	return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-		if ctx.Err() != nil {
-			return tool.Result{}, &tool.Error{
-				Code: tool.CodeOf(ctx.Err()), Tool: call.Name, Plugin: e.owner, Stage: tool.StageExecute, Unsent: true, Err: ctx.Err(),
-				Message: fmt.Sprintf("tool %s was not started: %v", call.Name, context.Cause(ctx)),
-			}
-		}
 		if t := policy.TraceFrom(ctx); t != nil {
+			// The attempt's own limit began a moment ago: it is the caller's end that
+			// is looked at.
+			if err := t.Err(); err != nil {
+				return tool.Result{}, &tool.Error{
+					Code: tool.CodeOf(err), Tool: call.Name, Plugin: e.owner, Stage: tool.StageExecute, Unsent: true, Err: err,
+					Message: fmt.Sprintf("tool %s was not started: %v", call.Name, deadline.Cause(t)),
+				}
+			}
 			t.Attempts++
 		}
 		res, err := run(ctx, call)
@@ -135,6 +138,10 @@ func (h *Host) resolve(ctx context.Context, call tool.Call) (tool.Result, error)
 			Message: fmt.Sprintf("the host is closed, so tool %s cannot run", call.Name), Hint: "make a new host",
 		}
 	}
+	e, err := e.compiled()
+	if err != nil {
+		return tool.Result{}, err
+	}
 	call.Name = e.def.Name
 	if t := policy.TraceFrom(ctx); t != nil {
 		t.Definition, t.Digest, t.Plugin = &e.def, e.digest, e.owner
@@ -172,6 +179,6 @@ func signOwner(err error, owner string) error {
 		return err
 	}
 	signed := *e
-	signed.Plugin = owner
+	signed.Plugin, signed.Tool = owner, shorten(e.Tool)
 	return &signed
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
 )
@@ -18,7 +19,8 @@ import (
 func loaded(b *testing.B, mode plugintest.Mode) *host.Host {
 	b.Helper()
 	dir := plugintest.Dir(b, mode)
-	h, err := host.New(host.WithRoot(b.TempDir()), host.WithStartTimeout(ceiling))
+	h, err := host.New(host.WithRoot(b.TempDir()), host.WithStartTimeout(ceiling),
+		host.WithRestartPolicy(plugin.RestartPolicy{Free: -1}))
 	if err != nil {
 		b.Fatal(err)
 	}

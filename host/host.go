@@ -15,6 +15,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -28,10 +29,13 @@ type Host struct {
 	way       tool.Handler     // of a call, from its entry on
 	audit     *policy.Audit    // nil: nothing is on record
 	observer  *policy.Observer // nil: there are no hooks
+	manifests *manifest.Cache  // nil: nothing is remembered of plugins
 	anonymous *Session         // makes the calls of Host.Execute: no grants, no approver
 	run       string           // begins the IDs of this host's calls
-	calls     atomic.Uint64
 	closed    atomic.Bool
+	_         [64]byte // each call writes the next, and reads those before
+	calls     atomic.Uint64
+	_         [64]byte
 	watchers  sync.WaitGroup
 
 	mu        sync.Mutex // never held while waiting
@@ -47,6 +51,8 @@ type source struct {
 	provider tool.Provider
 	plugin   *plugin.Plugin // nil where it is no process
 	path     string
+	fresh    *sync.Mutex // held while the registry is brought up to date with the plugin
+	changes  *follower   // of the plugin
 }
 
 var _ tool.Provider = (*Host)(nil)
@@ -83,6 +89,9 @@ func New(opts ...Option) (*Host, error) {
 	}
 	if o.hooks != nil {
 		h.observer = policy.NewObserver(*o.hooks, func(v any) { o.logger.Error("a hook panicked", "panic", v) })
+	}
+	if o.cacheDir != "" {
+		h.manifests = openCache(o.cacheDir, o.logger)
 	}
 	h.way = h.enter()
 	h.anonymous = h.Session()
@@ -157,4 +166,8 @@ func (h *Host) slotsOf(owner string) *policy.Slots {
 }
 
 // nextID names a call for this host's run and for logs that several hosts write.
-func (h *Host) nextID() string { return h.run + "-" + strconv.FormatUint(h.calls.Add(1), 10) }
+func (h *Host) nextID() string {
+	var b [40]byte // a text that is made in one go is allocated once
+	id := append(append(b[:0], h.run...), '-')
+	return string(strconv.AppendUint(id, h.calls.Add(1), 10))
+}

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"runtime"
 	"slices"
@@ -14,7 +15,8 @@ import (
 
 // Load finds the plugin binaries of directories, starts them side by side, and
 // registers their tools. It returns how many tools the registry holds. Loading a
-// directory again adds what is new and changes nothing else.
+// directory again adds what is new and changes nothing else. With [WithCache], only
+// plugins of which nothing is remembered are started.
 //
 // Names are given out in the order of the directories and, in each, of the
 // files: which plugin is the first does not depend on which starts faster.
@@ -42,16 +44,7 @@ func (h *Host) Load(ctx context.Context, dirs ...string) (int, error) {
 			}
 		}
 	}
-	for i, l := range listAll(ctx, started) {
-		s := started[i]
-		if l.err == nil {
-			l.err = h.take(s.owner, s.provider, l.defs)
-		}
-		if l.err != nil {
-			faults = append(faults, l.err)
-		}
-		h.watch(s.owner, s.provider)
-	}
+	faults = append(faults, h.takeAll(started, h.listAll(ctx, started))...)
 	return h.Len(), errors.Join(faults...)
 }
 
@@ -60,26 +53,26 @@ func (h *Host) adopt(c plugin.Candidate) (source, error) {
 	if h.hasPath(c.Path) {
 		return source{}, nil
 	}
-	sockets, err := h.sockets(c.Name)
-	if err != nil {
-		return source{}, err
-	}
+	changes := new(follower)
 	p := plugin.New(c, plugin.Config{
-		Root: h.opts.root, TempDir: sockets, Env: h.opts.pluginEnv, StartTimeout: h.opts.startTimeout,
-		HostVersion: Version, Logger: h.opts.logger,
+		Root: h.opts.root, Sockets: func() (string, error) { return h.sockets(c.Name) }, Env: h.opts.pluginEnv, StartTimeout: h.opts.startTimeout,
+		HostVersion: Version, Logger: h.opts.logger, Carrier: h.opts.carrier, Restart: h.opts.restart, Changed: changes.tell,
 	})
-	s := source{owner: c.Name, provider: p, plugin: p, path: c.Path}
+	s := source{owner: c.Name, provider: p, plugin: p, path: c.Path, fresh: new(sync.Mutex), changes: changes}
 	return s, h.addSource(s)
 }
 
+// listing is what a plugin said of itself, now or to an earlier process.
 type listing struct {
-	defs []tool.Definition
-	err  error
+	tools    []tool.Tool
+	recalled bool
+	err      error
 }
 
 // listAll starts plugins side by side, a few at a time as starting costs CPU
-// more than waiting, and asks each for its tools.
-func listAll(ctx context.Context, sources []source) []listing {
+// more than waiting, and asks each for its tools. Those that are remembered are not
+// started.
+func (h *Host) listAll(ctx context.Context, sources []source) []listing {
 	out := make([]listing, len(sources))
 	slots := make(chan struct{}, max(4, 2*runtime.NumCPU()))
 	var all sync.WaitGroup
@@ -87,7 +80,8 @@ func listAll(ctx context.Context, sources []source) []listing {
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()
-			out[i].defs, out[i].err = s.provider.List(ctx)
+			out[i].recalled = h.recall(s)
+			out[i].tools, out[i].err = s.plugin.Tools(ctx)
 		})
 	}
 	all.Wait()
@@ -103,8 +97,12 @@ func (h *Host) hasPath(path string) bool {
 func (h *Host) noteSkipped(skipped []plugin.Skipped) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	known := make(map[plugin.Skipped]bool, len(h.skipped))
+	for _, s := range h.skipped {
+		known[s] = true
+	}
 	for _, s := range skipped {
-		if !slices.Contains(h.skipped, s) {
+		if !known[s] {
 			h.skipped = append(h.skipped, s)
 		}
 	}
@@ -127,7 +125,10 @@ func (h *Host) sockets(owner string) (string, error) {
 	}
 	dir, err := os.MkdirTemp(base, "toolhost-")
 	if err != nil {
-		return "", tool.Errorf(tool.CodeUnavailable, "plugin %s is not loaded: no directory for its socket: %w", owner, err)
+		return "", &tool.Error{
+			Code: tool.CodeUnavailable, Plugin: owner, Stage: tool.StageStart, Unsent: true, Err: err,
+			Message: fmt.Sprintf("plugin %s did not start: no directory for its socket: %v", owner, err), Hint: "make space in " + base,
+		}
 	}
 	h.socketDir = dir
 	return dir, nil
@@ -151,6 +152,29 @@ func (h *Host) Plugins() []plugin.Status {
 		return 1
 	})
 	return out
+}
+
+// RestartPlugin ends a plugin's process, when its calls have ended, and forgets its
+// failures. The next call starts it.
+//
+// # Errors
+//
+// [tool.CodeNotFound] where no plugin has that name; the context's end.
+func (h *Host) RestartPlugin(ctx context.Context, name string) error {
+	h.mu.Lock()
+	i := slices.IndexFunc(h.sources, func(s source) bool { return s.plugin != nil && s.owner == name })
+	var p *plugin.Plugin
+	if i >= 0 {
+		p = h.sources[i].plugin
+	}
+	h.mu.Unlock()
+	if p == nil {
+		return &tool.Error{
+			Code: tool.CodeNotFound, Plugin: name, Stage: tool.StageStart, Message: fmt.Sprintf("there is no plugin %.64q", name),
+			Hint: "see toolhost plugins for the names",
+		}
+	}
+	return p.Restart(ctx)
 }
 
 // Skipped are the entries of the loaded directories that are no plugins, and

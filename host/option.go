@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -19,6 +20,9 @@ type options struct {
 	startTimeout time.Duration
 	callTimeout  time.Duration
 	pluginEnv    []string
+	carrier      plugin.Carrier
+	restart      plugin.RestartPolicy
+	cacheDir     string
 
 	audit            audit.Sink
 	auditRequired    tool.Safety
@@ -49,6 +53,20 @@ func WithCallTimeout(d time.Duration) Option { return func(o *options) { o.callT
 func WithPluginEnv(env ...string) Option {
 	return func(o *options) { o.pluginEnv = append(o.pluginEnv, env...) }
 }
+
+// WithCarrier chooses what calls to plugins travel on. Default: [plugin.Stream].
+// A plugin that does not offer it is spoken to on the next that it does.
+func WithCarrier(c plugin.Carrier) Option { return func(o *options) { o.carrier = c } }
+
+// WithCache remembers in a directory, private to the user, what plugins say of
+// themselves, so that the next host lists their tools without starting them: a
+// plugin then starts with its first call. A directory that cannot be used is logged,
+// and all is as without one. Default: none, and Load starts every plugin.
+func WithCache(dir string) Option { return func(o *options) { o.cacheDir = dir } }
+
+// WithRestartPolicy says what becomes of plugins that fail again and again.
+// Default: that of [plugin.RestartPolicy].
+func WithRestartPolicy(r plugin.RestartPolicy) Option { return func(o *options) { o.restart = r } }
 
 // WithAudit puts every call on record. Default: none is.
 func WithAudit(sink audit.Sink) Option { return func(o *options) { o.audit = sink } }

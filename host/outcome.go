@@ -57,10 +57,9 @@ func (s *Session) CallDetailed(ctx context.Context, call tool.Call) (Outcome, to
 		call.ID = s.host.nextID()
 	}
 	trace := &policy.Trace{Caller: s}
-	begin := time.Now()
 	res, err := s.execute(ctx, trace, call)
 	out := Outcome{ID: call.ID, Name: call.Name, Metadata: Metadata{
-		ExecutionTimeMS: float64(time.Since(begin).Microseconds()) / 1000,
+		ExecutionTimeMS: float64(time.Since(trace.Begin).Microseconds()) / 1000,
 		Approved:        trace.Decision == audit.Approved, Plugin: trace.Plugin, Attempts: trace.Attempts,
 	}}
 	if trace.Definition != nil {

@@ -29,7 +29,7 @@ type Tool struct {
 }
 
 // entry is a tool as the registry keeps it: checked, compiled, and with its way
-// laid once. It is never changed.
+// laid once, or the promise of that. It is never changed.
 type entry struct {
 	def     tool.Definition
 	digest  string // of the definition
@@ -39,6 +39,8 @@ type entry struct {
 	input   *schema.Schema
 	output  *schema.Schema // nil: nothing is promised
 	route   tool.Handler   // the way from validate on
+
+	later func() (*entry, error) // nil: compiled; else what is above is not, see promise
 }
 
 func (e *entry) tool() Tool {
@@ -87,9 +89,14 @@ func (r *registry) edit(f func(byName map[string]*entry) error) error {
 	if err := f(byName); err != nil {
 		return err
 	}
-	sorted := slices.SortedFunc(maps.Values(byName), func(a, b *entry) int { return cmp.Compare(a.def.Name, b.def.Name) })
+	sorted := sortEntries(slices.Collect(maps.Values(byName)))
 	r.snap.Store(&snapshot{byName: byName, byAlias: r.giveAliases(byName, sorted), sorted: sorted})
 	return nil
+}
+
+func sortEntries(all []*entry) []*entry {
+	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.def.Name, b.def.Name) })
+	return all
 }
 
 // giveAliases names the new entries for models. A name that had an alias keeps it,
@@ -109,19 +116,28 @@ func (r *registry) giveAliases(byName map[string]*entry, sorted []*entry) map[st
 		}
 		byAlias[e.alias] = e
 	}
+	giveFresh(byName, byAlias, fresh)
+	return byAlias
+}
+
+// giveFresh names entries for models that had no alias before.
+func giveFresh(byName, byAlias map[string]*entry, fresh []*entry) {
 	for _, e := range fresh {
 		e.alias = llmschema.Alias(e.def.Name, func(alias string) bool {
 			return byAlias[alias] != nil || byName[alias] != nil && alias != e.def.Name
 		})
 		byAlias[e.alias] = e
 	}
-	return byAlias
 }
 
 // holder is who has an entry's name already, as a name or as an alias; nil:
 // nobody does.
 func (r *registry) holder(byName map[string]*entry, e *entry) *entry {
-	if there := r.read().byAlias[e.def.Name]; there != nil && there.def.Name != e.def.Name && byName[there.def.Name] != nil {
+	return holderIn(byName, r.read().byAlias, e)
+}
+
+func holderIn(byName, byAlias map[string]*entry, e *entry) *entry {
+	if there := byAlias[e.def.Name]; there != nil && there.def.Name != e.def.Name && byName[there.def.Name] != nil {
 		return there
 	}
 	return byName[e.def.Name]
@@ -183,6 +199,52 @@ func (r *registry) sync(owner string, entries []*entry) error {
 		return nil
 	})
 	return errors.Join(append(taken, err)...)
+}
+
+// join adds what several owners bring, as a sync for each in this order would, but
+// publishes it once: a host that loads a hundred plugins would copy and sort the
+// registry a hundred times. It gives an error for each owner.
+func (r *registry) join(owners []string, entries [][]*entry) []error {
+	out := make([]error, len(owners))
+	if r.ownedBy(owners) { // what is there is to be replaced
+		for i, owner := range owners {
+			out[i] = r.sync(owner, entries[i])
+		}
+		return out
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.read()
+	total := len(now.sorted)
+	for _, of := range entries {
+		total += len(of)
+	}
+	byName, byAlias := make(map[string]*entry, total), make(map[string]*entry, total)
+	maps.Copy(byName, now.byName)
+	maps.Copy(byAlias, now.byAlias)
+	sorted := slices.Grow(slices.Clone(now.sorted), total-len(now.sorted))
+	for i, of := range entries {
+		var taken []error
+		var fresh []*entry
+		for _, e := range of {
+			if there := holderIn(byName, byAlias, e); there != nil {
+				taken = append(taken, takenError(e, there))
+				continue
+			}
+			byName[e.def.Name] = e
+			fresh = append(fresh, e)
+		}
+		giveFresh(byName, byAlias, sortEntries(fresh))
+		sorted = append(sorted, fresh...)
+		out[i] = errors.Join(taken...)
+	}
+	r.snap.Store(&snapshot{byName: byName, byAlias: byAlias, sorted: sortEntries(sorted)})
+	return out
+}
+
+// ownedBy reports whether one of the owners has a tool.
+func (r *registry) ownedBy(owners []string) bool {
+	return slices.ContainsFunc(r.read().sorted, func(e *entry) bool { return slices.Contains(owners, e.owner) })
 }
 
 func takenError(e, there *entry) error {

@@ -115,5 +115,9 @@ func (h *Host) ValidateCall(name string, args []byte) error {
 	if e == nil {
 		return h.unknown(name)
 	}
+	e, err := e.compiled()
+	if err != nil {
+		return err
+	}
 	return policy.CheckArguments(e.input, name, args)
 }

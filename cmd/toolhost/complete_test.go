@@ -5,13 +5,14 @@ import "testing"
 func TestComplete(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "fs", "player")
+	w.run("tools").exits(0) // from now on, the plugins need not start
 	for _, c := range []struct {
 		words []string
 		want  []string
 	}{
 		{[]string{"call", ""}, []string{"fs.read\tReads a file", "play.echo\tAnswers with its arguments.\n"}},
 		{[]string{"tools", "show", ""}, []string{"fs.write\t"}},
-		{[]string{"plugins", "show", ""}, []string{"fs\tready\n", "player\tready\n"}},
+		{[]string{"plugins", "show", ""}, []string{"fs\tidle\n", "player\tidle\n"}},
 		{[]string{"call", "fs.read", "--grant", ""}, []string{"fs:read\nfs:write\n"}},
 		{[]string{"tools", "--category", ""}, []string{"destructive\nfilesystem\nodd\n"}},
 		{[]string{"tools", "--max-safety", ""}, []string{"safe\ncautious\ndangerous\n"}},

@@ -92,7 +92,7 @@ func newWorld(t *testing.T, plugins ...string) *world {
 			w.env = append(w.env, kv)
 		}
 	}
-	w.env = append(w.env, "TMPDIR="+tmp, "XDG_DATA_HOME="+filepath.Join(w.root, "no-data"), "XDG_STATE_HOME="+w.state)
+	w.env = append(w.env, "TMPDIR="+tmp, "XDG_DATA_HOME="+filepath.Join(w.root, "no-data"), "XDG_STATE_HOME="+w.state, cacheVariable+"="+filepath.Join(w.state, "cache"))
 	t.Cleanup(w.leftNothing)
 	return w
 }

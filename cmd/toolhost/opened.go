@@ -37,8 +37,8 @@ func (a *app) withHost(ctx context.Context, f func(*opened) error, opts ...host.
 	return errors.Join(f(h), h.shutDown(ctx))
 }
 
-// open starts the plugins that the flags name. Plugins that do not start are
-// faults of the host that comes back, and no error.
+// open loads the plugins that the flags name. Those of which nothing is remembered are
+// started; the ones that do not start are faults of the host that comes back, and no error.
 func (a *app) open(ctx context.Context, opts ...host.Option) (*opened, error) {
 	dirs, err := a.pluginDirs()
 	if err != nil {
@@ -48,7 +48,7 @@ func (a *app) open(ctx context.Context, opts ...host.Option) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := host.New(append(opts, host.WithRoot(a.root), host.WithLogger(logger))...)
+	made, err := host.New(slices.Concat(opts, cache(), []host.Option{host.WithRoot(a.root), host.WithLogger(logger)})...)
 	if err != nil {
 		return nil, &failure{exitUsage, err}
 	}

@@ -14,7 +14,10 @@ func (a *app) pluginsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugins",
 		Short: "List the plugins",
-		Long: `Start the plugins of all plugin directories and list them, and what was skipped.
+		Long: `List the plugins of all plugin directories, and what was skipped.
+
+A plugin that is idle was not started: what it serves is known from an earlier run,
+and its first call starts it. To start all, set ` + cacheVariable + `=` + noCache + `.
 
 A plugin that is refused is in the list, with the reason; that is no failure of
 this command.`,

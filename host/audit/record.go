@@ -68,9 +68,27 @@ type Sink interface {
 	Write(Record) error
 }
 
+// Selective is a [Sink] that does not want all of each record.
+type Selective interface {
+	Sink
+	// WantsArguments reports whether records need Arguments and Input, whose
+	// digest and redaction cost more than all else in a record. It is asked when
+	// a host is made and when a tool is registered, not for each record.
+	WantsArguments() bool
+}
+
+// WantsArguments reports whether a sink wants Arguments and Input, as any does
+// that is not [Selective].
+func WantsArguments(s Sink) bool {
+	selective, ok := s.(Selective)
+	return !ok || selective.WantsArguments()
+}
+
 // Discard is the sink that keeps nothing.
 var Discard Sink = discard{}
 
 type discard struct{}
+
+func (discard) WantsArguments() bool { return false }
 
 func (discard) Write(Record) error { return nil }

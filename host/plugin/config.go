@@ -19,8 +19,11 @@ type Config struct {
 	// over. Required, absolute.
 	Root string
 	// TempDir is an existing private directory for sockets; a short path, as
-	// socket addresses hold about 100 bytes. Required.
+	// socket addresses hold about 100 bytes. Required, if Sockets is not set.
 	TempDir string
+	// Sockets gives the TempDir when it is needed, at a start. Default: TempDir is
+	// there already.
+	Sockets func() (string, error)
 	// Args are given to the binary.
 	Args []string
 	// Env are further variables, NAME=value, beside the allowed ones of the
@@ -33,6 +36,16 @@ type Config struct {
 	// DrainTimeout bounds how long Close waits for calls under way before it
 	// ends the process. Default: 5 s.
 	DrainTimeout time.Duration
+	// Restart says what becomes of a plugin that fails again and again.
+	Restart RestartPolicy
+	// Carrier is what calls travel on. Default: [Stream].
+	Carrier Carrier
+	// Namespace says whether the plugin gets a PID namespace. Default:
+	// [NamespaceAuto].
+	Namespace Namespace
+	// Changed is told, by a goroutine of its own that Close waits for, what
+	// [Plugin.Changes] tells otherwise. Nil: nobody is.
+	Changed func()
 	// HostVersion is told to the plugin.
 	HostVersion string
 	// Logger takes the plugin's output and what happens to it. Default: none.
@@ -45,6 +58,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.DrainTimeout <= 0 {
 		c.DrainTimeout = 5 * time.Second
+	}
+	if c.Namespace == "" {
+		c.Namespace = NamespaceAuto
 	}
 	if c.Logger == nil {
 		c.Logger = hclog.NewNullLogger()

@@ -57,9 +57,8 @@ func TestCrash(t *testing.T) {
 		{"exit", "crash.exit", `{"code":7}`, plugin.ExitError{Code: 7}, `leaving on purpose\x1b[2J`},
 		{"exit 0", "crash.exit", `{"code":0}`, plugin.ExitError{}, "leaving on purpose"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			p := open(t, plugintest.Crasher)
+		onCarriers(t, c.name, func(t *testing.T, carrier func(*plugin.Config)) {
+			p := open(t, plugintest.Crasher, carrier)
 			before := pid(t, p)
 			ctx, cancel := context.WithTimeout(t.Context(), ceiling)
 			defer cancel()
@@ -82,7 +81,11 @@ func TestCrash(t *testing.T) {
 // notice.
 func TestKilledDuringManyCalls(t *testing.T) {
 	t.Parallel()
-	victim, neighbour := open(t, plugintest.Crasher), open(t, plugintest.Crasher)
+	onCarriers(t, "killed", killDuringManyCalls)
+}
+
+func killDuringManyCalls(t *testing.T, carrier func(*plugin.Config)) {
+	victim, neighbour := open(t, plugintest.Crasher, carrier), open(t, plugintest.Crasher, carrier)
 	number := pid(t, victim)
 	neighbours := pid(t, neighbour)
 
@@ -140,7 +143,11 @@ func TestHostileLogLine(t *testing.T) {
 
 func TestCloseWhileCallsAndStarts(t *testing.T) {
 	t.Parallel()
-	p := open(t, plugintest.Crasher, func(c *plugin.Config) { c.DrainTimeout = 1 })
+	onCarriers(t, "closed", closeWhileCallsAndStarts)
+}
+
+func closeWhileCallsAndStarts(t *testing.T, carrier func(*plugin.Config)) {
+	p := open(t, plugintest.Crasher, carrier, func(c *plugin.Config) { c.DrainTimeout = 1 })
 	var all sync.WaitGroup
 	for range 10 {
 		all.Go(func() {
@@ -166,7 +173,11 @@ func TestCloseWhileCallsAndStarts(t *testing.T) {
 // Calls that end soon are waited for.
 func TestCloseDrains(t *testing.T) {
 	t.Parallel()
-	p := open(t, plugintest.Fixture)
+	onCarriers(t, "drains", closeDrains)
+}
+
+func closeDrains(t *testing.T, carrier func(*plugin.Config)) {
+	p := open(t, plugintest.Fixture, carrier)
 	if _, err := p.List(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,12 @@ const (
 	brokerService   = "/plugin.GRPCBroker/"
 	internalService = "/plugin."
 	healthService   = "/grpc.health.v1.Health/"
+	stdioService    = "/plugin.GRPCStdio/"
 )
+
+// maxStdio bounds one message of what a plugin prints, in bytes. go-plugin's server
+// sends at most 1 KiB.
+const maxStdio = 64 << 10
 
 // internalTimeout bounds go-plugin's own calls, such as Shutdown.
 const internalTimeout = time.Second
@@ -26,11 +31,10 @@ const internalTimeout = time.Second
 // the deadlines of its own calls, and the broker, which is not used here and
 // through which a plugin could fill the host's memory.
 func dialOptions(startTimeout time.Duration) []grpc.DialOption {
-	return []grpc.DialOption{
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxMessage), grpc.MaxCallSendMsgSize(wire.MaxMessage)),
+	return append(wire.DialOptions(),
 		grpc.WithChainUnaryInterceptor(boundUnary),
 		grpc.WithChainStreamInterceptor(boundStream(startTimeout)),
-	}
+	)
 }
 
 func boundUnary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
@@ -48,6 +52,9 @@ func boundStream(startTimeout time.Duration) grpc.StreamClientInterceptor {
 	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 		if strings.HasPrefix(method, brokerService) {
 			return nil, status.Error(codes.Unimplemented, "the host has no broker")
+		}
+		if strings.HasPrefix(method, stdioService) {
+			opts = append(opts, grpc.MaxCallRecvMsgSize(maxStdio))
 		}
 		ctx, cancel := context.WithCancel(ctx) // not deferred: the stream lives with the connection
 		bound := time.AfterFunc(startTimeout, cancel)

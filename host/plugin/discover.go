@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -37,7 +36,17 @@ const (
 	fileSuffix = ".exe"
 )
 
-var pluginName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+// isPluginName reports whether a name is ^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$.
+func isPluginName(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		plain := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		if !plain && (i == 0 || c != '_' && c != '.' && c != '-') {
+			return false
+		}
+	}
+	return 0 < len(name) && len(name) <= 64
+}
 
 // leftovers are endings of files that editors, package managers and copying
 // leave behind: executable or not, nobody meant them to run.
@@ -114,7 +123,7 @@ func classify(e fs.DirEntry) (name, reason string) {
 		return "", "not executable; if it is a plugin: chmod +x"
 	case othersMayWrite(info):
 		return "", "others may write to it; chmod go-w"
-	case !pluginName.MatchString(name):
+	case !isPluginName(name):
 		return "", "its name is no plugin name: use letters, digits, _, . and -, at most 64"
 	}
 	return name, ""

@@ -12,10 +12,16 @@ type ExitError struct {
 	Code int
 	// Signal names the signal, such as "SIGKILL"; empty: none.
 	Signal string
+	// Stuck says that the process was killed and did not end: the system holds it,
+	// in a file system that does not answer perhaps.
+	Stuck bool
 }
 
 // Error is "exit status 3" or "killed by SIGKILL".
 func (e *ExitError) Error() string {
+	if e.Stuck {
+		return "killed, but the system does not let it end (see dmesg and the file systems that it uses)"
+	}
 	if e.Signal != "" {
 		return "killed by " + e.Signal
 	}

@@ -6,9 +6,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dieWithParent ends the process when the host is gone, however it went. The
-// signal is tied to the thread that forks: see spawner.
-func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
+// isolateMore has the kernel end the process when the host is gone, however it
+// went (the signal is tied to the thread that forks: see spawner), and puts it into
+// a namespace if chosen. It reports whether it did that.
+func isolateMore(attr *syscall.SysProcAttr, n Namespace) (namespaced bool) {
+	attr.Pdeathsig = syscall.SIGKILL
+	return n.enter(attr)
+}
 
 // awaitExit returns true when the process has ended but is not reaped yet: as
 // long as it is not, its number, and so its group's, cannot be given to another.

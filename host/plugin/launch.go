@@ -7,7 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"os/exec"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -23,25 +25,31 @@ import (
 
 // instance is one run of a plugin that shook hands and described itself.
 type instance struct {
-	proc   *process
-	client *plugin.Client
-	conn   *grpc.ClientConn
-	wire   *wire.Client
-	about  wire.Description
-	calls  inflight
-	since  time.Time
-	took   time.Duration // from fork to description
+	proc     *process
+	client   *plugin.Client
+	conn     *grpc.ClientConn
+	wire     *wire.Client
+	stream   *wire.Stream // nil: calls are unary
+	about    atomic.Pointer[wire.Description]
+	onChange func(*instance) // the plugin's tools are others than about says
+	asked    atomic.Bool     // it is about to be asked which
+	calls    inflight
+	wanted   atomic.Bool // it was told to end
+	mourned  bool        // its end was noted; the plugin holds the lock
+	since    time.Time
+	took     time.Duration // from fork to description
 }
 
 // launch starts a plugin's binary, shakes hands, asks for its description and
 // configures it. It returns when that is done, has failed or ctx has ended; in
-// the last two cases nothing of it is left.
-func launch(ctx context.Context, c Candidate, cfg Config) (*instance, error) {
+// the last two cases nothing of it is left. OnChange is told when the plugin says
+// that its tools are others now; it must not block.
+func launch(ctx context.Context, c Candidate, cfg Config, onChange func(*instance)) (*instance, error) {
 	begin := time.Now()
 	ctx, cancel := context.WithTimeoutCause(ctx, cfg.StartTimeout, fmt.Errorf("it was not ready within %v", cfg.StartTimeout))
 	defer cancel()
 
-	in := &instance{proc: newProcess(c, cfg)}
+	in := &instance{proc: newProcess(c, cfg), onChange: onChange}
 	in.client = plugin.NewClient(clientConfig(in.proc, cfg))
 	// Whatever a start may be waiting for, it ends with the process.
 	defer context.AfterFunc(ctx, in.proc.kill)()
@@ -78,10 +86,55 @@ func (in *instance) connect(ctx context.Context, cfg Config) error {
 	if in.wire, err = wire.Dispense(protocol); err != nil {
 		return err
 	}
-	if in.about, err = in.wire.Describe(ctx, cfg.HostVersion); err != nil {
+	about, err := in.wire.Describe(ctx, cfg.HostVersion)
+	if err != nil {
 		return err
 	}
-	return in.wire.Configure(ctx, wire.Config{Root: cfg.Root, JSON: cfg.JSON})
+	in.about.Store(&about)
+	if err := in.wire.Configure(ctx, wire.Config{Root: cfg.Root, JSON: cfg.JSON}); err != nil {
+		return err
+	}
+	return in.openStream(ctx, cfg.Carrier)
+}
+
+// openStream prepares the carrier that was chosen, or else the next that the
+// plugin offers.
+func (in *instance) openStream(ctx context.Context, chosen Carrier) (err error) {
+	offers := func(feature string) bool { return slices.Contains(in.about.Load().Features, feature) }
+	hooks := wire.StreamHooks{Changed: func() { in.onChange(in) }, Failed: in.bury, Log: in.proc.logRecord}
+	switch {
+	case in.proc.host != nil && offers(wire.FeatureSocket):
+		in.stream = wire.NewStream(wire.NewSocket(in.proc.host), hooks)
+	case chosen != Unary && offers(wire.FeatureStream):
+		in.stream, err = in.wire.OpenStream(ctx, hooks)
+	}
+	if err == nil && offers(wire.FeatureStderr) {
+		close(in.proc.alone) // and with it the stream of what the plugin prints
+	}
+	return err
+}
+
+// carrier is what the calls travel on.
+func (in *instance) carrier() Carrier {
+	switch {
+	case in.stream == nil:
+		return Unary
+	case in.proc.host != nil && slices.Contains(in.about.Load().Features, wire.FeatureSocket):
+		return Socket
+	}
+	return Stream
+}
+
+// bury waits for a process whose stream has failed, and ends one that goes on.
+func (in *instance) bury() {
+	if errors.Is(in.stream.Err(), wire.ErrProtocol) {
+		in.proc.log.Error("the plugin is ended: " + sanitize.Line(in.stream.Err().Error(), 1000))
+		in.proc.kill()
+		return
+	}
+	if !waitFor(in.proc.exited, exitGrace) {
+		in.proc.kill()
+	}
 }
 
 func clientConfig(p *process, cfg Config) *plugin.ClientConfig {
@@ -98,8 +151,8 @@ func clientConfig(p *process, cfg Config) *plugin.ClientConfig {
 		// Our own bound is the context's; this one only ends what it missed.
 		StartTimeout:    cfg.StartTimeout + time.Second,
 		GRPCDialOptions: dialOptions(cfg.StartTimeout),
-		SyncStdout:      &lineLogger{p: p},
-		SyncStderr:      &lineLogger{p: p},
+		SyncStdout:      newLineLogger(p),
+		SyncStderr:      newLineLogger(p),
 		Stderr:          io.Discard,
 		Logger:          hclog.New(&hclog.LoggerOptions{Level: hclog.Off}),
 	}
@@ -159,8 +212,14 @@ func startReason(path string, err error) error {
 
 // execute runs one call in this process.
 func (in *instance) execute(ctx context.Context, call tool.Call) (tool.Result, error) {
-	res, err := in.wire.Execute(ctx, call)
-	if err == nil || ctx.Err() != nil || !errors.Is(err, wire.ErrDisconnected) {
+	var res tool.Result
+	var err error
+	if in.stream != nil {
+		res, err = in.stream.Execute(ctx, call)
+	} else {
+		res, err = in.wire.Execute(ctx, call)
+	}
+	if err == nil || ctx.Err() != nil || !errors.Is(err, wire.ErrDisconnected) || errors.Is(err, wire.ErrProtocol) {
 		return res, in.sign(err, call)
 	}
 	// The connection is gone. The process has ended, is about to, or cannot be
@@ -170,7 +229,7 @@ func (in *instance) execute(ctx context.Context, call tool.Call) (tool.Result, e
 	}
 	select {
 	case <-in.proc.exited:
-		return tool.Result{}, in.endError(call)
+		return tool.Result{}, in.endError(call, tool.AsError(err).Unsent)
 	case <-ctx.Done():
 		return tool.Result{}, in.sign(ctx.Err(), call)
 	}
@@ -193,19 +252,23 @@ func (in *instance) sign(err error, call tool.Call) error {
 }
 
 // endError says that the process ended during the call: by our hand or its own.
-func (in *instance) endError(call tool.Call) error {
+// Unsent means that the plugin never saw it.
+func (in *instance) endError(call tool.Call, unsent bool) error {
 	if in.calls.draining.Load() {
 		return &tool.Error{
 			Code: tool.CodeUnavailable, Tool: call.Name, Plugin: in.proc.name, Stage: tool.StageExecute,
-			Message: fmt.Sprintf("plugin %s was shut down while it ran %s", in.proc.name, call.Name),
-			Hint:    "the host is closing, or the plugin was removed",
+			Message: fmt.Sprintf("plugin %s was shut down while it ran %s", in.proc.name, call.Name), Unsent: unsent,
+			Hint: "the host is closing, or the plugin was removed",
 		}
 	}
 	e := &tool.Error{
 		Code: tool.CodeCrashed, Tool: call.Name, Plugin: in.proc.name, Stage: tool.StageExecute,
 		Message: fmt.Sprintf("plugin %s crashed while it ran %s: %v", in.proc.name, call.Name, in.proc.exit),
 		Hint:    "the next call starts it again",
-		Detail:  in.proc.stderr.String(), Err: in.proc.exit,
+		Detail:  in.proc.stderr.String(), Err: in.proc.exit, Unsent: unsent,
+	}
+	if unsent {
+		e.Message = fmt.Sprintf("plugin %s crashed before it got the call of %s: %v", in.proc.name, call.Name, in.proc.exit)
 	}
 	if why := in.proc.stderr.cause(); why != "" {
 		e.Message += ": " + why
@@ -226,19 +289,34 @@ func (in *instance) dead() bool {
 // stop asks the process to end, and ends it when ctx does.
 func (in *instance) stop(ctx context.Context) {
 	defer context.AfterFunc(ctx, in.proc.kill)()
-	in.client.Kill() // asks by RPC, waits 2 s, kills
+	if wire.Shutdown(ctx, in.conn) == nil {
+		waitFor(in.proc.exited, shutdownGrace)
+	}
+	in.proc.kill()
 	<-in.proc.exited
 }
+
+// shutdownGrace is how long a plugin that said it will end may take to.
+const shutdownGrace = 2 * time.Second
 
 // release gives back what a run that has ended or never began still holds: its
 // connection, its socket directory, go-plugin's goroutines.
 func (in *instance) release() {
+	if in.stream != nil {
+		_ = in.stream.Close()
+	} else if in.proc.host != nil {
+		_ = in.proc.host.Close()
+	}
 	if in.conn != nil {
 		_ = in.conn.Close()
 	}
 	in.proc.kill()
 	in.client.Kill()
+	waitFor(in.proc.gone, goneGrace)
 }
+
+// goneGrace bounds how long the end of a run waits for its descendants to end.
+const goneGrace = 2 * time.Second
 
 // waitFor reports whether c closes within d.
 func waitFor(c <-chan struct{}, d time.Duration) bool {

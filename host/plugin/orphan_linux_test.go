@@ -9,31 +9,26 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/toolhost/toolhost/host/internal/plugintest"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // hostDir makes this test's binary a host: it starts the plugin of the directory
-// that the variable names, prints its process number, and waits to be killed.
-const hostDir = "TOOLHOST_TEST_HOST_DIR"
+// that the variable names, prints process numbers (of what an escaper let go, and of
+// the plugin), and waits to be killed.
+const (
+	hostDir       = "TOOLHOST_TEST_HOST_DIR"
+	hostNamespace = "TOOLHOST_TEST_HOST_NAMESPACE"
+)
 
 func init() {
 	dir := os.Getenv(hostDir)
 	if dir == "" {
 		return
 	}
-	found, _, err := plugin.Discover(dir)
-	if err == nil && len(found) != 1 {
-		err = fmt.Errorf("found %v", found)
-	}
-	if err == nil {
-		p := plugin.New(found[0], plugin.Config{Root: dir, TempDir: os.Getenv("TMPDIR")})
-		_, err = p.List(context.Background())
-		fmt.Println(p.Status().PID)
-	}
-	if err != nil {
+	if err := beHost(dir, os.Getenv("TMPDIR")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -41,48 +36,98 @@ func init() {
 	os.Exit(2) // the test ended before it killed us
 }
 
-// A host that is killed takes its plugins with it, which it cannot do itself.
-func TestKilledHostLeavesNoPlugin(t *testing.T) {
-	t.Parallel()
+func beHost(dir, tmp string) error {
+	found, _, err := plugin.Discover(dir)
+	if err != nil || len(found) != 1 {
+		return fmt.Errorf("found %v, %w", found, err)
+	}
+	sockets, err := os.MkdirTemp(tmp, "toolhost-")
+	if err != nil {
+		return err
+	}
+	if err := plugin.Claim(sockets); err != nil {
+		return err
+	}
+	p := plugin.New(found[0], plugin.Config{Root: dir, TempDir: sockets, Namespace: plugin.Namespace(os.Getenv(hostNamespace))})
+	if _, err := p.List(context.Background()); err != nil {
+		return err
+	}
+	if strings.HasPrefix(p.Name(), string(escaper)) {
+		res, err := p.Execute(context.Background(), tool.Call{Name: "escape.session", Arguments: []byte("{}")})
+		if err != nil {
+			return err
+		}
+		fmt.Println(res.Text())
+	}
+	fmt.Println(p.Status().PID)
+	return nil
+}
+
+// hostProcess is a host that can be killed.
+type hostProcess struct {
+	*exec.Cmd
+	out *bufio.Reader
+}
+
+func startHost(t *testing.T, tmp, dir string, env ...string) hostProcess {
+	t.Helper()
+	h := exec.CommandContext(t.Context(), os.Args[0])
+	h.Env = append(append(os.Environ(), hostDir+"="+dir, "TMPDIR="+tmp), env...)
+	h.Stderr = os.Stderr
+	stdin, err := h.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stdin.Close() })
+	stdout, err := h.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return hostProcess{h, bufio.NewReader(stdout)}
+}
+
+// number is the next process number that the host prints.
+func (h hostProcess) number(t *testing.T) int {
+	t.Helper()
+	line, _ := h.out.ReadString('\n')
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil || pid <= 0 {
+		t.Fatalf("the host printed %q", line)
+	}
+	return pid
+}
+
+func (h hostProcess) kill(t *testing.T) {
+	t.Helper()
+	if err := h.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = h.Wait()
+}
+
+// shortDir is a directory with a short path, as sockets need.
+func shortDir(t testing.TB) string {
+	t.Helper()
 	tmp, err := os.MkdirTemp("", "th-orphan-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(tmp) })
-	h := exec.CommandContext(t.Context(), os.Args[0])
-	h.Env = append(os.Environ(), hostDir+"="+plugintest.Dir(t, plugintest.Fixture), "TMPDIR="+tmp)
-	stdin, err := h.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = stdin.Close() }()
-	stdout, err := h.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.Stderr = os.Stderr
-	if err := h.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, _ := bufio.NewReader(stdout).ReadString('\n')
-	pid, err := strconv.Atoi(strings.TrimSpace(line))
-	if err != nil || pid <= 0 {
-		t.Fatalf("the host printed %q", line)
-	}
-	if err := h.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = h.Wait()
+	return tmp
+}
 
-	ctx, cancel := context.WithTimeout(t.Context(), ceiling)
-	defer cancel()
-	for tick := time.Tick(time.Millisecond); alive(pid); {
-		select {
-		case <-tick:
-		case <-ctx.Done():
-			t.Fatalf("plugin %d outlives its host", pid)
-		}
-	}
+// A host that is killed takes its plugins with it, which it cannot do itself.
+func TestKilledHostLeavesNoPlugin(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, n plugin.Namespace) {
+		h := startHost(t, shortDir(t), plugintest.Dir(t, plugintest.Fixture), hostNamespace+"="+string(n))
+		pid := h.number(t)
+		h.kill(t)
+		awaitEnd(t, pid)
+	})
 }
 
 // alive reports whether a process runs. One that has ended and waits for its new

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/deadline"
+	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -19,6 +20,7 @@ type Plugin struct {
 	cfg       Config
 
 	current atomic.Pointer[instance] // the run that calls go to; nil: none
+	edition atomic.Pointer[edition]  // what it said of itself last; nil: it was not asked
 	changes chan struct{}
 	life    context.Context // ends with the plugin
 	end     context.CancelFunc
@@ -30,6 +32,7 @@ type Plugin struct {
 	last     *instance // the newest run, ended or not
 	lastErr  error     // why there is none
 	runs     int
+	health   health
 }
 
 // attempt is one start that several callers may wait for.
@@ -47,26 +50,29 @@ var (
 // New makes a provider of a plugin binary. Nothing is started yet.
 func New(c Candidate, cfg Config) *Plugin {
 	life, end := context.WithCancel(context.Background())
-	return &Plugin{candidate: c, cfg: cfg.withDefaults(), changes: make(chan struct{}, 1), life: life, end: end}
+	return &Plugin{
+		candidate: c, cfg: cfg.withDefaults(), changes: make(chan struct{}, 1), life: life, end: end,
+		health: health{policy: cfg.Restart.withDefaults()},
+	}
 }
 
 // Name is the plugin's name.
 func (p *Plugin) Name() string { return p.candidate.Name }
 
 // List implements [tool.Provider]: the definitions as the plugin claims them.
-// It starts the plugin where it is not running.
+// It starts the plugin where it was never asked.
 //
 // # Errors
 //
 // [tool.CodeUnavailable] where the plugin does not start, with the end of its
 // standard error as Detail.
 func (p *Plugin) List(ctx context.Context) ([]tool.Definition, error) {
-	run, err := p.ready(ctx)
+	ed, err := p.known(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]tool.Definition, len(run.about.Tools))
-	for i, d := range run.about.Tools {
+	out := make([]tool.Definition, len(ed.about.Tools))
+	for i, d := range ed.about.Tools {
 		out[i] = d.Clone()
 	}
 	return out, nil
@@ -80,8 +86,16 @@ func (p *Plugin) List(ctx context.Context) ([]tool.Definition, error) {
 // not start; [tool.CodeCrashed], with an [*ExitError] as cause and the end of
 // standard error as Detail, where its process ended during the call.
 func (p *Plugin) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
+	return p.execute(ctx, call, nil)
+}
+
+// execute runs a call that was decided by an edition; nil: by any.
+func (p *Plugin) execute(ctx context.Context, call tool.Call, by *edition) (tool.Result, error) {
 	for {
 		run, err := p.ready(ctx)
+		if err == nil {
+			err = p.check(by, call)
+		}
 		if err != nil {
 			return tool.Result{}, err
 		}
@@ -92,8 +106,8 @@ func (p *Plugin) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 	}
 }
 
-// Changes implements [tool.Notifier]: a receive after the plugin was started
-// anew and describes itself differently.
+// Changes implements [tool.Notifier]: a receive after the plugin describes itself
+// otherwise than before, or than was recalled, unless [Config.Changed] is told.
 func (p *Plugin) Changes() <-chan struct{} { return p.changes }
 
 // Close implements [tool.Provider]. Calls under way may end first, within
@@ -121,44 +135,100 @@ func (p *Plugin) Close(ctx context.Context) error {
 
 // ready is a run that takes calls: the current one, or a new one.
 func (p *Plugin) ready(ctx context.Context) (*instance, error) {
-	if run := p.current.Load(); run != nil && !run.dead() {
-		return run, nil
-	}
-	a, err := p.attempt()
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case <-a.done:
-		return a.run, a.err
-	case <-ctx.Done():
-		return nil, &tool.Error{
-			Code: tool.CodeOf(ctx.Err()), Plugin: p.Name(), Stage: tool.StageStart, Unsent: true, Err: ctx.Err(),
-			Message: fmt.Sprintf("plugin %s was not ready in time: %v", p.Name(), context.Cause(ctx)),
+	for {
+		if run := p.current.Load(); run != nil && !run.dead() {
+			return run, nil
+		}
+		a, pause, err := p.attempt()
+		if err != nil {
+			return nil, err
+		}
+		if pause > 0 {
+			t := time.NewTimer(pause)
+			select {
+			case <-t.C:
+				continue
+			case <-ctx.Done():
+			case <-p.life.Done():
+				continue
+			}
+			t.Stop()
+			return nil, p.notReady(ctx)
+		}
+		select {
+		case <-a.done:
+			return a.run, a.err
+		case <-ctx.Done():
+			return nil, p.notReady(ctx)
 		}
 	}
 }
 
-// attempt joins the start that is under way, or begins one.
-func (p *Plugin) attempt() (*attempt, error) {
+func (p *Plugin) notReady(ctx context.Context) error {
+	return &tool.Error{
+		Code: tool.CodeOf(ctx.Err()), Plugin: p.Name(), Stage: tool.StageStart, Unsent: true, Err: ctx.Err(),
+		Message: fmt.Sprintf("plugin %s was not ready in time: %v", p.Name(), deadline.Cause(ctx)),
+	}
+}
+
+// attempt joins the start that is under way, or begins one, or says how long to
+// wait before the next.
+func (p *Plugin) attempt() (*attempt, time.Duration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, &tool.Error{
+		return nil, 0, &tool.Error{
 			Code: tool.CodeUnavailable, Plugin: p.Name(), Stage: tool.StageStart, Unsent: true,
 			Message: fmt.Sprintf("plugin %s is shut down", p.Name()), Hint: "the host is closing, or the plugin was removed",
 		}
 	}
 	if run := p.current.Load(); run != nil && !run.dead() {
-		return finished(run), nil
+		return finished(run), 0, nil
 	}
 	if p.starting == nil {
+		p.mourn()
+		pause, err := p.health.mayStart(time.Now(), p.Name())
+		if pause > 0 || err != nil {
+			return nil, pause, err
+		}
 		a := &attempt{done: make(chan struct{})}
 		p.starting = a
 		p.runs++
 		p.owners.Go(func() { p.own(a) })
 	}
-	return p.starting, nil
+	return p.starting, 0, nil
+}
+
+// mourn notes the end of a run, once. The lock is held.
+func (p *Plugin) mourn() {
+	if p.last == nil || p.last.mourned || !p.last.dead() {
+		return
+	}
+	run := p.last
+	run.mourned = true
+	if !run.wanted.Load() {
+		p.health.ended(time.Now(), time.Since(run.since), run.proc.exit.Error())
+	}
+}
+
+// Restart ends the plugin's run, if there is one, when its calls have ended, within
+// [Config.DrainTimeout] and ctx, and forgets its failures. The next call starts it.
+func (p *Plugin) Restart(ctx context.Context) error {
+	p.mu.Lock()
+	p.health.restore()
+	p.lastErr = nil
+	run := p.current.Load()
+	p.mu.Unlock()
+	if run == nil || run.dead() {
+		return nil
+	}
+	run.wanted.Store(true)
+	p.current.CompareAndSwap(run, nil) // new calls start the next
+	drain, cancel := context.WithTimeout(ctx, p.cfg.DrainTimeout)
+	defer cancel()
+	run.calls.drain(drain)
+	run.stop(ctx)
+	return ctx.Err()
 }
 
 func finished(run *instance) *attempt {
@@ -167,9 +237,21 @@ func finished(run *instance) *attempt {
 	return a
 }
 
-// own is the one goroutine that owns one child, from its start to its end.
+// launch starts a process, in the directory for sockets that there is by then.
+func (p *Plugin) launch() (_ *instance, err error) {
+	cfg := p.cfg
+	if cfg.Sockets != nil {
+		if cfg.TempDir, err = cfg.Sockets(); err != nil {
+			return nil, err
+		}
+	}
+	return launch(p.life, p.candidate, cfg, p.ask)
+}
+
+// own begins a run. The process has a goroutine that sees to its end; no other is
+// kept for it.
 func (p *Plugin) own(a *attempt) {
-	run, err := launch(p.life, p.candidate, p.cfg)
+	run, err := p.launch()
 	a.run, a.err = run, err
 	p.note(run, err)
 	close(a.done)
@@ -178,12 +260,45 @@ func (p *Plugin) own(a *attempt) {
 		return
 	}
 	p.cfg.Logger.Debug("plugin started", "plugin", p.Name(), "pid", run.proc.id(), "took", run.took)
-	select {
-	case <-run.proc.exited:
-	case <-p.life.Done():
+	p.owners.Add(1)
+	stop := context.AfterFunc(p.life, run.proc.kill)
+	run.proc.afterwards(func() {
+		defer p.owners.Done()
+		stop()
+		run.release()
+		p.cfg.Logger.Debug("plugin ended", "plugin", p.Name(), "status", run.proc.exit)
+	})
+}
+
+// ask lets a run that said that its tools have changed say how.
+func (p *Plugin) ask(run *instance) {
+	if run.asked.Swap(true) {
+		return
 	}
-	run.release()
-	p.cfg.Logger.Debug("plugin ended", "plugin", p.Name(), "status", run.proc.exit)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed { // Close waits for those who began before, and for none that come later
+		return
+	}
+	p.owners.Go(func() {
+		run.asked.Store(false) // what it says from now on is another change
+		p.describe(run)
+	})
+}
+
+// describe asks a run for its tools.
+func (p *Plugin) describe(run *instance) {
+	ctx, cancel := context.WithTimeout(p.life, p.cfg.StartTimeout)
+	defer cancel()
+	about, err := run.wire.Describe(ctx, p.cfg.HostVersion)
+	if err != nil {
+		p.cfg.Logger.Warn("the plugin's tools have changed, and it does not say how", "plugin", p.Name(), "error", err)
+		return
+	}
+	next := *run.about.Load()
+	next.Tools = about.Tools
+	run.about.Store(&next)
+	p.publish(next)
 }
 
 // note publishes how a start ended.
@@ -193,16 +308,25 @@ func (p *Plugin) note(run *instance, err error) {
 	p.starting = nil
 	p.lastErr = err
 	if err != nil {
+		if p.life.Err() == nil {
+			p.health.failed(time.Now(), tool.AsError(err).Message)
+		}
 		return
 	}
-	changed := p.last != nil && !reflect.DeepEqual(p.last.about, run.about)
 	p.last = run
+	p.publish(*run.about.Load()) // before any call can be sent there
 	p.current.Store(run)
-	if changed {
-		select {
-		case p.changes <- struct{}{}:
-		default:
-		}
+}
+
+// tell lets the host list the tools again. A run is starting or under way.
+func (p *Plugin) tell() {
+	if p.cfg.Changed != nil {
+		p.owners.Go(p.cfg.Changed)
+		return
+	}
+	select {
+	case p.changes <- struct{}{}:
+	default:
 	}
 }
 
@@ -216,6 +340,10 @@ const (
 	Ready    State = "ready"    // takes calls
 	Draining State = "draining" // takes no more calls
 	Refused  State = "refused"  // did not start, or must not
+	// Backoff: it failed several times in a row, and its next start has to wait.
+	Backoff State = "backoff"
+	// Quarantined: it failed so often that calls are refused; see [RestartPolicy].
+	Quarantined State = "quarantined"
 )
 
 // Status is a plugin at one moment.
@@ -228,8 +356,13 @@ type Status struct {
 	Version string `json:"version,omitempty"` // the plugin's own
 	SDK     string `json:"sdk,omitempty"`
 	Tools   int    `json:"tools"`
+	// Carrier is what calls travel on; empty: the plugin is not running.
+	Carrier Carrier `json:"carrier,omitempty"`
 	// Calls counts the calls under way.
 	Calls int `json:"calls"`
+	// Output says that the newest run writes more than is read of it; empty: it does
+	// not.
+	Output string `json:"output,omitempty"`
 	// Starts counts the runs begun.
 	Starts int `json:"starts"`
 	// Took is how long the newest start took, from fork to description.
@@ -243,13 +376,17 @@ func (p *Plugin) Status() Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := Status{Name: p.Name(), Path: p.candidate.Path, State: Idle, Starts: p.runs}
+	if ed := p.edition.Load(); ed != nil {
+		s.Version, s.SDK, s.Tools = sanitize.Line(ed.about.Version, 100), sanitize.Line(ed.about.SDK, 100), len(ed.about.Tools)
+	}
 	if run := p.last; run != nil {
-		s.Version, s.SDK, s.Tools = run.about.Version, run.about.SDK, len(run.about.Tools)
 		s.Took, s.Since = tool.Duration(run.took), run.since
+		s.Output = run.proc.output.String()
 		if run.dead() {
 			s.Reason = "the last run ended: " + run.proc.exit.Error()
 		} else {
 			s.State, s.PID, s.Calls = Ready, run.proc.number(), int(run.calls.n.Load())
+			s.Carrier = run.carrier()
 		}
 	}
 	switch {
@@ -262,6 +399,13 @@ func (p *Plugin) Status() Status {
 		var e *tool.Error
 		if errors.As(p.lastErr, &e) {
 			s.Reason = e.Message
+		}
+	}
+	p.mourn()
+	if wait := time.Until(p.health.until); !p.closed && p.starting == nil && s.State != Ready && wait > 0 {
+		s.State, s.Reason = Backoff, p.health.reason(wait)
+		if p.health.quarantined() {
+			s.State = Quarantined
 		}
 	}
 	return s

@@ -5,14 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
-	"os/exec"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
 // drainTime is how long the pipes of a process that has ended are read on: what
@@ -31,102 +32,151 @@ type process struct {
 	log    hclog.Logger
 	stderr tail
 
+	output  *intake // what it may write
+	records *valve  // on its stream
+
+	namespace  Namespace
+	namespaced bool   // whether it has a PID namespace; set before the fork is over
+	run        string // names this run in the environment of all that it starts; empty: nothing does
+
 	socketDir string // where the plugin's socket must be
+
+	lane bool     // whether it is to inherit a socket
+	host net.Conn // the host's end of it; nil: there is none
 
 	handshake *io.PipeWriter // what go-plugin reads as standard output
 	forGo     *io.PipeReader
 
 	exited chan struct{} // closed when the process is reaped and its pipes are read
 	exit   *ExitError    // set before exited is closed
+	gone   chan struct{} // closed after exited, when its descendants have ended too
+	alone  chan struct{} // closed when go-plugin's client has nothing more to do with it
 
 	mu     sync.Mutex
-	pid    int   // 0 before the fork and after the reaping, when it may be another's
-	killed bool  // whether it was us
-	reason error // why the handshake was refused
+	pid    int         // 0 before the fork and after the reaping, when it may be another's
+	killed bool        // whether it was us
+	stuck  *time.Timer // runs since it was killed
+	then   func()      // runs after the end; nil: nothing does
+	reason error       // why the handshake was refused
 }
 
 func newProcess(c Candidate, cfg Config) *process {
 	p := &process{
 		name: c.Name, path: c.Path, dir: cfg.Root, args: cfg.Args, env: cfg.environment(),
-		log: cfg.Logger.Named(c.Name), exited: make(chan struct{}),
+		log: cfg.Logger.Named(c.Name), exited: make(chan struct{}), gone: make(chan struct{}), alone: make(chan struct{}), lane: cfg.Carrier == Socket,
+		namespace: cfg.Namespace, run: newRun(),
 	}
+	p.output = newIntake(p.log)
+	p.records = p.output.valve()
 	p.forGo, p.handshake = io.Pipe()
 	return p
 }
 
-// start forks the process. From then on a goroutine owns it: it reaps it, ends
-// its group, and closes exited.
-func (p *process) start(env []string) error {
-	outR, outW, err := os.Pipe()
-	if err != nil {
-		return p.notStarted(err)
-	}
-	errR, errW, err := os.Pipe()
-	if err != nil {
-		return p.notStarted(errors.Join(err, outR.Close(), outW.Close()))
-	}
-	cmd := exec.Command(p.path, p.args...) //nolint:noctx // its life is not one call's
-	cmd.Dir, cmd.Env = p.dir, slices.Concat(env, p.env)
-	cmd.Stdout, cmd.Stderr = outW, errW // and no standard input: the host's is not for plugins
-	isolate(cmd)
-	err = processes.start(cmd.Start)
-	_, _ = outW.Close(), errW.Close()
-	if err != nil {
-		_, _ = outR.Close(), errR.Close()
-		return p.notStarted(err)
-	}
-	p.setPID(cmd.Process.Pid)
-	go p.own(cmd, outR, errR)
-	return nil
-}
-
 // notStarted leaves the process in the state of one that has ended.
 func (p *process) notStarted(err error) error {
-	p.exit = &ExitError{Code: -1}
 	p.refuse(startReason(p.path, err))
 	_ = p.handshake.Close()
-	close(p.exited)
+	p.finish(&ExitError{Code: -1})
+	close(p.gone)
 	return err
 }
 
-func (p *process) own(cmd *exec.Cmd, stdout, stderr *os.File) {
+// own waits for the process to end, and sees to what it leaves.
+func (p *process) own(process *os.Process, stdout, stderr *os.File) {
 	defer processes.done()
 	var pipes sync.WaitGroup
 	pipes.Go(func() { p.readStdout(stdout) })
 	pipes.Go(func() { p.readStderr(stderr) })
 
-	p.reap(cmd)
-	p.exit = exitError(cmd.ProcessState)
+	exit := exitError(p.reap(process))
 
+	p.output.end()
 	end := time.Now().Add(drainTime)
 	_, _ = stdout.SetReadDeadline(end), stderr.SetReadDeadline(end)
+	// Reading may still wait for who takes the log.
+	held := time.AfterFunc(drainTime+logGrace, func() { p.finish(exit) })
 	pipes.Wait()
+	held.Stop()
 	_, _ = stdout.Close(), stderr.Close()
-	close(p.exited)
+	p.finish(exit)
+
+	if !p.namespaced { // else the kernel has ended them
+		endRun(p.run)
+	}
+	p.mu.Lock()
+	close(p.gone)
+	then := p.then
+	p.mu.Unlock()
+	if then != nil {
+		then()
+	}
+}
+
+// afterwards lets f run when the process has ended, by the goroutine that owned it.
+func (p *process) afterwards(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.gone:
+		go f()
+	default:
+		p.then = f
+	}
+}
+
+// What a process, or reading its output, may take to end when it must.
+const (
+	killGrace = 5 * time.Second // after SIGKILL
+	logGrace  = time.Second
+)
+
+// finish tells all who wait for the process that it has ended, once.
+func (p *process) finish(exit *ExitError) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stuck != nil {
+		p.stuck.Stop()
+	}
+	if p.exit == nil {
+		p.exit = exit
+		close(p.exited)
+	}
 }
 
 // reap waits for the process to end, and ends what it left in its group, if the
 // system allows before its number can be given to another.
-func (p *process) reap(cmd *exec.Cmd) {
-	pid := cmd.Process.Pid
-	if !awaitExit(pid) {
-		_ = cmd.Wait() // how it ended is in the state
+func (p *process) reap(process *os.Process) *os.ProcessState {
+	pid := process.Pid
+	if awaitExit(pid) {
+		killGroup(pid)
+		p.setPID(0)
+		state, _ := process.Wait() // how it ended is in the state
+		return state
 	}
+	state, _ := process.Wait()
 	killGroup(pid)
 	p.setPID(0)
-	if cmd.ProcessState == nil {
-		_ = cmd.Wait()
-	}
+	return state
 }
 
 // kill ends the process and its group at once, or as soon as it is forked. It is
-// safe to call at any time.
+// safe to call at any time. Nobody waits longer for the end than killGrace: a
+// system call that does not return can hold a process for ever.
 func (p *process) kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.killed = true
-	if p.pid > 0 {
-		killGroup(p.pid)
+	p.killNow()
+}
+
+// killNow is called with the lock held.
+func (p *process) killNow() {
+	if p.pid == 0 {
+		return
+	}
+	killProcess(p.pid)
+	if p.stuck == nil {
+		p.stuck = time.AfterFunc(killGrace, func() { p.finish(&ExitError{Code: -1, Stuck: true}) })
 	}
 }
 
@@ -136,7 +186,7 @@ func (p *process) endedItself() bool {
 	case <-p.exited:
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		return p.exit.Signal != "SIGKILL" || !p.killed
+		return !p.exit.Stuck && (p.exit.Signal != "SIGKILL" || !p.killed)
 	default:
 		return false
 	}
@@ -146,8 +196,8 @@ func (p *process) setPID(pid int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.pid = pid
-	if p.killed && pid > 0 {
-		killGroup(pid)
+	if p.killed {
+		p.killNow()
 	}
 }
 
@@ -156,7 +206,7 @@ var errClosedEarly = errors.New("it closed its standard output before the handsh
 // readStdout takes the handshake and drops the rest, which no honest plugin
 // writes: pluginsdk sends what tools print to standard error.
 func (p *process) readStdout(r io.Reader) {
-	in := bufio.NewReaderSize(r, maxHandshake)
+	in := bufio.NewReaderSize(slowReader{r, p.output.valve()}, maxHandshake)
 	line, err := in.ReadSlice('\n')
 	switch {
 	case errors.Is(err, bufio.ErrBufferFull):
@@ -165,14 +215,18 @@ func (p *process) readStdout(r io.Reader) {
 	case err != nil && len(line) == 0:
 		p.refuse(errClosedEarly)
 	default:
-		if err := checkHandshake(string(line)); err != nil {
+		if checked, err := checkHandshake(string(line)); err != nil {
 			p.refuse(err)
 		} else {
-			_, _ = p.handshake.Write(line)
+			_, _ = io.WriteString(p.handshake, checked)
 		}
 	}
 	_ = p.handshake.Close()
-	eachLine(in, func(line string) { p.log.Debug("standard output after the handshake", "line", line) })
+	eachLine(bufio.NewReaderSize(in, maxLogLine), func(line []byte) {
+		if p.output.admit() {
+			p.log.Debug("standard output after the handshake", "line", sanitize.Line(string(line), 0))
+		}
+	})
 }
 
 // refuse notes why the plugin cannot be used. The first reason stays.

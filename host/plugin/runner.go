@@ -22,7 +22,7 @@ type goRunner struct {
 var _ runner.Runner = (*goRunner)(nil)
 
 // Start implements [runner.Runner].
-func (r *goRunner) Start(context.Context) error { return r.start(r.env) }
+func (r *goRunner) Start(ctx context.Context) error { return r.start(ctx, r.env) }
 
 // Diagnose implements [runner.Runner]. What is wrong is told by startError.
 func (r *goRunner) Diagnose(context.Context) string { return "" }
@@ -40,9 +40,12 @@ func (r *goRunner) Name() string { return r.name }
 // ID implements [runner.Runner].
 func (r *goRunner) ID() string { return r.id() }
 
-// Wait implements [runner.Runner].
+// Wait implements [runner.Runner]. It returns early where go-plugin's client is not
+// needed any more, which ends three of its goroutines.
 func (r *goRunner) Wait(ctx context.Context) error {
 	select {
+	case <-r.alone:
+		return nil
 	case <-r.exited:
 		return nil
 	case <-ctx.Done():
@@ -53,7 +56,12 @@ func (r *goRunner) Wait(ctx context.Context) error {
 // Kill implements [runner.Runner].
 func (r *goRunner) Kill(ctx context.Context) error {
 	r.kill()
-	return r.Wait(ctx)
+	select {
+	case <-r.exited:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // PluginToHost decides whether the address that the plugin announced is dialled:

@@ -1,8 +1,12 @@
 package plugin
 
 import (
+	"bytes"
 	"strings"
 	"sync"
+	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
 // The end of a plugin's standard error that is kept for error messages.
@@ -11,23 +15,31 @@ const (
 	tailLineBytes = 400
 )
 
-// tail keeps the last lines of a stream, sanitised already.
+// tail keeps the last lines of a stream as they are, which costs little, and makes
+// them fit to be shown when they are asked for, which is rare.
 type tail struct {
 	mu    sync.Mutex
-	lines [tailLines]string
+	lines [tailLines][]byte
 	next  int
-	why   string
+	why   []byte
 }
 
-func (t *tail) add(line string) {
+func (t *tail) add(line []byte) {
 	t.mu.Lock()
-	t.lines[t.next%tailLines] = line
+	defer t.mu.Unlock()
+	keep(&t.lines[t.next%tailLines], line)
 	t.next++
-	if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
-		t.why = line
+	if bytes.HasPrefix(line, []byte("panic: ")) || bytes.HasPrefix(line, []byte("fatal error: ")) {
+		keep(&t.why, line)
 	}
-	t.mu.Unlock()
 }
+
+// keep copies what will be shown of a line, and enough to see that there was more.
+func keep(to *[]byte, line []byte) {
+	*to = append((*to)[:0], line[:min(len(line), tailLineBytes+utf8.UTFMax)]...)
+}
+
+func shown(line []byte) string { return sanitize.Line(string(line), tailLineBytes) }
 
 // String is the lines, oldest first.
 func (t *tail) String() string {
@@ -38,7 +50,7 @@ func (t *tail) String() string {
 		if b.Len() > 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString(t.lines[i%tailLines])
+		b.WriteString(shown(t.lines[i%tailLines]))
 	}
 	return b.String()
 }
@@ -50,7 +62,7 @@ func (t *tail) last() string {
 	if t.next == 0 {
 		return ""
 	}
-	return t.lines[(t.next-1)%tailLines]
+	return shown(t.lines[(t.next-1)%tailLines])
 }
 
 // cause is the line with which a Go program, or a runtime much like it, began its
@@ -59,5 +71,5 @@ func (t *tail) last() string {
 func (t *tail) cause() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.why
+	return shown(t.why)
 }

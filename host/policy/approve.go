@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -71,10 +72,11 @@ func Approve(def *tool.Definition, plugin string, input *schema.Schema) tool.Mid
 	}
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			caller := callerFrom(ctx)
-			decide(ctx, audit.Denied) // until somebody says yes
+			t := traceOf(ctx)
+			caller := t.caller()
+			t.Decision = audit.Denied // until somebody says yes
 			decision, err := ask(ctx, caller, Request{Call: call, Definition: def.Clone(), Plugin: plugin, Session: caller.ID()})
-			if t := TraceFrom(ctx); t != nil && caller.Approver() != nil {
+			if caller.Approver() != nil {
 				t.ApprovedBy = cmp.Or(decision.By, "approver")
 			}
 			if err != nil {
@@ -86,7 +88,7 @@ func Approve(def *tool.Definition, plugin string, input *schema.Schema) tool.Mid
 				}
 				call.Arguments = decision.Arguments
 			}
-			decide(ctx, audit.Approved)
+			t.Decision = audit.Approved
 			return next(ctx, call)
 		}
 	}
@@ -106,7 +108,7 @@ func ask(ctx context.Context, caller Caller, r Request) (Decision, error) {
 	d, err := approver.Approve(ctx, r)
 	switch {
 	case ctx.Err() != nil:
-		return Decision{}, refuse(tool.CodeOf(ctx.Err()), fmt.Sprintf("The call of tool %s ended before anybody approved it: %v", r.Call.Name, context.Cause(ctx)), "", ctx.Err())
+		return Decision{}, refuse(tool.CodeOf(ctx.Err()), fmt.Sprintf("The call of tool %s ended before anybody approved it: %v", r.Call.Name, deadline.Cause(ctx)), "", ctx.Err())
 	case err != nil:
 		return Decision{}, refuse(tool.CodeApprovalDenied, fmt.Sprintf("Approval failed for tool: %s: %v", r.Call.Name, err), "", err)
 	case d.Verdict == Allow || d.Verdict == Modify:

@@ -26,19 +26,21 @@ func (a *Audit) End() tool.Middleware {
 	if a == nil {
 		return nil
 	}
+	arguments := audit.WantsArguments(a.Sink)
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			begin := time.Now()
+			t := traceOf(ctx)
 			res, err := next(ctx, call)
-			r := record(audit.End, TraceFrom(ctx), call)
-			r.Time, r.Duration = time.Now(), tool.Duration(time.Since(begin))
+			r := record(audit.End, t, call, arguments)
+			took := time.Since(t.Begin)
+			r.Time, r.Duration = t.Begin.Add(took), tool.Duration(took)
 			switch {
 			case err != nil:
 				r.Code, r.Message = tool.CodeOf(err), err.Error()
 			case res.IsError:
 				r.Code, r.Message = tool.CodeToolFailed, res.Text()
 			}
-			if t := TraceFrom(ctx); t != nil && t.Definition != nil && len(t.Definition.Sensitive) > 0 {
+			if t.Definition != nil && len(t.Definition.Sensitive) > 0 {
 				r.Message = "" // it may quote what must not be written down
 			}
 			if err := a.Sink.Write(r); err != nil {
@@ -61,14 +63,13 @@ func (a *Audit) Begin(def *tool.Definition) tool.Middleware {
 		return nil
 	}
 	required := a.Required != tool.Unset && level >= a.Required
+	arguments := audit.WantsArguments(a.Sink)
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			t := TraceFrom(ctx)
-			if t != nil {
-				t.Arguments = call.Arguments // an approver may have changed them
-			}
-			r := record(audit.Begin, t, call)
-			r.Time = time.Now()
+			t := traceOf(ctx)
+			t.Arguments = call.Arguments // an approver may have changed them
+			r := record(audit.Begin, t, call, arguments)
+			r.Time = t.now()
 			if err := a.Sink.Write(r); err != nil {
 				a.OnError(fmt.Errorf("call %s of tool %s has no begin line: %w", call.ID, call.Name, err))
 				if required {
@@ -84,27 +85,33 @@ func (a *Audit) Begin(def *tool.Definition) tool.Middleware {
 	}
 }
 
-func record(event string, t *Trace, call tool.Call) audit.Record {
-	r := audit.Record{Event: event, Call: call.ID, Tool: call.Name}
-	if t == nil {
-		r.Arguments = audit.Digest(call.Arguments)
-		return r
+// record is what is known of a call by now, what the tool was given only where
+// that is asked for.
+func record(event string, t *Trace, call tool.Call, arguments bool) audit.Record {
+	r := audit.Record{
+		Event: event, Call: call.ID, Session: t.caller().ID(), Tool: call.Name,
+		Plugin: t.Plugin, Definition: t.Digest, Attempts: t.Attempts,
+		Decision: t.Decision, Approver: t.ApprovedBy,
 	}
-	r.Plugin, r.Definition, r.Attempts = t.Plugin, t.Digest, t.Attempts
-	r.Decision, r.Approver = t.Decision, t.ApprovedBy
-	if t.Caller != nil {
-		r.Session = t.Caller.ID()
+	if t.Definition != nil {
+		r.Tool = t.Definition.Name
 	}
-	if t.Definition == nil {
-		// What is sensitive is not known, so only the digest is kept.
-		r.Arguments = audit.Digest(call.Arguments)
-		return r
+	if arguments {
+		describe(&r, t, call)
 	}
+	return r
+}
+
+// describe adds what the tool was given.
+func describe(r *audit.Record, t *Trace, call tool.Call) {
 	args := t.Arguments
 	if args == nil {
 		args = call.Arguments
 	}
-	r.Tool = t.Definition.Name
+	if t.Definition == nil {
+		// What is sensitive is not known, so only the digest is kept.
+		r.Arguments = audit.Digest(args)
+		return
+	}
 	r.Input, r.Arguments = audit.Redact(args, t.Definition.Sensitive)
-	return r
 }

@@ -13,15 +13,16 @@ import (
 func Authorize(c tool.Capability) tool.Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			if c != "" && !callerFrom(ctx).Holds(c) {
-				decide(ctx, audit.Denied)
+			t := traceOf(ctx)
+			if c != "" && !t.caller().Holds(c) {
+				t.Decision = audit.Denied
 				return tool.Result{}, &tool.Error{
 					Code: tool.CodePermissionDenied, Tool: call.Name, Stage: tool.StageAuthorize, Unsent: true,
 					Message: "Permission denied for tool: " + call.Name,
 					Hint:    fmt.Sprintf("it needs the capability %s, which the operator grants: --grant %s on the command line, Session.Grant in a program", c, c),
 				}
 			}
-			decide(ctx, audit.Allowed)
+			t.Decision = audit.Allowed
 			return next(ctx, call)
 		}
 	}

@@ -121,13 +121,12 @@ func Observe(o *Observer) tool.Middleware {
 	}
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			e := Event{Time: time.Now(), Call: call, Session: callerFrom(ctx).ID()}
+			t := traceOf(ctx)
+			e := Event{Time: t.Begin, Call: call, Session: t.caller().ID()}
 			o.send(o.hooks.Before, e)
 			res, err := next(ctx, call)
 			e.Duration, e.Result, e.Err = time.Since(e.Time), res, err
-			if t := TraceFrom(ctx); t != nil {
-				e.Plugin, e.Attempts = t.Plugin, t.Attempts
-			}
+			e.Plugin, e.Attempts = t.Plugin, t.Attempts
 			if err != nil {
 				o.send(o.hooks.Error, e)
 			} else {

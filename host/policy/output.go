@@ -30,7 +30,7 @@ func Output(output *schema.Schema, most int) tool.Middleware {
 			if err := checkResult(output, most, call.Name, res); err != nil {
 				return tool.Result{}, err
 			}
-			if limit := callerFrom(ctx).ResultLimit(); limit > 0 {
+			if limit := traceOf(ctx).caller().ResultLimit(); limit > 0 {
 				res = cutResult(res, limit)
 			}
 			return res, nil

@@ -5,21 +5,26 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // Timeout bounds one attempt; 0 leaves the step out. The caller's own deadline,
 // where it is earlier, stays.
+//
+// The context is a [deadline.Context], which has no timer until somebody waits
+// for its end. Steps below pass it on as it is, so that a provider can see that
+// and watch the deadline in its own way.
 func Timeout(d time.Duration) tool.Middleware {
 	if d <= 0 {
 		return nil
 	}
-	over := limitError(d)
+	var over error = limitError(d) // an interface once, not in each call
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			ctx, cancel := context.WithTimeoutCause(ctx, d, over)
-			defer cancel()
-			return next(ctx, call)
+			limited := deadline.New(ctx, traceOf(ctx).now().Add(d), over)
+			defer limited.Cancel(nil)
+			return next(limited, call)
 		}
 	}
 }

@@ -16,6 +16,7 @@ func main() {
 		Configure: func(_ context.Context, c pluginsdk.Config) error {
 			return w.open(c.Root)
 		},
+		Processors: pluginsdk.AllProcessors, // packages are type-checked side by side
 	}.Main()
 }
 

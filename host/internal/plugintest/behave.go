@@ -18,18 +18,20 @@ import (
 var behaviours = map[Mode]func(){
 	Fixture: func() { pluginsdk.Main(tooltest.Fixture()...) },
 	Crasher: func() { pluginsdk.Main(crashTools()...) },
+	Named:   func() { pluginsdk.Main(namedTools()...) },
+	Outside: describeOutside,
 	Snoop:   func() { pluginsdk.Main(snoopTool()) },
 	Twice:   describeTwice,
-	Silent:  hang,
+	Silent:  Hang,
 	Garbage: func() { shout("hello from the plugin\x1b[31m\n"); pluginsdk.Main(tooltest.Fixture()...) },
 	Quitter: func() {
 		fmt.Fprintln(os.Stderr, "cannot find my configuration")
 		os.Exit(3)
 	},
-	OldCore:   func() { shout("99|1|unix|/tmp/none|grpc\n"); hang() },
-	OtherApp:  func() { shout("1|99|unix|/tmp/none|grpc\n"); hang() },
-	TCP:       func() { shout("1|1|tcp|127.0.0.1:1|grpc\n"); hang() },
-	Elsewhere: func() { shout("1|1|unix|/tmp/elsewhere/plugin|grpc\n"); hang() },
+	OldCore:   func() { shout("99|1|unix|/tmp/none|grpc\n"); Hang() },
+	OtherApp:  func() { shout("1|99|unix|/tmp/none|grpc\n"); Hang() },
+	TCP:       func() { shout("1|1|tcp|127.0.0.1:1|grpc\n"); Hang() },
+	Elsewhere: func() { shout("1|1|unix|/tmp/elsewhere/plugin|grpc\n"); Hang() },
 	NotAsked:  func() {},
 }
 
@@ -60,7 +62,7 @@ func crashTools() []tool.Tool {
 			return "", ctx.Err()
 		}, pluginsdk.Safe()),
 		pluginsdk.Func("crash.pid", "Tells the process number.", func(context.Context, none) (int, error) {
-			return os.Getpid(), nil
+			return processNumber(), nil
 		}, pluginsdk.Safe()),
 		flaky("crash.flaky", pluginsdk.Idempotent(2)),
 		retriedInVain(flaky("crash.once")),
@@ -137,9 +139,9 @@ func snoopTool() tool.Tool {
 	}, pluginsdk.Safe())
 }
 
-// hang does nothing for ever. (An empty select would be a deadlock to the
+// Hang does nothing for ever. (An empty select would be a deadlock to the
 // runtime, and end the process.)
-func hang() {
+func Hang() {
 	for {
 		time.Sleep(time.Hour)
 	}

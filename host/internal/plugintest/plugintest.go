@@ -26,6 +26,8 @@ type Mode string
 const (
 	Fixture   Mode = "fixture"   // serves tooltest.Fixture
 	Crasher   Mode = "crasher"   // serves tools that end the process, see Tools
+	Named     Mode = "named"     // serves tools that are named for its file, see NamedTools
+	Outside   Mode = "outside"   // serves the tools that a file in its workspace tells, see Definitions
 	Snoop     Mode = "snoop"     // serves a tool that shows what it can see of the host
 	Twice     Mode = "twice"     // describes a tool twice
 	Silent    Mode = "silent"    // never shakes hands
@@ -38,11 +40,17 @@ const (
 	NotAsked  Mode = "notasked"  // is no plugin but a program that exits with 0
 )
 
-// Main runs the tests, or is a plugin if this process was started as one.
-func Main(m *testing.M) {
+// Main runs the tests, or is a plugin if this process was started as one. More
+// are modes beside those of this package.
+func Main(m *testing.M, more ...map[Mode]func()) {
 	if os.Getenv(wire.CookieKey) == wire.CookieValue {
 		name, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"), "-")
 		behave, ok := behaviours[Mode(name)]
+		for _, modes := range more {
+			if b := modes[Mode(name)]; b != nil {
+				behave, ok = b, true
+			}
+		}
 		if !ok {
 			fmt.Fprintf(os.Stderr, "plugintest: no mode %q\n", name)
 			os.Exit(2)

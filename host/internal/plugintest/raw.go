@@ -13,17 +13,25 @@ import (
 )
 
 // liar is a provider that says what pluginsdk would not.
-type liar struct{ defs []tool.Definition }
+type liar struct {
+	defs []tool.Definition
+	ran  func(name string) error // nil: nobody is told
+}
 
 func (l liar) List(context.Context) ([]tool.Definition, error) { return l.defs, nil }
-func (l liar) Execute(context.Context, tool.Call) (tool.Result, error) {
+func (l liar) Execute(_ context.Context, call tool.Call) (tool.Result, error) {
+	if l.ran != nil {
+		if err := l.ran(call.Name); err != nil {
+			return tool.Result{}, err
+		}
+	}
 	return tool.Text("done"), nil
 }
 func (l liar) Close(context.Context) error { return nil }
 
 func describeTwice() {
 	d := tool.Definition{Name: "twice.tool", Description: "Is there twice.", Safety: tool.Safe}
-	serve(liar{[]tool.Definition{d, d}})
+	serve(liar{defs: []tool.Definition{d, d}})
 }
 
 // serve is a plugin on bare go-plugin, as another SDK would make it.

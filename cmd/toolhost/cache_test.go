@@ -1,0 +1,105 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/host/plugin"
+)
+
+// started is how often each plugin was started by a command that lists them.
+func (w *world) started() map[string]int {
+	w.t.Helper()
+	var list pluginList
+	w.run("plugins", "--json").exits(0).json(&list)
+	out := map[string]int{}
+	for _, s := range list.Plugins {
+		out[s.Name] = s.Starts
+		if idle := s.State == plugin.Idle; idle != (s.Starts == 0) {
+			w.t.Errorf("%s is %s after %d starts", s.Name, s.State, s.Starts)
+		}
+	}
+	return out
+}
+
+// What a plugin was asked once, by whatever command, is known to all.
+func TestCache(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "fs", "player")
+	cold := w.run("tools", "--json").exits(0)
+	for name, n := range w.started() {
+		equal(t, "the starts of "+name, n, 0)
+	}
+	equal(t, "the list", w.run("tools", "--json").exits(0).stdout, cold.stdout)
+	// The log tells of every start.
+	for _, args := range [][]string{{"tools"}, {"tools", "show", "fs.read"}, {"schema", "--for", "openai"}, {"plugins"}, {"call", "no.such"}} {
+		if o := w.run(append(args, "--log-level", "debug")...); strings.Contains(o.stderr, "plugin started") {
+			t.Errorf("%q starts a plugin:\n%s", args, o.stderr)
+		}
+	}
+	o := w.run("call", "play.echo", `{"text":"hello"}`, "--log-level", "debug").exits(0)
+	equal(t, "the number of starts", strings.Count(o.stderr, "plugin started"), 1)
+	o.says("plugin started: plugin=player")
+
+	w.env = append(w.env, cacheVariable+"="+noCache)
+	for name, n := range w.started() {
+		equal(t, "without a cache, the starts of "+name, n, 1)
+	}
+}
+
+// Neither the argument of a caller nor what the environment has is in the cache.
+func TestCacheHasNoSecrets(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	w.env = append(w.env, "GOFLAGS=-tags=hunter2") // which plugins are given
+	w.run("call", "play.echo", `{"text":"hunter2"}`).exits(0)
+	files := 0
+	err := filepath.WalkDir(filepath.Join(w.state, "cache"), func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		files++
+		content, err := os.ReadFile(path)
+		if strings.Contains(string(content), "hunter2") {
+			t.Errorf("%s has it", path)
+		}
+		return err
+	})
+	if err != nil || files == 0 {
+		t.Errorf("%d files, %v", files, err)
+	}
+}
+
+func TestCacheDirectory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	home := t.TempDir()
+	w.env = append(w.env, cacheVariable+"=", "HOME="+home, "XDG_CACHE_HOME="+filepath.Join(home, "caches"))
+	w.run("tools").exits(0)
+	if runtime.GOOS == "linux" {
+		if entries, err := os.ReadDir(filepath.Join(home, "caches", "toolhost", "manifests")); err != nil || len(entries) != 1 {
+			t.Errorf("the default directory has %v, %v", entries, err)
+		}
+	}
+	// One that cannot be used is no failure, and one that is not safe is told of.
+	file := filepath.Join(home, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.env = append(w.env, cacheVariable+"="+file)
+	o := w.run("tools").exits(0).prints("play.echo")
+	equal(t, "standard error", o.stderr, "")
+	w.run("tools", "--log-level", "debug").exits(0).says("the cache is not used")
+	open := filepath.Join(home, "open")
+	if err := os.Mkdir(open, 0o700); err != nil { //nolint:gosec // a directory
+		t.Fatal(err)
+	}
+	if err := os.Chmod(open, 0o777); err != nil { //nolint:gosec // what is to be refused
+		t.Fatal(err)
+	}
+	w.env = append(w.env, cacheVariable+"="+open)
+	w.run("tools").exits(0).prints("play.echo").says("others may write to it")
+}

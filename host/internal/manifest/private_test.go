@@ -1,0 +1,90 @@
+//go:build unix
+
+package manifest
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// What somebody else may have written is not read.
+func TestOthersMayWrite(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []os.FileMode{0o620, 0o602, 0o666} {
+		c, k, path := filled(t)
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := c.Find(k); ok {
+			t.Errorf("a file of mode %v is believed", mode)
+		}
+		if err := c.Store(k, about); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := c.Find(k); !ok {
+			t.Error("it was not written anew")
+		}
+		for _, dir := range []string{c.dir, filepath.Dir(path)} {
+			if err := os.Chmod(dir, 0o720); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Open(c.dir); !errors.Is(err, ErrUnsafe) {
+				t.Errorf("a directory of mode 0720 is used: %v", err)
+			}
+			if err := os.Chmod(dir, 0o700); err != nil { //nolint:gosec // a directory
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// owned is a file as the system would show it if somebody else owned it.
+type owned struct {
+	os.FileInfo
+	uid uint32
+}
+
+func (o owned) Sys() any { return &syscall.Stat_t{Uid: o.uid} }
+
+// A file or directory of somebody else is not private, whatever its mode.
+func TestForeignOwner(t *testing.T) {
+	t.Parallel()
+	c, _, path := filled(t)
+	for _, p := range []string{c.dir, path} {
+		info, err := os.Lstat(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !private(info) || private(owned{info, uint32(os.Geteuid()) + 1}) { //nolint:gosec // a small number
+			t.Errorf("%s: it does not count who owns it", p)
+		}
+	}
+}
+
+// Neither a link nor a FIFO is followed or waited for.
+func TestNoRegularFile(t *testing.T) {
+	t.Parallel()
+	c, k, path := filled(t)
+	moved := filepath.Join(t.TempDir(), "moved")
+	if err := errors.Join(os.Rename(path, moved), os.Symlink(moved, path)); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := c.Find(k); ok {
+		t.Error("a link is followed")
+	}
+	if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := c.Find(k); ok {
+		t.Error("a FIFO is read")
+	}
+	if err := c.Store(k, about); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := c.Find(k); !ok {
+		t.Error("it was not written anew")
+	}
+}

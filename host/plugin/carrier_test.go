@@ -1,0 +1,138 @@
+package plugin_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/tooltest"
+)
+
+// onCarriers runs a test with each carrier, as a change of its plugin's Config.
+func onCarriers(t *testing.T, name string, f func(t *testing.T, carrier func(*plugin.Config))) {
+	t.Helper()
+	for _, c := range []plugin.Carrier{plugin.Socket, plugin.Stream, plugin.Unary} {
+		t.Run(name+" on "+string(c), func(t *testing.T) {
+			t.Parallel()
+			f(t, func(cfg *plugin.Config) { cfg.Carrier = c })
+		})
+	}
+}
+
+// carrierOf is the one that a test runs with.
+func carrierOf(change func(*plugin.Config)) plugin.Carrier {
+	var cfg plugin.Config
+	change(&cfg)
+	return cfg.Carrier
+}
+
+func TestConformanceOnCarriers(t *testing.T) {
+	t.Parallel()
+	onCarriers(t, "conformance", func(t *testing.T, carrier func(*plugin.Config)) {
+		tooltest.Run(t, func(t *testing.T) tool.Provider { return open(t, plugintest.Fixture, carrier) })
+	})
+}
+
+// A plugin with the SDK takes each carrier; the default is the stream.
+func TestCarrierIsTaken(t *testing.T) {
+	t.Parallel()
+	check := func(t *testing.T, p *plugin.Plugin, want plugin.Carrier) {
+		t.Helper()
+		if _, err := p.List(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Status().Carrier; got != want {
+			t.Errorf("calls travel on %q, want %q", got, want)
+		}
+	}
+	onCarriers(t, "chosen", func(t *testing.T, carrier func(*plugin.Config)) {
+		check(t, open(t, plugintest.Fixture, carrier), carrierOf(carrier))
+	})
+	t.Run("default", func(t *testing.T) {
+		t.Parallel()
+		check(t, open(t, plugintest.Fixture), plugin.Stream)
+	})
+}
+
+// A plugin inherits the socket and nothing else, and does not see its variable
+// any more.
+func TestPluginSeesLittleOnCarriers(t *testing.T) {
+	t.Parallel()
+	onCarriers(t, "sees", func(t *testing.T, carrier func(*plugin.Config)) {
+		p := open(t, plugintest.Snoop, carrier)
+		var seen plugintest.Seen
+		if err := json.Unmarshal(call(t, p, "snoop.look", "{}").Structured, &seen); err != nil {
+			t.Fatal(err)
+		}
+		want := 0
+		if carrierOf(carrier) == plugin.Socket { // it looks before pluginsdk takes the socket
+			want = 1
+		}
+		if len(seen.Files) != want || want == 1 && !strings.HasPrefix(seen.Files[0], "3 socket:") {
+			t.Errorf("the plugin inherited %q", seen.Files)
+		}
+	})
+}
+
+// Results of every size, and quick calls among them, through a real process.
+func TestLargeAndSmallOnCarriers(t *testing.T) {
+	t.Parallel()
+	onCarriers(t, "sizes", func(t *testing.T, carrier func(*plugin.Config)) {
+		p := open(t, plugintest.Fixture, carrier)
+		if _, err := p.List(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for i := range 24 {
+			all.Go(func() {
+				size := []int{0, 100, 40_000, 140_000, 300_000, 8 << 20}[i%6]
+				args := fmt.Sprintf(`{"n":%d,"pad":%q}`, i, strings.Repeat("p", size))
+				got, err := p.Execute(t.Context(), tool.Call{Name: tooltest.EchoTool, Arguments: []byte(args)})
+				if err != nil || got.Text() != args {
+					t.Errorf("%d bytes: got %d, %v", len(args), len(got.Text()), err)
+				}
+				if _, err := p.Execute(t.Context(), tool.Call{Name: tooltest.BlobTool, Arguments: fmt.Appendf(nil, `{"bytes":%d}`, size)}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+// What is too large for a message, and what is cancelled, leaves the process
+// alone.
+func TestProcessSurvivesOnCarriers(t *testing.T) {
+	t.Parallel()
+	onCarriers(t, "survives", func(t *testing.T, carrier func(*plugin.Config)) {
+		p := open(t, plugintest.Fixture, carrier)
+		if _, err := p.List(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		before := p.Status()
+		_, err := p.Execute(t.Context(), tool.Call{Name: tooltest.EchoTool, Arguments: make([]byte, 65<<20)})
+		if tool.CodeOf(err) != tool.CodeResourceExhausted {
+			t.Errorf("65 MiB of arguments: %v", err)
+		}
+		for i := range 50 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*300*time.Microsecond)
+			_, err := p.Execute(ctx, tool.Call{Name: tooltest.BlobTool, Arguments: []byte(`{"bytes":4000000}`)})
+			cancel()
+			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("cancelled in time %d: %v", i, err)
+			}
+		}
+		call(t, p, tooltest.EchoTool, "{}")
+		if now := p.Status(); now.PID != before.PID || now.Starts != 1 || now.State != plugin.Ready {
+			t.Errorf("the process was ended: %+v, before %+v", now, before)
+		}
+	})
+}

@@ -1,0 +1,120 @@
+package plugin_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/host/plugin"
+)
+
+// A host that is killed takes all with it where there are namespaces; elsewhere the
+// next one ends what is left, and removes its sockets. A host that lives loses
+// nothing.
+func TestSweepAfterAKilledHost(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, n plugin.Namespace) {
+		tmp := shortDir(t)
+		neighbour := open(t, escaper, in(plugin.NamespaceOff))
+		neighbours := structured[int](t, neighbour, "escape.session")
+		ours := filepath.Join(tmp, "toolhost-ours")
+		nobodys := filepath.Join(tmp, "toolhost-nobodys")
+		for _, dir := range []string{ours, nobodys} {
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := plugin.Claim(ours); err != nil {
+			t.Fatal(err)
+		}
+
+		h := startHost(t, tmp, plugintest.Dir(t, escaper), hostNamespace+"="+string(n))
+		child, process := h.number(t), h.number(t)
+		if !alive(child) || !alive(process) {
+			t.Fatalf("descendant %d or plugin %d does not live", child, process)
+		}
+		h.kill(t)
+		awaitEnd(t, process)
+		if n == plugin.NamespaceAuto && namespaced(t) {
+			awaitEnd(t, child)
+		} else if !alive(child) {
+			t.Log("the descendant has ended by itself, so nothing is left to sweep")
+		}
+
+		swept := plugin.Sweep(tmp)
+		awaitEnd(t, child)
+		if swept.Directories != 1 {
+			t.Errorf("swept %+v, want the one directory of the host that was killed", swept)
+		}
+		if left, err := filepath.Glob(filepath.Join(tmp, "toolhost-*")); err != nil || len(left) != 2 {
+			t.Errorf("left %v, %v", left, err)
+		}
+		if !alive(neighbours) || !alive(neighbour.Status().PID) {
+			t.Error("a living host's processes were ended")
+		}
+	})
+}
+
+// Directories that only look like a host's are left alone.
+func TestSweepTouchesNothingElse(t *testing.T) {
+	t.Parallel()
+	tmp := shortDir(t)
+	elsewhere := t.TempDir()
+	me := filepath.Join(tmp, "toolhost-me")
+	for _, dir := range []string{"toolhost-me", "toolhost-open", "toolhost-fifo", "toolhost-text", "toolhost-boot", "other"} {
+		if err := os.Mkdir(filepath.Join(tmp, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := plugin.Claim(me); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(me, "owner"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(text), ".")
+	dead := strconv.Itoa(1<<30) + "." + after
+	boot := strings.TrimSpace(dead) + "x"
+	for path, text := range map[string]string{
+		"toolhost-open/owner": dead, "toolhost-text/owner": "1.2.3", "toolhost-boot/owner": boot, "other/owner": dead, "toolhost-file": dead,
+	} {
+		if err := os.WriteFile(filepath.Join(tmp, path), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(
+		os.WriteFile(filepath.Join(elsewhere, "owner"), []byte(dead), 0o600),
+		os.Symlink(elsewhere, filepath.Join(tmp, "toolhost-link")),
+		os.Chmod(filepath.Join(tmp, "toolhost-open"), 0o770), //nolint:gosec // what is tested
+		syscall.Mkfifo(filepath.Join(tmp, "toolhost-fifo/owner"), 0o600),
+	); err != nil {
+		t.Fatal(err)
+	}
+	if swept := plugin.Sweep(tmp); swept.Directories != 0 {
+		t.Errorf("swept %+v", swept)
+	}
+	// And the one that is as it should be goes.
+	if err := os.WriteFile(filepath.Join(me, "owner"), []byte(dead), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if swept := plugin.Sweep(tmp); swept.Directories != 1 {
+		t.Errorf("swept %+v", swept)
+	}
+	if _, err := os.Stat(me); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a dead host's directory is there: %v", err)
+	}
+}
+
+func BenchmarkSweep(b *testing.B) {
+	tmp := b.TempDir()
+	for b.Loop() {
+		plugin.Sweep(tmp)
+	}
+}

@@ -1,0 +1,110 @@
+package policy_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Calls come, wait, give up and go, all at once: never do more than so many run,
+// and in the end every slot is back.
+func TestSlotsUnderStress(t *testing.T) {
+	t.Parallel()
+	const most, queue = 3, 4
+	var running, worst, ran, gaveUp, refused atomic.Int64
+	run := policy.Concurrency(policy.NewSlots(most, queue))(func(context.Context, tool.Call) (tool.Result, error) {
+		if n := running.Add(1); n > most {
+			worst.Store(n)
+		}
+		defer running.Add(-1)
+		ran.Add(1)
+		time.Sleep(time.Duration(rand.IntN(20)) * time.Microsecond)
+		return tool.Result{}, nil
+	})
+	var all sync.WaitGroup
+	for range 2 * (most + queue) {
+		all.Go(func() {
+			for range 300 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(100))*time.Microsecond)
+				_, err := run(ctx, tool.Call{Name: "x"})
+				cancel()
+				switch tool.CodeOf(err) {
+				case "":
+				case tool.CodeResourceExhausted:
+					refused.Add(1)
+				case tool.CodeDeadlineExceeded:
+					gaveUp.Add(1)
+				default:
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if worst.Load() > 0 {
+		t.Errorf("%d ran at once, want at most %d", worst.Load(), most)
+	}
+	t.Logf("%d ran, %d gave up, %d were refused", ran.Load(), gaveUp.Load(), refused.Load())
+	expectRoom(t, run, most)
+}
+
+// expectRoom runs so many calls at once, which fails if a slot was lost.
+func expectRoom(t *testing.T, run tool.Handler, most int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	var all sync.WaitGroup
+	for range most {
+		all.Go(func() {
+			if _, err := run(ctx, tool.Call{Name: "x"}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// A slot that becomes free belongs to who waits longest, and not to who comes
+// just then; who gives up takes no other's turn with it.
+func TestSlotsAreFair(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var order []string
+		run := policy.Concurrency(policy.NewSlots(1, 3))(func(_ context.Context, call tool.Call) (tool.Result, error) {
+			order = append(order, call.Name)
+			<-release
+			return tool.Result{}, nil
+		})
+		impatient, giveUp := context.WithCancelCause(t.Context())
+		for _, c := range []struct {
+			ctx  context.Context
+			name string
+		}{{t.Context(), "first"}, {impatient, "impatient"}, {t.Context(), "second"}, {t.Context(), "third"}} {
+			go func() {
+				_, err := run(c.ctx, tool.Call{Name: c.name})
+				if (err != nil) != (c.name == "impatient") {
+					t.Errorf("%s: %v", c.name, err)
+				}
+			}()
+			synctest.Wait()
+		}
+		giveUp(errors.New("enough"))
+		synctest.Wait()
+		for range 3 {
+			release <- struct{}{}
+			synctest.Wait()
+		}
+		if len(order) != 3 || order[0] != "first" || order[1] != "second" || order[2] != "third" {
+			t.Errorf("ran %q", order)
+		}
+	})
+}

@@ -1,0 +1,105 @@
+package policy_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/deadline"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+type key struct{}
+
+// The trace is the context, at each depth, and hides nothing of the caller's.
+func TestTraceIsTheContext(t *testing.T) {
+	t.Parallel()
+	caller, gone := context.WithCancelCause(context.WithValue(t.Context(), key{}, "value"))
+	outer, inner := &policy.Trace{}, &policy.Trace{}
+	ctx := policy.WithTrace(caller, outer)
+	limited := deadline.New(ctx, time.Now().Add(time.Hour), nil)
+	defer limited.Cancel(nil)
+	for _, c := range []context.Context{ctx, limited, context.WithValue(limited, key{}, "value")} {
+		if policy.TraceFrom(c) != outer || c.Value(key{}) != "value" {
+			t.Errorf("%T: trace %p, want %p; value %v", c, policy.TraceFrom(c), outer, c.Value(key{}))
+		}
+	}
+	if nested := policy.WithTrace(limited, inner); policy.TraceFrom(nested) != inner {
+		t.Error("a host in a host sees the outer trace")
+	}
+	if policy.TraceFrom(t.Context()) != nil {
+		t.Error("there is a trace outside of a call")
+	}
+	reason := errors.New("the caller is gone")
+	gone(reason)
+	<-ctx.Done()
+	if !errors.Is(ctx.Err(), context.Canceled) || !errors.Is(context.Cause(ctx), reason) || !errors.Is(deadline.Cause(limited), reason) {
+		t.Errorf("%v, because %v", ctx.Err(), context.Cause(ctx))
+	}
+}
+
+// A step works outside of a call too, for nobody in particular.
+func TestStepsWithoutTrace(t *testing.T) {
+	t.Parallel()
+	run := tool.Chain(func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+		if _, ok := ctx.(*deadline.Context); !ok {
+			t.Errorf("the provider's context is a %T", ctx)
+		}
+		return tool.Text("done"), nil
+	}, policy.Authorize(""), policy.RateLimit(&tool.RateLimit{Calls: 1, Period: tool.Duration(time.Hour)}), policy.Output(nil, 0), policy.Timeout(time.Minute), policy.Concurrency(policy.NewSlots(1, 0)))
+	if res, err := run(t.Context(), tool.Call{Name: "x"}); err != nil || res.Text() != "done" {
+		t.Errorf("%v, %v", res, err)
+	}
+	if _, err := run(t.Context(), tool.Call{Name: "x"}); tool.CodeOf(err) != tool.CodeRateLimited {
+		t.Errorf("the second call: %v", err)
+	}
+}
+
+// sink keeps records, and may be selective.
+type sink struct{ got []audit.Record }
+
+func (s *sink) Write(r audit.Record) error {
+	s.got = append(s.got, r)
+	return nil
+}
+
+type selective struct{ sink }
+
+func (*selective) WantsArguments() bool { return false }
+
+// Records are redacted for whoever does not say that it wants no arguments, and
+// never have them in clear.
+func TestSelectiveSink(t *testing.T) {
+	t.Parallel()
+	def := &tool.Definition{Name: "x", Safety: tool.Cautious, Sensitive: []string{"token"}}
+	call := tool.Call{ID: "1", Name: "x", Arguments: json.RawMessage(`{"token":"secret","path":"a"}`)}
+	plain, picky := &sink{}, &selective{}
+	for _, s := range []audit.Sink{plain, picky} {
+		a := &policy.Audit{Sink: s, OnError: func(err error) { t.Error(err) }}
+		run := tool.Chain(func(context.Context, tool.Call) (tool.Result, error) { return tool.Text("done"), nil }, a.End(), a.Begin(def))
+		if _, err := run(policy.WithTrace(t.Context(), &policy.Trace{Definition: def, Digest: "sha256:0"}), call); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(plain.got) != 2 || len(picky.got) != 2 {
+		t.Fatalf("%d and %d records", len(plain.got), len(picky.got))
+	}
+	for i, r := range plain.got {
+		if string(r.Input) != `{"token":"[redacted]","path":"a"}` || !strings.HasPrefix(r.Arguments, "sha256:") {
+			t.Errorf("%+v", r)
+		}
+		p := picky.got[i]
+		if p.Input != nil || p.Arguments != "" {
+			t.Errorf("a sink that wants no arguments was given %+v", p)
+		}
+		r.Input, r.Arguments, r.Time, r.Duration = nil, "", p.Time, p.Duration
+		if p.Time.IsZero() || p.Event != r.Event || p.Tool != r.Tool || p.Definition != r.Definition || p.Call != r.Call {
+			t.Errorf("%+v, want %+v", p, r)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package host
+
+import (
+	"encoding/json"
+	"sync"
+
+	"github.com/toolhost/toolhost/internal/schema"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// promise is [Host.compile] for a tool that was compiled by an earlier process, and
+// whose definition is the same: it puts off what takes time until somebody calls it.
+// A host that lists a thousand tools and calls one compiles one.
+//
+// Nothing is taken on trust by that. A call is not decided before its tool is
+// compiled, with all checks; if that fails, however it came about, the call is
+// refused.
+func (h *Host) promise(owner string, t tool.Tool) (*entry, error) {
+	if err := t.Check(); err != nil {
+		return nil, signOwner(err, owner)
+	}
+	if len(t.InputSchema) == 0 {
+		t.InputSchema = noArguments()
+	}
+	e := &entry{def: t.Definition, owner: owner, handler: t.Handler}
+	e.later = sync.OnceValues(func() (*entry, error) {
+		return h.compile(owner, tool.Tool{Definition: e.def, Handler: e.handler})
+	})
+	return e, nil
+}
+
+// compiled is the entry that calls go to: itself, or what it promises.
+func (e *entry) compiled() (*entry, error) {
+	if e.later == nil {
+		return e, nil
+	}
+	return e.later()
+}
+
+// noArguments is the schema that stands in the definition of a tool that has none.
+var noArguments = sync.OnceValue(func() json.RawMessage {
+	s, err := schema.CompileInput(nil)
+	if err != nil {
+		panic(err)
+	}
+	return s.Text()
+})

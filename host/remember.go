@@ -1,0 +1,135 @@
+package host
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/host/internal/manifest"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// openCache is nil where the directory cannot be used: nothing depends on it.
+func openCache(dir string, log hclog.Logger) *manifest.Cache {
+	c, err := manifest.Open(dir)
+	switch {
+	case errors.Is(err, manifest.ErrUnsafe):
+		log.Warn("plugins are started to list their tools: the cache is not used", "error", err)
+	case err != nil:
+		log.Debug("plugins are started to list their tools: the cache is not used", "error", err)
+	}
+	return c
+}
+
+// key is what a plugin is remembered under; false: it is not remembered.
+func (h *Host) key(s source) (manifest.Key, bool) {
+	if h.manifests == nil {
+		return manifest.Key{}, false
+	}
+	k, err := h.manifests.Key(manifest.Subject{Path: s.path, Env: s.plugin.Environment(), Host: Version})
+	if err != nil {
+		h.opts.logger.Debug("a plugin is not remembered", "plugin", s.owner, "error", err)
+	}
+	return k, err == nil
+}
+
+// recall tells a plugin what is remembered of it, and reports whether anything is.
+func (h *Host) recall(s source) bool {
+	k, ok := h.key(s)
+	if !ok {
+		return false
+	}
+	about, ok := h.manifests.Find(k)
+	if ok {
+		s.plugin.Recall(about)
+	}
+	return ok
+}
+
+// takeAll registers what plugins said that have nothing in the registry yet, and
+// follows their changes. Names are given out in the order of the plugins.
+func (h *Host) takeAll(sources []source, said []listing) []error {
+	owners, entries := make([]string, len(sources)), make([][]*entry, len(sources))
+	faults := make([]error, len(sources))
+	for i, s := range sources {
+		owners[i] = s.owner
+		entries[i], faults[i] = h.entriesOf(s, said[i])
+	}
+	for i, taken := range h.registry.join(owners, entries) {
+		faults[i] = errors.Join(faults[i], taken)
+	}
+	for _, s := range sources {
+		s.changes.follow(func() {
+			if err := h.update(s); err != nil {
+				h.noteUpdate(s.owner, err)
+			}
+		})
+	}
+	return faults
+}
+
+// entriesOf makes entries of what a plugin said. If there is nothing wrong with it,
+// it is remembered: what is remembered needs not be compiled until it is called.
+func (h *Host) entriesOf(s source, l listing) ([]*entry, error) {
+	if l.err != nil {
+		return nil, l.err
+	}
+	for i, t := range l.tools {
+		l.tools[i].Handler = h.upToDate(s, t.Handler)
+	}
+	if l.recalled {
+		return entriesOf(s.owner, l.tools, h.promise)
+	}
+	entries, bad := entriesOf(s.owner, l.tools, h.compile)
+	h.remember(s, bad == nil)
+	return entries, bad
+}
+
+// remember writes down what a plugin says of itself, or that there is nothing to go
+// by: a plugin with a definition that is refused is started each time, so that each
+// time the reason is told.
+func (h *Host) remember(s source, sound bool) {
+	// The key is made anew: if the binary was exchanged since it was looked for, what
+	// it said belongs to the new one.
+	k, ok := h.key(s)
+	about, said := s.plugin.Description()
+	if !ok || !said {
+		return
+	}
+	if !sound {
+		h.manifests.Forget(k)
+		return
+	}
+	if err := h.manifests.Store(k, about); err != nil {
+		h.opts.logger.Debug("a plugin is not remembered", "plugin", s.owner, "error", err)
+	}
+}
+
+// upToDate brings the registry up to date before it passes on that a tool's
+// definition has changed, so that the next call goes by the new one.
+func (h *Host) upToDate(s source, run tool.Handler) tool.Handler {
+	return func(ctx context.Context, call tool.Call) (tool.Result, error) {
+		res, err := run(ctx, call)
+		if err != nil && errors.Is(err, plugin.ErrChanged) {
+			if err := h.update(s); err != nil {
+				h.opts.logger.Warn("tools changed, and not all could be taken", "plugin", s.owner, "error", err)
+			}
+		}
+		return res, err
+	}
+}
+
+// update makes the registry hold what a plugin says now. It is called by whoever
+// learns of a change, so one waits for the other.
+func (h *Host) update(s source) error {
+	s.fresh.Lock()
+	defer s.fresh.Unlock()
+	tools, err := s.plugin.Tools(context.Background())
+	entries, bad := h.entriesOf(s, listing{tools: tools, err: err})
+	if err != nil {
+		return err
+	}
+	return errors.Join(bad, h.registry.sync(s.owner, entries))
+}
