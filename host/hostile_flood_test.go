@@ -1,0 +1,122 @@
+//go:build unix
+
+package host_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/host/internal/hostile"
+	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/wire"
+)
+
+// maxHeapTaken is how much memory a flood may take at its most: what one message
+// may have, a few times over, as it is read, put together and decoded.
+const maxHeapTaken = 4 * wire.MaxMessage
+
+// flooding is an attacker whose calls are answered while it floods.
+func flooding(mode plugintest.Mode) attack {
+	return attack{mode: mode, on: everyCarrier, then: goesOn}
+}
+
+// goesOn has the attacker, and its neighbour, answer for a while.
+func goesOn(t *testing.T, s *scene) {
+	for begin, answered := time.Now(), s.answered.Load(); time.Since(begin) < 300*time.Millisecond || s.answered.Load() < answered+5; {
+		if time.Since(begin) > ceiling {
+			t.Fatal("the neighbour answers no more")
+		}
+		s.call(t)
+	}
+}
+
+// Floods come one after the other, so that the memory of each can be told.
+func TestHostileFlood(t *testing.T) { //nolint:paralleltest // it counts
+	unary := []plugin.Carrier{plugin.Unary}
+	for _, a := range []attack{
+		{mode: hostile.Large, name: "8 MiB", on: everyCarrier, args: `{"bytes":8388608}`, then: has(8 << 20)},
+		{
+			mode: hostile.Large, name: "65 MiB", on: everyCarrier, args: `{"bytes":68157440}`, within: 2 * time.Second,
+			call: &fault{code: tool.CodeResourceExhausted},
+		},
+		{mode: hostile.Gigabyte, on: everyCarrier, call: &fault{code: tool.CodeResourceExhausted}, within: 2 * time.Second, then: goesOnAfter},
+		{mode: hostile.Bomb, on: unary, call: &fault{code: tool.CodeResourceExhausted}, within: 2 * time.Second},
+		{mode: hostile.Blocks, on: unary, call: &fault{code: tool.CodeInvalidResult, texts: []string{"blocks"}}},
+		flooding(hostile.StderrLines),
+		flooding(hostile.StderrBytes),
+		flooding(hostile.StderrJSON),
+		flooding(hostile.StdoutLines),
+		flooding(hostile.StdioStream),
+	} {
+		taken := peak(func() { together(t, len(everyCarrier), []attack{a}) })
+		t.Logf("%s%s: %d MiB", a.mode, a.name, taken>>20)
+		if taken > maxHeapTaken {
+			t.Errorf("%s took %d MiB of memory", a.mode, taken>>20)
+		}
+	}
+	together(t, 1, []attack{undialled(attack{mode: hostile.BrokerStream})})
+}
+
+// has looks at the result's length.
+func has(bytes int) func(t *testing.T, s *scene) {
+	return func(t *testing.T, s *scene) {
+		if n := len(s.result.Text()); n != bytes {
+			t.Errorf("the result has %d bytes, want %d", n, bytes)
+		}
+	}
+}
+
+// goesOnAfter has the neighbour answer for a while, and asks the attacker no more.
+func goesOnAfter(t *testing.T, s *scene) {
+	answered := s.answered.Load()
+	s.await(t, "the neighbour answers no more", func() bool { return s.answered.Load() > answered+10 })
+}
+
+// Whoever breaks the rules of the stream loses all that is on it.
+func TestHostileFrames(t *testing.T) { //nolint:paralleltest // it counts
+	streams := []plugin.Carrier{plugin.Socket, plugin.Stream}
+	broken := func(mode plugintest.Mode, texts ...string) attack {
+		return attack{mode: mode, on: streams, call: &fault{code: tool.CodeInvalidResult, texts: append(texts, "the plugin broke the stream's protocol")}}
+	}
+	spamming := func(mode plugintest.Mode) attack { return attack{mode: mode, on: streams, then: goesOn} }
+	together(t, 4, []attack{
+		broken(hostile.HugeFrame, "4294967295 bytes"),
+		{mode: hostile.HugeTotal, on: streams, call: &fault{code: tool.CodeResourceExhausted}},
+		{mode: hostile.NoWindow, on: streams, uncalled: true, call: broken(hostile.NoWindow).call, then: threeAtOnce},
+		broken(hostile.ManyMessages),
+		{mode: hostile.TwoAnswers, on: streams},
+		broken(hostile.StrangeAnswer, "not made"),
+		broken(hostile.HostFrames, "only a host sends"),
+		broken(hostile.BadFrames, "cannot be read"),
+		{mode: hostile.HalfFrame, on: streams, reason: "exit status 6", call: &fault{code: tool.CodeCrashed, texts: []string{"exit status 6"}, words: true}},
+		{mode: hostile.NotReading, on: streams, patience: time.Second, call: &fault{code: tool.CodeDeadlineExceeded}, then: fills},
+		spamming(hostile.UnknownFrames),
+		spamming(hostile.WindowFrames),
+		spamming(hostile.LogFrames),
+	})
+}
+
+// fills sends the attacker more than it reads.
+func fills(t *testing.T, s *scene) {
+	s.attack.args = `{"x":"` + strings.Repeat("x", 8<<20) + `"}`
+	for range 3 {
+		s.call(t)
+	}
+}
+
+func threeAtOnce(t *testing.T, s *scene) {
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			_, err := s.Execute(t.Context(), tool.Call{Name: hostile.Tool})
+			for _, e := range faultsOf(err) {
+				s.check(t, e, s.attack.call)
+			}
+		})
+	}
+	all.Wait()
+}

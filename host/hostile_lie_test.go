@@ -1,0 +1,100 @@
+//go:build unix
+
+package host_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/internal/hostile"
+	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+func TestHostileLies(t *testing.T) { //nolint:paralleltest // it counts
+	lying := func(mode plugintest.Mode, code tool.Code, texts ...string) attack {
+		return attack{mode: mode, on: everyCarrier, call: &fault{code: code, texts: texts}}
+	}
+	together(t, 4, []attack{
+		{mode: plugintest.Twice, uncalled: true, start: &fault{code: tool.CodeInvalidDefinition, texts: []string{`"twice.tool" twice`}}, then: hasNoTools},
+		{mode: hostile.Squatter, start: &fault{code: tool.CodeAlreadyExists, texts: []string{"plugin snoop"}}, then: firstStays},
+		{mode: hostile.Schemas, start: &fault{code: tool.CodeInvalidDefinition, texts: []string{"schema"}}, then: hasOneTool},
+		{mode: hostile.Retries, start: &fault{code: tool.CodeInvalidDefinition, texts: []string{"max_retries is"}}, then: hasOneTool},
+		lying(hostile.BadJSON, tool.CodeInvalidResult, "is not JSON"),
+		lying(hostile.BadMessage, tool.CodeInvalidResult),
+		lying(hostile.Neither, tool.CodeInvalidResult, "neither a result nor an error"),
+		lying(hostile.Both, tool.CodeToolFailed, `and it failed\x1b[2J`), // the last one counts, as protobuf has it
+		lying(hostile.Poser, tool.CodeToolFailed, `plugin snoop crashed\x1b[2J\n`),
+		{mode: hostile.BadUTF8, on: []plugin.Carrier{plugin.Socket, plugin.Stream}, then: isText},
+		{mode: hostile.BadUTF8, on: []plugin.Carrier{plugin.Unary}, call: &fault{code: tool.CodeInvalidResult, texts: []string{"invalid UTF-8"}}}, // gRPC's own word
+		{mode: hostile.Shifty, uncalled: true, on: []plugin.Carrier{plugin.Socket, plugin.Stream}, then: asksAgain},
+	})
+}
+
+// owned are the attacker's tools.
+func (s *scene) owned() []string {
+	var out []string
+	for _, x := range s.Tools(host.Filter{}) {
+		if x.Owner == s.owner {
+			out = append(out, x.Name)
+		}
+	}
+	return out
+}
+
+func hasNoTools(t *testing.T, s *scene) {
+	if names := s.owned(); len(names) > 0 {
+		t.Errorf("it has the tools %q", names)
+	}
+}
+
+// hasOneTool has the good tool of a plugin with bad ones answer.
+func hasOneTool(t *testing.T, s *scene) {
+	if names := s.owned(); len(names) != 1 || names[0] != hostile.Tool {
+		t.Errorf("it has the tools %q", names)
+	}
+	s.call(t)
+}
+
+func firstStays(t *testing.T, s *scene) {
+	if x, _ := s.Get("snoop.look"); x.Owner != "snoop" {
+		t.Errorf("snoop.look went to %q", x.Owner)
+	}
+	hasOneTool(t, s)
+}
+
+func isText(t *testing.T, s *scene) {
+	if text := s.result.Text(); !utf8.ValidString(text) || !strings.Contains(text, "bad") {
+		t.Errorf("got %q", text)
+	}
+}
+
+// asksAgain calls a dangerous tool whose definition changes after each call: who
+// said yes to one definition is asked about the next.
+func asksAgain(t *testing.T, s *scene) {
+	var shown []string
+	caller := s.Session(host.WithApprover(policy.ApproverFunc(func(_ context.Context, r policy.Request) (policy.Decision, error) {
+		shown = append(shown, r.Definition.Description)
+		return policy.Decision{Verdict: policy.Allow}, nil
+	})))
+	described := func(text string) func() bool {
+		return func() bool {
+			x, _ := s.Get(hostile.Tool)
+			return strings.Contains(x.Description, text)
+		}
+	}
+	for _, text := range []string{"called 0 times", "called 1 times", "called 2 times"} {
+		s.await(t, "the definition is not "+text, described(text))
+		if _, err := caller.Execute(t.Context(), tool.Call{Name: hostile.Tool}); err != nil {
+			t.Error(err)
+		}
+		if n := len(shown); n == 0 || !strings.Contains(shown[n-1], text) {
+			t.Errorf("the approver was shown %q", shown)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package host_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/internal/hostile"
+	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// told is what a host in a process of its own says of itself.
+type told struct {
+	Tools  int    `json:"tools"`
+	Fault  string `json:"fault"`  // Load's
+	Result string `json:"result"` // of the call
+}
+
+// beHost is what the other process does.
+func beHost(dir string) {
+	var out told
+	h, err := host.New(host.WithRoot(os.Getenv("TOOLHOST_TEST_ROOT")), host.WithPluginEnv(hostile.Mark+"="+os.Getenv(hostile.Mark)))
+	if err == nil {
+		out.Tools, err = h.Load(context.Background(), dir)
+	}
+	if err != nil {
+		out.Fault = err.Error()
+	} else if res, err := h.Execute(context.Background(), tool.Call{Name: hostile.Tool}); err != nil {
+		out.Result = err.Error()
+	} else {
+		out.Result = res.Text()
+	}
+	_ = json.NewEncoder(os.Stdout).Encode(out)
+	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+	_ = h.Close(context.Background())
+	os.Exit(0)
+}
+
+// otherHost is a host in a process of its own.
+type otherHost struct {
+	*exec.Cmd
+	told
+	mark string
+	tmp  string
+}
+
+// startHost starts one with a plugin of a mode, and returns when it has loaded and
+// called it. The test ends it.
+func startHost(t *testing.T, mode plugintest.Mode, files ...*os.File) *otherHost {
+	t.Helper()
+	tmp, err := os.MkdirTemp("", "th-host-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(tmp) })
+	h := &otherHost{mark: filepath.Base(tmp), tmp: tmp}
+	dir, root := plugintest.Dir(t, mode), t.TempDir()
+	h.Cmd = exec.CommandContext(t.Context(), os.Args[0])
+	h.Env = append(os.Environ(), hostileHost+"="+dir, hostile.Mark+"="+h.mark, "TMPDIR="+tmp, "TOOLHOST_TEST_ROOT="+root, hostile.Secret+"=of "+h.mark)
+	h.ExtraFiles = files
+	h.Stderr = os.Stderr
+	stdin, err := h.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := h.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = stdin.Close()
+		_ = h.Process.Kill()
+		_ = h.Wait()
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		t.Fatalf("the host is gone: %v: %v", err, h.Wait())
+	}
+	if err := json.Unmarshal([]byte(line), &h.told); err != nil {
+		t.Fatalf("the host says %q", line)
+	}
+	return h
+}
+
+// plugins are the processes of its plugins, and theirs.
+func (h *otherHost) plugins() (out []string) {
+	own := fmt.Sprintf("/proc/%d ", h.Process.Pid)
+	for _, p := range marked(hostile.Mark + "=" + h.mark) {
+		if !strings.HasPrefix(p, own) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// A host that is killed takes its plugins with it, which it cannot do itself; and
+// what they started, wherever it went. (The latter where the host may make PID
+// namespaces; elsewhere the next start sees to it.)
+func TestHostileKilledHost(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		mode plugintest.Mode
+		runs int
+	}{{hostile.Sick, 1}, {hostile.Litter, 2}, {hostile.OwnSession, 2}} {
+		t.Run(string(c.mode), func(t *testing.T) {
+			t.Parallel()
+			h := startHost(t, c.mode)
+			if n := len(h.plugins()); n != c.runs {
+				t.Fatalf("%d processes run, want %d; the host says %+v", n, c.runs, h.told)
+			}
+			if err := h.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = h.Wait()
+			begin := time.Now()
+			for len(h.plugins()) > 0 && time.Since(begin) < 20*time.Second { // there is no event for it
+				time.Sleep(time.Millisecond)
+			}
+			if left := h.plugins(); len(left) > 0 {
+				t.Errorf("left after %v: %v", time.Since(begin), left)
+			}
+			t.Logf("gone after %v", time.Since(begin))
+		})
+	}
+}
+
+// Descriptors that the host inherited itself, or that a library opened without
+// close-on-exec, are not the plugin's.
+func TestHostileDescriptors(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = r.Close(), w.Close() }()
+	h := startHost(t, hostile.Thief, w)
+	if strings.Contains(h.Result, `"inherited":["`) {
+		t.Errorf("the plugin inherited it: %.300s", h.Result)
+	}
+}

@@ -1,0 +1,68 @@
+// Package hostile lets a test binary be plugins that mean harm: one mode for
+// each thing that a plugin could do to its host, its neighbours or its callers.
+// It is to be used with package plugintest, whose modes are honest or merely
+// clumsy:
+//
+//	func TestMain(m *testing.M) { plugintest.Main(m, hostile.Modes()) }
+//
+// A mode that gets as far as having tools has [Tool], which does the harm; what
+// a mode does at once, before or beside any call, its comment tells.
+package hostile
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/toolhost/toolhost/host/internal/plugintest"
+)
+
+// Tool is the tool that does the harm, with no arguments but where its mode says
+// so.
+const Tool = "hostile.do"
+
+// Mark is a variable that a test may set, by the host's WithPluginEnv, to find
+// what a plugin has started and left behind.
+const Mark = "TOOLHOST_TEST_MARK"
+
+// LastWords is what each mode writes to standard error before it does harm, with
+// an escape sequence that clears a terminal.
+const LastWords = "now I will do it\x1b[2J"
+
+// Modes are the behaviours, by mode.
+func Modes() map[plugintest.Mode]func() {
+	all := map[plugintest.Mode]func(){}
+	for _, modes := range []map[plugintest.Mode]func(){
+		handshakeModes(), livenessModes(), floodModes(), frameModes(), lieModes(), escapeModes(),
+	} {
+		for mode := range modes {
+			if all[mode] != nil {
+				panic(fmt.Sprintf("two modes are called %s", mode))
+			}
+		}
+		maps.Copy(all, modes)
+	}
+	return all
+}
+
+// Names are the modes, sorted.
+func Names() []plugintest.Mode { return slices.Sorted(maps.Keys(Modes())) }
+
+// warn writes the last words.
+func warn() { fmt.Fprintln(os.Stderr, LastWords) }
+
+// shout writes to standard output.
+func shout(s string) { _, _ = io.WriteString(os.Stdout, s) }
+
+// leave makes a file in the workspace, as evidence that something was done.
+func leave(name string) { _ = os.WriteFile(name, nil, 0o600) }
+
+// must ends a plugin that cannot even do what it is for.
+func must(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "hostile:", err)
+		os.Exit(70)
+	}
+}
