@@ -5,7 +5,7 @@ LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 PLUGINS := $(notdir $(patsubst %/main.go,%,$(wildcard plugins/*/main.go)))
 
-.PHONY: help build run test lint vet generate cross bench clean
+.PHONY: help build run test lint vet generate cross bench microbench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,12 +20,14 @@ run: build ## show the main job: toolhost demo
 test: vet lint cross ## everything that has to hold
 	TOOLHOST_STRESS=60s go test -race ./...
 	cd examples/agent && go vet ./... && go test -race ./...
+	cd bench && go vet ./... && go test -race ./...
 
 vet:
 	go vet ./...
 
 lint: ## golangci-lint, configured in .golangci.yml
 	$(LINT) run
+	cd bench && $(LINT) run -c ../.golangci.yml ./...
 
 cross: ## it builds for macOS and Windows too
 	GOOS=darwin go build ./...
@@ -34,8 +36,11 @@ cross: ## it builds for macOS and Windows too
 generate: ## the Go code of proto/
 	$(BUF) generate
 
-bench: ## what the host's own part of a call costs
-	go test -run '^$$' -bench . -benchmem ./host ./host/audit ./internal/schema
+bench: ## what a call costs, beside other ways to make it; writes docs/bench
+	cd bench && go run .
+
+microbench: ## what the parts cost
+	go test -run '^$$' -bench . -benchmem ./host ./host/audit ./internal/schema ./pluginsdk/wire
 
 clean: ## remove what build makes
 	rm -rf bin

@@ -56,7 +56,7 @@ func (h *Host) adopt(c plugin.Candidate) (source, error) {
 	changes := new(follower)
 	p := plugin.New(c, plugin.Config{
 		Root: h.opts.root, Sockets: func() (string, error) { return h.sockets(c.Name) }, Env: h.opts.pluginEnv, StartTimeout: h.opts.startTimeout,
-		HostVersion: Version, Logger: h.opts.logger, Carrier: h.opts.carrier, Restart: h.opts.restart, Changed: changes.tell,
+		HostVersion: Version, Logger: h.opts.logger, Carrier: h.opts.carrier, Restart: h.opts.restart, Namespace: h.opts.namespace, Changed: changes.tell,
 	})
 	s := source{owner: c.Name, provider: p, plugin: p, path: c.Path, fresh: new(sync.Mutex), changes: changes}
 	return s, h.addSource(s)
@@ -123,7 +123,13 @@ func (h *Host) sockets(owner string) (string, error) {
 	if len(base) > 40 && runtime.GOOS != "windows" {
 		base = "/tmp"
 	}
+	plugin.Sweep(base) // what a host that was killed has left
 	dir, err := os.MkdirTemp(base, "toolhost-")
+	if err == nil {
+		if err = plugin.Claim(dir); err != nil {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+	}
 	if err != nil {
 		return "", &tool.Error{
 			Code: tool.CodeUnavailable, Plugin: owner, Stage: tool.StageStart, Unsent: true, Err: err,

@@ -22,6 +22,7 @@ type options struct {
 	pluginEnv    []string
 	carrier      plugin.Carrier
 	restart      plugin.RestartPolicy
+	namespace    plugin.Namespace
 	cacheDir     string
 
 	audit            audit.Sink
@@ -67,6 +68,10 @@ func WithCache(dir string) Option { return func(o *options) { o.cacheDir = dir }
 // WithRestartPolicy says what becomes of plugins that fail again and again.
 // Default: that of [plugin.RestartPolicy].
 func WithRestartPolicy(r plugin.RestartPolicy) Option { return func(o *options) { o.restart = r } }
+
+// WithNamespace says whether plugins get PID namespaces, which end all that they
+// start, however it went away. Default: [plugin.NamespaceAuto].
+func WithNamespace(n plugin.Namespace) Option { return func(o *options) { o.namespace = n } }
 
 // WithAudit puts every call on record. Default: none is.
 func WithAudit(sink audit.Sink) Option { return func(o *options) { o.audit = sink } }

@@ -44,7 +44,7 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 				}
 			}
 		}
-		out, err := fn(withCall(ctx, call), in)
+		out, err := fn(tool.WithCall(ctx, call), in)
 		if err != nil {
 			return failure(ctx, name, err)
 		}
@@ -114,15 +114,6 @@ func result[Out any](out Out) (tool.Result, error) {
 	return r, nil
 }
 
-type callKey struct{}
-
-func withCall(ctx context.Context, call tool.Call) context.Context {
-	return context.WithValue(ctx, callKey{}, call)
-}
-
 // CallFrom is the call that a typed function is running: its ID, its tool's
 // name, its raw arguments and its session. Outside of one it is zero.
-func CallFrom(ctx context.Context) tool.Call {
-	call, _ := ctx.Value(callKey{}).(tool.Call)
-	return call
-}
+func CallFrom(ctx context.Context) tool.Call { return tool.CallFrom(ctx) }

@@ -12,11 +12,14 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
 // pluginDirVariable names plugin directories where no flag does.
 const pluginDirVariable = "TOOLHOST_PLUGIN_DIR"
+
+var carriers = []string{string(plugin.Stream), string(plugin.Socket), string(plugin.Unary)}
 
 var logLevels = []string{"trace", "debug", "info", "warn", "error", "off"}
 
@@ -27,7 +30,9 @@ func (a *app) addGlobalFlags(root *cobra.Command) {
 	flags.StringVar(&a.root, "root", ".", "the workspace `directory` that plugins work on")
 	flags.BoolVar(&a.json, "json", false, "print JSON on standard output")
 	flags.StringVar(&a.logLevel, "log-level", "warn", "what to log on standard error: `LEVEL` is "+strings.Join(logLevels, ", "))
-	// Both only fail for a flag that is not there.
+	flags.StringVar(&a.carrier, "carrier", string(plugin.Stream), "what calls to plugins travel on: `CARRIER` is "+strings.Join(carriers, ", "))
+	_ = root.RegisterFlagCompletionFunc("carrier", cobra.FixedCompletions(carriers, cobra.ShellCompDirectiveNoFileComp))
+	// These only fail for a flag that is not there.
 	_ = root.MarkPersistentFlagDirname("plugin-dir")
 	_ = root.MarkPersistentFlagDirname("root")
 	_ = root.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(logLevels, cobra.ShellCompDirectiveNoFileComp))

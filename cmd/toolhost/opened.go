@@ -48,7 +48,13 @@ func (a *app) open(ctx context.Context, opts ...host.Option) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := host.New(slices.Concat(opts, cache(), []host.Option{host.WithRoot(a.root), host.WithLogger(logger)})...)
+	carrier, err := plugin.ParseCarrier(a.carrier)
+	if err != nil {
+		return nil, &failure{exitUsage, err}
+	}
+	made, err := host.New(slices.Concat(opts, cache(), []host.Option{
+		host.WithRoot(a.root), host.WithLogger(logger), host.WithCarrier(carrier),
+	})...)
 	if err != nil {
 		return nil, &failure{exitUsage, err}
 	}

@@ -19,6 +19,7 @@ type app struct {
 	root     string
 	json     bool
 	logLevel string
+	carrier  string
 
 	began        bool // cobra has accepted the command line
 	openTerminal func() (io.ReadWriteCloser, error)
@@ -47,7 +48,7 @@ func (a *app) rootCommand() *cobra.Command {
 		},
 	}
 	a.addGlobalFlags(root)
-	root.AddCommand(a.toolsCommand(), a.callCommand(), a.schemaCommand(), a.pluginsCommand(), a.auditCommand(), a.demoCommand(), a.versionCommand())
+	root.AddCommand(a.toolsCommand(), a.callCommand(), a.schemaCommand(), a.pluginsCommand(), a.auditCommand(), a.demoCommand(), a.doctorCommand(), a.versionCommand())
 	return root
 }
 

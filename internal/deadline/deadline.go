@@ -36,13 +36,21 @@ type Context struct {
 // parent does. Cause is what [Cause] gives for a deadline that has passed; nil:
 // [context.DeadlineExceeded]. Whoever makes one calls Cancel in the end.
 func New(parent context.Context, at time.Time, cause error) *Context {
+	c := new(Context)
+	c.Init(parent, at, cause)
+	return c
+}
+
+// Init is [New] for a context that is part of something else. It comes before any
+// other use, and once.
+func (c *Context) Init(parent context.Context, at time.Time, cause error) {
 	if cause == nil {
 		cause = context.DeadlineExceeded
 	}
 	if d, ok := parent.Deadline(); ok && !at.IsZero() && d.Before(at) {
 		at = time.Time{}
 	}
-	return &Context{Context: parent, at: at, over: cause}
+	c.Context, c.at, c.over = parent, at, cause
 }
 
 // Cancel ends the context, if it has not ended yet, and gives back what it

@@ -76,6 +76,9 @@ func malformed(what string, n int) error {
 	return fmt.Errorf("%s cannot be read", what)
 }
 
+// shortRequest is up to which size, in bytes, a request's strings are views of it.
+const shortRequest = 4 << 10
+
 // parseRequest reads an ExecuteRequest. The arguments are a part of b, so b
 // belongs to the request from here on. intern gives the string for a tool's
 // name or a session's ID, and keeps nothing of what it is given; nil: a new
@@ -86,6 +89,8 @@ func parseRequest(b []byte, intern func([]byte) string) (request, error) {
 	}
 	var r request
 	var id, name, session []byte
+	// An ID that is part of a long request would keep all of it.
+	short := len(b) <= shortRequest
 	for len(b) > 0 {
 		f, rest, err := cut(b)
 		if err != nil {
@@ -107,7 +112,12 @@ func parseRequest(b []byte, intern func([]byte) string) (request, error) {
 			r.progress = protowire.DecodeBool(f.value)
 		}
 	}
-	r.call.ID, r.call.Name, r.call.Session = string(cleanBytes(id)), intern(cleanBytes(name)), intern(cleanBytes(session))
+	if id = cleanBytes(id); short {
+		r.call.ID = view(id)
+	} else {
+		r.call.ID = string(id)
+	}
+	r.call.Name, r.call.Session = intern(cleanBytes(name)), intern(cleanBytes(session))
 	return r, nil
 }
 

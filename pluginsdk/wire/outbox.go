@@ -24,6 +24,8 @@ type outbox struct {
 	chunked []*outgoing          // messages of which a chunk may go, in turns
 	waiting map[uint32]*outgoing // these, and those that have to wait for a window
 	active  bool                 // somebody writes
+	sends   uint64               // writes begun
+	caller  bool                 // who writes must not wait for the receiver
 	err     error                // why nobody will
 }
 
@@ -161,13 +163,24 @@ func (m *outgoing) frame(head []byte, body [][]byte, most int) (_ []byte, _ [][]
 // flush writes what is queued, unless somebody is writing already, who will write
 // that too. Messages that go in chunks it leaves to a goroutine: they may take
 // long.
-func (o *outbox) flush() error { return o.write(false, math.MaxInt) }
+func (o *outbox) flush() error { return o.write(false, false) }
 
-// flushSome is flush for who must not wait for the receiver. Once it would be
-// more than so many bytes, others' included, it leaves them to a goroutine.
-func (o *outbox) flushSome(most int) error { return o.write(false, most) }
+// flushSome is flush for a caller, who must not wait for the receiver. Once it
+// would be more than unread bytes, others' included, it leaves them to a goroutine.
+func (o *outbox) flushSome() error { return o.write(false, true) }
 
-func (o *outbox) write(chunks bool, most int) error {
+// callerWrites reports whether a caller is in a write now, and in which.
+func (o *outbox) callerWrites() (write uint64, writes bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.sends, o.caller
+}
+
+func (o *outbox) write(chunks, some bool) error {
+	most := math.MaxInt
+	if some {
+		most = unread
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.active || o.err != nil {
@@ -181,15 +194,18 @@ func (o *outbox) write(chunks bool, most int) error {
 			runtime.Gosched()
 			o.mu.Lock()
 		}
-		if size := o.unchunked(); !chunks && (size == 0 || size > most) {
+		size := o.unchunked()
+		if !chunks && (size == 0 || size > most) {
 			go o.writeChunks()
 			return nil
 		}
+		most -= size
 		head, body := o.next(chunks)
-		most -= len(head) + len(body)
+		o.sends, o.caller = o.sends+1, some
 		o.mu.Unlock()
 		err := o.carrier.Send(head, body)
 		o.mu.Lock()
+		o.caller = false
 		clear(body)
 		o.body = body[:0]
 		if cap(head) <= keep {
@@ -214,7 +230,7 @@ func (o *outbox) unchunked() int {
 
 // writeChunks writes all that is queued.
 func (o *outbox) writeChunks() {
-	if err := o.write(true, math.MaxInt); err != nil {
+	if err := o.write(true, false); err != nil {
 		o.broken(err)
 	}
 }

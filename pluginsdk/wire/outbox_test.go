@@ -179,7 +179,7 @@ func TestOutboxFlushSome(t *testing.T) {
 			o.put(9, queued)
 		}
 		done := make(chan error, 1)
-		go func() { done <- o.flushSome(unread) }()
+		go func() { done <- o.flushSome() }()
 		if err := within(t, "the write", done); err != nil { // the gate is shut
 			t.Error(err)
 		}
@@ -204,7 +204,7 @@ func TestOutboxConcurrent(t *testing.T) {
 				}
 				var err error
 				if turn%3 == 0 {
-					err = o.flushSome(unread)
+					err = o.flushSome()
 				} else {
 					err = o.flush()
 				}

@@ -73,10 +73,10 @@ type service struct {
 
 // run is one call's.
 type run struct {
-	*deadline.Context
+	deadline.Context
 	service  *service
+	call     tool.Call
 	number   uint32
-	tool     string
 	progress bool
 	apart    bool        // it is in the table of runs
 	over     atomic.Bool // nothing more is sent of it
@@ -95,16 +95,15 @@ func (v *service) loop(reader int) {
 			v.flush() // and only then wait
 		}
 		var call *run
-		var req request
 		err := v.in.next(v.begin, func(f frame) (err error) {
-			call, req, err = v.end(f)
+			call, err = v.end(f)
 			return err
 		})
 		if err != nil {
 			v.done <- err
 			return
 		}
-		if call != nil && !v.run(reader, call, &req) {
+		if call != nil && !v.run(reader, call) {
 			return
 		}
 	}
@@ -129,7 +128,7 @@ func (v *service) begin(f frame) error {
 }
 
 // end does what a frame says, or returns the call that it makes.
-func (v *service) end(f frame) (*run, request, error) {
+func (v *service) end(f frame) (*run, error) {
 	switch f.kind {
 	case kindCall:
 		payload := v.in.close(f.number)
@@ -138,27 +137,29 @@ func (v *service) end(f frame) (*run, request, error) {
 		}
 		req, err := parseRequest(payload, v.intern)
 		if err != nil {
-			return nil, request{}, err
+			return nil, err
 		}
 		var at time.Time
 		if req.timeout > 0 {
 			at = time.Now().Add(req.timeout)
 		}
-		return &run{Context: deadline.New(v.base, at, nil), service: v, number: f.number, tool: req.call.Name, progress: req.progress}, req, nil
+		call := &run{service: v, call: req.call, number: f.number, progress: req.progress}
+		call.Init(v.base, at, nil)
+		return call, nil
 	case kindChunk:
 		v.in.taken(f.number)
 	case kindCancel:
 		v.cancel(f.number)
 	case kindWindow:
 		if len(v.small) != 4 {
-			return nil, request{}, protocolError("a window of %d bytes", len(v.small))
+			return nil, protocolError("a window of %d bytes", len(v.small))
 		}
 		if v.out.granted(f.number, int(min(binary.LittleEndian.Uint32(v.small), maxGrant))) {
 			v.flush()
 		}
 	default:
 	}
-	return nil, request{}, nil
+	return nil, nil
 }
 
 // maxNames bounds the names that are remembered, and their length.
@@ -181,12 +182,12 @@ func (v *service) intern(b []byte) string {
 }
 
 // run runs a call, and reports whether this loop still reads.
-func (v *service) run(reader int, call *run, req *request) (reads bool) {
+func (v *service) run(reader int, call *run) (reads bool) {
 	if !v.enter(call) {
-		go v.aside(call, req.call)
+		go v.aside(call)
 		return true
 	}
-	v.handle(call, req.call, func(ends bool) {
+	v.handle(call, func(ends bool) {
 		reads = v.leave(reader, ends)
 	})
 	if !reads {
@@ -196,12 +197,12 @@ func (v *service) run(reader int, call *run, req *request) (reads bool) {
 }
 
 // aside runs a call of a tool that took long the last time.
-func (v *service) aside(call *run, c tool.Call) {
+func (v *service) aside(call *run) {
 	begin := time.Now()
-	v.handle(call, c, func(bool) {
+	v.handle(call, func(bool) {
 		v.side.Add(-1)
 		if time.Since(begin) < handover/4 {
-			v.noteQuick(c.Name)
+			v.noteQuick(call.call.Name)
 		}
 	})
 	v.flush()
@@ -209,17 +210,17 @@ func (v *service) aside(call *run, c tool.Call) {
 
 // handle runs a call's handler and queues the result. Done is called in between, and
 // told whether the handler has ended its goroutine, and with it whoever called.
-func (v *service) handle(call *run, c tool.Call, done func(ends bool)) {
+func (v *service) handle(call *run, done func(ends bool)) {
 	returned := false
 	defer func() {
 		if !returned {
 			done(true)
-			v.answer(call, tool.Result{}, tool.ExecutionError(c.Name, errors.New("the handler called runtime.Goexit")))
+			v.answer(call, tool.Result{}, tool.ExecutionError(call.call.Name, errors.New("the handler called runtime.Goexit")))
 			v.forget(call)
 			v.flush()
 		}
 	}()
-	res, err := v.server.Provider.Execute(call, c)
+	res, err := v.server.Provider.Execute(call, call.call)
 	returned = true
 	done(false)
 	v.answer(call, res, err)
@@ -267,6 +268,9 @@ func (r *run) Value(key any) any {
 	}
 	return r.Context.Value(key)
 }
+
+// Call implements [tool.Companion].
+func (r *run) Call() *tool.Call { return &r.call }
 
 // Progress implements [tool.Companion].
 func (r *run) Progress() func(tool.Progress) {

@@ -203,6 +203,47 @@ func TestServeCancelMeetsResult(t *testing.T) {
 	})
 }
 
+// slowError takes its time to say what it is.
+type slowError struct {
+	asked chan struct{}
+	let   chan struct{}
+}
+
+func (e slowError) Error() string {
+	select {
+	case e.asked <- struct{}{}:
+		<-e.let
+	case <-e.let:
+	}
+	return strings.Repeat("x", 1<<20)
+}
+
+// The same at the worst of moments: the handler has returned, and its result is
+// not queued yet.
+func TestServeCancelMeetsAnswer(t *testing.T) {
+	t.Parallel()
+	onCarriers(t, func(t *testing.T, carrier string) {
+		for range 5 {
+			handler := make(chan struct{})
+			e := slowError{make(chan struct{}), make(chan struct{})}
+			p, _ := withHost(t, carrier, handlers{"echo": echo, "odd": func(context.Context, tool.Call) (tool.Result, error) {
+				<-handler
+				return tool.Result{}, e
+			}})
+			p.ask(1, tool.Call{Name: "odd"})
+			p.on(2) // the handler has lost the reading
+			close(handler)
+			within(t, "the error is asked", e.asked)
+			p.send(raw(kindCancel, 1, nil))
+			p.on(3) // the cancel was read
+			close(e.let)
+			if f, b := p.skipTo(kindResult); f.number != 1 || len(b) > 1000 {
+				t.Errorf("an answer to %d with %d bytes, want a short one", f.number, len(b))
+			}
+		}
+	})
+}
+
 // Handlers that panic, end their goroutine or never end leave the service as it
 // was.
 func TestServeOddHandlers(t *testing.T) {

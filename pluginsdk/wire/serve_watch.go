@@ -9,7 +9,7 @@ import (
 // tool that took long the last time runs beside it.
 func (v *service) enter(call *run) bool {
 	v.mu.Lock()
-	if v.slow[call.tool] {
+	if v.slow[call.call.Name] {
 		v.setApart(call)
 		v.mu.Unlock()
 		return false
@@ -102,7 +102,7 @@ func (v *service) takeOver() {
 	v.current = nil
 	v.setApart(call)
 	if len(v.slow) < maxNames {
-		v.slow[call.tool] = true
+		v.slow[call.call.Name] = true
 	}
 	v.reader++
 	go v.loop(v.reader)

@@ -46,8 +46,8 @@ type Stream struct {
 	timer    *time.Timer
 	wake     time.Time // when the timer fires; zero: it does not
 	used     bool      // there were calls since it last fired
-	stuck    *pending  // whose caller writes although its time is over; nil: none
-	stuckTil time.Time // when that has taken too long
+	write    uint64    // a write in which a caller was when the timer fired
+	writing  time.Time // since when; zero: none was
 	logs     int       // lines of the plugin's in this second
 	logSince time.Time
 }
@@ -68,8 +68,6 @@ type StreamHooks struct {
 type pending struct {
 	done     chan struct{} // one token, when it is over
 	over     atomic.Bool   // set before
-	writing  atomic.Bool   // its caller writes
-	watched  bool          // the stream looks at it although it is over
 	id       string
 	at       time.Time // when it has taken too long; zero: whenever its caller thinks so
 	size     int       // of what was sent, in bytes
@@ -87,9 +85,9 @@ const (
 	// a plugin that does not read. Beyond it a goroutine writes for them.
 	unread      = 32 << 10
 	unreadCalls = 128
-	// patience is how long a caller may be kept by its own write after its deadline.
-	// A plugin that lies about what it has read can do that, and no other.
-	patience = time.Second
+	// patience is how long one write may keep a caller. A plugin that answers what it
+	// has not read can do that, and no other.
+	patience = 2 * time.Second
 	// unanswered is how many calls a plugin may leave without an answer after their
 	// callers have given up.
 	unanswered = 1024
@@ -191,10 +189,7 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 		s.giveUp(number)
 	}
 	if direct {
-		k.writing.Store(true)
-		err := s.out.flushSome(unread)
-		k.writing.Store(false)
-		if err != nil {
+		if err := s.out.flushSome(); err != nil {
 			s.fail(err)
 		}
 	} else {
@@ -204,7 +199,7 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 		return tool.Result{}, gaveUp(caller, call.Name, context.Cause(caller))
 	}
 	reply, err := k.reply, k.err
-	if report == nil && !k.watched { // else somebody may still look at it
+	if report == nil { // else who reads for it may still look at it
 		pendings.Put(k)
 	}
 	switch {

@@ -36,6 +36,7 @@ func (s *Stream) tick() {
 	now := time.Now()
 	var next time.Time
 	var late []uint32
+	write, writes := s.out.callerWrites()
 	s.mu.Lock()
 	if s.err != nil {
 		s.mu.Unlock()
@@ -46,20 +47,20 @@ func (s *Stream) tick() {
 		case k.at.IsZero() || k.nobody:
 		case !now.Before(k.at):
 			late = append(late, number)
-			if s.stuck == nil && k.writing.Load() {
-				k.watched, s.stuck, s.stuckTil = true, k, now.Add(patience)
-			}
 			s.release(number, context.DeadlineExceeded)
 		case next.IsZero() || k.at.Before(next):
 			next = k.at
 		}
 	}
-	if s.stuck != nil && !s.stuck.writing.Load() {
-		s.stuck = nil
+	switch {
+	case !writes:
+		s.writing = time.Time{}
+	case s.writing.IsZero() || s.write != write:
+		s.write, s.writing = write, now
 	}
-	unread := s.stuck != nil && !now.Before(s.stuckTil)
-	if s.stuck != nil && (next.IsZero() || s.stuckTil.Before(next)) {
-		next = s.stuckTil
+	unread := writes && now.Sub(s.writing) >= patience
+	if end := s.writing.Add(patience); writes && (next.IsZero() || end.Before(next)) {
+		next = end
 	}
 	busy := s.used || s.under.Load() > 0
 	s.used = false
