@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/toolhost/toolhost/bench/internal/chart"
+)
+
+// column is a figure in the table of variants.
+type column struct {
+	figure
+	head    string
+	divisor float64 // from the figure's unit to the column's
+	ratio   bool    // with one to bare beside it
+}
+
+var columns = []column{
+	{p50, "p50 µs", 1, true},
+	{p99, "p99", 1, false},
+	{rateLoad, "64 callers: 1000 calls/s", 1e3, true},
+	{p99Load, "64: p99 µs", 1, true},
+	{cpuLoad, "64: CPU µs/call", 1, true},
+	{p50Medium, "64 KiB p50 µs", 1, true},
+	{p50Large, "8 MiB p50 ms", 1e3, true},
+}
+
+// markdown is the whole report.
+func (r *report) markdown() string {
+	var b strings.Builder
+	m := r.machine
+	fmt.Fprintf(&b, "%s, %d cores, %s/%s, %s, go-plugin %s, MCP go-sdk %s; medians of %d interleaved rounds, %d s in all.\n",
+		m.Date, m.Cores, m.OS, m.Arch, m.Go, m.Plugin, m.MCP, m.Rounds, m.Seconds)
+	b.WriteString("×bare is the median of each round's ratio to go-plugin's unary call in the same round.\n")
+	r.writeVariants(&b)
+	r.writeOthers(&b)
+	r.writeKeys(&b)
+	return b.String()
+}
+
+// writeVariants writes a row for each variant. Columns that were not measured are
+// left out.
+func (r *report) writeVariants(b *strings.Builder) {
+	var shown []column
+	for _, c := range columns {
+		if slices.Contains(r.figures, c.figure) {
+			shown = append(shown, c)
+		}
+	}
+	if len(shown) == 0 {
+		return
+	}
+	head, line := "\n| | |", "|---|---|"
+	for _, c := range shown {
+		head, line = head+" "+c.head+" |", line+"--:|"
+		if c.ratio {
+			head, line = head+" ×bare |", line+"--:|"
+		}
+	}
+	b.WriteString(head + "\n" + line + "\n")
+	for _, v := range r.variants {
+		fmt.Fprintf(b, "| **%s** | %s |", v.name, v.about)
+		for _, c := range shown {
+			fmt.Fprintf(b, " %s |", number(r.median(c.figure, v.name)/c.divisor))
+			if c.ratio {
+				fmt.Fprintf(b, " %s |", number(r.ratio(c.figure, v.name, bareUnary)))
+			}
+		}
+		b.WriteString("\n")
+	}
+}
+
+// writeOthers writes the figures that have no column, with a column for each
+// variant that one of them is of.
+func (r *report) writeOthers(b *strings.Builder) {
+	var figures []figure
+	var names []string
+	for _, f := range r.figures {
+		if slices.ContainsFunc(columns, func(c column) bool { return c.figure == f }) {
+			continue
+		}
+		figures = append(figures, f)
+		for _, name := range r.names[f] {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(figures) == 0 {
+		return
+	}
+	slices.Sort(names)
+	fmt.Fprintf(b, "\n| | %s |\n|---|%s\n", strings.Join(names, " | "), strings.Repeat("--:|", len(names)))
+	for _, f := range figures {
+		fmt.Fprintf(b, "| %s |", f.about)
+		for _, name := range names {
+			fmt.Fprintf(b, " %s |", number(r.median(f, name)))
+		}
+		b.WriteString("\n")
+	}
+}
+
+// writeKeys writes what was to be reached, and whether it is.
+func (r *report) writeKeys(b *strings.Builder) {
+	b.WriteString("\n| key | | target | measured | |\n|---|---|--:|--:|---|\n")
+	for _, k := range r.keys {
+		sign, verdict := "≤", "**not met**"
+		if k.least {
+			sign = "≥"
+		}
+		if k.met(k.measured) {
+			verdict = "met"
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s %v | %s | %s |\n", k.name, k.about, sign, k.target, number(k.measured), verdict)
+	}
+}
+
+// number writes three digits or a few more, and a dash where there is none.
+func number(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return "–"
+	case v < .1:
+		return fmt.Sprintf("%.3f", v)
+	case v < 10:
+		return fmt.Sprintf("%.2f", v)
+	case v < 100:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.0f", v)
+}
+
+// chart draws what most people want to know.
+func (r *report) chart() string {
+	panels := []chart.Panel{
+		{Title: "One caller: p50 of a call, µs (shorter is better)"},
+		{Title: "64 callers: thousand calls a second (longer is better)"},
+	}
+	for _, v := range r.variants {
+		own := v.name == toolhostStream || v.name == toolhostSocket
+		for i, value := range []float64{r.median(p50, v.name), r.median(rateLoad, v.name) / 1e3} {
+			if math.IsNaN(value) {
+				continue
+			}
+			panels[i].Bars = append(panels[i].Bars, chart.Bar{Label: v.about, Value: value, Text: number(value), Own: own})
+		}
+	}
+	m := r.machine
+	return chart.Draw("The same small call to a tool in another process",
+		fmt.Sprintf("%s, %d cores, %s/%s, %s; medians of %d interleaved rounds", m.Date, m.Cores, m.OS, m.Arch, m.Go, m.Rounds), panels)
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/toolhost/toolhost/bench/internal/bare"
+	"github.com/toolhost/toolhost/bench/internal/work"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+var recovered = figure{"recovery_ms", "from kill -9 of a plugin to the next answer; bare: from a start to the first answer, ms"}
+
+// recovery is how long a plugin that was killed is missed, against how long
+// go-plugin takes to start one.
+func recovery() measurement {
+	hosts := map[plugin.Carrier]*embedded{}
+	return measurement{
+		name: "recovery",
+		start: func(ctx context.Context, b *bench) error {
+			for _, c := range []plugin.Carrier{plugin.Stream, plugin.Socket} {
+				dir, err := b.plugins("killed-"+string(c), "hosted", "bench")
+				if err != nil {
+					return err
+				}
+				h, err := openHost(ctx, c, dir)
+				if err != nil {
+					return err
+				}
+				b.cleanup(h.end)
+				hosts[c] = h
+			}
+			return nil
+		},
+		measure: func(ctx context.Context, b *bench) error {
+			return b.alternate(recovered,
+				event{bareUnary, func() (float64, error) { return startAndCall(ctx, b.binary("bare")) }},
+				event{toolhostStream, func() (float64, error) { return killAndCall(ctx, hosts[plugin.Stream]) }},
+				event{toolhostSocket, func() (float64, error) { return killAndCall(ctx, hosts[plugin.Socket]) }},
+			)
+		},
+		keys: []key{{
+			name: "recovery", about: "kill -9 to the next answer, default carrier, against a bare start to the first answer", target: 1.2,
+			value: toBare(recovered, toolhostStream),
+		}},
+	}
+}
+
+func startAndCall(ctx context.Context, binary string) (float64, error) {
+	begin := time.Now()
+	c, err := bare.Start(binary)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	err = call(c.Call).do(ctx, work.Unrepeated())
+	return milliseconds(time.Since(begin)), err
+}
+
+// killAndCall kills the plugin and calls until a process answers that was started
+// later: the one that was killed may have one more answer on its way.
+func killAndCall(ctx context.Context, h *embedded) (float64, error) {
+	j := work.Unrepeated()
+	if err := h.call.do(ctx, j); err != nil { // it is up
+		return 0, err
+	}
+	was := h.Plugins()[0]
+	process, err := os.FindProcess(was.PID)
+	if err != nil {
+		return 0, err
+	}
+	begin := time.Now()
+	if err := process.Kill(); err != nil {
+		return 0, fmt.Errorf("killing plugin %s: %w", was.Name, err)
+	}
+	for {
+		err := h.call.do(ctx, j)
+		took := time.Since(begin)
+		if err == nil && h.Plugins()[0].PID != was.PID {
+			return milliseconds(took), nil
+		}
+		switch code := tool.CodeOf(err); {
+		case ctx.Err() != nil || took > closing:
+			return 0, fmt.Errorf("no answer in %v after the plugin was killed: %w", took, err)
+		case err != nil && code != tool.CodeCrashed && code != tool.CodeUnavailable:
+			return 0, err
+		}
+	}
+}
