@@ -123,7 +123,7 @@ func (h *Host) sockets(owner string) (string, error) {
 	if len(base) > 40 && runtime.GOOS != "windows" {
 		base = "/tmp"
 	}
-	plugin.Sweep(base) // what a host that was killed has left
+	h.watchers.Go(func() { plugin.Sweep(base) }) // what a host that was killed has left
 	dir, err := os.MkdirTemp(base, "toolhost-")
 	if err == nil {
 		if err = plugin.Claim(dir); err != nil {

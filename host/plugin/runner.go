@@ -66,8 +66,12 @@ func (r *goRunner) Kill(ctx context.Context) error {
 
 // PluginToHost decides whether the address that the plugin announced is dialled:
 // only a socket in the directory that was made for this process, and only if it
-// is one.
+// is one. What is dialled is the path that was looked at: with a link in the directory,
+// link/../name may be anywhere.
 func (r *goRunner) PluginToHost(network, address string) (string, string, error) {
+	if unixSockets && address != "" {
+		address = filepath.Clean(address)
+	}
 	err := checkAddress(r.socketDir, network, address)
 	if err != nil {
 		r.refuse(err)
@@ -89,7 +93,7 @@ func checkAddress(socketDir, network, address string) error {
 		return fmt.Errorf("it announced the address %s on network %s; only a unix socket in the directory named by "+
 			"PLUGIN_UNIX_SOCKET_DIR is dialled", shown, sanitize.Quote(network, 20))
 	}
-	if filepath.Dir(filepath.Clean(address)) != filepath.Clean(socketDir) {
+	if filepath.Dir(address) != filepath.Clean(socketDir) {
 		return fmt.Errorf("it announced the socket %s, which is not in the directory named by PLUGIN_UNIX_SOCKET_DIR", shown)
 	}
 	info, err := os.Lstat(address)

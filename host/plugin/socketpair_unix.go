@@ -22,6 +22,9 @@ func socketPair() (ours net.Conn, theirs *os.File, err error) {
 	if err != nil {
 		return nil, nil, os.NewSyscallError("socketpair", err)
 	}
+	// What the kernel holds is what a small frame waits behind, so it is to hold little:
+	// a chunk. (Linux doubles the number, for its own part of each piece.)
+	_ = syscall.SetsockoptInt(fds[1], syscall.SOL_SOCKET, syscall.SO_SNDBUF, 64<<10)
 	host, theirs := os.NewFile(uintptr(fds[0]), "host"), os.NewFile(uintptr(fds[1]), "plugin")
 	ours, err = net.FileConn(host)
 	if err = errors.Join(err, host.Close()); err != nil {

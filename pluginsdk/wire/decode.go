@@ -79,8 +79,8 @@ func malformed(what string, n int) error {
 // shortRequest is up to which size, in bytes, a request's strings are views of it.
 const shortRequest = 4 << 10
 
-// parseRequest reads an ExecuteRequest. The arguments are a part of b, so b
-// belongs to the request from here on. intern gives the string for a tool's
+// parseRequest reads an ExecuteRequest. The arguments, and of a short one the ID,
+// are a part of b, so b belongs to the request from here on. intern gives the string for a tool's
 // name or a session's ID, and keeps nothing of what it is given; nil: a new
 // string each time.
 func parseRequest(b []byte, intern func([]byte) string) (request, error) {

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"time"
+	"unsafe"
 )
 
 // inbox reads frames, and puts together the messages that come in chunks. Only
@@ -36,7 +38,9 @@ type message struct {
 }
 
 const (
-	readBuffer = 64 << 10
+	// readBuffer holds the headers and small frames that come together. It is small,
+	// as what of a chunk is read with the header before it is copied twice.
+	readBuffer = 16 << 10
 	// takenAhead is how much of a message may be under way, in bytes: enough to
 	// keep its sender busy, and no more.
 	takenAhead = 1 << 20
@@ -150,12 +154,23 @@ func (in *inbox) part(f frame) error {
 		return protocolError("a message of %d bytes that was to have %d", have+f.size, m.total)
 	}
 	if have+f.size > cap(m.buf) { // it is more than a promise now
-		m.buf = append(make([]byte, 0, m.total), m.buf...)
+		m.buf = extend(m.buf, m.total)
 	}
 	m.window -= f.size
 	m.buf = m.buf[:have+f.size]
 	in.into(m.buf[have:])
 	return nil
+}
+
+// extend is b with room for n bytes, which nobody has cleared: the reader would
+// spend a millisecond on 8 MiB while all calls wait for it, and each byte is
+// written before it is looked at. A builder is the only thing that gives such
+// memory.
+func extend(b []byte, n int) []byte {
+	var room strings.Builder
+	room.Grow(n)
+	room.Write(b)
+	return unsafe.Slice(unsafe.StringData(room.String()), n)[:len(b)]
 }
 
 // taken lets more of a message come, after a part of it has.

@@ -163,7 +163,7 @@ func TestStreamDeadline(t *testing.T) {
 					}
 					cancel()
 					for _, c := range all {
-						wantCode(t, within(t, "another call", c), tool.CodeCanceled)
+						_ = wantCode(t, within(t, "another call", c), tool.CodeCanceled)
 						f, _ := p.next(kindCancel)
 						p.answer(f.number, "late")
 					}

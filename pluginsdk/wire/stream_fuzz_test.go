@@ -45,7 +45,7 @@ func FuzzStreamFrames(f *testing.F) {
 	large := make([]byte, 300_000)
 	f.Fuzz(func(t *testing.T, b []byte, interruptible bool, step uint8) {
 		host, plugin := net.Pipe()
-		var c Carrier = NewSocket(host)
+		c := NewSocket(host)
 		if !interruptible {
 			c = plain{c}
 		}

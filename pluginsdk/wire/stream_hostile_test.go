@@ -149,8 +149,8 @@ func heap(f func()) uint64 {
 // Promises take no memory: many messages of 64 MiB are announced, and none is
 // sent. Not parallel, as it measures.
 func TestStreamPromises(t *testing.T) { //nolint:paralleltest // it measures
-	for _, carrier := range carriers {
-		t.Run(carrier, func(t *testing.T) { //nolint:paralleltest // it measures
+	for _, carrier := range carriers { //nolint:paralleltest // it measures
+		t.Run(carrier, func(t *testing.T) {
 			s, p := withPeer(t, carrier, StreamHooks{})
 			const calls = 100
 			var all []<-chan outcome
@@ -184,7 +184,7 @@ func TestStreamPromises(t *testing.T) { //nolint:paralleltest // it measures
 
 // A flood of small frames is passed over at the rate at which it is read.
 func TestStreamFlood(t *testing.T) { //nolint:paralleltest // it measures
-	for _, carrier := range carriers {
+	for _, carrier := range carriers { //nolint:paralleltest // it measures
 		for name, payload := range map[kind][]byte{
 			kindProgress: appendProgress(nil, tool.Progress{Done: 1, Message: strings.Repeat("m", 50)}),
 			kindLog:      appendLog(nil, "info", strings.Repeat("m", 50)),
@@ -192,7 +192,7 @@ func TestStreamFlood(t *testing.T) { //nolint:paralleltest // it measures
 			kindChanged:  nil,
 			99:           make([]byte, 50),
 		} {
-			t.Run(carrier+" kind "+string('0'+rune(name)), func(t *testing.T) { //nolint:paralleltest // it measures
+			t.Run(carrier+" kind "+string('0'+rune(name)), func(t *testing.T) {
 				s, p := withPeer(t, carrier, StreamHooks{})
 				seen := make(chan struct{}, 1)
 				c := begin(tool.WithProgress(t.Context(), func(tool.Progress) {

@@ -135,11 +135,11 @@ func TestStreamLeavesNothing(t *testing.T) { //nolint:paralleltest // it counts
 		s.stop()
 	}
 	for _, carrier := range carriers { // what the runtime keeps once it was used does not count
-		t.Run("warm up on "+carrier, func(t *testing.T) { cycle(t, carrier) }) //nolint:paralleltest // it counts
+		t.Run("warm up on "+carrier, func(t *testing.T) { cycle(t, carrier) })
 	}
 	before := runtime.NumGoroutine()
-	for _, carrier := range carriers {
-		t.Run(carrier, func(t *testing.T) { //nolint:paralleltest // it counts
+	for _, carrier := range carriers { //nolint:paralleltest // it counts
+		t.Run(carrier, func(t *testing.T) {
 			for range 3 {
 				cycle(t, carrier)
 			}

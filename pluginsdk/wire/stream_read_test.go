@@ -45,7 +45,7 @@ func TestStreamLeaderLeavesMidway(t *testing.T) {
 				// A log line before would be taken with it; so there is no event for "has
 				// read so far". The leader may be anywhere up to the cut.
 				cancel()
-				wantCode(t, within(t, "the leader", leader), tool.CodeCanceled)
+				_ = wantCode(t, within(t, "the leader", leader), tool.CodeCanceled)
 				p.next(kindCancel)
 				p.send(frames[cut:])
 				wantText(t, within(t, "the other", other), c.text)
@@ -73,7 +73,7 @@ func TestStreamTrickle(t *testing.T) {
 		for i := range message {
 			p.send(message[i : i+1])
 			if i == len(message)/2 {
-				wantCode(t, within(t, "the late call", late), tool.CodeDeadlineExceeded)
+				_ = wantCode(t, within(t, "the late call", late), tool.CodeDeadlineExceeded)
 			}
 		}
 		wantText(t, within(t, "the patient call", patient), "slowly")
@@ -109,7 +109,7 @@ func TestStreamIdle(t *testing.T) {
 		c := begin(ctx, s, tool.Call{Name: "x"})
 		number, _ := p.call()
 		cancel()
-		wantCode(t, within(t, "a cancelled call", c), tool.CodeCanceled)
+		_ = wantCode(t, within(t, "a cancelled call", c), tool.CodeCanceled)
 		p.next(kindCancel)
 		notices("while an answer is owed")
 		p.answer(number, "late")

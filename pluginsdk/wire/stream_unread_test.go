@@ -13,9 +13,9 @@ import (
 // A plugin that reads nothing while many call it, with arguments of every size,
 // holds up no caller longer than its deadline, and not much memory.
 func TestStreamPluginDoesNotRead(t *testing.T) { //nolint:paralleltest // it measures
-	for _, carrier := range carriers {
+	for _, carrier := range carriers { //nolint:paralleltest // it measures
 		for name, limit := range limits {
-			t.Run(carrier+", "+name, func(t *testing.T) { //nolint:paralleltest // it measures
+			t.Run(carrier+", "+name, func(t *testing.T) {
 				s, p := withPeer(t, carrier, StreamHooks{})
 				args := letters(4<<20, 1)
 				const callers, turns = 40, 5

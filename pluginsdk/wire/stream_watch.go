@@ -58,7 +58,7 @@ func (s *Stream) tick() {
 	case s.writing.IsZero() || s.write != write:
 		s.write, s.writing = write, now
 	}
-	unread := writes && now.Sub(s.writing) >= patience
+	stuck := writes && now.Sub(s.writing) >= patience
 	if end := s.writing.Add(patience); writes && (next.IsZero() || end.Before(next)) {
 		next = end
 	}
@@ -77,7 +77,7 @@ func (s *Stream) tick() {
 	s.mu.Unlock()
 
 	switch {
-	case unread:
+	case stuck:
 		s.fail(errUnread)
 	case tooMany:
 		s.fail(protocolError("%d calls that took too long are not answered", unanswered))
