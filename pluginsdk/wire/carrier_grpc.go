@@ -85,7 +85,6 @@ func ServerOptions() []grpc.ServerOption {
 		// Static windows: gRPC would otherwise measure the connection with a ping a
 		// call, in each direction, which doubles the writes. See docs/performance.md.
 		grpc.StaticStreamWindowSize(streamWindow), grpc.StaticConnWindowSize(streamWindow),
-		grpc.SharedWriteBuffer(true),
 	}
 }
 
@@ -94,7 +93,7 @@ func DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessage), grpc.MaxCallSendMsgSize(MaxMessage)),
 		grpc.WithStaticStreamWindowSize(streamWindow), grpc.WithStaticConnWindowSize(streamWindow),
-		grpc.WithSharedWriteBuffer(true), grpc.WithDisableRetry(),
+		grpc.WithDisableRetry(),
 	}
 }
 
@@ -122,9 +121,9 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	for _, piece := range p.body {
 		size += len(piece)
 	}
-	b := append((*buf)[:0], packetTag...)
-	b = protowire.AppendVarint(b, uint64(size)) //nolint:gosec // a length
-	*buf = append(b, p.head...)
+	*buf = append((*buf)[:0], packetTag...)
+	*buf = protowire.AppendVarint(*buf, uint64(size)) //nolint:gosec // a length
+	*buf = append(*buf, p.head...)
 	out := mem.BufferSlice{mem.NewBuffer(buf, pool)}
 	for _, piece := range p.body {
 		out = append(out, mem.SliceBuffer(piece))
