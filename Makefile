@@ -5,7 +5,7 @@ LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 PLUGINS := $(notdir $(patsubst %/main.go,%,$(wildcard plugins/*/main.go)))
 
-.PHONY: help build run test lint vet generate cross bench microbench clean
+.PHONY: help build run test lint vet generate cross soak fuzz bench microbench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,12 @@ lint: ## golangci-lint, configured in .golangci.yml
 cross: ## it builds for macOS and Windows too
 	GOOS=darwin go build ./...
 	GOOS=windows go build ./...
+
+soak: ## 64 callers while plugins are killed 1,000 times; DURATION=1m for as long as that
+	go run ./host/internal/soak $(if $(DURATION),-duration $(DURATION))
+
+fuzz: ## each fuzz target for FUZZTIME (30s)
+	.ci/fuzz $(FUZZTIME)
 
 generate: ## the Go code of proto/
 	$(BUF) generate

@@ -75,7 +75,7 @@ func furnish(t *testing.T, dir string) {
 // shortDir is a directory in whose path sockets have room.
 func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "toolhost-")
+	dir, err := os.MkdirTemp("/tmp", "fuzz-")
 	if err != nil {
 		t.Fatal(err)
 	}
