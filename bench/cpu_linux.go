@@ -8,18 +8,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuTimes is the CPU time that this process and another have used. A process's
-// own clock (clock_getcpuclockid(3)) counts nanoseconds, where /proc/PID/stat
-// counts hundredths of a second.
+// cpuTimes is the CPU time that this process and another have used.
 func cpuTimes(pid int) (time.Duration, error) {
-	var sum time.Duration
-	for _, p := range []int{os.Getpid(), pid} {
-		const scheduled = 2 // CPUCLOCK_SCHED, of the whole process
-		var used unix.Timespec
-		if err := unix.ClockGettime(int32(^p<<3|scheduled), &used); err != nil {
-			return 0, fmt.Errorf("the CPU time of process %d: %w", p, err)
-		}
-		sum += time.Duration(used.Nano())
+	own, err := cpuTime(os.Getpid())
+	if err != nil {
+		return 0, err
 	}
-	return sum, nil
+	others, err := cpuTime(pid)
+	return own + others, err
+}
+
+// cpuTime is the CPU time that a process has used. Its own clock
+// (clock_getcpuclockid(3)) counts nanoseconds, where /proc/PID/stat counts
+// hundredths of a second.
+func cpuTime(pid int) (time.Duration, error) {
+	const scheduled = 2 // CPUCLOCK_SCHED, of the whole process
+	var used unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|scheduled), &used); err != nil {
+		return 0, fmt.Errorf("the CPU time of process %d: %w", pid, err)
+	}
+	return time.Duration(used.Nano()), nil
 }

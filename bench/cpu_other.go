@@ -7,7 +7,10 @@ import (
 	"time"
 )
 
+var errTimes = errors.New("another process's CPU time is read on Linux only")
+
 // cpuTimes is the CPU time that this process and another have used.
-func cpuTimes(int) (time.Duration, error) {
-	return 0, errors.New("another process's CPU time is read on Linux only")
-}
+func cpuTimes(int) (time.Duration, error) { return 0, errTimes }
+
+// cpuTime is the CPU time that a process has used.
+func cpuTime(int) (time.Duration, error) { return 0, errTimes }

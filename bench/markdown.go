@@ -36,6 +36,7 @@ func (r *report) markdown() string {
 	b.WriteString("×bare is the median of each round's ratio to go-plugin's unary call in the same round.\n")
 	r.writeVariants(&b)
 	r.writeOthers(&b)
+	r.writeAttacks(&b)
 	r.writeKeys(&b)
 	return b.String()
 }
@@ -78,7 +79,7 @@ func (r *report) writeOthers(b *strings.Builder) {
 	var figures []figure
 	var names []string
 	for _, f := range r.figures {
-		if slices.ContainsFunc(columns, func(c column) bool { return c.figure == f }) {
+		if slices.ContainsFunc(columns, func(c column) bool { return c.figure == f }) || slices.Contains(attackFigures, f) {
 			continue
 		}
 		figures = append(figures, f)
@@ -102,6 +103,18 @@ func (r *report) writeOthers(b *strings.Builder) {
 	}
 }
 
+// writeAttacks writes a row for each attack on a plugin's neighbour.
+func (r *report) writeAttacks(b *strings.Builder) {
+	if len(r.names[attacked]) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n| beside a plugin that | p99 before, µs | meanwhile, µs | × | CPU of that plugin, cores | |\n|---|--:|--:|--:|--:|---|\n")
+	for _, a := range attacks() {
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", a.about, number(r.median(unattacked, a.name)), number(r.median(attacked, a.name)),
+			number(r.over(attacked, a.name, unattacked, a.name)), number(r.median(attackCPU, a.name)), a.note())
+	}
+}
+
 // writeKeys writes what was to be reached, and whether it is.
 func (r *report) writeKeys(b *strings.Builder) {
 	b.WriteString("\n| key | | target | measured | |\n|---|---|--:|--:|---|\n")
@@ -113,7 +126,11 @@ func (r *report) writeKeys(b *strings.Builder) {
 		if k.met(k.measured) {
 			verdict = "met"
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s %v | %s | %s |\n", k.name, k.about, sign, k.target, number(k.measured), verdict)
+		target := fmt.Sprint(sign, " ", k.target)
+		if k.shown {
+			target, verdict = "–", ""
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", k.name, k.about, target, number(k.measured), verdict)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 func measurements() []measurement {
 	return []measurement{
 		latency(), load(), size64K(), size8M(), behindLarge(),
-		coldList(), coldCall(), recovery(), goroutines(),
+		coldList(), coldCall(), recovery(), goroutines(), neighbour(),
 	}
 }
 
@@ -34,12 +34,16 @@ type key struct {
 	about  string
 	target float64
 	least  bool // the target is the least, else the most
+	shown  bool // there is no target
 	value  func(*results) float64
 }
 
 // met reports whether v is as good as it has to be.
 func (k key) met(v float64) bool {
-	if k.least {
+	switch {
+	case k.shown:
+		return true
+	case k.least:
 		return v >= k.target
 	}
 	return v <= k.target

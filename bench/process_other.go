@@ -2,8 +2,14 @@
 
 package main
 
-import "os/exec"
+import (
+	"errors"
+	"os/exec"
+)
 
 // ownGroup has a program and its children end together, where there are process
 // groups.
 func ownGroup(*exec.Cmd) {}
+
+// freeze stops a process, where that can be done.
+func freeze(int) error { return errors.New("a process can be stopped on Unix only") }

@@ -13,3 +13,6 @@ func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
+
+// freeze stops a process, which does not end it.
+func freeze(pid int) error { return syscall.Kill(pid, syscall.SIGSTOP) }

@@ -42,10 +42,12 @@ type embedded struct {
 	call call
 }
 
-// openHost loads a directory of plugins.
-func openHost(ctx context.Context, c plugin.Carrier, dir string) (*embedded, error) {
-	made, err := host.New(host.WithCarrier(c), host.WithAudit(audit.Discard),
-		host.WithRestartPolicy(plugin.RestartPolicy{Free: -1})) // recovery kills it again and again
+// openHost loads a directory of plugins. Options of its own come last, and win.
+func openHost(ctx context.Context, c plugin.Carrier, dir string, own ...host.Option) (*embedded, error) {
+	made, err := host.New(append([]host.Option{
+		host.WithCarrier(c), host.WithAudit(audit.Discard),
+		host.WithRestartPolicy(plugin.RestartPolicy{Free: -1}), // recovery kills it again and again
+	}, own...)...)
 	if err != nil {
 		return nil, err
 	}

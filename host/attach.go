@@ -75,7 +75,8 @@ func (h *Host) refresh(ctx context.Context, owner string, p tool.Provider) error
 // compiler makes an entry of an owner's tool.
 type compiler func(owner string, t tool.Tool) (*entry, error)
 
-// entriesOf leaves out the tools that are refused.
+// entriesOf leaves out the tools that are refused. The entries are nil where all of
+// them are, together.
 func entriesOf(owner string, tools []tool.Tool, compile compiler) ([]*entry, error) {
 	seen := make(map[string]bool, len(tools))
 	for _, t := range tools {

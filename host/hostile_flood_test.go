@@ -3,6 +3,7 @@
 package host_test
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -43,7 +44,7 @@ func TestHostileFlood(t *testing.T) { //nolint:paralleltest // it counts
 			mode: hostile.Large, name: "65 MiB", on: everyCarrier, args: `{"bytes":68157440}`, within: 2 * time.Second,
 			call: &fault{code: tool.CodeResourceExhausted},
 		},
-		{mode: hostile.Gigabyte, on: everyCarrier, call: &fault{code: tool.CodeResourceExhausted}, within: 2 * time.Second, then: goesOnAfter},
+		{mode: hostile.Gigabyte, on: everyCarrier, call: &fault{code: tool.CodeResourceExhausted, words: true}, fault: "larger than", within: 2 * time.Second, then: goesOnAfter},
 		{mode: hostile.Bomb, on: unary, call: &fault{code: tool.CodeResourceExhausted}, within: 2 * time.Second},
 		{mode: hostile.Blocks, on: unary, call: &fault{code: tool.CodeInvalidResult, texts: []string{"blocks"}}},
 		flooding(hostile.StderrLines),
@@ -56,6 +57,14 @@ func TestHostileFlood(t *testing.T) { //nolint:paralleltest // it counts
 		t.Logf("%s%s: %d MiB", a.mode, a.name, taken>>20)
 		if taken > maxHeapTaken {
 			t.Errorf("%s took %d MiB of memory", a.mode, taken>>20)
+		}
+	}
+	if !testing.Short() {
+		taken := peak(func() {
+			together(t, 1, []attack{{mode: hostile.Million, uncalled: true, start: &fault{code: tool.CodeUnavailable, texts: []string{"did not start"}}, within: 2 * time.Second}})
+		})
+		if taken > maxHeapTaken {
+			t.Errorf("%s took %d MiB of memory", hostile.Million, taken>>20)
 		}
 	}
 	together(t, 1, []attack{undialled(attack{mode: hostile.BrokerStream})})
@@ -80,13 +89,13 @@ func goesOnAfter(t *testing.T, s *scene) {
 func TestHostileFrames(t *testing.T) { //nolint:paralleltest // it counts
 	streams := []plugin.Carrier{plugin.Socket, plugin.Stream}
 	broken := func(mode plugintest.Mode, texts ...string) attack {
-		return attack{mode: mode, on: streams, call: &fault{code: tool.CodeInvalidResult, texts: append(texts, "the plugin broke the stream's protocol")}}
+		return attack{mode: mode, on: streams, call: &fault{code: tool.CodeInvalidResult, texts: append(texts, "the plugin broke the stream's protocol"), words: true}, then: ends}
 	}
 	spamming := func(mode plugintest.Mode) attack { return attack{mode: mode, on: streams, then: goesOn} }
 	together(t, 4, []attack{
 		broken(hostile.HugeFrame, "4294967295 bytes"),
 		{mode: hostile.HugeTotal, on: streams, call: &fault{code: tool.CodeResourceExhausted}},
-		{mode: hostile.NoWindow, on: streams, uncalled: true, call: broken(hostile.NoWindow).call, then: threeAtOnce},
+		{mode: hostile.NoWindow, on: streams, uncalled: true, call: &fault{code: tool.CodeInvalidResult, words: true}, then: threeAtOnce},
 		broken(hostile.ManyMessages),
 		{mode: hostile.TwoAnswers, on: streams},
 		broken(hostile.StrangeAnswer, "not made"),
@@ -96,7 +105,17 @@ func TestHostileFrames(t *testing.T) { //nolint:paralleltest // it counts
 		{mode: hostile.NotReading, on: streams, patience: time.Second, call: &fault{code: tool.CodeDeadlineExceeded}, then: fills},
 		spamming(hostile.UnknownFrames),
 		spamming(hostile.WindowFrames),
+		spamming(hostile.ChangeFrames),
 		spamming(hostile.LogFrames),
+	})
+}
+
+// ends has the operator see why the host ended the attacker.
+func ends(t *testing.T, s *scene) {
+	s.await(t, "the operator does not see why it ended", func() bool {
+		return slices.ContainsFunc(s.Plugins(), func(p plugin.Status) bool {
+			return p.Name == s.owner && strings.Contains(p.Reason, "killed by SIGKILL by the host: the plugin broke the stream's protocol")
+		})
 	})
 }
 

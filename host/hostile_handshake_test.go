@@ -60,6 +60,8 @@ func TestHostileHandshake(t *testing.T) { //nolint:paralleltest // it counts
 		refused(plugintest.Quitter, false, "exit status 3", "cannot find my configuration"),
 		refused(hostile.ExitAfter, true, "exit status 0"),
 		undialled(attack{mode: hostile.TwoShakes, state: plugin.Ready}),
+		{mode: hostile.Certificate, state: plugin.Ready},
+		{mode: hostile.BadFields, state: plugin.Ready},
 		planted("architecture", "no program for this machine", foreignELF()),
 		planted("half", "no program for this machine", foreignELF()[:40]),
 		planted("interpreter", "does not exist", []byte("#!/no/such/interpreter\n")),

@@ -4,6 +4,7 @@ package host_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -18,13 +19,23 @@ import (
 
 func TestHostileLies(t *testing.T) { //nolint:paralleltest // it counts
 	lying := func(mode plugintest.Mode, code tool.Code, texts ...string) attack {
-		return attack{mode: mode, on: everyCarrier, call: &fault{code: code, texts: texts}}
+		a := attack{mode: mode, on: everyCarrier, call: &fault{code: code, texts: texts}}
+		if code == tool.CodeInvalidResult {
+			a.call.words, a.fault = true, "the plugin"
+		}
+		return a
 	}
 	together(t, 4, []attack{
-		{mode: plugintest.Twice, uncalled: true, start: &fault{code: tool.CodeInvalidDefinition, texts: []string{`"twice.tool" twice`}}, then: hasNoTools},
+		{mode: plugintest.Twice, uncalled: true, start: &fault{code: tool.CodeInvalidDefinition, texts: []string{`"twice.tool" twice`}}, state: plugin.Refused, reason: "twice", then: isRefused},
 		{mode: hostile.Squatter, start: &fault{code: tool.CodeAlreadyExists, texts: []string{"plugin snoop"}}, then: firstStays},
 		{mode: hostile.Schemas, start: &fault{code: tool.CodeInvalidDefinition, texts: []string{"schema"}}, then: hasOneTool},
 		{mode: hostile.Retries, start: &fault{code: tool.CodeInvalidDefinition, texts: []string{"max_retries is"}}, then: hasOneTool},
+		{mode: hostile.BadNames, start: &fault{code: tool.CodeInvalidDefinition}, then: hasOneTool},
+		{mode: hostile.LongNames, start: &fault{code: tool.CodeInvalidDefinition}, then: hasOneTool},
+		{
+			mode: hostile.Poet, on: everyCarrier, start: &fault{code: tool.CodeInvalidDefinition},
+			call: &fault{code: tool.CodeToolFailed, texts: []string{`\x1b[2J\u202emessage\nand more`}}, then: hasOneTool,
+		},
 		lying(hostile.BadJSON, tool.CodeInvalidResult, "is not JSON"),
 		lying(hostile.BadMessage, tool.CodeInvalidResult),
 		lying(hostile.Neither, tool.CodeInvalidResult, "neither a result nor an error"),
@@ -47,9 +58,23 @@ func (s *scene) owned() []string {
 	return out
 }
 
-func hasNoTools(t *testing.T, s *scene) {
+// isRefused has a plugin with no tools, no process, and no other one until an
+// operator says so, whom it disappoints.
+func isRefused(t *testing.T, s *scene) {
 	if names := s.owned(); len(names) > 0 {
 		t.Errorf("it has the tools %q", names)
+	}
+	status := func() plugin.Status {
+		all := s.Plugins()
+		return all[slices.IndexFunc(all, func(p plugin.Status) bool { return p.Name == s.owner })]
+	}
+	s.await(t, "it runs on", func() bool { return status().PID == 0 })
+	err := s.RestartPlugin(t.Context(), s.owner)
+	for _, e := range faultsOf(err) {
+		s.check(t, e, s.attack.start)
+	}
+	if now := status(); err == nil || now.State != plugin.Refused || now.Starts != 2 {
+		t.Errorf("restarted: %+v, error %v", now, err)
 	}
 }
 

@@ -5,8 +5,10 @@ package host_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,7 +25,8 @@ import (
 func endless(mode plugintest.Mode) attack {
 	return attack{
 		mode: mode, on: everyCarrier, patience: time.Second,
-		call: &fault{code: tool.CodeDeadlineExceeded, texts: []string{"gave up waiting for the plugin to run"}},
+		fault: "gave up waiting",
+		call:  &fault{code: tool.CodeDeadlineExceeded, texts: []string{"gave up waiting for the plugin to run"}, words: true},
 	}
 }
 
@@ -50,9 +53,9 @@ func TestHostileLiveness(t *testing.T) { //nolint:paralleltest // it counts
 		crashed(hostile.Panic, "exit status 2"),
 		crashed(hostile.Exit, "exit status 3"),
 		crashed(hostile.Segfault, "killed by SIGSEGV"),
-		crashed(hostile.HangUp, "killed by SIGKILL"), // by the host: nobody can call it any more
-		{mode: hostile.NoHealth, on: everyCarrier},
-		{mode: hostile.Sick, on: everyCarrier},
+		crashed(hostile.HangUp, "killed by SIGKILL by the host: its connection was gone"),
+		degraded(hostile.NoHealth, "no health check"),
+		degraded(hostile.Sick, "its health service says"),
 		{mode: hostile.NoShutdown, on: everyCarrier},
 	})
 }
@@ -60,7 +63,7 @@ func TestHostileLiveness(t *testing.T) { //nolint:paralleltest // it counts
 // stopped is one that stops in the call, as SIGSTOP does.
 func stopped() attack {
 	a := endless(hostile.Silence)
-	a.name, a.uncalled, a.patience = "stopped", true, 3*time.Second
+	a.name, a.uncalled, a.patience, a.fault = "stopped", true, 3*time.Second, ""
 	a.then = func(t *testing.T, s *scene) {
 		ended := make(chan struct{})
 		go func() {
@@ -72,8 +75,33 @@ func stopped() attack {
 			t.Error(err)
 		}
 		<-ended
+		s.becomes(t, plugin.Degraded, "no health check")
 	}
 	return a
+}
+
+// degraded is one whose health is asked for when it did not answer a call, and that
+// is well again when it answers the next.
+func degraded(mode plugintest.Mode, why string) attack {
+	a := endless(mode)
+	a.args = `{"silent":true}`
+	a.then = func(t *testing.T, s *scene) {
+		s.becomes(t, plugin.Degraded, why)
+		s.attack.args, s.attack.call = "", nil
+		s.call(t)
+		s.becomes(t, plugin.Ready, "")
+	}
+	return a
+}
+
+// becomes waits for an operator to see a state of the attacker, and its reason.
+func (s *scene) becomes(t *testing.T, state plugin.State, why string) {
+	t.Helper()
+	s.await(t, fmt.Sprintf("it is not %s as %s", state, why), func() bool {
+		return slices.ContainsFunc(s.Plugins(), func(p plugin.Status) bool {
+			return p.Name == s.owner && p.State == state && strings.Contains(p.Reason, why)
+		})
+	})
 }
 
 // Calls under way when the process is killed end once each, as crashed. Those of

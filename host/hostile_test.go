@@ -51,6 +51,8 @@ type attack struct {
 	// state and reason are what an operator sees afterwards; empty: any.
 	state  plugin.State
 	reason string
+	// fault is what an operator sees as the plugin's last fault; empty: any.
+	fault string
 	// then looks for more.
 	then func(t *testing.T, s *scene)
 }
@@ -178,6 +180,9 @@ func (s *scene) check(t *testing.T, e *tool.Error, want *fault) {
 	if quoted := `now I will do it\x1b[2J`; want.words && !strings.Contains(e.Message, quoted) && !strings.Contains(e.Detail, quoted) {
 		t.Errorf("neither message %.300q nor detail %.300q quotes the last words", e.Message, e.Detail)
 	}
+	if e.Code == tool.CodeToolFailed && e.Detail != "" {
+		t.Errorf("a tool's own error has the detail %.300q", e.Detail)
+	}
 	for what, said := range map[string]string{"message": e.Message, "hint": e.Hint, "error": e.Error(), "tool": e.Tool} {
 		if !shown(said, false) {
 			t.Errorf("its %s is not fit to be shown: %.200q (%d bytes)", what, said, len(said))
@@ -202,6 +207,9 @@ func (s *scene) look(t *testing.T) {
 		}
 		if s.attack.state != "" && p.State != s.attack.state {
 			t.Errorf("its state is %s, want %s: %+v", p.State, s.attack.state, p)
+		}
+		if f := p.LastFault; s.attack.fault != "" && (f == nil || !strings.Contains(f.Text, s.attack.fault) || !shown(f.Text, false)) {
+			t.Errorf("its last fault %.300q lacks %q", f, s.attack.fault)
 		}
 		if !strings.Contains(p.Reason, s.attack.reason) {
 			t.Errorf("its reason %q lacks %q", p.Reason, s.attack.reason)

@@ -161,26 +161,34 @@ func (h *Host) Plugins() []plugin.Status {
 }
 
 // RestartPlugin ends a plugin's process, when its calls have ended, and forgets its
-// failures. The next call starts it.
+// failures. The next call starts it; one whose tools are not known, as it did not
+// start or was refused, is started now and asked for them.
 //
 // # Errors
 //
-// [tool.CodeNotFound] where no plugin has that name; the context's end.
+// [tool.CodeNotFound] where no plugin has that name; the context's end; those of
+// [Host.Load] for a plugin that is asked for its tools.
 func (h *Host) RestartPlugin(ctx context.Context, name string) error {
 	h.mu.Lock()
 	i := slices.IndexFunc(h.sources, func(s source) bool { return s.plugin != nil && s.owner == name })
-	var p *plugin.Plugin
+	var s source
 	if i >= 0 {
-		p = h.sources[i].plugin
+		s = h.sources[i]
 	}
 	h.mu.Unlock()
-	if p == nil {
+	if s.plugin == nil {
 		return &tool.Error{
 			Code: tool.CodeNotFound, Plugin: name, Stage: tool.StageStart, Message: fmt.Sprintf("there is no plugin %.64q", name),
 			Hint: "see toolhost plugins for the names",
 		}
 	}
-	return p.Restart(ctx)
+	if err := s.plugin.Restart(ctx); err != nil {
+		return err
+	}
+	if _, known := s.plugin.Description(); known {
+		return nil
+	}
+	return h.update(ctx, s)
 }
 
 // Skipped are the entries of the loaded directories that are no plugins, and

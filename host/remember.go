@@ -62,7 +62,7 @@ func (h *Host) takeAll(sources []source, said []listing) []error {
 	}
 	for _, s := range sources {
 		s.changes.follow(func() {
-			if err := h.update(s); err != nil {
+			if err := h.update(context.Background(), s); err != nil {
 				h.noteUpdate(s.owner, err)
 			}
 		})
@@ -71,7 +71,8 @@ func (h *Host) takeAll(sources []source, said []listing) []error {
 }
 
 // entriesOf makes entries of what a plugin said. If there is nothing wrong with it,
-// it is remembered: what is remembered needs not be compiled until it is called.
+// it is remembered: what is remembered needs not be compiled until it is called. A
+// plugin of which nothing can be used is refused.
 func (h *Host) entriesOf(s source, l listing) ([]*entry, error) {
 	if l.err != nil {
 		return nil, l.err
@@ -79,11 +80,19 @@ func (h *Host) entriesOf(s source, l listing) ([]*entry, error) {
 	for i, t := range l.tools {
 		l.tools[i].Handler = h.upToDate(s, t.Handler)
 	}
+	compile := h.compile
 	if l.recalled {
-		return entriesOf(s.owner, l.tools, h.promise)
+		compile = h.promise
 	}
-	entries, bad := entriesOf(s.owner, l.tools, h.compile)
-	h.remember(s, bad == nil)
+	entries, bad := entriesOf(s.owner, l.tools, compile)
+	if entries == nil {
+		s.plugin.Refuse(bad)
+	} else {
+		s.plugin.Refuse(nil)
+	}
+	if !l.recalled {
+		h.remember(s, bad == nil)
+	}
 	return entries, bad
 }
 
@@ -113,7 +122,7 @@ func (h *Host) upToDate(s source, run tool.Handler) tool.Handler {
 	return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 		res, err := run(ctx, call)
 		if err != nil && errors.Is(err, plugin.ErrChanged) {
-			if err := h.update(s); err != nil {
+			if err := h.update(context.WithoutCancel(ctx), s); err != nil {
 				h.opts.logger.Warn("tools changed, and not all could be taken", "plugin", s.owner, "error", err)
 			}
 		}
@@ -123,10 +132,10 @@ func (h *Host) upToDate(s source, run tool.Handler) tool.Handler {
 
 // update makes the registry hold what a plugin says now. It is called by whoever
 // learns of a change, so one waits for the other.
-func (h *Host) update(s source) error {
+func (h *Host) update(ctx context.Context, s source) error {
 	s.fresh.Lock()
 	defer s.fresh.Unlock()
-	tools, err := s.plugin.Tools(context.Background())
+	tools, err := s.plugin.Tools(ctx)
 	entries, bad := h.entriesOf(s, listing{tools: tools, err: err})
 	if err != nil {
 		return err

@@ -92,11 +92,16 @@ func (s shownPlugin) fields() []field {
 	if !s.Since.IsZero() {
 		since = s.Since.Format(time.RFC3339)
 	}
+	fault := ""
+	if s.LastFault != nil {
+		fault = s.LastFault.Time.Format(time.RFC3339) + " " + s.LastFault.Text
+	}
 	return []field{
 		{"name", s.Name},
 		{"path", s.Path},
 		{"state", string(s.State)},
 		{"reason", s.Reason},
+		{"last fault", fault},
 		{"pid", numberOrDash(s.PID)},
 		{"version", orDash(s.Version)},
 		{"sdk", orDash(s.SDK)},

@@ -3,8 +3,10 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
 )
@@ -43,6 +45,14 @@ func TestPlugins(t *testing.T) {
 	// What can be used is.
 	w.write("a.txt", "text")
 	w.run("call", "fs.read", `{"path":"a.txt"}`, "--grant", "fs:read").exits(0).prints("text")
+}
+
+func TestFieldsOfAFault(t *testing.T) {
+	t.Parallel()
+	s := shownPlugin{Status: plugin.Status{LastFault: &plugin.Fault{Text: "x: gave up", Time: time.Unix(0, 0).UTC()}}}
+	if !slices.Contains(s.fields(), field{"last fault", "1970-01-01T00:00:00Z x: gave up"}) {
+		t.Errorf("%v", s.fields())
+	}
 }
 
 func TestPluginsShow(t *testing.T) {

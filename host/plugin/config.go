@@ -50,6 +50,8 @@ type Config struct {
 	HostVersion string
 	// Logger takes the plugin's output and what happens to it. Default: none.
 	Logger hclog.Logger
+
+	healthPause time.Duration // 0: healthPause
 }
 
 func (c Config) withDefaults() Config {

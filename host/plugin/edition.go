@@ -112,6 +112,9 @@ func (p *Plugin) check(by *edition, call tool.Call) error {
 }
 
 func (ed *edition) definition(name string) *tool.Definition {
+	if ed == nil {
+		return nil
+	}
 	for i := range ed.about.Tools {
 		if ed.about.Tools[i].Name == name {
 			return &ed.about.Tools[i]

@@ -105,6 +105,9 @@ func (in *intake) valve() *valve {
 	return &valve{in: in, bytes: bucket{rate: intakeRate, burst: intakeBurst}}
 }
 
+// shortest is the shortest wait: many small ones would wake a processor each time.
+const shortest = 2 * time.Millisecond
+
 // pass waits until n more bytes may have come. It returns at once when the process
 // has ended.
 func (v *valve) pass(n int) {
@@ -116,6 +119,9 @@ func (v *valve) pass(n int) {
 		return
 	}
 	v.in.noteOver()
+	if wait < shortest { // it is still owed
+		return
+	}
 	t := time.NewTimer(wait)
 	defer t.Stop()
 	select {

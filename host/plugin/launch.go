@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,9 @@ type instance struct {
 	asked    atomic.Bool     // it is about to be asked which
 	calls    inflight
 	wanted   atomic.Bool // it was told to end
-	mourned  bool        // its end was noted; the plugin holds the lock
+	faults   *atomic.Pointer[Fault]
+	pulse    pulse
+	mourned  bool // its end was noted; the plugin holds the lock
 	since    time.Time
 	took     time.Duration // from fork to description
 }
@@ -49,7 +52,7 @@ func launch(ctx context.Context, c Candidate, cfg Config, onChange func(*instanc
 	ctx, cancel := context.WithTimeoutCause(ctx, cfg.StartTimeout, fmt.Errorf("it was not ready within %v", cfg.StartTimeout))
 	defer cancel()
 
-	in := &instance{proc: newProcess(c, cfg), onChange: onChange}
+	in := &instance{proc: newProcess(c, cfg), onChange: onChange, pulse: pulse{pause: cmp.Or(cfg.healthPause, healthPause)}}
 	in.client = plugin.NewClient(clientConfig(in.proc, cfg))
 	// Whatever a start may be waiting for, it ends with the process.
 	defer context.AfterFunc(ctx, in.proc.kill)()
@@ -101,7 +104,7 @@ func (in *instance) connect(ctx context.Context, cfg Config) error {
 // plugin offers.
 func (in *instance) openStream(ctx context.Context, chosen Carrier) (err error) {
 	offers := func(feature string) bool { return slices.Contains(in.about.Load().Features, feature) }
-	hooks := wire.StreamHooks{Changed: func() { in.onChange(in) }, Failed: in.bury, Log: in.proc.logRecord}
+	hooks := wire.StreamHooks{Pace: in.proc.pace, Changed: func() { in.onChange(in) }, Failed: in.bury, Log: in.proc.logRecord}
 	switch {
 	case in.proc.host != nil && offers(wire.FeatureSocket):
 		in.stream = wire.NewStream(wire.NewSocket(in.proc.host), hooks)
@@ -128,13 +131,33 @@ func (in *instance) carrier() Carrier {
 // bury waits for a process whose stream has failed, and ends one that goes on.
 func (in *instance) bury() {
 	if errors.Is(in.stream.Err(), wire.ErrProtocol) {
-		in.proc.log.Error("the plugin is ended: " + sanitize.Line(in.stream.Err().Error(), 1000))
+		why := in.stream.Err()
+		in.proc.log.Error("the plugin is ended: " + sanitize.Line(why.Error(), 1000))
+		in.proc.refuse(errors.New(tool.AsError(why).Message))
 		in.proc.kill()
 		return
 	}
-	if !waitFor(in.proc.exited, exitGrace) {
-		in.proc.kill()
+	in.hungUp()
+}
+
+// hungUp ends a process whose connection is gone and that does not end by itself.
+func (in *instance) hungUp() {
+	if waitFor(in.proc.exited, exitGrace) {
+		return
 	}
+	in.proc.refuse(errHungUp)
+	in.proc.kill()
+}
+
+var errHungUp = errors.New("its connection was gone, and it went on")
+
+// ending says how the run ended, and why where the host ended it.
+func (in *instance) ending() string {
+	how := in.proc.exit.Error()
+	if why := in.proc.refusal(); why != nil && !in.proc.endedItself() {
+		how += " by the host: " + sanitize.Line(why.Error(), 1000)
+	}
+	return how
 }
 
 func clientConfig(p *process, cfg Config) *plugin.ClientConfig {
@@ -219,14 +242,16 @@ func (in *instance) execute(ctx context.Context, call tool.Call) (tool.Result, e
 	} else {
 		res, err = in.wire.Execute(ctx, call)
 	}
-	if err == nil || ctx.Err() != nil || !errors.Is(err, wire.ErrDisconnected) || errors.Is(err, wire.ErrProtocol) {
+	if err == nil {
+		in.alive()
+		return res, nil
+	}
+	if ctx.Err() != nil || !errors.Is(err, wire.ErrDisconnected) || errors.Is(err, wire.ErrProtocol) {
 		return res, in.sign(err, call)
 	}
 	// The connection is gone. The process has ended, is about to, or cannot be
 	// used any longer.
-	if !waitFor(in.proc.exited, exitGrace) {
-		in.proc.kill()
-	}
+	in.hungUp()
 	select {
 	case <-in.proc.exited:
 		return tool.Result{}, in.endError(call, tool.AsError(err).Unsent)
@@ -240,7 +265,8 @@ func (in *instance) execute(ctx context.Context, call tool.Call) (tool.Result, e
 const exitGrace = 2 * time.Second
 
 // sign puts the plugin's name on an error, and keeps what it says fit to be
-// shown.
+// shown. What the host itself found to be wrong is noted, with the end of standard
+// error as evidence.
 func (in *instance) sign(err error, call tool.Call) error {
 	if err == nil {
 		return nil
@@ -248,8 +274,32 @@ func (in *instance) sign(err error, call tool.Call) error {
 	e := *tool.AsError(err)
 	e.Plugin, e.Tool = in.proc.name, call.Name
 	e.Message, e.Hint = sanitize.Line(e.Message, 4000), sanitize.Line(e.Hint, 1000)
+	switch {
+	case errors.Is(err, wire.ErrClaimed):
+		in.alive()
+		return &e
+	case e.Unsent, len(call.Arguments) >= wire.MaxMessage: // which no carrier takes
+		return &e
+	}
+	switch e.Code {
+	case tool.CodeInvalidResult, tool.CodeResourceExhausted:
+		waitFor(in.proc.stderr.begun, evidenceGrace)
+	case tool.CodeDeadlineExceeded:
+		in.suspect()
+	case tool.CodeUnavailable:
+	default:
+		return &e
+	}
+	if e.Detail == "" {
+		e.Detail = in.proc.stderr.String()
+	}
+	in.faults.Store(&Fault{Text: sanitize.Line(call.Name+": "+e.Message, 1000), Time: time.Now()})
 	return &e
 }
+
+// evidenceGrace is how long an answer that cannot be used waits for the first line
+// of standard error, which comes another way.
+const evidenceGrace = 50 * time.Millisecond
 
 // endError says that the process ended during the call: by our hand or its own.
 // Unsent means that the plugin never saw it.
@@ -263,12 +313,12 @@ func (in *instance) endError(call tool.Call, unsent bool) error {
 	}
 	e := &tool.Error{
 		Code: tool.CodeCrashed, Tool: call.Name, Plugin: in.proc.name, Stage: tool.StageExecute,
-		Message: fmt.Sprintf("plugin %s crashed while it ran %s: %v", in.proc.name, call.Name, in.proc.exit),
+		Message: fmt.Sprintf("plugin %s crashed while it ran %s: %s", in.proc.name, call.Name, in.ending()),
 		Hint:    "the next call starts it again",
 		Detail:  in.proc.stderr.String(), Err: in.proc.exit, Unsent: unsent,
 	}
 	if unsent {
-		e.Message = fmt.Sprintf("plugin %s crashed before it got the call of %s: %v", in.proc.name, call.Name, in.proc.exit)
+		e.Message = fmt.Sprintf("plugin %s crashed before it got the call of %s: %s", in.proc.name, call.Name, in.ending())
 	}
 	if why := in.proc.stderr.cause(); why != "" {
 		e.Message += ": " + why

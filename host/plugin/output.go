@@ -34,11 +34,13 @@ func (p *process) said(line []byte) {
 	}
 }
 
-// logRecord takes a line that the plugin sent on its stream. A flood of them holds
+// pace takes what the plugin sends on its stream beside answers. A flood of it holds
 // up the stream, which is the plugin's own.
+func (p *process) pace(bytes int) { p.records.pass(bytes + recordCost) }
+
+// logRecord takes a line that the plugin sent on its stream.
 func (p *process) logRecord(level slog.Level, message, call string) {
 	p.stderr.add([]byte(message[:min(len(message), maxLogLine)]))
-	p.records.pass(len(message) + recordCost)
 	if !p.output.admit() {
 		return
 	}

@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -21,6 +20,7 @@ type Plugin struct {
 
 	current atomic.Pointer[instance] // the run that calls go to; nil: none
 	edition atomic.Pointer[edition]  // what it said of itself last; nil: it was not asked
+	faults  atomic.Pointer[Fault]    // the last call that failed by the plugin's fault; nil: none
 	changes chan struct{}
 	life    context.Context // ends with the plugin
 	end     context.CancelFunc
@@ -31,6 +31,7 @@ type Plugin struct {
 	starting *attempt
 	last     *instance // the newest run, ended or not
 	lastErr  error     // why there is none
+	refused  error     // why the host does not want it; nil: it does
 	runs     int
 	health   health
 }
@@ -182,6 +183,12 @@ func (p *Plugin) attempt() (*attempt, time.Duration, error) {
 			Message: fmt.Sprintf("plugin %s is shut down", p.Name()), Hint: "the host is closing, or the plugin was removed",
 		}
 	}
+	if p.refused != nil {
+		return nil, 0, &tool.Error{
+			Code: tool.CodeUnavailable, Plugin: p.Name(), Stage: tool.StageStart, Unsent: true, Err: p.refused,
+			Message: fmt.Sprintf("plugin %s is refused: %s", p.Name(), tool.AsError(p.refused).Message), Hint: "see toolhost plugins show " + p.Name(),
+		}
+	}
 	if run := p.current.Load(); run != nil && !run.dead() {
 		return finished(run), 0, nil
 	}
@@ -207,14 +214,47 @@ func (p *Plugin) mourn() {
 	run := p.last
 	run.mourned = true
 	if !run.wanted.Load() {
-		p.health.ended(time.Now(), time.Since(run.since), run.proc.exit.Error())
+		p.health.ended(time.Now(), time.Since(run.since), run.ending())
 	}
+}
+
+// Refuse lets the host have the plugin no more, as what it says of itself cannot be
+// used: its run is ended, when its calls have ended, and no other is started until
+// [Plugin.Restart]. Nil takes that back.
+func (p *Plugin) Refuse(why error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refused = why
+	p.retire()
+}
+
+// retire ends the run of a plugin that is refused. The lock is held.
+func (p *Plugin) retire() {
+	if p.refused == nil || p.closed {
+		return
+	}
+	run := p.current.Swap(nil)
+	if run == nil || run.dead() {
+		return
+	}
+	run.wanted.Store(true)
+	p.owners.Go(func() {
+		drain, cancel := context.WithTimeout(p.life, p.cfg.DrainTimeout)
+		defer cancel()
+		run.calls.drain(drain)
+		run.stop(p.life)
+	})
 }
 
 // Restart ends the plugin's run, if there is one, when its calls have ended, within
 // [Config.DrainTimeout] and ctx, and forgets its failures. The next call starts it.
+// Of one that was refused, what it said is forgotten too.
 func (p *Plugin) Restart(ctx context.Context) error {
 	p.mu.Lock()
+	if p.refused != nil {
+		p.refused = nil
+		p.edition.Store(nil)
+	}
 	p.health.restore()
 	p.lastErr = nil
 	run := p.current.Load()
@@ -245,7 +285,11 @@ func (p *Plugin) launch() (_ *instance, err error) {
 			return nil, err
 		}
 	}
-	return launch(p.life, p.candidate, cfg, p.ask)
+	run, err := launch(p.life, p.candidate, cfg, p.ask)
+	if err == nil {
+		run.faults = &p.faults
+	}
+	return run, err
 }
 
 // own begins a run. The process has a goroutine that sees to its end; no other is
@@ -316,6 +360,7 @@ func (p *Plugin) note(run *instance, err error) {
 	p.last = run
 	p.publish(*run.about.Load()) // before any call can be sent there
 	p.current.Store(run)
+	p.retire()
 }
 
 // tell lets the host list the tools again. A run is starting or under way.
@@ -340,6 +385,9 @@ const (
 	Ready    State = "ready"    // takes calls
 	Draining State = "draining" // takes no more calls
 	Refused  State = "refused"  // did not start, or must not
+	// Degraded: it takes calls, and its health service says that it is not well, or
+	// says nothing.
+	Degraded State = "degraded"
 	// Backoff: it failed several times in a row, and its next start has to wait.
 	Backoff State = "backoff"
 	// Quarantined: it failed so often that calls are refused; see [RestartPolicy].
@@ -351,7 +399,7 @@ type Status struct {
 	Name    string `json:"name"`
 	Path    string `json:"path"`
 	State   State  `json:"state"`
-	Reason  string `json:"reason,omitempty"` // why it is refused, or how the last run ended
+	Reason  string `json:"reason,omitempty"` // why it is refused or degraded, or how the last run ended
 	PID     int    `json:"pid,omitempty"`
 	Version string `json:"version,omitempty"` // the plugin's own
 	SDK     string `json:"sdk,omitempty"`
@@ -369,13 +417,22 @@ type Status struct {
 	Took tool.Duration `json:"start_took,omitempty"`
 	// Since is when the newest run was ready; zero: never.
 	Since time.Time `json:"since,omitzero"`
+	// LastFault is the last call that failed by the plugin's fault while its process
+	// went on: it did not answer in time, with nonsense, or with too much. Nil: none.
+	LastFault *Fault `json:"last_fault,omitempty"`
+}
+
+// Fault is what was wrong with a plugin's answer to a call.
+type Fault struct {
+	Text string    `json:"text"` // fit to be shown
+	Time time.Time `json:"time"`
 }
 
 // Status tells what the plugin is doing.
 func (p *Plugin) Status() Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := Status{Name: p.Name(), Path: p.candidate.Path, State: Idle, Starts: p.runs}
+	s := Status{Name: p.Name(), Path: p.candidate.Path, State: Idle, Starts: p.runs, LastFault: p.faults.Load()}
 	if ed := p.edition.Load(); ed != nil {
 		s.Version, s.SDK, s.Tools = sanitize.Line(ed.about.Version, 100), sanitize.Line(ed.about.SDK, 100), len(ed.about.Tools)
 	}
@@ -383,10 +440,13 @@ func (p *Plugin) Status() Status {
 		s.Took, s.Since = tool.Duration(run.took), run.since
 		s.Output = run.proc.output.String()
 		if run.dead() {
-			s.Reason = "the last run ended: " + run.proc.exit.Error()
+			s.Reason = "the last run ended: " + run.ending()
 		} else {
 			s.State, s.PID, s.Calls = Ready, run.proc.number(), int(run.calls.n.Load())
 			s.Carrier = run.carrier()
+			if why := run.pulse.why.Load(); why != nil {
+				s.State, s.Reason = Degraded, *why
+			}
 		}
 	}
 	switch {
@@ -394,15 +454,14 @@ func (p *Plugin) Status() Status {
 		s.State = Draining
 	case p.starting != nil:
 		s.State = Starting
+	case p.refused != nil:
+		s.State, s.Reason = Refused, tool.AsError(p.refused).Message
 	case p.lastErr != nil:
-		s.State, s.Reason = Refused, p.lastErr.Error()
-		var e *tool.Error
-		if errors.As(p.lastErr, &e) {
-			s.Reason = e.Message
-		}
+		s.State, s.Reason = Refused, tool.AsError(p.lastErr).Message
 	}
 	p.mourn()
-	if wait := time.Until(p.health.until); !p.closed && p.starting == nil && s.State != Ready && wait > 0 {
+	waits := !p.closed && p.starting == nil && p.refused == nil && s.State != Ready && s.State != Degraded
+	if wait := time.Until(p.health.until); waits && wait > 0 {
 		s.State, s.Reason = Backoff, p.health.reason(wait)
 		if p.health.quarantined() {
 			s.State = Quarantined

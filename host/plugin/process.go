@@ -57,7 +57,7 @@ type process struct {
 	killed bool        // whether it was us
 	stuck  *time.Timer // runs since it was killed
 	then   func()      // runs after the end; nil: nothing does
-	reason error       // why the handshake was refused
+	reason error       // why the handshake was refused, or the process ended by us
 }
 
 func newProcess(c Candidate, cfg Config) *process {
@@ -66,6 +66,7 @@ func newProcess(c Candidate, cfg Config) *process {
 		log: cfg.Logger.Named(c.Name), exited: make(chan struct{}), gone: make(chan struct{}), alone: make(chan struct{}), lane: cfg.Carrier == Socket,
 		namespace: cfg.Namespace, run: newRun(),
 	}
+	p.stderr.begun = make(chan struct{})
 	p.output = newIntake(p.log)
 	p.records = p.output.valve()
 	p.forGo, p.handshake = io.Pipe()

@@ -22,12 +22,16 @@ type tail struct {
 	lines [tailLines][]byte
 	next  int
 	why   []byte
+	begun chan struct{} // closed when there is a line
 }
 
 func (t *tail) add(line []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	keep(&t.lines[t.next%tailLines], line)
+	if t.next == 0 && t.begun != nil {
+		close(t.begun)
+	}
 	t.next++
 	if bytes.HasPrefix(line, []byte("panic: ")) || bytes.HasPrefix(line, []byte("fatal error: ")) {
 		keep(&t.why, line)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -18,7 +20,10 @@ type Schema = json.RawMessage
 type Definition struct {
 	// Name is the tool's canonical name: [A-Za-z0-9_.-]{1,128}. Required.
 	Name string `json:"name"`
-	// Title is for people; empty: the name.
+	// Title is for people; empty: the name. Neither it nor Description may hold
+	// control characters other than newlines and tabs, or bidirectional overrides
+	// (U+202A to U+202E, U+2066 to U+2069): they could rewrite what somebody who is
+	// to approve a call sees.
 	Title string `json:"title,omitempty"`
 	// Description tells a model what the tool does and when to use it. Required.
 	Description string `json:"description"`
@@ -113,6 +118,10 @@ func (d Definition) Check() error {
 		return bad("shorten it", "the title has %d bytes, more than %d", len(d.Title), MaxTitleLength)
 	case !utf8.ValidString(d.Title) || !utf8.ValidString(d.Description):
 		return bad("write it as UTF-8", "the title or the description is not valid UTF-8")
+	case misleads(d.Title):
+		return bad(plainText, "the title has a control character or a bidirectional override")
+	case misleads(d.Description):
+		return bad(plainText, "the description has a control character or a bidirectional override")
 	case !d.Safety.Valid():
 		return bad("use safe, cautious or dangerous", "unknown safety level %d", int(d.Safety))
 	case d.Permission != "" && !d.Permission.Valid():
@@ -132,4 +141,13 @@ func (d Definition) Check() error {
 		}
 	}
 	return nil
+}
+
+const plainText = "use plain text, with newlines and tabs at most"
+
+// misleads reports whether a text can show otherwise than it reads.
+func misleads(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool {
+		return unicode.IsControl(r) && r != '\n' && r != '\t' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069'
+	})
 }

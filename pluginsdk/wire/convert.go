@@ -199,6 +199,10 @@ func errorToProto(err error) *pluginv1.Error {
 	return &pluginv1.Error{Code: clean(string(e.Code)), Message: clean(msg), Hint: clean(e.Hint)}
 }
 
+// ErrClaimed is the cause of an error that the plugin answered with. Those with
+// another cause, or none, the host has found itself.
+var ErrClaimed = errors.New("the plugin's own word")
+
 // knownCodes are the codes that a plugin may use. The others are the host's own
 // findings, and a plugin that used them could pass for the host.
 var knownCodes = map[tool.Code]bool{
@@ -213,5 +217,9 @@ func errorFromProto(p *pluginv1.Error) *tool.Error {
 	if !knownCodes[code] {
 		code = tool.CodeToolFailed
 	}
-	return &tool.Error{Code: code, Stage: tool.StageExecute, Message: p.GetMessage(), Hint: p.GetHint()}
+	message := p.GetMessage()
+	if message == "" {
+		message = string(code)
+	}
+	return &tool.Error{Code: code, Stage: tool.StageExecute, Message: message, Hint: p.GetHint(), Err: ErrClaimed}
 }

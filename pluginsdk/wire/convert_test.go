@@ -183,7 +183,7 @@ func TestErrorCodes(t *testing.T) {
 	} {
 		in := &tool.Error{Code: code, Message: "what", Hint: "next", Detail: "stack", Plugin: "p", Unsent: true}
 		got := errorFromProto(overTheWire(t, errorToProto(in), &pluginv1.Error{}))
-		if want := (&tool.Error{Code: want, Message: "what", Hint: "next", Stage: tool.StageExecute}); !reflect.DeepEqual(got, want) {
+		if want := (&tool.Error{Code: want, Message: "what", Hint: "next", Stage: tool.StageExecute, Err: ErrClaimed}); !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %+v, want %+v", code, got, want)
 		}
 	}

@@ -109,7 +109,7 @@ func TestParseResponseRefuses(t *testing.T) {
 		t.Errorf("%d blocks, %v", len(got.Content), err)
 	}
 	plugins := lengthField(responseError, lengthField(errorCode, []byte("crashed")), lengthField(errorMessage, []byte("m\xff")), lengthField(errorHint, []byte("h")))
-	want := &tool.Error{Code: tool.CodeToolFailed, Stage: tool.StageExecute, Message: "m\uFFFD", Hint: "h"}
+	want := &tool.Error{Code: tool.CodeToolFailed, Stage: tool.StageExecute, Message: "m\uFFFD", Hint: "h", Err: ErrClaimed}
 	if got, err := parseResponse(plugins); !reflect.DeepEqual(err, want) || !reflect.DeepEqual(got, tool.Result{}) {
 		t.Errorf("%#v, %#v, want %#v", got, err, want)
 	}

@@ -24,8 +24,9 @@ type inbox struct {
 	skip   int    // how much of it goes nowhere
 
 	messages map[uint32]*message
-	budget   int        // what messages may still be promised together
-	queue    []*message // those that wait for others to end
+	wasted   map[uint32]int // how much may still come of messages that nobody wants
+	budget   int            // what messages may still be promised together
+	queue    []*message     // those that wait for others to end
 }
 
 // message is one that comes in chunks.
@@ -50,7 +51,7 @@ const (
 )
 
 func newInbox(c Carrier, grant func(uint32, int)) *inbox {
-	in := &inbox{r: bufio.NewReaderSize(c, readBuffer), grant: grant, messages: map[uint32]*message{}, budget: assembling}
+	in := &inbox{r: bufio.NewReaderSize(c, readBuffer), grant: grant, messages: map[uint32]*message{}, wasted: map[uint32]int{}, budget: assembling}
 	in.interrupt, _ = c.(interruptible)
 	return in
 }
@@ -171,6 +172,31 @@ func extend(b []byte, n int) []byte {
 	room.Grow(n)
 	room.Write(b)
 	return unsafe.Slice(unsafe.StringData(room.String()), n)[:len(b)]
+}
+
+// waste drops the payload, a part of a message that nobody wants any more. Its
+// sender is told so, and may have sent what it had room for by then.
+//
+// # Errors
+//
+// [ErrProtocol] for more than that.
+func (in *inbox) waste(f frame) error {
+	left, known := in.wasted[f.number]
+	if m := in.messages[f.number]; m != nil {
+		left, known = m.window, true
+		in.close(f.number)
+	}
+	if !known {
+		if f.kind != kindChunk {
+			return nil // it came whole
+		}
+		left = firstWindow
+	}
+	if left -= f.size; left < 0 && f.kind == kindChunk {
+		return protocolError("a message goes on that was cancelled (number %d)", f.number)
+	}
+	in.wasted[f.number] = left
+	return nil
 }
 
 // taken lets more of a message come, after a part of it has.

@@ -61,6 +61,13 @@ func (o *outbox) control(k kind, number uint32, payload []byte) {
 	o.mu.Unlock()
 }
 
+// full reports whether so much waits that what can be lost should be.
+func (o *outbox) full() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.small) > keep
+}
+
 // grant queues a window frame: so many more bytes of a message are taken.
 func (o *outbox) grant(number uint32, bytes int) {
 	o.control(kindWindow, number, binary.LittleEndian.AppendUint32(nil, uint32(bytes))) //nolint:gosec // at most takenAhead

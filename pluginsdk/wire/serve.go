@@ -287,7 +287,8 @@ func (r *run) Log(level slog.Level, message string) {
 
 // send sends a small frame about the call, as long as it runs.
 func (r *run) send(k kind, payload []byte) {
-	if r.over.Load() || len(payload) > maxFrame {
+	// A plugin loses reports rather than its memory where they are not read.
+	if r.over.Load() || len(payload) > maxFrame || r.service.out.full() {
 		return
 	}
 	r.service.out.control(k, r.number, payload)

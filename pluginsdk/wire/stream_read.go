@@ -73,12 +73,19 @@ func (s *Stream) begin(f frame) error {
 	switch f.kind {
 	case kindResult, kindChunk:
 		return s.beginResult(f)
+	case kindWindow:
+	default:
+		if s.hooks.Pace != nil {
+			s.hooks.Pace(headerSize + f.size)
+		}
+	}
+	switch f.kind {
 	case kindWindow, kindProgress, kindLog:
 		s.in.into(make([]byte, f.size))
 		s.small = s.in.to
 	case kindCall, kindCancel, kindAnswer:
 		return protocolError("a frame that only a host sends (kind %d)", f.kind)
-	case kindAsk, kindChanged: // nobody can answer yet; no payload
+	default: // no payload, nobody can answer yet, or a kind to come
 	}
 	return nil
 }
@@ -119,8 +126,7 @@ func (s *Stream) beginResult(f frame) error {
 	case !made:
 		return protocolError("an answer to a call that was not made or is answered already (number %d)", f.number)
 	case !somebody:
-		s.in.close(f.number)
-		return nil
+		return s.in.waste(f)
 	case f.kind == kindResult && s.in.messages[f.number] == nil && f.flags&flagFirst == 0:
 		s.whole = make([]byte, f.size)
 		s.in.into(s.whole)
@@ -129,7 +135,7 @@ func (s *Stream) beginResult(f frame) error {
 	err := s.in.part(f)
 	if err == errTooLarge { //nolint:errorlint // it is returned as it is
 		s.refuse(f.number)
-		return nil
+		return s.in.waste(f)
 	}
 	return err
 }
@@ -140,6 +146,7 @@ func (s *Stream) endResult(f frame) {
 		s.in.taken(f.number)
 		return
 	}
+	delete(s.in.wasted, f.number)
 	reply := s.in.close(f.number)
 	if reply == nil {
 		reply, s.whole = s.whole, nil

@@ -134,7 +134,7 @@ func TestStreamSmallAmongLarge(t *testing.T) {
 		s := serve(t, carrier, handlers{"echo": echo, "resize": resize}, StreamHooks{})
 		var large []<-chan outcome
 		for i := range 3 {
-			large = append(large, begin(t.Context(), s, tool.Call{Name: "resize", ID: strconv.Itoa(8 << 20), Arguments: letters(100, i)}),
+			large = append(large, begin(t.Context(), s, tool.Call{Name: "resize", ID: strconv.Itoa(32 << 20), Arguments: letters(100, i)}),
 				begin(t.Context(), s, tool.Call{Name: "resize", ID: "100", Arguments: letters(8<<20, i)}))
 		}
 		before := 0

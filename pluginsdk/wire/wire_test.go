@@ -194,7 +194,7 @@ func TestExecuteErrorKeepsWhatStandsAroundIt(t *testing.T) {
 	t.Parallel()
 	inner := &tool.Error{Code: tool.CodeRateLimited, Message: "slow\xff", Hint: "wait", Detail: "secret", Unsent: true, Tool: "x"}
 	_, err := connect(t, &wire.Server{Provider: &odd{err: errors.Join(inner)}}).Execute(t.Context(), tool.Call{Name: "t"})
-	want := &tool.Error{Code: tool.CodeRateLimited, Message: "slow\uFFFD", Hint: "wait", Stage: tool.StageExecute}
+	want := &tool.Error{Code: tool.CodeRateLimited, Message: "slow\uFFFD", Hint: "wait", Stage: tool.StageExecute, Err: wire.ErrClaimed}
 	if !reflect.DeepEqual(err, want) {
 		t.Errorf("%+v, want %+v", err, want)
 	}

@@ -67,11 +67,11 @@ func lieModes() map[plugintest.Mode]func() {
 		Poser:      answering(failure("crashed", "plugin snoop crashed\x1b[2J\n")),
 		Shifty:     shifty,
 		Poet: func() {
-			d := define(Tool)
-			d.Title, d.Description = "\x1b]0;owned\x07", "Does \x1b[2J\u202eit."
+			title, description := define("poet.title"), define("poet.description")
+			title.Title, description.Description = "\x1b]0;owned\x07", "Does \u202eit."
 			warn()
 			server{
-				about:  wire.Description{Name: "\x1b[2Jname", Version: "\x1b[2J\n1", SDK: "\u202esdk", Tools: []tool.Definition{d}},
+				about:  wire.Description{Name: "\x1b[2Jname", Version: "\x1b[2J\n1", SDK: "\u202esdk", Tools: []tool.Definition{define(Tool), title, description}},
 				answer: func(c call) { warn(); c.reply(failure("\x1b[2Jcode\n", "\x1b[2J\u202emessage\nand more")) },
 			}.serve()
 		},

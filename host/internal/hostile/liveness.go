@@ -1,6 +1,7 @@
 package hostile
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -24,8 +25,8 @@ const (
 	Deaf       plugintest.Mode = "deaf"       // listens and never accepts
 	NoDescribe plugintest.Mode = "nodescribe" // never describes itself
 	NoConfig   plugintest.Mode = "noconfig"   // never takes its configuration
-	NoHealth   plugintest.Mode = "nohealth"   // never answers a health check
-	Sick       plugintest.Mode = "sick"       // says that it is not serving
+	NoHealth   plugintest.Mode = "nohealth"   // never answers a health check, nor a call with "silent" in its arguments
+	Sick       plugintest.Mode = "sick"       // says that it is not serving; answers as [NoHealth] does
 	Stubborn   plugintest.Mode = "stubborn"   // ignores cancellation, signals and the request to end
 	Silence    plugintest.Mode = "silence"    // has taken the call and never answers, whatever comes
 	Chatter    plugintest.Mode = "chatter"    // reports progress for ever
@@ -68,8 +69,8 @@ func livenessModes() map[plugintest.Mode]func() {
 		},
 		NoDescribe: server{rpc: map[string]func(grpc.ServerStream) error{describeRPC: warned(hang)}}.serve,
 		NoConfig:   server{rpc: map[string]func(grpc.ServerStream) error{configRPC: warned(hang)}}.serve,
-		NoHealth:   server{rpc: map[string]func(grpc.ServerStream) error{healthRPC: hang}}.serve,
-		Sick: server{rpc: map[string]func(grpc.ServerStream) error{healthRPC: func(s grpc.ServerStream) error {
+		NoHealth:   server{answer: unlessSilent, rpc: map[string]func(grpc.ServerStream) error{healthRPC: hang}}.serve,
+		Sick: server{answer: unlessSilent, rpc: map[string]func(grpc.ServerStream) error{healthRPC: func(s grpc.ServerStream) error {
 			return s.SendMsg(message{{1 << 3, 2}}) // NOT_SERVING
 		}}}.serve,
 		Stubborn: func() {
@@ -92,6 +93,14 @@ func livenessModes() map[plugintest.Mode]func() {
 			time.AfterFunc(50*time.Millisecond, func() { os.Exit(5) })
 			server{}.serve()
 		},
+	}
+}
+
+// unlessSilent answers a call that does not ask for silence.
+func unlessSilent(c call) {
+	warn()
+	if !bytes.Contains(c.args, []byte("silent")) {
+		c.reply(text("done"))
 	}
 }
 
