@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/deadline"
-	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -373,99 +372,4 @@ func (p *Plugin) tell() {
 	case p.changes <- struct{}{}:
 	default:
 	}
-}
-
-// State is what an operator sees of a plugin.
-type State string
-
-// The states.
-const (
-	Idle     State = "idle"     // not running; the next call starts it
-	Starting State = "starting" // started, not described yet
-	Ready    State = "ready"    // takes calls
-	Draining State = "draining" // takes no more calls
-	Refused  State = "refused"  // did not start, or must not
-	// Degraded: it takes calls, and its health service says that it is not well, or
-	// says nothing.
-	Degraded State = "degraded"
-	// Backoff: it failed several times in a row, and its next start has to wait.
-	Backoff State = "backoff"
-	// Quarantined: it failed so often that calls are refused; see [RestartPolicy].
-	Quarantined State = "quarantined"
-)
-
-// Status is a plugin at one moment.
-type Status struct {
-	Name    string `json:"name"`
-	Path    string `json:"path"`
-	State   State  `json:"state"`
-	Reason  string `json:"reason,omitempty"` // why it is refused or degraded, or how the last run ended
-	PID     int    `json:"pid,omitempty"`
-	Version string `json:"version,omitempty"` // the plugin's own
-	SDK     string `json:"sdk,omitempty"`
-	Tools   int    `json:"tools"`
-	// Carrier is what calls travel on; empty: the plugin is not running.
-	Carrier Carrier `json:"carrier,omitempty"`
-	// Calls counts the calls under way.
-	Calls int `json:"calls"`
-	// Output says that the newest run writes more than is read of it; empty: it does
-	// not.
-	Output string `json:"output,omitempty"`
-	// Starts counts the runs begun.
-	Starts int `json:"starts"`
-	// Took is how long the newest start took, from fork to description.
-	Took tool.Duration `json:"start_took,omitempty"`
-	// Since is when the newest run was ready; zero: never.
-	Since time.Time `json:"since,omitzero"`
-	// LastFault is the last call that failed by the plugin's fault while its process
-	// went on: it did not answer in time, with nonsense, or with too much. Nil: none.
-	LastFault *Fault `json:"last_fault,omitempty"`
-}
-
-// Fault is what was wrong with a plugin's answer to a call.
-type Fault struct {
-	Text string    `json:"text"` // fit to be shown
-	Time time.Time `json:"time"`
-}
-
-// Status tells what the plugin is doing.
-func (p *Plugin) Status() Status {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := Status{Name: p.Name(), Path: p.candidate.Path, State: Idle, Starts: p.runs, LastFault: p.faults.Load()}
-	if ed := p.edition.Load(); ed != nil {
-		s.Version, s.SDK, s.Tools = sanitize.Line(ed.about.Version, 100), sanitize.Line(ed.about.SDK, 100), len(ed.about.Tools)
-	}
-	if run := p.last; run != nil {
-		s.Took, s.Since = tool.Duration(run.took), run.since
-		s.Output = run.proc.output.String()
-		if run.dead() {
-			s.Reason = "the last run ended: " + run.ending()
-		} else {
-			s.State, s.PID, s.Calls = Ready, run.proc.number(), int(run.calls.n.Load())
-			s.Carrier = run.carrier()
-			if why := run.pulse.why.Load(); why != nil {
-				s.State, s.Reason = Degraded, *why
-			}
-		}
-	}
-	switch {
-	case p.closed:
-		s.State = Draining
-	case p.starting != nil:
-		s.State = Starting
-	case p.refused != nil:
-		s.State, s.Reason = Refused, tool.AsError(p.refused).Message
-	case p.lastErr != nil:
-		s.State, s.Reason = Refused, tool.AsError(p.lastErr).Message
-	}
-	p.mourn()
-	waits := !p.closed && p.starting == nil && p.refused == nil && s.State != Ready && s.State != Degraded
-	if wait := time.Until(p.health.until); waits && wait > 0 {
-		s.State, s.Reason = Backoff, p.health.reason(wait)
-		if p.health.quarantined() {
-			s.State = Quarantined
-		}
-	}
-	return s
 }
