@@ -1,0 +1,54 @@
+package tool_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+func ExampleReport() {
+	index := func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+		for i := range 3 {
+			tool.Report(ctx, tool.Progress{Done: float64(i + 1), Total: 3, Message: "a file more"})
+		}
+		return tool.Text("done"), nil
+	}
+	ctx := tool.WithProgress(context.Background(), func(p tool.Progress) { fmt.Println(p.Done, "of", p.Total) })
+	if _, err := index(ctx, tool.Call{Name: "index"}); err != nil {
+		fmt.Println(err)
+	}
+	tool.Report(context.Background(), tool.Progress{}) // nobody wants to know
+	// Output:
+	// 1 of 3
+	// 2 of 3
+	// 3 of 3
+}
+
+func ExampleLog() {
+	ctx := tool.WithLog(context.Background(), func(level slog.Level, line string) { fmt.Println(level, line) })
+	tool.Log(ctx, slog.LevelWarn, "slow disk", "path", "a.txt", "took", 3, "left over")
+	// Output:
+	// WARN slow disk path=a.txt took=3 left over
+}
+
+func TestCallFrom(t *testing.T) {
+	t.Parallel()
+	if got := tool.CallFrom(t.Context()); got.Name != "" || got.Arguments != nil {
+		t.Errorf("outside of a call: %+v", got)
+	}
+	call := tool.Call{ID: "1", Name: "x", Arguments: []byte("{}")}
+	ctx := tool.WithCall(t.Context(), call)
+	if got := tool.CallFrom(ctx); got.ID != "1" || got.Name != "x" {
+		t.Errorf("%+v", got)
+	}
+	if tool.WithCall(ctx, call) != ctx {
+		t.Error("the same call was put there again")
+	}
+	call.Arguments = []byte("{}") // an approver may change them
+	if again := tool.WithCall(ctx, call); again == ctx {
+		t.Error("other arguments are not in the context")
+	}
+}
