@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,6 +70,12 @@ func crashTools() []tool.Tool {
 		pluginsdk.Func("crash.guarded", "Leaves a line in the ledger.", func(context.Context, number) (string, error) {
 			return "done", note("crash.guarded")
 		}, pluginsdk.Safe(), pluginsdk.Permission("guard"), pluginsdk.RateLimit(1, time.Hour)),
+		pluginsdk.Func("crash.chatter", "Logs on its stream until its context ends.", func(ctx context.Context, _ none) (string, error) {
+			for ctx.Err() == nil {
+				tool.Log(ctx, slog.LevelInfo, strings.Repeat("chatter ", 100))
+			}
+			return "", ctx.Err()
+		}, pluginsdk.Safe()),
 		pluginsdk.Func("crash.say", "Writes a line to standard error.", func(_ context.Context, s struct {
 			Line string `json:"line"`
 		}) (string, error) {

@@ -1,0 +1,51 @@
+package plugin_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// A plugin that logs on its stream without end is slowed down, and the operator is
+// told, on each carrier that has one.
+func TestChatterIsSlowedDown(t *testing.T) {
+	t.Parallel()
+	for _, carrier := range []plugin.Carrier{plugin.Stream, plugin.Socket} {
+		t.Run(string(carrier), func(t *testing.T) {
+			t.Parallel()
+			found, _, err := plugin.Discover(plugintest.Dir(t, plugintest.Crasher))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := plugin.New(found[0], plugin.Config{Root: t.TempDir(), TempDir: socketDir(t), StartTimeout: ceiling, Carrier: carrier})
+			t.Cleanup(func() { _ = p.Close(context.Background()) })
+			ctx, cancel := context.WithTimeout(t.Context(), ceiling)
+			ended := make(chan error, 1)
+			go func() {
+				_, err := p.Execute(ctx, tool.Call{Name: "crash.chatter"})
+				ended <- err
+			}()
+			tick := time.Tick(time.Millisecond) // there is no event for it
+			for p.Status().Output == "" {
+				select {
+				case <-tick:
+				case err := <-ended:
+					t.Fatalf("it was not slowed down, and ended with %v", err)
+				}
+			}
+			// It was the bytes that were too many: of lines, none is left out yet.
+			if got, want := p.Status().Output, "it writes too much, and is slowed down"; got != want {
+				t.Errorf("the operator is told %q, want %q", got, want)
+			}
+			cancel()
+			if err := <-ended; tool.CodeOf(err) != tool.CodeCanceled {
+				t.Error(err)
+			}
+			call(t, p, "crash.pid", "{}") // it is none the worse for it
+		})
+	}
+}
