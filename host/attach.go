@@ -64,10 +64,16 @@ func (h *Host) refresh(ctx context.Context, owner string, p tool.Provider) error
 	if err != nil {
 		return err
 	}
+	var preview tool.Handler
+	if previewer, ok := p.(tool.Previewer); ok {
+		preview = previewer.Preview
+	}
 	tools := make([]tool.Tool, len(defs))
 	for i, d := range defs {
-		tools[i] = tool.Tool{Definition: d, Handler: p.Execute}
+		tools[i] = tool.Tool{Definition: d, Handler: p.Execute, Preview: preview}
 	}
+	h.ruling.RLock()
+	defer h.ruling.RUnlock()
 	entries, bad := entriesOf(owner, tools, h.compile)
 	return errors.Join(bad, h.registry.sync(owner, entries))
 }

@@ -20,26 +20,27 @@ import (
 // compile checks a tool and lays its way, once: what can be decided per
 // definition is not decided per call.
 func (h *Host) compile(owner string, t tool.Tool) (*entry, error) {
-	if err := t.Check(); err != nil {
-		return nil, signOwner(err, owner)
+	e, err := h.draft(owner, t)
+	if err != nil {
+		return nil, err
 	}
-	bad := func(format string, args ...any) error {
-		err := tool.Errorf(tool.CodeInvalidDefinition, "tool %q: "+format, append([]any{t.Name}, args...)...)
-		err.Tool, err.Plugin, err.Stage = t.Name, owner, tool.StageRegister
-		err.Hint = "correct the tool's definition"
-		return err
-	}
-	if t.Handler == nil {
-		return nil, bad("the handler is nil")
-	}
-	e := &entry{def: t.Clone(), owner: owner, handler: t.Handler}
+	return h.build(e)
+}
+
+// build makes the entry of a draft.
+func (h *Host) build(draft *entry) (*entry, error) {
+	made := *draft
+	e := &made
+	bad := func(format string, args ...any) error { return badTool(e.owner, e.source.Name, format, args...) }
+	e.def = e.def.Clone()
+	e.source.Definition = e.source.Clone()
 	var err error
-	if e.input, err = schema.CompileInput(t.InputSchema); err != nil {
+	if e.input, err = schema.CompileInput(e.def.InputSchema); err != nil {
 		return nil, bad("input schema: %w", err)
 	}
 	e.def.InputSchema = e.input.Text()
-	if len(t.OutputSchema) > 0 {
-		if e.output, err = schema.CompileOutput(t.OutputSchema); err != nil {
+	if len(e.def.OutputSchema) > 0 {
+		if e.output, err = schema.CompileOutput(e.def.OutputSchema); err != nil {
 			return nil, bad("output schema: %w", err)
 		}
 	}
@@ -74,7 +75,9 @@ func (h *Host) lay(e *entry) tool.Handler {
 		policy.Validate(e.input),
 		policy.Authorize(e.def.Permission),
 		policy.RateLimit(e.def.RateLimit),
-		policy.Approve(&e.def, e.owner, e.input),
+		policy.Approve(policy.Question{
+			Definition: &e.def, Plugin: e.owner, Input: e.input, Rule: e.override.Approval, Preview: h.previewOf(e),
+		}),
 		h.audit.Begin(&e.def),
 		policy.Output(e.output, h.opts.maxResult),
 		policy.Retry(min(e.def.MaxRetries, h.opts.maxRetries), e.def.Idempotent),
@@ -128,7 +131,7 @@ func (h *Host) enter() tool.Handler {
 // resolve finds the tool by its name, or by the alias that models use, and sends
 // the call on its way.
 func (h *Host) resolve(ctx context.Context, call tool.Call) (tool.Result, error) {
-	e := h.registry.lookup(call.Name)
+	e := h.registry.find(call.Name)
 	if e == nil {
 		return tool.Result{}, h.unknown(call.Name)
 	}
@@ -152,6 +155,9 @@ func (h *Host) resolve(ctx context.Context, call tool.Call) (tool.Result, error)
 // unknown is the error for a name that is not there, with those that may have
 // been meant.
 func (h *Host) unknown(name string) error {
+	if h.registry.lookup(name) != nil {
+		return unknownError(name, "the operator has disabled it")
+	}
 	names := h.Names()
 	hint := "see toolhost tools for the names"
 	if len(names) == 0 {
@@ -159,6 +165,10 @@ func (h *Host) unknown(name string) error {
 	} else if near := suggest.Nearest(name, names, 3); len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, " or ") + "?"
 	}
+	return unknownError(name, hint)
+}
+
+func unknownError(name, hint string) error {
 	return &tool.Error{
 		Code: tool.CodeNotFound, Tool: name, Stage: tool.StageResolve, Unsent: true, Err: tool.ErrNotFound,
 		Message: "Unknown tool: " + shorten(name), Hint: hint,

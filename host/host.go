@@ -25,6 +25,7 @@ import (
 // for concurrent use.
 type Host struct {
 	opts      options
+	ruling    sync.RWMutex // held while entries are made by opts.overrides, and published
 	registry  registry
 	way       tool.Handler     // of a call, from its entry on
 	audit     *policy.Audit    // nil: nothing is on record

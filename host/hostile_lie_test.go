@@ -4,6 +4,8 @@ package host_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -45,6 +47,32 @@ func TestHostileLies(t *testing.T) { //nolint:paralleltest // it counts
 		{mode: hostile.BadUTF8, on: []plugin.Carrier{plugin.Unary}, call: &fault{code: tool.CodeInvalidResult, texts: []string{"invalid UTF-8"}}}, // gRPC's own word
 		{mode: hostile.Shifty, uncalled: true, on: []plugin.Carrier{plugin.Socket, plugin.Stream}, then: asksAgain},
 	})
+}
+
+// A plugin calls a tool safe and repeatable that is neither. The operator's word
+// wins: somebody is asked, and a call that ended with the process is not repeated.
+func TestHostileClaims(t *testing.T) {
+	t.Parallel()
+	dir, root, no := plugintest.Dir(t, plugintest.Crasher), t.TempDir(), false
+	h := newHost(t, host.WithRoot(root), host.WithOverrides(map[string]host.Override{"crash.flaky": {Safety: tool.Dangerous, Idempotent: &no}}))
+	must[int](t)(h.Load(t.Context(), dir))
+	x, _ := h.Get("crash.flaky")
+	if !x.Claimed.Idempotent || x.Claimed.Safety != tool.Safe || x.Safety != tool.Dangerous || x.Idempotent {
+		t.Fatalf("it claims %+v, and is taken for %+v", x.Claimed, x.Definition)
+	}
+	if _, err := h.Execute(t.Context(), tool.Call{Name: "crash.flaky"}); tool.CodeOf(err) != tool.CodeApprovalRequired {
+		t.Errorf("nobody was asked: %v", err)
+	}
+	yes := policy.ApproverFunc(func(context.Context, policy.Request) (policy.Decision, error) {
+		return policy.Decision{Verdict: policy.Allow}, nil
+	})
+	if _, err := h.Session(host.WithApprover(yes)).Execute(t.Context(), tool.Call{Name: "crash.flaky"}); tool.CodeOf(err) != tool.CodeCrashed {
+		t.Errorf("got %v", err)
+	}
+	ledger, err := os.ReadFile(filepath.Join(root, "ledger"))
+	if n := strings.Count(string(ledger), "crash.flaky"); err != nil || n != 1 {
+		t.Errorf("it ran %d times, %v", n, err)
+	}
 }
 
 // owned are the attacker's tools.

@@ -24,6 +24,8 @@ type options struct {
 	restart      plugin.RestartPolicy
 	namespace    plugin.Namespace
 	cacheDir     string
+	overrides    map[string]Override
+	noPreviews   bool
 
 	audit            audit.Sink
 	auditRequired    tool.Safety

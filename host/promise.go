@@ -16,16 +16,15 @@ import (
 // compiled, with all checks; if that fails, however it came about, the call is
 // refused.
 func (h *Host) promise(owner string, t tool.Tool) (*entry, error) {
-	if err := t.Check(); err != nil {
-		return nil, signOwner(err, owner)
+	e, err := h.draft(owner, t)
+	if err != nil {
+		return nil, err
 	}
-	if len(t.InputSchema) == 0 {
-		t.InputSchema = noArguments()
+	draft := *e
+	if len(e.def.InputSchema) == 0 {
+		e.def.InputSchema = noArguments()
 	}
-	e := &entry{def: t.Definition, owner: owner, handler: t.Handler}
-	e.later = sync.OnceValues(func() (*entry, error) {
-		return h.compile(owner, tool.Tool{Definition: e.def, Handler: e.handler})
-	})
+	e.later = sync.OnceValues(func() (*entry, error) { return h.build(&draft) })
 	return e, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/toolhost/toolhost/host/llmschema"
+	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -26,35 +27,56 @@ type Tool struct {
 	Alias string `json:"alias"`
 	// Handler runs the tool itself, with nothing of a call's way around it.
 	Handler tool.Handler `json:"-"`
+	// Claimed is what the tool's source says of it. It differs from the definition
+	// where the operator had another word, see [Override].
+	Claimed tool.Definition `json:"-"`
+	// Approval is which of its calls need a yes.
+	Approval policy.Rule `json:"approval,omitempty"`
 }
 
 // entry is a tool as the registry keeps it: checked, compiled, and with its way
 // laid once, or the promise of that. It is never changed.
 type entry struct {
-	def     tool.Definition
-	digest  string // of the definition
-	alias   string // given when it is published
-	owner   string
-	handler tool.Handler // the tool itself
-	input   *schema.Schema
-	output  *schema.Schema // nil: nothing is promised
-	route   tool.Handler   // the way from validate on
+	def      tool.Definition // by the operator's word
+	source   tool.Tool       // as it came
+	override Override        // what is between the two
+	digest   string          // of the definition
+	alias    string          // given when it is published
+	owner    string
+	handler  tool.Handler // the tool itself, by this host's name for it
+	preview  tool.Handler // nil: there is none
+	input    *schema.Schema
+	output   *schema.Schema // nil: nothing is promised
+	route    tool.Handler   // the way from validate on
 
 	later func() (*entry, error) // nil: compiled; else what is above is not, see promise
 }
 
 func (e *entry) tool() Tool {
-	return Tool{Definition: e.def.Clone(), Owner: e.owner, Alias: e.alias, Handler: e.handler}
+	return Tool{
+		Definition: e.def.Clone(), Owner: e.owner, Alias: e.alias, Handler: e.handler, Claimed: e.source.Clone(), Approval: e.override.Approval,
+	}
 }
 
 // snapshot is the registry at one moment. Readers take no lock: writers replace
-// it whole.
+// it whole. Tools that the operator has disabled are there too, to keep their names.
 type snapshot struct {
 	byName  map[string]*entry
 	byAlias map[string]*entry
 	sorted  []*entry
+	listed  []*entry // those of sorted that are not disabled
 	chosen  choices
 }
+
+func newSnapshot(byName, byAlias map[string]*entry, sorted []*entry) *snapshot {
+	listed := sorted
+	if slices.ContainsFunc(sorted, (*entry).disabled) {
+		listed = slices.DeleteFunc(slices.Clone(sorted), (*entry).disabled)
+	}
+	return &snapshot{byName: byName, byAlias: byAlias, sorted: sorted, listed: listed}
+}
+
+func (e *entry) disabled() bool { return e.override.Disabled }
 
 type registry struct {
 	snap atomic.Pointer[snapshot]
@@ -66,6 +88,15 @@ func (r *registry) read() *snapshot {
 		return s
 	}
 	return &snapshot{}
+}
+
+// find is the tool that a call by that name runs; nil: there is none, or it is
+// disabled.
+func (r *registry) find(name string) *entry {
+	if e := r.lookup(name); e != nil && !e.disabled() {
+		return e
+	}
+	return nil
 }
 
 // lookup finds a tool by its name, or else its alias. No name is another tool's
@@ -90,7 +121,7 @@ func (r *registry) edit(f func(byName map[string]*entry) error) error {
 		return err
 	}
 	sorted := sortEntries(slices.Collect(maps.Values(byName)))
-	r.snap.Store(&snapshot{byName: byName, byAlias: r.giveAliases(byName, sorted), sorted: sorted})
+	r.snap.Store(newSnapshot(byName, r.giveAliases(byName, sorted), sorted))
 	return nil
 }
 
@@ -238,7 +269,7 @@ func (r *registry) join(owners []string, entries [][]*entry) []error {
 		sorted = append(sorted, fresh...)
 		out[i] = errors.Join(taken...)
 	}
-	r.snap.Store(&snapshot{byName: byName, byAlias: byAlias, sorted: sortEntries(sorted)})
+	r.snap.Store(newSnapshot(byName, byAlias, sortEntries(sorted)))
 	return out
 }
 

@@ -51,6 +51,7 @@ func (h *Host) recall(s source) bool {
 // takeAll registers what plugins said that have nothing in the registry yet, and
 // follows their changes. Names are given out in the order of the plugins.
 func (h *Host) takeAll(sources []source, said []listing) []error {
+	h.ruling.RLock()
 	owners, entries := make([]string, len(sources)), make([][]*entry, len(sources))
 	faults := make([]error, len(sources))
 	for i, s := range sources {
@@ -60,6 +61,7 @@ func (h *Host) takeAll(sources []source, said []listing) []error {
 	for i, taken := range h.registry.join(owners, entries) {
 		faults[i] = errors.Join(faults[i], taken)
 	}
+	h.ruling.RUnlock()
 	for _, s := range sources {
 		s.changes.follow(func() {
 			if err := h.update(context.Background(), s); err != nil {
@@ -136,9 +138,11 @@ func (h *Host) update(ctx context.Context, s source) error {
 	s.fresh.Lock()
 	defer s.fresh.Unlock()
 	tools, err := s.plugin.Tools(ctx)
-	entries, bad := h.entriesOf(s, listing{tools: tools, err: err})
 	if err != nil {
 		return err
 	}
+	h.ruling.RLock()
+	defer h.ruling.RUnlock()
+	entries, bad := h.entriesOf(s, listing{tools: tools})
 	return errors.Join(bad, h.registry.sync(s.owner, entries))
 }

@@ -15,6 +15,8 @@ import (
 // [tool.ErrEmptyName]; [tool.ErrAlreadyExists] where the name is taken: the
 // first still answers.
 func (h *Host) Register(t tool.Tool) error {
+	h.ruling.RLock()
+	defer h.ruling.RUnlock()
 	e, err := h.compile("", t)
 	if err != nil {
 		return err
@@ -30,6 +32,8 @@ func (h *Host) Register(t tool.Tool) error {
 // Those of Register for the definition; [tool.ErrNotFound] where there is none
 // of that name.
 func (h *Host) Replace(t tool.Tool) error {
+	h.ruling.RLock()
+	defer h.ruling.RUnlock()
 	e, err := h.compile("", t)
 	if err != nil {
 		return err
@@ -45,6 +49,8 @@ func (h *Host) Replace(t tool.Tool) error {
 // Those of Register for the definition; [tool.ErrAlreadyExists] where the name
 // belongs to another owner.
 func (h *Host) Upsert(owner string, t tool.Tool) (Tool, error) {
+	h.ruling.RLock()
+	defer h.ruling.RUnlock()
 	e, err := h.compile(owner, t)
 	if err != nil {
 		return Tool{}, err
@@ -63,7 +69,7 @@ func (h *Host) Unregister(owner string) {
 
 // Get is the tool of that name.
 func (h *Host) Get(name string) (Tool, bool) {
-	e := h.registry.lookup(name)
+	e := h.registry.find(name)
 	if e == nil {
 		return Tool{}, false
 	}
@@ -74,7 +80,7 @@ func (h *Host) Get(name string) (Tool, bool) {
 // them.
 func (h *Host) Tools(f Filter) []Tool {
 	now := h.registry.read()
-	chosen := now.chosen.of(f, now.sorted)
+	chosen := now.chosen.of(f, now.listed)
 	out := make([]Tool, len(chosen))
 	for i, e := range chosen {
 		out[i] = e.tool()
@@ -84,22 +90,22 @@ func (h *Host) Tools(f Filter) []Tool {
 
 // Names are the names of all tools, sorted.
 func (h *Host) Names() []string {
-	sorted := h.registry.read().sorted
-	out := make([]string, len(sorted))
-	for i, e := range sorted {
+	listed := h.registry.read().listed
+	out := make([]string, len(listed))
+	for i, e := range listed {
 		out[i] = e.def.Name
 	}
 	return out
 }
 
 // Len counts the tools.
-func (h *Host) Len() int { return len(h.registry.read().sorted) }
+func (h *Host) Len() int { return len(h.registry.read().listed) }
 
 // List implements [tool.Provider].
 func (h *Host) List(context.Context) ([]tool.Definition, error) {
-	sorted := h.registry.read().sorted
-	out := make([]tool.Definition, len(sorted))
-	for i, e := range sorted {
+	listed := h.registry.read().listed
+	out := make([]tool.Definition, len(listed))
+	for i, e := range listed {
 		out[i] = e.def.Clone()
 	}
 	return out, nil
@@ -111,7 +117,7 @@ func (h *Host) List(context.Context) ([]tool.Definition, error) {
 //
 // [tool.ErrNotFound] for an unknown name; [tool.CodeInvalidArguments].
 func (h *Host) ValidateCall(name string, args []byte) error {
-	e := h.registry.lookup(name)
+	e := h.registry.find(name)
 	if e == nil {
 		return h.unknown(name)
 	}

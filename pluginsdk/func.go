@@ -30,11 +30,17 @@ import (
 // Func panics where In or Out cannot be described by a JSON Schema, or where an
 // option does not fit: these are mistakes in the program, seen at its start.
 func Func[In, Out any](name, description string, fn func(context.Context, In) (Out, error), opts ...Option) tool.Tool {
-	def, err := define[In, Out](name, description, opts)
+	t, err := define[In, Out](name, description, opts)
 	if err != nil {
 		panic(fmt.Sprintf("pluginsdk.Func(%q): %v", name, err))
 	}
-	return tool.Tool{Definition: def, Handler: func(ctx context.Context, call tool.Call) (tool.Result, error) {
+	t.Handler = handler(name, fn)
+	return t
+}
+
+// handler is a typed function as it is called.
+func handler[In, Out any](name string, fn func(context.Context, In) (Out, error)) tool.Handler {
+	return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 		var in In
 		if len(call.Arguments) > 0 {
 			if err := json.Unmarshal(call.Arguments, &in); err != nil {
@@ -49,34 +55,35 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 			return failure(ctx, name, err)
 		}
 		return result(out)
-	}}
+	}
 }
 
-// define builds a definition from the types and the options.
-func define[In, Out any](name, description string, opts []Option) (tool.Definition, error) {
+// define builds a definition, and a preview where there is one, from the types and
+// the options.
+func define[In, Out any](name, description string, opts []Option) (tool.Tool, error) {
 	def := tool.Definition{Name: name, Description: description}
-	in, err := inferInput(reflect.TypeFor[In]())
-	if err != nil {
-		return def, err
+	draft := &draft{Definition: &def, in: reflect.TypeFor[In]()}
+	var err error
+	if draft.input, err = inferInput(draft.in); err != nil {
+		return tool.Tool{}, err
 	}
-	draft := &draft{Definition: &def, input: in}
 	if draft.output, err = inferOutput(reflect.TypeFor[Out]()); err != nil {
-		return def, err
+		return tool.Tool{}, err
 	}
 	for _, opt := range opts {
 		if err := opt(draft); err != nil {
-			return def, err
+			return tool.Tool{}, err
 		}
 	}
 	if def.InputSchema, err = json.Marshal(draft.input); err != nil {
-		return def, err
+		return tool.Tool{}, err
 	}
 	if draft.output != nil {
 		if def.OutputSchema, err = json.Marshal(draft.output); err != nil {
-			return def, err
+			return tool.Tool{}, err
 		}
 	}
-	return def, def.Check()
+	return tool.Tool{Definition: def, Preview: draft.preview}, def.Check()
 }
 
 // failure sorts the errors of a typed function.

@@ -1,9 +1,11 @@
 package pluginsdk
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -18,7 +20,9 @@ type Option func(*draft) error
 // draft is a definition whose schemas can still be worked on.
 type draft struct {
 	*tool.Definition
+	in            reflect.Type
 	input, output *jsonschema.Schema
+	preview       tool.Handler
 }
 
 func set(f func(*tool.Definition)) Option {
@@ -71,6 +75,21 @@ func RateLimit(calls int, period time.Duration) Option {
 // Sensitive names arguments that must not be written to a log.
 func Sensitive(arguments ...string) Option {
 	return set(func(d *tool.Definition) { d.Sensitive = append(d.Sensitive, arguments...) })
+}
+
+// Preview tells what a call would do, without doing it: whoever is asked to approve
+// a call is shown what fn answers, such as a unified diff. In is that of the tool's
+// function. fn must change nothing; it may run for calls that are never made.
+//
+// An error, or a result with IsError, says that the call itself would fail.
+func Preview[In any](fn func(context.Context, In) (tool.Result, error)) Option {
+	return func(d *draft) error {
+		if in := reflect.TypeFor[In](); in != d.in {
+			return fmt.Errorf("Preview takes %v, and the tool's function %v", in, d.in)
+		}
+		d.preview = handler(d.Name, fn)
+		return nil
+	}
 }
 
 // Argument adds JSON Schema keywords to one argument, as the JSON text of an

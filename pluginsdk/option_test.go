@@ -3,6 +3,7 @@ package pluginsdk_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -181,4 +182,24 @@ func TestOptionsThatDoNotFit(t *testing.T) {
 	} {
 		wantPanic(t, want, func() { with(opt) })
 	}
+}
+
+func TestPreviewTakesTheToolsArguments(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		N int `json:"n"`
+	}
+	double := func(_ context.Context, v in) (int, error) { return 2 * v.N, nil }
+	x := pluginsdk.Func("double", "Doubles.", double, pluginsdk.Preview(func(_ context.Context, v in) (tool.Result, error) {
+		return tool.Text(fmt.Sprintf("would double %d", v.N)), nil
+	}))
+	if res, err := x.Preview(t.Context(), tool.Call{Name: "double", Arguments: []byte(`{"n":4}`)}); err != nil || res.Text() != "would double 4" {
+		t.Errorf("got %q, %v", res.Text(), err)
+	}
+	defer func() {
+		if v := fmt.Sprint(recover()); !strings.Contains(v, "Preview takes") {
+			t.Errorf("a preview of another function: %v", v)
+		}
+	}()
+	pluginsdk.Func("double", "Doubles.", double, pluginsdk.Preview(func(context.Context, struct{}) (tool.Result, error) { return tool.Result{}, nil }))
 }

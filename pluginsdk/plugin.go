@@ -91,6 +91,9 @@ func (p Plugin) serve() error {
 		return err
 	}
 	features := []string{wire.FeatureStream, wire.FeatureStderr}
+	if set.Previews() {
+		features = append(features, wire.FeaturePreview)
+	}
 	if socket != nil {
 		features = append(features, wire.FeatureSocket)
 	}

@@ -28,15 +28,18 @@ func (a *app) approver(yes bool) (policy.Approver, func()) {
 	if err != nil {
 		return nil, func() {}
 	}
-	return policy.ApproverFunc(question{terminal}.ask), func() { _ = terminal.Close() }
+	return policy.ApproverFunc(question{terminal, colorWelcome()}.ask), func() { _ = terminal.Close() }
 }
 
 // question is asked where a person is, which need not be standard input.
-type question struct{ terminal io.ReadWriter }
+type question struct {
+	terminal io.ReadWriter
+	colored  bool
+}
 
 // ask shows the whole call and takes nothing but a clear yes for one.
 func (q question) ask(ctx context.Context, r policy.Request) (policy.Decision, error) {
-	if _, err := io.WriteString(q.terminal, describe(r)+"Run it? [y/N] "); err != nil {
+	if _, err := io.WriteString(q.terminal, describe(r)+q.preview(ctx, r)+"Run it? [y/N] "); err != nil {
 		return policy.Decision{}, err
 	}
 	answer, err := await(ctx, func() (string, error) {

@@ -35,7 +35,7 @@ func TestQuestion(t *testing.T) {
 		"n\n": policy.Deny, "\n": policy.Deny, "": policy.Deny, "yep\n": policy.Deny, "no\ny\n": policy.Deny,
 	} {
 		f := &fakeTerminal{Reader: strings.NewReader(answer)}
-		d, err := question{f}.ask(t.Context(), request(`{"path":"a"}`))
+		d, err := question{terminal: f}.ask(t.Context(), request(`{"path":"a"}`))
 		if err != nil {
 			t.Error(err)
 		}
@@ -54,7 +54,7 @@ Run it? [y/N] `)
 func TestQuestionShowsWhatIsHidden(t *testing.T) {
 	t.Parallel()
 	f := &fakeTerminal{Reader: strings.NewReader("n\n")}
-	_, _ = question{f}.ask(t.Context(), request(`{"path":"`+"\u202e\u009b2J"+`","content":"`+strings.Repeat("x", 3000)+`"}`))
+	_, _ = question{terminal: f}.ask(t.Context(), request(`{"path":"`+"\u202e\u009b2J"+`","content":"`+strings.Repeat("x", 3000)+`"}`))
 	asked := f.String()
 	for _, want := range []string{`\u202e\u009b2J`, "more characters are not shown)"} {
 		if !strings.Contains(asked, want) {
@@ -67,13 +67,44 @@ func TestQuestionShowsWhatIsHidden(t *testing.T) {
 	equal(t, "no arguments", shownArguments(nil), "{}")
 }
 
+// What the plugin says of the call is shown, as its word, coloured as a diff where
+// that is welcome, and can do nothing to the terminal.
+func TestQuestionShowsPreview(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("y", maxPreviewed+10)
+	for name, c := range map[string]struct {
+		res     tool.Result
+		err     error
+		colored bool
+		want    string
+		shown   bool
+	}{
+		"a diff":   {res: tool.Text("--- a\n+++ b\n@@ -1 +1 @@\n-x\x1b[2J\n+y\n z\n"), want: "    --- a\n    +++ b\n    @@ -1 +1 @@\n    -x\\x1b[2J\n    +y\n     z\n", shown: true},
+		"colours":  {res: tool.Text("--- a\n-x\n+y\n"), colored: true, want: "\x1b[1m--- a\x1b[0m\n    \x1b[31m-x\x1b[0m\n    \x1b[32m+y\x1b[0m\n", shown: true},
+		"too long": {res: tool.Text(long), want: "(10 more characters are not shown)", shown: true},
+		"a no":     {res: tool.Failure("the file has\nchanged"), want: "preview:   the call would fail: the file has\n", shown: true},
+		"a fault":  {err: errors.New("it is\x1b[2J broken"), want: "preview:   it could not be made: it is\\x1b[2J broken\n", shown: true},
+		"none":     {err: tool.NoPreview("fs.write"), want: "Run it? [y/N] "},
+	} {
+		f := &fakeTerminal{Reader: strings.NewReader("n\n")}
+		r := request("{}")
+		r.Preview = func(context.Context) (tool.Result, error) { return c.res, c.err }
+		if _, err := (question{f, c.colored}).ask(t.Context(), r); err != nil {
+			t.Error(err)
+		}
+		if asked := f.String(); !strings.Contains(asked, c.want) || strings.Contains(asked, "preview") != c.shown {
+			t.Errorf("%s: it asks %q, without %q", name, asked, c.want)
+		}
+	}
+}
+
 func TestQuestionEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	r, w := io.Pipe()
 	defer func() { _ = w.Close() }()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	d, err := question{&fakeTerminal{Reader: r}}.ask(ctx, request("{}"))
+	d, err := question{terminal: &fakeTerminal{Reader: r}}.ask(ctx, request("{}"))
 	equal(t, "the verdict", d.Verdict, policy.Deny)
 	equal(t, "the code", tool.CodeOf(err), tool.CodeCanceled)
 }

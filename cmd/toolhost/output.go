@@ -57,7 +57,7 @@ func (o *output) json(v any) error {
 // colored puts text between terminal codes, where that is welcome
 // (https://no-color.org).
 func (o *output) colored(code, text string) string {
-	if !o.terminal || os.Getenv("NO_COLOR") != "" {
+	if !o.terminal || !colorWelcome() {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"

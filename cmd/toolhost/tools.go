@@ -8,17 +8,23 @@ import (
 )
 
 // shownTool is a tool as it is listed: its safety is what the host goes by, and
-// beside it stands what the plugin claims.
+// beside it stands what the plugin
+// claims.
 type shownTool struct {
 	host.Tool
-	ClaimedSafety tool.Safety `json:"claimed_safety"`
+	ClaimedName       string      `json:"claimed_name,omitempty"` // where the operator has renamed it
+	ClaimedSafety     tool.Safety `json:"claimed_safety"`
+	ClaimedIdempotent bool        `json:"claimed_idempotent"`
 }
 
 func show(t host.Tool) shownTool {
-	claimed := t.Safety
-	t.Safety = claimed.Effective()
+	t.Safety = t.Safety.Effective()
 	t.Title = t.DisplayTitle()
-	return shownTool{t, claimed}
+	s := shownTool{Tool: t, ClaimedSafety: t.Claimed.Safety, ClaimedIdempotent: t.Claimed.Idempotent}
+	if t.Claimed.Name != t.Name {
+		s.ClaimedName = t.Claimed.Name
+	}
+	return s
 }
 
 func (a *app) toolsCommand() *cobra.Command {

@@ -70,18 +70,27 @@ func (o *output) fields(all []field) {
 
 func (s shownTool) fields() []field {
 	return []field{
-		{"name", s.Name},
+		{"name", s.Name + claim(s.ClaimedName)},
 		{"title", s.Title},
 		{"plugin", orDash(s.Owner)},
-		{"safety", s.Safety.String() + " (claimed: " + orDash(s.ClaimedSafety.String()) + ")"},
+		{"safety", s.Safety.String() + claim(orDash(s.ClaimedSafety.String()))},
+		{"approval", string(s.Approval)},
 		{"permission", orDash(string(s.Permission))},
 		{"categories", strings.Join(s.Categories, ", ")},
-		{"idempotent", fmt.Sprint(s.Idempotent)},
+		{"idempotent", fmt.Sprint(s.Idempotent) + claim(fmt.Sprint(s.ClaimedIdempotent))},
 		{"retries", fmt.Sprintf("at most %d", s.MaxRetries)},
 		{"timeout", s.timeout()},
 		{"rate limit", s.rateLimit()},
 		{"sensitive", strings.Join(s.Sensitive, ", ")},
 	}
+}
+
+// claim is what a plugin says, behind what the host goes by; empty: it says nothing.
+func claim(said string) string {
+	if said == "" {
+		return ""
+	}
+	return " (claimed: " + said + ")"
 }
 
 func (s shownTool) timeout() string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
@@ -40,6 +41,9 @@ func (p *Plugin) Environment() []string { return p.cfg.environment() }
 // Tools are the tools as the plugin claims them. It starts the plugin where it was
 // never asked. What the definitions hold is shared, and must not be changed.
 //
+// Of a plugin that offers previews, every tool has one; that of a tool which has
+// none itself answers with [tool.CodeNotFound].
+//
 // The handlers run a call only as long as the plugin defines their tool as it is
 // defined here: who decided about the call, decided by that definition.
 //
@@ -52,10 +56,18 @@ func (p *Plugin) Tools(ctx context.Context) ([]tool.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := func(ctx context.Context, call tool.Call) (tool.Result, error) { return p.execute(ctx, call, ed) }
+	run := func(ctx context.Context, call tool.Call) (tool.Result, error) {
+		return p.execute(ctx, call, ed, (*instance).execute)
+	}
+	var preview tool.Handler
+	if slices.Contains(ed.about.Features, wire.FeaturePreview) {
+		preview = func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			return p.execute(ctx, call, ed, (*instance).preview)
+		}
+	}
 	out := make([]tool.Tool, len(ed.about.Tools))
 	for i, d := range ed.about.Tools {
-		out[i] = tool.Tool{Definition: d, Handler: run}
+		out[i] = tool.Tool{Definition: d, Handler: run, Preview: preview}
 	}
 	return out, nil
 }

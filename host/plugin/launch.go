@@ -242,6 +242,21 @@ func (in *instance) execute(ctx context.Context, call tool.Call) (tool.Result, e
 	} else {
 		res, err = in.wire.Execute(ctx, call)
 	}
+	return in.came(ctx, call, res, err)
+}
+
+// preview asks what a call would do. Previews are few and somebody reads them, so
+// they have no carrier of their own.
+func (in *instance) preview(ctx context.Context, call tool.Call) (tool.Result, error) {
+	if !slices.Contains(in.about.Load().Features, wire.FeaturePreview) {
+		return tool.Result{}, tool.NoPreview(call.Name)
+	}
+	res, err := in.wire.Preview(ctx, call)
+	return in.came(ctx, call, res, err)
+}
+
+// came is what came of a call, with the fault found where there is one.
+func (in *instance) came(ctx context.Context, call tool.Call, res tool.Result, err error) (tool.Result, error) {
 	if err == nil {
 		in.alive()
 		return res, nil

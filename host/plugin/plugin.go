@@ -86,11 +86,20 @@ func (p *Plugin) List(ctx context.Context) ([]tool.Definition, error) {
 // not start; [tool.CodeCrashed], with an [*ExitError] as cause and the end of
 // standard error as Detail, where its process ended during the call.
 func (p *Plugin) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
-	return p.execute(ctx, call, nil)
+	return p.execute(ctx, call, nil, (*instance).execute)
 }
 
-// execute runs a call that was decided by an edition; nil: by any.
-func (p *Plugin) execute(ctx context.Context, call tool.Call, by *edition) (tool.Result, error) {
+// Preview implements [tool.Previewer].
+//
+// # Errors
+//
+// Those of Execute; [tool.CodeNotFound] where the tool, or the plugin, has none.
+func (p *Plugin) Preview(ctx context.Context, call tool.Call) (tool.Result, error) {
+	return p.execute(ctx, call, nil, (*instance).preview)
+}
+
+// execute runs a call, or its preview, that was decided by an edition; nil: by any.
+func (p *Plugin) execute(ctx context.Context, call tool.Call, by *edition, do func(*instance, context.Context, tool.Call) (tool.Result, error)) (tool.Result, error) {
 	for {
 		run, err := p.ready(ctx)
 		if err == nil {
@@ -101,7 +110,7 @@ func (p *Plugin) execute(ctx context.Context, call tool.Call, by *edition) (tool
 		}
 		if run.calls.begin() {
 			defer run.calls.end()
-			return run.execute(ctx, call)
+			return do(run, ctx, call)
 		}
 	}
 }

@@ -33,6 +33,67 @@ type Request struct {
 	Plugin string
 	// Session is the caller's ID.
 	Session string
+	// Preview asks the tool what the call would do, such as a unified diff; nil: it
+	// has no preview, or the operator has switched it off. A result with IsError says
+	// why the call would fail. An error that is [tool.ErrNotFound] by its code says
+	// that the tool has no preview after all; another, that it could not be made.
+	//
+	// What comes back is the plugin's word. It can be wrong, or meant to mislead: it
+	// helps to judge a call and takes the place of no argument.
+	Preview func(context.Context) (tool.Result, error)
+}
+
+// Rule says which calls of a tool need somebody's yes.
+type Rule string
+
+// The rules.
+const (
+	BySafety Rule = ""      // those of a dangerous tool
+	Ask      Rule = "ask"   // all
+	AllowAll Rule = "allow" // none: the operator has said yes in advance
+	DenyAll  Rule = "deny"  // all, and the answer is no
+)
+
+// ParseRule reads a rule: "default", which is [BySafety] and so is the empty text,
+// "ask", "allow" or "deny".
+func ParseRule(s string) (Rule, error) {
+	switch r := Rule(s); r {
+	case "default":
+		return BySafety, nil
+	case BySafety, Ask, AllowAll, DenyAll:
+		return r, nil
+	}
+	return "", fmt.Errorf("unknown rule %.64q: use default, ask, allow or deny", s)
+}
+
+// Operator is who decided where the rule is [AllowAll] or [DenyAll], for the
+// record.
+const Operator = "operator"
+
+// Question is what [Approve] needs to know of a tool.
+type Question struct {
+	Definition *tool.Definition
+	Plugin     string         // see [Request]
+	Input      *schema.Schema // of the arguments
+	Rule       Rule
+	Preview    tool.Handler // nil: there is none
+}
+
+// asks reports whether anybody is to be asked.
+func (q Question) asks() bool {
+	switch q.Rule {
+	case Ask, DenyAll:
+		return true
+	}
+	return q.Definition.Safety.Effective() >= tool.Dangerous
+}
+
+func (q Question) request(call tool.Call, session string) Request {
+	r := Request{Call: call, Definition: q.Definition.Clone(), Plugin: q.Plugin, Session: session}
+	if q.Preview != nil {
+		r.Preview = func(ctx context.Context) (tool.Result, error) { return q.Preview(ctx, call) }
+	}
+	return r
 }
 
 // Verdict is an approver's answer. The zero value is no.
@@ -58,32 +119,29 @@ type Decision struct {
 	By string
 }
 
-// Approve asks the caller's approver about calls of dangerous tools. For other
-// tools the step is left out. No approver means no.
+// Approve asks the caller's approver about calls of dangerous tools, or by the
+// tool's rule about others too. Where nobody is to be asked the step is left out. No
+// approver means no.
 //
 // # Errors
 //
 // [tool.CodeApprovalRequired] where there is no approver;
-// [tool.CodeApprovalDenied] where it says no or fails;
+// [tool.CodeApprovalDenied] where it, or the operator, says no, or it fails;
 // [tool.CodeInvalidArguments] where its own arguments do not fit.
-func Approve(def *tool.Definition, plugin string, input *schema.Schema) tool.Middleware {
-	if def.Safety.Effective() < tool.Dangerous {
+func Approve(q Question) tool.Middleware {
+	if !q.asks() {
 		return nil
 	}
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			t := traceOf(ctx)
-			caller := t.caller()
 			t.Decision = audit.Denied // until somebody says yes
-			decision, err := ask(ctx, caller, Request{Call: call, Definition: def.Clone(), Plugin: plugin, Session: caller.ID()})
-			if caller.Approver() != nil {
-				t.ApprovedBy = cmp.Or(decision.By, "approver")
-			}
+			decision, err := q.decide(ctx, t, call)
 			if err != nil {
 				return tool.Result{}, err
 			}
 			if decision.Verdict == Modify {
-				if err := CheckArguments(input, call.Name, decision.Arguments); err != nil {
+				if err := CheckArguments(q.Input, call.Name, decision.Arguments); err != nil {
 					return tool.Result{}, err
 				}
 				call.Arguments = decision.Arguments
@@ -92,6 +150,25 @@ func Approve(def *tool.Definition, plugin string, input *schema.Schema) tool.Mid
 			return next(ctx, call)
 		}
 	}
+}
+
+// decide is the operator's answer where there is one, or else that of the caller's
+// approver.
+func (q Question) decide(ctx context.Context, t *Trace, call tool.Call) (Decision, error) {
+	switch q.Rule {
+	case AllowAll:
+		t.ApprovedBy = Operator
+		return Decision{Verdict: Allow}, nil
+	case DenyAll:
+		t.ApprovedBy = Operator
+		return Decision{}, denied(call.Name, "the operator does not allow this tool")
+	}
+	caller := t.caller()
+	d, err := ask(ctx, caller, q.request(call, caller.ID()))
+	if caller.Approver() != nil {
+		t.ApprovedBy = cmp.Or(d.By, "approver")
+	}
+	return d, err
 }
 
 // ask gets a yes from the approver, or the error that stands for its no.
@@ -110,13 +187,23 @@ func ask(ctx context.Context, caller Caller, r Request) (Decision, error) {
 	case ctx.Err() != nil:
 		return Decision{}, refuse(tool.CodeOf(ctx.Err()), fmt.Sprintf("The call of tool %s ended before anybody approved it: %v", r.Call.Name, deadline.Cause(ctx)), "", ctx.Err())
 	case err != nil:
-		return Decision{}, refuse(tool.CodeApprovalDenied, fmt.Sprintf("Approval failed for tool: %s: %v", r.Call.Name, err), "", err)
+		return Decision{}, refuse(tool.CodeApprovalDenied, fmt.Sprintf("Approval failed for tool: %s: %v", r.Call.Name, err), stop, err)
 	case d.Verdict == Allow || d.Verdict == Modify:
 		return d, nil
 	}
-	msg := "Approval denied for tool: " + r.Call.Name
-	if d.Reason != "" {
-		msg += ": " + d.Reason
+	return d, denied(r.Call.Name, d.Reason)
+}
+
+// stop is the hint of a refusal. Models tend to ask again, in other words, for what
+// a person has just refused.
+const stop = "STOP: Do NOT retry; ask what is wanted instead"
+
+func denied(name, reason string) error {
+	msg := "Approval denied for tool: " + name
+	if reason != "" {
+		msg += ": " + reason
 	}
-	return d, refuse(tool.CodeApprovalDenied, msg, "", nil)
+	return &tool.Error{
+		Code: tool.CodeApprovalDenied, Tool: name, Stage: tool.StageApprove, Unsent: true, Message: msg, Hint: stop,
+	}
 }

@@ -38,6 +38,22 @@ func Output(output *schema.Schema, most int) tool.Middleware {
 	}
 }
 
+// Limit is Output where there is nothing to judge but the size.
+func Limit(most int) tool.Middleware {
+	return func(next tool.Handler) tool.Handler {
+		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			res, err := next(ctx, call)
+			if err == nil {
+				err = checkResult(nil, most, call.Name, res)
+			}
+			if err != nil {
+				return tool.Result{}, err
+			}
+			return res, nil
+		}
+	}
+}
+
 func checkResult(output *schema.Schema, most int, name string, res tool.Result) error {
 	if n := size(res); most > 0 && n > most {
 		return &tool.Error{

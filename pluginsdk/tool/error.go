@@ -56,6 +56,17 @@ var (
 	ErrEmptyName     = errors.New("tool name is empty")
 )
 
+// ErrNoPreview is the cause of the error that [Previewer] has for a tool without a
+// preview, see [NoPreview].
+var ErrNoPreview = errors.New("the tool has no preview")
+
+// NoPreview is a [Previewer]'s error for a tool that has none.
+func NoPreview(name string) *Error {
+	return &Error{
+		Code: CodeNotFound, Tool: name, Stage: StageApprove, Message: "there is no preview of tool " + name, Err: ErrNoPreview,
+	}
+}
+
 // Error is what a call, a registration or a start ends with when it is not a
 // tool's own failure (that is [Result.IsError]).
 type Error struct {

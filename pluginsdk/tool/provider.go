@@ -29,6 +29,17 @@ type Notifier interface {
 	Changes() <-chan struct{}
 }
 
+// Previewer is a [Provider] that can tell what a call would do.
+type Previewer interface {
+	// Preview does nothing but look. The result is for whoever approves the call;
+	// one with IsError says why the call would fail.
+	//
+	// # Errors
+	//
+	// An [*Error]; [ErrNoPreview] for a tool that has none.
+	Preview(context.Context, Call) (Result, error)
+}
+
 // Handler runs one tool.
 type Handler func(context.Context, Call) (Result, error)
 

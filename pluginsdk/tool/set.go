@@ -13,13 +13,18 @@ import (
 type Tool struct {
 	Definition
 	Handler Handler `json:"-"`
+	// Preview tells what a call would do, see [Previewer]; nil: there is none.
+	Preview Handler `json:"-"`
 }
 
 // Set is a [Provider] of functions in this process. Its tools are fixed.
 type Set struct {
 	defs     []Definition
 	handlers map[string]Handler
+	previews map[string]Handler
 }
+
+var _ Previewer = (*Set)(nil)
 
 // NewSet makes a provider of tools.
 //
@@ -29,7 +34,7 @@ type Set struct {
 // a tool with no handler; [CodeAlreadyExists] for a name that is there twice.
 // All faults are reported, joined.
 func NewSet(tools ...Tool) (*Set, error) {
-	s := &Set{handlers: make(map[string]Handler, len(tools))}
+	s := &Set{handlers: make(map[string]Handler, len(tools)), previews: map[string]Handler{}}
 	var faults []error
 	for _, t := range tools {
 		if err := t.Check(); err != nil {
@@ -51,6 +56,9 @@ func NewSet(tools ...Tool) (*Set, error) {
 			continue
 		}
 		s.handlers[t.Name] = Protect(t.Handler)
+		if t.Preview != nil {
+			s.previews[t.Name] = Protect(t.Preview)
+		}
 		s.defs = append(s.defs, t.Clone())
 	}
 	if len(faults) > 0 {
@@ -78,6 +86,22 @@ func (s *Set) Execute(ctx context.Context, call Call) (Result, error) {
 			Message: "Unknown tool: " + call.Name, Err: ErrNotFound,
 		}
 	}
+	return run(ctx, h, call)
+}
+
+// Previews reports whether any tool has a preview.
+func (s *Set) Previews() bool { return len(s.previews) > 0 }
+
+// Preview implements [Previewer]. Previews run under [Protect].
+func (s *Set) Preview(ctx context.Context, call Call) (Result, error) {
+	h := s.previews[call.Name]
+	if h == nil {
+		return Result{}, NoPreview(call.Name)
+	}
+	return run(ctx, h, call)
+}
+
+func run(ctx context.Context, h Handler, call Call) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return Result{}, ExecutionError(call.Name, err)
 	}

@@ -152,3 +152,26 @@ func TestSetExecute(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestSetPreview(t *testing.T) {
+	t.Parallel()
+	answer := func(context.Context, tool.Call) (tool.Result, error) { return tool.Text("done"), nil }
+	set, err := tool.NewSet(
+		tool.Tool{Definition: tool.Definition{Name: "with", Description: "Has one."}, Handler: answer, Preview: func(context.Context, tool.Call) (tool.Result, error) { panic("mine") }},
+		tool.Tool{Definition: tool.Definition{Name: "without", Description: "Has none."}, Handler: answer},
+	)
+	if err != nil || !set.Previews() {
+		t.Fatal(err)
+	}
+	if _, err := set.Preview(t.Context(), tool.Call{Name: "without"}); !errors.Is(err, tool.ErrNoPreview) || tool.CodeOf(err) != tool.CodeNotFound {
+		t.Errorf("without: %v", err)
+	}
+	if _, err := set.Preview(t.Context(), tool.Call{Name: "with"}); tool.CodeOf(err) != tool.CodeToolFailed {
+		t.Errorf("with: %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := set.Preview(ended, tool.Call{Name: "with"}); tool.CodeOf(err) != tool.CodeCanceled {
+		t.Errorf("after its context: %v", err)
+	}
+}

@@ -27,4 +27,6 @@ const (
 	FeatureStream = "stream" // Stream on the plugin's gRPC connection
 	FeatureSocket = "socket" // the same on an inherited socket
 	FeatureStderr = "stderr" // it prints to its standard error, and not over go-plugin's GRPCStdio
+
+	FeaturePreview = "preview" // the rpc Preview, which tools with a preview answer
 )

@@ -69,12 +69,34 @@ func (c *Client) Configure(ctx context.Context, cfg Config) error {
 // [tool.CodeInvalidResult] for an answer that cannot be read,
 // [tool.CodeCanceled] and [tool.CodeDeadlineExceeded] for the context's end.
 func (c *Client) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
-	resp, err := c.rpc.Execute(ctx, &pluginv1.ExecuteRequest{
-		Id: clean(call.ID), Tool: clean(call.Name), ArgumentsJson: call.Arguments, Session: clean(call.Session),
-	})
+	resp, err := c.rpc.Execute(ctx, newRequest(call))
 	if err != nil {
 		return tool.Result{}, statusError(ctx, "run "+call.Name, err)
 	}
+	return readResponse(resp)
+}
+
+// Preview asks the plugin what a call would do. It is for plugins that offer
+// [FeaturePreview].
+//
+// # Errors
+//
+// Those of [Client.Execute]; [tool.CodeNotFound] where the tool has no preview.
+func (c *Client) Preview(ctx context.Context, call tool.Call) (tool.Result, error) {
+	resp, err := c.rpc.Preview(ctx, newRequest(call))
+	if err != nil {
+		return tool.Result{}, statusError(ctx, "preview "+call.Name, err)
+	}
+	return readResponse(resp)
+}
+
+func newRequest(call tool.Call) *pluginv1.ExecuteRequest {
+	return &pluginv1.ExecuteRequest{
+		Id: clean(call.ID), Tool: clean(call.Name), ArgumentsJson: call.Arguments, Session: clean(call.Session),
+	}
+}
+
+func readResponse(resp *pluginv1.ExecuteResponse) (tool.Result, error) {
 	switch o := resp.GetOutcome().(type) {
 	case *pluginv1.ExecuteResponse_Result:
 		return resultFromProto(o.Result)

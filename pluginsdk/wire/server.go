@@ -53,11 +53,25 @@ func (s *Server) Configure(ctx context.Context, req *pluginv1.ConfigureRequest) 
 // Execute implements the service. A host's error and a tool's answer both
 // travel in the response: a gRPC status would lose the code and the hint.
 func (s *Server) Execute(ctx context.Context, req *pluginv1.ExecuteRequest) (*pluginv1.ExecuteResponse, error) {
-	res, err := s.Provider.Execute(ctx, tool.Call{
-		ID: req.GetId(), Name: req.GetTool(), Arguments: req.GetArgumentsJson(), Session: req.GetSession(),
-	})
-	if err != nil {
-		return &pluginv1.ExecuteResponse{Outcome: &pluginv1.ExecuteResponse_Error{Error: errorToProto(err)}}, nil
+	return responseOf(s.Provider.Execute(ctx, callOf(req))), nil
+}
+
+// Preview implements the service.
+func (s *Server) Preview(ctx context.Context, req *pluginv1.ExecuteRequest) (*pluginv1.ExecuteResponse, error) {
+	p, ok := s.Provider.(tool.Previewer)
+	if !ok {
+		return responseOf(tool.Result{}, tool.NoPreview(req.GetTool())), nil
 	}
-	return &pluginv1.ExecuteResponse{Outcome: &pluginv1.ExecuteResponse_Result{Result: resultToProto(res)}}, nil
+	return responseOf(p.Preview(ctx, callOf(req))), nil
+}
+
+func callOf(req *pluginv1.ExecuteRequest) tool.Call {
+	return tool.Call{ID: req.GetId(), Name: req.GetTool(), Arguments: req.GetArgumentsJson(), Session: req.GetSession()}
+}
+
+func responseOf(res tool.Result, err error) *pluginv1.ExecuteResponse {
+	if err != nil {
+		return &pluginv1.ExecuteResponse{Outcome: &pluginv1.ExecuteResponse_Error{Error: errorToProto(err)}}
+	}
+	return &pluginv1.ExecuteResponse{Outcome: &pluginv1.ExecuteResponse_Result{Result: resultToProto(res)}}
 }

@@ -22,6 +22,7 @@ var behaviours = map[Mode]func(){
 	Named:   func() { pluginsdk.Main(namedTools()...) },
 	Outside: describeOutside,
 	Snoop:   func() { pluginsdk.Main(snoopTool()) },
+	Preview: func() { pluginsdk.Main(previewTools()...) },
 	Twice:   describeTwice,
 	Silent:  Hang,
 	Garbage: func() { shout("hello from the plugin\x1b[31m\n"); pluginsdk.Main(tooltest.Fixture()...) },

@@ -29,6 +29,7 @@ const (
 	Named     Mode = "named"     // serves tools that are named for its file, see NamedTools
 	Outside   Mode = "outside"   // serves the tools that a file in its workspace tells, see Definitions
 	Snoop     Mode = "snoop"     // serves a tool that shows what it can see of the host
+	Preview   Mode = "preview"   // serves dangerous tools with previews, see previewTools
 	Twice     Mode = "twice"     // describes a tool twice
 	Silent    Mode = "silent"    // never shakes hands
 	Garbage   Mode = "garbage"   // prints something before its handshake

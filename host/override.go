@@ -1,0 +1,158 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Override is the operator's word on one tool. What a plugin says of its tool is a
+// claim, and this wins over it. The zero value leaves every claim as it is.
+type Override struct {
+	// Disabled takes the tool away: it is not listed, and calls find nothing. Its
+	// name stays taken.
+	Disabled bool
+	// Name is what the tool is called here; empty: as its source calls it.
+	Name string
+	// Safety is how much harm the tool can do, above or below what is claimed.
+	Safety tool.Safety
+	// Approval is which of its calls need a yes.
+	Approval policy.Rule
+	// Permission is the capability that a caller must hold; empty: as claimed.
+	Permission tool.Capability
+	// Idempotent says whether a call may be repeated; nil: as claimed.
+	Idempotent *bool
+	// MaxRetries is how often a failed call is repeated; nil: as claimed.
+	MaxRetries *int
+	// Timeout bounds one attempt; 0: as claimed.
+	Timeout time.Duration
+	// RateLimit bounds each caller; nil: as claimed.
+	RateLimit *tool.RateLimit
+}
+
+// WithOverrides has the operator's word on tools, by the names that their sources
+// give them. It holds for tools of every kind, whenever they come. Default: none.
+func WithOverrides(all map[string]Override) Option {
+	return func(o *options) { o.overrides = maps.Clone(all) }
+}
+
+// SetOverrides replaces the operator's word on all tools, those that are there and
+// those to come, in one step. Calls under way end by the old one.
+//
+// # Errors
+//
+// Where an override does not fit its tool, or gives it the name of another, nothing
+// changes: [tool.CodeInvalidDefinition], [tool.CodeAlreadyExists].
+func (h *Host) SetOverrides(all map[string]Override) error {
+	h.ruling.Lock()
+	defer h.ruling.Unlock()
+	before := h.opts.overrides
+	h.opts.overrides = maps.Clone(all)
+	err := h.registry.revise(func(e *entry) bool {
+		return !reflect.DeepEqual(e.override, all[e.source.Name])
+	}, func(e *entry) (*entry, error) {
+		if e.later != nil {
+			return h.promise(e.owner, e.source)
+		}
+		return h.compile(e.owner, e.source)
+	})
+	if err != nil {
+		h.opts.overrides = before
+	}
+	return err
+}
+
+// apply is a definition by the operator's word.
+func (o Override) apply(d tool.Definition) tool.Definition {
+	d.Name = cmp.Or(o.Name, d.Name)
+	d.Safety = cmp.Or(o.Safety, d.Safety)
+	d.Permission = cmp.Or(o.Permission, d.Permission)
+	d.Timeout = cmp.Or(tool.Duration(o.Timeout), d.Timeout)
+	d.RateLimit = cmp.Or(o.RateLimit, d.RateLimit)
+	if o.Idempotent != nil {
+		d.Idempotent = *o.Idempotent
+	}
+	if o.MaxRetries != nil {
+		d.MaxRetries = *o.MaxRetries
+	}
+	return d
+}
+
+// draft is a tool that nothing is wrong with at first sight, by the operator's word.
+// Its schemas are not looked at.
+func (h *Host) draft(owner string, t tool.Tool) (*entry, error) {
+	if err := t.Check(); err != nil {
+		return nil, signOwner(err, owner)
+	}
+	if t.Handler == nil {
+		return nil, badTool(owner, t.Name, "the handler is nil")
+	}
+	e := &entry{source: t, owner: owner, handler: t.Handler, preview: t.Preview, def: t.Definition, override: h.opts.overrides[t.Name]}
+	if reflect.ValueOf(e.override).IsZero() {
+		return e, nil
+	}
+	e.def = e.override.apply(t.Definition)
+	if err := e.def.Check(); err != nil {
+		return nil, badTool(owner, t.Name, "what is configured for it does not fit: %w", err)
+	}
+	if e.def.Name != t.Name {
+		e.handler, e.preview = renamed(t.Handler, t.Name, e.def.Name), renamed(t.Preview, t.Name, e.def.Name)
+	}
+	return e, nil
+}
+
+// renamed is a handler that knows its tool by another name than the host does.
+func renamed(run tool.Handler, theirs, ours string) tool.Handler {
+	if run == nil {
+		return nil
+	}
+	return func(ctx context.Context, call tool.Call) (tool.Result, error) {
+		call.Name = theirs
+		res, err := run(ctx, call)
+		if err != nil {
+			e := *tool.AsError(tool.ExecutionError(ours, err))
+			e.Tool = ours
+			err = &e
+		}
+		return res, err
+	}
+}
+
+func badTool(owner, name, format string, args ...any) error {
+	err := tool.Errorf(tool.CodeInvalidDefinition, "tool %q: "+format, append([]any{name}, args...)...)
+	err.Tool, err.Plugin, err.Stage = name, owner, tool.StageRegister
+	err.Hint = "correct the tool's definition"
+	return err
+}
+
+// revise replaces the entries that are stale, all of them or none.
+func (r *registry) revise(stale func(*entry) bool, remake func(*entry) (*entry, error)) error {
+	return r.edit(func(byName map[string]*entry) error {
+		var old []*entry
+		for name, e := range byName {
+			if stale(e) {
+				old = append(old, e)
+				delete(byName, name)
+			}
+		}
+		slices.SortFunc(old, func(a, b *entry) int { return cmp.Compare(a.source.Name, b.source.Name) })
+		for _, e := range old {
+			now, err := remake(e)
+			if err != nil {
+				return err
+			}
+			if there := r.holder(byName, now); there != nil {
+				return fmt.Errorf("tool %s cannot be renamed: %w", e.source.Name, takenError(now, there))
+			}
+			byName[now.def.Name] = now
+		}
+		return nil
+	})
+}

@@ -1,0 +1,188 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+func names(tools []host.Tool) []string {
+	var out []string
+	for _, t := range tools {
+		out = append(out, t.Name)
+	}
+	return out
+}
+
+func TestOverride(t *testing.T) {
+	t.Parallel()
+	no, most := false, 3
+	h := newHost(t, host.WithOverrides(map[string]host.Override{
+		"claims.safe": {Safety: tool.Dangerous, Idempotent: &no, MaxRetries: &most, Permission: "fs:write"},
+		"old.name":    {Name: "new.name"},
+		"hidden":      {Disabled: true},
+		"not.there":   {Disabled: true},
+	}))
+	runs := 0
+	for _, x := range []tool.Tool{
+		echo("claims.safe", func(d *tool.Definition) { d.Safety, d.Idempotent = tool.Safe, true }),
+		{Definition: echo("old.name").Definition, Handler: func(_ context.Context, c tool.Call) (tool.Result, error) {
+			return tool.Text("I am " + c.Name), nil
+		}},
+		counted(echo("hidden"), &runs),
+	} {
+		if err := h.Register(x); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	x, _ := h.Get("claims.safe")
+	if x.Safety != tool.Dangerous || x.Idempotent || x.MaxRetries != 3 || x.Permission != "fs:write" || x.Claimed.Safety != tool.Safe || !x.Claimed.Idempotent {
+		t.Errorf("claims.safe is %+v", x)
+	}
+	if got := names(h.Tools(host.Filter{MaxSafety: tool.Cautious})); slices.Contains(got, "claims.safe") {
+		t.Errorf("it passes for safe: %q", got)
+	}
+	if got := names(h.Tools(host.Filter{})); !slices.Equal(got, []string{"claims.safe", "new.name"}) {
+		t.Errorf("the tools are %q", got)
+	}
+	_, err := h.Session(host.WithGrants("fs:write")).Execute(t.Context(), tool.Call{Name: "claims.safe"})
+	if tool.CodeOf(err) != tool.CodeApprovalRequired {
+		t.Errorf("claims.safe: %v", err)
+	}
+	if res, err := h.Execute(t.Context(), tool.Call{Name: "new.name"}); err != nil || res.Text() != "I am old.name" {
+		t.Errorf("new.name: %q, %v", res.Text(), err)
+	}
+	for _, name := range []string{"old.name", "hidden"} {
+		if _, err := h.Execute(t.Context(), tool.Call{Name: name}); !errors.Is(err, tool.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := h.Execute(t.Context(), tool.Call{Name: "hidden"}); !strings.Contains(err.Error(), "disabled") || runs != 0 {
+		t.Errorf("hidden: %v, %d runs", err, runs)
+	}
+	if err := h.Register(echo("hidden")); !errors.Is(err, tool.ErrAlreadyExists) {
+		t.Errorf("the name of a disabled tool: %v", err)
+	}
+}
+
+func TestSetOverrides(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	for _, name := range []string{"a", "b", "c"} {
+		if err := h.Register(echo(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(what string, want ...string) {
+		t.Helper()
+		if got := names(h.Tools(host.Filter{})); !slices.Equal(got, want) {
+			t.Errorf("%s: the tools are %q, want %q", what, got, want)
+		}
+	}
+	set := func(all map[string]host.Override) error { return h.SetOverrides(all) }
+
+	if err := set(map[string]host.Override{"a": {Name: "b"}, "b": {Name: "a"}, "c": {Disabled: true}}); err != nil {
+		t.Error(err)
+	}
+	want("exchanged", "a", "b")
+	if x, _ := h.Get("a"); x.Claimed.Name != "b" {
+		t.Errorf("a is %+v", x)
+	}
+	for what, bad := range map[string]map[string]host.Override{
+		"a taken name":   {"a": {Name: "c"}},
+		"no name at all": {"a": {Name: "no name"}, "b": {Disabled: true}},
+		"negative":       {"a": {Timeout: -1}},
+	} {
+		if err := set(bad); err == nil || !strings.Contains(err.Error(), "a") {
+			t.Errorf("%s: %v", what, err)
+		}
+		want(what, "a", "b")
+	}
+	if err := set(nil); err != nil {
+		t.Error(err)
+	}
+	want("none", "a", "b", "c")
+	if x, _ := h.Get("a"); x.Claimed.Name != "a" {
+		t.Errorf("a is %+v", x)
+	}
+	// What comes later goes by them too.
+	if err := set(map[string]host.Override{"d": {Safety: tool.Safe}}); err != nil {
+		t.Error(err)
+	}
+	if err := h.Register(echo("d", func(d *tool.Definition) { d.Safety = tool.Dangerous })); err != nil {
+		t.Error(err)
+	}
+	if _, err := h.Execute(t.Context(), tool.Call{Name: "d"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// records is a log in memory.
+type records struct {
+	mu  sync.Mutex
+	all []audit.Record
+}
+
+func (r *records) Write(one audit.Record) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, one)
+	return nil
+}
+
+// decisions are what became of the calls: tool, decision, and who took it.
+func (r *records) decisions() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []string
+	for _, one := range r.all {
+		if one.Event == audit.End {
+			out = append(out, one.Tool+" "+one.Decision+" "+one.Approver)
+		}
+	}
+	return out
+}
+
+func TestApprovalRules(t *testing.T) {
+	t.Parallel()
+	log := &records{}
+	h := newHost(t, host.WithAudit(log), host.WithOverrides(map[string]host.Override{
+		"asked": {Approval: policy.Ask}, "allowed": {Approval: policy.AllowAll}, "denied": {Approval: policy.DenyAll},
+	}))
+	for name, level := range map[string]tool.Safety{"asked": tool.Safe, "allowed": tool.Dangerous, "denied": tool.Safe, "safe": tool.Safe} {
+		if err := h.Register(echo(name, func(d *tool.Definition) { d.Safety = level })); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var asked []string
+	s := h.Session(host.WithApprover(policy.ApproverFunc(func(_ context.Context, r policy.Request) (policy.Decision, error) {
+		asked = append(asked, r.Call.Name)
+		return policy.Decision{Verdict: policy.Allow, By: "somebody"}, nil
+	})))
+	for name, code := range map[string]tool.Code{"asked": "", "allowed": "", "safe": "", "denied": tool.CodeApprovalDenied} {
+		_, err := s.Execute(t.Context(), tool.Call{Name: name})
+		if err == nil && code != "" || err != nil && tool.CodeOf(err) != code {
+			t.Errorf("%s: %v", name, err)
+		}
+		if code != "" && !strings.Contains(err.Error(), "STOP: Do NOT retry") {
+			t.Errorf("a model would try again: %v", err)
+		}
+	}
+	if !slices.Equal(asked, []string{"asked"}) {
+		t.Errorf("somebody was asked about %q", asked)
+	}
+	for _, want := range []string{"asked approved somebody", "allowed approved operator", "denied denied operator", "safe allowed "} {
+		if !slices.Contains(log.decisions(), want) {
+			t.Errorf("the record has %q, not %q", log.decisions(), want)
+		}
+	}
+}
