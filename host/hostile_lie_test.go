@@ -4,11 +4,13 @@ package host_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/host"
@@ -46,6 +48,7 @@ func TestHostileLies(t *testing.T) { //nolint:paralleltest // it counts
 		{mode: hostile.BadUTF8, on: []plugin.Carrier{plugin.Socket, plugin.Stream}, then: isText},
 		{mode: hostile.BadUTF8, on: []plugin.Carrier{plugin.Unary}, call: &fault{code: tool.CodeInvalidResult, texts: []string{"invalid UTF-8"}}}, // gRPC's own word
 		{mode: hostile.Shifty, uncalled: true, on: []plugin.Carrier{plugin.Socket, plugin.Stream}, then: asksAgain},
+		{mode: hostile.Fickle, uncalled: true, on: []plugin.Carrier{plugin.Socket, plugin.Stream}, then: isAskedSeldom},
 	})
 }
 
@@ -149,5 +152,26 @@ func asksAgain(t *testing.T, s *scene) {
 		if n := len(shown); n == 0 || !strings.Contains(shown[n-1], text) {
 			t.Errorf("the approver was shown %q", shown)
 		}
+	}
+}
+
+// isAskedSeldom has a plugin that changes without end looked at a few times at once,
+// and four times a second from then on.
+func isAskedSeldom(t *testing.T, s *scene) {
+	begin := time.Now()
+	yes := policy.ApproverFunc(func(context.Context, policy.Request) (policy.Decision, error) {
+		return policy.Decision{Verdict: policy.Allow}, nil
+	})
+	if _, err := s.Session(host.WithApprover(yes)).Execute(t.Context(), tool.Call{Name: hostile.Tool}); err != nil {
+		t.Error(err)
+	}
+	asked := func() (n int) {
+		x, _ := s.Get(hostile.Tool)
+		_, _ = fmt.Sscanf(x.Description, "Has been described %d times.", &n)
+		return n
+	}
+	s.await(t, "it is not asked again", func() bool { return asked() > 8 })
+	if n, most := asked(), 7+int(time.Since(begin)/(250*time.Millisecond)); n > most {
+		t.Errorf("it was asked %d times, more than %d", n, most)
 	}
 }

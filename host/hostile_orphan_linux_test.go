@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/internal/hostile"
 	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -28,6 +29,9 @@ type told struct {
 // beHost is what the other process does.
 func beHost(dir string) {
 	var out told
+	if os.Geteuid() != 0 { // of root, it is enough what its plugins are not given
+		_ = plugin.Conceal()
+	}
 	h, err := host.New(host.WithRoot(os.Getenv("TOOLHOST_TEST_ROOT")), host.WithPluginEnv(hostile.Mark+"="+os.Getenv(hostile.Mark)))
 	if err == nil {
 		out.Tools, err = h.Load(context.Background(), dir)
@@ -148,5 +152,19 @@ func TestHostileDescriptors(t *testing.T) {
 	h := startHost(t, hostile.Thief, w)
 	if strings.Contains(h.Result, `"inherited":["`) {
 		t.Errorf("the plugin inherited it: %.300s", h.Result)
+	}
+}
+
+// A plugin cannot read its host's environment, and with it the host's memory: as
+// root because it lacks the right to look into others, else because the host has
+// concealed itself.
+func TestHostileConcealment(t *testing.T) {
+	t.Parallel()
+	h := startHost(t, hostile.Thief)
+	if h.Fault != "" || !strings.Contains(h.Result, `"inherited"`) {
+		t.Fatalf("the host says %+v", h.told)
+	}
+	if strings.Contains(h.Result, "of "+h.mark) {
+		t.Errorf("the plugin read the host's environment: %.300s", h.Result)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/go-plugin/runner"
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -34,6 +35,7 @@ type instance struct {
 	about    atomic.Pointer[wire.Description]
 	onChange func(*instance) // the plugin's tools are others than about says
 	asked    atomic.Bool     // it is about to be asked which
+	changes  *rate.Limiter   // how often it is
 	calls    inflight
 	wanted   atomic.Bool // it was told to end
 	faults   *atomic.Pointer[Fault]
@@ -52,7 +54,10 @@ func launch(ctx context.Context, c Candidate, cfg Config, onChange func(*instanc
 	ctx, cancel := context.WithTimeoutCause(ctx, cfg.StartTimeout, fmt.Errorf("it was not ready within %v", cfg.StartTimeout))
 	defer cancel()
 
-	in := &instance{proc: newProcess(c, cfg), onChange: onChange, pulse: pulse{pause: cmp.Or(cfg.healthPause, healthPause)}}
+	in := &instance{
+		proc: newProcess(c, cfg), onChange: onChange, pulse: pulse{pause: cmp.Or(cfg.healthPause, healthPause)},
+		changes: rate.NewLimiter(rate.Every(changePause), freeChanges),
+	}
 	in.client = plugin.NewClient(clientConfig(in.proc, cfg))
 	// Whatever a start may be waiting for, it ends with the process.
 	defer context.AfterFunc(ctx, in.proc.kill)()

@@ -322,37 +322,6 @@ func (p *Plugin) own(a *attempt) {
 	})
 }
 
-// ask lets a run that said that its tools have changed say how.
-func (p *Plugin) ask(run *instance) {
-	if run.asked.Swap(true) {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed { // Close waits for those who began before, and for none that come later
-		return
-	}
-	p.owners.Go(func() {
-		run.asked.Store(false) // what it says from now on is another change
-		p.describe(run)
-	})
-}
-
-// describe asks a run for its tools.
-func (p *Plugin) describe(run *instance) {
-	ctx, cancel := context.WithTimeout(p.life, p.cfg.StartTimeout)
-	defer cancel()
-	about, err := run.wire.Describe(ctx, p.cfg.HostVersion)
-	if err != nil {
-		p.cfg.Logger.Warn("the plugin's tools have changed, and it does not say how", "plugin", p.Name(), "error", err)
-		return
-	}
-	next := *run.about.Load()
-	next.Tools = about.Tools
-	run.about.Store(&next)
-	p.publish(next)
-}
-
 // note publishes how a start ended.
 func (p *Plugin) note(run *instance, err error) {
 	p.mu.Lock()
@@ -369,16 +338,4 @@ func (p *Plugin) note(run *instance, err error) {
 	p.publish(*run.about.Load()) // before any call can be sent there
 	p.current.Store(run)
 	p.retire()
-}
-
-// tell lets the host list the tools again. A run is starting or under way.
-func (p *Plugin) tell() {
-	if p.cfg.Changed != nil {
-		p.owners.Go(p.cfg.Changed)
-		return
-	}
-	select {
-	case p.changes <- struct{}{}:
-	default:
-	}
 }

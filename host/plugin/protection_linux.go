@@ -9,6 +9,14 @@ import (
 func systemProtections() []Protection {
 	out := append(unixProtections(),
 		Protection{"parent-death signal", true, "the kernel kills a plugin whose host is gone, however it went"})
+	switch {
+	case !concealed():
+		out = append(out, Protection{"concealment", false, "this process did not ask for it; see plugin.Conceal"})
+	case privileged():
+		out = append(out, Protection{"concealment", true, "plugins cannot read the host's environment and memory; they are started without the rights over other processes and the kernel that this user has (CAP_SYS_ADMIN, CAP_SYS_PTRACE and others)"})
+	default:
+		out = append(out, Protection{"concealment", true, "other processes of this user cannot read the host's environment and memory"})
+	}
 	switch err := namespaces(); {
 	case err == nil:
 		out = append(out, Protection{"PID namespace", true, "the kernel kills all that a plugin started when the plugin or the host ends; a plugin can signal nobody else"})

@@ -10,7 +10,8 @@ import (
 // A Linux parent-death signal is sent when the thread that forked ends, not the
 // process (prctl(2), PR_SET_PDEATHSIG), and the Go runtime ends threads as it
 // likes. The thread is there only while there are children, so that a host that
-// is closed leaves nothing behind.
+// is closed leaves nothing behind. What is done to the thread concerns what it starts
+// and nothing else of the host, see weaken.
 type spawner struct {
 	mu       sync.Mutex
 	children int
@@ -52,6 +53,7 @@ func (s *spawner) done() {
 // serveSpawns ends with its thread locked, so that the thread ends too.
 func serveSpawns(requests <-chan func()) {
 	runtime.LockOSThread()
+	weaken()
 	for f := range requests {
 		f()
 	}

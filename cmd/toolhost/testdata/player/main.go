@@ -3,11 +3,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -24,6 +26,7 @@ func main() {
 		pluginsdk.Func("play.fail", "Fails.", fail, pluginsdk.Safe()),
 		pluginsdk.Func("play.blob", "Answers with the bytes 0 to 255.", blob, pluginsdk.Cautious(), pluginsdk.Categories("odd")),
 		pluginsdk.Func("play.nonsense", "Answers with a block of content that is none.", nonsense, pluginsdk.Safe()),
+		pluginsdk.Func("play.peek", "Counts the processes with a text in their environments, of those that it may read.", peek, pluginsdk.Safe()),
 		pluginsdk.Func("play.control", "Answers with characters that change a terminal.", control, pluginsdk.Safe()),
 	)
 }
@@ -86,3 +89,27 @@ func nonsense(context.Context, struct{}) (tool.Result, error) {
 }
 
 func control(context.Context, struct{}) (string, error) { return "a\x1b[2Jb\u202ec", nil }
+
+type peekIn struct {
+	Text string `json:"text"`
+}
+
+type peekOut struct {
+	Read  int `json:"read"`
+	Found int `json:"found"`
+}
+
+func peek(_ context.Context, in peekIn) (out peekOut, err error) {
+	files, err := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range files {
+		env, err := os.ReadFile(file)
+		if err != nil || len(env) == 0 {
+			continue
+		}
+		out.Read++
+		if bytes.Contains(env, []byte(in.Text)) {
+			out.Found++
+		}
+	}
+	return out, err
+}
