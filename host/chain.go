@@ -57,14 +57,14 @@ func (h *Host) build(draft *entry) (*entry, error) {
 // left of resolve is the same for all tools, see [Host.enter]:
 //
 //	observe( audit( resolve(
-//	    validate( authorize( ratelimit( approve( begin( output( retry( timeout( concurrency( provider
+//	    validate( authorize( ratelimit( approve( begin( output( retry( prepare( timeout( concurrency( provider
 //
 // Unknown names are on record, and go no further than resolve. Invalid arguments
 // never reach a policy; what is refused never reaches a provider. The rate limit
 // stands before the approver, so that a flood never reaches a person; the slot
 // stands behind, so that nobody who waits for a yes holds one. The begin line is
 // written when it is certain that the tool will be asked. The timeout is each
-// attempt's, the caller's deadline bounds all.
+// attempt's and begins when the plugin is ready, the caller's deadline bounds all.
 func (h *Host) lay(e *entry) tool.Handler {
 	timeout := time.Duration(e.def.Timeout)
 	if timeout == 0 {
@@ -81,6 +81,7 @@ func (h *Host) lay(e *entry) tool.Handler {
 		h.audit.Begin(&e.def),
 		policy.Output(e.output, h.opts.maxResult),
 		policy.Retry(min(e.def.MaxRetries, h.opts.maxRetries), e.def.Idempotent),
+		policy.Prepare(e.ready),
 		policy.Timeout(timeout),
 		policy.Concurrency(h.slotsOf(e.owner)),
 	)
@@ -147,6 +148,9 @@ func (h *Host) resolve(ctx context.Context, call tool.Call) (tool.Result, error)
 	}
 	call.Name = e.def.Name
 	if t := policy.TraceFrom(ctx); t != nil {
+		if s, ok := t.Caller.(*Session); ok && !s.Sees(&e.def) {
+			return tool.Result{}, unknownError(call.Name, "it is not among the tools of this caller")
+		}
 		t.Definition, t.Digest, t.Plugin = &e.def, e.digest, e.owner
 	}
 	return e.route(ctx, call)

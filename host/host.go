@@ -38,22 +38,14 @@ type Host struct {
 	calls     atomic.Uint64
 	_         [64]byte
 	watchers  sync.WaitGroup
+	life      context.Context // ends when Close begins
+	endLife   context.CancelFunc
 
 	mu        sync.Mutex // never held while waiting
 	sources   []source
-	skipped   []plugin.Skipped
-	slots     map[string]*policy.Slots // by owner
-	socketDir string                   // made by the first plugin
-}
-
-// source is an attached provider.
-type source struct {
-	owner    string
-	provider tool.Provider
-	plugin   *plugin.Plugin // nil where it is no process
-	path     string
-	fresh    *sync.Mutex // held while the registry is brought up to date with the plugin
-	changes  *follower   // of the plugin
+	skipped   map[string][]plugin.Skipped // by directory
+	slots     map[string]*policy.Slots    // by owner
+	socketDir string                      // made by the first plugin
 }
 
 var _ tool.Provider = (*Host)(nil)
@@ -82,7 +74,8 @@ func New(opts ...Option) (*Host, error) {
 		}
 	}
 	o.root = root
-	h := &Host{opts: o, run: strings.ToLower(rand.Text()[:8]), slots: map[string]*policy.Slots{}}
+	h := &Host{opts: o, run: strings.ToLower(rand.Text()[:8]), slots: map[string]*policy.Slots{}, skipped: map[string][]plugin.Skipped{}}
+	h.life, h.endLife = context.WithCancel(context.Background())
 	if o.audit != nil {
 		h.audit = &policy.Audit{Sink: o.audit, Required: o.auditRequired, OnError: func(err error) {
 			o.logger.Error("audit", "error", err)
@@ -125,6 +118,7 @@ func (h *Host) CallAll(ctx context.Context, calls []tool.Call) []Outcome {
 // and their own bounds. Calls under way may end first; new ones are refused.
 func (h *Host) Close(ctx context.Context) error {
 	h.closed.Store(true)
+	h.endLife()
 	h.mu.Lock()
 	sources := h.sources
 	h.sources = nil

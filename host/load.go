@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -34,7 +36,7 @@ func (h *Host) Load(ctx context.Context, dirs ...string) (int, error) {
 			faults = append(faults, err)
 			continue
 		}
-		h.noteSkipped(skipped)
+		h.noteSkipped(dir, skipped)
 		for _, c := range found {
 			s, err := h.adopt(c)
 			if err != nil {
@@ -53,12 +55,7 @@ func (h *Host) adopt(c plugin.Candidate) (source, error) {
 	if h.hasPath(c.Path) {
 		return source{}, nil
 	}
-	changes := new(follower)
-	p := plugin.New(c, plugin.Config{
-		Root: h.opts.root, Sockets: func() (string, error) { return h.sockets(c.Name) }, Env: h.opts.pluginEnv, StartTimeout: h.opts.startTimeout,
-		HostVersion: Version, Logger: h.opts.logger, Carrier: h.opts.carrier, Restart: h.opts.restart, Namespace: h.opts.namespace, Changed: changes.tell,
-	})
-	s := source{owner: c.Name, provider: p, plugin: p, path: c.Path, fresh: new(sync.Mutex), changes: changes}
+	s := h.newSource(c, h.settingsOf(c.Name))
 	return s, h.addSource(s)
 }
 
@@ -74,7 +71,7 @@ type listing struct {
 // started.
 func (h *Host) listAll(ctx context.Context, sources []source) []listing {
 	out := make([]listing, len(sources))
-	slots := make(chan struct{}, max(4, 2*runtime.NumCPU()))
+	slots := make(chan struct{}, startsAtOnce())
 	var all sync.WaitGroup
 	for i, s := range sources {
 		slots <- struct{}{}
@@ -88,24 +85,23 @@ func (h *Host) listAll(ctx context.Context, sources []source) []listing {
 	return out
 }
 
+// startsAtOnce is how many plugins start side by side.
+func startsAtOnce() int { return max(4, 2*runtime.NumCPU()) }
+
 func (h *Host) hasPath(path string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.ContainsFunc(h.sources, func(s source) bool { return s.path == path })
 }
 
-func (h *Host) noteSkipped(skipped []plugin.Skipped) {
+// noteSkipped remembers what of a directory is no plugin, as it was found last.
+func (h *Host) noteSkipped(dir string, skipped []plugin.Skipped) {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	known := make(map[plugin.Skipped]bool, len(h.skipped))
-	for _, s := range h.skipped {
-		known[s] = true
-	}
-	for _, s := range skipped {
-		if !known[s] {
-			h.skipped = append(h.skipped, s)
-		}
-	}
+	h.skipped[dir] = skipped
 }
 
 // sockets is a private directory for plugins' sockets. Its path is short: a
@@ -140,26 +136,6 @@ func (h *Host) sockets(owner string) (string, error) {
 	return dir, nil
 }
 
-// Plugins tells what each plugin is doing, sorted by name.
-func (h *Host) Plugins() []plugin.Status {
-	h.mu.Lock()
-	sources := slices.Clone(h.sources)
-	h.mu.Unlock()
-	var out []plugin.Status
-	for _, s := range sources {
-		if s.plugin != nil {
-			out = append(out, s.plugin.Status())
-		}
-	}
-	slices.SortFunc(out, func(a, b plugin.Status) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
-	return out
-}
-
 // RestartPlugin ends a plugin's process, when its calls have ended, and forgets its
 // failures. The next call starts it; one whose tools are not known, as it did not
 // start or was refused, is started now and asked for them.
@@ -191,10 +167,14 @@ func (h *Host) RestartPlugin(ctx context.Context, name string) error {
 	return h.update(ctx, s)
 }
 
-// Skipped are the entries of the loaded directories that are no plugins, and
-// why.
+// Skipped are the entries of the loaded directories that are no plugins, and why,
+// sorted by path.
 func (h *Host) Skipped() []plugin.Skipped {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Clone(h.skipped)
+	var out []plugin.Skipped
+	for _, dir := range slices.Sorted(maps.Keys(h.skipped)) {
+		out = append(out, h.skipped[dir]...)
+	}
+	return out
 }

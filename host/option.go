@@ -25,6 +25,8 @@ type options struct {
 	namespace    plugin.Namespace
 	cacheDir     string
 	overrides    map[string]Override
+	settings     func(plugin string) PluginSettings // nil: none
+	idle         time.Duration
 	noPreviews   bool
 
 	audit            audit.Sink
@@ -111,6 +113,12 @@ func WithGrants(caps ...tool.Capability) SessionOption {
 
 // WithApprover decides on dangerous calls. Default: nobody, which means no.
 func WithApprover(a policy.Approver) SessionOption { return func(s *Session) { s.approver = a } }
+
+// WithVisible chooses the tools that there are for the session: others are not listed,
+// and calls find nothing. It must be quick, as it is asked in each call. Default: all.
+func WithVisible(sees func(tool.Definition) bool) SessionOption {
+	return func(s *Session) { s.sees = sees }
+}
 
 // WithResultLimit cuts the text of results to so many characters, and says how many
 // are missing. Default: 0, which cuts nothing.

@@ -58,10 +58,15 @@ func (h *Host) SetOverrides(all map[string]Override) error {
 	err := h.registry.revise(func(e *entry) bool {
 		return !reflect.DeepEqual(e.override, all[e.source.Name])
 	}, func(e *entry) (*entry, error) {
-		if e.later != nil {
-			return h.promise(e.owner, e.source)
+		now, err := h.draft(e.owner, e.source)
+		if err != nil {
+			return nil, err
 		}
-		return h.compile(e.owner, e.source)
+		now.ready = e.ready
+		if e.later != nil {
+			return h.promise(now), nil
+		}
+		return h.build(now)
 	})
 	if err != nil {
 		h.opts.overrides = before

@@ -5,27 +5,22 @@ import (
 	"sync"
 
 	"github.com/toolhost/toolhost/internal/schema"
-	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// promise is [Host.compile] for a tool that was compiled by an earlier process, and
+// promise is [Host.build] for a tool that was compiled by an earlier process, and
 // whose definition is the same: it puts off what takes time until somebody calls it.
 // A host that lists a thousand tools and calls one compiles one.
 //
 // Nothing is taken on trust by that. A call is not decided before its tool is
 // compiled, with all checks; if that fails, however it came about, the call is
 // refused.
-func (h *Host) promise(owner string, t tool.Tool) (*entry, error) {
-	e, err := h.draft(owner, t)
-	if err != nil {
-		return nil, err
-	}
+func (h *Host) promise(e *entry) *entry {
 	draft := *e
 	if len(e.def.InputSchema) == 0 {
 		e.def.InputSchema = noArguments()
 	}
 	e.later = sync.OnceValues(func() (*entry, error) { return h.build(&draft) })
-	return e, nil
+	return e
 }
 
 // compiled is the entry that calls go to: itself, or what it promises.

@@ -16,14 +16,14 @@ func TestPromiseIsCheckedWhenItIsCalled(t *testing.T) {
 		t.Fatal(err)
 	}
 	ran := false
-	e, err := h.promise("plugin", tool.Tool{
+	draft, err := h.draft("plugin", tool.Tool{
 		Definition: tool.Definition{Name: "late", Description: "Has a bad schema.", Safety: tool.Safe, InputSchema: tool.Schema(`{"type":"object","required":["missing"]}`)},
 		Handler:    func(context.Context, tool.Call) (tool.Result, error) { ran = true; return tool.Result{}, nil },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.registry.sync("plugin", []*entry{e}); err != nil {
+	if err := h.registry.sync("plugin", []*entry{h.promise(draft)}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -34,7 +34,7 @@ func TestPromiseIsCheckedWhenItIsCalled(t *testing.T) {
 	if err := h.ValidateCall("late", nil); tool.CodeOf(err) != tool.CodeInvalidDefinition {
 		t.Errorf("ValidateCall: %v", err)
 	}
-	if _, err := h.promise("plugin", tool.Tool{Definition: tool.Definition{Name: "late"}}); tool.CodeOf(err) != tool.CodeInvalidDefinition {
+	if _, err := h.draft("plugin", tool.Tool{Definition: tool.Definition{Name: "late"}}); tool.CodeOf(err) != tool.CodeInvalidDefinition {
 		t.Errorf("without a description: %v", err)
 	}
 }

@@ -28,7 +28,9 @@ func (h *Host) key(s source) (manifest.Key, bool) {
 	if h.manifests == nil {
 		return manifest.Key{}, false
 	}
-	k, err := h.manifests.Key(manifest.Subject{Path: s.path, Env: s.plugin.Environment(), Host: Version})
+	k, err := h.manifests.Key(manifest.Subject{
+		Path: s.path, Args: s.settings.Args, Env: s.plugin.Environment(), Config: s.settings.Config, Host: Version,
+	})
 	if err != nil {
 		h.opts.logger.Debug("a plugin is not remembered", "plugin", s.owner, "error", err)
 	}
@@ -63,11 +65,7 @@ func (h *Host) takeAll(sources []source, said []listing) []error {
 	}
 	h.ruling.RUnlock()
 	for _, s := range sources {
-		s.changes.follow(func() {
-			if err := h.update(context.Background(), s); err != nil {
-				h.noteUpdate(s.owner, err)
-			}
-		})
+		h.follow(s)
 	}
 	return faults
 }
@@ -79,12 +77,20 @@ func (h *Host) entriesOf(s source, l listing) ([]*entry, error) {
 	if l.err != nil {
 		return nil, l.err
 	}
+	keeps := s.keepsSessions()
 	for i, t := range l.tools {
-		l.tools[i].Handler = h.upToDate(s, t.Handler)
+		l.tools[i] = h.wrapped(s, t, keeps)
 	}
-	compile := h.compile
-	if l.recalled {
-		compile = h.promise
+	compile := func(owner string, t tool.Tool) (*entry, error) {
+		e, err := h.draft(owner, t)
+		if err != nil {
+			return nil, err
+		}
+		e.ready = s.plugin.Ready
+		if l.recalled {
+			return h.promise(e), nil
+		}
+		return h.build(e)
 	}
 	entries, bad := entriesOf(s.owner, l.tools, compile)
 	if entries == nil {
@@ -137,6 +143,9 @@ func (h *Host) upToDate(s source, run tool.Handler) tool.Handler {
 func (h *Host) update(ctx context.Context, s source) error {
 	s.fresh.Lock()
 	defer s.fresh.Unlock()
+	if now, ok := h.current(s.owner); !ok || !now.is(s) { // another one has its tools now
+		return nil
+	}
 	tools, err := s.plugin.Tools(ctx)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"crypto/rand"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -17,7 +18,9 @@ type Session struct {
 	host     *Host
 	id       string
 	approver policy.Approver
-	limit    int // characters of a result
+	limit    int                        // characters of a result
+	sees     func(tool.Definition) bool // nil: every tool
+	holds    holds
 
 	grants atomic.Pointer[map[tool.Capability]bool] // never changed, replaced
 	mu     sync.Mutex                               // writers of grants
@@ -78,7 +81,10 @@ func (s *Session) setGrants(held bool, caps []tool.Capability) {
 }
 
 // List implements [tool.Provider].
-func (s *Session) List(ctx context.Context) ([]tool.Definition, error) { return s.host.List(ctx) }
+func (s *Session) List(ctx context.Context) ([]tool.Definition, error) {
+	all, err := s.host.List(ctx)
+	return slices.DeleteFunc(all, func(d tool.Definition) bool { return !s.Sees(&d) }), err
+}
 
 // Execute runs one call with what the session was granted.
 //
@@ -97,5 +103,18 @@ func (s *Session) execute(ctx context.Context, t *policy.Trace, call tool.Call) 
 	return s.host.way(policy.WithTrace(ctx, t), call)
 }
 
-// Close implements [tool.Provider]. The host stays open.
-func (s *Session) Close(context.Context) error { return nil }
+// Close implements [tool.Provider]: the session is over, and plugins need keep nothing
+// for it any longer. The host stays open.
+func (s *Session) Close(context.Context) error {
+	s.holds.releaseAll()
+	return nil
+}
+
+// Sees reports whether the session has a tool; see [WithVisible].
+func (s *Session) Sees(d *tool.Definition) bool { return s.sees == nil || s.sees(*d) }
+
+// Tools are the session's tools that pass the filter, sorted by name. The caller owns
+// them.
+func (s *Session) Tools(f Filter) []Tool {
+	return slices.DeleteFunc(s.host.Tools(f), func(t Tool) bool { return !s.Sees(&t.Definition) })
+}

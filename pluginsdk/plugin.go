@@ -31,6 +31,10 @@ type Plugin struct {
 	// Configure runs once, before the first call. An error keeps the plugin
 	// from being used and is shown to the operator. Nil: nothing to configure.
 	Configure func(context.Context, Config) error
+	// KeepsSessions says that the plugin keeps state for the sessions that call it
+	// (see [tool.Call]'s Session), which would be lost with its process: it is not
+	// stopped for idleness while a session lives that has called it.
+	KeepsSessions bool
 	// Processors is how many processors the plugin's goroutines may use at a time.
 	// Default: one, which makes a call cheaper for most tools: answering it wakes
 	// no second thread. [AllProcessors] is for tools that compute for long or side
@@ -93,6 +97,9 @@ func (p Plugin) serve() error {
 	features := []string{wire.FeatureStream, wire.FeatureStderr}
 	if set.Previews() {
 		features = append(features, wire.FeaturePreview)
+	}
+	if p.KeepsSessions {
+		features = append(features, wire.FeatureSessions)
 	}
 	if socket != nil {
 		features = append(features, wire.FeatureSocket)

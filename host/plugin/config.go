@@ -36,6 +36,9 @@ type Config struct {
 	// DrainTimeout bounds how long Close waits for calls under way before it
 	// ends the process. Default: 5 s.
 	DrainTimeout time.Duration
+	// IdleTimeout is after how long a process that nobody uses is ended; the next call
+	// starts it again. It may be a quarter longer. Default: never.
+	IdleTimeout time.Duration
 	// Restart says what becomes of a plugin that fails again and again.
 	Restart RestartPolicy
 	// Carrier is what calls travel on. Default: [Stream].

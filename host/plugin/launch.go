@@ -40,6 +40,7 @@ type instance struct {
 	wanted   atomic.Bool // it was told to end
 	faults   *atomic.Pointer[Fault]
 	pulse    pulse
+	rest     rest
 	mourned  bool // its end was noted; the plugin holds the lock
 	since    time.Time
 	took     time.Duration // from fork to description
@@ -99,6 +100,9 @@ func (in *instance) connect(ctx context.Context, cfg Config) error {
 		return err
 	}
 	in.about.Store(&about)
+	if err := CheckConfiguration(about.ConfigSchema, cfg.JSON); err != nil {
+		return err
+	}
 	if err := in.wire.Configure(ctx, wire.Config{Root: cfg.Root, JSON: cfg.JSON}); err != nil {
 		return err
 	}

@@ -19,6 +19,8 @@ type Plugin struct {
 
 	current atomic.Pointer[instance] // the run that calls go to; nil: none
 	edition atomic.Pointer[edition]  // what it said of itself last; nil: it was not asked
+	next    atomic.Pointer[Plugin]   // that calls go to in place of this one; nil: none
+	holds   atomic.Int64             // who keeps it from being stopped for idleness
 	faults  atomic.Pointer[Fault]    // the last call that failed by the plugin's fault; nil: none
 	changes chan struct{}
 	life    context.Context // ends with the plugin
@@ -102,6 +104,9 @@ func (p *Plugin) Preview(ctx context.Context, call tool.Call) (tool.Result, erro
 func (p *Plugin) execute(ctx context.Context, call tool.Call, by *edition, do func(*instance, context.Context, tool.Call) (tool.Result, error)) (tool.Result, error) {
 	for {
 		run, err := p.ready(ctx)
+		if next := p.next.Load(); next != nil {
+			return next.execute(ctx, call, by, do)
+		}
 		if err == nil {
 			err = p.check(by, call)
 		}
@@ -110,9 +115,24 @@ func (p *Plugin) execute(ctx context.Context, call tool.Call, by *edition, do fu
 		}
 		if run.calls.begin() {
 			defer run.calls.end()
+			run.rest.use()
 			return do(run, ctx, call)
 		}
 	}
+}
+
+// Ready starts the plugin where it is not running, and returns when it takes calls. A
+// call does so itself; who bounds calls can let the start have time of its own.
+//
+// # Errors
+//
+// Those of [Plugin.Execute] that say it does not start.
+func (p *Plugin) Ready(ctx context.Context) error {
+	_, err := p.ready(ctx)
+	if next := p.next.Load(); next != nil {
+		return next.Ready(ctx)
+	}
+	return err
 }
 
 // Changes implements [tool.Notifier]: a receive after the plugin describes itself
@@ -122,15 +142,20 @@ func (p *Plugin) Changes() <-chan struct{} { return p.changes }
 // Close implements [tool.Provider]. Calls under way may end first, within
 // [Config.DrainTimeout] and ctx; then the process is asked to end, and ended.
 func (p *Plugin) Close(ctx context.Context) error {
+	drain, cancel := context.WithTimeout(ctx, p.cfg.DrainTimeout)
+	defer cancel()
+	return p.close(ctx, drain)
+}
+
+// close ends the run when its calls have ended, or drain has.
+func (p *Plugin) close(ctx, drain context.Context) error {
 	p.mu.Lock()
 	first := !p.closed
 	p.closed = true
 	p.mu.Unlock()
 	if first {
 		if run := p.current.Swap(nil); run != nil {
-			drain, cancel := context.WithTimeout(ctx, p.cfg.DrainTimeout)
 			run.calls.drain(drain)
-			cancel()
 			run.stop(ctx)
 		}
 		p.end() // and with it a start under way
@@ -314,9 +339,11 @@ func (p *Plugin) own(a *attempt) {
 	p.cfg.Logger.Debug("plugin started", "plugin", p.Name(), "pid", run.proc.id(), "took", run.took)
 	p.owners.Add(1)
 	stop := context.AfterFunc(p.life, run.proc.kill)
+	p.watchRest(run)
 	run.proc.afterwards(func() {
 		defer p.owners.Done()
 		stop()
+		run.rest.stop()
 		run.release()
 		p.cfg.Logger.Debug("plugin ended", "plugin", p.Name(), "status", run.proc.exit)
 	})

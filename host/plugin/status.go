@@ -16,6 +16,7 @@ const (
 	Starting State = "starting" // started, not described yet
 	Ready    State = "ready"    // takes calls
 	Draining State = "draining" // takes no more calls
+	Disabled State = "disabled" // the operator does not want it
 	Refused  State = "refused"  // did not start, or must not
 	// Degraded: it takes calls, and its health service says that it is not well, or
 	// says nothing.
@@ -43,6 +44,9 @@ type Status struct {
 	// Output says that the newest run writes more than is read of it; empty: it does
 	// not.
 	Output string `json:"output,omitempty"`
+	// Upgrade says why a newer binary, or newer settings, were tried in vain; what is
+	// told of beside it runs on. Empty: none was.
+	Upgrade string `json:"upgrade,omitempty"`
 	// Starts counts the runs begun.
 	Starts int `json:"starts"`
 	// Took is how long the newest start took, from fork to description.
@@ -73,6 +77,9 @@ func (p *Plugin) Status() Status {
 		s.Output = run.proc.output.String()
 		if run.dead() {
 			s.Reason = "the last run ended: " + run.ending()
+			if run.rest.over.Load() {
+				s.Reason = p.rested()
+			}
 		} else {
 			s.State, s.PID, s.Calls = Ready, run.proc.number(), int(run.calls.n.Load())
 			s.Carrier = run.carrier()

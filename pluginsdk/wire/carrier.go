@@ -28,5 +28,6 @@ const (
 	FeatureSocket = "socket" // the same on an inherited socket
 	FeatureStderr = "stderr" // it prints to its standard error, and not over go-plugin's GRPCStdio
 
-	FeaturePreview = "preview" // the rpc Preview, which tools with a preview answer
+	FeaturePreview  = "preview"  // the rpc Preview, which tools with a preview answer
+	FeatureSessions = "sessions" // it keeps state for the sessions that call it
 )

@@ -137,3 +137,21 @@ func statOpen(f *os.File) (identity, error) {
 	id, _ := identityOf(info)
 	return id, nil
 }
+
+// Stamp is what tells one content of a file from another without reading it. The zero
+// value is that of no file. It knows nothing of what changes the file's other facts:
+// its mode, or links to it elsewhere.
+type Stamp struct {
+	size, mtime   int64
+	device, inode uint64
+}
+
+// StampOf is the stamp of a file as it is now.
+func StampOf(path string) Stamp {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return Stamp{}
+	}
+	id, _ := identityOf(info) // of other systems, size and time have to do
+	return Stamp{info.Size() + 1, info.ModTime().UnixNano(), id.device, id.inode}
+}

@@ -17,15 +17,16 @@ import (
 )
 
 var behaviours = map[Mode]func(){
-	Fixture: func() { pluginsdk.Main(tooltest.Fixture()...) },
-	Crasher: func() { pluginsdk.Main(crashTools()...) },
-	Named:   func() { pluginsdk.Main(namedTools()...) },
-	Outside: describeOutside,
-	Snoop:   func() { pluginsdk.Main(snoopTool()) },
-	Preview: func() { pluginsdk.Main(previewTools()...) },
-	Twice:   describeTwice,
-	Silent:  Hang,
-	Garbage: func() { shout("hello from the plugin\x1b[31m\n"); pluginsdk.Main(tooltest.Fixture()...) },
+	Fixture:   func() { pluginsdk.Main(tooltest.Fixture()...) },
+	Crasher:   func() { pluginsdk.Main(crashTools()...) },
+	Named:     func() { pluginsdk.Main(namedTools()...) },
+	Outside:   describeOutside,
+	Snoop:     func() { pluginsdk.Main(snoopTool()) },
+	Preview:   func() { pluginsdk.Main(previewTools()...) },
+	Versioned: beVersioned,
+	Twice:     describeTwice,
+	Silent:    Hang,
+	Garbage:   func() { shout("hello from the plugin\x1b[31m\n"); pluginsdk.Main(tooltest.Fixture()...) },
 	Quitter: func() {
 		fmt.Fprintln(os.Stderr, "cannot find my configuration")
 		os.Exit(3)

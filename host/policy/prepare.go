@@ -1,0 +1,29 @@
+package policy
+
+import (
+	"context"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Prepare makes a tool's provider ready before each attempt, as by starting it, in its
+// own time: the attempt's limit begins when it is done. Nil leaves the step out.
+//
+// # Errors
+//
+// Those of ready.
+func Prepare(ready func(context.Context) error) tool.Middleware {
+	if ready == nil {
+		return nil
+	}
+	return func(next tool.Handler) tool.Handler {
+		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			if err := ready(ctx); err != nil {
+				e := *tool.AsError(err)
+				e.Tool = call.Name
+				return tool.Result{}, &e
+			}
+			return next(ctx, call)
+		}
+	}
+}

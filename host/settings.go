@@ -1,0 +1,95 @@
+package host
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/toolhost/toolhost/host/plugin"
+)
+
+// PluginSettings is what the operator decides for one plugin. The zero value is what
+// the host's options say.
+type PluginSettings struct {
+	// Disabled keeps the plugin from being run. It is listed, and has no tools.
+	Disabled bool
+	// Args are given to the binary.
+	Args []string
+	// Env are variables, NAME=value, beside those of [WithPluginEnv].
+	Env []string
+	// Config is the plugin's own configuration, a JSON object that fits the schema it
+	// declares; empty: none.
+	Config json.RawMessage
+	// Carrier is what calls travel on; empty: that of [WithCarrier].
+	Carrier plugin.Carrier
+	// Namespace says whether it gets a PID namespace; empty: what [WithNamespace] says.
+	Namespace plugin.Namespace
+	// StartTimeout bounds a start; 0: that of [WithStartTimeout].
+	StartTimeout time.Duration
+	// IdleTimeout ends a process that nobody uses for so long, or a quarter longer; the
+	// next call starts it again. 0: that of [WithIdleTimeout]; below 0: never.
+	IdleTimeout time.Duration
+	// Restart says what becomes of it if it fails again and again; nil: what
+	// [WithRestartPolicy] says.
+	Restart *plugin.RestartPolicy
+	// Running and Waiting bound its calls; 0: those of [WithConcurrency].
+	Running, Waiting int
+	// NoPreviews keeps approvers from asking its tools for previews.
+	NoPreviews bool
+}
+
+// WithPluginSettings has the operator's word on plugins, by name. It is asked when a
+// plugin is found. Default: every plugin has the zero value.
+func WithPluginSettings(of func(name string) PluginSettings) Option {
+	return func(o *options) { o.settings = of }
+}
+
+// WithIdleTimeout is after how long the process of a plugin that nobody uses is ended.
+// Default: never.
+func WithIdleTimeout(d time.Duration) Option { return func(o *options) { o.idle = d } }
+
+// SetPluginSettings replaces the operator's word on plugins. It holds for those that
+// are there from the next [Host.Sync], or look of [Host.Follow], on.
+func (h *Host) SetPluginSettings(of func(name string) PluginSettings) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.opts.settings = of
+}
+
+func (h *Host) settingsOf(name string) PluginSettings {
+	h.mu.Lock()
+	of := h.opts.settings
+	h.mu.Unlock()
+	if of == nil {
+		return PluginSettings{}
+	}
+	return of(name)
+}
+
+func (s PluginSettings) equal(other PluginSettings) bool { return reflect.DeepEqual(s, other) }
+
+// config is how a plugin is run by the host's options and the operator's settings.
+func (h *Host) config(owner string, s PluginSettings, changed func()) plugin.Config {
+	c := plugin.Config{
+		Root: h.opts.root, Sockets: func() (string, error) { return h.sockets(owner) }, Args: s.Args, Env: slices.Concat(h.opts.pluginEnv, s.Env),
+		JSON: s.Config, StartTimeout: h.opts.startTimeout, IdleTimeout: h.opts.idle, Restart: h.opts.restart, Carrier: h.opts.carrier,
+		Namespace: h.opts.namespace, HostVersion: Version, Logger: h.opts.logger, Changed: changed,
+	}
+	if s.Carrier != "" {
+		c.Carrier = s.Carrier
+	}
+	if s.Namespace != "" {
+		c.Namespace = s.Namespace
+	}
+	if s.StartTimeout > 0 {
+		c.StartTimeout = s.StartTimeout
+	}
+	if s.IdleTimeout != 0 {
+		c.IdleTimeout = max(s.IdleTimeout, 0)
+	}
+	if s.Restart != nil {
+		c.Restart = *s.Restart
+	}
+	return c
+}

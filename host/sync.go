@@ -1,0 +1,145 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/toolhost/toolhost/host/internal/manifest"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Sync makes the host's plugins those that are in the directories now: new ones are
+// loaded, those whose file is gone are withdrawn, and those whose file or settings are
+// others are upgraded with no call lost. A directory that cannot be read changes
+// nothing. It returns when all that is done; one plugin does not wait for another.
+//
+// # Errors
+//
+// Those of [Host.Load]. A plugin that cannot be upgraded runs on as it was.
+func (h *Host) Sync(ctx context.Context, dirs ...string) error {
+	steps, faults := h.plan(dirs)
+	errs := make([]error, len(steps))
+	slots := make(chan struct{}, startsAtOnce())
+	var all sync.WaitGroup
+	for i, s := range steps {
+		all.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			errs[i] = h.take(ctx, s)
+		})
+	}
+	all.Wait()
+	return errors.Join(append(faults, errs...)...)
+}
+
+// step is what is to be done for one plugin's name.
+type step struct {
+	owner     string
+	candidate plugin.Candidate // zero: the file is gone
+}
+
+// plan finds what differs between the directories and the host.
+func (h *Host) plan(dirs []string) (steps []step, faults []error) {
+	wanted := map[string]plugin.Candidate{}
+	unreadable := map[string]bool{}
+	var order []string
+	for _, dir := range dirs {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		found, skipped, err := plugin.Discover(abs)
+		if err != nil {
+			unreadable[abs] = true
+			faults = append(faults, err)
+			continue
+		}
+		h.noteSkipped(abs, skipped)
+		for _, c := range found {
+			if first, there := wanted[c.Name]; there {
+				faults = append(faults, sameName(c.Name, first.Path))
+				continue
+			}
+			wanted[c.Name] = c
+			order = append(order, c.Name)
+		}
+	}
+	h.mu.Lock()
+	sources := slices.Clone(h.sources)
+	h.mu.Unlock()
+	for _, s := range sources {
+		dir := filepath.Dir(s.path)
+		if _, there := wanted[s.owner]; s.path != "" && !there && !unreadable[dir] && holdsDir(dirs, dir) {
+			steps = append(steps, step{owner: s.owner})
+		}
+	}
+	for _, name := range order {
+		if h.differs(wanted[name]) {
+			steps = append(steps, step{name, wanted[name]})
+		}
+	}
+	return steps, faults
+}
+
+func holdsDir(dirs []string, dir string) bool {
+	return slices.ContainsFunc(dirs, func(d string) bool {
+		abs, err := filepath.Abs(d)
+		return err == nil && abs == dir
+	})
+}
+
+// differs reports whether a candidate is another than what the host has under its
+// name, and was not tried in vain.
+func (h *Host) differs(c plugin.Candidate) bool {
+	s, there := h.current(c.Name)
+	if !there {
+		return true
+	}
+	found, settings := manifest.StampOf(c.Path), h.settingsOf(c.Name)
+	if s.path == c.Path && s.found == found && s.settings.equal(settings) {
+		return false
+	}
+	return s.failed == nil || s.failed.found != found || !s.failed.settings.equal(settings)
+}
+
+// take does one step. What it finds has the last word: between plan and take, things
+// may have changed.
+func (h *Host) take(ctx context.Context, s step) error {
+	now, there := h.current(s.owner)
+	switch {
+	case s.candidate.Path == "":
+		if there {
+			h.withdraw(now)
+		}
+		return nil
+	case !there:
+		added, err := h.adopt(s.candidate)
+		if err != nil {
+			return err
+		}
+		if added.plugin == nil {
+			return nil
+		}
+		return errors.Join(h.takeAll([]source{added}, h.listAll(ctx, []source{added}))...)
+	case now.path == "": // a provider that somebody attached has the name
+		return sameName(s.owner, "")
+	}
+	return h.upgrade(ctx, now, s.candidate, h.settingsOf(s.owner))
+}
+
+func sameName(owner, first string) error {
+	where := "another provider"
+	if first != "" {
+		where = first
+	}
+	return &tool.Error{
+		Code: tool.CodeAlreadyExists, Plugin: owner, Stage: tool.StageRegister,
+		Message: fmt.Sprintf("plugin %s is loaded already, from %s", owner, where), Hint: "rename one of the two; the first stays",
+	}
+}

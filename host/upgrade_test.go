@@ -1,0 +1,308 @@
+//go:build unix
+
+package host_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// pluginOf is what an operator sees of a plugin; zero: there is none.
+func pluginOf(h *host.Host, name string) plugin.Status {
+	for _, s := range h.Plugins() {
+		if s.Name == name {
+			return s
+		}
+	}
+	return plugin.Status{}
+}
+
+// soon polls for what soon has to be so: there is no event for it.
+func soon(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for begin := time.Now(); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Since(begin) > 20*time.Second {
+			t.Fatalf("not after 20 s: %s", what)
+		}
+	}
+}
+
+func version(t *testing.T, h *host.Host) string {
+	t.Helper()
+	res, err := h.Execute(t.Context(), tool.Call{Name: "versioned.count"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.Text()
+}
+
+// A plugin is upgraded again and again while many call a tool of it that must not run
+// twice: every call is answered, and ran once, by the plugin's own ledger.
+func TestUpgradeLosesNoCall(t *testing.T) {
+	t.Parallel()
+	const upgrades, callers = 25, 32
+	for _, carrier := range []plugin.Carrier{plugin.Unary, plugin.Stream, plugin.Socket} {
+		t.Run(string(carrier), func(t *testing.T) {
+			t.Parallel()
+			dir, root := t.TempDir(), t.TempDir()
+			plugintest.Deploy(t, dir, "versioned", "0")
+			h := newHost(t, host.WithRoot(root), host.WithCarrier(carrier), host.WithMaxRetries(0))
+			must[int](t)(h.Load(t.Context(), dir))
+			var calls, failed atomic.Int64
+			var all sync.WaitGroup
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			for range callers {
+				all.Go(func() {
+					for ctx.Err() == nil {
+						calls.Add(1)
+						if _, err := h.Execute(t.Context(), tool.Call{Name: "versioned.count"}); err != nil && failed.Add(1) < 5 {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			for i := 1; i <= upgrades; i++ {
+				plugintest.Deploy(t, dir, "versioned", fmt.Sprint(i))
+				if err := h.Sync(t.Context(), dir); err != nil {
+					t.Error(err)
+				}
+				if got := version(t, h); got != fmt.Sprint(i) {
+					t.Errorf("version %s answers after upgrade %d", got, i)
+				}
+				calls.Add(1)
+			}
+			stop()
+			all.Wait()
+			ledger, err := os.ReadFile(filepath.Join(root, "ledger"))
+			if n := strings.Count(string(ledger), "versioned.count"); err != nil || int64(n) != calls.Load() || failed.Load() > 0 {
+				t.Errorf("%d calls, %d failed, %d in the ledger (%v)", calls.Load(), failed.Load(), n, err)
+			}
+			t.Logf("%d calls in %d upgrades", calls.Load(), upgrades)
+		})
+	}
+}
+
+// A call that is under way when its plugin is exchanged ends where it began; what was
+// on its way there runs in the new one.
+func TestUpgradeDrains(t *testing.T) {
+	t.Parallel()
+	dir, root := t.TempDir(), t.TempDir()
+	plugintest.Deploy(t, dir, "versioned", "old")
+	h := newHost(t, host.WithRoot(root))
+	must[int](t)(h.Load(t.Context(), dir))
+	before, _ := h.Get("versioned.count")
+	answer := make(chan string, 1)
+	go func() {
+		res, err := h.Execute(t.Context(), tool.Call{Name: "versioned.wait", Arguments: []byte(`{"file":"go"}`)})
+		answer <- fmt.Sprint(res.Text(), err)
+	}()
+	soon(t, "it waits", func() bool { _, err := os.Stat(filepath.Join(root, "ledger")); return err == nil })
+	old := pluginOf(h, "versioned").PID
+	plugintest.Deploy(t, dir, "versioned", "new-more")
+	if err := h.Sync(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	if s := pluginOf(h, "versioned"); s.PID == old || s.Version != "new-more" || s.Tools != 3 {
+		t.Errorf("after the upgrade: %+v", s)
+	}
+	soon(t, "a call that was on its way goes to the new one", func() bool {
+		res, err := before.Handler(t.Context(), tool.Call{Name: "versioned.count"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Text() == "new-more"
+	})
+	if err := os.WriteFile(filepath.Join(root, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-answer; got != "old<nil>" {
+		t.Errorf("the call under way: %s", got)
+	}
+	soon(t, "the old process is gone", func() bool { _, err := os.Stat(fmt.Sprintf("/proc/%d", old)); return os.IsNotExist(err) })
+}
+
+// A new version that cannot be used leaves the old one serving, says so, and is not
+// tried again until it is another.
+func TestUpgradeThatDoesNotStart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	plugintest.Deploy(t, dir, "versioned", "1")
+	h := newHost(t)
+	must[int](t)(h.Load(t.Context(), dir))
+	pid := pluginOf(h, "versioned").PID
+	plugintest.Deploy(t, dir, "versioned", "2-broken")
+	err := h.Sync(t.Context(), dir)
+	if tool.CodeOf(err) != tool.CodeUnavailable || !strings.Contains(err.Error(), "was not upgraded") || !strings.Contains(err.Error(), "exit status 3") {
+		t.Errorf("got %v", err)
+	}
+	if s := pluginOf(h, "versioned"); s.PID != pid || s.State != plugin.Ready || !strings.Contains(s.Upgrade, "exit status 3") || version(t, h) != "1" {
+		t.Errorf("the old one: %+v", s)
+	}
+	if err := h.Sync(t.Context(), dir); err != nil {
+		t.Errorf("it is tried again: %v", err)
+	}
+	plugintest.Deploy(t, dir, "versioned", "3")
+	if err := h.Sync(t.Context(), dir); err != nil {
+		t.Error(err)
+	}
+	if s := pluginOf(h, "versioned"); s.Upgrade != "" || version(t, h) != "3" {
+		t.Errorf("the next: %+v", s)
+	}
+}
+
+// Settings are exchanged as binaries are, a plugin can be switched off and on, and what
+// a plugin says no to changes nothing.
+func TestSyncSettings(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	plugintest.Deploy(t, dir, "versioned", "1")
+	h := newHost(t)
+	must[int](t)(h.Load(t.Context(), dir))
+	set := func(s host.PluginSettings) error {
+		h.SetPluginSettings(func(string) host.PluginSettings { return s })
+		return h.Sync(t.Context(), dir)
+	}
+	first := pluginOf(h, "versioned").PID
+	if err := set(host.PluginSettings{Env: []string{"SOME=thing"}}); err != nil || pluginOf(h, "versioned").PID == first {
+		t.Errorf("another environment: %v, %+v", err, pluginOf(h, "versioned"))
+	}
+	err := set(host.PluginSettings{Config: []byte(`{"a":1}`)})
+	if err == nil || !strings.Contains(err.Error(), "takes no configuration") || version(t, h) != "1" {
+		t.Errorf("a configuration that it does not take: %v", err)
+	}
+	if err := set(host.PluginSettings{Disabled: true}); err != nil || h.Len() != 0 || pluginOf(h, "versioned").State != plugin.Disabled {
+		t.Errorf("disabled: %v, %+v", err, pluginOf(h, "versioned"))
+	}
+	if _, err := h.Execute(t.Context(), tool.Call{Name: "versioned.count"}); tool.CodeOf(err) != tool.CodeNotFound {
+		t.Errorf("a disabled plugin's tool: %v", err)
+	}
+	if err := set(host.PluginSettings{}); err != nil || version(t, h) != "1" {
+		t.Errorf("enabled again: %v", err)
+	}
+}
+
+// What an operator does to a directory is followed: each thing soon, none half.
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	above, root := t.TempDir(), t.TempDir()
+	dir := filepath.Join(above, "plugins")
+	if err := os.Mkdir(dir, 0o755); err != nil { //nolint:gosec // as plugin directories are
+		t.Fatal(err)
+	}
+	log := &logbook{}
+	h := newHost(t, host.WithRoot(root), host.WithLogger(log.logger()))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- h.Follow(ctx, dir) }()
+	defer func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	answers := func(want string) func() bool {
+		return func() bool {
+			res, err := h.Execute(t.Context(), tool.Call{Name: "versioned.count"})
+			return err == nil && res.Text() == want
+		}
+	}
+	plugintest.Install(t, dir, "silent") // holds up nobody
+	plugintest.Deploy(t, dir, "versioned", "1")
+	soon(t, "version 1", answers("1"))
+	plugintest.Deploy(t, dir, "versioned", "2-broken")
+	soon(t, "version 2 was tried", func() bool { return pluginOf(h, "versioned").Upgrade != "" })
+	if !answers("1")() {
+		t.Error("the old one is gone")
+	}
+
+	// A copy that is not whole, and does not grow for a while.
+	text := plugintest.Script(t, "3")
+	if err := os.Remove(filepath.Join(dir, "versioned")); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "versioned"), os.O_CREATE|os.O_WRONLY, 0o755) //nolint:gosec // a program
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Write(text[:len(text)-4]) // it would start, and fail
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugintest.Deploy(t, dir, "other", "4-more")
+	soon(t, "it has looked meanwhile", func() bool { return pluginOf(h, "other").State != "" })
+	if s := pluginOf(h, "versioned"); s.Version != "1" {
+		t.Errorf("half a file runs: %+v", s)
+	}
+	_, err = f.Write(text[len(text)-4:])
+	if err != nil || f.Close() != nil {
+		t.Fatal(err)
+	}
+	soon(t, "version 3", answers("3"))
+
+	away := filepath.Join(above, "away")
+	if err := os.Rename(dir, away); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "it is told that the directory is gone", func() bool { return log.says("there is no plugin directory") })
+	if !answers("3")() {
+		t.Error("the plugins went with their directory")
+	}
+	if err := os.Rename(away, dir); err != nil {
+		t.Fatal(err)
+	}
+	plugintest.Deploy(t, dir, "versioned", "5")
+	soon(t, "version 5", answers("5"))
+	if err := os.Remove(filepath.Join(dir, "versioned")); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "withdrawn", func() bool { return pluginOf(h, "versioned").Name == "" })
+	if _, err := h.Execute(t.Context(), tool.Call{Name: "versioned.count"}); tool.CodeOf(err) != tool.CodeNotFound {
+		t.Errorf("a withdrawn plugin's tool: %v", err)
+	}
+	if names := h.Names(); !slices.Equal(names, []string{"versioned.more"}) { // the other plugin's
+		t.Errorf("the tools are %q", names)
+	}
+}
+
+// A plugin that nobody uses is stopped, and starts with the next call; not while it
+// keeps something for a session that lives.
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	plugintest.Deploy(t, dir, "versioned", "1-keeps")
+	h := newHost(t, host.WithIdleTimeout(20*time.Millisecond))
+	must[int](t)(h.Load(t.Context(), dir))
+	idle := func() bool { return pluginOf(h, "versioned").State == plugin.Idle }
+	soon(t, "idle", idle)
+	if s := pluginOf(h, "versioned"); s.PID != 0 || !strings.Contains(s.Reason, "nobody used it for 20ms") {
+		t.Errorf("idle: %+v", s)
+	}
+	s := h.Session()
+	if res, err := s.Execute(t.Context(), tool.Call{Name: "versioned.count"}); err != nil || res.Text() != "1-keeps" {
+		t.Fatalf("%v, %v", res, err)
+	}
+	pid := pluginOf(h, "versioned").PID
+	quiet := time.After(200 * time.Millisecond) // ten times
+	<-quiet
+	if now := pluginOf(h, "versioned"); now.PID != pid {
+		t.Errorf("it was stopped while a session lives: %+v", now)
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "idle again", idle)
+}
