@@ -1,0 +1,88 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "toolhost.yaml")
+	if _, err := Load(path); !errors.Is(err, fs.ErrNotExist) || tool.CodeOf(err) != tool.CodeNotFound {
+		t.Errorf("a missing file: %v", err)
+	}
+	if err := os.WriteFile(path, []byte("root: work\nplugin_dirs: [../p]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(path)
+	if err != nil || c.File != path || c.Root != filepath.Join(dir, "work") || c.PluginDirs[0] != filepath.Join(filepath.Dir(dir), "p") {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if err := os.WriteFile(path, []byte("rot: x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var e *Error
+	if _, err := Load(path); !errors.As(err, &e) || e.Problems[0].File != path {
+		t.Errorf("%v", err)
+	}
+	if err := os.Truncate(path, MaxSize+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(path); tool.CodeOf(err) != tool.CodeResourceExhausted {
+		t.Errorf("a large file: %v", err)
+	}
+	if _, err := Load(dir); tool.CodeOf(err) != tool.CodeUnavailable {
+		t.Errorf("a directory: %v", err)
+	}
+}
+
+func TestInitial(t *testing.T) {
+	t.Parallel()
+	text := Initial()
+	if !bytes.HasPrefix(text, []byte("# yaml-language-server: $schema="+SchemaURL+"\n")) {
+		t.Error("editors do not find the schema")
+	}
+	c := parseOK(t, string(text))
+	if Diff(c, Default()).Any() {
+		t.Errorf("it is not the default: %+v", Diff(c, Default()))
+	}
+	if err := bySchema(t, compiled(t), string(text)); err != nil {
+		t.Error(err)
+	}
+	// Settings are commented out with "#" alone, explanations with "# ".
+	all := regexp.MustCompile(`(?m)^#( *[^ #])`).ReplaceAllStringFunc(string(text), func(s string) string {
+		if strings.HasPrefix(s, "# ") && !strings.HasPrefix(s, "#  ") {
+			return s
+		}
+		return s[1:]
+	})
+	set := parseOK(t, all)
+	if err := bySchema(t, compiled(t), all); err != nil {
+		t.Error(err)
+	}
+	if Diff(c, set).Defaults.Any() {
+		t.Errorf("what it shows as defaults are none: %+v", Diff(c, set).Defaults)
+	}
+	root := readSchema(t)
+	for name, l := range levels(root) {
+		for key := range l.table {
+			if !regexp.MustCompile(`(?m)^ *` + key + `:`).MatchString(all) {
+				t.Errorf("%s.%s is not explained", name, key)
+			}
+		}
+	}
+	Initial()[0] = 'x'
+	Schema()[0] = 'x'
+	if Initial()[0] != '#' || Schema()[0] != '{' {
+		t.Error("a caller changed it for all")
+	}
+}

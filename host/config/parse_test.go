@@ -1,0 +1,288 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+var full = `
+plugin_dirs: [plugins, /opt/plugins]
+root: work
+cache_dir: ./cache
+socket: run/s
+listen: "[::1]:8080"
+log_level: off
+audit: {path: a.jsonl, required: cautious}
+defaults:
+  enabled: false
+  environment: {A: one, B: two}
+  carrier: socket
+  limits: {running: 8}
+plugins:
+  db:
+    enabled: true
+    arguments: ["-v", '']
+    environment:
+      B: 3
+      C: {from_env: HOME}
+      D: {from_file: secret}
+      E: yes
+      F: true
+    config: {z: [1, 2.5, null, "x"], a: {b: true}}
+    namespace: on
+    previews: false
+    idle_time: never
+    start_timeout: 20s
+    call_timeout: 1m30s
+    limits: {waiting: 0, max_result: unlimited, max_retries: 2}
+    restart: {free: 5, backoff: 1s, max_backoff: 1s, quarantine: 6, cooldown: 1m, max_cooldown: 1h, lasting: 1m}
+  other:
+tools:
+  fs.read: {rename: read_file, safety: safe, idempotent: true, approval: allow, rate: 10/m, timeout: 5s, retries: 3, permission: none}
+  fs.write: {disable: true, rate: unlimited}
+callers:
+  mcp:
+    grants: [fs:read, exec]
+    tools: {allow: ["fs.*", "*_x*"], deny: [fs.delete], max_safety: moderate}
+    approval: no
+    result_limit: 100
+`
+
+var valid = []string{
+	full, "", "\n\n", "# only a comment\n", "---\n", "---\nlog_level: info\n...\n", "null\n", "{}\n", "plugins:\n", "plugins:\n  a:\n",
+	"plugins: {a: {arguments: }}\n", `{"plugins": {"a": {"config": {"x": 1e3}}}}`, "plugins: {a: &x {enabled: false}, b: *x}\n",
+	`callers: {a: {"grants":["fs:read"]}}`, "callers:\n  a:\n    grants: [fs:read, 'exec']\n", "plugins: {a: {arguments: [--x=http://y/z]}}",
+	"plugins:\n  a:\n    config:\n      x:\n" + strings.Repeat("      - [1, {}]\n      -\n      - y: [2]\n", 100),
+	"\ufefflog_level: info\r\nroot: .\r\n", "plugins:\n  a:\n    config:\n      text: |\n        one\n        two\n",
+	"defaults: {restart: {free: unlimited}}\nplugins: {a: {restart: {free: 2}}}\n",
+	"tools: {a: {rename: b}, b: {rename: a}}\n", "tools: {a: {rename: b}, b: {disable: true}}\n",
+	"plugins: {a: {environment: {X: 0x1F, Y: 1_000, Z: .inf, EMPTY: ''}}}\n",
+}
+
+func parseOK(t *testing.T, file string) *Config {
+	t.Helper()
+	c, err := Parse("/etc/toolhost/toolhost.yaml", []byte(file))
+	if err != nil {
+		t.Fatalf("%s\n%v", file, err)
+	}
+	return c
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	c := parseOK(t, full)
+	minute := Duration(time.Minute)
+	for _, x := range []struct{ got, want any }{
+		{c.PluginDirs, []string{filepath.FromSlash("/etc/toolhost/plugins"), "/opt/plugins"}},
+		{c.Root, "/etc/toolhost/work"}, {c.CacheDir, "/etc/toolhost/cache"}, {c.Socket, "/etc/toolhost/run/s"}, {c.Listen, "[::1]:8080"},
+		{c.LogLevel, "off"}, {c.Audit, Audit{"/etc/toolhost/a.jsonl", tool.Cautious}},
+		{c.Plugin("db").Enabled, true}, {c.Plugin("other").Enabled, false}, {c.Plugin("unnamed").Enabled, false},
+		{c.Plugin("db").Carrier, "socket"}, {c.Plugin("db").Limits, Limits{8, 0, 0, 2}}, {c.Plugin("other").Limits, Limits{8, 1024, 64 << 20, 10}},
+		{c.Plugin("db").Arguments, []string{"-v", ""}}, {string(c.Plugin("db").Config), `{"a":{"b":true},"z":[1,2.5,null,"x"]}`},
+		{c.Plugin("db").Namespace, "on"}, {c.Plugin("db").Previews, false}, {c.Plugin("db").IdleTime, Duration(0)},
+		{c.Plugin("db").StartTimeout, Duration(20 * time.Second)}, {c.Plugin("db").CallTimeout, Duration(90 * time.Second)},
+		{c.Plugin("db").Restart, Restart{5, Duration(time.Second), Duration(time.Second), 6, minute, 60 * minute, minute}},
+		{c.Plugin("other").Restart, Default().Defaults.Restart},
+		{c.Tool("fs.read").Rename, "read_file"}, {c.Tool("fs.read").Approval, ApprovalAllow}, {*c.Tool("fs.read").Rate, Rate{10, minute}},
+		{*c.Tool("fs.read").Permission, tool.Capability("")}, {c.Tool("fs.write").Disable, true}, {*c.Tool("fs.write").Rate, Rate{}},
+		{c.Tool("none").Approval, ApprovalDefault},
+		{c.Caller("mcp"), Caller{[]tool.Capability{"fs:read", "exec"}, Visible{[]string{"fs.*", "*_x*"}, []string{"fs.delete"}, tool.Cautious}, AnswerNo, 100}},
+		{c.Caller("cli"), Caller{Approval: AnswerAsk}},
+	} {
+		if !reflect.DeepEqual(x.got, x.want) {
+			t.Errorf("%+v, want %+v", x.got, x.want)
+		}
+	}
+}
+
+func TestParseNothing(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{"", "\n", "# c", "\ufeff", "\r\n# c\r\n", "---", "{}", "null"} {
+		c := parseOK(t, file)
+		if !reflect.DeepEqual(c.Defaults, defaultPlugin()) || c.LogLevel != "warn" || len(c.Plugins)+len(c.Tools)+len(c.Callers)+len(c.PluginDirs) > 0 {
+			t.Errorf("%q: %+v", file, c)
+		}
+		if Diff(c, Default()).Any() {
+			t.Errorf("%q is not the default: %+v", file, Diff(c, Default()))
+		}
+	}
+}
+
+// wrong is what is said of a file: a text that one problem has, and where it is.
+type wrong struct {
+	at   place
+	text string
+	// notYAML: the schema cannot judge it; beyondSchema: it judges otherwise, as it
+	// does not know ranges of times and settings beside each other.
+	notYAML, beyondSchema bool
+}
+
+var invalid = map[string]wrong{
+	"plugins:\n  db:\n    timout: 5s\n":                             {at: place{3, 5}, text: "plugins.db.timout: unknown key `timout` (known here:"},
+	"tools:\n  a.b:\n    timout: 5s\n":                              {at: place{3, 5}, text: "tools.\"a.b\".timout: unknown key `timout` (did you mean `timeout`?)"},
+	"plugin:\n":                                                     {at: place{1, 1}, text: "did you mean `plugins`?"},
+	"plugins: {a: {args: [x]}}\n":                                   {at: place{1, 15}, text: "did you mean `arguments`?"},
+	"plugins: {a: {env: {X: y}}}\n":                                 {at: place{1, 15}, text: "did you mean `environment`?"},
+	"defaults: {config: {}}\n":                                      {at: place{1, 12}, text: "unknown key `config`"},
+	"[a]\n":                                                         {at: place{1, 1}, text: "expected a mapping of settings, got a list"},
+	"text\n":                                                        {at: place{1, 1}, text: "got text"},
+	"root:\n":                                                       {at: place{1, 1}, text: "root: it has no value"},
+	"root: 5\n":                                                     {at: place{1, 7}, text: "expected a path, got a number"},
+	"root: ''\n":                                                    {at: place{1, 7}, text: "the path is empty"},
+	"root: ~/x\n":                                                   {at: place{1, 7}, text: "~ is not expanded", beyondSchema: true},
+	"plugin_dirs: plugins\n":                                        {at: place{1, 14}, text: "expected a list, got text"},
+	"plugin_dirs: [a, ./a]\n":                                       {at: place{1, 18}, text: "there twice", beyondSchema: true},
+	"log_level: inof\n":                                             {at: place{1, 12}, text: "unknown word `inof` (did you mean `info`?)"},
+	"listen: 8080\n":                                                {at: place{1, 9}, text: "expected HOST:PORT, such as 127.0.0.1:8080, got a number"},
+	"listen: localhost\n":                                           {at: place{1, 9}, text: "no address to listen on"},
+	"listen: h:70000\n":                                             {at: place{1, 9}, text: "no address to listen on", beyondSchema: true},
+	"audit: {required: high}\n":                                     {at: place{1, 19}, text: "unknown word `high`"},
+	"defaults: {enabled: yes}\n":                                    {at: place{1, 21}, text: "expected true or false, got text"},
+	"defaults: {idle_time: 0s}\n":                                   {at: place{1, 23}, text: "say never", beyondSchema: true},
+	"defaults: {idle_time: 10}\n":                                   {at: place{1, 23}, text: "10 has no unit"},
+	"defaults: {idle_time: -1s}\n":                                  {at: place{1, 23}, text: "`-1s` is not a time"},
+	"defaults: {start_timeout: never}":                              {at: place{1, 27}, text: "`never` is not a time"},
+	"defaults: {start_timeout: 1h}":                                 {at: place{1, 27}, text: "out of range (give 100ms to 10m)", beyondSchema: true},
+	"defaults: {carrier: pigeon}":                                   {at: place{1, 21}, text: "unknown word `pigeon` (use stream, socket, unary)"},
+	"defaults: {limits: {running: 0}}":                              {at: place{1, 30}, text: "0 is out of range (give a whole number from 1 to 65536, or unlimited)"},
+	"defaults: {limits: {running: -1}}":                             {at: place{1, 30}, text: "-1 is out of range"},
+	"defaults: {limits: {running: 1.5}}":                            {at: place{1, 30}, text: "1.5 is out of range"},
+	"defaults: {limits: {waiting: 0x10}}":                           {at: place{1, 30}, text: "0x10 is not a plain number"},
+	"defaults: {limits: {max_result: 64MB}}":                        {at: place{1, 33}, text: "units are B, KiB, MiB and GiB"},
+	"defaults: {limits: {max_result: 5}}":                           {at: place{1, 33}, text: "5 has no unit"},
+	"defaults: {limits: {max_result: 2GiB}}":                        {at: place{1, 33}, text: "out of range (give 1KiB to 1GiB)", beyondSchema: true},
+	"defaults: {limits: {max_result: 99999999999999GiB}}":           {at: place{1, 33}, text: "not a size", beyondSchema: true},
+	"defaults: {limits: {running: unlimited, waiting: 3}}":          {at: place{1, 50}, text: "nothing waits", beyondSchema: true},
+	"defaults: {restart: {backoff: 1m}}":                            {at: place{1, 31}, text: "backoff, 1m, is above max_backoff, 10s", beyondSchema: true},
+	"defaults: {restart: {max_cooldown: 1s}}":                       {at: place{1, 36}, text: "cooldown, 30s, is above max_cooldown, 1s", beyondSchema: true},
+	"defaults: {restart: {free: 10}}":                               {at: place{1, 28}, text: "quarantine, 10, is not above free, 10", beyondSchema: true},
+	"defaults: {restart: {free: unlimited, lasting: 1s}}":           {at: place{1, 48}, text: "no effect where free is unlimited", beyondSchema: true},
+	"defaults: {restart: {free: 0}}":                                {at: place{1, 28}, text: "0 is out of range"},
+	"plugins: {-a: {}}":                                             {at: place{1, 11}, text: "begins with a letter"},
+	"plugins:\n  DB: {}\n  db: {}\n":                                {at: place{3, 3}, text: "differ in case", beyondSchema: true},
+	"plugins: {a: {config: [1]}}":                                   {at: place{1, 23}, text: "a JSON object"},
+	"plugins: {a: {config: {x: 012}}}":                              {at: place{1, 27}, text: "programs read 012 differently", beyondSchema: true},
+	"plugins: {a: {environment: {1A: x}}}":                          {at: place{1, 29}, text: "a variable's name"},
+	"plugins: {a: {environment: {PLUGIN_X: x}}}":                    {at: place{1, 29}, text: "handshake"},
+	"plugins: {a: {environment: {A: }}}":                            {at: place{1, 29}, text: `write ""`},
+	"plugins: {a: {environment: {A: [x]}}}":                         {at: place{1, 32}, text: "a list is no value"},
+	"plugins: {a: {environment: {A: {}}}}":                          {at: place{1, 32}, text: "exactly one of"},
+	"plugins: {a: {environment: {A: {from_env: X, from_file: Y}}}}": {at: place{1, 32}, text: "exactly one of"},
+	"plugins: {a: {environment: {A: {fromenv: X}}}}":                {at: place{1, 33}, text: "did you mean `from_env`?"},
+	"plugins: {a: {environment: [A]}}":                              {at: place{1, 28}, text: "a mapping of names"},
+	"tools: {a b: {}}":                                              {at: place{1, 9}, text: "a tool's name has"},
+	"tools: {a: {rename: a/b}}":                                     {at: place{1, 21}, text: "`a/b` is no tool name"},
+	"tools: {a: {rename: a}}":                                       {at: place{1, 21}, text: "has this name already", beyondSchema: true},
+	"tools: {a: {rename: c}, b: {rename: c}}":                       {at: place{1, 37}, text: "a is renamed to c too", beyondSchema: true},
+	"tools: {a: {rename: b}, b: {}}":                                {at: place{1, 21}, text: "there is a tool b already", beyondSchema: true},
+	"tools: {a: {safety: none}}":                                    {at: place{1, 21}, text: "unknown word"},
+	"tools: {a: {rate: 10}}":                                        {at: place{1, 19}, text: "expected a rate"},
+	"tools: {a: {rate: 10/}}":                                       {at: place{1, 19}, text: "`10/` is not a rate"},
+	"tools: {a: {rate: 0/1m}}":                                      {at: place{1, 19}, text: "is not a rate", beyondSchema: true},
+	"tools: {a: {rate: 1/0s}}":                                      {at: place{1, 19}, text: "is not a rate", beyondSchema: true},
+	"tools: {a: {timeout: 0s}}":                                     {at: place{1, 22}, text: "out of range", beyondSchema: true},
+	"tools: {a: {retries: 11}}":                                     {at: place{1, 22}, text: "out of range"},
+	"tools: {a: {permission: FS}}":                                  {at: place{1, 25}, text: "is not a capability"},
+	"callers: {a: {grants: [exec, 'fs:']}}":                         {at: place{1, 30}, text: "callers.a.grants[1]: `fs:` is not a capability"},
+	"callers: {a: {grants: [fs:read, exec]}}":                       {at: place{1, 24}, text: "a:b inside { } can be read in two ways (quote it", notYAML: true},
+	"callers: {a: {grants: [exec, exec]}}":                          {at: place{1, 30}, text: "exec is there twice", beyondSchema: true},
+	"callers: {a: {tools: {allow: []}}}":                            {at: place{1, 30}, text: "the list is empty"},
+	"callers: {a: {tools: {allow: ['a b']}}}":                       {at: place{1, 31}, text: "fits no tool name"},
+	"callers: {a: {tools: {allow: [x], deny: [y, x]}}}":             {at: place{1, 45}, text: "both allowed and denied", beyondSchema: true},
+	"callers: {a: {approval: maybe}}":                               {at: place{1, 25}, text: "unknown word `maybe`"},
+	"callers: {a: {result_limit: -5}}":                              {at: place{1, 29}, text: "out of range"},
+
+	"root: a\nroot: b\n":        {at: place{2, 1}, text: "the key `root` is there twice, first on line 1", notYAML: true},
+	"root: a\n---\nroot: b\n":   {at: place{3, 5}, text: "several documents", notYAML: true},
+	"root:\n\tx: y\n":           {at: place{2, 1}, text: "indent with spaces", notYAML: true},
+	"root: [a\n":                {at: place{1, 7}, text: "this is not YAML", notYAML: true},
+	"root: 'a\n":                {at: place{1, 7}, text: "this is not YAML", notYAML: true},
+	"root: !!str a\n":           {at: place{1, 7}, text: "tags such as !!str are not read", notYAML: true},
+	"%YAML 1.2\n---\nroot: a\n": {at: place{1, 1}, text: "directives are not read", notYAML: true},
+	"root: *x\n":                {at: place{1, 7}, text: "there is no anchor for *x", notYAML: true},
+	"plugins: {a: &x {enabled: true}, b: {<<: *x}}": {at: place{1, 38}, text: "merge keys (<<) are not read", notYAML: true},
+	"? root\n: a\n":        {at: place{1, 1}, text: "keys of this form are not read", notYAML: true},
+	"root: a\x00b\n":       {at: place{1, 8}, text: "control character U+0000", notYAML: true},
+	"root: é\xffb\n":       {at: place{1, 8}, text: "not UTF-8", notYAML: true},
+	"root: a\rlisten: b\n": {at: place{1, 8}, text: "control character U+000D", notYAML: true},
+	strings.Repeat("[", 100) + strings.Repeat("]", 100): {at: place{1, 65}, text: "nested deeper than 64", notYAML: true},
+	strings.Repeat("- ", 9000) + "a":                    {at: place{1, 129}, text: "nested deeper than 64", notYAML: true},
+	"tools:\n  a: {disable: true}\n" + manyTools:        {at: place{2, 3}, text: "there are 1001 names, more than 1000"},
+	strings.Repeat("- x\n", 10_001):                     {at: place{10_001, 1}, text: "more than 20000 words", notYAML: true},
+	strings.Repeat("\n", maxLines):                      {at: place{maxLines, 1}, text: "more than 20000 lines", notYAML: true},
+	"root: " + strings.Repeat("x", MaxSize):             {at: place{1, 1}, text: "more than 1048576 bytes", notYAML: true},
+}
+
+// manyTools are 1000 tools, b0 to b999.
+var manyTools = func() string {
+	var b strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&b, "  b%d: {}\n", i)
+	}
+	return b.String()
+}()
+
+func TestParseRefuses(t *testing.T) {
+	t.Parallel()
+	for file, want := range invalid {
+		c, err := Parse("dir/toolhost.yaml", []byte(file))
+		var e *Error
+		if c != nil || !errors.As(err, &e) || len(e.Problems) == 0 {
+			t.Errorf("%.200q: %v, %v", file, c, err)
+			continue
+		}
+		p := e.Problems[0]
+		if len(e.Problems) != 1 || !strings.Contains(p.String(), want.text) || (place{p.Line, p.Column}) != want.at || p.File != "dir/toolhost.yaml" || p.Snippet == "" {
+			t.Errorf("%.200q:\n%v\nwant one problem at %v with %q", file, err, want.at, want.text)
+		}
+	}
+}
+
+// Aliases of aliases are followed only as far as there is room.
+func TestParseAliasBomb(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("plugins:\n  p:\n    config:\n      a: &a [x, x, x, x, x, x, x, x, x, x]\n")
+	for _, name := range []string{"b", "c", "d", "e", "f", "g"} {
+		before := string(name[0] - 1)
+		b.WriteString("      " + name + ": &" + name + " [" + strings.Repeat("*"+before+", ", 10) + "]\n")
+	}
+	_, err := Parse("toolhost.yaml", []byte(b.String()))
+	if err == nil || !strings.Contains(err.Error(), "with its aliases followed, the file has more than 50000 values") {
+		t.Errorf("%v", err)
+	}
+	c := parseOK(t, "plugins:\n  a: &a\n    environment: {X: \"1\"}\n  b: *a\n  c: {environment: {X: '1'}}\n")
+	if diffPlugin("", c.Plugin("a"), c.Plugin("b")).Any() || !c.Plugin("b").Environment.Equal(c.Plugin("c").Environment) {
+		t.Error("an alias is not its value")
+	}
+}
+
+// All problems are told, in the order of the lines.
+func TestParseTellsAll(t *testing.T) {
+	t.Parallel()
+	file := "# c\nlog_level: loud\nplugins:\n  db:\n    enabld: true\n    idle_time: soon\nrot: .\n"
+	_, err := Parse("t.yaml", []byte(file))
+	const want = "t.yaml:2:12: log_level: unknown word `loud` (use trace, debug, info, warn, error, off)\n" +
+		"  2 | log_level: loud\n    |            ^\n" +
+		"t.yaml:5:5: plugins.db.enabld: unknown key `enabld` (did you mean `enabled`?)\n" +
+		"  5 |     enabld…\n    |     ^\n" +
+		"t.yaml:6:16: plugins.db.idle_time: `soon` is not a time (give a time such as 30s or 10m, or never)\n" +
+		"  6 |     idle_time: soon\n    |                ^\n" +
+		"t.yaml:7:1: rot: unknown key `rot` (did you mean `root`?)\n" +
+		"  7 | rot…\n    | ^"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v\nwant\n%s", err, want)
+	}
+	_, err = Parse("t.yaml", []byte(strings.Repeat("k: 1\n", 200)))
+	var e *Error
+	if !errors.As(err, &e) || len(e.Problems) != maxProblems || e.Omitted != 150 || !strings.HasSuffix(err.Error(), "and 150 more problems") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,94 @@
+package config
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/suggest"
+)
+
+// snippetWidth bounds what is shown of a line, in characters.
+const snippetWidth = 100
+
+// snippet shows a line and a mark under a column. Width, if it is above 0, is how
+// many characters from there on are shown.
+func (s *source) snippet(at place, width int) string {
+	line := []rune(s.lines[at.line-1])
+	end := len(line)
+	if h := s.hidden[at.line-1]; h >= 0 {
+		end = min(end, h)
+	}
+	column := at.column - 1
+	if width > 0 {
+		end = min(end, column+width)
+	}
+	begin := max(0, column-snippetWidth/2)
+	begin = min(begin, end)
+	end, cut := min(end, begin+snippetWidth), end < len(line) || end > begin+snippetWidth
+	shown := sanitize.Line(string(line[begin:end]), 0)
+	before := len([]rune(sanitize.Line(string(line[begin:min(max(column, begin), end)]), 0)))
+	if begin > 0 {
+		shown, before = "…"+shown, before+1
+	}
+	if cut {
+		shown += "…"
+	}
+	number := strconv.Itoa(at.line)
+	return "  " + number + " | " + shown + "\n  " + strings.Repeat(" ", len(number)) + " | " + strings.Repeat(" ", before) + "^"
+}
+
+var (
+	// keyWord finds what may be a key, in block and flow style.
+	keyWord = regexp.MustCompile(`["']?([A-Za-z_-]{3,30})["']?[ \t]*:`)
+	// variableKey is a variable's name at the beginning of a line.
+	variableKey = regexp.MustCompile(`^[ \t]*["']?[A-Za-z_][A-Za-z0-9_]*["']?[ \t]*:`)
+)
+
+// secretParts are the parts of lines that may hold values of environment variables:
+// what stands behind such a key on its line, and the lines beneath that are indented
+// deeper or belong to brackets that it opened. It goes by the text alone, as it has
+// to hold for text that is no YAML too, and hides too much rather than too little.
+func secretParts(lines []string) []int {
+	hidden := make([]int, len(lines))
+	indent, first, open := -1, -1, 0 // of the block that is being hidden
+	for i, line := range lines {
+		hidden[i] = -1
+		trimmed := strings.TrimLeft(line, " \t")
+		depth := len(line) - len(trimmed)
+		if indent >= 0 && trimmed != "" && open <= 0 &&
+			(depth < indent || depth == indent && !strings.HasPrefix(trimmed, "- ")) {
+			indent = -1
+		}
+		if indent >= 0 {
+			if first < 0 && trimmed != "" {
+				first = depth
+			}
+			hidden[i] = 0
+			if m := variableKey.FindString(line); m != "" && depth == first {
+				hidden[i] = len([]rune(m))
+			}
+			open += brackets(line)
+			continue
+		}
+		for _, m := range keyWord.FindAllStringSubmatchIndex(line, -1) {
+			if namesEnvironment(line[m[2]:m[3]]) {
+				hidden[i] = len([]rune(line[:m[1]]))
+				indent, first, open = depth, -1, brackets(line[m[1]:])
+				break
+			}
+		}
+	}
+	return hidden
+}
+
+// namesEnvironment reports whether a key is, or was meant to be, environment.
+func namesEnvironment(key string) bool {
+	key = strings.ToLower(key)
+	return strings.HasPrefix(key, "env") || suggest.Distance(key, "environment") <= 4
+}
+
+func brackets(s string) int {
+	return strings.Count(s, "{") + strings.Count(s, "[") - strings.Count(s, "}") - strings.Count(s, "]")
+}

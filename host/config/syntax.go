@@ -1,0 +1,130 @@
+package config
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+
+	"github.com/toolhost/toolhost/internal/sanitize"
+)
+
+// parseTree reads the text of a file; nil: there is nothing in it but comments, or a
+// problem was noted.
+func parseTree(f *findings, content string) (tree *node) {
+	defer func() {
+		if recover() != nil { // a fault of the library's
+			f.add(place{1, 1}, "", "write it more plainly", "this is not YAML that can be read")
+			tree = nil
+		}
+	}()
+	tokens := lexer.Tokenize(content)
+	if len(tokens) > maxTokens {
+		f.add(placeOf(tokens[maxTokens]), "", "is it the right file?", "the file has more than %d words and signs", maxTokens)
+		return nil
+	}
+	if !f.checkTokens(tokens) {
+		return nil
+	}
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey()) // which are found here, all of them
+	if err != nil {
+		f.addSyntax(err)
+		return nil
+	}
+	var bodies []ast.Node
+	for _, doc := range file.Docs {
+		if doc.Body != nil {
+			bodies = append(bodies, doc.Body)
+		}
+	}
+	switch len(bodies) {
+	case 0:
+		return nil
+	case 1:
+		g := &grower{findings: f, anchors: map[string]*node{}, left: maxNodes}
+		tree = g.grow(bodies[0], place{1, 1}, 1)
+		if g.full {
+			return nil
+		}
+		return tree
+	}
+	f.add(placeOf(bodies[1].GetToken()), "", "keep one, and remove the line ---", "the file has several documents")
+	return nil
+}
+
+// checkTokens notes what is not read, and what the library reads otherwise than other
+// programs do: inside { }, it takes a:b for a key and a value, which YAML 1.2 (7.3.3,
+// plain style) says is one text.
+func (f *findings) checkTokens(tokens token.Tokens) bool {
+	ok, depth := true, 0
+	for i, t := range tokens {
+		if depth = deeper(depth, t); depth > maxLevels { // before it is parsed: the time grows with the square of the depth
+			f.add(placeOf(t), "", "make it simpler", "the file is nested deeper than %d levels", maxLevels)
+			return false
+		}
+		if t.Type == token.DirectiveType {
+			f.add(placeOf(t), "", "remove the line", "directives are not read")
+			return false
+		}
+		if t.Type != token.MappingValueType || i == 0 || i == len(tokens)-1 {
+			continue
+		}
+		before, behind := tokens[i-1], tokens[i+1]
+		if at := placeOf(behind); !quoted(before) && behind.CharacterType != token.CharacterTypeIndicator && at == (place{placeOf(t).line, placeOf(t).column + 1}) {
+			f.add(placeOf(before), "", "quote it if it is one text, or put a space behind the colon", "a:b inside { } can be read in two ways")
+			ok = false
+		}
+	}
+	return ok
+}
+
+// deeper is how many brackets are open, or dashes stand on one line, behind a token.
+func deeper(depth int, t *token.Token) int {
+	switch t.Type {
+	case token.SequenceEntryType, token.MappingKeyType:
+		if t.Prev != nil && placeOf(t.Prev).line != placeOf(t).line {
+			return 1 // a new line of a block, in which no bracket is open
+		}
+		return depth + 1
+	case token.SequenceStartType, token.MappingStartType:
+		return depth + 1
+	case token.SequenceEndType, token.MappingEndType:
+		return max(0, depth-1)
+	}
+	return depth
+}
+
+func quoted(t *token.Token) bool {
+	return t.Type == token.SingleQuoteType || t.Type == token.DoubleQuoteType
+}
+
+// addSyntax notes what the library says.
+func (f *findings) addSyntax(err error) {
+	var at place
+	message := err.Error()
+	var located yaml.Error
+	if errors.As(err, &located) {
+		message = located.GetMessage()
+		if t := located.GetToken(); t != nil {
+			at = placeOf(t)
+		}
+	}
+	hint := "see https://yaml.org for the form, and quote text that has signs such as : # { [ in it"
+	if strings.HasPrefix(f.src.lineAt(at), "\t") {
+		hint = "indent with spaces"
+	}
+	f.add(at, "", hint, "this is not YAML: %s", sanitize.Line(message, 200))
+}
+
+func (s *source) lineAt(at place) string { return s.lines[s.inside(at).line-1] }
+
+func placeOf(t *token.Token) place {
+	if t == nil || t.Position == nil {
+		return place{1, 1}
+	}
+	return place{t.Position.Line, t.Position.Column}
+}

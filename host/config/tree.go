@@ -1,0 +1,225 @@
+package config
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+
+	"github.com/toolhost/toolhost/internal/sanitize"
+)
+
+// What is read at most. See the package's comment for the reason.
+const (
+	maxLines  = 20_000
+	maxTokens = 20_000
+	maxLevels = 64
+	maxNodes  = 50_000 // with aliases followed
+)
+
+type kind string
+
+// The kinds of values, by the names that problems use.
+const (
+	null    kind = "nothing"
+	boolean kind = "true or false"
+	number  kind = "a number"
+	text    kind = "text"
+	list    kind = "a list"
+	mapping kind = "a mapping"
+)
+
+// node is a value of the file.
+type node struct {
+	kind    kind
+	text    string // of a scalar: as written, without quotes
+	items   []*node
+	entries []entry
+	at      place
+	size    int // nodes, with aliases followed
+}
+
+// entry is one key of a mapping and its value.
+type entry struct{ key, value *node }
+
+// get is the value of a key; nil: there is none.
+func (n *node) get(key string) *node {
+	if n != nil {
+		for _, e := range n.entries {
+			if e.key.text == key {
+				return e.value
+			}
+		}
+	}
+	return nil
+}
+
+// grower makes nodes of what the library has parsed.
+type grower struct {
+	*findings
+	anchors map[string]*node
+	left    int  // nodes that may be made
+	full    bool // a limit was passed, which was noted; the rest is not looked at
+}
+
+// grow makes a node; nil where a problem was noted. Parent is where the value
+// belongs, for those that have no text of their own.
+func (g *grower) grow(from ast.Node, parent place, level int) *node {
+	if from == nil {
+		return &node{kind: null, at: parent, size: 1}
+	}
+	at := placeOf(from.GetToken())
+	if g.left--; level > maxLevels || g.left < 0 {
+		return g.stop(at, "the file is nested deeper than %d levels", maxLevels)
+	}
+	n := &node{at: at, size: 1}
+	switch v := from.(type) {
+	case *ast.NullNode:
+		n.kind, n.text, n.at = null, v.GetToken().Value, parent
+	case *ast.BoolNode:
+		n.kind, n.text = boolean, strconv.FormatBool(v.Value)
+	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+		n.kind, n.text = number, from.GetToken().Value
+	case *ast.StringNode:
+		n.kind, n.text = text, v.Value
+		if v.Token.Type == token.StringType && jsonNumber.MatchString(v.Value) {
+			n.kind = number // such as 1e3, which the library takes for text
+		}
+	case *ast.LiteralNode:
+		n.kind, n.text = text, v.Value.Value
+	case *ast.SequenceNode:
+		return g.growList(n, v, level)
+	case *ast.MappingNode:
+		if !v.IsFlowStyle && len(v.Values) > 0 {
+			n.at = placeOf(v.Values[0].Key.GetToken()) // the library has the colon's
+		}
+		return g.growMapping(n, v.Values, level)
+	case *ast.MappingValueNode:
+		n.at = placeOf(v.Key.GetToken())
+		return g.growMapping(n, []*ast.MappingValueNode{v}, level)
+	case *ast.AnchorNode:
+		value := g.grow(v.Value, at, level)
+		if value != nil && v.Name != nil {
+			g.anchors[v.Name.GetToken().Value] = value
+		}
+		return value
+	case *ast.AliasNode:
+		return g.follow(v, at)
+	case *ast.TagNode:
+		g.add(at, "", "remove it; quote the value if it is meant to be text", "tags such as %s are not read", sanitize.Line(v.GetToken().Value, 40))
+		return nil
+	default:
+		g.add(at, "", "write it plainly", "this form of YAML is not read")
+		return nil
+	}
+	if !utf8.ValidString(n.text) {
+		g.add(at, "", "write the characters themselves", "the text has an escape that is no character")
+		return nil
+	}
+	return n
+}
+
+// stop notes the first limit that is passed.
+func (g *grower) stop(at place, format string, limit int) *node {
+	if !g.full {
+		g.full = true
+		g.add(at, "", "make it simpler", format, limit)
+	}
+	return nil
+}
+
+// follow is the value that an alias stands for. An anchor is known when its value is
+// complete, so that no value holds itself.
+func (g *grower) follow(v *ast.AliasNode, at place) *node {
+	name := ""
+	if v.Value != nil {
+		name = v.Value.GetToken().Value
+	}
+	target := g.anchors[name]
+	if target == nil {
+		g.add(at, "", "write &"+sanitize.Line(name, 40)+" in front of the value, further up", "there is no anchor for *%s", sanitize.Line(name, 40))
+		return nil
+	}
+	if g.left -= target.size; g.left < 0 {
+		return g.stop(at, "with its aliases followed, the file has more than %d values", maxNodes)
+	}
+	n := *target
+	n.at = at
+	return &n
+}
+
+func (g *grower) growList(n *node, v *ast.SequenceNode, level int) *node {
+	n.kind = list
+	for _, item := range v.Values {
+		child := g.grow(item, n.at, level+1)
+		if child == nil {
+			continue
+		}
+		n.items = append(n.items, child)
+		n.size += child.size
+	}
+	return n
+}
+
+func (g *grower) growMapping(n *node, values []*ast.MappingValueNode, level int) *node {
+	n.kind = mapping
+	first := make(map[string]place, len(values))
+	for _, value := range values {
+		key := g.growKey(value.Key)
+		if key == nil {
+			continue
+		}
+		if at, twice := first[key.text]; twice {
+			g.addKey(key, "", "keep one of them", "the key `%s` is there twice, first on line %d", shown(key.text), at.line)
+			continue
+		}
+		first[key.text] = key.at
+		child := g.grow(value.Value, key.at, level+1)
+		if child == nil {
+			continue
+		}
+		n.entries = append(n.entries, entry{key, child})
+		n.size += 1 + child.size
+	}
+	slices.SortStableFunc(n.entries, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.key.at.line, b.key.at.line), cmp.Compare(a.key.at.column, b.key.at.column))
+	})
+	return n
+}
+
+func (g *grower) growKey(key ast.MapKeyNode) *node {
+	switch v := key.(type) {
+	case nil:
+		return nil
+	case *ast.MergeKeyNode:
+		g.add(placeOf(v.GetToken()), "", "write the settings out, or put them under defaults", "merge keys (<<) are not read")
+		return nil
+	case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.NullNode, *ast.InfinityNode, *ast.NanNode:
+		n := &node{kind: text, text: v.GetToken().Value, at: placeOf(v.GetToken()), size: 1}
+		if s, ok := v.(*ast.StringNode); ok {
+			n.text = s.Value
+		}
+		if !utf8.ValidString(n.text) {
+			g.add(n.at, "", "write the characters themselves", "the key has an escape that is no character")
+			return nil
+		}
+		return n
+	}
+	g.add(placeOf(key.GetToken()), "", "write key: value", "keys of this form are not read")
+	return nil
+}
+
+// jsonNumber is how JSON writes numbers, which all programs read alike.
+var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$`)
+
+// maxDigits bounds a number, in characters.
+const maxDigits = 100
+
+// plainNumber reports whether all programs read a number alike.
+func plainNumber(s string) bool { return len(s) <= maxDigits && jsonNumber.MatchString(s) }
+
+func shown(s string) string { return sanitize.Line(s, 60) }

@@ -1,0 +1,237 @@
+package sealed
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/toolhost/toolhost/host/internal/trusted"
+)
+
+// Options say how a copy is made. The zero value, with a Dir, is complete.
+type Options struct {
+	// Dir is an existing directory, mode 0700, of this user's, for private copies.
+	// Empty: a file that cannot be held in memory is refused.
+	Dir string
+	// MaxSize bounds the file, in bytes. Default: [MaxSize].
+	MaxSize int64
+	// Private makes a private copy in any case.
+	Private bool
+}
+
+// MaxSize is how large a file may be, in bytes, where nothing else is said: 2 GiB.
+const MaxSize = 2 << 30
+
+// ErrChanged is the cause where a file changed while it was read, as one does that is
+// being copied into place.
+var ErrChanged = errors.New("it changed while it was read")
+
+// File is a copy that runs. It is safe for concurrent use.
+type File struct {
+	// SHA256 is the digest of what runs, in lower-case hexadecimal digits.
+	SHA256 string
+	// Size is in bytes.
+	Size int64
+	// Sealed says that nothing can change the copy any more.
+	Sealed bool
+
+	mu      sync.Mutex
+	held    *os.File // of a memory file
+	private string   // path of a private copy
+}
+
+// Path is what to run, by this process and while the File is not closed; the name that
+// the program is to see belongs into its first argument. Empty: it is closed.
+func (f *File) Path() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.held != nil {
+		return descriptorPath(f.held)
+	}
+	return f.private
+}
+
+// Descriptor is the memory file, open for reading as long as the File is; nil: it is
+// a private copy, or closed. It is closed when another program is run.
+func (f *File) Descriptor() *os.File {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.held
+}
+
+// Close forgets the copy. What runs from it goes on. Closing again does nothing.
+//
+// # Errors
+//
+// Those of removing a private copy that is still there.
+func (f *File) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	held, private := f.held, f.private
+	f.held, f.private = nil, ""
+	var err error
+	if held != nil {
+		err = held.Close()
+	}
+	if private != "" {
+		if removed := os.Remove(private); !errors.Is(removed, os.ErrNotExist) {
+			err = errors.Join(err, removed)
+		}
+	}
+	return err
+}
+
+// Copy reads a regular file once, and gives a copy with its digest that runs. A
+// symbolic link is not followed, and a FIFO or device not waited for.
+//
+// # Errors
+//
+// Plain ones with the path: what cannot be opened or is no regular file, one that is
+// larger than allowed, [ErrChanged], the context's end, and what goes wrong while the
+// copy is written.
+func Copy(ctx context.Context, path string, o Options) (*File, error) {
+	f, err := copyFile(ctx, path, o)
+	if err != nil {
+		var at *os.PathError
+		if errors.As(err, &at) && at.Path == path {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return f, nil
+}
+
+func copyFile(ctx context.Context, path string, o Options) (*File, error) {
+	if o.MaxSize <= 0 {
+		o.MaxSize = MaxSize
+	}
+	from, before, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = from.Close() }()
+	if before.Size() > o.MaxSize {
+		return nil, fmt.Errorf("it has %d bytes, more than %d", before.Size(), o.MaxSize)
+	}
+	r := bufio.NewReaderSize(&reading{ctx: ctx, from: from, left: before.Size()}, 256<<10)
+	begin, err := r.Peek(2)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	to, err := target(o, filepath.Base(path), string(begin) == "#!")
+	if err != nil {
+		return nil, err
+	}
+	if err := to.fill(r, from, before); err != nil {
+		return nil, errors.Join(err, to.Close())
+	}
+	return to, nil
+}
+
+// open opens a regular file and nothing else.
+func open(path string) (*os.File, os.FileInfo, error) {
+	// Looked at before it is opened, as opening some devices does something.
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := trusted.Regular(info); err != nil {
+		return nil, nil, err
+	}
+	f, err := os.OpenFile(path, openOnly, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	if info, err = f.Stat(); err == nil {
+		err = trusted.Regular(info)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, info, nil
+}
+
+// target is an empty copy.
+func target(o Options, name string, script bool) (*File, error) {
+	if !o.Private && !script {
+		held, err := memoryFile(name)
+		if err == nil {
+			return &File{held: held, Sealed: true}, nil
+		}
+		if o.Dir == "" {
+			return nil, err
+		}
+	}
+	if o.Dir == "" {
+		return nil, errors.New("it needs a private copy, and there is no directory for one")
+	}
+	info, err := os.Stat(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() || !private(info) {
+		return nil, fmt.Errorf("%s is not private: it has to be a directory of this user's, mode 0700", o.Dir)
+	}
+	// The name is kept, as an interpreter shows it, and so is its ending, by which
+	// some systems know what runs.
+	f, err := os.CreateTemp(o.Dir, "*-"+name)
+	if err != nil {
+		return nil, err
+	}
+	return &File{held: f, private: f.Name()}, nil
+}
+
+// fill copies what is left to read, hashes it, and takes the right to change it.
+func (f *File) fill(r io.Reader, from *os.File, before os.FileInfo) error {
+	sum := sha256.New()
+	n, err := io.Copy(io.MultiWriter(sum, f.held), r)
+	if err != nil {
+		return err
+	}
+	after, err := from.Stat()
+	if err != nil {
+		return err
+	}
+	if n != before.Size() || after.Size() != before.Size() || !after.ModTime().Equal(before.ModTime()) {
+		return ErrChanged
+	}
+	f.SHA256, f.Size = hex.EncodeToString(sum.Sum(nil)), n
+	written := f.held
+	if f.Sealed {
+		f.held, err = seal(written)
+	} else {
+		f.held, err = nil, written.Chmod(0o500)
+	}
+	err = errors.Join(err, written.Close())
+	if err == nil && f.private != "" {
+		err = awaitWriters(f.private)
+	}
+	return err
+}
+
+// reading reads so many bytes and one more, to see that there are no others, until its
+// context ends.
+type reading struct {
+	ctx  context.Context
+	from io.Reader
+	left int64
+}
+
+func (r *reading) Read(b []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	if r.left < 0 {
+		return 0, ErrChanged
+	}
+	n, err := r.from.Read(b[:min(int64(len(b)), r.left+1)])
+	r.left -= int64(n)
+	return n, err
+}

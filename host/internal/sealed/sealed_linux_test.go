@@ -1,0 +1,117 @@
+package sealed
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Nobody can write to, cut or map a sealed file for writing, not even who opens it
+// anew.
+func TestSealedCannotBeChanged(t *testing.T) {
+	t.Parallel()
+	path, _ := program(t, t.TempDir())
+	f, err := Copy(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	if _, err := f.Descriptor().WriteAt([]byte("x"), 0); err == nil {
+		t.Error("the descriptor that is given out can be written")
+	}
+	again, err := os.OpenFile(f.Path(), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = again.Close() }()
+	if _, err := again.WriteAt([]byte("x"), 0); !errors.Is(err, unix.EPERM) {
+		t.Errorf("writing: %v", err)
+	}
+	if err := again.Truncate(1); !errors.Is(err, unix.EPERM) {
+		t.Errorf("cutting: %v", err)
+	}
+	if err := again.Truncate(f.Size + 1); !errors.Is(err, unix.EPERM) {
+		t.Errorf("growing: %v", err)
+	}
+	if _, err := unix.Mmap(int(again.Fd()), 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); !errors.Is(err, unix.EPERM) {
+		t.Errorf("mapping: %v", err)
+	}
+	if _, err := unix.FcntlInt(again.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_FUTURE_WRITE); !errors.Is(err, unix.EPERM) {
+		t.Errorf("another seal: %v", err)
+	}
+	flags, err := unix.FcntlInt(f.Descriptor().Fd(), unix.F_GETFD, 0)
+	if err != nil || flags&unix.FD_CLOEXEC == 0 {
+		t.Errorf("programs that are run inherit it: %x, %v", flags, err)
+	}
+}
+
+func TestCopyOfScript(t *testing.T) {
+	t.Parallel()
+	dir, path := private0(t), filepath.Join(t.TempDir(), "script.sh")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho \"old from $0\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Copy(t.Context(), path, Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overwrite(t, path, "#!/bin/sh\necho new\n")
+	if out := run(t, f.Path()); f.Sealed || out != "old from "+f.Path() || filepath.Dir(f.Path()) != dir || !strings.HasSuffix(f.Path(), "-script.sh") {
+		t.Errorf("sealed %v, %q says %q", f.Sealed, f.Path(), out)
+	}
+	if mode := mustStat(t, f.Path()).Mode(); mode != 0o500 {
+		t.Errorf("mode %v", mode)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	empty(t, dir)
+}
+
+func TestCopyOfFIFO(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Copy(t.Context(), path, Options{}); err == nil || !strings.Contains(err.Error(), "a FIFO") {
+		t.Errorf("%v", err)
+	}
+	if _, err := Copy(t.Context(), "/dev/zero", Options{}); err == nil || !strings.Contains(err.Error(), "a device") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A private copy is given out when nobody can write to it any more.
+func TestAwaitWriters(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "file")
+	writer, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- awaitWriters(path) }()
+	reader, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = reader.Close() }()
+	select {
+	case err := <-done:
+		t.Errorf("it did not wait: %v", err)
+	case <-time.After(20 * pace):
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,173 @@
+// Package trusted reads the files that decide what a host runs, and only where
+// nobody but their owner could have written them. Begin with [Read].
+//
+// A file that says which binaries run, with which arguments, is worth as much to
+// an attacker as the binaries, so the rule is that of plugin directories: neither
+// the file nor a directory on the way to it may be writable by others. In a
+// directory with the sticky bit, such as /tmp, anybody may add files and nobody may
+// exchange those of others, so there the entry has to belong to this user or root.
+package trusted
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Read returns the content of a regular file of at most so many bytes. It is opened
+// once, what is judged is the open file, and it is read once. A symbolic link is
+// followed; the way to the link and the way to its target are both looked at.
+//
+// Nothing but a regular file is waited for: a FIFO or device is refused.
+//
+// # Errors
+//
+// Each is a [*tool.Error]: [tool.CodeNotFound] where there is no such file, which
+// is [fs.ErrNotExist] too; [tool.CodePermissionDenied] where others could have
+// written it; [tool.CodeResourceExhausted] where it is too large;
+// [tool.CodeUnavailable] where it cannot be read or is no regular file.
+func Read(path string, most int64) ([]byte, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, failed(path, err)
+	}
+	f, info, err := open(abs)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	if othersMayWrite(info) {
+		return nil, unsafe(abs, fmt.Sprintf("others may write to it (mode %s)", info.Mode().Perm()), "chmod go-w "+abs)
+	}
+	if err := checkWays(abs); err != nil {
+		return nil, err
+	}
+	if info.Size() > most {
+		return nil, tooLarge(abs, most)
+	}
+	content, err := io.ReadAll(io.LimitReader(f, most+1))
+	switch {
+	case err != nil:
+		return nil, failed(abs, err)
+	case int64(len(content)) > most:
+		return nil, tooLarge(abs, most)
+	}
+	return content, nil
+}
+
+func open(abs string) (*os.File, fs.FileInfo, error) {
+	// Looked at before it is opened, as opening some devices does something.
+	info, err := os.Stat(abs)
+	if err != nil {
+		return nil, nil, failed(abs, err)
+	}
+	if err := Regular(info); err != nil {
+		return nil, nil, failed(abs, err)
+	}
+	f, err := os.OpenFile(abs, openOnly, 0)
+	if err != nil {
+		return nil, nil, failed(abs, err)
+	}
+	info, err = f.Stat()
+	if err == nil {
+		err = Regular(info)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(failed(abs, err), f.Close())
+	}
+	return f, info, nil
+}
+
+// Regular says what a file is that is not a regular one; nil: it is.
+func Regular(info fs.FileInfo) error {
+	mode := info.Mode()
+	what := "not a regular file"
+	switch {
+	case mode.IsRegular():
+		return nil
+	case mode.IsDir():
+		what = "a directory"
+	case mode&fs.ModeSymlink != 0:
+		what = "a symbolic link"
+	case mode&fs.ModeNamedPipe != 0:
+		what = "a FIFO"
+	case mode&fs.ModeSocket != 0:
+		what = "a socket"
+	case mode&fs.ModeDevice != 0:
+		what = "a device"
+	}
+	return errors.New("it is " + what)
+}
+
+// checkWays looks at the directories above a path and above what it leads to.
+func checkWays(abs string) error {
+	dir, err := filepath.EvalSymlinks(filepath.Dir(abs))
+	if err != nil {
+		return failed(abs, err)
+	}
+	link := filepath.Join(dir, filepath.Base(abs))
+	target, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return failed(abs, err)
+	}
+	if err := checkWay(abs, link); err != nil || target == link {
+		return err
+	}
+	return checkWay(abs, target)
+}
+
+// checkWay looks at the directories above a path that has no link in it but, maybe,
+// its last element.
+func checkWay(abs, at string) error {
+	for parent := filepath.Dir(at); parent != at; at, parent = parent, filepath.Dir(parent) {
+		above, err := os.Stat(parent)
+		if err != nil {
+			return failed(abs, err)
+		}
+		if !othersMayWrite(above) {
+			continue
+		}
+		if above.Mode()&fs.ModeSticky == 0 {
+			return unsafe(abs, fmt.Sprintf("others may write to %s (mode %s)", parent, above.Mode().Perm()), "chmod go-w "+parent)
+		}
+		entry, err := os.Lstat(at)
+		if err != nil {
+			return failed(abs, err)
+		}
+		if !ours(entry) {
+			return unsafe(abs, at+" belongs to somebody else, in a directory that all may write to", "move it to a directory of your own")
+		}
+	}
+	return nil
+}
+
+func unsafe(abs, why, hint string) error {
+	return &tool.Error{Code: tool.CodePermissionDenied, Stage: tool.StageStart, Message: fmt.Sprintf("%s is not used: %s", abs, why), Hint: hint}
+}
+
+func tooLarge(abs string, most int64) error {
+	return &tool.Error{
+		Code: tool.CodeResourceExhausted, Stage: tool.StageStart,
+		Message: fmt.Sprintf("%s is not read: it has more than %d bytes", abs, most), Hint: "is it the right file?",
+	}
+}
+
+func failed(abs string, err error) error {
+	why := err
+	if at, ok := err.(*fs.PathError); ok && at.Path == abs { //nolint:errorlint // a text around it would be lost
+		why = at.Err
+	}
+	e := &tool.Error{
+		Code: tool.CodeUnavailable, Stage: tool.StageStart, Err: err,
+		Message: fmt.Sprintf("%s cannot be read: %v", abs, why), Hint: "name a regular file that this user may read",
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		e.Code, e.Message, e.Hint = tool.CodeNotFound, "there is no file "+abs, ""
+	}
+	return e
+}

@@ -1,0 +1,310 @@
+package lockfile
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+var (
+	aaa = strings.Repeat("a", 64)
+	bbb = strings.Repeat("b", 64)
+	ccc = strings.Repeat("c", 64)
+)
+
+func example() *Lock {
+	return &Lock{map[string]Entry{
+		"fs": {aaa, bbb, "1.2.0"}, "buffer": {bbb, ccc, ""}, "0_x.Y-z": {ccc, aaa, "a \"b\"\n\u202e"},
+	}}
+}
+
+var written = head + `format 1
+
+0_x.Y-z binary sha256:` + ccc + `
+0_x.Y-z definitions sha256:` + aaa + `
+0_x.Y-z version "a \"b\"\n\u202e"
+
+buffer binary sha256:` + bbb + `
+buffer definitions sha256:` + ccc + `
+buffer version ""
+
+fs binary sha256:` + aaa + `
+fs definitions sha256:` + bbb + `
+fs version 1.2.0
+`
+
+func TestWriteAndRead(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "toolhost.lock")
+	for _, l := range []*Lock{example(), {}, example()} { // the second replaces the first
+		if err := l.Write(path); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Read(path)
+		if err != nil || len(got.Plugins) != len(l.Plugins) || len(l.Plugins) > 0 && !reflect.DeepEqual(got.Plugins, l.Plugins) {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	content, err := os.ReadFile(path)
+	if err != nil || string(content) != written {
+		t.Errorf("%v:\n%s\nwant\n%s", err, content, written)
+	}
+	info, err := os.Stat(path)
+	if err != nil || runtime.GOOS != "windows" && info.Mode() != 0o644 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v are left", entries, err)
+	}
+	if l, err := Parse("x", []byte(strings.ReplaceAll(written, "\n", "\r\n"))); err != nil || !reflect.DeepEqual(l, example()) {
+		t.Errorf("with CRLF: %v, %v", l, err)
+	}
+}
+
+// Who reads while others write finds one of the locks whole.
+func TestWriteIsAtomic(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "toolhost.lock")
+	locks := []*Lock{example(), {map[string]Entry{"fs": {bbb, bbb, "2"}}}}
+	if err := locks[0].Write(path); err != nil {
+		t.Fatal(err)
+	}
+	var writers sync.WaitGroup
+	for _, l := range locks {
+		writers.Go(func() {
+			for range 50 {
+				if err := l.Write(path); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 200 {
+		l, err := Read(path)
+		if err != nil || !reflect.DeepEqual(l, locks[0]) && !reflect.DeepEqual(l, locks[1]) {
+			t.Errorf("%v, %v", l, err)
+		}
+	}
+	writers.Wait()
+}
+
+func TestWriteRefuses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "toolhost.lock")
+	if err := example().Write(path); err != nil {
+		t.Fatal(err)
+	}
+	for name, l := range map[string]*Lock{
+		"a name":       {map[string]Entry{"a b": {aaa, bbb, ""}}},
+		"no digest":    {map[string]Entry{"a": {"", bbb, ""}}},
+		"upper case":   {map[string]Entry{"a": {strings.ToUpper(aaa), bbb, ""}}},
+		"long version": {map[string]Entry{"a": {aaa, bbb, strings.Repeat("v", 257)}}},
+		"not UTF-8":    {map[string]Entry{"a": {aaa, bbb, "\xff"}}},
+	} {
+		if err := l.Write(path); err == nil {
+			t.Errorf("%s is written", name)
+		}
+	}
+	err := example().Write(filepath.Join(dir, "none", "toolhost.lock"))
+	if tool.CodeOf(err) != tool.CodeUnavailable || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no directory: %v", err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "taken"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := example().Write(filepath.Join(dir, "taken")); err == nil {
+		t.Error("a directory is replaced")
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
+		t.Errorf("%v, %v are left", entries, err)
+	}
+	if l, err := Read(path); err != nil || !reflect.DeepEqual(l, example()) {
+		t.Errorf("the old lock is %v, %v", l, err)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	t.Parallel()
+	const begin = "format 1\n"
+	binary, definitions := "a binary sha256:"+aaa+"\n", "a definitions sha256:"+bbb+"\n"
+	for text, want := range map[string]string{
+		"":                                   "l:1:1: the file is empty",
+		"# c\n\n":                            "l:2:1: the file is empty",
+		"{}\n":                               "l:1:1: expected format 1, got \"{} \"",
+		"format\n":                           "l:1:1: expected format 1",
+		"format 2\n":                         "l:1:8: format 2 is newer than 1",
+		"format 0\n":                         "l:1:8: there is no format 0",
+		"format 99999999999\n":               "l:1:1: expected format 1",
+		"\xff\n":                             "l:1:1: the file is not UTF-8",
+		"\x00\x01\n":                         "l:1:1: expected format 1, got \"\\x00\\x01 \"",
+		begin + "a":                          "l:2:2: the last line does not end",
+		begin + "a\n":                        "l:2:1: expected a plugin's name",
+		begin + "-a binary x\n":              "l:2:1: expected a plugin's name",
+		begin + " a binary x\n":              "l:2:1: expected a plugin's name",
+		begin + "<<<<<<< ours\n":             "l:2:1: expected a plugin's name",
+		begin + "a size 5\n":                 "l:2:3: unknown fact \"size\"",
+		begin + "a binary md5:" + aaa + "\n": "l:2:10: binary of a: expected sha256: and 64",
+		begin + "a binary sha256:" + aaa[1:] + "\n":                                   "l:2:10: binary of a: expected sha256: and 64",
+		begin + "a binary sha256:" + aaa + "a\n":                                      "l:2:10: binary of a: expected sha256: and 64",
+		begin + "a binary sha256:A" + aaa[1:] + "\n":                                  "l:2:10: binary of a: expected sha256: and 64",
+		begin + binary + "\n" + binary:                                                "l:4:1: \"binary\" of a is there twice, first on line 2",
+		begin + binary + definitions:                                                  "l:3:1: a has no line version: the file is cut off",
+		begin + binary + definitions + "a version \n":                                 "l:4:11: version of a: expected a version",
+		begin + binary + definitions + "a version 1 2\n":                              "l:4:11: version of a: expected a version",
+		begin + binary + definitions + "a version \"1\n":                              "l:4:11: version of a: malformed quotes",
+		begin + binary + definitions + "a version " + strings.Repeat("1", 257) + "\n": "l:4:11: version of a: it has more than 256",
+		strings.Repeat("#", MaxSize+1):                                                "l:1:1: the file has more than",
+	} {
+		l, err := Parse("l", []byte(text))
+		var e *SyntaxError
+		if l != nil || !errors.As(err, &e) || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "toolhost plugins lock") {
+			t.Errorf("%.60q: %v, %v\nwant %s", text, l, err, want)
+		}
+	}
+}
+
+// A file that was cut anywhere is refused, or pins fewer plugins, so that less runs.
+func TestParseTruncated(t *testing.T) {
+	t.Parallel()
+	for i := range len(written) {
+		l, err := Parse("l", []byte(written[:i]))
+		if err != nil {
+			continue
+		}
+		for name, e := range l.Plugins {
+			if e != example().Plugins[name] {
+				t.Errorf("cut at %d, %s is %v", i, name, e)
+			}
+		}
+		if len(l.Plugins) >= 3 {
+			t.Errorf("cut at %d: nothing is missing", i)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	l := example()
+	if err := errors.Join(l.Check("fs", l.Plugins["fs"]), l.CheckBinary("fs", aaa)); err != nil {
+		t.Error(err)
+	}
+	for name, c := range map[string]struct {
+		err  error
+		want []string
+	}{
+		"other bytes":       {l.CheckBinary("fs", ccc), []string{"binary is sha256:" + ccc, "pinned is sha256:" + aaa}},
+		"other definitions": {l.Check("fs", Entry{aaa, aaa, "1.2.0"}), []string{"definitions are sha256:" + aaa, "pinned are sha256:" + bbb}},
+		"other version":     {l.Check("fs", Entry{aaa, bbb, "1.3.0"}), []string{`version is "1.3.0", pinned is "1.2.0"`}},
+		"all":               {l.Check("fs", Entry{bbb, aaa, "1"}), []string{"binary is", "definitions are", "version is"}},
+		"not pinned":        {l.Check("new", Entry{bbb, aaa, "1"}), []string{"not pinned, found sha256:" + bbb}},
+		"in no lock":        {(&Lock{}).CheckBinary("fs", aaa), []string{"not pinned, found sha256:" + aaa}},
+	} {
+		var m *Mismatch
+		if tool.CodeOf(c.err) != tool.CodeUnavailable || !errors.As(c.err, &m) || len(m.Differences) == 0 {
+			t.Errorf("%s: %v", name, c.err)
+			continue
+		}
+		for _, want := range append(c.want, "if this is what you want to run: toolhost plugins lock") {
+			if !strings.Contains(c.err.Error(), want) {
+				t.Errorf("%s: %v\nwant %s", name, c.err, want)
+			}
+		}
+		if e := tool.AsError(c.err); e.Plugin != m.Plugin || !e.Unsent || strings.Contains(e.Message, "\n") {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+}
+
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	current := &Lock{map[string]Entry{
+		"fs": {ccc, bbb, "1.3.0\x1b"}, "buffer": {bbb, aaa, ""}, "new": {aaa, aaa, ""},
+	}}
+	const want = "0_x.Y-z: pinned as sha256:C, not found\n" +
+		"buffer: the definitions are sha256:A, pinned are sha256:C\n" +
+		"fs: the binary is sha256:C, pinned is sha256:A\n" +
+		"fs: the version is \"1.3.0\\x1b\", pinned is \"1.2.0\"\n" +
+		"new: not pinned, found sha256:A\n"
+	short := strings.NewReplacer(aaa, "A", bbb, "B", ccc, "C")
+	for range 5 {
+		if got := short.Replace(Render(Compare(example(), current))); got != want {
+			t.Errorf("%s\nwant\n%s", got, want)
+		}
+	}
+	if d := Compare(example(), example()); d != nil || Render(d) != "" {
+		t.Errorf("%v", d)
+	}
+	if d := Compare(nil, nil); d != nil {
+		t.Errorf("%v", d)
+	}
+	if d := Compare(nil, example()); len(d) != 3 || d[0].Kind != Added {
+		t.Errorf("%v", d)
+	}
+}
+
+func TestDigest(t *testing.T) {
+	t.Parallel()
+	a := tool.Definition{Name: "a", Description: "d", InputSchema: json.RawMessage(`{"type": "object", "properties": {"x": {"maximum": 1.0}, "y": {}}}`)}
+	b := tool.Definition{Name: "b", Description: "d"}
+	digest := func(defs ...tool.Definition) string {
+		t.Helper()
+		d, err := Digest(defs)
+		if err != nil || !isDigest(d) {
+			t.Fatalf("%q, %v", d, err)
+		}
+		return d
+	}
+	want := digest(a, b)
+	same := a
+	same.InputSchema = json.RawMessage(`{"properties":{"y":{},"x":{"maximum":1.0}},"type":"object"}`)
+	if digest(b, same) != want {
+		t.Error("the order counts")
+	}
+	other := a
+	other.Safety = tool.Safe
+	for name, defs := range map[string][]tool.Definition{
+		"fewer": {a}, "more": {a, b, b}, "none": {}, "another level": {other, b},
+		"another schema": {{Name: "a", Description: "d", InputSchema: json.RawMessage(`{}`)}, b},
+	} {
+		if digest(defs...) == want {
+			t.Errorf("%s is no other digest", name)
+		}
+	}
+	if _, err := Digest([]tool.Definition{{Name: "a", InputSchema: json.RawMessage(`{`)}}); err == nil {
+		t.Error("a broken schema has a digest")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{written, "", "format 1\n", "format 2\n", "format 1\na version \"\\x00\"\n", strings.ReplaceAll(written, "fs ", "buffer ")} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		l, err := Parse("l", content)
+		if err != nil {
+			var e *SyntaxError
+			if !errors.As(err, &e) || e.Line < 1 || e.Column < 1 || e.Line > strings.Count(string(content), "\n")+1 {
+				t.Errorf("%v", err)
+			}
+			return
+		}
+		again, err := l.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := Parse("l", again)
+		if err != nil || !reflect.DeepEqual(l, back) {
+			t.Errorf("%v, %v; was %v", back, err, l)
+		}
+	})
+}
