@@ -3,10 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"path"
 	"strings"
 	"time"
 
+	"github.com/toolhost/toolhost/plugins/internal/glob"
+	"github.com/toolhost/toolhost/plugins/internal/readable"
 	"github.com/toolhost/toolhost/plugins/internal/workspace"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -14,11 +15,13 @@ import (
 
 const listDescription = `Lists a directory of the workspace, sorted by path.
 
-Each entry has its path (relative to the workspace root), name, kind (file, dir, symlink or other), size in bytes (0 for all but files) and time of last change. With recursive, the directories below are listed too. Symbolic links are listed, not followed. Directories named .git are listed, but what is in them is not; name one as the path to see it.
+Each entry has its path (relative to the workspace root), name, kind (file, dir, symlink or other), size in bytes (0 for all but files) and time of last change. With recursive, the directories below are listed too. Symbolic links are listed, not followed.
 
-glob picks entries by name, as in *.go; with a slash in it, by path, as in src/*.go, where * does not match a slash. To search a whole tree, use recursive with a glob for the name.
+What .gitignore files and .git/info/exclude leave out is left out, and so is .git; ignored lists it too. A directory that is named as the path is listed even if it is ignored itself. What is in .git is listed only with .git as the path.
 
-truncated says that there were more entries than limit; unreadable names directories that could not be looked into.`
+glob picks entries by name, as in *.go; with a slash in it, by path from the workspace root, as in src/**/*.go. It knows *, ?, ** for any number of directories, [a-z] and {a,b}.
+
+truncated says that there were more entries than limit; unreadable names directories that could not be looked into. A name that is not UTF-8 is shown with \xNN for its bytes and marked with not_utf8; no tool can open it.`
 
 // Bounds of limit, in entries.
 const (
@@ -29,8 +32,9 @@ const (
 type listIn struct {
 	Path      string `json:"path,omitempty" jsonschema:"the directory to list, relative to the workspace root; default: the root itself"`
 	Recursive bool   `json:"recursive,omitempty" jsonschema:"whether to list the directories below too; default false"`
-	Glob      string `json:"glob,omitempty" jsonschema:"a pattern with *, ? and [a-z] that the name has to match, or the path if the pattern has a slash; default: everything"`
+	Glob      string `json:"glob,omitempty" jsonschema:"a pattern such as *.go or src/**/*.{c,h} that the name has to match, or the path if the pattern has a slash; default: everything"`
 	Limit     int    `json:"limit,omitempty" jsonschema:"the most entries to return; default 1000"`
+	Ignored   bool   `json:"ignored,omitempty" jsonschema:"whether to list what .gitignore leaves out too; default false"`
 }
 
 type listOut struct {
@@ -45,23 +49,46 @@ type listEntry struct {
 	Kind     workspace.Kind `json:"kind" jsonschema:"file, dir, symlink or other"`
 	Size     int64          `json:"size" jsonschema:"bytes of a file; 0 for all else"`
 	Modified time.Time      `json:"modified" jsonschema:"when it was last changed"`
+	NotUTF8  bool           `json:"not_utf8,omitempty" jsonschema:"the path is not UTF-8 and is shown with escapes"`
+}
+
+// Text is the answer for a reader: a line for each entry.
+func (o listOut) Text() string {
+	var b strings.Builder
+	for _, e := range o.Entries {
+		slash := ""
+		if e.Kind == workspace.Dir {
+			slash = "/"
+		}
+		fmt.Fprintf(&b, "%-7s %12d  %s  %s%s\n", e.Kind, e.Size, e.Modified.Format("2006-01-02 15:04:05"), workspace.Show(e.Path), slash)
+	}
+	if len(o.Entries) == 0 {
+		b.WriteString("Nothing to list.\n")
+	}
+	if o.Truncated {
+		fmt.Fprintf(&b, "There are more; these are the first %d (raise limit, or narrow it with path and glob).\n", len(o.Entries))
+	}
+	for _, path := range o.Unreadable {
+		fmt.Fprintf(&b, "Could not look into %s.\n", workspace.Show(path))
+	}
+	return b.String()
 }
 
 func listTool(current *workspace.Current) tool.Tool {
-	list := func(ctx context.Context, in listIn) (listOut, error) { return list(ctx, current, in) }
-	return pluginsdk.Func("fs.list", listDescription, list,
+	return readable.Func("fs.list", listDescription, in(current, list),
 		pluginsdk.Title("List a directory"),
 		pluginsdk.Safe(),
 		pluginsdk.Permission(tool.FSRead),
 		pluginsdk.Categories("filesystem"),
 		pluginsdk.Idempotent(2),
-		pluginsdk.Argument("path", `{"pattern": "^([^/].*)?$", "default": "."}`),
+		pluginsdk.Argument("path", dirPath),
 		pluginsdk.Argument("recursive", `{"default": false}`),
+		pluginsdk.Argument("ignored", `{"default": false}`),
 		pluginsdk.Argument("limit", fmt.Sprintf(`{"minimum": 1, "maximum": %d, "default": %d}`, maxEntries, defaultEntries)),
 	)
 }
 
-func list(ctx context.Context, current *workspace.Current, in listIn) (listOut, error) {
+func list(ctx context.Context, ws *workspace.Workspace, in listIn) (listOut, error) {
 	if in.Path == "" {
 		in.Path = "."
 	}
@@ -75,40 +102,42 @@ func list(ctx context.Context, current *workspace.Current, in listIn) (listOut, 
 	if err != nil {
 		return listOut{}, err
 	}
-	ws, err := current.Get()
+	o := workspace.ListOptions{Match: match, Limit: in.Limit}
+	if o.Recursive = in.Recursive; !in.Ignored {
+		o.Ignore = workspace.GitRules()
+	}
+	found, err := ws.List(ctx, in.Path, o)
 	if err != nil {
 		return listOut{}, err
 	}
-	found, err := ws.List(ctx, in.Path, workspace.ListOptions{Recursive: in.Recursive, Match: match, Limit: in.Limit})
-	if err != nil {
-		return listOut{}, err
-	}
-	out := listOut{Entries: make([]listEntry, len(found.Entries)), Truncated: found.Truncated, Unreadable: found.Unreadable}
+	out := listOut{Entries: make([]listEntry, len(found.Entries)), Truncated: found.Truncated, Unreadable: escaped(found.Unreadable)}
 	for i, e := range found.Entries {
-		out.Entries[i] = listEntry(e)
+		out.Entries[i] = presentEntry(e)
 	}
 	return out, nil
 }
 
+func presentEntry(e workspace.Entry) listEntry {
+	path, not := workspace.Escape(e.Path)
+	name, _ := workspace.Escape(e.Name)
+	return listEntry{Path: path, Name: name, Kind: e.Kind, Size: e.Size, Modified: e.Modified, NotUTF8: not}
+}
+
+func escaped(paths []string) []string {
+	for i, path := range paths {
+		paths[i], _ = workspace.Escape(path)
+	}
+	return paths
+}
+
 // matcher is nil for an empty glob.
-func matcher(glob string) (func(workspace.Entry) bool, error) {
-	if glob == "" {
+func matcher(pattern string) (func(workspace.Entry) bool, error) {
+	if pattern == "" {
 		return nil, nil
 	}
-	if strings.Contains(glob, "**") {
-		// path.Match would take it for a single star and quietly find less.
-		return nil, fmt.Errorf("malformed glob %q: ** is not known (use recursive, and a glob for the name such as *.go)", glob)
+	g, err := glob.Compile(pattern)
+	if err != nil {
+		return nil, err
 	}
-	if _, err := path.Match(glob, ""); err != nil {
-		return nil, fmt.Errorf("malformed glob %q (use *, ?, [a-z] and \\ before a character that stands for itself)", glob)
-	}
-	whole := strings.Contains(glob, "/")
-	return func(e workspace.Entry) bool {
-		subject := e.Name
-		if whole {
-			subject = e.Path
-		}
-		ok, err := path.Match(glob, subject)
-		return ok && err == nil
-	}, nil
+	return func(e workspace.Entry) bool { return g.Match(e.Path) }, nil
 }

@@ -28,15 +28,19 @@ func TestList(t *testing.T) {
 		arguments args
 		want      string
 	}{
-		{args{}, ".git README.md main.go src"},
-		{args{"path": ""}, ".git README.md main.go src"},
-		{args{"path": "."}, ".git README.md main.go src"},
+		{args{}, "README.md main.go src"},
+		{args{"path": ""}, "README.md main.go src"},
+		{args{"path": "."}, "README.md main.go src"},
 		{args{"path": "src/"}, "src/a.go src/deep"},
-		{args{"recursive": true}, ".git README.md main.go src src/a.go src/deep src/deep/b.go src/deep/c.md"},
+		{args{"recursive": true}, "README.md main.go src src/a.go src/deep src/deep/b.go src/deep/c.md"},
 		{args{"recursive": true, "glob": "*.go"}, "main.go src/a.go src/deep/b.go"},
 		{args{"recursive": true, "glob": "src/*.go"}, "src/a.go"},
 		{args{"path": "src", "recursive": true, "glob": "src/*/*.[a-h]*"}, "src/deep/b.go"},
 		{args{"recursive": true, "glob": "config"}, ""},
+		{args{"recursive": true, "glob": "**/*.go"}, "main.go src/a.go src/deep/b.go"},
+		{args{"recursive": true, "glob": "src/**/*.{go,md}"}, "src/a.go src/deep/b.go src/deep/c.md"},
+		{args{"ignored": true}, ".git README.md main.go src"},
+		{args{"ignored": true, "recursive": true, "glob": "[.c]*"}, ".git src/deep/c.md"},
 		{args{"path": ".git"}, ".git/config"},
 	} {
 		out := p.list(t, c.arguments)
@@ -82,12 +86,58 @@ func TestListFailures(t *testing.T) {
 		want      string
 	}{
 		{args{"glob": "[a"}, `malformed glob "[a"`},
-		{args{"glob": "**/*.go"}, "** is not known (use recursive"},
+		{args{"glob": "{a"}, "a { has no }"},
 		{args{"limit": maxEntries + 1}, "limit must be between 1 and 10000"},
 		{args{"limit": -1}, "limit must be between 1 and 10000"},
 		{args{"path": "file"}, "file is a regular file, not a directory"},
 		{args{"path": "gone"}, "not found: gone (nothing in the workspace root has a name like it)"},
 	} {
 		p.wantFailure(t, "fs.list", c.arguments, c.want)
+	}
+}
+
+func TestListHonoursGitignore(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	for name, content := range map[string]string{
+		".gitignore": "*.log\n/out/\n", "a.go": "", "a.log": "", "out/x": "", "sub/.gitignore": "!keep.log\ngen*", "sub/keep.log": "", "sub/gen.go": "", "sub/out/y": "",
+		".git/info/exclude": "private", "private": "",
+	} {
+		p.put(t, name, content)
+	}
+	for _, c := range []struct {
+		arguments args
+		want      string
+	}{
+		{args{"recursive": true}, ".gitignore a.go sub sub/.gitignore sub/keep.log sub/out sub/out/y"},
+		{args{"path": "sub"}, "sub/.gitignore sub/keep.log sub/out"},
+		{args{"path": "out"}, "out/x"},
+		{args{"ignored": true}, ".git .gitignore a.go a.log out private sub"},
+	} {
+		var got []string
+		for _, e := range p.list(t, c.arguments).Entries {
+			got = append(got, e.Path)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%v = %q, want %q", c.arguments, got, c.want)
+		}
+	}
+}
+
+func TestListReads(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	if got := p.must(t, "fs.list", args{}).Text(); got != "Nothing to list.\n" {
+		t.Errorf("empty = %q", got)
+	}
+	p.put(t, "dir/x", "")
+	p.put(t, "line\nbreak", "12345")
+	got := strings.Split(p.must(t, "fs.list", args{}).Text(), "\n")
+	if len(got) != 3 || !strings.HasPrefix(got[0], "dir                0  2") || !strings.HasSuffix(got[0], "  dir/") ||
+		!strings.HasPrefix(got[1], "file               5  2") || !strings.HasSuffix(got[1], `  "line\nbreak"`) {
+		t.Errorf("text = %q", got)
+	}
+	if got := p.must(t, "fs.list", args{"limit": 1}).Text(); !strings.Contains(got, "There are more; these are the first 1 ") {
+		t.Errorf("limited = %q", got)
 	}
 }

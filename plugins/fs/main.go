@@ -1,4 +1,5 @@
-// Command fs is the plugin that reads, writes and lists files in the workspace.
+// Command fs is the plugin that reads, writes, lists and searches files in the
+// workspace.
 //
 // Every path is confined to the directory that the host hands over; package
 // workspace says how, and where that ends.
@@ -24,5 +25,26 @@ func main() {
 // tools are all tools of the plugin. They work in what is current when they are
 // called.
 func tools(current *workspace.Current) []tool.Tool {
-	return []tool.Tool{readTool(current), writeTool(current), listTool(current)}
+	return []tool.Tool{
+		readTool(current), writeTool(current), editTool(current),
+		listTool(current), searchTool(current), statTool(current),
+	}
 }
+
+// in gives a tool's function the workspace that is current.
+func in[In, Out any](current *workspace.Current, f func(context.Context, *workspace.Workspace, In) (Out, error)) func(context.Context, In) (Out, error) {
+	return func(ctx context.Context, args In) (Out, error) {
+		ws, err := current.Get()
+		if err != nil {
+			var none Out
+			return none, err
+		}
+		return f(ctx, ws, args)
+	}
+}
+
+// Keywords that several tools have for a path.
+const (
+	filePath = `{"pattern": "^[^/].*$"}`
+	dirPath  = `{"pattern": "^([^/].*)?$", "default": "."}`
+)

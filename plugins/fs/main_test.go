@@ -55,6 +55,16 @@ func (p plugin) call(t *testing.T, name string, arguments args) (tool.Result, er
 	return p.Execute(t.Context(), tool.Call{Name: name, Arguments: b})
 }
 
+// preview asks what a call would do.
+func (p plugin) preview(t *testing.T, name string, arguments args) (tool.Result, error) {
+	t.Helper()
+	b, err := json.Marshal(arguments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Preview(t.Context(), tool.Call{Name: name, Arguments: b})
+}
+
 // must is call where nothing may go wrong.
 func (p plugin) must(t *testing.T, name string, arguments args) tool.Result {
 	t.Helper()
@@ -103,8 +113,11 @@ func TestDefinitions(t *testing.T) {
 		retries    int
 		required   string
 	}{
+		{"fs.edit", tool.Dangerous, tool.FSWrite, []string{"filesystem", "destructive"}, 0, `["path","original","modified"]`},
 		{"fs.list", tool.Safe, tool.FSRead, []string{"filesystem"}, 2, "[]"},
 		{"fs.read", tool.Safe, tool.FSRead, []string{"filesystem"}, 2, `["path"]`},
+		{"fs.search", tool.Safe, tool.FSRead, []string{"filesystem"}, 2, `["pattern"]`},
+		{"fs.stat", tool.Safe, tool.FSRead, []string{"filesystem"}, 2, `["path"]`},
 		{"fs.write", tool.Dangerous, tool.FSWrite, []string{"filesystem", "destructive"}, 0, `["path","content"]`},
 	}
 	if len(defs) != len(want) {
@@ -117,6 +130,9 @@ func TestDefinitions(t *testing.T) {
 			t.Errorf("definition = %+v, want %+v", d, w)
 		}
 		wantSchema(t, d, w.required)
+		if (d.OutputSchema != nil) != (d.Name != "fs.read") {
+			t.Errorf("%s has the output schema %s", d.Name, d.OutputSchema)
+		}
 	}
 }
 
@@ -158,21 +174,30 @@ func TestEscapesAreDenied(t *testing.T) {
 	p.link(t, filepath.Dir(outside), "parent")
 	p.link(t, os.DevNull, "null")
 	for _, path := range []string{"../x", "..", "/etc/passwd", "out", "parent/secret", "null"} {
-		for _, name := range []string{"fs.read", "fs.write", "fs.list"} {
-			arguments := args{"path": path}
-			if name == "fs.write" {
-				arguments["content"] = "changed"
+		for name, arguments := range map[string]args{
+			"fs.read": {}, "fs.list": {}, "fs.stat": {}, "fs.write": {"content": "changed"},
+			"fs.search": {"pattern": "x"}, "fs.edit": {"original": "outside", "modified": "changed"},
+		} {
+			if name == "fs.stat" && (path == "out" || path == "null") {
+				continue // it describes the link
 			}
-			r, err := p.call(t, name, arguments)
-			var e *tool.Error
-			if !errors.As(err, &e) || e.Code != tool.CodePermissionDenied || e.Hint == "" ||
-				e.Message != "tool "+name+" execution failed: path escapes the workspace: "+path {
-				t.Errorf("%s %s = %v, %v", name, path, r, err)
-			}
+			arguments["path"] = path
+			wantDenied(t, p.call, name, arguments)
 		}
 	}
 	if b, err := os.ReadFile(outside); string(b) != "outside" {
 		t.Errorf("outside = %q, %v", b, err)
+	}
+}
+
+// wantDenied checks that a call or preview is refused as one that leads outside.
+func wantDenied(t *testing.T, run func(*testing.T, string, args) (tool.Result, error), name string, arguments args) {
+	t.Helper()
+	r, err := run(t, name, arguments)
+	var e *tool.Error
+	if !errors.As(err, &e) || e.Code != tool.CodePermissionDenied || e.Hint == "" ||
+		e.Message != "tool "+name+" execution failed: path escapes the workspace: "+arguments["path"].(string) {
+		t.Errorf("%s %v = %v, %v", name, arguments, r, err)
 	}
 }
 

@@ -27,27 +27,22 @@ type readIn struct {
 }
 
 func readTool(current *workspace.Current) tool.Tool {
-	read := func(ctx context.Context, in readIn) (tool.Result, error) { return read(ctx, current, in) }
-	return pluginsdk.Func("fs.read", readDescription, read,
+	return pluginsdk.Func("fs.read", readDescription, in(current, read),
 		pluginsdk.Title("Read a file"),
 		pluginsdk.Safe(),
 		pluginsdk.Permission(tool.FSRead),
 		pluginsdk.Categories("filesystem"),
 		pluginsdk.Idempotent(2),
-		pluginsdk.Argument("path", `{"pattern": "^[^/].*$"}`),
+		pluginsdk.Argument("path", filePath),
 		pluginsdk.Argument("offset", `{"minimum": 0, "default": 0}`),
 		pluginsdk.Argument("limit", fmt.Sprintf(`{"minimum": 1, "maximum": %d}`, maxRead)),
 	)
 }
 
-func read(ctx context.Context, current *workspace.Current, in readIn) (tool.Result, error) {
+func read(ctx context.Context, ws *workspace.Workspace, in readIn) (tool.Result, error) {
 	// The host has checked this; a program that calls the function has not.
 	if in.Offset < 0 || in.Limit < 0 || in.Limit > maxRead {
 		return tool.Result{}, fmt.Errorf("offset must be at least 0 and limit between 1 and %d, not %d and %d", maxRead, in.Offset, in.Limit)
-	}
-	ws, err := current.Get()
-	if err != nil {
-		return tool.Result{}, err
 	}
 	f, err := ws.Open(in.Path)
 	if err != nil {

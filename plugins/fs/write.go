@@ -2,8 +2,9 @@ package main
 
 import (
 	"context"
-	"strings"
 
+	"github.com/toolhost/toolhost/plugins/internal/edit"
+	"github.com/toolhost/toolhost/plugins/internal/readable"
 	"github.com/toolhost/toolhost/plugins/internal/workspace"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -20,28 +21,21 @@ type writeIn struct {
 	Content string `json:"content" jsonschema:"the whole new content"`
 }
 
-type writeOut struct {
-	Path    string `json:"path" jsonschema:"the file, relative to the workspace root"`
-	Bytes   int64  `json:"bytes" jsonschema:"how many bytes were written"`
-	Created bool   `json:"created" jsonschema:"whether there was no such file before"`
-}
-
 func writeTool(current *workspace.Current) tool.Tool {
-	write := func(ctx context.Context, in writeIn) (writeOut, error) { return write(ctx, current, in) }
-	return pluginsdk.Func("fs.write", writeDescription, write,
+	return readable.Func("fs.write", writeDescription, in(current, write),
 		pluginsdk.Title("Write a file"),
 		pluginsdk.Dangerous(),
 		pluginsdk.Permission(tool.FSWrite),
 		pluginsdk.Categories("filesystem", "destructive"),
-		pluginsdk.Argument("path", `{"pattern": "^[^/].*$"}`),
+		pluginsdk.Argument("path", filePath),
+		pluginsdk.Preview(in(current, previewWrite)),
 	)
 }
 
-func write(ctx context.Context, current *workspace.Current, in writeIn) (writeOut, error) {
-	ws, err := current.Get()
-	if err != nil {
-		return writeOut{}, err
-	}
-	done, err := ws.Write(ctx, in.Path, strings.NewReader(in.Content))
-	return writeOut(done), err
+func write(ctx context.Context, ws *workspace.Workspace, in writeIn) (edit.Written, error) {
+	return edit.Write(ctx, ws, in.Path, in.Content)
+}
+
+func previewWrite(ctx context.Context, ws *workspace.Workspace, in writeIn) (tool.Result, error) {
+	return edit.WritePreview(ctx, ws, in.Path, in.Content)
 }

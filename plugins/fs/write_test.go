@@ -6,11 +6,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/plugins/internal/edit"
 )
 
-func (p plugin) write(t *testing.T, path, content string) writeOut {
+func (p plugin) write(t *testing.T, path, content string) edit.Written {
 	t.Helper()
-	var out writeOut
+	var out edit.Written
 	if err := json.Unmarshal(p.must(t, "fs.write", args{"path": path, "content": content}).Structured, &out); err != nil {
 		t.Fatal(err)
 	}
@@ -20,14 +22,19 @@ func (p plugin) write(t *testing.T, path, content string) writeOut {
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	if got, want := p.write(t, "./dir/file", "é"), (writeOut{"dir/file", 2, true}); got != want {
+	if got, want := p.write(t, "./dir/file", "é"), (edit.Written{Path: "dir/file", Bytes: 2, Created: true}); got != want {
 		t.Errorf("new: %+v", got)
 	}
-	if got, want := p.write(t, "dir/file", ""), (writeOut{"dir/file", 0, false}); got != want {
+	if got, want := p.write(t, "dir/file", ""), (edit.Written{Path: "dir/file"}); got != want {
 		t.Errorf("again: %+v", got)
 	}
 	if got := p.must(t, "fs.read", args{"path": "dir/file"}).Text(); got != "" {
 		t.Errorf("content = %q", got)
+	}
+	for want, path := range map[string]string{"Wrote 1 byte to new, a new file.": "new", "Wrote 1 byte to dir/file.": "dir/file"} {
+		if got := p.must(t, "fs.write", args{"path": path, "content": "x"}).Text(); got != want {
+			t.Errorf("text = %q, want %q", got, want)
+		}
 	}
 }
 
@@ -61,5 +68,34 @@ func TestWriteFailures(t *testing.T) {
 	}
 	if got := p.list(t, args{"recursive": true}).Entries; len(got) != 3 {
 		t.Errorf("entries = %+v", got)
+	}
+}
+
+func TestWritePreview(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	p.put(t, "file", "one\ntwo\n")
+	p.put(t, "dir/file", "")
+	p.link(t, "file", "link")
+	for _, c := range []struct{ path, content, want string }{
+		{"file", "one\n2\n", "--- a/file\n+++ b/file\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"},
+		{"./a/b/../new", "x\n", "--- /dev/null\n+++ b/a/new\n@@ -0,0 +1 @@\n+x\n"},
+		{"file", "one\ntwo\n", "No change: file has this content already.\n"},
+	} {
+		r, err := p.preview(t, "fs.write", args{"path": c.path, "content": c.content})
+		if err != nil || r.IsError || r.Text() != c.want {
+			t.Errorf("%s: %q, %v", c.path, r.Text(), err)
+		}
+	}
+	for path, want := range map[string]string{
+		"dir": "dir is a directory", "link": "link is a symbolic link", "file/x": "a part of the path is a file",
+	} {
+		if r, err := p.preview(t, "fs.write", args{"path": path, "content": "x"}); err != nil || !r.IsError || !strings.Contains(r.Text(), want) {
+			t.Errorf("%s: %q, %v", path, r.Text(), err)
+		}
+	}
+	wantDenied(t, p.preview, "fs.write", args{"path": "../x", "content": "x"})
+	if got := p.list(t, args{"recursive": true}).Entries; len(got) != 4 {
+		t.Errorf("a preview left something: %+v", got)
 	}
 }

@@ -46,6 +46,23 @@ func (w *Workspace) openFile(given, name string) (*os.File, error) {
 	return f, nil
 }
 
+// OpenEntry opens a regular file that a walk has shown, for reading, as
+// [Workspace.Open] does; its name may be one that nobody can give.
+func (w *Workspace) OpenEntry(e Entry) (*os.File, error) { return w.openFile(e.Path, e.Path) }
+
+// IsDir reports whether a path is that of a directory, or of a link to one.
+func (w *Workspace) IsDir(given string) (bool, error) {
+	name, err := Clean(given)
+	if err != nil {
+		return false, err
+	}
+	info, err := w.root.Stat(name)
+	if err != nil {
+		return false, w.Explain(given, err)
+	}
+	return info.IsDir(), nil
+}
+
 // chunk is how much is read between two looks at the context, in bytes.
 const chunk = 1 << 20
 

@@ -12,6 +12,8 @@ import (
 	"time"
 )
 
+var deep = WalkOptions{Recursive: true}
+
 func paths(l Listing) []string {
 	var out []string
 	for _, e := range l.Entries {
@@ -52,7 +54,7 @@ func TestList(t *testing.T) {
 	wantPaths(t, list(t, ws, ".", ListOptions{}), ".git", "a", "a-b", "a.txt", "b", "sub", "z")
 	wantPaths(t, list(t, ws, "a", ListOptions{}), "a/b", "a/c")
 	wantPaths(t, list(t, ws, "./a/c/", ListOptions{}), "a/c/d")
-	wantPaths(t, list(t, ws, ".git", ListOptions{Recursive: true}), ".git/config")
+	wantPaths(t, list(t, ws, ".git", ListOptions{WalkOptions: deep}), ".git/config")
 }
 
 func TestListRecursiveIsSortedAndSkipsGit(t *testing.T) {
@@ -62,13 +64,13 @@ func TestListRecursiveIsSortedAndSkipsGit(t *testing.T) {
 	if !slices.IsSorted(whole) {
 		t.Fatal("the test is wrong")
 	}
-	l := list(t, ws, ".", ListOptions{Recursive: true})
+	l := list(t, ws, ".", ListOptions{WalkOptions: deep})
 	wantPaths(t, l, whole...)
 	if l.Truncated {
 		t.Error("truncated")
 	}
 	for limit := 1; limit <= len(whole); limit++ {
-		l := list(t, ws, ".", ListOptions{Recursive: true, Limit: limit})
+		l := list(t, ws, ".", ListOptions{WalkOptions: deep, Limit: limit})
 		wantPaths(t, l, whole[:limit]...)
 		if l.Truncated != (limit < len(whole)) {
 			t.Errorf("limit %d: truncated = %t", limit, l.Truncated)
@@ -79,7 +81,7 @@ func TestListRecursiveIsSortedAndSkipsGit(t *testing.T) {
 func TestListMatch(t *testing.T) {
 	t.Parallel()
 	ws, _ := tree(t)
-	l := list(t, ws, ".", ListOptions{Recursive: true, Limit: 2, Match: func(e Entry) bool { return strings.HasSuffix(e.Name, ".txt") }})
+	l := list(t, ws, ".", ListOptions{WalkOptions: deep, Limit: 2, Match: func(e Entry) bool { return strings.HasSuffix(e.Name, ".txt") }})
 	wantPaths(t, l, "a.txt", "sub/x.txt")
 	if l.Truncated {
 		t.Error("truncated, with nothing left out")
@@ -97,7 +99,7 @@ func TestListDescribes(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(root, "file"), when, when); err != nil {
 		t.Fatal(err)
 	}
-	l := list(t, ws, ".", ListOptions{Recursive: true})
+	l := list(t, ws, ".", ListOptions{WalkOptions: deep})
 	wantPaths(t, l, "dir", "dir/inner", "file", "link", "out")
 	kinds := []Kind{Dir, File, File, Symlink, Symlink}
 	for i, e := range l.Entries {
@@ -120,7 +122,7 @@ func TestListErrors(t *testing.T) {
 	wantError(t, err, "not found: sbu (nearest names in the workspace root: sub")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := ws.List(ctx, ".", ListOptions{Recursive: true}); !errors.Is(err, context.Canceled) {
+	if _, err := ws.List(ctx, ".", ListOptions{WalkOptions: deep}); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: %v", err)
 	}
 }
@@ -138,22 +140,26 @@ func TestListGoesOnWithoutADirectory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ws, _ := tree(t)
-			l := lister{options: ListOptions{Recursive: true}, openDir: func(dir string) (*os.Root, error) {
+			var shown Listing
+			l := walker{options: deep, openDir: func(dir string) (*os.Root, error) {
 				if dir == "a" {
 					return c.open(ws)
 				}
 				return ws.openDir(dir)
+			}, visit: func(e Entry) error {
+				shown.Entries = append(shown.Entries, e)
+				return nil
 			}}
 			root, err := ws.openDir(".")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := l.list(t.Context(), ".", root); err != nil {
+			if err := l.walk(t.Context(), ".", root, nil); err != nil {
 				t.Fatal(err)
 			}
-			wantPaths(t, l.listing, ".git", "a", "a-b", "a.txt", "b", "sub", "sub/.git", "sub/x.txt", "z", "z/.git")
-			if !slices.Equal(l.listing.Unreadable, c.unreadable) {
-				t.Errorf("unreadable = %q", l.listing.Unreadable)
+			wantPaths(t, shown, ".git", "a", "a-b", "a.txt", "b", "sub", "sub/.git", "sub/x.txt", "z", "z/.git")
+			if !slices.Equal(l.unreadable, c.unreadable) {
+				t.Errorf("unreadable = %q", l.unreadable)
 			}
 		})
 	}

@@ -41,6 +41,10 @@ func Clean(given string) (string, error) {
 // longestShown bounds what an error repeats of a path, in bytes.
 const longestShown = 256
 
+// Show is a path for a sentence: on one line, at most 256 bytes of it, and in
+// quotes where it has characters that cannot be read.
+func Show(path string) string { return show(path) }
+
 // show is a path fit for a line of text: as it is where it can be read, quoted
 // where it could be mistaken for something else.
 func show(p string) string {

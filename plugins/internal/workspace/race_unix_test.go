@@ -34,7 +34,7 @@ func tryAll(t *testing.T, ws *Workspace) {
 		count(err)
 		_, err = ws.Write(t.Context(), "dir/sub/new", strings.NewReader("also inside"))
 		count(err)
-		l, err := ws.List(t.Context(), "dir", ListOptions{Recursive: true})
+		l, err := ws.List(t.Context(), "dir", ListOptions{WalkOptions: deep})
 		count(err)
 		for _, e := range l.Entries {
 			if e.Kind == File && e.Size == int64(len("outside")) {

@@ -41,12 +41,9 @@ type Written struct {
 // hard links; a new one has 0644 before the umask. A directory, a symbolic link, a
 // special file and a file that nobody may write are refused.
 func (w *Workspace) Write(ctx context.Context, given string, content io.Reader) (Written, error) {
-	name, err := Clean(given)
+	name, err := cleanFile(given)
 	if err != nil {
 		return Written{}, err
-	}
-	if namesDir(given) {
-		return Written{}, demand(File, given, fs.ModeDir)
 	}
 	dir, err := w.makeDir(path.Dir(name))
 	if err != nil {
@@ -57,11 +54,25 @@ func (w *Workspace) Write(ctx context.Context, given string, content io.Reader) 
 	if err := w.inspect(given, name, &r); err != nil {
 		return Written{}, err
 	}
+	r.commit = func(temp string) error {
+		w.putting.Lock()
+		defer w.putting.Unlock()
+		return dir.Rename(temp, r.name)
+	}
 	n, err := r.write(ctx, content)
 	if err != nil {
 		return Written{}, w.Explain(given, err)
 	}
 	return Written{Path: name, Bytes: n, Created: r.created}, nil
+}
+
+// cleanFile is [Clean] for what is to be a file.
+func cleanFile(given string) (string, error) {
+	name, err := Clean(given)
+	if err == nil && namesDir(given) {
+		err = demand(File, given, fs.ModeDir)
+	}
+	return name, err
 }
 
 // namesDir reports whether a path can only be that of a directory.
@@ -88,6 +99,8 @@ type replacement struct {
 	name    string
 	created bool
 	mode    fs.FileMode
+	// commit puts the complete file in place.
+	commit func(temp string) error
 }
 
 // inspect fills in what is to be replaced, and refuses what must not be.
@@ -152,7 +165,7 @@ func (r *replacement) write(ctx context.Context, content io.Reader) (int64, erro
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	if err := r.dir.Rename(temp, r.name); err != nil {
+	if err := r.commit(temp); err != nil {
 		return 0, err
 	}
 	done = true

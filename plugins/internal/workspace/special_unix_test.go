@@ -97,6 +97,15 @@ func TestOpeningAPipeDoesNotWait(t *testing.T) {
 	})
 }
 
+func TestRulesInAPipeAreNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	ws, root, _ := space(t)
+	mkfifo(t, filepath.Join(root, ".gitignore"))
+	promptly(t, func() {
+		wantPaths(t, list(t, ws, ".", ListOptions{WalkOptions: WalkOptions{Ignore: GitRules()}}), ".gitignore")
+	})
+}
+
 func TestPipeSwappedIn(t *testing.T) {
 	t.Parallel()
 	ws, root, _ := space(t)

@@ -2,9 +2,10 @@
 //
 // [Open] takes the directory that the operator chose; from then on paths are
 // relative to it and have slashes, on every system. [Workspace.Open] opens a
-// file for reading, [Workspace.Write] puts a file in place in one step, and
-// [Workspace.List] looks into directories. [Current] is for a plugin that is
-// told its directory late.
+// file for reading, [Workspace.Write] puts a file in place in one step,
+// [Workspace.Change] does so if the file is still the one that was read, and
+// [Workspace.List] and [Workspace.Walk] look into directories. [Current] is for
+// a plugin that is told its directory late.
 //
 // # What is confined
 //
@@ -35,6 +36,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 )
 
 // Workspace is a directory tree that paths cannot leave. Its methods may be
@@ -44,6 +46,10 @@ type Workspace struct {
 	// escape is the error that os.Root gives for a path that leaves it. The
 	// standard library does not export it.
 	escape error
+	// changing holds one [Workspace.Change] at a time; putting is held while a
+	// complete file is put in place, and compared with what it replaces.
+	changing chan struct{}
+	putting  sync.Mutex
 }
 
 // Open opens the directory root, following symbolic links to it. If the
@@ -69,7 +75,7 @@ func Open(root string) (*Workspace, error) {
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	return &Workspace{root: r, escape: escape}, nil
+	return &Workspace{root: r, escape: escape, changing: make(chan struct{}, 1)}, nil
 }
 
 // provokeEscape learns the error for a path that escapes by asking for one,

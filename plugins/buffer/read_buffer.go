@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/toolhost/toolhost/plugins/internal/lines"
+	"github.com/toolhost/toolhost/plugins/internal/truncate"
+	"github.com/toolhost/toolhost/plugins/internal/workspace"
+	"github.com/toolhost/toolhost/pluginsdk"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+const readBufferDescription = `Reads lines of a text file, numbered, from start to end, both included and counted from 1.
+
+Without start it reads from the first line, without end to the last, but at most 1,000 lines and 50,000 characters; where that cuts it off, "[... truncated ...]" says at which line to go on. An end behind the last line means the last line; a start behind it is an error, which says how many lines there are. Of a line longer than 2,000 characters the start is shown.
+
+buffer is the path of a file; without it, the file that this session last read, searched or wrote is meant.`
+
+// Bounds of what read_buffer returns.
+const (
+	maxLines    = 1000
+	maxShown    = 50_000 // characters
+	maxLineText = 2000   // characters
+)
+
+type readBufferIn struct {
+	Buffer string `json:"buffer,omitempty" jsonschema:"the file, relative to the workspace root; default: the file last read, searched or written in this session"`
+	Start  int    `json:"start,omitempty" jsonschema:"the first line to read, from 1; default 1"`
+	End    int    `json:"end,omitempty" jsonschema:"the last line to read; default: the last of the file"`
+}
+
+func (b *buffers) readBufferTool() tool.Tool {
+	return pluginsdk.Func("read_buffer", readBufferDescription, b.readBuffer,
+		pluginsdk.Title("Read lines of a file"),
+		pluginsdk.Safe(),
+		pluginsdk.Permission(tool.FSRead),
+		pluginsdk.Categories("buffer"),
+		pluginsdk.Idempotent(2),
+		pluginsdk.Argument("buffer", bufferPath),
+		pluginsdk.Argument("start", `{"minimum": 1, "default": 1}`),
+		pluginsdk.Argument("end", `{"minimum": 1}`),
+	)
+}
+
+func (b *buffers) readBuffer(ctx context.Context, in readBufferIn) (string, error) {
+	if in.Start == 0 {
+		in.Start = 1
+	}
+	if in.Start < 1 || in.End < 0 || in.End > 0 && in.End < in.Start {
+		return "", fmt.Errorf("there are no lines from %d to %d (start counts from 1, and end is not before it)", in.Start, in.End)
+	}
+	var text string
+	err := b.open(ctx, in.Buffer, func(path string, s *lines.Scanner) (err error) {
+		text, err = numbered(s, path, in.Start, in.End)
+		return err
+	})
+	return text, err
+}
+
+// open gives f the lines of the buffer, and makes it the session's where f is
+// content.
+func (b *buffers) open(ctx context.Context, given string, f func(path string, s *lines.Scanner) error) error {
+	path, err := b.last.choose(ctx, given)
+	if err != nil {
+		return err
+	}
+	ws, err := b.current.Get()
+	if err != nil {
+		return err
+	}
+	file, err := ws.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	s := lines.NewScanner(workspace.Reader(ctx, file))
+	isBinary, err := s.Binary()
+	switch {
+	case err != nil:
+		return ws.Explain(path, err)
+	case isBinary:
+		return binary(path)
+	}
+	if err := f(path, s); err != nil {
+		return err
+	}
+	b.last.note(ctx, path)
+	return nil
+}
+
+// numbered is the lines from start to end, each with its number in front; end 0
+// is the last.
+func numbered(s *lines.Scanner, path string, start, end int) (string, error) {
+	var b strings.Builder
+	characters := 0
+	for n := 1; end == 0 || n <= end; n++ {
+		l, err := s.Next()
+		if errors.Is(err, io.EOF) {
+			return ended(&b, path, n-1, start)
+		}
+		if err != nil {
+			return "", fmt.Errorf("%s: line %d: %w", workspace.Show(path), n, err)
+		}
+		if n < start {
+			continue
+		}
+		text, cut := truncate.Text(lines.Text(l.Text), maxLineText)
+		if cut || l.Cut {
+			text = strings.TrimSuffix(text, "\n"+truncate.Mark) + " " + truncate.Mark
+		}
+		line := fmt.Sprintf("%6d\t%s\n", n, text)
+		if characters += len([]rune(line)); n-start >= maxLines || characters > maxShown {
+			fmt.Fprintf(&b, "%s (go on with start %d)\n", truncate.Mark, n)
+			break
+		}
+		b.WriteString(line)
+	}
+	return b.String(), nil
+}
+
+// ended is for a file that has no more lines.
+func ended(b *strings.Builder, path string, last, start int) (string, error) {
+	switch {
+	case last == 0 && start == 1:
+		return workspace.Show(path) + " is empty.\n", nil
+	case last < start:
+		return "", fmt.Errorf("%s has %d lines, and line %d is behind the last", workspace.Show(path), last, start)
+	}
+	return b.String(), nil
+}

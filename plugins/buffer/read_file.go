@@ -1,0 +1,67 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/plugins/internal/truncate"
+	"github.com/toolhost/toolhost/plugins/internal/workspace"
+	"github.com/toolhost/toolhost/pluginsdk"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+const readFileDescription = `Reads a text file of the workspace.
+
+Returns the first 5,000 characters; where there are more, "[... truncated ...]" stands on a line behind them, and read_buffer reads any part of the file by line numbers. A binary file (one with a NUL byte at its start) is refused; what else is not UTF-8 is shown as U+FFFD.
+
+The file becomes the session's buffer, which read_buffer and search_in_buffer mean where they are given none.`
+
+// maxCharacters is how much read_file returns.
+const maxCharacters = 5000
+
+type readFileIn struct {
+	Path string `json:"path" jsonschema:"the file to read, relative to the workspace root"`
+}
+
+func (b *buffers) readFileTool() tool.Tool {
+	return pluginsdk.Func("read_file", readFileDescription, b.readFile,
+		pluginsdk.Title("Read a text file"),
+		pluginsdk.Cautious(),
+		pluginsdk.Permission(tool.FSRead),
+		pluginsdk.Categories("buffer", "filesystem"),
+		pluginsdk.Idempotent(2),
+		pluginsdk.Argument("path", filePath),
+	)
+}
+
+func (b *buffers) readFile(ctx context.Context, in readFileIn) (string, error) {
+	ws, err := b.current.Get()
+	if err != nil {
+		return "", err
+	}
+	f, err := ws.Open(in.Path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	// One byte more than the characters can have, so that it shows whether more
+	// follows.
+	start, err := io.ReadAll(workspace.Reader(ctx, io.LimitReader(f, maxCharacters*utf8.UTFMax+1)))
+	if err != nil {
+		return "", ws.Explain(in.Path, err)
+	}
+	if bytes.IndexByte(start, 0) >= 0 {
+		return "", binary(in.Path)
+	}
+	b.last.note(ctx, in.Path)
+	text, _ := truncate.Text(string(start), maxCharacters)
+	return strings.ToValidUTF8(text, "\uFFFD"), nil
+}
+
+func binary(path string) error {
+	return fmt.Errorf("%s is a binary file, not text (fs.read returns such files)", workspace.Show(path))
+}

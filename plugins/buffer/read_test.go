@@ -1,0 +1,164 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/plugins/internal/truncate"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+func TestReadFile(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	for name, c := range map[string]struct{ content, want string }{
+		"plain":     {"one\r\ntwo", "one\r\ntwo"},
+		"empty":     {"", ""},
+		"full":      {strings.Repeat("日", maxCharacters), strings.Repeat("日", maxCharacters)},
+		"one more":  {strings.Repeat("日", maxCharacters+1), strings.Repeat("日", maxCharacters) + "\n[... truncated ...]"},
+		"very long": {strings.Repeat("line\n", 10_000), strings.Repeat("line\n", 1000) + "[... truncated ...]"},
+		"emoji":     {strings.Repeat("😀", 2*maxCharacters), strings.Repeat("😀", maxCharacters) + "\n[... truncated ...]"},
+		"latin1":    {"caf\xe9", "caf\uFFFD"},
+	} {
+		p.put(t, name, c.content)
+		p.says(t, "s", "read_file", args{"path": name}, c.want)
+	}
+	p.put(t, "binary", "a\x00b")
+	p.fails(t, "s", "read_file", args{"path": "binary"}, "binary is a binary file, not text (fs.read returns such files)")
+	p.fails(t, "s", "read_file", args{"path": "."}, ". is a directory, not a regular file")
+	p.fails(t, "s", "read_file", args{"path": "plian"}, "not found: plian (nearest names in the workspace root: plain)")
+}
+
+func TestReadBuffer(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	p.put(t, "file", "one\r\ntwo\n\nfour")
+	p.put(t, "empty", "")
+	p.put(t, "binary", "a\x00")
+	for _, c := range []struct {
+		arguments args
+		want      string
+	}{
+		{args{}, "     1\tone\n     2\ttwo\n     3\t\n     4\tfour\n"},
+		{args{"start": 2, "end": 3}, "     2\ttwo\n     3\t\n"},
+		{args{"start": 4}, "     4\tfour\n"},
+		{args{"end": 1}, "     1\tone\n"},
+		{args{"start": 3, "end": 99}, "     3\t\n     4\tfour\n"},
+		{args{"buffer": "empty"}, "empty is empty.\n"},
+	} {
+		if c.arguments["buffer"] == nil {
+			c.arguments["buffer"] = "file"
+		}
+		p.says(t, "s", "read_buffer", c.arguments, c.want)
+	}
+	for want, arguments := range map[string]args{
+		"file has 4 lines, and line 5 is behind the last":  {"start": 5},
+		"there are no lines from 3 to 2 (start counts":     {"start": 3, "end": 2},
+		"there are no lines from -1 to 0":                  {"start": -1},
+		"binary is a binary file, not text":                {"buffer": "binary"},
+		"empty has 0 lines, and line 2 is behind the last": {"buffer": "empty", "start": 2},
+	} {
+		if arguments["buffer"] == nil {
+			arguments["buffer"] = "file"
+		}
+		p.fails(t, "s", "read_buffer", arguments, want)
+	}
+}
+
+func TestReadBufferIsBounded(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	p.put(t, "lines", strings.Repeat("x\n", 2*maxLines))
+	p.put(t, "wide", strings.Repeat(strings.Repeat("é", maxLineText)+"\n", 100))
+	p.put(t, "long", strings.Repeat("x", 3<<20)+"\nend")
+	for name, c := range map[string]struct {
+		arguments args
+		lines     int
+		last      string
+	}{
+		"lines":            {args{"buffer": "lines"}, maxLines, truncate.Mark + " (go on with start 1001)"},
+		"lines, in middle": {args{"buffer": "lines", "start": 500, "end": 1999}, maxLines, truncate.Mark + " (go on with start 1500)"},
+		"all that is left": {args{"buffer": "lines", "start": 1001}, maxLines - 1, "  2000\tx"},
+		"characters":       {args{"buffer": "wide"}, 24, truncate.Mark + " (go on with start 25)"},
+		"a long line":      {args{"buffer": "long"}, 1, "     2\tend"},
+	} {
+		r, err := p.Execute(t.Context(), newCall(t, "s", "read_buffer", c.arguments))
+		got := strings.Split(strings.TrimSuffix(r.Text(), "\n"), "\n")
+		if err != nil || r.IsError || len(got) != c.lines+1 || got[c.lines] != c.last {
+			t.Errorf("%s: %d lines, last %q, %v", name, len(got), got[len(got)-1], err)
+		}
+	}
+	p.says(t, "s", "read_buffer", args{"buffer": "long", "end": 1}, "     1\t"+strings.Repeat("x", maxLineText)+" "+truncate.Mark+"\n")
+}
+
+// Memory and time have to hang on what is read, not on the size of the file.
+func TestHugeFiles(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	p.put(t, "huge", strings.Repeat("needle\n", 3000))
+	if err := os.Truncate(filepath.Join(p.root, "huge"), 1<<40); err != nil {
+		t.Skipf("this file system has no holes: %v", err)
+	}
+	p.says(t, "s", "read_buffer", args{"buffer": "huge", "start": 2999, "end": 3000}, "  2999\tneedle\n  3000\tneedle\n")
+	p.says(t, "s", "read_file", args{"path": "huge"}, strings.Repeat("needle\n", 714)+"ne\n"+truncate.Mark)
+	p.says(t, "s", "search_in_buffer", args{"buffer": "huge", "pattern": "n", "all_matches": false}, "1:1: needle\n")
+	p.fails(t, "s", "read_buffer", args{"buffer": "huge", "start": 4000}, "huge: line 3001: it is binary from here on")
+	p.fails(t, "s", "search_in_buffer", args{"buffer": "huge", "pattern": "gone"}, "huge: it is binary from here on")
+}
+
+func TestSessionsHaveBuffersOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		p.put(t, name, name+"\n")
+	}
+	const none = "this session has read or written no file yet (say which with buffer, the path of a file)"
+	p.fails(t, "1", "read_buffer", args{}, none)
+	p.says(t, "1", "read_file", args{"path": "a"}, "a\n")
+	p.says(t, "1", "read_buffer", args{}, "     1\ta\n")
+	p.fails(t, "2", "read_buffer", args{}, none)
+	p.fails(t, "2", "search_in_buffer", args{"pattern": "a"}, none)
+	p.says(t, "2", "search_in_buffer", args{"pattern": "b", "buffer": "b"}, "1:1: b\n")
+	p.says(t, "2", "read_buffer", args{"buffer": ""}, "     1\tb\n")
+	p.says(t, "1", "search_in_buffer", args{"pattern": "."}, "No match in a.\n")
+	p.says(t, "1", "write_file", args{"path": "./e", "content": "e"}, "Wrote 1 byte to e, a new file.")
+	p.says(t, "1", "read_buffer", args{}, "     1\te\n")
+	p.says(t, "1", "propose_file_edit", args{"path": "c", "original": "c", "modified": "C", "description": "d"}, "Wrote 2 bytes to c.")
+	p.says(t, "1", "read_buffer", args{}, "     1\tC\n")
+	// What fails leaves the buffer as it was.
+	p.fails(t, "1", "read_file", args{"path": "gone"}, "not found")
+	p.fails(t, "1", "write_file", args{"path": ".", "content": ""}, "is a directory")
+	p.fails(t, "1", "read_buffer", args{"buffer": "d", "start": 9}, "behind the last")
+	p.says(t, "1", "read_buffer", args{}, "     1\tC\n")
+	// A call without a session leaves nothing to others like it.
+	p.says(t, "", "read_file", args{"path": "a"}, "a\n")
+	p.fails(t, "", "read_buffer", args{}, none)
+	if err := os.Remove(filepath.Join(p.root, "c")); err != nil {
+		t.Fatal(err)
+	}
+	p.fails(t, "1", "read_buffer", args{}, "not found: c")
+}
+
+func TestTheSessionIdleForLongestIsForgotten(t *testing.T) {
+	t.Parallel()
+	r := newRecent(3)
+	visit := func(session string) string {
+		ctx := tool.WithCall(t.Context(), tool.Call{Session: session})
+		path, err := r.choose(ctx, "")
+		r.note(ctx, "of "+session)
+		return fmt.Sprint(path, err != nil)
+	}
+	for _, c := range [][2]string{
+		{"1", "true"}, {"2", "true"}, {"3", "true"}, {"1", "of 1false"}, {"4", "true"}, {"1", "of 1false"}, {"2", "true"}, {"3", "true"},
+	} {
+		if got := visit(c[0]); got != c[1] {
+			t.Errorf("session %s: %q, want %q", c[0], got, c[1])
+		}
+	}
+	if len(r.sessions) != 3 || r.order.Len() != 3 {
+		t.Errorf("%d sessions are known", len(r.sessions))
+	}
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/toolhost/toolhost/plugins/internal/lines"
+	"github.com/toolhost/toolhost/plugins/internal/readable"
+	"github.com/toolhost/toolhost/plugins/internal/workspace"
+	"github.com/toolhost/toolhost/pluginsdk"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+const searchDescription = `Searches a text file and returns line, column and text of each match, in order. Lines and columns count from 1, columns in characters.
+
+The pattern is plain text, case included; with regex it is a regular expression in RE2's syntax, such as (?i)todo. A match lies within one line, and matches do not overlap. With all_matches false only the first is returned; otherwise at most 1,000 matches are, and truncated says that there are more. Of a line longer than 1 MiB only the first MiB is searched.
+
+buffer is the path of a file; without it, the file that this session last read, searched or wrote is meant.`
+
+// maxMatches is how many matches one search returns.
+const maxMatches = 1000
+
+// maxMatched bounds the text of one match, in bytes.
+const maxMatched = 512
+
+type searchIn struct {
+	Pattern    string `json:"pattern" jsonschema:"what to search for, within one line"`
+	Buffer     string `json:"buffer,omitempty" jsonschema:"the file, relative to the workspace root; default: the file last read, searched or written in this session"`
+	Regex      bool   `json:"regex,omitempty" jsonschema:"whether the pattern is a regular expression; default false: plain text"`
+	AllMatches *bool  `json:"all_matches,omitempty" jsonschema:"whether to return all matches and not only the first; default true"`
+}
+
+type searchOut struct {
+	Path      string  `json:"path" jsonschema:"the file, relative to the workspace root"`
+	Matches   []match `json:"matches"`
+	Truncated bool    `json:"truncated" jsonschema:"whether there are more matches than are returned"`
+}
+
+type match struct {
+	Line    int    `json:"line" jsonschema:"from 1"`
+	Column  int    `json:"column" jsonschema:"where the match starts, in characters from 1"`
+	Text    string `json:"text" jsonschema:"what matched, its first 512 bytes"`
+	Context string `json:"context" jsonschema:"the line that it is in, or the part of a long one around it"`
+}
+
+// Text is the answer for a reader: LINE:COLUMN: the line.
+func (o searchOut) Text() string {
+	if len(o.Matches) == 0 {
+		return "No match in " + workspace.Show(o.Path) + ".\n"
+	}
+	var b strings.Builder
+	for _, m := range o.Matches {
+		fmt.Fprintf(&b, "%d:%d: %s\n", m.Line, m.Column, m.Context)
+	}
+	if o.Truncated {
+		fmt.Fprintf(&b, "There are more; these are the first %d (make the pattern longer).\n", len(o.Matches))
+	}
+	return b.String()
+}
+
+func (b *buffers) searchTool() tool.Tool {
+	return readable.Func("search_in_buffer", searchDescription, b.search,
+		pluginsdk.Title("Search a file"),
+		pluginsdk.Safe(),
+		pluginsdk.Permission(tool.FSRead),
+		pluginsdk.Categories("buffer"),
+		pluginsdk.Idempotent(2),
+		pluginsdk.Argument("pattern", `{"minLength": 1, "maxLength": 4096}`),
+		pluginsdk.Argument("buffer", bufferPath),
+		pluginsdk.Argument("regex", `{"default": false}`),
+		pluginsdk.Argument("all_matches", `{"type": "boolean", "default": true}`),
+	)
+}
+
+func (b *buffers) search(ctx context.Context, in searchIn) (searchOut, error) {
+	pattern, err := lines.Compile(in.Pattern, lines.Options{Literal: !in.Regex})
+	if err != nil {
+		return searchOut{}, err
+	}
+	out := searchOut{Matches: []match{}}
+	err = b.open(ctx, in.Buffer, func(path string, s *lines.Scanner) (err error) {
+		if out.Path, err = workspace.Clean(path); err != nil {
+			return err
+		}
+		return out.find(s, pattern, in.AllMatches != nil && !*in.AllMatches)
+	})
+	return out, err
+}
+
+// find adds the matches, or the first.
+func (o *searchOut) find(s *lines.Scanner, pattern *regexp.Regexp, first bool) error {
+	for {
+		l, err := s.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", workspace.Show(o.Path), err)
+		}
+		for _, at := range pattern.FindAllIndex(l.Text, maxMatches+1) {
+			if len(o.Matches) == maxMatches {
+				o.Truncated = true
+				return nil
+			}
+			o.Matches = append(o.Matches, match{
+				Line: l.Number, Column: lines.Column(l.Text, at[0]),
+				Text:    lines.Text(l.Text[at[0]:min(at[1], at[0]+maxMatched)]),
+				Context: lines.Around(l.Text, at[0]),
+			})
+			if first {
+				return nil
+			}
+		}
+	}
+}

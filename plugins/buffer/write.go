@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+
+	"github.com/toolhost/toolhost/plugins/internal/edit"
+	"github.com/toolhost/toolhost/plugins/internal/readable"
+	"github.com/toolhost/toolhost/pluginsdk"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+const writeDescription = `Writes a text file of the workspace, whole, in place of what was there, and says how many bytes were written.
+
+It happens in one step: a crash leaves the old file or the new, whole, and where the write fails the old file stays as it was. Missing directories are made. An existing file keeps its permissions. A directory, a symbolic link, a special file and a read-only file are refused.
+
+The file becomes the session's buffer. To change a part of a file, use propose_file_edit.`
+
+type writeIn struct {
+	Path    string `json:"path" jsonschema:"the file to write, relative to the workspace root"`
+	Content string `json:"content" jsonschema:"the whole new content"`
+}
+
+func (b *buffers) writeTool() tool.Tool {
+	return readable.Func("write_file", writeDescription, b.write,
+		pluginsdk.Title("Write a file"),
+		pluginsdk.Dangerous(),
+		pluginsdk.Permission(tool.FSWrite),
+		pluginsdk.Categories("buffer", "filesystem", "destructive"),
+		pluginsdk.Argument("path", filePath),
+		pluginsdk.Preview(b.previewWrite),
+	)
+}
+
+func (b *buffers) write(ctx context.Context, in writeIn) (edit.Written, error) {
+	ws, err := b.current.Get()
+	if err != nil {
+		return edit.Written{}, err
+	}
+	done, err := edit.Write(ctx, ws, in.Path, in.Content)
+	if err == nil {
+		b.last.note(ctx, done.Path)
+	}
+	return done, err
+}
+
+func (b *buffers) previewWrite(ctx context.Context, in writeIn) (tool.Result, error) {
+	ws, err := b.current.Get()
+	if err != nil {
+		return tool.Result{}, err
+	}
+	return edit.WritePreview(ctx, ws, in.Path, in.Content)
+}

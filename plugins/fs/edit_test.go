@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func (p plugin) edit(t *testing.T, arguments args) editOut {
+	t.Helper()
+	var out editOut
+	if err := json.Unmarshal(p.must(t, "fs.edit", arguments).Structured, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestEdit(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	p.put(t, "file", "one two one\r\n")
+	for _, c := range []struct {
+		arguments args
+		out       editOut
+		text      string
+	}{
+		{args{"original": "two", "modified": "2"}, editOut{"file", 11, 1}, "one 2 one\r\n"},
+		{args{"original": "one", "modified": "", "replace_all": true}, editOut{"file", 5, 2}, " 2 \r\n"},
+		{args{"original": "\r\n", "modified": "é"}, editOut{"file", 5, 1}, " 2 é"},
+		{args{"original": " 2 é", "modified": ""}, editOut{"file", 0, 1}, ""},
+	} {
+		c.arguments["path"] = "./file"
+		if got := p.edit(t, c.arguments); got != c.out {
+			t.Errorf("%v = %+v", c.arguments, got)
+		}
+		if got := p.must(t, "fs.read", args{"path": "file"}).Text(); got != c.text {
+			t.Errorf("%v: the file has %q", c.arguments, got)
+		}
+	}
+	p.put(t, "file", "aa")
+	if got := p.must(t, "fs.edit", args{"path": "file", "original": "a", "modified": "b", "replace_all": true}).Text(); got != "Replaced 2 places in file, which has 2 bytes now." {
+		t.Errorf("text = %q", got)
+	}
+}
+
+func TestEditRefusals(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	const content = "aaa one one\r\nend"
+	p.put(t, "file", content)
+	for _, c := range []struct {
+		path, original, modified string
+		want                     string
+	}{
+		{"file", "two", "x", "file does not hold original: it has changed, or original was not copied exactly"},
+		{"file", "one", "x", "file holds original more than once (take in more of the lines around it"},
+		{"file", "aa", "x", "file holds original more than once"}, // they overlap
+		{"file", "one\nend", "x", "the ends of its lines are others"},
+		{"file", "end", "end", "original and modified are the same"},
+		{"file", "", "x", "original is empty"},
+		{"gone", "a", "x", "there is no file gone"},
+		{"gone", "", "x", "original is empty"},
+	} {
+		arguments := args{"path": c.path, "original": c.original, "modified": c.modified}
+		p.wantFailure(t, "fs.edit", arguments, c.want)
+		if r, err := p.preview(t, "fs.edit", arguments); err != nil || !r.IsError || !strings.Contains(r.Text(), c.want) {
+			t.Errorf("the preview of %v = %q, %v", arguments, r.Text(), err)
+		}
+	}
+	if got := p.must(t, "fs.read", args{"path": "file"}).Text(); got != content {
+		t.Errorf("the file has %q", got)
+	}
+}
+
+func TestEditIsBounded(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	content := strings.Repeat("a", 1<<20)
+	p.put(t, "file", content)
+	arguments := args{"path": "file", "original": "a", "modified": strings.Repeat("b", 1<<20), "replace_all": true} // 1 TiB
+	p.wantFailure(t, "fs.edit", arguments, "file would be larger than 33554432 bytes")
+	if got := p.must(t, "fs.read", args{"path": "file"}).Text(); got != content {
+		t.Error("the file changed")
+	}
+}
+
+func TestEditPreview(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	p.put(t, "file", "one\ntwo\none\n")
+	r, err := p.preview(t, "fs.edit", args{"path": "file", "original": "one", "modified": "1", "replace_all": true})
+	if want := "--- a/file\n+++ b/file\n@@ -1,3 +1,3 @@\n-one\n+1\n two\n-one\n+1\n"; err != nil || r.IsError || r.Text() != want {
+		t.Errorf("preview = %q, %v", r.Text(), err)
+	}
+	if got := p.must(t, "fs.read", args{"path": "file"}).Text(); got != "one\ntwo\none\n" {
+		t.Errorf("the file has %q", got)
+	}
+}
+
+func TestEditsAtOnceAreAllMade(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	var before, after strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&before, "<%d>\n", i)
+		fmt.Fprintf(&after, "[%d]\n", i)
+	}
+	p.put(t, "file", before.String())
+	var editors sync.WaitGroup
+	for i := range 20 {
+		editors.Go(func() {
+			r, err := p.call(t, "fs.edit", args{"path": "file", "original": fmt.Sprintf("<%d>", i), "modified": fmt.Sprintf("[%d]", i)})
+			if err != nil || r.IsError {
+				t.Errorf("%v, %v", r.Text(), err)
+			}
+		})
+	}
+	editors.Wait()
+	if got := p.must(t, "fs.read", args{"path": "file"}).Text(); got != after.String() {
+		t.Errorf("the file has %q", got)
+	}
+}

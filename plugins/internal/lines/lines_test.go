@@ -1,0 +1,161 @@
+package lines
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// all reads to the end and returns the lines, bracketed.
+func all(t *testing.T, r io.Reader) string {
+	t.Helper()
+	s := NewScanner(r)
+	var b strings.Builder
+	for want := 1; ; want++ {
+		l, err := s.Next()
+		if errors.Is(err, io.EOF) {
+			return b.String()
+		}
+		if err != nil || l.Number != want || l.Cut {
+			t.Fatalf("line %+v, %v; want number %d", l, err, want)
+		}
+		b.WriteString("[" + string(l.Text) + "]")
+	}
+}
+
+func TestScanner(t *testing.T) {
+	t.Parallel()
+	for content, want := range map[string]string{
+		"": "", "\n": "[]", "a": "[a]", "a\n": "[a]", "a\nb": "[a][b]", "a\r\nb\r\n": "[a][b]", "\n\na": "[][][a]", "a\rb\n": "[a\rb]", "a\r": "[a\r]",
+	} {
+		if got := all(t, iotest.OneByteReader(strings.NewReader(content))); got != want {
+			t.Errorf("%q = %q, want %q", content, got, want)
+		}
+	}
+	long := strings.Repeat("x", 200<<10)
+	if got := all(t, strings.NewReader("a\n"+long+"\r\nb\n"+long)); got != "[a]["+long+"][b]["+long+"]" {
+		t.Error("long lines come out wrong")
+	}
+}
+
+func TestLongLinesAreCut(t *testing.T) {
+	t.Parallel()
+	s := NewScanner(io.MultiReader(io.LimitReader(endless{}, 64<<20), strings.NewReader("\nnext")))
+	l, err := s.Next()
+	if err != nil || len(l.Text) != MaxLength || !l.Cut {
+		t.Errorf("%d bytes, cut %t, %v", len(l.Text), l.Cut, err)
+	}
+	if l, err = s.Next(); err != nil || string(l.Text) != "next" || l.Number != 2 || l.Cut {
+		t.Errorf("%+v, %v", l, err)
+	}
+}
+
+func TestWhatTurnsBinaryEnds(t *testing.T) {
+	t.Parallel()
+	s := NewScanner(io.MultiReader(strings.NewReader("a\n"), io.LimitReader(endless{}, 1<<20), strings.NewReader("\x00"), endless{}))
+	if l, err := s.Next(); string(l.Text) != "a" || err != nil {
+		t.Errorf("%+v, %v", l, err)
+	}
+	if _, err := s.Next(); !errors.Is(err, ErrBinary) {
+		t.Errorf("error = %v", err)
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
+}
+
+func TestBinary(t *testing.T) {
+	t.Parallel()
+	for content, want := range map[string]bool{
+		"": false, "text": false, "a\x00b": true, "caf\xe9": false, strings.Repeat("x", sniffed) + "\x00": false, strings.Repeat("x", sniffed-1) + "\x00": true,
+	} {
+		s := NewScanner(strings.NewReader(content))
+		if got, err := s.Binary(); got != want || err != nil {
+			t.Errorf("%.20q: %t, %v", content, got, err)
+		}
+		if l, err := s.Next(); strings.Contains(content, "\x00") {
+			if !errors.Is(err, ErrBinary) {
+				t.Errorf("%.20q: then %v", content, err)
+			}
+		} else if content != "" && (err != nil || len(l.Text) != len(content)) {
+			t.Errorf("%.20q: then %d bytes, %v", content, len(l.Text), err)
+		}
+	}
+}
+
+func TestScannerErrors(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	s := NewScanner(io.MultiReader(strings.NewReader("a\nb"), iotest.ErrReader(broken)))
+	if l, err := s.Next(); string(l.Text) != "a" || err != nil {
+		t.Errorf("%+v, %v", l, err)
+	}
+	if _, err := s.Next(); !errors.Is(err, broken) {
+		t.Errorf("error = %v", err)
+	}
+	if _, err := NewScanner(iotest.ErrReader(broken)).Binary(); !errors.Is(err, broken) {
+		t.Errorf("Binary: %v", err)
+	}
+}
+
+func TestCompile(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pattern string
+		options Options
+		text    string
+		want    string
+	}{
+		{"a.c", Options{}, "xabcx", "abc"},
+		{"a.c", Options{Literal: true}, "abc a.c", "a.c"},
+		{"É", Options{Literal: true, IgnoreCase: true}, "é", "é"},
+		{"^b$", Options{}, "b", "b"},
+		{"(?i)B", Options{}, "b", "b"},
+	} {
+		re, err := Compile(c.pattern, c.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := re.FindString(c.text); got != c.want {
+			t.Errorf("%+v finds %q", c, got)
+		}
+	}
+	for pattern, want := range map[string]string{
+		"":     "the pattern is empty",
+		"a\nb": "the pattern has a line break",
+		"a(":   "malformed pattern \"a(\": missing closing ): `a(` (write",
+	} {
+		if _, err := Compile(pattern, Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", pattern, err)
+		}
+	}
+}
+
+func TestAround(t *testing.T) {
+	t.Parallel()
+	if got := Around([]byte("short \xff"), 0); got != "short \uFFFD" {
+		t.Errorf("short = %q", got)
+	}
+	long := strings.Repeat("é", 1000)
+	for offset, want := range map[int][2]bool{0: {false, true}, 1000: {true, true}, 2000: {true, false}} {
+		got := Around([]byte(long), offset)
+		if strings.HasPrefix(got, "...") != want[0] || strings.HasSuffix(got, "...") != want[1] || len(got) > shown+10 || strings.Contains(got, "\uFFFD") {
+			t.Errorf("offset %d = %q", offset, got)
+		}
+	}
+	if got := Around(bytes.Repeat([]byte("\x80"), 10_000), 5000); len(got) > 4*shown {
+		t.Errorf("%d bytes of a line that is not UTF-8", len(got))
+	}
+	if got := Column([]byte("日本x"), 6); got != 3 {
+		t.Errorf("column = %d", got)
+	}
+}

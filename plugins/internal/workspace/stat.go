@@ -1,0 +1,39 @@
+package workspace
+
+import "io/fs"
+
+// Info is an [Entry] with what a look at it alone finds.
+type Info struct {
+	Entry
+	Mode   fs.FileMode // permission bits
+	Target string      // of a symbolic link, as it is written there
+}
+
+// Stat describes what stands at a path. A symbolic link is described itself.
+func (w *Workspace) Stat(given string) (Info, error) {
+	name, err := Clean(given)
+	if err != nil {
+		return Info{}, err
+	}
+	info, err := w.root.Lstat(name)
+	if err != nil {
+		return Info{}, w.Explain(given, err)
+	}
+	if namesDir(given) && kindOf(info.Mode()) != Dir {
+		// With a slash behind it, the path of a link is that of its directory.
+		if info, err = w.root.Stat(name); err != nil {
+			return Info{}, w.Explain(given, err)
+		}
+		if err := demand(Dir, given, info.Mode()); err != nil {
+			return Info{}, err
+		}
+	}
+	out := Info{Entry: entry("", info).Entry, Mode: info.Mode().Perm()}
+	out.Path = name
+	if out.Kind == Symlink {
+		if out.Target, err = w.root.Readlink(name); err != nil {
+			return Info{}, w.Explain(given, err)
+		}
+	}
+	return out, nil
+}
