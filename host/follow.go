@@ -117,7 +117,7 @@ func (f *follow) finish() {
 // soon.
 func (f *follow) look(ctx context.Context) (soon bool) {
 	f.watch()
-	steps, faults := f.host.plan(f.dirs)
+	steps, faults := f.host.plan(f.dirs, false)
 	f.tell(faults)
 	before := f.seen
 	f.seen = map[string]sight{}

@@ -25,6 +25,7 @@ type options struct {
 	namespace    plugin.Namespace
 	cacheDir     string
 	overrides    map[string]Override
+	pins         func() (plugin.Pins, error)        // nil: nothing is pinned
 	settings     func(plugin string) PluginSettings // nil: none
 	idle         time.Duration
 	noPreviews   bool

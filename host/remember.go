@@ -44,7 +44,7 @@ func (h *Host) recall(s source) bool {
 		return false
 	}
 	about, ok := h.manifests.Find(k)
-	if ok {
+	if ok = ok && h.mayRecall(s, about); ok {
 		s.plugin.Recall(about)
 	}
 	return ok

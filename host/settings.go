@@ -74,7 +74,7 @@ func (h *Host) config(owner string, s PluginSettings, changed func()) plugin.Con
 	c := plugin.Config{
 		Root: h.opts.root, Sockets: func() (string, error) { return h.sockets(owner) }, Args: s.Args, Env: slices.Concat(h.opts.pluginEnv, s.Env),
 		JSON: s.Config, StartTimeout: h.opts.startTimeout, IdleTimeout: h.opts.idle, Restart: h.opts.restart, Carrier: h.opts.carrier,
-		Namespace: h.opts.namespace, HostVersion: Version, Logger: h.opts.logger, Changed: changed,
+		Namespace: h.opts.namespace, HostVersion: Version, Logger: h.opts.logger, Changed: changed, Pins: h.opts.pins,
 	}
 	if s.Carrier != "" {
 		c.Carrier = s.Carrier

@@ -16,13 +16,14 @@ import (
 // Sync makes the host's plugins those that are in the directories now: new ones are
 // loaded, those whose file is gone are withdrawn, and those whose file or settings are
 // others are upgraded with no call lost. A directory that cannot be read changes
-// nothing. It returns when all that is done; one plugin does not wait for another.
+// nothing. What was tried before in vain is tried again. It returns when all that is
+// done; one plugin does not wait for another.
 //
 // # Errors
 //
 // Those of [Host.Load]. A plugin that cannot be upgraded runs on as it was.
 func (h *Host) Sync(ctx context.Context, dirs ...string) error {
-	steps, faults := h.plan(dirs)
+	steps, faults := h.plan(dirs, true)
 	errs := make([]error, len(steps))
 	slots := make(chan struct{}, startsAtOnce())
 	var all sync.WaitGroup
@@ -43,8 +44,9 @@ type step struct {
 	candidate plugin.Candidate // zero: the file is gone
 }
 
-// plan finds what differs between the directories and the host.
-func (h *Host) plan(dirs []string) (steps []step, faults []error) {
+// plan finds what differs between the directories and the host. What was tried in vain
+// is tried again only where that is asked for, or where it is another now.
+func (h *Host) plan(dirs []string, again bool) (steps []step, faults []error) {
 	wanted := map[string]plugin.Candidate{}
 	unreadable := map[string]bool{}
 	var order []string
@@ -80,7 +82,7 @@ func (h *Host) plan(dirs []string) (steps []step, faults []error) {
 		}
 	}
 	for _, name := range order {
-		if h.differs(wanted[name]) {
+		if h.differs(wanted[name], again) {
 			steps = append(steps, step{name, wanted[name]})
 		}
 	}
@@ -95,8 +97,8 @@ func holdsDir(dirs []string, dir string) bool {
 }
 
 // differs reports whether a candidate is another than what the host has under its
-// name, and was not tried in vain.
-func (h *Host) differs(c plugin.Candidate) bool {
+// name, and is to be tried.
+func (h *Host) differs(c plugin.Candidate, again bool) bool {
 	s, there := h.current(c.Name)
 	if !there {
 		return true
@@ -105,7 +107,7 @@ func (h *Host) differs(c plugin.Candidate) bool {
 	if s.path == c.Path && s.found == found && s.settings.equal(settings) {
 		return false
 	}
-	return s.failed == nil || s.failed.found != found || !s.failed.settings.equal(settings)
+	return again || s.failed == nil || s.failed.found != found || !s.failed.settings.equal(settings)
 }
 
 // take does one step. What it finds has the last word: between plan and take, things

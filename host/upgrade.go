@@ -128,20 +128,37 @@ func (h *Host) exchange(ctx context.Context, old, next source) error {
 	return errors.Join(h.takeAll([]source{next}, h.listAll(ctx, []source{next}))...)
 }
 
-// withdraw takes a plugin away whose file is gone.
+// withdraw takes a plugin away whose file is gone: its tools first, so that what comes
+// later finds none, and then its process, when its calls have ended.
 func (h *Host) withdraw(s source) {
+	s.fresh.Lock() // a change of its tools comes before or not at all
+	defer s.fresh.Unlock()
+	if !h.remove(s) {
+		return
+	}
+	h.Unregister(s.owner)
+	h.opts.logger.Info("plugin withdrawn", "plugin", s.owner)
 	h.mu.Lock()
-	i := slices.IndexFunc(h.sources, s.is)
-	there := i >= 0 && !h.closed.Load()
-	if there {
-		h.sources = slices.Delete(slices.Clone(h.sources), i, i+1)
+	closed := h.closed.Load()
+	if !closed {
 		h.watchers.Go(func() { h.end(s) })
 	}
 	h.mu.Unlock()
-	if there {
-		h.Unregister(s.owner)
-		h.opts.logger.Info("plugin withdrawn", "plugin", s.owner)
+	if closed { // Close does not know it any more
+		h.end(s)
 	}
+}
+
+// remove takes a source off the list, and reports whether it was there.
+func (h *Host) remove(s source) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i := slices.IndexFunc(h.sources, s.is)
+	if i < 0 || h.closed.Load() {
+		return false
+	}
+	h.sources = slices.Delete(slices.Clone(h.sources), i, i+1)
+	return true
 }
 
 // end closes what is no longer of this host's, when its calls have ended.

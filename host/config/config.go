@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -44,6 +45,7 @@ type Config struct {
 	// Callers are what the operator says of callers, such as cli, mcp and anonymous.
 	Callers map[string]Caller `json:"callers,omitempty"`
 
+	digest [sha256.Size]byte // of the file's content
 	places map[string]place
 	src    func() *source // a function, as the text has secrets in it that printing would follow a pointer to
 }

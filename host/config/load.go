@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -54,7 +55,7 @@ func parse(name string, content []byte) (*Config, *node, error) {
 	}
 	tree := parseTree(d.findings, text)
 	c := Default()
-	c.File, c.places, c.src = name, d.places, func() *source { return src }
+	c.File, c.digest, c.places, c.src = name, sha256.Sum256(content), d.places, func() *source { return src }
 	if tree != nil {
 		c.decode(d, tree)
 	}

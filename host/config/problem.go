@@ -102,12 +102,7 @@ func (f *findings) err() error {
 	if len(f.problems) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(f.problems, func(a, b Problem) int {
-		if a.Line != b.Line {
-			return a.Line - b.Line
-		}
-		return a.Column - b.Column
-	})
+	slices.SortStableFunc(f.problems, byPlace)
 	return &Error{File: f.src.file, Problems: f.problems, Omitted: f.omitted}
 }
 

@@ -41,6 +41,9 @@ type Config struct {
 	IdleTimeout time.Duration
 	// Restart says what becomes of a plugin that fails again and again.
 	Restart RestartPolicy
+	// Pins say what may run, asked for before each start; nil, or where it gives nil: all
+	// may.
+	Pins func() (Pins, error)
 	// Carrier is what calls travel on. Default: [Stream].
 	Carrier Carrier
 	// Namespace says whether the plugin gets a PID namespace. Default:

@@ -71,15 +71,24 @@ func (p *process) fork(env []string, stdout, stderr, socket *os.File) (*os.Proce
 	}
 	cmd := p.command(env, stdout, stderr, socket)
 	p.namespaced = isolate(cmd, p.namespace)
-	closeOthers(cmd)
-	err := cmd.Start()
+	err := p.begin(cmd)
 	if err != nil && p.namespaced && p.namespace.mayDoWithout(err) {
 		cmd = p.command(env, stdout, stderr, socket)
 		p.namespaced = isolate(cmd, NamespaceOff)
-		closeOthers(cmd)
-		err = cmd.Start()
+		err = p.begin(cmd)
 	}
 	return cmd.Process, err
+}
+
+// begin starts the command, from its copy where there is one.
+func (p *process) begin(cmd *exec.Cmd) error {
+	closeOthers(cmd)
+	done, err := runCopy(cmd, p.copied)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return cmd.Start()
 }
 
 func (p *process) command(env []string, stdout, stderr, socket *os.File) *exec.Cmd {

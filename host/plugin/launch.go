@@ -55,15 +55,20 @@ func launch(ctx context.Context, c Candidate, cfg Config, onChange func(*instanc
 	ctx, cancel := context.WithTimeoutCause(ctx, cfg.StartTimeout, fmt.Errorf("it was not ready within %v", cfg.StartTimeout))
 	defer cancel()
 
+	copied, err := cfg.pin(ctx, c.Name, c.Path)
+	if err != nil {
+		return nil, err
+	}
 	in := &instance{
 		proc: newProcess(c, cfg), onChange: onChange, pulse: pulse{pause: cmp.Or(cfg.healthPause, healthPause)},
 		changes: rate.NewLimiter(rate.Every(changePause), freeChanges),
 	}
+	in.proc.copied = copied
 	in.client = plugin.NewClient(clientConfig(in.proc, cfg))
 	// Whatever a start may be waiting for, it ends with the process.
 	defer context.AfterFunc(ctx, in.proc.kill)()
 
-	err := in.connect(ctx, cfg)
+	err = in.connect(ctx, cfg)
 	if err == nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}
@@ -100,6 +105,9 @@ func (in *instance) connect(ctx context.Context, cfg Config) error {
 		return err
 	}
 	in.about.Store(&about)
+	if err := in.proc.copied.described(in.proc.name, about); err != nil {
+		return err
+	}
 	if err := CheckConfiguration(about.ConfigSchema, cfg.JSON); err != nil {
 		return err
 	}
@@ -193,6 +201,9 @@ func clientConfig(p *process, cfg Config) *plugin.ClientConfig {
 // startError says why a start failed, in the words that help most: what the
 // plugin did wrong in the handshake, how its process ended, or how far it got.
 func (in *instance) startError(ctx context.Context, err error) error {
+	if errors.Is(err, errPinned) {
+		return err
+	}
 	name := in.proc.name
 	out := &tool.Error{
 		Code: tool.CodeUnavailable, Plugin: name, Stage: tool.StageStart, Unsent: true,

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -356,7 +357,7 @@ func (p *Plugin) note(run *instance, err error) {
 	p.starting = nil
 	p.lastErr = err
 	if err != nil {
-		if p.life.Err() == nil {
+		if p.life.Err() == nil && !errors.Is(err, errPinned) {
 			p.health.failed(time.Now(), tool.AsError(err).Message)
 		}
 		return

@@ -52,6 +52,8 @@ type process struct {
 	gone   chan struct{} // closed after exited, when its descendants have ended too
 	alone  chan struct{} // closed when go-plugin's client has nothing more to do with it
 
+	copied *pin // what runs in place of the file at path; nil: that runs
+
 	mu     sync.Mutex
 	pid    int         // 0 before the fork and after the reaping, when it may be another's
 	killed bool        // whether it was us
@@ -78,6 +80,7 @@ func (p *process) notStarted(err error) error {
 	p.refuse(startReason(p.path, err))
 	_ = p.handshake.Close()
 	p.finish(&ExitError{Code: -1})
+	p.copied.close()
 	close(p.gone)
 	return err
 }
@@ -104,6 +107,7 @@ func (p *process) own(process *os.Process, stdout, stderr *os.File) {
 	if !p.namespaced { // else the kernel has ended them
 		endRun(p.run)
 	}
+	p.copied.close()
 	p.mu.Lock()
 	close(p.gone)
 	then := p.then

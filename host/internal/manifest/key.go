@@ -32,6 +32,9 @@ type Subject struct {
 // looks at more than it was given. It tells nothing of the values in it.
 type Key struct{ sum [sha256.Size]byte }
 
+// Digest is the SHA-256 of the file at a path, which is read where it is not known yet.
+func (c *Cache) Digest(path string) ([sha256.Size]byte, error) { return c.digests.of(path) }
+
 // Key makes the key of a subject. The binary is read where its digest is not known
 // yet.
 //

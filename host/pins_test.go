@@ -1,0 +1,137 @@
+//go:build unix
+
+package host_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/host/lockfile"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// pinAll writes a lock of what is in a directory now.
+func pinAll(t *testing.T, dir, path string) *lockfile.Lock {
+	t.Helper()
+	var r host.Recorder
+	h := newHost(t, host.WithPins(r.Pins))
+	must[int](t)(h.Load(t.Context(), dir))
+	lock := r.Lock()
+	if err := lock.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	return lock
+}
+
+// What is pinned runs, from a copy that nobody can write to. Anything else does not,
+// and the refusal says what was expected, what was found, and how it is accepted.
+func TestPins(t *testing.T) {
+	t.Parallel()
+	dir, lockPath := plugintest.Dir(t, plugintest.Named), filepath.Join(t.TempDir(), "toolhost.lock")
+	plugintest.Deploy(t, dir, "versioned", "1")
+	lock := pinAll(t, dir, lockPath)
+	if names := strings.Join(lock.Names(), " "); names != "named versioned" || lock.Plugins["versioned"].Version != "1" {
+		t.Fatalf("the lock has %q: %+v", names, lock)
+	}
+
+	h := newHost(t, host.WithLockFile(lockPath))
+	must[int](t)(h.Load(t.Context(), dir))
+	if runtime.GOOS == "linux" {
+		exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pluginOf(h, "named").PID))
+		if err != nil || !strings.HasPrefix(exe, "/memfd:") {
+			t.Errorf("a program runs from %q, %v", exe, err)
+		}
+	}
+	if version(t, h) != "1" { // a script
+		t.Error("it is another version")
+	}
+
+	plugintest.Deploy(t, dir, "versioned", "2")
+	plugintest.Install(t, dir, "named-new")
+	err := h.Sync(t.Context(), dir)
+	for _, want := range []string{"versioned was not upgraded", lock.Plugins["versioned"].SHA256, "toolhost plugins lock", "named-new does not run"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the refusal has no %q: %v", want, err)
+		}
+	}
+	if s := pluginOf(h, "named-new"); version(t, h) != "1" || s.State != plugin.Refused || s.PID != 0 {
+		t.Errorf("after the refusals: version %s, %+v", version(t, h), s)
+	}
+	pinAll(t, dir, lockPath)
+	if err := h.Sync(t.Context(), dir); err != nil || version(t, h) != "2" {
+		t.Errorf("what is accepted does not run: %v, version %s", err, version(t, h))
+	}
+}
+
+// The same bytes may say something else of themselves, as their version or tools hang
+// on the environment; a lock that cannot be read pins nothing.
+func TestPinsOfDefinitions(t *testing.T) {
+	t.Parallel()
+	dir, lockPath := t.TempDir(), filepath.Join(t.TempDir(), "toolhost.lock")
+	plugintest.Deploy(t, dir, "versioned", "1")
+	lock := pinAll(t, dir, lockPath)
+	for what, change := range map[string]func(*lockfile.Entry){
+		"definitions": func(e *lockfile.Entry) { e.Definitions = strings.Repeat("0", 64) },
+		"version":     func(e *lockfile.Entry) { e.Version = "other" },
+		"binary":      func(e *lockfile.Entry) { e.SHA256 = strings.Repeat("0", 64) },
+	} {
+		e := lock.Plugins["versioned"]
+		change(&e)
+		path := filepath.Join(t.TempDir(), "toolhost.lock")
+		if err := (&lockfile.Lock{Plugins: map[string]lockfile.Entry{"versioned": e}}).Write(path); err != nil {
+			t.Fatal(err)
+		}
+		h := newHost(t, host.WithLockFile(path))
+		if n, err := h.Load(t.Context(), dir); n != 0 || err == nil || !strings.Contains(err.Error(), "toolhost plugins lock") {
+			t.Errorf("%s: %d tools, %v", what, n, err)
+		}
+	}
+	for what, text := range map[string]string{"garbage": "what?\n", "empty": "", "half": "format 1\n\nversioned bin"} {
+		path := filepath.Join(t.TempDir(), "toolhost.lock")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		h := newHost(t, host.WithLockFile(path))
+		if n, err := h.Load(t.Context(), dir); n != 0 || tool.CodeOf(err) == "" {
+			t.Errorf("a lock that is %s: %d tools, %v", what, n, err)
+		}
+	}
+	none := newHost(t, host.WithLockFile(filepath.Join(t.TempDir(), "toolhost.lock")))
+	if n, err := none.Load(t.Context(), dir); n != 2 || err != nil {
+		t.Errorf("no lock: %d tools, %v", n, err)
+	}
+}
+
+// What is remembered of a plugin is listed only where the lock has it.
+func TestPinsOfWhatIsRemembered(t *testing.T) {
+	t.Parallel()
+	dir, cache, lockPath := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "toolhost.lock")
+	plugintest.Deploy(t, dir, "versioned", "1")
+	load := func(path string) (*host.Host, error) {
+		h := newHost(t, host.WithCache(cache), host.WithLockFile(path))
+		_, err := h.Load(t.Context(), dir)
+		return h, err
+	}
+	if _, err := load(filepath.Join(t.TempDir(), "none")); err != nil {
+		t.Fatal(err)
+	}
+	pinAll(t, dir, lockPath)
+	h, err := load(lockPath)
+	if s := pluginOf(h, "versioned"); err != nil || s.State != plugin.Idle || h.Len() != 2 {
+		t.Errorf("pinned: %v, %+v", err, s)
+	}
+	empty := filepath.Join(t.TempDir(), "toolhost.lock")
+	if err := (&lockfile.Lock{}).Write(empty); err != nil {
+		t.Fatal(err)
+	}
+	if h, err := load(empty); err == nil || h.Len() != 0 {
+		t.Errorf("not pinned: %v, %d tools", err, h.Len())
+	}
+}
