@@ -18,8 +18,9 @@ func main() {
 	b := newBuffers()
 	pluginsdk.Plugin{
 		Name: "buffer", Version: "0.1.0",
-		Tools:     b.tools(),
-		Configure: func(_ context.Context, c pluginsdk.Config) error { return b.current.Set(c.Root) },
+		Tools:         b.tools(),
+		KeepsSessions: true,
+		Configure:     func(_ context.Context, c pluginsdk.Config) error { return b.current.Set(c.Root) },
 	}.Main()
 }
 

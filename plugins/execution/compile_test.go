@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+func (p plugin) compile(t testing.TB, form string) compilation {
+	t.Helper()
+	return decode[compilation](t, p, "compile_form", args{"form": form})
+}
+
+func TestCompile(t *testing.T) {
+	t.Parallel()
+	p := sharedShop(t)
+	out := p.compile(t, "func greet(i item) string {\n\treturn fmt.Sprintf(\"%d\", i.Name)\n}")
+	if !out.OK || !out.Kept || !slices.Equal(out.Declared, []string{"greet"}) || len(out.Warnings) != 1 {
+		t.Fatalf("got %+v", out)
+	}
+	if w := out.Warnings[0]; w.Line != 2 || w.Column == 0 || !strings.Contains(w.Message, "wrong type string") {
+		t.Errorf("the warning is %+v", w)
+	}
+	if out := p.must(t, "greet(stock[0])"); out.Values[0].Type != "string" {
+		t.Errorf("what was compiled is not kept: %+v", out)
+	}
+	out = p.compile(t, "x := total(stock)\ny := undefined1")
+	if out.OK || out.Kept || len(out.Errors) != 2 || out.Errors[0].Line != 1 || out.Errors[1].Line != 2 {
+		t.Errorf("got %+v", out)
+	}
+	out = p.compile(t, "os.Exit(3)\ntotal(stock)") // nothing runs
+	if !out.OK || out.Kept || !slices.Equal(out.Types, []string{"int", "error"}) {
+		t.Errorf("got %+v", out)
+	}
+	res, err := p.call(t.Context(), t, "compile_form", args{"form": "nope"})
+	if err != nil || !res.IsError || !strings.Contains(res.Text(), "1:1: undefined: nope") {
+		t.Errorf("got %s, %v", res.Text(), err)
+	}
+}
+
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	p := sharedShop(t)
+	if out := decode[history](t, p, "get_repl_history", args{}); len(out.Entries) != 0 || out.Total != 0 {
+		t.Errorf("a new session: %+v", out)
+	}
+	for i := range 12 {
+		p.eval(t, fmt.Sprintf("missing%d", i)) // quick, as it does not compile
+	}
+	p.is(t, "1 + 1", "2", "int")
+	out := decode[history](t, p, "get_repl_history", args{})
+	if len(out.Entries) != 10 || out.Total != 13 {
+		t.Fatalf("%d entries of %d", len(out.Entries), out.Total)
+	}
+	if last := out.Entries[9]; last.Form != "1 + 1" || !last.OK || last.Result != "2 (int)" || last.Number != 13 || last.Tool != "eval_form" {
+		t.Errorf("the last is %+v", last)
+	}
+	if out := decode[history](t, p, "get_repl_history", args{"limit": 2}); len(out.Entries) != 2 || out.Entries[0].Form != "missing11" || out.Entries[0].OK {
+		t.Errorf("the last two: %+v", out)
+	}
+}
+
+func TestHistoryIsARing(t *testing.T) {
+	t.Parallel()
+	s := newSession()
+	for i := range 250 {
+		s.remember(entry{Number: i})
+	}
+	if len(s.history) != maxHistory || s.history[0].Number != 150 || s.history[99].Number != 249 {
+		t.Errorf("%d entries from %d", len(s.history), s.history[0].Number)
+	}
+	for i := range 250 {
+		s.remember(entry{Number: i, Form: strings.Repeat("x", maxEntryForm*2)})
+	}
+	size := 0
+	for _, e := range s.history {
+		size += len(e.Form)
+	}
+	if size > maxRemembered || size < maxRemembered/2 {
+		t.Errorf("%d bytes are remembered", size)
+	}
+}
+
+func TestDeclarationsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := newSession()
+	big := &scope{units: []*unit{{text: strings.Repeat("x", maxKept/2)}}}
+	s.packages["a"] = big
+	if !s.hasRoom("a", big) || s.hasRoom("b", big) {
+		t.Error("the bound counts wrongly")
+	}
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	l, err := parseLimits([]byte(`{"time": "5s", "processes": 3}`))
+	if want := (limits{Time: tool.Duration(5 * time.Second), Memory: 2 << 30, Processes: 3, Output: 32 << 10}); err != nil || l != want {
+		t.Errorf("got %+v, %v", l, err)
+	}
+	for _, bad := range []string{`{"time": "3h"}`, `{"time": "0s"}`, `{"memory": 1}`, `{"processes": 0}`, `{"output": 1}`, `[]`} {
+		if _, err := parseLimits([]byte(bad)); err == nil {
+			t.Errorf("%s is taken", bad)
+		}
+	}
+}
+
+func TestCapped(t *testing.T) {
+	t.Parallel()
+	c := &capped{limit: 8}
+	for _, s := range []string{"abc", "defghi", "jk", "", "lmnopq"} {
+		if n, err := c.Write([]byte(s)); n != len(s) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if got, want := c.String(), "abcdef\n[... 9 bytes truncated ...]\npq"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// running counts the processes whose command line has a word.
+func running(word string) (n int) {
+	eachProcess(func(dir string) {
+		line, err := os.ReadFile(dir + "/cmdline")
+		if err == nil && bytes.Contains(line, []byte(word)) && !bytes.Contains(line, []byte("execution.test")) {
+			n++
+		}
+	})
+	return n
+}
+
+// confined runs a test in the strongest confinement that there is, and in the
+// weakest.
+func confined(t *testing.T, config string, f func(t *testing.T, p plugin)) {
+	t.Helper()
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("no setsid here:", err)
+	}
+	for name, ways := range map[string][]confinement{"namespace": nil, "group": confinements[len(confinements)-1:]} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f(t, confinedTo(t, config, ways))
+		})
+	}
+}
+
+// A program that forks again and again is ended with all that it started, whether
+// or not it leaves its group. The bomb ends by itself at 255 processes and 45 s.
+func TestForkBomb(t *testing.T) {
+	t.Parallel()
+	confined(t, `{"processes": 24}`, func(t *testing.T, p plugin) {
+		word := "45.0" + strings.ReplaceAll(strings.TrimPrefix(filepath.Base(p.root), "0"), "/", "")
+		word += map[bool]string{true: "1", false: "2"}[strings.HasSuffix(t.Name(), "group")]
+		bomb := `f() { if [ $1 -gt 0 ]; then f $(($1-1)) & f $(($1-1)) & fi; exec setsid sleep ` + word + `; }; f 7`
+		out := p.eval(t, "exec.Command(\"sh\", \"-c\", `"+bomb+"`).Run()")
+		if out.OK || out.Kind != "processes" || !strings.Contains(out.Message, "more than 24 processes") {
+			t.Errorf("got %s", out)
+		}
+		if n := running(word); n != 0 {
+			t.Errorf("%d processes live on", n)
+		}
+	})
+}
+
+// What a program leaves behind ends with it, in a session of its own too.
+func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	confined(t, "", func(t *testing.T, p plugin) {
+		word := "46.0" + map[bool]string{true: "1", false: "2"}[strings.HasSuffix(t.Name(), "group")]
+		p.must(t, `exec.Command("setsid", "sleep", "`+word+`").Start()`)
+		p.must(t, `exec.Command("sleep", "`+word+`").Start()`)
+		if n := running(word); n != 0 {
+			t.Errorf("%d processes live on", n)
+		}
+	})
+}
+
+// Memory is bounded for a program, and for all that it starts together. The form
+// stops by itself at 1 GiB.
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	p := fresh(t, nil, `{"memory": 134217728}`)
+	out := p.eval(t, "var all [][]byte\nfor range 64 {\n\tb := make([]byte, 16<<20)\n\tfor i := range b { b[i] = 1 }\n\tall = append(all, b)\n}\nlen(all)")
+	if out.OK || out.Kind != "memory" && !strings.Contains(out.Message, "memory") {
+		t.Errorf("got %s", out)
+	}
+	p.is(t, "1", "1", "int")
+}
+
+// A program inherits no descriptor but the three, and writes no file without end.
+func TestDescriptors(t *testing.T) {
+	t.Parallel()
+	p := sharedShop(t)
+	out := p.must(t, "files, err := os.ReadDir(\"/proc/self/fd\")\nfor _, f := range files {\n\tto, _ := os.Readlink(\"/proc/self/fd/\" + f.Name())\n\tfmt.Println(to)\n}\nerr")
+	for line := range strings.Lines(out.Stdout) {
+		line = strings.TrimSpace(line)
+		known := line == "" || line == os.DevNull || strings.HasPrefix(line, "pipe:") || strings.HasPrefix(line, "anon_inode:") ||
+			strings.HasSuffix(line, "/fd") || strings.HasPrefix(line, "/sys/fs/cgroup/") || // the Go runtime reads its quota
+			strings.Contains(line, privatePrefix)
+		if !known {
+			t.Errorf("the program has %s", line)
+		}
+	}
+	out = p.must(t, "var l syscall.Rlimit\nerr := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &l)\nfmt.Print(l.Max, err)")
+	if out.Stdout != "1073741824 <nil>" {
+		t.Errorf("the limit of files: %s", out.Stdout)
+	}
+}
+
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	temp := t.TempDir()
+	dead, alive := filepath.Join(temp, privatePrefix+"1"), filepath.Join(temp, privatePrefix+"2")
+	other := filepath.Join(temp, privatePrefix+"3")
+	write(t, temp, map[string]string{
+		privatePrefix + "1/" + lockFile: "", privatePrefix + "1/x/y": "", privatePrefix + "2/x": "", privatePrefix + "3/x": "",
+	})
+	defer lock(alive)()
+	sweep(temp)
+	for dir, want := range map[string]bool{dead: false, alive: true, other: true} {
+		if _, err := os.Stat(dir); (err == nil) != want {
+			t.Errorf("%s: %v", filepath.Base(dir), err)
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// ceiling is twenty times what anything here takes.
+const ceiling = 2 * time.Minute
+
+// awaitFile returns when a file is there and not empty, or ctx ends.
+func awaitFile(ctx context.Context, path string) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if info, err := os.Stat(path); err == nil && info.Size() > 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// How programs end that do not end well: each is an answer, and the session goes on.
+func TestProgramsThatFail(t *testing.T) {
+	t.Parallel()
+	p := sharedShop(t)
+	for _, c := range []struct{ form, kind, message, stack string }{
+		{"var m map[string]int\nm[\"a\"] = 1", "panic", "assignment to entry in nil map", "form1.go:2"},
+		{"panic(fmt.Errorf(\"boo\"))", "panic", "boo", "form2.go:1"},
+		{"go func() {\n\tpanic(\"elsewhere\")\n}()\nselect {}", "panic", "panic: elsewhere", "form3.go:2"},
+		{"select {}", "panic", "all goroutines are asleep - deadlock!", "form4.go:1"},
+		{"os.Exit(3)", "exit", "exit status 3", ""},
+		{"var f func(int) int\ndebug.SetMaxStack(1 << 20)\nf = func(i int) int { return f(i) + 1 }\nf(1)", "panic", "stack overflow", ""},
+		{"runtime.Goexit()", "panic", "no goroutines (main called runtime.Goexit)", ""},
+		{"var p *int\n*p", "panic", "nil pointer dereference", "form8.go:2"},
+	} {
+		out := p.eval(t, c.form)
+		if out.OK || out.Kind != c.kind || !strings.Contains(out.Message, c.message) || !strings.Contains(out.Stack, c.stack) {
+			t.Errorf("%s: %s %q, stack %q", c.form, out.Kind, out.Message, out.Stack)
+		}
+		last := decode[lastError](t, p, "get_last_error", args{})
+		if !last.Found || last.Error.Form != c.form || last.Error.Message != out.Message || last.Error.Stack != out.Stack {
+			t.Errorf("%s: the last error is %+v", c.form, last.Error)
+		}
+	}
+	if out := p.must(t, "os.Exit(0)"); out.Note == "" {
+		t.Errorf("a program that ended itself: %+v", out)
+	}
+	p.must(t, "go func() { for {} }()\ngo func() { select {} }()") // they end with it
+}
+
+func TestEndlessLoop(t *testing.T) {
+	t.Parallel()
+	p := fresh(t, nil, `{"time": "300ms"}`)
+	begin := time.Now()
+	if out := p.eval(t, "for {}"); out.OK || out.Kind != "time" || !strings.Contains(out.Message, "300ms") {
+		t.Errorf("got %s", out)
+	}
+	if took := time.Since(begin); took > ceiling {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// The caller's deadline ends the program before it ends the call, so that there is an
+// answer.
+func TestDeadline(t *testing.T) {
+	t.Parallel()
+	p := sharedShop(t)
+	p.is(t, "1", "1", "int")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	res, err := p.call(ctx, t, "eval_form", args{"form": "fmt.Println(\"so far\")\nfor {}"})
+	if err != nil || !res.IsError || !strings.Contains(res.Text(), "so far") {
+		t.Errorf("got %s, %v", res.Text(), err)
+	}
+}
+
+func TestFlood(t *testing.T) {
+	t.Parallel()
+	p := fresh(t, nil, `{"output": 1000}`)
+	out := p.must(t, "for i := range 100000 {\n\tfmt.Println(\"line\", i)\n\tfmt.Fprintln(os.Stderr, \"fault\", i)\n}")
+	for name, text := range map[string]string{"stdout": out.Stdout, "stderr": out.Stderr} {
+		if len(text) > 1100 || !strings.Contains(text, "bytes truncated") || !strings.HasSuffix(text, " 99999\n") || !strings.Contains(text, " 0\n") {
+			t.Errorf("%s has %d bytes: %s", name, len(text), text)
+		}
+	}
+	out = p.must(t, `strings.Repeat("x", 1<<20)`)
+	if n := len(out.Values[0].Value); n > maxValue+100 || !strings.Contains(out.Values[0].Value, "truncated") {
+		t.Errorf("a large value has %d bytes", n)
+	}
+	out = p.must(t, "[]string{\"\\xff\\xfe\"}[0]")
+	if out.Values[0].Value != `"\xff\xfe"` {
+		t.Errorf("a value that is not UTF-8: %+v", out.Values)
+	}
+	if out := p.must(t, "os.Stdout.Write([]byte{0xff, 'a'})"); out.Stdout != "\uFFFDa" {
+		t.Errorf("output that is not UTF-8: %q", out.Stdout)
+	}
+}
+
+// Standard input is empty, the working directory is the workspace, and the
+// environment has nothing of the host's.
+func TestSurroundings(t *testing.T) {
+	t.Setenv("TOOLHOST_PLUGIN", "cookie")
+	t.Setenv("PLUGIN_CLIENT_CERT", "certificate")
+	p := sharedShop(t)
+	out := p.must(t, "io.ReadAll(os.Stdin)")
+	if out.Values[0].Value != "[]byte{}" || out.Values[1].Value != "nil" {
+		t.Errorf("standard input: %+v", out.Values)
+	}
+
+	out = p.must(t, "fmt.Print(os.Getwd())")
+	if !strings.HasPrefix(out.Stdout, p.root+"<nil>") {
+		t.Errorf("working directory: %s, want %s", out.Stdout, p.root)
+	}
+	for _, name := range []string{"TOOLHOST_PLUGIN", "PLUGIN_CLIENT_CERT", reportVariable} {
+		p.is(t, fmt.Sprintf("os.Getenv(%q)", name), `""`, "string")
+	}
+}
+
+func TestManySessions(t *testing.T) {
+	t.Parallel()
+	var s sessions
+	first := s.get("0")
+	for i := range maxSessions {
+		s.get(fmt.Sprint("s", i))
+	}
+	if s.get("0") == first || len(s.known) != maxSessions {
+		t.Errorf("%d sessions are kept", len(s.known))
+	}
+	if one, two := s.get(""), s.get(""); one == two {
+		t.Error("callers without a session share one")
+	}
+}

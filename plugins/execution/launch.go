@@ -1,0 +1,51 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// Programs are started by this executable: between fork and exec Go can set no
+// limits, so a process that is to run under some starts as the plugin itself,
+// limits itself, and becomes the program.
+const (
+	launchWord   = "toolhost-execution-launch"
+	launchFailed = 125
+)
+
+// launchOrder is what the process is told in its second argument; the program and
+// its arguments follow.
+type launchOrder struct {
+	// Space is a file to write the number of its PID namespace into; empty: none.
+	Space string `json:"space,omitempty"`
+	// CPU is in seconds, Data and File in bytes; 0: not limited.
+	CPU  uint64 `json:"cpu"`
+	Data uint64 `json:"data"`
+	File uint64 `json:"file"`
+}
+
+// launching reports whether this process is to become a program.
+func launching() bool { return len(os.Args) > 1 && os.Args[1] == launchWord }
+
+// launch becomes the program. It returns only where that failed.
+func launch() error {
+	if len(os.Args) < 4 {
+		return errors.New("nothing to launch")
+	}
+	var order launchOrder
+	if err := json.Unmarshal([]byte(os.Args[2]), &order); err != nil {
+		return fmt.Errorf("launching a program: %w", err)
+	}
+	return order.become(os.Args[3], os.Args[3:], os.Environ())
+}
+
+// arguments are what makes this executable launch a program.
+func (o launchOrder) arguments(path string, args []string) ([]string, error) {
+	order, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	return append([]string{launchWord, string(order), path}, args...), nil
+}

@@ -1,0 +1,56 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+func (o launchOrder) become(path string, args, env []string) error {
+	if err := o.tellSpace(); err != nil {
+		return fmt.Errorf("launching a program: %w", err)
+	}
+	closeOthers()
+	bounds := []struct {
+		what  int
+		limit uint64
+	}{{unix.RLIMIT_CORE, 0}, {unix.RLIMIT_CPU, o.CPU}, {unix.RLIMIT_FSIZE, o.File}, {unix.RLIMIT_DATA, o.Data}}
+	for _, b := range bounds {
+		if b.limit == 0 && b.what != unix.RLIMIT_CORE {
+			continue
+		}
+		if err := lower(b.what, b.limit); err != nil {
+			return fmt.Errorf("launching a program: setting limit %d to %d: %w", b.what, b.limit, err)
+		}
+	}
+	return fmt.Errorf("launching a program: %w", unix.Exec(path, args, env))
+}
+
+// lower sets a limit that the process cannot raise again; one that is lower
+// already stays.
+func lower(what int, limit uint64) error {
+	var now unix.Rlimit
+	if err := unix.Getrlimit(what, &now); err != nil {
+		return err
+	}
+	limit = min(limit, now.Max)
+	return unix.Setrlimit(what, &unix.Rlimit{Cur: limit, Max: limit})
+}
+
+func (o launchOrder) tellSpace() error {
+	if o.Space == "" {
+		return nil
+	}
+	link, err := os.Readlink("/proc/self/ns/pid")
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // no /proc: nobody can count
+	}
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(o.Space, []byte(link), 0o600)
+}

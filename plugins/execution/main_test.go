@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/pluginsdk"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// The test binary launches programs as the plugin does.
+func TestMain(m *testing.M) {
+	if launching() {
+		fmt.Fprintln(os.Stderr, launch())
+		os.Exit(launchFailed)
+	}
+	code := m.Run()
+	if shared.dir != "" {
+		_ = os.RemoveAll(shared.dir)
+	}
+	os.Exit(code)
+}
+
+// plugin is the plugin's tools on a workspace.
+type plugin struct {
+	*tool.Set
+	root    string
+	session string
+}
+
+func open(t testing.TB, root, config string) plugin {
+	t.Helper()
+	return openWith(t, newEvaluator(), root, config)
+}
+
+// confinedTo is the plugin on an empty workspace, with confinements to try; nil: all.
+func confinedTo(t testing.TB, config string, ways []confinement) plugin {
+	t.Helper()
+	e := newEvaluator()
+	e.ways = ways
+	return openWith(t, e, t.TempDir(), config)
+}
+
+func openWith(t testing.TB, e *evaluator, root, config string) plugin {
+	t.Helper()
+	if err := e.configure(pluginsdk.Config{Root: root, JSON: json.RawMessage(config)}); err != nil {
+		t.Fatal(err)
+	}
+	set, err := tool.NewSet(e.tools()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plugin{set, root, "s-" + t.Name()}
+}
+
+func write(t testing.TB, dir string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// fresh is the plugin on a workspace with files, in a session of its own.
+func fresh(t testing.TB, files map[string]string, config ...string) plugin {
+	t.Helper()
+	root := t.TempDir()
+	write(t, root, files)
+	return open(t, root, strings.Join(config, ""))
+}
+
+type args map[string]any
+
+func (p plugin) call(ctx context.Context, t testing.TB, name string, arguments args) (tool.Result, error) {
+	t.Helper()
+	b, err := json.Marshal(arguments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Execute(ctx, tool.Call{Name: name, Arguments: b, Session: p.session})
+}
+
+func decode[T any](t testing.TB, p plugin, name string, arguments args) T {
+	t.Helper()
+	res, err := p.call(t.Context(), t, name, arguments)
+	if err != nil {
+		t.Fatalf("%s %v: %v", name, arguments, err)
+	}
+	var out T
+	if err := json.Unmarshal(res.Structured, &out); err != nil {
+		t.Fatalf("%s %v: %s: %v", name, arguments, res.Text(), err)
+	}
+	return out
+}
+
+// eval evaluates a form, whatever comes of it.
+func (p plugin) eval(t testing.TB, form string, pkg ...string) evaluation {
+	t.Helper()
+	arguments := args{"form": form}
+	if len(pkg) > 0 {
+		arguments["package"] = pkg[0]
+	}
+	return decode[evaluation](t, p, "eval_form", arguments)
+}
+
+// must evaluates a form that has to go well.
+func (p plugin) must(t testing.TB, form string, pkg ...string) evaluation {
+	t.Helper()
+	out := p.eval(t, form, pkg...)
+	if !out.OK {
+		t.Fatalf("%s: %s", form, out)
+	}
+	return out
+}
+
+// is checks a form's only value and its type.
+func (p plugin) is(t testing.TB, form, value, typ string, pkg ...string) {
+	t.Helper()
+	out := p.must(t, form, pkg...)
+	if len(out.Values) != 1 || out.Values[0].Value != value || out.Values[0].Type != typ {
+		t.Errorf("%s gave %+v, want %s (%s)", form, out.Values, value, typ)
+	}
+}
