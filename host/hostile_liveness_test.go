@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -170,7 +171,7 @@ func (s *scene) number(t *testing.T) int {
 	return 0
 }
 
-// Closing, calling, loading and crashing at once ends, and every call with it.
+// Closing, calling, loading, reloading and crashing at once ends, and every call with it.
 func TestHostileEverythingAtOnce(t *testing.T) { //nolint:paralleltest // it counts
 	before := measure()
 	for _, carrier := range everyCarrier { //nolint:paralleltest // it counts
@@ -208,6 +209,15 @@ func TestHostileEverythingAtOnce(t *testing.T) { //nolint:paralleltest // it cou
 				}
 			}
 			loop(10, func() { _, _ = h.Load(t.Context(), dir) })
+			var reloads atomic.Int64
+			loop(5, func() {
+				n := reloads.Add(1)
+				h.SetPluginSettings(func(string) host.PluginSettings { return host.PluginSettings{Env: []string{fmt.Sprint("RELOAD=", n)}} })
+				_ = h.Sync(t.Context(), dir)
+				if err := h.SetOverrides(map[string]host.Override{"crash.wait": {MaxRetries: new(int), Timeout: time.Duration(n) * time.Hour}}); err != nil {
+					t.Errorf("SetOverrides: %v", err)
+				}
+			})
 			loop(10, func() { h.Plugins() })
 			begin := time.Now()
 			for range 2 {
