@@ -46,8 +46,13 @@ func (c Config) pin(ctx context.Context, plugin, path string) (*pin, error) {
 		return nil, nil
 	}
 	pins, err := c.Pins()
-	if err != nil || pins == nil {
-		return nil, pinned(err)
+	if err != nil {
+		e := *tool.AsError(pinned(err))
+		e.Plugin, e.Message = plugin, fmt.Sprintf("plugin %s does not run, as what is pinned cannot be read: %s", plugin, e.Message)
+		return nil, &e
+	}
+	if pins == nil {
+		return nil, nil
 	}
 	f, err := sealed.Copy(ctx, path, sealed.Options{Dir: c.TempDir})
 	if err != nil {
