@@ -63,19 +63,7 @@ func (w *workspace) describeSymbol() tool.Tool {
 }
 
 func (w *workspace) describe(ctx context.Context, in describeIn) (description, error) {
-	// What is refused is refused before anything is looked at.
-	ways, err := readings(in.Symbol)
-	if err == nil {
-		err = denied(in.Package)
-	}
-	if err != nil {
-		return description{}, err
-	}
-	v, err := w.view(ctx)
-	if err != nil {
-		return description{}, err
-	}
-	s, err := v.symbol(ctx, in.Symbol, ways, in.Package)
+	v, s, err := w.subject(ctx, in.Symbol, in.Package)
 	if err != nil {
 		return description{}, err
 	}
@@ -84,7 +72,7 @@ func (w *workspace) describe(ctx context.Context, in describeIn) (description, e
 		Name: s.name(), Kind: kind(s.object), Package: s.unit.PkgPath,
 		Signature: p.signature(s.object), Type: p.underlying(s.object), Errors: s.unit.errors,
 	}
-	if err := v.locate(ctx, s, &out); err != nil {
+	if out.Doc, out.Position, err = v.locate(ctx, s.unit, s.object); err != nil {
 		return description{}, err
 	}
 	switch obj := s.object.(type) {
@@ -99,25 +87,22 @@ func (w *workspace) describe(ctx context.Context, in describeIn) (description, e
 	return out, nil
 }
 
-// locate fills in documentation and position. What a promoted member's own
-// package says of it is only in that package's source.
-func (v *view) locate(ctx context.Context, s *symbol, out *description) error {
-	u, pos := s.unit, s.object.Pos()
-	if home := s.object.Pkg(); home != nil && home.Path() != u.PkgPath && pos.IsValid() {
+// locate gives an object's documentation and position. What the package of a
+// promoted member says of it is only in that package's source.
+func (v *view) locate(ctx context.Context, u *unit, obj types.Object) (comment, position string, err error) {
+	pos := obj.Pos()
+	if home := obj.Pkg(); home != nil && home.Path() != u.PkgPath && pos.IsValid() {
 		n, err := v.exact(ctx, home.Path())
 		if err != nil || n == nil {
-			out.Position = v.position(u.Fset.Position(pos), home.Path())
-			return err
+			return "", v.position(u.Fset.Position(pos), home.Path()), err
 		}
 		declaring, err := v.unit(ctx, n)
 		if err != nil {
-			return err
+			return "", "", err
 		}
-		u, pos = declaring, declaring.at(u.Fset.Position(pos), s.object.Name())
+		u, pos = declaring, declaring.at(u.Fset.Position(pos), obj.Name())
 	}
-	out.Doc = cut(strings.TrimSpace(u.comment(pos)), maxDoc)
-	out.Position = v.position(u.place(pos), u.PkgPath)
-	return nil
+	return cut(strings.TrimSpace(u.comment(pos)), maxDoc), v.position(u.place(pos), u.PkgPath), nil
 }
 
 func (p printer) describeType(obj *types.TypeName, u *unit, out *description) {

@@ -16,8 +16,9 @@ import (
 
 // graph is a set of packages by import path, without their types.
 type graph struct {
-	key   stamp
-	nodes map[string]*node
+	key      stamp
+	nodes    map[string]*node
+	variants *variants // nil for the standard library's
 }
 
 // node is a package as the go command describes it.
@@ -79,8 +80,14 @@ func (g *graph) sorted(keep func(*node) bool) []*node {
 var errNoGo = errors.New("the Go toolchain is needed: `go` was not found on the plugin's PATH; " +
 	"install Go or name PATH in the plugin's environment")
 
-// run asks the go command for packages. Every use of it goes through here.
+// run asks the go command for packages, without their tests.
 func (w *workspace) run(ctx context.Context, mode packages.LoadMode, patterns ...string) ([]*packages.Package, error) {
+	return w.ask(ctx, packages.Config{Mode: mode}, patterns)
+}
+
+// ask completes a question to the go command and puts it. Every use of the
+// command goes through here.
+func (w *workspace) ask(ctx context.Context, question packages.Config, patterns []string) ([]*packages.Package, error) {
 	if _, err := exec.LookPath("go"); err != nil {
 		return nil, errNoGo
 	}
@@ -90,9 +97,8 @@ func (w *workspace) run(ctx context.Context, mode packages.LoadMode, patterns ..
 		// a pattern; the go command gets it behind "--", never as a flag.
 		queries[i] = "pattern=" + p
 	}
-	pkgs, err := packages.Load(&packages.Config{
-		Mode: mode, Context: ctx, Dir: w.root, Env: os.Environ(), ParseFile: parseFile,
-	}, queries...)
+	question.Context, question.Dir, question.Env, question.ParseFile = ctx, w.root, os.Environ(), parseFile
+	pkgs, err := packages.Load(&question, queries...)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -104,12 +110,13 @@ func (w *workspace) run(ctx context.Context, mode packages.LoadMode, patterns ..
 
 // loadModules is the graph of the workspace's packages and their imports.
 func (w *workspace) loadModules(ctx context.Context, key stamp, home string) (*graph, error) {
-	return w.loadGraph(ctx, &w.modules, key, w.patterns(home))
+	question := packages.Config{Mode: graphMode | variantMode, Tests: true}
+	return w.loadGraph(ctx, &w.modules, key, question, w.patterns(home))
 }
 
 // loadStd is the graph of the standard library.
 func (w *workspace) loadStd(ctx context.Context, key stamp) (*graph, error) {
-	return w.loadGraph(ctx, &w.std, key, []string{"std"})
+	return w.loadGraph(ctx, &w.std, key, packages.Config{Mode: graphMode}, []string{"std"})
 }
 
 // slot holds the graph that was loaded last.
@@ -118,21 +125,25 @@ type slot interface {
 	Store(*graph)
 }
 
-func (w *workspace) loadGraph(ctx context.Context, s slot, key stamp, patterns []string) (*graph, error) {
+func (w *workspace) loadGraph(ctx context.Context, s slot, key stamp, question packages.Config, patterns []string) (*graph, error) {
 	if g := s.Load(); g != nil && g.key == key {
 		return g, nil
 	}
 	flight := fmt.Sprintf("%x %s", key, strings.Join(patterns, " "))
 	return w.graphs.do(ctx, flight, func(ctx context.Context) (*graph, error) {
-		roots, err := w.run(ctx, graphMode, patterns...)
+		found, err := w.ask(ctx, question, patterns)
 		if err != nil {
 			return nil, err
 		}
+		roots := withoutTests(found)
 		g := newGraph(key, roots)
 		for _, p := range roots {
 			if n := g.nodes[p.PkgPath]; n != nil {
 				n.own = !n.std
 			}
+		}
+		if question.Tests {
+			g.variants = newVariants(key, found)
 		}
 		s.Store(g)
 		return g, nil

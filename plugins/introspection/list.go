@@ -91,20 +91,21 @@ func (u *unit) listing(internal bool) listing {
 		}
 		switch obj := obj.(type) {
 		case *types.Const:
-			add(&out.Constants, u.listed(obj), &out.Omitted)
+			add(&out.Constants, u.listed(obj), &out.Omitted, maxListed)
 		case *types.Var:
-			add(&out.Variables, u.listed(obj), &out.Omitted)
+			add(&out.Variables, u.listed(obj), &out.Omitted, maxListed)
 		case *types.TypeName:
-			add(&out.Types, listedType{u.listed(obj), u.listedMethods(obj, internal)}, &out.Omitted)
+			add(&out.Types, listedType{u.listed(obj), u.listedMethods(obj, internal)}, &out.Omitted, maxListed)
 		default:
-			add(&out.Functions, u.listed(obj), &out.Omitted)
+			add(&out.Functions, u.listed(obj), &out.Omitted, maxListed)
 		}
 	}
 	return out
 }
 
-func add[T any](group *[]T, one T, omitted *int) {
-	if len(*group) < maxListed {
+// add appends to a group of at most limit, and counts what no longer fits.
+func add[T any](group *[]T, one T, omitted *int, limit int) {
+	if len(*group) < limit {
 		*group = append(*group, one)
 	} else {
 		*omitted++

@@ -79,7 +79,34 @@ func (v *view) unit(ctx context.Context, n *node) (*unit, error) {
 	})
 }
 
-func (w *workspace) load(ctx context.Context, n *node) (*unit, error) {
+// load reads a package of the workspace from source, with what it imports from
+// it; the go command loads any other.
+func (v *view) load(ctx context.Context, n *node) (*unit, error) {
+	if own := v.ownVariant(n); own != nil {
+		u, err := v.loadSource(ctx, n, own)
+		if u != nil || err != nil {
+			return u, err
+		}
+	}
+	return v.loadCompiled(ctx, n)
+}
+
+// loadSource gives nil where the go command has to turn C into Go first.
+func (v *view) loadSource(ctx context.Context, n *node, own *variant) (*unit, error) {
+	r, err := v.round(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer r.end()
+	c, err := r.check(ctx, own, false)
+	if err != nil || c.usesC() {
+		return nil, err
+	}
+	p := c.described(own, r.vs)
+	return &unit{Package: p, node: n, errors: v.faults(p)}, nil
+}
+
+func (w *workspace) loadCompiled(ctx context.Context, n *node) (*unit, error) {
 	pkgs, err := w.run(ctx, unitMode, n.pattern)
 	if err != nil {
 		return nil, err

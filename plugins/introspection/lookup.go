@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"go/types"
+	"strings"
 )
 
 // symbol is something declared in a package, with what it was found by.
@@ -21,6 +23,46 @@ func (s *symbol) name() string {
 		return s.owner.Name() + "." + s.object.Name()
 	}
 	return s.object.Name()
+}
+
+// subject finds what a call is about. What is refused is refused before anything is
+// looked at.
+func (w *workspace) subject(ctx context.Context, name, pkg string) (*view, *symbol, error) {
+	ways, err := readings(name)
+	if err == nil {
+		err = denied(pkg)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := w.view(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := v.symbol(ctx, name, ways, pkg)
+	return v, s, err
+}
+
+// notA says that a symbol is not what a tool is about.
+func (s *symbol) notA(wanted string) error {
+	is := kind(s.object)
+	switch obj := s.object.(type) {
+	case *types.Builtin:
+		is = "built into the compiler"
+	case *types.TypeName:
+		is = article(typeKind(obj.Type())) + " type"
+	default:
+		is = fmt.Sprintf("a %s of type %s", is, printer{s.unit.Types}.typ(obj.Type()))
+	}
+	return fmt.Errorf("%s.%s is %s, not a %s%s; describe_symbol tells more of it",
+		s.unit.PkgPath, s.name(), is, wanted, s.unit.trouble())
+}
+
+func article(noun string) string {
+	if strings.ContainsRune("aeiou", rune(noun[0])) {
+		return "an " + noun
+	}
+	return "a " + noun
 }
 
 // symbol finds what a caller named. An empty pkg means: the package that the

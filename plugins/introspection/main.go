@@ -22,5 +22,5 @@ func main() {
 
 // tools are what the plugin serves.
 func (w *workspace) tools() []tool.Tool {
-	return []tool.Tool{w.describeSymbol(), w.listPackageSymbols()}
+	return []tool.Tool{w.describeSymbol(), w.listPackageSymbols(), w.aproposSearch(), w.functionArglist(), w.classSlots(), w.classHierarchy(), w.macroexpandForm(), w.whoCalls(), w.whoReferences()}
 }

@@ -6,7 +6,6 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
-	"slices"
 	"sync"
 )
 
@@ -28,6 +27,9 @@ type source struct {
 // field or interface method of the type in of.
 type declared struct {
 	name, of string
+	kind     string // as [kind] calls it
+	at       token.Position
+	synopsis string
 }
 
 func (d declared) String() string {
@@ -35,6 +37,11 @@ func (d declared) String() string {
 		return d.of + "." + d.name
 	}
 	return d.name
+}
+
+// exported reports whether other packages can use the name.
+func (d declared) exported() bool {
+	return token.IsExported(d.name) && (d.of == "" || token.IsExported(d.of))
 }
 
 // get is what is known of f as it is now.
@@ -96,50 +103,67 @@ func (s *sources) names(f file) []declared {
 }
 
 func readNames(path string) []declared {
-	parsed, _ := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	fset := token.NewFileSet()
+	parsed, _ := parser.ParseFile(fset, path, nil, parser.ParseComments|parser.SkipObjectResolution)
 	if parsed == nil {
 		return nil
 	}
-	var out []declared
+	r := reader{fset: fset}
 	for _, d := range parsed.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
-			out = append(out, declared{name: d.Name.Name, of: receiver(d)})
+			of, kind := receiver(d), "func"
+			if of != "" {
+				kind = "method"
+			}
+			r.note(d.Name, of, kind, d.Doc)
 		case *ast.GenDecl:
 			for _, spec := range d.Specs {
-				out = appendSpec(out, spec)
+				r.spec(d, spec)
 			}
 		}
 	}
-	// Nothing can refer to these.
-	return slices.DeleteFunc(out, func(d declared) bool { return d.name == "_" || d.name == "init" && d.of == "" })
+	return r.out
 }
 
-func appendSpec(out []declared, spec ast.Spec) []declared {
+// reader collects what one file declares.
+type reader struct {
+	fset *token.FileSet
+	out  []declared
+}
+
+func (r *reader) note(id *ast.Ident, of, kind string, comments ...*ast.CommentGroup) {
+	if id.Name == "_" || id.Name == "init" && kind == "func" {
+		return // nothing can refer to these
+	}
+	r.out = append(r.out, declared{
+		name: id.Name, of: of, kind: kind, at: r.fset.PositionFor(id.Pos(), false), synopsis: synopsis(first(comments...)),
+	})
+}
+
+func (r *reader) spec(d *ast.GenDecl, spec ast.Spec) {
 	switch spec := spec.(type) {
 	case *ast.ValueSpec:
-		for _, n := range spec.Names {
-			out = append(out, declared{name: n.Name})
+		for _, id := range spec.Names {
+			r.note(id, "", d.Tok.String(), spec.Doc, spec.Comment, d.Doc)
 		}
 	case *ast.TypeSpec:
-		out = append(out, declared{name: spec.Name.Name})
-		var fields *ast.FieldList
+		r.note(spec.Name, "", "type", spec.Doc, spec.Comment, d.Doc)
 		switch t := spec.Type.(type) {
 		case *ast.StructType:
-			fields = t.Fields
+			r.members(spec.Name.Name, "field", t.Fields)
 		case *ast.InterfaceType:
-			fields = t.Methods
-		}
-		if fields == nil {
-			break
-		}
-		for _, f := range fields.List {
-			for _, n := range f.Names {
-				out = append(out, declared{name: n.Name, of: spec.Name.Name})
-			}
+			r.members(spec.Name.Name, "method", t.Methods)
 		}
 	}
-	return out
+}
+
+func (r *reader) members(of, kind string, list *ast.FieldList) {
+	for _, f := range list.List {
+		for _, id := range f.Names {
+			r.note(id, of, kind, f.Doc, f.Comment)
+		}
+	}
 }
 
 // receiver is the name of the type that a method belongs to; empty: it is a

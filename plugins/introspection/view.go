@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/token"
+	"iter"
 	"path/filepath"
+	"slices"
 )
 
 // view is the workspace as one call finds it. It belongs to that call alone.
@@ -85,15 +88,38 @@ func (v *view) stamp(n *node) stamp {
 }
 
 // names are what a package declares, without loading it.
-func (v *view) names(n *node) []declared {
-	var out []declared
+func (v *view) names(n *node) []declared { return slices.Collect(v.declared(n)) }
+
+// declared goes through the names of a package.
+func (v *view) declared(n *node) iter.Seq[declared] {
+	return func(yield func(declared) bool) {
+		for _, f := range v.files(n) {
+			for _, d := range v.sources.names(f) {
+				if !yield(d) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// files are a package's files as they are now. Those of packages that nobody
+// edits are not looked at again.
+func (v *view) files(n *node) []file {
+	var out []file
+	if !n.local {
+		for _, path := range n.files {
+			out = append(out, file{path: path})
+		}
+		return out
+	}
 	wanted := make(map[string]bool, len(n.files))
 	for _, path := range n.files {
 		wanted[path] = true
 	}
 	for _, f := range v.tree.in(n.dir) {
 		if wanted[f.path] {
-			out = append(out, v.sources.names(f)...)
+			out = append(out, f)
 		}
 	}
 	return out
@@ -101,10 +127,22 @@ func (v *view) names(n *node) []declared {
 
 // declares reports whether a package has a name at package level.
 func (v *view) declares(n *node, name string) bool {
-	for _, d := range v.names(n) {
+	for d := range v.declared(n) {
 		if d.of == "" && d.name == name {
 			return true
 		}
 	}
 	return false
+}
+
+// declaredAt is what is known, without loading the package, of a name whose
+// line export data gave. Columns and directories differ between source and
+// export data, lines and names do not.
+func (v *view) declaredAt(n *node, p token.Position, name string) (declared, bool) {
+	for d := range v.declared(n) {
+		if d.name == name && d.at.Line == p.Line && filepath.Base(d.at.Filename) == filepath.Base(p.Filename) {
+			return d, true
+		}
+	}
+	return declared{}, false
 }

@@ -15,13 +15,16 @@ import (
 // known of the packages in and below it. It is safe for concurrent use once it
 // is open.
 type workspace struct {
-	root    string // absolute, without symbolic links
-	sources sources
-	graphs  flights[*graph]
-	modules atomic.Pointer[graph] // the workspace's packages and what they import
-	std     atomic.Pointer[graph]
-	strays  strays
-	units   units
+	root      string // absolute, without symbolic links
+	sources   sources
+	graphs    flights[*graph]
+	modules   atomic.Pointer[graph] // the workspace's packages and what they import
+	std       atomic.Pointer[graph]
+	strays    strays
+	units     units
+	programs  programs
+	universes universes
+	forms     desk
 }
 
 var errNotOpen = errors.New("the plugin has no workspace yet; the host names one when it configures the plugin")

@@ -42,9 +42,15 @@ func TestBadModule(t *testing.T) {
 func TestWithoutGo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	b := fresh(t, map[string]string{"go.mod": "module example.com/m\n", "a.go": "package a\n"})
-	got := b.failing(t, "list_package_symbols", listIn{Package: "fmt"})
-	if got != "the Go toolchain is needed: `go` was not found on the plugin's PATH; install Go or name PATH in the plugin's environment" {
-		t.Error(got)
+	for name, args := range map[string]any{
+		"list_package_symbols": listIn{Package: "fmt"}, "apropos_search": aproposIn{Pattern: "x"},
+		"function_arglist": arglistIn{Function: "fmt.Print"}, "class_slots": slotsIn{Class: "http.Client"},
+		"class_hierarchy": hierarchyIn{Class: "error"}, "macroexpand_form": macroexpandIn{Form: "1"},
+	} {
+		got := b.failing(t, name, args)
+		if got != "the Go toolchain is needed: `go` was not found on the plugin's PATH; install Go or name PATH in the plugin's environment" {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 }
 

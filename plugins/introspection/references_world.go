@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"go/token"
+	"go/types"
+	"os"
+	"slices"
+	"sync"
+
+	"golang.org/x/tools/go/gcexportdata"
+	"golang.org/x/tools/go/packages"
+)
+
+// world has the types of packages that come as export data. All that is checked
+// upon one world shares them, and the positions. It is safe for concurrent use.
+type world struct {
+	key   stamp // of what decides about the export data
+	fset  *token.FileSet
+	mu    sync.Mutex
+	files map[string]string // of export data, by package; empty: there is none
+	types map[string]*types.Package
+}
+
+// maxPositions bounds what a world's positions count, in bytes of source: a file
+// is counted again each time that it is read. It takes some eighty megabytes.
+const maxPositions = 1 << 28
+
+// full says that a new world is due.
+func (w *world) full() bool { return w.fset.Base() > maxPositions }
+
+func newWorld(key stamp) *world {
+	return &world{key: key, fset: token.NewFileSet(), files: map[string]string{}, types: map[string]*types.Package{}}
+}
+
+// find makes the go command build those of the packages that are not known.
+func (w *world) find(ctx context.Context, space *workspace, paths []string) error {
+	w.mu.Lock()
+	wanted := slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
+		_, known := w.files[path]
+		return known || path == "unsafe"
+	})
+	w.mu.Unlock()
+	if len(wanted) == 0 {
+		return nil
+	}
+	found, err := space.run(ctx, packages.NeedName|packages.NeedExportFile, wanted...)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, path := range wanted {
+		w.files[path] = ""
+	}
+	for _, p := range found {
+		w.files[p.PkgPath] = p.ExportFile
+	}
+	return nil
+}
+
+// pkg is a package that was found.
+func (w *world) pkg(path string) (*types.Package, error) {
+	if path == "unsafe" {
+		return types.Unsafe, nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p := w.types[path]; p != nil && p.Complete() {
+		return p, nil
+	}
+	name := w.files[path]
+	if name == "" {
+		return nil, fmt.Errorf("package %s does not compile", path)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	r, err := gcexportdata.NewReader(bufio.NewReader(f)) //nolint:staticcheck // the go command gives archives until Go 1.28
+	if err != nil {
+		return nil, fmt.Errorf("the export data of package %s cannot be read: %w", path, err)
+	}
+	return gcexportdata.Read(r, w.fset, w.types, path)
+}
