@@ -5,7 +5,7 @@ LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 PLUGINS := $(notdir $(patsubst %/main.go,%,$(wildcard plugins/*/main.go)))
 
-.PHONY: help build run test lint vet generate cross soak fuzz bench microbench clean
+.PHONY: help build run test lint vet generate cross soak fuzz gopls bench microbench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ soak: ## 64 callers while plugins are killed 1,000 times; DURATION=1m for as lon
 
 fuzz: ## each fuzz target for FUZZTIME (30s)
 	.ci/fuzz $(FUZZTIME)
+
+gopls: ## introspection's answers for SYMBOLS (400) drawn symbols against gopls' own
+	TOOLHOST_GOPLS_SYMBOLS=$(or $(SYMBOLS),400) go test -count=1 -v -timeout 60m -run TestAnswersAsGopls ./plugins/introspection
 
 generate: ## the Go code of proto/
 	$(BUF) generate
