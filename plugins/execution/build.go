@@ -101,8 +101,12 @@ func (a *attempt) explainBuild(ctx context.Context, err error) error {
 	return found
 }
 
-// vet gives what go vet warns of in the form.
+// vet gives what go vet warns of in the form; nothing where the package's directory
+// is only said to be there.
 func (a *attempt) vet(ctx context.Context) ([]problem, error) {
+	if _, err := os.Stat(a.target.dir); err != nil {
+		return []problem{}, nil //nolint:nilerr // see above
+	}
 	overlay, err := a.overlay()
 	if err != nil {
 		return nil, fmt.Errorf("the form cannot be written for go vet: %w", err)

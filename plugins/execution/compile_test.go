@@ -42,6 +42,27 @@ func TestCompile(t *testing.T) {
 	}
 }
 
+// A scratch package is vetted wherever it is; beside test files it is only compiled.
+func TestCompileInScratch(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		files    map[string]string
+		warnings int
+	}{
+		"no module":  {nil, 1},
+		"a module":   {map[string]string{"go.mod": "module example.com/m\n\ngo 1.25\n"}, 1},
+		"with tests": {map[string]string{"go.mod": "module example.com/m\n\ngo 1.25\n", "m_test.go": "package m\n"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out := fresh(t, c.files).compile(t, "func f() { fmt.Printf(\"%d\", \"x\") }")
+			if !out.OK || !out.Kept || out.Package != scratch || len(out.Warnings) != c.warnings {
+				t.Errorf("got %+v", out)
+			}
+		})
+	}
+}
+
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	p := sharedShop(t)

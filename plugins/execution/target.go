@@ -108,10 +108,15 @@ func (e *evaluator) home() string {
 	}
 }
 
-func hasGoFiles(dir string) bool {
+func hasGoFiles(dir string) bool { return hasFiles(dir, ".go", "_test.go") }
+
+// hasFiles reports whether a directory has names with an ending, beside those with
+// others.
+func hasFiles(dir, ending string, but ...string) bool {
 	entries, _ := os.ReadDir(dir)
 	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
-		return strings.HasSuffix(e.Name(), ".go") && !strings.HasSuffix(e.Name(), "_test.go")
+		return strings.HasSuffix(e.Name(), ending) &&
+			!slices.ContainsFunc(but, func(other string) bool { return strings.HasSuffix(e.Name(), other) })
 	})
 }
 
@@ -121,7 +126,13 @@ func (e *evaluator) scratch(tools toolchain, home, private string) (*target, err
 	if err != nil { // go.work: the root is in no module
 		return e.standalone(private)
 	}
-	t := &target{toolchain: tools, name: scratch, pkg: "main", dir: filepath.Join(e.root, mainDir)}
+	// In the root, which is there: go vet cannot work in a directory that is only said to
+	// be. Beside test files, which vet would take for the package's, it has to be such a
+	// one, and is not vetted.
+	t := &target{toolchain: tools, name: scratch, pkg: "main", dir: e.root}
+	if hasFiles(e.root, ".go") {
+		t.dir = filepath.Join(e.root, mainDir)
+	}
 	if parsed, err := modfile.ParseLax("go.mod", content, nil); err == nil && parsed.Go != nil {
 		t.lang = parsed.Go.Version
 	}
@@ -132,8 +143,8 @@ func (e *evaluator) scratch(tools toolchain, home, private string) (*target, err
 // library only.
 func (e *evaluator) standalone(private string) (*target, error) {
 	dir := filepath.Join(private, "module")
-	err := os.Mkdir(dir, 0o700)
-	if err == nil || errors.Is(err, os.ErrExist) {
+	err := os.MkdirAll(filepath.Join(dir, mainDir), 0o700)
+	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module scratch\n\ngo 1.25\n"), 0o600)
 	}
 	if err != nil {
