@@ -151,6 +151,15 @@ func TestHostileDirectoryOfOthers(t *testing.T) {
 	if n, err := newHost(t).Load(t.Context(), below); n != 1 || err != nil {
 		t.Errorf("below a sticky one: %d tools, %v", n, err)
 	}
+	if os.Geteuid() != 0 { // nobody else can give a directory away
+		return
+	}
+	if err := os.Chown(below, 65534, -1); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := newHost(t).Load(t.Context(), below); n != 0 || tool.CodeOf(err) != tool.CodePermissionDenied || !strings.Contains(err.Error(), "belongs to somebody else") {
+		t.Errorf("somebody else's, below a sticky one: %d tools, %v", n, err)
+	}
 }
 
 // Half a copy of a real plugin is refused, whatever the system makes of it.

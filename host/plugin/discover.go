@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/host/internal/trusted"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -121,7 +122,7 @@ func classify(e fs.DirEntry) (name, reason string) {
 	switch {
 	case !executable(info):
 		return "", "not executable; if it is a plugin: chmod +x"
-	case othersMayWrite(info):
+	case trusted.OthersMayWrite(info):
 		return "", "others may write to it; chmod go-w"
 	case !isPluginName(name):
 		return "", "its name is no plugin name: use letters, digits, _, . and -, at most 64"
@@ -145,23 +146,45 @@ func checkDirectory(abs string) error {
 	if err != nil {
 		return directoryError(abs, err)
 	}
-	for d := resolved; ; d = filepath.Dir(d) {
+	for d, below := resolved, ""; below != d; d, below = filepath.Dir(d), d {
 		info, err := os.Stat(d)
 		if err != nil {
 			return directoryError(d, err)
 		}
-		above := d != resolved
-		if othersMayWrite(info) && (!above || info.Mode()&fs.ModeSticky == 0) {
-			return &tool.Error{
-				Code: tool.CodePermissionDenied, Stage: tool.StageStart,
-				Message: fmt.Sprintf("the plugin directory %s is not used: others may write to %s (mode %s)", abs, d, info.Mode().Perm()),
-				Hint:    "chmod go-w " + d,
-			}
-		}
-		if d == filepath.Dir(d) {
-			return nil
+		if err := checkWay(abs, d, below, info); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// checkWay looks at one directory on the way to a plugin directory; below is the one in
+// it that leads there, empty for the plugin directory itself. Where all may write and
+// nobody may exchange what belongs to another, as in /tmp, it has to belong to this user
+// or root.
+func checkWay(abs, dir, below string, info fs.FileInfo) error {
+	if !trusted.OthersMayWrite(info) {
+		return nil
+	}
+	if below == "" || info.Mode()&fs.ModeSticky == 0 {
+		return &tool.Error{
+			Code: tool.CodePermissionDenied, Stage: tool.StageStart,
+			Message: fmt.Sprintf("the plugin directory %s is not used: others may write to %s (mode %s)", abs, dir, info.Mode().Perm()),
+			Hint:    "chmod go-w " + dir,
+		}
+	}
+	entry, err := os.Stat(below)
+	if err != nil {
+		return directoryError(below, err)
+	}
+	if !trusted.Ours(entry) {
+		return &tool.Error{
+			Code: tool.CodePermissionDenied, Stage: tool.StageStart,
+			Message: fmt.Sprintf("the plugin directory %s is not used: %s belongs to somebody else, in a directory that all may write to", abs, below),
+			Hint:    "move it to a directory of your own",
+		}
+	}
+	return nil
 }
 
 func directoryError(dir string, err error) error {

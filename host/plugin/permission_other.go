@@ -11,6 +11,3 @@ import (
 func executable(info fs.FileInfo) bool {
 	return strings.HasSuffix(strings.ToLower(info.Name()), fileSuffix)
 }
-
-// othersMayWrite cannot be told from mode bits here; toolhost doctor says so.
-func othersMayWrite(fs.FileInfo) bool { return false }

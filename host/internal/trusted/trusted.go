@@ -41,7 +41,7 @@ func Read(path string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	if othersMayWrite(info) {
+	if OthersMayWrite(info) {
 		return nil, unsafe(abs, fmt.Sprintf("others may write to it (mode %s)", info.Mode().Perm()), "chmod go-w "+abs)
 	}
 	if err := checkWays(abs); err != nil {
@@ -129,7 +129,7 @@ func checkWay(abs, at string) error {
 		if err != nil {
 			return failed(abs, err)
 		}
-		if !othersMayWrite(above) {
+		if !OthersMayWrite(above) {
 			continue
 		}
 		if above.Mode()&fs.ModeSticky == 0 {
@@ -139,7 +139,7 @@ func checkWay(abs, at string) error {
 		if err != nil {
 			return failed(abs, err)
 		}
-		if !ours(entry) {
+		if !Ours(entry) {
 			return unsafe(abs, at+" belongs to somebody else, in a directory that all may write to", "move it to a directory of your own")
 		}
 	}

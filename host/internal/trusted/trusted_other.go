@@ -9,7 +9,7 @@ import (
 
 const openOnly = os.O_RDONLY
 
-// othersMayWrite cannot be told from mode bits here.
-func othersMayWrite(fs.FileInfo) bool { return false }
+// OthersMayWrite cannot be told from mode bits here.
+func OthersMayWrite(fs.FileInfo) bool { return false }
 
-func ours(fs.FileInfo) bool { return true }
+func Ours(fs.FileInfo) bool { return true }

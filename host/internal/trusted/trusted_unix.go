@@ -13,10 +13,10 @@ import (
 // openOnly waits for no FIFO's other end.
 const openOnly = os.O_RDONLY | syscall.O_NONBLOCK
 
-// othersMayWrite reports whether somebody besides the owner may write. Write
+// OthersMayWrite reports whether somebody besides the owner may write. Write
 // permission for the owner's own group does not count: many systems give each user
 // a group of one.
-func othersMayWrite(info fs.FileInfo) bool {
+func OthersMayWrite(info fs.FileInfo) bool {
 	perm := info.Mode().Perm()
 	return perm&0o002 != 0 || perm&0o020 != 0 && !ownGroup(info)
 }
@@ -30,8 +30,8 @@ func ownGroup(info fs.FileInfo) bool {
 	return err == nil && owner.Gid == strconv.FormatUint(uint64(st.Gid), 10)
 }
 
-// ours reports whether a file belongs to this user or root.
-func ours(info fs.FileInfo) bool {
+// Ours reports whether a file belongs to this user or root.
+func Ours(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && (st.Uid == 0 || int64(st.Uid) == int64(os.Geteuid()))
 }
