@@ -23,9 +23,14 @@ func refused(mode plugintest.Mode, words bool, texts ...string) attack {
 	}
 }
 
-// late is one that is given up after the start timeout.
+// late is one that is given up after a start timeout of its own.
 func late(a attack) attack {
-	a.opts = append(a.opts, host.WithStartTimeout(slowStart))
+	a.opts = append(a.opts, host.WithPluginSettings(func(name string) (s host.PluginSettings) {
+		if name == string(a.mode) {
+			s.StartTimeout = slowStart
+		}
+		return s
+	}))
 	a.within = slowStart
 	return a
 }

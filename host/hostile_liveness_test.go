@@ -48,7 +48,8 @@ func TestHostileLiveness(t *testing.T) { //nolint:paralleltest // it counts
 		endless(hostile.Trickle),
 		// The operator's own limit holds where the caller has all the time there is.
 		{
-			mode: hostile.Silence, name: "timeout", on: everyCarrier, opts: []host.Option{host.WithCallTimeout(time.Second)},
+			mode: hostile.Silence, name: "timeout", on: everyCarrier,
+			opts: []host.Option{host.WithOverrides(map[string]host.Override{hostile.Tool: {Timeout: time.Second}})},
 			call: &fault{code: tool.CodeDeadlineExceeded},
 		},
 		crashed(hostile.Panic, "exit status 2"),
