@@ -68,7 +68,7 @@ func (h *Host) build(draft *entry) (*entry, error) {
 func (h *Host) lay(e *entry) tool.Handler {
 	timeout := time.Duration(e.def.Timeout)
 	if timeout == 0 {
-		timeout = h.opts.callTimeout
+		timeout = e.limits.CallTimeout
 	}
 	return tool.Chain(
 		h.provider(e),
@@ -79,11 +79,11 @@ func (h *Host) lay(e *entry) tool.Handler {
 			Definition: &e.def, Plugin: e.owner, Input: e.input, Rule: e.override.Approval, Preview: h.previewOf(e),
 		}),
 		h.audit.Begin(&e.def),
-		policy.Output(e.output, h.opts.maxResult),
-		policy.Retry(min(e.def.MaxRetries, h.opts.maxRetries), e.def.Idempotent),
+		policy.Output(e.output, e.limits.MaxResult),
+		policy.Retry(min(e.def.MaxRetries, e.limits.MaxRetries), e.def.Idempotent),
 		policy.Prepare(e.ready),
 		policy.Timeout(timeout),
-		policy.Concurrency(h.slotsOf(e.owner)),
+		policy.Concurrency(h.slotsOf(e)),
 	)
 }
 

@@ -44,8 +44,8 @@ type Host struct {
 	mu        sync.Mutex // never held while waiting
 	sources   []source
 	skipped   map[string][]plugin.Skipped // by directory
-	slots     map[string]*policy.Slots    // by owner
-	socketDir string                      // made by the first plugin
+	slots     map[slots]*policy.Slots
+	socketDir string // made by the first plugin
 }
 
 var _ tool.Provider = (*Host)(nil)
@@ -74,7 +74,7 @@ func New(opts ...Option) (*Host, error) {
 		}
 	}
 	o.root = root
-	h := &Host{opts: o, run: strings.ToLower(rand.Text()[:8]), slots: map[string]*policy.Slots{}, skipped: map[string][]plugin.Skipped{}}
+	h := &Host{opts: o, run: strings.ToLower(rand.Text()[:8]), slots: map[slots]*policy.Slots{}, skipped: map[string][]plugin.Skipped{}}
 	h.life, h.endLife = context.WithCancel(context.Background())
 	if o.audit != nil {
 		h.audit = &policy.Audit{Sink: o.audit, Required: o.auditRequired, OnError: func(err error) {
@@ -148,14 +148,21 @@ func (h *Host) Close(ctx context.Context) error {
 // hookGrace is how long Close waits for hooks to take what is queued.
 const hookGrace = 5 * time.Second
 
+// slots are one provider's, with so many to run and to wait.
+type slots struct {
+	owner            string
+	running, waiting int
+}
+
 // slotsOf are the slots that an owner's tools share.
-func (h *Host) slotsOf(owner string) *policy.Slots {
+func (h *Host) slotsOf(e *entry) *policy.Slots {
+	key := slots{e.owner, e.limits.Running, e.limits.Waiting}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s, ok := h.slots[owner]
+	s, ok := h.slots[key]
 	if !ok {
-		s = policy.NewSlots(h.opts.running, h.opts.waiting)
-		h.slots[owner] = s
+		s = policy.NewSlots(key.running, key.waiting)
+		h.slots[key] = s
 	}
 	return s
 }

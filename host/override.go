@@ -25,15 +25,16 @@ type Override struct {
 	Safety tool.Safety
 	// Approval is which of its calls need a yes.
 	Approval policy.Rule
-	// Permission is the capability that a caller must hold; empty: as claimed.
-	Permission tool.Capability
+	// Permission is the capability that a caller must hold, empty: none; nil: as
+	// claimed.
+	Permission *tool.Capability
 	// Idempotent says whether a call may be repeated; nil: as claimed.
 	Idempotent *bool
 	// MaxRetries is how often a failed call is repeated; nil: as claimed.
 	MaxRetries *int
 	// Timeout bounds one attempt; 0: as claimed.
 	Timeout time.Duration
-	// RateLimit bounds each caller; nil: as claimed.
+	// RateLimit bounds each caller, with no calls in it nobody; nil: as claimed.
 	RateLimit *tool.RateLimit
 }
 
@@ -62,7 +63,7 @@ func (h *Host) SetOverrides(all map[string]Override) error {
 		if err != nil {
 			return nil, err
 		}
-		now.ready = e.ready
+		now.ready, now.limits = e.ready, e.limits
 		if e.later != nil {
 			return h.promise(now), nil
 		}
@@ -78,9 +79,17 @@ func (h *Host) SetOverrides(all map[string]Override) error {
 func (o Override) apply(d tool.Definition) tool.Definition {
 	d.Name = cmp.Or(o.Name, d.Name)
 	d.Safety = cmp.Or(o.Safety, d.Safety)
-	d.Permission = cmp.Or(o.Permission, d.Permission)
 	d.Timeout = cmp.Or(tool.Duration(o.Timeout), d.Timeout)
-	d.RateLimit = cmp.Or(o.RateLimit, d.RateLimit)
+	switch {
+	case o.RateLimit == nil:
+	case o.RateLimit.Calls == 0:
+		d.RateLimit = nil
+	default:
+		d.RateLimit = o.RateLimit
+	}
+	if o.Permission != nil {
+		d.Permission = *o.Permission
+	}
 	if o.Idempotent != nil {
 		d.Idempotent = *o.Idempotent
 	}
@@ -99,7 +108,7 @@ func (h *Host) draft(owner string, t tool.Tool) (*entry, error) {
 	if t.Handler == nil {
 		return nil, badTool(owner, t.Name, "the handler is nil")
 	}
-	e := &entry{source: t, owner: owner, handler: t.Handler, preview: t.Preview, def: t.Definition, override: h.opts.overrides[t.Name]}
+	e := &entry{source: t, owner: owner, limits: h.opts.limits(), handler: t.Handler, preview: t.Preview, def: t.Definition, override: h.opts.overrides[t.Name]}
 	if reflect.ValueOf(e.override).IsZero() {
 		return e, nil
 	}

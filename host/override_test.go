@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
@@ -24,9 +25,9 @@ func names(tools []host.Tool) []string {
 
 func TestOverride(t *testing.T) {
 	t.Parallel()
-	no, most := false, 3
+	no, most, writes := false, 3, tool.FSWrite
 	h := newHost(t, host.WithOverrides(map[string]host.Override{
-		"claims.safe": {Safety: tool.Dangerous, Idempotent: &no, MaxRetries: &most, Permission: "fs:write"},
+		"claims.safe": {Safety: tool.Dangerous, Idempotent: &no, MaxRetries: &most, Permission: &writes},
 		"old.name":    {Name: "new.name"},
 		"hidden":      {Disabled: true},
 		"not.there":   {Disabled: true},
@@ -183,6 +184,25 @@ func TestApprovalRules(t *testing.T) {
 	for _, want := range []string{"asked approved somebody", "allowed approved operator", "denied denied operator", "safe allowed "} {
 		if !slices.Contains(log.decisions(), want) {
 			t.Errorf("the record has %q, not %q", log.decisions(), want)
+		}
+	}
+}
+
+// What a plugin claims can be taken away, too: the permission that it asks for, and the
+// rate that it bounds its callers to.
+func TestOverrideTakesAway(t *testing.T) {
+	t.Parallel()
+	none := tool.Capability("")
+	h := newHost(t, host.WithOverrides(map[string]host.Override{"strict": {Permission: &none, RateLimit: &tool.RateLimit{}}}))
+	strict := echo("strict", func(d *tool.Definition) {
+		d.Permission, d.RateLimit = "exec", &tool.RateLimit{Calls: 1, Period: tool.Duration(time.Hour)}
+	})
+	if err := h.Register(strict); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := h.Execute(t.Context(), tool.Call{Name: "strict"}); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -87,6 +87,9 @@ func (h *Host) entriesOf(s source, l listing) ([]*entry, error) {
 			return nil, err
 		}
 		e.ready = s.plugin.Ready
+		if s.settings.Limits != nil {
+			e.limits = *s.settings.Limits
+		}
 		if l.recalled {
 			return h.promise(e), nil
 		}

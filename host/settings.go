@@ -33,10 +33,30 @@ type PluginSettings struct {
 	// Restart says what becomes of it if it fails again and again; nil: what
 	// [WithRestartPolicy] says.
 	Restart *plugin.RestartPolicy
-	// Running and Waiting bound its calls; 0: those of [WithConcurrency].
-	Running, Waiting int
+	// Limits bound its calls; nil: those of the host's options.
+	Limits *Limits
 	// NoPreviews keeps approvers from asking its tools for previews.
 	NoPreviews bool
+}
+
+// Limits bound the calls of one plugin's tools. The zero value bounds nothing, and
+// repeats nothing.
+type Limits struct {
+	// CallTimeout bounds one attempt of a tool that names no limit itself; 0: no bound.
+	CallTimeout time.Duration
+	// Running is how many calls run at a time, 0: any number, and Waiting how many more
+	// wait for their turn.
+	Running, Waiting int
+	// MaxResult bounds a result, in bytes; 0: no bound of the host's own.
+	MaxResult int
+	// MaxRetries is how often a failed call is repeated at most, whatever its tool asks
+	// for.
+	MaxRetries int
+}
+
+// limits are those of the host's options.
+func (o *options) limits() Limits {
+	return Limits{CallTimeout: o.callTimeout, Running: o.running, Waiting: o.waiting, MaxResult: o.maxResult, MaxRetries: o.maxRetries}
 }
 
 // WithPluginSettings has the operator's word on plugins, by name. It is asked when a

@@ -306,3 +306,45 @@ func TestIdle(t *testing.T) {
 	}
 	soon(t, "idle again", idle)
 }
+
+// Limits of one plugin are not another's: here its calls run one at a time, none waits,
+// and each may take 50 ms.
+func TestLimitsOfOnePlugin(t *testing.T) {
+	t.Parallel()
+	dir, root := t.TempDir(), t.TempDir()
+	plugintest.Deploy(t, dir, "versioned", "1")
+	limits := &host.Limits{CallTimeout: 50 * time.Millisecond, Running: 1}
+	h := newHost(t, host.WithRoot(root), host.WithPluginSettings(func(name string) (s host.PluginSettings) {
+		if name == "versioned" {
+			s.Limits = limits
+		}
+		return s
+	}))
+	must[int](t)(h.Load(t.Context(), dir))
+	wait := tool.Call{Name: "versioned.wait", Arguments: []byte(`{"file":"never"}`)}
+	if _, err := h.Execute(t.Context(), wait); tool.CodeOf(err) != tool.CodeDeadlineExceeded {
+		t.Errorf("got %v", err)
+	}
+	limits = &host.Limits{Running: 1, MaxResult: 3}
+	if err := h.Sync(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := h.Execute(ctx, wait)
+		ended <- err
+	}()
+	soon(t, "it runs", func() bool {
+		ledger, err := os.ReadFile(filepath.Join(root, "ledger"))
+		return err == nil && strings.Count(string(ledger), "waits") == 2
+	})
+	_, err := h.Execute(t.Context(), tool.Call{Name: "versioned.count"})
+	if tool.CodeOf(err) != tool.CodeResourceExhausted || !strings.Contains(err.Error(), "1 calls run and 0 wait") {
+		t.Errorf("a second call: %v", err)
+	}
+	cancel()
+	if err := <-ended; tool.CodeOf(err) != tool.CodeCanceled {
+		t.Errorf("the first ended with %v", err)
+	}
+}
