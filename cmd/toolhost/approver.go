@@ -15,14 +15,12 @@ import (
 // maxShown bounds the arguments in a question, in characters.
 const maxShown = 2000
 
-// approver says yes for --yes, or asks at the terminal. Where there is none it
-// is nil, and the host refuses. The function gives the terminal back.
+// approver asks at the terminal. Where there is none it is nil, and the host refuses;
+// so it is with --yes, where nobody needs to be asked. The function gives the terminal
+// back.
 func (a *app) approver(yes bool) (policy.Approver, func()) {
 	if yes {
-		allow := func(context.Context, policy.Request) (policy.Decision, error) {
-			return policy.Decision{Verdict: policy.Allow, By: "--yes"}, nil
-		}
-		return policy.ApproverFunc(allow), func() {}
+		return nil, func() {}
 	}
 	terminal, err := a.openTerminal()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -37,39 +38,105 @@ func newTerminal(t *testing.T) (person, program *os.File) {
 }
 
 // The question is asked on the terminal that the process belongs to, though none
-// of its standard streams leads there.
+// of its standard streams leads there, and whether it is a daemon that wants to know.
 func TestQuestionOnATerminal(t *testing.T) {
 	t.Parallel()
 	for answer, status := range map[string]int{"y": exitDone, "n": exitRefused} {
-		t.Run(answer, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, "player")
-			person, program := newTerminal(t)
-			cmd := w.command("call", "play.danger", "-", "--plugin-dir", w.plugins)
-			cmd.Stdin = strings.NewReader(`{"text":"from standard input"}`)
-			var stdout, stderr bytes.Buffer
-			cmd.Stdout, cmd.Stderr = &stdout, &stderr
-			cmd.ExtraFiles = []*os.File{program}
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 3}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			asked, err := bufio.NewReader(person).ReadString('?')
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !strings.Contains(asked, "play.danger (dangerous) wants to run") || !strings.Contains(asked, `"text": "from standard input"`) {
-				t.Errorf("it asks:\n%s", asked)
-			}
-			if _, err := person.WriteString(answer + "\n"); err != nil {
-				t.Fatal(err)
-			}
-			_ = cmd.Wait() // the status tells
-			o := outcome{t, cmd.Args, stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
-			o.exits(status)
-			if status == exitRefused {
-				o.says("Approval denied for tool: play.danger", "said no")
-			}
-		})
+		for _, by := range []string{"alone", "by a daemon"} {
+			t.Run(answer+" "+by, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, "player")
+				if by != "alone" {
+					w.serve()
+				}
+				a := w.ask("call", "play.danger", "-")
+				if asked := a.question(); !strings.Contains(asked, "play.danger (dangerous) wants to run") || !strings.Contains(asked, `"text": "from <standard> input"`) {
+					t.Errorf("it asks:\n%s", asked)
+				}
+				o := a.answer(answer + "\n").exits(status)
+				equal(t, "whether a daemon is used", usingIt.MatchString(o.stderr), by != "alone")
+				if status == exitRefused {
+					o.says("Approval denied for tool: play.danger", "said no")
+				}
+				record := w.run("audit", "search", "--tool", "play.danger", "--json").exits(0)
+				record.prints(`"approver":"terminal"`)
+			})
+		}
+	}
+}
+
+// asking is a command on a terminal.
+type asking struct {
+	t              *testing.T
+	person         *os.File
+	cmd            *exec.Cmd
+	stdout, stderr bytes.Buffer
+}
+
+// ask starts a command on a terminal, with arguments on standard input.
+func (w *world) ask(args ...string) *asking {
+	w.t.Helper()
+	person, program := newTerminal(w.t)
+	a := &asking{t: w.t, person: person, cmd: w.command(append(args, "--plugin-dir", w.plugins)...)}
+	a.cmd.Stdin = strings.NewReader(`{"text":"from <standard> input"}`)
+	a.cmd.Stdout, a.cmd.Stderr = &a.stdout, &a.stderr
+	a.cmd.ExtraFiles = []*os.File{program}
+	a.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 3}
+	if err := a.cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	return a
+}
+
+// question is what the person is asked.
+func (a *asking) question() string {
+	a.t.Helper()
+	asked, err := bufio.NewReader(a.person).ReadString('?')
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return asked
+}
+
+// answer is what comes of an answer; empty: there is none.
+func (a *asking) answer(text string) outcome {
+	a.t.Helper()
+	if _, err := a.person.WriteString(text); err != nil {
+		a.t.Fatal(err)
+	}
+	_ = a.cmd.Wait() // the status tells
+	return outcome{a.t, a.cmd.Args, a.stdout.String(), a.stderr.String(), a.cmd.ProcessState.ExitCode()}
+}
+
+// A question that a daemon asks has an end when the call does, and the daemon may be
+// told to end while somebody thinks.
+func TestQuestionOfADaemonEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	s := w.serve()
+
+	a := w.ask("call", "play.danger", "-", "--timeout", "1s")
+	_ = a.question()
+	a.answer("").exits(exitEnded).says("play.danger")
+
+	a = w.ask("call", "play.danger", "-")
+	_ = a.question()
+	if err := a.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	a.answer("").exits(exitEnded)
+
+	a = w.ask("call", "play.danger", "-")
+	_ = a.question()
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	s.await("toolhost: ending")
+	a.answer("y\n").exits(exitDone).prints("from <standard> input")
+	for line := range s.lines {
+		s.said = append(s.said, line)
+	}
+	if err := s.cmd.Wait(); err != nil {
+		t.Errorf("the daemon ended with %v:\n%s", err, strings.Join(s.said, "\n"))
 	}
 }

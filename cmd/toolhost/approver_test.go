@@ -116,10 +116,8 @@ func TestApprover(t *testing.T) {
 		done()
 		t.Error("there is an approver without a terminal")
 	}
-	got, done := a.approver(true)
-	defer done()
-	d, err := got.Approve(t.Context(), request("{}"))
-	if err != nil || d.Verdict != policy.Allow {
-		t.Errorf("--yes gives %v, %v", d, err)
+	if got, done := a.approver(true); got != nil {
+		done()
+		t.Error("with --yes somebody is asked")
 	}
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/host/audit"
@@ -34,12 +32,12 @@ it ends.`,
 	return cmd
 }
 
-// path is the log that the flags name.
-func (o auditOptions) path() (string, error) {
+// auditPath is the log that the flags name, or else the configuration or environment.
+func (a *app) auditPath(o auditOptions) (string, error) {
 	if o.file != "" {
 		return o.file, nil
 	}
-	if named := os.Getenv(auditVariable); named != "" && named != noAudit {
+	if named := chosen("", a.configured().Audit.Path, auditVariable); named != "" && named != noAudit {
 		return named, nil
 	}
 	path, err := audit.DefaultPath()

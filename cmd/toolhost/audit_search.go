@@ -75,7 +75,7 @@ func parseSince(s string, now time.Time) (time.Time, error) {
 }
 
 func (a *app) searchAudit(o auditOptions, filter audit.Filter) error {
-	path, err := o.path()
+	path, err := a.auditPath(o)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (a *app) tailAudit(ctx context.Context, o auditOptions) error {
 	if o.lines < 0 {
 		return usage(fmt.Sprintf("-n %d is below zero", o.lines), "give the number of lines to show")
 	}
-	path, err := o.path()
+	path, err := a.auditPath(o)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ line in another place.`,
 }
 
 func (a *app) verifyAudit(o auditOptions) error {
-	path, err := o.path()
+	path, err := a.auditPath(o)
 	if err != nil {
 		return err
 	}

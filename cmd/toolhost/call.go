@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -29,7 +30,10 @@ The arguments are a JSON object: the text itself, @FILE for a file's content, or
 - for standard input. --arg sets single ones, over those of the object: where the
 tool takes a string the value is that text, else it is JSON.
 
-The call is put on record in the audit log, see toolhost audit.
+The call is put on record in the audit log, see toolhost audit. Where a daemon runs
+that has the root and the plugin directories in common with the command, it runs the
+call and puts it on record, and gives no grant and takes no --yes that its operator
+does not let callers have, see toolhost serve.
 
 A tool may need a capability, which --grant gives for this call. A dangerous one
 asks on the terminal, also where standard input is something else, and is refused
@@ -92,25 +96,28 @@ func (a *app) call(ctx context.Context, name string, source []string, f callFlag
 	if err != nil {
 		return err
 	}
-	onRecord, closeLog, err := a.record(f.audit)
-	if err != nil {
-		return err
+	n := needs{options: func() ([]host.Option, func(), error) { return a.record(f.audit) }}
+	if f.audit != "" {
+		n.alone = "--audit"
 	}
-	defer closeLog()
-	return a.withHost(ctx, func(h *opened) error {
+	return a.withHost(ctx, n, func(h *opened) error {
+		if len(pairs) > 0 { // their types are the tool's to say
+			t, _, err := h.find(ctx, name)
+			if err != nil {
+				return err
+			}
+			text = pairs.over(text, t.InputSchema)
+		}
 		approver, done := a.approver(f.yes)
 		defer done()
-		session := h.Session(host.WithGrants(grants...), host.WithApprover(approver))
-		t, _ := h.Get(name)
-		ctx, cancel := bounded(ctx, f.timeout)
-		defer cancel()
-		out, res, err := session.CallDetailed(ctx, tool.Call{Name: name, Arguments: pairs.over(text, t.InputSchema)})
+		answer := h.call(ctx, control.Call{Name: name, Arguments: text, Grants: grants, Timeout: f.timeout, Yes: f.yes}, approver)
+		out, err := answer.Outcome, answer.Err
 		if fault := h.blame(name); fault != nil && errors.Is(err, tool.ErrNotFound) {
 			err = fault
 			out.Content, out.Error = err.Error(), &host.OutcomeError{Code: tool.CodeOf(err), Message: err.Error()}
 		}
-		return a.printOutcome(out, res, err)
-	}, onRecord...)
+		return a.printOutcome(out, answer.Result, err)
+	})
 }
 
 // bounded is ctx with a limit; 0: none.
@@ -133,14 +140,11 @@ func parseGrants(words []string) ([]tool.Capability, error) {
 	return out, nil
 }
 
-// blame is why a tool that is not there may be missing: it was refused itself,
+// blame is why a tool, if it is not there, may be missing: it was refused itself,
 // or a plugin that its name begins with did not load. Nil: nothing points there.
 func (h *opened) blame(name string) error {
-	if _, ok := h.Get(name); ok {
-		return nil
-	}
 	prefix, _, _ := strings.Cut(name, ".")
-	for _, fault := range h.faults {
+	for _, fault := range h.faulty() {
 		if fault.Tool == name || fault.Tool == "" && fault.Plugin != "" && fault.Plugin == prefix {
 			return &failure{exitUnavailable, missing(name, fault)}
 		}

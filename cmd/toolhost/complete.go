@@ -16,7 +16,7 @@ const completionTimeout = 3 * time.Second
 
 // completer gives the words that may stand somewhere, each with a description
 // after a tab where there is one.
-type completer func(*opened) []string
+type completer func(context.Context, *opened) []string
 
 // completeArgument is for a command whose first argument is one of these words.
 func (a *app) completeArgument(words completer) cobra.CompletionFunc {
@@ -35,29 +35,33 @@ func (a *app) completeFlag(cmd *cobra.Command, flag string, words completer) {
 	})
 }
 
-// complete loads the plugins as the flags say. It is quiet: what it printed
+// complete asks the daemon or loads the plugins, as the flags say. It is quiet: what it printed
 // would stand in the middle of what somebody types.
 func (a *app) complete(ctx context.Context, words completer) []string {
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
+	if a.configure(true) != nil {
+		return nil
+	}
 	a.logLevel = "off"
-	h, err := a.open(ctx)
+	h, err := a.open(ctx, needs{})
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = h.shutDown(ctx) }()
-	return words(h)
+	defer func() { _ = h.close(ctx) }()
+	return words(ctx, h)
 }
 
-func toolNames(h *opened) []string {
+func toolNames(ctx context.Context, h *opened) []string {
+	all, _ := h.list(ctx, host.Filter{}) // nobody looks at an error here
 	var out []string
-	for _, t := range h.Tools(host.Filter{}) {
+	for _, t := range all {
 		out = append(out, t.Name+"\t"+shorten(firstLine(t.Description), 80))
 	}
 	return out
 }
 
-func pluginNames(h *opened) []string {
+func pluginNames(_ context.Context, h *opened) []string {
 	var out []string
 	for _, s := range h.Plugins() {
 		out = append(out, s.Name+"\t"+string(s.State))
@@ -65,18 +69,19 @@ func pluginNames(h *opened) []string {
 	return out
 }
 
-func categories(h *opened) []string {
-	return collect(h, func(t host.Tool) []string { return t.Categories })
+func categories(ctx context.Context, h *opened) []string {
+	return collect(ctx, h, func(t host.Tool) []string { return t.Categories })
 }
 
-func capabilities(h *opened) []string {
-	return collect(h, func(t host.Tool) []string { return []string{string(t.Permission)} })
+func capabilities(ctx context.Context, h *opened) []string {
+	return collect(ctx, h, func(t host.Tool) []string { return []string{string(t.Permission)} })
 }
 
 // collect gathers words of all tools: each once, sorted, no empty ones.
-func collect(h *opened, words func(host.Tool) []string) []string {
+func collect(ctx context.Context, h *opened, words func(host.Tool) []string) []string {
+	all, _ := h.list(ctx, host.Filter{}) // nobody looks at an error here
 	var out []string
-	for _, t := range h.Tools(host.Filter{}) {
+	for _, t := range all {
 		out = append(out, words(t)...)
 	}
 	slices.Sort(out)

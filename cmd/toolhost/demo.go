@@ -36,7 +36,8 @@ func (a *app) demoCommand() *cobra.Command {
 type demo struct {
 	app    *app
 	notes  []string // of the step under way
-	host   *opened
+	host   *local
+	dirs   []string
 	caller *host.Session // may read files
 
 	files   *role // a plugin that reads files; nil: there is none

@@ -42,7 +42,7 @@ func (d *demo) crash(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, crashTimeout)
 	defer cancel()
 	v := d.victim
-	s, _ := d.host.status(v.plugin)
+	s, _ := statusOf(d.host.Plugins(), v.plugin)
 	v.pid = s.PID // it may have crashed by itself before
 	if v.pid == 0 {
 		return fmt.Errorf("plugin %s is not running: %s", v.plugin, s.Reason)
@@ -93,7 +93,7 @@ func (d *demo) underWay(call *hanging) error {
 	look := time.NewTicker(time.Millisecond)
 	defer look.Stop()
 	for {
-		if s, _ := d.host.status(d.victim.plugin); s.Calls > 0 {
+		if s, _ := statusOf(d.host.Plugins(), d.victim.plugin); s.Calls > 0 {
 			return nil
 		}
 		select {
@@ -113,7 +113,7 @@ func (d *demo) survive(ctx context.Context) error {
 	if _, err := d.ask(ctx, d.other.tool, d.other.args); err != nil {
 		return err
 	}
-	s, _ := d.host.status(d.other.plugin)
+	s, _ := statusOf(d.host.Plugins(), d.other.plugin)
 	if s.PID != d.other.pid || s.Starts != 1 {
 		return fmt.Errorf("plugin %s answers, but it is pid %d and was %d", s.Name, s.PID, d.other.pid)
 	}
@@ -131,7 +131,7 @@ func (d *demo) restart(ctx context.Context) error {
 	if _, err := d.ask(ctx, v.tool, v.args); err != nil {
 		return err
 	}
-	s, _ := d.host.status(v.plugin)
+	s, _ := statusOf(d.host.Plugins(), v.plugin)
 	if s.State != plugin.Ready || s.PID == v.pid {
 		return fmt.Errorf("plugin %s answers, but it is %s as pid %d and was pid %d", s.Name, s.State, s.PID, v.pid)
 	}
@@ -145,7 +145,7 @@ func (d *demo) end(ctx context.Context) error {
 	for _, s := range d.host.Plugins() {
 		pids = append(pids, s.PID)
 	}
-	if err := d.host.shutDown(ctx); err != nil {
+	if err := d.host.close(ctx); err != nil {
 		return err
 	}
 	slices.Sort(pids)

@@ -18,11 +18,14 @@ type object map[string]any
 
 // start is step 1.
 func (d *demo) start(ctx context.Context) error {
-	h, err := d.app.open(ctx, host.WithMaxRetries(0)) // to show the error that a retry would hide
+	n := needs{uncached: true, options: func() ([]host.Option, func(), error) {
+		return []host.Option{host.WithMaxRetries(0)}, func() {}, nil // to show the error that a retry would hide
+	}}
+	h, dirs, err := d.app.openLocal(ctx, d.app.namedDirs(), n)
 	if err != nil {
 		return err
 	}
-	d.host = h
+	d.host, d.dirs = h, dirs
 	d.caller = h.Session(host.WithGrants(tool.FSRead))
 	for _, s := range h.Plugins() {
 		if s.State == plugin.Ready {
@@ -45,7 +48,7 @@ func (d *demo) cast() error {
 	}
 	if d.victim == nil {
 		return &failure{exitUnavailable, &tool.Error{
-			Message: "neither the plugin fs nor introspection is in " + strings.Join(d.host.dirs, " or "),
+			Message: "neither the plugin fs nor introspection is in " + strings.Join(d.dirs, " or "),
 			Hint:    "in toolhost's own repository: make run; elsewhere name their directory with --plugin-dir",
 		}}
 	}
@@ -57,7 +60,7 @@ func (d *demo) role(name string, args any) *role {
 	if !ok {
 		return nil
 	}
-	s, _ := d.host.status(t.Owner)
+	s, _ := statusOf(d.host.Plugins(), t.Owner)
 	return &role{plugin: t.Owner, pid: s.PID, tool: name, args: args}
 }
 

@@ -17,7 +17,7 @@ func TestDemo(t *testing.T) {
 	w.run("demo", "--root", repository, "--json").exits(0).json(&steps)
 	want := [][]string{
 		{"fs ", "introspection ", "not used: plugin quitter did not start"},
-		{"5 tools: describe_symbol, fs.list, fs.read, fs.write, list_package_symbols"},
+		{"15 tools: apropos_search, class_hierarchy"},
 		{"go.mod (", "module github.com/toolhost/toolhost"},
 		{"type Host struct, type in github.com/toolhost/toolhost/host"},
 		{"permission_denied", "invalid_arguments", "not_found", "no plugin was asked"},
@@ -44,6 +44,7 @@ func TestDemo(t *testing.T) {
 func TestDemoInEmptyDirectory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "fs", "introspection")
+	w.run("tools").exits(0) // what is remembered from then on starts no plugin, but in the demo
 	o := w.run("demo").exits(0).prints(
 		"nothing to read", "func Println(", "All 9 steps took", " ms\n")
 	if strings.Contains(o.stdout, "\x1b") {

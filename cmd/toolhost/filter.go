@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/host"
@@ -35,14 +37,17 @@ func (f *filterFlags) parse() (host.Filter, error) {
 }
 
 // choose are the tools that pass. Where there are none, it says why.
-func (a *app) choose(h *opened, f host.Filter) []host.Tool {
-	tools := h.Tools(f)
+func (a *app) choose(ctx context.Context, h *opened, f host.Filter) ([]host.Tool, error) {
+	tools, err := h.list(ctx, f)
+	if err != nil {
+		return nil, err
+	}
 	if note := h.emptyNote(); note != "" {
 		a.err.printf("%s\n", note)
 	} else if len(tools) == 0 {
-		a.err.printf("none of the %d tools is asked for\n", h.Len())
+		a.err.printf("none of the %d tools is asked for\n", h.count())
 	}
-	return tools
+	return tools, nil
 }
 
 // safetyLevels are the names of all levels, the harmless ones first.

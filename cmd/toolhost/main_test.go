@@ -24,6 +24,7 @@ var built struct {
 }
 
 func TestMain(m *testing.M) {
+	_ = os.Setenv(socketVariable, noSocket) // a daemon that runs here is nobody's in tests
 	status := m.Run()
 	if built.dir != "" {
 		_ = os.RemoveAll(built.dir)
@@ -47,7 +48,7 @@ func buildAll() error {
 	}
 	built.dir = dir
 	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", dir+string(filepath.Separator),
-		".", "../../plugins/fs", "../../plugins/introspection", "./testdata/player")
+		".", "../../plugins/buffer", "../../plugins/execution", "../../plugins/fs", "../../plugins/introspection", "./testdata/player")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
@@ -92,10 +93,13 @@ func newWorld(t *testing.T, plugins ...string) *world {
 			w.env = append(w.env, kv)
 		}
 	}
-	w.env = append(w.env, "TMPDIR="+tmp, "XDG_DATA_HOME="+filepath.Join(w.root, "no-data"), "XDG_STATE_HOME="+w.state, cacheVariable+"="+filepath.Join(w.state, "cache"))
+	w.env = append(w.env, "TMPDIR="+tmp, "XDG_DATA_HOME="+filepath.Join(w.root, "no-data"), "XDG_STATE_HOME="+w.state, cacheVariable+"="+filepath.Join(w.state, "cache"), socketVariable+"="+w.socket())
 	t.Cleanup(w.leftNothing)
 	return w
 }
+
+// socket is where this world's daemon is.
+func (w *world) socket() string { return filepath.Join(w.tmp, "control.sock") }
 
 // install puts one of the built binaries into the plugin directory.
 func (w *world) install(binary, as string) {

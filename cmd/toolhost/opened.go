@@ -6,113 +6,61 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
-	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// closeTimeout bounds the shutdown of all plugins: a plugin may take 5 s to
-// drain and 2 s to go by itself.
-const closeTimeout = 10 * time.Second
-
-// opened is a host with its plugins loaded, and why some were not.
+// opened is what a command works on.
 type opened struct {
-	*host.Host
-	dirs   []string
-	faults []*tool.Error
+	backend
+	dirs []string
 }
 
-// withHost loads the plugins, warns of those that cannot be used, runs f, and
-// shuts all down, whatever happened.
-func (a *app) withHost(ctx context.Context, f func(*opened) error, opts ...host.Option) error {
-	h, err := a.open(ctx, opts...)
+// needs are what a command needs of a host of its own.
+type needs struct {
+	// options are those that cost something, such as a log to open, which the function
+	// that comes back closes again; nil: there are none.
+	options func() ([]host.Option, func(), error)
+	// uncached starts every plugin: what is remembered of it does not count.
+	uncached bool
+	// alone is the flag that a daemon has no part in; empty: a daemon will do.
+	alone string
+}
+
+// withHost finds a daemon or loads the plugins, warns of those that cannot be used,
+// runs f, and gives all back, whatever happened.
+func (a *app) withHost(ctx context.Context, n needs, f func(*opened) error) error {
+	h, err := a.open(ctx, n)
 	if err != nil {
 		return err
 	}
-	for _, fault := range h.faults {
+	for _, fault := range h.faulty() {
 		a.warn(fault)
 	}
-	return errors.Join(f(h), h.shutDown(ctx))
+	return errors.Join(f(h), h.close(ctx))
 }
 
-// open loads the plugins that the flags name. Those of which nothing is remembered are
-// started; the ones that do not start are faults of the host that comes back, and no error.
-func (a *app) open(ctx context.Context, opts ...host.Option) (*opened, error) {
-	dirs, err := a.pluginDirs()
+// open is the daemon, if one runs that has all in common with this command, or else a
+// host of its own.
+func (a *app) open(ctx context.Context, n needs) (*opened, error) {
+	if _, err := a.logger(); err != nil { // whoever does the work
+		return nil, err
+	}
+	named := a.namedDirs()
+	if r, ok := a.daemon(ctx, named, n); ok {
+		return &opened{r, named.dirs}, nil
+	}
+	l, dirs, err := a.openLocal(ctx, named, n)
 	if err != nil {
 		return nil, err
 	}
-	logger, err := a.logger()
-	if err != nil {
-		return nil, err
-	}
-	carrier, err := plugin.ParseCarrier(a.carrier)
-	if err != nil {
-		return nil, &failure{exitUsage, err}
-	}
-	made, err := host.New(slices.Concat(opts, cache(), []host.Option{
-		host.WithRoot(a.root), host.WithLogger(logger), host.WithCarrier(carrier),
-	})...)
-	if err != nil {
-		return nil, &failure{exitUsage, err}
-	}
-	h := &opened{Host: made, dirs: dirs}
-	_, err = h.Load(ctx, dirs...)
-	h.faults = flatten(err)
-	if err := h.unusable(ctx); err != nil {
-		return nil, errors.Join(err, h.shutDown(ctx))
-	}
-	return h, nil
-}
-
-// unusable says why nothing can be done with what was loaded; nil: something
-// can.
-func (h *opened) unusable(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return tool.Errorf(tool.CodeCanceled, "ended before the plugins were ready: %w", context.Cause(ctx))
-	}
-	// A fault with no plugin's name is about a directory. Where one of several
-	// cannot be used, the others can.
-	ofDir := slices.IndexFunc(h.faults, func(e *tool.Error) bool { return e.Plugin == "" })
-	if ofDir < 0 || len(h.Plugins()) > 0 {
-		return nil
-	}
-	return &failure{exitUnavailable, h.faults[ofDir]}
-}
-
-// shutDown ends the plugins. It has time of its own: what ended the work must
-// not keep them from ending in good order.
-func (h *opened) shutDown(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-	defer cancel()
-	if err := h.Close(ctx); err != nil {
-		return tool.Errorf(tool.CodeInternal, "the plugins could not be shut down in good order: %w", err)
-	}
-	return nil
-}
-
-// flatten takes joined errors apart.
-func flatten(err error) []*tool.Error {
-	if err == nil {
-		return nil
-	}
-	// Only the outermost: a tool's error may have joined causes.
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return []*tool.Error{tool.AsError(err)}
-	}
-	var out []*tool.Error
-	for _, e := range joined.Unwrap() {
-		out = append(out, flatten(e)...)
-	}
-	return out
+	return &opened{l, dirs}, nil
 }
 
 // emptyNote explains a list with nothing in it; empty: there are plugins.
 func (h *opened) emptyNote() string {
-	if len(h.Plugins()) > 0 || len(h.faults) > 0 {
+	if len(h.Plugins()) > 0 || len(h.faulty()) > 0 {
 		return ""
 	}
 	note := fmt.Sprintf("no plugins in %s: copy plugin binaries there", strings.Join(h.dirs, " and "))
@@ -122,9 +70,8 @@ func (h *opened) emptyNote() string {
 	return note
 }
 
-// status is the plugin of that name.
-func (h *opened) status(name string) (plugin.Status, bool) {
-	all := h.Plugins()
+// statusOf is the plugin of that name.
+func statusOf(all []plugin.Status, name string) (plugin.Status, bool) {
 	i := slices.IndexFunc(all, func(s plugin.Status) bool { return s.Name == name })
 	if i < 0 {
 		return plugin.Status{}, false
@@ -133,12 +80,13 @@ func (h *opened) status(name string) (plugin.Status, bool) {
 }
 
 // toolsOf are the names of a plugin's tools.
-func (h *opened) toolsOf(name string) []string {
+func (h *opened) toolsOf(ctx context.Context, name string) ([]string, error) {
+	all, err := h.list(ctx, host.Filter{})
 	names := []string{}
-	for _, t := range h.Tools(host.Filter{}) {
+	for _, t := range all {
 		if t.Owner == name {
 			names = append(names, t.Name)
 		}
 	}
-	return names
+	return names, err
 }

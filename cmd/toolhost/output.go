@@ -83,6 +83,13 @@ func (a *app) warn(e *tool.Error) {
 	}
 }
 
+// notef tells by whom the work is done, for those who do not want to hear nothing.
+func (a *app) notef(format string, args ...any) {
+	if a.logLevel != "off" {
+		a.err.printf("toolhost: %s\n", sanitize.Line(fmt.Sprintf(format, args...), 0))
+	}
+}
+
 func (a *app) printHint(e *tool.Error) {
 	if e.Hint != "" {
 		a.err.printf("  %s\n", sanitize.Text(e.Hint))

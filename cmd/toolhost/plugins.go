@@ -23,10 +23,10 @@ A plugin that is refused is in the list, with the reason; that is no failure of
 this command.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withHost(cmd.Context(), a.listPlugins)
+			return a.withHost(cmd.Context(), needs{}, a.listPlugins)
 		},
 	}
-	cmd.AddCommand(a.pluginsShowCommand())
+	cmd.AddCommand(a.pluginsShowCommand(), a.pluginsRestartCommand(), a.pluginsLockCommand(), a.pluginsEnableCommand(), a.pluginsDisableCommand())
 	return cmd
 }
 

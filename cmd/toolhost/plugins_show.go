@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -22,7 +23,7 @@ func (a *app) pluginsShowCommand() *cobra.Command {
 		Args:              oneName("plugin"),
 		ValidArgsFunction: a.completeArgument(pluginNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withHost(cmd.Context(), func(h *opened) error { return a.showPlugin(h, args[0]) })
+			return a.withHost(cmd.Context(), needs{}, func(h *opened) error { return a.showPlugin(cmd.Context(), h, args[0]) })
 		},
 	}
 }
@@ -43,13 +44,17 @@ type fault struct {
 	Detail  string    `json:"detail,omitempty"`
 }
 
-func (a *app) showPlugin(h *opened, name string) error {
-	status, ok := h.status(name)
+func (a *app) showPlugin(ctx context.Context, h *opened, name string) error {
+	status, ok := statusOf(h.Plugins(), name)
 	if !ok {
 		return h.unknownPlugin(name)
 	}
-	s := shownPlugin{Status: status, ToolNames: h.toolsOf(name), Faults: []fault{}}
-	for _, e := range h.faults {
+	names, err := h.toolsOf(ctx, name)
+	if err != nil {
+		return err
+	}
+	s := shownPlugin{Status: status, ToolNames: names, Faults: []fault{}}
+	for _, e := range h.faulty() {
 		if e.Plugin == name {
 			s.Faults = append(s.Faults, fault{e.Code, e.Tool, message(e, e), e.Hint, e.Detail})
 		}

@@ -40,7 +40,7 @@ func TestPlugins(t *testing.T) {
 		t.Errorf("last words for every day:\n%s", o.stderr)
 	}
 
-	w.run("plugins").exits(0).prints("NAME", "fs       idle     -    0.1.0    3", "refused", "skipped:\n", notes+": not executable")
+	w.run("plugins").exits(0).prints("NAME", "fs       idle     -    0.1.0    6", "refused", "skipped:\n", notes+": not executable")
 	w.run("plugins", "--log-level", "debug").exits(0).says("its last words:\n    no license")
 	// What can be used is.
 	w.write("a.txt", "text")
@@ -60,9 +60,9 @@ func TestPluginsShow(t *testing.T) {
 	w := newWorld(t, "fs", "quitter")
 	w.install("leftover", "old.bak")
 	w.run("plugins", "show", "fs").exits(0).prints(
-		"name:          fs", "state:         ready", "version:       0.1.0", "sdk:           toolhost-go/", "tools:         fs.list, fs.read, fs.write")
+		"name:          fs", "state:         ready", "version:       0.1.0", "sdk:           toolhost-go/", "tools:         fs.edit, fs.list, fs.read, fs.search, fs.stat, fs.write")
 	w.run("plugins", "show", "fs").exits(0).prints(
-		"state:         idle", "version:       0.1.0", "sdk:           toolhost-go/", "starts:        0", "tools:         fs.list, fs.read, fs.write")
+		"state:         idle", "version:       0.1.0", "sdk:           toolhost-go/", "starts:        0", "tools:         fs.edit, fs.list, fs.read, fs.search, fs.stat, fs.write")
 	w.run("plugins", "show", "quitter").exits(0).prints(
 		"state:         refused", "unavailable: plugin quitter did not start", "its last words:\n    no license")
 	var s shownPlugin

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -20,9 +18,7 @@ const noAudit = "off"
 // it.
 func (a *app) record(path string) ([]host.Option, func(), error) {
 	none := func() {}
-	if path == "" {
-		path = os.Getenv(auditVariable)
-	}
+	path = chosen(path, a.configured().Audit.Path, auditVariable)
 	if path == noAudit {
 		return nil, none, nil
 	}

@@ -5,7 +5,9 @@ import (
 	"io"
 	"strings"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/toolhost/toolhost/internal/suggest"
 )
@@ -20,8 +22,16 @@ type app struct {
 	json     bool
 	logLevel string
 	carrier  string
+	socket   string
+	noDaemon bool
+
+	configFile string
+	globals    *pflag.FlagSet // the flags of all commands
+	config     *configuration // nil: no configuration file concerns the command
+	log        hclog.Logger   // made by logger
 
 	began        bool // cobra has accepted the command line
+	carrierNamed bool // by somebody, and not by default
 	openTerminal func() (io.ReadWriteCloser, error)
 }
 
@@ -43,12 +53,14 @@ func (a *app) rootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		Args:          noArguments,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRun: func(*cobra.Command, []string) {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			a.began = true
+			a.carrierNamed = cmd.Flags().Changed("carrier")
+			return a.begin(cmd)
 		},
 	}
 	a.addGlobalFlags(root)
-	root.AddCommand(a.toolsCommand(), a.callCommand(), a.schemaCommand(), a.pluginsCommand(), a.auditCommand(), a.demoCommand(), a.doctorCommand(), a.versionCommand())
+	root.AddCommand(a.toolsCommand(), a.callCommand(), a.schemaCommand(), a.pluginsCommand(), a.auditCommand(), a.serveCommand(), a.configCommand(), a.demoCommand(), a.doctorCommand(), a.versionCommand())
 	return root
 }
 

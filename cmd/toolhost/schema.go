@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,7 +38,7 @@ Conditions that are given all have to hold; of several categories, one.`,
 			if err != nil {
 				return err
 			}
-			return a.withHost(cmd.Context(), func(h *opened) error { return a.printSchema(h, format, filter) })
+			return a.withHost(cmd.Context(), needs{}, func(h *opened) error { return a.printSchema(cmd.Context(), h, format, filter) })
 		},
 	}
 	cmd.Flags().StringVar(&provider, "for", "", "whose `FORMAT`: "+strings.Join(formatNames(), ", "))
@@ -66,9 +67,13 @@ func parseFormat(s string) (llmschema.Format, error) {
 }
 
 // printSchema prints JSON whatever --json says: nobody else reads it.
-func (a *app) printSchema(h *opened, format llmschema.Format, filter host.Filter) error {
+func (a *app) printSchema(ctx context.Context, h *opened, format llmschema.Format, filter host.Filter) error {
+	chosen, err := a.choose(ctx, h, filter)
+	if err != nil {
+		return err
+	}
 	var tools []llmschema.Tool
-	for _, t := range a.choose(h, filter) {
+	for _, t := range chosen {
 		tools = append(tools, llmschema.Tool{Alias: t.Alias, Definition: t.Definition})
 	}
 	text, err := llmschema.Export(format, tools)

@@ -6,8 +6,11 @@ import (
 
 func TestSchemaForModels(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "fs", "introspection")
-	aliases := []string{"describe_symbol", "fs_list", "fs_read", "fs_write", "list_package_symbols"}
+	w := newWorld(t, "fs", "buffer")
+	aliases := []string{
+		"fs_edit", "fs_list", "fs_read", "fs_search", "fs_stat", "fs_write",
+		"propose_file_edit", "read_buffer", "read_file", "search_in_buffer", "write_file",
+	}
 
 	var openai []struct {
 		Type     string
@@ -66,7 +69,7 @@ func TestSchemaForMCP(t *testing.T) {
 		OutputSchema map[string]any
 		Annotations  map[string]bool
 	}
-	w.run("schema", "--for", "mcp", "--search", "fs.", "--category", "destructive,nothing").exits(0).json(&tools)
+	w.run("schema", "--for", "mcp", "--search", "Write a file", "--category", "destructive,nothing").exits(0).json(&tools)
 	if len(tools) != 1 {
 		t.Fatalf("there are %d tools, want fs.write alone", len(tools))
 	}
@@ -96,9 +99,9 @@ func TestSchemaFilter(t *testing.T) {
 	for _, tool := range tools {
 		got = append(got, tool.Name)
 	}
-	equalLists(t, "the harmless tools", got, []string{"fs_list", "fs_read"})
+	equalLists(t, "the harmless tools", got, []string{"fs_list", "fs_read", "fs_search", "fs_stat"})
 
-	o := w.run("schema", "--for", "openai", "--category", "nothing").exits(0).says("none of the 3 tools is asked for")
+	o := w.run("schema", "--for", "openai", "--category", "nothing").exits(0).says("none of the 6 tools is asked for")
 	equal(t, "what is printed", o.stdout, "[]\n")
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/host"
@@ -41,7 +43,7 @@ Conditions that are given all have to hold; of several categories, one.`,
 			if err != nil {
 				return err
 			}
-			return a.withHost(cmd.Context(), func(h *opened) error { return a.listTools(h, filter) })
+			return a.withHost(cmd.Context(), needs{}, func(h *opened) error { return a.listTools(cmd.Context(), h, filter) })
 		},
 	}
 	f = a.addFilterFlags(cmd)
@@ -49,9 +51,13 @@ Conditions that are given all have to hold; of several categories, one.`,
 	return cmd
 }
 
-func (a *app) listTools(h *opened, filter host.Filter) error {
+func (a *app) listTools(ctx context.Context, h *opened, filter host.Filter) error {
+	chosen, err := a.choose(ctx, h, filter)
+	if err != nil {
+		return err
+	}
 	tools := []shownTool{}
-	for _, t := range a.choose(h, filter) {
+	for _, t := range chosen {
 		tools = append(tools, show(t))
 	}
 	if a.json {

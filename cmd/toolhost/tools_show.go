@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/suggest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -21,15 +23,18 @@ func (a *app) toolsShowCommand() *cobra.Command {
 		Args:              oneName("tool"),
 		ValidArgsFunction: a.completeArgument(toolNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withHost(cmd.Context(), func(h *opened) error { return a.showTool(h, args[0]) })
+			return a.withHost(cmd.Context(), needs{}, func(h *opened) error { return a.showTool(cmd.Context(), h, args[0]) })
 		},
 	}
 }
 
-func (a *app) showTool(h *opened, name string) error {
-	t, ok := h.Get(name)
+func (a *app) showTool(ctx context.Context, h *opened, name string) error {
+	t, ok, err := h.find(ctx, name)
+	if err != nil {
+		return err
+	}
 	if !ok {
-		return h.unknownTool(name)
+		return h.unknownTool(ctx, name)
 	}
 	s := show(t)
 	if a.json {
@@ -44,14 +49,22 @@ func (a *app) showTool(h *opened, name string) error {
 
 // unknownTool is the error for a name that is not there: the plugin's, where it
 // did not load.
-func (h *opened) unknownTool(name string) error {
+func (h *opened) unknownTool(ctx context.Context, name string) error {
 	if fault := h.blame(name); fault != nil {
 		return fault
 	}
+	all, err := h.list(ctx, host.Filter{})
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, t := range all {
+		names = append(names, t.Name)
+	}
 	hint := "see toolhost tools for the names"
-	if near := suggest.Nearest(name, h.Names(), 3); len(near) > 0 {
+	if near := suggest.Nearest(name, names, 3); len(near) > 0 {
 		hint = didYouMean(near)
-	} else if h.Len() == 0 {
+	} else if len(names) == 0 {
 		hint = "no tools are loaded: see toolhost plugins"
 	}
 	return &tool.Error{Code: tool.CodeNotFound, Tool: name, Message: "Unknown tool: " + shorten(sanitize.Text(name), tool.MaxNameLength), Hint: hint}

@@ -15,15 +15,16 @@ func names(tools []shownTool) []string {
 
 func TestTools(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "fs", "introspection")
+	w := newWorld(t, "fs")
 	var tools []map[string]any
 	w.run("tools", "--json").exits(0).json(&tools)
 	want := []struct{ name, safety, permission, plugin string }{
-		{"describe_symbol", "safe", "fs:read", "introspection"},
+		{"fs.edit", "dangerous", "fs:write", "fs"},
 		{"fs.list", "safe", "fs:read", "fs"},
 		{"fs.read", "safe", "fs:read", "fs"},
+		{"fs.search", "safe", "fs:read", "fs"},
+		{"fs.stat", "safe", "fs:read", "fs"},
 		{"fs.write", "dangerous", "fs:write", "fs"},
-		{"list_package_symbols", "safe", "fs:read", "introspection"},
 	}
 	if len(tools) != len(want) {
 		t.Fatalf("there are %d tools, want %d", len(tools), len(want))
@@ -39,7 +40,7 @@ func TestTools(t *testing.T) {
 			t.Errorf("%s is incomplete: %v", want[i].name, got)
 		}
 	}
-	w.run("tools").exits(0).prints("NAME", "fs.write              dangerous  fs:write", "Writes a text file")
+	w.run("tools").exits(0).prints("NAME", "fs.write   dangerous  fs:write", "Writes a text file")
 }
 
 func TestToolsFilter(t *testing.T) {
@@ -58,7 +59,7 @@ func TestToolsFilter(t *testing.T) {
 		w.run(append([]string{"tools", "--json"}, c.flags...)...).exits(0).json(&tools)
 		equalLists(t, "the tools", names(tools), c.want)
 	}
-	w.run("tools", "--search", "nothing like this").exits(0).says("none of the 11 tools is asked for")
+	w.run("tools", "--search", "nothing like this").exits(0).says("none of the 12 tools is asked for")
 }
 
 func TestToolsShow(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 func main() {
 	pluginsdk.Main(
 		pluginsdk.Func("play.wait", "Waits until the call is cancelled, after it has opened a FIFO for writing.", wait, pluginsdk.Safe()),
+		pluginsdk.Func("play.hold", "Waits until a FIFO that it reads is closed, after it has opened another for writing.", hold, pluginsdk.Safe()),
 		pluginsdk.Func("play.exit", "Ends the process with a status, after some last words.", exit, pluginsdk.Safe()),
 		pluginsdk.Func("play.panic", "Panics outside of the call's goroutine.", crash, pluginsdk.Safe()),
 		pluginsdk.Func("play.stdin", "Counts the bytes on the plugin's standard input.", stdin, pluginsdk.Safe()),
@@ -43,6 +44,21 @@ func wait(ctx context.Context, in waitIn) (string, error) {
 	defer func() { _ = f.Close() }()
 	<-ctx.Done()
 	return "", ctx.Err()
+}
+
+type holdIn struct {
+	FIFO  string `json:"fifo"`
+	Until string `json:"until"`
+}
+
+func hold(_ context.Context, in holdIn) (string, error) {
+	f, err := os.OpenFile(in.FIFO, os.O_WRONLY, 0)
+	if err != nil {
+		return "", err
+	}
+	_ = f.Close()
+	said, err := os.ReadFile(in.Until)
+	return string(said), err
 }
 
 type exitIn struct {

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/host/config"
+)
+
+const aboutConfig = `Judge, make and show the configuration file.
+
+The file is the one that is given, else that of --config, of ` + configVariable + `, or
+` + defaultConfig + ` in the current directory. A flag goes before the file, and the file before
+the environment. A command that is given no file, and finds none, goes by the defaults.
+A file with a problem has no effect at all: commands that need it exit with 2.`
+
+func (a *app) configCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Judge, make and show the configuration file",
+		Long:  aboutConfig,
+		Args:  noArguments,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.configCheckCommand(), a.configInitCommand(), a.configSchemaCommand(), a.configShowCommand())
+	return cmd
+}
+
+func (a *app) configSchemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of the file, by which editors complete it",
+		Args:  noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			_, _ = a.out.Write(config.Schema())
+			return nil
+		},
+	}
+}
+
+func (a *app) configShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show [FILE]",
+		Short: "Show what the file says, with all defaults, as JSON",
+		Long: `Show what the file says, with all defaults, as JSON. Values of environments are left
+out; of references is shown what they refer to.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			a.nameConfig(args)
+			c, err := a.loadConfig()
+			if err != nil {
+				return err
+			}
+			return a.out.json(c)
+		},
+	}
+}
+
+// nameConfig takes the file that is given as an argument.
+func (a *app) nameConfig(args []string) {
+	if len(args) > 0 {
+		a.configFile = args[0]
+	}
+}

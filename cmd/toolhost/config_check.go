@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/config"
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/suggest"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+func (a *app) configCheckCommand() *cobra.Command {
+	var start bool
+	cmd := &cobra.Command{
+		Use:   "check [FILE]",
+		Short: "Say everything that is wrong with the configuration file",
+		Long: `Say everything that is wrong with the configuration file, with the line. That the
+directories, variables and files that it refers to are there is checked too. No plugin
+is started and none of them needs to be there.
+
+With --start, the plugins are started as the file says (or remembered, where they were
+started that way before): each has to take its configuration, and what the file says of
+tools has to fit them. Names that no plugin or tool has are told of.
+
+The exit status is 1 where there is a problem.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.nameConfig(args)
+			return a.checkConfig(cmd.Context(), start)
+		},
+	}
+	cmd.Flags().BoolVar(&start, "start", false, "start the plugins, to check what is said of them")
+	return cmd
+}
+
+// configReport is what config check --json prints.
+type configReport struct {
+	File     string           `json:"file"`
+	Problems []config.Problem `json:"problems"`
+	Omitted  int              `json:"omitted,omitempty"`
+	Warnings []config.Problem `json:"warnings"`
+}
+
+func (a *app) checkConfig(ctx context.Context, start bool) error {
+	path, by, err := a.configPath()
+	if err != nil {
+		return &failure{exitUsage, err}
+	}
+	report := configReport{File: path, Warnings: []config.Problem{}}
+	c, err := setup.Load(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if by == "" {
+			by = "the default one"
+		}
+		return usage("there is no configuration file "+sanitize.Text(path)+" ("+by+")", "make it with toolhost config init, or name another")
+	}
+	if c != nil {
+		err = a.checkReferences(c, err)
+	}
+	if err == nil && start {
+		report.Warnings, err = a.checkPlugins(ctx)
+		var own *failure
+		if ctx.Err() != nil || errors.As(err, &own) {
+			return err
+		}
+	}
+	report.take(err)
+	return a.printReport(report)
+}
+
+// take makes problems of an error.
+func (r *configReport) take(err error) {
+	r.Problems = []config.Problem{}
+	var bad *config.Error
+	switch {
+	case errors.As(err, &bad):
+		r.Problems, r.Omitted = bad.Problems, bad.Omitted
+	case err != nil:
+		e := tool.AsError(err)
+		r.Problems = append(r.Problems, config.Problem{File: r.File, Line: 1, Column: 1, Message: message(err, e), Hint: e.Hint})
+	}
+}
+
+func (a *app) printReport(r configReport) error {
+	if a.json {
+		if err := a.out.json(r); err != nil {
+			return err
+		}
+	} else {
+		for _, p := range r.Problems {
+			a.out.printf("%s\n", sanitize.Text(p.String()))
+			if p.Snippet != "" {
+				a.out.printf("%s\n", p.Snippet)
+			}
+		}
+		for _, p := range r.Warnings {
+			a.err.printf("warning: %s\n", sanitize.Text(p.String()))
+		}
+	}
+	n := len(r.Problems) + r.Omitted
+	switch {
+	case n == 1:
+		return &failure{exitFailed, errors.New("there is a problem in " + sanitize.Text(r.File))}
+	case n > 1:
+		return &failure{exitFailed, errors.New("there are " + strconv.Itoa(n) + " problems in " + sanitize.Text(r.File))}
+	case !a.json:
+		a.out.printf("%s: no problems\n", sanitize.Text(r.File))
+	}
+	return nil
+}
+
+// checkReferences finds what the file refers to and is not there, beside what was found
+// in it before.
+func (a *app) checkReferences(c *config.Config, before error) error {
+	var problems []config.Problem
+	directory := func(path string, keys ...string) {
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			problems = append(problems, c.Problem("there is no directory "+path, "make it, or name another", keys...))
+		}
+	}
+	if c.Root != "" {
+		directory(c.Root, "root")
+	}
+	for _, dir := range c.PluginDirs {
+		directory(dir, "plugin_dirs")
+	}
+	_, unresolved := setup.PluginSettings(c, setup.Run{Once: true, Lookup: os.LookupEnv})
+	for _, err := range []error{before, unresolved} {
+		var bad *config.Error
+		if errors.As(err, &bad) {
+			problems = append(problems, bad.Problems...)
+		} else if err != nil {
+			return err
+		}
+	}
+	return c.Problems(problems)
+}
+
+// checkPlugins starts the plugins and says which of them, and of what the file says of
+// tools, cannot be used.
+func (a *app) checkPlugins(ctx context.Context) (warnings []config.Problem, err error) {
+	if err := a.configure(true); err != nil {
+		return nil, err
+	}
+	h, _, err := a.openLocal(ctx, a.namedDirs(), needs{})
+	if err != nil {
+		return nil, err
+	}
+	c := a.configured()
+	var problems []config.Problem
+	for _, fault := range h.faults {
+		problems = append(problems, problemOf(c, fault))
+	}
+	return h.unknownNames(c), errors.Join(c.Problems(problems), h.close(ctx))
+}
+
+// unknownNames are the plugins and tools that the file says something of and that are
+// not there. Tools of plugins that are disabled or did not start are not known.
+func (h *local) unknownNames(c *config.Config) []config.Problem {
+	plugins, tools := map[string]bool{}, map[string]bool{}
+	for _, s := range h.Plugins() {
+		plugins[s.Name] = true
+	}
+	for _, t := range h.Tools(host.Filter{}) {
+		tools[t.Claimed.Name] = true
+	}
+	out := []config.Problem{}
+	for _, name := range slices.Sorted(maps.Keys(c.Plugins)) {
+		if !plugins[name] {
+			out = append(out, c.Problem(fmt.Sprintf("there is no plugin %s", name), nearest(name, plugins), "plugins", name))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Tools)) {
+		if !tools[name] && !c.Tools[name].Disable {
+			out = append(out, c.Problem(fmt.Sprintf("there is no tool %s", name), nearest(name, tools), "tools", name))
+		}
+	}
+	return out
+}
+
+func nearest(name string, known map[string]bool) string {
+	if near := suggest.Nearest(name, slices.Sorted(maps.Keys(known)), 1); len(near) > 0 {
+		return didYouMean(near)
+	}
+	return ""
+}

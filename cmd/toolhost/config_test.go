@@ -1,0 +1,296 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/host/config"
+)
+
+// configure writes the configuration file that commands of this world find by default.
+func (w *world) configure(lines ...string) {
+	w.t.Helper()
+	w.replace(defaultConfig, strings.Join(lines, "\n")+"\n")
+}
+
+// replace puts a file into the workspace as editors do: another one in its place.
+func (w *world) replace(name, content string) {
+	w.t.Helper()
+	w.write("."+name+".new", content)
+	if err := os.Rename(filepath.Join(w.root, "."+name+".new"), filepath.Join(w.root, name)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// config is the path of the default file.
+func (w *world) config() string { return filepath.Join(w.root, defaultConfig) }
+
+// What a flag says goes before the file, and the file before the environment.
+func TestConfigPluginDirs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	w.configure("plugin_dirs: [" + w.plugins + "]")
+	w.env = append(w.env, pluginDirVariable+"="+t.TempDir())
+	w.bare("tools").exits(0).prints("play.echo")
+	if o := w.bare("tools", "--plugin-dir", t.TempDir()).exits(0); strings.Contains(o.stdout, "play.echo") {
+		t.Error("the file goes before the flag")
+	}
+	w.configure("plugin_dirs: [nowhere]")
+	w.bare("tools").exits(2).says("there is no plugin directory "+filepath.Join(w.root, "nowhere")+" (from plugin_dirs in "+w.config()+")", "make it")
+	w.bare("__complete", "--plugin-dir", w.plugins, "call", "play.e").exits(0).prints("play.echo\t")
+}
+
+func TestConfigRoot(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "fs")
+	w.write("a.txt", "inside")
+	other := t.TempDir()
+	if err := os.WriteFile(filepath.Join(other, "a.txt"), []byte("outside"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.configure("root: " + other)
+	read := []string{"call", "fs.read", `{"path":"a.txt"}`, "--grant", "fs:read"}
+	w.run(read...).exits(0).prints("outside")
+	w.run(append(read, "--root", w.root)...).exits(0).prints("inside")
+}
+
+func TestConfigLogLevel(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	w.env = append(w.env, cacheVariable+"="+noCache)
+	w.configure("log_level: debug")
+	w.run("tools").exits(0).says("plugin started")
+	equal(t, "standard error", w.run("tools", "--log-level", "warn").exits(0).stderr, "")
+}
+
+func TestConfigCacheAndAudit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	variable, flag := filepath.Join(w.state, "variable.jsonl"), filepath.Join(w.state, "flag.jsonl")
+	w.env = append(w.env, auditVariable+"="+variable)
+	w.configure("cache_dir: remembered", "audit: {path: calls.jsonl}")
+	w.run("call", "play.echo").exits(0)
+	w.run("call", "play.echo", "--audit", flag).exits(0)
+	for _, path := range []string{filepath.Join(w.root, "remembered"), filepath.Join(w.root, "calls.jsonl"), flag} {
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	}
+	w.run("audit").exits(0).prints("play.echo")
+	w.configure("audit: {path: off}")
+	w.run("call", "play.echo").exits(0)
+	if _, err := os.Stat(variable); !os.IsNotExist(err) {
+		t.Errorf("the variable goes before the file: %v", err)
+	}
+}
+
+func TestConfigFile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	w.run("tools").exits(0) // there is none, and need not be
+	missing := filepath.Join(w.root, "other.yaml")
+	w.run("tools", "--config", "other.yaml").exits(2).says("there is no configuration file "+missing+" (from --config)", "toolhost config init")
+	w.env = append(w.env, configVariable+"="+missing)
+	w.run("tools").exits(2).says("there is no configuration file " + missing + " (from " + configVariable + ")")
+	w.write("other.yaml", "tools:\n  play.echo: {rename: play.back}\n")
+	w.run("tools").exits(0).prints("play.back")
+	w.configure("# empty")
+	w.run("tools", "--config", w.config()).exits(0).prints("play.echo")
+	if err := os.Chmod(missing, 0o666); err != nil { //nolint:gosec // what is to be refused
+		t.Fatal(err)
+	}
+	w.run("tools").exits(2).says("others may write to it", "chmod go-w")
+}
+
+// A file with a problem has no effect: what needs it does nothing.
+func TestConfigThatIsBad(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	w.configure("plugins:", "  player:", "    enabeld: true", "    idle_time: soon")
+	for _, args := range [][]string{{"tools"}, {"plugins"}, {"call", "play.echo"}, {"schema", "--for", "mcp"}, {"serve"}, {"audit"}} {
+		w.run(args...).exits(2).says(w.config()+":3:5: plugins.player.enabeld: unknown key", "did you mean `enabled`?", "  3 | ", w.config()+":4:16: ", "`soon` is not a time")
+	}
+	w.run("version").exits(0)
+	w.run("doctor").exits(0)
+	w.run("config", "schema").exits(0)
+	w.bare("__complete", "call", "play.").exits(0)
+}
+
+func TestConfigOfToolsAndPlugins(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player", "fs")
+	w.configure(
+		"plugins:", "  fs: {enabled: false}",
+		"tools:",
+		"  play.echo: {rename: echo, safety: dangerous}",
+		"  play.danger: {approval: allow}",
+		"  play.fail: {disable: true}",
+		"  play.control: {permission: net, rate: 1/h}",
+	)
+	w.run("call", "echo").exits(5).says("approval")
+	w.run("call", "echo", "--yes").exits(0)
+	w.run("call", "play.danger").exits(0)
+	w.run("call", "play.fail").exits(3).says("the operator has disabled it")
+	w.run("call", "play.control").exits(5).says("Permission denied")
+	w.run("call", "fs.read", `{"path":"a"}`).exits(3)
+	var list pluginList
+	w.run("plugins", "--json").exits(0).json(&list)
+	equal(t, "the state of fs", string(list.Plugins[0].State), "disabled")
+}
+
+// What the file gives the caller cli holds without a daemon too; --grant and --yes are
+// the operator's own word.
+func TestConfigOfTheCaller(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player", "fs")
+	w.write("a.txt", "text of the file")
+	w.configure(
+		"callers:", "  cli:",
+		"    grants: [fs:read]", "    approval: \"no\"", "    result_limit: 4",
+		"    tools: {deny: [play.b*], max_safety: dangerous}",
+	)
+	o := w.run("call", "fs.read", `{"path":"a.txt"}`).exits(0).prints("text")
+	if strings.Contains(o.stdout, "file") {
+		t.Errorf("the result is not cut: %s", o.stdout)
+	}
+	w.run("call", "fs.stat", `{"path":"a.txt"}`).exits(0)
+	w.run("call", "play.danger").exits(5).says("the operator lets the caller cli have no yes")
+	w.run("call", "play.danger", "--yes").exits(0)
+	w.run("call", "play.blob").exits(3).says("it is not among the tools of this caller")
+	w.run("tools", "show", "play.blob").exits(3)
+	if o := w.run("tools").exits(0); strings.Contains(o.stdout, "play.blob") {
+		t.Errorf("it is listed:\n%s", o.stdout)
+	}
+	w.run("call", "fs.write", `{"path":"b.txt","content":"x"}`, "--grant", "fs:write", "--yes").exits(0)
+	w.configure("callers:", "  cli: {approval: \"yes\"}")
+	w.run("call", "play.danger").exits(0)
+}
+
+// Values of environments reach the plugin, and nobody else.
+func TestConfigSecrets(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player", "quitter")
+	w.env = append(w.env, "REFERRED=hunter3")
+	if err := os.WriteFile(filepath.Join(w.root, "secret"), []byte("hunter4\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.configure(
+		"defaults:", "  environment:",
+		"    PLAIN: hunter2", "    VARIABLE: {from_env: REFERRED}", "    FILE: {from_file: secret}",
+		"plugins:", "  player: {}",
+	)
+	for _, secret := range []string{"PLAIN=hunter2", "VARIABLE=hunter3", "FILE=hunter4"} {
+		var out struct{ Found int }
+		w.run("call", "play.peek", "--arg", "text="+secret).exits(0).json(&out)
+		if out.Found == 0 {
+			t.Errorf("the plugin has no %s", secret)
+		}
+	}
+	shown := func(o outcome) {
+		t.Helper()
+		if all := o.stdout + o.stderr; strings.Contains(all, "hunter") {
+			t.Errorf("toolhost %q tells a secret:\n%s", o.args, all)
+		}
+	}
+	for _, args := range [][]string{
+		{"config", "show"}, {"config", "check"}, {"config", "check", "--start", "--json"}, {"plugins", "show", "player", "--json"}, {"plugins", "--json"},
+		{"plugins", "show", "quitter", "--json"}, {"tools", "--log-level", "trace"}, {"call", "play.echo", "--log-level", "trace"}, {"call", "play.exit", "{}", "--log-level", "trace"},
+	} {
+		shown(w.run(args...))
+	}
+	var c struct {
+		Defaults struct {
+			Environment map[string]any `json:"environment"`
+		} `json:"defaults"`
+	}
+	w.run("config", "show").exits(0).json(&c)
+	equal(t, "a plain value", c.Defaults.Environment["PLAIN"], any("(hidden)"))
+	w.configure("defaults:", "  environment:", "    PLAIN: [hunter2]", "    VARIABLE: {from_evn: hunter3}", "    FILE: {from_file: \"hunter4")
+	shown(w.run("config", "check").exits(1))
+	shown(w.run("tools").exits(2))
+	w.configure("defaults:", "  environment:", "    PLAIN: hunter2", "    VARIABLE: {from_env: NOT_THERE}", "    FILE: {from_file: nowhere}")
+	shown(w.run("config", "check").exits(1).prints("NOT_THERE is not set", filepath.Join(w.root, "nowhere")))
+	shown(w.run("tools").exits(2).says(w.config() + ":4:"))
+}
+
+func TestConfigInit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	path := filepath.Join(w.root, "new.yaml")
+	w.bare("config", "init", "new.yaml").exits(0).prints("wrote "+path, "toolhost config check "+path)
+	content, err := os.ReadFile(path)
+	if err != nil || string(content) != string(config.Initial()) {
+		t.Errorf("the file has %q, %v", content, err)
+	}
+	w.bare("config", "check", "new.yaml").exits(0).prints(path + ": no problems")
+	w.run("tools", "--config", path).exits(0).prints("play.echo")
+
+	w.write("new.yaml", "log_level: info\n")
+	w.bare("config", "init", "new.yaml").exits(2).says("is there already, and was left as it is", "--force")
+	w.bare("config", "init").exits(0).prints("wrote " + w.config())
+	w.bare("config", "init", "--config", "new.yaml", "--json").exits(2)
+	if content, _ := os.ReadFile(path); string(content) != "log_level: info\n" {
+		t.Errorf("it was replaced: %s", content)
+	}
+	var out map[string]string
+	w.bare("config", "init", "new.yaml", "--force", "--json").exits(0).json(&out)
+	equal(t, "the file", out["file"], path)
+	if content, _ := os.ReadFile(path); string(content) != string(config.Initial()) {
+		t.Errorf("it was not replaced: %s", content)
+	}
+	w.bare("config", "init", filepath.Join("no", "where.yaml")).exits(1).says("was not written")
+	left, err := os.ReadDir(w.root)
+	if err != nil || len(left) != 2 {
+		t.Errorf("there are %v, %v", left, err)
+	}
+}
+
+func TestConfigCheck(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	w.bare("config", "check").exits(2).says("there is no configuration file "+w.config(), "toolhost config init")
+	w.configure("plugin_dirs: [nowhere]", "root: nowhere", "listen: \":80\"", "defaults:", "  environment: {A: {from_env: NOT_THERE}}")
+	o := w.bare("config", "check").exits(1).says("there are 4 problems in " + w.config())
+	o.prints(w.config()+":1:14: plugin_dirs: there is no directory", w.config()+":2:7: root: ", w.config()+":3:9: listen: this version has no", w.config()+":5:17: defaults.environment.A", "  3 | listen: \":80\"\n")
+	var report configReport
+	w.bare("config", "check", "--json").exits(1).json(&report)
+	if len(report.Problems) != 4 || report.Problems[2].Line != 3 || report.Problems[2].Key != "listen" || report.Problems[2].Snippet == "" || report.File != w.config() {
+		t.Errorf("the report is %+v", report)
+	}
+	w.configure("nonsense: 1", "root: [a]")
+	w.bare("config", "check").exits(1).prints(":1:1: nonsense: unknown key", ":2:7: root: ")
+	w.bare("config", "check", "a", "b").exits(2)
+	if err := os.Chmod(w.config(), 0o666); err != nil { //nolint:gosec // what is to be refused
+		t.Fatal(err)
+	}
+	w.bare("config", "check").exits(1).prints("others may write to it")
+}
+
+// With --start, what the file says of plugins and tools has to fit them.
+func TestConfigCheckStart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	w.configure("plugin_dirs: ["+w.plugins+"]", "plugins:", "  player: {}", "  plaier: {}", "tools:", "  play.ehco: {safety: safe}")
+	w.bare("config", "check").exits(0)
+	w.bare("config", "check", "--start").exits(0).prints("no problems").
+		says("warning: "+w.config()+":4:3: plugins.plaier: there is no plugin plaier (did you mean player?)", `:6:3: tools."play.ehco": there is no tool play.ehco`)
+	w.configure("plugin_dirs: ["+w.plugins+"]", "plugins:", "  player:", "    config: {depth: 3}")
+	w.bare("config", "check").exits(0)
+	var report configReport
+	w.bare("config", "check", "--start", "--json").exits(1).json(&report)
+	if len(report.Problems) != 1 || report.Problems[0].Line != 3 || !strings.Contains(report.Problems[0].Message, "it takes no configuration") {
+		t.Errorf("the report is %+v", report)
+	}
+}
+
+func TestConfigSchema(t *testing.T) {
+	t.Parallel()
+	o := inProcess(t, "config", "schema").exits(0)
+	equal(t, "it is JSON", json.Valid([]byte(o.stdout)), true)
+	equal(t, "the schema", o.stdout, string(config.Schema()))
+	inProcess(t, "config").exits(0).prints("check", "init", "schema", "show")
+	inProcess(t, "config", "chekc").exits(2).says("did you mean check")
+}

@@ -1,0 +1,59 @@
+package control
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// approval is what somebody has to decide on: [policy.Request] as it travels.
+type approval struct {
+	Call       tool.Call       `json:"call"`
+	Definition tool.Definition `json:"definition"`
+	Plugin     string          `json:"plugin,omitempty"`
+	Session    string          `json:"session"`
+	// Preview says that there may be a preview.
+	Preview bool `json:"preview,omitempty"`
+}
+
+func approvalOf(r policy.Request) *approval {
+	return &approval{r.Call, r.Definition, r.Plugin, r.Session, r.Preview != nil}
+}
+
+func (a approval) request() policy.Request {
+	return policy.Request{Call: a.Call, Definition: a.Definition, Plugin: a.Plugin, Session: a.Session}
+}
+
+// decision is what somebody decided: [policy.Decision] as it travels. Who it was is
+// not in it: that is the daemon's to know.
+type decision struct {
+	Verdict   string          `json:"verdict"`
+	Reason    string          `json:"reason,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+}
+
+var verdicts = map[string]policy.Verdict{"deny": policy.Deny, "allow": policy.Allow, "modify": policy.Modify}
+
+// decisionOf counts an approver's error as a no, as a host does.
+func decisionOf(d policy.Decision, err error) decision {
+	if err != nil {
+		return decision{Verdict: "deny", Reason: err.Error()}
+	}
+	out := decision{Verdict: "deny", Reason: d.Reason, Arguments: d.Arguments}
+	for name, v := range verdicts {
+		if v == d.Verdict {
+			out.Verdict = name
+		}
+	}
+	return out
+}
+
+func (d decision) value() (policy.Decision, error) {
+	v, known := verdicts[d.Verdict]
+	if !known {
+		return policy.Decision{}, tool.Errorf(tool.CodeInvalidArguments, "unknown verdict %.20q: %s", d.Verdict, "use allow, deny or modify")
+	}
+	return policy.Decision{Verdict: v, Reason: fmt.Sprintf("%.400s", d.Reason), Arguments: d.Arguments, By: "terminal"}, nil
+}

@@ -1,0 +1,13 @@
+//go:build darwin || freebsd
+
+package control
+
+import "golang.org/x/sys/unix"
+
+func uidOf(fd int) (int, error) {
+	cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
+	if err != nil {
+		return 0, err
+	}
+	return int(cred.Uid), nil
+}

@@ -1,0 +1,219 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/state", s.state)
+	mux.HandleFunc("GET /v1/tools", s.tools)
+	mux.HandleFunc("POST /v1/call", s.call)
+	mux.HandleFunc("DELETE /v1/calls/{id}", s.cancel)
+	mux.HandleFunc("GET /v1/calls/{id}/preview", s.preview)
+	mux.HandleFunc("POST /v1/calls/{id}/approval", s.approve)
+	mux.HandleFunc("POST /v1/plugins/{name}/restart", s.do(func(ctx context.Context, r *http.Request) error {
+		return s.service.RestartPlugin(ctx, r.PathValue("name"))
+	}))
+	mux.HandleFunc("POST /v1/reload", s.do(func(ctx context.Context, _ *http.Request) error { return s.service.Reload(ctx) }))
+	return mux
+}
+
+func (s *Server) state(w http.ResponseWriter, _ *http.Request) {
+	state := s.service.State()
+	s.mu.Lock()
+	state.Draining, state.Calls = s.draining, len(s.calls)
+	s.mu.Unlock()
+	reply(w, state)
+}
+
+func (s *Server) tools(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	if q.Has("name") {
+		found := []host.Tool{}
+		if t, ok := s.service.Get(q.Get("name")); ok {
+			found = append(found, t)
+		}
+		reply(w, listOf(found))
+		return
+	}
+	level, err := tool.ParseSafety(q.Get("max_safety"))
+	if err != nil {
+		fail(w, http.StatusBadRequest, err)
+		return
+	}
+	reply(w, listOf(s.service.Tools(host.Filter{MaxSafety: level, Categories: q["category"], Search: q.Get("search")})))
+}
+
+// call answers with lines until the call has ended. Once the first is written, what
+// goes wrong is in the last.
+func (s *Server) call(w http.ResponseWriter, r *http.Request) {
+	c, err := parseCall(r.URL.Query())
+	if err != nil {
+		fail(w, http.StatusBadRequest, err)
+		return
+	}
+	if c.Arguments, err = readBody(w, r); err != nil {
+		fail(w, http.StatusRequestEntityTooLarge, err)
+		return
+	}
+	out := newLines(w)
+	run := newRunning(r.Context(), out)
+	if err := s.begin(run); err != nil {
+		run.cancel(nil)
+		fail(w, http.StatusServiceUnavailable, err)
+		return
+	}
+	defer s.end(run)
+	if out.send(event{Event: eventBegin, ID: run.id}) != nil {
+		return // nobody is there any more
+	}
+	var asked policy.Approver
+	if r.URL.Query().Get("ask") == "true" {
+		asked = run
+	}
+	if err := out.send(endOf(s.service.Call(run.ctx, c, asked))); err != nil {
+		_ = out.send(endOf(untold(c, err))) // it is on record, whoever reads this
+	}
+}
+
+// untold is the answer to a call whose own cannot be written: its structured part was
+// no JSON, or nobody reads it.
+func untold(c Call, err error) Answer {
+	bad := &tool.Error{
+		Code: tool.CodeInvalidResult, Tool: c.Name, Stage: tool.StageOutput, Err: err,
+		Message: fmt.Sprintf("what tool %s answered cannot be told: %v", c.Name, err), Hint: "report this to the plugin's author",
+	}
+	return Answer{Err: bad, Outcome: host.Outcome{
+		Name: c.Name, Content: bad.Error(), Error: &host.OutcomeError{Code: bad.Code, Message: bad.Error()},
+	}}
+}
+
+// parseCall reads what stands beside the arguments.
+func parseCall(q url.Values) (Call, error) {
+	c := Call{Name: q.Get("name"), Yes: q.Get("yes") == "true"}
+	for _, word := range q["grant"] {
+		grant := tool.Capability(word)
+		if !grant.Valid() {
+			return c, tool.Errorf(tool.CodeInvalidArguments, "%.40q is no capability", word)
+		}
+		c.Grants = append(c.Grants, grant)
+	}
+	if text := q.Get("timeout"); text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil || d < 0 {
+			return c, tool.Errorf(tool.CodeInvalidArguments, "%.40q is no time such as 30s", text)
+		}
+		c.Timeout = d
+	}
+	return c, nil
+}
+
+// readBody reads all of a body, in bounded time: what comes behind it tells that the
+// client is gone.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	ctl := http.NewResponseController(w)
+	if err := ctl.SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxArguments))
+	if err != nil {
+		return nil, tool.Errorf(tool.CodeResourceExhausted, "the request was not read: %w", err)
+	}
+	return body, ctl.SetReadDeadline(time.Time{})
+}
+
+func (s *Server) cancel(w http.ResponseWriter, r *http.Request) {
+	run, err := s.running(r.PathValue("id"))
+	if err != nil {
+		fail(w, http.StatusNotFound, err)
+		return
+	}
+	run.cancel(errGaveUp)
+	reply(w, struct{}{})
+}
+
+func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
+	run, err := s.running(r.PathValue("id"))
+	if err != nil {
+		fail(w, http.StatusNotFound, err)
+		return
+	}
+	res, err := run.preview(r.Context())
+	if err != nil {
+		fail(w, http.StatusConflict, err)
+		return
+	}
+	reply(w, resultOf(res))
+}
+
+func (s *Server) approve(w http.ResponseWriter, r *http.Request) {
+	run, err := s.running(r.PathValue("id"))
+	if err != nil {
+		fail(w, http.StatusNotFound, err)
+		return
+	}
+	body, err := readBody(w, r)
+	if err != nil {
+		fail(w, http.StatusRequestEntityTooLarge, err)
+		return
+	}
+	var answer decision
+	if err := json.Unmarshal(body, &answer); err != nil {
+		fail(w, http.StatusBadRequest, tool.Errorf(tool.CodeInvalidArguments, "the decision is no JSON: %w", err))
+		return
+	}
+	d, err := answer.value()
+	if err == nil {
+		err = run.decide(d)
+	}
+	if err != nil {
+		fail(w, http.StatusConflict, err)
+		return
+	}
+	reply(w, struct{}{})
+}
+
+// do answers a request that has no more to tell than whether it worked.
+func (s *Server) do(f func(context.Context, *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := f(r.Context(), r); err != nil {
+			fail(w, http.StatusConflict, err)
+			return
+		}
+		reply(w, struct{}{})
+	}
+}
+
+// reply writes one value. That the client is gone needs nobody to do anything.
+func reply(w http.ResponseWriter, v any) { respond(w, http.StatusOK, v) }
+
+func fail(w http.ResponseWriter, status int, err error) {
+	respond(w, status, struct {
+		Error *Problem `json:"error"`
+	}{problemOf(err)})
+}
+
+func respond(w http.ResponseWriter, status int, v any) {
+	var text bytes.Buffer
+	if err := encoder(&text).Encode(v); err != nil {
+		http.Error(w, fmt.Sprintf(`{"error":{"code":"internal","message":%s}}`, strconv.Quote(err.Error())), http.StatusInternalServerError)
+		return
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(text.Bytes())
+}

@@ -1,0 +1,163 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Limits of a server. A client that says nothing, or nonsense, holds little of it, and
+// not for long.
+const (
+	// MaxConnections are open at a time; more wait.
+	MaxConnections = 256
+	// maxCalls leaves connections for the answers to approvals, and for everything else.
+	maxCalls       = 128
+	maxHeader      = 64 << 10
+	headerTimeout  = 5 * time.Second
+	bodyTimeout    = 30 * time.Second
+	idleTimeout    = 5 * time.Second
+	endTimeout     = 2 * time.Second // for what is under way when all is to end
+	connectTimeout = 2 * time.Second
+)
+
+// Service is what a daemon does for commands.
+type Service interface {
+	// State is the daemon's; what the server knows itself is filled in.
+	State() State
+	Tools(host.Filter) []host.Tool
+	Get(name string) (host.Tool, bool)
+	// Call runs a call as a caller of its own. The approver is nil where nobody can be
+	// asked.
+	Call(context.Context, Call, policy.Approver) Answer
+	RestartPlugin(ctx context.Context, name string) error
+	Reload(context.Context) error
+}
+
+// Server is the daemon's end.
+type Server struct {
+	service Service
+	http    http.Server
+
+	mu       sync.Mutex
+	calls    map[string]*running
+	silent   map[net.Conn]bool // connections that have asked nothing yet
+	draining bool
+	idle     chan struct{} // closed when the server drains and no call is left
+}
+
+// NewServer makes a server that logs what goes wrong.
+func NewServer(s Service, log hclog.Logger) *Server {
+	out := &Server{service: s, calls: map[string]*running{}, silent: map[net.Conn]bool{}, idle: make(chan struct{})}
+	out.http = http.Server{
+		Handler: out.routes(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		ErrorLog: log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Warn}), ConnState: out.note,
+	}
+	return out
+}
+
+// Serve answers until Shutdown.
+func (s *Server) Serve(ln net.Listener) error {
+	if err := s.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// Shutdown takes no more calls, lets those under way end until ctx does, ends the
+// others, and closes everything. It takes at most a few seconds more than ctx.
+func (s *Server) Shutdown(ctx context.Context) {
+	s.drain()
+	select {
+	case <-s.idle:
+	case <-ctx.Done():
+		s.endCalls()
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer cancel()
+	select {
+	case <-s.idle:
+	case <-ctx.Done():
+	}
+	s.hangUp()
+	if s.http.Shutdown(ctx) != nil {
+		_ = s.http.Close()
+	}
+}
+
+func (s *Server) drain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.draining = true
+	if len(s.calls) == 0 {
+		close(s.idle)
+	}
+}
+
+func (s *Server) endCalls() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.calls {
+		r.cancel(errEnding)
+	}
+}
+
+// hangUp closes connections that never asked anything: a shutdown would wait for them.
+func (s *Server) hangUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for conn := range s.silent {
+		_ = conn.Close()
+	}
+}
+
+func (s *Server) note(conn net.Conn, state http.ConnState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if state == http.StateNew {
+		s.silent[conn] = true
+	} else {
+		delete(s.silent, conn)
+	}
+}
+
+// begin lets a call in.
+func (s *Server) begin(r *running) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.draining:
+		return &tool.Error{Code: tool.CodeUnavailable, Message: "the daemon is ending, and takes no more calls", Hint: "use --no-daemon, or try again when it is back"}
+	case len(s.calls) >= maxCalls:
+		return &tool.Error{Code: tool.CodeResourceExhausted, Message: "the daemon has too many calls under way", Hint: "try again later"}
+	}
+	s.calls[r.id] = r
+	return nil
+}
+
+func (s *Server) end(r *running) {
+	r.cancel(nil)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if delete(s.calls, r.id); s.draining && len(s.calls) == 0 {
+		close(s.idle)
+	}
+}
+
+func (s *Server) running(id string) (*running, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.calls[id]; r != nil {
+		return r, nil
+	}
+	return nil, tool.Errorf(tool.CodeUnavailable, "there is no such call under way")
+}

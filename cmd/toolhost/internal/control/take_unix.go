@@ -1,0 +1,187 @@
+//go:build linux || darwin || freebsd
+
+package control
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Claim is the right to serve on a socket. It ends with the process, however that
+// ends.
+type Claim struct {
+	path string
+	lock *os.File
+}
+
+// Take claims a socket for a daemon. Its directory is made, closed to other users,
+// where it is not there. What a daemon that was killed has left is no hindrance.
+//
+// # Errors
+//
+// [tool.CodeAlreadyExists] where another daemon has it, with a text that says which;
+// [tool.CodePermissionDenied] where other users may write to its directory;
+// [tool.CodeUnavailable] where the system does not let it.
+func Take(path string, self Holder) (*Claim, error) {
+	if err := CheckPath(path); err != nil {
+		return nil, err
+	}
+	if err := makePrivate(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	lock, err := seize(path)
+	if err != nil {
+		return nil, err
+	}
+	c := &Claim{path, lock}
+	text, err := json.Marshal(self)
+	if err == nil {
+		err = errors.Join(lock.Truncate(0), writeAt(lock, append(text, '\n')))
+	}
+	if err != nil {
+		return nil, errors.Join(unavailable("the socket's lock cannot be written", err), c.Release())
+	}
+	return c, nil
+}
+
+func writeAt(f *os.File, text []byte) error {
+	_, err := f.WriteAt(text, 0)
+	return err
+}
+
+// makePrivate makes the socket's directory, or looks at the one that is there.
+func makePrivate(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return unavailable("the socket's directory cannot be made", err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return unavailable("the socket's directory cannot be used", err)
+	}
+	owner := ownerOf(info)
+	if owner != os.Geteuid() && owner != 0 || info.Mode().Perm()&0o022 != 0 && info.Mode()&fs.ModeSticky == 0 {
+		return &tool.Error{
+			Code: tool.CodePermissionDenied, Message: fmt.Sprintf("other users may write to %s, so a socket there is not safe", dir),
+			Hint: "chmod go-w " + dir + ", or name another socket with --socket",
+		}
+	}
+	return nil
+}
+
+// seize gets the lock. A lock file is removed by who holds it; one that was removed
+// while this process opened it says nothing any more.
+func seize(socket string) (*os.File, error) {
+	path := lockPath(socket)
+	for {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+		if err != nil {
+			return nil, unavailable("the socket's lock cannot be opened", err)
+		}
+		err = flock(f)
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			h := readHolder(f)
+			return nil, errors.Join(heldError(socket, h), f.Close())
+		}
+		if err != nil {
+			return nil, errors.Join(unavailable("the socket's lock cannot be had", err), f.Close())
+		}
+		if isThere(f, path) {
+			return f, nil
+		}
+		_ = f.Close()
+	}
+}
+
+func flock(f *os.File) error {
+	for {
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+func isThere(f *os.File, path string) bool {
+	mine, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Lstat(path)
+	return err == nil && os.SameFile(mine, now)
+}
+
+// readHolder is empty where the lock's file does not say.
+func readHolder(f *os.File) Holder {
+	var h Holder
+	text, err := io.ReadAll(io.LimitReader(f, 16<<10))
+	if err == nil {
+		_ = json.Unmarshal(text, &h) // it is for people
+	}
+	return h
+}
+
+// Listen opens the socket, for this user only. Connections of others are closed as
+// soon as they are seen, and at most so many are open at a time; more wait.
+func (c *Claim) Listen(most int, refused func(error)) (net.Listener, error) {
+	if err := c.clear(); err != nil {
+		return nil, err
+	}
+	ln, err := net.Listen("unix", c.path)
+	if err != nil {
+		return nil, unavailable("the socket cannot be opened", err)
+	}
+	// Whoever connected before this has to pass the look at who it is.
+	if err := os.Chmod(c.path, 0o600); err != nil {
+		return nil, errors.Join(unavailable("the socket cannot be closed to others", err), ln.Close())
+	}
+	return &listener{Listener: ln, slots: make(chan struct{}, most), closed: make(chan struct{}), refused: refused}, nil
+}
+
+// clear removes the socket of a daemon that was killed, and nothing else.
+func (c *Claim) clear() error {
+	info, err := os.Lstat(c.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return unavailable("the socket cannot be looked at", err)
+	case info.Mode().Type() != fs.ModeSocket:
+		return &tool.Error{
+			Code: tool.CodeAlreadyExists, Message: c.path + " is there and is no socket", Hint: "remove it, or name another socket with --socket",
+		}
+	}
+	// The lock says that nobody serves there, unless somebody removed its file.
+	if conn, err := net.DialTimeout("unix", c.path, time.Second); err == nil {
+		_ = conn.Close()
+		return heldError(c.path, Holder{})
+	}
+	if err := os.Remove(c.path); err != nil {
+		return unavailable("the socket of an earlier daemon cannot be removed", err)
+	}
+	return nil
+}
+
+// Release gives the socket up. The listener is closed before, which removes it.
+func (c *Claim) Release() error { return errors.Join(os.Remove(c.lock.Name()), c.lock.Close()) }
+
+func unavailable(what string, err error) error {
+	return &tool.Error{Code: tool.CodeUnavailable, Message: fmt.Sprintf("%s: %v", what, err), Hint: "name another socket with --socket", Err: err}
+}
+
+func ownerOf(info fs.FileInfo) int {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(s.Uid)
+	}
+	return -1
+}

@@ -1,0 +1,58 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/config"
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Caller is what the file gives a caller. The zero value holds nothing, sees all tools
+// and is asked.
+type Caller struct {
+	name string
+	says config.Caller
+}
+
+// CallerOf is what the file says of a caller.
+func CallerOf(c *config.Config, name string) Caller { return Caller{name, c.Caller(name)} }
+
+// Session is what a session of the caller is made with, its approver aside.
+func (c Caller) Session() []host.SessionOption {
+	return []host.SessionOption{host.WithGrants(c.says.Grants...), host.WithVisible(c.Sees), host.WithResultLimit(c.says.ResultLimit)}
+}
+
+// Sees reports whether the caller sees a tool, by what callers are shown of it.
+func (c Caller) Sees(d tool.Definition) bool { return c.says.Sees(d.Name, d.Safety) }
+
+// Visible are those of some tools that the caller sees.
+func (c Caller) Visible(all []host.Tool) []host.Tool {
+	return slices.DeleteFunc(slices.Clone(all), func(t host.Tool) bool { return !c.Sees(t.Definition) })
+}
+
+// Holds reports whether the caller has a capability without asking for it.
+func (c Caller) Holds(capability tool.Capability) bool {
+	return slices.Contains(c.says.Grants, capability)
+}
+
+// Approver decides on the caller's calls; nil: nobody is to be asked. Asked is the
+// person behind the caller, nil where there is none.
+func (c Caller) Approver(asked policy.Approver) policy.Approver {
+	switch c.says.Approval {
+	case config.AnswerYes:
+		return decided(policy.Decision{Verdict: policy.Allow, By: policy.Operator})
+	case config.AnswerNo:
+		return decided(policy.Decision{
+			Verdict: policy.Deny, By: policy.Operator, Reason: fmt.Sprintf("the operator lets the caller %s have no yes", c.name),
+		})
+	}
+	return asked
+}
+
+func decided(d policy.Decision) policy.Approver {
+	return policy.ApproverFunc(func(context.Context, policy.Request) (policy.Decision, error) { return d, nil })
+}

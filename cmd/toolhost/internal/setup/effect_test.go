@@ -1,0 +1,161 @@
+package setup
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/config"
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// commandKeys are the settings that the command itself looks at, as flags go before
+// them. Its own test has each.
+var commandKeys = []string{"plugin_dirs", "root", "cache_dir", "socket", "log_level", "audit.path"}
+
+type object = map[string]any
+
+// leaf is one setting of the schema.
+type leaf struct {
+	path   []string
+	schema object
+}
+
+// leaves are all settings of the schema, each name of a plugin, tool, caller or
+// variable being "example".
+func leaves(root, s object, path ...string) []leaf {
+	if ref, ok := s["$ref"].(string); ok {
+		return leaves(root, root["$defs"].(object)[strings.TrimPrefix(ref, "#/$defs/")].(object), path...)
+	}
+	properties, _ := s["properties"].(object)
+	all := maps.Clone(properties)
+	if below, ok := s["additionalProperties"].(object); ok {
+		all = object{"example": below}
+	}
+	if len(all) == 0 {
+		return []leaf{{path, s}}
+	}
+	var out []leaf
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		out = append(out, leaves(root, all[key].(object), append(slices.Clone(path), key)...)...)
+	}
+	return out
+}
+
+// values are what a setting may be, but for its default.
+func (l leaf) values(t *testing.T) []any {
+	t.Helper()
+	out, _ := l.schema["examples"].([]any)
+	words, _ := l.schema["enum"].([]any)
+	out = append(slices.Clone(out), words...)
+	if len(l.path) > 2 && l.path[len(l.path)-2] == "environment" { // a variable
+		out = append(out, "value", object{"from_env": "REFERRED"})
+	}
+	out = slices.DeleteFunc(out, func(v any) bool { return reflect.DeepEqual(v, l.schema["default"]) })
+	if len(out) == 0 {
+		t.Errorf("%v has no example in the schema", l.path)
+	}
+	return out
+}
+
+// text is a file with that setting. JSON is YAML too.
+func (l leaf) text(t *testing.T, v any) []byte {
+	t.Helper()
+	for _, key := range slices.Backward(l.path) {
+		v = object{key: v}
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func parsed(t *testing.T, text []byte) *config.Config {
+	t.Helper()
+	c, err := config.Parse(filepath.Join(t.TempDir(), "toolhost.yaml"), text)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return c
+}
+
+func lookup(name string) (string, bool) { return "referred", name == "REFERRED" }
+
+// effects are all that a configuration means to a host.
+func effects(t *testing.T, c *config.Config) string {
+	t.Helper()
+	settings, err := PluginSettings(c, Run{Lookup: lookup})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := host.New(Options(c)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	caller := CallerOf(c, "example")
+	s := h.Session(caller.Session()...)
+	out := []any{c.Audit.Required, settings("example"), settings("other"), Overrides(c), s.Holds("fs:read"), s.ResultLimit()}
+	for _, d := range []tool.Definition{{Name: "fs.read", Safety: tool.Safe}, {Name: "fs.write", Safety: tool.Cautious}, {Name: "db.delete"}} {
+		out = append(out, s.Sees(&d))
+	}
+	if a := caller.Approver(nil); a != nil {
+		d, err := a.Approve(t.Context(), policy.Request{})
+		out = append(out, d, err)
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Every key of the file does something, or the file is refused for it.
+func TestEveryKeyHasAnEffect(t *testing.T) {
+	t.Parallel()
+	var root object
+	if err := json.Unmarshal(config.Schema(), &root); err != nil {
+		t.Fatal(err)
+	}
+	all := leaves(root, root)
+	if len(all) < 60 {
+		t.Fatalf("the schema has %d settings: is it read well?", len(all))
+	}
+	nothing := effects(t, parsed(t, nil))
+	for _, l := range all {
+		name := strings.Join(l.path, ".")
+		if slices.Contains(commandKeys, name) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before := nothing
+			for _, v := range l.values(t) {
+				if l.path[0] == "tools" || l.path[0] == "callers" { // that it is named is no effect
+					before = effects(t, parsed(t, []byte(fmt.Sprintf(`{%q: {"example": {}}}`, l.path[0]))))
+				}
+				c := parsed(t, l.text(t, v))
+				if err := Check(c); err != nil {
+					if key := strings.Join(l.path, "."); !strings.Contains(err.Error(), key+": this version") {
+						t.Errorf("%s: %v", l.text(t, v), err)
+					}
+				} else if effects(t, c) == before && !sameAsUnset(l, v) {
+					t.Errorf("%s has no effect", l.text(t, v))
+				}
+			}
+		})
+	}
+}
+
+// sameAsUnset are values that say what holds anyway for the tools and callers of this
+// test.
+func sameAsUnset(l leaf, v any) bool {
+	return l.path[len(l.path)-1] == "max_safety" && v == "dangerous"
+}

@@ -1,0 +1,119 @@
+package setup
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/config"
+	"github.com/toolhost/toolhost/host/plugin"
+)
+
+// Run is what a command has to say on how plugins run.
+type Run struct {
+	// Once is for one piece of work: no process is ended for idleness before it is done.
+	Once bool
+	// Carrier is what calls travel on, whatever the file says; empty: what the file says.
+	Carrier plugin.Carrier
+	// Lookup finds variables of the host's environment, as [os.LookupEnv] does.
+	Lookup func(string) (string, bool)
+}
+
+// Settings are what a host is told of plugins, by name.
+type Settings func(name string) host.PluginSettings
+
+// PluginSettings are what the file says of plugins. What variables refer to is read
+// now, for all plugins that may run.
+//
+// # Errors
+//
+// [*config.Error] with each reference that leads to nothing usable. No value is in it.
+func PluginSettings(c *config.Config, r Run) (Settings, error) {
+	var problems []config.Problem
+	resolve := func(p config.Plugin, keys ...string) []string {
+		env, bad := resolved(c, p.Environment, r.Lookup, keys)
+		problems = append(problems, bad...)
+		return env
+	}
+	others := settingsOf(c.Defaults, r)
+	if c.Defaults.Enabled {
+		others.Env = resolve(c.Defaults, "defaults")
+	}
+	named := make(map[string]host.PluginSettings, len(c.Plugins))
+	for _, name := range slices.Sorted(maps.Keys(c.Plugins)) {
+		p := c.Plugins[name]
+		s := settingsOf(p, r)
+		if p.Enabled {
+			s.Env = resolve(p, "plugins", name)
+		}
+		named[name] = s
+	}
+	if err := c.Problems(unique(problems)); err != nil {
+		return nil, err
+	}
+	return func(name string) host.PluginSettings {
+		if s, ok := named[name]; ok {
+			return s
+		}
+		return others
+	}, nil
+}
+
+func settingsOf(p config.Plugin, r Run) host.PluginSettings {
+	restart := plugin.RestartPolicy{
+		Free: p.Restart.Free, Backoff: time.Duration(p.Restart.Backoff), MaxBackoff: time.Duration(p.Restart.MaxBackoff),
+		Quarantine: p.Restart.Quarantine, Cooldown: time.Duration(p.Restart.Cooldown), MaxCooldown: time.Duration(p.Restart.MaxCooldown),
+		Lasting: time.Duration(p.Restart.Lasting),
+	}
+	s := host.PluginSettings{
+		Disabled: !p.Enabled, Args: p.Arguments, Config: p.Config, Carrier: plugin.Carrier(p.Carrier), Namespace: plugin.Namespace(p.Namespace),
+		StartTimeout: time.Duration(p.StartTimeout), IdleTimeout: time.Duration(p.IdleTime), Restart: &restart, NoPreviews: !p.Previews,
+	}
+	s.Limits = &host.Limits{
+		CallTimeout: time.Duration(p.CallTimeout), Running: p.Limits.Running, Waiting: p.Limits.Waiting,
+		MaxResult: int(p.Limits.MaxResult), MaxRetries: p.Limits.MaxRetries,
+	}
+	if r.Carrier != "" {
+		s.Carrier = r.Carrier
+	}
+	if p.IdleTime == 0 || r.Once {
+		s.IdleTimeout = -1
+	}
+	return s
+}
+
+// resolved are variables as NAME=value, and those that lead to nothing, where the file
+// has them: below the keys, or else in the defaults.
+func resolved(c *config.Config, env config.Environment, lookup func(string) (string, bool), keys []string) (out []string, bad []config.Problem) {
+	for _, v := range env {
+		one, err := config.Environment{v}.Resolve(lookup)
+		if err != nil {
+			at := append(slices.Clone(keys), "environment", v.Name)
+			if !c.Has(at...) {
+				at = []string{"defaults", "environment", v.Name}
+			}
+			bad = append(bad, c.Problem(err.Error(), "", at...))
+			continue
+		}
+		out = append(out, one...)
+	}
+	return out, bad
+}
+
+// unique are problems without those that several plugins have from the defaults.
+func unique(all []config.Problem) []config.Problem {
+	slices.SortStableFunc(all, func(a, b config.Problem) int { return strings.Compare(a.Key, b.Key) })
+	return slices.Compact(all)
+}
+
+// NewProcess reports whether a process that runs by one of two settings cannot be told
+// the other.
+func NewProcess(a, b host.PluginSettings) bool {
+	of := func(s host.PluginSettings) host.PluginSettings {
+		return host.PluginSettings{Disabled: s.Disabled, Args: s.Args, Env: s.Env, Config: s.Config, Carrier: s.Carrier, Namespace: s.Namespace}
+	}
+	return !reflect.DeepEqual(of(a), of(b))
+}

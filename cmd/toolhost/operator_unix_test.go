@@ -1,0 +1,162 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/toolhost/toolhost/host/plugin"
+)
+
+// put copies one of the built binaries into the plugin directory as an operator does
+// who knows what he does: in one step.
+func (w *world) put(binary, as string) {
+	w.t.Helper()
+	text, err := os.ReadFile(filepath.Join(built.dir, binary))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(w.plugins, "."+as), text, 0o755) //nolint:gosec // a program
+	}
+	if err == nil {
+		err = os.Rename(filepath.Join(w.plugins, "."+as), filepath.Join(w.plugins, as))
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// known is what the daemon says of a plugin; zero: nothing.
+func (w *world) known(name string) plugin.Status {
+	var list pluginList
+	w.run("plugins", "--json").exits(0).says("using the daemon").json(&list)
+	s, _ := statusOf(list.Plugins, name)
+	return s
+}
+
+// An operator's day: from an empty directory to plugins that were upgraded, configured,
+// pinned and withdrawn under load, with a daemon that is driven by files and commands
+// alone, and that nobody has missed for a moment.
+func TestAnOperatorsDay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write("a.txt", "text")
+	config := filepath.Join(w.root, "toolhost.yaml")
+	w.env = append(w.env, configVariable+"="+config)
+
+	// In the morning there is nothing.
+	w.run("config", "init", config).exits(0)
+	w.run("config", "check", config).exits(0)
+	day := w.serve("--grant", "fs:read")
+	w.run("tools").exits(0).says("no plugins in")
+
+	// A binary is copied in, and serves; so does a second one. A third is none.
+	w.put("fs", "fs")
+	w.until("fs serves", func() bool { return w.known("fs").Tools == 6 })
+	w.run("call", "fs.read", `{"path":"a.txt"}`, "--grant", "fs:read").exits(0).says("using the daemon").prints("text")
+	w.put("player", "player")
+	w.put("quitter", "quitter")
+	w.until("player serves", func() bool { return w.known("player").Tools > 0 })
+	w.until("quitter is refused", func() bool { return w.known("quitter").State == plugin.Refused })
+	w.run("plugins", "show", "quitter").exits(0).prints("refused", "no license")
+	w.remove("quitter")
+	w.until("quitter is gone", func() bool { return w.known("quitter").Name == "" })
+
+	// At noon, under load, it is upgraded again and again. Nobody notices.
+	var calls, failed atomic.Int64
+	var load sync.WaitGroup
+	stop := make(chan struct{})
+	for range 4 {
+		load.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				o := w.run("call", "fs.read", `{"path":"a.txt"}`, "--grant", "fs:read")
+				calls.Add(1)
+				if o.status != 0 || o.stdout != "text" {
+					failed.Add(1)
+					t.Errorf("a call under upgrades: %+v", o)
+				}
+			}
+		})
+	}
+	for range 5 {
+		before := w.known("fs").PID
+		w.put("fs", "fs")
+		w.until("the new one serves", func() bool { s := w.known("fs"); return s.PID != before && s.State == plugin.Ready })
+	}
+	before := w.known("fs").PID
+	w.put("quitter", "fs") // a version that does not start
+	w.until("it was tried", func() bool { return strings.Contains(w.known("fs").Upgrade, "exit status 3") })
+	if s := w.known("fs"); s.PID != before || s.State != plugin.Ready {
+		t.Errorf("the one before it: %+v", s)
+	}
+	w.put("fs", "fs")
+	w.until("the good one is back", func() bool { return w.known("fs").Upgrade == "" })
+	close(stop)
+	load.Wait()
+	if calls.Load() == 0 || failed.Load() > 0 {
+		t.Errorf("%d calls, %d failed", calls.Load(), failed.Load())
+	}
+
+	// The configuration changes, well and badly.
+	w.write("toolhost.yaml", "tools:\n  play.echo: {safety: dangerous}\n  play.blob: {disable: true}\nplugins:\n  player: {idle_time: 1s}\n")
+	day.await("toolhost: reloaded: ")
+	w.run("tools", "show", "play.echo").exits(0).prints("dangerous (claimed: safe)")
+	w.run("call", "play.echo").exits(5).says("dangerous")
+	w.run("call", "play.blob").exits(3).says("disabled")
+	w.write("toolhost.yaml", "tools:\n  play.echo: {saftey: safe}\n")
+	day.await("toolhost.yaml:2:")
+	w.run("config", "check", config).exits(1).prints("saftey", "did you mean")
+	w.run("call", "play.echo").exits(2).says("toolhost.yaml:2:") // who calls reads it too
+	w.write("toolhost.yaml", "plugins:\n  player: {idle_time: 1s}\n")
+	day.await("toolhost: reloaded: ")
+	w.run("call", "play.echo").exits(0)
+	w.until("player is at rest", func() bool { return w.known("player").State == plugin.Idle })
+	w.run("call", "play.echo").exits(0)
+
+	// What is there is pinned; what is not as pinned does not run, until it is accepted.
+	w.run("plugins", "lock").exits(0).prints("2 plugins are pinned")
+	w.run("plugins", "lock", "--check").exits(0)
+	before = w.known("fs").PID
+	w.put("introspection", "fs")
+	w.until("it was refused", func() bool { return strings.Contains(w.known("fs").Upgrade, "toolhost.lock") })
+	equal(t, "the process", w.known("fs").PID, before)
+	w.run("plugins", "lock", "--check").exits(1).prints("fs")
+	w.run("plugins", "lock").exits(0)
+	w.until("it runs", func() bool { s := w.known("fs"); return s.Tools > 6 && s.PID != before })
+
+	// The directory goes away and comes back; a plugin is taken out.
+	if err := os.Rename(w.plugins, w.plugins+"-away"); err != nil {
+		t.Fatal(err)
+	}
+	day.await("there is no plugin directory")
+	equal(t, "the state of fs meanwhile", w.known("fs").State, plugin.Ready)
+	if err := os.Rename(w.plugins+"-away", w.plugins); err != nil {
+		t.Fatal(err)
+	}
+	w.remove("fs")
+	w.until("fs is gone", func() bool { return w.known("fs").Name == "" })
+	w.run("call", "fs.read").exits(3)
+
+	// In the evening it ends, and leaves nothing; see leftNothing.
+	day.ends(syscall.SIGTERM, 0)
+	w.run("audit", "verify").exits(0)
+	w.run("audit", "search", "--tool", "fs.read", "--json").exits(0).prints(fmt.Sprintf("%q", "fs.read"))
+}
+
+// remove takes a plugin's file out of the directory.
+func (w *world) remove(name string) {
+	w.t.Helper()
+	if err := os.Remove(filepath.Join(w.plugins, name)); err != nil {
+		w.t.Fatal(err)
+	}
+}

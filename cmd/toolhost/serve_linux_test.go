@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"testing"
+)
+
+// open counts the daemon's open files.
+func (s *serving) open() int {
+	s.w.t.Helper()
+	all, err := os.ReadDir("/proc/" + strconv.Itoa(s.cmd.Process.Pid) + "/fd")
+	if err != nil {
+		s.w.t.Fatal(err)
+	}
+	return len(all)
+}
+
+// Whatever clients did, when they are gone the daemon has nothing of theirs.
+func TestDaemonKeepsNothingOfClients(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	s := w.serve()
+	w.run("call", "play.echo").exits(0) // the plugin runs
+	before := s.open()
+	for i := range 100 {
+		conn, err := net.Dial("unix", w.socket())
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch i % 4 {
+		case 0:
+			_, _ = io.WriteString(conn, "\x00\xff nonsense\r\n\r\n")
+		case 1:
+			_, _ = io.WriteString(conn, "POST /v1/call?name=play.echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{")
+		case 2:
+			_, _ = fmt.Fprintf(conn, "POST /v1/call?name=play.echo HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n{}", 2)
+		}
+		_ = conn.Close()
+	}
+	for s.open() > before { // it hears of each in its own time; the test's own bound ends this
+		w.client()
+	}
+	w.run("call", "play.echo").exits(0).says("using the daemon")
+}

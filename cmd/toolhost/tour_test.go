@@ -1,0 +1,88 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// shipped are the plugins that come with toolhost.
+var shipped = []string{"buffer", "execution", "fs", "introspection"}
+
+// The catalogue has the names, levels and categories of the registry's contract.
+func TestShippedTools(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, shipped...)
+	var tools []shownTool
+	w.run("tools", "--json").exits(0).json(&tools)
+	levels, categories := map[string]int{}, map[string]int{}
+	var names, own []string
+	for _, x := range tools {
+		if strings.HasPrefix(x.Name, "fs.") {
+			own = append(own, x.Name)
+			continue
+		}
+		names = append(names, x.Name)
+		levels[x.Safety.String()]++
+		for _, c := range x.Categories {
+			categories[c]++
+		}
+	}
+	equalLists(t, "the tools", names, []string{
+		"apropos_search", "class_hierarchy", "class_slots", "compile_form", "describe_symbol", "eval_form", "function_arglist",
+		"get_last_error", "get_repl_history", "list_package_symbols", "macroexpand_form", "propose_file_edit", "read_buffer", "read_file",
+		"search_in_buffer", "who_calls", "who_references", "write_file",
+	})
+	equalLists(t, "those of fs", own, []string{"fs.edit", "fs.list", "fs.read", "fs.search", "fs.stat", "fs.write"})
+	equal(t, "the levels", fmt.Sprint(levels), "map[cautious:3 dangerous:2 safe:13]")
+	for c, n := range map[string]int{"introspection": 9, "execution": 4, "buffer": 4, "diff": 1, "xref": 2, "clos": 2, "packages": 1} {
+		equal(t, "the tools of category "+c, categories[c], n)
+	}
+}
+
+// Every command of the README's tour works, and every tool is in it.
+func TestTour(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, tour, _ := strings.Cut(string(readme), "### A tour of the tools")
+	tour, _, _ = strings.Cut(tour, "\n## ")
+	w := newWorld(t, shipped...)
+	program := filepath.Join(built.dir, "toolhost")
+	repository, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	called := map[string]bool{}
+	for line := range strings.Lines(tour) {
+		command, ours := strings.CutPrefix(strings.TrimSpace(line), "bin/toolhost ")
+		if !ours {
+			continue
+		}
+		called[strings.Fields(command)[1]] = true
+		command = strings.ReplaceAll(command, "--root bin ", "--root "+w.root+" ")
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", program+" "+command+" --plugin-dir "+w.plugins) //nolint:gosec // the README's
+		cmd.Dir, cmd.Env, cmd.WaitDelay = repository, w.env, time.Second
+		if out, err := cmd.CombinedOutput(); err != nil || len(out) == 0 {
+			t.Errorf("%s: %v\n%s", command, err, out)
+		}
+	}
+	var tools []struct{ Name string }
+	if err := json.Unmarshal([]byte(w.run("tools", "--json").exits(0).stdout), &tools); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range tools {
+		if !called[x.Name] {
+			t.Errorf("the tour does not call %s, of %v", x.Name, slices.Sorted(maps.Keys(called)))
+		}
+	}
+}
