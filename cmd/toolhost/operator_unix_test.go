@@ -113,9 +113,9 @@ func TestAnOperatorsDay(t *testing.T) {
 	w.run("tools", "show", "play.echo").exits(0).prints("dangerous (claimed: safe)")
 	w.run("call", "play.echo").exits(5).says("dangerous")
 	w.run("call", "play.blob").exits(3).says("disabled")
-	w.write("toolhost.yaml", "tools:\n  play.echo: {saftey: safe}\n")
+	w.write("toolhost.yaml", "tools:\n  play.echo: {safetyy: safe}\n")
 	day.await("toolhost.yaml:2:")
-	w.run("config", "check", config).exits(1).prints("saftey", "did you mean")
+	w.run("config", "check", config).exits(1).prints("safetyy", "did you mean")
 	w.run("call", "play.echo").exits(2).says("toolhost.yaml:2:") // who calls reads it too
 	w.write("toolhost.yaml", "plugins:\n  player: {idle_time: 1s}\n")
 	day.await("toolhost: reloaded: ")
