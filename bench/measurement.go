@@ -35,6 +35,7 @@ type key struct {
 	target float64
 	least  bool // the target is the least, else the most
 	shown  bool // there is no target
+	count  bool // it may be 0
 	value  func(*results) float64
 }
 

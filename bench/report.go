@@ -50,7 +50,7 @@ func (b *bench) report() (*report, error) {
 	for _, m := range b.chosen {
 		for _, k := range m.keys {
 			v := k.value(b.results)
-			if math.IsNaN(v) || math.IsInf(v, 0) || v < 0 || v == 0 && k.target > 0 {
+			if math.IsNaN(v) || math.IsInf(v, 0) || v < 0 || v == 0 && !k.count {
 				return nil, fmt.Errorf("%s came out as %v", k.name, v)
 			}
 			r.keys = append(r.keys, judged{k, v})

@@ -83,7 +83,7 @@ func upgrade() measurement {
 			return nil
 		},
 		keys: []key{
-			{name: "upgrade_failed", about: "calls that failed in all upgrades, of a tool that may not be repeated", target: 0, value: sum(upgradeFailed)},
+			{name: "upgrade_failed", about: "calls that failed in all upgrades, of a tool that may not be repeated", target: 0, count: true, value: sum(upgradeFailed)},
 			{
 				name: "upgrade_p99", about: "small call of 32 callers while its plugin is upgraded again and again, p99 against quiet p99", shown: true,
 				value: func(r *results) float64 { return r.over(upgradeP99, toolhostStream, upgradeQuiet, toolhostStream) },

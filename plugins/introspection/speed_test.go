@@ -29,6 +29,11 @@ var questions = []struct {
 	{"who_calls", callsIn{Function: "btf.Spec.TypeByName"}},
 	{"who_calls", callsIn{Function: "btf.Struct.TypeName"}},
 	{"who_references", referencesIn{Variable: "btf.Struct.Members"}},
+	{"apropos_search", aproposIn{Pattern: "TypeByName"}},
+	{"function_arglist", arglistIn{Function: "btf.Spec.TypeByName"}},
+	{"class_slots", slotsIn{Class: "btf.Struct"}},
+	{"class_hierarchy", hierarchyIn{Class: "btf.Type"}},
+	{"macroexpand_form", macroexpandIn{Form: "len(new(Struct).Members) + 1", Package: "btf"}},
 }
 
 // changedFile is edited between answers.
