@@ -41,6 +41,8 @@ type Host struct {
 	life      context.Context // ends when Close begins
 	endLife   context.CancelFunc
 
+	turns sync.Map // a *sync.Mutex by owner, held while a step of Sync is done
+
 	mu        sync.Mutex // never held while waiting
 	sources   []source
 	skipped   map[string][]plugin.Skipped // by directory

@@ -110,9 +110,12 @@ func (h *Host) differs(c plugin.Candidate, again bool) bool {
 	return again || s.failed == nil || s.failed.found != found || !s.failed.settings.equal(settings)
 }
 
-// take does one step. What it finds has the last word: between plan and take, things
-// may have changed.
+// take does one step, one at a time for each plugin. What it finds has the last word:
+// between plan and take, somebody else may have done it.
 func (h *Host) take(ctx context.Context, s step) error {
+	turn, _ := h.turns.LoadOrStore(s.owner, new(sync.Mutex))
+	turn.(*sync.Mutex).Lock()
+	defer turn.(*sync.Mutex).Unlock()
 	now, there := h.current(s.owner)
 	switch {
 	case s.candidate.Path == "":
@@ -132,7 +135,11 @@ func (h *Host) take(ctx context.Context, s step) error {
 	case now.path == "": // a provider that somebody attached has the name
 		return sameName(s.owner, "")
 	}
-	return h.upgrade(ctx, now, s.candidate, h.settingsOf(s.owner))
+	settings := h.settingsOf(s.owner)
+	if now.path == s.candidate.Path && now.found == manifest.StampOf(now.path) && now.settings.equal(settings) {
+		return nil
+	}
+	return h.upgrade(ctx, now, s.candidate, settings)
 }
 
 func sameName(owner, first string) error {

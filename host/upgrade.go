@@ -91,8 +91,11 @@ func (h *Host) put(old, next source, after func()) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	i := slices.IndexFunc(h.sources, old.is)
-	if i < 0 || h.closed.Load() {
+	switch {
+	case h.closed.Load():
 		return closedError(next.owner)
+	case i < 0: // as it was attached by hand meanwhile
+		return sameName(next.owner, "")
 	}
 	h.sources[i] = next
 	if after != nil {

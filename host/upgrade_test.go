@@ -348,3 +348,27 @@ func TestLimitsOfOnePlugin(t *testing.T) {
 		t.Errorf("the first ended with %v", err)
 	}
 }
+
+// Who asks at the same time does not start a plugin twice.
+func TestSyncAtOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	plugintest.Deploy(t, dir, "versioned", "1")
+	h := newHost(t)
+	must[int](t)(h.Load(t.Context(), dir))
+	for i := range 5 {
+		plugintest.Deploy(t, dir, "versioned", fmt.Sprint("next-", i))
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				if err := h.Sync(t.Context(), dir); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if s := pluginOf(h, "versioned"); s.Starts != 1 || s.Version != fmt.Sprint("next-", i) {
+			t.Errorf("after four at once: %+v", s)
+		}
+	}
+}
