@@ -35,18 +35,20 @@ func (v *view) round(ctx context.Context) (*round, error) {
 	key := v.worldStamp()
 	p := &v.programs
 	p.mu.Lock()
-	if p.world == nil || p.world.key != key || p.world.full() {
+	outside := r.vs.outside()
+	if p.world == nil || p.world.key != key || p.world.full() || p.world.grown(outside) {
 		p.world, p.parts = newWorld(key), map[string]part{}
 	}
 	r.files = files{fset: p.world.fset, parsed: map[string]*parsed{}}
 	err := ctx.Err()
 	if err == nil {
-		err = p.world.find(ctx, v.workspace, r.vs.outside())
+		err = p.world.find(ctx, v.workspace, outside)
 	}
 	if err != nil {
 		p.mu.Unlock()
 		return nil, err
 	}
+	p.world.load(outside)
 	return r, nil
 }
 

@@ -22,6 +22,7 @@ type world struct {
 	mu    sync.Mutex
 	files map[string]string // of export data, by package; empty: there is none
 	types map[string]*types.Package
+	bad   map[string]error // why packages could not be loaded
 }
 
 // maxPositions bounds what a world's positions count, in bytes of source: a file
@@ -32,7 +33,7 @@ const maxPositions = 1 << 28
 func (w *world) full() bool { return w.fset.Base() > maxPositions }
 
 func newWorld(key stamp) *world {
-	return &world{key: key, fset: token.NewFileSet(), files: map[string]string{}, types: map[string]*types.Package{}}
+	return &world{key: key, fset: token.NewFileSet(), files: map[string]string{}, types: map[string]*types.Package{}, bad: map[string]error{}}
 }
 
 // find makes the go command build those of the packages that are not known.
@@ -61,7 +62,34 @@ func (w *world) find(ctx context.Context, space *workspace, paths []string) erro
 	return nil
 }
 
-// pkg is a package that was found.
+// load reads the packages that were found. Reading one completes what others knew of
+// it by name, while type-checking looks at all that it can reach: so all are read
+// before anything is checked upon them.
+func (w *world) load(paths []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, path := range paths {
+		if w.types[path] != nil && w.types[path].Complete() || w.bad[path] != nil || path == "unsafe" {
+			continue
+		}
+		if err := w.read(path); err != nil {
+			w.bad[path] = err
+		}
+	}
+}
+
+// grown reports whether one of the packages is known by name only, from others: to
+// complete it would change what may be checked upon at this moment.
+func (w *world) grown(paths []string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(paths, func(path string) bool {
+		p := w.types[path]
+		return p != nil && !p.Complete() && w.bad[path] == nil
+	})
+}
+
+// pkg is a package that was loaded.
 func (w *world) pkg(path string) (*types.Package, error) {
 	if path == "unsafe" {
 		return types.Unsafe, nil
@@ -71,18 +99,27 @@ func (w *world) pkg(path string) (*types.Package, error) {
 	if p := w.types[path]; p != nil && p.Complete() {
 		return p, nil
 	}
+	if err := w.bad[path]; err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("package %s was not loaded", path)
+}
+
+// read reads a package's export data. The lock is held.
+func (w *world) read(path string) error {
 	name := w.files[path]
 	if name == "" {
-		return nil, fmt.Errorf("package %s does not compile", path)
+		return fmt.Errorf("package %s does not compile", path)
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = f.Close() }()
 	r, err := gcexportdata.NewReader(bufio.NewReader(f)) //nolint:staticcheck // the go command gives archives until Go 1.28
 	if err != nil {
-		return nil, fmt.Errorf("the export data of package %s cannot be read: %w", path, err)
+		return fmt.Errorf("the export data of package %s cannot be read: %w", path, err)
 	}
-	return gcexportdata.Read(r, w.fset, w.types, path)
+	_, err = gcexportdata.Read(r, w.fset, w.types, path)
+	return err
 }

@@ -14,8 +14,8 @@ const (
 	nextAnswer  = 50 * time.Millisecond
 	afterChange = time.Second
 	// ceiling is how many times that a machine may take that does other things
-	// beside.
-	ceiling = 20
+	// beside, and looks for races.
+	ceiling = 20 * slowness
 )
 
 // questions are one of each kind, on packages in the middle of the module, whose
