@@ -12,9 +12,6 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// cliCaller is what a daemon's operator calls those who use it through commands.
-const cliCaller = "cli"
-
 // callerPolicy is what a caller may have at most. What it asks for beyond that it does
 // not get, and is told so.
 type callerPolicy struct {
@@ -81,15 +78,15 @@ func answered(a control.Answer, err *tool.Error) control.Answer {
 func notGranted(name string, c tool.Capability) *tool.Error {
 	return &tool.Error{
 		Code: tool.CodePermissionDenied, Tool: name, Stage: tool.StageAuthorize, Unsent: true,
-		Message: fmt.Sprintf("Permission denied for tool: %s: the daemon does not let the caller %s have %s", name, cliCaller, c),
-		Hint:    fmt.Sprintf("add it to the grants of callers.%s in the configuration, start the daemon with toolhost serve --grant %s, or add --no-daemon", cliCaller, c),
+		Message: fmt.Sprintf("Permission denied for tool: %s: the daemon does not let the caller %s have %s", name, setup.CLI, c),
+		Hint:    fmt.Sprintf("add it to the grants of callers.%s in the configuration, start the daemon with toolhost serve --grant %s, or add --no-daemon", setup.CLI, c),
 	}
 }
 
 func noYes(name string) *tool.Error {
 	return &tool.Error{
 		Code: tool.CodeApprovalRequired, Tool: name, Stage: tool.StageApprove, Unsent: true,
-		Message: fmt.Sprintf("Tool %s is dangerous and needs approval, and the daemon takes no --yes of the caller %s", name, cliCaller),
+		Message: fmt.Sprintf("Tool %s is dangerous and needs approval, and the daemon takes no --yes of the caller %s", name, setup.CLI),
 		Hint:    "leave --yes out to be asked on the terminal, start the daemon with toolhost serve --yes, or add --no-daemon",
 	}
 }

@@ -143,7 +143,7 @@ func (a *app) hostOptions() ([]host.Option, error) {
 }
 
 // caller is what the configuration gives those who use commands.
-func (a *app) caller() setup.Caller { return setup.CallerOf(a.configured(), cliCaller) }
+func (a *app) caller() setup.Caller { return setup.CallerOf(a.configured(), setup.CLI) }
 
 // chosen is what a flag says, else the file, else the environment.
 func chosen(flag, file, variable string) string { return cmp.Or(flag, file, os.Getenv(variable)) }

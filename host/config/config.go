@@ -27,9 +27,6 @@ type Config struct {
 	// Socket is where the daemon listens for the other commands, absolute. Default:
 	// empty, a path of the user's own.
 	Socket string `json:"socket,omitempty"`
-	// Listen is the address, HOST:PORT, of the MCP server over HTTP. Default: empty,
-	// what the command says.
-	Listen string `json:"listen,omitempty"`
 	// LogLevel is trace, debug, info, warn, error or off. Default: warn.
 	LogLevel string `json:"log_level"`
 	// Audit is the record of calls.

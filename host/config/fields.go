@@ -1,8 +1,6 @@
 package config
 
 import (
-	"net"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -19,7 +17,6 @@ func (c *Config) fields() fields {
 		"root":        filePath(&c.Root),
 		"cache_dir":   filePath(&c.CacheDir),
 		"socket":      filePath(&c.Socket),
-		"listen":      address(&c.Listen),
 		"log_level":   oneOf(&c.LogLevel, "trace", "debug", "info", "warn", "error", "off"),
 		"audit":       c.Audit.fields().decode,
 		"defaults":    c.Defaults.shared().decode,
@@ -205,19 +202,6 @@ func toolPattern(to *string) field {
 	return scalar("a tool's name or a pattern such as fs.*", func(d *decoder, key string, n *node) {
 		if !spells(n.text, 128, "_.-*") {
 			d.add(n.at, key, "use 1 to 128 letters, digits, _, ., - and *, which stands for any characters", "`%s` fits no tool name", shown(n.text))
-			return
-		}
-		*to = n.text
-	})
-}
-
-// address reads HOST:PORT; the host may be empty.
-func address(to *string) field {
-	const want = "HOST:PORT, such as 127.0.0.1:8080"
-	return scalar(want, func(d *decoder, key string, n *node) {
-		_, port, err := net.SplitHostPort(n.text)
-		if _, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil || len(n.text) > 300 {
-			d.add(n.at, key, "give "+want, "`%s` is no address to listen on", shown(n.text))
 			return
 		}
 		*to = n.text

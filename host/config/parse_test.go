@@ -17,7 +17,6 @@ plugin_dirs: [plugins, /opt/plugins]
 root: work
 cache_dir: ./cache
 socket: run/s
-listen: "[::1]:8080"
 log_level: off
 audit: {path: a.jsonl, required: cautious}
 defaults:
@@ -81,7 +80,7 @@ func TestParse(t *testing.T) {
 	minute := Duration(time.Minute)
 	for _, x := range []struct{ got, want any }{
 		{c.PluginDirs, []string{filepath.FromSlash("/etc/toolhost/plugins"), "/opt/plugins"}},
-		{c.Root, "/etc/toolhost/work"}, {c.CacheDir, "/etc/toolhost/cache"}, {c.Socket, "/etc/toolhost/run/s"}, {c.Listen, "[::1]:8080"},
+		{c.Root, "/etc/toolhost/work"}, {c.CacheDir, "/etc/toolhost/cache"}, {c.Socket, "/etc/toolhost/run/s"},
 		{c.LogLevel, "off"}, {c.Audit, Audit{"/etc/toolhost/a.jsonl", tool.Cautious}},
 		{c.Plugin("db").Enabled, true}, {c.Plugin("other").Enabled, false}, {c.Plugin("unnamed").Enabled, false},
 		{c.Plugin("db").Carrier, "socket"}, {c.Plugin("db").Limits, Limits{8, 0, 0, 2}}, {c.Plugin("other").Limits, Limits{8, 1024, 64 << 20, 10}},
@@ -140,9 +139,6 @@ var invalid = map[string]wrong{
 	"plugin_dirs: plugins\n":                                        {at: place{1, 14}, text: "expected a list, got text"},
 	"plugin_dirs: [a, ./a]\n":                                       {at: place{1, 18}, text: "there twice", beyondSchema: true},
 	"log_level: inof\n":                                             {at: place{1, 12}, text: "unknown word `inof` (did you mean `info`?)"},
-	"listen: 8080\n":                                                {at: place{1, 9}, text: "expected HOST:PORT, such as 127.0.0.1:8080, got a number"},
-	"listen: localhost\n":                                           {at: place{1, 9}, text: "no address to listen on"},
-	"listen: h:70000\n":                                             {at: place{1, 9}, text: "no address to listen on", beyondSchema: true},
 	"audit: {required: high}\n":                                     {at: place{1, 19}, text: "unknown word `high`"},
 	"defaults: {enabled: yes}\n":                                    {at: place{1, 21}, text: "expected true or false, got text"},
 	"defaults: {idle_time: 0s}\n":                                   {at: place{1, 23}, text: "say never", beyondSchema: true},
@@ -211,7 +207,7 @@ var invalid = map[string]wrong{
 	"? root\n: a\n":        {at: place{1, 1}, text: "keys of this form are not read", notYAML: true},
 	"root: a\x00b\n":       {at: place{1, 8}, text: "control character U+0000", notYAML: true},
 	"root: é\xffb\n":       {at: place{1, 8}, text: "not UTF-8", notYAML: true},
-	"root: a\rlisten: b\n": {at: place{1, 8}, text: "control character U+000D", notYAML: true},
+	"root: a\rsocket: b\n": {at: place{1, 8}, text: "control character U+000D", notYAML: true},
 	strings.Repeat("[", 100) + strings.Repeat("]", 100): {at: place{1, 65}, text: "nested deeper than 64", notYAML: true},
 	strings.Repeat("- ", 9000) + "a":                    {at: place{1, 129}, text: "nested deeper than 64", notYAML: true},
 	"tools:\n  a: {disable: true}\n" + manyTools:        {at: place{2, 3}, text: "there are 1001 names, more than 1000"},

@@ -11,6 +11,9 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
+// CLI is the caller that uses a daemon, or a host of its own, through commands.
+const CLI = "cli"
+
 // Caller is what the file gives a caller. The zero value holds nothing, sees all tools
 // and is asked.
 type Caller struct {

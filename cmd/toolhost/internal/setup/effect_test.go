@@ -28,8 +28,8 @@ type leaf struct {
 	schema object
 }
 
-// leaves are all settings of the schema, each name of a plugin, tool, caller or
-// variable being "example".
+// leaves are all settings of the schema, each name of a plugin, tool or variable being
+// "example", and of a caller the one there is.
 func leaves(root, s object, path ...string) []leaf {
 	if ref, ok := s["$ref"].(string); ok {
 		return leaves(root, root["$defs"].(object)[strings.TrimPrefix(ref, "#/$defs/")].(object), path...)
@@ -38,6 +38,9 @@ func leaves(root, s object, path ...string) []leaf {
 	all := maps.Clone(properties)
 	if below, ok := s["additionalProperties"].(object); ok {
 		all = object{"example": below}
+		if slices.Equal(path, []string{"callers"}) {
+			all = object{CLI: below}
+		}
 	}
 	if len(all) == 0 {
 		return []leaf{{path, s}}
@@ -100,7 +103,7 @@ func effects(t *testing.T, c *config.Config) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	caller := CallerOf(c, "example")
+	caller := CallerOf(c, CLI)
 	s := h.Session(caller.Session()...)
 	out := []any{c.Audit.Required, settings("example"), settings("other"), Overrides(c), s.Holds("fs:read"), s.ResultLimit()}
 	for _, d := range []tool.Definition{{Name: "fs.read", Safety: tool.Safe}, {Name: "fs.write", Safety: tool.Cautious}, {Name: "db.delete"}} {
@@ -139,7 +142,7 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 			before := nothing
 			for _, v := range l.values(t) {
 				if l.path[0] == "tools" || l.path[0] == "callers" { // that it is named is no effect
-					before = effects(t, parsed(t, []byte(fmt.Sprintf(`{%q: {"example": {}}}`, l.path[0]))))
+					before = effects(t, parsed(t, []byte(fmt.Sprintf(`{%q: {%q: {}}}`, l.path[0], l.path[1]))))
 				}
 				c := parsed(t, l.text(t, v))
 				if err := Check(c); err != nil {

@@ -25,8 +25,10 @@ func Load(path string) (*config.Config, error) {
 // [*config.Error] with all of them.
 func Check(c *config.Config) error {
 	var out []config.Problem
-	if c.Listen != "" {
-		out = append(out, c.Problem("this version has no MCP server over HTTP", "remove it", "listen"))
+	for name := range c.Callers {
+		if name != CLI {
+			out = append(out, c.Problem("this version has no such caller", "those who use commands are "+CLI, "callers", name))
+		}
 	}
 	return c.Problems(out)
 }

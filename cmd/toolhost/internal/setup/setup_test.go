@@ -173,7 +173,7 @@ func TestFixed(t *testing.T) {
 	for text, want := range map[string][]string{
 		"log_level: info\ntools: {a: {disable: true}}\ndefaults: {idle_time: 1h, call_timeout: 2m, limits: {running: 3}}": nil,
 		"audit: {path: off}": {"audit"},
-		"{root: a, plugin_dirs: [b], socket: c, cache_dir: d, listen: \":80\"}": {"cache_dir", "listen", "plugin_dirs", "root", "socket"},
+		"{root: a, plugin_dirs: [b], socket: c, cache_dir: d}": {"cache_dir", "plugin_dirs", "root", "socket"},
 	} {
 		if got := Fixed(before, parsed(t, []byte(text))); !slices.Equal(got, want) {
 			t.Errorf("%s: fixed are %q", text, got)
@@ -184,7 +184,7 @@ func TestFixed(t *testing.T) {
 func TestLoad(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "toolhost.yaml")
-	if err := os.WriteFile(path, []byte("listen: \":8080\"\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("callers:\n  nobody: {}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c, err := Load(path)
@@ -192,7 +192,7 @@ func TestLoad(t *testing.T) {
 	if c == nil || !errors.As(err, &bad) || len(bad.Problems) != 1 {
 		t.Fatalf("%v, %v", c, err)
 	}
-	if got := bad.Problems[0].String(); !strings.HasPrefix(got, path+":1:9: listen: ") {
+	if got := bad.Problems[0].String(); !strings.HasPrefix(got, path+":2:3: callers.nobody: ") {
 		t.Errorf("the problem is %s", got)
 	}
 	if _, err := Load(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
