@@ -242,10 +242,12 @@ func TestFollow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plugintest.Deploy(t, dir, "other", "4-more")
-	soon(t, "it has looked meanwhile", func() bool { return pluginOf(h, "other").State != "" })
-	if s := pluginOf(h, "versioned"); s.Version != "1" {
-		t.Errorf("half a file runs: %+v", s)
+	for _, name := range []string{"other", "another"} { // each takes two looks, and a start
+		plugintest.Deploy(t, dir, name, "4-more")
+		soon(t, "it has looked meanwhile", func() bool { return pluginOf(h, name).State == plugin.Ready })
+	}
+	if s := pluginOf(h, "versioned"); s.Version != "1" || !strings.Contains(s.Upgrade, "this version is broken") {
+		t.Errorf("half a file was run: %+v", s)
 	}
 	_, err = f.Write(text[len(text)-4:])
 	if err != nil || f.Close() != nil {
