@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 )
 
 // MaxChange is the size of the largest file that is changed or compared, in
@@ -69,25 +68,9 @@ func (w *Workspace) change(ctx context.Context, given, name string, f func([]byt
 	if err != nil {
 		return Written{}, err
 	}
-	dir, err := w.makeDir(path.Dir(name))
-	if err != nil {
-		return Written{}, w.Explain(given, err)
-	}
-	defer func() { _ = dir.Close() }()
-	r := replacement{dir: dir, name: path.Base(name)}
-	if err := w.inspect(given, name, &r); err != nil {
-		return Written{}, err
-	}
-	r.commit = func(temp string) error {
-		w.putting.Lock()
-		defer w.putting.Unlock()
+	return w.replace(ctx, given, name, bytes.NewReader(content), func(r *replacement, temp string) error {
 		return r.putIfStill(ctx, temp, now)
-	}
-	n, err := r.write(ctx, bytes.NewReader(content))
-	if err != nil {
-		return Written{}, w.Explain(given, err)
-	}
-	return Written{Path: name, Bytes: n, Created: r.created}, nil
+	})
 }
 
 // putIfStill puts the complete file in place if what it replaces is as it was.

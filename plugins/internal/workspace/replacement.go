@@ -45,6 +45,12 @@ func (w *Workspace) Write(ctx context.Context, given string, content io.Reader) 
 	if err != nil {
 		return Written{}, err
 	}
+	return w.replace(ctx, given, name, content, func(r *replacement, temp string) error { return r.dir.Rename(temp, r.name) })
+}
+
+// replace writes the content beside a file and lets put have it take the file's place,
+// one at a time.
+func (w *Workspace) replace(ctx context.Context, given, name string, content io.Reader, put func(r *replacement, temp string) error) (Written, error) {
 	dir, err := w.makeDir(path.Dir(name))
 	if err != nil {
 		return Written{}, w.Explain(given, err)
@@ -57,7 +63,7 @@ func (w *Workspace) Write(ctx context.Context, given string, content io.Reader) 
 	r.commit = func(temp string) error {
 		w.putting.Lock()
 		defer w.putting.Unlock()
-		return dir.Rename(temp, r.name)
+		return put(&r, temp)
 	}
 	n, err := r.write(ctx, content)
 	if err != nil {
