@@ -52,40 +52,6 @@ func (c *Config) Caller(name string) Caller {
 	return Caller{Approval: AnswerAsk}
 }
 
-// Apply is a definition as the operator wants it: the name, the safety level, and
-// what may be repeated, how often, for how long and by whom.
-func (t Tool) Apply(def tool.Definition) tool.Definition {
-	def = def.Clone()
-	if t.Rename != "" {
-		if def.Title == "" {
-			def.Title = def.Name // what it was called goes on to be found
-		}
-		def.Name = t.Rename
-	}
-	if t.Safety != tool.Unset {
-		def.Safety = t.Safety
-	}
-	if t.Idempotent != nil {
-		def.Idempotent = *t.Idempotent
-	}
-	if t.Retries != nil {
-		def.MaxRetries = *t.Retries
-	}
-	if t.Timeout > 0 {
-		def.Timeout = tool.Duration(t.Timeout)
-	}
-	if t.Permission != nil {
-		def.Permission = *t.Permission
-	}
-	if t.Rate != nil {
-		def.RateLimit = nil
-		if t.Rate.Calls > 0 {
-			def.RateLimit = &tool.RateLimit{Calls: t.Rate.Calls, Period: tool.Duration(t.Rate.Period)}
-		}
-	}
-	return def
-}
-
 // Sees reports whether a caller sees a tool, by the name and level that it has for
 // callers. A level that is not set counts as dangerous.
 func (c Caller) Sees(name string, safety tool.Safety) bool {

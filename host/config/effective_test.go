@@ -10,33 +10,6 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-func TestApply(t *testing.T) {
-	t.Parallel()
-	def := tool.Definition{
-		Name: "a.b", Description: "d", Safety: tool.Cautious, Permission: tool.FSRead, Idempotent: true, MaxRetries: 2,
-		Timeout: tool.Duration(time.Second), RateLimit: &tool.RateLimit{Calls: 1, Period: tool.Duration(time.Second)},
-	}
-	if got := (Tool{}).Apply(def); !reflect.DeepEqual(got, def) {
-		t.Errorf("%+v", got)
-	}
-	c := parseOK(t, `tools:
-  a.b: {rename: c, safety: dangerous, idempotent: false, rate: 5/2m, timeout: 3s, retries: 0, permission: net}
-  lift: {rate: unlimited, permission: none}
-`)
-	want := def
-	want.Name, want.Title, want.Safety, want.Permission, want.Idempotent, want.MaxRetries = "c", "a.b", tool.Dangerous, tool.Net, false, 0
-	want.Timeout, want.RateLimit = tool.Duration(3*time.Second), &tool.RateLimit{Calls: 5, Period: tool.Duration(2 * time.Minute)}
-	if got := c.Tool("a.b").Apply(def); !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, want %+v", got, want)
-	}
-	if got := c.Tool("lift").Apply(def); got.RateLimit != nil || got.Permission != "" || got.Name != "a.b" || got.Title != "" {
-		t.Errorf("%+v", got)
-	}
-	if def.RateLimit.Calls != 1 {
-		t.Error("the claim was changed")
-	}
-}
-
 func TestSees(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
