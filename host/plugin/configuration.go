@@ -10,8 +10,8 @@ import (
 )
 
 // CheckConfiguration judges what an operator configured for a plugin, a JSON object or
-// nothing, by the schema that the plugin declares; an empty one takes nothing. It
-// quotes no values: they may be secrets.
+// nothing, by the schema that the plugin declares; an empty one takes nothing. The
+// error may quote a value: what is secret belongs into the environment.
 func CheckConfiguration(declared tool.Schema, configuration json.RawMessage) error {
 	if len(declared) == 0 {
 		if len(configuration) > 0 {

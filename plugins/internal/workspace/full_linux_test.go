@@ -4,46 +4,21 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
+	"github.com/toolhost/toolhost/internal/fulldisk"
 )
-
-// fullDisk names the directory in which this test, started again in a mount
-// namespace of its own, puts a file system that has no room.
-const fullDisk = "TOOLHOST_TEST_FULL_DISK"
 
 func TestFullDiskLeavesTheOldFile(t *testing.T) {
 	t.Parallel()
-	if dir := os.Getenv(fullDisk); dir != "" {
-		onFullDisk(t, dir)
-		return
-	}
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Env = append(os.Environ(), fullDisk+"="+t.TempDir())
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWNS | syscall.CLONE_NEWUSER,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-	}
-	out, err := cmd.CombinedOutput()
-	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOSPC) || strings.Contains(string(out), "--- SKIP") {
-		t.Skipf("this system gives no file system of its own to a test: %v: %s", err, out)
-	}
-	if err != nil || !strings.Contains(string(out), "--- PASS") {
-		t.Errorf("%v: %s", err, out)
-	}
+	fulldisk.Run(t, onFullDisk)
 }
 
 func onFullDisk(t *testing.T, dir string) {
 	t.Helper()
-	if err := unix.Mount("none", dir, "tmpfs", 0, "size=64k"); err != nil {
-		t.Skipf("mounting: %v", err)
-	}
 	put(t, filepath.Join(dir, "file"), "old")
 	ws, err := Open(dir)
 	if err != nil {
