@@ -1,17 +1,11 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/host/audit"
-	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/state"
 )
 
 // disabledPlugins are those that toolhost plugins disable has switched off: names by the
@@ -19,71 +13,38 @@ import (
 // people and stays as they wrote it.
 type disabledPlugins map[string][]string
 
-// maxDisabled bounds the file, in bytes.
-const maxDisabled = 1 << 20
+// disabledFile is where they are kept, in the user's state directory.
+const disabledFile = "disabled.json"
 
-// disabledPath is the file, in the user's state directory.
-func disabledPath() (string, error) {
-	log, err := audit.DefaultPath()
-	return filepath.Join(filepath.Dir(log), "disabled.json"), err
-}
-
-// readDisabled reads the file. What cannot be read disables nothing that it may have
-// named, so that is an error.
+// readDisabled reads the file. A file that cannot be read is an error: it may name
+// plugins that must not run.
 func readDisabled() (disabledPlugins, error) {
-	path, err := disabledPath()
+	file, err := state.In[disabledPlugins](disabledFile)
 	if err != nil {
 		return disabledPlugins{}, nil //nolint:nilerr // without such a directory nothing was ever disabled
 	}
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return disabledPlugins{}, nil
-	}
-	bad := func(why error) error {
-		return &failure{exitUsage, fmt.Errorf("which plugins are disabled cannot be read from %s: %w: mend or remove the file", sanitize.Text(path), why)}
-	}
+	disabled, err := file.Read()
 	if err != nil {
-		return nil, bad(err)
+		return nil, &failure{exitUsage, fmt.Errorf("which plugins are disabled is not known: %w", err)}
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxDisabled {
-		return nil, bad(errors.New("it is no regular file of at most 1 MiB"))
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, bad(err)
-	}
-	out := disabledPlugins{}
-	if err := json.Unmarshal(text, &out); err != nil {
-		return nil, bad(err)
-	}
-	return out, nil
+	return disabled, nil
 }
 
-// write puts the file in the place of the one that is there, in one step.
-func (d disabledPlugins) write() error {
-	path, err := disabledPath()
+// disable switches a plugin of a directory off or on, and reports whether it was the
+// other way before.
+func disable(dir, name string, off bool) (changed bool, err error) {
+	file, err := state.In[disabledPlugins](disabledFile)
 	if err != nil {
-		return err
+		return false, err
 	}
-	text, err := json.MarshalIndent(d, "", "  ")
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(path), 0o700)
-	}
-	if err != nil {
-		return err
-	}
-	part, err := os.CreateTemp(filepath.Dir(path), ".disabled-")
-	if err != nil {
-		return err
-	}
-	_, err = part.Write(append(text, '\n'))
-	if err = errors.Join(err, part.Sync(), part.Close()); err == nil {
-		err = os.Rename(part.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(part.Name()))
-	}
-	return nil
+	err = file.Update(func(d *disabledPlugins) error {
+		if *d == nil {
+			*d = disabledPlugins{}
+		}
+		changed = d.set(dir, name, off)
+		return nil
+	})
+	return changed && err == nil, err
 }
 
 // set switches a plugin of a directory off or on, and reports whether it was the other

@@ -46,22 +46,18 @@ func (a *app) switchPlugin(ctx context.Context, name string, off bool) error {
 	if err != nil {
 		return err
 	}
-	all, err := readDisabled()
-	if err != nil {
-		return err
-	}
 	dir, err := canonical(filepath.Dir(status.Path))
 	if err != nil {
 		return err
 	}
-	changed := all.set(dir, name, off)
+	changed, err := disable(dir, name, off)
+	if err != nil {
+		return fmt.Errorf("plugin %s stays as it is: %w", name, err)
+	}
 	if !off && !changed && status.State == plugin.Disabled {
 		return usage(fmt.Sprintf("plugin %s is disabled by the configuration file", name), "set plugins: "+name+": enabled: true there")
 	}
 	if changed {
-		if err := all.write(); err != nil {
-			return fmt.Errorf("plugin %s stays as it is: %w", name, err)
-		}
 		a.tellDaemon(ctx)
 	}
 	word := map[bool]string{true: "disabled", false: "enabled"}[off]

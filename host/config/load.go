@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/toolhost/toolhost/host/internal/trusted"
+	"github.com/toolhost/toolhost/internal/trusted"
 )
 
 // MaxSize bounds a file, in bytes: 1 MiB.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/toolhost/toolhost/host/internal/trusted"
+	"github.com/toolhost/toolhost/internal/trusted"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 

@@ -2,13 +2,11 @@ package lockfile
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -66,46 +64,15 @@ func (l *Lock) Write(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := replace(path, content); err != nil {
+	if err := safefile.Replace(path, content, 0o644); err != nil { // it is not a secret, and goes into version control
 		e := &tool.Error{
 			Code: tool.CodeUnavailable, Message: fmt.Sprintf("%s cannot be written: %v", path, err), Err: err,
 			Hint: "check who owns its directory",
 		}
-		for _, full := range fullErrors {
-			if errors.Is(err, full) {
-				e.Code, e.Hint = tool.CodeResourceExhausted, "make space there: the disk, or what this user may use of it, is full"
-			}
+		if safefile.IsFull(err) {
+			e.Code, e.Hint = tool.CodeResourceExhausted, "make space there: the disk, or what this user may use of it, is full"
 		}
 		return e
 	}
 	return nil
-}
-
-func replace(path string, content []byte) (err error) {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".new-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
-		}
-	}()
-	if _, err := f.Write(content); err != nil {
-		return err
-	}
-	if err := f.Chmod(0o644); err != nil { //nolint:gosec // it is no secret, and goes into version control
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(dir)
 }

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/toolhost/toolhost/host/internal/trusted"
+	"github.com/toolhost/toolhost/internal/trusted"
 )
 
 // Options say how a copy is made. The zero value, with a Dir, is complete.

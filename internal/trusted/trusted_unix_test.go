@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/toolhost/toolhost/host/internal/trusted"
+	"github.com/toolhost/toolhost/internal/trusted"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 

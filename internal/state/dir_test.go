@@ -1,13 +1,12 @@
-package audit
+package state
 
 import (
 	"errors"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
-func TestStateDir(t *testing.T) {
+func TestUserDir(t *testing.T) {
 	t.Parallel()
 	absolute := t.TempDir()
 	home := func() (string, error) { return "home", nil }
@@ -27,12 +26,12 @@ func TestStateDir(t *testing.T) {
 		{"windows", "", "", home, ""},
 	} {
 		env := map[string]string{"XDG_STATE_HOME": c.xdg, "LocalAppData": c.local}
-		got, err := stateDir(c.goos, func(name string) string { return env[name] }, c.home)
+		got, err := userDir(c.goos, func(name string) string { return env[name] }, c.home)
 		if got != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%+v gives %q, %v", c, got, err)
 		}
 	}
-	if path, err := DefaultPath(); err == nil && !strings.HasSuffix(path, filepath.Join("toolhost", "audit.jsonl")) {
-		t.Errorf("the default is %s", path)
+	if dir, err := Dir(); err == nil && filepath.Base(dir) != "toolhost" {
+		t.Errorf("the default is %s", dir)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package lockfile
+package safefile
 
 import (
 	"errors"

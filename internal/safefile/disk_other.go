@@ -1,6 +1,6 @@
 //go:build !unix
 
-package lockfile
+package safefile
 
 // fullErrors: what a full disk is called is not known here.
 var fullErrors []error

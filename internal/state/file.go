@@ -1,0 +1,107 @@
+package state
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/toolhost/toolhost/internal/safefile"
+	"github.com/toolhost/toolhost/internal/trusted"
+)
+
+// MaxSize bounds a file, in bytes: 1 MiB.
+const MaxSize = 1 << 20
+
+// lockTime bounds how long Update waits for other processes.
+const lockTime = 10 * time.Second
+
+// File is a value of type T, kept as JSON at a path. It is safe for concurrent use,
+// by several processes too.
+type File[T any] struct{ Path string }
+
+// In returns the file of this name in the user's state directory ([Dir]).
+//
+// # Errors
+//
+// Those of [Dir].
+func In[T any](name string) (File[T], error) {
+	dir, err := Dir()
+	return File[T]{filepath.Join(dir, name)}, err
+}
+
+// Read returns the value; where there is no file, the zero value.
+//
+// # Errors
+//
+// Each names the file and what to do. A file that cannot be read or understood, is
+// larger than [MaxSize], or that others could have written, is never taken for a
+// missing one: what it decides must not be undecided by damaging it.
+func (f File[T]) Read() (T, error) {
+	var value T
+	text, err := trusted.Read(f.Path, MaxSize)
+	if errors.Is(err, fs.ErrNotExist) {
+		return value, nil
+	}
+	if err != nil {
+		return value, err
+	}
+	if err := json.Unmarshal(text, &value); err != nil {
+		var zero T
+		return zero, fmt.Errorf("%s is damaged: %w: mend or remove it", f.Path, err)
+	}
+	return value, nil
+}
+
+// Update replaces the value by what change makes of it, while no other Update runs.
+// Nothing is written where change returns an error, or changes nothing. The
+// directory is made if it is missing, for its owner only.
+//
+// # Errors
+//
+// That of change, as it is; those of Read; and those of the system.
+func (f File[T]) Update(change func(*T) error) error {
+	dir := filepath.Dir(f.Path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("%s cannot be written: %w", f.Path, err)
+	}
+	// The lock is on a file of its own, as the file itself is exchanged.
+	lock := flock.New(f.Path+".lock", flock.SetPermissions(0o600))
+	ctx, cancel := context.WithTimeout(context.Background(), lockTime)
+	defer cancel()
+	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); err != nil {
+		return fmt.Errorf("%s cannot be changed: another process holds %s: %w", f.Path, lock.Path(), err)
+	}
+	defer func() { _ = lock.Close() }()
+	value, err := f.Read()
+	if err != nil {
+		return err
+	}
+	before, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := change(&value); err != nil {
+		return err
+	}
+	after, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return err
+	}
+	switch {
+	case string(before) == string(after):
+		return nil
+	case len(after) >= MaxSize:
+		return fmt.Errorf("%s cannot be written: it would have %d bytes, more than %d", f.Path, len(after), MaxSize)
+	}
+	if err := safefile.Replace(f.Path, append(after, '\n'), 0o600); err != nil {
+		return fmt.Errorf("%s cannot be written: %w", f.Path, err)
+	}
+	return nil
+}
