@@ -55,23 +55,37 @@ type otherHost struct {
 	told
 	mark string
 	tmp  string
+	root string
 }
 
 // startHost starts one with a plugin of a mode, and returns when it has loaded and
 // called it. The test ends it.
 func startHost(t *testing.T, mode plugintest.Mode, files ...*os.File) *otherHost {
 	t.Helper()
+	h := newOtherHost(t, plugintest.Dir(t, mode))
+	h.ExtraFiles = files
+	h.begin(t)
+	return h
+}
+
+// newOtherHost is one that is not started yet, to load a plugin directory.
+func newOtherHost(t *testing.T, dir string) *otherHost {
+	t.Helper()
 	tmp, err := os.MkdirTemp("", "th-host-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(tmp) })
-	h := &otherHost{mark: filepath.Base(tmp), tmp: tmp}
-	dir, root := plugintest.Dir(t, mode), t.TempDir()
-	h.Cmd = exec.CommandContext(t.Context(), os.Args[0])
-	h.Env = append(os.Environ(), hostileHost+"="+dir, hostile.Mark+"="+h.mark, "TMPDIR="+tmp, "TOOLHOST_TEST_ROOT="+root, hostile.Secret+"=of "+h.mark)
-	h.ExtraFiles = files
+	h := &otherHost{mark: filepath.Base(tmp), tmp: tmp, root: t.TempDir()}
+	h.Cmd = exec.CommandContext(context.Background(), os.Args[0]) // t.Context ends before it is told to close
+	h.Env = append(os.Environ(), hostileHost+"="+dir, hostile.Mark+"="+h.mark, "TMPDIR="+tmp, "TOOLHOST_TEST_ROOT="+h.root, hostile.Secret+"=of "+h.mark)
 	h.Stderr = os.Stderr
+	return h
+}
+
+// begin returns when it has loaded the directory and called [hostile.Tool].
+func (h *otherHost) begin(t *testing.T) {
+	t.Helper()
 	stdin, err := h.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -84,8 +98,8 @@ func startHost(t *testing.T, mode plugintest.Mode, files ...*os.File) *otherHost
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = stdin.Close()
-		_ = h.Process.Kill()
+		_ = stdin.Close() // it closes, and ends
+		defer time.AfterFunc(ceiling, func() { _ = h.Process.Kill() }).Stop()
 		_ = h.Wait()
 	})
 	line, err := bufio.NewReader(stdout).ReadString('\n')
@@ -95,7 +109,6 @@ func startHost(t *testing.T, mode plugintest.Mode, files ...*os.File) *otherHost
 	if err := json.Unmarshal([]byte(line), &h.told); err != nil {
 		t.Fatalf("the host says %q", line)
 	}
-	return h
 }
 
 // plugins are the processes of its plugins, and theirs.

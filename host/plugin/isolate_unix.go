@@ -11,11 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isolate makes the process the leader of a group of its own, so that what it
-// starts can be ended with it and a terminal's Ctrl-C does not reach it. It reports
-// whether the process gets a namespace of its own.
+// isolate makes the process the leader of a session of its own, and with it of a
+// group: what it starts can be ended with it, a terminal's Ctrl-C does not reach it,
+// and it has no controlling terminal. In the host's session it could open /dev/tty,
+// read what a person types, and answer a question itself (TIOCSTI). It reports whether
+// the process gets a namespace of its own.
 func isolate(cmd *exec.Cmd, n Namespace) (namespaced bool) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return isolateMore(cmd.SysProcAttr, n)
 }
 

@@ -114,3 +114,15 @@ func TestSweep(t *testing.T) {
 		}
 	}
 }
+
+// A program has a session of its own, and with it no terminal, whoever started the
+// plugin.
+func TestSession(t *testing.T) {
+	t.Parallel()
+	confined(t, "", func(t *testing.T, p plugin) {
+		out := p.must(t, "sid, _, err := syscall.RawSyscall(syscall.SYS_GETSID, 0, 0, 0)\nfmt.Print(int(sid) == os.Getpid(), err)")
+		if !strings.HasPrefix(out.Stdout, "true") {
+			t.Errorf("it leads its session: %s", out.Stdout)
+		}
+	})
+}

@@ -29,8 +29,10 @@ func (c confinement) possible() bool {
 	return c.flags&syscall.CLONE_NEWUSER == 0 || err == nil && self == strconv.Itoa(os.Getpid())
 }
 
+// apply makes the process the leader of a session, and with it of a group, which has no
+// terminal, whatever host has started the plugin.
 func (c confinement) apply(cmd *exec.Cmd) {
-	attr := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: c.flags}
+	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: c.flags}
 	if c.flags&syscall.CLONE_NEWUSER != 0 {
 		uid, gid := os.Getuid(), os.Getgid()
 		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}

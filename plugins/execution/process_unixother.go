@@ -13,7 +13,7 @@ var confinements = []confinement{{}}
 
 func (confinement) possible() bool { return true }
 
-func (confinement) apply(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+func (confinement) apply(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
 // reap waits for the process to end, calls ended, and ends what it left.
 func (p *process) reap(cmd *exec.Cmd, ended func()) error {
