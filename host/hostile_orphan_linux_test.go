@@ -2,12 +2,15 @@ package host_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +27,12 @@ type told struct {
 	Tools  int    `json:"tools"`
 	Fault  string `json:"fault"`  // Load's
 	Result string `json:"result"` // of the call
+	Peak   int64  `json:"peak"`   // how much memory it had at most when it has closed, in bytes
 }
+
+// hostNamespace is a variable with the choice of a PID namespace for such a host's
+// plugins.
+const hostNamespace = "TOOLHOST_TEST_NAMESPACE"
 
 // beHost is what the other process does.
 func beHost(dir string) {
@@ -32,7 +40,8 @@ func beHost(dir string) {
 	if os.Geteuid() != 0 { // of root, it is enough what its plugins are not given
 		_ = plugin.Conceal()
 	}
-	h, err := host.New(host.WithRoot(os.Getenv("TOOLHOST_TEST_ROOT")), host.WithPluginEnv(hostile.Mark+"="+os.Getenv(hostile.Mark)))
+	h, err := host.New(host.WithRoot(os.Getenv("TOOLHOST_TEST_ROOT")), host.WithPluginEnv(hostile.Mark+"="+os.Getenv(hostile.Mark)),
+		host.WithNamespace(plugin.Namespace(cmp.Or(os.Getenv(hostNamespace), string(plugin.NamespaceAuto)))))
 	if err == nil {
 		out.Tools, err = h.Load(context.Background(), dir)
 	}
@@ -46,16 +55,32 @@ func beHost(dir string) {
 	_ = json.NewEncoder(os.Stdout).Encode(out)
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 	_ = h.Close(context.Background())
+	out.Peak = peakMemory()
+	_ = json.NewEncoder(os.Stdout).Encode(out)
 	os.Exit(0)
+}
+
+// peakMemory is how much memory this process had at most, in bytes.
+func peakMemory() int64 {
+	status, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(status)) {
+		if kib, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			n, _ := strconv.ParseInt(strings.Fields(kib)[0], 10, 64)
+			return n << 10
+		}
+	}
+	return 0
 }
 
 // otherHost is a host in a process of its own.
 type otherHost struct {
 	*exec.Cmd
 	told
-	mark string
-	tmp  string
-	root string
+	stdin  io.Closer
+	stdout *bufio.Reader
+	mark   string
+	tmp    string
+	root   string
 }
 
 // startHost starts one with a plugin of a mode, and returns when it has loaded and
@@ -87,6 +112,7 @@ func newOtherHost(t *testing.T, dir string) *otherHost {
 func (h *otherHost) begin(t *testing.T) {
 	t.Helper()
 	stdin, err := h.StdinPipe()
+	h.stdin = stdin
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +128,20 @@ func (h *otherHost) begin(t *testing.T) {
 		defer time.AfterFunc(ceiling, func() { _ = h.Process.Kill() }).Stop()
 		_ = h.Wait()
 	})
-	line, err := bufio.NewReader(stdout).ReadString('\n')
+	h.stdout = bufio.NewReader(stdout)
+	h.listen(t)
+}
+
+// end returns when it has closed.
+func (h *otherHost) end(t *testing.T) {
+	t.Helper()
+	_ = h.stdin.Close()
+	h.listen(t)
+}
+
+func (h *otherHost) listen(t *testing.T) {
+	t.Helper()
+	line, err := h.stdout.ReadString('\n')
 	if err != nil {
 		t.Fatalf("the host is gone: %v: %v", err, h.Wait())
 	}

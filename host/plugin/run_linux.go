@@ -4,15 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/toolhost/toolhost/internal/procs"
 )
 
 // A plugin's processes are known by a variable of their environment, which their
@@ -97,8 +95,13 @@ func started(pid int) (uint64, bool) {
 
 // hasThreads reports whether a process lives on without its first thread.
 func hasThreads(pid int) bool {
-	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	return err == nil && len(tasks) > 1
+	tasks, err := os.Open(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return false
+	}
+	defer func() { _ = tasks.Close() }()
+	names, _ := tasks.Readdirnames(2) // another's may be many
+	return len(names) > 1
 }
 
 // isDead reports whether a host is dead for certain: it was in our PID namespace
@@ -126,81 +129,70 @@ func newRun() string {
 // start others.
 const endTime = time.Second
 
-// endRun ends the processes of a run that has ended.
+// endRun ends the processes of a run that has ended. It looks once more when none is
+// left, as a process that is just becoming another program has no environment.
 func endRun(run string) {
 	if run == "" {
 		return
 	}
 	mine := func(s string) bool { return s == run }
-	for end := time.Now().Add(endTime); endProcesses(mine, end) > 0 && time.Now().Before(end); {
+	end := time.Now().Add(endTime)
+	for clean := 0; clean < 2 && time.Now().Before(end); clean++ {
+		if endProcesses(mine, end) > 0 {
+			clean = -1
+		}
 	}
 }
 
 // endProcesses kills the processes of this user whose environment names a run that
-// is chosen, waits until they have ended, and returns how many there were.
-func endProcesses(chosen func(run string) bool, until time.Time) (n int) {
-	dir, err := os.Open("/proc")
-	if err != nil {
+// is chosen, waits until they have ended, and returns how many there were. What one of
+// them holds up, in the kernel's hands, is not waited for much beyond the time.
+func endProcesses(chosen func(run string) bool, until time.Time) int {
+	ended := make(chan int, 1)
+	go func() { ended <- killProcesses(chosen, until) }()
+	late := time.NewTimer(time.Until(until) + endTime)
+	defer late.Stop()
+	select {
+	case n := <-ended:
+		return n
+	case <-late.C:
 		return 0
 	}
-	names, _ := dir.Readdirnames(-1)
-	_ = dir.Close()
-	var ending []int // what poll(2) takes: they refer to the process, never to another with its number
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil || pid == os.Getpid() || !runOf(pid, chosen) {
-			continue
-		}
-		fd, err := unix.PidfdOpen(pid, 0)
-		if err != nil {
-			continue
-		}
-		// The number may have become another's in between. From here on it is the
-		// same one, or the signal reaches nobody.
-		if runOf(pid, chosen) && unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil {
-			n++
-		}
-		ending = append(ending, fd)
-	}
-	for _, fd := range ending {
-		awaitPidfd(fd, until)
-		_ = unix.Close(fd)
-	}
-	return n
 }
 
-// runOf reports whether a process is this user's and its environment names a run
-// that is chosen.
-func runOf(pid int, chosen func(run string) bool) bool {
-	path := filepath.Join("/proc", strconv.Itoa(pid), "environ")
-	env, err := os.ReadFile(path)
-	if err != nil || !bytes.Contains(env, []byte(runVariable+"=")) {
-		return false
-	}
-	info, err := os.Stat(filepath.Dir(path))
-	if err != nil {
-		return false
-	}
-	if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Geteuid() {
-		return false
-	}
-	for kv := range bytes.SplitSeq(env, []byte{0}) {
-		if run, ok := bytes.CutPrefix(kv, []byte(runVariable+"=")); ok && chosen(string(run)) {
-			return true
+func killProcesses(chosen func(run string) bool, until time.Time) int {
+	var ending []func(until time.Time)
+	procs.Each(until, func(p procs.Process) {
+		if p.Number == os.Getpid() {
+			return
 		}
+		if run := runOf(p.Environ()); run == "" || !chosen(run) {
+			return
+		}
+		if wait := p.Kill(p.Number); wait != nil {
+			ending = append(ending, wait)
+		}
+	})
+	for _, wait := range ending {
+		wait(until)
 	}
-	return false
+	return len(ending)
 }
 
-func awaitPidfd(fd int, until time.Time) {
-	for {
-		left := time.Until(until)
-		if left <= 0 {
-			return
+// maxRun bounds what newRun gives, in bytes.
+const maxRun = 128
+
+// runOf is the run that an environment names; empty: none.
+func runOf(env []byte) string {
+	for len(env) > 0 {
+		kv, rest, _ := bytes.Cut(env, []byte{0})
+		if run, ok := bytes.CutPrefix(kv, []byte(runVariable+"=")); ok {
+			if len(run) > maxRun {
+				return ""
+			}
+			return string(run)
 		}
-		_, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(left.Milliseconds())+1)
-		if err != unix.EINTR {
-			return
-		}
+		env = rest
 	}
+	return ""
 }

@@ -168,13 +168,18 @@ func (a *attempt) run(ctx context.Context, program string, out *evaluation) (rep
 			return report{}, err
 		}
 	}
+	dir, err := os.OpenRoot(told) // before the program can put something else there
+	if err != nil {
+		return report{}, err
+	}
+	defer func() { _ = dir.Close() }()
 	stdout, stderr := &capped{limit: a.limits.Output}, &capped{limit: a.limits.Output}
 	limit := time.Duration(a.limits.Time)
 	if deadline, ok := ctx.Deadline(); ok { // better a result that says so than no result
 		limit = max(time.Millisecond, min(limit, time.Until(deadline)-reserve))
 	}
 	p := &process{
-		path: program, dir: a.root, private: a.private, stdout: stdout, stderr: stderr,
+		path: program, dir: a.root, stdout: stdout, stderr: stderr,
 		env:    []string{"TMPDIR=" + temp, reportVariable + "=" + told},
 		order:  launchOrder{CPU: uint64(limit.Seconds()*cores()) + 1, Data: uint64(a.limits.Memory) + slack, File: maxFile},
 		time:   limit,
@@ -184,11 +189,6 @@ func (a *attempt) run(ctx context.Context, program string, out *evaluation) (rep
 	if err != nil {
 		return report{}, err
 	}
-	dir, err := os.OpenRoot(told)
-	if err != nil {
-		return report{}, fmt.Errorf("what the program reported cannot be read: %w", err)
-	}
-	defer func() { _ = dir.Close() }()
 	said := readReport(dir)
 	scrub := a.scrub(ctx, a.target.toolchain)
 	out.Stdout, out.Stderr = stdout.String(), stderr.String()

@@ -2,18 +2,23 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/internal/procs"
+	"github.com/toolhost/toolhost/internal/procs/procstest"
 )
 
 // running counts the processes whose command line has a word.
 func running(word string) (n int) {
-	eachProcess(func(dir string) {
-		line, err := os.ReadFile(dir + "/cmdline")
-		if err == nil && bytes.Contains(line, []byte(word)) && !bytes.Contains(line, []byte("execution.test")) {
+	procs.Each(time.Now().Add(ceiling), func(p procs.Process) {
+		if line := p.File("cmdline"); bytes.Contains(line, []byte(word)) && !bytes.Contains(line, []byte("execution.test")) {
 			n++
 		}
 	})
@@ -51,6 +56,71 @@ func TestForkBomb(t *testing.T) {
 			t.Errorf("%d processes live on", n)
 		}
 	})
+}
+
+// A program cannot hide what it starts by what it leaves in its private directory, nor
+// hold up those who count. It ends by itself after a minute.
+func TestNamespaceCannotBeForged(t *testing.T) {
+	t.Parallel()
+	confined(t, `{"processes": 8, "time": "20s"}`, func(t *testing.T, p plugin) {
+		out := p.eval(t, `exe, _ := os.Executable()
+dir := filepath.Dir(exe)
+os.Remove(filepath.Join(dir, "space"))
+syscall.Mkfifo(filepath.Join(dir, "space"), 0o600)
+os.RemoveAll(filepath.Join(dir, "report"))
+fmt.Println(syscall.Mkfifo(filepath.Join(dir, "report"), 0o600))
+var c *exec.Cmd
+for range 16 { c = exec.Command("sleep", "60"); c.Start() }
+c.Wait()`)
+		if out.OK || out.Kind != "processes" {
+			t.Errorf("got %s", out)
+		}
+	})
+}
+
+// The environment of a process is read as far as one can be, however large the process
+// says that it is.
+func TestBloatedEnviron(t *testing.T) { //nolint:paralleltest // others' memory would count
+	p := &process{mark: "none"}
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = []string{bloatedVariable + "=1"}
+	cmd.Stderr = os.Stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := make([]byte, 100)
+	n, _ := stdout.Read(said)
+	defer func() { _, _ = cmd.Process.Kill(), cmd.Wait() }()
+	if string(said[:n]) != "bloated" {
+		t.Skipf("environments cannot be moved here: %s", said[:n])
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	p.usage()
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > procstest.Bloat/4 {
+		t.Errorf("looking once took %d MiB", n>>20)
+	}
+}
+
+const bloatedVariable = "TOOLHOST_TEST_BLOATED"
+
+func init() {
+	if os.Getenv(bloatedVariable) == "" {
+		return
+	}
+	said := "bloated"
+	if err := procstest.BloatEnviron(); err != nil {
+		said = err.Error()
+	}
+	fmt.Print(said)
+	for {
+		time.Sleep(time.Hour)
+	}
 }
 
 // What a program leaves behind ends with it, in a session of its own too.

@@ -13,13 +13,12 @@ import (
 const (
 	launchWord   = "toolhost-execution-launch"
 	launchFailed = 125
+	toldBy       = 3 // the descriptor of the pipe by which it tells its PID namespace
 )
 
 // launchOrder is what the process is told in its second argument; the program and
 // its arguments follow.
 type launchOrder struct {
-	// Space is a file to write the number of its PID namespace into; empty: none.
-	Space string `json:"space,omitempty"`
 	// CPU is in seconds, Data and File in bytes; 0: not limited.
 	CPU  uint64 `json:"cpu"`
 	Data uint64 `json:"data"`

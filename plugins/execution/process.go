@@ -8,20 +8,18 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
 // process is a program to run under limits. What it started ends with it.
 type process struct {
-	path string
-	args []string
-	dir  string
-	env  []string // beside what the plugin has
-	// private is a directory of this run's own.
-	private string
-	order   launchOrder
+	path  string
+	args  []string
+	dir   string
+	env   []string // beside what the plugin has
+	order launchOrder
 	// time, memory and processes bound the run; 0: not.
 	time      time.Duration
 	memory    int64
@@ -31,7 +29,8 @@ type process struct {
 
 	// ways are the confinements to try in turn; nil: all that the system may have.
 	ways []confinement
-	mark string // see [markVariable]
+	mark string       // see [markVariable]
+	told atomic.Value // the PID namespace that it has said it is in, a string
 }
 
 // excess is why a process was ended; empty: it ended by itself.
@@ -91,17 +90,39 @@ func (p *process) start() (*exec.Cmd, error) {
 			return nil, err
 		}
 		c.apply(cmd)
-		if err = cmd.Start(); err == nil {
+		if err = p.begin(cmd); err == nil {
 			return cmd, nil
 		}
 	}
 	return nil, err
 }
 
+// begin starts the command, which tells by a pipe which namespace it is in before it
+// becomes the program: nothing that the program does can change that.
+func (p *process) begin(cmd *exec.Cmd) error {
+	if !canLaunch {
+		return cmd.Start()
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	cmd.ExtraFiles = []*os.File{w} // see toldBy
+	err = errors.Join(cmd.Start(), w.Close())
+	if err != nil {
+		return errors.Join(err, r.Close())
+	}
+	go func() {
+		link, _ := io.ReadAll(io.LimitReader(r, 64))
+		_ = r.Close()
+		p.told.Store(string(link))
+	}()
+	return nil
+}
+
 func (p *process) command(self string) (*exec.Cmd, error) {
 	path, args := self, p.args
 	if canLaunch {
-		p.order.Space = filepath.Join(p.private, "space")
 		var err error
 		if args, err = p.order.arguments(p.path, p.args); err != nil {
 			return nil, err
@@ -140,6 +161,7 @@ func (p *process) watch(ctx context.Context, cmd *exec.Cmd, ended <-chan struct{
 	}
 	look := time.NewTicker(lookInterval)
 	defer look.Stop()
+	seen, looking := make(chan excess, 1), false // whatever holds up a look, the time is bounded
 	for {
 		var why excess
 		select {
@@ -150,7 +172,12 @@ func (p *process) watch(ctx context.Context, cmd *exec.Cmd, ended <-chan struct{
 		case <-over:
 			why = tooLong
 		case <-look.C:
-			why = p.excess()
+			if !looking {
+				looking = true
+				go func() { seen <- p.excess() }()
+			}
+		case why = <-seen:
+			looking = false
 		}
 		if why != "" {
 			kill(cmd.Process)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/procs"
 )
 
 // confinement is how a process is set apart.
@@ -63,10 +64,10 @@ func (p *process) reap(cmd *exec.Cmd, ended func()) error {
 // processes, or by their environment.
 func (p *process) usage() (processes int, memory int64) {
 	space := p.space()
-	eachProcess(func(dir string) {
-		if p.owns(dir, space) {
+	procs.Each(time.Now().Add(endTime), func(other procs.Process) {
+		if p.owns(other, space) {
 			processes++
-			memory += resident(dir)
+			memory += resident(other)
 		}
 	})
 	return processes, memory
@@ -81,28 +82,22 @@ var ownSpace = sync.OnceValue(func() string {
 // space is the namespace that the run has to itself; empty: none, or it has not
 // said.
 func (p *process) space() string {
-	link, err := os.ReadFile(filepath.Join(p.private, "space"))
-	if err != nil || string(link) == ownSpace() {
+	link, _ := p.told.Load().(string)
+	if link == ownSpace() {
 		return ""
 	}
-	return string(link)
+	return link
 }
 
-func (p *process) owns(dir, space string) bool {
+func (p *process) owns(other procs.Process, space string) bool {
 	if space != "" {
-		link, err := os.Readlink(dir + "/ns/pid")
-		return err == nil && link == space
+		return other.Namespace() == space
 	}
-	env, err := os.ReadFile(dir + "/environ")
-	return err == nil && bytes.Contains(env, []byte(markVariable+"="+p.mark))
+	return bytes.Contains(other.Environ(), []byte(markVariable+"="+p.mark))
 }
 
-func resident(dir string) int64 {
-	statm, err := os.ReadFile(dir + "/statm")
-	if err != nil {
-		return 0
-	}
-	fields := strings.Fields(string(statm))
+func resident(p procs.Process) int64 {
+	fields := strings.Fields(string(p.File("statm")))
 	if len(fields) < 2 {
 		return 0
 	}
@@ -110,48 +105,33 @@ func resident(dir string) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-func eachProcess(f func(dir string)) {
-	proc, err := os.Open("/proc")
-	if err != nil {
-		return
-	}
-	names, _ := proc.Readdirnames(-1)
-	_ = proc.Close()
-	for _, name := range names {
-		if name[0] >= '0' && name[0] <= '9' {
-			f("/proc/" + name)
-		}
-	}
-}
-
 // endTime bounds how long ending what a run left may take.
 const endTime = time.Second
 
 // endMarked ends processes that left the group of a run without a namespace. It
-// finds those that kept the run's mark in their environment.
+// finds those that kept the run's mark in their environment. It looks once more when
+// none is left, as a process that is just becoming another program has none.
 func (p *process) endMarked() {
 	if p.space() != "" {
 		return
 	}
-	for until := time.Now().Add(endTime); p.killMarked() > 0 && time.Now().Before(until); {
+	until := time.Now().Add(endTime)
+	for clean := 0; clean < 2 && time.Now().Before(until); clean++ {
+		if p.killMarked(until) > 0 {
+			clean = -1
+		}
 	}
 }
 
-func (p *process) killMarked() (n int) {
-	eachProcess(func(dir string) {
-		pid := numberOf(dir)
-		if pid == 0 || pid == os.Getpid() || !p.owns(dir, "") {
+func (p *process) killMarked(until time.Time) (n int) {
+	procs.Each(until, func(other procs.Process) {
+		pid := numberOf(other)
+		if pid == 0 || pid == os.Getpid() || !p.owns(other, "") {
 			return
 		}
-		fd, err := unix.PidfdOpen(pid, 0)
-		if err != nil {
-			return
-		}
-		defer func() { _ = unix.Close(fd) }()
-		// From here on the descriptor is of one process, whatever its number becomes.
-		if p.owns(dir, "") && numberOf(dir) == pid && unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil {
+		if wait := other.Kill(pid); wait != nil {
 			n++
-			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(endTime.Milliseconds()))
+			wait(until)
 			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // an orphan may have become our child
 		}
 	})
@@ -160,15 +140,11 @@ func (p *process) killMarked() (n int) {
 
 // numberOf is a process's number in our namespace, which is not what /proc calls it
 // where that belongs to another; 0: it is in another namespace, or has ended.
-func numberOf(dir string) int {
-	if link, err := os.Readlink(dir + "/ns/pid"); err != nil || link != ownSpace() {
+func numberOf(p procs.Process) int {
+	if p.Namespace() != ownSpace() {
 		return 0
 	}
-	status, err := os.ReadFile(dir + "/status")
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(status)) {
+	for line := range strings.Lines(string(p.File("status"))) {
 		if numbers, ok := strings.CutPrefix(line, "NSpid:"); ok {
 			fields := strings.Fields(numbers) // from the outermost namespace to its own
 			pid, _ := strconv.Atoi(fields[len(fields)-1])

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 )
 
 // openReport opens a file that a program wrote, or put something else in place of.
@@ -16,7 +17,7 @@ func openReport(dir *os.Root, name string) (*os.File, error) {
 	if !info.Mode().IsRegular() { // a pipe would block
 		return nil, errors.New("it is no regular file")
 	}
-	return dir.Open(name)
+	return dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may have become one
 }
 
 func readCrash(dir *os.Root) string {

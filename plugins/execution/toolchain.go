@@ -45,7 +45,7 @@ func (t toolchain) run(ctx context.Context, args ...string) (stdout, stderr stri
 	}
 	out, faults := &capped{limit: maxToolOutput}, &capped{limit: maxToolOutput}
 	p := &process{
-		path: path, args: args, dir: t.dir, private: t.private, stdout: out, stderr: faults,
+		path: path, args: args, dir: t.dir, stdout: out, stderr: faults,
 		env:    append([]string{"GOTMPDIR=" + t.private}, t.extra...), // what it leaves when it is killed goes with it
 		order:  launchOrder{File: maxFile, Data: toolMemory},
 		memory: toolMemory, processes: toolchainCap,

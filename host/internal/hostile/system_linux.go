@@ -1,7 +1,7 @@
 package hostile
 
 import (
-	//"maps"
+	"maps"
 
 	"github.com/toolhost/toolhost/host/internal/plugintest"
 )
@@ -9,7 +9,6 @@ import (
 // systemModes use what Linux lets a process do to others of its user.
 func systemModes() map[plugintest.Mode]func() {
 	all := terminalModes()
-	//	maps.Copy(all, environModes())
-	//	maps.Copy(all, forkModes())
+	maps.Copy(all, environModes())
 	return all
 }

@@ -1,0 +1,98 @@
+package procs
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/internal/procs/procstest"
+)
+
+const variable = "TOOLHOST_TEST_PROCS"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(variable) {
+	case "":
+		os.Exit(m.Run())
+	case "bloated":
+		if err := procstest.BloatEnviron(); err != nil {
+			_, _ = os.Stdout.WriteString("no: " + err.Error())
+			return
+		}
+	}
+	_, _ = os.Stdout.WriteString("ready")
+	for {
+		time.Sleep(time.Hour)
+	}
+}
+
+// child is a process of this test's binary that is ready.
+func child(t *testing.T, what string) (cmd *exec.Cmd, said string) {
+	t.Helper()
+	cmd = exec.Command(os.Args[0]) //nolint:noctx // the test ends it
+	cmd.Env = []string{variable + "=" + what}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
+	text := make([]byte, 100)
+	n, err := stdout.Read(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cmd, string(text[:n])
+}
+
+func soon() time.Time { return time.Now().Add(time.Minute) }
+
+func TestKill(t *testing.T) {
+	t.Parallel()
+	cmd, _ := child(t, "killed")
+	found := 0
+	Each(soon(), func(p Process) {
+		if !bytes.Contains(p.Environ(), []byte(variable+"=killed")) {
+			return
+		}
+		found++
+		if p.Number != cmd.Process.Pid || p.Namespace() == "" || len(p.File("statm")) == 0 {
+			t.Errorf("found %+v in namespace %q", p, p.Namespace())
+		}
+		if wait := p.Kill(p.Number); wait != nil {
+			wait(soon())
+		}
+	})
+	if state, err := cmd.Process.Wait(); found != 1 || err != nil || state.Success() {
+		t.Errorf("found %d; it ended with %v, %v", found, state, err)
+	}
+}
+
+func TestEnvironIsBounded(t *testing.T) {
+	t.Parallel()
+	cmd, said := child(t, "bloated")
+	if said != "ready" {
+		t.Skip("environments cannot be moved here:", said)
+	}
+	seen := 0
+	Each(soon(), func(p Process) {
+		if p.Number == cmd.Process.Pid {
+			seen = len(p.Environ())
+			if cap(*p.buffer) > 4*MaxEnviron {
+				t.Errorf("%d bytes are kept", cap(*p.buffer))
+			}
+		}
+	})
+	if seen != MaxEnviron {
+		t.Errorf("%d bytes were read", seen)
+	}
+}
+
+func TestEachEndsInTime(t *testing.T) {
+	t.Parallel()
+	Each(time.Now(), func(Process) { t.Error("it was late") })
+}
