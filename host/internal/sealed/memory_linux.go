@@ -1,6 +1,7 @@
 package sealed
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -59,13 +60,16 @@ const (
 // syscall.ForkLock is not enough, as the kernel closes them a little later than it
 // lets the parent go on. A lease for reading is given only where there is no writer
 // (fcntl(2), "Leases"). Memory files need none of it: who made one does not count.
-func awaitWriters(path string) error {
+func awaitWriters(ctx context.Context, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = f.Close() }() // and with it the lease
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(pace) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		// Where there are no leases, as on some network file systems, it is run as it is.
 		if _, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK); !errors.Is(err, unix.EAGAIN) {
 			return nil

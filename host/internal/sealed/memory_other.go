@@ -3,6 +3,7 @@
 package sealed
 
 import (
+	"context"
 	"errors"
 	"os"
 )
@@ -15,6 +16,6 @@ func seal(*os.File) (*os.File, error) { return nil, errors.ErrUnsupported }
 
 // awaitWriters has nothing to wait for: a file that is open for writing can be run
 // here, or was closed by all.
-func awaitWriters(string) error { return nil }
+func awaitWriters(context.Context, string) error { return nil }
 
 func descriptorPath(f *os.File) string { return f.Name() }

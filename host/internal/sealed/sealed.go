@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/toolhost/toolhost/internal/trusted"
+	"golang.org/x/sync/semaphore"
 )
 
 // Options say how a copy is made. The zero value, with a Dir, is complete.
@@ -88,14 +88,19 @@ func (f *File) Close() error {
 	return err
 }
 
+// copying bounds how much the copies that are being made side by side can hold, in
+// bytes: as much as one of the largest. Until a copy is made, its bytes are nobody's choice.
+var copying = semaphore.NewWeighted(MaxSize)
+
 // Copy reads a regular file once, and gives a copy with its digest that runs. A
-// symbolic link is not followed, and a FIFO or device not waited for.
+// symbolic link is not followed, and a FIFO or device not waited for. Copies that would
+// have more than [MaxSize] bytes together are made one after the other. Holes in the
+// file are holes in the copy, and take no memory.
 //
 // # Errors
 //
-// Plain ones with the path: what cannot be opened or is no regular file, one that is
-// larger than allowed, [ErrChanged], the context's end, and what goes wrong while the
-// copy is written.
+// Those of [Open]; plain ones with the path: [ErrChanged], the context's end, and what
+// goes wrong while the copy is written.
 func Copy(ctx context.Context, path string, o Options) (*File, error) {
 	f, err := copyFile(ctx, path, o)
 	if err != nil {
@@ -112,15 +117,17 @@ func copyFile(ctx context.Context, path string, o Options) (*File, error) {
 	if o.MaxSize <= 0 {
 		o.MaxSize = MaxSize
 	}
-	from, before, err := open(path)
+	from, before, err := Open(path, o.MaxSize)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = from.Close() }()
-	if before.Size() > o.MaxSize {
-		return nil, fmt.Errorf("it has %d bytes, more than %d", before.Size(), o.MaxSize)
+	weight := min(before.Size(), MaxSize)
+	if copying.Acquire(ctx, weight) != nil {
+		return nil, context.Cause(ctx)
 	}
-	r := bufio.NewReaderSize(&reading{ctx: ctx, from: from, left: before.Size()}, 256<<10)
+	defer copying.Release(weight)
+	r := bufio.NewReaderSize(Reader(ctx, from, before.Size()), 256<<10)
 	begin, err := r.Peek(2)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -129,33 +136,10 @@ func copyFile(ctx context.Context, path string, o Options) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := to.fill(r, from, before); err != nil {
+	if err := to.fill(ctx, r, from, before); err != nil {
 		return nil, errors.Join(err, to.Close())
 	}
 	return to, nil
-}
-
-// open opens a regular file and nothing else.
-func open(path string) (*os.File, os.FileInfo, error) {
-	// Looked at before it is opened, as opening some devices does something.
-	info, err := os.Lstat(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := trusted.Regular(info); err != nil {
-		return nil, nil, err
-	}
-	f, err := os.OpenFile(path, openOnly, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	if info, err = f.Stat(); err == nil {
-		err = trusted.Regular(info)
-	}
-	if err != nil {
-		return nil, nil, errors.Join(err, f.Close())
-	}
-	return f, info, nil
 }
 
 // target is an empty copy.
@@ -189,9 +173,12 @@ func target(o Options, name string, script bool) (*File, error) {
 }
 
 // fill copies what is left to read, hashes it, and takes the right to change it.
-func (f *File) fill(r io.Reader, from *os.File, before os.FileInfo) error {
+func (f *File) fill(ctx context.Context, r io.Reader, from *os.File, before os.FileInfo) error {
 	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(sum, f.held), r)
+	n, err := io.Copy(io.MultiWriter(sum, holes{f.held}), r)
+	if err == nil {
+		err = f.held.Truncate(n) // a hole at the end was not written
+	}
 	if err != nil {
 		return err
 	}
@@ -211,27 +198,7 @@ func (f *File) fill(r io.Reader, from *os.File, before os.FileInfo) error {
 	}
 	err = errors.Join(err, written.Close())
 	if err == nil && f.private != "" {
-		err = awaitWriters(f.private)
+		err = awaitWriters(ctx, f.private)
 	}
 	return err
-}
-
-// reading reads so many bytes and one more, to see that there are no others, until its
-// context ends.
-type reading struct {
-	ctx  context.Context
-	from io.Reader
-	left int64
-}
-
-func (r *reading) Read(b []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, context.Cause(r.ctx)
-	}
-	if r.left < 0 {
-		return 0, ErrChanged
-	}
-	n, err := r.from.Read(b[:min(int64(len(b)), r.left+1)])
-	r.left -= int64(n)
-	return n, err
 }

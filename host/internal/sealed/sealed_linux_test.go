@@ -97,7 +97,7 @@ func TestAwaitWriters(t *testing.T) {
 		t.Fatal(err)
 	}
 	done := make(chan error, 1)
-	go func() { done <- awaitWriters(path) }()
+	go func() { done <- awaitWriters(t.Context(), path) }()
 	reader, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)

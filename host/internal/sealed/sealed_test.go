@@ -223,7 +223,7 @@ func TestCopyOfWhatChanges(t *testing.T) {
 		if err := os.Chtimes(path, old, old); err != nil {
 			t.Fatal(err)
 		}
-		from, before, err := open(path)
+		from, before, err := Open(path, MaxSize)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +231,7 @@ func TestCopyOfWhatChanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &changing{&reading{ctx: t.Context(), from: from, left: before.Size()}, 50_000, func() {
+		r := &changing{Reader(t.Context(), from, before.Size()), 50_000, func() {
 			if change == nil {
 				return
 			}
@@ -243,7 +243,7 @@ func TestCopyOfWhatChanges(t *testing.T) {
 				t.Error(err)
 			}
 		}}
-		err = to.fill(r, from, before)
+		err = to.fill(t.Context(), r, from, before)
 		if (change == nil) != (err == nil) || err != nil && !errors.Is(err, ErrChanged) {
 			t.Errorf("%s: %v", name, err)
 		}

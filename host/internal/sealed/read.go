@@ -1,0 +1,75 @@
+package sealed
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/toolhost/toolhost/internal/trusted"
+)
+
+// CheckSize refuses a file of more than so many bytes. A sparse one takes no space on
+// its disk, and would be read for hours.
+func CheckSize(info fs.FileInfo, most int64) error {
+	if info.Size() > most {
+		return fmt.Errorf("it has %d bytes, more than the %d that a binary may have", info.Size(), most)
+	}
+	return nil
+}
+
+// Open opens a regular file of at most so many bytes for reading, and nothing else: a
+// symbolic link is not followed, and a FIFO or device not waited for.
+//
+// # Errors
+//
+// Plain ones, with the path where the system's are.
+func Open(path string, most int64) (*os.File, fs.FileInfo, error) {
+	// Looked at before it is opened, as opening some devices does something.
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := trusted.Regular(info); err != nil {
+		return nil, nil, err
+	}
+	f, err := os.OpenFile(path, openOnly, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	if info, err = f.Stat(); err == nil {
+		if err = trusted.Regular(info); err == nil {
+			err = CheckSize(info, most)
+		}
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// Reader reads so many bytes and one more, to see that there are no others, until its
+// context ends. More is [ErrChanged]; the end of the context is its cause.
+func Reader(ctx context.Context, from io.Reader, size int64) io.Reader {
+	return &reading{ctx: ctx, from: from, left: size}
+}
+
+type reading struct {
+	ctx  context.Context
+	from io.Reader
+	left int64
+}
+
+func (r *reading) Read(b []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	if r.left < 0 {
+		return 0, ErrChanged
+	}
+	n, err := r.from.Read(b[:min(int64(len(b)), r.left+1)])
+	r.left -= int64(n)
+	return n, err
+}
