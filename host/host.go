@@ -47,7 +47,8 @@ type Host struct {
 	sources   []source
 	skipped   map[string][]plugin.Skipped // by directory
 	slots     map[slots]*policy.Slots
-	socketDir string // made by the first plugin
+	socketDir *socketDir    // made by the first plugin
+	swept     chan struct{} // closed when the sweep has ended; nil: there was none
 }
 
 var _ tool.Provider = (*Host)(nil)
@@ -126,23 +127,25 @@ func (h *Host) Close(ctx context.Context) error {
 	h.sources = nil
 	h.mu.Unlock()
 
-	errs := make([]error, len(sources)+1)
+	errs := make([]error, len(sources))
 	var all sync.WaitGroup
 	for i, s := range sources {
 		all.Go(func() { errs[i] = s.provider.Close(ctx) })
 	}
 	all.Wait()
 	h.watchers.Wait()
+	h.awaitSweep(ctx)
 	if h.observer != nil {
 		bound, cancel := context.WithTimeout(ctx, hookGrace)
 		h.observer.Close(bound)
 		cancel()
 	}
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.socketDir != "" {
-		errs[len(sources)] = os.RemoveAll(h.socketDir)
-		h.socketDir = ""
+	dir := h.socketDir
+	h.socketDir = nil
+	h.mu.Unlock()
+	if dir != nil {
+		errs = append(errs, dir.remove())
 	}
 	return errors.Join(errs...)
 }

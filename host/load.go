@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -102,38 +101,6 @@ func (h *Host) noteSkipped(dir string, skipped []plugin.Skipped) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.skipped[dir] = skipped
-}
-
-// sockets is a private directory for plugins' sockets. Its path is short: a
-// socket's address holds about 100 bytes.
-func (h *Host) sockets(owner string) (string, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed.Load() { // nobody would remove it
-		return "", closedError(owner)
-	}
-	if h.socketDir != "" {
-		return h.socketDir, nil
-	}
-	base := os.TempDir()
-	if len(base) > 40 && runtime.GOOS != "windows" {
-		base = "/tmp"
-	}
-	h.watchers.Go(func() { plugin.Sweep(base) }) // what a host that was killed has left
-	dir, err := os.MkdirTemp(base, "toolhost-")
-	if err == nil {
-		if err = plugin.Claim(dir); err != nil {
-			err = errors.Join(err, os.RemoveAll(dir))
-		}
-	}
-	if err != nil {
-		return "", &tool.Error{
-			Code: tool.CodeUnavailable, Plugin: owner, Stage: tool.StageStart, Unsent: true, Err: err,
-			Message: fmt.Sprintf("plugin %s did not start: no directory for its socket: %v", owner, err), Hint: "make space in " + base,
-		}
-	}
-	h.socketDir = dir
-	return dir, nil
 }
 
 // RestartPlugin ends a plugin's process, when its calls have ended, and forgets its

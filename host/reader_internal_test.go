@@ -43,7 +43,7 @@ func TestClosedHostMakesNoSocketDirectory(t *testing.T) {
 	if err := h.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if dir, err := h.sockets("late"); tool.CodeOf(err) != tool.CodeUnavailable || dir != "" || h.socketDir != "" {
+	if dir, err := h.sockets("late"); tool.CodeOf(err) != tool.CodeUnavailable || dir != "" || h.socketDir != nil {
 		t.Errorf("made %q, error %v", dir, err)
 	}
 }

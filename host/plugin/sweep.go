@@ -6,8 +6,8 @@ type Swept struct {
 	Directories int // of sockets
 }
 
-// directoryPrefix begins the names of the directories that hosts make for sockets.
-const directoryPrefix = "toolhost-"
+// DirectoryPrefix begins the names of the directories that hosts make for sockets.
+const DirectoryPrefix = "toolhost-"
 
 // ownerFile is the file in a host's directory that says whose it is.
 const ownerFile = "owner"

@@ -1,32 +1,43 @@
 package plugin
 
 import (
+	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/toolhost/toolhost/host/internal/tree"
 )
 
 // Claim notes in a host's socket directory, of which the name begins with
-// "toolhost-", that it is this process's, so that [Sweep] can tell when its owner
+// [DirectoryPrefix], that it is this process's, so that [Sweep] can tell when its owner
 // is dead. Where the owner cannot be told, it does nothing.
 func Claim(dir string) error {
 	me, err := self()
 	if err != nil {
 		return nil //nolint:nilerr // then nobody sweeps either
 	}
-	return os.WriteFile(filepath.Join(dir, ownerFile), []byte(me.String()+"\n"), 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, ownerFile), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(me.String() + "\n")
+	return errors.Join(err, f.Close())
 }
 
 // Sweep ends processes of plugins whose host was killed and did not end them, and
-// removes the socket directories that such hosts left in dir. It touches what is
-// this user's, and says itself that it belongs to a host of this machine that is
-// dead for certain; a host that lives loses nothing.
+// removes the socket directories that such hosts left in dir, until its context ends. It
+// touches what is this user's, and says itself that it belongs to a host of this machine
+// that is dead for certain; a host that lives loses nothing.
 //
-// It takes about a millisecond for each hundred processes of the machine.
-func Sweep(dir string) Swept {
+// It takes about a millisecond for each hundred processes of the machine. A directory
+// that cannot be removed in a quarter of a second, as it grows meanwhile, is left.
+func Sweep(ctx context.Context, dir string) Swept {
 	me, err := self()
 	if err != nil {
 		return Swept{}
@@ -46,42 +57,74 @@ func Sweep(dir string) Swept {
 			}
 			return is
 		}, time.Now().Add(endTime)),
-		Directories: sweepDirectories(dir, me),
+		Directories: sweepDirectories(ctx, dir, me),
 	}
 }
 
-func sweepDirectories(dir string, me identity) (n int) {
-	entries, _ := os.ReadDir(dir) // as far as it can be read
-	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		if !strings.HasPrefix(e.Name(), directoryPrefix) || !isOurs(path) {
-			continue
+// sweepTime bounds the removal of one directory.
+const sweepTime = 250 * time.Millisecond
+
+// sweepDirectories looks at a directory for temporary files a few entries at a time: it
+// may have very many.
+func sweepDirectories(ctx context.Context, dir string, me identity) (n int) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = f.Close() }()
+	for ctx.Err() == nil {
+		entries, err := f.ReadDir(256)
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), DirectoryPrefix) && sweepDirectory(ctx, filepath.Join(dir, e.Name()), me) {
+				n++
+			}
 		}
-		owner, ok := ownerOf(path)
-		if ok && owner.isDead(me) && os.RemoveAll(path) == nil {
-			n++
+		if err != nil {
+			break
 		}
 	}
 	return n
 }
 
-// isOurs reports whether a path is a directory, no link, of this user, that nobody
-// else may touch.
-func isOurs(path string) bool {
-	info, err := os.Lstat(path)
-	if err != nil || !info.IsDir() || info.Mode().Perm()&0o077 != 0 {
+// sweepDirectory removes a directory if a host that is dead made it, and reports whether
+// it is gone.
+func sweepDirectory(ctx context.Context, path string, me identity) bool {
+	made, err := os.Lstat(path)
+	if err != nil || !made.IsDir() || !isOurs(made) {
 		return false
 	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Geteuid()
+	if owner, ok := ownerOf(path, made); !ok || !owner.isDead(me) {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, sweepTime)
+	defer cancel()
+	return tree.Remove(ctx, path, made) == nil
 }
 
-func ownerOf(dir string) (identity, bool) {
-	f, err := os.OpenFile(filepath.Join(dir, ownerFile), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+// isOurs reports whether a file is this user's, and nobody else may touch it.
+func isOurs(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid() && info.Mode().Perm()&0o077 == 0
+}
+
+// ownerOf is what the file in a directory says that [Claim] makes; false: there is none.
+func ownerOf(path string, made fs.FileInfo) (identity, bool) {
+	dir, err := os.OpenRoot(path)
+	if err != nil {
+		return identity{}, false
+	}
+	defer func() { _ = dir.Close() }()
+	if opened, err := dir.Stat("."); err != nil || !os.SameFile(opened, made) {
+		return identity{}, false
+	}
+	f, err := dir.OpenFile(ownerFile, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return identity{}, false
 	}
 	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !isOurs(info) {
+		return identity{}, false
+	}
 	text, err := io.ReadAll(io.LimitReader(f, 256))
 	if err != nil {
 		return identity{}, false

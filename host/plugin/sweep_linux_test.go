@@ -47,7 +47,7 @@ func TestSweepAfterAKilledHost(t *testing.T) {
 			t.Log("the descendant has ended by itself, so nothing is left to sweep")
 		}
 
-		swept := plugin.Sweep(tmp)
+		swept := plugin.Sweep(t.Context(), tmp)
 		awaitEnd(t, child)
 		if swept.Directories != 1 {
 			t.Errorf("swept %+v, want the one directory of the host that was killed", swept)
@@ -97,14 +97,14 @@ func TestSweepTouchesNothingElse(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	if swept := plugin.Sweep(tmp); swept.Directories != 0 {
+	if swept := plugin.Sweep(t.Context(), tmp); swept.Directories != 0 {
 		t.Errorf("swept %+v", swept)
 	}
 	// And the one that is as it should be goes.
 	if err := os.WriteFile(filepath.Join(me, "owner"), []byte(dead), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if swept := plugin.Sweep(tmp); swept.Directories != 1 {
+	if swept := plugin.Sweep(t.Context(), tmp); swept.Directories != 1 {
 		t.Errorf("swept %+v", swept)
 	}
 	if _, err := os.Stat(me); !errors.Is(err, fs.ErrNotExist) {
@@ -115,6 +115,6 @@ func TestSweepTouchesNothingElse(t *testing.T) {
 func BenchmarkSweep(b *testing.B) {
 	tmp := b.TempDir()
 	for b.Loop() {
-		plugin.Sweep(tmp)
+		plugin.Sweep(b.Context(), tmp)
 	}
 }

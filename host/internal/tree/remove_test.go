@@ -1,0 +1,101 @@
+package tree_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/host/internal/tree"
+)
+
+// made is a new directory with some files in it, and how it was when it was made.
+func made(t *testing.T, above string, files ...string) (string, fs.FileInfo) {
+	t.Helper()
+	dir := filepath.Join(above, "made")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, info
+}
+
+func isThere(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+func TestRemove(t *testing.T) {
+	t.Parallel()
+	outside := t.TempDir()
+	if err := os.WriteFile(filepath.Join(outside, "kept"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"a/b/c", "d/e"}
+	for i := range 1000 { // more than are read at a time
+		names = append(names, "many/"+strconv.Itoa(i))
+	}
+	dir, info := made(t, t.TempDir(), names...)
+	if err := errors.Join(os.Symlink(outside, filepath.Join(dir, "link")), os.Symlink(outside, filepath.Join(dir, "a", "b", "link"))); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // what is gone is no error
+		if err := tree.Remove(t.Context(), dir, info); err != nil || isThere(dir) {
+			t.Errorf("it is there: %v, %v", isThere(dir), err)
+		}
+	}
+	if !isThere(filepath.Join(outside, "kept")) {
+		t.Error("a link was followed")
+	}
+}
+
+// What has the directory's path by now was never toolhost's.
+func TestRemoveOfAnother(t *testing.T) {
+	t.Parallel()
+	above := t.TempDir()
+	dir, info := made(t, above)
+	if err := os.Rename(dir, filepath.Join(above, "moved")); err != nil {
+		t.Fatal(err)
+	}
+	other, _ := made(t, above, "kept")
+	if err := tree.Remove(t.Context(), dir, info); err == nil || !isThere(filepath.Join(other, "kept")) {
+		t.Errorf("another directory was removed: %v", err)
+	}
+	if err := errors.Join(os.Rename(dir, filepath.Join(above, "other")), os.Symlink("other", dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := tree.Remove(t.Context(), dir, info); err == nil || !isThere(filepath.Join(above, "other", "kept")) {
+		t.Errorf("a link was followed: %v", err)
+	}
+}
+
+func TestRemoveEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	dir, info := made(t, t.TempDir(), "a")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	cancel(why)
+	if err := tree.Remove(ctx, dir, info); !errors.Is(err, why) || !isThere(filepath.Join(dir, "a")) {
+		t.Errorf("it goes on after its end: %v", err)
+	}
+	deep := strings.Repeat("d/", 200)
+	if err := os.MkdirAll(filepath.Join(dir, deep), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := tree.Remove(t.Context(), dir, info); err == nil || !strings.Contains(err.Error(), "one in the other") {
+		t.Errorf("200 levels: %v", err)
+	}
+}
