@@ -38,6 +38,7 @@ type Host struct {
 	calls     atomic.Uint64
 	_         [64]byte
 	watchers  sync.WaitGroup
+	starting  chan struct{}   // has room for each plugin that may be started at a time
 	life      context.Context // ends when Close begins
 	endLife   context.CancelFunc
 
@@ -78,6 +79,7 @@ func New(opts ...Option) (*Host, error) {
 	}
 	o.root = root
 	h := &Host{opts: o, run: strings.ToLower(rand.Text()[:8]), slots: map[slots]*policy.Slots{}, skipped: map[string][]plugin.Skipped{}}
+	h.starting = make(chan struct{}, startsAtOnce())
 	h.life, h.endLife = context.WithCancel(context.Background())
 	if o.audit != nil {
 		h.audit = &policy.Audit{Sink: o.audit, Required: o.auditRequired, OnError: func(err error) {
@@ -146,6 +148,9 @@ func (h *Host) Close(ctx context.Context) error {
 	h.mu.Unlock()
 	if dir != nil {
 		errs = append(errs, dir.remove())
+	}
+	if h.manifests != nil {
+		errs = append(errs, h.manifests.Close())
 	}
 	return errors.Join(errs...)
 }

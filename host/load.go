@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -45,7 +44,7 @@ func (h *Host) Load(ctx context.Context, dirs ...string) (int, error) {
 			}
 		}
 	}
-	faults = append(faults, h.takeAll(started, h.listAll(ctx, started))...)
+	faults = append(faults, h.takeAll(ctx, started, h.listAll(ctx, started))...)
 	return h.Len(), errors.Join(faults...)
 }
 
@@ -65,27 +64,32 @@ type listing struct {
 	err      error
 }
 
-// listAll starts plugins side by side, a few at a time as starting costs CPU
-// more than waiting, and asks each for its tools. Those that are remembered are not
-// started.
+// listAll asks plugins side by side for their tools, a few at a time. Those that are
+// remembered are not started.
 func (h *Host) listAll(ctx context.Context, sources []source) []listing {
 	out := make([]listing, len(sources))
-	slots := make(chan struct{}, startsAtOnce())
 	var all sync.WaitGroup
 	for i, s := range sources {
-		slots <- struct{}{}
+		release, err := h.startSlot(ctx, s.owner)
+		if err != nil {
+			out[i].err = err
+			continue
+		}
 		all.Go(func() {
-			defer func() { <-slots }()
-			out[i].recalled = h.recall(s)
-			out[i].tools, out[i].err = s.plugin.Tools(ctx)
+			defer release()
+			out[i] = h.list(ctx, s)
 		})
 	}
 	all.Wait()
 	return out
 }
 
-// startsAtOnce is how many plugins start side by side.
-func startsAtOnce() int { return max(4, 2*runtime.NumCPU()) }
+// list asks one plugin, in a slot that the caller has.
+func (h *Host) list(ctx context.Context, s source) (out listing) {
+	out.recalled = h.recall(ctx, s)
+	out.tools, out.err = s.plugin.Tools(ctx)
+	return out
+}
 
 func (h *Host) hasPath(path string) bool {
 	h.mu.Lock()

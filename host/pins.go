@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"io/fs"
@@ -56,6 +57,10 @@ func (p *lockPins) read() (plugin.Pins, error) {
 
 // lockPin is a lock as a plugin's start asks it.
 type lockPin struct{ lock *lockfile.Lock }
+
+var _ plugin.Lister = lockPin{}
+
+func (p lockPin) Listed(name string) error { return p.lock.CheckListed(name) }
 
 func (p lockPin) Binary(name, sha256 string) error { return p.lock.CheckBinary(name, sha256) }
 
@@ -113,7 +118,7 @@ func (r *Recorder) Lock() *lockfile.Lock {
 
 // mayRecall judges what is remembered of a plugin by the pins, as if it had just been
 // started. Where they say no, it is started, which tells why it may not be.
-func (h *Host) mayRecall(s source, about wire.Description) bool {
+func (h *Host) mayRecall(ctx context.Context, s source, about wire.Description) bool {
 	if h.opts.pins == nil {
 		return true
 	}
@@ -124,9 +129,22 @@ func (h *Host) mayRecall(s source, about wire.Description) bool {
 	if pins == nil {
 		return true
 	}
-	sum, err := h.manifests.Digest(s.path)
+	sum, err := h.manifests.Digest(ctx, s.path)
 	if err != nil {
 		return false
 	}
 	return pins.Described(s.owner, hex.EncodeToString(sum[:]), about) == nil
+}
+
+// isListed judges a plugin by its name, before its binary is read.
+func (h *Host) isListed(owner string) bool {
+	if h.opts.pins == nil {
+		return true
+	}
+	pins, err := h.opts.pins()
+	if err != nil {
+		return false
+	}
+	l, ok := pins.(plugin.Lister)
+	return !ok || l.Listed(owner) == nil
 }

@@ -15,20 +15,20 @@ import (
 func openCache(dir string, log hclog.Logger) *manifest.Cache {
 	c, err := manifest.Open(dir)
 	switch {
-	case errors.Is(err, manifest.ErrUnsafe):
-		log.Warn("plugins are started to list their tools: the cache is not used", "error", err)
+	case errors.Is(err, manifest.ErrUnsafe), errors.Is(err, manifest.ErrForeign):
+		log.Warn("the cache is not used, so plugins are started to list their tools; name another directory with cache_dir", "error", err)
 	case err != nil:
-		log.Debug("plugins are started to list their tools: the cache is not used", "error", err)
+		log.Info("the cache is not used, so plugins are started to list their tools", "error", err)
 	}
 	return c
 }
 
 // key is what a plugin is remembered under; false: it is not remembered.
-func (h *Host) key(s source) (manifest.Key, bool) {
+func (h *Host) key(ctx context.Context, s source) (manifest.Key, bool) {
 	if h.manifests == nil {
 		return manifest.Key{}, false
 	}
-	k, err := h.manifests.Key(manifest.Subject{
+	k, err := h.manifests.Key(ctx, manifest.Subject{
 		Path: s.path, Args: s.settings.Args, Env: s.plugin.Environment(), Config: s.settings.Config, Host: Version,
 	})
 	if err != nil {
@@ -37,14 +37,18 @@ func (h *Host) key(s source) (manifest.Key, bool) {
 	return k, err == nil
 }
 
-// recall tells a plugin what is remembered of it, and reports whether anything is.
-func (h *Host) recall(s source) bool {
-	k, ok := h.key(s)
+// recall tells a plugin what is remembered of it, and reports whether anything is. The
+// binary of one that is not to run is not read.
+func (h *Host) recall(ctx context.Context, s source) bool {
+	if h.manifests == nil || !h.isListed(s.owner) {
+		return false
+	}
+	k, ok := h.key(ctx, s)
 	if !ok {
 		return false
 	}
 	about, ok := h.manifests.Find(k)
-	if ok = ok && h.mayRecall(s, about); ok {
+	if ok = ok && h.mayRecall(ctx, s, about); ok {
 		s.plugin.Recall(about)
 	}
 	return ok
@@ -52,13 +56,13 @@ func (h *Host) recall(s source) bool {
 
 // takeAll registers what plugins said that have nothing in the registry yet, and
 // follows their changes. Names are given out in the order of the plugins.
-func (h *Host) takeAll(sources []source, said []listing) []error {
+func (h *Host) takeAll(ctx context.Context, sources []source, said []listing) []error {
 	h.ruling.RLock()
 	owners, entries := make([]string, len(sources)), make([][]*entry, len(sources))
 	faults := make([]error, len(sources))
 	for i, s := range sources {
 		owners[i] = s.owner
-		entries[i], faults[i] = h.entriesOf(s, said[i])
+		entries[i], faults[i] = h.entriesOf(ctx, s, said[i])
 	}
 	for i, taken := range h.registry.join(owners, entries) {
 		faults[i] = errors.Join(faults[i], taken)
@@ -73,7 +77,7 @@ func (h *Host) takeAll(sources []source, said []listing) []error {
 // entriesOf makes entries of what a plugin said. If there is nothing wrong with it,
 // it is remembered: what is remembered needs not be compiled until it is called. A
 // plugin of which nothing can be used is refused.
-func (h *Host) entriesOf(s source, l listing) ([]*entry, error) {
+func (h *Host) entriesOf(ctx context.Context, s source, l listing) ([]*entry, error) {
 	if l.err != nil {
 		return nil, l.err
 	}
@@ -102,7 +106,7 @@ func (h *Host) entriesOf(s source, l listing) ([]*entry, error) {
 		s.plugin.Refuse(nil)
 	}
 	if !l.recalled {
-		h.remember(s, bad == nil)
+		h.remember(ctx, s, bad == nil)
 	}
 	return entries, bad
 }
@@ -110,10 +114,10 @@ func (h *Host) entriesOf(s source, l listing) ([]*entry, error) {
 // remember writes down what a plugin says of itself, or that there is nothing to go
 // by: a plugin with a definition that is refused is started each time, so that each
 // time the reason is told.
-func (h *Host) remember(s source, sound bool) {
+func (h *Host) remember(ctx context.Context, s source, sound bool) {
 	// The key is made anew: if the binary was exchanged since it was looked for, what
 	// it said belongs to the new one.
-	k, ok := h.key(s)
+	k, ok := h.key(ctx, s)
 	about, said := s.plugin.Description()
 	if !ok || !said {
 		return
@@ -133,7 +137,7 @@ func (h *Host) upToDate(s source, run tool.Handler) tool.Handler {
 	return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 		res, err := run(ctx, call)
 		if err != nil && errors.Is(err, plugin.ErrChanged) {
-			if err := h.update(context.WithoutCancel(ctx), s); err != nil {
+			if err := h.update(h.life, s); err != nil {
 				h.opts.logger.Warn("tools changed, and not all could be taken", "plugin", s.owner, "error", err)
 			}
 		}
@@ -155,6 +159,6 @@ func (h *Host) update(ctx context.Context, s source) error {
 	}
 	h.ruling.RLock()
 	defer h.ruling.RUnlock()
-	entries, bad := h.entriesOf(s, listing{tools: tools})
+	entries, bad := h.entriesOf(ctx, s, listing{tools: tools})
 	return errors.Join(bad, h.registry.sync(s.owner, entries))
 }

@@ -17,7 +17,7 @@ import (
 // loaded, those whose file is gone are withdrawn, and those whose file or settings are
 // others are upgraded with no call lost. A directory that cannot be read changes
 // nothing. What was tried before in vain is tried again. It returns when all that is
-// done; one plugin does not wait for another.
+// done. A few plugins are started at a time.
 //
 // # Errors
 //
@@ -25,14 +25,9 @@ import (
 func (h *Host) Sync(ctx context.Context, dirs ...string) error {
 	steps, faults := h.plan(dirs, true)
 	errs := make([]error, len(steps))
-	slots := make(chan struct{}, startsAtOnce())
 	var all sync.WaitGroup
 	for i, s := range steps {
-		all.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			errs[i] = h.take(ctx, s)
-		})
+		all.Go(func() { errs[i] = h.take(ctx, s) })
 	}
 	all.Wait()
 	return errors.Join(append(faults, errs...)...)
@@ -110,9 +105,17 @@ func (h *Host) differs(c plugin.Candidate, again bool) bool {
 	return again || s.failed == nil || s.failed.found != found || !s.failed.settings.equal(settings)
 }
 
-// take does one step, one at a time for each plugin. What it finds has the last word:
-// between plan and take, somebody else may have done it.
+// take does one step, one at a time for each plugin, and a few at a time where something
+// is to be started. What it finds has the last word: between plan and take, somebody else
+// may have done it.
 func (h *Host) take(ctx context.Context, s step) error {
+	if s.candidate.Path != "" {
+		release, err := h.startSlot(ctx, s.owner)
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
 	turn, _ := h.turns.LoadOrStore(s.owner, new(sync.Mutex))
 	turn.(*sync.Mutex).Lock()
 	defer turn.(*sync.Mutex).Unlock()
@@ -131,7 +134,7 @@ func (h *Host) take(ctx context.Context, s step) error {
 		if added.plugin == nil {
 			return nil
 		}
-		return errors.Join(h.takeAll([]source{added}, h.listAll(ctx, []source{added}))...)
+		return errors.Join(h.takeAll(ctx, []source{added}, []listing{h.list(ctx, added)})...)
 	case now.path == "": // a provider that somebody attached has the name
 		return sameName(s.owner, "")
 	}

@@ -34,7 +34,7 @@ func (h *Host) upgrade(ctx context.Context, old source, c plugin.Candidate, sett
 	if err != nil {
 		return h.keep(ctx, old, next, err)
 	}
-	taken, err := h.swap(old, &next, tools)
+	taken, err := h.swap(ctx, old, &next, tools)
 	if err != nil {
 		return h.keep(ctx, old, next, err)
 	}
@@ -47,13 +47,13 @@ func (h *Host) upgrade(ctx context.Context, old source, c plugin.Candidate, sett
 
 // swap exchanges a plugin's tools for those of the next one, in one step. Taken are
 // those tools that could not be used; err is why none could.
-func (h *Host) swap(old source, next *source, tools []tool.Tool) (taken, err error) {
+func (h *Host) swap(ctx context.Context, old source, next *source, tools []tool.Tool) (taken, err error) {
 	next.fresh = old.fresh // so that the old one's changes come before or not at all
 	next.fresh.Lock()
 	defer next.fresh.Unlock()
 	h.ruling.RLock()
 	defer h.ruling.RUnlock()
-	entries, bad := h.entriesOf(*next, listing{tools: tools})
+	entries, bad := h.entriesOf(ctx, *next, listing{tools: tools})
 	if entries == nil && bad != nil {
 		return nil, bad
 	}
@@ -67,7 +67,7 @@ func (h *Host) swap(old source, next *source, tools []tool.Tool) (taken, err err
 // changed.
 func (h *Host) follow(s source) {
 	s.changes.follow(func() {
-		if err := h.update(context.Background(), s); err != nil {
+		if err := h.update(h.life, s); err != nil && h.life.Err() == nil {
 			h.noteUpdate(s.owner, err)
 		}
 	})
@@ -128,7 +128,7 @@ func (h *Host) exchange(ctx context.Context, old, next source) error {
 	if next.plugin == nil {
 		return nil
 	}
-	return errors.Join(h.takeAll([]source{next}, h.listAll(ctx, []source{next}))...)
+	return errors.Join(h.takeAll(ctx, []source{next}, []listing{h.list(ctx, next)})...)
 }
 
 // withdraw takes a plugin away whose file is gone: its tools first, so that what comes

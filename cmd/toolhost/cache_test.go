@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
 )
@@ -80,7 +83,8 @@ func TestCacheDirectory(t *testing.T) {
 	w.env = append(w.env, cacheVariable+"=", "HOME="+home, "XDG_CACHE_HOME="+filepath.Join(home, "caches"))
 	w.run("tools").exits(0)
 	if runtime.GOOS == "linux" {
-		if entries, err := os.ReadDir(filepath.Join(home, "caches", "toolhost", "manifests")); err != nil || len(entries) != 1 {
+		entries, err := filepath.Glob(filepath.Join(home, "caches", "toolhost", "toolhost-manifests", strings.Repeat("?", 64)))
+		if err != nil || len(entries) != 1 {
 			t.Errorf("the default directory has %v, %v", entries, err)
 		}
 	}
@@ -92,7 +96,7 @@ func TestCacheDirectory(t *testing.T) {
 	w.env = append(w.env, cacheVariable+"="+file)
 	o := w.run("tools").exits(0).prints("play.echo")
 	equal(t, "standard error", o.stderr, "")
-	w.run("tools", "--log-level", "debug").exits(0).says("the cache is not used")
+	w.run("tools", "--log-level", "info").exits(0).says("the cache is not used")
 	open := filepath.Join(home, "open")
 	if err := os.Mkdir(open, 0o700); err != nil { //nolint:gosec // a directory
 		t.Fatal(err)
@@ -102,4 +106,46 @@ func TestCacheDirectory(t *testing.T) {
 	}
 	w.env = append(w.env, cacheVariable+"="+open)
 	w.run("tools").exits(0).prints("play.echo").says("others may write to it")
+}
+
+// A cache in a project costs the project nothing: not the files that are called as the
+// cache's were, and not what a link leads to, however old all of them are.
+func TestCacheInAProject(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	w.configure("cache_dir: .")
+	elsewhere := t.TempDir()
+	long := time.Now().Add(-60 * 24 * time.Hour)
+	files := []string{
+		filepath.Join(w.root, "manifests", "app.yaml"), filepath.Join(w.root, "digests"), filepath.Join(w.root, ".new-chart"),
+		filepath.Join(elsewhere, "app.yaml"), filepath.Join(elsewhere, strings.Repeat("a", 64)),
+	}
+	for _, path := range files {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("x"), 0o600), os.Chtimes(path, long, long)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	allThere := func(when string) {
+		t.Helper()
+		for _, path := range files {
+			if text, err := os.ReadFile(path); err != nil || string(text) != "x" {
+				t.Errorf("%s, %s is %q, %v", when, path, text, err)
+			}
+		}
+	}
+	w.run("tools").exits(0)
+	allThere("with a directory manifests")
+	for name, n := range w.started() {
+		equal(t, "the starts of "+name, n, 0)
+	}
+
+	for _, name := range []string{"manifests", "toolhost-manifests"} {
+		dir := filepath.Join(w.root, name)
+		if err := errors.Join(os.Rename(dir, dir+".moved"), os.Symlink(elsewhere, dir)); err != nil {
+			t.Fatal(err)
+		}
+		files = slices.DeleteFunc(files, func(path string) bool { return filepath.Dir(path) == dir })
+	}
+	w.run("tools").exits(0).prints("play.echo").says("the cache is not used", "toolhost did not make it")
+	allThere("with links in their place")
 }

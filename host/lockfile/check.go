@@ -44,6 +44,19 @@ func (l *Lock) CheckBinary(name, sha256 string) error {
 	return l.Check(name, found)
 }
 
+// CheckListed is [Lock.Check] before the binary was read, when nothing but the plugin's
+// name is known: it has to be pinned.
+//
+// # Errors
+//
+// Those of [Lock.Check].
+func (l *Lock) CheckListed(name string) error {
+	if _, ok := pluginsOf(l)[name]; ok {
+		return nil
+	}
+	return refusal(name, []Difference{{Plugin: name, Kind: Added}})
+}
+
 // only is a lock without all other plugins.
 func (l *Lock) only(name string) *Lock {
 	e, ok := pluginsOf(l)[name]

@@ -36,6 +36,9 @@ type Difference struct {
 func (d Difference) String() string {
 	switch d.Kind {
 	case Added:
+		if d.Found == "" { // its binary was not read
+			return d.Plugin + ": not pinned"
+		}
 		return fmt.Sprintf("%s: not pinned, found %s", d.Plugin, d.Found)
 	case Removed:
 		return fmt.Sprintf("%s: pinned as %s, not found", d.Plugin, d.Expected)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/toolhost/toolhost/host/internal/sealed"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -19,6 +20,13 @@ type Pins interface {
 	// Described judges it by what it says of itself too, before it is configured or
 	// called.
 	Described(plugin, sha256 string, about wire.Description) error
+}
+
+// Lister is an extra ability of [Pins]: they can tell by a plugin's name that it does not
+// run. Its binary is not read then, and takes no memory.
+type Lister interface {
+	// Listed judges a plugin by its name, before Binary.
+	Listed(plugin string) error
 }
 
 // errPinned is the cause where pins say no. That is nobody's crash: it counts for no
@@ -42,6 +50,11 @@ type pin struct {
 }
 
 func (c Config) pin(ctx context.Context, plugin, path string) (*pin, error) {
+	if info, err := os.Lstat(path); err == nil {
+		if err := sealed.CheckSize(info, sealed.MaxSize); err != nil {
+			return nil, notStarted(plugin, err, "is "+path+" the right file?")
+		}
+	}
 	if c.Pins == nil {
 		return nil, nil
 	}
@@ -54,18 +67,27 @@ func (c Config) pin(ctx context.Context, plugin, path string) (*pin, error) {
 	if pins == nil {
 		return nil, nil
 	}
+	if l, ok := pins.(Lister); ok {
+		if err := l.Listed(plugin); err != nil {
+			return nil, pinned(err)
+		}
+	}
 	f, err := sealed.Copy(ctx, path, sealed.Options{Dir: c.TempDir})
 	if err != nil {
-		return nil, &tool.Error{
-			Code: tool.CodeUnavailable, Plugin: plugin, Stage: tool.StageStart, Unsent: true, Err: err,
-			Message: fmt.Sprintf("plugin %s did not start: its binary could not be read: %v", plugin, err), Hint: "is it still being copied?",
-		}
+		return nil, notStarted(plugin, fmt.Errorf("its binary could not be read: %w", err), "is it still being copied?")
 	}
 	if err := pins.Binary(plugin, f.SHA256); err != nil {
 		_ = f.Close()
 		return nil, pinned(err)
 	}
 	return &pin{pins, f}, nil
+}
+
+func notStarted(plugin string, err error, hint string) error {
+	return &tool.Error{
+		Code: tool.CodeUnavailable, Plugin: plugin, Stage: tool.StageStart, Unsent: true, Err: err,
+		Message: fmt.Sprintf("plugin %s did not start: %v", plugin, err), Hint: hint,
+	}
 }
 
 func (p *pin) described(plugin string, about wire.Description) error {

@@ -45,12 +45,15 @@ func program(t *testing.T, name, content string) string {
 
 func keyOf(t *testing.T, c *Cache, s Subject) Key {
 	t.Helper()
-	k, err := c.Key(s)
+	k, err := c.Key(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return k
 }
+
+// pathOf is the file of a key.
+func pathOf(c *Cache, k Key) string { return filepath.Join(c.dir.above, directoryName, k.name()) }
 
 // filled is a cache with one manifest, and its file.
 func filled(t *testing.T) (c *Cache, k Key, path string) {
@@ -60,19 +63,19 @@ func filled(t *testing.T) (c *Cache, k Key, path string) {
 	if err := c.Store(k, about); err != nil {
 		t.Fatal(err)
 	}
-	return c, k, c.path(k)
+	return c, k, pathOf(c, k)
 }
 
 func TestStoreAndFind(t *testing.T) {
 	t.Parallel()
 	c, k, path := filled(t)
-	for _, again := range []*Cache{c, open(t, c.dir)} {
+	for _, again := range []*Cache{c, open(t, c.dir.above)} {
 		if got, ok := again.Find(k); !ok || !reflect.DeepEqual(got, about) {
 			t.Errorf("found %v, %+v", ok, got)
 		}
 	}
 	if runtime.GOOS != "windows" {
-		for p, want := range map[string]os.FileMode{c.dir: 0o700, filepath.Dir(path): 0o700, path: 0o600} {
+		for p, want := range map[string]os.FileMode{c.dir.above: 0o700, filepath.Dir(path): 0o700, path: 0o600} {
 			if info, err := os.Stat(p); err != nil || info.Mode().Perm() != want {
 				t.Errorf("%s: %v, %v, want %v", p, info.Mode(), err, want)
 			}
@@ -132,7 +135,7 @@ func TestInAnothersPlace(t *testing.T) {
 	t.Parallel()
 	c, _, path := filled(t)
 	other := keyOf(t, c, Subject{Path: program(t, "other", "another binary")})
-	if err := os.Rename(path, c.path(other)); err != nil {
+	if err := os.Rename(path, pathOf(c, other)); err != nil {
 		t.Fatal(err)
 	}
 	if got, ok := c.Find(other); ok {
@@ -181,7 +184,7 @@ func TestKey(t *testing.T) {
 			t.Errorf("%s: the key is the same", name)
 		}
 	}
-	if _, err := c.Key(Subject{Path: filepath.Join(t.TempDir(), "missing")}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := c.Key(t.Context(), Subject{Path: filepath.Join(t.TempDir(), "missing")}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing binary: %v", err)
 	}
 }
@@ -197,7 +200,7 @@ func TestNoSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := 0
-	err := filepath.WalkDir(c.dir, func(path string, e os.DirEntry, err error) error {
+	err := filepath.WalkDir(c.dir.above, func(path string, e os.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
@@ -229,7 +232,7 @@ func TestSideBySide(t *testing.T) {
 	c, k, _ := filled(t)
 	var all sync.WaitGroup
 	for range 8 {
-		own := open(t, c.dir)
+		own := open(t, c.dir.above)
 		all.Go(func() {
 			for range 50 {
 				if err := own.Store(k, about); err != nil {
@@ -242,37 +245,8 @@ func TestSideBySide(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if entries, err := os.ReadDir(filepath.Join(c.dir, "manifests")); err != nil || len(entries) != 1 {
+	if entries, err := os.ReadDir(filepath.Join(c.dir.above, directoryName)); err != nil || len(entries) != 2 {
 		t.Errorf("left behind: %v, %v", entries, err)
-	}
-}
-
-func TestPrune(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	now := time.Now()
-	for name, age := range map[string]time.Duration{
-		"new": 0, "used last week": 7 * 24 * time.Hour, "unused": maxAge + time.Hour, temporary + "writing": 0, temporary + "left": 2 * time.Hour,
-	} {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(path, now.Add(-age), now.Add(-age)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	prune(dir)
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var left []string
-	for _, e := range entries {
-		left = append(left, e.Name())
-	}
-	if got := strings.Join(left, ","); got != temporary+"writing,new,used last week" {
-		t.Errorf("left: %s", got)
 	}
 }
 
@@ -287,7 +261,7 @@ func TestUsedIsKept(t *testing.T) {
 	if _, ok := c.Find(k); !ok {
 		t.Fatal("not found")
 	}
-	prune(filepath.Dir(path))
+	c.dir.prune()
 	if _, ok := c.Find(k); !ok {
 		t.Error("it was removed")
 	}

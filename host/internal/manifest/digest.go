@@ -1,12 +1,15 @@
 package manifest
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"io"
 	"os"
 	"sync"
 	"time"
+
+	"github.com/toolhost/toolhost/host/internal/sealed"
 )
 
 // settled is how old a file's times must be for its identity to tell whether it was
@@ -32,7 +35,7 @@ func (id identity) settledAt(now time.Time) bool {
 // digests are the SHA-256 of files. No file is read twice for it while its identity
 // stays the same, nor twice at a time.
 type digests struct {
-	path string // of the index
+	dir *directory // of the index
 
 	mu      sync.Mutex // never held while a file is hashed
 	loaded  bool
@@ -43,44 +46,59 @@ type digests struct {
 
 // hashing is one reading of a file that several may wait for.
 type hashing struct {
-	done chan struct{}
-	sum  digest
-	err  error
+	done   chan struct{}
+	sum    digest
+	err    error
+	gaveUp bool // as the context of who read it ended
 }
 
 // of is the digest of the file at a path.
-func (d *digests) of(path string) (digest, error) {
-	info, err := os.Stat(path)
+func (d *digests) of(ctx context.Context, path string) (digest, error) {
+	for {
+		sum, retry, err := d.once(ctx, path)
+		if !retry {
+			return sum, err
+		}
+	}
+}
+
+// once is of, or tells to try again: whoever read the file in its place gave up.
+func (d *digests) once(ctx context.Context, path string) (sum digest, retry bool, err error) {
+	info, err := os.Lstat(path)
 	if err != nil {
-		return digest{}, err
+		return digest{}, false, err
 	}
 	id, ok := identityOf(info)
 	if !ok {
-		_, sum, err := hashFile(path)
-		return sum, err
+		_, sum, err := hashFile(ctx, path)
+		return sum, false, err
 	}
 	d.mu.Lock()
 	if !d.loaded {
-		d.known, d.unsaved, d.loaded = readIndex(d.path), index{}, true
+		d.known, d.unsaved, d.loaded = readIndex(d.dir), index{}, true
 		d.hashing = map[identity]*hashing{}
 	}
 	if sum, ok := d.known[id]; ok {
 		d.mu.Unlock()
-		return sum, nil
+		return sum, false, nil
 	}
 	h := d.hashing[id]
 	if h != nil {
 		d.mu.Unlock()
-		<-h.done
-		return h.sum, h.err
+		select {
+		case <-h.done:
+			return h.sum, h.gaveUp && ctx.Err() == nil, h.err
+		case <-ctx.Done():
+			return digest{}, false, ctx.Err()
+		}
 	}
 	h = &hashing{done: make(chan struct{})}
 	d.hashing[id] = h
 	d.mu.Unlock()
 
 	begin := time.Now()
-	read, sum, err := hashFile(path)
-	h.sum, h.err = sum, err
+	read, sum, err := hashFile(ctx, path)
+	h.sum, h.err, h.gaveUp = sum, err, ctx.Err() != nil
 
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -90,53 +108,41 @@ func (d *digests) of(path string) (digest, error) {
 		d.known[read], d.unsaved[read] = sum, sum
 	}
 	if len(d.hashing) == 0 && len(d.unsaved) > 0 { // once for all that are hashed side by side
-		d.unsaved.save(d.path)
+		d.unsaved.save(d.dir)
 		clear(d.unsaved)
 	}
-	return sum, err
+	return sum, false, err
 }
 
-// hashFile reads a file. Its identity is that of the open file, before and after: a
-// link that was made meanwhile changes it and does no harm, as it is too young then to
-// be remembered.
-func hashFile(path string) (identity, digest, error) {
-	f, err := os.Open(path)
+// hashFile reads a file, one that is not too large, until its context ends. Its identity
+// is that of the open file, before and after: a link that was made meanwhile changes it
+// and does no harm, as it is too young then to be remembered.
+func hashFile(ctx context.Context, path string) (identity, digest, error) {
+	f, info, err := sealed.Open(path, sealed.MaxSize)
 	if err != nil {
 		return identity{}, digest{}, err
 	}
 	defer func() { _ = f.Close() }()
-	before, err := statOpen(f)
-	if err != nil {
-		return identity{}, digest{}, err
-	}
 	h := sha256.New()
-	if _, err := io.CopyBuffer(h, onlyReader{f}, make([]byte, 256<<10)); err != nil {
-		return identity{}, digest{}, err
+	n, err := io.CopyBuffer(h, onlyReader{sealed.Reader(ctx, f, info.Size())}, make([]byte, 256<<10))
+	if err != nil {
+		return identity{}, digest{}, fmt.Errorf("%s: %w", path, err)
 	}
-	after, err := statOpen(f)
+	after, err := f.Stat()
 	if err != nil {
 		return identity{}, digest{}, err
 	}
-	if before.size != after.size || before.mtime != after.mtime {
-		return identity{}, digest{}, fmt.Errorf("%s was changed while it was read", path)
+	if n != info.Size() || after.Size() != info.Size() || !after.ModTime().Equal(info.ModTime()) {
+		return identity{}, digest{}, fmt.Errorf("%s: %w", path, sealed.ErrChanged)
 	}
 	var sum digest
 	h.Sum(sum[:0])
-	return after, sum, nil
+	id, _ := identityOf(after)
+	return id, sum, nil
 }
 
 // onlyReader hides what would let io.CopyBuffer do without the buffer.
 type onlyReader struct{ io.Reader }
-
-// statOpen is the identity of an open file; zero where the system has none.
-func statOpen(f *os.File) (identity, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return identity{}, err
-	}
-	id, _ := identityOf(info)
-	return id, nil
-}
 
 // Stamp is what tells one content of a file from another without reading it. The zero
 // value is that of no file. It knows nothing of what changes the file's other facts:

@@ -52,7 +52,7 @@ func identityAt(t *testing.T, path string) identity {
 func remembering(t *testing.T, path string) *Cache {
 	t.Helper()
 	c := open(t, t.TempDir())
-	index{identityAt(t, path): wrong}.save(c.digests.path)
+	index{identityAt(t, path): wrong}.save(c.dir)
 	return c
 }
 
@@ -62,7 +62,7 @@ func TestHashedOnce(t *testing.T) {
 	t.Parallel()
 	path := program(t, "sample", "binary")
 	c := remembering(t, path)
-	if sum, err := c.digests.of(path); sum != wrong || err != nil {
+	if sum, err := c.digests.of(t.Context(), path); sum != wrong || err != nil {
 		t.Errorf("it was hashed again: %x, %v", sum, err)
 	}
 	// The same file under another name.
@@ -70,9 +70,9 @@ func TestHashedOnce(t *testing.T) {
 	if err := os.Link(path, link); err != nil {
 		t.Fatal(err)
 	}
-	index{identityAt(t, link): wrong}.save(c.digests.path) // a link changes the file's own time
-	fresh := open(t, c.dir)
-	if sum, err := fresh.digests.of(link); sum != wrong || err != nil {
+	index{identityAt(t, link): wrong}.save(c.dir) // a link changes the file's own time
+	fresh := open(t, c.dir.above)
+	if sum, err := fresh.digests.of(t.Context(), link); sum != wrong || err != nil {
 		t.Errorf("it was hashed again under another name: %x, %v", sum, err)
 	}
 }
@@ -107,7 +107,7 @@ func TestHashedAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if sum, err := c.digests.of(path); sum != want || err != nil {
+			if sum, err := c.digests.of(t.Context(), path); sum != want || err != nil {
 				t.Errorf("got %x, %v, want %x", sum, err, want)
 			}
 		})
@@ -119,10 +119,10 @@ func TestYoungFilesAreNotRemembered(t *testing.T) {
 	t.Parallel()
 	c := open(t, t.TempDir())
 	path := program(t, "sample", "binary")
-	if _, err := c.digests.of(path); err != nil {
+	if _, err := c.digests.of(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
-	if remembered := len(c.digests.known) + len(readIndex(c.digests.path)); remembered > 0 && !identityAt(t, path).settledAt(time.Now()) {
+	if remembered := len(c.digests.known) + len(readIndex(c.dir)); remembered > 0 && !identityAt(t, path).settledAt(time.Now()) {
 		t.Error("it was remembered")
 	}
 }
@@ -134,10 +134,10 @@ func TestIndexDamaged(t *testing.T) {
 	want := digest(sha256.Sum256([]byte("binary")))
 	for _, content := range []string{"", "hello", head, head + string(make([]byte, overhead)) + "1 2 3 4 5 6\n"} {
 		c := remembering(t, path)
-		if err := os.WriteFile(c.digests.path, []byte(content), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(c.dir.above, directoryName, indexName), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if sum, err := c.digests.of(path); sum != want || err != nil {
+		if sum, err := c.digests.of(t.Context(), path); sum != want || err != nil {
 			t.Errorf("%.20q: got %x, %v", content, sum, err)
 		}
 	}
@@ -145,11 +145,11 @@ func TestIndexDamaged(t *testing.T) {
 
 func TestIndexIsShared(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "digests")
+	dir := open(t, t.TempDir()).dir
 	one, two := identity{1, 2, 3, -4, 5}, identity{6, 1 << 63, 8, 9, 10}
-	index{one: {1}}.save(path)
-	index{two: {2}}.save(path)
-	got := readIndex(path)
+	index{one: {1}}.save(dir)
+	index{two: {2}}.save(dir)
+	got := readIndex(dir)
 	if len(got) != 2 || got[one] != (digest{1}) || got[two] != (digest{2}) {
 		t.Errorf("got %v", got)
 	}
@@ -164,7 +164,7 @@ func TestHashedSideBySide(t *testing.T) {
 	var all sync.WaitGroup
 	for range 16 {
 		all.Go(func() {
-			if sum, err := c.digests.of(path); sum != want || err != nil {
+			if sum, err := c.digests.of(t.Context(), path); sum != want || err != nil {
 				t.Errorf("got %x, %v", sum, err)
 			}
 		})

@@ -2,11 +2,11 @@ package manifest
 
 import (
 	"bytes"
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 )
@@ -17,6 +17,9 @@ var head = "toolhost cache " + strconv.Itoa(format) + "\n"
 const overhead = sha256.Size
 
 var errDamaged = errors.New("it is damaged")
+
+// temporary begins the names of files that are being written.
+const temporary = ".new-"
 
 // A sealer is the checksum of a payload.
 type sealer func(payload []byte) [sha256.Size]byte
@@ -38,9 +41,33 @@ func seal(purpose []byte) sealer {
 // used is how often a file's time is set to show that it is still used.
 const used = 24 * time.Hour
 
-// readFile is the payload of a file, if all is in order with it.
-func readFile(path string, most int, sum sealer) ([]byte, error) {
-	f, err := os.OpenFile(path, openOnly, 0)
+// read is the payload of a file, if all is in order with it.
+func (d *directory) read(name string, most int, sum sealer) ([]byte, error) {
+	root := d.root.Load()
+	content, err := readPrivate(root, name, int64(len(head)+overhead+most))
+	if err != nil {
+		return nil, err
+	}
+	if len(content) < len(head)+overhead {
+		return nil, errDamaged
+	}
+	payload := content[len(head)+overhead:]
+	want := sum(payload)
+	if string(content[:len(head)]) != head || !bytes.Equal(content[len(head):len(head)+overhead], want[:]) {
+		return nil, errDamaged
+	}
+	if info, err := root.Lstat(name); err == nil {
+		if now := time.Now(); now.Sub(info.ModTime()) > used {
+			_ = root.Chtimes(name, now, now) // for prune; where it cannot be set, it is read all the same
+		}
+	}
+	return payload, nil
+}
+
+// readPrivate is the content of a regular file of at most so many bytes that nobody else
+// could have written.
+func readPrivate(root *os.Root, name string, most int64) ([]byte, error) {
+	f, err := root.OpenFile(name, openOnly, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -49,38 +76,36 @@ func readFile(path string, most int, sum sealer) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	size := info.Size() - int64(len(head)+overhead)
-	if !info.Mode().IsRegular() || !private(info) || size < 0 || size > int64(most) {
+	if !info.Mode().IsRegular() || !private(info) || info.Size() > most {
 		return nil, errDamaged
 	}
 	content := make([]byte, info.Size())
-	if _, err := io.ReadFull(f, content); err != nil {
-		return nil, err
-	}
-	payload := content[len(head)+overhead:]
-	want := sum(payload)
-	if string(content[:len(head)]) != head || !bytes.Equal(content[len(head):len(head)+overhead], want[:]) {
-		return nil, errDamaged
-	}
-	if now := time.Now(); now.Sub(info.ModTime()) > used {
-		_ = os.Chtimes(path, now, now) // for prune; where it cannot be set, it is read all the same
-	}
-	return payload, nil
+	_, err = io.ReadFull(f, content)
+	return content, err
 }
 
-// writeFile puts a file in the place of the one that may be there, in one step.
-func writeFile(path string, payload []byte, sum sealer) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), temporary+"*") // mode 0600
+// write puts a file in the place of the one that may be there, in one step.
+func (d *directory) write(name string, payload []byte, sum sealer) error {
+	checksum := sum(payload)
+	content := append(append([]byte(head), checksum[:]...), payload...)
+	err := replace(d.root.Load(), name, content)
+	if d.reopen(err) {
+		err = replace(d.root.Load(), name, content)
+	}
+	return err
+}
+
+func replace(root *os.Root, name string, content []byte) (err error) {
+	draft := temporary + rand.Text()
+	f, err := root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(f.Name())
+			_ = root.Remove(draft)
 		}
 	}()
-	checksum := sum(payload)
-	content := append(append([]byte(head), checksum[:]...), payload...)
 	if _, err := f.Write(content); err != nil {
 		return errors.Join(err, f.Close())
 	}
@@ -88,5 +113,5 @@ func writeFile(path string, payload []byte, sum sealer) (err error) {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), path)
+	return root.Rename(draft, name)
 }

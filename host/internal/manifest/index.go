@@ -18,11 +18,14 @@ const (
 	maxIndexed = 4096
 )
 
-var indexSeal = seal([]byte("digests"))
+// indexName is the index's file.
+const indexName = "digests"
+
+var indexSeal = seal([]byte(indexName))
 
 // readIndex is empty where there is no file or it cannot be used.
-func readIndex(path string) index {
-	payload, err := readFile(path, maxIndexBytes, indexSeal)
+func readIndex(dir *directory) index {
+	payload, err := dir.read(indexName, maxIndexBytes, indexSeal)
 	if err != nil {
 		return index{}
 	}
@@ -61,8 +64,8 @@ func parseLine(fields []string) (id identity, sum digest, ok bool) {
 
 // save adds to the index on disk, beside what other processes added. If two write at
 // one time, what one of them added is lost, and those files are hashed once more.
-func (x index) save(path string) {
-	all := readIndex(path)
+func (x index) save(dir *directory) {
+	all := readIndex(dir)
 	if len(all)+len(x) > maxIndexed {
 		all = index{}
 	}
@@ -71,5 +74,5 @@ func (x index) save(path string) {
 	for id, sum := range all {
 		fmt.Fprintf(&text, "%x %x %x %x %x %x\n", id.device, id.inode, id.size, id.mtime, id.changed, sum)
 	}
-	_ = writeFile(path, []byte(text.String()), indexSeal) // or they are hashed the next time
+	_ = dir.write(indexName, []byte(text.String()), indexSeal) // or they are hashed the next time
 }

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"path/filepath"
@@ -32,8 +33,15 @@ type Subject struct {
 // looks at more than it was given. It tells nothing of the values in it.
 type Key struct{ sum [sha256.Size]byte }
 
-// Digest is the SHA-256 of the file at a path, which is read where it is not known yet.
-func (c *Cache) Digest(path string) ([sha256.Size]byte, error) { return c.digests.of(path) }
+// Digest is the SHA-256 of the regular file at a path, which is read where it is not known
+// yet.
+//
+// # Errors
+//
+// Those of [Cache.Key].
+func (c *Cache) Digest(ctx context.Context, path string) ([sha256.Size]byte, error) {
+	return c.digests.of(ctx, path)
+}
 
 // Key makes the key of a subject. The binary is read where its digest is not known
 // yet.
@@ -43,9 +51,10 @@ func (c *Cache) Digest(path string) ([sha256.Size]byte, error) { return c.digest
 //
 // # Errors
 //
-// Those of reading the binary, and one where it changed meanwhile.
-func (c *Cache) Key(s Subject) (Key, error) {
-	digest, err := c.digests.of(s.Path)
+// Those of [sealed.Open] and of reading the binary, the context's end, and
+// [sealed.ErrChanged].
+func (c *Cache) Key(ctx context.Context, s Subject) (Key, error) {
+	digest, err := c.digests.of(ctx, s.Path)
 	if err != nil {
 		return Key{}, err
 	}

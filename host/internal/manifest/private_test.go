@@ -27,11 +27,11 @@ func TestOthersMayWrite(t *testing.T) {
 		if _, ok := c.Find(k); !ok {
 			t.Error("it was not written anew")
 		}
-		for _, dir := range []string{c.dir, filepath.Dir(path)} {
+		for _, dir := range []string{c.dir.above, filepath.Dir(path)} {
 			if err := os.Chmod(dir, 0o720); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Open(c.dir); !errors.Is(err, ErrUnsafe) {
+			if _, err := Open(c.dir.above); !errors.Is(err, ErrUnsafe) {
 				t.Errorf("a directory of mode 0720 is used: %v", err)
 			}
 			if err := os.Chmod(dir, 0o700); err != nil { //nolint:gosec // a directory
@@ -53,7 +53,7 @@ func (o owned) Sys() any { return &syscall.Stat_t{Uid: o.uid} }
 func TestForeignOwner(t *testing.T) {
 	t.Parallel()
 	c, _, path := filled(t)
-	for _, p := range []string{c.dir, path} {
+	for _, p := range []string{c.dir.above, path} {
 		info, err := os.Lstat(p)
 		if err != nil {
 			t.Fatal(err)

@@ -1,8 +1,9 @@
 package manifest
 
 import (
-	"os"
-	"path/filepath"
+	"crypto/sha256"
+	"encoding/hex"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -16,12 +17,12 @@ const (
 	maxAge   = 30 * 24 * time.Hour // since the last use, to a day
 )
 
-// temporary begins the names of files that are being written.
-const temporary = ".new-"
-
-// prune removes what was not used for long, and the oldest of what is too much.
-func prune(dir string) {
-	entries, err := os.ReadDir(dir)
+// prune removes what was not used for long, and the oldest of what is too much. What
+// does not have a name that this package gives, or is not a regular file, is not
+// counted and stays.
+func (d *directory) prune() {
+	root := d.root.Load()
+	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return
 	}
@@ -32,7 +33,10 @@ func prune(dir string) {
 	}
 	var files []file
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+		if !isKey(e.Name()) && !strings.HasPrefix(e.Name(), temporary) {
+			continue
+		}
+		if info, err := root.Lstat(e.Name()); err == nil && info.Mode().IsRegular() {
 			files = append(files, file{e.Name(), info.Size(), info.ModTime()})
 		}
 	}
@@ -41,9 +45,14 @@ func prune(dir string) {
 	for i, f := range files {
 		age := now.Sub(f.used)
 		bytes += f.size
-		left := strings.HasPrefix(f.name, temporary) && age > time.Hour // by a process that was ended
+		left := !isKey(f.name) && age > time.Hour // by a process that was ended
 		if left || age > maxAge || i >= maxKept || bytes > maxBytes {
-			_ = os.Remove(filepath.Join(dir, f.name))
+			_ = root.Remove(f.name)
 		}
 	}
+}
+
+// isKey reports whether a name is that of a manifest: 64 lower-case hexadecimal digits.
+func isKey(name string) bool {
+	return len(name) == hex.EncodedLen(sha256.Size) && strings.Trim(name, "0123456789abcdef") == ""
 }

@@ -1,0 +1,214 @@
+package manifest
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// old is longer ago than anything is kept.
+var old = time.Now().Add(-2 * maxAge)
+
+// files writes files that were not used for long, and gives what is in a directory.
+func files(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(name), 0o600), os.Chtimes(path, old, old)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// contents is what is below a directory, by path; links by where they lead.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if e.Type() == fs.ModeSymlink {
+			text = nil
+			path, err = os.Readlink(path)
+		}
+		out[path] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// use opens the cache and does all that removes or replaces files.
+func use(t *testing.T, dir string) error {
+	t.Helper()
+	c, err := Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	k := keyOf(t, c, Subject{Path: program(t, "sample", "binary")})
+	index{identity{1, 2, 3, 4, 5}: {1}}.save(c.dir)
+	if err := c.Store(k, about); err != nil {
+		return err
+	}
+	c.dir.prune()
+	return nil
+}
+
+var hash = strings.Repeat("0123456789abcdef", 4)
+
+// A directory for caches may be a project, with all kinds of things in it: nothing is
+// lost, whatever its name and age.
+func TestOthersFilesStay(t *testing.T) {
+	t.Parallel()
+	for what, names := range map[string][]string{
+		"a project's manifests":         {"manifests/app.yaml", "manifests/base/app.yaml", "manifests/" + hash, "digests", "go.mod", ".new-thing"},
+		"a directory without a marker":  {directoryName + "/" + hash, directoryName + "/digests", directoryName + "/.new-1"},
+		"another program's cache":       {directoryName + "/" + markerName, directoryName + "/" + hash},
+		"a file in the directory's way": {directoryName},
+	} {
+		dir := t.TempDir()
+		files(t, dir, names...)
+		before := contents(t, dir)
+		err := use(t, dir)
+		if foreign := strings.HasPrefix(names[0], directoryName); foreign != errors.Is(err, ErrForeign) || !foreign && err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		after := contents(t, dir)
+		maps.DeleteFunc(after, func(path, _ string) bool { _, was := before[path]; return !was })
+		if !maps.Equal(before, after) {
+			t.Errorf("%s: %v is left of %v", what, after, before)
+		}
+	}
+}
+
+// A link where the directory would be is not followed, not even to one that has the
+// marker, and what it leads to stays.
+func TestLinkedDirectory(t *testing.T) {
+	t.Parallel()
+	elsewhere, marked, dir := t.TempDir(), t.TempDir(), t.TempDir()
+	files(t, elsewhere, "app.yaml", hash, "digests")
+	if err := use(t, marked); err != nil {
+		t.Fatal(err)
+	}
+	files(t, filepath.Join(marked, directoryName), hash)
+	for _, target := range []string{elsewhere, filepath.Join(marked, directoryName), filepath.Join(dir, "nowhere")} {
+		link := filepath.Join(dir, directoryName)
+		if err := os.Symlink(target, link); err != nil {
+			t.Fatal(err)
+		}
+		before := contents(t, filepath.Dir(target))
+		if err := use(t, dir); !errors.Is(err, ErrForeign) {
+			t.Errorf("a link to %s: %v", target, err)
+		}
+		if after := contents(t, filepath.Dir(target)); !maps.Equal(before, after) {
+			t.Errorf("%v is left of %v", after, before)
+		}
+		if err := os.Remove(link); err != nil {
+			t.Error("the link is gone:", err)
+		}
+	}
+}
+
+// In the marked directory, what has no name of this package's, or is no regular file,
+// stays.
+func TestPrune(t *testing.T) {
+	t.Parallel()
+	c := open(t, t.TempDir())
+	dir, outside := filepath.Join(c.dir.above, directoryName), t.TempDir()
+	now := time.Now()
+	name := func(first string) string { return first + hash[1:] }
+	for file, age := range map[string]time.Duration{
+		name("0"): 0, name("1"): 7 * 24 * time.Hour, name("2"): maxAge + time.Hour, temporary + "writing": 0, temporary + "left": 2 * time.Hour,
+		indexName: maxAge + time.Hour, "notes.txt": maxAge + time.Hour, strings.ToUpper(name("a")): maxAge + time.Hour, name("3") + "0": maxAge + time.Hour,
+	} {
+		files(t, dir, file)
+		if err := os.Chtimes(filepath.Join(dir, file), now.Add(-age), now.Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files(t, outside, "kept")
+	if err := errors.Join(os.Symlink(filepath.Join(outside, "kept"), filepath.Join(dir, name("4"))), os.Mkdir(filepath.Join(dir, name("5")), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	c.dir.prune()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := map[string]bool{}
+	for _, e := range entries {
+		left[e.Name()] = true
+	}
+	want := map[string]bool{markerName: true}
+	for _, file := range []string{
+		name("0"), name("1"), name("4"), name("5"), temporary + "writing", indexName, "notes.txt", strings.ToUpper(name("a")), name("3") + "0",
+	} {
+		want[file] = true
+	}
+	if !maps.Equal(left, want) {
+		t.Errorf("left: %v\nwant: %v", left, want)
+	}
+	if len(contents(t, outside)) != 1 {
+		t.Error("what a link leads to was removed")
+	}
+}
+
+// However many files there are that are not manifests, they push none out.
+func TestPruneCountsManifestsOnly(t *testing.T) {
+	t.Parallel()
+	c, k, _ := filled(t)
+	for i := range maxKept + 1 {
+		path := filepath.Join(c.dir.above, directoryName, "note "+strings.Repeat("x", i%50)+time.Duration(i).String())
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	past := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(pathOf(c, k), past, past); err != nil {
+		t.Fatal(err)
+	}
+	c.dir.prune()
+	if _, ok := c.Find(k); !ok {
+		t.Error("it was removed")
+	}
+}
+
+// An empty directory of the name is what a removal by hand may leave.
+func TestEmptyDirectoryIsMarked(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, directoryName), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := use(t, dir); err != nil {
+		t.Error(err)
+	}
+}
+
+// A directory that is removed while it is open is made again.
+func TestRemovedDirectory(t *testing.T) {
+	t.Parallel()
+	c, k, path := filled(t)
+	if err := os.RemoveAll(filepath.Dir(path)); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := c.Find(k); ok {
+		t.Error("it was found")
+	}
+	if err := c.Store(k, about); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := c.Find(k); !ok {
+		t.Error("it was not stored")
+	}
+}
