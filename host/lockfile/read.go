@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/toolhost/toolhost/internal/trusted"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/trusted"
 )
 
 // MaxSize bounds a file, in bytes: 4 MiB, which are some 15,000 plugins.
