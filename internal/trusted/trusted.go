@@ -21,7 +21,8 @@ import (
 
 // Read returns the content of a regular file of at most so many bytes. It is opened
 // once, what is judged is the open file, and it is read once. A symbolic link is
-// followed; the way to the link and the way to its target are both looked at.
+// followed; the way to the link and the way to its target are both looked at. A link
+// that leads nowhere is not a missing file: it names one that decides something.
 //
 // Nothing but a regular file is waited for: a FIFO or device is refused.
 //
@@ -166,8 +167,14 @@ func failed(abs string, err error) error {
 		Code: tool.CodeUnavailable, Stage: tool.StageStart, Err: err,
 		Message: fmt.Sprintf("%s cannot be read: %v", abs, why), Hint: "name a regular file that this user may read",
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		e.Code, e.Message, e.Hint = tool.CodeNotFound, "there is no file "+abs, ""
+	if !errors.Is(err, fs.ErrNotExist) {
+		return e
 	}
+	if info, bad := os.Lstat(abs); bad == nil && info.Mode()&fs.ModeSymlink != 0 {
+		e.Err = nil // which callers would take for a file that is not there
+		e.Message, e.Hint = abs+" is a symbolic link to a file that is not there", "restore that file, or remove the link"
+		return e
+	}
+	e.Code, e.Message, e.Hint = tool.CodeNotFound, "there is no file "+abs, ""
 	return e
 }

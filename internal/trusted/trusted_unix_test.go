@@ -3,6 +3,7 @@
 package trusted_test
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -104,4 +105,18 @@ func TestReadSpecial(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, loop, tool.CodeUnavailable, "too many")
+}
+
+// A link that leads nowhere is refused: what reads a file that decides something goes on
+// without it only where there is none.
+func TestReadDanglingLink(t *testing.T) {
+	t.Parallel()
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(link+"-target", link); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, link, tool.CodeUnavailable, "a file that is not there")
+	if _, err := trusted.Read(link, 100); errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it counts as a missing file: %v", err)
+	}
 }
