@@ -28,6 +28,7 @@ import (
 func (h *Host) Load(ctx context.Context, dirs ...string) (int, error) {
 	var faults []error
 	var started []source
+	_ = h.lockFaults(dirs) // each start tells; where there is none, a lock was seen
 	for _, dir := range dirs {
 		found, skipped, err := plugin.Discover(dir)
 		if err != nil {

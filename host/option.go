@@ -25,8 +25,9 @@ type options struct {
 	namespace    plugin.Namespace
 	cacheDir     string
 	overrides    map[string]Override
-	pins         func() (plugin.Pins, error)        // nil: nothing is pinned
-	settings     func(plugin string) PluginSettings // nil: none
+	pins         func(dir string) (plugin.Pins, error) // nil: nothing is pinned
+	recorder     *Recorder                             // nil: none
+	settings     func(plugin string) PluginSettings    // nil: none
 	idle         time.Duration
 	noPreviews   bool
 

@@ -3,73 +3,109 @@ package host
 import (
 	"context"
 	"encoding/hex"
-	"errors"
-	"io/fs"
 	"maps"
+	"path/filepath"
 	"sync"
 
-	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/lockfile"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
-// WithLockFile runs only what toolhost.lock pins, where there is such a file: what is
-// not in it, or other bytes or definitions, does not run. The file is looked at before
-// each start; a process that runs goes on. One that cannot be read, or has anything
-// wrong in it, pins nothing: nothing runs. Default: nothing is pinned.
-func WithLockFile(path string) Option {
-	return func(o *options) {
-		p := &lockPins{path: path}
-		o.pins = p.read
-	}
-}
-
-// WithPins is WithLockFile with pins of another kind. They are asked for before each
+// WithPins is WithLocks with pins of another kind. They are asked for before each
 // start: nil means that nothing is pinned, an error that nothing runs.
-func WithPins(of func() (plugin.Pins, error)) Option { return func(o *options) { o.pins = of } }
-
-// lockPins are the pins of a file, as it was when it was looked at last.
-type lockPins struct {
-	path string
-
-	mu   sync.Mutex
-	seen manifest.Stamp
-	lock *lockfile.Lock
-	err  error
+func WithPins(of func() (plugin.Pins, error)) Option {
+	return func(o *options) { o.pins = func(string) (plugin.Pins, error) { return of() } }
 }
 
-func (p *lockPins) read() (plugin.Pins, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if now := manifest.StampOf(p.path); now != p.seen || now == (manifest.Stamp{}) {
-		p.seen = now
-		p.lock, p.err = lockfile.Read(p.path)
+// pins are those of a plugin directory; nil: there are none.
+func (h *Host) pins(dir string) (plugin.Pins, error) {
+	h.mu.Lock()
+	of := h.opts.pins
+	h.mu.Unlock()
+	var pins plugin.Pins
+	if of != nil {
+		var err error
+		if pins, err = of(dir); err != nil {
+			return nil, err
+		}
 	}
-	switch {
-	case errors.Is(p.err, fs.ErrNotExist):
-		return nil, nil
-	case p.err != nil:
-		return nil, p.err
+	if r := h.opts.recorder; r != nil {
+		return recorded{r, pins}, nil
 	}
-	return lockPin{p.lock}, nil
+	return pins, nil
 }
 
-// lockPin is a lock as a plugin's start asks it.
-type lockPin struct{ lock *lockfile.Lock }
+// Recorder remembers what the plugins are that pins are asked about, to make a lock of or
+// to compare with one. It is safe for concurrent use.
+type Recorder struct {
+	mu    sync.Mutex
+	found map[string]lockfile.Entry
+}
 
-var _ plugin.Lister = lockPin{}
+// WithRecorder tells a recorder of every plugin that is about to be started, and what it
+// says of itself. What may run is for the pins to say, if there are any.
+func WithRecorder(r *Recorder) Option { return func(o *options) { o.recorder = r } }
 
-func (p lockPin) Listed(name string) error { return p.lock.CheckListed(name) }
+// Found is what was remembered, by the plugins' names. Of a plugin that was not started,
+// or did not say what it is, there is the SHA-256 of its binary alone.
+func (r *Recorder) Found() map[string]lockfile.Entry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.found)
+}
 
-func (p lockPin) Binary(name, sha256 string) error { return p.lock.CheckBinary(name, sha256) }
+// Lock pins what was remembered of the plugins that said what they are.
+func (r *Recorder) Lock() *lockfile.Lock {
+	out := &lockfile.Lock{Plugins: map[string]lockfile.Entry{}}
+	for name, e := range r.Found() {
+		if e.Definitions != "" {
+			out.Plugins[name] = e
+		}
+	}
+	return out
+}
 
-func (p lockPin) Described(name, sha256 string, about wire.Description) error {
+func (r *Recorder) note(name string, e lockfile.Entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.found == nil {
+		r.found = map[string]lockfile.Entry{}
+	}
+	r.found[name] = e
+}
+
+// recorded are pins under the eyes of a recorder.
+type recorded struct {
+	by   *Recorder
+	pins plugin.Pins // nil: everything may run
+}
+
+func (p recorded) Listed(name string) error {
+	if p.pins == nil {
+		return nil
+	}
+	return p.pins.Listed(name)
+}
+
+func (p recorded) Binary(name, sha256 string) error {
+	p.by.note(name, lockfile.Entry{SHA256: sha256})
+	if p.pins == nil {
+		return nil
+	}
+	return p.pins.Binary(name, sha256)
+}
+
+func (p recorded) Described(name, sha256 string, about wire.Description) error {
 	e, err := entryOf(sha256, about)
 	if err != nil {
 		return err
 	}
-	return p.lock.Check(name, e)
+	p.by.note(name, e)
+	if p.pins == nil {
+		return nil
+	}
+	return p.pins.Described(name, sha256, about)
 }
 
 func entryOf(sha256 string, about wire.Description) (lockfile.Entry, error) {
@@ -77,52 +113,10 @@ func entryOf(sha256 string, about wire.Description) (lockfile.Entry, error) {
 	return lockfile.Entry{SHA256: sha256, Definitions: definitions, Version: about.Version}, err
 }
 
-// Recorder are pins that say yes to all, and remember it, to make a lock of. It is safe
-// for concurrent use.
-type Recorder struct {
-	mu   sync.Mutex
-	lock lockfile.Lock
-}
-
-var _ plugin.Pins = (*Recorder)(nil)
-
-// Pins are the recorder, for [WithPins].
-func (r *Recorder) Pins() (plugin.Pins, error) { return r, nil }
-
-// Binary implements [plugin.Pins].
-func (r *Recorder) Binary(string, string) error { return nil }
-
-// Described implements [plugin.Pins].
-func (r *Recorder) Described(name, sha256 string, about wire.Description) error {
-	e, err := entryOf(sha256, about)
-	if err != nil {
-		return err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.lock.Plugins == nil {
-		r.lock.Plugins = map[string]lockfile.Entry{}
-	}
-	r.lock.Plugins[name] = e
-	return nil
-}
-
-// Lock is what was remembered.
-func (r *Recorder) Lock() *lockfile.Lock {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := &lockfile.Lock{Plugins: map[string]lockfile.Entry{}}
-	maps.Copy(out.Plugins, r.lock.Plugins)
-	return out
-}
-
 // mayRecall judges what is remembered of a plugin by the pins, as if it had just been
 // started. Where they say no, it is started, which tells why it may not be.
 func (h *Host) mayRecall(ctx context.Context, s source, about wire.Description) bool {
-	if h.opts.pins == nil {
-		return true
-	}
-	pins, err := h.opts.pins()
+	pins, err := h.pins(filepath.Dir(s.path))
 	if err != nil {
 		return false
 	}
@@ -137,14 +131,10 @@ func (h *Host) mayRecall(ctx context.Context, s source, about wire.Description) 
 }
 
 // isListed judges a plugin by its name, before its binary is read.
-func (h *Host) isListed(owner string) bool {
-	if h.opts.pins == nil {
-		return true
-	}
-	pins, err := h.opts.pins()
+func (h *Host) isListed(s source) bool {
+	pins, err := h.pins(filepath.Dir(s.path))
 	if err != nil {
 		return false
 	}
-	l, ok := pins.(plugin.Lister)
-	return !ok || l.Listed(owner) == nil
+	return pins == nil || pins.Listed(s.owner) == nil
 }

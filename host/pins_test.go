@@ -21,7 +21,7 @@ import (
 func pinAll(t *testing.T, dir, path string) *lockfile.Lock {
 	t.Helper()
 	var r host.Recorder
-	h := newHost(t, host.WithPins(r.Pins))
+	h := newHost(t, host.WithRecorder(&r))
 	must[int](t)(h.Load(t.Context(), dir))
 	lock := r.Lock()
 	if err := lock.Write(path); err != nil {

@@ -40,7 +40,7 @@ func (h *Host) key(ctx context.Context, s source) (manifest.Key, bool) {
 // recall tells a plugin what is remembered of it, and reports whether anything is. The
 // binary of one that is not to run is not read.
 func (h *Host) recall(ctx context.Context, s source) bool {
-	if h.manifests == nil || !h.isListed(s.owner) {
+	if h.manifests == nil || !h.isListed(s) {
 		return false
 	}
 	k, ok := h.key(ctx, s)

@@ -2,6 +2,7 @@ package host
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"time"
@@ -90,11 +91,12 @@ func (h *Host) settingsOf(name string) PluginSettings {
 func (s PluginSettings) equal(other PluginSettings) bool { return reflect.DeepEqual(s, other) }
 
 // config is how a plugin is run by the host's options and the operator's settings.
-func (h *Host) config(owner string, s PluginSettings, changed func()) plugin.Config {
+func (h *Host) config(of plugin.Candidate, s PluginSettings, changed func()) plugin.Config {
 	c := plugin.Config{
-		Root: h.opts.root, Sockets: func() (string, error) { return h.sockets(owner) }, Args: s.Args, Env: slices.Concat(h.opts.pluginEnv, s.Env),
+		Root: h.opts.root, Sockets: func() (string, error) { return h.sockets(of.Name) }, Args: s.Args, Env: slices.Concat(h.opts.pluginEnv, s.Env),
 		JSON: s.Config, StartTimeout: h.opts.startTimeout, IdleTimeout: h.opts.idle, Restart: h.opts.restart, Carrier: h.opts.carrier,
-		Namespace: h.opts.namespace, HostVersion: Version, Logger: h.opts.logger, Changed: changed, Pins: h.opts.pins,
+		Namespace: h.opts.namespace, HostVersion: Version, Logger: h.opts.logger, Changed: changed,
+		Pins: func() (plugin.Pins, error) { return h.pins(filepath.Dir(of.Path)) },
 	}
 	if s.Carrier != "" {
 		c.Carrier = s.Carrier

@@ -44,7 +44,7 @@ func (h *Host) newSource(c plugin.Candidate, settings PluginSettings) source {
 		return s
 	}
 	s.changes = new(follower)
-	s.plugin = plugin.New(c, h.config(c.Name, settings, s.changes.tell))
+	s.plugin = plugin.New(c, h.config(c, settings, s.changes.tell))
 	s.provider = s.plugin
 	return s
 }

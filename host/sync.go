@@ -21,9 +21,10 @@ import (
 //
 // # Errors
 //
-// Those of [Host.Load]. A plugin that cannot be upgraded runs on as it was.
+// Those of [Host.Load], and what is wrong with locks ([WithLocks]). A plugin that cannot be upgraded runs on as it was.
 func (h *Host) Sync(ctx context.Context, dirs ...string) error {
 	steps, faults := h.plan(dirs, true)
+	faults = append(faults, h.lockFaults(dirs)...)
 	errs := make([]error, len(steps))
 	var all sync.WaitGroup
 	for i, s := range steps {

@@ -91,8 +91,10 @@ func (a *app) lockPlugins(ctx context.Context, check bool) error {
 // it is.
 func (a *app) inspect(ctx context.Context) (*lockfile.Lock, error) {
 	var r host.Recorder
-	pins := func() ([]host.Option, func(), error) { return []host.Option{host.WithPins(r.Pins)}, func() {}, nil }
-	l, _, err := a.openLocal(ctx, a.namedDirs(), needs{options: pins, uncached: true})
+	options := func() ([]host.Option, func(), error) {
+		return []host.Option{host.WithLocks(), host.WithRecorder(&r)}, func() {}, nil
+	}
+	l, _, err := a.openLocal(ctx, a.namedDirs(), needs{options: options, uncached: true})
 	if err != nil {
 		return nil, err
 	}

@@ -14,19 +14,15 @@ import (
 // Pins say what may run. Where there are some, a binary is copied to where nobody can
 // write while it is hashed, and it is the copy that runs.
 type Pins interface {
+	// Listed judges a plugin by its name, before its binary is read: one that does not run
+	// takes no memory.
+	Listed(plugin string) error
 	// Binary judges a plugin by the SHA-256 of its binary, in hexadecimal digits, before
 	// it runs.
 	Binary(plugin, sha256 string) error
 	// Described judges it by what it says of itself too, before it is configured or
 	// called.
 	Described(plugin, sha256 string, about wire.Description) error
-}
-
-// Lister is an extra ability of [Pins]: they can tell by a plugin's name that it does not
-// run. Its binary is not read then, and takes no memory.
-type Lister interface {
-	// Listed judges a plugin by its name, before Binary.
-	Listed(plugin string) error
 }
 
 // errPinned is the cause where pins say no. That is nobody's crash: it counts for no
@@ -67,10 +63,8 @@ func (c Config) pin(ctx context.Context, plugin, path string) (*pin, error) {
 	if pins == nil {
 		return nil, nil
 	}
-	if l, ok := pins.(Lister); ok {
-		if err := l.Listed(plugin); err != nil {
-			return nil, pinned(err)
-		}
+	if err := pins.Listed(plugin); err != nil {
+		return nil, pinned(err)
 	}
 	f, err := sealed.Copy(ctx, path, sealed.Options{Dir: c.TempDir})
 	if err != nil {
