@@ -56,8 +56,9 @@ func TestLockThatGoesAway(t *testing.T) {
 		t.Errorf("the lock is back: %v", err)
 	}
 	pinAll(t, dir, lockPath)
-	if err := h.Sync(t.Context(), dir); err != nil || version(t, h) != "2" {
-		t.Errorf("what is there is pinned: %v", err)
+	err = h.Sync(t.Context(), dir)
+	if s := pluginOf(h, "named"); err != nil || version(t, h) != "2" || s.State != plugin.Ready {
+		t.Errorf("what is there is pinned: %v, version %s, %+v", err, version(t, h), s)
 	}
 	if seen != 1 {
 		t.Errorf("it was seen for the first time %d times", seen)

@@ -66,9 +66,14 @@ func (r *Recorder) Lock() *lockfile.Lock {
 	return out
 }
 
+// note remembers a plugin. One that is started again with the same bytes has said already
+// what it is.
 func (r *Recorder) note(name string, e lockfile.Entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if e.Definitions == "" && r.found[name].SHA256 == e.SHA256 {
+		return
+	}
 	if r.found == nil {
 		r.found = map[string]lockfile.Entry{}
 	}

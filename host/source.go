@@ -63,6 +63,9 @@ func (h *Host) current(owner string) (source, bool) {
 // is reports whether two sources are one and the same.
 func (s source) is(other source) bool { return s.owner == other.owner && s.plugin == other.plugin }
 
+// isRefused reports whether it is a plugin that could not be used.
+func (s source) isRefused() bool { return s.plugin != nil && s.plugin.Status().State == plugin.Refused }
+
 // status is what an operator sees of the source; false: it is no plugin.
 func (s source) status() (plugin.Status, bool) {
 	switch {

@@ -38,6 +38,7 @@ func (h *Host) Sync(ctx context.Context, dirs ...string) error {
 type step struct {
 	owner     string
 	candidate plugin.Candidate // zero: the file is gone
+	again     bool             // it is tried even if it is what was refused before
 }
 
 // plan finds what differs between the directories and the host. What was tried in vain
@@ -79,7 +80,7 @@ func (h *Host) plan(dirs []string, again bool) (steps []step, faults []error) {
 	}
 	for _, name := range order {
 		if h.differs(wanted[name], again) {
-			steps = append(steps, step{name, wanted[name]})
+			steps = append(steps, step{name, wanted[name], again})
 		}
 	}
 	return steps, faults
@@ -101,7 +102,7 @@ func (h *Host) differs(c plugin.Candidate, again bool) bool {
 	}
 	found, settings := manifest.StampOf(c.Path), h.settingsOf(c.Name)
 	if s.path == c.Path && s.found == found && s.settings.equal(settings) {
-		return false
+		return again && s.isRefused()
 	}
 	return again || s.failed == nil || s.failed.found != found || !s.failed.settings.equal(settings)
 }
@@ -141,6 +142,9 @@ func (h *Host) take(ctx context.Context, s step) error {
 	}
 	settings := h.settingsOf(s.owner)
 	if now.path == s.candidate.Path && now.found == manifest.StampOf(now.path) && now.settings.equal(settings) {
+		if s.again && now.isRefused() {
+			return h.RestartPlugin(ctx, s.owner)
+		}
 		return nil
 	}
 	return h.upgrade(ctx, now, s.candidate, settings)

@@ -68,15 +68,15 @@ func (a *app) makeLocal(n needs) (*local, error) {
 			return nil, err
 		}
 	}
-	lock, err := a.lockPath()
+	rules, err := a.lockRules()
 	if err != nil {
 		done()
-		return nil, &failure{exitUsage, err}
+		return nil, err
 	}
 	if !n.uncached {
 		opts = append(opts, cache(a.configured().CacheDir)...)
 	}
-	made, err := host.New(slices.Concat(configured, []host.Option{host.WithLockFile(lock)}, opts, []host.Option{
+	made, err := host.New(slices.Concat(configured, []host.Option{host.WithLocks(rules.locks...)}, opts, []host.Option{
 		host.WithRoot(a.root), host.WithLogger(logger), host.WithCarrier(carrier),
 	})...)
 	if err != nil {

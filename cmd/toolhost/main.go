@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"sync"
 	"syscall"
 
 	"github.com/toolhost/toolhost/host/plugin"
@@ -40,7 +41,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
 
-	a := &app{stdin: stdin, out: newOutput(stdout), err: newOutput(stderr), openTerminal: openTerminal}
+	a := &app{stdin: stdin, unkeptLocks: new(sync.Map), out: newOutput(stdout), err: newOutput(stderr), openTerminal: openTerminal}
 	root := a.rootCommand()
 	root.SetArgs(append([]string{}, args...)) // not nil, which cobra takes for os.Args
 	root.SetIn(stdin)

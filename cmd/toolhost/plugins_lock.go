@@ -6,42 +6,62 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/lockfile"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// lockName is the lock's, beside the configuration file.
-const lockName = "toolhost.lock"
+const aboutLock = `Start every plugin once, and write down in toolhost.lock, beside the configuration
+file or where its lock: says, the SHA-256 of its binary, the digest of its tools'
+definitions, and its version. From then on anything else does not run. What has changed is
+printed: read it before you trust it.
 
-// lockPath is where the lock is, or would be.
-func (a *app) lockPath() (string, error) {
-	path, _, err := a.configPath()
-	return filepath.Join(filepath.Dir(path), lockName), err
-}
+A plugin that does not start keeps the pin that it had, and the exit status is 1. Plugins
+that are disabled are not started, and keep theirs too.
+
+With --check nothing is written, and nothing is started whose binary is not as pinned. The
+exit status is 1 where the plugins in the directories are not those that are pinned. To
+see what writing the lock would accept before it runs, begin with that.
+
+That plugin directories are pinned, and by which file, is kept in your state directory: if
+the lock is removed, nothing in them starts, whatever the current directory. With --off
+they are not pinned any more: the lock is removed, and so is what is kept. As that lets
+anything in them run, it needs --yes.`
 
 func (a *app) pluginsLockCommand() *cobra.Command {
-	var check bool
+	var check, off, yes bool
 	cmd := &cobra.Command{
 		Use:   "lock",
 		Short: "Pin the plugins that are there now: nothing else runs any more",
-		Long: `Start every plugin once, and write down in toolhost.lock, beside the configuration
-file, the SHA-256 of its binary, the digest of its tools' definitions, and its version.
-Where that file is, anything else does not run. To take it back, remove the file.
-
-A plugin that does not start is told of and left out. What has changed is printed: read
-it before you trust it.
-
-With --check nothing is written, and the exit status is 1 where the plugins are not as
-pinned.`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.lockPlugins(cmd.Context(), check) },
+		Long:  aboutLock,
+		Args:  noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			rules, err := a.lockRules()
+			switch {
+			case err != nil:
+				return err
+			case check && off:
+				return usage("--check and --off are one or the other", "leave one out")
+			case yes && !off:
+				return usage("--yes goes with --off", "leave it out")
+			case off:
+				return a.unlockPlugins(cmd.Context(), rules, yes)
+			case check:
+				return a.checkLock(cmd.Context(), rules)
+			}
+			return a.lockPlugins(cmd.Context(), rules)
+		},
 	}
-	cmd.Flags().BoolVar(&check, "check", false, "compare with the lock that is there, and write nothing")
+	flags := cmd.Flags()
+	flags.BoolVar(&check, "check", false, "compare with the lock that is there, and write nothing")
+	flags.BoolVar(&off, "off", false, "pin nothing any more")
+	flags.BoolVar(&yes, "yes", false, "with --off: do it")
 	return cmd
 }
 
@@ -50,49 +70,83 @@ type lockChange struct {
 	File        string                `json:"file"`
 	Plugins     int                   `json:"plugins"`
 	Differences []lockfile.Difference `json:"differences"`
+	// Failed are plugins that could not be pinned as they are now.
+	Failed []unpinned `json:"failed"`
 }
 
-func (a *app) lockPlugins(ctx context.Context, check bool) error {
-	path, err := a.lockPath()
+// unpinned is a plugin that did not start, or could not be looked at.
+type unpinned struct {
+	Plugin string `json:"plugin"`
+	// Kept: it keeps the pin that it had.
+	Kept bool `json:"kept"`
+}
+
+func (u unpinned) String() string {
+	if u.Kept {
+		return u.Plugin + " (it keeps the pin that it had)"
+	}
+	return u.Plugin + " (it is not pinned)"
+}
+
+// lockPlugins writes the lock.
+func (a *app) lockPlugins(ctx context.Context, rules lockRules) error {
+	if rules.off {
+		return usage(sanitize.Text(a.configured().File)+" says lock: off", "say lock: required there, or remove the key")
+	}
+	before, err := lockfile.Read(rules.file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		a.err.printf("toolhost: %s is not read, and written anew: %s\n", sanitize.Text(rules.file), firstLine(err.Error()))
+	}
+	found, err := a.inspect(ctx, host.WithLocks())
 	if err != nil {
 		return err
 	}
-	before, err := lockfile.Read(path)
-	missing := errors.Is(err, fs.ErrNotExist)
+	now, failed := found.pinned(before)
+	if err := now.Write(rules.file); err != nil {
+		return err
+	}
+	kept, err := recordLock(rules.file, a.namedDirs().dirs, true)
+	a.tellDaemon(ctx)
+	change := lockChange{rules.file, len(now.Plugins), append([]lockfile.Difference{}, lockfile.Compare(before, now)...), append([]unpinned{}, failed...)}
+	if shown := a.showLock(change, "%d plugins are pinned in %s\n"); shown != nil {
+		return shown
+	}
 	switch {
-	case check && missing:
-		return &failure{exitFailed, fmt.Errorf("there is no %s: make it with toolhost plugins lock", sanitize.Text(path))}
-	case check && err != nil:
-		return &failure{exitFailed, err}
-	case err != nil && !missing:
-		a.err.printf("toolhost: %s is not read, and written anew: %s\n", sanitize.Text(path), firstLine(err.Error()))
+	case err != nil:
+		return &failure{exitFailed, fmt.Errorf("the plugins are pinned, but another process does not know that the lock is required: %w", err)}
+	case !kept:
+		a.notef("without a state directory (HOME is not set) another process does not know that the lock is required: say lock: required in the configuration")
 	}
-	now, err := a.inspect(ctx)
-	if err != nil {
-		return err
-	}
-	change := lockChange{path, len(now.Plugins), append([]lockfile.Difference{}, lockfile.Compare(before, now)...)}
-	if !check {
-		if err := now.Write(path); err != nil {
-			return err
-		}
-		a.tellDaemon(ctx)
-	}
-	if err := a.showLock(change, check); err != nil {
-		return err
-	}
-	if check && len(change.Differences) > 0 {
-		return &failure{exitFailed, fmt.Errorf("the plugins are not as %s pins them: if this is what you want to run, toolhost plugins lock", lockName)}
+	if len(failed) > 0 {
+		return &failure{exitFailed, fmt.Errorf("not every plugin could be pinned as it is now: %s", joined(failed))}
 	}
 	return nil
 }
 
-// inspect starts every plugin, from a copy that nobody can write to, and asks it what
-// it is.
-func (a *app) inspect(ctx context.Context) (*lockfile.Lock, error) {
-	var r host.Recorder
+func joined(failed []unpinned) string {
+	parts := make([]string, len(failed))
+	for i, f := range failed {
+		parts[i] = f.String()
+	}
+	return strings.Join(parts, ", ")
+}
+
+// inspection is what the plugins of the directories are.
+type inspection struct {
+	recorder host.Recorder
+	plugins  []plugin.Status
+	// unseen: a directory could not be read, and what is in it is not known.
+	unseen bool
+	// skipped are the names of plugins whose files are there and cannot be run.
+	skipped map[string]bool
+}
+
+// inspect starts the plugins that the options let run, from copies that nobody can write
+// to, and asks them what they are.
+func (a *app) inspect(ctx context.Context, opts ...host.Option) (*inspection, error) {
+	out := &inspection{skipped: map[string]bool{}}
 	options := func() ([]host.Option, func(), error) {
-		return []host.Option{host.WithLocks(), host.WithRecorder(&r)}, func() {}, nil
+		return append(opts, host.WithRecorder(&out.recorder)), func() {}, nil
 	}
 	l, _, err := a.openLocal(ctx, a.namedDirs(), needs{options: options, uncached: true})
 	if err != nil {
@@ -100,20 +154,59 @@ func (a *app) inspect(ctx context.Context) (*lockfile.Lock, error) {
 	}
 	for _, fault := range l.faults {
 		a.warn(fault)
+		out.unseen = out.unseen || fault.Plugin == ""
 	}
-	return r.Lock(), l.close(ctx)
+	for _, s := range l.Skipped() {
+		out.skipped[plugin.NameOf(filepath.Base(s.Path))] = true
+	}
+	out.plugins = l.Plugins()
+	return out, l.close(ctx)
 }
 
-func (a *app) showLock(c lockChange, check bool) error {
+// pinned is the lock of what was found. A plugin that did not start, was not to be
+// started, or could not be looked at keeps the pin that it had; failed are those of which
+// more was expected.
+func (i *inspection) pinned(before *lockfile.Lock) (now *lockfile.Lock, failed []unpinned) {
+	now = i.recorder.Lock()
+	if before == nil {
+		before = &lockfile.Lock{}
+	}
+	there := map[string]bool{}
+	for _, s := range i.plugins {
+		there[s.Name] = true
+		_, said := now.Plugins[s.Name]
+		if said && s.State != plugin.Refused {
+			continue
+		}
+		delete(now.Plugins, s.Name)
+		kept := i.keep(now, before, s.Name)
+		if s.State != plugin.Disabled {
+			failed = append(failed, unpinned{s.Name, kept})
+		}
+	}
+	for _, name := range before.Names() {
+		if !there[name] && (i.unseen || i.skipped[name]) {
+			failed = append(failed, unpinned{name, i.keep(now, before, name)})
+		}
+	}
+	return now, failed
+}
+
+func (*inspection) keep(now, before *lockfile.Lock, name string) bool {
+	e, ok := before.Plugins[name]
+	if ok {
+		now.Plugins[name] = e
+	}
+	return ok
+}
+
+func (a *app) showLock(c lockChange, summary string) error {
 	if a.json {
 		return a.out.json(c)
 	}
 	a.out.printf("%s", sanitize.Text(lockfile.Render(c.Differences)))
-	switch {
-	case check && len(c.Differences) == 0:
-		a.out.printf("%d plugins are as pinned in %s\n", c.Plugins, sanitize.Text(c.File))
-	case !check:
-		a.out.printf("%d plugins are pinned in %s\n", c.Plugins, sanitize.Text(c.File))
+	if summary != "" {
+		a.out.printf(summary, c.Plugins, sanitize.Text(c.File))
 	}
 	return nil
 }

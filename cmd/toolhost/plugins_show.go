@@ -106,6 +106,7 @@ func (s shownPlugin) fields() []field {
 		{"path", s.Path},
 		{"state", string(s.State)},
 		{"reason", s.Reason},
+		{"upgrade", s.Upgrade},
 		{"last fault", fault},
 		{"output", s.Output},
 		{"pid", numberOrDash(s.PID)},

@@ -54,6 +54,10 @@ func (a *app) reload(ctx context.Context, d *daemon, dirs pluginDirs) (changes [
 	}
 	next := *a
 	next.config = &configuration{file: after.Config, run: a.config.run, loaded: &after}
+	locks, err := next.lockRules()
+	if err != nil {
+		return nil, notReloaded(err)
+	}
 	identity, err := next.identity(dirs)
 	if err == nil {
 		err = placed(after.Config, d.host.SetOverrides(setup.Overrides(after.Config)))
@@ -63,6 +67,7 @@ func (a *app) reload(ctx context.Context, d *daemon, dirs pluginDirs) (changes [
 	}
 	// From here on nothing fails.
 	d.host.SetPluginSettings(after.Plugins)
+	d.host.SetLocks(locks.locks...)
 	d.host.cli.set(next.caller())
 	if !a.named("log-level") {
 		d.log.SetLevel(hclog.LevelFromString(after.Config.LogLevel))

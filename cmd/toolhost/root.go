@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
@@ -29,6 +30,9 @@ type app struct {
 	globals    *pflag.FlagSet // the flags of all commands
 	config     *configuration // nil: no configuration file concerns the command
 	log        hclog.Logger   // made by logger
+	// unkeptLocks are the locks, by path, that were seen and are not on record. Copies of
+	// the app share them.
+	unkeptLocks *sync.Map
 
 	began        bool // cobra has accepted the command line
 	carrierNamed bool // by somebody, and not by default

@@ -27,6 +27,12 @@ type Config struct {
 	// Socket is where the daemon listens for the other commands, absolute. Default:
 	// empty, a path of the user's own.
 	Socket string `json:"socket,omitempty"`
+	// Lock says what toolhost.lock pins: [LockRequired], [LockOff], or the absolute
+	// path of another file, which is required too. Default: empty, and toolhost.lock
+	// beside the file is required once it was seen.
+	Lock string `json:"lock,omitempty"`
+	// HoldNew keeps plugins that were never enabled from being run. Default: false.
+	HoldNew bool `json:"hold_new"`
 	// LogLevel is trace, debug, info, warn, error or off. Default: warn.
 	LogLevel string `json:"log_level"`
 	// Audit is the record of calls.
@@ -56,6 +62,14 @@ type Audit struct {
 	// be written. Default: [tool.Unset], which refuses none; in the file, none.
 	Required tool.Safety `json:"required,omitempty"`
 }
+
+// The words that are not a lock's path.
+const (
+	// LockRequired runs nothing without the lock beside the configuration file.
+	LockRequired = "required"
+	// LockOff runs plugins whatever their bytes.
+	LockOff = "off"
+)
 
 // AuditOff as the path of the record keeps none.
 const AuditOff = "off"

@@ -11,7 +11,7 @@ import (
 // about them. The zero value: none.
 type Changes struct {
 	// Host are keys, sorted, that hold for the process as a whole: plugin_dirs, root,
-	// cache_dir, socket, log_level and audit.
+	// cache_dir, socket, lock, hold_new, log_level and audit.
 	Host []string
 	// Plugins are those that are named in either file and whose settings changed,
 	// sorted by name.
@@ -75,6 +75,7 @@ func Diff(before, after *Config) Changes {
 		"plugin_dirs": slices.Equal(before.PluginDirs, after.PluginDirs),
 		"root":        before.Root == after.Root, "cache_dir": before.CacheDir == after.CacheDir, "socket": before.Socket == after.Socket,
 		"log_level": before.LogLevel == after.LogLevel, "audit": before.Audit == after.Audit,
+		"lock": before.Lock == after.Lock, "hold_new": before.HoldNew == after.HoldNew,
 	} {
 		if !same {
 			c.Host = append(c.Host, key)

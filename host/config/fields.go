@@ -17,6 +17,8 @@ func (c *Config) fields() fields {
 		"root":        filePath(&c.Root),
 		"cache_dir":   filePath(&c.CacheDir),
 		"socket":      filePath(&c.Socket),
+		"lock":        pathOr(&c.Lock, LockRequired, LockOff),
+		"hold_new":    flag(&c.HoldNew),
 		"log_level":   oneOf(&c.LogLevel, "trace", "debug", "info", "warn", "error", "off"),
 		"audit":       c.Audit.fields().decode,
 		"defaults":    c.Defaults.shared().decode,
@@ -28,13 +30,7 @@ func (c *Config) fields() fields {
 
 func (a *Audit) fields() fields {
 	return fields{
-		"path": func(d *decoder, key string, n *node) {
-			if n.kind == text && n.text == AuditOff {
-				a.Path = AuditOff
-				return
-			}
-			filePath(&a.Path)(d, key, n)
-		},
+		"path":     pathOr(&a.Path, AuditOff),
 		"required": level(&a.Required, "none"),
 	}
 }

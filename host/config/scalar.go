@@ -67,6 +67,17 @@ func filePath(to *string) field {
 	})
 }
 
+// pathOr reads one of some words, or a path.
+func pathOr(to *string, words ...string) field {
+	return func(d *decoder, key string, n *node) {
+		if n.kind == text && slices.Contains(words, n.text) {
+			*to = n.text
+			return
+		}
+		filePath(to)(d, key, n)
+	}
+}
+
 func (d *decoder) absolute(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)

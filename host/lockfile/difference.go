@@ -19,6 +19,7 @@ const (
 	Binary      Kind = "binary"      // its bytes are others
 	Definitions Kind = "definitions" // its tools are described otherwise
 	Version     Kind = "version"     // it calls itself otherwise
+	Unstarted   Kind = "not_started" // its bytes are as pinned, or not known, and it did not say what it is
 )
 
 // Difference is one fact of a plugin that is not as pinned.
@@ -42,6 +43,8 @@ func (d Difference) String() string {
 		return fmt.Sprintf("%s: not pinned, found %s", d.Plugin, d.Found)
 	case Removed:
 		return fmt.Sprintf("%s: pinned as %s, not found", d.Plugin, d.Expected)
+	case Unstarted:
+		return d.Plugin + ": it did not start, so that its definitions are not compared"
 	case Version:
 		return fmt.Sprintf("%s: the version is %s, pinned is %s", d.Plugin, sanitize.Quote(d.Found, 80), sanitize.Quote(d.Expected, 80))
 	case Definitions:
@@ -51,7 +54,8 @@ func (d Difference) String() string {
 }
 
 // Compare finds what differs between what is pinned and what is there, sorted by
-// plugin. Nil for either counts as one without plugins.
+// plugin. Nil for either counts as one without plugins. In current, a plugin that was not
+// started has no digest of its definitions, and none of its binary if that was not read.
 func Compare(pinned, current *Lock) []Difference {
 	expected, found := pluginsOf(pinned), pluginsOf(current)
 	all := maps.Clone(found)
@@ -62,7 +66,7 @@ func Compare(pinned, current *Lock) []Difference {
 		f, isThere := found[name]
 		switch {
 		case !isPinned:
-			out = append(out, Difference{Plugin: name, Kind: Added, Found: digestPrefix + f.SHA256})
+			out = append(out, Difference{Plugin: name, Kind: Added, Found: prefixed(f.SHA256)})
 		case !isThere:
 			out = append(out, Difference{Plugin: name, Kind: Removed, Expected: digestPrefix + e.SHA256})
 		default:
@@ -70,6 +74,13 @@ func Compare(pinned, current *Lock) []Difference {
 		}
 	}
 	return out
+}
+
+func prefixed(digest string) string {
+	if digest == "" {
+		return ""
+	}
+	return digestPrefix + digest
 }
 
 func pluginsOf(l *Lock) map[string]Entry {
@@ -80,6 +91,12 @@ func pluginsOf(l *Lock) map[string]Entry {
 }
 
 func (e Entry) differences(name string, f Entry) []Difference {
+	if f.Definitions == "" {
+		if f.SHA256 == "" || f.SHA256 == e.SHA256 {
+			return []Difference{{Plugin: name, Kind: Unstarted}}
+		}
+		return []Difference{{name, Binary, digestPrefix + e.SHA256, digestPrefix + f.SHA256}}
+	}
 	var out []Difference
 	if e.SHA256 != f.SHA256 {
 		out = append(out, Difference{name, Binary, digestPrefix + e.SHA256, digestPrefix + f.SHA256})

@@ -37,6 +37,11 @@ const (
 	fileSuffix = ".exe"
 )
 
+// NameOf is the name that a plugin has from that of its file.
+func NameOf(file string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(file, filePrefix), fileSuffix)
+}
+
 // isPluginName reports whether a name is ^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$.
 func isPluginName(name string) bool {
 	for i := range len(name) {
@@ -99,7 +104,7 @@ func Discover(dir string) ([]Candidate, []Skipped, error) {
 // classify gives the plugin's name, or why the entry is none.
 func classify(e fs.DirEntry) (name, reason string) {
 	file := e.Name()
-	name = strings.TrimSuffix(strings.TrimPrefix(file, filePrefix), fileSuffix)
+	name = NameOf(file)
 	switch mode := e.Type(); {
 	case strings.HasPrefix(file, "."):
 		return "", "hidden"
