@@ -54,7 +54,7 @@ func (h *Host) adopt(c plugin.Candidate) (source, error) {
 	if h.hasPath(c.Path) {
 		return source{}, nil
 	}
-	s := h.newSource(c, h.settingsOf(c.Name))
+	s := h.newSource(c, h.settingsOf(c))
 	return s, h.addSource(s)
 }
 

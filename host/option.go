@@ -28,6 +28,7 @@ type options struct {
 	pins         func(dir string) (plugin.Pins, error) // nil: nothing is pinned
 	recorder     *Recorder                             // nil: none
 	settings     func(plugin string) PluginSettings    // nil: none
+	hold         func(plugin.Candidate) string         // nil: none
 	idle         time.Duration
 	noPreviews   bool
 

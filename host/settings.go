@@ -15,6 +15,8 @@ import (
 type PluginSettings struct {
 	// Disabled keeps the plugin from being run. It is listed, and has no tools.
 	Disabled bool
+	// Reason is why it is disabled, which its status shows. Empty: the operator's word.
+	Reason string
 	// Args are given to the binary.
 	Args []string
 	// Env are variables, NAME=value, beside those of [WithPluginEnv].
@@ -78,14 +80,32 @@ func (h *Host) SetPluginSettings(of func(name string) PluginSettings) {
 	h.opts.settings = of
 }
 
-func (h *Host) settingsOf(name string) PluginSettings {
+// WithHold disables plugins for a reason that hangs on their files: it is asked when one
+// is found. Empty: it may run. Default: nil, and all may.
+func WithHold(of func(plugin.Candidate) (reason string)) Option {
+	return func(o *options) { o.hold = of }
+}
+
+// SetHold replaces what [WithHold] says, as [Host.SetPluginSettings] does.
+func (h *Host) SetHold(of func(plugin.Candidate) (reason string)) {
 	h.mu.Lock()
-	of := h.opts.settings
+	defer h.mu.Unlock()
+	h.opts.hold = of
+}
+
+func (h *Host) settingsOf(c plugin.Candidate) PluginSettings {
+	h.mu.Lock()
+	of, hold := h.opts.settings, h.opts.hold
 	h.mu.Unlock()
-	if of == nil {
-		return PluginSettings{}
+	var s PluginSettings
+	if of != nil {
+		s = of(c.Name)
 	}
-	return of(name)
+	if hold != nil && !s.Disabled {
+		s.Reason = hold(c)
+		s.Disabled = s.Reason != ""
+	}
+	return s
 }
 
 func (s PluginSettings) equal(other PluginSettings) bool { return reflect.DeepEqual(s, other) }

@@ -72,7 +72,7 @@ func (s source) status() (plugin.Status, bool) {
 	case s.path == "":
 		return plugin.Status{}, false
 	case s.plugin == nil:
-		return plugin.Status{Name: s.owner, Path: s.path, State: plugin.Disabled}, true
+		return plugin.Status{Name: s.owner, Path: s.path, State: plugin.Disabled, Reason: s.settings.Reason}, true
 	}
 	out := s.plugin.Status()
 	if s.failed != nil {

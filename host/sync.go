@@ -100,7 +100,7 @@ func (h *Host) differs(c plugin.Candidate, again bool) bool {
 	if !there {
 		return true
 	}
-	found, settings := manifest.StampOf(c.Path), h.settingsOf(c.Name)
+	found, settings := manifest.StampOf(c.Path), h.settingsOf(c)
 	if s.path == c.Path && s.found == found && s.settings.equal(settings) {
 		return again && s.isRefused()
 	}
@@ -140,7 +140,7 @@ func (h *Host) take(ctx context.Context, s step) error {
 	case now.path == "": // a provider that somebody attached has the name
 		return sameName(s.owner, "")
 	}
-	settings := h.settingsOf(s.owner)
+	settings := h.settingsOf(s.candidate)
 	if now.path == s.candidate.Path && now.found == manifest.StampOf(now.path) && now.settings.equal(settings) {
 		if s.again && now.isRefused() {
 			return h.RestartPlugin(ctx, s.owner)

@@ -119,11 +119,19 @@ func (a *app) resolve(c *config.Config) (setup.Loaded, error) {
 	if err != nil {
 		return setup.Loaded{}, &failure{exitUsage, err}
 	}
-	disabled, err := readDisabled()
+	disabled, err := readNames(disabledFile)
 	if err != nil {
 		return setup.Loaded{}, err
 	}
-	return setup.Loaded{Config: c, Plugins: disabled.over(settings, a.namedDirs())}, nil
+	out := setup.Loaded{Config: c, Plugins: disabled.disabledOver(settings, a.namedDirs())}
+	if c.HoldNew {
+		enabled, err := readNames(enabledFile)
+		if err != nil {
+			return setup.Loaded{}, err
+		}
+		out.Hold = enabled.hold
+	}
+	return out, nil
 }
 
 // hostOptions are what the configuration has hosts made with.
@@ -139,7 +147,7 @@ func (a *app) hostOptions() ([]host.Option, error) {
 		a.config.loaded = &l
 	}
 	l := a.config.loaded
-	return append(setup.Options(l.Config), host.WithPluginSettings(l.Plugins)), nil
+	return append(setup.Options(l.Config), host.WithPluginSettings(l.Plugins), host.WithHold(l.Hold)), nil
 }
 
 // caller is what the configuration gives those who use commands.

@@ -2,79 +2,82 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/state"
 )
 
-// disabledPlugins are those that toolhost plugins disable has switched off: names by the
-// plugin directory. They are kept apart from the configuration file, which is written by
-// people and stays as they wrote it.
-type disabledPlugins map[string][]string
+// namesByDir are names of plugins by the plugin directory. They are kept apart from the
+// configuration file, which is written by people and stays as they wrote it.
+type namesByDir map[string][]string
 
-// disabledFile is where they are kept, in the user's state directory.
-const disabledFile = "disabled.json"
+// The files in the user's state directory.
+const (
+	disabledFile = "disabled.json" // what toolhost plugins disable has switched off
+	enabledFile  = "enabled.json"  // what toolhost plugins enable has ever switched on
+)
 
-// readDisabled reads the file. A file that cannot be read is an error: it may name
-// plugins that must not run.
-func readDisabled() (disabledPlugins, error) {
-	file, err := state.In[disabledPlugins](disabledFile)
+// readNames reads a file. One that cannot be read is an error: it may name plugins that
+// must not run.
+func readNames(name string) (namesByDir, error) {
+	file, err := state.In[namesByDir](name)
 	if err != nil {
-		return disabledPlugins{}, nil //nolint:nilerr // without such a directory nothing was ever disabled
+		return nil, nil //nolint:nilerr // without such a directory nothing was ever kept
 	}
-	disabled, err := file.Read()
+	names, err := file.Read()
 	if err != nil {
-		return nil, &failure{exitUsage, fmt.Errorf("which plugins are disabled is not known: %w", err)}
+		return nil, &failure{exitUsage, fmt.Errorf("which plugins are enabled and disabled is not known: %w", err)}
 	}
-	return disabled, nil
+	return names, nil
 }
 
-// disable switches a plugin of a directory off or on, and reports whether it was the
+// setName has a file name a plugin of a directory, or not, and reports whether it was the
 // other way before.
-func disable(dir, name string, off bool) (changed bool, err error) {
-	file, err := state.In[disabledPlugins](disabledFile)
+func setName(file, dir, name string, there bool) (changed bool, err error) {
+	names, err := state.In[namesByDir](file)
 	if err != nil {
 		return false, err
 	}
-	err = file.Update(func(d *disabledPlugins) error {
-		if *d == nil {
-			*d = disabledPlugins{}
+	err = names.Update(func(n *namesByDir) error {
+		if *n == nil {
+			*n = namesByDir{}
 		}
-		changed = d.set(dir, name, off)
+		changed = n.set(dir, name, there)
 		return nil
 	})
 	return changed && err == nil, err
 }
 
-// set switches a plugin of a directory off or on, and reports whether it was the other
-// way before.
-func (d disabledPlugins) set(dir, name string, off bool) bool {
-	names := d[dir]
+// set adds a name or takes it away, and reports whether it was the other way before.
+func (n namesByDir) set(dir, name string, there bool) bool {
+	names := n[dir]
 	i := slices.Index(names, name)
-	if off == (i >= 0) {
+	if there == (i >= 0) {
 		return false
 	}
-	if off {
-		d[dir] = append(names, name)
-		slices.Sort(d[dir])
+	if there {
+		n[dir] = append(names, name)
+		slices.Sort(n[dir])
 		return true
 	}
 	if names = slices.Delete(names, i, i+1); len(names) == 0 {
-		delete(d, dir)
+		delete(n, dir)
 	} else {
-		d[dir] = names
+		n[dir] = names
 	}
 	return true
 }
 
-// over is what the configuration says of plugins, with those disabled that are disabled
-// in one of the directories.
-func (d disabledPlugins) over(of func(string) host.PluginSettings, dirs pluginDirs) func(string) host.PluginSettings {
+// disabledOver is what the configuration says of plugins, with those disabled that are
+// named for one of the directories.
+func (n namesByDir) disabledOver(of func(string) host.PluginSettings, dirs pluginDirs) func(string) host.PluginSettings {
 	off := map[string]bool{}
 	for _, dir := range dirs.dirs {
 		if path, err := canonical(dir); err == nil {
-			for _, name := range d[path] {
+			for _, name := range n[path] {
 				off[name] = true
 			}
 		}
@@ -84,4 +87,14 @@ func (d disabledPlugins) over(of func(string) host.PluginSettings, dirs pluginDi
 		s.Disabled = s.Disabled || off[name]
 		return s
 	}
+}
+
+// hold is why a plugin is held that was never enabled: one of that name in that
+// directory.
+func (n namesByDir) hold(c plugin.Candidate) string {
+	dir, err := canonical(filepath.Dir(c.Path))
+	if err == nil && slices.Contains(n[dir], c.Name) {
+		return ""
+	}
+	return "new: toolhost plugins enable " + c.Name + " runs it"
 }

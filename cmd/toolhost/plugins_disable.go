@@ -25,8 +25,10 @@ false there does the same, and cannot be undone from here.`,
 
 func (a *app) pluginsEnableCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:               "enable NAME",
-		Short:             "Switch a plugin on that was disabled",
+		Use:   "enable NAME",
+		Short: "Switch a plugin on that was disabled, or is new",
+		Long: `Switch a plugin on that was disabled, here and in the daemon. Where hold_new is set in
+the configuration, a plugin that is new in its directory runs from then on.`,
 		Args:              oneName("plugin"),
 		ValidArgsFunction: a.completeArgument(pluginNames),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.switchPlugin(cmd.Context(), args[0], false) },
@@ -50,7 +52,11 @@ func (a *app) switchPlugin(ctx context.Context, name string, off bool) error {
 	if err != nil {
 		return err
 	}
-	changed, err := disable(dir, name, off)
+	changed, err := setName(disabledFile, dir, name, off)
+	if err == nil && !off {
+		_, err = setName(enabledFile, dir, name, true)
+		changed = changed || status.Reason != "" && status.State == plugin.Disabled // it was held
+	}
 	if err != nil {
 		return fmt.Errorf("plugin %s stays as it is: %w", name, err)
 	}

@@ -47,7 +47,7 @@ func (a *app) checkLock(ctx context.Context, rules lockRules) error {
 }
 
 // found is what is in the directories, started or not. What the operator has disabled
-// does not run, whatever it is, and counts as pinned if it is.
+// does not run, whatever it is, and is as pinned if it is pinned.
 func (i *inspection) found(pins *lockfile.Lock) *lockfile.Lock {
 	out := &lockfile.Lock{Plugins: i.recorder.Found()}
 	if out.Plugins == nil {
@@ -57,10 +57,11 @@ func (i *inspection) found(pins *lockfile.Lock) *lockfile.Lock {
 		_, looked := out.Plugins[s.Name]
 		e, pinned := pins.Plugins[s.Name]
 		switch {
-		case s.State != plugin.Disabled && !looked:
-			out.Plugins[s.Name] = lockfile.Entry{}
+		case looked:
 		case s.State == plugin.Disabled && pinned:
 			out.Plugins[s.Name] = e
+		case s.State != plugin.Disabled || s.Reason != "": // refused, or held as it is new
+			out.Plugins[s.Name] = lockfile.Entry{}
 		}
 	}
 	return out

@@ -67,6 +67,7 @@ func (a *app) reload(ctx context.Context, d *daemon, dirs pluginDirs) (changes [
 	}
 	// From here on nothing fails.
 	d.host.SetPluginSettings(after.Plugins)
+	d.host.SetHold(after.Hold)
 	d.host.SetLocks(locks.locks...)
 	d.host.cli.set(next.caller())
 	if !a.named("log-level") {
@@ -136,7 +137,7 @@ func (a *app) try(ctx context.Context, l setup.Loaded, which map[string]bool, di
 		return nil
 	}
 	trial := *a
-	trial.config = &configuration{file: l.Config, run: a.config.run, loaded: &setup.Loaded{Config: l.Config, Plugins: some}}
+	trial.config = &configuration{file: l.Config, run: a.config.run, loaded: &setup.Loaded{Config: l.Config, Plugins: some, Hold: l.Hold}}
 	h, err := trial.makeLocal(needs{})
 	if err != nil {
 		return err

@@ -6,12 +6,15 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/host/config"
+	"github.com/toolhost/toolhost/host/plugin"
 )
 
 // Loaded is a configuration with what its references led to.
 type Loaded struct {
 	Config  *config.Config
 	Plugins Settings
+	// Hold is why a plugin's file is not to be run; empty: it may. Nil: all may.
+	Hold func(plugin.Candidate) (reason string)
 }
 
 // Changes are the differences between two configurations, one line each, by the names

@@ -138,7 +138,7 @@ func TestChanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Loaded{c, settings(t, c, Run{})}
+		return Loaded{Config: c, Plugins: settings(t, c, Run{})}
 	}
 	const db = "plugins: {db: {environment: {KEY: {from_file: secret}}}}\n"
 	for name, c := range map[string]struct {
