@@ -115,7 +115,8 @@ func (h *Host) List(context.Context) ([]tool.Definition, error) {
 //
 // # Errors
 //
-// [tool.ErrNotFound] for an unknown name; [tool.CodeInvalidArguments].
+// [tool.ErrNotFound] for an unknown name; [tool.CodeInvalidArguments];
+// [tool.CodeResourceExhausted] for arguments that would take too long to check.
 func (h *Host) ValidateCall(name string, args []byte) error {
 	e := h.registry.find(name)
 	if e == nil {
@@ -125,5 +126,5 @@ func (h *Host) ValidateCall(name string, args []byte) error {
 	if err != nil {
 		return err
 	}
-	return policy.CheckArguments(e.input, name, args)
+	return policy.CheckArguments(context.Background(), e.input, name, args)
 }

@@ -24,7 +24,7 @@ func FuzzParse(f *testing.F) {
 		c, tree, err := parse("dir/toolhost.yaml", content)
 		if err == nil {
 			if tree != nil {
-				if err := s.Check(tree.json()); err != nil {
+				if err := s.Check(t.Context(), tree.json()); err != nil {
 					t.Errorf("%q is taken and does not fit the schema: %v", content, err)
 				}
 			}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 
@@ -34,7 +35,7 @@ func (c *Config) CheckPluginConfig(name string, declared json.RawMessage) error 
 		f.addWithin(at, key, "tell the plugin's author", "the schema that the plugin declares for it cannot be used: "+err.Error())
 		return f.err()
 	}
-	err = s.Check(config)
+	err = s.Check(context.Background(), config)
 	var violation *schema.Violation
 	switch {
 	case err == nil:

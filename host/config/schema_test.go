@@ -226,7 +226,7 @@ func bySchema(t testing.TB, s *schema.Schema, file string) error {
 	if tree != nil {
 		value = tree.json()
 	}
-	return s.Check(value)
+	return s.Check(t.Context(), value)
 }
 
 func TestSchemaJudgesAlike(t *testing.T) {

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +13,7 @@ import (
 // CheckConfiguration judges what an operator configured for a plugin, a JSON object or
 // nothing, by the schema that the plugin declares; an empty one takes nothing. The
 // error may quote a value: what is secret belongs into the environment.
-func CheckConfiguration(declared tool.Schema, configuration json.RawMessage) error {
+func CheckConfiguration(ctx context.Context, declared tool.Schema, configuration json.RawMessage) error {
 	if len(declared) == 0 {
 		if len(configuration) > 0 {
 			return errors.New("it takes no configuration, and there is some for it: remove its config")
@@ -26,7 +27,7 @@ func CheckConfiguration(declared tool.Schema, configuration json.RawMessage) err
 	if len(configuration) == 0 {
 		configuration = json.RawMessage("{}")
 	}
-	if err := s.Check(configuration); err != nil {
+	if err := s.Check(ctx, configuration); err != nil {
 		return fmt.Errorf("its configuration does not fit: %w", err)
 	}
 	return nil

@@ -108,7 +108,7 @@ func (in *instance) connect(ctx context.Context, cfg Config) error {
 	if err := in.proc.copied.described(in.proc.name, about); err != nil {
 		return err
 	}
-	if err := CheckConfiguration(about.ConfigSchema, cfg.JSON); err != nil {
+	if err := CheckConfiguration(ctx, about.ConfigSchema, cfg.JSON); err != nil {
 		return err
 	}
 	if err := in.wire.Configure(ctx, wire.Config{Root: cfg.Root, JSON: cfg.JSON}); err != nil {

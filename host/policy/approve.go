@@ -141,7 +141,7 @@ func Approve(q Question) tool.Middleware {
 				return tool.Result{}, err
 			}
 			if decision.Verdict == Modify {
-				if err := CheckArguments(q.Input, call.Name, decision.Arguments); err != nil {
+				if err := CheckArguments(ctx, q.Input, call.Name, decision.Arguments); err != nil {
 					return tool.Result{}, err
 				}
 				call.Arguments = decision.Arguments

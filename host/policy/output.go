@@ -18,8 +18,9 @@ const Truncated = "[... truncated ...]"
 //
 // # Errors
 //
-// [tool.CodeResourceExhausted] for a result that is too large,
-// [tool.CodeInvalidResult] for one that breaks its schema.
+// [tool.CodeResourceExhausted] for a result that is too large, or would take too long
+// to check, [tool.CodeInvalidResult] for one that breaks its schema, and the codes of
+// the call's context where it ends first.
 func Output(output *schema.Schema, most int) tool.Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
@@ -27,7 +28,7 @@ func Output(output *schema.Schema, most int) tool.Middleware {
 			if err != nil {
 				return res, err
 			}
-			if err := checkResult(output, most, call.Name, res); err != nil {
+			if err := checkResult(ctx, output, most, call.Name, res); err != nil {
 				return tool.Result{}, err
 			}
 			if limit := traceOf(ctx).caller().ResultLimit(); limit > 0 {
@@ -44,7 +45,7 @@ func Limit(most int) tool.Middleware {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			res, err := next(ctx, call)
 			if err == nil {
-				err = checkResult(nil, most, call.Name, res)
+				err = checkResult(ctx, nil, most, call.Name, res)
 			}
 			if err != nil {
 				return tool.Result{}, err
@@ -54,7 +55,7 @@ func Limit(most int) tool.Middleware {
 	}
 }
 
-func checkResult(output *schema.Schema, most int, name string, res tool.Result) error {
+func checkResult(ctx context.Context, output *schema.Schema, most int, name string, res tool.Result) error {
 	if n := size(res); most > 0 && n > most {
 		return &tool.Error{
 			Code: tool.CodeResourceExhausted, Tool: name, Stage: tool.StageOutput,
@@ -71,7 +72,11 @@ func checkResult(output *schema.Schema, most int, name string, res tool.Result) 
 		bad.Message = fmt.Sprintf("The result of tool %s has no structured output, which its output schema promises", name)
 		return bad
 	}
-	if err := output.Check(res.Structured); err != nil {
+	if err := output.Check(ctx, res.Structured); err != nil {
+		if late := unchecked(err, name, "results"); late != nil {
+			late.Tool, late.Stage = name, tool.StageOutput
+			return late
+		}
 		bad.Message, bad.Err = fmt.Sprintf("The result of tool %s breaks its output schema: %v", name, err), err
 		return bad
 	}

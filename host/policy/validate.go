@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/toolhost/toolhost/internal/schema"
@@ -15,7 +16,7 @@ const MaxArguments = 16 << 20
 func Validate(input *schema.Schema) tool.Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			if err := CheckArguments(input, call.Name, call.Arguments); err != nil {
+			if err := CheckArguments(ctx, input, call.Name, call.Arguments); err != nil {
 				return tool.Result{}, err
 			}
 			return next(ctx, call)
@@ -28,8 +29,9 @@ func Validate(input *schema.Schema) tool.Middleware {
 // # Errors
 //
 // [tool.CodeInvalidArguments], "Invalid tool call: ..." with every fault and the
-// path to the value; [tool.CodeResourceExhausted] for more than [MaxArguments].
-func CheckArguments(input *schema.Schema, name string, args []byte) error {
+// path to the value; [tool.CodeResourceExhausted] for more than [MaxArguments], and
+// for what would take too long to check; the codes of ctx where it ends first.
+func CheckArguments(ctx context.Context, input *schema.Schema, name string, args []byte) error {
 	if len(args) > MaxArguments {
 		return &tool.Error{
 			Code: tool.CodeResourceExhausted, Tool: name, Stage: tool.StageValidate, Unsent: true,
@@ -37,13 +39,37 @@ func CheckArguments(input *schema.Schema, name string, args []byte) error {
 			Hint:    "send less at once",
 		}
 	}
-	err := input.Check(args)
+	err := input.Check(ctx, args)
 	if err == nil {
 		return nil
 	}
+	bad := unchecked(err, name, "arguments")
+	if bad == nil {
+		bad = &tool.Error{
+			Code: tool.CodeInvalidArguments, Message: "Invalid tool call: " + err.Error(),
+			Hint: "see toolhost tools show " + name, Err: err,
+		}
+	}
+	bad.Tool, bad.Stage, bad.Unsent = name, tool.StageValidate, true
+	return bad
+}
+
+// unchecked is the error for something of a tool's that was not judged by its schema to
+// the end; nil: it was, and does not fit.
+func unchecked(err error, name, what string) *tool.Error {
+	var violation *schema.Violation
+	var limit *schema.LimitError
+	switch {
+	case errors.As(err, &violation):
+		return nil
+	case errors.As(err, &limit):
+		return &tool.Error{
+			Code: tool.CodeResourceExhausted, Err: err, Hint: "send fewer or shorter values at once",
+			Message: fmt.Sprintf("The %s of tool %s would take too long to check against its schema", what, name),
+		}
+	}
 	return &tool.Error{
-		Code: tool.CodeInvalidArguments, Tool: name, Stage: tool.StageValidate, Unsent: true,
-		Message: "Invalid tool call: " + err.Error(),
-		Hint:    "see toolhost tools show " + name, Err: err,
+		Code: tool.CodeOf(err), Err: err, Hint: "allow more time, or send fewer or shorter values at once",
+		Message: fmt.Sprintf("The %s of tool %s were not checked to the end: %v", what, name, err),
 	}
 }

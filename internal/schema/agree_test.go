@@ -126,7 +126,7 @@ func TestAgreesWithV5(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if v, err := parse(value, maxValueLevels); err == nil && s.nodes[0].fits(v) {
+			if v, err := parse(value, maxValueLevels, nil); err == nil && s.nodes[0].fits(v, nil) {
 				plain++
 			}
 			compareWithV5(t, s, string(value))

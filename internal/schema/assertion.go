@@ -44,6 +44,7 @@ func (b *builder) assertion(n *node, name string, s shape, v any) (any, error) {
 	switch name {
 	case "format":
 		n.work.quotes = true
+		n.work.regex = v == "regex"
 	case "$ref":
 		address, err := canonical(v.(string))
 		if err != nil {

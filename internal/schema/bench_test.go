@@ -31,7 +31,7 @@ func BenchmarkCheck(b *testing.B) {
 			raw := []byte(c.args)
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := s.Check(raw); (err == nil) != c.fits {
+				if err := s.Check(b.Context(), raw); (err == nil) != c.fits {
 					b.Fatal(err)
 				}
 			}
@@ -43,7 +43,7 @@ func BenchmarkParse(b *testing.B) {
 	raw := []byte(`{"path": "internal/schema/parse.go", "limit": 20, "recursive": true}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := parse(raw, maxValueLevels); err != nil {
+		if _, err := parse(raw, maxValueLevels, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

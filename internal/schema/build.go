@@ -22,6 +22,7 @@ type builder struct {
 	addresses int // bytes
 	patterns  map[string]pattern
 	program   int // instructions of all patterns
+	parsing   int // steps to parse them
 }
 
 // build finds all subschemas of doc and checks that each is well-formed and

@@ -162,7 +162,7 @@ func TestCheckArguments(t *testing.T) {
 		{object(`"n":{"$ref":"#"}`, closed), `{"n":{"n":{"m":1}}}`, `unexpected argument: n.n.m`},
 		{object(`"n":{"$ref":"#/properties/m"},"m":{"type":"integer"}`, `,"$id":"https://example.com/x"`), `{"n":"1"}`, `invalid value for n: expected integer, got string`},
 	} {
-		err := mustInput(t, c.schema).Check([]byte(c.args))
+		err := mustInput(t, c.schema).Check(t.Context(), []byte(c.args))
 		got := ""
 		if err != nil {
 			var v *Violation
@@ -191,7 +191,7 @@ func TestCheckResult(t *testing.T) {
 		{`{"$ref":"#/$defs/a","$defs":{"a":{"minimum":1}}}`, `0`, `invalid result: 0 is too small, at least 1`},
 	} {
 		got := ""
-		if err := mustOutput(t, c.schema).Check([]byte(c.result)); err != nil {
+		if err := mustOutput(t, c.schema).Check(t.Context(), []byte(c.result)); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {
@@ -230,13 +230,13 @@ func TestCheckIsDeterministic(t *testing.T) {
 	}
 	s := mustInput(t, object(strings.Join(properties, ","), ``))
 	raw := []byte("{" + strings.Join(args, ",") + "}")
-	first := s.Check(raw)
+	first := s.Check(t.Context(), raw)
 	var v *Violation
 	if !errors.As(first, &v) || len(v.Problems) != maxProblems || !strings.HasSuffix(v.Error(), "; and 195 more") {
 		t.Fatalf("%v", first)
 	}
 	for range 20 {
-		if again := s.Check(raw); again.Error() != first.Error() {
+		if again := s.Check(t.Context(), raw); again.Error() != first.Error() {
 			t.Fatalf("%v\nthen %v", first, again)
 		}
 	}
@@ -249,10 +249,10 @@ func TestCheckConcurrently(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 50 {
-				if err := s.Check([]byte(`{"a":"x","b":[1,2]}`)); err != nil {
+				if err := s.Check(t.Context(), []byte(`{"a":"x","b":[1,2]}`)); err != nil {
 					t.Error(err)
 				}
-				if err := s.Check([]byte(`{"a":"y","b":[1,1]}`)); err == nil {
+				if err := s.Check(t.Context(), []byte(`{"a":"y","b":[1,1]}`)); err == nil {
 					t.Error("taken")
 				}
 			}
@@ -267,7 +267,7 @@ func TestProblemsAreShort(t *testing.T) {
 	long := strings.Repeat("long", 100)
 	s := mustInput(t, object(`"a":{"$ref":"#/$defs/deep"}`, `,"$defs":{"deep":{"additionalProperties":{"$ref":"#/$defs/deep"},"type":"object"}}`))
 	args := strings.Repeat(`{"`+long+`":`, 30) + `"` + long + `"` + strings.Repeat("}", 30)
-	err := s.Check([]byte(`{"a":` + args + `}`))
+	err := s.Check(t.Context(), []byte(`{"a":`+args+`}`))
 	if err == nil || len(err.Error()) > maxProblemLength || !strings.HasSuffix(err.Error(), `: expected object, got string`) {
 		t.Errorf("%d bytes: %v", len(err.Error()), err)
 	}

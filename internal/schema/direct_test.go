@@ -84,7 +84,7 @@ func TestFitsTextAgreesWithV5(t *testing.T) {
 				t.Fatal(err)
 			}
 			compareWithV5(t, s, string(value))
-			if s.Check(value) == nil {
+			if s.Check(t.Context(), value) == nil {
 				fit++
 			}
 			if s.fitsText(value) {
@@ -102,7 +102,7 @@ func TestFitsTextAllocatesNothing(t *testing.T) { //nolint:paralleltest // other
 	s := mustInput(t, benchSchema)
 	raw := []byte(`{"path":"` + strings.Repeat("x", 1<<16) + `","limit":20}`)
 	if n := testing.AllocsPerRun(100, func() {
-		if err := s.Check(raw); err != nil {
+		if err := s.Check(t.Context(), raw); err != nil {
 			t.Fatal(err)
 		}
 	}); n > 0 {

@@ -14,12 +14,18 @@
 // were judged here, and its messages are never passed on: what is wrong is
 // worked out again from the places that it names.
 //
+// fits may only say yes, and of what it says yes to v5 never hears. For nearly
+// every tool it is the judge of what passes: 238 of 249 tools of servers in use
+// have no keyword that it leaves to v5. Nothing corrects a yes that v5 would have
+// denied, which is why the tests compare the two.
+//
 // # Limits of a schema
 //
 //   - 256 KiB of text and 64 levels of nesting
 //   - 2000 subschemas, whose addresses have 4 KiB each and 1 MiB together
 //   - 1000 values in one enum
-//   - patterns of 4 KiB, which compile to 100,000 instructions together
+//   - patterns of 4 KiB, which compile to 100,000 instructions together, and are
+//     parsed in about an eighth of a second
 //   - references that are "#" or begin with "#/", and lead to a schema
 //   - 10,000 steps to judge any one value, 128 levels deep
 //
@@ -27,6 +33,10 @@
 //
 //   - 128 levels of nesting
 //   - numbers of 100 characters, with exponents up to 1000 either way
-//   - work that may take a few seconds and a few hundred megabytes, by a count
-//     that is made before it is begun
+//   - escapes that stand for characters: half of a surrogate pair is none
+//   - work that may take two seconds and a few hundred megabytes, by a count that
+//     is made before it is begun
+//
+// Of values that may take longer than some tens of milliseconds, only as many are
+// judged at a time as half of the machine has processors.
 package schema

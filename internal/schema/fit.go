@@ -166,23 +166,24 @@ func (n *node) below(via string) []*node {
 	return all
 }
 
-// fits reports whether v certainly fits n.
-func (n *node) fits(v any) bool {
+// fits reports whether v certainly fits n. Of a task that has ended, nothing is
+// certain.
+func (n *node) fits(v any, t *task) bool {
 	p := n.plain
-	if p == nil || p.allowed != nil && !p.allows(v) {
+	if p == nil || t.ended(1) || p.allowed != nil && !p.allows(v) {
 		return false
 	}
-	for _, t := range p.allOf {
-		if !t.fits(v) {
+	for _, of := range p.allOf {
+		if !of.fits(v, t) {
 			return false
 		}
 	}
-	if n.ref != nil && !n.ref.fits(v) || p.anyOf != nil && !anyFits(p.anyOf, v) {
+	if n.ref != nil && !n.ref.fits(v, t) || p.anyOf != nil && !anyFits(p.anyOf, v, t) {
 		return false
 	}
 	switch v := v.(type) {
 	case string:
-		return p.types&stringType != 0 && p.text(v)
+		return p.types&stringType != 0 && p.text(v) && !t.ended(n.work.program*len(v)/programLook)
 	case bool:
 		return p.types&booleanType != 0
 	case nil:
@@ -190,16 +191,19 @@ func (n *node) fits(v any) bool {
 	case json.Number:
 		return p.number(decimalOf(v))
 	case []any:
-		return p.types&arrayType != 0 && p.array(v)
+		return p.types&arrayType != 0 && p.array(v, t)
 	case map[string]any:
-		return p.types&objectType != 0 && p.object(v)
+		return p.types&objectType != 0 && p.object(v, t)
 	}
 	return false
 }
 
-func anyFits(nodes []*node, v any) bool {
-	for _, t := range nodes {
-		if t.fits(v) {
+// programLook is how many instructions of patterns are as much work as one evaluation.
+const programLook = 4
+
+func anyFits(nodes []*node, v any, t *task) bool {
+	for _, n := range nodes {
+		if n.fits(v, t) {
 			return true
 		}
 	}
@@ -241,25 +245,25 @@ func (p *plain) number(d decimal) bool {
 
 func (e *edge) holds(order int) bool { return order > 0 || order == 0 && e.exact }
 
-func (p *plain) array(items []any) bool {
+func (p *plain) array(items []any, t *task) bool {
 	if !p.items.has(len(items)) {
 		return false
 	}
 	for _, item := range items {
-		for _, t := range p.node.items {
-			if !t.fits(item) {
+		for _, n := range p.node.items {
+			if !n.fits(item, t) {
 				return false
 			}
 		}
 	}
 	if p.node.work.unique {
-		_, _, twice := repeated(items)
-		return !twice
+		_, _, twice := repeated(items, t)
+		return !twice && !t.ended(0)
 	}
 	return true
 }
 
-func (p *plain) object(members map[string]any) bool {
+func (p *plain) object(members map[string]any, t *task) bool {
 	if !p.members.has(len(members)) {
 		return false
 	}
@@ -269,14 +273,14 @@ func (p *plain) object(members map[string]any) bool {
 		}
 	}
 	for name, v := range members {
-		if t := p.node.named[name]; t != nil {
-			if !t.fits(v) {
+		if n := p.node.named[name]; n != nil {
+			if !n.fits(v, t) {
 				return false
 			}
 			continue
 		}
-		for _, t := range p.node.others {
-			if !t.fits(v) {
+		for _, n := range p.node.others {
+			if !n.fits(v, t) {
 				return false
 			}
 		}

@@ -25,7 +25,7 @@ func TestPanicsAreErrors(t *testing.T) {
 	s := mustInput(t, object(`"a":{"type":"null"}`, ``))
 	s.v5 = nil
 	const want = "the arguments could not be checked: the validator failed"
-	if err := s.Check([]byte(`{"a":1}`)); err == nil || err.Error() != want {
+	if err := s.Check(t.Context(), []byte(`{"a":1}`)); err == nil || err.Error() != want {
 		t.Errorf("checking: %v", err)
 	}
 }

@@ -18,15 +18,22 @@ const (
 	maxEnum           = 1000
 	maxPatternBytes   = 4 << 10
 	maxPatternProgram = 100_000 // instructions, all patterns of a schema together
+	maxPatternWork    = 50_000  // steps to parse them; they are parsed four times
 
 	// maxEvaluations is for one value of an instance.
 	maxEvaluations = 10_000
 
 	// For a whole instance: what judging it costs may not grow past these. The
 	// units are those of the meter.
-	maxPlain   = 10_000_000  // half a second
-	maxProgram = 100_000_000 // a second
-	maxSteps   = 200_000     // half a second, 200 MB
+	maxPlain   = 10_000_000 // half a second
+	maxProgram = 50_000_000 // half a second, for fits and once more for v5
+	maxSteps   = 200_000    // half a second, 200 MB
+
+	// A task up to these is light: some tens of milliseconds. It waits for no other.
+	lightPlain   = maxPlain / 4
+	lightProgram = maxProgram / 10
+	lightSteps   = maxSteps / 10
+	lightText    = 1 << 20 // bytes
 
 	// maxInteger is what v5 can count to on every machine.
 	maxInteger = 1<<31 - 1

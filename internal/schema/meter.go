@@ -20,6 +20,7 @@ type meter struct {
 
 	onlyV5 bool // fits is done with
 	ran    bool
+	task   *task
 }
 
 // over reports whether there is no sense in going on.
@@ -27,8 +28,13 @@ func (m *meter) over() bool {
 	return m.plain > maxPlain || m.program > maxProgram || m.onlyV5 && m.steps > maxSteps
 }
 
+// heavy reports whether what comes next is more than a light task.
+func (m *meter) heavy() bool {
+	return m.plain > lightPlain || m.program > lightProgram || m.onlyV5 && m.steps > lightSteps
+}
+
 func (m *meter) run(n *node, v any) {
-	*m = meter{onlyV5: m.onlyV5, ran: true}
+	*m = meter{onlyV5: m.onlyV5, ran: true, task: m.task}
 	m.visit(n, v, way{})
 }
 
@@ -40,7 +46,7 @@ type way struct{ above, schema, value int64 }
 func (m *meter) visit(n *node, v any, w way) {
 	m.plain += int64(n.work.lookUps)
 	m.steps += int64(n.work.steps) + w.above*w.schema/stepLocation + w.value/stepText
-	if m.over() {
+	if m.over() || m.task.ended(1) {
 		return
 	}
 	w.above++
@@ -55,6 +61,9 @@ func (m *meter) visit(n *node, v any, w way) {
 		m.program += int64(n.work.program) * int64(len(v))
 		if n.work.quotes {
 			m.steps += int64(len(v) / stepText)
+		}
+		if n.work.regex && len(v) <= maxShort {
+			m.steps += int64(parseWork(v))
 		}
 	case json.Number:
 		if heavy(v) {
@@ -76,7 +85,7 @@ func (m *meter) child(n *node, v any, w way) {
 func (m *meter) members(n *node, members map[string]any, w way) {
 	m.steps += int64(len(members) / stepLookUps)
 	for key, v := range members {
-		if m.over() {
+		if m.over() || m.task.ended(1) {
 			return
 		}
 		w := w
@@ -107,7 +116,7 @@ func (m *meter) items(n *node, items []any, w way) {
 	}
 	w.value += int64(len("/1234"))
 	for i, v := range items {
-		if m.over() {
+		if m.over() || m.task.ended(1) {
 			return
 		}
 		for _, t := range n.contains {
@@ -128,7 +137,7 @@ func (m *meter) items(n *node, items []any, w way) {
 type rate struct{ evaluations, plain, steps, program float64 }
 
 func rateOf(nodes []*node, evaluations int) rate {
-	var lookUps, steps, segment, program, unique int
+	var lookUps, steps, segment, program, unique, regex int
 	for _, n := range nodes {
 		lookUps = max(lookUps, n.work.lookUps)
 		steps = max(steps, n.work.steps)
@@ -140,24 +149,27 @@ func rateOf(nodes []*node, evaluations int) rate {
 		if n.work.unique {
 			unique = maxValueLevels // an item counts for each array around it
 		}
+		if n.work.regex {
+			regex = parseWide // a byte can be the worst of an expression
+		}
 	}
 	e := float64(evaluations)
 	location := e * e * float64(segment) / stepLocation
 	return rate{
 		evaluations: e,
 		plain:       e * float64(lookUps+unique),
-		steps:       e * (float64(steps+stepNumber/2+unique+1) + location),
+		steps:       e * (float64(steps+stepNumber/2+unique+regex+1) + location),
 		program:     e * float64(program),
 	}
 }
 
-// small reports whether a value of so many bytes stays within the limits,
-// those of v5 included if it is to be asked.
-func (r rate) small(bytes int, v5 bool) bool {
+// light reports whether a value of so many bytes is a light task, whatever it is;
+// that of v5 included if it is to be asked.
+func (r rate) light(bytes int, v5 bool) bool {
 	n := float64(bytes)
 	place := 3 * n / stepText // of a value, which v5 writes for each evaluation
-	if v5 && n*(r.steps+r.evaluations*place) > maxSteps {
+	if v5 && n*(r.steps+r.evaluations*place) > lightSteps {
 		return false
 	}
-	return n*r.plain <= maxPlain && n*r.program <= maxProgram
+	return n*r.plain <= lightPlain && n*r.program <= lightProgram
 }

@@ -49,6 +49,7 @@ type work struct {
 	segment int // bytes that the way to the node adds to v5's locations
 	unique  bool
 	quotes  bool // an error quotes the whole text
+	regex   bool // a text is parsed as a regular expression
 }
 
 // pattern is a regular expression that has been found small enough.

@@ -43,13 +43,14 @@ type parser struct {
 	levels int // of nesting that are allowed
 	values int // read so far
 	fault  *fault
+	task   *task
 }
 
 // parse reads raw, with so many levels of nesting at most. The error is a
-// *fault.
-func parse(raw []byte, levels int) (any, error) {
+// *fault, and one more where the task has ended.
+func parse(raw []byte, levels int, t *task) (any, error) {
 	// Keys and plain strings are parts of this one copy.
-	p := &parser{text: string(raw), levels: levels}
+	p := &parser{text: string(raw), levels: levels, task: t}
 	if !utf8.ValidString(p.text) {
 		return nil, &fault{text: fmt.Sprintf("invalid UTF-8 at byte %d", firstInvalid(p.text)), beyond: true}
 	}
@@ -114,6 +115,9 @@ const maxValues = 1 << 20
 func (p *parser) value(level int) (any, bool) {
 	if p.values++; p.values > maxValues {
 		return nil, p.refuse("more than %d values", maxValues)
+	}
+	if p.task.ended(1) {
+		return nil, p.refuse("not read to its end")
 	}
 	switch c := p.peek(); c {
 	case '{', '[':

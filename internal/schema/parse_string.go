@@ -56,8 +56,8 @@ func (p *parser) escaped(start int) (string, bool) {
 	return "", p.malformed("unterminated string")
 }
 
-// escape reads one escape. Half of a surrogate pair becomes U+FFFD, as
-// encoding/json has it.
+// escape reads one escape. Half of a surrogate pair is refused: it is not a
+// character, and each reader makes another of it.
 func (p *parser) escape() (rune, bool) {
 	if p.pos+1 >= len(p.text) {
 		p.pos = len(p.text)
@@ -69,15 +69,18 @@ func (p *parser) escape() (rune, bool) {
 		if !ok {
 			return 0, p.malformed("expected four hexadecimal digits after \\u")
 		}
-		p.pos += len(`\u0000`)
 		if utf16.IsSurrogate(r) {
-			low, ok := p.hex(p.pos)
-			if pair := utf16.DecodeRune(r, low); ok && pair != utf8.RuneError {
-				p.pos += len(`\u0000`)
-				return pair, true
+			low, ok := p.hex(p.pos + len(`\u0000`))
+			pair := utf16.DecodeRune(r, low)
+			if !ok || pair == utf8.RuneError {
+				p.malformed(p.text[p.pos:p.pos+len(`\u0000`)] + " is half of a surrogate pair")
+				p.fault.beyond = true // the grammar of JSON has it
+				return 0, false
 			}
-			return utf8.RuneError, true
+			p.pos += 2 * len(`\u0000`)
+			return pair, true
 		}
+		p.pos += len(`\u0000`)
 		return r, true
 	}
 	i := strings.IndexByte(`"\/bfnrt`, c)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"strings"
+	"unicode/utf8"
 )
 
 // pattern compiles an expression as v5 will, with a look at its size first:
@@ -16,6 +18,9 @@ func (b *builder) pattern(expr string) (pattern, error) {
 	}
 	if len(expr) > maxPatternBytes {
 		return pattern{}, fmt.Errorf("a pattern has %d bytes, more than %d", len(expr), maxPatternBytes)
+	}
+	if b.parsing += parseWork(expr); b.parsing > maxPatternWork {
+		return pattern{}, errors.New(`the patterns take too long to read; use fewer classes such as \p{L}, and fewer ranges beyond ASCII with (?i)`)
 	}
 	tree, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
@@ -36,6 +41,41 @@ func (b *builder) pattern(expr string) (pattern, error) {
 	p := pattern{re: re, program: program}
 	b.patterns[expr] = p
 	return p, nil
+}
+
+// What a step of the meter buys of parsing an expression: some expressions of a few
+// bytes take a thousand times as long as others.
+const (
+	parseBytes = 4    // bytes that stand for themselves
+	parseClass = 100  // steps for a Unicode class such as \pL, which has hundreds of ranges
+	parseWide  = 1200 // steps for a range of which each character's other cases are looked up
+)
+
+// parseWork is about how many steps it takes to parse an expression, by a look at it
+// that takes no time itself.
+func parseWork(expr string) int {
+	steps := 1 + len(expr)/parseBytes
+	folds := strings.Contains(expr, "(?")
+	for i := 0; i+1 < len(expr); i++ {
+		switch next := expr[i+1]; {
+		case expr[i] == '\\' && (next == 'p' || next == 'P'):
+			steps += parseClass
+		case expr[i] == '-' && folds && (next == '\\' || next >= utf8.RuneSelf): // any other ends in ASCII
+			steps += parseWide
+		}
+	}
+	return steps
+}
+
+// isRegex reports whether v is an expression that compiles, as far as that is known
+// without compiling it: there is nothing else that could fail.
+func isRegex(v any) bool {
+	s, ok := v.(string)
+	if !ok {
+		return true
+	}
+	_, err := syntax.Parse(s, syntax.Perl)
+	return err == nil
 }
 
 // instructions is about how many a program for re has. It is counted and not

@@ -78,7 +78,7 @@ func (x *explainer) reason(f finding, v any) string {
 		return show(v) + " does not match the pattern " + oneLine(pattern)
 	case "uniqueItems":
 		items, _ := v.([]any)
-		if i, j, ok := repeated(items); ok {
+		if i, j, ok := repeated(items, nil); ok {
 			return fmt.Sprintf("items %d and %d are the same", i, j)
 		}
 	case "minContains":

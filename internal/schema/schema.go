@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -67,7 +68,7 @@ func compile(raw json.RawMessage, r role) (*Schema, error) {
 	if len(raw) > maxSchemaBytes {
 		return nil, fmt.Errorf("the schema has %d bytes, more than %d", len(raw), maxSchemaBytes)
 	}
-	doc, err := parse(raw, maxSchemaLevels)
+	doc, err := parse(raw, maxSchemaLevels, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -134,9 +135,10 @@ func hand(shown any) (s *jsonschema.Schema, err error) {
 	}
 	c.AssertFormat = true // in every draft alike; v5 would do so where $schema is absent
 	c.RegisterExtension(uniqueKeyword, nil, uniqueItems{})
-	for _, name := range []string{"duration", "period", "regex"} {
+	for _, name := range []string{"duration", "period"} {
 		c.Formats[name] = short(jsonschema.Formats[name])
 	}
+	c.Formats["regex"] = short(isRegex)
 	if err := c.AddResource(base, bytes.NewReader(text)); err != nil {
 		return nil, fmt.Errorf("the schema does not compile: %w", err)
 	}
@@ -154,10 +156,14 @@ func hand(shown any) (s *jsonschema.Schema, err error) {
 	return s, nil
 }
 
-// short bounds a format whose check takes more than linear time.
+// maxShort bounds, in bytes, texts of a format whose check takes more than linear
+// time.
+const maxShort = 256
+
+// short refuses longer ones.
 func short(format func(any) bool) func(any) bool {
 	return func(v any) bool {
-		if s, ok := v.(string); ok && len(s) > 256 {
+		if s, ok := v.(string); ok && len(s) > maxShort {
 			return false
 		}
 		return format(v)
@@ -170,45 +176,79 @@ func (s *Schema) Text() json.RawMessage { return slices.Clone(s.raw) }
 
 // Check reports whether JSON text fits the schema. Empty text counts as {}.
 //
+// A check that may take longer than some tens of milliseconds waits for others
+// that may, so that no more than half of the processors are busy with them, and
+// ends soon after ctx: v5 is not interrupted, but asked only for what it does
+// in about half a second.
+//
 // # Errors
 //
-// A [*Violation] that says what is wrong, in words fit for a model.
-func (s *Schema) Check(raw []byte) error {
+// A [*Violation] that says what is wrong, in words fit for a model; a
+// [*LimitError] where it would take too long to say; an error that wraps that of
+// ctx where it ended first.
+func (s *Schema) Check(ctx context.Context, raw []byte) error {
 	if len(raw) == 0 {
 		raw = []byte("{}")
 	}
-	if s.rate.small(len(raw), false) && s.fitsText(raw) {
+	if s.rate.light(len(raw), false) && s.fitsText(raw) {
 		return nil
 	}
-	v, err := parse(raw, maxValueLevels)
-	if err != nil {
+	t := task{ctx: ctx}
+	defer t.done()
+	return s.check(&t, raw)
+}
+
+// check is Check for what the text alone does not tell.
+func (s *Schema) check(t *task, raw []byte) error {
+	if len(raw) > lightText && !t.heavy() {
+		return t.err
+	}
+	v, err := parse(raw, maxValueLevels, t)
+	switch {
+	case t.err != nil:
+		return t.err
+	case err != nil:
 		return &Violation{Problems: []string{err.Error()}}
 	}
 	if s.role == input && !is[map[string]any](v) {
 		// In older drafts a $ref at the root silences the "type" beside it.
 		return &Violation{Problems: []string{"arguments must be an object, got " + typeName(v)}}
 	}
-	root := s.nodes[0]
-	var m meter
-	if !s.rate.small(len(raw), false) {
-		if m.run(root, v); m.over() {
-			return s.tooLarge()
+	m := meter{task: t}
+	if !s.rate.light(len(raw), false) {
+		if err := s.measure(&m, v); err != nil {
+			return err
 		}
 	}
-	if root.fits(v) {
+	if s.nodes[0].fits(v, t) {
 		return nil
 	}
-	if m.onlyV5 = true; !m.ran && !s.rate.small(len(raw), true) {
-		m.run(root, v)
+	if m.onlyV5 = true; m.ran || !s.rate.light(len(raw), true) {
+		if err := s.measure(&m, v); err != nil {
+			return err
+		}
 	}
-	if m.over() {
-		return s.tooLarge()
+	if t.err != nil {
+		return t.err
 	}
 	return s.judge(v)
 }
 
-func (s *Schema) tooLarge() error {
-	return &Violation{Problems: []string{"the " + s.role.whole + " would take too long to check against the schema"}}
+// measure finds out what judging v costs, once, and waits for a slot where that is
+// much.
+func (s *Schema) measure(m *meter, v any) error {
+	if !m.ran {
+		m.run(s.nodes[0], v)
+	}
+	switch {
+	case m.task.err != nil:
+		return m.task.err
+	case m.over():
+		return &LimitError{s.role.whole}
+	case m.heavy() && !m.task.heavy():
+		return m.task.err
+	}
+	return nil
 }
 
 // judge asks v5, and makes its answer ours.

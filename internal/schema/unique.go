@@ -31,17 +31,20 @@ func (uniqueItems) Validate(ctx jsonschema.ValidationContext, v any) error {
 	if !ok {
 		return nil
 	}
-	if _, _, twice := repeated(items); twice {
+	if _, _, twice := repeated(items, nil); twice {
 		return ctx.Error("uniqueItems", "repeated")
 	}
 	return nil
 }
 
-// repeated finds the first item that equals an earlier one.
-func repeated(items []any) (first, second int, ok bool) {
+// repeated finds the first item that equals an earlier one, unless the task ends.
+func repeated(items []any, t *task) (first, second int, ok bool) {
 	seen := make(map[string]int, len(items))
 	var form []byte
 	for i, item := range items {
+		if t.ended(1 + len(form)/stepText) {
+			break
+		}
 		form = appendForm(form[:0], item)
 		if first, ok := seen[string(form)]; ok {
 			return first, i, true
