@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -74,16 +77,31 @@ func (h *Host) refresh(ctx context.Context, owner string, p tool.Provider) error
 	}
 	h.ruling.RLock()
 	defer h.ruling.RUnlock()
-	entries, bad := entriesOf(owner, tools, h.compile)
+	ctx, cancel := context.WithTimeout(ctx, compileTimeout(h.opts.startTimeout))
+	defer cancel()
+	entries, bad := entriesOf(ctx, owner, tools, h.compile)
 	return errors.Join(bad, h.registry.sync(owner, entries))
 }
 
-// compiler makes an entry of an owner's tool.
-type compiler func(owner string, t tool.Tool) (*entry, error)
+// compiler makes an entry of an owner's tool, as far as the budget goes.
+type compiler func(owner string, t tool.Tool, budget *schema.Budget) (*entry, error)
 
-// entriesOf leaves out the tools that are refused. The entries are nil where all of
-// them are, together.
-func entriesOf(owner string, tools []tool.Tool, compile compiler) ([]*entry, error) {
+// maxSubschemas bounds the schemas of one provider's tools together: compiling so many
+// subschemas takes one to two seconds and some 100 MB.
+const maxSubschemas = 50_000
+
+// compileTimeout is how long the tools of one provider may take to be compiled: as long
+// as a plugin may take to start.
+func compileTimeout(start time.Duration) time.Duration {
+	if start <= 0 {
+		return plugin.DefaultStartTimeout
+	}
+	return start
+}
+
+// entriesOf leaves out the tools that are refused, and those that come when the budget or
+// ctx has ended. The entries are nil where all of them are refused, together.
+func entriesOf(ctx context.Context, owner string, tools []tool.Tool, compile compiler) ([]*entry, error) {
 	seen := make(map[string]bool, len(tools))
 	for _, t := range tools {
 		if seen[t.Name] {
@@ -97,8 +115,18 @@ func entriesOf(owner string, tools []tool.Tool, compile compiler) ([]*entry, err
 	}
 	var faults []error
 	entries := make([]*entry, 0, len(tools))
-	for _, t := range tools {
-		e, err := compile(owner, t)
+	budget := schema.NewBudget(maxSubschemas)
+	for i, t := range tools {
+		if err := ctx.Err(); err != nil {
+			faults = append(faults, leftOut(owner, tools[i:], tool.CodeOf(err), "compiling its tools takes too long: "+err.Error()))
+			break
+		}
+		e, err := compile(owner, t, budget)
+		if errors.Is(err, schema.ErrBudget) {
+			why := fmt.Sprintf("its tools have more than %d subschemas together, or schemas that take as much work", maxSubschemas)
+			faults = append(faults, leftOut(owner, tools[i:], tool.CodeInvalidDefinition, why))
+			break
+		}
 		if err != nil {
 			faults = append(faults, err)
 			continue
@@ -106,6 +134,15 @@ func entriesOf(owner string, tools []tool.Tool, compile compiler) ([]*entry, err
 		entries = append(entries, e)
 	}
 	return entries, errors.Join(faults...)
+}
+
+// leftOut is the error for tools that were not looked at any more.
+func leftOut(owner string, rest []tool.Tool, code tool.Code, why string) error {
+	return &tool.Error{
+		Code: code, Tool: shorten(rest[0].Name), Plugin: owner, Stage: tool.StageRegister,
+		Message: fmt.Sprintf("%s: %d tools from %.128q on are refused: %s", ownerName(owner), len(rest), rest[0].Name, why),
+		Hint:    "serve fewer tools, or smaller schemas",
+	}
 }
 
 // watch follows a provider's change notices until it closes.

@@ -19,31 +19,33 @@ import (
 
 // compile checks a tool and lays its way, once: what can be decided per
 // definition is not decided per call.
-func (h *Host) compile(owner string, t tool.Tool) (*entry, error) {
+func (h *Host) compile(owner string, t tool.Tool, budget *schema.Budget) (*entry, error) {
 	e, err := h.draft(owner, t)
 	if err != nil {
 		return nil, err
 	}
-	return h.build(e)
+	return h.build(e, budget)
 }
 
-// build makes the entry of a draft.
-func (h *Host) build(draft *entry) (*entry, error) {
+// build makes the entry of a draft. Schemas that it has already are not compiled again.
+func (h *Host) build(draft *entry, budget *schema.Budget) (*entry, error) {
 	made := *draft
 	e := &made
 	bad := func(format string, args ...any) error { return badTool(e.owner, e.source.Name, format, args...) }
 	e.def = e.def.Clone()
 	e.source.Definition = e.source.Clone()
 	var err error
-	if e.input, err = schema.CompileInput(e.def.InputSchema); err != nil {
-		return nil, bad("input schema: %w", err)
-	}
-	e.def.InputSchema = e.input.Text()
-	if len(e.def.OutputSchema) > 0 {
-		if e.output, err = schema.CompileOutput(e.def.OutputSchema); err != nil {
-			return nil, bad("output schema: %w", err)
+	if e.input == nil {
+		if e.input, err = budget.CompileInput(e.def.InputSchema); err != nil {
+			return nil, bad("input schema: %w", err)
+		}
+		if len(e.def.OutputSchema) > 0 {
+			if e.output, err = budget.CompileOutput(e.def.OutputSchema); err != nil {
+				return nil, bad("output schema: %w", err)
+			}
 		}
 	}
+	e.def.InputSchema = e.input.Text()
 	text, err := json.Marshal(e.def)
 	if err != nil {
 		return nil, bad("its schemas are not JSON: %w", err)

@@ -63,11 +63,11 @@ func (h *Host) SetOverrides(all map[string]Override) error {
 		if err != nil {
 			return nil, err
 		}
-		now.ready, now.limits = e.ready, e.limits
+		now.ready, now.limits, now.input, now.output = e.ready, e.limits, e.input, e.output
 		if e.later != nil {
 			return h.promise(now), nil
 		}
-		return h.build(now)
+		return h.build(now, nil)
 	})
 	if err != nil {
 		h.opts.overrides = before

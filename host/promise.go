@@ -19,7 +19,7 @@ func (h *Host) promise(e *entry) *entry {
 	if len(e.def.InputSchema) == 0 {
 		e.def.InputSchema = noArguments()
 	}
-	e.later = sync.OnceValues(func() (*entry, error) { return h.build(&draft) })
+	e.later = sync.OnceValues(func() (*entry, error) { return h.build(&draft, nil) })
 	return e
 }
 

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -85,7 +87,7 @@ func (h *Host) entriesOf(ctx context.Context, s source, l listing) ([]*entry, er
 	for i, t := range l.tools {
 		l.tools[i] = h.wrapped(s, t, keeps)
 	}
-	compile := func(owner string, t tool.Tool) (*entry, error) {
+	compile := func(owner string, t tool.Tool, budget *schema.Budget) (*entry, error) {
 		e, err := h.draft(owner, t)
 		if err != nil {
 			return nil, err
@@ -97,9 +99,11 @@ func (h *Host) entriesOf(ctx context.Context, s source, l listing) ([]*entry, er
 		if l.recalled {
 			return h.promise(e), nil
 		}
-		return h.build(e)
+		return h.build(e, budget)
 	}
-	entries, bad := entriesOf(s.owner, l.tools, compile)
+	ctx, cancel := context.WithTimeout(ctx, compileTimeout(cmp.Or(s.settings.StartTimeout, h.opts.startTimeout)))
+	defer cancel()
+	entries, bad := entriesOf(ctx, s.owner, l.tools, compile)
 	if entries == nil {
 		s.plugin.Refuse(bad)
 	} else {

@@ -17,7 +17,7 @@ import (
 func (h *Host) Register(t tool.Tool) error {
 	h.ruling.RLock()
 	defer h.ruling.RUnlock()
-	e, err := h.compile("", t)
+	e, err := h.compile("", t, nil)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (h *Host) Register(t tool.Tool) error {
 func (h *Host) Replace(t tool.Tool) error {
 	h.ruling.RLock()
 	defer h.ruling.RUnlock()
-	e, err := h.compile("", t)
+	e, err := h.compile("", t, nil)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (h *Host) Replace(t tool.Tool) error {
 func (h *Host) Upsert(owner string, t tool.Tool) (Tool, error) {
 	h.ruling.RLock()
 	defer h.ruling.RUnlock()
-	e, err := h.compile(owner, t)
+	e, err := h.compile(owner, t, nil)
 	if err != nil {
 		return Tool{}, err
 	}

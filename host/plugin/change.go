@@ -16,21 +16,33 @@ func (p *Plugin) ask(run *instance) {
 		return
 	}
 	p.owners.Go(func() {
-		if !run.await(p.life, run.changes.Reserve().Delay()) {
+		run.changing.Lock() // one change at a time, with its pause
+		defer run.changing.Unlock()
+		if !run.await(p.life, max(run.changes.Reserve().Delay(), time.Until(run.restUntil))) {
 			return
 		}
 		run.asked.Store(false) // what it says from now on is another change
+		begun := time.Now()
 		p.describe(run)
+		ended := time.Now()
+		run.restUntil = ended.Add(changeRest(ended.Sub(begun)))
 	})
 }
 
 // How often a plugin that says that its tools have changed is asked which they are.
-// Each time costs the host a new registry: one that says so without end, and has
-// others each time, is asked at this pace.
+// Each time costs the host a new registry, with all the tools compiled: one that says
+// so without end, and has others each time, is asked at this pace, and takes a small
+// share of one processor, however much it describes.
 const (
 	changePause = 250 * time.Millisecond
 	freeChanges = 5
+
+	restFactor  = 10 // a pause is so many times as long as the last change took
+	longestRest = time.Minute
 )
+
+// changeRest is the pause after a change that took so long.
+func changeRest(took time.Duration) time.Duration { return min(restFactor*took, longestRest) }
 
 // await waits for a while, and reports whether the run is still of use.
 func (in *instance) await(life context.Context, d time.Duration) bool {
@@ -48,7 +60,7 @@ func (in *instance) await(life context.Context, d time.Duration) bool {
 	return false
 }
 
-// describe asks a run for its tools.
+// describe asks a run for its tools, and returns when the host has taken them.
 func (p *Plugin) describe(run *instance) {
 	ctx, cancel := context.WithTimeout(p.life, p.cfg.StartTimeout)
 	defer cancel()
@@ -60,10 +72,18 @@ func (p *Plugin) describe(run *instance) {
 	next := *run.about.Load()
 	next.Tools = about.Tools
 	run.about.Store(&next)
-	p.publish(next)
+	if !p.publish(next) {
+		return
+	}
+	if p.cfg.Changed != nil {
+		p.cfg.Changed()
+		return
+	}
+	p.tell()
 }
 
-// tell lets the host list the tools again. A run is starting or under way.
+// tell lets the host list the tools again, and does not wait for that. A run is starting
+// or under way.
 func (p *Plugin) tell() {
 	if p.cfg.Changed != nil {
 		p.owners.Go(p.cfg.Changed)

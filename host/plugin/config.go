@@ -13,6 +13,9 @@ import (
 
 const unixSockets = runtime.GOOS != "windows"
 
+// DefaultStartTimeout is how long a plugin may take to start where nothing else is said.
+const DefaultStartTimeout = 10 * time.Second
+
 // Config is how a plugin is run.
 type Config struct {
 	// Root is the workspace: the working directory, and what Configure hands
@@ -31,7 +34,8 @@ type Config struct {
 	Env []string
 	// JSON is the plugin's own configuration; empty: none.
 	JSON json.RawMessage
-	// StartTimeout bounds a start, from fork to description. Default: 10 s.
+	// StartTimeout bounds a start, from fork to description. Default:
+	// [DefaultStartTimeout].
 	StartTimeout time.Duration
 	// DrainTimeout bounds how long Close waits for calls under way before it
 	// ends the process. Default: 5 s.
@@ -62,7 +66,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	if c.StartTimeout <= 0 {
-		c.StartTimeout = 10 * time.Second
+		c.StartTimeout = DefaultStartTimeout
 	}
 	if c.DrainTimeout <= 0 {
 		c.DrainTimeout = 5 * time.Second

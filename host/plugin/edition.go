@@ -89,21 +89,19 @@ func (p *Plugin) isClosed() bool {
 	return p.closed
 }
 
-// publish makes what a run says the newest edition, and lets the host list the tools
-// again where it is another one. What the plugin can do beside tools (its features)
-// depends on how it is run, and does not count.
-func (p *Plugin) publish(about wire.Description) {
+// publish makes what a run says the newest edition, and reports whether it is another
+// than before, so that the host has to list the tools again. What the plugin can do beside
+// tools (its features) depends on how it is run, and does not count.
+func (p *Plugin) publish(about wire.Description) (changed bool) {
 	before := p.edition.Load()
 	if before != nil {
 		about.Features = before.about.Features
 		if reflect.DeepEqual(before.about, about) {
-			return
+			return false
 		}
 	}
 	p.edition.Store(&edition{about})
-	if before != nil {
-		p.tell()
-	}
+	return before != nil
 }
 
 // check refuses a call that was decided by what an older edition says of the tool.

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -27,23 +28,25 @@ import (
 
 // instance is one run of a plugin that shook hands and described itself.
 type instance struct {
-	proc     *process
-	client   *plugin.Client
-	conn     *grpc.ClientConn
-	wire     *wire.Client
-	stream   *wire.Stream // nil: calls are unary
-	about    atomic.Pointer[wire.Description]
-	onChange func(*instance) // the plugin's tools are others than about says
-	asked    atomic.Bool     // it is about to be asked which
-	changes  *rate.Limiter   // how often it is
-	calls    inflight
-	wanted   atomic.Bool // it was told to end
-	faults   *atomic.Pointer[Fault]
-	pulse    pulse
-	rest     rest
-	mourned  bool // its end was noted; the plugin holds the lock
-	since    time.Time
-	took     time.Duration // from fork to description
+	proc      *process
+	client    *plugin.Client
+	conn      *grpc.ClientConn
+	wire      *wire.Client
+	stream    *wire.Stream // nil: calls are unary
+	about     atomic.Pointer[wire.Description]
+	onChange  func(*instance) // the plugin's tools are others than about says
+	asked     atomic.Bool     // it is about to be asked which
+	changes   *rate.Limiter   // how often it is
+	changing  sync.Mutex      // held while it is asked and the host takes what it says
+	restUntil time.Time       // when it may be asked again; guarded by changing
+	calls     inflight
+	wanted    atomic.Bool // it was told to end
+	faults    *atomic.Pointer[Fault]
+	pulse     pulse
+	rest      rest
+	mourned   bool // its end was noted; the plugin holds the lock
+	since     time.Time
+	took      time.Duration // from fork to description
 }
 
 // launch starts a plugin's binary, shakes hands, asks for its description and

@@ -7,12 +7,13 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/host/internal/hostile"
 	"github.com/toolhost/toolhost/host/internal/plugintest"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-func TestMain(m *testing.M) { plugintest.Main(m) }
+func TestMain(m *testing.M) { plugintest.Main(m, hostile.Modes()) }
 
 // ceiling bounds what should take milliseconds, on a machine that is busy.
 const ceiling = 30 * time.Second

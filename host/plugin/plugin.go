@@ -363,7 +363,9 @@ func (p *Plugin) note(run *instance, err error) {
 		return
 	}
 	p.last = run
-	p.publish(*run.about.Load()) // before any call can be sent there
+	if p.publish(*run.about.Load()) { // before any call can be sent there
+		p.tell()
+	}
 	p.current.Store(run)
 	p.retire()
 }

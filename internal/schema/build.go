@@ -26,25 +26,29 @@ type builder struct {
 }
 
 // build finds all subschemas of doc and checks that each is well-formed and
-// small enough. The copy has no keywords but those that v5 must judge.
+// small enough. The copy has no keywords but those that v5 must judge. The builder
+// knows what it cost up to an error, too.
 func build(doc any) (*builder, any, error) {
 	b := &builder{byAddress: map[string]*node{}, patterns: map[string]pattern{}}
 	var err error
 	if b.draft, err = readDraft(doc); err != nil {
-		return nil, nil, err
+		return b, nil, err
 	}
 	shown, err := b.visit(doc, nil, "", "#")
 	if err != nil {
-		return nil, nil, err
+		return b, nil, err
 	}
 	if err := b.resolve(); err != nil {
-		return nil, nil, err
+		return b, nil, err
 	}
 	if keys, ok := shown.(map[string]any); ok {
 		keys["$schema"] = draftAddress(b.draft)
 	}
 	return b, shown, nil
 }
+
+// cost is what compiling the schema takes of a [Budget], beside its text.
+func (b *builder) cost() int { return len(b.nodes) + b.program/costProgram + b.parsing/costParsing }
 
 func readDraft(doc any) (int, error) {
 	keys, _ := doc.(map[string]any)

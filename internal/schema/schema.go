@@ -43,11 +43,18 @@ const noArguments = `{"type":"object","properties":{},"additionalProperties":fal
 //
 // A plain error with the reason: the schema is malformed, passes a limit of
 // the package's comment, or requires an argument that it does not describe.
-func CompileInput(raw json.RawMessage) (*Schema, error) {
+func CompileInput(raw json.RawMessage) (*Schema, error) { return (*Budget)(nil).CompileInput(raw) }
+
+// CompileInput is [CompileInput] as far as the budget goes.
+//
+// # Errors
+//
+// Those of CompileInput, and [ErrBudget].
+func (b *Budget) CompileInput(raw json.RawMessage) (*Schema, error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage(noArguments)
 	}
-	return compile(raw, input)
+	return compile(raw, input, b)
 }
 
 // CompileOutput makes a tool's output schema ready. Its root may be any
@@ -58,15 +65,27 @@ func CompileInput(raw json.RawMessage) (*Schema, error) {
 // A plain error with the reason: the schema is malformed or passes a limit of
 // the package's comment.
 func CompileOutput(raw json.RawMessage) (*Schema, error) {
+	return (*Budget)(nil).CompileOutput(raw)
+}
+
+// CompileOutput is [CompileOutput] as far as the budget goes.
+//
+// # Errors
+//
+// Those of CompileOutput, and [ErrBudget].
+func (b *Budget) CompileOutput(raw json.RawMessage) (*Schema, error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage("true")
 	}
-	return compile(raw, output)
+	return compile(raw, output, b)
 }
 
-func compile(raw json.RawMessage, r role) (*Schema, error) {
+func compile(raw json.RawMessage, r role, budget *Budget) (*Schema, error) {
 	if len(raw) > maxSchemaBytes {
 		return nil, fmt.Errorf("the schema has %d bytes, more than %d", len(raw), maxSchemaBytes)
+	}
+	if !budget.spend(len(raw) / costBytes) {
+		return nil, ErrBudget
 	}
 	doc, err := parse(raw, maxSchemaLevels, nil)
 	if err != nil {
@@ -78,6 +97,9 @@ func compile(raw json.RawMessage, r role) (*Schema, error) {
 		}
 	}
 	b, shown, err := build(doc)
+	if !budget.spend(b.cost()) {
+		return nil, ErrBudget
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ type Definition struct {
 	OutputSchema Schema `json:"output_schema,omitempty"`
 	// Safety is how much harm the tool can do. Unset counts as dangerous.
 	Safety Safety `json:"safety,omitempty"`
-	// Categories are for finding tools.
+	// Categories are for finding tools: at most 64, each [A-Za-z0-9_.:-]{1,64}.
 	Categories []string `json:"categories,omitempty"`
 	// Permission is the capability that a caller must hold; empty: none.
 	Permission Capability `json:"permission,omitempty"`
@@ -46,7 +46,8 @@ type Definition struct {
 	Timeout Duration `json:"timeout,omitempty"`
 	// RateLimit bounds the calls of one caller; nil: no limit of the tool's own.
 	RateLimit *RateLimit `json:"rate_limit,omitempty"`
-	// Sensitive are names of arguments that logs and audit redact.
+	// Sensitive are names of arguments that logs and audit redact: at most 256, of at
+	// most 256 bytes each.
 	Sensitive []string `json:"sensitive,omitempty"`
 }
 
@@ -63,6 +64,8 @@ const (
 	MaxTitleLength       = 1 << 10  // bytes
 	MaxDescriptionLength = 64 << 10 // bytes
 	MaxCategories        = 64
+	MaxSensitive         = 256
+	MaxSensitiveLength   = 256 // bytes of each name
 	MaxMaxRetries        = 10
 
 	maxCategoryLength = 64
@@ -134,6 +137,13 @@ func (d Definition) Check() error {
 		return bad("allow at least one call in a period above zero", "the rate limit is malformed")
 	case len(d.Categories) > MaxCategories:
 		return bad("use fewer", "%d categories, more than %d", len(d.Categories), MaxCategories)
+	case len(d.Sensitive) > MaxSensitive:
+		return bad("use fewer; a name counts wherever in the arguments it is", "%d sensitive names, more than %d", len(d.Sensitive), MaxSensitive)
+	}
+	for _, name := range d.Sensitive {
+		if name == "" || len(name) > MaxSensitiveLength {
+			return bad("use 1 to 256 bytes", "the sensitive name %.100q has %d bytes", name, len(name))
+		}
 	}
 	for _, c := range d.Categories {
 		if !spells(c, maxCategoryLength, "_.:-") {

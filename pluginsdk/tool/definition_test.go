@@ -69,8 +69,13 @@ func TestCheck(t *testing.T) {
 		"too many categories": {func(d *tool.Definition) {
 			d.Categories = slices.Repeat([]string{"a"}, tool.MaxCategories+1)
 		}, "65 categories, more than 64"},
-		"empty category": {func(d *tool.Definition) { d.Categories = []string{"a", ""} }, "malformed category"},
-		"long category":  {func(d *tool.Definition) { d.Categories = []string{strings.Repeat("a", 65)} }, "malformed category"},
+		"too many sensitive names": {func(d *tool.Definition) {
+			d.Sensitive = slices.Repeat([]string{"a"}, tool.MaxSensitive+1)
+		}, "257 sensitive names, more than 256"},
+		"empty sensitive name": {func(d *tool.Definition) { d.Sensitive = []string{"a", ""} }, "has 0 bytes"},
+		"long sensitive name":  {func(d *tool.Definition) { d.Sensitive = []string{strings.Repeat("a", 257)} }, "has 257 bytes"},
+		"empty category":       {func(d *tool.Definition) { d.Categories = []string{"a", ""} }, "malformed category"},
+		"long category":        {func(d *tool.Definition) { d.Categories = []string{strings.Repeat("a", 65)} }, "malformed category"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

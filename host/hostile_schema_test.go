@@ -1,0 +1,30 @@
+//go:build unix
+
+package host_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/host/internal/hostile"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Descriptions of which each tool is within the bounds, and all together are not.
+func TestHostileDescriptions(t *testing.T) { //nolint:paralleltest // it counts
+	together(t, 2, []attack{
+		{
+			mode: hostile.Verbose, within: 5 * time.Second, then: hasSomeTools,
+			start: &fault{code: tool.CodeInvalidDefinition, texts: []string{"tools from", "subschemas together"}},
+		},
+		{mode: hostile.Secretive, uncalled: true, within: 5 * time.Second, start: &fault{code: tool.CodeUnavailable, texts: []string{"sensitive names together"}}},
+	})
+}
+
+// hasSomeTools has a plugin keep the tools that come before it is too much.
+func hasSomeTools(t *testing.T, s *scene) {
+	if n := len(s.owned()); n < 2 || n > 40 {
+		t.Errorf("it has %d tools", n)
+	}
+	s.call(t)
+}
