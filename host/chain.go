@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
@@ -66,12 +65,10 @@ func (h *Host) build(draft *entry, budget *schema.Budget) (*entry, error) {
 // stands before the approver, so that a flood never reaches a person; the slot
 // stands behind, so that nobody who waits for a yes holds one. The begin line is
 // written when it is certain that the tool will be asked. The timeout is each
-// attempt's and begins when the plugin is ready, the caller's deadline bounds all.
+// attempt's and begins when the plugin is ready; all attempts together have a limit too,
+// and the caller's deadline bounds all.
 func (h *Host) lay(e *entry) tool.Handler {
-	timeout := time.Duration(e.def.Timeout)
-	if timeout == 0 {
-		timeout = e.limits.CallTimeout
-	}
+	attempt, total := e.timeouts()
 	return tool.Chain(
 		h.provider(e),
 		policy.Validate(e.input),
@@ -82,9 +79,9 @@ func (h *Host) lay(e *entry) tool.Handler {
 		}),
 		h.audit.Begin(&e.def),
 		policy.Output(e.output, e.limits.MaxResult),
-		policy.Retry(min(e.def.MaxRetries, e.limits.MaxRetries), e.def.Idempotent),
+		policy.Retry(min(e.def.MaxRetries, e.limits.MaxRetries), e.def.Idempotent, total),
 		policy.Prepare(e.ready),
-		policy.Timeout(timeout),
+		policy.Timeout(attempt, total),
 		policy.Concurrency(h.slotsOf(e)),
 	)
 }

@@ -61,7 +61,7 @@ var _ tool.Provider = (*Host)(nil)
 // [tool.CodeNotFound] where the root is no directory.
 func New(opts ...Option) (*Host, error) {
 	o := options{
-		root: ".", logger: hclog.NewNullLogger(), callTimeout: time.Minute,
+		root: ".", logger: hclog.NewNullLogger(), callTimeout: time.Minute, maxTimeout: 10 * time.Minute,
 		running: 256, waiting: 1024, maxResult: 64 << 20, maxRetries: tool.MaxMaxRetries,
 	}
 	for _, opt := range opts {

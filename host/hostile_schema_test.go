@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/internal/hostile"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -19,6 +20,15 @@ func TestHostileDescriptions(t *testing.T) { //nolint:paralleltest // it counts
 		},
 		{mode: hostile.Secretive, uncalled: true, within: 5 * time.Second, start: &fault{code: tool.CodeUnavailable, texts: []string{"sensitive names together"}}},
 	})
+}
+
+// A plugin claims that its tool takes 292 years, and may be tried ten times more. It has
+// the operator's time, once.
+func TestHostileClaimOfTime(t *testing.T) { //nolint:paralleltest // it counts
+	together(t, 2, []attack{{
+		mode: hostile.Eternal, opts: []host.Option{host.WithMaxTimeout(500 * time.Millisecond)}, within: 5 * time.Second,
+		call: &fault{code: tool.CodeDeadlineExceeded, texts: []string{"took longer"}},
+	}})
 }
 
 // hasSomeTools has a plugin keep the tools that come before it is too much.

@@ -19,6 +19,7 @@ type options struct {
 	logger       hclog.Logger
 	startTimeout time.Duration
 	callTimeout  time.Duration
+	maxTimeout   time.Duration
 	pluginEnv    []string
 	carrier      plugin.Carrier
 	restart      plugin.RestartPolicy
@@ -55,6 +56,12 @@ func WithStartTimeout(d time.Duration) Option { return func(o *options) { o.star
 // WithCallTimeout bounds one attempt of a tool that names no limit itself.
 // Default: 60 s; 0 or less means no bound.
 func WithCallTimeout(d time.Duration) Option { return func(o *options) { o.callTimeout = d } }
+
+// WithMaxTimeout bounds what tools may claim for themselves: a call of one that names a
+// limit takes no longer than the smaller of the two, over all attempts. What the operator
+// says of one tool ([Override.Timeout]), and [WithCallTimeout], may be longer. Default:
+// 10 min; 0 or less means no bound.
+func WithMaxTimeout(d time.Duration) Option { return func(o *options) { o.maxTimeout = max(d, 0) } }
 
 // WithPluginEnv adds variables, NAME=value, to the few of the host's
 // environment that plugins see.

@@ -32,7 +32,7 @@ type Override struct {
 	Idempotent *bool
 	// MaxRetries is how often a failed call is repeated; nil: as claimed.
 	MaxRetries *int
-	// Timeout bounds one attempt; 0: as claimed.
+	// Timeout bounds one attempt, also above [WithMaxTimeout]; 0: as claimed.
 	Timeout time.Duration
 	// RateLimit bounds each caller, with no calls in it nobody; nil: as claimed.
 	RateLimit *tool.RateLimit
@@ -63,7 +63,8 @@ func (h *Host) SetOverrides(all map[string]Override) error {
 		if err != nil {
 			return nil, err
 		}
-		now.ready, now.limits, now.input, now.output = e.ready, e.limits, e.input, e.output
+		now.ready, now.input, now.output = e.ready, e.input, e.output
+		now.limit(e.limits)
 		if e.later != nil {
 			return h.promise(now), nil
 		}
@@ -108,11 +109,13 @@ func (h *Host) draft(owner string, t tool.Tool) (*entry, error) {
 	if t.Handler == nil {
 		return nil, badTool(owner, t.Name, "the handler is nil")
 	}
-	e := &entry{source: t, owner: owner, limits: h.opts.limits(), handler: t.Handler, preview: t.Preview, def: t.Definition, override: h.opts.overrides[t.Name]}
+	e := &entry{source: t, owner: owner, handler: t.Handler, preview: t.Preview, def: t.Definition, override: h.opts.overrides[t.Name]}
+	e.limit(h.opts.limits())
 	if reflect.ValueOf(e.override).IsZero() {
 		return e, nil
 	}
 	e.def = e.override.apply(t.Definition)
+	e.limit(e.limits)
 	if err := e.def.Check(); err != nil {
 		return nil, badTool(owner, t.Name, "what is configured for it does not fit: %w", err)
 	}
@@ -120,6 +123,25 @@ func (h *Host) draft(owner string, t tool.Tool) (*entry, error) {
 		e.handler, e.preview = renamed(t.Handler, t.Name, e.def.Name), renamed(t.Preview, t.Name, e.def.Name)
 	}
 	return e, nil
+}
+
+// limit sets the limits, and holds what the tool claims of time to them. What the operator
+// said of the tool itself stands.
+func (e *entry) limit(l Limits) {
+	e.limits = l
+	e.def.Timeout = cmp.Or(tool.Duration(e.override.Timeout), e.source.Timeout)
+	if most := tool.Duration(l.MaxTimeout); e.override.Timeout == 0 && most > 0 && e.def.Timeout > most {
+		e.def.Timeout = most
+	}
+}
+
+// timeouts bound a call of the tool: one attempt, and all of them; 0: nothing does.
+func (e *entry) timeouts() (attempt, total time.Duration) {
+	attempt = cmp.Or(time.Duration(e.def.Timeout), e.limits.CallTimeout)
+	if attempt > 0 && e.limits.MaxTimeout > 0 {
+		total = max(attempt, e.limits.MaxTimeout)
+	}
+	return attempt, total
 }
 
 // renamed is a handler that knows its tool by another name than the host does.

@@ -94,7 +94,7 @@ func (h *Host) entriesOf(ctx context.Context, s source, l listing) ([]*entry, er
 		}
 		e.ready = s.plugin.Ready
 		if s.settings.Limits != nil {
-			e.limits = *s.settings.Limits
+			e.limit(*s.settings.Limits)
 		}
 		if l.recalled {
 			return h.promise(e), nil

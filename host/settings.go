@@ -47,6 +47,10 @@ type PluginSettings struct {
 type Limits struct {
 	// CallTimeout bounds one attempt of a tool that names no limit itself; 0: no bound.
 	CallTimeout time.Duration
+	// MaxTimeout bounds what a tool may claim: a call of one that names a limit takes no
+	// longer, over all attempts; 0: no bound. An [Override.Timeout] or CallTimeout that is
+	// longer holds.
+	MaxTimeout time.Duration
 	// Running is how many calls run at a time, 0: any number, and Waiting how many more
 	// wait for their turn.
 	Running, Waiting int
@@ -59,7 +63,9 @@ type Limits struct {
 
 // limits are those of the host's options.
 func (o *options) limits() Limits {
-	return Limits{CallTimeout: o.callTimeout, Running: o.running, Waiting: o.waiting, MaxResult: o.maxResult, MaxRetries: o.maxRetries}
+	return Limits{
+		CallTimeout: o.callTimeout, MaxTimeout: o.maxTimeout, Running: o.running, Waiting: o.waiting, MaxResult: o.maxResult, MaxRetries: o.maxRetries,
+	}
 }
 
 // WithPluginSettings has the operator's word on plugins, by name. It is asked when a

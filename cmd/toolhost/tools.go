@@ -17,6 +17,8 @@ type shownTool struct {
 	ClaimedName       string      `json:"claimed_name,omitempty"` // where the operator has renamed it
 	ClaimedSafety     tool.Safety `json:"claimed_safety"`
 	ClaimedIdempotent bool        `json:"claimed_idempotent"`
+	// ClaimedTimeout is there where it is not what the host goes by.
+	ClaimedTimeout tool.Duration `json:"claimed_timeout,omitempty"`
 }
 
 func show(t host.Tool) shownTool {
@@ -25,6 +27,9 @@ func show(t host.Tool) shownTool {
 	s := shownTool{Tool: t, ClaimedSafety: t.Claimed.Safety, ClaimedIdempotent: t.Claimed.Idempotent}
 	if t.Claimed.Name != t.Name {
 		s.ClaimedName = t.Claimed.Name
+	}
+	if t.Claimed.Timeout != t.Timeout {
+		s.ClaimedTimeout = t.Claimed.Timeout
 	}
 	return s
 }

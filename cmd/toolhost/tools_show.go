@@ -110,6 +110,9 @@ func (s shownTool) timeout() string {
 	if s.Timeout == 0 {
 		return "the host's default"
 	}
+	if s.ClaimedTimeout != 0 {
+		return time.Duration(s.Timeout).String() + claim(time.Duration(s.ClaimedTimeout).String())
+	}
 	return time.Duration(s.Timeout).String()
 }
 

@@ -105,6 +105,11 @@ type Plugin struct {
 	// CallTimeout bounds one attempt of a tool that names no limit itself. 0, in the
 	// file never: no bound. Default: 1m; at least 1ms.
 	CallTimeout Duration `json:"call_timeout"`
+	// MaxTimeout bounds what its tools may claim: a call of one that names a limit itself
+	// takes no longer, over all attempts. A tool's own timeout in the file, or a
+	// CallTimeout, that is longer holds. 0, in the file never: no bound. Default: 10m; at
+	// least 1ms.
+	MaxTimeout Duration `json:"max_timeout"`
 	// Limits bound what its calls may take.
 	Limits Limits `json:"limits"`
 	// Restart says what becomes of it when it fails again and again.

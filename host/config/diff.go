@@ -124,7 +124,8 @@ func diffPlugin(name string, a, b Plugin) PluginChange {
 	}
 	for key, same := range map[string]bool{
 		"enabled": a.Enabled == b.Enabled, "previews": a.Previews == b.Previews, "idle_time": a.IdleTime == b.IdleTime,
-		"start_timeout": a.StartTimeout == b.StartTimeout, "call_timeout": a.CallTimeout == b.CallTimeout, "restart": a.Restart == b.Restart,
+		"start_timeout": a.StartTimeout == b.StartTimeout, "call_timeout": a.CallTimeout == b.CallTimeout,
+		"max_timeout": a.MaxTimeout == b.MaxTimeout, "restart": a.Restart == b.Restart,
 	} {
 		if !same {
 			out.Policy = append(out.Policy, key)

@@ -18,7 +18,8 @@ func defaultPlugin() Plugin {
 	return Plugin{
 		Enabled: true, Carrier: "stream", Namespace: "auto", Previews: true,
 		IdleTime: Duration(10 * time.Minute), StartTimeout: Duration(10 * time.Second), CallTimeout: Duration(time.Minute),
-		Limits: Limits{Running: 256, Waiting: 1024, MaxResult: 64 << 20, MaxRetries: tool.MaxMaxRetries},
+		MaxTimeout: Duration(10 * time.Minute),
+		Limits:     Limits{Running: 256, Waiting: 1024, MaxResult: 64 << 20, MaxRetries: tool.MaxMaxRetries},
 		Restart: Restart{
 			Free: 3, Backoff: Duration(100 * time.Millisecond), MaxBackoff: Duration(10 * time.Second),
 			Quarantine: 10, Cooldown: Duration(30 * time.Second), MaxCooldown: Duration(10 * time.Minute), Lasting: Duration(10 * time.Second),

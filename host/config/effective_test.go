@@ -93,7 +93,7 @@ func TestDiffKnowsEachField(t *testing.T) {
 	t.Parallel()
 	a, b := Plugin{}, Plugin{
 		Enabled: true, Arguments: []string{"x"}, Environment: Environment{{Name: "X"}}, Config: []byte("{}"), Carrier: "x", Namespace: "x", Previews: true,
-		IdleTime: 1, StartTimeout: 1, CallTimeout: 1, Limits: Limits{Running: 1}, Restart: Restart{Free: 1},
+		IdleTime: 1, StartTimeout: 1, CallTimeout: 1, MaxTimeout: 1, Limits: Limits{Running: 1}, Restart: Restart{Free: 1},
 	}
 	for i := range reflect.TypeFor[Plugin]().NumField() {
 		c := a

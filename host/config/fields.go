@@ -46,6 +46,7 @@ func (p *Plugin) shared() fields {
 		"idle_time":     duration(&p.IdleTime, time.Second, 365*maxTime, true),
 		"start_timeout": duration(&p.StartTimeout, 100*time.Millisecond, 10*time.Minute, false),
 		"call_timeout":  duration(&p.CallTimeout, time.Millisecond, maxTime, true),
+		"max_timeout":   duration(&p.MaxTimeout, time.Millisecond, maxTime, true),
 		"limits":        p.Limits.fields().decode,
 		"restart":       p.Restart.fields().decode,
 	}

@@ -40,6 +40,7 @@ plugins:
     idle_time: never
     start_timeout: 20s
     call_timeout: 1m30s
+    max_timeout: never
     limits: {waiting: 0, max_result: unlimited, max_retries: 2}
     restart: {free: 5, backoff: 1s, max_backoff: 1s, quarantine: 6, cooldown: 1m, max_cooldown: 1h, lasting: 1m}
   other:
@@ -86,7 +87,7 @@ func TestParse(t *testing.T) {
 		{c.Plugin("db").Carrier, "socket"}, {c.Plugin("db").Limits, Limits{8, 0, 0, 2}}, {c.Plugin("other").Limits, Limits{8, 1024, 64 << 20, 10}},
 		{c.Plugin("db").Arguments, []string{"-v", ""}}, {string(c.Plugin("db").Config), `{"a":{"b":true},"z":[1,2.5,null,"x"]}`},
 		{c.Plugin("db").Namespace, "on"}, {c.Plugin("db").Previews, false}, {c.Plugin("db").IdleTime, Duration(0)},
-		{c.Plugin("db").StartTimeout, Duration(20 * time.Second)}, {c.Plugin("db").CallTimeout, Duration(90 * time.Second)},
+		{c.Plugin("db").StartTimeout, Duration(20 * time.Second)}, {c.Plugin("db").CallTimeout, Duration(90 * time.Second)}, {c.Plugin("db").MaxTimeout, Duration(0)},
 		{c.Plugin("db").Restart, Restart{5, Duration(time.Second), Duration(time.Second), 6, minute, 60 * minute, minute}},
 		{c.Plugin("other").Restart, Default().Defaults.Restart},
 		{c.Tool("fs.read").Rename, "read_file"}, {c.Tool("fs.read").Approval, ApprovalAllow}, {*c.Tool("fs.read").Rate, Rate{10, minute}},

@@ -20,19 +20,24 @@ const (
 // Retry repeats an attempt that failed through no fault of the call, at most so
 // many more times: one that never left the host, or one of an idempotent tool. It
 // never repeats a refusal, a tool's own failure or a call whose context has
-// ended. 0 or less leaves the step out.
-func Retry(most int, idempotent bool) tool.Middleware {
+// ended, nor begins what there is no time for: all attempts together may take so long
+// (total; 0: any time), which [Timeout] sees to. 0 or less leaves the step out.
+func Retry(most int, idempotent bool, total time.Duration) tool.Middleware {
 	if most <= 0 {
 		return nil
 	}
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			t := traceOf(ctx)
+			if total > 0 {
+				t.until = t.now().Add(total)
+			}
 			for retry := 0; ; retry++ {
 				res, err := next(ctx, call)
 				if err == nil || retry == most || ctx.Err() != nil || !repeatable(err, idempotent) {
 					return res, err
 				}
-				if !pause(ctx, retry) {
+				if !pause(ctx, t, retry) {
 					return res, err
 				}
 			}
@@ -54,13 +59,17 @@ func repeatable(err error, idempotent bool) bool {
 	}
 }
 
-// pause waits before a retry, and reports whether the context lives on.
-func pause(ctx context.Context, retry int) bool {
+// pause waits before a retry, and reports whether there is time left for one.
+func pause(ctx context.Context, t *Trace, retry int) bool {
 	d := min(firstPause<<min(retry, 10), longestPause)
-	t := time.NewTimer(d/2 + rand.N(d/2)) //nolint:gosec // no secret
-	defer t.Stop()
+	d = d/2 + rand.N(d/2) //nolint:gosec // no secret
+	if !t.until.IsZero() && t.until.Sub(t.now()) <= d {
+		return false
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
 	select {
-	case <-t.C:
+	case <-timer.C:
 		return true
 	case <-ctx.Done():
 		return false

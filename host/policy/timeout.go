@@ -9,20 +9,25 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Timeout bounds one attempt; 0 leaves the step out. The caller's own deadline,
-// where it is earlier, stays.
+// Timeout bounds one attempt, and ends it when there is no time left for all of them, see
+// [Retry]; 0 leaves the step out. The caller's own deadline, where it is earlier, stays.
 //
 // The context is a [deadline.Context], which has no timer until somebody waits
 // for its end. Steps below pass it on as it is, so that a provider can see that
 // and watch the deadline in its own way.
-func Timeout(d time.Duration) tool.Middleware {
-	if d <= 0 {
+func Timeout(attempt, total time.Duration) tool.Middleware {
+	if attempt <= 0 {
 		return nil
 	}
-	var over error = limitError(d) // an interface once, not in each call
+	var over, spent error = limitError(attempt), totalError(total) // interfaces once, not in each call
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			limited := deadline.New(ctx, traceOf(ctx).now().Add(d), over)
+			t := traceOf(ctx)
+			at, cause := t.now().Add(attempt), over
+			if !t.until.IsZero() && t.until.Before(at) {
+				at, cause = t.until, spent
+			}
+			limited := deadline.New(ctx, at, cause)
 			defer limited.Cancel(nil)
 			return next(limited, call)
 		}
@@ -38,3 +43,13 @@ func (e limitError) Error() string {
 
 // Is makes it a [context.DeadlineExceeded], for handlers that return the cause.
 func (e limitError) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// totalError is why a call's context ended: the limit of all its attempts.
+type totalError time.Duration
+
+func (e totalError) Error() string {
+	return fmt.Sprintf("its attempts took longer than %v together", time.Duration(e))
+}
+
+// Is makes it a [context.DeadlineExceeded], as limitError is.
+func (e totalError) Is(target error) bool { return target == context.DeadlineExceeded }

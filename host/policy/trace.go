@@ -47,6 +47,8 @@ type Trace struct {
 	ApprovedBy string
 	// Attempts counts how often the provider was asked.
 	Attempts int
+
+	until time.Time // when there is no time left for attempts; zero: there is no limit
 }
 
 type traceKey struct{}

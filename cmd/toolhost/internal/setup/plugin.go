@@ -73,7 +73,7 @@ func settingsOf(p config.Plugin, r Run) host.PluginSettings {
 		StartTimeout: time.Duration(p.StartTimeout), IdleTimeout: time.Duration(p.IdleTime), Restart: &restart, NoPreviews: !p.Previews,
 	}
 	s.Limits = &host.Limits{
-		CallTimeout: time.Duration(p.CallTimeout), Running: p.Limits.Running, Waiting: p.Limits.Waiting,
+		CallTimeout: time.Duration(p.CallTimeout), MaxTimeout: time.Duration(p.MaxTimeout), Running: p.Limits.Running, Waiting: p.Limits.Waiting,
 		MaxResult: int(p.Limits.MaxResult), MaxRetries: p.Limits.MaxRetries,
 	}
 	if r.Carrier != "" {
