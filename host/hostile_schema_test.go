@@ -31,6 +31,15 @@ func TestHostileClaimOfTime(t *testing.T) { //nolint:paralleltest // it counts
 	}})
 }
 
+// Texts that a model reads and a person does not see, in each place where a model is shown
+// them.
+func TestHostileWhispers(t *testing.T) { //nolint:paralleltest // it counts
+	together(t, 2, []attack{{
+		mode: hostile.Whisperer, start: &fault{code: tool.CodeInvalidDefinition, texts: []string{"has a hidden character, U+"}},
+		then: hasOneTool,
+	}})
+}
+
 // hasSomeTools has a plugin keep the tools that come before it is too much.
 func hasSomeTools(t *testing.T, s *scene) {
 	if n := len(s.owned()); n < 2 || n > 40 {

@@ -18,7 +18,8 @@ const module = "github.com/toolhost/toolhost/"
 var mayImport = map[string][]string{
 	"proto":              {},
 	"internal":           {"pluginsdk/tool"},
-	"pluginsdk/tool":     {},
+	"internal/sanitize":  {},
+	"pluginsdk/tool":     {"internal/sanitize"},
 	"pluginsdk/wire":     {"pluginsdk/tool", "proto", "internal"},
 	"pluginsdk/tooltest": {"pluginsdk/tool", "internal"},
 	"pluginsdk":          {"pluginsdk/tool", "pluginsdk/wire", "internal"},

@@ -1,6 +1,6 @@
 // Package sanitize makes what strangers say fit to be shown: no control
-// characters, a bounded length. Start with [Line], and with [Text] where lines
-// may stay lines.
+// characters, nothing hidden, a bounded length. Start with [Line], and with [Text]
+// where lines may stay lines; [Hidden] is for texts that are refused instead.
 package sanitize
 
 import (
@@ -13,9 +13,8 @@ import (
 const ellipsis = "…"
 
 // Line is s as printable text on one line of at most limit bytes (0: no
-// limit). Control characters, invalid UTF-8 and invisible formatting
-// characters, which could rewrite a terminal or hide text, are escaped as Go
-// does; tabs become spaces.
+// limit). Control characters, invalid UTF-8 and what [Hidden] finds, which could
+// rewrite a terminal or hide text, are escaped as Go does; tabs become spaces.
 func Line(s string, limit int) string {
 	return cut(escape(s, limit, false), limit)
 }
@@ -29,6 +28,7 @@ func escape(s string, limit int, keepLines bool) string {
 		return s
 	}
 	var b strings.Builder
+	before := rune(' ')
 	for i := 0; i < len(s) && (limit <= 0 || b.Len() <= limit); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
@@ -39,10 +39,14 @@ func escape(s string, limit int, keepLines bool) string {
 		case r == utf8.RuneError && n == 1, !unicode.IsPrint(r):
 			q := strconv.Quote(s[i : i+n])
 			b.WriteString(q[1 : len(q)-1])
+		case conceals(before, r, 0): // though it counts as printable
+			q := strconv.QuoteToASCII(s[i : i+n])
+			b.WriteString(q[1 : len(q)-1])
 		default:
 			b.WriteString(s[i : i+n])
 		}
 		i += n
+		before = r
 	}
 	return b.String()
 }

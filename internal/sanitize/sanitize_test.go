@@ -72,10 +72,13 @@ func FuzzLine(f *testing.F) {
 		if rest, ok := strings.CutSuffix(line, ellipsis); line != whole && (!ok || !strings.HasPrefix(whole, rest)) {
 			t.Errorf("Line(%q, %d) = %q, which is no beginning of %q", s, limit, line, whole)
 		}
+		if r, found := Hidden(Text(s)); found {
+			t.Errorf("Text(%q) hides %U", s, r)
+		}
 		if text := Text(s); !fit(text, "\n\t") || Text(text) != text || strings.Count(text, "\n") != strings.Count(s, "\n") {
 			t.Errorf("Text(%q) = %q", s, text)
 		}
-		if fit(s, "") && (whole != s || Text(s) != s) {
+		if _, hides := Hidden(s); fit(s, "") && !hides && (whole != s || Text(s) != s) {
 			t.Errorf("%q became %q, %q", s, whole, Text(s))
 		}
 		quoted := Quote(s, limit)

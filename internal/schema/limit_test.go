@@ -83,6 +83,12 @@ func TestCompileRefuses(t *testing.T) {
 		{`{"properties":{"a":true},` + draft04 + `}`, `at #/properties/a: draft-04 has no boolean schemas`},
 		{`{"enum":[1,1],` + draft07 + `}`, `the schema does not compile: its draft does not allow what is at #/enum`},
 
+		// texts that are read and not seen
+		{`{"description":"a\u200bb"}`, `the text "a\u200bb" has a hidden character, U+200B: leave it out, or write \x{200B} in a pattern`},
+		{`{"properties":{"a":{"enum":["x","\ud83d\udc68\u200d\ud83d\udc69","` + "\U000e0041" + `"]}}}`, `the text "\U000e0041" has a hidden character, U+E0041: leave it out, or write \x{E0041} in a pattern`},
+		{`{"$defs":{"\u2028":{}}}`, `the text "\u2028" has a hidden character, U+2028: leave it out, or write \x{2028} in a pattern`},
+		{`{"default":[{"a":"` + strings.Repeat("x", 100) + `\u061c"}]}`, `the text "` + strings.Repeat("x", 32) + `\u061c" has a hidden character, U+061C: leave it out, or write \x{61C} in a pattern`},
+
 		// patterns
 		{`{"pattern":"("}`, `at #: the pattern "(" does not compile: missing closing ): "("`},
 		{`{"pattern":"a(?=b)"}`, `at #: the pattern "a(?=b)" does not compile: invalid or unsupported Perl syntax: "(?="`},

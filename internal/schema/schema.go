@@ -2,14 +2,19 @@ package schema
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
 // Schema is a JSON Schema that was found harmless. It is safe for concurrent
@@ -91,6 +96,9 @@ func compile(raw json.RawMessage, r role, budget *Budget) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkTexts(doc); err != nil {
+		return nil, err
+	}
 	if r == input {
 		if err := checkRoot(doc); err != nil {
 			return nil, err
@@ -119,6 +127,32 @@ func compile(raw json.RawMessage, r role, budget *Budget) (*Schema, error) {
 		raw: slices.Clone(raw), v5: v5, nodes: b.nodes, byAddress: b.byAddress,
 		rate: rateOf(b.nodes, evaluations), role: r,
 	}, nil
+}
+
+// checkTexts refuses a schema with a text, wherever it is and whatever it is for, that a
+// model reads otherwise than a person: models are given all of a schema.
+func checkTexts(doc any) error {
+	switch doc := doc.(type) {
+	case string:
+		if r, found := sanitize.Hidden(doc); found {
+			from := max(0, strings.IndexRune(doc, r)-maxValueLength/2)
+			text := sanitize.Quote(strings.ToValidUTF8(doc[from:], ""), maxValueLength)
+			return fmt.Errorf("the text %s has a hidden character, %U: leave it out, or write \\x{%X} in a pattern", text, r, r)
+		}
+	case []any:
+		for _, item := range doc {
+			if err := checkTexts(item); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(doc)) {
+			if err := cmp.Or(checkTexts(key), checkTexts(doc[key])); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // checkRoot asks of an input schema what models and forms rely on.

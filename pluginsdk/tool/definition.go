@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
 // Schema is a JSON Schema 2020-12 as JSON text.
@@ -20,10 +20,11 @@ type Schema = json.RawMessage
 type Definition struct {
 	// Name is the tool's canonical name: [A-Za-z0-9_.-]{1,128}. Required.
 	Name string `json:"name"`
-	// Title is for people; empty: the name. Neither it nor Description may hold
-	// control characters other than newlines and tabs, or bidirectional overrides
-	// (U+202A to U+202E, U+2066 to U+2069): they could rewrite what somebody who is
-	// to approve a call sees.
+	// Title is for people; empty: the name. Neither it, nor Description, nor any text
+	// in the schemas may hold characters that a person does not see, or that change the
+	// order of others: control characters other than newlines and tabs, bidirectional
+	// marks and overrides, zero-width spaces, tags. They could hide from whoever approves
+	// a call what a model reads.
 	Title string `json:"title,omitempty"`
 	// Description tells a model what the tool does and when to use it. Required.
 	Description string `json:"description"`
@@ -121,10 +122,10 @@ func (d Definition) Check() error {
 		return bad("shorten it", "the title has %d bytes, more than %d", len(d.Title), MaxTitleLength)
 	case !utf8.ValidString(d.Title) || !utf8.ValidString(d.Description):
 		return bad("write it as UTF-8", "the title or the description is not valid UTF-8")
-	case misleads(d.Title):
-		return bad(plainText, "the title has a control character or a bidirectional override")
-	case misleads(d.Description):
-		return bad(plainText, "the description has a control character or a bidirectional override")
+	case hidden(d.Title) != 0:
+		return bad(plainText, "the title has a hidden character, %U", hidden(d.Title))
+	case hidden(d.Description) != 0:
+		return bad(plainText, "the description has a hidden character, %U", hidden(d.Description))
 	case !d.Safety.Valid():
 		return bad("use safe, cautious or dangerous", "unknown safety level %d", int(d.Safety))
 	case d.Permission != "" && !d.Permission.Valid():
@@ -155,9 +156,8 @@ func (d Definition) Check() error {
 
 const plainText = "use plain text, with newlines and tabs at most"
 
-// misleads reports whether a text can show otherwise than it reads.
-func misleads(s string) bool {
-	return strings.ContainsFunc(s, func(r rune) bool {
-		return unicode.IsControl(r) && r != '\n' && r != '\t' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069'
-	})
+// hidden is the first character of a text that is read and not seen; 0: there is none.
+func hidden(s string) rune {
+	r, _ := sanitize.Hidden(s)
+	return r
 }
