@@ -31,6 +31,7 @@ type Host struct {
 	audit     *policy.Audit    // nil: nothing is on record
 	observer  *policy.Observer // nil: there are no hooks
 	manifests *manifest.Cache  // nil: nothing is remembered of plugins
+	names     *nameBook        // nil: nothing is remembered of names
 	anonymous *Session         // makes the calls of Host.Execute: no grants, no approver
 	run       string           // begins the IDs of this host's calls
 	closed    atomic.Bool
@@ -58,7 +59,8 @@ var _ tool.Provider = (*Host)(nil)
 //
 // # Errors
 //
-// [tool.CodeNotFound] where the root is no directory.
+// [tool.CodeNotFound] where the root is no directory; [tool.CodeInternal] where the file
+// of [WithNames] is there and cannot be read.
 func New(opts ...Option) (*Host, error) {
 	o := options{
 		root: ".", logger: hclog.NewNullLogger(), callTimeout: time.Minute, maxTimeout: 10 * time.Minute,
@@ -91,6 +93,11 @@ func New(opts ...Option) (*Host, error) {
 	}
 	if o.cacheDir != "" {
 		h.manifests = openCache(o.cacheDir, o.logger)
+	}
+	if o.names != "" {
+		if h.names, err = openNames(o.names); err != nil {
+			return nil, &tool.Error{Code: tool.CodeInternal, Message: err.Error(), Hint: "mend or remove the file", Err: err}
+		}
 	}
 	h.way = h.enter()
 	h.anonymous = h.Session()

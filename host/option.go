@@ -25,6 +25,7 @@ type options struct {
 	restart      plugin.RestartPolicy
 	namespace    plugin.Namespace
 	cacheDir     string
+	names        string // a file; empty: none
 	overrides    map[string]Override
 	pins         func(dir string) (plugin.Pins, error) // nil: nothing is pinned
 	recorder     *Recorder                             // nil: none

@@ -66,10 +66,17 @@ func (h *Host) takeAll(ctx context.Context, sources []source, said []listing) []
 		owners[i] = s.owner
 		entries[i], faults[i] = h.entriesOf(ctx, s, said[i])
 	}
+	registered := sources[:0:0]
+	for i, s := range sources {
+		if entries[i] != nil {
+			registered = append(registered, s)
+		}
+	}
 	for i, taken := range h.registry.join(owners, entries) {
 		faults[i] = errors.Join(faults[i], taken)
 	}
 	h.ruling.RUnlock()
+	h.noteNames(registered...)
 	for _, s := range sources {
 		h.follow(s)
 	}
@@ -112,7 +119,8 @@ func (h *Host) entriesOf(ctx context.Context, s source, l listing) ([]*entry, er
 	if !l.recalled {
 		h.remember(ctx, s, bad == nil)
 	}
-	return entries, bad
+	entries, taken := h.free(s, entries)
+	return entries, errors.Join(bad, taken)
 }
 
 // remember writes down what a plugin says of itself, or that there is nothing to go
@@ -164,5 +172,9 @@ func (h *Host) update(ctx context.Context, s source) error {
 	h.ruling.RLock()
 	defer h.ruling.RUnlock()
 	entries, bad := h.entriesOf(ctx, s, listing{tools: tools})
-	return errors.Join(bad, h.registry.sync(s.owner, entries))
+	taken := h.registry.sync(s.owner, entries)
+	if entries != nil {
+		h.noteNames(s)
+	}
+	return errors.Join(bad, taken)
 }

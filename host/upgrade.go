@@ -60,7 +60,9 @@ func (h *Host) swap(ctx context.Context, old source, next *source, tools []tool.
 	if err := h.put(old, *next, func() { h.retire(old, *next) }); err != nil {
 		return nil, err
 	}
-	return errors.Join(bad, h.registry.sync(next.owner, entries)), nil
+	taken = errors.Join(bad, h.registry.sync(next.owner, entries))
+	h.noteNames(*next)
+	return taken, nil
 }
 
 // follow brings the registry up to date whenever a plugin says that its tools have

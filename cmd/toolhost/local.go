@@ -76,6 +76,7 @@ func (a *app) makeLocal(n needs) (*local, error) {
 	if !n.uncached {
 		opts = append(opts, cache(a.configured().CacheDir)...)
 	}
+	opts = append(opts, keptNames()...)
 	made, err := host.New(slices.Concat(configured, []host.Option{host.WithLocks(rules.locks...)}, opts, []host.Option{
 		host.WithRoot(a.root), host.WithLogger(logger), host.WithCarrier(carrier),
 	})...)
