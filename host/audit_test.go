@@ -112,7 +112,7 @@ func TestEveryCallIsOnRecord(t *testing.T) {
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := audit.Verify(path); err != nil {
+	if _, err := audit.Verify(t.Context(), path); err != nil {
 		t.Errorf("Verify: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,7 +31,7 @@ and messages, in upper or lower case.`,
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if filter.Since, err = parseSince(since, time.Now()); err != nil {
 				return err
@@ -42,7 +43,7 @@ and messages, in upper or lower case.`,
 				filter.Text = args[0]
 			}
 			filter.Code = tool.Code(code)
-			return a.searchAudit(*o, filter)
+			return a.searchAudit(cmd.Context(), *o, filter)
 		},
 	}
 	flags := cmd.Flags()
@@ -74,12 +75,12 @@ func parseSince(s string, now time.Time) (time.Time, error) {
 	return time.Time{}, usage(fmt.Sprintf("--since %q is neither a time nor a duration", s), "use 2026-01-31, 2026-01-31T12:00:00Z or 24h")
 }
 
-func (a *app) searchAudit(o auditOptions, filter audit.Filter) error {
+func (a *app) searchAudit(ctx context.Context, o auditOptions, filter audit.Filter) error {
 	path, err := a.auditPath(o)
 	if err != nil {
 		return err
 	}
-	n, err := a.printEntries(audit.Search(path, filter))
+	n, err := a.printEntries(audit.Search(ctx, path, filter))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		a.noCalls(path)

@@ -43,7 +43,7 @@ func (a *app) tailAudit(ctx context.Context, o auditOptions) error {
 		_, err = a.printEntries(audit.Follow(ctx, path, o.lines))
 		return err
 	}
-	n, err := a.printEntries(audit.Tail(path, o.lines))
+	n, err := a.printEntries(audit.Tail(ctx, path, o.lines))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && n == 0 && o.lines > 0 {
 		a.noCalls(path)
 		return nil
@@ -82,7 +82,13 @@ func (a *app) printEntries(entries iter.Seq2[audit.Entry, error]) (n int, err er
 }
 
 // unreadableLog is an error of the log and of no plugin.
-func unreadableLog(err error) error { return &failure{exitFailed, err} }
+func unreadableLog(err error) error {
+	switch tool.CodeOf(err) {
+	case tool.CodeCanceled, tool.CodeDeadlineExceeded:
+		return err
+	}
+	return &failure{exitFailed, err}
+}
 
 // auditFormat has fixed widths: lines are printed as they are read, or written.
 const auditFormat = "%-23s  %-5s  %-24s  %-8s  %-18s  %s\n"

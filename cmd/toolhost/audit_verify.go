@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,16 +25,16 @@ Lines that were cut off at the end leave no trace in the log, and whoever may
 write it can compute all of it anew. Against both, keep the hash of the newest
 line in another place.`,
 		Args: noArguments,
-		RunE: func(*cobra.Command, []string) error { return a.verifyAudit(*o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.verifyAudit(cmd.Context(), *o) },
 	}
 }
 
-func (a *app) verifyAudit(o auditOptions) error {
+func (a *app) verifyAudit(ctx context.Context, o auditOptions) error {
 	path, err := a.auditPath(o)
 	if err != nil {
 		return err
 	}
-	report, err := audit.Verify(path)
+	report, err := audit.Verify(ctx, path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return unreadableLog(err)
 	}

@@ -18,22 +18,25 @@ const noAudit = "off"
 // it.
 func (a *app) record(path string) ([]host.Option, func(), error) {
 	none := func() {}
+	logger, err := a.logger()
+	if err != nil {
+		return nil, none, err
+	}
 	path = chosen(path, a.configured().Audit.Path, auditVariable)
 	if path == noAudit {
 		return nil, none, nil
 	}
 	named := path != ""
 	var log *audit.File
-	var err error
 	if !named {
 		path, err = audit.DefaultPath()
 	}
 	if err == nil {
-		log, err = audit.Open(path, audit.Options{})
+		log, err = audit.Open(path, audit.Options{Warn: func(text string) { logger.Warn(text) }})
 	}
 	switch {
 	case err == nil:
-		return []host.Option{host.WithAudit(log)}, func() { _ = log.Close() }, nil
+		return []host.Option{host.WithAudit(log)}, func() { a.closeRecord(log) }, nil
 	case named:
 		return nil, none, &failure{exitUsage, err}
 	}
@@ -42,4 +45,11 @@ func (a *app) record(path string) ([]host.Option, func(), error) {
 	fault.Hint = "name another file with --audit or " + auditVariable + ", or say --audit " + noAudit
 	a.warn(&fault)
 	return nil, none, nil
+}
+
+// closeRecord says which calls are not on record after all.
+func (a *app) closeRecord(log *audit.File) {
+	if err := log.Close(); err != nil {
+		a.warn(tool.AsError(err))
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 )
 
@@ -13,68 +12,103 @@ import (
 // comes to its turn.
 const maxTurns = 1000
 
-// append writes one line, whose record is encoded already, behind the last one
-// by whomever. The caller holds mu.
+// append writes the lines that wait and then one more, whose record is encoded
+// already, behind the last one by whomever. Body is nil where there is none. The
+// caller holds mu.
 func (f *File) append(body []byte, deadline time.Time) error {
-	for range maxTurns {
-		size, err := f.acquire(deadline)
-		if err != nil {
-			return err
+	if f.stuck { // one call has waited already
+		deadline = time.Time{}
+	}
+	err := f.gate.take(deadline)
+	if err == nil {
+		defer f.gate.release()
+		err = f.reach()
+	}
+	f.stuck = errors.Is(err, errLocked)
+	if err != nil {
+		return err
+	}
+	defer f.leave()
+	if err := f.drain(); err != nil || body == nil {
+		return err
+	}
+	return f.write(body)
+}
+
+// drain writes the lines that wait.
+func (f *File) drain() (err error) {
+	n := 0
+	for n < len(f.waiting.lines) {
+		if err = f.write(f.waiting.lines[n].body); err != nil {
+			break
 		}
-		if err := f.catchUp(size); err != nil {
-			f.release()
-			return err
+		n++
+	}
+	f.waiting.drop(n)
+	return err
+}
+
+// write writes one line, into a new file where this one is full. The log is
+// locked.
+func (f *File) write(body []byte) error {
+	for range maxTurns {
+		if f.last.seq >= maxSeq {
+			return fmt.Errorf("its last line has the number %d, which toolhost cannot have written: move the log away", f.last.seq)
 		}
 		next := f.compose(body)
 		if f.size == 0 || f.opts.MaxSize < 0 || f.size+int64(len(f.line)) <= f.opts.MaxSize {
-			defer f.release()
 			return f.put(next)
 		}
-		if err := f.rotate(); err != nil {
-			f.release()
+		err := f.rotate()
+		if err == nil {
+			err = f.reach()
+		}
+		if err != nil {
 			return fmt.Errorf("a new file cannot be begun: %w", err)
 		}
 	}
 	return errors.New("others exchange the file all the time")
 }
 
-// acquire opens the file, if it is not open, and locks it. Where another
-// process has exchanged it, the new one is opened.
-func (f *File) acquire(deadline time.Time) (size int64, err error) {
+// reach opens the file, if it is not open, and learns what it ends with. Where
+// another process has exchanged it, the new one is opened. The lock file is
+// locked.
+func (f *File) reach() error {
 	for range maxTurns {
 		if f.at == nil {
-			file, err := openRegular(f.path, os.O_RDWR|os.O_CREATE)
-			if isMissing(err) {
-				if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
-					return 0, err
-				}
-				continue
+			if err := f.open(); err != nil {
+				return err
 			}
-			if err != nil {
-				return 0, err
+		}
+		share(f.at.File)
+		there, size, err := identify(f.path)
+		switch {
+		case err == nil && there.same(f.at.id):
+			if err = f.catchUp(size); err != nil {
+				f.leave()
 			}
-			f.at, f.size = &handle{File: file}, -1
-		}
-		if err := lock(f.at.File, true, deadline); err != nil {
-			return 0, err
-		}
-		info, same, err := isAt(f.path, f.at.File)
-		if err != nil {
-			f.release()
-			return 0, err
-		}
-		if same {
-			return info.Size(), nil
+			return err
+		case err != nil && !isMissing(err):
+			f.leave()
+			return err
 		}
 		if err := f.retire(); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	return 0, errors.New("others exchange the file all the time")
+	return errors.New("others exchange the file all the time")
 }
 
-// release gives the lock back. It cannot fail for a file that is open.
-func (f *File) release() {
+func (f *File) open() error {
+	file, id, err := create(f.path)
+	if err == nil {
+		f.at, f.size = &handle{File: file, id: id}, -1
+	}
+	return err
+}
+
+// leave ends what reach has begun: the lock that it shares.
+func (f *File) leave() {
 	if f.at != nil {
 		_ = unlock(f.at.File)
 	}
@@ -134,27 +168,6 @@ func (f *File) put(next link) error {
 	f.victims = nil
 	return nil
 }
-
-// lock waits until the file is locked. It asks again and again, as a wait
-// inside of flock would have no end if another process was stopped.
-func lock(f *os.File, alone bool, deadline time.Time) error {
-	const shortest, longest = 50 * time.Microsecond, 5 * time.Millisecond
-	for wait := shortest; ; wait = min(2*wait, longest) {
-		ok, err := tryLock(f, alone)
-		if err != nil {
-			return fmt.Errorf("it cannot be locked: %w", err)
-		}
-		if ok {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return errLocked
-		}
-		time.Sleep(wait)
-	}
-}
-
-var errLocked = errors.New("another process keeps it locked; look for one that is stopped")
 
 // isMissing reports whether there is no such file.
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -92,7 +92,7 @@ func BenchmarkRead(b *testing.B) {
 	b.Run("verify", func(b *testing.B) {
 		b.SetBytes(size)
 		for b.Loop() {
-			if r, err := Verify(path); err != nil || !r.Whole() {
+			if r, err := Verify(b.Context(), path); err != nil || !r.Whole() {
 				b.Fatal(err, &r)
 			}
 		}
@@ -100,7 +100,7 @@ func BenchmarkRead(b *testing.B) {
 	b.Run("search", func(b *testing.B) {
 		b.SetBytes(size)
 		for b.Loop() {
-			for _, err := range Search(path, Filter{Text: "nothing like it"}) {
+			for _, err := range Search(b.Context(), path, Filter{Text: "nothing like it"}) {
 				b.Fatal(err)
 			}
 		}
@@ -108,7 +108,7 @@ func BenchmarkRead(b *testing.B) {
 	b.Run("tail", func(b *testing.B) {
 		b.SetBytes(size)
 		for b.Loop() {
-			for _, err := range Tail(path, 20) {
+			for _, err := range Tail(b.Context(), path, 20) {
 				if err != nil {
 					b.Fatal(err)
 				}

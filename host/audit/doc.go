@@ -32,6 +32,14 @@
 //
 // # Several writers
 //
-// Any number of goroutines and processes may write one log: each append locks
-// the file and continues from the line that is the last by then.
+// Any number of goroutines and processes may write one log: each append takes the
+// lock of a file beside it (audit.jsonl.lock, mode 0600) and continues from the line
+// that is the last by then. Whoever may only read the log cannot hold up its
+// writers. A process that was stopped with the lock holds up one call, for 2 s; then
+// end lines wait in memory and begin lines fail, until the lock is free.
+//
+// Of what others may have put there no more is believed than can be checked: a
+// line's number is at most 2⁵³-1, a rotated file's at most 999999999, and a log
+// without a record in its last 512 KiB is not written. Readers give up a line that
+// does not end in 16 MiB, with the rest of its file.
 package audit

@@ -119,7 +119,7 @@ func FuzzLine(f *testing.F) {
 	f.Add("\x00\xff\u202e\"\\", "\"\u009b\"", "{\"seq\":1,\"prev\":\"", "\n", uint64(1)<<61)
 	f.Fuzz(func(t *testing.T, name, input, caller, message string, seq uint64) {
 		r := Record{Event: End, Tool: name, Input: json.RawMessage(input), Session: caller, Message: message, Call: message}
-		want := link{seq: 1 + seq%(1<<62-1), prev: sha256.Sum256([]byte(name)), torn: sum{}, oldest: seq % 2}
+		want := link{seq: 1 + seq%maxSeq, prev: sha256.Sum256([]byte(name)), torn: sum{}, oldest: seq % 2}
 		line := want.appendLine(nil, appendRecord(nil, &r))
 		if strings.ContainsFunc(string(line[:len(line)-1]), func(c rune) bool { return !unicode.IsPrint(c) }) || !utf8.Valid(line) {
 			t.Errorf("it does not print: %q", line)

@@ -26,7 +26,9 @@ func readEntry(path string, l *line) (Entry, error) {
 	link, ok := parseLink(l.text)
 	if !ok || l.long || json.Unmarshal(l.text, &e) != nil || e.Event == "" {
 		kind, text := Edited, "this is no record"
-		if !l.ended {
+		if l.endless {
+			text = endlessText
+		} else if !l.ended {
 			kind, text = Torn, "the line has no end"
 		}
 		return Entry{}, &Break{File: path, Line: l.number, Kind: kind, Text: text}

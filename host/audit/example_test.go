@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 	"os"
@@ -37,13 +38,13 @@ func example() error {
 		}
 	}
 
-	for e, err := range audit.Search(path, audit.Filter{Code: tool.CodePermissionDenied}) {
+	for e, err := range audit.Search(context.Background(), path, audit.Filter{Code: tool.CodePermissionDenied}) {
 		if err != nil {
 			return err
 		}
 		fmt.Println(e.Seq, e.Tool, e.Code)
 	}
-	report, err := audit.Verify(path)
+	report, err := audit.Verify(context.Background(), path)
 	fmt.Println("whole:", report.Whole(), "up to line", report.UpTo.Seq)
 	return err
 }

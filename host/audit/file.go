@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -18,6 +20,10 @@ type Options struct {
 	// Keep is how many files there are besides the one that is written; older
 	// ones are deleted. 0: 8; below zero: all are kept.
 	Keep int
+	// Warn is told, in a sentence, that lines begin to wait in memory as another
+	// process keeps the log locked, and what became of them. It is called by any
+	// goroutine and must not write to the log. Nil: nobody is told.
+	Warn func(string)
 }
 
 const (
@@ -26,8 +32,9 @@ const (
 )
 
 // lockTimeout bounds the wait for others who write to the log. Each holds it
-// for microseconds, unless it was stopped in the middle.
-const lockTimeout = 10 * time.Second
+// for microseconds, unless it was stopped in the middle. It is waited once: after
+// that a log that is locked is only tried, until it could be locked again.
+const lockTimeout = 2 * time.Second
 
 // File is a [Sink] on disk. It is safe for concurrent use, and other processes
 // may write the same file.
@@ -35,10 +42,14 @@ type File struct {
 	path string
 	opts Options
 
-	mu     sync.Mutex
-	closed bool
-	at     *handle // nil: the file is not open
-	line   []byte  // scratch
+	mu      sync.Mutex
+	closed  bool
+	gate    lockFile
+	stuck   bool        // the wait for the lock was in vain, and it was not had since
+	waiting queue       // lines that could not be written for that
+	retry   *time.Timer // of them; nil: none was needed yet
+	at      *handle     // nil: the file is not open
+	line    []byte      // scratch
 	// syncs counts those that put lines on disk outside of mu: while one does,
 	// nobody closes the file.
 	syncs sync.WaitGroup
@@ -61,11 +72,14 @@ type File struct {
 // handle is an open file.
 type handle struct {
 	*os.File
+	id    identity
 	named atomic.Bool // its name is on disk
 }
 
-// Open opens a log, or begins one. The file has mode 0600; directories that are
-// missing are made with mode 0700.
+// Open opens a log, or begins one. The file, and the lock file beside it (its name
+// and ".lock"), have mode 0600; directories that are missing are made with mode
+// 0700. A log that another process keeps locked is opened all the same, after 2 s,
+// and written when it is free.
 //
 // # Errors
 //
@@ -82,19 +96,22 @@ func Open(path string, o Options) (*File, error) {
 	if o.Keep == 0 {
 		o.Keep = defaultKeep
 	}
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
 	f := &File{
-		path: path, opts: o, size: -1,
+		path: path, opts: o, size: -1, gate: lockFile{path: path + lockSuffix},
 		writeAt: (*os.File).WriteAt, sync: syncFile, lockTimeout: lockTimeout,
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	size, err := f.acquire(time.Now().Add(f.lockTimeout))
-	if err == nil {
-		err = f.catchUp(size)
-		f.release()
+	// No lock file is made beside what cannot be a log.
+	if err = f.open(); err == nil {
+		err = f.append(nil, time.Now().Add(f.lockTimeout))
 	}
-	if err != nil {
+	if err != nil && !f.stuck {
 		_ = f.retire()
+		f.gate.close()
 		return nil, failed(path, "opened", err)
 	}
 	return f, nil
@@ -105,6 +122,11 @@ var bodies = sync.Pool{New: func() any { return new([]byte) }}
 
 // Write appends a record. A [Begin] is on disk when Write returns, any other
 // soon after, when the system likes.
+//
+// While another process keeps the log locked, an [End] waits in memory: at most
+// 1,024 lines of 1 MiB together. They are written, in their order, when the lock is
+// free, by Close at the latest, and [Options].Warn is told. A Begin fails at once
+// then, but for the first, which waits 2 s.
 //
 // After an error the log is as whole as before, and the next Write tries again.
 // Only where putting a line on disk failed may that line be there.
@@ -125,9 +147,18 @@ func (f *File) Write(r Record) error {
 		f.mu.Unlock()
 		return &tool.Error{Code: tool.CodeUnavailable, Message: "the audit log " + f.path + " is closed", Err: os.ErrClosed}
 	}
+	before := len(f.waiting.lines)
 	err := f.append(*body, deadline)
+	if f.stuck && r.Event != Begin && f.waiting.add(r.Call, *body) {
+		err = nil
+	}
+	after := len(f.waiting.lines)
 	if err != nil || r.Event != Begin {
+		if after > 0 {
+			f.retrySoon()
+		}
 		f.mu.Unlock()
+		f.warn(before, after)
 		if err != nil {
 			return failed(f.path, "written", err)
 		}
@@ -138,10 +169,49 @@ func (f *File) Write(r Record) error {
 	f.syncs.Add(1)
 	f.mu.Unlock()
 	defer f.syncs.Done()
+	f.warn(before, after)
 	if err := f.settle(at); err != nil {
 		return failed(f.path, "put on disk", err)
 	}
 	return nil
+}
+
+// warn tells when lines begin to wait, and when none waits any more. Mu is not
+// held.
+func (f *File) warn(before, after int) {
+	switch {
+	case before == 0 && after > 0:
+		f.opts.Warn(fmt.Sprintf("the audit log %s waits: %v; the end lines of calls are kept in memory (%s)", f.path, errLocked, lockedHint(f.path)))
+	case before > 0 && after == 0:
+		f.opts.Warn(fmt.Sprintf("the audit log %s is written again, with the %d lines that waited", f.path, before))
+	}
+}
+
+// retrySoon makes sure that lines which wait are written though no call comes.
+// The caller holds mu.
+func (f *File) retrySoon() {
+	if f.retry == nil {
+		f.retry = time.AfterFunc(retryPause, f.tryAgain)
+	} else {
+		f.retry.Reset(retryPause)
+	}
+}
+
+// tryAgain writes the lines that wait.
+func (f *File) tryAgain() {
+	f.mu.Lock()
+	before := len(f.waiting.lines)
+	if f.closed || before == 0 {
+		f.mu.Unlock()
+		return
+	}
+	_ = f.append(nil, time.Time{}) // what cannot be written yet waits on
+	after := len(f.waiting.lines)
+	if after > 0 {
+		f.retrySoon()
+	}
+	f.mu.Unlock()
+	f.warn(before, after)
 }
 
 // settle returns when all that is in the file is on disk, its name included.
@@ -160,15 +230,40 @@ func (f *File) settle(at *handle) error {
 	return nil
 }
 
-// Close ends the use of the file. Closing twice is fine.
+// Close writes the lines that wait and ends the use of the file. It waits 2 s for
+// a log that is locked. Closing twice is fine.
+//
+// # Errors
+//
+// One that names the calls whose end lines could not be written.
 func (f *File) Close() error {
+	deadline := time.Now().Add(f.lockTimeout)
 	f.mu.Lock()
-	defer f.mu.Unlock()
+	before, lost := len(f.waiting.lines), error(nil)
+	if before > 0 {
+		f.stuck = false
+		if err := f.append(nil, deadline); err != nil {
+			e := *tool.AsError(failed(f.path, "written", err))
+			e.Message = fmt.Sprintf("the end lines of calls %s are lost: %s", f.waiting.calls(), e.Message)
+			lost = &e
+			f.waiting = queue{}
+		}
+	}
+	if f.retry != nil {
+		f.retry.Stop()
+	}
 	f.closed = true
-	return f.retire()
+	err := f.retire()
+	f.gate.close()
+	f.mu.Unlock()
+	if lost == nil {
+		f.warn(before, 0)
+	}
+	return errors.Join(lost, err)
 }
 
-// retire closes the file, once nobody needs it. The lock ends with it.
+// retire closes the file, once nobody needs it. The lock that it shares ends with
+// it.
 func (f *File) retire() error {
 	if f.at == nil {
 		return nil

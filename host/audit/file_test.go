@@ -178,7 +178,7 @@ func TestRefused(t *testing.T) {
 	}
 	for path, what := range map[string]string{link: "a symbolic link", dir: "a directory", os.DevNull: "a device"} {
 		_, err := Open(path, Options{})
-		_, err2 := Verify(path)
+		_, err2 := Verify(t.Context(), path)
 		for _, err := range []error{err, err2} {
 			if err == nil || !strings.HasSuffix(err.Error(), "it is "+what) || !strings.Contains(err.Error(), path+" cannot be ") {
 				t.Errorf("%s: %v", path, err)
@@ -196,12 +196,14 @@ func TestLocked(t *testing.T) {
 	t.Parallel()
 	f, path := newLog(t, 1, Options{})
 	f.lockTimeout = 10 * time.Millisecond
-	other := readOnly(t, path)
+	other := readOnly(t, path+lockSuffix)
 	defer func() { _ = other.Close() }()
 	if ok, err := tryLock(other, true); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	err := f.Write(record(1))
+	r := record(1)
+	r.Event = Begin
+	err := f.Write(r)
 	if !errors.Is(err, errLocked) || !strings.Contains(err.Error(), "another process keeps it locked") {
 		t.Errorf("the error is %v", err)
 	}
@@ -238,10 +240,10 @@ func TestConcurrentWriters(t *testing.T) {
 				return
 			default:
 			}
-			if r, err := Verify(path); err != nil || !r.Whole() {
+			if r, err := Verify(t.Context(), path); err != nil || !r.Whole() {
 				t.Errorf("while it is written: %v\n%s", err, &r)
 			}
-			for _, err := range Tail(path, 3) {
+			for _, err := range Tail(t.Context(), path, 3) {
 				if err != nil {
 					t.Error(err)
 				}

@@ -19,7 +19,7 @@ const pollInterval = 200 * time.Millisecond
 // waited for. Errors are those of [Tail].
 func Follow(ctx context.Context, path string, n int) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		f := follower{path: path, yield: yield}
+		f := follower{ctx: ctx, path: path, yield: yield}
 		defer f.leave()
 		if !f.begin(n) {
 			return
@@ -38,6 +38,7 @@ func Follow(ctx context.Context, path string, n int) iter.Seq2[Entry, error] {
 
 // follower is a place in a log. Its methods report whether to go on.
 type follower struct {
+	ctx   context.Context //nolint:containedctx // of the one call that it serves
 	path  string
 	yield func(Entry, error) bool
 
@@ -56,13 +57,15 @@ func (f *follower) leave() {
 }
 
 func (f *follower) fail(err error) bool {
-	f.yield(Entry{}, err)
+	if f.ctx.Err() == nil { // its end is how a follower is told to go
+		f.yield(Entry{}, err)
+	}
 	return false
 }
 
 // begin yields the last n lines and goes to their end.
 func (f *follower) begin(n int) bool {
-	s, err := openSnapshot(f.path)
+	s, err := openSnapshot(f.ctx, f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true
 	}
@@ -71,7 +74,7 @@ func (f *follower) begin(n int) bool {
 	}
 	defer s.close()
 	f.path = s.path
-	last, err := s.tail(max(n, 1)) // one to go on from
+	last, err := s.tail(f.ctx, max(n, 1)) // one to go on from
 	if err != nil {
 		return f.fail(err)
 	}
@@ -89,7 +92,7 @@ func (f *follower) begin(n int) bool {
 		return true
 	}
 	f.take(s)
-	lines := newLines(io.NewSectionReader(f.at, 0, s.parts[len(s.parts)-1].size), 0)
+	lines := newLines(f.ctx, io.NewSectionReader(f.at, 0, s.parts[len(s.parts)-1].size), 0)
 	return f.skip(lines)
 }
 
@@ -151,17 +154,20 @@ func (f *follower) drain(done bool) bool {
 	if f.offset > info.Size() { // somebody cut it
 		f.offset = info.Size()
 	}
-	lines := newLines(io.NewSectionReader(f.at, f.offset, info.Size()-f.offset), f.offset)
+	lines := newLines(f.ctx, io.NewSectionReader(f.at, f.offset, info.Size()-f.offset), f.offset)
 	lines.number = f.number
 	for {
 		l, err := lines.next()
 		if err != nil {
 			return f.fail(failed(f.path, "read", err))
 		}
-		if l == nil || !l.ended && !done {
+		if l == nil || !l.ended && !l.endless && !done {
 			return true
 		}
 		f.offset, f.number = lines.offset, l.number
+		if l.endless { // and what comes is a part of it
+			f.offset = info.Size()
+		}
 		if !f.give(f.name, l) {
 			return false
 		}
@@ -170,7 +176,7 @@ func (f *follower) drain(done bool) bool {
 
 // advance goes to the newest file and yields what is in those on the way.
 func (f *follower) advance() bool {
-	s, err := openSnapshot(f.path)
+	s, err := openSnapshot(f.ctx, f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true // in the moment between two files, or there is none yet
 	}
@@ -184,7 +190,7 @@ func (f *follower) advance() bool {
 	}
 	for i := f.after(s); i < len(s.parts)-1; i++ {
 		seen := f.seq
-		if !s.parts[i].search(Filter{}, func(e Entry, err error) bool {
+		if !s.parts[i].search(f.ctx, Filter{}, func(e Entry, err error) bool {
 			if err == nil && e.Seq <= seen {
 				return true // its file could not be found among the others
 			}

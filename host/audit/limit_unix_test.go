@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -43,7 +44,7 @@ func childIsLimited(args []string) error {
 	if tool.CodeOf(err) != tool.CodeResourceExhausted || !errors.Is(err, syscall.EFBIG) {
 		return fmt.Errorf("after %d lines: %w", n, err)
 	}
-	if r, err := Verify(args[0]); err != nil || !r.Whole() || r.Lines != n-1 {
+	if r, err := Verify(context.Background(), args[0]); err != nil || !r.Whole() || r.Lines != n-1 {
 		return fmt.Errorf("after the error: %w\n%s", err, &r)
 	}
 	limit.Cur = most
@@ -70,7 +71,7 @@ func TestRefusedFIFO(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Open(path, Options{})
-	_, err2 := Verify(path)
+	_, err2 := Verify(t.Context(), path)
 	for _, err := range []error{err, err2} {
 		if err == nil || !strings.Contains(err.Error(), "it is a FIFO") {
 			t.Errorf("a FIFO: %v", err)

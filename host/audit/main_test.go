@@ -107,7 +107,7 @@ func record(i int) Record {
 
 func verify(t *testing.T, path string) *Report {
 	t.Helper()
-	r, err := Verify(path)
+	r, err := Verify(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

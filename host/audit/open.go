@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -73,8 +74,12 @@ func failed(path, doing string, err error) error {
 		Code: tool.CodeInternal, Message: fmt.Sprintf("the audit log %s cannot be %s: %v", path, doing, why), Err: err,
 	}
 	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		e.Code = tool.CodeOf(err)
 	case isFull(err):
 		e.Code, e.Hint = tool.CodeResourceExhausted, "make space there: the disk, or what this user may use of it, is full"
+	case errors.Is(err, errLocked):
+		e.Hint = lockedHint(path)
 	case errors.Is(err, fs.ErrPermission):
 		e.Hint = "check who owns the file and its directory"
 	}

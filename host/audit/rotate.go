@@ -1,7 +1,11 @@
 package audit
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +17,10 @@ import (
 // names in order, and other programs' audit.jsonl.1 out.
 const minDigits = 6
 
+// maxNumber bounds the numbers of rotated files: one a second lasts 30 years. A
+// file with a larger one is none of ours.
+const maxNumber = 999_999_999
+
 // rotated is a file of the log that is complete.
 type rotated struct {
 	path   string
@@ -23,55 +31,82 @@ func rotatedPath(path string, number uint64) string {
 	return fmt.Sprintf("%s.%0*d", path, minDigits, number)
 }
 
-// listRotated are the complete files of a log, the oldest first.
-func listRotated(path string) ([]rotated, error) {
-	entries, err := os.ReadDir(filepath.Dir(path))
+// rotatedNumber is the number in a file's name; false: the log named base has no
+// such file. Each number has one name only.
+func rotatedNumber(base, name string) (number uint64, ok bool) {
+	digits, ok := strings.CutPrefix(name, base+".")
+	if !ok || len(digits) < minDigits || len(digits) > minDigits && digits[0] == '0' || strings.Trim(digits, "0123456789") != "" {
+		return 0, false
+	}
+	number, err := strconv.ParseUint(digits, 10, 64)
+	return number, err == nil && 0 < number && number <= maxNumber
+}
+
+// listRotated are the complete files of a log, the oldest first, and the largest
+// number that is taken, be it by something that is no file.
+func listRotated(path string) (files []rotated, largest uint64, err error) {
+	dir, err := os.Open(filepath.Dir(path))
 	if isMissing(err) {
-		return nil, nil
+		return nil, 0, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var out []rotated
-	for _, e := range entries {
-		digits, ok := strings.CutPrefix(e.Name(), filepath.Base(path)+".")
-		if !ok || len(digits) < minDigits || strings.Trim(digits, "0123456789") != "" {
-			continue
-		}
-		if n, err := strconv.ParseUint(digits, 10, 64); err == nil {
-			out = append(out, rotated{filepath.Join(filepath.Dir(path), e.Name()), n})
+	defer func() { _ = dir.Close() }()
+	for err == nil {
+		var entries []fs.DirEntry
+		entries, err = dir.ReadDir(1024)
+		for _, e := range entries {
+			n, ok := rotatedNumber(filepath.Base(path), e.Name())
+			if !ok {
+				continue
+			}
+			largest = max(largest, n)
+			if e.Type().IsRegular() {
+				files = append(files, rotated{filepath.Join(filepath.Dir(path), e.Name()), n})
+			}
 		}
 	}
-	slices.SortFunc(out, func(a, b rotated) int {
-		if a.number < b.number {
-			return -1
-		}
-		return 1
-	})
-	return out, nil
+	if !errors.Is(err, io.EOF) {
+		return nil, 0, err
+	}
+	slices.SortFunc(files, func(a, b rotated) int { return cmp.Compare(a.number, b.number) })
+	return files, largest, nil
 }
 
 // rotate gives the file, which is locked, its number. Whoever comes next makes
 // a new one and goes on with the chain, also after a crash in between.
 func (f *File) rotate() error {
-	files, err := listRotated(f.path)
+	_, largest, err := listRotated(f.path)
 	if err != nil {
 		return err
 	}
-	number := uint64(1)
-	if len(files) > 0 {
-		number = files[len(files)-1].number + 1
+	if largest == maxNumber {
+		return fmt.Errorf("%s has the largest number there is, which toolhost cannot have given it: move it away", rotatedPath(f.path, largest))
 	}
-	if err := os.Rename(f.path, rotatedPath(f.path, number)); err != nil {
+	if err := renameNew(f.path, rotatedPath(f.path, largest+1)); err != nil {
 		return err
 	}
 	return f.retire()
 }
 
+// renameUnlessTaken is renameNew where the system cannot do it in one step. Other
+// writers of the log are locked out meanwhile.
+func renameUnlessTaken(from, to string) error {
+	if _, err := os.Lstat(to); !isMissing(err) {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: cmp.Or(err, fs.ErrExist)}
+	}
+	return os.Rename(from, to)
+}
+
+// maxSearched bounds how many rotated files are opened to find the last line.
+// Nearly always it is in the newest.
+const maxSearched = 16
+
 // before is what the log ends with where the file is empty: the end of the file
 // before it. It also finds out which files are too old.
 func (f *File) before() (ending, error) {
-	files, err := listRotated(f.path)
+	files, _, err := listRotated(f.path)
 	if err != nil || len(files) == 0 {
 		return ending{}, err
 	}
@@ -81,22 +116,26 @@ func (f *File) before() (ending, error) {
 		}
 	}
 	var out ending
-	for i := len(files) - 1; i >= 0; i-- {
-		e, err := endingOf(files[i].path)
+	for i := range min(len(files), maxSearched) {
+		e, err := endingOf(files[len(files)-1-i].path)
 		if err != nil {
 			return ending{}, err
 		}
-		if i == len(files)-1 {
+		if i == 0 {
 			out.torn = e.torn
 		}
 		if e.last.seq > 0 {
 			out.last = e.last
-			break
+			return out, nil
 		}
+	}
+	if len(files) > maxSearched {
+		return ending{}, fmt.Errorf("the newest %d files that were rotated, up to %s, have no record: move them away", maxSearched, files[len(files)-1].path)
 	}
 	return out, nil
 }
 
+// endingOf is what a rotated file ends with; nothing, where it has no record.
 func endingOf(path string) (ending, error) {
 	file, err := openRegular(path, os.O_RDONLY)
 	if err != nil {
@@ -107,21 +146,36 @@ func endingOf(path string) (ending, error) {
 	if err != nil {
 		return ending{}, err
 	}
-	return readEnding(file, info.Size())
+	e, err := readEnding(file, info.Size())
+	if errors.Is(err, errNoRecord) {
+		return ending{}, nil
+	}
+	return e, err
 }
+
+// maxStrangers bounds how many files without a record are looked at in search of
+// those that are too old, as the log is locked then.
+const maxStrangers = 64
 
 // giveUp takes note of files that are too old. The first line of the new file
 // says up to where the log was deleted, so that nobody else can take an old file
 // away unnoticed; and it is written before, as a crash in between may leave more
-// than was promised but not less.
+// than was promised but not less. A file without a record is none of ours, and
+// stays.
 func (f *File) giveUp(old []rotated) error {
-	e, err := endingOf(old[len(old)-1].path)
-	if err != nil || e.last.seq == 0 { // there is nothing to say of a file that has no line
-		return err
+	strangers := 0
+	for i := len(old) - 1; i >= 0 && strangers < maxStrangers; i-- {
+		e, err := endingOf(old[i].path)
+		if err != nil {
+			return err
+		}
+		if e.last.seq == 0 {
+			strangers++
+			continue
+		}
+		f.oldest = max(f.oldest, e.last.seq+1)
+		f.victims = append(f.victims, old[i].path)
 	}
-	f.oldest = e.last.seq + 1
-	for _, file := range old {
-		f.victims = append(f.victims, file.path)
-	}
+	slices.Reverse(f.victims) // a crash while they are deleted leaves the newest
 	return nil
 }

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"context"
 	"iter"
 	"slices"
 	"strings"
@@ -53,21 +54,21 @@ func (f *Filter) match(e *Entry) bool {
 //
 // # Errors
 //
-// [fs.ErrNotExist] where there is no log.
-func Search(path string, filter Filter) iter.Seq2[Entry, error] {
+// [fs.ErrNotExist] where there is no log; the context's, where it ends.
+func Search(ctx context.Context, path string, filter Filter) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		s, err := openSnapshot(path)
+		s, err := openSnapshot(ctx, path)
 		if err != nil {
 			yield(Entry{}, err)
 			return
 		}
 		defer s.close()
 		if filter.Limit <= 0 {
-			s.search(filter, yield)
+			s.search(ctx, filter, yield)
 			return
 		}
 		var newest []Entry // twice the limit at most
-		more := s.search(filter, func(e Entry, err error) bool {
+		more := s.search(ctx, filter, func(e Entry, err error) bool {
 			if err != nil {
 				return yield(Entry{}, err)
 			}
@@ -85,17 +86,17 @@ func Search(path string, filter Filter) iter.Seq2[Entry, error] {
 
 // search yields matching entries and errors of all parts. False: no more is
 // wanted, or can be had.
-func (s *snapshot) search(filter Filter, yield func(Entry, error) bool) bool {
+func (s *snapshot) search(ctx context.Context, filter Filter, yield func(Entry, error) bool) bool {
 	for i := range s.parts {
-		if !s.parts[i].search(filter, yield) {
+		if !s.parts[i].search(ctx, filter, yield) {
 			return false
 		}
 	}
 	return true
 }
 
-func (p *part) search(filter Filter, yield func(Entry, error) bool) bool {
-	lines := p.lines()
+func (p *part) search(ctx context.Context, filter Filter, yield func(Entry, error) bool) bool {
+	lines := p.lines(ctx)
 	for {
 		l, err := lines.next()
 		if err != nil {

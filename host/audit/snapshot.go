@@ -1,7 +1,9 @@
 package audit
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -22,7 +24,12 @@ type part struct {
 }
 
 // lines are those that the file had when the snapshot was made.
-func (p *part) lines() *lines { return newLines(io.NewSectionReader(p.file, 0, p.size), 0) }
+func (p *part) lines(ctx context.Context) *lines {
+	return newLines(ctx, io.NewSectionReader(p.file, 0, p.size), 0)
+}
+
+// maxParts bounds how many files of a log are read, as all of them are open.
+const maxParts = 1000
 
 // snapshot is a log as it was at one moment: the files are open, so that none
 // of them goes away while they are read.
@@ -37,15 +44,22 @@ type snapshot struct {
 //
 // # Errors
 //
-// [fs.ErrNotExist] where there are none.
-func openSnapshot(path string) (*snapshot, error) {
+// [fs.ErrNotExist] where there are none; the context's, where it ends.
+func openSnapshot(ctx context.Context, path string) (*snapshot, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
 	}
 	s := &snapshot{path: path}
+	gate, err := openRegular(path+lockSuffix, os.O_RDONLY)
+	if err == nil {
+		defer func() { _ = gate.Close() }()
+	}
 	for range maxTurns {
-		again, err := s.fill()
+		if ctx.Err() != nil {
+			return nil, failed(path, "read", ctx.Err())
+		}
+		again, err := s.fill(gate)
 		if err == nil && !again {
 			if len(s.parts) == 0 {
 				return nil, failed(path, "read", fs.ErrNotExist)
@@ -60,24 +74,24 @@ func openSnapshot(path string) (*snapshot, error) {
 	return nil, failed(path, "read", errors.New("others exchange the file all the time"))
 }
 
-// fill opens the files. Again: they were exchanged meanwhile.
-func (s *snapshot) fill() (again bool, err error) {
-	file, err := openRegular(s.path, os.O_RDONLY)
-	switch {
-	case isMissing(err):
-	case err != nil:
-		return false, err
-	default:
+// fill opens the files. Again: they were exchanged meanwhile. Gate is the lock file;
+// nil: it cannot be had.
+func (s *snapshot) fill(gate *os.File) (again bool, err error) {
+	if gate != nil {
 		// While it is locked no line is half written and no file is exchanged.
 		// Whoever cannot have the lock shall read all the same.
-		_ = lock(file, false, time.Now().Add(readerPatience))
-		defer func() { _ = unlock(file) }()
-		if _, same, err := isAt(s.path, file); err != nil || !same {
-			_ = file.Close()
-			return true, err
-		}
+		_ = lock(gate, false, time.Now().Add(readerPatience))
+		defer func() { _ = unlock(gate) }()
 	}
-	files, err := listRotated(s.path)
+	file, err := openRegular(s.path, os.O_RDONLY)
+	if err != nil && !isMissing(err) {
+		return false, err
+	}
+	files, _, err := listRotated(s.path)
+	if err == nil && len(files) > maxParts {
+		err = fmt.Errorf("there are %d files like %s, more than %d: move away those that are not the log's",
+			len(files), rotatedPath(filepath.Base(s.path), 1), maxParts)
+	}
 	for _, r := range files {
 		if err != nil {
 			break
@@ -88,9 +102,11 @@ func (s *snapshot) fill() (again bool, err error) {
 		}
 	}
 	if s.current = file != nil; s.current {
-		err = errors.Join(err, s.add(s.path, 0, file))
+		_, same, gone := isAt(s.path, file)
+		err = errors.Join(err, gone, s.add(s.path, 0, file))
+		again = !same
 	}
-	return isMissing(err), ignoreMissing(err)
+	return again || isMissing(err), ignoreMissing(err)
 }
 
 func ignoreMissing(err error) error {

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"context"
 	"iter"
 	"slices"
 )
@@ -10,16 +11,16 @@ import (
 //
 // # Errors
 //
-// [fs.ErrNotExist] where there is no log.
-func Tail(path string, n int) iter.Seq2[Entry, error] {
+// [fs.ErrNotExist] where there is no log; the context's, where it ends.
+func Tail(ctx context.Context, path string, n int) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		s, err := openSnapshot(path)
+		s, err := openSnapshot(ctx, path)
 		if err != nil {
 			yield(Entry{}, err)
 			return
 		}
 		defer s.close()
-		last, err := s.tail(n)
+		last, err := s.tail(ctx, n)
 		if err != nil {
 			yield(Entry{}, err)
 			return
@@ -40,10 +41,10 @@ type placed struct {
 
 // tail is the last n lines of all parts. Older files are only read where the
 // newer ones do not have as many.
-func (s *snapshot) tail(n int) ([]placed, error) {
+func (s *snapshot) tail(ctx context.Context, n int) ([]placed, error) {
 	var out []placed
 	for i := len(s.parts) - 1; i >= 0 && len(out) < n; i-- {
-		last, err := s.parts[i].tail(n - len(out))
+		last, err := s.parts[i].tail(ctx, n-len(out))
 		if err != nil {
 			return nil, failed(s.parts[i].path, "read", err)
 		}
@@ -53,10 +54,10 @@ func (s *snapshot) tail(n int) ([]placed, error) {
 }
 
 // tail is the last n lines, n > 0, of a part.
-func (p *part) tail(n int) ([]placed, error) {
+func (p *part) tail(ctx context.Context, n int) ([]placed, error) {
 	var ring []placed // its slots are used again and again
 	oldest := 0
-	lines := p.lines()
+	lines := p.lines(ctx)
 	for {
 		l, err := lines.next()
 		if err != nil {

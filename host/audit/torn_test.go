@@ -18,7 +18,7 @@ func TestTornByAnError(t *testing.T) {
 	t.Parallel()
 	f, path := newLog(t, 1, Options{})
 	writable := f.at.File
-	f.at, f.size = &handle{File: readOnly(t, path)}, -1 // which cannot be cut
+	f.at, f.size = &handle{File: readOnly(t, path), id: f.at.id}, -1 // which cannot be cut
 	f.writeAt = func(_ *os.File, b []byte, at int64) (int, error) {
 		return short(syscall.EIO)(writable, b, at)
 	}

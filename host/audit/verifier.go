@@ -73,6 +73,10 @@ func (v *verifier) mark() Mark {
 }
 
 func (v *verifier) read(at place, l *line) {
+	if l.endless {
+		v.broken(at, Edited, "%s", endlessText)
+		return
+	}
 	next, ok := parseLink(l.text)
 	intact := ok && next.intact(l.text)
 	if !ok || !l.ended && !intact {

@@ -1,6 +1,9 @@
 package audit
 
-import "path/filepath"
+import (
+	"context"
+	"path/filepath"
+)
 
 // Verify checks the chain through all files of a log: that each line is as it
 // was written, behind the line that it was written behind. The package's comment
@@ -8,9 +11,10 @@ import "path/filepath"
 //
 // # Errors
 //
-// [fs.ErrNotExist] where there is no log. A break is no error but in the report.
-func Verify(path string) (Report, error) {
-	s, err := openSnapshot(path)
+// [fs.ErrNotExist] where there is no log; the context's, where it ends. A break is not
+// an error but in the report.
+func Verify(ctx context.Context, path string) (Report, error) {
+	s, err := openSnapshot(ctx, path)
 	if err != nil {
 		return Report{Path: path, Breaks: []Break{}}, err
 	}
@@ -19,7 +23,7 @@ func Verify(path string) (Report, error) {
 	for i := range s.parts {
 		p := &s.parts[i]
 		v.absent = absentBefore(s, i)
-		for lines := p.lines(); ; {
+		for lines := p.lines(ctx); ; {
 			l, err := lines.next()
 			if err != nil {
 				return v.report, failed(p.path, "read", err)

@@ -177,7 +177,7 @@ func TestVerifyMany(t *testing.T) {
 
 func TestVerifyNothing(t *testing.T) {
 	t.Parallel()
-	_, err := Verify(filepath.Join(t.TempDir(), "none", "audit.jsonl"))
+	_, err := Verify(t.Context(), filepath.Join(t.TempDir(), "none", "audit.jsonl"))
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a log: %v", err)
 	}

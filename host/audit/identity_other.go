@@ -1,0 +1,25 @@
+//go:build !unix
+
+package audit
+
+import "os"
+
+// identity is which file something is.
+type identity struct{ info os.FileInfo }
+
+func (a identity) same(b identity) bool { return os.SameFile(a.info, b.info) }
+
+// identify is the file at a path, or the link, and its size.
+func identify(path string) (id identity, size int64, err error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return identity{}, 0, err
+	}
+	return identity{info}, info.Size(), nil
+}
+
+// identityOf is that of an open file.
+func identityOf(f *os.File) (identity, error) {
+	info, err := f.Stat()
+	return identity{info}, err
+}

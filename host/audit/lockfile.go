@@ -1,0 +1,125 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// lockSuffix follows the log's name in that of its lock file. Writers lock this
+// file, which has mode 0600, and not the log: whoever may read the log could
+// lock it too, and hold up every call.
+const lockSuffix = ".lock"
+
+// lockFile is the file whose lock the writer of a log holds.
+type lockFile struct {
+	path string
+	file *os.File // nil: not open
+	id   identity
+}
+
+// take locks the file, which is made where it is missing. Where somebody has
+// removed or exchanged it, the one that is there now is locked.
+func (l *lockFile) take(deadline time.Time) error {
+	for range maxTurns {
+		if err := l.open(); err != nil {
+			return fmt.Errorf("its lock file %s cannot be used: %w", l.path, err)
+		}
+		if err := lock(l.file, true, deadline); err != nil {
+			return err
+		}
+		there, _, err := identify(l.path)
+		if err == nil && there.same(l.id) {
+			return nil
+		}
+		l.close()
+		if err != nil && !isMissing(err) {
+			return err
+		}
+	}
+	return errors.New("others exchange its lock file all the time")
+}
+
+func (l *lockFile) open() error {
+	if l.file != nil {
+		return nil
+	}
+	var err error
+	l.file, l.id, err = create(l.path)
+	return err
+}
+
+// create opens a file, and makes it and its directory where they are missing.
+func create(path string) (file *os.File, id identity, err error) {
+	const how = os.O_RDWR | os.O_CREATE
+	file, err = openRegular(path, how)
+	if isMissing(err) {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return nil, id, err
+		}
+		file, err = openRegular(path, how)
+	}
+	if err != nil {
+		return nil, id, err
+	}
+	if id, err = identityOf(file); err != nil {
+		_ = file.Close()
+		return nil, id, err
+	}
+	return file, id, nil
+}
+
+// release cannot fail for a file that is open.
+func (l *lockFile) release() {
+	if l.file != nil {
+		_ = unlock(l.file)
+	}
+}
+
+// close ends the use of the file, and the lock.
+func (l *lockFile) close() {
+	if l.file != nil {
+		_ = l.file.Close()
+		l.file = nil
+	}
+}
+
+// olderPatience bounds the wait for a process of an older version, see [share].
+const olderPatience = time.Millisecond
+
+// share locks a log as readers did in older versions, whose writers lock the log
+// itself and not the lock file: they are kept out, and readers keep nobody out. An
+// older writer holds its lock for microseconds, so that a lock which lasts is not
+// one of theirs, and does not stop the log.
+func share(log *os.File) { _ = lock(log, false, time.Now().Add(olderPatience)) }
+
+// longestLockPause is how long a lock is not looked at, at most.
+const longestLockPause = 5 * time.Millisecond
+
+// lock waits until the file is locked. It asks again and again, as a wait
+// inside of flock would have no end if another process was stopped.
+func lock(f *os.File, alone bool, deadline time.Time) error {
+	const shortest = 50 * time.Microsecond
+	for wait := shortest; ; wait = min(2*wait, longestLockPause) {
+		ok, err := tryLock(f, alone)
+		if err != nil {
+			return fmt.Errorf("it cannot be locked: %w", err)
+		}
+		if ok {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return errLocked
+		}
+		time.Sleep(wait)
+	}
+}
+
+var errLocked = errors.New("another process keeps it locked")
+
+// lockedHint says what to do about errLocked.
+func lockedHint(path string) string {
+	return "look for a process that is stopped and has " + path + lockSuffix + " open, as fuser shows"
+}
