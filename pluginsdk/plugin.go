@@ -94,6 +94,10 @@ func (p Plugin) serve() error {
 	if err != nil {
 		return err
 	}
+	conn, err := wire.InheritedGRPC()
+	if err != nil {
+		return err
+	}
 	features := []string{wire.FeatureStream, wire.FeatureStderr}
 	if set.Previews() {
 		features = append(features, wire.FeaturePreview)
@@ -108,7 +112,7 @@ func (p Plugin) serve() error {
 	stdout, stderr := os.Stdout, os.Stderr
 	var connect sync.Once
 	server := &wire.Server{
-		Provider: set,
+		Provider: set, Conn: conn,
 		About: wire.Description{
 			Name: p.name(), Version: p.Version, SDK: "toolhost-go/" + Version, ConfigSchema: p.ConfigSchema, Features: features,
 		},
@@ -134,7 +138,11 @@ func (p Plugin) serve() error {
 		VersionedPlugins: wire.ServerPlugins(server),
 		Logger:           hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: stderr, JSONFormat: true}),
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
-			return grpc.NewServer(append(opts, wire.ServerOptions()...)...)
+			opts = append(opts, wire.ServerOptions()...)
+			if conn != nil {
+				opts = append(opts, conn.ServerOption())
+			}
+			return grpc.NewServer(opts...)
 		},
 	})
 	return nil

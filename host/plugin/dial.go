@@ -24,14 +24,18 @@ const (
 // sends at most 1 KiB.
 const maxStdio = 64 << 10
 
-// internalTimeout bounds go-plugin's own calls, such as Shutdown.
+// internalTimeout bounds connecting, and go-plugin's own calls, such as Shutdown.
 const internalTimeout = time.Second
 
 // dialOptions put bounds on what go-plugin's client leaves open: message sizes,
 // the deadlines of its own calls, and the broker, which is not used here and
 // through which a plugin could fill the host's memory.
-func dialOptions(startTimeout time.Duration) []grpc.DialOption {
+//
+// GRPC is given the one connection there is, and must not close it for idleness: it
+// could not make another.
+func dialOptions(c *connection, startTimeout time.Duration) []grpc.DialOption {
 	return append(wire.DialOptions(),
+		grpc.WithContextDialer(c.dial), grpc.WithIdleTimeout(0),
 		grpc.WithChainUnaryInterceptor(boundUnary),
 		grpc.WithChainStreamInterceptor(boundStream(startTimeout)),
 	)
@@ -62,6 +66,11 @@ func boundStream(startTimeout time.Duration) grpc.StreamClientInterceptor {
 		stream, err := open(ctx, desc, cc, method, opts...)
 		if err != nil {
 			cancel()
+			if strings.HasPrefix(method, stdioService) {
+				// With any other code go-plugin gives up, and leaves its connection open
+				// with all that hangs on it. The next call says what is wrong.
+				err = status.Error(codes.Unavailable, err.Error())
+			}
 		}
 		return stream, err
 	}

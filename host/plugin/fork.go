@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
@@ -23,6 +24,9 @@ func (p *process) start(ctx context.Context, env []string) error {
 		return p.notStarted(errors.Join(err, outR.Close(), outW.Close()))
 	}
 	theirs := p.offerSocket()
+	if err := p.grpc.offer(); err != nil && unixSockets {
+		p.log.Warn("no socket pair for the plugin; it is reached by a path, as other processes can", "error", err)
+	}
 	started := make(chan error, 1)
 	go func() {
 		process, err := p.spawn(env, outW, errW, theirs)
@@ -30,6 +34,7 @@ func (p *process) start(ctx context.Context, env []string) error {
 		if theirs != nil {
 			_ = theirs.Close()
 		}
+		p.grpc.handedOver()
 		if err != nil {
 			_, _ = outR.Close(), errR.Close()
 			started <- p.notStarted(err)
@@ -98,6 +103,10 @@ func (p *process) command(env []string, stdout, stderr, socket *os.File) *exec.C
 	if socket != nil {
 		cmd.ExtraFiles = []*os.File{socket} // the first is descriptor 3
 		cmd.Env = append(cmd.Env, wire.SocketVariable+"=3")
+	}
+	if pair := p.grpc.theirs; pair != nil {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, pair)
+		cmd.Env = append(cmd.Env, wire.GRPCVariable+"="+strconv.Itoa(2+len(cmd.ExtraFiles)))
 	}
 	if p.run != "" {
 		cmd.Env = append(cmd.Env, runVariable+"="+p.run)

@@ -45,6 +45,12 @@ func (r *printer) Kill(context.Context) error {
 	return nil
 }
 
+// PluginToHost implements [runner.Runner]. It connects to nothing: nothing listens.
+func (r *printer) PluginToHost(network, address string) (string, string, error) {
+	address, err := r.checkAddress(network, address)
+	return network, address, err
+}
+
 // furnish puts into a socket directory what a plugin may want to be dialled: its
 // socket, a file, and links to a socket elsewhere and to a directory beside that.
 func furnish(t *testing.T, dir string) {
@@ -139,7 +145,9 @@ func shake(t *testing.T, prints []byte) (net.Addr, *process) {
 	config := clientConfig(p, cfg)
 	config.RunnerFunc = func(_ hclog.Logger, cmd *exec.Cmd, dir string) (runner.Runner, error) {
 		furnish(t, dir)
-		p.socketDir = dir
+		if err := p.openSocketDir(dir); err != nil {
+			return nil, err
+		}
 		r.goRunner = &goRunner{process: p, env: cmd.Env}
 		return r, nil
 	}

@@ -186,14 +186,16 @@ func clientConfig(p *process, cfg Config) *plugin.ClientConfig {
 		VersionedPlugins: wire.ClientPlugins(),
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, socketDir string) (runner.Runner, error) {
-			p.socketDir = socketDir
+			if err := p.openSocketDir(socketDir); err != nil {
+				return nil, err
+			}
 			return &goRunner{process: p, env: cmd.Env}, nil
 		},
 		SkipHostEnv:      true,
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: cfg.TempDir},
 		// Our own bound is the context's; this one only ends what it missed.
 		StartTimeout:    cfg.StartTimeout + time.Second,
-		GRPCDialOptions: dialOptions(cfg.StartTimeout),
+		GRPCDialOptions: dialOptions(&p.grpc, cfg.StartTimeout),
 		SyncStdout:      newLineLogger(p),
 		SyncStderr:      newLineLogger(p),
 		Stderr:          io.Discard,
@@ -400,6 +402,7 @@ func (in *instance) release() {
 	}
 	in.proc.kill()
 	in.client.Kill()
+	in.proc.grpc.close()
 	waitFor(in.proc.gone, goneGrace)
 }
 

@@ -247,7 +247,7 @@ func (p *Plugin) mourn() {
 	}
 	run := p.last
 	run.mourned = true
-	if !run.wanted.Load() {
+	if !run.wanted.Load() && !run.maybeAsked() {
 		p.health.ended(time.Now(), time.Since(run.since), run.ending())
 	}
 }

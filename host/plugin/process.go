@@ -40,6 +40,7 @@ type process struct {
 	run        string // names this run in the environment of all that it starts; empty: nothing does
 
 	socketDir string // where the plugin's socket must be
+	grpc      connection
 
 	lane bool     // whether it is to inherit a socket
 	host net.Conn // the host's end of it; nil: there is none

@@ -2,15 +2,9 @@ package plugin
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/hashicorp/go-plugin/runner"
-
-	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
 // goRunner shows a process to go-plugin's client.
@@ -64,46 +58,15 @@ func (r *goRunner) Kill(ctx context.Context) error {
 	}
 }
 
-// PluginToHost decides whether the address that the plugin announced is dialled:
-// only a socket in the directory that was made for this process, and only if it
-// is one. What is dialled is the path that was looked at: with a link in the directory,
-// link/../name may be anywhere.
+// PluginToHost implements [runner.Runner]: it connects to the plugin. What go-plugin
+// is told afterwards is what it shows; it dials nothing, see dialOptions.
 func (r *goRunner) PluginToHost(network, address string) (string, string, error) {
-	if unixSockets && address != "" {
-		address = filepath.Clean(address)
-	}
-	err := checkAddress(r.socketDir, network, address)
-	if err != nil {
-		r.refuse(err)
-	}
-	return network, address, err
+	return r.connect(network, address)
 }
 
 // HostToPlugin implements [runner.Runner]; both see the same file system.
 func (r *goRunner) HostToPlugin(network, address string) (string, string, error) {
 	return network, address, nil
-}
-
-func checkAddress(socketDir, network, address string) error {
-	if !unixSockets {
-		return nil // go-plugin uses TCP on loopback here; toolhost doctor says so
-	}
-	shown := sanitize.Quote(address, 120)
-	if network != "unix" {
-		return fmt.Errorf("it announced the address %s on network %s; only a unix socket in the directory named by "+
-			"PLUGIN_UNIX_SOCKET_DIR is dialled", shown, sanitize.Quote(network, 20))
-	}
-	if filepath.Dir(address) != filepath.Clean(socketDir) {
-		return fmt.Errorf("it announced the socket %s, which is not in the directory named by PLUGIN_UNIX_SOCKET_DIR", shown)
-	}
-	info, err := os.Lstat(address)
-	if err != nil {
-		return fmt.Errorf("it announced the socket %s, which cannot be found: %w", shown, errors.Unwrap(err))
-	}
-	if info.Mode()&os.ModeSocket == 0 {
-		return fmt.Errorf("it announced the socket %s, which is no socket", shown)
-	}
-	return nil
 }
 
 type emptyReader struct{}

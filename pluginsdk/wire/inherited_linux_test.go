@@ -119,8 +119,8 @@ func TestInheritedNothing(t *testing.T) {
 	}
 	defer func() { _ = file.Close() }()
 	for variable, want := range map[string]string{
-		"": "error: <nil>, again: <nil> <nil>", "x": "is no descriptor", "-1": "is no descriptor", "0": "is no descriptor",
-		"2": "is no descriptor", " 3": "is no descriptor", "99999999999999999999": "is no descriptor", "77": `="77" is no socket`, "3": `="3" is no socket`,
+		"": "error: <nil>, again: <nil> <nil>", "x": "is not a descriptor", "-1": "is not a descriptor", "0": "is not a descriptor",
+		"2": "is not a descriptor", " 3": "is not a descriptor", "99999999999999999999": "is not a descriptor", "77": `="77" is not a socket`, "3": `="3" is not a socket`,
 	} {
 		cmd, lines := child(t, variable, file)
 		got := lineWith(t, lines, "error: ")

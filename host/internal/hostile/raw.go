@@ -52,6 +52,8 @@ type server struct {
 	rpc map[string]func(grpc.ServerStream) error
 	// conn changes a connection.
 	conn func(net.Conn) net.Conn
+	// goAway ends the service at the address when it likes, and the process lives on.
+	goAway func(g *grpc.Server, address string)
 	// shake is the handshake; nil: an honest one.
 	shake func(address string) string
 }
@@ -91,8 +93,14 @@ func (s server) serve() {
 	if s.shake == nil {
 		s.shake = honest
 	}
+	if s.goAway != nil {
+		go s.goAway(g, l.Addr().String())
+	}
 	shout(s.shake(l.Addr().String()))
 	must(g.Serve(l))
+	if s.goAway != nil {
+		plugintest.Hang()
+	}
 }
 
 // honest is the handshake line of a plugin that listens there.

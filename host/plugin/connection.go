@@ -1,0 +1,211 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/wire"
+)
+
+// connection is the one gRPC connection of a run. A plugin that says so over the
+// socket pair of which it inherited an end is spoken to there, where nothing else on
+// the machine can get in. Any other listens on a socket that has a path, which every
+// process of the same user can connect to: it is dialled once, if the process that was
+// started listens there, and the path is removed at once. Neither is ever made again:
+// what answered then might be another plugin.
+type connection struct {
+	ours   net.Conn // the host's end of the pair; nil: there is none
+	theirs *os.File // the other, until the process has it
+
+	// dir is where the plugin's socket must be. It was opened before the plugin ran, so
+	// what the plugin puts in the directory's place later is not looked into.
+	dir *os.Root
+
+	mu      sync.Mutex
+	conn    net.Conn // connected and not handed out yet
+	private bool     // whether it is the pair
+}
+
+// openSocketDir notes where the plugin's socket must be, before the plugin runs.
+func (p *process) openSocketDir(path string) (err error) {
+	p.socketDir = path
+	p.grpc.dir, err = os.OpenRoot(path)
+	return err
+}
+
+// offer makes the socket pair, where the system has any.
+func (c *connection) offer() (err error) {
+	c.ours, c.theirs, err = socketPair()
+	return err
+}
+
+// handedOver closes the end that the process has by now, if it was started.
+func (c *connection) handedOver() {
+	if c.theirs != nil {
+		_ = c.theirs.Close()
+		c.theirs = nil
+	}
+}
+
+// dial gives gRPC the connection, the first time.
+func (c *connection) dial(context.Context, string) (net.Conn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.conn == nil {
+		return nil, errOneConnection
+	}
+	conn := c.conn
+	c.conn = nil
+	return conn, nil
+}
+
+var errOneConnection = errors.New("the host connects to a plugin once, and that connection is gone")
+
+// isPrivate reports whether nothing but the host can reach the plugin.
+func (c *connection) isPrivate() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.private
+}
+
+// close gives back what was not handed out.
+func (c *connection) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range []net.Conn{c.ours, c.conn} {
+		if conn != nil {
+			_ = conn.Close()
+		}
+	}
+	c.ours, c.conn = nil, nil
+	if c.dir != nil {
+		_ = c.dir.Close()
+	}
+}
+
+// connect makes the connection once the plugin has announced its address. It returns
+// the network and address that go-plugin is to believe in.
+func (p *process) connect(network, address string) (string, string, error) {
+	c := &p.grpc
+	defer func() { _ = c.dir.Close() }()
+	greeted, err := c.greeted()
+	switch {
+	case err != nil:
+		p.refuse(err)
+		return "", "", err
+	case greeted:
+		p.forget(filepath.Clean(address))
+		c.use(c.ours, true)
+		return "unix", "inherited", nil // where nothing is dialled
+	}
+	if address, err = p.checkAddress(network, address); err != nil {
+		return "", "", err
+	}
+	conn, err := p.dialOnce(network, address)
+	if err != nil {
+		return "", "", err
+	}
+	p.forget(address)
+	c.use(conn, false)
+	return network, address, nil
+}
+
+// use keeps a connection until gRPC asks for it.
+func (c *connection) use(conn net.Conn, private bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ours != nil && !private { // the plugin does not know it
+		_ = c.ours.Close()
+	}
+	c.ours, c.conn, c.private = nil, conn, private
+}
+
+// greeted reports whether the plugin serves gRPC on its end of the pair. It has said
+// so before its handshake, so nothing is waited for.
+//
+// # Errors
+//
+// For what is not a greeting.
+func (c *connection) greeted() (bool, error) {
+	if c.ours == nil {
+		return false, nil
+	}
+	said := make([]byte, len(wire.Greeting))
+	said = said[:readNow(c.ours, said)]
+	if len(said) == 0 || string(said) == wire.Greeting {
+		return len(said) > 0, nil
+	}
+	return false, fmt.Errorf("it wrote %s to the descriptor named by %s before its handshake, which is not a greeting",
+		sanitize.Quote(string(said), 60), wire.GRPCVariable)
+}
+
+// forget removes the plugin's socket, so that nothing else connects to it.
+func (p *process) forget(address string) {
+	if !unixSockets || filepath.Dir(address) != filepath.Clean(p.socketDir) {
+		return
+	}
+	name := filepath.Base(address)
+	if info, err := p.grpc.dir.Lstat(name); err == nil && info.Mode().Type() == fs.ModeSocket {
+		_ = p.grpc.dir.Remove(name) // or the directory is removed, when the run has ended
+	}
+}
+
+// checkAddress decides whether the address that the plugin announced may be dialled:
+// only a socket in the directory that was made for this process, and only if it is one.
+// It returns the path that was looked at: with a link in the directory, link/../name may
+// be anywhere.
+func (p *process) checkAddress(network, address string) (string, error) {
+	if !unixSockets {
+		return address, nil // go-plugin uses TCP on loopback here; toolhost doctor says so
+	}
+	if address != "" {
+		address = filepath.Clean(address)
+	}
+	shown := sanitize.Quote(address, 120)
+	var err error
+	if network != "unix" {
+		err = fmt.Errorf("it announced the address %s on network %s; only a unix socket in the directory named by "+
+			"PLUGIN_UNIX_SOCKET_DIR is dialled", shown, sanitize.Quote(network, 20))
+	} else if filepath.Dir(address) != filepath.Clean(p.socketDir) {
+		err = fmt.Errorf("it announced the socket %s, which is not in the directory named by PLUGIN_UNIX_SOCKET_DIR", shown)
+	} else if info, lookErr := p.grpc.dir.Lstat(filepath.Base(address)); lookErr != nil {
+		err = fmt.Errorf("it announced the socket %s, which cannot be found: %w", shown, errors.Unwrap(lookErr))
+	} else if info.Mode().Type() != fs.ModeSocket {
+		err = fmt.Errorf("it announced the socket %s, which is not a socket", shown)
+	}
+	if err != nil {
+		p.refuse(err)
+	}
+	return address, err
+}
+
+// dialOnce connects to the address, and looks at who listens there: between the look
+// at the path and the connection the path may have become another plugin's socket, by
+// an exchange, a link or a directory in its place.
+func (p *process) dialOnce(network, address string) (net.Conn, error) {
+	var d net.Dialer
+	ctx, cancel := context.WithTimeout(context.Background(), internalTimeout)
+	defer cancel()
+	conn, err := d.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, fmt.Errorf("its socket cannot be connected to: %w", err)
+	}
+	started := p.number()
+	if started == 0 {
+		_ = conn.Close()
+		return nil, errors.New("it ended before the host had connected to it")
+	}
+	if err := checkPeer(conn, started); err != nil {
+		_ = conn.Close()
+		p.refuse(err)
+		return nil, err
+	}
+	return conn, nil
+}

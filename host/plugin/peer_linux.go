@@ -1,0 +1,67 @@
+package plugin
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// checkPeer is why what listens at the other end of a unix connection is neither the
+// process that was started nor a descendant of it, which an interpreter or a wrapper
+// may have; nil: it is one. The kernel noted the number when the listener was made
+// (unix(7), SO_PEERCRED), and gives it as this process sees it, whatever namespace the
+// listener is in. No process can become the descendant of another plugin's, and a
+// session or a group would not do: members of a session can join its groups.
+func checkPeer(conn net.Conn, started int) error {
+	sc, ok := conn.(syscall.Conn)
+	if !ok {
+		return fmt.Errorf("a connection of type %T has no peer credentials", conn)
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var peer *unix.Ucred
+	var credErr error
+	err = raw.Control(func(fd uintptr) { peer, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	if err := errors.Join(err, os.NewSyscallError("getsockopt", credErr)); err != nil {
+		return err
+	}
+	pid := int(peer.Pid)
+	for range maxDepth {
+		switch {
+		case pid == started:
+			return nil
+		case pid <= 1:
+			return fmt.Errorf("the socket that it announced belongs to another process (%d, started was %d)", peer.Pid, started)
+		}
+		if pid, err = parentOf(pid); err != nil {
+			return fmt.Errorf("the socket that it announced belongs to process %d, of which nothing is known: %w", peer.Pid, err)
+		}
+	}
+	return fmt.Errorf("the socket that it announced belongs to process %d, more than %d generations away", peer.Pid, maxDepth)
+}
+
+// maxDepth bounds how many generations may lie between a plugin's first process and
+// the one that listens.
+const maxDepth = 64
+
+// parentOf is the number of a process's parent.
+func parentOf(pid int) (int, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // from the third on: proc_pid_stat(5)
+	if len(fields) < 2 {
+		return 0, fmt.Errorf("/proc/%d/stat has no parent", pid)
+	}
+	return strconv.Atoi(fields[1])
+}
