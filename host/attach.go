@@ -20,11 +20,18 @@ import (
 //
 // # Errors
 //
+// [tool.CodeInvalidDefinition] for a nil provider or an owner without a name;
 // [tool.CodeAlreadyExists] where the owner's name is taken: nothing changes,
-// and the provider stays the caller's to close. Errors of List, and of single
-// tools (a bad definition, a name that belongs to another), which leave out
-// those tools only and keep the provider attached; all are joined.
+// and the provider stays the caller's to close. Errors of List, a panic of it too,
+// and of single tools (a bad definition, a name that belongs to another), which leave
+// out those tools only and keep the provider attached; all are joined.
 func (h *Host) Attach(ctx context.Context, owner string, p tool.Provider) (int, error) {
+	if p == nil {
+		return h.Len(), &tool.Error{
+			Code: tool.CodeInvalidDefinition, Plugin: owner, Stage: tool.StageRegister,
+			Message: fmt.Sprintf("the provider of %s is nil", ownerName(owner)), Hint: "attach one that is made",
+		}
+	}
 	if err := h.addSource(source{owner: owner, provider: p}); err != nil {
 		return h.Len(), err
 	}
@@ -63,7 +70,11 @@ func closedError(owner string) error {
 
 // refresh makes the registry hold what the provider lists now.
 func (h *Host) refresh(ctx context.Context, owner string, p tool.Provider) error {
-	defs, err := p.List(ctx)
+	var defs []tool.Definition
+	err := h.contain(owner, func() (err error) {
+		defs, err = p.List(ctx)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -157,7 +168,20 @@ func (h *Host) watch(owner string, p tool.Provider, update func() error) {
 		return
 	}
 	h.watchers.Go(func() {
-		for range n.Changes() {
+		var changes <-chan struct{}
+		if err := h.contain(owner, func() error { changes = n.Changes(); return nil }); err != nil {
+			h.noteUpdate(owner, err)
+			return
+		}
+		for {
+			select {
+			case _, more := <-changes:
+				if !more {
+					return
+				}
+			case <-h.life.Done(): // the channel may be nil, or stay open
+				return
+			}
 			if err := update(); err != nil {
 				h.noteUpdate(owner, err)
 			}

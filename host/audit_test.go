@@ -79,8 +79,8 @@ func TestEveryCallIsOnRecord(t *testing.T) {
 		{nobody, "dangerous", `{}`, tool.CodeApprovalRequired, false, "denied", "", "plug", `{}`},
 		{somebody, "dangerous", `{"text":"no"}`, tool.CodeApprovalDenied, false, "denied", "eva", "plug", `{"text":"[redacted]"}`},
 		{somebody, "dangerous", `{}`, "", true, "approved", "eva", "plug", `{"text":"[redacted]"}`},
-		{nobody, "unknown", `{"password":"secret"}`, tool.CodeNotFound, false, "", "", "", ""},
-		{nobody, "safe", `{"text":"a","extra":5}`, tool.CodeInvalidArguments, false, "", "", "plug", `{"text":"[redacted]","extra":5}`},
+		{nobody, "unknown", `{"password":"secret"}`, tool.CodeNotFound, false, "", "", "", `{"password":"[redacted]"}`},
+		{nobody, "safe", `{"text":"a","extra":5}`, tool.CodeInvalidArguments, false, "", "", "plug", `{"text":"[redacted]","extra":"[redacted]"}`},
 		{nobody, "picky", `{"text":"secret"}`, tool.CodeInvalidArguments, false, "", "", "plug", `{"text":"[redacted]"}`},
 	} {
 		out := c.session.Call(t.Context(), tool.Call{Name: c.tool, Arguments: []byte(c.args)})
@@ -132,6 +132,7 @@ func TestFullDisk(t *testing.T) {
 		{"by default", tool.Unset, map[string]int{"safe": 1, "cautious": 1, "dangerous": 1}},
 		{"required for dangerous", tool.Dangerous, map[string]int{"safe": 1, "cautious": 1, "dangerous": 0}},
 		{"required for cautious", tool.Cautious, map[string]int{"safe": 1, "cautious": 0, "dangerous": 0}},
+		{"required for safe", tool.Safe, map[string]int{"safe": 0, "cautious": 0, "dangerous": 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -125,7 +125,7 @@ func (h *Host) provider(e *entry) tool.Handler {
 
 // enter lays the part of the way that all tools share.
 func (h *Host) enter() tool.Handler {
-	return tool.Chain(h.resolve, policy.Observe(h.observer), h.audit.End())
+	return tool.Chain(h.resolve, policy.Observe(h.observer), h.audit.End(), h.contained)
 }
 
 // resolve finds the tool by its name, or by the alias that models use, and sends

@@ -85,7 +85,9 @@ func New(opts ...Option) (*Host, error) {
 	h.life, h.endLife = context.WithCancel(context.Background())
 	if o.audit != nil {
 		h.audit = &policy.Audit{Sink: o.audit, Required: o.auditRequired, OnError: func(err error) {
-			o.logger.Error("audit", "error", err)
+			if !h.notePanic(err) {
+				o.logger.Error("audit", "error", err)
+			}
 		}}
 	}
 	if o.hooks != nil {
@@ -139,7 +141,7 @@ func (h *Host) Close(ctx context.Context) error {
 	errs := make([]error, len(sources))
 	var all sync.WaitGroup
 	for i, s := range sources {
-		all.Go(func() { errs[i] = s.provider.Close(ctx) })
+		all.Go(func() { errs[i] = h.contain(s.owner, func() error { return s.provider.Close(ctx) }) })
 	}
 	all.Wait()
 	h.watchers.Wait()

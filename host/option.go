@@ -126,7 +126,8 @@ func WithGrants(caps ...tool.Capability) SessionOption {
 func WithApprover(a policy.Approver) SessionOption { return func(s *Session) { s.approver = a } }
 
 // WithVisible chooses the tools that there are for the session: others are not listed,
-// and calls find nothing. It must be quick, as it is asked in each call. Default: all.
+// and calls find nothing. It must be quick, as it is asked in each call. Where it panics
+// the tool is not there. Default: all.
 func WithVisible(sees func(tool.Definition) bool) SessionOption {
 	return func(s *Session) { s.sees = sees }
 }

@@ -111,7 +111,18 @@ func (s *Session) Close(context.Context) error {
 }
 
 // Sees reports whether the session has a tool; see [WithVisible].
-func (s *Session) Sees(d *tool.Definition) bool { return s.sees == nil || s.sees(*d) }
+func (s *Session) Sees(d *tool.Definition) (sees bool) {
+	if s.sees == nil {
+		return true
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			sees = false
+			s.host.notePanic(policy.Recovered("the choice of visible tools", v))
+		}
+	}()
+	return s.sees(*d)
+}
 
 // Tools are the session's tools that pass the filter, sorted by name. The caller owns
 // them.

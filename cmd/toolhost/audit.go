@@ -22,7 +22,8 @@ func (a *app) auditCommand() *cobra.Command {
 
 By itself this shows the newest lines, as audit tail does. A cautious or
 dangerous call has a line when it begins and one when it ends, any other one when
-it ends.`,
+it ends. "modified" marks a call whose arguments an approver has changed: --json
+shows what ran (input) and what was asked for (asked_input).`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.tailAudit(cmd.Context(), o) },
 	}

@@ -93,6 +93,10 @@ func unreadableLog(err error) error {
 // auditFormat has fixed widths: lines are printed as they are read, or written.
 const auditFormat = "%-23s  %-5s  %-24s  %-8s  %-18s  %s\n"
 
+// modifiedMark follows the result of a call that ran with other arguments than were
+// asked for. --json has both.
+const modifiedMark = ", modified"
+
 // callerWidth is how much of a caller's ID is shown: enough to tell those of a
 // day apart, and to search for.
 const callerWidth = 8
@@ -106,6 +110,9 @@ func auditCells(r audit.Record) []any {
 		}
 	} else if result == "" {
 		result = r.Decision
+	}
+	if r.AskedArguments != "" {
+		result += modifiedMark
 	}
 	caller := []rune(r.Session)
 	cells := []any{r.Time.Local().Format("2006-01-02 15:04:05.000")}

@@ -48,6 +48,7 @@ func auditLog(t *testing.T) string {
 		func(*audit.Record) {},
 		func(r *audit.Record) {
 			r.Event, r.Tool, r.Decision, r.Duration = audit.Begin, "fs.write", audit.Approved, 0
+			r.AskedArguments, r.AskedInput = audit.Digest([]byte("{}")), json.RawMessage("{}")
 		},
 		func(r *audit.Record) { r.Tool, r.Input = "fs.write", json.RawMessage(`{"path":"notes.txt"}`) },
 		func(r *audit.Record) { r.Session, r.Code, r.Message = "", tool.CodeNotFound, "Unknown tool: fs.reed" },
@@ -64,7 +65,7 @@ func TestAuditTail(t *testing.T) {
 	rows := []string{
 		"TIME                     EVENT  TOOL                      CALLER    RESULT              DURATION\n",
 		at(0) + "  end    fs.read                   ABCDEFGH  ok                  1.5 ms\n",
-		at(1) + "  begin  fs.write                  ABCDEFGH  approved            -\n",
+		at(1) + "  begin  fs.write                  ABCDEFGH  approved, modified  -\n",
 		at(2) + "  end    fs.write                  ABCDEFGH  ok                  1.5 ms\n",
 		at(3) + "  end    fs.read                   -         not_found           1.5 ms\n",
 	}

@@ -18,6 +18,10 @@
 // that a crash left right before this one, and oldest the number of the first
 // line that was kept when older files were deleted.
 //
+// The keys between are those of [Record]. input and arguments are what the tool was
+// given; where an approver has changed that, asked_input and asked_arguments are what
+// the caller had asked for, in the begin line and in the end line.
+//
 // A file that would grow beyond [Options].MaxSize is renamed (audit.jsonl to
 // audit.jsonl.000001, the next to .000002) and the chain goes on in a new one.
 //

@@ -32,7 +32,9 @@ func appendRecord(b []byte, r *Record) []byte {
 	b = appendField(b, `,"plugin":"`, r.Plugin)
 	b = appendField(b, `,"definition":"`, r.Definition)
 	b = appendField(b, `,"arguments":"`, r.Arguments)
-	b = appendInput(b, r.Input)
+	b = appendInput(b, `,"input":`, r.Input)
+	b = appendField(b, `,"asked_arguments":"`, r.AskedArguments)
+	b = appendInput(b, `,"asked_input":`, r.AskedInput)
 	b = appendField(b, `,"decision":"`, r.Decision)
 	b = appendField(b, `,"approver":"`, r.Approver)
 	b = append(b, `,"attempts":`...)
@@ -79,11 +81,11 @@ func appendText(b []byte, s string, limit int) []byte {
 // appendInput appends arguments without the space between their tokens, and
 // with what does not print as an escape: a line is a line, and can be shown on a
 // terminal. Nothing is appended for what is no JSON.
-func appendInput(b []byte, in json.RawMessage) []byte {
+func appendInput(b []byte, key string, in json.RawMessage) []byte {
 	if len(in) == 0 || len(in) > MaxInput || !json.Valid(in) || !utf8.Valid(in) {
 		return b
 	}
-	b = append(b, `,"input":`...)
+	b = append(b, key...)
 	for i := 0; i < len(in); {
 		if c := in[i]; c != '"' {
 			if !isSpace(c) {

@@ -21,6 +21,7 @@ func full() Record {
 	r := record(0)
 	r.Event, r.Definition, r.Approver, r.Decision = Begin, Digest(nil), "operator", Approved
 	r.Code, r.Message = tool.CodeToolFailed, "no such file"
+	r.AskedArguments, r.AskedInput = Digest(nil), json.RawMessage(`{"path":"b.txt"}`)
 	return r
 }
 
@@ -29,7 +30,8 @@ func TestEncode(t *testing.T) {
 	const empty = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	const braces = "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
 	equal(t, "a full record", encoded(full()), `{"time":"2026-10-11T12:00:00Z","event":"begin","call":"c0","caller":"caller-1","tool":"fs.read","plugin":"fs",`+
-		`"definition":"`+empty+`","arguments":"`+braces+`","input":{"path":"a.txt"},"decision":"approved","approver":"operator",`+
+		`"definition":"`+empty+`","arguments":"`+braces+`","input":{"path":"a.txt"},`+
+		`"asked_arguments":"`+empty+`","asked_input":{"path":"b.txt"},"decision":"approved","approver":"operator",`+
 		`"attempts":1,"duration":"1.5ms","code":"tool_failed","message":"no such file"}`)
 	equal(t, "an empty record", encoded(Record{Time: start}),
 		`{"time":"2026-10-11T12:00:00Z","event":"","tool":"","attempts":0,"duration":"0s"}`)
@@ -70,7 +72,7 @@ func TestEncodeInput(t *testing.T) {
 		`"` + strings.Repeat("a", 4094) + `"`: `"` + strings.Repeat("a", 4094) + `"`,
 		`"` + strings.Repeat("a", 4095) + `"`: "",
 	} {
-		got, has := strings.CutPrefix(string(appendInput(nil, json.RawMessage(in))), `,"input":`)
+		got, has := strings.CutPrefix(string(appendInput(nil, `,"input":`, json.RawMessage(in))), `,"input":`)
 		if got != want || has != (want != "") {
 			t.Errorf("the input %.100q becomes %.100q, want %.100q", in, got, want)
 		}

@@ -44,11 +44,17 @@ type Record struct {
 	// Definition is the digest of the tool's definition; empty: no such tool.
 	Definition string `json:"definition,omitempty"`
 	// Arguments is the digest of the arguments, of their redacted form where
-	// anything was redacted.
+	// anything was redacted. Of arguments that their schema or size refused, and of
+	// those of unknown tools, values whose names the schema does not have are redacted
+	// too, see [RedactUnknown]; empty, where such arguments are not JSON.
 	Arguments string `json:"arguments,omitempty"`
 	// Input is the arguments, redacted; nil where they are no JSON or larger
 	// than [MaxInput].
 	Input json.RawMessage `json:"input,omitempty"`
+	// AskedArguments and AskedInput are the same of what the caller asked for, where
+	// an approver has changed it: Arguments and Input are what ran.
+	AskedArguments string          `json:"asked_arguments,omitempty"`
+	AskedInput     json.RawMessage `json:"asked_input,omitempty"`
 	// Decision is [Allowed], [Approved], [Denied] or empty.
 	Decision string `json:"decision,omitempty"`
 	// Approver is who said yes or no; empty: nobody was asked.

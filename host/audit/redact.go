@@ -32,18 +32,24 @@ func Redact(args []byte, sensitive []string) (input json.RawMessage, digest stri
 	if len(sensitive) == 0 || !json.Valid(args) {
 		return small(args), Digest(args)
 	}
-	r := redactor{rest: args, sensitive: sensitive}
-	for r.next() {
-		continue
+	return (&redactor{rest: args, hides: func(key string) bool { return among(sensitive, key) }}).run(args)
+}
+
+// RedactUnknown is [Redact] for arguments that no schema has let pass: the values of
+// all names but the known ones go too, as a secret can stand under a name that was
+// mistyped. Arguments that are not an object go as a whole, and of those that are
+// not JSON nothing is left, the digest neither.
+func RedactUnknown(args []byte, sensitive []string, known map[string]bool) (input json.RawMessage, digest string) {
+	if len(args) == 0 {
+		return nil, Digest(nil)
 	}
-	if r.hash == nil {
-		return small(args), Digest(args)
+	if !json.Valid(args) {
+		return nil, ""
 	}
-	r.emit(r.rest)
-	if len(r.kept) <= MaxInput {
-		input = r.kept
+	if args[afterSpace(args, 0)] != '{' {
+		return json.RawMessage(redacted), Digest([]byte(redacted))
 	}
-	return input, digestPrefix + hex.EncodeToString(r.hash.Sum(nil))
+	return (&redactor{rest: args, hides: func(key string) bool { return !known[key] || among(sensitive, key) }}).run(args)
 }
 
 // small is args where they may stand in a record.
@@ -58,14 +64,30 @@ func small(args []byte) json.RawMessage {
 // goes into the hash, and the beginning of it is kept, so that large arguments
 // need no memory.
 type redactor struct {
-	rest      []byte // not emitted yet
-	from      int    // in rest: where the search goes on
-	sensitive []string
-	hash      hash.Hash // nil: nothing was redacted yet
-	kept      []byte    // one byte more than fits at most
+	rest  []byte                // not emitted yet
+	from  int                   // in rest: where the search goes on
+	hides func(key string) bool // whether its value is replaced
+	hash  hash.Hash             // nil: nothing was redacted yet
+	kept  []byte                // one byte more than fits at most
 }
 
-// next replaces the value of the next sensitive key; false: there is none.
+// run redacts args, which rest is.
+func (r *redactor) run(args []byte) (input json.RawMessage, digest string) {
+	for r.next() {
+		continue
+	}
+	if r.hash == nil {
+		return small(args), Digest(args)
+	}
+	r.emit(r.rest)
+	if len(r.kept) <= MaxInput {
+		input = r.kept
+	}
+	return input, digestPrefix + hex.EncodeToString(r.hash.Sum(nil))
+}
+
+// next replaces the value of the next key whose value is hidden; false: there is
+// none.
 func (r *redactor) next() bool {
 	for {
 		i := bytes.IndexByte(r.rest[r.from:], '"')
@@ -77,7 +99,7 @@ func (r *redactor) next() bool {
 		r.from = end
 		value := afterSpace(r.rest, end)
 		// In valid JSON a string before a colon is a key.
-		if value == len(r.rest) || r.rest[value] != ':' || !r.isSensitive(r.rest[start:end]) {
+		if value == len(r.rest) || r.rest[value] != ':' || !r.isHidden(r.rest[start:end]) {
 			continue
 		}
 		value = afterSpace(r.rest, value+1)
@@ -97,13 +119,17 @@ func (r *redactor) emit(b []byte) {
 	r.kept = append(r.kept, b[:min(len(b), MaxInput+1-len(r.kept))]...)
 }
 
-// isSensitive judges a key in its quotes.
-func (r *redactor) isSensitive(quoted []byte) bool {
+// isHidden judges a key in its quotes.
+func (r *redactor) isHidden(quoted []byte) bool {
 	key := string(quoted[1 : len(quoted)-1])
 	if strings.IndexByte(key, '\\') >= 0 && json.Unmarshal(quoted, &key) != nil {
 		return true // it cannot be read, so that nobody can say it is harmless
 	}
-	for _, s := range r.sensitive {
+	return r.hides(key)
+}
+
+func among(sensitive []string, key string) bool {
+	for _, s := range sensitive {
 		if strings.EqualFold(s, key) {
 			return true
 		}

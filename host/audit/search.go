@@ -44,7 +44,7 @@ func (f *Filter) match(e *Entry) bool {
 	}
 	has := func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(f.Text)) }
 	return slices.ContainsFunc([]string{
-		e.Tool, e.Message, string(e.Input), e.Plugin, e.Session, e.Call, e.Approver, string(e.Code), e.Decision,
+		e.Tool, e.Message, string(e.Input), string(e.AskedInput), e.Plugin, e.Session, e.Call, e.Approver, string(e.Code), e.Decision,
 	}, has)
 }
 

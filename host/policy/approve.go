@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/toolhost/toolhost/host/audit"
@@ -15,15 +16,20 @@ import (
 // Approver says yes or no to dangerous calls, or asks somebody who does.
 type Approver interface {
 	// Approve decides. It returns soon after its context ends; an error counts
-	// as no.
+	// as no, and so does a panic.
 	Approve(context.Context, Request) (Decision, error)
 }
 
 // ApproverFunc is a function as an [Approver].
 type ApproverFunc func(context.Context, Request) (Decision, error)
 
-// Approve implements [Approver].
-func (f ApproverFunc) Approve(ctx context.Context, r Request) (Decision, error) { return f(ctx, r) }
+// Approve implements [Approver]. A nil function is an error, which counts as no.
+func (f ApproverFunc) Approve(ctx context.Context, r Request) (Decision, error) {
+	if f == nil {
+		return Decision{}, errors.New("the approver is a nil function")
+	}
+	return f(ctx, r)
+}
 
 // Request is what an approver decides on.
 type Request struct {
@@ -126,7 +132,8 @@ type Decision struct {
 // # Errors
 //
 // [tool.CodeApprovalRequired] where there is no approver;
-// [tool.CodeApprovalDenied] where it, or the operator, says no, or it fails;
+// [tool.CodeApprovalDenied] where it, or the operator, says no, or it fails or
+// panics (Detail has the stack);
 // [tool.CodeInvalidArguments] where its own arguments do not fit.
 func Approve(q Question) tool.Middleware {
 	if !q.asks() {
@@ -144,6 +151,7 @@ func Approve(q Question) tool.Middleware {
 				if err := CheckArguments(ctx, q.Input, call.Name, decision.Arguments); err != nil {
 					return tool.Result{}, err
 				}
+				t.Modified = &Modification{Asked: call.Arguments, Given: decision.Arguments}
 				call.Arguments = decision.Arguments
 			}
 			t.Decision = audit.Approved
@@ -173,7 +181,7 @@ func (q Question) decide(ctx context.Context, t *Trace, call tool.Call) (Decisio
 
 // ask gets a yes from the approver, or the error that stands for its no.
 func ask(ctx context.Context, caller Caller, r Request) (Decision, error) {
-	refuse := func(code tool.Code, msg, hint string, cause error) error {
+	refuse := func(code tool.Code, msg, hint string, cause error) *tool.Error {
 		return &tool.Error{Code: code, Tool: r.Call.Name, Stage: tool.StageApprove, Unsent: true, Message: msg, Hint: hint, Err: cause}
 	}
 	approver := caller.Approver()
@@ -182,8 +190,13 @@ func ask(ctx context.Context, caller Caller, r Request) (Decision, error) {
 			fmt.Sprintf("Tool %s is dangerous and needs approval, and there is nobody to give it", r.Call.Name),
 			"run it from a terminal or with --yes; in a program, give the session an approver", nil)
 	}
-	d, err := approver.Approve(ctx, r)
+	d, err := protected(ctx, approver, r)
+	var panicked *Panic
 	switch {
+	case errors.As(err, &panicked):
+		e := refuse(tool.CodeApprovalDenied, fmt.Sprintf("Approval failed for tool: %s: %v", r.Call.Name, err), stop, err)
+		e.Detail = panicked.Stack
+		return Decision{}, e
 	case ctx.Err() != nil:
 		return Decision{}, refuse(tool.CodeOf(ctx.Err()), fmt.Sprintf("The call of tool %s ended before anybody approved it: %v", r.Call.Name, deadline.Cause(ctx)), "", ctx.Err())
 	case err != nil:
@@ -192,6 +205,16 @@ func ask(ctx context.Context, caller Caller, r Request) (Decision, error) {
 		return d, nil
 	}
 	return d, denied(r.Call.Name, d.Reason)
+}
+
+// protected asks an approver, whose panic is an error.
+func protected(ctx context.Context, a Approver, r Request) (d Decision, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			d, err = Decision{}, Recovered("the approver", v)
+		}
+	}()
+	return a.Approve(ctx, r)
 }
 
 // stop is the hint of a refusal. Models tend to ask again, in other words, for what

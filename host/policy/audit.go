@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -31,7 +32,10 @@ func (a *Audit) End() tool.Middleware {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			t := traceOf(ctx)
 			res, err := next(ctx, call)
-			r := record(audit.End, t, call, arguments)
+			r := record(audit.End, t, call)
+			if arguments {
+				describe(&r, t, call, err)
+			}
 			took := time.Since(t.Begin)
 			r.Time, r.Duration = t.Begin.Add(took), tool.Duration(took)
 			switch {
@@ -43,7 +47,7 @@ func (a *Audit) End() tool.Middleware {
 			if t.Definition != nil && len(t.Definition.Sensitive) > 0 {
 				r.Message = "" // it may quote what must not be written down
 			}
-			if err := a.Sink.Write(r); err != nil {
+			if err := a.write(r); err != nil {
 				a.OnError(fmt.Errorf("call %s of tool %s has no end line: %w", call.ID, call.Name, err))
 			}
 			return res, err
@@ -52,25 +56,30 @@ func (a *Audit) End() tool.Middleware {
 }
 
 // Begin puts calls of cautious and dangerous tools on record before they can have
-// an effect. For safe tools the step is left out.
+// an effect, and those of safe tools where that is required.
 //
 // # Errors
 //
 // [tool.CodeUnavailable] where the record cannot be written and is required.
 func (a *Audit) Begin(def *tool.Definition) tool.Middleware {
-	level := def.Safety.Effective()
-	if a == nil || level == tool.Safe {
+	if a == nil {
 		return nil
 	}
+	level := def.Safety.Effective()
 	required := a.Required != tool.Unset && level >= a.Required
+	if level == tool.Safe && !required {
+		return nil
+	}
 	arguments := audit.WantsArguments(a.Sink)
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			t := traceOf(ctx)
-			t.Arguments = call.Arguments // an approver may have changed them
-			r := record(audit.Begin, t, call, arguments)
+			r := record(audit.Begin, t, call)
+			if arguments {
+				describe(&r, t, call, nil)
+			}
 			r.Time = t.now()
-			if err := a.Sink.Write(r); err != nil {
+			if err := a.write(r); err != nil {
 				a.OnError(fmt.Errorf("call %s of tool %s has no begin line: %w", call.ID, call.Name, err))
 				if required {
 					return tool.Result{}, &tool.Error{
@@ -85,9 +94,19 @@ func (a *Audit) Begin(def *tool.Definition) tool.Middleware {
 	}
 }
 
-// record is what is known of a call by now, what the tool was given only where
-// that is asked for.
-func record(event string, t *Trace, call tool.Call, arguments bool) audit.Record {
+// write has the sink take a record. That it panics is its own affair, and not the
+// call's.
+func (a *Audit) write(r audit.Record) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = Recovered("the audit sink", v)
+		}
+	}()
+	return a.Sink.Write(r)
+}
+
+// record is what is known of a call by now, but for what the tool was given.
+func record(event string, t *Trace, call tool.Call) audit.Record {
 	r := audit.Record{
 		Event: event, Call: call.ID, Session: t.caller().ID(), Tool: call.Name,
 		Plugin: t.Plugin, Definition: t.Digest, Attempts: t.Attempts,
@@ -96,22 +115,27 @@ func record(event string, t *Trace, call tool.Call, arguments bool) audit.Record
 	if t.Definition != nil {
 		r.Tool = t.Definition.Name
 	}
-	if arguments {
-		describe(&r, t, call)
-	}
 	return r
 }
 
-// describe adds what the tool was given.
-func describe(r *audit.Record, t *Trace, call tool.Call) {
-	args := t.Arguments
-	if args == nil {
-		args = call.Arguments
+// describe adds what the tool was given, and what was asked for where that differs.
+// Err is what the call ended with.
+func describe(r *audit.Record, t *Trace, call tool.Call, err error) {
+	switch m := t.Modified; {
+	case t.Definition == nil:
+		r.Input, r.Arguments = audit.RedactUnknown(call.Arguments, nil, nil)
+	case t.Decision == "" && isInvalid(err):
+		r.Input, r.Arguments = audit.RedactUnknown(call.Arguments, t.Definition.Sensitive, argumentNames(t.Definition.InputSchema))
+	case m != nil:
+		r.Input, r.Arguments = audit.Redact(m.Given, t.Definition.Sensitive)
+		r.AskedInput, r.AskedArguments = audit.Redact(m.Asked, t.Definition.Sensitive)
+	default:
+		r.Input, r.Arguments = audit.Redact(call.Arguments, t.Definition.Sensitive)
 	}
-	if t.Definition == nil {
-		// What is sensitive is not known, so only the digest is kept.
-		r.Arguments = audit.Digest(args)
-		return
-	}
-	r.Input, r.Arguments = audit.Redact(args, t.Definition.Sensitive)
+}
+
+// isInvalid reports whether arguments were refused by their schema or size.
+func isInvalid(err error) bool {
+	var e *tool.Error
+	return errors.As(err, &e) && e.Stage == tool.StageValidate
 }

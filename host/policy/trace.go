@@ -37,9 +37,8 @@ type Trace struct {
 	Definition *tool.Definition
 	Digest     string
 	Plugin     string
-	// Arguments are what the tool was given, where an approver may have changed
-	// them; nil: the call's own.
-	Arguments json.RawMessage
+	// Modified is what an approver made of the call's arguments; nil: it left them.
+	Modified *Modification
 	// Decision is one of package audit's: allowed, approved, denied, or empty where
 	// it did not come to one.
 	Decision string
@@ -49,6 +48,12 @@ type Trace struct {
 	Attempts int
 
 	until time.Time // when there is no time left for attempts; zero: there is no limit
+}
+
+// Modification is a call's arguments before and after an approver has changed them.
+type Modification struct {
+	Asked json.RawMessage // by the caller
+	Given json.RawMessage // to the tool
 }
 
 type traceKey struct{}
