@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -66,7 +67,7 @@ func (a *app) printEntries(entries iter.Seq2[audit.Entry, error]) (n int, err er
 		case err != nil:
 			return n, unreadableLog(err)
 		case a.json:
-			a.out.printf("%s\n", e.Raw)
+			_, _ = sanitize.JSON(a.out).Write(append(slices.Clip(e.Raw), '\n'))
 		default:
 			if n == 0 {
 				a.out.printf(auditFormat, "TIME", "EVENT", "TOOL", "CALLER", "RESULT", "DURATION")

@@ -11,7 +11,6 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -111,12 +110,10 @@ func (a *app) call(ctx context.Context, name string, source []string, f callFlag
 		approver, done := a.approver(f.yes)
 		defer done()
 		answer := h.call(ctx, control.Call{Name: name, Arguments: text, Grants: grants, Timeout: f.timeout, Yes: f.yes}, approver)
-		out, err := answer.Outcome, answer.Err
-		if fault := h.blame(name); fault != nil && errors.Is(err, tool.ErrNotFound) {
-			err = fault
-			out.Content, out.Error = err.Error(), &host.OutcomeError{Code: tool.CodeOf(err), Message: err.Error()}
+		if fault := h.blame(name); fault != nil && errors.Is(answer.Err, tool.ErrNotFound) {
+			answer = answer.Failed(fault)
 		}
-		return a.printOutcome(out, answer.Result, err)
+		return a.printAnswer(answer)
 	})
 }
 
@@ -160,36 +157,38 @@ func missing(name string, fault *tool.Error) error {
 	return &out
 }
 
-// printOutcome prints what came of the call, and gives the error that the exit
-// status is made of.
-func (a *app) printOutcome(out host.Outcome, res tool.Result, err error) error {
+// printAnswer prints what came of the call, and gives the error that the exit status is
+// made of.
+func (a *app) printAnswer(answer control.Answer) error {
+	res, err := answer.Result, answer.Err
 	switch {
 	case a.json:
-		if failed := a.out.json(out); failed != nil {
+		if failed := a.out.outcome(answer.Outcome); failed != nil {
 			return failed
 		}
 	case err == nil && !res.IsError:
-		a.printResult(res)
+		a.printResult(res, answer.Outcome.Content)
 	}
 	if err == nil && res.IsError {
-		return &failure{exitFailed, errors.New(res.Text())}
+		return &failure{exitFailed, errors.New(answer.Outcome.Content)}
 	}
 	return err
 }
 
-func (a *app) printResult(res tool.Result) {
+// printResult prints a result, of which text is all that can be read.
+func (a *app) printResult(res tool.Result, text string) {
 	if blob, ok := soleBytes(res); ok && !a.out.terminal {
 		_, _ = a.out.Write(blob)
 		return
 	}
-	text := res.Text()
-	if a.out.terminal {
-		text = sanitize.Text(text)
-		if !strings.HasSuffix(text, "\n") {
-			text += "\n"
-		}
+	if !a.out.terminal {
+		_, _ = a.out.WriteString(text)
+		return
 	}
-	_, _ = a.out.Write([]byte(text))
+	a.out.text(text)
+	if !strings.HasSuffix(text, "\n") {
+		_, _ = a.out.WriteString("\n")
+	}
 }
 
 // soleBytes is the data of a result that is one block of data.

@@ -34,9 +34,9 @@ func callAs(ctx context.Context, h *host.Host, c control.Call, p callerPolicy, a
 	t, _ := h.Get(c.Name)
 	switch {
 	case tool.CodeOf(err) == tool.CodePermissionDenied && slices.Contains(refused, t.Permission):
-		return answered(answer, notGranted(c.Name, t.Permission))
+		return answer.Failed(notGranted(c.Name, t.Permission))
 	case tool.CodeOf(err) == tool.CodeApprovalRequired && c.Yes:
-		return answered(answer, noYes(c.Name))
+		return answer.Failed(noYes(c.Name))
 	}
 	return answer
 }
@@ -65,14 +65,6 @@ func (p callerPolicy) approver(yes bool, asked policy.Approver) policy.Approver 
 		asked = nil
 	}
 	return p.facts.Approver(asked)
-}
-
-// answered is an answer with another error.
-func answered(a control.Answer, err *tool.Error) control.Answer {
-	a.Err = err
-	a.Outcome.Content = err.Error()
-	a.Outcome.Error = &host.OutcomeError{Code: err.Code, Message: err.Error()}
-	return a
 }
 
 func notGranted(name string, c tool.Capability) *tool.Error {

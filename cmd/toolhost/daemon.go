@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -38,6 +39,9 @@ var _ control.Service = (*daemon)(nil)
 // run waits for the end of the daemon, and reloads whenever it is told to. It gives
 // the error of a socket that failed.
 func (d *daemon) run(ctx context.Context, hangUp <-chan os.Signal, served <-chan error) error {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(100) // what is rare in a command, a daemon does for good
+	}
 	for {
 		select {
 		case <-ctx.Done():

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -32,8 +31,12 @@ func newOutput(w io.Writer) *output {
 }
 
 // Write implements [io.Writer].
-func (o *output) Write(b []byte) (int, error) {
-	n, err := o.w.Write(b)
+func (o *output) Write(b []byte) (int, error) { return o.note(o.w.Write(b)) }
+
+// WriteString implements [io.StringWriter]: a text need not be copied.
+func (o *output) WriteString(s string) (int, error) { return o.note(io.WriteString(o.w, s)) }
+
+func (o *output) note(n int, err error) (int, error) {
 	if err != nil && o.err == nil {
 		o.err = fmt.Errorf("the output could not be written: %w", err)
 	}
@@ -42,17 +45,8 @@ func (o *output) Write(b []byte) (int, error) {
 
 func (o *output) printf(format string, args ...any) { _, _ = fmt.Fprintf(o, format, args...) }
 
-// json prints a value for programs, in a form that people can read too.
-func (o *output) json(v any) error {
-	enc := json.NewEncoder(o)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	err := enc.Encode(v)
-	if o.err != nil {
-		err = nil // it is told at the end
-	}
-	return err
-}
+// text prints what others wrote, with nothing in it that changes a terminal.
+func (o *output) text(s string) { _ = sanitize.WriteText(o, s) }
 
 // colored puts text between terminal codes, where that is welcome
 // (https://no-color.org).
@@ -67,7 +61,9 @@ func (o *output) colored(code, text string) string {
 // ended, what it said last.
 func (a *app) printError(err error) {
 	e := tool.AsError(err)
-	a.err.printf("toolhost: %s\n", sanitize.Text(message(err, e)))
+	a.err.printf("toolhost: ")
+	a.err.text(message(err, e)) // which may be all that a tool answered
+	a.err.printf("\n")
 	a.printHint(e)
 	if e.Code == tool.CodeCrashed || e.Code == tool.CodeUnavailable {
 		a.err.lastWords(e.Detail)

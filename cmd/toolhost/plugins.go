@@ -59,7 +59,7 @@ func (a *app) listPlugins(h *opened) error {
 		a.out.printf("\nskipped:\n")
 	}
 	for _, s := range list.Skipped {
-		a.out.printf("  %s: %s\n", sanitize.Text(s.Path), sanitize.Text(s.Reason))
+		a.out.printf("  %s: %s\n", sanitize.Line(s.Path, 0), sanitize.Line(s.Reason, 0))
 	}
 	return nil
 }

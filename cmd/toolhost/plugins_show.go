@@ -86,7 +86,7 @@ func (h *opened) unknownPlugin(name string) error {
 	message := "there is no plugin " + shorten(sanitize.Text(name), 64)
 	for _, s := range h.Skipped() {
 		if filepath.Base(s.Path) == name {
-			message += fmt.Sprintf(" (%s was skipped: %s)", s.Path, s.Reason)
+			message += fmt.Sprintf(" (%s was skipped: %s)", sanitize.Line(s.Path, 0), sanitize.Line(s.Reason, 0))
 		}
 	}
 	return usage(message, hint)

@@ -72,3 +72,16 @@ func TestPluginsShow(t *testing.T) {
 	w.run("plugins", "show", "quiter").exits(2).says("toolhost: there is no plugin quiter", "did you mean quitter?")
 	w.run("plugins", "show", "old.bak").exits(2).says("was skipped: looks like a leftover")
 }
+
+// A file's name is one line, whatever it has in it.
+func TestPluginsWithAnOddFile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	w.install("leftover", "odd\nready  1\u202e")
+	o := w.run("plugins").exits(0).prints(`odd\nready  1\u202e: `)
+	if strings.Contains(o.stdout, "odd\n") {
+		t.Errorf("it prints %q", o.stdout)
+	}
+	w.run("plugins", "--json").exits(0).prints(`odd\nready  1\u202e"`)
+	w.run("plugins", "show", "odd\nready  1\u202e").exits(exitUsage).says(`odd\nready  1\u202e was skipped`)
+}

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -128,14 +126,4 @@ func (o *output) schema(title string, schema tool.Schema) {
 		return
 	}
 	o.printf("\n%s:\n%s\n", title, indent(prettyJSON(schema), "  "))
-}
-
-// prettyJSON is JSON on several lines, printable; what is no JSON stays as it
-// is.
-func prettyJSON(text []byte) string {
-	var b bytes.Buffer
-	if err := json.Indent(&b, text, "", "  "); err != nil {
-		return sanitize.Text(string(text))
-	}
-	return sanitize.Text(b.String())
 }

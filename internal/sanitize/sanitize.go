@@ -28,6 +28,7 @@ func escape(s string, limit int, keepLines bool) string {
 		return s
 	}
 	var b strings.Builder
+	var room [16]byte // for a character that is escaped
 	before := rune(' ')
 	for i := 0; i < len(s) && (limit <= 0 || b.Len() <= limit); {
 		r, n := utf8.DecodeRuneInString(s[i:])
@@ -37,11 +38,11 @@ func escape(s string, limit int, keepLines bool) string {
 		case r == '\t':
 			b.WriteByte(' ')
 		case r == utf8.RuneError && n == 1, !unicode.IsPrint(r):
-			q := strconv.Quote(s[i : i+n])
-			b.WriteString(q[1 : len(q)-1])
+			q := strconv.AppendQuote(room[:0], s[i:i+n])
+			b.Write(q[1 : len(q)-1])
 		case conceals(before, r, 0): // though it counts as printable
-			q := strconv.QuoteToASCII(s[i : i+n])
-			b.WriteString(q[1 : len(q)-1])
+			q := strconv.AppendQuoteToASCII(room[:0], s[i:i+n])
+			b.Write(q[1 : len(q)-1])
 		default:
 			b.WriteString(s[i : i+n])
 		}

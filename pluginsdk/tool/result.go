@@ -47,14 +47,11 @@ func (r Result) Text() string {
 	if len(r.Content) == 1 {
 		return r.Content[0].describe()
 	}
-	var b strings.Builder
+	texts := make([]string, len(r.Content))
 	for i, c := range r.Content {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(c.describe())
+		texts[i] = c.describe()
 	}
-	return b.String()
+	return strings.Join(texts, "\n")
 }
 
 type resultJSON struct {

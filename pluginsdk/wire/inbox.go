@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 	"unsafe"
@@ -85,7 +86,7 @@ func (in *inbox) next(begin, end func(frame) error) error {
 			return midway(err)
 		}
 	}
-	in.within = false
+	in.within, in.to = false, nil // an empty slice would keep a large message in memory
 	return end(in.frame)
 }
 
@@ -226,12 +227,7 @@ func (in *inbox) close(number uint32) []byte {
 	}
 	delete(in.messages, number)
 	in.budget += m.held
-	for i, waiting := range in.queue {
-		if waiting == m {
-			in.queue = append(in.queue[:i], in.queue[i+1:]...)
-			break
-		}
-	}
+	in.queue = slices.DeleteFunc(in.queue, func(waiting *message) bool { return waiting == m })
 	in.promise()
 	return m.buf
 }
@@ -241,7 +237,7 @@ func (in *inbox) close(number uint32) []byte {
 func (in *inbox) promise() {
 	for len(in.queue) > 0 && in.queue[0].total <= in.budget {
 		m := in.queue[0]
-		in.queue = in.queue[1:]
+		in.queue = slices.Delete(in.queue, 0, 1) // which forgets it: it may be large
 		m.held = m.total
 		in.budget -= m.held
 		in.take(m)

@@ -203,6 +203,7 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 	}
 	reply, err := k.reply, k.err
 	if report == nil { // else who reads for it may still look at it
+		k.reply, k.err = nil, nil // a pool would keep them
 		pendings.Put(k)
 	}
 	switch {

@@ -1,7 +1,6 @@
 package control
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/toolhost/toolhost/host"
@@ -32,65 +31,92 @@ type Answer struct {
 	Err     error
 }
 
+// Failed is the answer with another error, which its outcome tells too.
+func (a Answer) Failed(err error) Answer {
+	a.Result, a.Err = tool.Result{}, err
+	a.Outcome.Success, a.Outcome.Structured = false, nil
+	a.Outcome.Content = err.Error()
+	a.Outcome.Error = &host.OutcomeError{Code: tool.CodeOf(err), Message: a.Outcome.Content}
+	return a
+}
+
+// answered is the answer with a result, which its outcome tells too, as
+// [host.Session.CallDetailed] does.
+func (a Answer) answered(res tool.Result) Answer {
+	a.Result, a.Err = res, nil
+	a.Outcome.Success, a.Outcome.Error = !res.IsError, nil
+	a.Outcome.Content, a.Outcome.Structured = res.Text(), res.Structured
+	if res.IsError {
+		a.Outcome.Error = &host.OutcomeError{Code: tool.CodeToolFailed, Message: a.Outcome.Content}
+	}
+	return a
+}
+
+// size is how many bytes the answer holds, roughly.
+func (a Answer) size() int {
+	n := len(a.Result.Structured)
+	for _, c := range a.Result.Content {
+		for _, f := range blockOf(c).fields {
+			n += len(f.text) + len(f.data)
+		}
+	}
+	if a.Err != nil {
+		n += len(a.Outcome.Content)
+	}
+	return n
+}
+
 // The events of a call.
 const (
 	eventBegin    = "begin"
 	eventApproval = "approval"
+	eventPart     = "part"
 	eventEnd      = "end"
 )
 
-// event is one line of the answer to a call. Who reads it passes over those that it
-// does not know.
+// event is one line of the answer to a call. Readers pass over events that they do not
+// know.
 type event struct {
-	Event    string        `json:"event"`
-	ID       string        `json:"id,omitempty"`       // begin: the call's address
-	Approval *approval     `json:"approval,omitempty"` // approval: what is to be decided
-	Outcome  *host.Outcome `json:"outcome,omitempty"`  // end
-	Result   *result       `json:"result,omitempty"`   // end
-	Error    *Problem      `json:"error,omitempty"`    // end
+	Event    string    `json:"event"`
+	ID       string    `json:"id,omitempty"`       // begin: the call's address
+	Approval *approval `json:"approval,omitempty"` // approval: what is to be decided
+
+	// part: a piece of the result. Block begins a block of that type. The piece is added
+	// to what came of the field before; Data takes the place of Text for bytes, and for
+	// text that would be much longer as JSON.
+	Block string `json:"block,omitempty"`
+	Field string `json:"field,omitempty"`
+	Text  string `json:"text,omitempty"`
+	Data  []byte `json:"data,omitempty"`
+
+	End *ending `json:"end,omitempty"` // end
 }
 
-func endOf(a Answer) event {
-	e := event{Event: eventEnd, Outcome: &a.Outcome, Error: problemOf(a.Err)}
-	if a.Err == nil {
-		e.Result = resultOf(a.Result)
-	}
-	return e
+// ending is what is left to say of a call when the parts of its result have been told.
+// What its outcome says beyond that follows from the result or the error.
+type ending struct {
+	ID       string        `json:"id"`
+	Name     string        `json:"name"`
+	Success  bool          `json:"success"`
+	IsError  bool          `json:"is_error,omitempty"`
+	Metadata host.Metadata `json:"metadata"`
+	Error    *Problem      `json:"error,omitempty"`
 }
 
-// answer is what an end says.
-func (e event) answer() Answer {
-	var a Answer
-	if e.Outcome != nil {
-		a.Outcome = *e.Outcome
-	}
+func endingOf(a Answer) event {
+	return event{Event: eventEnd, End: &ending{
+		ID: a.Outcome.ID, Name: a.Outcome.Name, Success: a.Outcome.Success, IsError: a.Result.IsError,
+		Metadata: a.Outcome.Metadata, Error: problemOf(a.Err),
+	}}
+}
+
+// answer puts the parts of a result and the end of its call together.
+func (e ending) answer(p parts) Answer {
+	a := Answer{Outcome: host.Outcome{ID: e.ID, Name: e.Name, Metadata: e.Metadata}}
 	if e.Error != nil {
-		a.Err = e.Error.Error()
+		return a.Failed(e.Error.Error())
 	}
-	a.Result = e.Result.value()
-	return a
-}
-
-// result is a result as it travels. Its structured part is a text: JSON inside of
-// JSON may be written otherwise, and a caller gets to see what the tool wrote.
-type result struct {
-	Answer     tool.Result `json:"answer"`
-	Structured string      `json:"structured,omitempty"`
-}
-
-func resultOf(r tool.Result) *result {
-	out := &result{Answer: r, Structured: string(r.Structured)}
-	out.Answer.Structured = nil
-	return out
-}
-
-func (r *result) value() tool.Result {
-	if r == nil {
-		return tool.Result{}
-	}
-	out := r.Answer
-	if r.Structured != "" {
-		out.Structured = json.RawMessage(r.Structured)
-	}
-	return out
+	res := p.result()
+	res.IsError = e.IsError
+	return a.answered(res)
 }

@@ -37,7 +37,7 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 	}
 	c := &Client{path: path}
 	c.http.Transport = &http.Transport{
-		DisableKeepAlives: true, DisableCompression: true,
+		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return connect(path) },
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
@@ -115,7 +115,7 @@ func (c *Client) ask(ctx context.Context, method, path string, body io.Reader, i
 	if into == nil {
 		return nil
 	}
-	return json.NewDecoder(resp.Body).Decode(into)
+	return json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(into)
 }
 
 // send makes a request. An answer that is an error is one here.

@@ -21,6 +21,10 @@ import (
 // given up.
 const cancelGrace = 2 * time.Second
 
+// maxAnswer bounds what a command reads of a call, in bytes: its arguments, where it is
+// asked about them, and an answer of 64 MiB as base64.
+const maxAnswer = 256 << 20
+
 // Call runs a call in the daemon. The approver is asked here; nil: nobody is there to
 // be asked. Where ctx ends, so does the call.
 func (c *Client) Call(ctx context.Context, call Call, a policy.Approver) Answer {
@@ -36,9 +40,7 @@ func (c *Client) Call(ctx context.Context, call Call, a policy.Approver) Answer 
 	default:
 		err = c.lost(call, err)
 	}
-	return Answer{Err: err, Outcome: host.Outcome{
-		Name: call.Name, Content: err.Error(), Error: &host.OutcomeError{Code: tool.CodeOf(err), Message: err.Error()},
-	}}
+	return Answer{Outcome: host.Outcome{Name: call.Name}}.Failed(err)
 }
 
 // lost is the error of a call whose end nobody told.
@@ -112,7 +114,22 @@ func (f *following) read(ctx context.Context, body io.Reader) (Answer, error) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	defer over()
-	for dec := json.NewDecoder(body); ; {
+	return readAnswer(body, func(e event) {
+		switch {
+		case e.Event == eventBegin && f.address == "" && e.ID != "":
+			f.address = "/v1/calls/" + e.ID
+			close(f.begun)
+		case e.Event == eventApproval && e.Approval != nil && f.approver != nil:
+			asking.Go(func() { f.ask(ctx, *e.Approval) })
+		}
+	})
+}
+
+// readAnswer reads lines until the end of the call. What is neither that nor part of the
+// result is the other function's.
+func readAnswer(body io.Reader, other func(event)) (Answer, error) {
+	var p parts
+	for dec := json.NewDecoder(io.LimitReader(body, maxAnswer)); ; {
 		var e event
 		if err := dec.Decode(&e); err != nil {
 			if err == io.EOF {
@@ -121,15 +138,12 @@ func (f *following) read(ctx context.Context, body io.Reader) (Answer, error) {
 			return Answer{}, err
 		}
 		switch {
-		case e.Event == eventBegin && f.address == "" && e.ID != "":
-			f.address = "/v1/calls/" + e.ID
-			close(f.begun)
-		case e.Event == eventApproval:
-			if e.Approval != nil && f.approver != nil {
-				asking.Go(func() { f.ask(ctx, *e.Approval) })
-			}
-		case e.Event == eventEnd:
-			return e.answer(), nil
+		case e.Event == eventPart:
+			p.add(e)
+		case e.Event == eventEnd && e.End != nil:
+			return e.End.answer(p), nil
+		default:
+			other(e)
 		}
 	}
 }
@@ -140,9 +154,16 @@ func (f *following) ask(ctx context.Context, what approval) {
 	r := what.request()
 	if what.Preview {
 		r.Preview = func(ctx context.Context) (tool.Result, error) {
-			var res result
-			err := f.client.get(ctx, f.address+"/preview", &res)
-			return res.value(), f.client.explain(err)
+			resp, err := f.client.send(ctx, http.MethodGet, f.address+"/preview", nil)
+			if err != nil {
+				return tool.Result{}, f.client.explain(err)
+			}
+			defer func() { _ = resp.Body.Close() }()
+			a, err := readAnswer(resp.Body, func(event) {})
+			if err == nil {
+				err = a.Err
+			}
+			return a.Result, f.client.explain(err)
 		}
 	}
 	text, err := json.Marshal(decisionOf(f.approver.Approve(ctx, r)))

@@ -12,7 +12,8 @@
 //	POST   /v1/reload
 //
 // A call is answered with lines of JSON: begin with the call's address, approval
-// where somebody has to say yes, and end. Who closes the connection ends the call.
+// where somebody has to say yes, part for each piece of the result, and end. A preview is
+// answered with the last two. Who closes the connection ends the call.
 // Everything else is answered with one JSON value; where the status is not 200, that
 // is {"error": ...} as [tool.Error] has it.
 //

@@ -8,8 +8,12 @@ import (
 	"time"
 )
 
-// writeTimeout bounds how long a reader may let a line wait.
-const writeTimeout = 30 * time.Second
+// How long a reader may let a line wait, and at least how fast it has to read an answer,
+// in bytes a second.
+const (
+	writeTimeout = 30 * time.Second
+	slowestRead  = 1 << 20
+)
 
 // lines writes lines of JSON, each as soon as it is there.
 type lines struct {
@@ -30,11 +34,11 @@ func encoder(w io.Writer) *json.Encoder {
 	return enc
 }
 
-// send writes a line, or none: what is no JSON is found before.
-func (l *lines) send(e event) error {
+// sendNow sends a line without delay.
+func (l *lines) sendNow(e event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.ctl.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+	if err := l.within(writeTimeout); err != nil {
 		return err
 	}
 	if err := l.enc.Encode(e); err != nil {
@@ -42,3 +46,26 @@ func (l *lines) send(e event) error {
 	}
 	return l.ctl.Flush()
 }
+
+// sendAnswer sends a result, where there is one, and the end.
+func (l *lines) sendAnswer(a Answer) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.within(writeTimeout + time.Duration(a.size()/slowestRead)*time.Second); err != nil {
+		return err
+	}
+	if a.Err == nil {
+		if err := l.sendParts(a.Result); err != nil {
+			return err
+		}
+	}
+	if err := l.send(endingOf(a)); err != nil {
+		return err
+	}
+	return l.ctl.Flush()
+}
+
+func (l *lines) within(d time.Duration) error { return l.ctl.SetWriteDeadline(time.Now().Add(d)) }
+
+// send writes a line, or none: what is not JSON is found before.
+func (l *lines) send(e event) error { return l.enc.Encode(e) }

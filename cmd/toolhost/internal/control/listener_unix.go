@@ -71,3 +71,12 @@ func (c *slotted) Close() error {
 	defer c.leave()
 	return c.Conn.Close()
 }
+
+// CloseWrite lets the server say no to a request that it does not read to its end: without
+// it the client finds the connection closed before it has read the answer.
+func (c *slotted) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}

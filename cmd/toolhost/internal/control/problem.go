@@ -1,9 +1,11 @@
 package control
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -30,7 +32,24 @@ func problemOf(err error) *Problem {
 	if e.Hint != "" {
 		text = strings.Replace(text, " ("+e.Hint+")", "", 1)
 	}
-	return &Problem{e.Code, e.Tool, e.Plugin, e.Stage, text, e.Hint, e.Detail, tool.Duration(e.RetryAfter)}
+	return &Problem{
+		e.Code, e.Tool, clip(e.Plugin), clip(e.Stage), clip(text), clip(e.Hint), clip(e.Detail), tool.Duration(e.RetryAfter),
+	}
+}
+
+// maxText bounds each text of an error, in bytes: a plugin may write messages of any
+// length.
+const maxText = 64 << 10
+
+func clip(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	for piece := range sanitize.Pieces(s, maxText) {
+		s = fmt.Sprintf("%s... (%d more bytes)", piece, len(s)-len(piece))
+		break
+	}
+	return s
 }
 
 // Error is the problem as an error of this process.

@@ -65,10 +65,13 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, err)
 		return
 	}
-	if c.Arguments, err = readBody(w, r); err != nil {
+	body, done, err := s.readBody(w, r)
+	if err != nil {
 		fail(w, http.StatusRequestEntityTooLarge, err)
 		return
 	}
+	defer done()
+	c.Arguments = body
 	out := newLines(w)
 	run := newRunning(r.Context(), out)
 	if err := s.begin(run); err != nil {
@@ -77,28 +80,42 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.end(run)
-	if out.send(event{Event: eventBegin, ID: run.id}) != nil {
+	if out.sendNow(event{Event: eventBegin, ID: run.id}) != nil {
 		return // nobody is there any more
 	}
 	var asked policy.Approver
 	if r.URL.Query().Get("ask") == "true" {
 		asked = run
 	}
-	if err := out.send(endOf(s.service.Call(run.ctx, c, asked))); err != nil {
-		_ = out.send(endOf(untold(c, err))) // it is on record, whoever reads this
-	}
+	_ = s.tell(out, s.service.Call(run.ctx, c, asked)) // the call is on record, whoever reads this
 }
 
-// untold is the answer to a call whose own cannot be written: its structured part was
-// no JSON, or nobody reads it.
-func untold(c Call, err error) Answer {
-	bad := &tool.Error{
-		Code: tool.CodeInvalidResult, Tool: c.Name, Stage: tool.StageOutput, Err: err,
-		Message: fmt.Sprintf("what tool %s answered cannot be told: %v", c.Name, err), Hint: "report this to the plugin's author",
+// tell sends an answer, or says why it cannot be sent: its structured part is not JSON,
+// or callers hold too much already.
+func (s *Server) tell(out *lines, a Answer) error {
+	n := a.size()
+	if n > much {
+		defer returnMemory()
 	}
-	return Answer{Err: bad, Outcome: host.Outcome{
-		Name: c.Name, Content: bad.Error(), Error: &host.OutcomeError{Code: bad.Code, Message: bad.Error()},
-	}}
+	giveBack, ok := s.answers.take(n)
+	switch {
+	case !ok:
+		a = a.Failed(&tool.Error{
+			Code: tool.CodeResourceExhausted, Tool: a.Outcome.Name, Stage: tool.StageOutput,
+			Message: fmt.Sprintf("tool %s ran, and its answer of %d bytes is lost: callers have not read yet what the daemon holds for them", a.Outcome.Name, n),
+			Hint:    "have fewer large answers at a time, or ask for less at once",
+		})
+	case len(a.Result.Structured) > 0 && !json.Valid(a.Result.Structured):
+		a = a.Failed(&tool.Error{
+			Code: tool.CodeInvalidResult, Tool: a.Outcome.Name, Stage: tool.StageOutput,
+			Message: fmt.Sprintf("what tool %s answered cannot be told: the structured result is not JSON", a.Outcome.Name),
+			Hint:    "report this to the plugin's author",
+		})
+	}
+	if ok {
+		defer giveBack()
+	}
+	return out.sendAnswer(a)
 }
 
 // parseCall reads what stands beside the arguments.
@@ -121,18 +138,47 @@ func parseCall(q url.Values) (Call, error) {
 	return c, nil
 }
 
-// readBody reads all of a body, in bounded time: what comes behind it tells that the
-// client is gone.
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	ctl := http.NewResponseController(w)
-	if err := ctl.SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil {
-		return nil, err
+// readBody reads all of a body, in bounded time: what comes after it tells that the client
+// is gone. The function gives back the room that the body takes.
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, done func(), err error) {
+	size := int(min(r.ContentLength, MaxArguments))
+	if size < 0 { // the client does not say
+		size = MaxArguments
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxArguments))
+	done, ok := s.arguments.take(size)
+	if !ok {
+		// The client listens when it has said all.
+		_ = within(bodyTimeout, w, func() error {
+			_, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, MaxArguments))
+			return err
+		})
+		return nil, nil, errHeld("the request")
+	}
+	var text bytes.Buffer
+	if r.ContentLength > 0 {
+		text.Grow(size + bytes.MinRead)
+	}
+	err = within(bodyTimeout, w, func() error {
+		_, err := text.ReadFrom(http.MaxBytesReader(w, r.Body, MaxArguments))
+		return err
+	})
 	if err != nil {
-		return nil, tool.Errorf(tool.CodeResourceExhausted, "the request was not read: %w", err)
+		done()
+		return nil, nil, tool.Errorf(tool.CodeResourceExhausted, "the request was not read: %w", err)
 	}
-	return body, ctl.SetReadDeadline(time.Time{})
+	return text.Bytes(), done, nil
+}
+
+// within bounds how long reading a request may take.
+func within(limit time.Duration, w http.ResponseWriter, read func() error) error {
+	ctl := http.NewResponseController(w)
+	if err := ctl.SetReadDeadline(time.Now().Add(limit)); err != nil {
+		return err
+	}
+	if err := read(); err != nil {
+		return err
+	}
+	return ctl.SetReadDeadline(time.Time{})
 }
 
 func (s *Server) cancel(w http.ResponseWriter, r *http.Request) {
@@ -156,7 +202,7 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusConflict, err)
 		return
 	}
-	reply(w, resultOf(res))
+	_ = s.tell(newLines(w), Answer{}.answered(res))
 }
 
 func (s *Server) approve(w http.ResponseWriter, r *http.Request) {
@@ -165,11 +211,12 @@ func (s *Server) approve(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, err)
 		return
 	}
-	body, err := readBody(w, r)
+	body, done, err := s.readBody(w, r)
 	if err != nil {
 		fail(w, http.StatusRequestEntityTooLarge, err)
 		return
 	}
+	defer done()
 	var answer decision
 	if err := json.Unmarshal(body, &answer); err != nil {
 		fail(w, http.StatusBadRequest, tool.Errorf(tool.CodeInvalidArguments, "the decision is no JSON: %w", err))

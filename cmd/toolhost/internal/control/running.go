@@ -39,7 +39,7 @@ func (r *running) Approve(ctx context.Context, q policy.Request) (policy.Decisio
 	p := &pending{q.Preview, make(chan policy.Decision, 1)}
 	r.ask(p)
 	defer r.ask(nil)
-	if err := r.lines.send(event{Event: eventApproval, Approval: approvalOf(q)}); err != nil {
+	if err := r.lines.sendNow(event{Event: eventApproval, Approval: approvalOf(q)}); err != nil {
 		return policy.Decision{}, err
 	}
 	select {

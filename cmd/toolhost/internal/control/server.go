@@ -47,6 +47,8 @@ type Service interface {
 type Server struct {
 	service Service
 	http    http.Server
+	// What callers hold together.
+	arguments, answers *budget
 
 	mu       sync.Mutex
 	calls    map[string]*running
@@ -57,7 +59,8 @@ type Server struct {
 
 // NewServer makes a server that logs what goes wrong.
 func NewServer(s Service, log hclog.Logger) *Server {
-	out := &Server{service: s, calls: map[string]*running{}, silent: map[net.Conn]bool{}, idle: make(chan struct{})}
+	out := &Server{service: s, calls: map[string]*running{}, silent: map[net.Conn]bool{}, idle: make(chan struct{}),
+		arguments: newBudget(maxHeldArguments), answers: newBudget(maxHeldAnswers)}
 	out.http = http.Server{
 		Handler: out.routes(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Warn}), ConnState: out.note,

@@ -28,6 +28,7 @@ func main() {
 		pluginsdk.Func("play.blob", "Answers with the bytes 0 to 255.", blob, pluginsdk.Cautious(), pluginsdk.Categories("odd")),
 		pluginsdk.Func("play.nonsense", "Answers with a block of content that is none.", nonsense, pluginsdk.Safe()),
 		pluginsdk.Func("play.peek", "Counts the processes with a text in their environments, of those that it may read.", peek, pluginsdk.Safe()),
+		pluginsdk.Func("play.large", "Answers with a text so many times.", large, pluginsdk.Safe()),
 		pluginsdk.Func("play.control", "Answers with characters that change a terminal.", control, pluginsdk.Safe()),
 	)
 }

@@ -1,0 +1,163 @@
+package control
+
+import (
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// pieceSize bounds the text or data of one line, in bytes: neither end ever holds an
+// answer a second time, however large it is.
+const pieceSize = 64 << 10
+
+// fieldStructured is the part of a result that belongs to none of its blocks.
+const fieldStructured = "structured"
+
+// block is a block of content by its fields.
+type block struct {
+	kind   string
+	fields []field
+}
+
+// field has either text or data; one that has neither is left out when it is sent.
+type field struct {
+	name string
+	text string
+	data []byte // empty but not nil: it is sent, and empty
+}
+
+func blockOf(c tool.Content) block {
+	switch c := c.(type) {
+	case tool.TextContent:
+		return block{"text", []field{{name: "text", text: c.Text}}}
+	case tool.ImageContent:
+		return block{"image", []field{{name: "data", data: c.Data}, {name: "mime_type", text: c.MIMEType}}}
+	case tool.AudioContent:
+		return block{"audio", []field{{name: "data", data: c.Data}, {name: "mime_type", text: c.MIMEType}}}
+	case tool.ResourceContent:
+		return block{"resource", []field{
+			{name: "uri", text: c.URI}, {name: "mime_type", text: c.MIMEType}, {name: "text", text: c.Text}, {name: "blob", data: c.Blob},
+		}}
+	case tool.ResourceLink:
+		return block{"resource_link", []field{
+			{name: "uri", text: c.URI}, {name: "name", text: c.Name}, {name: "description", text: c.Description}, {name: "mime_type", text: c.MIMEType},
+		}}
+	}
+	return block{kind: fmt.Sprintf("%T", c)}
+}
+
+// sendParts sends a result, one piece a line.
+func (l *lines) sendParts(res tool.Result) error {
+	for _, c := range res.Content {
+		b := blockOf(c)
+		if err := l.send(event{Event: eventPart, Block: b.kind}); err != nil {
+			return err
+		}
+		for _, f := range b.fields {
+			if err := l.sendField(f); err != nil {
+				return err
+			}
+		}
+	}
+	for piece := range sanitize.Pieces(res.Structured, pieceSize) {
+		if err := l.sendText(fieldStructured, string(piece)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *lines) sendField(f field) error {
+	for piece := range sanitize.Pieces(f.text, pieceSize) {
+		if err := l.sendText(f.name, piece); err != nil {
+			return err
+		}
+	}
+	for i := 0; i < len(f.data) || i == 0 && f.data != nil; i += pieceSize {
+		if err := l.send(event{Event: eventPart, Field: f.name, Data: f.data[i:min(i+pieceSize, len(f.data))]}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *lines) sendText(name, piece string) error {
+	if swells(piece) {
+		return l.send(event{Event: eventPart, Field: name, Data: []byte(piece)})
+	}
+	return l.send(event{Event: eventPart, Field: name, Text: piece})
+}
+
+// swells reports whether a text is longer as a JSON string than as base64, or would not
+// be the same.
+func swells(s string) bool {
+	more := 0
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"', c == '\\', c == '\n', c == '\t', c == '\r':
+			more++
+		case c < 0x20:
+			more += 5
+		}
+	}
+	return more > len(s)/3 || !utf8.ValidString(s)
+}
+
+// parts are the pieces of a result that have come.
+type parts struct {
+	content    []tool.Content
+	last       string            // the type of the block that is coming; empty: none is
+	fields     map[string][]byte // of that block
+	structured []byte
+}
+
+func (p *parts) add(e event) {
+	if e.Block != "" {
+		p.endBlock()
+		p.last, p.fields = e.Block, map[string][]byte{}
+	}
+	piece := e.Data
+	if e.Text != "" {
+		piece = []byte(e.Text)
+	}
+	switch {
+	case e.Field == fieldStructured:
+		p.structured = append(p.structured, piece...)
+	case e.Field != "" && p.last != "":
+		had := p.fields[e.Field]
+		if had == nil {
+			had = []byte{}
+		}
+		p.fields[e.Field] = append(had, piece...)
+	}
+}
+
+// endBlock passes over a block of a type that it does not know.
+func (p *parts) endBlock() {
+	f := p.fields
+	text := func(name string) string { return string(f[name]) }
+	switch p.last {
+	case "text":
+		p.content = append(p.content, tool.TextContent{Text: text("text")})
+	case "image":
+		p.content = append(p.content, tool.ImageContent{Data: f["data"], MIMEType: text("mime_type")})
+	case "audio":
+		p.content = append(p.content, tool.AudioContent{Data: f["data"], MIMEType: text("mime_type")})
+	case "resource":
+		p.content = append(p.content, tool.ResourceContent{URI: text("uri"), MIMEType: text("mime_type"), Text: text("text"), Blob: f["blob"]})
+	case "resource_link":
+		p.content = append(p.content, tool.ResourceLink{
+			URI: text("uri"), Name: text("name"), Description: text("description"), MIMEType: text("mime_type"),
+		})
+	}
+	p.last, p.fields = "", nil
+}
+
+// result is the result whose parts have all come.
+func (p *parts) result() tool.Result {
+	p.endBlock()
+	return tool.Result{Content: p.content, Structured: json.RawMessage(p.structured)}
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+type largeIn struct {
+	Text   string `json:"text"`
+	Times  int    `json:"times"`
+	Blocks int    `json:"blocks,omitempty"`
+	As     string `json:"as,omitempty"` // result, is_error, error or structured
+}
+
+// large answers with a text so many times, as one block or several.
+func large(_ context.Context, in largeIn) (tool.Result, error) {
+	text := strings.Repeat(in.Text, in.Times)
+	res := tool.Result{IsError: in.As == "is_error"}
+	switch in.As {
+	case "error":
+		return res, &tool.Error{Code: tool.CodeToolFailed, Message: text}
+	case "structured":
+		res.Structured = []byte(text)
+		return res, nil
+	}
+	for i := range max(1, in.Blocks) {
+		n := len(text) / max(1, in.Blocks)
+		res.Content = append(res.Content, tool.TextContent{Text: text[i*n : (i+1)*n]})
+	}
+	return res, nil
+}
