@@ -31,17 +31,16 @@ func readLockRecord() (lockRecord, error) {
 	return record, nil
 }
 
-// of is the lock of each of some directories; empty: there is none on record.
-func (r lockRecord) of(dirs []string) ([]string, error) {
+// of is the lock of each of some directories; empty: there is none on record. From a
+// directory whose path cannot be followed nothing runs.
+func (r lockRecord) of(dirs []string) []string {
 	out := make([]string, len(dirs))
 	for i, dir := range dirs {
-		path, err := canonical(dir)
-		if err != nil {
-			return nil, err
+		if path, err := canonical(dir); err == nil {
+			out[i] = r[path]
 		}
-		out[i] = r[path]
 	}
-	return out, nil
+	return out
 }
 
 // recordLock puts a lock on record for directories: those that have none there, or all of
@@ -82,10 +81,10 @@ func changeLockRecord(dirs []string, change func(r lockRecord, dir string) error
 		}
 		for _, dir := range dirs {
 			path, err := canonical(dir)
-			if err == nil {
-				err = change(*r, path)
-			}
 			if err != nil {
+				continue // see of
+			}
+			if err := change(*r, path); err != nil {
 				return err
 			}
 		}

@@ -18,8 +18,9 @@ const lockName = "toolhost.lock"
 type lockRules struct {
 	// off: the operator's configuration says so.
 	off bool
-	// file is the lock that toolhost plugins lock writes and compares with.
-	file string
+	// own is the lock that goes with the configuration, and file the one that toolhost
+	// plugins lock writes and compares with: that, or if it is not there the one on record.
+	own, file string
 	// locks are what plugins have to agree with.
 	locks []host.Lock
 }
@@ -47,16 +48,13 @@ func (a *app) lockRules() (lockRules, error) {
 		return lockRules{}, &failure{exitUsage, err}
 	}
 	if operators && c.Lock == config.LockOff {
-		return lockRules{off: true, file: own.File}, nil
+		return lockRules{off: true, own: own.File, file: own.File}, nil
 	}
 	record, err := readLockRecord()
 	if err != nil {
 		return lockRules{}, err
 	}
-	pinned, err := record.of(dirs.dirs)
-	if err != nil {
-		return lockRules{}, &failure{exitUsage, err}
-	}
+	pinned := record.of(dirs.dirs)
 	if file, required := own.File, own.Required; slices.Contains(pinned, "") {
 		own.Seen = func() { a.noteLock(file, dirs.dirs, required) }
 	}
@@ -64,9 +62,9 @@ func (a *app) lockRules() (lockRules, error) {
 		own.Required = true
 	}
 	if operators && own.Required {
-		return lockRules{file: own.File, locks: []host.Lock{own}}, nil
+		return lockRules{own: own.File, file: own.File, locks: []host.Lock{own}}, nil
 	}
-	rules := lockRules{file: own.File}
+	rules := lockRules{own: own.File, file: own.File}
 	for i, file := range pinned {
 		switch file {
 		case "":

@@ -56,22 +56,18 @@ func (a *app) unlockPlugins(ctx context.Context, rules lockRules, yes bool) erro
 // pinnedNow is what there is to take away.
 func (a *app) pinnedNow(rules lockRules) (lockOff, error) {
 	out := lockOff{Directories: []string{}, Files: []string{}}
-	if info, err := os.Lstat(rules.file); err == nil {
+	if info, err := os.Lstat(rules.own); err == nil {
 		if info.IsDir() {
-			return out, &failure{exitFailed, fmt.Errorf("%s is a directory, and not a lock: remove it yourself", sanitize.Text(rules.file))}
+			return out, &failure{exitFailed, fmt.Errorf("%s is a directory, and not a lock: remove it yourself", sanitize.Text(rules.own))}
 		}
-		out.Removed = rules.file
+		out.Removed = rules.own
 	}
 	record, err := readLockRecord()
 	if err != nil {
 		return out, err
 	}
 	dirs := a.namedDirs().dirs
-	files, err := record.of(dirs)
-	if err != nil {
-		return out, err
-	}
-	for i, file := range files {
+	for i, file := range record.of(dirs) {
 		if file == "" {
 			continue
 		}
@@ -94,7 +90,7 @@ func (o lockOff) lines(be string) []string {
 	}
 	for _, file := range o.Files {
 		if file != o.Removed && isThere(file) {
-			out = append(out, file+" stays where it is")
+			out = append(out, file+" stays where it is, and pins where it is found")
 		}
 	}
 	return out

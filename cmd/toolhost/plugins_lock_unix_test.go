@@ -231,6 +231,7 @@ func TestLockThatWasSeen(t *testing.T) {
 	in("call", "play.echo").exits(3).says(lock + " is missing")
 	w.write(lockName, string(text))
 	in("call", "play.echo").exits(0)
+	in("plugins", "lock", "--off").exits(5).says(filepath.Join(other, lockName)+" would be removed", lock+" stays where it is")
 	evil := w.script("evil")
 	w.write(lockName, string(text)+"evil binary sha256:"+strings.Repeat("0", 64)+"\n")
 	in("call", "play.echo").exits(3).says(lock) // which is damaged now
@@ -382,4 +383,25 @@ func TestDaemonWithoutItsLock(t *testing.T) {
 		o := w.run("tools", "show", "describe_symbol")
 		return o.status == 0
 	})
+}
+
+// A link that leads nowhere does not stand for a file that is not there, whatever the file
+// decides.
+func TestFilesThatDecideAndLeadNowhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	w.run("plugins", "disable", "player").exits(0)
+	file := filepath.Join(w.state, "toolhost", disabledFile)
+	w.removeFile(file)
+	if err := os.Symlink(file+"-target", file); err != nil {
+		t.Fatal(err)
+	}
+	w.run("tools").exits(2).says(file, "a file that is not there")
+	w.removeFile(file)
+	w.run("tools").exits(0)
+	config := filepath.Join(w.root, defaultConfig)
+	if err := os.Symlink(config+"-target", config); err != nil {
+		t.Fatal(err)
+	}
+	w.run("tools").exits(2).says(config, "a file that is not there")
 }
