@@ -24,6 +24,10 @@ const (
 // nor one that is gone for a moment withdrawn; a directory that goes away changes
 // nothing, and is looked at again when it is back. What could not be done is logged.
 //
+// What is new, has changed or is gone inside the root is held until [Host.Sync] or
+// [Host.SyncPlugin], as the tools of this host may have written it; [WithHolding] says
+// otherwise. It is logged and is in [Host.Plugins]; the plugin goes on as it was.
+//
 // # Errors
 //
 // None but that of the system's having no watches left; then it looks every 10 s.
@@ -118,6 +122,7 @@ func (f *follow) finish() {
 func (f *follow) look(ctx context.Context) (soon bool) {
 	f.watch()
 	steps, faults := f.host.plan(f.dirs, false)
+	f.host.releaseOthers(steps)
 	f.tell(faults)
 	before := f.seen
 	f.seen = map[string]sight{}
@@ -131,6 +136,10 @@ func (f *follow) look(ctx context.Context) (soon bool) {
 			soon = true
 			continue
 		}
+		if f.host.hold(s) {
+			continue
+		}
+		s.unasked = true
 		f.busy[s.owner] = true
 		f.tasks.Go(func() {
 			if err := f.host.take(ctx, s); err != nil && ctx.Err() == nil {

@@ -27,6 +27,7 @@ type Host struct {
 	opts      options
 	ruling    sync.RWMutex // held while entries are made by opts.overrides, and published
 	registry  registry
+	place     string           // the root with links resolved
 	way       tool.Handler     // of a call, from its entry on
 	audit     *policy.Audit    // nil: nothing is on record
 	observer  *policy.Observer // nil: there are no hooks
@@ -48,6 +49,8 @@ type Host struct {
 	mu        sync.Mutex // never held while waiting
 	sources   []source
 	skipped   map[string][]plugin.Skipped // by directory
+	dirs      []string                    // that plugins come from
+	held      map[string]heldChange       // by plugin
 	slots     map[slots]*policy.Slots
 	socketDir *socketDir    // made by the first plugin
 	swept     chan struct{} // closed when the sweep has ended; nil: there was none
@@ -80,7 +83,14 @@ func New(opts ...Option) (*Host, error) {
 		}
 	}
 	o.root = root
-	h := &Host{opts: o, run: strings.ToLower(rand.Text()[:8]), slots: map[slots]*policy.Slots{}, skipped: map[string][]plugin.Skipped{}}
+	place, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return nil, fmt.Errorf("workspace root: %w", err)
+	}
+	h := &Host{
+		opts: o, place: place, run: strings.ToLower(rand.Text()[:8]),
+		slots: map[slots]*policy.Slots{}, skipped: map[string][]plugin.Skipped{}, held: map[string]heldChange{},
+	}
 	h.starting = make(chan struct{}, startsAtOnce())
 	h.life, h.endLife = context.WithCancel(context.Background())
 	if o.audit != nil {

@@ -26,6 +26,7 @@ import (
 // One for each directory, plugin and tool that could not be used, joined, each
 // an [*tool.Error] with the plugin's name. What could be used is.
 func (h *Host) Load(ctx context.Context, dirs ...string) (int, error) {
+	h.noteDirs(dirs)
 	var faults []error
 	var started []source
 	_ = h.lockFaults(dirs) // each start tells; where there is none, a lock was seen
@@ -114,7 +115,8 @@ func (h *Host) noteSkipped(dir string, skipped []plugin.Skipped) {
 //
 // # Errors
 //
-// [tool.CodeNotFound] where no plugin has that name; the context's end; those of
+// [tool.CodeNotFound] where no plugin has that name; [tool.CodeUnavailable] where its
+// file has changed inside the root, and it runs on; the context's end; those of
 // [Host.Load] for a plugin that is asked for its tools.
 func (h *Host) RestartPlugin(ctx context.Context, name string) error {
 	h.mu.Lock()
@@ -129,6 +131,9 @@ func (h *Host) RestartPlugin(ctx context.Context, name string) error {
 			Code: tool.CodeNotFound, Plugin: name, Stage: tool.StageStart, Message: fmt.Sprintf("there is no plugin %.64q", name),
 			Hint: "see toolhost plugins for the names",
 		}
+	}
+	if err := h.admit(plugin.Candidate{Name: s.owner, Path: s.path}, s.found)(); err != nil {
+		return err // it would not start again
 	}
 	if err := s.plugin.Restart(ctx); err != nil {
 		return err

@@ -32,7 +32,7 @@ type Lock struct {
 // WithLocks runs only what locks pin. A plugin has to be as each of the locks pins it
 // that are for its directory. Default: none, and nothing is pinned.
 func WithLocks(locks ...Lock) Option {
-	return func(o *options) { o.pins = pinsOf(locks) }
+	return func(o *options) { o.locks, o.pins = locks, pinsOf(locks) }
 }
 
 // WithLockFile is WithLocks with one file, for all plugins, that need not be there.
@@ -44,7 +44,7 @@ func WithLockFile(path string) Option { return WithLocks(Lock{File: path}) }
 func (h *Host) SetLocks(locks ...Lock) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.opts.pins = pinsOf(locks)
+	h.opts.locks, h.opts.pins = locks, pinsOf(locks)
 }
 
 // pinsOf are the pins of locks, by a plugin's directory.

@@ -27,12 +27,15 @@ type options struct {
 	cacheDir     string
 	names        string // a file; empty: none
 	overrides    map[string]Override
+	locks        []Lock                                // what pins reads
 	pins         func(dir string) (plugin.Pins, error) // nil: nothing is pinned
 	recorder     *Recorder                             // nil: none
 	settings     func(plugin string) PluginSettings    // nil: none
 	hold         func(plugin.Candidate) string         // nil: none
 	idle         time.Duration
 	noPreviews   bool
+	protected    []string
+	unheld       bool // Follow runs what changes inside the root
 
 	audit            audit.Sink
 	auditRequired    tool.Safety

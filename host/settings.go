@@ -123,6 +123,7 @@ func (h *Host) config(of plugin.Candidate, s PluginSettings, changed func()) plu
 		JSON: s.Config, StartTimeout: h.opts.startTimeout, IdleTimeout: h.opts.idle, Restart: h.opts.restart, Carrier: h.opts.carrier,
 		Namespace: h.opts.namespace, HostVersion: Version, Logger: h.opts.logger, Changed: changed,
 		Pins: func() (plugin.Pins, error) { return h.pins(filepath.Dir(of.Path)) },
+		Protected: h.Protected,
 	}
 	if s.Carrier != "" {
 		c.Carrier = s.Carrier

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -44,7 +45,9 @@ func (h *Host) newSource(c plugin.Candidate, settings PluginSettings) source {
 		return s
 	}
 	s.changes = new(follower)
-	s.plugin = plugin.New(c, h.config(c, settings, s.changes.tell))
+	cfg := h.config(c, settings, s.changes.tell)
+	cfg.Admit = h.admit(c, s.found)
+	s.plugin = plugin.New(c, cfg)
 	s.provider = s.plugin
 	return s
 }
@@ -84,13 +87,21 @@ func (s source) status() (plugin.Status, bool) {
 // Plugins tells what each plugin is doing, sorted by name.
 func (h *Host) Plugins() []plugin.Status {
 	h.mu.Lock()
-	sources := slices.Clone(h.sources)
+	sources, held := slices.Clone(h.sources), maps.Clone(h.held)
 	h.mu.Unlock()
 	var out []plugin.Status
 	for _, s := range sources {
 		if status, ok := s.status(); ok {
+			if change, there := held[s.owner]; there {
+				status.Held = change.reason(true)
+				delete(held, s.owner)
+			}
 			out = append(out, status)
 		}
+	}
+	for owner, change := range held {
+		reason := change.reason(false)
+		out = append(out, plugin.Status{Name: owner, Path: change.path, State: plugin.Refused, Reason: reason, Held: reason})
 	}
 	slices.SortFunc(out, func(a, b plugin.Status) int { return strings.Compare(a.Name, b.Name) })
 	return out

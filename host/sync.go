@@ -24,7 +24,40 @@ import (
 // Those of [Host.Load], and what is wrong with locks ([WithLocks]). A plugin that cannot be upgraded runs on as it was.
 func (h *Host) Sync(ctx context.Context, dirs ...string) error {
 	steps, faults := h.plan(dirs, true)
-	faults = append(faults, h.lockFaults(dirs)...)
+	return h.takeSteps(ctx, steps, append(faults, h.lockFaults(dirs)...))
+}
+
+// Refresh does what [Host.Sync] does, but without an operator's word: what is new or
+// has changed inside the root is held, as [Host.Follow] holds it.
+//
+// # Errors
+//
+// Those of [Host.Sync].
+func (h *Host) Refresh(ctx context.Context, dirs ...string) error {
+	steps, faults := h.plan(dirs, true)
+	for i := range steps {
+		steps[i].unasked = true
+	}
+	return h.takeSteps(ctx, steps, faults)
+}
+
+// SyncPlugin does what [Host.Sync] does for one plugin, by its name.
+//
+// # Errors
+//
+// Those of [Host.Load]; nil where nothing is to be done for the plugin.
+func (h *Host) SyncPlugin(ctx context.Context, name string, dirs ...string) error {
+	steps, faults := h.plan(dirs, true)
+	for _, s := range steps {
+		if s.owner == name {
+			return h.take(ctx, s)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// takeSteps does steps side by side, and joins what went wrong.
+func (h *Host) takeSteps(ctx context.Context, steps []step, faults []error) error {
 	errs := make([]error, len(steps))
 	var all sync.WaitGroup
 	for i, s := range steps {
@@ -39,11 +72,13 @@ type step struct {
 	owner     string
 	candidate plugin.Candidate // zero: the file is gone
 	again     bool             // it is tried even if it is what was refused before
+	unasked   bool             // no operator asked for it; see [WithHolding]
 }
 
 // plan finds what differs between the directories and the host. What was tried in vain
 // is tried again only where that is asked for, or where it is another now.
 func (h *Host) plan(dirs []string, again bool) (steps []step, faults []error) {
+	h.noteDirs(dirs)
 	wanted := map[string]plugin.Candidate{}
 	unreadable := map[string]bool{}
 	var order []string
@@ -80,7 +115,7 @@ func (h *Host) plan(dirs []string, again bool) (steps []step, faults []error) {
 	}
 	for _, name := range order {
 		if h.differs(wanted[name], again) {
-			steps = append(steps, step{name, wanted[name], again})
+			steps = append(steps, step{owner: name, candidate: wanted[name], again: again})
 		}
 	}
 	return steps, faults
@@ -121,6 +156,10 @@ func (h *Host) take(ctx context.Context, s step) error {
 	turn, _ := h.turns.LoadOrStore(s.owner, new(sync.Mutex))
 	turn.(*sync.Mutex).Lock()
 	defer turn.(*sync.Mutex).Unlock()
+	if s.unasked && h.hold(s) {
+		return nil
+	}
+	h.release(s.owner)
 	now, there := h.current(s.owner)
 	switch {
 	case s.candidate.Path == "":

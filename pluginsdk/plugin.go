@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
+	"github.com/toolhost/toolhost/internal/protect"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
@@ -51,6 +52,30 @@ type Config struct {
 	Root string
 	// JSON is an object that fits [Plugin.ConfigSchema]; empty: nothing.
 	JSON json.RawMessage
+	// Protected are files and directories that tools must not change, as they rule the
+	// host: its configuration, its plugin directories, its log of calls. They are
+	// absolute, with links resolved, and need not exist. [Config.CheckWrite] asks them.
+	Protected []string
+}
+
+// CheckWrite returns an error for a path that a tool must not write, create, rename or
+// remove, or rename something to, because it is protected, lies in a protected
+// directory, or is that of a directory on the way to one. The path is absolute, or
+// relative to Root. A tool that changes files asks before each change.
+//
+// # Errors
+//
+// [tool.CodePermissionDenied], for the caller; a plain error where the path leads
+// through too many symbolic links.
+func (c Config) CheckWrite(path string) error {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(c.Root, path)
+	}
+	covered, err := protect.Covers(c.Protected, path)
+	if covered {
+		return protect.Refusal(path)
+	}
+	return err
 }
 
 // Main serves tools to the host that started this process, and ends the process

@@ -34,6 +34,12 @@ type Config struct {
 	Env []string
 	// JSON is the plugin's own configuration; empty: none.
 	JSON json.RawMessage
+	// Protected gives the paths that its tools must not change, when it is configured;
+	// nil: none are.
+	Protected func() []string
+	// Admit is asked before each start whether the file may run as it is now; nil, or
+	// where it gives nil: it may. An error is no failure of the plugin.
+	Admit func() error
 	// StartTimeout bounds a start, from fork to description. Default:
 	// [DefaultStartTimeout].
 	StartTimeout time.Duration

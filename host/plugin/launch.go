@@ -114,7 +114,11 @@ func (in *instance) connect(ctx context.Context, cfg Config) error {
 	if err := CheckConfiguration(ctx, about.ConfigSchema, cfg.JSON); err != nil {
 		return err
 	}
-	if err := in.wire.Configure(ctx, wire.Config{Root: cfg.Root, JSON: cfg.JSON}); err != nil {
+	handed := wire.Config{Root: cfg.Root, JSON: cfg.JSON}
+	if cfg.Protected != nil {
+		handed.Protected = cfg.Protected()
+	}
+	if err := in.wire.Configure(ctx, handed); err != nil {
 		return err
 	}
 	return in.openStream(ctx, cfg.Carrier)

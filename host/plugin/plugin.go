@@ -314,6 +314,11 @@ func finished(run *instance) *attempt {
 // launch starts a process, in the directory for sockets that there is by then.
 func (p *Plugin) launch() (_ *instance, err error) {
 	cfg := p.cfg
+	if cfg.Admit != nil {
+		if err := cfg.Admit(); err != nil {
+			return nil, pinned(err)
+		}
+	}
 	if cfg.Sockets != nil {
 		if cfg.TempDir, err = cfg.Sockets(); err != nil {
 			return nil, err

@@ -47,6 +47,9 @@ type Status struct {
 	// Upgrade says why a newer binary, or newer settings, were tried in vain; what is
 	// told of beside it runs on. Empty: none was.
 	Upgrade string `json:"upgrade,omitempty"`
+	// Held says what has changed inside the workspace and waits for the operator's
+	// word; what is told of beside it runs on. Empty: nothing has.
+	Held string `json:"held,omitempty"`
 	// Starts counts the runs begun.
 	Starts int `json:"starts"`
 	// Took is how long the newest start took, from fork to description.

@@ -20,7 +20,7 @@ func main() {
 		Name: "buffer", Version: "0.1.0",
 		Tools:         b.tools(),
 		KeepsSessions: true,
-		Configure:     func(_ context.Context, c pluginsdk.Config) error { return b.current.Set(c.Root) },
+		Configure:     func(_ context.Context, c pluginsdk.Config) error { return b.current.Set(c.Root, c.Protected...) },
 	}.Main()
 }
 

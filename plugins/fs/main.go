@@ -18,7 +18,7 @@ func main() {
 	pluginsdk.Plugin{
 		Name: "fs", Version: "0.1.0",
 		Tools:     tools(current),
-		Configure: func(_ context.Context, c pluginsdk.Config) error { return current.Set(c.Root) },
+		Configure: func(_ context.Context, c pluginsdk.Config) error { return current.Set(c.Root, c.Protected...) },
 	}.Main()
 }
 

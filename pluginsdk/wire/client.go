@@ -52,7 +52,7 @@ func (c *Client) Describe(ctx context.Context, hostVersion string) (Description,
 
 // Configure hands over the operator's configuration.
 func (c *Client) Configure(ctx context.Context, cfg Config) error {
-	_, err := c.rpc.Configure(ctx, &pluginv1.ConfigureRequest{Root: cfg.Root, ConfigJson: cfg.JSON})
+	_, err := c.rpc.Configure(ctx, &pluginv1.ConfigureRequest{Root: cfg.Root, ConfigJson: cfg.JSON, Protected: cfg.Protected})
 	if err != nil {
 		return statusError(ctx, "take its configuration", err)
 	}

@@ -28,4 +28,7 @@ type Config struct {
 	// JSON is an object that fits the plugin's configuration schema; empty:
 	// nothing was configured.
 	JSON json.RawMessage
+	// Protected are the files and directories that tools must not change, absolute,
+	// with links resolved.
+	Protected []string
 }

@@ -46,7 +46,7 @@ func (s *Server) Describe(ctx context.Context, _ *pluginv1.DescribeRequest) (*pl
 // Configure implements the service.
 func (s *Server) Configure(ctx context.Context, req *pluginv1.ConfigureRequest) (*pluginv1.ConfigureResponse, error) {
 	if s.OnConfigure != nil {
-		if err := s.OnConfigure(ctx, Config{Root: req.GetRoot(), JSON: req.GetConfigJson()}); err != nil {
+		if err := s.OnConfigure(ctx, Config{Root: req.GetRoot(), JSON: req.GetConfigJson(), Protected: req.GetProtected()}); err != nil {
 			return nil, status.Error(codes.FailedPrecondition, err.Error())
 		}
 	}

@@ -21,7 +21,7 @@ var behaviours = map[Mode]func(){
 	Crasher:   func() { pluginsdk.Main(crashTools()...) },
 	Named:     func() { pluginsdk.Main(namedTools()...) },
 	Outside:   describeOutside,
-	Snoop:     func() { pluginsdk.Main(snoopTool()) },
+	Snoop:     snoop,
 	Preview:   func() { pluginsdk.Main(previewTools()...) },
 	Versioned: beVersioned,
 	Twice:     describeTwice,
@@ -129,9 +129,13 @@ type Seen struct {
 	// Files are the open descriptors above standard error, as the system describes
 	// them, without those that the Go runtime opens for itself.
 	Files []string `json:"files"`
+	// Protected is what the host tells it not to let tools change.
+	Protected []string `json:"protected"`
+	// Refused are those of them that the SDK would not let it write to.
+	Refused []string `json:"refused"`
 }
 
-func snoopTool() tool.Tool {
+func snoop() {
 	seen := Seen{Env: os.Environ()}
 	fds, _ := os.ReadDir("/proc/self/fd")
 	for _, fd := range fds {
@@ -143,9 +147,18 @@ func snoopTool() tool.Tool {
 	in, _ := io.ReadAll(io.LimitReader(os.Stdin, 1<<10))
 	seen.Stdin = string(in)
 	seen.Dir, _ = os.Getwd()
-	return pluginsdk.Func("snoop.look", "Shows what the plugin can see of the host.", func(context.Context, none) (Seen, error) {
+	look := pluginsdk.Func("snoop.look", "Shows what the plugin can see of the host.", func(context.Context, none) (Seen, error) {
 		return seen, nil
 	}, pluginsdk.Safe())
+	pluginsdk.Plugin{Tools: []tool.Tool{look}, Configure: func(_ context.Context, c pluginsdk.Config) error {
+		seen.Protected = c.Protected
+		for _, path := range c.Protected {
+			if tool.CodeOf(c.CheckWrite(path)) == tool.CodePermissionDenied {
+				seen.Refused = append(seen.Refused, path)
+			}
+		}
+		return c.CheckWrite("anything/else")
+	}}.Main()
 }
 
 // Hang does nothing for ever. (An empty select would be a deadlock to the

@@ -9,13 +9,13 @@ type Current struct {
 	ws *Workspace
 }
 
-// Set changes to the directory root; empty means the working directory. On an
-// error the workspace stays as it was.
-func (c *Current) Set(root string) error {
+// Set changes to the directory root; empty means the working directory. Protected are
+// those of [Open]. On an error the workspace stays as it was.
+func (c *Current) Set(root string, protected ...string) error {
 	if root == "" {
 		root = "."
 	}
-	ws, err := Open(root)
+	ws, err := Open(root, protected...)
 	if err != nil {
 		return err
 	}

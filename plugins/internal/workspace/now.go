@@ -24,6 +24,9 @@ func (w *Workspace) Now(ctx context.Context, given string) (Now, error) {
 	if err != nil {
 		return Now{}, err
 	}
+	if err := w.mayWrite(given, name, nil); err != nil {
+		return Now{}, err
+	}
 	out := Now{Path: name, Content: []byte{}}
 	dir, err := w.openDir(path.Dir(name))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -51,11 +51,17 @@ func (w *Workspace) Write(ctx context.Context, given string, content io.Reader) 
 // replace writes the content beside a file and lets put have it take the file's place,
 // one at a time.
 func (w *Workspace) replace(ctx context.Context, given, name string, content io.Reader, put func(r *replacement, temp string) error) (Written, error) {
+	if err := w.mayWrite(given, name, nil); err != nil { // before any directory is made
+		return Written{}, err
+	}
 	dir, err := w.makeDir(path.Dir(name))
 	if err != nil {
 		return Written{}, w.Explain(given, err)
 	}
 	defer func() { _ = dir.Close() }()
+	if err := w.mayWrite(given, name, dir); err != nil {
+		return Written{}, err
+	}
 	r := replacement{dir: dir, name: path.Base(name)}
 	if err := w.inspect(given, name, &r); err != nil {
 		return Written{}, err

@@ -15,6 +15,9 @@
 // what is neither a regular file nor a directory is refused without waiting for
 // it, and a write pins its directory and never goes through a link.
 //
+// What the host says is protected (its configuration, its plugin directories and the
+// like) is read and never written, by whatever name or link, whether it exists or not.
+//
 // ".." is taken by the letter, before any link is followed: "a/../b" is "b".
 //
 // # What is not
@@ -25,8 +28,8 @@
 //
 // # Errors
 //
-// A path that would leave the tree gives a [*tool.Error] with
-// [tool.CodePermissionDenied]. All other errors are plain, name the path as
+// A path that would leave the tree, and a write to one that is protected, gives a
+// [*tool.Error] with [tool.CodePermissionDenied]. All other errors are plain, name the path as
 // given, say what to do and keep the cause for [errors.Is].
 package workspace
 
@@ -35,14 +38,18 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"sync"
+
+	"github.com/toolhost/toolhost/internal/protect"
 )
 
 // Workspace is a directory tree that paths cannot leave. Its methods may be
 // called by several goroutines.
 type Workspace struct {
 	root *os.Root
+	path string // of the directory, with links resolved
+	// protected are paths that nothing is written to; see [protect.Covers].
+	protected []string
 	// escape is the error that os.Root gives for a path that leaves it. The
 	// standard library does not export it.
 	escape error
@@ -53,8 +60,10 @@ type Workspace struct {
 }
 
 // Open opens the directory root, following symbolic links to it. If the
-// directory is moved later, the workspace moves with it.
-func Open(root string) (*Workspace, error) {
+// directory is moved later, the workspace moves with it. Protected are absolute
+// paths, of files and directories that exist or not, that are read and never
+// written; where there are some, a workspace that was moved is not written any more.
+func Open(root string, protected ...string) (*Workspace, error) {
 	// os.OpenRoot would wait for somebody to write if this were a named pipe.
 	info, err := os.Stat(root)
 	if err != nil {
@@ -63,7 +72,7 @@ func Open(root string) (*Workspace, error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("opening the workspace: %s is %s, not a directory", root, describe(info.Mode()))
 	}
-	abs, err := filepath.Abs(root)
+	abs, _, err := protect.Resolve(root)
 	if err != nil {
 		return nil, fmt.Errorf("opening the workspace: %w", err)
 	}
@@ -75,7 +84,7 @@ func Open(root string) (*Workspace, error) {
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	return &Workspace{root: r, escape: escape, changing: make(chan struct{}, 1)}, nil
+	return &Workspace{root: r, path: abs, protected: protected, escape: escape, changing: make(chan struct{}, 1)}, nil
 }
 
 // provokeEscape learns the error for a path that escapes by asking for one,

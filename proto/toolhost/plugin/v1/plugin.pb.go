@@ -427,7 +427,12 @@ type ConfigureRequest struct {
 	Root string `protobuf:"bytes,1,opt,name=root,proto3" json:"root,omitempty"`
 	// What the operator configured for this plugin, a JSON object that fits
 	// config_schema_json; empty: nothing.
-	ConfigJson    []byte `protobuf:"bytes,2,opt,name=config_json,json=configJson,proto3" json:"config_json,omitempty"`
+	ConfigJson []byte `protobuf:"bytes,2,opt,name=config_json,json=configJson,proto3" json:"config_json,omitempty"`
+	// Files and directories that tools must not change: what rules the host, such
+	// as its configuration and its plugin directories. Absolute paths with links
+	// resolved; what they name need not exist. A directory stands for all that is
+	// in it, a file also for names that begin with its own and a dot.
+	Protected     []string `protobuf:"bytes,3,rep,name=protected,proto3" json:"protected,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -472,6 +477,13 @@ func (x *ConfigureRequest) GetRoot() string {
 func (x *ConfigureRequest) GetConfigJson() []byte {
 	if x != nil {
 		return x.ConfigJson
+	}
+	return nil
+}
+
+func (x *ConfigureRequest) GetProtected() []string {
+	if x != nil {
+		return x.Protected
 	}
 	return nil
 }
@@ -1370,11 +1382,12 @@ const file_toolhost_plugin_v1_plugin_proto_rawDesc = "" +
 	"\tsensitive\x18\r \x03(\tR\tsensitive\">\n" +
 	"\tRateLimit\x12\x14\n" +
 	"\x05calls\x18\x01 \x01(\x05R\x05calls\x12\x1b\n" +
-	"\tperiod_ms\x18\x02 \x01(\x03R\bperiodMs\"G\n" +
+	"\tperiod_ms\x18\x02 \x01(\x03R\bperiodMs\"e\n" +
 	"\x10ConfigureRequest\x12\x12\n" +
 	"\x04root\x18\x01 \x01(\tR\x04root\x12\x1f\n" +
 	"\vconfig_json\x18\x02 \x01(\fR\n" +
-	"configJson\"\x13\n" +
+	"configJson\x12\x1c\n" +
+	"\tprotected\x18\x03 \x03(\tR\tprotected\"\x13\n" +
 	"\x11ConfigureResponse\"\xb0\x01\n" +
 	"\x0eExecuteRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +

@@ -1,0 +1,146 @@
+//go:build unix
+
+package host_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// inRoot is a host that follows a plugin directory inside its root, in which version 1
+// of a plugin was loaded.
+func inRoot(t *testing.T, opts ...host.Option) (h *host.Host, dir string) {
+	t.Helper()
+	root := t.TempDir()
+	dir = filepath.Join(root, "bin", "plugins")
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as plugin directories are
+		t.Fatal(err)
+	}
+	plugintest.Deploy(t, dir, "versioned", "1")
+	h = newHost(t, append([]host.Option{host.WithRoot(root)}, opts...)...)
+	must[int](t)(h.Load(t.Context(), dir))
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- h.Follow(ctx, dir) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return h, dir
+}
+
+// What changes in the root is not run until somebody says so: what is new, what was
+// changed, and what an old process would be started from again.
+func TestFollowHoldsWhatChangesInTheRoot(t *testing.T) {
+	t.Parallel()
+	h, dir := inRoot(t)
+	equalVersion := func(want string) {
+		t.Helper()
+		if got := version(t, h); got != want {
+			t.Errorf("version %s answers, want %s", got, want)
+		}
+	}
+	equalVersion("1")
+	before := pluginOf(h, "versioned").PID
+	plugintest.Deploy(t, dir, "versioned", "2-more")
+	plugintest.Install(t, dir, "named-another")
+	soon(t, "the change is held", func() bool {
+		return strings.Contains(pluginOf(h, "versioned").Held, "toolhost plugins enable versioned")
+	})
+	soon(t, "the new one is held", func() bool { return pluginOf(h, "named-another").Held != "" })
+	if s := pluginOf(h, "versioned"); s.PID != before || s.State != plugin.Ready {
+		t.Errorf("the old one: %+v", s)
+	}
+	if s := pluginOf(h, "named-another"); s.State != plugin.Refused || s.PID != 0 || s.Reason == "" {
+		t.Errorf("the new one: %+v", s)
+	}
+	if err := h.Refresh(t.Context(), dir); err != nil { // nobody's word
+		t.Error(err)
+	}
+	equalVersion("1")
+
+	// A restart leaves it running; when its process ends, none is started from the file.
+	if err := h.RestartPlugin(t.Context(), "versioned"); err == nil || !strings.Contains(err.Error(), "has changed inside the workspace") {
+		t.Errorf("a restart: %v", err)
+	}
+	equalVersion("1")
+	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "the process has ended", func() bool { return pluginOf(h, "versioned").State == plugin.Idle })
+	_, err := h.Execute(t.Context(), tool.Call{Name: "versioned.count"})
+	var fault *tool.Error
+	if !errors.As(err, &fault) || fault.Code != tool.CodeUnavailable || !strings.Contains(fault.Message, "has changed inside the workspace") || !fault.Unsent {
+		t.Errorf("a call meanwhile: %v", err)
+	}
+	if err := h.SyncPlugin(t.Context(), "versioned", dir); err != nil {
+		t.Fatal(err)
+	}
+	equalVersion("2-more")
+	if s := pluginOf(h, "versioned"); s.Held != "" || s.Tools != 3 {
+		t.Errorf("after the word: %+v", s)
+	}
+	if s := pluginOf(h, "named-another"); s.Held == "" || s.PID != 0 {
+		t.Errorf("the word was for another: %+v", s)
+	}
+	if err := h.Sync(t.Context(), dir); err != nil {
+		t.Error(err)
+	}
+	if s := pluginOf(h, "named-another"); s.Held != "" || s.State != plugin.Ready {
+		t.Errorf("the word was for all: %+v", s)
+	}
+
+	// One that goes away is held too, and one that is as it was before is not.
+	path := filepath.Join(dir, "versioned")
+	if err := os.Rename(path, filepath.Join(dir, ".away")); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "the loss is held", func() bool { return strings.Contains(pluginOf(h, "versioned").Held, "was removed") })
+	equalVersion("2-more")
+	if err := os.Rename(filepath.Join(dir, ".away"), path); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "all is as it was", func() bool { return pluginOf(h, "versioned").Held == "" })
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Sync(t.Context(), dir); err != nil {
+		t.Error(err)
+	}
+	if s := pluginOf(h, "versioned"); s.Name != "" {
+		t.Errorf("it was withdrawn: %+v", s)
+	}
+}
+
+// Settings are the operator's, so they hold though the plugin lies in the root.
+func TestSettingsHoldInTheRoot(t *testing.T) {
+	t.Parallel()
+	h, dir := inRoot(t)
+	h.SetPluginSettings(func(string) host.PluginSettings { return host.PluginSettings{Disabled: true} })
+	if err := h.Refresh(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	if s := pluginOf(h, "versioned"); s.State != plugin.Disabled || s.Held != "" {
+		t.Errorf("it is %+v", s)
+	}
+}
+
+// An embedding program may follow its root.
+func TestFollowInTheRoot(t *testing.T) {
+	t.Parallel()
+	h, dir := inRoot(t, host.WithHolding(false))
+	plugintest.Deploy(t, dir, "versioned", "2")
+	soon(t, "version 2", func() bool { return version(t, h) == "2" })
+}

@@ -1,0 +1,60 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/toolhost/toolhost/internal/protect"
+)
+
+// WithProtected names files and directories that tools must not change, beside those
+// that the host knows itself: its own program, the directories that plugins were
+// loaded from, the cache, the lock file and the directory for sockets. A program names
+// what else it is ruled by, such as its configuration and its log of calls. They need
+// not exist. The list is handed to each plugin when it is configured; what ships with
+// toolhost refuses to write there, other plugins are only told. Default: none.
+func WithProtected(paths ...string) Option {
+	return func(o *options) { o.protected = append(o.protected, paths...) }
+}
+
+// Protected are the paths that plugins are told not to let tools change, absolute and
+// sorted, with links resolved; links on the way are among them.
+func (h *Host) Protected() []string {
+	h.mu.Lock()
+	paths := slices.Concat(h.opts.protected, h.dirs)
+	for _, l := range h.opts.locks {
+		paths = append(paths, l.File)
+	}
+	if h.socketDir != nil {
+		paths = append(paths, h.socketDir.path)
+	}
+	h.mu.Unlock()
+	if h.opts.cacheDir != "" {
+		paths = append(paths, h.opts.cacheDir)
+	}
+	if self, err := os.Executable(); err == nil {
+		paths = append(paths, self)
+	}
+	var out []string
+	for _, path := range paths {
+		at, err := protect.Expand(path)
+		if err != nil { // links in a circle lead nowhere; the first of them can be exchanged
+			at = []string{path}
+		}
+		out = append(out, at...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// noteDirs remembers where plugins come from, before any of them starts.
+func (h *Host) noteDirs(dirs []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, dir := range dirs {
+		if abs, err := filepath.Abs(dir); err == nil && !slices.Contains(h.dirs, abs) {
+			h.dirs = append(h.dirs, abs)
+		}
+	}
+}
