@@ -40,6 +40,7 @@ func (a *app) completeFlag(cmd *cobra.Command, flag string, words completer) {
 func (a *app) complete(ctx context.Context, words completer) []string {
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
+	a.quiet = true
 	if a.configure(true) != nil {
 		return nil
 	}

@@ -65,6 +65,8 @@ func (a *app) checkConfig(ctx context.Context, start bool) error {
 		}
 		return usage("there is no configuration file "+sanitize.Text(path)+" ("+by+")", "make it with toolhost config init, or name another")
 	}
+	a.noteIfUntrusted(path, by)
+	a.quiet = true // it is said
 	if c != nil {
 		err = a.checkReferences(c, err)
 	}
@@ -152,6 +154,9 @@ func (a *app) checkReferences(c *config.Config, before error) error {
 func (a *app) checkPlugins(ctx context.Context) (warnings []config.Problem, err error) {
 	if err := a.configure(true); err != nil {
 		return nil, err
+	}
+	if a.configured().File == "" {
+		return nil, usage("no plugin is started as a file says that is not trusted", "look at it, and: toolhost trust; or name it with --config")
 	}
 	h, _, err := a.openLocal(ctx, a.namedDirs(), needs{})
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,7 +21,8 @@ func (a *app) configInitCommand() *cobra.Command {
 		Short: "Write a configuration file to start from",
 		Long: `Write a configuration file to start from: every setting, explained and commented out,
 so that it changes nothing until somebody edits it. A file that is there stays as it
-is, without --force.`,
+is, without --force. The file that this writes is trusted, as it is; when you have edited
+it: toolhost trust.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			a.nameConfig(args)
@@ -43,10 +45,11 @@ func (a *app) initConfig(force bool) error {
 	case err != nil:
 		return &failure{exitFailed, fmt.Errorf("%s was not written: %w", sanitize.Text(path), err)}
 	}
+	a.trustAnew(path, fmt.Sprintf("%x", sha256.Sum256(config.Initial()))) // its author has just had it written
 	if a.json {
 		return a.out.json(map[string]string{"file": path})
 	}
-	a.out.printf("wrote %s\nedit it, then: toolhost config check %s\n", sanitize.Text(path), sanitize.Text(path))
+	a.out.printf("wrote %s\nedit it, then: toolhost config check %s, and toolhost trust %s\n", sanitize.Text(path), sanitize.Text(path), sanitize.Text(path))
 	return nil
 }
 

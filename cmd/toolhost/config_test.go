@@ -1,19 +1,33 @@
 package main
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/trust"
 	"github.com/toolhost/toolhost/host/config"
 )
 
-// configure writes the configuration file that commands of this world find by default.
+// configure writes the configuration file that commands of this world find by default,
+// as an operator does who trusts it.
 func (w *world) configure(lines ...string) {
 	w.t.Helper()
-	w.replace(defaultConfig, strings.Join(lines, "\n")+"\n")
+	content := strings.Join(lines, "\n") + "\n"
+	w.trust(content)
+	w.replace(defaultConfig, content)
+}
+
+// trust has the default file count if it has this content.
+func (w *world) trust(content string) {
+	w.t.Helper()
+	if err := trust.In(filepath.Join(w.state, "toolhost")).Trust(w.config(), fmt.Sprintf("%x", sha256.Sum256([]byte(content)))); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // replace puts a file into the workspace as editors do: another one in its place.

@@ -26,7 +26,7 @@ const defaultConfig = "toolhost.yaml"
 // has to run with a bad one too, and the demo shows what the host does by itself.
 var unconfigured = map[string]bool{
 	"config": true, "demo": true, "doctor": true, "version": true, "completion": true, "help": true,
-	cobra.ShellCompRequestCmd: true, cobra.ShellCompNoDescRequestCmd: true,
+	"trust": true, "reload": true, cobra.ShellCompRequestCmd: true, cobra.ShellCompNoDescRequestCmd: true,
 }
 
 // configuration is what the configuration file says, and what of it goes for this
@@ -52,7 +52,7 @@ func (a *app) begin(cmd *cobra.Command) error {
 // configure reads the configuration file. Where no flag says otherwise, the command
 // does what it says. Once is for a command that does not stay.
 func (a *app) configure(once bool) error {
-	c, err := a.loadConfig()
+	c, err := a.loadConfig(aCommand)
 	if err != nil {
 		return err
 	}
@@ -86,22 +86,39 @@ func (a *app) configPath() (path, by string, err error) {
 }
 
 // loadConfig reads the file and checks it. Where there is none, and nobody names one,
-// it is what an empty file says.
-func (a *app) loadConfig() (*config.Config, error) {
+// or the one that was found does not count, it is what an empty file says.
+func (a *app) loadConfig(on reading) (*config.Config, error) {
 	path, by, err := a.configPath()
 	if err != nil {
 		return nil, &failure{exitUsage, err}
 	}
 	c, err := setup.Load(path)
-	switch {
-	case err == nil:
-		return c, nil
-	case errors.Is(err, fs.ErrNotExist) && by == "":
+	switch missing := errors.Is(err, fs.ErrNotExist); {
+	case missing && by == "":
 		return config.Default(), nil
-	case errors.Is(err, fs.ErrNotExist):
+	case missing:
 		return nil, usage("there is no configuration file "+sanitize.Text(path)+" (from "+by+")", "make it with toolhost config init, or name another with --config")
 	}
-	return nil, &failure{exitUsage, err}
+	// A file with a problem does not count either, unless it is trusted.
+	digest := ""
+	if c != nil {
+		digest = c.Digest()
+	} else if digest, _ = contentOf(path); digest == "" && by != "" {
+		return nil, &failure{exitUsage, err}
+	}
+	switch ok, why := a.counts(on, digest); {
+	case why != nil:
+		return nil, &failure{exitUsage, why}
+	case !ok && on == aChange:
+		return nil, &failure{exitRefused, heldConfig(path)}
+	case !ok:
+		a.noteUntrusted(path)
+		return config.Default(), nil
+	}
+	if err != nil {
+		return nil, &failure{exitUsage, err}
+	}
+	return c, nil
 }
 
 // configured is what the configuration file says; for commands that it does not

@@ -25,9 +25,10 @@ type daemon struct {
 	since    time.Time
 	policy   callerPolicy // of every caller
 	log      hclog.Logger
-	// reload takes what has changed into force, all of it or nothing. Its error is told,
-	// and ends nothing.
-	reload func(context.Context) error
+	// reload takes what has changed into force, all of it or nothing; sync does so for
+	// one plugin. Their errors are told, and end nothing.
+	reload func(context.Context, reading) error
+	sync   func(ctx context.Context, plugin string) error
 
 	reloading sync.Mutex // one at a time
 	mu        sync.Mutex
@@ -36,9 +37,9 @@ type daemon struct {
 
 var _ control.Service = (*daemon)(nil)
 
-// run waits for the end of the daemon, and reloads whenever it is told to. It gives
-// the error of a socket that failed.
-func (d *daemon) run(ctx context.Context, hangUp <-chan os.Signal, served <-chan error) error {
+// run waits for the end of the daemon, and reloads whenever it is told to, or the
+// configuration file has changed. It gives the error of a socket that failed.
+func (d *daemon) run(ctx context.Context, hangUp <-chan os.Signal, changed <-chan struct{}, served <-chan error) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(100) // what is rare in a command, a daemon does for good
 	}
@@ -50,6 +51,8 @@ func (d *daemon) run(ctx context.Context, hangUp <-chan os.Signal, served <-chan
 			return tool.Errorf(tool.CodeUnavailable, "the socket failed: %w", err)
 		case <-hangUp:
 			_ = d.Reload(ctx) // it is in the log
+		case <-changed:
+			_ = d.takeOver(ctx, aChange)
 		}
 	}
 }
@@ -57,10 +60,7 @@ func (d *daemon) run(ctx context.Context, hangUp <-chan os.Signal, served <-chan
 // follow keeps the plugins those that are in the directories. The function that comes
 // back ends that. Of default directories, those count that are there when it begins.
 func (d *daemon) follow(dirs pluginDirs) (stop func()) {
-	all := dirs.dirs
-	if dirs.where == "" {
-		all = present(all)
-	}
+	all := dirs.found()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -110,11 +110,22 @@ func (d *daemon) RestartPlugin(ctx context.Context, name string) error {
 	return err
 }
 
-// Reload implements [control.Service].
-func (d *daemon) Reload(ctx context.Context) error {
+// ApplyPlugin implements [control.Service].
+func (d *daemon) ApplyPlugin(ctx context.Context, name string) error {
 	d.reloading.Lock()
 	defer d.reloading.Unlock()
-	err := d.reload(ctx)
+	err := d.sync(ctx, name)
+	d.note(err, func(known *tool.Error) bool { return known.Plugin == name })
+	return err
+}
+
+// Reload implements [control.Service].
+func (d *daemon) Reload(ctx context.Context) error { return d.takeOver(ctx, aReload) }
+
+func (d *daemon) takeOver(ctx context.Context, on reading) error {
+	d.reloading.Lock()
+	defer d.reloading.Unlock()
+	err := d.reload(ctx, on)
 	d.note(err, func(known *tool.Error) bool { return known.Plugin == "" })
 	for _, fault := range flatten(err) {
 		d.log.Warn("reload", "fault", fault)

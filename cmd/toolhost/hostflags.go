@@ -26,7 +26,8 @@ var logLevels = []string{"trace", "debug", "info", "warn", "error", "off"}
 func (a *app) addGlobalFlags(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	a.globals = flags
-	flags.StringVar(&a.configFile, "config", "", "the configuration `FILE` (default $"+configVariable+", else "+defaultConfig+" in the current directory, if it is there)")
+	flags.StringVar(&a.configFile, "config", "", "the configuration `FILE` (default $"+configVariable+
+		", else "+defaultConfig+" in the current directory, if it is there and trusted)")
 	flags.StringArrayVar(&a.dirs, "plugin-dir", nil, "a `directory` of plugin binaries; may be repeated (default $"+pluginDirVariable+
 		", else plugins beside this program, then the user's data directory)")
 	flags.StringVar(&a.root, "root", ".", "the workspace `directory` that plugins work on")
@@ -96,6 +97,15 @@ func (p pluginDirs) usable() ([]string, error) {
 		}
 	}
 	return p.dirs, nil
+}
+
+// found are the directories that a daemon looks at: what somebody named may come back,
+// of the default ones those count that are there.
+func (p pluginDirs) found() []string {
+	if p.where == "" {
+		return present(p.dirs)
+	}
+	return p.dirs
 }
 
 // existing are those of the default directories that are there.

@@ -77,7 +77,7 @@ func (a *app) makeLocal(n needs) (*local, error) {
 		opts = append(opts, cache(a.configured().CacheDir)...)
 	}
 	opts = append(opts, keptNames()...)
-	made, err := host.New(slices.Concat(configured, []host.Option{host.WithLocks(rules.locks...)}, opts, []host.Option{
+	made, err := host.New(slices.Concat(configured, []host.Option{host.WithLocks(rules.locks...), host.WithProtected(a.protected()...)}, opts, []host.Option{
 		host.WithRoot(a.root), host.WithLogger(logger), host.WithCarrier(carrier),
 	})...)
 	if err != nil {

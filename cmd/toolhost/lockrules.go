@@ -27,11 +27,12 @@ type lockRules struct {
 
 // lockRules puts together all that is said of locks. In this order:
 //
-//  1. The operator's configuration (see isOperators): lock: off, required or a path.
+//  1. The configuration: lock: off, required or a path. One that is in force was named
+//     or is trusted, so it is the operator's word.
 //  2. The lock beside the configuration file, if it is there, and for each plugin
 //     directory the lock on record. Plugins have to agree with both, and what is on
-//     record has to be there. A configuration that is not the operator's can require a
-//     lock, and take none away.
+//     record has to be there. A lock that was merely found in the current directory, by
+//     no configuration, counts where it is on record or trusted (toolhost trust).
 //  3. Nothing is pinned. A lock that appears is on record from then on.
 //
 // # Errors
@@ -43,11 +44,7 @@ func (a *app) lockRules() (lockRules, error) {
 	if err != nil {
 		return lockRules{}, &failure{exitUsage, err}
 	}
-	operators, err := a.isOperators(c)
-	if err != nil {
-		return lockRules{}, &failure{exitUsage, err}
-	}
-	if operators && c.Lock == config.LockOff {
+	if c.Lock == config.LockOff {
 		return lockRules{off: true, own: own.File, file: own.File}, nil
 	}
 	record, err := readLockRecord()
@@ -61,7 +58,7 @@ func (a *app) lockRules() (lockRules, error) {
 	if _, unkept := a.unkeptLocks.Load(own.File); unkept {
 		own.Required = true
 	}
-	if operators && own.Required {
+	if own.Required {
 		return lockRules{own: own.File, file: own.File, locks: []host.Lock{own}}, nil
 	}
 	rules := lockRules{own: own.File, file: own.File}
@@ -77,7 +74,13 @@ func (a *app) lockRules() (lockRules, error) {
 	if len(rules.locks) > 0 && !own.Required && !isThere(own.File) && isThere(filepath.Dir(rules.locks[0].File)) {
 		rules.file = rules.locks[0].File
 	}
-	rules.locks = slices.Insert(rules.locks, 0, own)
+	counts, err := a.lockCounts(c, own)
+	if err != nil {
+		return lockRules{}, &failure{exitUsage, err}
+	}
+	if counts {
+		rules.locks = slices.Insert(rules.locks, 0, own)
+	}
 	return rules, nil
 }
 
@@ -116,30 +119,27 @@ func lockBeside(path string) (string, error) {
 	return beside, nil
 }
 
+// lockCounts reports whether the lock that goes with a configuration counts. Without a
+// configuration it was merely found, and whoever wrote the current directory could keep
+// the user's plugins from running, from then on.
+func (a *app) lockCounts(c *config.Config, own host.Lock) (bool, error) {
+	if c.File != "" || own.Required {
+		return true, nil
+	}
+	if !isThere(own.File) {
+		return false, nil // one that toolhost plugins lock makes later is on record
+	}
+	ok, err := a.trusts(own.File)
+	if !ok && err == nil {
+		a.noteUntrusted(own.File)
+	}
+	return ok, err
+}
+
 // isThere reports whether anything has that path, were it a link that leads nowhere.
 func isThere(path string) bool {
 	_, err := os.Lstat(path)
 	return !errors.Is(err, fs.ErrNotExist)
-}
-
-// isOperators reports whether a configuration is the operator's word, which can take away
-// what is on record: its file was named, or lies outside of the root, where no tool
-// writes.
-func (a *app) isOperators(c *config.Config) (bool, error) {
-	_, by, err := a.configPath()
-	if err != nil || c.File == "" || by != "" {
-		return c.File != "" && by != "", err
-	}
-	root, err := canonical(a.root)
-	if err != nil {
-		return false, err
-	}
-	file, err := canonical(c.File)
-	if err != nil {
-		return false, err
-	}
-	inside, err := filepath.Rel(root, file)
-	return err != nil || !filepath.IsLocal(inside), nil //nolint:nilerr // on another volume
 }
 
 // noteLock puts a lock that was seen on record, for those of the directories that have

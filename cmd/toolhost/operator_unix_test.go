@@ -46,7 +46,12 @@ func TestAnOperatorsDay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.write("a.txt", "text")
-	config := filepath.Join(w.root, "toolhost.yaml")
+	config := filepath.Join(t.TempDir(), "toolhost.yaml") // not in the workspace, so it is followed
+	set := func(content string) {
+		if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	w.env = append(w.env, configVariable+"="+config)
 
 	// In the morning there is nothing.
@@ -108,16 +113,16 @@ func TestAnOperatorsDay(t *testing.T) {
 	}
 
 	// The configuration changes, well and badly.
-	w.write("toolhost.yaml", "tools:\n  play.echo: {safety: dangerous}\n  play.blob: {disable: true}\nplugins:\n  player: {idle_time: 1s}\n")
+	set("tools:\n  play.echo: {safety: dangerous}\n  play.blob: {disable: true}\nplugins:\n  player: {idle_time: 1s}\n")
 	day.await("toolhost: reloaded: ")
 	w.run("tools", "show", "play.echo").exits(0).prints("dangerous (claimed: safe)")
 	w.run("call", "play.echo").exits(5).says("dangerous")
 	w.run("call", "play.blob").exits(3).says("disabled")
-	w.write("toolhost.yaml", "tools:\n  play.echo: {safetyy: safe}\n")
+	set("tools:\n  play.echo: {safetyy: safe}\n")
 	day.await("toolhost.yaml:2:")
 	w.run("config", "check", config).exits(1).prints("safetyy", "did you mean")
 	w.run("call", "play.echo").exits(2).says("toolhost.yaml:2:") // who calls reads it too
-	w.write("toolhost.yaml", "plugins:\n  player: {idle_time: 1s}\n")
+	set("plugins:\n  player: {idle_time: 1s}\n")
 	day.await("toolhost: reloaded: ")
 	w.run("call", "play.echo").exits(0)
 	w.until("player is at rest", func() bool { return w.known("player").State == plugin.Idle })

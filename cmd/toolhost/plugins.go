@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -67,7 +68,7 @@ func (a *app) listPlugins(h *opened) error {
 func pluginTable(plugins []plugin.Status) table {
 	t := table{{"NAME", "STATE", "PID", "VERSION", "TOOLS", "START", "REASON"}}
 	for _, s := range plugins {
-		t.add(s.Name, string(s.State), numberOrDash(s.PID), orDash(firstLine(s.Version)), strconv.Itoa(s.Tools), startTime(s), firstLine(s.Reason))
+		t.add(s.Name, string(s.State), numberOrDash(s.PID), orDash(firstLine(s.Version)), strconv.Itoa(s.Tools), startTime(s), firstLine(cmp.Or(s.Reason, s.Held)))
 	}
 	return t
 }

@@ -26,9 +26,11 @@ false there does the same, and cannot be undone from here.`,
 func (a *app) pluginsEnableCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "enable NAME",
-		Short: "Switch a plugin on that was disabled, or is new",
-		Long: `Switch a plugin on that was disabled, here and in the daemon. Where hold_new is set in
-the configuration, a plugin that is new in its directory runs from then on.`,
+		Short: "Switch a plugin on that was disabled, is new, or is held",
+		Long: `Switch a plugin on that toolhost plugins disable has switched off, here and in the
+daemon, and let the daemon run its file as it is now: what is new or has changed inside
+the workspace is held until then. Where hold_new is set in the configuration, a plugin
+that is new in its directory runs from then on.`,
 		Args:              oneName("plugin"),
 		ValidArgsFunction: a.completeArgument(pluginNames),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.switchPlugin(cmd.Context(), args[0], false) },
@@ -63,13 +65,25 @@ func (a *app) switchPlugin(ctx context.Context, name string, off bool) error {
 	if !off && !changed && status.State == plugin.Disabled {
 		return usage(fmt.Sprintf("plugin %s is disabled by the configuration file", name), "set plugins: "+name+": enabled: true there")
 	}
-	if changed {
-		a.tellDaemon(ctx)
+	held := !off && status.Held != ""
+	if changed || held {
+		if err := a.syncInDaemon(ctx, name); err != nil {
+			return err
+		}
 	}
 	word := map[bool]string{true: "disabled", false: "enabled"}[off]
 	if a.json {
-		return a.out.json(map[string]any{word: name, "changed": changed})
+		return a.out.json(map[string]any{word: name, "changed": changed || held})
 	}
 	a.out.printf("%s %s\n", word, name)
 	return nil
+}
+
+// syncInDaemon has a daemon take over what was said of a plugin, and its file.
+func (a *app) syncInDaemon(ctx context.Context, name string) error {
+	r, ok := a.daemon(ctx, a.namedDirs(), needs{})
+	if !ok {
+		return nil
+	}
+	return r.ApplyPlugin(ctx, name)
 }

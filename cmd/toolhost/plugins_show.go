@@ -107,6 +107,7 @@ func (s shownPlugin) fields() []field {
 		{"state", string(s.State)},
 		{"reason", s.Reason},
 		{"upgrade", s.Upgrade},
+		{"held", s.Held},
 		{"last fault", fault},
 		{"output", s.Output},
 		{"pid", numberOrDash(s.PID)},

@@ -36,7 +36,7 @@ func (a *app) record(path string) ([]host.Option, func(), error) {
 	}
 	switch {
 	case err == nil:
-		return []host.Option{host.WithAudit(log)}, func() { a.closeRecord(log) }, nil
+		return []host.Option{host.WithAudit(log), host.WithProtected(path, path+".lock")}, func() { a.closeRecord(log) }, nil
 	case named:
 		return nil, none, &failure{exitUsage, err}
 	}

@@ -8,28 +8,74 @@ import (
 	"strings"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/config"
+	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
+const aboutReload = `Have the daemon read its configuration file and the plugin directories again, as
+SIGHUP does. This is your word that what is there now is what you want: what has
+changed inside the workspace, where tools may have written it, is applied and run, which
+a daemon does not do by itself. All that the file says is taken into force, or, if
+anything is wrong with it, nothing is, and the exit status is 1.
+
+The daemon is the one on the socket (--socket), whatever its root.`
+
+func (a *app) reloadCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "reload",
+		Short: "Have the daemon take over what has changed",
+		Long:  aboutReload,
+		Args:  noArguments,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.reloadDaemon(cmd.Context()) },
+	}
+}
+
+func (a *app) reloadDaemon(ctx context.Context) error {
+	a.quiet = true
+	_ = a.configure(true) // only for the socket: a bad file is the daemon's to judge
+	path, err := a.socketPath()
+	if err != nil {
+		return err
+	}
+	c, err := control.Dial(ctx, path)
+	if errors.Is(err, control.ErrNoDaemon) {
+		return usage("no daemon is running on "+sanitize.Text(path), "name its socket with --socket, or start one with toolhost serve")
+	}
+	if err != nil {
+		return err
+	}
+	s := c.State()
+	if err := c.Reload(ctx); err != nil {
+		return &failure{exitFailed, err}
+	}
+	if a.json {
+		return a.out.json(map[string]any{"reloaded": true, "pid": s.PID, "root": s.Identity.Root})
+	}
+	a.out.printf("reloaded the daemon (pid %d) of %s\n", s.PID, sanitize.Text(s.Identity.Root))
+	return nil
+}
+
 // reloader takes what the configuration file says into force in a daemon, and then what
-// is in the plugin directories.
-func (a *app) reloader(d *daemon) func(context.Context) error {
-	return func(ctx context.Context) error {
+// is in the plugin directories: what an operator asked for, or what has changed and may
+// be taken over without.
+func (a *app) reloader(d *daemon) func(context.Context, reading) error {
+	return func(ctx context.Context, on reading) error {
 		dirs := a.namedDirs()
-		changes, err := a.reload(ctx, d, dirs)
+		changes, err := a.reload(ctx, d, dirs, on)
 		if err != nil {
 			return err
 		}
-		found := dirs.dirs
-		if dirs.where == "" {
-			found = present(found)
+		sync := d.host.Sync
+		if on == aChange {
+			sync = d.host.Refresh
 		}
-		err = d.host.Sync(ctx, found...)
+		err = sync(ctx, dirs.found()...)
 		switch c := a.config.loaded.Config; {
 		case len(changes) > 0:
 			a.notef("reloaded: %s", strings.Join(changes, "; "))
@@ -40,15 +86,29 @@ func (a *app) reloader(d *daemon) func(context.Context) error {
 	}
 }
 
+// pluginSyncer takes into force what an operator has said of one plugin, and its file
+// as it is now.
+func (a *app) pluginSyncer(d *daemon) func(context.Context, string) error {
+	return func(ctx context.Context, name string) error {
+		next, err := a.resolve(a.config.loaded.Config)
+		if err != nil {
+			return err
+		}
+		d.host.SetPluginSettings(next.Plugins)
+		a.config.loaded = &next
+		return d.host.SyncPlugin(ctx, name, a.namedDirs().found()...)
+	}
+}
+
 // reload takes the configuration file into force, all of it or nothing, and says what
 // has changed. Plugins follow with the host's next look at them.
 //
 // # Errors
 //
 // Everything that is wrong with it; then nothing has changed.
-func (a *app) reload(ctx context.Context, d *daemon, dirs pluginDirs) (changes []string, err error) {
+func (a *app) reload(ctx context.Context, d *daemon, dirs pluginDirs, on reading) (changes []string, err error) {
 	before := *a.config.loaded
-	after, err := a.prepare(ctx, d, before, dirs)
+	after, err := a.prepare(ctx, d, before, dirs, on)
 	if err != nil {
 		return nil, notReloaded(err)
 	}
@@ -75,13 +135,18 @@ func (a *app) reload(ctx context.Context, d *daemon, dirs pluginDirs) (changes [
 	}
 	d.identify(identity)
 	a.config.loaded = &after
+	if c := after.Config; on == aReload && c.File != "" {
+		if ok, err := a.counts(aChange, c.Digest()); err == nil && !ok {
+			a.trustAnew(c.File, c.Digest()) // for the commands that find it
+		}
+	}
 	return setup.Changes(before, after), nil
 }
 
 // prepare reads the configuration file, and finds out whether all that it says can be
 // done, without changing anything.
-func (a *app) prepare(ctx context.Context, d *daemon, before setup.Loaded, dirs pluginDirs) (setup.Loaded, error) {
-	c, err := a.loadConfig()
+func (a *app) prepare(ctx context.Context, d *daemon, before setup.Loaded, dirs pluginDirs, on reading) (setup.Loaded, error) {
+	c, err := a.loadConfig(on)
 	if err != nil {
 		return setup.Loaded{}, err
 	}
@@ -95,7 +160,7 @@ func (a *app) prepare(ctx context.Context, d *daemon, before setup.Loaded, dirs 
 	if err != nil {
 		return setup.Loaded{}, err
 	}
-	return after, a.rehearse(ctx, d, before, after, dirs)
+	return after, a.rehearse(ctx, d, before, after, dirs, on)
 }
 
 // unchangeable says what a running daemon cannot change. Where flags go before the
@@ -115,12 +180,13 @@ func (a *app) unchangeable(before, after *config.Config) error {
 
 // rehearse starts the plugins that a running process cannot be told the new settings of
 // in a host of its own, and says why one of them could not be used: by settings that
-// none of its problems is older than.
-func (a *app) rehearse(ctx context.Context, d *daemon, before, after setup.Loaded, dirs pluginDirs) error {
+// none of its problems is older than. What is held does not run here either.
+func (a *app) rehearse(ctx context.Context, d *daemon, before, after setup.Loaded, dirs pluginDirs, on reading) error {
 	affected := map[string]bool{}
 	for _, p := range d.host.Plugins() {
 		settings := after.Plugins(p.Name)
-		affected[p.Name] = !settings.Disabled && setup.NewProcess(before.Plugins(p.Name), settings)
+		held := on == aChange && p.Held != ""
+		affected[p.Name] = !held && !settings.Disabled && setup.NewProcess(before.Plugins(p.Name), settings)
 	}
 	return a.try(ctx, after, affected, dirs, d.known())
 }

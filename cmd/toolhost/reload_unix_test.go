@@ -177,6 +177,7 @@ func TestReloadFollowsTheFile(t *testing.T) {
 	named := func(name string) []byte { return []byte("tools: {play.echo: {rename: " + name + "}}\n") }
 	file := func(path, name string) {
 		t.Helper()
+		w.trust(string(named(name)))
 		if err := os.WriteFile(path, named(name), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -190,6 +191,7 @@ func TestReloadFollowsTheFile(t *testing.T) {
 	changed("made")
 	file(w.config(), "written")
 	changed("written")
+	w.trust(string(named("replaced")))
 	w.replace(defaultConfig, string(named("replaced")))
 	changed("replaced")
 	elsewhere := filepath.Join(t.TempDir(), "real.yaml")

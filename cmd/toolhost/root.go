@@ -29,6 +29,7 @@ type app struct {
 	configFile string
 	globals    *pflag.FlagSet // the flags of all commands
 	config     *configuration // nil: no configuration file concerns the command
+	quiet      bool           // nothing is said of a file that is not trusted
 	log        hclog.Logger   // made by logger
 	// unkeptLocks are the locks, by path, that were seen and are not on record. Copies of
 	// the app share them.
@@ -64,7 +65,7 @@ func (a *app) rootCommand() *cobra.Command {
 		},
 	}
 	a.addGlobalFlags(root)
-	root.AddCommand(a.toolsCommand(), a.callCommand(), a.schemaCommand(), a.pluginsCommand(), a.auditCommand(), a.serveCommand(), a.configCommand(), a.demoCommand(), a.doctorCommand(), a.versionCommand())
+	root.AddCommand(a.toolsCommand(), a.callCommand(), a.schemaCommand(), a.pluginsCommand(), a.auditCommand(), a.serveCommand(), a.reloadCommand(), a.configCommand(), a.trustCommand(), a.demoCommand(), a.doctorCommand(), a.versionCommand())
 	return root
 }
 

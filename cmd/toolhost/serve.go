@@ -38,9 +38,11 @@ The daemon follows the plugin directories: a binary that is copied in is served,
 is replaced is upgraded without losing a call, one that is removed is withdrawn. A plugin
 that nobody uses for 10 minutes (idle_time) is stopped, and starts with its next call.
 
-SIGHUP, and a change of the configuration file, reads the file and the plugin
-directories again: all that the file says is taken into force, or, if anything is wrong
-with it, nothing is, and the log says why. SIGTERM and an interrupt end the daemon: it
+SIGHUP and toolhost reload, and a change of the configuration file, read the file and the
+plugin directories again: all that the file says is taken into force, or, if anything is
+wrong with it, nothing is, and the log says why. What changes inside the workspace (--root),
+where tools may have written it, waits for your word: a file for toolhost reload or
+toolhost trust, a plugin for toolhost reload or toolhost plugins enable. SIGTERM and an interrupt end the daemon: it
 takes no more calls, those under way may end within --drain, and the exit status is 0;
 a second one ends it at once. When it is ready it says so on standard error, and to
 systemd (Type=notify).`
@@ -127,15 +129,17 @@ func (a *app) serveOn(ctx context.Context, claim *control.Claim, path string, d 
 	hangUp := make(chan os.Signal, 1)
 	signal.Notify(hangUp, syscall.SIGHUP)
 	defer signal.Stop(hangUp)
-	defer a.watchConfig(hangUp, d.log)()
+	changed := make(chan struct{}, 1)
+	defer a.watchConfig(d, changed)()
 	defer d.follow(a.namedDirs())()
 
 	server := control.NewServer(d, d.log)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ln) }()
+	a.noteProtected(d)
 	a.err.printf("toolhost: ready: %d tools of %d plugins on %s (pid %d)\n", d.host.Len(), len(d.host.Plugins()), path, os.Getpid())
 	notify("READY=1")
-	err = d.run(ctx, hangUp, served)
+	err = d.run(ctx, hangUp, changed, served)
 	notify("STOPPING=1")
 	if err != nil { // the socket failed: there is nobody to wait for
 		drain = 0
@@ -169,6 +173,6 @@ func (a *app) newDaemon(ctx context.Context, p callerPolicy, record string) (*da
 		a.warn(fault)
 	}
 	d := &daemon{host: l, identity: identity, since: time.Now(), policy: p, log: logger, faults: l.faults}
-	d.reload = a.reloader(d)
+	d.reload, d.sync = a.reloader(d), a.pluginSyncer(d)
 	return d, nil
 }

@@ -96,6 +96,11 @@ func (c *Client) RestartPlugin(ctx context.Context, name string) error {
 	return c.explain(c.ask(ctx, http.MethodPost, "/v1/plugins/"+url.PathEscape(name)+"/restart", nil, nil))
 }
 
+// ApplyPlugin has the daemon run a plugin as its operator, its settings and its file say now.
+func (c *Client) ApplyPlugin(ctx context.Context, name string) error {
+	return c.explain(c.ask(ctx, http.MethodPost, "/v1/plugins/"+url.PathEscape(name)+"/sync", nil, nil))
+}
+
 // Reload has the daemon do what it does on SIGHUP.
 func (c *Client) Reload(ctx context.Context) error {
 	return c.explain(c.ask(ctx, http.MethodPost, "/v1/reload", nil, nil))

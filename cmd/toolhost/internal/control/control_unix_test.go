@@ -96,6 +96,8 @@ func (s *service) Call(ctx context.Context, c control.Call, a policy.Approver) c
 
 func (s *service) Reload(context.Context) error { return s.reload }
 
+func (s *service) ApplyPlugin(ctx context.Context, name string) error { return s.SyncPlugin(ctx, name) }
+
 // daemon is a server on a socket of its own.
 type daemon struct {
 	*service

@@ -40,6 +40,9 @@ type Service interface {
 	// asked.
 	Call(context.Context, Call, policy.Approver) Answer
 	RestartPlugin(ctx context.Context, name string) error
+	// ApplyPlugin has a plugin run as it is now: as its operator, its settings and its
+	// file say.
+	ApplyPlugin(ctx context.Context, name string) error
 	Reload(context.Context) error
 }
 

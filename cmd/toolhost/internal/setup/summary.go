@@ -1,0 +1,119 @@
+package setup
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/toolhost/toolhost/host/config"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Summary says what a file grants, for whoever decides whether to trust it, a line
+// each: what runs, with what, and who may do what without being asked. What else it
+// sets is named at the end. No value of an environment is in it.
+func Summary(c *config.Config) []string {
+	var out []string
+	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	for _, dir := range c.PluginDirs {
+		add("runs the plugins in %s", dir)
+	}
+	for _, path := range []struct{ what, path string }{
+		{"the workspace of the plugins", c.Root}, {"the daemon's socket", c.Socket}, {"the cache", c.CacheDir}, {"the log of calls", c.Audit.Path},
+	} {
+		if path.path != "" {
+			add("%s is %s", path.what, path.path)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Callers)) {
+		caller := c.Callers[name]
+		if len(caller.Grants) > 0 {
+			add("grants the caller %s: %s", name, joined(caller.Grants))
+		}
+		if caller.Approval == config.AnswerYes {
+			add("says yes to every call of %s that would be asked about", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Tools)) {
+		out = append(out, loosened(name, c.Tools[name])...)
+	}
+	out = append(out, given("plugins", c.Defaults)...)
+	for _, name := range slices.Sorted(maps.Keys(c.Plugins)) {
+		p := c.Plugins[name]
+		if p.Environment.Equal(c.Defaults.Environment) {
+			p.Environment = nil // it is said
+		}
+		out = append(out, given("plugin "+name, p)...)
+	}
+	none := func(string) (string, bool) { return "", true }
+	settings := func(c *config.Config) Loaded {
+		c = withoutEnvironment(c)
+		s, _ := PluginSettings(c, Run{Lookup: none})
+		return Loaded{Config: c, Plugins: s}
+	}
+	if rest := Changes(settings(config.Default()), settings(c)); len(rest) > 0 {
+		add("sets: %s", strings.Join(rest, "; "))
+	}
+	if len(out) == 0 {
+		add("sets nothing: the defaults hold")
+	}
+	return out
+}
+
+// loosened is what is said of a tool that lets it be called more easily.
+func loosened(name string, t config.Tool) []string {
+	var out []string
+	if t.Approval == config.ApprovalAllow {
+		out = append(out, "says yes to every call of "+name)
+	}
+	if t.Safety != tool.Unset && t.Safety < tool.Dangerous {
+		out = append(out, fmt.Sprintf("takes %s for %s", name, t.Safety))
+	}
+	if t.Permission != nil && *t.Permission == "" {
+		out = append(out, "lets callers use "+name+" without a permission")
+	}
+	return out
+}
+
+// given is what plugins are started with.
+func given(who string, p config.Plugin) []string {
+	var out []string
+	if len(p.Arguments) > 0 {
+		out = append(out, fmt.Sprintf("gives %s the arguments %q", who, p.Arguments))
+	}
+	for _, v := range p.Environment {
+		switch {
+		case v.FromEnv != "":
+			out = append(out, fmt.Sprintf("gives %s your variable %s, as %s", who, v.FromEnv, v.Name))
+		case v.FromFile != "":
+			out = append(out, fmt.Sprintf("gives %s what is in %s, as %s", who, v.FromFile, v.Name))
+		default:
+			out = append(out, fmt.Sprintf("gives %s a value of %s", who, v.Name))
+		}
+	}
+	if p.Namespace == "off" {
+		out = append(out, "runs "+who+" without a PID namespace")
+	}
+	return out
+}
+
+// withoutEnvironment is a configuration that refers to nothing.
+func withoutEnvironment(c *config.Config) *config.Config {
+	out := *c
+	out.Defaults.Environment = nil
+	out.Plugins = maps.Clone(c.Plugins)
+	for name, p := range out.Plugins {
+		p.Environment = nil
+		out.Plugins[name] = p
+	}
+	return &out
+}
+
+func joined(grants []tool.Capability) string {
+	words := make([]string, len(grants))
+	for i, g := range grants {
+		words[i] = string(g)
+	}
+	return strings.Join(words, ", ")
+}
