@@ -1,6 +1,7 @@
 package plugin_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,9 +10,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/toolhost/toolhost/host/internal/plugintest"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/growing"
 )
 
 // A host that is killed takes all with it where there are namespaces; elsewhere the
@@ -109,6 +112,44 @@ func TestSweepTouchesNothingElse(t *testing.T) {
 	}
 	if _, err := os.Stat(me); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a dead host's directory is there: %v", err)
+	}
+}
+
+// A directory of a dead host that grows while it is removed is left, and the next one is
+// removed all the same.
+func TestSweepOfWhatGrows(t *testing.T) {
+	t.Parallel()
+	tmp := shortDir(t)
+	evil, still := filepath.Join(tmp, "toolhost-evil"), filepath.Join(tmp, "toolhost-still")
+	for _, dir := range []string{evil, still} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := plugin.Claim(dir); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "owner"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, after, _ := strings.Cut(string(text), ".")
+		if err := os.WriteFile(filepath.Join(dir, "owner"), []byte(strconv.Itoa(1<<30)+"."+after), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	growing.Directory(t, evil)
+	begin := time.Now()
+	swept := plugin.Sweep(t.Context(), tmp)
+	if took := time.Since(begin); took > 20*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if _, err := os.Stat(still); !errors.Is(err, fs.ErrNotExist) || swept.Directories < 1 {
+		t.Errorf("swept %+v, and the other directory: %v", swept, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if swept := plugin.Sweep(ctx, tmp); swept.Directories != 0 {
+		t.Errorf("after its end, swept %+v", swept)
 	}
 }
 

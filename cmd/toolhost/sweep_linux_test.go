@@ -1,0 +1,41 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/growing"
+)
+
+// What a killed host left, and something still fills, does not hold up a command.
+func TestSweepHoldsUpNoCommand(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	dir := filepath.Join(w.tmp, "toolhost-evil")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := plugin.Claim(dir); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "owner"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(text), ".")
+	if err := os.WriteFile(filepath.Join(dir, "owner"), []byte(strconv.Itoa(1<<30)+"."+after), 0o600); err != nil { // nobody's number
+		t.Fatal(err)
+	}
+	growing.Directory(t, dir)
+	begin := time.Now()
+	w.run("tools").exits(0).prints("play.echo")
+	if took := time.Since(begin); took > 20*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
