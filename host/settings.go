@@ -122,7 +122,7 @@ func (h *Host) config(of plugin.Candidate, s PluginSettings, changed func()) plu
 		Root: h.opts.root, Sockets: func() (string, error) { return h.sockets(of.Name) }, Args: s.Args, Env: slices.Concat(h.opts.pluginEnv, s.Env),
 		JSON: s.Config, StartTimeout: h.opts.startTimeout, IdleTimeout: h.opts.idle, Restart: h.opts.restart, Carrier: h.opts.carrier,
 		Namespace: h.opts.namespace, HostVersion: Version, Logger: h.opts.logger, Changed: changed,
-		Pins: func() (plugin.Pins, error) { return h.pins(filepath.Dir(of.Path)) },
+		Pins:      func() (plugin.Pins, error) { return h.pins(filepath.Dir(of.Path)) },
 		Protected: h.Protected,
 	}
 	if s.Carrier != "" {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -85,7 +86,7 @@ func Main(tools ...tool.Tool) { Plugin{Tools: tools}.Main() }
 // Main serves the plugin to the host that started this process, and ends the
 // process when the host is done with it.
 //
-// From the host's first word on, os.Stdout and os.Stderr both lead to the
+// From its handshake on, os.Stdout and os.Stderr both lead to the
 // plugin's standard error, which the host logs: standard output belongs to the
 // handshake, and until then nothing may be printed there.
 func (p Plugin) Main() {
@@ -135,20 +136,17 @@ func (p Plugin) serve() error {
 	}
 	// Both are held as long as the process lives: a collected file is closed.
 	stdout, stderr := os.Stdout, os.Stderr
-	var connect sync.Once
+	// go-plugin would send what is printed over a stream of its own, which dies with
+	// the connection just when a crash makes the last words matter. The real standard
+	// error does not.
+	toStderr := sync.OnceFunc(func() {
+		mergeOutput(stdout, stderr)
+		os.Stdout, os.Stderr = stderr, stderr
+	})
 	server := &wire.Server{
-		Provider: set, Conn: conn,
+		Provider: set,
 		About: wire.Description{
 			Name: p.name(), Version: p.Version, SDK: "toolhost-go/" + Version, ConfigSchema: p.ConfigSchema, Features: features,
-		},
-		// go-plugin sends what is printed over a stream of its own, which dies
-		// with the connection just when a crash makes the last words matter.
-		// The real standard error does not.
-		OnConnect: func() {
-			connect.Do(func() {
-				mergeOutput(stdout, stderr)
-				os.Stdout, os.Stderr = stderr, stderr
-			})
 		},
 	}
 	if p.Configure != nil {
@@ -158,16 +156,22 @@ func (p Plugin) serve() error {
 		// It ends with the host, or with this process.
 		go func() { _ = server.Serve(context.Background(), socket) }()
 	}
+	if conn != nil {
+		return conn.Serve(server, func(line string) error {
+			// Interrupts are for the host to answer, as with go-plugin's Serve.
+			signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+			_, err := stdout.WriteString(line)
+			toStderr()
+			return err
+		})
+	}
+	server.OnConnect = toStderr // by then go-plugin has set both to its own
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig:  wire.Handshake(),
 		VersionedPlugins: wire.ServerPlugins(server),
 		Logger:           hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: stderr, JSONFormat: true}),
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
-			opts = append(opts, wire.ServerOptions()...)
-			if conn != nil {
-				opts = append(opts, conn.ServerOption())
-			}
-			return grpc.NewServer(opts...)
+			return grpc.NewServer(append(opts, wire.ServerOptions()...)...)
 		},
 	})
 	return nil

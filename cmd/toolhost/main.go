@@ -24,6 +24,7 @@ func main() {
 		// first one, at 4 MiB, took a tenth of the time of toolhost tools.
 		debug.SetGCPercent(400)
 	}
+	quietGRPC()
 	_ = plugin.Conceal() // toolhost doctor tells where it is not
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

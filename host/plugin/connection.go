@@ -23,6 +23,7 @@ import (
 type connection struct {
 	ours   net.Conn // the host's end of the pair; nil: there is none
 	theirs *os.File // the other, until the process has it
+	pace   func(bytes int)
 
 	// dir is where the plugin's socket must be. It was opened before the plugin ran, so
 	// what the plugin puts in the directory's place later is not looked into.
@@ -31,6 +32,7 @@ type connection struct {
 	mu      sync.Mutex
 	conn    net.Conn // connected and not handed out yet
 	private bool     // whether it is the pair
+	guarded *guardedConn
 }
 
 // openSocketDir notes where the plugin's socket must be, before the plugin runs.
@@ -61,9 +63,19 @@ func (c *connection) dial(context.Context, string) (net.Conn, error) {
 	if c.conn == nil {
 		return nil, errOneConnection
 	}
-	conn := c.conn
+	c.guarded = newGuardedConn(c.conn, c.pace)
 	c.conn = nil
-	return conn, nil
+	return c.guarded, nil
+}
+
+// boundUnary bounds the results of unary calls together, for a plugin whose calls are
+// unary. No other stream may be opened from then on.
+func (c *connection) boundUnary() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.guarded != nil {
+		c.guarded.bound()
+	}
 }
 
 var errOneConnection = errors.New("the host connects to a plugin once, and that connection is gone")

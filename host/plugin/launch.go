@@ -134,6 +134,8 @@ func (in *instance) openStream(ctx context.Context, chosen Carrier) (err error) 
 		in.stream = wire.NewStream(wire.NewSocket(in.proc.host), hooks)
 	case chosen != Unary && offers(wire.FeatureStream):
 		in.stream, err = in.wire.OpenStream(ctx, hooks)
+	default:
+		in.proc.grpc.boundUnary()
 	}
 	if err == nil && offers(wire.FeatureStderr) {
 		close(in.proc.alone) // and with it the stream of what the plugin prints

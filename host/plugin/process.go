@@ -72,6 +72,7 @@ func newProcess(c Candidate, cfg Config) *process {
 	p.stderr.begun = make(chan struct{})
 	p.output = newIntake(p.log)
 	p.records = p.output.valve()
+	p.grpc.pace = p.output.valve().pass
 	p.forGo, p.handshake = io.Pipe()
 	return p
 }

@@ -38,7 +38,10 @@ func (p *pipe) Send(head []byte, body [][]byte) error {
 
 // Read implements [io.Reader].
 func (p *pipe) Read(b []byte) (int, error) {
-	for len(p.rest) == 0 {
+	for empty := 0; len(p.rest) == 0; empty++ {
+		if empty > maxEmpty {
+			return 0, protocolError("%d packets in a row with nothing in them", maxEmpty)
+		}
 		if p.in != nil {
 			p.in.Free()
 			p.in = nil
@@ -53,6 +56,9 @@ func (p *pipe) Read(b []byte) (int, error) {
 	p.rest = p.rest[n:]
 	return n, nil
 }
+
+// maxEmpty bounds how many packets in a row may be empty.
+const maxEmpty = 1024
 
 // Close implements [Carrier].
 func (p *pipe) Close() error {

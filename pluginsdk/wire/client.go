@@ -76,6 +76,9 @@ func (c *Client) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 	return readResponse(resp)
 }
 
+// maxPreview bounds a preview's message, in bytes: 4 MiB, and what is around them.
+const maxPreview = 5 << 20
+
 // Preview asks the plugin what a call would do. It is for plugins that offer
 // [FeaturePreview].
 //
@@ -83,7 +86,7 @@ func (c *Client) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 //
 // Those of [Client.Execute]; [tool.CodeNotFound] where the tool has no preview.
 func (c *Client) Preview(ctx context.Context, call tool.Call) (tool.Result, error) {
-	resp, err := c.rpc.Preview(ctx, newRequest(call))
+	resp, err := c.rpc.Preview(ctx, newRequest(call), grpc.MaxCallRecvMsgSize(maxPreview))
 	if err != nil {
 		return tool.Result{}, statusError(ctx, "preview "+call.Name, err)
 	}
@@ -137,7 +140,8 @@ func statusError(ctx context.Context, what string, err error) *tool.Error {
 		out.Code = tool.CodeDeadlineExceeded
 	case codes.ResourceExhausted:
 		out.Code = tool.CodeResourceExhausted
-		out.Hint = fmt.Sprintf("one message holds at most %d MiB", MaxMessage>>20)
+		out.Hint = fmt.Sprintf("one message holds at most %d MiB, and what a plugin sends at a time %d MiB; ask for less at once",
+			MaxMessage>>20, 2*MaxMessage>>20)
 	case codes.Unimplemented:
 		out.Code = tool.CodeUnavailable
 		out.Hint = "the plugin does not serve toolhost.plugin.v1.ToolPlugin; rebuild it with a current SDK"

@@ -1,15 +1,13 @@
 package wire
 
 import (
-	"context"
-	"errors"
+	"fmt"
 	"io"
 	"net"
 	"sync"
 
+	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 )
 
 // Greeting is what a plugin writes to the descriptor of [GRPCVariable] before its
@@ -17,9 +15,7 @@ import (
 // nowhere else.
 const Greeting = "toolhost.grpc.v1\n"
 
-// GRPCConn is a connection for gRPC whose other end only the host has. A server with
-// its options serves nobody else: what connects to the listener that go-plugin opens,
-// where any process of the same user can, is hung up on.
+// GRPCConn is a connection for gRPC whose other end only the host has.
 type GRPCConn struct {
 	net.Conn
 	once   sync.Once
@@ -28,60 +24,55 @@ type GRPCConn struct {
 
 func newGRPCConn(c net.Conn) *GRPCConn { return &GRPCConn{Conn: c, closed: make(chan struct{})} }
 
-// ServerOption makes a gRPC server serve the connection alone.
-func (c *GRPCConn) ServerOption() grpc.ServerOption {
-	return grpc.Creds(onlyOne{insecure.NewCredentials(), c})
-}
-
-// Close implements [net.Conn], and ends the listener of serve.
+// Close implements [net.Conn].
 func (c *GRPCConn) Close() error {
 	c.once.Do(func() { close(c.closed) })
 	return c.Conn.Close()
 }
 
-// serve greets the host, and has the connection served until it ends, and with it
-// the server: nothing else can reach it. All services must be registered.
-func (c *GRPCConn) serve(s *grpc.Server) error {
+// Serve serves what go-plugin's Serve would, on the connection and nowhere else: that
+// opens a listener, which other processes of the same user can connect to. It calls
+// handshake with the line that is to be printed, and returns when the host has asked
+// the plugin to end, or the connection has ended: nothing else can reach it.
+//
+// # Errors
+//
+// Where the host cannot be greeted, and those of handshake.
+func (c *GRPCConn) Serve(s *Server, handshake func(line string) error) error {
+	var server *grpc.Server
+	nothing, _ := io.Pipe() // is read for GRPCStdio: what tools print, standard error has
+	g := &plugin.GRPCServer{
+		Plugins: ServerPlugins(s)[ProtocolVersion],
+		Server: func(opts []grpc.ServerOption) *grpc.Server {
+			server = grpc.NewServer(append(opts, ServerOptions()...)...)
+			return server
+		},
+		DoneCh: make(chan struct{}), Stdout: nothing, Stderr: nothing,
+	}
+	if err := g.Init(); err != nil {
+		return err
+	}
 	if _, err := io.WriteString(c.Conn, Greeting); err != nil {
+		return err
+	}
+	err := handshake(fmt.Sprintf("%d|%d|unix|inherited|%s|\n", plugin.CoreProtocolVersion, ProtocolVersion, plugin.ProtocolGRPC))
+	if err != nil {
 		return err
 	}
 	conns := make(chan net.Conn, 1)
 	conns <- c
-	go func() {
-		_ = s.Serve(&oneListener{conn: c, conns: conns}) // it says that the connection is closed
-		s.Stop()
-	}()
+	g.Serve(&oneListener{conn: c, conns: conns, stop: server.Stop, closed: make(chan struct{})})
 	return nil
 }
 
-// onlyOne are credentials that one connection has, and no other.
-type onlyOne struct {
-	credentials.TransportCredentials
-	conn net.Conn
-}
-
-var errNotTheHost = errors.New("only the connection that the host inherited to this process is served")
-
-// ServerHandshake implements [credentials.TransportCredentials].
-func (o onlyOne) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	if c != o.conn {
-		return nil, nil, errNotTheHost
-	}
-	return o.TransportCredentials.ServerHandshake(c)
-}
-
-// ClientHandshake implements [credentials.TransportCredentials].
-func (o onlyOne) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return nil, nil, errNotTheHost
-}
-
-// Clone implements [credentials.TransportCredentials].
-func (o onlyOne) Clone() credentials.TransportCredentials { return o }
-
-// oneListener is a listener that accepts one connection and ends with it.
+// oneListener is a listener that accepts one connection. When that has ended, it has
+// its server stopped.
 type oneListener struct {
-	conn  *GRPCConn
-	conns chan net.Conn
+	conn   *GRPCConn
+	conns  chan net.Conn
+	stop   func()
+	once   sync.Once
+	closed chan struct{}
 }
 
 // Accept implements [net.Listener].
@@ -90,12 +81,18 @@ func (l *oneListener) Accept() (net.Conn, error) {
 	case c := <-l.conns:
 		return c, nil
 	case <-l.conn.closed:
-		return nil, net.ErrClosed
+		go l.stop() // which waits for this to return
+		<-l.closed  // so that the server knows why
+	case <-l.closed:
 	}
+	return nil, net.ErrClosed
 }
 
 // Close implements [net.Listener].
-func (l *oneListener) Close() error { return l.conn.Close() }
+func (l *oneListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
 
 // Addr implements [net.Listener].
 func (l *oneListener) Addr() net.Addr { return &net.UnixAddr{Name: "inherited", Net: "unix"} }

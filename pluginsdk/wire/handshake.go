@@ -69,9 +69,6 @@ type grpcPlugin struct {
 // GRPCServer implements go-plugin's interface for the plugin's end.
 func (p *grpcPlugin) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
 	pluginv1.RegisterToolPluginServer(s, p.server)
-	if p.server.Conn != nil {
-		return p.server.Conn.serve(s) // go-plugin has registered its own services by now
-	}
 	return nil
 }
 

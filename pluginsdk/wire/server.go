@@ -22,9 +22,6 @@ type Server struct {
 	OnConfigure func(context.Context, Config) error
 	// OnConnect runs when a host first speaks; nil: nothing does.
 	OnConnect func()
-	// Conn is the connection that is served, from [InheritedGRPC]; the gRPC server has
-	// to be made with its option. Nil: whoever connects to go-plugin's listener is.
-	Conn *GRPCConn
 
 	notices notices
 }

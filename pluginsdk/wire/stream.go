@@ -55,8 +55,8 @@ type Stream struct {
 // StreamHooks are told of what is no call's. But for Pace they must not
 // block. Nil ones are left out.
 type StreamHooks struct {
-	// Pace is told the size, in bytes, of each frame that answers nothing: reports,
-	// log records, notices. It may wait, which holds up this plugin's calls alone.
+	// Pace is told the size, in bytes, of each frame that answers nothing: reports, log
+	// records, notices, windows, chunks of a few bytes. It may wait, which holds up this plugin's calls alone.
 	Pace func(bytes int)
 	// Changed is told that the plugin's tools are others now.
 	Changed func()

@@ -68,16 +68,17 @@ func (s *Stream) idle() {
 // one reads a frame and does what it says.
 func (s *Stream) one() error { return s.in.next(s.begin, s.end) }
 
+// smallChunk is below which size, in bytes, a chunk is no honest part of a message but
+// work for the host: it is paced as what answers nothing is.
+const smallChunk = 256
+
 // begin says where a frame's payload goes.
 func (s *Stream) begin(f frame) error {
-	switch f.kind {
-	case kindResult, kindChunk:
+	if s.hooks.Pace != nil && (f.kind != kindResult && f.kind != kindChunk || f.kind == kindChunk && f.size < smallChunk) {
+		s.hooks.Pace(headerSize + f.size)
+	}
+	if f.kind == kindResult || f.kind == kindChunk {
 		return s.beginResult(f)
-	case kindWindow:
-	default:
-		if s.hooks.Pace != nil {
-			s.hooks.Pace(headerSize + f.size)
-		}
 	}
 	switch f.kind {
 	case kindWindow, kindProgress, kindLog:
@@ -134,7 +135,9 @@ func (s *Stream) beginResult(f frame) error {
 	}
 	err := s.in.part(f)
 	if err == errTooLarge { //nolint:errorlint // it is returned as it is
-		s.refuse(f.number)
+		if err := s.refuse(f.number); err != nil {
+			return err
+		}
 		return s.in.waste(f)
 	}
 	return err
@@ -168,14 +171,24 @@ func (s *Stream) endResult(f frame) {
 }
 
 // refuse ends a call whose result is too large, and lets the plugin know.
-func (s *Stream) refuse(number uint32) {
+//
+// # Errors
+//
+// [ErrProtocol] where too many such calls, and others that nobody waits for, were left
+// without an end.
+func (s *Stream) refuse(number uint32) error {
 	s.mu.Lock()
 	s.release(number, &tool.Error{
 		Code: tool.CodeResourceExhausted, Stage: tool.StageExecute,
 		Message: fmt.Sprintf("the plugin's answer is larger than %d MiB", MaxMessage>>20), Hint: "ask for less at once",
 	})
+	tooMany := s.given > unanswered
 	s.mu.Unlock()
+	if tooMany {
+		return protocolError("%d calls with answers that are too large are not ended", unanswered)
+	}
 	s.giveUp(number)
+	return nil
 }
 
 // release ends a call that the plugin still owes an answer to. Its own entry may

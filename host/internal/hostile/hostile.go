@@ -35,7 +35,7 @@ const LastWords = "now I will do it\x1b[2J"
 func Modes() map[plugintest.Mode]func() {
 	all := map[plugintest.Mode]func(){}
 	for _, modes := range []map[plugintest.Mode]func(){
-		handshakeModes(), livenessModes(), floodModes(), frameModes(), lieModes(), escapeModes(), systemModes(), verboseModes(), neighbourModes(),
+		handshakeModes(), livenessModes(), floodModes(), frameModes(), lieModes(), escapeModes(), systemModes(), verboseModes(), neighbourModes(), http2Modes(),
 	} {
 		for mode := range modes {
 			if all[mode] != nil {

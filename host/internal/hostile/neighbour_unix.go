@@ -31,7 +31,7 @@ const (
 	Leaver      plugintest.Mode = "leaver"      // exits with 0 in the call, as if it had been shut down
 	SDKLeaver   plugintest.Mode = "sdkleaver"   // the same, built with pluginsdk
 	Victim      plugintest.Mode = "victim"      // has VictimTool; built with pluginsdk
-	HeldVictim  plugintest.Mode = "heldvictim"  // the same; shakes hands when "connected" is there
+	HeldVictim  plugintest.Mode = "heldvictim"  // the same; shakes hands when "connected" is there, or after half a second
 	OtherVictim plugintest.Mode = "othervictim" // has VictimTool; listens on a path alone, as a plugin in another language
 	HeldOther   plugintest.Mode = "heldother"   // the same; shakes hands when "connected" is there
 )
@@ -83,8 +83,8 @@ func neighbourModes() map[plugintest.Mode]func() {
 		SDKLeaver:   func() { pluginsdk.Main(leaver()) },
 		Victim:      func() { pluginsdk.Main(victims()...) },
 		HeldVictim:  func() { holdHandshake(); pluginsdk.Main(victims()...) },
-		OtherVictim: otherVictim(honest),
-		HeldOther:   otherVictim(func(address string) string { await(Connected); return honest(address) }),
+		OtherVictim: otherVictim().serve,
+		HeldOther:   heldOther,
 	}
 }
 
@@ -105,18 +105,32 @@ func victims() []tool.Tool {
 	}
 }
 
-func otherVictim(shake func(string) string) func() {
+func otherVictim() server {
 	act := define(VictimTool)
 	act.Safety = tool.Dangerous
 	return server{
-		about: wire.Description{Tools: []tool.Definition{act, define(VictimLives)}}, shake: shake,
+		about: wire.Description{Tools: []tool.Definition{act, define(VictimLives)}},
 		answer: func(c call) {
 			if c.tool == VictimTool {
 				leave(VictimActed)
 			}
 			c.reply(text("yes"))
 		},
-	}.serve
+	}
+}
+
+// heldOther serves before it shakes hands.
+func heldOther() {
+	s := otherVictim()
+	s.shake = func(string) string { return "" }
+	s.over = func(g *grpc.Server, l net.Listener) {
+		go func() {
+			await(Connected)
+			shout(honest(l.Addr().String()))
+		}()
+		must(g.Serve(l))
+	}
+	s.serve()
 }
 
 // await waits until a file is in the workspace.
@@ -129,7 +143,7 @@ func await(name string) {
 	}
 }
 
-// holdHandshake lets what this process prints first wait for [Connected].
+// holdHandshake lets what this process prints first wait for [Connected], for a while.
 func holdHandshake() {
 	real := os.Stdout
 	r, w, err := os.Pipe()
@@ -139,7 +153,11 @@ func holdHandshake() {
 		line := make([]byte, 4096)
 		n, err := r.Read(line)
 		must(err)
-		await(Connected)
+		for end := time.Now().Add(500 * time.Millisecond); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			if _, err := os.Stat(Connected); err == nil {
+				break
+			}
+		}
 		_, _ = real.Write(line[:n])
 	}()
 }
@@ -224,12 +242,14 @@ func reconnect() {
 		c.reply(text("done"))
 		answered <- struct{}{}
 	}}
-	s.goAway = func(g *grpc.Server, address string) {
+	s.over = func(g *grpc.Server, l net.Listener) {
+		address := l.Addr().String()
+		l.(*net.UnixListener).SetUnlinkOnClose(false) //nolint:forcetypeassert // it is one
+		go func() { _ = g.Serve(l) }()
 		<-answered
 		go g.GracefulStop()
 		_ = os.Remove(address)
-		l := listen(address)
-		for {
+		for l := listen(address); ; {
 			conn, err := l.Accept()
 			must(err)
 			leave(Dialled)

@@ -52,8 +52,10 @@ type server struct {
 	rpc map[string]func(grpc.ServerStream) error
 	// conn changes a connection.
 	conn func(net.Conn) net.Conn
-	// goAway ends the service at the address when it likes, and the process lives on.
-	goAway func(g *grpc.Server, address string)
+	// over serves, if it is not nil, and does not return.
+	over func(g *grpc.Server, l net.Listener)
+	// opts are more options of the gRPC server.
+	opts []grpc.ServerOption
 	// shake is the handshake; nil: an honest one.
 	shake func(address string) string
 }
@@ -88,19 +90,16 @@ func (s server) serve() {
 	if s.conn != nil {
 		l = changed{l, s.conn}
 	}
-	g := grpc.NewServer(grpc.ForceServerCodecV2(codec{}), grpc.UnknownServiceHandler(s.handle),
-		grpc.MaxSendMsgSize(math.MaxInt32), grpc.MaxRecvMsgSize(math.MaxInt32))
+	g := grpc.NewServer(append(s.opts, grpc.ForceServerCodecV2(codec{}), grpc.UnknownServiceHandler(s.handle),
+		grpc.MaxSendMsgSize(math.MaxInt32), grpc.MaxRecvMsgSize(math.MaxInt32))...)
 	if s.shake == nil {
 		s.shake = honest
 	}
-	if s.goAway != nil {
-		go s.goAway(g, l.Addr().String())
-	}
 	shout(s.shake(l.Addr().String()))
-	must(g.Serve(l))
-	if s.goAway != nil {
-		plugintest.Hang()
+	if s.over != nil {
+		s.over(g, l)
 	}
+	must(g.Serve(l))
 }
 
 // honest is the handshake line of a plugin that listens there.

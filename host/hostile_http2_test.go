@@ -1,0 +1,94 @@
+//go:build unix
+
+package host_test
+
+import (
+	"context"
+	"io"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/grpclog"
+
+	"github.com/toolhost/toolhost/host/internal/hostile"
+	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+
+	"github.com/toolhost/toolhost/host"
+)
+
+// grpcLines counts what gRPC logs in this process at its default level.
+var grpcLines lineCounter
+
+func init() { grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, &grpcLines)) }
+
+type lineCounter struct{ n atomic.Int64 }
+
+// Write implements [io.Writer].
+func (c *lineCounter) Write(b []byte) (int, error) {
+	c.n.Add(1)
+	return len(b), nil
+}
+
+// What a plugin does below gRPC costs the host little, and leaves nothing.
+func TestHostileHTTP2(t *testing.T) { //nolint:paralleltest // it counts
+	before := grpcLines.n.Load()
+	together(t, 4, []attack{
+		refused(hostile.OddSettings, true, "header list size"),
+		{mode: hostile.GoAways, on: everyCarrier, then: func(t *testing.T, s *scene) {
+			// A second call ends with the connection, or finds the plugin started again.
+			ctx, cancel := context.WithTimeout(t.Context(), ceiling)
+			defer cancel()
+			time.Sleep(500 * time.Millisecond) // it goes on sending
+			if _, err := s.Execute(ctx, tool.Call{Name: hostile.Tool}); err != nil && tool.CodeOf(err) != tool.CodeCrashed {
+				t.Error(err)
+			}
+		}},
+		{mode: hostile.Pings, on: everyCarrier, then: func(t *testing.T, s *scene) {
+			if rate, err := strconv.Atoi(s.result.Text()); err != nil || rate > 60_000 {
+				t.Errorf("it sent %q pings a second", s.result.Text())
+			}
+		}},
+	})
+	if n := grpcLines.n.Load() - before; n > 100 {
+		t.Errorf("gRPC logged %d lines", n)
+	}
+}
+
+// Unary results are bounded together: what is too much is refused at once.
+func TestHostileUnaryHold(t *testing.T) { //nolint:paralleltest // it counts
+	s := newStreet(t, []plugintest.Mode{hostile.UnaryHold}, host.WithCarrier(plugin.Unary), host.WithConcurrency(64, 64))
+	if err := s.move(t, hostile.UnaryHold); err != nil {
+		t.Fatal(err)
+	}
+	const callers = 24
+	var refused, late atomic.Int64
+	most := peak(func() {
+		var all sync.WaitGroup
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		for range callers {
+			all.Go(func() {
+				switch _, err := s.Execute(ctx, tool.Call{Name: hostile.Tool}); tool.CodeOf(err) {
+				case tool.CodeResourceExhausted:
+					refused.Add(1)
+				case tool.CodeDeadlineExceeded:
+					late.Add(1)
+				default:
+					t.Errorf("it ended with %v", err)
+				}
+			})
+		}
+		all.Wait()
+	})
+	if most > 600<<20 {
+		t.Errorf("%d callers took %d MiB", callers, most>>20)
+	}
+	if late.Load() < 1 || refused.Load() < callers-4 {
+		t.Errorf("%d were refused, %d waited to the end", refused.Load(), late.Load())
+	}
+}
