@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -18,9 +17,11 @@ func (h *Host) contained(next tool.Handler) tool.Handler {
 	return func(ctx context.Context, call tool.Call) (res tool.Result, err error) {
 		defer func() {
 			if v := recover(); v != nil {
+				p := policy.Recovered("the host", v)
 				res, err = tool.Result{}, &tool.Error{
-					Code: tool.CodeInternal, Tool: call.Name, Message: fmt.Sprintf("the call of tool %s met a panic in the host: %v", shorten(call.Name), v),
-					Hint: "report this", Detail: string(debug.Stack()), Err: policy.Recovered("the host", v),
+					Code: tool.CodeInternal, Tool: call.Name,
+					Message: fmt.Sprintf("the call of tool %s failed: %v", shorten(call.Name), p),
+					Hint:    "report this", Detail: p.Stack, Err: p,
 				}
 			}
 			if err != nil {
@@ -47,7 +48,9 @@ func (h *Host) contain(owner string, f func() error) (err error) {
 		if v := recover(); v != nil {
 			p := policy.Recovered("the provider of "+ownerName(owner), v)
 			h.notePanic(p)
-			err = &tool.Error{Code: tool.CodeUnavailable, Plugin: owner, Message: p.Error(), Hint: "report this to its author", Detail: p.Stack, Err: p}
+			err = &tool.Error{
+				Code: tool.CodeUnavailable, Plugin: owner, Message: p.Error(), Hint: "report this to its author", Detail: p.Stack, Err: p,
+			}
 		}
 	}()
 	return f()

@@ -22,7 +22,7 @@ func (f *File) append(body []byte, deadline time.Time) error {
 	err := f.gate.take(deadline)
 	if err == nil {
 		defer f.gate.release()
-		err = f.reach()
+		err = f.reach(deadline)
 	}
 	f.stuck = errors.Is(err, errLocked)
 	if err != nil {
@@ -61,7 +61,7 @@ func (f *File) write(body []byte) error {
 		}
 		err := f.rotate()
 		if err == nil {
-			err = f.reach()
+			err = f.reach(time.Time{})
 		}
 		if err != nil {
 			return fmt.Errorf("a new file cannot be begun: %w", err)
@@ -71,9 +71,9 @@ func (f *File) write(body []byte) error {
 }
 
 // reach opens the file, if it is not open, and learns what it ends with. Where
-// another process has exchanged it, the new one is opened. The lock file is
-// locked.
-func (f *File) reach() error {
+// another process or a person has exchanged it, the new one is opened, and the lock
+// file too, which may have gone with it. The lock file is locked.
+func (f *File) reach(deadline time.Time) error {
 	for range maxTurns {
 		if f.at == nil {
 			if err := f.open(); err != nil {
@@ -95,16 +95,26 @@ func (f *File) reach() error {
 		if err := f.retire(); err != nil {
 			return err
 		}
+		f.gate.close()
+		if err := f.gate.take(deadline); err != nil {
+			return err
+		}
 	}
 	return errors.New("others exchange the file all the time")
 }
 
 func (f *File) open() error {
-	file, id, err := create(f.path)
-	if err == nil {
-		f.at, f.size = &handle{File: file, id: id}, -1
+	file, err := create(f.path)
+	if err != nil {
+		return err
 	}
-	return err
+	id, err := identityOf(file)
+	if err != nil {
+		_ = file.Close()
+		return err
+	}
+	f.at, f.size = &handle{File: file, id: id}, -1
+	return nil
 }
 
 // leave ends what reach has begun: the lock that it shares.

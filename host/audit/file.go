@@ -181,7 +181,8 @@ func (f *File) Write(r Record) error {
 func (f *File) warn(before, after int) {
 	switch {
 	case before == 0 && after > 0:
-		f.opts.Warn(fmt.Sprintf("the audit log %s waits: %v; the end lines of calls are kept in memory (%s)", f.path, errLocked, lockedHint(f.path)))
+		f.opts.Warn(fmt.Sprintf("the audit log %s waits: %v; the end lines of calls are kept in memory (%s)",
+			f.path, errLocked, lockedHint(f.path)))
 	case before > 0 && after == 0:
 		f.opts.Warn(fmt.Sprintf("the audit log %s is written again, with the %d lines that waited", f.path, before))
 	}

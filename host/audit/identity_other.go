@@ -18,6 +18,12 @@ func identify(path string) (id identity, size int64, err error) {
 	return identity{info}, info.Size(), nil
 }
 
+// isNamed reports whether the path is that of an open file still.
+func isNamed(f *os.File, path string) (bool, error) {
+	_, same, err := isAt(path, f)
+	return same, err
+}
+
 // identityOf is that of an open file.
 func identityOf(f *os.File) (identity, error) {
 	info, err := f.Stat()

@@ -31,6 +31,15 @@ func identify(path string) (id identity, size int64, err error) {
 	}
 }
 
+// isNamed reports whether an open file has a name still: one that was removed, or in
+// whose place another was put, has none. A look at the path would cost as much again as
+// all else about the lock.
+func isNamed(f *os.File, _ string) (bool, error) {
+	var st unix.Stat_t
+	err := unix.Fstat(int(f.Fd()), &st)
+	return st.Nlink > 0, err
+}
+
 // identityOf is that of an open file.
 func identityOf(f *os.File) (identity, error) {
 	var st unix.Stat_t

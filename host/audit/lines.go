@@ -152,7 +152,8 @@ func readEnding(file *os.File, size int64) (ending, error) {
 			return e, err
 		}
 	}
-	return ending{}, fmt.Errorf("%w in the last %d KiB of %s, which toolhost cannot have left so: move the log away", errNoRecord, maxEnding>>10, file.Name())
+	return ending{}, fmt.Errorf("%w in the last %d KiB of %s, which toolhost cannot have left so: move the log away",
+		errNoRecord, maxEnding>>10, file.Name())
 }
 
 var errNoRecord = errors.New("there is no record")

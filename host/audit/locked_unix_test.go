@@ -179,6 +179,18 @@ func TestLockFile(t *testing.T) {
 		t.Errorf("the lock file: %v, %v", info, err)
 	}
 
+	// Log and lock file moved away together are begun anew together.
+	f, path = newLog(t, 1, Options{})
+	if err := errors.Join(os.Rename(path, path+".away"), os.Rename(path+lockSuffix, path+".away.lock")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, open(t, path, Options{}), 1)
+	hold(t, path+lockSuffix, "alone")
+	f.lockTimeout = time.Millisecond
+	if err := f.Write(begin); !errors.Is(err, errLocked) {
+		t.Errorf("a lock file that was moved away is kept to: %v", err)
+	}
+
 	link := filepath.Join(t.TempDir(), "audit.jsonl")
 	target := filepath.Join(t.TempDir(), "target")
 	if err := os.Symlink(target, link+lockSuffix); err != nil {

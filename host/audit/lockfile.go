@@ -17,11 +17,10 @@ const lockSuffix = ".lock"
 type lockFile struct {
 	path string
 	file *os.File // nil: not open
-	id   identity
 }
 
-// take locks the file, which is made where it is missing. Where somebody has
-// removed or exchanged it, the one that is there now is locked.
+// take locks the file, which is made where it is missing. Where it was removed, or
+// another put in its place, the one that is there now is locked.
 func (l *lockFile) take(deadline time.Time) error {
 	for range maxTurns {
 		if err := l.open(); err != nil {
@@ -30,14 +29,10 @@ func (l *lockFile) take(deadline time.Time) error {
 		if err := lock(l.file, true, deadline); err != nil {
 			return err
 		}
-		there, _, err := identify(l.path)
-		if err == nil && there.same(l.id) {
-			return nil
-		}
-		l.close()
-		if err != nil && !isMissing(err) {
+		if there, err := isNamed(l.file, l.path); there || err != nil {
 			return err
 		}
+		l.close()
 	}
 	return errors.New("others exchange its lock file all the time")
 }
@@ -47,28 +42,21 @@ func (l *lockFile) open() error {
 		return nil
 	}
 	var err error
-	l.file, l.id, err = create(l.path)
+	l.file, err = create(l.path)
 	return err
 }
 
 // create opens a file, and makes it and its directory where they are missing.
-func create(path string) (file *os.File, id identity, err error) {
+func create(path string) (*os.File, error) {
 	const how = os.O_RDWR | os.O_CREATE
-	file, err = openRegular(path, how)
+	file, err := openRegular(path, how)
 	if isMissing(err) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return nil, id, err
+			return nil, err
 		}
-		file, err = openRegular(path, how)
+		return openRegular(path, how)
 	}
-	if err != nil {
-		return nil, id, err
-	}
-	if id, err = identityOf(file); err != nil {
-		_ = file.Close()
-		return nil, id, err
-	}
-	return file, id, nil
+	return file, err
 }
 
 // release cannot fail for a file that is open.

@@ -130,7 +130,8 @@ func (f *File) before() (ending, error) {
 		}
 	}
 	if len(files) > maxSearched {
-		return ending{}, fmt.Errorf("the newest %d files that were rotated, up to %s, have no record: move them away", maxSearched, files[len(files)-1].path)
+		return ending{}, fmt.Errorf("the newest %d files that were rotated, up to %s, have no record: move them away",
+			maxSearched, files[len(files)-1].path)
 	}
 	return out, nil
 }
