@@ -130,7 +130,7 @@ func (f *follower) give(path string, l *line) bool {
 // poll yields what is new.
 func (f *follower) poll() bool {
 	if f.at != nil {
-		_, same, err := isAt(f.path, f.at)
+		same, err := isAt(f.path, f.at)
 		if err != nil {
 			return f.fail(failed(f.path, "read", err))
 		}

@@ -19,10 +19,7 @@ func identify(path string) (id identity, size int64, err error) {
 }
 
 // isNamed reports whether the path is that of an open file still.
-func isNamed(f *os.File, path string) (bool, error) {
-	_, same, err := isAt(path, f)
-	return same, err
-}
+func isNamed(f *os.File, path string) (bool, error) { return isAt(path, f) }
 
 // identityOf is that of an open file.
 func identityOf(f *os.File) (identity, error) {

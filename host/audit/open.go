@@ -52,16 +52,17 @@ func notRegular(mode fs.FileMode) error {
 	return fmt.Errorf("it is %s", what)
 }
 
-// isAt reports whether a path is the file's still. Info is the file's.
-func isAt(path string, f *os.File) (info fs.FileInfo, same bool, err error) {
-	if info, err = f.Stat(); err != nil {
-		return nil, false, err
+// isAt reports whether a path is the file's still.
+func isAt(path string, f *os.File) (bool, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return false, err
 	}
 	there, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return info, false, nil
+		return false, nil
 	}
-	return info, err == nil && os.SameFile(info, there), err
+	return err == nil && os.SameFile(info, there), err
 }
 
 // failed is the error of a log that cannot be used.

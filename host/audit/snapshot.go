@@ -102,7 +102,7 @@ func (s *snapshot) fill(gate *os.File) (again bool, err error) {
 		}
 	}
 	if s.current = file != nil; s.current {
-		_, same, gone := isAt(s.path, file)
+		same, gone := isAt(s.path, file)
 		err = errors.Join(err, gone, s.add(s.path, 0, file))
 		again = !same
 	}
