@@ -17,7 +17,9 @@
 // fits may only say yes, and of what it says yes to v5 never hears. For nearly
 // every tool it is the judge of what passes: 238 of 249 tools of servers in use
 // have no keyword that it leaves to v5. Nothing corrects a yes that v5 would have
-// denied, which is why the tests compare the two.
+// denied. So it is compared with v5, with facts of the specification
+// (testdata/facts.txt), and in FuzzOracles with two validators that share no code
+// with either; where these are known to differ, the tests say why.
 //
 // # Limits of a schema
 //

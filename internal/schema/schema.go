@@ -130,11 +130,12 @@ func compile(raw json.RawMessage, r role, budget *Budget) (*Schema, error) {
 }
 
 // checkTexts refuses a schema with a text, wherever it is and whatever it is for, that a
-// model reads otherwise than a person: models are given all of a schema.
+// model reads otherwise than a person: models are given all of a schema. Of control
+// characters JSON has only the escapes, which are seen: there are enums of line endings.
 func checkTexts(doc any) error {
 	switch doc := doc.(type) {
 	case string:
-		if r, found := sanitize.Hidden(doc); found {
+		if r, found := sanitize.Hidden(strings.Map(withoutControls, doc)); found {
 			from := max(0, strings.IndexRune(doc, r)-maxValueLength/2)
 			text := sanitize.Quote(strings.ToValidUTF8(doc[from:], ""), maxValueLength)
 			return fmt.Errorf("the text %s has a hidden character, %U: leave it out, or write \\x{%X} in a pattern", text, r, r)
@@ -153,6 +154,13 @@ func checkTexts(doc any) error {
 		}
 	}
 	return nil
+}
+
+func withoutControls(r rune) rune {
+	if r < ' ' {
+		return ' '
+	}
+	return r
 }
 
 // checkRoot asks of an input schema what models and forms rely on.

@@ -1,0 +1,266 @@
+package schema
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	google "github.com/google/jsonschema-go/jsonschema"
+	v6 "github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// oracle is a validator of somebody else's. It judges a value, or says that it cannot
+// tell: it has not the draft, or does not take the schema.
+type oracle func(draft, schema, value string) (fits, tells bool)
+
+var oracles = map[string]oracle{"jsonschema/v6": byV6, "jsonschema-go": byGoogle}
+
+func byV6(_, schema, value string) (fits, tells bool) {
+	doc, err := v6.UnmarshalJSON(strings.NewReader(schema))
+	if err != nil {
+		return false, false
+	}
+	v, err := v6.UnmarshalJSON(strings.NewReader(value))
+	if err != nil {
+		return false, false
+	}
+	c := v6.NewCompiler()
+	c.AssertFormat()
+	c.UseLoader(noLoader{})
+	if err := c.AddResource(base, doc); err != nil {
+		return false, false
+	}
+	s, err := c.Compile(base)
+	if err != nil {
+		return false, false
+	}
+	return s.Validate(v) == nil, true
+}
+
+type noLoader struct{}
+
+func (noLoader) Load(string) (any, error) { return nil, errors.New("nothing is loaded") }
+
+func byGoogle(draft, schema, value string) (fits, tells bool) {
+	if draft != "2020-12" && draft != "draft-07" {
+		return false, false
+	}
+	var s google.Schema
+	if err := json.Unmarshal([]byte(schema), &s); err != nil {
+		return false, false
+	}
+	r, err := s.Resolve(nil)
+	if err != nil {
+		return false, false
+	}
+	var v any
+	if err := json.Unmarshal([]byte(value), &v); err != nil {
+		return false, false
+	}
+	return r.Validate(v) == nil, true
+}
+
+// difference is where an oracle is known to say something else, and why it is not the
+// one to follow. Concerns tells the schemas and values that it may come of.
+type difference struct {
+	oracle, why string
+	concerns    func(draft, schema, value string) bool
+	// An example, of which we say fits, and the oracle says the other.
+	draft, schema, value string
+	fits                 bool
+}
+
+func mentions(any ...string) func(draft, schema, value string) bool {
+	return func(_, schema, _ string) bool {
+		return slices.ContainsFunc(any, func(s string) bool { return strings.Contains(schema, `"`+s+`"`) })
+	}
+}
+
+var differences = []difference{
+	{
+		oracle: "jsonschema/v6", why: "it judges const beside $ref, where draft-07 has only $ref count",
+		concerns: func(draft, schema, value string) bool {
+			return draft == "draft-07" && mentions("$ref")(draft, schema, value) && mentions("const")(draft, schema, value)
+		},
+		draft: "draft-07", schema: `{"$ref":"#/definitions/x","const":"a","definitions":{"x":true}}`, value: `"b"`, fits: true,
+	},
+	{
+		oracle: "jsonschema-go", why: "it reads numbers as float64, and rounds them",
+		concerns: func(_, schema, value string) bool { return digits(schema) > 15 || digits(value) > 15 },
+		draft:    "2020-12", schema: `{"const":9007199254740992}`, value: `9007199254740993`, fits: false,
+	},
+	{
+		oracle: "jsonschema-go", why: "format is an annotation there, and asserted here",
+		concerns: mentions("format"),
+		draft:    "2020-12", schema: `{"format":"date"}`, value: `"x"`, fits: false,
+	},
+	{
+		oracle: "jsonschema-go", why: "dependencies is left to the validator since 2019-09, and not judged there",
+		concerns: func(draft, schema, value string) bool {
+			return draft == "2020-12" && mentions("dependencies")(draft, schema, value)
+		},
+		draft: "2020-12", schema: `{"dependencies":{"a":["b"]}}`, value: `{"a":1}`, fits: false,
+	},
+	{
+		oracle: "jsonschema-go", why: "it judges keywords of later drafts in draft-07, where they mean nothing",
+		concerns: func(draft, schema, value string) bool {
+			later := mentions("unevaluatedProperties", "unevaluatedItems", "minContains", "maxContains", "dependentRequired", "dependentSchemas", "prefixItems")
+			return draft == "draft-07" && later(draft, schema, value)
+		},
+		draft: "draft-07", schema: `{"unevaluatedProperties":false}`, value: `{"a":1}`, fits: true,
+	},
+}
+
+// digits is the length of the longest run of digits.
+func digits(s string) (longest int) {
+	run := 0
+	for _, c := range s {
+		if run++; c < '0' || c > '9' {
+			run = 0
+		}
+		longest = max(longest, run)
+	}
+	return longest
+}
+
+// disagreement says which oracle says something else of a value, for no known reason.
+func disagreement(draft, schema, value string, fits bool) error {
+	for name, judge := range oracles {
+		if theirs, tells := judge(draft, schema, value); !tells || theirs == fits {
+			continue
+		}
+		known := func(d difference) bool { return d.oracle == name && d.concerns(draft, schema, value) }
+		if !slices.ContainsFunc(differences, known) {
+			return fmt.Errorf("%s\nwith %s\nfits: %v, and %s says %v", schema, value, fits, name, !fits)
+		}
+	}
+	return nil
+}
+
+// Each known difference is one, still, and is ours to have.
+func TestKnownDifferences(t *testing.T) {
+	t.Parallel()
+	for _, d := range differences {
+		text := ofDraft(d.schema, factDrafts[d.draft])
+		if !d.concerns(d.draft, text, d.value) {
+			t.Errorf("%s (%s): the example is not concerned", d.oracle, d.why)
+		}
+		if err := mustOutput(t, text).Check(t.Context(), []byte(d.value)); (err == nil) != d.fits {
+			t.Errorf("%s (%s): we say %v", d.oracle, d.why, err)
+		}
+		if theirs, tells := oracles[d.oracle](d.draft, text, d.value); !tells || theirs == d.fits {
+			t.Errorf("%s no more differs (%s): take the difference off the list", d.oracle, d.why)
+		}
+	}
+}
+
+// A number whose exponent is too large is refused here, before any validator sees it: v6
+// panics on it.
+func TestHugeExponentPanicsV6(t *testing.T) {
+	t.Parallel()
+	const number = `1234567e901234567891`
+	if err := mustOutput(t, `{"minimum":1}`).Check(t.Context(), []byte(number)); err == nil {
+		t.Error("taken")
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("v6 does not panic any more: this reading is not what keeps it from that")
+		}
+	}()
+	byV6("2020-12", `{"minimum":1}`, number)
+}
+
+// The oracles agree with the facts: what is compared with them in a fuzz test is worth
+// comparing.
+func TestOraclesKnowTheFacts(t *testing.T) {
+	t.Parallel()
+	told := map[string]int{}
+	for _, f := range readFacts(t) {
+		if f.refused != "" || f.about == "format" {
+			continue
+		}
+		for fits, values := range map[bool][]string{true: f.fits, false: f.not} {
+			for _, v := range values {
+				if err := disagreement(f.draft, f.schema, v, fits); err != nil {
+					t.Errorf("line %d, %s: %v", f.line, f.about, err)
+				}
+				for name, judge := range oracles {
+					if _, tells := judge(f.draft, f.schema, v); tells {
+						told[name]++
+					}
+				}
+			}
+		}
+	}
+	if told["jsonschema/v6"] < 800 || told["jsonschema-go"] < 500 {
+		t.Errorf("they told only %v", told)
+	}
+}
+
+// FuzzOracles makes up schemas and values that have something to do with each other, of
+// what a fuzzer gives it, and compares with validators that share no code with this one.
+// The paths that may only say yes are the judges of nearly all real calls: what they say
+// is part of it.
+func FuzzOracles(f *testing.F) {
+	for seed := range uint64(60) {
+		text := make([]byte, 256)
+		d := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // no secret
+		for i := range text {
+			text[i] = byte(d.Uint32())
+		}
+		f.Add(text)
+	}
+	drafts := []string{"2020-12", "2020-12", "2019-09", "draft-07"}
+	f.Fuzz(func(t *testing.T, choices []byte) {
+		d := dice{rand.New(&chosen{choices, rand.NewPCG(uint64(len(choices)), 3)})} //nolint:gosec // no secret
+		draft := pick(d, drafts...)
+		defs := "$defs"
+		root := map[string]any{defs: map[string]any{"x": d.schema(1), "y": d.schema(0)}}
+		for range 1 + d.IntN(3) {
+			d.keyword(root, 2)
+		}
+		body, err := json.Marshal(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := ofDraft(string(body), factDrafts[draft])
+		s, err := CompileOutput(json.RawMessage(text))
+		if err != nil {
+			return
+		}
+		for range 6 {
+			value, err := json.Marshal(d.value(3))
+			if err != nil {
+				t.Fatal(err)
+			}
+			fits := s.Check(t.Context(), value) == nil
+			if s.fitsText(value) && !fits {
+				t.Fatalf("%s\nwith %s\nfits as text, and not", text, value)
+			}
+			if err := disagreement(draft, text, string(value), fits); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// chosen is a source of what was chosen, and then of what comes.
+type chosen struct {
+	bytes []byte
+	then  rand.Source
+}
+
+// Uint64 implements [rand.Source]: a choice is in each of its bytes, as it is not known
+// which are used.
+func (c *chosen) Uint64() uint64 {
+	if len(c.bytes) == 0 {
+		return c.then.Uint64()
+	}
+	b := uint64(c.bytes[0])
+	c.bytes = c.bytes[1:]
+	return b * 0x0101010101010101
+}
