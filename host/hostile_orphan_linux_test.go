@@ -37,6 +37,7 @@ const hostNamespace = "TOOLHOST_TEST_NAMESPACE"
 // beHost is what the other process does.
 func beHost(dir string) {
 	var out told
+	limitProcesses()
 	if os.Geteuid() != 0 { // of root, it is enough what its plugins are not given
 		_ = plugin.Conceal()
 	}
@@ -52,6 +53,7 @@ func beHost(dir string) {
 	} else {
 		out.Result = res.Text()
 	}
+	needThreads()
 	_ = json.NewEncoder(os.Stdout).Encode(out)
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 	_ = h.Close(context.Background())

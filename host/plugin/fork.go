@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 
@@ -29,7 +30,13 @@ func (p *process) start(ctx context.Context, env []string) error {
 	}
 	started := make(chan error, 1)
 	go func() {
-		process, err := p.spawn(env, outW, errW, theirs)
+		// A Linux parent-death signal is sent when the thread that forked ends, not the
+		// process (prctl(2), PR_SET_PDEATHSIG), and the Go runtime ends threads as it likes:
+		// so this one is the process's as long as it lives, and ends with the goroutine. What
+		// is done to it concerns what it starts and nothing else of the host, see weaken.
+		runtime.LockOSThread()
+		weaken()
+		process, err := p.spawn(ctx, env, outW, errW, theirs)
 		_, _ = outW.Close(), errW.Close()
 		if theirs != nil {
 			_ = theirs.Close()
@@ -40,7 +47,6 @@ func (p *process) start(ctx context.Context, env []string) error {
 			started <- p.notStarted(err)
 			return
 		}
-		p.setPID(process.Pid)
 		started <- nil
 		p.own(process, outR, errR)
 	}()
@@ -58,42 +64,77 @@ func (p *process) start(ctx context.Context, env []string) error {
 
 var errNotForked = errors.New("the system did not start it in time; does the file system that it is on answer?")
 
-// spawn forks the process. From then on the goroutine that called owns it: it reaps
-// it, ends its group, and closes exited.
-func (p *process) spawn(env []string, stdout, stderr, socket *os.File) (process *os.Process, err error) {
-	err = processes.start(func() (err error) {
-		process, err = p.fork(env, stdout, stderr, socket)
-		return err
-	})
-	return process, err
-}
-
-// fork runs on the thread that forks, so that nothing comes between looking at
-// what is open and closing it in the process.
-func (p *process) fork(env []string, stdout, stderr, socket *os.File) (*os.Process, error) {
+// spawn forks the process, and returns when it runs the plugin. From then on the
+// goroutine that called owns it: it reaps it, ends its group, and closes exited.
+func (p *process) spawn(ctx context.Context, env []string, stdout, stderr, socket *os.File) (*os.Process, error) {
 	if err := p.namespace.missing(); err != nil {
 		return nil, fmt.Errorf("it is to have a PID namespace, and cannot (see toolhost doctor): %v", err) //nolint:errorlint // it is not about the file
 	}
-	cmd := p.command(env, stdout, stderr, socket)
-	p.namespaced = isolate(cmd, p.namespace)
-	err := p.begin(cmd)
-	if err != nil && p.namespaced && p.namespace.mayDoWithout(err) {
-		cmd = p.command(env, stdout, stderr, socket)
-		p.namespaced = isolate(cmd, NamespaceOff)
-		err = p.begin(cmd)
+	if p.copied == nil {
+		program, err := hold(ctx, p.path)
+		defer program.close()
+		if err != nil {
+			return nil, err
+		}
 	}
-	return cmd.Process, err
+	fork := func(n Namespace) (*os.Process, error) {
+		cmd := p.command(env, stdout, stderr, socket)
+		p.namespaced = isolate(cmd, n)
+		process, err := p.begin(cmd)
+		if errors.Is(err, errNoStage) {
+			cmd = p.command(env, stdout, stderr, socket)
+			isolate(cmd, n)
+			process, err = p.beginDirectly(cmd)
+		}
+		return process, err
+	}
+	process, err := fork(p.namespace)
+	if err != nil && p.namespaced && p.namespace.mayDoWithout(err) {
+		process, err = fork(NamespaceOff)
+	}
+	return process, err
 }
 
-// begin starts the command, from its copy where there is one.
-func (p *process) begin(cmd *exec.Cmd) error {
+// begin starts the command, which becomes the plugin, or its copy, in a process that can
+// be killed before it has.
+func (p *process) begin(cmd *exec.Cmd) (*os.Process, error) {
+	stage, done, err := throughStage(cmd, p.copied)
+	if err != nil {
+		return nil, err
+	}
+	err = cmd.Start()
+	done()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoStage, errors.Join(err, stage.close()))
+	}
+	p.setPID(cmd.Process.Pid)
+	if err := stage.passed(); err != nil {
+		p.reap(cmd.Process)
+		return nil, err
+	}
+	return cmd.Process, nil
+}
+
+// beginDirectly starts the command where there is no stage: whatever holds up execve holds
+// up the host too, so the root is looked at first.
+func (p *process) beginDirectly(cmd *exec.Cmd) (*os.Process, error) {
+	if _, err := os.Stat(cmd.Dir); err != nil {
+		return nil, &startFailure{"the workspace cannot be entered: " + err.Error()}
+	}
 	closeOthers(cmd)
 	done, err := runCopy(cmd, p.copied)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer done()
-	return cmd.Start()
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p.setPID(cmd.Process.Pid)
+	if err := limitProcesses(cmd.Process.Pid); err != nil {
+		p.log.Warn("the plugin's processes are not limited", "error", err)
+	}
+	return cmd.Process, nil
 }
 
 func (p *process) command(env []string, stdout, stderr, socket *os.File) *exec.Cmd {

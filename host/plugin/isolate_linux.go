@@ -7,7 +7,7 @@ import (
 )
 
 // isolateMore has the kernel end the process when the host is gone, however it
-// went (the signal is tied to the thread that forks: see spawner), and puts it into
+// went (the signal is tied to the thread that forks: see start), and puts it into
 // a namespace if chosen. It reports whether it did that.
 func isolateMore(attr *syscall.SysProcAttr, n Namespace) (namespaced bool) {
 	attr.Pdeathsig = syscall.SIGKILL

@@ -89,7 +89,6 @@ func (p *process) notStarted(err error) error {
 
 // own waits for the process to end, and sees to what it leaves.
 func (p *process) own(process *os.Process, stdout, stderr *os.File) {
-	defer processes.done()
 	var pipes sync.WaitGroup
 	pipes.Go(func() { p.readStdout(stdout) })
 	pipes.Go(func() { p.readStderr(stderr) })

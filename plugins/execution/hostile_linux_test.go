@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/toolhost/toolhost/internal/procs"
 	"github.com/toolhost/toolhost/internal/procs/procstest"
 )
@@ -161,6 +163,14 @@ func TestDescriptors(t *testing.T) {
 		if !known {
 			t.Errorf("the program has %s", line)
 		}
+	}
+	var own unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &own); err != nil {
+		t.Fatal(err)
+	}
+	out = p.must(t, "var l syscall.Rlimit\nerr := syscall.Getrlimit(6, &l) // RLIMIT_NPROC\nfmt.Print(l.Max, err)")
+	if want := fmt.Sprint(own.Cur-min(64, own.Cur/4)) + " <nil>"; own.Cur != unix.RLIM_INFINITY && out.Stdout != want {
+		t.Errorf("the limit of processes: %s, want %s", out.Stdout, want)
 	}
 	out = p.must(t, "var l syscall.Rlimit\nerr := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &l)\nfmt.Print(l.Max, err)")
 	if out.Stdout != "1073741824 <nil>" {

@@ -27,6 +27,9 @@ func (o launchOrder) become(path string, args, env []string) error {
 			return fmt.Errorf("launching a program: setting limit %d to %d: %w", b.what, b.limit, err)
 		}
 	}
+	if err := leaveProcesses(); err != nil {
+		return fmt.Errorf("launching a program: limiting its processes: %w", err)
+	}
 	return fmt.Errorf("launching a program: %w", unix.Exec(path, args, env))
 }
 

@@ -4,3 +4,5 @@ package main
 
 // closeOthers relies on Go, which marks what it opens.
 func closeOthers() {}
+
+func leaveProcesses() error { return nil }

@@ -10,5 +10,6 @@ import (
 func systemModes() map[plugintest.Mode]func() {
 	all := terminalModes()
 	maps.Copy(all, environModes())
+	maps.Copy(all, forkModes())
 	return all
 }

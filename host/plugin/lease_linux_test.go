@@ -1,0 +1,151 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// leased is a script on which this process has a lease. (A lease does not care whose it
+// is.)
+func leased(t *testing.T) (path string, release func()) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "leased")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\nexec sleep 1000\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
+		t.Skipf("no leases here: %v", err)
+	}
+	return path, func() { _ = f.Close() }
+}
+
+// A start that takes too long is not waited for, and its process is ended as soon as
+// there is one.
+func TestSlowStartIsGivenUp(t *testing.T) {
+	t.Parallel()
+	path, release := leased(t)
+	p := newProcess(Candidate{Name: "slow", Path: path}, Config{Root: t.TempDir()}.withDefaults())
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := p.start(ctx, os.Environ()); err == nil || p.endedItself() {
+		t.Errorf("got %v", err)
+	}
+	<-p.exited
+	release()
+	<-p.gone
+	if n := p.number(); n != 0 {
+		t.Errorf("process %d is there", n)
+	}
+}
+
+func TestHold(t *testing.T) {
+	t.Parallel()
+	path, release := leased(t)
+	h, err := hold(t.Context(), path)
+	if h.close(); err == nil || !strings.Contains(err.Error(), "holds a lease on "+path) {
+		t.Errorf("got %v", err)
+	}
+	go func() {
+		time.Sleep(5 * leasePace) // as an honest holder, who is told by a signal
+		release()
+	}()
+	h, err = hold(t.Context(), path)
+	if h.close(); err != nil || len(h) < 2 || h[0].Name() != path || h[1].Name() != "/bin/sh" {
+		t.Errorf("got %v, %v", h, err)
+	}
+	if h, err := hold(t.Context(), os.DevNull); len(h) > 0 || err != nil {
+		t.Errorf("a device: %v, %v", h, err)
+	}
+}
+
+// With the stage and without, a process is what it was to be, and an error says what went
+// wrong.
+func TestBegin(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, begin := range map[string]func(p *process, out *os.File) (*os.Process, error){
+		"stage": func(p *process, out *os.File) (*os.Process, error) {
+			cmd := p.command(nil, out, out, nil)
+			p.namespaced = isolate(cmd, NamespaceOff)
+			return p.begin(cmd)
+		},
+		"directly": func(p *process, out *os.File) (*os.Process, error) {
+			cmd := p.command(nil, out, out, nil)
+			p.namespaced = isolate(cmd, NamespaceOff)
+			return p.beginDirectly(cmd)
+		},
+	} {
+		for _, c := range []struct{ root, path, out, fault string }{
+			{dir, "/bin/sh", dir + " 0 one\n", ""},
+			{dir, "/no/such/program", "", "no such file"},
+			{dir, "/etc/passwd", "", "permission denied"},
+			{dir + "/none", "/bin/sh", "", "the workspace cannot be entered"},
+		} {
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := newProcess(Candidate{Name: "x", Path: c.path}, Config{
+				Root: c.root, Args: []string{"-c", `echo $PWD $(cat | wc -c) $1; ulimit -p >&2`, "sh", "one"}, Env: []string{"PATH=" + os.Getenv("PATH")},
+			}.withDefaults())
+			p.run = ""
+			process, err := begin(p, w)
+			if errors.Is(err, errNoStage) {
+				t.Skip(err)
+			}
+			if (err == nil) != (c.fault == "") || err != nil && !strings.Contains(err.Error(), c.fault) {
+				t.Errorf("%s: %s in %s: %v", name, c.path, c.root, err)
+			}
+			_ = w.Close()
+			if err == nil {
+				out, _ := io.ReadAll(r)
+				if state, err := process.Wait(); err != nil || !state.Success() || !strings.HasPrefix(string(out), c.out) {
+					t.Errorf("%s: %v, %v: %q, want %q", name, state, err, out, c.out)
+				}
+			}
+			_ = r.Close()
+		}
+	}
+}
+
+// What the stage costs: from fork to the program, which is the least there is.
+func BenchmarkBegin(b *testing.B) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = null.Close() }()
+	for name, begin := range map[string]func(p *process, cmd *exec.Cmd) (*os.Process, error){"stage": (*process).begin, "directly": (*process).beginDirectly} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				p := newProcess(Candidate{Name: "x", Path: "/bin/true"}, Config{Root: "/"}.withDefaults())
+				cmd := p.command(nil, null, null, nil)
+				isolate(cmd, NamespaceOff)
+				process, err := begin(p, cmd)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := process.Wait(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
