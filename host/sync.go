@@ -28,13 +28,14 @@ func (h *Host) Sync(ctx context.Context, dirs ...string) error {
 }
 
 // Refresh does what [Host.Sync] does, but without an operator's word: what is new or
-// has changed inside the root is held, as [Host.Follow] holds it.
+// has changed inside the root is held, as [Host.Follow] holds it, and what was tried in
+// vain is not tried again.
 //
 // # Errors
 //
 // Those of [Host.Sync].
 func (h *Host) Refresh(ctx context.Context, dirs ...string) error {
-	steps, faults := h.plan(dirs, true)
+	steps, faults := h.plan(dirs, false)
 	for i := range steps {
 		steps[i].unasked = true
 	}

@@ -49,7 +49,8 @@ func (a *app) initConfig(force bool) error {
 	if a.json {
 		return a.out.json(map[string]string{"file": path})
 	}
-	a.out.printf("wrote %s\nedit it, then: toolhost config check %s, and toolhost trust %s\n", sanitize.Text(path), sanitize.Text(path), sanitize.Text(path))
+	shown := sanitize.Text(path)
+	a.out.printf("wrote %s\nedit it, then: toolhost config check %s, and toolhost trust %s\n", shown, shown, shown)
 	return nil
 }
 

@@ -100,7 +100,7 @@ func (a *app) loadConfig(on reading) (*config.Config, error) {
 		return nil, usage("there is no configuration file "+sanitize.Text(path)+" (from "+by+")", "make it with toolhost config init, or name another with --config")
 	}
 	// A file with a problem does not count either, unless it is trusted.
-	digest := ""
+	var digest string
 	if c != nil {
 		digest = c.Digest()
 	} else if digest, _ = contentOf(path); digest == "" && by != "" {

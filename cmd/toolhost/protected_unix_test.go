@@ -9,8 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // inside is a world whose plugin directory, configuration and lock lie in the workspace,
@@ -47,31 +49,46 @@ func TestToolsCannotChangeWhatRules(t *testing.T) {
 	if err := os.Link(w.config(), filepath.Join(w.root, "hard")); err != nil {
 		t.Fatal(err)
 	}
+	w.serve("--grant", "fs:read,fs:write", "--yes")
 	before := w.tree()
-	given := func(tool, text string) outcome {
-		return w.run("call", tool, text, "--grant", "fs:read,fs:write", "--yes", "--no-daemon")
+	daemon, err := control.Dial(t.Context(), filepath.Join(w.root, "here.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := func(name, text string) error {
+		call := control.Call{Name: name, Arguments: []byte(text), Grants: []tool.Capability{tool.FSRead, tool.FSWrite}, Yes: true}
+		return daemon.Call(t.Context(), call, nil).Err
 	}
 	for _, path := range []string{
 		"toolhost.yaml", "./bin/../toolhost.yaml", "TOOLHOST.YAML", "soft", "hard", "toolhost.lock", "bin/plugins/x", "bin/plugins/fs",
 		"shortcut/fs", "shortcut/new/x", "bin/plugins", "calls.jsonl", "calls.jsonl.000001", "here.sock", "here.lock", "secret",
 	} {
-		for tool, text := range map[string]string{
+		for name, text := range map[string]string{
 			"fs.write": `{"path":%q,"content":"#!/bin/sh"}`, "fs.edit": `{"path":%q,"original":"a","modified":"b"}`,
 			"write_file":        `{"path":%q,"content":"#!/bin/sh"}`,
 			"propose_file_edit": `{"path":%q,"original":"a","modified":"b","description":"d"}`,
 		} {
-			given(tool, fmt.Sprintf(text, path)).exits(5).says("is protected", "no permission allows this")
+			err := given(name, fmt.Sprintf(text, path))
+			if tool.CodeOf(err) != tool.CodePermissionDenied || !strings.Contains(err.Error(), "is protected") {
+				t.Errorf("%s of %s: %v", name, path, err)
+			}
 		}
 	}
-	given("fs.read", `{"path":"toolhost.yaml"}`).exits(0).prints("calls.jsonl")
-	given("fs.write", `{"path":"mine.txt","content":"yours"}`).exits(0)
-	given("fs.write", `{"path":"bin/mine.txt","content":"yours"}`).exits(0)
+	args := []string{"call", "fs.write", `{"path":"toolhost.lock","content":""}`, "--grant", "fs:write", "--yes"}
+	w.run(args...).exits(5).says("using the daemon", "is protected", "no permission allows this")
+	w.run(append(args, "--no-daemon")...).exits(5).says("is protected")
+	if err := given("fs.read", `{"path":"toolhost.yaml"}`); err != nil {
+		t.Error(err)
+	}
+	for _, path := range []string{"mine.txt", "bin/mine.txt"} {
+		if err := given("fs.write", fmt.Sprintf(`{"path":%q,"content":"yours"}`, path)); err != nil {
+			t.Error(err)
+		}
+	}
 	after := w.tree()
-	delete(before, "mine.txt")
-	delete(after, "mine.txt")
-	delete(after, "bin/mine.txt")
-	for _, log := range []string{"calls.jsonl"} { // the host's own
-		delete(after, log)
+	for _, ours := range []string{"mine.txt", "bin/mine.txt", "calls.jsonl"} { // and the host's own log
+		delete(before, ours)
+		delete(after, ours)
 	}
 	equal(t, "what is there", fmt.Sprint(after), fmt.Sprint(before))
 }

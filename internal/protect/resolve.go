@@ -54,5 +54,5 @@ func Resolve(path string) (at string, links []string, err error) {
 // top takes an absolute path apart: where it begins, and the names from there on.
 func top(path string) (root, rest string) {
 	volume := filepath.VolumeName(path)
-	return volume + string(filepath.Separator), strings.TrimLeft(path[len(volume):], `/`+string(filepath.Separator))
+	return volume + string(filepath.Separator), filepath.FromSlash(path[len(volume):])
 }

@@ -60,8 +60,8 @@ func CheckPath(path string) error {
 	return nil
 }
 
-// lockPath is the file beside a socket that says who has it.
 // Files are those of a daemon on a socket: the socket, and the lock beside it.
 func Files(socket string) []string { return []string{socket, lockPath(socket)} }
 
+// lockPath is the file beside a socket that says who has it.
 func lockPath(socket string) string { return strings.TrimSuffix(socket, ".sock") + ".lock" }
