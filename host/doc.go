@@ -13,6 +13,10 @@
 //	outcome := s.Call(ctx, tool.Call{Name: "fs.read", Arguments: []byte(`{"path": "README.md"}`)})
 //
 // A *Host is a tool.Provider itself, so hosts nest.
+//
+// gRPC has a log of its own, which is the process's, so the library leaves it alone. A
+// plugin can make it write to standard error: a program that minds calls
+// [google.golang.org/grpc/grpclog.SetLoggerV2], as the toolhost command does.
 package host
 
 // Version is the host's version, which plugins are told.

@@ -85,6 +85,7 @@ func TestHostileUnaryHold(t *testing.T) { //nolint:paralleltest // it counts
 		}
 		all.Wait()
 	})
+	t.Logf("%d callers took %d MiB; %d were refused", callers, most>>20, refused.Load())
 	if most > 600<<20 {
 		t.Errorf("%d callers took %d MiB", callers, most>>20)
 	}

@@ -101,6 +101,7 @@ func TestHostileNeighbour(t *testing.T) {
 	t.Parallel()
 	for _, victim := range []plugintest.Mode{hostile.Victim, hostile.OtherVictim} {
 		t.Run(string(victim), func(t *testing.T) {
+			t.Parallel()
 			modes := []plugintest.Mode{victim, hostile.Neighbour}
 			everyWay(t, modes, func(t *testing.T, s *street) {
 				for _, mode := range modes {
@@ -143,6 +144,7 @@ func TestHostileAddress(t *testing.T) {
 	t.Parallel()
 	for mode, exact := range map[plugintest.Mode]bool{hostile.HardLink: true, hostile.DirLink: true, hostile.Swap: false} {
 		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
 			everyWay(t, []plugintest.Mode{hostile.HeldOther, mode}, func(t *testing.T, s *street) {
 				victim := make(chan error, 1)
 				go func() { victim <- s.move(t, hostile.HeldOther) }()
@@ -208,6 +210,29 @@ func TestHostileLeaver(t *testing.T) {
 			}
 			if err := s.ask(t, hostile.Tool); (tool.CodeOf(err) == tool.CodeUnavailable) != blamed {
 				t.Errorf("after three ends: %v", err)
+			}
+		})
+	}
+}
+
+// A wrapper may have a process of its own listen in its place.
+func TestPluginBehindWrapper(t *testing.T) {
+	t.Parallel()
+	for _, inner := range []plugintest.Mode{hostile.OtherVictim, hostile.Victim} {
+		t.Run(string(inner), func(t *testing.T) {
+			t.Parallel()
+			program := plugintest.Install(t, t.TempDir(), string(inner))
+			s := newStreet(t, nil)
+			dir := t.TempDir()
+			script := "#!/bin/sh\n'" + program + "'\nexit $?\n"
+			if err := os.WriteFile(filepath.Join(dir, "wrapper"), []byte(script), 0o755); err != nil { //nolint:gosec // a program
+				t.Fatal(err)
+			}
+			if _, err := s.Load(t.Context(), dir); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.ask(t, hostile.VictimLives); err != nil {
+				t.Error(err)
 			}
 		})
 	}

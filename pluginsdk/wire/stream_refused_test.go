@@ -19,7 +19,7 @@ func TestStreamRefusedIsNotKept(t *testing.T) {
 			c := begin(t.Context(), s, tool.Call{Name: "large"})
 			number, _ := p.call()
 			p.send(first(kindChunk, number, MaxMessage+1, nil))
-			wantCode(t, within(t, "the call", c), tool.CodeResourceExhausted)
+			_ = wantCode(t, within(t, "the call", c), tool.CodeResourceExhausted)
 		}
 		c := begin(t.Context(), s, tool.Call{Name: "large"})
 		number, _ := p.call()

@@ -86,9 +86,9 @@ func pouring(do func(f *flooder) string) func() {
 
 // holdUnary serves what is not a call by gRPC.
 func holdUnary(g *grpc.Server, l net.Listener) {
-	conn, err := l.Accept()
-	must(err)
-	(&http2.Server{MaxConcurrentStreams: 1000}).ServeConn(conn, &http2.ServeConnOpts{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	var plain http.Protocols
+	plain.SetUnencryptedHTTP2(true)
+	hold := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != executeRPC {
 			g.ServeHTTP(w, r)
 			return
@@ -103,6 +103,6 @@ func holdUnary(g *grpc.Server, l net.Listener) {
 			}
 		}
 		<-r.Context().Done()
-	})})
-	plugintest.Hang()
+	})
+	must((&http.Server{Handler: hold, Protocols: &plain, ReadHeaderTimeout: time.Minute}).Serve(l))
 }

@@ -37,8 +37,9 @@ const (
 )
 
 const (
-	// VictimTool is a dangerous tool, which leaves the file VictimActed.
-	VictimTool  = "victim.act"
+	// VictimTool is a dangerous tool.
+	VictimTool = "victim.act"
+	// VictimActed is the file that it leaves.
 	VictimActed = "acted"
 	// VictimLives is a safe tool beside it.
 	VictimLives = "victim.lives"
@@ -145,7 +146,7 @@ func await(name string) {
 
 // holdHandshake lets what this process prints first wait for [Connected], for a while.
 func holdHandshake() {
-	real := os.Stdout
+	stdout := os.Stdout
 	r, w, err := os.Pipe()
 	must(err)
 	os.Stdout = w
@@ -158,7 +159,7 @@ func holdHandshake() {
 				break
 			}
 		}
-		_, _ = real.Write(line[:n])
+		_, _ = stdout.Write(line[:n])
 	}()
 }
 
