@@ -148,7 +148,7 @@ func (h *Host) Close(ctx context.Context) error {
 	h.sources = nil
 	h.mu.Unlock()
 
-	errs := make([]error, len(sources))
+	errs := make([]error, len(sources)+2)
 	var all sync.WaitGroup
 	for i, s := range sources {
 		all.Go(func() { errs[i] = h.contain(s.owner, func() error { return s.provider.Close(ctx) }) })
@@ -166,10 +166,10 @@ func (h *Host) Close(ctx context.Context) error {
 	h.socketDir = nil
 	h.mu.Unlock()
 	if dir != nil {
-		errs = append(errs, dir.remove())
+		errs[len(sources)] = dir.remove()
 	}
 	if h.manifests != nil {
-		errs = append(errs, h.manifests.Close())
+		errs[len(sources)+1] = h.manifests.Close()
 	}
 	return errors.Join(errs...)
 }

@@ -53,7 +53,7 @@ func (d *socketDir) isThere() bool {
 // time of its own: what is left would be there until the next host's sweep.
 func (d *socketDir) remove() error {
 	if now, err := os.Lstat(d.path); err != nil || !os.SameFile(now, d.made) {
-		return nil //nolint:nilerr // it is gone
+		return nil // it is gone
 	}
 	bound, cancel := context.WithTimeoutCause(context.Background(), removeTime, fmt.Errorf("it still grows after %v", removeTime))
 	defer cancel()
