@@ -20,7 +20,7 @@ const (
 
 // Follow keeps the host's plugins those that are in the directories, until ctx ends: it
 // does what [Host.Sync] does, for each file when it changes and as soon as it is
-// whole. One plugin does not wait for another. A file that is being written is not run,
+// whole. A few plugins are started at a time. A file that is being written is not run,
 // nor one that is gone for a moment withdrawn; a directory that goes away changes
 // nothing, and is looked at again when it is back. What could not be done is logged.
 //
