@@ -98,8 +98,8 @@ func (h *Host) refresh(ctx context.Context, owner string, p tool.Provider) error
 type compiler func(owner string, t tool.Tool, budget *schema.Budget) (*entry, error)
 
 // maxSubschemas bounds the schemas of one provider's tools together: compiling so many
-// subschemas takes one to two seconds and some 100 MB.
-const maxSubschemas = 50_000
+// subschemas takes about three seconds and some 250 MB. It is ten for each of the most tools.
+const maxSubschemas = 100_000
 
 // compileTimeout is how long the tools of one provider may take to be compiled: as long
 // as a plugin may take to start.

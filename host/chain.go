@@ -81,7 +81,7 @@ func (h *Host) lay(e *entry) tool.Handler {
 		policy.Output(e.output, e.limits.MaxResult),
 		policy.Retry(min(e.def.MaxRetries, e.limits.MaxRetries), e.def.Idempotent, total),
 		policy.Prepare(e.ready),
-		policy.Timeout(attempt, total),
+		policy.Timeout(attempt),
 		policy.Concurrency(h.slotsOf(e)),
 	)
 }

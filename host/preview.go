@@ -25,5 +25,5 @@ func (h *Host) previewOf(e *entry) tool.Handler {
 	if e.preview == nil || h.opts.noPreviews {
 		return nil
 	}
-	return tool.Chain(tool.Protect(e.preview), policy.Limit(maxPreview), policy.Timeout(previewTimeout, 0), policy.Concurrency(h.slotsOf(e)))
+	return tool.Chain(tool.Protect(e.preview), policy.Limit(maxPreview), policy.Timeout(previewTimeout), policy.Concurrency(h.slotsOf(e)))
 }

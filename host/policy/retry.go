@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -21,23 +22,25 @@ const (
 // many more times: one that never left the host, or one of an idempotent tool. It
 // never repeats a refusal, a tool's own failure or a call whose context has
 // ended, nor begins what there is no time for: all attempts together may take so long
-// (total; 0: any time), which [Timeout] sees to. 0 or less leaves the step out.
+// (total; 0: any time). 0 or less leaves the step out.
 func Retry(most int, idempotent bool, total time.Duration) tool.Middleware {
 	if most <= 0 {
 		return nil
 	}
+	var spent error = totalError(total)
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			t := traceOf(ctx)
 			if total > 0 {
-				t.until = t.now().Add(total)
+				limited := deadline.New(ctx, traceOf(ctx).now().Add(total), spent)
+				defer limited.Cancel(nil)
+				ctx = limited
 			}
 			for retry := 0; ; retry++ {
 				res, err := next(ctx, call)
 				if err == nil || retry == most || ctx.Err() != nil || !repeatable(err, idempotent) {
 					return res, err
 				}
-				if !pause(ctx, t, retry) {
+				if !pause(ctx, retry) {
 					return res, err
 				}
 			}
@@ -60,10 +63,10 @@ func repeatable(err error, idempotent bool) bool {
 }
 
 // pause waits before a retry, and reports whether there is time left for one.
-func pause(ctx context.Context, t *Trace, retry int) bool {
+func pause(ctx context.Context, retry int) bool {
 	d := min(firstPause<<min(retry, 10), longestPause)
 	d = d/2 + rand.N(d/2) //nolint:gosec // no secret
-	if !t.until.IsZero() && t.until.Sub(t.now()) <= d {
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
 		return false
 	}
 	timer := time.NewTimer(d)

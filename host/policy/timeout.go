@@ -9,25 +9,20 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Timeout bounds one attempt, and ends it when there is no time left for all of them, see
-// [Retry]; 0 leaves the step out. The caller's own deadline, where it is earlier, stays.
+// Timeout bounds one attempt; 0 leaves the step out. The caller's own deadline, where it
+// is earlier, stays, and so does that of all attempts, see [Retry].
 //
 // The context is a [deadline.Context], which has no timer until somebody waits
 // for its end. Steps below pass it on as it is, so that a provider can see that
 // and watch the deadline in its own way.
-func Timeout(attempt, total time.Duration) tool.Middleware {
-	if attempt <= 0 {
+func Timeout(d time.Duration) tool.Middleware {
+	if d <= 0 {
 		return nil
 	}
-	var over, spent error = limitError(attempt), totalError(total) // interfaces once, not in each call
+	var over error = limitError(d) // an interface once, not in each call
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			t := traceOf(ctx)
-			at, cause := t.now().Add(attempt), over
-			if !t.until.IsZero() && t.until.Before(at) {
-				at, cause = t.until, spent
-			}
-			limited := deadline.New(ctx, at, cause)
+			limited := deadline.New(ctx, traceOf(ctx).now().Add(d), over)
 			defer limited.Cancel(nil)
 			return next(limited, call)
 		}

@@ -46,8 +46,6 @@ type Trace struct {
 	ApprovedBy string
 	// Attempts counts how often the provider was asked.
 	Attempts int
-
-	until time.Time // when there is no time left for attempts; zero: there is no limit
 }
 
 // Modification is a call's arguments before and after an approver has changed them.

@@ -51,7 +51,7 @@ func TestStepsWithoutTrace(t *testing.T) {
 			t.Errorf("the provider's context is a %T", ctx)
 		}
 		return tool.Text("done"), nil
-	}, policy.Authorize(""), policy.RateLimit(&tool.RateLimit{Calls: 1, Period: tool.Duration(time.Hour)}), policy.Output(nil, 0), policy.Timeout(time.Minute, 0), policy.Concurrency(policy.NewSlots(1, 0)))
+	}, policy.Authorize(""), policy.RateLimit(&tool.RateLimit{Calls: 1, Period: tool.Duration(time.Hour)}), policy.Output(nil, 0), policy.Timeout(time.Minute), policy.Concurrency(policy.NewSlots(1, 0)))
 	if res, err := run(t.Context(), tool.Call{Name: "x"}); err != nil || res.Text() != "done" {
 		t.Errorf("%v, %v", res, err)
 	}
