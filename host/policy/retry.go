@@ -30,15 +30,16 @@ func Retry(most int, idempotent bool, total time.Duration) tool.Middleware {
 	var spent error = totalError(total)
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			if total > 0 {
-				limited := deadline.New(ctx, traceOf(ctx).now().Add(total), spent)
-				defer limited.Cancel(nil)
-				ctx = limited
-			}
+			begin := traceOf(ctx).now()
 			for retry := 0; ; retry++ {
 				res, err := next(ctx, call)
 				if err == nil || retry == most || ctx.Err() != nil || !repeatable(err, idempotent) {
 					return res, err
+				}
+				if retry == 0 && total > 0 { // the first attempt has a limit that is no longer
+					limited := deadline.New(ctx, begin.Add(total), spent)
+					defer limited.Cancel(nil)
+					ctx = limited
 				}
 				if !pause(ctx, retry) {
 					return res, err
