@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -88,8 +86,6 @@ func (h *Host) refresh(ctx context.Context, owner string, p tool.Provider) error
 	}
 	h.ruling.RLock()
 	defer h.ruling.RUnlock()
-	ctx, cancel := context.WithTimeout(ctx, compileTimeout(h.opts.startTimeout))
-	defer cancel()
 	entries, bad := entriesOf(ctx, owner, tools, h.compile)
 	return errors.Join(bad, h.registry.sync(owner, entries))
 }
@@ -100,15 +96,6 @@ type compiler func(owner string, t tool.Tool, budget *schema.Budget) (*entry, er
 // maxSubschemas bounds the schemas of one provider's tools together: compiling so many
 // subschemas takes about three seconds and some 250 MB. It is ten for each of the most tools.
 const maxSubschemas = 100_000
-
-// compileTimeout is how long the tools of one provider may take to be compiled: as long
-// as a plugin may take to start.
-func compileTimeout(start time.Duration) time.Duration {
-	if start <= 0 {
-		return plugin.DefaultStartTimeout
-	}
-	return start
-}
 
 // entriesOf leaves out the tools that are refused, and those that come when the budget or
 // ctx has ended. The entries are nil where all of them are refused, together.

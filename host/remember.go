@@ -108,7 +108,8 @@ func (h *Host) entriesOf(ctx context.Context, s source, l listing) ([]*entry, er
 		}
 		return h.build(e, budget)
 	}
-	ctx, cancel := context.WithTimeout(ctx, compileTimeout(cmp.Or(s.settings.StartTimeout, h.opts.startTimeout)))
+	// Compiling may take as long as a start.
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.settings.StartTimeout, max(h.opts.startTimeout, 0), plugin.DefaultStartTimeout))
 	defer cancel()
 	entries, bad := entriesOf(ctx, s.owner, l.tools, compile)
 	if entries == nil {
