@@ -77,7 +77,7 @@ func (b *nameBook) others(name string, but holder) []holder {
 func (b *nameBook) write(now map[holder][]string, there map[holder]bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	change := func(known *tenures) error {
+	change := func(known *tenures) {
 		if *known == nil {
 			*known = tenures{}
 		}
@@ -95,14 +95,13 @@ func (b *nameBook) write(now map[holder][]string, there map[holder]bool) error {
 				delete(*known, h.dir)
 			}
 		}
-		return nil
 	}
 	next := maps.Clone(b.known)
-	if _ = change(&next); reflect.DeepEqual(next, b.known) || len(next)+len(b.known) == 0 {
+	if change(&next); reflect.DeepEqual(next, b.known) || len(next)+len(b.known) == 0 {
 		return nil
 	}
 	return b.file.Update(func(known *tenures) error {
-		_ = change(known) // it cannot fail
+		change(known)
 		b.turnTo(maps.Clone(*known))
 		return nil
 	})

@@ -74,9 +74,9 @@ type difference struct {
 	fits                 bool
 }
 
-func mentions(any ...string) func(draft, schema, value string) bool {
+func mentions(keywords ...string) func(draft, schema, value string) bool {
 	return func(_, schema, _ string) bool {
-		return slices.ContainsFunc(any, func(s string) bool { return strings.Contains(schema, `"`+s+`"`) })
+		return slices.ContainsFunc(keywords, func(s string) bool { return strings.Contains(schema, `"`+s+`"`) })
 	}
 }
 

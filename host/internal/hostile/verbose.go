@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"time"
 
 	"github.com/toolhost/toolhost/host/internal/plugintest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -46,7 +45,7 @@ func verboseModes() map[plugintest.Mode]func() {
 		},
 		Eternal: func() {
 			eternal := define(Tool)
-			eternal.Timeout, eternal.Idempotent, eternal.MaxRetries = tool.Duration(math.MaxInt64/time.Millisecond*time.Millisecond), true, 10
+			eternal.Timeout, eternal.Idempotent, eternal.MaxRetries = tool.Duration(math.MaxInt64/1_000_000*1_000_000), true, 10 // whole milliseconds
 			warn()
 			server{about: wire.Description{Tools: []tool.Definition{eternal}}, answer: func(call) {}}.serve()
 		},
