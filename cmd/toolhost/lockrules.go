@@ -152,6 +152,7 @@ func (a *app) noteLock(file string, dirs []string, required bool) {
 	}
 	a.unkeptLocks.Store(file, true)
 	if err != nil && a.log != nil && !required {
-		a.log.Warn("that there is a lock is remembered by this process alone: say lock: required in the configuration", "lock", file, "error", err)
+		a.log.Warn("that there is a lock is remembered by this process alone: say lock: required in the configuration",
+			"lock", file, "error", err)
 	}
 }

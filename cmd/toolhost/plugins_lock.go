@@ -107,7 +107,10 @@ func (a *app) lockPlugins(ctx context.Context, rules lockRules) error {
 	}
 	kept, err := recordLock(rules.file, a.namedDirs().dirs, true)
 	a.tellDaemon(ctx)
-	change := lockChange{rules.file, len(now.Plugins), append([]lockfile.Difference{}, lockfile.Compare(before, now)...), append([]unpinned{}, failed...)}
+	change := lockChange{
+		File: rules.file, Plugins: len(now.Plugins),
+		Differences: append([]lockfile.Difference{}, lockfile.Compare(before, now)...), Failed: append([]unpinned{}, failed...),
+	}
 	if shown := a.showLock(change, "%d plugins are pinned in %s\n"); shown != nil {
 		return shown
 	}
@@ -115,7 +118,7 @@ func (a *app) lockPlugins(ctx context.Context, rules lockRules) error {
 	case err != nil:
 		return &failure{exitFailed, fmt.Errorf("the plugins are pinned, but another process does not know that the lock is required: %w", err)}
 	case !kept:
-		a.notef("without a state directory (HOME is not set) another process does not know that the lock is required: say lock: required in the configuration")
+		a.notef("without a state directory (HOME is not set) another process does not know of the lock: say lock: required in the configuration")
 	}
 	if len(failed) > 0 {
 		return &failure{exitFailed, fmt.Errorf("not every plugin could be pinned as it is now: %s", joined(failed))}

@@ -39,7 +39,8 @@ func (a *app) checkLock(ctx context.Context, rules lockRules) error {
 	}
 	switch {
 	case len(change.Differences) > 0:
-		return &failure{exitFailed, fmt.Errorf("the plugins are not as %s pins them: if this is what you want to run, toolhost plugins lock", lockName)}
+		return &failure{exitFailed, errors.New("the plugins are not as " + lockName + " pins them: " +
+			"if this is what you want to run, toolhost plugins lock")}
 	case i.unseen:
 		return &failure{exitFailed, errors.New("not all of the plugin directories could be read")}
 	}

@@ -27,7 +27,8 @@ type lockOff struct {
 // is interrupted still refuses.
 func (a *app) unlockPlugins(ctx context.Context, rules lockRules, yes bool) error {
 	if c := a.configured(); c.Lock != "" && c.Lock != config.LockOff {
-		return usage(fmt.Sprintf("%s says lock: %s", sanitize.Text(c.File), sanitize.Text(c.Lock)), "say lock: off there, or remove the key first")
+		return usage(fmt.Sprintf("%s says lock: %s", sanitize.Text(c.File), sanitize.Text(c.Lock)),
+			"say lock: off there, or remove the key first")
 	}
 	out, err := a.pinnedNow(rules)
 	if err != nil {

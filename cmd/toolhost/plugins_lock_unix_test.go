@@ -23,7 +23,8 @@ func (w *world) script(name string) (trace string) {
 	w.t.Helper()
 	trace = filepath.Join(w.root, "ran-"+name)
 	path := filepath.Join(w.plugins, name)
-	cmd := exec.Command("/bin/sh", "-c", `printf '#!/bin/sh\ntouch "%s"\nexit 1\n' "$1" >"$0.tmp" && chmod 755 "$0.tmp" && mv "$0.tmp" "$0"`, path, trace)
+	cmd := exec.Command("/bin/sh", "-c",
+		`printf '#!/bin/sh\ntouch "%s"\nexit 1\n' "$1" >"$0.tmp" && chmod 755 "$0.tmp" && mv "$0.tmp" "$0"`, path, trace)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		w.t.Fatalf("%v: %s", err, out)
 	}
@@ -97,7 +98,8 @@ func TestLockCheckOfWhatDoesNotStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pins.Plugins["quitter"] = lockfile.Entry{SHA256: fmt.Sprintf("%x", sha256.Sum256(text)), Definitions: strings.Repeat("0", 64), Version: "1"}
+	sum := fmt.Sprintf("%x", sha256.Sum256(text))
+	pins.Plugins["quitter"] = lockfile.Entry{SHA256: sum, Definitions: strings.Repeat("0", 64), Version: "1"}
 	if err := pins.Write(lock); err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +194,8 @@ func TestLockThatIsRemoved(t *testing.T) {
 	w.run("call", "play.echo").exits(0)
 	var off lockOff
 	w.run("plugins", "lock", "--off", "--yes", "--json").exits(0).json(&off)
-	if off.Removed != lock || !slices.Equal(off.Directories, []string{w.plugins}) || !slices.Equal(off.Files, []string{lock}) || isThere(lock) {
+	if off.Removed != lock || isThere(lock) ||
+		!slices.Equal(off.Directories, []string{w.plugins}) || !slices.Equal(off.Files, []string{lock}) {
 		t.Errorf("what was taken away is %+v", off)
 	}
 	w.run("plugins", "lock", "--yes").exits(2)
