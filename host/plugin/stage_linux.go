@@ -131,12 +131,9 @@ func throughStage(cmd *exec.Cmd, copied *pin) (s *stage, done func(), err error)
 	path, args := cmd.Path, cmd.Args
 	if copied != nil {
 		path = copied.file.Path()
-		if memory := copied.file.Descriptor(); memory != nil {
-			held, at, err := aboveAll(cmd, memory)
-			if err != nil {
-				return nil, nil, errors.Join(err, report.Close())
-			}
-			open, path = append(open, held), at
+		if memory := copied.file.Descriptor(); memory != nil { // the stage inherits it, and does not hand it on
+			cmd.ExtraFiles = append(cmd.ExtraFiles, memory)
+			path = "/proc/self/fd/" + strconv.Itoa(2+len(cmd.ExtraFiles))
 		}
 	}
 	held, at, err := aboveAll(cmd, program)
