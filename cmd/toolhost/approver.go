@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/host/policy"
@@ -22,22 +23,29 @@ func (a *app) approver(yes bool) (policy.Approver, func()) {
 	if yes {
 		return nil, func() {}
 	}
-	terminal, err := a.openTerminal()
+	t, err := a.openTerminal()
 	if err != nil {
 		return nil, func() {}
 	}
-	return policy.ApproverFunc(question{terminal, colorWelcome()}.ask), func() { _ = terminal.Close() }
+	return policy.ApproverFunc(question{t, colorWelcome()}.ask), func() { _ = t.Close() }
+}
+
+// terminal is where a person reads and types.
+type terminal interface {
+	io.ReadWriteCloser
+	// discard forgets what was typed and not read.
+	discard() error
 }
 
 // question is asked where a person is, which need not be standard input.
 type question struct {
-	terminal io.ReadWriter
+	terminal terminal
 	colored  bool
 }
 
 // ask shows the whole call and takes nothing but a clear yes for one.
 func (q question) ask(ctx context.Context, r policy.Request) (policy.Decision, error) {
-	if _, err := io.WriteString(q.terminal, describe(r)+q.preview(ctx, r)+"Run it? [y/N] "); err != nil {
+	if err := q.put(ctx, describe(r)+q.preview(ctx, r)); err != nil {
 		return policy.Decision{}, err
 	}
 	answer, err := await(ctx, func() (string, error) {
@@ -56,6 +64,23 @@ func (q question) ask(ctx context.Context, r policy.Request) (policy.Decision, e
 		return policy.Decision{Verdict: policy.Allow, By: "terminal"}, nil
 	}
 	return policy.Decision{Verdict: policy.Deny, Reason: "the person at the terminal said no", By: "terminal"}, nil
+}
+
+// put shows the call, and then asks. What was typed before that answers something else, or
+// was not typed by somebody who has read the question.
+func (q question) put(ctx context.Context, shown string) error {
+	if _, err := io.WriteString(q.terminal, shown); err != nil {
+		return err
+	}
+	if err := q.terminal.discard(); err != nil {
+		return fmt.Errorf("what was typed before cannot be told from an answer: %w", err)
+	}
+	limit := ""
+	if end, ok := ctx.Deadline(); ok {
+		limit = fmt.Sprintf("(no answer within %v is a no) ", time.Until(end).Round(time.Second))
+	}
+	_, err := io.WriteString(q.terminal, "Run it? [y/N] "+limit)
+	return err
 }
 
 func describe(r policy.Request) string {

@@ -65,6 +65,26 @@ func TestQuestionOnATerminal(t *testing.T) {
 	}
 }
 
+// What was typed before the question is no answer to it.
+func TestAnswerBeforeTheQuestion(t *testing.T) {
+	t.Parallel()
+	for _, by := range []string{"alone", "by a daemon"} {
+		t.Run(by, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "player")
+			if by != "alone" {
+				w.serve()
+			}
+			a := w.askAfter("y\ny\n", "call", "play.danger", "-")
+			_ = a.question()
+			a.answer("n\n").exits(exitRefused).says("said no")
+			a = w.askAfter("n\ny", "call", "play.danger", "-")
+			_ = a.question()
+			a.answer("y\n").exits(exitDone).prints("from <standard> input")
+		})
+	}
+}
+
 // asking is a command on a terminal.
 type asking struct {
 	t              *testing.T
@@ -76,7 +96,16 @@ type asking struct {
 // ask starts a command on a terminal, with arguments on standard input.
 func (w *world) ask(args ...string) *asking {
 	w.t.Helper()
+	return w.askAfter("", args...)
+}
+
+// askAfter does that where somebody has typed a text already.
+func (w *world) askAfter(typed string, args ...string) *asking {
+	w.t.Helper()
 	person, program := newTerminal(w.t)
+	if _, err := person.WriteString(typed); err != nil {
+		w.t.Fatal(err)
+	}
 	a := &asking{t: w.t, person: person, cmd: w.command(append(args, "--plugin-dir", w.plugins)...)}
 	a.cmd.Stdin = strings.NewReader(`{"text":"from <standard> input"}`)
 	a.cmd.Stdout, a.cmd.Stderr = &a.stdout, &a.stderr

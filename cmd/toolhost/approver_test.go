@@ -19,6 +19,8 @@ type fakeTerminal struct {
 }
 
 func (f *fakeTerminal) Read(b []byte) (int, error) { return f.Reader.Read(b) }
+func (*fakeTerminal) Close() error                 { return nil }
+func (*fakeTerminal) discard() error               { return nil }
 
 func request(args string) policy.Request {
 	return policy.Request{
@@ -111,7 +113,7 @@ func TestQuestionEndsWithItsContext(t *testing.T) {
 
 func TestApprover(t *testing.T) {
 	t.Parallel()
-	a := &app{openTerminal: func() (io.ReadWriteCloser, error) { return nil, errors.New("no terminal") }}
+	a := &app{openTerminal: func() (terminal, error) { return nil, errors.New("no terminal") }}
 	if got, done := a.approver(false); got != nil {
 		done()
 		t.Error("there is an approver without a terminal")

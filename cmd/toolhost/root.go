@@ -37,7 +37,7 @@ type app struct {
 
 	began        bool // cobra has accepted the command line
 	carrierNamed bool // by somebody, and not by default
-	openTerminal func() (io.ReadWriteCloser, error)
+	openTerminal func() (terminal, error)
 }
 
 const about = `toolhost runs plugins that serve tools for agents: each plugin is a process of

@@ -1,29 +1,7 @@
-//go:build !unix
+//go:build !unix && !windows
 
 package main
 
-import (
-	"errors"
-	"io"
-	"os"
-)
+import "errors"
 
-// openTerminal opens the console of this process, wherever its standard streams
-// lead. It has a file for each direction.
-func openTerminal() (io.ReadWriteCloser, error) {
-	in, err := os.OpenFile("CONIN$", os.O_RDWR, 0)
-	if err != nil {
-		return nil, err
-	}
-	out, err := os.OpenFile("CONOUT$", os.O_RDWR, 0)
-	if err != nil {
-		return nil, errors.Join(err, in.Close())
-	}
-	return console{in, out}, nil
-}
-
-type console struct{ in, out *os.File }
-
-func (c console) Read(b []byte) (int, error)  { return c.in.Read(b) }
-func (c console) Write(b []byte) (int, error) { return c.out.Write(b) }
-func (c console) Close() error                { return errors.Join(c.in.Close(), c.out.Close()) }
+func openTerminal() (terminal, error) { return nil, errors.ErrUnsupported }
