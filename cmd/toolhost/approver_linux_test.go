@@ -59,7 +59,11 @@ func TestQuestionOnATerminal(t *testing.T) {
 					o.says("Approval denied for tool: play.danger", "said no")
 				}
 				record := w.run("audit", "search", "--tool", "play.danger", "--json").exits(0)
-				record.prints(`"approver":"terminal"`)
+				if by == "alone" {
+					record.prints(`"approver":"terminal"`)
+				} else { // what it asked is not the daemon's to know
+					record.prints(fmt.Sprintf(`"approver":"process %d of user %d, `, a.cmd.Process.Pid, os.Geteuid()))
+				}
 			})
 		}
 	}
@@ -83,6 +87,39 @@ func TestAnswerBeforeTheQuestion(t *testing.T) {
 			a.answer("y\n").exits(exitDone).prints("from <standard> input")
 		})
 	}
+}
+
+// A question that nobody answers is a no after a while, and says so when it is asked.
+func TestQuestionThatNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	for _, by := range []string{"alone", "by a daemon"} {
+		t.Run(by, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "player")
+			w.write(defaultConfig, "approvals: {timeout: 1s}\n")
+			if by != "alone" {
+				w.serve()
+			}
+			a := w.ask("call", "play.danger", "-")
+			in := bufio.NewReader(a.person)
+			for asked := ""; !strings.Contains(asked, "(no answer within 1s is a no)"); {
+				more, err := in.ReadString(')')
+				if asked += more; err != nil {
+					t.Fatalf("it asks %q, %v", asked, err)
+				}
+			}
+			a.answer("").exits(exitRefused).says("nobody answered within 1s", "approvals.timeout")
+			w.run("audit", "search", "--tool", "play.danger", "--json").exits(0).prints(`"approver":"timeout"`)
+		})
+	}
+}
+
+// A plugin gets nothing from the daemon that runs it.
+func TestPluginAsksItsDaemon(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	w.serve()
+	w.run("call", "play.visit", "--arg", "socket="+w.socket()).exits(0).prints("HTTP/1.0 403 Forbidden", "is a plugin's", "permission_denied")
 }
 
 // asking is a command on a terminal.

@@ -37,6 +37,8 @@ type Config struct {
 	LogLevel string `json:"log_level"`
 	// Audit is the record of calls.
 	Audit Audit `json:"audit"`
+	// Approvals are how questions to people are asked.
+	Approvals Approvals `json:"approvals"`
 	// Defaults hold for plugins that are not named, and for what the named ones do
 	// not say. [Config.Plugin] puts them together.
 	Defaults Plugin `json:"defaults"`
@@ -70,6 +72,13 @@ const (
 	// LockOff runs plugins whatever their bytes.
 	LockOff = "off"
 )
+
+// Approvals are how questions to people are asked.
+type Approvals struct {
+	// Timeout is how long a question may wait for an answer; none is a no. Default: 5m;
+	// 1s to 24h.
+	Timeout Duration `json:"timeout"`
+}
 
 // AuditOff as the path of the record keeps none.
 const AuditOff = "off"

@@ -11,7 +11,7 @@ import (
 // about them. The zero value: none.
 type Changes struct {
 	// Host are keys, sorted, that hold for the process as a whole: plugin_dirs, root,
-	// cache_dir, socket, lock, hold_new, log_level and audit.
+	// cache_dir, socket, lock, hold_new, log_level, audit and approvals.
 	Host []string
 	// Plugins are those that are named in either file and whose settings changed,
 	// sorted by name.
@@ -76,6 +76,7 @@ func Diff(before, after *Config) Changes {
 		"root":        before.Root == after.Root, "cache_dir": before.CacheDir == after.CacheDir, "socket": before.Socket == after.Socket,
 		"log_level": before.LogLevel == after.LogLevel, "audit": before.Audit == after.Audit,
 		"lock": before.Lock == after.Lock, "hold_new": before.HoldNew == after.HoldNew,
+		"approvals": before.Approvals == after.Approvals,
 	} {
 		if !same {
 			c.Host = append(c.Host, key)

@@ -11,7 +11,10 @@ import (
 // Default is what an empty file says.
 func Default() *Config {
 	nothing := &source{lines: []string{""}, hidden: []int{-1}}
-	return &Config{LogLevel: "warn", Defaults: defaultPlugin(), src: func() *source { return nothing }}
+	return &Config{
+		LogLevel: "warn", Approvals: Approvals{Timeout: Duration(5 * time.Minute)}, Defaults: defaultPlugin(),
+		src: func() *source { return nothing },
+	}
 }
 
 func defaultPlugin() Plugin {

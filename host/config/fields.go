@@ -21,6 +21,7 @@ func (c *Config) fields() fields {
 		"hold_new":    flag(&c.HoldNew),
 		"log_level":   oneOf(&c.LogLevel, "trace", "debug", "info", "warn", "error", "off"),
 		"audit":       c.Audit.fields().decode,
+		"approvals":   c.Approvals.fields().decode,
 		"defaults":    c.Defaults.shared().decode,
 		"plugins":     each(pluginName, c.plugin),
 		"tools":       each(toolName, c.tool),
@@ -33,6 +34,10 @@ func (a *Audit) fields() fields {
 		"path":     pathOr(&a.Path, AuditOff),
 		"required": level(&a.Required, "none"),
 	}
+}
+
+func (a *Approvals) fields() fields {
+	return fields{"timeout": duration(&a.Timeout, time.Second, maxTime, false)}
 }
 
 // shared are the settings that the defaults have too.

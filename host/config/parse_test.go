@@ -19,6 +19,7 @@ cache_dir: ./cache
 socket: run/s
 log_level: off
 audit: {path: a.jsonl, required: cautious}
+approvals: {timeout: 1m30s}
 defaults:
   enabled: false
   environment: {A: one, B: two}

@@ -56,6 +56,7 @@ func levels(root object) map[string]struct {
 	return map[string]level{
 		"":             {root, c.fields(), reflect.TypeFor[Config]()},
 		"audit":        {defs["audit"], c.Audit.fields(), reflect.TypeFor[Audit]()},
+		"approvals":    {defs["approvals"], c.Approvals.fields(), reflect.TypeFor[Approvals]()},
 		"plugin":       {defs["plugin"], c.Defaults.fields(), reflect.TypeFor[Plugin]()},
 		"limits":       {defs["limits"], (&Limits{}).fields(), reflect.TypeFor[Limits]()},
 		"restart":      {defs["restart"], (&Restart{}).fields(), reflect.TypeFor[Restart]()},
@@ -119,7 +120,7 @@ func TestSchemaIsDescribed(t *testing.T) {
 
 // where is how a file has a setting of a level.
 var where = map[string]string{
-	"": "%s", "audit": `{"audit":%s}`, "plugin": `{"plugins":{"p":%s}}`, "limits": `{"plugins":{"p":{"limits":%s}}}`,
+	"": "%s", "audit": `{"audit":%s}`, "approvals": `{"approvals":%s}`, "plugin": `{"plugins":{"p":%s}}`, "limits": `{"plugins":{"p":{"limits":%s}}}`,
 	"restart": `{"plugins":{"p":{"restart":%s}}}`, "tool": `{"tools":{"t":%s}}`, "caller": `{"callers":{"c":%s}}`,
 	"caller.tools": `{"callers":{"c":{"tools":%s}}}`,
 }

@@ -1,8 +1,10 @@
 package control
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -16,10 +18,16 @@ type approval struct {
 	Session    string          `json:"session"`
 	// Preview says that there may be a preview.
 	Preview bool `json:"preview,omitempty"`
+	// Within is how long the question waits for an answer; 0: as long as the call.
+	Within tool.Duration `json:"within,omitempty"`
 }
 
-func approvalOf(r policy.Request) *approval {
-	return &approval{r.Call, r.Definition, r.Plugin, r.Session, r.Preview != nil}
+func approvalOf(ctx context.Context, r policy.Request) *approval {
+	a := &approval{Call: r.Call, Definition: r.Definition, Plugin: r.Plugin, Session: r.Session, Preview: r.Preview != nil}
+	if end, ok := ctx.Deadline(); ok {
+		a.Within = tool.Duration(max(time.Until(end), time.Millisecond))
+	}
+	return a
 }
 
 func (a approval) request() policy.Request {
@@ -50,10 +58,12 @@ func decisionOf(d policy.Decision, err error) decision {
 	return out
 }
 
-func (d decision) value() (policy.Decision, error) {
+// value is what a process decided, which is on record for it: that it has asked a person is
+// not known.
+func (d decision) value(by peer) (policy.Decision, error) {
 	v, known := verdicts[d.Verdict]
 	if !known {
 		return policy.Decision{}, tool.Errorf(tool.CodeInvalidArguments, "unknown verdict %.20q: %s", d.Verdict, "use allow, deny or modify")
 	}
-	return policy.Decision{Verdict: v, Reason: fmt.Sprintf("%.400s", d.Reason), Arguments: d.Arguments, By: "terminal"}, nil
+	return policy.Decision{Verdict: v, Reason: fmt.Sprintf("%.400s", d.Reason), Arguments: d.Arguments, By: by.String()}, nil
 }

@@ -166,6 +166,11 @@ func (f *following) ask(ctx context.Context, what approval) {
 			return a.Result, f.client.explain(err)
 		}
 	}
+	if what.Within > 0 { // the daemon says so itself when it is over
+		var over context.CancelFunc
+		ctx, over = context.WithTimeout(ctx, time.Duration(what.Within))
+		defer over()
+	}
 	text, err := json.Marshal(decisionOf(f.approver.Approve(ctx, r)))
 	if err == nil && ctx.Err() == nil {
 		_ = f.client.ask(ctx, http.MethodPost, f.address+"/approval", bytes.NewReader(text), nil)

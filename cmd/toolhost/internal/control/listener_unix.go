@@ -7,76 +7,139 @@ import (
 	"net"
 	"os"
 	"sync"
+	"time"
 )
 
-// listener accepts connections of its own user and of root.
+// listener accepts connections of its own user and of root. Where there is no room for
+// another, one makes room whose client owes something: those that do not speak, do not
+// say all or do not read can keep nobody out.
 type listener struct {
 	net.Listener
-	slots   chan struct{} // one for each open connection
-	once    sync.Once
-	closed  chan struct{}
+	most    int         // connections at a time
+	ofPeer  int         // of one process
 	refused func(error) // is told of connections that are not accepted
+
+	mu     sync.Mutex
+	open   map[*connection]bool
+	change chan struct{} // has a token when a connection was closed
+	once   sync.Once
+	closed chan struct{}
+}
+
+func newListener(ln net.Listener, most int, refused func(error)) *listener {
+	return &listener{
+		Listener: ln, most: most, ofPeer: most * 3 / 4, refused: refused,
+		open: map[*connection]bool{}, change: make(chan struct{}, 1), closed: make(chan struct{}),
+	}
 }
 
 // Accept implements [net.Listener].
 func (l *listener) Accept() (net.Conn, error) {
 	for {
-		select {
-		case l.slots <- struct{}{}:
-		case <-l.closed:
-			return nil, net.ErrClosed
-		}
 		conn, err := l.Listener.Accept()
-		if err == nil {
-			if err = l.welcome(conn); err == nil {
-				return &slotted{Conn: conn, leave: sync.OnceFunc(func() { <-l.slots })}, nil
-			}
-			_ = conn.Close()
-			l.refused(err)
-			err = nil
-		}
-		<-l.slots
 		if err != nil {
 			return nil, err
 		}
+		c, err := l.welcome(conn)
+		if err == nil {
+			err = l.admit(c)
+		}
+		if err == nil {
+			return c, nil
+		}
+		_ = conn.Close()
+		select {
+		case <-l.closed:
+			return nil, net.ErrClosed
+		default:
+			l.refused(err)
+		}
 	}
 }
 
-// welcome says why somebody may not speak; nil: it may.
-func (l *listener) welcome(conn net.Conn) error {
-	uid, err := peerUID(conn)
+// welcome looks at who connected.
+func (l *listener) welcome(conn net.Conn) (*connection, error) {
+	who, err := peerAt(conn)
 	if err != nil {
-		return fmt.Errorf("it is not known who connected: %w", err)
+		return nil, fmt.Errorf("it is not known who connected: %w", err)
 	}
-	if uid != os.Geteuid() && uid != 0 {
-		return fmt.Errorf("user %d connected, and only user %d and root may", uid, os.Geteuid())
+	if who.uid != os.Geteuid() && who.uid != 0 {
+		return nil, fmt.Errorf("user %d connected, and only user %d and root may", who.uid, os.Geteuid())
 	}
-	return nil
+	c := &connection{Conn: conn, peer: who}
+	c.owes(true)
+	c.leave = sync.OnceFunc(func() {
+		l.mu.Lock()
+		delete(l.open, c)
+		l.mu.Unlock()
+		select {
+		case l.change <- struct{}{}:
+		default:
+		}
+	})
+	return c, nil
 }
 
-// Close implements [net.Listener], and lets go of an Accept that waits for a slot.
+// admit waits for room, which the clients that owe something make.
+func (l *listener) admit(c *connection) error {
+	for {
+		in, victim, wait, err := l.room(c)
+		if in || err != nil {
+			return err
+		}
+		if victim != nil {
+			_ = victim.Close()
+			continue
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-l.change:
+		case <-timer.C:
+		case <-l.closed:
+			timer.Stop()
+			return net.ErrClosed
+		}
+		timer.Stop()
+	}
+}
+
+// room takes a connection in, or says which other one is to be closed, or after which time
+// there may be one. A process that has all it may have, and owes nothing, is refused.
+func (l *listener) room(c *connection) (in bool, victim *connection, wait time.Duration, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	of := map[int]int{}
+	for other := range l.open {
+		of[other.peer.pid]++
+	}
+	full := len(l.open) >= l.most
+	own := c.peer.pid != 0 && of[c.peer.pid] >= l.ofPeer
+	if !full && !own {
+		l.open[c] = true
+		return true, nil, 0, nil
+	}
+	// The one whose process has most, and that owes for longest.
+	now, longest := time.Now(), time.Duration(-1)
+	for other := range l.open {
+		late := other.overdue(now)
+		if late < 0 || own && other.peer.pid != c.peer.pid {
+			continue
+		}
+		if victim == nil || of[other.peer.pid] > of[victim.peer.pid] || of[other.peer.pid] == of[victim.peer.pid] && late > longest {
+			victim, longest = other, late
+		}
+	}
+	switch {
+	case victim == nil && own:
+		return false, nil, 0, fmt.Errorf("%s has %d connections", c.peer, of[c.peer.pid])
+	case victim != nil && longest >= patience:
+		return false, victim, 0, nil
+	}
+	return false, nil, max(time.Millisecond, patience-max(0, longest)), nil
+}
+
+// Close implements [net.Listener], and lets go of an Accept that waits for room.
 func (l *listener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return l.Listener.Close()
-}
-
-// slotted is a connection that takes up a slot until it is closed.
-type slotted struct {
-	net.Conn
-	leave func()
-}
-
-// Close implements [net.Conn].
-func (c *slotted) Close() error {
-	defer c.leave()
-	return c.Conn.Close()
-}
-
-// CloseWrite lets the server say no to a request that it does not read to its end: without
-// it the client finds the connection closed before it has read the answer.
-func (c *slotted) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return nil
 }

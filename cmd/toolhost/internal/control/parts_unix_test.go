@@ -99,7 +99,11 @@ func TestArgumentsThatAreHeld(t *testing.T) {
 	}
 	for range 8 {
 		call()
-		<-d.began
+		select {
+		case <-d.began:
+		case code := <-codes:
+			t.Fatalf("a call ends with %s", code)
+		}
 	}
 	call()
 	if code := <-codes; code != tool.CodeResourceExhausted {

@@ -4,10 +4,12 @@ package control
 
 import "golang.org/x/sys/unix"
 
-func uidOf(fd int) (int, error) {
+func peerOf(fd int) (peer, error) {
 	cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	if err != nil {
-		return 0, err
+		return peer{}, err
 	}
-	return int(cred.Uid), nil
+	return peer{uid: int(cred.Uid), pid: pidOf(fd)}, nil
 }
+
+func binaryOf(int) (binary, name string) { return "", "" }

@@ -11,25 +11,25 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// peerUID asks the kernel which user is at the other end: of a listener's
-// connection who connected, of another one who listens.
-func peerUID(conn net.Conn) (int, error) {
+// peerAt asks the kernel who is at the other end: of a listener's connection who connected,
+// of another one who listens.
+func peerAt(conn net.Conn) (peer, error) {
 	c, ok := conn.(*net.UnixConn)
 	if !ok {
-		return 0, fmt.Errorf("%T is no connection of a Unix socket", conn)
+		return peer{}, fmt.Errorf("%T is not a connection of a Unix socket", conn)
 	}
 	raw, err := c.SyscallConn()
 	if err != nil {
-		return 0, err
+		return peer{}, err
 	}
-	uid, asked := 0, error(nil)
-	if err := raw.Control(func(fd uintptr) { uid, asked = uidOf(int(fd)) }); err != nil {
-		return 0, err
-	}
-	return uid, asked
+	var found peer
+	var asked error
+	err = raw.Control(func(fd uintptr) { found, asked = peerOf(int(fd)) })
+	return found, errors.Join(err, asked)
 }
 
 // connect connects to a daemon of this user.
@@ -54,9 +54,17 @@ func connect(path string) (net.Conn, error) {
 		}
 		return nil, err
 	}
-	uid, err := peerUID(conn)
-	if err == nil && uid != os.Geteuid() {
-		err = foreign(path, uid)
+	who, err := peerAt(conn)
+	if err == nil && who.uid != os.Geteuid() {
+		err = foreign(path, who.uid)
+	}
+	if err == nil {
+		if why := plugin.OfPlugin(who.pid, 0); why != "" {
+			err = &tool.Error{
+				Code: tool.CodePermissionDenied, Message: fmt.Sprintf("%s listens on the socket %s, and is a plugin's: %s", who, path, why),
+				Hint: "name another with --socket, or use --no-daemon",
+			}
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())

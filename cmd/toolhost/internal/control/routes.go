@@ -34,12 +34,12 @@ func (s *Server) routes() http.Handler {
 	return mux
 }
 
-func (s *Server) state(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) state(w http.ResponseWriter, r *http.Request) {
 	state := s.service.State()
 	s.mu.Lock()
 	state.Draining, state.Calls = s.draining, len(s.calls)
 	s.mu.Unlock()
-	reply(w, state)
+	s.list(w, r, state)
 }
 
 func (s *Server) tools(w http.ResponseWriter, r *http.Request) {
@@ -49,7 +49,7 @@ func (s *Server) tools(w http.ResponseWriter, r *http.Request) {
 		if t, ok := s.service.Get(q.Get("name")); ok {
 			found = append(found, t)
 		}
-		reply(w, listOf(found))
+		s.list(w, r, listOf(found))
 		return
 	}
 	level, err := tool.ParseSafety(q.Get("max_safety"))
@@ -57,7 +57,7 @@ func (s *Server) tools(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, err)
 		return
 	}
-	reply(w, listOf(s.service.Tools(host.Filter{MaxSafety: level, Categories: q["category"], Search: q.Get("search")})))
+	s.list(w, r, listOf(s.service.Tools(host.Filter{MaxSafety: level, Categories: q["category"], Search: q.Get("search")})))
 }
 
 // call answers with lines until the call has ended. Once the first is written, what
@@ -76,7 +76,7 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request) {
 	defer done()
 	c.Arguments = body
 	out := newLines(w)
-	run := newRunning(r.Context(), out)
+	run := newRunning(r.Context(), s, peerOfRequest(r), out)
 	if err := s.begin(run); err != nil {
 		run.cancel(nil)
 		fail(w, http.StatusServiceUnavailable, err)
@@ -144,6 +144,8 @@ func parseCall(q url.Values) (Call, error) {
 // readBody reads all of a body, in bounded time: what comes after it tells that the client
 // is gone. The function gives back the room that the body takes.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, done func(), err error) {
+	connectionOf(r).owes(true)
+	defer connectionOf(r).owes(false)
 	size := int(min(r.ContentLength, MaxArguments))
 	if size < 0 { // the client does not say
 		size = MaxArguments
@@ -200,11 +202,18 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, err)
 		return
 	}
+	end, err := s.beginWork()
+	if err != nil {
+		fail(w, http.StatusServiceUnavailable, err)
+		return
+	}
 	res, err := run.preview(r.Context())
+	end()
 	if err != nil {
 		fail(w, http.StatusConflict, err)
 		return
 	}
+	connectionOf(r).owes(true)
 	_ = s.tell(newLines(w), Answer{}.answered(res))
 }
 
@@ -225,7 +234,7 @@ func (s *Server) approve(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, tool.Errorf(tool.CodeInvalidArguments, "the decision is no JSON: %w", err))
 		return
 	}
-	d, err := answer.value()
+	d, err := answer.value(peerOfRequest(r))
 	if err == nil {
 		err = run.decide(d)
 	}
@@ -239,11 +248,27 @@ func (s *Server) approve(w http.ResponseWriter, r *http.Request) {
 // do answers a request that has no more to tell than whether it worked.
 func (s *Server) do(f func(context.Context, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		end, err := s.beginWork()
+		if err != nil {
+			fail(w, http.StatusServiceUnavailable, err)
+			return
+		}
+		defer end()
 		if err := f(r.Context(), r); err != nil {
 			fail(w, http.StatusConflict, err)
 			return
 		}
 		reply(w, struct{}{})
+	}
+}
+
+// beginWork lets in what may take long and is not a call. The function ends it.
+func (s *Server) beginWork() (end func(), err error) {
+	select {
+	case s.work <- struct{}{}:
+		return func() { <-s.work }, nil
+	default:
+		return nil, &tool.Error{Code: tool.CodeResourceExhausted, Message: "the daemon has too much to do besides calls", Hint: "try again later"}
 	}
 }
 
@@ -256,12 +281,44 @@ func fail(w http.ResponseWriter, status int, err error) {
 	}{problemOf(err)})
 }
 
-func respond(w http.ResponseWriter, status int, v any) {
-	var text bytes.Buffer
-	if err := encoder(&text).Encode(v); err != nil {
-		http.Error(w, fmt.Sprintf(`{"error":{"code":"internal","message":%s}}`, strconv.Quote(err.Error())), http.StatusInternalServerError)
+// list is reply for what may be large: it counts as an answer that is not read yet, and the
+// client owes the reading.
+func (s *Server) list(w http.ResponseWriter, r *http.Request, v any) {
+	text, err := encoded(v)
+	if err != nil {
+		write(w, http.StatusInternalServerError, text)
 		return
 	}
+	giveBack, ok := s.answers.take(text.Len())
+	if !ok {
+		fail(w, http.StatusServiceUnavailable, errHeld("the reply"))
+		return
+	}
+	defer giveBack()
+	connectionOf(r).owes(true)
+	write(w, http.StatusOK, text)
+}
+
+func respond(w http.ResponseWriter, status int, v any) {
+	text, err := encoded(v)
+	if err != nil {
+		status = http.StatusInternalServerError
+	}
+	write(w, status, text)
+}
+
+// encoded is a value as JSON; for one that cannot be, that is an error as JSON.
+func encoded(v any) (*bytes.Buffer, error) {
+	var text bytes.Buffer
+	err := encoder(&text).Encode(v)
+	if err != nil {
+		text.Reset()
+		fmt.Fprintf(&text, `{"error":{"code":"internal","message":%s}}`, strconv.Quote(err.Error()))
+	}
+	return &text, err
+}
+
+func write(w http.ResponseWriter, status int, text *bytes.Buffer) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -13,7 +13,9 @@ import (
 // running is a call under way. It is the approver of its own call: it asks whoever
 // reads the answer.
 type running struct {
+	server *Server
 	id     string
+	caller int // the process that made it; 0: it is not known
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	lines  *lines
@@ -28,18 +30,22 @@ type pending struct {
 	answer  chan policy.Decision                       // has room for the only one
 }
 
-func newRunning(ctx context.Context, out *lines) *running {
-	r := &running{id: rand.Text(), lines: out}
+func newRunning(ctx context.Context, s *Server, caller peer, out *lines) *running {
+	r := &running{server: s, id: rand.Text(), caller: caller.pid, lines: out}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	return r
 }
 
 // Approve implements [policy.Approver].
 func (r *running) Approve(ctx context.Context, q policy.Request) (policy.Decision, error) {
+	if err := r.server.beginWaiting(r); err != nil {
+		return policy.Decision{}, err
+	}
+	defer r.server.endWaiting(r)
 	p := &pending{q.Preview, make(chan policy.Decision, 1)}
 	r.ask(p)
 	defer r.ask(nil)
-	if err := r.lines.sendNow(event{Event: eventApproval, Approval: approvalOf(q)}); err != nil {
+	if err := r.lines.sendNow(event{Event: eventApproval, Approval: approvalOf(ctx, q)}); err != nil {
 		return policy.Decision{}, err
 	}
 	select {

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"sync"
@@ -18,10 +19,14 @@ import (
 // Limits of a server. A client that says nothing, or nonsense, holds little of it, and
 // not for long.
 const (
-	// MaxConnections are open at a time; more wait.
+	// MaxConnections are open at a time.
 	MaxConnections = 256
-	// maxCalls leaves connections for the answers to approvals, and for everything else.
+	// What holds a connection for long leaves some for everything else: calls under way,
+	// calls that wait for an answer, of all callers and of one process, and other work.
 	maxCalls       = 128
+	maxWaiting     = 64
+	maxWaitingOf   = 16
+	maxWork        = 16
 	maxHeader      = 64 << 10
 	headerTimeout  = 5 * time.Second
 	bodyTimeout    = 30 * time.Second
@@ -53,8 +58,11 @@ type Server struct {
 	// What callers hold together.
 	arguments, answers *budget
 
+	work chan struct{} // has room for what is done besides calls
+
 	mu       sync.Mutex
 	calls    map[string]*running
+	waiting  map[*running]bool // those that wait for an answer
 	silent   map[net.Conn]bool // connections that have asked nothing yet
 	draining bool
 	idle     chan struct{} // closed when the server drains and no call is left
@@ -63,9 +71,9 @@ type Server struct {
 // NewServer makes a server that logs what goes wrong.
 func NewServer(s Service, log hclog.Logger) *Server {
 	out := &Server{service: s, calls: map[string]*running{}, silent: map[net.Conn]bool{}, idle: make(chan struct{}),
-		arguments: newBudget(maxHeldArguments), answers: newBudget(maxHeldAnswers)}
+		waiting: map[*running]bool{}, work: make(chan struct{}, maxWork), arguments: newBudget(maxHeldArguments), answers: newBudget(maxHeldAnswers)}
 	out.http = http.Server{
-		Handler: out.routes(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		Handler: guarded(out.routes()), ConnContext: withConnection, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Warn}), ConnState: out.note,
 	}
 	return out
@@ -143,11 +151,43 @@ func (s *Server) begin(r *running) error {
 	switch {
 	case s.draining:
 		return &tool.Error{Code: tool.CodeUnavailable, Message: "the daemon is ending, and takes no more calls", Hint: "use --no-daemon, or try again when it is back"}
-	case len(s.calls) >= maxCalls:
+	case len(s.calls)-len(s.waiting) >= maxCalls:
 		return &tool.Error{Code: tool.CodeResourceExhausted, Message: "the daemon has too many calls under way", Hint: "try again later"}
 	}
 	s.calls[r.id] = r
 	return nil
+}
+
+// beginWaiting lets a call wait for an answer. It is not one of those under way as long as
+// it does: people who do not answer keep nobody else from calling safe tools.
+func (s *Server) beginWaiting(r *running) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	same := 0
+	for other := range s.waiting {
+		if other.caller == r.caller {
+			same++
+		}
+	}
+	switch {
+	case len(s.waiting) >= maxWaiting:
+		return &tool.Error{
+			Code: tool.CodeResourceExhausted, Message: fmt.Sprintf("%d questions wait for an answer already", len(s.waiting)), Hint: "answer them first",
+		}
+	case r.caller != 0 && same >= maxWaitingOf:
+		return &tool.Error{
+			Code: tool.CodeResourceExhausted, Message: fmt.Sprintf("%d questions to process %d wait for an answer already", same, r.caller),
+			Hint: "answer them first",
+		}
+	}
+	s.waiting[r] = true
+	return nil
+}
+
+func (s *Server) endWaiting(r *running) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.waiting, r)
 }
 
 func (s *Server) end(r *running) {

@@ -132,7 +132,8 @@ func readHolder(f *os.File) Holder {
 }
 
 // Listen opens the socket, for this user only. Connections of others are closed as
-// soon as they are seen, and at most so many are open at a time; more wait.
+// soon as they are seen. At most so many are open at a time, three quarters of them of one
+// process; for more, those make room whose clients do not speak or do not read.
 func (c *Claim) Listen(most int, refused func(error)) (net.Listener, error) {
 	if err := c.clear(); err != nil {
 		return nil, err
@@ -145,7 +146,7 @@ func (c *Claim) Listen(most int, refused func(error)) (net.Listener, error) {
 	if err := os.Chmod(c.path, 0o600); err != nil {
 		return nil, errors.Join(unavailable("the socket cannot be closed to others", err), ln.Close())
 	}
-	return &listener{Listener: ln, slots: make(chan struct{}, most), closed: make(chan struct{}), refused: refused}, nil
+	return newListener(ln, most, refused), nil
 }
 
 // clear removes the socket of a daemon that was killed, and nothing else.

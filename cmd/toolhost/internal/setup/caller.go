@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/config"
@@ -19,10 +20,14 @@ const CLI = "cli"
 type Caller struct {
 	name string
 	says config.Caller
+	// patience is how long a question waits for its answer; 0: as long as the call.
+	patience time.Duration
 }
 
 // CallerOf is what the file says of a caller.
-func CallerOf(c *config.Config, name string) Caller { return Caller{name, c.Caller(name)} }
+func CallerOf(c *config.Config, name string) Caller {
+	return Caller{name, c.Caller(name), time.Duration(c.Approvals.Timeout)}
+}
 
 // Session is what a session of the caller is made with, its approver aside.
 func (c Caller) Session() []host.SessionOption {
@@ -53,7 +58,21 @@ func (c Caller) Approver(asked policy.Approver) policy.Approver {
 			Verdict: policy.Deny, By: policy.Operator, Reason: fmt.Sprintf("the operator lets the caller %s have no yes", c.name),
 		})
 	}
-	return asked
+	if asked == nil || c.patience == 0 {
+		return asked
+	}
+	return policy.ApproverFunc(func(ctx context.Context, r policy.Request) (policy.Decision, error) {
+		limited, cancel := context.WithTimeout(ctx, c.patience)
+		defer cancel()
+		d, err := asked.Approve(limited, r)
+		if err == nil || limited.Err() == nil || ctx.Err() != nil {
+			return d, err
+		}
+		return policy.Decision{
+			Verdict: policy.Deny, By: "timeout",
+			Reason: fmt.Sprintf("nobody answered within %v, which approvals.timeout in the configuration sets", c.patience),
+		}, nil
+	})
 }
 
 func decided(d policy.Decision) policy.Approver {

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/config"
@@ -112,6 +114,14 @@ func effects(t *testing.T, c *config.Config) string {
 	if a := caller.Approver(nil); a != nil {
 		d, err := a.Approve(t.Context(), policy.Request{})
 		out = append(out, d, err)
+	}
+	patience := policy.ApproverFunc(func(ctx context.Context, _ policy.Request) (policy.Decision, error) {
+		end, _ := ctx.Deadline()
+		out = append(out, time.Until(end).Round(time.Minute))
+		return policy.Decision{}, nil
+	})
+	if _, err := caller.Approver(patience).Approve(t.Context(), policy.Request{}); err != nil {
+		t.Error(err)
 	}
 	text, err := json.Marshal(out)
 	if err != nil {

@@ -16,7 +16,7 @@ func Options(c *config.Config) []host.Option {
 func Fixed(before, after *config.Config) []string {
 	var out []string
 	for _, key := range config.Diff(before, after).Host {
-		if key != "log_level" && key != "hold_new" {
+		if key != "log_level" && key != "hold_new" && key != "approvals" {
 			out = append(out, key)
 		}
 	}

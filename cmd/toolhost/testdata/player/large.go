@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"io"
+	"net"
 	"strings"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -30,4 +32,22 @@ func large(_ context.Context, in largeIn) (tool.Result, error) {
 		res.Content = append(res.Content, tool.TextContent{Text: text[i*n : (i+1)*n]})
 	}
 	return res, nil
+}
+
+type visitIn struct {
+	Socket string `json:"socket"`
+}
+
+// visit asks a daemon for its state, as a command does.
+func visit(_ context.Context, in visitIn) (string, error) {
+	conn, err := net.Dial("unix", in.Socket)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := io.WriteString(conn, "GET /v1/state HTTP/1.0\r\n\r\n"); err != nil {
+		return "", err
+	}
+	answer, err := io.ReadAll(conn)
+	return string(answer), err
 }

@@ -29,6 +29,7 @@ func main() {
 		pluginsdk.Func("play.nonsense", "Answers with a block of content that is none.", nonsense, pluginsdk.Safe()),
 		pluginsdk.Func("play.peek", "Counts the processes with a text in their environments, of those that it may read.", peek, pluginsdk.Safe()),
 		pluginsdk.Func("play.large", "Answers with a text so many times.", large, pluginsdk.Safe()),
+		pluginsdk.Func("play.visit", "Asks a daemon for its state.", visit, pluginsdk.Safe()),
 		pluginsdk.Func("play.control", "Answers with characters that change a terminal.", control, pluginsdk.Safe()),
 	)
 }

@@ -1,0 +1,3 @@
+package control
+
+func pidOf(int) int { return 0 }
