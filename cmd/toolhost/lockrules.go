@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/config"
+	"github.com/toolhost/toolhost/internal/state"
 )
 
 // lockName is the lock's, beside the configuration file.
@@ -129,11 +130,19 @@ func (a *app) lockCounts(c *config.Config, own host.Lock) (bool, error) {
 	if !isThere(own.File) {
 		return false, nil // one that toolhost plugins lock makes later is on record
 	}
-	ok, err := a.trusts(own.File)
-	if !ok && err == nil {
+	if _, err := state.Dir(); err != nil {
+		return true, nil //nolint:nilerr // nothing can be trusted here, and a lock only takes away
+	}
+	counts := false
+	if digest, err := contentOf(own.File); err == nil { // else nothing in it can be trusted
+		if counts, err = a.trustsContent(own.File, digest); err != nil {
+			return false, err
+		}
+	}
+	if !counts {
 		a.noteUntrusted(own.File)
 	}
-	return ok, err
+	return counts, nil
 }
 
 // isThere reports whether anything has that path, were it a link that leads nowhere.

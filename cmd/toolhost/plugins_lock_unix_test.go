@@ -202,8 +202,8 @@ func TestLockThatIsRemoved(t *testing.T) {
 	w.run("plugins", "lock", "--off", "--check").exits(2)
 }
 
-// Seeing a lock that came with a project is enough for it to be wanted, and every lock
-// that is on record or here has to agree.
+// Seeing a lock that came with a project, and is trusted, is enough for it to be wanted,
+// and every lock that is on record has to agree.
 func TestLockThatWasSeen(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "fs", "player")
@@ -211,6 +211,8 @@ func TestLockThatWasSeen(t *testing.T) {
 	record := filepath.Join(w.state, "toolhost", lockRecordFile)
 	w.run("plugins", "lock").exits(0)
 	w.removeFile(record)
+	w.run("tools").exits(0).says(lock + " is not trusted")
+	w.run("trust", "--yes").exits(0)
 	w.run("tools").exits(0)
 	text, err := os.ReadFile(lock)
 	if err != nil {
@@ -258,12 +260,14 @@ func TestLockThatLeadsNowhere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	lock := filepath.Join(w.root, lockName)
-	evil := w.script("evil")
 	for what, put := range map[string]func() error{
 		"link":      func() error { return os.Symlink(filepath.Join(w.root, "nowhere"), lock) },
 		"directory": func() error { return os.Mkdir(lock, 0o700) },
 		"FIFO":      func() error { return syscall.Mkfifo(lock, 0o600) },
 	} {
+		w.run("plugins", "lock").exits(0)
+		w.removeFile(lock)
+		evil := w.script("evil")
 		if err := put(); err != nil {
 			t.Fatal(err)
 		}
@@ -274,6 +278,7 @@ func TestLockThatLeadsNowhere(t *testing.T) {
 		w.run("tools").exits(0).says(lock + " is missing")
 		w.ran(evil, false)
 		w.run("plugins", "lock", "--off", "--yes").exits(0)
+		w.removeFile(filepath.Join(w.plugins, "evil"))
 	}
 }
 
@@ -287,33 +292,38 @@ func TestLockOfTheConfiguration(t *testing.T) {
 	call := []string{"call", "play.echo"}
 	named := append(slices.Clone(call), "--config", config)
 
-	w.write("toolhost.yaml", "lock: required\n")
+	trusted := func(content string) {
+		t.Helper()
+		w.write("toolhost.yaml", content)
+		w.run("trust", "--yes").exits(0)
+	}
+	trusted("lock: required\n")
 	w.run(call...).exits(3).says(filepath.Join(w.root, lockName) + " is missing")
 	w.run("plugins", "lock", "--off", "--yes").exits(2).says("says lock: required")
 	w.run("plugins", "lock").exits(0)
 	w.run(call...).exits(0)
 
-	w.write("toolhost.yaml", "lock: pins\n")
+	trusted("lock: pins\n")
 	w.run(call...).exits(3).says(pins + " is missing")
 	w.run("plugins", "lock").exits(0).prints("pinned in " + pins)
 	w.run(call...).exits(0)
 
-	// The file in the workspace takes nothing away, unless it is named or the workspace
-	// is another.
+	// A file that was merely found takes nothing away, unless it is named or trusted.
 	w.write("toolhost.yaml", "lock: off\n")
 	w.removeFile(pins)
 	w.run(call...).exits(3).says(pins + " is missing")
 	w.run("plugins", "lock", "--config", config).exits(2).says("says lock: off")
 	w.run("plugins", "lock", "--check", "--config", config).exits(1).says("says lock: off")
 	w.run(named...).exits(0)
-	w.run(append(call, "--root", t.TempDir())...).exits(0)
+	w.run("trust", "--yes").exits(0)
+	w.run(call...).exits(0)
 
 	// So does one that names another lock.
 	w.write("toolhost.yaml", "")
 	w.run("plugins", "lock", "--off", "--yes").exits(0)
 	w.run("plugins", "lock").exits(0)
 	w.removeFile(filepath.Join(w.root, lockName))
-	w.write("toolhost.yaml", "lock: pins\n")
+	trusted("lock: pins\n")
 	w.run(append([]string{"plugins", "lock"}, "--config", config)...).exits(0)
 	w.run(named...).exits(0)
 }
