@@ -45,42 +45,48 @@ type question struct {
 
 // ask shows the whole call and takes nothing but a clear yes for one.
 func (q question) ask(ctx context.Context, r policy.Request) (policy.Decision, error) {
-	if err := q.put(ctx, describe(r)+q.preview(ctx, r)); err != nil {
+	limit := ""
+	if end, ok := ctx.Deadline(); ok {
+		limit = fmt.Sprintf("(no answer within %v is a no) ", time.Until(end).Round(time.Second))
+	}
+	yes, err := confirm(ctx, q.terminal, describe(r)+q.preview(ctx, r), "Run it? [y/N] "+limit)
+	switch {
+	case err != nil:
+		_, _ = io.WriteString(q.terminal, "\n")
 		return policy.Decision{}, err
+	case yes:
+		return policy.Decision{Verdict: policy.Allow, By: "terminal"}, nil
+	}
+	return policy.Decision{Verdict: policy.Deny, Reason: "the person at the terminal said no", By: "terminal"}, nil
+}
+
+// confirm shows a text, asks, and takes nothing but a clear yes for one. What was typed
+// before the question is not an answer to it: the person had not read it.
+func confirm(ctx context.Context, t terminal, shown, question string) (yes bool, err error) {
+	if _, err := io.WriteString(t, shown); err != nil {
+		return false, err
+	}
+	if err := t.discard(); err != nil {
+		return false, fmt.Errorf("what was typed before cannot be told from an answer: %w", err)
+	}
+	if _, err := io.WriteString(t, question); err != nil {
+		return false, err
 	}
 	answer, err := await(ctx, func() (string, error) {
-		line, err := bufio.NewReader(io.LimitReader(q.terminal, 1<<10)).ReadString('\n')
+		line, err := bufio.NewReader(io.LimitReader(t, 1<<10)).ReadString('\n')
 		if errors.Is(err, io.EOF) {
 			return line, nil
 		}
 		return line, err
 	})
 	if err != nil {
-		_, _ = io.WriteString(q.terminal, "\n")
-		return policy.Decision{}, err
+		return false, err
 	}
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":
-		return policy.Decision{Verdict: policy.Allow, By: "terminal"}, nil
+		return true, nil
 	}
-	return policy.Decision{Verdict: policy.Deny, Reason: "the person at the terminal said no", By: "terminal"}, nil
-}
-
-// put shows the call, and then asks. What was typed before that answers something else, or
-// was not typed by somebody who has read the question.
-func (q question) put(ctx context.Context, shown string) error {
-	if _, err := io.WriteString(q.terminal, shown); err != nil {
-		return err
-	}
-	if err := q.terminal.discard(); err != nil {
-		return fmt.Errorf("what was typed before cannot be told from an answer: %w", err)
-	}
-	limit := ""
-	if end, ok := ctx.Deadline(); ok {
-		limit = fmt.Sprintf("(no answer within %v is a no) ", time.Until(end).Round(time.Second))
-	}
-	_, err := io.WriteString(q.terminal, "Run it? [y/N] "+limit)
-	return err
+	return false, nil
 }
 
 func describe(r policy.Request) string {

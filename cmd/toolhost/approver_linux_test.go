@@ -96,7 +96,7 @@ func TestQuestionThatNobodyAnswers(t *testing.T) {
 		t.Run(by, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, "player")
-			w.write(defaultConfig, "approvals: {timeout: 1s}\n")
+			w.configure("approvals: {timeout: 1s}")
 			if by != "alone" {
 				w.serve()
 			}

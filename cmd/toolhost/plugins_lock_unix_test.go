@@ -416,5 +416,6 @@ func TestFilesThatDecideAndLeadNowhere(t *testing.T) {
 	if err := os.Symlink(config+"-target", config); err != nil {
 		t.Fatal(err)
 	}
-	w.run("tools").exits(2).says(config, "a file that is not there")
+	w.run("tools").exits(0).says(config + " is not trusted")
+	w.run("tools", "--config", config).exits(2).says(config, "a file that is not there")
 }

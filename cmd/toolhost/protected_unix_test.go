@@ -61,7 +61,7 @@ func TestToolsCannotChangeWhatRules(t *testing.T) {
 	}
 	for _, path := range []string{
 		"toolhost.yaml", "./bin/../toolhost.yaml", "TOOLHOST.YAML", "soft", "hard", "toolhost.lock", "bin/plugins/x", "bin/plugins/fs",
-		"shortcut/fs", "shortcut/new/x", "bin/plugins", "calls.jsonl", "calls.jsonl.000001", "here.sock", "here.lock", "secret",
+		"shortcut/fs", "shortcut/new/x", "bin/plugins", "calls.jsonl", "calls.jsonl.000001", "here.sock", "here.sock.daemon", "secret",
 	} {
 		for name, text := range map[string]string{
 			"fs.write": `{"path":%q,"content":"#!/bin/sh"}`, "fs.edit": `{"path":%q,"original":"a","modified":"b"}`,

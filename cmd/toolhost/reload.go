@@ -95,6 +95,7 @@ func (a *app) pluginSyncer(d *daemon) func(context.Context, string) error {
 			return err
 		}
 		d.host.SetPluginSettings(next.Plugins)
+		d.host.SetHold(next.Hold)
 		a.config.loaded = &next
 		return d.host.SyncPlugin(ctx, name, a.namedDirs().found()...)
 	}

@@ -280,7 +280,7 @@ func TestSocketThatCannotBe(t *testing.T) {
 	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w.run("serve", "--socket", file).exits(1).says(file+" is there and is no socket", "--socket")
+	w.run("serve", "--socket", file).exits(1).says(file+" is there and is not a socket", "--socket")
 	w.run("tools", "--socket", file).exits(0).prints("play.echo")
 	if content, err := os.ReadFile(file); err != nil || string(content) != "mine" {
 		t.Errorf("the file has %q, %v", content, err)
@@ -320,7 +320,7 @@ func TestDefaultSocket(t *testing.T) {
 				w.env = append(w.env, "XDG_RUNTIME_DIR="+filepath.Join(home, "run"))
 			}
 			s := w.serve()
-			for path, want := range map[string]fs.FileMode{dir: fs.ModeDir | 0o700, filepath.Join(dir, "control.sock"): fs.ModeSocket | 0o600, filepath.Join(dir, "control.lock"): 0o600} {
+			for path, want := range map[string]fs.FileMode{dir: fs.ModeDir | 0o700, filepath.Join(dir, "control.sock"): fs.ModeSocket | 0o600, filepath.Join(dir, "control.sock.daemon"): 0o600} {
 				info, err := os.Lstat(path)
 				if err != nil {
 					t.Fatal(err)

@@ -36,7 +36,7 @@ func TestSparseExecutable(t *testing.T) {
 	begin := time.Now()
 	w.run("tools").exits(0).prints("play.echo").says(refused)
 	w.run("plugins", "show", "big").exits(0).prints("refused")
-	w.run("plugins", "lock").exits(0).says(refused)
+	w.run("plugins", "lock").exits(1).says(refused, "big (it is not pinned)")
 	w.run("tools").exits(0).prints("play.echo").says("plugin big did not start")
 	// What is pinned may have become another file.
 	if err := errors.Join(os.Remove(filepath.Join(w.plugins, "player")), os.Rename(big, filepath.Join(w.plugins, "player"))); err != nil {

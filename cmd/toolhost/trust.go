@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -188,18 +186,9 @@ func (a *app) confirmTrust(ctx context.Context, r readable) error {
 		}
 	}
 	defer func() { _ = terminal.Close() }()
-	if _, err := io.WriteString(terminal, r.String()+"Trust it? [y/N] "); err != nil {
+	yes, err := confirm(ctx, terminal, r.String(), "Trust it? [y/N] ")
+	if err != nil || yes {
 		return err
-	}
-	answer, err := await(ctx, func() (string, error) {
-		return bufio.NewReader(io.LimitReader(terminal, 1<<10)).ReadString('\n')
-	})
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return nil
 	}
 	return &tool.Error{Code: tool.CodeApprovalDenied, Message: sanitize.Text(r.path) + " is not trusted: the answer was not yes"}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -63,5 +62,6 @@ func CheckPath(path string) error {
 // Files are those of a daemon on a socket: the socket, and the lock beside it.
 func Files(socket string) []string { return []string{socket, lockPath(socket)} }
 
-// lockPath is the file beside a socket that says who has it.
-func lockPath(socket string) string { return strings.TrimSuffix(socket, ".sock") + ".lock" }
+// lockPath is the file beside a socket that says who has it. Its name is one that
+// nothing else has: toolhost.lock and its like belong to others.
+func lockPath(socket string) string { return socket + ".daemon" }

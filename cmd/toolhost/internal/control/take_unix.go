@@ -97,10 +97,30 @@ func seize(socket string) (*os.File, error) {
 		if err != nil {
 			return nil, errors.Join(unavailable("the socket's lock cannot be had", err), f.Close())
 		}
-		if isThere(f, path) {
-			return f, nil
+		if !isThere(f, path) {
+			_ = f.Close()
+			continue
 		}
-		_ = f.Close()
+		if err := checkLock(f); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		return f, nil
+	}
+}
+
+// checkLock reports whether a file that is about to be written over is a daemon's lock:
+// empty, or what such a daemon wrote.
+func checkLock(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return unavailable("the socket's lock cannot be looked at", err)
+	}
+	if info.Mode().IsRegular() && (info.Size() == 0 || readHolder(f).PID > 0) {
+		return nil
+	}
+	return &tool.Error{
+		Code: tool.CodeAlreadyExists, Message: f.Name() + " is there and is not the lock of a daemon's socket",
+		Hint: "move it away, or name another socket with --socket",
 	}
 }
 
@@ -124,7 +144,7 @@ func isThere(f *os.File, path string) bool {
 // readHolder is empty where the lock's file does not say.
 func readHolder(f *os.File) Holder {
 	var h Holder
-	text, err := io.ReadAll(io.LimitReader(f, 16<<10))
+	text, err := io.ReadAll(io.NewSectionReader(f, 0, 16<<10))
 	if err == nil {
 		_ = json.Unmarshal(text, &h) // it is for people
 	}
@@ -159,7 +179,7 @@ func (c *Claim) clear() error {
 		return unavailable("the socket cannot be looked at", err)
 	case info.Mode().Type() != fs.ModeSocket:
 		return &tool.Error{
-			Code: tool.CodeAlreadyExists, Message: c.path + " is there and is no socket", Hint: "remove it, or name another socket with --socket",
+			Code: tool.CodeAlreadyExists, Message: c.path + " is there and is not a socket", Hint: "remove it, or name another socket with --socket",
 		}
 	}
 	// The lock says that nobody serves there, unless somebody removed its file.
@@ -174,7 +194,13 @@ func (c *Claim) clear() error {
 }
 
 // Release gives the socket up. The listener is closed before, which removes it.
-func (c *Claim) Release() error { return errors.Join(os.Remove(c.lock.Name()), c.lock.Close()) }
+func (c *Claim) Release() error {
+	var err error
+	if isThere(c.lock, c.lock.Name()) { // else another file has its name
+		err = os.Remove(c.lock.Name())
+	}
+	return errors.Join(err, c.lock.Close())
+}
 
 func unavailable(what string, err error) error {
 	return &tool.Error{Code: tool.CodeUnavailable, Message: fmt.Sprintf("%s: %v", what, err), Hint: "name another socket with --socket", Err: err}

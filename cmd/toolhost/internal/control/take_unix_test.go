@@ -67,7 +67,7 @@ func TestTake(t *testing.T) {
 func TestTakeOverLeftovers(t *testing.T) {
 	t.Parallel()
 	d := newDaemon(t)
-	lock := strings.TrimSuffix(d.path, ".sock") + ".lock"
+	lock := control.Files(d.path)[1]
 	content, err := os.ReadFile(lock)
 	if err != nil {
 		t.Fatal(err)
@@ -116,6 +116,41 @@ func TestDifference(t *testing.T) {
 	} {
 		if got := daemon.Difference(command); !strings.HasPrefix(got, want) || want == "" && got != "" {
 			t.Errorf("the difference is %q, want %q", got, want)
+		}
+	}
+}
+
+// A file that no daemon wrote is neither written over nor removed, whatever it is called.
+func TestTakeLeavesOthersFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	socket := filepath.Join(dir, "toolhost.sock")
+	pins, odd := filepath.Join(dir, "toolhost.lock"), control.Files(socket)[1]
+	for _, path := range []string{pins, odd} {
+		if err := os.WriteFile(path, []byte("somebody's"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := control.Take(socket, control.Holder{PID: os.Getpid()}); tool.CodeOf(err) != tool.CodeAlreadyExists || !strings.Contains(err.Error(), odd) {
+		t.Errorf("a lock that is not a daemon's: %v", err)
+	}
+	if err := os.Rename(odd, odd+"-kept"); err != nil {
+		t.Fatal(err)
+	}
+	claim, err := control.Take(socket, control.Holder{PID: os.Getpid()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// One that came in its place is not removed with it.
+	if err := os.Rename(odd+"-kept", odd); err != nil {
+		t.Fatal(err)
+	}
+	if err := claim.Release(); err != nil {
+		t.Error(err)
+	}
+	for _, path := range []string{pins, odd} {
+		if text, err := os.ReadFile(path); string(text) != "somebody's" || err != nil {
+			t.Errorf("%s: %q, %v", filepath.Base(path), text, err)
 		}
 	}
 }
