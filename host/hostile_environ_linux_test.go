@@ -62,7 +62,7 @@ func startBloated(t *testing.T, attr *syscall.SysProcAttr) *exec.Cmd {
 // openDir is a directory that every user may look into.
 func openDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "th-open-") //nolint:usetesting // that of t.TempDir is private
+	dir, err := os.MkdirTemp("", "th-open-") // that of t.TempDir is private
 	if err != nil {
 		t.Fatal(err)
 	}

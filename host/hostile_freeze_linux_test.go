@@ -117,8 +117,8 @@ func init() {
 // A write lease on a plugin's binary, or on its interpreter, holds up that plugin and
 // nothing else.
 func TestHostileLease(t *testing.T) { //nolint:paralleltest // it watches this process
-	for _, what := range []string{"binary", "interpreter"} {
-		t.Run(what, func(t *testing.T) { //nolint:paralleltest // as above
+	for _, what := range []string{"binary", "interpreter"} { //nolint:paralleltest // as above
+		t.Run(what, func(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, string(plugintest.Fixture))
 			copyTo(t, path)
@@ -277,8 +277,8 @@ func TestHostileFileSystem(t *testing.T) { //nolint:paralleltest // it watches t
 		}
 		return
 	}
-	for what, mode := range map[string]uint32{"binary": unix.S_IFREG | 0o755, "root": unix.S_IFDIR | 0o755} {
-		t.Run(what, func(t *testing.T) { //nolint:paralleltest // as above
+	for what, mode := range map[string]uint32{"binary": unix.S_IFREG | 0o755, "root": unix.S_IFDIR | 0o755} { //nolint:paralleltest // as above
+		t.Run(what, func(t *testing.T) {
 			dir, root := t.TempDir(), t.TempDir()
 			path := filepath.Join(dir, "script")
 			if err := os.WriteFile(path, []byte("#!/bin/sh\nsleep 1000\n"), 0o700); err != nil { //nolint:gosec // a program

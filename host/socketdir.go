@@ -9,8 +9,8 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/toolhost/toolhost/host/internal/tree"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/tree"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 

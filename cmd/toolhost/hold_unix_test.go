@@ -48,8 +48,8 @@ func TestHoldNew(t *testing.T) {
 	}
 	w.bare("call", "play.echo", "--plugin-dir", other).exits(3)
 
-	w.run("plugins", "enable", "evil").exits(0)
-	w.ran(evil, true) // the daemon was told
+	w.run("plugins", "enable", "evil").exits(6).says("plugin evil did not start") // it never does
+	w.ran(evil, true)                                                             // the daemon was told
 	equal(t, "the process of the other", w.status("player").PID, before.PID)
 	w.run("plugins", "disable", "player").exits(0)
 	equal(t, "its reason", w.status("player").Reason, "")

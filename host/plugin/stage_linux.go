@@ -168,7 +168,7 @@ func (s *stage) passed() error {
 	defer func() { _ = s.report.Close() }()
 	var r stageReport
 	if err := binary.Read(s.report, binary.LittleEndian, &r); err != nil {
-		return nil //nolint:nilerr // it has nothing to report
+		return nil // it has nothing to report
 	}
 	errno := syscall.Errno(-r.Errno)
 	switch r.Step {
@@ -188,7 +188,7 @@ func (s *stage) close() error { return s.report.Close() }
 func memoryProgram(content []byte) (*os.File, error) {
 	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	fd, err := unix.MemfdCreate("toolhost-stage", flags|unix.MFD_EXEC)
-	if err == unix.EINVAL { // before Linux 6.3 each memory file can be run
+	if errors.Is(err, unix.EINVAL) { // before Linux 6.3 each memory file can be run
 		fd, err = unix.MemfdCreate("toolhost-stage", flags)
 	}
 	if err != nil {

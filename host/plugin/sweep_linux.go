@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/toolhost/toolhost/host/internal/tree"
+	"github.com/toolhost/toolhost/internal/tree"
 )
 
 // Claim notes in a host's socket directory, of which the name begins with

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -182,16 +183,30 @@ func TestSweep(t *testing.T) {
 	t.Parallel()
 	temp := t.TempDir()
 	dead, alive := filepath.Join(temp, privatePrefix+"1"), filepath.Join(temp, privatePrefix+"2")
-	other := filepath.Join(temp, privatePrefix+"3")
+	other, foreign := filepath.Join(temp, privatePrefix+"3"), filepath.Join(temp, privatePrefix+"4")
 	write(t, temp, map[string]string{
-		privatePrefix + "1/" + lockFile: "", privatePrefix + "1/x/y": "", privatePrefix + "2/x": "", privatePrefix + "3/x": "",
+		privatePrefix + "1/" + lockFile: lockContent, privatePrefix + "1/x/y": "", privatePrefix + "2/x": "", privatePrefix + "3/x": "",
+		privatePrefix + "4/" + lockFile: "of another program", "kept/file": "",
 	})
+	for _, dir := range []string{dead, alive, other, foreign} {
+		if err := os.Chmod(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// What a program leaves may be closed, and may lead out.
+	kept := filepath.Join(temp, "kept")
+	if err := errors.Join(os.Symlink(kept, filepath.Join(dead, "x", "out")), os.Chmod(filepath.Join(dead, "x"), 0), os.Chmod(kept, 0o500)); err != nil {
+		t.Fatal(err)
+	}
 	defer lock(alive)()
 	sweep(temp)
-	for dir, want := range map[string]bool{dead: false, alive: true, other: true} {
+	for dir, want := range map[string]bool{dead: false, alive: true, other: true, foreign: true, filepath.Join(kept, "file"): true} {
 		if _, err := os.Stat(dir); (err == nil) != want {
 			t.Errorf("%s: %v", filepath.Base(dir), err)
 		}
+	}
+	if info, err := os.Stat(kept); err != nil || info.Mode().Perm() != 0o500 {
+		t.Errorf("what a link leads to: %v, %v", info.Mode(), err)
 	}
 }
 

@@ -3,8 +3,10 @@
 package main
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -14,40 +16,47 @@ import (
 // the name and is not held has no owner any more.
 func lock(dir string) (unlock func()) {
 	draft := filepath.Join(dir, lockFile+".new")
-	f, err := os.OpenFile(draft, os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(draft, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return func() {}
 	}
-	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+	_, err = f.WriteString(lockContent)
+	if err == nil && unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
 		_ = os.Rename(draft, filepath.Join(dir, lockFile))
 	}
 	return func() { _ = f.Close() }
 }
 
-// sweep removes what plugins of this user left that were killed.
+// lockContent marks a directory as one that this plugin made.
+const lockContent = "toolhost execution\n"
+
+// sweep removes what plugins of this user left that were killed. Only what such a plugin
+// has made is taken: by its name, closed to other users, and with its mark inside.
 func sweep(temp string) {
-	dirs, _ := filepath.Glob(filepath.Join(temp, privatePrefix+"*"))
-	for _, dir := range dirs {
-		if isOwn(dir) && isAbandoned(filepath.Join(dir, lockFile)) {
-			removeAll(dir)
+	entries, _ := os.ReadDir(temp)
+	for _, e := range entries {
+		dir := filepath.Join(temp, e.Name())
+		if !strings.HasPrefix(e.Name(), privatePrefix) {
+			continue
+		}
+		if made, err := os.Lstat(dir); err == nil && isOwn(made) && isAbandoned(filepath.Join(dir, lockFile)) {
+			removeAll(dir, made)
 		}
 	}
 }
 
-func isOwn(dir string) bool {
-	info, err := os.Lstat(dir)
-	if err != nil || !info.IsDir() {
-		return false
-	}
+func isOwn(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Geteuid()
+	return ok && info.IsDir() && info.Mode().Perm()&0o077 == 0 && int(stat.Uid) == os.Geteuid()
 }
 
 func isAbandoned(path string) bool {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return false
 	}
-	defer func() { _ = unix.Close(fd) }()
-	return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) == nil
+	defer func() { _ = f.Close() }()
+	mark := make([]byte, len(lockContent)+1)
+	n, _ := f.ReadAt(mark, 0)
+	return string(mark[:n]) == lockContent && unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
 }

@@ -19,7 +19,7 @@ import (
 // Clients that do not speak, do not say all or do not read keep nobody out.
 func TestCrowd(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
+	for name, c := range map[string]struct { //nolint:paralleltest // each crowd fills the socket
 		text string
 		ends time.Duration // when the daemon hangs up on the crowd anyway
 	}{

@@ -20,7 +20,8 @@ const (
 )
 
 // Remove removes a directory with all that is in it, until its context ends: what is in
-// it may grow meanwhile. It goes by open handles and follows no link. Made is what
+// it may grow meanwhile. It goes by open handles and follows no link; directories that
+// were made unreadable or unwritable are removed too. Made is what
 // [os.Lstat] said of the directory when it was found to be toolhost's own; what has its
 // path now and is another stays. A directory that is gone is no error.
 func Remove(ctx context.Context, path string, made fs.FileInfo) error {
@@ -39,12 +40,19 @@ func remove(ctx context.Context, above *os.Root, name string, made fs.FileInfo, 
 		return fmt.Errorf("it has more than %d directories one in the other", maxDepth)
 	}
 	dir, err := above.OpenRoot(name)
+	if errors.Is(err, fs.ErrPermission) && above.Chmod(name, 0o700) == nil {
+		dir, err = above.OpenRoot(name)
+	}
 	if err != nil {
 		return err
 	}
 	now, err := dir.Stat(".")
-	if err == nil && !os.SameFile(now, made) {
+	switch {
+	case err != nil:
+	case !os.SameFile(now, made):
 		err = errors.New("it is another directory now")
+	case now.Mode().Perm()&0o700 != 0o700:
+		err = dir.Chmod(".", 0o700)
 	}
 	for more := true; more && err == nil; {
 		more, err = removeSome(ctx, dir, depth)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolhost/toolhost/host/internal/tree"
+	"github.com/toolhost/toolhost/internal/tree"
 )
 
 // made is a new directory with some files in it, and how it was when it was made.
