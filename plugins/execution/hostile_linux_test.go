@@ -195,6 +195,7 @@ func TestSweep(t *testing.T) {
 	}
 	// What a program leaves may be closed, and may lead out.
 	kept := filepath.Join(temp, "kept")
+	t.Cleanup(func() { _ = os.Chmod(kept, 0o700) }) //nolint:gosec // so that it can be removed
 	if err := errors.Join(os.Symlink(kept, filepath.Join(dead, "x", "out")), os.Chmod(filepath.Join(dead, "x"), 0), os.Chmod(kept, 0o500)); err != nil {
 		t.Fatal(err)
 	}
