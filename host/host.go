@@ -62,7 +62,7 @@ var _ tool.Provider = (*Host)(nil)
 //
 // # Errors
 //
-// [tool.CodeNotFound] where the root is no directory; [tool.CodeInternal] where the file
+// [tool.CodeNotFound] where the root is not a directory; [tool.CodeInternal] where the file
 // of [WithNames] is there and cannot be read.
 func New(opts ...Option) (*Host, error) {
 	o := options{

@@ -65,7 +65,7 @@ func TestLockThatGoesAway(t *testing.T) {
 	}
 }
 
-// What is at a lock's path and is no lock keeps everything from running, in a host that
+// What is at a lock's path and is not a lock keeps everything from running, in a host that
 // never saw a good one too.
 func TestLockThatIsNoFile(t *testing.T) {
 	t.Parallel()

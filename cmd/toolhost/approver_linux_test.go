@@ -69,7 +69,7 @@ func TestQuestionOnATerminal(t *testing.T) {
 	}
 }
 
-// What was typed before the question is no answer to it.
+// What was typed before the question is not an answer to it.
 func TestAnswerBeforeTheQuestion(t *testing.T) {
 	t.Parallel()
 	for _, by := range []string{"alone", "by a daemon"} {

@@ -84,7 +84,7 @@ func TestLockCheckRunsNothingThatIsNotPinned(t *testing.T) {
 	w.ran(exchanged, false)
 }
 
-// A pinned plugin that does not start cannot be compared, which is no yes.
+// A pinned plugin that does not start cannot be compared, which is not a yes.
 func TestLockCheckOfWhatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "fs", "quitter")
@@ -255,7 +255,7 @@ func TestLockThatWasSeen(t *testing.T) {
 	w.run("call", "play.echo").exits(2).says(lockRecordFile, "a file that is not there")
 }
 
-// At a lock's path, everything that is no lock keeps all plugins from running.
+// At a lock's path, everything that is not a lock keeps all plugins from running.
 func TestLockThatLeadsNowhere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

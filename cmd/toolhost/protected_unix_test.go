@@ -93,7 +93,7 @@ func TestToolsCannotChangeWhatRules(t *testing.T) {
 	equal(t, "what is there", fmt.Sprint(after), fmt.Sprint(before))
 }
 
-// tree is the content of all files of the workspace that are no plugins.
+// tree is the content of all files of the workspace that are not plugins.
 func (w *world) tree() map[string]string {
 	w.t.Helper()
 	out := map[string]string{}

@@ -43,7 +43,7 @@ func rotatedNumber(base, name string) (number uint64, ok bool) {
 }
 
 // listRotated are the complete files of a log, the oldest first, and the largest
-// number that is taken, be it by something that is no file.
+// number that is taken, be it by something that is not a file.
 func listRotated(path string) (files []rotated, largest uint64, err error) {
 	dir, err := os.Open(filepath.Dir(path))
 	if isMissing(err) {

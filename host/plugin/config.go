@@ -38,7 +38,7 @@ type Config struct {
 	// nil: none are.
 	Protected func() []string
 	// Admit is asked before each start whether the file may run as it is now; nil, or
-	// where it gives nil: it may. An error is no failure of the plugin.
+	// where it gives nil: it may. An error is not a failure of the plugin.
 	Admit func() error
 	// StartTimeout bounds a start, from fork to description. Default:
 	// [DefaultStartTimeout].

@@ -23,7 +23,7 @@ const (
 // it may grow meanwhile. It goes by open handles and follows no link; directories that
 // were made unreadable or unwritable are removed too. Made is what
 // [os.Lstat] said of the directory when it was found to be toolhost's own; what has its
-// path now and is another stays. A directory that is gone is no error.
+// path now and is another stays. A directory that is gone is not an error.
 func Remove(ctx context.Context, path string, made fs.FileInfo) error {
 	above, err := os.OpenRoot(filepath.Dir(path))
 	if err == nil {

@@ -52,7 +52,7 @@ func TestRemove(t *testing.T) {
 	if err := errors.Join(os.Symlink(outside, filepath.Join(dir, "link")), os.Symlink(outside, filepath.Join(dir, "a", "b", "link"))); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // what is gone is no error
+	for range 2 { // what is gone is not an error
 		if err := tree.Remove(t.Context(), dir, info); err != nil || isThere(dir) {
 			t.Errorf("it is there: %v, %v", isThere(dir), err)
 		}

@@ -68,7 +68,7 @@ func (s *Stream) idle() {
 // one reads a frame and does what it says.
 func (s *Stream) one() error { return s.in.next(s.begin, s.end) }
 
-// smallChunk is below which size, in bytes, a chunk is no honest part of a message but
+// smallChunk is below which size, in bytes, a chunk is not an honest part of a message but
 // work for the host: it is paced as what answers nothing is.
 const smallChunk = 256
 

@@ -119,7 +119,7 @@ func TestLinkedDirectory(t *testing.T) {
 	}
 }
 
-// In the marked directory, what has no name of this package's, or is no regular file,
+// In the marked directory, what has no name of this package's, or is not a regular file,
 // stays.
 func TestPrune(t *testing.T) {
 	t.Parallel()
