@@ -10,7 +10,7 @@ import (
 
 // WithProtected names files and directories that tools must not change, beside those
 // that the host knows itself: its own program, the directories that plugins were
-// loaded from, the cache, the lock file and the directory for sockets. A program names
+// loaded from, the cache, the locks, the record of names and the directory for sockets. A program names
 // what else it is ruled by, such as its configuration and its log of calls. They need
 // not exist. The list is handed to each plugin when it is configured; what ships with
 // toolhost refuses to write there, other plugins are only told. Default: none.
@@ -30,8 +30,10 @@ func (h *Host) Protected() []string {
 		paths = append(paths, h.socketDir.path)
 	}
 	h.mu.Unlock()
-	if h.opts.cacheDir != "" {
-		paths = append(paths, h.opts.cacheDir)
+	for _, path := range []string{h.opts.cacheDir, h.opts.names} {
+		if path != "" {
+			paths = append(paths, path)
+		}
 	}
 	if self, err := os.Executable(); err == nil {
 		paths = append(paths, self)
