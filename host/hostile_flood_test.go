@@ -102,7 +102,7 @@ func TestHostileFrames(t *testing.T) { //nolint:paralleltest // it counts
 		broken(hostile.HostFrames, "only a host sends"),
 		broken(hostile.BadFrames, "cannot be read"),
 		{mode: hostile.HalfFrame, on: streams, reason: "exit status 6", call: &fault{code: tool.CodeCrashed, texts: []string{"exit status 6"}, words: true}},
-		{mode: hostile.NotReading, on: streams, patience: time.Second, call: &fault{code: tool.CodeDeadlineExceeded}, then: fills},
+		{mode: hostile.NotReading, on: streams, patience: 3 * time.Second, call: &fault{code: tool.CodeDeadlineExceeded}, then: fills},
 		spamming(hostile.UnknownFrames),
 		spamming(hostile.WindowFrames),
 		spamming(hostile.ChangeFrames),

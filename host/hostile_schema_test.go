@@ -15,7 +15,8 @@ import (
 func TestHostileDescriptions(t *testing.T) { //nolint:paralleltest // it counts
 	together(t, 2, []attack{
 		{
-			mode: hostile.Verbose, within: 5 * time.Second, then: hasSomeTools,
+			mode: hostile.Verbose, within: 6 * time.Second, then: hasSomeTools,
+			opts:  []host.Option{host.WithStartTimeout(4 * ceiling)}, // the race detector compiles ten times as slowly
 			start: &fault{code: tool.CodeInvalidDefinition, texts: []string{"tools from", "subschemas together"}},
 		},
 		{mode: hostile.Secretive, uncalled: true, within: 5 * time.Second, start: &fault{code: tool.CodeUnavailable, texts: []string{"sensitive names together"}}},
