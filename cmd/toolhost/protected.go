@@ -21,6 +21,9 @@ func (a *app) protected() []string {
 	if path, _, err := a.configPath(); err == nil {
 		out = append(out, path)
 	}
+	if lock, err := a.ownLock(a.configured()); err == nil { // which need not count yet, see lockCounts
+		out = append(out, lock.File)
+	}
 	if socket, err := a.socketPath(); err == nil && socket != "" {
 		out = append(out, control.Files(socket)...)
 	}

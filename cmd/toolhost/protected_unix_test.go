@@ -37,6 +37,15 @@ func (w *world) link(target, name string) {
 	}
 }
 
+// Where there is no configuration and no lock yet, tools cannot make one.
+func TestToolsCannotMakeWhatRules(t *testing.T) {
+	t.Parallel()
+	w := inside(t, "fs")
+	for _, name := range []string{defaultConfig, lockName} {
+		w.run("call", "fs.write", `{"path":"`+name+`","content":""}`, "--grant", "fs:write", "--yes").exits(5).says(name + " is protected")
+	}
+}
+
 // Tools with every permission cannot write what rules the host, under any name.
 func TestToolsCannotChangeWhatRules(t *testing.T) {
 	t.Parallel()
