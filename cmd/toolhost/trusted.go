@@ -94,7 +94,8 @@ func (a *app) trustsContent(path, digest string) (bool, error) {
 // noteUntrusted says that a file was found and does not count. Completion is silent.
 func (a *app) noteUntrusted(path string) {
 	if !a.quiet {
-		a.err.printf("toolhost: %s is not trusted as it is, so the defaults hold (look at it, and: toolhost trust; or name it with --config)\n", sanitize.Text(path))
+		a.err.printf("toolhost: %s is not trusted as it is, so the defaults hold "+
+			"(look at it, and: toolhost trust; or name it with --config)\n", sanitize.Text(path))
 	}
 }
 
@@ -113,6 +114,9 @@ func (a *app) trustAnew(path, digest string) {
 		err = s.Trust(path, digest)
 	}
 	if err != nil {
-		a.warn(&tool.Error{Message: "it is not remembered that " + sanitize.Text(path) + " is trusted: " + err.Error(), Hint: "name it with --config"})
+		a.warn(&tool.Error{
+			Message: "it is not remembered that " + sanitize.Text(path) + " is trusted: " + err.Error(),
+			Hint:    "name it with --config",
+		})
 	}
 }

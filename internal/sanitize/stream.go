@@ -49,7 +49,7 @@ func WriteText(w io.Writer, s string) error {
 	return nil
 }
 
-// JSON returns a writer that passes valid JSON on to w and escapes in it, as \uXXXX, the
+// JSON returns a writer that passes valid JSON on to w and escapes in it, as \u escapes, the
 // characters that [Text] escapes: encoding/json leaves DEL, the C1 control characters
 // and invisible formatting characters as they are. The values stay the same, but for
 // bytes that are not UTF-8, which become U+FFFD.
