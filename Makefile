@@ -34,7 +34,7 @@ cross: ## it builds for macOS and Windows too
 	GOOS=windows go build ./...
 
 soak: ## 64 callers while plugins are killed 1,000 times; DURATION=1m for as long as that
-	go run ./host/internal/soak $(if $(DURATION),-duration $(DURATION))
+	go run ./internal/test/soak $(if $(DURATION),-duration $(DURATION))
 
 fuzz: ## each fuzz target for FUZZTIME (30s)
 	.ci/fuzz $(FUZZTIME)

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolhost/toolhost/host/internal/hostile"
-	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/internal/test/hostile"
+	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/host/plugin"
-	"github.com/toolhost/toolhost/internal/procs/procstest"
+	"github.com/toolhost/toolhost/internal/test/procstest"
 )
 
 // bloatedEnviron makes this test's binary a process of no host that has an environment

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolhost/toolhost/host/internal/hostile"
+	"github.com/toolhost/toolhost/internal/test/hostile"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 

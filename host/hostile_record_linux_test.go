@@ -9,7 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
-	"github.com/toolhost/toolhost/internal/fulldisk"
+	"github.com/toolhost/toolhost/internal/test/fulldisk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toolhost/toolhost/host/internal/hostile"
-	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/internal/test/hostile"
+	"github.com/toolhost/toolhost/internal/test/plugintest"
 )
 
 // A plugin of a host that was started on a terminal has no part in it: it cannot open

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/host/internal/plugintest"
-	"github.com/toolhost/toolhost/host/lockfile"
+	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/host/plugin"
 )
 

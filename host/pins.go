@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/toolhost/toolhost/host/lockfile"
+	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )

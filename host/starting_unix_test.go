@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/internal/test/plugintest"
 )
 
 // However many plugins are put into a directory at once, a few start at a time, by the

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/toolhost/toolhost/host/config"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 )
 
 const aboutConfig = `Judge, make and show the configuration file.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/trust"
-	"github.com/toolhost/toolhost/host/config"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 )
 
 // configure writes the configuration file that commands of this world find by default,

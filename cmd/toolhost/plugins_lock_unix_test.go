@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/toolhost/toolhost/host/lockfile"
+	"github.com/toolhost/toolhost/internal/lockfile"
 )
 
 // script puts a script into the plugin directory that leaves a file where it ran, and is

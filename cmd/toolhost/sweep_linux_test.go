@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
-	"github.com/toolhost/toolhost/internal/growing"
+	"github.com/toolhost/toolhost/internal/test/growing"
 )
 
 // What a killed host left, and something still fills, does not hold up a command.

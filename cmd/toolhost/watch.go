@@ -11,7 +11,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/trust"
-	"github.com/toolhost/toolhost/host/config"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )

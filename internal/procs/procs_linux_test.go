@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolhost/toolhost/internal/procs/procstest"
+	"github.com/toolhost/toolhost/internal/test/procstest"
 )
 
 const variable = "TOOLHOST_TEST_PROCS"

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolhost/toolhost/internal/procs"
-	"github.com/toolhost/toolhost/internal/procs/procstest"
+	"github.com/toolhost/toolhost/internal/test/procstest"
 )
 
 // running counts the processes whose command line has a word.

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/toolhost/toolhost/internal/fulldisk"
+	"github.com/toolhost/toolhost/internal/test/fulldisk"
 )
 
 func TestFullDiskLeavesTheOldFile(t *testing.T) {

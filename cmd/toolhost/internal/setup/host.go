@@ -2,7 +2,7 @@ package setup
 
 import (
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/host/config"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 )
 
 // Options are what a host is made with. The root, the cache and the record of calls

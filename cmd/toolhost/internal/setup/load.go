@@ -1,7 +1,7 @@
 package setup
 
 import (
-	"github.com/toolhost/toolhost/host/config"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 )
 
 // Load reads a file and checks that all it says can be done.

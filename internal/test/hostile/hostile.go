@@ -16,7 +16,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/internal/test/plugintest"
 )
 
 // Tool is the tool that does the harm, with no arguments but where its mode says

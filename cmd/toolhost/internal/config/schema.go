@@ -7,7 +7,7 @@ import (
 )
 
 // SchemaURL is where editors find the JSON Schema of the file.
-const SchemaURL = "https://raw.githubusercontent.com/toolhost/toolhost/main/host/config/schema.json"
+const SchemaURL = "https://raw.githubusercontent.com/toolhost/toolhost/main/cmd/toolhost/internal/config/schema.json"
 
 //go:embed schema.json
 var schemaText []byte

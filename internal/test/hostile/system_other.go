@@ -2,6 +2,6 @@
 
 package hostile
 
-import "github.com/toolhost/toolhost/host/internal/plugintest"
+import "github.com/toolhost/toolhost/internal/test/plugintest"
 
 func systemModes() map[plugintest.Mode]func() { return nil }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/toolhost/toolhost/host/internal/plugintest"
-	"github.com/toolhost/toolhost/internal/procs/procstest"
+	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/procstest"
 	"github.com/toolhost/toolhost/pluginsdk"
 )
 

@@ -3,7 +3,7 @@ package hostile
 import (
 	"maps"
 
-	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/internal/test/plugintest"
 )
 
 // systemModes use what Linux lets a process do to others of its user.

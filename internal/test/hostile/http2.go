@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/http2"
 	"google.golang.org/grpc"
 
-	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 

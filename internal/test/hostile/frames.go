@@ -6,7 +6,7 @@ import (
 	"math"
 	"os"
 
-	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/internal/test/plugintest"
 )
 
 // How a plugin may break the rules of the stream. Each does it when a call comes,

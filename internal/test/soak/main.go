@@ -2,8 +2,8 @@
 // random from outside, and then looks whether every call was answered once, with
 // what is promised, and whether anything is left of it all.
 //
-//	go run ./host/internal/soak                # until 200,000 calls and 1,000 kills are done
-//	go run ./host/internal/soak -duration 1m   # so long, however many that are
+//	go run ./internal/test/soak                # until 200,000 calls and 1,000 kills are done
+//	go run ./internal/test/soak -duration 1m   # so long, however many that are
 //
 // It ends with 1 where a promise was broken, and says which. The files are in this
 // order: [soak] is a run, a [caller] makes calls, the [killer] kills, [serve] is the

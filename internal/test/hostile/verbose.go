@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )

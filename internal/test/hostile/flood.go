@@ -17,7 +17,7 @@ import (
 	_ "google.golang.org/grpc/encoding/gzip" // a host's program may have it, so that messages can be bombs
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/toolhost/toolhost/host/internal/plugintest"
+	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
