@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/host/audit"
-	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/internal/suggest"
@@ -71,18 +71,18 @@ func (h *Host) lay(e *entry) tool.Handler {
 	attempt, total := e.timeouts()
 	return tool.Chain(
 		h.provider(e),
-		policy.Validate(e.input),
-		policy.Authorize(e.def.Permission),
-		policy.RateLimit(e.def.RateLimit),
-		policy.Approve(policy.Question{
+		chain.Validate(e.input),
+		chain.Authorize(e.def.Permission),
+		chain.RateLimit(e.def.RateLimit),
+		chain.Approve(chain.Question{
 			Definition: &e.def, Plugin: e.owner, Input: e.input, Rule: e.override.Approval, Preview: h.previewOf(e),
 		}),
 		h.audit.Begin(&e.def),
-		policy.Output(e.output, e.limits.MaxResult),
-		policy.Retry(min(e.def.MaxRetries, e.limits.MaxRetries), e.def.Idempotent, total),
-		policy.Prepare(e.ready),
-		policy.Timeout(attempt),
-		policy.Concurrency(h.slotsOf(e)),
+		chain.Output(e.output, e.limits.MaxResult),
+		chain.Retry(min(e.def.MaxRetries, e.limits.MaxRetries), e.def.Idempotent, total),
+		chain.Prepare(e.ready),
+		chain.Timeout(attempt),
+		chain.Concurrency(h.slotsOf(e)),
 	)
 }
 
@@ -91,7 +91,7 @@ func (h *Host) lay(e *entry) tool.Handler {
 func (h *Host) provider(e *entry) tool.Handler {
 	run := tool.Protect(e.handler)
 	return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-		if t := policy.TraceFrom(ctx); t != nil {
+		if t := chain.TraceFrom(ctx); t != nil {
 			// The attempt's own limit began a moment ago: it is the caller's end that
 			// is looked at.
 			if err := t.Err(); err != nil {
@@ -125,7 +125,7 @@ func (h *Host) provider(e *entry) tool.Handler {
 
 // enter lays the part of the way that all tools share.
 func (h *Host) enter() tool.Handler {
-	return tool.Chain(h.resolve, policy.Observe(h.observer), h.audit.End(), h.contained)
+	return tool.Chain(h.resolve, chain.Observe(h.observer), h.audit.End(), h.contained)
 }
 
 // resolve finds the tool by its name, or by the alias that models use, and sends
@@ -146,7 +146,7 @@ func (h *Host) resolve(ctx context.Context, call tool.Call) (tool.Result, error)
 		return tool.Result{}, err
 	}
 	call.Name = e.def.Name
-	if t := policy.TraceFrom(ctx); t != nil {
+	if t := chain.TraceFrom(ctx); t != nil {
 		if s, ok := t.Caller.(*Session); ok && !s.Sees(&e.def) {
 			return tool.Result{}, unknownError(call.Name, "it is not among the tools of this caller")
 		}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -17,7 +17,7 @@ func (h *Host) contained(next tool.Handler) tool.Handler {
 	return func(ctx context.Context, call tool.Call) (res tool.Result, err error) {
 		defer func() {
 			if v := recover(); v != nil {
-				p := policy.Recovered("the host", v)
+				p := chain.Recovered("the host", v)
 				res, err = tool.Result{}, &tool.Error{
 					Code: tool.CodeInternal, Tool: call.Name,
 					Message: fmt.Sprintf("the call of tool %s failed: %v", shorten(call.Name), p),
@@ -34,7 +34,7 @@ func (h *Host) contained(next tool.Handler) tool.Handler {
 
 // notePanic logs the panic that an error stands for, if it does, and tells whether.
 func (h *Host) notePanic(err error) bool {
-	var p *policy.Panic
+	var p *chain.Panic
 	if !errors.As(err, &p) {
 		return false
 	}
@@ -46,7 +46,7 @@ func (h *Host) notePanic(err error) bool {
 func (h *Host) contain(owner string, f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			p := policy.Recovered("the provider of "+ownerName(owner), v)
+			p := chain.Recovered("the provider of "+ownerName(owner), v)
 			h.notePanic(p)
 			err = &tool.Error{
 				Code: tool.CodeUnavailable, Plugin: owner, Message: p.Error(), Hint: "report this to its author", Detail: p.Stack, Err: p,

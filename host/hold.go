@@ -4,8 +4,8 @@ import (
 	"context"
 	"sync"
 
+	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/plugin"
-	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -44,7 +44,7 @@ func (h *holds) releaseAll() {
 // hold nothing: that session has no end.
 func holding(p *plugin.Plugin, run tool.Handler) tool.Handler {
 	return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-		if t := policy.TraceFrom(ctx); t != nil {
+		if t := chain.TraceFrom(ctx); t != nil {
 			if s, ok := t.Caller.(*Session); ok && s != s.host.anonymous {
 				s.holds.on(p)
 			}

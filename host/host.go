@@ -15,9 +15,9 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
-	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -27,14 +27,14 @@ type Host struct {
 	opts      options
 	ruling    sync.RWMutex // held while entries are made by opts.overrides, and published
 	registry  registry
-	place     string           // the root with links resolved
-	way       tool.Handler     // of a call, from its entry on
-	audit     *policy.Audit    // nil: nothing is on record
-	observer  *policy.Observer // nil: there are no hooks
-	manifests *manifest.Cache  // nil: nothing is remembered of plugins
-	names     *nameBook        // nil: nothing is remembered of names
-	anonymous *Session         // makes the calls of Host.Execute: no grants, no approver
-	run       string           // begins the IDs of this host's calls
+	place     string          // the root with links resolved
+	way       tool.Handler    // of a call, from its entry on
+	audit     *chain.Audit    // nil: nothing is on record
+	observer  *chain.Observer // nil: there are no hooks
+	manifests *manifest.Cache // nil: nothing is remembered of plugins
+	names     *nameBook       // nil: nothing is remembered of names
+	anonymous *Session        // makes the calls of Host.Execute: no grants, no approver
+	run       string          // begins the IDs of this host's calls
 	closed    atomic.Bool
 	_         [64]byte // each call writes the next, and reads those before
 	calls     atomic.Uint64
@@ -51,7 +51,7 @@ type Host struct {
 	skipped   map[string][]plugin.Skipped // by directory
 	dirs      []string                    // that plugins come from
 	held      map[string]heldChange       // by plugin
-	slots     map[slots]*policy.Slots
+	slots     map[slots]*chain.Slots
 	socketDir *socketDir    // made by the first plugin
 	swept     chan struct{} // closed when the sweep has ended; nil: there was none
 }
@@ -89,19 +89,19 @@ func New(opts ...Option) (*Host, error) {
 	}
 	h := &Host{
 		opts: o, place: place, run: strings.ToLower(rand.Text()[:8]),
-		slots: map[slots]*policy.Slots{}, skipped: map[string][]plugin.Skipped{}, held: map[string]heldChange{},
+		slots: map[slots]*chain.Slots{}, skipped: map[string][]plugin.Skipped{}, held: map[string]heldChange{},
 	}
 	h.starting = make(chan struct{}, startsAtOnce())
 	h.life, h.endLife = context.WithCancel(context.Background())
 	if o.audit != nil {
-		h.audit = &policy.Audit{Sink: o.audit, Required: o.auditRequired, OnError: func(err error) {
+		h.audit = &chain.Audit{Sink: o.audit, Required: o.auditRequired, OnError: func(err error) {
 			if !h.notePanic(err) {
 				o.logger.Error("audit", "error", err)
 			}
 		}}
 	}
 	if o.hooks != nil {
-		h.observer = policy.NewObserver(*o.hooks, func(v any) { o.logger.Error("a hook panicked", "panic", v) })
+		h.observer = chain.NewObserver(*o.hooks, func(v any) { o.logger.Error("a hook panicked", "panic", v) })
 	}
 	if o.cacheDir != "" {
 		h.manifests = openCache(o.cacheDir, o.logger)
@@ -184,13 +184,13 @@ type slots struct {
 }
 
 // slotsOf are the slots that an owner's tools share.
-func (h *Host) slotsOf(e *entry) *policy.Slots {
+func (h *Host) slotsOf(e *entry) *chain.Slots {
 	key := slots{e.owner, e.limits.Running, e.limits.Waiting}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s, ok := h.slots[key]
 	if !ok {
-		s = policy.NewSlots(key.running, key.waiting)
+		s = chain.NewSlots(key.running, key.waiting)
 		h.slots[key] = s
 	}
 	return s

@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -128,7 +129,7 @@ func TestMistypedSecretIsNotOnRecord(t *testing.T) {
 		` ["hunter2"]`:           `"[redacted]"`,
 		`{"password":"hunter2"`:  "",
 		`{"password":"hunter2"}`: `{"password":"[redacted]"}`, // which runs
-		`{"user":"` + strings.Repeat("x", policy.MaxArguments) + `","pasword":"hunter2"}`: "",
+		`{"user":"` + strings.Repeat("x", chain.MaxArguments) + `","pasword":"hunter2"}`: "",
 	} {
 		for _, name := range []string{"login", "logim"} {
 			h.Call(t.Context(), tool.Call{Name: name, Arguments: []byte(args)})

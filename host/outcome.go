@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/audit"
-	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -56,7 +56,7 @@ func (s *Session) CallDetailed(ctx context.Context, call tool.Call) (Outcome, to
 	if call.ID == "" {
 		call.ID = s.host.nextID()
 	}
-	trace := &policy.Trace{Caller: s}
+	trace := &chain.Trace{Caller: s}
 	res, err := s.execute(ctx, trace, call)
 	out := Outcome{ID: call.ID, Name: call.Name, Metadata: Metadata{
 		ExecutionTimeMS: float64(time.Since(trace.Begin).Microseconds()) / 1000,

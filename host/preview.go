@@ -3,7 +3,7 @@ package host
 import (
 	"time"
 
-	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -25,5 +25,5 @@ func (h *Host) previewOf(e *entry) tool.Handler {
 	if e.preview == nil || h.opts.noPreviews {
 		return nil
 	}
-	return tool.Chain(tool.Protect(e.preview), policy.Limit(maxPreview), policy.Timeout(previewTimeout), policy.Concurrency(h.slotsOf(e)))
+	return tool.Chain(tool.Protect(e.preview), chain.Limit(maxPreview), chain.Timeout(previewTimeout), chain.Concurrency(h.slotsOf(e)))
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -28,7 +29,7 @@ type Session struct {
 
 var (
 	_ tool.Provider = (*Session)(nil)
-	_ policy.Caller = (*Session)(nil)
+	_ chain.Caller  = (*Session)(nil)
 )
 
 // Session makes a caller.
@@ -92,15 +93,15 @@ func (s *Session) List(ctx context.Context) ([]tool.Definition, error) {
 //
 // Those of [Host.Execute].
 func (s *Session) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
-	return s.execute(ctx, &policy.Trace{Caller: s}, call)
+	return s.execute(ctx, &chain.Trace{Caller: s}, call)
 }
 
-func (s *Session) execute(ctx context.Context, t *policy.Trace, call tool.Call) (tool.Result, error) {
+func (s *Session) execute(ctx context.Context, t *chain.Trace, call tool.Call) (tool.Result, error) {
 	if call.ID == "" {
 		call.ID = s.host.nextID()
 	}
 	call.Session = s.id
-	return s.host.way(policy.WithTrace(ctx, t), call)
+	return s.host.way(chain.WithTrace(ctx, t), call)
 }
 
 // Close implements [tool.Provider]: the session is over, and plugins need keep nothing
@@ -118,7 +119,7 @@ func (s *Session) Sees(d *tool.Definition) (sees bool) {
 	defer func() {
 		if v := recover(); v != nil {
 			sees = false
-			s.host.notePanic(policy.Recovered("the choice of visible tools", v))
+			s.host.notePanic(chain.Recovered("the choice of visible tools", v))
 		}
 	}()
 	return s.sees(*d)

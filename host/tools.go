@@ -3,7 +3,7 @@ package host
 import (
 	"context"
 
-	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -126,5 +126,5 @@ func (h *Host) ValidateCall(name string, args []byte) error {
 	if err != nil {
 		return err
 	}
-	return policy.CheckArguments(context.Background(), e.input, name, args)
+	return chain.CheckArguments(context.Background(), e.input, name, args)
 }

@@ -1,4 +1,4 @@
-package policy_test
+package chain_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/audit"
-	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -20,19 +20,19 @@ type key struct{}
 func TestTraceIsTheContext(t *testing.T) {
 	t.Parallel()
 	caller, gone := context.WithCancelCause(context.WithValue(t.Context(), key{}, "value"))
-	outer, inner := &policy.Trace{}, &policy.Trace{}
-	ctx := policy.WithTrace(caller, outer)
+	outer, inner := &chain.Trace{}, &chain.Trace{}
+	ctx := chain.WithTrace(caller, outer)
 	limited := deadline.New(ctx, time.Now().Add(time.Hour), nil)
 	defer limited.Cancel(nil)
 	for _, c := range []context.Context{ctx, limited, context.WithValue(limited, key{}, "value")} {
-		if policy.TraceFrom(c) != outer || c.Value(key{}) != "value" {
-			t.Errorf("%T: trace %p, want %p; value %v", c, policy.TraceFrom(c), outer, c.Value(key{}))
+		if chain.TraceFrom(c) != outer || c.Value(key{}) != "value" {
+			t.Errorf("%T: trace %p, want %p; value %v", c, chain.TraceFrom(c), outer, c.Value(key{}))
 		}
 	}
-	if nested := policy.WithTrace(limited, inner); policy.TraceFrom(nested) != inner {
+	if nested := chain.WithTrace(limited, inner); chain.TraceFrom(nested) != inner {
 		t.Error("a host in a host sees the outer trace")
 	}
-	if policy.TraceFrom(t.Context()) != nil {
+	if chain.TraceFrom(t.Context()) != nil {
 		t.Error("there is a trace outside of a call")
 	}
 	reason := errors.New("the caller is gone")
@@ -51,7 +51,7 @@ func TestStepsWithoutTrace(t *testing.T) {
 			t.Errorf("the provider's context is a %T", ctx)
 		}
 		return tool.Text("done"), nil
-	}, policy.Authorize(""), policy.RateLimit(&tool.RateLimit{Calls: 1, Period: tool.Duration(time.Hour)}), policy.Output(nil, 0), policy.Timeout(time.Minute), policy.Concurrency(policy.NewSlots(1, 0)))
+	}, chain.Authorize(""), chain.RateLimit(&tool.RateLimit{Calls: 1, Period: tool.Duration(time.Hour)}), chain.Output(nil, 0), chain.Timeout(time.Minute), chain.Concurrency(chain.NewSlots(1, 0)))
 	if res, err := run(t.Context(), tool.Call{Name: "x"}); err != nil || res.Text() != "done" {
 		t.Errorf("%v, %v", res, err)
 	}
@@ -80,9 +80,9 @@ func TestSelectiveSink(t *testing.T) {
 	call := tool.Call{ID: "1", Name: "x", Arguments: json.RawMessage(`{"token":"secret","path":"a"}`)}
 	plain, picky := &sink{}, &selective{}
 	for _, s := range []audit.Sink{plain, picky} {
-		a := &policy.Audit{Sink: s, OnError: func(err error) { t.Error(err) }}
+		a := &chain.Audit{Sink: s, OnError: func(err error) { t.Error(err) }}
 		run := tool.Chain(func(context.Context, tool.Call) (tool.Result, error) { return tool.Text("done"), nil }, a.End(), a.Begin(def))
-		if _, err := run(policy.WithTrace(t.Context(), &policy.Trace{Definition: def, Digest: "sha256:0"}), call); err != nil {
+		if _, err := run(chain.WithTrace(t.Context(), &chain.Trace{Definition: def, Digest: "sha256:0"}), call); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package policy
+package chain
 
 import (
 	"context"
@@ -6,43 +6,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
-
-// Hooks are told of calls. They run on a goroutine of their own, in order, after
-// the fact: one that panics is left out of that event, and one that blocks makes
-// later events be dropped, but neither holds up a call. Nil ones are left out.
-type Hooks struct {
-	// Before is told of a call when it comes in.
-	Before func(Event)
-	// After is told of a call that ended with a result, a tool's own failure
-	// included.
-	After func(Event)
-	// Error is told of a call that ended with an error.
-	Error func(Event)
-}
-
-// Event is one moment of a call.
-type Event struct {
-	Time time.Time
-	Call tool.Call
-	// Session is the caller's ID.
-	Session string
-	// Plugin serves the tool; empty: a function of this process, or not known.
-	Plugin string
-	// Duration, Attempts, Result and Err are of After and Error.
-	Duration time.Duration
-	Attempts int
-	Result   tool.Result
-	Err      error
-}
 
 // eventQueue is how many events may wait for slow hooks.
 const eventQueue = 1024
 
 // Observer runs hooks. Make one with [NewObserver], end it with Close.
 type Observer struct {
-	hooks   Hooks
+	hooks   policy.Hooks
 	events  chan observed
 	dropped atomic.Uint64
 	onPanic func(any)
@@ -53,13 +26,13 @@ type Observer struct {
 }
 
 type observed struct {
-	hook  func(Event)
-	event Event
+	hook  func(policy.Event)
+	event policy.Event
 }
 
 // NewObserver starts the goroutine that runs hooks. OnPanic is told of a hook's
 // panic.
-func NewObserver(hooks Hooks, onPanic func(any)) *Observer {
+func NewObserver(hooks policy.Hooks, onPanic func(any)) *Observer {
 	o := &Observer{hooks: hooks, events: make(chan observed, eventQueue), onPanic: onPanic, done: make(chan struct{})}
 	go o.run()
 	return o
@@ -98,7 +71,7 @@ func (o *Observer) Close(ctx context.Context) {
 	}
 }
 
-func (o *Observer) send(hook func(Event), e Event) {
+func (o *Observer) send(hook func(policy.Event), e policy.Event) {
 	if hook == nil {
 		return
 	}
@@ -122,7 +95,7 @@ func Observe(o *Observer) tool.Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			t := traceOf(ctx)
-			e := Event{Time: t.Begin, Call: call, Session: t.caller().ID()}
+			e := policy.Event{Time: t.Begin, Call: call, Session: t.caller().ID()}
 			o.send(o.hooks.Before, e)
 			res, err := next(ctx, call)
 			e.Duration, e.Result, e.Err = time.Since(e.Time), res, err

@@ -1,10 +1,11 @@
-package policy
+package chain
 
 import (
 	"context"
 	"encoding/json"
 	"time"
 
+	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -17,7 +18,7 @@ type Caller interface {
 	// Holds reports whether the caller was granted c.
 	Holds(c tool.Capability) bool
 	// Approver is who says yes or no to dangerous calls; nil: nobody.
-	Approver() Approver
+	Approver() policy.Approver
 	// ResultLimit is how many characters of text the caller wants of a result;
 	// 0: all.
 	ResultLimit() int
@@ -111,5 +112,5 @@ type nobody struct{}
 
 func (nobody) ID() string                 { return "" }
 func (nobody) Holds(tool.Capability) bool { return false }
-func (nobody) Approver() Approver         { return nil }
+func (nobody) Approver() policy.Approver  { return nil }
 func (nobody) ResultLimit() int           { return 0 }

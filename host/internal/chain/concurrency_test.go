@@ -1,4 +1,4 @@
-package policy_test
+package chain_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -20,7 +20,7 @@ func TestSlotsUnderStress(t *testing.T) {
 	t.Parallel()
 	const most, queue = 3, 4
 	var running, worst, ran, gaveUp, refused atomic.Int64
-	run := policy.Concurrency(policy.NewSlots(most, queue))(func(context.Context, tool.Call) (tool.Result, error) {
+	run := chain.Concurrency(chain.NewSlots(most, queue))(func(context.Context, tool.Call) (tool.Result, error) {
 		if n := running.Add(1); n > most {
 			worst.Store(n)
 		}
@@ -79,7 +79,7 @@ func TestSlotsAreFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		var order []string
-		run := policy.Concurrency(policy.NewSlots(1, 3))(func(_ context.Context, call tool.Call) (tool.Result, error) {
+		run := chain.Concurrency(chain.NewSlots(1, 3))(func(_ context.Context, call tool.Call) (tool.Result, error) {
 			order = append(order, call.Name)
 			<-release
 			return tool.Result{}, nil
