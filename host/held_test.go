@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -128,7 +128,7 @@ func TestFollowHoldsWhatChangesInTheRoot(t *testing.T) {
 func TestSettingsHoldInTheRoot(t *testing.T) {
 	t.Parallel()
 	h, dir := inRoot(t)
-	h.SetPluginSettings(func(string) host.PluginSettings { return host.PluginSettings{Disabled: true} })
+	h.SetPluginSettings(func(string) plugin.Settings { return plugin.Settings{Disabled: true} })
 	if err := h.Refresh(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}

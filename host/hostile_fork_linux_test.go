@@ -14,9 +14,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolhost/toolhost/internal/procs"
 	"github.com/toolhost/toolhost/internal/test/hostile"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
-	"github.com/toolhost/toolhost/internal/procs"
 )
 
 // hostProcesses is a variable with the limit of processes (RLIMIT_NPROC) of a host that is

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/hostile"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -25,7 +25,7 @@ func refused(mode plugintest.Mode, words bool, texts ...string) attack {
 
 // late is one that is given up after a start timeout of its own.
 func late(a attack) attack {
-	a.opts = append(a.opts, host.WithPluginSettings(func(name string) (s host.PluginSettings) {
+	a.opts = append(a.opts, host.WithPluginSettings(func(name string) (s plugin.Settings) {
 		if name == string(a.mode) {
 			s.StartTimeout = slowStart
 		}

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/hostile"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -213,7 +213,7 @@ func TestHostileEverythingAtOnce(t *testing.T) { //nolint:paralleltest // it cou
 			var reloads atomic.Int64
 			loop(5, func() {
 				n := reloads.Add(1)
-				h.SetPluginSettings(func(string) host.PluginSettings { return host.PluginSettings{Env: []string{fmt.Sprint("RELOAD=", n)}} })
+				h.SetPluginSettings(func(string) plugin.Settings { return plugin.Settings{Env: []string{fmt.Sprint("RELOAD=", n)}} })
 				_ = h.Sync(t.Context(), dir)
 				if err := h.SetOverrides(map[string]host.Override{"crash.wait": {MaxRetries: new(int), Timeout: time.Duration(n) * time.Hour}}); err != nil {
 					t.Errorf("SetOverrides: %v", err)

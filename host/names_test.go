@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -56,8 +57,8 @@ func TestNamesStayWithTheirPlugin(t *testing.T) {
 			plugintest.Install(t, dir, "fixture-0evil")
 			is("beside another", "fixture-good")
 			is("beside another again", "fixture-good")
-			without := host.WithPluginSettings(func(name string) host.PluginSettings {
-				return host.PluginSettings{Disabled: name == "fixture-good"}
+			without := host.WithPluginSettings(func(name string) plugin.Settings {
+				return plugin.Settings{Disabled: name == "fixture-good"}
 			})
 			opts = append(opts, without)
 			is("disabled")

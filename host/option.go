@@ -30,7 +30,7 @@ type options struct {
 	locks        []Lock                                // what pins reads
 	pins         func(dir string) (plugin.Pins, error) // nil: nothing is pinned
 	recorder     *Recorder                             // nil: none
-	settings     func(plugin string) PluginSettings    // nil: none
+	settings     func(name string) plugin.Settings     // nil: none
 	hold         func(plugin.Candidate) string         // nil: none
 	idle         time.Duration
 	noPreviews   bool

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -127,7 +128,7 @@ func (h *Host) draft(owner string, t tool.Tool) (*entry, error) {
 
 // limit sets the limits, and holds what the tool claims of time to them. What the operator
 // said of the tool itself stands.
-func (e *entry) limit(l Limits) {
+func (e *entry) limit(l plugin.Limits) {
 	e.limits = l
 	e.def.Timeout = cmp.Or(tool.Duration(e.override.Timeout), e.source.Timeout)
 	if most := tool.Duration(l.MaxTimeout); e.override.Timeout == 0 && most > 0 && e.def.Timeout > most {

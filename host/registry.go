@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/toolhost/toolhost/host/llmschema"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -46,7 +47,7 @@ type entry struct {
 	owner    string
 	handler  tool.Handler // the tool itself, by this host's name for it
 	preview  tool.Handler // nil: there is none
-	limits   Limits
+	limits   plugin.Limits
 	ready    func(context.Context) error // starts what the tool is in; nil: nothing needs to be started
 	input    *schema.Schema
 	output   *schema.Schema // nil: nothing is promised

@@ -1,76 +1,23 @@
 package host
 
 import (
-	"encoding/json"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
 )
 
-// PluginSettings is what the operator decides for one plugin. The zero value is what
-// the host's options say.
-type PluginSettings struct {
-	// Disabled keeps the plugin from being run. It is listed, and has no tools.
-	Disabled bool
-	// Reason is why it is disabled, which its status shows. Empty: the operator's word.
-	Reason string
-	// Args are given to the binary.
-	Args []string
-	// Env are variables, NAME=value, beside those of [WithPluginEnv].
-	Env []string
-	// Config is the plugin's own configuration, a JSON object that fits the schema it
-	// declares; empty: none.
-	Config json.RawMessage
-	// Carrier is what calls travel on; empty: that of [WithCarrier].
-	Carrier plugin.Carrier
-	// Namespace says whether it gets a PID namespace; empty: what [WithNamespace] says.
-	Namespace plugin.Namespace
-	// StartTimeout bounds a start; 0: that of [WithStartTimeout].
-	StartTimeout time.Duration
-	// IdleTimeout ends a process that nobody uses for so long, or a quarter longer; the
-	// next call starts it again. 0: that of [WithIdleTimeout]; below 0: never.
-	IdleTimeout time.Duration
-	// Restart says what becomes of it if it fails again and again; nil: what
-	// [WithRestartPolicy] says.
-	Restart *plugin.RestartPolicy
-	// Limits bound its calls; nil: those of the host's options.
-	Limits *Limits
-	// NoPreviews keeps approvers from asking its tools for previews.
-	NoPreviews bool
-}
-
-// Limits bound the calls of one plugin's tools. The zero value bounds nothing, and
-// repeats nothing.
-type Limits struct {
-	// CallTimeout bounds one attempt of a tool that names no limit itself; 0: no bound.
-	CallTimeout time.Duration
-	// MaxTimeout bounds what a tool may claim: a call of one that names a limit takes no
-	// longer, over all attempts; 0: no bound. An [Override.Timeout] or CallTimeout that is
-	// longer holds.
-	MaxTimeout time.Duration
-	// Running is how many calls run at a time, 0: any number, and Waiting how many more
-	// wait for their turn.
-	Running, Waiting int
-	// MaxResult bounds a result, in bytes; 0: no bound of the host's own.
-	MaxResult int
-	// MaxRetries is how often a failed call is repeated at most, whatever its tool asks
-	// for.
-	MaxRetries int
-}
-
 // limits are those of the host's options.
-func (o *options) limits() Limits {
-	return Limits{
+func (o *options) limits() plugin.Limits {
+	return plugin.Limits{
 		CallTimeout: o.callTimeout, MaxTimeout: o.maxTimeout, Running: o.running, Waiting: o.waiting, MaxResult: o.maxResult, MaxRetries: o.maxRetries,
 	}
 }
 
 // WithPluginSettings has the operator's word on plugins, by name. It is asked when a
 // plugin is found. Default: every plugin has the zero value.
-func WithPluginSettings(of func(name string) PluginSettings) Option {
+func WithPluginSettings(of func(name string) plugin.Settings) Option {
 	return func(o *options) { o.settings = of }
 }
 
@@ -80,7 +27,7 @@ func WithIdleTimeout(d time.Duration) Option { return func(o *options) { o.idle 
 
 // SetPluginSettings replaces the operator's word on plugins. It holds for those that
 // are there from the next [Host.Sync], or look of [Host.Follow], on.
-func (h *Host) SetPluginSettings(of func(name string) PluginSettings) {
+func (h *Host) SetPluginSettings(of func(name string) plugin.Settings) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.opts.settings = of
@@ -99,11 +46,11 @@ func (h *Host) SetHold(of func(plugin.Candidate) (reason string)) {
 	h.opts.hold = of
 }
 
-func (h *Host) settingsOf(c plugin.Candidate) PluginSettings {
+func (h *Host) settingsOf(c plugin.Candidate) plugin.Settings {
 	h.mu.Lock()
 	of, hold := h.opts.settings, h.opts.hold
 	h.mu.Unlock()
-	var s PluginSettings
+	var s plugin.Settings
 	if of != nil {
 		s = of(c.Name)
 	}
@@ -114,10 +61,8 @@ func (h *Host) settingsOf(c plugin.Candidate) PluginSettings {
 	return s
 }
 
-func (s PluginSettings) equal(other PluginSettings) bool { return reflect.DeepEqual(s, other) }
-
 // config is how a plugin is run by the host's options and the operator's settings.
-func (h *Host) config(of plugin.Candidate, s PluginSettings, changed func()) plugin.Config {
+func (h *Host) config(of plugin.Candidate, s plugin.Settings, changed func()) plugin.Config {
 	c := plugin.Config{
 		Root: h.opts.root, Sockets: func() (string, error) { return h.sockets(of.Name) }, Args: s.Args, Env: slices.Concat(h.opts.pluginEnv, s.Env),
 		JSON: s.Config, StartTimeout: h.opts.startTimeout, IdleTimeout: h.opts.idle, Restart: h.opts.restart, Carrier: h.opts.carrier,

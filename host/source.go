@@ -19,11 +19,11 @@ type source struct {
 	provider tool.Provider
 	plugin   *plugin.Plugin // nil where it is no process
 	path     string
-	found    manifest.Stamp // of the file, when it was found
-	settings PluginSettings // by which it runs
-	fresh    *sync.Mutex    // held while the registry is brought up to date with the plugin
-	changes  *follower      // of the plugin
-	failed   *upgradeFault  // nil: no newer one was tried in vain
+	found    manifest.Stamp  // of the file, when it was found
+	settings plugin.Settings // by which it runs
+	fresh    *sync.Mutex     // held while the registry is brought up to date with the plugin
+	changes  *follower       // of the plugin
+	failed   *upgradeFault   // nil: no newer one was tried in vain
 }
 
 // disabled is the provider of a plugin that the operator does not want: none at all.
@@ -38,7 +38,7 @@ func (disabled) Execute(_ context.Context, call tool.Call) (tool.Result, error) 
 func (disabled) Close(context.Context) error { return nil }
 
 // newSource makes a source of a candidate. Nothing is started.
-func (h *Host) newSource(c plugin.Candidate, settings PluginSettings) source {
+func (h *Host) newSource(c plugin.Candidate, settings plugin.Settings) source {
 	s := source{owner: c.Name, path: c.Path, found: manifest.StampOf(c.Path), settings: settings, fresh: new(sync.Mutex)}
 	if settings.Disabled {
 		s.provider = disabled{}

@@ -137,10 +137,10 @@ func (h *Host) differs(c plugin.Candidate, again bool) bool {
 		return true
 	}
 	found, settings := manifest.StampOf(c.Path), h.settingsOf(c)
-	if s.path == c.Path && s.found == found && s.settings.equal(settings) {
+	if s.path == c.Path && s.found == found && s.settings.Equal(settings) {
 		return again && s.isRefused()
 	}
-	return again || s.failed == nil || s.failed.found != found || !s.failed.settings.equal(settings)
+	return again || s.failed == nil || s.failed.found != found || !s.failed.settings.Equal(settings)
 }
 
 // take does one step, one at a time for each plugin, and a few at a time where something
@@ -181,7 +181,7 @@ func (h *Host) take(ctx context.Context, s step) error {
 		return sameName(s.owner, "")
 	}
 	settings := h.settingsOf(s.candidate)
-	if now.path == s.candidate.Path && now.found == manifest.StampOf(now.path) && now.settings.equal(settings) {
+	if now.path == s.candidate.Path && now.found == manifest.StampOf(now.path) && now.settings.Equal(settings) {
 		if s.again && now.isRefused() {
 			return h.RestartPlugin(ctx, s.owner)
 		}

@@ -16,7 +16,7 @@ import (
 // again until it changes.
 type upgradeFault struct {
 	found    manifest.Stamp
-	settings PluginSettings
+	settings plugin.Settings
 	reason   string
 }
 
@@ -25,7 +25,7 @@ type upgradeFault struct {
 // tools are exchanged in one step, calls that were on their way to the old one go to
 // the new, and those under way end where they are. A new one that cannot be used
 // leaves all as it is.
-func (h *Host) upgrade(ctx context.Context, old source, c plugin.Candidate, settings PluginSettings) error {
+func (h *Host) upgrade(ctx context.Context, old source, c plugin.Candidate, settings plugin.Settings) error {
 	next := h.newSource(c, settings)
 	if old.plugin == nil || next.plugin == nil { // from or to disabled
 		return h.exchange(ctx, old, next)

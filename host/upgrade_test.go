@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -172,25 +172,25 @@ func TestSyncSettings(t *testing.T) {
 	plugintest.Deploy(t, dir, "versioned", "1")
 	h := newHost(t)
 	must[int](t)(h.Load(t.Context(), dir))
-	set := func(s host.PluginSettings) error {
-		h.SetPluginSettings(func(string) host.PluginSettings { return s })
+	set := func(s plugin.Settings) error {
+		h.SetPluginSettings(func(string) plugin.Settings { return s })
 		return h.Sync(t.Context(), dir)
 	}
 	first := pluginOf(h, "versioned").PID
-	if err := set(host.PluginSettings{Env: []string{"SOME=thing"}}); err != nil || pluginOf(h, "versioned").PID == first {
+	if err := set(plugin.Settings{Env: []string{"SOME=thing"}}); err != nil || pluginOf(h, "versioned").PID == first {
 		t.Errorf("another environment: %v, %+v", err, pluginOf(h, "versioned"))
 	}
-	err := set(host.PluginSettings{Config: []byte(`{"a":1}`)})
+	err := set(plugin.Settings{Config: []byte(`{"a":1}`)})
 	if err == nil || !strings.Contains(err.Error(), "takes no configuration") || version(t, h) != "1" {
 		t.Errorf("a configuration that it does not take: %v", err)
 	}
-	if err := set(host.PluginSettings{Disabled: true}); err != nil || h.Len() != 0 || pluginOf(h, "versioned").State != plugin.Disabled {
+	if err := set(plugin.Settings{Disabled: true}); err != nil || h.Len() != 0 || pluginOf(h, "versioned").State != plugin.Disabled {
 		t.Errorf("disabled: %v, %+v", err, pluginOf(h, "versioned"))
 	}
 	if _, err := h.Execute(t.Context(), tool.Call{Name: "versioned.count"}); tool.CodeOf(err) != tool.CodeNotFound {
 		t.Errorf("a disabled plugin's tool: %v", err)
 	}
-	if err := set(host.PluginSettings{}); err != nil || version(t, h) != "1" {
+	if err := set(plugin.Settings{}); err != nil || version(t, h) != "1" {
 		t.Errorf("enabled again: %v", err)
 	}
 }
@@ -315,8 +315,8 @@ func TestLimitsOfOnePlugin(t *testing.T) {
 	t.Parallel()
 	dir, root := t.TempDir(), t.TempDir()
 	plugintest.Deploy(t, dir, "versioned", "1")
-	limits := &host.Limits{CallTimeout: 50 * time.Millisecond, Running: 1}
-	h := newHost(t, host.WithRoot(root), host.WithPluginSettings(func(name string) (s host.PluginSettings) {
+	limits := &plugin.Limits{CallTimeout: 50 * time.Millisecond, Running: 1}
+	h := newHost(t, host.WithRoot(root), host.WithPluginSettings(func(name string) (s plugin.Settings) {
 		if name == "versioned" {
 			s.Limits = limits
 		}
@@ -327,7 +327,7 @@ func TestLimitsOfOnePlugin(t *testing.T) {
 	if _, err := h.Execute(t.Context(), wait); tool.CodeOf(err) != tool.CodeDeadlineExceeded {
 		t.Errorf("got %v", err)
 	}
-	limits = &host.Limits{Running: 1, MaxResult: 3}
+	limits = &plugin.Limits{Running: 1, MaxResult: 3}
 	if err := h.Sync(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/state"
 )
@@ -73,7 +72,7 @@ func (n namesByDir) set(dir, name string, there bool) bool {
 
 // disabledOver is what the configuration says of plugins, with those disabled that are
 // named for one of the directories.
-func (n namesByDir) disabledOver(of func(string) host.PluginSettings, dirs pluginDirs) func(string) host.PluginSettings {
+func (n namesByDir) disabledOver(of func(string) plugin.Settings, dirs pluginDirs) func(string) plugin.Settings {
 	off := map[string]bool{}
 	for _, dir := range dirs.dirs {
 		if path, err := canonical(dir); err == nil {
@@ -82,7 +81,7 @@ func (n namesByDir) disabledOver(of func(string) host.PluginSettings, dirs plugi
 			}
 		}
 	}
-	return func(name string) host.PluginSettings {
+	return func(name string) plugin.Settings {
 		s := of(name)
 		s.Disabled = s.Disabled || off[name]
 		return s

@@ -10,10 +10,10 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
-	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -194,9 +194,9 @@ func (a *app) rehearse(ctx context.Context, d *daemon, before, after setup.Loade
 
 // try loads some plugins in a host of its own, and gives the faults that are not known.
 func (a *app) try(ctx context.Context, l setup.Loaded, which map[string]bool, dirs pluginDirs, known []*tool.Error) error {
-	some := func(name string) host.PluginSettings {
+	some := func(name string) plugin.Settings {
 		if !which[name] {
-			return host.PluginSettings{Disabled: true}
+			return plugin.Settings{Disabled: true}
 		}
 		return l.Plugins(name)
 	}

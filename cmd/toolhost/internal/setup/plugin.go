@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/host/plugin"
 )
@@ -23,7 +22,7 @@ type Run struct {
 }
 
 // Settings are what a host is told of plugins, by name.
-type Settings func(name string) host.PluginSettings
+type Settings func(name string) plugin.Settings
 
 // PluginSettings are what the file says of plugins. What variables refer to is read
 // now, for all plugins that may run.
@@ -42,7 +41,7 @@ func PluginSettings(c *config.Config, r Run) (Settings, error) {
 	if c.Defaults.Enabled {
 		others.Env = resolve(c.Defaults, "defaults")
 	}
-	named := make(map[string]host.PluginSettings, len(c.Plugins))
+	named := make(map[string]plugin.Settings, len(c.Plugins))
 	for _, name := range slices.Sorted(maps.Keys(c.Plugins)) {
 		p := c.Plugins[name]
 		s := settingsOf(p, r)
@@ -54,7 +53,7 @@ func PluginSettings(c *config.Config, r Run) (Settings, error) {
 	if err := c.Problems(unique(problems)); err != nil {
 		return nil, err
 	}
-	return func(name string) host.PluginSettings {
+	return func(name string) plugin.Settings {
 		if s, ok := named[name]; ok {
 			return s
 		}
@@ -62,17 +61,17 @@ func PluginSettings(c *config.Config, r Run) (Settings, error) {
 	}, nil
 }
 
-func settingsOf(p config.Plugin, r Run) host.PluginSettings {
+func settingsOf(p config.Plugin, r Run) plugin.Settings {
 	restart := plugin.RestartPolicy{
 		Free: p.Restart.Free, Backoff: time.Duration(p.Restart.Backoff), MaxBackoff: time.Duration(p.Restart.MaxBackoff),
 		Quarantine: p.Restart.Quarantine, Cooldown: time.Duration(p.Restart.Cooldown), MaxCooldown: time.Duration(p.Restart.MaxCooldown),
 		Lasting: time.Duration(p.Restart.Lasting),
 	}
-	s := host.PluginSettings{
+	s := plugin.Settings{
 		Disabled: !p.Enabled, Args: p.Arguments, Config: p.Config, Carrier: plugin.Carrier(p.Carrier), Namespace: plugin.Namespace(p.Namespace),
 		StartTimeout: time.Duration(p.StartTimeout), IdleTimeout: time.Duration(p.IdleTime), Restart: &restart, NoPreviews: !p.Previews,
 	}
-	s.Limits = &host.Limits{
+	s.Limits = &plugin.Limits{
 		CallTimeout: time.Duration(p.CallTimeout), MaxTimeout: time.Duration(p.MaxTimeout), Running: p.Limits.Running, Waiting: p.Limits.Waiting,
 		MaxResult: int(p.Limits.MaxResult), MaxRetries: p.Limits.MaxRetries,
 	}
@@ -111,9 +110,9 @@ func unique(all []config.Problem) []config.Problem {
 
 // NewProcess reports whether a process that runs by one of two settings cannot be told
 // the other.
-func NewProcess(a, b host.PluginSettings) bool {
-	of := func(s host.PluginSettings) host.PluginSettings {
-		return host.PluginSettings{Disabled: s.Disabled, Args: s.Args, Env: s.Env, Config: s.Config, Carrier: s.Carrier, Namespace: s.Namespace}
+func NewProcess(a, b plugin.Settings) bool {
+	of := func(s plugin.Settings) plugin.Settings {
+		return plugin.Settings{Disabled: s.Disabled, Args: s.Args, Env: s.Env, Config: s.Config, Carrier: s.Carrier, Namespace: s.Namespace}
 	}
 	return !reflect.DeepEqual(of(a), of(b))
 }
