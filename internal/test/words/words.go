@@ -1,0 +1,128 @@
+// Package words keeps out of the tree the phrases and names that were removed
+// from it. `make lint` runs its test.
+//
+// The phrases are those that make a sentence hard to read: a negated noun
+// ("is no capability" for "is not a capability"), a subject that is missing or
+// comes last, and words used in a sense that a dictionary calls archaic. The
+// names are private metaphors for which the field has a term;
+// docs/architecture.md has the glossary.
+package words
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"regexp"
+	"strings"
+)
+
+// A phrase is a pattern that no sentence of the project contains, and what to
+// write instead.
+type phrase struct {
+	pattern *regexp.Regexp
+	instead string
+}
+
+func phraseOf(pattern, instead string) phrase {
+	return phrase{regexp.MustCompile(`(?i)` + pattern), instead}
+}
+
+var phrases = []phrase{
+	phraseOf(`\b(is|are|was|were) no [a-z]`, "is not a …, has no …"),
+	phraseOf(`\b(nobody|somebody)\b`, "the actor by name, or the passive"),
+	phraseOf(`\bwhere (there|it) (is|are|was|were)\b`, "if"),
+	phraseOf(`\bbeside\b`, "next to, besides, in addition to"),
+	phraseOf(`\bbehind (it|them|that|this|the (first|last|call|others))\b`, "after"),
+	phraseOf(`\banew\b`, "again"),
+	phraseOf(`\botherwise than\b`, "differently from"),
+	phraseOf(`\bbelongs? into\b`, "belongs in"),
+	phraseOf(`\bwhat came of\b`, "the outcome of"),
+	{regexp.MustCompile(`(^|[.;:] )Who [a-z]+s\b[^?]*$`), "a subject: callers that …"},
+}
+
+// idiom matches what the phrases would also find and may stay.
+var idiom = regexp.MustCompile(`(?i)\b(there (is|are|was|were) no|no longer)\b`)
+
+// names were removed, each for the term on its right.
+var names = map[string]string{
+	"mourn":     "recordExit",
+	"bury":      "onStreamFailed",
+	"farewell":  "shutdown",
+	"putToRest": "stopIdle",
+	"pulse":     "health",
+	"lay":       "build",
+	"edition":   "description",
+	"promise":   "lazyEntry",
+	"universe":  "importer, program",
+	"ruling":    "overridesMu",
+	"Succeed":   "HandOver",
+}
+
+// A finding is one phrase or name, and where it is.
+type finding struct {
+	line          int
+	found, remedy string
+}
+
+func (f finding) String() string {
+	return fmt.Sprintf("line %d: %q: write %s", f.line, f.found, f.remedy)
+}
+
+// inText finds phrases in prose, line by line.
+func inText(text string, line int) []finding {
+	var out []finding
+	for i, l := range strings.Split(text, "\n") {
+		l = idiom.ReplaceAllString(l, "")
+		for _, p := range phrases {
+			if m := p.pattern.FindString(l); m != "" {
+				out = append(out, finding{line + i, m, p.instead})
+			}
+		}
+	}
+	return out
+}
+
+// inGo finds phrases in the comments and string literals of a Go file, and
+// removed names among those that it declares.
+func inGo(name string, src []byte) ([]finding, error) {
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, name, src, parser.ParseComments)
+	if err != nil {
+		return nil, err
+	}
+	var out []finding
+	for _, group := range file.Comments {
+		for _, c := range group.List {
+			out = append(out, inText(strings.TrimLeft(c.Text, "/* "), files.Position(c.Pos()).Line)...)
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BasicLit:
+			if n.Kind == token.STRING {
+				out = append(out, inText(n.Value, files.Position(n.Pos()).Line)...)
+			}
+		case *ast.FuncDecl:
+			out = append(out, inName(files, n.Name)...)
+		case *ast.TypeSpec:
+			out = append(out, inName(files, n.Name)...)
+		case *ast.Field:
+			out = append(out, inName(files, n.Names...)...)
+		case *ast.ValueSpec:
+			out = append(out, inName(files, n.Names...)...)
+		}
+		return true
+	})
+	return out, nil
+}
+
+func inName(files *token.FileSet, declared ...*ast.Ident) []finding {
+	var out []finding
+	for _, id := range declared {
+		if term, ok := names[id.Name]; ok {
+			out = append(out, finding{files.Position(id.Pos()).Line, id.Name, term})
+		}
+	}
+	return out
+}
