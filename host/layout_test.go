@@ -19,6 +19,7 @@ var mayImport = map[string][]string{
 	"proto":              {},
 	"internal":           {"pluginsdk/tool"},
 	"internal/sanitize":  {},
+	"internal/test":      {"host", "pluginsdk", "internal"},
 	"pluginsdk/tool":     {"internal/sanitize"},
 	"pluginsdk/wire":     {"pluginsdk/tool", "proto", "internal"},
 	"pluginsdk/tooltest": {"pluginsdk/tool", "internal"},
@@ -76,6 +77,9 @@ func arrowsUp(pkg string, imports []string) []string {
 		if !ours || below(dep, folder) {
 			continue
 		}
+		if below(dep, "internal/test") {
+			out = append(out, fmt.Sprintf("%s imports %s, which only tests may import", pkg, dep))
+		}
 		if !slices.ContainsFunc(mayImport[folder], func(f string) bool { return below(dep, f) }) {
 			out = append(out, fmt.Sprintf("%s imports %s: %s may import only %v", pkg, dep, folder, mayImport[folder]))
 		}
@@ -94,6 +98,7 @@ func TestArrowsUp(t *testing.T) {
 	}{
 		{"host", "pluginsdk/tool", true}, {"host/plugin", "host/policy", true}, {"pluginsdk/tool", "pluginsdk/wire", false},
 		{"pluginsdk", "host", false}, {"host", "cmd/toolhost", false}, {"plugins/fs", "host", false}, {"host", "proto/toolhost/plugin/v1", false},
+		{"internal/test/soak", "host", true}, {"host", "internal/test/soak", false}, {"internal/schema", "host", false},
 		{"elsewhere", "host", false},
 	} {
 		if up := arrowsUp(c.pkg, []string{module + c.imp}); (len(up) == 0) != c.ok {
