@@ -111,7 +111,7 @@ func (h *Host) put(old, next source, after func()) error {
 func (h *Host) retire(old, next source) {
 	ctx, cancel := h.farewell()
 	defer cancel()
-	if err := old.plugin.Succeed(ctx, next.plugin); err != nil {
+	if err := old.plugin.HandOver(ctx, next.plugin); err != nil {
 		h.opts.logger.Warn("the old process of a plugin did not end in good order", "plugin", old.owner, "error", err)
 	}
 }

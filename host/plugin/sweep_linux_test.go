@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/growing"
+	"github.com/toolhost/toolhost/internal/test/plugintest"
 )
 
 // A host that is killed takes all with it where there are namespaces; elsewhere the

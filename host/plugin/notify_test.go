@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolhost/toolhost/internal/test/hostile"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/hostile"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
