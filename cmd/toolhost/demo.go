@@ -2,25 +2,29 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const aboutDemo = `Show the whole way of a call on the workspace: find the plugins and start them,
-list their tools, read a file, describe a symbol, refuse what is not allowed;
-then kill a plugin in the middle of a call, see that its caller is told at once
-and nobody else notices, and use it again.
+const aboutDemo = `Show what the host does, in nine steps on the workspace: find the plugins and
+start them, list their tools, read a file, describe a symbol, refuse what is not
+allowed; then kill a plugin during a call, check that its caller is told at once
+and that the other plugin answers as before, and call the killed plugin again.
 
-It needs the plugin fs or introspection, changes no file, and leaves no process
-behind.`
+The demo needs the plugin fs or introspection. It changes no file and leaves no
+process running.`
 
 func (a *app) demoCommand() *cobra.Command {
 	return &cobra.Command{
@@ -28,39 +32,22 @@ func (a *app) demoCommand() *cobra.Command {
 		Short: "Show what the host does, on real plugins and files",
 		Long:  aboutDemo,
 		Args:  noArguments,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context()) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return (&demo{app: a}).run(cmd.Context()) },
 	}
 }
 
-// demo is one run: what its steps hand on to each other.
+// demo is one run of the command. After a step has failed the others are left
+// out, except for the last, which shuts down.
 type demo struct {
 	app    *app
-	notes  []string // of the step under way
 	host   *local
-	dirs   []string
-	caller *host.Session // may read files
-
-	files   *role // a plugin that reads files; nil: there is none
-	symbols *role // one that describes Go symbols; nil: there is none
-	victim  *role
-	other   *role // nil: the victim is alone
+	reader *host.Session // has the grant fs:read
+	steps  []demoStep
+	err    error // of the step that failed
 }
 
-// role is a plugin that plays a part, and a call to it that works.
-type role struct {
-	plugin string
-	pid    int // of the newest run that was seen
-	tool   string
-	args   any
-}
-
-type step struct {
-	title string
-	run   func(context.Context) error
-}
-
-// stepRecord is what demo --json prints of a step.
-type stepRecord struct {
+// demoStep is what demo --json prints for a step.
+type demoStep struct {
 	Step   int      `json:"step"`
 	Title  string   `json:"title"`
 	OK     bool     `json:"ok"`
@@ -68,96 +55,331 @@ type stepRecord struct {
 	Detail []string `json:"detail"`
 }
 
-func (a *app) demo(ctx context.Context) error {
-	d := &demo{app: a}
-	steps := []step{
-		{"start all plugins, side by side", d.start},
-		{"list their tools", d.list},
-		{"read a file", d.read},
-		{"describe a Go symbol", d.describe},
-		{"refuse what is not allowed", d.refuse},
-		{"kill a plugin in the middle of a call", d.crash},
-		{"call the other plugin", d.survive},
-		{"call the killed plugin again", d.restart},
-		{"shut down, and leave nothing behind", d.end},
-	}
-	root, err := filepath.Abs(a.root)
+// sample is a call that works, and the plugin that serves it.
+type sample struct {
+	plugin string
+	tool   string
+	args   string
+	pid    int
+}
+
+// crashTimeout bounds the call that is killed. It fails within milliseconds.
+const crashTimeout = 10 * time.Second
+
+func (d *demo) run(ctx context.Context) error {
+	root, err := filepath.Abs(d.app.root)
 	if err != nil {
 		return err
 	}
 	d.printf("toolhost demo in %s\n\n", sanitize.Text(root))
 	begin := time.Now()
-	records, err := d.carryOut(ctx, steps)
-	if a.json {
-		err = errors.Join(err, a.out.json(records))
-	}
-	if err != nil {
+	var victim, other *sample
+
+	d.step(ctx, "start all plugins, side by side", func() error {
+		victim, other, err = d.start(ctx)
 		return err
-	}
-	d.printf("\nAll %d steps took %s. A plugin was killed in the middle of a call, and only that call failed.\n",
-		len(steps), milliseconds(time.Since(begin)))
-	return nil
-}
-
-// carryOut runs the steps until one fails, and the last one always.
-func (d *demo) carryOut(ctx context.Context, steps []step) ([]stepRecord, error) {
-	var records []stepRecord
-	var failed error
-	last := len(steps) - 1
-	for i, s := range steps {
-		if failed != nil && (i < last || d.host == nil) {
-			continue
+	})
+	d.step(ctx, "list their tools", func() error {
+		names := d.host.Names()
+		d.notef("%d tools: %s", len(names), shorten(strings.Join(names, ", "), 150))
+		return nil
+	})
+	d.step(ctx, "read a file", func() error {
+		name := d.readableFile(ctx)
+		if name == "" {
+			d.notef("left out: there is no file in the workspace, or no plugin fs")
+			return nil
 		}
-		record, err := d.step(ctx, i+1, s)
-		records = append(records, record)
-		failed = errors.Join(failed, stepError(ctx, i+1, err))
+		res, err := d.call(ctx, "fs.read", fmt.Sprintf(`{"path":%q}`, name))
+		d.notef("%s (%d bytes): %s", name, len(res.Text()), shorten(firstLine(res.Text()), 60))
+		return err
+	})
+	d.step(ctx, "describe a Go symbol", func() error {
+		if victim.tool != "describe_symbol" {
+			d.notef("left out: there is no plugin introspection")
+			return nil
+		}
+		if own := `{"symbol":"Host","package":"./host"}`; d.succeeds(ctx, victim.tool, own) {
+			victim.args = own // the workspace is this project's own repository
+		}
+		res, err := d.call(ctx, victim.tool, victim.args)
+		if err != nil {
+			return err
+		}
+		var symbol struct{ Kind, Package, Signature, Doc, Position string }
+		if err := json.Unmarshal(res.Structured, &symbol); err != nil {
+			return fmt.Errorf("tool %s does not answer as it promises: %w", victim.tool, err)
+		}
+		d.notef("%s, %s in %s", shorten(firstLine(symbol.Signature), 70), symbol.Kind, symbol.Package)
+		d.notef("%s", shorten(firstLine(symbol.Doc), 76))
+		d.notef("at %s", symbol.Position)
+		return nil
+	})
+	d.step(ctx, "refuse what is not allowed", func() error {
+		allowed := other
+		if other == nil {
+			allowed = victim
+		}
+		return errors.Join(
+			d.refused(ctx, d.host.Session(), allowed.tool, allowed.args, tool.CodePermissionDenied),
+			d.refused(ctx, d.reader, allowed.tool, `{"colour":"red"}`, tool.CodeInvalidArguments),
+			d.refused(ctx, d.reader, allowed.tool+"s", "", tool.CodeNotFound))
+	})
+	d.step(ctx, "kill a plugin in the middle of a call", func() error {
+		if !canKill {
+			d.notef("left out: this system has no signals")
+			return nil
+		}
+		return d.kill(ctx, victim, other)
+	})
+	d.step(ctx, "call the other plugin", func() error {
+		if other == nil {
+			d.notef("left out: %s is the only plugin that the demo knows here", victim.plugin)
+			return nil
+		}
+		if _, err := d.call(ctx, other.tool, other.args); err != nil {
+			return err
+		}
+		s, _ := statusOf(d.host.Plugins(), other.plugin)
+		if s.PID != other.pid || s.Starts != 1 {
+			return fmt.Errorf("plugin %s answers, but as process %d instead of %d", s.Name, s.PID, other.pid)
+		}
+		d.notef("%s answers as before (pid %d)", s.Name, s.PID)
+		return nil
+	})
+	d.step(ctx, "call the killed plugin again", func() error {
+		if _, err := d.call(ctx, victim.tool, victim.args); err != nil {
+			return err
+		}
+		s, _ := statusOf(d.host.Plugins(), victim.plugin)
+		if s.State != plugin.Ready || canKill && s.PID == victim.pid {
+			return fmt.Errorf("plugin %s answers, but is %s as process %d", s.Name, s.State, s.PID)
+		}
+		d.notef("%s was started again (pid %d) in %s, and answers", s.Name, s.PID, milliseconds(time.Duration(s.Took)))
+		return nil
+	})
+	if d.host != nil {
+		failed := d.err
+		d.err = nil
+		d.step(ctx, "shut down, and leave nothing behind", func() error { return d.shutdown(ctx, victim) })
+		d.err = errors.Join(failed, d.err)
 	}
-	return records, failed
+
+	if d.app.json {
+		return errors.Join(d.err, d.app.out.json(d.steps))
+	}
+	if d.err == nil {
+		d.printf("\nAll %d steps took %s. A plugin was killed in the middle of a call, and only that call failed.\n",
+			len(d.steps), milliseconds(time.Since(begin)))
+	}
+	return d.err
 }
 
-// stepError is what a failed step means for the command. That there is nothing
-// to start, and that somebody ended it, keep their own exit status.
-func stepError(ctx context.Context, n int, err error) error {
+// step runs one step and prints it, the title first, as a step may take seconds.
+func (d *demo) step(ctx context.Context, title string, run func() error) {
+	if d.err != nil {
+		return
+	}
+	n := len(d.steps) + 1
+	d.steps = append(d.steps, demoStep{Step: n, Title: title, Detail: []string{}})
+	d.printf("%s  %-52s", d.app.out.colored("1", fmt.Sprintf("%2d", n)), title)
+	begin := time.Now()
+	err := run()
+	took := time.Since(begin)
+	s := &d.steps[n-1]
+	s.OK, s.TookMS = err == nil, float64(took.Microseconds())/1000
+	color, failed := "32", ""
+	if err != nil {
+		color, failed = "31", "  failed"
+		d.notef("%s", err)
+	}
+	d.printf("%s\n", d.app.out.colored(color, fmt.Sprintf("%12s", milliseconds(took))+failed))
+	for _, note := range s.Detail {
+		d.printf("      %s\n", note)
+	}
 	var own *failure
 	switch {
 	case err == nil, errors.As(err, &own):
-		return err
+		d.err = err
 	case ctx.Err() != nil:
-		return tool.Errorf(tool.CodeCanceled, "the demo was ended in step %d: %w", n, context.Cause(ctx))
+		d.err = tool.Errorf(tool.CodeCanceled, "the demo was ended in step %d: %w", n, context.Cause(ctx))
+	default:
+		d.err = &failure{exitFailed, fmt.Errorf("step %d of the demo failed: %w", n, err)}
 	}
-	return &failure{exitFailed, fmt.Errorf("step %d of the demo failed: %w", n, err)}
 }
 
-// step runs one step and prints it: the title first, as a step may take its
-// time.
-func (d *demo) step(ctx context.Context, n int, s step) (stepRecord, error) {
-	const titleWidth = 52
-	out := d.app.out
-	d.notes = []string{}
-	d.printf("%s  %-*s", out.colored("1", fmt.Sprintf("%2d", n)), titleWidth, s.title)
-	begin := time.Now()
-	err := s.run(ctx)
-	took := time.Since(begin)
-	color, end := "32", ""
-	if err != nil {
-		color, end = "31", "  failed"
-		d.notef("%s", err)
-	}
-	d.printf("%s\n", out.colored(color, fmt.Sprintf("%12s", milliseconds(took))+end))
-	for _, note := range d.notes {
-		d.printf("      %s\n", note)
-	}
-	return stepRecord{n, s.title, err == nil, float64(took.Microseconds()) / 1000, d.notes}, err
-}
-
-// printf is for people; programs get the records.
+// printf prints for people; programs get the steps.
 func (d *demo) printf(format string, args ...any) {
 	if !d.app.json {
 		d.app.out.printf(format, args...)
 	}
 }
 
-// notef adds a line to what the step under way has seen.
+// notef adds a line to the details of the step that runs.
 func (d *demo) notef(format string, args ...any) {
-	d.notes = append(d.notes, firstLine(fmt.Sprintf(format, args...)))
+	s := &d.steps[len(d.steps)-1]
+	s.Detail = append(s.Detail, firstLine(fmt.Sprintf(format, args...)))
+}
+
+// start opens the host and chooses the plugin to be killed, and another one if
+// there is one.
+func (d *demo) start(ctx context.Context) (victim, other *sample, err error) {
+	n := needs{uncached: true, options: func() ([]host.Option, func(), error) {
+		return []host.Option{host.WithMaxRetries(0)}, func() {}, nil // a retry would hide the crash
+	}}
+	h, dirs, err := d.app.openLocal(ctx, d.app.namedDirs(), n)
+	if err != nil {
+		return nil, nil, err
+	}
+	d.host, d.reader = h, h.Session(host.WithGrants(tool.FSRead))
+	var found []*sample
+	for _, c := range []sample{
+		{tool: "describe_symbol", args: `{"symbol":"fmt.Println"}`},
+		{tool: "fs.list", args: `{"limit":1}`},
+	} {
+		if t, ok := h.Get(c.tool); ok {
+			c.plugin = t.Owner
+			found = append(found, &c)
+		}
+	}
+	for _, s := range h.Plugins() {
+		if s.State == plugin.Ready {
+			d.notef("%-14s pid %-8d ready after %s", s.Name, s.PID, milliseconds(time.Duration(s.Took)))
+		}
+		for _, c := range found {
+			if c.plugin == s.Name {
+				c.pid = s.PID
+			}
+		}
+	}
+	for _, fault := range h.faults {
+		d.notef("not used: %s", message(fault, fault))
+	}
+	switch len(found) {
+	case 0:
+		return nil, nil, &failure{exitUnavailable, &tool.Error{
+			Message: "neither the plugin fs nor introspection is in " + strings.Join(dirs, " or "),
+			Hint:    "in toolhost's own repository: make run; elsewhere name their directory with --plugin-dir",
+		}}
+	case 1:
+		return found[0], nil, nil
+	}
+	return found[0], found[1], nil
+}
+
+// readableFile chooses a file of the workspace; empty: there is none.
+func (d *demo) readableFile(ctx context.Context) string {
+	for _, name := range []string{"go.mod", "README.md"} {
+		if d.succeeds(ctx, "fs.stat", fmt.Sprintf(`{"path":%q}`, name)) {
+			return name
+		}
+	}
+	res, err := d.reader.Execute(ctx, tool.Call{Name: "fs.list"})
+	var listed struct {
+		Entries []struct {
+			Path string `json:"path"`
+			Kind string `json:"kind"`
+			Size int    `json:"size"`
+		} `json:"entries"`
+	}
+	if err != nil || json.Unmarshal(res.Structured, &listed) != nil {
+		return ""
+	}
+	for _, e := range listed.Entries {
+		if e.Kind == "file" && e.Size < 1<<20 {
+			return e.Path
+		}
+	}
+	return ""
+}
+
+// refused makes a call that the host has to refuse without asking the plugin.
+func (d *demo) refused(ctx context.Context, by *host.Session, name, args string, want tool.Code) error {
+	out, _, err := by.CallDetailed(ctx, tool.Call{Name: name, Arguments: []byte(args)})
+	if got := tool.CodeOf(err); got != want {
+		return fmt.Errorf("the host answered %q instead of %s: %s", got, want, out.Content)
+	}
+	if out.Metadata.Attempts > 0 {
+		return fmt.Errorf("the call was refused with %s but reached the plugin", want)
+	}
+	e := tool.AsError(err)
+	d.notef("%s: %s", e.Code, shorten(message(e, e), 76))
+	return nil
+}
+
+// kill ends a plugin during a call. The plugin is suspended first, so that the
+// call is still running when the signal comes.
+func (d *demo) kill(ctx context.Context, victim, other *sample) error {
+	ctx, cancel := context.WithTimeout(ctx, crashTimeout)
+	defer cancel()
+	if err := stopProcess(victim.pid); err != nil {
+		return fmt.Errorf("plugin %s (pid %d) cannot be suspended: %w", victim.plugin, victim.pid, err)
+	}
+	kill := sync.OnceFunc(func() { killProcess(victim.pid) })
+	defer kill() // it must not stay suspended
+	ended := make(chan error, 1)
+	go func() {
+		_, err := d.call(ctx, victim.tool, victim.args)
+		ended <- err
+	}()
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for calls := 0; calls == 0; <-look.C {
+		s, _ := statusOf(d.host.Plugins(), victim.plugin)
+		if calls = s.Calls; ctx.Err() != nil {
+			return fmt.Errorf("the call to %s did not begin: %w", victim.plugin, ctx.Err())
+		}
+	}
+	if other != nil {
+		begin := time.Now()
+		if _, err := d.call(ctx, other.tool, other.args); err != nil {
+			return fmt.Errorf("while %s was suspended, %s did not answer: %w", victim.plugin, other.plugin, err)
+		}
+		d.notef("%s answered in %s while a call to %s hung", other.plugin, milliseconds(time.Since(begin)), victim.plugin)
+	}
+	killed := time.Now()
+	kill()
+	err := <-ended
+	if tool.CodeOf(err) != tool.CodeCrashed {
+		return fmt.Errorf("plugin %s was killed, but its caller got %w", victim.plugin, err)
+	}
+	d.notef("SIGKILL to %s (pid %d) while it ran %s", victim.plugin, victim.pid, victim.tool)
+	d.notef("%s later its caller had the error", milliseconds(time.Since(killed)))
+	d.notef("%s: %v", tool.CodeOf(err), err)
+	return nil
+}
+
+func (d *demo) shutdown(ctx context.Context, victim *sample) error {
+	pids := map[int]bool{}
+	if victim != nil {
+		pids[victim.pid] = true
+	}
+	for _, s := range d.host.Plugins() {
+		pids[s.PID] = true
+	}
+	delete(pids, 0)
+	if err := d.host.close(ctx); err != nil {
+		return err
+	}
+	for pid := range pids {
+		if processAlive(pid) {
+			return fmt.Errorf("process %d is still there", pid)
+		}
+	}
+	d.notef("%d processes are gone, and their sockets", len(pids))
+	return nil
+}
+
+// call makes a call that has to work.
+func (d *demo) call(ctx context.Context, name, args string) (tool.Result, error) {
+	res, err := d.reader.Execute(ctx, tool.Call{Name: name, Arguments: []byte(args)})
+	if err == nil && res.IsError {
+		err = errors.New(res.Text())
+	}
+	return res, err
+}
+
+func (d *demo) succeeds(ctx context.Context, name, args string) bool {
+	_, err := d.call(ctx, name, args)
+	return err == nil
 }

@@ -13,17 +13,17 @@ func TestDemo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var steps []stepRecord
+	var steps []demoStep
 	w.run("demo", "--root", repository, "--json").exits(0).json(&steps)
 	want := [][]string{
 		{"fs ", "introspection ", "not used: plugin quitter did not start"},
 		{"15 tools: apropos_search, class_hierarchy"},
 		{"go.mod (", "module github.com/toolhost/toolhost"},
 		{"type Host struct, type in github.com/toolhost/toolhost/host"},
-		{"permission_denied", "invalid_arguments", "not_found", "no plugin was asked"},
+		{"permission_denied", "invalid_arguments", "not_found"},
 		{"SIGKILL to introspection", "crashed: plugin introspection crashed while it ran describe_symbol: killed by SIGKILL"},
 		{"fs answers as before"},
-		{"introspection was started anew"},
+		{"introspection was started again"},
 		{"3 processes are gone"},
 	}
 	if len(steps) != len(want) {
@@ -46,7 +46,7 @@ func TestDemoInEmptyDirectory(t *testing.T) {
 	w := newWorld(t, "fs", "introspection")
 	w.run("tools").exits(0) // what is remembered from then on starts no plugin, but in the demo
 	o := w.run("demo").exits(0).prints(
-		"nothing to read", "func Println(", "All 9 steps took", " ms\n")
+		"left out: there is no file", "func Println(", "All 9 steps took", " ms\n")
 	if strings.Contains(o.stdout, "\x1b") {
 		t.Errorf("colour without a terminal: %q", o.stdout)
 	}
@@ -57,14 +57,14 @@ func TestDemoWithOnePlugin(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "fs")
 	w.write("zero.txt", "first line\nsecond line\n")
-	w.run("demo").exits(0).prints("zero.txt (23 bytes): first line", "left out: the plugin introspection is not there",
-		"SIGKILL to fs", "left out: fs is the only plugin", "fs was started anew")
+	w.run("demo").exits(0).prints("zero.txt (23 bytes): first line", "left out: there is no plugin introspection",
+		"SIGKILL to fs", "left out: fs is the only plugin", "fs was started again")
 }
 
 func TestDemoWithoutItsPlugins(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
-	var steps []stepRecord
+	var steps []demoStep
 	w.run("demo", "--json").exits(6).says("neither the plugin fs nor introspection").json(&steps)
 	equal(t, "the number of steps", len(steps), 2) // it is shut down all the same
 	equal(t, "whether the first works", steps[0].OK, false)

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// awaitStop waits until a child has stopped: here a signal to stop takes effect
-// thread by thread, after kill has returned. The notice is left for others.
+// awaitStop waits until a child is suspended. On Linux a process stops thread by
+// thread, after kill has returned. The notice is left for others to receive.
 func awaitStop(pid int) error {
 	var info unix.Siginfo
 	for {

@@ -4,7 +4,7 @@ package main
 
 import "errors"
 
-// canKill is whether the demo can end a plugin in the middle of a call.
+// canKill reports whether the demo can end a plugin in the middle of a call.
 const canKill = false
 
 func stopProcess(int) error { return errors.ErrUnsupported }

@@ -4,7 +4,7 @@ package main
 
 import "golang.org/x/sys/unix"
 
-// canKill is whether the demo can end a plugin in the middle of a call.
+// canKill reports whether the demo can end a plugin in the middle of a call.
 const canKill = true
 
 // stopProcess returns when no thread of a child runs any more.
