@@ -9,16 +9,14 @@ import (
 )
 
 // expander writes out what a checked form leaves unsaid. It builds new nodes
-// over those of the form, which it does not change but for the lists of
-// statements.
+// over those of the form, which it does not change. The bodies of function
+// literals are statements and stay as they are.
 type expander struct {
 	info  *types.Info
 	scope *formScope
 	full  bool
 	named map[string]string // import paths of the packages named, by name
 	notes []string
-	// The function literals that the expander is within, innermost last.
-	within []*types.Signature
 }
 
 func (x *expander) note(format string, args ...any) {
@@ -68,8 +66,6 @@ func (x *expander) value(e ast.Expr) ast.Expr {
 		return &ast.TypeAssertExpr{X: x.expr(e.X), Type: e.Type}
 	case *ast.CompositeLit:
 		return x.composite(e)
-	case *ast.FuncLit:
-		return x.function(e)
 	}
 	return e
 }
@@ -266,12 +262,4 @@ func fieldNamed(s *types.Struct, name string) int {
 		}
 	}
 	return 0
-}
-
-func (x *expander) function(e *ast.FuncLit) ast.Expr {
-	sig, _ := x.info.TypeOf(e).Underlying().(*types.Signature)
-	x.within = append(x.within, sig)
-	body := x.block(e.Body)
-	x.within = x.within[:len(x.within)-1]
-	return &ast.FuncLit{Type: e.Type, Body: body}
 }

@@ -8,7 +8,6 @@ import (
 	"go/scanner"
 	"go/token"
 	"go/types"
-	"strings"
 )
 
 const (
@@ -19,13 +18,11 @@ const (
 	maxDepth = 500
 )
 
-// form is Go code that a caller gave, parsed: an expression, or statements as
-// the body of a function literal.
+// form is a Go expression that a caller gave, parsed.
 type form struct {
-	fset       *token.FileSet
-	expr       ast.Expr
-	statements bool
-	free       []free
+	fset *token.FileSet
+	expr ast.Expr
+	free []free
 }
 
 // free is a name that the form uses and does not declare.
@@ -36,10 +33,6 @@ type free struct {
 	selected []string
 }
 
-// What statements are wrapped in. The line break keeps a comment at their end
-// from swallowing the brace.
-const before, after = "func() {\n", "\n}"
-
 func parseForm(src string) (*form, error) {
 	if len(src) > maxForm {
 		return nil, fmt.Errorf("the form has %d bytes, more than the %d that are taken; give the part that matters", len(src), maxForm)
@@ -47,13 +40,7 @@ func parseForm(src string) (*form, error) {
 	f := &form{fset: token.NewFileSet()}
 	var err error
 	if f.expr, err = parser.ParseExprFrom(f.fset, "", src, parser.SkipObjectResolution); err != nil {
-		body := &form{fset: token.NewFileSet(), statements: true}
-		lit, bodyErr := parser.ParseExprFrom(body.fset, "", before+src+after, parser.SkipObjectResolution)
-		if fn, ok := lit.(*ast.FuncLit); bodyErr != nil || !ok || len(fn.Type.Params.List) > 0 {
-			return nil, notAForm(err)
-		}
-		f, src = body, before+src+after
-		f.expr = lit
+		return nil, notAnExpression(err)
 	}
 	if depth(f.expr) > maxDepth {
 		return nil, fmt.Errorf("the form is nested more than %d deep; give the part that matters", maxDepth)
@@ -62,12 +49,13 @@ func parseForm(src string) (*form, error) {
 	return f, nil
 }
 
-func notAForm(err error) error {
+func notAnExpression(err error) error {
 	var list scanner.ErrorList
 	if errors.As(err, &list) && len(list) > 0 {
 		err = fmt.Errorf("%d:%d: %s", list[0].Pos.Line, list[0].Pos.Column, list[0].Msg)
 	}
-	return fmt.Errorf("the form is not Go: %w; macroexpand_form takes an expression such as f(x, 1), or statements as they stand in a function", err)
+	return fmt.Errorf("the form is not a Go expression: %w; macroexpand_form expands expressions such as f(x, 1), "+
+		"not statements: to expand x := f(y), give f(y)", err)
 }
 
 // depth is how deep a tree is.
@@ -133,53 +121,6 @@ func freeNames(src string) []free {
 	return out
 }
 
-// use appends a use of each variable that the statements declare: the variables
-// of a form need not serve any purpose. It gives the body as it was.
-func (f *form) use() (restore func()) {
-	lit, ok := f.expr.(*ast.FuncLit)
-	if !ok || !f.statements {
-		return func() {}
-	}
-	plain := lit.Body.List
-	uses := append([]ast.Stmt{}, plain...)
-	for _, name := range declaredIn(plain) {
-		uses = append(uses, &ast.AssignStmt{
-			Lhs: []ast.Expr{&ast.Ident{Name: "_", NamePos: lit.Body.Rbrace}}, TokPos: lit.Body.Rbrace, Tok: token.ASSIGN,
-			Rhs: []ast.Expr{&ast.Ident{Name: name, NamePos: lit.Body.Rbrace}},
-		})
-	}
-	lit.Body.List = uses
-	return func() { lit.Body.List = plain }
-}
-
-func declaredIn(list []ast.Stmt) []string {
-	var out []string
-	add := func(id *ast.Ident) {
-		if id.Name != "_" {
-			out = append(out, id.Name)
-		}
-	}
-	for _, s := range list {
-		switch s := s.(type) {
-		case *ast.AssignStmt:
-			for _, e := range s.Lhs {
-				if id, ok := e.(*ast.Ident); ok && s.Tok == token.DEFINE {
-					add(id)
-				}
-			}
-		case *ast.DeclStmt:
-			for _, spec := range s.Decl.(*ast.GenDecl).Specs {
-				if v, ok := spec.(*ast.ValueSpec); ok && s.Decl.(*ast.GenDecl).Tok == token.VAR {
-					for _, id := range v.Names {
-						add(id)
-					}
-				}
-			}
-		}
-	}
-	return out
-}
-
 // complaint is what the type checker has against a form, with line and column
 // as in the form.
 func (f *form) complaint(err error) string {
@@ -188,8 +129,5 @@ func (f *form) complaint(err error) string {
 		return err.Error()
 	}
 	p := f.fset.Position(e.Pos)
-	if f.statements {
-		p.Line -= strings.Count(before, "\n")
-	}
 	return fmt.Sprintf("%d:%d: %s", p.Line, p.Column, e.Msg)
 }

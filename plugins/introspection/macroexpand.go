@@ -16,7 +16,7 @@ import (
 )
 
 type macroexpandIn struct {
-	Form    string `json:"form" jsonschema:"a Go expression such as Map(items, name), or statements as they stand in a function; it is type-checked, never run"`
+	Form    string `json:"form" jsonschema:"a Go expression such as Map(items, name), not a statement; it is type-checked, never run"`
 	Full    bool   `json:"full,omitempty" jsonschema:"replace constant expressions by their values too; default: false"`
 	Package string `json:"package,omitempty" jsonschema:"the package that the form stands in, whose unexported names and imports it sees: an import path, a directory relative to the workspace (./host) or a package name; default: the one package of the workspace that has the form's names"`
 }
@@ -24,7 +24,7 @@ type macroexpandIn struct {
 // expansion is what macroexpand_form answers.
 type expansion struct {
 	Expanded string      `json:"expanded" jsonschema:"the form with type arguments, embedded fields, conversions, & and * written out that Go leaves unsaid"`
-	Type     string      `json:"type,omitempty" jsonschema:"of an expression; several values are in parentheses"`
+	Type     string      `json:"type,omitempty" jsonschema:"of the expression; several values are in parentheses"`
 	Value    string      `json:"value,omitempty" jsonschema:"of a constant expression"`
 	Package  string      `json:"package,omitempty" jsonschema:"import path of the package that the form stands in; missing where it needs none"`
 	Imports  []importing `json:"imports,omitempty" jsonschema:"the packages that the expansion names"`
@@ -43,7 +43,7 @@ const maxExpansion = 256 << 10
 func (w *workspace) macroexpandForm() tool.Tool {
 	return pluginsdk.Func("macroexpand_form",
 		"Writes out what a Go expression leaves unsaid: inferred type arguments, promoted selectors in full, implicit conversions of constants and to interfaces, "+
-			"implicit & and *. Use it to see what code means to the compiler. The form is type-checked in a package, never run; eval_form runs code.",
+			"implicit & and *. The bodies of function literals stay as they are. Use it to see what code means to the compiler. The form is type-checked in a package, never run; eval_form runs code.",
 		w.macroexpand,
 		pluginsdk.Title("Write out what Go leaves unsaid"), pluginsdk.Safe(), pluginsdk.Categories("introspection"),
 		pluginsdk.Permission(tool.FSRead), pluginsdk.Idempotent(2), pluginsdk.Timeout(patience),
@@ -122,13 +122,10 @@ func (d *desk) run(ctx context.Context, work func() (expansion, error)) (expansi
 func (s *formScope) check(f *form) (*types.Info, error) {
 	s.open(f)
 	info := &types.Info{
-		Types: map[ast.Expr]types.TypeAndValue{}, Instances: map[*ast.Ident]types.Instance{}, Defs: map[*ast.Ident]types.Object{},
+		Types: map[ast.Expr]types.TypeAndValue{}, Instances: map[*ast.Ident]types.Instance{},
 		Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{},
 	}
-	restore := f.use()
-	err := types.CheckExpr(f.fset, s.pkg, f.expr.Pos(), f.expr, info)
-	restore()
-	if err != nil {
+	if err := types.CheckExpr(f.fset, s.pkg, f.expr.Pos(), f.expr, info); err != nil {
 		return nil, s.explain(f, err)
 	}
 	for _, tv := range info.Types {
@@ -171,22 +168,17 @@ func (s *formScope) expand(f *form, info *types.Info, full bool) (expansion, err
 	if s.unit != nil {
 		out.Package, out.Errors = s.unit.PkgPath, s.unit.errors
 	}
-	if tv := info.Types[f.expr]; !f.statements {
-		out.Type = cut(x.typeOf(tv), maxType)
-		if tv.Value != nil {
-			out.Value = cut(exact(tv.Value), maxValue)
-		}
+	tv := info.Types[f.expr]
+	out.Type = cut(x.typeOf(tv), maxType)
+	if tv.Value != nil {
+		out.Value = cut(exact(tv.Value), maxValue)
 	}
 	var text strings.Builder
 	tree := x.expr(f.expr)
-	var node any = tree
-	if f.statements {
-		node = tree.(*ast.FuncLit).Body.List
-	}
 	// A file of one line, as the new nodes have no positions to keep lines by.
 	oneLine := token.NewFileSet()
 	oneLine.AddFile("", 1, 2*maxForm)
-	if err := format.Node(&text, oneLine, node); err != nil {
+	if err := format.Node(&text, oneLine, tree); err != nil {
 		return expansion{}, fmt.Errorf("the expansion cannot be written: %w", err)
 	}
 	if text.Len() > maxExpansion {

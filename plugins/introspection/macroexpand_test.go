@@ -120,7 +120,7 @@ func TestMacroexpand(t *testing.T) {
 		`Show(nil, nil)`:           "Show(any(nil), fmt.Stringer(nil))",
 		`Show(who)`:                "Show(any(who))",
 		`Take(nil, nil, nil, nil)`: "Take((*Item)(nil), error(nil), Names(nil), Handler(nil))",
-		`Take(ptr, nil, []string{"a"}, func(s string) error { return nil })`: `Take(ptr, error(nil), Names([]string{string("a")}), Handler(func(s string) error { return error(nil) }))`,
+		`Take(ptr, nil, []string{"a"}, func(s string) error { return nil })`: `Take(ptr, error(nil), Names([]string{string("a")}), Handler(func(s string) error { return nil }))`,
 		`table["k"]`:                        `table[any(string("k"))]`,
 		`map[any]float64{1: 2, "a": Small}`: `map[any]float64{any(int(1)): float64(2), any(string("a")): float64(Small)}`,
 		`append(ints, 1)`:                   "append(ints, int(1))",
@@ -175,37 +175,12 @@ func TestMacroexpandFull(t *testing.T) {
 		`ints[Small-1]`:               "ints[2]",
 		`[Small]int{}`:                "[Small]int{}",
 		`math.MaxInt8 + n64`:          "int64(127) + n64",
-		`func() int { return Small }`: "func() int { return int(3) }",
+		`func() int { return Small }`: "func() int { return Small }",
 		`-5`:                          "-5",
 		`n64 - -5`:                    "n64 - int64(-5)",
 	} {
 		if got := b.expansionOf(t, form, "f", true).Expanded; got != want {
 			t.Errorf("%s\nexpands to %s\nwant       %s", form, got, want)
-		}
-	}
-}
-
-func TestMacroexpandStatements(t *testing.T) {
-	t.Parallel()
-	b := fresh(t, forms)
-	for form, want := range map[string]string{
-		"x := item.Count + 1":      "x := (*item.Middle.Base).Count + int(1)",
-		"who = item":               "who = fmt.Stringer(item)",
-		"var e error = nil":        "var e error = error(nil)",
-		"n64 += 2":                 "n64 += int64(2)",
-		"item.Price, word = 1, ``": "item.Price, word = float64(1), string(``)",
-		"if ptr.Count > 0 {\n\tgo ptr.Add(1)\n} else {\n\tdefer item.Add(2)\n}":         "if (*(*ptr).Middle.Base).Count > int(0) {\n\tgo (*ptr).Middle.Base.Add(int(1))\n} else {\n\tdefer item.Middle.Base.Add(int(2))\n}",
-		"for i, v := range array {\n\t_, _ = i, v\n}":                                   "for i, v := range *array {\n\t_, _ = i, v\n}",
-		"switch wait {\ncase 1:\n\tpanic(2)\ndefault:\n}":                               "switch wait {\ncase time.Duration(1):\n\tpanic(any(int(2)))\ndefault:\n}",
-		"switch v := who.(type) {\ncase nil:\n\t_ = v\n}":                               "switch v := who.(type) {\ncase nil:\n\t_ = v\n}",
-		"ch := make(chan any, 1)\nselect {\ncase ch <- 1:\ncase v := <-ch:\n\t_ = v\n}": "ch := make(chan any, 1)\nselect {\ncase ch <- any(int(1)):\ncase v := <-ch:\n\t_ = v\n}",
-		"a, err := two()\nfor a < 3 { a++ }":                                            "a, err := two()\nfor a < int(3) {\n\ta++\n}",
-		"x := 1 // a comment":                                                           "x := int(1)",
-		"outer:\n\tfor range 3 {\n\t\tbreak outer\n\t}":                                 "outer:\n\tfor range 3 {\n\t\tbreak outer\n\t}",
-	} {
-		got := b.expansionOf(t, form, "f", false)
-		if strings.TrimSpace(got.Expanded) != want || got.Type != "" {
-			t.Errorf("%s\nexpands to %q\nwant       %q", form, got.Expanded, want)
 		}
 	}
 }
@@ -241,16 +216,17 @@ func TestMacroexpandFails(t *testing.T) {
 	b := fresh(t, forms)
 	deep := strings.Repeat("(", maxDepth+1) + "1" + strings.Repeat(")", maxDepth+1)
 	for _, c := range []struct{ form, pkg, want string }{
-		{"1 +", "f", "the form is not Go: 1:4: expected operand, found 'EOF'; macroexpand_form takes an expression"},
-		{"func f() {}", "f", "the form is not Go: 1:6: "},
-		{"import `fmt`", "f", "the form is not Go: "},
-		{"}(); func() {", "f", "the form is not Go: "},
+		{"1 +", "f", "the form is not a Go expression: 1:4: expected operand, found 'EOF'; macroexpand_form expands expressions"},
+		{"x := 1", "f", "the form is not a Go expression: 1:3: expected 'EOF', found ':='; macroexpand_form expands expressions such as f(x, 1), not statements: to expand x := f(y), give f(y)"},
+		{"func f() {}", "f", "the form is not a Go expression: 1:6: "},
+		{"import `fmt`", "f", "the form is not a Go expression: "},
+		{"}(); func() {", "f", "the form is not a Go expression: "},
 		{"Pirce", "f", "the form does not compile: 1:1: undefined: Pirce"},
 		{"itme.Count", "f", "the form does not compile: 1:1: undefined: itme; did you mean Item, item"},
 		{"fmt.Prinln()", "f", "the form does not compile: 1:5: undefined: fmt.Prinln; did you mean Println"},
 		{"item.Cuont", "f", "the form does not compile: 1:6: item.Cuont undefined"},
 		{"1 + `a`", "f", "the form does not compile: 1:"},
-		{"x := 1\nx = `a`", "f", "the form does not compile: 2:5: cannot use"},
+		{"Show(\n`a`, 1)", "f", "the form does not compile: 2:6: cannot use"},
 		{"itme.Count", "", "no package of the workspace has itme; name the package that the form stands in; did you mean f.Item, f.item"},
 		{"template.New(``)", "f", "package template is ambiguous: it can be html/template, text/template"},
 		{"1", "nowhere", `there is no package "nowhere"`},
