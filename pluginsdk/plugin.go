@@ -13,7 +13,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
-	"google.golang.org/grpc"
 
 	"github.com/toolhost/toolhost/internal/protect"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -166,14 +165,9 @@ func (p Plugin) serve() error {
 		})
 	}
 	server.OnConnect = toStderr // by then go-plugin has set both to its own
-	plugin.Serve(&plugin.ServeConfig{
-		HandshakeConfig:  wire.Handshake(),
-		VersionedPlugins: wire.ServerPlugins(server),
-		Logger:           hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: stderr, JSONFormat: true}),
-		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
-			return grpc.NewServer(append(opts, wire.ServerOptions()...)...)
-		},
-	})
+	config := wire.ServeConfig(server)
+	config.Logger = hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: stderr, JSONFormat: true})
+	plugin.Serve(config)
 	return nil
 }
 

@@ -2,34 +2,24 @@ package wire
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
-	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
-// ErrDisconnected is the cause of a [tool.CodeUnavailable] error that says the
-// connection is gone. An error with that code and another cause is the plugin's
-// own word, of something that it needs itself.
-var ErrDisconnected = errors.New("the connection to the plugin is gone")
-
-// Client is a host's end of one plugin's connection. It checks the shape of
+// Client is a host's end of one plugin's gRPC connection. It checks the shape of
 // what comes back and nothing else: what a plugin says is a claim.
 type Client struct {
 	conn grpc.ClientConnInterface
-	rpc  pluginv1.ToolPluginClient
 }
 
-// NewClient speaks to the plugin at the other end of conn.
-func NewClient(conn grpc.ClientConnInterface) *Client {
-	return &Client{conn: conn, rpc: pluginv1.NewToolPluginClient(conn)}
+// NewClient returns a client for the plugin at the other end of conn.
+func NewClient(conn grpc.ClientConnInterface) *Client { return &Client{conn: conn} }
+
+func (c *Client) invoke(ctx context.Context, method string, in, out any, opts ...grpc.CallOption) error {
+	return c.conn.Invoke(ctx, method, in, out, append(opts, grpc.StaticMethod(), grpc.ForceCodecV2(newCodec()))...)
 }
 
 // Describe asks the plugin who it is and what it serves.
@@ -37,11 +27,11 @@ func NewClient(conn grpc.ClientConnInterface) *Client {
 // # Errors
 //
 // Those of [Client.Execute] that say the plugin cannot be reached, and
-// [tool.CodeInvalidDefinition] where a definition cannot be read.
+// [tool.CodeInvalidDefinition] if a definition cannot be read.
 func (c *Client) Describe(ctx context.Context, hostVersion string) (Description, error) {
 	var raw undecoded
-	err := c.conn.Invoke(ctx, pluginv1.ToolPlugin_Describe_FullMethodName, &pluginv1.DescribeRequest{HostVersion: hostVersion}, &raw,
-		grpc.ForceCodecV2(newCodec()), grpc.MaxCallRecvMsgSize(maxDescription))
+	in := &pluginv1.DescribeRequest{HostVersion: hostVersion}
+	err := c.invoke(ctx, pluginv1.ToolPlugin_Describe_FullMethodName, in, &raw, grpc.MaxCallRecvMsgSize(maxDescription))
 	if err != nil {
 		return Description{}, statusError(ctx, "describe itself", err)
 	}
@@ -52,7 +42,8 @@ func (c *Client) Describe(ctx context.Context, hostVersion string) (Description,
 
 // Configure hands over the operator's configuration.
 func (c *Client) Configure(ctx context.Context, cfg Config) error {
-	_, err := c.rpc.Configure(ctx, &pluginv1.ConfigureRequest{Root: cfg.Root, ConfigJson: cfg.JSON, Protected: cfg.Protected})
+	in := &pluginv1.ConfigureRequest{Root: cfg.Root, ConfigJson: cfg.JSON, Protected: cfg.Protected}
+	err := c.invoke(ctx, pluginv1.ToolPlugin_Configure_FullMethodName, in, &pluginv1.ConfigureResponse{})
 	if err != nil {
 		return statusError(ctx, "take its configuration", err)
 	}
@@ -63,20 +54,16 @@ func (c *Client) Configure(ctx context.Context, cfg Config) error {
 //
 // # Errors
 //
-// What the plugin returned, as an [*tool.Error] with its code. Else
-// [tool.CodeUnavailable] with [ErrDisconnected] where the connection is gone,
+// What the plugin returned, as an [*tool.Error] with its code and [ErrClaimed] as its
+// cause. Else [tool.CodeUnavailable] with [ErrDisconnected] if the connection is gone,
 // [tool.CodeResourceExhausted] for a message above [MaxMessage],
 // [tool.CodeInvalidResult] for an answer that cannot be read,
 // [tool.CodeCanceled] and [tool.CodeDeadlineExceeded] for the context's end.
 func (c *Client) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
-	resp, err := c.rpc.Execute(ctx, newRequest(call))
-	if err != nil {
-		return tool.Result{}, statusError(ctx, "run "+call.Name, err)
-	}
-	return readResponse(resp)
+	return c.call(ctx, pluginv1.ToolPlugin_Execute_FullMethodName, "run ", call)
 }
 
-// maxPreview bounds a preview's message, in bytes: 4 MiB, and what is around them.
+// maxPreview bounds a preview's message, in bytes: 4 MiB of content, and its envelope.
 const maxPreview = 5 << 20
 
 // Preview asks the plugin what a call would do. It is for plugins that offer
@@ -84,71 +71,17 @@ const maxPreview = 5 << 20
 //
 // # Errors
 //
-// Those of [Client.Execute]; [tool.CodeNotFound] where the tool has no preview.
+// Those of [Client.Execute]; [tool.CodeNotFound] if the tool has no preview.
 func (c *Client) Preview(ctx context.Context, call tool.Call) (tool.Result, error) {
-	resp, err := c.rpc.Preview(ctx, newRequest(call), grpc.MaxCallRecvMsgSize(maxPreview))
-	if err != nil {
-		return tool.Result{}, statusError(ctx, "preview "+call.Name, err)
-	}
-	return readResponse(resp)
+	return c.call(ctx, pluginv1.ToolPlugin_Preview_FullMethodName, "preview ", call, grpc.MaxCallRecvMsgSize(maxPreview))
 }
 
-func newRequest(call tool.Call) *pluginv1.ExecuteRequest {
-	return &pluginv1.ExecuteRequest{
-		Id: clean(call.ID), Tool: clean(call.Name), ArgumentsJson: call.Arguments, Session: clean(call.Session),
+func (c *Client) call(
+	ctx context.Context, method, verb string, call tool.Call, opts ...grpc.CallOption,
+) (tool.Result, error) {
+	var reply undecoded
+	if err := c.invoke(ctx, method, &request{call: call}, &reply, opts...); err != nil {
+		return tool.Result{}, statusError(ctx, verb+call.Name, err)
 	}
-}
-
-func readResponse(resp *pluginv1.ExecuteResponse) (tool.Result, error) {
-	switch o := resp.GetOutcome().(type) {
-	case *pluginv1.ExecuteResponse_Result:
-		return resultFromProto(o.Result)
-	case *pluginv1.ExecuteResponse_Error:
-		return tool.Result{}, errorFromProto(o.Error)
-	}
-	return tool.Result{}, &tool.Error{
-		Code: tool.CodeInvalidResult, Stage: tool.StageExecute, Message: "the plugin answered with neither a result nor an error",
-		Hint: "report this to the plugin's author",
-	}
-}
-
-// statusError makes sense of a gRPC status. Where the context has ended, that
-// is the reason, whatever the transport made of it.
-func statusError(ctx context.Context, what string, err error) *tool.Error {
-	s := status.Convert(err)
-	if d, ok := ctx.Deadline(); ok && !time.Now().Before(d) && (s.Code() == codes.DeadlineExceeded || s.Code() == codes.Canceled) {
-		<-ctx.Done() // the plugin's clock was a moment ahead of our timer
-	}
-	if ctxErr := ctx.Err(); ctxErr != nil {
-		return &tool.Error{
-			Code: tool.CodeOf(ctxErr), Stage: tool.StageExecute,
-			Message: fmt.Sprintf("gave up waiting for the plugin to %s: %v", what, deadline.Cause(ctx)), Err: ctxErr,
-		}
-	}
-	out := &tool.Error{
-		Stage: tool.StageExecute, Err: err,
-		Message: fmt.Sprintf("the plugin could not %s: %s", what, s.Message()),
-	}
-	switch s.Code() {
-	case codes.Unavailable, codes.Canceled:
-		// Our own context is alive, so a cancelled call means that the
-		// connection was closed under it.
-		out.Code, out.Err = tool.CodeUnavailable, fmt.Errorf("%w: %w", ErrDisconnected, err)
-	case codes.Aborted: // which no transport says
-		out.Code = tool.CodeUnavailable
-	case codes.DeadlineExceeded:
-		out.Code = tool.CodeDeadlineExceeded
-	case codes.ResourceExhausted:
-		out.Code = tool.CodeResourceExhausted
-		out.Hint = fmt.Sprintf("one message holds at most %d MiB, and what a plugin sends at a time %d MiB; ask for less at once",
-			MaxMessage>>20, 2*MaxMessage>>20)
-	case codes.Unimplemented:
-		out.Code = tool.CodeUnavailable
-		out.Hint = "the plugin does not serve toolhost.plugin.v1.ToolPlugin; rebuild it with a current SDK"
-	case codes.FailedPrecondition, codes.InvalidArgument:
-		out.Code = tool.CodeToolFailed
-	default:
-		out.Code = tool.CodeInvalidResult
-	}
-	return out
+	return parseResponse(reply)
 }

@@ -103,7 +103,7 @@ func TestResultRoundTrip(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := resultFromProto(overTheWire(t, resultToProto(r), &pluginv1.Result{}))
+			got, err := parseResponse(appendResponse(nil, &r, nil))
 			if err != nil || !reflect.DeepEqual(got, r) {
 				t.Errorf("%#v, %v, want %#v", got, err, r)
 			}
@@ -114,7 +114,7 @@ func TestResultRoundTrip(t *testing.T) {
 func TestGarbledResult(t *testing.T) {
 	t.Parallel()
 	const bad, good = "a\xffb", "a\uFFFDb"
-	got, err := resultFromProto(overTheWire(t, resultToProto(tool.Result{
+	sent := tool.Result{
 		Content: []tool.Content{
 			tool.TextContent{Text: bad},
 			tool.ImageContent{Data: []byte(bad), MIMEType: bad},
@@ -124,7 +124,8 @@ func TestGarbledResult(t *testing.T) {
 			tool.ResourceLink{URI: bad, Name: bad, Description: bad, MIMEType: bad},
 		},
 		Structured: json.RawMessage(`"` + bad + `"`),
-	}), &pluginv1.Result{}))
+	}
+	got, err := parseResponse(appendResponse(nil, &sent, nil))
 	want := tool.Result{
 		Content: []tool.Content{
 			tool.TextContent{Text: good},
@@ -150,7 +151,11 @@ func TestMalformedResult(t *testing.T) {
 		}},
 		"content block 0: unknown kind": resultToProto(tool.Result{Content: []tool.Content{nil}}),
 	} {
-		r, err := resultFromProto(overTheWire(t, p, &pluginv1.Result{}))
+		b, err := proto.Marshal(&pluginv1.ExecuteResponse{Outcome: &pluginv1.ExecuteResponse_Result{Result: p}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := parseResponse(b)
 		if tool.CodeOf(err) != tool.CodeInvalidResult || !strings.Contains(err.Error(), want) || !reflect.DeepEqual(r, tool.Result{}) {
 			t.Errorf("%+v, %v, want ...%s...", r, err, want)
 		}
@@ -182,12 +187,14 @@ func TestErrorCodes(t *testing.T) {
 		"Not_Found":                tool.CodeToolFailed,
 	} {
 		in := &tool.Error{Code: code, Message: "what", Hint: "next", Detail: "stack", Plugin: "p", Unsent: true}
-		got := errorFromProto(overTheWire(t, errorToProto(in), &pluginv1.Error{}))
-		if want := (&tool.Error{Code: want, Message: "what", Hint: "next", Stage: tool.StageExecute, Err: ErrClaimed}); !reflect.DeepEqual(got, want) {
+		_, got := parseResponse(appendResponse(nil, nil, in))
+		want := &tool.Error{Code: want, Message: "what", Hint: "next", Stage: tool.StageExecute, Err: ErrClaimed}
+		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %+v, want %+v", code, got, want)
 		}
 	}
-	if got := errorToProto(fmt.Errorf("around: %w", &tool.Error{Code: tool.CodeCanceled})); got.GetMessage() != "around: canceled" {
+	_, got := parseResponse(appendResponse(nil, nil, fmt.Errorf("around: %w", &tool.Error{Code: tool.CodeCanceled})))
+	if got == nil || got.Error() != "around: canceled" {
 		t.Errorf("%v", got)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
 // maxBlocks bounds the content blocks of one result: 65,536. An empty block is
@@ -208,15 +207,12 @@ func (in *response) add(kind protowire.Number, parts *fields) {
 func (in *response) answer() (tool.Result, error) {
 	switch {
 	case in.outcome == responseError:
-		return tool.Result{}, errorFromProto(&pluginv1.Error{
-			Code:    cleanView(in.failure[errorCode]),
-			Message: cleanView(in.failure[errorMessage]),
-			Hint:    cleanView(in.failure[errorHint]),
-		})
+		code, message, hint := cleanView(in.failure[errorCode]), cleanView(in.failure[errorMessage]), cleanView(in.failure[errorHint])
+		return tool.Result{}, claimed(tool.Code(code), message, hint)
 	case in.outcome == 0:
 		return tool.Result{}, &tool.Error{
-			Code: tool.CodeInvalidResult, Stage: tool.StageExecute, Message: "the plugin answered with neither a result nor an error",
-			Hint: "report this to the plugin's author",
+			Code: tool.CodeInvalidResult, Stage: tool.StageExecute,
+			Message: "the plugin answered with neither a result nor an error", Hint: reportToAuthor,
 		}
 	case in.fault != "":
 		return tool.Result{}, invalidResult(in.fault)

@@ -150,16 +150,7 @@ func referenceResponse(t *testing.T, b []byte) (tool.Result, error) {
 	if err := referenceDecode(t, b, &p); err != nil {
 		return tool.Result{}, &tool.Error{Code: tool.CodeInvalidResult, Message: err.Error()}
 	}
-	switch o := p.GetOutcome().(type) {
-	case *pluginv1.ExecuteResponse_Result:
-		if len(o.Result.GetContent()) > maxBlocks {
-			return tool.Result{}, invalidResult("too many")
-		}
-		return resultFromProto(o.Result)
-	case *pluginv1.ExecuteResponse_Error:
-		return tool.Result{}, errorFromProto(o.Error)
-	}
-	return tool.Result{}, &tool.Error{Code: tool.CodeInvalidResult, Message: "neither"}
+	return responseFromProto(&p)
 }
 
 func FuzzDecodeResponse(f *testing.F) {

@@ -6,10 +6,8 @@ import (
 	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
 // requestSize is how many bytes appendRequest adds.
@@ -42,7 +40,7 @@ func appendRequest(b []byte, r *request) []byte {
 // answer is a result or an error as it is going to be sent.
 type answer struct {
 	result  *tool.Result // with valid strings
-	failure *pluginv1.Error
+	failure block        // sent if result is nil
 }
 
 // settle makes up its mind what to send: err where there is one, else res. What
@@ -51,7 +49,7 @@ type answer struct {
 // the next time, and to look for bad UTF-8 walks through all of a text.
 func settle(res *tool.Result, err error) answer {
 	if err != nil {
-		return answer{failure: errorToProto(err)}
+		return answer{failure: newFailure(err)}
 	}
 	for i, c := range res.Content {
 		k := newBlock(c)
@@ -70,8 +68,8 @@ func settle(res *tool.Result, err error) answer {
 
 // size is how many bytes appendTo adds.
 func (a *answer) size() int {
-	if a.failure != nil {
-		return messageSize(responseError, proto.Size(a.failure))
+	if a.result == nil {
+		return a.failure.contentSize()
 	}
 	return messageSize(responseResult, resultSize(a.result))
 }
@@ -92,9 +90,8 @@ func (a *answer) pieces() [][]byte {
 }
 
 func (a *answer) encode(e *encoder) {
-	if a.failure != nil {
-		e.b = appendPrefix(e.b, responseError, proto.Size(a.failure))
-		e.b = appendMessage(e.b, a.failure)
+	if a.result == nil {
+		a.failure.encode(e)
 		return
 	}
 	e.b = appendPrefix(e.b, responseResult, resultSize(a.result))

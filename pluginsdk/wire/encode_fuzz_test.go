@@ -82,13 +82,7 @@ func encoded(t *testing.T, appendTo func([]byte) []byte, size int) []byte {
 func checkResponse(t *testing.T, res *tool.Result, err error) {
 	t.Helper()
 	b := encoded(t, func(b []byte) []byte { return appendResponse(b, res, err) }, responseSize(res, err))
-	want := &pluginv1.ExecuteResponse{}
-	if err != nil {
-		want.Outcome = &pluginv1.ExecuteResponse_Error{Error: errorToProto(err)}
-	} else {
-		want.Outcome = &pluginv1.ExecuteResponse_Result{Result: resultToProto(*res)}
-	}
-	want = overTheWire(t, want, &pluginv1.ExecuteResponse{})
+	want := overTheWire(t, responseToProto(res, err), &pluginv1.ExecuteResponse{})
 	var got pluginv1.ExecuteResponse
 	if err := proto.Unmarshal(b, &got); err != nil {
 		t.Fatalf("%x: %v", b, err)

@@ -1,10 +1,6 @@
 package wire
 
-import (
-	"encoding/binary"
-	"errors"
-	"fmt"
-)
+import "encoding/binary"
 
 // Frames are what a stream is made of: a header of 12 bytes, and a payload.
 //
@@ -60,14 +56,6 @@ const (
 	// that more is taken.
 	firstWindow = 256 << 10
 )
-
-// ErrProtocol is the cause of an error that says the plugin broke the rules of
-// the stream. The connection cannot be used any longer.
-var ErrProtocol = errors.New("the plugin broke the stream's protocol")
-
-func protocolError(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{ErrProtocol}, args...)...)
-}
 
 // appendHeader appends the header of a frame.
 func appendHeader(b []byte, f frame) []byte {

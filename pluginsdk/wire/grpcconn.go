@@ -42,9 +42,9 @@ func (c *GRPCConn) Serve(s *Server, handshake func(line string) error) error {
 	var server *grpc.Server
 	nothing, _ := io.Pipe() // is read for GRPCStdio: what tools print, standard error has
 	g := &plugin.GRPCServer{
-		Plugins: ServerPlugins(s)[ProtocolVersion],
+		Plugins: ServeConfig(s).VersionedPlugins[ProtocolVersion],
 		Server: func(opts []grpc.ServerOption) *grpc.Server {
-			server = grpc.NewServer(append(opts, ServerOptions()...)...)
+			server = newGRPCServer(opts)
 			return server
 		},
 		DoneCh: make(chan struct{}), Stdout: nothing, Stderr: nothing,

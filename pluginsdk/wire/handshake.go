@@ -6,8 +6,6 @@ import (
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/emptypb"
-
-	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
 // ProtocolVersion is the version of the application protocol that this package
@@ -37,10 +35,37 @@ func Handshake() plugin.HandshakeConfig {
 	}
 }
 
-// ServerPlugins is what a plugin offers, by protocol version.
-func ServerPlugins(s *Server) map[int]plugin.PluginSet {
-	return map[int]plugin.PluginSet{ProtocolVersion: {dispenseName: &grpcPlugin{server: s}}}
+// ServeConfig returns what go-plugin needs to serve s over gRPC. The caller may set a
+// logger.
+func ServeConfig(s *Server) *plugin.ServeConfig {
+	return &plugin.ServeConfig{
+		HandshakeConfig:  Handshake(),
+		VersionedPlugins: map[int]plugin.PluginSet{ProtocolVersion: {dispenseName: &grpcPlugin{server: s}}},
+		GRPCServer:       newGRPCServer,
+	}
 }
+
+func newGRPCServer(opts []grpc.ServerOption) *grpc.Server {
+	return grpc.NewServer(append(opts,
+		grpc.MaxRecvMsgSize(MaxMessage), grpc.MaxSendMsgSize(MaxMessage),
+		grpc.ForceServerCodecV2(newCodec()),
+		// Static windows: gRPC would otherwise measure the connection with a ping a
+		// call, in each direction, which doubles the writes. See docs/performance.md.
+		grpc.StaticStreamWindowSize(streamWindow), grpc.StaticConnWindowSize(streamWindow))...)
+}
+
+// DialOptions returns the options of a host's gRPC connection to a plugin.
+func DialOptions() []grpc.DialOption {
+	return []grpc.DialOption{
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessage), grpc.MaxCallSendMsgSize(MaxMessage)),
+		grpc.WithStaticStreamWindowSize(streamWindow), grpc.WithStaticConnWindowSize(streamWindow),
+		grpc.WithDisableRetry(),
+	}
+}
+
+// streamWindow is what gRPC itself lets travel unread, in bytes. The stream has a
+// flow control of its own, per message.
+const streamWindow = 4 << 20
 
 // ClientPlugins is what a host understands, by protocol version.
 func ClientPlugins() map[int]plugin.PluginSet {
@@ -68,7 +93,7 @@ type grpcPlugin struct {
 
 // GRPCServer implements go-plugin's interface for the plugin's end.
 func (p *grpcPlugin) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
-	pluginv1.RegisterToolPluginServer(s, p.server)
+	s.RegisterService(&serviceDesc, p.server)
 	return nil
 }
 

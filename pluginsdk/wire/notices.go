@@ -41,7 +41,7 @@ func (n *notices) forward(from tool.Notifier) {
 		n.mu.Lock()
 		for v := range n.streams {
 			v.out.control(kindChanged, 0, nil)
-			go v.flush()
+			v.out.flushAsync()
 		}
 		n.mu.Unlock()
 	}

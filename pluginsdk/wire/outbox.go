@@ -176,6 +176,16 @@ func (o *outbox) flush() error { return o.write(false, false) }
 // would be more than unread bytes, others' included, it leaves them to a goroutine.
 func (o *outbox) flushSome() error { return o.write(false, true) }
 
+// flushAsync is flush in a goroutine of its own, for those that must not wait for the
+// receiver: who reads, and whoever holds a lock.
+func (o *outbox) flushAsync() {
+	go func() {
+		if err := o.flush(); err != nil {
+			o.broken(err)
+		}
+	}()
+}
+
 // callerWrites reports whether a caller is in a write now, and in which.
 func (o *outbox) callerWrites() (write uint64, writes bool) {
 	o.mu.Lock()

@@ -13,13 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
-
-// Stream implements the service.
-func (s *Server) Stream(stream pluginv1.ToolPlugin_StreamServer) error {
-	return s.Serve(stream.Context(), &pipe{stream: stream})
-}
 
 // Serve answers the calls that come on a carrier until that ends, and closes it.
 // Handlers' contexts end with ctx and with the carrier.
@@ -33,7 +27,7 @@ func (s *Server) Serve(ctx context.Context, c Carrier) error {
 	v.out = newOutbox(c, func() bool { return v.side.Load() > 1 }, func(error) {})
 	v.in = newInbox(c, func(number uint32, bytes int) {
 		v.out.grant(number, bytes)
-		go v.flush()
+		v.out.flushAsync()
 	})
 	defer s.tellChanges(v)()
 	go v.loop(0)

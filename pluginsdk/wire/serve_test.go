@@ -23,13 +23,13 @@ func withHost(t testing.TB, carrier string, p tool.Provider) (*peer, <-chan erro
 	server := &Server{Provider: p}
 	ended := make(chan error, 1)
 	if carrier == onGRPC {
-		g := grpc.NewServer(append(ServerOptions(), grpc.StreamInterceptor(
+		g := newGRPCServer([]grpc.ServerOption{grpc.StreamInterceptor(
 			func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 				err := handle(srv, ss)
 				ended <- err
 				return err
-			}))...)
-		pluginv1.RegisterToolPluginServer(g, server)
+			})})
+		Register(g, server)
 		client, err := pluginv1.NewToolPluginClient(dialTo(t, g)).Stream(t.Context())
 		if err != nil {
 			t.Fatal(err)

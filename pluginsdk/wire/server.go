@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -10,24 +11,55 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
-// Server shows a provider to a host over gRPC. Provider is required.
+// Server shows a provider to a host. [ServeConfig] serves it over gRPC, and
+// [Server.Serve] on a carrier. Provider is required.
 type Server struct {
-	pluginv1.UnimplementedToolPluginServer
-
 	// Provider has the tools.
 	Provider tool.Provider
-	// About describes the plugin; its Tools are not used, Provider.List is.
+	// About describes the plugin. Its Tools are ignored: Provider.List names them.
 	About Description
 	// OnConfigure takes the operator's configuration; nil: it is ignored.
 	OnConfigure func(context.Context, Config) error
-	// OnConnect runs when a host first speaks; nil: nothing does.
+	// OnConnect runs each time that a host asks for the description; nil: nothing does.
 	OnConnect func()
 
 	notices notices
 }
 
-// Describe implements the service.
-func (s *Server) Describe(ctx context.Context, _ *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
+// serviceDesc describes the service to gRPC. It takes the place of the generated
+// description because Execute and Preview use the codec of the stream: see codec.
+var serviceDesc = grpc.ServiceDesc{
+	ServiceName: pluginv1.ToolPlugin_ServiceDesc.ServiceName,
+	Metadata:    pluginv1.ToolPlugin_ServiceDesc.Metadata,
+	HandlerType: (*any)(nil),
+	Methods: []grpc.MethodDesc{
+		method("Describe", (*Server).describe),
+		method("Configure", (*Server).configure),
+		method("Execute", (*Server).execute),
+		method("Preview", (*Server).preview),
+	},
+	Streams: []grpc.StreamDesc{{
+		StreamName: "Stream", ClientStreams: true, ServerStreams: true,
+		Handler: func(s any, stream grpc.ServerStream) error {
+			return s.(*Server).Serve(stream.Context(), &pipe{stream: stream})
+		},
+	}},
+}
+
+func method[In any](name string, handle func(*Server, context.Context, *In) (any, error)) grpc.MethodDesc {
+	return grpc.MethodDesc{
+		MethodName: name,
+		Handler: func(s any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+			in := new(In)
+			if err := decode(in); err != nil {
+				return nil, err
+			}
+			return handle(s.(*Server), ctx, in)
+		},
+	}
+}
+
+func (s *Server) describe(ctx context.Context, _ *pluginv1.DescribeRequest) (any, error) {
 	if s.OnConnect != nil {
 		s.OnConnect()
 	}
@@ -40,38 +72,32 @@ func (s *Server) Describe(ctx context.Context, _ *pluginv1.DescribeRequest) (*pl
 	return descriptionToProto(about), nil
 }
 
-// Configure implements the service.
-func (s *Server) Configure(ctx context.Context, req *pluginv1.ConfigureRequest) (*pluginv1.ConfigureResponse, error) {
+func (s *Server) configure(ctx context.Context, in *pluginv1.ConfigureRequest) (any, error) {
 	if s.OnConfigure != nil {
-		if err := s.OnConfigure(ctx, Config{Root: req.GetRoot(), JSON: req.GetConfigJson(), Protected: req.GetProtected()}); err != nil {
+		cfg := Config{Root: in.GetRoot(), JSON: in.GetConfigJson(), Protected: in.GetProtected()}
+		if err := s.OnConfigure(ctx, cfg); err != nil {
 			return nil, status.Error(codes.FailedPrecondition, err.Error())
 		}
 	}
 	return &pluginv1.ConfigureResponse{}, nil
 }
 
-// Execute implements the service. A host's error and a tool's answer both
-// travel in the response: a gRPC status would lose the code and the hint.
-func (s *Server) Execute(ctx context.Context, req *pluginv1.ExecuteRequest) (*pluginv1.ExecuteResponse, error) {
-	return responseOf(s.Provider.Execute(ctx, callOf(req))), nil
+// execute answers with a tool's result or with an error. Both travel in the response:
+// a gRPC status would lose the code and the hint.
+func (s *Server) execute(ctx context.Context, in *request) (any, error) {
+	res, err := s.Provider.Execute(ctx, in.call)
+	out := settle(&res, err)
+	return &out, nil
 }
 
-// Preview implements the service.
-func (s *Server) Preview(ctx context.Context, req *pluginv1.ExecuteRequest) (*pluginv1.ExecuteResponse, error) {
-	p, ok := s.Provider.(tool.Previewer)
-	if !ok {
-		return responseOf(tool.Result{}, tool.NoPreview(req.GetTool())), nil
+func (s *Server) preview(ctx context.Context, in *request) (any, error) {
+	var res tool.Result
+	var err error
+	if p, ok := s.Provider.(tool.Previewer); ok {
+		res, err = p.Preview(ctx, in.call)
+	} else {
+		err = tool.NoPreview(in.call.Name)
 	}
-	return responseOf(p.Preview(ctx, callOf(req))), nil
-}
-
-func callOf(req *pluginv1.ExecuteRequest) tool.Call {
-	return tool.Call{ID: req.GetId(), Name: req.GetTool(), Arguments: req.GetArgumentsJson(), Session: req.GetSession()}
-}
-
-func responseOf(res tool.Result, err error) *pluginv1.ExecuteResponse {
-	if err != nil {
-		return &pluginv1.ExecuteResponse{Outcome: &pluginv1.ExecuteResponse_Error{Error: errorToProto(err)}}
-	}
-	return &pluginv1.ExecuteResponse{Outcome: &pluginv1.ExecuteResponse_Result{Result: resultToProto(res)}}
+	out := settle(&res, err)
+	return &out, nil
 }

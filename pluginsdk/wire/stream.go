@@ -109,7 +109,7 @@ func NewStream(c Carrier, hooks StreamHooks) *Stream {
 	s.out = newOutbox(c, func() bool { return s.under.Load() > 1 }, s.fail)
 	s.in = newInbox(c, func(number uint32, bytes int) {
 		s.out.grant(number, bytes)
-		go s.flush() // who reads must not wait for who does not
+		s.out.flushAsync()
 	})
 	if s.in.interrupt == nil {
 		go s.read()
@@ -196,7 +196,7 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 			s.fail(err)
 		}
 	} else {
-		go s.flush()
+		s.out.flushAsync()
 	}
 	if !s.await(caller, number, k, report) {
 		return tool.Result{}, gaveUp(caller, call.Name, context.Cause(caller))
@@ -227,21 +227,6 @@ func awaitEnd(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 	case <-limit.C:
-	}
-}
-
-// gaveUp says that the caller's context ended first.
-func gaveUp(ctx context.Context, name string, cause error) *tool.Error {
-	err := ctx.Err()
-	if err == nil {
-		err = context.DeadlineExceeded
-	}
-	if cause == nil {
-		cause = err
-	}
-	return &tool.Error{
-		Code: tool.CodeOf(err), Stage: tool.StageExecute, Err: err,
-		Message: fmt.Sprintf("gave up waiting for the plugin to run %s: %v", name, cause),
 	}
 }
 
@@ -353,7 +338,7 @@ func (s *Stream) giveUp(number uint32) {
 		return
 	}
 	s.out.control(kindCancel, number, nil)
-	go s.flush()
+	s.out.flushAsync()
 }
 
 // answered takes a call out of the table and returns it; nil: it was not there.
@@ -406,7 +391,7 @@ func (s *Stream) fail(cause error) {
 		err.Message = "the connection to the plugin is gone"
 	}
 	if errors.Is(cause, ErrProtocol) {
-		err.Code, err.Message, err.Hint = tool.CodeInvalidResult, cause.Error(), "report this to the plugin's author"
+		err.Code, err.Message, err.Hint = tool.CodeInvalidResult, cause.Error(), reportToAuthor
 	}
 	s.mu.Lock()
 	if s.err != nil {

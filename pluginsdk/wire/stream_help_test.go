@@ -115,8 +115,8 @@ func serve(t testing.TB, carrier string, p tool.Provider, hooks StreamHooks) *se
 	server := &Server{Provider: p}
 	out := &served{provider: p, stop: func() {}}
 	if carrier == onGRPC {
-		g := grpc.NewServer(ServerOptions()...)
-		pluginv1.RegisterToolPluginServer(g, server)
+		g := newGRPCServer(nil)
+		Register(g, server)
 		s, err := NewClient(dialTo(t, g)).OpenStream(t.Context(), hooks)
 		if err != nil {
 			t.Fatal(err)

@@ -166,7 +166,7 @@ func (s *Stream) endResult(f frame) {
 	}
 	if found, begun := s.out.drop(f.number); found && begun { // it was answered before it was read
 		s.out.control(kindCancel, f.number, nil)
-		go s.flush()
+		s.out.flushAsync()
 	}
 }
 
@@ -211,7 +211,7 @@ func (s *Stream) window(number uint32, b []byte) error {
 		return protocolError("a window of %d bytes", len(b))
 	}
 	if s.out.granted(number, int(min(binary.LittleEndian.Uint32(b), maxGrant))) {
-		go s.flush()
+		s.out.flushAsync()
 	}
 	return nil
 }

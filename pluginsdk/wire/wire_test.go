@@ -39,11 +39,16 @@ func (r *remote) Close(context.Context) error {
 }
 
 // connect serves s, and gives the client's end.
-func connect(t *testing.T, s pluginv1.ToolPluginServer) *remote {
+func connect(t *testing.T, s *wire.Server) *remote {
+	t.Helper()
+	return dial(t, func(r grpc.ServiceRegistrar) { wire.Register(r, s) })
+}
+
+func dial(t *testing.T, register func(grpc.ServiceRegistrar)) *remote {
 	t.Helper()
 	listener := bufconn.Listen(1 << 20)
-	server := grpc.NewServer(grpc.MaxRecvMsgSize(wire.MaxMessage), grpc.MaxSendMsgSize(wire.MaxMessage))
-	pluginv1.RegisterToolPluginServer(server, s)
+	server := wire.ServeConfig(nil).GRPCServer(nil)
+	register(server)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	conn, err := grpc.NewClient("passthrough:///bufconn",
@@ -232,7 +237,8 @@ func TestExecuteStrangeAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := connect(t, &c.s).Execute(t.Context(), tool.Call{Name: "t"})
+			strange := dial(t, func(r grpc.ServiceRegistrar) { pluginv1.RegisterToolPluginServer(r, &c.s) })
+			_, err := strange.Execute(t.Context(), tool.Call{Name: "t"})
 			if tool.CodeOf(err) != c.want {
 				t.Errorf("%+v, want %s", err, c.want)
 			}

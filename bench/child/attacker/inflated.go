@@ -7,7 +7,6 @@ import (
 	"errors"
 
 	"github.com/hashicorp/go-plugin"
-	"google.golang.org/grpc"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
@@ -30,13 +29,7 @@ func serveInflated(t tool.Tool) error {
 		Name: t.Name, Features: []string{wire.FeatureStderr, wire.FeatureSocket},
 	}}
 	go func() { _ = server.Serve(context.Background(), inflated{socket}) }()
-	plugin.Serve(&plugin.ServeConfig{
-		HandshakeConfig:  wire.Handshake(),
-		VersionedPlugins: wire.ServerPlugins(server),
-		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
-			return grpc.NewServer(append(opts, wire.ServerOptions()...)...)
-		},
-	})
+	plugin.Serve(wire.ServeConfig(server))
 	return nil
 }
 

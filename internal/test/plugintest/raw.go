@@ -6,7 +6,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
-	"google.golang.org/grpc"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
@@ -36,11 +35,8 @@ func describeTwice() {
 
 // serve is a plugin on bare go-plugin, as another SDK would make it.
 func serve(p tool.Provider) {
-	plugin.Serve(&plugin.ServeConfig{
-		HandshakeConfig:  wire.Handshake(),
-		VersionedPlugins: wire.ServerPlugins(&wire.Server{Provider: p}),
-		Logger:           hclog.New(&hclog.LoggerOptions{Level: hclog.Off}),
-		GRPCServer:       func(o []grpc.ServerOption) *grpc.Server { return grpc.NewServer(o...) },
-	})
+	config := wire.ServeConfig(&wire.Server{Provider: p})
+	config.Logger = hclog.New(&hclog.LoggerOptions{Level: hclog.Off})
+	plugin.Serve(config)
 	os.Exit(0)
 }

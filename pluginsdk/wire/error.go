@@ -1,0 +1,140 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/toolhost/toolhost/internal/deadline"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+var (
+	// ErrDisconnected is the cause of a [tool.CodeUnavailable] error that says the
+	// connection is gone. An error with that code and another cause is the plugin's
+	// own claim about something that it needs itself.
+	ErrDisconnected = errors.New("the connection to the plugin is gone")
+	// ErrClaimed is the cause of an error that the plugin answered with. The host
+	// found all other errors itself.
+	ErrClaimed = errors.New("claimed by the plugin")
+	// ErrProtocol is the cause of an error that says the plugin broke the rules of
+	// the stream. The connection cannot be used any longer.
+	ErrProtocol = errors.New("the plugin broke the stream's protocol")
+)
+
+// reportToAuthor is the hint of an error that only the plugin's author can mend.
+const reportToAuthor = "report this to the plugin's author"
+
+func protocolError(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrProtocol}, args...)...)
+}
+
+// invalidResult returns the error for an answer that cannot be read.
+func invalidResult(msg string) *tool.Error {
+	return &tool.Error{
+		Code: tool.CodeInvalidResult, Stage: tool.StageExecute,
+		Message: "the plugin's answer is malformed: " + msg, Hint: reportToAuthor,
+	}
+}
+
+// newFailure returns what is sent of an error. Detail stays in the plugin, as it may
+// hold a stack, and Unsent is for the host to say.
+func newFailure(err error) block {
+	e := tool.AsError(err)
+	message := err.Error() // says more than e.Message if e is wrapped
+	if e.Hint != "" {
+		message = strings.TrimSuffix(message, " ("+e.Hint+")")
+	}
+	return block{kind: responseError, fields: [5]string{
+		errorCode: clean(string(e.Code)), errorMessage: clean(message), errorHint: clean(e.Hint),
+	}}
+}
+
+// claimable are the codes that a plugin may use. The others are the host's own
+// findings: a plugin that used them could pass for the host.
+var claimable = map[tool.Code]bool{
+	tool.CodeInvalidArguments:  true,
+	tool.CodePermissionDenied:  true,
+	tool.CodeRateLimited:       true,
+	tool.CodeUnavailable:       true,
+	tool.CodeDeadlineExceeded:  true,
+	tool.CodeCanceled:          true,
+	tool.CodeResourceExhausted: true,
+	tool.CodeNotFound:          true,
+	tool.CodeAlreadyExists:     true,
+	tool.CodeInvalidResult:     true,
+	tool.CodeToolFailed:        true,
+	tool.CodeInternal:          true,
+}
+
+// claimed returns the error that a plugin answered with.
+func claimed(code tool.Code, message, hint string) *tool.Error {
+	if !claimable[code] {
+		code = tool.CodeToolFailed
+	}
+	if message == "" {
+		message = string(code)
+	}
+	return &tool.Error{Code: code, Stage: tool.StageExecute, Message: message, Hint: hint, Err: ErrClaimed}
+}
+
+// statusError turns a gRPC status into an error. If the context has ended, that is
+// the reason, whatever the transport made of it.
+func statusError(ctx context.Context, what string, err error) *tool.Error {
+	s := status.Convert(err)
+	if d, ok := ctx.Deadline(); ok && !time.Now().Before(d) && (s.Code() == codes.DeadlineExceeded || s.Code() == codes.Canceled) {
+		<-ctx.Done() // the plugin's clock was a moment ahead of our timer
+	}
+	if ctxErr := ctx.Err(); ctxErr != nil {
+		return &tool.Error{
+			Code: tool.CodeOf(ctxErr), Stage: tool.StageExecute, Err: ctxErr,
+			Message: fmt.Sprintf("gave up waiting for the plugin to %s: %v", what, deadline.Cause(ctx)),
+		}
+	}
+	out := &tool.Error{
+		Stage: tool.StageExecute, Err: err,
+		Message: fmt.Sprintf("the plugin could not %s: %s", what, s.Message()),
+	}
+	switch s.Code() {
+	case codes.Unavailable, codes.Canceled:
+		// Our own context is alive, so a cancelled call means that the
+		// connection was closed under it.
+		out.Code, out.Err = tool.CodeUnavailable, fmt.Errorf("%w: %w", ErrDisconnected, err)
+	case codes.Aborted: // which no transport says
+		out.Code = tool.CodeUnavailable
+	case codes.DeadlineExceeded:
+		out.Code = tool.CodeDeadlineExceeded
+	case codes.ResourceExhausted:
+		out.Code = tool.CodeResourceExhausted
+		out.Hint = fmt.Sprintf("one message holds at most %d MiB, and what a plugin sends at a time %d MiB; ask for less at once",
+			MaxMessage>>20, 2*MaxMessage>>20)
+	case codes.Unimplemented:
+		out.Code = tool.CodeUnavailable
+		out.Hint = "the plugin does not serve toolhost.plugin.v1.ToolPlugin; rebuild it with a current SDK"
+	case codes.FailedPrecondition, codes.InvalidArgument:
+		out.Code = tool.CodeToolFailed
+	default:
+		out.Code = tool.CodeInvalidResult
+	}
+	return out
+}
+
+// gaveUp returns the error for a call whose caller's context ended first.
+func gaveUp(ctx context.Context, name string, cause error) *tool.Error {
+	err := ctx.Err()
+	if err == nil {
+		err = context.DeadlineExceeded
+	}
+	if cause == nil {
+		cause = err
+	}
+	return &tool.Error{
+		Code: tool.CodeOf(err), Stage: tool.StageExecute, Err: err,
+		Message: fmt.Sprintf("gave up waiting for the plugin to run %s: %v", name, cause),
+	}
+}
