@@ -55,8 +55,8 @@ func TestFirstSDK(t *testing.T) {
 
 func useFirst(t *testing.T, dir string, carrier plugin.Carrier) {
 	root := t.TempDir()
-	h := newHost(t, host.WithRoot(root), host.WithCarrier(carrier), host.WithPluginSettings(func(string) plugin.Settings {
-		return plugin.Settings{Config: []byte(`{"greeting":"hello"}`)}
+	h := newHost(t, host.WithRoot(root), host.WithCarrier(carrier), host.WithPluginSettings(func(_ string, s *plugin.Settings) {
+		s.Config = []byte(`{"greeting":"hello"}`)
 	}))
 	if n, err := h.Load(t.Context(), dir); err != nil || n != 12 {
 		t.Fatalf("%d tools, %v", n, err)

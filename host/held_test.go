@@ -128,7 +128,7 @@ func TestFollowHoldsWhatChangesInTheRoot(t *testing.T) {
 func TestSettingsHoldInTheRoot(t *testing.T) {
 	t.Parallel()
 	h, dir := inRoot(t)
-	h.SetPluginSettings(func(string) plugin.Settings { return plugin.Settings{Disabled: true} })
+	h.SetPluginSettings(func(_ string, s *plugin.Settings) { s.Enabled = false })
 	if err := h.Refresh(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}

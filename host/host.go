@@ -65,10 +65,7 @@ var _ tool.Provider = (*Host)(nil)
 // [tool.CodeNotFound] where the root is not a directory; [tool.CodeInternal] where the file
 // of [WithNames] is there and cannot be read.
 func New(opts ...Option) (*Host, error) {
-	o := options{
-		root: ".", logger: hclog.NewNullLogger(), callTimeout: time.Minute, maxTimeout: 10 * time.Minute,
-		running: 256, waiting: 1024, maxResult: 64 << 20, maxRetries: tool.MaxMaxRetries,
-	}
+	o := options{root: ".", logger: hclog.NewNullLogger(), defaults: plugin.DefaultSettings()}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -185,7 +182,7 @@ type slots struct {
 
 // slotsOf are the slots that an owner's tools share.
 func (h *Host) slotsOf(e *entry) *chain.Slots {
-	key := slots{e.owner, e.limits.Running, e.limits.Waiting}
+	key := slots{e.owner, e.settings.Limits.Running, e.settings.Limits.Waiting}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s, ok := h.slots[key]

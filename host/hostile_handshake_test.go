@@ -25,11 +25,10 @@ func refused(mode plugintest.Mode, words bool, texts ...string) attack {
 
 // late is one that is given up after a start timeout of its own.
 func late(a attack) attack {
-	a.opts = append(a.opts, host.WithPluginSettings(func(name string) (s plugin.Settings) {
+	a.opts = append(a.opts, host.WithPluginSettings(func(name string, s *plugin.Settings) {
 		if name == string(a.mode) {
 			s.StartTimeout = slowStart
 		}
-		return s
 	}))
 	a.within = slowStart
 	return a

@@ -213,7 +213,7 @@ func TestHostileEverythingAtOnce(t *testing.T) { //nolint:paralleltest // it cou
 			var reloads atomic.Int64
 			loop(5, func() {
 				n := reloads.Add(1)
-				h.SetPluginSettings(func(string) plugin.Settings { return plugin.Settings{Env: []string{fmt.Sprint("RELOAD=", n)}} })
+				h.SetPluginSettings(func(_ string, s *plugin.Settings) { s.Env = []string{fmt.Sprint("RELOAD=", n)} })
 				_ = h.Sync(t.Context(), dir)
 				if err := h.SetOverrides(map[string]host.Override{"crash.wait": {MaxRetries: new(int), Timeout: time.Duration(n) * time.Hour}}); err != nil {
 					t.Errorf("SetOverrides: %v", err)

@@ -57,8 +57,8 @@ func TestNamesStayWithTheirPlugin(t *testing.T) {
 			plugintest.Install(t, dir, "fixture-0evil")
 			is("beside another", "fixture-good")
 			is("beside another again", "fixture-good")
-			without := host.WithPluginSettings(func(name string) plugin.Settings {
-				return plugin.Settings{Disabled: name == "fixture-good"}
+			without := host.WithPluginSettings(func(name string, s *plugin.Settings) {
+				s.Enabled = name != "fixture-good"
 			})
 			opts = append(opts, without)
 			is("disabled")

@@ -15,34 +15,24 @@ import (
 type Option func(*options)
 
 type options struct {
-	root         string
-	logger       hclog.Logger
-	startTimeout time.Duration
-	callTimeout  time.Duration
-	maxTimeout   time.Duration
-	pluginEnv    []string
-	carrier      plugin.Carrier
-	restart      plugin.RestartPolicy
-	namespace    plugin.Namespace
-	cacheDir     string
-	names        string // a file; empty: none
-	overrides    map[string]Override
-	locks        []Lock                                // what pins reads
-	pins         func(dir string) (plugin.Pins, error) // nil: nothing is pinned
-	recorder     *Recorder                             // nil: none
-	settings     func(name string) plugin.Settings     // nil: none
-	hold         func(plugin.Candidate) string         // nil: none
-	idle         time.Duration
-	noPreviews   bool
-	protected    []string
-	unheld       bool // Follow runs what changes inside the root
+	root      string
+	logger    hclog.Logger
+	defaults  plugin.Settings // of all plugins; tools that come from elsewhere have its limits
+	settings  func(name string, s *plugin.Settings)
+	pluginEnv []string
+	cacheDir  string
+	names     string // a file; empty: none
+	overrides map[string]Override
+	locks     []Lock                                // what pins reads
+	pins      func(dir string) (plugin.Pins, error) // nil: nothing is pinned
+	recorder  *Recorder                             // nil: none
+	hold      func(plugin.Candidate) string         // nil: none
+	protected []string
+	unheld    bool // Follow runs what changes inside the root
 
-	audit            audit.Sink
-	auditRequired    tool.Safety
-	hooks            *policy.Hooks
-	running, waiting int
-	maxResult        int
-	maxRetries       int
+	audit         audit.Sink
+	auditRequired tool.Safety
+	hooks         *policy.Hooks
 }
 
 // WithRoot is the workspace that plugins work on. Default: the current
@@ -55,17 +45,23 @@ func WithLogger(l hclog.Logger) Option { return func(o *options) { o.logger = l 
 
 // WithStartTimeout bounds the start of a plugin, from fork to description.
 // Default: 10 s; 0 or less means the default.
-func WithStartTimeout(d time.Duration) Option { return func(o *options) { o.startTimeout = d } }
+func WithStartTimeout(d time.Duration) Option {
+	return func(o *options) { o.defaults.StartTimeout = d }
+}
 
 // WithCallTimeout bounds one attempt of a tool that names no limit itself.
 // Default: 60 s; 0 or less means no bound.
-func WithCallTimeout(d time.Duration) Option { return func(o *options) { o.callTimeout = d } }
+func WithCallTimeout(d time.Duration) Option {
+	return func(o *options) { o.defaults.CallTimeout = d }
+}
 
 // WithMaxTimeout bounds what tools may claim for themselves: a call of one that names a
 // limit takes no longer than the smaller of the two, over all attempts. What the operator
 // says of one tool ([Override.Timeout]), and [WithCallTimeout], may be longer. Default:
 // 10 min; 0 or less means no bound.
-func WithMaxTimeout(d time.Duration) Option { return func(o *options) { o.maxTimeout = max(d, 0) } }
+func WithMaxTimeout(d time.Duration) Option {
+	return func(o *options) { o.defaults.MaxTimeout = d }
+}
 
 // WithPluginEnv adds variables, NAME=value, to the few of the host's
 // environment that plugins see.
@@ -75,7 +71,7 @@ func WithPluginEnv(env ...string) Option {
 
 // WithCarrier chooses what calls to plugins travel on. Default: [plugin.Stream].
 // A plugin that does not offer it is spoken to on the next that it does.
-func WithCarrier(c plugin.Carrier) Option { return func(o *options) { o.carrier = c } }
+func WithCarrier(c plugin.Carrier) Option { return func(o *options) { o.defaults.Carrier = c } }
 
 // WithCache remembers in a directory, private to the user, what plugins say of
 // themselves, so that the next host lists their tools without starting them: a
@@ -85,11 +81,13 @@ func WithCache(dir string) Option { return func(o *options) { o.cacheDir = dir }
 
 // WithRestartPolicy says what becomes of plugins that fail again and again.
 // Default: that of [plugin.RestartPolicy].
-func WithRestartPolicy(r plugin.RestartPolicy) Option { return func(o *options) { o.restart = r } }
+func WithRestartPolicy(r plugin.RestartPolicy) Option {
+	return func(o *options) { o.defaults.Restart = r }
+}
 
 // WithNamespace says whether plugins get PID namespaces, which end all that they
 // start, however it went away. Default: [plugin.NamespaceAuto].
-func WithNamespace(n plugin.Namespace) Option { return func(o *options) { o.namespace = n } }
+func WithNamespace(n plugin.Namespace) Option { return func(o *options) { o.defaults.Namespace = n } }
 
 // WithAudit puts every call on record. Default: none is.
 func WithAudit(sink audit.Sink) Option { return func(o *options) { o.audit = sink } }
@@ -106,16 +104,20 @@ func WithHooks(h policy.Hooks) Option { return func(o *options) { o.hooks = &h }
 // more wait for their turn. Default: 256 and 1024; running 0 or less means no
 // bound.
 func WithConcurrency(running, waiting int) Option {
-	return func(o *options) { o.running, o.waiting = running, waiting }
+	return func(o *options) { o.defaults.Limits.Running, o.defaults.Limits.Waiting = running, waiting }
 }
 
 // WithMaxResult bounds a result, in bytes. Default: 64 MiB; 0 or less means no
 // bound of the host's own.
-func WithMaxResult(bytes int) Option { return func(o *options) { o.maxResult = bytes } }
+func WithMaxResult(bytes int) Option {
+	return func(o *options) { o.defaults.Limits.MaxResult = bytes }
+}
 
 // WithMaxRetries bounds how often a failed call is repeated, whatever its tool asks
 // for. Default: [tool.MaxMaxRetries]; 0 means never.
-func WithMaxRetries(most int) Option { return func(o *options) { o.maxRetries = most } }
+func WithMaxRetries(most int) Option {
+	return func(o *options) { o.defaults.Limits.MaxRetries = most }
+}
 
 // SessionOption sets one thing of a session. Order does not matter.
 type SessionOption func(*Session)

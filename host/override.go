@@ -14,29 +14,31 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Override is the operator's word on one tool. What a plugin says of its tool is a
-// claim, and this wins over it. The zero value leaves every claim as it is.
+// Override is what the operator decides about one tool. What a plugin says about its
+// tool is a claim, which an override replaces. The zero value leaves every claim as it
+// is. The JSON names are those of toolhost.yaml.
 type Override struct {
-	// Disabled takes the tool away: it is not listed, and calls find nothing. Its
-	// name stays taken.
-	Disabled bool
-	// Name is what the tool is called here; empty: as its source calls it.
-	Name string
-	// Safety is how much harm the tool can do, above or below what is claimed.
-	Safety tool.Safety
-	// Approval is which of its calls need a yes.
-	Approval policy.Rule
+	// Disabled removes the tool: it is not listed, and calls do not find it. Its name
+	// stays taken.
+	Disabled bool `json:"disable,omitempty"`
+	// Name is the name that callers see; empty: the name that its source gives it.
+	Name string `json:"rename,omitempty"`
+	// Safety is how much harm the tool can do, more or less than is claimed;
+	// [tool.Unset]: as claimed.
+	Safety tool.Safety `json:"safety,omitempty"`
+	// Approval says which of its calls need a yes. Default: [policy.BySafety].
+	Approval policy.Rule `json:"approval,omitempty"`
 	// Permission is the capability that a caller must hold, empty: none; nil: as
 	// claimed.
-	Permission *tool.Capability
+	Permission *tool.Capability `json:"permission,omitempty"`
 	// Idempotent says whether a call may be repeated; nil: as claimed.
-	Idempotent *bool
+	Idempotent *bool `json:"idempotent,omitempty"`
 	// MaxRetries is how often a failed call is repeated; nil: as claimed.
-	MaxRetries *int
-	// Timeout bounds one attempt, also above [WithMaxTimeout]; 0: as claimed.
-	Timeout time.Duration
-	// RateLimit bounds each caller, with no calls in it nobody; nil: as claimed.
-	RateLimit *tool.RateLimit
+	MaxRetries *int `json:"retries,omitempty"`
+	// Timeout bounds one attempt, even above [WithMaxTimeout]; 0: as claimed.
+	Timeout time.Duration `json:"timeout,omitempty"`
+	// RateLimit bounds the calls of each caller; with Calls 0, no bound; nil: as claimed.
+	RateLimit *tool.RateLimit `json:"rate,omitempty"`
 }
 
 // WithOverrides has the operator's word on tools, by the names that their sources
@@ -65,7 +67,7 @@ func (h *Host) SetOverrides(all map[string]Override) error {
 			return nil, err
 		}
 		now.ready, now.input, now.output = e.ready, e.input, e.output
-		now.limit(e.limits)
+		now.limit(e.settings)
 		if e.later != nil {
 			return h.promise(now), nil
 		}
@@ -111,12 +113,12 @@ func (h *Host) draft(owner string, t tool.Tool) (*entry, error) {
 		return nil, badTool(owner, t.Name, "the handler is nil")
 	}
 	e := &entry{source: t, owner: owner, handler: t.Handler, preview: t.Preview, def: t.Definition, override: h.opts.overrides[t.Name]}
-	e.limit(h.opts.limits())
+	e.limit(&h.opts.defaults)
 	if reflect.ValueOf(e.override).IsZero() {
 		return e, nil
 	}
 	e.def = e.override.apply(t.Definition)
-	e.limit(e.limits)
+	e.limit(e.settings)
 	if err := e.def.Check(); err != nil {
 		return nil, badTool(owner, t.Name, "what is configured for it does not fit: %w", err)
 	}
@@ -128,19 +130,19 @@ func (h *Host) draft(owner string, t tool.Tool) (*entry, error) {
 
 // limit sets the limits, and holds what the tool claims of time to them. What the operator
 // said of the tool itself stands.
-func (e *entry) limit(l plugin.Limits) {
-	e.limits = l
+func (e *entry) limit(s *plugin.Settings) {
+	e.settings = s
 	e.def.Timeout = cmp.Or(tool.Duration(e.override.Timeout), e.source.Timeout)
-	if most := tool.Duration(l.MaxTimeout); e.override.Timeout == 0 && most > 0 && e.def.Timeout > most {
+	if most := tool.Duration(s.MaxTimeout); e.override.Timeout == 0 && most > 0 && e.def.Timeout > most {
 		e.def.Timeout = most
 	}
 }
 
 // timeouts bound a call of the tool: one attempt, and all of them; 0: nothing does.
 func (e *entry) timeouts() (attempt, total time.Duration) {
-	attempt = cmp.Or(time.Duration(e.def.Timeout), e.limits.CallTimeout)
-	if attempt > 0 && e.limits.MaxTimeout > 0 {
-		total = max(attempt, e.limits.MaxTimeout)
+	attempt = cmp.Or(time.Duration(e.def.Timeout), e.settings.CallTimeout)
+	if attempt > 0 && e.settings.MaxTimeout > 0 {
+		total = max(attempt, e.settings.MaxTimeout)
 	}
 	return attempt, total
 }

@@ -45,9 +45,9 @@ type entry struct {
 	digest   string          // of the definition
 	alias    string          // given when it is published
 	owner    string
-	handler  tool.Handler // the tool itself, by this host's name for it
-	preview  tool.Handler // nil: there is none
-	limits   plugin.Limits
+	handler  tool.Handler                // the tool itself, by this host's name for it
+	preview  tool.Handler                // nil: there is none
+	settings *plugin.Settings            // of its plugin, or the host's defaults
 	ready    func(context.Context) error // starts what the tool is in; nil: nothing needs to be started
 	input    *schema.Schema
 	output   *schema.Schema // nil: nothing is promised

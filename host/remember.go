@@ -100,16 +100,14 @@ func (h *Host) entriesOf(ctx context.Context, s source, l listing) ([]*entry, er
 			return nil, err
 		}
 		e.ready = s.plugin.Ready
-		if s.settings.Limits != nil {
-			e.limit(*s.settings.Limits)
-		}
+		e.limit(&s.settings)
 		if l.recalled {
 			return h.promise(e), nil
 		}
 		return h.build(e, budget)
 	}
 	// Compiling may take as long as a start.
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.settings.StartTimeout, max(h.opts.startTimeout, 0), plugin.DefaultStartTimeout))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(max(s.settings.StartTimeout, 0), plugin.DefaultStartTimeout))
 	defer cancel()
 	entries, bad := entriesOf(ctx, s.owner, l.tools, compile)
 	if entries == nil {

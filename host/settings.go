@@ -8,29 +8,25 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 )
 
-// limits are those of the host's options.
-func (o *options) limits() plugin.Limits {
-	return plugin.Limits{
-		CallTimeout: o.callTimeout, MaxTimeout: o.maxTimeout, Running: o.running, Waiting: o.waiting, MaxResult: o.maxResult, MaxRetries: o.maxRetries,
-	}
-}
-
-// WithPluginSettings has the operator's word on plugins, by name. It is asked when a
-// plugin is found. Default: every plugin has the zero value.
-func WithPluginSettings(of func(name string) plugin.Settings) Option {
-	return func(o *options) { o.settings = of }
+// WithPluginSettings sets what the operator decides for single plugins. When a plugin is
+// found, change is called with its name and the settings of all plugins, which are
+// [plugin.DefaultSettings] with the other options of this host. Default: no change.
+func WithPluginSettings(change func(name string, s *plugin.Settings)) Option {
+	return func(o *options) { o.settings = change }
 }
 
 // WithIdleTimeout is after how long the process of a plugin that nobody uses is ended.
 // Default: never.
-func WithIdleTimeout(d time.Duration) Option { return func(o *options) { o.idle = d } }
+func WithIdleTimeout(d time.Duration) Option {
+	return func(o *options) { o.defaults.IdleTimeout = d }
+}
 
-// SetPluginSettings replaces the operator's word on plugins. It holds for those that
-// are there from the next [Host.Sync], or look of [Host.Follow], on.
-func (h *Host) SetPluginSettings(of func(name string) plugin.Settings) {
+// SetPluginSettings replaces what [WithPluginSettings] set. Loaded plugins take it over
+// at the next [Host.Sync], or when [Host.Follow] looks next.
+func (h *Host) SetPluginSettings(change func(name string, s *plugin.Settings)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.opts.settings = of
+	h.opts.settings = change
 }
 
 // WithHold disables plugins for a reason that hangs on their files: it is asked when one
@@ -48,42 +44,26 @@ func (h *Host) SetHold(of func(plugin.Candidate) (reason string)) {
 
 func (h *Host) settingsOf(c plugin.Candidate) plugin.Settings {
 	h.mu.Lock()
-	of, hold := h.opts.settings, h.opts.hold
+	change, hold := h.opts.settings, h.opts.hold
 	h.mu.Unlock()
-	var s plugin.Settings
-	if of != nil {
-		s = of(c.Name)
+	s := h.opts.defaults
+	if change != nil {
+		change(c.Name, &s)
 	}
-	if hold != nil && !s.Disabled {
+	if hold != nil && s.Enabled {
 		s.Reason = hold(c)
-		s.Disabled = s.Reason != ""
+		s.Enabled = s.Reason == ""
 	}
 	return s
 }
 
-// config is how a plugin is run by the host's options and the operator's settings.
+// config returns how a plugin is run.
 func (h *Host) config(of plugin.Candidate, s plugin.Settings, changed func()) plugin.Config {
-	c := plugin.Config{
-		Root: h.opts.root, Sockets: func() (string, error) { return h.sockets(of.Name) }, Args: s.Args, Env: slices.Concat(h.opts.pluginEnv, s.Env),
-		JSON: s.Config, StartTimeout: h.opts.startTimeout, IdleTimeout: h.opts.idle, Restart: h.opts.restart, Carrier: h.opts.carrier,
-		Namespace: h.opts.namespace, HostVersion: Version, Logger: h.opts.logger, Changed: changed,
+	s.Env = slices.Concat(h.opts.pluginEnv, s.Env)
+	return plugin.Config{
+		Settings: s, Root: h.opts.root, Sockets: func() (string, error) { return h.sockets(of.Name) },
+		HostVersion: Version, Logger: h.opts.logger, Changed: changed,
 		Pins:      func() (plugin.Pins, error) { return h.pins(filepath.Dir(of.Path)) },
 		Protected: h.Protected,
 	}
-	if s.Carrier != "" {
-		c.Carrier = s.Carrier
-	}
-	if s.Namespace != "" {
-		c.Namespace = s.Namespace
-	}
-	if s.StartTimeout > 0 {
-		c.StartTimeout = s.StartTimeout
-	}
-	if s.IdleTimeout != 0 {
-		c.IdleTimeout = max(s.IdleTimeout, 0)
-	}
-	if s.Restart != nil {
-		c.Restart = *s.Restart
-	}
-	return c
 }

@@ -40,7 +40,7 @@ func (disabled) Close(context.Context) error { return nil }
 // newSource makes a source of a candidate. Nothing is started.
 func (h *Host) newSource(c plugin.Candidate, settings plugin.Settings) source {
 	s := source{owner: c.Name, path: c.Path, found: manifest.StampOf(c.Path), settings: settings, fresh: new(sync.Mutex)}
-	if settings.Disabled {
+	if !settings.Enabled {
 		s.provider = disabled{}
 		return s
 	}
@@ -113,7 +113,7 @@ func (h *Host) wrapped(s source, t tool.Tool, keepsSessions bool) tool.Tool {
 	if keepsSessions {
 		t.Handler = holding(s.plugin, t.Handler)
 	}
-	if s.settings.NoPreviews {
+	if !s.settings.Previews {
 		t.Preview = nil
 	}
 	return t

@@ -172,25 +172,25 @@ func TestSyncSettings(t *testing.T) {
 	plugintest.Deploy(t, dir, "versioned", "1")
 	h := newHost(t)
 	must[int](t)(h.Load(t.Context(), dir))
-	set := func(s plugin.Settings) error {
-		h.SetPluginSettings(func(string) plugin.Settings { return s })
+	set := func(change func(*plugin.Settings)) error {
+		h.SetPluginSettings(func(_ string, s *plugin.Settings) { change(s) })
 		return h.Sync(t.Context(), dir)
 	}
 	first := pluginOf(h, "versioned").PID
-	if err := set(plugin.Settings{Env: []string{"SOME=thing"}}); err != nil || pluginOf(h, "versioned").PID == first {
+	if err := set(func(s *plugin.Settings) { s.Env = []string{"SOME=thing"} }); err != nil || pluginOf(h, "versioned").PID == first {
 		t.Errorf("another environment: %v, %+v", err, pluginOf(h, "versioned"))
 	}
-	err := set(plugin.Settings{Config: []byte(`{"a":1}`)})
+	err := set(func(s *plugin.Settings) { s.Config = []byte(`{"a":1}`) })
 	if err == nil || !strings.Contains(err.Error(), "takes no configuration") || version(t, h) != "1" {
 		t.Errorf("a configuration that it does not take: %v", err)
 	}
-	if err := set(plugin.Settings{Disabled: true}); err != nil || h.Len() != 0 || pluginOf(h, "versioned").State != plugin.Disabled {
+	if err := set(func(s *plugin.Settings) { s.Enabled = false }); err != nil || h.Len() != 0 || pluginOf(h, "versioned").State != plugin.Disabled {
 		t.Errorf("disabled: %v, %+v", err, pluginOf(h, "versioned"))
 	}
 	if _, err := h.Execute(t.Context(), tool.Call{Name: "versioned.count"}); tool.CodeOf(err) != tool.CodeNotFound {
 		t.Errorf("a disabled plugin's tool: %v", err)
 	}
-	if err := set(plugin.Settings{}); err != nil || version(t, h) != "1" {
+	if err := set(func(*plugin.Settings) {}); err != nil || version(t, h) != "1" {
 		t.Errorf("enabled again: %v", err)
 	}
 }
@@ -315,19 +315,18 @@ func TestLimitsOfOnePlugin(t *testing.T) {
 	t.Parallel()
 	dir, root := t.TempDir(), t.TempDir()
 	plugintest.Deploy(t, dir, "versioned", "1")
-	limits := &plugin.Limits{CallTimeout: 50 * time.Millisecond, Running: 1}
-	h := newHost(t, host.WithRoot(root), host.WithPluginSettings(func(name string) (s plugin.Settings) {
+	timeout, limits := 50*time.Millisecond, plugin.Limits{Running: 1}
+	h := newHost(t, host.WithRoot(root), host.WithPluginSettings(func(name string, s *plugin.Settings) {
 		if name == "versioned" {
-			s.Limits = limits
+			s.CallTimeout, s.MaxTimeout, s.Limits = timeout, 0, limits
 		}
-		return s
 	}))
 	must[int](t)(h.Load(t.Context(), dir))
 	wait := tool.Call{Name: "versioned.wait", Arguments: []byte(`{"file":"never"}`)}
 	if _, err := h.Execute(t.Context(), wait); tool.CodeOf(err) != tool.CodeDeadlineExceeded {
 		t.Errorf("got %v", err)
 	}
-	limits = &plugin.Limits{Running: 1, MaxResult: 3}
+	timeout, limits = 0, plugin.Limits{Running: 1, MaxResult: 3}
 	if err := h.Sync(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}

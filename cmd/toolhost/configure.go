@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
@@ -164,7 +164,7 @@ func (a *app) hostOptions() ([]host.Option, error) {
 		a.config.loaded = &l
 	}
 	l := a.config.loaded
-	return append(setup.Options(l.Config), host.WithPluginSettings(l.Plugins), host.WithHold(l.Hold)), nil
+	return append(setup.Options(l.Config), host.WithPluginSettings(l.Plugins.Apply), host.WithHold(l.Hold)), nil
 }
 
 // caller is what the configuration gives those who use commands.

@@ -83,7 +83,7 @@ func (n namesByDir) disabledOver(of func(string) plugin.Settings, dirs pluginDir
 	}
 	return func(name string) plugin.Settings {
 		s := of(name)
-		s.Disabled = s.Disabled || off[name]
+		s.Enabled = s.Enabled && !off[name]
 		return s
 	}
 }

@@ -94,7 +94,7 @@ func (a *app) pluginSyncer(d *daemon) func(context.Context, string) error {
 		if err != nil {
 			return err
 		}
-		d.host.SetPluginSettings(next.Plugins)
+		d.host.SetPluginSettings(next.Plugins.Apply)
 		d.host.SetHold(next.Hold)
 		a.config.loaded = &next
 		return d.host.SyncPlugin(ctx, name, a.namedDirs().found()...)
@@ -127,7 +127,7 @@ func (a *app) reload(ctx context.Context, d *daemon, dirs pluginDirs, on reading
 		return nil, notReloaded(err)
 	}
 	// From here on nothing fails.
-	d.host.SetPluginSettings(after.Plugins)
+	d.host.SetPluginSettings(after.Plugins.Apply)
 	d.host.SetHold(after.Hold)
 	d.host.SetLocks(locks.locks...)
 	d.host.cli.set(next.caller())
@@ -187,7 +187,7 @@ func (a *app) rehearse(ctx context.Context, d *daemon, before, after setup.Loade
 	for _, p := range d.host.Plugins() {
 		settings := after.Plugins(p.Name)
 		held := on == aChange && p.Held != ""
-		affected[p.Name] = !held && !settings.Disabled && setup.NewProcess(before.Plugins(p.Name), settings)
+		affected[p.Name] = !held && settings.Enabled && !settings.SameProcess(before.Plugins(p.Name))
 	}
 	return a.try(ctx, after, affected, dirs, d.known())
 }
@@ -196,7 +196,7 @@ func (a *app) rehearse(ctx context.Context, d *daemon, before, after setup.Loade
 func (a *app) try(ctx context.Context, l setup.Loaded, which map[string]bool, dirs pluginDirs, known []*tool.Error) error {
 	some := func(name string) plugin.Settings {
 		if !which[name] {
-			return plugin.Settings{Disabled: true}
+			return plugin.Settings{}
 		}
 		return l.Plugins(name)
 	}

@@ -21,7 +21,7 @@ func TestChatterIsSlowedDown(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := plugin.New(found[0], plugin.Config{Root: t.TempDir(), TempDir: socketDir(t), StartTimeout: ceiling, Carrier: carrier})
+			p := plugin.New(found[0], plugin.Config{Root: t.TempDir(), TempDir: socketDir(t), Settings: plugin.Settings{StartTimeout: ceiling, Carrier: carrier}})
 			t.Cleanup(func() { _ = p.Close(context.Background()) })
 			ctx, cancel := context.WithTimeout(t.Context(), ceiling)
 			ended := make(chan error, 1)

@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"encoding/json"
 	"os"
 	"runtime"
 	"slices"
@@ -18,6 +17,10 @@ const DefaultStartTimeout = 10 * time.Second
 
 // Config is how a plugin is run.
 type Config struct {
+	// Settings is what the operator decides. What concerns calls and not the process
+	// (Enabled, Previews, CallTimeout, MaxTimeout, Limits) is left to the caller; a zero
+	// field means its default.
+	Settings
 	// Root is the workspace: the working directory, and what Configure hands
 	// over. Required, absolute.
 	Root string
@@ -27,38 +30,18 @@ type Config struct {
 	// Sockets gives the TempDir when it is needed, at a start. Default: TempDir is
 	// there already.
 	Sockets func() (string, error)
-	// Args are given to the binary.
-	Args []string
-	// Env are further variables, NAME=value, beside the allowed ones of the
-	// host's environment.
-	Env []string
-	// JSON is the plugin's own configuration; empty: none.
-	JSON json.RawMessage
 	// Protected gives the paths that its tools must not change, when it is configured;
 	// nil: none are.
 	Protected func() []string
 	// Admit is asked before each start whether the file may run as it is now; nil, or
 	// where it gives nil: it may. An error is not a failure of the plugin.
 	Admit func() error
-	// StartTimeout bounds a start, from fork to description. Default:
-	// [DefaultStartTimeout].
-	StartTimeout time.Duration
 	// DrainTimeout bounds how long Close waits for calls under way before it
 	// ends the process. Default: 5 s.
 	DrainTimeout time.Duration
-	// IdleTimeout is after how long a process that nobody uses is ended; the next call
-	// starts it again. It may be a quarter longer. Default: never.
-	IdleTimeout time.Duration
-	// Restart says what becomes of a plugin that fails again and again.
-	Restart RestartPolicy
 	// Pins say what may run, asked for before each start; nil, or where it gives nil: all
 	// may.
 	Pins func() (Pins, error)
-	// Carrier is what calls travel on. Default: [Stream].
-	Carrier Carrier
-	// Namespace says whether the plugin gets a PID namespace. Default:
-	// [NamespaceAuto].
-	Namespace Namespace
 	// Changed is told, by a goroutine of its own that Close waits for, what
 	// [Plugin.Changes] tells otherwise. Nil: nobody is.
 	Changed func()

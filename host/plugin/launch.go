@@ -111,10 +111,10 @@ func (in *instance) connect(ctx context.Context, cfg Config) error {
 	if err := in.proc.copied.described(in.proc.name, about); err != nil {
 		return err
 	}
-	if err := CheckConfiguration(ctx, about.ConfigSchema, cfg.JSON); err != nil {
+	if err := CheckConfiguration(ctx, about.ConfigSchema, cfg.Config); err != nil {
 		return err
 	}
-	handed := wire.Config{Root: cfg.Root, JSON: cfg.JSON}
+	handed := wire.Config{Root: cfg.Root, JSON: cfg.Config}
 	if cfg.Protected != nil {
 		handed.Protected = cfg.Protected()
 	}

@@ -23,7 +23,7 @@ func TestNothingIsLeft(t *testing.T) { //nolint:paralleltest // it counts
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := plugin.New(found[0], plugin.Config{Root: t.TempDir(), TempDir: tmp, StartTimeout: ceiling})
+			p := plugin.New(found[0], plugin.Config{Root: t.TempDir(), TempDir: tmp, Settings: plugin.Settings{StartTimeout: ceiling}})
 			if mode == plugintest.Crasher {
 				call(t, p, "crash.pid", "{}")
 				if _, err := p.Execute(t.Context(), tool.Call{Name: "crash.exit", Arguments: []byte(`{"code":1}`)}); err == nil {

@@ -103,7 +103,11 @@ func TestBegin(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := newProcess(Candidate{Name: "x", Path: c.path}, Config{
-				Root: c.root, Args: []string{"-c", `echo $PWD $(cat | wc -c) $1; ulimit -p >&2`, "sh", "one"}, Env: []string{"PATH=" + os.Getenv("PATH")},
+				Root: c.root,
+				Settings: Settings{
+					Args: []string{"-c", `echo $PWD $(cat | wc -c) $1; ulimit -p >&2`, "sh", "one"},
+					Env:  []string{"PATH=" + os.Getenv("PATH")},
+				},
 			}.withDefaults())
 			p.run = ""
 			process, err := begin(p, w)

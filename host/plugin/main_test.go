@@ -26,7 +26,7 @@ func open(t *testing.T, mode plugintest.Mode, change ...func(*plugin.Config)) *p
 	if err != nil || len(found) != 1 {
 		t.Fatalf("Discover: %v, skipped %v, error %v", found, skipped, err)
 	}
-	cfg := plugin.Config{Root: t.TempDir(), TempDir: socketDir(t), Logger: hclog.NewNullLogger(), StartTimeout: ceiling}
+	cfg := plugin.Config{Root: t.TempDir(), TempDir: socketDir(t), Logger: hclog.NewNullLogger(), Settings: plugin.Settings{StartTimeout: ceiling}}
 	for _, f := range change {
 		f(&cfg)
 	}

@@ -324,7 +324,7 @@ func BenchmarkStart(b *testing.B) {
 			}
 			var starts time.Duration
 			for b.Loop() {
-				p := plugin.New(found[0], plugin.Config{Root: dir, TempDir: tmp, Namespace: n})
+				p := plugin.New(found[0], plugin.Config{Root: dir, TempDir: tmp, Settings: plugin.Settings{Namespace: n}})
 				if _, err := p.List(b.Context()); err != nil {
 					b.Fatal(err)
 				}

@@ -48,7 +48,7 @@ func beHost(dir, tmp string) error {
 	if err := plugin.Claim(sockets); err != nil {
 		return err
 	}
-	p := plugin.New(found[0], plugin.Config{Root: dir, TempDir: sockets, Namespace: plugin.Namespace(os.Getenv(hostNamespace))})
+	p := plugin.New(found[0], plugin.Config{Root: dir, TempDir: sockets, Settings: plugin.Settings{Namespace: plugin.Namespace(os.Getenv(hostNamespace))}})
 	if _, err := p.List(context.Background()); err != nil {
 		return err
 	}

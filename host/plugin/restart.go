@@ -16,21 +16,23 @@ import (
 type RestartPolicy struct {
 	// Free is how many failures in a row are each followed by a new start at once.
 	// Default: 3; below 0: any number, and nothing else here counts.
-	Free int
+	Free int `json:"free"`
 	// Backoff is the pause before the next start, from then on. Each further failure
 	// doubles it, up to MaxBackoff, and a random part of up to a half is left out.
 	// Calls wait for a pause of up to a second, and are refused in a longer one.
 	// Default: 100 ms, and 10 s.
-	Backoff, MaxBackoff time.Duration
+	Backoff    time.Duration `json:"backoff"`
+	MaxBackoff time.Duration `json:"max_backoff"`
 	// Quarantine is how many failures in a row it takes until calls are refused, and
 	// nothing is started, for Cooldown. Then one call may try it; if that fails, the
 	// next cooldown is twice as long, up to MaxCooldown. Default: 10, 30 s and 10
 	// min.
-	Quarantine            int
-	Cooldown, MaxCooldown time.Duration
+	Quarantine  int           `json:"quarantine"`
+	Cooldown    time.Duration `json:"cooldown"`
+	MaxCooldown time.Duration `json:"max_cooldown"`
 	// Lasting is how long a run has to last for the failures before it to be
 	// forgotten. Default: 10 s.
-	Lasting time.Duration
+	Lasting time.Duration `json:"lasting"`
 }
 
 func (r RestartPolicy) withDefaults() RestartPolicy {

@@ -19,8 +19,11 @@ func TestCrashLoop(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := plugin.New(found[0], plugin.Config{
-		Root: t.TempDir(), TempDir: socketDir(t), StartTimeout: ceiling,
-		Restart: plugin.RestartPolicy{Free: 1, Backoff: time.Millisecond, Quarantine: 3, Cooldown: time.Hour},
+		Root: t.TempDir(), TempDir: socketDir(t),
+		Settings: plugin.Settings{
+			StartTimeout: ceiling,
+			Restart:      plugin.RestartPolicy{Free: 1, Backoff: time.Millisecond, Quarantine: 3, Cooldown: time.Hour},
+		},
 	})
 	t.Cleanup(func() { _ = p.Close(t.Context()) })
 	crash := tool.Call{Name: "crash.exit", Arguments: []byte(`{"code":3}`)}

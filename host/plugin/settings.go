@@ -4,58 +4,86 @@ import (
 	"encoding/json"
 	"reflect"
 	"time"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Settings is what the operator decides for one plugin. The zero value is what
-// the host's options say.
+// Settings is how a plugin is run, as the operator decides. [DefaultSettings] returns
+// the defaults. The JSON names are those of toolhost.yaml.
 type Settings struct {
-	// Disabled keeps the plugin from being run. It is listed, and has no tools.
-	Disabled bool
-	// Reason is why it is disabled, which its status shows. Empty: the operator's word.
-	Reason string
-	// Args are given to the binary.
-	Args []string
-	// Env are variables, NAME=value, beside those of host.WithPluginEnv.
-	Env []string
-	// Config is the plugin's own configuration, a JSON object that fits the schema it
-	// declares; empty: none.
-	Config json.RawMessage
-	// Carrier is what calls travel on; empty: that of host.WithCarrier.
-	Carrier Carrier
-	// Namespace says whether it gets a PID namespace; empty: what host.WithNamespace says.
-	Namespace Namespace
-	// StartTimeout bounds a start; 0: that of host.WithStartTimeout.
-	StartTimeout time.Duration
-	// IdleTimeout ends a process that nobody uses for so long, or a quarter longer; the
-	// next call starts it again. 0: that of host.WithIdleTimeout; below 0: never.
-	IdleTimeout time.Duration
-	// Restart says what becomes of it if it fails again and again; nil: what
-	// host.WithRestartPolicy says.
-	Restart *RestartPolicy
-	// Limits bound its calls; nil: those of the host's options.
-	Limits *Limits
-	// NoPreviews keeps approvers from asking its tools for previews.
-	NoPreviews bool
-}
-
-// Limits bound the calls of one plugin's tools. The zero value bounds nothing, and
-// repeats nothing.
-type Limits struct {
+	// Enabled lets the plugin run. A plugin that is not enabled is listed and has no
+	// tools. Default: true.
+	Enabled bool `json:"enabled"`
+	// Reason explains in the plugin's status why it is not enabled. Empty: the
+	// operator disabled it.
+	Reason string `json:"-"`
+	// Args are the arguments of the binary. Default: none.
+	Args []string `json:"arguments,omitempty"`
+	// Env holds variables, NAME=value, in addition to those of host.WithPluginEnv and
+	// the few that every plugin gets. Default: none.
+	Env []string `json:"-"`
+	// Config is the plugin's own configuration, a JSON object that fits the schema that
+	// the plugin declares. Default: none.
+	Config json.RawMessage `json:"config,omitempty"`
+	// Carrier is what calls travel on. Default: [Stream].
+	Carrier Carrier `json:"carrier"`
+	// Namespace says whether the plugin gets a PID namespace. Default: [NamespaceAuto].
+	Namespace Namespace `json:"namespace"`
+	// Previews lets approvers ask the plugin's tools what a call would do. Default: true.
+	Previews bool `json:"previews"`
+	// IdleTimeout ends a process that has had no calls for this long, or up to a quarter
+	// longer. The next call starts it again. Default: 0, never.
+	IdleTimeout time.Duration `json:"idle_time"`
+	// StartTimeout bounds a start, from fork to description. Default:
+	// [DefaultStartTimeout], which 0 also means.
+	StartTimeout time.Duration `json:"start_timeout"`
 	// CallTimeout bounds one attempt of a tool that names no limit itself; 0: no bound.
-	CallTimeout time.Duration
-	// MaxTimeout bounds what a tool may claim: a call of one that names a limit takes no
-	// longer, over all attempts; 0: no bound. An host.Override.Timeout or CallTimeout that is
-	// longer holds.
-	MaxTimeout time.Duration
-	// Running is how many calls run at a time, 0: any number, and Waiting how many more
-	// wait for their turn.
-	Running, Waiting int
-	// MaxResult bounds a result, in bytes; 0: no bound of the host's own.
-	MaxResult int
-	// MaxRetries is how often a failed call is repeated at most, whatever its tool asks
-	// for.
-	MaxRetries int
+	// Default: 1 min.
+	CallTimeout time.Duration `json:"call_timeout"`
+	// MaxTimeout bounds a call, over all attempts, of a tool that names a limit itself;
+	// 0: no bound. A host.Override.Timeout or CallTimeout that is longer takes
+	// precedence. Default: 10 min.
+	MaxTimeout time.Duration `json:"max_timeout"`
+	// Limits bounds what calls may take.
+	Limits Limits `json:"limits"`
+	// Restart says what happens to a plugin that fails again and again.
+	Restart RestartPolicy `json:"restart"`
 }
 
-// Equal reports whether two settings say the same.
+// Limits bounds what the calls of one plugin's tools may take.
+type Limits struct {
+	// Running is how many calls run at a time; 0: no bound. Default: 256.
+	Running int `json:"running"`
+	// Waiting is how many more calls wait for their turn. Default: 1024.
+	Waiting int `json:"waiting"`
+	// MaxResult bounds a result, in bytes; 0: no bound of the host's own. Default: 64 MiB.
+	MaxResult int `json:"max_result"`
+	// MaxRetries bounds how often a failed call is repeated, whatever its tool asks for.
+	// Default: [tool.MaxMaxRetries].
+	MaxRetries int `json:"max_retries"`
+}
+
+// DefaultSettings returns the settings of a plugin for which the operator has decided
+// nothing.
+func DefaultSettings() Settings {
+	return Settings{
+		Enabled: true, Carrier: Stream, Namespace: NamespaceAuto, Previews: true,
+		StartTimeout: DefaultStartTimeout, CallTimeout: time.Minute, MaxTimeout: 10 * time.Minute,
+		Limits:  Limits{Running: 256, Waiting: 1024, MaxResult: 64 << 20, MaxRetries: tool.MaxMaxRetries},
+		Restart: RestartPolicy{}.withDefaults(),
+	}
+}
+
+// Equal reports whether two settings are the same.
 func (s Settings) Equal(other Settings) bool { return reflect.DeepEqual(s, other) }
+
+// SameProcess reports whether one process can serve under both settings: the others
+// differ only in what the host itself decides.
+func (s Settings) SameProcess(other Settings) bool {
+	of := func(s Settings) Settings {
+		return Settings{
+			Enabled: s.Enabled, Args: s.Args, Env: s.Env, Config: s.Config, Carrier: s.Carrier, Namespace: s.Namespace,
+		}
+	}
+	return of(s).Equal(of(other))
+}

@@ -110,7 +110,7 @@ func TestNotAProgram(t *testing.T) {
 			if err := os.WriteFile(path, []byte(c.content), 0o755); err != nil { //nolint:gosec // a program
 				t.Fatal(err)
 			}
-			p := plugin.New(plugin.Candidate{Name: c.name, Path: path}, plugin.Config{Root: t.TempDir(), TempDir: socketDir(t), StartTimeout: ceiling})
+			p := plugin.New(plugin.Candidate{Name: c.name, Path: path}, plugin.Config{Root: t.TempDir(), TempDir: socketDir(t), Settings: plugin.Settings{StartTimeout: ceiling}})
 			_, err := p.List(t.Context())
 			checkStartError(t, err, c.name, c.text)
 			if err := p.Close(t.Context()); err != nil {

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )

@@ -1,8 +1,8 @@
 package setup
 
 import (
-	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/host"
 )
 
 // Options are what a host is made with. The root, the cache and the record of calls

@@ -2,7 +2,6 @@ package setup
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -62,27 +61,31 @@ func PluginSettings(c *config.Config, r Run) (Settings, error) {
 }
 
 func settingsOf(p config.Plugin, r Run) plugin.Settings {
-	restart := plugin.RestartPolicy{
-		Free: p.Restart.Free, Backoff: time.Duration(p.Restart.Backoff), MaxBackoff: time.Duration(p.Restart.MaxBackoff),
-		Quarantine: p.Restart.Quarantine, Cooldown: time.Duration(p.Restart.Cooldown), MaxCooldown: time.Duration(p.Restart.MaxCooldown),
-		Lasting: time.Duration(p.Restart.Lasting),
-	}
 	s := plugin.Settings{
-		Disabled: !p.Enabled, Args: p.Arguments, Config: p.Config, Carrier: plugin.Carrier(p.Carrier), Namespace: plugin.Namespace(p.Namespace),
-		StartTimeout: time.Duration(p.StartTimeout), IdleTimeout: time.Duration(p.IdleTime), Restart: &restart, NoPreviews: !p.Previews,
-	}
-	s.Limits = &plugin.Limits{
-		CallTimeout: time.Duration(p.CallTimeout), MaxTimeout: time.Duration(p.MaxTimeout), Running: p.Limits.Running, Waiting: p.Limits.Waiting,
-		MaxResult: int(p.Limits.MaxResult), MaxRetries: p.Limits.MaxRetries,
+		Enabled: p.Enabled, Args: p.Arguments, Config: p.Config, Carrier: plugin.Carrier(p.Carrier),
+		Namespace: plugin.Namespace(p.Namespace), Previews: p.Previews,
+		StartTimeout: time.Duration(p.StartTimeout), IdleTimeout: time.Duration(p.IdleTime),
+		CallTimeout: time.Duration(p.CallTimeout), MaxTimeout: time.Duration(p.MaxTimeout),
+		Limits: plugin.Limits{
+			Running: p.Limits.Running, Waiting: p.Limits.Waiting, MaxResult: int(p.Limits.MaxResult), MaxRetries: p.Limits.MaxRetries,
+		},
+		Restart: plugin.RestartPolicy{
+			Free: p.Restart.Free, Backoff: time.Duration(p.Restart.Backoff), MaxBackoff: time.Duration(p.Restart.MaxBackoff),
+			Quarantine: p.Restart.Quarantine, Cooldown: time.Duration(p.Restart.Cooldown), MaxCooldown: time.Duration(p.Restart.MaxCooldown),
+			Lasting: time.Duration(p.Restart.Lasting),
+		},
 	}
 	if r.Carrier != "" {
 		s.Carrier = r.Carrier
 	}
-	if p.IdleTime == 0 || r.Once {
-		s.IdleTimeout = -1
+	if r.Once {
+		s.IdleTimeout = 0
 	}
 	return s
 }
+
+// Apply replaces what s says with the settings of the named plugin.
+func (of Settings) Apply(name string, s *plugin.Settings) { *s = of(name) }
 
 // resolved are variables as NAME=value, and those that lead to nothing, where the file
 // has them: below the keys, or else in the defaults.
@@ -106,13 +109,4 @@ func resolved(c *config.Config, env config.Environment, lookup func(string) (str
 func unique(all []config.Problem) []config.Problem {
 	slices.SortStableFunc(all, func(a, b config.Problem) int { return strings.Compare(a.Key, b.Key) })
 	return slices.Compact(all)
-}
-
-// NewProcess reports whether a process that runs by one of two settings cannot be told
-// the other.
-func NewProcess(a, b plugin.Settings) bool {
-	of := func(s plugin.Settings) plugin.Settings {
-		return plugin.Settings{Disabled: s.Disabled, Args: s.Args, Env: s.Env, Config: s.Config, Carrier: s.Carrier, Namespace: s.Namespace}
-	}
-	return !reflect.DeepEqual(of(a), of(b))
 }

@@ -50,17 +50,17 @@ plugins:
 	if !slices.Equal(db.Env, []string{"A=one", "B=two"}) || !slices.Equal(other.Env, []string{"A=one", "B=referred"}) {
 		t.Errorf("the environments are %q and %q", db.Env, other.Env)
 	}
-	if !slices.Equal(db.Args, []string{"-v"}) || string(db.Config) != `{"depth":3}` || !db.NoPreviews || db.Carrier != plugin.Unary || db.IdleTimeout != -1 || db.Restart.Free != -1 {
+	if !slices.Equal(db.Args, []string{"-v"}) || string(db.Config) != `{"depth":3}` || db.Previews || db.Carrier != plugin.Unary || db.IdleTimeout != 0 || db.Restart.Free != -1 {
 		t.Errorf("db has %+v", db)
 	}
-	if len(other.Args)+len(other.Config) > 0 || other.NoPreviews || other.Disabled || other.IdleTimeout != time.Hour || other.Restart.Free != 3 {
+	if len(other.Args)+len(other.Config) > 0 || !other.Previews || !other.Enabled || other.IdleTimeout != time.Hour || other.Restart.Free != 3 {
 		t.Errorf("another has %+v", other)
 	}
-	if gone := of("gone"); !gone.Disabled {
+	if gone := of("gone"); gone.Enabled {
 		t.Errorf("gone has %+v", gone)
 	}
 	once := settings(t, c, Run{Once: true, Carrier: plugin.Socket})("other")
-	if once.IdleTimeout != -1 || once.Carrier != plugin.Socket {
+	if once.IdleTimeout != 0 || once.Carrier != plugin.Socket {
 		t.Errorf("for one command, with a flag, another has %+v", once)
 	}
 }
@@ -161,7 +161,7 @@ func TestChanges(t *testing.T) {
 		if got := Changes(before, after); !slices.Equal(got, c.changes) {
 			t.Errorf("%s: the changes are %q", name, got)
 		}
-		if got := NewProcess(before.Plugins("db"), after.Plugins("db")); got != c.process {
+		if got := !before.Plugins("db").SameProcess(after.Plugins("db")); got != c.process {
 			t.Errorf("%s: db needs a new process: %v", name, got)
 		}
 	}

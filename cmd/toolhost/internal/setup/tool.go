@@ -3,8 +3,8 @@ package setup
 import (
 	"time"
 
-	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
