@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toolhost/toolhost/internal/procs"
+	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/internal/test/hostile"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 )
@@ -97,7 +97,7 @@ func TestHostileForkBomb(t *testing.T) {
 
 // threadsOf counts the threads of a user, as the limit does.
 func threadsOf(uid int) (n int) {
-	procs.Each(time.Now().Add(ceiling), func(p procs.Process) {
+	confine.Each(time.Now().Add(ceiling), func(p confine.Process) {
 		for line := range strings.Lines(string(p.File("status"))) {
 			if of, ok := strings.CutPrefix(line, "Uid:"); ok && strings.Fields(of)[0] != strconv.Itoa(uid) {
 				return

@@ -9,7 +9,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/internal/tree"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -28,7 +28,7 @@ type socketDir struct {
 }
 
 func makeSocketDir(base string) (*socketDir, error) {
-	path, err := os.MkdirTemp(base, plugin.DirectoryPrefix+"*")
+	path, err := os.MkdirTemp(base, confine.DirPrefix+"*")
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func makeSocketDir(base string) (*socketDir, error) {
 		return nil, errors.Join(err, os.Remove(path))
 	}
 	d := &socketDir{path, made}
-	if err := plugin.Claim(path); err != nil {
+	if err := confine.Claim(path); err != nil {
 		return nil, errors.Join(err, d.remove())
 	}
 	return d, nil
@@ -106,7 +106,7 @@ func (h *Host) sweep(base string) {
 		defer close(done)
 		defer cancel()
 		defer stop()
-		plugin.Sweep(ctx, base)
+		confine.Sweep(ctx, base)
 	}()
 }
 

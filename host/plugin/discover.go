@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -133,6 +134,15 @@ func classify(e fs.DirEntry) (name, reason string) {
 		return "", "its name is no plugin name: use letters, digits, _, . and -, at most 64"
 	}
 	return name, ""
+}
+
+// executable reports whether the system would run a file: it goes by the mode, on Windows
+// by the name.
+func executable(info fs.FileInfo) bool {
+	if runtime.GOOS == "windows" {
+		return strings.HasSuffix(strings.ToLower(info.Name()), fileSuffix)
+	}
+	return info.Mode().Perm()&0o111 != 0
 }
 
 // checkDirectory refuses a directory into which somebody else could put a

@@ -3,6 +3,8 @@ package plugin
 import (
 	"fmt"
 	"os"
+
+	"github.com/toolhost/toolhost/internal/confine"
 )
 
 // ExitError says how a plugin's process ended. It is the cause of a
@@ -40,5 +42,5 @@ func exitError(state *os.ProcessState) *ExitError {
 	if state == nil {
 		return &ExitError{Code: -1}
 	}
-	return &ExitError{Code: state.ExitCode(), Signal: signalName(state)}
+	return &ExitError{Code: state.ExitCode(), Signal: confine.SignalName(state)}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
@@ -67,8 +68,9 @@ var errNotForked = errors.New("the system did not start it in time; does the fil
 // spawn forks the process, and returns when it runs the plugin. From then on the
 // goroutine that called owns it: it reaps it, ends its group, and closes exited.
 func (p *process) spawn(ctx context.Context, env []string, stdout, stderr, socket *os.File) (*os.Process, error) {
-	if err := p.namespace.missing(); err != nil {
-		return nil, fmt.Errorf("it is to have a PID namespace, and cannot (see toolhost doctor): %v", err) //nolint:errorlint // it is not about the file
+	namespaces, err := p.namespace.resolve()
+	if err != nil {
+		return nil, fmt.Errorf("the plugin needs a PID namespace, which is not available (see toolhost doctor): %v", err) //nolint:errorlint // err is not about the file
 	}
 	if p.copied == nil {
 		program, err := hold(ctx, p.path)
@@ -77,20 +79,21 @@ func (p *process) spawn(ctx context.Context, env []string, stdout, stderr, socke
 			return nil, err
 		}
 	}
-	fork := func(n Namespace) (*os.Process, error) {
+	fork := func(n confine.Namespaces) (*os.Process, error) {
+		p.namespaced = n != confine.NoNamespace
 		cmd := p.command(env, stdout, stderr, socket)
-		p.namespaced = isolate(cmd, n)
+		confine.Isolate(cmd, n)
 		process, err := p.begin(cmd)
 		if errors.Is(err, errNoStage) {
 			cmd = p.command(env, stdout, stderr, socket)
-			isolate(cmd, n)
+			confine.Isolate(cmd, n)
 			process, err = p.beginDirectly(cmd)
 		}
 		return process, err
 	}
-	process, err := fork(p.namespace)
-	if err != nil && p.namespaced && p.namespace.mayDoWithout(err) {
-		process, err = fork(NamespaceOff)
+	process, err := fork(namespaces)
+	if err != nil && p.namespaced && p.namespace.isOptional(err) {
+		process, err = fork(confine.NoNamespace)
 	}
 	return process, err
 }
@@ -149,8 +152,8 @@ func (p *process) command(env []string, stdout, stderr, socket *os.File) *exec.C
 		cmd.ExtraFiles = append(cmd.ExtraFiles, pair)
 		cmd.Env = append(cmd.Env, wire.GRPCVariable+"="+strconv.Itoa(2+len(cmd.ExtraFiles)))
 	}
-	if p.run != "" {
-		cmd.Env = append(cmd.Env, runVariable+"="+p.run)
+	if p.group.Mark != "" {
+		cmd.Env = append(cmd.Env, p.group.Mark)
 	}
 	return cmd
 }

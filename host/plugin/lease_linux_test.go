@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/confine"
 )
 
 // leased is a script on which this process has a lease. (A lease does not care whose it
@@ -83,12 +85,12 @@ func TestBegin(t *testing.T) {
 	for name, begin := range map[string]func(p *process, out *os.File) (*os.Process, error){
 		"stage": func(p *process, out *os.File) (*os.Process, error) {
 			cmd := p.command(nil, out, out, nil)
-			p.namespaced = isolate(cmd, NamespaceOff)
+			confine.Isolate(cmd, confine.NoNamespace)
 			return p.begin(cmd)
 		},
 		"directly": func(p *process, out *os.File) (*os.Process, error) {
 			cmd := p.command(nil, out, out, nil)
-			p.namespaced = isolate(cmd, NamespaceOff)
+			confine.Isolate(cmd, confine.NoNamespace)
 			return p.beginDirectly(cmd)
 		},
 	} {
@@ -109,7 +111,7 @@ func TestBegin(t *testing.T) {
 					Env:  []string{"PATH=" + os.Getenv("PATH")},
 				},
 			}.withDefaults())
-			p.run = ""
+			p.group.Mark = ""
 			process, err := begin(p, w)
 			if errors.Is(err, errNoStage) {
 				t.Skip(err)
@@ -141,7 +143,7 @@ func BenchmarkBegin(b *testing.B) {
 			for b.Loop() {
 				p := newProcess(Candidate{Name: "x", Path: "/bin/true"}, Config{Root: "/"}.withDefaults())
 				cmd := p.command(nil, null, null, nil)
-				isolate(cmd, NamespaceOff)
+				confine.Isolate(cmd, confine.NoNamespace)
 				process, err := begin(p, cmd)
 				if err != nil {
 					b.Fatal(err)

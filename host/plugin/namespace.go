@@ -1,27 +1,29 @@
 package plugin
 
 import (
+	"errors"
 	"fmt"
+	"syscall"
 
+	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Namespace says whether a plugin gets a PID namespace of its own (Linux). When its
-// first process ends, or the host does, the kernel ends all others in it, whatever
-// they did to get away; and it can send signals to none outside. Inside, the
-// plugin's process number is 1.
+// Namespace says whether a plugin gets a PID namespace of its own (Linux). When the first
+// process of a namespace ends, or the host does, the kernel ends all others in it,
+// whatever they did to get away, and they can signal no process outside. The plugin has
+// process number 1 in it.
 type Namespace string
 
 // The choices.
 const (
-	// NamespaceAuto takes one where the host may make one as it is: as root, that is,
-	// or with CAP_SYS_ADMIN.
+	// NamespaceAuto uses one if the host may create one as it is: as root, or with
+	// CAP_SYS_ADMIN.
 	NamespaceAuto Namespace = "auto"
-	// NamespaceOn takes one in any case, where needed with a user namespace, in which
-	// there is no other user: sudo does not work in the plugin. A start fails where
-	// that cannot be had.
+	// NamespaceOn always uses one, if necessary with a user namespace. That has no other
+	// user, so sudo does not work in the plugin. A start fails if neither is possible.
 	NamespaceOn Namespace = "on"
-	// NamespaceOff takes none.
+	// NamespaceOff uses none.
 	NamespaceOff Namespace = "off"
 )
 
@@ -38,6 +40,30 @@ func ParseNamespace(name string) (Namespace, error) {
 		return n, nil
 	}
 	return "", &tool.Error{
-		Code: tool.CodeInvalidArguments, Message: fmt.Sprintf("unknown choice %.40q for PID namespaces", name), Hint: "use auto, on or off",
+		Code: tool.CodeInvalidArguments, Hint: "use auto, on or off",
+		Message: fmt.Sprintf("unknown choice %.40q for PID namespaces", name),
 	}
+}
+
+// resolve returns the namespaces that a process gets on this system.
+//
+// # Errors
+//
+// For [NamespaceOn], if it gets none.
+func (n Namespace) resolve() (confine.Namespaces, error) {
+	switch {
+	case n == NamespaceOff:
+		return confine.NoNamespace, nil
+	case confine.PIDNamespace.Check() == nil:
+		return confine.PIDNamespace, nil
+	case n != NamespaceOn:
+		return confine.NoNamespace, nil
+	}
+	return confine.UserNamespace, confine.UserNamespace.Check()
+}
+
+// isOptional reports whether a start that failed because there are too many namespaces at
+// the moment may be repeated without one.
+func (n Namespace) isOptional(err error) bool {
+	return n != NamespaceOn && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EUSERS))
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -45,7 +46,7 @@ func beHost(dir, tmp string) error {
 	if err != nil {
 		return err
 	}
-	if err := plugin.Claim(sockets); err != nil {
+	if err := confine.Claim(sockets); err != nil {
 		return err
 	}
 	p := plugin.New(found[0], plugin.Config{Root: dir, TempDir: sockets, Settings: plugin.Settings{Namespace: plugin.Namespace(os.Getenv(hostNamespace))}})

@@ -1,16 +1,15 @@
 package plugin
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net"
 	"os"
-	"strconv"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/confine"
 )
 
 // checkPeer is why what listens at the other end of a unix connection is neither the
@@ -42,7 +41,7 @@ func checkPeer(conn net.Conn, started int) error {
 		case pid <= 1:
 			return fmt.Errorf("the socket that it announced belongs to another process (%d, started was %d)", peer.Pid, started)
 		}
-		if pid, err = parentOf(pid); err != nil {
+		if pid, err = confine.Parent(pid); err != nil {
 			return fmt.Errorf("the socket that it announced belongs to process %d, of which nothing is known: %w", peer.Pid, err)
 		}
 	}
@@ -52,16 +51,3 @@ func checkPeer(conn net.Conn, started int) error {
 // maxDepth bounds how many generations may lie between a plugin's first process and
 // the one that listens.
 const maxDepth = 64
-
-// parentOf is the number of a process's parent.
-func parentOf(pid int) (int, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // from the third on: proc_pid_stat(5)
-	if len(fields) < 2 {
-		return 0, fmt.Errorf("/proc/%d/stat has no parent", pid)
-	}
-	return strconv.Atoi(fields[1])
-}

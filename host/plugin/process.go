@@ -13,6 +13,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -36,8 +37,8 @@ type process struct {
 	records *valve  // on its stream
 
 	namespace  Namespace
-	namespaced bool   // whether it has a PID namespace; set before the fork is over
-	run        string // names this run in the environment of all that it starts; empty: nothing does
+	namespaced bool          // whether it has a PID namespace; set before the fork is over
+	group      confine.Group // all that it starts
 
 	socketDir string // where the plugin's socket must be
 	grpc      connection
@@ -67,7 +68,7 @@ func newProcess(c Candidate, cfg Config) *process {
 	p := &process{
 		name: c.Name, path: c.Path, dir: cfg.Root, args: cfg.Args, env: cfg.environment(),
 		log: cfg.Logger.Named(c.Name), exited: make(chan struct{}), gone: make(chan struct{}), alone: make(chan struct{}), lane: cfg.Carrier == Socket,
-		namespace: cfg.Namespace, run: newRun(),
+		namespace: cfg.Namespace, group: confine.Group{Mark: confine.NewMark()},
 	}
 	p.stderr.begun = make(chan struct{})
 	p.output = newIntake(p.log)
@@ -106,7 +107,7 @@ func (p *process) own(process *os.Process, stdout, stderr *os.File) {
 	p.finish(exit)
 
 	if !p.namespaced { // else the kernel has ended them
-		endRun(p.run)
+		p.group.End()
 	}
 	p.copied.close()
 	p.mu.Lock()
@@ -153,14 +154,14 @@ func (p *process) finish(exit *ExitError) {
 // system allows before its number can be given to another.
 func (p *process) reap(process *os.Process) *os.ProcessState {
 	pid := process.Pid
-	if awaitExit(pid) {
-		killGroup(pid)
+	if confine.AwaitExit(pid) {
+		confine.KillGroup(pid)
 		p.setPID(0)
 		state, _ := process.Wait() // how it ended is in the state
 		return state
 	}
 	state, _ := process.Wait()
-	killGroup(pid)
+	confine.KillGroup(pid)
 	p.setPID(0)
 	return state
 }
@@ -180,7 +181,7 @@ func (p *process) killNow() {
 	if p.pid == 0 {
 		return
 	}
-	killProcess(p.pid)
+	confine.Kill(p.pid)
 	if p.stuck == nil {
 		p.stuck = time.AfterFunc(killGrace, func() { p.finish(&ExitError{Code: -1, Stuck: true}) })
 	}

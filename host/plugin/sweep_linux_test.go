@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/internal/test/growing"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 )
@@ -33,7 +34,7 @@ func TestSweepAfterAKilledHost(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := plugin.Claim(ours); err != nil {
+		if err := confine.Claim(ours); err != nil {
 			t.Fatal(err)
 		}
 
@@ -50,7 +51,7 @@ func TestSweepAfterAKilledHost(t *testing.T) {
 			t.Log("the descendant has ended by itself, so nothing is left to sweep")
 		}
 
-		swept := plugin.Sweep(t.Context(), tmp)
+		swept := confine.Sweep(t.Context(), tmp)
 		awaitEnd(t, child)
 		if swept.Directories != 1 {
 			t.Errorf("swept %+v, want the one directory of the host that was killed", swept)
@@ -75,7 +76,7 @@ func TestSweepTouchesNothingElse(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := plugin.Claim(me); err != nil {
+	if err := confine.Claim(me); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(me, "owner"))
@@ -100,14 +101,14 @@ func TestSweepTouchesNothingElse(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	if swept := plugin.Sweep(t.Context(), tmp); swept.Directories != 0 {
+	if swept := confine.Sweep(t.Context(), tmp); swept.Directories != 0 {
 		t.Errorf("swept %+v", swept)
 	}
 	// And the one that is as it should be goes.
 	if err := os.WriteFile(filepath.Join(me, "owner"), []byte(dead), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if swept := plugin.Sweep(t.Context(), tmp); swept.Directories != 1 {
+	if swept := confine.Sweep(t.Context(), tmp); swept.Directories != 1 {
 		t.Errorf("swept %+v", swept)
 	}
 	if _, err := os.Stat(me); !errors.Is(err, fs.ErrNotExist) {
@@ -125,7 +126,7 @@ func TestSweepOfWhatGrows(t *testing.T) {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := plugin.Claim(dir); err != nil {
+		if err := confine.Claim(dir); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(filepath.Join(dir, "owner"))
@@ -139,7 +140,7 @@ func TestSweepOfWhatGrows(t *testing.T) {
 	}
 	growing.Directory(t, evil)
 	begin := time.Now()
-	swept := plugin.Sweep(t.Context(), tmp)
+	swept := confine.Sweep(t.Context(), tmp)
 	if took := time.Since(begin); took > 20*time.Second {
 		t.Errorf("it took %v", took)
 	}
@@ -148,7 +149,7 @@ func TestSweepOfWhatGrows(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if swept := plugin.Sweep(ctx, tmp); swept.Directories != 0 {
+	if swept := confine.Sweep(ctx, tmp); swept.Directories != 0 {
 		t.Errorf("after its end, swept %+v", swept)
 	}
 }
@@ -156,6 +157,6 @@ func TestSweepOfWhatGrows(t *testing.T) {
 func BenchmarkSweep(b *testing.B) {
 	tmp := b.TempDir()
 	for b.Loop() {
-		plugin.Sweep(b.Context(), tmp)
+		confine.Sweep(b.Context(), tmp)
 	}
 }

@@ -183,7 +183,7 @@ func (a *attempt) run(ctx context.Context, program string, out *evaluation) (rep
 		env:    []string{"TMPDIR=" + temp, reportVariable + "=" + told},
 		order:  launchOrder{CPU: uint64(limit.Seconds()*cores()) + 1, Data: uint64(a.limits.Memory) + slack, File: maxFile},
 		time:   limit,
-		memory: a.limits.Memory, processes: a.limits.Processes, ways: a.ways,
+		memory: a.limits.Memory, processes: a.limits.Processes, namespaces: a.namespaces,
 	}
 	state, why, err := p.run(ctx)
 	if err != nil {

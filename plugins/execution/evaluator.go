@@ -10,21 +10,22 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/pluginsdk"
 )
 
 // evaluator is the plugin: the workspace, what bounds programs, and who called. It
 // is safe for concurrent use once it is configured.
 type evaluator struct {
-	root     string // absolute, without symbolic links
-	limits   limits
-	sessions sessions
-	graphs   graphs
-	std      stdlib
-	places   places
-	slots    chan struct{}
-	ways     []confinement // see [process]
-	dirs     struct {
+	root       string // absolute, without symbolic links
+	limits     limits
+	sessions   sessions
+	graphs     graphs
+	std        stdlib
+	places     places
+	slots      chan struct{}
+	namespaces []confine.Namespaces // see [process]
+	dirs       struct {
 		mu    sync.Mutex
 		known []string
 	}

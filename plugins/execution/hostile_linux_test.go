@@ -14,13 +14,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toolhost/toolhost/internal/procs"
+	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/internal/test/procstest"
 )
 
 // running counts the processes whose command line has a word.
 func running(word string) (n int) {
-	procs.Each(time.Now().Add(ceiling), func(p procs.Process) {
+	confine.Each(time.Now().Add(ceiling), func(p confine.Process) {
 		if line := p.File("cmdline"); bytes.Contains(line, []byte(word)) && !bytes.Contains(line, []byte("execution.test")) {
 			n++
 		}
@@ -35,10 +35,10 @@ func confined(t *testing.T, config string, f func(t *testing.T, p plugin)) {
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip("no setsid here:", err)
 	}
-	for name, ways := range map[string][]confinement{"namespace": nil, "group": confinements[len(confinements)-1:]} {
+	for name, namespaces := range map[string][]confine.Namespaces{"namespace": nil, "group": {confine.NoNamespace}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f(t, confinedTo(t, config, ways))
+			f(t, confinedTo(t, config, namespaces))
 		})
 	}
 }
@@ -103,7 +103,7 @@ func TestBloatedEnviron(t *testing.T) { //nolint:paralleltest // others' memory 
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	p.usage()
+	p.group().Usage()
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > procstest.Bloat/4 {
 		t.Errorf("looking once took %d MiB", n>>20)

@@ -5,19 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 )
 
-// Programs are started by this executable: between fork and exec Go can set no
-// limits, so a process that is to run under some starts as the plugin itself,
-// limits itself, and becomes the program.
+// Programs are started by this executable. Go cannot set limits between fork and exec, so
+// a process that needs some starts as the plugin itself, sets its limits, and becomes the
+// program.
 const (
 	launchWord   = "toolhost-execution-launch"
 	launchFailed = 125
-	toldBy       = 3 // the descriptor of the pipe by which it tells its PID namespace
+
+	namespacePipe = 3 // the descriptor of the pipe on which the process tells its PID namespace
 )
 
-// launchOrder is what the process is told in its second argument; the program and
-// its arguments follow.
+// canLaunch says whether the system has limits to set.
+const canLaunch = runtime.GOOS != "windows"
+
+// launchOrder is the second argument of the process; the program and its arguments follow.
 type launchOrder struct {
 	// CPU is in seconds, Data and File in bytes; 0: not limited.
 	CPU  uint64 `json:"cpu"`
@@ -28,7 +32,7 @@ type launchOrder struct {
 // launching reports whether this process is to become a program.
 func launching() bool { return len(os.Args) > 1 && os.Args[1] == launchWord }
 
-// launch becomes the program. It returns only where that failed.
+// launch becomes the program. It returns only if that failed.
 func launch() error {
 	if len(os.Args) < 4 {
 		return errors.New("nothing to launch")
@@ -40,7 +44,7 @@ func launch() error {
 	return order.become(os.Args[3], os.Args[3:], os.Environ())
 }
 
-// arguments are what makes this executable launch a program.
+// arguments returns the arguments that make this executable launch a program.
 func (o launchOrder) arguments(path string, args []string) ([]string, error) {
 	order, err := json.Marshal(o)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 func (o launchOrder) become(path string, args, env []string) error {
-	if err := tellSpace(); err != nil {
+	if err := tellNamespace(); err != nil {
 		return fmt.Errorf("launching a program: %w", err)
 	}
 	closeOthers()
@@ -33,8 +33,7 @@ func (o launchOrder) become(path string, args, env []string) error {
 	return fmt.Errorf("launching a program: %w", unix.Exec(path, args, env))
 }
 
-// lower sets a limit that the process cannot raise again; one that is lower
-// already stays.
+// lower sets a limit that the process cannot raise again. A lower one stays.
 func lower(what int, limit uint64) error {
 	var now unix.Rlimit
 	if err := unix.Getrlimit(what, &now); err != nil {
@@ -44,13 +43,13 @@ func lower(what int, limit uint64) error {
 	return unix.Setrlimit(what, &unix.Rlimit{Cur: limit, Max: limit})
 }
 
-// tellSpace tells the number of this PID namespace, which the plugin cannot see where
-// /proc is another's.
-func tellSpace() error {
-	pipe := os.NewFile(toldBy, "pipe")
+// tellNamespace tells the plugin this PID namespace, which the plugin cannot see if /proc
+// belongs to another one.
+func tellNamespace() error {
+	pipe := os.NewFile(namespacePipe, "pipe")
 	link, err := os.Readlink("/proc/self/ns/pid")
 	if errors.Is(err, os.ErrNotExist) {
-		err = nil // no /proc: nobody can count
+		err = nil // without /proc nothing is counted
 	}
 	if err == nil {
 		_, err = pipe.WriteString(link)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -38,11 +39,11 @@ func open(t testing.TB, root, config string) plugin {
 	return openWith(t, newEvaluator(), root, config)
 }
 
-// confinedTo is the plugin on an empty workspace, with confinements to try; nil: all.
-func confinedTo(t testing.TB, config string, ways []confinement) plugin {
+// confinedTo is the plugin on an empty workspace, with namespaces to try; nil: all.
+func confinedTo(t testing.TB, config string, namespaces []confine.Namespaces) plugin {
 	t.Helper()
 	e := newEvaluator()
-	e.ways = ways
+	e.namespaces = namespaces
 	return openWith(t, e, t.TempDir(), config)
 }
 

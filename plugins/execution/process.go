@@ -11,14 +11,16 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/confine"
 )
 
-// process is a program to run under limits. What it started ends with it.
+// process is a program to run under limits. What it starts ends with it.
 type process struct {
 	path  string
 	args  []string
 	dir   string
-	env   []string // beside what the plugin has
+	env   []string // in addition to what the plugin has
 	order launchOrder
 	// time, memory and processes bound the run; 0: not.
 	time      time.Duration
@@ -27,27 +29,33 @@ type process struct {
 	stdout    io.Writer
 	stderr    io.Writer
 
-	// ways are the confinements to try in turn; nil: all that the system may have.
-	ways []confinement
-	mark string       // see [markVariable]
-	told atomic.Value // the PID namespace that it has said it is in, a string
+	namespaces []confine.Namespaces // to try in turn; nil: [strongestFirst]
+	mark       string               // see [markVariable]
+	namespace  atomic.Value         // the PID namespace that the process said it is in, a string
 }
+
+// strongestFirst are the namespaces that a program is started in, the first that is
+// possible. Without any it has a process group, which a process can leave.
+var strongestFirst = []confine.Namespaces{confine.PIDNamespace, confine.UserNamespace, confine.NoNamespace}
 
 // excess is why a process was ended; empty: it ended by itself.
 type excess string
 
 const (
-	tooLong      excess = "time"
-	tooLarge     excess = "memory"
-	tooMany      excess = "processes"
-	gaveUp       excess = "canceled"
-	lookInterval        = 50 * time.Millisecond
-	// linger is how long output may stay open when the process has ended.
-	linger = 2 * time.Second
+	tooLong  excess = "time"
+	tooLarge excess = "memory"
+	tooMany  excess = "processes"
+	canceled excess = "canceled"
 )
 
-// run runs the process to its end. An error means that it could not be started,
-// or that ctx has ended.
+const (
+	usageInterval = 50 * time.Millisecond
+	// outputGrace is how long output may stay open when the process has ended.
+	outputGrace = 2 * time.Second
+)
+
+// run runs the process to its end. It fails if the process could not be started, or ctx
+// has ended.
 func (p *process) run(ctx context.Context) (*os.ProcessState, excess, error) {
 	p.mark = rand.Text()
 	cmd, err := p.start()
@@ -65,31 +73,31 @@ func (p *process) run(ctx context.Context) (*os.ProcessState, excess, error) {
 	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil {
 		return nil, "", fmt.Errorf("the program could not be waited for: %w", err)
 	}
-	if reason == gaveUp {
+	if reason == canceled {
 		return cmd.ProcessState, reason, ctx.Err()
 	}
 	return cmd.ProcessState, reason, nil
 }
 
-// start forks, in the strongest confinement that the system grants.
+// start forks, in the strongest namespaces that the system grants.
 func (p *process) start() (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	ways := p.ways
-	if ways == nil {
-		ways = confinements
+	choices := p.namespaces
+	if choices == nil {
+		choices = strongestFirst
 	}
-	for _, c := range ways {
-		if !c.possible() {
+	for _, n := range choices {
+		if err = n.Check(); err != nil {
 			continue
 		}
 		var cmd *exec.Cmd
 		if cmd, err = p.command(self); err != nil {
 			return nil, err
 		}
-		c.apply(cmd)
+		confine.Isolate(cmd, n)
 		if err = p.begin(cmd); err == nil {
 			return cmd, nil
 		}
@@ -97,7 +105,7 @@ func (p *process) start() (*exec.Cmd, error) {
 	return nil, err
 }
 
-// begin starts the command, which tells by a pipe which namespace it is in before it
+// begin starts the command, which tells through a pipe which namespace it is in before it
 // becomes the program: nothing that the program does can change that.
 func (p *process) begin(cmd *exec.Cmd) error {
 	if !canLaunch {
@@ -107,7 +115,7 @@ func (p *process) begin(cmd *exec.Cmd) error {
 	if err != nil {
 		return err
 	}
-	cmd.ExtraFiles = []*os.File{w} // see toldBy
+	cmd.ExtraFiles = []*os.File{w} // see namespacePipe
 	err = errors.Join(cmd.Start(), w.Close())
 	if err != nil {
 		return errors.Join(err, r.Close())
@@ -115,43 +123,72 @@ func (p *process) begin(cmd *exec.Cmd) error {
 	go func() {
 		link, _ := io.ReadAll(io.LimitReader(r, 64))
 		_ = r.Close()
-		p.told.Store(string(link))
+		p.namespace.Store(string(link))
 	}()
 	return nil
 }
 
 func (p *process) command(self string) (*exec.Cmd, error) {
-	path, args := self, p.args
+	path, args := p.path, p.args
 	if canLaunch {
 		var err error
 		if args, err = p.order.arguments(p.path, p.args); err != nil {
 			return nil, err
 		}
-	} else {
-		path = p.path
+		path = self
 	}
 	cmd := exec.Command(path, args...) //nolint:noctx // run ends it, with all that it started
 	cmd.Dir, cmd.Env = p.dir, p.environment()
 	cmd.Stdout, cmd.Stderr = p.stdout, p.stderr // standard input is empty
-	cmd.WaitDelay = linger
+	cmd.WaitDelay = outputGrace
 	return cmd, nil
 }
 
-// environment is the plugin's, as its host allowed it, without what is between
-// the two of them.
+// environment returns the plugin's environment, as its host allowed it, without what is
+// between the two of them.
 func (p *process) environment() []string {
 	var out []string
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
-		private := strings.HasPrefix(name, "TOOLHOST_") && name != "TOOLHOST_RUN" || strings.HasPrefix(name, "PLUGIN_")
+		private := strings.HasPrefix(name, "TOOLHOST_") && name != confine.RunVariable || strings.HasPrefix(name, "PLUGIN_")
 		if !private {
 			out = append(out, kv)
 		}
 	}
-	return append(append(out, p.env...), markVariable+"="+p.mark)
+	return append(append(out, p.env...), p.group().Mark)
 }
 
-// watch ends the process when it has used too much or nobody waits for it.
+// group is all that the process starts.
+func (p *process) group() confine.Group {
+	namespace, _ := p.namespace.Load().(string)
+	return confine.Group{Mark: markVariable + "=" + p.mark, Namespace: namespace}
+}
+
+// reap waits for the process to end, calls ended, and ends what the process left. Where
+// the system allows, that happens before its number, and so its group's, can be given to
+// another.
+func (p *process) reap(cmd *exec.Cmd, ended func()) error {
+	if !confine.AwaitExit(cmd.Process.Pid) {
+		err := cmd.Wait()
+		ended()
+		kill(cmd.Process)
+		return err
+	}
+	ended()
+	kill(cmd.Process)
+	p.group().End()
+	err := cmd.Wait()
+	confine.ReapGroup(cmd.Process.Pid)
+	return err
+}
+
+// kill kills a process and its group.
+func kill(process *os.Process) {
+	confine.KillGroup(process.Pid)
+	_ = process.Kill()
+}
+
+// watch ends the process when it has used too much, or ctx has ended.
 func (p *process) watch(ctx context.Context, cmd *exec.Cmd, ended <-chan struct{}) excess {
 	var over <-chan time.Time
 	if p.time > 0 {
@@ -159,24 +196,24 @@ func (p *process) watch(ctx context.Context, cmd *exec.Cmd, ended <-chan struct{
 		defer timer.Stop()
 		over = timer.C
 	}
-	look := time.NewTicker(lookInterval)
-	defer look.Stop()
-	seen, looking := make(chan excess, 1), false // whatever holds up a look, the time is bounded
+	tick := time.NewTicker(usageInterval)
+	defer tick.Stop()
+	found, looking := make(chan excess, 1), false // whatever holds up a look, the time is bounded
 	for {
 		var why excess
 		select {
 		case <-ended:
 			return ""
 		case <-ctx.Done():
-			why = gaveUp
+			why = canceled
 		case <-over:
 			why = tooLong
-		case <-look.C:
+		case <-tick.C:
 			if !looking {
 				looking = true
-				go func() { seen <- p.excess() }()
+				go func() { found <- p.excess() }()
 			}
-		case why = <-seen:
+		case why = <-found:
 			looking = false
 		}
 		if why != "" {
@@ -186,9 +223,9 @@ func (p *process) watch(ctx context.Context, cmd *exec.Cmd, ended <-chan struct{
 	}
 }
 
-// excess looks at what the process and all that it started use.
+// excess returns which limit the process, and all that it started, exceed.
 func (p *process) excess() excess {
-	n, memory := p.usage()
+	n, memory := p.group().Usage()
 	switch {
 	case p.processes > 0 && n > p.processes:
 		return tooMany

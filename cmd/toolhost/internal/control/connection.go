@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -90,7 +90,7 @@ func guarded(next http.Handler) http.Handler {
 		c.owes(false)
 		defer c.owes(true)
 		if c != nil && !c.known.Load() {
-			if why := plugin.OfPlugin(c.peer.pid, os.Getpid()); why != "" {
+			if why := confine.OfPlugin(c.peer.pid, os.Getpid()); why != "" {
 				fail(w, http.StatusForbidden, &tool.Error{
 					Code: tool.CodePermissionDenied, Message: c.peer.String() + " is a plugin's, which the daemon does not serve: " + why,
 					Hint: "use --no-daemon",

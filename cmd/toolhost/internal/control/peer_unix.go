@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -59,7 +59,7 @@ func connect(path string) (net.Conn, error) {
 		err = foreign(path, who.uid)
 	}
 	if err == nil {
-		if why := plugin.OfPlugin(who.pid, 0); why != "" {
+		if why := confine.OfPlugin(who.pid, 0); why != "" {
 			err = &tool.Error{
 				Code: tool.CodePermissionDenied, Message: fmt.Sprintf("%s listens on the socket %s, and is a plugin's: %s", who, path, why),
 				Hint: "name another with --socket, or use --no-daemon",

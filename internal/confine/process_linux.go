@@ -1,8 +1,9 @@
-package procs
+package confine
 
 import (
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,17 +18,19 @@ const MaxEnviron = 2 << 20
 // maxFile bounds the other files of a process, in bytes; they are shorter by far.
 const maxFile = 64 << 10
 
-// Process is a process, known by its directory in /proc: what is read is this one's,
-// whatever process gets its number. It is valid during the call of [Each] alone.
+// Process is a process, known by its directory in /proc: what is read is about this one,
+// whichever process gets its number. It is valid only during the call of [Each].
 type Process struct {
-	// Number is what /proc calls it. That is its number for us where /proc is of our
-	// PID namespace.
+	// Number is what /proc calls it: its number for system calls too, unless /proc belongs
+	// to another PID namespace.
 	Number int
 	dir    int
 	buffer *[]byte
 }
 
-// Each calls f for each process, this one too, until the time is over.
+// Each calls f with each process that /proc shows, this one included, until the time is
+// over. What another process can choose, such as the size of its environment, costs the
+// reader a bounded amount.
 func Each(until time.Time, f func(p Process)) {
 	proc, err := os.Open("/proc")
 	if err != nil {
@@ -53,8 +56,8 @@ func Each(until time.Time, f func(p Process)) {
 	}
 }
 
-// Environ is the process's environment, at most [MaxEnviron] bytes of it, until the next
-// read; nil: it is another user's, or cannot be read.
+// Environ returns the process's environment, at most [MaxEnviron] bytes of it, valid until
+// the next read; nil: the process is another user's, or cannot be read.
 func (p Process) Environ() []byte {
 	var stat unix.Stat_t
 	if unix.Fstat(p.dir, &stat) != nil || int64(stat.Uid) != int64(os.Geteuid()) {
@@ -63,12 +66,12 @@ func (p Process) Environ() []byte {
 	return p.read("environ", MaxEnviron)
 }
 
-// File is one of the process's files, such as "statm", until the next read; nil: it
-// cannot be read.
+// File returns one of the process's files, such as "statm", valid until the next read; nil:
+// it cannot be read.
 func (p Process) File(name string) []byte { return p.read(name, maxFile) }
 
-// Namespace is the process's PID namespace, such as "pid:[4026531836]"; empty: it cannot
-// be read.
+// Namespace returns the process's PID namespace, such as "pid:[4026531836]"; empty: it
+// cannot be read.
 func (p Process) Namespace() string {
 	link := make([]byte, 64)
 	n, err := unix.Readlinkat(p.dir, "ns/pid", link)
@@ -102,14 +105,36 @@ func (p Process) read(name string, most int) []byte {
 	return b
 }
 
-// Kill ends the process, which has this number for us. It returns what waits for the end,
-// and has to be called; nil: there is no such process.
-func (p Process) Kill(number int) (wait func(until time.Time)) {
+// number is the process's number for the system calls of this process, which is not what
+// /proc calls it where that belongs to another PID namespace; 0: it has none, or has ended.
+func (p Process) number() int {
+	if procIsOwn() {
+		return p.Number
+	}
+	if p.Namespace() != ownNamespace() {
+		return 0
+	}
+	for line := range strings.Lines(string(p.File("status"))) {
+		if numbers, ok := strings.CutPrefix(line, "NSpid:"); ok {
+			fields := strings.Fields(numbers) // from the outermost namespace to its own
+			if len(fields) == 0 {
+				return 0
+			}
+			n, _ := strconv.Atoi(fields[len(fields)-1])
+			return n
+		}
+	}
+	return 0
+}
+
+// kill kills the process, which has this number for system calls. The function that it
+// returns waits for the end, and has to be called; nil: there is no such process.
+func (p Process) kill(number int) (wait func(until time.Time)) {
 	fd, err := unix.PidfdOpen(number, 0)
 	if err != nil {
 		return nil
 	}
-	// The number may have become another's before that. If its directory is still there, it
+	// The number may have become another's before that. If the directory is still there, it
 	// has not, and from here on the descriptor is of one process.
 	if unix.Faccessat(p.dir, "stat", unix.F_OK, 0) != nil || unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) != nil {
 		_ = unix.Close(fd)
@@ -117,8 +142,9 @@ func (p Process) Kill(number int) (wait func(until time.Time)) {
 	}
 	return func(until time.Time) {
 		defer func() { _ = unix.Close(fd) }()
+		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 		for left := time.Until(until); left > 0; left = time.Until(until) {
-			if _, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(left.Milliseconds())+1); err != unix.EINTR {
+			if _, err := unix.Poll(poll, int(left.Milliseconds())+1); err != unix.EINTR {
 				return
 			}
 		}

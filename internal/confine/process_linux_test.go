@@ -1,4 +1,4 @@
-package procs
+package confine
 
 import (
 	"bytes"
@@ -63,7 +63,7 @@ func TestKill(t *testing.T) {
 		if p.Number != cmd.Process.Pid || p.Namespace() == "" || len(p.File("statm")) == 0 {
 			t.Errorf("found %+v in namespace %q", p, p.Namespace())
 		}
-		if wait := p.Kill(p.Number); wait != nil {
+		if wait := p.kill(p.number()); wait != nil {
 			wait(soon())
 		}
 	})

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package plugin
-
-func limitProcesses(int) error { return nil }

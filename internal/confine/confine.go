@@ -1,0 +1,48 @@
+package confine
+
+import "time"
+
+// Namespaces says which namespaces a process gets.
+type Namespaces int
+
+const (
+	// NoNamespace is none: descendants that leave the process group are found by their mark.
+	NoNamespace Namespaces = iota
+	// PIDNamespace is a PID namespace, whose processes the kernel ends together with the
+	// first. It takes root or CAP_SYS_ADMIN.
+	PIDNamespace
+	// UserNamespace is a PID namespace in a user namespace that has this user only.
+	UserNamespace
+)
+
+// Group is what one process started: the processes of its PID namespace or, without one,
+// those of this user whose environment has a mark.
+type Group struct {
+	// Mark is a variable of the environment, NAME=value. Empty: the processes are not
+	// marked, and none is found.
+	Mark string
+	// Namespace is the PID namespace as /proc/self/ns/pid has it, such as
+	// "pid:[4026531836]". Empty, or this process's own: the group has none to itself.
+	Namespace string
+}
+
+// RunVariable is the variable of the mark that a host gives to the processes of a plugin:
+//
+//	TOOLHOST_RUN=PID.START.NAMESPACE.BOOT/COUNT
+//
+// This is the host's process number, when the host was started, the PID namespace and the
+// boot for which that holds, and a count of the host's starts.
+const RunVariable = "TOOLHOST_RUN"
+
+// DirPrefix begins the names of the socket directories of hosts.
+const DirPrefix = "toolhost-"
+
+// Swept counts what [Sweep] removed.
+type Swept struct {
+	Processes   int
+	Directories int
+}
+
+// endTime bounds how long ending a group may take: its processes may go on to start
+// others.
+const endTime = time.Second

@@ -1,0 +1,144 @@
+package confine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// owner identifies a process among all that this machine has had since it was installed.
+type owner struct {
+	pid   int
+	start uint64 // ticks since boot
+	space string // number of the PID namespace
+	boot  string
+}
+
+func (o owner) String() string { return fmt.Sprintf("%d.%d.%s.%s", o.pid, o.start, o.space, o.boot) }
+
+func parseOwner(s string) (owner, bool) {
+	parts := strings.Split(s, ".")
+	if len(parts) != 4 {
+		return owner{}, false
+	}
+	pid, err1 := strconv.Atoi(parts[0])
+	start, err2 := strconv.ParseUint(parts[1], 10, 64)
+	return owner{pid, start, parts[2], parts[3]}, err1 == nil && err2 == nil && pid > 0
+}
+
+// self identifies this process. It fails if /proc is missing or has other numbers than
+// system calls take: then nothing is looked for.
+var self = sync.OnceValues(func() (owner, error) {
+	me := owner{pid: os.Getpid()}
+	if !procIsOwn() {
+		return me, fmt.Errorf("/proc is missing or belongs to another PID namespace than process %d", me.pid)
+	}
+	me.space = strings.Trim(ownNamespace(), "pid:[]")
+	if me.space == "" {
+		return me, errors.New("/proc/self/ns/pid cannot be read")
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return me, err
+	}
+	me.boot, _, _ = strings.Cut(string(boot), "-")
+	var alive bool
+	if me.start, alive = startOf(me.pid); !alive {
+		return me, fmt.Errorf("/proc/%d/stat cannot be read", me.pid)
+	}
+	return me, nil
+})
+
+// isDead reports whether a process has certainly ended: it was in the PID namespace of me
+// since this boot, and no process has its number, or another one has.
+func (o owner) isDead(me owner) bool {
+	if o.space != me.space || o.boot != me.boot {
+		return false
+	}
+	start, alive := startOf(o.pid)
+	return !alive || start != o.start
+}
+
+// startOf returns when a process was started, in ticks since boot; false: there is no such
+// process, or it has ended and was not reaped.
+func startOf(pid int) (uint64, bool) {
+	fields, err := statOf(pid)
+	if err != nil || len(fields) < 20 {
+		return 0, false
+	}
+	if state := fields[0]; state == "X" || state == "Z" && !hasThreads(pid) {
+		return 0, false
+	}
+	start, err := strconv.ParseUint(fields[19], 10, 64)
+	return start, err == nil
+}
+
+// statOf returns the fields of /proc/PID/stat from the third on (proc_pid_stat(5)): the
+// second, the name, may have brackets and spaces itself.
+func statOf(pid int) ([]string, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil, err
+	}
+	return strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])), nil
+}
+
+// hasThreads reports whether a process lives on without its first thread.
+func hasThreads(pid int) bool {
+	tasks, err := os.Open(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return false
+	}
+	defer func() { _ = tasks.Close() }()
+	names, _ := tasks.Readdirnames(2) // another process may have many
+	return len(names) > 1
+}
+
+var marks atomic.Uint64
+
+// NewMark returns the mark for one more run of a program that this host starts, such as
+// "TOOLHOST_RUN=4711.815.4026531836.c0ffee00/1"; empty: this process cannot be identified,
+// and nothing that it starts is found.
+func NewMark() string {
+	me, err := self()
+	if err != nil {
+		return ""
+	}
+	return RunVariable + "=" + me.String() + "/" + strconv.FormatUint(marks.Add(1), 10)
+}
+
+// maxRun bounds the value of [RunVariable], in bytes.
+const maxRun = 128
+
+// ownerIn returns who started the process with this environment, as its mark says.
+func ownerIn(env []byte) (text string, ok bool) {
+	for len(env) > 0 {
+		kv, rest, _ := bytes.Cut(env, []byte{0})
+		if run, ok := bytes.CutPrefix(kv, []byte(RunVariable+"=")); ok {
+			host, _, ok := strings.Cut(string(run[:min(len(run), maxRun+1)]), "/")
+			return host, ok && len(run) <= maxRun
+		}
+		env = rest
+	}
+	return "", false
+}
+
+// CheckSweep returns why processes and directories that a host left cannot be found; nil:
+// they can.
+func CheckSweep() error {
+	if _, err := self(); err != nil {
+		return err
+	}
+	me, err := unix.PidfdOpen(unix.Getpid(), 0)
+	if err != nil {
+		return fmt.Errorf("pidfd_open: %w", err)
+	}
+	return unix.Close(me)
+}

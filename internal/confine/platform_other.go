@@ -1,0 +1,46 @@
+//go:build !linux
+
+package confine
+
+import (
+	"context"
+	"errors"
+	"syscall"
+)
+
+func addNamespaces(*syscall.SysProcAttr, Namespaces) {}
+
+// Check returns [errors.ErrUnsupported] for any namespace.
+func (n Namespaces) Check() error {
+	if n == NoNamespace {
+		return nil
+	}
+	return errors.ErrUnsupported
+}
+
+// Usage counts nothing here.
+func (g Group) Usage() (processes int, memory int64) { return 0, 0 }
+
+// End does nothing here.
+func (g Group) End() {}
+
+// AwaitExit returns false: a process can be waited for only by reaping it.
+func AwaitExit(int) bool { return false }
+
+// ReapGroup does nothing here.
+func ReapGroup(int) {}
+
+// NewMark is empty here: nothing is found by it.
+func NewMark() string { return "" }
+
+// CheckSweep returns [errors.ErrUnsupported].
+func CheckSweep() error { return errors.ErrUnsupported }
+
+// Claim does nothing here: a process's number alone does not tell which process it is.
+func Claim(string) error { return nil }
+
+// Sweep finds nothing here.
+func Sweep(context.Context, string) Swept { return Swept{} }
+
+// OfPlugin is empty here: nothing is known of other processes.
+func OfPlugin(_, _ int) (why string) { return "" }

@@ -1,0 +1,136 @@
+package confine
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/toolhost/toolhost/internal/tree"
+)
+
+// ownerFile is the file in a host's socket directory that says whose it is.
+const ownerFile = "owner"
+
+// Claim notes in a socket directory, whose name begins with [DirPrefix], that it belongs
+// to this process, so that [Sweep] can tell when its owner is dead. It does nothing if this
+// process cannot be identified.
+func Claim(dir string) error {
+	me, err := self()
+	if err != nil {
+		return nil //nolint:nilerr // then nothing is swept either
+	}
+	f, err := os.OpenFile(filepath.Join(dir, ownerFile), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(me.String() + "\n")
+	return errors.Join(err, f.Close())
+}
+
+// Sweep ends the plugin processes of hosts that were killed and could not do so, and
+// removes the socket directories that such hosts left in dir, until ctx ends. It touches
+// only what belongs to this user and says that it belongs to a host of this machine that
+// is certainly dead; a living host loses nothing.
+//
+// It takes about a millisecond for each hundred processes of the machine. A directory that
+// cannot be removed within a quarter of a second, because it keeps growing, is left.
+func Sweep(ctx context.Context, dir string) Swept {
+	me, err := self()
+	if err != nil {
+		return Swept{}
+	}
+	dead := map[string]bool{} // by owner
+	orphaned := func(p Process) bool {
+		text, ok := ownerIn(p.Environ())
+		if !ok {
+			return false
+		}
+		is, known := dead[text]
+		if !known {
+			host, ok := parseOwner(text)
+			is = ok && host.isDead(me)
+			dead[text] = is
+		}
+		return is
+	}
+	return Swept{
+		Processes:   endAll(orphaned, time.Now().Add(endTime)),
+		Directories: sweepDirectories(ctx, dir, me),
+	}
+}
+
+// sweepTime bounds the removal of one directory.
+const sweepTime = 250 * time.Millisecond
+
+// sweepDirectories removes what dead hosts left in a directory for temporary files. It
+// reads a few entries at a time, as there may be very many.
+func sweepDirectories(ctx context.Context, dir string, me owner) (n int) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = f.Close() }()
+	for ctx.Err() == nil {
+		entries, err := f.ReadDir(256)
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), DirPrefix) && sweepDirectory(ctx, filepath.Join(dir, e.Name()), me) {
+				n++
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	return n
+}
+
+// sweepDirectory removes a directory if a dead host made it, and reports whether it is gone.
+func sweepDirectory(ctx context.Context, path string, me owner) bool {
+	made, err := os.Lstat(path)
+	if err != nil || !made.IsDir() || !isOurs(made) {
+		return false
+	}
+	if owner, ok := ownerOf(path, made); !ok || !owner.isDead(me) {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, sweepTime)
+	defer cancel()
+	return tree.Remove(ctx, path, made) == nil
+}
+
+// isOurs reports whether a file is this user's, and no other user may touch it.
+func isOurs(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid() && info.Mode().Perm()&0o077 == 0
+}
+
+// ownerOf returns the owner that [Claim] noted in a directory; false: there is none.
+func ownerOf(path string, made fs.FileInfo) (owner, bool) {
+	dir, err := os.OpenRoot(path)
+	if err != nil {
+		return owner{}, false
+	}
+	defer func() { _ = dir.Close() }()
+	if opened, err := dir.Stat("."); err != nil || !os.SameFile(opened, made) {
+		return owner{}, false
+	}
+	f, err := dir.OpenFile(ownerFile, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return owner{}, false
+	}
+	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !isOurs(info) {
+		return owner{}, false
+	}
+	text, err := io.ReadAll(io.LimitReader(f, 256))
+	if err != nil {
+		return owner{}, false
+	}
+	return parseOwner(strings.TrimSpace(string(text)))
+}
