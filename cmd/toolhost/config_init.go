@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -38,7 +37,11 @@ func (a *app) initConfig(force bool) error {
 	if err != nil {
 		return &failure{exitUsage, err}
 	}
-	err = writeWhole(path, config.Initial(), force)
+	write := safefile.Create
+	if force {
+		write = safefile.Replace
+	}
+	err = write(path, config.Initial(), 0o600)
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return usage(sanitize.Text(path)+" is there already, and was left as it is", "name another file, or say --force to replace it")
@@ -52,26 +55,4 @@ func (a *app) initConfig(force bool) error {
 	shown := sanitize.Text(path)
 	a.out.printf("wrote %s\nedit it, then: toolhost config check %s, and toolhost trust %s\n", shown, shown, shown)
 	return nil
-}
-
-// writeWhole makes a file that has all of its content from the moment on that it is
-// there. One that is there already is replaced or is [fs.ErrExist].
-func writeWhole(path string, content []byte, replace bool) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".new-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if bad := os.Remove(f.Name()); bad != nil && !errors.Is(bad, fs.ErrNotExist) {
-			err = errors.Join(err, bad)
-		}
-	}()
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if replace {
-		return os.Rename(f.Name(), path)
-	}
-	return os.Link(f.Name(), path) // which a rename would not refuse
 }

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/safefile"
 )
 
 // maxTurns bounds how often a file may be exchanged by others before an append
@@ -24,7 +26,7 @@ func (f *File) append(body []byte, deadline time.Time) error {
 		defer f.gate.release()
 		err = f.reach(deadline)
 	}
-	f.stuck = errors.Is(err, errLocked)
+	f.stuck = errors.Is(err, safefile.ErrLocked)
 	if err != nil {
 		return err
 	}
@@ -120,7 +122,7 @@ func (f *File) open() error {
 // leave ends what reach has begun: the lock that it shares.
 func (f *File) leave() {
 	if f.at != nil {
-		_ = unlock(f.at.File)
+		_ = safefile.Unlock(f.at.File)
 	}
 }
 

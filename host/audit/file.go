@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -182,7 +183,7 @@ func (f *File) warn(before, after int) {
 	switch {
 	case before == 0 && after > 0:
 		f.opts.Warn(fmt.Sprintf("the audit log %s waits: %v; the end lines of calls are kept in memory (%s)",
-			f.path, errLocked, lockedHint(f.path)))
+			f.path, safefile.ErrLocked, lockedHint(f.path)))
 	case before > 0 && after == 0:
 		f.opts.Warn(fmt.Sprintf("the audit log %s is written again, with the %d lines that waited", f.path, before))
 	}
@@ -224,7 +225,7 @@ func (f *File) settle(at *handle) error {
 		return nil
 	}
 	// Whoever made the file may not have come so far.
-	if err := syncDir(filepath.Dir(f.path)); err != nil {
+	if err := safefile.SyncDir(filepath.Dir(f.path)); err != nil {
 		return err
 	}
 	at.named.Store(true)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -137,28 +138,6 @@ func short(err error) func(*os.File, []byte, int64) (int, error) {
 	}
 }
 
-func TestFullDisk(t *testing.T) {
-	t.Parallel()
-	for _, event := range []string{Begin, End} {
-		f, path := newLog(t, 2, Options{})
-		before := read(t, path)
-		r := record(2)
-		r.Event = event
-		for _, cause := range fullErrors {
-			f.writeAt = short(cause)
-			err := f.Write(r)
-			equal(t, "the code", tool.CodeOf(err), tool.CodeResourceExhausted)
-			if !errors.Is(err, cause) || !strings.Contains(err.Error(), path+" cannot be written") || !strings.Contains(err.Error(), "make space") {
-				t.Errorf("the error is %v", err)
-			}
-			equal(t, "the log", string(read(t, path)), string(before))
-		}
-		f.writeAt = (*os.File).WriteAt
-		write(t, f, 1)
-		isWhole(t, path, 3)
-	}
-}
-
 func readOnly(t *testing.T, path string) *os.File {
 	t.Helper()
 	f, err := os.Open(path)
@@ -198,16 +177,16 @@ func TestLocked(t *testing.T) {
 	f.lockTimeout = 10 * time.Millisecond
 	other := readOnly(t, path+lockSuffix)
 	defer func() { _ = other.Close() }()
-	if ok, err := tryLock(other, true); !ok || err != nil {
-		t.Fatal(ok, err)
+	if err := safefile.Lock(other, safefile.Exclusive, time.Time{}); err != nil {
+		t.Fatal(err)
 	}
 	r := record(1)
 	r.Event = Begin
 	err := f.Write(r)
-	if !errors.Is(err, errLocked) || !strings.Contains(err.Error(), "another process keeps it locked") {
+	if !errors.Is(err, safefile.ErrLocked) || !strings.Contains(err.Error(), "another process keeps it locked") {
 		t.Errorf("the error is %v", err)
 	}
-	if err := unlock(other); err != nil {
+	if err := safefile.Unlock(other); err != nil {
 		t.Fatal(err)
 	}
 	write(t, f, 1)

@@ -9,6 +9,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/safefile"
 )
 
 // pollInterval is how often somebody who follows a log looks at it.
@@ -130,7 +132,7 @@ func (f *follower) give(path string, l *line) bool {
 // poll yields what is new.
 func (f *follower) poll() bool {
 	if f.at != nil {
-		same, err := isAt(f.path, f.at)
+		same, err := safefile.IsAt(f.path, f.at)
 		if err != nil {
 			return f.fail(failed(f.path, "read", err))
 		}

@@ -2,7 +2,11 @@
 
 package audit
 
-import "os"
+import (
+	"os"
+
+	"github.com/toolhost/toolhost/internal/safefile"
+)
 
 // identity is which file something is.
 type identity struct{ info os.FileInfo }
@@ -19,7 +23,7 @@ func identify(path string) (id identity, size int64, err error) {
 }
 
 // isNamed reports whether the path is that of an open file still.
-func isNamed(f *os.File, path string) (bool, error) { return isAt(path, f) }
+func isNamed(f *os.File, path string) (bool, error) { return safefile.IsAt(path, f) }
 
 // identityOf is that of an open file.
 func identityOf(f *os.File) (identity, error) {

@@ -77,19 +77,27 @@ func TestRefusedFIFO(t *testing.T) {
 			t.Errorf("a FIFO: %v", err)
 		}
 	}
-	// Whatever was seen of the path before: what is opened counts.
-	f, err := openFile(path, os.O_RDWR)
-	if err == nil {
-		_ = f.Close()
-	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("elsewhere", path); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := openFile(path, os.O_RDWR|os.O_CREATE); !isLink(err) {
-		t.Errorf("a link is opened: %v", err)
+}
+
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	for _, event := range []string{Begin, End} {
+		f, path := newLog(t, 2, Options{})
+		before := read(t, path)
+		r := record(2)
+		r.Event = event
+		for _, cause := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+			f.writeAt = short(cause)
+			err := f.Write(r)
+			equal(t, "the code", tool.CodeOf(err), tool.CodeResourceExhausted)
+			if !errors.Is(err, cause) || !strings.Contains(err.Error(), path+" cannot be written") || !strings.Contains(err.Error(), "make space") {
+				t.Errorf("the error is %v", err)
+			}
+			equal(t, "the log", string(read(t, path)), string(before))
+		}
+		f.writeAt = (*os.File).WriteAt
+		write(t, f, 1)
+		isWhole(t, path, 3)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/safefile"
 )
 
 // lockSuffix follows the log's name in that of its lock file. Writers lock this
@@ -26,7 +28,7 @@ func (l *lockFile) take(deadline time.Time) error {
 		if err := l.open(); err != nil {
 			return fmt.Errorf("its lock file %s cannot be used: %w", l.path, err)
 		}
-		if err := lock(l.file, true, deadline); err != nil {
+		if err := safefile.Lock(l.file, safefile.Exclusive, deadline); err != nil {
 			return err
 		}
 		if there, err := isNamed(l.file, l.path); there || err != nil {
@@ -49,12 +51,12 @@ func (l *lockFile) open() error {
 // create opens a file, and makes it and its directory where they are missing.
 func create(path string) (*os.File, error) {
 	const how = os.O_RDWR | os.O_CREATE
-	file, err := openRegular(path, how)
+	file, _, err := safefile.Open(path, how)
 	if isMissing(err) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return nil, err
 		}
-		return openRegular(path, how)
+		file, _, err = safefile.Open(path, how)
 	}
 	return file, err
 }
@@ -62,7 +64,7 @@ func create(path string) (*os.File, error) {
 // release cannot fail for a file that is open.
 func (l *lockFile) release() {
 	if l.file != nil {
-		_ = unlock(l.file)
+		_ = safefile.Unlock(l.file)
 	}
 }
 
@@ -81,33 +83,9 @@ const olderPatience = time.Millisecond
 // itself and not the lock file: they are kept out, and readers keep nobody out. An
 // older writer holds its lock for microseconds, so that a lock which lasts is not
 // one of theirs, and does not stop the log.
-func share(log *os.File) { _ = lock(log, false, time.Now().Add(olderPatience)) }
+func share(log *os.File) { _ = safefile.Lock(log, safefile.Shared, time.Now().Add(olderPatience)) }
 
-// longestLockPause is how long a lock is not looked at, at most.
-const longestLockPause = 5 * time.Millisecond
-
-// lock waits until the file is locked. It asks again and again, as a wait
-// inside of flock would have no end if another process was stopped.
-func lock(f *os.File, alone bool, deadline time.Time) error {
-	const shortest = 50 * time.Microsecond
-	for wait := shortest; ; wait = min(2*wait, longestLockPause) {
-		ok, err := tryLock(f, alone)
-		if err != nil {
-			return fmt.Errorf("it cannot be locked: %w", err)
-		}
-		if ok {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return errLocked
-		}
-		time.Sleep(wait)
-	}
-}
-
-var errLocked = errors.New("another process keeps it locked")
-
-// lockedHint says what to do about errLocked.
+// lockedHint says what to do about safefile.ErrLocked.
 func lockedHint(path string) string {
 	return "look for a process that is stopped and has " + path + lockSuffix + " open, as fuser shows"
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/safefile"
 )
 
 // minDigits is how many digits a rotated file's number has at least. It keeps
@@ -138,15 +140,11 @@ func (f *File) before() (ending, error) {
 
 // endingOf is what a rotated file ends with; nothing, where it has no record.
 func endingOf(path string) (ending, error) {
-	file, err := openRegular(path, os.O_RDONLY)
+	file, info, err := safefile.Open(path, os.O_RDONLY)
 	if err != nil {
 		return ending{}, err
 	}
 	defer func() { _ = file.Close() }()
-	info, err := file.Stat()
-	if err != nil {
-		return ending{}, err
-	}
 	e, err := readEnding(file, info.Size())
 	if errors.Is(err, errNoRecord) {
 		return ending{}, nil

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/safefile"
 )
 
 // readerPatience bounds how long a reader waits for those who write. It can do
@@ -51,7 +53,7 @@ func openSnapshot(ctx context.Context, path string) (*snapshot, error) {
 		return nil, err
 	}
 	s := &snapshot{path: path}
-	gate, err := openRegular(path+lockSuffix, os.O_RDONLY)
+	gate, _, err := safefile.Open(path+lockSuffix, os.O_RDONLY)
 	if err == nil {
 		defer func() { _ = gate.Close() }()
 	}
@@ -80,10 +82,10 @@ func (s *snapshot) fill(gate *os.File) (again bool, err error) {
 	if gate != nil {
 		// While it is locked no line is half written and no file is exchanged.
 		// Whoever cannot have the lock shall read all the same.
-		_ = lock(gate, false, time.Now().Add(readerPatience))
-		defer func() { _ = unlock(gate) }()
+		_ = safefile.Lock(gate, safefile.Shared, time.Now().Add(readerPatience))
+		defer func() { _ = safefile.Unlock(gate) }()
 	}
-	file, err := openRegular(s.path, os.O_RDONLY)
+	file, info, err := safefile.Open(s.path, os.O_RDONLY)
 	if err != nil && !isMissing(err) {
 		return false, err
 	}
@@ -96,14 +98,15 @@ func (s *snapshot) fill(gate *os.File) (again bool, err error) {
 		if err != nil {
 			break
 		}
-		var old *os.File
-		if old, err = openRegular(r.path, os.O_RDONLY); err == nil {
-			err = s.add(r.path, r.number, old)
+		var old part
+		if old, err = openPart(r.path, r.number); err == nil {
+			s.parts = append(s.parts, old)
 		}
 	}
 	if s.current = file != nil; s.current {
-		same, gone := isAt(s.path, file)
-		err = errors.Join(err, gone, s.add(s.path, 0, file))
+		same, gone := safefile.IsAt(s.path, file)
+		err = errors.Join(err, gone)
+		s.parts = append(s.parts, part{s.path, 0, file, info.Size()})
 		again = !same
 	}
 	return again || isMissing(err), ignoreMissing(err)
@@ -116,15 +119,12 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// add takes over the file.
-func (s *snapshot) add(path string, number uint64, file *os.File) error {
-	info, err := file.Stat()
+func openPart(path string, number uint64) (part, error) {
+	file, info, err := safefile.Open(path, os.O_RDONLY)
 	if err != nil {
-		_ = file.Close()
-		return err
+		return part{}, err
 	}
-	s.parts = append(s.parts, part{path, number, file, info.Size()})
-	return nil
+	return part{path, number, file, info.Size()}, nil
 }
 
 func (s *snapshot) close() {

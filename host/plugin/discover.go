@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolhost/toolhost/internal/trusted"
+	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -128,7 +128,7 @@ func classify(e fs.DirEntry) (name, reason string) {
 	switch {
 	case !executable(info):
 		return "", "not executable; if it is a plugin: chmod +x"
-	case trusted.OthersMayWrite(info):
+	case safefile.OthersMayWrite(info):
 		return "", "others may write to it; chmod go-w"
 	case !isPluginName(name):
 		return "", "its name is no plugin name: use letters, digits, _, . and -, at most 64"
@@ -178,7 +178,7 @@ func checkDirectory(abs string) error {
 // nobody may exchange what belongs to another, as in /tmp, it has to belong to this user
 // or root.
 func checkWay(abs, dir, below string, info fs.FileInfo) error {
-	if !trusted.OthersMayWrite(info) {
+	if !safefile.OthersMayWrite(info) {
 		return nil
 	}
 	if below == "" || info.Mode()&fs.ModeSticky == 0 {
@@ -192,7 +192,7 @@ func checkWay(abs, dir, below string, info fs.FileInfo) error {
 	if err != nil {
 		return directoryError(below, err)
 	}
-	if !trusted.Ours(entry) {
+	if !safefile.Ours(entry) {
 		return &tool.Error{
 			Code: tool.CodePermissionDenied, Stage: tool.StageStart,
 			Message: fmt.Sprintf("the plugin directory %s is not used: %s belongs to somebody else, in a directory that all may write to", abs, below),

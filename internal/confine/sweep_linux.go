@@ -8,9 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/tree"
 )
 
@@ -93,7 +93,7 @@ func sweepDirectories(ctx context.Context, dir string, me owner) (n int) {
 // sweepDirectory removes a directory if a dead host made it, and reports whether it is gone.
 func sweepDirectory(ctx context.Context, path string, me owner) bool {
 	made, err := os.Lstat(path)
-	if err != nil || !made.IsDir() || !isOurs(made) {
+	if err != nil || !made.IsDir() || !safefile.Private(made, 0o077) {
 		return false
 	}
 	if owner, ok := ownerOf(path, made); !ok || !owner.isDead(me) {
@@ -102,12 +102,6 @@ func sweepDirectory(ctx context.Context, path string, me owner) bool {
 	ctx, cancel := context.WithTimeout(ctx, sweepTime)
 	defer cancel()
 	return tree.Remove(ctx, path, made) == nil
-}
-
-// isOurs reports whether a file is this user's, and no other user may touch it.
-func isOurs(info fs.FileInfo) bool {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Geteuid() && info.Mode().Perm()&0o077 == 0
 }
 
 // ownerOf returns the owner that [Claim] noted in a directory; false: there is none.
@@ -120,12 +114,12 @@ func ownerOf(path string, made fs.FileInfo) (owner, bool) {
 	if opened, err := dir.Stat("."); err != nil || !os.SameFile(opened, made) {
 		return owner{}, false
 	}
-	f, err := dir.OpenFile(ownerFile, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	f, err := dir.OpenFile(ownerFile, os.O_RDONLY|safefile.NoFollow, 0)
 	if err != nil {
 		return owner{}, false
 	}
 	defer func() { _ = f.Close() }()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !isOurs(info) {
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !safefile.Private(info, 0o077) {
 		return owner{}, false
 	}
 	text, err := io.ReadAll(io.LimitReader(f, 256))

@@ -1,50 +1,83 @@
-// Package safefile puts files in place whole. Begin with [Replace].
+// Package safefile opens, replaces and locks files in directories where other users
+// or processes may be busy. Begin with [Open], [Replace] and [Lock].
 package safefile
 
 import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 )
 
-// Replace puts a file with this content and mode at path, in one step, over the
-// one that may be there: whoever reads path meanwhile, or after a power cut, finds
-// either the old file or the new one, whole. The directory must exist. A symbolic
-// link at path is replaced, not followed.
+// Open opens a regular file and nothing else: it does not follow a symbolic link, which
+// could lead to a file of another user, and does not wait for the other end of a FIFO.
+// With [os.O_CREATE] a new file gets mode 0600.
 //
 // # Errors
 //
-// Those of the system; [IsFull] tells a full disk apart. The old file is as it was.
-func Replace(path string, content []byte, mode fs.FileMode) error {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Chmod(mode)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return syncDir(dir)
+// Those of the system, and that of [Regular].
+func Open(path string, flag int) (*os.File, fs.FileInfo, error) {
+	return open(path, os.Lstat, func() (*os.File, error) { return openNoFollow(path, flag) })
 }
 
-// IsFull reports whether writing failed because there is no space: the disk, or
-// what this user may use of it, is full.
-func IsFull(err error) bool {
-	for _, full := range fullErrors {
-		if errors.Is(err, full) {
-			return true
+// OpenTarget is [Open] for reading, but follows symbolic links.
+func OpenTarget(path string) (*os.File, fs.FileInfo, error) {
+	return open(path, os.Stat, func() (*os.File, error) { return os.OpenFile(path, os.O_RDONLY|noWait, 0) })
+}
+
+func open(path string, stat func(string) (fs.FileInfo, error), open func() (*os.File, error)) (*os.File, fs.FileInfo, error) {
+	// Check before opening: opening some devices has an effect.
+	if info, err := stat(path); err == nil {
+		if err := Regular(info); err != nil {
+			return nil, nil, err
 		}
 	}
-	return false
+	f, err := open()
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		err = Regular(info)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// Regular returns an error that says what a file is, unless it is a regular file.
+func Regular(info fs.FileInfo) error {
+	mode := info.Mode()
+	what := "not a regular file"
+	switch {
+	case mode.IsRegular():
+		return nil
+	case mode.IsDir():
+		what = "a directory"
+	case mode&fs.ModeSymlink != 0:
+		return errSymlink
+	case mode&fs.ModeNamedPipe != 0:
+		what = "a FIFO"
+	case mode&fs.ModeSocket != 0:
+		what = "a socket"
+	case mode&fs.ModeDevice != 0:
+		what = "a device"
+	}
+	return errors.New("it is " + what)
+}
+
+var errSymlink = errors.New("it is a symbolic link")
+
+// IsAt reports whether path still names the open file f, and not another file or none.
+func IsAt(path string, f *os.File) (bool, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	there, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(info, there), err
 }

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"github.com/gofrs/flock"
 
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/trusted"
@@ -72,13 +69,14 @@ func (f File[T]) Update(change func(*T) error) error {
 		return fmt.Errorf("%s cannot be written: %w", f.Path, err)
 	}
 	// The lock is on a file of its own, as the file itself is exchanged.
-	lock := flock.New(f.Path+".lock", flock.SetPermissions(0o600))
-	ctx, cancel := context.WithTimeout(context.Background(), lockTime)
-	defer cancel()
-	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); err != nil {
-		return fmt.Errorf("%s cannot be changed: another process holds %s: %w", f.Path, lock.Path(), err)
+	lock, _, err := safefile.Open(f.Path+".lock", os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return fmt.Errorf("%s cannot be changed: %s.lock cannot be opened: %w", f.Path, f.Path, err)
 	}
-	defer func() { _ = lock.Close() }()
+	defer func() { _ = lock.Close() }() // which unlocks it
+	if err := safefile.Lock(lock, safefile.Exclusive, time.Now().Add(lockTime)); err != nil {
+		return fmt.Errorf("%s cannot be changed: %s: %w", f.Path, lock.Name(), err)
+	}
 	value, err := f.Read()
 	if err != nil {
 		return err

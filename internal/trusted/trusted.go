@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -37,12 +38,12 @@ func Read(path string, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, failed(path, err)
 	}
-	f, info, err := open(abs)
+	f, info, err := safefile.OpenTarget(abs)
 	if err != nil {
-		return nil, err
+		return nil, failed(abs, err)
 	}
 	defer func() { _ = f.Close() }()
-	if OthersMayWrite(info) {
+	if safefile.OthersMayWrite(info) {
 		return nil, unsafe(abs, fmt.Sprintf("others may write to it (mode %s)", info.Mode().Perm()), "chmod go-w "+abs)
 	}
 	if err := checkWays(abs); err != nil {
@@ -59,50 +60,6 @@ func Read(path string, most int64) ([]byte, error) {
 		return nil, tooLarge(abs, most)
 	}
 	return content, nil
-}
-
-func open(abs string) (*os.File, fs.FileInfo, error) {
-	// Looked at before it is opened, as opening some devices does something.
-	info, err := os.Stat(abs)
-	if err != nil {
-		return nil, nil, failed(abs, err)
-	}
-	if err := Regular(info); err != nil {
-		return nil, nil, failed(abs, err)
-	}
-	f, err := os.OpenFile(abs, openOnly, 0)
-	if err != nil {
-		return nil, nil, failed(abs, err)
-	}
-	info, err = f.Stat()
-	if err == nil {
-		err = Regular(info)
-	}
-	if err != nil {
-		return nil, nil, errors.Join(failed(abs, err), f.Close())
-	}
-	return f, info, nil
-}
-
-// Regular says what a file is that is not a regular one; nil: it is.
-func Regular(info fs.FileInfo) error {
-	mode := info.Mode()
-	what := "not a regular file"
-	switch {
-	case mode.IsRegular():
-		return nil
-	case mode.IsDir():
-		what = "a directory"
-	case mode&fs.ModeSymlink != 0:
-		what = "a symbolic link"
-	case mode&fs.ModeNamedPipe != 0:
-		what = "a FIFO"
-	case mode&fs.ModeSocket != 0:
-		what = "a socket"
-	case mode&fs.ModeDevice != 0:
-		what = "a device"
-	}
-	return errors.New("it is " + what)
 }
 
 // checkWays looks at the directories above a path and above what it leads to.
@@ -130,7 +87,7 @@ func checkWay(abs, at string) error {
 		if err != nil {
 			return failed(abs, err)
 		}
-		if !OthersMayWrite(above) {
+		if !safefile.OthersMayWrite(above) {
 			continue
 		}
 		if above.Mode()&fs.ModeSticky == 0 {
@@ -140,7 +97,7 @@ func checkWay(abs, at string) error {
 		if err != nil {
 			return failed(abs, err)
 		}
-		if !Ours(entry) {
+		if !safefile.Ours(entry) {
 			return unsafe(abs, at+" belongs to somebody else, in a directory that all may write to", "move it to a directory of your own")
 		}
 	}

@@ -3,13 +3,12 @@
 package main
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
+	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/toolhost/toolhost/internal/safefile"
 )
 
 // lock holds a lock in a directory. It gets its name only when it is held: what has
@@ -21,7 +20,7 @@ func lock(dir string) (unlock func()) {
 		return func() {}
 	}
 	_, err = f.WriteString(lockContent)
-	if err == nil && unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+	if err == nil && safefile.Lock(f, safefile.Exclusive, time.Time{}) == nil {
 		_ = os.Rename(draft, filepath.Join(dir, lockFile))
 	}
 	return func() { _ = f.Close() }
@@ -39,24 +38,19 @@ func sweep(temp string) {
 		if !strings.HasPrefix(e.Name(), privatePrefix) {
 			continue
 		}
-		if made, err := os.Lstat(dir); err == nil && isOwn(made) && isAbandoned(filepath.Join(dir, lockFile)) {
+		if made, err := os.Lstat(dir); err == nil && made.IsDir() && safefile.Private(made, 0o077) && isAbandoned(filepath.Join(dir, lockFile)) {
 			removeAll(dir, made)
 		}
 	}
 }
 
-func isOwn(info fs.FileInfo) bool {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && info.IsDir() && info.Mode().Perm()&0o077 == 0 && int(stat.Uid) == os.Geteuid()
-}
-
 func isAbandoned(path string) bool {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	f, _, err := safefile.Open(path, os.O_RDONLY)
 	if err != nil {
 		return false
 	}
 	defer func() { _ = f.Close() }()
 	mark := make([]byte, len(lockContent)+1)
 	n, _ := f.ReadAt(mark, 0)
-	return string(mark[:n]) == lockContent && unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
+	return string(mark[:n]) == lockContent && safefile.Lock(f, safefile.Exclusive, time.Time{}) == nil
 }

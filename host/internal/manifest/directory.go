@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+
+	"github.com/toolhost/toolhost/internal/safefile"
 )
 
 // directoryName is the directory of this package in a directory for caches. No other
@@ -56,7 +58,7 @@ func (d *directory) open() error {
 	if err != nil {
 		return err
 	}
-	if !private(info) {
+	if !safefile.Private(info, noWriting) {
 		return notPrivate(d.above)
 	}
 	own, err := openMarked(base, d.above)
@@ -85,7 +87,7 @@ func openMarked(base *os.Root, above string) (_ *os.Root, err error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("%s is not a directory: %w", path, ErrForeign)
 	}
-	if !private(info) {
+	if !safefile.Private(info, noWriting) {
 		return nil, notPrivate(path)
 	}
 	own, err := base.OpenRoot(directoryName)

@@ -9,6 +9,8 @@ import (
 	"os"
 	"strconv"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/safefile"
 )
 
 // A file is a line that names the format, a checksum, and the payload.
@@ -64,10 +66,13 @@ func (d *directory) read(name string, most int, sum sealer) ([]byte, error) {
 	return payload, nil
 }
 
+// noWriting are the permissions that nobody else may have, root aside.
+const noWriting = 0o022
+
 // readPrivate is the content of a regular file of at most so many bytes that nobody else
 // could have written.
 func readPrivate(root *os.Root, name string, most int64) ([]byte, error) {
-	f, err := root.OpenFile(name, openOnly, 0)
+	f, err := root.OpenFile(name, os.O_RDONLY|safefile.NoFollow, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +81,7 @@ func readPrivate(root *os.Root, name string, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || !private(info) || info.Size() > most {
+	if !info.Mode().IsRegular() || !safefile.Private(info, noWriting) || info.Size() > most {
 		return nil, errDamaged
 	}
 	content := make([]byte, info.Size())

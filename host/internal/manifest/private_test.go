@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/safefile"
 )
 
 // What somebody else may have written is not read.
@@ -58,7 +60,7 @@ func TestForeignOwner(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !private(info) || private(owned{info, uint32(os.Geteuid()) + 1}) { //nolint:gosec // a small number
+		if !safefile.Private(info, noWriting) || safefile.Private(owned{info, uint32(os.Geteuid()) + 1}, noWriting) { //nolint:gosec // a small number
 			t.Errorf("%s: it does not count who owns it", p)
 		}
 	}

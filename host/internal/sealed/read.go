@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/toolhost/toolhost/internal/trusted"
+	"github.com/toolhost/toolhost/internal/safefile"
 )
 
 // CheckSize refuses a file of more than so many bytes. A sparse one takes no space on
@@ -26,24 +26,11 @@ func CheckSize(info fs.FileInfo, most int64) error {
 //
 // Plain ones, with the path where the system's are.
 func Open(path string, most int64) (*os.File, fs.FileInfo, error) {
-	// Looked at before it is opened, as opening some devices does something.
-	info, err := os.Lstat(path)
+	f, info, err := safefile.Open(path, os.O_RDONLY)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := trusted.Regular(info); err != nil {
-		return nil, nil, err
-	}
-	f, err := os.OpenFile(path, openOnly, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	if info, err = f.Stat(); err == nil {
-		if err = trusted.Regular(info); err == nil {
-			err = CheckSize(info, most)
-		}
-	}
-	if err != nil {
+	if err := CheckSize(info, most); err != nil {
 		_ = f.Close()
 		return nil, nil, err
 	}

@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/toolhost/toolhost/internal/safefile"
 )
 
 // Options say how a copy is made. The zero value, with a Dir, is complete.
@@ -160,7 +162,7 @@ func target(o Options, name string, script bool) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.IsDir() || !private(info) {
+	if !info.IsDir() || !safefile.Private(info, 0o077) {
 		return nil, fmt.Errorf("%s is not private: it has to be a directory of this user's, mode 0700", o.Dir)
 	}
 	// The name is kept, as an interpreter shows it, and so is its ending, by which

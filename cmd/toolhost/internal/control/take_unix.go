@@ -14,8 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -85,19 +84,19 @@ func makePrivate(dir string) error {
 func seize(socket string) (*os.File, error) {
 	path := lockPath(socket)
 	for {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+		f, _, err := safefile.Open(path, os.O_RDWR|os.O_CREATE)
 		if err != nil {
 			return nil, unavailable("the socket's lock cannot be opened", err)
 		}
-		err = flock(f)
-		if errors.Is(err, unix.EWOULDBLOCK) {
+		err = safefile.Lock(f, safefile.Exclusive, time.Time{})
+		if errors.Is(err, safefile.ErrLocked) {
 			h := readHolder(f)
 			return nil, errors.Join(heldError(socket, h), f.Close())
 		}
 		if err != nil {
 			return nil, errors.Join(unavailable("the socket's lock cannot be had", err), f.Close())
 		}
-		if !isThere(f, path) {
+		if there, _ := safefile.IsAt(path, f); !there {
 			_ = f.Close()
 			continue
 		}
@@ -122,23 +121,6 @@ func checkLock(f *os.File) error {
 		Code: tool.CodeAlreadyExists, Message: f.Name() + " is there and is not the lock of a daemon's socket",
 		Hint: "move it away, or name another socket with --socket",
 	}
-}
-
-func flock(f *os.File) error {
-	for {
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
-}
-
-func isThere(f *os.File, path string) bool {
-	mine, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	now, err := os.Lstat(path)
-	return err == nil && os.SameFile(mine, now)
 }
 
 // readHolder is empty where the lock's file does not say.
@@ -196,7 +178,7 @@ func (c *Claim) clear() error {
 // Release gives the socket up. The listener is closed before, which removes it.
 func (c *Claim) Release() error {
 	var err error
-	if isThere(c.lock, c.lock.Name()) { // else another file has its name
+	if there, _ := safefile.IsAt(c.lock.Name(), c.lock); there { // else another file has its name
 		err = os.Remove(c.lock.Name())
 	}
 	return errors.Join(err, c.lock.Close())
