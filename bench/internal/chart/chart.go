@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // Panel is a group of bars on one scale.
@@ -13,7 +14,7 @@ type Panel struct {
 	Bars  []Bar
 }
 
-// Bar is a value. Own ones stand out.
+// Bar is one value. Those of the project itself (Own) stand out.
 type Bar struct {
 	Label, Text string
 	Value       float64
@@ -24,8 +25,8 @@ type Bar struct {
 const (
 	width    = 860
 	margin   = 24
-	labels   = 250 // where bars begin
-	values   = 70  // what is left for the text behind the longest bar
+	letter   = 8  // the width of a character, generously
+	values   = 70 // the room to the right of the longest bar, for its text
 	row      = 28
 	thick    = 18
 	gap      = 26 // above a panel
@@ -51,7 +52,7 @@ const style = `
   }
 `
 
-// Draw gives the text of an SVG file.
+// Draw returns the text of an SVG file.
 func Draw(title, note string, panels []Panel) string {
 	height := headline + margin
 	for _, p := range panels {
@@ -64,19 +65,31 @@ func Draw(title, note string, panels []Panel) string {
 	fmt.Fprintf(&b, `<rect class="page" x=".5" y=".5" width="%d" height="%d" rx="8"/>`+"\n", width-1, height-1)
 	write(&b, "title", margin, margin+12, title)
 	write(&b, "note", margin, margin+32, note)
+	bars := barsBegin(panels)
 	y := headline
 	for _, p := range panels {
 		y += gap
 		write(&b, "head", margin, y+14, p.Title)
 		y += row
-		y = p.draw(&b, y)
+		y = p.draw(&b, bars, y)
 	}
 	b.WriteString("</svg>\n")
 	return b.String()
 }
 
-// draw writes the bars below y and gives where they end.
-func (p Panel) draw(b *strings.Builder, y int) int {
+// barsBegin returns the x at which all bars begin, to the right of the longest label.
+func barsBegin(panels []Panel) int {
+	longest := 0
+	for _, p := range panels {
+		for _, bar := range p.Bars {
+			longest = max(longest, utf8.RuneCountInString(bar.Label))
+		}
+	}
+	return margin + letter*longest
+}
+
+// draw writes the bars, which begin at x and below y, and returns the y at which they end.
+func (p Panel) draw(b *strings.Builder, x, y int) int {
 	longest := 0.
 	for _, bar := range p.Bars {
 		longest = max(longest, bar.Value)
@@ -84,15 +97,15 @@ func (p Panel) draw(b *strings.Builder, y int) int {
 	for _, bar := range p.Bars {
 		length := 1. // so that it can be seen
 		if longest > 0 {
-			length = max(length, bar.Value/longest*(width-margin-labels-values))
+			length = max(length, bar.Value/longest*float64(width-margin-x-values))
 		}
 		class := "other"
 		if bar.Own {
 			class = "own"
 		}
 		write(b, "", margin, y+14, bar.Label)
-		fmt.Fprintf(b, `<rect class="%s" x="%d" y="%d" width="%.1f" height="%d" rx="3"/>`+"\n", class, labels, y, length, thick)
-		write(b, "", labels+8+int(length), y+14, bar.Text)
+		fmt.Fprintf(b, `<rect class="%s" x="%d" y="%d" width="%.1f" height="%d" rx="3"/>`+"\n", class, x, y, length, thick)
+		write(b, "", x+8+int(length), y+14, bar.Text)
 		y += row
 	}
 	return y
@@ -105,7 +118,7 @@ func write(b *strings.Builder, class string, x, y int, text string) {
 	fmt.Fprintf(b, `<text%s x="%d" y="%d">%s</text>`+"\n", class, x, y, Escape(text))
 }
 
-// describe is the drawing for those who do not see it.
+// describe returns the drawing in words, for readers who do not see it.
 func describe(panels []Panel) string {
 	var b strings.Builder
 	for i, p := range panels {
@@ -120,7 +133,7 @@ func describe(panels []Panel) string {
 	return b.String()
 }
 
-// Escape makes text fit to stand in XML.
+// Escape escapes text for XML.
 func Escape(text string) string {
 	var b strings.Builder
 	_ = xml.EscapeText(&b, []byte(text)) // a Builder takes everything

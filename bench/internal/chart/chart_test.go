@@ -60,3 +60,13 @@ func TestDraw(t *testing.T) {
 		t.Error("a bar has no length")
 	}
 }
+
+// A label of 35 characters, at about 7 units each, ends before the bars begin.
+func TestBarsBeginAfterTheLabels(t *testing.T) {
+	t.Parallel()
+	label := strings.Repeat("m", 35)
+	svg := chart.Draw("", "", []chart.Panel{{Bars: []chart.Bar{{Label: label, Value: 1}, {Label: "short", Value: 2}}}})
+	if got := strings.Count(svg, `class="other" x="304"`); got != 2 {
+		t.Errorf("%d bars begin at 304, want 2:\n%s", got, svg)
+	}
+}
