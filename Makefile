@@ -3,19 +3,24 @@
 BUF := go run github.com/bufbuild/buf/cmd/buf@v1.73.0
 LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
+# Binaries without symbols and without paths of the machine that built them.
+BUILD := go build -trimpath -ldflags '-s -w'
 PLUGINS := $(notdir $(patsubst %/main.go,%,$(wildcard plugins/*/main.go)))
 
-.PHONY: help build run test lint vet generate cross soak fuzz gopls bench microbench clean
+.PHONY: help build run quick test lint vet generate cross soak fuzz gopls bench microbench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## the host into bin/, the plugins into bin/plugins/
-	go build -o bin/toolhost ./cmd/toolhost
-	go build -o bin/plugins/ $(addprefix ./plugins/,$(PLUGINS))
+	$(BUILD) -o bin/toolhost ./cmd/toolhost
+	$(BUILD) -o bin/plugins/ $(addprefix ./plugins/,$(PLUGINS))
 
 run: build ## show the main job: toolhost demo
 	bin/toolhost demo
+
+quick: ## what concerns the change: it builds, and its packages' fast tests pass
+	.ci/quick
 
 test: vet lint cross ## everything that has to hold
 	TOOLHOST_STRESS=60s go test -race ./...

@@ -85,3 +85,23 @@ func TestProtoLint(t *testing.T) {
 		t.Errorf("buf lint: %v\n%s", err, msg)
 	}
 }
+
+// Plugins that were built against a released contract run on every later host.
+// Each file in testdata is the contract of one release, made by
+// `buf build --exclude-source-info -o FILE`.
+func TestContractIsCompatible(t *testing.T) {
+	t.Parallel()
+	released, err := filepath.Glob("testdata/v*.json")
+	if err != nil || len(released) == 0 {
+		t.Fatalf("%d released contracts: %v", len(released), err)
+	}
+	for _, file := range released {
+		against, err := filepath.Abs(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if msg, err := buf(t, "breaking", "--against", against).CombinedOutput(); err != nil {
+			t.Errorf("buf breaking against %s: %v\n%s", file, err, msg)
+		}
+	}
+}
