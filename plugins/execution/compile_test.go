@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/plugins/execution/internal/target"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -56,7 +57,7 @@ func TestCompileInScratch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			out := fresh(t, c.files).compile(t, "func f() { fmt.Printf(\"%d\", \"x\") }")
-			if !out.OK || !out.Kept || out.Package != scratch || len(out.Warnings) != c.warnings {
+			if !out.OK || !out.Kept || out.Package != target.Scratch || len(out.Warnings) != c.warnings {
 				t.Errorf("got %+v", out)
 			}
 		})
@@ -85,37 +86,6 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-func TestHistoryIsARing(t *testing.T) {
-	t.Parallel()
-	s := newSession()
-	for i := range 250 {
-		s.remember(entry{Number: i})
-	}
-	if len(s.history) != maxHistory || s.history[0].Number != 150 || s.history[99].Number != 249 {
-		t.Errorf("%d entries from %d", len(s.history), s.history[0].Number)
-	}
-	for i := range 250 {
-		s.remember(entry{Number: i, Form: strings.Repeat("x", maxEntryForm*2)})
-	}
-	size := 0
-	for _, e := range s.history {
-		size += len(e.Form)
-	}
-	if size > maxRemembered || size < maxRemembered/2 {
-		t.Errorf("%d bytes are remembered", size)
-	}
-}
-
-func TestDeclarationsAreBounded(t *testing.T) {
-	t.Parallel()
-	s := newSession()
-	big := &scope{units: []*unit{{text: strings.Repeat("x", maxKept/2)}}}
-	s.packages["a"] = big
-	if !s.hasRoom("a", big) || s.hasRoom("b", big) {
-		t.Error("the bound counts wrongly")
-	}
-}
-
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	l, err := parseLimits([]byte(`{"time": "5s", "processes": 3}`))
@@ -126,18 +96,5 @@ func TestLimits(t *testing.T) {
 		if _, err := parseLimits([]byte(bad)); err == nil {
 			t.Errorf("%s is taken", bad)
 		}
-	}
-}
-
-func TestCapped(t *testing.T) {
-	t.Parallel()
-	c := &capped{limit: 8}
-	for _, s := range []string{"abc", "defghi", "jk", "", "lmnopq"} {
-		if n, err := c.Write([]byte(s)); n != len(s) || err != nil {
-			t.Fatal(n, err)
-		}
-	}
-	if got, want := c.String(), "abcdef\n[... 9 bytes truncated ...]\npq"; got != want {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }

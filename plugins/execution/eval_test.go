@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/plugins/execution/internal/form"
+	"github.com/toolhost/toolhost/plugins/execution/internal/target"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -82,11 +84,11 @@ func TestDeclarations(t *testing.T) {
 	}
 	out := p.eval(t, "type pair struct{ l string }")
 	if out.OK || out.Kind != "compile" || !strings.Contains(out.Message, "kept from form 3") {
-		t.Errorf("a declaration that breaks another: %s", out)
+		t.Errorf("a declaration that breaks another: %s", out.Text())
 	}
 	p.is(t, "(&pair{l: 1}).sum()", "20", "int") // nothing was lost
 	if out := p.eval(t, "var a = 5"); out.OK || !strings.Contains(out.Message, "b") {
-		t.Errorf("a half of what was declared together: %s", out)
+		t.Errorf("a half of what was declared together: %s", out.Text())
 	}
 	if out := p.eval(t, `var boom = func() int { panic("at start") }()`); out.OK || out.Kind != "panic" || out.Message != "panic: at start" {
 		t.Errorf("an initializer that panics: %+v", out)
@@ -116,19 +118,19 @@ func TestSessionsAreApart(t *testing.T) {
 	two.session, nobody.session = one.session+"2", ""
 	one.must(t, "var secret = 42")
 	if out := two.eval(t, "secret"); out.OK || !strings.Contains(out.Message, "undefined: secret") {
-		t.Errorf("another session: %s", out)
+		t.Errorf("another session: %s", out.Text())
 	}
 	if out := nobody.must(t, "var mine = 1"); out.Note != noSession || len(out.Declared) != 0 {
 		t.Errorf("without a session: %+v", out)
 	}
 	if out := nobody.eval(t, "mine"); out.OK {
-		t.Errorf("an anonymous call sees another's: %s", out)
+		t.Errorf("an anonymous call sees another's: %s", out.Text())
 	}
 	if out := decode[lastError](t, nobody, "get_last_error", args{}); out.Found {
 		t.Errorf("an anonymous call sees another's failure: %+v", out)
 	}
 	if out := one.eval(t, "secret", "deep"); out.OK {
-		t.Errorf("another package: %s", out)
+		t.Errorf("another package: %s", out.Text())
 	}
 }
 
@@ -136,7 +138,7 @@ func TestPositionsAreInTheForm(t *testing.T) {
 	t.Parallel()
 	p := sharedShop(t)
 	p.must(t, "func ok() {}")
-	for form, want := range map[string]problem{
+	for text, want := range map[string]form.Problem{
 		"x := 1\n  y := x + \"s\"\n_ = y":                    {Line: 2, Column: 8},
 		"undefinedName":                                      {Line: 1, Column: 1, Message: "undefined: undefinedName"},
 		"len(stock) +\n\n  missing":                          {Line: 3, Column: 3, Message: "undefined: missing"},
@@ -149,14 +151,14 @@ func TestPositionsAreInTheForm(t *testing.T) {
 		"other.Call()":                                       {Line: 1, Column: 1},
 		"x := 1\nfunc late() { x() }\nlate()\nstock.Wrong()": {Line: 2, Column: 15, Message: "undefined: x"},
 	} {
-		out := p.eval(t, form)
+		out := p.eval(t, text)
 		if out.OK || out.Kind != "compile" || len(out.Errors) == 0 {
-			t.Errorf("%q: %+v", form, out)
+			t.Errorf("%q: %+v", text, out)
 			continue
 		}
 		got := out.Errors[0]
 		if got.Line != want.Line || got.Column != want.Column || want.Message != "" && got.Message != want.Message {
-			t.Errorf("%q: %+v, want %+v", form, got, want)
+			t.Errorf("%q: %+v, want %+v", text, got, want)
 		}
 	}
 }
@@ -169,7 +171,7 @@ func TestUnbalancedForms(t *testing.T) {
 			t.Errorf("%q: %+v", form, out)
 		}
 	}
-	for _, form := range []string{"1\x002", "\xff", strings.Repeat("1+", maxForm/2) + "11"} {
+	for _, form := range []string{"1\x002", "\xff", strings.Repeat("1+", form.MaxSize/2) + "11"} {
 		res, err := p.Execute(t.Context(), tool.Call{Name: "eval_form", Session: p.session, Arguments: []byte(`{"form":` + quote(form) + `}`)})
 		if err != nil || !res.IsError {
 			t.Errorf("%.20q: %.200s, %v", form, res.Text(), err)
@@ -199,7 +201,7 @@ func TestPackages(t *testing.T) {
 		"fmt": "can be imported", "./empty": "no Go files", "./none": "no directory", "./internal/old/other": "no directory",
 	} {
 		if out := p.eval(t, "1", pkg); out.OK || !strings.Contains(out.Message, want) {
-			t.Errorf("package %s: %s", pkg, out)
+			t.Errorf("package %s: %s", pkg, out.Text())
 		}
 	}
 	for _, pkg := range []string{"../x", "/etc", "-a", "./../..", "a/...", "./a/../../b"} {
@@ -215,7 +217,7 @@ func TestPackageThatDoesNotCompile(t *testing.T) {
 	for pkg, want := range map[string]string{"broken": "broken/broken.go:3:23", "worse": "broken/worse/worse.go:3:7"} {
 		out := p.eval(t, "1", pkg)
 		if out.OK || !strings.Contains(out.Message, want) || strings.Contains(out.Message, p.root) {
-			t.Errorf("package %s: %s", pkg, out)
+			t.Errorf("package %s: %s", pkg, out.Text())
 		}
 	}
 }
@@ -229,11 +231,11 @@ func TestScratch(t *testing.T) {
 	bare.must(t, "func f() int { return 7 }")
 	bare.is(t, "f()", "7", "int")
 	if out := bare.eval(t, "1", "x"); out.OK || !strings.Contains(out.Message, "no go.mod") {
-		t.Errorf("a package without a module: %s", out)
+		t.Errorf("a package without a module: %s", out.Text())
 	}
 	module := fresh(t, map[string]string{"go.mod": "module example.com/m\n\ngo 1.17\n", "internal/x/x.go": "package x\n\nconst X = 5\n"})
 	out := module.must(t, "import \"example.com/m/internal/x\"\nx.X")
-	if out.Package != scratch || out.Values[0].Value != "5" {
+	if out.Package != target.Scratch || out.Values[0].Value != "5" {
 		t.Errorf("an internal package from scratch: %+v", out)
 	}
 	for _, p := range []plugin{bare, module} {
@@ -264,7 +266,7 @@ func TestAmbiguousImport(t *testing.T) {
 	p := sharedShop(t)
 	p.is(t, "rand.IntN(1)", "0", "int") // only math/rand/v2 has it
 	if out := p.eval(t, "rand.Int()"); out.OK || !strings.Contains(out.Message, `"crypto/rand" or "math/rand" or "math/rand/v2"`) {
-		t.Errorf("an ambiguous name: %s", out)
+		t.Errorf("an ambiguous name: %s", out.Text())
 	}
 }
 

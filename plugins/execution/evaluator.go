@@ -7,36 +7,35 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
-	"sync"
+	"time"
 
 	"github.com/toolhost/toolhost/internal/confine"
+	"github.com/toolhost/toolhost/plugins/execution/internal/compile"
+	"github.com/toolhost/toolhost/plugins/execution/internal/form"
+	"github.com/toolhost/toolhost/plugins/execution/internal/session"
+	"github.com/toolhost/toolhost/plugins/execution/internal/tempdir"
 	"github.com/toolhost/toolhost/pluginsdk"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// evaluator is the plugin: the workspace, what bounds programs, and who called. It
-// is safe for concurrent use once it is configured.
+// evaluator is the plugin: the workspace, what bounds programs, and who has
+// called. It is safe for concurrent use once it is configured.
 type evaluator struct {
-	root       string // absolute, without symbolic links
-	limits     limits
-	sessions   sessions
-	graphs     graphs
-	std        stdlib
-	places     places
-	slots      chan struct{}
-	namespaces []confine.Namespaces // see [process]
-	dirs       struct {
-		mu    sync.Mutex
-		known []string
-	}
+	root     string // absolute, without symbolic links
+	limits   limits
+	compiler *compile.Compiler
+	sessions session.Sessions
+	slots    chan struct{} // holds one element for each form that is compiled or run
+
+	namespaces []confine.Namespaces // see [process.Process]; tests set it
 }
 
 func newEvaluator() *evaluator {
-	return &evaluator{limits: defaultLimits(), slots: make(chan struct{}, max(2, runtime.NumCPU()))}
+	return &evaluator{limits: defaultLimits(), compiler: compile.New(""), slots: make(chan struct{}, max(2, runtime.NumCPU()))}
 }
 
-// configure sets the root and the limits. Links are resolved because the go
-// command reports real paths.
+// configure sets the root and the limits. It resolves links in the root, because
+// the go command reports resolved paths.
 func (e *evaluator) configure(c pluginsdk.Config) error {
 	l, err := parseLimits(c.JSON)
 	if err != nil {
@@ -54,53 +53,108 @@ func (e *evaluator) configure(c pluginsdk.Config) error {
 		return fmt.Errorf("the workspace cannot be read: %w", err)
 	}
 	if !info.IsDir() {
-		return errors.New("the workspace is not a directory; the host's --root names one")
+		return errors.New("the workspace is not a directory; name one with the host's --root")
 	}
-	e.root, e.limits = root, l
-	sweep(os.TempDir())
+	e.root, e.limits, e.compiler = root, l, compile.New(root)
+	tempdir.Sweep(os.TempDir())
 	return nil
 }
 
-// slot waits until another form may be compiled and run: both take whole
-// processors.
-func (e *evaluator) slot(ctx context.Context) (release func(), err error) {
+// formIn is the input of a tool that takes a form.
+type formIn struct {
+	Form    string `json:"form" jsonschema:"Go: an expression, statements, declarations, or declarations followed by statements; packages of the standard library need no import"`
+	Package string `json:"package,omitempty" jsonschema:"the package to evaluate in: an import path, a directory relative to the workspace (./host) or a package name; default: the package at the workspace root, else a scratch package"`
+}
+
+// callTimeout is how long a call may take: with a cold build cache, the go command
+// compiles everything that the package imports. How long the program may run is
+// one of the [limits].
+const callTimeout = 5 * time.Minute
+
+// formOptions returns the options of a tool that takes a form.
+func formOptions(title string) []pluginsdk.Option {
+	return []pluginsdk.Option{
+		pluginsdk.Title(title), pluginsdk.Cautious(), pluginsdk.Categories("execution"),
+		pluginsdk.Permission(tool.Exec), pluginsdk.Timeout(callTimeout),
+		pluginsdk.Argument("form", `{"minLength": 1, "maxLength": 262144}`), // characters; form.MaxSize counts bytes
+		pluginsdk.Argument("package", `{"maxLength": 512}`),
+	}
+}
+
+// job is a form that a tool works on.
+type job struct {
+	compilation *compile.Compilation
+	temp        string // a directory for it alone
+	number      int    // of the form in the session
+	anonymous   bool   // the call has no session
+}
+
+// pkg returns the package of the form, or what the caller named if it was not found.
+func (j *job) pkg(named string) string {
+	if j.compilation.Target != nil {
+		return j.compilation.Target.Path
+	}
+	return named
+}
+
+// outcome is what the session remembers of a form.
+type outcome struct {
+	ok                           bool
+	kind, message, stack, result string
+}
+
+// record lets do work on the next form of the calling session, after the session's
+// other forms, and records the outcome in the session.
+func (e *evaluator) record(ctx context.Context, name string, in formIn, do func(context.Context, *job) (outcome, error)) error {
+	call := pluginsdk.CallFrom(ctx)
+	s := e.sessions.Get(call.Session)
+	unlock, err := s.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	select {
-	case e.slots <- struct{}{}:
-		return func() { <-e.slots }, nil
+	case e.slots <- struct{}{}: // compiling and running take whole processors
+		defer func() { <-e.slots }()
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
-}
-
-// scrub drops directories of the machine from a text.
-func (e *evaluator) scrub(ctx context.Context, t toolchain) func(string) string {
-	e.dirs.mu.Lock()
-	defer e.dirs.mu.Unlock()
-	if e.dirs.known == nil {
-		if out, _, err := t.run(ctx, "env", "GOROOT", "GOMODCACHE", "GOCACHE"); err == nil {
-			e.dirs.known = strings.Fields(out)
-		}
+	temp, remove, err := tempdir.New()
+	if err != nil {
+		return err
 	}
-	return scrubber(append([]string{t.private, e.root}, e.dirs.known...)...)
-}
-
-// places remember where packages were found that a call named.
-type places struct {
-	mu    sync.Mutex
-	known map[string]string
-}
-
-func (p *places) get(hint string) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.known[hint]
-}
-
-func (p *places) put(hint, dir string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.known == nil || len(p.known) >= maxGraphs {
-		p.known = map[string]string{}
+	defer remove()
+	s.Forms++
+	start := time.Now()
+	j := &job{compilation: e.compiler.Start(s, temp), temp: temp, number: s.Forms, anonymous: call.Session == ""}
+	done, err := do(ctx, j)
+	if err != nil {
+		done = outcome{kind: "other", message: err.Error(), result: err.Error()}
 	}
-	p.known[hint] = dir
+	pkg, began := j.pkg(in.Package), start.UTC().Format(time.RFC3339)
+	s.Add(session.Entry{
+		Number: j.number, Tool: name, Package: pkg, Form: in.Form, OK: done.ok, Result: done.result,
+		Time: began, Took: time.Since(start).Round(time.Millisecond).String(),
+	})
+	if !done.ok {
+		s.Fail(session.Failure{
+			Number: j.number, Tool: name, Package: pkg, Form: in.Form,
+			Kind: done.kind, Message: done.message, Stack: done.stack, Time: began,
+		})
+	}
+	return err
+}
+
+// classify returns how a form failed. It returns the error itself if the form is
+// not to blame.
+func classify(err error) (kind string, problems []form.Problem, other error) {
+	var found form.Problems
+	var coded *tool.Error
+	switch {
+	case errors.As(err, &coded), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return "", nil, err
+	case errors.As(err, &found):
+		return "compile", found, nil
+	}
+	return "other", []form.Problem{}, nil
 }

@@ -2,12 +2,10 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolhost/toolhost/internal/confine"
-	"github.com/toolhost/toolhost/internal/test/procstest"
+	"github.com/toolhost/toolhost/plugins/execution/internal/tempdir"
 )
 
 // running counts the processes whose command line has a word.
@@ -38,7 +36,7 @@ func confined(t *testing.T, config string, f func(t *testing.T, p plugin)) {
 	for name, namespaces := range map[string][]confine.Namespaces{"namespace": nil, "group": {confine.NoNamespace}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f(t, confinedTo(t, config, namespaces))
+			f(t, openConfined(t, config, namespaces))
 		})
 	}
 }
@@ -53,7 +51,7 @@ func TestForkBomb(t *testing.T) {
 		bomb := `f() { if [ $1 -gt 0 ]; then f $(($1-1)) & f $(($1-1)) & fi; exec setsid sleep ` + word + `; }; f 7`
 		out := p.eval(t, "exec.Command(\"sh\", \"-c\", `"+bomb+"`).Run()")
 		if out.OK || out.Kind != "processes" || !strings.Contains(out.Message, "more than 24 processes") {
-			t.Errorf("got %s", out)
+			t.Errorf("got %s", out.Text())
 		}
 		if n := running(word); n != 0 {
 			t.Errorf("%d processes live on", n)
@@ -76,54 +74,9 @@ var c *exec.Cmd
 for range 16 { c = exec.Command("sleep", "60"); c.Start() }
 c.Wait()`)
 		if out.OK || out.Kind != "processes" {
-			t.Errorf("got %s", out)
+			t.Errorf("got %s", out.Text())
 		}
 	})
-}
-
-// The environment of a process is read as far as one can be, however large the process
-// says that it is.
-func TestBloatedEnviron(t *testing.T) { //nolint:paralleltest // others' memory would count
-	p := &process{mark: "none"}
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = []string{bloatedVariable + "=1"}
-	cmd.Stderr = os.Stderr
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	said := make([]byte, 100)
-	n, _ := stdout.Read(said)
-	defer func() { _, _ = cmd.Process.Kill(), cmd.Wait() }()
-	if string(said[:n]) != "bloated" {
-		t.Skipf("environments cannot be moved here: %s", said[:n])
-	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	p.group().Usage()
-	runtime.ReadMemStats(&after)
-	if n := after.TotalAlloc - before.TotalAlloc; n > procstest.Bloat/4 {
-		t.Errorf("looking once took %d MiB", n>>20)
-	}
-}
-
-const bloatedVariable = "TOOLHOST_TEST_BLOATED"
-
-func init() {
-	if os.Getenv(bloatedVariable) == "" {
-		return
-	}
-	said := "bloated"
-	if err := procstest.BloatEnviron(); err != nil {
-		said = err.Error()
-	}
-	fmt.Print(said)
-	for {
-		time.Sleep(time.Hour)
-	}
 }
 
 // What a program leaves behind ends with it, in a session of its own too.
@@ -146,7 +99,7 @@ func TestMemory(t *testing.T) {
 	p := fresh(t, nil, `{"memory": 134217728}`)
 	out := p.eval(t, "var all [][]byte\nfor range 64 {\n\tb := make([]byte, 16<<20)\n\tfor i := range b { b[i] = 1 }\n\tall = append(all, b)\n}\nlen(all)")
 	if out.OK || out.Kind != "memory" && !strings.Contains(out.Message, "memory") {
-		t.Errorf("got %s", out)
+		t.Errorf("got %s", out.Text())
 	}
 	p.is(t, "1", "1", "int")
 }
@@ -160,7 +113,7 @@ func TestDescriptors(t *testing.T) {
 		line = strings.TrimSpace(line)
 		known := line == "" || line == os.DevNull || strings.HasPrefix(line, "pipe:") || strings.HasPrefix(line, "anon_inode:") ||
 			strings.HasSuffix(line, "/fd") || strings.HasPrefix(line, "/sys/fs/cgroup/") || // the Go runtime reads its quota
-			strings.Contains(line, privatePrefix)
+			strings.Contains(line, tempdir.Prefix)
 		if !known {
 			t.Errorf("the program has %s", line)
 		}
@@ -176,38 +129,6 @@ func TestDescriptors(t *testing.T) {
 	out = p.must(t, "var l syscall.Rlimit\nerr := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &l)\nfmt.Print(l.Max, err)")
 	if out.Stdout != "1073741824 <nil>" {
 		t.Errorf("the limit of files: %s", out.Stdout)
-	}
-}
-
-func TestSweep(t *testing.T) {
-	t.Parallel()
-	temp := t.TempDir()
-	dead, alive := filepath.Join(temp, privatePrefix+"1"), filepath.Join(temp, privatePrefix+"2")
-	other, foreign := filepath.Join(temp, privatePrefix+"3"), filepath.Join(temp, privatePrefix+"4")
-	write(t, temp, map[string]string{
-		privatePrefix + "1/" + lockFile: lockContent, privatePrefix + "1/x/y": "", privatePrefix + "2/x": "", privatePrefix + "3/x": "",
-		privatePrefix + "4/" + lockFile: "of another program", "kept/file": "",
-	})
-	for _, dir := range []string{dead, alive, other, foreign} {
-		if err := os.Chmod(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	// What a program leaves may be closed, and may lead out.
-	kept := filepath.Join(temp, "kept")
-	t.Cleanup(func() { _ = os.Chmod(kept, 0o700) }) //nolint:gosec // so that it can be removed
-	if err := errors.Join(os.Symlink(kept, filepath.Join(dead, "x", "out")), os.Chmod(filepath.Join(dead, "x"), 0), os.Chmod(kept, 0o500)); err != nil {
-		t.Fatal(err)
-	}
-	defer lock(alive)()
-	sweep(temp)
-	for dir, want := range map[string]bool{dead: false, alive: true, other: true, foreign: true, filepath.Join(kept, "file"): true} {
-		if _, err := os.Stat(dir); (err == nil) != want {
-			t.Errorf("%s: %v", filepath.Base(dir), err)
-		}
-	}
-	if info, err := os.Stat(kept); err != nil || info.Mode().Perm() != 0o500 {
-		t.Errorf("what a link leads to: %v, %v", info.Mode(), err)
 	}
 }
 

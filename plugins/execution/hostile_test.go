@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/plugins/execution/internal/program"
 )
 
 // ceiling is twenty times what anything here takes.
@@ -62,7 +64,7 @@ func TestEndlessLoop(t *testing.T) {
 	p := fresh(t, nil, `{"time": "300ms"}`)
 	begin := time.Now()
 	if out := p.eval(t, "for {}"); out.OK || out.Kind != "time" || !strings.Contains(out.Message, "300ms") {
-		t.Errorf("got %s", out)
+		t.Errorf("got %s", out.Text())
 	}
 	if took := time.Since(begin); took > ceiling {
 		t.Errorf("it took %v", took)
@@ -93,7 +95,7 @@ func TestFlood(t *testing.T) {
 		}
 	}
 	out = p.must(t, `strings.Repeat("x", 1<<20)`)
-	if n := len(out.Values[0].Value); n > maxValue+100 || !strings.Contains(out.Values[0].Value, "truncated") {
+	if n := len(out.Values[0].Value); n > program.MaxValue+100 || !strings.Contains(out.Values[0].Value, "truncated") {
 		t.Errorf("a large value has %d bytes", n)
 	}
 	out = p.must(t, "[]string{\"\\xff\\xfe\"}[0]")
@@ -120,22 +122,7 @@ func TestSurroundings(t *testing.T) {
 	if !strings.HasPrefix(out.Stdout, p.root+"<nil>") {
 		t.Errorf("working directory: %s, want %s", out.Stdout, p.root)
 	}
-	for _, name := range []string{"TOOLHOST_PLUGIN", "PLUGIN_CLIENT_CERT", reportVariable} {
+	for _, name := range []string{"TOOLHOST_PLUGIN", "PLUGIN_CLIENT_CERT", program.ReportVariable} {
 		p.is(t, fmt.Sprintf("os.Getenv(%q)", name), `""`, "string")
-	}
-}
-
-func TestManySessions(t *testing.T) {
-	t.Parallel()
-	var s sessions
-	first := s.get("0")
-	for i := range maxSessions {
-		s.get(fmt.Sprint("s", i))
-	}
-	if s.get("0") == first || len(s.known) != maxSessions {
-		t.Errorf("%d sessions are kept", len(s.known))
-	}
-	if one, two := s.get(""), s.get(""); one == two {
-		t.Error("callers without a session share one")
 	}
 }

@@ -25,11 +25,8 @@ type limits struct {
 }
 
 const (
-	maxTime      = 2 * time.Minute
-	leastMemory  = 64 << 20
-	maxFile      = 1 << 30 // of a file that a program or the go command writes, in bytes
-	toolMemory   = 4 << 30 // of the go command and what it starts
-	toolchainCap = 256     // processes of the go command
+	maxTime   = 2 * time.Minute
+	minMemory = 64 << 20
 )
 
 func defaultLimits() limits {
@@ -47,24 +44,27 @@ var configSchema = tool.Schema(`{
 	}
 }`)
 
-// parseLimits reads the operator's configuration; what it does not name has its
-// default.
+// parseLimits reads the operator's configuration. A limit that it does not name
+// has its default.
 func parseLimits(config json.RawMessage) (limits, error) {
 	l := defaultLimits()
+	refuse := func(format string, args ...any) (limits, error) {
+		return l, fmt.Errorf("the configuration of plugin execution: "+format, args...)
+	}
 	if len(config) > 0 {
 		if err := json.Unmarshal(config, &l); err != nil {
-			return l, fmt.Errorf("the configuration of plugin execution: %w", err)
+			return refuse("%w", err)
 		}
 	}
 	switch {
 	case l.Time <= 0 || time.Duration(l.Time) > maxTime:
-		return l, fmt.Errorf("the configuration of plugin execution: time is %s; use more than 0s and at most %s", time.Duration(l.Time), maxTime)
-	case l.Memory < leastMemory:
-		return l, fmt.Errorf("the configuration of plugin execution: memory is %d; a Go program needs at least %d bytes", l.Memory, leastMemory)
+		return refuse("time is %s; use more than 0s and at most %s", time.Duration(l.Time), maxTime)
+	case l.Memory < minMemory:
+		return refuse("memory is %d; a Go program needs at least %d bytes", l.Memory, minMemory)
 	case l.Processes < 1:
-		return l, fmt.Errorf("the configuration of plugin execution: processes is %d; use at least 1", l.Processes)
+		return refuse("processes is %d; use at least 1", l.Processes)
 	case l.Output < 256:
-		return l, fmt.Errorf("the configuration of plugin execution: output is %d; use at least 256 bytes", l.Output)
+		return refuse("output is %d; use at least 256 bytes", l.Output)
 	}
 	return l, nil
 }

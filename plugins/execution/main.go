@@ -1,19 +1,39 @@
+// Command execution is a toolhost plugin that evaluates Go: expressions,
+// statements and declarations, compiled by the real toolchain as a part of a
+// package of the workspace, so that unexported names are in scope.
+//
+// Each tool is in the file of its name. A form goes through the packages below
+// internal: form parses it, target finds its package, check resolves its names
+// and types, program writes the source of the program, compile has the go command
+// build it through an overlay, so that nothing is written into the workspace, and
+// process runs it under limits. What a caller declares is kept by session, for
+// the caller's session and the package.
+//
+// # What bounds a program
+//
+// Time, memory, processes, output and the size of files are bounded by [limits].
+// On Linux a program runs in a PID namespace if one can be made, so that the kernel
+// ends all of its processes with the first. Elsewhere its processes are found by
+// their group and by a variable of their environment, which a program escapes that
+// leaves the group and clears its environment. Processes are counted, and their
+// memory is summed up, every 50 ms and on Linux only: a program that forks without
+// end gets as far as it can in that time. macOS bounds time, output and the size of
+// files; Windows bounds time and output, and ends only the first process.
+//
+// It is not a sandbox: a program may read and write what the plugin's user may,
+// and reach the network.
 package main
 
 import (
 	"context"
-	"fmt"
-	"os"
 
+	"github.com/toolhost/toolhost/plugins/execution/internal/process"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 func main() {
-	if launching() {
-		fmt.Fprintln(os.Stderr, launch())
-		os.Exit(launchFailed)
-	}
+	process.BecomeProgram()
 	e := newEvaluator()
 	pluginsdk.Plugin{
 		Name:         "execution",
@@ -24,11 +44,11 @@ func main() {
 			return e.configure(c)
 		},
 		KeepsSessions: true,
-		Processors:    pluginsdk.AllProcessors, // packages are type-checked side by side
+		Processors:    pluginsdk.AllProcessors, // several packages are type-checked at a time
 	}.Main()
 }
 
-// tools are what the plugin serves.
+// tools returns the tools of the plugin.
 func (e *evaluator) tools() []tool.Tool {
 	return []tool.Tool{e.evalForm(), e.compileForm(), e.getLastError(), e.getHistory()}
 }

@@ -3,23 +3,20 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/confine"
+	"github.com/toolhost/toolhost/plugins/execution/internal/process"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // The test binary launches programs as the plugin does.
 func TestMain(m *testing.M) {
-	if launching() {
-		fmt.Fprintln(os.Stderr, launch())
-		os.Exit(launchFailed)
-	}
+	process.BecomeProgram()
 	code := m.Run()
 	if shared.dir != "" {
 		_ = os.RemoveAll(shared.dir)
@@ -39,8 +36,8 @@ func open(t testing.TB, root, config string) plugin {
 	return openWith(t, newEvaluator(), root, config)
 }
 
-// confinedTo is the plugin on an empty workspace, with namespaces to try; nil: all.
-func confinedTo(t testing.TB, config string, namespaces []confine.Namespaces) plugin {
+// openConfined returns the plugin on an empty workspace, with namespaces to try.
+func openConfined(t testing.TB, config string, namespaces []confine.Namespaces) plugin {
 	t.Helper()
 	e := newEvaluator()
 	e.namespaces = namespaces
@@ -119,7 +116,7 @@ func (p plugin) must(t testing.TB, form string, pkg ...string) evaluation {
 	t.Helper()
 	out := p.eval(t, form, pkg...)
 	if !out.OK {
-		t.Fatalf("%s: %s", form, out)
+		t.Fatalf("%s: %s", form, out.Text())
 	}
 	return out
 }

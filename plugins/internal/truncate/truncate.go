@@ -2,6 +2,7 @@
 package truncate
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -40,4 +41,18 @@ func behind(s string) string {
 		s += "\n"
 	}
 	return s + Mark
+}
+
+// Counted returns s as valid UTF-8, or its start of at most so many bytes, with a
+// line after it that says how many bytes are missing. It splits no character.
+func Counted(s string, size int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= size {
+		return s
+	}
+	end := size
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s\n[... %d more bytes truncated ...]", s[:end], len(s)-end)
 }

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/toolhost/toolhost/plugins/execution/internal/form"
+	"github.com/toolhost/toolhost/plugins/execution/internal/program"
+	"github.com/toolhost/toolhost/plugins/internal/readable"
+	"github.com/toolhost/toolhost/plugins/internal/truncate"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+const evalDescription = `Evaluates Go with the real toolchain in the scope of a package of the workspace, unexported names included.
+
+An expression returns its values and types. Statements run; if the last is an expression, its values are returned. Declarations (func, type, var, const, import) at the beginning of a form last for the session, in that package: declaring a name again replaces it, and a declaration that would break earlier ones is refused. Each form is a program of its own: variables start again from their initializers, and x := 1 is gone after its form. Packages of the standard library are imported automatically.
+
+Each program has limits on time, memory, processes and output, and an empty standard input. When it ends, everything it started ends too. Nothing is written into the workspace, except by the form itself.`
+
+// evaluation is the result of eval_form.
+type evaluation struct {
+	OK       bool           `json:"ok"`
+	Form     int            `json:"form" jsonschema:"number of the form in the session"`
+	Package  string         `json:"package,omitempty" jsonschema:"import path, or scratch"`
+	Values   []value        `json:"values" jsonschema:"of the last expression, or of the variables that the form declares"`
+	Stdout   string         `json:"stdout,omitempty"`
+	Stderr   string         `json:"stderr,omitempty"`
+	Declared []string       `json:"declared" jsonschema:"the names that the form added to the session"`
+	Errors   []form.Problem `json:"errors" jsonschema:"why the form does not compile"`
+	Kind     string         `json:"kind,omitempty" jsonschema:"how it failed: compile, panic, exit, time, memory, processes or other"`
+	Message  string         `json:"message,omitempty" jsonschema:"what went wrong"`
+	Stack    string         `json:"stack,omitempty" jsonschema:"of a panic or a fatal error"`
+	Note     string         `json:"note,omitempty"`
+}
+
+type value struct {
+	Name    string `json:"name,omitempty" jsonschema:"of the variable"`
+	Type    string `json:"type" jsonschema:"as the compiler sees it"`
+	Dynamic string `json:"dynamic_type,omitempty" jsonschema:"of the value in an interface"`
+	Value   string `json:"value" jsonschema:"in Go syntax"`
+	Text    string `json:"text,omitempty" jsonschema:"what its String or Error method returns"`
+}
+
+func (e *evaluator) evalForm() tool.Tool {
+	return readable.Func("eval_form", evalDescription, e.eval, formOptions("Evaluate Go")...)
+}
+
+func (e *evaluator) eval(ctx context.Context, in formIn) (evaluation, error) {
+	out := evaluation{Values: []value{}, Declared: []string{}, Errors: []form.Problem{}}
+	err := e.record(ctx, "eval_form", in, func(ctx context.Context, j *job) (outcome, error) {
+		err := e.evaluate(ctx, j, in, &out)
+		out.Form, out.Package = j.number, j.pkg("")
+		if err != nil {
+			var other error
+			if out.Kind, out.Errors, other = classify(err); other != nil {
+				return outcome{}, other
+			}
+			out.Message = err.Error()
+		}
+		out.OK = out.Kind == ""
+		return outcome{ok: out.OK, kind: out.Kind, message: out.Message, stack: out.Stack, result: out.Text()}, nil
+	})
+	return out, err
+}
+
+func (e *evaluator) evaluate(ctx context.Context, j *job, in formIn, out *evaluation) error {
+	c := j.compilation
+	if err := c.Check(ctx, in.Form, in.Package); err != nil {
+		return err
+	}
+	if !c.Runs() {
+		if err := c.CompileOnly(ctx); err != nil {
+			return err
+		}
+		return out.keep(j)
+	}
+	path, err := c.Build(ctx)
+	if err != nil {
+		return err
+	}
+	report, err := e.run(ctx, j, path, out)
+	if err != nil {
+		return err
+	}
+	out.addValues(j, report.Values)
+	if !report.Began { // an initializer ended the program
+		return nil
+	}
+	return out.keep(j)
+}
+
+// noSession is told to callers whose declarations are lost.
+const noSession = "the call does not belong to a session, so nothing is kept"
+
+// keep keeps the form's declarations in the session.
+func (out *evaluation) keep(j *job) error {
+	if err := j.compilation.Keep(); err != nil {
+		return err
+	}
+	out.Declared = j.compilation.Declared()
+	if j.anonymous && j.compilation.Declares() {
+		out.Declared, out.Note = []string{}, noSession
+	}
+	return nil
+}
+
+// addValues joins what the program printed of its values with their types.
+func (out *evaluation) addValues(j *job, values []program.Value) {
+	const longest = program.MaxValue + 64 // with the program's own note about missing bytes
+	p := &j.compilation.Program
+	for i, shown := range values {
+		v := value{
+			Type:  shown.Type,
+			Value: truncate.Counted(shown.Syntax, longest),
+			Text:  truncate.Counted(shown.Text, longest),
+		}
+		if i < len(j.compilation.Types) {
+			static := j.compilation.Types[i]
+			v.Type = static.Name
+			if static.IsInterface && shown.Type != "<nil>" {
+				v.Dynamic = shown.Type
+			}
+		}
+		if p.Body == nil && i < len(p.Values) {
+			v.Name = p.Values[i]
+		}
+		if p.Body != nil && p.Body.IsNil {
+			v.Type = "untyped nil"
+		}
+		if v.Value == "<nil>" {
+			v.Value = "nil"
+		}
+		out.Values = append(out.Values, v)
+	}
+}
+
+// Failed reports whether the form failed.
+func (out evaluation) Failed() bool { return !out.OK }
+
+// Text returns the result for a reader.
+func (out evaluation) Text() string {
+	var b strings.Builder
+	if out.Kind == "compile" {
+		b.WriteString("the form does not compile:\n")
+	}
+	if !out.OK {
+		b.WriteString(out.Message + "\n")
+	}
+	for _, v := range out.Values {
+		b.WriteString(v.String() + "\n")
+	}
+	if len(out.Declared) > 0 {
+		fmt.Fprintf(&b, "declared: %s\n", strings.Join(out.Declared, ", "))
+	}
+	stderr := out.Stderr
+	if out.Stack != "" {
+		stderr = "" // it says the same
+	}
+	for _, part := range []struct{ name, text string }{
+		{"stdout", out.Stdout}, {"stderr", stderr}, {"stack", out.Stack}, {"note", out.Note},
+	} {
+		if part.text != "" {
+			fmt.Fprintf(&b, "%s:\n%s\n", part.name, strings.TrimSuffix(part.text, "\n"))
+		}
+	}
+	if b.Len() == 0 {
+		return "ok"
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func (v value) String() string {
+	text := v.Value + " (" + v.Type + ")"
+	if v.Dynamic != "" {
+		text = v.Value + " (" + v.Type + ", holding " + v.Dynamic + ")"
+	}
+	if v.Name != "" {
+		text = v.Name + " = " + text
+	}
+	if v.Text != "" {
+		text += "\n  prints as " + v.Text
+	}
+	return text
+}

@@ -1,0 +1,200 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toolhost/toolhost/internal/suggest"
+	"github.com/toolhost/toolhost/plugins/execution/internal/gocmd"
+)
+
+// Finder finds packages of a workspace. It is safe for concurrent use.
+type Finder struct {
+	Root  string // of the workspace: absolute, without symbolic links
+	Cache *gocmd.Cache
+
+	mu   sync.Mutex
+	dirs map[string]string // of packages that were found, by hint
+}
+
+// maxDirs bounds how many directories are remembered.
+const maxDirs = 32
+
+// Find returns the package that a hint names: an import path, a directory
+// relative to the root such as ./host, a package name or the end of an import
+// path. The default is the package at the root, or an empty one if there is none.
+// The go command puts its temporary files in temp.
+//
+// # Errors
+//
+// [tool.CodePermissionDenied] for a hint that leads out of the workspace.
+func (f *Finder) Find(ctx context.Context, hint, temp string) (*Target, error) {
+	if f.Root == "" {
+		return nil, errors.New("the plugin has no workspace yet; the host names one when it configures the plugin")
+	}
+	if err := refuse(hint); err != nil {
+		return nil, err
+	}
+	home := f.home()
+	if home == "" {
+		if hint != "" {
+			return nil, fmt.Errorf("there is no package %q: the workspace has no go.mod, and neither has a directory above it; "+
+				"leave package out to evaluate in a scratch package", hint)
+		}
+		return standalone(temp)
+	}
+	if hint == "" {
+		if !hasFiles(f.Root, ".go", "_test.go") {
+			return scratch(f.Root, home, temp)
+		}
+		hint = "."
+	}
+	cmd := gocmd.Command{Dir: f.Root, Temp: temp}
+	clean := path.Clean(filepath.ToSlash(hint))
+	if hint == "." || strings.HasPrefix(hint, "./") {
+		t, err := f.inDir(ctx, cmd, clean)
+		if errors.Is(err, errNoGoFiles) && clean == "." {
+			return scratch(f.Root, home, temp)
+		}
+		return t, err
+	}
+	return f.named(ctx, cmd, clean)
+}
+
+// home returns the directory of the go.mod or go.work that the root belongs to;
+// empty if there is none.
+func (f *Finder) home() string {
+	for dir := f.Root; ; dir = filepath.Dir(dir) {
+		for _, name := range []string{"go.mod", "go.work"} {
+			if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
+				return dir
+			}
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
+}
+
+// inDir returns the package in a directory of the workspace.
+func (f *Finder) inDir(ctx context.Context, cmd gocmd.Command, rel string) (*Target, error) {
+	dir, err := filepath.EvalSymlinks(filepath.Join(f.Root, filepath.FromSlash(rel)))
+	if err != nil {
+		return nil, fmt.Errorf("there is no directory %s in the workspace", rel)
+	}
+	inside, err := filepath.Rel(f.Root, dir)
+	if err != nil || !filepath.IsLocal(inside) {
+		return nil, refuse("../" + rel) // a link that leads out is as bad as a path that does
+	}
+	pattern := "./" + filepath.ToSlash(inside)
+	g, err := f.Cache.Load(ctx, cmd, pattern, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range g.Order {
+		if p.DepOnly || p.Dir != dir {
+			continue
+		}
+		if len(p.GoFiles)+len(p.CompiledGoFiles) == 0 {
+			break
+		}
+		t := &Target{Go: cmd, Path: p.ImportPath, Name: p.Name, Dir: dir, Pattern: pattern}
+		if p.Module != nil {
+			t.Language = p.Module.GoVersion
+		}
+		return t, nil
+	}
+	return nil, fmt.Errorf("directory %s has %w that belong to a package on this platform", rel, errNoGoFiles)
+}
+
+// named returns the package of the workspace with an import path, a directory or
+// a name.
+func (f *Finder) named(ctx context.Context, cmd gocmd.Command, hint string) (*Target, error) {
+	f.mu.Lock()
+	dir := f.dirs[hint]
+	f.mu.Unlock()
+	if dir != "" {
+		if t, err := f.inDir(ctx, cmd, dir); err == nil && t.matches(hint) {
+			return t, nil
+		}
+	}
+	packages, err := f.packages(ctx, cmd)
+	if err != nil {
+		return nil, err
+	}
+	for _, matches := range []func(p *gocmd.Package, dir string) bool{
+		func(p *gocmd.Package, _ string) bool { return p.ImportPath == hint },
+		func(_ *gocmd.Package, dir string) bool { return dir == hint },
+		func(p *gocmd.Package, _ string) bool {
+			return p.Name == hint || strings.HasSuffix(p.ImportPath, "/"+hint)
+		},
+	} {
+		var dirs, paths []string
+		for _, p := range packages {
+			rel, err := filepath.Rel(f.Root, p.Dir)
+			if err == nil && filepath.IsLocal(rel) && matches(p, filepath.ToSlash(rel)) {
+				dirs, paths = append(dirs, filepath.ToSlash(rel)), append(paths, p.ImportPath)
+			}
+		}
+		switch {
+		case len(dirs) == 1:
+			f.remember(hint, dirs[0])
+			return f.inDir(ctx, cmd, dirs[0])
+		case len(dirs) > 1:
+			return nil, fmt.Errorf("package %s is ambiguous: it can be %s; name one of these in full", hint, strings.Join(paths, ", "))
+		}
+	}
+	return nil, notFound(hint, packages)
+}
+
+func (f *Finder) remember(hint, dir string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.dirs == nil || len(f.dirs) >= maxDirs {
+		f.dirs = map[string]string{}
+	}
+	f.dirs[hint] = dir
+}
+
+// packages lists the packages of the workspace.
+func (f *Finder) packages(ctx context.Context, cmd gocmd.Command) ([]*gocmd.Package, error) {
+	patterns := []string{"./..."}
+	if _, err := os.Stat(filepath.Join(f.home(), "go.work")); err == nil {
+		out, _, err := cmd.Run(ctx, "list", "-m", "-f", "{{.Dir}}")
+		if err != nil {
+			return nil, err
+		}
+		patterns = nil
+		for dir := range strings.Lines(out) {
+			rel, err := filepath.Rel(f.Root, strings.TrimSpace(dir))
+			if err == nil && filepath.IsLocal(rel) {
+				patterns = append(patterns, "./"+filepath.ToSlash(rel)+"/...")
+			}
+		}
+	}
+	g, err := gocmd.List(ctx, cmd, append([]string{"-e"}, patterns...)...)
+	if err != nil {
+		return nil, err
+	}
+	return g.Order, nil
+}
+
+func notFound(hint string, packages []*gocmd.Package) error {
+	var known []string
+	for _, p := range packages {
+		known = append(known, p.ImportPath, p.Name)
+	}
+	slices.Sort(known)
+	msg := fmt.Sprintf("there is no package %.200q in the workspace", hint)
+	if near := suggest.Nearest(hint, slices.Compact(known), 3); len(near) > 0 {
+		return fmt.Errorf("%s; did you mean %s?", msg, strings.Join(near, ", "))
+	}
+	return fmt.Errorf("%s; forms are evaluated in packages of the workspace, others can be imported: import \"path\"", msg)
+}

@@ -1,0 +1,111 @@
+// Package target finds the package that a form is evaluated in. Start with
+// [Finder.Find].
+package target
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+
+	"github.com/toolhost/toolhost/plugins/execution/internal/gocmd"
+	"github.com/toolhost/toolhost/plugins/execution/internal/program"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Target is the package that a form becomes a part of.
+type Target struct {
+	Go       gocmd.Command
+	Path     string // shown to callers: the import path, or [Scratch]
+	Name     string
+	Dir      string // absolute; it need not exist
+	Pattern  string // for the go command; empty if the package has no files
+	Language string // version, as 1.26
+}
+
+// Scratch is the path of a package that has no files.
+const Scratch = "scratch"
+
+// IsEmpty reports whether the package has no files of its own.
+func (t *Target) IsEmpty() bool { return t.Pattern == "" }
+
+// matches reports whether a hint is the package's name or the end of its path.
+func (t *Target) matches(hint string) bool {
+	return t.Name == hint || t.Path == hint || strings.HasSuffix(t.Path, "/"+hint)
+}
+
+// refuse refuses a hint that leads out of the workspace or that the go command
+// would take for a flag.
+func refuse(hint string) error {
+	clean := path.Clean(filepath.ToSlash(hint))
+	var reason string
+	switch {
+	case strings.HasPrefix(hint, "-"):
+		reason = "it looks like a flag"
+	case strings.IndexByte(hint, 0) >= 0 || strings.Contains(hint, "..."):
+		reason = "it does not name a single package"
+	case path.IsAbs(clean), filepath.IsAbs(hint), filepath.VolumeName(hint) != "":
+		reason = "it is an absolute path"
+	case clean == "..", strings.HasPrefix(clean, "../"):
+		reason = "it leads out of the workspace"
+	default:
+		return nil
+	}
+	return &tool.Error{
+		Code: tool.CodePermissionDenied, Stage: tool.StageExecute,
+		Message: fmt.Sprintf("package %.200q is refused: %s", hint, reason),
+		Hint:    "give an import path, a package name, or a directory relative to the workspace such as ./host",
+	}
+}
+
+// scratch returns an empty package of the workspace's module, whose go.mod or
+// go.work is in home.
+func scratch(root, home, temp string) (*Target, error) {
+	content, err := os.ReadFile(filepath.Join(home, "go.mod"))
+	if err != nil { // a go.work: the root does not belong to a module
+		return standalone(temp)
+	}
+	// It is in the root, because go vet needs a directory that exists. Next to test
+	// files, which vet would take for the package's own, it is in a directory that
+	// does not exist, and is not vetted.
+	t := &Target{Go: gocmd.Command{Dir: root, Temp: temp}, Path: Scratch, Name: "main", Dir: root}
+	if hasFiles(root, ".go", "") {
+		t.Dir = filepath.Join(root, program.MainDir)
+	}
+	if parsed, err := modfile.ParseLax("go.mod", content, nil); err == nil && parsed.Go != nil {
+		t.Language = parsed.Go.Version
+	}
+	return t, nil
+}
+
+// standalone returns an empty package in a module of its own, which can import
+// the standard library only.
+func standalone(temp string) (*Target, error) {
+	root := filepath.Join(temp, "module")
+	dir := filepath.Join(root, program.MainDir)
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(root, "go.mod"), []byte("module scratch\n\ngo 1.25\n"), 0o600)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the scratch module could not be written: %w", err)
+	}
+	goCmd := gocmd.Command{Dir: root, Temp: temp, Env: []string{"GOWORK=off", "GOFLAGS="}}
+	return &Target{Go: goCmd, Path: Scratch, Name: "main", Dir: dir, Language: "1.25"}, nil
+}
+
+// hasFiles reports whether a directory has files whose names end with one suffix
+// and not with another.
+func hasFiles(dir, suffix, except string) bool {
+	entries, _ := os.ReadDir(dir)
+	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		return strings.HasSuffix(e.Name(), suffix) && (except == "" || !strings.HasSuffix(e.Name(), except))
+	})
+}
+
+var errNoGoFiles = errors.New("no Go files")
