@@ -126,13 +126,13 @@ func TestAgreesWithV5(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if v, err := parse(value, maxValueLevels, nil); err == nil && s.nodes[0].fits(v, nil) {
+			if s.fits(string(value)) {
 				plain++
 			}
 			compareWithV5(t, s, string(value))
 		}
 	}
-	if compiled < 200 || plain < 100 {
-		t.Errorf("only %d schemas compiled and %d values fit plainly", compiled, plain)
+	if compiled < 200 || plain < 40 {
+		t.Errorf("only %d schemas compiled and %d values fit as text", compiled, plain)
 	}
 }

@@ -176,7 +176,7 @@ func textSize(v any) int {
 }
 
 // comparison is what it takes to compare a value with v, or with each of its
-// items: for fits, and for v5, which reads both numbers anew each time.
+// items: for a text judge, and for v5, which reads both numbers again each time.
 func comparison(v any) (lookUps, steps int) {
 	values := 0
 	var visit func(any)

@@ -8,16 +8,16 @@
 // package's own reading first:
 //
 //	text → parse → build (shape, places, references) → bound → v5
-//	text → parse → meter (work on this very value)   → fits, or else v5 → explain
+//	text → text judge                                → fits
+//	       or else parse → meter (work on the value) → v5 → explain
 //
 // v5 is shown a copy of the schema with nothing in it but the keywords that
 // were judged here, and its messages are never passed on: what is wrong is
 // worked out again from the places that it names.
 //
-// fits may only say yes, and of what it says yes to v5 never hears. For nearly
-// every tool it is the judge of what passes: 238 of 249 tools of servers in use
-// have no keyword that it leaves to v5. Nothing corrects a yes that v5 would have
-// denied. So it is compared with v5, with facts of the specification
+// The text judge may only say yes, and v5 never hears of what it says yes to. For
+// nearly every tool it is the judge of what passes, and nothing corrects a yes that v5
+// would have denied. So it is compared with v5, with facts of the specification
 // (testdata/facts.txt), and in FuzzOracles with two validators that share no code
 // with either; where these are known to differ, the tests say why.
 //

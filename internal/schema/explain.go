@@ -104,11 +104,11 @@ func (x *explainer) collect(e *jsonschema.ValidationError, found []finding) []fi
 	switch {
 	case f.lost:
 	case keyword == "required":
-		return x.required(f, found)
+		return f.each(missing, x.missing(f), found)
 	case keyword == "dependentRequired", keyword == "dependencies":
 		f = x.dependent(f)
 	case keyword == "" && n.never && n.via == "additionalProperties":
-		return x.additional(f, found)
+		return f.each(unexpected, x.unexpected(f), found)
 	case keyword == "" && n.never && !ofName:
 		switch n.via {
 		case "properties", "patternProperties", "unevaluatedProperties":
@@ -118,24 +118,38 @@ func (x *explainer) collect(e *jsonschema.ValidationError, found []finding) []fi
 	return append(found, f)
 }
 
-// required has a finding for each name that is missing.
-func (x *explainer) required(f finding, found []finding) []finding {
-	members, _ := x.lookUp(f.at).(map[string]any)
-	names, _ := f.node.keys["required"].([]any)
-	before := len(found)
-	f.class = missing
-	for _, v := range names {
-		name, _ := v.(string)
-		if _, ok := members[name]; !ok {
-			f.name = name
-			found = append(found, f)
-		}
-	}
-	if len(found) == before {
-		f.class = invalid
+// each adds a finding of that class for each of the names, or f as it is if there are
+// none.
+func (f finding) each(c class, names []string, found []finding) []finding {
+	if len(names) == 0 {
 		return append(found, f)
 	}
+	for _, name := range names {
+		f.class, f.name = c, name
+		found = append(found, f)
+	}
 	return found
+}
+
+// missing returns the required names that the value does not have.
+func (x *explainer) missing(f finding) []string {
+	members, _ := x.lookUp(f.at).(map[string]any)
+	required, _ := f.node.keys["required"].([]any)
+	var names []string
+	for _, v := range required {
+		name, _ := v.(string)
+		if _, ok := members[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// unexpected returns the names that a closed object does not allow, sorted.
+func (x *explainer) unexpected(f finding) []string {
+	members, _ := x.lookUp(f.at).(map[string]any)
+	names := slices.Sorted(maps.Keys(members))
+	return slices.DeleteFunc(names, f.node.parent.describes)
 }
 
 // dependent is the finding for a name that another one asks for. The rest of
@@ -156,24 +170,6 @@ func (x *explainer) dependent(f finding) finding {
 	f.name, _ = list[i].(string)
 	f.rest = owner
 	return f
-}
-
-// additional has a finding for each name that a closed object does not have.
-func (x *explainer) additional(f finding, found []finding) []finding {
-	members, _ := x.lookUp(f.at).(map[string]any)
-	before := len(found)
-	f.class = unexpected
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		if !f.node.parent.describes(name) {
-			f.name = name
-			found = append(found, f)
-		}
-	}
-	if len(found) == before {
-		f.class = invalid
-		return append(found, f)
-	}
-	return found
 }
 
 // describes reports whether n has a subschema for a member of that name.

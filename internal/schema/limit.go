@@ -25,15 +25,15 @@ const (
 
 	// For a whole instance: what judging it costs may not grow past these. The
 	// units are those of the meter.
-	maxPlain   = 10_000_000 // half a second
-	maxProgram = 50_000_000 // half a second, for fits and once more for v5
-	maxSteps   = 200_000    // half a second, 200 MB
+	maxAllEvaluations = 10_000_000 // half a second, for a text judge
+	maxProgram        = 50_000_000 // half a second, for a text judge and once more for v5
+	maxSteps          = 200_000    // half a second for v5, 200 MB
 
 	// A task up to these is light: some tens of milliseconds. It waits for no other.
-	lightPlain   = maxPlain / 4
-	lightProgram = maxProgram / 10
-	lightSteps   = maxSteps / 10
-	lightText    = 1 << 20 // bytes
+	lightEvaluations = maxAllEvaluations / 4
+	lightProgram     = maxProgram / 10
+	lightSteps       = maxSteps / 10
+	lightText        = 1 << 20 // bytes
 
 	// maxInteger is what v5 can count to on every machine.
 	maxInteger = 1<<31 - 1

@@ -14,28 +14,19 @@ const (
 // meter adds up what judging one value can cost, up to some limits. It goes
 // where v5 would go, and stops where v5 could not be stopped.
 type meter struct {
-	plain   int64 // evaluations by fits
-	steps   int64 // evaluations by v5, and what its errors could take
+	steps   int64 // evaluations, and what errors could take
 	program int64 // instructions of patterns times bytes
-
-	onlyV5 bool // fits is done with
-	ran    bool
-	task   *task
+	task    *task
 }
 
 // over reports whether there is no sense in going on.
 func (m *meter) over() bool {
-	return m.plain > maxPlain || m.program > maxProgram || m.onlyV5 && m.steps > maxSteps
+	return m.program > maxProgram || m.steps > maxSteps
 }
 
 // heavy reports whether what comes next is more than a light task.
 func (m *meter) heavy() bool {
-	return m.plain > lightPlain || m.program > lightProgram || m.onlyV5 && m.steps > lightSteps
-}
-
-func (m *meter) run(n *node, v any) {
-	*m = meter{onlyV5: m.onlyV5, ran: true, task: m.task}
-	m.visit(n, v, way{})
+	return m.program > lightProgram || m.steps > lightSteps
 }
 
 // way is how v5 came to a value: past so many subschemas, by a location of so
@@ -44,7 +35,6 @@ type way struct{ above, schema, value int64 }
 
 // visit counts the evaluation of v by n.
 func (m *meter) visit(n *node, v any, w way) {
-	m.plain += int64(n.work.lookUps)
 	m.steps += int64(n.work.steps) + w.above*w.schema/stepLocation + w.value/stepText
 	if m.over() || m.task.ended(1) {
 		return
@@ -110,9 +100,7 @@ func (m *meter) members(n *node, members map[string]any, w way) {
 func (m *meter) items(n *node, items []any, w way) {
 	m.steps += int64(len(items) / stepLookUps)
 	if n.work.unique {
-		inner := int64(size(items))
-		m.plain += inner
-		m.steps += inner
+		m.steps += int64(size(items))
 	}
 	w.value += int64(len("/1234"))
 	for i, v := range items {
@@ -134,12 +122,11 @@ func (m *meter) items(n *node, items []any, w way) {
 
 // rate is the most that one byte of a value can cost, where no value meets
 // more evaluations than so many. It spares small values the meter.
-type rate struct{ evaluations, plain, steps, program float64 }
+type rate struct{ evaluations, steps, program float64 }
 
 func rateOf(nodes []*node, evaluations int) rate {
-	var lookUps, steps, segment, program, unique, regex int
+	var steps, segment, program, unique, regex int
 	for _, n := range nodes {
-		lookUps = max(lookUps, n.work.lookUps)
 		steps = max(steps, n.work.steps)
 		segment = max(segment, n.work.segment, len("/$ref"))
 		program = max(program, n.work.program)
@@ -157,19 +144,15 @@ func rateOf(nodes []*node, evaluations int) rate {
 	location := e * e * float64(segment) / stepLocation
 	return rate{
 		evaluations: e,
-		plain:       e * float64(lookUps+unique),
 		steps:       e * (float64(steps+stepNumber/2+unique+regex+1) + location),
 		program:     e * float64(program),
 	}
 }
 
-// light reports whether a value of so many bytes is a light task, whatever it is;
-// that of v5 included if it is to be asked.
-func (r rate) light(bytes int, v5 bool) bool {
+// light reports whether judging a value of so many bytes is a light task for v5,
+// whatever the value is.
+func (r rate) light(bytes int) bool {
 	n := float64(bytes)
 	place := 3 * n / stepText // of a value, which v5 writes for each evaluation
-	if v5 && n*(r.steps+r.evaluations*place) > lightSteps {
-		return false
-	}
-	return n*r.plain <= lightPlain && n*r.program <= lightProgram
+	return n*(r.steps+r.evaluations*place) <= lightSteps && n*r.program <= lightProgram
 }

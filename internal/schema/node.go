@@ -29,9 +29,8 @@ type node struct {
 	items    []*node // behind the prefix
 	contains []*node
 
-	work   work
-	plain  *plain  // nil where only v5 can tell
-	direct *direct // nil where the text alone does not tell
+	work  work
+	rules *rules // nil: only v5 can judge
 }
 
 // patternNode is a subschema for the members whose names match.
@@ -43,7 +42,7 @@ type patternNode struct {
 // work is what judging one value by a node costs, without the nodes that it
 // leads to, in the units of the meter.
 type work struct {
-	lookUps int // for fits
+	lookUps int // for a text judge
 	steps   int // for v5
 	program int // instructions of its pattern, which run for each byte
 	segment int // bytes that the way to the node adds to v5's locations

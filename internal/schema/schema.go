@@ -120,8 +120,7 @@ func compile(raw json.RawMessage, r role, budget *Budget) (*Schema, error) {
 		return nil, err
 	}
 	for _, n := range b.nodes {
-		n.plain = plainOf(n, b.draft, b.patterns)
-		n.direct = directOf(n)
+		n.rules = rulesOf(n, b.draft, b.patterns)
 	}
 	return &Schema{
 		raw: slices.Clone(raw), v5: v5, nodes: b.nodes, byAddress: b.byAddress,
@@ -254,18 +253,27 @@ func (s *Schema) Check(ctx context.Context, raw []byte) error {
 	if len(raw) == 0 {
 		raw = []byte("{}")
 	}
-	if s.rate.light(len(raw), false) && s.fitsText(raw) {
-		return nil
+	heavy := len(raw) > lightText
+	if !heavy {
+		var fits bool
+		if fits, heavy = s.fitsText(raw, lightEffort, nil); fits {
+			return nil
+		}
 	}
 	t := task{ctx: ctx}
 	defer t.done()
-	return s.check(&t, raw)
+	return s.check(&t, raw, heavy)
 }
 
-// check is Check for what the text alone does not tell.
-func (s *Schema) check(t *task, raw []byte) error {
-	if len(raw) > lightText && !t.heavy() {
-		return t.err
+// check is Check for what reading the text with little effort does not tell.
+func (s *Schema) check(t *task, raw []byte, heavy bool) error {
+	if heavy {
+		if !t.heavy() {
+			return t.err
+		}
+		if fits, _ := s.fitsText(raw, heavyEffort, t); fits {
+			return nil
+		}
 	}
 	v, err := parse(raw, maxValueLevels, t)
 	switch {
@@ -278,41 +286,19 @@ func (s *Schema) check(t *task, raw []byte) error {
 		// In older drafts a $ref at the root silences the "type" beside it.
 		return &Violation{Problems: []string{"arguments must be an object, got " + typeName(v)}}
 	}
-	m := meter{task: t}
-	if !s.rate.light(len(raw), false) {
-		if err := s.measure(&m, v); err != nil {
-			return err
+	if !s.rate.light(len(raw)) {
+		m := meter{task: t}
+		m.visit(s.nodes[0], v, way{})
+		switch {
+		case t.err != nil:
+			return t.err
+		case m.over():
+			return &LimitError{s.role.whole}
+		case m.heavy() && !t.heavy():
+			return t.err
 		}
-	}
-	if s.nodes[0].fits(v, t) {
-		return nil
-	}
-	if m.onlyV5 = true; m.ran || !s.rate.light(len(raw), true) {
-		if err := s.measure(&m, v); err != nil {
-			return err
-		}
-	}
-	if t.err != nil {
-		return t.err
 	}
 	return s.judge(v)
-}
-
-// measure finds out what judging v costs, once, and waits for a slot where that is
-// much.
-func (s *Schema) measure(m *meter, v any) error {
-	if !m.ran {
-		m.run(s.nodes[0], v)
-	}
-	switch {
-	case m.task.err != nil:
-		return m.task.err
-	case m.over():
-		return &LimitError{s.role.whole}
-	case m.heavy() && !m.task.heavy():
-		return m.task.err
-	}
-	return nil
 }
 
 // judge asks v5, and makes its answer ours.

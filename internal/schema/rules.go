@@ -1,0 +1,243 @@
+package schema
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// rules are what a node asks of a value, if it has only the keywords that most tools
+// describe their arguments with, in a form that text can be judged by while it is
+// read. They may be stricter than the draft, never laxer: a value that breaks them is
+// left to v5.
+type rules struct {
+	types                  typeSet
+	length, items, members span
+	least, most            *edge
+	pattern                pattern
+	allowed                []any // scalars; nil: all
+
+	// instead are the nodes of which one has to fit, if the node asks for nothing
+	// else: its "anyOf", or what its "$ref" leads to.
+	instead []*node
+
+	properties []property // by name; each has the bit of its index
+	required   uint64     // the properties' bits
+	other      *node      // for all other members; nil: any
+	item       *node      // nil: any
+}
+
+// property is one that the schema describes.
+type property struct {
+	name string
+	node *node
+}
+
+// maxProperties is how many bits there are.
+const maxProperties = 64
+
+// typeSet has a bit for each JSON type.
+type typeSet uint8
+
+const (
+	nullType typeSet = 1 << iota
+	booleanType
+	integerType
+	fractionType // a number that is not an integer
+	stringType
+	arrayType
+	objectType
+	anyType typeSet = 1<<iota - 1
+)
+
+var typeSets = map[string]typeSet{
+	"null": nullType, "boolean": booleanType, "integer": integerType, "number": integerType | fractionType,
+	"string": stringType, "array": arrayType, "object": objectType,
+}
+
+// span is a range of sizes.
+type span struct{ min, max int }
+
+func (s span) has(n int) bool { return s.min <= n && n <= s.max }
+
+// edge is a limit of numbers.
+type edge struct {
+	at    decimal
+	exact bool // the limit itself is allowed
+}
+
+func (e *edge) holds(order int) bool { return order > 0 || order == 0 && e.exact }
+
+// rulesOf returns the node's rules; nil: only v5 can judge it.
+func rulesOf(n *node, draft int, patterns map[string]pattern) *rules {
+	full := span{0, math.MaxInt}
+	r := &rules{types: anyType, length: full, items: full, members: full}
+	if n.never {
+		r.types = 0
+	}
+	asserts := 0
+	for name, v := range n.keys {
+		kw, known := keywords[name]
+		if !known || kw.note || name == "$defs" || name == "definitions" {
+			continue
+		}
+		asserts++
+		if !r.add(n, name, v, draft, patterns) {
+			return nil
+		}
+	}
+	if r.instead != nil && asserts > 1 || !r.describe(n) {
+		return nil
+	}
+	return r
+}
+
+// add adds a keyword, if text can be judged by it.
+func (r *rules) add(n *node, name string, v any, draft int, patterns map[string]pattern) bool {
+	switch name {
+	case "type":
+		r.types = 0
+		if one, ok := v.(string); ok {
+			r.types = typeSets[one]
+		}
+		several, _ := v.([]any)
+		for _, one := range several {
+			r.types |= typeSets[one.(string)]
+		}
+	case "properties", "required", "additionalProperties", "items":
+		// see describe
+	case "uniqueItems":
+		return !n.work.unique
+	case "enum", "const":
+		if r.allowed != nil {
+			return false
+		}
+		r.allowed, _ = v.([]any)
+		if name == "const" {
+			r.allowed = []any{v}
+		}
+		return !slices.ContainsFunc(r.allowed, func(one any) bool { return is[[]any](one) || is[map[string]any](one) })
+	case "minLength":
+		r.length.min = toInt(v)
+	case "maxLength":
+		r.length.max = toInt(v)
+	case "minItems":
+		r.items.min = toInt(v)
+	case "maxItems":
+		r.items.max = toInt(v)
+	case "minProperties":
+		r.members.min = toInt(v)
+	case "maxProperties":
+		r.members.max = toInt(v)
+	case "pattern":
+		r.pattern = patterns[v.(string)]
+	case "minimum", "exclusiveMinimum":
+		return draft != draft04 && setEdge(&r.least, v, name == "minimum")
+	case "maximum", "exclusiveMaximum":
+		return draft != draft04 && setEdge(&r.most, v, name == "maximum")
+	case "format":
+		_, judged := jsonschema.Formats[v.(string)]
+		return !judged
+	case "anyOf":
+		r.instead = n.inPlace
+	case "$ref":
+		r.instead = []*node{n.ref}
+	default:
+		return false
+	}
+	return true
+}
+
+// describe adds what the node says of members and items.
+func (r *rules) describe(n *node) bool {
+	if len(n.named) > maxProperties || len(n.prefix) > 0 {
+		return false
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.named)) {
+		r.properties = append(r.properties, property{name, n.named[name]})
+	}
+	names, _ := n.keys["required"].([]any)
+	for _, name := range names {
+		i := r.find(name.(string))
+		if i < 0 {
+			return false
+		}
+		r.required |= 1 << i
+	}
+	if len(n.others) > 0 {
+		r.other = n.others[0]
+	}
+	if len(n.items) > 0 {
+		r.item = n.items[0]
+	}
+	return true
+}
+
+// find returns the index of the property of that name, or -1. They are few, and
+// looking at each is faster than a map.
+func (r *rules) find(name string) int {
+	for i := range r.properties {
+		if r.properties[i].name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// setEdge sets a limit, unless there is one.
+func setEdge(e **edge, v any, exact bool) bool {
+	if *e != nil {
+		return false
+	}
+	*e = &edge{at: decimalOf(v.(json.Number)), exact: exact}
+	return true
+}
+
+// toInt returns a count, as far as it matters: no value is larger than maxInteger.
+func toInt(v any) int {
+	f, err := v.(json.Number).Float64()
+	if err != nil || f > maxInteger {
+		return maxInteger
+	}
+	return int(f)
+}
+
+// allow reports whether a value that is not a string is among the allowed ones.
+func (r *rules) allow(v any) bool {
+	return r.allowed == nil || slices.ContainsFunc(r.allowed, func(one any) bool {
+		a, ok := v.(json.Number)
+		b, number := one.(json.Number)
+		return ok && number && decimalOf(a) == decimalOf(b) || !ok && !number && v == one
+	})
+}
+
+// allowText is allow for a string, which need not be put into an interface.
+func (r *rules) allowText(s string) bool {
+	return r.allowed == nil || slices.ContainsFunc(r.allowed, func(one any) bool {
+		t, ok := one.(string)
+		return ok && t == s
+	})
+}
+
+func (r *rules) text(s string) bool {
+	if r.length.min > 0 || r.length.max < len(s) { // a string has no more characters than bytes
+		if !r.length.has(utf8.RuneCountInString(s)) {
+			return false
+		}
+	}
+	return r.pattern.re == nil || r.pattern.re.MatchString(s)
+}
+
+func (r *rules) number(d decimal) bool {
+	kind := fractionType
+	if d.integral() {
+		kind = integerType
+	}
+	return r.types&kind != 0 &&
+		(r.least == nil || r.least.holds(d.compare(r.least.at))) &&
+		(r.most == nil || r.most.holds(r.most.at.compare(d)))
+}
