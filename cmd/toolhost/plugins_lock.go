@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -192,6 +192,7 @@ func (i *inspection) pinned(before *lockfile.Lock) (now *lockfile.Lock, failed [
 			failed = append(failed, unpinned{name, i.keep(now, before, name)})
 		}
 	}
+	now.KeepPlatforms(before)
 	return now, failed
 }
 

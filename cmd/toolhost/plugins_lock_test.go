@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -46,7 +47,7 @@ func TestPluginsLock(t *testing.T) {
 	run("plugins", "lock", "--check").exits(1).says(lockName)
 	run("plugins", "lock").exits(0).says("written anew")
 	text, err := os.ReadFile(lock)
-	if err != nil || !strings.Contains(string(text), "player binary sha256:") {
+	if err != nil || !strings.Contains(string(text), "format 2\n") || !strings.Contains(string(text), "player binary "+runtime.GOOS+"/"+runtime.GOARCH+" sha256:") {
 		t.Errorf("the lock is %q, %v", text, err)
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Mismatch is the cause where a plugin is not as pinned.
+// Mismatch is the cause if a plugin is not as pinned.
 type Mismatch struct {
 	Plugin      string
 	Differences []Difference
 }
 
-// Error is every difference.
+// Error lists every difference.
 func (m *Mismatch) Error() string {
 	parts := make([]string, len(m.Differences))
 	for i, d := range m.Differences {
@@ -29,44 +29,7 @@ func (m *Mismatch) Error() string {
 // cause is a [*Mismatch]. It shows what is pinned, what was found, and the command
 // that accepts it.
 func (l *Lock) Check(name string, found Entry) error {
-	return refusal(name, Compare(l.only(name), &Lock{map[string]Entry{name: found}}))
-}
-
-// CheckBinary is [Lock.Check] before the plugin was started, when nothing but its
-// bytes is known.
-//
-// # Errors
-//
-// Those of [Lock.Check].
-func (l *Lock) CheckBinary(name, sha256 string) error {
-	found := pluginsOf(l)[name]
-	found.SHA256 = sha256
-	return l.Check(name, found)
-}
-
-// CheckListed is [Lock.Check] before the binary was read, when nothing but the plugin's
-// name is known: it has to be pinned.
-//
-// # Errors
-//
-// Those of [Lock.Check].
-func (l *Lock) CheckListed(name string) error {
-	if _, ok := pluginsOf(l)[name]; ok {
-		return nil
-	}
-	return refusal(name, []Difference{{Plugin: name, Kind: Added}})
-}
-
-// only is a lock without all other plugins.
-func (l *Lock) only(name string) *Lock {
-	e, ok := pluginsOf(l)[name]
-	if !ok {
-		return nil
-	}
-	return &Lock{map[string]Entry{name: e}}
-}
-
-func refusal(name string, differences []Difference) error {
+	differences := l.compare(name, found)
 	if len(differences) == 0 {
 		return nil
 	}
@@ -76,4 +39,25 @@ func refusal(name string, differences []Difference) error {
 		Message: "plugin " + name + " does not run, as it is not what toolhost.lock pins: " + m.Error(),
 		Hint:    "if this is what you want to run: " + relock,
 	}
+}
+
+// CheckBinary is [Lock.Check] before the plugin is started, when only its bytes are known.
+//
+// # Errors
+//
+// Those of [Lock.Check].
+func (l *Lock) CheckBinary(name, sha256 string) error {
+	found := l.Plugins[name]
+	found.SHA256 = sha256
+	return l.Check(name, found)
+}
+
+// CheckListed is [Lock.Check] before the binary is read, when only the plugin's name is
+// known: it must be pinned.
+//
+// # Errors
+//
+// Those of [Lock.Check].
+func (l *Lock) CheckListed(name string) error {
+	return l.Check(name, l.Plugins[name])
 }

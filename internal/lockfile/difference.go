@@ -1,6 +1,7 @@
 package lockfile
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,14 +13,14 @@ import (
 // Kind says what differs.
 type Kind string
 
-// The kinds, in the order in which they are told.
+// The kinds, in the order in which they are reported.
 const (
-	Added       Kind = "added"       // it is there and not pinned
-	Removed     Kind = "removed"     // it is pinned and not there
-	Binary      Kind = "binary"      // its bytes are others
-	Definitions Kind = "definitions" // its tools are described otherwise
-	Version     Kind = "version"     // it calls itself otherwise
-	Unstarted   Kind = "not_started" // its bytes are as pinned, or not known, and it did not say what it is
+	Added       Kind = "added"       // the plugin is there and not pinned
+	Removed     Kind = "removed"     // the plugin is pinned and not there
+	Binary      Kind = "binary"      // its bytes differ
+	Definitions Kind = "definitions" // its tools' definitions differ
+	Version     Kind = "version"     // its version differs
+	Unstarted   Kind = "not_started" // its bytes are as pinned, or not known, and it did not start
 )
 
 // Difference is one fact of a plugin that is not as pinned.
@@ -33,45 +34,73 @@ type Difference struct {
 	Found    string `json:"found,omitempty"`
 }
 
-// String is the difference on one line.
+// String returns the difference on one line.
 func (d Difference) String() string {
-	switch d.Kind {
-	case Added:
-		if d.Found == "" { // its binary was not read
-			return d.Plugin + ": not pinned"
-		}
+	switch {
+	case d.Kind == Added && d.Found == "": // its binary was not read
+		return d.Plugin + ": not pinned"
+	case d.Kind == Added:
 		return fmt.Sprintf("%s: not pinned, found %s", d.Plugin, d.Found)
-	case Removed:
-		return fmt.Sprintf("%s: pinned as %s, not found", d.Plugin, d.Expected)
-	case Unstarted:
+	case d.Kind == Removed:
+		return fmt.Sprintf("%s: pinned as %s, not found", d.Plugin, cmp.Or(d.Expected, "a binary for another platform"))
+	case d.Kind == Unstarted:
 		return d.Plugin + ": it did not start, so that its definitions are not compared"
-	case Version:
-		return fmt.Sprintf("%s: the version is %s, pinned is %s", d.Plugin, sanitize.Quote(d.Found, 80), sanitize.Quote(d.Expected, 80))
-	case Definitions:
+	case d.Kind == Version:
+		return fmt.Sprintf("%s: the version is %s, pinned is %s",
+			d.Plugin, sanitize.Quote(d.Found, 80), sanitize.Quote(d.Expected, 80))
+	case d.Kind == Definitions:
 		return fmt.Sprintf("%s: the definitions are %s, pinned are %s", d.Plugin, d.Found, d.Expected)
+	case d.Expected == "":
+		return fmt.Sprintf("%s: the binary is %s, none is pinned for %s", d.Plugin, d.Found, platform)
 	}
 	return fmt.Sprintf("%s: the %s is %s, pinned is %s", d.Plugin, d.Kind, d.Found, d.Expected)
 }
 
-// Compare finds what differs between what is pinned and what is there, sorted by
-// plugin. Nil for either counts as one without plugins. In current, a plugin that was not
-// started has no digest of its definitions, and none of its binary if that was not read.
+// Compare returns what differs between what is pinned and what is there, sorted by
+// plugin. A nil lock has no plugins. In current, a plugin that was not started has no
+// digest of its definitions, and none of its binary if that was not read.
 func Compare(pinned, current *Lock) []Difference {
-	expected, found := pluginsOf(pinned), pluginsOf(current)
-	all := maps.Clone(found)
-	maps.Copy(all, expected)
+	if pinned == nil {
+		pinned = &Lock{}
+	}
+	if current == nil {
+		current = &Lock{}
+	}
+	all := maps.Clone(pinned.Plugins)
+	if all == nil {
+		all = map[string]Entry{}
+	}
+	maps.Copy(all, current.Plugins)
 	var out []Difference
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		e, isPinned := expected[name]
-		f, isThere := found[name]
-		switch {
-		case !isPinned:
-			out = append(out, Difference{Plugin: name, Kind: Added, Found: prefixed(f.SHA256)})
-		case !isThere:
-			out = append(out, Difference{Plugin: name, Kind: Removed, Expected: digestPrefix + e.SHA256})
-		default:
-			out = append(out, e.differences(name, f)...)
+		if found, ok := current.Plugins[name]; ok {
+			out = append(out, pinned.compare(name, found)...)
+		} else {
+			out = append(out, Difference{Plugin: name, Kind: Removed, Expected: prefixed(pinned.Plugins[name].SHA256)})
 		}
+	}
+	return out
+}
+
+// compare returns what differs between what is pinned of a plugin and what was found.
+func (l *Lock) compare(name string, found Entry) (out []Difference) {
+	pinned, ok := l.Plugins[name]
+	if !ok {
+		return []Difference{{Plugin: name, Kind: Added, Found: prefixed(found.SHA256)}}
+	}
+	if found.SHA256 != pinned.SHA256 && (found.SHA256 != "" || found.Definitions != "") {
+		out = append(out, Difference{name, Binary, prefixed(pinned.SHA256), prefixed(found.SHA256)})
+	}
+	switch {
+	case found.Definitions == "" && len(out) == 0:
+		return []Difference{{Plugin: name, Kind: Unstarted}}
+	case found.Definitions == "":
+		return out
+	case found.Definitions != pinned.Definitions:
+		out = append(out, Difference{name, Definitions, prefixed(pinned.Definitions), prefixed(found.Definitions)})
+	}
+	if found.Version != pinned.Version {
+		out = append(out, Difference{name, Version, pinned.Version, found.Version})
 	}
 	return out
 }
@@ -83,34 +112,7 @@ func prefixed(digest string) string {
 	return digestPrefix + digest
 }
 
-func pluginsOf(l *Lock) map[string]Entry {
-	if l == nil || l.Plugins == nil {
-		return map[string]Entry{}
-	}
-	return l.Plugins
-}
-
-func (e Entry) differences(name string, f Entry) []Difference {
-	if f.Definitions == "" {
-		if f.SHA256 == "" || f.SHA256 == e.SHA256 {
-			return []Difference{{Plugin: name, Kind: Unstarted}}
-		}
-		return []Difference{{name, Binary, digestPrefix + e.SHA256, digestPrefix + f.SHA256}}
-	}
-	var out []Difference
-	if e.SHA256 != f.SHA256 {
-		out = append(out, Difference{name, Binary, digestPrefix + e.SHA256, digestPrefix + f.SHA256})
-	}
-	if e.Definitions != f.Definitions {
-		out = append(out, Difference{name, Definitions, digestPrefix + e.Definitions, digestPrefix + f.Definitions})
-	}
-	if e.Version != f.Version {
-		out = append(out, Difference{name, Version, e.Version, f.Version})
-	}
-	return out
-}
-
-// Render is one line for each difference; empty: there is none.
+// Render returns one line for each difference.
 func Render(all []Difference) string {
 	var b strings.Builder
 	for _, d := range all {

@@ -1,37 +1,161 @@
+// Package lockfile reads and writes toolhost.lock, which pins the plugins that may
+// run: the bytes of each binary, the definitions of its tools, and its version. Begin
+// with [Read] and [Lock.Check].
+//
+// # The file
+//
+// UTF-8 text with one fact on each line, sorted by plugin, so that a diff shows what
+// changed, and branches that changed different plugins merge:
+//
+//	# Made by toolhost plugins lock. ...
+//	format 2
+//
+//	buffer binary linux/amd64 sha256:0f3c...
+//	buffer definitions sha256:9b1d...
+//	buffer version 1.2.0
+//
+// A line is the plugin's name, the name of a fact and its value, with one space between
+// them. Lines that begin with # are comments; empty lines have no meaning. Each plugin has
+// one line for its definitions, one for its version, and one for its binary on each
+// platform (GOOS/GOARCH). The order of lines does not matter. Digests have 64 lower-case
+// hexadecimal digits. A version that is empty or has characters other than letters, digits
+// and ._+- is quoted as in Go.
+//
+// A file with a fact or format that is not known here is refused, as it may forbid
+// something. Format 1, whose binary lines have no platform and count on every one, is
+// still read.
+//
+// The version is for people. The digests are what counts; a version that differs alone is
+// refused too, as one of the digests was made from something else.
 package lockfile
 
 import (
+	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/safefile"
+	"github.com/toolhost/toolhost/internal/trusted"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Lock is what may run, by the plugins' names. The zero value pins nothing, so that
+// MaxSize bounds a file, in bytes: 4 MiB, which are some 15,000 plugins.
+const MaxSize = 4 << 20
+
+// relock is the command that accepts what is there.
+const relock = "toolhost plugins lock"
+
+// platform is the platform of this process, as binaries are pinned for it.
+const platform = runtime.GOOS + "/" + runtime.GOARCH
+
+// Lock holds the plugins that may run, by name. The zero value pins nothing, so that
 // nothing runs.
 type Lock struct {
-	// Plugins must not be nil where something is added.
 	Plugins map[string]Entry
+	// elsewhere has the digests of binaries for other platforms, by plugin and platform.
+	elsewhere map[string]map[string]string
 }
 
 // Entry is what is pinned of a plugin.
 type Entry struct {
-	// SHA256 is that of the binary, in 64 lower-case hexadecimal digits.
+	// SHA256 is the digest of the binary for this platform, in 64 lower-case hexadecimal
+	// digits; empty if the plugin is pinned for other platforms only.
 	SHA256 string `json:"sha256"`
 	// Definitions is the digest of its tools' definitions; see [Digest].
 	Definitions string `json:"definitions"`
-	// Version is the plugin's own word; at most 256 bytes.
+	// Version is what the plugin says of itself; at most 256 bytes.
 	Version string `json:"version"`
 }
 
-// Names are the plugins', sorted.
+// Names returns the plugins' names, sorted.
 func (l *Lock) Names() []string { return slices.Sorted(maps.Keys(l.Plugins)) }
 
-// isDigest reports whether s is a SHA-256 as it is written here.
-func isDigest(s string) bool { return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == "" }
+// KeepPlatforms pins the binaries for other platforms that before pins, for plugins whose
+// definitions and version are the same in both.
+func (l *Lock) KeepPlatforms(before *Lock) {
+	for name, e := range l.Plugins {
+		was, digests := before.Plugins[name], before.elsewhere[name]
+		if len(digests) > 0 && was.Definitions == e.Definitions && was.Version == e.Version {
+			l.addElsewhere(name, digests)
+		}
+	}
+}
+
+func (l *Lock) addElsewhere(name string, digests map[string]string) {
+	if l.elsewhere == nil {
+		l.elsewhere = map[string]map[string]string{}
+	}
+	if l.elsewhere[name] == nil {
+		l.elsewhere[name] = map[string]string{}
+	}
+	maps.Copy(l.elsewhere[name], digests)
+}
+
+// Read reads a file. It is opened and read once; only a regular file is read. A file with
+// anything wrong in it pins nothing: it is refused.
+//
+// # Errors
+//
+// Those of [Parse] and of [trusted.Read]: a missing file is [fs.ErrNotExist] and has the
+// code not_found, a file that others may write permission_denied, a file of more than
+// [MaxSize] resource_exhausted, one that cannot be read unavailable.
+func Read(path string) (*Lock, error) {
+	content, err := trusted.Read(path, MaxSize)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, content)
+}
+
+// Write puts the file at path, in one step and with mode 0644, in place of the file that
+// may be there: readers, and a power cut, find either the old file or the new one, whole.
+//
+// # Errors
+//
+// [*tool.Error] with the code unavailable, or resource_exhausted if the disk is full;
+// those of [Lock.Bytes]. The old file is as it was.
+func (l *Lock) Write(path string) error {
+	content, err := l.Bytes()
+	if err != nil {
+		return err
+	}
+	err = safefile.Replace(path, content, 0o644) // not a secret: it goes into version control
+	if err == nil {
+		return nil
+	}
+	e := &tool.Error{
+		Code: tool.CodeUnavailable, Message: fmt.Sprintf("%s cannot be written: %v", path, err), Err: err,
+		Hint: "check who owns its directory",
+	}
+	if safefile.IsFull(err) {
+		e.Code, e.Hint = tool.CodeResourceExhausted, "make space there: the disk, or what this user may use of it, is full"
+	}
+	return e
+}
+
+const (
+	letters      = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	digestPrefix = "sha256:"
+	maxVersion   = 256 // bytes
+)
 
 // isName reports whether s is a plugin's name: ^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$.
 func isName(s string) bool {
 	return s != "" && len(s) <= 64 && !strings.ContainsAny(s[:1], "_.-") && strings.Trim(s, letters+"_.-") == ""
 }
 
-const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+// isDigest reports whether s is a SHA-256 in 64 lower-case hexadecimal digits.
+func isDigest(s string) bool { return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == "" }
+
+// isPlatform reports whether s is a platform such as linux/amd64.
+func isPlatform(s string) bool {
+	system, arch, ok := strings.Cut(s, "/")
+	return ok && system != "" && arch != "" && len(s) <= 64 && strings.Trim(system+arch, letters) == ""
+}
+
+// isPlain reports whether a version needs no quotes.
+func isPlain(version string) bool {
+	return version != "" && strings.Trim(version, letters+"._+-") == ""
+}
