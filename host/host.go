@@ -3,20 +3,18 @@ package host
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/host/internal/chain"
-	"github.com/toolhost/toolhost/host/internal/manifest"
+	"github.com/toolhost/toolhost/host/internal/roster"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -25,35 +23,18 @@ import (
 // for concurrent use.
 type Host struct {
 	opts      options
-	ruling    sync.RWMutex // held while entries are made by opts.overrides, and published
+	operator  *operator
 	registry  registry
-	place     string          // the root with links resolved
-	way       tool.Handler    // of a call, from its entry on
-	audit     *chain.Audit    // nil: nothing is on record
+	compiler  compiler
+	roster    *roster.Roster  // the plugins, and what else was attached
+	chain     tool.Handler    // the steps that all calls share
 	observer  *chain.Observer // nil: there are no hooks
-	manifests *manifest.Cache // nil: nothing is remembered of plugins
-	names     *nameBook       // nil: nothing is remembered of names
 	anonymous *Session        // makes the calls of Host.Execute: no grants, no approver
 	run       string          // begins the IDs of this host's calls
 	closed    atomic.Bool
 	_         [64]byte // each call writes the next, and reads those before
 	calls     atomic.Uint64
 	_         [64]byte
-	watchers  sync.WaitGroup
-	starting  chan struct{}   // has room for each plugin that may be started at a time
-	life      context.Context // ends when Close begins
-	endLife   context.CancelFunc
-
-	turns sync.Map // a *sync.Mutex by owner, held while a step of Sync is done
-
-	mu        sync.Mutex // never held while waiting
-	sources   []source
-	skipped   map[string][]plugin.Skipped // by directory
-	dirs      []string                    // that plugins come from
-	held      map[string]heldChange       // by plugin
-	slots     map[slots]*chain.Slots
-	socketDir *socketDir    // made by the first plugin
-	swept     chan struct{} // closed when the sweep has ended; nil: there was none
 }
 
 var _ tool.Provider = (*Host)(nil)
@@ -65,7 +46,9 @@ var _ tool.Provider = (*Host)(nil)
 // [tool.CodeNotFound] where the root is not a directory; [tool.CodeInternal] where the file
 // of [WithNames] is there and cannot be read.
 func New(opts ...Option) (*Host, error) {
-	o := options{root: ".", logger: hclog.NewNullLogger(), defaults: plugin.DefaultSettings()}
+	o := options{
+		root: ".", logger: hclog.NewNullLogger(), defaults: plugin.DefaultSettings(), operator: new(operator),
+	}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -80,19 +63,15 @@ func New(opts ...Option) (*Host, error) {
 		}
 	}
 	o.root = root
-	place, err := filepath.EvalSymlinks(root)
-	if err != nil {
-		return nil, fmt.Errorf("workspace root: %w", err)
-	}
-	h := &Host{
-		opts: o, place: place, run: strings.ToLower(rand.Text()[:8]),
-		slots: map[slots]*chain.Slots{}, skipped: map[string][]plugin.Skipped{}, held: map[string]heldChange{},
-	}
-	h.starting = make(chan struct{}, startsAtOnce())
-	h.life, h.endLife = context.WithCancel(context.Background())
+	h := &Host{opts: o, operator: o.operator, run: strings.ToLower(rand.Text()[:8])}
+	h.operator.defaults = o.defaults
+	h.compiler.defaults, h.compiler.logger = &h.opts.defaults, o.logger
+	h.compiler.slots = map[slotsKey]*chain.Slots{}
+	h.compiler.rules.Store(&o.overrides)
+	h.registry.current = h.compiler.current
 	if o.audit != nil {
-		h.audit = &chain.Audit{Sink: o.audit, Required: o.auditRequired, OnError: func(err error) {
-			if !h.notePanic(err) {
+		h.compiler.audit = &chain.Audit{Sink: o.audit, Required: o.auditRequired, OnError: func(err error) {
+			if !h.logPanic(err) {
 				o.logger.Error("audit", "error", err)
 			}
 		}}
@@ -100,17 +79,37 @@ func New(opts ...Option) (*Host, error) {
 	if o.hooks != nil {
 		h.observer = chain.NewObserver(*o.hooks, func(v any) { o.logger.Error("a hook panicked", "panic", v) })
 	}
-	if o.cacheDir != "" {
-		h.manifests = openCache(o.cacheDir, o.logger)
+	if h.roster, err = h.newRoster(); err != nil {
+		return nil, err
 	}
-	if o.names != "" {
-		if h.names, err = openNames(o.names); err != nil {
-			return nil, &tool.Error{Code: tool.CodeInternal, Message: err.Error(), Hint: "mend or remove the file", Err: err}
-		}
-	}
-	h.way = h.enter()
+	h.chain = h.commonChain()
 	h.anonymous = h.Session()
 	return h, nil
+}
+
+// newRoster makes the roster of the host's plugins, which publishes their tools in the
+// host's registry.
+func (h *Host) newRoster() (*roster.Roster, error) {
+	o := &h.opts
+	workspace, err := filepath.EvalSymlinks(o.root)
+	if err != nil {
+		return nil, fmt.Errorf("workspace root: %w", err)
+	}
+	out, err := roster.New(roster.Options{
+		Plugin: plugin.Config{
+			Root: o.root, Protected: h.Protected, HostVersion: Version, Logger: o.logger,
+		},
+		Env:       o.pluginEnv,
+		Workspace: workspace, Unheld: o.unheld, CacheDir: o.cacheDir, NamesFile: o.names,
+		Settings: h.operator.settingsOf, Pins: h.operator.pinsOf,
+	}, struct {
+		*compiler
+		*registry
+	}{&h.compiler, &h.registry})
+	if err != nil {
+		return nil, &tool.Error{Code: tool.CodeInternal, Message: err.Error(), Hint: "mend or remove the file", Err: err}
+	}
+	return out, nil
 }
 
 // Root is the workspace, an absolute path.
@@ -139,59 +138,17 @@ func (h *Host) CallAll(ctx context.Context, calls []tool.Call) []Outcome {
 // and their own bounds. Calls under way may end first; new ones are refused.
 func (h *Host) Close(ctx context.Context) error {
 	h.closed.Store(true)
-	h.endLife()
-	h.mu.Lock()
-	sources := h.sources
-	h.sources = nil
-	h.mu.Unlock()
-
-	errs := make([]error, len(sources)+2)
-	var all sync.WaitGroup
-	for i, s := range sources {
-		all.Go(func() { errs[i] = h.contain(s.owner, func() error { return s.provider.Close(ctx) }) })
-	}
-	all.Wait()
-	h.watchers.Wait()
-	h.awaitSweep(ctx)
+	err := h.roster.Close(ctx)
 	if h.observer != nil {
 		bound, cancel := context.WithTimeout(ctx, hookGrace)
+		defer cancel()
 		h.observer.Close(bound)
-		cancel()
 	}
-	h.mu.Lock()
-	dir := h.socketDir
-	h.socketDir = nil
-	h.mu.Unlock()
-	if dir != nil {
-		errs[len(sources)] = dir.remove()
-	}
-	if h.manifests != nil {
-		errs[len(sources)+1] = h.manifests.Close()
-	}
-	return errors.Join(errs...)
+	return err
 }
 
 // hookGrace is how long Close waits for hooks to take what is queued.
 const hookGrace = 5 * time.Second
-
-// slots are one provider's, with so many to run and to wait.
-type slots struct {
-	owner            string
-	running, waiting int
-}
-
-// slotsOf are the slots that an owner's tools share.
-func (h *Host) slotsOf(e *entry) *chain.Slots {
-	key := slots{e.owner, e.settings.Limits.Running, e.settings.Limits.Waiting}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	s, ok := h.slots[key]
-	if !ok {
-		s = chain.NewSlots(key.running, key.waiting)
-		h.slots[key] = s
-	}
-	return s
-}
 
 // nextID names a call for this host's run and for logs that several hosts write.
 func (h *Host) nextID() string {

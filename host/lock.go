@@ -3,11 +3,10 @@ package host
 import (
 	"errors"
 	"io/fs"
-	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/toolhost/toolhost/host/internal/manifest"
+	"github.com/toolhost/toolhost/host/internal/roster"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -32,20 +31,11 @@ type Lock struct {
 // WithLocks runs only what locks pin. A plugin has to be as each of the locks pins it
 // that are for its directory. Default: none, and nothing is pinned.
 func WithLocks(locks ...Lock) Option {
-	return func(o *options) { o.locks, o.pins = locks, pinsOf(locks) }
+	return func(o *options) { o.operator.locks, o.operator.pins = locks, pinsOf(locks) }
 }
 
 // WithLockFile is WithLocks with one file, for all plugins, that need not be there.
 func WithLockFile(path string) Option { return WithLocks(Lock{File: path}) }
-
-// SetLocks replaces the locks. What they say holds from the next start on. It is the
-// operator's word: a lock that was there once, and that these do not require, is
-// required no more.
-func (h *Host) SetLocks(locks ...Lock) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.opts.locks, h.opts.pins = locks, pinsOf(locks)
-}
 
 // pinsOf are the pins of locks, by a plugin's directory.
 func pinsOf(locks []Lock) func(dir string) (plugin.Pins, error) {
@@ -56,7 +46,7 @@ func pinsOf(locks []Lock) func(dir string) (plugin.Pins, error) {
 	return func(dir string) (plugin.Pins, error) {
 		var all lockPins
 		for _, f := range files {
-			if len(f.Dirs) > 0 && !holdsDir(f.Dirs, dir) {
+			if len(f.Dirs) > 0 && !roster.HoldsDir(f.Dirs, dir) {
 				continue
 			}
 			lock, err := f.read()
@@ -179,22 +169,4 @@ func (all lockPins) Described(name, sha256 string, about wire.Description) error
 		}
 	}
 	return nil
-}
-
-// lockFaults are what keeps the plugins of directories from being started, whatever they
-// are. Looking is enough for a lock to be required from then on.
-func (h *Host) lockFaults(dirs []string) []error {
-	var faults []error
-	for _, dir := range dirs {
-		abs, err := filepath.Abs(dir)
-		if err != nil {
-			continue
-		}
-		_, err = h.pins(abs)
-		same := func(e error) bool { return e.Error() == err.Error() }
-		if err != nil && !slices.ContainsFunc(faults, same) {
-			faults = append(faults, err)
-		}
-	}
-	return faults
 }

@@ -18,15 +18,11 @@ type options struct {
 	root      string
 	logger    hclog.Logger
 	defaults  plugin.Settings // of all plugins; tools that come from elsewhere have its limits
-	settings  func(name string, s *plugin.Settings)
 	pluginEnv []string
 	cacheDir  string
 	names     string // a file; empty: none
-	overrides map[string]Override
-	locks     []Lock                                // what pins reads
-	pins      func(dir string) (plugin.Pins, error) // nil: nothing is pinned
-	recorder  *Recorder                             // nil: none
-	hold      func(plugin.Candidate) string         // nil: none
+	overrides overrides
+	operator  *operator
 	protected []string
 	unheld    bool // Follow runs what changes inside the root
 
@@ -118,6 +114,23 @@ func WithMaxResult(bytes int) Option {
 func WithMaxRetries(most int) Option {
 	return func(o *options) { o.defaults.Limits.MaxRetries = most }
 }
+
+// WithNames remembers in a file, from one host to the next, which plugin has which names
+// of tools: a file that is put beside plugins takes none of theirs, however early in the
+// alphabet it comes. A plugin keeps its names as long as its file is in its directory and
+// it serves them, also while it is disabled or does not start. Default: none, and names
+// that are free at the start of a host go to the first, see [Host.Load].
+func WithNames(path string) Option { return func(o *options) { o.names = path } }
+
+// WithHolding sets whether [Host.Follow] holds what is new or has changed in plugin
+// directories inside the root, where the tools of this host may have written it, until
+// [Host.Sync] or [Host.SyncPlugin]. A plugin whose file was changed there is not
+// started from it either. Default: true.
+func WithHolding(holds bool) Option { return func(o *options) { o.unheld = !holds } }
+
+// WithIdleTimeout ends the process of a plugin that is not used for so long. Default:
+// never.
+func WithIdleTimeout(d time.Duration) Option { return func(o *options) { o.defaults.IdleTimeout = d } }
 
 // SessionOption sets one thing of a session. Order does not matter.
 type SessionOption func(*Session)

@@ -2,14 +2,10 @@ package host
 
 import (
 	"cmp"
-	"context"
-	"fmt"
 	"maps"
 	"reflect"
-	"slices"
 	"time"
 
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -41,45 +37,43 @@ type Override struct {
 	RateLimit *tool.RateLimit `json:"rate,omitempty"`
 }
 
-// WithOverrides has the operator's word on tools, by the names that their sources
-// give them. It holds for tools of every kind, whenever they come. Default: none.
+// overrides are the operator's overrides, by the names that owners give their tools.
+type overrides map[string]Override
+
+// of returns the override of a tool.
+func (o *overrides) of(name string) Override {
+	if o == nil {
+		return Override{}
+	}
+	return (*o)[name]
+}
+
+func (o Override) isZero() bool { return reflect.ValueOf(o).IsZero() }
+
+func (o Override) equal(other Override) bool { return reflect.DeepEqual(o, other) }
+
+// WithOverrides sets the operator's overrides of tools, by the names that their sources
+// give them. They hold for tools of every kind, whenever they are added. Default: none.
 func WithOverrides(all map[string]Override) Option {
 	return func(o *options) { o.overrides = maps.Clone(all) }
 }
 
-// SetOverrides replaces the operator's word on all tools, those that are there and
-// those to come, in one step. Calls under way end by the old one.
+// SetOverrides replaces all overrides in one step, for the tools that are there and those
+// that are added later. Calls under way end by the old ones.
 //
 // # Errors
 //
-// Where an override does not fit its tool, or gives it the name of another, nothing
+// If an override does not fit its tool, or gives it the name of another, nothing
 // changes: [tool.CodeInvalidDefinition], [tool.CodeAlreadyExists].
 func (h *Host) SetOverrides(all map[string]Override) error {
-	h.ruling.Lock()
-	defer h.ruling.Unlock()
-	before := h.opts.overrides
-	h.opts.overrides = maps.Clone(all)
-	err := h.registry.revise(func(e *entry) bool {
-		return !reflect.DeepEqual(e.override, all[e.source.Name])
-	}, func(e *entry) (*entry, error) {
-		now, err := h.draft(e.owner, e.source)
-		if err != nil {
-			return nil, err
-		}
-		now.ready, now.input, now.output = e.ready, e.input, e.output
-		now.limit(e.settings)
-		if e.later != nil {
-			return h.promise(now), nil
-		}
-		return h.build(now, nil)
-	})
-	if err != nil {
-		h.opts.overrides = before
-	}
-	return err
+	next := overrides(maps.Clone(all))
+	return h.registry.revise(func() (undo func()) {
+		before := h.compiler.rules.Swap(&next)
+		return func() { h.compiler.rules.Store(before) }
+	}, func(e *entry) bool { return !e.override.equal(next[e.source.Name]) }, h.compiler.recompile)
 }
 
-// apply is a definition by the operator's word.
+// apply returns a definition with the override.
 func (o Override) apply(d tool.Definition) tool.Definition {
 	d.Name = cmp.Or(o.Name, d.Name)
 	d.Safety = cmp.Or(o.Safety, d.Safety)
@@ -103,95 +97,19 @@ func (o Override) apply(d tool.Definition) tool.Definition {
 	return d
 }
 
-// draft is a tool that nothing is wrong with at first sight, by the operator's word.
-// Its schemas are not looked at.
-func (h *Host) draft(owner string, t tool.Tool) (*entry, error) {
-	if err := t.Check(); err != nil {
-		return nil, signOwner(err, owner)
-	}
-	if t.Handler == nil {
-		return nil, badTool(owner, t.Name, "the handler is nil")
-	}
-	e := &entry{source: t, owner: owner, handler: t.Handler, preview: t.Preview, def: t.Definition, override: h.opts.overrides[t.Name]}
-	e.limit(&h.opts.defaults)
-	if reflect.ValueOf(e.override).IsZero() {
-		return e, nil
-	}
-	e.def = e.override.apply(t.Definition)
-	e.limit(e.settings)
-	if err := e.def.Check(); err != nil {
-		return nil, badTool(owner, t.Name, "what is configured for it does not fit: %w", err)
-	}
-	if e.def.Name != t.Name {
-		e.handler, e.preview = renamed(t.Handler, t.Name, e.def.Name), renamed(t.Preview, t.Name, e.def.Name)
-	}
-	return e, nil
-}
-
-// limit sets the limits, and holds what the tool claims of time to them. What the operator
-// said of the tool itself stands.
-func (e *entry) limit(s *plugin.Settings) {
-	e.settings = s
-	e.def.Timeout = cmp.Or(tool.Duration(e.override.Timeout), e.source.Timeout)
-	if most := tool.Duration(s.MaxTimeout); e.override.Timeout == 0 && most > 0 && e.def.Timeout > most {
+// limitTimeout cuts the timeout that the tool claims down to the limit of its settings. One
+// that the operator set for the tool stands.
+func (e *entry) limitTimeout() {
+	if most := tool.Duration(e.settings.MaxTimeout); e.override.Timeout == 0 && most > 0 && e.def.Timeout > most {
 		e.def.Timeout = most
 	}
 }
 
-// timeouts bound a call of the tool: one attempt, and all of them; 0: nothing does.
+// timeouts returns the bounds of one attempt, and of all of them; 0: there is none.
 func (e *entry) timeouts() (attempt, total time.Duration) {
 	attempt = cmp.Or(time.Duration(e.def.Timeout), e.settings.CallTimeout)
 	if attempt > 0 && e.settings.MaxTimeout > 0 {
 		total = max(attempt, e.settings.MaxTimeout)
 	}
 	return attempt, total
-}
-
-// renamed is a handler that knows its tool by another name than the host does.
-func renamed(run tool.Handler, theirs, ours string) tool.Handler {
-	if run == nil {
-		return nil
-	}
-	return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-		call.Name = theirs
-		res, err := run(ctx, call)
-		if err != nil {
-			e := *tool.AsError(tool.ExecutionError(ours, err))
-			e.Tool = ours
-			err = &e
-		}
-		return res, err
-	}
-}
-
-func badTool(owner, name, format string, args ...any) error {
-	err := tool.Errorf(tool.CodeInvalidDefinition, "tool %q: "+format, append([]any{name}, args...)...)
-	err.Tool, err.Plugin, err.Stage = name, owner, tool.StageRegister
-	err.Hint = "correct the tool's definition"
-	return err
-}
-
-// revise replaces the entries that are stale, all of them or none.
-func (r *registry) revise(stale func(*entry) bool, remake func(*entry) (*entry, error)) error {
-	return r.edit(func(byName map[string]*entry) error {
-		var old []*entry
-		for name, e := range byName {
-			if stale(e) {
-				old = append(old, e)
-				delete(byName, name)
-			}
-		}
-		slices.SortFunc(old, func(a, b *entry) int { return cmp.Compare(a.source.Name, b.source.Name) })
-		for _, e := range old {
-			now, err := remake(e)
-			if err != nil {
-				return err
-			}
-			if there := r.holder(byName, now); there != nil {
-				return fmt.Errorf("tool %s cannot be renamed: %w", e.source.Name, takenError(now, there))
-			}
-			byName[now.def.Name] = now
-		}
-		return nil
-	})
 }

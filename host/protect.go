@@ -2,7 +2,6 @@ package host
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/toolhost/toolhost/internal/protect"
@@ -21,15 +20,7 @@ func WithProtected(paths ...string) Option {
 // Protected are the paths that plugins are told not to let tools change, absolute and
 // sorted, with links resolved; links on the way are among them.
 func (h *Host) Protected() []string {
-	h.mu.Lock()
-	paths := slices.Concat(h.opts.protected, h.dirs)
-	for _, l := range h.opts.locks {
-		paths = append(paths, l.File)
-	}
-	if h.socketDir != nil {
-		paths = append(paths, h.socketDir.path)
-	}
-	h.mu.Unlock()
+	paths := slices.Concat(h.opts.protected, h.operator.lockFiles(), h.roster.Paths())
 	for _, path := range []string{h.opts.cacheDir, h.opts.names} {
 		if path != "" {
 			paths = append(paths, path)
@@ -48,15 +39,4 @@ func (h *Host) Protected() []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-// noteDirs remembers where plugins come from, before any of them starts.
-func (h *Host) noteDirs(dirs []string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, dir := range dirs {
-		if abs, err := filepath.Abs(dir); err == nil && !slices.Contains(h.dirs, abs) {
-			h.dirs = append(h.dirs, abs)
-		}
-	}
 }

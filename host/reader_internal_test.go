@@ -23,27 +23,12 @@ func TestReadsDoNotWaitForWriters(t *testing.T) {
 	}
 	h.registry.mu.Lock()
 	defer h.registry.mu.Unlock()
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.compiler.mu.Lock()
+	defer h.compiler.mu.Unlock()
 	if out := h.Call(t.Context(), tool.Call{Name: "x"}); !out.Success {
 		t.Errorf("outcome %+v", out)
 	}
 	if _, ok := h.Get("x"); !ok || len(h.Names()) != 1 || len(h.Tools(Filter{})) != 1 || h.ValidateCall("x", nil) != nil {
 		t.Error("the tool is not there")
-	}
-}
-
-// A closed host makes no directory that nobody would remove.
-func TestClosedHostMakesNoSocketDirectory(t *testing.T) {
-	t.Parallel()
-	h, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if dir, err := h.sockets("late"); tool.CodeOf(err) != tool.CodeUnavailable || dir != "" || h.socketDir != nil {
-		t.Errorf("made %q, error %v", dir, err)
 	}
 }

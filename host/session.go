@@ -101,7 +101,7 @@ func (s *Session) execute(ctx context.Context, t *chain.Trace, call tool.Call) (
 		call.ID = s.host.nextID()
 	}
 	call.Session = s.id
-	return s.host.way(chain.WithTrace(ctx, t), call)
+	return s.host.chain(chain.WithTrace(ctx, t), call)
 }
 
 // Close implements [tool.Provider]: the session is over, and plugins need keep nothing
@@ -119,7 +119,7 @@ func (s *Session) Sees(d *tool.Definition) (sees bool) {
 	defer func() {
 		if v := recover(); v != nil {
 			sees = false
-			s.host.notePanic(chain.Recovered("the choice of visible tools", v))
+			s.host.logPanic(chain.Recovered("the choice of visible tools", v))
 		}
 	}()
 	return s.sees(*d)

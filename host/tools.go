@@ -15,9 +15,7 @@ import (
 // [tool.ErrEmptyName]; [tool.ErrAlreadyExists] where the name is taken: the
 // first still answers.
 func (h *Host) Register(t tool.Tool) error {
-	h.ruling.RLock()
-	defer h.ruling.RUnlock()
-	e, err := h.compile("", t, nil)
+	e, err := h.compiler.entryOf("", t)
 	if err != nil {
 		return err
 	}
@@ -32,9 +30,7 @@ func (h *Host) Register(t tool.Tool) error {
 // Those of Register for the definition; [tool.ErrNotFound] where there is none
 // of that name.
 func (h *Host) Replace(t tool.Tool) error {
-	h.ruling.RLock()
-	defer h.ruling.RUnlock()
-	e, err := h.compile("", t, nil)
+	e, err := h.compiler.entryOf("", t)
 	if err != nil {
 		return err
 	}
@@ -49,13 +45,11 @@ func (h *Host) Replace(t tool.Tool) error {
 // Those of Register for the definition; [tool.ErrAlreadyExists] where the name
 // belongs to another owner.
 func (h *Host) Upsert(owner string, t tool.Tool) (Tool, error) {
-	h.ruling.RLock()
-	defer h.ruling.RUnlock()
-	e, err := h.compile(owner, t, nil)
+	e, err := h.compiler.entryOf(owner, t)
 	if err != nil {
 		return Tool{}, err
 	}
-	if err := h.registry.upsert(e); err != nil {
+	if e, err = h.registry.upsert(e); err != nil {
 		return Tool{}, err
 	}
 	return e.tool(), nil
@@ -63,9 +57,7 @@ func (h *Host) Upsert(owner string, t tool.Tool) (Tool, error) {
 
 // Unregister takes away all tools of an owner in one step. Calls under way end
 // as they would have.
-func (h *Host) Unregister(owner string) {
-	_ = h.registry.sync(owner, nil) // removing cannot fail
-}
+func (h *Host) Unregister(owner string) { h.registry.Drop(owner) }
 
 // Get is the tool of that name.
 func (h *Host) Get(name string) (Tool, bool) {

@@ -1,10 +1,7 @@
 package host
 
 import (
-	"context"
-	"encoding/hex"
 	"maps"
-	"path/filepath"
 	"sync"
 
 	"github.com/toolhost/toolhost/host/plugin"
@@ -15,25 +12,7 @@ import (
 // WithPins is WithLocks with pins of another kind. They are asked for before each
 // start: nil means that nothing is pinned, an error that nothing runs.
 func WithPins(of func() (plugin.Pins, error)) Option {
-	return func(o *options) { o.pins = func(string) (plugin.Pins, error) { return of() } }
-}
-
-// pins are those of a plugin directory; nil: there are none.
-func (h *Host) pins(dir string) (plugin.Pins, error) {
-	h.mu.Lock()
-	of := h.opts.pins
-	h.mu.Unlock()
-	var pins plugin.Pins
-	if of != nil {
-		var err error
-		if pins, err = of(dir); err != nil {
-			return nil, err
-		}
-	}
-	if r := h.opts.recorder; r != nil {
-		return recorded{r, pins}, nil
-	}
-	return pins, nil
+	return func(o *options) { o.operator.pins = func(string) (plugin.Pins, error) { return of() } }
 }
 
 // Recorder remembers what the plugins are that pins are asked about, to make a lock of or
@@ -45,7 +24,7 @@ type Recorder struct {
 
 // WithRecorder tells a recorder of every plugin that is about to be started, and what it
 // says of itself. What may run is for the pins to say, if there are any.
-func WithRecorder(r *Recorder) Option { return func(o *options) { o.recorder = r } }
+func WithRecorder(r *Recorder) Option { return func(o *options) { o.operator.recorder = r } }
 
 // Found is what was remembered, by the plugins' names. Of a plugin that was not started,
 // or did not say what it is, there is the SHA-256 of its binary alone.
@@ -116,30 +95,4 @@ func (p recorded) Described(name, sha256 string, about wire.Description) error {
 func entryOf(sha256 string, about wire.Description) (lockfile.Entry, error) {
 	definitions, err := lockfile.Digest(about.Tools)
 	return lockfile.Entry{SHA256: sha256, Definitions: definitions, Version: about.Version}, err
-}
-
-// mayRecall judges what is remembered of a plugin by the pins, as if it had just been
-// started. Where they say no, it is started, which tells why it may not be.
-func (h *Host) mayRecall(ctx context.Context, s source, about wire.Description) bool {
-	pins, err := h.pins(filepath.Dir(s.path))
-	if err != nil {
-		return false
-	}
-	if pins == nil {
-		return true
-	}
-	sum, err := h.manifests.Digest(ctx, s.path)
-	if err != nil {
-		return false
-	}
-	return pins.Described(s.owner, hex.EncodeToString(sum[:]), about) == nil
-}
-
-// isListed judges a plugin by its name, before its binary is read.
-func (h *Host) isListed(s source) bool {
-	pins, err := h.pins(filepath.Dir(s.path))
-	if err != nil {
-		return false
-	}
-	return pins == nil || pins.Listed(s.owner) == nil
 }

@@ -1,0 +1,93 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/schema"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Tool is an entry of the registry.
+type Tool struct {
+	tool.Definition
+	// Owner is the plugin, or other provider, that the tool came with; empty: a
+	// function of this process.
+	Owner string `json:"plugin,omitempty"`
+	// Alias is the name for models, which take fewer characters than names have
+	// (^[a-zA-Z0-9_-]{1,64}$). No two tools share one, it stays as long as the tool
+	// does, and calls by it find the tool.
+	Alias string `json:"alias"`
+	// Handler runs the tool itself, without the steps of a call: no grants, no approver,
+	// no record.
+	Handler tool.Handler `json:"-"`
+	// Claimed is what the tool's source says of it. It differs from the definition
+	// if the operator decided otherwise, see [Override].
+	Claimed tool.Definition `json:"-"`
+	// Approval is which of its calls need a yes.
+	Approval policy.Rule `json:"approval,omitempty"`
+}
+
+// entry is a tool as the registry keeps it: checked, compiled, and with the chain of its
+// calls built once; or it is lazy, and the rest is done by its first call. An entry never
+// changes after it is published.
+type entry struct {
+	def      tool.Definition // with the operator's override
+	source   tool.Tool       // as its owner defined it
+	override Override
+	rules    *overrides // that the override was one of
+	digest   string     // of the definition
+	alias    string     // given when it is published
+	owner    string
+	handler  tool.Handler                // the tool itself, by this host's name for it
+	preview  tool.Handler                // nil: there is none
+	settings *plugin.Settings            // of its plugin, or the host's defaults
+	ready    func(context.Context) error // starts the tool's plugin; nil: nothing needs to be started
+	input    *schema.Schema
+	output   *schema.Schema // nil: the tool promises nothing
+	chain    tool.Handler   // the steps of a call from validate on
+
+	lazy func() (*entry, error) // compiles the tool; nil: it is compiled
+}
+
+// Name returns the tool's name in the registry.
+func (e *entry) Name() string { return e.def.Name }
+
+// ClaimedName returns the name that the tool's owner gave it.
+func (e *entry) ClaimedName() string { return e.source.Name }
+
+func (e *entry) tool() Tool {
+	return Tool{
+		Definition: e.def.Clone(), Owner: e.owner, Alias: e.alias, Handler: e.handler,
+		Claimed: e.source.Clone(), Approval: e.override.Approval,
+	}
+}
+
+func (e *entry) disabled() bool { return e.override.Disabled }
+
+// compiled returns the entry that calls go to: this one, or what its first call compiled.
+func (e *entry) compiled() (*entry, error) {
+	if e.lazy == nil {
+		return e, nil
+	}
+	return e.lazy()
+}
+
+func sortEntries(all []*entry) []*entry {
+	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.def.Name, b.def.Name) })
+	return all
+}
+
+// noArguments is the schema of a tool whose definition has none.
+var noArguments = sync.OnceValue(func() json.RawMessage {
+	s, err := schema.CompileInput(nil)
+	if err != nil {
+		panic(err)
+	}
+	return s.Text()
+})

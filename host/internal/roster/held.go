@@ -1,0 +1,101 @@
+package roster
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/toolhost/toolhost/host/internal/manifest"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/protect"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// heldChange is a change inside the workspace that waits for the operator.
+type heldChange struct {
+	candidate plugin.Candidate // its Path is empty: the file is gone
+	stamp     manifest.Stamp
+	path      string
+}
+
+// reason says what is held, and what to do about it.
+func (c heldChange) reason(known bool) string {
+	what := "its file is new inside the workspace"
+	switch {
+	case c.candidate.Path == "":
+		what = "its file was removed inside the workspace"
+	case known:
+		what = "its file has changed inside the workspace"
+	}
+	return fmt.Sprintf(
+		"%s, and waits for the operator's word: toolhost plugins enable %[2]s, or toolhost reload", what, c.candidate.Name)
+}
+
+// inWorkspace reports whether a plugin's file, or its directory, lies in the workspace, and
+// is held for that.
+func (r *Roster) inWorkspace(path string) bool {
+	if r.opts.Unheld || path == "" {
+		return false
+	}
+	return slices.ContainsFunc([]string{path, filepath.Dir(path)}, func(p string) bool {
+		at, _, err := protect.Resolve(p)
+		return err != nil || protect.Within(r.opts.Workspace, at)
+	})
+}
+
+// hold reports whether a step has to wait for the operator, and remembers that: it would
+// run or withdraw what has changed inside the workspace.
+func (m *member) hold(st step) bool {
+	now := m.now()
+	path := st.candidate.Path
+	if path == "" && now.source != nil {
+		path = now.source.path
+	}
+	if !m.roster.inWorkspace(path) {
+		return false
+	}
+	change := heldChange{st.candidate, manifest.StampOf(path), path}
+	change.candidate.Name = m.owner
+	if s := now.source; s != nil && s.path == st.candidate.Path && s.found == change.stamp {
+		return false // only its settings have changed
+	}
+	if before := m.setHeld(change); before != change {
+		m.roster.log.Warn("a plugin directory inside the workspace has changed",
+			"plugin", m.owner, "file", path, "held", change.reason(now.source != nil))
+	}
+	return true
+}
+
+// setHeld replaces what is held of a plugin, and returns what was; zero: nothing.
+func (m *member) setHeld(change heldChange) (before heldChange) {
+	m.roster.mu.Lock()
+	defer m.roster.mu.Unlock()
+	before, m.held = m.held, change
+	return before
+}
+
+// releaseOthers forgets what is held of plugins without a step: their files are as they
+// were again.
+func (r *Roster) releaseOthers(steps []step) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for owner, m := range r.members {
+		if !slices.ContainsFunc(steps, func(st step) bool { return st.owner == owner }) {
+			m.held = heldChange{}
+		}
+	}
+}
+
+// mayStart is asked before each start of the plugin: inside the workspace, a file runs
+// only as it was when the operator let it run.
+func (s *source) mayStart() error {
+	owner, path := s.member.owner, s.path
+	if !s.member.roster.inWorkspace(path) || manifest.StampOf(path) == s.found {
+		return nil
+	}
+	return &tool.Error{
+		Code: tool.CodeUnavailable, Plugin: owner, Stage: tool.StageStart, Unsent: true,
+		Message: fmt.Sprintf("plugin %s is not started: %s has changed inside the workspace", owner, path),
+		Hint:    fmt.Sprintf("if you changed it: toolhost plugins enable %s, or toolhost reload", owner),
+	}
+}

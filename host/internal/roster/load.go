@@ -1,0 +1,123 @@
+package roster
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/toolhost/toolhost/host/plugin"
+)
+
+// Load finds the plugins of directories, starts those of which nothing is remembered, side
+// by side, and publishes their tools. Names are given out in the order of the directories
+// and, in each, of the files.
+//
+// # Errors
+//
+// One for each directory, plugin and tool that could not be used, joined.
+func (r *Roster) Load(ctx context.Context, dirs ...string) error {
+	r.addDirs(dirs)
+	_ = r.pinFaults(dirs) // each start reports them; here they only make a lock required
+	found := make([][]plugin.Candidate, len(dirs))
+	unread := make([]error, len(dirs))
+	for i, dir := range dirs {
+		found[i], unread[i] = r.discover(dir)
+	}
+	end, notBegun := r.beginAll(ctx, slices.Concat(found...))
+	defer end()
+	var faults []error
+	var sources []*source
+	for i := range dirs {
+		if unread[i] != nil {
+			faults = append(faults, unread[i])
+		}
+		for _, c := range found[i] {
+			s, err := (*source)(nil), notBegun[c.Name]
+			if err == nil {
+				s, err = r.member(c.Name).add(c)
+			}
+			if err != nil {
+				faults = append(faults, err)
+			} else if s != nil {
+				sources = append(sources, s)
+			}
+		}
+	}
+	return errors.Join(append(faults, r.register(ctx, sources, r.listAll(ctx, sources))...)...)
+}
+
+// beginAll begins a step for each candidate that is not loaded from the same file. The
+// order of names keeps two of them from waiting for each other.
+func (r *Roster) beginAll(ctx context.Context, all []plugin.Candidate) (end func(), faults map[string]error) {
+	fresh := map[string]bool{}
+	for _, c := range all {
+		if s := r.member(c.Name).now().source; s == nil || s.path != c.Path {
+			fresh[c.Name] = true
+		}
+	}
+	var ends []func()
+	faults = map[string]error{}
+	for _, name := range slices.Sorted(maps.Keys(fresh)) {
+		if end, err := r.member(name).begin(ctx); err != nil {
+			faults[name] = err
+		} else {
+			ends = append(ends, end)
+		}
+	}
+	return func() {
+		for _, end := range ends {
+			end()
+		}
+	}, faults
+}
+
+// add makes a candidate the member's source. It returns nil if nothing needs to be listed:
+// the file is loaded already, or disabled.
+func (m *member) add(c plugin.Candidate) (*source, error) {
+	if s := m.now().source; s != nil && s.path == c.Path {
+		return nil, nil
+	}
+	s := m.newSource(c, m.roster.opts.Settings(c))
+	if err := m.become(stateFor(s), nil, s, nil); err != nil || s.isDisabled() {
+		return nil, err
+	}
+	return s, nil
+}
+
+// listAll asks plugins side by side for their tools, a few at a time. Those that are
+// remembered are not started.
+func (r *Roster) listAll(ctx context.Context, sources []*source) []listing {
+	out := make([]listing, len(sources))
+	var all sync.WaitGroup
+	for i, s := range sources {
+		release, err := r.startSlot(ctx, s.member.owner)
+		if err != nil {
+			out[i].err = err
+			continue
+		}
+		all.Go(func() {
+			defer release()
+			out[i] = s.recallOrList(ctx)
+		})
+	}
+	all.Wait()
+	return out
+}
+
+// register publishes what new sources said, in one step, and follows their changes. It
+// returns an error for each source.
+func (r *Roster) register(ctx context.Context, sources []*source, said []listing) []error {
+	sets, faults := make([]Set, len(sources)), make([]error, len(sources))
+	for i, s := range sources {
+		sets[i], faults[i] = s.member.compile(ctx, s, said[i])
+	}
+	for i, taken := range r.publish(sources, sets) {
+		faults[i] = errors.Join(faults[i], taken)
+	}
+	for _, s := range sources {
+		s.activate(nil)
+	}
+	return faults
+}

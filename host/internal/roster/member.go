@@ -1,0 +1,238 @@
+package roster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// member is a name under which a plugin, or an attached provider, can be found. It
+// outlives what it stands for: a plugin that is withdrawn leaves a member that is absent.
+type member struct {
+	roster *Roster
+	owner  string
+	turn   chan struct{} // full while a step is under way; see begin
+	mu     sync.Mutex    // held while what the source serves is listed, compiled and published
+	facts                // guarded by Roster.mu
+}
+
+// facts are what is known of a member at one moment.
+type facts struct {
+	state  memberState
+	source *source        // nil: absent
+	failed *failedUpgrade // nil: no newer file, or other settings, were tried in vain
+	held   heldChange     // zero: nothing waits for the operator
+}
+
+// memberState is what a member's tools are doing.
+type memberState int
+
+// The states. Load, and a step that finds a new file, take a member from absent to loading
+// and then to active, or to disabled. An upgrade leaves it active; one to or from disabled
+// goes over disabled or loading. A withdrawal makes it absent, from any state.
+const (
+	absent   memberState = iota // the name is free
+	loading                     // the name is taken, and the tools are not registered yet
+	active                      // the registry has what the source serves, and follows its changes
+	disabled                    // the operator does not want it: it has no process and no tools
+)
+
+// stateFor returns the state in which a new source begins.
+func stateFor(s *source) memberState {
+	if s.isDisabled() {
+		return disabled
+	}
+	return loading
+}
+
+// become moves the member from a source (nil: it is absent) to another, or the same, and
+// to a state. It is the only function that does, besides Close. After it, background (nil:
+// nothing) runs in a goroutine that Close waits for.
+//
+// # Errors
+//
+// [tool.CodeUnavailable] if the roster is closed; [tool.CodeAlreadyExists] if the member
+// has another source by now.
+func (m *member) become(to memberState, from, next *source, background func()) error {
+	r := m.roster
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.closed:
+		return closedError(m.owner)
+	case m.source != from:
+		return alreadyLoaded(m.owner, m.source)
+	}
+	if from != next {
+		m.failed = nil
+	}
+	m.state, m.source = to, next
+	if background != nil {
+		r.background.Go(background)
+	}
+	return nil
+}
+
+// now returns the facts of this moment.
+func (m *member) now() facts {
+	m.roster.mu.Lock()
+	defer m.roster.mu.Unlock()
+	return m.facts
+}
+
+// begin waits for the step that is under way, and begins the next. The caller calls end
+// when the step is done.
+func (m *member) begin(ctx context.Context) (end func(), err error) {
+	end = func() { <-m.turn }
+	select {
+	case m.turn <- struct{}{}:
+		return end, nil
+	default:
+	}
+	select {
+	case m.turn <- struct{}{}:
+		return end, nil
+	case <-ctx.Done():
+		return nil, notStarted(ctx, m.owner)
+	}
+}
+
+// compile makes entries of what a source said. A plugin of which nothing can be used is
+// refused. If there is nothing wrong with what it said, it is remembered.
+func (m *member) compile(ctx context.Context, s *source, said listing) (Set, error) {
+	set := Set{Owner: m.owner}
+	if said.err != nil {
+		return set, said.err
+	}
+	l := s.describe(said)
+	if s.plugin == nil {
+		var err error
+		set.Entries, err = m.roster.registry.Compile(ctx, l)
+		return set, err
+	}
+	// Compiling may take as long as a start.
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(max(s.settings.StartTimeout, 0), plugin.DefaultStartTimeout))
+	defer cancel()
+	entries, bad := m.roster.registry.Compile(ctx, l)
+	if entries == nil {
+		s.plugin.Refuse(bad)
+	} else {
+		s.plugin.Refuse(nil)
+	}
+	if !said.recalled {
+		m.roster.remember(ctx, s, bad == nil)
+	}
+	entries, taken := m.roster.withoutReserved(s, entries)
+	set.Entries = entries
+	return set, errors.Join(bad, taken)
+}
+
+// publish makes sets what the registry has of their owners, and remembers the names. It
+// returns an error for each set.
+func (r *Roster) publish(sources []*source, sets []Set) []error {
+	faults := make([]error, len(sets))
+	named := map[*source][]string{}
+	for i, result := range r.registry.Put(sets) {
+		faults[i] = result.Err
+		if sets[i].Entries != nil {
+			named[sources[i]] = result.Names
+		}
+	}
+	r.rememberNames(named)
+	return faults
+}
+
+// refresh makes the registry hold what a source serves now, if it is still the member's.
+func (m *member) refresh(ctx context.Context, s *source) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.now().source != s {
+		return nil
+	}
+	said := s.list(ctx)
+	if said.err != nil {
+		return said.err
+	}
+	set, bad := m.compile(ctx, s, said)
+	return errors.Join(append(m.roster.publish([]*source{s}, []Set{set}), bad)...)
+}
+
+// restart ends the process of a plugin, when its calls have ended. A plugin whose tools
+// are not known is started again and asked for them.
+func (m *member) restart(ctx context.Context) error {
+	s := m.now().source
+	if s == nil || s.plugin == nil {
+		return noPlugin(m.owner)
+	}
+	if err := s.mayStart(); err != nil {
+		return err // it would not start again
+	}
+	if err := s.plugin.Restart(ctx); err != nil {
+		return err
+	}
+	if _, known := s.plugin.Description(); known {
+		return nil
+	}
+	return m.refresh(ctx, s)
+}
+
+// status returns what an operator sees of a member; false: it is not a plugin.
+func (f facts) status(owner string) (plugin.Status, bool) {
+	held := ""
+	if f.held.path != "" {
+		held = f.held.reason(f.source != nil)
+	}
+	switch s := f.source; {
+	case s == nil && held != "":
+		return plugin.Status{Name: owner, Path: f.held.path, State: plugin.Refused, Reason: held, Held: held}, true
+	case s == nil || s.path == "":
+		return plugin.Status{}, false
+	case f.state == disabled:
+		return plugin.Status{
+			Name: owner, Path: s.path, State: plugin.Disabled, Reason: s.settings.Reason, Held: held,
+		}, true
+	default:
+		out := s.plugin.Status()
+		out.Held = held
+		if f.failed != nil {
+			out.Upgrade = f.failed.reason
+		}
+		return out, true
+	}
+}
+
+func closedError(owner string) error {
+	return &tool.Error{
+		Code: tool.CodeUnavailable, Plugin: owner, Stage: tool.StageRegister,
+		Message: fmt.Sprintf("plugin %s is not loaded: the host is closed", owner), Hint: "make a new host",
+	}
+}
+
+func noPlugin(name string) error {
+	return &tool.Error{
+		Code: tool.CodeNotFound, Plugin: name, Stage: tool.StageStart,
+		Message: fmt.Sprintf("there is no plugin %.64q", name), Hint: "see toolhost plugins for the names",
+	}
+}
+
+// alreadyLoaded is the error for a name that a source has already.
+func alreadyLoaded(owner string, by *source) error {
+	path := ""
+	if by != nil {
+		path = by.path
+	}
+	return nameTaken(owner, path)
+}
+
+func nameTaken(owner, path string) error {
+	return &tool.Error{
+		Code: tool.CodeAlreadyExists, Plugin: owner, Stage: tool.StageRegister,
+		Message: fmt.Sprintf("plugin %s is loaded already, from %s", owner, cmp.Or(path, "another provider")),
+		Hint:    "rename one of the two; the first stays",
+	}
+}

@@ -1,0 +1,59 @@
+package roster
+
+import (
+	"context"
+
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Registry is where the tools of members are published.
+type Registry interface {
+	// Compile makes entries of the tools, and joins what is wrong with those that it
+	// leaves out. It returns nil if nothing that the owner says can be used.
+	Compile(ctx context.Context, l Listing) ([]Entry, error)
+	// Put makes the entries of each set all that its owner has, in one step for all
+	// sets. A name that belongs to another owner, or to an earlier set, is left out and
+	// reported. It returns one result for each set.
+	Put(sets []Set) []Result
+	// Drop removes all that an owner has.
+	Drop(owner string)
+}
+
+// Listing is what an owner says that it serves.
+type Listing struct {
+	Owner string
+	Tools []tool.Tool
+	// Recalled says that the tools were checked by an earlier process, and have not
+	// changed since: their schemas need not be compiled before a call needs them.
+	Recalled bool
+	// Plugin is started before a call of one of the tools; nil: the owner is not a plugin.
+	Plugin *plugin.Plugin
+	// KeepsSessions says that the plugin keeps state for each session.
+	KeepsSessions bool
+	// Settings are the plugin's; nil: the owner is not a plugin.
+	Settings *plugin.Settings
+	// Changed is called when a call fails because its tool's definition has changed;
+	// nil: definitions do not change between listings.
+	Changed func()
+}
+
+// Entry is a tool that a [Registry] has compiled.
+type Entry interface {
+	// Name is the tool's name in the registry.
+	Name() string
+	// ClaimedName is what its owner calls it.
+	ClaimedName() string
+}
+
+// Set is all that an owner has.
+type Set struct {
+	Owner   string
+	Entries []Entry
+}
+
+// Result tells what became of a [Set].
+type Result struct {
+	Names []string // as the owner calls its tools that are in the registry now
+	Err   error    // joined: one for each entry that was left out
+}

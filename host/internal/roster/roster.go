@@ -1,0 +1,209 @@
+package roster
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/host/internal/manifest"
+	"github.com/toolhost/toolhost/host/plugin"
+)
+
+// Options say how a [Roster] runs plugins.
+type Options struct {
+	// Plugin is how every plugin is run. Root, HostVersion and Logger are required;
+	// Settings, Sockets, Pins, Admit and Changed are set for each plugin.
+	Plugin plugin.Config
+	// Env are variables, NAME=value, of every plugin.
+	Env []string
+	// Workspace is the root with links resolved. What changes in it is held for the
+	// operator.
+	Workspace string
+	// Unheld runs what changes inside the workspace without asking the operator.
+	Unheld bool
+	// CacheDir is where descriptions are remembered; empty: they are not.
+	CacheDir string
+	// NamesFile is where it is remembered which plugin has which names; empty: it is not.
+	NamesFile string
+	// Settings are what the operator decides for a plugin, asked when it is found.
+	Settings func(plugin.Candidate) plugin.Settings
+	// Pins say what may run of a plugin directory; a nil result means that everything may.
+	Pins func(dir string) (plugin.Pins, error)
+}
+
+// Roster is the plugins of a host, and its other providers. It is safe for concurrent use.
+type Roster struct {
+	opts       Options
+	registry   Registry
+	log        hclog.Logger
+	manifests  *manifest.Cache // nil: descriptions are not remembered
+	names      *nameBook       // nil: names are not remembered
+	sockets    socketDirs
+	starting   chan struct{}   // has room for each plugin that may start at a time
+	life       context.Context // ends when Close begins
+	endLife    context.CancelFunc
+	background sync.WaitGroup // goroutines that Close waits for
+
+	mu      sync.Mutex // never held while waiting
+	closed  bool
+	members map[string]*member          // by name; a member that is absent stays
+	skipped map[string][]plugin.Skipped // by directory
+	dirs    []string                    // that plugins come from
+}
+
+// New makes a roster without members.
+//
+// # Errors
+//
+// Those of reading [Options.NamesFile].
+func New(o Options, r Registry) (*Roster, error) {
+	out := &Roster{
+		opts: o, registry: r, log: o.Plugin.Logger, starting: make(chan struct{}, startsAtOnce()),
+		members: map[string]*member{}, skipped: map[string][]plugin.Skipped{},
+	}
+	out.life, out.endLife = context.WithCancel(context.Background())
+	out.sockets.life = out.life
+	if o.CacheDir != "" {
+		out.manifests = openCache(o.CacheDir, out.log)
+	}
+	if o.NamesFile != "" {
+		var err error
+		if out.names, err = openNames(o.NamesFile); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Close closes all providers side by side, and waits for them no longer than ctx and
+// their own bounds. Calls under way may end first.
+func (r *Roster) Close(ctx context.Context) error {
+	r.endLife()
+	r.mu.Lock()
+	r.closed = true
+	var sources []*source
+	for _, m := range r.members {
+		if m.source != nil {
+			sources = append(sources, m.source)
+			m.facts = facts{}
+		}
+	}
+	r.mu.Unlock()
+
+	errs := make([]error, len(sources), len(sources)+2)
+	var all sync.WaitGroup
+	for i, s := range sources {
+		all.Go(func() { errs[i] = s.close(ctx) })
+	}
+	all.Wait()
+	r.background.Wait()
+	errs = append(errs, r.sockets.close(ctx))
+	if r.manifests != nil {
+		errs = append(errs, r.manifests.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// member returns the member of that name, which may be absent.
+func (r *Roster) member(owner string) *member {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.members[owner]
+	if m == nil {
+		m = &member{roster: r, owner: owner, turn: make(chan struct{}, 1)}
+		r.members[owner] = m
+	}
+	return m
+}
+
+// Plugins returns what each plugin is doing, sorted by name.
+func (r *Roster) Plugins() []plugin.Status {
+	r.mu.Lock()
+	known := make(map[string]facts, len(r.members))
+	for owner, m := range r.members {
+		known[owner] = m.facts
+	}
+	r.mu.Unlock()
+	var out []plugin.Status
+	for owner, f := range known {
+		if status, ok := f.status(owner); ok {
+			out = append(out, status)
+		}
+	}
+	slices.SortFunc(out, func(a, b plugin.Status) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Skipped returns the entries of the plugin directories that are not plugins, and why,
+// sorted by path.
+func (r *Roster) Skipped() []plugin.Skipped {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []plugin.Skipped
+	for _, dir := range slices.Sorted(maps.Keys(r.skipped)) {
+		out = append(out, r.skipped[dir]...)
+	}
+	return out
+}
+
+// Paths returns the directories that plugins come from, and the one for their sockets.
+func (r *Roster) Paths() []string {
+	socketDir := r.sockets.current()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	paths := slices.Clone(r.dirs)
+	if socketDir != "" {
+		paths = append(paths, socketDir)
+	}
+	return paths
+}
+
+// discover finds the plugins of a directory, and remembers what else is in it.
+func (r *Roster) discover(dir string) ([]plugin.Candidate, error) {
+	found, skipped, err := plugin.Discover(dir)
+	if err != nil {
+		return nil, err
+	}
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.skipped[dir] = skipped
+	return found, nil
+}
+
+// addDirs remembers where plugins come from, before any of them starts.
+func (r *Roster) addDirs(dirs []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, dir := range dirs {
+		if abs, err := filepath.Abs(dir); err == nil && !slices.Contains(r.dirs, abs) {
+			r.dirs = append(r.dirs, abs)
+		}
+	}
+}
+
+// pinFaults returns what keeps the plugins of directories from being started, whatever
+// they are. To look is enough for a lock to be required from then on.
+func (r *Roster) pinFaults(dirs []string) []error {
+	var faults []error
+	for _, dir := range dirs {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			continue
+		}
+		_, err = r.opts.Pins(abs)
+		same := func(e error) bool { return e.Error() == err.Error() }
+		if err != nil && !slices.ContainsFunc(faults, same) {
+			faults = append(faults, err)
+		}
+	}
+	return faults
+}

@@ -1,0 +1,32 @@
+package roster
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"github.com/toolhost/toolhost/internal/deadline"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// startsAtOnce is how many plugins are looked at and started side by side: starting
+// costs CPU more than waiting.
+func startsAtOnce() int { return max(4, 2*runtime.NumCPU()) }
+
+// startSlot waits for one of the few slots in which plugins are looked at and started.
+func (r *Roster) startSlot(ctx context.Context, owner string) (release func(), err error) {
+	select {
+	case r.starting <- struct{}{}:
+		return func() { <-r.starting }, nil
+	case <-ctx.Done():
+		return nil, notStarted(ctx, owner)
+	}
+}
+
+// notStarted is the error for a plugin that was waiting when the context ended.
+func notStarted(ctx context.Context, owner string) error {
+	return &tool.Error{
+		Code: tool.CodeOf(ctx.Err()), Plugin: owner, Stage: tool.StageStart, Unsent: true, Err: ctx.Err(),
+		Message: fmt.Sprintf("plugin %s was not started, as others were: %v", owner, deadline.Cause(ctx)),
+	}
+}

@@ -1,0 +1,141 @@
+package roster
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+
+	"github.com/toolhost/toolhost/host/internal/chain"
+	"github.com/toolhost/toolhost/host/internal/manifest"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/wire"
+)
+
+// source is what a member's tools come from: a plugin's file as it was found, with the
+// settings that it runs by, or a provider that the embedder attached. An upgrade makes
+// another.
+type source struct {
+	member   *member
+	provider tool.Provider  // nil: the plugin is disabled
+	plugin   *plugin.Plugin // the provider, if it is a process; else nil
+	path     string         // empty: the provider is attached
+	found    manifest.Stamp // of the file
+	settings plugin.Settings
+
+	missed bool // it changed before the registry had its tools; guarded by Roster.mu
+}
+
+// listing is what a source said that it serves, now or to an earlier process.
+type listing struct {
+	tools    []tool.Tool
+	recalled bool
+	err      error
+}
+
+// newSource makes a source of a candidate. Nothing is started.
+func (m *member) newSource(c plugin.Candidate, settings plugin.Settings) *source {
+	s := &source{member: m, path: c.Path, found: manifest.StampOf(c.Path), settings: settings}
+	if settings.Enabled {
+		s.plugin = plugin.New(c, s.config())
+		s.provider = s.plugin
+	}
+	return s
+}
+
+// config returns how the plugin is run.
+func (s *source) config() plugin.Config {
+	r := s.member.roster
+	c := r.opts.Plugin
+	c.Settings = s.settings
+	c.Env = slices.Concat(r.opts.Env, c.Env)
+	c.Sockets = func() (string, error) { return r.sockets.path(s.member.owner) }
+	c.Pins = func() (plugin.Pins, error) { return r.opts.Pins(s.dir()) }
+	c.Admit, c.Changed = s.mayStart, s.changed
+	return c
+}
+
+// list asks the source for its tools.
+func (s *source) list(ctx context.Context) (out listing) {
+	if s.plugin != nil {
+		out.tools, out.err = s.plugin.Tools(ctx)
+		return out
+	}
+	out.err = s.contain(func() error {
+		defs, err := s.provider.List(ctx)
+		preview := previewOf(s.provider)
+		for _, d := range defs {
+			out.tools = append(out.tools, tool.Tool{Definition: d, Handler: s.provider.Execute, Preview: preview})
+		}
+		return err
+	})
+	return out
+}
+
+func previewOf(p tool.Provider) tool.Handler {
+	if previewer, ok := p.(tool.Previewer); ok {
+		return previewer.Preview
+	}
+	return nil
+}
+
+// recallOrList is list, but does not start a plugin that is remembered.
+func (s *source) recallOrList(ctx context.Context) listing {
+	recalled := s.member.roster.recall(ctx, s)
+	out := s.list(ctx)
+	out.recalled = recalled
+	return out
+}
+
+// describe is what the registry is told of a listing.
+func (s *source) describe(said listing) Listing {
+	out := Listing{Owner: s.member.owner, Tools: said.tools, Recalled: said.recalled}
+	if s.plugin == nil {
+		return out
+	}
+	out.Plugin, out.Settings = s.plugin, &s.settings
+	about, ok := s.plugin.Description()
+	out.KeepsSessions = ok && slices.Contains(about.Features, wire.FeatureSessions)
+	out.Changed = func() { s.refreshOrLog() }
+	return out
+}
+
+// isDisabled reports whether the operator does not want the plugin.
+func (s *source) isDisabled() bool { return s.provider == nil }
+
+// isRefused reports whether it is a plugin that could not be used.
+func (s *source) isRefused() bool {
+	return s.plugin != nil && s.plugin.Status().State == plugin.Refused
+}
+
+// isAs reports whether the source is of that file, as it is now, and of those settings.
+func (s *source) isAs(path string, found manifest.Stamp, settings plugin.Settings) bool {
+	return s.path == path && s.found == found && s.settings.Equal(settings)
+}
+
+// dir returns the directory of the plugin's file.
+func (s *source) dir() string { return filepath.Dir(s.path) }
+
+// close closes the provider.
+func (s *source) close(ctx context.Context) error {
+	if s.isDisabled() {
+		return nil
+	}
+	return s.contain(func() error { return s.provider.Close(ctx) })
+}
+
+// contain runs a function of the provider, whose panic becomes an error.
+func (s *source) contain(f func() error) (err error) {
+	owner := s.member.owner
+	defer func() {
+		if v := recover(); v != nil {
+			p := chain.Recovered("the provider of plugin "+owner, v)
+			s.member.roster.log.Error(p.Where+" panicked", "panic", p.Value, "stack", p.Stack)
+			err = &tool.Error{
+				Code: tool.CodeUnavailable, Plugin: owner, Message: p.Error(),
+				Hint: "report this to its author", Detail: p.Stack, Err: p,
+			}
+		}
+	}()
+	return f()
+}

@@ -1,0 +1,205 @@
+package roster
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/toolhost/toolhost/host/internal/manifest"
+	"github.com/toolhost/toolhost/host/plugin"
+)
+
+// step is what is to be done for one plugin's name.
+type step struct {
+	owner     string
+	candidate plugin.Candidate // zero: the file is gone
+	again     bool             // do it even if the same was tried in vain before
+	unasked   bool             // no operator asked for it, so what is inside the workspace is held
+}
+
+// Sync brings the plugins in line with the directories: new files are loaded, those that
+// are gone are withdrawn, and those that have changed, or run by other settings, are
+// upgraded. What was tried in vain is tried again.
+//
+// # Errors
+//
+// One for each directory, plugin and tool that could not be used, and for locks, joined.
+func (r *Roster) Sync(ctx context.Context, dirs ...string) error {
+	steps, faults := r.plan(dirs, true)
+	return r.applyAll(ctx, steps, append(faults, r.pinFaults(dirs)...))
+}
+
+// Refresh is Sync without an operator's word: what is new or has changed inside the
+// workspace is held, and what was tried in vain is not tried again.
+func (r *Roster) Refresh(ctx context.Context, dirs ...string) error {
+	steps, faults := r.plan(dirs, false)
+	for i := range steps {
+		steps[i].unasked = true
+	}
+	return r.applyAll(ctx, steps, faults)
+}
+
+// SyncPlugin is Sync for one plugin.
+func (r *Roster) SyncPlugin(ctx context.Context, name string, dirs ...string) error {
+	steps, faults := r.plan(dirs, true)
+	for _, st := range steps {
+		if st.owner == name {
+			return r.member(name).applyStep(ctx, st)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// Restart ends a plugin's process, when its calls have ended, and forgets its failures.
+// The next call starts it; a plugin whose tools are not known is started at once.
+func (r *Roster) Restart(ctx context.Context, name string) error {
+	r.mu.Lock()
+	m := r.members[name]
+	r.mu.Unlock()
+	if m == nil {
+		return noPlugin(name)
+	}
+	end, err := m.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return m.restart(ctx)
+}
+
+// applyAll does steps side by side, and joins what went wrong.
+func (r *Roster) applyAll(ctx context.Context, steps []step, faults []error) error {
+	errs := make([]error, len(steps))
+	var all sync.WaitGroup
+	for i, st := range steps {
+		all.Go(func() { errs[i] = r.member(st.owner).applyStep(ctx, st) })
+	}
+	all.Wait()
+	return errors.Join(append(faults, errs...)...)
+}
+
+// plan finds the difference between the directories and the members. What was tried in
+// vain is tried again only if again is set, or if it has changed.
+func (r *Roster) plan(dirs []string, again bool) (steps []step, faults []error) {
+	r.addDirs(dirs)
+	wanted := map[string]plugin.Candidate{}
+	unreadable := map[string]bool{}
+	var order []string
+	for _, dir := range dirs {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		found, err := r.discover(abs)
+		if err != nil {
+			unreadable[abs] = true
+			faults = append(faults, err)
+			continue
+		}
+		for _, c := range found {
+			if first, there := wanted[c.Name]; there {
+				faults = append(faults, nameTaken(c.Name, first.Path))
+				continue
+			}
+			wanted[c.Name] = c
+			order = append(order, c.Name)
+		}
+	}
+	for _, s := range r.sources() {
+		_, there := wanted[s.member.owner]
+		if s.path != "" && !there && !unreadable[s.dir()] && HoldsDir(dirs, s.dir()) {
+			steps = append(steps, step{owner: s.member.owner})
+		}
+	}
+	for _, name := range order {
+		if r.member(name).differs(wanted[name], again) {
+			steps = append(steps, step{owner: name, candidate: wanted[name], again: again})
+		}
+	}
+	return steps, faults
+}
+
+// sources returns the source of each member that is not absent.
+func (r *Roster) sources() []*source {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []*source
+	for _, m := range r.members {
+		if m.source != nil {
+			out = append(out, m.source)
+		}
+	}
+	return out
+}
+
+// HoldsDir reports whether a directory, an absolute path, is one of dirs.
+func HoldsDir(dirs []string, dir string) bool {
+	return slices.ContainsFunc(dirs, func(d string) bool {
+		abs, err := filepath.Abs(d)
+		return err == nil && abs == dir
+	})
+}
+
+// differs reports whether a candidate differs from the member's source, and is to be tried.
+func (m *member) differs(c plugin.Candidate, again bool) bool {
+	now := m.now()
+	if now.source == nil {
+		return true
+	}
+	found, settings := manifest.StampOf(c.Path), m.roster.opts.Settings(c)
+	if now.source.isAs(c.Path, found, settings) {
+		return again && now.source.isRefused()
+	}
+	return again || now.failed == nil || now.failed.found != found || !now.failed.settings.Equal(settings)
+}
+
+// applyStep does one step. What it finds has the last word, as another step may have been
+// done since the plan was made.
+func (m *member) applyStep(ctx context.Context, st step) error {
+	end, err := m.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	if st.candidate.Path != "" {
+		release, err := m.roster.startSlot(ctx, m.owner)
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
+	if st.unasked && m.hold(st) {
+		return nil
+	}
+	m.setHeld(heldChange{})
+	now := m.now().source
+	switch {
+	case st.candidate.Path == "":
+		m.withdraw(now)
+		return nil
+	case now == nil:
+		added, err := m.add(st.candidate)
+		if err != nil || added == nil {
+			return err
+		}
+		return m.load(ctx, added)
+	case now.path == "": // the embedder attached a provider under this name
+		return nameTaken(m.owner, "")
+	}
+	settings := m.roster.opts.Settings(st.candidate)
+	if !now.isAs(st.candidate.Path, manifest.StampOf(st.candidate.Path), settings) {
+		return m.upgrade(ctx, now, m.newSource(st.candidate, settings))
+	}
+	if st.again && now.isRefused() {
+		return m.restart(ctx)
+	}
+	return nil
+}
+
+// load asks a new source for its tools, and publishes them. The caller has a start slot.
+func (m *member) load(ctx context.Context, s *source) error {
+	return errors.Join(m.roster.register(ctx, []*source{s}, []listing{s.recallOrList(ctx)})...)
+}

@@ -1,0 +1,114 @@
+package roster
+
+import (
+	"context"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Attach adds a provider under an owner's name, and follows its changes if it is a
+// [tool.Notifier]. Close closes it.
+//
+// # Errors
+//
+// [tool.CodeInvalidDefinition] for a nil provider or an owner without a name, and
+// [tool.CodeAlreadyExists] for a name that is taken: then nothing changes. Errors of List,
+// and of single tools, leave the provider attached.
+func (r *Roster) Attach(ctx context.Context, owner string, p tool.Provider) error {
+	switch {
+	case p == nil && owner == "":
+		return invalidProvider(owner, "the provider of this program is nil")
+	case p == nil:
+		return invalidProvider(owner, "the provider of plugin "+owner+" is nil")
+	case owner == "":
+		return invalidProvider(owner, "a provider needs an owner's name")
+	}
+	m := r.member(owner)
+	s := &source{member: m, provider: p}
+	if err := m.become(loading, nil, s, nil); err != nil {
+		return err
+	}
+	err := m.refresh(ctx, s)
+	s.activate(s.notices())
+	return err
+}
+
+func invalidProvider(owner, why string) error {
+	return &tool.Error{
+		Code: tool.CodeInvalidDefinition, Plugin: owner, Stage: tool.StageRegister,
+		Message: why, Hint: "attach a provider that is not nil, under a name",
+	}
+}
+
+// notices returns a function that takes the change notices of an attached provider until
+// it closes; nil: it sends none. A plugin needs no goroutine for that: it calls changed.
+func (s *source) notices() func() {
+	n, ok := s.provider.(tool.Notifier)
+	if !ok {
+		return nil
+	}
+	life := s.member.roster.life
+	return func() {
+		var changes <-chan struct{}
+		if err := s.contain(func() error { changes = n.Changes(); return nil }); err != nil {
+			s.logChange(err)
+			return
+		}
+		for {
+			select {
+			case _, more := <-changes:
+				if !more {
+					return
+				}
+				s.changed()
+			case <-life.Done(): // the channel may be nil, or stay open
+				return
+			}
+		}
+	}
+}
+
+// activate says that the registry has the source's tools, and takes the changes that came
+// before. In the background (nil: nothing) it runs a function that Close waits for.
+func (s *source) activate(background func()) {
+	if s.member.become(active, s, s, background) == nil {
+		s.catchUp()
+	}
+}
+
+// catchUp takes the changes that came before the registry had the source's tools.
+func (s *source) catchUp() {
+	r := s.member.roster
+	r.mu.Lock()
+	missed := s.missed
+	s.missed = false
+	r.mu.Unlock()
+	if missed {
+		s.refreshOrLog()
+	}
+}
+
+// changed is called whenever the source may serve other tools than it listed last.
+func (s *source) changed() {
+	m := s.member
+	m.roster.mu.Lock()
+	follows := m.state == active && m.source == s
+	s.missed = s.missed || !follows
+	m.roster.mu.Unlock()
+	if follows {
+		s.refreshOrLog()
+	}
+}
+
+// refreshOrLog refreshes the member, and logs what could not be used.
+func (s *source) refreshOrLog() {
+	life := s.member.roster.life
+	if err := s.member.refresh(life, s); err != nil && life.Err() == nil {
+		s.logChange(err)
+	}
+}
+
+func (s *source) logChange(err error) {
+	s.member.roster.log.Warn(
+		"tools changed, and not all of them can be used", "plugin", s.member.owner, "error", err)
+}

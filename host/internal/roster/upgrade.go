@@ -1,0 +1,136 @@
+package roster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/toolhost/toolhost/host/internal/manifest"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// failedUpgrade is a newer file, or other settings, that were tried in vain. They are not
+// tried again until they change.
+type failedUpgrade struct {
+	found    manifest.Stamp
+	settings plugin.Settings
+	reason   string
+}
+
+// upgrade replaces the member's source without losing a call: the new process starts first
+// and says what it serves, the tools are exchanged in one step, calls on their way to the
+// old process go to the new one, and those under way end where they are. If the new one
+// cannot be used, everything stays as it is.
+func (m *member) upgrade(ctx context.Context, old, next *source) error {
+	if old.isDisabled() || next.isDisabled() {
+		return m.toggle(ctx, old, next)
+	}
+	leftOut, err := m.replaceSource(ctx, old, next)
+	if err != nil {
+		return m.rejectUpgrade(ctx, old, next, err)
+	}
+	next.catchUp()
+	from, _ := old.plugin.Description()
+	to, _ := next.plugin.Description()
+	m.roster.log.Info("plugin upgraded", "plugin", m.owner, "from", from.Version, "to", to.Version)
+	return leftOut
+}
+
+// replaceSource starts the next source and exchanges the tools. It returns as leftOut what
+// is wrong with single tools, and as err why nothing was exchanged.
+func (m *member) replaceSource(ctx context.Context, old, next *source) (leftOut, err error) {
+	said := next.list(ctx)
+	if said.err != nil {
+		return nil, said.err
+	}
+	m.mu.Lock() // the old source's changes are published before this, or not at all
+	defer m.mu.Unlock()
+	set, bad := m.compile(ctx, next, said)
+	if set.Entries == nil && bad != nil {
+		return nil, bad
+	}
+	if err := m.become(active, old, next, func() { m.handOver(old, next) }); err != nil {
+		return nil, err
+	}
+	return errors.Join(append(m.roster.publish([]*source{next}, []Set{set}), bad)...), nil
+}
+
+// rejectUpgrade leaves the old source in its place, and notes and returns the reason.
+func (m *member) rejectUpgrade(ctx context.Context, old, next *source, why error) error {
+	reason := tool.AsError(why).Message
+	m.roster.mu.Lock()
+	if m.source == old {
+		m.failed = &failedUpgrade{next.found, next.settings, reason}
+	}
+	m.roster.mu.Unlock()
+	_ = next.close(context.WithoutCancel(ctx))
+	e := *tool.AsError(why)
+	e.Message = fmt.Sprintf("plugin %s was not upgraded, and runs on as it was: %s", m.owner, reason)
+	e.Err = why
+	return &e
+}
+
+// toggle replaces a source by one that is disabled, or the other way round. No process
+// takes the other's calls.
+func (m *member) toggle(ctx context.Context, old, next *source) error {
+	if err := m.become(stateFor(next), old, next, func() { m.retire(old) }); err != nil {
+		return errors.Join(err, next.close(ctx))
+	}
+	m.roster.registry.Drop(m.owner)
+	if next.isDisabled() {
+		return nil
+	}
+	return m.load(ctx, next)
+}
+
+// withdraw removes a plugin whose file is gone: first its tools, so that no new call finds
+// them, and then its process, when its calls have ended.
+func (m *member) withdraw(s *source) {
+	if s == nil || s.path == "" {
+		return
+	}
+	m.mu.Lock() // a change of its tools is published before this, or not at all
+	defer m.mu.Unlock()
+	if m.become(absent, s, nil, func() { m.retire(s) }) != nil {
+		return
+	}
+	m.roster.registry.Drop(m.owner)
+	m.roster.log.Info("plugin withdrawn", "plugin", m.owner)
+}
+
+// handOver ends the old process when its calls have ended; those that come later go to the
+// next.
+func (m *member) handOver(old, next *source) {
+	ctx, cancel := m.roster.retirement()
+	defer cancel()
+	if err := old.plugin.HandOver(ctx, next.plugin); err != nil {
+		m.roster.log.Warn("the old process of a plugin did not end in good order", "plugin", m.owner, "error", err)
+	}
+}
+
+// retire closes a source that nothing replaces, when its calls have ended.
+func (m *member) retire(s *source) {
+	ctx, cancel := m.roster.retirement()
+	defer cancel()
+	_ = s.close(ctx)
+}
+
+// Bounds of how long the calls of a process that was replaced or withdrawn may take to
+// end, and how long after the roster begins to close.
+const (
+	retireTimeout = 5 * time.Minute
+	closeGrace    = 5 * time.Second
+)
+
+// retirement returns a context that ends when the calls of a process that goes have had
+// time enough.
+func (r *Roster) retirement() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(context.Background(), retireTimeout)
+	stop := context.AfterFunc(r.life, func() { time.AfterFunc(closeGrace, cancel) })
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}

@@ -1,0 +1,100 @@
+package host
+
+import (
+	"sync"
+
+	"github.com/toolhost/toolhost/host/plugin"
+)
+
+// operator is what the operator decides for plugins, and may change while the host runs.
+type operator struct {
+	defaults plugin.Settings // of all plugins
+	recorder *Recorder       // nil: nothing is recorded
+
+	mu       sync.Mutex // never held while waiting
+	settings func(name string, s *plugin.Settings)
+	hold     func(plugin.Candidate) string
+	locks    []Lock                                // that pins reads
+	pins     func(dir string) (plugin.Pins, error) // nil: nothing is pinned
+}
+
+// settingsOf returns what the operator decides for a plugin that was found.
+func (o *operator) settingsOf(c plugin.Candidate) plugin.Settings {
+	o.mu.Lock()
+	change, hold := o.settings, o.hold
+	o.mu.Unlock()
+	s := o.defaults
+	if change != nil {
+		change(c.Name, &s)
+	}
+	if hold != nil && s.Enabled {
+		s.Reason = hold(c)
+		s.Enabled = s.Reason == ""
+	}
+	return s
+}
+
+// pinsOf returns what may run of a plugin directory; nil: everything.
+func (o *operator) pinsOf(dir string) (plugin.Pins, error) {
+	o.mu.Lock()
+	of := o.pins
+	o.mu.Unlock()
+	var pins plugin.Pins
+	if of != nil {
+		var err error
+		if pins, err = of(dir); err != nil {
+			return nil, err
+		}
+	}
+	if o.recorder != nil {
+		return recorded{o.recorder, pins}, nil
+	}
+	return pins, nil
+}
+
+// WithPluginSettings sets what the operator decides for single plugins. When a plugin is
+// found, change is called with its name and the settings of all plugins, which are
+// [plugin.DefaultSettings] with the other options of this host. Default: no change.
+func WithPluginSettings(change func(name string, s *plugin.Settings)) Option {
+	return func(o *options) { o.operator.settings = change }
+}
+
+// SetPluginSettings replaces what [WithPluginSettings] set. Loaded plugins take it over
+// at the next [Host.Sync], or when [Host.Follow] looks next.
+func (h *Host) SetPluginSettings(change func(name string, s *plugin.Settings)) {
+	h.operator.mu.Lock()
+	defer h.operator.mu.Unlock()
+	h.operator.settings = change
+}
+
+// WithHold disables plugins for a reason that depends on their files: it is asked when one
+// is found. Empty: it may run. Default: nil, and all may.
+func WithHold(of func(plugin.Candidate) (reason string)) Option {
+	return func(o *options) { o.operator.hold = of }
+}
+
+// SetHold replaces what [WithHold] says, as [Host.SetPluginSettings] does.
+func (h *Host) SetHold(of func(plugin.Candidate) (reason string)) {
+	h.operator.mu.Lock()
+	defer h.operator.mu.Unlock()
+	h.operator.hold = of
+}
+
+// SetLocks replaces the locks, from the next start on. It is the operator's word: a lock
+// that was there once, and that these do not require, is not required any more.
+func (h *Host) SetLocks(locks ...Lock) {
+	h.operator.mu.Lock()
+	defer h.operator.mu.Unlock()
+	h.operator.locks, h.operator.pins = locks, pinsOf(locks)
+}
+
+// lockFiles returns the paths of the locks.
+func (o *operator) lockFiles() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var out []string
+	for _, l := range o.locks {
+		out = append(out, l.File)
+	}
+	return out
+}

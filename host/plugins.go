@@ -1,0 +1,111 @@
+package host
+
+import (
+	"context"
+
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Load finds the plugin binaries of directories, starts them side by side, and
+// registers their tools. It returns how many tools the registry holds. Loading a
+// directory again adds what is new and changes nothing else. With [WithCache], only
+// plugins of which nothing is remembered are started.
+//
+// Names are given out in the order of the directories and, in each, of the
+// files: which plugin is the first does not depend on which starts faster.
+//
+// # Errors
+//
+// One for each directory, plugin and tool that could not be used, joined, each
+// an [*tool.Error] with the plugin's name. Everything else is used.
+func (h *Host) Load(ctx context.Context, dirs ...string) (int, error) {
+	err := h.roster.Load(ctx, dirs...)
+	return h.Len(), err
+}
+
+// Attach adds the tools of a provider under an owner's name, and follows their
+// changes if the provider is a [tool.Notifier]. The host closes the provider
+// when it closes. It returns how many tools the registry holds.
+//
+// # Errors
+//
+// [tool.CodeInvalidDefinition] for a nil provider or an owner without a name;
+// [tool.CodeAlreadyExists] if the owner's name is taken: nothing changes,
+// and the provider stays the caller's to close. Errors of List, a panic of it too,
+// and of single tools (a bad definition, a name that belongs to another), which leave
+// out those tools only and keep the provider attached; all are joined.
+func (h *Host) Attach(ctx context.Context, owner string, p tool.Provider) (int, error) {
+	err := h.roster.Attach(ctx, owner, p)
+	return h.Len(), err
+}
+
+// Sync brings the host's plugins in line with the directories: it loads new plugins,
+// withdraws those whose file is gone, and upgrades those whose file or settings have
+// changed, without losing a call. A directory that cannot be read changes nothing. What
+// was tried in vain before is tried again. It returns when all that is done. A few plugins
+// are started at a time.
+//
+// # Errors
+//
+// Those of [Host.Load], and what is wrong with locks ([WithLocks]). A plugin that cannot be
+// upgraded runs on as it was.
+func (h *Host) Sync(ctx context.Context, dirs ...string) error { return h.roster.Sync(ctx, dirs...) }
+
+// Refresh does what [Host.Sync] does, but without the operator's consent: what is new or
+// has changed inside the root is held, as [Host.Follow] holds it, and what was tried in
+// vain is not tried again.
+//
+// # Errors
+//
+// Those of [Host.Sync].
+func (h *Host) Refresh(ctx context.Context, dirs ...string) error {
+	return h.roster.Refresh(ctx, dirs...)
+}
+
+// SyncPlugin does what [Host.Sync] does for one plugin, by its name.
+//
+// # Errors
+//
+// Those of [Host.Load]; nil if nothing is to be done for the plugin.
+func (h *Host) SyncPlugin(ctx context.Context, name string, dirs ...string) error {
+	return h.roster.SyncPlugin(ctx, name, dirs...)
+}
+
+// Follow keeps the host's plugins in line with the directories, until ctx ends: it
+// does what [Host.Sync] does, for each file when it changes and as soon as it is
+// whole. A few plugins are started at a time. A file that is being written is not run,
+// and a file that is missing for a moment is not withdrawn; a directory that goes away
+// changes nothing, and is looked at again when it is back. What could not be done is
+// logged.
+//
+// What is new, has changed or is gone inside the root is held until [Host.Sync] or
+// [Host.SyncPlugin], as the tools of this host may have written it; [WithHolding] turns
+// that off. It is logged and is in [Host.Plugins]; the plugin goes on as it was.
+//
+// # Errors
+//
+// Only that the system has no watches left; then Follow looks every 10 s.
+func (h *Host) Follow(ctx context.Context, dirs ...string) error {
+	return h.roster.Follow(ctx, dirs...)
+}
+
+// RestartPlugin ends a plugin's process, when its calls have ended, and forgets its
+// failures. The next call starts it. A plugin whose tools are not known, as it did not
+// start or was refused, is started now and asked for them.
+//
+// # Errors
+//
+// [tool.CodeNotFound] if no plugin has that name; [tool.CodeUnavailable] if its
+// file has changed inside the root: it runs on; the context's end; those of
+// [Host.Load] for a plugin that is asked for its tools.
+func (h *Host) RestartPlugin(ctx context.Context, name string) error {
+	return h.roster.Restart(ctx, name)
+}
+
+// Plugins returns what each plugin is doing, sorted by name.
+func (h *Host) Plugins() []plugin.Status { return h.roster.Plugins() }
+
+// Skipped returns the entries of the plugin directories that are not plugins, and why,
+// sorted by path.
+func (h *Host) Skipped() []plugin.Skipped { return h.roster.Skipped() }
