@@ -50,7 +50,7 @@ gopls: ## introspection's answers for SYMBOLS (400) drawn symbols against gopls'
 generate: ## the Go code of proto/
 	$(BUF) generate
 
-bench: ## what a call costs, beside other ways to make it; writes docs/bench
+bench: ## what a call costs, next to other ways to make it; writes docs/bench
 	cd bench && go run .
 
 microbench: ## what the parts cost

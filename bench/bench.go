@@ -182,7 +182,7 @@ func (b *bench) logf(format string, args ...any) {
 	_, _ = fmt.Fprintf(b.progress, "%6.1fs  %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// bounded ends ctx after a while. It is no deadline: gRPC sends those along with
+// bounded ends ctx after a while. It sets no deadline: gRPC sends those along with
 // every call, which would be measured.
 func bounded(ctx context.Context, limit time.Duration, what string) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -21,7 +21,7 @@ type slot struct {
 	least int
 }
 
-// driven is what came of a slot.
+// driven is the outcome of a slot.
 type driven struct {
 	latencies []time.Duration // of all callers, sorted
 	elapsed   time.Duration

@@ -67,7 +67,7 @@ func counted(ctx context.Context, fleet func() (end func(), err error)) (float64
 }
 
 // settled is the number of goroutines when it has not changed for a while. There
-// is no event to wait for: goroutines end without a word.
+// is not an event to wait for: goroutines end silently.
 func settled(ctx context.Context) (int, error) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -14,7 +14,7 @@ type column struct {
 	figure
 	head    string
 	divisor float64 // from the figure's unit to the column's
-	ratio   bool    // with one to bare beside it
+	ratio   bool    // with its ratio to bare
 }
 
 var columns = []column{
@@ -108,7 +108,7 @@ func (r *report) writeAttacks(b *strings.Builder) {
 	if len(r.names[attacked]) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n| beside a plugin that | p99 before, µs | meanwhile, µs | × | CPU of that plugin, cores | |\n|---|--:|--:|--:|--:|---|\n")
+	fmt.Fprintf(b, "\n| next to a plugin that | p99 before, µs | meanwhile, µs | × | CPU of that plugin, cores | |\n|---|--:|--:|--:|--:|---|\n")
 	for _, a := range attacks() {
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", a.about, number(r.median(unattacked, a.name)), number(r.median(attacked, a.name)),
 			number(r.over(attacked, a.name, unattacked, a.name)), number(r.median(attackCPU, a.name)), a.note())
@@ -134,7 +134,7 @@ func (r *report) writeKeys(b *strings.Builder) {
 	}
 }
 
-// number writes three digits or a few more, and a dash where there is none.
+// number writes three digits or a few more, and a dash if there is no value.
 func number(v float64) string {
 	switch {
 	case math.IsNaN(v):

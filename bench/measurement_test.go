@@ -26,7 +26,7 @@ func TestRatioIsOfRounds(t *testing.T) {
 	if got := r.median(figure{name: "g"}, "a"); got != 4 {
 		t.Errorf("of a round's values %v counts, want 4", got)
 	}
-	if got := r.ratio(f, "nobody", bareUnary); !math.IsNaN(got) {
+	if got := r.ratio(f, "unknown", bareUnary); !math.IsNaN(got) {
 		t.Errorf("a ratio of nothing = %v, want NaN", got)
 	}
 }

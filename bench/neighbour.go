@@ -17,8 +17,8 @@ import (
 )
 
 var (
-	unattacked = figure{"neighbour_quiet_p99_us", "small call, p99, beside an idle plugin, µs"}
-	attacked   = figure{"neighbour_attacked_p99_us", "small call, p99, beside a plugin that does harm, µs"}
+	unattacked = figure{"neighbour_quiet_p99_us", "small call, p99, next to an idle plugin, µs"}
+	attacked   = figure{"neighbour_attacked_p99_us", "small call, p99, next to a plugin that does harm, µs"}
 	attackCPU  = figure{"neighbour_attacker_cores", "CPU that the plugin which does harm uses meanwhile, cores"}
 
 	attackFigures = []figure{unattacked, attacked, attackCPU}
@@ -65,12 +65,12 @@ func neighbour() measurement {
 			return nil
 		},
 		keys: []key{{
-			name: "neighbour_p99_worst", about: "a small call beside a plugin that does harm, its p99 against its quiet p99, socket: the worst of those with a target", target: 2,
+			name: "neighbour_p99_worst", about: "a small call next to a plugin that does harm, its p99 against its quiet p99, socket: the worst of those with a target", target: 2,
 			value: worst,
 		}},
 	}
 	for _, a := range attacks() {
-		m.keys = append(m.keys, key{name: "neighbour_p99_" + a.name, about: "beside a plugin that " + a.about, target: 2, shown: a.burns, value: a.ratio})
+		m.keys = append(m.keys, key{name: "neighbour_p99_" + a.name, about: "next to a plugin that " + a.about, target: 2, shown: a.burns, value: a.ratio})
 	}
 	return m
 }

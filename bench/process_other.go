@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// ownGroup has a program and its children end together, where there are process
+// ownGroup makes a program and its children end together, on systems with process
 // groups.
 func ownGroup(*exec.Cmd) {}
 

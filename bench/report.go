@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// report is what came of a run.
+// report is the outcome of a run.
 type report struct {
 	*results
 	machine  machine
@@ -39,8 +39,8 @@ type judged struct {
 	measured float64
 }
 
-// report judges a run. A key that has no value is a failure: nobody would notice
-// a hole in a table.
+// report judges a run. A key that has no value is a failure: a hole in
+// a table is easily missed.
 func (b *bench) report() (*report, error) {
 	r := &report{results: b.results, variants: b.variants, machine: machine{
 		Date: time.Now().UTC().Format(time.DateOnly), Cores: runtime.NumCPU(), OS: runtime.GOOS, Arch: runtime.GOARCH,
@@ -71,7 +71,7 @@ func version(module string) string {
 	return "unknown"
 }
 
-// MarshalJSON writes the keys as numbers, and beside them what they are made of.
+// MarshalJSON writes the keys as numbers, and next to them what they are made of.
 func (r *report) MarshalJSON() ([]byte, error) {
 	details := map[string]map[string]spread{}
 	for _, f := range r.figures {

@@ -28,7 +28,7 @@ func startMCP(ctx context.Context, b *bench) (*variant, error) {
 		}
 		text, ok := res.Content[0].(*mcp.TextContent)
 		if !ok {
-			return "", errors.New("the answer is no text")
+			return "", errors.New("the answer is not text")
 		}
 		return text.Text, nil
 	}

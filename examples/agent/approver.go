@@ -33,7 +33,7 @@ func (q question) Approve(ctx context.Context, r policy.Request) (policy.Decisio
 	go func() {
 		text, err := bufio.NewReader(q.terminal).ReadString('\n')
 		if err != nil {
-			text = "" // what ends early is no yes
+			text = "" // an answer that was cut off does not count as a yes
 		}
 		line <- text
 	}()

@@ -12,7 +12,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk"
 )
 
-// However a run ends early, what came of it until then is there.
+// However a run ends early, its outcome until then is kept.
 
 func TestCancelledWhileTheModelThinks(t *testing.T) {
 	t.Parallel()
@@ -112,7 +112,7 @@ func TestServerRecovers(t *testing.T) {
 func TestNoServer(t *testing.T) {
 	t.Parallel()
 	s := newStub(t)
-	s.url = "http://127.0.0.1:0/v1" // a port that nobody can listen on
+	s.url = "http://127.0.0.1:0/v1" // a port that no server can have
 	_, err := newAgent(t, s).Run(t.Context(), "Go.")
 	if err == nil || !strings.Contains(err.Error(), "check the base URL") {
 		t.Errorf("error %v", err)

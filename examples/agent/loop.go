@@ -22,11 +22,11 @@ type Agent struct {
 	Session *host.Session
 	// MaxIterations bounds how often the model is asked. 0: no limit.
 	MaxIterations uint
-	// Watch is told what came of each call, in order. nil: nobody is.
+	// Watch is given the outcome of each call, in order. It may be nil.
 	Watch func(host.Outcome)
 }
 
-// Answer is what came of a run, also of one that ended early.
+// Answer is the outcome of a run, also of one that ended early.
 type Answer struct {
 	// Text is the model's last word. Where the run ended early it is all that
 	// the model wrote up to there, a paragraph a turn.
@@ -43,7 +43,7 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("the agent was stopped after %d turns, before it was done (allow more, or 0 for no limit)", e.Iterations)
 }
 
-// Run asks the model, runs the tools that it calls, and shows it what came of
+// Run asks the model, runs the tools that it calls, and shows it the outcomes of
 // them, until it calls none. A tool that fails ends nothing: the model reads how
 // it failed and goes on.
 //

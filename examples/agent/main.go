@@ -58,7 +58,7 @@ func start(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// note is a line for the person. Where it cannot be written nobody is there.
+// note prints a line for the person. Errors are ignored: without a reader it is not needed.
 func note(stderr io.Writer, text string) {
 	_, _ = io.WriteString(stderr, "agent: "+harmless(text)+"\n")
 }
@@ -88,7 +88,7 @@ func run(ctx context.Context, set settings, stderr io.Writer) (_ Answer, err err
 	} else if terminal, err := os.OpenFile("/dev/tty", os.O_RDWR, 0); err == nil {
 		defer func() { _ = terminal.Close() }()
 		session = append(session, host.WithApprover(question{terminal}))
-	} // else nobody is there to say yes, and the host says no
+	} // without a terminal there is no approver, and the host says no
 	options := []option.RequestOption{option.WithMaxRetries(maxRetries)}
 	if set.baseURL != "" {
 		options = append(options, option.WithBaseURL(set.baseURL))

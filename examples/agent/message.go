@@ -47,8 +47,8 @@ func calls(said openai.ChatCompletionMessage) []tool.Call {
 // replay is what the model said as it is shown to it in the next turn, members
 // included that this client does not know: some servers want their notes back.
 //
-// Arguments that are no JSON object are shown as none at all. Several servers
-// read them anew each time and would refuse the whole conversation from here on;
+// Arguments that are not a JSON object are shown as none at all. Several servers
+// read them again each time and would refuse the whole conversation from here on;
 // what was wrong with them the model reads in the tool's message.
 func replay(said openai.ChatCompletionMessage) openai.ChatCompletionMessageParamUnion {
 	out := said.ToAssistantMessageParam()

@@ -85,7 +85,7 @@ func flood(w io.Writer, data []byte) attack {
 	}
 }
 
-// endless does something as fast as it can, until nobody waits for the call.
+// endless does something as fast as it can, until the call is cancelled.
 func endless(do func(ctx context.Context, i int)) attack {
 	return func(ctx context.Context, _ none) (string, error) {
 		for i := 0; ctx.Err() == nil; i++ {

@@ -1,5 +1,5 @@
 // Command hosted is a plugin of toolhost, as an author writes one. Its tools ask
-// for everything that a host can check of a call that nobody has to approve.
+// for everything that a host can check about a call that needs no approval.
 package main
 
 import (

@@ -50,7 +50,7 @@ func (c *Caller) Call(_ context.Context, tool string, arguments []byte) (string,
 	if err != nil {
 		return "", err
 	}
-	// Nobody else has the bytes, and copying 8 MiB would not be the limit.
+	// The bytes are not shared, and copying 8 MiB would not be the limit.
 	return unsafe.String(unsafe.SliceData(answer), len(answer)), nil
 }
 

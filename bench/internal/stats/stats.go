@@ -8,7 +8,7 @@ import (
 )
 
 // Quantile is the smallest value that at least the share q of all is not above
-// (nearest rank). The values are sorted; zero where there are none.
+// (nearest rank). The values are sorted; zero without values.
 func Quantile[T cmp.Ordered](sorted []T, q float64) T {
 	var none T
 	if len(sorted) == 0 {
@@ -19,7 +19,7 @@ func Quantile[T cmp.Ordered](sorted []T, q float64) T {
 }
 
 // Median is the value in the middle, or the mean of the two that are. The values
-// need not be sorted, and stay as they are; NaN where there are none.
+// need not be sorted, and stay as they are; NaN without values.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
