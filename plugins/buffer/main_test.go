@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // plugin is the plugin's tools in a directory of their own.
-type plugin struct {
-	*tool.Set
-	root string
-}
+type plugin struct{ workspacetest.Tools }
+
+type args = workspacetest.Args
 
 func start(t *testing.T) plugin {
 	t.Helper()
@@ -29,56 +29,7 @@ func start(t *testing.T) plugin {
 			_ = ws.Close()
 		}
 	})
-	set, err := tool.NewSet(b.tools()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plugin{set, root}
-}
-
-type args map[string]any
-
-func newCall(t *testing.T, session, name string, arguments args) tool.Call {
-	t.Helper()
-	b, err := json.Marshal(arguments)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tool.Call{Name: name, Arguments: b, Session: session}
-}
-
-// says runs a tool for a session and checks its text.
-func (p plugin) says(t *testing.T, session, name string, arguments args, want string) {
-	t.Helper()
-	r, err := p.Execute(t.Context(), newCall(t, session, name, arguments))
-	if err != nil || r.IsError || r.Text() != want {
-		t.Errorf("%s %v = %q, %v; want %q", name, arguments, r.Text(), err, want)
-	}
-}
-
-// fails checks that a call is the tool's own failure, with a text.
-func (p plugin) fails(t *testing.T, session, name string, arguments args, text string) {
-	t.Helper()
-	r, err := p.Execute(t.Context(), newCall(t, session, name, arguments))
-	if err != nil || !r.IsError || !strings.HasPrefix(r.Text(), "tool "+name+" execution failed: ") || !strings.Contains(r.Text(), text) {
-		t.Errorf("%s %v = %q, %v; want a failure with %q", name, arguments, r.Text(), err, text)
-	}
-}
-
-func (p plugin) put(t *testing.T, name, content string) {
-	t.Helper()
-	file := filepath.Join(p.root, name)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(content), 0o644)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// has checks what is in a file.
-func (p plugin) has(t *testing.T, name, want string) {
-	t.Helper()
-	if b, err := os.ReadFile(filepath.Join(p.root, name)); string(b) != want || err != nil {
-		t.Errorf("%s has %q, %v; want %q", name, b, err, want)
-	}
+	return plugin{workspacetest.New(t, root, b.tools()...)}
 }
 
 func TestDefinitions(t *testing.T) {
@@ -145,25 +96,17 @@ func TestEscapesAreDenied(t *testing.T) {
 	t.Parallel()
 	p := start(t)
 	outside := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(outside, []byte("outside"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(os.Symlink(outside, filepath.Join(p.root, "out")), os.Symlink(filepath.Dir(outside), filepath.Join(p.root, "parent"))); err != nil {
-		t.Skipf("this system makes no symbolic links here: %v", err)
-	}
+	workspacetest.WriteFile(t, outside, "outside")
+	p.Symlink(t, outside, "out")
+	p.Symlink(t, filepath.Dir(outside), "parent")
 	for _, path := range []string{"../x", "..", "/etc/passwd", "out", "parent/secret"} {
 		for name, arguments := range map[string]args{
 			"read_file": {"path": path}, "read_buffer": {"buffer": path}, "search_in_buffer": {"buffer": path, "pattern": "x"},
 			"write_file": {"path": path, "content": "changed"}, "propose_file_edit": {"path": path, "original": "outside", "modified": "changed", "description": ""},
 		} {
 			for _, run := range []tool.Handler{p.Execute, p.Preview} {
-				r, err := run(t.Context(), newCall(t, "s", name, arguments))
-				var e *tool.Error
-				if errors.Is(err, tool.ErrNoPreview) {
-					continue
-				}
-				if !errors.As(err, &e) || e.Code != tool.CodePermissionDenied || e.Message != "tool "+name+" execution failed: path escapes the workspace: "+path {
-					t.Errorf("%s %s = %v, %v", name, path, r, err)
+				if _, err := run(t.Context(), p.NewCall(t, name, arguments)); !errors.Is(err, tool.ErrNoPreview) {
+					p.WantEscape(t, run, name, path, arguments)
 				}
 			}
 		}

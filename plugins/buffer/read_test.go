@@ -23,21 +23,21 @@ func TestReadFile(t *testing.T) {
 		"emoji":     {strings.Repeat("😀", 2*maxCharacters), strings.Repeat("😀", maxCharacters) + "\n[... truncated ...]"},
 		"latin1":    {"caf\xe9", "caf\uFFFD"},
 	} {
-		p.put(t, name, c.content)
-		p.says(t, "s", "read_file", args{"path": name}, c.want)
+		p.WriteFile(t, name, c.content)
+		p.WantText(t, "read_file", args{"path": name}, c.want)
 	}
-	p.put(t, "binary", "a\x00b")
-	p.fails(t, "s", "read_file", args{"path": "binary"}, "binary is a binary file, not text (fs.read returns such files)")
-	p.fails(t, "s", "read_file", args{"path": "."}, ". is a directory, not a regular file")
-	p.fails(t, "s", "read_file", args{"path": "plian"}, "not found: plian (nearest names in the workspace root: plain)")
+	p.WriteFile(t, "binary", "a\x00b")
+	p.WantFailure(t, "read_file", args{"path": "binary"}, "binary is a binary file, not text (fs.read returns such files)")
+	p.WantFailure(t, "read_file", args{"path": "."}, ". is a directory, not a regular file")
+	p.WantFailure(t, "read_file", args{"path": "plian"}, "not found: plian (nearest names in the workspace root: plain)")
 }
 
 func TestReadBuffer(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.put(t, "file", "one\r\ntwo\n\nfour")
-	p.put(t, "empty", "")
-	p.put(t, "binary", "a\x00")
+	p.WriteFile(t, "file", "one\r\ntwo\n\nfour")
+	p.WriteFile(t, "empty", "")
+	p.WriteFile(t, "binary", "a\x00")
 	for _, c := range []struct {
 		arguments args
 		want      string
@@ -52,7 +52,7 @@ func TestReadBuffer(t *testing.T) {
 		if c.arguments["buffer"] == nil {
 			c.arguments["buffer"] = "file"
 		}
-		p.says(t, "s", "read_buffer", c.arguments, c.want)
+		p.WantText(t, "read_buffer", c.arguments, c.want)
 	}
 	for want, arguments := range map[string]args{
 		"file has 4 lines, and line 5 is behind the last":  {"start": 5},
@@ -64,16 +64,16 @@ func TestReadBuffer(t *testing.T) {
 		if arguments["buffer"] == nil {
 			arguments["buffer"] = "file"
 		}
-		p.fails(t, "s", "read_buffer", arguments, want)
+		p.WantFailure(t, "read_buffer", arguments, want)
 	}
 }
 
 func TestReadBufferIsBounded(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.put(t, "lines", strings.Repeat("x\n", 2*maxLines))
-	p.put(t, "wide", strings.Repeat(strings.Repeat("é", maxLineText)+"\n", 100))
-	p.put(t, "long", strings.Repeat("x", 3<<20)+"\nend")
+	p.WriteFile(t, "lines", strings.Repeat("x\n", 2*maxLines))
+	p.WriteFile(t, "wide", strings.Repeat(strings.Repeat("é", maxLineText)+"\n", 100))
+	p.WriteFile(t, "long", strings.Repeat("x", 3<<20)+"\nend")
 	for name, c := range map[string]struct {
 		arguments args
 		lines     int
@@ -85,61 +85,61 @@ func TestReadBufferIsBounded(t *testing.T) {
 		"characters":       {args{"buffer": "wide"}, 24, truncate.Mark + " (go on with start 25)"},
 		"a long line":      {args{"buffer": "long"}, 1, "     2\tend"},
 	} {
-		r, err := p.Execute(t.Context(), newCall(t, "s", "read_buffer", c.arguments))
+		r, err := p.Execute(t.Context(), p.NewCall(t, "read_buffer", c.arguments))
 		got := strings.Split(strings.TrimSuffix(r.Text(), "\n"), "\n")
 		if err != nil || r.IsError || len(got) != c.lines+1 || got[c.lines] != c.last {
 			t.Errorf("%s: %d lines, last %q, %v", name, len(got), got[len(got)-1], err)
 		}
 	}
-	p.says(t, "s", "read_buffer", args{"buffer": "long", "end": 1}, "     1\t"+strings.Repeat("x", maxLineText)+" "+truncate.Mark+"\n")
+	p.WantText(t, "read_buffer", args{"buffer": "long", "end": 1}, "     1\t"+strings.Repeat("x", maxLineText)+" "+truncate.Mark+"\n")
 }
 
 // Memory and time have to hang on what is read, not on the size of the file.
 func TestHugeFiles(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.put(t, "huge", strings.Repeat("needle\n", 3000))
-	if err := os.Truncate(filepath.Join(p.root, "huge"), 1<<40); err != nil {
+	p.WriteFile(t, "huge", strings.Repeat("needle\n", 3000))
+	if err := os.Truncate(filepath.Join(p.Root, "huge"), 1<<40); err != nil {
 		t.Skipf("this file system has no holes: %v", err)
 	}
-	p.says(t, "s", "read_buffer", args{"buffer": "huge", "start": 2999, "end": 3000}, "  2999\tneedle\n  3000\tneedle\n")
-	p.says(t, "s", "read_file", args{"path": "huge"}, strings.Repeat("needle\n", 714)+"ne\n"+truncate.Mark)
-	p.says(t, "s", "search_in_buffer", args{"buffer": "huge", "pattern": "n", "all_matches": false}, "1:1: needle\n")
-	p.fails(t, "s", "read_buffer", args{"buffer": "huge", "start": 4000}, "huge: line 3001: it is binary from here on")
-	p.fails(t, "s", "search_in_buffer", args{"buffer": "huge", "pattern": "gone"}, "huge: it is binary from here on")
+	p.WantText(t, "read_buffer", args{"buffer": "huge", "start": 2999, "end": 3000}, "  2999\tneedle\n  3000\tneedle\n")
+	p.WantText(t, "read_file", args{"path": "huge"}, strings.Repeat("needle\n", 714)+"ne\n"+truncate.Mark)
+	p.WantText(t, "search_in_buffer", args{"buffer": "huge", "pattern": "n", "all_matches": false}, "1:1: needle\n")
+	p.WantFailure(t, "read_buffer", args{"buffer": "huge", "start": 4000}, "huge: line 3001: it is binary from here on")
+	p.WantFailure(t, "search_in_buffer", args{"buffer": "huge", "pattern": "gone"}, "huge: it is binary from here on")
 }
 
 func TestSessionsHaveBuffersOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	p := start(t)
 	for _, name := range []string{"a", "b", "c", "d"} {
-		p.put(t, name, name+"\n")
+		p.WriteFile(t, name, name+"\n")
 	}
 	const none = "this session has read or written no file yet (say which with buffer, the path of a file)"
-	p.fails(t, "1", "read_buffer", args{}, none)
-	p.says(t, "1", "read_file", args{"path": "a"}, "a\n")
-	p.says(t, "1", "read_buffer", args{}, "     1\ta\n")
-	p.fails(t, "2", "read_buffer", args{}, none)
-	p.fails(t, "2", "search_in_buffer", args{"pattern": "a"}, none)
-	p.says(t, "2", "search_in_buffer", args{"pattern": "b", "buffer": "b"}, "1:1: b\n")
-	p.says(t, "2", "read_buffer", args{"buffer": ""}, "     1\tb\n")
-	p.says(t, "1", "search_in_buffer", args{"pattern": "."}, "No match in a.\n")
-	p.says(t, "1", "write_file", args{"path": "./e", "content": "e"}, "Wrote 1 byte to e, a new file.")
-	p.says(t, "1", "read_buffer", args{}, "     1\te\n")
-	p.says(t, "1", "propose_file_edit", args{"path": "c", "original": "c", "modified": "C", "description": "d"}, "Wrote 2 bytes to c.")
-	p.says(t, "1", "read_buffer", args{}, "     1\tC\n")
+	p.As("1").WantFailure(t, "read_buffer", args{}, none)
+	p.As("1").WantText(t, "read_file", args{"path": "a"}, "a\n")
+	p.As("1").WantText(t, "read_buffer", args{}, "     1\ta\n")
+	p.As("2").WantFailure(t, "read_buffer", args{}, none)
+	p.As("2").WantFailure(t, "search_in_buffer", args{"pattern": "a"}, none)
+	p.As("2").WantText(t, "search_in_buffer", args{"pattern": "b", "buffer": "b"}, "1:1: b\n")
+	p.As("2").WantText(t, "read_buffer", args{"buffer": ""}, "     1\tb\n")
+	p.As("1").WantText(t, "search_in_buffer", args{"pattern": "."}, "No match in a.\n")
+	p.As("1").WantText(t, "write_file", args{"path": "./e", "content": "e"}, "Wrote 1 byte to e, a new file.")
+	p.As("1").WantText(t, "read_buffer", args{}, "     1\te\n")
+	p.As("1").WantText(t, "propose_file_edit", args{"path": "c", "original": "c", "modified": "C", "description": "d"}, "Wrote 2 bytes to c.")
+	p.As("1").WantText(t, "read_buffer", args{}, "     1\tC\n")
 	// What fails leaves the buffer as it was.
-	p.fails(t, "1", "read_file", args{"path": "gone"}, "not found")
-	p.fails(t, "1", "write_file", args{"path": ".", "content": ""}, "is a directory")
-	p.fails(t, "1", "read_buffer", args{"buffer": "d", "start": 9}, "behind the last")
-	p.says(t, "1", "read_buffer", args{}, "     1\tC\n")
+	p.As("1").WantFailure(t, "read_file", args{"path": "gone"}, "not found")
+	p.As("1").WantFailure(t, "write_file", args{"path": ".", "content": ""}, "is a directory")
+	p.As("1").WantFailure(t, "read_buffer", args{"buffer": "d", "start": 9}, "behind the last")
+	p.As("1").WantText(t, "read_buffer", args{}, "     1\tC\n")
 	// A call without a session leaves nothing to others like it.
-	p.says(t, "", "read_file", args{"path": "a"}, "a\n")
-	p.fails(t, "", "read_buffer", args{}, none)
-	if err := os.Remove(filepath.Join(p.root, "c")); err != nil {
+	p.As("").WantText(t, "read_file", args{"path": "a"}, "a\n")
+	p.As("").WantFailure(t, "read_buffer", args{}, none)
+	if err := os.Remove(filepath.Join(p.Root, "c")); err != nil {
 		t.Fatal(err)
 	}
-	p.fails(t, "1", "read_buffer", args{}, "not found: c")
+	p.As("1").WantFailure(t, "read_buffer", args{}, "not found: c")
 }
 
 func TestTheSessionIdleForLongestIsForgotten(t *testing.T) {

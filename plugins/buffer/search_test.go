@@ -1,29 +1,22 @@
 package main
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
 func (p plugin) search(t *testing.T, arguments args) searchOut {
 	t.Helper()
-	r, err := p.Execute(t.Context(), newCall(t, "s", "search_in_buffer", arguments))
-	if err != nil || r.IsError {
-		t.Fatalf("%v: %v, %v", arguments, r.Text(), err)
-	}
-	var out searchOut
-	if err := json.Unmarshal(r.Structured, &out); err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return workspacetest.Decode[searchOut](t, p.Tools, "search_in_buffer", arguments)
 }
 
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.put(t, "file", "a.c abc\r\né abc a.c\n\nABC")
+	p.WriteFile(t, "file", "a.c abc\r\né abc a.c\n\nABC")
 	for _, c := range []struct {
 		arguments args
 		want      []match
@@ -43,24 +36,24 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%v = %+v, want %+v", c.arguments, got, c.want)
 		}
 	}
-	p.says(t, "s", "search_in_buffer", args{"pattern": "a.c", "buffer": "file"}, "1:1: a.c abc\n2:7: é abc a.c\n")
-	p.fails(t, "s", "search_in_buffer", args{"pattern": "(", "regex": true, "buffer": "file"}, "malformed pattern \"(\": missing closing )")
-	p.fails(t, "s", "search_in_buffer", args{"pattern": "", "buffer": "file"}, "the pattern is empty")
-	p.fails(t, "s", "search_in_buffer", args{"pattern": "a\nb", "buffer": "file"}, "a match lies within one line")
+	p.WantText(t, "search_in_buffer", args{"pattern": "a.c", "buffer": "file"}, "1:1: a.c abc\n2:7: é abc a.c\n")
+	p.WantFailure(t, "search_in_buffer", args{"pattern": "(", "regex": true, "buffer": "file"}, "malformed pattern \"(\": missing closing )")
+	p.WantFailure(t, "search_in_buffer", args{"pattern": "", "buffer": "file"}, "the pattern is empty")
+	p.WantFailure(t, "search_in_buffer", args{"pattern": "a\nb", "buffer": "file"}, "a match lies within one line")
 }
 
 func TestSearchIsBounded(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.put(t, "many", strings.Repeat(strings.Repeat("x", 300)+"\n", 10))
+	p.WriteFile(t, "many", strings.Repeat(strings.Repeat("x", 300)+"\n", 10))
 	if got := p.search(t, args{"pattern": "x", "buffer": "many"}); len(got.Matches) != maxMatches || !got.Truncated || got.Matches[maxMatches-1].Line != 4 {
 		t.Errorf("%d matches, truncated %t", len(got.Matches), got.Truncated)
 	}
-	p.put(t, "exact", strings.Repeat("x", maxMatches))
+	p.WriteFile(t, "exact", strings.Repeat("x", maxMatches))
 	if got := p.search(t, args{"pattern": "x", "buffer": "exact"}); len(got.Matches) != maxMatches || got.Truncated {
 		t.Errorf("%d matches, truncated %t", len(got.Matches), got.Truncated)
 	}
-	p.put(t, "long", strings.Repeat("x", 1<<20))
+	p.WriteFile(t, "long", strings.Repeat("x", 1<<20))
 	if got := p.search(t, args{"pattern": "x+", "regex": true, "buffer": "long"}); len(got.Matches) != 1 || len(got.Matches[0].Text) != maxMatched || len(got.Matches[0].Context) > 1000 {
 		t.Errorf("%+v", got)
 	}

@@ -11,16 +11,16 @@ import (
 func TestWriteFile(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.says(t, "s", "write_file", args{"path": "a/b", "content": "é"}, "Wrote 2 bytes to a/b, a new file.")
-	p.says(t, "s", "write_file", args{"path": "a/b", "content": ""}, "Wrote 0 bytes to a/b.")
-	p.has(t, "a/b", "")
-	p.fails(t, "s", "write_file", args{"path": "a", "content": "x"}, "a is a directory, not a regular file")
+	p.WantText(t, "write_file", args{"path": "a/b", "content": "é"}, "Wrote 2 bytes to a/b, a new file.")
+	p.WantText(t, "write_file", args{"path": "a/b", "content": ""}, "Wrote 0 bytes to a/b.")
+	p.WantFile(t, "a/b", "")
+	p.WantFailure(t, "write_file", args{"path": "a", "content": "x"}, "a is a directory, not a regular file")
 }
 
 // previews checks what whoever approves a call is shown.
 func (p plugin) previews(t *testing.T, name string, arguments args, want string) {
 	t.Helper()
-	r, err := p.Preview(t.Context(), newCall(t, "s", name, arguments))
+	r, err := p.Preview(t.Context(), p.NewCall(t, name, arguments))
 	if err != nil || r.IsError || r.Text() != want {
 		t.Errorf("the preview of %s %v = %q, %v; want %q", name, arguments, r.Text(), err, want)
 	}
@@ -29,23 +29,23 @@ func (p plugin) previews(t *testing.T, name string, arguments args, want string)
 func TestPreviewsChangeNothing(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.put(t, "file", "one\ntwo\n")
+	p.WriteFile(t, "file", "one\ntwo\n")
 	p.previews(t, "write_file", args{"path": "file", "content": "one\n2"}, "--- a/file\n+++ b/file\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n\\ No newline at end of file\n")
 	p.previews(t, "write_file", args{"path": "a/new", "content": "x\n"}, "--- /dev/null\n+++ b/a/new\n@@ -0,0 +1 @@\n+x\n")
 	p.previews(t, "propose_file_edit", args{"path": "file", "original": "two", "modified": "2", "description": "d"}, "--- a/file\n+++ b/file\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n")
 	p.previews(t, "propose_file_edit", args{"path": "b/new", "original": "", "modified": "x\n", "description": "d"}, "--- /dev/null\n+++ b/b/new\n@@ -0,0 +1 @@\n+x\n")
-	p.has(t, "file", "one\ntwo\n")
-	if entries, err := os.ReadDir(p.root); err != nil || len(entries) != 1 {
+	p.WantFile(t, "file", "one\ntwo\n")
+	if entries, err := os.ReadDir(p.Root); err != nil || len(entries) != 1 {
 		t.Errorf("there are %v, %v", entries, err)
 	}
-	p.fails(t, "s", "read_buffer", args{}, "this session has read or written no file yet")
+	p.WantFailure(t, "read_buffer", args{}, "this session has read or written no file yet")
 }
 
 func TestPropose(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.put(t, "file", "one\ntwo\n")
-	p.put(t, "empty", "")
+	p.WriteFile(t, "file", "one\ntwo\n")
+	p.WriteFile(t, "empty", "")
 	for _, c := range []struct{ path, original, modified, says, has string }{
 		{"file", "two", "2", "Wrote 6 bytes to file.", "one\n2\n"},
 		{"file", "one\n2\n", "whole", "Wrote 5 bytes to file.", "whole"},
@@ -53,8 +53,8 @@ func TestPropose(t *testing.T) {
 		{"dir/new", "", "new\n", "Wrote 4 bytes to dir/new, a new file.", "new\n"},
 		{"empty", "", "filled", "Wrote 6 bytes to empty.", "filled"},
 	} {
-		p.says(t, "s", "propose_file_edit", args{"path": c.path, "original": c.original, "modified": c.modified, "description": "d"}, c.says)
-		p.has(t, c.path, c.has)
+		p.WantText(t, "propose_file_edit", args{"path": c.path, "original": c.original, "modified": c.modified, "description": "d"}, c.says)
+		p.WantFile(t, c.path, c.has)
 	}
 }
 
@@ -62,7 +62,7 @@ func TestStaleProposalsAreRefused(t *testing.T) {
 	t.Parallel()
 	p := start(t)
 	const content = "one one\r\ntwo"
-	p.put(t, "file", content)
+	p.WriteFile(t, "file", content)
 	for _, c := range []struct{ path, original, modified, reason string }{
 		{"file", "three", "x", "file does not hold original: it has changed, or original was not copied exactly"},
 		{"file", "one", "x", "file holds original more than once (take in more of the lines around it, so that it stands there once)"},
@@ -74,14 +74,14 @@ func TestStaleProposalsAreRefused(t *testing.T) {
 		arguments := args{"path": c.path, "original": c.original, "modified": c.modified, "description": "d"}
 		want := "tool propose_file_edit execution failed: STOP: Do NOT retry: " + c.reason +
 			". Nothing was changed. Read the file again, and propose an edit of what it holds now"
-		p.fails(t, "s", "propose_file_edit", arguments, want)
-		if r, err := p.Preview(t.Context(), newCall(t, "s", "propose_file_edit", arguments)); err != nil || !r.IsError || r.Text() != want {
+		p.WantFailure(t, "propose_file_edit", arguments, want)
+		if r, err := p.Preview(t.Context(), p.NewCall(t, "propose_file_edit", arguments)); err != nil || !r.IsError || r.Text() != want {
 			t.Errorf("the preview of %v = %q, %v", arguments, r.Text(), err)
 		}
 	}
-	p.has(t, "file", content)
+	p.WantFile(t, "file", content)
 	// What is not about the text is told as it is.
-	p.fails(t, "s", "propose_file_edit", args{"path": ".", "original": "a", "modified": "b", "description": "d"}, "failed: . is a directory")
+	p.WantFailure(t, "propose_file_edit", args{"path": ".", "original": "a", "modified": "b", "description": "d"}, "failed: . is a directory")
 }
 
 // Somebody is asked about a proposal, and by the time of the answer the file is
@@ -89,24 +89,24 @@ func TestStaleProposalsAreRefused(t *testing.T) {
 func TestWhatWasPreviewedIsCheckedAgain(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.put(t, "file", "old")
+	p.WriteFile(t, "file", "old")
 	arguments := args{"path": "file", "original": "old", "modified": "new", "description": "d"}
 	p.previews(t, "propose_file_edit", arguments, "--- a/file\n+++ b/file\n@@ -1 +1 @@\n-old\n\\ No newline at end of file\n+new\n\\ No newline at end of file\n")
-	p.put(t, "file", "other")
-	p.fails(t, "s", "propose_file_edit", arguments, "STOP: Do NOT retry: file does not hold original")
-	p.has(t, "file", "other")
+	p.WriteFile(t, "file", "other")
+	p.WantFailure(t, "propose_file_edit", arguments, "STOP: Do NOT retry: file does not hold original")
+	p.WantFile(t, "file", "other")
 }
 
 func TestOneOfTwoEqualProposalsIsApplied(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.put(t, "file", "old")
+	p.WriteFile(t, "file", "old")
 	var mu sync.Mutex
 	applied := 0
 	var proposers sync.WaitGroup
 	for i := range 8 {
 		proposers.Go(func() {
-			r, err := p.Execute(t.Context(), newCall(t, fmt.Sprint(i), "propose_file_edit", args{"path": "file", "original": "old", "modified": "new", "description": "d"}))
+			r, err := p.Execute(t.Context(), p.As(fmt.Sprint(i)).NewCall(t, "propose_file_edit", args{"path": "file", "original": "old", "modified": "new", "description": "d"}))
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil && !r.IsError {
@@ -117,7 +117,7 @@ func TestOneOfTwoEqualProposalsIsApplied(t *testing.T) {
 		})
 	}
 	proposers.Wait()
-	if p.has(t, "file", "new"); applied != 1 {
+	if p.WantFile(t, "file", "new"); applied != 1 {
 		t.Errorf("%d were applied", applied)
 	}
 }

@@ -37,7 +37,7 @@ func TestCompile(t *testing.T) {
 	if !out.OK || out.Kept || !slices.Equal(out.Types, []string{"int", "error"}) {
 		t.Errorf("got %+v", out)
 	}
-	res, err := p.call(t.Context(), t, "compile_form", args{"form": "nope"})
+	res, err := p.Call(t, "compile_form", args{"form": "nope"})
 	if err != nil || !res.IsError || !strings.Contains(res.Text(), "1:1: undefined: nope") {
 		t.Errorf("got %s, %v", res.Text(), err)
 	}

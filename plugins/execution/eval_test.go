@@ -115,7 +115,7 @@ func TestSessionsAreApart(t *testing.T) {
 	t.Parallel()
 	one := sharedShop(t)
 	two, nobody := one, one
-	two.session, nobody.session = one.session+"2", ""
+	two.Session, nobody.Session = one.Session+"2", ""
 	one.must(t, "var secret = 42")
 	if out := two.eval(t, "secret"); out.OK || !strings.Contains(out.Message, "undefined: secret") {
 		t.Errorf("another session: %s", out.Text())
@@ -172,7 +172,7 @@ func TestUnbalancedForms(t *testing.T) {
 		}
 	}
 	for _, form := range []string{"1\x002", "\xff", strings.Repeat("1+", form.MaxSize/2) + "11"} {
-		res, err := p.Execute(t.Context(), tool.Call{Name: "eval_form", Session: p.session, Arguments: []byte(`{"form":` + quote(form) + `}`)})
+		res, err := p.Execute(t.Context(), tool.Call{Name: "eval_form", Session: p.Session, Arguments: []byte(`{"form":` + quote(form) + `}`)})
 		if err != nil || !res.IsError {
 			t.Errorf("%.20q: %.200s, %v", form, res.Text(), err)
 		}
@@ -205,7 +205,7 @@ func TestPackages(t *testing.T) {
 		}
 	}
 	for _, pkg := range []string{"../x", "/etc", "-a", "./../..", "a/...", "./a/../../b"} {
-		if _, err := p.call(t.Context(), t, "eval_form", args{"form": "1", "package": pkg}); tool.CodeOf(err) != tool.CodePermissionDenied {
+		if _, err := p.Call(t, "eval_form", args{"form": "1", "package": pkg}); tool.CodeOf(err) != tool.CodePermissionDenied {
 			t.Errorf("package %s: %v", pkg, err)
 		}
 	}
@@ -216,7 +216,7 @@ func TestPackageThatDoesNotCompile(t *testing.T) {
 	p := sharedShop(t)
 	for pkg, want := range map[string]string{"broken": "broken/broken.go:3:23", "worse": "broken/worse/worse.go:3:7"} {
 		out := p.eval(t, "1", pkg)
-		if out.OK || !strings.Contains(out.Message, want) || strings.Contains(out.Message, p.root) {
+		if out.OK || !strings.Contains(out.Message, want) || strings.Contains(out.Message, p.Root) {
 			t.Errorf("package %s: %s", pkg, out.Text())
 		}
 	}
@@ -239,7 +239,7 @@ func TestScratch(t *testing.T) {
 		t.Errorf("an internal package from scratch: %+v", out)
 	}
 	for _, p := range []plugin{bare, module} {
-		err := filepath.WalkDir(p.root, func(path string, _ os.DirEntry, err error) error {
+		err := filepath.WalkDir(p.Root, func(path string, _ os.DirEntry, err error) error {
 			if strings.Contains(path, "toolhost") {
 				t.Errorf("the workspace has %s", path)
 			}
@@ -256,7 +256,8 @@ func TestChangedFiles(t *testing.T) {
 	t.Parallel()
 	p := fresh(t, map[string]string{"go.mod": "module example.com/m\n\ngo 1.25\n", "m.go": "package m\n\nvar v = 1\n"})
 	p.is(t, "v", "1", "int")
-	write(t, p.root, map[string]string{"m.go": "package m\n\nvar v = \"longer\"\n", "n.go": "package m\n\nvar w = 2\n"})
+	p.WriteFile(t, "m.go", "package m\n\nvar v = \"longer\"\n")
+	p.WriteFile(t, "n.go", "package m\n\nvar w = 2\n")
 	p.is(t, "v", `"longer"`, "string")
 	p.is(t, "w", "2", "int")
 }
@@ -275,7 +276,7 @@ func TestNoToolchain(t *testing.T) {
 	t.Setenv("PATH", "")
 	t.Setenv("GOROOT", "")
 	for _, name := range []string{"eval_form", "compile_form"} {
-		res, err := p.call(t.Context(), t, name, args{"form": "1"})
+		res, err := p.Call(t, name, args{"form": "1"})
 		if err != nil || !res.IsError || !strings.Contains(res.Text(), "there is no Go toolchain") {
 			t.Errorf("%s: %s, %v", name, res.Text(), err)
 		}
@@ -327,7 +328,7 @@ func TestCanceledCall(t *testing.T) {
 		cancel()
 	}()
 	form := "os.WriteFile(" + quote(ready) + ", []byte(os.TempDir()), 0o600)\nselect { case <-time.After(time.Minute): }"
-	_, err := p.call(ctx, t, "eval_form", args{"form": form})
+	_, err := p.Execute(ctx, p.NewCall(t, "eval_form", args{"form": form}))
 	if tool.CodeOf(err) != tool.CodeCanceled {
 		t.Fatalf("got %v", err)
 	}

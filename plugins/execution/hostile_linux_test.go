@@ -46,7 +46,7 @@ func confined(t *testing.T, config string, f func(t *testing.T, p plugin)) {
 func TestForkBomb(t *testing.T) {
 	t.Parallel()
 	confined(t, `{"processes": 24}`, func(t *testing.T, p plugin) {
-		word := "45.0" + strings.ReplaceAll(strings.TrimPrefix(filepath.Base(p.root), "0"), "/", "")
+		word := "45.0" + strings.ReplaceAll(strings.TrimPrefix(filepath.Base(p.Root), "0"), "/", "")
 		word += map[bool]string{true: "1", false: "2"}[strings.HasSuffix(t.Name(), "group")]
 		bomb := `f() { if [ $1 -gt 0 ]; then f $(($1-1)) & f $(($1-1)) & fi; exec setsid sleep ` + word + `; }; f 7`
 		out := p.eval(t, "exec.Command(\"sh\", \"-c\", `"+bomb+"`).Run()")

@@ -79,7 +79,7 @@ func TestDeadline(t *testing.T) {
 	p.is(t, "1", "1", "int")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	res, err := p.call(ctx, t, "eval_form", args{"form": "fmt.Println(\"so far\")\nfor {}"})
+	res, err := p.Execute(ctx, p.NewCall(t, "eval_form", args{"form": "fmt.Println(\"so far\")\nfor {}"}))
 	if err != nil || !res.IsError || !strings.Contains(res.Text(), "so far") {
 		t.Errorf("got %s, %v", res.Text(), err)
 	}
@@ -119,8 +119,8 @@ func TestSurroundings(t *testing.T) {
 	}
 
 	out = p.must(t, "fmt.Print(os.Getwd())")
-	if !strings.HasPrefix(out.Stdout, p.root+"<nil>") {
-		t.Errorf("working directory: %s, want %s", out.Stdout, p.root)
+	if !strings.HasPrefix(out.Stdout, p.Root+"<nil>") {
+		t.Errorf("working directory: %s, want %s", out.Stdout, p.Root)
 	}
 	for _, name := range []string{"TOOLHOST_PLUGIN", "PLUGIN_CLIENT_CERT", program.ReportVariable} {
 		p.is(t, fmt.Sprintf("os.Getenv(%q)", name), `""`, "string")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -10,8 +9,8 @@ import (
 
 	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/plugins/execution/internal/process"
+	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 	"github.com/toolhost/toolhost/pluginsdk"
-	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // The test binary launches programs as the plugin does.
@@ -25,11 +24,9 @@ func TestMain(m *testing.M) {
 }
 
 // plugin is the plugin's tools on a workspace.
-type plugin struct {
-	*tool.Set
-	root    string
-	session string
-}
+type plugin struct{ workspacetest.Tools }
+
+type args = workspacetest.Args
 
 func open(t testing.TB, root, config string) plugin {
 	t.Helper()
@@ -49,48 +46,23 @@ func openWith(t testing.TB, e *evaluator, root, config string) plugin {
 	if err := e.configure(pluginsdk.Config{Root: root, JSON: json.RawMessage(config)}); err != nil {
 		t.Fatal(err)
 	}
-	set, err := tool.NewSet(e.tools()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plugin{set, root, "s-" + t.Name()}
+	return plugin{workspacetest.New(t, root, e.tools()...)}
 }
 
-func write(t testing.TB, dir string, files map[string]string) {
-	t.Helper()
-	for name, content := range files {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// fresh is the plugin on a workspace with files, in a session of its own.
+// fresh returns the plugin on a workspace with files.
 func fresh(t testing.TB, files map[string]string, config ...string) plugin {
 	t.Helper()
 	root := t.TempDir()
-	write(t, root, files)
+	for name, content := range files {
+		workspacetest.WriteFile(t, filepath.Join(root, name), content)
+	}
 	return open(t, root, strings.Join(config, ""))
 }
 
-type args map[string]any
-
-func (p plugin) call(ctx context.Context, t testing.TB, name string, arguments args) (tool.Result, error) {
-	t.Helper()
-	b, err := json.Marshal(arguments)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p.Execute(ctx, tool.Call{Name: name, Arguments: b, Session: p.session})
-}
-
+// decode returns the structured result of a call, which may be a failure of the tool.
 func decode[T any](t testing.TB, p plugin, name string, arguments args) T {
 	t.Helper()
-	res, err := p.call(t.Context(), t, name, arguments)
+	res, err := p.Call(t, name, arguments)
 	if err != nil {
 		t.Fatalf("%s %v: %v", name, arguments, err)
 	}

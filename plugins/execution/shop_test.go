@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
 // shop is a module with a package at its root, a program, an internal package and
@@ -70,13 +72,15 @@ func sharedShop(t testing.TB) plugin {
 			t.Fatal(err)
 		}
 		shared.dir = dir
-		write(t, dir, shop)
+		for name, content := range shop {
+			workspacetest.WriteFile(t, filepath.Join(dir, name), content)
+		}
 		shared.plugin = open(t, dir, "")
 	})
 	if shared.plugin.Set == nil {
 		t.Fatal("the shared workspace could not be made")
 	}
 	p := shared.plugin
-	p.session = fmt.Sprint(t.Name(), shared.sessions.Add(1))
+	p.Session = fmt.Sprint(t.Name(), shared.sessions.Add(1))
 	return p
 }

@@ -1,26 +1,23 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
 func (p plugin) edit(t *testing.T, arguments args) editOut {
 	t.Helper()
-	var out editOut
-	if err := json.Unmarshal(p.must(t, "fs.edit", arguments).Structured, &out); err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return workspacetest.Decode[editOut](t, p.Tools, "fs.edit", arguments)
 }
 
 func TestEdit(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.put(t, "file", "one two one\r\n")
+	p.WriteFile(t, "file", "one two one\r\n")
 	for _, c := range []struct {
 		arguments args
 		out       editOut
@@ -35,12 +32,12 @@ func TestEdit(t *testing.T) {
 		if got := p.edit(t, c.arguments); got != c.out {
 			t.Errorf("%v = %+v", c.arguments, got)
 		}
-		if got := p.must(t, "fs.read", args{"path": "file"}).Text(); got != c.text {
+		if got := p.Must(t, "fs.read", args{"path": "file"}).Text(); got != c.text {
 			t.Errorf("%v: the file has %q", c.arguments, got)
 		}
 	}
-	p.put(t, "file", "aa")
-	if got := p.must(t, "fs.edit", args{"path": "file", "original": "a", "modified": "b", "replace_all": true}).Text(); got != "Replaced 2 places in file, which has 2 bytes now." {
+	p.WriteFile(t, "file", "aa")
+	if got := p.Must(t, "fs.edit", args{"path": "file", "original": "a", "modified": "b", "replace_all": true}).Text(); got != "Replaced 2 places in file, which has 2 bytes now." {
 		t.Errorf("text = %q", got)
 	}
 }
@@ -49,7 +46,7 @@ func TestEditRefusals(t *testing.T) {
 	t.Parallel()
 	p := start(t)
 	const content = "aaa one one\r\nend"
-	p.put(t, "file", content)
+	p.WriteFile(t, "file", content)
 	for _, c := range []struct {
 		path, original, modified string
 		want                     string
@@ -64,12 +61,12 @@ func TestEditRefusals(t *testing.T) {
 		{"gone", "", "x", "original is empty"},
 	} {
 		arguments := args{"path": c.path, "original": c.original, "modified": c.modified}
-		p.wantFailure(t, "fs.edit", arguments, c.want)
-		if r, err := p.preview(t, "fs.edit", arguments); err != nil || !r.IsError || !strings.Contains(r.Text(), c.want) {
+		p.WantFailure(t, "fs.edit", arguments, c.want)
+		if r, err := p.Preview(t.Context(), p.NewCall(t, "fs.edit", arguments)); err != nil || !r.IsError || !strings.Contains(r.Text(), c.want) {
 			t.Errorf("the preview of %v = %q, %v", arguments, r.Text(), err)
 		}
 	}
-	if got := p.must(t, "fs.read", args{"path": "file"}).Text(); got != content {
+	if got := p.Must(t, "fs.read", args{"path": "file"}).Text(); got != content {
 		t.Errorf("the file has %q", got)
 	}
 }
@@ -78,10 +75,10 @@ func TestEditIsBounded(t *testing.T) {
 	t.Parallel()
 	p := start(t)
 	content := strings.Repeat("a", 1<<20)
-	p.put(t, "file", content)
+	p.WriteFile(t, "file", content)
 	arguments := args{"path": "file", "original": "a", "modified": strings.Repeat("b", 1<<20), "replace_all": true} // 1 TiB
-	p.wantFailure(t, "fs.edit", arguments, "file would be larger than 33554432 bytes")
-	if got := p.must(t, "fs.read", args{"path": "file"}).Text(); got != content {
+	p.WantFailure(t, "fs.edit", arguments, "file would be larger than 33554432 bytes")
+	if got := p.Must(t, "fs.read", args{"path": "file"}).Text(); got != content {
 		t.Error("the file changed")
 	}
 }
@@ -89,12 +86,12 @@ func TestEditIsBounded(t *testing.T) {
 func TestEditPreview(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.put(t, "file", "one\ntwo\none\n")
-	r, err := p.preview(t, "fs.edit", args{"path": "file", "original": "one", "modified": "1", "replace_all": true})
+	p.WriteFile(t, "file", "one\ntwo\none\n")
+	r, err := p.Preview(t.Context(), p.NewCall(t, "fs.edit", args{"path": "file", "original": "one", "modified": "1", "replace_all": true}))
 	if want := "--- a/file\n+++ b/file\n@@ -1,3 +1,3 @@\n-one\n+1\n two\n-one\n+1\n"; err != nil || r.IsError || r.Text() != want {
 		t.Errorf("preview = %q, %v", r.Text(), err)
 	}
-	if got := p.must(t, "fs.read", args{"path": "file"}).Text(); got != "one\ntwo\none\n" {
+	if got := p.Must(t, "fs.read", args{"path": "file"}).Text(); got != "one\ntwo\none\n" {
 		t.Errorf("the file has %q", got)
 	}
 }
@@ -107,18 +104,18 @@ func TestEditsAtOnceAreAllMade(t *testing.T) {
 		fmt.Fprintf(&before, "<%d>\n", i)
 		fmt.Fprintf(&after, "[%d]\n", i)
 	}
-	p.put(t, "file", before.String())
+	p.WriteFile(t, "file", before.String())
 	var editors sync.WaitGroup
 	for i := range 20 {
 		editors.Go(func() {
-			r, err := p.call(t, "fs.edit", args{"path": "file", "original": fmt.Sprintf("<%d>", i), "modified": fmt.Sprintf("[%d]", i)})
+			r, err := p.Call(t, "fs.edit", args{"path": "file", "original": fmt.Sprintf("<%d>", i), "modified": fmt.Sprintf("[%d]", i)})
 			if err != nil || r.IsError {
 				t.Errorf("%v, %v", r.Text(), err)
 			}
 		})
 	}
 	editors.Wait()
-	if got := p.must(t, "fs.read", args{"path": "file"}).Text(); got != after.String() {
+	if got := p.Must(t, "fs.read", args{"path": "file"}).Text(); got != after.String() {
 		t.Errorf("the file has %q", got)
 	}
 }

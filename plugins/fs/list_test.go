@@ -1,28 +1,25 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
 func (p plugin) list(t *testing.T, arguments args) listOut {
 	t.Helper()
-	var out listOut
-	if err := json.Unmarshal(p.must(t, "fs.list", arguments).Structured, &out); err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return workspacetest.Decode[listOut](t, p.Tools, "fs.list", arguments)
 }
 
 func TestList(t *testing.T) {
 	t.Parallel()
 	p := start(t)
 	for _, name := range []string{"main.go", "README.md", "src/a.go", "src/deep/b.go", "src/deep/c.md", ".git/config"} {
-		p.put(t, name, name)
+		p.WriteFile(t, name, name)
 	}
 	for _, c := range []struct {
 		arguments args
@@ -62,7 +59,7 @@ func TestListLimit(t *testing.T) {
 	t.Parallel()
 	p := start(t)
 	for i := range defaultEntries + 1 {
-		p.put(t, fmt.Sprintf("%04d", i), "")
+		p.WriteFile(t, fmt.Sprintf("%04d", i), "")
 	}
 	for limit, want := range map[int]int{0: defaultEntries, 1: 1, defaultEntries + 1: defaultEntries + 1, maxEntries: defaultEntries + 1} {
 		arguments := args{}
@@ -80,7 +77,7 @@ func TestListLimit(t *testing.T) {
 func TestListFailures(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.put(t, "file", "")
+	p.WriteFile(t, "file", "")
 	for _, c := range []struct {
 		arguments args
 		want      string
@@ -92,7 +89,7 @@ func TestListFailures(t *testing.T) {
 		{args{"path": "file"}, "file is a regular file, not a directory"},
 		{args{"path": "gone"}, "not found: gone (nothing in the workspace root has a name like it)"},
 	} {
-		p.wantFailure(t, "fs.list", c.arguments, c.want)
+		p.WantFailure(t, "fs.list", c.arguments, c.want)
 	}
 }
 
@@ -103,7 +100,7 @@ func TestListHonoursGitignore(t *testing.T) {
 		".gitignore": "*.log\n/out/\n", "a.go": "", "a.log": "", "out/x": "", "sub/.gitignore": "!keep.log\ngen*", "sub/keep.log": "", "sub/gen.go": "", "sub/out/y": "",
 		".git/info/exclude": "private", "private": "",
 	} {
-		p.put(t, name, content)
+		p.WriteFile(t, name, content)
 	}
 	for _, c := range []struct {
 		arguments args
@@ -127,17 +124,17 @@ func TestListHonoursGitignore(t *testing.T) {
 func TestListReads(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	if got := p.must(t, "fs.list", args{}).Text(); got != "Nothing to list.\n" {
+	if got := p.Must(t, "fs.list", args{}).Text(); got != "Nothing to list.\n" {
 		t.Errorf("empty = %q", got)
 	}
-	p.put(t, "dir/x", "")
-	p.put(t, "line\nbreak", "12345")
-	got := strings.Split(p.must(t, "fs.list", args{}).Text(), "\n")
+	p.WriteFile(t, "dir/x", "")
+	p.WriteFile(t, "line\nbreak", "12345")
+	got := strings.Split(p.Must(t, "fs.list", args{}).Text(), "\n")
 	if len(got) != 3 || !strings.HasPrefix(got[0], "dir                0  2") || !strings.HasSuffix(got[0], "  dir/") ||
 		!strings.HasPrefix(got[1], "file               5  2") || !strings.HasSuffix(got[1], `  "line\nbreak"`) {
 		t.Errorf("text = %q", got)
 	}
-	if got := p.must(t, "fs.list", args{"limit": 1}).Text(); !strings.Contains(got, "There are more; these are the first 1 ") {
+	if got := p.Must(t, "fs.list", args{"limit": 1}).Text(); !strings.Contains(got, "There are more; these are the first 1 ") {
 		t.Errorf("limited = %q", got)
 	}
 }

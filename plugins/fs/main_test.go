@@ -2,22 +2,20 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/toolhost/toolhost/plugins/internal/workspace"
+	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // plugin is the plugin's tools in a directory of their own.
-type plugin struct {
-	*tool.Set
-	root string
-}
+type plugin struct{ workspacetest.Tools }
+
+type args = workspacetest.Args
 
 func start(t *testing.T) plugin {
 	t.Helper()
@@ -31,72 +29,7 @@ func start(t *testing.T) plugin {
 			_ = ws.Close()
 		}
 	})
-	return plugin{newSet(t, current), root}
-}
-
-func newSet(t *testing.T, current *workspace.Current) *tool.Set {
-	t.Helper()
-	set, err := tool.NewSet(tools(current)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
-}
-
-type args map[string]any
-
-// call runs a tool as a host would.
-func (p plugin) call(t *testing.T, name string, arguments args) (tool.Result, error) {
-	t.Helper()
-	b, err := json.Marshal(arguments)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p.Execute(t.Context(), tool.Call{Name: name, Arguments: b})
-}
-
-// preview asks what a call would do.
-func (p plugin) preview(t *testing.T, name string, arguments args) (tool.Result, error) {
-	t.Helper()
-	b, err := json.Marshal(arguments)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p.Preview(t.Context(), tool.Call{Name: name, Arguments: b})
-}
-
-// must is call where nothing may go wrong.
-func (p plugin) must(t *testing.T, name string, arguments args) tool.Result {
-	t.Helper()
-	r, err := p.call(t, name, arguments)
-	if err != nil || r.IsError {
-		t.Fatalf("%s: %v, %v", name, r.Text(), err)
-	}
-	return r
-}
-
-// wantFailure checks that a call is the tool's own failure, with a text.
-func (p plugin) wantFailure(t *testing.T, name string, arguments args, text string) {
-	t.Helper()
-	r, err := p.call(t, name, arguments)
-	if err != nil || !r.IsError || !strings.HasPrefix(r.Text(), "tool "+name+" execution failed: ") || !strings.Contains(r.Text(), text) {
-		t.Errorf("%s %v = %q, %v; want a failure with %q", name, arguments, r.Text(), err, text)
-	}
-}
-
-func (p plugin) put(t *testing.T, name, content string) {
-	t.Helper()
-	file := filepath.Join(p.root, name)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(content), 0o644)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (p plugin) link(t *testing.T, target, name string) {
-	t.Helper()
-	if err := os.Symlink(target, filepath.Join(p.root, name)); err != nil {
-		t.Skipf("this system makes no symbolic links here: %v", err)
-	}
+	return plugin{workspacetest.New(t, root, tools(current)...)}
 }
 
 func TestDefinitions(t *testing.T) {
@@ -167,12 +100,10 @@ func TestEscapesAreDenied(t *testing.T) {
 	t.Parallel()
 	p := start(t)
 	outside := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(outside, []byte("outside"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	p.link(t, outside, "out")
-	p.link(t, filepath.Dir(outside), "parent")
-	p.link(t, os.DevNull, "null")
+	workspacetest.WriteFile(t, outside, "outside")
+	p.Symlink(t, outside, "out")
+	p.Symlink(t, filepath.Dir(outside), "parent")
+	p.Symlink(t, os.DevNull, "null")
 	for _, path := range []string{"../x", "..", "/etc/passwd", "out", "parent/secret", "null"} {
 		for name, arguments := range map[string]args{
 			"fs.read": {}, "fs.list": {}, "fs.stat": {}, "fs.write": {"content": "changed"},
@@ -182,7 +113,7 @@ func TestEscapesAreDenied(t *testing.T) {
 				continue // it describes the link
 			}
 			arguments["path"] = path
-			wantDenied(t, p.call, name, arguments)
+			p.WantEscape(t, p.Execute, name, path, arguments)
 		}
 	}
 	if b, err := os.ReadFile(outside); string(b) != "outside" {
@@ -190,23 +121,12 @@ func TestEscapesAreDenied(t *testing.T) {
 	}
 }
 
-// wantDenied checks that a call or preview is refused as one that leads outside.
-func wantDenied(t *testing.T, run func(*testing.T, string, args) (tool.Result, error), name string, arguments args) {
-	t.Helper()
-	r, err := run(t, name, arguments)
-	var e *tool.Error
-	if !errors.As(err, &e) || e.Code != tool.CodePermissionDenied || e.Hint == "" ||
-		e.Message != "tool "+name+" execution failed: path escapes the workspace: "+arguments["path"].(string) {
-		t.Errorf("%s %v = %v, %v", name, arguments, r, err)
-	}
-}
-
 func TestWithoutRootTheWorkingDirectoryCounts(t *testing.T) {
 	// Not parallel: it changes the working directory.
-	p := plugin{newSet(t, &workspace.Current{}), t.TempDir()}
-	t.Chdir(p.root)
-	p.put(t, "file", "here")
-	if got := p.must(t, "fs.read", args{"path": "file"}).Text(); got != "here" {
+	p := plugin{workspacetest.New(t, t.TempDir(), tools(&workspace.Current{})...)}
+	t.Chdir(p.Root)
+	p.WriteFile(t, "file", "here")
+	if got := p.Must(t, "fs.read", args{"path": "file"}).Text(); got != "here" {
 		t.Errorf("file = %q", got)
 	}
 }

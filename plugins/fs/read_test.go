@@ -19,8 +19,8 @@ func TestReadText(t *testing.T) {
 	for name, content := range map[string]string{
 		"plain": "one\ntwo\r\n", "empty": "", "ünï cödé": "日本語", "replacement": "\uFFFD", "bom.txt": "\uFEFFx",
 	} {
-		p.put(t, name, content)
-		r := p.must(t, "fs.read", args{"path": name})
+		p.WriteFile(t, name, content)
+		r := p.Must(t, "fs.read", args{"path": name})
 		if text, ok := r.Content[0].(tool.TextContent); !ok || text.Text != content || len(r.Content) != 1 || r.Structured != nil {
 			t.Errorf("%s = %#v, want %q", name, r, content)
 		}
@@ -30,9 +30,9 @@ func TestReadText(t *testing.T) {
 func TestReadThroughALinkInside(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.put(t, "dir/file", "inside")
-	p.link(t, "dir", "link")
-	if got := p.must(t, "fs.read", args{"path": "link/file"}).Text(); got != "inside" {
+	p.WriteFile(t, "dir/file", "inside")
+	p.Symlink(t, "dir", "link")
+	if got := p.Must(t, "fs.read", args{"path": "link/file"}).Text(); got != "inside" {
 		t.Errorf("link/file = %q", got)
 	}
 }
@@ -49,14 +49,14 @@ func TestReadBinary(t *testing.T) {
 		{"nul.txt", "a\x00b", "file:///nul.txt", "application/octet-stream"},
 		{"./bad/../latin1.html", "caf\xe9\x01", "file:///latin1.html", "application/octet-stream"},
 	} {
-		p.put(t, c.name, c.content)
-		r := p.must(t, "fs.read", args{"path": c.name})
+		p.WriteFile(t, c.name, c.content)
+		r := p.Must(t, "fs.read", args{"path": c.name})
 		got, ok := r.Content[0].(tool.ResourceContent)
 		if !ok || got.URI != c.uri || got.MIMEType != c.mime || string(got.Blob) != c.content {
 			t.Errorf("%s = %#v", c.name, r.Content[0])
 		}
 	}
-	r := p.must(t, "fs.read", args{"path": "pixel", "offset": 4, "limit": 5})
+	r := p.Must(t, "fs.read", args{"path": "pixel", "offset": 4, "limit": 5})
 	if got, ok := r.Content[0].(tool.ResourceContent); !ok || string(got.Blob) != png[4:9] || got.MIMEType != "application/octet-stream" {
 		t.Errorf("part = %#v", r.Content[0])
 	}
@@ -65,7 +65,7 @@ func TestReadBinary(t *testing.T) {
 func TestReadParts(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.put(t, "file", "aé日😀z") // 1, 2, 3, 4 and 1 bytes
+	p.WriteFile(t, "file", "aé日😀z") // 1, 2, 3, 4 and 1 bytes
 	for _, c := range []struct {
 		offset, limit int
 		want          string
@@ -78,7 +78,7 @@ func TestReadParts(t *testing.T) {
 		if c.limit > 0 {
 			arguments["limit"] = c.limit
 		}
-		if got := p.must(t, "fs.read", arguments).Text(); got != c.want {
+		if got := p.Must(t, "fs.read", arguments).Text(); got != c.want {
 			t.Errorf("offset %d, limit %d = %q, want %q", c.offset, c.limit, got, c.want)
 		}
 	}
@@ -88,11 +88,11 @@ func TestReadPartsAreTheWhole(t *testing.T) {
 	t.Parallel()
 	p := start(t)
 	whole := strings.Repeat("aé日😀\n", 20)
-	p.put(t, "file", whole)
+	p.WriteFile(t, "file", whole)
 	for limit := 1; limit <= 15; limit++ {
 		var parts strings.Builder
 		for offset := 0; offset < len(whole); offset += limit {
-			got := p.must(t, "fs.read", args{"path": "file", "offset": offset, "limit": limit}).Text()
+			got := p.Must(t, "fs.read", args{"path": "file", "offset": offset, "limit": limit}).Text()
 			if !utf8.ValidString(got) {
 				t.Fatalf("offset %d, limit %d splits a character: %q", offset, limit, got)
 			}
@@ -107,17 +107,17 @@ func TestReadPartsAreTheWhole(t *testing.T) {
 func TestReadLargeFiles(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.put(t, "large", "text at the start")
+	p.WriteFile(t, "large", "text at the start")
 	const size = maxRead + 100
-	if err := os.Truncate(filepath.Join(p.root, "large"), size); err != nil {
+	if err := os.Truncate(filepath.Join(p.Root, "large"), size); err != nil {
 		t.Fatal(err)
 	}
-	p.wantFailure(t, "fs.read", args{"path": "large"},
+	p.WantFailure(t, "fs.read", args{"path": "large"},
 		"large: the file has 33554532 bytes and one call returns at most 33554432 (read it in parts with offset and limit)")
-	if got := p.must(t, "fs.read", args{"path": "large", "limit": 4}).Text(); got != "text" {
+	if got := p.Must(t, "fs.read", args{"path": "large", "limit": 4}).Text(); got != "text" {
 		t.Errorf("start = %q", got)
 	}
-	r := p.must(t, "fs.read", args{"path": "large", "offset": size - maxRead})
+	r := p.Must(t, "fs.read", args{"path": "large", "offset": size - maxRead})
 	if got, ok := r.Content[0].(tool.ResourceContent); !ok || len(got.Blob) != maxRead {
 		t.Error("the last 32 MiB do not come in one call")
 	}
@@ -126,7 +126,7 @@ func TestReadLargeFiles(t *testing.T) {
 func TestReadFailures(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.put(t, "dir/file", "")
+	p.WriteFile(t, "dir/file", "")
 	for _, c := range []struct {
 		arguments args
 		want      string
@@ -139,15 +139,15 @@ func TestReadFailures(t *testing.T) {
 		{args{"path": "dir/file", "offset": -1}, "offset must be at least 0"},
 		{args{"path": "dir/file", "limit": maxRead + 1}, "limit between 1 and 33554432"},
 	} {
-		p.wantFailure(t, "fs.read", c.arguments, c.want)
+		p.WantFailure(t, "fs.read", c.arguments, c.want)
 	}
 }
 
 func TestReadEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.put(t, "file", "content")
-	f, err := os.Open(filepath.Join(p.root, "file"))
+	p.WriteFile(t, "file", "content")
+	f, err := os.Open(filepath.Join(p.Root, "file"))
 	if err != nil {
 		t.Fatal(err)
 	}

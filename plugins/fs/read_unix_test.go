@@ -7,34 +7,27 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 	"golang.org/x/sys/unix"
 )
 
 func TestReadDoesNotWaitForAPipe(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	if err := unix.Mkfifo(filepath.Join(p.root, "pipe"), 0o644); err != nil {
+	if err := unix.Mkfifo(filepath.Join(p.Root, "pipe"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		p.wantFailure(t, "fs.read", args{"path": "pipe"}, "pipe is a named pipe, not a regular file")
-		p.wantFailure(t, "fs.write", args{"path": "pipe", "content": ""}, "pipe is a named pipe, not a regular file")
-		p.wantFailure(t, "fs.edit", args{"path": "pipe", "original": "a", "modified": ""}, "pipe is a named pipe, not a regular file")
-		p.wantFailure(t, "fs.search", args{"path": "pipe", "pattern": "a"}, "pipe is a named pipe, not a regular file")
+	workspacetest.Promptly(t, func() {
+		p.WantFailure(t, "fs.read", args{"path": "pipe"}, "pipe is a named pipe, not a regular file")
+		p.WantFailure(t, "fs.write", args{"path": "pipe", "content": ""}, "pipe is a named pipe, not a regular file")
+		p.WantFailure(t, "fs.edit", args{"path": "pipe", "original": "a", "modified": ""}, "pipe is a named pipe, not a regular file")
+		p.WantFailure(t, "fs.search", args{"path": "pipe", "pattern": "a"}, "pipe is a named pipe, not a regular file")
 		if got := p.search(t, args{"pattern": "a"}); got.Searched != 0 || got.Unreadable != nil {
 			t.Errorf("searched: %+v", got)
 		}
-		p.wantFailure(t, "fs.list", args{"path": "pipe"}, "pipe is a named pipe, not a directory")
-	}()
-	select {
-	case <-done:
-	case <-time.After(time.Minute):
-		t.Fatal("still waiting after a minute")
-	}
+		p.WantFailure(t, "fs.list", args{"path": "pipe"}, "pipe is a named pipe, not a directory")
+	})
 	if got := p.list(t, args{}).Entries; len(got) != 1 || got[0].Kind != "other" {
 		t.Errorf("entries = %+v", got)
 	}
@@ -44,10 +37,10 @@ func TestNamesThatAreNotUTF8(t *testing.T) {
 	t.Parallel()
 	p := start(t)
 	name := "caf\xe9"
-	if err := os.Mkdir(filepath.Join(p.root, name), 0o755); err != nil {
+	if err := os.Mkdir(filepath.Join(p.Root, name), 0o755); err != nil {
 		t.Skipf("this file system has no such names: %v", err)
 	}
-	p.put(t, filepath.Join(name, "in\xff.txt"), "needle")
+	p.WriteFile(t, filepath.Join(name, "in\xff.txt"), "needle")
 	got := p.list(t, args{"recursive": true}).Entries
 	if len(got) != 2 || got[0].Path != `caf\xe9` || !got[0].NotUTF8 || got[1].Path != `caf\xe9/in\xff.txt` || got[1].Name != `in\xff.txt` || !got[1].NotUTF8 {
 		t.Errorf("entries = %+v", got)
@@ -57,7 +50,7 @@ func TestNamesThatAreNotUTF8(t *testing.T) {
 		t.Errorf("found = %+v", found)
 	}
 	// The escaped form is a name of its own, which nothing has.
-	p.wantFailure(t, "fs.read", args{"path": got[1].Path}, "not found: ")
+	p.WantFailure(t, "fs.read", args{"path": got[1].Path}, "not found: ")
 }
 
 func TestReadOfUnknownSizeIsBounded(t *testing.T) {

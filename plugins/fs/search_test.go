@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,16 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 func (p plugin) search(t *testing.T, arguments args) searchOut {
 	t.Helper()
-	var out searchOut
-	if err := json.Unmarshal(p.must(t, "fs.search", arguments).Structured, &out); err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return workspacetest.Decode[searchOut](t, p.Tools, "fs.search", arguments)
 }
 
 func TestSearch(t *testing.T) {
@@ -29,7 +25,7 @@ func TestSearch(t *testing.T) {
 		"a.go": "package a\n\nfunc Needle() {}\n", "b.md": "no\nthe NEEDLE.\r\nneedle needle\n", "dir/c.go": "// é needle\n", "empty": "",
 		"latin1.txt": "caf\xe9 needle\n",
 	} {
-		p.put(t, name, content)
+		p.WriteFile(t, name, content)
 	}
 	for _, c := range []struct {
 		arguments args
@@ -45,7 +41,7 @@ func TestSearch(t *testing.T) {
 		{args{"pattern": "gone"}, "No match in 5 files.\n"},
 		{args{"pattern": "needle", "limit": 1}, "b.md:3:1: needle needle\nThere are more (raise limit, or narrow the search with path, glob or a longer pattern).\n"},
 	} {
-		if got := p.must(t, "fs.search", c.arguments).Text(); got != c.want {
+		if got := p.Must(t, "fs.search", c.arguments).Text(); got != c.want {
 			t.Errorf("%v = %q, want %q", c.arguments, got, c.want)
 		}
 	}
@@ -62,9 +58,9 @@ func TestSearchContext(t *testing.T) {
 	for i := 1; i <= 20; i++ {
 		fmt.Fprintf(&content, "%d%s\n", i, map[int]string{3: "x", 5: "x", 6: "x", 15: "x", 20: "x"}[i])
 	}
-	p.put(t, "f", content.String())
+	p.WriteFile(t, "f", content.String())
 	want := "f-2- 2\nf:3:2: 3x\nf-4- 4\nf:5:2: 5x\nf:6:2: 6x\nf-7- 7\n--\nf-14- 14\nf:15:3: 15x\nf-16- 16\n--\nf-19- 19\nf:20:3: 20x\n"
-	if got := p.must(t, "fs.search", args{"pattern": "x", "context": 1}).Text(); got != want {
+	if got := p.Must(t, "fs.search", args{"pattern": "x", "context": 1}).Text(); got != want {
 		t.Errorf("context = %q", got)
 	}
 }
@@ -77,9 +73,9 @@ func TestSearchSkipsWhatRipgrepSkips(t *testing.T) {
 		"not": "needle", "twice": "needle", ".hidden": "needle", ".dir/x": "needle", ".git/config": "needle", "binary": "needle\x00", "sub/.gitignore": "gen", "sub/gen/x": "needle",
 		"late": "needle\n" + strings.Repeat("x\n", 8<<10) + "\x00\nneedle\n",
 	} {
-		p.put(t, name, content)
+		p.WriteFile(t, name, content)
 	}
-	p.link(t, "a", "link")
+	p.Symlink(t, "a", "link")
 	for _, c := range []struct {
 		arguments args
 		want      string
@@ -107,7 +103,7 @@ func TestSearchSkipsWhatRipgrepSkips(t *testing.T) {
 			t.Errorf("%v = %q, %d binary; want %q", c.arguments, got, out.Binary, c.want)
 		}
 	}
-	if got := p.must(t, "fs.search", args{"pattern": "needle", "path": "binary"}).Text(); got != "No match in 0 files.\nBinary files that were not searched: 1.\n" {
+	if got := p.Must(t, "fs.search", args{"pattern": "needle", "path": "binary"}).Text(); got != "No match in 0 files.\nBinary files that were not searched: 1.\n" {
 		t.Errorf("text = %q", got)
 	}
 }
@@ -115,8 +111,8 @@ func TestSearchSkipsWhatRipgrepSkips(t *testing.T) {
 func TestSearchIsBounded(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.put(t, "many", strings.Repeat(strings.Repeat("x", 400)+"\n", 4*maxMatches))
-	p.put(t, "long", strings.Repeat("x", 2<<20)+"needle\nneedle")
+	p.WriteFile(t, "many", strings.Repeat(strings.Repeat("x", 400)+"\n", 4*maxMatches))
+	p.WriteFile(t, "long", strings.Repeat("x", 2<<20)+"needle\nneedle")
 	out := p.search(t, args{"pattern": "x", "limit": maxMatches, "path": "many"})
 	if !out.Truncated || out.Matches != maxFound/400+1 {
 		t.Errorf("%d matches, truncated %t", out.Matches, out.Truncated)
@@ -125,7 +121,7 @@ func TestSearchIsBounded(t *testing.T) {
 	if out.Matches != 1 || out.Files[0].Lines[0].Line != 2 || len(out.Partly) != 1 || out.Partly[0] != "long" {
 		t.Errorf("%+v", out)
 	}
-	if got := p.must(t, "fs.search", args{"pattern": "needle"}).Text(); !strings.HasSuffix(got, "long has lines longer than 1 MiB, which were searched in part.\n") {
+	if got := p.Must(t, "fs.search", args{"pattern": "needle"}).Text(); !strings.HasSuffix(got, "long has lines longer than 1 MiB, which were searched in part.\n") {
 		t.Errorf("text = %q", got)
 	}
 }
@@ -133,8 +129,8 @@ func TestSearchIsBounded(t *testing.T) {
 func TestSearchOfAHugeFile(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.put(t, "huge", strings.Repeat("x\n", 8<<10)) // text, as far as the start shows
-	file := filepath.Join(p.root, "huge")
+	p.WriteFile(t, "huge", strings.Repeat("x\n", 8<<10)) // text, as far as the start shows
+	file := filepath.Join(p.Root, "huge")
 	if err := os.Truncate(file, 1<<40); err != nil {
 		t.Skipf("this file system has no holes: %v", err)
 	}
@@ -146,7 +142,7 @@ func TestSearchOfAHugeFile(t *testing.T) {
 func TestSearchFailures(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.put(t, "file", "")
+	p.WriteFile(t, "file", "")
 	for _, c := range []struct {
 		arguments args
 		want      string
@@ -159,7 +155,7 @@ func TestSearchFailures(t *testing.T) {
 		{args{"pattern": "a", "context": 21}, "context between 0 and 20"},
 		{args{"pattern": "a", "path": "flie"}, "not found: flie (nearest names in the workspace root: file)"},
 	} {
-		p.wantFailure(t, "fs.search", c.arguments, c.want)
+		p.WantFailure(t, "fs.search", c.arguments, c.want)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

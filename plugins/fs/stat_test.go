@@ -1,22 +1,23 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
 func TestStat(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.put(t, "dir/file", "12345")
-	p.link(t, "dir", "link")
-	p.link(t, "../outside", "out")
+	p.WriteFile(t, "dir/file", "12345")
+	p.Symlink(t, "dir", "link")
+	p.Symlink(t, "../outside", "out")
 	when := time.Date(2020, 2, 3, 4, 5, 6, 0, time.UTC)
-	file := filepath.Join(p.root, "dir", "file")
+	file := filepath.Join(p.Root, "dir", "file")
 	if err := os.Chtimes(file, when, when); err != nil {
 		t.Fatal(err)
 	}
@@ -31,10 +32,7 @@ func TestStat(t *testing.T) {
 		"link/":      {Path: "link", Kind: "dir", Mode: "0755"},
 		"out":        {Path: "out", Kind: "symlink", Mode: "0777", Target: "../outside"},
 	} {
-		var got statOut
-		if err := json.Unmarshal(p.must(t, "fs.stat", args{"path": path}).Structured, &got); err != nil {
-			t.Fatal(err)
-		}
+		got := workspacetest.Decode[statOut](t, p.Tools, "fs.stat", args{"path": path})
 		if got.Size > 0 && !got.Modified.Equal(when) {
 			t.Errorf("%s was modified %v", path, got.Modified)
 		}
@@ -44,12 +42,12 @@ func TestStat(t *testing.T) {
 		}
 	}
 	want := "path:     dir/file\nkind:     file\nsize:     5\nmodified: 2020-02-03T04:05:06Z\nmode:     0600\n"
-	if got := p.must(t, "fs.stat", args{"path": "dir/file"}).Text(); got != want {
+	if got := p.Must(t, "fs.stat", args{"path": "dir/file"}).Text(); got != want {
 		t.Errorf("text = %q", got)
 	}
-	if got := p.must(t, "fs.stat", args{"path": "link"}).Text(); !strings.HasSuffix(got, "target:   dir\n") {
+	if got := p.Must(t, "fs.stat", args{"path": "link"}).Text(); !strings.HasSuffix(got, "target:   dir\n") {
 		t.Errorf("text = %q", got)
 	}
-	p.wantFailure(t, "fs.stat", args{"path": "dri"}, "not found: dri (nearest names in the workspace root: dir)")
-	p.wantFailure(t, "fs.stat", args{"path": "dir/file/"}, "dir/file/ is a regular file, not a directory")
+	p.WantFailure(t, "fs.stat", args{"path": "dri"}, "not found: dri (nearest names in the workspace root: dir)")
+	p.WantFailure(t, "fs.stat", args{"path": "dir/file/"}, "dir/file/ is a regular file, not a directory")
 }

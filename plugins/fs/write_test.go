@@ -1,22 +1,18 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/toolhost/toolhost/plugins/internal/edit"
+	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
 func (p plugin) write(t *testing.T, path, content string) edit.Written {
 	t.Helper()
-	var out edit.Written
-	if err := json.Unmarshal(p.must(t, "fs.write", args{"path": path, "content": content}).Structured, &out); err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return workspacetest.Decode[edit.Written](t, p.Tools, "fs.write", args{"path": path, "content": content})
 }
 
 func TestWrite(t *testing.T) {
@@ -28,11 +24,11 @@ func TestWrite(t *testing.T) {
 	if got, want := p.write(t, "dir/file", ""), (edit.Written{Path: "dir/file"}); got != want {
 		t.Errorf("again: %+v", got)
 	}
-	if got := p.must(t, "fs.read", args{"path": "dir/file"}).Text(); got != "" {
+	if got := p.Must(t, "fs.read", args{"path": "dir/file"}).Text(); got != "" {
 		t.Errorf("content = %q", got)
 	}
 	for want, path := range map[string]string{"Wrote 1 byte to new, a new file.": "new", "Wrote 1 byte to dir/file.": "dir/file"} {
-		if got := p.must(t, "fs.write", args{"path": path, "content": "x"}).Text(); got != want {
+		if got := p.Must(t, "fs.write", args{"path": path, "content": "x"}).Text(); got != want {
 			t.Errorf("text = %q, want %q", got, want)
 		}
 	}
@@ -45,7 +41,7 @@ func TestWriteAndReadEightMiB(t *testing.T) {
 	if got := p.write(t, "file", content); got.Bytes != int64(len(content)) || len(content) < 8<<20 {
 		t.Errorf("wrote %d bytes of %d", got.Bytes, len(content))
 	}
-	if p.must(t, "fs.read", args{"path": "file"}).Text() != content {
+	if p.Must(t, "fs.read", args{"path": "file"}).Text() != content {
 		t.Error("what was read is not what was written")
 	}
 }
@@ -53,17 +49,17 @@ func TestWriteAndReadEightMiB(t *testing.T) {
 func TestWriteFailures(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.put(t, "dir/file", "old")
-	p.link(t, "dir/file", "link")
+	p.WriteFile(t, "dir/file", "old")
+	p.Symlink(t, "dir/file", "link")
 	for path, want := range map[string]string{
 		"dir":        "dir is a directory, not a regular file",
 		".":          ". is a directory, not a regular file",
 		"link":       "link is a symbolic link to dir/file, and links are not written through",
 		"dir/file/x": "a part of the path is a file, not a directory",
 	} {
-		p.wantFailure(t, "fs.write", args{"path": path, "content": "new"}, want)
+		p.WantFailure(t, "fs.write", args{"path": path, "content": "new"}, want)
 	}
-	if b, err := os.ReadFile(filepath.Join(p.root, "dir", "file")); string(b) != "old" {
+	if b, err := os.ReadFile(filepath.Join(p.Root, "dir", "file")); string(b) != "old" {
 		t.Errorf("dir/file = %q, %v", b, err)
 	}
 	if got := p.list(t, args{"recursive": true}).Entries; len(got) != 3 {
@@ -74,15 +70,15 @@ func TestWriteFailures(t *testing.T) {
 func TestWritePreview(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.put(t, "file", "one\ntwo\n")
-	p.put(t, "dir/file", "")
-	p.link(t, "file", "link")
+	p.WriteFile(t, "file", "one\ntwo\n")
+	p.WriteFile(t, "dir/file", "")
+	p.Symlink(t, "file", "link")
 	for _, c := range []struct{ path, content, want string }{
 		{"file", "one\n2\n", "--- a/file\n+++ b/file\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"},
 		{"./a/b/../new", "x\n", "--- /dev/null\n+++ b/a/new\n@@ -0,0 +1 @@\n+x\n"},
 		{"file", "one\ntwo\n", "No change: file has this content already.\n"},
 	} {
-		r, err := p.preview(t, "fs.write", args{"path": c.path, "content": c.content})
+		r, err := p.Preview(t.Context(), p.NewCall(t, "fs.write", args{"path": c.path, "content": c.content}))
 		if err != nil || r.IsError || r.Text() != c.want {
 			t.Errorf("%s: %q, %v", c.path, r.Text(), err)
 		}
@@ -90,11 +86,11 @@ func TestWritePreview(t *testing.T) {
 	for path, want := range map[string]string{
 		"dir": "dir is a directory", "link": "link is a symbolic link", "file/x": "a part of the path is a file",
 	} {
-		if r, err := p.preview(t, "fs.write", args{"path": path, "content": "x"}); err != nil || !r.IsError || !strings.Contains(r.Text(), want) {
+		if r, err := p.Preview(t.Context(), p.NewCall(t, "fs.write", args{"path": path, "content": "x"})); err != nil || !r.IsError || !strings.Contains(r.Text(), want) {
 			t.Errorf("%s: %q, %v", path, r.Text(), err)
 		}
 	}
-	wantDenied(t, p.preview, "fs.write", args{"path": "../x", "content": "x"})
+	p.WantEscape(t, p.Preview, "fs.write", "../x", args{"path": "../x", "content": "x"})
 	if got := p.list(t, args{"recursive": true}).Entries; len(got) != 4 {
 		t.Errorf("a preview left something: %+v", got)
 	}

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
 // repository is a git repository that git answers questions about.
@@ -46,13 +48,6 @@ func (r repository) ignored(t *testing.T, paths []string) []string {
 		t.Fatalf("git check-ignore: %v", err)
 	}
 	return strings.FieldsFunc(string(out), func(c rune) bool { return c == 0 })
-}
-
-func put(t *testing.T, file, content string) {
-	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(content), 0o644)); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // files and the directories that they are in make up the tree of the tests.
@@ -120,7 +115,7 @@ func (r repository) check(t *testing.T, rules map[string]string) {
 	t.Helper()
 	paths, dirs := tree()
 	for d, content := range rules {
-		put(t, filepath.Join(r.dir, d, ".gitignore"), content)
+		workspacetest.WriteFile(t, filepath.Join(r.dir, d, ".gitignore"), content)
 	}
 	want, got := r.ignored(t, paths), ours(scopes(rules, paths, dirs), paths, dirs)
 	for _, p := range paths {
@@ -140,7 +135,7 @@ func (r repository) plant(t *testing.T) {
 	paths, dirs := tree()
 	for _, p := range paths {
 		if !dirs[p] {
-			put(t, filepath.Join(r.dir, p), "")
+			workspacetest.WriteFile(t, filepath.Join(r.dir, p), "")
 		}
 	}
 }

@@ -19,6 +19,8 @@ type out struct {
 
 func (o out) Text() string { return strings.Repeat("I", o.N) }
 
+func (o out) Failed() bool { return o.N > 3 }
+
 func TestFunc(t *testing.T) {
 	t.Parallel()
 	f := Func("count", "Counts.", func(_ context.Context, i in) (out, error) {
@@ -40,6 +42,10 @@ func TestFunc(t *testing.T) {
 	}
 	r, err = set.Execute(t.Context(), tool.Call{Name: "count", Arguments: []byte(`{"n":-1}`)})
 	if err != nil || r.Text() != "tool count execution failed: too few" || !r.IsError {
+		t.Errorf("%+v, %v", r, err)
+	}
+	r, err = set.Execute(t.Context(), tool.Call{Name: "count", Arguments: []byte(`{"n":4}`)})
+	if err != nil || r.Text() != "tool count execution failed: IIII" || string(r.Structured) != `{"n":4}` || !r.IsError {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -38,3 +38,19 @@ func TestBytes(t *testing.T) {
 		}
 	}
 }
+
+func TestCounted(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		s    string
+		size int
+		want string
+	}{
+		{"abc", 3, "abc"}, {"abcd", 3, "abc\n[... 1 more bytes truncated ...]"},
+		{"日本", 5, "日\n[... 3 more bytes truncated ...]"}, {"\xff", 3, "\uFFFD"},
+	} {
+		if got := Counted(c.s, c.size); got != c.want {
+			t.Errorf("Counted(%q, %d) = %q", c.s, c.size, got)
+		}
+	}
+}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
 // becomes is a change to a fixed content.
@@ -37,13 +39,13 @@ func TestChange(t *testing.T) {
 func TestChangeRefusals(t *testing.T) {
 	t.Parallel()
 	ws, root, _ := space(t)
-	put(t, filepath.Join(root, "file"), "old")
-	put(t, filepath.Join(root, "large"), "")
+	workspacetest.WriteFile(t, filepath.Join(root, "file"), "old")
+	workspacetest.WriteFile(t, filepath.Join(root, "large"), "")
 	if err := os.Truncate(filepath.Join(root, "large"), MaxChange+1); err != nil {
 		t.Fatal(err)
 	}
-	link(t, "file", filepath.Join(root, "link"))
-	link(t, "gone", filepath.Join(root, "dangling"))
+	workspacetest.Symlink(t, "file", filepath.Join(root, "link"))
+	workspacetest.Symlink(t, "gone", filepath.Join(root, "dangling"))
 	for given, want := range map[string]string{
 		".": ". is a directory", "new/": "new/ is a directory", "link": "link is a symbolic link to file", "file/x": "file/x does not exist",
 		"dangling/x": "dangling is a symbolic link to gone, which does not exist", "large": "large has 33554433 bytes, and at most 33554432 can be changed",
@@ -94,7 +96,7 @@ func TestChangeSeesWhatOthersDo(t *testing.T) {
 			ws, root, _ := space(t)
 			file := filepath.Join(root, "file")
 			if others.exists {
-				put(t, file, "old")
+				workspacetest.WriteFile(t, file, "old")
 			}
 			calls := 0
 			_, err := ws.Change(t.Context(), "file", func(old []byte, _ bool) ([]byte, error) {
@@ -128,8 +130,8 @@ func TestTheLastLook(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = dir.Close() }()
-	put(t, filepath.Join(root, "temp"), "new")
-	put(t, filepath.Join(root, "file"), "own")
+	workspacetest.WriteFile(t, filepath.Join(root, "temp"), "new")
+	workspacetest.WriteFile(t, filepath.Join(root, "file"), "own")
 	mode := fs.FileMode(0o644)
 	for name, put := range map[string]func() error{
 		"a new file": func() error { return (&replacement{dir: dir, name: "file", created: true}).putNew("temp") },
@@ -161,11 +163,11 @@ func TestChangeGivesUp(t *testing.T) {
 	t.Parallel()
 	ws, root, _ := space(t)
 	file := filepath.Join(root, "file")
-	put(t, file, "")
+	workspacetest.WriteFile(t, file, "")
 	calls := 0
 	_, err := ws.Change(t.Context(), "file", func([]byte, bool) ([]byte, error) {
 		calls++
-		put(t, file, strings.Repeat("x", calls))
+		workspacetest.WriteFile(t, file, strings.Repeat("x", calls))
 		return []byte("new"), nil
 	})
 	wantError(t, err, "file is changed by others again and again; nothing was written")
@@ -201,7 +203,7 @@ func TestChangesComeOneAfterTheOther(t *testing.T) {
 func TestNow(t *testing.T) {
 	t.Parallel()
 	ws, root, _ := space(t)
-	put(t, filepath.Join(root, "dir", "file"), "text")
+	workspacetest.WriteFile(t, filepath.Join(root, "dir", "file"), "text")
 	for given, want := range map[string]string{
 		"./dir/file": "dir/file true 4 text", "dir/new": "dir/new false 0 ", "a/b/c": "a/b/c false 0 ",
 	} {

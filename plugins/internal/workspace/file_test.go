@@ -8,15 +8,17 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
 func TestOpenFollowsLinksInside(t *testing.T) {
 	t.Parallel()
 	ws, root, _ := space(t)
-	put(t, filepath.Join(root, "dir", "file"), "inside")
-	link(t, "dir/file", filepath.Join(root, "to-file"))
-	link(t, "dir", filepath.Join(root, "to-dir"))
-	link(t, "../to-file", filepath.Join(root, "dir", "up"))
+	workspacetest.WriteFile(t, filepath.Join(root, "dir", "file"), "inside")
+	workspacetest.Symlink(t, "dir/file", filepath.Join(root, "to-file"))
+	workspacetest.Symlink(t, "dir", filepath.Join(root, "to-dir"))
+	workspacetest.Symlink(t, "../to-file", filepath.Join(root, "dir", "up"))
 	for _, name := range []string{"dir/file", "./dir//file", "to-file", "to-dir/file", "dir/up", "to-dir/up", "gone/../dir/file"} {
 		if got, err := read(ws, name); got != "inside" || err != nil {
 			t.Errorf("%s = %q, %v", name, got, err)
@@ -27,15 +29,15 @@ func TestOpenFollowsLinksInside(t *testing.T) {
 func TestNothingLeadsOutside(t *testing.T) {
 	t.Parallel()
 	ws, root, outside := space(t)
-	put(t, filepath.Join(root, "dir", "file"), "inside")
-	link(t, filepath.Join(outside, "secret"), filepath.Join(root, "absolute"))
-	link(t, "../outside/secret", filepath.Join(root, "relative"))
-	link(t, "../outside", filepath.Join(root, "parent"))
-	link(t, "../../outside", filepath.Join(root, "dir", "deep"))
-	link(t, "dir/deep", filepath.Join(root, "twice"))
-	link(t, "../outside/missing", filepath.Join(root, "dangling"))
-	link(t, filepath.Join(root, "dir", "file"), filepath.Join(root, "absolute-inside"))
-	link(t, os.DevNull, filepath.Join(root, "null"))
+	workspacetest.WriteFile(t, filepath.Join(root, "dir", "file"), "inside")
+	workspacetest.Symlink(t, filepath.Join(outside, "secret"), filepath.Join(root, "absolute"))
+	workspacetest.Symlink(t, "../outside/secret", filepath.Join(root, "relative"))
+	workspacetest.Symlink(t, "../outside", filepath.Join(root, "parent"))
+	workspacetest.Symlink(t, "../../outside", filepath.Join(root, "dir", "deep"))
+	workspacetest.Symlink(t, "dir/deep", filepath.Join(root, "twice"))
+	workspacetest.Symlink(t, "../outside/missing", filepath.Join(root, "dangling"))
+	workspacetest.Symlink(t, filepath.Join(root, "dir", "file"), filepath.Join(root, "absolute-inside"))
+	workspacetest.Symlink(t, os.DevNull, filepath.Join(root, "null"))
 	for _, given := range []string{
 		"absolute", "relative", "parent/secret", "dir/deep/secret", "twice/secret", "dangling", "absolute-inside",
 		"null", "../outside/secret", filepath.ToSlash(filepath.Join(outside, "secret")),
@@ -64,8 +66,8 @@ func TestNothingLeadsOutside(t *testing.T) {
 func TestWhatWasSeenBeforeIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	ws, root, outside := space(t)
-	link(t, "../outside", filepath.Join(root, "dir"))
-	link(t, filepath.Join(outside, "secret"), filepath.Join(root, "file"))
+	workspacetest.Symlink(t, "../outside", filepath.Join(root, "dir"))
+	workspacetest.Symlink(t, filepath.Join(outside, "secret"), filepath.Join(root, "file"))
 	for _, given := range []string{"file", "dir/secret"} {
 		_, err := ws.openFile(given, given)
 		wantEscape(t, err, given)
@@ -91,7 +93,7 @@ func TestOpenRefusesDirectories(t *testing.T) {
 	t.Parallel()
 	ws, root, _ := space(t)
 	mkdir(t, filepath.Join(root, "dir"))
-	link(t, "dir", filepath.Join(root, "link"))
+	workspacetest.Symlink(t, "dir", filepath.Join(root, "link"))
 	for _, name := range []string{".", "dir", "link"} {
 		_, err := ws.Open(name)
 		wantError(t, err, name+" is a directory, not a regular file (give the path of a file)")
@@ -102,11 +104,11 @@ func TestNotFoundHelps(t *testing.T) {
 	t.Parallel()
 	ws, root, _ := space(t)
 	for _, name := range []string{"main.go", "main_test.go", "README.md", "zebra", "src/handler.go"} {
-		put(t, filepath.Join(root, name), "")
+		workspacetest.WriteFile(t, filepath.Join(root, name), "")
 	}
 	mkdir(t, filepath.Join(root, "empty"))
-	link(t, "gone", filepath.Join(root, "dangling"))
-	link(t, "loop", filepath.Join(root, "loop"))
+	workspacetest.Symlink(t, "gone", filepath.Join(root, "dangling"))
+	workspacetest.Symlink(t, "loop", filepath.Join(root, "loop"))
 	for given, want := range map[string]string{
 		"mian.go":         "not found: mian.go (nearest names in the workspace root: main.go)",
 		"readme.md":       "(nearest names in the workspace root: README.md)",

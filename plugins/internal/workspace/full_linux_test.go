@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/test/fulldisk"
+	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
 func TestFullDiskLeavesTheOldFile(t *testing.T) {
@@ -19,7 +20,7 @@ func TestFullDiskLeavesTheOldFile(t *testing.T) {
 
 func onFullDisk(t *testing.T, dir string) {
 	t.Helper()
-	put(t, filepath.Join(dir, "file"), "old")
+	workspacetest.WriteFile(t, filepath.Join(dir, "file"), "old")
 	ws, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
 var deep = WalkOptions{Recursive: true}
@@ -27,7 +29,7 @@ func tree(t *testing.T) (*Workspace, string) {
 	t.Helper()
 	ws, root, _ := space(t)
 	for _, name := range []string{"a/b", "a/c/d", "a-b", "a.txt", "b", ".git/config", "sub/.git/config", "sub/x.txt", "z/.git"} {
-		put(t, filepath.Join(root, name), name)
+		workspacetest.WriteFile(t, filepath.Join(root, name), name)
 	}
 	return ws, root
 }
@@ -91,10 +93,10 @@ func TestListMatch(t *testing.T) {
 func TestListDescribes(t *testing.T) {
 	t.Parallel()
 	ws, root, _ := space(t)
-	put(t, filepath.Join(root, "file"), "12345")
-	put(t, filepath.Join(root, "dir", "inner"), "")
-	link(t, "dir", filepath.Join(root, "link"))
-	link(t, "../outside", filepath.Join(root, "out"))
+	workspacetest.WriteFile(t, filepath.Join(root, "file"), "12345")
+	workspacetest.WriteFile(t, filepath.Join(root, "dir", "inner"), "")
+	workspacetest.Symlink(t, "dir", filepath.Join(root, "link"))
+	workspacetest.Symlink(t, "../outside", filepath.Join(root, "out"))
 	when := time.Date(2020, 2, 3, 4, 5, 6, 0, time.UTC)
 	if err := os.Chtimes(filepath.Join(root, "file"), when, when); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/protect"
+	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -16,12 +17,12 @@ import (
 func guarded(t *testing.T) (ws *Workspace, root string) {
 	t.Helper()
 	_, root, _ = space(t)
-	put(t, filepath.Join(root, "toolhost.yaml"), "as it was")
-	put(t, filepath.Join(root, "bin", "plugins", "fs"), "as it was")
-	put(t, filepath.Join(root, "src", "file"), "mine")
-	link(t, "bin/plugins", filepath.Join(root, "shortcut"))
-	link(t, "none/yet", filepath.Join(root, "dangling"))
-	link(t, "../toolhost.yaml", filepath.Join(root, "src", "soft"))
+	workspacetest.WriteFile(t, filepath.Join(root, "toolhost.yaml"), "as it was")
+	workspacetest.WriteFile(t, filepath.Join(root, "bin", "plugins", "fs"), "as it was")
+	workspacetest.WriteFile(t, filepath.Join(root, "src", "file"), "mine")
+	workspacetest.Symlink(t, "bin/plugins", filepath.Join(root, "shortcut"))
+	workspacetest.Symlink(t, "none/yet", filepath.Join(root, "dangling"))
+	workspacetest.Symlink(t, "../toolhost.yaml", filepath.Join(root, "src", "soft"))
 	if err := os.Link(filepath.Join(root, "toolhost.yaml"), filepath.Join(root, "src", "hard")); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 	"golang.org/x/sys/unix"
 )
 
@@ -12,8 +13,8 @@ func TestDirectorySwappedForALink(t *testing.T) {
 	t.Parallel()
 	ws, root, outside := space(t)
 	dir, other := filepath.Join(root, "dir"), filepath.Join(root, "other")
-	put(t, filepath.Join(dir, "secret"), "inside")
-	link(t, "../outside", other)
+	workspacetest.WriteFile(t, filepath.Join(dir, "secret"), "inside")
+	workspacetest.Symlink(t, "../outside", other)
 	exchange := func() error {
 		return errors.Join(unix.Renameat2(unix.AT_FDCWD, dir, unix.AT_FDCWD, other, unix.RENAME_EXCHANGE), linger(root))
 	}

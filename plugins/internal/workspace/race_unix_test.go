@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
 // tryAll reads, lists and writes below "dir" while somebody exchanges it, and
@@ -49,8 +51,8 @@ func TestLinkSwappedIn(t *testing.T) {
 	t.Parallel()
 	ws, root, outside := space(t)
 	dir, spare := filepath.Join(root, "dir"), filepath.Join(root, "spare")
-	put(t, filepath.Join(root, "real", "secret"), "inside")
-	link(t, "real", dir)
+	workspacetest.WriteFile(t, filepath.Join(root, "real", "secret"), "inside")
+	workspacetest.Symlink(t, "real", dir)
 	stop := race(t, func() error {
 		return errors.Join(
 			os.Symlink("../outside", spare), os.Rename(spare, dir),
@@ -68,7 +70,7 @@ func TestFileSwappedForALink(t *testing.T) {
 	t.Parallel()
 	ws, root, outside := space(t)
 	file, spare := filepath.Join(root, "dir", "secret"), filepath.Join(root, "spare")
-	put(t, file, "inside")
+	workspacetest.WriteFile(t, file, "inside")
 	stop := race(t, func() error {
 		return errors.Join(
 			os.Symlink("../../outside/secret", spare), os.Rename(spare, file),

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
 // wantNoTemp checks that no unfinished file is left anywhere.
@@ -53,7 +55,7 @@ func TestWriteThroughALinkedDirectory(t *testing.T) {
 	t.Parallel()
 	ws, root, _ := space(t)
 	mkdir(t, filepath.Join(root, "real"))
-	link(t, "real", filepath.Join(root, "link"))
+	workspacetest.Symlink(t, "real", filepath.Join(root, "link"))
 	if _, err := ws.Write(t.Context(), "link/sub/file", strings.NewReader("x")); err != nil {
 		t.Fatal(err)
 	}
@@ -65,14 +67,14 @@ func TestWriteThroughALinkedDirectory(t *testing.T) {
 func TestWriteRefusals(t *testing.T) {
 	t.Parallel()
 	ws, root, _ := space(t)
-	put(t, filepath.Join(root, "file"), "old")
-	put(t, filepath.Join(root, "protected"), "old")
+	workspacetest.WriteFile(t, filepath.Join(root, "file"), "old")
+	workspacetest.WriteFile(t, filepath.Join(root, "protected"), "old")
 	if err := os.Chmod(filepath.Join(root, "protected"), 0o444); err != nil {
 		t.Fatal(err)
 	}
 	mkdir(t, filepath.Join(root, "dir"))
-	link(t, "file", filepath.Join(root, "link"))
-	link(t, "gone", filepath.Join(root, "dangling"))
+	workspacetest.Symlink(t, "file", filepath.Join(root, "link"))
+	workspacetest.Symlink(t, "gone", filepath.Join(root, "dangling"))
 	for given, want := range map[string]string{
 		".":          ". is a directory, not a regular file",
 		"dir":        "dir is a directory, not a regular file",
@@ -123,7 +125,7 @@ func TestFailedWriteChangesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ws, root, _ := space(t)
-			put(t, filepath.Join(root, "file"), "old")
+			workspacetest.WriteFile(t, filepath.Join(root, "file"), "old")
 			for _, target := range []string{"file", "new"} {
 				ctx, cancel := context.WithCancel(t.Context())
 				err := writeCaught(ctx, ws, target, source(cancel))
@@ -167,9 +169,9 @@ func TestWriteFailsWhereADirectoryAppears(t *testing.T) {
 func TestLinkThatAppearsIsReplacedNotFollowed(t *testing.T) {
 	t.Parallel()
 	ws, root, outside := space(t)
-	link(t, "x", filepath.Join(root, "probe"))
+	workspacetest.Symlink(t, "x", filepath.Join(root, "probe"))
 	_, err := ws.Write(t.Context(), "file", io.MultiReader(strings.NewReader("new"), readFunc(func([]byte) (int, error) {
-		link(t, "../outside/secret", filepath.Join(root, "file"))
+		workspacetest.Symlink(t, "../outside/secret", filepath.Join(root, "file"))
 		return 0, io.EOF
 	})))
 	if err != nil {
@@ -185,7 +187,7 @@ func TestConcurrentWritersLeaveOneWholeVersion(t *testing.T) {
 	t.Parallel()
 	const size = 128 << 10
 	ws, root, _ := space(t)
-	put(t, filepath.Join(root, "file"), strings.Repeat("0", size))
+	workspacetest.WriteFile(t, filepath.Join(root, "file"), strings.Repeat("0", size))
 	var writers sync.WaitGroup
 	for _, letter := range "abcdefgh" {
 		writers.Go(func() {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/plugins/internal/ignore"
+	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
 // files lists what is no directory, with git's rules.
@@ -46,7 +47,7 @@ func TestListAsGitDoes(t *testing.T) {
 		"src/deep/a.txt": "", "src/p/q/deep/a.txt": "", "src/p/q/deep/a.go": "", ".git/info/exclude": "private\n", "private": "", "src/private/x": "",
 		"src/x/.gitignore": "!keep.log", "src/x/keep.log": "",
 	} {
-		put(t, filepath.Join(root, name), content)
+		workspacetest.WriteFile(t, filepath.Join(root, name), content)
 	}
 	want := strings.FieldsFunc(git("ls-files", "--others", "--exclude-standard", "-z"), func(c rune) bool { return c == 0 })
 	slices.Sort(want)
@@ -63,7 +64,7 @@ func TestRulesEndAtARepository(t *testing.T) {
 	t.Parallel()
 	ws, root, _ := space(t)
 	for name, content := range map[string]string{".gitignore": "*.log\n/gone", "module/.git": "gitdir: elsewhere", "module/a.log": "", "plain/a.log": "", "gone/.git/x": "", "gone/x": ""} {
-		put(t, filepath.Join(root, name), content)
+		workspacetest.WriteFile(t, filepath.Join(root, name), content)
 	}
 	if got := files(t, ws, "."); !slices.Equal(got, []string{".gitignore", "module/a.log"}) {
 		t.Errorf("listed %q", got)
@@ -74,15 +75,15 @@ func TestRulesEndAtARepository(t *testing.T) {
 func TestRulesThatAreNoFile(t *testing.T) {
 	t.Parallel()
 	ws, root, outside := space(t)
-	put(t, filepath.Join(outside, "rules"), "*")
-	put(t, filepath.Join(root, "in", "real"), "*")
-	put(t, filepath.Join(root, "dir", ".gitignore", "x"), "")
+	workspacetest.WriteFile(t, filepath.Join(outside, "rules"), "*")
+	workspacetest.WriteFile(t, filepath.Join(root, "in", "real"), "*")
+	workspacetest.WriteFile(t, filepath.Join(root, "dir", ".gitignore", "x"), "")
 	mkdir(t, filepath.Join(root, "out"))
-	link(t, "../../outside/rules", filepath.Join(root, "out", ".gitignore"))
-	link(t, "real", filepath.Join(root, "in", ".gitignore"))
-	put(t, filepath.Join(root, "huge", ".gitignore"), "a\n"+strings.Repeat("#", ignore.MaxSize)+"\nb\n")
-	put(t, filepath.Join(root, "huge", "a"), "")
-	put(t, filepath.Join(root, "huge", "b"), "")
+	workspacetest.Symlink(t, "../../outside/rules", filepath.Join(root, "out", ".gitignore"))
+	workspacetest.Symlink(t, "real", filepath.Join(root, "in", ".gitignore"))
+	workspacetest.WriteFile(t, filepath.Join(root, "huge", ".gitignore"), "a\n"+strings.Repeat("#", ignore.MaxSize)+"\nb\n")
+	workspacetest.WriteFile(t, filepath.Join(root, "huge", "a"), "")
+	workspacetest.WriteFile(t, filepath.Join(root, "huge", "b"), "")
 	want := []string{"dir/.gitignore/x", "huge/.gitignore", "huge/b", "in/.gitignore", "in/real", "out/.gitignore"}
 	if got := files(t, ws, "."); !slices.Equal(got, want) {
 		t.Errorf("listed %q, want %q", got, want)

@@ -9,25 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 	"golang.org/x/sys/unix"
 )
-
-// promptly fails where f waits for something that will not come.
-func promptly(t *testing.T, f func()) {
-	t.Helper()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f()
-	}()
-	select {
-	case <-done:
-	case <-time.After(time.Minute):
-		t.Fatal("still waiting after a minute")
-	}
-}
 
 func mkfifo(t *testing.T, name string) {
 	t.Helper()
@@ -40,13 +25,13 @@ func TestSpecialFiles(t *testing.T) {
 	t.Parallel()
 	ws, root, _ := space(t)
 	mkfifo(t, filepath.Join(root, "pipe"))
-	link(t, "pipe", filepath.Join(root, "link"))
+	workspacetest.Symlink(t, "pipe", filepath.Join(root, "link"))
 	l, err := net.Listen("unix", filepath.Join(root, "socket"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = l.Close() }()
-	promptly(t, func() {
+	workspacetest.Promptly(t, func() {
 		for given, want := range map[string]string{
 			"pipe":   "pipe is a named pipe, not a regular file",
 			"link":   "link is a named pipe, not a regular file",
@@ -89,7 +74,7 @@ func TestOpeningAPipeDoesNotWait(t *testing.T) {
 	t.Parallel()
 	ws, root, _ := space(t)
 	mkfifo(t, filepath.Join(root, "pipe"))
-	promptly(t, func() {
+	workspacetest.Promptly(t, func() {
 		_, err := ws.openFile("pipe", "pipe")
 		wantError(t, err, "pipe is a named pipe, not a regular file")
 		_, err = ws.openDir("pipe")
@@ -101,7 +86,7 @@ func TestRulesInAPipeAreNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	ws, root, _ := space(t)
 	mkfifo(t, filepath.Join(root, ".gitignore"))
-	promptly(t, func() {
+	workspacetest.Promptly(t, func() {
 		wantPaths(t, list(t, ws, ".", ListOptions{WalkOptions: WalkOptions{Ignore: GitRules()}}), ".gitignore")
 	})
 }
@@ -110,14 +95,14 @@ func TestPipeSwappedIn(t *testing.T) {
 	t.Parallel()
 	ws, root, _ := space(t)
 	file, spare := filepath.Join(root, "file"), filepath.Join(root, "spare")
-	put(t, file, "inside")
+	workspacetest.WriteFile(t, file, "inside")
 	stop := race(t, func() error {
 		return errors.Join(
 			unix.Mkfifo(spare, 0o644), os.Rename(spare, file),
 			os.WriteFile(spare, []byte("inside"), 0o644), os.Rename(spare, file))
 	})
 	defer stop()
-	promptly(t, func() {
+	workspacetest.Promptly(t, func() {
 		for range 500 {
 			if got, err := read(ws, "file"); err != nil {
 				wantError(t, err, "file is a named pipe")
@@ -134,7 +119,7 @@ func TestWriteKeepsModes(t *testing.T) { //nolint:paralleltest // the umask is t
 	ws, root, _ := space(t)
 	for _, mode := range []os.FileMode{0o600, 0o755, 0o666, 0o640} {
 		name := filepath.Join(root, "file")
-		put(t, name, "old")
+		workspacetest.WriteFile(t, name, "old")
 		if err := os.Chmod(name, mode); err != nil {
 			t.Fatal(err)
 		}

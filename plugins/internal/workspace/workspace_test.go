@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -17,7 +18,7 @@ func space(t *testing.T) (ws *Workspace, root, outside string) {
 	t.Helper()
 	top := t.TempDir()
 	root, outside = filepath.Join(top, "root"), filepath.Join(top, "outside")
-	put(t, filepath.Join(outside, "secret"), "outside")
+	workspacetest.WriteFile(t, filepath.Join(outside, "secret"), "outside")
 	mkdir(t, root)
 	ws, err := Open(root)
 	if err != nil {
@@ -31,21 +32,6 @@ func mkdir(t *testing.T, dir string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func put(t *testing.T, file, content string) {
-	t.Helper()
-	mkdir(t, filepath.Dir(file))
-	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func link(t *testing.T, target, name string) {
-	t.Helper()
-	if err := os.Symlink(target, name); err != nil {
-		t.Skipf("this system makes no symbolic links here: %v", err)
 	}
 }
 
@@ -92,7 +78,7 @@ func wantEscape(t *testing.T, err error, given string) {
 func TestOpenRefusesWhatIsNoDirectory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	put(t, filepath.Join(dir, "file"), "")
+	workspacetest.WriteFile(t, filepath.Join(dir, "file"), "")
 	_, err := Open(filepath.Join(dir, "file"))
 	wantError(t, err, "is a regular file, not a directory")
 	if _, err := Open(filepath.Join(dir, "missing")); !errors.Is(err, os.ErrNotExist) {
@@ -103,7 +89,7 @@ func TestOpenRefusesWhatIsNoDirectory(t *testing.T) {
 func TestClosedWorkspaceFails(t *testing.T) {
 	t.Parallel()
 	ws, root, _ := space(t)
-	put(t, filepath.Join(root, "a"), "x")
+	workspacetest.WriteFile(t, filepath.Join(root, "a"), "x")
 	if err := ws.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -116,8 +102,8 @@ func TestCurrent(t *testing.T) {
 	// Not parallel: it changes the working directory.
 	var c Current
 	here, chosen := t.TempDir(), t.TempDir()
-	put(t, filepath.Join(here, "a"), "working directory")
-	put(t, filepath.Join(chosen, "a"), "chosen")
+	workspacetest.WriteFile(t, filepath.Join(here, "a"), "working directory")
+	workspacetest.WriteFile(t, filepath.Join(chosen, "a"), "chosen")
 	t.Chdir(here)
 	check := func(want string) {
 		t.Helper()
