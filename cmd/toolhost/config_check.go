@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/suggest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -187,7 +187,7 @@ func (h *local) unknownNames(c *config.Config) []config.Problem {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Tools)) {
-		if !tools[name] && !c.Tools[name].Disable {
+		if !tools[name] && !c.Tools[name].Disabled {
 			out = append(out, c.Problem(fmt.Sprintf("there is no tool %s", name), nearest(name, tools), "tools", name))
 		}
 	}

@@ -121,7 +121,7 @@ func (a *app) reload(ctx context.Context, d *daemon, dirs pluginDirs, on reading
 	}
 	identity, err := next.identity(dirs)
 	if err == nil {
-		err = placed(after.Config, d.host.SetOverrides(setup.Overrides(after.Config)))
+		err = placed(after.Config, d.host.SetOverrides(after.Config.Tools))
 	}
 	if err != nil {
 		return nil, notReloaded(err)
@@ -245,7 +245,7 @@ func placed(c *config.Config, err error) error {
 func problemOf(c *config.Config, fault *tool.Error) config.Problem {
 	text := message(fault, fault)
 	for name, t := range c.Tools {
-		if fault.Tool != "" && (t.Rename == fault.Tool || t.Rename == "" && name == fault.Tool) {
+		if fault.Tool != "" && (t.Name == fault.Tool || t.Name == "" && name == fault.Tool) {
 			return c.Problem(text, fault.Hint, "tools", name)
 		}
 	}

@@ -68,18 +68,32 @@ func (s *Schema) explain(fault *jsonschema.ValidationError, v any) error {
 	seen := map[string]bool{}
 	for i, f := range findings {
 		if len(violation.Problems) == maxProblems || i == maxWorded {
-			violation.omitted = len(findings) - i
+			violation.Omitted = len(findings) - i
 			break
 		}
 		if text := cut(x.problem(f), maxProblemLength); !seen[text] {
 			seen[text] = true
 			violation.Problems = append(violation.Problems, text)
+			violation.Faults = append(violation.Faults, f.fault())
 		}
 	}
 	if len(violation.Problems) == 0 {
 		violation.Problems = []string{s.role.whole + " does not fit the schema"}
 	}
 	return violation
+}
+
+// fault returns the finding in parts.
+func (f finding) fault() Fault {
+	out := Fault{Member: f.name, Keyword: f.keyword, Name: f.ofName}
+	for _, token := range split(f.at) {
+		step, _ := unescape(token)
+		out.Path = append(out.Path, step)
+	}
+	if last := len(out.Path) - 1; last >= 0 && (f.ofName || f.class == unexpected && f.name == "") {
+		out.Member, out.Path = out.Path[last], out.Path[:last]
+	}
+	return out
 }
 
 // collect adds what one error of v5 and those beneath it say.

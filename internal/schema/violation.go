@@ -18,14 +18,29 @@ type Violation struct {
 	// first, then what is not expected, then what is invalid, each by name.
 	// There are 100 at most.
 	Problems []string
+	// Faults says the same as Problems in parts, for callers with words of their own.
+	Faults []Fault
+	// Omitted is how many further problems there are.
+	Omitted int
+}
 
-	omitted int // further problems
+// Fault is one of the problems of a [Violation].
+type Fault struct {
+	// Path leads to the value at fault: names of members, and indexes of items.
+	Path []string
+	// Member is the member of that value which is missing or not expected, or whose
+	// name is not allowed. Empty: the value itself is at fault.
+	Member string
+	// Keyword is the keyword that the value breaks. Empty: nothing is allowed there.
+	Keyword string
+	// Name reports that the name of Member is at fault.
+	Name bool
 }
 
 // Error is the first five problems and the number of the others.
 func (v *Violation) Error() string {
 	shown := v.Problems
-	more := v.omitted
+	more := v.Omitted
 	if len(shown) > maxShown {
 		more += len(shown) - maxShown
 		shown = shown[:maxShown]

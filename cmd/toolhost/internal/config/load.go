@@ -37,45 +37,29 @@ func Load(path string) (*Config, error) {
 //
 // [*Error] with all problems.
 func Parse(name string, content []byte) (*Config, error) {
-	c, _, err := parse(name, content)
-	return c, err
-}
-
-// parse gives the tree too.
-func parse(name string, content []byte) (*Config, *node, error) {
 	text, bad := textOf(content)
 	src, err := newSource(name, text)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: relative paths cannot be made absolute: %w", name, err)
+		return nil, fmt.Errorf("%s: relative paths cannot be made absolute: %w", name, err)
 	}
-	d := &decoder{findings: &findings{src: src}, places: map[string]place{}}
+	r := &reader{findings: &findings{src: src}, places: map[string]place{}, faulty: map[*node]bool{}}
 	if bad != nil {
-		d.add(bad.at, "", bad.hint, "%s", bad.message)
-		return nil, nil, d.err()
+		r.add(bad.at, "", bad.hint, "%s", bad.message)
+		return nil, r.err()
 	}
-	tree := parseTree(d.findings, text)
 	c := Default()
-	c.File, c.digest, c.places, c.src = name, sha256.Sum256(content), d.places, func() *source { return src }
-	if tree != nil {
-		c.decode(d, tree)
+	c.File, c.digest, c.places, c.src = name, sha256.Sum256(content), r.places, func() *source { return src }
+	if tree := parseTree(r.findings, text); tree != nil {
+		r.judge(tree)
+		if err := c.decode(r.mapping("", tree, root())); err != nil {
+			r.add(place{1, 1}, "", "", "the file cannot be read: %v", err)
+		}
+		r.check(c)
 	}
-	if err := d.err(); err != nil {
-		return nil, nil, err
+	if err := r.err(); err != nil {
+		return nil, err
 	}
-	return c, tree, nil
-}
-
-// decode reads the defaults first, wherever they stand, as the plugins begin with
-// them.
-func (c *Config) decode(d *decoder, tree *node) {
-	fs := c.fields()
-	if defaults := tree.get("defaults"); defaults != nil {
-		d.places["defaults"] = defaults.at
-		fs["defaults"](d, "defaults", defaults)
-		fs["defaults"] = func(*decoder, string, *node) {}
-	}
-	fs.decode(d, "", tree)
-	d.check(c)
+	return c, nil
 }
 
 // fault is why a text is not looked at.

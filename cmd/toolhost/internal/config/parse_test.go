@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -76,26 +78,40 @@ func parseOK(t *testing.T, file string) *Config {
 	return c
 }
 
+// any reports whether anything changed.
+func (c Changes) any() bool {
+	for _, keys := range c.Plugins {
+		if len(keys) > 0 {
+			return true
+		}
+	}
+	return len(c.Host)+len(c.Defaults)+len(c.Tools)+len(c.Callers) > 0
+}
+
 func TestParse(t *testing.T) {
 	t.Parallel()
 	c := parseOK(t, full)
-	minute := Duration(time.Minute)
+	minute := time.Minute
+	db, other := c.Plugin("db"), c.Plugin("other")
 	for _, x := range []struct{ got, want any }{
 		{c.PluginDirs, []string{filepath.FromSlash("/etc/toolhost/plugins"), "/opt/plugins"}},
 		{c.Root, "/etc/toolhost/work"}, {c.CacheDir, "/etc/toolhost/cache"}, {c.Socket, "/etc/toolhost/run/s"},
 		{c.LogLevel, "off"}, {c.Audit, Audit{"/etc/toolhost/a.jsonl", tool.Cautious}},
-		{c.Plugin("db").Enabled, true}, {c.Plugin("other").Enabled, false}, {c.Plugin("unnamed").Enabled, false},
-		{c.Plugin("db").Carrier, "socket"}, {c.Plugin("db").Limits, Limits{8, 0, 0, 2}}, {c.Plugin("other").Limits, Limits{8, 1024, 64 << 20, 10}},
-		{c.Plugin("db").Arguments, []string{"-v", ""}}, {string(c.Plugin("db").Config), `{"a":{"b":true},"z":[1,2.5,null,"x"]}`},
-		{c.Plugin("db").Namespace, "on"}, {c.Plugin("db").Previews, false}, {c.Plugin("db").IdleTime, Duration(0)},
-		{c.Plugin("db").StartTimeout, Duration(20 * time.Second)}, {c.Plugin("db").CallTimeout, Duration(90 * time.Second)}, {c.Plugin("db").MaxTimeout, Duration(0)},
-		{c.Plugin("db").Restart, Restart{5, Duration(time.Second), Duration(time.Second), 6, minute, 60 * minute, minute}},
-		{c.Plugin("other").Restart, Default().Defaults.Restart},
-		{c.Tool("fs.read").Rename, "read_file"}, {c.Tool("fs.read").Approval, ApprovalAllow}, {*c.Tool("fs.read").Rate, Rate{10, minute}},
-		{*c.Tool("fs.read").Permission, tool.Capability("")}, {c.Tool("fs.write").Disable, true}, {*c.Tool("fs.write").Rate, Rate{}},
-		{c.Tool("none").Approval, ApprovalDefault},
-		{c.Caller("mcp"), Caller{[]tool.Capability{"fs:read", "exec"}, Visible{[]string{"fs.*", "*_x*"}, []string{"fs.delete"}, tool.Cautious}, AnswerNo, 100}},
-		{c.Caller("cli"), Caller{Approval: AnswerAsk}},
+		{db.Enabled, true}, {other.Enabled, false}, {c.Plugin("unnamed").Enabled, false},
+		{db.Carrier, plugin.Socket}, {db.Limits, plugin.Limits{Running: 8, MaxRetries: 2}},
+		{other.Limits, plugin.Limits{Running: 8, Waiting: 1024, MaxResult: 64 << 20, MaxRetries: 10}},
+		{db.Args, []string{"-v", ""}}, {string(db.Config), `{"a":{"b":true},"z":[1,2.5,null,"x"]}`},
+		{db.Namespace, plugin.NamespaceOn}, {db.Previews, false}, {db.IdleTimeout, time.Duration(0)},
+		{db.StartTimeout, 20 * time.Second}, {db.CallTimeout, 90 * time.Second}, {db.MaxTimeout, time.Duration(0)},
+		{db.Restart, plugin.RestartPolicy{
+			Free: 5, Backoff: time.Second, MaxBackoff: time.Second, Quarantine: 6, Cooldown: minute, MaxCooldown: 60 * minute, Lasting: minute,
+		}},
+		{other.Restart, Default().Defaults.Restart},
+		{c.Tools["fs.read"].Name, "read_file"}, {c.Tools["fs.read"].Approval, policy.AllowAll},
+		{*c.Tools["fs.read"].RateLimit, tool.RateLimit{Calls: 10, Period: tool.Duration(minute)}},
+		{*c.Tools["fs.read"].Permission, tool.Capability("")}, {c.Tools["fs.write"].Disabled, true},
+		{*c.Tools["fs.write"].RateLimit, tool.RateLimit{}},
+		{c.Callers["mcp"], Caller{[]tool.Capability{"fs:read", "exec"}, Visible{[]string{"fs.*", "*_x*"}, []string{"fs.delete"}, tool.Cautious}, AnswerNo, 100}},
 	} {
 		if !reflect.DeepEqual(x.got, x.want) {
 			t.Errorf("%+v, want %+v", x.got, x.want)
@@ -107,11 +123,11 @@ func TestParseNothing(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"", "\n", "# c", "\ufeff", "\r\n# c\r\n", "---", "{}", "null"} {
 		c := parseOK(t, file)
-		if !reflect.DeepEqual(c.Defaults, defaultPlugin()) || c.LogLevel != "warn" || len(c.Plugins)+len(c.Tools)+len(c.Callers)+len(c.PluginDirs) > 0 {
+		if !reflect.DeepEqual(c.Defaults, Default().Defaults) || c.LogLevel != "warn" || len(c.Plugins)+len(c.Tools)+len(c.Callers)+len(c.PluginDirs) > 0 {
 			t.Errorf("%q: %+v", file, c)
 		}
-		if Diff(c, Default()).Any() {
-			t.Errorf("%q is not the default: %+v", file, Diff(c, Default()))
+		if d := Diff(c, Default()); d.any() {
+			t.Errorf("%q is not the default: %+v", file, d)
 		}
 	}
 }
@@ -143,7 +159,7 @@ var invalid = map[string]wrong{
 	"log_level: inof\n":                                             {at: place{1, 12}, text: "unknown word `inof` (did you mean `info`?)"},
 	"audit: {required: high}\n":                                     {at: place{1, 19}, text: "unknown word `high`"},
 	"defaults: {enabled: yes}\n":                                    {at: place{1, 21}, text: "expected true or false, got text"},
-	"defaults: {idle_time: 0s}\n":                                   {at: place{1, 23}, text: "say never", beyondSchema: true},
+	"defaults: {idle_time: 0s}\n":                                   {at: place{1, 23}, text: "0s is out of range (give 1s to 8760h, or never)", beyondSchema: true},
 	"defaults: {idle_time: 10}\n":                                   {at: place{1, 23}, text: "10 has no unit"},
 	"defaults: {idle_time: -1s}\n":                                  {at: place{1, 23}, text: "`-1s` is not a time"},
 	"defaults: {start_timeout: never}":                              {at: place{1, 27}, text: "`never` is not a time"},
@@ -155,7 +171,7 @@ var invalid = map[string]wrong{
 	"defaults: {limits: {waiting: 0x10}}":                           {at: place{1, 30}, text: "0x10 is not a plain number"},
 	"defaults: {limits: {max_result: 64MB}}":                        {at: place{1, 33}, text: "units are B, KiB, MiB and GiB"},
 	"defaults: {limits: {max_result: 5}}":                           {at: place{1, 33}, text: "5 has no unit"},
-	"defaults: {limits: {max_result: 2GiB}}":                        {at: place{1, 33}, text: "out of range (give 1KiB to 1GiB)", beyondSchema: true},
+	"defaults: {limits: {max_result: 2GiB}}":                        {at: place{1, 33}, text: "out of range (give 1KiB to 1GiB, or unlimited)", beyondSchema: true},
 	"defaults: {limits: {max_result: 99999999999999GiB}}":           {at: place{1, 33}, text: "not a size", beyondSchema: true},
 	"defaults: {limits: {running: unlimited, waiting: 3}}":          {at: place{1, 50}, text: "nothing waits", beyondSchema: true},
 	"defaults: {restart: {backoff: 1m}}":                            {at: place{1, 31}, text: "backoff, 1m, is above max_backoff, 10s", beyondSchema: true},
@@ -169,14 +185,14 @@ var invalid = map[string]wrong{
 	"plugins: {a: {config: {x: 012}}}":                              {at: place{1, 27}, text: "programs read 012 differently", beyondSchema: true},
 	"plugins: {a: {environment: {1A: x}}}":                          {at: place{1, 29}, text: "a variable's name"},
 	"plugins: {a: {environment: {PLUGIN_X: x}}}":                    {at: place{1, 29}, text: "handshake"},
-	"plugins: {a: {environment: {A: }}}":                            {at: place{1, 29}, text: `write ""`},
-	"plugins: {a: {environment: {A: [x]}}}":                         {at: place{1, 32}, text: "a list is no value"},
+	"plugins: {a: {environment: {A: }}}":                            {at: place{1, 29}, text: `"" is an empty text`},
+	"plugins: {a: {environment: {A: [x]}}}":                         {at: place{1, 32}, text: "expected text, got a list (give text, {from_env: NAME} or"},
 	"plugins: {a: {environment: {A: {}}}}":                          {at: place{1, 32}, text: "exactly one of"},
 	"plugins: {a: {environment: {A: {from_env: X, from_file: Y}}}}": {at: place{1, 32}, text: "exactly one of"},
 	"plugins: {a: {environment: {A: {fromenv: X}}}}":                {at: place{1, 33}, text: "did you mean `from_env`?"},
 	"plugins: {a: {environment: [A]}}":                              {at: place{1, 28}, text: "a mapping of names"},
 	"tools: {a b: {}}":                                              {at: place{1, 9}, text: "a tool's name has"},
-	"tools: {a: {rename: a/b}}":                                     {at: place{1, 21}, text: "`a/b` is no tool name"},
+	"tools: {a: {rename: a/b}}":                                     {at: place{1, 21}, text: "`a/b` is not a tool's name"},
 	"tools: {a: {rename: a}}":                                       {at: place{1, 21}, text: "has this name already", beyondSchema: true},
 	"tools: {a: {rename: c}, b: {rename: c}}":                       {at: place{1, 37}, text: "a is renamed to c too", beyondSchema: true},
 	"tools: {a: {rename: b}, b: {}}":                                {at: place{1, 21}, text: "there is a tool b already", beyondSchema: true},
@@ -192,7 +208,7 @@ var invalid = map[string]wrong{
 	"callers: {a: {grants: [fs:read, exec]}}":                       {at: place{1, 24}, text: "a:b inside { } can be read in two ways (quote it", notYAML: true},
 	"callers: {a: {grants: [exec, exec]}}":                          {at: place{1, 30}, text: "exec is there twice", beyondSchema: true},
 	"callers: {a: {tools: {allow: []}}}":                            {at: place{1, 30}, text: "the list is empty"},
-	"callers: {a: {tools: {allow: ['a b']}}}":                       {at: place{1, 31}, text: "fits no tool name"},
+	"callers: {a: {tools: {allow: ['a b']}}}":                       {at: place{1, 31}, text: "`a b` is not a tool's name or a pattern"},
 	"callers: {a: {tools: {allow: [x], deny: [y, x]}}}":             {at: place{1, 45}, text: "both allowed and denied", beyondSchema: true},
 	"callers: {a: {approval: maybe}}":                               {at: place{1, 25}, text: "unknown word `maybe`"},
 	"callers: {a: {result_limit: -5}}":                              {at: place{1, 29}, text: "out of range"},
@@ -257,7 +273,7 @@ func TestParseAliasBomb(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	c := parseOK(t, "plugins:\n  a: &a\n    environment: {X: \"1\"}\n  b: *a\n  c: {environment: {X: '1'}}\n")
-	if diffPlugin("", c.Plugin("a"), c.Plugin("b")).Any() || !c.Plugin("b").Environment.Equal(c.Plugin("c").Environment) {
+	if !reflect.DeepEqual(c.Plugin("a"), c.Plugin("b")) || !c.Plugin("b").Environment.Equal(c.Plugin("c").Environment) {
 		t.Error("an alias is not its value")
 	}
 }

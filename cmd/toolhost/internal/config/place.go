@@ -1,18 +1,6 @@
 package config
 
-import (
-	"encoding/hex"
-	"slices"
-)
-
-// Digest tells the content of the file from others, byte for byte; empty: no file was
-// read.
-func (c *Config) Digest() string {
-	if c.File == "" {
-		return ""
-	}
-	return hex.EncodeToString(c.digest[:])
-}
+import "slices"
 
 // Has reports whether the file has a setting, by the keys that lead to it.
 func (c *Config) Has(keys ...string) bool {
@@ -20,8 +8,8 @@ func (c *Config) Has(keys ...string) bool {
 	return ok
 }
 
-// Problem is what somebody else finds wrong with a setting, with the line on which it
-// stands; where the file does not have it, on which stands what it would be in.
+// Problem returns a problem with a setting, at its line in the file. If the file does not
+// have the setting, the line is that of the mapping it would be in.
 func (c *Config) Problem(message, hint string, keys ...string) Problem {
 	at := place{1, 1}
 	for n := len(keys); n > 0; n-- {
@@ -35,7 +23,7 @@ func (c *Config) Problem(message, hint string, keys ...string) Problem {
 	return f.problems[0]
 }
 
-// Problems are an error; nil: there are none.
+// Problems returns an error with some problems; nil: there are none.
 func (c *Config) Problems(all []Problem) error {
 	if len(all) == 0 {
 		return nil

@@ -4,72 +4,52 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/schema"
 )
 
 type object = map[string]any
 
-func readSchema(t *testing.T) object {
-	t.Helper()
-	var s object
-	if err := json.Unmarshal(Schema(), &s); err != nil {
-		t.Fatal(err)
-	}
-	return s
+// level is one mapping of the file, for which the schema and the Go type must have the
+// same keys.
+type level struct {
+	*setting
+	of    reflect.Type
+	where string // how a file has it
 }
 
-// resolved is a subschema, or what it refers to.
-func resolved(root, s object) object {
-	if ref, ok := s["$ref"].(string); ok {
-		return root["$defs"].(object)[strings.TrimPrefix(ref, "#/$defs/")].(object)
-	}
-	return s
-}
-
-// propertiesOf are the properties of a subschema.
-func propertiesOf(root object, s any) object {
-	o, _ := s.(object)
-	properties, _ := resolved(root, o)["properties"].(object)
-	return properties
-}
-
-// A level is one mapping of the file: what the schema, the tables and the Go type say
-// of it have to have the same keys.
-func levels(root object) map[string]struct {
-	schema any
-	table  fields
-	of     reflect.Type
-} {
-	c := Default()
-	defs := root["$defs"].(object)
-	type level = struct {
-		schema any
-		table  fields
-		of     reflect.Type
-	}
+func levels() map[string]level {
+	top := root()
+	one := top.member("plugins").each
+	caller := top.member("callers").each
 	return map[string]level{
-		"":             {root, c.fields(), reflect.TypeFor[Config]()},
-		"audit":        {defs["audit"], c.Audit.fields(), reflect.TypeFor[Audit]()},
-		"approvals":    {defs["approvals"], c.Approvals.fields(), reflect.TypeFor[Approvals]()},
-		"plugin":       {defs["plugin"], c.Defaults.fields(), reflect.TypeFor[Plugin]()},
-		"limits":       {defs["limits"], (&Limits{}).fields(), reflect.TypeFor[Limits]()},
-		"restart":      {defs["restart"], (&Restart{}).fields(), reflect.TypeFor[Restart]()},
-		"tool":         {defs["tool"], (&Tool{}).fields(), reflect.TypeFor[Tool]()},
-		"caller":       {defs["caller"], (&Caller{}).fields(), reflect.TypeFor[Caller]()},
-		"caller.tools": {propertiesOf(root, defs["caller"])["tools"], (&Visible{}).fields(), reflect.TypeFor[Visible]()},
+		"":             {top, reflect.TypeFor[Config](), "%s"},
+		"audit":        {top.member("audit"), reflect.TypeFor[Audit](), `{"audit":%s}`},
+		"approvals":    {top.member("approvals"), reflect.TypeFor[Approvals](), `{"approvals":%s}`},
+		"plugin":       {one, reflect.TypeFor[Plugin](), `{"plugins":{"p":%s}}`},
+		"limits":       {one.member("limits"), reflect.TypeFor[plugin.Limits](), `{"plugins":{"p":{"limits":%s}}}`},
+		"restart":      {one.member("restart"), reflect.TypeFor[plugin.RestartPolicy](), `{"plugins":{"p":{"restart":%s}}}`},
+		"tool":         {top.member("tools").each, reflect.TypeFor[host.Override](), `{"tools":{"t":%s}}`},
+		"caller":       {caller, reflect.TypeFor[Caller](), `{"callers":{"c":%s}}`},
+		"caller.tools": {caller.member("tools"), reflect.TypeFor[Visible](), `{"callers":{"c":{"tools":%s}}}`},
 	}
 }
 
 func tagsOf(of reflect.Type) []string {
 	var tags []string
 	for f := range of.Fields() {
-		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); f.IsExported() && tag != "-" {
+		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous:
+			tags = append(tags, tagsOf(f.Type)...)
+		case f.IsExported() && tag != "-":
 			tags = append(tags, tag)
 		}
 	}
@@ -79,87 +59,71 @@ func tagsOf(of reflect.Type) []string {
 
 func TestSchemaHasTheKeysOfTheStruct(t *testing.T) {
 	t.Parallel()
-	root := readSchema(t)
-	for name, l := range levels(root) {
-		inSchema := slices.Sorted(maps.Keys(propertiesOf(root, l.schema)))
-		inTable := slices.Sorted(maps.Keys(l.table))
-		if tags := tagsOf(l.of); !slices.Equal(inSchema, inTable) || !slices.Equal(inSchema, tags) || len(tags) == 0 {
-			t.Errorf("%q: the schema has %v\nthe tables %v\nthe type %v", name, inSchema, inTable, tags)
+	for name, l := range levels() {
+		if tags := tagsOf(l.of); !slices.Equal(l.keys(), tags) || len(tags) == 0 {
+			t.Errorf("%q: the schema has %v\nthe type %v", name, l.keys(), tags)
 		}
 	}
-	if got, want := slices.Sorted(maps.Keys(propertiesOf(root, root["$defs"].(object)["defaults"]))), slices.Sorted(maps.Keys((&Plugin{}).shared())); !slices.Equal(got, want) {
-		t.Errorf("defaults: the schema has %v, the tables %v", got, want)
+	withOwn := append(root().member("defaults").keys(), "arguments", "config")
+	slices.Sort(withOwn)
+	if got := levels()["plugin"].keys(); !slices.Equal(got, withOwn) {
+		t.Errorf("a plugin has %v, with defaults %v", got, withOwn)
 	}
-	defs := root["$defs"].(object)
-	for key, p := range propertiesOf(root, defs["defaults"]) {
-		if !reflect.DeepEqual(p, propertiesOf(root, defs["plugin"])[key]) {
-			t.Errorf("%s is not the same under defaults as under a plugin", key)
-		}
-	}
-	if root["$id"] != SchemaURL {
-		t.Errorf("$id is %v", root["$id"])
+	if !strings.Contains(string(Schema()), `"$id": "`+SchemaURL+`"`) {
+		t.Error("$id is another")
 	}
 }
 
 // Every key says what it is for; every object is closed, but for the plugin's own.
 func TestSchemaIsDescribed(t *testing.T) {
 	t.Parallel()
-	root := readSchema(t)
-	for name, l := range levels(root) {
-		s := resolved(root, l.schema.(object))
-		if s["additionalProperties"] != false {
+	for name, l := range levels() {
+		if _, err := Parse("toolhost.yaml", fmt.Appendf(nil, l.where, `{"no such key": 1}`)); err == nil {
 			t.Errorf("%q is not closed", name)
 		}
-		for key, p := range propertiesOf(root, l.schema) {
-			if text, _ := resolved(root, p.(object))["description"].(string); len(text) < 20 {
-				t.Errorf("%s.%s is described as %q", name, key, text)
+		for _, m := range l.members {
+			if len(m.Description) < 20 {
+				t.Errorf("%s.%s is described as %q", name, m.name, m.Description)
 			}
 		}
 	}
 }
 
-// where is how a file has a setting of a level.
-var where = map[string]string{
-	"": "%s", "audit": `{"audit":%s}`, "approvals": `{"approvals":%s}`, "plugin": `{"plugins":{"p":%s}}`, "limits": `{"plugins":{"p":{"limits":%s}}}`,
-	"restart": `{"plugins":{"p":{"restart":%s}}}`, "tool": `{"tools":{"t":%s}}`, "caller": `{"callers":{"c":%s}}`,
-	"caller.tools": `{"callers":{"c":{"tools":%s}}}`,
-}
-
 // Each example and each word of the schema is taken, and each key changes something.
 func TestSchemaExamplesAreTaken(t *testing.T) {
 	t.Parallel()
-	root := readSchema(t)
 	tried := 0
-	for name, l := range levels(root) {
-		unset, err := Parse("toolhost.yaml", fmt.Appendf(nil, where[name], "{}"))
+	for name, l := range levels() {
+		unset, err := Parse("toolhost.yaml", fmt.Appendf(nil, l.where, "{}"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for key, p := range propertiesOf(root, l.schema) {
-			s := resolved(root, p.(object))
-			examples, _ := s["examples"].([]any)
-			words, _ := s["enum"].([]any)
-			if len(examples)+len(words) == 0 && s["properties"] == nil && s["additionalProperties"] == nil {
-				t.Errorf("%s.%s has no example", name, key)
+		for _, m := range l.members {
+			values := slices.Clone(m.Examples)
+			for _, word := range m.Enum {
+				values = append(values, must(json.Marshal(word)))
+			}
+			for word := range m.Words {
+				values = append(values, must(json.Marshal(word)))
+			}
+			if len(values) == 0 && !m.isMapping() {
+				t.Errorf("%s.%s has no example", name, m.name)
 			}
 			changed := 0
-			for _, value := range slices.Concat(examples, words) {
-				text, err := json.Marshal(object{key: value})
-				if err != nil {
-					t.Fatal(err)
-				}
-				c, err := Parse("toolhost.yaml", fmt.Appendf(nil, where[name], text))
+			for _, value := range values {
+				text := fmt.Sprintf("{%q: %s}", m.name, value)
+				c, err := Parse("toolhost.yaml", fmt.Appendf(nil, l.where, text))
 				if err != nil {
 					t.Errorf("%s: %v", text, err)
 					continue
 				}
 				tried++
-				if Diff(unset, c).Any() {
+				if Diff(unset, c).any() {
 					changed++
 				}
 			}
-			if len(examples)+len(words) > 0 && changed == 0 {
-				t.Errorf("%s.%s changes nothing", name, key)
+			if len(values) > 0 && changed == 0 {
+				t.Errorf("%s.%s changes nothing", name, m.name)
 			}
 		}
 	}
@@ -171,29 +135,26 @@ func TestSchemaExamplesAreTaken(t *testing.T) {
 // Defaults of the schema are those of the code.
 func TestSchemaDefaults(t *testing.T) {
 	t.Parallel()
-	root := readSchema(t)
-	text, err := json.Marshal(Default())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var have object
-	if err := json.Unmarshal(text, &have); err != nil {
-		t.Fatal(err)
-	}
-	plugin := have["defaults"].(object)
+	type plain Config
 	seen := 0
-	for name, values := range map[string]object{"": have, "plugin": plugin, "limits": plugin["limits"].(object), "restart": plugin["restart"].(object)} {
-		for key, p := range propertiesOf(root, levels(root)[name].schema) {
-			want, ok := p.(object)["default"]
-			if !ok {
-				continue
+	var compare func(key string, s *setting, has any)
+	compare = func(key string, s *setting, has any) {
+		if s.Default != nil {
+			if seen++; !reflect.DeepEqual(s.shown(has), decoded(s.Default)) {
+				t.Errorf("%s is %v by default, the schema says %s", key, has, s.Default)
 			}
-			if seen++; !reflect.DeepEqual(values[key], want) {
-				t.Errorf("%s.%s is %v by default, the schema says %v", name, key, values[key], want)
+		}
+		members, _ := has.(object)
+		for _, m := range s.members {
+			if v, there := members[m.name]; there {
+				compare(below(key, m.name), m.setting, v)
 			}
 		}
 	}
-	if seen < 15 {
+	compare("", root(), decoded(must(json.Marshal(plain(*Default())))))
+	compare("tools.t", root().member("tools").each, object{"disable": false, "approval": string(policy.BySafety)})
+	compare("callers.c", root().member("callers").each, decoded(must(json.Marshal(Caller{Approval: AnswerAsk}))))
+	if seen < 20 {
 		t.Errorf("%d defaults", seen)
 	}
 }

@@ -46,16 +46,9 @@ type node struct {
 // entry is one key of a mapping and its value.
 type entry struct{ key, value *node }
 
-// get is the value of a key; nil: there is none.
-func (n *node) get(key string) *node {
-	if n != nil {
-		for _, e := range n.entries {
-			if e.key.text == key {
-				return e.value
-			}
-		}
-	}
-	return nil
+// entry returns the key and value of a mapping's entry, which must be there.
+func (n *node) entry(key string) entry {
+	return n.entries[slices.IndexFunc(n.entries, func(e entry) bool { return e.key.text == key })]
 }
 
 // grower makes nodes of what the library has parsed.

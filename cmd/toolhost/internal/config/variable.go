@@ -71,6 +71,35 @@ func (e Environment) MarshalJSON() ([]byte, error) {
 	return json.Marshal(shown)
 }
 
+// UnmarshalJSON adds variables to those that are there already, the defaults'. Each is a
+// value, or an object with the reference.
+func (e *Environment) UnmarshalJSON(text []byte) error {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(text, &all); err != nil {
+		return err
+	}
+	for name, one := range all {
+		v := Variable{Name: name}
+		if one[0] == '"' {
+			v.value = new(string)
+			if err := json.Unmarshal(one, v.value); err != nil {
+				return err
+			}
+		} else {
+			var from struct {
+				Env  string `json:"from_env"`
+				File string `json:"from_file"`
+			}
+			if err := json.Unmarshal(one, &from); err != nil {
+				return err
+			}
+			v.FromEnv, v.FromFile = from.Env, from.File
+		}
+		*e = e.set(v)
+	}
+	return nil
+}
+
 // Equal reports whether two environments are set in the same way. What the
 // references lead to is not looked at.
 func (e Environment) Equal(other Environment) bool { return slices.EqualFunc(e, other, Variable.equal) }

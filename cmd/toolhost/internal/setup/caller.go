@@ -26,7 +26,7 @@ type Caller struct {
 
 // CallerOf is what the file says of a caller.
 func CallerOf(c *config.Config, name string) Caller {
-	return Caller{name, c.Caller(name), time.Duration(c.Approvals.Timeout)}
+	return Caller{name, c.Callers[name], c.Approvals.Timeout}
 }
 
 // Session is what a session of the caller is made with, its approver aside.

@@ -17,25 +17,22 @@ type Loaded struct {
 	Hold func(plugin.Candidate) (reason string)
 }
 
-// Changes are the differences between two configurations, one line each, by the names
-// of what is set. No value is in them.
+// Changes are the differences between two configurations, one line each, by the names of
+// what is set. No value is in them.
 func Changes(before, after Loaded) []string {
 	d := config.Diff(before.Config, after.Config)
 	out := slices.Clone(d.Host)
-	if d.Defaults.Any() {
-		out = append(out, "defaults: "+keys(d.Defaults, false))
-	}
-	for _, name := range pluginNames(before.Config, after.Config) {
-		change := d.Plugin(name)
-		_, was := before.Config.Plugins[name]
-		_, is := after.Config.Plugins[name]
-		own := was || is
-		secret := !slices.Contains(change.Process, "environment") && !slices.Equal(before.Plugins(name).Env, after.Plugins(name).Env)
-		if own && (change.Any() || secret) {
-			out = append(out, "plugin "+name+": "+keys(change, secret))
-		} else if !own && secret {
-			out = append(out, "defaults: a value that environment refers to")
+	add := func(who, plugin string, keys []string) {
+		if !slices.Contains(keys, "environment") && !slices.Equal(before.Plugins(plugin).Env, after.Plugins(plugin).Env) {
+			keys = append(keys, "a value that environment refers to")
 		}
+		if len(keys) > 0 {
+			out = append(out, who+": "+strings.Join(keys, ", "))
+		}
+	}
+	add("defaults", "", d.Defaults)
+	for _, name := range slices.Sorted(maps.Keys(d.Plugins)) {
+		add("plugin "+name, name, d.Plugins[name])
 	}
 	for _, name := range d.Tools {
 		out = append(out, "tool "+name)
@@ -44,24 +41,4 @@ func Changes(before, after Loaded) []string {
 		out = append(out, "caller "+name)
 	}
 	return out
-}
-
-// pluginNames are those that either names, sorted, behind the empty one, which stands
-// for the others.
-func pluginNames(a, b *config.Config) []string {
-	all := map[string]bool{"": true}
-	for _, c := range []*config.Config{a, b} {
-		for name := range c.Plugins {
-			all[name] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(all))
-}
-
-func keys(c config.PluginChange, secret bool) string {
-	all := slices.Sorted(slices.Values(append(slices.Clone(c.Process), c.Policy...)))
-	if secret {
-		all = append(all, "a value that environment refers to")
-	}
-	return strings.Join(all, ", ")
 }

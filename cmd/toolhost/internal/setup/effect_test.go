@@ -34,9 +34,18 @@ type leaf struct {
 // "example", and of a caller the one there is.
 func leaves(root, s object, path ...string) []leaf {
 	if ref, ok := s["$ref"].(string); ok {
-		return leaves(root, root["$defs"].(object)[strings.TrimPrefix(ref, "#/$defs/")].(object), path...)
+		merged := maps.Clone(root["$defs"].(object)[strings.TrimPrefix(ref, "#/$defs/")].(object))
+		maps.Copy(merged, s)
+		delete(merged, "$ref")
+		return leaves(root, merged, path...)
 	}
 	properties, _ := s["properties"].(object)
+	if all, ok := s["allOf"].([]any); ok { // without the properties that are false
+		return slices.DeleteFunc(leaves(root, all[0].(object), path...), func(l leaf) bool { return properties[l.path[len(path)]] == false })
+	}
+	if s["writeOnly"] == true {
+		return []leaf{{path, s}}
+	}
 	all := maps.Clone(properties)
 	if below, ok := s["additionalProperties"].(object); ok {
 		all = object{"example": below}
@@ -107,7 +116,7 @@ func effects(t *testing.T, c *config.Config) string {
 	}
 	caller := CallerOf(c, CLI)
 	s := h.Session(caller.Session()...)
-	out := []any{c.Audit.Required, settings("example"), settings("other"), Overrides(c), s.Holds("fs:read"), s.ResultLimit()}
+	out := []any{c.Audit.Required, settings("example"), settings("other"), settings("example").Env, settings("other").Env, c.Tools, s.Holds("fs:read"), s.ResultLimit()}
 	for _, d := range []tool.Definition{{Name: "fs.read", Safety: tool.Safe}, {Name: "fs.write", Safety: tool.Cautious}, {Name: "db.delete"}} {
 		out = append(out, s.Sees(&d))
 	}

@@ -8,7 +8,7 @@ import (
 // Options are what a host is made with. The root, the cache and the record of calls
 // are the command's to choose, as flags go before the file.
 func Options(c *config.Config) []host.Option {
-	return []host.Option{host.WithAuditRequired(c.Audit.Required), host.WithOverrides(Overrides(c))}
+	return []host.Option{host.WithAuditRequired(c.Audit.Required), host.WithOverrides(c.Tools)}
 }
 
 // Fixed are the settings, by their keys, in which two configurations differ and that a

@@ -1,10 +1,10 @@
 package setup
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/host/plugin"
@@ -61,23 +61,8 @@ func PluginSettings(c *config.Config, r Run) (Settings, error) {
 }
 
 func settingsOf(p config.Plugin, r Run) plugin.Settings {
-	s := plugin.Settings{
-		Enabled: p.Enabled, Args: p.Arguments, Config: p.Config, Carrier: plugin.Carrier(p.Carrier),
-		Namespace: plugin.Namespace(p.Namespace), Previews: p.Previews,
-		StartTimeout: time.Duration(p.StartTimeout), IdleTimeout: time.Duration(p.IdleTime),
-		CallTimeout: time.Duration(p.CallTimeout), MaxTimeout: time.Duration(p.MaxTimeout),
-		Limits: plugin.Limits{
-			Running: p.Limits.Running, Waiting: p.Limits.Waiting, MaxResult: int(p.Limits.MaxResult), MaxRetries: p.Limits.MaxRetries,
-		},
-		Restart: plugin.RestartPolicy{
-			Free: p.Restart.Free, Backoff: time.Duration(p.Restart.Backoff), MaxBackoff: time.Duration(p.Restart.MaxBackoff),
-			Quarantine: p.Restart.Quarantine, Cooldown: time.Duration(p.Restart.Cooldown), MaxCooldown: time.Duration(p.Restart.MaxCooldown),
-			Lasting: time.Duration(p.Restart.Lasting),
-		},
-	}
-	if r.Carrier != "" {
-		s.Carrier = r.Carrier
-	}
+	s := p.Settings
+	s.Carrier = cmp.Or(r.Carrier, s.Carrier)
 	if r.Once {
 		s.IdleTimeout = 0
 	}

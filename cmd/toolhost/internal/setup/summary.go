@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -62,9 +64,9 @@ func Summary(c *config.Config) []string {
 }
 
 // loosened is what is said of a tool that lets it be called more easily.
-func loosened(name string, t config.Tool) []string {
+func loosened(name string, t host.Override) []string {
 	var out []string
-	if t.Approval == config.ApprovalAllow {
+	if t.Approval == policy.AllowAll {
 		out = append(out, "says yes to every call of "+name)
 	}
 	if t.Safety != tool.Unset && t.Safety < tool.Dangerous {
@@ -79,8 +81,8 @@ func loosened(name string, t config.Tool) []string {
 // given is what plugins are started with.
 func given(who string, p config.Plugin) []string {
 	var out []string
-	if len(p.Arguments) > 0 {
-		out = append(out, fmt.Sprintf("gives %s the arguments %q", who, p.Arguments))
+	if len(p.Args) > 0 {
+		out = append(out, fmt.Sprintf("gives %s the arguments %q", who, p.Args))
 	}
 	for _, v := range p.Environment {
 		switch {

@@ -1,0 +1,86 @@
+package config
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/toolhost/toolhost/host"
+)
+
+// groups are the settings that Changes lists by what is beneath them.
+var groups = []string{"defaults", "plugins", "tools", "callers"}
+
+// Changes are the keys, sorted, of what differs between two configurations.
+type Changes struct {
+	// Host are settings of the whole process: all but the groups below.
+	Host []string
+	// Defaults are settings of plugins that are not named.
+	Defaults []string
+	// Plugins are the settings of each named plugin. All plugins that either file names
+	// are in it; those for which nothing changed have none.
+	Plugins map[string][]string
+	// Tools and Callers are names.
+	Tools, Callers []string
+}
+
+// Diff compares two configurations. It does not look at what the references of an
+// environment lead to.
+func Diff(before, after *Config) Changes {
+	a, b := before.tree(), after.tree()
+	c := Changes{
+		Host:     slices.DeleteFunc(differing(a, b, nil), func(key string) bool { return slices.Contains(groups, key) }),
+		Defaults: diffPlugin(before.Defaults, after.Defaults, a["defaults"], b["defaults"]),
+		Plugins:  map[string][]string{},
+		Tools:    differing(a["tools"], b["tools"], root().member("tools").each.tree(host.Override{})),
+		Callers:  differing(a["callers"], b["callers"], root().member("callers").each.tree(Caller{})),
+	}
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(before.Plugins)), slices.Collect(maps.Keys(after.Plugins))) {
+		c.Plugins[name] = diffPlugin(before.Plugin(name), after.Plugin(name), pluginIn(a, name), pluginIn(b, name))
+	}
+	return c
+}
+
+// pluginIn returns the settings of a plugin in a tree.
+func pluginIn(tree map[string]any, name string) any {
+	plugins, _ := tree["plugins"].(map[string]any)
+	if p, ok := plugins[name]; ok {
+		return p
+	}
+	return tree["defaults"]
+}
+
+// diffPlugin compares two plugins, of which the trees do not have the secrets.
+func diffPlugin(before, after Plugin, a, b any) []string {
+	keys := differing(a, b, nil)
+	if !slices.Contains(keys, "environment") && !before.Environment.Equal(after.Environment) {
+		keys = append(keys, "environment")
+		slices.Sort(keys)
+	}
+	return keys
+}
+
+// differing returns the keys, sorted, of members that differ between two mappings. Absent
+// is what a member that is absent stands for.
+func differing(a, b, absent any) []string {
+	before, _ := a.(map[string]any)
+	after, _ := b.(map[string]any)
+	all := maps.Clone(before)
+	if all == nil {
+		all = map[string]any{}
+	}
+	maps.Copy(all, after)
+	var keys []string
+	or := func(v any) any {
+		if v == nil {
+			return absent
+		}
+		return v
+	}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if !reflect.DeepEqual(or(before[key]), or(after[key])) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
