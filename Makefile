@@ -45,7 +45,7 @@ fuzz: ## each fuzz target for FUZZTIME (30s)
 	.ci/fuzz $(FUZZTIME)
 
 gopls: ## introspection's answers for SYMBOLS (400) drawn symbols against gopls' own
-	TOOLHOST_GOPLS_SYMBOLS=$(or $(SYMBOLS),400) go test -count=1 -v -timeout 60m -run TestAnswersAsGopls ./plugins/introspection
+	TOOLHOST_GOPLS_SYMBOLS=$(or $(SYMBOLS),400) go test -count=1 -v -timeout 60m -run TestAnswersAsGopls ./plugins/introspection/internal/tools
 
 generate: ## the Go code of proto/
 	$(BUF) generate

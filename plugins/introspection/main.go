@@ -1,26 +1,32 @@
+// Command introspection is a toolhost plugin that answers questions about Go code
+// the way the compiler sees it: what a symbol is, what a package offers, how types
+// are related, what an expression means. It reads the workspace, the modules that it
+// depends on and the standard library, and changes nothing.
+//
+// Its packages depend on each other in one direction. internal/source reads files,
+// internal/check loads and type-checks packages, internal/lookup finds what a caller
+// names, and internal/tools has the tools. Next to these, internal/typeutil answers
+// questions about single types, internal/xref finds uses of symbols, and
+// internal/expand serves macroexpand_form.
 package main
 
 import (
 	"context"
 
+	"github.com/toolhost/toolhost/plugins/introspection/internal/check"
+	"github.com/toolhost/toolhost/plugins/introspection/internal/tools"
 	"github.com/toolhost/toolhost/pluginsdk"
-	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 func main() {
-	w := &workspace{}
+	w := &check.Workspace{}
 	pluginsdk.Plugin{
 		Name:    "introspection",
 		Version: "0.1.0",
-		Tools:   w.tools(),
+		Tools:   tools.All(w),
 		Configure: func(_ context.Context, c pluginsdk.Config) error {
-			return w.open(c.Root)
+			return w.Open(c.Root)
 		},
-		Processors: pluginsdk.AllProcessors, // packages are type-checked side by side
+		Processors: pluginsdk.AllProcessors, // packages are type-checked in parallel
 	}.Main()
-}
-
-// tools are what the plugin serves.
-func (w *workspace) tools() []tool.Tool {
-	return []tool.Tool{w.describeSymbol(), w.listPackageSymbols(), w.aproposSearch(), w.functionArglist(), w.classSlots(), w.classHierarchy(), w.macroexpandForm(), w.whoCalls(), w.whoReferences()}
 }

@@ -1,0 +1,124 @@
+package check
+
+import (
+	"context"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/toolhost/toolhost/plugins/internal/gocode"
+	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
+)
+
+// declaration is a name that source code declares, with the comments on it: before
+// it, after it on the line, and before the group that it is in.
+type declaration struct {
+	name     string
+	comments []*ast.CommentGroup
+}
+
+// index returns the package's declarations by the positions of their names. They are
+// collected once: to search the syntax for each name would make listing a large
+// package take a minute.
+func (p *Package) index() map[token.Pos]declaration {
+	p.once.Do(func() {
+		p.declarations = map[token.Pos]declaration{}
+		for _, f := range p.Syntax {
+			ast.Inspect(f, p.addDeclarations)
+		}
+	})
+	return p.declarations
+}
+
+// addDeclarations adds what one node declares, and reports whether to visit the nodes
+// within it.
+func (p *Package) addDeclarations(n ast.Node) bool {
+	add := func(id *ast.Ident, comments ...*ast.CommentGroup) {
+		if id != nil {
+			p.declarations[id.Pos()] = declaration{id.Name, comments}
+		}
+	}
+	switch n := n.(type) {
+	case *ast.FuncDecl:
+		add(n.Name, n.Doc)
+		return false
+	case *ast.Field:
+		for _, id := range n.Names {
+			add(id, n.Doc, n.Comment)
+		}
+		if len(n.Names) == 0 {
+			add(gocode.TypeName(n.Type), n.Doc, n.Comment)
+		}
+	case *ast.GenDecl:
+		for _, spec := range n.Specs {
+			switch spec := spec.(type) {
+			case *ast.TypeSpec:
+				add(spec.Name, spec.Doc, spec.Comment, n.Doc)
+			case *ast.ValueSpec:
+				for _, id := range spec.Names {
+					add(id, spec.Doc, spec.Comment, n.Doc)
+				}
+			}
+		}
+	}
+	return true
+}
+
+// Comment returns the documentation of what is declared at pos.
+func (p *Package) Comment(pos token.Pos) string { return source.Comment(p.index()[pos].comments...) }
+
+// PackageComment returns the documentation of the package.
+func (p *Package) PackageComment() string {
+	for _, f := range p.Syntax {
+		if text := f.Doc.Text(); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// find returns where this package declares a name whose position comes from export
+// data. See [Snapshot.DeclaredAt].
+func (p *Package) find(at token.Position, name string) token.Pos {
+	for pos, d := range p.index() {
+		if d.name == name && sameLine(p.Fset.Position(pos), at) {
+			return pos
+		}
+	}
+	return token.NoPos
+}
+
+// position returns a position as an editor counts: //line directives do not count,
+// except in files that the go command generates from cgo sources, in which they name
+// the original.
+func (p *Package) position(pos token.Pos) token.Position {
+	if !pos.IsValid() {
+		return token.Position{}
+	}
+	at := p.Fset.PositionFor(pos, false)
+	if slices.Contains(p.Node.Files, at.Filename) {
+		return at
+	}
+	return p.Fset.Position(pos)
+}
+
+// Locate returns the documentation and the position of an object that p declares or
+// promotes. To find the documentation of a promoted member, it loads the package that
+// declares it.
+func (s *Snapshot) Locate(ctx context.Context, p *Package, obj types.Object) (comment, position string, err error) {
+	pos := obj.Pos()
+	if home := obj.Pkg(); home != nil && home.Path() != p.Node.Path && pos.IsValid() {
+		n, err := s.Find(ctx, home.Path())
+		if err != nil || n == nil {
+			return "", s.Root.Position(p.Fset.Position(pos), home.Path()), err
+		}
+		declaring, err := s.Package(ctx, n)
+		if err != nil {
+			return "", "", err
+		}
+		p, pos = declaring, declaring.find(p.Fset.Position(pos), obj.Name())
+	}
+	return strings.TrimSpace(p.Comment(pos)), s.Root.Position(p.position(pos), p.Node.Path), nil
+}

@@ -1,0 +1,49 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+
+	"golang.org/x/tools/go/packages"
+
+	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
+)
+
+// goCommand runs the go command in a workspace. Every use of the command goes
+// through it.
+type goCommand struct{ root source.Root }
+
+var errNoGo = errors.New("the Go toolchain is needed: `go` was not found on the plugin's PATH; " +
+	"install Go or name PATH in the plugin's environment")
+
+// load asks for packages, without their tests.
+func (g goCommand) load(ctx context.Context, mode packages.LoadMode, patterns ...string) ([]*packages.Package, error) {
+	return g.loadConfig(ctx, packages.Config{Mode: mode}, patterns)
+}
+
+func (g goCommand) loadConfig(
+	ctx context.Context, config packages.Config, patterns []string,
+) ([]*packages.Package, error) {
+	if _, err := exec.LookPath("go"); err != nil {
+		return nil, errNoGo
+	}
+	queries := make([]string, len(patterns))
+	for i, p := range patterns {
+		// The prefix keeps the loader from reading a query such as file=X into a
+		// pattern. The go command gets it after "--", never as a flag.
+		queries[i] = "pattern=" + p
+	}
+	config.Context, config.Dir, config.Env = ctx, string(g.root), os.Environ()
+	config.ParseFile = source.ParseFile
+	pkgs, err := packages.Load(&config, queries...)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("the go command failed: %s", g.root.Scrub(err.Error()))
+	}
+	return pkgs, nil
+}

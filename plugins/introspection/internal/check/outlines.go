@@ -1,0 +1,120 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
+)
+
+// Outlines has the types that packages declare. They were checked in one batch, so
+// that types of different packages can be compared, which those of a [Package] cannot.
+type Outlines struct {
+	// Local has the packages of the workspace and of modules replaced by directories,
+	// by path. Imported has what these import.
+	Local, Imported []*types.Package
+	Errors          []string // what is wrong with the declarations, at most [MaxErrors]
+
+	fset   *token.FileSet
+	byPath map[string]*types.Package
+}
+
+// Outlines returns the outlines of the workspace, and the package of n wherever that
+// is from. The outlines of a nil n are the workspace's alone.
+func (s *Snapshot) Outlines(ctx context.Context, n *Node) (*Outlines, error) {
+	vs, extra := s.Graph.variants, ""
+	nodes := s.Graph.Select(func(n *Node) bool { return n.Local && vs.all[n.Path] != nil })
+	key := fmt.Sprintf("%x", s.contentFingerprint())
+	switch {
+	case n == nil:
+	case !n.Local:
+		if !imports(nodes, n.Path) {
+			extra = n.Path
+			key += " " + extra
+		}
+	case s.Graph.Nodes[n.Path] == nil:
+		vs = vs.with(n)
+		nodes = append(nodes, n)
+		h := source.NewHasher()
+		h.Files(s.Files(n)...)
+		key += fmt.Sprintf(" %s %x", n.Path, h.Sum())
+	}
+	return s.workspace.checker.lastOutlines.get(ctx, key, func(ctx context.Context) (*Outlines, error) {
+		b, err := s.newBatch(ctx, vs, extra)
+		if err != nil {
+			return nil, err
+		}
+		defer b.end()
+		return b.outlines(ctx, nodes, extra)
+	})
+}
+
+func imports(nodes []*Node, path string) bool {
+	return slices.ContainsFunc(nodes, func(n *Node) bool { return slices.Contains(n.Imports, path) })
+}
+
+func (b *batch) outlines(ctx context.Context, nodes []*Node, extra string) (*Outlines, error) {
+	out := &Outlines{fset: b.parser.fset, byPath: map[string]*types.Package{}}
+	tasks := make([]*task, len(nodes))
+	err := each(len(nodes), func(i int) error {
+		tasks[i] = b.outlined(ctx, b.variants.all[nodes[i].Path])
+		return tasks[i].err
+	})
+	if err != nil {
+		return nil, err
+	}
+	imported := map[string]bool{}
+	if extra != "" {
+		imported[extra] = true
+	}
+	for i, n := range nodes {
+		out.Local = append(out.Local, tasks[i].outline)
+		out.Errors = append(out.Errors, tasks[i].errors...)
+		out.byPath[n.Path] = tasks[i].outline
+		for _, path := range n.Imports {
+			imported[path] = true
+		}
+	}
+	out.Errors = out.Errors[:min(len(out.Errors), MaxErrors)]
+	for _, path := range source.SortedKeys(imported) {
+		if out.byPath[path] != nil || path == "unsafe" {
+			continue
+		}
+		if pkg, err := b.imported(ctx, path); err == nil {
+			out.Imported = append(out.Imported, pkg)
+			out.byPath[path] = pkg
+		}
+	}
+	return out, nil
+}
+
+// Outlines returns the outlines of one package and what it imports, for types that
+// export data does not have.
+func (p *Package) Outlines() *Outlines {
+	out := &Outlines{
+		Local: []*types.Package{p.Types}, Imported: p.Types.Imports(), fset: p.Fset,
+		byPath: map[string]*types.Package{p.Node.Path: p.Types},
+	}
+	for _, imported := range out.Imported {
+		out.byPath[imported.Path()] = imported
+	}
+	return out
+}
+
+// Type returns a type by its package and name, or nil.
+func (o *Outlines) Type(path, name string) *types.TypeName {
+	pkg := o.byPath[path]
+	if pkg == nil {
+		return nil
+	}
+	found, _ := pkg.Scope().Lookup(name).(*types.TypeName)
+	return found
+}
+
+// Position returns where a type is declared.
+func (o *Outlines) Position(obj types.Object) token.Position {
+	return o.fset.PositionFor(obj.Pos(), false)
+}

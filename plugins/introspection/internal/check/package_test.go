@@ -1,0 +1,84 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
+)
+
+// The cache is bounded, and drops what was used longest ago.
+func TestPackageCacheIsBounded(t *testing.T) {
+	t.Parallel()
+	var c packageCache
+	name := func(i int) string { return string(rune('A' + i)) }
+	for i := range maxPackages {
+		c.put(name(i), source.Fingerprint{}, &Package{})
+	}
+	if c.get(name(0), source.Fingerprint{}) == nil {
+		t.Fatal("the first package is gone before there are too many")
+	}
+	c.put(name(maxPackages), source.Fingerprint{}, &Package{})
+	c.put(name(maxPackages+1), source.Fingerprint{}, &Package{})
+	if len(c.entries) != maxPackages {
+		t.Errorf("%d packages are kept", len(c.entries))
+	}
+	gone := []string{}
+	for i := range maxPackages + 2 {
+		if c.entries[name(i)] == nil {
+			gone = append(gone, name(i))
+		}
+	}
+	if !slices.Equal(gone, []string{name(1), name(2)}) {
+		t.Errorf("%v went, not those used longest ago", gone)
+	}
+}
+
+// A load that is canceled while it waits for its turn leaves nothing behind.
+func TestLoadIsCanceled(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for name, content := range map[string]string{"go.mod": "module example.com/m\n\ngo 1.26\n", "a.go": "package m\n\nconst V = 1\n"} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var w Workspace
+	if err := w.Open(root); err != nil {
+		t.Fatal(err)
+	}
+	s, err := w.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := s.Graph.Nodes["example.com/m"]
+	// With every slot taken, the load below cannot start.
+	var free []func()
+	for range maxLoads {
+		release, err := w.packages.acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		free = append(free, release)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	out := make(chan error, 1)
+	go func() {
+		_, err := s.Package(ctx, n)
+		out <- err
+	}()
+	cancel()
+	if err := <-out; !errors.Is(err, context.Canceled) {
+		t.Errorf("a canceled load ended with %v", err)
+	}
+	for _, release := range free {
+		release()
+	}
+	if p, err := s.Package(t.Context(), n); err != nil || p.Types.Scope().Lookup("V") == nil {
+		t.Errorf("after a canceled load: %v, %v", p, err)
+	}
+}

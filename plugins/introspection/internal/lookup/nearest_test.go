@@ -1,0 +1,52 @@
+package lookup
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestNearest(t *testing.T) {
+	t.Parallel()
+	names := []string{"http.Client", "http.Client.Do", "http.CloseNotifier", "io.Closer", "fmt.Print", "fmt.Println", "net/http", "x.client"}
+	for _, c := range []struct {
+		wanted string
+		want   []string
+	}{
+		{"client", []string{"http.Client", "x.client", "http.Client.Do"}},
+		{"Clinet", []string{"http.Client", "x.client"}},
+		{"Prin", []string{"fmt.Print", "fmt.Println"}},
+		{"htpp", []string{"net/http"}},
+		{"Notifier", []string{"http.CloseNotifier"}},
+		{"Zebra", nil},
+		{"", nil},
+	} {
+		if got := Nearest(c.wanted, names); !slices.Equal(got, c.want) {
+			t.Errorf("nearest to %q: %q, want %q", c.wanted, got, c.want)
+		}
+	}
+	many := []string{"a1", "a2", "a3", "a4", "a5", "a6", "a7"}
+	if got := Nearest("a", many); len(got) != maxNearest {
+		t.Errorf("%d names are offered", len(got))
+	}
+}
+
+func TestParseName(t *testing.T) {
+	t.Parallel()
+	for symbol, want := range map[string][]parsed{
+		"Name":                  {{"", "Name", ""}},
+		"a.B":                   {{"a", "B", ""}, {"", "a", "B"}},
+		"a.B.C":                 {{"a.B", "C", ""}, {"a", "B", "C"}},
+		"x/a.B":                 {{"x/a", "B", ""}},
+		"x/yaml.v3.Node.Decode": {{"x/yaml.v3.Node", "Decode", ""}, {"x/yaml.v3", "Node", "Decode"}},
+		"(*net/http.Client).Do": {{"net/http.Client", "Do", ""}, {"net/http", "Client", "Do"}},
+		"List[map[K]V].Push":    {{"List", "Push", ""}, {"", "List", "Push"}},
+		"./host.Registry":       {{"./host", "Registry", ""}},
+		"example.com/m.T":       {{"example.com/m", "T", ""}},
+		"a/b":                   nil, "a/": nil, ".": nil, "": nil, "a..b": nil, "a b": {{"", "ab", ""}}, "x/.B": nil, "1.2": nil,
+	} {
+		got, err := parseName(symbol)
+		if !slices.Equal(got, want) || (err == nil) != (want != nil) {
+			t.Errorf("%q is parsed as %+v, %v, want %+v", symbol, got, err, want)
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/toolhost/toolhost/plugins/introspection/internal/check"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// write puts files below a directory.
+func write(t testing.TB, dir string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// bench is a plugin with a workspace of its own.
+type bench struct {
+	workspace *check.Workspace
+	root      string
+	set       *tool.Set
+	defs      map[string]tool.Definition
+}
+
+func open(t testing.TB, root string) *bench {
+	t.Helper()
+	real, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{workspace: &check.Workspace{}, root: real, defs: map[string]tool.Definition{}}
+	if err := b.workspace.Open(root); err != nil {
+		t.Fatal(err)
+	}
+	if b.set, err = tool.NewSet(All(b.workspace)...); err != nil {
+		t.Fatal(err)
+	}
+	defs, err := b.set.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range defs {
+		b.defs[d.Name] = d
+	}
+	return b
+}
+
+// fresh is a workspace with files that the test may change.
+func fresh(t testing.TB, files map[string]string) *bench {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, dir, files)
+	return open(t, dir)
+}
+
+var shared struct {
+	once  sync.Once
+	bench *bench
+	dir   string
+}
+
+// sharedShop is the shop, for tests that change nothing: they share what is loaded.
+func sharedShop(t testing.TB) *bench {
+	t.Helper()
+	shared.once.Do(func() {
+		dir, err := os.MkdirTemp("", "shop")
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared.dir = dir
+		write(t, dir, shop)
+		shared.bench = open(t, dir)
+	})
+	if shared.bench == nil {
+		t.Fatal("the shared workspace could not be made")
+	}
+	return shared.bench
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if shared.dir != "" {
+		_ = os.RemoveAll(shared.dir)
+	}
+	os.Exit(code)
+}
+
+// call runs a tool as a host would, and holds every answer to what the tool
+// promises: structured output that fits its schema, and no machine paths.
+func (b *bench) call(t testing.TB, ctx context.Context, name string, args any) (tool.Result, error) {
+	t.Helper()
+	raw, err := json.Marshal(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := b.set.Execute(ctx, tool.Call{Name: name, Arguments: raw})
+	text := res.Text()
+	if err != nil {
+		text = err.Error()
+	}
+	for _, dir := range machineDirs() {
+		if strings.Contains(text, dir+"/") {
+			t.Errorf("%s %s: the answer names a directory of the machine: %s", name, raw, text)
+		}
+	}
+	if strings.Contains(text, b.root) {
+		t.Errorf("%s %s: the answer names the workspace's directory: %s", name, raw, text)
+	}
+	if err == nil && !res.IsError {
+		b.conform(t, b.defs[name].OutputSchema, res.Structured)
+	}
+	return res, err
+}
+
+func (b *bench) conform(t testing.TB, schema tool.Schema, structured json.RawMessage) {
+	t.Helper()
+	var s jsonschema.Schema
+	if err := json.Unmarshal(schema, &s); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var value any
+	if err := json.Unmarshal(structured, &value); err != nil {
+		t.Fatal(err)
+	}
+	if err := resolved.Validate(value); err != nil {
+		t.Errorf("the answer does not fit the output schema: %v", err)
+	}
+}
+
+var machineDirs = sync.OnceValue(func() []string {
+	out, err := exec.Command("go", "env", "GOROOT", "GOMODCACHE", "GOCACHE").Output()
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(out))
+})
+
+// decode runs a tool that must succeed.
+func decode[T any](t testing.TB, b *bench, name string, args any) T {
+	t.Helper()
+	res, err := b.call(t, t.Context(), name, args)
+	if err != nil {
+		t.Fatalf("%s %v: %v", name, args, err)
+	}
+	if res.IsError {
+		t.Fatalf("%s %v: %s", name, args, res.Text())
+	}
+	var out T
+	if err := json.Unmarshal(res.Structured, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func (b *bench) symbolOf(t testing.TB, symbol, pkg string) description {
+	t.Helper()
+	return decode[description](t, b, "describe_symbol", describeIn{Symbol: symbol, Package: pkg})
+}
+
+func (b *bench) listingOf(t testing.TB, pkg string, internal bool) listing {
+	t.Helper()
+	return decode[listing](t, b, "list_package_symbols", listIn{Package: pkg, IncludeInternal: internal})
+}
+
+// failing runs a tool that must fail in its own terms, and gives the text.
+func (b *bench) failing(t testing.TB, name string, args any) string {
+	t.Helper()
+	res, err := b.call(t, t.Context(), name, args)
+	if err != nil {
+		t.Fatalf("%s %v: a Go error where the tool's own failure was due: %v", name, args, err)
+	}
+	if !res.IsError {
+		t.Fatalf("%s %v: succeeded: %s", name, args, res.Text())
+	}
+	return strings.TrimPrefix(res.Text(), "tool "+name+" execution failed: ")
+}

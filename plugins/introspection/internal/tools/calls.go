@@ -1,0 +1,77 @@
+package tools
+
+import (
+	"context"
+
+	"github.com/toolhost/toolhost/plugins/introspection/internal/check"
+	"github.com/toolhost/toolhost/plugins/introspection/internal/lookup"
+	"github.com/toolhost/toolhost/plugins/introspection/internal/xref"
+	"github.com/toolhost/toolhost/pluginsdk"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+type callsIn struct {
+	Function string `json:"function" jsonschema:"Name, pkg.Name, Type.Method or pkg.Type.Method of a function, a method or an interface's method; pkg is a package's name, import path or the end of its path"`
+	Package  string `json:"package,omitempty" jsonschema:"where the function is: an import path, a directory relative to the workspace (./host) or a package name; default: the package that function names, else the workspace's packages"`
+}
+
+// callers is the answer of who_calls. The lists are sorted by position.
+type callers struct {
+	Function   string   `json:"function" jsonschema:"import path and name, with the type that declares it for a method"`
+	Position   string   `json:"position,omitempty" jsonschema:"where it is declared: path:line:col relative to the workspace; outside of it import/path/file.go:line"`
+	Calls      []called `json:"calls"`
+	Total      int      `json:"total" jsonschema:"how many calls there are, including those not listed"`
+	ValueUses  []called `json:"value_uses,omitempty" jsonschema:"where the function is used as a value without being called; calls of that value are not followed"`
+	ValueTotal int      `json:"value_uses_total,omitempty" jsonschema:"how many of these there are, including those not listed"`
+	Errors     []string `json:"errors,omitempty" jsonschema:"what does not compile in the packages that were searched, where calls may be missing"`
+}
+
+type called struct {
+	site
+	Via       string `json:"via,omitempty" jsonschema:"the method of an interface that is called: whether the call reaches the function depends on the value in the interface"`
+	Statement string `json:"statement,omitempty" jsonschema:"go or defer, if the call is in such a statement"`
+}
+
+func whoCalls(w *check.Workspace) tool.Tool {
+	return define(w, "who_calls",
+		"Lists the calls of a Go function or method in the workspace, including test files, each with its position, "+
+			"the function that it is in, and its line. For a method it includes calls through interfaces, with the "+
+			"interface's method in via: those of every interface that a type with the method satisfies. "+
+			"Does not find calls in dependencies, by reflection, or of a function's value; "+
+			"where the value is used is listed separately.",
+		findCalls, pluginsdk.Title("Who calls a Go function"), pluginsdk.Categories("introspection", "xref"),
+		pluginsdk.Argument("function", nameLimit), pluginsdk.Argument("package", nameLimit))
+}
+
+func findCalls(ctx context.Context, w *check.Workspace, in callsIn) (callers, error) {
+	t, err := lookup.FindTarget(ctx, w, in.Function, in.Package)
+	if err != nil {
+		return callers{}, err
+	}
+	if err := t.Callable(); err != nil {
+		return callers{}, err
+	}
+	out := callers{Function: string(t.Key), Position: t.Position, Calls: []called{}, Errors: t.Errors()}
+	sites := newSiteReader(t.Snapshot.Root)
+	for _, ref := range t.Program.Calls(t.Object, t.Key) {
+		list, total := &out.ValueUses, &out.ValueTotal
+		if ref.Access.IsCall() {
+			list, total = &out.Calls, &out.Total
+		}
+		if *total++; len(*list) < maxSites {
+			*list = append(*list, newCalled(ref, sites))
+		}
+	}
+	return out, nil
+}
+
+func newCalled(ref xref.Reference, sites siteReader) called {
+	out := called{site: sites.site(ref), Via: string(ref.Via)}
+	switch ref.Access {
+	case xref.GoCall:
+		out.Statement = "go"
+	case xref.DeferCall:
+		out.Statement = "defer"
+	}
+	return out
+}

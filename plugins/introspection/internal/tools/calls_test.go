@@ -1,0 +1,377 @@
+package tools
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/plugins/introspection/internal/xref"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// depot is a module whose symbols are used in all ways.
+var depot = map[string]string{
+	"go.mod": "module example.com/depot\n\ngo 1.26\n",
+	"stock/stock.go": `package stock
+
+import "io"
+
+type Mover interface{ Move(n int) error }
+
+type Stock struct {
+	Count int
+	Rows  [3]int
+	next  *Stock
+}
+
+func (s *Stock) Move(n int) error { s.Count += n; return nil }
+
+func (s Stock) Total() int { return s.Count }
+
+type Shelf struct{ *Stock }
+
+type Room struct{ Shelf }
+
+func (r Room) Open() {}
+
+type Opener interface {
+	Mover
+	Open()
+}
+
+func Each[T any](all []T, f func(T)) {
+	for _, v := range all {
+		f(v)
+	}
+}
+
+var Limit = Double(2)
+
+func Double(n int) int { return n * 2 }
+
+type Fault struct{}
+
+func (Fault) Error() string { return "" }
+
+func Copy(w io.Writer) (int, error) { return w.Write(nil) }
+`,
+	"use/use.go": `package use
+
+import "example.com/depot/stock"
+
+type mover interface{ Move(int) error }
+
+func Static(s *stock.Stock, r stock.Room) {
+	s.Move(1)
+	go r.Move(2)
+	defer (s.Move)(3)
+	func() { _ = (*stock.Stock).Move(s, 4) }()
+	f := s.Move
+	_ = f
+}
+
+func Dynamic(m stock.Mover, o stock.Opener, own mover) {
+	m.Move(1)
+	o.Move(2)
+	own.Move(3)
+	interface{ Move(n int) error }(m).Move(4)
+}
+
+type other interface{ Move(n string) error }
+
+type both interface {
+	Move(n int) error
+	Shut()
+}
+
+func Never(o other, b both) {
+	o.Move("")
+	b.Move(1)
+}
+
+func Generic[M stock.Mover](m M) {
+	m.Move(1)
+	stock.Each([]M{m}, func(M) {})
+	stock.Each[M](nil, nil)
+	each := stock.Each[int]
+	_ = each
+}
+
+func Fail(err error) string { return err.Error() + stock.Fault{}.Error() }
+
+var called = stock.Double(stock.Limit)
+
+type sink struct{}
+
+func (*sink) Write(p []byte) (int, error) { return stock.Copy(nil) }
+`,
+	"use/use_test.go": `package use
+
+import "testing"
+
+func TestUse(t *testing.T) { Never(nil, nil); helper() }
+
+func helper() {}
+
+type tested struct{ used int }
+
+func (t *tested) touch() { t.used++ }
+
+func touch(t *tested) { t.touch() }
+`,
+	"use/out_test.go": `package use_test
+
+import (
+	"testing"
+
+	"example.com/depot/use"
+)
+
+func helper2() { use.Never(nil, nil) }
+
+func TestOut(t *testing.T) { helper2() }
+`,
+	"broken/broken.go": `package broken
+
+import "example.com/depot/stock"
+
+func F() int { stock.Double(1); return undefined }
+`,
+}
+
+func (b *bench) callsOf(t testing.TB, function, pkg string) callers {
+	t.Helper()
+	return decode[callers](t, b, "who_calls", callsIn{Function: function, Package: pkg})
+}
+
+// summary is a call on one line: position, function, and what else there is.
+func summary(calls []called) []string {
+	out := []string{}
+	for _, c := range calls {
+		out = append(out, strings.Join(strings.Fields(c.Position+" "+c.Function+" "+c.Statement+" "+c.Via), " "))
+	}
+	return out
+}
+
+func TestCalls(t *testing.T) {
+	t.Parallel()
+	b := fresh(t, depot)
+	const mover = "example.com/depot/stock.Mover.Move"
+	for name, c := range map[string]struct {
+		function, pkg string
+		calls, values []string
+	}{
+		"a method, by name and through interfaces": {"Stock.Move", "", []string{
+			"use/use.go:8:4 use.Static", "use/use.go:9:7 use.Static go", "use/use.go:10:11 use.Static defer",
+			"use/use.go:11:30 use.Static", "use/use.go:17:4 use.Dynamic " + mover, "use/use.go:18:4 use.Dynamic " + mover,
+			"use/use.go:19:6 use.Dynamic example.com/depot/use.mover.Move",
+			"use/use.go:20:36 use.Dynamic interface{Move(n int) error}.Move", "use/use.go:36:4 use.Generic " + mover,
+		}, []string{"use/use.go:12:9 use.Static"}},
+		"a method by a type that it is promoted to": {"Room.Move", "stock", nil, nil},
+		"an interface's method": {"Mover.Move", "stock", []string{
+			"use/use.go:17:4 use.Dynamic " + mover, "use/use.go:18:4 use.Dynamic " + mover, "use/use.go:36:4 use.Generic " + mover,
+		}, nil},
+		"a method that no interface has": {"Stock.Total", "", []string{}, nil},
+		"a generic function": {"stock.Each", "", []string{"use/use.go:37:8 use.Generic", "use/use.go:38:8 use.Generic"},
+			[]string{"use/use.go:39:16 use.Generic"}},
+		"a function, at package level and in broken code": {"stock.Double", "", []string{
+			"broken/broken.go:5:22 broken.F", "stock/stock.go:34:13", "use/use.go:45:20",
+		}, nil},
+		"a method through the predeclared interface": {"Fault.Error", "", []string{
+			"use/use.go:43:42 use.Fail error.Error", "use/use.go:43:66 use.Fail",
+		}, nil},
+		"a method through an interface of the standard library": {"sink.Write", "", []string{
+			"stock/stock.go:42:48 stock.Copy io.Writer.Write",
+		}, nil},
+		"a function of the standard library's interface": {"io.Writer.Write", "", []string{
+			"stock/stock.go:42:48 stock.Copy io.Writer.Write",
+		}, nil},
+		"from tests in and beside the package": {"use.Never", "", []string{"use/out_test.go:9:22 use_test.helper2", "use/use_test.go:5:30 use.TestUse"}, nil},
+		"a function of a test file":            {"helper", "", []string{"use/use_test.go:5:47 use.TestUse"}, nil},
+		"a function of a test beside":          {"helper2", "example.com/depot/use_test", []string{"use/out_test.go:11:30 use_test.TestOut"}, nil},
+		"a method of a test file":              {"tested.touch", "./use", []string{"use/use_test.go:13:27 use.touch"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := b.callsOf(t, c.function, c.pkg)
+			if c.calls == nil {
+				equal(t, got, b.callsOf(t, "stock.Stock.Move", ""))
+				return
+			}
+			equal(t, summary(got.Calls), c.calls)
+			equal(t, summary(got.ValueUses), append([]string{}, c.values...))
+			if got.Total != len(c.calls) || got.ValueTotal != len(c.values) {
+				t.Errorf("%d calls and %d values are counted", got.Total, got.ValueTotal)
+			}
+			equal(t, got.Errors, []string{"broken/broken.go:5:40: undefined: undefined"})
+		})
+	}
+	got := b.callsOf(t, "Stock.Move", "stock")
+	equal(t, got.Calls[1], called{site: site{"use/use.go:9:7", "use.Static", "go r.Move(2)"}, Statement: "go"})
+	if got.Function != "example.com/depot/stock.Stock.Move" || got.Position != "stock/stock.go:13:17" {
+		t.Errorf("the function is %s at %s", got.Function, got.Position)
+	}
+	if got := b.callsOf(t, "helper", "use").Position; got != "use/use_test.go:7:6" {
+		t.Errorf("the test's function is at %s", got)
+	}
+}
+
+func TestCallsRefused(t *testing.T) {
+	t.Parallel()
+	b := fresh(t, depot)
+	for _, c := range []struct{ function, pkg, want string }{
+		{"Stock", "", "example.com/depot/stock.Stock is a struct type, not a function"},
+		{"Stock.Count", "", "example.com/depot/stock.Stock.Count is a field of type int, not a function"},
+		{"tested.used", "", "example.com/depot/use.tested.used is a field, not a function; who_references lists its uses"},
+		{"Duoble", "", `there is no symbol "Duoble" in the workspace; did you mean stock.Double?`},
+		{"helper", "stock", `package example.com/depot/stock has no symbol "helper"`},
+		{"append", "", "append is predeclared by the language"},
+	} {
+		if got := b.failing(t, "who_calls", callsIn{Function: c.function, Package: c.pkg}); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%q in %q: %s\nwant %s", c.function, c.pkg, got, c.want)
+		}
+	}
+	for _, pkg := range []string{"-o=x", "/etc", "../x"} {
+		for name, args := range map[string]any{
+			"who_calls": callsIn{Function: "F", Package: pkg}, "who_references": referencesIn{Variable: "F", Package: pkg},
+		} {
+			if _, err := b.call(t, t.Context(), name, args); tool.CodeOf(err) != tool.CodePermissionDenied {
+				t.Errorf("%s in %q: %v, want permission denied", name, pkg, err)
+			}
+		}
+	}
+	none := fresh(t, map[string]string{"a.go": "package a\n"})
+	if got := none.failing(t, "who_calls", callsIn{Function: "fmt.Println"}); !strings.Contains(got, "the workspace has no go.mod") {
+		t.Error(got)
+	}
+}
+
+// Lists are bounded, and say how much there is.
+func TestCallsAreBounded(t *testing.T) {
+	t.Parallel()
+	b := fresh(t, map[string]string{
+		"go.mod": "module example.com/m\n\ngo 1.26\n",
+		"a/a.go": "package a\n\nfunc F() {}\n\nfunc G() {\n" + strings.Repeat("\tF()\n", maxSites+7) + "}\n",
+	})
+	if got := b.callsOf(t, "F", ""); len(got.Calls) != maxSites || got.Total != maxSites+7 {
+		t.Errorf("%d calls of %d are listed", len(got.Calls), got.Total)
+	}
+	if got := decode[references](t, b, "who_references", referencesIn{Variable: "F"}); len(got.References) != maxSites ||
+		got.Total != maxSites+7 || got.Accesses["call"] != maxSites+7 {
+		t.Errorf("%d references of %d are listed", len(got.References), got.Total)
+	}
+}
+
+func TestCallsRefresh(t *testing.T) {
+	t.Parallel()
+	b := fresh(t, map[string]string{
+		"go.mod":      "module example.com/m\n\ngo 1.26\n",
+		"a/a.go":      "package a\n\ntype T struct{}\n\nfunc F() *T { return nil }\n",
+		"b/b.go":      "package b\n\nimport \"example.com/m/a\"\n\nfunc G() *a.T { return a.F() }\n",
+		"c/c.go":      "package c\n\nimport (\n\t\"example.com/m/a\"\n\t\"example.com/m/b\"\n)\n\nvar V *a.T = b.G()\n",
+		"d/d.go":      "package d\n",
+		"d/d_test.go": "package d\n",
+	})
+	expect := func(function string, want ...string) {
+		t.Helper()
+		got := b.callsOf(t, function, "")
+		equal(t, summary(got.Calls), append([]string{}, want...))
+		if got.Errors != nil {
+			t.Errorf("the errors are %v", got.Errors)
+		}
+	}
+	program := func() *xref.Program {
+		t.Helper()
+		p, err := b.snapshot(t).Program(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	indexOf := func(path string) *xref.Index {
+		t.Helper()
+		for _, x := range program().Indexes {
+			if x.Path() == path {
+				return x
+			}
+		}
+		t.Fatalf("package %s is not searched", path)
+		return nil
+	}
+	expect("a.F", "b/b.go:5:26 b.G")
+	before, above, apart := program(), indexOf("example.com/m/b"), indexOf("example.com/m/d")
+	expect("b.G", "c/c.go:8:16")
+	if program() != before {
+		t.Error("an unchanged workspace was checked twice")
+	}
+
+	// Within a body: one package. In a declaration: those above it too.
+	b.edit(t, "a/a.go", "package a\n\ntype T struct{}\n\nfunc F() *T { return F() }\n", time.Second)
+	expect("a.F", "a/a.go:5:22 a.F", "b/b.go:5:26 b.G")
+	if indexOf("example.com/m/b") != above {
+		t.Error("a change within a function made other packages be checked anew")
+	}
+	b.edit(t, "a/a.go", "package a\n\ntype T struct{ X int }\n\nfunc F() *T { return nil }\n", 2*time.Second)
+	expect("a.F", "b/b.go:5:26 b.G")
+	if indexOf("example.com/m/b") == above || indexOf("example.com/m/d") != apart {
+		t.Error("the wrong packages were checked anew")
+	}
+
+	// An edit that is taken back, with a question about one package in between:
+	// types of two checks must not meet.
+	b.edit(t, "a/a.go", "package a\n\ntype T struct{ Y int }\n\nfunc F() *T { return nil }\n", 3*time.Second)
+	b.symbolOf(t, "F", "a")
+	b.symbolOf(t, "G", "b")
+	b.edit(t, "a/a.go", "package a\n\ntype T struct{ X int }\n\nfunc F() *T { return nil }\n", 4*time.Second)
+	b.symbolOf(t, "F", "a")
+	if got := b.symbolOf(t, "V", "c").Errors; got != nil {
+		t.Errorf("the errors are %v", got)
+	}
+	expect("b.G", "c/c.go:8:16")
+
+	// Test files, new files and new imports.
+	b.edit(t, "d/d_test.go", "package d\n\nimport \"example.com/m/a\"\n\nfunc h() { a.F() }\n", time.Second)
+	b.edit(t, "d/new.go", "package d\n\nimport \"os\"\n\nvar Args = os.Getpid()\n", time.Second)
+	expect("a.F", "b/b.go:5:26 b.G", "d/d_test.go:5:14 d.h")
+	expect("os.Getpid", "d/new.go:5:15")
+}
+
+// Where something is declared is where it is now, also if only lines above it
+// changed and it is promoted to another package.
+func TestPositionsRefresh(t *testing.T) {
+	t.Parallel()
+	b := fresh(t, map[string]string{
+		"go.mod": "module example.com/m\n\ngo 1.26\n",
+		"p/p.go": "package p\n\nfunc f() {}\n\ntype Base struct{}\n\nfunc (Base) M() {}\n",
+		"q/q.go": "package q\n\nimport \"example.com/m/p\"\n\ntype Outer struct{ p.Base }\n",
+	})
+	if got := b.symbolOf(t, "Outer.M", "").Position; got != "p/p.go:7:13" {
+		t.Errorf("M is at %s", got)
+	}
+	b.callsOf(t, "Outer.M", "")
+	b.edit(t, "p/p.go", "package p\n\nfunc f() {\n\tf()\n}\n\ntype Base struct{}\n\nfunc (Base) M() {}\n", time.Second)
+	if got := b.symbolOf(t, "Outer.M", "").Position; got != "p/p.go:9:13" {
+		t.Errorf("after an edit above it M is at %s", got)
+	}
+	if got := b.callsOf(t, "Outer.M", "").Position; got != "p/p.go:9:13" {
+		t.Errorf("after an edit above it the callers' M is at %s", got)
+	}
+}
+
+// A package that is C in part is answered about like any other.
+func TestCallsOfC(t *testing.T) {
+	t.Parallel()
+	b := fresh(t, map[string]string{
+		"go.mod": "module example.com/m\n\ngo 1.26\n",
+		"c/c.go": "package c\n\n// static int twice(int n) { return 2 * n; }\nimport \"C\"\n\n" +
+			"func Twice(n int) int { return int(C.twice(C.int(n))) }\n\nfunc four() int { return Twice(2) }\n",
+	})
+	if got := b.symbolOf(t, "Twice", ""); got.Signature != "func Twice(n int) int" || got.Errors != nil {
+		t.Errorf("Twice is %+v", got)
+	}
+	got := b.callsOf(t, "Twice", "")
+	equal(t, summary(got.Calls), []string{"c/c.go:8:26 c.four"})
+	if got.Errors != nil {
+		t.Errorf("the errors are %v", got.Errors)
+	}
+}

@@ -1,0 +1,130 @@
+package tools
+
+import (
+	"context"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/toolhost/toolhost/plugins/introspection/internal/check"
+	"github.com/toolhost/toolhost/plugins/introspection/internal/lookup"
+	"github.com/toolhost/toolhost/plugins/introspection/internal/typeutil"
+	"github.com/toolhost/toolhost/pluginsdk"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+type describeIn struct {
+	Symbol  string `json:"symbol" jsonschema:"Name, pkg.Name, Type.Method, Type.field or pkg.Type.Method; pkg is a package's name, import path or the end of its path, as in fmt.Println or net/http.Client.Do"`
+	Package string `json:"package,omitempty" jsonschema:"where to look: an import path, a directory relative to the workspace (./host) or a package name; default: the package that symbol names, else the workspace's packages"`
+}
+
+// description is the answer of describe_symbol.
+type description struct {
+	Name         string   `json:"name" jsonschema:"the name in its package, Type.Member for a method or field"`
+	Kind         string   `json:"kind" jsonschema:"func, method, type, var, const, field or builtin"`
+	TypeKind     string   `json:"type_kind,omitempty" jsonschema:"for a type: struct, interface, basic, pointer, slice, array, map, chan, func, or invalid in broken code"`
+	Package      string   `json:"package" jsonschema:"import path"`
+	Signature    string   `json:"signature" jsonschema:"the declaration on one line, without bodies"`
+	Type         string   `json:"type" jsonschema:"the type; of a type what it is declared as"`
+	Alias        bool     `json:"alias,omitempty" jsonschema:"the name is an alias for the type in type"`
+	Doc          string   `json:"doc,omitempty"`
+	Position     string   `json:"position,omitempty" jsonschema:"path:line:col relative to the workspace; outside of it import/path/file.go:line"`
+	Value        string   `json:"value,omitempty" jsonschema:"of a constant"`
+	PromotedFrom string   `json:"promoted_from,omitempty" jsonschema:"the embedded type that declares the method or field"`
+	Methods      []method `json:"methods,omitempty" jsonschema:"the method set of the type and of a pointer to it together; unexported ones of the workspace only"`
+	Size         *int64   `json:"size,omitempty" jsonschema:"bytes; missing if it depends on type arguments"`
+	Align        *int64   `json:"align,omitempty" jsonschema:"bytes"`
+	Errors       []string `json:"errors,omitempty" jsonschema:"why the package does not compile; the answer has what could be found out nevertheless"`
+}
+
+type method struct {
+	Name            string `json:"name"`
+	Signature       string `json:"signature"`
+	PointerReceiver bool   `json:"pointer_receiver"`
+	PromotedFrom    string `json:"promoted_from,omitempty"`
+}
+
+// maxDoc bounds a comment, in bytes.
+const maxDoc = 16 << 10
+
+func describeSymbol(w *check.Workspace) tool.Tool {
+	return define(w, "describe_symbol",
+		"Describes a Go symbol as the compiler sees it: kind, full signature, type, documentation, position and "+
+			"constant value; for a type also its method set, size and alignment. "+
+			"Works for the workspace, its dependencies and the standard library.",
+		describe, pluginsdk.Title("Describe a Go symbol"), pluginsdk.Categories("introspection"),
+		pluginsdk.Argument("symbol", nameLimit), pluginsdk.Argument("package", nameLimit))
+}
+
+func describe(ctx context.Context, w *check.Workspace, in describeIn) (description, error) {
+	f, s, err := lookup.Find(ctx, w, in.Symbol, in.Package)
+	if err != nil {
+		return description{}, err
+	}
+	p := typeutil.Printer{Pkg: s.Package.Types}
+	out := description{
+		Name: s.Name(), Kind: typeutil.Kind(s.Object), Package: s.Package.Node.Path,
+		Signature: p.Signature(s.Object), Type: p.Underlying(s.Object), Errors: s.Package.Errors,
+	}
+	if out.Doc, out.Position, err = f.Snapshot.Locate(ctx, s.Package, s.Object); err != nil {
+		return description{}, err
+	}
+	out.Doc = typeutil.Cut(out.Doc, maxDoc)
+	switch obj := s.Object.(type) {
+	case *types.Const:
+		out.Value = typeutil.Cut(typeutil.ExactValue(obj.Val()), typeutil.MaxValue)
+	case *types.TypeName:
+		out.addType(obj, s.Package)
+	}
+	if s.Owner != nil {
+		out.addMember(s, p)
+	}
+	return out, nil
+}
+
+func (d *description) addType(obj *types.TypeName, p *check.Package) {
+	t := obj.Type()
+	d.TypeKind, d.Alias = typeutil.TypeKind(t), obj.IsAlias()
+	d.Methods = methods(t, typeutil.Printer{Pkg: p.Types}, p.Node.Own)
+	if size, align, ok := typeutil.Layout(t, p.Sizes); ok {
+		d.Size, d.Align = &size, &align
+	}
+}
+
+func (d *description) addMember(s *lookup.Symbol, p typeutil.Printer) {
+	t := s.Owner.Type()
+	d.PromotedFrom = promotedFrom(t, s.Object, s.Index, p)
+	if field, ok := s.Object.(*types.Var); ok && field.IsField() {
+		if in, at := typeutil.FieldAt(t, s.Index); in != nil && in.Tag(at) != "" {
+			d.Signature += " `" + in.Tag(at) + "`"
+		}
+	}
+}
+
+// methods returns the method set, by name. It leaves out unexported methods that the
+// workspace cannot call: those of other packages than the type's, and all methods of
+// types that are not the workspace's own.
+func methods(t types.Type, p typeutil.Printer, own bool) []method {
+	set := typeutil.MethodSet(t)
+	var out []method
+	for i := range set.Len() {
+		sel := set.At(i)
+		fn := sel.Obj().(*types.Func)
+		if !fn.Exported() && (!own || fn.Pkg() != p.Pkg) {
+			continue
+		}
+		out = append(out, method{
+			Name: fn.Name(), Signature: p.Signature(fn), PointerReceiver: typeutil.HasPointerReceiver(fn),
+			PromotedFrom: promotedFrom(t, fn, sel.Index(), p),
+		})
+	}
+	slices.SortFunc(out, func(a, b method) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+func promotedFrom(t types.Type, member types.Object, index []int, p typeutil.Printer) string {
+	if from := typeutil.PromotedFrom(t, member, index); from != nil {
+		return p.Type(from)
+	}
+	return ""
+}

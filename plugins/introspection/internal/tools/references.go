@@ -1,0 +1,62 @@
+package tools
+
+import (
+	"context"
+
+	"github.com/toolhost/toolhost/plugins/introspection/internal/check"
+	"github.com/toolhost/toolhost/plugins/introspection/internal/lookup"
+	"github.com/toolhost/toolhost/plugins/introspection/internal/typeutil"
+	"github.com/toolhost/toolhost/pluginsdk"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+type referencesIn struct {
+	Variable string `json:"variable" jsonschema:"Name, pkg.Name, Type.field or pkg.Type.field of a variable, constant, field, type, function or method; pkg is a package's name, import path or the end of its path"`
+	Package  string `json:"package,omitempty" jsonschema:"where it is: an import path, a directory relative to the workspace (./host) or a package name; default: the package that variable names, else the workspace's packages"`
+}
+
+// references is the answer of who_references, sorted by position.
+type references struct {
+	Symbol     string         `json:"symbol" jsonschema:"import path and name, with the type that declares it for a field or method"`
+	Kind       string         `json:"kind" jsonschema:"var, const, field, type, func, method or builtin"`
+	Position   string         `json:"position,omitempty" jsonschema:"where it is declared: path:line:col relative to the workspace; outside of it import/path/file.go:line"`
+	References []referred     `json:"references"`
+	Total      int            `json:"total" jsonschema:"how many references there are, including those not listed"`
+	Accesses   map[string]int `json:"accesses" jsonschema:"how many references there are of each access, including those not listed"`
+	Errors     []string       `json:"errors,omitempty" jsonschema:"what does not compile in the packages that were searched, where references may be missing"`
+}
+
+type referred struct {
+	site
+	Access string `json:"access" jsonschema:"read; write (assigned, or set in a composite literal); read_write (x++, x += 1); address (taken by & or by a method with a pointer receiver, which may write it); type (a type is named); call (a function is called)"`
+}
+
+func whoReferences(w *check.Workspace) tool.Tool {
+	return define(w, "who_references",
+		"Lists every use of a Go variable, constant, field, type or function in the workspace, including test files, "+
+			"each with its position, its access (read, write, read_write, address, type, call), the function that it is "+
+			"in, and its line. Does not find uses in dependencies, nor fields that a composite literal sets without "+
+			"naming them.",
+		findReferences, pluginsdk.Title("Who refers to a Go symbol"), pluginsdk.Categories("introspection", "xref"),
+		pluginsdk.Argument("variable", nameLimit), pluginsdk.Argument("package", nameLimit))
+}
+
+func findReferences(ctx context.Context, w *check.Workspace, in referencesIn) (references, error) {
+	t, err := lookup.FindTarget(ctx, w, in.Variable, in.Package)
+	if err != nil {
+		return references{}, err
+	}
+	out := references{
+		Symbol: string(t.Key), Kind: typeutil.Kind(t.Object), Position: t.Position, References: []referred{},
+		Accesses: map[string]int{}, Errors: t.Errors(),
+	}
+	sites := newSiteReader(t.Snapshot.Root)
+	for _, ref := range t.Program.References(t.Key) {
+		access := ref.Access.String()
+		out.Accesses[access]++
+		if out.Total++; len(out.References) < maxSites {
+			out.References = append(out.References, referred{sites.site(ref), access})
+		}
+	}
+	return out, nil
+}

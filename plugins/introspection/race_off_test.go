@@ -1,6 +1,0 @@
-//go:build !race
-
-package main
-
-// slowness is how many times as long everything takes without the race detector.
-const slowness = 1
