@@ -4,20 +4,28 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/toolhost/toolhost/host"
 )
 
-// check notes settings that are each possible and together are not.
+// check notes settings that contradict each other.
 func (r *reader) check(c *Config) {
-	r.checkDirectories(c.PluginDirs)
+	for i, dir := range c.PluginDirs {
+		if slices.Index(c.PluginDirs, dir) < i && dir != "" {
+			r.at(item("plugin_dirs", i), "keep one of them", "the directory %s is there twice", shown(filepath.ToSlash(dir)))
+		}
+	}
 	r.checkPlugin("defaults", c.Defaults, false)
-	r.checkSpelling(c)
+	spelling := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(c.Plugins)) {
-		r.checkPlugin(below("plugins", name), c.Plugins[name], true)
+		key, lower := below("plugins", name), strings.ToLower(name)
+		if other, ok := spelling[lower]; ok { // only one of two such files is run
+			r.at(key, "keep the one that is spelled like the file", "%s and %s differ in case only", other, name)
+		}
+		spelling[lower] = name
+		r.checkPlugin(key, c.Plugins[name], true)
 	}
 	r.checkNames(c.Tools)
 	for _, name := range slices.Sorted(maps.Keys(c.Callers)) {
@@ -25,14 +33,9 @@ func (r *reader) check(c *Config) {
 	}
 }
 
-// at notes a problem with a setting that is there; the nearest one that is, where it
-// is not.
+// at notes a problem with a setting.
 func (r *reader) at(key, hint, format string, args ...any) {
-	at, ok := r.places[key]
-	for parent := key; !ok && parent != ""; at, ok = r.places[parent] {
-		parent = parent[:max(0, strings.LastIndexByte(parent, '.'))]
-	}
-	r.add(at, key, hint, format, args...)
+	r.add(nearest(r.places, key), key, hint, format, args...)
 }
 
 func (r *reader) has(key string) bool {
@@ -40,105 +43,83 @@ func (r *reader) has(key string) bool {
 	return ok
 }
 
-func (r *reader) checkDirectories(dirs []string) {
-	for i, dir := range dirs {
-		if slices.Index(dirs, dir) < i && dir != "" {
-			r.at("plugin_dirs["+strconv.Itoa(i)+"]", "keep one of them", "the directory %s is there twice", shown(filepath.ToSlash(dir)))
-		}
-	}
-}
-
-// checkSpelling finds plugins whose names differ in case only: of such files in a
-// directory, the first one alone is run.
-func (r *reader) checkSpelling(c *Config) {
-	first := map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(c.Plugins)) {
-		if other, ok := first[strings.ToLower(name)]; ok {
-			r.at(below("plugins", name), "keep the one that is spelt as the file", "%s and %s differ in case only", other, name)
-		}
-		first[strings.ToLower(name)] = name
-	}
-}
-
-// checkPlugin looks at what the file says here. What a plugin has from the defaults
-// is told there, unless it contradicts what stands here.
+// checkPlugin looks at what the file says here. A named plugin inherits the defaults,
+// whose problems are noted there, unless they contradict what stands here.
 func (r *reader) checkPlugin(key string, p Plugin, inherits bool) {
-	limits, restart := below(key, "limits"), below(key, "restart")
-	r.pair(inherits, limits+".waiting", limits+".running", p.Limits.Running == 0,
-		"remove it, or bound running", "nothing waits where running is unlimited")
+	limits, restart := key+".limits.", key+".restart."
+	if p.Limits.Running == 0 {
+		r.useless(limits+"waiting", limits+"running", inherits, "nothing waits if running is unlimited")
+	}
 	policy := p.Restart
 	if policy.Free < 0 {
 		for _, name := range []string{"backoff", "max_backoff", "quarantine", "cooldown", "max_cooldown", "lasting"} {
-			r.pair(inherits, restart+"."+name, restart+".free", true,
-				"remove it, or bound free", "it has no effect where free is unlimited")
+			r.useless(restart+name, restart+"free", inherits, "it has no effect if free is unlimited")
 		}
 		return
 	}
-	r.bounds(restart, "backoff", "max_backoff", policy.Backoff, policy.MaxBackoff)
-	r.bounds(restart, "cooldown", "max_cooldown", policy.Cooldown, policy.MaxCooldown)
-	if policy.Quarantine <= policy.Free {
-		at := restart + ".quarantine"
-		if !r.has(at) {
-			at = restart + ".free"
-		}
-		if r.has(at) {
-			r.at(at, "make quarantine the larger one", "quarantine, %d, is not above free, %d", policy.Quarantine, policy.Free)
-		}
-	}
-}
-
-// pair notes a setting that makes no sense beside another one, if it stands here.
-func (r *reader) pair(inherits bool, setting, beside string, wrong bool, hint, message string) {
-	if wrong && r.has(setting) && (inherits || r.has(beside)) {
-		r.at(setting, hint, "%s", message)
-	}
-}
-
-// bounds notes a first value above its limit, if one of the two stands here.
-func (r *reader) bounds(parent, first, most string, value, limit time.Duration) {
-	if value <= limit {
+	r.ordered(restart, "backoff", "max_backoff", policy.Backoff, policy.MaxBackoff)
+	r.ordered(restart, "cooldown", "max_cooldown", policy.Cooldown, policy.MaxCooldown)
+	if policy.Quarantine > policy.Free {
 		return
 	}
-	for _, name := range []string{first, most} {
-		if at := parent + "." + name; r.has(at) {
-			r.at(at, "change one of them", "%s, %v, is above %s, %v", first, duration(value), most, duration(limit))
+	for _, name := range []string{"quarantine", "free"} {
+		if r.has(restart + name) {
+			hint := "make quarantine the larger one"
+			r.at(restart+name, hint, "quarantine, %d, is not above free, %d", policy.Quarantine, policy.Free)
 			return
 		}
 	}
 }
 
-// checkNames finds tools that would have one name.
+// useless notes a setting that another one, which is unlimited, makes useless.
+func (r *reader) useless(setting, other string, inherits bool, message string) {
+	if r.has(setting) && (inherits || r.has(other)) {
+		r.at(setting, "remove it, or bound "+other[strings.LastIndexByte(other, '.')+1:], "%s", message)
+	}
+}
+
+// ordered notes a value above its limit, if one of the two stands here.
+func (r *reader) ordered(parent, name, most string, value, limit time.Duration) {
+	for _, at := range []string{name, most} {
+		if value > limit && r.has(parent+at) {
+			text := "%s, %s, is above %s, %s"
+			r.at(parent+at, "change one of them", text, name, durationText(value), most, durationText(limit))
+			return
+		}
+	}
+}
+
+// checkNames finds tools that would have the same name.
 func (r *reader) checkNames(tools map[string]host.Override) {
 	taken := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(tools)) {
-		t := tools[name]
-		key := below(below("tools", name), "rename")
+		to, key := tools[name].Name, below("tools", name)+".rename"
+		other, there := tools[to]
 		switch {
-		case t.Name == "":
+		case to == "":
 			continue
-		case t.Name == name:
+		case to == name:
 			r.at(key, "remove it", "the tool has this name already")
 			continue
-		case taken[t.Name] != "":
-			r.at(key, "choose another", "%s is renamed to %s too", taken[t.Name], t.Name)
+		case taken[to] != "":
+			r.at(key, "choose another", "%s is renamed to %s too", taken[to], to)
 			continue
+		case there && other.Name == "" && !other.Disabled:
+			r.at(key, "choose another, or rename or disable that tool", "there is a tool %s already, under tools", to)
 		}
-		if other, ok := tools[t.Name]; ok && other.Name == "" && !other.Disabled {
-			r.at(key, "choose another, or rename or disable that one", "there is a tool %s already, under tools", t.Name)
-		}
-		taken[t.Name] = name
+		taken[to] = name
 	}
 }
 
 func (r *reader) checkCaller(key string, c Caller) {
 	for i, pattern := range c.Tools.Deny {
 		if pattern != "" && slices.Contains(c.Tools.Allow, pattern) {
-			r.at(key+".tools.deny["+strconv.Itoa(i)+"]", "remove it from one of them", "%s is both allowed and denied", pattern)
+			r.at(item(key+".tools.deny", i), "remove it from one of them", "%s is both allowed and denied", pattern)
 		}
 	}
 	for i, grant := range c.Grants {
 		if grant != "" && slices.Index(c.Grants, grant) < i {
-			r.at(key+".grants["+strconv.Itoa(i)+"]", "keep one of them", "%s is there twice", grant)
+			r.at(item(key+".grants", i), "keep one of them", "%s is there twice", grant)
 		}
 	}
 }

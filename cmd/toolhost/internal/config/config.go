@@ -124,20 +124,6 @@ func decode(from, to any) error {
 	return json.Unmarshal(text, to)
 }
 
-// MarshalJSON writes the file that says the same, with all defaults and without the values
-// of variables.
-func (c Config) MarshalJSON() ([]byte, error) { return json.Marshal(c.tree()) }
-
-// tree returns what MarshalJSON writes.
-func (c Config) tree() map[string]any {
-	type plain Config
-	tree, _ := root().tree(plain(c)).(map[string]any)
-	return tree
-}
-
-// tree returns a Go value of a setting as the file says it.
-func (s *setting) tree(v any) any { return s.shown(decoded(must(json.Marshal(v)))) }
-
 // Plugin returns the settings of the plugin of that name.
 func (c *Config) Plugin(name string) Plugin {
 	if p, ok := c.Plugins[name]; ok {

@@ -177,7 +177,7 @@ var invalid = map[string]wrong{
 	"defaults: {restart: {backoff: 1m}}":                            {at: place{1, 31}, text: "backoff, 1m, is above max_backoff, 10s", beyondSchema: true},
 	"defaults: {restart: {max_cooldown: 1s}}":                       {at: place{1, 36}, text: "cooldown, 30s, is above max_cooldown, 1s", beyondSchema: true},
 	"defaults: {restart: {free: 10}}":                               {at: place{1, 28}, text: "quarantine, 10, is not above free, 10", beyondSchema: true},
-	"defaults: {restart: {free: unlimited, lasting: 1s}}":           {at: place{1, 48}, text: "no effect where free is unlimited", beyondSchema: true},
+	"defaults: {restart: {free: unlimited, lasting: 1s}}":           {at: place{1, 48}, text: "no effect if free is unlimited", beyondSchema: true},
 	"defaults: {restart: {free: 0}}":                                {at: place{1, 28}, text: "0 is out of range"},
 	"plugins: {-a: {}}":                                             {at: place{1, 11}, text: "begins with a letter"},
 	"plugins:\n  DB: {}\n  db: {}\n":                                {at: place{3, 3}, text: "differ in case", beyondSchema: true},

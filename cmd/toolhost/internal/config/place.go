@@ -1,6 +1,44 @@
 package config
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// below returns the path of a key in a mapping.
+func below(parent, key string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+	if key == "" || strings.Trim(key, plain) != "" {
+		key = strconv.Quote(shown(key))
+	}
+	if parent == "" {
+		return key
+	}
+	return parent + "." + key
+}
+
+// item returns the path of an item in a list.
+func item(parent string, index int) string { return parent + "[" + strconv.Itoa(index) + "]" }
+
+func pathOf(keys []string) string {
+	path := ""
+	for _, key := range keys {
+		path = below(path, key)
+	}
+	return path
+}
+
+// nearest returns the place of a setting, or else of the mapping it would be in.
+func nearest(places map[string]place, key string) place {
+	at, ok := places[key]
+	for !ok && key != "" {
+		key = key[:max(0, strings.LastIndexByte(key, '.'))]
+		at, ok = places[key]
+	}
+	return at
+}
 
 // Has reports whether the file has a setting, by the keys that lead to it.
 func (c *Config) Has(keys ...string) bool {
@@ -11,15 +49,8 @@ func (c *Config) Has(keys ...string) bool {
 // Problem returns a problem with a setting, at its line in the file. If the file does not
 // have the setting, the line is that of the mapping it would be in.
 func (c *Config) Problem(message, hint string, keys ...string) Problem {
-	at := place{1, 1}
-	for n := len(keys); n > 0; n-- {
-		if there, ok := c.places[pathOf(keys[:n])]; ok {
-			at = there
-			break
-		}
-	}
-	f := &findings{src: c.src()}
-	f.add(at, pathOf(keys), hint, "%s", message)
+	key, f := pathOf(keys), &findings{src: c.src()}
+	f.add(nearest(c.places, key), key, hint, "%s", message)
 	return f.problems[0]
 }
 
@@ -28,8 +59,7 @@ func (c *Config) Problems(all []Problem) error {
 	if len(all) == 0 {
 		return nil
 	}
-	out := &Error{File: c.File, Problems: slices.Clone(all)}
-	slices.SortStableFunc(out.Problems, byPlace)
+	out := &Error{File: c.File, Problems: slices.SortedStableFunc(slices.Values(all), byPlace)}
 	if more := len(all) - maxProblems; more > 0 {
 		out.Problems, out.Omitted = out.Problems[:maxProblems], more
 	}
@@ -37,16 +67,5 @@ func (c *Config) Problems(all []Problem) error {
 }
 
 func byPlace(a, b Problem) int {
-	if a.Line != b.Line {
-		return a.Line - b.Line
-	}
-	return a.Column - b.Column
-}
-
-func pathOf(keys []string) string {
-	path := ""
-	for _, key := range keys {
-		path = below(path, key)
-	}
-	return path
+	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strconv"
@@ -49,6 +50,32 @@ type entry struct{ key, value *node }
 // entry returns the key and value of a mapping's entry, which must be there.
 func (n *node) entry(key string) entry {
 	return n.entries[slices.IndexFunc(n.entries, func(e entry) bool { return e.key.text == key })]
+}
+
+// json returns a tree as JSON. Its keys are sorted, so that the order of a file's lines
+// makes no difference. A number that JSON cannot say is text.
+func (n *node) json() json.RawMessage { return must(json.Marshal(n.plain())) }
+
+func (n *node) plain() any {
+	switch {
+	case n.kind == null:
+		return nil
+	case n.kind == boolean, n.kind == number && plainNumber(n.text):
+		return json.RawMessage(n.text)
+	case n.kind == list:
+		out := make([]any, len(n.items))
+		for i, one := range n.items {
+			out[i] = one.plain()
+		}
+		return out
+	case n.kind == mapping:
+		out := make(map[string]any, len(n.entries))
+		for _, e := range n.entries {
+			out[e.key.text] = e.value.plain()
+		}
+		return out
+	}
+	return n.text
 }
 
 // grower makes nodes of what the library has parsed.

@@ -1,0 +1,181 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolhost/toolhost/internal/schema"
+	"github.com/toolhost/toolhost/internal/suggest"
+)
+
+// judge notes what the schema finds wrong.
+func (r *reader) judge(tree *node) {
+	err := judge().Check(context.Background(), tree.json())
+	var found *schema.Violation
+	switch {
+	case errors.As(err, &found):
+		for _, f := range found.Faults {
+			r.fault(tree, f)
+		}
+		r.omitted += found.Omitted
+	case err != nil:
+		r.add(place{1, 1}, "", "is it the right file?", "%v", err)
+	}
+}
+
+// fault notes what the schema finds wrong with one value.
+func (r *reader) fault(n *node, f schema.Fault) {
+	s, key := root(), ""
+	for _, step := range f.Path {
+		if i, err := strconv.Atoi(step); err == nil && n.kind == list {
+			n, s, key = n.items[i], s.each, item(key, i)
+			continue
+		}
+		n, s, key = n.entry(step).value, s.member(step), below(key, step)
+	}
+	if f.Member == "" {
+		r.wrong(key, n, s)
+		return
+	}
+	name := n.entry(f.Member).key
+	r.faulty[name] = true
+	key = below(key, f.Member)
+	switch {
+	case !f.Name:
+		r.unknown(key, name, s)
+	case f.Keyword == "" && s.names.not != nil:
+		r.addKey(name, key, s.names.not.Title, "this name cannot be used here")
+	default:
+		r.addKey(name, key, s.names.Title, "this name cannot be used here")
+	}
+}
+
+// wrong notes that a value is not what the setting takes.
+func (r *reader) wrong(key string, n *node, s *setting) {
+	if r.faulty[n] {
+		return
+	}
+	r.faulty[n] = true
+	what, give := s.short(), "give "+s.want()
+	switch {
+	case n.kind == null:
+		r.add(n.at, key, give+", or remove the key", "it has no value")
+	case n.kind == number && s.Least != "":
+		r.add(n.at, key, give, "%s has no unit", shown(n.text))
+	case !s.takes(n.kind):
+		r.add(n.at, key, give, "expected %s, got %s", what, n.kind)
+	case n.kind == number && !plainNumber(n.text):
+		r.add(n.at, key, give, "%s is not a plain number", shown(n.text))
+	case n.kind == number:
+		r.add(n.at, key, give, "%s is out of range", shown(n.text))
+	case n.kind == list && len(n.items) == 0:
+		r.add(n.at, key, give, "the list is empty")
+	case n.kind == list:
+		r.add(n.at, key, "is it the right file?", "the list has %d items, more than %d", len(n.items), maxItems)
+	case n.kind == mapping && s.names != nil:
+		r.add(n.at, key, "is it the right file?", "there are %d names, more than %d", len(n.entries), maxItems)
+	case n.kind == mapping:
+		r.add(n.at, key, give, "exactly one of %s has to be there", strings.Join(s.keys(), " and "))
+	case s.WriteOnly:
+		r.add(n.at, key, give, "this is not %s", what)
+	case s.Enum != nil:
+		r.add(n.at, key, oneOf(n.text, s.Enum, "use "+strings.Join(s.Enum, ", ")), "unknown word `%s`", shown(n.text))
+	case n.text == "":
+		r.add(n.at, key, give+", or remove the key", "the %s is empty", strings.TrimPrefix(what, "a "))
+	default:
+		r.add(n.at, key, give, "`%s` is not %s", shown(n.text), what)
+	}
+}
+
+// maxItems bounds lists and mappings from names, as the schema says.
+const maxItems = 1000
+
+// want says what a setting takes.
+func (s *setting) want() string {
+	switch {
+	case s.Title != "":
+		return s.Title
+	case s.Enum != nil:
+		return "one of " + strings.Join(s.Enum, ", ")
+	case len(s.members) > 0:
+		return "a mapping of settings"
+	case s.isMapping():
+		return "a mapping of names"
+	case s.Minimum != nil:
+		return fmt.Sprintf("a whole number from %d to %d%s", *s.Minimum, *s.Maximum, s.orWords())
+	case slices.Contains(s.Type, "array"):
+		return "a list"
+	case slices.Contains(s.Type, "boolean"):
+		return "true or false"
+	}
+	return "text"
+}
+
+// orWords names the words that a setting takes in place of a value.
+func (s *setting) orWords() (text string) {
+	for _, word := range slices.Sorted(maps.Keys(s.Words)) {
+		text += ", or " + word
+	}
+	return text
+}
+
+// short is want without its details.
+func (s *setting) short() string {
+	if s.Title == "" {
+		return s.want()
+	}
+	what, _, _ := strings.Cut(s.Title, " such as")
+	what, _, _ = strings.Cut(what, ", ")
+	return what
+}
+
+// takes reports whether a setting may have values of a kind.
+func (s *setting) takes(k kind) bool {
+	if s.Enum != nil {
+		return k == text
+	}
+	names := map[kind][]string{
+		null: {"null"}, boolean: {"boolean"}, number: {"number", "integer"}, text: {"string"}, list: {"array"}, mapping: {"object"},
+	}
+	return slices.ContainsFunc(names[k], func(name string) bool { return slices.Contains(s.Type, name) })
+}
+
+// keys returns the known keys of a mapping, sorted.
+func (s *setting) keys() []string {
+	var names []string
+	for _, m := range s.members {
+		names = append(names, m.name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// otherNames are what people call settings elsewhere.
+var otherNames = map[string]string{
+	"args": "arguments", "env": "environment", "idle_timeout": "idle_time", "disabled": "disable", "rate_limit": "rate",
+	"max_retries": "retries", "name": "rename", "directories": "plugin_dirs", "plugin_dir": "plugin_dirs", "capability": "permission",
+	"capabilities": "grants", "workspace": "root", "cache": "cache_dir", "concurrency": "running", "level": "required",
+}
+
+// unknown notes a key that is not known, and what may have been meant.
+func (r *reader) unknown(at string, key *node, s *setting) {
+	names := s.keys()
+	hint := "known here: " + strings.Join(names, ", ")
+	if other := otherNames[strings.ToLower(key.text)]; slices.Contains(names, other) {
+		hint = "did you mean `" + other + "`?"
+	}
+	r.addKey(key, at, oneOf(key.text, names, hint), "unknown key `%s`", shown(key.text))
+}
+
+// oneOf returns which of some words may have been meant, or else the hint.
+func oneOf(word string, words []string, hint string) string {
+	if near := suggest.Nearest(word, words, 1); len(near) > 0 {
+		return "did you mean `" + near[0] + "`?"
+	}
+	return hint
+}
