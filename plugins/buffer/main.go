@@ -1,9 +1,9 @@
 // Command buffer is the plugin that reads, searches and edits text files as an
-// editor's buffers: a session that names no buffer means the file that it last
-// worked with.
+// editor's buffers: a call that does not name a buffer means the file that its
+// session last worked with.
 //
-// Every path is confined to the directory that the host hands over; package
-// workspace says how, and where that ends.
+// Every path is confined to the directory that the host hands over. Package
+// workspace documents how, and what is not confined.
 package main
 
 import (
@@ -24,7 +24,7 @@ func main() {
 	}.Main()
 }
 
-// buffers are what the tools share: the workspace, and which file each session
+// buffers is what the tools share: the workspace, and the file that each session
 // last worked with.
 type buffers struct {
 	current *workspace.Current
@@ -35,8 +35,8 @@ func newBuffers() *buffers {
 	return &buffers{current: &workspace.Current{}, last: newRecent(maxSessions)}
 }
 
-// tools are all tools of the plugin. They work in what is current when they are
-// called.
+// tools returns the tools of the plugin. They work in the workspace that is current
+// when they are called.
 func (b *buffers) tools() []tool.Tool {
 	return []tool.Tool{b.readFileTool(), b.readBufferTool(), b.searchTool(), b.writeTool(), b.proposeTool()}
 }

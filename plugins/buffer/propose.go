@@ -11,17 +11,17 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const proposeDescription = `Proposes to replace text in a file. Whoever approves the call is shown the description and a unified diff; once approved, the change is applied in one step.
+const proposeDescription = `Proposes to replace text in a file. The approver is shown the description and a unified diff; once approved, the change is applied in one step.
 
-It is applied only if the file still holds original: that text, exactly as it is given, spaces and line breaks included, and exactly once. original may be the whole file or a part of it; empty, it means a file that is not there yet, or is empty. Otherwise the proposal is stale, and nothing is changed. What others write to the file meanwhile is not lost.
+It is applied only if the file still contains original exactly as given, including spaces and line breaks, and exactly once. original may be the whole file or a part of it; if it is empty, the file must be missing or empty. Otherwise the proposal is stale, and nothing is changed. Changes that others make to the file meanwhile are not lost.
 
-Never repeat a refused proposal as it is: read the file again and make another.`
+Never repeat a refused proposal unchanged: read the file again and make a new one.`
 
 type proposeIn struct {
 	Path        string `json:"path" jsonschema:"the file to change, relative to the workspace root"`
-	Original    string `json:"original" jsonschema:"the text to replace, exactly as it is in the file, where it stands once; empty for a new file"`
+	Original    string `json:"original" jsonschema:"the text to replace, exactly as it is in the file, where it must occur once; empty for a new file"`
 	Modified    string `json:"modified" jsonschema:"the text to put in its place"`
-	Description string `json:"description" jsonschema:"what the change is for, for whoever approves it"`
+	Description string `json:"description" jsonschema:"the purpose of the change, for the approver"`
 }
 
 func (b *buffers) proposeTool() tool.Tool {
@@ -48,7 +48,7 @@ func (b *buffers) propose(ctx context.Context, in proposeIn) (edit.Written, erro
 	if err != nil {
 		return edit.Written{}, stop(err)
 	}
-	b.last.note(ctx, done.Path)
+	b.last.set(ctx, done.Path)
 	return done, nil
 }
 
@@ -61,10 +61,11 @@ func (b *buffers) previewPropose(ctx context.Context, in proposeIn) (tool.Result
 	return r, stop(err)
 }
 
-// stop words a refusal so that a model does not try the same again.
+// stop words a refusal so that a model does not repeat the call.
 func stop(err error) error {
 	if refused := (*edit.Refused)(nil); errors.As(err, &refused) {
-		return fmt.Errorf("STOP: Do NOT retry: %w. Nothing was changed. Read the file again, and propose an edit of what it holds now", err)
+		return fmt.Errorf("STOP: Do NOT retry: %w. Nothing was changed. "+
+			"Read the file again, and propose an edit of what it contains now", err)
 	}
 	return err
 }

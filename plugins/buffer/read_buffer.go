@@ -16,9 +16,9 @@ import (
 
 const readBufferDescription = `Reads lines of a text file, numbered, from start to end, both included and counted from 1.
 
-Without start it reads from the first line, without end to the last, but at most 1,000 lines and 50,000 characters; where that cuts it off, "[... truncated ...]" says at which line to go on. An end behind the last line means the last line; a start behind it is an error, which says how many lines there are. Of a line longer than 2,000 characters the start is shown.
+Without start it reads from the first line, without end to the last, but at most 1,000 lines and 50,000 characters; if there are more, "[... truncated ...]" says at which line to go on. An end after the last line means the last line; a start after it is an error, which says how many lines there are. A line longer than 2,000 characters is cut off.
 
-buffer is the path of a file; without it, the file that this session last read, searched or wrote is meant.`
+buffer is the path of a file; the default is the file that this session last read, searched or wrote.`
 
 // Bounds of what read_buffer returns.
 const (
@@ -51,7 +51,7 @@ func (b *buffers) readBuffer(ctx context.Context, in readBufferIn) (string, erro
 		in.Start = 1
 	}
 	if in.Start < 1 || in.End < 0 || in.End > 0 && in.End < in.Start {
-		return "", fmt.Errorf("there are no lines from %d to %d (start counts from 1, and end is not before it)", in.Start, in.End)
+		return "", fmt.Errorf("there are no lines from %d to %d (start counts from 1, and end must not be before it)", in.Start, in.End)
 	}
 	var text string
 	err := b.open(ctx, in.Buffer, func(path string, s *lines.Scanner) (err error) {
@@ -61,10 +61,10 @@ func (b *buffers) readBuffer(ctx context.Context, in readBufferIn) (string, erro
 	return text, err
 }
 
-// open gives f the lines of the buffer, and makes it the session's where f is
-// content.
+// open calls f with the lines of a buffer, and makes it the session's buffer if f
+// succeeds.
 func (b *buffers) open(ctx context.Context, given string, f func(path string, s *lines.Scanner) error) error {
-	path, err := b.last.choose(ctx, given)
+	path, err := b.last.get(ctx, given)
 	if err != nil {
 		return err
 	}
@@ -88,12 +88,11 @@ func (b *buffers) open(ctx context.Context, given string, f func(path string, s 
 	if err := f(path, s); err != nil {
 		return err
 	}
-	b.last.note(ctx, path)
+	b.last.set(ctx, path)
 	return nil
 }
 
-// numbered is the lines from start to end, each with its number in front; end 0
-// is the last.
+// numbered returns the lines from start to end, each after its number; 0 is the last.
 func numbered(s *lines.Scanner, path string, start, end int) (string, error) {
 	var b strings.Builder
 	characters := 0
@@ -122,13 +121,13 @@ func numbered(s *lines.Scanner, path string, start, end int) (string, error) {
 	return b.String(), nil
 }
 
-// ended is for a file that has no more lines.
+// ended returns the result for a file that has no more lines.
 func ended(b *strings.Builder, path string, last, start int) (string, error) {
 	switch {
 	case last == 0 && start == 1:
 		return workspace.Show(path) + " is empty.\n", nil
 	case last < start:
-		return "", fmt.Errorf("%s has %d lines, and line %d is behind the last", workspace.Show(path), last, start)
+		return "", fmt.Errorf("%s has %d lines, and line %d is after the last", workspace.Show(path), last, start)
 	}
 	return b.String(), nil
 }

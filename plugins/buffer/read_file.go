@@ -16,9 +16,9 @@ import (
 
 const readFileDescription = `Reads a text file of the workspace.
 
-Returns the first 5,000 characters; where there are more, "[... truncated ...]" stands on a line behind them, and read_buffer reads any part of the file by line numbers. A binary file (one with a NUL byte at its start) is refused; what else is not UTF-8 is shown as U+FFFD.
+Returns the first 5,000 characters; if there are more, a line with "[... truncated ...]" follows, and read_buffer reads any part of the file by line numbers. A binary file (one with a NUL byte at its start) is refused; other bytes that are not UTF-8 are shown as U+FFFD.
 
-The file becomes the session's buffer, which read_buffer and search_in_buffer mean where they are given none.`
+The file becomes the session's buffer, which read_buffer and search_in_buffer use by default.`
 
 // maxCharacters is how much read_file returns.
 const maxCharacters = 5000
@@ -48,8 +48,7 @@ func (b *buffers) readFile(ctx context.Context, in readFileIn) (string, error) {
 		return "", err
 	}
 	defer func() { _ = f.Close() }()
-	// One byte more than the characters can have, so that it shows whether more
-	// follows.
+	// One byte more than the characters can have, to see whether more follows.
 	start, err := io.ReadAll(workspace.Reader(ctx, io.LimitReader(f, maxCharacters*utf8.UTFMax+1)))
 	if err != nil {
 		return "", ws.Explain(in.Path, err)
@@ -57,7 +56,7 @@ func (b *buffers) readFile(ctx context.Context, in readFileIn) (string, error) {
 	if bytes.IndexByte(start, 0) >= 0 {
 		return "", binary(in.Path)
 	}
-	b.last.note(ctx, in.Path)
+	b.last.set(ctx, in.Path)
 	text, _ := truncate.Text(string(start), maxCharacters)
 	return strings.ToValidUTF8(text, "\uFFFD"), nil
 }

@@ -55,11 +55,11 @@ func TestReadBuffer(t *testing.T) {
 		p.WantText(t, "read_buffer", c.arguments, c.want)
 	}
 	for want, arguments := range map[string]args{
-		"file has 4 lines, and line 5 is behind the last":  {"start": 5},
-		"there are no lines from 3 to 2 (start counts":     {"start": 3, "end": 2},
-		"there are no lines from -1 to 0":                  {"start": -1},
-		"binary is a binary file, not text":                {"buffer": "binary"},
-		"empty has 0 lines, and line 2 is behind the last": {"buffer": "empty", "start": 2},
+		"file has 4 lines, and line 5 is after the last":  {"start": 5},
+		"there are no lines from 3 to 2 (start counts":    {"start": 3, "end": 2},
+		"there are no lines from -1 to 0":                 {"start": -1},
+		"binary is a binary file, not text":               {"buffer": "binary"},
+		"empty has 0 lines, and line 2 is after the last": {"buffer": "empty", "start": 2},
 	} {
 		if arguments["buffer"] == nil {
 			arguments["buffer"] = "file"
@@ -115,7 +115,7 @@ func TestSessionsHaveBuffersOfTheirOwn(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d"} {
 		p.WriteFile(t, name, name+"\n")
 	}
-	const none = "this session has read or written no file yet (say which with buffer, the path of a file)"
+	const none = "this session has not read or written a file yet (give the path of one as buffer)"
 	p.As("1").WantFailure(t, "read_buffer", args{}, none)
 	p.As("1").WantText(t, "read_file", args{"path": "a"}, "a\n")
 	p.As("1").WantText(t, "read_buffer", args{}, "     1\ta\n")
@@ -131,7 +131,7 @@ func TestSessionsHaveBuffersOfTheirOwn(t *testing.T) {
 	// What fails leaves the buffer as it was.
 	p.As("1").WantFailure(t, "read_file", args{"path": "gone"}, "not found")
 	p.As("1").WantFailure(t, "write_file", args{"path": ".", "content": ""}, "is a directory")
-	p.As("1").WantFailure(t, "read_buffer", args{"buffer": "d", "start": 9}, "behind the last")
+	p.As("1").WantFailure(t, "read_buffer", args{"buffer": "d", "start": 9}, "after the last")
 	p.As("1").WantText(t, "read_buffer", args{}, "     1\tC\n")
 	// A call without a session leaves nothing to others like it.
 	p.As("").WantText(t, "read_file", args{"path": "a"}, "a\n")
@@ -147,8 +147,8 @@ func TestTheSessionIdleForLongestIsForgotten(t *testing.T) {
 	r := newRecent(3)
 	visit := func(session string) string {
 		ctx := tool.WithCall(t.Context(), tool.Call{Session: session})
-		path, err := r.choose(ctx, "")
-		r.note(ctx, "of "+session)
+		path, err := r.get(ctx, "")
+		r.set(ctx, "of "+session)
 		return fmt.Sprint(path, err != nil)
 	}
 	for _, c := range [][2]string{

@@ -9,28 +9,26 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// maxSessions is for how many sessions it is known what they last worked with:
-// nobody says when one ends. The one that was idle for longest is forgotten.
+// maxSessions bounds how many sessions are remembered, because the plugin is not told
+// when one ends. The session that was idle the longest is forgotten.
 const maxSessions = 4096
 
-// recent knows the file that each session last worked with. What one session
-// did is shown to no other.
+// recent remembers the file that each session last worked with.
 type recent struct {
 	mu       sync.Mutex
-	most     int
+	limit    int // of sessions
 	sessions map[string]*list.Element
 	order    *list.List // of visits, the latest first
 }
 
 type visit struct{ session, path string }
 
-func newRecent(most int) *recent {
-	return &recent{most: most, sessions: map[string]*list.Element{}, order: list.New()}
+func newRecent(limit int) *recent {
+	return &recent{limit: limit, sessions: map[string]*list.Element{}, order: list.New()}
 }
 
-// note says that the call's session worked with a file. A call without a session
-// leaves no trace.
-func (r *recent) note(ctx context.Context, path string) {
+// set remembers the file for the call's session, if it has one.
+func (r *recent) set(ctx context.Context, path string) {
 	session := tool.CallFrom(ctx).Session
 	if session == "" {
 		return
@@ -43,15 +41,15 @@ func (r *recent) note(ctx context.Context, path string) {
 		return
 	}
 	r.sessions[session] = r.order.PushFront(visit{session, path})
-	if r.order.Len() > r.most {
+	if r.order.Len() > r.limit {
 		oldest := r.order.Back()
 		delete(r.sessions, r.order.Remove(oldest).(visit).session)
 	}
 }
 
-// choose is the given buffer, or else the file that the call's session last
-// worked with.
-func (r *recent) choose(ctx context.Context, given string) (string, error) {
+// get returns the given buffer, or else the file that the call's session last worked
+// with.
+func (r *recent) get(ctx context.Context, given string) (string, error) {
 	if given != "" {
 		return given, nil
 	}
@@ -60,5 +58,5 @@ func (r *recent) choose(ctx context.Context, given string) (string, error) {
 	if e := r.sessions[tool.CallFrom(ctx).Session]; e != nil {
 		return e.Value.(visit).path, nil
 	}
-	return "", errors.New("this session has read or written no file yet (say which with buffer, the path of a file)")
+	return "", errors.New("this session has not read or written a file yet (give the path of one as buffer)")
 }

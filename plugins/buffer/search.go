@@ -17,15 +17,15 @@ import (
 
 const searchDescription = `Searches a text file and returns line, column and text of each match, in order. Lines and columns count from 1, columns in characters.
 
-The pattern is plain text, case included; with regex it is a regular expression in RE2's syntax, such as (?i)todo. A match lies within one line, and matches do not overlap. With all_matches false only the first is returned; otherwise at most 1,000 matches are, and truncated says that there are more. Of a line longer than 1 MiB only the first MiB is searched.
+The pattern is plain text, case included; with regex it is a regular expression in RE2's syntax, such as (?i)todo. A match lies within one line, and matches do not overlap. At most 1,000 matches are returned, and truncated says that there are more; with all_matches false only the first is returned. Only the first MiB of a line is searched.
 
-buffer is the path of a file; without it, the file that this session last read, searched or wrote is meant.`
+buffer is the path of a file; the default is the file that this session last read, searched or wrote.`
 
-// maxMatches is how many matches one search returns.
-const maxMatches = 1000
-
-// maxMatched bounds the text of one match, in bytes.
-const maxMatched = 512
+// Bounds of what a search returns.
+const (
+	maxMatches   = 1000
+	maxMatchText = 512 // bytes of a match
+)
 
 type searchIn struct {
 	Pattern    string `json:"pattern" jsonschema:"what to search for, within one line"`
@@ -43,11 +43,11 @@ type searchOut struct {
 type match struct {
 	Line    int    `json:"line" jsonschema:"from 1"`
 	Column  int    `json:"column" jsonschema:"where the match starts, in characters from 1"`
-	Text    string `json:"text" jsonschema:"what matched, its first 512 bytes"`
-	Context string `json:"context" jsonschema:"the line that it is in, or the part of a long one around it"`
+	Text    string `json:"text" jsonschema:"the text that matched, at most its first 512 bytes"`
+	Context string `json:"context" jsonschema:"the line with the match, or the part of a long line around it"`
 }
 
-// Text is the answer for a reader: LINE:COLUMN: the line.
+// Text returns the result for a reader: LINE:COLUMN: the line.
 func (o searchOut) Text() string {
 	if len(o.Matches) == 0 {
 		return "No match in " + workspace.Show(o.Path) + ".\n"
@@ -108,7 +108,7 @@ func (o *searchOut) find(s *lines.Scanner, pattern *regexp.Regexp, first bool) e
 			}
 			o.Matches = append(o.Matches, match{
 				Line: l.Number, Column: lines.Column(l.Text, at[0]),
-				Text:    lines.Text(l.Text[at[0]:min(at[1], at[0]+maxMatched)]),
+				Text:    lines.Text(l.Text[at[0]:min(at[1], at[0]+maxMatchText)]),
 				Context: lines.Around(l.Text, at[0]),
 			})
 			if first {

@@ -54,7 +54,7 @@ func TestSearchIsBounded(t *testing.T) {
 		t.Errorf("%d matches, truncated %t", len(got.Matches), got.Truncated)
 	}
 	p.WriteFile(t, "long", strings.Repeat("x", 1<<20))
-	if got := p.search(t, args{"pattern": "x+", "regex": true, "buffer": "long"}); len(got.Matches) != 1 || len(got.Matches[0].Text) != maxMatched || len(got.Matches[0].Context) > 1000 {
+	if got := p.search(t, args{"pattern": "x+", "regex": true, "buffer": "long"}); len(got.Matches) != 1 || len(got.Matches[0].Text) != maxMatchText || len(got.Matches[0].Context) > 1000 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const writeDescription = `Writes a text file of the workspace, whole, in place of what was there, and says how many bytes were written.
+const writeDescription = `Writes a whole text file of the workspace, replacing an existing one, and returns how many bytes were written.
 
-It happens in one step: a crash leaves the old file or the new, whole, and where the write fails the old file stays as it was. Missing directories are made. An existing file keeps its permissions. A directory, a symbolic link, a special file and a read-only file are refused.
+The write is atomic: after a crash the file is either the old one or the new, and if the write fails the old file is unchanged. Missing directories are made. An existing file keeps its permissions. A directory, a symbolic link, a special file or a read-only file is refused.
 
 The file becomes the session's buffer. To change a part of a file, use propose_file_edit.`
 
@@ -38,7 +38,7 @@ func (b *buffers) write(ctx context.Context, in writeIn) (edit.Written, error) {
 	}
 	done, err := edit.Write(ctx, ws, in.Path, in.Content)
 	if err == nil {
-		b.last.note(ctx, done.Path)
+		b.last.set(ctx, done.Path)
 	}
 	return done, err
 }

@@ -13,24 +13,24 @@ import (
 
 const editDescription = `Replaces text in a file of the workspace, in one step.
 
-original has to stand in the file exactly as it is given, spaces and line breaks included, and exactly once; with replace_all it is replaced wherever it stands. If it does not, nothing is changed: read the file again, and take in more of the lines around the place. What others write to the file meanwhile is not lost. Otherwise a file is written as fs.write does it.
+original must occur in the file exactly as given, including spaces and line breaks, and exactly once; with replace_all, every occurrence is replaced. If it does not, nothing is changed: read the file again, and include more of the surrounding lines. Changes that others make to the file meanwhile are not lost. Apart from that, the file is written as fs.write does it.
 
-Returns the path, the number of bytes of the whole file, and how many places were replaced.`
+Returns the path, the size of the whole file in bytes, and how many occurrences were replaced.`
 
 type editIn struct {
 	Path       string `json:"path" jsonschema:"the file to change, relative to the workspace root"`
 	Original   string `json:"original" jsonschema:"the text to replace, exactly as it is in the file"`
 	Modified   string `json:"modified" jsonschema:"the text to put in its place"`
-	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"whether to replace original wherever it stands; default false: it has to stand there once"`
+	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"whether to replace every occurrence of original; default false: it must occur exactly once"`
 }
 
 type editOut struct {
 	Path     string `json:"path" jsonschema:"the file, relative to the workspace root"`
-	Bytes    int64  `json:"bytes" jsonschema:"how many bytes the file has now"`
-	Replaced int    `json:"replaced" jsonschema:"how many places were replaced"`
+	Bytes    int64  `json:"bytes" jsonschema:"size of the file in bytes after the change"`
+	Replaced int    `json:"replaced" jsonschema:"how many occurrences were replaced"`
 }
 
-// Text is the answer for a reader.
+// Text returns the result for a reader.
 func (o editOut) Text() string {
 	places := "1 place"
 	if o.Replaced != 1 {

@@ -51,10 +51,10 @@ func TestEditRefusals(t *testing.T) {
 		path, original, modified string
 		want                     string
 	}{
-		{"file", "two", "x", "file does not hold original: it has changed, or original was not copied exactly"},
-		{"file", "one", "x", "file holds original more than once (take in more of the lines around it"},
-		{"file", "aa", "x", "file holds original more than once"}, // they overlap
-		{"file", "one\nend", "x", "the ends of its lines are others"},
+		{"file", "two", "x", "file does not contain original: it has changed, or original was not copied exactly"},
+		{"file", "one", "x", "file contains original more than once (include more of the surrounding lines"},
+		{"file", "aa", "x", "file contains original more than once"}, // they overlap
+		{"file", "one\nend", "x", "the line endings differ"},
 		{"file", "end", "end", "original and modified are the same"},
 		{"file", "", "x", "original is empty"},
 		{"gone", "a", "x", "there is no file gone"},

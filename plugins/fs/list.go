@@ -15,13 +15,13 @@ import (
 
 const listDescription = `Lists a directory of the workspace, sorted by path.
 
-Each entry has its path (relative to the workspace root), name, kind (file, dir, symlink or other), size in bytes (0 for all but files) and time of last change. With recursive, the directories below are listed too. Symbolic links are listed, not followed.
+Each entry has its path (relative to the workspace root), name, kind (file, dir, symlink or other), size in bytes (0 for all but files) and time of last change. With recursive, the contents of subdirectories are listed too. Symbolic links are listed, not followed.
 
-What .gitignore files and .git/info/exclude leave out is left out, and so is .git; ignored lists it too. A directory that is named as the path is listed even if it is ignored itself. What is in .git is listed only with .git as the path.
+Files ignored by .gitignore or .git/info/exclude are left out, and so is .git; ignored lists them too. The directory given as path is listed even if it is ignored itself. The contents of .git are listed only with .git as the path.
 
-glob picks entries by name, as in *.go; with a slash in it, by path from the workspace root, as in src/**/*.go. It knows *, ?, ** for any number of directories, [a-z] and {a,b}.
+glob selects entries by name, as in *.go; if it has a slash, by path from the workspace root, as in src/**/*.go. It supports *, ?, ** for any number of directories, [a-z] and {a,b}.
 
-truncated says that there were more entries than limit; unreadable names directories that could not be looked into. A name that is not UTF-8 is shown with \xNN for its bytes and marked with not_utf8; no tool can open it.`
+truncated says that there were more entries than limit; unreadable has the directories that could not be read. A name that is not UTF-8 is shown with \xNN for its bytes and marked with not_utf8; no tool can open it.`
 
 // Bounds of limit, in entries.
 const (
@@ -31,16 +31,16 @@ const (
 
 type listIn struct {
 	Path      string `json:"path,omitempty" jsonschema:"the directory to list, relative to the workspace root; default: the root itself"`
-	Recursive bool   `json:"recursive,omitempty" jsonschema:"whether to list the directories below too; default false"`
-	Glob      string `json:"glob,omitempty" jsonschema:"a pattern such as *.go or src/**/*.{c,h} that the name has to match, or the path if the pattern has a slash; default: everything"`
+	Recursive bool   `json:"recursive,omitempty" jsonschema:"whether to list subdirectories too; default false"`
+	Glob      string `json:"glob,omitempty" jsonschema:"a pattern such as *.go or src/**/*.{c,h} that the name must match, or the path if the pattern has a slash; default: everything"`
 	Limit     int    `json:"limit,omitempty" jsonschema:"the most entries to return; default 1000"`
-	Ignored   bool   `json:"ignored,omitempty" jsonschema:"whether to list what .gitignore leaves out too; default false"`
+	Ignored   bool   `json:"ignored,omitempty" jsonschema:"whether to list files that .gitignore ignores too; default false"`
 }
 
 type listOut struct {
 	Entries    []listEntry `json:"entries"`
 	Truncated  bool        `json:"truncated" jsonschema:"whether there were more entries than limit"`
-	Unreadable []string    `json:"unreadable,omitempty" jsonschema:"directories that could not be looked into"`
+	Unreadable []string    `json:"unreadable,omitempty" jsonschema:"directories that could not be read"`
 }
 
 type listEntry struct {
@@ -52,7 +52,7 @@ type listEntry struct {
 	NotUTF8  bool           `json:"not_utf8,omitempty" jsonschema:"the path is not UTF-8 and is shown with escapes"`
 }
 
-// Text is the answer for a reader: a line for each entry.
+// Text returns the result for a reader: a line for each entry.
 func (o listOut) Text() string {
 	var b strings.Builder
 	for _, e := range o.Entries {
@@ -66,10 +66,10 @@ func (o listOut) Text() string {
 		b.WriteString("Nothing to list.\n")
 	}
 	if o.Truncated {
-		fmt.Fprintf(&b, "There are more; these are the first %d (raise limit, or narrow it with path and glob).\n", len(o.Entries))
+		fmt.Fprintf(&b, "There are more; these are the first %d (raise limit, or narrow the listing with path or glob).\n", len(o.Entries))
 	}
 	for _, path := range o.Unreadable {
-		fmt.Fprintf(&b, "Could not look into %s.\n", workspace.Show(path))
+		fmt.Fprintf(&b, "Could not read %s.\n", workspace.Show(path))
 	}
 	return b.String()
 }
@@ -130,7 +130,7 @@ func escaped(paths []string) []string {
 	return paths
 }
 
-// matcher is nil for an empty glob.
+// matcher returns nil for an empty glob.
 func matcher(pattern string) (func(workspace.Entry) bool, error) {
 	if pattern == "" {
 		return nil, nil

@@ -1,8 +1,8 @@
 // Command fs is the plugin that reads, writes, lists and searches files in the
 // workspace.
 //
-// Every path is confined to the directory that the host hands over; package
-// workspace says how, and where that ends.
+// Every path is confined to the directory that the host hands over. Package
+// workspace documents how, and what is not confined.
 package main
 
 import (
@@ -22,8 +22,8 @@ func main() {
 	}.Main()
 }
 
-// tools are all tools of the plugin. They work in what is current when they are
-// called.
+// tools returns the tools of the plugin. They work in the workspace that is current
+// when they are called.
 func tools(current *workspace.Current) []tool.Tool {
 	return []tool.Tool{
 		readTool(current), writeTool(current), editTool(current),
@@ -31,8 +31,10 @@ func tools(current *workspace.Current) []tool.Tool {
 	}
 }
 
-// in gives a tool's function the workspace that is current.
-func in[In, Out any](current *workspace.Current, f func(context.Context, *workspace.Workspace, In) (Out, error)) func(context.Context, In) (Out, error) {
+// in returns f for the workspace that is current when it is called.
+func in[In, Out any](
+	current *workspace.Current, f func(context.Context, *workspace.Workspace, In) (Out, error),
+) func(context.Context, In) (Out, error) {
 	return func(ctx context.Context, args In) (Out, error) {
 		ws, err := current.Get()
 		if err != nil {
@@ -43,7 +45,7 @@ func in[In, Out any](current *workspace.Current, f func(context.Context, *worksp
 	}
 }
 
-// Keywords that several tools have for a path.
+// Keywords of the schema of a path.
 const (
 	filePath = `{"pattern": "^[^/].*$"}`
 	dirPath  = `{"pattern": "^([^/].*)?$", "default": "."}`

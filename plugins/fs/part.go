@@ -11,21 +11,21 @@ import (
 	"github.com/toolhost/toolhost/plugins/internal/workspace"
 )
 
-// maxRead is the most that one call returns, in bytes: half of what one message
-// to the host holds.
+// maxRead bounds what one call returns, in bytes: half of what fits into one message
+// to the host.
 const maxRead = 32 << 20
 
-// margin is how far a character can reach over the edge of a part, in bytes.
+// margin is how far a character can extend past the edge of a part, in bytes.
 const margin = utf8.UTFMax - 1
 
-// part is a stretch of a file, with enough around it to see where characters
-// begin and end.
+// part is a part of a file, with enough around it to see where characters begin and
+// end.
 type part struct {
 	around     []byte
 	start, end int // of the part, in around
 }
 
-// readPart reads limit bytes from offset, or all that follow where limit is 0.
+// readPart reads limit bytes from offset, or all that follow if limit is 0.
 func readPart(ctx context.Context, f *os.File, offset, limit int64) (part, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -59,14 +59,15 @@ func readPart(ctx context.Context, f *os.File, offset, limit int64) (part, error
 }
 
 func tooLarge(size int64, atLeast string) error {
-	return fmt.Errorf("the file has %s%d bytes and one call returns at most %d (read it in parts with offset and limit)", atLeast, size, int64(maxRead))
+	return fmt.Errorf("the file has %s%d bytes and one call returns at most %d (read it in parts with offset and limit)",
+		atLeast, size, int64(maxRead))
 }
 
-// bytes is the part as it was asked for.
+// bytes returns the part, to the byte.
 func (p part) bytes() []byte { return p.around[p.start:p.end] }
 
-// text is the part as text, from the first character that starts in it to the
-// end of the last. It reports false for what is not text.
+// text returns the part as text, from the first character that starts in it to the
+// end of the last. It returns false if that is not text.
 func (p part) text() (string, bool) {
 	b := p.around[edge(p.around, p.start):edge(p.around, p.end)]
 	if !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 {
@@ -75,7 +76,7 @@ func (p part) text() (string, bool) {
 	return string(b), true
 }
 
-// edge is i, or the end of the character that i would split.
+// edge returns i, or the end of the character that i would split.
 func edge(b []byte, i int) int {
 	for start := max(0, i-margin); start < i; start++ {
 		if _, size := utf8.DecodeRune(b[start:]); start+size > i {

@@ -16,9 +16,9 @@ import (
 
 const readDescription = `Reads a file of the workspace and returns its content.
 
-A part that is valid UTF-8 with no NUL comes back as text, just as it is in the file. Anything else comes back as a binary resource with a file URI and a MIME type. An empty file, or a part at or after the end, is empty text.
+A part that is valid UTF-8 without NUL is returned as text, exactly as it is in the file. Anything else is returned as a binary resource with a file URI and a MIME type. An empty file, or a part at or after the end, is empty text.
 
-One call returns at most 32 MiB. Read a larger file in parts: offset says where to start and limit how much to return, both in bytes. Parts of text never split a character: it belongs to the part in which it starts, so that the parts at 0, limit, 2*limit and so on are the whole file.`
+One call returns at most 32 MiB. Read a larger file in parts: offset is where to start and limit how much to return, both in bytes. Parts of text never split a character: it belongs to the part in which it starts, so that the parts at 0, limit, 2*limit and so on make up the whole file.`
 
 type readIn struct {
 	Path   string `json:"path" jsonschema:"the file to read, relative to the workspace root"`
@@ -40,9 +40,10 @@ func readTool(current *workspace.Current) tool.Tool {
 }
 
 func read(ctx context.Context, ws *workspace.Workspace, in readIn) (tool.Result, error) {
-	// The host has checked this; a program that calls the function has not.
+	// The host checks this, but a program that calls the function directly may not.
 	if in.Offset < 0 || in.Limit < 0 || in.Limit > maxRead {
-		return tool.Result{}, fmt.Errorf("offset must be at least 0 and limit between 1 and %d, not %d and %d", maxRead, in.Offset, in.Limit)
+		return tool.Result{}, fmt.Errorf("offset must be at least 0 and limit between 1 and %d, not %d and %d",
+			maxRead, in.Offset, in.Limit)
 	}
 	f, err := ws.Open(in.Path)
 	if err != nil {
@@ -71,8 +72,8 @@ func resource(in readIn, blob []byte) (tool.Result, error) {
 	}}}, nil
 }
 
-// mimeType goes by the name, and where that says nothing, by the content. What
-// is here is not text in UTF-8, whatever its name says.
+// mimeType returns the type that the name suggests, unless that is text, which the
+// content is not, or else the type of the content.
 func mimeType(name string, offset int64, blob []byte) string {
 	if t := mime.TypeByExtension(path.Ext(name)); t != "" && !strings.HasPrefix(t, "text/") {
 		return t

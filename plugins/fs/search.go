@@ -12,13 +12,13 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const searchDescription = `Searches the files of the workspace for a regular expression (RE2's syntax), line by line, and returns the lines that match, sorted by path.
+const searchDescription = `Searches the files of the workspace for a regular expression (RE2's syntax), line by line, and returns the matching lines, sorted by path.
 
-What is skipped is what ripgrep skips: what .gitignore, .ignore, .rgignore and .git/info/exclude leave out, hidden files and directories, symbolic links, and binary files (those with a NUL byte). ignored and hidden search these too, save for .git. A file that is named as the path is searched in any case.
+It skips what ripgrep skips: files ignored by .gitignore, .ignore, .rgignore and .git/info/exclude, hidden files and directories, symbolic links, and binary files (those with a NUL byte). ignored and hidden search these too, except for .git. A file given as path is always searched.
 
-glob picks files by name, as in *.go; with a slash in it, by path from the workspace root, as in src/**/*.go.
+glob selects files by name, as in *.go; if it has a slash, by path from the workspace root, as in src/**/*.go.
 
-Each line has its number; one that matches also has the column, in characters from 1, of the first match. Long lines are shown in part. truncated says that there was more than limit or than 1 MiB of text.`
+Each line has its number; a matching line also has the column, in characters from 1, of its first match. Long lines are shown in part. truncated says that there was more than limit or than 1 MiB of text.`
 
 // Bounds of a search.
 const (
@@ -31,21 +31,21 @@ const (
 type searchIn struct {
 	Pattern    string `json:"pattern" jsonschema:"what to search for: a regular expression, within one line"`
 	Path       string `json:"path,omitempty" jsonschema:"the directory or file to search, relative to the workspace root; default: the root itself"`
-	Glob       string `json:"glob,omitempty" jsonschema:"a pattern such as *.go or src/**/*.{c,h} that the file's name has to match, or its path if the pattern has a slash; default: all files"`
+	Glob       string `json:"glob,omitempty" jsonschema:"a pattern such as *.go or src/**/*.{c,h} that the file's name must match, or its path if the pattern has a slash; default: all files"`
 	Literal    bool   `json:"literal,omitempty" jsonschema:"whether the pattern is plain text; default false"`
-	IgnoreCase bool   `json:"ignore_case,omitempty" jsonschema:"whether capital and small letters are the same; default false"`
-	Context    int    `json:"context,omitempty" jsonschema:"how many lines to show before and after each that matches; default 0"`
-	Limit      int    `json:"limit,omitempty" jsonschema:"the most lines that match to return; default 200"`
-	Hidden     bool   `json:"hidden,omitempty" jsonschema:"whether to search what has a name that starts with a dot; default false"`
-	Ignored    bool   `json:"ignored,omitempty" jsonschema:"whether to search what .gitignore and the like leave out; default false"`
+	IgnoreCase bool   `json:"ignore_case,omitempty" jsonschema:"whether to ignore case; default false"`
+	Context    int    `json:"context,omitempty" jsonschema:"how many lines to show before and after each match; default 0"`
+	Limit      int    `json:"limit,omitempty" jsonschema:"the most matching lines to return; default 200"`
+	Hidden     bool   `json:"hidden,omitempty" jsonschema:"whether to search hidden files and directories, whose names start with a dot; default false"`
+	Ignored    bool   `json:"ignored,omitempty" jsonschema:"whether to search files that .gitignore and the like ignore; default false"`
 }
 
 type searchOut struct {
-	Files      []searchFile `json:"files" jsonschema:"the files with lines that match"`
-	Matches    int          `json:"matches" jsonschema:"how many lines match, as far as they are returned"`
+	Files      []searchFile `json:"files" jsonschema:"the files with matching lines"`
+	Matches    int          `json:"matches" jsonschema:"how many matching lines are returned"`
 	Truncated  bool         `json:"truncated" jsonschema:"whether there is more than is returned"`
 	Searched   int          `json:"searched" jsonschema:"how many files were searched"`
-	Binary     int          `json:"binary,omitempty" jsonschema:"how many files were skipped, or left in the middle, as they are binary"`
+	Binary     int          `json:"binary,omitempty" jsonschema:"how many files were skipped, or not searched to the end, because they are binary"`
 	Partly     []string     `json:"partly,omitempty" jsonschema:"files with lines longer than 1 MiB, of which only the first MiB was searched"`
 	Unreadable []string     `json:"unreadable,omitempty" jsonschema:"files and directories that could not be read"`
 }
@@ -61,8 +61,8 @@ type searchLine struct {
 	Text   string `json:"text" jsonschema:"the line, or the part of a long one around the match"`
 }
 
-// Text is the answer for a reader: PATH:LINE:COLUMN: TEXT, and PATH-LINE- TEXT
-// for the lines around.
+// Text returns the result for a reader: PATH:LINE:COLUMN: TEXT for a match, and
+// PATH-LINE- TEXT for a line of context.
 func (o searchOut) Text() string {
 	var b strings.Builder
 	for _, f := range o.Files {
@@ -126,7 +126,8 @@ func search(ctx context.Context, ws *workspace.Workspace, in searchIn) (searchOu
 		in.Limit = defaultMatches
 	}
 	if in.Limit < 1 || in.Limit > maxMatches || in.Context < 0 || in.Context > maxContext {
-		return searchOut{}, fmt.Errorf("limit must be between 1 and %d and context between 0 and %d, not %d and %d", maxMatches, maxContext, in.Limit, in.Context)
+		return searchOut{}, fmt.Errorf("limit must be between 1 and %d and context between 0 and %d, not %d and %d",
+			maxMatches, maxContext, in.Limit, in.Context)
 	}
 	pattern, err := lines.Compile(in.Pattern, lines.Options{Literal: in.Literal, IgnoreCase: in.IgnoreCase})
 	if err != nil {

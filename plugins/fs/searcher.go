@@ -17,7 +17,7 @@ type searcher struct {
 	pattern *regexp.Regexp
 	context int
 	limit   int
-	size    int // of the lines found, in bytes
+	size    int // of the found lines, in bytes
 	out     searchOut
 }
 
@@ -35,7 +35,7 @@ func (s *searcher) tree(ctx context.Context, in searchIn, match func(workspace.E
 		switch {
 		case err == nil, errors.Is(err, workspace.ErrEnough), ctx.Err() != nil:
 			return err
-		case !errors.Is(err, fs.ErrNotExist): // it may vanish
+		case !errors.Is(err, fs.ErrNotExist): // it may have been deleted
 			s.unreadable(e.Path)
 		}
 		return nil
@@ -79,7 +79,7 @@ func (s *searcher) named(ctx context.Context, given string) error {
 	return nil
 }
 
-// file searches one file, as it is while it is read.
+// file searches one file.
 func (s *searcher) file(path string, r io.Reader) error {
 	in := lines.NewScanner(r)
 	binary, err := in.Binary()
@@ -132,14 +132,14 @@ func (s *searcher) line(l lines.Line, w *window, found *searchFile) error {
 			w.after--
 			return s.add(found, searchLine{Line: l.Number, Text: lines.Around(l.Text, 0)})
 		}
-		w.keep(l)
+		w.add(l)
 		return nil
 	}
 	if s.out.Matches == s.limit {
 		s.out.Truncated = true
 		return workspace.ErrEnough
 	}
-	for _, before := range w.take() {
+	for _, before := range w.startMatch() {
 		if err := s.add(found, before); err != nil {
 			return err
 		}
@@ -157,14 +157,14 @@ func (s *searcher) add(found *searchFile, l searchLine) error {
 	return nil
 }
 
-// window is what is kept of the lines around a match.
+// window keeps the lines around a match.
 type window struct {
 	size   int
 	before []searchLine
-	after  int // lines that are still to be shown
+	after  int // how many lines are still to be shown
 }
 
-func (w *window) keep(l lines.Line) {
+func (w *window) add(l lines.Line) {
 	if w.size == 0 {
 		return
 	}
@@ -174,8 +174,8 @@ func (w *window) keep(l lines.Line) {
 	w.before = append(w.before, searchLine{Line: l.Number, Text: lines.Around(l.Text, 0)})
 }
 
-// take is for a match: the lines before it, and those that come are shown.
-func (w *window) take() []searchLine {
+// startMatch returns the lines before a match, and starts to show those after it.
+func (w *window) startMatch() []searchLine {
 	before := w.before
 	w.before, w.after = nil, w.size
 	return before

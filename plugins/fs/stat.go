@@ -12,9 +12,9 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const statDescription = `Describes what stands at a path of the workspace: kind (file, dir, symlink or other), size in bytes (0 for all but files), time of last change, permission bits, and for a symbolic link what it leads to.
+const statDescription = `Describes what is at a path of the workspace: kind (file, dir, symlink or other), size in bytes (0 for all but files), time of last change, permission bits, and the target of a symbolic link.
 
-A symbolic link is described itself, and nothing is opened. A path that is not there is an error, which names what is most like it.`
+A symbolic link itself is described, not its target, and nothing is opened. If the path does not exist, the error names similar ones.`
 
 type statIn struct {
 	Path string `json:"path" jsonschema:"what to describe, relative to the workspace root"`
@@ -26,10 +26,10 @@ type statOut struct {
 	Size     int64          `json:"size" jsonschema:"bytes of a file; 0 for all else"`
 	Modified time.Time      `json:"modified" jsonschema:"when it was last changed"`
 	Mode     string         `json:"mode" jsonschema:"permission bits in octal, as in 0644"`
-	Target   string         `json:"target,omitempty" jsonschema:"what a symbolic link has written in it"`
+	Target   string         `json:"target,omitempty" jsonschema:"target of a symbolic link, as written in it"`
 }
 
-// Text is the answer for a reader.
+// Text returns the result for a reader.
 func (o statOut) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "path:     %s\nkind:     %s\nsize:     %d\nmodified: %s\nmode:     %s\n",

@@ -10,9 +10,9 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const writeDescription = `Writes a text file of the workspace, whole, in place of what was there.
+const writeDescription = `Writes a whole text file of the workspace, replacing an existing one.
 
-It happens in one step: readers see the old content or the new, and where the write fails the old file stays as it was. Missing directories are made. An existing file keeps its permissions. A directory, a symbolic link, a special file and a read-only file are refused.
+The write is atomic: readers see either the old content or the new, and if it fails the old file is unchanged. Missing directories are made. An existing file keeps its permissions. A directory, a symbolic link, a special file or a read-only file is refused.
 
 Returns the path, the number of bytes written, and whether the file is new.`
 

@@ -23,16 +23,16 @@ const (
 // Change is a file before and after.
 type Change struct {
 	Path     string // relative to the workspace
-	Exists   bool   // there is a file before
+	Exists   bool   // before
 	Old, New []byte
 	// OldSize is the size of a file that is too large for Old.
 	OldSize int64
 }
 
-// Text is the change as git and patch take it, with the file as a/PATH and b/PATH
-// and a new one compared with /dev/null. It says so where there is nothing to
-// compare: the content stays the same, is no text, or is larger than 2 MiB. Of a
-// long diff it has 64 KiB.
+// Text returns the change in the format of git and patch, with the file as a/PATH and
+// b/PATH, or /dev/null for one that does not exist. If the content stays the same, is
+// not text or is larger than 2 MiB, it says so instead. A long diff is cut off after
+// 64 KiB.
 func (c Change) Text() string {
 	before := max(c.OldSize, int64(len(c.Old)))
 	name := quote(c.Path)
@@ -74,7 +74,7 @@ func (c Change) unified() string {
 	return text
 }
 
-// label is a name in a diff's head. A tab ends one that has spaces.
+// label returns a name for the head of a diff, where a tab ends a name with spaces.
 func label(name string) string {
 	quoted := quote(name)
 	if quoted == name && strings.Contains(name, " ") {
@@ -83,8 +83,8 @@ func label(name string) string {
 	return quoted
 }
 
-// quote is a name as git writes it, in quotes where it has characters that could
-// be taken for something else.
+// quote returns a name as git writes it: in quotes if it has characters that could be
+// misread.
 func quote(name string) string {
 	var b strings.Builder
 	for _, c := range []byte(name) {

@@ -1,5 +1,5 @@
-// Package edit changes files for tools, and shows beforehand what a change would
-// do. Start with [Replacement], or with [Write] for whole files.
+// Package edit changes files for tools, and previews what a change would do. Start
+// with [Replacement], or with [Write] for whole files.
 package edit
 
 import (
@@ -15,18 +15,17 @@ import (
 // Replacement puts one text in place of another, byte for byte.
 type Replacement struct {
 	Path string
-	// Original is the text that the file has to hold.
+	// Original is the text that the file must contain.
 	Original string
 	Modified string
-	// All replaces Original wherever it stands; else it has to stand there
-	// exactly once.
+	// All replaces every occurrence of Original. Otherwise it must occur exactly
+	// once.
 	All bool
-	// Create makes a file of Modified where Original is empty and there is no
-	// file, or an empty one.
+	// Create writes Modified to a file that is missing or empty, if Original is empty.
 	Create bool
 }
 
-// Refused says that a file does not hold what is to be replaced in it.
+// Refused is the error for a file that does not contain what is to be replaced.
 type Refused struct{ Reason string }
 
 func (r *Refused) Error() string { return r.Reason }
@@ -35,16 +34,16 @@ func refuse(format string, args ...any) error {
 	return &Refused{Reason: fmt.Sprintf(format, args...)}
 }
 
-// Apply replaces in the file, in one step, see [workspace.Workspace.Change]; n
-// is how often.
+// Apply changes the file in one step, see [workspace.Workspace.Change]; n is the
+// number of replacements.
 //
 // # Errors
 //
-// [*Refused] where the file does not hold Original, or not once; nothing is
-// changed then.
+// [*Refused] if the file does not contain Original, or not once. Nothing is changed
+// then.
 func (r Replacement) Apply(ctx context.Context, ws *workspace.Workspace) (w Written, n int, err error) {
 	done, err := ws.Change(ctx, r.Path, func(old []byte, exists bool) (content []byte, err error) {
-		content, n, err = r.in(old, exists)
+		content, n, err = r.replaceIn(old, exists)
 		return content, err
 	})
 	if errors.Is(err, workspace.ErrChanged) {
@@ -53,7 +52,7 @@ func (r Replacement) Apply(ctx context.Context, ws *workspace.Workspace) (w Writ
 	return Written(done), n, err
 }
 
-// Preview is the diff of what Apply would do now, or its error.
+// Preview returns the diff of what Apply would do now, or its error.
 func (r Replacement) Preview(ctx context.Context, ws *workspace.Workspace) (tool.Result, error) {
 	now, err := ws.Now(ctx, r.Path)
 	if err != nil {
@@ -62,15 +61,15 @@ func (r Replacement) Preview(ctx context.Context, ws *workspace.Workspace) (tool
 	if err := now.Changeable(r.Path); err != nil {
 		return tool.Result{}, err
 	}
-	content, _, err := r.in(now.Content, now.Exists)
+	content, _, err := r.replaceIn(now.Content, now.Exists)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	return show(now, content), nil
 }
 
-// in is the content after the replacement, and how often it was made.
-func (r Replacement) in(old []byte, exists bool) ([]byte, int, error) {
+// replaceIn returns the content with the replacements, and how many there are.
+func (r Replacement) replaceIn(old []byte, exists bool) ([]byte, int, error) {
 	original, modified := []byte(r.Original), []byte(r.Modified)
 	name := workspace.Show(r.Path)
 	switch {
@@ -79,14 +78,14 @@ func (r Replacement) in(old []byte, exists bool) ([]byte, int, error) {
 	case !exists:
 		return nil, 0, refuse("there is no file %s", name)
 	case bytes.Equal(original, modified):
-		return nil, 0, refuse("original and modified are the same, so that nothing would change in %s", name)
+		return nil, 0, refuse("original and modified are the same, so nothing would change in %s", name)
 	}
 	n := bytes.Count(old, original)
 	switch {
 	case n == 0:
 		return nil, 0, missing(name, old, original)
 	case !r.All && bytes.Index(old, original) != bytes.LastIndex(old, original):
-		return nil, 0, refuse("%s holds original more than once (take in more of the lines around it, so that it stands there once)", name)
+		return nil, 0, refuse("%s contains original more than once (include more of the surrounding lines, so that it occurs once)", name)
 	case len(old)+n*(len(modified)-len(original)) > workspace.MaxChange:
 		return nil, 0, refuse("%s would be larger than %d bytes", name, workspace.MaxChange)
 	}
@@ -101,16 +100,16 @@ func (r Replacement) create(old []byte, exists bool) ([]byte, int, error) {
 	case len(old) > 0:
 		return nil, 0, refuse("%s exists and is not empty, while original is empty (give the text that is to be replaced)", name)
 	case exists && r.Modified == "":
-		return nil, 0, refuse("original and modified are both empty, so that nothing would change in %s", name)
+		return nil, 0, refuse("original and modified are both empty, so nothing would change in %s", name)
 	}
 	return []byte(r.Modified), 1, nil
 }
 
-// missing says that the file does not hold the text, and why that may be.
+// missing returns the refusal of a file that does not contain the text.
 func missing(name string, old, original []byte) error {
 	crlf, lf := []byte("\r\n"), []byte("\n")
 	if bytes.Contains(bytes.ReplaceAll(old, crlf, lf), bytes.ReplaceAll(original, crlf, lf)) {
-		return refuse("%s does not hold original: the ends of its lines are others (CRLF and LF are told apart)", name)
+		return refuse("%s does not contain original: the line endings differ (CRLF is not LF)", name)
 	}
-	return refuse("%s does not hold original: it has changed, or original was not copied exactly", name)
+	return refuse("%s does not contain original: it has changed, or original was not copied exactly", name)
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Written is what a tool answers that has written a file.
+// Written is the result of a tool that writes a file.
 type Written struct {
 	Path    string `json:"path" jsonschema:"the file, relative to the workspace root"`
 	Bytes   int64  `json:"bytes" jsonschema:"how many bytes were written"`
-	Created bool   `json:"created" jsonschema:"whether there was no such file before"`
+	Created bool   `json:"created" jsonschema:"whether the file did not exist before"`
 }
 
-// Text is the answer for a reader.
+// Text returns the result for a reader.
 func (w Written) Text() string {
 	size, what := fmt.Sprintf("%d bytes", w.Bytes), ""
 	if w.Bytes == 1 {
@@ -29,13 +29,13 @@ func (w Written) Text() string {
 	return fmt.Sprintf("Wrote %s to %s%s.", size, workspace.Show(w.Path), what)
 }
 
-// Write writes a file, whole, see [workspace.Workspace.Write].
+// Write writes a whole file, see [workspace.Workspace.Write].
 func Write(ctx context.Context, ws *workspace.Workspace, path, content string) (Written, error) {
 	done, err := ws.Write(ctx, path, strings.NewReader(content))
 	return Written(done), err
 }
 
-// WritePreview is the diff of what [Write] would do now, or its error.
+// WritePreview returns the diff of what [Write] would do now, or its error.
 func WritePreview(ctx context.Context, ws *workspace.Workspace, path, content string) (tool.Result, error) {
 	now, err := ws.Now(ctx, path)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// expand writes out {a,b}, from the left.
+// expand expands {a,b}, from the left.
 func expand(pattern string) ([]string, error) {
 	var done []string
 	rest := []string{pattern}
@@ -22,7 +22,7 @@ func expand(pattern string) ([]string, error) {
 			continue
 		}
 		if len(done)+len(rest)+len(options) > maxAlternatives {
-			return nil, fmt.Errorf("its braces stand for more than %d patterns", maxAlternatives)
+			return nil, fmt.Errorf("its braces expand to more than %d patterns", maxAlternatives)
 		}
 		for _, o := range options {
 			rest = append(rest, before+o+after)
@@ -31,7 +31,7 @@ func expand(pattern string) ([]string, error) {
 	return done, nil
 }
 
-// firstBrace finds the first outermost {a,b}. Options is nil where there is none.
+// firstBrace finds the first outermost {a,b}; options is nil if the word has none.
 func firstBrace(word string) (before string, options []string, after string, err error) {
 	open, start, depth := -1, 0, 0
 	for i := 0; i < len(word); i++ {
@@ -62,7 +62,8 @@ func firstBrace(word string) (before string, options []string, after string, err
 	return word, nil, "", nil
 }
 
-// setEnd is the length of the set that the word starts with; 0: it has no end.
+// setEnd returns the length of the set that the word starts with, or 0 if the set has
+// no end.
 func setEnd(word string) int {
 	i := 1
 	if strings.HasPrefix(word[i:], "!") || strings.HasPrefix(word[i:], "^") {

@@ -1,14 +1,14 @@
-// Package glob matches names and paths against shell patterns, in time that is
-// bounded by the length of the pattern times that of the path. Start with
+// Package glob matches names and paths against shell patterns, in time bounded by the
+// length of the pattern times that of the path. Start with
 // [Compile]; package ignore uses [CompileGit] for the patterns of gitignore.
 //
 // # Patterns
 //
-// A ? stands for one character and a * for any number of them, none of them a
-// slash. [a-z] stands for one of a set and [!a-z] for one not in it; sets know
-// classes such as [:digit:]. **/ stands for any number of directories, none
-// included, and /** at the end for everything below. {a,b} stands for either,
-// and a backslash takes the meaning from the character behind it.
+// A ? matches one character and a * any number of characters, except slashes. [a-z]
+// matches a character of a set and [!a-z] one that is not in it; sets may have classes
+// such as [:digit:]. **/ matches any number of directories, including none, and /** at
+// the end everything below. {a,b} matches either pattern, and a backslash makes the next
+// character stand for itself.
 package glob
 
 import (
@@ -16,24 +16,24 @@ import (
 	"strings"
 )
 
-// Bounds of a pattern. They keep a pattern from costing more than a look at the
-// files that it picks.
+// Bounds of a pattern, so that matching does not cost more than reading the directory.
 const (
 	maxLength       = 4096 // bytes
-	maxAlternatives = 256  // after {a,b} is written out
+	maxAlternatives = 256  // after {a,b} is expanded
 )
 
-// Glob is a pattern for names, or for paths where it has a slash.
+// Glob is a pattern for paths if it has a slash, or else for names.
 type Glob struct {
 	alternatives []Pattern
-	whole        bool
+	whole        bool // it is for paths
 }
 
-// Compile reads a pattern. A leading slash is allowed, and makes a pattern for
-// paths of one that has no other.
+// Compile parses a pattern. A leading slash is not matched: it makes the pattern one
+// for paths.
 func Compile(pattern string) (*Glob, error) {
 	if len(pattern) > maxLength {
-		return nil, fmt.Errorf("malformed glob: it has %d bytes, and at most %d are allowed (use a shorter one)", len(pattern), maxLength)
+		return nil, fmt.Errorf("malformed glob: it has %d bytes, and at most %d are allowed (use a shorter one)",
+			len(pattern), maxLength)
 	}
 	words, err := expand(pattern)
 	if err != nil {
@@ -51,7 +51,8 @@ func Compile(pattern string) (*Glob, error) {
 }
 
 func malformed(pattern string, why error) error {
-	return fmt.Errorf("malformed glob %q: %w (use *, **, ?, [a-z], {a,b} and \\ before a character that stands for itself)", pattern, why)
+	return fmt.Errorf("malformed glob %q: %w (use *, **, ?, [a-z], {a,b} and \\ before a character that stands for itself)",
+		pattern, why)
 }
 
 // Match reports whether the pattern matches: the path if the pattern has a

@@ -16,7 +16,7 @@ func (p Pattern) Match(path string) bool {
 	return now.has[len(p.tokens)]
 }
 
-// step takes one character in one state.
+// step adds the states that a character leads to from one state.
 func (p Pattern) step(next *states, i int, c rune) {
 	if i == len(p.tokens) {
 		return
@@ -41,14 +41,14 @@ func (p Pattern) step(next *states, i int, c rune) {
 	case deep:
 		next.add(p.tokens, i)
 	case dirs:
-		next.put(i) // it may not end here, but behind a slash
+		next.put(i) // it cannot end here, only after a slash
 		if c == '/' {
 			next.add(p.tokens, i+1)
 		}
 	}
 }
 
-// states are the places in a pattern that a path may have led to.
+// states is a set of the places in a pattern that a path may have led to.
 type states struct {
 	has  []bool
 	list []int
@@ -72,7 +72,7 @@ func (s *states) put(i int) {
 	}
 }
 
-// add puts a place and those behind what may stand for nothing.
+// add adds a place, and those after tokens that may match nothing.
 func (s *states) add(tokens []token, i int) {
 	for ; i < len(tokens); i++ {
 		s.put(i)

@@ -29,10 +29,9 @@ type token struct {
 	set     *charset
 }
 
-// CompileGit reads a pattern as gitignore(5) has it: it matches bytes, not
-// characters, and knows no braces. Git takes ** for more than one * only
-// between slashes, and for that takes the literal start of a pattern as if it
-// ended with one; so does this.
+// CompileGit parses a pattern of gitignore(5), which matches bytes instead of
+// characters and has no braces. Like git it reads ** as more than * only between
+// slashes, where the literal start of a pattern counts as one that ends with a slash.
 func CompileGit(pattern string) (Pattern, error) {
 	if len(pattern) > maxLength {
 		return Pattern{}, errors.New("it is too long")
@@ -40,13 +39,13 @@ func CompileGit(pattern string) (Pattern, error) {
 	return compile(pattern, true)
 }
 
-// reader goes through the characters of a pattern.
+// reader reads the characters of a pattern.
 type reader struct {
 	chars []rune
 	at    int
 }
 
-// peek is the character that far ahead; 0: the pattern ends before.
+// peek returns the character that far ahead, or 0 after the end of the pattern.
 func (r *reader) peek(ahead int) rune {
 	if r.at+ahead < len(r.chars) {
 		return r.chars[r.at+ahead]
@@ -59,7 +58,7 @@ func compile(pattern string, bytewise bool) (Pattern, error) {
 	r := &reader{chars: units(pattern, bytewise)}
 	plain := true // nothing but literal characters yet
 	for r.at < len(r.chars) {
-		t, err := r.token(p.startsAfresh(bytewise && plain))
+		t, err := r.token(p.canSpanDirs(bytewise && plain))
 		if err != nil {
 			return Pattern{}, err
 		}
@@ -69,8 +68,8 @@ func compile(pattern string, bytewise bool) (Pattern, error) {
 	return p, nil
 }
 
-// startsAfresh reports whether a ** here can stand for directories.
-func (p Pattern) startsAfresh(plain bool) bool {
+// canSpanDirs reports whether a ** here can match directories.
+func (p Pattern) canSpanDirs(plain bool) bool {
 	if plain || len(p.tokens) == 0 {
 		return true
 	}
@@ -78,14 +77,14 @@ func (p Pattern) startsAfresh(plain bool) bool {
 	return last.kind == dirs || last.kind == literal && last.char == '/'
 }
 
-func (r *reader) token(afresh bool) (token, error) {
+func (r *reader) token(spans bool) (token, error) {
 	c := r.peek(0)
 	r.at++
 	switch c {
 	case '?':
 		return token{kind: one}, nil
 	case '*':
-		return r.stars(afresh), nil
+		return r.stars(spans), nil
 	case '[':
 		s, err := r.set()
 		return token{kind: set, set: s}, err
@@ -99,8 +98,8 @@ func (r *reader) token(afresh bool) (token, error) {
 	return token{kind: literal, char: c}, nil
 }
 
-// stars reads what follows a star.
-func (r *reader) stars(afresh bool) token {
+// stars reads the stars after the first. spans says whether ** can match directories.
+func (r *reader) stars(spans bool) token {
 	if r.peek(0) != '*' {
 		return token{kind: star}
 	}
@@ -108,7 +107,7 @@ func (r *reader) stars(afresh bool) token {
 		r.at++
 	}
 	switch next := r.peek(0); {
-	case !afresh:
+	case !spans:
 		return token{kind: star}
 	case next == 0, next == '\\' && r.peek(1) == '/':
 		return token{kind: deep}
@@ -119,11 +118,11 @@ func (r *reader) stars(afresh bool) token {
 	return token{kind: star}
 }
 
-// notUTF8 is what the bytes that are no characters are moved by, so that they
-// equal none: past the end of Unicode.
+// notUTF8 is added to bytes that are not UTF-8, so that they do not equal a character:
+// it is past the end of Unicode.
 const notUTF8 = utf8.MaxRune + 1
 
-// units are what a pattern or a path is compared by.
+// units returns the bytes or characters that a pattern or a path is compared by.
 func units(s string, bytewise bool) []rune {
 	out := make([]rune, 0, len(s))
 	for i := 0; i < len(s); {

@@ -23,15 +23,15 @@ func (s *charset) has(c rune) bool {
 
 var errOpenSet = errors.New("a [ has no ]")
 
-// set reads a set behind its bracket.
+// set reads a set after its bracket.
 func (r *reader) set() (*charset, error) {
 	s := &charset{}
 	if c := r.peek(0); c == '!' || c == '^' {
 		s.not = true
 		r.at++
 	}
-	// A ] at the start stands for itself, and so does a - that has nothing to
-	// start from: at the start, behind a range or behind a class.
+	// A ] at the start stands for itself, and so does a - without a start of a range: at
+	// the start, after a range or after a class.
 	for low, first := rune(0), true; ; first = false {
 		c := r.peek(0)
 		r.at++
@@ -81,8 +81,8 @@ func (r *reader) member() (rune, error) {
 	return c, nil
 }
 
-// class reads a class such as [:digit:] behind its first bracket. Where there
-// is no :] in time it reads nothing and reports false.
+// class reads a class such as [:digit:] after its first bracket. If it is not a class,
+// it reads nothing and returns false.
 func (r *reader) class(s *charset) (bool, error) {
 	end := 1
 	for r.peek(end) != ']' {
@@ -104,7 +104,7 @@ func (r *reader) class(s *charset) (bool, error) {
 	return true, nil
 }
 
-// classes are those of POSIX, for ASCII.
+// classes has the classes of POSIX, for ASCII.
 var classes = map[string]func(rune) bool{
 	"alnum":  func(c rune) bool { return isAlpha(c) || isDigit(c) },
 	"alpha":  isAlpha,

@@ -1,6 +1,6 @@
-// Package ignore reads files in the syntax of gitignore(5) and says what they
-// leave out, as git does. Start with [Parse]; a [Scope] puts the rules of nested
-// directories together.
+// Package ignore reads files in the syntax of gitignore(5) and tells which paths they
+// ignore, as git does. Start with [Parse]; a [Scope] combines the rules of nested
+// directories.
 package ignore
 
 import (
@@ -10,26 +10,25 @@ import (
 	"github.com/toolhost/toolhost/plugins/internal/glob"
 )
 
-// MaxSize is the most of a file that counts, in bytes: hundreds of times what
-// people write.
+// MaxSize is how much of a file is read, in bytes: hundreds of times what people write.
 const MaxSize = 256 << 10
 
-// Rules are those of one file.
+// Rules are the rules of one file.
 type Rules struct {
 	dir   string // with a slash at the end, or empty
-	rules []rule // the last that matches counts
+	rules []rule // the last that matches decides
 }
 
 type rule struct {
-	again   bool // "!": what was left out before is back
+	negated bool // "!": paths that earlier rules ignore are not
 	dirOnly bool
-	whole   bool // the path is compared, not its last element
+	whole   bool // it matches the path, not its last element
 	exact   string
 	pattern glob.Pattern
 }
 
-// Parse reads a file of the directory, which is relative to where all paths
-// start; "." is that itself. Lines that are no pattern match nothing.
+// Parse parses the content of a file in dir, which is relative to the same directory as
+// all paths; "." is that directory itself. Malformed patterns match nothing.
 func Parse(dir string, content []byte) *Rules {
 	r := &Rules{}
 	if dir != "." {
@@ -50,7 +49,7 @@ func parse(line string) (rule, bool) {
 	}
 	var r rule
 	line = trim(line)
-	line, r.again = strings.CutPrefix(line, "!")
+	line, r.negated = strings.CutPrefix(line, "!")
 	line, r.dirOnly = strings.CutSuffix(line, "/")
 	if line == "" {
 		return rule{}, false
@@ -66,7 +65,7 @@ func parse(line string) (rule, bool) {
 	return r, err == nil
 }
 
-// trim cuts the spaces off the end, save for one behind a backslash.
+// trim removes the spaces at the end, except for one after a backslash.
 func trim(line string) string {
 	end := 0
 	for i := 0; i < len(line); i++ {
@@ -80,8 +79,8 @@ func trim(line string) string {
 	return line[:end]
 }
 
-// Match reports whether the rules say anything of a path, and whether it is
-// left out. What is below a directory that is left out is not asked about.
+// Match reports whether a rule decides about a path, and whether it is ignored. It is
+// not for paths below an ignored directory.
 func (r *Rules) Match(path string, isDir bool) (ignored, decided bool) {
 	below, ok := strings.CutPrefix(path, r.dir)
 	if !ok {
@@ -90,7 +89,7 @@ func (r *Rules) Match(path string, isDir bool) (ignored, decided bool) {
 	name := below[strings.LastIndexByte(below, '/')+1:]
 	for i := len(r.rules) - 1; i >= 0; i-- {
 		if r.rules[i].match(below, name, isDir) {
-			return !r.rules[i].again, true
+			return !r.rules[i].negated, true
 		}
 	}
 	return false, false

@@ -8,18 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// Options say how a pattern is read.
+// Options control how a pattern is read.
 type Options struct {
-	Literal    bool // the pattern stands for itself
+	Literal    bool // the pattern is plain text
 	IgnoreCase bool
 }
 
-// Compile makes a pattern for what is within one line: a regular expression in
-// the syntax of Go, which is RE2's.
+// Compile compiles a pattern for text within one line: a regular expression in the
+// syntax of Go, which is RE2's.
 func Compile(pattern string, o Options) (*regexp.Regexp, error) {
 	switch {
 	case pattern == "":
-		return nil, errors.New("the pattern is empty (say what to search for)")
+		return nil, errors.New("the pattern is empty (give the text to search for)")
 	case strings.ContainsAny(pattern, "\n\r"):
 		return nil, errors.New("the pattern has a line break, and a match lies within one line (search for one of the lines)")
 	}
@@ -38,21 +38,21 @@ func Compile(pattern string, o Options) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// Column is the place of a byte in a line, in characters from 1.
+// Column returns the column of a byte in a line, in characters from 1.
 func Column(text []byte, offset int) int { return utf8.RuneCount(text[:offset]) + 1 }
 
-// Text is a line, or part of one, as it can be shown.
+// Text returns a line, or part of one, as valid UTF-8.
 func Text(text []byte) string { return strings.ToValidUTF8(string(text), "\uFFFD") }
 
-// shown and before are how much of a line is shown, and how much of that stands
-// before what matched where the line is too long, in bytes.
+// shown bounds how much of a line is shown, and before how much of that precedes the
+// match in a longer line, in bytes.
 const (
 	shown  = 512
 	before = 128
 )
 
-// Around is the line as it is shown for a match at an offset: whole, or the
-// part around the match with "..." where something is left out.
+// Around returns the line as it is shown for a match at an offset: whole, or the part
+// around the match with "..." for what is left out.
 func Around(text []byte, offset int) string {
 	if len(text) <= shown {
 		return Text(text)

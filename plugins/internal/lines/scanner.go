@@ -1,5 +1,5 @@
-// Package lines goes through files line by line, in bounded memory however large
-// they are, and finds what matches a pattern. Start with [NewScanner].
+// Package lines reads files of any size line by line in bounded memory, and finds what
+// matches a pattern. Start with [NewScanner].
 package lines
 
 import (
@@ -9,13 +9,13 @@ import (
 	"io"
 )
 
-// MaxLength is how much of a line counts, in bytes.
+// MaxLength bounds a line, in bytes.
 const MaxLength = 1 << 20
 
-// ErrBinary says that there is a NUL, so that the rest is no text.
+// ErrBinary is returned for a line with a NUL byte: the rest is not text.
 var ErrBinary = errors.New("it is binary from here on")
 
-// sniffed is how far into a file is looked to see whether it is text, in bytes.
+// sniffed is how much of a file tells whether it is text, in bytes.
 const sniffed = 8 << 10
 
 // Scanner reads lines.
@@ -25,7 +25,7 @@ type Scanner struct {
 	long   []byte
 }
 
-// NewScanner reads from r.
+// NewScanner returns a scanner that reads from r.
 func NewScanner(r io.Reader) *Scanner {
 	return &Scanner{r: bufio.NewReaderSize(r, 64<<10)}
 }
@@ -33,15 +33,15 @@ func NewScanner(r io.Reader) *Scanner {
 // Line is one line.
 type Line struct {
 	Number int // from 1
-	// Text is the line without its end, which may be CRLF. It is good until the
-	// next line is read.
+	// Text is the line without its ending, LF or CRLF. It is valid until the next
+	// line is read.
 	Text []byte
-	// Cut says that the line is longer than [MaxLength].
+	// Cut is true if the line is longer than [MaxLength].
 	Cut bool
 }
 
-// Binary reports whether what comes is no text: whether there is a NUL in the
-// first 8 KiB. It is asked before the first line is read.
+// Binary reports whether the first 8 KiB have a NUL byte. Call it before the first
+// [Scanner.Next].
 func (s *Scanner) Binary() (bool, error) {
 	start, err := s.r.Peek(sniffed)
 	if errors.Is(err, io.EOF) {
@@ -50,15 +50,18 @@ func (s *Scanner) Binary() (bool, error) {
 	return bytes.IndexByte(start, 0) >= 0, err
 }
 
-// Next reads a line. At the end the error is [io.EOF], and [ErrBinary] for a line
-// with a NUL.
+// Next reads a line.
+//
+// # Errors
+//
+// [io.EOF] at the end, [ErrBinary] for a line with a NUL byte.
 func (s *Scanner) Next() (Line, error) {
 	text, err := s.r.ReadSlice('\n')
 	cut := false
 	if errors.Is(err, bufio.ErrBufferFull) && bytes.IndexByte(text, 0) < 0 {
 		text, cut, err = s.rest(text)
 	}
-	if bytes.IndexByte(text, 0) >= 0 { // there may be no end of it
+	if bytes.IndexByte(text, 0) >= 0 { // the line may never end
 		return Line{}, ErrBinary
 	}
 	if err != nil && (len(text) == 0 || !errors.Is(err, io.EOF)) {
@@ -71,7 +74,7 @@ func (s *Scanner) Next() (Line, error) {
 	return Line{Number: s.number, Text: text, Cut: cut}, nil
 }
 
-// rest reads on in a line that is longer than the buffer.
+// rest reads the rest of a line that is longer than the buffer.
 func (s *Scanner) rest(start []byte) (text []byte, cut bool, err error) {
 	s.long = append(s.long[:0], start...)
 	for err = bufio.ErrBufferFull; errors.Is(err, bufio.ErrBufferFull); {

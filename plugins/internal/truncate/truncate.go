@@ -1,4 +1,4 @@
-// Package truncate cuts texts to a length and says so. See [Text].
+// Package truncate cuts texts to a length, and marks those that it cut. See [Text].
 package truncate
 
 import (
@@ -7,24 +7,24 @@ import (
 	"unicode/utf8"
 )
 
-// Mark stands where something was cut off.
+// Mark replaces what was cut off.
 const Mark = "[... truncated ...]"
 
-// Text is s, or its first characters with [Mark] on a line behind them. What is
-// not UTF-8 counts as one character a byte.
+// Text returns s, or its first characters and a line with [Mark]. A byte that is not
+// UTF-8 counts as a character.
 func Text(s string, characters int) (cut string, was bool) {
 	n := 0
 	for i := range s {
 		if n == characters {
-			return behind(s[:i]), true
+			return withMark(s[:i]), true
 		}
 		n++
 	}
 	return s, false
 }
 
-// Bytes is s, or its start of at most so many bytes with [Mark] on a line behind
-// it. It splits no character.
+// Bytes returns s, or its start of at most size bytes and a line with [Mark]. It does
+// not split a character.
 func Bytes(s string, size int) (cut string, was bool) {
 	if len(s) <= size {
 		return s, false
@@ -33,18 +33,18 @@ func Bytes(s string, size int) (cut string, was bool) {
 	for end > max(0, size-utf8.UTFMax) && !utf8.RuneStart(s[end]) {
 		end--
 	}
-	return behind(s[:end]), true
+	return withMark(s[:end]), true
 }
 
-func behind(s string) string {
+func withMark(s string) string {
 	if s != "" && !strings.HasSuffix(s, "\n") {
 		s += "\n"
 	}
 	return s + Mark
 }
 
-// Counted returns s as valid UTF-8, or its start of at most so many bytes, with a
-// line after it that says how many bytes are missing. It splits no character.
+// Counted returns s as valid UTF-8, or its start of at most size bytes and a line that
+// says how many bytes are missing. It does not split a character.
 func Counted(s string, size int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= size {
