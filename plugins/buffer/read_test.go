@@ -94,7 +94,7 @@ func TestReadBufferIsBounded(t *testing.T) {
 	p.WantText(t, "read_buffer", args{"buffer": "long", "end": 1}, "     1\t"+strings.Repeat("x", maxLineText)+" "+truncate.Mark+"\n")
 }
 
-// Memory and time have to hang on what is read, not on the size of the file.
+// Memory and time must depend on what is read, not on the size of the file.
 func TestHugeFiles(t *testing.T) {
 	t.Parallel()
 	p := start(t)

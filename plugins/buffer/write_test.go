@@ -84,7 +84,7 @@ func TestStaleProposalsAreRefused(t *testing.T) {
 	p.WantFailure(t, "propose_file_edit", args{"path": ".", "original": "a", "modified": "b", "description": "d"}, "failed: . is a directory")
 }
 
-// Somebody is asked about a proposal, and by the time of the answer the file is
+// An approver is asked about a proposal, and by the time of the answer the file is
 // another: it must not be applied.
 func TestWhatWasPreviewedIsCheckedAgain(t *testing.T) {
 	t.Parallel()

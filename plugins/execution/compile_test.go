@@ -43,7 +43,7 @@ func TestCompile(t *testing.T) {
 	}
 }
 
-// A scratch package is vetted wherever it is; beside test files it is only compiled.
+// A scratch package is vetted wherever it is; next to test files it is only compiled.
 func TestCompileInScratch(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

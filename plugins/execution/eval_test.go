@@ -110,7 +110,7 @@ func TestMixed(t *testing.T) {
 	}
 }
 
-// Nobody sees what another session declared, and the anonymous keep nothing.
+// A session does not see what another declared, and callers without one keep nothing.
 func TestSessionsAreApart(t *testing.T) {
 	t.Parallel()
 	one := sharedShop(t)

@@ -54,7 +54,7 @@ func (r Replacement) Apply(ctx context.Context, ws *workspace.Workspace) (w Writ
 
 // Preview returns the diff of what Apply would do now, or its error.
 func (r Replacement) Preview(ctx context.Context, ws *workspace.Workspace) (tool.Result, error) {
-	now, err := ws.Now(ctx, r.Path)
+	now, err := ws.Snapshot(ctx, r.Path)
 	if err != nil {
 		return tool.Result{}, err
 	}

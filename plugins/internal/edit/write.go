@@ -37,13 +37,13 @@ func Write(ctx context.Context, ws *workspace.Workspace, path, content string) (
 
 // WritePreview returns the diff of what [Write] would do now, or its error.
 func WritePreview(ctx context.Context, ws *workspace.Workspace, path, content string) (tool.Result, error) {
-	now, err := ws.Now(ctx, path)
+	now, err := ws.Snapshot(ctx, path)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	return show(now, []byte(content)), nil
 }
 
-func show(now workspace.Now, content []byte) tool.Result {
+func show(now workspace.Snapshot, content []byte) tool.Result {
 	return tool.Text(diff.Change{Path: now.Path, Exists: now.Exists, Old: now.Content, OldSize: now.Size, New: content}.Text())
 }

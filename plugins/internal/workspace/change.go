@@ -9,33 +9,31 @@ import (
 	"os"
 )
 
-// MaxChange is the size of the largest file that is changed or compared, in
-// bytes. It is in memory, twice over.
+// MaxChange is the size of the largest file that is changed or compared, in bytes. Such
+// a file is in memory twice.
 const MaxChange = 32 << 20
 
-// ErrChanged says that a file was changed by others while a call worked on it.
+// ErrChanged is the error for a file that others changed during a call.
 var ErrChanged = errors.New("the file changed meanwhile")
 
-// attempts are how often a change is worked out again because the file became
-// another.
+// attempts bounds how often a change is computed again because the file has changed.
 const attempts = 3
 
-// Change puts a file in place, as [Workspace.Write] does, whose new content is
-// made of the old by f; exists is false where there is none. An error of f ends
-// it, and nothing is changed.
+// Change writes a file, as [Workspace.Write] does, with the content that f makes of the
+// old; exists is false if there is no old file. If f fails, nothing is changed.
 //
-// What others write in the meantime is not lost: before the new file takes its
-// place, the old one is compared with what f was given, and f is asked again
-// where it differs. A new file never replaces one that appeared. Changes of one
-// Workspace come one after the other. A process that puts its own file in place
-// in the instant between the comparison and the rename is not seen.
+// Changes by others are not lost: before the new file replaces the old one, the old one
+// is compared with what f was given, and f is called again if it differs. A new file
+// never replaces one that has appeared. Changes of one Workspace are made one after the
+// other. A process that replaces the file in the instant between the comparison and the
+// rename is not noticed.
 //
 // # Errors
 //
-// [ErrChanged] where the file is another each time; a plain error for a file
-// larger than [MaxChange].
+// [ErrChanged] if the file has changed at each attempt; a plain error for a file larger
+// than [MaxChange].
 func (w *Workspace) Change(ctx context.Context, given string, f func(old []byte, exists bool) ([]byte, error)) (Written, error) {
-	name, err := cleanFile(given)
+	name, err := cleanFilePath(given)
 	if err != nil {
 		return Written{}, err
 	}
@@ -52,34 +50,34 @@ func (w *Workspace) Change(ctx context.Context, given string, f func(old []byte,
 			return done, err
 		}
 	}
-	return Written{}, complain(err, "%s is changed by others again and again; nothing was written (try later)", show(given))
+	return Written{}, newFault(err, "%s keeps being changed by others; nothing was written (try later)", Show(given))
 }
 
 func (w *Workspace) change(ctx context.Context, given, name string, f func([]byte, bool) ([]byte, error)) (Written, error) {
-	now, err := w.Now(ctx, given)
+	now, err := w.Snapshot(ctx, given)
 	if err != nil {
 		return Written{}, err
 	}
 	if err := now.Changeable(given); err != nil {
 		return Written{}, err
 	}
-	// Before any directory is made, as f may refuse.
+	// Before any directory is made, because f may refuse.
 	content, err := f(now.Content, now.Exists)
 	if err != nil {
 		return Written{}, err
 	}
 	return w.replace(ctx, given, name, bytes.NewReader(content), func(r *replacement, temp string) error {
-		return r.putIfStill(ctx, temp, now)
+		return r.commitIfUnchanged(ctx, temp, now)
 	})
 }
 
-// putIfStill puts the complete file in place if what it replaces is as it was.
-func (r *replacement) putIfStill(ctx context.Context, temp string, was Now) error {
+// commitIfUnchanged puts the complete file in place if the old one is as it was.
+func (r *replacement) commitIfUnchanged(ctx context.Context, temp string, was Snapshot) error {
 	if r.created == was.Exists {
 		return ErrChanged
 	}
 	if r.created {
-		return r.putNew(temp)
+		return r.commitNew(temp)
 	}
 	info, err := r.dir.Lstat(r.name)
 	if err != nil || kindOf(info.Mode()) != File || info.Size() != was.Size || info.Mode().Perm() != r.mode {
@@ -95,8 +93,9 @@ func (r *replacement) putIfStill(ctx context.Context, temp string, was Now) erro
 	return r.dir.Rename(temp, r.name)
 }
 
-// putNew takes a name that nobody has: unlike a rename, a link replaces nothing.
-func (r *replacement) putNew(temp string) error {
+// commitNew puts a file in place under a new name. Unlike a rename, a link never replaces
+// a file.
+func (r *replacement) commitNew(temp string) error {
 	err := r.dir.Link(temp, r.name)
 	switch {
 	case err == nil:
@@ -105,7 +104,7 @@ func (r *replacement) putNew(temp string) error {
 	case errors.Is(err, fs.ErrExist):
 		return ErrChanged
 	}
-	// Not all file systems have links.
+	// Not every file system has links.
 	if _, err := r.dir.Lstat(r.name); !errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(ErrChanged, err)
 	}
@@ -114,7 +113,7 @@ func (r *replacement) putNew(temp string) error {
 
 // readAll reads a regular file of at most [MaxChange] bytes, and one more.
 func readAll(ctx context.Context, dir *os.Root, name string) ([]byte, error) {
-	f, err := dir.OpenFile(name, os.O_RDONLY|withoutWaiting, 0)
+	f, err := dir.OpenFile(name, os.O_RDONLY|noWait, 0)
 	if err != nil {
 		return nil, err
 	}

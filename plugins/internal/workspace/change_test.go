@@ -53,7 +53,7 @@ func TestChangeRefusals(t *testing.T) {
 		_, err := ws.Change(t.Context(), given, becomes("new"))
 		wantError(t, err, want)
 		if given != "large" {
-			_, err = ws.Now(t.Context(), given)
+			_, err = ws.Snapshot(t.Context(), given)
 			wantError(t, err, want)
 		}
 	}
@@ -134,15 +134,15 @@ func TestTheLastLook(t *testing.T) {
 	workspacetest.WriteFile(t, filepath.Join(root, "file"), "own")
 	mode := fs.FileMode(0o644)
 	for name, put := range map[string]func() error{
-		"a new file": func() error { return (&replacement{dir: dir, name: "file", created: true}).putNew("temp") },
+		"a new file": func() error { return (&replacement{dir: dir, name: "file", created: true}).commitNew("temp") },
 		"it appeared": func() error {
-			return (&replacement{dir: dir, name: "file", mode: mode}).putIfStill(t.Context(), "temp", Now{})
+			return (&replacement{dir: dir, name: "file", mode: mode}).commitIfUnchanged(t.Context(), "temp", Snapshot{})
 		},
 		"other content": func() error { return still(t, dir, mode, "old") },
 		"other size":    func() error { return still(t, dir, mode, "longer") },
 		"other mode":    func() error { return still(t, dir, 0o600, "own") },
 		"it disappeared": func() error {
-			return (&replacement{dir: dir, name: "gone", mode: mode}).putIfStill(t.Context(), "temp", Now{Exists: true})
+			return (&replacement{dir: dir, name: "gone", mode: mode}).commitIfUnchanged(t.Context(), "temp", Snapshot{Exists: true})
 		},
 	} {
 		if err := put(); !errors.Is(err, ErrChanged) || content(t, filepath.Join(root, "file")) != "own" {
@@ -156,7 +156,7 @@ func TestTheLastLook(t *testing.T) {
 
 func still(t *testing.T, dir *os.Root, mode fs.FileMode, was string) error {
 	t.Helper()
-	return (&replacement{dir: dir, name: "file", mode: mode}).putIfStill(t.Context(), "temp", Now{Exists: true, Size: int64(len(was)), Content: []byte(was)})
+	return (&replacement{dir: dir, name: "file", mode: mode}).commitIfUnchanged(t.Context(), "temp", Snapshot{Exists: true, Size: int64(len(was)), Content: []byte(was)})
 }
 
 func TestChangeGivesUp(t *testing.T) {
@@ -170,7 +170,7 @@ func TestChangeGivesUp(t *testing.T) {
 		workspacetest.WriteFile(t, file, strings.Repeat("x", calls))
 		return []byte("new"), nil
 	})
-	wantError(t, err, "file is changed by others again and again; nothing was written")
+	wantError(t, err, "file keeps being changed by others; nothing was written")
 	if got := content(t, file); !errors.Is(err, ErrChanged) || got != "xxx" {
 		t.Errorf("file = %q, %v", got, err)
 	}
@@ -207,7 +207,7 @@ func TestNow(t *testing.T) {
 	for given, want := range map[string]string{
 		"./dir/file": "dir/file true 4 text", "dir/new": "dir/new false 0 ", "a/b/c": "a/b/c false 0 ",
 	} {
-		n, err := ws.Now(t.Context(), given)
+		n, err := ws.Snapshot(t.Context(), given)
 		if got := fmt.Sprintf("%s %t %d %s", n.Path, n.Exists, n.Size, n.Content); got != want || err != nil || n.Content == nil {
 			t.Errorf("%s = %q, %v", given, got, err)
 		}

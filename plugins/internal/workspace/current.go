@@ -2,15 +2,15 @@ package workspace
 
 import "sync"
 
-// Current is the workspace that a plugin works in now: the one that [Current.Set]
-// chose, or else the working directory. The zero value is ready.
+// Current holds the workspace that a plugin works in: the one that [Current.Set] chose,
+// or else the working directory. The zero value is ready.
 type Current struct {
 	mu sync.Mutex
 	ws *Workspace
 }
 
-// Set changes to the directory root; empty means the working directory. Protected are
-// those of [Open]. On an error the workspace stays as it was.
+// Set changes the workspace to the directory root; empty means the working directory.
+// Protected are those of [Open]. If Set fails, the workspace stays as it was.
 func (c *Current) Set(root string, protected ...string) error {
 	if root == "" {
 		root = "."
@@ -21,14 +21,13 @@ func (c *Current) Set(root string, protected ...string) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// The one before is not closed, as a call may be using it. It happens at
+	// The previous one is not closed, because a call may be using it. This happens at
 	// most once in a process, and the garbage collector closes it.
 	c.ws = ws
 	return nil
 }
 
-// Get is the workspace. It fails only where the working directory cannot be
-// opened.
+// Get returns the workspace. It fails only if the working directory cannot be opened.
 func (c *Current) Get() (*Workspace, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

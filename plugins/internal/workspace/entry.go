@@ -18,7 +18,7 @@ type Entry struct {
 	Modified time.Time
 }
 
-// found is an entry and what identifies it.
+// found is an entry with the file info that identifies it.
 type found struct {
 	Entry
 	info fs.FileInfo
@@ -27,7 +27,7 @@ type found struct {
 func entry(dir string, info fs.FileInfo) found {
 	e := Entry{
 		Path: path.Join(dir, info.Name()), Name: info.Name(),
-		Kind: kindOf(info.Mode()), Modified: presentable(info.ModTime()),
+		Kind: kindOf(info.Mode()), Modified: clampTime(info.ModTime()),
 	}
 	if e.Kind == File {
 		e.Size = info.Size()
@@ -35,10 +35,9 @@ func entry(dir string, info fs.FileInfo) found {
 	return found{e, info}
 }
 
-// presentable keeps a time within the years that RFC 3339 can write. Anybody
-// can give a file any time, and one such file would make the whole listing
-// impossible to encode.
-func presentable(t time.Time) time.Time {
+// clampTime keeps a time within the years that RFC 3339 has. A file may have any time,
+// and one outside of these years would make the whole listing impossible to encode.
+func clampTime(t time.Time) time.Time {
 	t = t.UTC()
 	switch {
 	case t.Year() < 0:
@@ -49,9 +48,8 @@ func presentable(t time.Time) time.Time {
 	return t
 }
 
-// Escape makes a path fit to be shown: bytes that are not UTF-8 become \xNN, as
-// nothing else could be sent. It reports whether there were any; no tool takes
-// such a path.
+// Escape replaces the bytes of a path that are not UTF-8 by \xNN, because they could not
+// be sent. It reports whether there were any; no tool accepts such a path.
 func Escape(path string) (string, bool) {
 	if utf8.ValidString(path) {
 		return path, false

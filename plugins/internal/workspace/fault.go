@@ -13,8 +13,8 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// fault is an error with a text of its own. The cause is kept for errors.Is and
-// not shown: its text has paths of the machine.
+// fault is an error with its own text. The cause is kept for errors.Is and not shown,
+// because its text has paths of the machine.
 type fault struct {
 	text  string
 	cause error
@@ -23,25 +23,25 @@ type fault struct {
 func (f *fault) Error() string { return f.text }
 func (f *fault) Unwrap() error { return f.cause }
 
-func complain(cause error, format string, args ...any) error {
+func newFault(cause error, format string, args ...any) error {
 	return &fault{text: fmt.Sprintf(format, args...), cause: cause}
 }
 
-// Hints for the two ways out of a workspace.
+// Hints for paths that lead out of a workspace.
 const (
 	hintRelative = "use a path relative to the workspace root"
 	hintLink     = "a symbolic link on the way is absolute or leads outside; use a path that stays inside"
 )
 
-func escape(given, hint string) error {
+func escapeError(given, hint string) error {
 	return &tool.Error{
 		Code: tool.CodePermissionDenied, Stage: tool.StageExecute,
-		Message: "path escapes the workspace: " + show(given), Hint: hint,
+		Message: "path escapes the workspace: " + Show(given), Hint: hint,
 	}
 }
 
-// Explain words an error about a path, as given to this workspace, for the one
-// who gave it. Errors of this package and of contexts stay as they are.
+// Explain words an error about a path for the caller that gave the path. Errors of this
+// package and of contexts stay as they are.
 func (w *Workspace) Explain(given string, err error) error {
 	var known *fault
 	var coded *tool.Error
@@ -49,23 +49,22 @@ func (w *Workspace) Explain(given string, err error) error {
 	case err == nil, errors.As(err, &known), errors.As(err, &coded),
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
-	case errors.Is(err, w.escape):
-		return escape(given, hintLink)
+	case errors.Is(err, w.errEscape):
+		return escapeError(given, hintLink)
 	case errors.Is(err, fs.ErrNotExist):
 		return w.notFound(given, err)
 	case errors.Is(err, syscall.ENOTDIR):
-		return complain(err, "%s does not exist: a part of the path is a file, not a directory (list the directory above it)", show(given))
+		return newFault(err, "%s does not exist: a part of the path is a file, not a directory (list the directory above it)", Show(given))
 	case errors.Is(err, syscall.ELOOP):
-		return complain(err, "%s leads through too many symbolic links (use the path that they lead to)", show(given))
+		return newFault(err, "%s leads through too many symbolic links (use the path that they lead to)", Show(given))
 	case errors.Is(err, fs.ErrPermission):
-		return complain(err, "%s: the system denies access (choose another path, or have the operator change its permissions)", show(given))
+		return newFault(err, "%s: the system denies access (choose another path, or ask the operator to change its permissions)", Show(given))
 	}
-	return complain(err, "%s: %v", show(given), bare(err))
+	return newFault(err, "%s: %v", Show(given), innermost(err))
 }
 
-// bare is the cause without the operation and the path that package os puts in
-// front.
-func bare(err error) error {
+// innermost returns the cause without the operation and the path that package os adds.
+func innermost(err error) error {
 	for {
 		var onPath *fs.PathError
 		var onLink *os.LinkError
@@ -80,7 +79,8 @@ func bare(err error) error {
 	}
 }
 
-// notFound says how far the path goes, and what could have been meant.
+// notFound returns the error for a path that does not exist: it says how much of the path
+// exists and suggests similar names.
 func (w *Workspace) notFound(given string, cause error) error {
 	missing, err := Clean(given)
 	if err != nil {
@@ -93,18 +93,18 @@ func (w *Workspace) notFound(given string, cause error) error {
 		missing = parent
 	}
 	if target, err := w.root.Readlink(missing); err == nil {
-		return complain(cause, "not found: %s (%s is a symbolic link to %s, which does not exist)",
-			show(given), show(missing), show(target))
+		return newFault(cause, "not found: %s (%s is a symbolic link to %s, which does not exist)",
+			Show(given), Show(missing), Show(target))
 	}
 	var hint []string
 	if clean, _ := Clean(given); missing != clean {
-		hint = append(hint, "there is no "+show(missing))
+		hint = append(hint, "there is no "+Show(missing))
 	}
-	if near := w.nearest(path.Dir(missing), path.Base(missing)); near != "" {
+	if near := w.suggest(path.Dir(missing), path.Base(missing)); near != "" {
 		hint = append(hint, near)
 	}
 	if len(hint) == 0 {
-		return complain(cause, "not found: %s (list the workspace to see what is there)", show(given))
+		return newFault(cause, "not found: %s (list the workspace to see what is there)", Show(given))
 	}
-	return complain(cause, "not found: %s (%s)", show(given), strings.Join(hint, "; "))
+	return newFault(cause, "not found: %s (%s)", Show(given), strings.Join(hint, "; "))
 }

@@ -4,40 +4,45 @@ import (
 	"context"
 	"io"
 	"os"
+	"syscall"
 )
 
-// Open opens a regular file for reading. The caller closes it, and lets
-// [Workspace.Explain] word the errors of reading it.
+// noWait makes opening a named pipe return at once, whether or not another process has
+// it open, and keeps a terminal from becoming the plugin's. Windows ignores both flags.
+const noWait = syscall.O_NONBLOCK | syscall.O_NOCTTY
+
+// Open opens a regular file for reading. The caller closes it, and passes errors of
+// reading it to [Workspace.Explain].
 //
-// Symbolic links are followed as long as they stay inside. What is not a
-// regular file is refused, and never waited for.
+// Symbolic links are followed as long as they stay inside. Anything but a regular file is
+// refused, without waiting for it.
 func (w *Workspace) Open(given string) (*os.File, error) {
 	name, err := Clean(given)
 	if err != nil {
 		return nil, err
 	}
-	// Opening is not innocent: it lets the writer of a named pipe go on, and
-	// makes some devices act. So look first.
+	// Check before opening: opening lets the writer of a named pipe continue, and makes
+	// some devices act.
 	info, err := w.root.Stat(name)
 	if err != nil {
 		return nil, w.Explain(given, err)
 	}
-	if err := demand(File, given, info.Mode()); err != nil {
+	if err := requireKind(File, given, info.Mode()); err != nil {
 		return nil, err
 	}
 	return w.openFile(given, name)
 }
 
-// openFile trusts nothing that was seen before: something else may be there by
-// now. So opening must not wait, and what was opened is looked at again.
+// openFile opens a file that may have been replaced since it was checked: opening must
+// not wait, and what was opened is checked again.
 func (w *Workspace) openFile(given, name string) (*os.File, error) {
-	f, err := w.root.OpenFile(name, os.O_RDONLY|withoutWaiting, 0)
+	f, err := w.root.OpenFile(name, os.O_RDONLY|noWait, 0)
 	if err != nil {
 		return nil, w.Explain(given, err)
 	}
 	info, err := f.Stat()
 	if err == nil {
-		err = demand(File, given, info.Mode())
+		err = requireKind(File, given, info.Mode())
 	}
 	if err != nil {
 		_ = f.Close() // it was only read
@@ -46,11 +51,11 @@ func (w *Workspace) openFile(given, name string) (*os.File, error) {
 	return f, nil
 }
 
-// OpenEntry opens a regular file that a walk has shown, for reading, as
-// [Workspace.Open] does; its name may be one that nobody can give.
+// OpenEntry opens a regular file that a walk has found, as [Workspace.Open] does. Its
+// name may be one that [Clean] does not accept.
 func (w *Workspace) OpenEntry(e Entry) (*os.File, error) { return w.openFile(e.Path, e.Path) }
 
-// IsDir reports whether a path is that of a directory, or of a link to one.
+// IsDir reports whether a path leads to a directory.
 func (w *Workspace) IsDir(given string) (bool, error) {
 	name, err := Clean(given)
 	if err != nil {
@@ -63,10 +68,11 @@ func (w *Workspace) IsDir(given string) (bool, error) {
 	return info.IsDir(), nil
 }
 
-// chunk is how much is read between two looks at the context, in bytes.
+// chunk is how much is read between two checks of the context, in bytes.
 const chunk = 1 << 20
 
-// Reader is r until the context ends, and from then on the context's error.
+// Reader returns a reader of r that fails with the context's error once the context has
+// ended.
 func Reader(ctx context.Context, r io.Reader) io.Reader { return reader{ctx, r} }
 
 type reader struct {

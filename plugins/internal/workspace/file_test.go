@@ -72,7 +72,7 @@ func TestWhatWasSeenBeforeIsNotTrusted(t *testing.T) {
 		_, err := ws.openFile(given, given)
 		wantEscape(t, err, given)
 	}
-	if _, err := ws.openDir("dir"); !errors.Is(err, ws.escape) {
+	if _, err := ws.openDir("dir"); !errors.Is(err, ws.errEscape) {
 		t.Errorf("openDir of a link that leads outside: %v", err)
 	}
 }

@@ -2,7 +2,7 @@ package workspace
 
 import "io/fs"
 
-// Kind is what stands at a path.
+// Kind is the kind of a file.
 type Kind string
 
 // The kinds. Other is a named pipe, a socket or a device.
@@ -26,7 +26,7 @@ func kindOf(mode fs.FileMode) Kind {
 	}
 }
 
-// describe names the kind more closely, with its article.
+// describe returns the kind in detail, with its article.
 func describe(mode fs.FileMode) string {
 	switch t := mode.Type(); {
 	case t == 0:
@@ -47,16 +47,16 @@ func describe(mode fs.FileMode) string {
 	return "a special file"
 }
 
-// demand refuses what is not of the kind wanted, [File] or [Dir].
-func demand(want Kind, given string, mode fs.FileMode) error {
+// requireKind refuses a file that is not of the kind wanted, [File] or [Dir].
+func requireKind(want Kind, given string, mode fs.FileMode) error {
 	got := kindOf(mode)
 	switch {
 	case got == want:
 		return nil
 	case want == Dir:
-		return complain(nil, "%s is %s, not a directory (give the path of a directory)", show(given), describe(mode))
+		return newFault(nil, "%s is %s, not a directory (give the path of a directory)", Show(given), describe(mode))
 	case got == Dir:
-		return complain(nil, "%s is a directory, not a regular file (give the path of a file)", show(given))
+		return newFault(nil, "%s is a directory, not a regular file (give the path of a file)", Show(given))
 	}
-	return complain(nil, "%s is %s, not a regular file (only regular files can be read or written)", show(given), describe(mode))
+	return newFault(nil, "%s is %s, not a regular file (only regular files can be read or written)", Show(given), describe(mode))
 }

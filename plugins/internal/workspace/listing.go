@@ -2,30 +2,29 @@ package workspace
 
 import "context"
 
-// ListOptions narrow a listing. The zero value lists one directory whole.
+// ListOptions narrow a listing. The zero value lists all of one directory.
 type ListOptions struct {
 	WalkOptions
-	// Match picks the entries that are listed; directories are gone into
-	// either way. Nil: all.
+	// Match selects the entries that are listed. It does not affect which directories
+	// are entered. Nil means all.
 	Match func(Entry) bool
-	// Limit is the most entries that are listed. 0: no limit.
+	// Limit bounds how many entries are listed. 0 means no limit.
 	Limit int
 }
 
-// Listing is what is in a directory.
+// Listing is the content of a directory.
 type Listing struct {
 	// Entries are sorted by path, byte by byte.
 	Entries []Entry
-	// Truncated says that Limit cut entries off the end.
+	// Truncated is true if Limit cut entries off the end.
 	Truncated bool
-	// Unreadable are directories that could not be looked into, at most
-	// [MaxUnreadable].
+	// Unreadable are directories that could not be read, at most [MaxUnreadable].
 	Unreadable []string
 }
 
-// List lists a directory. If the path itself is a symbolic link that stays
-// inside, it is followed; links that are found are listed and not followed.
-// What appears or vanishes meanwhile may be listed or not.
+// List lists a directory. If the path itself is a symbolic link that stays inside, it is
+// followed; links in the directory are listed and not followed. Files that appear or
+// vanish meanwhile may be listed or not.
 func (w *Workspace) List(ctx context.Context, given string, o ListOptions) (Listing, error) {
 	var out Listing
 	var err error

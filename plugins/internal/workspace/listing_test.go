@@ -170,7 +170,7 @@ func TestListGoesOnWithoutADirectory(t *testing.T) {
 func TestPresentable(t *testing.T) {
 	t.Parallel()
 	for _, when := range []time.Time{time.Unix(1<<55, 0), time.Unix(-1<<55, 0), {}, time.Unix(0, 0)} {
-		if _, err := presentable(when).MarshalJSON(); err != nil {
+		if _, err := clampTime(when).MarshalJSON(); err != nil {
 			t.Error(err)
 		}
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/toolhost/toolhost/internal/protect"
 )
 
-// mayWrite refuses what is protected. Dir is the directory that the file is in, nil
-// where it is not open yet: what was looked at by its path has to be the directory
-// that is written to.
-func (w *Workspace) mayWrite(given, name string, dir *os.Root) error {
+// checkWritable refuses a protected file. Dir is its directory, or nil if that is not
+// open yet: the directory that was checked by its path must be the one that is written
+// to.
+func (w *Workspace) checkWritable(given, name string, dir *os.Root) error {
 	if len(w.protected) == 0 {
 		return nil
 	}
@@ -26,7 +26,7 @@ func (w *Workspace) mayWrite(given, name string, dir *os.Root) error {
 	case err != nil:
 		return w.Explain(given, err)
 	case covered:
-		return protect.Refusal(show(given))
+		return protect.Refusal(Show(given))
 	case dir == nil:
 		return nil
 	}
@@ -36,7 +36,7 @@ func (w *Workspace) mayWrite(given, name string, dir *os.Root) error {
 	}
 	open, bad := dir.Stat(".")
 	if err != nil || bad != nil || !os.SameFile(at, open) {
-		return complain(ErrChanged, "the directory of %s is moved while it is written; nothing was written (try later)", show(given))
+		return newFault(ErrChanged, "the directory of %s was moved during the write; nothing was written (try later)", Show(given))
 	}
 	return nil
 }

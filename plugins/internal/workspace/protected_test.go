@@ -51,7 +51,7 @@ func TestProtected(t *testing.T) {
 		wantProtected(t, "Write", given, err)
 		_, err = ws.Change(t.Context(), given, becomes("mine"))
 		wantProtected(t, "Change", given, err)
-		_, err = ws.Now(t.Context(), given)
+		_, err = ws.Snapshot(t.Context(), given)
 		wantProtected(t, "Now", given, err)
 	}
 	for _, name := range []string{"toolhost.yaml", "bin/plugins/fs"} {
@@ -94,10 +94,10 @@ func TestProtectedByAnotherDirectory(t *testing.T) {
 	if err := errors.Join(os.Remove(filepath.Join(root, "shortcut")), os.Mkdir(filepath.Join(root, "shortcut"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	if err := ws.mayWrite("shortcut/fs", "shortcut/fs", dir); !errors.Is(err, ErrChanged) {
+	if err := ws.checkWritable("shortcut/fs", "shortcut/fs", dir); !errors.Is(err, ErrChanged) {
 		t.Errorf("another directory is open: %v", err)
 	}
-	if err := ws.mayWrite("shortcut/fs", "shortcut/fs", nil); err != nil {
+	if err := ws.checkWritable("shortcut/fs", "shortcut/fs", nil); err != nil {
 		t.Error(err)
 	}
 }

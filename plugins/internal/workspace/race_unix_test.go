@@ -13,7 +13,7 @@ import (
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
-// tryAll reads, lists and writes below "dir" while somebody exchanges it, and
+// tryAll reads, lists and writes below "dir" while another goroutine exchanges it, and
 // checks that nothing outside is ever seen. It goes on until enough calls went
 // through and enough failed, but not for ever.
 func tryAll(t *testing.T, ws *Workspace) {

@@ -11,47 +11,49 @@ import (
 	"strings"
 )
 
-// Modes of what a write makes, before the umask.
+// Modes of new files and directories, before the umask.
 const (
 	newFileMode fs.FileMode = 0o644
 	newDirMode  fs.FileMode = 0o755
 )
 
-// tempPrefix and tempSuffix are around the random name of a file that is not
-// complete. One that is left behind, by a machine that stopped in the middle,
-// can be deleted.
+// tempPrefix and tempSuffix surround the random name of an incomplete file. One that
+// remains after a crash of the machine can be deleted.
 const (
 	tempPrefix = ".toolhost-"
 	tempSuffix = ".tmp"
 )
 
-// Written is what a write did.
+// Written is the result of a write.
 type Written struct {
 	Path    string // as [Clean] has it
 	Bytes   int64
-	Created bool // there was no file before
+	Created bool // the file did not exist before
 }
 
-// Write puts a file in place in one step: readers see the old content or the
-// new, whole, and so does whoever looks after a crash. On an error the old file
-// is as it was. Missing directories are made (0755 before the umask), and stay
-// where the write fails.
+// Write writes a file in one step: readers see either the old content or the new, and so
+// do readers after a crash. If it fails, the old file is unchanged. Missing directories
+// are made, with 0755 before the umask, and remain if the write fails.
 //
-// An existing file keeps its permission bits, and neither its owner nor its
-// hard links; a new one has 0644 before the umask. A directory, a symbolic link, a
-// special file and a file that nobody may write are refused.
+// An existing file keeps its permission bits, but not its owner or its hard links; a new
+// one has 0644 before the umask. A directory, a symbolic link, a special file or a
+// read-only file is refused.
 func (w *Workspace) Write(ctx context.Context, given string, content io.Reader) (Written, error) {
-	name, err := cleanFile(given)
+	name, err := cleanFilePath(given)
 	if err != nil {
 		return Written{}, err
 	}
-	return w.replace(ctx, given, name, content, func(r *replacement, temp string) error { return r.dir.Rename(temp, r.name) })
+	return w.replace(ctx, given, name, content, func(r *replacement, temp string) error {
+		return r.dir.Rename(temp, r.name)
+	})
 }
 
-// replace writes the content beside a file and lets put have it take the file's place,
+// replace writes the content next to a file, and calls put to replace the file by it,
 // one at a time.
-func (w *Workspace) replace(ctx context.Context, given, name string, content io.Reader, put func(r *replacement, temp string) error) (Written, error) {
-	if err := w.mayWrite(given, name, nil); err != nil { // before any directory is made
+func (w *Workspace) replace(
+	ctx context.Context, given, name string, content io.Reader, put func(r *replacement, temp string) error,
+) (Written, error) {
+	if err := w.checkWritable(given, name, nil); err != nil { // before any directory is made
 		return Written{}, err
 	}
 	dir, err := w.makeDir(path.Dir(name))
@@ -59,7 +61,7 @@ func (w *Workspace) replace(ctx context.Context, given, name string, content io.
 		return Written{}, w.Explain(given, err)
 	}
 	defer func() { _ = dir.Close() }()
-	if err := w.mayWrite(given, name, dir); err != nil {
+	if err := w.checkWritable(given, name, dir); err != nil {
 		return Written{}, err
 	}
 	r := replacement{dir: dir, name: path.Base(name)}
@@ -67,8 +69,8 @@ func (w *Workspace) replace(ctx context.Context, given, name string, content io.
 		return Written{}, err
 	}
 	r.commit = func(temp string) error {
-		w.putting.Lock()
-		defer w.putting.Unlock()
+		w.commitMu.Lock()
+		defer w.commitMu.Unlock()
 		return put(&r, temp)
 	}
 	n, err := r.write(ctx, content)
@@ -78,16 +80,16 @@ func (w *Workspace) replace(ctx context.Context, given, name string, content io.
 	return Written{Path: name, Bytes: n, Created: r.created}, nil
 }
 
-// cleanFile is [Clean] for what is to be a file.
-func cleanFile(given string) (string, error) {
+// cleanFilePath is [Clean] for the path of a file.
+func cleanFilePath(given string) (string, error) {
 	name, err := Clean(given)
 	if err == nil && namesDir(given) {
-		err = demand(File, given, fs.ModeDir)
+		err = requireKind(File, given, fs.ModeDir)
 	}
 	return name, err
 }
 
-// namesDir reports whether a path can only be that of a directory.
+// namesDir reports whether a path can only lead to a directory.
 func namesDir(given string) bool {
 	last := given[strings.LastIndexByte(given, '/')+1:]
 	return last == "" || last == "." || last == ".."
@@ -96,7 +98,7 @@ func namesDir(given string) bool {
 func (w *Workspace) makeDir(name string) (*os.Root, error) {
 	if name != "." {
 		err := w.root.MkdirAll(name, newDirMode)
-		// What exists and is no directory is described better by opening it.
+		// Opening it gives a better error if it exists and is not a directory.
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
@@ -104,8 +106,9 @@ func (w *Workspace) makeDir(name string) (*os.Root, error) {
 	return w.openDir(name)
 }
 
-// replacement is a file that takes a name in a directory. All its steps go by
-// the one handle of the directory, so that no swap of its path divides them.
+// replacement is a file that replaces another, or takes a new name. All steps use one
+// handle of the directory, so that replacing the directory at its path cannot separate
+// them.
 type replacement struct {
 	dir     *os.Root
 	name    string
@@ -115,7 +118,7 @@ type replacement struct {
 	commit func(temp string) error
 }
 
-// inspect fills in what is to be replaced, and refuses what must not be.
+// inspect checks the file that is to be replaced.
 func (w *Workspace) inspect(given, name string, r *replacement) error {
 	info, err := r.dir.Lstat(r.name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -128,29 +131,29 @@ func (w *Workspace) inspect(given, name string, r *replacement) error {
 	if kindOf(info.Mode()) == Symlink {
 		return w.refuseLink(given, name)
 	}
-	if err := demand(File, given, info.Mode()); err != nil {
+	if err := requireKind(File, given, info.Mode()); err != nil {
 		return err
 	}
-	// A rename asks only the directory, so a file's own protection has to be
-	// respected here.
+	// A rename checks only the directory's permissions, so the file's own are checked
+	// here.
 	if r.mode = info.Mode().Perm(); r.mode&0o222 == 0 {
-		return complain(fs.ErrPermission, "%s is read-only, mode %04o (make it writable first, or choose another path)", show(given), r.mode)
+		return newFault(fs.ErrPermission, "%s is read-only, mode %04o (make it writable first, or choose another path)", Show(given), r.mode)
 	}
 	return nil
 }
 
-// refuseLink does not resolve the link: a rename would replace it, and what it
-// leads to may change before the new content is there.
+// refuseLink returns the refusal of a link. Links are not resolved: a rename would
+// replace the link, and its target may change before the new content is complete.
 func (w *Workspace) refuseLink(given, name string) error {
-	if _, err := w.root.Stat(name); errors.Is(err, w.escape) {
-		return escape(given, hintLink)
+	if _, err := w.root.Stat(name); errors.Is(err, w.errEscape) {
+		return escapeError(given, hintLink)
 	}
 	target, err := w.root.Readlink(name)
 	if err != nil {
 		return w.Explain(given, err)
 	}
-	return complain(nil, "%s is a symbolic link to %s, and links are not written through (write to the file that it leads to)",
-		show(given), show(target))
+	return newFault(nil, "%s is a symbolic link to %s, and links are not written through (write to the file that it leads to)",
+		Show(given), Show(target))
 }
 
 func (r *replacement) write(ctx context.Context, content io.Reader) (int64, error) {
@@ -160,9 +163,9 @@ func (r *replacement) write(ctx context.Context, content io.Reader) (int64, erro
 		return 0, err
 	}
 	done := false
-	defer func() { // also when content panics
+	defer func() { // also if content panics
 		if !done {
-			// What went wrong before is what matters, not what these say.
+			// The earlier error matters, not theirs.
 			_ = f.Close()
 			_ = r.dir.Remove(temp)
 		}
@@ -184,8 +187,8 @@ func (r *replacement) write(ctx context.Context, content io.Reader) (int64, erro
 	return n, nil
 }
 
-// create never opens what is there already, and lets nobody read the new
-// content who may not read the old.
+// create creates the temporary file. It does not open an existing file, and only the
+// owner can read the new content of an existing file before it is complete.
 func (r *replacement) create(temp string) (*os.File, error) {
 	mode := r.mode
 	if !r.created {
@@ -196,8 +199,8 @@ func (r *replacement) create(temp string) (*os.File, error) {
 
 func (r *replacement) finish(f *os.File) error {
 	if !r.created {
-		// By the open file: the umask has no say, and os.Root.Chmod can be
-		// made to hit another file.
+		// By the open file: the umask does not apply, and os.Root.Chmod could be
+		// tricked into changing another file.
 		if err := f.Chmod(r.mode); err != nil {
 			return err
 		}

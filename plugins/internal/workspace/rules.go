@@ -9,24 +9,24 @@ import (
 	"github.com/toolhost/toolhost/plugins/internal/ignore"
 )
 
-// above are the rules of the directories that a directory is in. One that
-// cannot be opened has none.
-func (l *walker) above(name string) *ignore.Scope {
+// scopeAbove returns the rules of the directories above a directory. One that cannot be
+// opened has none.
+func (l *walker) scopeAbove(name string) *ignore.Scope {
 	if len(l.options.Ignore) == 0 || name == "." {
 		return nil
 	}
 	up := path.Dir(name)
-	scope := l.above(up)
+	scope := l.scopeAbove(up)
 	dir, err := l.openDir(up)
 	if err != nil {
 		return scope
 	}
 	defer func() { _ = dir.Close() }()
-	return l.below(scope, up, dir)
+	return l.scopeOf(scope, up, dir)
 }
 
-// below adds the rules of a directory to those from above.
-func (l *walker) below(scope *ignore.Scope, name string, dir *os.Root) *ignore.Scope {
+// scopeOf adds the rules of a directory to those from above.
+func (l *walker) scopeOf(scope *ignore.Scope, name string, dir *os.Root) *ignore.Scope {
 	if len(l.options.Ignore) == 0 {
 		return nil
 	}
@@ -46,14 +46,14 @@ func (l *walker) below(scope *ignore.Scope, name string, dir *os.Root) *ignore.S
 	return scope.Below(sets, repository)
 }
 
-// readRules is nil where there is no such file. Git follows no link to one
-// either.
+// readRules reads a file with rules; nil if there is none. Like git, it does not follow
+// links.
 func readRules(dir *os.Root, file string) []byte {
 	info, err := dir.Lstat(file)
 	if err != nil || kindOf(info.Mode()) != File {
 		return nil
 	}
-	f, err := dir.OpenFile(file, os.O_RDONLY|withoutWaiting, 0)
+	f, err := dir.OpenFile(file, os.O_RDONLY|noWait, 0)
 	if err != nil {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
-// files lists what is no directory, with git's rules.
+// files lists all but directories, with git's rules.
 func files(t *testing.T, ws *Workspace, dir string) []string {
 	t.Helper()
 	l := list(t, ws, dir, ListOptions{

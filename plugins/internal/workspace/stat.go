@@ -2,14 +2,14 @@ package workspace
 
 import "io/fs"
 
-// Info is an [Entry] with what a look at it alone finds.
+// Info is an [Entry] in detail.
 type Info struct {
 	Entry
 	Mode   fs.FileMode // permission bits
 	Target string      // of a symbolic link, as it is written there
 }
 
-// Stat describes what stands at a path. A symbolic link is described itself.
+// Stat describes the file at a path. It does not follow a symbolic link.
 func (w *Workspace) Stat(given string) (Info, error) {
 	name, err := Clean(given)
 	if err != nil {
@@ -20,11 +20,11 @@ func (w *Workspace) Stat(given string) (Info, error) {
 		return Info{}, w.Explain(given, err)
 	}
 	if namesDir(given) && kindOf(info.Mode()) != Dir {
-		// With a slash behind it, the path of a link is that of its directory.
+		// With a slash at the end, the path of a link leads to its directory.
 		if info, err = w.root.Stat(name); err != nil {
 			return Info{}, w.Explain(given, err)
 		}
-		if err := demand(Dir, given, info.Mode()); err != nil {
+		if err := requireKind(Dir, given, info.Mode()); err != nil {
 			return Info{}, err
 		}
 	}

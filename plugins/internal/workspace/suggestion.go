@@ -8,18 +8,18 @@ import (
 	"github.com/toolhost/toolhost/internal/suggest"
 )
 
-// Bounds of the work that goes into a suggestion.
+// Bounds of a suggestion.
 const (
 	namesCompared = 1000
 	namesOffered  = 3
 )
 
-// nearest says which names in a directory are most like one that is not there;
-// empty: the directory cannot be read.
-func (w *Workspace) nearest(dir, name string) string {
+// suggest says which names in a directory are most similar to one that does not exist;
+// empty if the directory cannot be read.
+func (w *Workspace) suggest(dir, name string) string {
 	where := "the workspace root"
 	if dir != "." {
-		where = show(dir)
+		where = Show(dir)
 	}
 	names, err := w.names(dir)
 	switch {
@@ -33,13 +33,12 @@ func (w *Workspace) nearest(dir, name string) string {
 		return "nothing in " + where + " has a name like it"
 	}
 	for i, n := range names {
-		names[i] = show(n)
+		names[i] = Show(n)
 	}
 	return "nearest names in " + where + ": " + strings.Join(names, ", ")
 }
 
-// names are what is in a directory, in no order, and not all where there are
-// very many.
+// names returns names in a directory, in no order, and at most namesCompared.
 func (w *Workspace) names(dir string) ([]string, error) {
 	root, err := w.openDir(dir)
 	if err != nil {

@@ -13,42 +13,41 @@ import (
 	"github.com/toolhost/toolhost/plugins/internal/ignore"
 )
 
-// WalkOptions say where a walk goes. The zero value is one directory, whole.
+// WalkOptions control a walk. The zero value walks all of one directory.
 type WalkOptions struct {
-	// Recursive goes into the directories below, save for those named .git.
+	// Recursive enters the directories below, except those named .git.
 	Recursive bool
-	// Ignore are the names of files with rules, in the syntax of gitignore, for
-	// what is left out; a later name has precedence. Where there are any, .git
-	// is left out too. Empty: nothing is left out.
+	// Ignore has the names of files with rules, in the syntax of gitignore, for what is
+	// left out; a later name takes precedence. If it is not empty, .git is left out too.
 	//
-	// The rules of the directories above count, up to the workspace, and not
-	// what they say of the directory of the walk itself.
+	// The rules of the directories above apply, up to the workspace, except to the
+	// directory of the walk itself.
 	Ignore []string
-	// SkipHidden leaves out what has a name that starts with a dot.
+	// SkipHidden leaves out files and directories whose names start with a dot.
 	SkipHidden bool
 }
 
-// GitRules are the files whose rules git follows, as far as they are in a
-// workspace.
+// GitRules returns the names of the files whose rules git follows, as far as they are in
+// a workspace.
 func GitRules() []string { return []string{".git/info/exclude", ".gitignore"} }
 
-// SearchRules are the files whose rules ripgrep follows, as far as they are in a
-// workspace.
+// SearchRules returns the names of the files whose rules ripgrep follows, as far as they
+// are in a workspace.
 func SearchRules() []string { return append(GitRules(), ".ignore", ".rgignore") }
 
-// ErrEnough is what a visitor returns to end a walk that has shown enough.
+// ErrEnough is what a visitor returns to end a walk.
 var ErrEnough = errors.New("enough")
 
-// MaxUnreadable is the most directories that a walk names as unreadable.
+// MaxUnreadable bounds how many directories a walk reports as unreadable.
 const MaxUnreadable = 100
 
-// Walk shows a directory to visit, sorted by path, byte by byte. If the path
-// itself is a symbolic link that stays inside, it is followed; links that are
-// found are shown and not followed. What appears or vanishes meanwhile may be
-// shown or not.
+// Walk calls visit for the entries of a directory, sorted by path, byte by byte. If the
+// path itself is a symbolic link that stays inside, it is followed; links in the directory
+// are visited and not followed. Files that appear or vanish meanwhile may be visited or
+// not.
 //
-// Unreadable are directories below that could not be looked into, at most
-// [MaxUnreadable]. An error of visit ends the walk; [ErrEnough] is none of it.
+// Unreadable are directories below that could not be read, at most [MaxUnreadable]. An
+// error of visit ends the walk and is returned, except for [ErrEnough].
 func (w *Workspace) Walk(ctx context.Context, given string, o WalkOptions, visit func(Entry) error) (unreadable []string, err error) {
 	name, err := Clean(given)
 	if err != nil {
@@ -58,11 +57,11 @@ func (w *Workspace) Walk(ctx context.Context, given string, o WalkOptions, visit
 	if err != nil {
 		return nil, w.Explain(given, err)
 	}
-	if err := demand(Dir, given, info.Mode()); err != nil {
+	if err := requireKind(Dir, given, info.Mode()); err != nil {
 		return nil, err
 	}
 	l := walker{openDir: w.openDir, options: o, visit: visit}
-	scope := l.above(name)
+	scope := l.scopeAbove(name)
 	dir, err := w.openDir(name)
 	if err != nil {
 		return nil, w.Explain(given, err)
@@ -80,14 +79,14 @@ type walker struct {
 	unreadable []string
 }
 
-// walk shows one directory, which it closes. Scope has the rules from above.
+// walk walks one directory and closes it. Scope has the rules from above.
 func (l *walker) walk(ctx context.Context, name string, dir *os.Root, scope *ignore.Scope) error {
-	entries, err := look(ctx, name, dir)
+	entries, err := readDir(ctx, name, dir)
 	if err == nil {
-		scope = l.below(scope, name, dir)
+		scope = l.scopeOf(scope, name, dir)
 	}
-	// Closed before the next level is opened, so that a deep tree does not use
-	// up the descriptors.
+	// Close it before the next level is opened, so that a deep tree does not use up the
+	// descriptors.
 	if err := errors.Join(err, dir.Close()); err != nil {
 		return err
 	}
@@ -98,7 +97,7 @@ func (l *walker) walk(ctx context.Context, name string, dir *os.Root, scope *ign
 		if s.into {
 			err = l.descend(ctx, s.found, scope)
 		} else {
-			err = l.show(s.Entry)
+			err = l.visitEntry(s.Entry)
 		}
 		if err != nil {
 			return err
@@ -107,33 +106,32 @@ func (l *walker) walk(ctx context.Context, name string, dir *os.Root, scope *ign
 	return nil
 }
 
-func (l *walker) show(e Entry) error {
+func (l *walker) visitEntry(e Entry) error {
 	if err := l.visit(e); err != nil {
 		return &visitorError{err}
 	}
 	return nil
 }
 
-// visitorError is what a visitor returned, as no error of the walk's own.
+// visitorError is an error that a visitor returned, not the walk's own.
 type visitorError struct{ err error }
 
 func (e *visitorError) Error() string { return e.err.Error() }
 func (e *visitorError) Unwrap() error { return e.err }
 
-// step is one thing to do with an entry.
+// step is one step of a walk: to visit an entry, or to enter it.
 type step struct {
 	found
 	into bool
 	key  string
 }
 
-// plan puts the steps into such an order that paths come out sorted as
-// strings, "a", "a-b", "a/c", without the whole tree in memory: what is below
-// "a" sorts as "a/".
+// plan orders the steps so that paths are visited in the order of strings, "a", "a-b",
+// "a/c", without the whole tree in memory: what is below "a" sorts as "a/".
 func (l *walker) plan(entries []found, scope *ignore.Scope) []step {
 	steps := make([]step, 0, len(entries))
 	for _, e := range entries {
-		if l.leaveOut(e, scope) {
+		if l.isExcluded(e, scope) {
 			continue
 		}
 		steps = append(steps, step{found: e, key: e.Name})
@@ -145,7 +143,7 @@ func (l *walker) plan(entries []found, scope *ignore.Scope) []step {
 	return steps
 }
 
-func (l *walker) leaveOut(e found, scope *ignore.Scope) bool {
+func (l *walker) isExcluded(e found, scope *ignore.Scope) bool {
 	if l.options.SkipHidden && strings.HasPrefix(e.Name, ".") {
 		return true
 	}
@@ -155,8 +153,8 @@ func (l *walker) leaveOut(e found, scope *ignore.Scope) bool {
 	return e.Name == ".git" || scope.Ignored(e.Path, e.Kind == Dir)
 }
 
-// descend walks a directory that was found. One that cannot be looked into is
-// noted, and does not keep the others from being shown.
+// descend walks a directory that was found. One that cannot be read is noted, and does
+// not end the walk.
 func (l *walker) descend(ctx context.Context, e found, scope *ignore.Scope) error {
 	dir, err := l.enter(e)
 	if err == nil && dir != nil {
@@ -171,8 +169,8 @@ func (l *walker) descend(ctx context.Context, e found, scope *ignore.Scope) erro
 	return nil
 }
 
-// enter opens a directory if it is still the one that was found: a link may be
-// there by now, and links are not followed. Nil: it is not.
+// enter opens a directory if it is still the one that was found, and not a link, which
+// would not be followed. Nil means that it is not.
 func (l *walker) enter(e found) (*os.Root, error) {
 	dir, err := l.openDir(e.Path)
 	if err != nil {
@@ -185,8 +183,8 @@ func (l *walker) enter(e found) (*os.Root, error) {
 	return dir, nil
 }
 
-// look reads one directory, in no order.
-func look(ctx context.Context, name string, dir *os.Root) ([]found, error) {
+// readDir reads one directory, in no order.
+func readDir(ctx context.Context, name string, dir *os.Root) ([]found, error) {
 	f, err := dir.Open(".")
 	if err != nil {
 		return nil, err
@@ -196,8 +194,8 @@ func look(ctx context.Context, name string, dir *os.Root) ([]found, error) {
 	for {
 		names, err := f.Readdirnames(256)
 		for _, n := range names {
-			// By the directory's handle: what os.File.ReadDir says of an entry
-			// came from its path, which may lead elsewhere, before Go 1.26.1.
+			// By the directory's handle: before Go 1.26.1 os.File.ReadDir used the
+			// entry's path, which may lead elsewhere.
 			if info, err := dir.Lstat(n); err == nil {
 				out = append(out, entry(name, info))
 			}

@@ -4,33 +4,33 @@
 // relative to it and have slashes, on every system. [Workspace.Open] opens a
 // file for reading, [Workspace.Write] puts a file in place in one step,
 // [Workspace.Change] does so if the file is still the one that was read, and
-// [Workspace.List] and [Workspace.Walk] look into directories. [Current] is for
-// a plugin that is told its directory late.
+// [Workspace.List] and [Workspace.Walk] read directories. [Current] is for a plugin that
+// learns its directory late.
 //
 // # What is confined
 //
 // No path leads out: not an absolute one, not one with too many "..", not one
-// through a symbolic link, and not one through a link that is put there while
-// a call runs. [os.Root] sees to that; what it leaves open is closed here:
-// what is neither a regular file nor a directory is refused without waiting for
-// it, and a write pins its directory and never goes through a link.
+// through a symbolic link, and not one through a link that is put there while a call
+// runs. [os.Root] ensures that. This package adds that anything but a regular file or a
+// directory is refused without waiting for it, and that a write pins its directory and
+// never goes through a link.
 //
-// What the host says is protected (its configuration, its plugin directories and the
-// like) is read and never written, by whatever name or link, whether it exists or not.
+// Files that the host protects (its configuration, its plugin directories and the like)
+// can be read but never written, by any name or link, whether they exist or not.
 //
-// ".." is taken by the letter, before any link is followed: "a/../b" is "b".
+// ".." is resolved before any link is followed: "a/../b" is "b".
 //
 // # What is not
 //
-// A hard link or a mount inside the tree shows what is outside, as neither
-// looks different from what belongs there. A write is safe from hard links: it
-// puts a new file in place of the old one.
+// A hard link or a mount inside the tree shows what is outside, because neither looks
+// different from what belongs there. A write is safe from hard links: it replaces the
+// old file by a new one.
 //
 // # Errors
 //
-// A path that would leave the tree, and a write to one that is protected, gives a
-// [*tool.Error] with [tool.CodePermissionDenied]. All other errors are plain, name the path as
-// given, say what to do and keep the cause for [errors.Is].
+// A path that leads out of the tree, and a write to one that is protected, return a
+// [*tool.Error] with [tool.CodePermissionDenied]. All other errors are plain, name the
+// path as given, say what to do and keep the cause for [errors.Is].
 package workspace
 
 import (
@@ -48,23 +48,23 @@ import (
 type Workspace struct {
 	root *os.Root
 	path string // of the directory, with links resolved
-	// protected are paths that nothing is written to; see [protect.Covers].
+	// protected are paths that are never written; see [protect.Covers].
 	protected []string
-	// escape is the error that os.Root gives for a path that leaves it. The
-	// standard library does not export it.
-	escape error
-	// changing holds one [Workspace.Change] at a time; putting is held while a
-	// complete file is put in place, and compared with what it replaces.
+	// errEscape is the error of os.Root for a path that leads out of it. The standard
+	// library does not export it.
+	errEscape error
+	// changing has one element during a [Workspace.Change]. commitMu is held while a
+	// complete file is compared with the one that it replaces, and put in place.
 	changing chan struct{}
-	putting  sync.Mutex
+	commitMu sync.Mutex
 }
 
-// Open opens the directory root, following symbolic links to it. If the
-// directory is moved later, the workspace moves with it. Protected are absolute
-// paths, of files and directories that exist or not, that are read and never
-// written; where there are some, a workspace that was moved is not written any more.
+// Open opens the directory root, following symbolic links to it. If the directory is
+// moved later, the workspace moves with it. Protected are absolute paths of files and
+// directories, which need not exist, that are read and never written. With any of them,
+// a workspace that was moved is not written any more.
 func Open(root string, protected ...string) (*Workspace, error) {
-	// os.OpenRoot would wait for somebody to write if this were a named pipe.
+	// os.OpenRoot would wait for a writer if this were a named pipe.
 	info, err := os.Stat(root)
 	if err != nil {
 		return nil, fmt.Errorf("opening the workspace: %w", err)
@@ -80,16 +80,16 @@ func Open(root string, protected ...string) (*Workspace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the workspace: %w", err)
 	}
-	escape, err := provokeEscape(r)
+	errEscape, err := findEscapeError(r)
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	return &Workspace{root: r, path: abs, protected: protected, escape: escape, changing: make(chan struct{}, 1)}, nil
+	return &Workspace{root: r, path: abs, protected: protected, errEscape: errEscape, changing: make(chan struct{}, 1)}, nil
 }
 
-// provokeEscape learns the error for a path that escapes by asking for one,
-// which is sturdier than to compare its text.
-func provokeEscape(r *os.Root) (error, error) {
+// findEscapeError returns the error for a path that escapes, by provoking it: comparing
+// texts would be fragile.
+func findEscapeError(r *os.Root) (error, error) {
 	_, err := r.Lstat("..")
 	var refused *fs.PathError
 	if !errors.As(err, &refused) {
@@ -98,13 +98,12 @@ func provokeEscape(r *os.Root) (error, error) {
 	return refused.Err, nil
 }
 
-// Close gives the directory back. Calls after it fail.
+// Close closes the directory. Later calls fail.
 func (w *Workspace) Close() error { return w.root.Close() }
 
-// openDir pins a directory: whatever is put at its path later, the Root stays
-// with the directory that was there.
+// openDir opens a directory. The Root stays with it, whatever is put at its path later.
 func (w *Workspace) openDir(name string) (*os.Root, error) {
-	// The dot makes name an element on the way, which os.Root opens only as a
-	// directory. Without it a named pipe would block the call.
+	// The dot makes os.Root open name only as a directory. Without it a named pipe would
+	// block the call.
 	return w.root.OpenRoot(name + "/.")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// space is a workspace in a directory of its own, beside a directory "outside"
+// space returns a workspace in a new directory, next to a directory "outside"
 // with a file "secret".
 func space(t *testing.T) (ws *Workspace, root, outside string) {
 	t.Helper()

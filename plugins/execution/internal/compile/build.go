@@ -21,7 +21,7 @@ import (
 func (c *Compilation) Build(ctx context.Context) (string, error) {
 	out := filepath.Join(c.temp, "program")
 	// Flags for the package alone, because all that it imports comes from the build
-	// cache. A pattern-less flag means the main package.
+	// cache. A flag without a pattern is for the main package.
 	var pattern string
 	if !c.Program.IsMain {
 		pattern = c.Target.Path + "="

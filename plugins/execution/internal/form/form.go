@@ -78,7 +78,7 @@ func blank(text []byte) {
 func (f *Form) addDeclaration(c chunk) error {
 	text := f.text[c.start:c.end]
 	if strings.HasPrefix(text, "package") {
-		return nil // a whole file is accepted as a form; the package argument says where it is evaluated
+		return nil // a form may be a whole file; the package argument decides where to evaluate it
 	}
 	at := positionOf(f.text, c.start)
 	prefix := "package p\n" + Directive(f.Number, at)
