@@ -142,10 +142,10 @@ func TestAuditVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	inProcess(t, "audit", "verify", "--file", path).exits(1).
-		prints(path+":2: edited: the text of line 2 is not what its hash was made of", "1 break in 4 lines of 1 file, whole up to line 1, ").
+		prints(path+":2: edited: the text of line 2 is not what its hash was made of", "1 line in 1 file, whole up to line 1, ", "after it, 3 lines not verified").
 		says("toolhost: the audit log "+path+" is not as it was written", "keep a copy")
 	inProcess(t, "audit", "verify", "--json", "--file", path).exits(1).json(&r)
-	equal(t, "the kind", r.Breaks[0].Kind, audit.Edited)
+	equal(t, "the kind", r.Break.Kind, audit.Edited)
 }
 
 // Garbage is told of, and the rest is shown.
@@ -165,12 +165,12 @@ func TestAuditGarbage(t *testing.T) {
 	writeAudit(t, path, func(r *audit.Record) { r.Tool = "last" })
 	for _, command := range []string{"tail", "search"} {
 		o := inProcess(t, "audit", command, "--file", path).exits(0).
-			says("warning: "+path+":5: edited: this is no record", "toolhost audit verify").prints("not_found", "last")
+			says("warning: "+path+":5: edited: this is not a record", "toolhost audit verify").prints("not_found", "last")
 		if strings.Contains(o.stdout+o.stderr, "\x1b") {
 			t.Errorf("it prints control characters: %q", o.stdout+o.stderr)
 		}
 	}
-	inProcess(t, "audit", "verify", "--file", path).exits(1).prints(":5: inserted: ")
+	inProcess(t, "audit", "verify", "--file", path).exits(1).prints(":5: edited: ")
 }
 
 func TestAuditNothing(t *testing.T) {

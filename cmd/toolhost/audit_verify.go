@@ -17,13 +17,14 @@ func (a *app) auditVerifyCommand(o *auditOptions) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify",
 		Short: "Check that the log is as it was written",
-		Long: `Check the chain of hashes through all files of the log. A line that was edited,
-dropped, inserted or moved is found, and a file that is missing; the exit status
-is 1 then.
+		Long: `Check the chain of hashes through all files of the log, up to the first break: a line
+that was edited, dropped, inserted or moved, or a file that is missing. The exit status
+is 1 then. The lines after it are counted and not verified. A line that a crash tore is
+shown, and is not a break.
 
-Lines that were cut off at the end leave no trace in the log, and whoever may
-write it can compute all of it anew. Against both, keep the hash of the newest
-line in another place.`,
+Lines that were cut off at the end leave no trace in the log, and whoever may write it
+can compute all of it again. To detect both, keep the hash of the newest line in another
+place.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.verifyAudit(cmd.Context(), *o) },
 	}
@@ -38,7 +39,7 @@ func (a *app) verifyAudit(ctx context.Context, o auditOptions) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return unreadableLog(err)
 	}
-	if report.Lines == 0 && report.Whole() {
+	if report.Lines == 0 && report.Whole() && len(report.Torn) == 0 {
 		a.noCalls(path)
 	} else if !a.json {
 		a.out.printf("%s\n", sanitize.Text(report.String()))

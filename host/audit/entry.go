@@ -3,6 +3,7 @@ package audit
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // Entry is a line of a log.
@@ -19,13 +20,12 @@ type Entry struct {
 	Line int    `json:"-"`
 }
 
-// readEntry makes an entry of a line; a *[Break] of what is none. Raw is the
-// line's own text, which is another's soon.
+// readEntry makes an entry of a line; a *[Break] if it is not a record.
 func readEntry(path string, l *line) (Entry, error) {
 	e := Entry{File: path, Line: l.number}
 	link, ok := parseLink(l.text)
 	if !ok || l.long || json.Unmarshal(l.text, &e) != nil || e.Event == "" {
-		kind, text := Edited, "this is no record"
+		kind, text := Edited, "this is not a record"
 		if l.endless {
 			text = endlessText
 		} else if !l.ended {
@@ -33,18 +33,17 @@ func readEntry(path string, l *line) (Entry, error) {
 		}
 		return Entry{}, &Break{File: path, Line: l.number, Kind: kind, Text: text}
 	}
-	e.Seq, e.Hash, e.Raw = link.seq, link.hash.String(), l.text
+	e.Seq, e.Hash, e.Raw = link.seq, link.hash.String(), slices.Clone(l.text)
 	return e, nil
 }
 
 // Kind is what is wrong with a line.
 type Kind string
 
-// The kinds of breaks.
+// The kinds.
 const (
 	Edited    Kind = "edited"
 	Missing   Kind = "missing"
-	Inserted  Kind = "inserted"
 	Reordered Kind = "reordered"
 	Torn      Kind = "torn" // by a crash in the middle of a write
 )

@@ -3,32 +3,32 @@ package audit
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"iter"
 	"os"
 	"slices"
 	"time"
-
-	"github.com/toolhost/toolhost/internal/safefile"
 )
 
-// pollInterval is how often somebody who follows a log looks at it.
+// pollInterval is how often Follow looks for new lines.
 const pollInterval = 200 * time.Millisecond
 
-// Follow yields the last n lines of a log, and then each new one, also from the
-// files that follow, until the context ends. A log that is not there yet is
-// waited for. Errors are those of [Tail].
+// Follow yields the last n lines of a log, and then each new one, also from the files
+// that follow, until the context ends. It waits for a log that is not there yet. Errors
+// are those of [Tail].
 func Follow(ctx context.Context, path string, n int) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		f := follower{ctx: ctx, path: path, yield: yield}
-		defer f.leave()
-		if !f.begin(n) {
-			return
-		}
+		f := follower{path: path, yield: yield, at: position{following: true}}
+		defer f.release()
 		tick := time.NewTicker(pollInterval)
 		defer tick.Stop()
-		for f.poll() {
+		for more, err := f.begin(ctx, n); more; more, err = f.poll(ctx) {
+			if err != nil {
+				if ctx.Err() == nil { // its end is how callers end Follow
+					yield(Entry{}, err)
+				}
+				return
+			}
 			select {
 			case <-tick.C:
 			case <-ctx.Done():
@@ -38,187 +38,89 @@ func Follow(ctx context.Context, path string, n int) iter.Seq2[Entry, error] {
 	}
 }
 
-// follower is a place in a log. Its methods report whether to go on.
 type follower struct {
-	ctx   context.Context //nolint:containedctx // of the one call that it serves
 	path  string
 	yield func(Entry, error) bool
-
-	at     *os.File // nil: no file was there yet
-	name   string   // the path that it was opened by
-	offset int64    // of what was not yielded yet
-	number int      // of the lines before
-	seq    uint64   // of the newest entry
+	at    position
+	// held is the newest part, kept open so that its file is not lost when it is deleted, nor
+	// taken for a new one that gets its number in the file system.
+	held *part
 }
 
-func (f *follower) leave() {
-	if f.at != nil {
-		_ = f.at.Close()
-		f.at = nil
+// begin yields the last n lines. More is false when no more lines are wanted.
+func (f *follower) begin(ctx context.Context, n int) (more bool, err error) {
+	s, err := f.open(ctx)
+	if s == nil {
+		return true, err
 	}
-}
-
-func (f *follower) fail(err error) bool {
-	if f.ctx.Err() == nil { // its end is how a follower is told to go
-		f.yield(Entry{}, err)
-	}
-	return false
-}
-
-// begin yields the last n lines and goes to their end.
-func (f *follower) begin(n int) bool {
-	s, err := openSnapshot(f.ctx, f.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true
-	}
+	defer f.hold(s)
+	last, err := s.tail(ctx, max(n, 1), &f.at) // one to go on from
 	if err != nil {
-		return f.fail(err)
+		return true, err
 	}
-	defer s.close()
-	f.path = s.path
-	last, err := s.tail(f.ctx, max(n, 1)) // one to go on from
-	if err != nil {
-		return f.fail(err)
-	}
-	// A line that is being written is one of those to come.
-	last = slices.DeleteFunc(last, func(p placed) bool { return p.path == s.path && !p.line.ended })
 	for i := range last {
-		if link, ok := parseLink(last[i].line.text); ok {
-			f.seq = link.seq
-		}
-		if n > 0 && !f.give(last[i].path, &last[i].line) {
-			return false
+		e, err := readEntry(last[i].path, &last[i].line)
+		if n > 0 && !f.yield(e, err) {
+			return false, nil
 		}
 	}
-	if !s.current {
-		return true
-	}
-	f.take(s)
-	lines := newLines(f.ctx, io.NewSectionReader(f.at, 0, s.parts[len(s.parts)-1].size), 0)
-	return f.skip(lines)
+	return true, nil
 }
 
-// take makes the newest part of a snapshot the file that is followed.
-func (f *follower) take(s *snapshot) {
-	newest := &s.parts[len(s.parts)-1]
-	f.leave()
-	f.at, f.name, f.offset, f.number = newest.file, newest.path, 0, 0
-	newest.file = nil
-}
-
-// skip passes over whole lines.
-func (f *follower) skip(lines *lines) bool {
-	for {
-		l, err := lines.next()
-		if err != nil {
-			return f.fail(failed(f.path, "read", err))
-		}
-		if l == nil || !l.ended {
-			return true
-		}
-		f.offset, f.number = lines.offset, l.number
-	}
-}
-
-func (f *follower) give(path string, l *line) bool {
-	e, err := readEntry(path, l)
-	if err == nil {
-		f.seq = e.Seq
-	}
-	e.Raw = slices.Clone(e.Raw)
-	return f.yield(e, err)
-}
-
-// poll yields what is new.
-func (f *follower) poll() bool {
-	if f.at != nil {
-		same, err := safefile.IsAt(f.path, f.at)
-		if err != nil {
-			return f.fail(failed(f.path, "read", err))
-		}
-		// Nothing is added to a file after it was exchanged.
-		if !f.drain(!same) {
-			return false
-		}
-		if same {
-			return true
+// poll yields the lines that are new.
+func (f *follower) poll(ctx context.Context) (more bool, err error) {
+	if f.held != nil {
+		info, err := os.Lstat(f.path)
+		if err == nil && os.SameFile(info, f.held.info) && info.Size() == f.held.info.Size() {
+			return true, nil
 		}
 	}
-	return f.advance()
-}
-
-// drain yields the lines that came to the file. Done: no more will come.
-func (f *follower) drain(done bool) bool {
-	info, err := f.at.Stat()
-	if err != nil {
-		return f.fail(failed(f.path, "read", err))
+	s, err := f.open(ctx)
+	if s == nil {
+		return true, err
 	}
-	if f.offset > info.Size() { // somebody cut it
-		f.offset = info.Size()
-	}
-	lines := newLines(f.ctx, io.NewSectionReader(f.at, f.offset, info.Size()-f.offset), f.offset)
-	lines.number = f.number
-	for {
-		l, err := lines.next()
-		if err != nil {
-			return f.fail(failed(f.path, "read", err))
-		}
-		if l == nil || !l.ended && !l.endless && !done {
-			return true
-		}
-		f.offset, f.number = lines.offset, l.number
-		if l.endless { // and what comes is a part of it
-			f.offset = info.Size()
-		}
-		if !f.give(f.name, l) {
-			return false
-		}
-	}
-}
-
-// advance goes to the newest file and yields what is in those on the way.
-func (f *follower) advance() bool {
-	s, err := openSnapshot(f.ctx, f.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true // in the moment between two files, or there is none yet
-	}
-	if err != nil {
-		return f.fail(err)
-	}
-	defer s.close()
-	f.path = s.path
-	if !s.current {
-		return true
-	}
-	for i := f.after(s); i < len(s.parts)-1; i++ {
-		seen := f.seq
-		if !s.parts[i].search(f.ctx, Filter{}, func(e Entry, err error) bool {
-			if err == nil && e.Seq <= seen {
-				return true // its file could not be found among the others
-			}
-			f.seq = max(f.seq, e.Seq)
-			return f.yield(e, err)
-		}) {
-			return false
-		}
-	}
-	f.take(s)
-	return f.drain(false)
-}
-
-// after is the first part behind the file that was followed; that one may have
-// been deleted already.
-func (f *follower) after(s *snapshot) int {
-	if f.at == nil {
-		return 0
-	}
-	info, err := f.at.Stat()
-	if err != nil {
-		return 0
-	}
-	i := slices.IndexFunc(s.parts, func(p part) bool {
-		there, err := p.file.Stat()
-		return err == nil && os.SameFile(info, there)
+	defer f.hold(s)
+	more = true
+	err = s.each(ctx, &f.at, func(p *part, l *line) bool {
+		more = f.yield(readEntry(p.path, l))
+		return more
 	})
-	return i + 1
+	return more, err
+}
+
+// open opens the log, with the part that is held; nil: there is none.
+func (f *follower) open(ctx context.Context) (*snapshot, error) {
+	s, err := openSnapshot(ctx, f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.path = s.path
+	if f.held != nil && s.find(f.held.info) < 0 { // it was deleted; lines may have come before
+		if f.held.info, err = f.held.file.Stat(); err != nil {
+			s.close()
+			return nil, failed(f.path, "read", err)
+		}
+		f.held.number = 1 // it is complete
+		s.parts = slices.Insert(s.parts, 0, *f.held)
+		f.held = nil
+	}
+	return s, nil
+}
+
+// hold keeps the newest part of a snapshot open, and closes the others.
+func (f *follower) hold(s *snapshot) {
+	f.release()
+	last := len(s.parts) - 1
+	f.held = &s.parts[last]
+	s.parts = s.parts[:last]
+	s.close()
+}
+
+func (f *follower) release() {
+	if f.held != nil {
+		_ = f.held.file.Close()
+	}
 }

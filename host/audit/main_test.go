@@ -128,11 +128,11 @@ func isWhole(t *testing.T, path string, lines int) *Report {
 func brief(r *Report) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d lines:", r.Lines)
-	for _, br := range r.Breaks {
-		fmt.Fprintf(&b, " %s %d", br.Kind, br.Line)
+	if r.Break != nil {
+		fmt.Fprintf(&b, " %s %d", r.Break.Kind, r.Break.Line)
 	}
-	if r.BreakCount != len(r.Breaks) {
-		fmt.Fprintf(&b, " of %d", r.BreakCount)
+	if r.Unverified > 0 {
+		fmt.Fprintf(&b, ", then %d", r.Unverified)
 	}
 	return b.String()
 }

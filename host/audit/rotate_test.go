@@ -80,7 +80,7 @@ func TestKeep(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = verify(t, path)
-	if r.Whole() || r.Breaks[0].Kind != Missing || !strings.Contains(r.Breaks[0].Text, "at the beginning of the log") {
+	if r.Whole() || r.Break.Kind != Missing || !strings.Contains(r.Break.Text, "at the beginning of the log") {
 		t.Errorf("without its oldest file:\n%s", r)
 	}
 	equal(t, "whole up to", r.UpTo.Seq, 20)

@@ -48,13 +48,13 @@ func (f *Filter) match(e *Entry) bool {
 	}, has)
 }
 
-// Search yields the entries that pass the filter, the oldest first, from all
-// files of the log. A line that is no record is an error of type *[Break], and
-// the search goes on behind it; any other error ends it.
+// Search yields the entries that pass the filter, the oldest first, from all files of
+// the log. A line that is not a record is an error of type *[Break], after which the
+// search goes on; any other error ends it.
 //
 // # Errors
 //
-// [fs.ErrNotExist] where there is no log; the context's, where it ends.
+// [fs.ErrNotExist] if there is no log; the context's error if it ends.
 func Search(ctx context.Context, path string, filter Filter) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		s, err := openSnapshot(ctx, path)
@@ -63,56 +63,90 @@ func Search(ctx context.Context, path string, filter Filter) iter.Seq2[Entry, er
 			return
 		}
 		defer s.close()
-		if filter.Limit <= 0 {
-			s.search(ctx, filter, yield)
+		var newest []Entry // twice the limit at most
+		more := true
+		err = s.each(ctx, new(position), func(p *part, l *line) bool {
+			e, err := readEntry(p.path, l)
+			switch {
+			case err == nil && !filter.match(&e):
+			case err != nil || filter.Limit <= 0:
+				more = yield(e, err)
+			default:
+				if newest = append(newest, e); len(newest) == 2*filter.Limit {
+					newest = append(newest[:0], newest[filter.Limit:]...)
+				}
+			}
+			return more
+		})
+		for _, e := range newest[max(0, len(newest)-filter.Limit):] {
+			if more = more && yield(e, nil); !more {
+				return
+			}
+		}
+		if err != nil {
+			yield(Entry{}, err)
+		}
+	}
+}
+
+// Tail yields the last n lines of a log, the oldest first. A line that is not a record is
+// an error of type *[Break]; any other error is the last.
+//
+// # Errors
+//
+// Those of [Search].
+func Tail(ctx context.Context, path string, n int) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		s, err := openSnapshot(ctx, path)
+		if err != nil {
+			yield(Entry{}, err)
 			return
 		}
-		var newest []Entry // twice the limit at most
-		more := s.search(ctx, filter, func(e Entry, err error) bool {
-			if err != nil {
-				return yield(Entry{}, err)
+		defer s.close()
+		last, err := s.tail(ctx, n, new(position))
+		if err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		for i := range last {
+			if !yield(readEntry(last[i].path, &last[i].line)) {
+				return
 			}
-			if newest = append(newest, e); len(newest) == 2*filter.Limit {
-				newest = append(newest[:0], newest[filter.Limit:]...)
+		}
+	}
+}
+
+// placed is a line with its file.
+type placed struct {
+	path string
+	line line
+}
+
+// tail returns the last n lines, and moves the position to the end of the log if n > 0.
+// Older files are only read if the newer ones have too few lines.
+func (s *snapshot) tail(ctx context.Context, n int, end *position) ([]placed, error) {
+	var out []placed
+	for i := len(s.parts) - 1; i >= 0 && len(out) < n; i-- {
+		one := &snapshot{parts: s.parts[i : i+1]}
+		var ring []placed // its slots are used again and again
+		oldest, room := 0, n-len(out)
+		at := &position{following: end.following}
+		err := one.each(ctx, at, func(p *part, l *line) bool {
+			if len(ring) < room {
+				ring = append(ring, placed{p.path, l.copy(nil)})
+				return true
 			}
+			ring[oldest].line = l.copy(ring[oldest].line.text)
+			oldest = (oldest + 1) % room
 			return true
 		})
-		newest = newest[max(0, len(newest)-filter.Limit):]
-		for i := 0; more && i < len(newest); i++ {
-			more = yield(newest[i], nil)
-		}
-	}
-}
-
-// search yields matching entries and errors of all parts. False: no more is
-// wanted, or can be had.
-func (s *snapshot) search(ctx context.Context, filter Filter, yield func(Entry, error) bool) bool {
-	for i := range s.parts {
-		if !s.parts[i].search(ctx, filter, yield) {
-			return false
-		}
-	}
-	return true
-}
-
-func (p *part) search(ctx context.Context, filter Filter, yield func(Entry, error) bool) bool {
-	lines := p.lines(ctx)
-	for {
-		l, err := lines.next()
 		if err != nil {
-			yield(Entry{}, failed(p.path, "read", err))
-			return false
+			return nil, err
 		}
-		if l == nil {
-			return true
+		if i == len(s.parts)-1 {
+			*end = *at
 		}
-		e, err := readEntry(p.path, l)
-		if err == nil && !filter.match(&e) {
-			continue
-		}
-		e.Raw = slices.Clone(e.Raw)
-		if !yield(e, err) {
-			return false
-		}
+		out = slices.Concat(ring[oldest:], ring[:oldest], out)
 	}
+	return out, nil
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/toolhost/toolhost/internal/safefile"
@@ -22,12 +23,7 @@ type part struct {
 	path   string
 	number uint64 // 0: the file that is written
 	file   *os.File
-	size   int64
-}
-
-// lines are those that the file had when the snapshot was made.
-func (p *part) lines(ctx context.Context) *lines {
-	return newLines(ctx, io.NewSectionReader(p.file, 0, p.size), 0)
+	info   fs.FileInfo // when the snapshot was made
 }
 
 // maxParts bounds how many files of a log are read, as all of them are open.
@@ -106,7 +102,7 @@ func (s *snapshot) fill(gate *os.File) (again bool, err error) {
 	if s.current = file != nil; s.current {
 		same, gone := safefile.IsAt(s.path, file)
 		err = errors.Join(err, gone)
-		s.parts = append(s.parts, part{s.path, 0, file, info.Size()})
+		s.parts = append(s.parts, part{s.path, 0, file, info})
 		again = !same
 	}
 	return again || isMissing(err), ignoreMissing(err)
@@ -124,7 +120,7 @@ func openPart(path string, number uint64) (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	return part{path, number, file, info.Size()}, nil
+	return part{path, number, file, info}, nil
 }
 
 func (s *snapshot) close() {
@@ -132,4 +128,58 @@ func (s *snapshot) close() {
 		_ = p.file.Close()
 	}
 	s.parts = nil
+}
+
+// find returns the index of a file's part; below zero: it is not there.
+func (s *snapshot) find(file fs.FileInfo) int {
+	return slices.IndexFunc(s.parts, func(p part) bool { return os.SameFile(file, p.info) })
+}
+
+// position is a place between two lines of a log. The zero value is the beginning.
+type position struct {
+	file   fs.FileInfo
+	offset int64 // of the next line
+	number int   // of the line before, in its file
+	// following leaves a line that has no end yet to later reads.
+	following bool
+}
+
+// each calls do with the lines after a position, which it moves along, until do returns
+// false.
+//
+// # Errors
+//
+// Those of reading; the context's, if it ends.
+func (s *snapshot) each(ctx context.Context, at *position, do func(*part, *line) bool) error {
+	first := 0
+	if at.file != nil {
+		first = max(0, s.find(at.file))
+	}
+	for i := first; i < len(s.parts); i++ {
+		p := &s.parts[i]
+		if at.file == nil || !os.SameFile(at.file, p.info) {
+			at.offset, at.number = 0, 0
+		}
+		at.file = p.info
+		at.offset = min(at.offset, p.info.Size()) // the file may have been cut
+		lines := newLines(ctx, io.NewSectionReader(p.file, at.offset, p.info.Size()-at.offset), at.offset)
+		lines.number = at.number
+		for {
+			l, err := lines.next()
+			if err != nil {
+				return failed(p.path, "read", err)
+			}
+			if l == nil || at.following && p.number == 0 && !l.ended && !l.endless {
+				break
+			}
+			at.offset, at.number = lines.offset, l.number
+			if l.endless { // what is added later is a part of it
+				at.offset = p.info.Size()
+			}
+			if !do(p, l) {
+				return nil
+			}
+		}
+	}
+	return nil
 }

@@ -46,7 +46,8 @@ func TestTorn(t *testing.T) {
 			wholeLine := keep == len(lines[2])-1 // but for its newline
 			if !wholeLine {
 				r := verify(t, path)
-				equal(t, "the report", brief(r), "2 lines: torn 3")
+				equal(t, "the report", brief(r), "2 lines:")
+				equal(t, "the torn line", r.Torn[0].Line, 3)
 				equal(t, "whole up to", r.UpTo.Seq, 2)
 			}
 			// Who wrote the line, and who never saw it, go on alike.
@@ -63,7 +64,7 @@ func TestTorn(t *testing.T) {
 				equal(t, "the number of torn lines", len(r.Torn), 1)
 				equal(t, "the torn line", r.Torn[0].Line, 3)
 			} else { // the writer knows that line 3 was there
-				equal(t, "the report", brief(verify(t, path)), "4 lines: missing 4")
+				equal(t, "the report", brief(verify(t, path)), "2 lines: missing 4, then 3")
 			}
 			if !bytes.HasPrefix(read(t, path), bytes.Join([][]byte{lines[0], lines[1], lines[2][:keep], []byte("\n")}, nil)) {
 				t.Errorf("something was lost:\n%s", read(t, path))
@@ -97,7 +98,7 @@ func TestGarbageAtTheEnd(t *testing.T) {
 		_, path := newLog(t, 2, Options{})
 		overwrite(t, path, read(t, path), bytes.Repeat([]byte("x"), size), []byte("\n"))
 		write(t, open(t, path, Options{}), 2)
-		equal(t, "the report", brief(verify(t, path)), "4 lines: inserted 3")
+		equal(t, "the report", brief(verify(t, path)), "2 lines: edited 3, then 3")
 	}
 }
 
@@ -113,9 +114,9 @@ func TestCutTail(t *testing.T) {
 	}
 	write(t, f, 1)
 	r = verify(t, path)
-	equal(t, "the report", brief(r), "4 lines: missing 4")
-	if !strings.Contains(r.Breaks[0].Text, "lines 4 to 5 are missing") {
-		t.Errorf("the text is %s", r.Breaks[0].Text)
+	equal(t, "the report", brief(r), "3 lines: missing 4, then 1")
+	if !strings.Contains(r.Break.Text, "lines 4 to 5 are missing") {
+		t.Errorf("the text is %s", r.Break.Text)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)

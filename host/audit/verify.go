@@ -2,48 +2,212 @@ package audit
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"path/filepath"
+	"time"
 )
 
-// Verify checks the chain through all files of a log: that each line is as it
-// was written, behind the line that it was written behind. The package's comment
-// says what that shows and what not.
+// maxTorn bounds how many torn lines a report lists.
+const maxTorn = 100
+
+// Verify checks the chain through all files of a log: that each line is as it was
+// written, after the line that it was written after. It stops at the first break. The
+// package comment says what that shows and what not.
 //
 // # Errors
 //
-// [fs.ErrNotExist] where there is no log; the context's, where it ends. A break is not
-// an error but in the report.
+// [fs.ErrNotExist] if there is no log; the context's error if it ends. A break is not an
+// error but part of the report.
 func Verify(ctx context.Context, path string) (Report, error) {
 	s, err := openSnapshot(ctx, path)
 	if err != nil {
-		return Report{Path: path, Breaks: []Break{}}, err
+		return Report{Path: path}, err
 	}
 	defer s.close()
-	v := verifier{report: Report{Path: s.path, Files: len(s.parts), Breaks: []Break{}}}
-	for i := range s.parts {
-		p := &s.parts[i]
-		v.absent = absentBefore(s, i)
-		for lines := p.lines(ctx); ; {
-			l, err := lines.next()
-			if err != nil {
-				return v.report, failed(p.path, "read", err)
-			}
-			if l == nil {
-				break
-			}
-			v.read(place{p.path, l.number}, l)
-			v.absent = ""
+	v := verifier{report: Report{Path: s.path, Files: len(s.parts)}, snapshot: s}
+	err = s.each(ctx, new(position), func(p *part, l *line) bool {
+		v.report.Unverified++
+		if v.report.Break == nil {
+			v.report.Break = v.check(p, l)
+		} else {
+			v.lookForMissing(p, l)
 		}
+		return true
+	})
+	if err != nil {
+		return v.report, err
 	}
 	v.end()
 	return v.report, nil
 }
 
-// absentBefore names the first file that should be between this part and the
-// one before it.
-func absentBefore(s *snapshot, i int) string {
-	if i == 0 || s.parts[i].number == 0 || s.parts[i].number == s.parts[i-1].number+1 {
+// verifier walks along the chain.
+type verifier struct {
+	report       Report
+	snapshot     *snapshot
+	part         *part
+	before, last verified
+	// stray is a line that is not a record; nil: none. The next record tells whether a
+	// crash left it.
+	stray *stray
+	// oldest is the number of the first line that was kept, by the newest record that says.
+	oldest uint64
+	// missing are the numbers that were skipped at the break; zero: none.
+	missing struct{ from, to uint64 }
+}
+
+// verified is a line that is as it was written.
+type verified struct {
+	link
+	file string
+	line int
+	text []byte
+}
+
+func (v *verified) mark() Mark {
+	if v.seq == 0 {
+		return Mark{}
+	}
+	var record struct{ Time time.Time }
+	_ = json.Unmarshal(v.text, &record) // a forged line may have no time
+	return Mark{v.file, v.line, v.seq, record.Time, v.hash.String()}
+}
+
+type stray struct {
+	Break
+	sum   sum
+	ended bool
+}
+
+// check returns the break that a line shows; nil: it continues the chain.
+func (v *verifier) check(p *part, l *line) *Break {
+	absent := v.absentBefore(p)
+	broken := func(kind Kind, format string, args ...any) *Break {
+		return &Break{p.path, l.number, kind, fmt.Sprintf(format, args...)}
+	}
+	next, isRecord := parseLink(l.text)
+	intact := isRecord && next.intact(l.text)
+	switch {
+	case l.endless:
+		return broken(Edited, "%s", endlessText)
+	case v.stray != nil && (!intact || next.torn == sum{}):
+		return &v.stray.Break
+	case !isRecord || !l.ended && !intact:
+		v.stray = &stray{*broken(Edited, "this is not a record"), l.digest(), l.ended}
+		return nil
+	case !intact:
+		return broken(Edited, "the text of line %d is not what its hash was made of", next.seq)
+	case next.torn != sum{} && v.stray == nil:
+		return broken(Missing, "the torn line that this one tells of is not there")
+	case next.torn != sum{} && next.torn != v.stray.sum:
+		v.stray.Text = "this is not the torn line that the next one tells of"
+		return &v.stray.Break
+	}
+	want := v.last.seq + 1
+	switch {
+	case v.last.seq == 0 && (next.seq == 1) != (next.prev == sum{}):
+		return broken(Edited, "line %d was written after another one", next.seq)
+	case v.last.seq == 0:
+	case next.seq > want:
+		v.missing.from, v.missing.to = want, next.seq-1
+		return broken(Missing, "%s missing before this one%s", numbered(want, next.seq-1), absent)
+	case next.seq == v.last.seq:
+		if next.hash != v.last.hash {
+			v.distrustLast()
+		}
+		return broken(Reordered, "line %d is there twice", next.seq)
+	case next.seq < want:
+		return broken(Reordered, "line %d stands after line %d", next.seq, v.last.seq)
+	case next.prev != v.last.hash:
+		b := &Break{v.last.file, v.last.line, Edited, fmt.Sprintf("another line %d was here when line %d was written", v.last.seq, next.seq)}
+		v.distrustLast()
+		return b
+	}
+	v.advance(p, l, next)
+	return nil
+}
+
+// distrustLast takes the last line off the chain, as another line claims its place.
+func (v *verifier) distrustLast() {
+	v.last = v.before
+	v.report.Lines--
+	v.report.Unverified++
+}
+
+// advance makes a line the last one of the chain.
+func (v *verifier) advance(p *part, l *line, next link) {
+	if v.stray != nil {
+		v.torn("a crash ended the write of this line, and the next one tells of it")
+		v.stray = nil
+	}
+	text := append(v.before.text[:0], l.text...)
+	v.before, v.last = v.last, verified{next, p.path, l.number, text}
+	v.oldest = max(v.oldest, next.oldest)
+	v.report.Lines++
+	v.report.Unverified--
+	if v.report.Lines == 1 {
+		v.report.From = v.last.mark()
+	}
+}
+
+// torn reports that the stray line is what a crash left.
+func (v *verifier) torn(text string) {
+	v.report.Unverified--
+	if v.stray.Kind, v.stray.Text = Torn, text; len(v.report.Torn) < maxTorn {
+		v.report.Torn = append(v.report.Torn, v.stray.Break)
+	}
+}
+
+// lookForMissing finds one of the missing lines among those after the break.
+func (v *verifier) lookForMissing(p *part, l *line) {
+	if next, ok := parseLink(l.text); ok && v.missing.from <= next.seq && next.seq <= v.missing.to {
+		b := v.report.Break
+		b.Kind = Reordered
+		b.Text = fmt.Sprintf("line %d stands after this one, at %s:%d", next.seq, p.path, l.number)
+		v.missing.from, v.missing.to = 0, 0
+	}
+}
+
+// end checks what only the whole log shows.
+func (v *verifier) end() {
+	v.report.UpTo = v.last.mark()
+	if v.last.seq == 0 {
+		v.report.From = Mark{}
+	}
+	if v.report.Break != nil {
+		return
+	}
+	if v.stray != nil && v.stray.ended {
+		v.report.Break = &v.stray.Break
+		return
+	}
+	if v.stray != nil {
+		v.torn("the last line has no end: a crash ended its write, or someone cut it; the next record will tell of it")
+	}
+	if from := v.report.From; from.Seq > max(1, v.oldest) {
+		v.report.Break = &Break{
+			from.File, from.Line, Missing,
+			numbered(max(1, v.oldest), from.Seq-1) + " missing at the beginning of the log",
+		}
+	}
+}
+
+// absentBefore names the first file that should be between a line's file and the one of
+// the line before; empty: none.
+func (v *verifier) absentBefore(p *part) string {
+	was := v.part
+	v.part = p
+	if was == nil || was == p || p.number == 0 || p.number == was.number+1 {
 		return ""
 	}
-	return filepath.Base(rotatedPath(s.path, s.parts[i-1].number+1))
+	return ", and the file " + filepath.Base(rotatedPath(v.snapshot.path, was.number+1))
+}
+
+// numbered names lines by their numbers, with the verb.
+func numbered(from, to uint64) string {
+	if from == to {
+		return fmt.Sprintf("line %d is", from)
+	}
+	return fmt.Sprintf("lines %d to %d are", from, to)
 }

@@ -37,57 +37,57 @@ func TestVerify(t *testing.T) {
 			l[3] = bytes.Replace(l[3], []byte("allowed"), []byte("aproved"), 1)
 			return l
 		},
-			"7 lines: edited 4", 3, "the text of line 4 is not what its hash was made of"},
+			"3 lines: edited 4, then 4", 3, "the text of line 4 is not what its hash was made of"},
 		{"edited number", func(l [][]byte) [][]byte { l[3] = bytes.Replace(l[3], []byte(":4,"), []byte(":9,"), 1); return l },
-			"7 lines: edited 4", 3, ""},
+			"3 lines: edited 4, then 4", 3, ""},
 		{"edited hash", func(l [][]byte) [][]byte { l[3] = slices.Concat(l[3][:len(l[3])-5], []byte("00\"}\n")); return l },
-			"7 lines: edited 4", 3, ""},
+			"3 lines: edited 4, then 4", 3, ""},
 		{"edited first", func(l [][]byte) [][]byte {
 			l[0] = bytes.Replace(l[0], []byte("allowed"), []byte("aproved"), 1)
 			return l
 		},
-			"7 lines: edited 1", 0, ""},
+			"0 lines: edited 1, then 7", 0, ""},
 		{"edited last", func(l [][]byte) [][]byte {
 			l[6] = bytes.Replace(l[6], []byte("allowed"), []byte("aproved"), 1)
 			return l
 		},
-			"7 lines: edited 7", 6, ""},
+			"6 lines: edited 7, then 1", 6, ""},
 		{"edited with its hash", func(l [][]byte) [][]byte { l[3] = forge(l[3], "allowed", "denied"); return l },
-			"7 lines: edited 4", 4, "another line 4 was here when line 5 was written"},
+			"3 lines: edited 4, then 4", 3, "another line 4 was here when line 5 was written"},
 		{"edited two", func(l [][]byte) [][]byte {
 			l[1] = bytes.Replace(l[1], []byte("fs.read"), []byte("fs.reed"), 1)
 			l[4] = bytes.Replace(l[4], []byte("fs.read"), []byte("fs.reed"), 1)
 			return l
-		}, "7 lines: edited 2 edited 5", 1, ""},
-		{"to garbage", func(l [][]byte) [][]byte { l[3] = garbage; return l }, "6 lines: edited 4", 3, "this is no record"},
-		{"first to garbage", func(l [][]byte) [][]byte { l[0] = garbage; return l }, "6 lines: edited 1", 0, ""},
-		{"last to garbage", func(l [][]byte) [][]byte { l[6] = garbage; return l }, "6 lines: edited 7", 6, ""},
-		{"two to garbage", func(l [][]byte) [][]byte { l[3], l[4] = garbage, garbage; return l }, "5 lines: edited 4", 3, "these 2 lines are no record"},
-		{"all garbage", func([][]byte) [][]byte { return [][]byte{garbage, garbage} }, "0 lines: edited 1", 0, "nothing to go by"},
-		{"dropped", func(l [][]byte) [][]byte { return slices.Delete(l, 3, 4) }, "6 lines: missing 4", 3, "line 4 is missing before this one"},
-		{"dropped two", func(l [][]byte) [][]byte { return slices.Delete(l, 3, 5) }, "5 lines: missing 4", 3, "lines 4 to 5 are missing"},
+		}, "1 lines: edited 2, then 6", 1, ""},
+		{"to garbage", func(l [][]byte) [][]byte { l[3] = garbage; return l }, "3 lines: edited 4, then 4", 3, "this is not a record"},
+		{"first to garbage", func(l [][]byte) [][]byte { l[0] = garbage; return l }, "0 lines: edited 1, then 7", 0, ""},
+		{"last to garbage", func(l [][]byte) [][]byte { l[6] = garbage; return l }, "6 lines: edited 7, then 1", 6, ""},
+		{"two to garbage", func(l [][]byte) [][]byte { l[3], l[4] = garbage, garbage; return l }, "3 lines: edited 4, then 4", 3, "this is not a record"},
+		{"all garbage", func([][]byte) [][]byte { return [][]byte{garbage, garbage} }, "0 lines: edited 1, then 2", 0, "0 lines in 1 file, 2 lines not verified"},
+		{"dropped", func(l [][]byte) [][]byte { return slices.Delete(l, 3, 4) }, "3 lines: missing 4, then 3", 3, "line 4 is missing before this one"},
+		{"dropped two", func(l [][]byte) [][]byte { return slices.Delete(l, 3, 5) }, "3 lines: missing 4, then 2", 3, "lines 4 to 5 are missing"},
 		{"dropped first", func(l [][]byte) [][]byte { return l[1:] }, "6 lines: missing 1", 7, "line 1 is missing at the beginning of the log"},
-		{"dropped here and there", func(l [][]byte) [][]byte { return slices.Delete(slices.Delete(l, 5, 6), 2, 3) }, "5 lines: missing 3 missing 5", 2, ""},
-		{"dropped and edited", func(l [][]byte) [][]byte { l[3] = garbage; return slices.Delete(l, 4, 5) }, "5 lines: edited 4 missing 5", 3, ""},
+		{"dropped here and there", func(l [][]byte) [][]byte { return slices.Delete(slices.Delete(l, 5, 6), 2, 3) }, "2 lines: missing 3, then 3", 2, ""},
+		{"dropped and edited", func(l [][]byte) [][]byte { l[3] = garbage; return slices.Delete(l, 4, 5) }, "3 lines: edited 4, then 3", 3, ""},
 		{"cut", func(l [][]byte) [][]byte { return l[:5] }, "5 lines:", 5, "cut off at the end"},
-		{"inserted garbage", func(l [][]byte) [][]byte { return slices.Insert(l, 3, garbage) }, "7 lines: inserted 4", 3, "no line is missing"},
-		{"inserted nothing", func(l [][]byte) [][]byte { return slices.Insert(l, 3, []byte("\n")) }, "7 lines: inserted 4", 3, ""},
-		{"inserted copy", func(l [][]byte) [][]byte { return slices.Insert(l, 4, l[3]) }, "8 lines: inserted 5", 4, "line 4 was there already"},
-		{"inserted old copy", func(l [][]byte) [][]byte { return slices.Insert(l, 5, l[1]) }, "8 lines: inserted 6", 5, "line 2 was there already"},
-		{"inserted forgery", func(l [][]byte) [][]byte { return slices.Insert(l, 3, forge(l[3], "allowed", "denied")) }, "8 lines: inserted 5", 4, ""},
-		{"inserted forgery behind", func(l [][]byte) [][]byte { return slices.Insert(l, 4, forge(l[3], "allowed", "denied")) }, "8 lines: inserted 5", 4, ""},
-		{"swapped", func(l [][]byte) [][]byte { l[3], l[4] = l[4], l[3]; return l }, "7 lines: reordered 4", 3, "line 4 stands behind this one"},
-		{"moved back", func(l [][]byte) [][]byte { return slices.Insert(slices.Delete(slices.Clone(l), 1, 2), 5, l[1]) }, "7 lines: reordered 2", 1, ""},
-		{"moved forth", func(l [][]byte) [][]byte { return slices.Insert(slices.Delete(slices.Clone(l), 5, 6), 1, l[5]) }, "7 lines: reordered 2", 1, "lines 2 to 5 stand behind"},
-		{"moved and dropped", func(l [][]byte) [][]byte { l[3], l[4] = l[4], l[3]; return slices.Delete(l, 2, 3) }, "6 lines: missing 3", 2, "of lines 3 to 4 before this one 1 missing"},
-		{"backwards", func(l [][]byte) [][]byte { slices.Reverse(l); return l }, "7 lines: reordered 2 reordered 3 reordered 4 reordered 5 reordered 6 reordered 7", 7, ""},
-		{"forged start", func(l [][]byte) [][]byte { l[0] = forge(l[0], `"prev":""`, `"prev":"`+Digest(nil)+`"`); return l }, "7 lines: edited 1 edited 1", 0, ""},
-		{"torn end", func(l [][]byte) [][]byte { l[6] = l[6][:50]; return l }, "6 lines: torn 7", 6, "the last line has no end"},
-		{"garbage and torn end", func(l [][]byte) [][]byte { l[5], l[6] = garbage, l[6][:50]; return l }, "5 lines: edited 6 torn 7", 5, ""},
+		{"inserted garbage", func(l [][]byte) [][]byte { return slices.Insert(l, 3, garbage) }, "3 lines: edited 4, then 5", 3, "after it, 5 lines not verified"},
+		{"inserted nothing", func(l [][]byte) [][]byte { return slices.Insert(l, 3, []byte("\n")) }, "3 lines: edited 4, then 5", 3, ""},
+		{"inserted copy", func(l [][]byte) [][]byte { return slices.Insert(l, 4, l[3]) }, "4 lines: reordered 5, then 4", 4, "line 4 is there twice"},
+		{"inserted old copy", func(l [][]byte) [][]byte { return slices.Insert(l, 5, l[1]) }, "5 lines: reordered 6, then 3", 5, "line 2 stands after line 5"},
+		{"inserted forgery", func(l [][]byte) [][]byte { return slices.Insert(l, 3, forge(l[3], "allowed", "denied")) }, "3 lines: reordered 5, then 5", 3, ""},
+		{"inserted forgery behind", func(l [][]byte) [][]byte { return slices.Insert(l, 4, forge(l[3], "allowed", "denied")) }, "3 lines: reordered 5, then 5", 3, ""},
+		{"swapped", func(l [][]byte) [][]byte { l[3], l[4] = l[4], l[3]; return l }, "3 lines: reordered 4, then 4", 3, "line 4 stands after this one"},
+		{"moved back", func(l [][]byte) [][]byte { return slices.Insert(slices.Delete(slices.Clone(l), 1, 2), 5, l[1]) }, "1 lines: reordered 2, then 6", 1, ""},
+		{"moved forth", func(l [][]byte) [][]byte { return slices.Insert(slices.Delete(slices.Clone(l), 5, 6), 1, l[5]) }, "1 lines: reordered 2, then 6", 1, "line 2 stands after this one"},
+		{"moved and dropped", func(l [][]byte) [][]byte { l[3], l[4] = l[4], l[3]; return slices.Delete(l, 2, 3) }, "2 lines: reordered 3, then 4", 2, "line 4 stands after this one"},
+		{"backwards", func(l [][]byte) [][]byte { slices.Reverse(l); return l }, "1 lines: reordered 2, then 6", 7, ""},
+		{"forged start", func(l [][]byte) [][]byte { l[0] = forge(l[0], `"prev":""`, `"prev":"`+Digest(nil)+`"`); return l }, "0 lines: edited 1, then 7", 0, ""},
+		{"torn end", func(l [][]byte) [][]byte { l[6] = l[6][:50]; return l }, "6 lines:", 6, "the last line has no end"},
+		{"garbage and torn end", func(l [][]byte) [][]byte { l[5], l[6] = garbage, l[6][:50]; return l }, "5 lines: edited 6, then 2", 5, ""},
 		{"forged note of a torn line", func(l [][]byte) [][]byte {
 			l[6] = forge(l[6], `,"time"`, `,"torn":"`+Digest(nil)+`","time"`)
 			return l
-		}, "7 lines: missing 7", 6, "the torn line that this one tells of is not there"},
+		}, "6 lines: missing 7, then 1", 6, "the torn line that this one tells of is not there"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -116,7 +116,7 @@ func TestVerifyEachByte(t *testing.T) {
 			changed := slices.Clone(original)
 			changed[i] ^= bit
 			overwrite(t, path, changed)
-			if r := verify(t, path); r.Whole() || r.UpTo.Seq != 1 || r.Breaks[0].Line != 2 {
+			if r := verify(t, path); r.Whole() || r.UpTo.Seq != 1 || r.Break.Line != 2 {
 				t.Errorf("byte %d, bit %x: %s", i, bit, r)
 			}
 		}
@@ -134,13 +134,13 @@ func TestVerifyFiles(t *testing.T) {
 	}{
 		{"nothing", func(string) error { return nil }, "12 lines:", "12 lines in 4 files, whole up to line 12, "},
 		{"without the first", func(p string) error { return os.Remove(rotatedPath(p, 1)) }, "9 lines: missing 1", "lines 1 to 3 are missing at the beginning"},
-		{"without one", func(p string) error { return os.Remove(rotatedPath(p, 2)) }, "9 lines: missing 1",
+		{"without one", func(p string) error { return os.Remove(rotatedPath(p, 2)) }, "3 lines: missing 1, then 6",
 			"audit.jsonl.000003:1: missing: lines 4 to 6 are missing before this one, and the file audit.jsonl.000002"},
-		{"without the newest rotated", func(p string) error { return os.Remove(rotatedPath(p, 3)) }, "9 lines: missing 1", "audit.jsonl:1: missing: lines 7 to 9"},
+		{"without the newest rotated", func(p string) error { return os.Remove(rotatedPath(p, 3)) }, "6 lines: missing 1, then 3", "audit.jsonl:1: missing: lines 7 to 9"},
 		{"without the last", os.Remove, "9 lines:", "whole up to line 9, "},
 		{"exchanged", func(p string) error {
 			return errors.Join(os.Rename(rotatedPath(p, 1), p+".x"), os.Rename(rotatedPath(p, 2), rotatedPath(p, 1)), os.Rename(p+".x", rotatedPath(p, 2)))
-		}, "12 lines: reordered 1 reordered 2 reordered 3", ""},
+		}, "3 lines: reordered 1, then 9", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -157,24 +157,6 @@ func TestVerifyFiles(t *testing.T) {
 	}
 }
 
-func TestVerifyMany(t *testing.T) {
-	t.Parallel()
-	_, path := newLog(t, 300, Options{})
-	lines := readLines(t, path)
-	for i := range lines {
-		if i%2 == 1 {
-			lines[i] = bytes.Replace(lines[i], []byte("allowed"), []byte("denied!"), 1)
-		}
-	}
-	overwrite(t, path, lines...)
-	r := verify(t, path)
-	equal(t, "the number of breaks", r.BreakCount, 150)
-	equal(t, "the number of those listed", len(r.Breaks), maxBreaks)
-	if !strings.Contains(r.String(), "and 50 more\n150 breaks in 300 lines of 1 file, whole up to line 1, ") {
-		t.Errorf("it says\n%s", r)
-	}
-}
-
 func TestVerifyNothing(t *testing.T) {
 	t.Parallel()
 	_, err := Verify(t.Context(), filepath.Join(t.TempDir(), "none", "audit.jsonl"))
@@ -183,5 +165,5 @@ func TestVerifyNothing(t *testing.T) {
 	}
 	_, path := newLog(t, 0, Options{})
 	r := isWhole(t, path, 0)
-	equal(t, "the report", r.String(), "0 lines in 1 file, nothing to go by")
+	equal(t, "the report", r.String(), "0 lines in 1 file, nothing to verify")
 }
