@@ -24,7 +24,7 @@ func CheckPackage(name string) error {
 	clean := path.Clean(filepath.ToSlash(name))
 	switch {
 	case strings.HasPrefix(name, "-"):
-		reason = "it reads as a flag"
+		reason = "it looks like a flag"
 	case filepath.IsAbs(name), path.IsAbs(clean), filepath.VolumeName(name) != "":
 		reason = "it is an absolute path"
 	case clean == "..", strings.HasPrefix(clean, "../"):

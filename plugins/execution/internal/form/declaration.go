@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"maps"
 	"slices"
+
+	"github.com/toolhost/toolhost/plugins/internal/gocode"
 )
 
 // Declaration is a declaration that a later one of the same name replaces.
@@ -29,7 +31,7 @@ func (s source) declaration(keyword string, n ast.Node) *Declaration {
 	}
 	switch n := n.(type) {
 	case *ast.FuncDecl:
-		d.Names = []string{funcName(n)}
+		d.Names = []string{gocode.FuncName(n)}
 		d.Runs = n.Recv == nil && n.Name.Name == "init"
 	case *ast.TypeSpec:
 		d.Names = []string{n.Name.Name}
@@ -58,20 +60,6 @@ func (d *Declaration) addValues(spec *ast.ValueSpec) {
 // instead of being kept.
 func (d *Declaration) IsMain() bool {
 	return d.Keyword == "" && slices.Equal(d.Names, []string{"main"}) && len(d.Values) == 0
-}
-
-func funcName(d *ast.FuncDecl) string {
-	if d.Recv == nil || len(d.Recv.List) == 0 {
-		return d.Name.Name
-	}
-	receiver := "?"
-	ast.Inspect(d.Recv.List[0].Type, func(n ast.Node) bool { // the first name: *T[K] is T's
-		if id, ok := n.(*ast.Ident); ok && receiver == "?" {
-			receiver = id.Name
-		}
-		return receiver == "?"
-	})
-	return receiver + "." + d.Name.Name
 }
 
 func findUses(file *ast.File, n ast.Node) Uses {

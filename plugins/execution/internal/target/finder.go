@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/suggest"
 	"github.com/toolhost/toolhost/plugins/execution/internal/gocmd"
+	"github.com/toolhost/toolhost/plugins/internal/gocode"
 )
 
 // Finder finds packages of a workspace. It is safe for concurrent use.
@@ -42,7 +43,7 @@ func (f *Finder) Find(ctx context.Context, hint, temp string) (*Target, error) {
 	if err := refuse(hint); err != nil {
 		return nil, err
 	}
-	home := f.home()
+	home := gocode.ModuleDir(f.Root)
 	if home == "" {
 		if hint != "" {
 			return nil, fmt.Errorf("there is no package %q: the workspace has no go.mod, and neither has a directory above it; "+
@@ -66,21 +67,6 @@ func (f *Finder) Find(ctx context.Context, hint, temp string) (*Target, error) {
 		return t, err
 	}
 	return f.named(ctx, cmd, clean)
-}
-
-// home returns the directory of the go.mod or go.work that the root belongs to;
-// empty if there is none.
-func (f *Finder) home() string {
-	for dir := f.Root; ; dir = filepath.Dir(dir) {
-		for _, name := range []string{"go.mod", "go.work"} {
-			if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
-				return dir
-			}
-		}
-		if dir == filepath.Dir(dir) {
-			return ""
-		}
-	}
 }
 
 // inDir returns the package in a directory of the workspace.
@@ -166,7 +152,7 @@ func (f *Finder) remember(hint, dir string) {
 // packages lists the packages of the workspace.
 func (f *Finder) packages(ctx context.Context, cmd gocmd.Command) ([]*gocmd.Package, error) {
 	patterns := []string{"./..."}
-	if _, err := os.Stat(filepath.Join(f.home(), "go.work")); err == nil {
+	if _, err := os.Stat(filepath.Join(gocode.ModuleDir(f.Root), "go.work")); err == nil {
 		out, _, err := cmd.Run(ctx, "list", "-m", "-f", "{{.Dir}}")
 		if err != nil {
 			return nil, err

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,7 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/plugins/execution/internal/gocmd"
 	"github.com/toolhost/toolhost/plugins/execution/internal/program"
-	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/plugins/internal/gocode"
 )
 
 // Target is the package that a form becomes a part of.
@@ -42,25 +41,13 @@ func (t *Target) matches(hint string) bool {
 // refuse refuses a hint that leads out of the workspace or that the go command
 // would take for a flag.
 func refuse(hint string) error {
-	clean := path.Clean(filepath.ToSlash(hint))
-	var reason string
-	switch {
-	case strings.HasPrefix(hint, "-"):
-		reason = "it looks like a flag"
-	case strings.IndexByte(hint, 0) >= 0 || strings.Contains(hint, "..."):
-		reason = "it does not name a single package"
-	case path.IsAbs(clean), filepath.IsAbs(hint), filepath.VolumeName(hint) != "":
-		reason = "it is an absolute path"
-	case clean == "..", strings.HasPrefix(clean, "../"):
-		reason = "it leads out of the workspace"
-	default:
-		return nil
+	if err := gocode.CheckPackage(hint); err != nil {
+		return err
 	}
-	return &tool.Error{
-		Code: tool.CodePermissionDenied, Stage: tool.StageExecute,
-		Message: fmt.Sprintf("package %.200q is refused: %s", hint, reason),
-		Hint:    "give an import path, a package name, or a directory relative to the workspace such as ./host",
+	if strings.IndexByte(hint, 0) >= 0 || strings.Contains(hint, "...") {
+		return gocode.RefusePackage(hint, "it does not name a single package")
 	}
+	return nil
 }
 
 // scratch returns an empty package of the workspace's module, whose go.mod or
