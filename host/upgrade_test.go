@@ -290,7 +290,7 @@ func TestIdle(t *testing.T) {
 	must[int](t)(h.Load(t.Context(), dir))
 	idle := func() bool { return pluginOf(h, "versioned").State == plugin.Idle }
 	soon(t, "idle", idle)
-	if s := pluginOf(h, "versioned"); s.PID != 0 || !strings.Contains(s.Reason, "nobody used it for 20ms") {
+	if s := pluginOf(h, "versioned"); s.PID != 0 || !strings.Contains(s.Reason, "not used for 20ms") {
 		t.Errorf("idle: %+v", s)
 	}
 	s := h.Session()

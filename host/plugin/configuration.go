@@ -13,7 +13,7 @@ import (
 // CheckConfiguration judges what an operator configured for a plugin, a JSON object or
 // nothing, by the schema that the plugin declares; an empty one takes nothing. The
 // error may quote a value: what is secret belongs into the environment.
-func CheckConfiguration(ctx context.Context, declared tool.Schema, configuration json.RawMessage) error {
+func checkConfiguration(ctx context.Context, declared tool.Schema, configuration json.RawMessage) error {
 	if len(declared) == 0 {
 		if len(configuration) > 0 {
 			return errors.New("it takes no configuration, and there is some for it: remove its config")

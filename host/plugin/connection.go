@@ -22,12 +22,13 @@ import (
 // what answered then might be another plugin.
 type connection struct {
 	ours   net.Conn // the host's end of the pair; nil: there is none
-	theirs *os.File // the other, until the process has it
 	pace   func(bytes int)
+	refuse func(reason error)
 
 	// dir is where the plugin's socket must be. It was opened before the plugin ran, so
 	// what the plugin puts in the directory's place later is not looked into.
-	dir *os.Root
+	dir  *os.Root
+	path string // of dir
 
 	mu      sync.Mutex
 	conn    net.Conn // connected and not handed out yet
@@ -35,25 +36,11 @@ type connection struct {
 	guarded *guardedConn
 }
 
-// openSocketDir notes where the plugin's socket must be, before the plugin runs.
-func (p *process) openSocketDir(path string) (err error) {
-	p.socketDir = path
-	p.grpc.dir, err = os.OpenRoot(path)
+// openDir opens the directory where the plugin's socket must be, before the plugin runs.
+func (c *connection) openDir(path string) (err error) {
+	c.path = path
+	c.dir, err = os.OpenRoot(path)
 	return err
-}
-
-// offer makes the socket pair, where the system has any.
-func (c *connection) offer() (err error) {
-	c.ours, c.theirs, err = socketPair()
-	return err
-}
-
-// handedOver closes the end that the process has by now, if it was started.
-func (c *connection) handedOver() {
-	if c.theirs != nil {
-		_ = c.theirs.Close()
-		c.theirs = nil
-	}
 }
 
 // dial gives gRPC the connection, the first time.
@@ -102,29 +89,29 @@ func (c *connection) close() {
 	}
 }
 
-// connect makes the connection once the plugin has announced its address. It returns
-// the network and address that go-plugin is to believe in.
-func (p *process) connect(network, address string) (string, string, error) {
-	c := &p.grpc
+// connect makes the connection once the plugin, whose process is started, has announced its
+// address. It returns the network and address that go-plugin is to believe in.
+func (c *connection) connect(network, address string, started func() int) (string, string, error) {
 	defer func() { _ = c.dir.Close() }()
 	greeted, err := c.greeted()
 	switch {
 	case err != nil:
-		p.refuse(err)
+		c.refuse(err)
 		return "", "", err
 	case greeted:
-		p.forget(filepath.Clean(address))
+		c.removeSocket(filepath.Clean(address))
 		c.use(c.ours, true)
 		return "unix", "inherited", nil // where nothing is dialled
 	}
-	if address, err = p.checkAddress(network, address); err != nil {
+	if address, err = c.checkAddress(network, address); err != nil {
+		c.refuse(err)
 		return "", "", err
 	}
-	conn, err := p.dialOnce(network, address)
+	conn, err := c.dialOnce(network, address, started)
 	if err != nil {
 		return "", "", err
 	}
-	p.forget(address)
+	c.removeSocket(address)
 	c.use(conn, false)
 	return network, address, nil
 }
@@ -158,22 +145,21 @@ func (c *connection) greeted() (bool, error) {
 		sanitize.Quote(string(said), 60), wire.GRPCVariable)
 }
 
-// forget removes the plugin's socket, so that nothing else connects to it.
-func (p *process) forget(address string) {
-	if !unixSockets || filepath.Dir(address) != filepath.Clean(p.socketDir) {
+// removeSocket removes the plugin's socket, so that nothing else connects to it.
+func (c *connection) removeSocket(address string) {
+	if !unixSockets || filepath.Dir(address) != filepath.Clean(c.path) {
 		return
 	}
 	name := filepath.Base(address)
-	if info, err := p.grpc.dir.Lstat(name); err == nil && info.Mode().Type() == fs.ModeSocket {
-		_ = p.grpc.dir.Remove(name) // or the directory is removed, when the run has ended
+	if info, err := c.dir.Lstat(name); err == nil && info.Mode().Type() == fs.ModeSocket {
+		_ = c.dir.Remove(name) // or the directory is removed, when the run has ended
 	}
 }
 
-// checkAddress decides whether the address that the plugin announced may be dialled:
-// only a socket in the directory that was made for this process, and only if it is one.
-// It returns the path that was looked at: with a link in the directory, link/../name may
-// be anywhere.
-func (p *process) checkAddress(network, address string) (string, error) {
+// checkAddress decides whether the address that the plugin announced may be dialled: only a
+// socket in the directory that was made for this process. It returns the path that was
+// looked at: with a link in the directory, link/../name may be anywhere.
+func (c *connection) checkAddress(network, address string) (string, error) {
 	if !unixSockets {
 		return address, nil // go-plugin uses TCP on loopback here; toolhost doctor says so
 	}
@@ -181,27 +167,27 @@ func (p *process) checkAddress(network, address string) (string, error) {
 		address = filepath.Clean(address)
 	}
 	shown := sanitize.Quote(address, 120)
-	var err error
 	if network != "unix" {
-		err = fmt.Errorf("it announced the address %s on network %s; only a unix socket in the directory named by "+
+		return "", fmt.Errorf("it announced the address %s on network %s; only a unix socket in the directory named by "+
 			"PLUGIN_UNIX_SOCKET_DIR is dialled", shown, sanitize.Quote(network, 20))
-	} else if filepath.Dir(address) != filepath.Clean(p.socketDir) {
-		err = fmt.Errorf("it announced the socket %s, which is not in the directory named by PLUGIN_UNIX_SOCKET_DIR", shown)
-	} else if info, lookErr := p.grpc.dir.Lstat(filepath.Base(address)); lookErr != nil {
-		err = fmt.Errorf("it announced the socket %s, which cannot be found: %w", shown, errors.Unwrap(lookErr))
-	} else if info.Mode().Type() != fs.ModeSocket {
-		err = fmt.Errorf("it announced the socket %s, which is not a socket", shown)
 	}
+	if filepath.Dir(address) != filepath.Clean(c.path) {
+		return "", fmt.Errorf("it announced the socket %s, which is not in the directory named by PLUGIN_UNIX_SOCKET_DIR", shown)
+	}
+	info, err := c.dir.Lstat(filepath.Base(address))
 	if err != nil {
-		p.refuse(err)
+		return "", fmt.Errorf("it announced the socket %s, which cannot be found: %w", shown, errors.Unwrap(err))
 	}
-	return address, err
+	if info.Mode().Type() != fs.ModeSocket {
+		return "", fmt.Errorf("it announced the socket %s, which is not a socket", shown)
+	}
+	return address, nil
 }
 
-// dialOnce connects to the address, and looks at who listens there: between the look
-// at the path and the connection the path may have become another plugin's socket, by
-// an exchange, a link or a directory in its place.
-func (p *process) dialOnce(network, address string) (net.Conn, error) {
+// dialOnce connects to the address, and checks which process listens there: between the
+// check of the path and the connection the path may have become another plugin's socket,
+// by an exchange, a link or a directory in its place.
+func (c *connection) dialOnce(network, address string, started func() int) (net.Conn, error) {
 	var d net.Dialer
 	ctx, cancel := context.WithTimeout(context.Background(), internalTimeout)
 	defer cancel()
@@ -209,14 +195,14 @@ func (p *process) dialOnce(network, address string) (net.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("its socket cannot be connected to: %w", err)
 	}
-	started := p.number()
-	if started == 0 {
+	pid := started()
+	if pid == 0 {
 		_ = conn.Close()
 		return nil, errors.New("it ended before the host had connected to it")
 	}
-	if err := checkPeer(conn, started); err != nil {
+	if err := checkPeer(conn, pid); err != nil {
 		_ = conn.Close()
-		p.refuse(err)
+		c.refuse(err)
 		return nil, err
 	}
 	return conn, nil

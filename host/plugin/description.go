@@ -1,134 +1,78 @@
 package plugin
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"sync/atomic"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
-// ErrChanged is the cause of a [tool.CodeUnavailable] error that says the plugin
-// defines the tool otherwise now than it did when the tool was listed.
+// ErrChanged is the cause of a [tool.CodeUnavailable] error that says that the plugin has
+// changed the tool's definition since it was listed.
 var ErrChanged = errors.New("the tool's definition has changed")
 
-// edition is what a plugin said of itself. Runs that say the same share one.
-type edition struct{ about wire.Description }
+// description is what a plugin said of itself. It does not change, and runs that say the
+// same share one.
+type description struct{ wire.Description }
 
-// Recall tells the plugin what it said of itself in an earlier process, so that its
-// tools are known before it is started. What it says when it runs is compared with
-// that. It changes nothing where the plugin was asked already.
-func (p *Plugin) Recall(about wire.Description) {
-	p.edition.CompareAndSwap(nil, &edition{about})
-}
+// published holds what a plugin said of itself last; nil: nothing yet.
+type published struct{ atomic.Pointer[description] }
 
-// Description is what the plugin said of itself last; false: nothing yet.
-func (p *Plugin) Description() (wire.Description, bool) {
-	ed := p.edition.Load()
-	if ed == nil {
-		return wire.Description{}, false
-	}
-	return ed.about, true
-}
+// recall stores what an earlier process said, unless a later one has.
+func (p *published) recall(about wire.Description) { p.CompareAndSwap(nil, &description{about}) }
 
-// Environment is what a process of the plugin is given, NAME=value, without the few
-// variables of the handshake.
-func (p *Plugin) Environment() []string { return p.cfg.environment() }
-
-// Tools are the tools as the plugin claims them. It starts the plugin where it was
-// never asked. What the definitions hold is shared, and must not be changed.
-//
-// Of a plugin that offers previews, every tool has one; that of a tool which has
-// none itself answers with [tool.CodeNotFound].
-//
-// The handlers run a call only as long as the plugin defines their tool as it is
-// defined here: who decided about the call, decided by that definition.
-//
-// # Errors
-//
-// Those of [Plugin.List]. Of the handlers: those of [Plugin.Execute], and
-// [tool.CodeUnavailable] with [ErrChanged] as cause.
-func (p *Plugin) Tools(ctx context.Context) ([]tool.Tool, error) {
-	ed, err := p.known(ctx)
-	if err != nil {
-		return nil, err
-	}
-	run := func(ctx context.Context, call tool.Call) (tool.Result, error) {
-		return p.execute(ctx, call, ed, (*instance).execute)
-	}
-	var preview tool.Handler
-	if slices.Contains(ed.about.Features, wire.FeaturePreview) {
-		preview = func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			return p.execute(ctx, call, ed, (*instance).preview)
-		}
-	}
-	out := make([]tool.Tool, len(ed.about.Tools))
-	for i, d := range ed.about.Tools {
-		out[i] = tool.Tool{Definition: d, Handler: run, Preview: preview}
-	}
-	return out, nil
-}
-
-// known is the newest edition. It starts the plugin where there is none.
-func (p *Plugin) known(ctx context.Context) (*edition, error) {
-	if ed := p.edition.Load(); ed != nil && !p.isClosed() {
-		return ed, nil
-	}
-	if _, err := p.ready(ctx); err != nil {
-		return nil, err
-	}
-	return p.edition.Load(), nil
-}
-
-func (p *Plugin) isClosed() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.closed
-}
-
-// publish makes what a run says the newest edition, and reports whether it is another
-// than before, so that the host has to list the tools again. What the plugin can do beside
+// store makes about the last description, and reports whether it differs from the one
+// before, so that the host has to list the tools again. What the plugin can do besides
 // tools (its features) depends on how it is run, and does not count.
-func (p *Plugin) publish(about wire.Description) (changed bool) {
-	before := p.edition.Load()
+func (p *published) store(about wire.Description) (changed bool) {
+	before := p.Load()
 	if before != nil {
-		about.Features = before.about.Features
-		if reflect.DeepEqual(before.about, about) {
+		about.Features = before.Features
+		if reflect.DeepEqual(before.Description, about) {
 			return false
 		}
 	}
-	p.edition.Store(&edition{about})
+	p.Store(&description{about})
 	return before != nil
 }
 
-// check refuses a call that was decided by what an older edition says of the tool.
-// A run's edition is the newest before calls can reach it.
-func (p *Plugin) check(by *edition, call tool.Call) error {
-	now := p.edition.Load()
-	if by == now || by == nil {
-		return nil
-	}
-	if was, is := by.definition(call.Name), now.definition(call.Name); was != nil && is != nil && reflect.DeepEqual(was, is) {
-		return nil
-	}
-	return &tool.Error{
-		Code: tool.CodeUnavailable, Tool: call.Name, Plugin: p.Name(), Stage: tool.StageStart, Unsent: true, Err: ErrChanged,
-		Message: fmt.Sprintf("plugin %s changed its definitions, so tool %s was not run", p.Name(), call.Name),
-		Hint:    "try again: the next call goes by the new definition",
-	}
+// storeTools is store with other tools and all else as it is.
+func (p *published) storeTools(tools []tool.Definition) (changed bool) {
+	about := p.Load().Description
+	about.Tools = tools
+	return p.store(about)
 }
 
-func (ed *edition) definition(name string) *tool.Definition {
-	if ed == nil {
+// check refuses a call that was decided by a description that defines the tool differently
+// from the last one; nil: it was decided by none. A run's description is the last one
+// before calls can reach the run.
+func (p *published) check(plugin string, decided *description, call tool.Call) error {
+	now := p.Load()
+	if decided == now || decided == nil {
 		return nil
 	}
-	for i := range ed.about.Tools {
-		if ed.about.Tools[i].Name == name {
-			return &ed.about.Tools[i]
-		}
+	if was, is := decided.tool(call.Name), now.tool(call.Name); was != nil && is != nil && reflect.DeepEqual(was, is) {
+		return nil
 	}
-	return nil
+	e := unavailable(plugin, ErrChanged,
+		fmt.Sprintf("plugin %s changed its definitions, so tool %s was not run", plugin, call.Name),
+		"try again: the next call goes by the new definition")
+	e.Tool = call.Name
+	return e
+}
+
+// tool returns the definition of a tool; nil: there is none.
+func (d *description) tool(name string) *tool.Definition {
+	if d == nil {
+		return nil
+	}
+	i := slices.IndexFunc(d.Tools, func(t tool.Definition) bool { return t.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &d.Tools[i]
 }

@@ -30,14 +30,6 @@ func (e *ExitError) Error() string {
 	return fmt.Sprintf("exit status %d", e.Code)
 }
 
-// maybeAsked reports whether the run ended as one does that was asked to, and something
-// other than the host may have asked: a socket that has a path is open to each process
-// of the same user. Such an end does not count as a failure of the plugin's.
-func (in *instance) maybeAsked() bool {
-	e := in.proc.exit
-	return e.Code == 0 && !e.Stuck && !in.proc.grpc.isPrivate()
-}
-
 func exitError(state *os.ProcessState) *ExitError {
 	if state == nil {
 		return &ExitError{Code: -1}

@@ -6,102 +6,71 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strconv"
+
+	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
-// start forks the process, and gives up where the system has not done so when ctx
-// ends: it may have to read the file from another machine.
-func (p *process) start(ctx context.Context, env []string) error {
-	outR, outW, err := os.Pipe()
-	if err != nil {
-		return p.notStarted(err)
-	}
-	errR, errW, err := os.Pipe()
-	if err != nil {
-		return p.notStarted(errors.Join(err, outR.Close(), outW.Close()))
-	}
-	theirs := p.offerSocket()
-	if err := p.grpc.offer(); err != nil && unixSockets {
-		p.log.Warn("no socket pair for the plugin; it is reached by a path, as other processes can", "error", err)
-	}
-	started := make(chan error, 1)
-	go func() {
-		// A Linux parent-death signal is sent when the thread that forked ends, not the
-		// process (prctl(2), PR_SET_PDEATHSIG), and the Go runtime ends threads as it likes:
-		// so this one is the process's as long as it lives, and ends with the goroutine. What
-		// is done to it concerns what it starts and nothing else of the host, see weaken.
-		runtime.LockOSThread()
-		weaken()
-		process, err := p.spawn(ctx, env, outW, errW, theirs)
-		_, _ = outW.Close(), errW.Close()
-		if theirs != nil {
-			_ = theirs.Close()
-		}
-		p.grpc.handedOver()
-		if err != nil {
-			_, _ = outR.Close(), errR.Close()
-			started <- p.notStarted(err)
-			return
-		}
-		started <- nil
-		p.own(process, outR, errR)
-	}()
-	select {
-	case err := <-started:
-		return err
-	case <-ctx.Done():
-		p.kill() // as soon as it is forked
-		p.refuse(errNotForked)
-		_ = p.handshake.Close()
-		p.finish(&ExitError{Code: -1, Stuck: true})
-		return errNotForked
-	}
+// command is what a process runs, and in which surroundings.
+type command struct {
+	path      string
+	copied    *pin // what runs in place of the file at path; nil: that runs
+	dir       string
+	args      []string
+	env       []string // in addition to what go-plugin sets
+	namespace Namespace
+	group     confine.Group // all that the process starts
+	log       hclog.Logger
+
+	inheritSocket bool
+	socket, grpc  *os.File // the ends of socket pairs that it inherits, until it has them; nil: none
+
+	onForked   func(pid int) // called before the process runs the plugin
+	reap       func(*os.Process)
+	namespaced bool // whether it has a PID namespace; set by spawn
 }
 
-var errNotForked = errors.New("the system did not start it in time; does the file system that it is on answer?")
-
-// spawn forks the process, and returns when it runs the plugin. From then on the
-// goroutine that called owns it: it reaps it, ends its group, and closes exited.
-func (p *process) spawn(ctx context.Context, env []string, stdout, stderr, socket *os.File) (*os.Process, error) {
-	namespaces, err := p.namespace.resolve()
+// spawn forks the process, and returns when it runs the plugin. From then on the goroutine
+// that called owns it: it reaps it, ends its group, and closes exited.
+func (c *command) spawn(ctx context.Context, env []string, stdout, stderr *os.File) (*os.Process, error) {
+	namespaces, err := c.namespace.resolve()
 	if err != nil {
-		return nil, fmt.Errorf("the plugin needs a PID namespace, which is not available (see toolhost doctor): %v", err) //nolint:errorlint // err is not about the file
+		return nil, fmt.Errorf("a PID namespace is required and not available (see toolhost doctor): %v", err) //nolint:errorlint // err is not about the file
 	}
-	if p.copied == nil {
-		program, err := hold(ctx, p.path)
+	if c.copied == nil {
+		program, err := hold(ctx, c.path)
 		defer program.close()
 		if err != nil {
 			return nil, err
 		}
 	}
 	fork := func(n confine.Namespaces) (*os.Process, error) {
-		p.namespaced = n != confine.NoNamespace
-		cmd := p.command(env, stdout, stderr, socket)
+		c.namespaced = n != confine.NoNamespace
+		cmd := c.build(env, stdout, stderr)
 		confine.Isolate(cmd, n)
-		process, err := p.begin(cmd)
+		process, err := c.begin(cmd)
 		if errors.Is(err, errNoStage) {
-			cmd = p.command(env, stdout, stderr, socket)
+			cmd = c.build(env, stdout, stderr)
 			confine.Isolate(cmd, n)
-			process, err = p.beginDirectly(cmd)
+			process, err = c.beginDirectly(cmd)
 		}
 		return process, err
 	}
 	process, err := fork(namespaces)
-	if err != nil && p.namespaced && p.namespace.isOptional(err) {
+	if err != nil && c.namespaced && c.namespace.isOptional(err) {
 		process, err = fork(confine.NoNamespace)
 	}
 	return process, err
 }
 
-// begin starts the command, which becomes the plugin, or its copy, in a process that can
-// be killed before it has.
-func (p *process) begin(cmd *exec.Cmd) (*os.Process, error) {
-	stage, done, err := throughStage(cmd, p.copied)
+// begin starts the command, which becomes the plugin, or its copy, in a process that can be
+// killed before it has.
+func (c *command) begin(cmd *exec.Cmd) (*os.Process, error) {
+	stage, done, err := throughStage(cmd, c.copied)
 	if err != nil {
 		return nil, err
 	}
@@ -110,22 +79,22 @@ func (p *process) begin(cmd *exec.Cmd) (*os.Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoStage, errors.Join(err, stage.close()))
 	}
-	p.setPID(cmd.Process.Pid)
+	c.onForked(cmd.Process.Pid)
 	if err := stage.passed(); err != nil {
-		p.reap(cmd.Process)
+		c.reap(cmd.Process)
 		return nil, err
 	}
 	return cmd.Process, nil
 }
 
-// beginDirectly starts the command where there is no stage: whatever holds up execve holds
+// beginDirectly starts the command without the stage. Then whatever holds up execve holds
 // up the host too, so the root is looked at first.
-func (p *process) beginDirectly(cmd *exec.Cmd) (*os.Process, error) {
+func (c *command) beginDirectly(cmd *exec.Cmd) (*os.Process, error) {
 	if _, err := os.Stat(cmd.Dir); err != nil {
 		return nil, &startFailure{"the workspace cannot be entered: " + err.Error()}
 	}
 	closeOthers(cmd)
-	done, err := runCopy(cmd, p.copied)
+	done, err := runCopy(cmd, c.copied)
 	if err != nil {
 		return nil, err
 	}
@@ -133,43 +102,38 @@ func (p *process) beginDirectly(cmd *exec.Cmd) (*os.Process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	p.setPID(cmd.Process.Pid)
+	c.onForked(cmd.Process.Pid)
 	if err := limitProcesses(cmd.Process.Pid); err != nil {
-		p.log.Warn("the plugin's processes are not limited", "error", err)
+		c.log.Warn("the plugin's processes are not limited", "error", err)
 	}
 	return cmd.Process, nil
 }
 
-func (p *process) command(env []string, stdout, stderr, socket *os.File) *exec.Cmd {
-	cmd := exec.Command(p.path, p.args...) //nolint:noctx // its life is not one call's
-	cmd.Dir, cmd.Env = p.dir, slices.Concat(env, p.env)
+// build makes the command.
+func (c *command) build(env []string, stdout, stderr *os.File) *exec.Cmd {
+	cmd := exec.Command(c.path, c.args...) //nolint:noctx // its life is not one call's
+	cmd.Dir, cmd.Env = c.dir, slices.Concat(env, c.env)
 	cmd.Stdout, cmd.Stderr = stdout, stderr // and no standard input: the host's is not for plugins
-	if socket != nil {
-		cmd.ExtraFiles = []*os.File{socket} // the first is descriptor 3
-		cmd.Env = append(cmd.Env, wire.SocketVariable+"=3")
+	inherit := func(f *os.File, variable string) {
+		if f != nil {
+			cmd.ExtraFiles = append(cmd.ExtraFiles, f) // the first is descriptor 3
+			cmd.Env = append(cmd.Env, variable+"="+strconv.Itoa(2+len(cmd.ExtraFiles)))
+		}
 	}
-	if pair := p.grpc.theirs; pair != nil {
-		cmd.ExtraFiles = append(cmd.ExtraFiles, pair)
-		cmd.Env = append(cmd.Env, wire.GRPCVariable+"="+strconv.Itoa(2+len(cmd.ExtraFiles)))
-	}
-	if p.group.Mark != "" {
-		cmd.Env = append(cmd.Env, p.group.Mark)
+	inherit(c.socket, wire.SocketVariable)
+	inherit(c.grpc, wire.GRPCVariable)
+	if c.group.Mark != "" {
+		cmd.Env = append(cmd.Env, c.group.Mark)
 	}
 	return cmd
 }
 
-// offerSocket lets the process inherit one end of a socket pair, if that was
-// chosen and can be had: else calls travel on the next carrier. It returns that
-// end, to be closed when the process has it.
-func (p *process) offerSocket() *os.File {
-	if !p.lane {
-		return nil
+// closeInherited closes the ends that the process has by now, if it was started.
+func (c *command) closeInherited() {
+	for _, f := range []*os.File{c.socket, c.grpc} {
+		if f != nil {
+			_ = f.Close()
+		}
 	}
-	ours, theirs, err := socketPair()
-	if err != nil {
-		p.log.Warn("no socket for the plugin's calls; they take the stream", "error", err)
-		return nil
-	}
-	p.host = ours
-	return theirs
+	c.socket, c.grpc = nil, nil
 }

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
@@ -31,23 +32,26 @@ type printer struct {
 
 // Start implements [runner.Runner].
 func (r *printer) Start(context.Context) error {
-	r.output.end() // nothing waits for a rate
+	r.output.intake.end() // nothing waits for a rate
 	go func() {
 		defer close(r.read)
-		r.readStdout(bytes.NewReader(bytes.ReplaceAll(r.prints, []byte("DIR"), []byte(r.socketDir))))
+		r.output.readStdout(bytes.NewReader(bytes.ReplaceAll(r.prints, []byte("DIR"), []byte(r.grpc.path))))
 	}()
 	return nil
 }
 
 // Kill implements [runner.Runner].
 func (r *printer) Kill(context.Context) error {
-	r.finish(&ExitError{})
+	r.finish(&ExitError{}, time.Now())
 	return nil
 }
 
 // PluginToHost implements [runner.Runner]. It connects to nothing: nothing listens.
 func (r *printer) PluginToHost(network, address string) (string, string, error) {
-	address, err := r.checkAddress(network, address)
+	address, err := r.grpc.checkAddress(network, address)
+	if err != nil {
+		r.refuse(err)
+	}
 	return network, address, err
 }
 
@@ -111,11 +115,11 @@ func FuzzHandshake(f *testing.F) {
 		p, _ := noted()
 		shown := make(chan string, 1)
 		go func() {
-			all, _ := io.ReadAll(p.forGo)
+			all, _ := io.ReadAll(p.output.forGo)
 			shown <- string(all)
 		}()
-		p.readStdout(bytes.NewReader(prints))
-		p.finish(&ExitError{})
+		p.output.readStdout(bytes.NewReader(prints))
+		p.finish(&ExitError{}, time.Now())
 		line := <-shown
 		if line == "" {
 			refused(t, p)
@@ -129,7 +133,7 @@ func FuzzHandshake(f *testing.F) {
 			refused(t, p)
 			return
 		}
-		if refusal := p.refusal(); refusal != nil || addr.Network() != "unix" || addr.String() != filepath.Join(p.socketDir, "plugin") {
+		if refusal := p.refusal(); refusal != nil || addr.Network() != "unix" || addr.String() != filepath.Join(p.grpc.path, "plugin") {
 			t.Fatalf("it leads to %v, and is refused with: %v", addr, refusal)
 		}
 	})
@@ -145,14 +149,14 @@ func shake(t *testing.T, prints []byte) (net.Addr, *process) {
 	config := clientConfig(p, cfg)
 	config.RunnerFunc = func(_ hclog.Logger, cmd *exec.Cmd, dir string) (runner.Runner, error) {
 		furnish(t, dir)
-		if err := p.openSocketDir(dir); err != nil {
+		if err := p.grpc.openDir(dir); err != nil {
 			return nil, err
 		}
 		r.goRunner = &goRunner{process: p, env: cmd.Env}
 		return r, nil
 	}
 	addr, err := plugin.NewClient(config).Start()
-	p.finish(&ExitError{}) // it ends with that
+	p.finish(&ExitError{}, time.Now()) // it ends with that
 	<-r.read
 	if err != nil {
 		addr = nil
@@ -168,7 +172,7 @@ func refused(t *testing.T, p *process) {
 		t.Fatalf("it is refused with %q", refusal)
 	}
 	var e *tool.Error
-	err := (&instance{proc: p}).startError(t.Context(), refusal)
+	err := startError(t.Context(), p, refusal)
 	if !errors.As(err, &e) || e.Code != tool.CodeUnavailable || !fit(e.Message, 1100) {
 		t.Fatalf("the start ends with %#v", e)
 	}

@@ -13,68 +13,69 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// pulse is what is known of a run's health. It is looked for only when a call was
-// not answered in time, so that nothing waits or ticks for a plugin that is well.
-type pulse struct {
-	pause  time.Duration          // between two looks
-	looked atomic.Int64           // when; Unix nanoseconds
-	looks  atomic.Bool            // just now
-	missed atomic.Int32           // questions in a row with no answer
-	why    atomic.Pointer[string] // what is wrong; nil: nothing that is known
+// health is what is known of a run's health. It is checked only when a call was not
+// answered in time, so that nothing waits or ticks for a plugin that is well.
+type health struct {
+	pause    time.Duration          // between two checks
+	checked  atomic.Int64           // when; Unix nanoseconds
+	checking atomic.Bool            // now
+	missed   atomic.Int32           // checks in a row with no answer
+	degraded atomic.Pointer[string] // why; nil: the plugin is well as far as is known
 }
 
-// What questions with no answer lead to. The second follows the first at once.
+// What checks with no answer lead to. The second follows the first at once.
 const (
-	healthPause   = 10 * time.Second
-	missedIsSick  = 2
-	missedIsStuck = 3
+	healthPause    = 10 * time.Second
+	missedDegraded = 2
+	missedStuck    = 3
 )
 
-// suspect has a look at the plugin's health, unless there was one lately.
-func (in *instance) suspect() {
-	now, last := time.Now().UnixNano(), in.pulse.looked.Load()
-	if time.Duration(now-last) < in.pulse.pause || in.calls.draining.Load() || in.pulse.looks.Swap(true) {
+// suspect checks the health of a run, unless it was checked lately.
+func (h *health) suspect(in *instance) {
+	now, last := time.Now().UnixNano(), h.checked.Load()
+	if time.Duration(now-last) < h.pause || in.calls.draining.Load() || h.checking.Swap(true) {
 		return
 	}
-	in.pulse.looked.Store(now)
+	h.checked.Store(now)
 	go func() { // it ends with the connection, and within two internalTimeouts
-		defer in.pulse.looks.Store(false)
-		in.examine()
+		defer h.checking.Store(false)
+		h.check(in)
 	}()
 }
 
-// examine asks the plugin's health service how it is.
-func (in *instance) examine() {
+// check asks the plugin's health service how the plugin is.
+func (h *health) check(in *instance) {
 	for {
-		serving, answered := in.askHealth()
+		serving, answered := askHealth(in)
 		switch {
-		case in.dead() || in.calls.draining.Load():
+		case in.proc.hasEnded() || in.calls.draining.Load():
 			return
 		case answered && serving:
-			in.alive()
+			h.answered()
 			return
 		case answered:
-			in.pulse.missed.Store(0)
-			in.degrade("its health service says that it is not serving")
+			h.missed.Store(0)
+			h.degrade(in, "its health service says that it is not serving")
 			return
 		}
-		switch missed := in.pulse.missed.Add(1); {
-		case missed >= missedIsStuck:
+		switch missed := h.missed.Add(1); {
+		case missed >= missedStuck:
 			in.proc.refuse(errors.New("it answered no call and no health check"))
 			in.proc.log.Error("the plugin is ended: it answered no call and no health check")
 			in.proc.kill()
 			return
-		case missed >= missedIsSick:
-			in.degrade(fmt.Sprintf("it answered no call in time, and no health check %d times in a row", missed))
+		case missed >= missedDegraded:
+			h.degrade(in, fmt.Sprintf("it answered no call in time, and no health check %d times in a row", missed))
 			return
 		}
 	}
 }
 
-// askHealth asks once, for at most [internalTimeout]. A plugin without the service
-// is well.
-func (in *instance) askHealth() (serving, answered bool) {
-	reply, err := healthv1.NewHealthClient(in.conn).Check(context.Background(), &healthv1.HealthCheckRequest{Service: plugin.GRPCServiceName})
+// askHealth asks once, for at most [internalTimeout]. A plugin without the service is
+// well.
+func askHealth(in *instance) (serving, answered bool) {
+	request := &healthv1.HealthCheckRequest{Service: plugin.GRPCServiceName}
+	reply, err := healthv1.NewHealthClient(in.conn).Check(context.Background(), request)
 	switch status.Code(err) {
 	case codes.OK:
 		return reply.GetStatus() != healthv1.HealthCheckResponse_NOT_SERVING, true
@@ -84,16 +85,16 @@ func (in *instance) askHealth() (serving, answered bool) {
 	return true, true
 }
 
-func (in *instance) degrade(why string) {
-	if in.pulse.why.Swap(&why) == nil {
+func (h *health) degrade(in *instance, why string) {
+	if h.degraded.Swap(&why) == nil {
 		in.proc.log.Warn("the plugin is degraded: " + why)
 	}
 }
 
-// alive notes that the plugin answered. It costs nothing where nobody doubted it.
-func (in *instance) alive() {
-	if in.pulse.why.Load() != nil {
-		in.pulse.missed.Store(0)
-		in.pulse.why.Store(nil)
+// answered notes that the plugin answered. It costs nothing unless that was in doubt.
+func (h *health) answered() {
+	if h.degraded.Load() != nil {
+		h.missed.Store(0)
+		h.degraded.Store(nil)
 	}
 }

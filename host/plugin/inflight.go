@@ -12,17 +12,17 @@ type inflight struct {
 	wake     atomic.Pointer[chan struct{}]
 }
 
-// begin counts a call, unless no more are taken.
-func (f *inflight) begin() bool {
+// add counts a call, unless no more are taken.
+func (f *inflight) add() bool {
 	f.n.Add(1)
-	if f.draining.Load() { // after the count: drain looks at both the other way round
-		f.end()
+	if f.draining.Load() { // after the count: refuse and wait look at the two the other way round
+		f.done()
 		return false
 	}
 	return true
 }
 
-func (f *inflight) end() {
+func (f *inflight) done() {
 	if f.n.Add(-1) == 0 && f.draining.Load() {
 		if c := f.wake.Load(); c != nil {
 			select {
@@ -33,14 +33,19 @@ func (f *inflight) end() {
 	}
 }
 
-// drain takes no more calls, and returns when no call is under way, or ctx ends.
-func (f *inflight) drain(ctx context.Context) {
+// refuse takes no more calls.
+func (f *inflight) refuse() {
 	c := make(chan struct{}, 1)
 	f.wake.Store(&c)
 	f.draining.Store(true)
+}
+
+// wait returns when calls are refused and none is under way, or ctx ends.
+func (f *inflight) wait(ctx context.Context) {
+	c := f.wake.Load()
 	for f.n.Load() > 0 {
 		select {
-		case <-c:
+		case <-*c:
 		case <-ctx.Done():
 			return
 		}

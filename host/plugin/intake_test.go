@@ -12,8 +12,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// reading is a process of which only the output is there.
-func reading(log io.Writer) *process {
+// talker is a process that does not run.
+func talker(log io.Writer) *process {
 	return newProcess(Candidate{Name: "talker"}, Config{
 		Logger: hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Debug}),
 	})
@@ -28,7 +28,7 @@ func TestHonestOutputIsNotHeldUp(t *testing.T) {
 		for i := range lines {
 			fmt.Fprintf(&text, "goroutine %d: main.handler.func%d(0xc000012345, 0xc000067890)\n", i, i)
 		}
-		p := reading(&log)
+		p := talker(&log).output
 		begin := time.Now()
 		p.readStderr(&text)
 		if took := time.Since(begin); took > 0 {
@@ -37,7 +37,7 @@ func TestHonestOutputIsNotHeldUp(t *testing.T) {
 		if n := strings.Count(log.String(), "main.handler"); n != lines {
 			t.Errorf("%d lines in the log, want %d", n, lines)
 		}
-		if s := p.output.String(); s != "" {
+		if s := p.intake.String(); s != "" {
 			t.Errorf("the operator is told %q", s)
 		}
 	})
@@ -78,7 +78,7 @@ func TestFloodIsReadAtABoundedRate(t *testing.T) {
 				flood := &endless{line: line, stop: stop}
 				time.AfterFunc(seconds*time.Second, func() { close(stop) })
 				var log bytes.Buffer
-				p := reading(&log)
+				p := talker(&log).output
 				p.readStderr(flood)
 				if most := intakeBurst + (seconds+1)*intakeRate; flood.read > most {
 					t.Errorf("%d bytes were read in %d s, want at most %d", flood.read, seconds, most)
@@ -89,7 +89,7 @@ func TestFloodIsReadAtABoundedRate(t *testing.T) {
 				if n := strings.Count(log.String(), "the plugin writes more than"); n != 1 {
 					t.Errorf("the log says %d times that it is too much", n)
 				}
-				if s := p.output.String(); !strings.Contains(s, "slowed down") {
+				if s := p.intake.String(); !strings.Contains(s, "slowed down") {
 					t.Errorf("the operator is told %q", s)
 				}
 			})
@@ -100,18 +100,18 @@ func TestFloodIsReadAtABoundedRate(t *testing.T) {
 // The same on go-plugin's own stream, and on ours.
 func TestFloodOfTheStreamsIsSlowedDown(t *testing.T) {
 	t.Parallel()
-	for name, write := range map[string]func(p *process) func(string){
-		"go-plugin's": func(p *process) func(string) {
+	for name, write := range map[string]func(p *output) func(string){
+		"go-plugin's": func(p *output) func(string) {
 			l := newLineLogger(p)
 			return func(s string) { _, _ = io.WriteString(l, s) }
 		},
-		"ours": func(p *process) func(string) { return func(s string) { p.pace(len(s)); p.logRecord(0, s, "") } },
+		"ours": func(p *output) func(string) { return func(s string) { p.pace(len(s)); p.logRecord(0, s, "") } },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var log bytes.Buffer
-				p := reading(&log)
+				p := talker(&log).output
 				f := write(p)
 				begin := time.Now()
 				const chunk, chunks = 1000, 3000
@@ -131,7 +131,7 @@ func TestFloodOfTheStreamsIsSlowedDown(t *testing.T) {
 func TestLastWordsAreNotHeldUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := reading(io.Discard)
+		p := talker(io.Discard).output
 		r, w := io.Pipe()
 		done := make(chan struct{})
 		go func() { p.readStderr(r); close(done) }()
@@ -144,7 +144,7 @@ func TestLastWordsAreNotHeldUp(t *testing.T) {
 		}()
 		synctest.Wait() // it waits for its rate
 		end := time.Now()
-		p.output.end()
+		p.intake.end()
 		<-done
 		if took := time.Since(end); took > 0 {
 			t.Errorf("the rest took %v", took)

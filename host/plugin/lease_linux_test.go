@@ -82,14 +82,14 @@ func TestBegin(t *testing.T) {
 	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, begin := range map[string]func(p *process, out *os.File) (*os.Process, error){
-		"stage": func(p *process, out *os.File) (*os.Process, error) {
-			cmd := p.command(nil, out, out, nil)
+	for name, begin := range map[string]func(p *command, out *os.File) (*os.Process, error){
+		"stage": func(p *command, out *os.File) (*os.Process, error) {
+			cmd := p.build(nil, out, out)
 			confine.Isolate(cmd, confine.NoNamespace)
 			return p.begin(cmd)
 		},
-		"directly": func(p *process, out *os.File) (*os.Process, error) {
-			cmd := p.command(nil, out, out, nil)
+		"directly": func(p *command, out *os.File) (*os.Process, error) {
+			cmd := p.build(nil, out, out)
 			confine.Isolate(cmd, confine.NoNamespace)
 			return p.beginDirectly(cmd)
 		},
@@ -111,8 +111,8 @@ func TestBegin(t *testing.T) {
 					Env:  []string{"PATH=" + os.Getenv("PATH")},
 				},
 			}.withDefaults())
-			p.group.Mark = ""
-			process, err := begin(p, w)
+			p.cmd.group.Mark = ""
+			process, err := begin(&p.cmd, w)
 			if errors.Is(err, errNoStage) {
 				t.Skip(err)
 			}
@@ -138,13 +138,13 @@ func BenchmarkBegin(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = null.Close() }()
-	for name, begin := range map[string]func(p *process, cmd *exec.Cmd) (*os.Process, error){"stage": (*process).begin, "directly": (*process).beginDirectly} {
+	for name, begin := range map[string]func(p *command, cmd *exec.Cmd) (*os.Process, error){"stage": (*command).begin, "directly": (*command).beginDirectly} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				p := newProcess(Candidate{Name: "x", Path: "/bin/true"}, Config{Root: "/"}.withDefaults())
-				cmd := p.command(nil, null, null, nil)
+				cmd := p.cmd.build(nil, null, null)
 				confine.Isolate(cmd, confine.NoNamespace)
-				process, err := begin(p, cmd)
+				process, err := begin(&p.cmd, cmd)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -17,39 +19,90 @@ import (
 // one is dropped.
 const maxLogLine = 16 << 10
 
-// recordCost is what a record on the stream costs beside its text, in bytes.
+// recordCost is what a record on the stream costs in addition to its text, in bytes.
 const recordCost = 64
 
-// readStderr logs the plugin's standard error and keeps its end.
-func (p *process) readStderr(r io.Reader) {
-	eachLine(bufio.NewReaderSize(slowReader{r, p.output.valve()}, maxLogLine), p.said)
+// output is what one run of a plugin writes: its handshake, its log, and the rest.
+type output struct {
+	log     hclog.Logger
+	refuse  func(reason error)
+	stderr  tail    // the end of what it wrote to standard error
+	intake  *intake // bounds what is read and logged
+	records *valve  // on its stream
+
+	handshake *io.PipeWriter // what go-plugin reads as standard output
+	forGo     *io.PipeReader
 }
 
-// said takes one line of output.
-func (p *process) said(line []byte) {
-	p.stderr.add(line)
-	if p.output.admit() {
+func newOutput(log hclog.Logger, refuse func(reason error)) *output {
+	o := &output{log: log, refuse: refuse, intake: newIntake(log)}
+	o.stderr.begun = make(chan struct{})
+	o.records = o.intake.valve()
+	o.forGo, o.handshake = io.Pipe()
+	return o
+}
+
+var errClosedEarly = errors.New("it closed its standard output before the handshake")
+
+// readStdout passes on the handshake and drops the rest, which no honest plugin writes:
+// pluginsdk sends what tools print to standard error.
+func (o *output) readStdout(r io.Reader) {
+	in := bufio.NewReaderSize(slowReader{r, o.intake.valve()}, maxHandshake)
+	line, err := in.ReadSlice('\n')
+	switch {
+	case errors.Is(err, bufio.ErrBufferFull):
+		o.refuse(fmt.Errorf("its first line on standard output is longer than %d bytes, so it is not a handshake; "+
+			"nothing else may be printed there", maxHandshake))
+	case err != nil && len(line) == 0:
+		o.refuse(errClosedEarly)
+	default:
+		if checked, err := checkHandshake(string(line)); err != nil {
+			o.refuse(err)
+		} else {
+			_, _ = io.WriteString(o.handshake, checked)
+		}
+	}
+	o.closeHandshake()
+	eachLine(bufio.NewReaderSize(in, maxLogLine), func(line []byte) {
+		if o.intake.admit() {
+			o.log.Debug("standard output after the handshake", "line", sanitize.Line(string(line), 0))
+		}
+	})
+}
+
+// closeHandshake ends what go-plugin reads as standard output.
+func (o *output) closeHandshake() { _ = o.handshake.Close() }
+
+// readStderr logs the plugin's standard error and keeps its end.
+func (o *output) readStderr(r io.Reader) {
+	eachLine(bufio.NewReaderSize(slowReader{r, o.intake.valve()}, maxLogLine), o.logLine)
+}
+
+// logLine logs a line of output.
+func (o *output) logLine(line []byte) {
+	o.stderr.add(line)
+	if o.intake.admit() {
 		level, msg := parseLog(string(line))
-		p.log.Log(level, sanitize.Line(msg, 0))
+		o.log.Log(level, sanitize.Line(msg, 0))
 	}
 }
 
-// pace takes what the plugin sends on its stream beside answers. A flood of it holds
-// up the stream, which is the plugin's own.
-func (p *process) pace(bytes int) { p.records.pass(bytes + recordCost) }
+// pace admits what the plugin sends on its stream besides answers. A flood of it holds up
+// the stream, which is the plugin's own.
+func (o *output) pace(bytes int) { o.records.pass(bytes + recordCost) }
 
-// logRecord takes a line that the plugin sent on its stream.
-func (p *process) logRecord(level slog.Level, message, call string) {
-	p.stderr.add([]byte(message[:min(len(message), maxLogLine)]))
-	if !p.output.admit() {
+// logRecord logs a line that the plugin sent on its stream.
+func (o *output) logRecord(level slog.Level, message, call string) {
+	o.stderr.add([]byte(message[:min(len(message), maxLogLine)]))
+	if !o.intake.admit() {
 		return
 	}
 	line := sanitize.Line(message, maxLogLine)
 	if call == "" {
-		p.log.Log(hclogLevel(level), line)
+		o.log.Log(hclogLevel(level), line)
 		return
 	}
-	p.log.Log(hclogLevel(level), line, "call", call)
+	o.log.Log(hclogLevel(level), line, "call", call)
 }
 
 func hclogLevel(l slog.Level) hclog.Level {
@@ -66,15 +119,15 @@ func hclogLevel(l slog.Level) hclog.Level {
 	return hclog.Error
 }
 
-// lineLogger takes what a plugin that was not built with pluginsdk prints after
-// the handshake: go-plugin's server sends it over a stream of its own.
+// lineLogger logs what a plugin that was not built with pluginsdk prints after the
+// handshake: go-plugin's server sends it over a stream of its own.
 type lineLogger struct {
-	p       *process
+	output  *output
 	valve   *valve
 	partial []byte
 }
 
-func newLineLogger(p *process) *lineLogger { return &lineLogger{p: p, valve: p.output.valve()} }
+func newLineLogger(o *output) *lineLogger { return &lineLogger{output: o, valve: o.intake.valve()} }
 
 // Write implements [io.Writer]. It is called by one goroutine at a time, the one
 // that receives from the stream: while it waits here, the stream's window fills,
@@ -87,7 +140,7 @@ func (l *lineLogger) Write(b []byte) (int, error) {
 			continue
 		}
 		if s := bytes.TrimRight(l.partial, "\r\n"); len(s) > 0 {
-			l.p.said(s)
+			l.output.logLine(s)
 		}
 		l.partial = l.partial[:0]
 	}

@@ -37,7 +37,7 @@ func noted() (*process, *notebook) {
 	log, book := hclog.NewInterceptLogger(&hclog.LoggerOptions{Level: hclog.Off}), &notebook{}
 	log.RegisterSink(book)
 	p := newProcess(Candidate{Name: "p", Path: "p"}, Config{Logger: log}.withDefaults())
-	p.output.end() // nothing waits for a rate
+	p.output.intake.end() // nothing waits for a rate
 	return p, book
 }
 
@@ -57,25 +57,25 @@ func FuzzOutput(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, out []byte, step uint8, level int) {
 		p, whole := noted()
-		p.readStderr(bytes.NewReader(append(bytes.Clone(out), '\n')))
-		check(t, p, whole)
+		p.output.readStderr(bytes.NewReader(append(bytes.Clone(out), '\n')))
+		check(t, p.output, whole)
 
 		p, pieces := noted()
-		lines, piece := newLineLogger(p), int(step)*7+1
+		lines, piece := newLineLogger(p.output), int(step)*7+1
 		for b := range slices.Chunk(append(bytes.Clone(out), '\n'), piece) {
 			if n, err := lines.Write(b); n != len(b) || err != nil {
 				t.Fatal(n, err)
 			}
 		}
-		check(t, p, pieces)
+		check(t, p.output, pieces)
 		if len(whole.entries) < logBurst && !slices.Equal(whole.entries, pieces.entries) {
 			t.Fatalf("in pieces of %d it is %v, in one %v", piece, pieces.entries, whole.entries)
 		}
 
 		p, records := noted()
-		p.logRecord(slog.Level(level), string(out), "")
-		p.logRecord(slog.Level(level), string(out), "c1")
-		check(t, p, records)
+		p.output.logRecord(slog.Level(level), string(out), "")
+		p.output.logRecord(slog.Level(level), string(out), "c1")
+		check(t, p.output, records)
 		if len(records.entries) != 2 {
 			t.Fatalf("two records are logged as %v", records.entries)
 		}
@@ -83,7 +83,7 @@ func FuzzOutput(f *testing.F) {
 }
 
 // check looks at what is shown of a process's output.
-func check(t *testing.T, p *process, book *notebook) {
+func check(t *testing.T, p *output, book *notebook) {
 	t.Helper()
 	for _, e := range book.entries {
 		// A byte that is no character takes four.

@@ -78,10 +78,7 @@ func (c Config) pin(ctx context.Context, plugin, path string) (*pin, error) {
 }
 
 func notStarted(plugin string, err error, hint string) error {
-	return &tool.Error{
-		Code: tool.CodeUnavailable, Plugin: plugin, Stage: tool.StageStart, Unsent: true, Err: err,
-		Message: fmt.Sprintf("plugin %s did not start: %v", plugin, err), Hint: hint,
-	}
+	return unavailable(plugin, err, fmt.Sprintf("plugin %s did not start: %v", plugin, err), hint)
 }
 
 func (p *pin) described(plugin string, about wire.Description) error {

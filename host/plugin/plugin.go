@@ -2,81 +2,103 @@ package plugin
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"sync"
+	"slices"
 	"sync/atomic"
-	"time"
 
-	"github.com/toolhost/toolhost/internal/deadline"
+	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
-// Plugin is a plugin binary as a [tool.Provider]. Its process is started by the
-// first call that needs it, and again by the first call after it has ended.
+// Plugin is a plugin binary as a [tool.Provider]. Its process is started by the first call
+// that needs it, and again by the first call after it has ended.
 type Plugin struct {
 	candidate Candidate
 	cfg       Config
 
-	current atomic.Pointer[instance] // the run that calls go to; nil: none
-	edition atomic.Pointer[edition]  // what it said of itself last; nil: it was not asked
-	next    atomic.Pointer[Plugin]   // that calls go to in place of this one; nil: none
-	holds   atomic.Int64             // who keeps it from being stopped for idleness
-	faults  atomic.Pointer[Fault]    // the last call that failed by the plugin's fault; nil: none
-	changes chan struct{}
-	life    context.Context // ends with the plugin
-	end     context.CancelFunc
-	owners  sync.WaitGroup // goroutines that own a run
-
-	mu       sync.Mutex // never held while waiting
-	closed   bool
-	starting *attempt
-	last     *instance // the newest run, ended or not
-	lastErr  error     // why there is none
-	refused  error     // why the host does not want it; nil: it does
-	runs     int
-	health   health
-}
-
-// attempt is one start that several callers may wait for.
-type attempt struct {
-	done chan struct{}
-	run  *instance
-	err  error
+	runs     supervisor
+	said     published
+	notifier notifier
+	next     atomic.Pointer[Plugin] // takes the calls in place of this one; nil: none
+	fault    atomic.Pointer[Fault]  // the last call that failed by the plugin's fault; nil: none
 }
 
 var (
-	_ tool.Provider = (*Plugin)(nil)
-	_ tool.Notifier = (*Plugin)(nil)
+	_ tool.Provider  = (*Plugin)(nil)
+	_ tool.Notifier  = (*Plugin)(nil)
+	_ tool.Previewer = (*Plugin)(nil)
 )
 
 // New makes a provider of a plugin binary. Nothing is started yet.
 func New(c Candidate, cfg Config) *Plugin {
-	life, end := context.WithCancel(context.Background())
-	return &Plugin{
-		candidate: c, cfg: cfg.withDefaults(), changes: make(chan struct{}, 1), life: life, end: end,
-		health: health{policy: cfg.Restart.withDefaults()},
+	cfg = cfg.withDefaults()
+	p := &Plugin{candidate: c, cfg: cfg}
+	p.notifier = notifier{
+		name: c.Name, cfg: cfg, runs: &p.runs, said: &p.said, changes: make(chan struct{}, 1),
 	}
+	p.runs.name, p.runs.cfg = c.Name, cfg
+	p.runs.backoff.policy = cfg.Restart.withDefaults()
+	p.runs.life, p.runs.endLife = context.WithCancel(context.Background())
+	p.runs.launch = func(ctx context.Context) (*instance, error) {
+		return launch(ctx, c, cfg, &p.fault, p.notifier.onChanged)
+	}
+	p.runs.publish = func(run *instance) bool { return p.said.store(run.about) }
+	p.runs.notify = p.notifier.notify
+	return p
 }
 
-// Name is the plugin's name.
+// Name returns the plugin's name.
 func (p *Plugin) Name() string { return p.candidate.Name }
 
-// List implements [tool.Provider]: the definitions as the plugin claims them.
-// It starts the plugin where it was never asked.
+// List implements [tool.Provider]: it returns the definitions as the plugin claims them,
+// and starts the plugin if it was never asked.
 //
 // # Errors
 //
-// [tool.CodeUnavailable] where the plugin does not start, with the end of its
-// standard error as Detail.
+// [tool.CodeUnavailable] if the plugin does not start, with the end of its standard error
+// as Detail.
 func (p *Plugin) List(ctx context.Context) ([]tool.Definition, error) {
-	ed, err := p.known(ctx)
+	about, err := p.described(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]tool.Definition, len(ed.about.Tools))
-	for i, d := range ed.about.Tools {
+	out := make([]tool.Definition, len(about.Tools))
+	for i, d := range about.Tools {
 		out[i] = d.Clone()
+	}
+	return out, nil
+}
+
+// Tools returns the tools as the plugin claims them, and starts the plugin if it was never
+// asked. The definitions are shared, and must not be changed.
+//
+// If the plugin offers previews, every tool has one; that of a tool which has none itself
+// answers with [tool.CodeNotFound].
+//
+// The handlers run a call only as long as the plugin defines their tool as it is defined
+// here, because that is the definition by which the call was allowed.
+//
+// # Errors
+//
+// Those of [Plugin.List]. Of the handlers: those of [Plugin.Execute], and
+// [tool.CodeUnavailable] with [ErrChanged] as cause.
+func (p *Plugin) Tools(ctx context.Context) ([]tool.Tool, error) {
+	about, err := p.described(ctx)
+	if err != nil {
+		return nil, err
+	}
+	run := func(ctx context.Context, call tool.Call) (tool.Result, error) {
+		return p.execute(ctx, call, about, (*instance).execute)
+	}
+	var preview tool.Handler
+	if slices.Contains(about.Features, wire.FeaturePreview) {
+		preview = func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			return p.execute(ctx, call, about, (*instance).preview)
+		}
+	}
+	out := make([]tool.Tool, len(about.Tools))
+	for i, d := range about.Tools {
+		out[i] = tool.Tool{Definition: d, Handler: run, Preview: preview}
 	}
 	return out, nil
 }
@@ -85,9 +107,9 @@ func (p *Plugin) List(ctx context.Context) ([]tool.Definition, error) {
 //
 // # Errors
 //
-// Those of [wire.Client.Execute]; [tool.CodeUnavailable] where the plugin does
-// not start; [tool.CodeCrashed], with an [*ExitError] as cause and the end of
-// standard error as Detail, where its process ended during the call.
+// Those of [wire.Client.Execute]; [tool.CodeUnavailable] if the plugin does not start;
+// [tool.CodeCrashed], with an [*ExitError] as cause and the end of standard error as
+// Detail, if its process ended during the call.
 func (p *Plugin) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
 	return p.execute(ctx, call, nil, (*instance).execute)
 }
@@ -96,49 +118,111 @@ func (p *Plugin) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 //
 // # Errors
 //
-// Those of Execute; [tool.CodeNotFound] where the tool, or the plugin, has none.
+// Those of [Plugin.Execute]; [tool.CodeNotFound] if the tool, or the plugin, has none.
 func (p *Plugin) Preview(ctx context.Context, call tool.Call) (tool.Result, error) {
 	return p.execute(ctx, call, nil, (*instance).preview)
 }
 
-// execute runs a call, or its preview, that was decided by an edition; nil: by any.
-func (p *Plugin) execute(ctx context.Context, call tool.Call, by *edition, do func(*instance, context.Context, tool.Call) (tool.Result, error)) (tool.Result, error) {
+type runFunc func(*instance, context.Context, tool.Call) (tool.Result, error)
+
+// execute runs a call, or its preview, that was decided by a description; nil: by any.
+func (p *Plugin) execute(ctx context.Context, call tool.Call, decided *description, do runFunc) (tool.Result, error) {
 	for {
-		run, err := p.ready(ctx)
+		run, err := p.runs.ready(ctx)
 		if next := p.next.Load(); next != nil {
-			return next.execute(ctx, call, by, do)
+			return next.execute(ctx, call, decided, do)
 		}
 		if err == nil {
-			err = p.check(by, call)
+			err = p.said.check(p.Name(), decided, call)
 		}
 		if err != nil {
 			return tool.Result{}, err
 		}
-		if run.calls.begin() {
-			defer run.calls.end()
-			run.rest.use()
+		if run.calls.add() {
+			defer run.calls.done()
+			run.idle.use()
 			return do(run, ctx, call)
 		}
 	}
 }
 
-// Ready starts the plugin where it is not running, and returns when it takes calls. A
-// call does so itself; who bounds calls can let the start have time of its own.
+// Ready starts the plugin if it is not running, and returns when it takes calls. A call
+// does so itself; callers that bound calls can give the start a time of its own.
 //
 // # Errors
 //
-// Those of [Plugin.Execute] that say it does not start.
+// Those of [Plugin.Execute] that say that the plugin does not start.
 func (p *Plugin) Ready(ctx context.Context) error {
-	_, err := p.ready(ctx)
+	_, err := p.runs.ready(ctx)
 	if next := p.next.Load(); next != nil {
 		return next.Ready(ctx)
 	}
 	return err
 }
 
-// Changes implements [tool.Notifier]: a receive after the plugin describes itself
-// otherwise than before, or than was recalled, unless [Config.Changed] is told.
-func (p *Plugin) Changes() <-chan struct{} { return p.changes }
+// Changes implements [tool.Notifier]: it is sent to after the plugin describes itself
+// differently from before, or from what was recalled, unless [Config.Changed] is called.
+func (p *Plugin) Changes() <-chan struct{} { return p.notifier.changes }
+
+// Description returns what the plugin said of itself last; false: nothing yet.
+func (p *Plugin) Description() (wire.Description, bool) {
+	about := p.said.Load()
+	if about == nil {
+		return wire.Description{}, false
+	}
+	return about.Description, true
+}
+
+// described returns what the plugin said of itself last, and starts it if that is nothing.
+func (p *Plugin) described(ctx context.Context) (*description, error) {
+	for {
+		if about := p.said.Load(); about != nil && !p.runs.isClosed() {
+			return about, nil
+		}
+		if _, err := p.runs.ready(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// Recall sets what the plugin said of itself in an earlier process, so that its tools are
+// known before it is started. What it says when it runs is compared with that. Recall does
+// nothing if the plugin was asked already.
+func (p *Plugin) Recall(about wire.Description) { p.said.recall(about) }
+
+// Environment returns what a process of the plugin is given, NAME=value, without the few
+// variables of the handshake.
+func (p *Plugin) Environment() []string { return p.cfg.environment() }
+
+// Hold keeps the plugin from being stopped for idleness, because its process holds state
+// that is in use, until release is called.
+func (p *Plugin) Hold() (release func()) { return p.runs.hold() }
+
+// Refuse ends the plugin's run, when its calls have ended, and starts no other until
+// [Plugin.Restart]: what the plugin says of itself cannot be used, and why says so. Nil
+// takes that back.
+func (p *Plugin) Refuse(why error) { p.runs.refuse(why) }
+
+// Restart ends the plugin's run, if there is one, when its calls have ended, within
+// [Config.DrainTimeout] and ctx, and forgets its failures. The next call starts it. If the
+// plugin was refused, what it said of itself is forgotten too.
+func (p *Plugin) Restart(ctx context.Context) error {
+	return p.runs.restart(ctx, func() { p.said.Store(nil) })
+}
+
+// HandOver passes this plugin's calls on to another, as when its binary was replaced. New
+// calls go to the other plugin, which has to be ready by then, so that none fails. Calls
+// under way may end first, bounded by ctx alone, and then this plugin is closed. A call that
+// was decided by this plugin's definition of a tool runs in the other only if the two
+// definitions are the same; see [ErrChanged].
+//
+// # Errors
+//
+// Those of [Plugin.Close].
+func (p *Plugin) HandOver(ctx context.Context, to *Plugin) error {
+	p.next.Store(to)
+	return p.close(ctx, ctx)
+}
 
 // Close implements [tool.Provider]. Calls under way may end first, within
 // [Config.DrainTimeout] and ctx; then the process is asked to end, and ended.
@@ -148,229 +232,20 @@ func (p *Plugin) Close(ctx context.Context) error {
 	return p.close(ctx, drain)
 }
 
-// close ends the run when its calls have ended, or drain has.
 func (p *Plugin) close(ctx, drain context.Context) error {
-	p.mu.Lock()
-	first := !p.closed
-	p.closed = true
-	p.mu.Unlock()
-	if first {
-		if run := p.current.Swap(nil); run != nil {
-			run.calls.drain(drain)
-			run.stop(ctx)
-		}
-		p.end() // and with it a start under way
-	}
-	p.owners.Wait()
-	if first {
-		close(p.changes)
+	if p.runs.close(ctx, drain) {
+		close(p.notifier.changes)
 	}
 	return nil
 }
 
-// ready is a run that takes calls: the current one, or a new one.
-func (p *Plugin) ready(ctx context.Context) (*instance, error) {
-	for {
-		if run := p.current.Load(); run != nil && !run.dead() {
-			return run, nil
-		}
-		a, pause, err := p.attempt()
-		if err != nil {
-			return nil, err
-		}
-		if pause > 0 {
-			t := time.NewTimer(pause)
-			select {
-			case <-t.C:
-				continue
-			case <-ctx.Done():
-			case <-p.life.Done():
-				continue
-			}
-			t.Stop()
-			return nil, p.notReady(ctx)
-		}
-		select {
-		case <-a.done:
-			return a.run, a.err
-		case <-ctx.Done():
-			return nil, p.notReady(ctx)
-		}
+// Status returns what the plugin is doing. It changes nothing.
+func (p *Plugin) Status() Status {
+	s := Status{Name: p.Name(), Path: p.candidate.Path, State: Idle, LastFault: p.fault.Load()}
+	if about := p.said.Load(); about != nil {
+		s.Version, s.SDK = sanitize.Line(about.Version, 100), sanitize.Line(about.SDK, 100)
+		s.Tools = len(about.Tools)
 	}
-}
-
-func (p *Plugin) notReady(ctx context.Context) error {
-	return &tool.Error{
-		Code: tool.CodeOf(ctx.Err()), Plugin: p.Name(), Stage: tool.StageStart, Unsent: true, Err: ctx.Err(),
-		Message: fmt.Sprintf("plugin %s was not ready in time: %v", p.Name(), deadline.Cause(ctx)),
-	}
-}
-
-// attempt joins the start that is under way, or begins one, or says how long to
-// wait before the next.
-func (p *Plugin) attempt() (*attempt, time.Duration, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return nil, 0, &tool.Error{
-			Code: tool.CodeUnavailable, Plugin: p.Name(), Stage: tool.StageStart, Unsent: true,
-			Message: fmt.Sprintf("plugin %s is shut down", p.Name()), Hint: "the host is closing, or the plugin was removed",
-		}
-	}
-	if p.refused != nil {
-		return nil, 0, &tool.Error{
-			Code: tool.CodeUnavailable, Plugin: p.Name(), Stage: tool.StageStart, Unsent: true, Err: p.refused,
-			Message: fmt.Sprintf("plugin %s is refused: %s", p.Name(), tool.AsError(p.refused).Message), Hint: "see toolhost plugins show " + p.Name(),
-		}
-	}
-	if run := p.current.Load(); run != nil && !run.dead() {
-		return finished(run), 0, nil
-	}
-	if p.starting == nil {
-		p.mourn()
-		pause, err := p.health.mayStart(time.Now(), p.Name())
-		if pause > 0 || err != nil {
-			return nil, pause, err
-		}
-		a := &attempt{done: make(chan struct{})}
-		p.starting = a
-		p.runs++
-		p.owners.Go(func() { p.own(a) })
-	}
-	return p.starting, 0, nil
-}
-
-// mourn notes the end of a run, once. The lock is held.
-func (p *Plugin) mourn() {
-	if p.last == nil || p.last.mourned || !p.last.dead() {
-		return
-	}
-	run := p.last
-	run.mourned = true
-	if !run.wanted.Load() && !run.maybeAsked() {
-		p.health.ended(time.Now(), time.Since(run.since), run.ending())
-	}
-}
-
-// Refuse lets the host have the plugin no more, as what it says of itself cannot be
-// used: its run is ended, when its calls have ended, and no other is started until
-// [Plugin.Restart]. Nil takes that back.
-func (p *Plugin) Refuse(why error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.refused = why
-	p.retire()
-}
-
-// retire ends the run of a plugin that is refused. The lock is held.
-func (p *Plugin) retire() {
-	if p.refused == nil || p.closed {
-		return
-	}
-	run := p.current.Swap(nil)
-	if run == nil || run.dead() {
-		return
-	}
-	run.wanted.Store(true)
-	p.owners.Go(func() {
-		drain, cancel := context.WithTimeout(p.life, p.cfg.DrainTimeout)
-		defer cancel()
-		run.calls.drain(drain)
-		run.stop(p.life)
-	})
-}
-
-// Restart ends the plugin's run, if there is one, when its calls have ended, within
-// [Config.DrainTimeout] and ctx, and forgets its failures. The next call starts it.
-// Of one that was refused, what it said is forgotten too.
-func (p *Plugin) Restart(ctx context.Context) error {
-	p.mu.Lock()
-	if p.refused != nil {
-		p.refused = nil
-		p.edition.Store(nil)
-	}
-	p.health.restore()
-	p.lastErr = nil
-	run := p.current.Load()
-	p.mu.Unlock()
-	if run == nil || run.dead() {
-		return nil
-	}
-	run.wanted.Store(true)
-	p.current.CompareAndSwap(run, nil) // new calls start the next
-	drain, cancel := context.WithTimeout(ctx, p.cfg.DrainTimeout)
-	defer cancel()
-	run.calls.drain(drain)
-	run.stop(ctx)
-	return ctx.Err()
-}
-
-func finished(run *instance) *attempt {
-	a := &attempt{done: make(chan struct{}), run: run}
-	close(a.done)
-	return a
-}
-
-// launch starts a process, in the directory for sockets that there is by then.
-func (p *Plugin) launch() (_ *instance, err error) {
-	cfg := p.cfg
-	if cfg.Admit != nil {
-		if err := cfg.Admit(); err != nil {
-			return nil, pinned(err)
-		}
-	}
-	if cfg.Sockets != nil {
-		if cfg.TempDir, err = cfg.Sockets(); err != nil {
-			return nil, err
-		}
-	}
-	run, err := launch(p.life, p.candidate, cfg, p.ask)
-	if err == nil {
-		run.faults = &p.faults
-	}
-	return run, err
-}
-
-// own begins a run. The process has a goroutine that sees to its end; no other is
-// kept for it.
-func (p *Plugin) own(a *attempt) {
-	run, err := p.launch()
-	a.run, a.err = run, err
-	p.note(run, err)
-	close(a.done)
-	if err != nil {
-		p.cfg.Logger.Info("plugin did not start", "plugin", p.Name(), "error", err)
-		return
-	}
-	p.cfg.Logger.Debug("plugin started", "plugin", p.Name(), "pid", run.proc.id(), "took", run.took)
-	p.owners.Add(1)
-	stop := context.AfterFunc(p.life, run.proc.kill)
-	p.watchRest(run)
-	run.proc.afterwards(func() {
-		defer p.owners.Done()
-		stop()
-		run.rest.stop()
-		run.release()
-		p.cfg.Logger.Debug("plugin ended", "plugin", p.Name(), "status", run.proc.exit)
-	})
-}
-
-// note publishes how a start ended.
-func (p *Plugin) note(run *instance, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.starting = nil
-	p.lastErr = err
-	if err != nil {
-		if p.life.Err() == nil && !errors.Is(err, errPinned) {
-			p.health.failed(time.Now(), tool.AsError(err).Message)
-		}
-		return
-	}
-	p.last = run
-	if p.publish(*run.about.Load()) { // before any call can be sent there
-		p.tell()
-	}
-	p.current.Store(run)
-	p.retire()
+	p.runs.addTo(&s)
+	return s
 }

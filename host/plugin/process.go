@@ -1,12 +1,11 @@
 package plugin
 
 import (
-	"bufio"
+	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net"
 	"os"
+	"runtime"
 	"strconv"
 	"sync"
 	"time"
@@ -17,117 +16,170 @@ import (
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
-// drainTime is how long the pipes of a process that has ended are read on: what
-// it wrote is there already, and only a descendant that left its group can
-// still hold them open.
+// drainTime is how long the pipes of a process that has ended are read on: what it wrote
+// is there already, and only a descendant that left its group can still hold them open.
 const drainTime = 200 * time.Millisecond
 
-// process is one run of a plugin's binary, from fork to reaping. Its pipes are
-// our own: go-plugin is shown a checked handshake line and nothing else.
+// process is one run of a plugin's binary, from fork to reaping. Its pipes are the host's
+// own: go-plugin is shown a checked handshake line and nothing else.
 type process struct {
 	name   string // the plugin's
-	path   string
-	dir    string
-	args   []string
-	env    []string // in addition to what go-plugin sets
 	log    hclog.Logger
-	stderr tail
+	cmd    command
+	output *output
+	grpc   connection
+	socket net.Conn // the host's end of the socket for calls; nil: there is none
 
-	output  *intake // what it may write
-	records *valve  // on its stream
-
-	namespace  Namespace
-	namespaced bool          // whether it has a PID namespace; set before the fork is over
-	group      confine.Group // all that it starts
-
-	socketDir string // where the plugin's socket must be
-	grpc      connection
-
-	lane bool     // whether it is to inherit a socket
-	host net.Conn // the host's end of it; nil: there is none
-
-	handshake *io.PipeWriter // what go-plugin reads as standard output
-	forGo     *io.PipeReader
-
-	exited chan struct{} // closed when the process is reaped and its pipes are read
-	exit   *ExitError    // set before exited is closed
-	gone   chan struct{} // closed after exited, when its descendants have ended too
-	alone  chan struct{} // closed when go-plugin's client has nothing more to do with it
-
-	copied *pin // what runs in place of the file at path; nil: that runs
+	exited   chan struct{} // closed when the process is reaped and its pipes are read
+	gone     chan struct{} // closed after exited, when its descendants have ended too
+	detached chan struct{} // closed when go-plugin's client has nothing more to do with it
+	exit     *ExitError    // how it ended; set before exited is closed
+	exitTime time.Time     // and when
 
 	mu     sync.Mutex
 	pid    int         // 0 before the fork and after the reaping, when it may be another's
-	killed bool        // whether it was us
+	killed bool        // by the host
 	stuck  *time.Timer // runs since it was killed
-	then   func()      // runs after the end; nil: nothing does
-	reason error       // why the handshake was refused, or the process ended by us
+	reason error       // why the handshake was refused, or the host ended the process
+	onExit func()      // see onEnd
+	onGone func()
 }
 
 func newProcess(c Candidate, cfg Config) *process {
 	p := &process{
-		name: c.Name, path: c.Path, dir: cfg.Root, args: cfg.Args, env: cfg.environment(),
-		log: cfg.Logger.Named(c.Name), exited: make(chan struct{}), gone: make(chan struct{}), alone: make(chan struct{}), lane: cfg.Carrier == Socket,
-		namespace: cfg.Namespace, group: confine.Group{Mark: confine.NewMark()},
+		name: c.Name, log: cfg.Logger.Named(c.Name),
+		exited: make(chan struct{}), gone: make(chan struct{}), detached: make(chan struct{}),
 	}
-	p.stderr.begun = make(chan struct{})
-	p.output = newIntake(p.log)
-	p.records = p.output.valve()
-	p.grpc.pace = p.output.valve().pass
-	p.forGo, p.handshake = io.Pipe()
+	p.output = newOutput(p.log, p.refuse)
+	p.grpc.pace = p.output.intake.valve().pass
+	p.grpc.refuse = p.refuse
+	p.cmd = command{
+		path: c.Path, dir: cfg.Root, args: cfg.Args, env: cfg.environment(),
+		namespace: cfg.Namespace, group: confine.Group{Mark: confine.NewMark()}, inheritSocket: cfg.Carrier == Socket,
+		log: p.log, onForked: p.setPID, reap: func(process *os.Process) { p.reap(process) },
+	}
 	return p
+}
+
+// start forks the process, and gives up if the system has not done so when ctx ends: it may
+// have to read the file from another machine.
+func (p *process) start(ctx context.Context, env []string) error {
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		return p.notStarted(err)
+	}
+	errR, errW, err := os.Pipe()
+	if err != nil {
+		return p.notStarted(errors.Join(err, outR.Close(), outW.Close()))
+	}
+	p.offerSockets()
+	started := make(chan error, 1)
+	go func() {
+		// A Linux parent-death signal is sent when the thread that forked ends, not the
+		// process (prctl(2), PR_SET_PDEATHSIG), and the Go runtime ends threads as it likes:
+		// so this one is the process's as long as it lives, and ends with the goroutine. What
+		// is done to it concerns what it starts and nothing else of the host, see weaken.
+		runtime.LockOSThread()
+		weaken()
+		process, err := p.cmd.spawn(ctx, env, outW, errW)
+		_, _ = outW.Close(), errW.Close()
+		p.cmd.closeInherited()
+		if err != nil {
+			_, _ = outR.Close(), errR.Close()
+			started <- p.notStarted(err)
+			return
+		}
+		started <- nil
+		p.own(process, outR, errR)
+	}()
+	select {
+	case err := <-started:
+		return err
+	case <-ctx.Done():
+		p.kill() // as soon as it is forked
+		p.refuse(errNotForked)
+		p.output.closeHandshake()
+		p.finish(&ExitError{Code: -1, Stuck: true}, time.Now())
+		return errNotForked
+	}
+}
+
+var errNotForked = errors.New("the system did not start it in time; does the file system that it is on answer?")
+
+// offerSockets makes the socket pairs that the process inherits ends of: one for calls, if
+// that was chosen, and one for gRPC. If the system has none, calls travel on the next
+// carrier, and gRPC on a socket that has a path.
+func (p *process) offerSockets() {
+	var err error
+	if p.cmd.inheritSocket {
+		if p.socket, p.cmd.socket, err = socketPair(); err != nil {
+			p.log.Warn("no socket for the plugin's calls; they take the stream", "error", err)
+		}
+	}
+	if p.grpc.ours, p.cmd.grpc, err = socketPair(); err != nil && unixSockets {
+		p.log.Warn("no socket pair for the plugin; it is reached by a path, as other processes can", "error", err)
+	}
 }
 
 // notStarted leaves the process in the state of one that has ended.
 func (p *process) notStarted(err error) error {
-	p.refuse(startReason(p.path, err))
-	_ = p.handshake.Close()
-	p.finish(&ExitError{Code: -1})
-	p.copied.close()
+	p.refuse(startReason(p.cmd.path, err))
+	p.output.closeHandshake()
+	p.finish(&ExitError{Code: -1}, time.Now())
+	p.cmd.copied.close()
 	close(p.gone)
 	return err
 }
 
-// own waits for the process to end, and sees to what it leaves.
+// own waits for the process to end, and then sees to what it leaves.
 func (p *process) own(process *os.Process, stdout, stderr *os.File) {
 	var pipes sync.WaitGroup
-	pipes.Go(func() { p.readStdout(stdout) })
-	pipes.Go(func() { p.readStderr(stderr) })
+	pipes.Go(func() { p.output.readStdout(stdout) })
+	pipes.Go(func() { p.output.readStderr(stderr) })
 
 	exit := exitError(p.reap(process))
+	at := time.Now()
 
-	p.output.end()
-	end := time.Now().Add(drainTime)
+	p.output.intake.end()
+	end := at.Add(drainTime)
 	_, _ = stdout.SetReadDeadline(end), stderr.SetReadDeadline(end)
-	// Reading may still wait for who takes the log.
-	held := time.AfterFunc(drainTime+logGrace, func() { p.finish(exit) })
+	// Reading may still wait for the receiver of the log.
+	held := time.AfterFunc(drainTime+logGrace, func() { p.finish(exit, at) })
 	pipes.Wait()
 	held.Stop()
 	_, _ = stdout.Close(), stderr.Close()
-	p.finish(exit)
+	p.finish(exit, at)
 
-	if !p.namespaced { // else the kernel has ended them
-		p.group.End()
+	if !p.cmd.namespaced { // else the kernel has ended them
+		p.cmd.group.End()
 	}
-	p.copied.close()
+	p.cmd.copied.close()
 	p.mu.Lock()
 	close(p.gone)
-	then := p.then
+	onGone := p.onGone
 	p.mu.Unlock()
-	if then != nil {
-		then()
+	if onGone != nil {
+		onGone()
 	}
 }
 
-// afterwards lets f run when the process has ended, by the goroutine that owned it.
-func (p *process) afterwards(f func()) {
+// onEnd sets what is called when the process has ended: exited before exited is closed, so
+// that nothing has seen the end before, and gone when its descendants have ended too.
+func (p *process) onEnd(exited, gone func()) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	hasExited, isGone := p.exit != nil, false
+	p.onExit, p.onGone = exited, gone
 	select {
 	case <-p.gone:
-		go f()
+		isGone = true
 	default:
-		p.then = f
+	}
+	p.mu.Unlock()
+	if hasExited {
+		exited()
+	}
+	if isGone {
+		gone()
 	}
 }
 
@@ -137,21 +189,27 @@ const (
 	logGrace  = time.Second
 )
 
-// finish tells all who wait for the process that it has ended, once.
-func (p *process) finish(exit *ExitError) {
+// finish records how the process ended, once.
+func (p *process) finish(exit *ExitError, at time.Time) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.stuck != nil {
 		p.stuck.Stop()
 	}
-	if p.exit == nil {
-		p.exit = exit
-		close(p.exited)
+	if p.exit != nil {
+		p.mu.Unlock()
+		return
 	}
+	p.exit, p.exitTime = exit, at
+	onExit := p.onExit
+	p.mu.Unlock()
+	if onExit != nil {
+		onExit()
+	}
+	close(p.exited)
 }
 
-// reap waits for the process to end, and ends what it left in its group, if the
-// system allows before its number can be given to another.
+// reap waits for the process to end, and ends what it left in its group, if the system
+// allows before its number can be given to another.
 func (p *process) reap(process *os.Process) *os.ProcessState {
 	pid := process.Pid
 	if confine.AwaitExit(pid) {
@@ -166,9 +224,9 @@ func (p *process) reap(process *os.Process) *os.ProcessState {
 	return state
 }
 
-// kill ends the process and its group at once, or as soon as it is forked. It is
-// safe to call at any time. Nobody waits longer for the end than killGrace: a
-// system call that does not return can hold a process for ever.
+// kill ends the process and its group at once, or as soon as it is forked. It is safe to
+// call at any time. The end is waited for no longer than killGrace: a system call that does
+// not return can hold a process for ever.
 func (p *process) kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -183,20 +241,34 @@ func (p *process) killNow() {
 	}
 	confine.Kill(p.pid)
 	if p.stuck == nil {
-		p.stuck = time.AfterFunc(killGrace, func() { p.finish(&ExitError{Code: -1, Stuck: true}) })
+		p.stuck = time.AfterFunc(killGrace, func() { p.finish(&ExitError{Code: -1, Stuck: true}, time.Now()) })
+	}
+}
+
+// hasEnded reports whether the process has ended.
+func (p *process) hasEnded() bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
 	}
 }
 
 // endedItself reports whether the process has ended, and not by kill.
 func (p *process) endedItself() bool {
-	select {
-	case <-p.exited:
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return !p.exit.Stuck && (p.exit.Signal != "SIGKILL" || !p.killed)
-	default:
-		return false
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.exit != nil && !p.exit.Stuck && (p.exit.Signal != "SIGKILL" || !p.killed)
+}
+
+// ending says how a process has ended, and why if the host ended it.
+func (p *process) ending() string {
+	how := p.exit.Error()
+	if why := p.refusal(); why != nil && !p.endedItself() {
+		how += " by the host: " + sanitize.Line(why.Error(), 1000)
 	}
+	return how
 }
 
 func (p *process) setPID(pid int) {
@@ -208,35 +280,7 @@ func (p *process) setPID(pid int) {
 	}
 }
 
-var errClosedEarly = errors.New("it closed its standard output before the handshake")
-
-// readStdout takes the handshake and drops the rest, which no honest plugin
-// writes: pluginsdk sends what tools print to standard error.
-func (p *process) readStdout(r io.Reader) {
-	in := bufio.NewReaderSize(slowReader{r, p.output.valve()}, maxHandshake)
-	line, err := in.ReadSlice('\n')
-	switch {
-	case errors.Is(err, bufio.ErrBufferFull):
-		p.refuse(fmt.Errorf("its first line on standard output is longer than %d bytes, so it is no handshake; "+
-			"nothing else may be printed there", maxHandshake))
-	case err != nil && len(line) == 0:
-		p.refuse(errClosedEarly)
-	default:
-		if checked, err := checkHandshake(string(line)); err != nil {
-			p.refuse(err)
-		} else {
-			_, _ = io.WriteString(p.handshake, checked)
-		}
-	}
-	_ = p.handshake.Close()
-	eachLine(bufio.NewReaderSize(in, maxLogLine), func(line []byte) {
-		if p.output.admit() {
-			p.log.Debug("standard output after the handshake", "line", sanitize.Line(string(line), 0))
-		}
-	})
-}
-
-// refuse notes why the plugin cannot be used. The first reason stays.
+// refuse records why the plugin cannot be used. The first reason stays.
 func (p *process) refuse(reason error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -251,8 +295,8 @@ func (p *process) refusal() error {
 	return p.reason
 }
 
-// id is the process number, or the plugin's name where there is no process. It
-// is never empty: go-plugin cleans up only after what has an ID.
+// id returns the process number or, if there is no process, the plugin's name. It is never
+// empty: go-plugin cleans up only after a process that has an ID.
 func (p *process) id() string {
 	if pid := p.number(); pid != 0 {
 		return strconv.Itoa(pid)
@@ -260,7 +304,7 @@ func (p *process) id() string {
 	return p.name
 }
 
-// number is the process number; 0: there is no process.
+// number returns the process number; 0: there is no process.
 func (p *process) number() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

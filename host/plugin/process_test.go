@@ -15,7 +15,7 @@ import (
 func TestUnkillableProcessIsGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := reading(io.Discard)
+		p := talker(io.Discard)
 		p.setPID(1 << 30) // nobody's
 		begin := time.Now()
 		p.kill()

@@ -23,7 +23,7 @@ func (r *goRunner) Diagnose(context.Context) string { return "" }
 
 // Stdout is the handshake line and then the end, so that go-plugin keeps no
 // goroutine reading.
-func (r *goRunner) Stdout() io.ReadCloser { return r.forGo }
+func (r *goRunner) Stdout() io.ReadCloser { return r.output.forGo }
 
 // Stderr is empty: go-plugin's own log parser panics on {"@message":42}.
 func (r *goRunner) Stderr() io.ReadCloser { return emptyReader{} }
@@ -38,7 +38,7 @@ func (r *goRunner) ID() string { return r.id() }
 // needed any more, which ends three of its goroutines.
 func (r *goRunner) Wait(ctx context.Context) error {
 	select {
-	case <-r.alone:
+	case <-r.detached:
 		return nil
 	case <-r.exited:
 		return nil
@@ -61,7 +61,7 @@ func (r *goRunner) Kill(ctx context.Context) error {
 // PluginToHost implements [runner.Runner]: it connects to the plugin. What go-plugin
 // is told afterwards is what it shows; it dials nothing, see dialOptions.
 func (r *goRunner) PluginToHost(network, address string) (string, string, error) {
-	return r.connect(network, address)
+	return r.grpc.connect(network, address, r.number)
 }
 
 // HostToPlugin implements [runner.Runner]; both see the same file system.

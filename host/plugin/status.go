@@ -3,7 +3,6 @@ package plugin
 import (
 	"time"
 
-	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -65,49 +64,4 @@ type Status struct {
 type Fault struct {
 	Text string    `json:"text"` // fit to be shown
 	Time time.Time `json:"time"`
-}
-
-// Status tells what the plugin is doing.
-func (p *Plugin) Status() Status {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := Status{Name: p.Name(), Path: p.candidate.Path, State: Idle, Starts: p.runs, LastFault: p.faults.Load()}
-	if ed := p.edition.Load(); ed != nil {
-		s.Version, s.SDK, s.Tools = sanitize.Line(ed.about.Version, 100), sanitize.Line(ed.about.SDK, 100), len(ed.about.Tools)
-	}
-	if run := p.last; run != nil {
-		s.Took, s.Since = tool.Duration(run.took), run.since
-		s.Output = run.proc.output.String()
-		if run.dead() {
-			s.Reason = "the last run ended: " + run.ending()
-			if run.rest.over.Load() {
-				s.Reason = p.rested()
-			}
-		} else {
-			s.State, s.PID, s.Calls = Ready, run.proc.number(), int(run.calls.n.Load())
-			s.Carrier = run.carrier()
-			if why := run.pulse.why.Load(); why != nil {
-				s.State, s.Reason = Degraded, *why
-			}
-		}
-	}
-	switch {
-	case p.closed:
-		s.State = Draining
-	case p.starting != nil:
-		s.State = Starting
-	case p.refused != nil:
-		s.State, s.Reason = Refused, tool.AsError(p.refused).Message
-	case p.lastErr != nil:
-		s.State, s.Reason = Refused, tool.AsError(p.lastErr).Message
-	}
-	p.mourn()
-	waits := !p.closed && p.starting == nil && p.refused == nil && s.State != Ready && s.State != Degraded
-	if wait := time.Until(p.health.until); waits && wait > 0 {
-		s.State, s.Reason = Backoff, p.health.reason(wait)
-		if p.health.quarantined() {
-			s.State = Quarantined
-		}
-	}
-	return s
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/sanitize"
-	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // RestartPolicy says what becomes of a plugin that fails again and again: a start
@@ -48,9 +47,9 @@ func (r RestartPolicy) withDefaults() RestartPolicy {
 // patience is how long a pause a call waits for.
 const patience = time.Second
 
-// health counts a plugin's failures and says when it may be started again. Its
-// user holds a lock.
-type health struct {
+// backoff counts a plugin's failures and says when it may be started again. It is guarded
+// by the supervisor's lock.
+type backoff struct {
 	policy   RestartPolicy
 	failures int // in a row
 	why      string
@@ -59,71 +58,69 @@ type health struct {
 	probing  bool          // the one start that may follow a cooldown is under way
 }
 
-// failed notes a failure.
-func (h *health) failed(now time.Time, why string) {
-	h.failures++
-	h.why = sanitize.Line(why, 300)
-	h.probing = false
-	p := h.policy
+// failed records a failure.
+func (b *backoff) failed(now time.Time, why string) {
+	b.failures++
+	b.why = sanitize.Line(why, 300)
+	b.probing = false
+	p := b.policy
 	switch {
-	case p.Free < 0 || h.failures <= p.Free:
-		h.until = time.Time{}
-	case h.quarantined():
-		h.cooldown = min(max(2*h.cooldown, p.Cooldown), p.MaxCooldown)
-		h.until = now.Add(h.cooldown)
+	case p.Free < 0 || b.failures <= p.Free:
+		b.until = time.Time{}
+	case b.quarantined():
+		b.cooldown = min(max(2*b.cooldown, p.Cooldown), p.MaxCooldown)
+		b.until = now.Add(b.cooldown)
 	default:
-		pause := min(p.Backoff<<min(h.failures-p.Free-1, 20), p.MaxBackoff)
-		h.until = now.Add(pause - rand.N(pause/2+1)) //nolint:gosec // no secret
+		pause := min(p.Backoff<<min(b.failures-p.Free-1, 20), p.MaxBackoff)
+		b.until = now.Add(pause - rand.N(pause/2+1)) //nolint:gosec // no secret
 	}
 }
 
-// ended notes that a run which took calls has ended by itself.
-func (h *health) ended(now time.Time, lasted time.Duration, why string) {
-	if lasted >= h.policy.Lasting {
-		h.restore()
+// crashed records that a run which took calls has crashed.
+func (b *backoff) crashed(now time.Time, lasted time.Duration, why string) {
+	if lasted >= b.policy.Lasting {
+		b.reset()
 	}
-	h.failed(now, why)
+	b.failed(now, why)
 }
 
-// restore forgets all failures.
-func (h *health) restore() { *h = health{policy: h.policy} }
+// reset forgets all failures.
+func (b *backoff) reset() { *b = backoff{policy: b.policy} }
 
-func (h *health) quarantined() bool { return h.policy.Free >= 0 && h.failures >= h.policy.Quarantine }
+func (b *backoff) quarantined() bool { return b.policy.Free >= 0 && b.failures >= b.policy.Quarantine }
 
-// mayStart is how long to wait for the next start: 0: it may begin, and the plugin
-// is being tried if it was quarantined.
+// mayStart returns how long to wait for the next start; 0: it may begin now, as a probe
+// if the plugin was quarantined.
 //
 // # Errors
 //
-// [tool.CodeUnavailable] where that is too long to wait.
-func (h *health) mayStart(now time.Time, plugin string) (time.Duration, error) {
-	wait := h.until.Sub(now)
+// [tool.CodeUnavailable] if that is too long to wait.
+func (b *backoff) mayStart(now time.Time, plugin string) (time.Duration, error) {
+	wait := b.until.Sub(now)
 	switch {
-	case h.quarantined() && (wait > 0 || h.probing):
-		return 0, h.refusal(max(wait, patience), plugin)
+	case b.quarantined() && (wait > 0 || b.probing):
+		return 0, b.refusal(max(wait, patience), plugin)
 	case wait > patience:
-		return 0, h.refusal(wait, plugin)
+		return 0, b.refusal(wait, plugin)
 	case wait > 0:
 		return wait, nil
 	}
-	h.probing = h.quarantined()
+	b.probing = b.quarantined()
 	return 0, nil
 }
 
-func (h *health) refusal(wait time.Duration, plugin string) error {
-	e := &tool.Error{
-		Code: tool.CodeUnavailable, Plugin: plugin, Stage: tool.StageStart, Unsent: true, RetryAfter: wait,
-		Message: fmt.Sprintf("plugin %s %s", plugin, h.reason(wait)),
-		Hint:    "see toolhost plugins show " + plugin + "; the call may be made again later",
-	}
+func (b *backoff) refusal(wait time.Duration, plugin string) error {
+	e := unavailable(plugin, nil, fmt.Sprintf("plugin %s %s", plugin, b.reason(wait)),
+		"see toolhost plugins show "+plugin+"; the call may be made again later")
+	e.RetryAfter = wait
 	return e
 }
 
 // reason tells an operator what the failures lead to.
-func (h *health) reason(wait time.Duration) string {
+func (b *backoff) reason(wait time.Duration) string {
 	what := "is started again in"
-	if h.quarantined() {
+	if b.quarantined() {
 		what = "is quarantined; it is tried again in"
 	}
-	return fmt.Sprintf("failed %d times in a row and %s %v: %s", h.failures, what, wait.Round(100*time.Millisecond), h.why)
+	return fmt.Sprintf("failed %d times in a row and %s %v: %s", b.failures, what, wait.Round(100*time.Millisecond), b.why)
 }

@@ -9,15 +9,15 @@ import (
 
 // A plugin that fails again and again is started at once, then after pauses, then
 // not at all until one call may try it.
-func TestHealth(t *testing.T) {
+func TestBackoff(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	h := health{policy: RestartPolicy{Free: 2, Backoff: time.Second, MaxBackoff: 3 * time.Second, Quarantine: 6, Cooldown: time.Minute, MaxCooldown: 90 * time.Second}.withDefaults()}
+	b := backoff{policy: RestartPolicy{Free: 2, Backoff: time.Second, MaxBackoff: 3 * time.Second, Quarantine: 6, Cooldown: time.Minute, MaxCooldown: 90 * time.Second}.withDefaults()}
 	start := func(wantWait bool, refused bool) {
 		t.Helper()
-		wait, err := h.mayStart(now, "p")
+		wait, err := b.mayStart(now, "p")
 		if wait > 0 != wantWait || err != nil != refused {
-			t.Fatalf("after %d failures: wait %v, error %v", h.failures, wait, err)
+			t.Fatalf("after %d failures: wait %v, error %v", b.failures, wait, err)
 		}
 		if refused && (tool.CodeOf(err) != tool.CodeUnavailable || !tool.AsError(err).Unsent || tool.AsError(err).RetryAfter <= 0) {
 			t.Errorf("%#v", err)
@@ -25,38 +25,38 @@ func TestHealth(t *testing.T) {
 	}
 	start(false, false)
 	for range 2 { // free
-		h.ended(now, time.Second, "exit status 1")
+		b.crashed(now, time.Second, "exit status 1")
 		start(false, false)
 	}
 	for i, most := range []time.Duration{time.Second, 2 * time.Second, 3 * time.Second} {
-		h.failed(now, "exit status 1")
-		if pause := h.until.Sub(now); pause > most || pause < most/2 {
+		b.failed(now, "exit status 1")
+		if pause := b.until.Sub(now); pause > most || pause < most/2 {
 			t.Errorf("pause %d is %v, want up to %v", i, pause, most)
 		}
-		if now = h.until.Add(-time.Millisecond); h.until.Sub(now) > 0 {
+		if now = b.until.Add(-time.Millisecond); b.until.Sub(now) > 0 {
 			start(true, false)
 		}
-		now = h.until
+		now = b.until
 		start(false, false)
 	}
 	for _, cooldown := range []time.Duration{time.Minute, 90 * time.Second, 90 * time.Second} {
-		h.failed(now, "exit status 1")
-		if !h.quarantined() || h.until.Sub(now) != cooldown {
-			t.Fatalf("quarantined %v for %v, want %v", h.quarantined(), h.until.Sub(now), cooldown)
+		b.failed(now, "exit status 1")
+		if !b.quarantined() || b.until.Sub(now) != cooldown {
+			t.Fatalf("quarantined %v for %v, want %v", b.quarantined(), b.until.Sub(now), cooldown)
 		}
 		start(false, true)
-		now = h.until
+		now = b.until
 		start(false, false) // one call tries it
 		start(false, true)  // and no other
 	}
-	h.ended(now, 10*time.Second, "exit status 1") // it lasted
-	if h.failures != 1 || h.quarantined() {
-		t.Errorf("%d failures after a run that lasted, want 1", h.failures)
+	b.crashed(now, 10*time.Second, "exit status 1") // it lasted
+	if b.failures != 1 || b.quarantined() {
+		t.Errorf("%d failures after a run that lasted, want 1", b.failures)
 	}
-	h.restore()
+	b.reset()
 	start(false, false)
 
-	never := health{policy: RestartPolicy{Free: -1}.withDefaults()}
+	never := backoff{policy: RestartPolicy{Free: -1}.withDefaults()}
 	for range 100 {
 		never.failed(now, "exit status 1")
 	}

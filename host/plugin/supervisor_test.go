@@ -1,0 +1,130 @@
+package plugin
+
+import (
+	"context"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// crasher is a supervisor of a plugin whose every run ends a millisecond after it was
+// started, with a status.
+func crasher(t *testing.T, exit ExitError, policy RestartPolicy) *supervisor {
+	t.Helper()
+	s := &supervisor{
+		name: "crasher", cfg: Config{}.withDefaults(), backoff: backoff{policy: policy.withDefaults()},
+		publish: func(*instance) bool { return false },
+	}
+	s.life, s.endLife = context.WithCancel(t.Context())
+	s.launch = func(context.Context) (*instance, error) {
+		run := &instance{proc: talker(io.Discard), since: time.Now(), published: make(chan struct{})}
+		time.AfterFunc(time.Millisecond, func() { run.proc.finish(&exit, time.Now()) })
+		return run, nil
+	}
+	return s
+}
+
+// A run has lasted as long as it ran, whenever the end is noticed: a plugin that crashes in
+// each call and is called less often than RestartPolicy.Lasting is quarantined all the
+// same. Reading the status changes nothing.
+func TestCrashesCountWheneverTheyAreNoticed(t *testing.T) {
+	t.Parallel()
+	for name, looks := range map[string]int{"unnoticed": 0, "status is read": 3} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				const lasting = 10 * time.Second
+				s := crasher(t, ExitError{Code: 3}, RestartPolicy{
+					Free: 1, Backoff: time.Millisecond, Quarantine: 3, Cooldown: time.Hour, Lasting: lasting,
+				})
+				for i := range 3 {
+					run, err := s.ready(t.Context())
+					if err != nil {
+						t.Fatalf("call %d: %v", i, err)
+					}
+					<-run.proc.exited
+					if s.current.Load() != nil {
+						t.Fatal("calls go to a run that has ended")
+					}
+					<-time.After(2 * lasting)
+					for range looks {
+						s.addTo(&Status{State: Idle})
+					}
+				}
+				if _, err := s.ready(t.Context()); tool.CodeOf(err) != tool.CodeUnavailable {
+					t.Errorf("after three crashes: %v", err)
+				}
+				status := Status{State: Idle}
+				s.addTo(&status)
+				if status.State != Quarantined || status.Starts != 3 || s.backoff.failures != 3 {
+					t.Errorf("%+v after %d failures", status, s.backoff.failures)
+				}
+			})
+		})
+	}
+}
+
+// A run that lasted is forgiven the failures before it; one that the host ended, or that
+// ended as if something had asked it to, is no failure.
+func TestEndsThatDoNotCount(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := crasher(t, ExitError{}, RestartPolicy{})
+		for range 5 {
+			run, err := s.ready(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-run.proc.exited
+		}
+		if s.backoff.failures != 0 {
+			t.Errorf("%d failures of a plugin that ended in good order", s.backoff.failures)
+		}
+
+		s = crasher(t, ExitError{Code: 3}, RestartPolicy{Lasting: time.Millisecond})
+		for range 5 {
+			run, err := s.ready(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-run.proc.exited
+		}
+		if s.backoff.failures != 1 {
+			t.Errorf("%d failures of a plugin that lasts, want 1", s.backoff.failures)
+		}
+
+		s = crasher(t, ExitError{Code: -1, Signal: "SIGKILL"}, RestartPolicy{})
+		run, err := s.ready(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.mu.Lock()
+		s.detach(run)
+		s.mu.Unlock()
+		<-run.proc.exited
+		if s.backoff.failures != 0 {
+			t.Errorf("%d failures of a plugin that the host ended", s.backoff.failures)
+		}
+	})
+}
+
+// A process that ends before its start is recorded takes no calls, and its end counts.
+func TestEndBeforeItsStartIsRecorded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := crasher(t, ExitError{Code: 3}, RestartPolicy{})
+		launch := s.launch
+		s.launch = func(ctx context.Context) (*instance, error) {
+			run, err := launch(ctx)
+			<-run.proc.exited
+			return run, err
+		}
+		run, err := s.ready(t.Context())
+		if err != nil || run.end == nil || s.current.Load() != nil || s.backoff.failures != 1 {
+			t.Errorf("%v, %v, current %v, %d failures", run, err, s.current.Load(), s.backoff.failures)
+		}
+	})
+}
