@@ -83,7 +83,7 @@ func TestCacheDirectory(t *testing.T) {
 	w.env = append(w.env, cacheVariable+"=", "HOME="+home, "XDG_CACHE_HOME="+filepath.Join(home, "caches"))
 	w.run("tools").exits(0)
 	if runtime.GOOS == "linux" {
-		entries, err := filepath.Glob(filepath.Join(home, "caches", "toolhost", "toolhost-manifests", strings.Repeat("?", 64)))
+		entries, err := filepath.Glob(filepath.Join(home, "caches", "toolhost", "toolhost-manifests", strings.Repeat("?", 64)+".json"))
 		if err != nil || len(entries) != 1 {
 			t.Errorf("the default directory has %v, %v", entries, err)
 		}

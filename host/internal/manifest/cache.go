@@ -1,16 +1,15 @@
 package manifest
 
 import (
-	"encoding/hex"
-	"fmt"
+	"context"
 	"path/filepath"
 	"sync"
 
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
-// MaxSize bounds one manifest, in bytes: 4 MiB. What a plugin says beyond that is
-// not remembered, and the plugin is started each time.
+// MaxSize bounds one file, in bytes: 4 MiB. A plugin that describes itself at greater
+// length is not remembered, and is started each time.
 const MaxSize = 4 << 20
 
 // Cache is a directory of manifests. It is safe for concurrent use, by several
@@ -27,9 +26,9 @@ type Cache struct {
 //
 // # Errors
 //
-// [ErrUnsafe] where one of the two belongs to somebody else or others may write to it;
-// [ErrForeign] where there is something of that name that toolhost did not make; plain
-// errors where it cannot be made.
+// [ErrUnsafe] if one of the two belongs to another user or others may write to it;
+// [ErrForeign] if there is something of that name that toolhost did not make; plain
+// errors if it cannot be made.
 func Open(dir string) (*Cache, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -39,49 +38,57 @@ func Open(dir string) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Cache{dir: own, digests: digests{dir: own}}, nil
+	return &Cache{dir: own}, nil
 }
 
-// Close gives the directory back. Afterwards nothing is found or stored.
+// Close closes the directory. Afterwards nothing is found or stored.
 func (c *Cache) Close() error { return c.dir.close() }
 
-// Find is what is remembered under a key; false: nothing that can be used.
-func (c *Cache) Find(k Key) (wire.Description, bool) {
-	payload, err := c.dir.read(k.name(), MaxSize, seal(k.sum[:]))
+// Find returns what is remembered of a subject, and the SHA-256 of its binary; false:
+// nothing, or nothing that holds for the binary as it is now. The binary is read if it is
+// not the very file that was hashed before.
+func (c *Cache) Find(ctx context.Context, s Subject) (about wire.Description, sum Digest, ok bool) {
+	r, err := c.dir.read(s.name())
 	if err != nil {
-		return wire.Description{}, false
+		return wire.Description{}, Digest{}, false
 	}
-	var about wire.Description
-	if err := about.UnmarshalBinary(payload); err != nil {
-		return wire.Description{}, false
+	sum, file, err := c.digests.of(ctx, s.Path, r)
+	if err != nil || sum != r.SHA256 {
+		return wire.Description{}, Digest{}, false
 	}
-	return about, true
+	if file != r.File {
+		r.File = file
+		_ = c.dir.write(s.name(), r) // or it is hashed again the next time
+	}
+	return r.Description.unpack(), sum, true
 }
+
+// Hash reads a subject's binary, so that Store need not: it can be done for many side by
+// side.
+func (c *Cache) Hash(ctx context.Context, s Subject) { _, _, _ = c.digests.of(ctx, s.Path, &record{}) }
 
 // Store remembers a description.
 //
 // # Errors
 //
-// Plain ones, where the description is larger than [MaxSize] or the file cannot be
-// written.
-func (c *Cache) Store(k Key, about wire.Description) error {
-	payload, err := about.MarshalBinary()
+// Those of reading the binary, and of writing the file; plain ones for a description that
+// is larger than [MaxSize] or cannot be written as JSON.
+func (c *Cache) Store(ctx context.Context, s Subject, about wire.Description) error {
+	before, err := c.dir.read(s.name())
+	if err != nil {
+		before = &record{}
+	}
+	sum, file, err := c.digests.of(ctx, s.Path, before)
 	if err != nil {
 		return err
 	}
-	if len(payload) > MaxSize {
-		return fmt.Errorf("the description has %d bytes, more than %d", len(payload), MaxSize)
-	}
-	if err := c.dir.write(k.name(), payload, seal(k.sum[:])); err != nil {
+	err = c.dir.write(s.name(), &record{Path: s.Path, SHA256: sum, File: file, Description: pack(about)})
+	if err != nil {
 		return err
 	}
 	c.pruned.Do(c.dir.prune)
 	return nil
 }
 
-// Forget removes what is remembered under a key. Where that fails, the next start
-// finds out about it once more.
-func (c *Cache) Forget(k Key) { _ = c.dir.root.Load().Remove(k.name()) }
-
-// name is that of the key's file.
-func (k Key) name() string { return hex.EncodeToString(k.sum[:]) }
+// Forget removes what is remembered of a subject. If that fails, it is found again.
+func (c *Cache) Forget(s Subject) { _ = c.dir.root.Load().Remove(s.name()) }

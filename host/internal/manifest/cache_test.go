@@ -21,7 +21,10 @@ var about = wire.Description{
 	Tools: []tool.Definition{{
 		Name: "sample.do", Description: "Does something.", Safety: tool.Cautious, InputSchema: tool.Schema(`{"type":"object"}`),
 		Categories: []string{"odd"}, Timeout: tool.Duration(time.Second), RateLimit: &tool.RateLimit{Calls: 1, Period: tool.Duration(time.Hour)},
+	}, {
+		Name: "sample.wide", Description: "Has <white> space & \u2028 in its \"schemas\".", OutputSchema: tool.Schema("{\n \"type\" : \"object\"}\n"),
 	}},
+	ConfigSchema: tool.Schema(`{ }`), Features: []string{"preview"},
 }
 
 func open(t *testing.T, dir string) *Cache {
@@ -43,34 +46,31 @@ func program(t *testing.T, name, content string) string {
 	return path
 }
 
-func keyOf(t *testing.T, c *Cache, s Subject) Key {
+// pathOf is the file of a subject.
+func pathOf(c *Cache, s Subject) string { return filepath.Join(c.dir.above, directoryName, s.name()) }
+
+func find(t *testing.T, c *Cache, s Subject) (wire.Description, bool) {
 	t.Helper()
-	k, err := c.Key(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
+	about, _, ok := c.Find(t.Context(), s)
+	return about, ok
 }
 
-// pathOf is the file of a key.
-func pathOf(c *Cache, k Key) string { return filepath.Join(c.dir.above, directoryName, k.name()) }
-
 // filled is a cache with one manifest, and its file.
-func filled(t *testing.T) (c *Cache, k Key, path string) {
+func filled(t *testing.T) (c *Cache, s Subject, path string) {
 	t.Helper()
 	c = open(t, filepath.Join(t.TempDir(), "cache"))
-	k = keyOf(t, c, Subject{Path: program(t, "sample", "binary")})
-	if err := c.Store(k, about); err != nil {
+	s = Subject{Path: program(t, "sample", "binary")}
+	if err := c.Store(t.Context(), s, about); err != nil {
 		t.Fatal(err)
 	}
-	return c, k, pathOf(c, k)
+	return c, s, pathOf(c, s)
 }
 
 func TestStoreAndFind(t *testing.T) {
 	t.Parallel()
-	c, k, path := filled(t)
+	c, s, path := filled(t)
 	for _, again := range []*Cache{c, open(t, c.dir.above)} {
-		if got, ok := again.Find(k); !ok || !reflect.DeepEqual(got, about) {
+		if got, ok := find(t, again, s); !ok || !reflect.DeepEqual(got, about) {
 			t.Errorf("found %v, %+v", ok, got)
 		}
 	}
@@ -81,35 +81,33 @@ func TestStoreAndFind(t *testing.T) {
 			}
 		}
 	}
-	c.Forget(k)
-	if _, ok := c.Find(k); ok {
+	c.Forget(s)
+	if _, ok := find(t, c, s); ok {
 		t.Error("it was not forgotten")
 	}
-	c.Forget(k) // which is no harm
+	c.Forget(s) // which is no harm
 }
 
 // What is not as it was written is not there, and can be written anew.
 func TestDamaged(t *testing.T) {
 	t.Parallel()
-	flip := func(at func(n int) int) func([]byte) []byte {
-		return func(b []byte) []byte { b[at(len(b))] ^= 1; return b }
-	}
 	for name, damage := range map[string]func([]byte) []byte{
-		"empty":           func([]byte) []byte { return nil },
-		"shorter":         func(b []byte) []byte { return b[:len(b)-1] },
-		"only the head":   func(b []byte) []byte { return b[:len(head)] },
-		"longer":          func(b []byte) []byte { return append(b, 0) },
-		"another format":  flip(func(int) int { return len(head) - 2 }),
-		"checksum":        flip(func(int) int { return len(head) }),
-		"first byte":      flip(func(int) int { return len(head) + overhead }),
-		"last byte":       flip(func(n int) int { return n - 1 }),
-		"something else":  func([]byte) []byte { return []byte(strings.Repeat("hello ", 100)) },
-		"too large":       func(b []byte) []byte { return append(b, make([]byte, MaxSize)...) },
-		"an empty answer": func(b []byte) []byte { return b[:len(head)+overhead] },
+		"empty":          func([]byte) []byte { return nil },
+		"shorter":        func(b []byte) []byte { return b[:len(b)-2] },
+		"torn":           func(b []byte) []byte { clear(b[len(b)/2:]); return b },
+		"longer":         func(b []byte) []byte { return append(b, 0) },
+		"first byte":     func(b []byte) []byte { b[0] ^= 1; return b },
+		"something else": func([]byte) []byte { return []byte(strings.Repeat("hello ", 100)) },
+		"too large":      func(b []byte) []byte { return append(b, bytes.Repeat([]byte(" "), MaxSize)...) },
+		"empty object":   func([]byte) []byte { return []byte("{}") },
+		"short digest":   func(b []byte) []byte { return bytes.Replace(b, []byte(`"sha256":"`), []byte(`"sha256":"","x":"`), 1) },
+		"another digest": func(b []byte) []byte {
+			return bytes.ReplaceAll(bytes.Replace(b, []byte(`"sha256":"`), []byte(`"sha256":"`+hash+`","x":"`), 1), []byte(`"file":{`), []byte(`"y":{`))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, k, path := filled(t)
+			c, s, path := filled(t)
 			content, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
@@ -117,60 +115,53 @@ func TestDamaged(t *testing.T) {
 			if err := os.WriteFile(path, damage(content), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if got, ok := c.Find(k); ok {
+			if got, ok := find(t, c, s); ok {
 				t.Errorf("found %+v", got)
 			}
-			if err := c.Store(k, about); err != nil {
+			if err := c.Store(t.Context(), s, about); err != nil {
 				t.Fatal(err)
 			}
-			if _, ok := c.Find(k); !ok {
+			if _, ok := find(t, c, s); !ok {
 				t.Error("it was not written anew")
 			}
 		})
 	}
 }
 
-// A manifest answers under its own key only.
+// A manifest answers under its own name only.
 func TestInAnothersPlace(t *testing.T) {
 	t.Parallel()
 	c, _, path := filled(t)
-	other := keyOf(t, c, Subject{Path: program(t, "other", "another binary")})
+	other := Subject{Path: program(t, "other", "binary")}
 	if err := os.Rename(path, pathOf(c, other)); err != nil {
 		t.Fatal(err)
 	}
-	if got, ok := c.Find(other); ok {
+	if got, ok := find(t, c, other); ok {
 		t.Errorf("found %+v", got)
 	}
 }
 
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
-	c, k, _ := filled(t)
+	c, s, _ := filled(t)
 	huge := about
 	huge.Version = strings.Repeat("x", MaxSize)
-	if err := c.Store(k, huge); err == nil {
+	if err := c.Store(t.Context(), s, huge); err == nil {
 		t.Error("it was stored")
 	}
 }
 
-// Everything that a description may depend on makes another key.
-func TestKey(t *testing.T) {
+// Everything that a description may depend on makes another file, or one that does not hold.
+func TestSubject(t *testing.T) {
 	t.Parallel()
 	c := open(t, t.TempDir())
 	path := program(t, "sample", "binary")
 	base := Subject{Path: path, Args: []string{"a", "b"}, Env: []string{"A=1", "B=2"}, Config: []byte(`{}`), Host: "1"}
-	want := keyOf(t, c, base)
-	if got := keyOf(t, c, base); got != want {
-		t.Error("the same subject has two keys")
-	}
-	elsewhere := base
-	elsewhere.Path = program(t, "sample", "binary")
-	if got := keyOf(t, c, elsewhere); got != want {
-		t.Error("the same binary in another directory has another key")
+	if err := c.Store(t.Context(), base, about); err != nil {
+		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*Subject){
-		"binary":        func(s *Subject) { s.Path = program(t, "sample", "binary, newer") },
-		"name":          func(s *Subject) { s.Path = program(t, "sample-2", "binary") },
+		"file":          func(s *Subject) { s.Path = program(t, "sample", "binary") },
 		"arguments":     func(s *Subject) { s.Args = []string{"a"} },
 		"joined":        func(s *Subject) { s.Args = []string{"ab"} },
 		"environment":   func(s *Subject) { s.Env = []string{"A=1", "B=3"} },
@@ -180,12 +171,33 @@ func TestKey(t *testing.T) {
 	} {
 		s := base
 		change(&s)
-		if keyOf(t, c, s) == want {
-			t.Errorf("%s: the key is the same", name)
+		if _, ok := find(t, c, s); ok || s.name() == base.name() {
+			t.Errorf("%s: the name is the same", name)
 		}
 	}
-	if _, err := c.Key(t.Context(), Subject{Path: filepath.Join(t.TempDir(), "missing")}); !errors.Is(err, os.ErrNotExist) {
+	if _, ok := find(t, c, base); !ok {
+		t.Error("not found")
+	}
+	if err := os.WriteFile(path, []byte("binary, newer"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := find(t, c, base); ok {
+		t.Error("found for another binary")
+	}
+	missing := Subject{Path: filepath.Join(t.TempDir(), "missing")}
+	if err := c.Store(t.Context(), missing, about); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing binary: %v", err)
+	}
+}
+
+// What JSON would change is not remembered, as it would not be what the plugin says.
+func TestNotJSON(t *testing.T) {
+	t.Parallel()
+	c, s, _ := filled(t)
+	odd := about
+	odd.Version = "\xff"
+	if err := c.Store(t.Context(), s, odd); err == nil {
+		t.Error("it was stored")
 	}
 }
 
@@ -196,7 +208,7 @@ func TestNoSecrets(t *testing.T) {
 	s := Subject{
 		Path: program(t, "sample", "binary"), Args: []string{"--token=hunter2"}, Env: []string{"TOKEN=hunter2"}, Config: []byte(`{"token":"hunter2"}`),
 	}
-	if err := c.Store(keyOf(t, c, s), about); err != nil {
+	if err := c.Store(t.Context(), s, about); err != nil {
 		t.Fatal(err)
 	}
 	files := 0
@@ -229,16 +241,16 @@ func TestCannotOpen(t *testing.T) {
 // Any number may write and read the same manifests, and see whole ones.
 func TestSideBySide(t *testing.T) {
 	t.Parallel()
-	c, k, _ := filled(t)
+	c, s, _ := filled(t)
 	var all sync.WaitGroup
 	for range 8 {
 		own := open(t, c.dir.above)
 		all.Go(func() {
 			for range 50 {
-				if err := own.Store(k, about); err != nil {
+				if err := own.Store(t.Context(), s, about); err != nil {
 					t.Error(err)
 				}
-				if got, ok := own.Find(k); !ok || got.Name != about.Name {
+				if got, ok := find(t, own, s); !ok || got.Name != about.Name {
 					t.Errorf("found %v, %+v", ok, got)
 				}
 			}
@@ -253,16 +265,16 @@ func TestSideBySide(t *testing.T) {
 // What is read is kept: its time says when it was last used.
 func TestUsedIsKept(t *testing.T) {
 	t.Parallel()
-	c, k, path := filled(t)
+	c, s, path := filled(t)
 	old := time.Now().Add(-maxAge - time.Hour)
 	if err := os.Chtimes(path, old, old); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := c.Find(k); !ok {
+	if _, ok := find(t, c, s); !ok {
 		t.Fatal("not found")
 	}
 	c.dir.prune()
-	if _, ok := c.Find(k); !ok {
+	if _, ok := find(t, c, s); !ok {
 		t.Error("it was removed")
 	}
 }

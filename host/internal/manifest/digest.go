@@ -3,6 +3,7 @@ package manifest
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
@@ -18,124 +19,98 @@ import (
 // used and not remembered (git calls such an entry racily clean).
 const settled = 2 * time.Second
 
-type digest [sha256.Size]byte
+// Digest is the SHA-256 of a file; as text, hexadecimal.
+type Digest [sha256.Size]byte
+
+func (d Digest) String() string { return hex.EncodeToString(d[:]) }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (d *Digest) UnmarshalText(text []byte) error {
+	if len(text) != hex.EncodedLen(len(d)) {
+		return errDamaged
+	}
+	_, err := hex.Decode(d[:], text)
+	return err
+}
 
 // identity is what the system says of a file that changes whenever its content
-// does.
+// does. The zero value is that of no file.
 type identity struct {
-	device, inode        uint64
-	size, mtime, changed int64 // bytes; nanoseconds since 1970
+	Device  uint64 `json:"device"`
+	Inode   uint64 `json:"inode"`
+	Size    int64  `json:"size"`
+	MTime   int64  `json:"mtime"` // nanoseconds since 1970
+	Changed int64  `json:"changed"`
 }
 
 // settledAt reports whether a change after that moment would show.
 func (id identity) settledAt(now time.Time) bool {
-	return max(id.mtime, id.changed) < now.Add(-settled).UnixNano()
+	return max(id.MTime, id.Changed) < now.Add(-settled).UnixNano()
 }
 
-// digests are the SHA-256 of files. No file is read twice for it while its identity
-// stays the same, nor twice at a time.
+// digests are those of the files that this process has hashed.
 type digests struct {
-	dir *directory // of the index
-
-	mu      sync.Mutex // never held while a file is hashed
-	loaded  bool
-	known   index
-	unsaved index
-	hashing map[identity]*hashing
+	mu    sync.Mutex // never held while a file is hashed
+	known map[identity]Digest
 }
 
-// hashing is one reading of a file that several may wait for.
-type hashing struct {
-	done   chan struct{}
-	sum    digest
-	err    error
-	gaveUp bool // as the context of who read it ended
-}
-
-// of is the digest of the file at a path.
-func (d *digests) of(ctx context.Context, path string) (digest, error) {
-	for {
-		sum, retry, err := d.once(ctx, path)
-		if !retry {
-			return sum, err
-		}
-	}
-}
-
-// once is of, or tells to try again: whoever read the file in its place gave up.
-func (d *digests) once(ctx context.Context, path string) (sum digest, retry bool, err error) {
+// of returns the digest of the file at a path, and the identity by which it can be
+// remembered; zero: it cannot. The file is not read if it is known, or the one of the record.
+func (d *digests) of(ctx context.Context, path string, r *record) (Digest, identity, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
-		return digest{}, false, err
+		return Digest{}, identity{}, err
 	}
-	id, ok := identityOf(info)
-	if !ok {
-		_, sum, err := hashFile(ctx, path)
-		return sum, false, err
-	}
-	d.mu.Lock()
-	if !d.loaded {
-		d.known, d.unsaved, d.loaded = readIndex(d.dir), index{}, true
-		d.hashing = map[identity]*hashing{}
-	}
-	if sum, ok := d.known[id]; ok {
+	if id, ok := identityOf(info); ok {
+		if id == r.File {
+			return r.SHA256, id, nil
+		}
+		d.mu.Lock()
+		sum, ok := d.known[id]
 		d.mu.Unlock()
-		return sum, false, nil
-	}
-	h := d.hashing[id]
-	if h != nil {
-		d.mu.Unlock()
-		select {
-		case <-h.done:
-			return h.sum, h.gaveUp && ctx.Err() == nil, h.err
-		case <-ctx.Done():
-			return digest{}, false, ctx.Err()
+		if ok {
+			return sum, id, nil
 		}
 	}
-	h = &hashing{done: make(chan struct{})}
-	d.hashing[id] = h
-	d.mu.Unlock()
-
 	begin := time.Now()
-	read, sum, err := hashFile(ctx, path)
-	h.sum, h.err, h.gaveUp = sum, err, ctx.Err() != nil
-
+	id, sum, err := hashFile(ctx, path)
+	if err != nil || id == (identity{}) || !id.settledAt(begin) {
+		return sum, identity{}, err
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.hashing, id)
-	close(h.done)
-	if err == nil && read.settledAt(begin) {
-		d.known[read], d.unsaved[read] = sum, sum
+	if d.known == nil {
+		d.known = map[identity]Digest{}
 	}
-	if len(d.hashing) == 0 && len(d.unsaved) > 0 { // once for all that are hashed side by side
-		d.unsaved.save(d.dir)
-		clear(d.unsaved)
-	}
-	return sum, false, err
+	d.known[id] = sum
+	return sum, id, nil
 }
 
 // hashFile reads a file, one that is not too large, until its context ends. Its identity
 // is that of the open file, before and after: a link that was made meanwhile changes it
 // and does no harm, as it is too young then to be remembered.
-func hashFile(ctx context.Context, path string) (identity, digest, error) {
+func hashFile(ctx context.Context, path string) (identity, Digest, error) {
 	f, info, err := sealed.Open(path, sealed.MaxSize)
 	if err != nil {
-		return identity{}, digest{}, err
+		return identity{}, Digest{}, err
 	}
 	defer func() { _ = f.Close() }()
 	h := sha256.New()
 	n, err := io.CopyBuffer(h, onlyReader{sealed.Reader(ctx, f, info.Size())}, make([]byte, 256<<10))
 	if err != nil {
-		return identity{}, digest{}, fmt.Errorf("%s: %w", path, err)
+		return identity{}, Digest{}, fmt.Errorf("%s: %w", path, err)
 	}
 	after, err := f.Stat()
 	if err != nil {
-		return identity{}, digest{}, err
+		return identity{}, Digest{}, err
 	}
 	if n != info.Size() || after.Size() != info.Size() || !after.ModTime().Equal(info.ModTime()) {
-		return identity{}, digest{}, fmt.Errorf("%s: %w", path, sealed.ErrChanged)
+		return identity{}, Digest{}, fmt.Errorf("%s: %w", path, sealed.ErrChanged)
 	}
-	var sum digest
+	var sum Digest
 	h.Sum(sum[:0])
 	id, _ := identityOf(after)
 	return id, sum, nil
@@ -145,19 +120,19 @@ func hashFile(ctx context.Context, path string) (identity, digest, error) {
 type onlyReader struct{ io.Reader }
 
 // Stamp is what tells one content of a file from another without reading it. The zero
-// value is that of no file. It knows nothing of what changes the file's other facts:
-// its mode, or links to it elsewhere.
+// value is that of no file. It does not change with the file's other facts: its mode, or
+// links to it elsewhere.
 type Stamp struct {
 	size, mtime   int64
 	device, inode uint64
 }
 
-// StampOf is the stamp of a file as it is now.
+// StampOf returns the stamp of a file as it is now.
 func StampOf(path string) Stamp {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return Stamp{}
 	}
-	id, _ := identityOf(info) // of other systems, size and time have to do
-	return Stamp{info.Size() + 1, info.ModTime().UnixNano(), id.device, id.inode}
+	id, _ := identityOf(info) // other systems have no more than size and time
+	return Stamp{info.Size() + 1, info.ModTime().UnixNano(), id.Device, id.Inode}
 }

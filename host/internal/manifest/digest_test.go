@@ -6,8 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"os"
-	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 )
@@ -21,11 +19,11 @@ func TestSettled(t *testing.T) {
 		id   identity
 		want bool
 	}{
-		"old":                {identity{mtime: at(-time.Hour), changed: at(-time.Minute)}, true},
-		"just written":       {identity{mtime: at(-time.Second), changed: at(-time.Second)}, false},
-		"old times, moved":   {identity{mtime: at(-time.Hour), changed: at(-time.Second)}, false},
-		"of the future":      {identity{mtime: at(time.Hour), changed: at(time.Hour)}, false},
-		"at the very margin": {identity{mtime: at(-settled), changed: at(-settled)}, false},
+		"old":                {identity{MTime: at(-time.Hour), Changed: at(-time.Minute)}, true},
+		"just written":       {identity{MTime: at(-time.Second), Changed: at(-time.Second)}, false},
+		"old times, moved":   {identity{MTime: at(-time.Hour), Changed: at(-time.Second)}, false},
+		"of the future":      {identity{MTime: at(time.Hour), Changed: at(time.Hour)}, false},
+		"at the very margin": {identity{MTime: at(-settled), Changed: at(-settled)}, false},
 	} {
 		if got := c.id.settledAt(now); got != c.want {
 			t.Errorf("%s: settled %v, want %v", name, got, c.want)
@@ -47,68 +45,74 @@ func identityAt(t *testing.T, path string) identity {
 	return id
 }
 
-// remembering is a cache that takes a wrong digest for that of a file: who gets it
-// has not read the file.
-func remembering(t *testing.T, path string) *Cache {
+// remembering is a record that has a wrong digest of a file: whoever gets it has not read
+// the file.
+func remembering(t *testing.T, path string) *record {
 	t.Helper()
-	c := open(t, t.TempDir())
-	index{identityAt(t, path): wrong}.save(c.dir)
-	return c
+	return &record{SHA256: wrong, File: identityAt(t, path)}
 }
 
-var wrong = digest{1, 2, 3}
+var wrong = Digest{1, 2, 3}
 
 func TestHashedOnce(t *testing.T) {
 	t.Parallel()
 	path := program(t, "sample", "binary")
-	c := remembering(t, path)
-	if sum, err := c.digests.of(t.Context(), path); sum != wrong || err != nil {
-		t.Errorf("it was hashed again: %x, %v", sum, err)
+	r := remembering(t, path)
+	if sum, id, err := new(digests).of(t.Context(), path, r); sum != wrong || id != r.File || err != nil {
+		t.Errorf("it was hashed again: %v, %v", sum, err)
 	}
-	// The same file under another name.
-	link := filepath.Join(filepath.Dir(path), "link")
-	if err := os.Link(path, link); err != nil {
+}
+
+// A file is hashed once, whatever names it has.
+func TestHashedOnceInAProcess(t *testing.T) {
+	t.Parallel()
+	path := program(t, "sample", "binary")
+	d := digests{known: map[identity]Digest{identityAt(t, path): wrong}}
+	if sum, _, err := d.of(t.Context(), path, new(record)); sum != wrong || err != nil {
+		t.Errorf("it was hashed again: %v, %v", sum, err)
+	}
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(path, old, old); err != nil {
 		t.Fatal(err)
 	}
-	index{identityAt(t, link): wrong}.save(c.dir) // a link changes the file's own time
-	fresh := open(t, c.dir.above)
-	if sum, err := fresh.digests.of(t.Context(), link); sum != wrong || err != nil {
-		t.Errorf("it was hashed again under another name: %x, %v", sum, err)
+	want := Digest(sha256.Sum256([]byte("binary")))
+	if sum, _, err := d.of(t.Context(), path, new(record)); sum != want || err != nil {
+		t.Errorf("touched: got %v, %v, want %v", sum, err, want)
 	}
 }
 
 func TestHashedAgain(t *testing.T) {
 	t.Parallel()
-	want := digest(sha256.Sum256([]byte("binary")))
-	for name, change := range map[string]func(t *testing.T, path string) (digest, error){
-		"touched": func(_ *testing.T, path string) (digest, error) {
+	want := Digest(sha256.Sum256([]byte("binary")))
+	for name, change := range map[string]func(t *testing.T, path string) (Digest, error){
+		"touched": func(_ *testing.T, path string) (Digest, error) {
 			at := time.Now().Add(-time.Hour)
 			return want, os.Chtimes(path, at, at)
 		},
-		"written": func(_ *testing.T, path string) (digest, error) {
+		"written": func(_ *testing.T, path string) (Digest, error) {
 			return sha256.Sum256([]byte("yraniB")), os.WriteFile(path, []byte("yraniB"), 0o600)
 		},
-		"written, its time set back": func(t *testing.T, path string) (digest, error) {
+		"written, its time set back": func(t *testing.T, path string) (Digest, error) {
 			info, err := os.Stat(path)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return sha256.Sum256([]byte("yraniB")), errors.Join(os.WriteFile(path, []byte("yraniB"), 0o600), os.Chtimes(path, info.ModTime(), info.ModTime()))
 		},
-		"exchanged": func(t *testing.T, path string) (digest, error) {
+		"exchanged": func(t *testing.T, path string) (Digest, error) {
 			return sha256.Sum256([]byte("yraniB")), os.Rename(program(t, "other", "yraniB"), path)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := program(t, "sample", "binary")
-			c := remembering(t, path)
+			r := remembering(t, path)
 			want, err := change(t, path)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if sum, err := c.digests.of(t.Context(), path); sum != want || err != nil {
-				t.Errorf("got %x, %v, want %x", sum, err, want)
+			if sum, _, err := new(digests).of(t.Context(), path, r); sum != want || err != nil {
+				t.Errorf("got %v, %v, want %v", sum, err, want)
 			}
 		})
 	}
@@ -117,60 +121,32 @@ func TestHashedAgain(t *testing.T) {
 // A file that was written a moment ago is hashed, and hashed again by the next.
 func TestYoungFilesAreNotRemembered(t *testing.T) {
 	t.Parallel()
-	c := open(t, t.TempDir())
 	path := program(t, "sample", "binary")
-	if _, err := c.digests.of(t.Context(), path); err != nil {
+	_, id, err := new(digests).of(t.Context(), path, new(record))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if remembered := len(c.digests.known) + len(readIndex(c.dir)); remembered > 0 && !identityAt(t, path).settledAt(time.Now()) {
+	if id != (identity{}) && !identityAt(t, path).settledAt(time.Now()) {
 		t.Error("it was remembered")
 	}
 }
 
-// An index that is not in order costs time and nothing else.
-func TestIndexDamaged(t *testing.T) {
+// A binary that was touched is hashed once more, and then known again.
+func TestTouchedIsKnownAgain(t *testing.T) {
 	t.Parallel()
-	path := program(t, "sample", "binary")
-	want := digest(sha256.Sum256([]byte("binary")))
-	for _, content := range []string{"", "hello", head, head + string(make([]byte, overhead)) + "1 2 3 4 5 6\n"} {
-		c := remembering(t, path)
-		if err := os.WriteFile(filepath.Join(c.dir.above, directoryName, indexName), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if sum, err := c.digests.of(t.Context(), path); sum != want || err != nil {
-			t.Errorf("%.20q: got %x, %v", content, sum, err)
-		}
+	c, s, _ := filled(t)
+	r, err := c.dir.read(s.name())
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-func TestIndexIsShared(t *testing.T) {
-	t.Parallel()
-	dir := open(t, t.TempDir()).dir
-	one, two := identity{1, 2, 3, -4, 5}, identity{6, 1 << 63, 8, 9, 10}
-	index{one: {1}}.save(dir)
-	index{two: {2}}.save(dir)
-	got := readIndex(dir)
-	if len(got) != 2 || got[one] != (digest{1}) || got[two] != (digest{2}) {
-		t.Errorf("got %v", got)
+	r.File = identity{1, 2, 3, 4, 5}
+	if err := c.dir.write(s.name(), r); err != nil {
+		t.Fatal(err)
 	}
-}
-
-// However many ask for one file, it is read once at a time and all get its digest.
-func TestHashedSideBySide(t *testing.T) {
-	t.Parallel()
-	c := open(t, t.TempDir())
-	path := program(t, "sample", "binary")
-	want := digest(sha256.Sum256([]byte("binary")))
-	var all sync.WaitGroup
-	for range 16 {
-		all.Go(func() {
-			if sum, err := c.digests.of(t.Context(), path); sum != want || err != nil {
-				t.Errorf("got %x, %v", sum, err)
-			}
-		})
+	if _, ok := find(t, c, s); !ok {
+		t.Error("not found")
 	}
-	all.Wait()
-	if len(c.digests.hashing) > 0 {
-		t.Error("somebody still waits")
+	if r, err = c.dir.read(s.name()); err != nil || r.File == (identity{1, 2, 3, 4, 5}) {
+		t.Errorf("the identity is still %v, %v", r.File, err)
 	}
 }

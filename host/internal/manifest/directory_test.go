@@ -55,9 +55,8 @@ func use(t *testing.T, dir string) error {
 		return err
 	}
 	defer func() { _ = c.Close() }()
-	k := keyOf(t, c, Subject{Path: program(t, "sample", "binary")})
-	index{identity{1, 2, 3, 4, 5}: {1}}.save(c.dir)
-	if err := c.Store(k, about); err != nil {
+	s := Subject{Path: program(t, "sample", "binary")}
+	if err := c.Store(t.Context(), s, about); err != nil {
 		return err
 	}
 	c.dir.prune()
@@ -71,8 +70,8 @@ var hash = strings.Repeat("0123456789abcdef", 4)
 func TestOthersFilesStay(t *testing.T) {
 	t.Parallel()
 	for what, names := range map[string][]string{
-		"a project's manifests":         {"manifests/app.yaml", "manifests/base/app.yaml", "manifests/" + hash, "digests", "go.mod", ".new-thing"},
-		"a directory without a marker":  {directoryName + "/" + hash, directoryName + "/digests", directoryName + "/.new-1"},
+		"a project's manifests":         {"manifests/app.yaml", "manifests/base/app.yaml", "manifests/" + hash, hash + ".json", "go.mod", ".new-thing"},
+		"a directory without a marker":  {directoryName + "/" + hash, directoryName + "/" + hash + ".json", directoryName + "/.new-1"},
 		"another program's cache":       {directoryName + "/" + markerName, directoryName + "/" + hash},
 		"a file in the directory's way": {directoryName},
 	} {
@@ -96,7 +95,7 @@ func TestOthersFilesStay(t *testing.T) {
 func TestLinkedDirectory(t *testing.T) {
 	t.Parallel()
 	elsewhere, marked, dir := t.TempDir(), t.TempDir(), t.TempDir()
-	files(t, elsewhere, "app.yaml", hash, "digests")
+	files(t, elsewhere, "app.yaml", hash, hash+".json")
 	if err := use(t, marked); err != nil {
 		t.Fatal(err)
 	}
@@ -126,10 +125,11 @@ func TestPrune(t *testing.T) {
 	c := open(t, t.TempDir())
 	dir, outside := filepath.Join(c.dir.above, directoryName), t.TempDir()
 	now := time.Now()
-	name := func(first string) string { return first + hash[1:] }
+	name := func(first string) string { return first + hash[1:] + ".json" }
+	earlier := func(first string) string { return first + hash[1:] } // as format 1 had it
 	for file, age := range map[string]time.Duration{
-		name("0"): 0, name("1"): 7 * 24 * time.Hour, name("2"): maxAge + time.Hour, temporary + "writing": 0, temporary + "left": 2 * time.Hour,
-		indexName: maxAge + time.Hour, "notes.txt": maxAge + time.Hour, strings.ToUpper(name("a")): maxAge + time.Hour, name("3") + "0": maxAge + time.Hour,
+		name("0"): 0, name("1"): 7 * 24 * time.Hour, name("2"): maxAge + time.Hour, earlier("0"): 0, earlier("2"): maxAge + time.Hour, temporary + "writing": 0, temporary + "left": 2 * time.Hour,
+		hash + ".txt": maxAge + time.Hour, "notes.txt": maxAge + time.Hour, strings.ToUpper(name("a")): maxAge + time.Hour, "0" + name("3"): maxAge + time.Hour,
 	} {
 		files(t, dir, file)
 		if err := os.Chtimes(filepath.Join(dir, file), now.Add(-age), now.Add(-age)); err != nil {
@@ -151,7 +151,8 @@ func TestPrune(t *testing.T) {
 	}
 	want := map[string]bool{markerName: true}
 	for _, file := range []string{
-		name("0"), name("1"), name("4"), name("5"), temporary + "writing", indexName, "notes.txt", strings.ToUpper(name("a")), name("3") + "0",
+		name("0"), name("1"), name("4"), name("5"), earlier("0"), temporary + "writing",
+		hash + ".txt", "notes.txt", strings.ToUpper(name("a")), "0" + name("3"),
 	} {
 		want[file] = true
 	}
@@ -166,7 +167,7 @@ func TestPrune(t *testing.T) {
 // However many files there are that are not manifests, they push none out.
 func TestPruneCountsManifestsOnly(t *testing.T) {
 	t.Parallel()
-	c, k, _ := filled(t)
+	c, s, _ := filled(t)
 	for i := range maxKept + 1 {
 		path := filepath.Join(c.dir.above, directoryName, "note "+strings.Repeat("x", i%50)+time.Duration(i).String())
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -174,11 +175,11 @@ func TestPruneCountsManifestsOnly(t *testing.T) {
 		}
 	}
 	past := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(pathOf(c, k), past, past); err != nil {
+	if err := os.Chtimes(pathOf(c, s), past, past); err != nil {
 		t.Fatal(err)
 	}
 	c.dir.prune()
-	if _, ok := c.Find(k); !ok {
+	if _, ok := find(t, c, s); !ok {
 		t.Error("it was removed")
 	}
 }
@@ -198,17 +199,17 @@ func TestEmptyDirectoryIsMarked(t *testing.T) {
 // A directory that is removed while it is open is made again.
 func TestRemovedDirectory(t *testing.T) {
 	t.Parallel()
-	c, k, path := filled(t)
+	c, s, path := filled(t)
 	if err := os.RemoveAll(filepath.Dir(path)); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := c.Find(k); ok {
+	if _, ok := find(t, c, s); ok {
 		t.Error("it was found")
 	}
-	if err := c.Store(k, about); err != nil {
+	if err := c.Store(t.Context(), s, about); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := c.Find(k); !ok {
+	if _, ok := find(t, c, s); !ok {
 		t.Error("it was not stored")
 	}
 }

@@ -11,7 +11,7 @@ func identityOf(info fs.FileInfo) (identity, bool) {
 		return identity{}, false
 	}
 	return identity{
-		device: uint64(st.Dev), inode: st.Ino, //nolint:gosec // a number of a device is never below zero
-		size: info.Size(), mtime: st.Mtimespec.Nano(), changed: st.Ctimespec.Nano(),
+		Device: uint64(st.Dev), Inode: st.Ino, //nolint:gosec // a number of a device is never below zero
+		Size: info.Size(), MTime: st.Mtimespec.Nano(), Changed: st.Ctimespec.Nano(),
 	}, true
 }

@@ -11,7 +11,7 @@ func identityOf(info fs.FileInfo) (identity, bool) {
 		return identity{}, false
 	}
 	return identity{
-		device: uint64(st.Dev), inode: st.Ino, //nolint:unconvert // narrower on other architectures
-		size: info.Size(), mtime: st.Mtim.Nano(), changed: st.Ctim.Nano(),
+		Device: uint64(st.Dev), Inode: st.Ino, //nolint:unconvert // narrower on other architectures
+		Size: info.Size(), MTime: st.Mtim.Nano(), Changed: st.Ctim.Nano(),
 	}, true
 }

@@ -16,17 +16,17 @@ import (
 func TestOthersMayWrite(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []os.FileMode{0o620, 0o602, 0o666} {
-		c, k, path := filled(t)
+		c, s, path := filled(t)
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := c.Find(k); ok {
+		if _, ok := find(t, c, s); ok {
 			t.Errorf("a file of mode %v is believed", mode)
 		}
-		if err := c.Store(k, about); err != nil {
+		if err := c.Store(t.Context(), s, about); err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := c.Find(k); !ok {
+		if _, ok := find(t, c, s); !ok {
 			t.Error("it was not written anew")
 		}
 		for _, dir := range []string{c.dir.above, filepath.Dir(path)} {
@@ -69,24 +69,24 @@ func TestForeignOwner(t *testing.T) {
 // Neither a link nor a FIFO is followed or waited for.
 func TestNoRegularFile(t *testing.T) {
 	t.Parallel()
-	c, k, path := filled(t)
+	c, s, path := filled(t)
 	moved := filepath.Join(t.TempDir(), "moved")
 	if err := errors.Join(os.Rename(path, moved), os.Symlink(moved, path)); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := c.Find(k); ok {
+	if _, ok := find(t, c, s); ok {
 		t.Error("a link is followed")
 	}
 	if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := c.Find(k); ok {
+	if _, ok := find(t, c, s); ok {
 		t.Error("a FIFO is read")
 	}
-	if err := c.Store(k, about); err != nil {
+	if err := c.Store(t.Context(), s, about); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := c.Find(k); !ok {
+	if _, ok := find(t, c, s); !ok {
 		t.Error("it was not written anew")
 	}
 }

@@ -1,25 +1,23 @@
 package manifest
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"io/fs"
 	"slices"
 	"strings"
 	"time"
 )
 
-// What is kept at most, looked at when a process writes its first manifest. A
-// process writes one for each plugin, so it is passed by little.
+// Bounds of what is kept, applied when a process writes its first manifest. A process
+// writes one for each plugin, so they are exceeded by little.
 const (
 	maxKept  = 2048
 	maxBytes = 64 << 20
 	maxAge   = 30 * 24 * time.Hour // since the last use, to a day
 )
 
-// prune removes what was not used for long, and the oldest of what is too much. What
-// does not have a name that this package gives, or is not a regular file, is not
-// counted and stays.
+// prune removes files that were not used for long, and the oldest if there are too many. A
+// file without a name that this package gives, or that is not a regular one, does not count
+// and stays.
 func (d *directory) prune() {
 	root := d.root.Load()
 	entries, err := fs.ReadDir(root.FS(), ".")
@@ -33,7 +31,7 @@ func (d *directory) prune() {
 	}
 	var files []file
 	for _, e := range entries {
-		if !isKey(e.Name()) && !strings.HasPrefix(e.Name(), temporary) {
+		if !isName(e.Name()) && !strings.HasPrefix(e.Name(), temporary) {
 			continue
 		}
 		if info, err := root.Lstat(e.Name()); err == nil && info.Mode().IsRegular() {
@@ -45,14 +43,9 @@ func (d *directory) prune() {
 	for i, f := range files {
 		age := now.Sub(f.used)
 		bytes += f.size
-		left := !isKey(f.name) && age > time.Hour // by a process that was ended
+		left := !isName(f.name) && age > time.Hour // by a process that was ended
 		if left || age > maxAge || i >= maxKept || bytes > maxBytes {
 			_ = root.Remove(f.name)
 		}
 	}
-}
-
-// isKey reports whether a name is that of a manifest: 64 lower-case hexadecimal digits.
-func isKey(name string) bool {
-	return len(name) == hex.EncodedLen(sha256.Size) && strings.Trim(name, "0123456789abcdef") == ""
 }

@@ -81,9 +81,13 @@ func previewOf(p tool.Provider) tool.Handler {
 
 // recallOrList is list, but does not start a plugin that is remembered.
 func (s *source) recallOrList(ctx context.Context) listing {
-	recalled := s.member.roster.recall(ctx, s)
+	r := s.member.roster
+	recalled := r.recall(ctx, s)
 	out := s.list(ctx)
 	out.recalled = recalled
+	if r.manifests != nil && out.err == nil && !recalled {
+		r.manifests.Hash(ctx, s.subject()) // here others do so side by side
+	}
 	return out
 }
 

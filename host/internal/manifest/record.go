@@ -1,0 +1,163 @@
+package manifest
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"time"
+
+	"github.com/toolhost/toolhost/internal/safefile"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/wire"
+)
+
+// record is the content of a file.
+type record struct {
+	Name        string      `json:"name"` // the file's own, so that one in another's place is not believed
+	Path        string      `json:"path"` // of the binary
+	SHA256      Digest      `json:"sha256"`
+	File        identity    `json:"file,omitzero"` // of the binary when it was hashed; zero: hash it again
+	Description description `json:"description"`
+}
+
+// description is a plugin's description. Its schemas are texts, as JSON values would lose
+// their white space: a host compares them byte by byte with what the plugin says.
+type description struct {
+	wire.Description
+	ConfigSchema string       `json:"config_schema,omitempty"`
+	Tools        []definition `json:"tools"`
+}
+
+type definition struct {
+	tool.Definition
+	InputSchema  string `json:"input_schema,omitempty"`
+	OutputSchema string `json:"output_schema,omitempty"`
+}
+
+func pack(about wire.Description) description {
+	out := description{Description: about, ConfigSchema: string(about.ConfigSchema)}
+	out.Description.ConfigSchema, out.Description.Tools = nil, nil
+	for _, d := range about.Tools {
+		t := definition{d, string(d.InputSchema), string(d.OutputSchema)}
+		t.Definition.InputSchema, t.Definition.OutputSchema = nil, nil
+		out.Tools = append(out.Tools, t)
+	}
+	return out
+}
+
+func (d description) unpack() wire.Description {
+	out := d.Description
+	out.ConfigSchema = schemaOf(d.ConfigSchema)
+	for _, t := range d.Tools {
+		t.Definition.InputSchema, t.Definition.OutputSchema = schemaOf(t.InputSchema), schemaOf(t.OutputSchema)
+		out.Tools = append(out.Tools, t.Definition)
+	}
+	return out
+}
+
+func schemaOf(text string) tool.Schema {
+	if text == "" {
+		return nil
+	}
+	return tool.Schema(text)
+}
+
+var errDamaged = errors.New("the file is damaged")
+
+// temporary begins the names of files that are being written.
+const temporary = ".new-"
+
+// used is how often a file's time is set to show that it is still used.
+const used = 24 * time.Hour
+
+// read returns the content of a file, if all is in order with it.
+func (d *directory) read(name string) (*record, error) {
+	root := d.root.Load()
+	content, err := readPrivate(root, name, MaxSize)
+	if err != nil {
+		return nil, err
+	}
+	var r record
+	if err := json.Unmarshal(content, &r); err != nil || r.Name != name {
+		return nil, errDamaged
+	}
+	if info, err := root.Lstat(name); err == nil {
+		if now := time.Now(); now.Sub(info.ModTime()) > used {
+			_ = root.Chtimes(name, now, now) // for prune; if it cannot be set, the file is read all the same
+		}
+	}
+	return &r, nil
+}
+
+// noWriting are the permissions that other users, root aside, must not have.
+const noWriting = 0o022
+
+// readPrivate returns the content of a regular file of at most so many bytes that no other
+// user could have written.
+func readPrivate(root *os.Root, name string, most int64) ([]byte, error) {
+	f, err := root.OpenFile(name, os.O_RDONLY|safefile.NoFollow, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || !safefile.Private(info, noWriting) || info.Size() > most {
+		return nil, errDamaged
+	}
+	content := make([]byte, info.Size())
+	_, err = io.ReadFull(f, content)
+	return content, err
+}
+
+// write puts a file in the place of the one that may be there, in one step. What would be
+// read differently is not written.
+func (d *directory) write(name string, r *record) error {
+	r.Name = name
+	var content bytes.Buffer
+	e := json.NewEncoder(&content)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(r); err != nil {
+		return err
+	}
+	if content.Len() > MaxSize {
+		return fmt.Errorf("the description has %d bytes, more than %d", content.Len(), MaxSize)
+	}
+	var again record
+	if err := json.Unmarshal(content.Bytes(), &again); err != nil || !reflect.DeepEqual(again, *r) {
+		return fmt.Errorf("the description does not fit into JSON: %w", errors.Join(err, errDamaged))
+	}
+	err := replace(d.root.Load(), name, content.Bytes())
+	if d.reopen(err) {
+		err = replace(d.root.Load(), name, content.Bytes())
+	}
+	return err
+}
+
+func replace(root *os.Root, name string, content []byte) (err error) {
+	draft := temporary + rand.Text()
+	f, err := root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = root.Remove(draft)
+		}
+	}()
+	if _, err := f.Write(content); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	// Not synced: what a power cut tears is not JSON, and is written again.
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return root.Rename(draft, name)
+}
