@@ -27,26 +27,24 @@ type compilation struct {
 	Message  string         `json:"message,omitempty" jsonschema:"what went wrong"`
 }
 
-func (e *evaluator) compileForm() tool.Tool {
-	return readable.Func("compile_form", compileDescription, e.compile, formOptions("Compile Go")...)
-}
-
-func (e *evaluator) compile(ctx context.Context, in formIn) (compilation, error) {
-	out := compilation{Errors: []form.Problem{}, Warnings: []form.Problem{}, Declared: []string{}, Types: []string{}}
-	err := e.record(ctx, "compile_form", in, func(ctx context.Context, j *job) (outcome, error) {
-		err := out.compile(ctx, j, in)
-		out.Form, out.Package, out.OK = j.number, j.pkg(""), err == nil
-		var kind string
-		if err != nil {
-			var other error
-			if kind, out.Errors, other = classify(err); other != nil {
-				return outcome{}, other
+func compileForm(e *evaluator) tool.Tool {
+	return readable.Func("compile_form", compileDescription, func(ctx context.Context, in formIn) (compilation, error) {
+		out := compilation{Errors: []form.Problem{}, Warnings: []form.Problem{}, Declared: []string{}, Types: []string{}}
+		err := e.record(ctx, "compile_form", in, func(ctx context.Context, j *job) (outcome, error) {
+			err := out.compile(ctx, j, in)
+			out.Form, out.Package, out.OK = j.number, j.pkg(""), err == nil
+			var kind string
+			if err != nil {
+				var other error
+				if kind, out.Errors, other = classify(err); other != nil {
+					return outcome{}, other
+				}
+				out.Message = err.Error()
 			}
-			out.Message = err.Error()
-		}
-		return outcome{ok: out.OK, kind: kind, message: out.Message, result: out.Text()}, nil
-	})
-	return out, err
+			return outcome{ok: out.OK, kind: kind, message: out.Message, result: out.Text()}, nil
+		})
+		return out, err
+	}, formOptions("Compile Go")...)
 }
 
 func (out *compilation) compile(ctx context.Context, j *job, in formIn) error {

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolhost/toolhost/plugins/execution/internal/check"
 	"github.com/toolhost/toolhost/plugins/execution/internal/form"
 	"github.com/toolhost/toolhost/plugins/execution/internal/program"
+	"github.com/toolhost/toolhost/plugins/execution/internal/session"
 	"github.com/toolhost/toolhost/plugins/internal/readable"
 	"github.com/toolhost/toolhost/plugins/internal/truncate"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -42,29 +44,27 @@ type value struct {
 	Text    string `json:"text,omitempty" jsonschema:"what its String or Error method returns"`
 }
 
-func (e *evaluator) evalForm() tool.Tool {
-	return readable.Func("eval_form", evalDescription, e.eval, formOptions("Evaluate Go")...)
-}
-
-func (e *evaluator) eval(ctx context.Context, in formIn) (evaluation, error) {
-	out := evaluation{Values: []value{}, Declared: []string{}, Errors: []form.Problem{}}
-	err := e.record(ctx, "eval_form", in, func(ctx context.Context, j *job) (outcome, error) {
-		err := e.evaluate(ctx, j, in, &out)
-		out.Form, out.Package = j.number, j.pkg("")
-		if err != nil {
-			var other error
-			if out.Kind, out.Errors, other = classify(err); other != nil {
-				return outcome{}, other
+func evalForm(e *evaluator) tool.Tool {
+	return readable.Func("eval_form", evalDescription, func(ctx context.Context, in formIn) (evaluation, error) {
+		out := evaluation{Values: []value{}, Declared: []string{}, Errors: []form.Problem{}}
+		err := e.record(ctx, "eval_form", in, func(ctx context.Context, j *job) (outcome, error) {
+			err := out.evaluate(ctx, e, j, in)
+			out.Form, out.Package = j.number, j.pkg("")
+			if err != nil {
+				var other error
+				if out.Kind, out.Errors, other = classify(err); other != nil {
+					return outcome{}, other
+				}
+				out.Message = err.Error()
 			}
-			out.Message = err.Error()
-		}
-		out.OK = out.Kind == ""
-		return outcome{ok: out.OK, kind: out.Kind, message: out.Message, stack: out.Stack, result: out.Text()}, nil
-	})
-	return out, err
+			out.OK = out.Kind == ""
+			return outcome{ok: out.OK, kind: out.Kind, message: out.Message, stack: out.Stack, result: out.Text()}, nil
+		})
+		return out, err
+	}, formOptions("Evaluate Go")...)
 }
 
-func (e *evaluator) evaluate(ctx context.Context, j *job, in formIn, out *evaluation) error {
+func (out *evaluation) evaluate(ctx context.Context, e *evaluator, j *job, in formIn) error {
 	c := j.compilation
 	if err := c.Check(ctx, in.Form, in.Package); err != nil {
 		return err
@@ -79,12 +79,19 @@ func (e *evaluator) evaluate(ctx context.Context, j *job, in formIn, out *evalua
 	if err != nil {
 		return err
 	}
-	report, err := e.run(ctx, j, path, out)
+	r, err := e.runner.run(ctx, path, j.temp)
 	if err != nil {
 		return err
 	}
-	out.addValues(j, report.Values)
-	if !report.Began { // an initializer ended the program
+	out.Stdout, out.Stderr, out.Note = r.stdout, r.stderr, r.note
+	out.Kind, out.Message = r.kind, r.message
+	if r.kind == "panic" {
+		scrub := c.Scrub(ctx)
+		out.Message = truncate.Counted(scrub(r.message), form.MaxMessage)
+		out.Stack = truncate.Counted(scrub(r.stack), session.MaxStack)
+	}
+	out.addValues(&c.Program, c.Types, r.report.Values)
+	if !r.report.Began { // an initializer ended the program
 		return nil
 	}
 	return out.keep(j)
@@ -106,17 +113,16 @@ func (out *evaluation) keep(j *job) error {
 }
 
 // addValues joins what the program printed of its values with their types.
-func (out *evaluation) addValues(j *job, values []program.Value) {
+func (out *evaluation) addValues(p *program.Program, types []check.Type, values []program.Value) {
 	const longest = program.MaxValue + 64 // with the program's own note about missing bytes
-	p := &j.compilation.Program
 	for i, shown := range values {
 		v := value{
 			Type:  shown.Type,
 			Value: truncate.Counted(shown.Syntax, longest),
 			Text:  truncate.Counted(shown.Text, longest),
 		}
-		if i < len(j.compilation.Types) {
-			static := j.compilation.Types[i]
+		if i < len(types) {
+			static := types[i]
 			v.Type = static.Name
 			if static.IsInterface && shown.Type != "<nil>" {
 				v.Dynamic = shown.Type

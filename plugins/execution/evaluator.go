@@ -9,29 +9,27 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/plugins/execution/internal/compile"
-	"github.com/toolhost/toolhost/plugins/execution/internal/form"
 	"github.com/toolhost/toolhost/plugins/execution/internal/session"
 	"github.com/toolhost/toolhost/plugins/execution/internal/tempdir"
 	"github.com/toolhost/toolhost/pluginsdk"
-	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // evaluator is the plugin: the workspace, what bounds programs, and who has
 // called. It is safe for concurrent use once it is configured.
 type evaluator struct {
-	root     string // absolute, without symbolic links
-	limits   limits
+	runner   runner
 	compiler *compile.Compiler
 	sessions session.Sessions
 	slots    chan struct{} // holds one element for each form that is compiled or run
-
-	namespaces []confine.Namespaces // see [process.Process]; tests set it
 }
 
 func newEvaluator() *evaluator {
-	return &evaluator{limits: defaultLimits(), compiler: compile.New(""), slots: make(chan struct{}, max(2, runtime.NumCPU()))}
+	return &evaluator{
+		runner:   runner{limits: defaultLimits()},
+		compiler: compile.New(""),
+		slots:    make(chan struct{}, max(2, runtime.NumCPU())),
+	}
 }
 
 // configure sets the root and the limits. It resolves links in the root, because
@@ -55,60 +53,22 @@ func (e *evaluator) configure(c pluginsdk.Config) error {
 	if !info.IsDir() {
 		return errors.New("the workspace is not a directory; name one with the host's --root")
 	}
-	e.root, e.limits, e.compiler = root, l, compile.New(root)
+	e.runner.root, e.runner.limits, e.compiler = root, l, compile.New(root)
 	tempdir.Sweep(os.TempDir())
 	return nil
 }
 
-// formIn is the input of a tool that takes a form.
-type formIn struct {
-	Form    string `json:"form" jsonschema:"Go: an expression, statements, declarations, or declarations followed by statements; packages of the standard library need no import"`
-	Package string `json:"package,omitempty" jsonschema:"the package to evaluate in: an import path, a directory relative to the workspace (./host) or a package name; default: the package at the workspace root, else a scratch package"`
-}
-
-// callTimeout is how long a call may take: with a cold build cache, the go command
-// compiles everything that the package imports. How long the program may run is
-// one of the [limits].
-const callTimeout = 5 * time.Minute
-
-// formOptions returns the options of a tool that takes a form.
-func formOptions(title string) []pluginsdk.Option {
-	return []pluginsdk.Option{
-		pluginsdk.Title(title), pluginsdk.Cautious(), pluginsdk.Categories("execution"),
-		pluginsdk.Permission(tool.Exec), pluginsdk.Timeout(callTimeout),
-		pluginsdk.Argument("form", `{"minLength": 1, "maxLength": 262144}`), // characters; form.MaxSize counts bytes
-		pluginsdk.Argument("package", `{"maxLength": 512}`),
-	}
-}
-
-// job is a form that a tool works on.
-type job struct {
-	compilation *compile.Compilation
-	temp        string // a directory for it alone
-	number      int    // of the form in the session
-	anonymous   bool   // the call has no session
-}
-
-// pkg returns the package of the form, or what the caller named if it was not found.
-func (j *job) pkg(named string) string {
-	if j.compilation.Target != nil {
-		return j.compilation.Target.Path
-	}
-	return named
-}
-
-// outcome is what the session remembers of a form.
-type outcome struct {
-	ok                           bool
-	kind, message, stack, result string
+// session returns the session of a call, locked.
+func (e *evaluator) session(ctx context.Context) (s *session.Session, unlock func(), err error) {
+	s = e.sessions.Get(pluginsdk.CallFrom(ctx).Session)
+	unlock, err = s.Lock(ctx)
+	return s, unlock, err
 }
 
 // record lets do work on the next form of the calling session, after the session's
 // other forms, and records the outcome in the session.
 func (e *evaluator) record(ctx context.Context, name string, in formIn, do func(context.Context, *job) (outcome, error)) error {
-	call := pluginsdk.CallFrom(ctx)
-	s := e.sessions.Get(call.Session)
-	unlock, err := s.Lock(ctx)
+	s, unlock, err := e.session(ctx)
 	if err != nil {
 		return err
 	}
@@ -126,7 +86,10 @@ func (e *evaluator) record(ctx context.Context, name string, in formIn, do func(
 	defer remove()
 	s.Forms++
 	start := time.Now()
-	j := &job{compilation: e.compiler.Start(s, temp), temp: temp, number: s.Forms, anonymous: call.Session == ""}
+	j := &job{
+		compilation: e.compiler.Start(s, temp), temp: temp, number: s.Forms,
+		anonymous: pluginsdk.CallFrom(ctx).Session == "",
+	}
 	done, err := do(ctx, j)
 	if err != nil {
 		done = outcome{kind: "other", message: err.Error(), result: err.Error()}
@@ -143,18 +106,4 @@ func (e *evaluator) record(ctx context.Context, name string, in formIn, do func(
 		})
 	}
 	return err
-}
-
-// classify returns how a form failed. It returns the error itself if the form is
-// not to blame.
-func classify(err error) (kind string, problems []form.Problem, other error) {
-	var found form.Problems
-	var coded *tool.Error
-	switch {
-	case errors.As(err, &coded), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return "", nil, err
-	case errors.As(err, &found):
-		return "compile", found, nil
-	}
-	return "other", []form.Problem{}, nil
 }

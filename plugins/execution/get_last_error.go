@@ -15,18 +15,14 @@ type lastError struct {
 	Error *session.Failure `json:"error,omitempty"`
 }
 
-func (e *evaluator) getLastError() tool.Tool {
-	return pluginsdk.Func("get_last_error", lastErrorDescription, e.lastError,
-		pluginsdk.Title("Show the last failure"), pluginsdk.Safe(), pluginsdk.Categories("execution", "debugging"),
+func getLastError(e *evaluator) tool.Tool {
+	return pluginsdk.Func("get_last_error", lastErrorDescription, func(ctx context.Context, _ struct{}) (lastError, error) {
+		s, unlock, err := e.session(ctx)
+		if err != nil {
+			return lastError{}, err
+		}
+		defer unlock()
+		return lastError{Found: s.Last != nil, Error: s.Last}, nil
+	}, pluginsdk.Title("Show the last failure"), pluginsdk.Safe(), pluginsdk.Categories("execution", "debugging"),
 		pluginsdk.Permission(tool.Exec), pluginsdk.Idempotent(2))
-}
-
-func (e *evaluator) lastError(ctx context.Context, _ struct{}) (lastError, error) {
-	s := e.sessions.Get(pluginsdk.CallFrom(ctx).Session)
-	unlock, err := s.Lock(ctx)
-	if err != nil {
-		return lastError{}, err
-	}
-	defer unlock()
-	return lastError{Found: s.Last != nil, Error: s.Last}, nil
 }

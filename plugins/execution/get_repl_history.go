@@ -26,24 +26,20 @@ const (
 	maxHistory     = 50
 )
 
-func (e *evaluator) getHistory() tool.Tool {
-	return pluginsdk.Func("get_repl_history", historyDescription, e.history,
-		pluginsdk.Title("Show the last forms"), pluginsdk.Safe(), pluginsdk.Categories("execution"),
+func getHistory(e *evaluator) tool.Tool {
+	return pluginsdk.Func("get_repl_history", historyDescription, func(ctx context.Context, in historyIn) (history, error) {
+		s, unlock, err := e.session(ctx)
+		if err != nil {
+			return history{}, err
+		}
+		defer unlock()
+		n := in.Limit
+		if n <= 0 {
+			n = defaultHistory
+		}
+		n = min(n, maxHistory, len(s.History))
+		return history{Entries: append([]session.Entry{}, s.History[len(s.History)-n:]...), Total: s.Forms}, nil
+	}, pluginsdk.Title("Show the last forms"), pluginsdk.Safe(), pluginsdk.Categories("execution"),
 		pluginsdk.Permission(tool.Exec), pluginsdk.Idempotent(2),
 		pluginsdk.Argument("limit", fmt.Sprintf(`{"minimum": 1, "maximum": %d, "default": %d}`, maxHistory, defaultHistory)))
-}
-
-func (e *evaluator) history(ctx context.Context, in historyIn) (history, error) {
-	s := e.sessions.Get(pluginsdk.CallFrom(ctx).Session)
-	unlock, err := s.Lock(ctx)
-	if err != nil {
-		return history{}, err
-	}
-	defer unlock()
-	n := in.Limit
-	if n <= 0 {
-		n = defaultHistory
-	}
-	n = min(n, maxHistory, len(s.History))
-	return history{Entries: append([]session.Entry{}, s.History[len(s.History)-n:]...), Total: s.Forms}, nil
 }

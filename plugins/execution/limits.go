@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/toolhost/toolhost/plugins/execution/internal/process"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -67,4 +68,17 @@ func parseLimits(config json.RawMessage) (limits, error) {
 		return refuse("output is %d; use at least 256 bytes", l.Output)
 	}
 	return l, nil
+}
+
+// explain says which limit a program exceeded.
+func (l limits) explain(excess process.Excess, limit time.Duration) string {
+	const ended = "the program was ended, with everything it started: "
+	switch excess {
+	case process.Time:
+		return fmt.Sprintf(ended+"it was still running after %s", limit.Round(time.Millisecond))
+	case process.Memory:
+		return fmt.Sprintf(ended+"it used more than %d bytes of memory", l.Memory)
+	default:
+		return fmt.Sprintf(ended+"it had more than %d processes", l.Processes)
+	}
 }

@@ -38,7 +38,7 @@ func main() {
 	pluginsdk.Plugin{
 		Name:         "execution",
 		Version:      "0.1.0",
-		Tools:        e.tools(),
+		Tools:        tools(e),
 		ConfigSchema: configSchema,
 		Configure: func(_ context.Context, c pluginsdk.Config) error {
 			return e.configure(c)
@@ -49,6 +49,6 @@ func main() {
 }
 
 // tools returns the tools of the plugin.
-func (e *evaluator) tools() []tool.Tool {
-	return []tool.Tool{e.evalForm(), e.compileForm(), e.getLastError(), e.getHistory()}
+func tools(e *evaluator) []tool.Tool {
+	return []tool.Tool{evalForm(e), compileForm(e), getLastError(e), getHistory(e)}
 }

@@ -37,7 +37,7 @@ func open(t testing.TB, root, config string) plugin {
 func openConfined(t testing.TB, config string, namespaces []confine.Namespaces) plugin {
 	t.Helper()
 	e := newEvaluator()
-	e.namespaces = namespaces
+	e.runner.namespaces = namespaces
 	return openWith(t, e, t.TempDir(), config)
 }
 
@@ -46,7 +46,7 @@ func openWith(t testing.TB, e *evaluator, root, config string) plugin {
 	if err := e.configure(pluginsdk.Config{Root: root, JSON: json.RawMessage(config)}); err != nil {
 		t.Fatal(err)
 	}
-	return plugin{workspacetest.New(t, root, e.tools()...)}
+	return plugin{workspacetest.New(t, root, tools(e)...)}
 }
 
 // fresh returns the plugin on a workspace with files.

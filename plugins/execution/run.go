@@ -2,17 +2,14 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"time"
 
-	"github.com/toolhost/toolhost/plugins/execution/internal/form"
+	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/plugins/execution/internal/process"
 	"github.com/toolhost/toolhost/plugins/execution/internal/program"
-	"github.com/toolhost/toolhost/plugins/execution/internal/session"
-	"github.com/toolhost/toolhost/plugins/internal/truncate"
 )
 
 const (
@@ -22,68 +19,66 @@ const (
 	unusedMemory = 64 << 20
 )
 
-// run runs the program within the limits and says in out how it ended.
-func (e *evaluator) run(ctx context.Context, j *job, path string, out *evaluation) (program.Report, error) {
-	temp, reportDir := filepath.Join(j.temp, "tmp"), filepath.Join(j.temp, "report")
-	for _, dir := range []string{temp, reportDir} {
+// runner runs programs in the workspace.
+type runner struct {
+	root       string // absolute, without symbolic links
+	limits     limits
+	namespaces []confine.Namespaces // see [process.Process]; tests set it
+}
+
+// result is how a program ended.
+type result struct {
+	report               program.Report
+	stdout, stderr       string
+	kind, message, stack string // of a failure, see [evaluation]
+	note                 string
+}
+
+// run runs a program, which may use the directory temp.
+func (r runner) run(ctx context.Context, path, temp string) (result, error) {
+	tempDir, reportDir := filepath.Join(temp, "tmp"), filepath.Join(temp, "report")
+	for _, dir := range []string{tempDir, reportDir} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
-			return program.Report{}, err
+			return result{}, err
 		}
 	}
 	dir, err := os.OpenRoot(reportDir) // before the program can put something else there
 	if err != nil {
-		return program.Report{}, err
+		return result{}, err
 	}
 	defer func() { _ = dir.Close() }()
-	limit := time.Duration(e.limits.Time)
+	limit := time.Duration(r.limits.Time)
 	if deadline, ok := ctx.Deadline(); ok { // a result that says so is better than no result
 		limit = max(time.Millisecond, min(limit, time.Until(deadline)-answerTime))
 	}
-	stdout, stderr := process.NewBuffer(e.limits.Output), process.NewBuffer(e.limits.Output)
+	stdout, stderr := process.NewBuffer(r.limits.Output), process.NewBuffer(r.limits.Output)
 	p := &process.Process{
-		Path: path, Dir: e.root, Stdout: stdout, Stderr: stderr,
-		Env:  []string{"TMPDIR=" + temp, program.ReportVariable + "=" + reportDir},
-		Time: limit, Memory: e.limits.Memory, Processes: e.limits.Processes,
+		Path: path, Dir: r.root, Stdout: stdout, Stderr: stderr,
+		Env:  []string{"TMPDIR=" + tempDir, program.ReportVariable + "=" + reportDir},
+		Time: limit, Memory: r.limits.Memory, Processes: r.limits.Processes,
 		Limits: process.Limits{
 			CPU:  uint64(limit.Seconds()*float64(runtime.NumCPU())) + 1,
-			Data: uint64(e.limits.Memory) + unusedMemory,
+			Data: uint64(r.limits.Memory) + unusedMemory,
 			File: process.MaxFile,
 		},
-		Namespaces: e.namespaces,
+		Namespaces: r.namespaces,
 	}
 	state, excess, err := p.Run(ctx)
 	if err != nil {
-		return program.Report{}, err
+		return result{}, err
 	}
-	report := program.ReadReport(dir)
-	out.Stdout, out.Stderr = stdout.String(), stderr.String()
-	message, stack, crashed := report.Crash(out.Stderr)
+	out := result{report: program.ReadReport(dir), stdout: stdout.String(), stderr: stderr.String()}
+	message, stack, crashed := out.report.Crash(out.stderr)
 	switch {
 	case excess != "":
-		out.Kind, out.Message = string(excess), e.limits.excess(excess, limit)
-	case state.Success() && !report.Ended:
-		out.Note = "the program ended itself with status 0 before the form was done"
+		out.kind, out.message = string(excess), r.limits.explain(excess, limit)
+	case state.Success() && !out.report.Ended:
+		out.note = "the program ended itself with status 0 before the form was done"
 	case state.Success():
 	case crashed:
-		scrub := j.compilation.Scrub(ctx)
-		out.Kind = "panic"
-		out.Message = truncate.Counted(scrub(message), form.MaxMessage)
-		out.Stack = truncate.Counted(scrub(stack), session.MaxStack)
+		out.kind, out.message, out.stack = "panic", message, stack
 	default:
-		out.Kind, out.Message = "exit", "the program ended with "+state.String()
+		out.kind, out.message = "exit", "the program ended with "+state.String()
 	}
-	return report, nil
-}
-
-// excess says which limit a program exceeded.
-func (l limits) excess(excess process.Excess, limit time.Duration) string {
-	const ended = "the program was ended, with everything it started: "
-	switch excess {
-	case process.Time:
-		return fmt.Sprintf(ended+"it was still running after %s", limit.Round(time.Millisecond))
-	case process.Memory:
-		return fmt.Sprintf(ended+"it used more than %d bytes of memory", l.Memory)
-	default:
-		return fmt.Sprintf(ended+"it had more than %d processes", l.Processes)
-	}
+	return out, nil
 }
