@@ -40,7 +40,7 @@ func TestRateLimit(t *testing.T) {
 		}
 		_, err := a.Execute(t.Context(), tool.Call{Name: "x"})
 		var e *tool.Error
-		if !errors.As(err, &e) || e.Code != tool.CodeRateLimited || e.RetryAfter != 30*time.Second || !strings.Contains(err.Error(), "try again in 30") {
+		if !errors.As(err, &e) || e.Code != tool.CodeRateLimited || time.Duration(e.RetryAfter) != 30*time.Second || !strings.Contains(err.Error(), "try again in 30") {
 			t.Errorf("the third call: %+v", e)
 		}
 		if runs != 2 || asked != 2 {

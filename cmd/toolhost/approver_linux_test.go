@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"golang.org/x/sys/unix"
 )
 
@@ -41,7 +42,7 @@ func newTerminal(t *testing.T) (person, program *os.File) {
 // of its standard streams leads there, and whether it is a daemon that wants to know.
 func TestQuestionOnATerminal(t *testing.T) {
 	t.Parallel()
-	for answer, status := range map[string]int{"y": exitDone, "n": exitRefused} {
+	for answer, status := range map[string]int{"y": exit.Done, "n": exit.Refused} {
 		for _, by := range []string{"alone", "by a daemon"} {
 			t.Run(answer+" "+by, func(t *testing.T) {
 				t.Parallel()
@@ -55,7 +56,7 @@ func TestQuestionOnATerminal(t *testing.T) {
 				}
 				o := a.answer(answer + "\n").exits(status)
 				equal(t, "whether a daemon is used", usingIt.MatchString(o.stderr), by != "alone")
-				if status == exitRefused {
+				if status == exit.Refused {
 					o.says("Approval denied for tool: play.danger", "said no")
 				}
 				record := w.run("audit", "search", "--tool", "play.danger", "--json").exits(0)
@@ -81,10 +82,10 @@ func TestAnswerBeforeTheQuestion(t *testing.T) {
 			}
 			a := w.askAfter("y\ny\n", "call", "play.danger", "-")
 			_ = a.question()
-			a.answer("n\n").exits(exitRefused).says("said no")
+			a.answer("n\n").exits(exit.Refused).says("said no")
 			a = w.askAfter("n\ny", "call", "play.danger", "-")
 			_ = a.question()
-			a.answer("y\n").exits(exitDone).prints("from <standard> input")
+			a.answer("y\n").exits(exit.Done).prints("from <standard> input")
 		})
 	}
 }
@@ -108,7 +109,7 @@ func TestQuestionThatNobodyAnswers(t *testing.T) {
 					t.Fatalf("it asks %q, %v", asked, err)
 				}
 			}
-			a.answer("").exits(exitRefused).says("nobody answered within 1s", "approvals.timeout")
+			a.answer("").exits(exit.Refused).says("nobody answered within 1s", "approvals.timeout")
 			w.run("audit", "search", "--tool", "play.danger", "--json").exits(0).prints(`"approver":"timeout"`)
 		})
 	}
@@ -183,14 +184,14 @@ func TestQuestionOfADaemonEnds(t *testing.T) {
 
 	a := w.ask("call", "play.danger", "-", "--timeout", "1s")
 	_ = a.question()
-	a.answer("").exits(exitEnded).says("play.danger")
+	a.answer("").exits(exit.Ended).says("play.danger")
 
 	a = w.ask("call", "play.danger", "-")
 	_ = a.question()
 	if err := a.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	a.answer("").exits(exitEnded)
+	a.answer("").exits(exit.Ended)
 
 	a = w.ask("call", "play.danger", "-")
 	_ = a.question()
@@ -198,7 +199,7 @@ func TestQuestionOfADaemonEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.await("toolhost: ending")
-	a.answer("y\n").exits(exitDone).prints("from <standard> input")
+	a.answer("y\n").exits(exit.Done).prints("from <standard> input")
 	for line := range s.lines {
 		s.said = append(s.said, line)
 	}

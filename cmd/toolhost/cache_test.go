@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
 )
 
@@ -47,7 +48,7 @@ func TestCache(t *testing.T) {
 	equal(t, "the number of starts", strings.Count(o.stderr, "plugin started"), 1)
 	o.says("plugin started: plugin=player")
 
-	w.env = append(w.env, cacheVariable+"="+noCache)
+	w.env = append(w.env, session.CacheVariable+"="+session.Off)
 	for name, n := range w.started() {
 		equal(t, "without a cache, the starts of "+name, n, 1)
 	}
@@ -80,7 +81,7 @@ func TestCacheDirectory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
 	home := t.TempDir()
-	w.env = append(w.env, cacheVariable+"=", "HOME="+home, "XDG_CACHE_HOME="+filepath.Join(home, "caches"))
+	w.env = append(w.env, session.CacheVariable+"=", "HOME="+home, "XDG_CACHE_HOME="+filepath.Join(home, "caches"))
 	w.run("tools").exits(0)
 	if runtime.GOOS == "linux" {
 		entries, err := filepath.Glob(filepath.Join(home, "caches", "toolhost", "toolhost-manifests", strings.Repeat("?", 64)+".json"))
@@ -93,7 +94,7 @@ func TestCacheDirectory(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w.env = append(w.env, cacheVariable+"="+file)
+	w.env = append(w.env, session.CacheVariable+"="+file)
 	o := w.run("tools").exits(0).prints("play.echo")
 	equal(t, "standard error", o.stderr, "")
 	w.run("tools", "--log-level", "info").exits(0).says("the cache is not used")
@@ -104,7 +105,7 @@ func TestCacheDirectory(t *testing.T) {
 	if err := os.Chmod(open, 0o777); err != nil { //nolint:gosec // what is to be refused
 		t.Fatal(err)
 	}
-	w.env = append(w.env, cacheVariable+"="+open)
+	w.env = append(w.env, session.CacheVariable+"="+open)
 	w.run("tools").exits(0).prints("play.echo").says("others may write to it")
 }
 

@@ -2,11 +2,8 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -177,63 +174,6 @@ func TestCallResult(t *testing.T) {
 	equal(t, "the text", out.Content, o.stdout)
 	w.run("call", "play.echo", "--arg", "text=\u009b2J\x7f", "--json").exits(0).prints(`\u009b2J\u007f`)
 	w.run("audit", "tail", "--json").exits(0).prints(`"input":{"text":"\u009b2J\u007f"}`)
-}
-
-// What is large or deep is printed as the value that it is, too.
-func TestPrintOutcome(t *testing.T) {
-	t.Parallel()
-	deep := strings.Repeat("[", 500) + strings.Repeat("]", 500)
-	long := strings.Repeat("\"content\": \"\" \u009b\\", 9000)
-	for name, want := range map[string]host.Outcome{
-		"small": {Name: "a", Content: "b", Structured: json.RawMessage(`{"a":[1,{}]}`)},
-		"deep":  {Name: `"content": ""`, Content: "b", Structured: json.RawMessage(`"[` + "\u202e" + `"`)},
-		"long":  {Name: "a", Content: long, Error: &host.OutcomeError{Code: "c", Message: long}},
-		"both":  {Name: "a", Content: long, Structured: json.RawMessage(deep)},
-	} {
-		var b bytes.Buffer
-		if err := newOutput(&b).outcome(want); err != nil {
-			t.Error(err)
-		}
-		var got host.Outcome
-		if err := json.Unmarshal(b.Bytes(), &got); err != nil {
-			t.Fatalf("%s: %v: %.300q", name, err, b.String())
-		}
-		var was, is any
-		if want.Structured != nil {
-			if err := errors.Join(json.Unmarshal(want.Structured, &was), json.Unmarshal(got.Structured, &is)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got.Content != want.Content || !reflect.DeepEqual(got.Error, want.Error) || !reflect.DeepEqual(is, was) {
-			t.Errorf("%s: it prints %.300s", name, b.String())
-		}
-		if b.Len() > 400+4*(len(want.Content)+len(want.Structured)) {
-			t.Errorf("%s: it takes %d bytes", name, b.Len())
-		}
-		if strings.ContainsAny(b.String(), "\u009b\u202e") {
-			t.Errorf("%s: it is not printable", name)
-		}
-	}
-	if err := newOutput(&bytes.Buffer{}).outcome(host.Outcome{Content: long, Structured: json.RawMessage(deep + "]")}); err == nil {
-		t.Error("what is not JSON is printed")
-	}
-}
-
-func TestPrintResultOnATerminal(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		res  tool.Result
-		want string
-	}{
-		{tool.Text("a\x1b[2Jb\u202ec\nd"), "a\\x1b[2Jb\\u202ec\nd\n"},
-		{tool.Text("line\n"), "line\n"},
-		{tool.Result{Content: []tool.Content{tool.ResourceContent{URI: "x:y", Blob: []byte{0}}}}, "[resource x:y , 1 bytes]\n"},
-	} {
-		var b bytes.Buffer
-		a := &app{out: &output{w: &b, terminal: true}}
-		a.printResult(c.res, c.res.Text())
-		equal(t, "the text", b.String(), c.want)
-	}
 }
 
 func TestPluginsDoNotReadStandardInput(t *testing.T) {

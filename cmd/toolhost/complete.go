@@ -7,80 +7,82 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
 )
 
-// completionTimeout bounds the start of the plugins for a completion: somebody
-// waits with a finger on the key.
+// completionTimeout bounds the start of plugins for a completion: the user is typing.
 const completionTimeout = 3 * time.Second
 
-// completer gives the words that may stand somewhere, each with a description
-// after a tab where there is one.
-type completer func(context.Context, *opened) []string
+// completer returns the words for a position, each followed by a tab and a description if
+// there is one.
+type completer func(context.Context, session.Backend) []string
 
-// completeArgument is for a command whose first argument is one of these words.
-func (a *app) completeArgument(words completer) cobra.CompletionFunc {
+// completeArgument completes the first argument of a command.
+func completeArgument(s *session.Session, words completer) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
-		return a.complete(cmd.Context(), words), cobra.ShellCompDirectiveNoFileComp
+		return complete(cmd.Context(), s, words), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-func (a *app) completeFlag(cmd *cobra.Command, flag string, words completer) {
-	// It only fails for a flag that is not there.
-	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return a.complete(cmd.Context(), words), cobra.ShellCompDirectiveNoFileComp
-	})
+func completeFlag(s *session.Session, cmd *cobra.Command, flag string, words completer) {
+	// It only fails for a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc(flag,
+		func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return complete(cmd.Context(), s, words), cobra.ShellCompDirectiveNoFileComp
+		})
 }
 
-// complete asks the daemon or loads the plugins, as the flags say. It is quiet: what it printed
-// would stand in the middle of what somebody types.
-func (a *app) complete(ctx context.Context, words completer) []string {
+// complete asks the daemon or loads the plugins, as the flags say. It prints nothing: that
+// would appear in the line that the user types.
+func complete(ctx context.Context, s *session.Session, words completer) []string {
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
-	a.quiet = true
-	if a.configure(true) != nil {
+	s.Quiet = true
+	s.Flags.Silence()
+	if s.Configure(true) != nil {
 		return nil
 	}
-	a.logLevel = "off"
-	h, err := a.open(ctx, needs{})
+	b, err := s.Open(ctx, session.Needs{})
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = h.close(ctx) }()
-	return words(ctx, h)
+	defer func() { _ = b.Close(ctx) }()
+	return words(ctx, b)
 }
 
-func toolNames(ctx context.Context, h *opened) []string {
-	all, _ := h.list(ctx, host.Filter{}) // nobody looks at an error here
+func toolNames(ctx context.Context, b session.Backend) []string {
+	all, _ := b.Tools(ctx, host.Filter{}) // errors are not shown in completions
 	var out []string
 	for _, t := range all {
-		out = append(out, t.Name+"\t"+shorten(firstLine(t.Description), 80))
+		out = append(out, t.Name+"\t"+output.Shorten(output.FirstLine(t.Description), 80))
 	}
 	return out
 }
 
-func pluginNames(_ context.Context, h *opened) []string {
+func pluginNames(_ context.Context, b session.Backend) []string {
 	var out []string
-	for _, s := range h.Plugins() {
+	for _, s := range b.Plugins() {
 		out = append(out, s.Name+"\t"+string(s.State))
 	}
 	return out
 }
 
-func categories(ctx context.Context, h *opened) []string {
-	return collect(ctx, h, func(t host.Tool) []string { return t.Categories })
+func categories(ctx context.Context, b session.Backend) []string {
+	return collect(ctx, b, func(t host.Tool) []string { return t.Categories })
 }
 
-func capabilities(ctx context.Context, h *opened) []string {
-	return collect(ctx, h, func(t host.Tool) []string { return []string{string(t.Permission)} })
+func capabilities(ctx context.Context, b session.Backend) []string {
+	return collect(ctx, b, func(t host.Tool) []string { return []string{string(t.Permission)} })
 }
 
-// collect gathers words of all tools: each once, sorted, no empty ones.
-func collect(ctx context.Context, h *opened, words func(host.Tool) []string) []string {
-	all, _ := h.list(ctx, host.Filter{}) // nobody looks at an error here
+// collect returns the words of all tools, sorted, without duplicates and empty words.
+func collect(ctx context.Context, b session.Backend, words func(host.Tool) []string) []string {
+	all, _ := b.Tools(ctx, host.Filter{}) // errors are not shown in completions
 	var out []string
 	for _, t := range all {
 		out = append(out, words(t)...)

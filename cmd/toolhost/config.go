@@ -6,17 +6,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 )
 
 const aboutConfig = `Judge, make and show the configuration file.
 
-The file is the one that is given, else that of --config, of ` + configVariable + `, or
-` + defaultConfig + ` in the current directory, where other commands go by it once it is
+The file is the one that is given, else that of --config, of ` + session.ConfigVariable + `, or
+` + session.DefaultConfig + ` in the current directory, where other commands go by it once it is
 trusted (toolhost trust). A flag goes before the file, and the file before
 the environment. A command that is given no file, and finds none, goes by the defaults.
 A file with a problem has no effect at all: commands that need it exit with 2.`
 
-func (a *app) configCommand() *cobra.Command {
+func newConfigCommand(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Judge, make and show the configuration file",
@@ -24,23 +25,23 @@ func (a *app) configCommand() *cobra.Command {
 		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.configCheckCommand(), a.configInitCommand(), a.configSchemaCommand(), a.configShowCommand())
+	cmd.AddCommand(newConfigCheckCommand(s), newConfigInitCommand(s), newConfigSchemaCommand(s), newConfigShowCommand(s))
 	return cmd
 }
 
-func (a *app) configSchemaCommand() *cobra.Command {
+func newConfigSchemaCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of the file, by which editors complete it",
 		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			_, _ = a.out.Write(config.Schema())
+			_, _ = s.Out.Write(config.Schema())
 			return nil
 		},
 	}
 }
 
-func (a *app) configShowCommand() *cobra.Command {
+func newConfigShowCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show [FILE]",
 		Short: "Show what the file says, with all defaults, as JSON",
@@ -48,39 +49,32 @@ func (a *app) configShowCommand() *cobra.Command {
 out; of references is shown what they refer to.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			a.nameConfig(args)
-			c, err := a.shownConfig()
+			nameConfig(s, args)
+			c, err := shownConfig(s)
 			if err != nil {
 				return err
 			}
-			return a.out.json(c)
+			return s.Out.JSON(c)
 		},
 	}
 }
 
 // shownConfig is the file, to be shown: it is not gone by.
-func (a *app) shownConfig() (*config.Config, error) {
-	path, by, err := a.configPath()
+func shownConfig(s *session.Session) (*config.Config, error) {
+	path, by, err := s.Flags.ConfigPath()
 	if err != nil {
-		return nil, &failure{exitUsage, err}
+		return nil, err
 	}
 	if _, err := os.Lstat(path); err == nil {
-		a.noteIfUntrusted(path, by)
-		a.configFile = path
+		s.NoteIfUntrusted(path, by)
+		s.Flags.Config = path
 	}
-	return a.loadConfig(aCommand)
-}
-
-// noteIfUntrusted says that commands do not go by a file, for one that is looked at.
-func (a *app) noteIfUntrusted(path, by string) {
-	if ok, err := a.trusts(path); by == "" && (err != nil || !ok) {
-		a.noteUntrusted(path)
-	}
+	return s.ReadConfig(session.AtStart, nil)
 }
 
 // nameConfig takes the file that is given as an argument.
-func (a *app) nameConfig(args []string) {
+func nameConfig(s *session.Session, args []string) {
 	if len(args) > 0 {
-		a.configFile = args[0]
+		s.Flags.Config = args[0]
 	}
 }

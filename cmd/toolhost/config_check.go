@@ -8,11 +8,13 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -20,7 +22,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-func (a *app) configCheckCommand() *cobra.Command {
+func newConfigCheckCommand(s *session.Session) *cobra.Command {
 	var start bool
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
@@ -36,8 +38,8 @@ tools has to fit them. Names that no plugin or tool has are told of.
 The exit status is 1 where there is a problem.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a.nameConfig(args)
-			return a.checkConfig(cmd.Context(), start)
+			nameConfig(s, args)
+			return checkConfig(cmd.Context(), s, start)
 		},
 	}
 	cmd.Flags().BoolVar(&start, "start", false, "start the plugins, to check what is said of them")
@@ -52,10 +54,10 @@ type configReport struct {
 	Warnings []config.Problem `json:"warnings"`
 }
 
-func (a *app) checkConfig(ctx context.Context, start bool) error {
-	path, by, err := a.configPath()
+func checkConfig(ctx context.Context, s *session.Session, start bool) error {
+	path, by, err := s.Flags.ConfigPath()
 	if err != nil {
-		return &failure{exitUsage, err}
+		return err
 	}
 	report := configReport{File: path, Warnings: []config.Problem{}}
 	c, err := setup.Load(path)
@@ -63,22 +65,22 @@ func (a *app) checkConfig(ctx context.Context, start bool) error {
 		if by == "" {
 			by = "the default one"
 		}
-		return usage("there is no configuration file "+sanitize.Text(path)+" ("+by+")", "make it with toolhost config init, or name another")
+		return exit.Usage("there is no configuration file "+sanitize.Text(path)+" ("+by+")", "make it with toolhost config init, or name another")
 	}
-	a.noteIfUntrusted(path, by)
-	a.quiet = true // it is said
+	s.NoteIfUntrusted(path, by)
+	s.Quiet = true // it is said
 	if c != nil {
-		err = a.checkReferences(c, err)
+		err = checkReferences(c, err)
 	}
 	if err == nil && start {
-		report.Warnings, err = a.checkPlugins(ctx)
-		var own *failure
+		report.Warnings, err = checkPlugins(ctx, s)
+		var own *exit.Error
 		if ctx.Err() != nil || errors.As(err, &own) {
 			return err
 		}
 	}
 	report.take(err)
-	return a.printReport(report)
+	return printReport(s, report)
 }
 
 // take makes problems of an error.
@@ -90,41 +92,41 @@ func (r *configReport) take(err error) {
 		r.Problems, r.Omitted = bad.Problems, bad.Omitted
 	case err != nil:
 		e := tool.AsError(err)
-		r.Problems = append(r.Problems, config.Problem{File: r.File, Line: 1, Column: 1, Message: message(err, e), Hint: e.Hint})
+		r.Problems = append(r.Problems, config.Problem{File: r.File, Line: 1, Column: 1, Message: output.Message(err), Hint: e.Hint})
 	}
 }
 
-func (a *app) printReport(r configReport) error {
-	if a.json {
-		if err := a.out.json(r); err != nil {
+func printReport(s *session.Session, r configReport) error {
+	if s.Flags.JSON {
+		if err := s.Out.JSON(r); err != nil {
 			return err
 		}
 	} else {
 		for _, p := range r.Problems {
-			a.out.printf("%s\n", sanitize.Text(p.String()))
+			s.Out.Printf("%s\n", sanitize.Text(p.String()))
 			if p.Snippet != "" {
-				a.out.printf("%s\n", p.Snippet)
+				s.Out.Printf("%s\n", p.Snippet)
 			}
 		}
 		for _, p := range r.Warnings {
-			a.err.printf("warning: %s\n", sanitize.Text(p.String()))
+			s.Err.Printf("warning: %s\n", sanitize.Text(p.String()))
 		}
 	}
 	n := len(r.Problems) + r.Omitted
 	switch {
 	case n == 1:
-		return &failure{exitFailed, errors.New("there is a problem in " + sanitize.Text(r.File))}
+		return exit.With(exit.Failed, errors.New("there is a problem in "+sanitize.Text(r.File)))
 	case n > 1:
-		return &failure{exitFailed, errors.New("there are " + strconv.Itoa(n) + " problems in " + sanitize.Text(r.File))}
-	case !a.json:
-		a.out.printf("%s: no problems\n", sanitize.Text(r.File))
+		return exit.With(exit.Failed, fmt.Errorf("there are %d problems in %s", n, sanitize.Text(r.File)))
+	case !s.Flags.JSON:
+		s.Out.Printf("%s: no problems\n", sanitize.Text(r.File))
 	}
 	return nil
 }
 
 // checkReferences finds what the file refers to and is not there, beside what was found
 // in it before.
-func (a *app) checkReferences(c *config.Config, before error) error {
+func checkReferences(c *config.Config, before error) error {
 	var problems []config.Problem
 	directory := func(path string, keys ...string) {
 		if info, err := os.Stat(path); err != nil || !info.IsDir() {
@@ -151,33 +153,33 @@ func (a *app) checkReferences(c *config.Config, before error) error {
 
 // checkPlugins starts the plugins and says which of them, and of what the file says of
 // tools, cannot be used.
-func (a *app) checkPlugins(ctx context.Context) (warnings []config.Problem, err error) {
-	if err := a.configure(true); err != nil {
+func checkPlugins(ctx context.Context, s *session.Session) (warnings []config.Problem, err error) {
+	if err := s.Configure(true); err != nil {
 		return nil, err
 	}
-	if a.configured().File == "" {
-		return nil, usage("no plugin is started as a file says that is not trusted", "look at it, and: toolhost trust; or name it with --config")
+	c := s.Settings().Config
+	if c.File == "" {
+		return nil, exit.Usage("no plugin is started as a file says that is not trusted", "look at it, and: toolhost trust; or name it with --config")
 	}
-	h, _, err := a.openLocal(ctx, a.namedDirs(), needs{})
+	l, err := s.OpenLocal(ctx, session.Needs{})
 	if err != nil {
 		return nil, err
 	}
-	c := a.configured()
 	var problems []config.Problem
-	for _, fault := range h.faults {
-		problems = append(problems, problemOf(c, fault))
+	for _, fault := range l.Faults() {
+		problems = append(problems, session.ConfigProblem(c, fault))
 	}
-	return h.unknownNames(c), errors.Join(c.Problems(problems), h.close(ctx))
+	return unknownNames(l, c), errors.Join(c.Problems(problems), l.Close(ctx))
 }
 
 // unknownNames are the plugins and tools that the file says something of and that are
 // not there. Tools of plugins that are disabled or did not start are not known.
-func (h *local) unknownNames(c *config.Config) []config.Problem {
+func unknownNames(l *session.Local, c *config.Config) []config.Problem {
 	plugins, tools := map[string]bool{}, map[string]bool{}
-	for _, s := range h.Plugins() {
+	for _, s := range l.Plugins() {
 		plugins[s.Name] = true
 	}
-	for _, t := range h.Tools(host.Filter{}) {
+	for _, t := range l.Host.Tools(host.Filter{}) {
 		tools[t.Claimed.Name] = true
 	}
 	out := []config.Problem{}
@@ -196,7 +198,7 @@ func (h *local) unknownNames(c *config.Config) []config.Problem {
 
 func nearest(name string, known map[string]bool) string {
 	if near := suggest.Nearest(name, slices.Sorted(maps.Keys(known)), 1); len(near) > 0 {
-		return didYouMean(near)
+		return output.DidYouMean(near)
 	}
 	return ""
 }

@@ -9,11 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
-func (a *app) configInitCommand() *cobra.Command {
+func newConfigInitCommand(s *session.Session) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "init [FILE]",
@@ -24,18 +26,18 @@ is, without --force. The file that this writes is trusted, as it is; when you ha
 it: toolhost trust.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			a.nameConfig(args)
-			return a.initConfig(force)
+			nameConfig(s, args)
+			return initConfig(s, force)
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "replace the file that is there")
 	return cmd
 }
 
-func (a *app) initConfig(force bool) error {
-	path, _, err := a.configPath()
+func initConfig(s *session.Session, force bool) error {
+	path, _, err := s.Flags.ConfigPath()
 	if err != nil {
-		return &failure{exitUsage, err}
+		return err
 	}
 	write := safefile.Create
 	if force {
@@ -44,15 +46,15 @@ func (a *app) initConfig(force bool) error {
 	err = write(path, config.Initial(), 0o600)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return usage(sanitize.Text(path)+" is there already, and was left as it is", "name another file, or say --force to replace it")
+		return exit.Usage(sanitize.Text(path)+" is there already, and was left as it is", "name another file, or say --force to replace it")
 	case err != nil:
-		return &failure{exitFailed, fmt.Errorf("%s was not written: %w", sanitize.Text(path), err)}
+		return exit.With(exit.Failed, fmt.Errorf("%s was not written: %w", sanitize.Text(path), err))
 	}
-	a.trustAnew(path, fmt.Sprintf("%x", sha256.Sum256(config.Initial()))) // its author has just had it written
-	if a.json {
-		return a.out.json(map[string]string{"file": path})
+	s.Trust(path, fmt.Sprintf("%x", sha256.Sum256(config.Initial()))) // its author has just had it written
+	if s.Flags.JSON {
+		return s.Out.JSON(map[string]string{"file": path})
 	}
 	shown := sanitize.Text(path)
-	a.out.printf("wrote %s\nedit it, then: toolhost config check %s, and toolhost trust %s\n", shown, shown, shown)
+	s.Out.Printf("wrote %s\nedit it, then: toolhost config check %s, and toolhost trust %s\n", shown, shown, shown)
 	return nil
 }

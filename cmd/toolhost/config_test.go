@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/trust"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/trust"
 )
 
 // configure writes the configuration file that commands of this world find by default,
@@ -19,7 +20,7 @@ func (w *world) configure(lines ...string) {
 	w.t.Helper()
 	content := strings.Join(lines, "\n") + "\n"
 	w.trust(content)
-	w.replace(defaultConfig, content)
+	w.replace(session.DefaultConfig, content)
 }
 
 // trust has the default file count if it has this content.
@@ -40,14 +41,14 @@ func (w *world) replace(name, content string) {
 }
 
 // config is the path of the default file.
-func (w *world) config() string { return filepath.Join(w.root, defaultConfig) }
+func (w *world) config() string { return filepath.Join(w.root, session.DefaultConfig) }
 
 // What a flag says goes before the file, and the file before the environment.
 func TestConfigPluginDirs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
 	w.configure("plugin_dirs: [" + w.plugins + "]")
-	w.env = append(w.env, pluginDirVariable+"="+t.TempDir())
+	w.env = append(w.env, session.PluginDirVariable+"="+t.TempDir())
 	w.bare("tools").exits(0).prints("play.echo")
 	if o := w.bare("tools", "--plugin-dir", t.TempDir()).exits(0); strings.Contains(o.stdout, "play.echo") {
 		t.Error("the file goes before the flag")
@@ -74,7 +75,7 @@ func TestConfigRoot(t *testing.T) {
 func TestConfigLogLevel(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
-	w.env = append(w.env, cacheVariable+"="+noCache)
+	w.env = append(w.env, session.CacheVariable+"="+session.Off)
 	w.configure("log_level: debug")
 	w.run("tools").exits(0).says("plugin started")
 	equal(t, "standard error", w.run("tools", "--log-level", "warn").exits(0).stderr, "")
@@ -84,7 +85,7 @@ func TestConfigCacheAndAudit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
 	variable, flag := filepath.Join(w.state, "variable.jsonl"), filepath.Join(w.state, "flag.jsonl")
-	w.env = append(w.env, auditVariable+"="+variable)
+	w.env = append(w.env, session.AuditVariable+"="+variable)
 	w.configure("cache_dir: remembered", "audit: {path: calls.jsonl}")
 	w.run("call", "play.echo").exits(0)
 	w.run("call", "play.echo", "--audit", flag).exits(0)
@@ -107,8 +108,8 @@ func TestConfigFile(t *testing.T) {
 	w.run("tools").exits(0) // there is none, and need not be
 	missing := filepath.Join(w.root, "other.yaml")
 	w.run("tools", "--config", "other.yaml").exits(2).says("there is no configuration file "+missing+" (from --config)", "toolhost config init")
-	w.env = append(w.env, configVariable+"="+missing)
-	w.run("tools").exits(2).says("there is no configuration file " + missing + " (from " + configVariable + ")")
+	w.env = append(w.env, session.ConfigVariable+"="+missing)
+	w.run("tools").exits(2).says("there is no configuration file " + missing + " (from " + session.ConfigVariable + ")")
 	w.write("other.yaml", "tools:\n  play.echo: {rename: play.back}\n")
 	w.run("tools").exits(0).prints("play.back")
 	w.configure("# empty")

@@ -12,6 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -26,21 +29,21 @@ and that the other plugin answers as before, and call the killed plugin again.
 The demo needs the plugin fs or introspection. It changes no file and leaves no
 process running.`
 
-func (a *app) demoCommand() *cobra.Command {
+func newDemoCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
 		Short: "Show what the host does, on real plugins and files",
 		Long:  aboutDemo,
 		Args:  noArguments,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return (&demo{app: a}).run(cmd.Context()) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return (&demo{s: s}).run(cmd.Context()) },
 	}
 }
 
 // demo is one run of the command. After a step has failed the others are left
 // out, except for the last, which shuts down.
 type demo struct {
-	app    *app
-	host   *local
+	s      *session.Session
+	host   *session.Local
 	reader *host.Session // has the grant fs:read
 	steps  []demoStep
 	err    error // of the step that failed
@@ -67,7 +70,7 @@ type sample struct {
 const crashTimeout = 10 * time.Second
 
 func (d *demo) run(ctx context.Context) error {
-	root, err := filepath.Abs(d.app.root)
+	root, err := filepath.Abs(d.s.Settings().Root)
 	if err != nil {
 		return err
 	}
@@ -80,8 +83,8 @@ func (d *demo) run(ctx context.Context) error {
 		return err
 	})
 	d.step(ctx, "list their tools", func() error {
-		names := d.host.Names()
-		d.notef("%d tools: %s", len(names), shorten(strings.Join(names, ", "), 150))
+		names := d.host.Host.Names()
+		d.notef("%d tools: %s", len(names), output.Shorten(strings.Join(names, ", "), 150))
 		return nil
 	})
 	d.step(ctx, "read a file", func() error {
@@ -91,7 +94,7 @@ func (d *demo) run(ctx context.Context) error {
 			return nil
 		}
 		res, err := d.call(ctx, "fs.read", fmt.Sprintf(`{"path":%q}`, name))
-		d.notef("%s (%d bytes): %s", name, len(res.Text()), shorten(firstLine(res.Text()), 60))
+		d.notef("%s (%d bytes): %s", name, len(res.Text()), output.Shorten(output.FirstLine(res.Text()), 60))
 		return err
 	})
 	d.step(ctx, "describe a Go symbol", func() error {
@@ -110,8 +113,8 @@ func (d *demo) run(ctx context.Context) error {
 		if err := json.Unmarshal(res.Structured, &symbol); err != nil {
 			return fmt.Errorf("tool %s does not answer as it promises: %w", victim.tool, err)
 		}
-		d.notef("%s, %s in %s", shorten(firstLine(symbol.Signature), 70), symbol.Kind, symbol.Package)
-		d.notef("%s", shorten(firstLine(symbol.Doc), 76))
+		d.notef("%s, %s in %s", output.Shorten(output.FirstLine(symbol.Signature), 70), symbol.Kind, symbol.Package)
+		d.notef("%s", output.Shorten(output.FirstLine(symbol.Doc), 76))
 		d.notef("at %s", symbol.Position)
 		return nil
 	})
@@ -121,7 +124,7 @@ func (d *demo) run(ctx context.Context) error {
 			allowed = victim
 		}
 		return errors.Join(
-			d.refused(ctx, d.host.Session(), allowed.tool, allowed.args, tool.CodePermissionDenied),
+			d.refused(ctx, d.host.Host.Session(), allowed.tool, allowed.args, tool.CodePermissionDenied),
 			d.refused(ctx, d.reader, allowed.tool, `{"colour":"red"}`, tool.CodeInvalidArguments),
 			d.refused(ctx, d.reader, allowed.tool+"s", "", tool.CodeNotFound))
 	})
@@ -140,7 +143,7 @@ func (d *demo) run(ctx context.Context) error {
 		if _, err := d.call(ctx, other.tool, other.args); err != nil {
 			return err
 		}
-		s, _ := statusOf(d.host.Plugins(), other.plugin)
+		s, _ := session.Status(d.host.Plugins(), other.plugin)
 		if s.PID != other.pid || s.Starts != 1 {
 			return fmt.Errorf("plugin %s answers, but as process %d instead of %d", s.Name, s.PID, other.pid)
 		}
@@ -151,11 +154,11 @@ func (d *demo) run(ctx context.Context) error {
 		if _, err := d.call(ctx, victim.tool, victim.args); err != nil {
 			return err
 		}
-		s, _ := statusOf(d.host.Plugins(), victim.plugin)
+		s, _ := session.Status(d.host.Plugins(), victim.plugin)
 		if s.State != plugin.Ready || canKill && s.PID == victim.pid {
 			return fmt.Errorf("plugin %s answers, but is %s as process %d", s.Name, s.State, s.PID)
 		}
-		d.notef("%s was started again (pid %d) in %s, and answers", s.Name, s.PID, milliseconds(time.Duration(s.Took)))
+		d.notef("%s was started again (pid %d) in %s, and answers", s.Name, s.PID, output.Milliseconds(time.Duration(s.Took)))
 		return nil
 	})
 	if d.host != nil {
@@ -165,12 +168,12 @@ func (d *demo) run(ctx context.Context) error {
 		d.err = errors.Join(failed, d.err)
 	}
 
-	if d.app.json {
-		return errors.Join(d.err, d.app.out.json(d.steps))
+	if d.s.Flags.JSON {
+		return errors.Join(d.err, d.s.Out.JSON(d.steps))
 	}
 	if d.err == nil {
 		d.printf("\nAll %d steps took %s. A plugin was killed in the middle of a call, and only that call failed.\n",
-			len(d.steps), milliseconds(time.Since(begin)))
+			len(d.steps), output.Milliseconds(time.Since(begin)))
 	}
 	return d.err
 }
@@ -182,7 +185,7 @@ func (d *demo) step(ctx context.Context, title string, run func() error) {
 	}
 	n := len(d.steps) + 1
 	d.steps = append(d.steps, demoStep{Step: n, Title: title, Detail: []string{}})
-	d.printf("%s  %-52s", d.app.out.colored("1", fmt.Sprintf("%2d", n)), title)
+	d.printf("%s  %-52s", d.s.Out.Colored("1", fmt.Sprintf("%2d", n)), title)
 	begin := time.Now()
 	err := run()
 	took := time.Since(begin)
@@ -193,58 +196,58 @@ func (d *demo) step(ctx context.Context, title string, run func() error) {
 		color, failed = "31", "  failed"
 		d.notef("%s", err)
 	}
-	d.printf("%s\n", d.app.out.colored(color, fmt.Sprintf("%12s", milliseconds(took))+failed))
+	d.printf("%s\n", d.s.Out.Colored(color, fmt.Sprintf("%12s", output.Milliseconds(took))+failed))
 	for _, note := range s.Detail {
 		d.printf("      %s\n", note)
 	}
-	var own *failure
+	var own *exit.Error
 	switch {
 	case err == nil, errors.As(err, &own):
 		d.err = err
 	case ctx.Err() != nil:
 		d.err = tool.Errorf(tool.CodeCanceled, "the demo was ended in step %d: %w", n, context.Cause(ctx))
 	default:
-		d.err = &failure{exitFailed, fmt.Errorf("step %d of the demo failed: %w", n, err)}
+		d.err = exit.With(exit.Failed, fmt.Errorf("step %d of the demo failed: %w", n, err))
 	}
 }
 
 // printf prints for people; programs get the steps.
 func (d *demo) printf(format string, args ...any) {
-	if !d.app.json {
-		d.app.out.printf(format, args...)
+	if !d.s.Flags.JSON {
+		d.s.Out.Printf(format, args...)
 	}
 }
 
 // notef adds a line to the details of the step that runs.
 func (d *demo) notef(format string, args ...any) {
 	s := &d.steps[len(d.steps)-1]
-	s.Detail = append(s.Detail, firstLine(fmt.Sprintf(format, args...)))
+	s.Detail = append(s.Detail, output.FirstLine(fmt.Sprintf(format, args...)))
 }
 
 // start opens the host and chooses the plugin to be killed, and another one if
 // there is one.
 func (d *demo) start(ctx context.Context) (victim, other *sample, err error) {
-	n := needs{uncached: true, options: func() ([]host.Option, func(), error) {
-		return []host.Option{host.WithMaxRetries(0)}, func() {}, nil // a retry would hide the crash
-	}}
-	h, dirs, err := d.app.openLocal(ctx, d.app.namedDirs(), n)
+	l, err := d.s.OpenLocal(ctx, session.Needs{
+		Uncached: true,
+		Options:  []host.Option{host.WithMaxRetries(0)}, // a retry would hide the crash
+	})
 	if err != nil {
 		return nil, nil, err
 	}
-	d.host, d.reader = h, h.Session(host.WithGrants(tool.FSRead))
+	d.host, d.reader = l, l.Host.Session(host.WithGrants(tool.FSRead))
 	var found []*sample
 	for _, c := range []sample{
 		{tool: "describe_symbol", args: `{"symbol":"fmt.Println"}`},
 		{tool: "fs.list", args: `{"limit":1}`},
 	} {
-		if t, ok := h.Get(c.tool); ok {
+		if t, ok := l.Host.Get(c.tool); ok {
 			c.plugin = t.Owner
 			found = append(found, &c)
 		}
 	}
-	for _, s := range h.Plugins() {
+	for _, s := range l.Plugins() {
 		if s.State == plugin.Ready {
-			d.notef("%-14s pid %-8d ready after %s", s.Name, s.PID, milliseconds(time.Duration(s.Took)))
+			d.notef("%-14s pid %-8d ready after %s", s.Name, s.PID, output.Milliseconds(time.Duration(s.Took)))
 		}
 		for _, c := range found {
 			if c.plugin == s.Name {
@@ -252,15 +255,15 @@ func (d *demo) start(ctx context.Context) (victim, other *sample, err error) {
 			}
 		}
 	}
-	for _, fault := range h.faults {
-		d.notef("not used: %s", message(fault, fault))
+	for _, fault := range l.Faults() {
+		d.notef("not used: %s", output.Message(fault))
 	}
 	switch len(found) {
 	case 0:
-		return nil, nil, &failure{exitUnavailable, &tool.Error{
-			Message: "neither the plugin fs nor introspection is in " + strings.Join(dirs, " or "),
+		return nil, nil, exit.With(exit.Unavailable, &tool.Error{
+			Message: "neither the plugin fs nor introspection is in " + strings.Join(l.Dirs(), " or "),
 			Hint:    "in toolhost's own repository: make run; elsewhere name their directory with --plugin-dir",
-		}}
+		})
 	case 1:
 		return found[0], nil, nil
 	}
@@ -303,7 +306,7 @@ func (d *demo) refused(ctx context.Context, by *host.Session, name, args string,
 		return fmt.Errorf("the call was refused with %s but reached the plugin", want)
 	}
 	e := tool.AsError(err)
-	d.notef("%s: %s", e.Code, shorten(message(e, e), 76))
+	d.notef("%s: %s", e.Code, output.Shorten(output.Message(e), 76))
 	return nil
 }
 
@@ -325,7 +328,7 @@ func (d *demo) kill(ctx context.Context, victim, other *sample) error {
 	look := time.NewTicker(time.Millisecond)
 	defer look.Stop()
 	for calls := 0; calls == 0; <-look.C {
-		s, _ := statusOf(d.host.Plugins(), victim.plugin)
+		s, _ := session.Status(d.host.Plugins(), victim.plugin)
 		if calls = s.Calls; ctx.Err() != nil {
 			return fmt.Errorf("the call to %s did not begin: %w", victim.plugin, ctx.Err())
 		}
@@ -335,7 +338,7 @@ func (d *demo) kill(ctx context.Context, victim, other *sample) error {
 		if _, err := d.call(ctx, other.tool, other.args); err != nil {
 			return fmt.Errorf("while %s was suspended, %s did not answer: %w", victim.plugin, other.plugin, err)
 		}
-		d.notef("%s answered in %s while a call to %s hung", other.plugin, milliseconds(time.Since(begin)), victim.plugin)
+		d.notef("%s answered in %s while a call to %s hung", other.plugin, output.Milliseconds(time.Since(begin)), victim.plugin)
 	}
 	killed := time.Now()
 	kill()
@@ -344,7 +347,7 @@ func (d *demo) kill(ctx context.Context, victim, other *sample) error {
 		return fmt.Errorf("plugin %s was killed, but its caller got %w", victim.plugin, err)
 	}
 	d.notef("SIGKILL to %s (pid %d) while it ran %s", victim.plugin, victim.pid, victim.tool)
-	d.notef("%s later its caller had the error", milliseconds(time.Since(killed)))
+	d.notef("%s later its caller had the error", output.Milliseconds(time.Since(killed)))
 	d.notef("%s: %v", tool.CodeOf(err), err)
 	return nil
 }
@@ -358,7 +361,7 @@ func (d *demo) shutdown(ctx context.Context, victim *sample) error {
 		pids[s.PID] = true
 	}
 	delete(pids, 0)
-	if err := d.host.close(ctx); err != nil {
+	if err := d.host.Close(ctx); err != nil {
 		return err
 	}
 	for pid := range pids {

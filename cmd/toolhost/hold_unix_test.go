@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/toggle"
 	"github.com/toolhost/toolhost/host/plugin"
 )
 
@@ -32,7 +34,7 @@ func TestHoldNew(t *testing.T) {
 	s := w.serve("--log-level", "info")
 	evil := w.script("evil")
 	w.until("the new one is listed", func() bool {
-		_, there := statusOf(w.client().State().Plugins, "evil")
+		_, there := session.Status(w.client().State().Plugins, "evil")
 		return there
 	})
 	s.hangUp()
@@ -70,11 +72,11 @@ func TestHoldNewFailsClosed(t *testing.T) {
 	w.run("plugins", "lock").exits(0).prints("1 plugins are pinned")
 	w.run("plugins", "lock", "--check").exits(1).prints("evil: not pinned")
 	w.ran(evil, false)
-	file := filepath.Join(w.state, "toolhost", enabledFile)
+	file := filepath.Join(w.state, "toolhost", string(toggle.Enabled))
 	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w.run("call", "play.echo").exits(2).says(enabledFile, "mend or remove")
+	w.run("call", "play.echo").exits(2).says(string(toggle.Enabled), "mend or remove")
 	w.removeFile(file)
 	w.run("call", "play.echo").exits(3)
 }

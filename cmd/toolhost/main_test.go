@@ -12,8 +12,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 )
 
 // built is a directory with the real binaries and some that are no plugins.
@@ -24,7 +28,7 @@ var built struct {
 }
 
 func TestMain(m *testing.M) {
-	_ = os.Setenv(socketVariable, noSocket) // a daemon that runs here is nobody's in tests
+	_ = os.Setenv(session.SocketVariable, session.Off) // a daemon that runs here is nobody's in tests
 	status := m.Run()
 	if built.dir != "" {
 		_ = os.RemoveAll(built.dir)
@@ -93,7 +97,7 @@ func newWorld(t *testing.T, plugins ...string) *world {
 			w.env = append(w.env, kv)
 		}
 	}
-	w.env = append(w.env, "TMPDIR="+tmp, "XDG_DATA_HOME="+filepath.Join(w.root, "no-data"), "XDG_STATE_HOME="+w.state, cacheVariable+"="+filepath.Join(w.state, "cache"), socketVariable+"="+w.socket())
+	w.env = append(w.env, "TMPDIR="+tmp, "XDG_DATA_HOME="+filepath.Join(w.root, "no-data"), "XDG_STATE_HOME="+w.state, session.CacheVariable+"="+filepath.Join(w.state, "cache"), session.SocketVariable+"="+w.socket())
 	t.Cleanup(w.leftNothing)
 	return w
 }
@@ -180,8 +184,8 @@ func (w *world) finish(cmd *exec.Cmd) outcome {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	var failed *exec.ExitError
+	if err != nil && !errors.As(err, &failed) {
 		w.t.Fatal(err)
 	}
 	return outcome{w.t, cmd.Args[1:], stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
@@ -245,5 +249,24 @@ func equalLists[T comparable](t *testing.T, what string, got, want []T) {
 	t.Helper()
 	if !slices.Equal(got, want) {
 		t.Errorf("%s is %v, want %v", what, got, want)
+	}
+}
+
+type broken struct{ err error }
+
+func (b broken) Write([]byte) (int, error) { return 0, b.err }
+
+func TestOutputCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{syscall.ENOSPC, exit.Failed},
+		{syscall.EPIPE, exit.Done}, // the reader had enough
+	} {
+		var stderr bytes.Buffer
+		equal(t, fmt.Sprintf("the status for %v", c.err), run([]string{"version", "--json"}, strings.NewReader(""), broken{c.err}, &stderr), c.want)
+		equal(t, "whether it is told", strings.Contains(stderr.String(), "could not be written"), c.want != exit.Done)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
 )
 
@@ -35,7 +36,7 @@ func (w *world) put(binary, as string) {
 func (w *world) known(name string) plugin.Status {
 	var list pluginList
 	w.run("plugins", "--json").exits(0).says("using the daemon").json(&list)
-	s, _ := statusOf(list.Plugins, name)
+	s, _ := session.Status(list.Plugins, name)
 	return s
 }
 
@@ -52,7 +53,7 @@ func TestAnOperatorsDay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.env = append(w.env, configVariable+"="+config)
+	w.env = append(w.env, session.ConfigVariable+"="+config)
 
 	// In the morning there is nothing.
 	w.run("config", "init", config).exits(0)

@@ -7,87 +7,73 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
-func (a *app) pluginsCommand() *cobra.Command {
+func newPluginsCommand(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugins",
 		Short: "List the plugins",
-		Long: `List the plugins of all plugin directories, and what was skipped.
+		Long: `List the plugins of all plugin directories, and the files that were skipped.
 
-A plugin that is idle was not started: what it serves is known from an earlier run,
-and its first call starts it. To start all, set ` + cacheVariable + `=` + noCache + `.
+An idle plugin was not started: its tools are known from an earlier run, and its first
+call starts it. To start all plugins, set ` + session.CacheVariable + `=` + session.Off + `.
 
-A plugin that is refused is in the list, with the reason; that is no failure of
-this command.`,
+A refused plugin is listed with the reason; that is not a failure of this command.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withHost(cmd.Context(), needs{}, a.listPlugins)
+			return s.Use(cmd.Context(), session.Needs{}, func(b session.Backend) error { return listPlugins(s, b) })
 		},
 	}
-	cmd.AddCommand(a.pluginsShowCommand(), a.pluginsRestartCommand(), a.pluginsLockCommand(), a.pluginsEnableCommand(), a.pluginsDisableCommand())
+	cmd.AddCommand(
+		newPluginsShowCommand(s), newPluginsRestartCommand(s), newPluginsLockCommand(s),
+		newPluginsEnableCommand(s), newPluginsDisableCommand(s),
+	)
 	return cmd
 }
 
-// pluginList is what plugins --json prints.
+// pluginList is the output of plugins --json.
 type pluginList struct {
-	Plugins []plugin.Status `json:"plugins"`
-	Skipped []skipped       `json:"skipped"`
+	Plugins []plugin.Status  `json:"plugins"`
+	Skipped []plugin.Skipped `json:"skipped"`
 }
 
-type skipped struct {
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
-}
-
-func (a *app) listPlugins(h *opened) error {
-	list := pluginList{Plugins: append([]plugin.Status{}, h.Plugins()...), Skipped: []skipped{}}
-	for _, s := range h.Skipped() {
-		list.Skipped = append(list.Skipped, skipped(s))
+func listPlugins(s *session.Session, b session.Backend) error {
+	list := pluginList{append([]plugin.Status{}, b.Plugins()...), append([]plugin.Skipped{}, b.Skipped()...)}
+	if note := noPluginsNote(b); note != "" {
+		s.Err.Printf("%s\n", note)
 	}
-	if note := h.emptyNote(); note != "" {
-		a.err.printf("%s\n", note)
-	}
-	if a.json {
-		return a.out.json(list)
+	if s.Flags.JSON {
+		return s.Out.JSON(list)
 	}
 	if len(list.Plugins) > 0 {
-		a.out.table(pluginTable(list.Plugins))
+		s.Out.Table(pluginTable(list.Plugins))
 	}
 	if len(list.Skipped) > 0 {
-		a.out.printf("\nskipped:\n")
+		s.Out.Printf("\nskipped:\n")
 	}
-	for _, s := range list.Skipped {
-		a.out.printf("  %s: %s\n", sanitize.Line(s.Path, 0), sanitize.Line(s.Reason, 0))
+	for _, f := range list.Skipped {
+		s.Out.Printf("  %s: %s\n", sanitize.Line(f.Path, 0), sanitize.Line(f.Reason, 0))
 	}
 	return nil
 }
 
-func pluginTable(plugins []plugin.Status) table {
-	t := table{{"NAME", "STATE", "PID", "VERSION", "TOOLS", "START", "REASON"}}
+func pluginTable(plugins []plugin.Status) output.Table {
+	t := output.Table{{"NAME", "STATE", "PID", "VERSION", "TOOLS", "START", "REASON"}}
 	for _, s := range plugins {
-		t.add(s.Name, string(s.State), numberOrDash(s.PID), orDash(firstLine(s.Version)), strconv.Itoa(s.Tools), startTime(s), firstLine(cmp.Or(s.Reason, s.Held)))
+		t.Add(s.Name, string(s.State), output.NumberOrDash(s.PID), output.OrDash(output.FirstLine(s.Version)),
+			strconv.Itoa(s.Tools), startTime(s), output.FirstLine(cmp.Or(s.Reason, s.Held)))
 	}
 	return t
 }
 
-func numberOrDash(n int) string {
-	if n == 0 {
-		return "-"
-	}
-	return strconv.Itoa(n)
-}
-
-// startTime is how long the newest start took.
+// startTime returns how long the latest start took.
 func startTime(s plugin.Status) string {
 	if s.Took == 0 {
 		return "-"
 	}
-	return milliseconds(time.Duration(s.Took))
-}
-
-func milliseconds(d time.Duration) string {
-	return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', 1, 64) + " ms"
+	return output.Milliseconds(time.Duration(s.Took))
 }

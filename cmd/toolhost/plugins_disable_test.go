@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
 )
 
@@ -16,7 +17,7 @@ func TestPluginsDisable(t *testing.T) {
 	state := func() plugin.State {
 		var list pluginList
 		w.run("plugins", "--json").exits(0).json(&list)
-		s, _ := statusOf(list.Plugins, "player")
+		s, _ := session.Status(list.Plugins, "player")
 		return s.State
 	}
 	w.run("call", "play.echo").exits(0)

@@ -5,68 +5,78 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const aboutLock = `Start every plugin once, and write down in toolhost.lock, beside the configuration
-file or where its lock: says, the SHA-256 of its binary, the digest of its tools'
-definitions, and its version. From then on anything else does not run. What has changed is
-printed: read it before you trust it.
+const aboutLock = `Start every plugin once, and write the SHA-256 of its binary, the digest of its tools'
+definitions and its version to toolhost.lock, next to the configuration file or where its
+lock: says. From then on nothing else runs. The changes are printed: read them before you
+trust them.
 
-A plugin that does not start keeps the pin that it had, and the exit status is 1. Plugins
-that are disabled are not started, and keep theirs too.
+A plugin that does not start keeps its previous pin, and the exit status is 1. Disabled
+plugins are not started, and keep their pins too.
 
-With --check nothing is written, and nothing is started whose binary is not as pinned. The
-exit status is 1 where the plugins in the directories are not those that are pinned. To
-see what writing the lock would accept before it runs, begin with that.
+With --check nothing is written, and nothing starts whose binary is not as pinned. The
+exit status is 1 if the plugins in the directories are not those that are pinned. Use it
+first, to see what writing the lock would accept before that runs.
 
-That plugin directories are pinned, and by which file, is kept in your state directory: if
-the lock is removed, nothing in them starts, whatever the current directory. With --off
-they are not pinned any more: the lock is removed, and so is what is kept. As that lets
-anything in them run, it needs --yes.`
+Your state directory records which plugin directories are pinned, and by which file: if the
+lock is removed, nothing in them starts, whatever the current directory. --off unpins them:
+it removes the lock and the record. As that lets anything in them run, it needs --yes.`
 
-func (a *app) pluginsLockCommand() *cobra.Command {
-	var check, off, yes bool
+// lockCommand is toolhost plugins lock.
+type lockCommand struct {
+	s               *session.Session
+	check, off, yes bool
+	rules           pins.Rules
+}
+
+func newPluginsLockCommand(s *session.Session) *cobra.Command {
+	c := lockCommand{s: s}
 	cmd := &cobra.Command{
 		Use:   "lock",
-		Short: "Pin the plugins that are there now: nothing else runs any more",
+		Short: "Pin the installed plugins: nothing else runs from then on",
 		Long:  aboutLock,
 		Args:  noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			rules, err := a.lockRules()
-			switch {
-			case err != nil:
-				return err
-			case check && off:
-				return usage("--check and --off are one or the other", "leave one out")
-			case yes && !off:
-				return usage("--yes goes with --off", "leave it out")
-			case off:
-				return a.unlockPlugins(cmd.Context(), rules, yes)
-			case check:
-				return a.checkLock(cmd.Context(), rules)
-			}
-			return a.lockPlugins(cmd.Context(), rules)
-		},
+		RunE:  func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&check, "check", false, "compare with the lock that is there, and write nothing")
-	flags.BoolVar(&off, "off", false, "pin nothing any more")
-	flags.BoolVar(&yes, "yes", false, "with --off: do it")
+	flags.BoolVar(&c.check, "check", false, "compare with the existing lock, and write nothing")
+	flags.BoolVar(&c.off, "off", false, "unpin the plugin directories")
+	flags.BoolVar(&c.yes, "yes", false, "with --off: confirm")
 	return cmd
 }
 
-// lockChange is what plugins lock --json prints.
-type lockChange struct {
+func (c *lockCommand) run(ctx context.Context) (err error) {
+	c.rules, err = c.s.LockRules(c.s.Settings())
+	switch {
+	case err != nil:
+		return err
+	case c.check && c.off:
+		return exit.Usage("--check and --off exclude each other", "leave one out")
+	case c.yes && !c.off:
+		return exit.Usage("--yes goes with --off", "leave it out")
+	case c.off:
+		return c.unlock(ctx)
+	case c.check:
+		return c.compare(ctx)
+	}
+	return c.lock(ctx)
+}
+
+// lockReport is the output of plugins lock --json.
+type lockReport struct {
 	File        string                `json:"file"`
 	Plugins     int                   `json:"plugins"`
 	Differences []lockfile.Difference `json:"differences"`
@@ -74,153 +84,83 @@ type lockChange struct {
 	Failed []unpinned `json:"failed"`
 }
 
-// unpinned is a plugin that did not start, or could not be looked at.
+// unpinned is a plugin that did not start, or could not be examined.
 type unpinned struct {
 	Plugin string `json:"plugin"`
-	// Kept: it keeps the pin that it had.
+	// Kept reports whether the plugin keeps its previous pin.
 	Kept bool `json:"kept"`
 }
 
 func (u unpinned) String() string {
 	if u.Kept {
-		return u.Plugin + " (it keeps the pin that it had)"
+		return u.Plugin + " (it keeps its previous pin)"
 	}
 	return u.Plugin + " (it is not pinned)"
 }
 
-// lockPlugins writes the lock.
-func (a *app) lockPlugins(ctx context.Context, rules lockRules) error {
-	if rules.off {
-		return usage(sanitize.Text(a.configured().File)+" says lock: off", "say lock: required there, or remove the key")
+// lock writes the lock.
+func (c *lockCommand) lock(ctx context.Context) error {
+	file := c.rules.File
+	if c.rules.Off {
+		return exit.Usage(sanitize.Text(c.s.Settings().Config.File)+" says lock: off", "say lock: required there, or remove the key")
 	}
-	before, err := lockfile.Read(rules.file)
+	before, err := lockfile.Read(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		a.err.printf("toolhost: %s is not read, and written anew: %s\n", sanitize.Text(rules.file), firstLine(err.Error()))
+		c.s.Err.Printf("toolhost: %s cannot be read, and is replaced: %s\n", sanitize.Text(file), output.FirstLine(err.Error()))
 	}
-	found, err := a.inspect(ctx, host.WithLocks())
+	found, err := inspect(ctx, c.s, host.WithLocks())
 	if err != nil {
 		return err
 	}
 	now, failed := found.pinned(before)
-	if err := now.Write(rules.file); err != nil {
+	if err := now.Write(file); err != nil {
 		return err
 	}
-	kept, err := recordLock(rules.file, a.namedDirs().dirs, true)
-	a.tellDaemon(ctx)
-	change := lockChange{
-		File: rules.file, Plugins: len(now.Plugins),
+	kept, notKept := pins.Pin(file, c.s.Settings().Dirs.Paths)
+	c.reloadDaemon(ctx)
+	report := lockReport{
+		File: file, Plugins: len(now.Plugins),
 		Differences: append([]lockfile.Difference{}, lockfile.Compare(before, now)...), Failed: append([]unpinned{}, failed...),
 	}
-	if shown := a.showLock(change, "%d plugins are pinned in %s\n"); shown != nil {
-		return shown
+	if err := c.print(report, "%d plugins are pinned in %s\n"); err != nil {
+		return err
 	}
 	switch {
-	case err != nil:
-		return &failure{exitFailed, fmt.Errorf("the plugins are pinned, but another process does not know that the lock is required: %w", err)}
+	case notKept != nil:
+		return exit.With(exit.Failed,
+			fmt.Errorf("the plugins are pinned, but other processes do not know that the lock is required: %w", notKept))
 	case !kept:
-		a.notef("without a state directory (HOME is not set) another process does not know of the lock: say lock: required in the configuration")
+		c.s.Notef("without a state directory (HOME is not set) other processes do not know of the lock: " +
+			"say lock: required in the configuration")
 	}
 	if len(failed) > 0 {
-		return &failure{exitFailed, fmt.Errorf("not every plugin could be pinned as it is now: %s", joined(failed))}
+		parts := make([]string, len(failed))
+		for i, f := range failed {
+			parts[i] = f.String()
+		}
+		return exit.With(exit.Failed, fmt.Errorf("some plugins could not be pinned as they are now: %s", strings.Join(parts, ", ")))
 	}
 	return nil
 }
 
-func joined(failed []unpinned) string {
-	parts := make([]string, len(failed))
-	for i, f := range failed {
-		parts[i] = f.String()
+// print prints a report; summary is a format for people, or empty.
+func (c *lockCommand) print(r lockReport, summary string) error {
+	if c.s.Flags.JSON {
+		return c.s.Out.JSON(r)
 	}
-	return strings.Join(parts, ", ")
-}
-
-// inspection is what the plugins of the directories are.
-type inspection struct {
-	recorder host.Recorder
-	plugins  []plugin.Status
-	// unseen: a directory could not be read, and what is in it is not known.
-	unseen bool
-	// skipped are the names of plugins whose files are there and cannot be run.
-	skipped map[string]bool
-}
-
-// inspect starts the plugins that the options let run, from copies that nobody can write
-// to, and asks them what they are.
-func (a *app) inspect(ctx context.Context, opts ...host.Option) (*inspection, error) {
-	out := &inspection{skipped: map[string]bool{}}
-	options := func() ([]host.Option, func(), error) {
-		return append(opts, host.WithRecorder(&out.recorder)), func() {}, nil
-	}
-	l, _, err := a.openLocal(ctx, a.namedDirs(), needs{options: options, uncached: true})
-	if err != nil {
-		return nil, err
-	}
-	for _, fault := range l.faults {
-		a.warn(fault)
-		out.unseen = out.unseen || fault.Plugin == ""
-	}
-	for _, s := range l.Skipped() {
-		out.skipped[plugin.NameOf(filepath.Base(s.Path))] = true
-	}
-	out.plugins = l.Plugins()
-	return out, l.close(ctx)
-}
-
-// pinned is the lock of what was found. A plugin that did not start, was not to be
-// started, or could not be looked at keeps the pin that it had; failed are those of which
-// more was expected.
-func (i *inspection) pinned(before *lockfile.Lock) (now *lockfile.Lock, failed []unpinned) {
-	now = i.recorder.Lock()
-	if before == nil {
-		before = &lockfile.Lock{}
-	}
-	there := map[string]bool{}
-	for _, s := range i.plugins {
-		there[s.Name] = true
-		_, said := now.Plugins[s.Name]
-		if said && s.State != plugin.Refused {
-			continue
-		}
-		delete(now.Plugins, s.Name)
-		kept := i.keep(now, before, s.Name)
-		if s.State != plugin.Disabled {
-			failed = append(failed, unpinned{s.Name, kept})
-		}
-	}
-	for _, name := range before.Names() {
-		if !there[name] && (i.unseen || i.skipped[name]) {
-			failed = append(failed, unpinned{name, i.keep(now, before, name)})
-		}
-	}
-	now.KeepPlatforms(before)
-	return now, failed
-}
-
-func (*inspection) keep(now, before *lockfile.Lock, name string) bool {
-	e, ok := before.Plugins[name]
-	if ok {
-		now.Plugins[name] = e
-	}
-	return ok
-}
-
-func (a *app) showLock(c lockChange, summary string) error {
-	if a.json {
-		return a.out.json(c)
-	}
-	a.out.printf("%s", sanitize.Text(lockfile.Render(c.Differences)))
+	c.s.Out.Printf("%s", sanitize.Text(lockfile.Render(r.Differences)))
 	if summary != "" {
-		a.out.printf(summary, c.Plugins, sanitize.Text(c.File))
+		c.s.Out.Printf(summary, r.Plugins, sanitize.Text(r.File))
 	}
 	return nil
 }
 
-// tellDaemon has a daemon try what was refused before the lock was written. Its own log
-// has what it makes of it.
-func (a *app) tellDaemon(ctx context.Context) {
-	if r, ok := a.daemon(ctx, a.namedDirs(), needs{}); ok {
-		if err := r.Reload(ctx); err != nil {
-			a.warn(tool.AsError(err))
+// reloadDaemon makes a daemon try what was refused before the lock was written. The daemon logs
+// the outcome.
+func (c *lockCommand) reloadDaemon(ctx context.Context) {
+	if d := c.s.Daemon(ctx, session.Needs{}); d != nil {
+		if err := d.Reload(ctx); err != nil {
+			c.s.Warn(tool.AsError(err))
 		}
 	}
 }

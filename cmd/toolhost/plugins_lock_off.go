@@ -10,65 +10,69 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// lockOff is what plugins lock --off --json prints.
-type lockOff struct {
-	// Removed is the lock that was removed; empty: there was none.
+// unlockReport is the output of plugins lock --off --json.
+type unlockReport struct {
+	// Removed is the lock that was removed; empty if there was none.
 	Removed string `json:"removed,omitempty"`
-	// Directories were on record as pinned, and Files are the locks that pinned them.
+	// Directories were on record as pinned, by the locks in Files.
 	Directories []string `json:"directories"`
 	Files       []string `json:"files"`
 }
 
-// unlockPlugins takes the pins away: the lock first, then the record of it, so that what
-// is interrupted still refuses.
-func (a *app) unlockPlugins(ctx context.Context, rules lockRules, yes bool) error {
-	if c := a.configured(); c.Lock != "" && c.Lock != config.LockOff {
-		return usage(fmt.Sprintf("%s says lock: %s", sanitize.Text(c.File), sanitize.Text(c.Lock)),
+// unlock removes the lock and then its record, in this order, so that an interruption leaves the
+// plugins refused.
+func (c *lockCommand) unlock(ctx context.Context) error {
+	if f := c.s.Settings().Config; f.Lock != "" && f.Lock != config.LockOff {
+		return exit.Usage(fmt.Sprintf("%s says lock: %s", sanitize.Text(f.File), sanitize.Text(f.Lock)),
 			"say lock: off there, or remove the key first")
 	}
-	out, err := a.pinnedNow(rules)
+	report, err := c.pinnedNow()
 	if err != nil {
 		return err
 	}
-	if out.Removed == "" && len(out.Directories) == 0 {
-		return a.showLockOff(out)
+	if report.Removed == "" && len(report.Directories) == 0 {
+		return c.printUnlocked(report)
 	}
-	if !yes {
-		return &failure{exitRefused, &tool.Error{
-			Message: "what nothing pins would run: " + strings.Join(out.lines("would be"), "; "), Hint: "if this is what you want, add --yes",
-		}}
+	if !c.yes {
+		return exit.With(exit.Refused, &tool.Error{
+			Message: "this would let unpinned plugins run: " + strings.Join(report.lines("would be"), "; "),
+			Hint:    "if this is what you want, add --yes",
+		})
 	}
-	if out.Removed != "" {
-		if err := os.Remove(out.Removed); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return &failure{exitFailed, fmt.Errorf("the plugins are pinned as they were: %w", err)}
+	if report.Removed != "" {
+		if err := os.Remove(report.Removed); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return exit.With(exit.Failed, fmt.Errorf("the plugins are still pinned: %w", err))
 		}
 	}
-	if err := forgetLocks(a.namedDirs().dirs); err != nil {
-		return &failure{exitFailed, fmt.Errorf("the plugin directories are on record as pinned still: %w", err)}
+	if err := pins.Forget(c.s.Settings().Dirs.Paths); err != nil {
+		return exit.With(exit.Failed, fmt.Errorf("the plugin directories are still on record as pinned: %w", err))
 	}
-	a.tellDaemon(ctx)
-	return a.showLockOff(out)
+	c.reloadDaemon(ctx)
+	return c.printUnlocked(report)
 }
 
-// pinnedNow is what there is to take away.
-func (a *app) pinnedNow(rules lockRules) (lockOff, error) {
-	out := lockOff{Directories: []string{}, Files: []string{}}
-	if info, err := os.Lstat(rules.own); err == nil {
+// pinnedNow returns what there is to remove.
+func (c *lockCommand) pinnedNow() (unlockReport, error) {
+	out := unlockReport{Directories: []string{}, Files: []string{}}
+	if info, err := os.Lstat(c.rules.Own); err == nil {
 		if info.IsDir() {
-			return out, &failure{exitFailed, fmt.Errorf("%s is a directory, and not a lock: remove it yourself", sanitize.Text(rules.own))}
+			return out, exit.With(exit.Failed, fmt.Errorf("%s is a directory, not a lock: remove it yourself", sanitize.Text(c.rules.Own)))
 		}
-		out.Removed = rules.own
+		out.Removed = c.rules.Own
 	}
-	record, err := readLockRecord()
+	record, err := pins.ReadRecord()
 	if err != nil {
 		return out, err
 	}
-	dirs := a.namedDirs().dirs
-	for i, file := range record.of(dirs) {
+	dirs := c.s.Settings().Dirs.Paths
+	for i, file := range record.Locks(dirs) {
 		if file == "" {
 			continue
 		}
@@ -80,33 +84,33 @@ func (a *app) pinnedNow(rules lockRules) (lockOff, error) {
 	return out, nil
 }
 
-// lines say what is, or would be, taken away.
-func (o lockOff) lines(be string) []string {
+// lines say what is, or would be, removed.
+func (r unlockReport) lines(be string) []string {
 	var out []string
-	if o.Removed != "" {
-		out = append(out, fmt.Sprintf("%s %s removed", o.Removed, be))
+	if r.Removed != "" {
+		out = append(out, fmt.Sprintf("%s %s removed", r.Removed, be))
 	}
-	for _, dir := range o.Directories {
-		out = append(out, fmt.Sprintf("%s %s off the record of pinned directories", dir, be))
+	for _, dir := range r.Directories {
+		out = append(out, fmt.Sprintf("%s %s removed from the record of pinned directories", dir, be))
 	}
-	for _, file := range o.Files {
-		if file != o.Removed && isThere(file) {
+	for _, file := range r.Files {
+		if file != r.Removed && paths.Exists(file) {
 			out = append(out, file+" stays where it is, and pins where it is found")
 		}
 	}
 	return out
 }
 
-func (a *app) showLockOff(o lockOff) error {
-	if a.json {
-		return a.out.json(o)
+func (c *lockCommand) printUnlocked(r unlockReport) error {
+	if c.s.Flags.JSON {
+		return c.s.Out.JSON(r)
 	}
-	lines := o.lines("is")
+	lines := r.lines("is")
 	if len(lines) == 0 {
 		lines = []string{"nothing is pinned here"}
 	}
 	for _, line := range lines {
-		a.out.printf("%s\n", sanitize.Text(line))
+		c.s.Out.Printf("%s\n", sanitize.Text(line))
 	}
 	return nil
 }

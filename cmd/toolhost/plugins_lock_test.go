@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
 )
 
 // An operator pins what is there; a change is refused with what was expected and found,
@@ -13,7 +15,7 @@ import (
 func TestPluginsLock(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "fs")
-	lock := filepath.Join(w.root, lockName)
+	lock := filepath.Join(w.root, pins.LockName)
 	config := filepath.Join(w.root, "toolhost.yaml")
 	if err := os.WriteFile(config, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -33,7 +35,7 @@ func TestPluginsLock(t *testing.T) {
 	run("plugins", "lock", "--check").exits(1).prints("fs", "player").says("not as toolhost.lock pins them")
 	run("call", "play.echo").exits(3).says("not what toolhost.lock pins", "toolhost plugins lock")
 	run("plugins").exits(0).prints("refused")
-	var change lockChange
+	var change lockReport
 	run("plugins", "lock", "--json").exits(0).json(&change)
 	if change.File != lock || change.Plugins != 2 || len(change.Differences) == 0 {
 		t.Errorf("what changed is %+v", change)
@@ -43,8 +45,8 @@ func TestPluginsLock(t *testing.T) {
 	if err := os.WriteFile(lock, []byte("format 1\nfs binary"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run("call", "play.echo").exits(3).says(lockName)
-	run("plugins", "lock", "--check").exits(1).says(lockName)
+	run("call", "play.echo").exits(3).says(pins.LockName)
+	run("plugins", "lock", "--check").exits(1).says(pins.LockName)
 	run("plugins", "lock").exits(0).says("written anew")
 	text, err := os.ReadFile(lock)
 	if err != nil || !strings.Contains(string(text), "format 2\n") || !strings.Contains(string(text), "player binary "+runtime.GOOS+"/"+runtime.GOARCH+" sha256:") {

@@ -13,6 +13,10 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/toggle"
 	"github.com/toolhost/toolhost/internal/lockfile"
 )
 
@@ -34,7 +38,7 @@ func (w *world) script(name string) (trace string) {
 // ran checks whether a script has run.
 func (w *world) ran(trace string, want bool) {
 	w.t.Helper()
-	if isThere(trace) != want {
+	if paths.Exists(trace) != want {
 		w.t.Errorf("%s is there: %v, want %v", trace, !want, want)
 	}
 }
@@ -52,9 +56,9 @@ func TestLockCheckRunsNothingThatIsNotPinned(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "fs", "player", "introspection")
 	w.run("plugins", "lock").exits(0)
-	check := func(status int) lockChange {
+	check := func(status int) lockReport {
 		t.Helper()
-		var c lockChange
+		var c lockReport
 		w.run("plugins", "lock", "--check", "--json").exits(status).json(&c)
 		return c
 	}
@@ -89,7 +93,7 @@ func TestLockCheckOfWhatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "fs", "quitter")
 	w.run("plugins", "lock").exits(1).says("quitter (it is not pinned)")
-	lock := filepath.Join(w.root, lockName)
+	lock := filepath.Join(w.root, pins.LockName)
 	pins, err := lockfile.Read(lock)
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +118,7 @@ func TestLockCheckOfWhatDoesNotStart(t *testing.T) {
 func TestLockOfWhatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "fs", "player")
-	lock := filepath.Join(w.root, lockName)
+	lock := filepath.Join(w.root, pins.LockName)
 	w.run("plugins", "lock").exits(0)
 	before, err := lockfile.Read(lock)
 	if err != nil {
@@ -125,7 +129,7 @@ func TestLockOfWhatDoesNotStart(t *testing.T) {
 	w.script("player")
 	w.script("fresh")
 	w.install("introspection", "introspection")
-	var change lockChange
+	var change lockReport
 	w.run("plugins", "lock", "--json").exits(1).
 		says("fresh (it is not pinned)", "player (it keeps the pin that it had)").json(&change)
 	equalLists(t, "what failed", change.Failed, []unpinned{{"fresh", false}, {"player", true}})
@@ -153,7 +157,7 @@ func TestLockOfWhatDoesNotStart(t *testing.T) {
 func TestLockThatIsRemoved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "fs", "player")
-	lock := filepath.Join(w.root, lockName)
+	lock := filepath.Join(w.root, pins.LockName)
 	elsewhere := t.TempDir()
 	from := func(dir string, args ...string) outcome {
 		t.Helper()
@@ -192,9 +196,9 @@ func TestLockThatIsRemoved(t *testing.T) {
 	w.run("call", "play.echo").exits(3)
 	from(elsewhere, "plugins", "lock").exits(0).prints("2 plugins are pinned in " + lock)
 	w.run("call", "play.echo").exits(0)
-	var off lockOff
+	var off unlockReport
 	w.run("plugins", "lock", "--off", "--yes", "--json").exits(0).json(&off)
-	if off.Removed != lock || isThere(lock) ||
+	if off.Removed != lock || paths.Exists(lock) ||
 		!slices.Equal(off.Directories, []string{w.plugins}) || !slices.Equal(off.Files, []string{lock}) {
 		t.Errorf("what was taken away is %+v", off)
 	}
@@ -207,8 +211,8 @@ func TestLockThatIsRemoved(t *testing.T) {
 func TestLockThatWasSeen(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "fs", "player")
-	lock := filepath.Join(w.root, lockName)
-	record := filepath.Join(w.state, "toolhost", lockRecordFile)
+	lock := filepath.Join(w.root, pins.LockName)
+	record := filepath.Join(w.state, "toolhost", "locked.json")
 	w.run("plugins", "lock").exits(0)
 	w.removeFile(record)
 	w.run("tools").exits(0).says(lock + " is not trusted")
@@ -230,36 +234,36 @@ func TestLockThatWasSeen(t *testing.T) {
 		cmd.Dir = other
 		return w.finish(cmd)
 	}
-	if err := os.WriteFile(filepath.Join(other, lockName), text, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(other, pins.LockName), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	in("call", "play.echo").exits(3).says(lock + " is missing")
-	w.write(lockName, string(text))
+	w.write(pins.LockName, string(text))
 	in("call", "play.echo").exits(0)
-	in("plugins", "lock", "--off").exits(5).says(filepath.Join(other, lockName)+" would be removed", lock+" stays where it is")
+	in("plugins", "lock", "--off").exits(5).says(filepath.Join(other, pins.LockName)+" would be removed", lock+" stays where it is")
 	evil := w.script("evil")
-	w.write(lockName, string(text)+"evil binary sha256:"+strings.Repeat("0", 64)+"\n")
+	w.write(pins.LockName, string(text)+"evil binary sha256:"+strings.Repeat("0", 64)+"\n")
 	in("call", "play.echo").exits(3).says(lock) // which is damaged now
 	w.ran(evil, false)
 
 	// A record that is damaged decides nothing.
-	w.write(lockName, string(text))
+	w.write(pins.LockName, string(text))
 	if err := os.WriteFile(record, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w.run("call", "play.echo").exits(2).says(lockRecordFile, "mend or remove")
+	w.run("call", "play.echo").exits(2).says("locked.json", "mend or remove")
 	w.removeFile(record)
 	if err := os.Symlink(record+"-target", record); err != nil {
 		t.Fatal(err)
 	}
-	w.run("call", "play.echo").exits(2).says(lockRecordFile, "a file that is not there")
+	w.run("call", "play.echo").exits(2).says("locked.json", "a file that is not there")
 }
 
 // At a lock's path, everything that is not a lock keeps all plugins from running.
 func TestLockThatLeadsNowhere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	lock := filepath.Join(w.root, lockName)
+	lock := filepath.Join(w.root, pins.LockName)
 	for what, put := range map[string]func() error{
 		"link":      func() error { return os.Symlink(filepath.Join(w.root, "nowhere"), lock) },
 		"directory": func() error { return os.Mkdir(lock, 0o700) },
@@ -288,7 +292,7 @@ func TestLockOfTheConfiguration(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
 	config := filepath.Join(w.root, "toolhost.yaml")
-	pins := filepath.Join(w.root, "pins")
+	pinned := filepath.Join(w.root, "pins")
 	call := []string{"call", "play.echo"}
 	named := append(slices.Clone(call), "--config", config)
 
@@ -298,20 +302,20 @@ func TestLockOfTheConfiguration(t *testing.T) {
 		w.run("trust", "--yes").exits(0)
 	}
 	trusted("lock: required\n")
-	w.run(call...).exits(3).says(filepath.Join(w.root, lockName) + " is missing")
+	w.run(call...).exits(3).says(filepath.Join(w.root, pins.LockName) + " is missing")
 	w.run("plugins", "lock", "--off", "--yes").exits(2).says("says lock: required")
 	w.run("plugins", "lock").exits(0)
 	w.run(call...).exits(0)
 
 	trusted("lock: pins\n")
-	w.run(call...).exits(3).says(pins + " is missing")
-	w.run("plugins", "lock").exits(0).prints("pinned in " + pins)
+	w.run(call...).exits(3).says(pinned + " is missing")
+	w.run("plugins", "lock").exits(0).prints("pinned in " + pinned)
 	w.run(call...).exits(0)
 
 	// A file that was merely found takes nothing away, unless it is named or trusted.
 	w.write("toolhost.yaml", "lock: off\n")
-	w.removeFile(pins)
-	w.run(call...).exits(3).says(pins + " is missing")
+	w.removeFile(pinned)
+	w.run(call...).exits(3).says(pinned + " is missing")
 	w.run("plugins", "lock", "--config", config).exits(2).says("says lock: off")
 	w.run("plugins", "lock", "--check", "--config", config).exits(1).says("says lock: off")
 	w.run(named...).exits(0)
@@ -322,7 +326,7 @@ func TestLockOfTheConfiguration(t *testing.T) {
 	w.write("toolhost.yaml", "")
 	w.run("plugins", "lock", "--off", "--yes").exits(0)
 	w.run("plugins", "lock").exits(0)
-	w.removeFile(filepath.Join(w.root, lockName))
+	w.removeFile(filepath.Join(w.root, pins.LockName))
 	trusted("lock: pins\n")
 	w.run(append([]string{"plugins", "lock"}, "--config", config)...).exits(0)
 	w.run(named...).exits(0)
@@ -335,7 +339,7 @@ func TestLockBesideALinkedConfiguration(t *testing.T) {
 	w := newWorld(t, "player")
 	w.write("toolhost.yaml", "")
 	w.run("plugins", "lock").exits(0)
-	w.removeFile(filepath.Join(w.state, "toolhost", lockRecordFile))
+	w.removeFile(filepath.Join(w.state, "toolhost", "locked.json"))
 	evil := w.script("evil")
 	other := t.TempDir()
 	link := filepath.Join(other, "linked.yaml")
@@ -371,7 +375,7 @@ func TestLockWithoutAStateDirectory(t *testing.T) {
 func TestDaemonWithoutItsLock(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player", "fs")
-	lock := filepath.Join(w.root, lockName)
+	lock := filepath.Join(w.root, pins.LockName)
 	w.run("plugins", "lock").exits(0)
 	s := w.serve()
 	w.run("call", "play.echo").exits(0).says("using the daemon")
@@ -391,7 +395,7 @@ func TestDaemonWithoutItsLock(t *testing.T) {
 	w.ran(evil, false)
 
 	w.run("plugins", "lock", "--off", "--yes").exits(0)
-	w.until("the script has run", func() bool { return isThere(evil) })
+	w.until("the script has run", func() bool { return paths.Exists(evil) })
 	w.until("the new player serves", func() bool {
 		o := w.run("tools", "show", "describe_symbol")
 		return o.status == 0
@@ -404,7 +408,7 @@ func TestFilesThatDecideAndLeadNowhere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
 	w.run("plugins", "disable", "player").exits(0)
-	file := filepath.Join(w.state, "toolhost", disabledFile)
+	file := filepath.Join(w.state, "toolhost", string(toggle.Disabled))
 	w.removeFile(file)
 	if err := os.Symlink(file+"-target", file); err != nil {
 		t.Fatal(err)
@@ -412,7 +416,7 @@ func TestFilesThatDecideAndLeadNowhere(t *testing.T) {
 	w.run("tools").exits(2).says(file, "a file that is not there")
 	w.removeFile(file)
 	w.run("tools").exits(0)
-	config := filepath.Join(w.root, defaultConfig)
+	config := filepath.Join(w.root, session.DefaultConfig)
 	if err := os.Symlink(config+"-target", config); err != nil {
 		t.Fatal(err)
 	}

@@ -4,40 +4,43 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 )
 
-func (a *app) pluginsRestartCommand() *cobra.Command {
+func newPluginsRestartCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "restart NAME",
-		Short: "End a plugin's process in the daemon, so that the next call starts it anew",
+		Short: "End a plugin's process in the daemon, so that the next call starts it again",
 		Long: `End a plugin's process in the daemon when its calls have ended, and forget its
-failures: one that was given up on is tried again.
+failures: a quarantined plugin is tried again.
 
-It needs a daemon: the plugins of any other command end with it.`,
+This needs a daemon: the plugins of any other command end with the command.`,
 		Args:              oneName("plugin"),
-		ValidArgsFunction: a.completeArgument(pluginNames),
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.restartPlugin(cmd.Context(), args[0]) },
+		ValidArgsFunction: completeArgument(s, pluginNames),
+		RunE:              func(cmd *cobra.Command, args []string) error { return restartPlugin(cmd.Context(), s, args[0]) },
 	}
 }
 
-func (a *app) restartPlugin(ctx context.Context, name string) error {
-	if _, err := a.logger(); err != nil {
+func restartPlugin(ctx context.Context, s *session.Session, name string) error {
+	if _, err := s.Logger(); err != nil {
 		return err
 	}
-	r, ok := a.daemon(ctx, a.namedDirs(), needs{})
-	if !ok {
-		return usage("there is no daemon here to restart plugins in", "run toolhost serve; the plugins of any other command end with it")
+	d := s.Daemon(ctx, session.Needs{})
+	if d == nil {
+		return exit.Usage("there is no daemon here to restart plugins in",
+			"run toolhost serve; the plugins of any other command end with the command")
 	}
-	h := &opened{backend: r}
-	if _, ok := statusOf(h.Plugins(), name); !ok {
-		return h.unknownPlugin(name)
+	if _, ok := session.Status(d.Plugins(), name); !ok {
+		return unknownPlugin(d, name)
 	}
-	if err := h.RestartPlugin(ctx, name); err != nil {
+	if err := d.RestartPlugin(ctx, name); err != nil {
 		return err
 	}
-	if a.json {
-		return a.out.json(map[string]any{"restarted": name})
+	if s.Flags.JSON {
+		return s.Out.JSON(map[string]any{"restarted": name})
 	}
-	a.out.printf("restarted %s\n", name)
+	s.Out.Printf("restarted %s\n", name)
 	return nil
 }

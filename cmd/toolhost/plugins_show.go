@@ -2,40 +2,42 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sanitize"
-	"github.com/toolhost/toolhost/internal/suggest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-func (a *app) pluginsShowCommand() *cobra.Command {
+func newPluginsShowCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:               "show NAME",
-		Short:             "Show everything about one plugin, and why it cannot be used",
+		Short:             "Show everything about a plugin, and why it cannot be used",
 		Args:              oneName("plugin"),
-		ValidArgsFunction: a.completeArgument(pluginNames),
+		ValidArgsFunction: completeArgument(s, pluginNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withHost(cmd.Context(), needs{}, func(h *opened) error { return a.showPlugin(cmd.Context(), h, args[0]) })
+			return s.Use(cmd.Context(), session.Needs{}, func(b session.Backend) error {
+				return showPlugin(cmd.Context(), s, b, args[0])
+			})
 		},
 	}
 }
 
-// shownPlugin is a plugin with its tools and what is wrong with it.
+// shownPlugin is a plugin with its tools and faults.
 type shownPlugin struct {
 	plugin.Status
 	ToolNames []string `json:"tool_names"`
 	Faults    []fault  `json:"faults"`
 }
 
-// fault is an error with the evidence, which is for operators.
+// fault is an error with its evidence, which is for operators.
 type fault struct {
 	Code    tool.Code `json:"code"`
 	Tool    string    `json:"tool,omitempty"`
@@ -44,80 +46,65 @@ type fault struct {
 	Detail  string    `json:"detail,omitempty"`
 }
 
-func (a *app) showPlugin(ctx context.Context, h *opened, name string) error {
-	status, ok := statusOf(h.Plugins(), name)
+func showPlugin(ctx context.Context, s *session.Session, b session.Backend, name string) error {
+	status, ok := session.Status(b.Plugins(), name)
 	if !ok {
-		return h.unknownPlugin(name)
+		return unknownPlugin(b, name)
 	}
-	names, err := h.toolsOf(ctx, name)
+	tools, err := b.Tools(ctx, host.Filter{})
 	if err != nil {
 		return err
 	}
-	s := shownPlugin{Status: status, ToolNames: names, Faults: []fault{}}
-	for _, e := range h.faulty() {
+	p := shownPlugin{Status: status, ToolNames: []string{}, Faults: []fault{}}
+	for _, t := range tools {
+		if t.Owner == name {
+			p.ToolNames = append(p.ToolNames, t.Name)
+		}
+	}
+	for _, e := range b.Faults() {
 		if e.Plugin == name {
-			s.Faults = append(s.Faults, fault{e.Code, e.Tool, message(e, e), e.Hint, e.Detail})
+			p.Faults = append(p.Faults, fault{e.Code, e.Tool, output.Message(e), e.Hint, e.Detail})
 		}
 	}
-	if a.json {
-		return a.out.json(s)
+	if s.Flags.JSON {
+		return s.Out.JSON(p)
 	}
-	a.out.fields(s.fields())
-	for _, f := range s.Faults {
-		a.out.printf("\n%s: %s\n", f.Code, sanitize.Text(f.Message))
+	s.Out.Fields(p.fields())
+	for _, f := range p.Faults {
+		s.Out.Printf("\n%s: %s\n", f.Code, sanitize.Text(f.Message))
 		if f.Hint != "" {
-			a.out.printf("  %s\n", sanitize.Text(f.Hint))
+			s.Out.Printf("  %s\n", sanitize.Text(f.Hint))
 		}
-		a.out.lastWords(f.Detail)
+		s.Out.LastWords(f.Detail)
 	}
 	return nil
 }
 
-// unknownPlugin is no unknown tool: the name is a word of the command line.
-func (h *opened) unknownPlugin(name string) error {
-	var names []string
-	for _, s := range h.Plugins() {
-		names = append(names, s.Name)
+func (p shownPlugin) fields() []output.Field {
+	since, lastFault := "", ""
+	if !p.Since.IsZero() {
+		since = p.Since.Format(time.RFC3339)
 	}
-	hint := "see toolhost plugins for the names"
-	if near := suggest.Nearest(name, names, 3); len(near) > 0 {
-		hint = didYouMean(near)
+	if f := p.LastFault; f != nil {
+		lastFault = f.Time.Format(time.RFC3339) + " " + f.Text
 	}
-	message := "there is no plugin " + shorten(sanitize.Text(name), 64)
-	for _, s := range h.Skipped() {
-		if filepath.Base(s.Path) == name {
-			message += fmt.Sprintf(" (%s was skipped: %s)", sanitize.Line(s.Path, 0), sanitize.Line(s.Reason, 0))
-		}
-	}
-	return usage(message, hint)
-}
-
-func (s shownPlugin) fields() []field {
-	since := ""
-	if !s.Since.IsZero() {
-		since = s.Since.Format(time.RFC3339)
-	}
-	fault := ""
-	if s.LastFault != nil {
-		fault = s.LastFault.Time.Format(time.RFC3339) + " " + s.LastFault.Text
-	}
-	return []field{
-		{"name", s.Name},
-		{"path", s.Path},
-		{"state", string(s.State)},
-		{"reason", s.Reason},
-		{"upgrade", s.Upgrade},
-		{"held", s.Held},
-		{"last fault", fault},
-		{"output", s.Output},
-		{"pid", numberOrDash(s.PID)},
-		{"carrier", orDash(string(s.Carrier))},
-		{"version", orDash(s.Version)},
-		{"sdk", orDash(s.SDK)},
-		{"start took", startTime(s.Status)},
-		{"ready since", since},
-		{"starts", strconv.Itoa(s.Starts)},
-		{"calls", strconv.Itoa(s.Calls)},
-		{"tools", orDash(strings.Join(s.ToolNames, ", "))},
+	return []output.Field{
+		{Name: "name", Value: p.Name},
+		{Name: "path", Value: p.Path},
+		{Name: "state", Value: string(p.State)},
+		{Name: "reason", Value: p.Reason},
+		{Name: "upgrade", Value: p.Upgrade},
+		{Name: "held", Value: p.Held},
+		{Name: "last fault", Value: lastFault},
+		{Name: "output", Value: p.Output},
+		{Name: "pid", Value: output.NumberOrDash(p.PID)},
+		{Name: "carrier", Value: output.OrDash(string(p.Carrier))},
+		{Name: "version", Value: output.OrDash(p.Version)},
+		{Name: "sdk", Value: output.OrDash(p.SDK)},
+		{Name: "start took", Value: startTime(p.Status)},
+		{Name: "ready since", Value: since},
+		{Name: "starts", Value: strconv.Itoa(p.Starts)},
+		{Name: "calls", Value: strconv.Itoa(p.Calls)},
+		{Name: "tools", Value: output.OrDash(strings.Join(p.ToolNames, ", "))},
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/host/plugin"
 )
 
@@ -50,7 +52,7 @@ func TestPlugins(t *testing.T) {
 func TestFieldsOfAFault(t *testing.T) {
 	t.Parallel()
 	s := shownPlugin{Status: plugin.Status{LastFault: &plugin.Fault{Text: "x: gave up", Time: time.Unix(0, 0).UTC()}}}
-	if !slices.Contains(s.fields(), field{"last fault", "1970-01-01T00:00:00Z x: gave up"}) {
+	if !slices.Contains(s.fields(), output.Field{Name: "last fault", Value: "1970-01-01T00:00:00Z x: gave up"}) {
 		t.Errorf("%v", s.fields())
 	}
 }
@@ -83,5 +85,5 @@ func TestPluginsWithAnOddFile(t *testing.T) {
 		t.Errorf("it prints %q", o.stdout)
 	}
 	w.run("plugins", "--json").exits(0).prints(`odd\nready  1\u202e"`)
-	w.run("plugins", "show", "odd\nready  1\u202e").exits(exitUsage).says(`odd\nready  1\u202e was skipped`)
+	w.run("plugins", "show", "odd\nready  1\u202e").exits(exit.BadUsage).says(`odd\nready  1\u202e was skipped`)
 }

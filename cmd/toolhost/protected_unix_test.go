@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -41,7 +43,7 @@ func (w *world) link(target, name string) {
 func TestToolsCannotMakeWhatRules(t *testing.T) {
 	t.Parallel()
 	w := inside(t, "fs")
-	for _, name := range []string{defaultConfig, lockName} {
+	for _, name := range []string{session.DefaultConfig, pins.LockName} {
 		w.run("call", "fs.write", `{"path":"`+name+`","content":""}`, "--grant", "fs:write", "--yes").exits(5).says(name + " is protected")
 	}
 }
@@ -194,7 +196,7 @@ func TestDaemonHoldsANamedFile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
 	w.found("# nothing\n")
-	w.env = append(w.env, configVariable+"="+w.config())
+	w.env = append(w.env, session.ConfigVariable+"="+w.config())
 	s := w.serve()
 	w.found("tools: {play.echo: {rename: changed}}\n")
 	s.await("toolhost.yaml is not in force as it is now")

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
 )
 
@@ -27,7 +28,7 @@ func (w *world) status(name string) plugin.Status {
 	w.t.Helper()
 	var list pluginList
 	w.run("plugins", "--json").exits(0).says("using the daemon").json(&list)
-	s, ok := statusOf(list.Plugins, name)
+	s, ok := session.Status(list.Plugins, name)
 	if !ok {
 		w.t.Fatalf("there is no %s in %+v", name, list)
 	}
@@ -122,7 +123,7 @@ func TestReloadOfABadFile(t *testing.T) {
 		s.await(bad + c.says)
 		// Commands of this file would work alone, and refuse it: asked is the daemon.
 		state := w.client().State()
-		p, _ := statusOf(state.Plugins, "player")
+		p, _ := session.Status(state.Plugins, "player")
 		if p.PID != before.PID || p.Starts != before.Starts {
 			t.Errorf("%s: the plugin was %+v and is %+v", name, before, p)
 		}
@@ -141,7 +142,7 @@ func TestReloadOfABadFile(t *testing.T) {
 	}
 	s.hangUp()
 	s.await(bad + " is gone")
-	equal(t, "the process", func() int { p, _ := statusOf(w.client().State().Plugins, "player"); return p.PID }(), before.PID)
+	equal(t, "the process", func() int { p, _ := session.Status(w.client().State().Plugins, "player"); return p.PID }(), before.PID)
 }
 
 // A secret that has changed is taken with a hang-up, and not shown.
@@ -192,7 +193,7 @@ func TestReloadFollowsTheFile(t *testing.T) {
 	file(w.config(), "written")
 	changed("written")
 	w.trust(string(named("replaced")))
-	w.replace(defaultConfig, string(named("replaced")))
+	w.replace(session.DefaultConfig, string(named("replaced")))
 	changed("replaced")
 	elsewhere := filepath.Join(t.TempDir(), "real.yaml")
 	file(elsewhere, "linked")

@@ -2,75 +2,67 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
-	"sync"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/internal/suggest"
 )
 
-// app is one run of the command: its streams and what the global flags say.
-type app struct {
-	stdin    io.Reader
-	out, err *output
+const aboutToolhost = `toolhost runs plugins that serve tools for agents. Each plugin is a process of its
+own, so a plugin that crashes, hangs or lies takes nothing else down.
 
-	dirs     []string
-	root     string
-	json     bool
-	logLevel string
-	carrier  string
-	socket   string
-	noDaemon bool
+Exit status: 0 done; 1 the tool reported a failure, or a check found one; 2 usage;
+3 unknown tool; 4 invalid arguments; 5 refused (permission, approval, rate, size);
+6 plugin unavailable, crashed or sent an invalid answer; 7 deadline exceeded or
+canceled.`
 
-	configFile string
-	globals    *pflag.FlagSet // the flags of all commands
-	config     *configuration // nil: no configuration file concerns the command
-	quiet      bool           // nothing is said of a file that is not trusted
-	log        hclog.Logger   // made by logger
-	// unkeptLocks are the locks, by path, that were seen and are not on record. Copies of
-	// the app share them.
-	unkeptLocks *sync.Map
-
-	began        bool // cobra has accepted the command line
-	carrierNamed bool // by somebody, and not by default
-	openTerminal func() (terminal, error)
+// unconfigured are the commands that do not read the configuration file before they run:
+// those that check it have to run with an invalid one, and the demo shows the host's own
+// defaults.
+var unconfigured = map[string]bool{
+	"config": true, "demo": true, "doctor": true, "version": true, "completion": true, "help": true,
+	"trust": true, "reload": true, cobra.ShellCompRequestCmd: true, cobra.ShellCompNoDescRequestCmd: true,
 }
 
-const about = `toolhost runs plugins that serve tools for agents: each plugin is a process of
-its own, so that one that crashes, hangs or lies takes nothing with it.
-
-Exit status: 0 done; 1 the tool reported a failure, or a check found one;
-2 usage; 3 unknown tool; 4 invalid arguments; 5 refused (permission, approval,
-rate, size); 6 plugin unavailable, crashed or answering nonsense; 7 deadline or
-cancelled.`
-
-func (a *app) rootCommand() *cobra.Command {
+// newRootCommand returns the command with all its subcommands. It calls accepted before a
+// subcommand runs.
+func newRootCommand(s *session.Session, accepted func()) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "toolhost",
 		Short: "Run plugins that serve tools for agents",
-		Long:  about,
-		// Errors are printed in one place, and usage only where it is asked for.
+		Long:  aboutToolhost,
+		// Errors are printed in one place, and usage only when it is asked for.
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noArguments,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			a.began = true
-			a.carrierNamed = cmd.Flags().Changed("carrier")
-			return a.begin(cmd)
+			accepted()
+			top := cmd
+			for top.HasParent() && top.Parent().HasParent() {
+				top = top.Parent()
+			}
+			if unconfigured[top.Name()] {
+				return nil
+			}
+			return s.Configure(top.Name() != "serve")
 		},
 	}
-	a.addGlobalFlags(root)
-	root.AddCommand(a.toolsCommand(), a.callCommand(), a.schemaCommand(), a.pluginsCommand(), a.auditCommand(), a.serveCommand(), a.reloadCommand(), a.configCommand(), a.trustCommand(), a.demoCommand(), a.doctorCommand(), a.versionCommand())
+	s.Flags.Bind(root)
+	root.AddCommand(
+		newToolsCommand(s), newCallCommand(s), newSchemaCommand(s), newPluginsCommand(s), newAuditCommand(s),
+		newServeCommand(s), newReloadCommand(s), newConfigCommand(s), newTrustCommand(s), newDemoCommand(s),
+		newDoctorCommand(s), newVersionCommand(s),
+	)
 	return root
 }
 
-// noArguments accepts none. Of a command with others below it, a word is most
-// likely the name of one of those, mistyped.
+// noArguments accepts no arguments. For a command with subcommands, a word is most likely a
+// mistyped subcommand.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -86,12 +78,12 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	}
 	message := fmt.Sprintf("%s has no command %q", cmd.CommandPath(), args[0])
 	if near := suggest.Nearest(args[0], names, 3); len(near) > 0 {
-		return usage(message, didYouMean(near))
+		return exit.Usage(message, output.DidYouMean(near))
 	}
-	return usage(message, "it has "+strings.Join(names, ", "))
+	return exit.Usage(message, "it has "+strings.Join(names, ", "))
 }
 
-// oneName accepts one argument, and says what is missing otherwise.
+// oneName accepts one argument, the name of a tool or plugin.
 func oneName(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch len(args) {
@@ -104,13 +96,10 @@ func oneName(what string) cobra.PositionalArgs {
 	}
 }
 
-// usageIn is what cobra says about a command line, and where the right one is
-// described.
+// usageIn returns an error of cobra about the command line with a reference to the help.
 func usageIn(cmd *cobra.Command, err error) error {
-	if f, ok := err.(*failure); ok { //nolint:errorlint // it was not wrapped
-		return f
+	if own, ok := err.(*exit.Error); ok { //nolint:errorlint // it is not wrapped
+		return own
 	}
-	return usage(err.Error(), "see "+cmd.CommandPath()+" --help")
+	return exit.Usage(err.Error(), "see "+cmd.CommandPath()+" --help")
 }
-
-func didYouMean(names []string) string { return "did you mean " + strings.Join(names, " or ") + "?" }

@@ -1,49 +1,46 @@
 package main
 
 import (
-	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/llmschema"
 )
 
-func (a *app) schemaCommand() *cobra.Command {
-	var provider string
-	var f *filterFlags
+func newSchemaCommand(s *session.Session) *cobra.Command {
+	var name string
+	var filter filterFlags
 	cmd := &cobra.Command{
 		Use:   "schema --for FORMAT",
-		Short: "Print the tools as a model or an MCP client is told of them",
-		Long: `Print the tools as JSON in the words of those who are to call them:
+		Short: "Print tool definitions in a model provider's format",
+		Long: `Print tool definitions as JSON in the format of a model provider or of MCP:
 
-  openai     "tools" of Chat Completions, and of what is compatible
+  openai     "tools" of Chat Completions and compatible APIs
   anthropic  "tools" of Messages
   gemini     an element of "tools" of generateContent
   mcp        "tools" in the answer to tools/list
 
-Models know the tools by aliases, as they take fewer characters than names have:
-fs.read is called fs_read. toolhost call takes either. MCP takes names as they are.
+Models call tools by aliases, because they accept fewer characters than names
+have: fs.read becomes fs_read. toolhost call takes both. MCP takes names as they are.
 
-Conditions that are given all have to hold; of several categories, one.`,
+A tool has to pass every filter; of several categories it needs one.`,
 		Example: "  toolhost schema --for openai --max-safety safe",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			format, err := parseFormat(provider)
+			format, err := parseFormat(name)
 			if err != nil {
 				return err
 			}
-			filter, err := f.parse()
-			if err != nil {
-				return err
-			}
-			return a.withHost(cmd.Context(), needs{}, func(h *opened) error { return a.printSchema(cmd.Context(), h, format, filter) })
+			return filter.use(cmd.Context(), s, func(tools []host.Tool) error { return exportTools(s, format, tools) })
 		},
 	}
-	cmd.Flags().StringVar(&provider, "for", "", "whose `FORMAT`: "+strings.Join(formatNames(), ", "))
+	cmd.Flags().StringVar(&name, "for", "", "`FORMAT` to print: "+strings.Join(formatNames(), ", "))
 	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp))
-	f = a.addFilterFlags(cmd)
+	filter.bind(s, cmd)
 	return cmd
 }
 
@@ -55,31 +52,27 @@ func formatNames() []string {
 	return out
 }
 
-func parseFormat(s string) (llmschema.Format, error) {
-	if s == "" {
-		return "", usage("toolhost schema needs --for and a format", "the formats are "+strings.Join(formatNames(), ", "))
+func parseFormat(name string) (llmschema.Format, error) {
+	if name == "" {
+		return "", exit.Usage("toolhost schema needs --for and a format", "the formats are "+strings.Join(formatNames(), ", "))
 	}
-	f, err := llmschema.ParseFormat(s)
+	f, err := llmschema.ParseFormat(name)
 	if err != nil {
-		return "", &failure{exitUsage, err}
+		return "", exit.With(exit.BadUsage, err)
 	}
 	return f, nil
 }
 
-// printSchema prints JSON whatever --json says: nobody else reads it.
-func (a *app) printSchema(ctx context.Context, h *opened, format llmschema.Format, filter host.Filter) error {
-	chosen, err := a.choose(ctx, h, filter)
+// exportTools prints JSON with or without --json: the output is only for programs.
+func exportTools(s *session.Session, format llmschema.Format, tools []host.Tool) error {
+	var all []llmschema.Tool
+	for _, t := range tools {
+		all = append(all, llmschema.Tool{Alias: t.Alias, Definition: t.Definition})
+	}
+	text, err := llmschema.Export(format, all)
 	if err != nil {
 		return err
 	}
-	var tools []llmschema.Tool
-	for _, t := range chosen {
-		tools = append(tools, llmschema.Tool{Alias: t.Alias, Definition: t.Definition})
-	}
-	text, err := llmschema.Export(format, tools)
-	if err != nil {
-		return err
-	}
-	_, _ = a.out.Write(text) // its error is told at the end
+	_, _ = s.Out.Write(text) // errors of writing are reported at the end
 	return nil
 }

@@ -51,8 +51,8 @@ func (u *underway) over() {
 // wait waits for the command.
 func (u *underway) wait() outcome {
 	u.t.Helper()
-	var exit *exec.ExitError
-	if err := u.cmd.Wait(); err != nil && !errors.As(err, &exit) {
+	var failed *exec.ExitError
+	if err := u.cmd.Wait(); err != nil && !errors.As(err, &failed) {
 		u.t.Fatal(err)
 	}
 	return outcome{u.t, u.cmd.Args[1:], u.stdout.String(), u.stderr.String(), u.cmd.ProcessState.ExitCode()}

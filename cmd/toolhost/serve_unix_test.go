@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -314,7 +315,7 @@ func TestDefaultSocket(t *testing.T) {
 			w := newWorld(t, "player")
 			home := filepath.Join(w.tmp, "h")
 			dir := filepath.Join(home, "state", "toolhost")
-			w.env = append(w.env, socketVariable+"=", "XDG_STATE_HOME="+filepath.Join(home, "state"), "XDG_RUNTIME_DIR=")
+			w.env = append(w.env, session.SocketVariable+"=", "XDG_STATE_HOME="+filepath.Join(home, "state"), "XDG_RUNTIME_DIR=")
 			if c.runtime != "" {
 				dir = filepath.Join(home, "run", "toolhost")
 				w.env = append(w.env, "XDG_RUNTIME_DIR="+filepath.Join(home, "run"))

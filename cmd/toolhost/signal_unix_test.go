@@ -53,11 +53,11 @@ func TestSignalEndsACall(t *testing.T) {
 			if err := cmd.Process.Signal(sig); err != nil {
 				t.Fatal(err)
 			}
-			var exit *exec.ExitError
-			if err := cmd.Wait(); !errors.As(err, &exit) {
+			var failed *exec.ExitError
+			if err := cmd.Wait(); !errors.As(err, &failed) {
 				t.Fatalf("it ended with %v", err)
 			}
-			o := outcome{t, cmd.Args, stdout.String(), stderr.String(), exit.ExitCode()}
+			o := outcome{t, cmd.Args, stdout.String(), stderr.String(), failed.ExitCode()}
 			var out host.Outcome
 			o.exits(7).json(&out)
 			equal(t, "the code", out.Error.Code, tool.CodeCanceled)

@@ -69,8 +69,8 @@ func TestSignalEndsHashing(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	var exit *exec.ExitError
-	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 7 {
+	var failed *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &failed) || failed.ExitCode() != 7 {
 		t.Errorf("it ended with %v: %s", err, &stderr)
 	}
 	if took := time.Since(begin); took > 20*100*time.Millisecond {

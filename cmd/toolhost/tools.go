@@ -1,27 +1,62 @@
 package main
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// shownTool is a tool as it is listed: its safety is what the host goes by, and
-// beside it stands what the plugin
-// claims.
+func newToolsCommand(s *session.Session) *cobra.Command {
+	var filter filterFlags
+	cmd := &cobra.Command{
+		Use:   "tools",
+		Short: "List the tools",
+		Long: `List the tools of all plugins, sorted by name.
+
+A tool has to pass every filter; of several categories it needs one.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return filter.use(cmd.Context(), s, func(tools []host.Tool) error { return listTools(s, tools) })
+		},
+	}
+	filter.bind(s, cmd)
+	cmd.AddCommand(newToolsShowCommand(s))
+	return cmd
+}
+
+func listTools(s *session.Session, tools []host.Tool) error {
+	list := make([]shownTool, len(tools))
+	for i, t := range tools {
+		list[i] = shown(t)
+	}
+	if s.Flags.JSON {
+		return s.Out.JSON(list)
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	table := output.Table{{"NAME", "SAFETY", "PERMISSION", "PLUGIN", "DESCRIPTION"}}
+	for _, t := range list {
+		table.Add(t.Name, t.Safety.String(), output.OrDash(string(t.Permission)), output.OrDash(t.Owner), output.FirstLine(t.Description))
+	}
+	s.Out.Table(table)
+	return nil
+}
+
+// shownTool is a tool as it is printed: with what is in effect, and what the plugin claims.
 type shownTool struct {
 	host.Tool
-	ClaimedName       string      `json:"claimed_name,omitempty"` // where the operator has renamed it
+	ClaimedName       string      `json:"claimed_name,omitempty"` // if the operator has renamed the tool
 	ClaimedSafety     tool.Safety `json:"claimed_safety"`
 	ClaimedIdempotent bool        `json:"claimed_idempotent"`
-	// ClaimedTimeout is there where it is not what the host goes by.
+	// ClaimedTimeout is left out if it is in effect.
 	ClaimedTimeout tool.Duration `json:"claimed_timeout,omitempty"`
 }
 
-func show(t host.Tool) shownTool {
+func shown(t host.Tool) shownTool {
 	t.Safety = t.Safety.Effective()
 	t.Title = t.DisplayTitle()
 	s := shownTool{Tool: t, ClaimedSafety: t.Claimed.Safety, ClaimedIdempotent: t.Claimed.Idempotent}
@@ -30,61 +65,6 @@ func show(t host.Tool) shownTool {
 	}
 	if t.Claimed.Timeout != t.Timeout {
 		s.ClaimedTimeout = t.Claimed.Timeout
-	}
-	return s
-}
-
-func (a *app) toolsCommand() *cobra.Command {
-	var f *filterFlags
-	cmd := &cobra.Command{
-		Use:   "tools",
-		Short: "List the tools",
-		Long: `List the tools of all plugins, sorted by name.
-
-Conditions that are given all have to hold; of several categories, one.`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			filter, err := f.parse()
-			if err != nil {
-				return err
-			}
-			return a.withHost(cmd.Context(), needs{}, func(h *opened) error { return a.listTools(cmd.Context(), h, filter) })
-		},
-	}
-	f = a.addFilterFlags(cmd)
-	cmd.AddCommand(a.toolsShowCommand())
-	return cmd
-}
-
-func (a *app) listTools(ctx context.Context, h *opened, filter host.Filter) error {
-	chosen, err := a.choose(ctx, h, filter)
-	if err != nil {
-		return err
-	}
-	tools := []shownTool{}
-	for _, t := range chosen {
-		tools = append(tools, show(t))
-	}
-	if a.json {
-		return a.out.json(tools)
-	}
-	if len(tools) > 0 {
-		a.out.table(toolTable(tools))
-	}
-	return nil
-}
-
-func toolTable(tools []shownTool) table {
-	t := table{{"NAME", "SAFETY", "PERMISSION", "PLUGIN", "DESCRIPTION"}}
-	for _, s := range tools {
-		t.add(s.Name, s.Safety.String(), orDash(string(s.Permission)), orDash(s.Owner), firstLine(s.Description))
-	}
-	return t
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
 	}
 	return s
 }

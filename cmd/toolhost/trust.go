@@ -5,260 +5,200 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/trust"
-	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const aboutTrust = `Let a ` + defaultConfig + `, or a ` + lockName + ` where there is none, that was found in a
-directory count. A file that a command finds in the current directory may be anyone's: the
-author's of a repository that you have cloned, or a tool's. Until you trust it, commands
-work by the defaults, and say so.
+const aboutTrust = `Trust the ` + session.DefaultConfig + ` of a directory, or its ` + pins.LockName + ` if there is no
+configuration file, so that commands use it. A file that a command finds in the current
+directory may come from anyone: the author of a repository that you have cloned, or a tool.
+Until you trust it, commands use the defaults, and say so.
 
-What the file grants is shown first, and you are asked; without a terminal, --yes says
-yes. It is trusted at its place, as it is now: when it changes, or is copied elsewhere,
-it is not trusted any more. What it refers to, such as a directory of plugins, is
-trusted with it, whatever is there later.
+This first shows what the file grants, and asks you; without a terminal, --yes confirms.
+The file is trusted at its place and with its present content: a changed file or a copy
+elsewhere is not. Whatever the file refers to, such as a plugin directory, is trusted with
+it, including later changes there.
 
-A file that is named, with --config or ` + configVariable + `, needs no trust. Nothing
-that a file says changes this.
+A file named with --config or ` + session.ConfigVariable + ` needs no trust. Nothing in the file
+can change these rules.
 
-The exit status is 5 where nobody said yes.`
+The exit status is 5 if you did not confirm.`
 
-// trustFlags are those of toolhost trust.
-type trustFlags struct{ list, revoke, yes bool }
+// trustCommand is toolhost trust.
+type trustCommand struct {
+	s                 *session.Session
+	list, revoke, yes bool
+}
 
-func (a *app) trustCommand() *cobra.Command {
-	var f trustFlags
+func newTrustCommand(s *session.Session) *cobra.Command {
+	c := trustCommand{s: s}
 	cmd := &cobra.Command{
 		Use:   "trust [DIR | FILE]",
-		Short: "Let the configuration that was found in a directory count",
+		Short: "Trust the configuration file of a directory",
 		Long:  aboutTrust,
 		Example: `  toolhost trust                 # the file in the current directory
   toolhost trust ~/project --yes
   toolhost trust --list
   toolhost trust --revoke ~/project`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			at := append(args, ".")[0]
-			switch {
-			case f.list && (f.revoke || f.yes), f.revoke && f.yes:
-				return usage("--list, --revoke and --yes do not go together", "say one of them")
-			case f.list && len(args) > 0:
-				return usage("--list takes no file", "leave "+sanitize.Text(args[0])+" out")
-			case f.list:
-				return a.listTrusted()
-			case f.revoke:
-				return a.revokeTrust(at)
-			}
-			return a.trustFile(cmd.Context(), at, f.yes)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.list, "list", false, "show the files that are trusted")
-	flags.BoolVar(&f.revoke, "revoke", false, "trust the file no more")
-	flags.BoolVar(&f.yes, "yes", false, "do not ask")
+	flags.BoolVar(&c.list, "list", false, "show the trusted files")
+	flags.BoolVar(&c.revoke, "revoke", false, "no longer trust the file")
+	flags.BoolVar(&c.yes, "yes", false, "do not ask")
 	return cmd
 }
 
-// found is the file that commands find in a directory, or the file itself.
-func found(at string) (string, error) {
-	info, err := os.Stat(at)
-	if err != nil || !info.IsDir() {
-		return at, err
+func (c *trustCommand) run(ctx context.Context, args []string) error {
+	at := append(args, ".")[0]
+	switch {
+	case c.list && (c.revoke || c.yes), c.revoke && c.yes:
+		return exit.Usage("--list, --revoke and --yes exclude each other", "use one of them")
+	case c.list && len(args) > 0:
+		return exit.Usage("--list takes no file", "leave "+sanitize.Text(args[0])+" out")
+	case c.list:
+		return c.printList()
+	case c.revoke:
+		return c.revokeTrust(at)
 	}
-	for _, name := range []string{defaultConfig, lockName} {
-		path := filepath.Join(at, name)
-		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-			return path, err
-		}
-	}
-	return "", fmt.Errorf("there is no %s and no %s in %s: %w", defaultConfig, lockName, at, fs.ErrNotExist)
+	return c.trust(ctx, at)
 }
 
-// readable is a file that may be trusted: what it says, and the digest of that.
-type readable struct {
-	path, digest string
-	grants       []string
-}
-
-// readTrustable reads a file. One with a problem is not to be trusted.
-func readTrustable(at string) (readable, error) {
-	path, err := found(at)
-	if err != nil {
-		return readable{}, usage(firstLine(err.Error()), "name a directory or a file; toolhost config init makes one")
-	}
-	if path, err = trust.Place(path); err != nil {
-		return readable{}, err
-	}
-	if strings.HasSuffix(path, ".lock") {
-		return readLock(path)
-	}
-	c, err := setup.Load(path)
-	if err != nil {
-		return readable{}, &failure{exitUsage, err}
-	}
-	return readable{path, c.Digest(), setup.Summary(c)}, nil
-}
-
-// readLock reads a lock. It is looked at twice: what is trusted is what was read.
-func readLock(path string) (readable, error) {
-	digest, err := contentOf(path)
-	if err != nil {
-		return readable{}, &failure{exitUsage, err}
-	}
-	l, err := lockfile.Read(path)
-	if err != nil {
-		return readable{}, &failure{exitUsage, err}
-	}
-	if again, err := contentOf(path); err != nil || again != digest {
-		return readable{}, &failure{exitFailed, fmt.Errorf("%s changes while it is read: try again", sanitize.Text(path))}
-	}
-	return readable{path, digest, []string{fmt.Sprintf("pins %d plugins: nothing else runs", len(l.Plugins))}}, nil
-}
-
-// trusted is what toolhost trust --json prints.
-type trusted struct {
+// trustReport is the output of toolhost trust --json.
+type trustReport struct {
 	File    string   `json:"file"`
 	SHA256  string   `json:"sha256"`
 	Grants  []string `json:"grants"`
 	Trusted bool     `json:"trusted"`
 }
 
-func (a *app) trustFile(ctx context.Context, at string, yes bool) error {
-	r, err := readTrustable(at)
+func (c *trustCommand) trust(ctx context.Context, at string) error {
+	f, err := readTrustable(at)
 	if err != nil {
 		return err
 	}
-	s, err := trust.Open()
+	store, err := trust.Open()
 	if err != nil {
-		return fmt.Errorf("there is no place to remember what is trusted: %w", err)
+		return fmt.Errorf("there is no place to remember trusted files: %w", err)
 	}
-	before, err := s.Trusts(r.path, r.digest)
+	before, err := store.Trusts(f.path, f.digest)
 	if err != nil {
 		return err
 	}
-	if !yes && !before {
-		if err := a.confirmTrust(ctx, r); err != nil {
+	if !c.yes && !before {
+		if err := c.confirm(ctx, f); err != nil {
 			return err
 		}
 	}
-	if err := s.Trust(r.path, r.digest); err != nil {
-		return fmt.Errorf("%s is not trusted: %w", sanitize.Text(r.path), err)
+	if err := store.Trust(f.path, f.digest); err != nil {
+		return fmt.Errorf("%s is not trusted: %w", sanitize.Text(f.path), err)
 	}
-	if a.json {
-		return a.out.json(trusted{r.path, r.digest, r.grants, true})
+	if c.s.Flags.JSON {
+		return c.s.Out.JSON(trustReport{f.path, f.digest, f.grants, true})
 	}
-	if yes || before { // else it was shown with the question
-		a.out.printf("%s", r)
+	if c.yes || before { // otherwise the question has shown it
+		c.s.Out.Printf("%s", f)
 	}
-	a.out.printf("trusted %s\n", sanitize.Text(r.path))
+	c.s.Out.Printf("trusted %s\n", sanitize.Text(f.path))
 	return nil
 }
 
-// String is what the file grants, for a person.
-func (r readable) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s (sha256 %.12s):\n", sanitize.Text(r.path), r.digest)
-	for _, line := range r.grants {
-		fmt.Fprintf(&b, "  %s\n", sanitize.Line(line, 1000))
-	}
-	return b.String()
-}
-
-// confirmTrust asks at the terminal, and gives an error where the answer is not a yes.
-func (a *app) confirmTrust(ctx context.Context, r readable) error {
-	terminal, err := a.openTerminal()
+// confirm asks at the terminal, and returns an error unless the answer is yes.
+func (c *trustCommand) confirm(ctx context.Context, f trustable) error {
+	t, err := c.s.OpenTerminal()
 	if err != nil {
-		a.err.printf("%s", r)
+		c.s.Err.Printf("%s", f)
 		return &tool.Error{
-			Code: tool.CodeApprovalRequired, Message: sanitize.Text(r.path) + " is not trusted: there is no terminal to ask at",
-			Hint: "look at what it grants, and say --yes",
+			Code: tool.CodeApprovalRequired, Message: sanitize.Text(f.path) + " is not trusted: there is no terminal to ask at",
+			Hint: "look at what it grants, and confirm with --yes",
 		}
 	}
-	defer func() { _ = terminal.Close() }()
-	yes, err := confirm(ctx, terminal, r.String(), "Trust it? [y/N] ")
+	defer func() { _ = t.Close() }()
+	yes, err := terminal.Confirm(ctx, t, f.String(), "Trust it? [y/N] ")
 	if err != nil || yes {
 		return err
 	}
-	return &tool.Error{Code: tool.CodeApprovalDenied, Message: sanitize.Text(r.path) + " is not trusted: the answer was not yes"}
+	return &tool.Error{Code: tool.CodeApprovalDenied, Message: sanitize.Text(f.path) + " is not trusted: the answer was not yes"}
 }
 
-func (a *app) revokeTrust(at string) error {
-	path, err := found(at)
-	if err != nil && at == "." { // it may be gone by now
-		path, err = defaultConfig, nil
-	}
-	if err != nil {
+func (c *trustCommand) revokeTrust(at string) error {
+	path, err := findTrustable(at)
+	switch {
+	case err == nil:
+	case at == ".": // the file may be gone by now
+		path = session.DefaultConfig
+	case filepath.Ext(at) == "":
+		path = filepath.Join(at, session.DefaultConfig)
+	default:
 		path = at
-		if filepath.Ext(at) == "" {
-			path = filepath.Join(at, defaultConfig)
-		}
 	}
 	if path, err = trust.Place(path); err != nil {
 		return err
 	}
-	s, err := trust.Open()
+	store, err := trust.Open()
 	if err != nil {
 		return err
 	}
-	was, err := s.Revoke(path)
+	was, err := store.Revoke(path)
 	if err != nil {
-		return fmt.Errorf("%s is trusted as before: %w", sanitize.Text(path), err)
+		return fmt.Errorf("%s is still trusted: %w", sanitize.Text(path), err)
 	}
-	if a.json {
-		return a.out.json(map[string]any{"revoked": path, "changed": was})
+	if c.s.Flags.JSON {
+		return c.s.Out.JSON(map[string]any{"revoked": path, "changed": was})
 	}
-	word := map[bool]string{true: "is not trusted any more", false: "was not trusted"}[was]
-	a.out.printf("%s %s\n", sanitize.Text(path), word)
+	state := map[bool]string{true: "is no longer trusted", false: "was not trusted"}[was]
+	c.s.Out.Printf("%s %s\n", sanitize.Text(path), state)
 	return nil
 }
 
-// listed is one of what toolhost trust --list --json prints.
-type listed struct {
+// listedFile is an element of the output of toolhost trust --list --json.
+type listedFile struct {
 	trust.Entry
 	State string `json:"state"` // trusted, changed or gone
 }
 
-func (a *app) listTrusted() error {
-	s, err := trust.Open()
+func (c *trustCommand) printList() error {
+	store, err := trust.Open()
 	if err != nil {
 		return err
 	}
-	all, err := s.List()
+	all, err := store.List()
 	if err != nil {
-		return &failure{exitFailed, err}
+		return exit.With(exit.Failed, err)
 	}
-	out := []listed{}
+	files := []listedFile{}
 	for _, e := range all {
 		state := "trusted"
-		if now, err := contentOf(e.File); errors.Is(err, fs.ErrNotExist) {
+		if now, err := trust.Digest(e.File); errors.Is(err, fs.ErrNotExist) {
 			state = "gone"
 		} else if err != nil || now != e.SHA256 {
 			state = "changed"
 		}
-		out = append(out, listed{e, state})
+		files = append(files, listedFile{e, state})
 	}
-	if a.json {
-		return a.out.json(map[string]any{"files": out})
+	if c.s.Flags.JSON {
+		return c.s.Out.JSON(map[string]any{"files": files})
 	}
-	if len(out) == 0 {
-		a.err.printf("no files are trusted\n")
+	if len(files) == 0 {
+		c.s.Err.Printf("no files are trusted\n")
 		return nil
 	}
-	t := table{{"FILE", "STATE", "SINCE"}}
-	for _, e := range out {
-		t.add(e.File, e.State, e.Since.Local().Format(time.DateTime))
+	t := output.Table{{"FILE", "STATE", "SINCE"}}
+	for _, f := range files {
+		t.Add(f.File, f.State, f.Since.Local().Format(time.DateTime))
 	}
-	a.out.table(t)
+	c.s.Out.Table(t)
 	return nil
 }

@@ -3,12 +3,14 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 )
 
 // What a file grants is shown on the terminal before the question.
 func TestTrustAsks(t *testing.T) {
 	t.Parallel()
-	for answer, status := range map[string]int{"y": exitDone, "n": exitRefused} {
+	for answer, status := range map[string]int{"y": exit.Done, "n": exit.Refused} {
 		t.Run(answer, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, "player")

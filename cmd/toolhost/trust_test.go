@@ -5,12 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 )
 
 // open writes the default file as somebody else does, whom nobody trusts.
 func (w *world) found(content string) {
 	w.t.Helper()
-	w.replace(defaultConfig, content)
+	w.replace(session.DefaultConfig, content)
 }
 
 const untrusted = " is not trusted as it is, so the defaults hold"
@@ -43,10 +45,10 @@ func TestFoundFile(t *testing.T) {
 	// Another content is another file, and so is the same content elsewhere.
 	w.found("tools:\n  play.echo: {rename: exchanged}\n")
 	w.run("tools").exits(0).says(untrusted).prints("play.echo")
-	w.run("tools", "--config", defaultConfig).exits(0).prints("exchanged")
-	w.env = append(w.env, configVariable+"="+w.config())
+	w.run("tools", "--config", session.DefaultConfig).exits(0).prints("exchanged")
+	w.env = append(w.env, session.ConfigVariable+"="+w.config())
 	w.run("tools").exits(0).prints("exchanged")
-	w.env = append(w.env, configVariable+"=")
+	w.env = append(w.env, session.ConfigVariable+"=")
 
 	// One that is not trusted is not even judged; one that is broken is not trusted.
 	w.found("nonsense: [\n")
@@ -80,7 +82,7 @@ func TestFileCannotTrustItself(t *testing.T) {
 	for _, key := range []string{"trust: true", "trusted: [.]", "protected: []"} {
 		w.found(key + "\n")
 		w.run("tools").exits(0).says(untrusted)
-		w.run("tools", "--config", defaultConfig).exits(2).says("unknown key")
+		w.run("tools", "--config", session.DefaultConfig).exits(2).says("unknown key")
 	}
 }
 
@@ -109,13 +111,13 @@ func TestTrustLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.write("sub/toolhost.lock", "version: 1\nplugins: {}\n")
-	var one trusted
+	var one trustReport
 	w.bare("trust", "--yes", "--json").exits(0).json(&one)
 	if one.File != w.config() || len(one.SHA256) != 64 || !one.Trusted || len(one.Grants) != 1 || !strings.Contains(one.Grants[0], "sets nothing") {
 		t.Errorf("%+v", one)
 	}
-	w.bare("trust", "--yes", defaultConfig).exits(0)
-	var list struct{ Files []listed }
+	w.bare("trust", "--yes", session.DefaultConfig).exits(0)
+	var list struct{ Files []listedFile }
 	states := func(want ...string) {
 		t.Helper()
 		w.bare("trust", "--list", "--json").exits(0).json(&list)

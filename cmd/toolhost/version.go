@@ -6,11 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
-// build says what this program is.
+// build describes this program.
 type build struct {
 	Version  string `json:"version"`
 	Protocol int    `json:"protocol"`
@@ -18,22 +19,22 @@ type build struct {
 	OS       string `json:"os"`
 	Arch     string `json:"arch"`
 	Revision string `json:"revision,omitempty"`
-	Modified bool   `json:"modified,omitempty"` // with changes on top of the revision
+	Modified bool   `json:"modified,omitempty"` // there are changes on top of the revision
 }
 
-func (a *app) versionCommand() *cobra.Command {
+func newVersionCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Show the version, and that of the plugin protocol",
+		Short: "Show the version, and the version of the plugin protocol",
 		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			b := thisBuild()
-			if a.json {
-				return a.out.json(b)
+			if s.Flags.JSON {
+				return s.Out.JSON(b)
 			}
-			a.out.printf("toolhost %s (plugin protocol %d, %s, %s/%s)\n", b.Version, b.Protocol, b.Go, b.OS, b.Arch)
+			s.Out.Printf("toolhost %s (plugin protocol %d, %s, %s/%s)\n", b.Version, b.Protocol, b.Go, b.OS, b.Arch)
 			if b.Revision != "" {
-				a.out.printf("revision %s%s\n", b.Revision, map[bool]string{true: ", with changes"}[b.Modified])
+				s.Out.Printf("revision %s%s\n", b.Revision, map[bool]string{true: ", with changes"}[b.Modified])
 			}
 			return nil
 		},
@@ -41,17 +42,20 @@ func (a *app) versionCommand() *cobra.Command {
 }
 
 func thisBuild() build {
-	b := build{Version: host.Version, Protocol: wire.ProtocolVersion, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	b := build{
+		Version: host.Version, Protocol: wire.ProtocolVersion,
+		Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
 	}
-	for _, s := range info.Settings {
-		switch s.Key {
+	for _, setting := range info.Settings {
+		switch setting.Key {
 		case "vcs.revision":
-			b.Revision = s.Value
+			b.Revision = setting.Value
 		case "vcs.modified":
-			b.Modified = s.Value == "true"
+			b.Modified = setting.Value == "true"
 		}
 	}
 	return b

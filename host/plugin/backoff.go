@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // RestartPolicy says what becomes of a plugin that fails again and again: a start
@@ -112,7 +113,7 @@ func (b *backoff) mayStart(now time.Time, plugin string) (time.Duration, error) 
 func (b *backoff) refusal(wait time.Duration, plugin string) error {
 	e := unavailable(plugin, nil, fmt.Sprintf("plugin %s %s", plugin, b.reason(wait)),
 		"see toolhost plugins show "+plugin+"; the call may be made again later")
-	e.RetryAfter = wait
+	e.RetryAfter = tool.Duration(wait)
 	return e
 }
 

@@ -26,8 +26,8 @@ type Candidate struct {
 
 // Skipped is an entry of a plugin directory that is not run, and why.
 type Skipped struct {
-	Path   string
-	Reason string
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
 }
 
 // String is the path and the reason.

@@ -34,7 +34,7 @@ func TestCrashLoop(t *testing.T) {
 	}
 	_, err = p.Execute(t.Context(), crash)
 	var e *tool.Error
-	if !errors.As(err, &e) || e.Code != tool.CodeUnavailable || !e.Unsent || e.RetryAfter < time.Minute || e.Plugin != "crasher" {
+	if !errors.As(err, &e) || e.Code != tool.CodeUnavailable || !e.Unsent || time.Duration(e.RetryAfter) < time.Minute || e.Plugin != "crasher" {
 		t.Fatalf("in quarantine: %#v", err)
 	}
 	if s := p.Status(); s.State != plugin.Quarantined || s.Reason == "" || s.Starts != 3 {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -28,12 +30,12 @@ func (f ApproverFunc) Approve(ctx context.Context, r Request) (Decision, error) 
 
 // Request is what an approver decides on.
 type Request struct {
-	Call       tool.Call
-	Definition tool.Definition
+	Call       tool.Call       `json:"call"`
+	Definition tool.Definition `json:"definition"`
 	// Plugin serves the tool; empty: a function of this process.
-	Plugin string
+	Plugin string `json:"plugin,omitempty"`
 	// Session is the caller's ID.
-	Session string
+	Session string `json:"session"`
 	// Preview asks the tool what the call would do, such as a unified diff; nil: it
 	// has no preview, or the operator has switched it off. A result with IsError says
 	// why the call would fail. An error that is [tool.ErrNotFound] by its code says
@@ -41,7 +43,7 @@ type Request struct {
 	//
 	// What comes back is the plugin's word. It can be wrong, or meant to mislead: it
 	// helps to judge a call and takes the place of no argument.
-	Preview func(context.Context) (tool.Result, error)
+	Preview func(context.Context) (tool.Result, error) `json:"-"`
 }
 
 // Verdict is an approver's answer. The zero value is no.
@@ -56,13 +58,38 @@ const (
 	Modify
 )
 
+var verdicts = [...]string{Deny: "deny", Allow: "allow", Modify: "modify"}
+
+// MarshalText implements [encoding.TextMarshaler] with deny, allow and modify. Any other value is
+// deny.
+func (v Verdict) MarshalText() ([]byte, error) {
+	if v < 0 || int(v) >= len(verdicts) {
+		v = Deny
+	}
+	return []byte(verdicts[v]), nil
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+//
+// # Errors
+//
+// One that names the verdicts, for any other text.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	i := slices.Index(verdicts[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("unknown verdict %.20q: use allow, deny or modify", text)
+	}
+	*v = Verdict(i)
+	return nil
+}
+
 // Decision is an approver's answer with what belongs to it.
 type Decision struct {
-	Verdict Verdict
+	Verdict Verdict `json:"verdict"`
 	// Reason is shown to the model where the verdict is [Deny].
-	Reason string
+	Reason string `json:"reason,omitempty"`
 	// Arguments replace the call's where the verdict is [Modify].
-	Arguments json.RawMessage
+	Arguments json.RawMessage `json:"arguments,omitempty"`
 	// By is who decided, for the record. Default: "approver".
-	By string
+	By string `json:"-"`
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 )
 
 // Code classifies an [Error]. Programs branch on it; people read the message.
@@ -70,27 +69,27 @@ func NoPreview(name string) *Error {
 // Error is what a call, a registration or a start ends with when it is not a
 // tool's own failure (that is [Result.IsError]).
 type Error struct {
-	Code Code
+	Code Code `json:"code"`
 	// Tool and Plugin are whose fault or affair it is; empty: unknown.
-	Tool   string
-	Plugin string
+	Tool   string `json:"tool,omitempty"`
+	Plugin string `json:"plugin,omitempty"`
 	// Stage is where on its way the call ended: one of the Stage constants.
-	Stage string
+	Stage string `json:"stage,omitempty"`
 	// Message says what happened. It names the tool or the plugin, is fit for
 	// a model's eyes and stands on one line.
-	Message string
+	Message string `json:"message"`
 	// Hint says what to do next.
-	Hint string
+	Hint string `json:"hint,omitempty"`
 	// Detail is evidence for people, such as the end of a plugin's stderr. It
 	// may have several lines.
-	Detail string
+	Detail string `json:"detail,omitempty"`
 	// Unsent says that the call never left the host, so that repeating it is
 	// safe. Only the host can know, so it does not travel.
-	Unsent bool
+	Unsent bool `json:"-"`
 	// RetryAfter is when to try again, from now; 0: that is not known.
-	RetryAfter time.Duration
+	RetryAfter Duration `json:"retry_after,omitempty"`
 	// Err is the cause.
-	Err error
+	Err error `json:"-"`
 }
 
 // Error is the message and the hint.

@@ -9,15 +9,15 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// What callers may hold of the daemon's memory together, in bytes: arguments of calls
-// under way, and answers that are being read. What is small is not counted.
+// How much of the daemon's memory all callers together may hold, in bytes: arguments of calls
+// in progress, and answers that are being read. Small amounts are not counted.
 const (
 	maxHeldArguments = 128 << 20
 	maxHeldAnswers   = 256 << 20
 	smallEnough      = 64 << 10
 )
 
-// budget bounds what callers hold together.
+// budget bounds what all callers hold together.
 type budget struct {
 	left atomic.Int64
 }
@@ -28,8 +28,8 @@ func newBudget(bytes int64) *budget {
 	return b
 }
 
-// take takes room for n bytes, which the function gives back; false: there is none left.
-func (b *budget) take(n int) (giveBack func(), ok bool) {
+// reserve reserves room for n bytes until release is called; false: there is none left.
+func (b *budget) reserve(n int) (release func(), ok bool) {
 	if n <= smallEnough {
 		return func() {}, true
 	}
@@ -42,18 +42,20 @@ func (b *budget) take(n int) (giveBack func(), ok bool) {
 
 func errHeld(what string) error {
 	return &tool.Error{
-		Code: tool.CodeResourceExhausted, Message: "the daemon holds too much of other callers: there is no room for " + what, Hint: "try again later",
+		Code:    tool.CodeResourceExhausted,
+		Message: "the daemon holds too much for other callers: there is no room for " + what,
+		Hint:    "try again later",
 	}
 }
 
-// much is what has to be held for the memory to be returned to the system afterwards, in
-// bytes. A daemon that has nothing else to do would collect it only minutes later.
-const much = 4 << 20
+// largeAnswer is the size from which an answer's memory is returned to the system afterwards,
+// in bytes. An idle daemon would collect it only minutes later.
+const largeAnswer = 4 << 20
 
 var returning atomic.Bool
 
-// returnMemory gives what is not in use back to the system, soon, and for all that ask
-// within a second at once.
+// returnMemory returns unused memory to the system within a second, once for all who ask in
+// that time.
 func returnMemory() {
 	if returning.CompareAndSwap(false, true) {
 		time.AfterFunc(time.Second, func() {

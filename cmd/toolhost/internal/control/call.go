@@ -1,37 +1,38 @@
 package control
 
 import (
+	"context"
 	"time"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // MaxArguments bounds the arguments of a call, in bytes.
 const MaxArguments = 16 << 20
 
-// Call is what a command wants called.
+// Call is a call that a command asks for.
 type Call struct {
 	Name string
-	// Arguments are for the host to judge; they need not be JSON.
+	// Arguments are checked by the host; they need not be JSON.
 	Arguments []byte
 	// Grants are capabilities for this call, which the daemon may refuse.
 	Grants []tool.Capability
-	// Timeout bounds the call; 0: the tool's own limit does.
+	// Timeout bounds the call; 0: the tool's own limit applies.
 	Timeout time.Duration
-	// Yes is the caller's yes to a dangerous call, in advance, which the daemon may
-	// refuse.
+	// Yes approves a dangerous call in advance, which the daemon may refuse.
 	Yes bool
 }
 
-// Answer is what came of a call.
+// Answer is the outcome of a call.
 type Answer struct {
 	Outcome host.Outcome
 	Result  tool.Result
 	Err     error
 }
 
-// Failed is the answer with another error, which its outcome tells too.
+// Failed returns the answer with another error, also in its outcome.
 func (a Answer) Failed(err error) Answer {
 	a.Result, a.Err = tool.Result{}, err
 	a.Outcome.Success, a.Outcome.Structured = false, nil
@@ -40,9 +41,9 @@ func (a Answer) Failed(err error) Answer {
 	return a
 }
 
-// answered is the answer with a result, which its outcome tells too, as
+// succeeded returns the answer with a result, also in its outcome, as
 // [host.Session.CallDetailed] does.
-func (a Answer) answered(res tool.Result) Answer {
+func (a Answer) succeeded(res tool.Result) Answer {
 	a.Result, a.Err = res, nil
 	a.Outcome.Success, a.Outcome.Error = !res.IsError, nil
 	a.Outcome.Content, a.Outcome.Structured = res.Text(), res.Structured
@@ -52,7 +53,7 @@ func (a Answer) answered(res tool.Result) Answer {
 	return a
 }
 
-// size is how many bytes the answer holds, roughly.
+// size returns roughly how many bytes the answer holds.
 func (a Answer) size() int {
 	n := len(a.Result.Structured)
 	for _, c := range a.Result.Content {
@@ -74,16 +75,14 @@ const (
 	eventEnd      = "end"
 )
 
-// event is one line of the answer to a call. Readers pass over events that they do not
-// know.
+// event is one line of the answer to a call. Readers ignore events they do not know.
 type event struct {
 	Event    string    `json:"event"`
-	ID       string    `json:"id,omitempty"`       // begin: the call's address
-	Approval *approval `json:"approval,omitempty"` // approval: what is to be decided
+	ID       string    `json:"id,omitempty"`       // begin: the ID of the call
+	Approval *question `json:"approval,omitempty"` // approval: the question
 
-	// part: a piece of the result. Block begins a block of that type. The piece is added
-	// to what came of the field before; Data takes the place of Text for bytes, and for
-	// text that would be much longer as JSON.
+	// part: a piece of the result. Block begins a block of that type. The piece continues
+	// the field; Data replaces Text for bytes, and for text that would be much longer as JSON.
 	Block string `json:"block,omitempty"`
 	Field string `json:"field,omitempty"`
 	Text  string `json:"text,omitempty"`
@@ -92,31 +91,48 @@ type event struct {
 	End *ending `json:"end,omitempty"` // end
 }
 
-// ending is what is left to say of a call when the parts of its result have been told.
-// What its outcome says beyond that follows from the result or the error.
+// question is a request for approval as it is sent.
+type question struct {
+	policy.Request
+	// Preview reports whether there may be a preview.
+	Preview bool `json:"preview,omitempty"`
+	// Within is how long the question waits for an answer; 0: as long as the call.
+	Within tool.Duration `json:"within,omitempty"`
+}
+
+func questionOf(ctx context.Context, r policy.Request) *question {
+	q := &question{Request: r, Preview: r.Preview != nil}
+	if end, ok := ctx.Deadline(); ok {
+		q.Within = tool.Duration(max(time.Until(end), time.Millisecond))
+	}
+	return q
+}
+
+// ending is the rest of an answer after the parts of its result. Everything else in the
+// outcome follows from the result or the error.
 type ending struct {
 	ID       string        `json:"id"`
 	Name     string        `json:"name"`
 	Success  bool          `json:"success"`
 	IsError  bool          `json:"is_error,omitempty"`
 	Metadata host.Metadata `json:"metadata"`
-	Error    *Problem      `json:"error,omitempty"`
+	Error    *tool.Error   `json:"error,omitempty"`
 }
 
 func endingOf(a Answer) event {
 	return event{Event: eventEnd, End: &ending{
 		ID: a.Outcome.ID, Name: a.Outcome.Name, Success: a.Outcome.Success, IsError: a.Result.IsError,
-		Metadata: a.Outcome.Metadata, Error: problemOf(a.Err),
+		Metadata: a.Outcome.Metadata, Error: sentError(a.Err),
 	}}
 }
 
-// answer puts the parts of a result and the end of its call together.
+// answer joins the parts of a result and the end of its call.
 func (e ending) answer(p parts) Answer {
 	a := Answer{Outcome: host.Outcome{ID: e.ID, Name: e.Name, Metadata: e.Metadata}}
 	if e.Error != nil {
-		return a.Failed(e.Error.Error())
+		return a.Failed(e.Error)
 	}
 	res := p.result()
 	res.IsError = e.IsError
-	return a.answered(res)
+	return a.succeeded(res)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// ErrNoDaemon says that nobody serves on a socket.
+// ErrNoDaemon reports that no daemon serves on a socket.
 var ErrNoDaemon = errors.New("no daemon is running")
 
 // Client is the command's end. Each request has a connection of its own.
@@ -24,16 +24,15 @@ type Client struct {
 	state State
 }
 
-// Dial asks the daemon on a socket for its state.
+// Dial connects to the daemon on a socket and asks for its state.
 //
 // # Errors
 //
-// [ErrNoDaemon] where there is none; [tool.CodePermissionDenied] where the socket is
-// another user's; [tool.CodeUnavailable] where the daemon does not answer in time, or
-// with something else.
+// [ErrNoDaemon] if there is none; [tool.CodePermissionDenied] if the socket belongs to another
+// user; [tool.CodeUnavailable] if the daemon does not answer in time or as it should.
 func Dial(ctx context.Context, path string) (*Client, error) {
 	if err := CheckPath(path); err != nil {
-		return nil, ErrNoDaemon // nobody can be there
+		return nil, ErrNoDaemon // there cannot be one
 	}
 	c := &Client{path: path}
 	c.http.Transport = &http.Transport{
@@ -44,7 +43,7 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 	defer cancel()
 	err := c.get(ctx, "/v1/state", &c.state)
 	if err == nil && c.state.PID == 0 {
-		err = tool.Errorf(tool.CodeUnavailable, "it answered with something else than its state")
+		err = tool.Errorf(tool.CodeUnavailable, "the answer is not a state")
 	}
 	var known *tool.Error
 	switch {
@@ -56,15 +55,15 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 		return nil, known
 	}
 	return nil, &tool.Error{
-		Code: tool.CodeUnavailable, Message: fmt.Sprintf("the daemon on %s does not answer as it should: %v", path, cause(err)), Err: err,
-		Hint: "see its log",
+		Code: tool.CodeUnavailable, Err: err, Hint: "see its log",
+		Message: fmt.Sprintf("the daemon on %s does not answer as it should: %v", path, cause(err)),
 	}
 }
 
-// State is what the daemon said when it was asked first.
+// State returns the state of the daemon at the time of [Dial].
 func (c *Client) State() State { return c.state }
 
-// Tools are the daemon's tools that pass the filter, sorted by name.
+// Tools returns the daemon's tools that pass the filter, sorted by name.
 func (c *Client) Tools(ctx context.Context, f host.Filter) ([]host.Tool, error) {
 	q := url.Values{"category": f.Categories}
 	if f.MaxSafety != tool.Unset {
@@ -76,8 +75,8 @@ func (c *Client) Tools(ctx context.Context, f host.Filter) ([]host.Tool, error) 
 	return c.tools(ctx, q)
 }
 
-// Get is the tool of that name.
-func (c *Client) Get(ctx context.Context, name string) (host.Tool, bool, error) {
+// Tool returns the tool of a name.
+func (c *Client) Tool(ctx context.Context, name string) (host.Tool, bool, error) {
 	found, err := c.tools(ctx, url.Values{"name": {name}})
 	if err != nil || len(found) == 0 {
 		return host.Tool{}, false, err
@@ -86,22 +85,23 @@ func (c *Client) Get(ctx context.Context, name string) (host.Tool, bool, error) 
 }
 
 func (c *Client) tools(ctx context.Context, q url.Values) ([]host.Tool, error) {
-	var list []listed
+	var list []sentTool
 	err := c.get(ctx, "/v1/tools?"+q.Encode(), &list)
-	return toolsOf(list), c.explain(err)
+	return receivedTools(list), c.explain(err)
 }
 
-// RestartPlugin is the host's, in the daemon.
+// RestartPlugin restarts a plugin of the daemon.
 func (c *Client) RestartPlugin(ctx context.Context, name string) error {
 	return c.explain(c.ask(ctx, http.MethodPost, "/v1/plugins/"+url.PathEscape(name)+"/restart", nil, nil))
 }
 
-// ApplyPlugin has the daemon run a plugin as its operator, its settings and its file say now.
+// ApplyPlugin makes the daemon apply what the operator, the settings and the file of a plugin
+// say now.
 func (c *Client) ApplyPlugin(ctx context.Context, name string) error {
 	return c.explain(c.ask(ctx, http.MethodPost, "/v1/plugins/"+url.PathEscape(name)+"/sync", nil, nil))
 }
 
-// Reload has the daemon do what it does on SIGHUP.
+// Reload makes the daemon reload, as SIGHUP does.
 func (c *Client) Reload(ctx context.Context) error {
 	return c.explain(c.ask(ctx, http.MethodPost, "/v1/reload", nil, nil))
 }
@@ -110,7 +110,7 @@ func (c *Client) get(ctx context.Context, path string, into any) error {
 	return c.ask(ctx, http.MethodGet, path, nil, into)
 }
 
-// ask makes a request whose answer is one value; nil: it is not looked at.
+// ask sends a request whose answer is one value; nil: the answer is not read.
 func (c *Client) ask(ctx context.Context, method, path string, body io.Reader, into any) error {
 	resp, err := c.send(ctx, method, path, body)
 	if err != nil {
@@ -123,7 +123,7 @@ func (c *Client) ask(ctx context.Context, method, path string, body io.Reader, i
 	return json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(into)
 }
 
-// send makes a request. An answer that is an error is one here.
+// send sends a request. It returns an answer that is an error as an error.
 func (c *Client) send(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://toolhost"+path, body)
 	if err != nil {
@@ -135,27 +135,27 @@ func (c *Client) send(ctx context.Context, method, path string, body io.Reader) 
 	}
 	defer func() { _ = resp.Body.Close() }()
 	var said struct {
-		Error *Problem `json:"error"`
+		Error *tool.Error `json:"error"`
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&said); err != nil || said.Error == nil {
-		return nil, tool.Errorf(tool.CodeUnavailable, "it answered %s to %s %s", resp.Status, method, path)
+		return nil, tool.Errorf(tool.CodeUnavailable, "the answer to %s %s is %s", method, path, resp.Status)
 	}
-	return nil, said.Error.Error()
+	return nil, said.Error
 }
 
-// explain is the error of a daemon that answered before, in a command's words.
+// explain returns the error of a daemon that answered before.
 func (c *Client) explain(err error) error {
 	var said *tool.Error
 	if err == nil || errors.As(err, &said) {
 		return err
 	}
 	return &tool.Error{
-		Code: tool.CodeUnavailable, Message: fmt.Sprintf("the daemon (pid %d) is gone, or does not answer: %v", c.state.PID, cause(err)), Err: err,
-		Hint: "see its log; with --no-daemon a command works on its own",
+		Code: tool.CodeUnavailable, Err: err, Hint: "see its log; with --no-daemon a command works on its own",
+		Message: fmt.Sprintf("the daemon (pid %d) is gone, or does not answer: %v", c.state.PID, cause(err)),
 	}
 }
 
-// cause leaves out the address, which is none that people know.
+// cause removes the address from an error: people do not know it.
 func cause(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {

@@ -17,25 +17,24 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// cancelGrace is how long the daemon may take to tell what came of a call that was
-// given up.
+// cancelGrace is how long the daemon may take to report the outcome of a canceled call.
 const cancelGrace = 2 * time.Second
 
-// maxAnswer bounds what a command reads of a call, in bytes: its arguments, where it is
+// maxAnswer bounds what a command reads of a call, in bytes: its arguments, if the command is
 // asked about them, and an answer of 64 MiB as base64.
 const maxAnswer = 256 << 20
 
-// Call runs a call in the daemon. The approver is asked here; nil: nobody is there to
-// be asked. Where ctx ends, so does the call.
+// Call runs a call in the daemon. The approver is asked here; nil: no approver. The call ends
+// when ctx does.
 func (c *Client) Call(ctx context.Context, call Call, a policy.Approver) Answer {
-	answer, err := c.follow(ctx, call, a)
+	answer, err := c.stream(ctx, call, a)
 	switch {
 	case err == nil:
 		return answer
 	case ctx.Err() != nil:
 		err = &tool.Error{
 			Code: tool.CodeOf(ctx.Err()), Tool: call.Name, Err: ctx.Err(),
-			Message: fmt.Sprintf("the call of tool %s was given up: %v", call.Name, context.Cause(ctx)),
+			Message: fmt.Sprintf("the call of tool %s was canceled: %v", call.Name, context.Cause(ctx)),
 		}
 	default:
 		err = c.lost(call, err)
@@ -43,21 +42,21 @@ func (c *Client) Call(ctx context.Context, call Call, a policy.Approver) Answer 
 	return Answer{Outcome: host.Outcome{Name: call.Name}}.Failed(err)
 }
 
-// lost is the error of a call whose end nobody told.
+// lost returns the error for a call whose outcome is unknown because the daemon went away.
 func (c *Client) lost(call Call, err error) error {
 	var said *tool.Error
-	if errors.As(err, &said) { // the daemon's own word
+	if errors.As(err, &said) { // the daemon sent it
 		return err
 	}
 	return &tool.Error{
 		Code: tool.CodeUnavailable, Tool: call.Name, Err: err,
 		Message: fmt.Sprintf("the daemon (pid %d) ended, or stopped answering, while it ran %s: %v", c.state.PID, call.Name, cause(err)),
-		Hint:    "what the call has done is not known; see the daemon's log, and toolhost audit",
+		Hint:    "the outcome of the call is not known; see the daemon's log, and toolhost audit",
 	}
 }
 
-// follow sends the call and reads what is told of it.
-func (c *Client) follow(ctx context.Context, call Call, a policy.Approver) (Answer, error) {
+// stream sends the call and reads its events.
+func (c *Client) stream(ctx context.Context, call Call, a policy.Approver) (Answer, error) {
 	q := url.Values{"name": {call.Name}}
 	for _, g := range call.Grants {
 		q.Add("grant", string(g))
@@ -70,45 +69,45 @@ func (c *Client) follow(ctx context.Context, call Call, a policy.Approver) (Answ
 			q.Set(name, "true")
 		}
 	}
-	f := &following{client: c, approver: a, begun: make(chan struct{})}
-	// The connection outlives ctx for a moment: the daemon tells what came of it.
+	r := &callReader{client: c, approver: a, begun: make(chan struct{})}
+	// The connection outlives ctx for a moment: the daemon reports the outcome.
 	wire, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer hangUp()
-	defer context.AfterFunc(ctx, func() { f.giveUp(wire, hangUp) })()
+	defer context.AfterFunc(ctx, func() { r.cancel(wire, hangUp) })()
 	resp, err := c.send(wire, http.MethodPost, "/v1/call?"+q.Encode(), bytes.NewReader(call.Arguments))
 	if err != nil {
 		return Answer{}, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	return f.read(ctx, resp.Body)
+	return r.read(ctx, resp.Body)
 }
 
-// following is the reader of a call's events.
-type following struct {
+// callReader reads the events of a call.
+type callReader struct {
 	client   *Client
 	approver policy.Approver
 
-	address string        // of the call
+	address string        // of the call, once it has begun
 	begun   chan struct{} // closed when the address is known
 }
 
-// giveUp asks the daemon to end the call, and hangs up if nothing comes of that.
-func (f *following) giveUp(wire context.Context, hangUp context.CancelFunc) {
+// cancel asks the daemon to end the call, and hangs up if that does not end it.
+func (r *callReader) cancel(wire context.Context, hangUp context.CancelFunc) {
 	defer hangUp()
 	ctx, cancel := context.WithTimeout(wire, cancelGrace)
 	defer cancel()
 	select {
-	case <-f.begun:
+	case <-r.begun:
 	case <-ctx.Done():
 		return
 	}
-	if f.client.ask(ctx, http.MethodDelete, f.address, nil, nil) == nil {
-		<-ctx.Done() // which the end of the reader brings about
+	if r.client.ask(ctx, http.MethodDelete, r.address, nil, nil) == nil {
+		<-ctx.Done() // the reader ends it
 	}
 }
 
 // read reads events until the end of the call.
-func (f *following) read(ctx context.Context, body io.Reader) (Answer, error) {
+func (r *callReader) read(ctx context.Context, body io.Reader) (Answer, error) {
 	// A question ends with the call.
 	ctx, over := context.WithCancel(ctx)
 	var asking sync.WaitGroup
@@ -116,17 +115,17 @@ func (f *following) read(ctx context.Context, body io.Reader) (Answer, error) {
 	defer over()
 	return readAnswer(body, func(e event) {
 		switch {
-		case e.Event == eventBegin && f.address == "" && e.ID != "":
-			f.address = "/v1/calls/" + e.ID
-			close(f.begun)
-		case e.Event == eventApproval && e.Approval != nil && f.approver != nil:
-			asking.Go(func() { f.ask(ctx, *e.Approval) })
+		case e.Event == eventBegin && r.address == "" && e.ID != "":
+			r.address = "/v1/calls/" + e.ID
+			close(r.begun)
+		case e.Event == eventApproval && e.Approval != nil && r.approver != nil:
+			asking.Go(func() { r.ask(ctx, *e.Approval) })
 		}
 	})
 }
 
-// readAnswer reads lines until the end of the call. What is neither that nor part of the
-// result is the other function's.
+// readAnswer reads lines until the end of the call. It hands events that are neither the end
+// nor a part of the result to other.
 func readAnswer(body io.Reader, other func(event)) (Answer, error) {
 	var p parts
 	for dec := json.NewDecoder(io.LimitReader(body, maxAnswer)); ; {
@@ -148,31 +147,35 @@ func readAnswer(body io.Reader, other func(event)) (Answer, error) {
 	}
 }
 
-// ask has the approver decide. Where the daemon cannot be told, it is gone, or the
-// call is, and the reader gets to know.
-func (f *following) ask(ctx context.Context, what approval) {
-	r := what.request()
-	if what.Preview {
-		r.Preview = func(ctx context.Context) (tool.Result, error) {
-			resp, err := f.client.send(ctx, http.MethodGet, f.address+"/preview", nil)
+// ask asks the approver and sends the decision. If it cannot be sent, the daemon is gone or the
+// call has ended, which the reader notices.
+func (r *callReader) ask(ctx context.Context, q question) {
+	request := q.Request
+	if q.Preview {
+		request.Preview = func(ctx context.Context) (tool.Result, error) {
+			resp, err := r.client.send(ctx, http.MethodGet, r.address+"/preview", nil)
 			if err != nil {
-				return tool.Result{}, f.client.explain(err)
+				return tool.Result{}, r.client.explain(err)
 			}
 			defer func() { _ = resp.Body.Close() }()
 			a, err := readAnswer(resp.Body, func(event) {})
 			if err == nil {
 				err = a.Err
 			}
-			return a.Result, f.client.explain(err)
+			return a.Result, r.client.explain(err)
 		}
 	}
-	if what.Within > 0 { // the daemon says so itself when it is over
+	if q.Within > 0 { // the daemon reports itself when the time is over
 		var over context.CancelFunc
-		ctx, over = context.WithTimeout(ctx, time.Duration(what.Within))
+		ctx, over = context.WithTimeout(ctx, time.Duration(q.Within))
 		defer over()
 	}
-	text, err := json.Marshal(decisionOf(f.approver.Approve(ctx, r)))
+	d, err := r.approver.Approve(ctx, request)
+	if err != nil { // counts as a no, as in a host
+		d = policy.Decision{Verdict: policy.Deny, Reason: err.Error()}
+	}
+	text, err := json.Marshal(d)
 	if err == nil && ctx.Err() == nil {
-		_ = f.client.ask(ctx, http.MethodPost, f.address+"/approval", bytes.NewReader(text), nil)
+		_ = r.client.ask(ctx, http.MethodPost, r.address+"/approval", bytes.NewReader(text), nil)
 	}
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// patience is how long a connection may owe the daemon something, a request or the
-// reading of a reply, before it can be closed to make room for another.
+// patience is how long a client may keep the daemon waiting, for a request or for the reading
+// of a reply, before its connection may be closed to make room for another.
 const patience = 50 * time.Millisecond
 
-// connection is one of a listener's.
+// connection is a connection of a [listener].
 type connection struct {
 	net.Conn
 	peer  peer
-	owing atomic.Int64 // since when its client owes something, in Unix nanoseconds; 0: it does not
-	known atomic.Bool  // that its peer is not a plugin's
+	owing atomic.Int64 // since when the daemon waits for the client, in Unix nanoseconds; 0: it does not
+	known atomic.Bool  // the peer is known not to be a process of a plugin
 	leave func()
 }
 
-// owes notes whether it is the client's turn.
+// owes records whether the daemon waits for the client.
 func (c *connection) owes(on bool) {
 	if c == nil {
 		return
@@ -37,7 +37,7 @@ func (c *connection) owes(on bool) {
 	}
 }
 
-// overdue is for how long the client has owed something; negative: it does not.
+// overdue returns how long the daemon has waited for the client; negative: it does not.
 func (c *connection) overdue(now time.Time) time.Duration {
 	since := c.owing.Load()
 	if since == 0 {
@@ -52,8 +52,8 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// CloseWrite lets the server say no to a request that it does not read to its end: without
-// it the client finds the connection closed before it has read the answer.
+// CloseWrite lets the server refuse a request without reading all of it: otherwise the client
+// would find the connection closed before it has read the answer.
 func (c *connection) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -68,13 +68,14 @@ func withConnection(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, c)
 }
 
-// connectionOf is nil where the server has a listener of another kind.
+// connectionOf returns the connection of a request; nil if the server has another kind of
+// listener.
 func connectionOf(r *http.Request) *connection {
 	c, _ := r.Context().Value(connectionKey{}).(*connection)
 	return c
 }
 
-// peerOfRequest is who asks.
+// peerOfRequest returns the process that sent a request.
 func peerOfRequest(r *http.Request) peer {
 	if c := connectionOf(r); c != nil {
 		return c.peer
@@ -82,9 +83,9 @@ func peerOfRequest(r *http.Request) peer {
 	return peer{}
 }
 
-// guarded refuses the processes of plugins: what a plugin asks of its host's daemon, it
-// would get by the operator's word.
-func guarded(next http.Handler) http.Handler {
+// refusePlugins refuses the processes of plugins: a plugin must not use the operator's rights
+// in its host's daemon.
+func refusePlugins(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := connectionOf(r)
 		c.owes(false)
@@ -92,7 +93,7 @@ func guarded(next http.Handler) http.Handler {
 		if c != nil && !c.known.Load() {
 			if why := confine.OfPlugin(c.peer.pid, os.Getpid()); why != "" {
 				fail(w, http.StatusForbidden, &tool.Error{
-					Code: tool.CodePermissionDenied, Message: c.peer.String() + " is a plugin's, which the daemon does not serve: " + why,
+					Code: tool.CodePermissionDenied, Message: c.peer.String() + " belongs to a plugin, which the daemon does not serve: " + why,
 					Hint: "use --no-daemon",
 				})
 				return

@@ -57,7 +57,7 @@ func newService(t *testing.T) *service {
 	}
 	preview := func(context.Context, tool.Call) (tool.Result, error) { return tool.Text("it would <change>"), nil }
 	fail := func(context.Context, tool.Call) (tool.Result, error) {
-		return tool.Result{}, &tool.Error{Code: tool.CodeRateLimited, Message: "too <much>", Hint: "wait (a bit)", Detail: "two\nlines", RetryAfter: time.Second, Plugin: "p"}
+		return tool.Result{}, &tool.Error{Code: tool.CodeRateLimited, Message: "too <much>", Hint: "wait (a bit)", Detail: "two\nlines", RetryAfter: tool.Duration(time.Second), Plugin: "p"}
 	}
 	object := tool.Schema(`{"type":"object","description":"<any>","additionalProperties":true}`)
 	for _, x := range []tool.Tool{
@@ -241,10 +241,10 @@ func TestTools(t *testing.T) {
 			same(t, "the schema", string(got[i].InputSchema), string(want[i].InputSchema))
 		}
 	}
-	if x, ok, err := c.Get(t.Context(), "y_echo"); !ok || err != nil || x.Name != "y.echo" || x.Claimed.Name != "x.echo" {
+	if x, ok, err := c.Tool(t.Context(), "y_echo"); !ok || err != nil || x.Name != "y.echo" || x.Claimed.Name != "x.echo" {
 		t.Errorf("the tool is %+v, %v, %v", x, ok, err)
 	}
-	if _, ok, err := c.Get(t.Context(), "x.echo"); ok || err != nil {
+	if _, ok, err := c.Tool(t.Context(), "x.echo"); ok || err != nil {
 		t.Errorf("it is there: %v, %v", ok, err)
 	}
 	if err := c.RestartPlugin(t.Context(), "a/b"); tool.CodeOf(err) != tool.CodeNotFound || !strings.Contains(err.Error(), "a/b") {
@@ -406,7 +406,7 @@ func TestNonsenseInAnApproval(t *testing.T) {
 		answer, _ := io.ReadAll(c)
 		return string(answer)
 	}
-	for body, want := range map[string]string{"": " 400 ", "yes": " 400 ", `{"verdict":"sure"}`: " 409 ", `{}`: " 409 "} {
+	for body, want := range map[string]string{"": " 400 ", "yes": " 400 ", `{"verdict":"sure"}`: " 400 ", `{}`: " 400 "} {
 		if got := decide(body); !strings.Contains(got, want) {
 			t.Errorf("to %q it answers %q", body, got)
 		}

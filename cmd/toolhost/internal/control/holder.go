@@ -9,16 +9,16 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Holder says who has a socket.
+// Holder is the daemon that has a socket.
 type Holder struct {
 	PID   int       `json:"pid"`
 	Since time.Time `json:"since"`
 	Root  string    `json:"root"`
 }
 
-// heldError is the error of who comes second.
+// heldError returns the error of a second daemon on a socket.
 func heldError(path string, h Holder) error {
-	if h.PID == 0 { // it is just beginning
+	if h.PID == 0 { // it is just starting
 		return &tool.Error{
 			Code: tool.CodeAlreadyExists, Message: "another daemon has the socket " + path,
 			Hint: "end it first, or give this one another socket with --socket",
@@ -32,8 +32,8 @@ func heldError(path string, h Holder) error {
 	}
 }
 
-// maxPath is how long the address of a Unix socket may be, in bytes: sun_path has a
-// byte more, for the end.
+// maxPath returns how long the address of a Unix socket may be, in bytes: sun_path has one
+// byte more, for the terminator.
 func maxPath() int {
 	if runtime.GOOS == "linux" {
 		return 107
@@ -41,27 +41,29 @@ func maxPath() int {
 	return 103
 }
 
-// CheckPath says what is wrong with the path of a socket.
+// CheckPath checks the path of a socket.
 //
 // # Errors
 //
-// [tool.CodeInvalidArguments] where it is too long, or not absolute.
+// [tool.CodeInvalidArguments] if the path is too long, or not absolute.
 func CheckPath(path string) error {
 	switch {
 	case !filepath.IsAbs(path):
-		return &tool.Error{Code: tool.CodeInvalidArguments, Message: "the path of the socket is not absolute: " + path, Hint: "name another with --socket"}
+		return &tool.Error{
+			Code: tool.CodeInvalidArguments, Message: "the path of the socket is not absolute: " + path, Hint: "name another with --socket",
+		}
 	case len(path) > maxPath():
 		return &tool.Error{
-			Code: tool.CodeInvalidArguments, Message: fmt.Sprintf("the path of the socket has %d bytes, and this system takes %d: %s", len(path), maxPath(), path),
-			Hint: "name a shorter one with --socket",
+			Code: tool.CodeInvalidArguments, Hint: "name a shorter one with --socket",
+			Message: fmt.Sprintf("the path of the socket has %d bytes, and this system takes %d: %s", len(path), maxPath(), path),
 		}
 	}
 	return nil
 }
 
-// Files are those of a daemon on a socket: the socket, and the lock beside it.
+// Files returns the files of a daemon on a socket: the socket and its lock.
 func Files(socket string) []string { return []string{socket, lockPath(socket)} }
 
-// lockPath is the file beside a socket that says who has it. Its name is one that
-// nothing else has: toolhost.lock and its like belong to others.
+// lockPath returns the path of the file that says which daemon has a socket. Its suffix is
+// unique: names such as toolhost.lock belong to others.
 func lockPath(socket string) string { return socket + ".daemon" }

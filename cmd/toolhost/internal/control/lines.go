@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// How long a reader may let a line wait, and at least how fast it has to read an answer,
-// in bytes a second.
+// How long a reader may keep a line waiting, and how fast it must at least read an answer, in
+// bytes per second.
 const (
 	writeTimeout = 30 * time.Second
 	slowestRead  = 1 << 20
 )
 
-// lines writes lines of JSON, each as soon as it is there.
+// lines writes lines of JSON.
 type lines struct {
 	mu  sync.Mutex
 	ctl *http.ResponseController
@@ -27,7 +27,7 @@ func newLines(w http.ResponseWriter) *lines {
 	return &lines{ctl: http.NewResponseController(w), enc: encoder(w)}
 }
 
-// encoder leaves what is in schemas and arguments as it is.
+// encoder returns an encoder that leaves schemas and arguments as they are.
 func encoder(w io.Writer) *json.Encoder {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -47,7 +47,7 @@ func (l *lines) sendNow(e event) error {
 	return l.ctl.Flush()
 }
 
-// sendAnswer sends a result, where there is one, and the end.
+// sendAnswer sends the result, if there is one, and the end.
 func (l *lines) sendAnswer(a Answer) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,5 +67,5 @@ func (l *lines) sendAnswer(a Answer) error {
 
 func (l *lines) within(d time.Duration) error { return l.ctl.SetWriteDeadline(time.Now().Add(d)) }
 
-// send writes a line, or none: what is not JSON is found before.
+// send writes a whole line or nothing: a value is encoded before it is written.
 func (l *lines) send(e event) error { return l.enc.Encode(e) }

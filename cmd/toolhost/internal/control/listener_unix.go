@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// listener accepts connections of its own user and of root. Where there is no room for
-// another, one makes room whose client owes something: those that do not speak, do not
-// say all or do not read can keep nobody out.
+// listener accepts connections of its own user and of root. When it is full, it closes a
+// connection on whose client the daemon waits, so that clients that do not speak, do not finish
+// or do not read cannot keep others out.
 type listener struct {
 	net.Listener
 	most    int         // connections at a time
 	ofPeer  int         // of one process
-	refused func(error) // is told of connections that are not accepted
+	refused func(error) // called for connections that are not accepted
 
 	mu     sync.Mutex
 	open   map[*connection]bool
-	change chan struct{} // has a token when a connection was closed
+	change chan struct{} // has a token after a connection was closed
 	once   sync.Once
 	closed chan struct{}
 }
@@ -40,7 +40,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c, err := l.welcome(conn)
+		c, err := l.identify(conn)
 		if err == nil {
 			err = l.admit(c)
 		}
@@ -57,11 +57,11 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// welcome looks at who connected.
-func (l *listener) welcome(conn net.Conn) (*connection, error) {
+// identify finds out who connected.
+func (l *listener) identify(conn net.Conn) (*connection, error) {
 	who, err := peerAt(conn)
 	if err != nil {
-		return nil, fmt.Errorf("it is not known who connected: %w", err)
+		return nil, fmt.Errorf("the peer is not known: %w", err)
 	}
 	if who.uid != os.Geteuid() && who.uid != 0 {
 		return nil, fmt.Errorf("user %d connected, and only user %d and root may", who.uid, os.Geteuid())
@@ -80,7 +80,7 @@ func (l *listener) welcome(conn net.Conn) (*connection, error) {
 	return c, nil
 }
 
-// admit waits for room, which the clients that owe something make.
+// admit waits for room, which clients that keep the daemon waiting have to make.
 func (l *listener) admit(c *connection) error {
 	for {
 		in, victim, wait, err := l.room(c)
@@ -103,8 +103,9 @@ func (l *listener) admit(c *connection) error {
 	}
 }
 
-// room takes a connection in, or says which other one is to be closed, or after which time
-// there may be one. A process that has all it may have, and owes nothing, is refused.
+// room adds a connection, or returns which other connection to close, or how long to wait for
+// room. It refuses a process that has all the connections it may have and keeps the daemon
+// waiting on none of them.
 func (l *listener) room(c *connection) (in bool, victim *connection, wait time.Duration, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,7 +119,7 @@ func (l *listener) room(c *connection) (in bool, victim *connection, wait time.D
 		l.open[c] = true
 		return true, nil, 0, nil
 	}
-	// The one whose process has most, and that owes for longest.
+	// The victim is of the process with most connections, and the most overdue of those.
 	now, longest := time.Now(), time.Duration(-1)
 	for other := range l.open {
 		late := other.overdue(now)
@@ -138,7 +139,7 @@ func (l *listener) room(c *connection) (in bool, victim *connection, wait time.D
 	return false, nil, max(time.Millisecond, patience-max(0, longest)), nil
 }
 
-// Close implements [net.Listener], and lets go of an Accept that waits for room.
+// Close implements [net.Listener], and ends an Accept that waits for room.
 func (l *listener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return l.Listener.Close()

@@ -9,11 +9,11 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// pieceSize bounds the text or data of one line, in bytes: neither end ever holds an
-// answer a second time, however large it is.
+// pieceSize bounds the text or data of one line, in bytes, so that neither end ever holds a
+// second copy of an answer, however large it is.
 const pieceSize = 64 << 10
 
-// fieldStructured is the part of a result that belongs to none of its blocks.
+// fieldStructured is the part of a result that belongs to no block.
 const fieldStructured = "structured"
 
 // block is a block of content by its fields.
@@ -22,11 +22,11 @@ type block struct {
 	fields []field
 }
 
-// field has either text or data; one that has neither is left out when it is sent.
+// field has either text or data. A field with neither is not sent.
 type field struct {
 	name string
 	text string
-	data []byte // empty but not nil: it is sent, and empty
+	data []byte // if it is empty but not nil, it is sent
 }
 
 func blockOf(c tool.Content) block {
@@ -91,8 +91,8 @@ func (l *lines) sendText(name, piece string) error {
 	return l.send(event{Event: eventPart, Field: name, Text: piece})
 }
 
-// swells reports whether a text is longer as a JSON string than as base64, or would not
-// be the same.
+// swells reports whether a text is longer as a JSON string than as base64, or would be changed
+// by it.
 func swells(s string) bool {
 	more := 0
 	for i := range len(s) {
@@ -106,10 +106,10 @@ func swells(s string) bool {
 	return more > len(s)/3 || !utf8.ValidString(s)
 }
 
-// parts are the pieces of a result that have come.
+// parts collects the pieces of a result.
 type parts struct {
 	content    []tool.Content
-	last       string            // the type of the block that is coming; empty: none is
+	last       string            // the type of the block that is being received; empty: none
 	fields     map[string][]byte // of that block
 	structured []byte
 }
@@ -135,7 +135,7 @@ func (p *parts) add(e event) {
 	}
 }
 
-// endBlock passes over a block of a type that it does not know.
+// endBlock completes a block. It ignores a block of an unknown type.
 func (p *parts) endBlock() {
 	f := p.fields
 	text := func(name string) string { return string(f[name]) }
@@ -156,7 +156,7 @@ func (p *parts) endBlock() {
 	p.last, p.fields = "", nil
 }
 
-// result is the result whose parts have all come.
+// result returns the result once all parts are received.
 func (p *parts) result() tool.Result {
 	p.endBlock()
 	return tool.Result{Content: p.content, Structured: json.RawMessage(p.structured)}

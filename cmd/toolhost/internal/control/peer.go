@@ -6,14 +6,15 @@ import (
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
-// peer is the process at the other end of a connection, as the kernel tells it.
+// peer is the process at the other end of a connection, as the kernel identifies it.
 type peer struct {
 	uid int
-	pid int // 0: the system does not say, or the process is out of sight
+	pid int // 0: the system does not say, or the process is not visible
 }
 
-// String is for the record, and has what the process cannot choose: its numbers, and
-// where they may be read its binary. Else there is the name that it gives itself.
+// String returns a text for the audit log. It contains what the process cannot choose: its
+// numbers and, if it can be read, its binary. Otherwise it contains the name that the process
+// gives itself.
 func (p peer) String() string {
 	if p.pid == 0 {
 		return fmt.Sprintf("a process of user %d", p.uid)

@@ -16,8 +16,8 @@ func peerOf(fd int) (peer, error) {
 	return peer{uid: int(cred.Uid), pid: int(cred.Pid)}, nil
 }
 
-// binaryOf is what a process runs; where that may not be read, as of a command that
-// conceals itself, there is its name, which is its own choice.
+// binaryOf returns the binary that a process runs; if it cannot be read, as for a command that
+// conceals itself, the name that the process has chosen.
 func binaryOf(pid int) (binary, name string) {
 	if binary, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil {
 		return binary, ""

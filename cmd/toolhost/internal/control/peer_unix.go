@@ -15,8 +15,8 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// peerAt asks the kernel who is at the other end: of a listener's connection who connected,
-// of another one who listens.
+// peerAt asks the kernel which process is at the other end: the process that connected to a
+// listener, or the process that listens.
 func peerAt(conn net.Conn) (peer, error) {
 	c, ok := conn.(*net.UnixConn)
 	if !ok {
@@ -61,7 +61,7 @@ func connect(path string) (net.Conn, error) {
 	if err == nil {
 		if why := confine.OfPlugin(who.pid, 0); why != "" {
 			err = &tool.Error{
-				Code: tool.CodePermissionDenied, Message: fmt.Sprintf("%s listens on the socket %s, and is a plugin's: %s", who, path, why),
+				Code: tool.CodePermissionDenied, Message: fmt.Sprintf("%s listens on the socket %s and belongs to a plugin: %s", who, path, why),
 				Hint: "name another with --socket, or use --no-daemon",
 			}
 		}
@@ -72,10 +72,10 @@ func connect(path string) (net.Conn, error) {
 	return conn, nil
 }
 
-// foreign keeps a command from telling its arguments to whoever made the socket.
+// foreign returns the error for a socket of another user, who must not get the arguments.
 func foreign(path string, uid int) error {
 	return &tool.Error{
-		Code: tool.CodePermissionDenied, Message: fmt.Sprintf("the socket %s belongs to user %d, and not to this one", path, uid),
+		Code: tool.CodePermissionDenied, Message: fmt.Sprintf("the socket %s belongs to user %d, not to this user", path, uid),
 		Hint: "name another with --socket, or use --no-daemon",
 	}
 }

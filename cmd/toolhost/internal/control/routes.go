@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -30,7 +31,9 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("POST /v1/plugins/{name}/sync", s.do(func(ctx context.Context, r *http.Request) error {
 		return s.service.ApplyPlugin(ctx, r.PathValue("name"))
 	}))
-	mux.HandleFunc("POST /v1/reload", s.do(func(ctx context.Context, _ *http.Request) error { return s.service.Reload(ctx) }))
+	mux.HandleFunc("POST /v1/reload", s.do(func(ctx context.Context, _ *http.Request) error {
+		return s.service.Reload(ctx)
+	}))
 	return mux
 }
 
@@ -39,7 +42,7 @@ func (s *Server) state(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	state.Draining, state.Calls = s.draining, len(s.calls)
 	s.mu.Unlock()
-	s.list(w, r, state)
+	s.replyLarge(w, r, state)
 }
 
 func (s *Server) tools(w http.ResponseWriter, r *http.Request) {
@@ -49,7 +52,7 @@ func (s *Server) tools(w http.ResponseWriter, r *http.Request) {
 		if t, ok := s.service.Get(q.Get("name")); ok {
 			found = append(found, t)
 		}
-		s.list(w, r, listOf(found))
+		s.replyLarge(w, r, sentTools(found))
 		return
 	}
 	level, err := tool.ParseSafety(q.Get("max_safety"))
@@ -57,102 +60,103 @@ func (s *Server) tools(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, err)
 		return
 	}
-	s.list(w, r, listOf(s.service.Tools(host.Filter{MaxSafety: level, Categories: q["category"], Search: q.Get("search")})))
+	s.replyLarge(w, r, sentTools(s.service.Tools(host.Filter{MaxSafety: level, Categories: q["category"], Search: q.Get("search")})))
 }
 
-// call answers with lines until the call has ended. Once the first is written, what
-// goes wrong is in the last.
+// call answers with lines until the call has ended. After the first line, errors are in the
+// last.
 func (s *Server) call(w http.ResponseWriter, r *http.Request) {
 	c, err := parseCall(r.URL.Query())
 	if err != nil {
 		fail(w, http.StatusBadRequest, err)
 		return
 	}
-	body, done, err := s.readBody(w, r)
+	body, release, err := s.readBody(w, r)
 	if err != nil {
 		fail(w, http.StatusRequestEntityTooLarge, err)
 		return
 	}
-	defer done()
+	defer release()
 	c.Arguments = body
 	out := newLines(w)
-	run := newRunning(r.Context(), s, peerOfRequest(r), out)
-	if err := s.begin(run); err != nil {
+	run := newRunningCall(r.Context(), s, peerOfRequest(r), out)
+	if err := s.addCall(run); err != nil {
 		run.cancel(nil)
 		fail(w, http.StatusServiceUnavailable, err)
 		return
 	}
-	defer s.end(run)
+	defer s.removeCall(run)
 	if out.sendNow(event{Event: eventBegin, ID: run.id}) != nil {
-		return // nobody is there any more
+		return // the client is gone
 	}
 	var asked policy.Approver
 	if r.URL.Query().Get("ask") == "true" {
 		asked = run
 	}
-	_ = s.tell(out, s.service.Call(run.ctx, c, asked)) // the call is on record, whoever reads this
+	_ = s.sendAnswer(out, s.service.Call(run.ctx, c, asked)) // an answer that is not read is on record
 }
 
-// tell sends an answer, or says why it cannot be sent: its structured part is not JSON,
-// or callers hold too much already.
-func (s *Server) tell(out *lines, a Answer) error {
+// sendAnswer sends an answer, or an error if it cannot be sent: its structured part is not
+// JSON, or callers hold too much already.
+func (s *Server) sendAnswer(out *lines, a Answer) error {
 	n := a.size()
-	if n > much {
+	if n > largeAnswer {
 		defer returnMemory()
 	}
-	giveBack, ok := s.answers.take(n)
+	release, ok := s.answers.reserve(n)
 	switch {
 	case !ok:
 		a = a.Failed(&tool.Error{
 			Code: tool.CodeResourceExhausted, Tool: a.Outcome.Name, Stage: tool.StageOutput,
-			Message: fmt.Sprintf("tool %s ran, and its answer of %d bytes is lost: callers have not read yet what the daemon holds for them", a.Outcome.Name, n),
-			Hint:    "have fewer large answers at a time, or ask for less at once",
+			Message: fmt.Sprintf("tool %s ran, and its answer of %d bytes is lost: "+
+				"the daemon holds too many answers that callers have not read", a.Outcome.Name, n),
+			Hint: "make fewer calls with large answers at a time, or ask for less at once",
 		})
 	case len(a.Result.Structured) > 0 && !json.Valid(a.Result.Structured):
 		a = a.Failed(&tool.Error{
 			Code: tool.CodeInvalidResult, Tool: a.Outcome.Name, Stage: tool.StageOutput,
-			Message: fmt.Sprintf("what tool %s answered cannot be told: the structured result is not JSON", a.Outcome.Name),
+			Message: fmt.Sprintf("the result of tool %s cannot be sent: its structured part is not JSON", a.Outcome.Name),
 			Hint:    "report this to the plugin's author",
 		})
 	}
 	if ok {
-		defer giveBack()
+		defer release()
 	}
 	return out.sendAnswer(a)
 }
 
-// parseCall reads what stands beside the arguments.
+// parseCall reads what a request says in addition to the arguments.
 func parseCall(q url.Values) (Call, error) {
 	c := Call{Name: q.Get("name"), Yes: q.Get("yes") == "true"}
 	for _, word := range q["grant"] {
 		grant := tool.Capability(word)
 		if !grant.Valid() {
-			return c, tool.Errorf(tool.CodeInvalidArguments, "%.40q is no capability", word)
+			return c, tool.Errorf(tool.CodeInvalidArguments, "%.40q is not a valid capability", word)
 		}
 		c.Grants = append(c.Grants, grant)
 	}
 	if text := q.Get("timeout"); text != "" {
 		d, err := time.ParseDuration(text)
 		if err != nil || d < 0 {
-			return c, tool.Errorf(tool.CodeInvalidArguments, "%.40q is no time such as 30s", text)
+			return c, tool.Errorf(tool.CodeInvalidArguments, "%.40q is not a duration such as 30s", text)
 		}
 		c.Timeout = d
 	}
 	return c, nil
 }
 
-// readBody reads all of a body, in bounded time: what comes after it tells that the client
-// is gone. The function gives back the room that the body takes.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, done func(), err error) {
+// readBody reads all of a body in bounded time, so that the server can notice when the client
+// goes. Release frees the memory that the body counts for.
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
 	connectionOf(r).owes(true)
 	defer connectionOf(r).owes(false)
 	size := int(min(r.ContentLength, MaxArguments))
 	if size < 0 { // the client does not say
 		size = MaxArguments
 	}
-	done, ok := s.arguments.take(size)
+	release, ok := s.arguments.reserve(size)
 	if !ok {
-		// The client listens when it has said all.
+		// The client reads the answer once it has sent everything.
 		_ = within(bodyTimeout, w, func() error {
 			_, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, MaxArguments))
 			return err
@@ -168,13 +172,13 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, 
 		return err
 	})
 	if err != nil {
-		done()
+		release()
 		return nil, nil, tool.Errorf(tool.CodeResourceExhausted, "the request was not read: %w", err)
 	}
-	return text.Bytes(), done, nil
+	return text.Bytes(), release, nil
 }
 
-// within bounds how long reading a request may take.
+// within bounds how long read may take to read a request.
 func within(limit time.Duration, w http.ResponseWriter, read func() error) error {
 	ctl := http.NewResponseController(w)
 	if err := ctl.SetReadDeadline(time.Now().Add(limit)); err != nil {
@@ -187,17 +191,17 @@ func within(limit time.Duration, w http.ResponseWriter, read func() error) error
 }
 
 func (s *Server) cancel(w http.ResponseWriter, r *http.Request) {
-	run, err := s.running(r.PathValue("id"))
+	run, err := s.runningCall(r.PathValue("id"))
 	if err != nil {
 		fail(w, http.StatusNotFound, err)
 		return
 	}
-	run.cancel(errGaveUp)
+	run.cancel(errCanceled)
 	reply(w, struct{}{})
 }
 
 func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
-	run, err := s.running(r.PathValue("id"))
+	run, err := s.runningCall(r.PathValue("id"))
 	if err != nil {
 		fail(w, http.StatusNotFound, err)
 		return
@@ -214,38 +218,40 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	connectionOf(r).owes(true)
-	_ = s.tell(newLines(w), Answer{}.answered(res))
+	_ = s.sendAnswer(newLines(w), Answer{}.succeeded(res))
 }
 
 func (s *Server) approve(w http.ResponseWriter, r *http.Request) {
-	run, err := s.running(r.PathValue("id"))
+	run, err := s.runningCall(r.PathValue("id"))
 	if err != nil {
 		fail(w, http.StatusNotFound, err)
 		return
 	}
-	body, done, err := s.readBody(w, r)
+	body, release, err := s.readBody(w, r)
 	if err != nil {
 		fail(w, http.StatusRequestEntityTooLarge, err)
 		return
 	}
-	defer done()
-	var answer decision
-	if err := json.Unmarshal(body, &answer); err != nil {
-		fail(w, http.StatusBadRequest, tool.Errorf(tool.CodeInvalidArguments, "the decision is no JSON: %w", err))
-		return
-	}
-	d, err := answer.value(peerOfRequest(r))
-	if err == nil {
-		err = run.decide(d)
+	defer release()
+	const none policy.Verdict = -1
+	d := policy.Decision{Verdict: none}
+	if err = json.Unmarshal(body, &d); err == nil && d.Verdict == none {
+		err = errors.New("it has no verdict")
 	}
 	if err != nil {
+		fail(w, http.StatusBadRequest, tool.Errorf(tool.CodeInvalidArguments, "the decision cannot be read: %w", err))
+		return
+	}
+	// On record is the process that decided: whether it asked a person is not known.
+	d.By, d.Reason = peerOfRequest(r).String(), fmt.Sprintf("%.400s", d.Reason)
+	if err := run.decide(d); err != nil {
 		fail(w, http.StatusConflict, err)
 		return
 	}
 	reply(w, struct{}{})
 }
 
-// do answers a request that has no more to tell than whether it worked.
+// do returns a handler for a request whose answer is only whether it worked.
 func (s *Server) do(f func(context.Context, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		end, err := s.beginWork()
@@ -262,39 +268,39 @@ func (s *Server) do(f func(context.Context, *http.Request) error) http.HandlerFu
 	}
 }
 
-// beginWork lets in what may take long and is not a call. The function ends it.
+// beginWork admits a request that may take long and is not a call, until end is called.
 func (s *Server) beginWork() (end func(), err error) {
 	select {
 	case s.work <- struct{}{}:
 		return func() { <-s.work }, nil
 	default:
-		return nil, &tool.Error{Code: tool.CodeResourceExhausted, Message: "the daemon has too much to do besides calls", Hint: "try again later"}
+		return nil, &tool.Error{
+			Code: tool.CodeResourceExhausted, Message: "the daemon has too much to do besides calls", Hint: "try again later",
+		}
 	}
 }
 
-// reply writes one value. That the client is gone needs nobody to do anything.
+// reply writes one value. If the client is gone, there is nothing to do.
 func reply(w http.ResponseWriter, v any) { respond(w, http.StatusOK, v) }
 
 func fail(w http.ResponseWriter, status int, err error) {
-	respond(w, status, struct {
-		Error *Problem `json:"error"`
-	}{problemOf(err)})
+	respond(w, status, map[string]*tool.Error{"error": sentError(err)})
 }
 
-// list is reply for what may be large: it counts as an answer that is not read yet, and the
-// client owes the reading.
-func (s *Server) list(w http.ResponseWriter, r *http.Request, v any) {
+// replyLarge is reply for a value that may be large: it counts as an answer that is not read
+// yet, and the client has to read it in time.
+func (s *Server) replyLarge(w http.ResponseWriter, r *http.Request, v any) {
 	text, err := encoded(v)
 	if err != nil {
 		write(w, http.StatusInternalServerError, text)
 		return
 	}
-	giveBack, ok := s.answers.take(text.Len())
+	release, ok := s.answers.reserve(text.Len())
 	if !ok {
 		fail(w, http.StatusServiceUnavailable, errHeld("the reply"))
 		return
 	}
-	defer giveBack()
+	defer release()
 	connectionOf(r).owes(true)
 	write(w, http.StatusOK, text)
 }
@@ -307,7 +313,7 @@ func respond(w http.ResponseWriter, status int, v any) {
 	write(w, status, text)
 }
 
-// encoded is a value as JSON; for one that cannot be, that is an error as JSON.
+// encoded returns a value as JSON; if it cannot be encoded, the error as JSON.
 func encoded(v any) (*bytes.Buffer, error) {
 	var text bytes.Buffer
 	err := encoder(&text).Encode(v)

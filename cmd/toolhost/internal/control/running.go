@@ -10,42 +10,42 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// running is a call under way. It is the approver of its own call: it asks whoever
-// reads the answer.
-type running struct {
+// runningCall is a call in progress. It is the approver of its own call: it asks the client
+// that reads the answer.
+type runningCall struct {
 	server *Server
 	id     string
-	caller int // the process that made it; 0: it is not known
+	caller int // the process that made the call; 0: not known
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	lines  *lines
 
 	mu      sync.Mutex
-	pending *pending // nil: nobody is asked
+	pending *pending // nil: no question is open
 }
 
-// pending is a question that has no answer yet.
+// pending is a question without an answer.
 type pending struct {
-	preview func(context.Context) (tool.Result, error) // nil: there is none
-	answer  chan policy.Decision                       // has room for the only one
+	preview func(context.Context) (tool.Result, error) // nil if there is none
+	answer  chan policy.Decision                       // has room for one
 }
 
-func newRunning(ctx context.Context, s *Server, caller peer, out *lines) *running {
-	r := &running{server: s, id: rand.Text(), caller: caller.pid, lines: out}
+func newRunningCall(ctx context.Context, s *Server, caller peer, out *lines) *runningCall {
+	r := &runningCall{server: s, id: rand.Text(), caller: caller.pid, lines: out}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	return r
 }
 
 // Approve implements [policy.Approver].
-func (r *running) Approve(ctx context.Context, q policy.Request) (policy.Decision, error) {
+func (r *runningCall) Approve(ctx context.Context, q policy.Request) (policy.Decision, error) {
 	if err := r.server.beginWaiting(r); err != nil {
 		return policy.Decision{}, err
 	}
 	defer r.server.endWaiting(r)
 	p := &pending{q.Preview, make(chan policy.Decision, 1)}
-	r.ask(p)
-	defer r.ask(nil)
-	if err := r.lines.sendNow(event{Event: eventApproval, Approval: approvalOf(ctx, q)}); err != nil {
+	r.setQuestion(p)
+	defer r.setQuestion(nil)
+	if err := r.lines.sendNow(event{Event: eventApproval, Approval: questionOf(ctx, q)}); err != nil {
 		return policy.Decision{}, err
 	}
 	select {
@@ -56,21 +56,21 @@ func (r *running) Approve(ctx context.Context, q policy.Request) (policy.Decisio
 	}
 }
 
-func (r *running) ask(p *pending) {
+func (r *runningCall) setQuestion(p *pending) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pending = p
 }
 
-// question is the one that has no answer yet; nil: there is none.
-func (r *running) question() *pending {
+// question returns the open question; nil if there is none.
+func (r *runningCall) question() *pending {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.pending
 }
 
-// decide answers the question.
-func (r *running) decide(d policy.Decision) error {
+// decide answers the open question.
+func (r *runningCall) decide(d policy.Decision) error {
 	p := r.question()
 	if p == nil {
 		return errNotAsked
@@ -83,8 +83,8 @@ func (r *running) decide(d policy.Decision) error {
 	}
 }
 
-// preview is what the call would do.
-func (r *running) preview(ctx context.Context) (tool.Result, error) {
+// preview returns what the call would do.
+func (r *runningCall) preview(ctx context.Context) (tool.Result, error) {
 	p := r.question()
 	switch {
 	case p == nil:
@@ -94,12 +94,12 @@ func (r *running) preview(ctx context.Context) (tool.Result, error) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	defer context.AfterFunc(r.ctx, stop)() // with the call, its preview ends
+	defer context.AfterFunc(r.ctx, stop)() // the preview ends with its call
 	return p.preview(ctx)
 }
 
 var (
 	errNotAsked = tool.Errorf(tool.CodeUnavailable, "the call does not wait for an approval")
-	errGaveUp   = errors.New("the caller gave up")
+	errCanceled = errors.New("the caller canceled the call")
 	errEnding   = errors.New("the daemon is ending")
 )

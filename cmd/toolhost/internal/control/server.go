@@ -16,13 +16,13 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Limits of a server. A client that says nothing, or nonsense, holds little of it, and
-// not for long.
+// Limits of a server. A client that sends nothing, or nonsense, holds few resources, and not
+// for long.
 const (
-	// MaxConnections are open at a time.
+	// MaxConnections bounds the open connections.
 	MaxConnections = 256
-	// What holds a connection for long leaves some for everything else: calls under way,
-	// calls that wait for an answer, of all callers and of one process, and other work.
+	// Requests that hold a connection for long leave connections for others: calls in
+	// progress, calls that wait for approval (of all callers, and of one process), other work.
 	maxCalls       = 128
 	maxWaiting     = 64
 	maxWaitingOf   = 16
@@ -31,22 +31,20 @@ const (
 	headerTimeout  = 5 * time.Second
 	bodyTimeout    = 30 * time.Second
 	idleTimeout    = 5 * time.Second
-	endTimeout     = 2 * time.Second // for what is under way when all is to end
+	endTimeout     = 2 * time.Second // for requests in progress at the end
 	connectTimeout = 2 * time.Second
 )
 
 // Service is what a daemon does for commands.
 type Service interface {
-	// State is the daemon's; what the server knows itself is filled in.
+	// State returns the daemon's state, without what the server knows itself.
 	State() State
 	Tools(host.Filter) []host.Tool
 	Get(name string) (host.Tool, bool)
-	// Call runs a call as a caller of its own. The approver is nil where nobody can be
-	// asked.
+	// Call runs a call in a session of its own. The approver is nil if the client cannot ask.
 	Call(context.Context, Call, policy.Approver) Answer
 	RestartPlugin(ctx context.Context, name string) error
-	// ApplyPlugin has a plugin run as it is now: as its operator, its settings and its
-	// file say.
+	// ApplyPlugin applies what the operator, the settings and the file of a plugin say now.
 	ApplyPlugin(ctx context.Context, name string) error
 	Reload(context.Context) error
 }
@@ -55,31 +53,37 @@ type Service interface {
 type Server struct {
 	service Service
 	http    http.Server
-	// What callers hold together.
+	// What all callers hold together.
 	arguments, answers *budget
 
-	work chan struct{} // has room for what is done besides calls
+	work chan struct{} // has a token for each request besides calls
 
 	mu       sync.Mutex
-	calls    map[string]*running
-	waiting  map[*running]bool // those that wait for an answer
-	silent   map[net.Conn]bool // connections that have asked nothing yet
+	calls    map[string]*runningCall
+	waiting  map[*runningCall]bool // those that wait for approval
+	silent   map[net.Conn]bool     // connections without a request so far
 	draining bool
-	idle     chan struct{} // closed when the server drains and no call is left
+	idle     chan struct{} // closed when the server drains and the last call has ended
 }
 
-// NewServer makes a server that logs what goes wrong.
+// NewServer returns a server that logs errors.
 func NewServer(s Service, log hclog.Logger) *Server {
-	out := &Server{service: s, calls: map[string]*running{}, silent: map[net.Conn]bool{}, idle: make(chan struct{}),
-		waiting: map[*running]bool{}, work: make(chan struct{}, maxWork), arguments: newBudget(maxHeldArguments), answers: newBudget(maxHeldAnswers)}
+	out := &Server{
+		service:   s,
+		arguments: newBudget(maxHeldArguments), answers: newBudget(maxHeldAnswers),
+		work:  make(chan struct{}, maxWork),
+		calls: map[string]*runningCall{}, waiting: map[*runningCall]bool{}, silent: map[net.Conn]bool{},
+		idle: make(chan struct{}),
+	}
 	out.http = http.Server{
-		Handler: guarded(out.routes()), ConnContext: withConnection, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-		ErrorLog: log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Warn}), ConnState: out.note,
+		Handler: refusePlugins(out.routes()), ConnContext: withConnection, ConnState: out.connectionChanged,
+		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		ErrorLog: log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Warn}),
 	}
 	return out
 }
 
-// Serve answers until Shutdown.
+// Serve answers requests until Shutdown.
 func (s *Server) Serve(ln net.Listener) error {
 	if err := s.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -87,8 +91,8 @@ func (s *Server) Serve(ln net.Listener) error {
 	return nil
 }
 
-// Shutdown takes no more calls, lets those under way end until ctx does, ends the
-// others, and closes everything. It takes at most a few seconds more than ctx.
+// Shutdown accepts no more calls, waits until ctx ends for the calls in progress, ends those
+// that are left, and closes everything. It takes at most a few seconds more than ctx.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.drain()
 	select {
@@ -125,7 +129,7 @@ func (s *Server) endCalls() {
 	}
 }
 
-// hangUp closes connections that never asked anything: a shutdown would wait for them.
+// hangUp closes connections without a request, on which a shutdown would wait.
 func (s *Server) hangUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +138,8 @@ func (s *Server) hangUp() {
 	}
 }
 
-func (s *Server) note(conn net.Conn, state http.ConnState) {
+// connectionChanged tracks the connections without a request.
+func (s *Server) connectionChanged(conn net.Conn, state http.ConnState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if state == http.StateNew {
@@ -144,23 +149,26 @@ func (s *Server) note(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// begin lets a call in.
-func (s *Server) begin(r *running) error {
+// addCall admits a call.
+func (s *Server) addCall(r *runningCall) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.draining:
-		return &tool.Error{Code: tool.CodeUnavailable, Message: "the daemon is ending, and takes no more calls", Hint: "use --no-daemon, or try again when it is back"}
+		return &tool.Error{
+			Code: tool.CodeUnavailable, Message: "the daemon is ending, and takes no more calls",
+			Hint: "use --no-daemon, or try again when it is back",
+		}
 	case len(s.calls)-len(s.waiting) >= maxCalls:
-		return &tool.Error{Code: tool.CodeResourceExhausted, Message: "the daemon has too many calls under way", Hint: "try again later"}
+		return &tool.Error{Code: tool.CodeResourceExhausted, Message: "the daemon has too many calls in progress", Hint: "try again later"}
 	}
 	s.calls[r.id] = r
 	return nil
 }
 
-// beginWaiting lets a call wait for an answer. It is not one of those under way as long as
-// it does: people who do not answer keep nobody else from calling safe tools.
-func (s *Server) beginWaiting(r *running) error {
+// beginWaiting admits a call to those that wait for approval. Meanwhile it does not count as
+// one in progress, so that people who do not answer do not keep others from calling safe tools.
+func (s *Server) beginWaiting(r *runningCall) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	same := 0
@@ -172,25 +180,26 @@ func (s *Server) beginWaiting(r *running) error {
 	switch {
 	case len(s.waiting) >= maxWaiting:
 		return &tool.Error{
-			Code: tool.CodeResourceExhausted, Message: fmt.Sprintf("%d questions wait for an answer already", len(s.waiting)), Hint: "answer them first",
+			Code: tool.CodeResourceExhausted, Hint: "answer them first",
+			Message: fmt.Sprintf("%d questions wait for an answer already", len(s.waiting)),
 		}
 	case r.caller != 0 && same >= maxWaitingOf:
 		return &tool.Error{
-			Code: tool.CodeResourceExhausted, Message: fmt.Sprintf("%d questions to process %d wait for an answer already", same, r.caller),
-			Hint: "answer them first",
+			Code: tool.CodeResourceExhausted, Hint: "answer them first",
+			Message: fmt.Sprintf("%d questions to process %d wait for an answer already", same, r.caller),
 		}
 	}
 	s.waiting[r] = true
 	return nil
 }
 
-func (s *Server) endWaiting(r *running) {
+func (s *Server) endWaiting(r *runningCall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.waiting, r)
 }
 
-func (s *Server) end(r *running) {
+func (s *Server) removeCall(r *runningCall) {
 	r.cancel(nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,11 +208,11 @@ func (s *Server) end(r *running) {
 	}
 }
 
-func (s *Server) running(id string) (*running, error) {
+func (s *Server) runningCall(id string) (*runningCall, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.calls[id]; r != nil {
 		return r, nil
 	}
-	return nil, tool.Errorf(tool.CodeUnavailable, "there is no such call under way")
+	return nil, tool.Errorf(tool.CodeUnavailable, "there is no such call in progress")
 }

@@ -9,11 +9,10 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Claim is the right to serve on a socket. Here nobody gets one.
+// Claim is the right to serve on a socket, which is not available here.
 type Claim struct{}
 
-// Take fails: where the system does not say who is at the other end of a socket, a
-// daemon would do as whoever asks.
+// Take fails: a daemon cannot tell here who is at the other end of a socket.
 func Take(string, Holder) (*Claim, error) {
 	return nil, &tool.Error{
 		Code: tool.CodeUnavailable, Message: "there is no daemon on " + runtime.GOOS + ": the system does not say who connects to a socket",
@@ -21,10 +20,12 @@ func Take(string, Holder) (*Claim, error) {
 	}
 }
 
-// Listen has nothing to listen on.
+// Listen fails.
 func (*Claim) Listen(int, func(error)) (net.Listener, error) { return nil, net.ErrClosed }
 
-// Release has nothing to give up.
+// Release does nothing.
 func (*Claim) Release() error { return nil }
 
 func connect(string) (net.Conn, error) { return nil, ErrNoDaemon }
+
+func binaryOf(int) (binary, name string) { return "", "" }

@@ -18,21 +18,20 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Claim is the right to serve on a socket. It ends with the process, however that
-// ends.
+// Claim is the right to serve on a socket. It ends with the process, even if that is killed.
 type Claim struct {
 	path string
 	lock *os.File
 }
 
-// Take claims a socket for a daemon. Its directory is made, closed to other users,
-// where it is not there. What a daemon that was killed has left is no hindrance.
+// Take claims a socket for a daemon. It makes the directory of the socket, closed to other
+// users, if it does not exist. Files that a killed daemon has left do not matter.
 //
 // # Errors
 //
-// [tool.CodeAlreadyExists] where another daemon has it, with a text that says which;
-// [tool.CodePermissionDenied] where other users may write to its directory;
-// [tool.CodeUnavailable] where the system does not let it.
+// [tool.CodeAlreadyExists] if another daemon has the socket, with a text that says which;
+// [tool.CodePermissionDenied] if other users may write to its directory;
+// [tool.CodeUnavailable] if the system refuses.
 func Take(path string, self Holder) (*Claim, error) {
 	if err := CheckPath(path); err != nil {
 		return nil, err
@@ -40,7 +39,7 @@ func Take(path string, self Holder) (*Claim, error) {
 	if err := makePrivate(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	lock, err := seize(path)
+	lock, err := lockSocket(path)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +59,7 @@ func writeAt(f *os.File, text []byte) error {
 	return err
 }
 
-// makePrivate makes the socket's directory, or looks at the one that is there.
+// makePrivate makes the directory of the socket, or checks the existing one.
 func makePrivate(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return unavailable("the socket's directory cannot be made", err)
@@ -72,16 +71,17 @@ func makePrivate(dir string) error {
 	owner := ownerOf(info)
 	if owner != os.Geteuid() && owner != 0 || info.Mode().Perm()&0o022 != 0 && info.Mode()&fs.ModeSticky == 0 {
 		return &tool.Error{
-			Code: tool.CodePermissionDenied, Message: fmt.Sprintf("other users may write to %s, so a socket there is not safe", dir),
-			Hint: "chmod go-w " + dir + ", or name another socket with --socket",
+			Code:    tool.CodePermissionDenied,
+			Message: fmt.Sprintf("other users may write to %s, so a socket there is not safe", dir),
+			Hint:    "chmod go-w " + dir + ", or name another socket with --socket",
 		}
 	}
 	return nil
 }
 
-// seize gets the lock. A lock file is removed by who holds it; one that was removed
-// while this process opened it says nothing any more.
-func seize(socket string) (*os.File, error) {
+// lockSocket gets the lock of a socket. Its holder removes the lock file: a file that was
+// removed while this process opened it does not count.
+func lockSocket(socket string) (*os.File, error) {
 	path := lockPath(socket)
 	for {
 		f, _, err := safefile.Open(path, os.O_RDWR|os.O_CREATE)
@@ -94,7 +94,7 @@ func seize(socket string) (*os.File, error) {
 			return nil, errors.Join(heldError(socket, h), f.Close())
 		}
 		if err != nil {
-			return nil, errors.Join(unavailable("the socket's lock cannot be had", err), f.Close())
+			return nil, errors.Join(unavailable("the socket's lock cannot be taken", err), f.Close())
 		}
 		if there, _ := safefile.IsAt(path, f); !there {
 			_ = f.Close()
@@ -107,35 +107,35 @@ func seize(socket string) (*os.File, error) {
 	}
 }
 
-// checkLock reports whether a file that is about to be written over is a daemon's lock:
-// empty, or what such a daemon wrote.
+// checkLock checks that a file that is about to be overwritten is the lock of a daemon: empty,
+// or written by one.
 func checkLock(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
-		return unavailable("the socket's lock cannot be looked at", err)
+		return unavailable("the socket's lock cannot be examined", err)
 	}
 	if info.Mode().IsRegular() && (info.Size() == 0 || readHolder(f).PID > 0) {
 		return nil
 	}
 	return &tool.Error{
-		Code: tool.CodeAlreadyExists, Message: f.Name() + " is there and is not the lock of a daemon's socket",
+		Code: tool.CodeAlreadyExists, Message: f.Name() + " exists and is not the lock of a daemon's socket",
 		Hint: "move it away, or name another socket with --socket",
 	}
 }
 
-// readHolder is empty where the lock's file does not say.
+// readHolder returns an empty holder if the lock file does not say.
 func readHolder(f *os.File) Holder {
 	var h Holder
 	text, err := io.ReadAll(io.NewSectionReader(f, 0, 16<<10))
 	if err == nil {
-		_ = json.Unmarshal(text, &h) // it is for people
+		_ = json.Unmarshal(text, &h) // the holder is only for people
 	}
 	return h
 }
 
-// Listen opens the socket, for this user only. Connections of others are closed as
-// soon as they are seen. At most so many are open at a time, three quarters of them of one
-// process; for more, those make room whose clients do not speak or do not read.
+// Listen opens the socket for this user only and closes connections of other users. At most
+// so many connections are open at a time, three quarters of them of one process; connections
+// whose clients do not speak or do not read make room for more.
 func (c *Claim) Listen(most int, refused func(error)) (net.Listener, error) {
 	if err := c.clear(); err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (c *Claim) Listen(most int, refused func(error)) (net.Listener, error) {
 	if err != nil {
 		return nil, unavailable("the socket cannot be opened", err)
 	}
-	// Whoever connected before this has to pass the look at who it is.
+	// A process that connected before this is checked all the same.
 	if err := os.Chmod(c.path, 0o600); err != nil {
 		return nil, errors.Join(unavailable("the socket cannot be closed to others", err), ln.Close())
 	}
@@ -158,13 +158,14 @@ func (c *Claim) clear() error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return unavailable("the socket cannot be looked at", err)
+		return unavailable("the socket cannot be examined", err)
 	case info.Mode().Type() != fs.ModeSocket:
 		return &tool.Error{
-			Code: tool.CodeAlreadyExists, Message: c.path + " is there and is not a socket", Hint: "remove it, or name another socket with --socket",
+			Code: tool.CodeAlreadyExists, Message: c.path + " exists and is not a socket",
+			Hint: "remove it, or name another socket with --socket",
 		}
 	}
-	// The lock says that nobody serves there, unless somebody removed its file.
+	// The lock says that no daemon serves there, unless its file was removed.
 	if conn, err := net.DialTimeout("unix", c.path, time.Second); err == nil {
 		_ = conn.Close()
 		return heldError(c.path, Holder{})
@@ -175,17 +176,19 @@ func (c *Claim) clear() error {
 	return nil
 }
 
-// Release gives the socket up. The listener is closed before, which removes it.
+// Release gives the socket up. The listener, which removes it, has to be closed before.
 func (c *Claim) Release() error {
 	var err error
-	if there, _ := safefile.IsAt(c.lock.Name(), c.lock); there { // else another file has its name
+	if there, _ := safefile.IsAt(c.lock.Name(), c.lock); there { // otherwise another file has its name
 		err = os.Remove(c.lock.Name())
 	}
 	return errors.Join(err, c.lock.Close())
 }
 
 func unavailable(what string, err error) error {
-	return &tool.Error{Code: tool.CodeUnavailable, Message: fmt.Sprintf("%s: %v", what, err), Hint: "name another socket with --socket", Err: err}
+	return &tool.Error{
+		Code: tool.CodeUnavailable, Message: fmt.Sprintf("%s: %v", what, err), Err: err, Hint: "name another socket with --socket",
+	}
 }
 
 func ownerOf(info fs.FileInfo) int {

@@ -110,7 +110,7 @@ func TestDifference(t *testing.T) {
 		"":                                  daemon,
 		"its root is /a, this command's /b": {Root: "/b", Config: "/c", ConfigDigest: "1", PluginDirs: daemon.PluginDirs},
 		"its configuration is /c, this command's none":                     {Root: "/a", PluginDirs: daemon.PluginDirs},
-		"it runs with an earlier content of /c":                            {Root: "/a", Config: "/c", ConfigDigest: "2", PluginDirs: daemon.PluginDirs},
+		"it runs with an earlier version of /c":                            {Root: "/a", Config: "/c", ConfigDigest: "2", PluginDirs: daemon.PluginDirs},
 		"its plugin directory is /p and /q, this command's /q and /p":      {Root: "/a", Config: "/c", ConfigDigest: "1", PluginDirs: []string{"/q", "/p"}},
 		"its root is /a, this command's /b; its configuration is /c, this": {Root: "/b", Config: "/d", PluginDirs: daemon.PluginDirs},
 	} {

@@ -1,9 +1,9 @@
-// Package trust remembers which files an operator lets rule this machine: by their
-// place and their content, in the user's state directory. Begin with [Open].
+// Package trust remembers which files the operator has trusted, by path and content, in the
+// user's state directory. Begin with [Open].
 //
-// A file that a command finds in the directory that it is run in may come from anyone
-// who could write there, such as the author of a repository that was cloned. It counts
-// once the operator has looked at it; when it changes, it counts no more.
+// A file that a command finds in the current directory may come from anyone who can write
+// there, such as the author of a cloned repository. It counts once the operator has trusted
+// it, until its content changes.
 package trust
 
 import (
@@ -19,24 +19,24 @@ import (
 	"github.com/toolhost/toolhost/internal/state"
 )
 
-// MaxEntries is how many files are remembered. Beyond it those that are gone are
-// forgotten, and then the oldest: they have to be trusted again.
+// MaxEntries bounds the files that are remembered. Beyond it the store forgets files that no
+// longer exist, and then the oldest entries: those files have to be trusted again.
 const MaxEntries = 200
 
-// Entry is a file that is trusted.
+// Entry is a trusted file.
 type Entry struct {
-	// File is its path, absolute, the links of its directory resolved.
+	// File is the absolute path, with the links of its directory resolved.
 	File string `json:"file"`
-	// SHA256 is the digest of its content, in hexadecimal digits.
+	// SHA256 is the digest of the content, in hexadecimal digits.
 	SHA256 string    `json:"sha256"`
 	Since  time.Time `json:"since"`
 }
 
-// Store is a list of trusted files. It is safe for concurrent use, by several
-// processes too.
+// Store is the list of trusted files. It is safe for concurrent use, also by several
+// processes.
 type Store struct{ file state.File[[]Entry] }
 
-// fileName is the store's, in the user's state directory.
+// fileName is the name of the store in the user's state directory.
 const fileName = "trusted.json"
 
 // Open returns the user's store.
@@ -52,12 +52,12 @@ func Open() (Store, error) {
 // In returns the store of a state directory, which need not exist.
 func In(dir string) Store { return Store{state.File[[]Entry]{Path: filepath.Join(dir, fileName)}} }
 
-// Path is where the store is kept.
+// Path returns the path of the store.
 func (s Store) Path() string { return s.file.Path }
 
-// Place returns what a file is remembered by. Links of its directory are resolved, as
-// that is what relative paths in the file refer to; the file itself may be a link, and
-// its content counts.
+// Place returns the path that a file is remembered by. The links of its directory are
+// resolved, because relative paths in the file refer to that directory. The file itself may
+// be a link: its content counts.
 //
 // # Errors
 //
@@ -85,7 +85,7 @@ func (s Store) Trusts(path, sha256 string) (bool, error) {
 	return err == nil && slices.ContainsFunc(all, func(e Entry) bool { return e.File == place && e.SHA256 == sha256 }), err
 }
 
-// Trust remembers a file with this content, in place of any other content that it had.
+// Trust remembers a file with this content, in place of any other content of the file.
 //
 // # Errors
 //
@@ -106,7 +106,7 @@ func (s Store) Trust(path, sha256 string) error {
 	})
 }
 
-// bounded leaves out what is too much, the newest last.
+// bounded drops entries beyond [MaxEntries]; the newest are last.
 func bounded(all []Entry) []Entry {
 	if len(all) <= MaxEntries {
 		return all
@@ -137,7 +137,7 @@ func (s Store) Revoke(path string) (was bool, err error) {
 	return was && err == nil, err
 }
 
-// List are the files that are trusted, sorted by path.
+// List returns the trusted files, sorted by path.
 //
 // # Errors
 //

@@ -1,0 +1,161 @@
+// Package daemon runs plugins for other commands, until it is told to end. Begin with [Serve].
+package daemon
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Options are what the operator says on the command line.
+type Options struct {
+	Grants []tool.Capability // that callers may have
+	Yes    bool              // callers may approve dangerous calls with --yes
+	Drain  time.Duration     // for the calls in progress at the end
+	Audit  string            // the flag: a file, off, or empty
+}
+
+// Serve runs a daemon until ctx ends, and then shuts it down in good order.
+//
+// # Errors
+//
+// [*exit.Error] if the socket is taken or the settings cannot be used; [tool.CodeUnavailable] if
+// the socket fails.
+func Serve(ctx context.Context, s *session.Session, o Options) error {
+	claim, path, err := takeSocket(s)
+	if err != nil {
+		return err
+	}
+	// The socket is given up last, when nothing of this daemon is left.
+	d, err := open(ctx, s, o)
+	if err != nil && ctx.Err() != nil { // the daemon is no longer wanted
+		return claim.Release()
+	}
+	if err != nil {
+		return errors.Join(err, claim.Release())
+	}
+	return errors.Join(d.serve(ctx, claim, path, o.Drain), d.local.Close(ctx), claim.Release())
+}
+
+// takeSocket takes the socket, before anything starts: it is what a second daemon fails at.
+func takeSocket(s *session.Session) (*control.Claim, string, error) {
+	t := s.Settings()
+	path, err := t.SocketPath()
+	if err != nil {
+		return nil, "", err
+	}
+	if path == "" || s.Flags.NoDaemon {
+		return nil, "", exit.Usage("a daemon needs a socket, and there is to be none",
+			"leave out --no-daemon, and name a socket with --socket or "+session.SocketVariable)
+	}
+	root, err := paths.Canonical(t.Root)
+	if err != nil {
+		return nil, "", exit.With(exit.BadUsage, err)
+	}
+	claim, err := control.Take(path, control.Holder{PID: os.Getpid(), Since: time.Now(), Root: root})
+	return claim, path, socketError(err)
+}
+
+// socketError returns the error of a socket with the exit status of a command: no tool is
+// involved.
+func socketError(err error) error {
+	switch tool.CodeOf(err) {
+	case tool.CodeAlreadyExists:
+		return exit.With(exit.Failed, err)
+	case tool.CodeInvalidArguments:
+		return exit.With(exit.BadUsage, err)
+	}
+	return err
+}
+
+func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, drain time.Duration) error {
+	ln, err := claim.Listen(control.MaxConnections, func(err error) { d.log.Warn("a connection was refused", "reason", err) })
+	if err != nil {
+		return socketError(err)
+	}
+	hangUp := make(chan os.Signal, 1)
+	signal.Notify(hangUp, syscall.SIGHUP)
+	defer signal.Stop(hangUp)
+	changed := make(chan struct{}, 1)
+	defer d.watchConfig(changed)()
+	defer d.watchPlugins()()
+
+	server := control.NewServer(d, d.log)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ln) }()
+	d.noteProtected()
+	h, stderr := d.local.Host, d.session.Err
+	stderr.Printf("toolhost: ready: %d tools of %d plugins on %s (pid %d)\n", h.Len(), len(h.Plugins()), path, os.Getpid())
+	notify("READY=1")
+	err = d.wait(ctx, hangUp, changed, served)
+	notify("STOPPING=1")
+	if err != nil { // the socket failed: there is no caller to wait for
+		drain = 0
+	}
+	stderr.Printf("toolhost: ending: calls in progress may take %v\n", drain)
+	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+	defer cancel()
+	server.Shutdown(bound)
+	if err == nil {
+		err = <-served
+	}
+	return err
+}
+
+// wait waits for the end of the daemon, and reloads when it is told to or when the
+// configuration file has changed. It returns the error of a socket that failed.
+func (d *daemon) wait(ctx context.Context, hangUp <-chan os.Signal, changed <-chan struct{}, served <-chan error) error {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(100) // main sets what suits commands, which end soon
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-served:
+			return tool.Errorf(tool.CodeUnavailable, "the socket failed: %w", err)
+		case <-hangUp:
+			_ = d.Reload(ctx) // reload logs its errors
+		case <-changed:
+			_ = d.reload(ctx, session.ByChange)
+		}
+	}
+}
+
+// watchPlugins keeps the plugins in line with the directories until stop is called. Of the
+// default directories, it watches those that exist at the start.
+func (d *daemon) watchPlugins() (stop func()) {
+	dirs := d.current.Load().settings.Dirs.Watched()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := d.local.Host.Follow(ctx, dirs...); err != nil {
+			d.log.Warn("changes in the plugin directories are noticed late", "error", err)
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// noteProtected prints a line about the files in the workspace that tools cannot change.
+func (d *daemon) noteProtected() {
+	inside := session.ProtectedInside(d.current.Load().settings.Root, d.local.Host.Protected())
+	if len(inside) > 0 {
+		d.session.Notef("protected in the workspace: %s: tools cannot change them, and changes there wait for toolhost reload",
+			strings.Join(inside, ", "))
+	}
+}

@@ -1,0 +1,153 @@
+package daemon
+
+import (
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/trust"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// How long to wait before the configuration file is read: editors write it in several steps.
+// Events of other files in its directory, such as an audit log, may concern the target of a
+// link, but do not put the reading off.
+const (
+	configPause = 100 * time.Millisecond
+	otherPause  = time.Second
+)
+
+// watchConfig sends to changed when the configuration file has other content than the one in
+// effect and may be applied without the operator's word. Content that may not is a fault of the
+// daemon. The watch ends when stop is called.
+func (d *daemon) watchConfig(changed chan<- struct{}) (stop func()) {
+	path, _, err := d.session.Flags.ConfigPath()
+	var notices *fsnotify.Watcher
+	if err == nil {
+		notices, err = fsnotify.NewWatcher()
+	}
+	if err != nil {
+		d.log.Warn("changes of the configuration file are not noticed: send SIGHUP", "error", err)
+		return func() {}
+	}
+	w := configWatch{
+		daemon: d, path: path, notices: notices, changed: changed,
+		last: d.current.Load().settings.Config.Digest(),
+	}
+	if s, err := trust.Open(); err == nil {
+		w.store = s.Path()
+	}
+	if err := w.watchDirs(); err != nil {
+		d.log.Warn("changes of the configuration file are not noticed: send SIGHUP", "file", path, "error", err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.run()
+	}()
+	return func() {
+		_ = notices.Close()
+		<-done
+	}
+}
+
+// configWatch watches a configuration file. It belongs to one goroutine.
+type configWatch struct {
+	daemon  *daemon
+	path    string
+	target  string // of path, if that is a link
+	store   string // the list of trusted files; empty: there is none
+	notices *fsnotify.Watcher
+	changed chan<- struct{}
+	last    string // digest of the content that was reported last
+	held    string // digest of the content that waits for the operator; empty: none
+}
+
+// run checks the file at the start, as it was read some time before, and after each event.
+func (w *configWatch) run() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	due := true
+	for {
+		select {
+		case e, open := <-w.notices.Events:
+			switch {
+			case !open:
+				return
+			case e.Name == w.path || e.Name == w.target || e.Name == w.store:
+				timer.Reset(configPause)
+			case !due:
+				timer.Reset(otherPause)
+			}
+			due = true
+		case _, open := <-w.notices.Errors: // such as an overflow of events
+			if !open {
+				return
+			}
+			timer.Reset(configPause)
+			due = true
+		case <-timer.C:
+			due = false
+			w.check()
+		}
+	}
+}
+
+// watchDirs watches the directory of the file, as editors replace the file, and the directory
+// that a link leads to.
+func (w *configWatch) watchDirs() error {
+	err := w.notices.Add(filepath.Dir(w.path))
+	if w.store != "" {
+		_ = w.notices.Add(filepath.Dir(w.store)) // it need not exist
+	}
+	if target, bad := filepath.EvalSymlinks(w.path); bad == nil {
+		w.target = target
+		_ = w.notices.Add(filepath.Dir(target))
+	}
+	return err
+}
+
+// check reports or holds other content. A file that is gone may be about to come back.
+func (w *configWatch) check() {
+	_ = w.watchDirs()
+	now, err := trust.Digest(w.path)
+	inEffect := w.daemon.current.Load()
+	applied := now == inEffect.identity.ConfigDigest
+	switch {
+	case err != nil, now == w.last && w.held == "":
+	case applied && (now == w.last || now == w.held):
+		w.last = now // the old content is back, or the operator has applied it
+		w.hold("")
+	case applied, w.counts(now, inEffect.settings):
+		w.last = now
+		w.hold("")
+		select {
+		case w.changed <- struct{}{}:
+		default: // a reload is due already
+		}
+	default:
+		w.hold(now)
+	}
+}
+
+func (w *configWatch) counts(digest string, current *session.Settings) bool {
+	ok, err := w.daemon.session.Counts(session.ByChange, digest, current)
+	return ok && err == nil
+}
+
+// hold sets the content that waits for the operator, which it reports once; empty: none.
+func (w *configWatch) hold(digest string) {
+	if w.held == digest {
+		return
+	}
+	w.held = digest
+	held := session.HeldConfig(w.path)
+	var fault error
+	if digest != "" {
+		fault = held
+		w.daemon.log.Warn("reload", "fault", fault)
+	}
+	w.daemon.faults.replace(func(known *tool.Error) bool { return known.Message == held.Message }, fault)
+}

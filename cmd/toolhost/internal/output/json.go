@@ -1,0 +1,124 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/sanitize"
+)
+
+// JSON that is larger, in bytes, or nested deeper is printed without indentation, which
+// would multiply its size by its depth.
+const (
+	maxIndented = 64 << 10
+	maxNesting  = 32
+)
+
+// JSON prints a value as indented JSON, without anything that changes a terminal.
+func (o *Writer) JSON(v any) error {
+	enc := json.NewEncoder(sanitize.JSON(o))
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(v)
+	if o.err != nil {
+		err = nil // it is reported at the end
+	}
+	return err
+}
+
+// Outcome prints an outcome as JSON. A large one is encoded piece by piece: with six bytes for
+// each control character, the whole text could exceed the memory.
+func (o *Writer) Outcome(out host.Outcome) error {
+	large := len(out.Content) > maxIndented || !indentable(out.Structured)
+	if !large {
+		return o.JSON(out)
+	}
+	// Quotation marks within a text are escaped, so no text contains these marks.
+	holes := []hole{{`"content": ""`, `"content": `, textOf(out.Content)}}
+	out.Content = ""
+	if out.Error != nil {
+		e := *out.Error
+		holes = append(holes, hole{`"message": ""`, `"message": `, textOf(e.Message)})
+		e.Message, out.Error = "", &e
+	}
+	if !indentable(out.Structured) {
+		if !json.Valid(out.Structured) {
+			return o.JSON(out) // it reports what is invalid
+		}
+		raw := out.Structured
+		holes = append(holes, hole{`"structured": null`, `"structured": `, func(w io.Writer) { _, _ = w.Write(raw) }})
+		out.Structured = json.RawMessage("null")
+	}
+	var frame bytes.Buffer
+	if err := New(&frame).JSON(out); err != nil {
+		return err
+	}
+	w, rest := sanitize.JSON(o), frame.Bytes()
+	for _, h := range holes {
+		before, after, _ := bytes.Cut(rest, []byte(h.mark))
+		_, _ = o.Write(before)
+		_, _ = o.WriteString(h.key)
+		h.fill(w)
+		rest = after
+	}
+	_, _ = o.Write(rest)
+	return nil
+}
+
+// hole is a place in a text that is filled while the text is written.
+type hole struct {
+	mark string // the text to replace
+	key  string // written in its place, before fill
+	fill func(io.Writer)
+}
+
+// textOf returns a function that writes s as a JSON string, piece by piece.
+func textOf(s string) func(io.Writer) {
+	return func(w io.Writer) {
+		_, _ = io.WriteString(w, `"`)
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		for piece := range sanitize.Pieces(s, maxIndented) {
+			b.Reset()
+			_ = enc.Encode(piece)                    // strings can always be encoded
+			_, _ = w.Write(b.Bytes()[1 : b.Len()-2]) // without the quotation marks and the newline
+		}
+		_, _ = io.WriteString(w, `"`)
+	}
+}
+
+// indentable reports whether a JSON text stays small when it is indented.
+func indentable(text []byte) bool {
+	if len(text) > maxIndented {
+		return false
+	}
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{', c == '[':
+			if depth++; depth > maxNesting {
+				return false
+			}
+		case c == '}', c == ']':
+			depth--
+		}
+	}
+	return true
+}
+
+// PrettyJSON returns indented JSON, printable. A text that is long or not JSON is not indented.
+func PrettyJSON(text []byte) string {
+	var b bytes.Buffer
+	if !indentable(text) || json.Indent(&b, text, "", "  ") != nil {
+		return sanitize.Text(string(text))
+	}
+	return sanitize.Text(b.String())
+}

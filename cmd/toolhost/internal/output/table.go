@@ -1,0 +1,57 @@
+package output
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Table is rows of cells in columns. Its first row is the heading.
+type Table [][]string
+
+// Add appends a row.
+func (t *Table) Add(cells ...string) { *t = append(*t, cells) }
+
+// minLastColumn is how much of the last column is shown even if the terminal is too narrow
+// for it, in characters.
+const minLastColumn = 20
+
+// Table prints a table. On a terminal the last column is cut so that each row fits on a line.
+func (o *Writer) Table(t Table) {
+	const gap = "  "
+	widths := make([]int, len(t[0]))
+	for _, row := range t {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	before := 0
+	for _, w := range widths[:len(widths)-1] {
+		before += w + len(gap)
+	}
+	for _, row := range t {
+		var line strings.Builder
+		for i, cell := range row {
+			if i == len(row)-1 {
+				if o.width > 0 {
+					cell = Shorten(cell, max(minLastColumn, o.width-before))
+				}
+				line.WriteString(cell)
+				break
+			}
+			line.WriteString(cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)) + gap)
+		}
+		o.Printf("%s\n", strings.TrimRight(line.String(), " "))
+	}
+}
+
+// Field is a line of a description.
+type Field struct{ Name, Value string }
+
+// Fields prints a description; fields without a value are left out.
+func (o *Writer) Fields(all []Field) {
+	for _, f := range all {
+		if f.Value != "" {
+			o.Printf("%-14s %s\n", f.Name+":", FirstLine(f.Value))
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Backend is where a command finds the plugins: a host of its own ([*Local]) or a daemon
+// ([*Remote]), whose plugins and faults are those of the moment when the command began.
+type Backend interface {
+	// Tools returns the tools that pass the filter, sorted by name.
+	Tools(context.Context, host.Filter) ([]host.Tool, error)
+	// Tool returns the tool of a name.
+	Tool(ctx context.Context, name string) (host.Tool, bool, error)
+	// Len counts the tools.
+	Len() int
+	Plugins() []plugin.Status
+	Skipped() []plugin.Skipped
+	// Faults say why plugins, tools and directories cannot be used.
+	Faults() []*tool.Error
+	// Dirs returns the plugin directories.
+	Dirs() []string
+	// Call runs a call. It asks the approver, which may be nil, unless the call brings its
+	// approval along.
+	Call(context.Context, control.Call, policy.Approver) control.Answer
+	RestartPlugin(ctx context.Context, name string) error
+	// Close ends a host of the command's own, and leaves a daemon as it is.
+	Close(context.Context) error
+}
+
+// Needs are what a command needs of a host of its own.
+type Needs struct {
+	// Options are added to those of the settings.
+	Options []host.Option
+	// Record records calls in the audit log, which is Audit if that is not empty: the value
+	// of the flag. A command with that flag does not use a daemon.
+	Record bool
+	Audit  string
+	// Uncached starts every plugin, whatever the cache remembers of it.
+	Uncached bool
+}
+
+// Use opens a backend, warns of plugins that cannot be used, runs f, and closes the backend.
+func (s *Session) Use(ctx context.Context, n Needs, f func(Backend) error) error {
+	b, err := s.Open(ctx, n)
+	if err != nil {
+		return err
+	}
+	for _, fault := range b.Faults() {
+		s.Warn(fault)
+	}
+	return errors.Join(f(b), b.Close(ctx))
+}
+
+// Open returns the daemon, if one runs that has everything in common with this command, else
+// a host of the command's own.
+func (s *Session) Open(ctx context.Context, n Needs) (Backend, error) {
+	if _, err := s.Logger(); err != nil { // the flag is checked in either case
+		return nil, err
+	}
+	if r := s.Daemon(ctx, n); r != nil {
+		return r, nil
+	}
+	return s.OpenLocal(ctx, n)
+}
+
+// Status returns the status of a plugin.
+func Status(all []plugin.Status, name string) (plugin.Status, bool) {
+	i := slices.IndexFunc(all, func(s plugin.Status) bool { return s.Name == name })
+	if i < 0 {
+		return plugin.Status{}, false
+	}
+	return all[i], true
+}

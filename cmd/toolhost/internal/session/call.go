@@ -1,0 +1,114 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Allowance is the most that a caller may have.
+type Allowance struct {
+	All    bool // the caller is the operator
+	Grants []tool.Capability
+	Yes    bool // --yes counts
+	// Caller is what the caller has without asking.
+	Caller setup.Caller
+}
+
+// CallAs runs a call in a session of its own, with what the caller asks for and may have. A
+// refusal says so if the caller asked for more.
+func CallAs(ctx context.Context, h *host.Host, c control.Call, may Allowance, asked policy.Approver) control.Answer {
+	given, refused := may.split(c.Grants)
+	session := h.Session(append(may.Caller.Session(), host.WithGrants(given...), host.WithApprover(may.approver(c.Yes, asked)))...)
+	defer func() { _ = session.Close(context.WithoutCancel(ctx)) }()
+	ctx, cancel := bounded(ctx, c.Timeout)
+	defer cancel()
+	out, res, err := session.CallDetailed(ctx, tool.Call{Name: c.Name, Arguments: c.Arguments})
+	answer := control.Answer{Outcome: out, Result: res, Err: err}
+	switch code := tool.CodeOf(err); {
+	case code == tool.CodePermissionDenied && len(refused) > 0:
+		if t, _ := h.Get(c.Name); slices.Contains(refused, t.Permission) {
+			return answer.Failed(notGranted(c.Name, t.Permission))
+		}
+	case code == tool.CodeApprovalRequired && c.Yes:
+		return answer.Failed(yesRefused(c.Name))
+	}
+	return answer
+}
+
+// split returns the grants that the caller may have, and the others.
+func (may Allowance) split(asked []tool.Capability) (given, refused []tool.Capability) {
+	for _, c := range asked {
+		if may.All || may.Caller.Holds(c) || slices.Contains(may.Grants, c) {
+			given = append(given, c)
+		} else {
+			refused = append(refused, c)
+		}
+	}
+	return given, refused
+}
+
+// approver returns an approver that says yes, if the caller did and may; else the approver
+// to ask. A caller whose --yes does not count is not asked.
+func (may Allowance) approver(yes bool, asked policy.Approver) policy.Approver {
+	switch {
+	case yes && (may.All || may.Yes):
+		return policy.ApproverFunc(func(context.Context, policy.Request) (policy.Decision, error) {
+			return policy.Decision{Verdict: policy.Allow, By: "--yes"}, nil
+		})
+	case yes:
+		asked = nil
+	}
+	return may.Caller.Approver(asked)
+}
+
+// bounded returns ctx with a time limit; 0: none.
+func bounded(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	if limit == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("--timeout of %v is over", limit))
+}
+
+func notGranted(name string, c tool.Capability) *tool.Error {
+	return &tool.Error{
+		Code: tool.CodePermissionDenied, Tool: name, Stage: tool.StageAuthorize, Unsent: true,
+		Message: fmt.Sprintf("Permission denied for tool: %s: the daemon does not let the caller %s have %s", name, setup.CLI, c),
+		Hint: fmt.Sprintf("add it to the grants of callers.%s in the configuration, "+
+			"start the daemon with toolhost serve --grant %s, or add --no-daemon", setup.CLI, c),
+	}
+}
+
+func yesRefused(name string) *tool.Error {
+	return &tool.Error{
+		Code: tool.CodeApprovalRequired, Tool: name, Stage: tool.StageApprove, Unsent: true,
+		Message: fmt.Sprintf("Tool %s is dangerous and needs approval, and the daemon takes no --yes of the caller %s", name, setup.CLI),
+		Hint:    "leave --yes out to be asked on the terminal, start the daemon with toolhost serve --yes, or add --no-daemon",
+	}
+}
+
+// ParseGrants parses the values of --grant.
+//
+// # Errors
+//
+// [*exit.Error] for a word that is not a capability.
+func ParseGrants(words []string) ([]tool.Capability, error) {
+	var out []tool.Capability
+	for _, w := range words {
+		c := tool.Capability(w)
+		if !c.Valid() {
+			return nil, exit.Usage(fmt.Sprintf("%q is not a valid capability", w),
+				"a capability is a word, or two words with a colon between them, such as fs:read")
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}

@@ -1,0 +1,101 @@
+package session
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/host/plugin"
+)
+
+// The environment variables that stand in for flags.
+const (
+	ConfigVariable    = "TOOLHOST_CONFIG"
+	PluginDirVariable = "TOOLHOST_PLUGIN_DIR"
+	SocketVariable    = "TOOLHOST_SOCKET"
+	AuditVariable     = "TOOLHOST_AUDIT"
+	CacheVariable     = "TOOLHOST_CACHE_DIR"
+)
+
+// Off, in place of a path, stands for no socket, no audit log, or no cache.
+const Off = "off"
+
+// DefaultConfig is the configuration file that is read, if it exists, when none is named.
+const DefaultConfig = "toolhost.yaml"
+
+var (
+	carriers  = []string{string(plugin.Stream), string(plugin.Socket), string(plugin.Unary)}
+	logLevels = []string{"trace", "debug", "info", "warn", "error", "off"}
+)
+
+// Flags are the flags of all commands.
+type Flags struct {
+	Config     string
+	PluginDirs []string
+	Root       string
+	JSON       bool
+	LogLevel   string
+	Carrier    string
+	Socket     string
+	NoDaemon   bool
+
+	set *pflag.FlagSet
+}
+
+// Bind adds the flags to the root command.
+func (f *Flags) Bind(root *cobra.Command) {
+	flags := root.PersistentFlags()
+	f.set = flags
+	flags.StringVar(&f.Config, "config", "", "configuration `FILE` (default $"+ConfigVariable+
+		", else "+DefaultConfig+" in the current directory, if it exists and is trusted)")
+	flags.StringArrayVar(&f.PluginDirs, "plugin-dir", nil, "`directory` of plugin binaries; may be repeated (default $"+
+		PluginDirVariable+", else plugins next to this program, then the user's data directory)")
+	flags.StringVar(&f.Root, "root", ".", "workspace `directory` that plugins work on")
+	flags.BoolVar(&f.JSON, "json", false, "print JSON on standard output")
+	flags.StringVar(&f.LogLevel, "log-level", "warn", "lowest `LEVEL` to log on standard error: "+strings.Join(logLevels, ", "))
+	flags.StringVar(&f.Carrier, "carrier", string(plugin.Stream), "`CARRIER` of calls to plugins: "+strings.Join(carriers, ", "))
+	flags.StringVar(&f.Socket, "socket", "", "`FILE` of the daemon's socket, or "+Off+" (default $"+SocketVariable+
+		", else toolhost/control.sock in the user's runtime or state directory)")
+	flags.BoolVar(&f.NoDaemon, "no-daemon", false, "work without the daemon, even if one is running")
+	// The following only fail for a flag that does not exist.
+	_ = root.MarkPersistentFlagFilename("config", "yaml", "yml")
+	_ = root.MarkPersistentFlagDirname("plugin-dir")
+	_ = root.MarkPersistentFlagDirname("root")
+	_ = root.RegisterFlagCompletionFunc("carrier", cobra.FixedCompletions(carriers, cobra.ShellCompDirectiveNoFileComp))
+	_ = root.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(logLevels, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// Given reports whether the command line has a flag.
+func (f *Flags) Given(flag string) bool { return f.set.Changed(flag) }
+
+// Silence sets --log-level off.
+func (f *Flags) Silence() { _ = f.set.Set("log-level", "off") }
+
+// ConfigPath returns the path of the configuration file, and the flag or variable that names
+// it. By is empty for the default file, which need not exist.
+func (f *Flags) ConfigPath() (path, by string, err error) {
+	path, by = f.Config, "--config"
+	if path == "" {
+		path, by = os.Getenv(ConfigVariable), ConfigVariable
+	}
+	if path == "" {
+		path, by = DefaultConfig, ""
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return "", "", exit.With(exit.BadUsage, err)
+	}
+	return path, by, nil
+}
+
+func checkLogLevel(level string) error {
+	if slices.Contains(logLevels, level) {
+		return nil
+	}
+	return exit.Usage(fmt.Sprintf("unknown log level %q", level), "use "+strings.Join(logLevels, ", "))
+}

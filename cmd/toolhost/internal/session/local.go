@@ -1,0 +1,227 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/state"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// closeTimeout bounds the shutdown of all plugins: a plugin may take 5 s to drain and 2 s to
+// end.
+const closeTimeout = 10 * time.Second
+
+// Local is a host of this process.
+type Local struct {
+	Host *host.Host
+	// Loaded is the configuration that the host was made with.
+	Loaded setup.Loaded
+
+	dirs   []string
+	faults []*tool.Error
+	caller atomic.Pointer[setup.Caller]
+	close  func() // closes what the host writes to
+}
+
+var _ Backend = (*Local)(nil)
+
+// OpenLocal makes a host and loads the plugins of the directories that can be used. Plugins
+// that do not start are faults of the host, not errors.
+func (s *Session) OpenLocal(ctx context.Context, n Needs) (*Local, error) {
+	t := s.Settings()
+	dirs, err := t.Dirs.usable()
+	if err != nil {
+		return nil, err
+	}
+	l, err := s.NewLocal(t, nil, n)
+	if err != nil {
+		return nil, err
+	}
+	_, err = l.Host.Load(ctx, dirs...)
+	l.dirs, l.faults = dirs, Faults(err)
+	if err := l.unusable(ctx); err != nil {
+		return nil, errors.Join(err, l.Close(ctx))
+	}
+	return l, nil
+}
+
+// NewLocal makes a host without plugins. Loaded is what the configuration refers to; nil to
+// read it.
+func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, error) {
+	logger, err := s.Logger()
+	if err != nil {
+		return nil, err
+	}
+	carrier, err := plugin.ParseCarrier(s.Flags.Carrier)
+	if err != nil {
+		return nil, exit.With(exit.BadUsage, err)
+	}
+	l := &Local{close: func() {}}
+	var opts []host.Option
+	if l.Loaded, opts, err = t.options(loaded); err != nil {
+		return nil, err
+	}
+	if n.Record {
+		var recording []host.Option
+		if recording, l.close, err = s.openAudit(t, n.Audit); err != nil {
+			return nil, err
+		}
+		opts = append(opts, recording...)
+	}
+	rules, err := s.LockRules(t)
+	if err != nil {
+		l.close()
+		return nil, err
+	}
+	opts = append(opts, host.WithLocks(rules.Locks...), host.WithProtected(t.protected()...))
+	opts = append(opts, n.Options...)
+	if dir := t.cacheDir(); dir != "" && !n.Uncached {
+		opts = append(opts, host.WithCache(dir))
+	}
+	if dir, err := state.Dir(); err == nil { // which plugin has which names of tools
+		opts = append(opts, host.WithNames(filepath.Join(dir, "names.json")))
+	}
+	l.Host, err = host.New(append(opts, host.WithRoot(t.Root), host.WithLogger(logger), host.WithCarrier(carrier))...)
+	if err != nil {
+		l.close()
+		return nil, exit.With(exit.BadUsage, err)
+	}
+	l.SetCaller(t.Caller())
+	return l, nil
+}
+
+// LockRules returns the rules for locks under these settings.
+//
+// # Errors
+//
+// Those of [pins.Keeper.Rules].
+func (s *Session) LockRules(t *Settings) (pins.Rules, error) {
+	path, _, err := s.Flags.ConfigPath()
+	if err != nil {
+		return pins.Rules{}, err
+	}
+	return s.locks.Rules(pins.Source{
+		Config: t.Config, ConfigPath: path, Dirs: t.Dirs.Paths,
+		Trusts: trustsContent, Ignored: s.noteUntrusted,
+		Unrecorded: func(lock string, err error) {
+			if s.log != nil {
+				s.log.Warn("only this process remembers that there is a lock: say lock: required in the configuration",
+					"lock", lock, "error", err)
+			}
+		},
+	})
+}
+
+// unusable returns the error of a host of which nothing can be used; nil if something can.
+func (l *Local) unusable(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return tool.Errorf(tool.CodeCanceled, "ended before the plugins were ready: %w", context.Cause(ctx))
+	}
+	// A fault without a plugin is about a directory. If one of several directories cannot be
+	// used, the others can.
+	i := slices.IndexFunc(l.faults, func(e *tool.Error) bool { return e.Plugin == "" })
+	if i < 0 || len(l.Plugins()) > 0 {
+		return nil
+	}
+	return exit.With(exit.Unavailable, l.faults[i])
+}
+
+// SetCaller sets what the caller that uses commands is given, for the calls to come.
+func (l *Local) SetCaller(c setup.Caller) { l.caller.Store(&c) }
+
+// Caller returns what the caller that uses commands is given.
+func (l *Local) Caller() setup.Caller { return *l.caller.Load() }
+
+// Tools implements [Backend].
+func (l *Local) Tools(_ context.Context, f host.Filter) ([]host.Tool, error) {
+	return l.Caller().Visible(l.Host.Tools(f)), nil
+}
+
+// Tool implements [Backend].
+func (l *Local) Tool(_ context.Context, name string) (host.Tool, bool, error) {
+	t, ok := l.Host.Get(name)
+	return t, ok && l.Caller().Sees(t.Definition), nil
+}
+
+// Len implements [Backend].
+func (l *Local) Len() int { return l.Host.Len() }
+
+// Plugins implements [Backend].
+func (l *Local) Plugins() []plugin.Status { return l.Host.Plugins() }
+
+// Skipped implements [Backend].
+func (l *Local) Skipped() []plugin.Skipped { return l.Host.Skipped() }
+
+// Faults implements [Backend].
+func (l *Local) Faults() []*tool.Error { return l.faults }
+
+// Dirs implements [Backend].
+func (l *Local) Dirs() []string { return l.dirs }
+
+// Call implements [Backend]. Grants and approval are the operator's own.
+func (l *Local) Call(ctx context.Context, c control.Call, a policy.Approver) control.Answer {
+	return CallAs(ctx, l.Host, c, Allowance{All: true, Caller: l.Caller()}, a)
+}
+
+// RestartPlugin implements [Backend].
+func (l *Local) RestartPlugin(ctx context.Context, name string) error {
+	return l.Host.RestartPlugin(ctx, name)
+}
+
+// Close ends the plugins. It has time of its own, so that a canceled ctx does not keep the
+// plugins from ending in good order.
+func (l *Local) Close(ctx context.Context) error {
+	defer l.close()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	if err := l.Host.Close(ctx); err != nil {
+		return tool.Errorf(tool.CodeInternal, "the plugins could not be shut down in good order: %w", err)
+	}
+	return nil
+}
+
+// Faults takes joined errors apart.
+func Faults(err error) []*tool.Error {
+	if err == nil {
+		return nil
+	}
+	// Only the outermost is taken apart: a tool's error may have joined causes.
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []*tool.Error{tool.AsError(err)}
+	}
+	var out []*tool.Error
+	for _, e := range joined.Unwrap() {
+		out = append(out, Faults(e)...)
+	}
+	return out
+}
+
+// ConfigProblem returns a fault of a plugin or tool as a problem of the configuration, with
+// the line that configures it.
+func ConfigProblem(c *config.Config, fault *tool.Error) config.Problem {
+	text := output.Message(fault)
+	for name, t := range c.Tools {
+		if fault.Tool != "" && (t.Name == fault.Tool || t.Name == "" && name == fault.Tool) {
+			return c.Problem(text, fault.Hint, "tools", name)
+		}
+	}
+	if fault.Plugin == "" {
+		return c.Problem(text, fault.Hint)
+	}
+	return c.Problem(text, fault.Hint, "plugins", fault.Plugin)
+}

@@ -1,0 +1,65 @@
+package session
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
+	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/protect"
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/state"
+)
+
+// protected returns the files and directories that decide what this command or daemon does,
+// whether or not they exist. The host adds those that it knows itself.
+func (t *Settings) protected() []string {
+	out := slices.Clone(t.Dirs.Paths)
+	if path, _, err := t.flags.ConfigPath(); err == nil {
+		out = append(out, path)
+		if lock, err := pins.OwnLock(t.Config, path); err == nil { // even if it does not count yet
+			out = append(out, lock.File)
+		}
+	}
+	if socket, err := t.SocketPath(); err == nil && socket != "" {
+		out = append(out, control.Files(socket)...)
+	}
+	if log := t.AuditPath(""); log != "" && log != Off {
+		out = append(out, log)
+	}
+	if log, err := audit.DefaultPath(); err == nil {
+		out = append(out, log)
+	}
+	if dir, err := state.Dir(); err == nil {
+		out = append(out, dir)
+	}
+	if dir := t.cacheDir(); dir != "" {
+		out = append(out, dir)
+	}
+	// The files that the configuration takes values from.
+	for _, p := range append(slices.Collect(maps.Values(t.Config.Plugins)), t.Config.Defaults) {
+		for _, v := range p.Environment {
+			if v.FromFile != "" {
+				out = append(out, v.FromFile)
+			}
+		}
+	}
+	return out
+}
+
+// ProtectedInside returns the protected paths inside a workspace, relative to it.
+func ProtectedInside(root string, protected []string) []string {
+	root, _, err := protect.Resolve(root)
+	if err != nil {
+		return nil
+	}
+	var inside []string
+	for _, path := range protected {
+		if rel, err := filepath.Rel(root, path); err == nil && protect.Within(root, path) {
+			inside = append(inside, sanitize.Text(rel))
+		}
+	}
+	return inside
+}

@@ -1,0 +1,83 @@
+package session
+
+import (
+	"context"
+	"errors"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Remote is a running daemon.
+type Remote struct {
+	*control.Client
+	dirs []string
+}
+
+var _ Backend = (*Remote)(nil)
+
+// Len implements [Backend].
+func (r *Remote) Len() int { return r.State().Tools }
+
+// Plugins implements [Backend].
+func (r *Remote) Plugins() []plugin.Status { return r.State().Plugins }
+
+// Skipped implements [Backend].
+func (r *Remote) Skipped() []plugin.Skipped { return r.State().Skipped }
+
+// Faults implements [Backend].
+func (r *Remote) Faults() []*tool.Error { return r.State().Faults }
+
+// Dirs implements [Backend].
+func (r *Remote) Dirs() []string { return r.dirs }
+
+// Close implements [Backend]: the daemon goes on.
+func (r *Remote) Close(context.Context) error { return nil }
+
+// Daemon returns the running daemon, if there is one that has everything in common with this
+// command; else nil. It prints which daemon it uses, or why it uses none.
+func (s *Session) Daemon(ctx context.Context, n Needs) *Remote {
+	t := s.Settings()
+	path, err := t.SocketPath()
+	if err != nil || path == "" || s.Flags.NoDaemon {
+		return nil
+	}
+	c, err := control.Dial(ctx, path)
+	if errors.Is(err, control.ErrNoDaemon) {
+		if s.Flags.Socket != "" {
+			s.Notef("no daemon is running on %s: working without one", path)
+		}
+		return nil
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			s.Notef("working without a daemon: %s", tool.AsError(err).Message)
+		}
+		return nil
+	}
+	state := c.State()
+	if why := s.unlike(state, t, n); why != "" {
+		s.Notef("not using the daemon (pid %d): %s", state.PID, why)
+		return nil
+	}
+	s.Notef("using the daemon (pid %d)", state.PID)
+	return &Remote{c, t.Dirs.Paths}
+}
+
+// unlike says what keeps this command from using a daemon; empty if nothing does.
+func (s *Session) unlike(daemon control.State, t *Settings, n Needs) string {
+	switch {
+	case daemon.Draining:
+		return "it is ending"
+	case n.Audit != "":
+		return "--audit is for a host of this command's own"
+	case s.Flags.Given("carrier"):
+		return "--carrier is for a host of this command's own"
+	}
+	mine, err := t.Identity()
+	if err != nil {
+		return err.Error()
+	}
+	return daemon.Identity.Difference(mine)
+}

@@ -1,0 +1,176 @@
+package session
+
+import (
+	"cmp"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/toggle"
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/host/plugin"
+)
+
+// Settings are what a command or daemon goes by: flags, and where they leave something open
+// the configuration file, the environment and the defaults. They never change: a daemon that
+// tries another configuration makes other settings ([Settings.With]).
+type Settings struct {
+	Config   *config.Config // its File is empty if there is no configuration file
+	Root     string
+	LogLevel string
+	Dirs     Dirs
+
+	flags *Flags
+	run   setup.Run
+	// bare: no configuration applies, so hosts are made with their own defaults.
+	bare bool
+}
+
+func newSettings(f *Flags, c *config.Config, once bool) *Settings {
+	run := setup.Run{Once: once, Lookup: os.LookupEnv}
+	if f.Given("carrier") {
+		run.Carrier = plugin.Carrier(f.Carrier)
+	}
+	return (&Settings{flags: f, run: run}).With(c)
+}
+
+func defaultSettings(f *Flags) *Settings {
+	t := newSettings(f, config.Default(), true)
+	t.bare = true
+	return t
+}
+
+// With returns the settings that follow from another configuration.
+func (t *Settings) With(c *config.Config) *Settings {
+	out := &Settings{Config: c, Root: t.flags.Root, LogLevel: t.flags.LogLevel, flags: t.flags, run: t.run}
+	if c.Root != "" && !t.flags.Given("root") {
+		out.Root = c.Root
+	}
+	if !t.flags.Given("log-level") {
+		out.LogLevel = c.LogLevel
+	}
+	out.Dirs = pluginDirs(t.flags, c)
+	return out
+}
+
+// Load reads what the configuration refers to: variables, files, and the lists of enabled and
+// disabled plugins.
+//
+// # Errors
+//
+// [*exit.Error] with everything that is missing or cannot be used.
+func (t *Settings) Load() (setup.Loaded, error) {
+	plugins, err := setup.PluginSettings(t.Config, t.run)
+	if err != nil {
+		return setup.Loaded{}, exit.With(exit.BadUsage, err)
+	}
+	disabled, err := toggle.Read(toggle.Disabled)
+	if err != nil {
+		return setup.Loaded{}, err
+	}
+	out := setup.Loaded{Config: t.Config, Plugins: disabled.Disable(plugins, t.Dirs.Paths)}
+	if t.Config.HoldNew {
+		enabled, err := toggle.Read(toggle.Enabled)
+		if err != nil {
+			return setup.Loaded{}, err
+		}
+		out.Hold = enabled.Hold
+	}
+	return out, nil
+}
+
+// Caller returns what the configuration gives the caller that uses commands.
+func (t *Settings) Caller() setup.Caller { return setup.CallerOf(t.Config, setup.CLI) }
+
+// Identity returns what a command and a daemon must have in common.
+//
+// # Errors
+//
+// Those of paths that cannot be resolved.
+func (t *Settings) Identity() (control.Identity, error) {
+	root, err := paths.Canonical(t.Root)
+	out := control.Identity{Root: root, PluginDirs: []string{}}
+	for _, dir := range t.Dirs.Paths {
+		path, bad := paths.Canonical(dir)
+		out.PluginDirs = append(out.PluginDirs, path)
+		err = errors.Join(err, bad)
+	}
+	if c := t.Config; c.File != "" {
+		path, bad := paths.Canonical(c.File)
+		out.Config, out.ConfigDigest = path, c.Digest()
+		err = errors.Join(err, bad)
+	}
+	return out, err
+}
+
+// SocketPath returns the path of the daemon's socket; empty if there is to be none.
+func (t *Settings) SocketPath() (string, error) {
+	path := chosen(t.flags.Socket, t.Config.Socket, SocketVariable)
+	switch path {
+	case Off:
+		return "", nil
+	case "":
+		return defaultSocket()
+	}
+	return filepath.Abs(path)
+}
+
+// defaultSocket returns a path in the user's runtime directory, if the system has one, else
+// next to the audit log.
+func defaultSocket() (string, error) {
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "toolhost", "control.sock"), nil
+	}
+	log, err := audit.DefaultPath()
+	if err != nil {
+		return "", exit.Usage("there is no default place for the daemon's socket: "+err.Error(), "name one with --socket or "+SocketVariable)
+	}
+	return filepath.Join(filepath.Dir(log), "control.sock"), nil
+}
+
+// AuditPath returns the path of the audit log that a flag or else the configuration or the
+// environment names; empty for the default path.
+func (t *Settings) AuditPath(flag string) string {
+	return chosen(flag, t.Config.Audit.Path, AuditVariable)
+}
+
+// cacheDir returns the directory in which hosts remember what plugins say of themselves;
+// empty if the user or the system wants none.
+func (t *Settings) cacheDir() string {
+	dir := chosen("", t.Config.CacheDir, CacheVariable)
+	switch dir {
+	case Off:
+		return ""
+	case "":
+		base, err := os.UserCacheDir()
+		if err != nil {
+			return ""
+		}
+		return filepath.Join(base, "toolhost")
+	}
+	return dir
+}
+
+// chosen returns the value of the flag, else of the file, else of the environment.
+func chosen(flag, file, variable string) string { return cmp.Or(flag, file, os.Getenv(variable)) }
+
+// options returns what hosts are made with; l is nil to load what the configuration refers to.
+func (t *Settings) options(l *setup.Loaded) (setup.Loaded, []host.Option, error) {
+	if t.bare {
+		return setup.Loaded{Config: t.Config}, nil, nil
+	}
+	if l == nil {
+		loaded, err := t.Load()
+		if err != nil {
+			return setup.Loaded{}, nil, err
+		}
+		l = &loaded
+	}
+	return *l, append(setup.Options(l.Config), host.WithPluginSettings(l.Plugins.Apply), host.WithHold(l.Hold)), nil
+}

@@ -1,0 +1,70 @@
+package terminal
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
+	"github.com/toolhost/toolhost/host/policy"
+)
+
+// maxArguments is how much of the arguments a question shows, in characters.
+const maxArguments = 2000
+
+// Approver asks the person at a terminal about calls. It implements [policy.Approver].
+type Approver struct {
+	Terminal Terminal
+	Colored  bool // a preview that is a diff is colored
+}
+
+// Approve shows the whole call and asks. Only a clear yes allows it.
+func (a Approver) Approve(ctx context.Context, r policy.Request) (policy.Decision, error) {
+	limit := ""
+	if end, ok := ctx.Deadline(); ok {
+		limit = fmt.Sprintf("(no answer within %v is a no) ", time.Until(end).Round(time.Second))
+	}
+	yes, err := Confirm(ctx, a.Terminal, describe(r)+a.preview(ctx, r), "Run it? [y/N] "+limit)
+	switch {
+	case err != nil:
+		_, _ = io.WriteString(a.Terminal, "\n")
+		return policy.Decision{}, err
+	case yes:
+		return policy.Decision{Verdict: policy.Allow, By: "terminal"}, nil
+	}
+	return policy.Decision{Verdict: policy.Deny, Reason: "the person at the terminal said no", By: "terminal"}, nil
+}
+
+func describe(r policy.Request) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s) wants to run.\n", r.Call.Name, r.Definition.Safety.Effective())
+	fmt.Fprintf(&b, "  what:      %s\n", output.Shorten(output.FirstLine(r.Definition.Description), 200))
+	fmt.Fprintf(&b, "  plugin:    %s\n", output.OrDash(r.Plugin))
+	fmt.Fprintf(&b, "  arguments:\n%s\n", output.Indent(shownArguments(r.Call.Arguments), "    "))
+	return b.String()
+}
+
+// shownArguments returns the arguments as a person has to judge them. If they are cut, it says
+// so: the end may be what matters.
+func shownArguments(args []byte) string {
+	if len(args) == 0 {
+		return "{}"
+	}
+	text, omitted := cut(output.PrettyJSON(args), maxArguments)
+	if omitted == 0 {
+		return text
+	}
+	return fmt.Sprintf("%s\n(%d more characters are not shown)", text, omitted)
+}
+
+// cut returns at most limit characters of a text, and how many more it has.
+func cut(text string, limit int) (shown string, omitted int) {
+	n := utf8.RuneCountInString(text)
+	if n <= limit {
+		return text, 0
+	}
+	return string([]rune(text)[:limit]), n - limit
+}

@@ -1,0 +1,63 @@
+package terminal
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// maxPreview is how much of a preview a question shows, in characters.
+const maxPreview = 20000
+
+// preview returns the preview of a call, marked as the plugin's word; empty if the tool has
+// none.
+func (a Approver) preview(ctx context.Context, r policy.Request) string {
+	if r.Preview == nil {
+		return ""
+	}
+	res, err := r.Preview(ctx)
+	switch {
+	case tool.CodeOf(err) == tool.CodeNotFound:
+		return ""
+	case err != nil:
+		return fmt.Sprintf("  preview:   it could not be made: %s\n", output.Shorten(output.FirstLine(tool.AsError(err).Message), 400))
+	case res.IsError:
+		return fmt.Sprintf("  preview:   the call would fail: %s\n", output.Shorten(output.FirstLine(res.Text()), 400))
+	}
+	text, omitted := cut(strings.TrimRight(sanitize.Text(res.Text()), "\n"), maxPreview)
+	more := ""
+	if omitted > 0 {
+		more = fmt.Sprintf("    (%d more characters are not shown)\n", omitted)
+	}
+	return "  preview, as the plugin tells it:\n" + output.Indent(a.diff(text), "    ") + "\n" + more
+}
+
+// diff colors the lines of a unified diff.
+func (a Approver) diff(text string) string {
+	if !a.Colored {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		code := ""
+		switch {
+		case strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "):
+			code = "1"
+		case strings.HasPrefix(line, "@@"):
+			code = "36"
+		case strings.HasPrefix(line, "+"):
+			code = "32"
+		case strings.HasPrefix(line, "-"):
+			code = "31"
+		}
+		if code != "" {
+			lines[i] = "\x1b[" + code + "m" + line + "\x1b[0m"
+		}
+	}
+	return strings.Join(lines, "\n")
+}

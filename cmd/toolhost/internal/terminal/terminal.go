@@ -1,0 +1,71 @@
+// Package terminal asks the person at the terminal. Begin with [Open].
+package terminal
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Terminal is where a person reads and types; it need not be standard input.
+type Terminal interface {
+	io.ReadWriteCloser
+	// Discard drops what was typed and not read.
+	Discard() error
+}
+
+// Confirm shows a text, asks the question, and reports whether the answer is a clear yes. It
+// discards what was typed before the question: the person had not read it.
+func Confirm(ctx context.Context, t Terminal, shown, question string) (yes bool, err error) {
+	if _, err := io.WriteString(t, shown); err != nil {
+		return false, err
+	}
+	if err := t.Discard(); err != nil {
+		return false, fmt.Errorf("input typed before the question cannot be discarded: %w", err)
+	}
+	if _, err := io.WriteString(t, question); err != nil {
+		return false, err
+	}
+	answer, err := Await(ctx, func() (string, error) {
+		line, err := bufio.NewReader(io.LimitReader(t, 1<<10)).ReadString('\n')
+		if errors.Is(err, io.EOF) {
+			return line, nil
+		}
+		return line, err
+	})
+	if err != nil {
+		return false, err
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return true, nil
+	}
+	return false, nil
+}
+
+// Await runs read, which waits for input, until it returns or ctx ends. Not every system can
+// interrupt a read from a terminal or a pipe: if ctx ends first, read goes on until the
+// process ends.
+func Await[T any](ctx context.Context, read func() (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		v, err := read()
+		done <- answer{v, err}
+	}()
+	select {
+	case a := <-done:
+		return a.value, a.err
+	case <-ctx.Done():
+		var zero T
+		return zero, tool.Errorf(tool.CodeCanceled, "ended while waiting for input: %w", context.Cause(ctx))
+	}
+}

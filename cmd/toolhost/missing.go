@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/suggest"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// unknownTool returns the error for a tool that does not exist: the plugin's, if that did not
+// load.
+func unknownTool(ctx context.Context, b session.Backend, name string) error {
+	if fault := faultOf(b, name); fault != nil {
+		return fault
+	}
+	all, err := b.Tools(ctx, host.Filter{})
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(all))
+	for i, t := range all {
+		names[i] = t.Name
+	}
+	hint := "see toolhost tools for the names"
+	if near := suggest.Nearest(name, names, 3); len(near) > 0 {
+		hint = output.DidYouMean(near)
+	} else if len(names) == 0 {
+		hint = "no tools are loaded: see toolhost plugins"
+	}
+	return &tool.Error{
+		Code: tool.CodeNotFound, Tool: name, Hint: hint,
+		Message: "Unknown tool: " + output.Shorten(sanitize.Text(name), tool.MaxNameLength),
+	}
+}
+
+// faultOf returns why a tool may be missing: the tool was refused, or a plugin that its name
+// begins with did not load. Nil if no fault is known.
+func faultOf(b session.Backend, name string) error {
+	prefix, _, _ := strings.Cut(name, ".")
+	for _, fault := range b.Faults() {
+		if fault.Tool == name || fault.Tool == "" && fault.Plugin != "" && fault.Plugin == prefix {
+			out := *fault
+			out.Code, out.Tool, out.Err = tool.CodeUnavailable, name, fault
+			out.Message = fmt.Sprintf("tool %s is not available: %s", name, output.Message(fault))
+			return exit.With(exit.Unavailable, &out)
+		}
+	}
+	return nil
+}
+
+// unknownPlugin returns the error for a plugin that does not exist, which is one of usage: the
+// name is a word of the command line.
+func unknownPlugin(b session.Backend, name string) error {
+	var names []string
+	for _, s := range b.Plugins() {
+		names = append(names, s.Name)
+	}
+	hint := "see toolhost plugins for the names"
+	if near := suggest.Nearest(name, names, 3); len(near) > 0 {
+		hint = output.DidYouMean(near)
+	}
+	message := "there is no plugin " + output.Shorten(sanitize.Text(name), 64)
+	for _, s := range b.Skipped() {
+		if filepath.Base(s.Path) == name {
+			message += fmt.Sprintf(" (%s was skipped: %s)", sanitize.Line(s.Path, 0), sanitize.Line(s.Reason, 0))
+		}
+	}
+	return exit.Usage(message, hint)
+}
+
+// noPluginsNote explains an empty list; it is empty if there are plugins.
+func noPluginsNote(b session.Backend) string {
+	if len(b.Plugins()) > 0 || len(b.Faults()) > 0 {
+		return ""
+	}
+	note := fmt.Sprintf("no plugins in %s: copy plugin binaries there", strings.Join(b.Dirs(), " and "))
+	if n := len(b.Skipped()); n > 0 {
+		note += fmt.Sprintf(" (skipped there: %d, see toolhost plugins)", n)
+	}
+	return note
+}
