@@ -120,7 +120,7 @@ func TestPluginAsksItsDaemon(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
 	w.serve()
-	w.run("call", "play.visit", "--arg", "socket="+w.socket()).exits(0).prints("HTTP/1.0 403 Forbidden", "is a plugin's", "permission_denied")
+	w.run("call", "play.visit", "--arg", "socket="+w.socket()).exits(0).prints("HTTP/1.0 403 Forbidden", "belongs to a plugin", "permission_denied")
 }
 
 // asking is a command on a terminal.

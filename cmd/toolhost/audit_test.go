@@ -118,7 +118,7 @@ func TestAuditSearch(t *testing.T) {
 		}
 		equal(t, "audit search "+line, strings.Join(got, " "), want)
 		if want == "" {
-			o.says("no line fits")
+			o.says("no line matches")
 		}
 	}
 }
@@ -180,11 +180,11 @@ func TestAuditNothing(t *testing.T) {
 	writeAudit(t, empty)
 	for _, path := range []string{missing, empty} {
 		for _, line := range []string{"audit", "audit tail", "audit verify", "audit tail --json"} {
-			o := inProcess(t, append(strings.Fields(line), "--file", path)...).exits(0).says("no calls are on record yet at " + path)
+			o := inProcess(t, append(strings.Fields(line), "--file", path)...).exits(0).says("no calls are recorded yet in " + path)
 			equal(t, line, o.stdout, "")
 		}
 	}
-	inProcess(t, "audit", "search", "--file", missing).exits(0).says("no calls are on record yet at " + missing)
+	inProcess(t, "audit", "search", "--file", missing).exits(0).says("no calls are recorded yet in " + missing)
 	var r audit.Report
 	inProcess(t, "audit", "verify", "--json", "--file", missing).exits(0).json(&r)
 	equal(t, "the report", r.Whole(), true)
@@ -218,7 +218,7 @@ func TestAuditDefaultFile(t *testing.T) {
 	state := filepath.Join(w.root, "state")
 	w.env = append(w.env, "XDG_STATE_HOME="+state)
 	path := filepath.Join(state, "toolhost", "audit.jsonl")
-	w.bare("audit").exits(0).says("no calls are on record yet at " + path)
+	w.bare("audit").exits(0).says("no calls are recorded yet in " + path)
 	writeAudit(t, path, func(*audit.Record) {})
 	w.bare("audit").exits(0).prints("fs.read")
 	w.bare("audit", "verify").exits(0).prints("1 line in 1 file")

@@ -68,7 +68,7 @@ func TestCallToolOfARefusedPlugin(t *testing.T) {
 	w := newWorld(t, "player")
 	w.install("quitter", "fs")
 	var out host.Outcome
-	w.run("call", "fs.read", "--json").exits(6).says("toolhost: tool fs.read is not there: plugin fs did not start", "no license").json(&out)
+	w.run("call", "fs.read", "--json").exits(6).says("toolhost: tool fs.read is not available: plugin fs did not start", "no license").json(&out)
 	equal(t, "the code", out.Error.Code, tool.CodeUnavailable)
 	w.run("tools", "show", "fs.read").exits(6)
 	w.run("call", "play.echo").exits(0)

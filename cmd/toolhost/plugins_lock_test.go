@@ -47,7 +47,7 @@ func TestPluginsLock(t *testing.T) {
 	}
 	run("call", "play.echo").exits(3).says(pins.LockName)
 	run("plugins", "lock", "--check").exits(1).says(pins.LockName)
-	run("plugins", "lock").exits(0).says("written anew")
+	run("plugins", "lock").exits(0).says("is replaced")
 	text, err := os.ReadFile(lock)
 	if err != nil || !strings.Contains(string(text), "format 2\n") || !strings.Contains(string(text), "player binary "+runtime.GOOS+"/"+runtime.GOARCH+" sha256:") {
 		t.Errorf("the lock is %q, %v", text, err)

@@ -131,7 +131,7 @@ func TestLockOfWhatDoesNotStart(t *testing.T) {
 	w.install("introspection", "introspection")
 	var change lockReport
 	w.run("plugins", "lock", "--json").exits(1).
-		says("fresh (it is not pinned)", "player (it keeps the pin that it had)").json(&change)
+		says("fresh (it is not pinned)", "player (it keeps its previous pin)").json(&change)
 	equalLists(t, "what failed", change.Failed, []unpinned{{"fresh", false}, {"player", true}})
 	now, err := lockfile.Read(lock)
 	if err != nil {
@@ -145,7 +145,7 @@ func TestLockOfWhatDoesNotStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.remove("fresh")
-	w.run("plugins", "lock").exits(1).says("player (it keeps the pin that it had)")
+	w.run("plugins", "lock").exits(1).says("player (it keeps its previous pin)")
 	w.remove("player")
 	w.run("plugins", "disable", "introspection").exits(0)
 	w.run("plugins", "lock").exits(0).prints("player: pinned as", "1 plugins are pinned")
@@ -181,9 +181,9 @@ func TestLockThatIsRemoved(t *testing.T) {
 	w.ran(evil, false)
 
 	// It takes a word of the operator's to go on without.
-	from(elsewhere, "plugins", "lock", "--off").exits(5).says("would be off the record", "--yes")
+	from(elsewhere, "plugins", "lock", "--off").exits(5).says("would be removed from the record", "--yes")
 	from(elsewhere, "call", "play.echo").exits(3)
-	from(elsewhere, "plugins", "lock", "--off", "--yes").exits(0).prints(w.plugins + " is off the record of pinned directories")
+	from(elsewhere, "plugins", "lock", "--off", "--yes").exits(0).prints(w.plugins + " is removed from the record of pinned directories")
 	from(elsewhere, "plugins", "lock", "--off", "--yes").exits(0).prints("nothing is pinned here")
 	w.ran(evil, false)
 	w.run("call", "play.echo").exits(0)

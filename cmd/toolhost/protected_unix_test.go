@@ -144,7 +144,7 @@ func TestDaemonHoldsAChangedFile(t *testing.T) {
 		}
 		return fmt.Sprint(all)
 	}
-	held := "toolhost.yaml is not in force as it is now"
+	held := "toolhost.yaml is not in effect as it is now"
 	w.found(renamed("one"))
 	s.await(held)
 	if strings.Contains(tools(), "planted") {
@@ -199,7 +199,7 @@ func TestDaemonHoldsANamedFile(t *testing.T) {
 	w.env = append(w.env, session.ConfigVariable+"="+w.config())
 	s := w.serve()
 	w.found("tools: {play.echo: {rename: changed}}\n")
-	s.await("toolhost.yaml is not in force as it is now")
+	s.await("toolhost.yaml is not in effect as it is now")
 	w.bare("reload", "--json").exits(0).prints(`"reloaded": true`)
 	s.await("toolhost: reloaded: tool play.echo")
 	w.run("tools").exits(0).says("using the daemon").prints("changed")

@@ -127,7 +127,7 @@ func TestDaemonDiesInACall(t *testing.T) {
 	u := w.startCall(newFIFO(t), "call", "play.wait", "--json")
 	s.ends(syscall.SIGKILL, -1)
 	var out host.Outcome
-	u.wait().exits(6).says("ended, or stopped answering, while it ran play.wait", "what the call has done is not known").json(&out)
+	u.wait().exits(6).says("ended, or stopped answering, while it ran play.wait", "the outcome of the call is not known").json(&out)
 	equal(t, "the code", out.Error.Code, tool.CodeUnavailable)
 	u.over()
 	// Another one takes its place, and clears up.

@@ -281,7 +281,7 @@ func TestSocketThatCannotBe(t *testing.T) {
 	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w.run("serve", "--socket", file).exits(1).says(file+" is there and is not a socket", "--socket")
+	w.run("serve", "--socket", file).exits(1).says(file+" exists and is not a socket", "--socket")
 	w.run("tools", "--socket", file).exits(0).prints("play.echo")
 	if content, err := os.ReadFile(file); err != nil || string(content) != "mine" {
 		t.Errorf("the file has %q, %v", content, err)
@@ -300,7 +300,7 @@ func TestSocketThatCannotBe(t *testing.T) {
 	w.run("serve", "--socket", filepath.Join(open, "s")).exits(5).says("other users may write to " + open)
 	w.run("serve", "--plugin-dir", filepath.Join(w.root, "nowhere")).exits(2).says("there is no plugin directory")
 	w.run("serve", "--drain", "-1s").exits(2).says("below zero")
-	w.run("serve", "--grant", "?").exits(2).says("is no capability")
+	w.run("serve", "--grant", "?").exits(2).says("is not a valid capability")
 }
 
 // The default socket is in the user's runtime directory, which nobody else can enter.

@@ -59,7 +59,7 @@ func TestToolsFilter(t *testing.T) {
 		w.run(append([]string{"tools", "--json"}, c.flags...)...).exits(0).json(&tools)
 		equalLists(t, "the tools", names(tools), c.want)
 	}
-	w.run("tools", "--search", "nothing like this").exits(0).says("none of the 14 tools is asked for")
+	w.run("tools", "--search", "nothing like this").exits(0).says("no tool matches (14 are registered)")
 }
 
 func TestToolsShow(t *testing.T) {

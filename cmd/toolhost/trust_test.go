@@ -135,7 +135,7 @@ func TestTrustLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	states("gone")
-	w.bare("trust", "--revoke").exits(0).prints(w.config() + " is not trusted any more")
+	w.bare("trust", "--revoke").exits(0).prints(w.config() + " is no longer trusted")
 	states()
 	w.bare("trust", "--revoke", "sub").exits(0).prints("was not trusted")
 	w.bare("trust", "--list", "x").exits(2)
