@@ -2,7 +2,6 @@ package audit
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -47,29 +46,6 @@ func BenchmarkEncode(b *testing.B) {
 	for b.Loop() {
 		body = appendRecord(body[:0], &r)
 		line = l.appendLine(line[:0], body)
-	}
-}
-
-func BenchmarkRedact(b *testing.B) {
-	args := []byte(`{"path":"src/main.go","token":"s3cret","lines":[1,20]}`)
-	large := []byte(`{"token":"s3cret","text":"` + strings.Repeat("lorem ipsum ", 1<<17) + `"}`)
-	for _, c := range []struct {
-		name      string
-		args      []byte
-		sensitive []string
-	}{
-		{"nothing", args, nil},
-		{"none", args, []string{"password"}},
-		{"one", args, []string{"token"}},
-		{"1.5MB", large, []string{"token"}},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			b.SetBytes(int64(len(c.args)))
-			b.ReportAllocs()
-			for b.Loop() {
-				Redact(c.args, c.sensitive)
-			}
-		})
 	}
 }
 

@@ -2,8 +2,7 @@
 // yes, and what came of it.
 //
 // Start with [Open], which makes a [File], the [Sink] on disk. [Tail], [Search]
-// and [Follow] read it, [Verify] says whether it is whole. [Redact] prepares
-// arguments for a [Record].
+// and [Follow] read it, [Verify] checks it.
 //
 // # The file
 //

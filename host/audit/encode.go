@@ -1,11 +1,10 @@
 package audit
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 	"time"
-	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -80,55 +79,21 @@ func appendText(b []byte, s string, limit int) []byte {
 
 // appendInput appends arguments without the space between their tokens, and
 // with what does not print as an escape: a line is a line, and can be shown on a
-// terminal. Nothing is appended for what is no JSON.
+// terminal. Nothing is appended for what is not JSON.
 func appendInput(b []byte, key string, in json.RawMessage) []byte {
-	if len(in) == 0 || len(in) > MaxInput || !json.Valid(in) || !utf8.Valid(in) {
+	if len(in) == 0 || len(in) > MaxInput || !utf8.Valid(in) {
 		return b
 	}
-	b = append(b, key...)
-	for i := 0; i < len(in); {
-		if c := in[i]; c != '"' {
-			if !isSpace(c) {
-				b = append(b, c)
-			}
-			i++
-			continue
-		}
-		end := stringEnd(in, i)
-		b = appendPrintable(b, in[i:end])
-		i = end
+	line := bytes.NewBuffer(append(b, key...))
+	start := line.Len()
+	if json.Compact(line, in) != nil {
+		return b
 	}
-	return b
-}
-
-// appendPrintable appends a JSON string.
-func appendPrintable(b, s []byte) []byte {
-	for i := 0; i < len(s); {
-		if c := s[i]; c >= ' ' && c < 0x7f {
-			b = append(b, c)
-			i++
-			continue
-		}
-		r, n := utf8.DecodeRune(s[i:])
-		if unicode.IsPrint(r) {
-			b = append(b, s[i:i+n]...)
-		} else {
-			b = appendEscape(b, r)
-		}
-		i += n
+	out := line.Bytes()
+	if bytes.IndexFunc(out[start:], func(r rune) bool { return r < ' ' || r >= 0x7f }) < 0 {
+		return out // as nearly all are
 	}
-	return b
-}
-
-// appendEscape appends a character as JSON's escape.
-func appendEscape(b []byte, r rune) []byte {
-	if high, low := utf16.EncodeRune(r); high != '\ufffd' {
-		return appendUnit(appendUnit(b, high), low)
-	}
-	return appendUnit(b, r)
-}
-
-func appendUnit(b []byte, r rune) []byte {
-	const digits = "0123456789abcdef"
-	return append(b, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
+	printable := bytes.NewBuffer(bytes.Clone(out[:start]))
+	_, _ = sanitize.JSON(printable).Write(out[start:])
+	return printable.Bytes()
 }

@@ -48,12 +48,3 @@ func example() error {
 	fmt.Println("whole:", report.Whole(), "up to line", report.UpTo.Seq)
 	return err
 }
-
-func ExampleRedact() {
-	input, digest := audit.Redact([]byte(`{"path":"a.txt","token":"s3cret"}`), []string{"token"})
-	fmt.Printf("%s\n", input)
-	fmt.Println(digest == audit.Digest(input))
-	// Output:
-	// {"path":"a.txt","token":"[redacted]"}
-	// true
-}

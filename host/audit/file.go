@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/safefile"
+	"github.com/toolhost/toolhost/internal/state"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -116,6 +117,22 @@ func Open(path string, o Options) (*File, error) {
 		return nil, failed(path, "opened", err)
 	}
 	return f, nil
+}
+
+// DefaultPath is where a user's log is: audit.jsonl in toolhost/ in the
+// directory for state. That is $XDG_STATE_HOME where it is set, else
+// ~/.local/state, on macOS ~/Library/Application Support, on Windows
+// %LocalAppData%.
+//
+// # Errors
+//
+// One where the system does not say where the user's home is.
+func DefaultPath() (string, error) {
+	dir, err := state.Dir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "audit.jsonl"), nil
 }
 
 // bodies are buffers for lines on their way to a file.

@@ -7,6 +7,14 @@ import (
 	"strconv"
 )
 
+const digestPrefix = "sha256:"
+
+// Digest returns the SHA-256 of b as "sha256:" and hexadecimal digits.
+func Digest(b []byte) string {
+	s := sum(sha256.Sum256(b))
+	return s.String()
+}
+
 // sum is a line's hash; zero: no line.
 type sum [sha256.Size]byte
 

@@ -46,7 +46,7 @@ type Record struct {
 	// Arguments is the digest of the arguments, of their redacted form where
 	// anything was redacted. Of arguments that their schema or size refused, and of
 	// those of unknown tools, values whose names the schema does not have are redacted
-	// too, see [RedactUnknown]; empty, where such arguments are not JSON.
+	// too; empty, if such arguments are not JSON.
 	Arguments string `json:"arguments,omitempty"`
 	// Input is the arguments, redacted; nil where they are no JSON or larger
 	// than [MaxInput].
@@ -81,13 +81,6 @@ type Selective interface {
 	// digest and redaction cost more than all else in a record. It is asked when
 	// a host is made and when a tool is registered, not for each record.
 	WantsArguments() bool
-}
-
-// WantsArguments reports whether a sink wants Arguments and Input, as any does
-// that is not [Selective].
-func WantsArguments(s Sink) bool {
-	selective, ok := s.(Selective)
-	return !ok || selective.WantsArguments()
 }
 
 // Discard is the sink that keeps nothing.

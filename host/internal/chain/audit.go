@@ -27,7 +27,7 @@ func (a *Audit) End() tool.Middleware {
 	if a == nil {
 		return nil
 	}
-	arguments := audit.WantsArguments(a.Sink)
+	arguments := a.wantsArguments()
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			t := traceOf(ctx)
@@ -70,7 +70,7 @@ func (a *Audit) Begin(def *tool.Definition) tool.Middleware {
 	if level == tool.Safe && !required {
 		return nil
 	}
-	arguments := audit.WantsArguments(a.Sink)
+	arguments := a.wantsArguments()
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			t := traceOf(ctx)
@@ -92,6 +92,12 @@ func (a *Audit) Begin(def *tool.Definition) tool.Middleware {
 			return next(ctx, call)
 		}
 	}
+}
+
+// wantsArguments reports whether the sink takes Arguments and Input.
+func (a *Audit) wantsArguments() bool {
+	selective, ok := a.Sink.(audit.Selective)
+	return !ok || selective.WantsArguments()
 }
 
 // write has the sink take a record. That it panics is its own affair, and not the
@@ -123,14 +129,14 @@ func record(event string, t *Trace, call tool.Call) audit.Record {
 func describe(r *audit.Record, t *Trace, call tool.Call, err error) {
 	switch m := t.Modified; {
 	case t.Definition == nil:
-		r.Input, r.Arguments = audit.RedactUnknown(call.Arguments, nil, nil)
+		r.Input, r.Arguments = redactUnknown(call.Arguments, nil, nil)
 	case t.Decision == "" && isInvalid(err):
-		r.Input, r.Arguments = audit.RedactUnknown(call.Arguments, t.Definition.Sensitive, argumentNames(t.Definition.InputSchema))
+		r.Input, r.Arguments = redactUnknown(call.Arguments, t.Definition.Sensitive, argumentNames(t.Definition.InputSchema))
 	case m != nil:
-		r.Input, r.Arguments = audit.Redact(m.Given, t.Definition.Sensitive)
-		r.AskedInput, r.AskedArguments = audit.Redact(m.Asked, t.Definition.Sensitive)
+		r.Input, r.Arguments = redact(m.Given, t.Definition.Sensitive)
+		r.AskedInput, r.AskedArguments = redact(m.Asked, t.Definition.Sensitive)
 	default:
-		r.Input, r.Arguments = audit.Redact(call.Arguments, t.Definition.Sensitive)
+		r.Input, r.Arguments = redact(call.Arguments, t.Definition.Sensitive)
 	}
 }
 

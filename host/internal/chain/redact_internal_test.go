@@ -1,9 +1,11 @@
-package audit
+package chain
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/host/audit"
 )
 
 func TestRedact(t *testing.T) {
@@ -28,14 +30,14 @@ func TestRedact(t *testing.T) {
 		{`"token"`, `"token"`},
 		{`{}`, `{}`},
 	} {
-		input, digest := Redact([]byte(c.in), names)
+		input, digest := redact([]byte(c.in), names)
 		equal(t, c.in, string(input), c.want)
-		equal(t, "the digest of "+c.in, digest, Digest([]byte(c.want)))
+		equal(t, "the digest of "+c.in, digest, audit.Digest([]byte(c.want)))
 	}
 	for _, in := range []string{"", "{", `{"token":"a"} x`, `{"token":"a}`, "\x00", strings.Repeat("[", 100_000)} {
 		for _, sensitive := range [][]string{nil, names} {
-			input, digest := Redact([]byte(in), sensitive)
-			if input != nil || digest != Digest([]byte(in)) {
+			input, digest := redact([]byte(in), sensitive)
+			if input != nil || digest != audit.Digest([]byte(in)) {
 				t.Errorf("%.20q gives %s, %s", in, input, digest)
 			}
 		}
@@ -47,21 +49,21 @@ func TestRedactLarge(t *testing.T) {
 	secret := strings.Repeat("s3cret ", 1<<17)
 	in := `{"token":"` + secret + `","path":"a"}`
 	want := `{"token":"[redacted]","path":"a"}`
-	input, digest := Redact([]byte(in), []string{"token"})
+	input, digest := redact([]byte(in), []string{"token"})
 	equal(t, "the input", string(input), want)
-	equal(t, "the digest", digest, Digest([]byte(want)))
+	equal(t, "the digest", digest, audit.Digest([]byte(want)))
 
 	in = `{"token":"a","text":"` + secret + `"}`
-	input, digest = Redact([]byte(in), []string{"token"})
+	input, digest = redact([]byte(in), []string{"token"})
 	equal(t, "the length of the input", len(input), 0)
-	equal(t, "the digest", digest, Digest([]byte(strings.Replace(in, `"a"`, redacted, 1))))
+	equal(t, "the digest", digest, audit.Digest([]byte(strings.Replace(in, `"a"`, redacted, 1))))
 
-	in = `"` + strings.Repeat("a", MaxInput-1) + `"`
-	if input, _ := Redact([]byte(in), nil); input != nil {
+	in = `"` + strings.Repeat("a", audit.MaxInput-1) + `"`
+	if input, _ := redact([]byte(in), nil); input != nil {
 		t.Errorf("an input of %d bytes", len(input))
 	}
-	if input, _ := Redact([]byte(in[:1]+in[2:]), nil); len(input) != MaxInput {
-		t.Errorf("no input of %d bytes", MaxInput)
+	if input, _ := redact([]byte(in[:1]+in[2:]), nil); len(input) != audit.MaxInput {
+		t.Errorf("no input of %d bytes", audit.MaxInput)
 	}
 }
 
@@ -69,9 +71,9 @@ func FuzzRedact(f *testing.F) {
 	f.Add(`{"token":"SECRET","a":[{"token":["SECRET",{"b":"SECRET"}]}]}`)
 	f.Add(`{"tok\u0065n" : "SEC\"RET" , "x":-1e5}`)
 	f.Fuzz(func(t *testing.T, in string) {
-		input, digest := Redact([]byte(in), []string{"token"})
+		input, digest := redact([]byte(in), []string{"token"})
 		if !json.Valid([]byte(in)) {
-			if input != nil || digest != Digest([]byte(in)) {
+			if input != nil || digest != audit.Digest([]byte(in)) {
 				t.Errorf("no JSON gives %q, %s", input, digest)
 			}
 			return
@@ -79,7 +81,7 @@ func FuzzRedact(f *testing.F) {
 		if input == nil {
 			return
 		}
-		equal(t, "the digest", digest, Digest(input))
+		equal(t, "the digest", digest, audit.Digest(input))
 		gotText, _ := json.Marshal(decoded(t, string(input)))
 		wantText, _ := json.Marshal(hide(decoded(t, in)))
 		equal(t, "redacted "+in, string(gotText), string(wantText))
@@ -95,7 +97,7 @@ func decoded(t *testing.T, text string) (v any) {
 	return v
 }
 
-// hide is Redact on a value that was read.
+// hide is redact on a value that was read.
 func hide(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -112,4 +114,34 @@ func hide(v any) any {
 		}
 	}
 	return v
+}
+
+func equal(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s is %v, want %v", what, got, want)
+	}
+}
+
+func BenchmarkRedact(b *testing.B) {
+	args := []byte(`{"path":"src/main.go","token":"s3cret","lines":[1,20]}`)
+	large := []byte(`{"token":"s3cret","text":"` + strings.Repeat("lorem ipsum ", 1<<17) + `"}`)
+	for _, c := range []struct {
+		name      string
+		args      []byte
+		sensitive []string
+	}{
+		{"nothing", args, nil},
+		{"none", args, []string{"password"}},
+		{"one", args, []string{"token"}},
+		{"1.5MB", large, []string{"token"}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.SetBytes(int64(len(c.args)))
+			b.ReportAllocs()
+			for b.Loop() {
+				redact(c.args, c.sensitive)
+			}
+		})
+	}
 }

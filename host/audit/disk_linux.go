@@ -7,6 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// syncFile puts what was written on disk, and of the file's metadata only what
+// is needed to find it.
+func syncFile(f *os.File) error {
+	for {
+		if err := unix.Fdatasync(int(f.Fd())); !errors.Is(err, unix.EINTR) {
+			return os.NewSyscallError("fdatasync", err)
+		}
+	}
+}
+
 // renameNew gives a file another name, and never one that is taken.
 func renameNew(from, to string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
