@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolhost/toolhost/plugins/internal/edit"
 	"github.com/toolhost/toolhost/plugins/internal/readable"
+	"github.com/toolhost/toolhost/plugins/internal/workspace"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -25,13 +26,13 @@ type proposeIn struct {
 }
 
 func (b *buffers) proposeTool() tool.Tool {
-	return readable.Func("propose_file_edit", proposeDescription, b.propose,
+	return readable.Func("propose_file_edit", proposeDescription, workspace.In(b.current, b.propose),
 		pluginsdk.Title("Propose an edit"),
 		pluginsdk.Dangerous(),
 		pluginsdk.Permission(tool.FSWrite),
 		pluginsdk.Categories("diff", "editing"),
 		pluginsdk.Argument("path", filePath),
-		pluginsdk.Preview(b.previewPropose),
+		pluginsdk.Preview(workspace.In(b.current, previewPropose)),
 	)
 }
 
@@ -39,24 +40,16 @@ func (in proposeIn) replacement() edit.Replacement {
 	return edit.Replacement{Path: in.Path, Original: in.Original, Modified: in.Modified, Create: true}
 }
 
-func (b *buffers) propose(ctx context.Context, in proposeIn) (edit.Written, error) {
-	ws, err := b.current.Get()
-	if err != nil {
-		return edit.Written{}, err
-	}
+func (b *buffers) propose(ctx context.Context, ws *workspace.Workspace, in proposeIn) (workspace.Written, error) {
 	done, _, err := in.replacement().Apply(ctx, ws)
 	if err != nil {
-		return edit.Written{}, stop(err)
+		return workspace.Written{}, stop(err)
 	}
 	b.last.set(ctx, done.Path)
 	return done, nil
 }
 
-func (b *buffers) previewPropose(ctx context.Context, in proposeIn) (tool.Result, error) {
-	ws, err := b.current.Get()
-	if err != nil {
-		return tool.Result{}, err
-	}
+func previewPropose(ctx context.Context, ws *workspace.Workspace, in proposeIn) (tool.Result, error) {
 	r, err := in.replacement().Preview(ctx, ws)
 	return r, stop(err)
 }

@@ -34,7 +34,7 @@ type readBufferIn struct {
 }
 
 func (b *buffers) readBufferTool() tool.Tool {
-	return pluginsdk.Func("read_buffer", readBufferDescription, b.readBuffer,
+	return pluginsdk.Func("read_buffer", readBufferDescription, workspace.In(b.current, b.readBuffer),
 		pluginsdk.Title("Read lines of a file"),
 		pluginsdk.Safe(),
 		pluginsdk.Permission(tool.FSRead),
@@ -46,7 +46,7 @@ func (b *buffers) readBufferTool() tool.Tool {
 	)
 }
 
-func (b *buffers) readBuffer(ctx context.Context, in readBufferIn) (string, error) {
+func (b *buffers) readBuffer(ctx context.Context, ws *workspace.Workspace, in readBufferIn) (string, error) {
 	if in.Start == 0 {
 		in.Start = 1
 	}
@@ -54,7 +54,7 @@ func (b *buffers) readBuffer(ctx context.Context, in readBufferIn) (string, erro
 		return "", fmt.Errorf("there are no lines from %d to %d (start counts from 1, and end must not be before it)", in.Start, in.End)
 	}
 	var text string
-	err := b.open(ctx, in.Buffer, func(path string, s *lines.Scanner) (err error) {
+	err := b.open(ctx, ws, in.Buffer, func(path string, s *lines.Scanner) (err error) {
 		text, err = numbered(s, path, in.Start, in.End)
 		return err
 	})
@@ -63,12 +63,10 @@ func (b *buffers) readBuffer(ctx context.Context, in readBufferIn) (string, erro
 
 // open calls f with the lines of a buffer, and makes it the session's buffer if f
 // succeeds.
-func (b *buffers) open(ctx context.Context, given string, f func(path string, s *lines.Scanner) error) error {
+func (b *buffers) open(
+	ctx context.Context, ws *workspace.Workspace, given string, f func(path string, s *lines.Scanner) error,
+) error {
 	path, err := b.last.get(ctx, given)
-	if err != nil {
-		return err
-	}
-	ws, err := b.current.Get()
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ type readFileIn struct {
 }
 
 func (b *buffers) readFileTool() tool.Tool {
-	return pluginsdk.Func("read_file", readFileDescription, b.readFile,
+	return pluginsdk.Func("read_file", readFileDescription, workspace.In(b.current, b.readFile),
 		pluginsdk.Title("Read a text file"),
 		pluginsdk.Cautious(),
 		pluginsdk.Permission(tool.FSRead),
@@ -38,11 +38,7 @@ func (b *buffers) readFileTool() tool.Tool {
 	)
 }
 
-func (b *buffers) readFile(ctx context.Context, in readFileIn) (string, error) {
-	ws, err := b.current.Get()
-	if err != nil {
-		return "", err
-	}
+func (b *buffers) readFile(ctx context.Context, ws *workspace.Workspace, in readFileIn) (string, error) {
 	f, err := ws.Open(in.Path)
 	if err != nil {
 		return "", err

@@ -63,7 +63,7 @@ func (o searchOut) Text() string {
 }
 
 func (b *buffers) searchTool() tool.Tool {
-	return readable.Func("search_in_buffer", searchDescription, b.search,
+	return readable.Func("search_in_buffer", searchDescription, workspace.In(b.current, b.search),
 		pluginsdk.Title("Search a file"),
 		pluginsdk.Safe(),
 		pluginsdk.Permission(tool.FSRead),
@@ -76,13 +76,13 @@ func (b *buffers) searchTool() tool.Tool {
 	)
 }
 
-func (b *buffers) search(ctx context.Context, in searchIn) (searchOut, error) {
+func (b *buffers) search(ctx context.Context, ws *workspace.Workspace, in searchIn) (searchOut, error) {
 	pattern, err := lines.Compile(in.Pattern, lines.Options{Literal: !in.Regex})
 	if err != nil {
 		return searchOut{}, err
 	}
 	out := searchOut{Matches: []match{}}
-	err = b.open(ctx, in.Buffer, func(path string, s *lines.Scanner) (err error) {
+	err = b.open(ctx, ws, in.Buffer, func(path string, s *lines.Scanner) (err error) {
 		if out.Path, err = workspace.Clean(path); err != nil {
 			return err
 		}

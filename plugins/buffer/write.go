@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/toolhost/toolhost/plugins/internal/edit"
 	"github.com/toolhost/toolhost/plugins/internal/readable"
+	"github.com/toolhost/toolhost/plugins/internal/workspace"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -21,32 +23,24 @@ type writeIn struct {
 }
 
 func (b *buffers) writeTool() tool.Tool {
-	return readable.Func("write_file", writeDescription, b.write,
+	return readable.Func("write_file", writeDescription, workspace.In(b.current, b.write),
 		pluginsdk.Title("Write a file"),
 		pluginsdk.Dangerous(),
 		pluginsdk.Permission(tool.FSWrite),
 		pluginsdk.Categories("buffer", "filesystem", "destructive"),
 		pluginsdk.Argument("path", filePath),
-		pluginsdk.Preview(b.previewWrite),
+		pluginsdk.Preview(workspace.In(b.current, previewWrite)),
 	)
 }
 
-func (b *buffers) write(ctx context.Context, in writeIn) (edit.Written, error) {
-	ws, err := b.current.Get()
-	if err != nil {
-		return edit.Written{}, err
-	}
-	done, err := edit.Write(ctx, ws, in.Path, in.Content)
+func (b *buffers) write(ctx context.Context, ws *workspace.Workspace, in writeIn) (workspace.Written, error) {
+	done, err := ws.Write(ctx, in.Path, strings.NewReader(in.Content))
 	if err == nil {
 		b.last.set(ctx, done.Path)
 	}
 	return done, err
 }
 
-func (b *buffers) previewWrite(ctx context.Context, in writeIn) (tool.Result, error) {
-	ws, err := b.current.Get()
-	if err != nil {
-		return tool.Result{}, err
-	}
-	return edit.WritePreview(ctx, ws, in.Path, in.Content)
+func previewWrite(ctx context.Context, ws *workspace.Workspace, in writeIn) (tool.Result, error) {
+	return edit.PreviewWrite(ctx, ws, in.Path, in.Content)
 }

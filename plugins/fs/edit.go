@@ -40,7 +40,7 @@ func (o editOut) Text() string {
 }
 
 func editTool(current *workspace.Current) tool.Tool {
-	return readable.Func("fs.edit", editDescription, in(current, editFile),
+	return readable.Func("fs.edit", editDescription, workspace.In(current, editFile),
 		pluginsdk.Title("Edit a file"),
 		pluginsdk.Dangerous(),
 		pluginsdk.Permission(tool.FSWrite),
@@ -48,7 +48,7 @@ func editTool(current *workspace.Current) tool.Tool {
 		pluginsdk.Argument("path", filePath),
 		pluginsdk.Argument("original", `{"minLength": 1}`),
 		pluginsdk.Argument("replace_all", `{"default": false}`),
-		pluginsdk.Preview(in(current, previewEdit)),
+		pluginsdk.Preview(workspace.In(current, previewEdit)),
 	)
 }
 

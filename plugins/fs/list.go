@@ -75,7 +75,7 @@ func (o listOut) Text() string {
 }
 
 func listTool(current *workspace.Current) tool.Tool {
-	return readable.Func("fs.list", listDescription, in(current, list),
+	return readable.Func("fs.list", listDescription, workspace.In(current, list),
 		pluginsdk.Title("List a directory"),
 		pluginsdk.Safe(),
 		pluginsdk.Permission(tool.FSRead),

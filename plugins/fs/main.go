@@ -31,20 +31,6 @@ func tools(current *workspace.Current) []tool.Tool {
 	}
 }
 
-// in returns f for the workspace that is current when it is called.
-func in[In, Out any](
-	current *workspace.Current, f func(context.Context, *workspace.Workspace, In) (Out, error),
-) func(context.Context, In) (Out, error) {
-	return func(ctx context.Context, args In) (Out, error) {
-		ws, err := current.Get()
-		if err != nil {
-			var none Out
-			return none, err
-		}
-		return f(ctx, ws, args)
-	}
-}
-
 // Keywords of the schema of a path.
 const (
 	filePath = `{"pattern": "^[^/].*$"}`

@@ -27,7 +27,7 @@ type readIn struct {
 }
 
 func readTool(current *workspace.Current) tool.Tool {
-	return pluginsdk.Func("fs.read", readDescription, in(current, read),
+	return pluginsdk.Func("fs.read", readDescription, workspace.In(current, read),
 		pluginsdk.Title("Read a file"),
 		pluginsdk.Safe(),
 		pluginsdk.Permission(tool.FSRead),

@@ -105,7 +105,7 @@ func (o searchOut) hasContext() bool {
 }
 
 func searchTool(current *workspace.Current) tool.Tool {
-	return readable.Func("fs.search", searchDescription, in(current, search),
+	return readable.Func("fs.search", searchDescription, workspace.In(current, search),
 		pluginsdk.Title("Search files"),
 		pluginsdk.Safe(),
 		pluginsdk.Permission(tool.FSRead),

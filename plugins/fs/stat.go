@@ -41,7 +41,7 @@ func (o statOut) Text() string {
 }
 
 func statTool(current *workspace.Current) tool.Tool {
-	return readable.Func("fs.stat", statDescription, in(current, stat),
+	return readable.Func("fs.stat", statDescription, workspace.In(current, stat),
 		pluginsdk.Title("Describe a file"),
 		pluginsdk.Safe(),
 		pluginsdk.Permission(tool.FSRead),

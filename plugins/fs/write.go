@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/toolhost/toolhost/plugins/internal/edit"
 	"github.com/toolhost/toolhost/plugins/internal/readable"
@@ -22,20 +23,20 @@ type writeIn struct {
 }
 
 func writeTool(current *workspace.Current) tool.Tool {
-	return readable.Func("fs.write", writeDescription, in(current, write),
+	return readable.Func("fs.write", writeDescription, workspace.In(current, write),
 		pluginsdk.Title("Write a file"),
 		pluginsdk.Dangerous(),
 		pluginsdk.Permission(tool.FSWrite),
 		pluginsdk.Categories("filesystem", "destructive"),
 		pluginsdk.Argument("path", filePath),
-		pluginsdk.Preview(in(current, previewWrite)),
+		pluginsdk.Preview(workspace.In(current, previewWrite)),
 	)
 }
 
-func write(ctx context.Context, ws *workspace.Workspace, in writeIn) (edit.Written, error) {
-	return edit.Write(ctx, ws, in.Path, in.Content)
+func write(ctx context.Context, ws *workspace.Workspace, in writeIn) (workspace.Written, error) {
+	return ws.Write(ctx, in.Path, strings.NewReader(in.Content))
 }
 
 func previewWrite(ctx context.Context, ws *workspace.Workspace, in writeIn) (tool.Result, error) {
-	return edit.WritePreview(ctx, ws, in.Path, in.Content)
+	return edit.PreviewWrite(ctx, ws, in.Path, in.Content)
 }

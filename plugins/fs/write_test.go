@@ -6,22 +6,22 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolhost/toolhost/plugins/internal/edit"
+	"github.com/toolhost/toolhost/plugins/internal/workspace"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
-func (p plugin) write(t *testing.T, path, content string) edit.Written {
+func (p plugin) write(t *testing.T, path, content string) workspace.Written {
 	t.Helper()
-	return workspacetest.Decode[edit.Written](t, p.Tools, "fs.write", args{"path": path, "content": content})
+	return workspacetest.Decode[workspace.Written](t, p.Tools, "fs.write", args{"path": path, "content": content})
 }
 
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	if got, want := p.write(t, "./dir/file", "é"), (edit.Written{Path: "dir/file", Bytes: 2, Created: true}); got != want {
+	if got, want := p.write(t, "./dir/file", "é"), (workspace.Written{Path: "dir/file", Bytes: 2, Created: true}); got != want {
 		t.Errorf("new: %+v", got)
 	}
-	if got, want := p.write(t, "dir/file", ""), (edit.Written{Path: "dir/file"}); got != want {
+	if got, want := p.write(t, "dir/file", ""), (workspace.Written{Path: "dir/file"}); got != want {
 		t.Errorf("again: %+v", got)
 	}
 	if got := p.Must(t, "fs.read", args{"path": "dir/file"}).Text(); got != "" {

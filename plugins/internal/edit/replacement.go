@@ -1,5 +1,5 @@
 // Package edit changes files for tools, and previews what a change would do. Start
-// with [Replacement], or with [Write] for whole files.
+// with [Replacement].
 package edit
 
 import (
@@ -41,15 +41,15 @@ func refuse(format string, args ...any) error {
 //
 // [*Refused] if the file does not contain Original, or not once. Nothing is changed
 // then.
-func (r Replacement) Apply(ctx context.Context, ws *workspace.Workspace) (w Written, n int, err error) {
-	done, err := ws.Change(ctx, r.Path, func(old []byte, exists bool) (content []byte, err error) {
+func (r Replacement) Apply(ctx context.Context, ws *workspace.Workspace) (w workspace.Written, n int, err error) {
+	w, err = ws.Change(ctx, r.Path, func(old []byte, exists bool) (content []byte, err error) {
 		content, n, err = r.replaceIn(old, exists)
 		return content, err
 	})
 	if errors.Is(err, workspace.ErrChanged) {
 		err = &Refused{Reason: err.Error()}
 	}
-	return Written(done), n, err
+	return w, n, err
 }
 
 // Preview returns the diff of what Apply would do now, or its error.

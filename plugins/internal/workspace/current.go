@@ -1,6 +1,9 @@
 package workspace
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
 
 // Current holds the workspace that a plugin works in: the one that [Current.Set] chose,
 // or else the working directory. The zero value is ready.
@@ -25,6 +28,20 @@ func (c *Current) Set(root string, protected ...string) error {
 	// most once in a process, and the garbage collector closes it.
 	c.ws = ws
 	return nil
+}
+
+// In returns f for the workspace that is current when it is called.
+func In[In, Out any](
+	c *Current, f func(context.Context, *Workspace, In) (Out, error),
+) func(context.Context, In) (Out, error) {
+	return func(ctx context.Context, args In) (Out, error) {
+		ws, err := c.Get()
+		if err != nil {
+			var none Out
+			return none, err
+		}
+		return f(ctx, ws, args)
+	}
 }
 
 // Get returns the workspace. It fails only if the working directory cannot be opened.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -24,11 +25,23 @@ const (
 	tempSuffix = ".tmp"
 )
 
-// Written is the result of a write.
+// Written is the result of a write, for tools to return.
 type Written struct {
-	Path    string // as [Clean] has it
-	Bytes   int64
-	Created bool // the file did not exist before
+	Path    string `json:"path" jsonschema:"the file, relative to the workspace root"`
+	Bytes   int64  `json:"bytes" jsonschema:"how many bytes were written"`
+	Created bool   `json:"created" jsonschema:"whether the file did not exist before"`
+}
+
+// Text returns the result for a reader.
+func (w Written) Text() string {
+	size, what := fmt.Sprintf("%d bytes", w.Bytes), ""
+	if w.Bytes == 1 {
+		size = "1 byte"
+	}
+	if w.Created {
+		what = ", a new file"
+	}
+	return fmt.Sprintf("Wrote %s to %s%s.", size, Show(w.Path), what)
 }
 
 // Write writes a file in one step: readers see either the old content or the new, and so
