@@ -102,17 +102,28 @@ func list(ctx context.Context, ws *workspace.Workspace, in listIn) (listOut, err
 	if err != nil {
 		return listOut{}, err
 	}
-	o := workspace.ListOptions{Match: match, Limit: in.Limit}
-	if o.Recursive = in.Recursive; !in.Ignored {
+	o := workspace.WalkOptions{Recursive: in.Recursive}
+	if !in.Ignored {
 		o.Ignore = workspace.GitRules()
 	}
-	found, err := ws.List(ctx, in.Path, o)
+	out := listOut{Entries: []listEntry{}}
+	unreadable, err := ws.Walk(ctx, in.Path, o, func(e workspace.Entry) error {
+		switch {
+		case match != nil && !match(e):
+		case len(out.Entries) == in.Limit:
+			out.Truncated = true
+			return workspace.ErrEnough
+		default:
+			out.Entries = append(out.Entries, presentEntry(e))
+		}
+		return nil
+	})
 	if err != nil {
 		return listOut{}, err
 	}
-	out := listOut{Entries: make([]listEntry, len(found.Entries)), Truncated: found.Truncated, Unreadable: escaped(found.Unreadable)}
-	for i, e := range found.Entries {
-		out.Entries[i] = presentEntry(e)
+	for _, dir := range unreadable {
+		dir, _ = workspace.Escape(dir)
+		out.Unreadable = append(out.Unreadable, dir)
 	}
 	return out, nil
 }
@@ -121,13 +132,6 @@ func presentEntry(e workspace.Entry) listEntry {
 	path, not := workspace.Escape(e.Path)
 	name, _ := workspace.Escape(e.Name)
 	return listEntry{Path: path, Name: name, Kind: e.Kind, Size: e.Size, Modified: e.Modified, NotUTF8: not}
-}
-
-func escaped(paths []string) []string {
-	for i, path := range paths {
-		paths[i], _ = workspace.Escape(path)
-	}
-	return paths
 }
 
 // matcher returns nil for an empty glob.

@@ -32,6 +32,7 @@ func TestList(t *testing.T) {
 		{args{"recursive": true}, "README.md main.go src src/a.go src/deep src/deep/b.go src/deep/c.md"},
 		{args{"recursive": true, "glob": "*.go"}, "main.go src/a.go src/deep/b.go"},
 		{args{"recursive": true, "glob": "src/*.go"}, "src/a.go"},
+		{args{"recursive": true, "glob": "*.go", "limit": 3}, "main.go src/a.go src/deep/b.go"},
 		{args{"path": "src", "recursive": true, "glob": "src/*/*.[a-h]*"}, "src/deep/b.go"},
 		{args{"recursive": true, "glob": "config"}, ""},
 		{args{"recursive": true, "glob": "**/*.go"}, "main.go src/a.go src/deep/b.go"},

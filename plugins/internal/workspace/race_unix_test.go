@@ -36,9 +36,9 @@ func tryAll(t *testing.T, ws *Workspace) {
 		count(err)
 		_, err = ws.Write(t.Context(), "dir/sub/new", strings.NewReader("also inside"))
 		count(err)
-		l, err := ws.List(t.Context(), "dir", ListOptions{WalkOptions: deep})
+		l, err := list(t.Context(), ws, "dir", deep, 0)
 		count(err)
-		for _, e := range l.Entries {
+		for _, e := range l {
 			if e.Kind == File && e.Size == int64(len("outside")) {
 				t.Fatalf("listed %v", e)
 			}

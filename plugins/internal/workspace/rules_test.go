@@ -16,11 +16,8 @@ import (
 // files lists all but directories, with git's rules.
 func files(t *testing.T, ws *Workspace, dir string) []string {
 	t.Helper()
-	l := list(t, ws, dir, ListOptions{
-		WalkOptions: WalkOptions{Recursive: true, Ignore: GitRules()},
-		Match:       func(e Entry) bool { return e.Kind != Dir },
-	})
-	return paths(l)
+	l := mustList(t, ws, dir, WalkOptions{Recursive: true, Ignore: GitRules()})
+	return paths(slices.DeleteFunc(l, func(e Entry) bool { return e.Kind == Dir }))
 }
 
 // Git itself says what a listing of a repository has.
@@ -106,8 +103,8 @@ func TestWalkEnds(t *testing.T) {
 			t.Errorf("ended at %s: %v", last, err)
 		}
 	}
-	l := list(t, ws, ".", ListOptions{WalkOptions: WalkOptions{Recursive: true, SkipHidden: true}})
-	if slices.ContainsFunc(l.Entries, func(e Entry) bool { return strings.Contains("/"+e.Path, "/.") }) {
+	l := mustList(t, ws, ".", WalkOptions{Recursive: true, SkipHidden: true})
+	if slices.ContainsFunc(l, func(e Entry) bool { return strings.Contains("/"+e.Path, "/.") }) {
 		t.Errorf("hidden: %q", paths(l))
 	}
 }

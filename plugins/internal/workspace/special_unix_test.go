@@ -40,7 +40,7 @@ func TestSpecialFiles(t *testing.T) {
 			_, err := ws.Open(given)
 			wantError(t, err, want)
 		}
-		_, err := ws.List(t.Context(), "pipe", ListOptions{})
+		_, err := list(t.Context(), ws, "pipe", WalkOptions{}, 0)
 		wantError(t, err, "pipe is a named pipe, not a directory")
 		_, err = ws.Open("pipe/x")
 		wantError(t, err, "pipe/x does not exist")
@@ -87,7 +87,7 @@ func TestRulesInAPipeAreNotWaitedFor(t *testing.T) {
 	ws, root, _ := space(t)
 	mkfifo(t, filepath.Join(root, ".gitignore"))
 	workspacetest.Promptly(t, func() {
-		wantPaths(t, list(t, ws, ".", ListOptions{WalkOptions: WalkOptions{Ignore: GitRules()}}), ".gitignore")
+		wantPaths(t, mustList(t, ws, ".", WalkOptions{Ignore: GitRules()}), ".gitignore")
 	})
 }
 

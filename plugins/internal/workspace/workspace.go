@@ -4,8 +4,8 @@
 // relative to it and have slashes, on every system. [Workspace.Open] opens a
 // file for reading, [Workspace.Write] puts a file in place in one step,
 // [Workspace.Change] does so if the file is still the one that was read, and
-// [Workspace.List] and [Workspace.Walk] read directories. [Current] is for a plugin that
-// learns its directory late.
+// [Workspace.Walk] reads directories. [Current] is for a plugin that learns its directory
+// late.
 //
 // # What is confined
 //
