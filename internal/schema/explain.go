@@ -67,6 +67,9 @@ func (s *Schema) explain(fault *jsonschema.ValidationError, v any) error {
 	violation := &Violation{}
 	seen := map[string]bool{}
 	for i, f := range findings {
+		if len(violation.Faults) < maxProblems {
+			violation.Faults = append(violation.Faults, f.fault())
+		}
 		if len(violation.Problems) == maxProblems || i == maxWorded {
 			violation.Omitted = len(findings) - i
 			break
@@ -74,7 +77,6 @@ func (s *Schema) explain(fault *jsonschema.ValidationError, v any) error {
 		if text := cut(x.problem(f), maxProblemLength); !seen[text] {
 			seen[text] = true
 			violation.Problems = append(violation.Problems, text)
-			violation.Faults = append(violation.Faults, f.fault())
 		}
 	}
 	if len(violation.Problems) == 0 {

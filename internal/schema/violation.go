@@ -18,7 +18,8 @@ type Violation struct {
 	// first, then what is not expected, then what is invalid, each by name.
 	// There are 100 at most.
 	Problems []string
-	// Faults says the same as Problems in parts, for callers with words of their own.
+	// Faults has the problems in parts, for callers that have their own words. There are
+	// 100 at most.
 	Faults []Fault
 	// Omitted is how many further problems there are.
 	Omitted int

@@ -43,8 +43,8 @@ const (
 	AnswerNo  Answer = "no"  // the operator refuses all of them
 )
 
-// Sees reports whether a caller sees a tool, by the name and level that it has for
-// callers. A level that is not set counts as dangerous.
+// Sees reports whether the caller sees a tool, by the name and level that callers are shown.
+// A level that is not set counts as dangerous.
 func (c Caller) Sees(name string, safety tool.Safety) bool {
 	v := c.Tools
 	matches := func(pattern string) bool { return match(pattern, name) }
@@ -52,9 +52,9 @@ func (c Caller) Sees(name string, safety tool.Safety) bool {
 		(len(v.Allow) == 0 || slices.ContainsFunc(v.Allow, matches)) && !slices.ContainsFunc(v.Deny, matches)
 }
 
-// match compares a name with a pattern in which * stands for any characters. Each
-// part between two stars is taken where it comes first, so that the work is bounded
-// by the product of the lengths.
+// match reports whether a name matches a pattern in which * stands for any characters. It
+// finds each part between two stars at the first opportunity, so the work is bounded by the
+// product of the lengths.
 func match(pattern, name string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {

@@ -35,8 +35,10 @@ func Diff(before, after *Config) Changes {
 		Tools:    differing(a["tools"], b["tools"], root().member("tools").each.tree(host.Override{})),
 		Callers:  differing(a["callers"], b["callers"], root().member("callers").each.tree(Caller{})),
 	}
-	for _, name := range slices.Concat(slices.Collect(maps.Keys(before.Plugins)), slices.Collect(maps.Keys(after.Plugins))) {
-		c.Plugins[name] = diffPlugin(before.Plugin(name), after.Plugin(name), pluginIn(a, name), pluginIn(b, name))
+	for _, named := range []map[string]Plugin{before.Plugins, after.Plugins} {
+		for name := range named {
+			c.Plugins[name] = diffPlugin(before.Plugin(name), after.Plugin(name), pluginIn(a, name), pluginIn(b, name))
+		}
 	}
 	return c
 }

@@ -91,8 +91,9 @@ type Plugin struct {
 func Default() *Config {
 	nothing := &source{lines: []string{""}, hidden: []int{-1}}
 	c := &Config{
-		LogLevel: "warn", Approvals: Approvals{Timeout: 5 * time.Minute}, Defaults: Plugin{Settings: plugin.DefaultSettings()},
-		src: func() *source { return nothing },
+		LogLevel: "warn", Approvals: Approvals{Timeout: 5 * time.Minute},
+		Defaults: Plugin{Settings: plugin.DefaultSettings()},
+		src:      func() *source { return nothing },
 	}
 	c.Defaults.IdleTimeout = 10 * time.Minute
 	return c

@@ -1,21 +1,27 @@
-// Package config reads toolhost.yaml, in which an operator says what runs, with
-// what, and who may call it. Begin with [Load]; [Initial] is a file to start from,
-// and [Schema] lets editors complete it.
+// Package config reads toolhost.yaml, in which an operator says what runs, how, and who
+// may call it. Start with [Load]; [Initial] returns a file to start from, and [Schema]
+// lets editors complete it.
 //
-// The file is read strictly: a key that is not known, a key that is there twice and
-// a value of the wrong kind are problems, and all problems of a file are told
-// together, each with its line and column, the line itself and what to do. A file
-// with a problem has no effect at all.
+// The settings decode into the types that the host takes. schema.json is their table: it
+// has the keys, types, bounds and texts of all settings, judges the file, and writes the
+// file of [Initial]. To add a setting, add it to the schema and add a field to the Go type.
 //
-// The way of a file:
+// The file is read strictly: an unknown key, a repeated key and a value of the wrong kind
+// are problems. All problems of a file are reported together, each with its line and
+// column, the line itself and what to do. A file with a problem has no effect at all.
 //
-//	bytes → text (UTF-8, size, characters) → tree (goccy/go-yaml) → Config → checks
+// A file is read in these steps:
 //
-// The library is given at most 20,000 lines and 20,000 tokens, as the time that it
-// takes grows with the square of some of them (half a second at that size). Of YAML,
-// documents of one mapping are read, with anchors and aliases; tags, merge keys and
-// directives are not, as programs read them differently.
+//	bytes → text (UTF-8, size, characters) → tree (goccy/go-yaml)
+//	tree → JSON → schema.json (internal/schema), which finds what is wrong
+//	tree → JSON of the host's types (times are nanoseconds, paths are absolute) → Config
+//	Config → check, for settings that contradict each other
 //
-// Values of environment variables are secrets: no problem, text or JSON made here
-// shows one. See [Variable].
+// The library is given at most 20,000 lines and 20,000 tokens, because the time it takes
+// grows with the square of some of them (half a second at that size). Of YAML, documents
+// of one mapping are read, with anchors and aliases. Tags, merge keys and directives are
+// refused, because programs read them differently.
+//
+// Values of environment variables are secrets: no problem, text or JSON made here shows
+// one. See [Variable].
 package config

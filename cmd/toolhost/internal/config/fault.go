@@ -15,21 +15,40 @@ import (
 
 // judge notes what the schema finds wrong.
 func (r *reader) judge(tree *node) {
-	err := judge().Check(context.Background(), tree.json())
+	r.emptyKeys("", tree, root())
+	err := fileSchema().Check(context.Background(), tree.json())
+	if err == nil {
+		return
+	}
 	var found *schema.Violation
-	switch {
-	case errors.As(err, &found):
+	if errors.As(err, &found) {
 		for _, f := range found.Faults {
-			r.fault(tree, f)
+			r.note(tree, f)
 		}
 		r.omitted += found.Omitted
-	case err != nil:
-		r.add(place{1, 1}, "", "is it the right file?", "%v", err)
+	}
+	if len(r.problems) == 0 {
+		r.add(place{1, 1}, "", "is it the right file?", "the file does not fit its schema")
 	}
 }
 
-// fault notes what the schema finds wrong with one value.
-func (r *reader) fault(n *node, f schema.Fault) {
+// emptyKeys notes and removes empty keys, which the judge leaves out of its paths.
+func (r *reader) emptyKeys(key string, n *node, s *setting) {
+	n.entries = slices.DeleteFunc(n.entries, func(e entry) bool {
+		at := below(key, e.key.text)
+		if e.key.text == "" && s.isMapping() {
+			r.badKey(at, e.key, s)
+			return true
+		}
+		if child := s.member(e.key.text); child != nil {
+			r.emptyKeys(at, e.value, child)
+		}
+		return false
+	})
+}
+
+// note notes what the schema finds wrong with one value.
+func (r *reader) note(n *node, f schema.Fault) {
 	s, key := root(), ""
 	for _, step := range f.Path {
 		if i, err := strconv.Atoi(step); err == nil && n.kind == list {
@@ -43,16 +62,25 @@ func (r *reader) fault(n *node, f schema.Fault) {
 		return
 	}
 	name := n.entry(f.Member).key
-	r.faulty[name] = true
-	key = below(key, f.Member)
-	switch {
-	case !f.Name:
-		r.unknown(key, name, s)
-	case f.Keyword == "" && s.names.not != nil:
-		r.addKey(name, key, s.names.not.Title, "this name cannot be used here")
-	default:
-		r.addKey(name, key, s.names.Title, "this name cannot be used here")
+	if f.Name && f.Keyword == "" && s.names.not != nil {
+		s = &setting{names: s.names.not}
 	}
+	r.badKey(below(key, f.Member), name, s)
+}
+
+// badKey notes a key that is unknown, or is not a name that the mapping takes.
+func (r *reader) badKey(at string, key *node, s *setting) {
+	r.faulty[key] = true
+	if s.names != nil {
+		r.addKey(key, at, s.names.Title, "this name cannot be used here")
+		return
+	}
+	names := s.keys()
+	hint := "known here: " + strings.Join(names, ", ")
+	if other := otherNames[strings.ToLower(key.text)]; slices.Contains(names, other) {
+		hint = "did you mean `" + other + "`?"
+	}
+	r.addKey(key, at, oneOf(key.text, names, hint), "unknown key `%s`", shown(key.text))
 }
 
 // wrong notes that a value is not what the setting takes.
@@ -140,7 +168,8 @@ func (s *setting) takes(k kind) bool {
 		return k == text
 	}
 	names := map[kind][]string{
-		null: {"null"}, boolean: {"boolean"}, number: {"number", "integer"}, text: {"string"}, list: {"array"}, mapping: {"object"},
+		null: {"null"}, boolean: {"boolean"}, number: {"number", "integer"},
+		text: {"string"}, list: {"array"}, mapping: {"object"},
 	}
 	return slices.ContainsFunc(names[k], func(name string) bool { return slices.Contains(s.Type, name) })
 }
@@ -157,19 +186,10 @@ func (s *setting) keys() []string {
 
 // otherNames are what people call settings elsewhere.
 var otherNames = map[string]string{
-	"args": "arguments", "env": "environment", "idle_timeout": "idle_time", "disabled": "disable", "rate_limit": "rate",
-	"max_retries": "retries", "name": "rename", "directories": "plugin_dirs", "plugin_dir": "plugin_dirs", "capability": "permission",
-	"capabilities": "grants", "workspace": "root", "cache": "cache_dir", "concurrency": "running", "level": "required",
-}
-
-// unknown notes a key that is not known, and what may have been meant.
-func (r *reader) unknown(at string, key *node, s *setting) {
-	names := s.keys()
-	hint := "known here: " + strings.Join(names, ", ")
-	if other := otherNames[strings.ToLower(key.text)]; slices.Contains(names, other) {
-		hint = "did you mean `" + other + "`?"
-	}
-	r.addKey(key, at, oneOf(key.text, names, hint), "unknown key `%s`", shown(key.text))
+	"args": "arguments", "env": "environment", "idle_timeout": "idle_time", "concurrency": "running",
+	"disabled": "disable", "name": "rename", "rate_limit": "rate", "max_retries": "retries", "capability": "permission",
+	"directories": "plugin_dirs", "plugin_dir": "plugin_dirs", "workspace": "root", "cache": "cache_dir",
+	"capabilities": "grants", "level": "required",
 }
 
 // oneOf returns which of some words may have been meant, or else the hint.

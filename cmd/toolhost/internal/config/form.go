@@ -90,11 +90,11 @@ func readRate(text string) (any, bool) {
 
 func writeRate(v any) string {
 	var rate tool.RateLimit
-	check(decode(v, &rate))
+	panicIf(decode(v, &rate))
 	return strconv.Itoa(rate.Calls) + "/" + durationText(time.Duration(rate.Period))
 }
 
 func number64(v any) (n int64) {
-	check(decode(v, &n))
+	panicIf(decode(v, &n))
 	return n
 }

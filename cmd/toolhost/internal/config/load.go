@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/internal/trusted"
@@ -13,15 +14,15 @@ import (
 // MaxSize bounds a file, in bytes: 1 MiB.
 const MaxSize = 1 << 20
 
-// Load reads a file. It is opened and read once; a FIFO or device is refused and not
-// waited for.
+// Load reads a file. It opens and reads the file once, and refuses a FIFO or device without
+// waiting for it.
 //
 // # Errors
 //
-// [*Error] with all problems of the file's content. Otherwise those of
-// [trusted.Read]: a missing file is [fs.ErrNotExist] and has the code not_found, a
-// file that others may write permission_denied, a file of more than [MaxSize]
-// resource_exhausted, what cannot be read unavailable.
+// [*Error] with all problems of the file's content, or an error of [trusted.Read]: a missing
+// file is [fs.ErrNotExist] with the code not_found, a file that others may write is
+// permission_denied, a file of more than [MaxSize] is resource_exhausted, and a file that
+// cannot be read is unavailable.
 func Load(path string) (*Config, error) {
 	content, err := trusted.Read(path, MaxSize)
 	if err != nil {
@@ -30,8 +31,8 @@ func Load(path string) (*Config, error) {
 	return Parse(path, content)
 }
 
-// Parse reads the content of a file of that name, which is not opened. Relative paths
-// in it are relative to the name's directory.
+// Parse reads the content of the file of that name, which it does not open. Relative paths
+// are relative to the directory of the name.
 //
 // # Errors
 //
@@ -62,13 +63,13 @@ func Parse(name string, content []byte) (*Config, error) {
 	return c, nil
 }
 
-// fault is why a text is not looked at.
+// fault is why a text cannot be read.
 type fault struct {
 	at            place
 	message, hint string
 }
 
-// textOf is a file's text with plain line ends, or what is wrong with it.
+// textOf returns a file's text with plain line ends, or what is wrong with it.
 func textOf(content []byte) (string, *fault) {
 	if len(content) > MaxSize {
 		return "", &fault{place{1, 1}, fmt.Sprintf("the file has more than %d bytes", MaxSize), "is it the right file?"}
@@ -87,15 +88,16 @@ func textOf(content []byte) (string, *fault) {
 				return text, &fault{at, fmt.Sprintf("the file has more than %d lines", maxLines), "is it the right file?"}
 			}
 			at = place{at.line + 1, 0}
-		case r != '\t' && r < ' ', r == 0x7f, r >= 0x80 && r < 0xa0, r == '\u2028', r == '\u2029', r == '\ufeff', r == '\ufffe', r == '\uffff':
-			return text, &fault{at, fmt.Sprintf("the file has the control character %U", r), "remove it, or write it as an escape in double quotes"}
+		case r != '\t' && unicode.IsControl(r), strings.ContainsRune("\u2028\u2029\ufeff\ufffe\uffff", r):
+			message := fmt.Sprintf("the file has the control character %U", r)
+			return text, &fault{at, message, "remove it, or write it as an escape in double quotes"}
 		}
 		at.column++
 	}
 	return text, nil
 }
 
-// firstInvalid is where the first byte is that is no part of a character.
+// firstInvalid returns the place of the first byte that is not part of a character.
 func firstInvalid(content []byte) place {
 	at := place{1, 1}
 	for len(content) > 0 {

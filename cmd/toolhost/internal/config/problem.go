@@ -25,7 +25,7 @@ type Problem struct {
 	Snippet string `json:"snippet,omitempty"`
 }
 
-// String is the place, the key, the message and the hint, on one line.
+// String returns the place, the key, the message and the hint, on one line.
 func (p Problem) String() string {
 	text := fmt.Sprintf("%s:%d:%d: ", p.File, p.Line, p.Column)
 	if p.Key != "" {
@@ -38,7 +38,7 @@ func (p Problem) String() string {
 	return text
 }
 
-// Error is all that is wrong with a file, in the order of its lines.
+// Error has everything that is wrong with a file, in the order of its lines.
 type Error struct {
 	File     string
 	Problems []Problem
@@ -46,10 +46,10 @@ type Error struct {
 	Omitted int
 }
 
-// maxProblems bounds what is kept of a file in which everything is wrong.
+// maxProblems bounds how many problems of a file are kept.
 const maxProblems = 50
 
-// Error is every problem with its snippet, and how many more there are.
+// Error returns every problem with its snippet, and how many more there are.
 func (e *Error) Error() string {
 	var b strings.Builder
 	for i, p := range e.Problems {
@@ -80,8 +80,8 @@ func (f *findings) add(at place, key, hint, format string, args ...any) {
 	f.keep(at, 0, key, hint, fmt.Sprintf(format, args...))
 }
 
-// addKey notes a problem with a key; what stands behind it is not shown, as it could
-// be a secret under a misspelt name.
+// addKey notes a problem with a key. Its value is not shown, because it could be a secret
+// under a misspelled name.
 func (f *findings) addKey(n *node, key, hint, format string, args ...any) {
 	f.keep(n.at, max(1, len([]rune(n.text))), key, hint, fmt.Sprintf(format, args...))
 }
@@ -93,11 +93,12 @@ func (f *findings) keep(at place, width int, key, hint, message string) {
 	}
 	at = f.src.inside(at)
 	f.problems = append(f.problems, Problem{
-		File: f.src.file, Line: at.line, Column: at.column, Key: key, Message: message, Hint: hint, Snippet: f.src.snippet(at, width),
+		File: f.src.file, Line: at.line, Column: at.column, Key: key,
+		Message: message, Hint: hint, Snippet: f.src.snippet(at, width),
 	})
 }
 
-// err is what was found, nil: nothing.
+// err returns what was found as an error; nil: nothing.
 func (f *findings) err() error {
 	if len(f.problems) == 0 {
 		return nil
@@ -106,7 +107,7 @@ func (f *findings) err() error {
 	return &Error{File: f.src.file, Problems: f.problems, Omitted: f.omitted}
 }
 
-// place is where something begins in a file; both count from 1.
+// place is where something begins in a file. Line and column count from 1.
 type place struct{ line, column int }
 
 // source is the text of a file.
@@ -114,8 +115,7 @@ type source struct {
 	file  string // as it was given
 	dir   string // absolute: what relative paths are relative to
 	lines []string
-	// hidden says which lines may hold secrets, and where in them that begins, in
-	// characters; -1: nowhere.
+	// hidden has, for each line, the character at which a secret may begin; -1: none.
 	hidden []int
 }
 
@@ -128,8 +128,8 @@ func newSource(name, text string) (*source, error) {
 	return &source{file: name, dir: filepath.Dir(abs), lines: lines, hidden: secretParts(lines)}, nil
 }
 
-// inside moves a place into the file, if it is not: the first line where nothing is
-// known, and at most one character behind a line's end.
+// inside moves a place into the file: to the first line if it is not known, and at most
+// one character past the end of a line.
 func (s *source) inside(at place) place {
 	at.line = min(max(at.line, 1), len(s.lines))
 	at.column = min(max(at.column, 1), len([]rune(s.lines[at.line-1]))+1)

@@ -22,15 +22,15 @@ var schemaText []byte
 // other. The caller owns the result.
 func Schema() json.RawMessage { return slices.Clone(schemaText) }
 
-// judge is the compiled schema.
-var judge = sync.OnceValue(func() *schema.Schema { return must(schema.CompileOutput(schemaText)) })
+// fileSchema is the compiled schema.
+var fileSchema = sync.OnceValue(func() *schema.Schema { return must(schema.CompileOutput(schemaText)) })
 
 // root describes the whole file.
 var root = sync.OnceValue(func() *setting {
 	var doc struct {
 		Defs map[string]json.RawMessage `json:"$defs"`
 	}
-	check(json.Unmarshal(schemaText, &doc))
+	panicIf(json.Unmarshal(schemaText, &doc))
 	s := newSetting(schemaText, doc.Defs)
 	s.Title = "" // the name of the file
 	return s
@@ -95,14 +95,14 @@ func (s *setting) read(text json.RawMessage, defs map[string]json.RawMessage) {
 		Names      json.RawMessage   `json:"propertyNames"`
 		Not        json.RawMessage   `json:"not"`
 	}
-	check(json.Unmarshal(text, &inner))
+	panicIf(json.Unmarshal(text, &inner))
 	if def, ok := strings.CutPrefix(inner.Ref, "#/$defs/"); ok {
 		s.read(defs[def], defs)
 	}
 	for _, part := range inner.AllOf {
 		s.read(part, defs)
 	}
-	check(json.Unmarshal(text, s))
+	panicIf(json.Unmarshal(text, s))
 	for name, property := range inOrder(inner.Properties) {
 		if string(property) == "false" {
 			s.members = slices.DeleteFunc(s.members, func(m member) bool { return m.name == name })
@@ -130,7 +130,7 @@ func inOrder(object json.RawMessage) func(yield func(string, json.RawMessage) bo
 		for d.More() {
 			name, _ := must(d.Token()).(string)
 			var value json.RawMessage
-			check(d.Decode(&value))
+			panicIf(d.Decode(&value))
 			if !yield(name, value) {
 				return
 			}
@@ -155,11 +155,11 @@ func (s *setting) isMapping() bool {
 
 // must returns what is read from the schema, which is part of the program.
 func must[T any](v T, err error) T {
-	check(err)
+	panicIf(err)
 	return v
 }
 
-func check(err error) {
+func panicIf(err error) {
 	if err != nil {
 		panic("config: schema.json: " + err.Error())
 	}

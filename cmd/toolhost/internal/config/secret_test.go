@@ -20,7 +20,7 @@ func TestValuesAreNotShown(t *testing.T) {
 	t.Parallel()
 	c := parseOK(t, "defaults: {environment: {A: "+secret+"}}\nplugins: {p: {environment: {B: '"+secret+"', C: {from_env: HOME}}}}\n")
 	env := c.Plugin("p").Environment
-	if got, err := env.Resolve(func(string) (string, bool) { return "home", true }); err != nil || !slices.Equal(got, []string{"A=" + secret, "B=" + secret, "C=home"}) {
+	if got, err := resolveAll(env, func(string) (string, bool) { return "home", true }); err != nil || !slices.Equal(got, []string{"A=" + secret, "B=" + secret, "C=home"}) {
 		t.Fatalf("%v, %v", got, err)
 	}
 	hidden := struct{ c any }{*c} // fmt calls no methods of what it holds
@@ -117,7 +117,7 @@ plugins:
 		}
 		return "", false
 	}
-	got, err := c.Plugin("good").Environment.Resolve(lookup)
+	got, err := resolveAll(c.Plugin("good").Environment, lookup)
 	if want := []string{"A=b=c\n", "E=", "T=" + secret, "U=" + secret + "\n", "Z=z"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}
@@ -125,14 +125,24 @@ plugins:
 		"unset": "X cannot be set: NOT_HERE is not set", "missing": "X cannot be set: there is no file " + filepath.Join(dir, "none"),
 		"nul": "X cannot be set: its value has a NUL", "large": "more than 65536 bytes", "directory": "a directory", "long": "LONG has more than",
 	} {
-		got, err := c.Plugin(name).Environment.Resolve(lookup)
+		got, err := resolveAll(c.Plugin(name).Environment, lookup)
 		if got != nil || err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: %.100q, %v, want %s", name, got, err, want)
 		}
 	}
-	if err := parseOK(t, "plugins: {a: {environment: {X: {from_file: /nowhere/x}}}}").Plugin("a").Environment; tool.CodeOf(second(err.Resolve(lookup))) != tool.CodeNotFound {
+	missing := parseOK(t, "plugins: {a: {environment: {X: {from_file: /nowhere/x}}}}").Plugin("a").Environment
+	if _, err := resolveAll(missing, lookup); tool.CodeOf(err) != tool.CodeNotFound {
 		t.Error("the code of a missing file is lost")
 	}
 }
 
-func second(_ []string, err error) error { return err }
+func resolveAll(e Environment, lookup func(string) (string, bool)) (out []string, err error) {
+	for _, v := range e {
+		one, err := v.Resolve(lookup)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}

@@ -62,6 +62,6 @@ func (s *setting) word(v any) (string, bool) {
 func decoded(text []byte) (v any) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	check(d.Decode(&v))
+	panicIf(d.Decode(&v))
 	return v
 }

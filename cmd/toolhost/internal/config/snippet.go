@@ -9,11 +9,11 @@ import (
 	"github.com/toolhost/toolhost/internal/suggest"
 )
 
-// snippetWidth bounds what is shown of a line, in characters.
+// snippetWidth bounds how much of a line is shown, in characters.
 const snippetWidth = 100
 
-// snippet shows a line and a mark under a column. Width, if it is above 0, is how
-// many characters from there on are shown.
+// snippet returns a line with a mark under a column. A width above 0 is how many characters
+// are shown from there on.
 func (s *source) snippet(at place, width int) string {
 	line := []rune(s.lines[at.line-1])
 	end := len(line)
@@ -36,20 +36,21 @@ func (s *source) snippet(at place, width int) string {
 		shown += "…"
 	}
 	number := strconv.Itoa(at.line)
-	return "  " + number + " | " + shown + "\n  " + strings.Repeat(" ", len(number)) + " | " + strings.Repeat(" ", before) + "^"
+	margin := strings.Repeat(" ", len(number))
+	return "  " + number + " | " + shown + "\n  " + margin + " | " + strings.Repeat(" ", before) + "^"
 }
 
 var (
-	// keyWord finds what may be a key, in block and flow style.
+	// keyWord matches what may be a key, in block and flow style.
 	keyWord = regexp.MustCompile(`["']?([A-Za-z_-]{3,30})["']?[ \t]*:`)
-	// variableKey is a variable's name at the beginning of a line.
+	// variableKey matches a variable's name at the beginning of a line.
 	variableKey = regexp.MustCompile(`^[ \t]*["']?[A-Za-z_][A-Za-z0-9_]*["']?[ \t]*:`)
 )
 
-// secretParts are the parts of lines that may hold values of environment variables:
-// what stands behind such a key on its line, and the lines beneath that are indented
-// deeper or belong to brackets that it opened. It goes by the text alone, as it has
-// to hold for text that is no YAML too, and hides too much rather than too little.
+// secretParts returns the parts of lines that may hold values of environment variables:
+// the rest of the line after such a key, and the lines beneath it that are indented deeper
+// or belong to brackets that it opened. It looks at the text alone, because it must work
+// for text that is not YAML, and it hides too much rather than too little.
 func secretParts(lines []string) []int {
 	hidden := make([]int, len(lines))
 	indent, first, open := -1, -1, 0 // of the block that is being hidden
@@ -83,7 +84,7 @@ func secretParts(lines []string) []int {
 	return hidden
 }
 
-// namesEnvironment reports whether a key is, or was meant to be, environment.
+// namesEnvironment reports whether a key is environment, or a misspelling of it.
 func namesEnvironment(key string) bool {
 	key = strings.ToLower(key)
 	return strings.HasPrefix(key, "env") || suggest.Distance(key, "environment") <= 4

@@ -13,24 +13,25 @@ import (
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
-// parseTree reads the text of a file; nil: there is nothing in it but comments, or a
-// problem was noted.
+// parseTree reads the text of a file; nil: it has nothing but comments, or a problem was
+// noted.
 func parseTree(f *findings, content string) (tree *node) {
 	defer func() {
-		if recover() != nil { // a fault of the library's
+		if recover() != nil { // a fault in the library
 			f.add(place{1, 1}, "", "write it more plainly", "this is not YAML that can be read")
 			tree = nil
 		}
 	}()
 	tokens := lexer.Tokenize(content)
 	if len(tokens) > maxTokens {
-		f.add(placeOf(tokens[maxTokens]), "", "is it the right file?", "the file has more than %d words and signs", maxTokens)
+		at := placeOf(tokens[maxTokens])
+		f.add(at, "", "is it the right file?", "the file has more than %d words and signs", maxTokens)
 		return nil
 	}
 	if !f.checkTokens(tokens) {
 		return nil
 	}
-	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey()) // which are found here, all of them
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey()) // grow finds all of them
 	if err != nil {
 		f.addSyntax(err)
 		return nil
@@ -56,9 +57,9 @@ func parseTree(f *findings, content string) (tree *node) {
 	return nil
 }
 
-// checkTokens notes what is not read, and what the library reads otherwise than other
-// programs do: inside { }, it takes a:b for a key and a value, which YAML 1.2 (7.3.3,
-// plain style) says is one text.
+// checkTokens notes directives, and what the library reads differently from other
+// programs: inside { }, it takes a:b for a key and a value, while YAML 1.2 (7.3.3, plain
+// style) says that it is one text.
 func (f *findings) checkTokens(tokens token.Tokens) bool {
 	ok, depth := true, 0
 	for i, t := range tokens {
@@ -73,16 +74,18 @@ func (f *findings) checkTokens(tokens token.Tokens) bool {
 		if t.Type != token.MappingValueType || i == 0 || i == len(tokens)-1 {
 			continue
 		}
-		before, behind := tokens[i-1], tokens[i+1]
-		if at := placeOf(behind); !quoted(before) && behind.CharacterType != token.CharacterTypeIndicator && at == (place{placeOf(t).line, placeOf(t).column + 1}) {
-			f.add(placeOf(before), "", "quote it if it is one text, or put a space behind the colon", "a:b inside { } can be read in two ways")
+		before, after := tokens[i-1], tokens[i+1]
+		next := place{placeOf(t).line, placeOf(t).column + 1}
+		if !quoted(before) && after.CharacterType != token.CharacterTypeIndicator && placeOf(after) == next {
+			hint := "quote it if it is one text, or put a space after the colon"
+			f.add(placeOf(before), "", hint, "a:b inside { } can be read in two ways")
 			ok = false
 		}
 	}
 	return ok
 }
 
-// deeper is how many brackets are open, or dashes stand on one line, behind a token.
+// deeper returns how many brackets are open after a token, or how many dashes a line has.
 func deeper(depth int, t *token.Token) int {
 	switch t.Type {
 	case token.SequenceEntryType, token.MappingKeyType:
@@ -102,7 +105,7 @@ func quoted(t *token.Token) bool {
 	return t.Type == token.SingleQuoteType || t.Type == token.DoubleQuoteType
 }
 
-// addSyntax notes what the library says.
+// addSyntax notes an error of the library.
 func (f *findings) addSyntax(err error) {
 	var at place
 	message := err.Error()

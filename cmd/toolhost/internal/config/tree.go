@@ -14,7 +14,7 @@ import (
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
-// What is read at most. See the package's comment for the reason.
+// Bounds of a file. The package comment has the reason.
 const (
 	maxLines  = 20_000
 	maxTokens = 20_000
@@ -24,7 +24,7 @@ const (
 
 type kind string
 
-// The kinds of values, by the names that problems use.
+// The kinds of values, as problems name them.
 const (
 	null    kind = "nothing"
 	boolean kind = "true or false"
@@ -37,7 +37,7 @@ const (
 // node is a value of the file.
 type node struct {
 	kind    kind
-	text    string // of a scalar: as written, without quotes
+	text    string // of a scalar, as written, without quotes
 	items   []*node
 	entries []entry
 	at      place
@@ -78,16 +78,16 @@ func (n *node) plain() any {
 	return n.text
 }
 
-// grower makes nodes of what the library has parsed.
+// grower turns what the library has parsed into nodes.
 type grower struct {
 	*findings
 	anchors map[string]*node
-	left    int  // nodes that may be made
-	full    bool // a limit was passed, which was noted; the rest is not looked at
+	left    int  // how many more nodes may be made
+	full    bool // a limit was passed and noted; the rest is not looked at
 }
 
-// grow makes a node; nil where a problem was noted. Parent is where the value
-// belongs, for those that have no text of their own.
+// grow makes a node; nil: a problem was noted. Parent is the place of a value that has no
+// text.
 func (g *grower) grow(from ast.Node, parent place, level int) *node {
 	if from == nil {
 		return &node{kind: null, at: parent, size: 1}
@@ -115,7 +115,7 @@ func (g *grower) grow(from ast.Node, parent place, level int) *node {
 		return g.growList(n, v, level)
 	case *ast.MappingNode:
 		if !v.IsFlowStyle && len(v.Values) > 0 {
-			n.at = placeOf(v.Values[0].Key.GetToken()) // the library has the colon's
+			n.at = placeOf(v.Values[0].Key.GetToken()) // the library says where the colon is
 		}
 		return g.growMapping(n, v.Values, level)
 	case *ast.MappingValueNode:
@@ -130,14 +130,15 @@ func (g *grower) grow(from ast.Node, parent place, level int) *node {
 	case *ast.AliasNode:
 		return g.follow(v, at)
 	case *ast.TagNode:
-		g.add(at, "", "remove it; quote the value if it is meant to be text", "tags such as %s are not read", sanitize.Line(v.GetToken().Value, 40))
+		hint := "remove it; quote the value if it is meant to be text"
+		g.add(at, "", hint, "tags such as %s are not read", sanitize.Line(v.GetToken().Value, 40))
 		return nil
 	default:
 		g.add(at, "", "write it plainly", "this form of YAML is not read")
 		return nil
 	}
 	if !utf8.ValidString(n.text) {
-		g.add(at, "", "write the characters themselves", "the text has an escape that is no character")
+		g.add(at, "", "write the characters themselves", "the text has an escape that is not a character")
 		return nil
 	}
 	return n
@@ -152,8 +153,8 @@ func (g *grower) stop(at place, format string, limit int) *node {
 	return nil
 }
 
-// follow is the value that an alias stands for. An anchor is known when its value is
-// complete, so that no value holds itself.
+// follow returns the value that an alias stands for. An anchor becomes known when its value
+// is complete, so no value can contain itself.
 func (g *grower) follow(v *ast.AliasNode, at place) *node {
 	name := ""
 	if v.Value != nil {
@@ -161,7 +162,8 @@ func (g *grower) follow(v *ast.AliasNode, at place) *node {
 	}
 	target := g.anchors[name]
 	if target == nil {
-		g.add(at, "", "write &"+sanitize.Line(name, 40)+" in front of the value, further up", "there is no anchor for *%s", sanitize.Line(name, 40))
+		name = sanitize.Line(name, 40)
+		g.add(at, "", "write &"+name+" in front of the value, further up", "there is no anchor for *%s", name)
 		return nil
 	}
 	if g.left -= target.size; g.left < 0 {
@@ -216,15 +218,17 @@ func (g *grower) growKey(key ast.MapKeyNode) *node {
 	case nil:
 		return nil
 	case *ast.MergeKeyNode:
-		g.add(placeOf(v.GetToken()), "", "write the settings out, or put them under defaults", "merge keys (<<) are not read")
+		hint := "write the settings out, or put them under defaults"
+		g.add(placeOf(v.GetToken()), "", hint, "merge keys (<<) are not read")
 		return nil
-	case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.NullNode, *ast.InfinityNode, *ast.NanNode:
+	case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.NullNode,
+		*ast.InfinityNode, *ast.NanNode:
 		n := &node{kind: text, text: v.GetToken().Value, at: placeOf(v.GetToken()), size: 1}
 		if s, ok := v.(*ast.StringNode); ok {
 			n.text = s.Value
 		}
 		if !utf8.ValidString(n.text) {
-			g.add(n.at, "", "write the characters themselves", "the key has an escape that is no character")
+			g.add(n.at, "", "write the characters themselves", "the key has an escape that is not a character")
 			return nil
 		}
 		return n
@@ -233,7 +237,7 @@ func (g *grower) growKey(key ast.MapKeyNode) *node {
 	return nil
 }
 
-// jsonNumber is how JSON writes numbers, which all programs read alike.
+// jsonNumber matches numbers as JSON writes them, which all programs read alike.
 var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$`)
 
 // maxDigits bounds a number, in characters.

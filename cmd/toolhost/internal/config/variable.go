@@ -1,34 +1,34 @@
 package config
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/trusted"
 )
 
-// Variable is one variable of a plugin's environment: a value, or where it comes
-// from. What it shows of itself is its name and its source; the value is seen only
-// by who calls [Environment.Resolve].
+// Variable is one variable of a plugin's environment: a value, or where it comes from. It
+// prints its name and its source. Only [Variable.Resolve] returns the value.
 type Variable struct {
-	// Name is the variable's.
 	Name string
 	// FromEnv is the variable of the host's environment that has the value. Empty:
 	// another source.
 	FromEnv string
-	// FromFile is the absolute path of the file that has the value, without the
-	// newline at its end. Empty: another source.
+	// FromFile is the absolute path of the file that has the value. A newline at its end
+	// is left out. Empty: another source.
 	FromFile string
 
-	value *string // behind a pointer, so that printing what holds a Variable shows an address
+	value *string // a pointer, so that printing a struct that holds a Variable shows an address
 }
 
-// hiddenValue stands for a value wherever one is shown.
+// hiddenValue is shown in place of a value.
 const hiddenValue = "(hidden)"
 
-// source says where the value comes from.
+// source describes where the value comes from.
 func (v Variable) source() string {
 	switch {
 	case v.FromEnv != "":
@@ -39,23 +39,21 @@ func (v Variable) source() string {
 	return hiddenValue
 }
 
-// String is the name and the source.
+// String returns the name and the source.
 func (v Variable) String() string { return v.Name + "=" + v.source() }
 
-// GoString is String.
+// GoString returns what String does.
 func (v Variable) GoString() string { return fmt.Sprintf("config.Variable(%q)", v.String()) }
 
 // equal reports whether two variables are set in the same way.
 func (v Variable) equal(w Variable) bool {
-	same := v.Name == w.Name && v.FromEnv == w.FromEnv && v.FromFile == w.FromFile && (v.value == nil) == (w.value == nil)
-	return same && (v.value == nil || *v.value == *w.value)
+	return reflect.DeepEqual(v, w)
 }
 
 // Environment are variables, sorted by name.
 type Environment []Variable
 
-// MarshalJSON writes an object: of values only that there is one, of references
-// what they refer to.
+// MarshalJSON writes an object that hides values and shows references.
 func (e Environment) MarshalJSON() ([]byte, error) {
 	shown := make(map[string]any, len(e))
 	for _, v := range e {
@@ -71,8 +69,8 @@ func (e Environment) MarshalJSON() ([]byte, error) {
 	return json.Marshal(shown)
 }
 
-// UnmarshalJSON adds variables to those that are there already, the defaults'. Each is a
-// value, or an object with the reference.
+// UnmarshalJSON adds variables to those that are there already, which are those of the
+// defaults. Each is a value, or an object with the reference.
 func (e *Environment) UnmarshalJSON(text []byte) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(text, &all); err != nil {
@@ -100,11 +98,11 @@ func (e *Environment) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Equal reports whether two environments are set in the same way. What the
-// references lead to is not looked at.
+// Equal reports whether two environments are set in the same way. It does not follow
+// references.
 func (e Environment) Equal(other Environment) bool { return slices.EqualFunc(e, other, Variable.equal) }
 
-// set is e with the variable added, or put in the place of its namesake.
+// set returns e with the variable added or replaced.
 func (e Environment) set(v Variable) Environment {
 	at, found := slices.BinarySearchFunc(e, v, func(a, b Variable) int { return strings.Compare(a.Name, b.Name) })
 	out := slices.Clone(e)
@@ -115,47 +113,42 @@ func (e Environment) set(v Variable) Environment {
 	return slices.Insert(out, at, v)
 }
 
-// maxValue bounds the value of a variable, in bytes: what Linux gives a process is
-// refused beyond 128 KiB.
+// maxValue bounds the value of a variable, in bytes. Linux refuses those beyond 128 KiB.
 const maxValue = 64 << 10
 
-// Resolve is the environment as NAME=value. Lookup finds variables of the host's, as
-// [os.LookupEnv] does. Files are read as [trusted.Read] does.
+// Resolve returns the variable as NAME=value. Lookup finds variables of the host, as
+// [os.LookupEnv] does. Files are read with [trusted.Read].
 //
 // # Errors
 //
-// The first reference that leads to nothing usable, by the names of the variable and
-// of what it refers to. No error has a value in it.
-func (e Environment) Resolve(lookup func(string) (string, bool)) ([]string, error) {
-	out := make([]string, 0, len(e))
-	for _, v := range e {
-		value, err := v.resolve(lookup)
-		if err != nil {
-			return nil, err
-		}
-		if strings.ContainsRune(value, 0) {
-			return nil, fmt.Errorf("the variable %s cannot be set: its value has a NUL character (%s)", v.Name, v.source())
-		}
-		out = append(out, v.Name+"="+value)
+// Why a reference cannot be resolved, with the names of the variable and of what it refers
+// to. No error contains a value.
+func (v Variable) Resolve(lookup func(string) (string, bool)) (string, error) {
+	value, err := v.resolve(lookup)
+	if err != nil {
+		return "", fmt.Errorf("the variable %s cannot be set: %w", v.Name, err)
 	}
-	return out, nil
+	return v.Name + "=" + value, nil
 }
 
 func (v Variable) resolve(lookup func(string) (string, bool)) (string, error) {
 	switch {
 	case v.FromEnv != "":
 		value, ok := lookup(v.FromEnv)
-		if !ok {
-			return "", fmt.Errorf("the variable %s cannot be set: %s is not set in the environment of this process (set it, or change from_env)", v.Name, v.FromEnv)
-		}
-		if len(value) > maxValue {
-			return "", fmt.Errorf("the variable %s cannot be set: the value of %s has more than %d bytes", v.Name, v.FromEnv, maxValue)
+		switch {
+		case !ok:
+			return "", fmt.Errorf("%s is not set in the environment of this process (set it, or change from_env)", v.FromEnv)
+		case len(value) > maxValue:
+			return "", fmt.Errorf("the value of %s has more than %d bytes", v.FromEnv, maxValue)
 		}
 		return value, nil
 	case v.FromFile != "":
 		content, err := trusted.Read(v.FromFile, maxValue)
 		if err != nil {
-			return "", fmt.Errorf("the variable %s cannot be set: %w", v.Name, err)
+			return "", err
+		}
+		if bytes.IndexByte(content, 0) >= 0 {
+			return "", fmt.Errorf("its value has a NUL character (%s)", v.source())
 		}
 		return strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r"), nil
 	case v.value != nil:

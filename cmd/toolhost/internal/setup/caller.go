@@ -12,11 +12,11 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// CLI is the caller that uses a daemon, or a host of its own, through commands.
+// CLI is the caller that uses a daemon or its own host through commands.
 const CLI = "cli"
 
-// Caller is what the file gives a caller. The zero value holds nothing, sees all tools
-// and is asked.
+// Caller is what the file gives a caller. The zero value holds no capability, sees all
+// tools, and is asked.
 type Caller struct {
 	name string
 	says config.Caller
@@ -24,39 +24,40 @@ type Caller struct {
 	patience time.Duration
 }
 
-// CallerOf is what the file says of a caller.
+// CallerOf returns what the file gives a caller.
 func CallerOf(c *config.Config, name string) Caller {
 	return Caller{name, c.Callers[name], c.Approvals.Timeout}
 }
 
-// Session is what a session of the caller is made with, its approver aside.
+// Session returns the options of a session of the caller, except for its approver.
 func (c Caller) Session() []host.SessionOption {
-	return []host.SessionOption{host.WithGrants(c.says.Grants...), host.WithVisible(c.Sees), host.WithResultLimit(c.says.ResultLimit)}
+	return []host.SessionOption{
+		host.WithGrants(c.says.Grants...), host.WithVisible(c.Sees), host.WithResultLimit(c.says.ResultLimit),
+	}
 }
 
-// Sees reports whether the caller sees a tool, by what callers are shown of it.
+// Sees reports whether the caller sees a tool, by the definition that callers are shown.
 func (c Caller) Sees(d tool.Definition) bool { return c.says.Sees(d.Name, d.Safety) }
 
-// Visible are those of some tools that the caller sees.
+// Visible returns those tools that the caller sees.
 func (c Caller) Visible(all []host.Tool) []host.Tool {
 	return slices.DeleteFunc(slices.Clone(all), func(t host.Tool) bool { return !c.Sees(t.Definition) })
 }
 
-// Holds reports whether the caller has a capability without asking for it.
+// Holds reports whether the caller holds a capability.
 func (c Caller) Holds(capability tool.Capability) bool {
 	return slices.Contains(c.says.Grants, capability)
 }
 
-// Approver decides on the caller's calls; nil: nobody is to be asked. Asked is the
-// person behind the caller, nil where there is none.
+// Approver returns what decides on the caller's calls; nil: no one can be asked. Asked is
+// the person who uses the caller, or nil.
 func (c Caller) Approver(asked policy.Approver) policy.Approver {
 	switch c.says.Approval {
 	case config.AnswerYes:
 		return decided(policy.Decision{Verdict: policy.Allow, By: policy.Operator})
 	case config.AnswerNo:
-		return decided(policy.Decision{
-			Verdict: policy.Deny, By: policy.Operator, Reason: fmt.Sprintf("the operator lets the caller %s have no yes", c.name),
-		})
+		reason := fmt.Sprintf("the operator lets the caller %s have no yes", c.name)
+		return decided(policy.Decision{Verdict: policy.Deny, By: policy.Operator, Reason: reason})
 	}
 	if asked == nil || c.patience == 0 {
 		return asked

@@ -9,25 +9,25 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 )
 
-// Loaded is a configuration with what its references led to.
+// Loaded is a configuration with its references resolved.
 type Loaded struct {
 	Config  *config.Config
 	Plugins Settings
-	// Hold is why a plugin's file is not to be run; empty: it may. Nil: all may.
+	// Hold returns why a plugin's file must not be run; empty: it may. Nil: all may.
 	Hold func(plugin.Candidate) (reason string)
 }
 
-// Changes are the differences between two configurations, one line each, by the names of
-// what is set. No value is in them.
+// Changes returns the differences between two configurations, a line each, by the names of
+// settings and without their values.
 func Changes(before, after Loaded) []string {
 	d := config.Diff(before.Config, after.Config)
 	out := slices.Clone(d.Host)
-	add := func(who, plugin string, keys []string) {
+	add := func(what, plugin string, keys []string) {
 		if !slices.Contains(keys, "environment") && !slices.Equal(before.Plugins(plugin).Env, after.Plugins(plugin).Env) {
 			keys = append(keys, "a value that environment refers to")
 		}
 		if len(keys) > 0 {
-			out = append(out, who+": "+strings.Join(keys, ", "))
+			out = append(out, what+": "+strings.Join(keys, ", "))
 		}
 	}
 	add("defaults", "", d.Defaults)

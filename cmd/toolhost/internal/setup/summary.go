@@ -8,13 +8,14 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Summary says what a file grants, for whoever decides whether to trust it, a line
-// each: what runs, with what, and who may do what without being asked. What else it
-// sets is named at the end. No value of an environment is in it.
+// Summary returns what a file grants, a line each, for people who decide whether to trust
+// it: what runs, with what, and what needs no approval. The last line names what else it
+// sets. Values of environments are left out.
 func Summary(c *config.Config) []string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -22,7 +23,8 @@ func Summary(c *config.Config) []string {
 		add("runs the plugins in %s", dir)
 	}
 	for _, path := range []struct{ what, path string }{
-		{"the workspace of the plugins", c.Root}, {"the daemon's socket", c.Socket}, {"the cache", c.CacheDir}, {"the log of calls", c.Audit.Path},
+		{"the workspace of the plugins", c.Root}, {"the daemon's socket", c.Socket},
+		{"the cache", c.CacheDir}, {"the log of calls", c.Audit.Path},
 	} {
 		if path.path != "" {
 			add("%s is %s", path.what, path.path)
@@ -48,13 +50,7 @@ func Summary(c *config.Config) []string {
 		}
 		out = append(out, given("plugin "+name, p)...)
 	}
-	none := func(string) (string, bool) { return "", true }
-	settings := func(c *config.Config) Loaded {
-		c = withoutEnvironment(c)
-		s, _ := PluginSettings(c, Run{Lookup: none})
-		return Loaded{Config: c, Plugins: s}
-	}
-	if rest := Changes(settings(config.Default()), settings(c)); len(rest) > 0 {
+	if rest := Changes(withoutEnvironment(config.Default()), withoutEnvironment(c)); len(rest) > 0 {
 		add("sets: %s", strings.Join(rest, "; "))
 	}
 	if len(out) == 0 {
@@ -63,7 +59,7 @@ func Summary(c *config.Config) []string {
 	return out
 }
 
-// loosened is what is said of a tool that lets it be called more easily.
+// loosened returns what lets a tool be called more easily.
 func loosened(name string, t host.Override) []string {
 	var out []string
 	if t.Approval == policy.AllowAll {
@@ -78,7 +74,7 @@ func loosened(name string, t host.Override) []string {
 	return out
 }
 
-// given is what plugins are started with.
+// given returns what plugins are started with.
 func given(who string, p config.Plugin) []string {
 	var out []string
 	if len(p.Args) > 0 {
@@ -94,14 +90,14 @@ func given(who string, p config.Plugin) []string {
 			out = append(out, fmt.Sprintf("gives %s a value of %s", who, v.Name))
 		}
 	}
-	if p.Namespace == "off" {
+	if p.Namespace == plugin.NamespaceOff {
 		out = append(out, "runs "+who+" without a PID namespace")
 	}
 	return out
 }
 
-// withoutEnvironment is a configuration that refers to nothing.
-func withoutEnvironment(c *config.Config) *config.Config {
+// withoutEnvironment returns a configuration that refers to nothing.
+func withoutEnvironment(c *config.Config) Loaded {
 	out := *c
 	out.Defaults.Environment = nil
 	out.Plugins = maps.Clone(c.Plugins)
@@ -109,7 +105,7 @@ func withoutEnvironment(c *config.Config) *config.Config {
 		p.Environment = nil
 		out.Plugins[name] = p
 	}
-	return &out
+	return Loaded{Config: &out, Plugins: func(name string) plugin.Settings { return out.Plugin(name).Settings }}
 }
 
 func joined(grants []tool.Capability) string {
