@@ -110,7 +110,7 @@ func WithMaxResult(bytes int) Option {
 }
 
 // WithMaxRetries bounds how often a failed call is repeated, whatever its tool asks
-// for. Default: [tool.MaxMaxRetries]; 0 means never.
+// for. Default: [tool.MaxRetryLimit]; 0 means never.
 func WithMaxRetries(most int) Option {
 	return func(o *options) { o.defaults.Limits.MaxRetries = most }
 }

@@ -54,7 +54,7 @@ func Categories(names ...string) Option {
 func Permission(c tool.Capability) Option { return set(func(d *tool.Definition) { d.Permission = c }) }
 
 // Idempotent says that a call may be repeated with no further effect, so that
-// a host may retry it up to so many times, at most [tool.MaxMaxRetries], when
+// a host may retry it up to so many times, at most [tool.MaxRetryLimit], when
 // the plugin dies in the middle.
 func Idempotent(retries int) Option {
 	return set(func(d *tool.Definition) { d.Idempotent, d.MaxRetries = true, retries })

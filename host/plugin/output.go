@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"strings"
 
 	"github.com/hashicorp/go-hclog"
@@ -92,31 +91,17 @@ func (o *output) logLine(line []byte) {
 func (o *output) pace(bytes int) { o.records.pass(bytes + recordCost) }
 
 // logRecord logs a line that the plugin sent on its stream.
-func (o *output) logRecord(level slog.Level, message, call string) {
+func (o *output) logRecord(level, message, call string) {
 	o.stderr.add([]byte(message[:min(len(message), maxLogLine)]))
 	if !o.intake.admit() {
 		return
 	}
 	line := sanitize.Line(message, maxLogLine)
 	if call == "" {
-		o.log.Log(hclogLevel(level), line)
+		o.log.Log(hclog.LevelFromString(level), line)
 		return
 	}
-	o.log.Log(hclogLevel(level), line, "call", call)
-}
-
-func hclogLevel(l slog.Level) hclog.Level {
-	switch {
-	case l < slog.LevelDebug:
-		return hclog.Trace
-	case l < slog.LevelInfo:
-		return hclog.Debug
-	case l < slog.LevelWarn:
-		return hclog.Info
-	case l < slog.LevelError:
-		return hclog.Warn
-	}
-	return hclog.Error
+	o.log.Log(hclog.LevelFromString(level), line, "call", call)
 }
 
 // lineLogger logs what a plugin that was not built with pluginsdk prints after the

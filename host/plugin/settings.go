@@ -59,7 +59,7 @@ type Limits struct {
 	// MaxResult bounds a result, in bytes; 0: no bound of the host's own. Default: 64 MiB.
 	MaxResult int `json:"max_result"`
 	// MaxRetries bounds how often a failed call is repeated, whatever its tool asks for.
-	// Default: [tool.MaxMaxRetries].
+	// Default: [tool.MaxRetryLimit].
 	MaxRetries int `json:"max_retries"`
 }
 
@@ -69,7 +69,7 @@ func DefaultSettings() Settings {
 	return Settings{
 		Enabled: true, Carrier: Stream, Namespace: NamespaceAuto, Previews: true,
 		StartTimeout: DefaultStartTimeout, CallTimeout: time.Minute, MaxTimeout: 10 * time.Minute,
-		Limits:  Limits{Running: 256, Waiting: 1024, MaxResult: 64 << 20, MaxRetries: tool.MaxMaxRetries},
+		Limits:  Limits{Running: 256, Waiting: 1024, MaxResult: 64 << 20, MaxRetries: tool.MaxRetryLimit},
 		Restart: RestartPolicy{}.withDefaults(),
 	}
 }

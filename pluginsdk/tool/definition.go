@@ -67,7 +67,7 @@ const (
 	MaxCategories        = 64
 	MaxSensitive         = 256
 	MaxSensitiveLength   = 256 // bytes of each name
-	MaxMaxRetries        = 10
+	MaxRetryLimit        = 10
 
 	maxCategoryLength = 64
 )
@@ -130,8 +130,8 @@ func (d Definition) Check() error {
 		return bad("use safe, cautious or dangerous", "unknown safety level %d", int(d.Safety))
 	case d.Permission != "" && !d.Permission.Valid():
 		return bad("use word:word, such as fs:read", "malformed permission %.100q", string(d.Permission))
-	case d.MaxRetries < 0 || d.MaxRetries > MaxMaxRetries:
-		return bad(fmt.Sprintf("use 0 to %d", MaxMaxRetries), "max_retries is %d", d.MaxRetries)
+	case d.MaxRetries < 0 || d.MaxRetries > MaxRetryLimit:
+		return bad(fmt.Sprintf("use 0 to %d", MaxRetryLimit), "max_retries is %d", d.MaxRetries)
 	case d.Timeout < 0:
 		return bad("use 0 for the host's default", "the timeout is negative")
 	case d.RateLimit != nil && (d.RateLimit.Calls < 1 || d.RateLimit.Calls > math.MaxInt32 || d.RateLimit.Period <= 0):

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
 	"math"
 	"strings"
 	"time"
@@ -100,6 +101,15 @@ func orNil(b []byte) []byte {
 // code does.
 func appendProgress(b []byte, p tool.Progress) []byte {
 	return appendMessage(b, &pluginv1.Progress{Done: p.Done, Total: p.Total, Message: clean(p.Message)})
+}
+
+// levels are the levels of log records, from the lowest; slog's are 4 apart, and
+// [slog.LevelDebug] is the second.
+var levels = [...]string{"trace", "debug", "info", "warn", "error"}
+
+func levelName(l slog.Level) string {
+	const lowest = slog.LevelDebug - 4
+	return levels[(min(max(l, lowest), slog.LevelError)-lowest)/4]
 }
 
 // appendLog writes a LogRecord.

@@ -288,17 +288,3 @@ func (r *run) send(k kind, payload []byte) {
 	r.service.out.control(k, r.number, payload)
 	r.service.flush()
 }
-
-func levelName(l slog.Level) string {
-	switch {
-	case l < slog.LevelDebug:
-		return "trace"
-	case l < slog.LevelInfo:
-		return "debug"
-	case l < slog.LevelWarn:
-		return "info"
-	case l < slog.LevelError:
-		return "warn"
-	}
-	return "error"
-}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,8 +62,9 @@ type StreamHooks struct {
 	// Failed is told that the stream has failed or was closed, by a goroutine of its
 	// own.
 	Failed func()
-	// Log is told what the plugin has to say, and in which call; empty: none.
-	Log func(level slog.Level, message, call string)
+	// Log receives a line that the plugin logs. Level is "trace", "debug", "info",
+	// "warn" or "error"; call is the ID of the call that it concerns, or empty.
+	Log func(level, message, call string)
 }
 
 // pending is a call that was sent.

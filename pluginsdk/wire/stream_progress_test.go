@@ -16,8 +16,8 @@ import (
 func recordingHooks(changed chan<- struct{}, logged chan<- string) StreamHooks {
 	return StreamHooks{
 		Changed: func() { changed <- struct{}{} },
-		Log: func(l slog.Level, message, call string) {
-			logged <- fmt.Sprintf("%v:%s@%s", l, message, call)
+		Log: func(l, message, call string) {
+			logged <- fmt.Sprintf("%s:%s@%s", l, message, call)
 		},
 	}
 }
@@ -146,7 +146,7 @@ func TestStreamLog(t *testing.T) {
 			return tool.Text("said"), nil
 		}}, recordingHooks(nil, logged))
 		wantText(t, within(t, "the call", begin(t.Context(), s, tool.Call{Name: "say", ID: "c1"})), "said")
-		for _, want := range []string{"DEBUG-4:trace@c1", "DEBUG:debug@c1", "INFO:info key=1 odd@c1", "WARN:bad \uFFFD@c1", "ERROR:error@c1"} {
+		for _, want := range []string{"trace:trace@c1", "debug:debug@c1", "info:info key=1 odd@c1", "warn:bad \uFFFD@c1", "error:error@c1"} {
 			if got := within(t, "a line", logged); got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
@@ -162,8 +162,8 @@ func TestStreamLogRate(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
 		var lines, warnings atomic.Int32
-		s, p := withPeer(t, carrier, StreamHooks{Log: func(l slog.Level, m, _ string) {
-			if lines.Add(1); l == slog.LevelWarn && strings.Contains(m, "dropped") {
+		s, p := withPeer(t, carrier, StreamHooks{Log: func(l, m, _ string) {
+			if lines.Add(1); l == "warn" && strings.Contains(m, "dropped") {
 				warnings.Add(1)
 			}
 		}})

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -264,23 +264,12 @@ func (s *Stream) log(number uint32, b []byte) error {
 		if err != nil {
 			return protocolError("a log record that cannot be read: %v", err)
 		}
-		s.hooks.Log(logLevel(level), message, call)
+		if !slices.Contains(levels[:], level) {
+			level = "info"
+		}
+		s.hooks.Log(level, message, call)
 	case n == logRate:
-		s.hooks.Log(slog.LevelWarn, fmt.Sprintf("it logs more than %d lines a second: the rest of this second's are dropped", logRate), "")
+		s.hooks.Log("warn", fmt.Sprintf("the plugin logs more than %d lines a second: the rest of this second's are dropped", logRate), "")
 	}
 	return nil
-}
-
-func logLevel(name string) slog.Level {
-	switch name {
-	case "trace":
-		return slog.LevelDebug - 4
-	case "debug":
-		return slog.LevelDebug
-	case "warn":
-		return slog.LevelWarn
-	case "error":
-		return slog.LevelError
-	}
-	return slog.LevelInfo
 }

@@ -95,30 +95,30 @@ func (q Question) decide(ctx context.Context, t *Trace, call tool.Call) (policy.
 
 // ask gets a yes from the approver, or the error that stands for its no.
 func ask(ctx context.Context, caller Caller, r policy.Request) (policy.Decision, error) {
-	refuse := func(code tool.Code, msg, hint string, cause error) *tool.Error {
-		return &tool.Error{Code: code, Tool: r.Call.Name, Stage: tool.StageApprove, Unsent: true, Message: msg, Hint: hint, Err: cause}
-	}
+	name := r.Call.Name
 	approver := caller.Approver()
 	if approver == nil {
-		return policy.Decision{}, refuse(tool.CodeApprovalRequired,
-			fmt.Sprintf("Tool %s is dangerous and needs approval, and there is nobody to give it", r.Call.Name),
-			"run it from a terminal or with --yes; in a program, give the session an approver", nil)
+		return policy.Decision{}, refuse(tool.StageApprove, tool.CodeApprovalRequired, name,
+			fmt.Sprintf("tool %s is dangerous and needs approval, and there is nobody to give it", name),
+			"run it from a terminal or with --yes; in a program, give the session an approver")
 	}
 	d, err := protected(ctx, approver, r)
 	var panicked *Panic
 	switch {
-	case errors.As(err, &panicked):
-		e := refuse(tool.CodeApprovalDenied, fmt.Sprintf("Approval failed for tool: %s: %v", r.Call.Name, err), stop, err)
-		e.Detail = panicked.Stack
-		return policy.Decision{}, e
+	case errors.As(err, &panicked), err != nil && ctx.Err() == nil:
+		e := refuse(tool.StageApprove, tool.CodeApprovalDenied, name,
+			fmt.Sprintf("Approval failed for tool: %s: %v", name, err), stop)
+		if panicked != nil {
+			e.Detail = panicked.Stack
+		}
+		return policy.Decision{}, because(e, err)
 	case ctx.Err() != nil:
-		return policy.Decision{}, refuse(tool.CodeOf(ctx.Err()), fmt.Sprintf("The call of tool %s ended before anybody approved it: %v", r.Call.Name, deadline.Cause(ctx)), "", ctx.Err())
-	case err != nil:
-		return policy.Decision{}, refuse(tool.CodeApprovalDenied, fmt.Sprintf("Approval failed for tool: %s: %v", r.Call.Name, err), stop, err)
+		return policy.Decision{}, because(refuse(tool.StageApprove, tool.CodeOf(ctx.Err()), name,
+			fmt.Sprintf("the call of tool %s ended before it was approved: %v", name, deadline.Cause(ctx)), ""), ctx.Err())
 	case d.Verdict == policy.Allow || d.Verdict == policy.Modify:
 		return d, nil
 	}
-	return d, denied(r.Call.Name, d.Reason)
+	return d, denied(name, d.Reason)
 }
 
 // protected asks an approver, whose panic is an error.
@@ -140,7 +140,5 @@ func denied(name, reason string) error {
 	if reason != "" {
 		msg += ": " + reason
 	}
-	return &tool.Error{
-		Code: tool.CodeApprovalDenied, Tool: name, Stage: tool.StageApprove, Unsent: true, Message: msg, Hint: stop,
-	}
+	return refuse(tool.StageApprove, tool.CodeApprovalDenied, name, msg, stop)
 }

@@ -82,11 +82,9 @@ func (a *Audit) Begin(def *tool.Definition) tool.Middleware {
 			if err := a.write(r); err != nil {
 				a.OnError(fmt.Errorf("call %s of tool %s has no begin line: %w", call.ID, call.Name, err))
 				if required {
-					return tool.Result{}, &tool.Error{
-						Code: tool.CodeUnavailable, Tool: call.Name, Stage: tool.StageAudit, Unsent: true, Err: err,
-						Message: fmt.Sprintf("Tool %s did not run: the call cannot be put on record: %v", call.Name, err),
-						Hint:    "make room for the audit log, or do not require it for this safety level",
-					}
+					return tool.Result{}, because(refuse(tool.StageAudit, tool.CodeUnavailable, call.Name,
+						fmt.Sprintf("tool %s did not run: the call cannot be put on record: %v", call.Name, err),
+						"make room for the audit log, or do not require it for this safety level"), err)
 				}
 			}
 			return next(ctx, call)
@@ -131,7 +129,8 @@ func describe(r *audit.Record, t *Trace, call tool.Call, err error) {
 	case t.Definition == nil:
 		r.Input, r.Arguments = redactUnknown(call.Arguments, nil, nil)
 	case t.Decision == "" && isInvalid(err):
-		r.Input, r.Arguments = redactUnknown(call.Arguments, t.Definition.Sensitive, argumentNames(t.Definition.InputSchema))
+		known := argumentNames(t.Definition.InputSchema)
+		r.Input, r.Arguments = redactUnknown(call.Arguments, t.Definition.Sensitive, known)
 	case m != nil:
 		r.Input, r.Arguments = redact(m.Given, t.Definition.Sensitive)
 		r.AskedInput, r.AskedArguments = redact(m.Asked, t.Definition.Sensitive)

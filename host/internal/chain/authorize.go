@@ -16,11 +16,10 @@ func Authorize(c tool.Capability) tool.Middleware {
 			t := traceOf(ctx)
 			if c != "" && !t.caller().Holds(c) {
 				t.Decision = audit.Denied
-				return tool.Result{}, &tool.Error{
-					Code: tool.CodePermissionDenied, Tool: call.Name, Stage: tool.StageAuthorize, Unsent: true,
-					Message: "Permission denied for tool: " + call.Name,
-					Hint:    fmt.Sprintf("it needs the capability %s, which the operator grants: --grant %s on the command line, Session.Grant in a program", c, c),
-				}
+				return tool.Result{}, refuse(tool.StageAuthorize, tool.CodePermissionDenied, call.Name,
+					"Permission denied for tool: "+call.Name,
+					fmt.Sprintf("it needs the capability %s, which the operator grants: "+
+						"--grant %s on the command line, Session.Grant in a program", c, c))
 			}
 			t.Decision = audit.Allowed
 			return next(ctx, call)

@@ -37,7 +37,10 @@ const gone = math.MinInt64
 
 func newBuckets(limit tool.RateLimit) *buckets {
 	every := time.Duration(limit.Period) / time.Duration(limit.Calls)
-	return &buckets{every: every, slack: every * time.Duration(limit.Calls-1), epoch: time.Now(), sweepAt: manyCallers}
+	return &buckets{
+		every: every, slack: every * time.Duration(limit.Calls-1),
+		epoch: time.Now(), sweepAt: manyCallers,
+	}
 }
 
 // take gives a token, or says how long to wait for one.

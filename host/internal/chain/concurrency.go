@@ -57,14 +57,12 @@ func Concurrency(s *Slots) tool.Middleware {
 }
 
 func (s *Slots) take(ctx context.Context, call tool.Call) error {
-	refuse := func(code tool.Code, msg, hint string, cause error) error {
-		return &tool.Error{Code: code, Tool: call.Name, Stage: tool.StageLimit, Unsent: true, Message: msg, Hint: hint, Err: cause}
-	}
 	runs, ok := s.enter()
 	switch {
 	case !ok:
-		return refuse(tool.CodeResourceExhausted,
-			fmt.Sprintf("Tool %s is busy: %d calls run and %d wait", call.Name, s.most, s.queue), "try again when some have ended", nil)
+		return refuse(tool.StageLimit, tool.CodeResourceExhausted, call.Name,
+			fmt.Sprintf("tool %s is busy: %d calls run and %d wait", call.Name, s.most, s.queue),
+			"try again when some have ended")
 	case runs:
 		return nil
 	}
@@ -73,7 +71,8 @@ func (s *Slots) take(ctx context.Context, call tool.Call) error {
 		return nil
 	case <-ctx.Done():
 		s.giveUp()
-		return refuse(tool.CodeOf(ctx.Err()), fmt.Sprintf("Tool %s did not get its turn: %v", call.Name, deadline.Cause(ctx)), "", ctx.Err())
+		return because(refuse(tool.StageLimit, tool.CodeOf(ctx.Err()), call.Name,
+			fmt.Sprintf("tool %s did not get its turn: %v", call.Name, deadline.Cause(ctx)), ""), ctx.Err())
 	}
 }
 

@@ -59,7 +59,8 @@ func checkResult(ctx context.Context, output *schema.Schema, most int, name stri
 	if n := size(res); most > 0 && n > most {
 		return &tool.Error{
 			Code: tool.CodeResourceExhausted, Tool: name, Stage: tool.StageOutput,
-			Message: fmt.Sprintf("The result of tool %s has %d bytes, more than %d", name, n, most), Hint: "ask for less at once",
+			Message: fmt.Sprintf("the result of tool %s has %d bytes, more than %d", name, n, most),
+			Hint:    "ask for less at once",
 		}
 	}
 	if output == nil || res.IsError {
@@ -69,7 +70,7 @@ func checkResult(ctx context.Context, output *schema.Schema, most int, name stri
 		Code: tool.CodeInvalidResult, Tool: name, Stage: tool.StageOutput, Hint: "report this to the tool's author",
 	}
 	if len(res.Structured) == 0 {
-		bad.Message = fmt.Sprintf("The result of tool %s has no structured output, which its output schema promises", name)
+		bad.Message = fmt.Sprintf("the result of tool %s has no structured output, which its output schema promises", name)
 		return bad
 	}
 	if err := output.Check(ctx, res.Structured); err != nil {
@@ -77,7 +78,7 @@ func checkResult(ctx context.Context, output *schema.Schema, most int, name stri
 			late.Tool, late.Stage = name, tool.StageOutput
 			return late
 		}
-		bad.Message, bad.Err = fmt.Sprintf("The result of tool %s breaks its output schema: %v", name, err), err
+		bad.Message, bad.Err = fmt.Sprintf("the result of tool %s breaks its output schema: %v", name, err), err
 		return bad
 	}
 	return nil

@@ -24,11 +24,12 @@ func RateLimit(limit *tool.RateLimit) tool.Middleware {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			t := traceOf(ctx)
 			if wait := b.take(t.caller().ID(), t.Begin); wait > 0 {
-				return tool.Result{}, &tool.Error{
-					Code: tool.CodeRateLimited, Tool: call.Name, Stage: tool.StageRateLimit, Unsent: true, RetryAfter: tool.Duration(wait),
-					Message: fmt.Sprintf("Too many calls of tool %s: %d in %v are allowed", call.Name, limit.Calls, time.Duration(limit.Period)),
-					Hint:    fmt.Sprintf("try again in %v", wait.Round(time.Millisecond)+time.Millisecond),
-				}
+				e := refuse(tool.StageRateLimit, tool.CodeRateLimited, call.Name,
+					fmt.Sprintf("too many calls of tool %s: %d in %v are allowed",
+						call.Name, limit.Calls, time.Duration(limit.Period)),
+					fmt.Sprintf("try again in %v", wait.Round(time.Millisecond)+time.Millisecond))
+				e.RetryAfter = tool.Duration(wait)
+				return tool.Result{}, e
 			}
 			return next(ctx, call)
 		}

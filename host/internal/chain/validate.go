@@ -33,11 +33,9 @@ func Validate(input *schema.Schema) tool.Middleware {
 // for what would take too long to check; the codes of ctx where it ends first.
 func CheckArguments(ctx context.Context, input *schema.Schema, name string, args []byte) error {
 	if len(args) > MaxArguments {
-		return &tool.Error{
-			Code: tool.CodeResourceExhausted, Tool: name, Stage: tool.StageValidate, Unsent: true,
-			Message: fmt.Sprintf("The arguments of tool %s have %d bytes, more than %d", name, len(args), MaxArguments),
-			Hint:    "send less at once",
-		}
+		return refuse(tool.StageValidate, tool.CodeResourceExhausted, name,
+			fmt.Sprintf("the arguments of tool %s have %d bytes, more than %d", name, len(args), MaxArguments),
+			"send less at once")
 	}
 	err := input.Check(ctx, args)
 	if err == nil {
@@ -65,11 +63,11 @@ func unchecked(err error, name, what string) *tool.Error {
 	case errors.As(err, &limit):
 		return &tool.Error{
 			Code: tool.CodeResourceExhausted, Err: err, Hint: "send fewer or shorter values at once",
-			Message: fmt.Sprintf("The %s of tool %s would take too long to check against its schema", what, name),
+			Message: fmt.Sprintf("the %s of tool %s would take too long to check against its schema", what, name),
 		}
 	}
 	return &tool.Error{
 		Code: tool.CodeOf(err), Err: err, Hint: "allow more time, or send fewer or shorter values at once",
-		Message: fmt.Sprintf("The %s of tool %s were not checked to the end: %v", what, name, err),
+		Message: fmt.Sprintf("the %s of tool %s were not checked to the end: %v", what, name, err),
 	}
 }
