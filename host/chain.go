@@ -18,13 +18,12 @@ import (
 //	observe( audit( resolve(
 //	    validate( authorize( ratelimit( approve( begin( output( retry( prepare( timeout( concurrency( provider
 //
-// Unknown names are on record, and go no further than resolve. Invalid arguments
-// never reach a policy; what is refused never reaches a provider. The rate limit
-// stands before the approver, so that a flood never reaches a person; the slot
-// stands behind, so that nobody who waits for a yes holds one. The begin line is
-// written when it is certain that the tool will be asked. The timeout is each
-// attempt's and begins when the plugin is ready; all attempts together have a limit too,
-// and the caller's deadline bounds all.
+// Unknown names are recorded, and go no further than resolve. Invalid arguments never
+// reach a policy, and a refused call never reaches a provider. The rate limit comes before
+// the approver, so that a flood never reaches a person; the slot comes after it, so that a
+// call that waits for approval does not hold one. The begin line is written when it is
+// certain that the tool will run. The timeout bounds one attempt and begins when the plugin
+// is ready; all attempts together have a limit too, and the caller's deadline bounds all.
 func (c *compiler) buildChain(e *entry) tool.Handler {
 	attempt, total := e.timeouts()
 	return tool.Chain(
@@ -49,8 +48,8 @@ func (h *Host) commonChain() tool.Handler {
 	return tool.Chain(h.resolve, chain.Observe(h.observer), h.compiler.audit.End(), h.contained)
 }
 
-// resolve finds the tool by its name, or by the alias that models use, and sends
-// the call on its way.
+// resolve finds the tool by its name, or by the alias that models use, and runs the call
+// through its chain.
 func (h *Host) resolve(ctx context.Context, call tool.Call) (tool.Result, error) {
 	e := h.registry.find(call.Name)
 	if e == nil {
@@ -76,8 +75,8 @@ func (h *Host) resolve(ctx context.Context, call tool.Call) (tool.Result, error)
 	return e.chain(ctx, call)
 }
 
-// unknown is the error for a name that is not there, with those that may have
-// been meant.
+// unknown returns the error for a name that no tool has, with the names that may have been
+// meant.
 func (h *Host) unknown(name string) error {
 	if h.registry.lookup(name) != nil {
 		return unknownError(name, "the operator has disabled it")
@@ -99,7 +98,7 @@ func unknownError(name, hint string) error {
 	}
 }
 
-// shorten keeps a name that a model made up fit to be shown.
+// shorten makes a name that a model made up fit to be shown.
 func shorten(name string) string {
 	if q := strconv.Quote(name); len(q) != len(name)+2 || len(name) > tool.MaxNameLength {
 		return q[:min(len(q), tool.MaxNameLength)]

@@ -7,9 +7,9 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Default is the host behind the package-level functions, for programs that
-// need only one: no grants, no approver, no plugins, until they are added. It
-// is made when it is first asked for.
+// Default returns the host of the package-level functions, for programs that need only one:
+// it has no grants, no approver and no plugins until they are added. The first call makes
+// it.
 var Default = sync.OnceValue(func() *Host {
 	h, err := New()
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package host is a registry of tools and the way that calls to them take.
+// Package host is a registry of tools, and the chain of steps that a call of one passes.
 //
 // Start with [New]. [Host.Load] runs the plugin binaries of a directory,
 // [Host.Attach] adds any other tool.Provider, [Host.Register] a function.
 // [Host.Session] makes a caller with grants; its Execute returns a result or an
-// error, its Call what a model is shown:
+// error, its Call an [Outcome] that a model can be shown:
 //
 //	h, err := host.New(host.WithRoot("."))
 //	...
@@ -14,10 +14,10 @@
 //
 // A *Host is a tool.Provider itself, so hosts nest.
 //
-// gRPC has a log of its own, which is the process's, so the library leaves it alone. A
-// plugin can make it write to standard error: a program that minds calls
-// [google.golang.org/grpc/grpclog.SetLoggerV2], as the toolhost command does.
+// gRPC has one log for the whole process, so this package leaves it alone. A plugin can make
+// it write to standard error; [google.golang.org/grpc/grpclog.SetLoggerV2] redirects it, as
+// in the toolhost command.
 package host
 
-// Version is the host's version, which plugins are told.
+// Version is the host's version, which plugins get when they are configured.
 const Version = "0.1.0"

@@ -10,15 +10,15 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Filter chooses tools. The zero value chooses all; conditions that are set all
-// have to hold.
+// Filter selects tools. The zero value selects all; a tool has to meet all conditions that
+// are set.
 type Filter struct {
-	// MaxSafety chooses tools at or below a level. Unset: any.
+	// MaxSafety selects tools at or below a level. Unset: any.
 	MaxSafety tool.Safety
-	// Categories chooses tools with any of them. Empty: any.
+	// Categories selects tools with any of them. Empty: any.
 	Categories []string
-	// Search chooses tools whose name, title or description contains the text,
-	// case aside. Empty: any.
+	// Search selects tools whose name, title or description contains the text, ignoring
+	// case. Empty: any.
 	Search string
 }
 
@@ -41,15 +41,15 @@ func (f Filter) match(d *tool.Definition) bool {
 // maxChoices bounds how many filters one snapshot remembers.
 const maxChoices = 64
 
-// choices remember what filters chose from one snapshot. An agent asks for the
-// same tools at each turn, and tools change seldom. As with the snapshot itself,
-// readers take no lock: what is remembered is replaced whole, and where two do so
-// at once, one is forgotten. The zero value is empty.
+// choices remembers what filters selected from one snapshot: an agent asks for the same
+// tools at each turn, and tools change seldom. As with the snapshot itself, readers take no
+// lock: the map is replaced whole, and if two do so at once, one is forgotten. The zero
+// value is empty.
 type choices struct {
 	set atomic.Pointer[map[string][]*entry]
 }
 
-// of are the entries of sorted that pass f.
+// of returns the entries of sorted that pass f.
 func (c *choices) of(f Filter, sorted []*entry) []*entry {
 	if f.MaxSafety == tool.Unset && len(f.Categories) == 0 && f.Search == "" {
 		return sorted

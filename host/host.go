@@ -43,8 +43,8 @@ var _ tool.Provider = (*Host)(nil)
 //
 // # Errors
 //
-// [tool.CodeNotFound] where the root is not a directory; [tool.CodeInternal] where the file
-// of [WithNames] is there and cannot be read.
+// [tool.CodeNotFound] if the root is not a directory; [tool.CodeInternal] if the file of
+// [WithNames] exists and cannot be read.
 func New(opts ...Option) (*Host, error) {
 	o := options{
 		root: ".", logger: hclog.NewNullLogger(), defaults: plugin.DefaultSettings(), operator: new(operator),
@@ -112,16 +112,16 @@ func (h *Host) newRoster() (*roster.Roster, error) {
 	return out, nil
 }
 
-// Root is the workspace, an absolute path.
+// Root returns the workspace, an absolute path.
 func (h *Host) Root() string { return h.opts.root }
 
-// Execute runs a call of nobody in particular, with no grants and no approver.
+// Execute runs a call of an anonymous session, which has no grants and no approver.
 // Use a [Session] for anything else.
 //
 // # Errors
 //
-// An [*tool.Error]. What the codes mean is told at each; a tool's own failure
-// is no error but a result with IsError.
+// An [*tool.Error]; see [tool.Code] for the codes. A tool's own failure is not an error but a
+// result with IsError.
 func (h *Host) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
 	return h.anonymous.Execute(ctx, call)
 }
@@ -129,12 +129,12 @@ func (h *Host) Execute(ctx context.Context, call tool.Call) (tool.Result, error)
 // Call is Execute with an [Outcome] for a model in place of a Go error.
 func (h *Host) Call(ctx context.Context, call tool.Call) Outcome { return h.anonymous.Call(ctx, call) }
 
-// CallAll is [Session.CallAll] for nobody in particular.
+// CallAll is [Session.CallAll] of the anonymous session.
 func (h *Host) CallAll(ctx context.Context, calls []tool.Call) []Outcome {
 	return h.anonymous.CallAll(ctx, calls)
 }
 
-// Close ends all providers side by side, and waits for them no longer than ctx
+// Close closes all providers side by side, and waits for them no longer than ctx
 // and their own bounds. Calls under way may end first; new ones are refused.
 func (h *Host) Close(ctx context.Context) error {
 	h.closed.Store(true)

@@ -13,43 +13,43 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
-// Lock is a toolhost.lock, and the plugins that it pins. The file is looked at before
-// each start; a process that runs goes on. A file that cannot be read, or has anything
-// wrong in it, pins nothing: nothing runs.
+// Lock is a toolhost.lock, and the plugins that it pins. The file is checked before each
+// start; a process that already runs goes on. If the file cannot be read, or anything in it
+// is wrong, no plugin of its directories starts.
 type Lock struct {
 	// File is its path.
 	File string
 	// Dirs are the plugin directories whose plugins it pins. None: all of them.
 	Dirs []string
 	// Required keeps plugins from running while the file is missing. A file that was
-	// there once is required from then on: removing it takes no pin away.
+	// there once is required from then on: removing it does not remove the pins.
 	Required bool
-	// Seen, unless it is nil, is called when the file is there for the first time.
+	// Seen is called when the file is there for the first time. Nil: nothing is called.
 	Seen func()
 }
 
-// WithLocks runs only what locks pin. A plugin has to be as each of the locks pins it
-// that are for its directory. Default: none, and nothing is pinned.
+// WithLocks runs only plugins that match every lock for their directory. Default: none, and
+// every plugin may run.
 func WithLocks(locks ...Lock) Option {
 	return func(o *options) { o.operator.locks, o.operator.pins = locks, pinsOf(locks) }
 }
 
-// WithLockFile is WithLocks with one file, for all plugins, that need not be there.
+// WithLockFile is WithLocks with one file for all plugins, which need not exist.
 func WithLockFile(path string) Option { return WithLocks(Lock{File: path}) }
 
-// pinsOf are the pins of locks, by a plugin's directory.
+// pinsOf returns the pins of locks, by a plugin's directory.
 func pinsOf(locks []Lock) func(dir string) (plugin.Pins, error) {
 	files := make([]*lockFile, len(locks))
 	for i, l := range locks {
 		files[i] = &lockFile{Lock: l}
 	}
 	return func(dir string) (plugin.Pins, error) {
-		var all lockPins
+		var all allPins
 		for _, f := range files {
 			if len(f.Dirs) > 0 && !roster.HoldsDir(f.Dirs, dir) {
 				continue
 			}
-			lock, err := f.read()
+			lock, err := f.current()
 			if err != nil {
 				return nil, err
 			}
@@ -64,33 +64,33 @@ func pinsOf(locks []Lock) func(dir string) (plugin.Pins, error) {
 	}
 }
 
-// lockFile is a lock as it was when it was looked at last.
+// lockFile is a lock as it was when it was read last.
 type lockFile struct {
 	Lock
 
 	mu   sync.Mutex
 	seen bool
-	was  manifest.Stamp
+	read manifest.Stamp
 	lock *lockfile.Lock
 	err  error
 }
 
-// read is what the file pins; nil: it is not there, and need not be.
-func (f *lockFile) read() (*lockfile.Lock, error) {
-	lock, appeared, err := f.look()
+// current returns what the file pins; nil: it does not exist, and need not.
+func (f *lockFile) current() (*lockfile.Lock, error) {
+	lock, appeared, err := f.load()
 	if appeared && f.Seen != nil {
 		f.Seen()
 	}
 	return lock, err
 }
 
-func (f *lockFile) look() (lock *lockfile.Lock, appeared bool, err error) {
+func (f *lockFile) load() (lock *lockfile.Lock, appeared bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := manifest.StampOf(f.File)
-	// What was wrong with a file may be mended without a change of its content.
-	if now != f.was || f.lock == nil {
-		f.was = now
+	// What was wrong with a file may be repaired without a change of its content.
+	if now != f.read || f.lock == nil {
+		f.read = now
 		f.lock, f.err = lockfile.Read(f.File)
 	}
 	if errors.Is(f.err, fs.ErrNotExist) {
@@ -107,11 +107,12 @@ func missingLock(file string) error {
 	return &tool.Error{
 		Code: tool.CodeUnavailable, Stage: tool.StageStart, Unsent: true,
 		Message: file + " is missing, and without it no plugin starts that it is to pin",
-		Hint:    "restore it, or pin what is there now: toolhost plugins lock (to run what is not pinned: toolhost plugins lock --off)",
+		Hint: "restore it, or pin what is there now: toolhost plugins lock" +
+			" (to run what is not pinned: toolhost plugins lock --off)",
 	}
 }
 
-// lockPin is a lock as a plugin's start asks it.
+// lockPin is a lock as the pins of a plugin's start.
 type lockPin struct {
 	lock *lockfile.Lock
 	file string
@@ -131,7 +132,7 @@ func (p lockPin) Described(name, sha256 string, about wire.Description) error {
 	return p.refusal(p.lock.Check(name, e))
 }
 
-// refusal says which lock it is that refuses.
+// refusal adds to an error which lock refuses.
 func (p lockPin) refusal(err error) error {
 	if err == nil {
 		return nil
@@ -141,32 +142,31 @@ func (p lockPin) refusal(err error) error {
 	return &e
 }
 
-// lockPins are locks that all have to agree.
-type lockPins []lockPin
+// allPins are pins that all have to agree.
+type allPins []plugin.Pins
 
-func (all lockPins) Listed(name string) error {
+func (all allPins) Listed(name string) error {
+	return all.each(func(p plugin.Pins) error { return p.Listed(name) })
+}
+
+func (all allPins) Binary(name, sha256 string) error {
+	return all.each(func(p plugin.Pins) error { return p.Binary(name, sha256) })
+}
+
+func (all allPins) Described(name, sha256 string, about wire.Description) error {
+	return all.each(func(p plugin.Pins) error { return p.Described(name, sha256, about) })
+}
+
+func (all allPins) each(check func(plugin.Pins) error) error {
 	for _, p := range all {
-		if err := p.Listed(name); err != nil {
+		if err := check(p); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (all lockPins) Binary(name, sha256 string) error {
-	for _, p := range all {
-		if err := p.Binary(name, sha256); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (all lockPins) Described(name, sha256 string, about wire.Description) error {
-	for _, p := range all {
-		if err := p.Described(name, sha256, about); err != nil {
-			return err
-		}
-	}
-	return nil
+func entryOf(sha256 string, about wire.Description) (lockfile.Entry, error) {
+	definitions, err := lockfile.Digest(about.Tools)
+	return lockfile.Entry{SHA256: sha256, Definitions: definitions, Version: about.Version}, err
 }

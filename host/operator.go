@@ -34,7 +34,7 @@ func (o *operator) settingsOf(c plugin.Candidate) plugin.Settings {
 	return s
 }
 
-// pinsOf returns what may run of a plugin directory; nil: everything.
+// pinsOf returns the pins of a plugin directory; nil: every plugin may run.
 func (o *operator) pinsOf(dir string) (plugin.Pins, error) {
 	o.mu.Lock()
 	of := o.pins
@@ -46,10 +46,13 @@ func (o *operator) pinsOf(dir string) (plugin.Pins, error) {
 			return nil, err
 		}
 	}
-	if o.recorder != nil {
-		return recorded{o.recorder, pins}, nil
+	switch {
+	case o.recorder == nil:
+		return pins, nil
+	case pins == nil:
+		return recording{o.recorder}, nil
 	}
-	return pins, nil
+	return allPins{recording{o.recorder}, pins}, nil
 }
 
 // WithPluginSettings sets what the operator decides for single plugins. When a plugin is
@@ -80,8 +83,8 @@ func (h *Host) SetHold(of func(plugin.Candidate) (reason string)) {
 	h.operator.hold = of
 }
 
-// SetLocks replaces the locks, from the next start on. It is the operator's word: a lock
-// that was there once, and that these do not require, is not required any more.
+// SetLocks replaces the locks, from the next start on. A lock that was required because its
+// file was there once is not required any more, unless these require it.
 func (h *Host) SetLocks(locks ...Lock) {
 	h.operator.mu.Lock()
 	defer h.operator.mu.Unlock()

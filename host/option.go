@@ -31,11 +31,10 @@ type options struct {
 	hooks         *policy.Hooks
 }
 
-// WithRoot is the workspace that plugins work on. Default: the current
-// directory.
+// WithRoot sets the workspace that plugins work on. Default: the current directory.
 func WithRoot(dir string) Option { return func(o *options) { o.root = dir } }
 
-// WithLogger takes what happens to plugins, and what they print. Default:
+// WithLogger sets the logger for what happens to plugins and what they print. Default:
 // nothing is logged.
 func WithLogger(l hclog.Logger) Option { return func(o *options) { o.logger = l } }
 
@@ -51,10 +50,9 @@ func WithCallTimeout(d time.Duration) Option {
 	return func(o *options) { o.defaults.CallTimeout = d }
 }
 
-// WithMaxTimeout bounds what tools may claim for themselves: a call of one that names a
-// limit takes no longer than the smaller of the two, over all attempts. What the operator
-// says of one tool ([Override.Timeout]), and [WithCallTimeout], may be longer. Default:
-// 10 min; 0 or less means no bound.
+// WithMaxTimeout bounds the timeouts that tools claim: a call of such a tool takes no longer
+// than the smaller of the two, over all attempts. [Override.Timeout] and [WithCallTimeout]
+// may be longer. Default: 10 min; 0 or less means no bound.
 func WithMaxTimeout(d time.Duration) Option {
 	return func(o *options) { o.defaults.MaxTimeout = d }
 }
@@ -65,39 +63,39 @@ func WithPluginEnv(env ...string) Option {
 	return func(o *options) { o.pluginEnv = append(o.pluginEnv, env...) }
 }
 
-// WithCarrier chooses what calls to plugins travel on. Default: [plugin.Stream].
-// A plugin that does not offer it is spoken to on the next that it does.
+// WithCarrier sets what calls to plugins travel on. Default: [plugin.Stream]. A plugin that
+// does not offer it gets the next one that it does.
 func WithCarrier(c plugin.Carrier) Option { return func(o *options) { o.defaults.Carrier = c } }
 
-// WithCache remembers in a directory, private to the user, what plugins say of
-// themselves, so that the next host lists their tools without starting them: a
-// plugin then starts with its first call. A directory that cannot be used is logged,
-// and all is as without one. Default: none, and Load starts every plugin.
+// WithCache remembers in a directory, private to the user, what plugins say of themselves,
+// so that the next host lists their tools without starting them: a plugin then starts with
+// its first call. If the directory cannot be used, that is logged, and there is no cache.
+// Default: none, and Load starts every plugin.
 func WithCache(dir string) Option { return func(o *options) { o.cacheDir = dir } }
 
-// WithRestartPolicy says what becomes of plugins that fail again and again.
+// WithRestartPolicy sets what happens to plugins that fail again and again.
 // Default: that of [plugin.RestartPolicy].
 func WithRestartPolicy(r plugin.RestartPolicy) Option {
 	return func(o *options) { o.defaults.Restart = r }
 }
 
-// WithNamespace says whether plugins get PID namespaces, which end all that they
-// start, however it went away. Default: [plugin.NamespaceAuto].
+// WithNamespace sets whether plugins get PID namespaces, which end everything that a plugin
+// started when it ends. Default: [plugin.NamespaceAuto].
 func WithNamespace(n plugin.Namespace) Option { return func(o *options) { o.defaults.Namespace = n } }
 
-// WithAudit puts every call on record. Default: none is.
+// WithAudit records every call. Default: calls are not recorded.
 func WithAudit(sink audit.Sink) Option { return func(o *options) { o.audit = sink } }
 
-// WithAuditRequired refuses calls of tools at or above a safety level whose begin
-// line cannot be written, as on a full disk. Default: they run, and the failure
-// is logged.
+// WithAuditRequired refuses calls of tools at or above a safety level if their begin line
+// cannot be written, for example on a full disk. Default: they run, and the failure is
+// logged.
 func WithAuditRequired(from tool.Safety) Option { return func(o *options) { o.auditRequired = from } }
 
-// WithHooks tells somebody of calls. Default: nobody.
+// WithHooks calls hooks for each call. Default: none.
 func WithHooks(h policy.Hooks) Option { return func(o *options) { o.hooks = &h } }
 
-// WithConcurrency bounds how many calls each plugin runs at a time, and how many
-// more wait for their turn. Default: 256 and 1024; running 0 or less means no
+// WithConcurrency bounds how many calls each plugin runs at a time, and how many more may
+// wait. Default: 256 and 1024; running 0 or less means no
 // bound.
 func WithConcurrency(running, waiting int) Option {
 	return func(o *options) { o.defaults.Limits.Running, o.defaults.Limits.Waiting = running, waiting }
@@ -116,7 +114,7 @@ func WithMaxRetries(most int) Option {
 }
 
 // WithNames remembers in a file, from one host to the next, which plugin has which names
-// of tools: a file that is put beside plugins takes none of theirs, however early in the
+// of tools: a file that is added next to plugins takes none of theirs, however early in the
 // alphabet it comes. A plugin keeps its names as long as its file is in its directory and
 // it serves them, also while it is disabled or does not start. Default: none, and names
 // that are free at the start of a host go to the first, see [Host.Load].
@@ -140,20 +138,20 @@ func WithGrants(caps ...tool.Capability) SessionOption {
 	return func(s *Session) { s.Grant(caps...) }
 }
 
-// WithApprover decides on dangerous calls. Default: nobody, which means no.
+// WithApprover decides on dangerous calls. Default: none, and they are refused.
 func WithApprover(a policy.Approver) SessionOption { return func(s *Session) { s.approver = a } }
 
-// WithVisible chooses the tools that there are for the session: others are not listed,
-// and calls find nothing. It must be quick, as it is asked in each call. Where it panics
-// the tool is not there. Default: all.
+// WithVisible selects the tools of the session: others are not listed, and calls do not find
+// them. It must be quick, as each call asks it. If it panics, the tool is not visible.
+// Default: all.
 func WithVisible(sees func(tool.Definition) bool) SessionOption {
 	return func(s *Session) { s.sees = sees }
 }
 
-// WithResultLimit cuts the text of results to so many characters, and says how many
-// are missing. Default: 0, which cuts nothing.
+// WithResultLimit cuts the text of results to this many characters, and says how many are
+// missing. Default: 0, which cuts nothing.
 func WithResultLimit(characters int) SessionOption { return func(s *Session) { s.limit = characters } }
 
-// WithSessionID names the session. Default: a random text. Two sessions with
-// one ID share what plugins keep for it.
+// WithSessionID sets the session's ID. Default: a random text. Two sessions with one ID
+// share what plugins keep for it.
 func WithSessionID(id string) SessionOption { return func(s *Session) { s.id = id } }

@@ -11,8 +11,8 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Outcome is what came of a call, for a model or a log. Success and Error
-// exclude each other; Content is always text that can be shown.
+// Outcome is how a call ended, for a model or a log. Success and Error exclude each other;
+// Content is always text that can be shown.
 type Outcome struct {
 	ID         string          `json:"id"`
 	Name       string          `json:"name"`
@@ -29,29 +29,29 @@ type OutcomeError struct {
 	Message string    `json:"message"`
 }
 
-// Metadata tells how a call was carried out.
+// Metadata describes how a call was carried out.
 type Metadata struct {
 	// ExecutionTimeMS is the whole time in the host, in milliseconds.
 	ExecutionTimeMS float64 `json:"execution_time_ms"`
 	// SafetyLevel is the tool's effective one; empty for an unknown tool.
 	SafetyLevel string `json:"safety_level"`
-	// Approved says that somebody said yes to the call.
+	// Approved says that the approver allowed the call.
 	Approved bool `json:"approved"`
 	// Plugin serves the tool; empty: a function of this process, or no tool.
 	Plugin string `json:"plugin"`
-	// Attempts counts how often the provider was asked; 0: the call never left.
+	// Attempts counts how often the provider was asked; 0: the call was not sent.
 	Attempts int `json:"attempts"`
 }
 
-// Call runs one call and tells a model what came of it. It never fails in Go's
-// sense: refusals and crashes are outcomes too.
+// Call runs one call and returns its outcome for a model. It does not return a Go error:
+// refusals and crashes are outcomes too.
 func (s *Session) Call(ctx context.Context, call tool.Call) Outcome {
 	out, _, _ := s.CallDetailed(ctx, call)
 	return out
 }
 
-// CallDetailed is [Session.Call] with the result and the error that the outcome
-// was made of, for callers that want blocks, or evidence that is not for models.
+// CallDetailed is [Session.Call], and also returns the result and the error from which the
+// outcome was made, for callers that need content blocks, or details that are not for models.
 func (s *Session) CallDetailed(ctx context.Context, call tool.Call) (Outcome, tool.Result, error) {
 	if call.ID == "" {
 		call.ID = s.host.nextID()
@@ -78,9 +78,9 @@ func (s *Session) CallDetailed(ctx context.Context, call tool.Call) (Outcome, to
 	return out, res, err
 }
 
-// CallAll runs several calls and returns their outcomes in the same order, one
-// for each, whatever happens to its neighbours. Calls of safe tools that follow
-// each other overlap; any other waits for those before it and is waited for.
+// CallAll runs several calls and returns their outcomes in the same order, one for each,
+// whatever happens to the others. Consecutive calls of safe tools overlap; any other call
+// waits for those before it, and those after it wait for it.
 func (s *Session) CallAll(ctx context.Context, calls []tool.Call) []Outcome {
 	out := make([]Outcome, len(calls))
 	var running sync.WaitGroup

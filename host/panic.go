@@ -11,7 +11,7 @@ import (
 
 // contained is the step that keeps a panic in the chain from ending the program: the call
 // fails, and has its end line like any other. Panics of what the embedder gave to the host
-// are recovered where it is called; those that are left are faults of the host.
+// are recovered at the call; those that are left are faults of the host.
 func (h *Host) contained(next tool.Handler) tool.Handler {
 	return func(ctx context.Context, call tool.Call) (res tool.Result, err error) {
 		defer func() {

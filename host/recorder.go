@@ -9,32 +9,32 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
-// WithPins is WithLocks with pins of another kind. They are asked for before each
-// start: nil means that nothing is pinned, an error that nothing runs.
+// WithPins replaces WithLocks by pins of another kind. of is called before each start: nil
+// means that every plugin may run, an error that none may.
 func WithPins(of func() (plugin.Pins, error)) Option {
 	return func(o *options) { o.operator.pins = func(string) (plugin.Pins, error) { return of() } }
 }
 
-// Recorder remembers what the plugins are that pins are asked about, to make a lock of or
-// to compare with one. It is safe for concurrent use.
+// Recorder records which plugins are started and what they say, to make a lock of it or to
+// compare it with one. It is safe for concurrent use.
 type Recorder struct {
 	mu    sync.Mutex
 	found map[string]lockfile.Entry
 }
 
-// WithRecorder tells a recorder of every plugin that is about to be started, and what it
-// says of itself. What may run is for the pins to say, if there are any.
+// WithRecorder records every plugin that is about to be started, and what it says of
+// itself. It does not change what may run.
 func WithRecorder(r *Recorder) Option { return func(o *options) { o.operator.recorder = r } }
 
-// Found is what was remembered, by the plugins' names. Of a plugin that was not started,
-// or did not say what it is, there is the SHA-256 of its binary alone.
+// Found returns what was recorded, by the plugins' names. A plugin that was not started, or
+// did not describe itself, has only the SHA-256 of its binary.
 func (r *Recorder) Found() map[string]lockfile.Entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.found)
 }
 
-// Lock pins what was remembered of the plugins that said what they are.
+// Lock returns a lock that pins the plugins that described themselves.
 func (r *Recorder) Lock() *lockfile.Lock {
 	out := &lockfile.Lock{Plugins: map[string]lockfile.Entry{}}
 	for name, e := range r.Found() {
@@ -45,8 +45,8 @@ func (r *Recorder) Lock() *lockfile.Lock {
 	return out
 }
 
-// note remembers a plugin. One that is started again with the same bytes has said already
-// what it is.
+// note records a plugin. If it is started again with the same bytes, it has described itself
+// already.
 func (r *Recorder) note(name string, e lockfile.Entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,40 +59,20 @@ func (r *Recorder) note(name string, e lockfile.Entry) {
 	r.found[name] = e
 }
 
-// recorded are pins under the eyes of a recorder.
-type recorded struct {
-	by   *Recorder
-	pins plugin.Pins // nil: everything may run
+// recording is a recorder as pins that refuse nothing.
+type recording struct{ *Recorder }
+
+func (recording) Listed(string) error { return nil }
+
+func (r recording) Binary(name, sha256 string) error {
+	r.note(name, lockfile.Entry{SHA256: sha256})
+	return nil
 }
 
-func (p recorded) Listed(name string) error {
-	if p.pins == nil {
-		return nil
-	}
-	return p.pins.Listed(name)
-}
-
-func (p recorded) Binary(name, sha256 string) error {
-	p.by.note(name, lockfile.Entry{SHA256: sha256})
-	if p.pins == nil {
-		return nil
-	}
-	return p.pins.Binary(name, sha256)
-}
-
-func (p recorded) Described(name, sha256 string, about wire.Description) error {
+func (r recording) Described(name, sha256 string, about wire.Description) error {
 	e, err := entryOf(sha256, about)
-	if err != nil {
-		return err
+	if err == nil {
+		r.note(name, e)
 	}
-	p.by.note(name, e)
-	if p.pins == nil {
-		return nil
-	}
-	return p.pins.Described(name, sha256, about)
-}
-
-func entryOf(sha256 string, about wire.Description) (lockfile.Entry, error) {
-	definitions, err := lockfile.Digest(about.Tools)
-	return lockfile.Entry{SHA256: sha256, Definitions: definitions, Version: about.Version}, err
+	return err
 }

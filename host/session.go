@@ -12,9 +12,9 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Session is a caller: an ID that each of its calls carries, what it was
-// granted, and who says yes for it. It starts with no grants. It is a
-// [tool.Provider] of the host's tools, and safe for concurrent use.
+// Session is a caller: an ID that each of its calls carries, its grants, and its approver.
+// It starts with no grants. It is a [tool.Provider] of the host's tools, and safe for
+// concurrent use.
 type Session struct {
 	host     *Host
 	id       string
@@ -41,13 +41,13 @@ func (h *Host) Session(opts ...SessionOption) *Session {
 	return s
 }
 
-// ID is what tells the session from others.
+// ID identifies the session.
 func (s *Session) ID() string { return s.id }
 
-// Approver is who decides on dangerous calls; nil: nobody.
+// Approver returns what decides on dangerous calls; nil: they are refused.
 func (s *Session) Approver() policy.Approver { return s.approver }
 
-// ResultLimit is how many characters of text a result may have; 0: any number.
+// ResultLimit returns how many characters of text a result may have; 0: any number.
 func (s *Session) ResultLimit() int { return s.limit }
 
 // Holds reports whether the session was granted c.
@@ -59,7 +59,7 @@ func (s *Session) Holds(c tool.Capability) bool {
 // Grant gives the session capabilities.
 func (s *Session) Grant(caps ...tool.Capability) { s.setGrants(true, caps) }
 
-// Revoke takes capabilities away. Calls that were authorized before go on.
+// Revoke removes capabilities. Calls that were authorized before go on.
 func (s *Session) Revoke(caps ...tool.Capability) { s.setGrants(false, caps) }
 
 func (s *Session) setGrants(held bool, caps []tool.Capability) {
@@ -104,8 +104,8 @@ func (s *Session) execute(ctx context.Context, t *chain.Trace, call tool.Call) (
 	return s.host.chain(chain.WithTrace(ctx, t), call)
 }
 
-// Close implements [tool.Provider]: the session is over, and plugins need keep nothing
-// for it any longer. The host stays open.
+// Close implements [tool.Provider]: it ends the session, so that plugins need not keep its
+// state any longer. The host stays open.
 func (s *Session) Close(context.Context) error {
 	s.holds.releaseAll()
 	return nil
@@ -125,7 +125,7 @@ func (s *Session) Sees(d *tool.Definition) (sees bool) {
 	return s.sees(*d)
 }
 
-// Tools are the session's tools that pass the filter, sorted by name. The caller owns
+// Tools returns the session's tools that pass the filter, sorted by name. The caller owns
 // them.
 func (s *Session) Tools(f Filter) []Tool {
 	return slices.DeleteFunc(s.host.Tools(f), func(t Tool) bool { return !s.Sees(&t.Definition) })

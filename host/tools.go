@@ -12,7 +12,7 @@ import (
 // # Errors
 //
 // [tool.CodeInvalidDefinition] with the reason, for an empty name also
-// [tool.ErrEmptyName]; [tool.ErrAlreadyExists] where the name is taken: the
+// [tool.ErrEmptyName]; [tool.ErrAlreadyExists] if the name is taken: the
 // first still answers.
 func (h *Host) Register(t tool.Tool) error {
 	e, err := h.compiler.entryOf("", t)
@@ -22,13 +22,12 @@ func (h *Host) Register(t tool.Tool) error {
 	return h.registry.add(e)
 }
 
-// Replace exchanges a tool that is there, whoever owns it, for a function of
-// this process. The next call runs the new one.
+// Replace replaces an existing tool, whoever owns it, by a function of this process. The
+// next call runs the new one.
 //
 // # Errors
 //
-// Those of Register for the definition; [tool.ErrNotFound] where there is none
-// of that name.
+// Those of Register for the definition; [tool.ErrNotFound] if no tool has that name.
 func (h *Host) Replace(t tool.Tool) error {
 	e, err := h.compiler.entryOf("", t)
 	if err != nil {
@@ -37,12 +36,12 @@ func (h *Host) Replace(t tool.Tool) error {
 	return h.registry.replace(e)
 }
 
-// Upsert adds a tool under an owner, or exchanges the one that this owner has
-// under the name, and returns it.
+// Upsert adds a tool under an owner, or replaces the owner's tool of that name, and returns
+// it.
 //
 // # Errors
 //
-// Those of Register for the definition; [tool.ErrAlreadyExists] where the name
+// Those of Register for the definition; [tool.ErrAlreadyExists] if the name
 // belongs to another owner.
 func (h *Host) Upsert(owner string, t tool.Tool) (Tool, error) {
 	e, err := h.compiler.entryOf(owner, t)
@@ -55,11 +54,10 @@ func (h *Host) Upsert(owner string, t tool.Tool) (Tool, error) {
 	return e.tool(), nil
 }
 
-// Unregister takes away all tools of an owner in one step. Calls under way end
-// as they would have.
+// Unregister removes all tools of an owner in one step. Calls under way are not affected.
 func (h *Host) Unregister(owner string) { h.registry.Drop(owner) }
 
-// Get is the tool of that name.
+// Get returns the tool of that name, or with that alias.
 func (h *Host) Get(name string) (Tool, bool) {
 	e := h.registry.find(name)
 	if e == nil {
@@ -68,8 +66,7 @@ func (h *Host) Get(name string) (Tool, bool) {
 	return e.tool(), true
 }
 
-// Tools are the tools that pass the filter, sorted by name. The caller owns
-// them.
+// Tools returns the tools that pass the filter, sorted by name. The caller owns them.
 func (h *Host) Tools(f Filter) []Tool {
 	now := h.registry.read()
 	chosen := now.chosen.of(f, now.listed)
@@ -80,7 +77,7 @@ func (h *Host) Tools(f Filter) []Tool {
 	return out
 }
 
-// Names are the names of all tools, sorted.
+// Names returns the names of all tools, sorted.
 func (h *Host) Names() []string {
 	listed := h.registry.read().listed
 	out := make([]string, len(listed))
@@ -90,7 +87,7 @@ func (h *Host) Names() []string {
 	return out
 }
 
-// Len counts the tools.
+// Len returns the number of tools.
 func (h *Host) Len() int { return len(h.registry.read().listed) }
 
 // List implements [tool.Provider].
@@ -103,7 +100,7 @@ func (h *Host) List(context.Context) ([]tool.Definition, error) {
 	return out, nil
 }
 
-// ValidateCall judges arguments as the way of a call does, and runs nothing.
+// ValidateCall checks arguments as a call does, and runs nothing.
 //
 // # Errors
 //

@@ -24,16 +24,16 @@ const (
 	marker     = "Signature: 8a477f597d28d172789f06886806bc55\n# toolhost made this directory, and removes from it the files that it has written.\n"
 )
 
-// ErrUnsafe is the cause where a directory is not used because somebody else could
-// write what this host would read in it.
-var ErrUnsafe = errors.New("it is not private")
+// ErrUnsafe is the cause if a directory is not used because another user could write what
+// this host would read in it.
+var ErrUnsafe = errors.New("the directory is not private")
 
-// ErrForeign is the cause where a directory is not used because toolhost did not make
-// it, so that what is in it may be somebody's only copy.
+// ErrForeign is the cause if a directory is not used because toolhost did not make it, so
+// that what is in it may be a person's only copy.
 var ErrForeign = errors.New("toolhost did not make it")
 
-// directory is the marked directory. All that is read, written or removed in it goes by
-// its open handle: whatever takes its path is not touched.
+// directory is the marked directory. Everything that is read, written or removed in it goes
+// through its open handle: what replaces it at its path is not touched.
 type directory struct {
 	above string // the directory for caches, an absolute path
 	root  atomic.Pointer[os.Root]
@@ -104,7 +104,7 @@ func openMarked(base *os.Root, above string) (_ *os.Root, err error) {
 		return nil, err
 	}
 	text, err := readPrivate(own, markerName, int64(len(marker)))
-	if errors.Is(err, fs.ErrNotExist) && isEmpty(own) { // as somebody removed all that is in it
+	if errors.Is(err, fs.ErrNotExist) && isEmpty(own) { // its content was removed by hand
 		text, err = []byte(marker), writeSynced(own, markerName, marker)
 	}
 	if err != nil || string(text) != marker || !os.SameFile(info, opened) {
@@ -123,8 +123,8 @@ func isEmpty(dir *os.Root) bool {
 	return errors.Is(err, io.EOF)
 }
 
-// makeMarked makes the directory. It has its name only when it has the marker, so that
-// whoever is killed in between leaves none without.
+// makeMarked makes the directory. It gets its name only when it has the marker, so that a
+// process that is killed in between does not leave one without.
 func makeMarked(base *os.Root) error {
 	draft := "." + directoryName + temporary + rand.Text()
 	if err := base.Mkdir(draft, 0o700); err != nil {
@@ -152,10 +152,11 @@ func writeSynced(dir *os.Root, name, text string) error {
 }
 
 func notPrivate(dir string) error {
-	return fmt.Errorf("%s belongs to somebody else, or others may write to it: %w", dir, ErrUnsafe)
+	return fmt.Errorf("%s belongs to another user, or others may write to it: %w", dir, ErrUnsafe)
 }
 
-// reopen is for a directory that was removed while it was open.
+// reopen reports whether an error means that the directory was removed while it was open, and
+// it could be made again.
 func (d *directory) reopen(err error) bool { return errors.Is(err, fs.ErrNotExist) && d.open() == nil }
 
 func (d *directory) close() error { return d.root.Load().Close() }

@@ -10,13 +10,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 )
 
-// Load finds the plugins of directories, starts those of which nothing is remembered, side
-// by side, and publishes their tools. Names are given out in the order of the directories
-// and, in each, of the files.
-//
-// # Errors
-//
-// One for each directory, plugin and tool that could not be used, joined.
+// Load loads the plugins of directories, as host.Host.Load says.
 func (r *Roster) Load(ctx context.Context, dirs ...string) error {
 	r.addDirs(dirs)
 	_ = r.pinFaults(dirs) // each start reports them; here they only make a lock required

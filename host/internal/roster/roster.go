@@ -27,13 +27,13 @@ type Options struct {
 	Workspace string
 	// Unheld runs what changes inside the workspace without asking the operator.
 	Unheld bool
-	// CacheDir is where descriptions are remembered; empty: they are not.
+	// CacheDir is the directory in which descriptions are remembered; empty: they are not.
 	CacheDir string
-	// NamesFile is where it is remembered which plugin has which names; empty: it is not.
+	// NamesFile remembers which plugin has which names; empty: names are not remembered.
 	NamesFile string
 	// Settings are what the operator decides for a plugin, asked when it is found.
 	Settings func(plugin.Candidate) plugin.Settings
-	// Pins say what may run of a plugin directory; a nil result means that everything may.
+	// Pins returns what may run of a plugin directory; nil: every plugin may.
 	Pins func(dir string) (plugin.Pins, error)
 }
 
@@ -190,8 +190,8 @@ func (r *Roster) addDirs(dirs []string) {
 	}
 }
 
-// pinFaults returns what keeps the plugins of directories from being started, whatever
-// they are. To look is enough for a lock to be required from then on.
+// pinFaults returns what keeps all plugins of directories from being started. It also makes
+// a lock that is there required from then on.
 func (r *Roster) pinFaults(dirs []string) []error {
 	var faults []error
 	for _, dir := range dirs {

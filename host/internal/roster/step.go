@@ -19,13 +19,7 @@ type step struct {
 	unasked   bool             // no operator asked for it, so what is inside the workspace is held
 }
 
-// Sync brings the plugins in line with the directories: new files are loaded, those that
-// are gone are withdrawn, and those that have changed, or run by other settings, are
-// upgraded. What was tried in vain is tried again.
-//
-// # Errors
-//
-// One for each directory, plugin and tool that could not be used, and for locks, joined.
+// Sync brings the plugins in line with the directories, as host.Host.Sync says.
 func (r *Roster) Sync(ctx context.Context, dirs ...string) error {
 	steps, faults := r.plan(dirs, true)
 	return r.applyAll(ctx, steps, append(faults, r.pinFaults(dirs)...))
@@ -52,8 +46,7 @@ func (r *Roster) SyncPlugin(ctx context.Context, name string, dirs ...string) er
 	return errors.Join(faults...)
 }
 
-// Restart ends a plugin's process, when its calls have ended, and forgets its failures.
-// The next call starts it; a plugin whose tools are not known is started at once.
+// Restart restarts a plugin, as host.Host.RestartPlugin says.
 func (r *Roster) Restart(ctx context.Context, name string) error {
 	r.mu.Lock()
 	m := r.members[name]

@@ -6,14 +6,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Attach adds a provider under an owner's name, and follows its changes if it is a
-// [tool.Notifier]. Close closes it.
-//
-// # Errors
-//
-// [tool.CodeInvalidDefinition] for a nil provider or an owner without a name, and
-// [tool.CodeAlreadyExists] for a name that is taken: then nothing changes. Errors of List,
-// and of single tools, leave the provider attached.
+// Attach adds a provider under an owner's name, as host.Host.Attach says.
 func (r *Roster) Attach(ctx context.Context, owner string, p tool.Provider) error {
 	switch {
 	case p == nil && owner == "":

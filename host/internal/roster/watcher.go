@@ -18,12 +18,8 @@ const (
 	pollPause   = 10 * time.Second // for changes without a notice, as on network file systems
 )
 
-// Follow keeps the plugins in line with the directories until ctx ends. Each file is taken
-// when it changes and as soon as it is whole. What could not be done is logged.
-//
-// # Errors
-//
-// That the system has no watches left; then it looks every 10 s.
+// Follow keeps the plugins in line with the directories until ctx ends, as host.Host.Follow
+// says.
 func (r *Roster) Follow(ctx context.Context, dirs ...string) error {
 	notices, err := fsnotify.NewWatcher()
 	w := dirWatcher{
