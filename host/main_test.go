@@ -11,7 +11,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-func TestMain(m *testing.M) { plugintest.Main(m, hostile.Modes()) }
+func TestMain(m *testing.M) { plugintest.Main(m, hostile.Modes(), examplePlugins) }
 
 // ceiling bounds what should take milliseconds, on a machine that is busy.
 const ceiling = 30 * time.Second
