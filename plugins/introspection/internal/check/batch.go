@@ -26,10 +26,10 @@ type checker struct {
 
 	mu       sync.Mutex // held by a batch
 	importer *importer
-	results  map[string]result // by variant
+	results  map[string]result // by ID
 }
 
-// result is what is known of one variant.
+// result is what is known of one package.
 type result struct {
 	outlineOf source.Fingerprint // what decides about the outline
 	serial    int64              // of the outline: a new one has a new serial, even of the same fingerprint
@@ -44,7 +44,7 @@ type result struct {
 type batch struct {
 	root     source.Root
 	checker  *checker
-	variants variants
+	graph    *Graph
 	listed   map[string]source.File // the files that are checked from source
 	importer *importer
 	results  map[string]result // of earlier batches
@@ -55,7 +55,7 @@ type batch struct {
 	tasks map[string]*task
 }
 
-// task is the work on one variant.
+// task is the work on one package.
 type task struct {
 	result
 	fingerprinting, outlining sync.Once
@@ -64,17 +64,17 @@ type task struct {
 
 // newBatch waits for the batch before, and begins another. Its importer has the
 // package extra too, unless that is empty.
-func (s *Snapshot) newBatch(ctx context.Context, vs variants, extra string) (*batch, error) {
+func (s *Snapshot) newBatch(ctx context.Context, g *Graph, extra string) (*batch, error) {
 	c := &s.workspace.checker
 	b := &batch{
-		root: s.Root, checker: c, variants: vs, listed: map[string]source.File{}, tasks: map[string]*task{},
+		root: s.Root, checker: c, graph: g, listed: map[string]source.File{}, tasks: map[string]*task{},
 	}
-	for _, dir := range vs.dirs() {
+	for _, dir := range g.sourceDirs() {
 		for _, f := range s.listing.In(dir) {
 			b.listed[f.Path] = f
 		}
 	}
-	imports := vs.imported()
+	imports := g.imported()
 	c.mu.Lock()
 	if m := c.importer; m == nil || m.modules != s.modules || m.full() || m.incomplete(imports...) {
 		c.importer, c.results = newImporter(s.modules), map[string]result{}
@@ -103,7 +103,7 @@ func (s *Snapshot) newBatch(ctx context.Context, vs variants, extra string) (*ba
 // end keeps the results and lets the next batch begin.
 func (b *batch) end() {
 	for id := range b.results {
-		if b.variants.all[id] == nil {
+		if b.graph.variants[id] == nil {
 			delete(b.results, id)
 		}
 	}
@@ -115,18 +115,18 @@ func (b *batch) end() {
 
 var serials atomic.Int64
 
-// task returns the task for a variant, with the earlier results that still hold.
-func (b *batch) task(vt *variant) *task {
+// task returns the task for a package, with the earlier results that still hold.
+func (b *batch) task(n *Node) *task {
 	b.mu.Lock()
-	t := b.tasks[vt.id]
+	t := b.tasks[n.id]
 	if t == nil {
 		t = &task{}
-		b.tasks[vt.id] = t
+		b.tasks[n.id] = t
 	}
 	b.mu.Unlock()
 	t.fingerprinting.Do(func() {
-		t.outlineOf, t.indexOf = b.fingerprints(vt)
-		old := b.results[vt.id]
+		t.outlineOf, t.indexOf = b.fingerprints(n)
+		old := b.results[n.id]
 		if old.outlineOf == t.outlineOf {
 			t.outline, t.errors, t.serial = old.outline, old.errors, old.serial
 		} else {
@@ -139,15 +139,15 @@ func (b *batch) task(vt *variant) *task {
 	return t
 }
 
-// fingerprints covers what decides about a variant's outline and about its index.
+// fingerprints covers what decides about a package's outline and about its index.
 // What it imports counts by serial: if an edit is undone, the outline is a new one
 // with types of its own.
-func (b *batch) fingerprints(vt *variant) (outline, index source.Fingerprint) {
+func (b *batch) fingerprints(n *Node) (outline, index source.Fingerprint) {
 	imports := source.NewHasher()
-	imports.Text(vt.goVersion)
-	for _, path := range source.SortedKeys(vt.imports) {
+	imports.Text(n.goVersion)
+	for _, path := range source.SortedKeys(n.imports) {
 		imports.Text(path)
-		if imported := b.variants.all[vt.imports[path]]; imported.source {
+		if imported := b.graph.variants[n.imports[path]]; imported.source {
 			imports.Number(b.task(imported).serial)
 		}
 	}
@@ -155,7 +155,7 @@ func (b *batch) fingerprints(vt *variant) (outline, index source.Fingerprint) {
 	forOutline, forIndex := source.NewHasher(), source.NewHasher()
 	forOutline.Fingerprint(base)
 	forIndex.Fingerprint(base)
-	for _, path := range vt.files {
+	for _, path := range n.Files {
 		f := b.listed[path]
 		forOutline.Text(path)
 		forOutline.Fingerprint(b.checker.fingerprints.get(f, func() source.Fingerprint {
@@ -166,51 +166,51 @@ func (b *batch) fingerprints(vt *variant) (outline, index source.Fingerprint) {
 	return forOutline.Sum(), forIndex.Sum()
 }
 
-// imported returns the types that an import of a variant gives.
+// imported returns the types that an import gives.
 func (b *batch) imported(ctx context.Context, id string) (*types.Package, error) {
-	vt := b.variants.all[id]
-	if vt == nil {
+	n := b.graph.variants[id]
+	if n == nil {
 		return b.importer.Import(id)
 	}
-	if !vt.source {
-		return b.importer.Import(vt.path)
+	if !n.source {
+		return b.importer.Import(n.Path)
 	}
-	t := b.outlined(ctx, vt)
+	t := b.outlined(ctx, n)
 	return t.outline, t.err
 }
 
-// outlined returns the task of a variant with its outline.
-func (b *batch) outlined(ctx context.Context, vt *variant) *task {
-	t := b.task(vt)
+// outlined returns the task of a package with its outline.
+func (b *batch) outlined(ctx context.Context, n *Node) *task {
+	t := b.task(n)
 	t.outlining.Do(func() {
 		if t.outline != nil {
 			return
 		}
 		var c *checked
-		if c, t.err = b.check(ctx, vt, true); t.err == nil {
-			t.outline, t.errors = c.pkg, b.faults(vt, c)
+		if c, t.err = b.check(ctx, n, true); t.err == nil {
+			t.outline, t.errors = c.pkg, b.faults(n, c)
 		}
 	})
 	return t
 }
 
-// index returns a variant's index. It is called once for a variant.
-func (b *batch) index(ctx context.Context, vt *variant) (*xref.Index, error) {
-	t := b.task(vt)
+// index returns a package's index. It is called once for a package.
+func (b *batch) index(ctx context.Context, n *Node) (*xref.Index, error) {
+	t := b.task(n)
 	if t.index != nil {
 		return t.index, nil
 	}
-	c, err := b.check(ctx, vt, false)
+	c, err := b.check(ctx, n, false)
 	if err != nil {
 		return nil, err
 	}
-	t.index = xref.NewIndex(c.pkg, c.fset, c.syntax, c.info, &b.keys, b.faults(vt, c))
+	t.index = xref.NewIndex(c.pkg, c.fset, c.syntax, c.info, &b.keys, b.faults(n, c))
 	return t.index, nil
 }
 
 // faults returns what is wrong with a package, at most [MaxErrors].
-func (b *batch) faults(vt *variant, c *checked) []string {
-	return faults(b.root, vt.missing, append(slices.Clone(vt.errors), c.errors...))
+func (b *batch) faults(n *Node, c *checked) []string {
+	return faults(b.root, n.missing, append(slices.Clone(n.Errors), c.errors...))
 }
 
 // each calls do for n numbers side by side, and returns the first error by number.

@@ -1,30 +1,36 @@
 package check
 
 import (
-	"context"
-	"fmt"
+	"go/types"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/tools/go/packages"
 
-	"github.com/toolhost/toolhost/plugins/introspection/internal/singleflight"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
 )
 
-// Graph is a set of packages by import path, without their types.
+// Graph is a set of packages without their types.
 type Graph struct {
-	Nodes map[string]*Node
+	Nodes map[string]*Node // by import path, without tests
 
-	key      source.Fingerprint // of what it was made of
-	variants variants           // none for the standard library's graph
+	key source.Fingerprint // of what it was made of
+	// variants has all packages by ID, with their tests.
+	variants map[string]*Node
+	sizes    types.Sizes
+	// indexed are the IDs of the packages whose uses of symbols are collected: of each
+	// package of the workspace the variant with its test files, which has all other
+	// files too. No file is in two of them.
+	indexed []string
 }
 
-// Node is a package as the go command describes it.
+// Node is a package as the go command builds it for one purpose: to be imported, with
+// its own test files, or again for the tests of a package that it imports. See `go help
+// list` on test variants. The nodes of a graph's map are those to be imported.
 type Node struct {
 	Path, Name string
 	Dir        string   // absolute
@@ -36,19 +42,53 @@ type Node struct {
 	Local      bool // its files may change: it is neither in the standard library nor in a downloaded module
 	Errors     []packages.Error
 
-	pattern string // for the go command
+	id        string                       // "path", or "path [path.test]"
+	pattern   string                       // for the go command
+	goVersion string                       // such as go1.26; empty: the newest
+	imports   map[string]string            // import path to id
+	missing   map[string]*packages.Package // imports without a package
+	source    bool                         // it is type-checked from source; others come as export data
 }
 
-const graphMode = packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedDeps | packages.NeedModule
+const graphMode = packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedDeps |
+	packages.NeedModule | packages.NeedForTest | packages.NeedTypesSizes
 
 // newGraph returns the graph of packages and all that they import.
-func newGraph(key source.Fingerprint, roots ...*packages.Package) *Graph {
-	g := &Graph{key: key, Nodes: map[string]*Node{}}
-	packages.Visit(roots, nil, func(p *packages.Package) {
+func newGraph(key source.Fingerprint, found []*packages.Package) *Graph {
+	g := &Graph{key: key, Nodes: map[string]*Node{}, variants: map[string]*Node{}}
+	packages.Visit(found, nil, func(p *packages.Package) {
+		// Visit calls this for a package after all that it imports.
 		if exists(p) {
-			g.Nodes[p.PkgPath] = newNode(p)
+			g.variants[p.ID] = g.newNode(p)
 		}
 	})
+	plain := slices.DeleteFunc(slices.Clone(found), func(p *packages.Package) bool {
+		return p.ID != p.PkgPath || p.ForTest != "" || isTestProgram(p)
+	})
+	packages.Visit(plain, nil, func(p *packages.Package) {
+		if exists(p) {
+			g.Nodes[p.PkgPath] = g.variants[p.ID]
+		}
+	})
+	for _, p := range plain {
+		if n := g.Nodes[p.PkgPath]; n != nil {
+			n.Own = !n.Std
+		}
+	}
+	best := map[string]*Node{}
+	for _, p := range found {
+		n := g.variants[p.ID]
+		if n == nil || !n.source || isTestProgram(p) {
+			continue
+		}
+		g.sizes = p.TypesSizes
+		if known := best[n.Path]; known == nil || len(known.Files) < len(n.Files) {
+			best[n.Path] = n
+		}
+	}
+	for _, path := range source.SortedKeys(best) {
+		g.indexed = append(g.indexed, best[path].id)
+	}
 	return g
 }
 
@@ -56,25 +96,79 @@ func newGraph(key source.Fingerprint, roots ...*packages.Package) *Graph {
 // for an import path without a package.
 func exists(p *packages.Package) bool { return p.Name != "" || len(p.GoFiles) > 0 }
 
-func newNode(p *packages.Package) *Node {
+// isTestProgram reports whether a package is the program that the go command
+// generates to run tests.
+func isTestProgram(p *packages.Package) bool {
+	return p.Name == "main" && strings.HasSuffix(p.ID, ".test")
+}
+
+func (g *Graph) newNode(p *packages.Package) *Node {
 	n := &Node{
-		Path: p.PkgPath, Name: p.Name, Dir: p.Dir, Files: p.GoFiles, Errors: p.Errors,
-		Std: p.Module == nil, Local: isLocal(p.Module), pattern: p.PkgPath,
+		Path: p.PkgPath, Name: p.Name, Dir: p.Dir, Files: p.GoFiles, Errors: p.Errors, Std: p.Module == nil,
+		id: p.ID, pattern: p.PkgPath, imports: map[string]string{}, missing: map[string]*packages.Package{},
 	}
-	if p.Module != nil {
-		n.Module = p.Module.Path
+	if m := p.Module; m != nil {
+		n.Module = m.Path
+		n.Local = m.Main || m.Replace != nil && m.Replace.Version == ""
+		if m.GoVersion != "" {
+			n.goVersion = "go" + m.GoVersion
+		}
 	}
-	for _, imported := range p.Imports {
+	n.source = n.Local
+	for path, imported := range p.Imports {
 		n.Imports = append(n.Imports, imported.PkgPath)
+		if !exists(imported) {
+			n.missing[path] = imported
+			continue
+		}
+		n.imports[path] = imported.ID
+		// A package that imports source cannot come as export data, which would have
+		// the types of that source a second time.
+		n.source = n.source || g.variants[imported.ID] != nil && g.variants[imported.ID].source
 	}
 	slices.Sort(n.Imports)
 	return n
 }
 
-// isLocal reports whether a module's files may change: it is the workspace's, or
-// replaced by a directory.
-func isLocal(m *packages.Module) bool {
-	return m != nil && (m.Main || m.Replace != nil && m.Replace.Version == "")
+// with returns the graph with a local package that is not in it.
+func (g *Graph) with(n *Node) *Graph {
+	out := *g
+	out.variants = maps.Clone(g.variants)
+	out.variants[n.id] = n
+	for _, id := range n.imports {
+		if out.variants[id] == nil {
+			out.variants[id] = &Node{Path: id, id: id}
+		}
+	}
+	return &out
+}
+
+// imported returns the packages that source imports and that come as export data,
+// by path.
+func (g *Graph) imported() []string {
+	found := map[string]bool{}
+	for _, n := range g.variants {
+		if !n.source {
+			continue
+		}
+		for _, id := range n.imports {
+			if imported := g.variants[id]; imported != nil && !imported.source {
+				found[imported.Path] = true
+			}
+		}
+	}
+	return source.SortedKeys(found)
+}
+
+// sourceDirs returns the directories of what is type-checked from source, sorted.
+func (g *Graph) sourceDirs() []string {
+	found := map[string]bool{}
+	for _, n := range g.variants {
+		if n.source {
+			found[n.Dir] = true
+		}
+	}
+	return source.SortedKeys(found)
 }
 
 // Select returns the nodes for which keep returns true, sorted by path.
@@ -110,55 +204,6 @@ func (n *Node) Distance() int {
 		return 1
 	}
 	return 2
-}
-
-// graphs holds the graphs that were loaded last, and the packages that are in none.
-// It is safe for concurrent use.
-type graphs struct {
-	last, std atomic.Pointer[Graph]
-	loading   singleflight.Group[*Graph]
-	unlisted  unlisted
-}
-
-// workspace returns the graph of the workspace's packages and their imports.
-func (gs *graphs) workspace(
-	ctx context.Context, g goCommand, key source.Fingerprint, moduleDir string,
-) (*Graph, error) {
-	config := packages.Config{Mode: graphMode | variantMode, Tests: true}
-	return gs.load(ctx, g, &gs.last, key, config, patterns(g.root, moduleDir))
-}
-
-// standard returns the graph of the standard library.
-func (gs *graphs) standard(ctx context.Context, g goCommand, key source.Fingerprint) (*Graph, error) {
-	return gs.load(ctx, g, &gs.std, key, packages.Config{Mode: graphMode}, []string{"std"})
-}
-
-func (gs *graphs) load(
-	ctx context.Context, command goCommand, last *atomic.Pointer[Graph], key source.Fingerprint,
-	config packages.Config, patterns []string,
-) (*Graph, error) {
-	if g := last.Load(); g != nil && g.key == key {
-		return g, nil
-	}
-	flight := fmt.Sprintf("%x %s", key, strings.Join(patterns, " "))
-	return gs.loading.Do(ctx, flight, func(ctx context.Context) (*Graph, error) {
-		found, err := command.loadConfig(ctx, config, patterns)
-		if err != nil {
-			return nil, err
-		}
-		roots := withoutTests(found)
-		g := newGraph(key, roots...)
-		for _, p := range roots {
-			if n := g.Nodes[p.PkgPath]; n != nil {
-				n.Own = !n.Std
-			}
-		}
-		if config.Tests {
-			g.variants = newVariants(found)
-		}
-		last.Store(g)
-		return g, nil
-	})
 }
 
 // patterns match the workspace's packages. In a go.work workspace, "./..." does not

@@ -25,8 +25,8 @@ type Outlines struct {
 // Outlines returns the outlines of the workspace, and the package of n wherever that
 // is from. The outlines of a nil n are the workspace's alone.
 func (s *Snapshot) Outlines(ctx context.Context, n *Node) (*Outlines, error) {
-	vs, extra := s.Graph.variants, ""
-	nodes := s.Graph.Select(func(n *Node) bool { return n.Local && vs.all[n.Path] != nil })
+	g, extra := s.Graph, ""
+	nodes := s.Graph.Select(func(n *Node) bool { return n.Local })
 	key := fmt.Sprintf("%x", s.contentFingerprint())
 	switch {
 	case n == nil:
@@ -36,14 +36,14 @@ func (s *Snapshot) Outlines(ctx context.Context, n *Node) (*Outlines, error) {
 			key += " " + extra
 		}
 	case s.Graph.Nodes[n.Path] == nil:
-		vs = vs.with(n)
+		g = g.with(n)
 		nodes = append(nodes, n)
 		h := source.NewHasher()
 		h.Files(s.Files(n)...)
 		key += fmt.Sprintf(" %s %x", n.Path, h.Sum())
 	}
 	return s.workspace.checker.lastOutlines.get(ctx, key, func(ctx context.Context) (*Outlines, error) {
-		b, err := s.newBatch(ctx, vs, extra)
+		b, err := s.newBatch(ctx, g, extra)
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +60,7 @@ func (b *batch) outlines(ctx context.Context, nodes []*Node, extra string) (*Out
 	out := &Outlines{fset: b.parser.fset, byPath: map[string]*types.Package{}}
 	tasks := make([]*task, len(nodes))
 	err := each(len(nodes), func(i int) error {
-		tasks[i] = b.outlined(ctx, b.variants.all[nodes[i].Path])
+		tasks[i] = b.outlined(ctx, nodes[i])
 		return tasks[i].err
 	})
 	if err != nil {

@@ -62,8 +62,8 @@ func (s *Snapshot) Package(ctx context.Context, n *Node) (*Package, error) {
 // load type-checks a local package from source, with what it imports from source. The
 // go command loads any other, and those with C, which it has to translate.
 func (s *Snapshot) load(ctx context.Context, n *Node) (*Package, error) {
-	if vt := s.Graph.variants.asImported(n); vt != nil {
-		p, err := s.loadSource(ctx, n, vt)
+	if s.Graph.Nodes[n.Path] == n && n.source && len(n.Files) > 0 {
+		p, err := s.loadSource(ctx, n)
 		if p != nil || err != nil {
 			return p, err
 		}
@@ -79,19 +79,19 @@ func (s *Snapshot) load(ctx context.Context, n *Node) (*Package, error) {
 }
 
 // loadSource returns nil for a package that imports C.
-func (s *Snapshot) loadSource(ctx context.Context, n *Node, vt *variant) (*Package, error) {
-	b, err := s.newBatch(ctx, s.Graph.variants, "")
+func (s *Snapshot) loadSource(ctx context.Context, n *Node) (*Package, error) {
+	b, err := s.newBatch(ctx, s.Graph, "")
 	if err != nil {
 		return nil, err
 	}
 	defer b.end()
-	c, err := b.check(ctx, vt, false)
+	c, err := b.check(ctx, n, false)
 	if err != nil || c.importsC() {
 		return nil, err
 	}
 	return &Package{
-		Node: n, Types: c.pkg, Info: c.info, Sizes: b.variants.sizes, Fset: c.fset, Syntax: c.syntax,
-		Errors: b.faults(vt, c),
+		Node: n, Types: c.pkg, Info: c.info, Sizes: b.graph.sizes, Fset: c.fset, Syntax: c.syntax,
+		Errors: b.faults(n, c),
 	}, nil
 }
 

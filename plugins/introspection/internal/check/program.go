@@ -45,15 +45,15 @@ func (s *Snapshot) Program(ctx context.Context) (*xref.Program, error) {
 	}
 	key := fmt.Sprintf("%x", s.contentFingerprint())
 	return s.workspace.checker.lastProgram.get(ctx, key, func(ctx context.Context) (*xref.Program, error) {
-		vs := s.Graph.variants
-		b, err := s.newBatch(ctx, vs, "")
+		g := s.Graph
+		b, err := s.newBatch(ctx, g, "")
 		if err != nil {
 			return nil, err
 		}
 		defer b.end()
-		out := &xref.Program{Indexes: make([]*xref.Index, len(vs.indexed))}
-		return out, each(len(vs.indexed), func(i int) (err error) {
-			out.Indexes[i], err = b.index(ctx, vs.all[vs.indexed[i]])
+		out := &xref.Program{Indexes: make([]*xref.Index, len(g.indexed))}
+		return out, each(len(g.indexed), func(i int) (err error) {
+			out.Indexes[i], err = b.index(ctx, g.variants[g.indexed[i]])
 			return err
 		})
 	})

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"fmt"
 	"go/token"
 	"iter"
 	"os"
@@ -71,7 +72,7 @@ func (s *Snapshot) contentFingerprint() source.Fingerprint {
 	h := source.NewHasher()
 	h.Fingerprint(s.modules)
 	h.Fingerprint(s.Graph.key)
-	for _, dir := range s.Graph.variants.dirs() {
+	for _, dir := range s.Graph.sourceDirs() {
 		h.Files(s.listing.In(dir)...)
 	}
 	return h.Sum()
@@ -161,7 +162,13 @@ func sameLine(p, q token.Position) bool {
 
 // Std returns the graph of the standard library.
 func (s *Snapshot) Std(ctx context.Context) (*Graph, error) {
-	return s.workspace.graphs.standard(ctx, goCommand{s.Root}, s.modules)
+	return s.workspace.std.get(ctx, fmt.Sprintf("%x", s.modules), func(ctx context.Context) (*Graph, error) {
+		found, err := goCommand{s.Root}.load(ctx, graphMode, "std")
+		if err != nil {
+			return nil, err
+		}
+		return newGraph(s.modules, found), nil
+	})
 }
 
 // Modules returns the paths of the modules in use: those of the packages in the

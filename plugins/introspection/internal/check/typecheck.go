@@ -31,10 +31,10 @@ var cores = make(chan struct{}, runtime.GOMAXPROCS(0))
 // check type-checks a package. It leaves out what does not compile, and returns the
 // errors. An outline is checked without the bodies of functions, which importers do
 // not need.
-func (b *batch) check(ctx context.Context, vt *variant, isOutline bool) (*checked, error) {
+func (b *batch) check(ctx context.Context, n *Node, isOutline bool) (*checked, error) {
 	imported := map[string]*types.Package{}
-	for _, path := range source.SortedKeys(vt.imports) {
-		if pkg, err := b.imported(ctx, vt.imports[path]); err == nil {
+	for _, path := range source.SortedKeys(n.imports) {
+		if pkg, err := b.imported(ctx, n.imports[path]); err == nil {
 			imported[path] = pkg
 		} else if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -46,8 +46,8 @@ func (b *batch) check(ctx context.Context, vt *variant, isOutline bool) (*checke
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	c := &checked{pkg: types.NewPackage(vt.path, ""), fset: b.parser.fset}
-	for _, path := range vt.files {
+	c := &checked{pkg: types.NewPackage(n.Path, ""), fset: b.parser.fset}
+	for _, path := range n.Files {
 		f := b.parser.parse(path)
 		if f.syntax != nil {
 			c.syntax = append(c.syntax, f.syntax)
@@ -63,7 +63,7 @@ func (b *batch) check(ctx context.Context, vt *variant, isOutline bool) (*checke
 		}
 	}
 	config := &types.Config{
-		GoVersion: vt.goVersion, IgnoreFuncBodies: isOutline, FakeImportC: true, Sizes: b.variants.sizes,
+		GoVersion: n.goVersion, IgnoreFuncBodies: isOutline, FakeImportC: true, Sizes: b.graph.sizes,
 		Importer: importerFunc(func(path string) (*types.Package, error) {
 			if pkg := imported[path]; pkg != nil {
 				return pkg, nil

@@ -30,7 +30,7 @@ type unlistedPackage struct {
 // Unlisted finds a package that is in no graph, or nil. The pattern must be known to
 // be harmless for the go command.
 func (s *Snapshot) Unlisted(ctx context.Context, pattern string) (*Node, error) {
-	u := &s.workspace.graphs.unlisted
+	u := &s.workspace.unlisted
 	if n := u.get(pattern, s); n != nil {
 		return n, nil
 	}
@@ -39,7 +39,7 @@ func (s *Snapshot) Unlisted(ctx context.Context, pattern string) (*Node, error) 
 		if err != nil || len(pkgs) == 0 || !exists(pkgs[0]) {
 			return nil, err
 		}
-		n := newNode(pkgs[0])
+		n := new(Graph).newNode(pkgs[0])
 		n.pattern, n.Own = pattern, pkgs[0].Module != nil && pkgs[0].Module.Main
 		return n, nil
 	})

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/tools/go/packages"
+
 	"github.com/toolhost/toolhost/plugins/internal/gocode"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
 )
@@ -14,7 +16,9 @@ import (
 type Workspace struct {
 	root     source.Root
 	files    source.Cache
-	graphs   graphs
+	graph    last[*Graph] // of the workspace
+	std      last[*Graph] // of the standard library
+	unlisted unlisted
 	packages packageCache
 	checker  checker
 }
@@ -44,7 +48,7 @@ func (w *Workspace) Snapshot(ctx context.Context) (*Snapshot, error) {
 		return nil, errNotOpen
 	}
 	s := &Snapshot{
-		Root: w.root, Graph: newGraph(source.Fingerprint{}), workspace: w,
+		Root: w.root, Graph: newGraph(source.Fingerprint{}, nil), workspace: w,
 		moduleDir: gocode.ModuleDir(string(w.root)), listing: source.EmptyListing(),
 	}
 	if s.moduleDir == "" {
@@ -58,7 +62,15 @@ func (w *Workspace) Snapshot(ctx context.Context) (*Snapshot, error) {
 		return nil, fmt.Errorf("the workspace cannot be read: %s", w.root.Scrub(err.Error()))
 	}
 	s.modules = s.listing.Modules()
-	s.Graph, err = w.graphs.workspace(ctx, goCommand{w.root}, s.importsFingerprint(), s.moduleDir)
+	key := s.importsFingerprint()
+	s.Graph, err = w.graph.get(ctx, fmt.Sprintf("%x", key), func(ctx context.Context) (*Graph, error) {
+		config := packages.Config{Mode: graphMode, Tests: true}
+		found, err := goCommand{w.root}.loadConfig(ctx, config, patterns(w.root, s.moduleDir))
+		if err != nil {
+			return nil, err
+		}
+		return newGraph(key, found), nil
+	})
 	if err != nil {
 		return nil, err
 	}

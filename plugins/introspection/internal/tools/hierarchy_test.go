@@ -183,6 +183,24 @@ func TestHierarchyAcrossPackages(t *testing.T) {
 	}
 }
 
+// A package that "./..." does not match is compared with those that it does.
+func TestHierarchyOfUnlistedPackage(t *testing.T) {
+	t.Parallel()
+	b := fresh(t, map[string]string{
+		"go.mod":          "module example.com/m\n\ngo 1.26\n",
+		"a/a.go":          "package a\n\ntype Closer interface{ Close() error }\n\ntype Base struct{}\n\nfunc (Base) Close() error { return nil }\n",
+		"testdata/x/x.go": "package x\n\nimport (\n\t\"text/tabwriter\"\n\n\t\"example.com/m/a\"\n)\n\ntype X struct {\n\ta.Base\n\t*tabwriter.Writer\n}\n",
+	})
+	got := b.hierarchyOf(t, "X", "./testdata/x")
+	equal(t, brief(got.Satisfies), []string{"a.Closer"})
+	equal(t, brief(got.EmbeddedBy), []string{})
+	if len(got.Embeds) != 2 || got.Embeds[1].Package != "text/tabwriter" || got.Errors != nil {
+		t.Errorf("X is %+v", got)
+	}
+	// The workspace is as it was.
+	equal(t, brief(b.hierarchyOf(t, "Base", "").EmbeddedBy), []string{})
+}
+
 func TestHierarchyFails(t *testing.T) {
 	t.Parallel()
 	shop := sharedShop(t)
