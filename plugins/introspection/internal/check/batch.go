@@ -22,7 +22,6 @@ import (
 type checker struct {
 	lastProgram  last[*xref.Program]
 	lastOutlines last[*Outlines]
-	fingerprints outlineCache
 
 	mu       sync.Mutex // held by a batch
 	importer *importer
@@ -43,6 +42,7 @@ type result struct {
 // batch runs at a time; it checks many packages at once.
 type batch struct {
 	root     source.Root
+	files    *source.Cache
 	checker  *checker
 	graph    *Graph
 	listed   map[string]source.File // the files that are checked from source
@@ -67,7 +67,8 @@ type task struct {
 func (s *Snapshot) newBatch(ctx context.Context, g *Graph, extra string) (*batch, error) {
 	c := &s.workspace.checker
 	b := &batch{
-		root: s.Root, checker: c, graph: g, listed: map[string]source.File{}, tasks: map[string]*task{},
+		root: s.Root, files: &s.workspace.files, checker: c, graph: g,
+		listed: map[string]source.File{}, tasks: map[string]*task{},
 	}
 	for _, dir := range g.sourceDirs() {
 		for _, f := range s.listing.In(dir) {
@@ -158,9 +159,7 @@ func (b *batch) fingerprints(n *Node) (outline, index source.Fingerprint) {
 	for _, path := range n.Files {
 		f := b.listed[path]
 		forOutline.Text(path)
-		forOutline.Fingerprint(b.checker.fingerprints.get(f, func() source.Fingerprint {
-			return b.parser.parse(path).outline
-		}))
+		forOutline.Fingerprint(b.files.Outline(f, func() source.Fingerprint { return b.parser.parse(path).outline }))
 		forIndex.Files(f)
 	}
 	return forOutline.Sum(), forIndex.Sum()

@@ -80,33 +80,3 @@ func outlineFingerprint(fset *token.FileSet, f *ast.File, content []byte) source
 	h.Bytes(content[from:])
 	return h.Sum()
 }
-
-// outlineCache remembers the outline fingerprints of files. It is safe for concurrent
-// use.
-type outlineCache struct {
-	mu    sync.Mutex
-	known map[string]outlineEntry
-}
-
-type outlineEntry struct {
-	file    source.File
-	outline source.Fingerprint
-}
-
-// get returns the fingerprint of a file, which read computes if it is not known.
-func (c *outlineCache) get(f source.File, read func() source.Fingerprint) source.Fingerprint {
-	c.mu.Lock()
-	known, ok := c.known[f.Path]
-	c.mu.Unlock()
-	if ok && known.file == f && f.Path != "" {
-		return known.outline
-	}
-	outline := read()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.known == nil {
-		c.known = map[string]outlineEntry{}
-	}
-	c.known[f.Path] = outlineEntry{f, outline}
-	return outline
-}

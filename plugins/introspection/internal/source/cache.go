@@ -19,6 +19,7 @@ type Cache struct {
 type entry struct {
 	file         File
 	header       *Fingerprint
+	outline      *Fingerprint
 	parsed       bool
 	declarations []Declaration
 }
@@ -32,13 +33,19 @@ func (c *Cache) get(f File) entry {
 	return entry{file: f}
 }
 
-func (c *Cache) put(e entry) {
+// set changes what is known of f.
+func (c *Cache) set(f File, change func(*entry)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.files == nil {
 		c.files = map[string]entry{}
 	}
-	c.files[e.file.Path] = e
+	e := c.files[f.Path]
+	if e.file != f {
+		e = entry{file: f}
+	}
+	change(&e)
+	c.files[f.Path] = e
 }
 
 // Header returns the fingerprint of a file up to its last import: all that
@@ -47,10 +54,24 @@ func (c *Cache) Header(f File) Fingerprint {
 	e := c.get(f)
 	if e.header == nil {
 		h := readHeader(f.Path)
-		e.header = &h
-		c.put(e)
+		c.set(f, func(e *entry) { e.header = &h })
+		return h
 	}
 	return *e.header
+}
+
+// Outline returns the fingerprint of what a file declares, which compute returns if it
+// is not known.
+func (c *Cache) Outline(f File, compute func() Fingerprint) Fingerprint {
+	e := c.get(f)
+	if e.outline == nil {
+		outline := compute()
+		if f.Path != "" {
+			c.set(f, func(e *entry) { e.outline = &outline })
+		}
+		return outline
+	}
+	return *e.outline
 }
 
 func readHeader(path string) Fingerprint {
@@ -74,8 +95,9 @@ func readHeader(path string) Fingerprint {
 func (c *Cache) Declarations(f File) []Declaration {
 	e := c.get(f)
 	if !e.parsed {
-		e.declarations, e.parsed = readDeclarations(f.Path), true
-		c.put(e)
+		found := readDeclarations(f.Path)
+		c.set(f, func(e *entry) { e.declarations, e.parsed = found, true })
+		return found
 	}
 	return e.declarations
 }

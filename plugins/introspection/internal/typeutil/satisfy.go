@@ -61,7 +61,7 @@ func inferInstance(t types.Type, iface *types.Named) types.Type {
 	for m := range wanted.Methods() {
 		obj, _, _ := types.LookupFieldOrMethod(t, true, m.Pkg(), m.Name())
 		have, ok := obj.(*types.Func)
-		if !ok || !found.unify(m.Signature(), have.Signature()) {
+		if !ok || !Unify(m.Signature(), have.Signature(), found.bind) {
 			return nil
 		}
 	}
@@ -81,64 +81,17 @@ func inferInstance(t types.Type, iface *types.Named) types.Type {
 // binding has the type arguments of an interface's parameters; nil: not known yet.
 type binding map[*types.TypeParam]types.Type
 
-// unify makes want identical to have by binding parameters in want. It reports
-// whether that is possible.
-func (b binding) unify(want, have types.Type) bool {
-	want, have = types.Unalias(want), types.Unalias(have)
-	if param, ok := want.(*types.TypeParam); ok {
-		if bound, ours := b[param]; ours && bound == nil {
-			b[param] = have
-			return true
-		} else if ours {
-			return types.Identical(bound, have)
-		}
+// bind decides whether a type parameter can stand for a type: one of the interface's
+// can if it is not bound to another type, any other only for itself.
+func (b binding) bind(want, have types.Type) bool {
+	param, _ := want.(*types.TypeParam)
+	bound, ours := b[param]
+	switch {
+	case !ours:
+		return types.Identical(want, have)
+	case bound == nil:
+		b[param] = have
+		return true
 	}
-	switch w := want.(type) {
-	case *types.Named:
-		h, ok := have.(*types.Named)
-		return ok && w.Origin() == h.Origin() && b.unifyLists(w.TypeArgs(), h.TypeArgs())
-	case *types.Pointer:
-		h, ok := have.(*types.Pointer)
-		return ok && b.unify(w.Elem(), h.Elem())
-	case *types.Slice:
-		h, ok := have.(*types.Slice)
-		return ok && b.unify(w.Elem(), h.Elem())
-	case *types.Array:
-		h, ok := have.(*types.Array)
-		return ok && w.Len() == h.Len() && b.unify(w.Elem(), h.Elem())
-	case *types.Map:
-		h, ok := have.(*types.Map)
-		return ok && b.unify(w.Key(), h.Key()) && b.unify(w.Elem(), h.Elem())
-	case *types.Chan:
-		h, ok := have.(*types.Chan)
-		return ok && w.Dir() == h.Dir() && b.unify(w.Elem(), h.Elem())
-	case *types.Signature:
-		h, ok := have.(*types.Signature)
-		return ok && w.Variadic() == h.Variadic() && b.unifyTuples(w.Params(), h.Params()) && b.unifyTuples(w.Results(), h.Results())
-	}
-	return types.Identical(want, have)
-}
-
-func (b binding) unifyLists(want, have *types.TypeList) bool {
-	if want.Len() != have.Len() {
-		return false
-	}
-	for i := range want.Len() {
-		if !b.unify(want.At(i), have.At(i)) {
-			return false
-		}
-	}
-	return true
-}
-
-func (b binding) unifyTuples(want, have *types.Tuple) bool {
-	if want.Len() != have.Len() {
-		return false
-	}
-	for i := range want.Len() {
-		if !b.unify(want.At(i).Type(), have.At(i).Type()) {
-			return false
-		}
-	}
-	return true
+	return types.Identical(bound, have)
 }

@@ -148,9 +148,12 @@ func (m methodSet) satisfies(t types.Type) bool {
 	}
 	for want := range in.Methods() {
 		have := m[want.Id()]
-		if have == nil || !alike(have.Signature(), want.Signature()) {
+		if have == nil || !typeutil.Unify(have.Signature(), want.Signature(), anyArgument) {
 			return false
 		}
 	}
 	return true
 }
+
+// anyArgument lets a type parameter stand for any type.
+func anyArgument(types.Type, types.Type) bool { return true }
