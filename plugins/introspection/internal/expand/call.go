@@ -5,7 +5,7 @@ import (
 	"go/types"
 )
 
-// call converts arguments to what the function takes.
+// call converts arguments to the types of the parameters.
 func (x *expander) call(e *ast.CallExpr) ast.Expr {
 	fn := x.info.Types[e.Fun]
 	switch {
@@ -26,8 +26,8 @@ func (x *expander) call(e *ast.CallExpr) ast.Expr {
 	return out
 }
 
-// paramType is what the argument at i is assigned to. With an ellipsis the last
-// one is the whole slice.
+// paramType returns the type that the argument at i is assigned to. With an ellipsis,
+// the last argument is the whole slice.
 func paramType(sig *types.Signature, i int, ellipsis bool) types.Type {
 	params := sig.Params()
 	last := params.Len() - 1
@@ -41,7 +41,7 @@ func paramType(sig *types.Signature, i int, ellipsis bool) types.Type {
 	return t
 }
 
-// converted is the operand of a conversion that the form has itself.
+// converted writes out the operand of a conversion in the form.
 func (x *expander) converted(e ast.Expr, t types.Type) ast.Expr {
 	if tv := x.info.Types[e]; tv.Value != nil && !types.IsInterface(t) && x.untyped(e) {
 		return e

@@ -13,8 +13,8 @@ import (
 	"github.com/toolhost/toolhost/plugins/introspection/internal/typeutil"
 )
 
-// assign writes out an expression that is assigned to something of a type: a
-// conversion where the types differ. A nil type means that nothing is known.
+// assign writes out an expression that is assigned to something of type t: with a
+// conversion if the types differ. A nil type is unknown.
 func (x *expander) assign(e ast.Expr, t types.Type) ast.Expr {
 	out := x.expr(e)
 	from := x.info.TypeOf(e)
@@ -29,8 +29,8 @@ func (x *expander) assign(e ast.Expr, t types.Type) ast.Expr {
 	return x.convert(t, out)
 }
 
-// constant writes out an expression whose value is known: the conversion of
-// what has no type of its own, and with full the value.
+// constant writes out a constant expression: the conversion of an untyped one, and with
+// full the value.
 func (x *expander) constant(e ast.Expr, tv types.TypeAndValue) ast.Expr {
 	untyped := x.untyped(e)
 	if x.full {
@@ -44,8 +44,7 @@ func (x *expander) constant(e ast.Expr, tv types.TypeAndValue) ast.Expr {
 	return x.value(e)
 }
 
-// constantOf converts a constant without a type. For bool there is nothing to
-// say.
+// constantOf converts an untyped constant. Untyped bools need no conversion.
 func (x *expander) constantOf(t types.Type, e ast.Expr) ast.Expr {
 	if !typed(t) || types.Identical(t, types.Typ[types.Bool]) {
 		return e
@@ -53,15 +52,14 @@ func (x *expander) constantOf(t types.Type, e ast.Expr) ast.Expr {
 	return x.convert(t, e)
 }
 
-// typed says that a type is none of those that constants have before they are
-// used.
+// typed reports whether a type is not that of an untyped constant or nil.
 func typed(t types.Type) bool {
 	basic, ok := t.(*types.Basic)
 	return !ok || basic.Info()&types.IsUntyped == 0 && basic.Kind() != types.UntypedNil
 }
 
-// untyped reports whether an expression had no type before its context gave it
-// one. What the type checker notes is the type afterwards.
+// untyped reports whether an expression was untyped before its context gave it a type,
+// which is what the type checker records.
 func (x *expander) untyped(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -93,8 +91,8 @@ func (x *expander) untypedName(id *ast.Ident) bool {
 	return ok && !typed(c.Type())
 }
 
-// untypedCall knows the functions whose result has a type only if an argument
-// has.
+// untypedCall reports whether a call is of a built-in function whose result is untyped if
+// all arguments are, and they are.
 func (x *expander) untypedCall(e *ast.CallExpr) bool {
 	id, ok := ast.Unparen(e.Fun).(*ast.Ident)
 	if !ok || !x.info.Types[e.Fun].IsBuiltin() {
@@ -122,7 +120,7 @@ func (x *expander) convert(t types.Type, e ast.Expr) ast.Expr {
 	return &ast.CallExpr{Fun: fun, Args: []ast.Expr{ast.Unparen(e)}}
 }
 
-// typ writes a type as the form would.
+// typ writes a type as the form would, in its package.
 func (x *expander) typ(t types.Type) ast.Expr {
 	text := typeutil.Cut(types.TypeString(t, x.qualify), typeutil.MaxType)
 	if e, err := parser.ParseExpr(text); err == nil {
@@ -132,7 +130,7 @@ func (x *expander) typ(t types.Type) ast.Expr {
 	return ast.NewIdent(text)
 }
 
-// typeOf is an expression's type for people.
+// typeOf formats an expression's type.
 func (x *expander) typeOf(tv types.TypeAndValue) string {
 	switch {
 	case tv.IsVoid():
@@ -143,7 +141,7 @@ func (x *expander) typeOf(tv types.TypeAndValue) string {
 	return types.TypeString(tv.Type, x.qualify)
 }
 
-// qualify names packages as the form's scope does.
+// qualify returns the name that a package has in the form's scope.
 func (x *expander) qualify(p *types.Package) string {
 	if p.Path() == x.scope.pkg.Path() {
 		return ""
@@ -157,8 +155,7 @@ func (x *expander) qualify(p *types.Package) string {
 	return p.Name()
 }
 
-// importsOf notes the packages that the expansion names by their names in the
-// scope.
+// importsOf records the packages of the scope that the expansion names.
 func (x *expander) importsOf(n ast.Node) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		sel, ok := n.(*ast.SelectorExpr)
@@ -177,8 +174,8 @@ func (x *expander) importsOf(n ast.Node) {
 	})
 }
 
-// fold is a constant's value as a literal; false where no literal gives the
-// value exactly, or only a very long one.
+// fold returns a constant's value as a literal. It reports false if there is no exact
+// literal, or only a very long one.
 func fold(tv types.TypeAndValue) (ast.Expr, bool) {
 	basic, ok := tv.Type.Underlying().(*types.Basic)
 	if !ok {
@@ -207,7 +204,7 @@ func fold(tv types.TypeAndValue) (ast.Expr, bool) {
 	return e, err == nil
 }
 
-// foldFloat is a float that a literal gives exactly; empty: there is none.
+// foldFloat returns an exact literal of a float, or an empty string.
 func foldFloat(v constant.Value, t *types.Basic) string {
 	v = constant.ToFloat(v)
 	switch t.Kind() {

@@ -38,7 +38,7 @@ func (s *Scope) check(f *Form) (*types.Info, error) {
 	}
 	for _, tv := range info.Types {
 		if tv.Type == types.Typ[types.Invalid] && !tv.IsBuiltin() {
-			return nil, fmt.Errorf("the form uses what does not compile%s", s.firstError())
+			return nil, fmt.Errorf("the form uses something that does not compile%s", s.firstError())
 		}
 	}
 	return info, nil
@@ -92,7 +92,7 @@ func (s *Scope) Expand(f *Form, full bool) (Expansion, error) {
 		return Expansion{}, fmt.Errorf("the expansion cannot be written: %w", err)
 	}
 	if text.Len() > maxExpansion {
-		return Expansion{}, fmt.Errorf("the expansion has %d bytes, more than the %d that are given; take a smaller form",
+		return Expansion{}, fmt.Errorf("the expansion has %d bytes, more than the %d that are returned; give a smaller form",
 			text.Len(), maxExpansion)
 	}
 	out.Text, out.Notes = text.String(), x.notes

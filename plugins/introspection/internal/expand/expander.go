@@ -11,9 +11,9 @@ import (
 	"github.com/toolhost/toolhost/plugins/introspection/internal/typeutil"
 )
 
-// expander writes out what a checked form leaves unsaid. It builds new nodes
-// over those of the form, which it does not change. The bodies of function
-// literals are statements and stay as they are.
+// expander writes out what a checked form leaves unsaid. It builds new nodes from those
+// of the form, which it does not change. The bodies of function literals are statements
+// and stay as they are.
 type expander struct {
 	info  *types.Info
 	scope *Scope
@@ -28,8 +28,8 @@ func (x *expander) note(format string, args ...any) {
 	}
 }
 
-// expr writes out an expression. What a constant is converted to is part of it;
-// what a value is assigned to is not (see [expander.assign]).
+// expr writes out an expression. That includes the conversion of a constant, but not
+// that of a value to what it is assigned to, see [expander.assign].
 func (x *expander) expr(e ast.Expr) ast.Expr {
 	tv := x.info.Types[e]
 	switch {
@@ -41,8 +41,7 @@ func (x *expander) expr(e ast.Expr) ast.Expr {
 	return x.value(e)
 }
 
-// value writes out an expression that is no constant, or one that has a type
-// of its own.
+// value writes out an expression that is not a constant, or a typed constant.
 func (x *expander) value(e ast.Expr) ast.Expr {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -73,8 +72,8 @@ func (x *expander) value(e ast.Expr) ast.Expr {
 	return e
 }
 
-// plain writes out what must be an integer wherever it stands, such as an
-// index: nothing is converted there.
+// plain writes out an expression that is not converted because it must be an integer
+// anyway, such as an index.
 func (x *expander) plain(e ast.Expr) ast.Expr {
 	if e == nil {
 		return nil
@@ -89,7 +88,7 @@ func (x *expander) plain(e ast.Expr) ast.Expr {
 	return x.expr(e)
 }
 
-// selector names the embedded fields on the way, and follows pointers.
+// selector names the embedded fields on the path, and writes out & and *.
 func (x *expander) selector(e *ast.SelectorExpr) ast.Expr {
 	sel := x.info.Selections[e]
 	if sel == nil { // of a package
@@ -104,7 +103,8 @@ func (x *expander) selector(e *ast.SelectorExpr) ast.Expr {
 		at, t = x.follow(at, t)
 		field := t.Underlying().(*types.Struct).Field(i)
 		if !field.Exported() && field.Pkg().Path() != x.scope.pkg.Path() {
-			x.note("the embedded field %s is unexported in package %s, so only that package can name it", field.Name(), field.Pkg().Path())
+			x.note("the embedded field %s is unexported in package %s, so only that package can name it",
+				field.Name(), field.Pkg().Path())
 		}
 		at, t = &ast.SelectorExpr{X: at, Sel: ast.NewIdent(field.Name())}, field.Type()
 	}
@@ -122,7 +122,7 @@ func (x *expander) selector(e *ast.SelectorExpr) ast.Expr {
 	return &ast.SelectorExpr{X: at, Sel: ast.NewIdent(e.Sel.Name)}
 }
 
-// follow goes to what a pointer leads to; what is none it leaves.
+// follow dereferences a pointer. It returns other expressions as they are.
 func (x *expander) follow(e ast.Expr, t types.Type) (ast.Expr, types.Type) {
 	p, ok := t.Underlying().(*types.Pointer)
 	if !ok {
@@ -131,7 +131,7 @@ func (x *expander) follow(e ast.Expr, t types.Type) (ast.Expr, types.Type) {
 	return &ast.ParenExpr{X: &ast.StarExpr{X: e}}, p.Elem()
 }
 
-// array is an operand that may be a pointer to an array, which Go follows.
+// array writes out an operand and dereferences it if it is a pointer to an array.
 func (x *expander) array(e ast.Expr) ast.Expr {
 	if p, ok := x.info.TypeOf(e).Underlying().(*types.Pointer); ok {
 		if _, ok := p.Elem().Underlying().(*types.Array); ok {
@@ -142,9 +142,8 @@ func (x *expander) array(e ast.Expr) ast.Expr {
 	return x.expr(e)
 }
 
-// instance gives a generic function all its type arguments. The name is a
-// function's or anything else; whole is the name with the arguments that the
-// form has.
+// instance writes all type arguments of a generic function. The name may be that of a
+// function or anything else; whole is the name with the arguments in the form.
 func (x *expander) instance(name, whole ast.Expr, given []ast.Expr) ast.Expr {
 	var id *ast.Ident
 	switch name := ast.Unparen(name).(type) {
@@ -183,7 +182,7 @@ func (x *expander) binary(e *ast.BinaryExpr) ast.Expr {
 	if !compares(e.Op) {
 		return &ast.BinaryExpr{X: left, Op: e.Op, Y: right}
 	}
-	// A comparison of an interface with something else makes that an interface.
+	// A comparison with an interface converts the other operand to it.
 	l, r := x.info.Types[e.X], x.info.Types[e.Y]
 	switch {
 	case l.IsNil() || r.IsNil():
@@ -207,7 +206,7 @@ func compares(op token.Token) bool {
 	return false
 }
 
-// composite names the type where the literal leaves it to what it lies within.
+// composite writes the type of a literal that takes it from the literal around it.
 func (x *expander) composite(e *ast.CompositeLit) ast.Expr {
 	t := x.info.TypeOf(e)
 	out := &ast.CompositeLit{Type: e.Type}

@@ -43,7 +43,8 @@ type freeName struct {
 // A plain error for a form that is not an expression, too long, or nested too deep.
 func Parse(src string) (*Form, error) {
 	if len(src) > MaxForm {
-		return nil, fmt.Errorf("the form has %d bytes, more than the %d that are taken; give the part that matters", len(src), MaxForm)
+		return nil, fmt.Errorf("the form has %d bytes, more than the %d that are allowed; give the part that matters",
+			len(src), MaxForm)
 	}
 	f := &Form{fset: token.NewFileSet()}
 	var err error

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// watched is a context that tells when somebody waits for its end.
+// watched is a context that tells when a goroutine waits for its end.
 type watched struct {
 	context.Context
 	once    *sync.Once
@@ -51,7 +51,7 @@ func TestShared(t *testing.T) {
 }
 
 // A waiter that gives up leaves the others alone; when the last one does, the
-// work ends, and whoever comes then starts it anew.
+// work ends, and the next call starts it again.
 func TestLeft(t *testing.T) {
 	t.Parallel()
 	var f Group[string]
@@ -80,7 +80,7 @@ func TestLeft(t *testing.T) {
 	}
 	select {
 	case err := <-ended:
-		t.Errorf("the work ended while somebody waited for it: %v", err)
+		t.Errorf("the work ended while a call waited for it: %v", err)
 	default:
 	}
 	cancel2()

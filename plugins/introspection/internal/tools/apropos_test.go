@@ -82,7 +82,7 @@ func TestAproposElsewhere(t *testing.T) {
 			t.Errorf("%+v cannot be used from the workspace", m)
 		}
 	}
-	// What is unexported elsewhere is found only where it is looked for.
+	// Unexported names of other packages are found only if their package is named.
 	if got := shop.aproposOf(t, "^newPrinter$", ""); got.Total != 0 {
 		t.Errorf("newPrinter is %+v", got)
 	}

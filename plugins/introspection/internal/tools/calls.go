@@ -12,13 +12,13 @@ import (
 
 type callsIn struct {
 	Function string `json:"function" jsonschema:"Name, pkg.Name, Type.Method or pkg.Type.Method of a function, a method or an interface's method; pkg is a package's name, import path or the end of its path"`
-	Package  string `json:"package,omitempty" jsonschema:"where the function is: an import path, a directory relative to the workspace (./host) or a package name; default: the package that function names, else the workspace's packages"`
+	Package  string `json:"package,omitempty" jsonschema:"where to look: an import path, a directory relative to the workspace (./host) or a package name; default: the package that function names, else the workspace's packages"`
 }
 
 // callers is the answer of who_calls. The lists are sorted by position.
 type callers struct {
 	Function   string   `json:"function" jsonschema:"import path and name, with the type that declares it for a method"`
-	Position   string   `json:"position,omitempty" jsonschema:"where it is declared: path:line:col relative to the workspace; outside of it import/path/file.go:line"`
+	Position   string   `json:"position,omitempty" jsonschema:"of the declaration: path:line:col relative to the workspace; outside of it import/path/file.go:line"`
 	Calls      []called `json:"calls"`
 	Total      int      `json:"total" jsonschema:"how many calls there are, including those not listed"`
 	ValueUses  []called `json:"value_uses,omitempty" jsonschema:"where the function is used as a value without being called; calls of that value are not followed"`

@@ -186,10 +186,10 @@ func TestCalls(t *testing.T) {
 		"a function of the standard library's interface": {"io.Writer.Write", "", []string{
 			"stock/stock.go:42:48 stock.Copy io.Writer.Write",
 		}, nil},
-		"from tests in and beside the package": {"use.Never", "", []string{"use/out_test.go:9:22 use_test.helper2", "use/use_test.go:5:30 use.TestUse"}, nil},
-		"a function of a test file":            {"helper", "", []string{"use/use_test.go:5:47 use.TestUse"}, nil},
-		"a function of a test beside":          {"helper2", "example.com/depot/use_test", []string{"use/out_test.go:11:30 use_test.TestOut"}, nil},
-		"a method of a test file":              {"tested.touch", "./use", []string{"use/use_test.go:13:27 use.touch"}, nil},
+		"from tests in the package and next to it": {"use.Never", "", []string{"use/out_test.go:9:22 use_test.helper2", "use/use_test.go:5:30 use.TestUse"}, nil},
+		"a function of a test file":                {"helper", "", []string{"use/use_test.go:5:47 use.TestUse"}, nil},
+		"a function of a test next to it":          {"helper2", "example.com/depot/use_test", []string{"use/out_test.go:11:30 use_test.TestOut"}, nil},
+		"a method of a test file":                  {"tested.touch", "./use", []string{"use/use_test.go:13:27 use.touch"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -309,12 +309,12 @@ func TestCallsRefresh(t *testing.T) {
 	b.edit(t, "a/a.go", "package a\n\ntype T struct{}\n\nfunc F() *T { return F() }\n", time.Second)
 	expect("a.F", "a/a.go:5:22 a.F", "b/b.go:5:26 b.G")
 	if indexOf("example.com/m/b") != above {
-		t.Error("a change within a function made other packages be checked anew")
+		t.Error("a change within a function made the checker check other packages again")
 	}
 	b.edit(t, "a/a.go", "package a\n\ntype T struct{ X int }\n\nfunc F() *T { return nil }\n", 2*time.Second)
 	expect("a.F", "b/b.go:5:26 b.G")
 	if indexOf("example.com/m/b") == above || indexOf("example.com/m/d") != apart {
-		t.Error("the wrong packages were checked anew")
+		t.Error("the wrong packages were checked again")
 	}
 
 	// An edit that is taken back, with a question about one package in between:
@@ -336,7 +336,7 @@ func TestCallsRefresh(t *testing.T) {
 	expect("os.Getpid", "d/new.go:5:15")
 }
 
-// Where something is declared is where it is now, also if only lines above it
+// The position of a declaration is the present one, also if only lines above it
 // changed and it is promoted to another package.
 func TestPositionsRefresh(t *testing.T) {
 	t.Parallel()

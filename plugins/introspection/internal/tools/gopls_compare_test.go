@@ -326,7 +326,7 @@ func (j *judge) isCall(at spot) bool {
 }
 
 // receiverOf is the place of the name in front of a selected method, whose type
-// is the call's receiver; the method's own place where there is none.
+// is the call's receiver; the method's own position without one.
 func (j *judge) receiverOf(at spot) spot {
 	path := j.syntax(at)
 	if len(path) < 2 {

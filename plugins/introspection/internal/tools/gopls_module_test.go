@@ -10,14 +10,14 @@ import (
 )
 
 // The module that answers are checked on: 70,000 lines of Go, with generic
-// functions, files for other platforms, and tests in and beside the packages.
+// functions, files for other platforms, and tests in the packages and next to them.
 const (
 	goplsModule    = "github.com/cilium/ebpf"
 	goplsModuleTag = "v0.22.0"
 	goplsModuleSum = "h1:v2ktp0roffpMOj2MMf3idtCQZOsAoC4BJbAJN+ke2bY="
 )
 
-// thirdParty is a copy of the module, with a package of ours beside its own
+// thirdParty is a copy of the module, with packages of ours besides its own
 // that has what the module has too little of.
 func thirdParty(t testing.TB) string {
 	t.Helper()
@@ -43,7 +43,7 @@ func thirdParty(t testing.TB) string {
 		t.Fatal(err)
 	}
 	write(t, root, specimens)
-	// What tests import is fetched now, so that nobody waits for it later.
+	// What tests import is fetched now, so that no question waits for it.
 	fetch := exec.CommandContext(t.Context(), "go", "list", "-deps", "-test", "./...")
 	fetch.Dir = root
 	if out, err := fetch.CombinedOutput(); err != nil {
@@ -52,7 +52,7 @@ func thirdParty(t testing.TB) string {
 	return root
 }
 
-// specimens are the packages of ours. A line "// promoted T.M" behind a selector
+// specimens are the packages of ours. A comment "// promoted T.M" after a selector
 // says that what it selects is T's by two embeddings.
 var specimens = map[string]string{
 	"specimen/base/base.go": `// Package base has what others embed.
@@ -316,7 +316,7 @@ type inner struct{ base.Base }
 
 import "testing"
 
-// Hidden is for the tests beside the package.
+// Hidden is for the tests next to the package.
 var Hidden = hidden
 
 // helper is what tests share.

@@ -250,7 +250,7 @@ func TestMacroexpandBroken(t *testing.T) {
 	if got.Expanded != "Fine{A: int32(1)}" || len(got.Errors) != 3 {
 		t.Errorf("in a package that does not compile: %+v", got)
 	}
-	if got := shop.failing(t, "macroexpand_form", macroexpandIn{Form: "Bad{}.X", Package: "broken"}); !strings.Contains(got, "what does not compile; the package does not compile: broken/broken.go:4:8") {
+	if got := shop.failing(t, "macroexpand_form", macroexpandIn{Form: "Bad{}.X", Package: "broken"}); !strings.Contains(got, "something that does not compile; the package does not compile: broken/broken.go:4:8") {
 		t.Error(got)
 	}
 	if got := shop.failing(t, "macroexpand_form", macroexpandIn{Form: "Coin{}"}); !strings.HasPrefix(got, "the package of Coin is ambiguous: it can be example.com/shop/a/money, example.com/shop/b/money") {

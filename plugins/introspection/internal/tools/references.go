@@ -12,14 +12,14 @@ import (
 
 type referencesIn struct {
 	Variable string `json:"variable" jsonschema:"Name, pkg.Name, Type.field or pkg.Type.field of a variable, constant, field, type, function or method; pkg is a package's name, import path or the end of its path"`
-	Package  string `json:"package,omitempty" jsonschema:"where it is: an import path, a directory relative to the workspace (./host) or a package name; default: the package that variable names, else the workspace's packages"`
+	Package  string `json:"package,omitempty" jsonschema:"where to look: an import path, a directory relative to the workspace (./host) or a package name; default: the package that variable names, else the workspace's packages"`
 }
 
 // references is the answer of who_references, sorted by position.
 type references struct {
 	Symbol     string         `json:"symbol" jsonschema:"import path and name, with the type that declares it for a field or method"`
 	Kind       string         `json:"kind" jsonschema:"var, const, field, type, func, method or builtin"`
-	Position   string         `json:"position,omitempty" jsonschema:"where it is declared: path:line:col relative to the workspace; outside of it import/path/file.go:line"`
+	Position   string         `json:"position,omitempty" jsonschema:"of the declaration: path:line:col relative to the workspace; outside of it import/path/file.go:line"`
 	References []referred     `json:"references"`
 	Total      int            `json:"total" jsonschema:"how many references there are, including those not listed"`
 	Accesses   map[string]int `json:"accesses" jsonschema:"how many references there are of each access, including those not listed"`

@@ -9,7 +9,7 @@ import (
 	"github.com/toolhost/toolhost/plugins/introspection/internal/check"
 )
 
-// edit writes a file anew, with a time of change that no clock gave: a test that
+// edit writes a file again, with a time of change that no clock gave: a test that
 // writes twice within the file system's resolution would see no change.
 func (b *bench) edit(t *testing.T, name, content string, age time.Duration) {
 	t.Helper()
@@ -59,7 +59,7 @@ func TestRefresh(t *testing.T) {
 	}
 	before, graph := b.loaded(t, c), b.snapshot(t).Graph
 
-	// Nothing changed: nothing is loaded anew.
+	// Nothing changed: nothing is loaded again.
 	b.symbolOf(t, "c.V", "")
 	if b.loaded(t, c) != before || b.snapshot(t).Graph != graph {
 		t.Error("an unchanged package was loaded twice")
@@ -71,7 +71,7 @@ func TestRefresh(t *testing.T) {
 		t.Errorf("after an edit V is %s", got)
 	}
 	if b.snapshot(t).Graph != graph {
-		t.Error("an edit below the imports made the import graph be loaded anew")
+		t.Error("an edit below the imports made the import graph load again")
 	}
 
 	// A package below changes the one above, and only it.
@@ -81,7 +81,7 @@ func TestRefresh(t *testing.T) {
 		t.Errorf("after an edit of the package below, the methods of T are %v", got)
 	}
 	if b.loaded(t, a) == above || b.loaded(t, c) != before {
-		t.Error("the wrong packages were loaded anew")
+		t.Error("the wrong packages were loaded again")
 	}
 
 	// A new file, a new package, a package gone.
@@ -128,7 +128,7 @@ func TestRefreshModule(t *testing.T) {
 	if got := b.symbolOf(t, "lib.V", ""); got.Value != "1" || got.Package != "example.com/lib" {
 		t.Errorf("lib.V is %+v", got)
 	}
-	// Provided by a required module, imported by nobody.
+	// Provided by a required module, not imported by any package.
 	if got := b.symbolOf(t, "example.com/lib/sub.S", ""); got.Value != "1" {
 		t.Errorf("sub.S is %+v", got)
 	}

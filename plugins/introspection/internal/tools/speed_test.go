@@ -14,7 +14,7 @@ const (
 	nextAnswer  = 50 * time.Millisecond
 	afterChange = time.Second
 	// ceiling is how many times that a machine may take that does other things
-	// beside, and looks for races.
+	// too, and looks for races.
 	ceiling = 20 * slowness
 )
 
@@ -113,7 +113,7 @@ func each(b *testing.B, run func(b *testing.B, root, tool string, args any)) {
 	}
 }
 
-// report gives milliseconds beside what the limit is.
+// report gives milliseconds, and the limit.
 func report(b *testing.B, total, limit time.Duration) {
 	b.ReportMetric(float64(total.Milliseconds())/float64(b.N), "ms/answer")
 	b.ReportMetric(float64(limit.Milliseconds()), "ms-wanted")

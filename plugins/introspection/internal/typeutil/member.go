@@ -76,8 +76,9 @@ func FieldAt(t types.Type, index []int) (s *types.Struct, at int) {
 	return s, at
 }
 
-// PromotedFrom returns the type that declares a promoted member, which LookupFieldOrMethod
-// found in t by index. It is nil for a member that t declares itself.
+// PromotedFrom returns the type that declares a promoted member, which
+// [types.LookupFieldOrMethod] found in t with that index. It is nil for a member that t
+// declares itself.
 func PromotedFrom(t types.Type, member types.Object, index []int) types.Type {
 	if len(index) > 1 {
 		s, at := FieldAt(t, index[:len(index)-1])

@@ -8,7 +8,7 @@ import (
 	"github.com/toolhost/toolhost/plugins/introspection/internal/typeutil"
 )
 
-// Access is what is done with a symbol where it is used.
+// Access is what a use does with a symbol.
 type Access uint8
 
 const (
