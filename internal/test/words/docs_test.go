@@ -1,0 +1,62 @@
+//go:build lint
+
+package words
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	namedFile = regexp.MustCompile("`([a-zA-Z0-9_./-]+\\.(?:go|s|proto))`")
+	link      = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+)
+
+// Source files that the documents name exist, and so do the targets of their links.
+func TestDocsNameFiles(t *testing.T) {
+	t.Parallel()
+	tree := os.DirFS("../../..")
+	var files, documents []string
+	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && (d.Name() == ".git" || d.Name() == "bin") {
+			return fs.SkipDir
+		}
+		files = append(files, "/"+name)
+		if path.Ext(name) == ".md" && name != "CHANGELOG.md" {
+			documents = append(documents, name)
+		}
+		return err
+	})
+	if err != nil || len(documents) < 8 {
+		t.Fatalf("%d documents: %v", len(documents), err)
+	}
+	for _, document := range documents {
+		text, err := fs.ReadFile(tree, document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range namedFile.FindAllStringSubmatch(string(text), -1) {
+			if !anyHasSuffix(files, "/"+m[1]) {
+				t.Errorf("%s names %s, which does not exist", document, m[1])
+			}
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			if _, err := fs.Stat(tree, path.Join(path.Dir(document), m[1])); err != nil {
+				t.Errorf("%s has a link to %s: %v", document, m[1], err)
+			}
+		}
+	}
+}
+
+func anyHasSuffix(all []string, suffix string) bool {
+	for _, s := range all {
+		if strings.HasSuffix(s, suffix) {
+			return true
+		}
+	}
+	return false
+}
