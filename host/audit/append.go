@@ -10,35 +10,33 @@ import (
 	"github.com/toolhost/toolhost/internal/safefile"
 )
 
-// maxTurns bounds how often a file may be exchanged by others before an append
-// comes to its turn.
-const maxTurns = 1000
+// maxExchanges bounds how often others may replace a file before an append fails.
+const maxExchanges = 1000
 
-// append writes the lines that wait and then one more, whose record is encoded
-// already, behind the last one by whomever. Body is nil where there is none. The
-// caller holds mu.
+// append writes the queued lines and then one more, whose record is already encoded, after
+// the last line of the log, whoever wrote that. Body may be nil. The caller holds mu.
 func (f *File) append(body []byte, deadline time.Time) error {
-	if f.stuck { // one call has waited already
+	if f.stuck { // one call has already waited
 		deadline = time.Time{}
 	}
-	err := f.gate.take(deadline)
+	err := f.lockFile.lock(deadline)
 	if err == nil {
-		defer f.gate.release()
-		err = f.reach(deadline)
+		defer f.lockFile.unlock()
+		err = f.openCurrent(deadline)
 	}
 	f.stuck = errors.Is(err, safefile.ErrLocked)
 	if err != nil {
 		return err
 	}
-	defer f.leave()
-	if err := f.drain(); err != nil || body == nil {
+	defer f.releaseShared()
+	if err := f.writeQueued(); err != nil || body == nil {
 		return err
 	}
 	return f.write(body)
 }
 
-// drain writes the lines that wait.
-func (f *File) drain() (err error) {
+// writeQueued writes the queued lines.
+func (f *File) writeQueued() (err error) {
 	n := 0
 	for n < len(f.waiting.lines) {
 		if err = f.write(f.waiting.lines[n].body); err != nil {
@@ -50,59 +48,58 @@ func (f *File) drain() (err error) {
 	return err
 }
 
-// write writes one line, into a new file where this one is full. The log is
-// locked.
+// write writes one line, into a new file if this one is full. The log is locked.
 func (f *File) write(body []byte) error {
-	for range maxTurns {
+	for range maxExchanges {
 		if f.last.seq >= maxSeq {
 			return fmt.Errorf("its last line has the number %d, which toolhost cannot have written: move the log away", f.last.seq)
 		}
-		next := f.compose(body)
+		next := f.nextLine(body)
 		if f.size == 0 || f.opts.MaxSize < 0 || f.size+int64(len(f.line)) <= f.opts.MaxSize {
-			return f.put(next)
+			return f.writeLine(next)
 		}
 		err := f.rotate()
 		if err == nil {
-			err = f.reach(time.Time{})
+			err = f.openCurrent(time.Time{})
 		}
 		if err != nil {
 			return fmt.Errorf("a new file cannot be begun: %w", err)
 		}
 	}
-	return errors.New("others exchange the file all the time")
+	return errors.New("the file is replaced again and again")
 }
 
-// reach opens the file, if it is not open, and learns what it ends with. Where
-// another process or a person has exchanged it, the new one is opened, and the lock
-// file too, which may have gone with it. The lock file is locked.
-func (f *File) reach(deadline time.Time) error {
-	for range maxTurns {
+// openCurrent opens the file, unless it is open, and reads what it ends with. If another
+// process or a person has replaced it, openCurrent opens the new one, and the lock file
+// too, which may have been replaced with it. The lock file is locked.
+func (f *File) openCurrent(deadline time.Time) error {
+	for range maxExchanges {
 		if f.at == nil {
 			if err := f.open(); err != nil {
 				return err
 			}
 		}
-		share(f.at.File)
+		lockForOlderWriters(f.at.File)
 		there, size, err := identify(f.path)
 		switch {
 		case err == nil && there.same(f.at.id):
-			if err = f.catchUp(size); err != nil {
-				f.leave()
+			if err = f.readEnd(size); err != nil {
+				f.releaseShared()
 			}
 			return err
 		case err != nil && !isMissing(err):
-			f.leave()
+			f.releaseShared()
 			return err
 		}
-		if err := f.retire(); err != nil {
+		if err := f.closeFile(); err != nil {
 			return err
 		}
-		f.gate.close()
-		if err := f.gate.take(deadline); err != nil {
+		f.lockFile.close()
+		if err := f.lockFile.lock(deadline); err != nil {
 			return err
 		}
 	}
-	return errors.New("others exchange the file all the time")
+	return errors.New("the file is replaced again and again")
 }
 
 func (f *File) open() error {
@@ -119,31 +116,31 @@ func (f *File) open() error {
 	return nil
 }
 
-// leave ends what reach has begun: the lock that it shares.
-func (f *File) leave() {
+// releaseShared releases the shared lock that openCurrent took.
+func (f *File) releaseShared() {
 	if f.at != nil {
 		_ = safefile.Unlock(f.at.File)
 	}
 }
 
-// catchUp learns what the log ends with, if others have written since. Size is
-// what the file has.
-func (f *File) catchUp(size int64) (err error) {
+// readEnd reads what the log ends with, if others have written since. Size is the size of
+// the file.
+func (f *File) readEnd(size int64) (err error) {
 	if size > 0 && size == f.size {
 		return nil
 	}
 	f.size = -1
-	f.oldest, f.victims = 0, nil
+	f.oldest, f.obsolete = 0, nil
 	var e ending
 	if size > 0 {
 		e, err = readEnding(f.at.File, size)
 	} else {
-		e, err = f.before()
+		e, err = f.previousEnding()
 	}
 	if err != nil {
 		return err
 	}
-	// What was written and is no more was cut off. Going on from there shows it.
+	// Lines that were written and are gone were cut off. Going on from there shows it.
 	if e.last.seq >= f.last.seq {
 		f.last = e.last
 	}
@@ -151,8 +148,8 @@ func (f *File) catchUp(size int64) (err error) {
 	return nil
 }
 
-// compose makes the next line.
-func (f *File) compose(body []byte) link {
+// nextLine encodes the next line.
+func (f *File) nextLine(body []byte) link {
 	next := link{seq: f.last.seq + 1, prev: f.last.hash, torn: f.torn, oldest: f.oldest}
 	f.line = f.line[:0]
 	if f.unended {
@@ -162,10 +159,10 @@ func (f *File) compose(body []byte) link {
 	return next
 }
 
-// put writes the line that was composed, all of it or nothing.
-func (f *File) put(next link) error {
+// writeLine writes the encoded line, all of it or nothing.
+func (f *File) writeLine(next link) error {
 	if _, err := f.writeAt(f.at.File, f.line, f.size); err != nil {
-		// Where even this fails, the next line says so.
+		// If even this fails, the next line says so.
 		if undo := f.at.Truncate(f.size); undo != nil {
 			f.size = -1
 		}
@@ -173,13 +170,13 @@ func (f *File) put(next link) error {
 	}
 	f.last, f.torn, f.unended, f.oldest = next, sum{}, false, 0
 	f.size += int64(len(f.line))
-	// What stays undeleted is no harm, and the next file's turn.
-	for _, path := range f.victims {
+	// What is not deleted now is deleted with the next file.
+	for _, path := range f.obsolete {
 		_ = os.Remove(path)
 	}
-	f.victims = nil
+	f.obsolete = nil
 	return nil
 }
 
-// isMissing reports whether there is no such file.
+// isMissing reports whether an error says that a file does not exist.
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

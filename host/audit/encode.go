@@ -10,9 +10,9 @@ import (
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
-// appendRecord appends what a record tells, from the key time on, without the
-// braces. It is written by hand as it is part of every call; the keys are those
-// of the tags of [Record], which a test compares.
+// appendRecord appends a record's keys and values from time on, without the braces.
+// encoding/json takes three times as long, and every call on record pays for it. The keys
+// are those of the tags of [Record], which a test compares.
 func appendRecord(b []byte, r *Record) []byte {
 	at := r.Time
 	if at.IsZero() {
@@ -49,7 +49,7 @@ func appendRecord(b []byte, r *Record) []byte {
 	return b
 }
 
-// appendField appends a text of its own, unless it is empty.
+// appendField appends a key and its text, unless that is empty.
 func appendField(b []byte, key, s string) []byte {
 	if s == "" {
 		return b
@@ -57,18 +57,18 @@ func appendField(b []byte, key, s string) []byte {
 	return append(appendText(append(b, key...), s, MaxText), '"')
 }
 
-// appendText appends a text from strangers, printable and of at most limit
-// bytes, as the inside of a JSON string.
+// appendText appends a text from strangers, printable and of at most limit bytes, as the
+// inside of a JSON string.
 func appendText(b []byte, s string, limit int) []byte {
 	const ellipsis = len("…")
-	if len(s) > limit { // a name can have 64 MiB, which nobody shall walk through
+	if len(s) > limit { // a name can have 64 MiB: do not walk through them
 		s = sanitize.Line(s[:limit+1], limit-ellipsis)
 	} else if clean := sanitize.Line(s, 0); len(clean) <= limit {
 		s = clean
 	} else {
 		s = sanitize.Line(clean, limit-ellipsis)
 	}
-	for i := range len(s) { // what is printable needs no other escape
+	for i := range len(s) { // printable text needs no other escape
 		if s[i] == '"' || s[i] == '\\' {
 			b = append(b, '\\')
 		}
@@ -77,9 +77,9 @@ func appendText(b []byte, s string, limit int) []byte {
 	return b
 }
 
-// appendInput appends arguments without the space between their tokens, and
-// with what does not print as an escape: a line is a line, and can be shown on a
-// terminal. Nothing is appended for what is not JSON.
+// appendInput appends arguments without the space between their tokens, and with characters
+// that do not print escaped: a line stays a line, and can be shown on a terminal. It appends
+// nothing if the arguments are not JSON.
 func appendInput(b []byte, key string, in json.RawMessage) []byte {
 	if len(in) == 0 || len(in) > MaxInput || !utf8.Valid(in) {
 		return b

@@ -110,7 +110,7 @@ func TestLongestLine(t *testing.T) {
 		t.Errorf("it has %d bytes, more than %d", len(line), maxLine)
 	}
 	if !json.Valid(line) {
-		t.Errorf("it is no JSON: %s", line)
+		t.Errorf("it is not JSON: %s", line)
 	}
 }
 

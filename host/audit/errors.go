@@ -10,7 +10,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// failed is the error of a log that cannot be used.
+// failed returns the error for a log that cannot be used.
 func failed(path, doing string, err error) error {
 	why := err
 	if at, ok := err.(*fs.PathError); ok && at.Path == path { //nolint:errorlint // a text around it would be lost

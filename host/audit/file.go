@@ -16,15 +16,15 @@ import (
 
 // Options of a [File]. The zero value is fine.
 type Options struct {
-	// MaxSize is how large a file grows, in bytes, before the next line goes
-	// into a new one; 0: 64 MiB; below zero: no limit.
+	// MaxSize is how large a file grows, in bytes, before the next line goes into a new one.
+	// 0: 64 MiB; below zero: no limit.
 	MaxSize int64
-	// Keep is how many files there are besides the one that is written; older
-	// ones are deleted. 0: 8; below zero: all are kept.
+	// Keep is the number of files besides the current one; older ones are deleted. 0: 8;
+	// below zero: all are kept.
 	Keep int
-	// Warn is told, in a sentence, that lines begin to wait in memory as another
-	// process keeps the log locked, and what became of them. It is called by any
-	// goroutine and must not write to the log. Nil: nobody is told.
+	// Warn is called with a sentence when lines begin to wait in memory because another
+	// process keeps the log locked, and when they are written. It is called by any goroutine
+	// and must not write to the log. Default: none.
 	Warn func(string)
 }
 
@@ -33,9 +33,9 @@ const (
 	defaultKeep    = 8
 )
 
-// lockTimeout bounds the wait for others who write to the log. Each holds it
-// for microseconds, unless it was stopped in the middle. It is waited once: after
-// that a log that is locked is only tried, until it could be locked again.
+// lockTimeout bounds the wait for other writers. Each holds the lock for microseconds, unless
+// it was stopped in the middle. Only one call waits: after that, a locked log is only tried,
+// until it could be locked again.
 const lockTimeout = 2 * time.Second
 
 // File is a [Sink] on disk. It is safe for concurrent use, and other processes
@@ -44,28 +44,27 @@ type File struct {
 	path string
 	opts Options
 
-	mu      sync.Mutex
-	closed  bool
-	gate    lockFile
-	stuck   bool        // the wait for the lock was in vain, and it was not had since
-	waiting queue       // lines that could not be written for that
-	retry   *time.Timer // of them; nil: none was needed yet
-	at      *handle     // nil: the file is not open
-	line    []byte      // scratch
-	// syncs counts those that put lines on disk outside of mu: while one does,
-	// nobody closes the file.
+	mu       sync.Mutex
+	closed   bool
+	lockFile lockFile
+	stuck    bool        // waiting for the lock timed out, and it was not acquired since
+	waiting  queue       // lines that could not be written for that reason
+	retry    *time.Timer // writes them; nil: not needed yet
+	at       *handle     // nil: the file is not open
+	line     []byte      // scratch
+	// syncs counts the syncs outside of mu; the file is not closed during one.
 	syncs sync.WaitGroup
 
 	// What is known of the log's end.
 	last    link  // the last line
 	size    int64 // of the file; below zero: nothing is known
-	torn    sum   // of a piece of a line behind the last one
-	unended bool  // there is no newline behind the last line, or that piece
-	// What a new file's first line says of those before it.
-	oldest  uint64
-	victims []string // files to be deleted when it is written
+	torn    sum   // digest of a piece of a line after the last one
+	unended bool  // the last line, or that piece, has no newline
+	// What a new file's first line says about the files before it.
+	oldest   uint64
+	obsolete []string // files to delete once it is written
 
-	// For tests: what the disk does, and how long others may hold the lock.
+	// Replaced by tests.
 	writeAt     func(*os.File, []byte, int64) (int, error)
 	sync        func(*os.File) error
 	lockTimeout time.Duration
@@ -78,15 +77,14 @@ type handle struct {
 	named atomic.Bool // its name is on disk
 }
 
-// Open opens a log, or begins one. The file, and the lock file beside it (its name
-// and ".lock"), have mode 0600; directories that are missing are made with mode
-// 0700. A log that another process keeps locked is opened all the same, after 2 s,
-// and written when it is free.
+// Open opens a log, or begins one. The file, and its lock file (its name and ".lock"), have
+// mode 0600; missing directories are made with mode 0700. If another process keeps the log
+// locked, Open returns after 2 s, and lines are written once it is free.
 //
 // # Errors
 //
-// An [*tool.Error] for a path that cannot be written or is a symbolic link, a
-// FIFO or a device.
+// [*tool.Error] for a path that cannot be written or is a symbolic link, a FIFO or a
+// device.
 func Open(path string, o Options) (*File, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -102,31 +100,30 @@ func Open(path string, o Options) (*File, error) {
 		o.Warn = func(string) {}
 	}
 	f := &File{
-		path: path, opts: o, size: -1, gate: lockFile{path: path + lockSuffix},
+		path: path, opts: o, size: -1, lockFile: lockFile{path: path + lockSuffix},
 		writeAt: (*os.File).WriteAt, sync: syncFile, lockTimeout: lockTimeout,
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	// No lock file is made beside what cannot be a log.
+	// Before the lock file, which is not made next to a path that cannot be a log.
 	if err = f.open(); err == nil {
 		err = f.append(nil, time.Now().Add(f.lockTimeout))
 	}
 	if err != nil && !f.stuck {
-		_ = f.retire()
-		f.gate.close()
+		_ = f.closeFile()
+		f.lockFile.close()
 		return nil, failed(path, "opened", err)
 	}
 	return f, nil
 }
 
-// DefaultPath is where a user's log is: audit.jsonl in toolhost/ in the
-// directory for state. That is $XDG_STATE_HOME where it is set, else
-// ~/.local/state, on macOS ~/Library/Application Support, on Windows
-// %LocalAppData%.
+// DefaultPath returns the path of a user's log: toolhost/audit.jsonl in the directory for
+// state. That is $XDG_STATE_HOME if set, else ~/.local/state, on macOS
+// ~/Library/Application Support, on Windows %LocalAppData%.
 //
 // # Errors
 //
-// One where the system does not say where the user's home is.
+// A plain error if the system does not say where the user's home is.
 func DefaultPath() (string, error) {
 	dir, err := state.Dir()
 	if err != nil {
@@ -138,26 +135,25 @@ func DefaultPath() (string, error) {
 // bodies are buffers for lines on their way to a file.
 var bodies = sync.Pool{New: func() any { return new([]byte) }}
 
-// Write appends a record. A [Begin] is on disk when Write returns, any other
-// soon after, when the system likes.
+// Write appends a record. A [Begin] is on disk when Write returns; an [End] is written, and
+// is on disk when the system syncs it.
 //
-// While another process keeps the log locked, an [End] waits in memory: at most
-// 1,024 lines of 1 MiB together. They are written, in their order, when the lock is
-// free, by Close at the latest, and [Options].Warn is told. A Begin fails at once
-// then, but for the first, which waits 2 s.
+// While another process keeps the log locked, End lines wait in memory: at most 1,024 lines
+// and 1 MiB. They are written in order once the lock is free, at the latest by Close, and
+// [Options].Warn is called. The first Begin waits for 2 s; others fail at once.
 //
-// After an error the log is as whole as before, and the next Write tries again.
-// Only where putting a line on disk failed may that line be there.
+// After an error the log is as whole as before, and the next Write tries again. Only if
+// syncing a line failed may that line be there.
 //
 // # Errors
 //
-// [tool.CodeResourceExhausted] where the disk is full; [tool.CodeUnavailable]
-// after Close; else [tool.CodeInternal].
+// [tool.CodeResourceExhausted] if the disk is full; [tool.CodeUnavailable] after Close;
+// else [tool.CodeInternal].
 func (f *File) Write(r Record) error {
 	body := bodies.Get().(*[]byte)
 	defer bodies.Put(body)
 	*body = appendRecord((*body)[:0], &r)
-	// Who had to wait for the mutex has waited for the lock.
+	// Waiting for the mutex counts as waiting for the lock.
 	deadline := time.Now().Add(f.lockTimeout)
 
 	f.mu.Lock()
@@ -173,7 +169,7 @@ func (f *File) Write(r Record) error {
 	after := len(f.waiting.lines)
 	if err != nil || r.Event != Begin {
 		if after > 0 {
-			f.retrySoon()
+			f.scheduleRetry()
 		}
 		f.mu.Unlock()
 		f.warn(before, after)
@@ -182,20 +178,19 @@ func (f *File) Write(r Record) error {
 		}
 		return nil
 	}
-	// Others may append meanwhile, and have their lines put on disk with ours.
+	// Others may append meanwhile; their lines are synced with this one.
 	at := f.at
 	f.syncs.Add(1)
 	f.mu.Unlock()
 	defer f.syncs.Done()
 	f.warn(before, after)
-	if err := f.settle(at); err != nil {
+	if err := f.makeDurable(at); err != nil {
 		return failed(f.path, "put on disk", err)
 	}
 	return nil
 }
 
-// warn tells when lines begin to wait, and when none waits any more. Mu is not
-// held.
+// warn reports that lines begin to wait, or that none waits any more. Mu is not held.
 func (f *File) warn(before, after int) {
 	switch {
 	case before == 0 && after > 0:
@@ -206,42 +201,42 @@ func (f *File) warn(before, after int) {
 	}
 }
 
-// retrySoon makes sure that lines which wait are written though no call comes.
-// The caller holds mu.
-func (f *File) retrySoon() {
+// scheduleRetry makes sure that queued lines are written even if no call comes. The caller
+// holds mu.
+func (f *File) scheduleRetry() {
 	if f.retry == nil {
-		f.retry = time.AfterFunc(retryPause, f.tryAgain)
+		f.retry = time.AfterFunc(retryPause, f.retryQueued)
 	} else {
 		f.retry.Reset(retryPause)
 	}
 }
 
-// tryAgain writes the lines that wait.
-func (f *File) tryAgain() {
+// retryQueued writes the queued lines.
+func (f *File) retryQueued() {
 	f.mu.Lock()
 	before := len(f.waiting.lines)
 	if f.closed || before == 0 {
 		f.mu.Unlock()
 		return
 	}
-	_ = f.append(nil, time.Time{}) // what cannot be written yet waits on
+	_ = f.append(nil, time.Time{}) // what cannot be written yet stays queued
 	after := len(f.waiting.lines)
 	if after > 0 {
-		f.retrySoon()
+		f.scheduleRetry()
 	}
 	f.mu.Unlock()
 	f.warn(before, after)
 }
 
-// settle returns when all that is in the file is on disk, its name included.
-func (f *File) settle(at *handle) error {
+// makeDurable syncs the file and its name.
+func (f *File) makeDurable(at *handle) error {
 	if err := f.sync(at.File); err != nil {
 		return err
 	}
 	if at.named.Load() {
 		return nil
 	}
-	// Whoever made the file may not have come so far.
+	// The process that made the file may not have synced its name yet.
 	if err := safefile.SyncDir(filepath.Dir(f.path)); err != nil {
 		return err
 	}
@@ -249,8 +244,8 @@ func (f *File) settle(at *handle) error {
 	return nil
 }
 
-// Close writes the lines that wait and ends the use of the file. It waits 2 s for
-// a log that is locked. Closing twice is fine.
+// Close writes the queued lines and closes the file. It waits 2 s for a log that is locked.
+// Closing again does nothing.
 //
 // # Errors
 //
@@ -272,8 +267,8 @@ func (f *File) Close() error {
 		f.retry.Stop()
 	}
 	f.closed = true
-	err := f.retire()
-	f.gate.close()
+	err := f.closeFile()
+	f.lockFile.close()
 	f.mu.Unlock()
 	if lost == nil {
 		f.warn(before, 0)
@@ -281,9 +276,8 @@ func (f *File) Close() error {
 	return errors.Join(lost, err)
 }
 
-// retire closes the file, once nobody needs it. The lock that it shares ends with
-// it.
-func (f *File) retire() error {
+// closeFile closes the file when no sync uses it, which also releases the shared lock.
+func (f *File) closeFile() error {
 	if f.at == nil {
 		return nil
 	}

@@ -98,7 +98,7 @@ func TestBeginIsOnDisk(t *testing.T) {
 	isWhole(t, path, 4)
 }
 
-// A call that waits for the disk holds up nobody.
+// A call that waits for the disk does not delay others.
 func TestSyncHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	f, path := newLog(t, 0, Options{MaxSize: 1000})
@@ -170,7 +170,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Somebody else may have been stopped in the middle of a write.
+// Another process may have been stopped in the middle of a write.
 func TestLocked(t *testing.T) {
 	t.Parallel()
 	f, path := newLog(t, 1, Options{})

@@ -134,7 +134,7 @@ func TestFollowEnds(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	equal(t, "when nobody wants it any more", calls(t, Follow(ctx, path, 2)), "")
+	equal(t, "after the context has ended", calls(t, Follow(ctx, path, 2)), "")
 	for _, err := range Follow(t.Context(), filepath.Dir(path), 1) {
 		if err == nil || !strings.Contains(err.Error(), " cannot be read: it is a directory") {
 			t.Errorf("a directory: %v", err)

@@ -8,12 +8,12 @@ import (
 	"github.com/toolhost/toolhost/internal/safefile"
 )
 
-// identity is which file something is.
+// identity is which file a path or handle leads to.
 type identity struct{ info os.FileInfo }
 
 func (a identity) same(b identity) bool { return os.SameFile(a.info, b.info) }
 
-// identify is the file at a path, or the link, and its size.
+// identify returns the identity and size of the file, or link, at a path.
 func identify(path string) (id identity, size int64, err error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -22,10 +22,10 @@ func identify(path string) (id identity, size int64, err error) {
 	return identity{info}, info.Size(), nil
 }
 
-// isNamed reports whether the path is that of an open file still.
+// isNamed reports whether the path still leads to an open file.
 func isNamed(f *os.File, path string) (bool, error) { return safefile.IsAt(path, f) }
 
-// identityOf is that of an open file.
+// identityOf returns the identity of an open file.
 func identityOf(f *os.File) (identity, error) {
 	info, err := f.Stat()
 	return identity{info}, err

@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// identity is which file something is. [os.FileInfo] would do too, but each line
-// asks for two, and these are not allocated.
+// identity is which file a path or handle leads to. [os.FileInfo] would do too, but is
+// allocated, and each line needs two.
 type identity struct{ dev, ino uint64 }
 
 func (a identity) same(b identity) bool { return a == b }
 
-// identify is the file at a path, or the link, and its size.
+// identify returns the identity and size of the file, or link, at a path.
 func identify(path string) (id identity, size int64, err error) {
 	for {
 		var st unix.Stat_t
@@ -31,16 +31,15 @@ func identify(path string) (id identity, size int64, err error) {
 	}
 }
 
-// isNamed reports whether an open file has a name still: one that was removed, or in
-// whose place another was put, has none. A look at the path would cost as much again as
-// all else about the lock.
+// isNamed reports whether an open file still has a name: it has none if it was removed or
+// replaced. Looking at the path would double the cost of the lock.
 func isNamed(f *os.File, _ string) (bool, error) {
 	var st unix.Stat_t
 	err := unix.Fstat(int(f.Fd()), &st)
 	return st.Nlink > 0, err
 }
 
-// identityOf is that of an open file.
+// identityOf returns the identity of an open file.
 func identityOf(f *os.File) (identity, error) {
 	var st unix.Stat_t
 	err := unix.Fstat(int(f.Fd()), &st)

@@ -63,7 +63,7 @@ func TestFileSizeLimit(t *testing.T) {
 	}
 }
 
-// Nobody waits for the other end of a FIFO.
+// The other end of a FIFO is not waited for.
 func TestRefusedFIFO(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "audit.jsonl")

@@ -15,22 +15,22 @@ import (
 type lines struct {
 	r      *bufio.Reader
 	line   line
-	offset int64 // behind the line
+	offset int64 // of the next line
 	number int
 }
 
-// line is a line, or what stands in its place.
+// line is a line, or what stands in place of one.
 type line struct {
-	text   []byte // without the newline, until the next is read; the beginning of a longer one
+	text   []byte // without the newline; valid until the next call; the beginning of a long line
 	number int    // counts from 1
 	ended  bool   // by a newline
 	long   bool   // longer than maxLine
-	// endless: no newline came in maxSkipped bytes, and no more was read.
+	// endless: it has no newline in maxSkipped bytes, and no more was read.
 	endless bool
 	sum     sum // of a long line
 }
 
-// digest is the hash of all that stands on the line.
+// digest returns the hash of the whole line.
 func (l *line) digest() sum {
 	if l.long {
 		return l.sum
@@ -38,7 +38,7 @@ func (l *line) digest() sum {
 	return sha256.Sum256(l.text)
 }
 
-// copy is the line with a text that stays, in this buffer where it fits.
+// copy returns the line with its text copied into the buffer, which grows if necessary.
 func (l *line) copy(text []byte) line {
 	text = append(text[:0], l.text...)
 	kept := *l
@@ -46,7 +46,7 @@ func (l *line) copy(text []byte) line {
 	return kept
 }
 
-// newLines reads r, which begins at this offset of its file, until ctx ends.
+// newLines reads lines from r, which begins at this offset of its file, until ctx ends.
 func newLines(ctx context.Context, r io.Reader, offset int64) *lines {
 	return &lines{r: bufio.NewReaderSize(&untilEnd{ctx, r}, maxLine), offset: offset}
 }
@@ -64,7 +64,7 @@ func (u *untilEnd) Read(b []byte) (int, error) {
 	return u.r.Read(b)
 }
 
-// next is the next line; nil at the end.
+// next returns the next line; nil at the end.
 func (s *lines) next() (*line, error) {
 	if s.line.endless {
 		return nil, nil
@@ -88,15 +88,15 @@ func (s *lines) next() (*line, error) {
 	return &s.line, nil
 }
 
-// maxSkipped bounds how much is read in search of the end of a line that is none of
-// ours. Nothing of ours can follow, as nothing is written behind what has no record
-// in its last maxEnding bytes.
+// maxSkipped bounds the search for the end of a line that is longer than a record can be.
+// No record can follow: nothing is written after a file whose last maxEnding bytes have no
+// record.
 const maxSkipped = 16 << 20
 
-// endlessText is what is wrong with a file that has such a line.
+// endlessText says what is wrong with a file that has such a line.
 var endlessText = fmt.Sprintf("no line ends in %d MiB, and the rest of this file was not read", maxSkipped>>20)
 
-// skip reads the rest of a long line. Of its text, the beginning stays.
+// skip reads the rest of a long line, and keeps the beginning of its text.
 func (s *lines) skip() error {
 	const shown = 200
 	head := append([]byte(nil), s.line.text[:shown]...)
@@ -131,18 +131,17 @@ func total(h hash.Hash) (s sum) {
 
 // ending is what a file ends with.
 type ending struct {
-	last    link // the last line that has one; zero: none
-	torn    sum  // of a piece of a line behind the last newline; zero: none
-	unended bool // no newline is at the end
+	last    link // of the last record; zero: none
+	torn    sum  // digest of a piece of a line after the last newline; zero: none
+	unended bool // the file does not end with a newline
 }
 
-// maxEnding bounds how much of a file's end is read to find its last record. What
-// a crash leaves behind that is a piece of one line.
+// maxEnding bounds how much of a file's end is read to find its last record. What a crash
+// leaves after that is a piece of one line.
 const maxEnding = 8 * maxLine
 
-// readEnding reads the end of a file. It takes the last line that is one of
-// ours, edited or not: a chain that went around an edited line would hide which
-// line that was.
+// readEnding reads the end of a file. It takes the last line that has the form of a record,
+// edited or not: a chain that skipped an edited line would hide which line that was.
 func readEnding(file *os.File, size int64) (ending, error) {
 	// The last line is nearly always in the smallest window.
 	for _, window := range []int64{16 << 10, maxEnding} {
@@ -158,8 +157,8 @@ func readEnding(file *os.File, size int64) (ending, error) {
 
 var errNoRecord = errors.New("there is no record")
 
-// endingFrom reads on from a place that may be in the middle of a line. Whole
-// says that what stands behind the last newline was seen from its beginning.
+// endingFrom reads from a place that may be in the middle of a line. Whole reports whether
+// the text after the last newline was read from its beginning.
 func endingFrom(file *os.File, start, size int64) (e ending, whole bool, err error) {
 	lines := newLines(context.Background(), io.NewSectionReader(file, start, size-start), start)
 	whole = start == 0
@@ -171,10 +170,10 @@ func endingFrom(file *os.File, start, size int64) (e ending, whole bool, err err
 		first := !whole
 		whole = whole || l.ended
 		if first {
-			continue // from the middle
+			continue // it begins in the middle
 		}
 		e.unended = !l.ended
-		// A line that lacks nothing but the newline is a line.
+		// A line that lacks only the newline is complete.
 		if link, ok := parseLink(l.text); ok && (l.ended || link.intact(l.text)) {
 			e.last = link
 		} else if e.unended {

@@ -25,16 +25,16 @@ func (s sum) String() string {
 	return digestPrefix + hex.EncodeToString(s[:])
 }
 
-// link is how a line hangs on the chain.
+// link is a line's place in the chain.
 type link struct {
 	seq        uint64 // counts from 1 through all files
 	prev, hash sum
-	torn       sum    // of the piece of a line that stands before it; zero: none
-	oldest     uint64 // the first line that was kept when this one was written; 0: nothing was deleted then
+	torn       sum    // digest of the piece of a line before it; zero: none
+	oldest     uint64 // the number of the first line that was kept, if older files were deleted; else 0
 }
 
-// Texts around the parts of a link. It stands at the head of the line so that
-// reading it is cheap and no argument can be taken for it.
+// The texts around the parts of a link. It is at the head of the line so that reading it is
+// cheap and an argument cannot be mistaken for it.
 const (
 	seqKey    = `{"seq":`
 	prevKey   = `,"prev":"`
@@ -45,12 +45,12 @@ const (
 	hashLength = len(hashKey) + 2*sha256.Size + len(`"}`)
 )
 
-// maxLine bounds a line, newline included. What an encoder makes of the largest
-// record is shorter; what is longer is none of ours.
+// maxLine bounds a line, newline included. The longest line that the encoder makes is
+// shorter.
 const maxLine = 64 << 10
 
-// appendLine appends the line that follows the link's predecessor, with the
-// newline, and fills in its hash. Body is what [appendRecord] makes.
+// appendLine appends the line that follows the link's predecessor, with the newline, and sets
+// the link's hash. Body is what [appendRecord] returns.
 func (l *link) appendLine(b, body []byte) []byte {
 	start := len(b)
 	b = append(b, seqKey...)
@@ -81,8 +81,8 @@ func appendSum(b []byte, s sum) []byte {
 	return hex.AppendEncode(append(b, digestPrefix...), s[:])
 }
 
-// parseLink reads the link of a line without its newline. False: the line is
-// none of ours. Whether it is as it was written, intact tells.
+// parseLink reads the link of a line without its newline; false: the line does not have the
+// form of a record. [link.intact] reports whether it is as it was written.
 func parseLink(line []byte) (l link, ok bool) {
 	rest, ok := bytes.CutPrefix(line, []byte(seqKey))
 	if !ok || len(line) < hashLength {
@@ -111,11 +111,11 @@ func parseLink(line []byte) (l link, ok bool) {
 	return l, true
 }
 
-// maxSeq bounds the numbers of lines: at a million lines a second they are enough
-// for 285 years, and each is exact as JSON. A line with a larger one is none of ours.
+// maxSeq bounds the numbers of lines: at a million lines a second they last for 285 years,
+// and each is exact in JSON.
 const maxSeq = 1<<53 - 1
 
-// cutNumber reads a number of a line.
+// cutNumber reads a number.
 func cutNumber(b []byte) (n uint64, rest []byte, ok bool) {
 	end := 0
 	for end < len(b) && b[end]-'0' < 10 {
@@ -144,7 +144,7 @@ func decodeSum(s *sum, digits []byte) bool {
 		return false
 	}
 	for _, c := range digits {
-		if 'A' <= c && c <= 'F' { // hex takes them; we never wrote them
+		if 'A' <= c && c <= 'F' { // hex decodes them; the encoder does not write them
 			return false
 		}
 	}
@@ -154,8 +154,8 @@ func decodeSum(s *sum, digits []byte) bool {
 
 // intact reports whether a line with this link has the bytes that were hashed.
 func (l *link) intact(line []byte) bool {
-	// The brace that was hashed stands behind the hash now. A moment without
-	// the comma is cheaper than a copy.
+	// The brace that was hashed comes after the hash now. Replacing the comma for a moment is
+	// cheaper than a copy.
 	cut := len(line) - hashLength
 	line[cut] = '}'
 	got := sha256.Sum256(line[:cut+1])

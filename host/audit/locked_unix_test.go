@@ -68,7 +68,7 @@ func warned(t *testing.T, o Options) (f *File, path string, warnings chan string
 	return f, path, warnings
 }
 
-// Whoever may read the log can lock it, and holds up nobody.
+// Readers of the log can lock it, and delay no writer.
 func TestReaderLocksTheLog(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"shared", "alone"} {
@@ -79,7 +79,7 @@ func TestReaderLocksTheLog(t *testing.T) {
 		g := open(t, path, Options{})
 		write(t, g, 1)
 		// A wait that was in vain would be as long for each.
-		if took := time.Since(began); took > 20*50*(olderPatience+5*time.Millisecond) {
+		if took := time.Since(began); took > 20*50*(olderWriterTimeout+5*time.Millisecond) {
 			t.Errorf("%s: 51 lines took %v", how, took)
 		}
 		isWhole(t, path, 52)
@@ -174,14 +174,14 @@ func TestLockFile(t *testing.T) {
 	begin := record(0)
 	begin.Event = Begin
 	if err := f.Write(begin); !errors.Is(err, safefile.ErrLocked) {
-		t.Errorf("a lock file that was exchanged keeps nobody out: %v", err)
+		t.Errorf("a lock file that was replaced does not keep writers out: %v", err)
 	}
 	info, err := os.Stat(path + lockSuffix)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the lock file: %v, %v", info, err)
 	}
 
-	// Log and lock file moved away together are begun anew together.
+	// Log and lock file moved away together are made again together.
 	f, path = newLog(t, 1, Options{})
 	if err := errors.Join(os.Rename(path, path+".away"), os.Rename(path+lockSuffix, path+".away.lock")); err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func TestLockFile(t *testing.T) {
 		t.Error("a directory is opened")
 	}
 	if _, err := os.Lstat(device + lockSuffix); !isMissing(err) {
-		t.Errorf("beside what cannot be a log there is a lock file: %v", err)
+		t.Errorf("a lock file was made next to what cannot be a log: %v", err)
 	}
 }
 
@@ -233,6 +233,6 @@ func TestReadWhileLocked(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Verify(ctx, path); !errors.Is(err, context.Canceled) {
-		t.Errorf("nobody wants it any more: %v", err)
+		t.Errorf("it is no longer used: %v", err)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/toolhost/toolhost/internal/safefile"
 )
 
-// lockSuffix follows the log's name in that of its lock file. Writers lock this
-// file, which has mode 0600, and not the log: whoever may read the log could
-// lock it too, and hold up every call.
+// lockSuffix is what the lock file's name has after the log's. Writers lock this file, which
+// has mode 0600, and not the log: any reader of the log could lock that too, and delay every
+// call.
 const lockSuffix = ".lock"
 
 // lockFile is the file whose lock the writer of a log holds.
@@ -21,10 +21,10 @@ type lockFile struct {
 	file *os.File // nil: not open
 }
 
-// take locks the file, which is made where it is missing. Where it was removed, or
-// another put in its place, the one that is there now is locked.
-func (l *lockFile) take(deadline time.Time) error {
-	for range maxTurns {
+// lock locks the file, and makes it if it is missing. If it was removed or replaced, lock
+// locks the file that is there now.
+func (l *lockFile) lock(deadline time.Time) error {
+	for range maxExchanges {
 		if err := l.open(); err != nil {
 			return fmt.Errorf("its lock file %s cannot be used: %w", l.path, err)
 		}
@@ -36,7 +36,7 @@ func (l *lockFile) take(deadline time.Time) error {
 		}
 		l.close()
 	}
-	return errors.New("others exchange its lock file all the time")
+	return errors.New("its lock file is replaced again and again")
 }
 
 func (l *lockFile) open() error {
@@ -48,7 +48,7 @@ func (l *lockFile) open() error {
 	return err
 }
 
-// create opens a file, and makes it and its directory where they are missing.
+// create opens a file, and makes it and its directory if they are missing.
 func create(path string) (*os.File, error) {
 	const how = os.O_RDWR | os.O_CREATE
 	file, _, err := safefile.Open(path, how)
@@ -61,14 +61,14 @@ func create(path string) (*os.File, error) {
 	return file, err
 }
 
-// release cannot fail for a file that is open.
-func (l *lockFile) release() {
+// unlock unlocks the file, which cannot fail if it is open.
+func (l *lockFile) unlock() {
 	if l.file != nil {
 		_ = safefile.Unlock(l.file)
 	}
 }
 
-// close ends the use of the file, and the lock.
+// close closes the file, which also unlocks it.
 func (l *lockFile) close() {
 	if l.file != nil {
 		_ = l.file.Close()
@@ -76,16 +76,18 @@ func (l *lockFile) close() {
 	}
 }
 
-// olderPatience bounds the wait for a process of an older version, see [share].
-const olderPatience = time.Millisecond
+// olderWriterTimeout bounds [lockForOlderWriters].
+const olderWriterTimeout = time.Millisecond
 
-// share locks a log as readers did in older versions, whose writers lock the log
-// itself and not the lock file: they are kept out, and readers keep nobody out. An
-// older writer holds its lock for microseconds, so that a lock which lasts is not
-// one of theirs, and does not stop the log.
-func share(log *os.File) { _ = safefile.Lock(log, safefile.Shared, time.Now().Add(olderPatience)) }
+// lockForOlderWriters locks a log as readers did in older versions, whose writers lock the
+// log itself and not the lock file. The shared lock keeps these writers out, and readers do
+// not keep each other out. An older writer holds its lock for microseconds, so a lock that
+// lasts is not one of theirs, and does not delay the log.
+func lockForOlderWriters(log *os.File) {
+	_ = safefile.Lock(log, safefile.Shared, time.Now().Add(olderWriterTimeout))
+}
 
-// lockedHint says what to do about safefile.ErrLocked.
+// lockedHint says what to do about [safefile.ErrLocked].
 func lockedHint(path string) string {
 	return "look for a process that is stopped and has " + path + lockSuffix + " open, as fuser shows"
 }

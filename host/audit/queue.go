@@ -13,10 +13,10 @@ const (
 	maxQueuedBytes = 1 << 20 // of them all
 )
 
-// retryPause is how often a log that was locked is tried where no call tries it.
+// retryPause is the time between attempts to write queued lines if no call attempts it.
 const retryPause = time.Second
 
-// queue has the lines that wait for the lock, the oldest first.
+// queue holds the lines that wait for the lock, the oldest first.
 type queue struct {
 	lines []queued
 	bytes int
@@ -27,7 +27,7 @@ type queued struct {
 	body []byte
 }
 
-// add keeps a copy of a line's body. False: there is no room.
+// add keeps a copy of a line's body, and reports whether there was room.
 func (q *queue) add(call string, body []byte) bool {
 	if len(q.lines) == maxQueued || q.bytes+len(body) > maxQueuedBytes {
 		return false
@@ -37,7 +37,7 @@ func (q *queue) add(call string, body []byte) bool {
 	return true
 }
 
-// drop takes the first n lines away.
+// drop removes the first n lines.
 func (q *queue) drop(n int) {
 	for i := range n {
 		q.bytes -= len(q.lines[i].body)
@@ -45,7 +45,7 @@ func (q *queue) drop(n int) {
 	q.lines = slices.Delete(q.lines, 0, n)
 }
 
-// calls names the calls whose lines wait, the first of them.
+// calls names the calls whose lines wait, up to ten of them.
 func (q *queue) calls() string {
 	const shown = 10
 	var names []string

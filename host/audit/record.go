@@ -7,28 +7,28 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// What a record is about.
+// The events of a call.
 const (
 	Begin = "begin" // the call is about to reach the tool
-	End   = "end"   // the call is over, whatever became of it
+	End   = "end"   // the call has ended, with whatever outcome
 )
 
-// What was decided about a call. Empty: nothing, as it never came so far.
+// The decisions about a call. Empty: none, as the call was refused before.
 const (
 	Allowed  = "allowed"  // by the grants alone
-	Approved = "approved" // by somebody who was asked
+	Approved = "approved" // by the approver
 	Denied   = "denied"
 )
 
-// Limits of a record. Texts are made printable and cut to them; an input that
-// is larger is left out.
+// Limits of a record. Texts are made printable and cut to these sizes; a larger input is left
+// out.
 const (
 	MaxInput   = 4 << 10 // bytes, after redaction
 	MaxMessage = 500     // bytes
 	MaxText    = 256     // bytes, each other text
 )
 
-// Record is what one line tells.
+// Record is what one line says.
 type Record struct {
 	// Time is when it happened; zero: when it is written.
 	Time time.Time `json:"time"`
@@ -43,23 +43,22 @@ type Record struct {
 	Plugin string `json:"plugin,omitempty"`
 	// Definition is the digest of the tool's definition; empty: no such tool.
 	Definition string `json:"definition,omitempty"`
-	// Arguments is the digest of the arguments, of their redacted form where
-	// anything was redacted. Of arguments that their schema or size refused, and of
-	// those of unknown tools, values whose names the schema does not have are redacted
-	// too; empty, if such arguments are not JSON.
+	// Arguments is the digest of the arguments, in their redacted form if anything was
+	// redacted. For unknown tools, and for arguments that their schema or size refused,
+	// values whose names the schema does not have are redacted too; the digest is empty if
+	// such arguments are not JSON.
 	Arguments string `json:"arguments,omitempty"`
-	// Input is the arguments, redacted; nil where they are no JSON or larger
-	// than [MaxInput].
+	// Input is the redacted arguments; nil if they are not JSON or larger than [MaxInput].
 	Input json.RawMessage `json:"input,omitempty"`
-	// AskedArguments and AskedInput are the same of what the caller asked for, where
-	// an approver has changed it: Arguments and Input are what ran.
+	// AskedArguments and AskedInput are the same for the arguments that the caller sent, if
+	// an approver changed them: Arguments and Input are what ran.
 	AskedArguments string          `json:"asked_arguments,omitempty"`
 	AskedInput     json.RawMessage `json:"asked_input,omitempty"`
 	// Decision is [Allowed], [Approved], [Denied] or empty.
 	Decision string `json:"decision,omitempty"`
-	// Approver is who said yes or no; empty: nobody was asked.
+	// Approver is who approved or denied the call; empty: no one was asked.
 	Approver string `json:"approver,omitempty"`
-	// Attempts counts how often the tool was asked.
+	// Attempts counts how often the tool was called.
 	Attempts int           `json:"attempts"`
 	Duration tool.Duration `json:"duration"`
 	// Code is why the call failed; empty: it did not.
@@ -68,13 +67,13 @@ type Record struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Sink takes records. Implementations are safe for concurrent use, and keep
-// nothing of a record after Write has returned.
+// Sink takes records. Implementations are safe for concurrent use, and keep nothing of a
+// record after Write has returned.
 type Sink interface {
 	Write(Record) error
 }
 
-// Selective is a [Sink] that does not want all of each record.
+// Selective is a [Sink] that does not need all of each record.
 type Selective interface {
 	Sink
 	// WantsArguments reports whether records need Arguments and Input, whose
@@ -83,7 +82,7 @@ type Selective interface {
 	WantsArguments() bool
 }
 
-// Discard is the sink that keeps nothing.
+// Discard is a sink that keeps nothing.
 var Discard Sink = discard{}
 
 type discard struct{}

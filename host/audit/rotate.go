@@ -15,15 +15,15 @@ import (
 	"github.com/toolhost/toolhost/internal/safefile"
 )
 
-// minDigits is how many digits a rotated file's number has at least. It keeps
-// names in order, and other programs' audit.jsonl.1 out.
+// minDigits is the least number of digits in a rotated file's number. It keeps the names in
+// order, and excludes audit.jsonl.1 of other programs.
 const minDigits = 6
 
-// maxNumber bounds the numbers of rotated files: one a second lasts 30 years. A
-// file with a larger one is none of ours.
+// maxNumber bounds the numbers of rotated files: one a second lasts 30 years. toolhost has
+// not made a file with a larger one.
 const maxNumber = 999_999_999
 
-// rotated is a file of the log that is complete.
+// rotated is a complete file of the log.
 type rotated struct {
 	path   string
 	number uint64
@@ -33,8 +33,8 @@ func rotatedPath(path string, number uint64) string {
 	return fmt.Sprintf("%s.%0*d", path, minDigits, number)
 }
 
-// rotatedNumber is the number in a file's name; false: the log named base has no
-// such file. Each number has one name only.
+// rotatedNumber returns the number in a file's name; false: it is not a file of the log
+// named base. Each number has one name only.
 func rotatedNumber(base, name string) (number uint64, ok bool) {
 	digits, ok := strings.CutPrefix(name, base+".")
 	if !ok || len(digits) < minDigits || len(digits) > minDigits && digits[0] == '0' || strings.Trim(digits, "0123456789") != "" {
@@ -44,8 +44,8 @@ func rotatedNumber(base, name string) (number uint64, ok bool) {
 	return number, err == nil && 0 < number && number <= maxNumber
 }
 
-// listRotated are the complete files of a log, the oldest first, and the largest
-// number that is taken, be it by something that is not a file.
+// listRotated returns the complete files of a log, the oldest first, and the largest number
+// that is taken, even by something that is not a file.
 func listRotated(path string) (files []rotated, largest uint64, err error) {
 	dir, err := os.Open(filepath.Dir(path))
 	if isMissing(err) {
@@ -76,8 +76,8 @@ func listRotated(path string) (files []rotated, largest uint64, err error) {
 	return files, largest, nil
 }
 
-// rotate gives the file, which is locked, its number. Whoever comes next makes
-// a new one and goes on with the chain, also after a crash in between.
+// rotate gives the file, which is locked, its number. The next writer makes a new file and
+// continues the chain, also after a crash in between.
 func (f *File) rotate() error {
 	_, largest, err := listRotated(f.path)
 	if err != nil {
@@ -89,11 +89,11 @@ func (f *File) rotate() error {
 	if err := renameNew(f.path, rotatedPath(f.path, largest+1)); err != nil {
 		return err
 	}
-	return f.retire()
+	return f.closeFile()
 }
 
-// renameUnlessTaken is renameNew where the system cannot do it in one step. Other
-// writers of the log are locked out meanwhile.
+// renameUnlessTaken is renameNew for systems that cannot do it in one step. Other writers of
+// the log are locked out meanwhile.
 func renameUnlessTaken(from, to string) error {
 	if _, err := os.Lstat(to); !isMissing(err) {
 		return &os.LinkError{Op: "rename", Old: from, New: to, Err: cmp.Or(err, fs.ErrExist)}
@@ -101,19 +101,19 @@ func renameUnlessTaken(from, to string) error {
 	return os.Rename(from, to)
 }
 
-// maxSearched bounds how many rotated files are opened to find the last line.
-// Nearly always it is in the newest.
+// maxSearched bounds how many rotated files are opened to find the last line. It is nearly
+// always in the newest.
 const maxSearched = 16
 
-// before is what the log ends with where the file is empty: the end of the file
-// before it. It also finds out which files are too old.
-func (f *File) before() (ending, error) {
+// previousEnding returns what the log ends with if the file is empty: the end of the file
+// before it. It also finds the files that are too old.
+func (f *File) previousEnding() (ending, error) {
 	files, _, err := listRotated(f.path)
 	if err != nil || len(files) == 0 {
 		return ending{}, err
 	}
 	if keep := f.opts.Keep; keep > 0 && len(files) > keep {
-		if err := f.giveUp(files[:len(files)-keep]); err != nil {
+		if err := f.markObsolete(files[:len(files)-keep]); err != nil {
 			return ending{}, err
 		}
 	}
@@ -138,7 +138,7 @@ func (f *File) before() (ending, error) {
 	return out, nil
 }
 
-// endingOf is what a rotated file ends with; nothing, where it has no record.
+// endingOf returns what a rotated file ends with; the zero value if it has no record.
 func endingOf(path string) (ending, error) {
 	file, info, err := safefile.Open(path, os.O_RDONLY)
 	if err != nil {
@@ -152,16 +152,15 @@ func endingOf(path string) (ending, error) {
 	return e, err
 }
 
-// maxStrangers bounds how many files without a record are looked at in search of
-// those that are too old, as the log is locked then.
+// maxStrangers bounds how many files without a record are read to find those that are too
+// old, as the log is locked meanwhile.
 const maxStrangers = 64
 
-// giveUp takes note of files that are too old. The first line of the new file
-// says up to where the log was deleted, so that nobody else can take an old file
-// away unnoticed; and it is written before, as a crash in between may leave more
-// than was promised but not less. A file without a record is none of ours, and
-// stays.
-func (f *File) giveUp(old []rotated) error {
+// markObsolete notes the files that are too old. The first line of the new file says up to
+// where the log was deleted, so that a missing older file is noticed. That line is written
+// first: a crash in between may leave more files than it says, but not fewer. A file without
+// a record is not the log's, and stays.
+func (f *File) markObsolete(old []rotated) error {
 	strangers := 0
 	for i := len(old) - 1; i >= 0 && strangers < maxStrangers; i-- {
 		e, err := endingOf(old[i].path)
@@ -173,8 +172,8 @@ func (f *File) giveUp(old []rotated) error {
 			continue
 		}
 		f.oldest = max(f.oldest, e.last.seq+1)
-		f.victims = append(f.victims, old[i].path)
+		f.obsolete = append(f.obsolete, old[i].path)
 	}
-	slices.Reverse(f.victims) // a crash while they are deleted leaves the newest
+	slices.Reverse(f.obsolete) // a crash during the deletion leaves the newest
 	return nil
 }

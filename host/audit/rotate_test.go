@@ -162,7 +162,7 @@ func TestRotationFails(t *testing.T) {
 	isWhole(t, path, 5)
 }
 
-// Files of others beside the log are no part of it.
+// Files of other programs next to the log are not part of it.
 func TestForeignFiles(t *testing.T) {
 	t.Parallel()
 	f, path := newLog(t, 3, Options{MaxSize: threeLines(t)})

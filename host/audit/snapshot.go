@@ -14,9 +14,9 @@ import (
 	"github.com/toolhost/toolhost/internal/safefile"
 )
 
-// readerPatience bounds how long a reader waits for those who write. It can do
-// without the lock: then the last line may be a piece of one.
-const readerPatience = time.Second
+// readerTimeout bounds how long a reader waits for writers. It can read without the lock: the
+// last line may then be a piece of one.
+const readerTimeout = time.Second
 
 // part is one file of a log that is read.
 type part struct {
@@ -29,8 +29,8 @@ type part struct {
 // maxParts bounds how many files of a log are read, as all of them are open.
 const maxParts = 1000
 
-// snapshot is a log as it was at one moment: the files are open, so that none
-// of them goes away while they are read.
+// snapshot is a log as it was at one moment: all files are open, so that none goes away while
+// it is read.
 type snapshot struct {
 	path  string
 	parts []part // the oldest first
@@ -42,7 +42,7 @@ type snapshot struct {
 //
 // # Errors
 //
-// [fs.ErrNotExist] where there are none; the context's, where it ends.
+// [fs.ErrNotExist] if there are none; the context's error if it ends.
 func openSnapshot(ctx context.Context, path string) (*snapshot, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -53,7 +53,7 @@ func openSnapshot(ctx context.Context, path string) (*snapshot, error) {
 	if err == nil {
 		defer func() { _ = gate.Close() }()
 	}
-	for range maxTurns {
+	for range maxExchanges {
 		if ctx.Err() != nil {
 			return nil, failed(path, "read", ctx.Err())
 		}
@@ -69,16 +69,16 @@ func openSnapshot(ctx context.Context, path string) (*snapshot, error) {
 			return nil, failed(path, "read", err)
 		}
 	}
-	return nil, failed(path, "read", errors.New("others exchange the file all the time"))
+	return nil, failed(path, "read", errors.New("the file is replaced again and again"))
 }
 
-// fill opens the files. Again: they were exchanged meanwhile. Gate is the lock file;
-// nil: it cannot be had.
+// fill opens the files. Again reports whether they were replaced meanwhile. Gate is the lock
+// file; nil: it cannot be opened.
 func (s *snapshot) fill(gate *os.File) (again bool, err error) {
 	if gate != nil {
-		// While it is locked no line is half written and no file is exchanged.
-		// Whoever cannot have the lock shall read all the same.
-		_ = safefile.Lock(gate, safefile.Shared, time.Now().Add(readerPatience))
+		// While it is locked no line is half written and no file is replaced. Readers that
+		// cannot lock it read all the same.
+		_ = safefile.Lock(gate, safefile.Shared, time.Now().Add(readerTimeout))
 		defer func() { _ = safefile.Unlock(gate) }()
 	}
 	file, info, err := safefile.Open(s.path, os.O_RDONLY)
@@ -130,7 +130,7 @@ func (s *snapshot) close() {
 	s.parts = nil
 }
 
-// find returns the index of a file's part; below zero: it is not there.
+// find returns the index of a file's part, or a negative number.
 func (s *snapshot) find(file fs.FileInfo) int {
 	return slices.IndexFunc(s.parts, func(p part) bool { return os.SameFile(file, p.info) })
 }
@@ -144,12 +144,11 @@ type position struct {
 	following bool
 }
 
-// each calls do with the lines after a position, which it moves along, until do returns
-// false.
+// each calls do with the lines after a position, which it advances, until do returns false.
 //
 // # Errors
 //
-// Those of reading; the context's, if it ends.
+// Those of reading; the context's error if it ends.
 func (s *snapshot) each(ctx context.Context, at *position, do func(*part, *line) bool) error {
 	first := 0
 	if at.file != nil {

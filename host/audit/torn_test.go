@@ -24,7 +24,7 @@ func TestTornByAnError(t *testing.T) {
 	}
 	err := f.Write(record(1))
 	equal(t, "the code", tool.CodeOf(err), tool.CodeInternal)
-	if err := errors.Join(f.retire(), writable.Close()); err != nil {
+	if err := errors.Join(f.closeFile(), writable.Close()); err != nil {
 		t.Fatal(err)
 	}
 	f.writeAt = (*os.File).WriteAt

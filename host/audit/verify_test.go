@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// forge makes a line with a hash that fits, as somebody could who knows how.
+// forge makes a line with a hash that fits, as an attacker could who knows the format.
 func forge(line []byte, from, to string) []byte {
 	line = bytes.Replace(bytes.TrimSuffix(line, []byte("\n")), []byte(from), []byte(to), 1)
 	l, _ := parseLink(line)

@@ -71,7 +71,7 @@ func TestWriteAndRead(t *testing.T) {
 	}
 }
 
-// Who reads while others write finds one of the locks whole.
+// Readers find one of the locks whole while others write.
 func TestWriteIsAtomic(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "toolhost.lock")
@@ -341,7 +341,7 @@ func TestDigest(t *testing.T) {
 		"another schema": {{Name: "a", Description: "d", InputSchema: json.RawMessage(`{}`)}, b},
 	} {
 		if digest(defs...) == want {
-			t.Errorf("%s is no other digest", name)
+			t.Errorf("%s has the same digest", name)
 		}
 	}
 	if _, err := Digest([]tool.Definition{{Name: "a", InputSchema: json.RawMessage(`{`)}}); err == nil {

@@ -1,5 +1,5 @@
-// Package protect keeps tools from changing what rules the host that runs them. The
-// host says which paths those are ([Expand]); whoever writes for a tool asks [Covers].
+// Package protect keeps tools from changing the files that control the host that runs
+// them. The host names the paths ([Expand]); plugins that write for a tool ask [Covers].
 package protect
 
 import (
@@ -34,7 +34,7 @@ func Expand(paths ...string) ([]string, error) {
 }
 
 // Covers reports whether a write to a path would change what is protected: the path
-// is a protected one, lies in one, is beside one under its name and a dot (as the
+// is a protected one, lies in one, is next to one under its name and a dot (as the
 // rotated files of a log are), or is that of a directory on the way to one. Links in
 // the path are followed, but for the last element, which a write may replace: both it
 // and what it leads to count. Names that differ in case count as the same, as they

@@ -15,7 +15,7 @@ type LockMode bool
 
 // The modes.
 const (
-	Exclusive LockMode = false // nobody else
+	Exclusive LockMode = false // no other process
 	Shared    LockMode = true  // others who share it
 )
 

@@ -7,7 +7,7 @@ import (
 
 // Hidden finds the first character of s that an eye does not see, or that changes the
 // order in which others are seen: a text with one can say something else to a model, or
-// to a program, than to the person who reads it. Found is false where there is none.
+// to a program, than to the person who reads it. Found is false if there is none.
 //
 // Hidden are control characters other than newlines and tabs, formatting characters such
 // as bidirectional marks, zero-width spaces, soft hyphens and tags (so that flags of
@@ -47,7 +47,7 @@ func conceals(before, r, after rune) bool {
 	return r < utf8.RuneSelf && unicode.IsControl(r) || r >= utf8.RuneSelf && ignored(r)
 }
 
-// joins reports whether a joiner makes sense beside r.
+// joins reports whether a joiner makes sense next to r.
 func joins(r rune) bool {
 	return r >= utf8.RuneSelf && (unicode.In(r, unicode.L, unicode.M, unicode.So, unicode.Sk, unicode.Sm) || selects(r)) && !ignored(r)
 }

@@ -70,7 +70,7 @@ func FuzzLine(f *testing.F) {
 			t.Errorf("Line(%q, %d) has %d bytes", s, limit, len(line))
 		}
 		if rest, ok := strings.CutSuffix(line, ellipsis); line != whole && (!ok || !strings.HasPrefix(whole, rest)) {
-			t.Errorf("Line(%q, %d) = %q, which is no beginning of %q", s, limit, line, whole)
+			t.Errorf("Line(%q, %d) = %q, which is not a prefix of %q", s, limit, line, whole)
 		}
 		if r, found := Hidden(Text(s)); found {
 			t.Errorf("Text(%q) hides %U", s, r)

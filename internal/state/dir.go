@@ -1,5 +1,5 @@
-// Package state keeps what toolhost has to know about a user from one run to the
-// next: small JSON files in the user's state directory. Begin with [In].
+// Package state keeps what toolhost has to know about a user from one run to the next:
+// small JSON files in the user's state directory. Begin with [In].
 package state
 
 import (
@@ -9,13 +9,13 @@ import (
 	"runtime"
 )
 
-// Dir returns toolhost/ in the user's directory for state: $XDG_STATE_HOME where it
-// is set, else ~/.local/state, on macOS ~/Library/Application Support, on Windows
-// %LocalAppData%. It need not exist.
+// Dir returns toolhost/ in the user's directory for state: $XDG_STATE_HOME if set, else
+// ~/.local/state, on macOS ~/Library/Application Support, on Windows %LocalAppData%. It need
+// not exist.
 //
 // # Errors
 //
-// A plain error where the system does not say where the user's home is.
+// A plain error if the system does not say where the user's home is.
 func Dir() (string, error) {
 	dir, err := userDir(runtime.GOOS, os.Getenv, os.UserHomeDir)
 	if err != nil {

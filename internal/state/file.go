@@ -33,13 +33,13 @@ func In[T any](name string) (File[T], error) {
 	return File[T]{filepath.Join(dir, name)}, err
 }
 
-// Read returns the value; where there is no file, the zero value.
+// Read returns the value; the zero value if there is no file.
 //
 // # Errors
 //
-// Each names the file and what to do. A file that cannot be read or understood, is
-// larger than [MaxSize], or that others could have written, is never taken for a
-// missing one: what it decides must not be undecided by damaging it.
+// Each names the file and what to do. A file that cannot be read or parsed, is larger than
+// [MaxSize], or that others could have written, is an error and does not count as missing:
+// damaging a file must not undo what it decides.
 func (f File[T]) Read() (T, error) {
 	var value T
 	text, err := trusted.Read(f.Path, MaxSize)
@@ -56,19 +56,19 @@ func (f File[T]) Read() (T, error) {
 	return value, nil
 }
 
-// Update replaces the value by what change makes of it, while no other Update runs.
-// Nothing is written where change returns an error, or changes nothing. The
-// directory is made if it is missing, for its owner only.
+// Update replaces the value by what change makes of it, while no other Update runs. It
+// writes nothing if change returns an error or changes nothing. It makes the directory if it
+// is missing, for its owner only.
 //
 // # Errors
 //
-// That of change, as it is; those of Read; and those of the system.
+// That of change; those of Read; those of the system.
 func (f File[T]) Update(change func(*T) error) error {
 	dir := filepath.Dir(f.Path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("%s cannot be written: %w", f.Path, err)
 	}
-	// The lock is on a file of its own, as the file itself is exchanged.
+	// A separate file is locked, as the file itself is replaced.
 	lock, _, err := safefile.Open(f.Path+".lock", os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return fmt.Errorf("%s cannot be changed: %s.lock cannot be opened: %w", f.Path, f.Path, err)

@@ -1,5 +1,4 @@
-// Package suggest finds the names that somebody who mistyped one may have
-// meant. Start with [Nearest].
+// Package suggest finds the names that a mistyped one may stand for. Start with [Nearest].
 package suggest
 
 import (
@@ -12,8 +11,8 @@ import (
 // quadratic, and names come from strangers.
 const compared = 64
 
-// Nearest returns at most limit of the names that are like the given one, the
-// most alike first: names that contain it or differ by few letters, case aside.
+// Nearest returns at most limit of the names that are like the given one, the most alike
+// first: names that contain it or differ by a few letters, ignoring case.
 func Nearest(name string, names []string, limit int) []string {
 	type match struct {
 		name string
@@ -37,8 +36,8 @@ func Nearest(name string, names []string, limit int) []string {
 	return out
 }
 
-// likeness is the number of slips between two names; one inside the other
-// counts as the most that is still alike.
+// likeness counts the typing errors between two names; a name inside the other counts as the
+// most that is still alike.
 func likeness(want, have string, most int) int {
 	cost := most + 1
 	if min(len(want), len(have)) >= 3 && (strings.Contains(have, want) || strings.Contains(want, have)) {

@@ -19,11 +19,11 @@ const (
 	maxDepth = 100
 )
 
-// Remove removes a directory with all that is in it, until its context ends: what is in
-// it may grow meanwhile. It goes by open handles and follows no link; directories that
-// were made unreadable or unwritable are removed too. Made is what
-// [os.Lstat] said of the directory when it was found to be toolhost's own; what has its
-// path now and is another stays. A directory that is gone is not an error.
+// Remove removes a directory with everything in it, until its context ends; files may be
+// added meanwhile. It goes by open handles and follows no link; directories that were made
+// unreadable or unwritable are removed too. Made is what [os.Lstat] returned when the
+// directory was found to be toolhost's: another one that has its path by now stays. A
+// directory that is gone is not an error.
 func Remove(ctx context.Context, path string, made fs.FileInfo) error {
 	above, err := os.OpenRoot(filepath.Dir(path))
 	if err == nil {

@@ -1,11 +1,11 @@
-// Package trusted reads the files that decide what a host runs, and only where
-// nobody but their owner could have written them. Begin with [Read].
+// Package trusted reads the files that decide what a host runs, and only if no user but
+// their owner could have written them. Begin with [Read].
 //
-// A file that says which binaries run, with which arguments, is worth as much to
-// an attacker as the binaries, so the rule is that of plugin directories: neither
-// the file nor a directory on the way to it may be writable by others. In a
-// directory with the sticky bit, such as /tmp, anybody may add files and nobody may
-// exchange those of others, so there the entry has to belong to this user or root.
+// A file that says which binaries run, with which arguments, is worth as much to an attacker
+// as the binaries, so the rule is that of plugin directories: others may write neither the
+// file nor a directory on the way to it. In a directory with the sticky bit, such as /tmp,
+// anyone may add files and no one may replace those of others, so there the entry must
+// belong to this user or root.
 package trusted
 
 import (
@@ -20,19 +20,17 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Read returns the content of a regular file of at most so many bytes. It is opened
-// once, what is judged is the open file, and it is read once. A symbolic link is
-// followed; the way to the link and the way to its target are both looked at. A link
-// that leads nowhere is not a missing file: it names one that decides something.
-//
-// Nothing but a regular file is waited for: a FIFO or device is refused.
+// Read returns the content of a regular file of at most so many bytes. It opens the file
+// once, checks the open file, and reads it once. A symbolic link is followed; the directories
+// above the link and above its target are both checked. A link that leads nowhere is not a
+// missing file: it names one that decides something. A FIFO or device is refused.
 //
 // # Errors
 //
-// Each is a [*tool.Error]: [tool.CodeNotFound] where there is no such file, which
-// is [fs.ErrNotExist] too; [tool.CodePermissionDenied] where others could have
-// written it; [tool.CodeResourceExhausted] where it is too large;
-// [tool.CodeUnavailable] where it cannot be read or is no regular file.
+// Each is a [*tool.Error]: [tool.CodeNotFound] if there is no such file, which is
+// [fs.ErrNotExist] too; [tool.CodePermissionDenied] if others could have written it;
+// [tool.CodeResourceExhausted] if it is too large; [tool.CodeUnavailable] if it cannot be
+// read or is not a regular file.
 func Read(path string, most int64) ([]byte, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -46,7 +44,7 @@ func Read(path string, most int64) ([]byte, error) {
 	if safefile.OthersMayWrite(info) {
 		return nil, unsafe(abs, fmt.Sprintf("others may write to it (mode %s)", info.Mode().Perm()), "chmod go-w "+abs)
 	}
-	if err := checkWays(abs); err != nil {
+	if err := checkParents(abs); err != nil {
 		return nil, err
 	}
 	if info.Size() > most {
@@ -62,8 +60,8 @@ func Read(path string, most int64) ([]byte, error) {
 	return content, nil
 }
 
-// checkWays looks at the directories above a path and above what it leads to.
-func checkWays(abs string) error {
+// checkParents checks the directories above a path and above its target.
+func checkParents(abs string) error {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(abs))
 	if err != nil {
 		return failed(abs, err)
@@ -73,15 +71,15 @@ func checkWays(abs string) error {
 	if err != nil {
 		return failed(abs, err)
 	}
-	if err := checkWay(abs, link); err != nil || target == link {
+	if err := checkParentsOf(abs, link); err != nil || target == link {
 		return err
 	}
-	return checkWay(abs, target)
+	return checkParentsOf(abs, target)
 }
 
-// checkWay looks at the directories above a path that has no link in it but, maybe,
-// its last element.
-func checkWay(abs, at string) error {
+// checkParentsOf checks the directories above a path, none of which is a link; the last
+// element may be.
+func checkParentsOf(abs, at string) error {
 	for parent := filepath.Dir(at); parent != at; at, parent = parent, filepath.Dir(parent) {
 		above, err := os.Stat(parent)
 		if err != nil {
@@ -98,7 +96,8 @@ func checkWay(abs, at string) error {
 			return failed(abs, err)
 		}
 		if !safefile.Ours(entry) {
-			return unsafe(abs, at+" belongs to somebody else, in a directory that all may write to", "move it to a directory of your own")
+			return unsafe(abs, at+" belongs to another user, in a directory that all may write to",
+				"move it to a directory of your own")
 		}
 	}
 	return nil

@@ -76,13 +76,13 @@ func TestReadInSticky(t *testing.T) {
 		t.Errorf("one's own file: %v", err)
 	}
 	if os.Geteuid() != 0 {
-		return // only root can give a file to somebody else
+		return // only root can give a file to another user
 	}
 	if err := os.Chown(path, 12345, 12345); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := trusted.Read(path, 100); tool.CodeOf(err) != tool.CodePermissionDenied {
-		t.Errorf("somebody else's file: %v", err)
+		t.Errorf("another user's file: %v", err)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestReadSpecial(t *testing.T) {
 }
 
 // A link that leads nowhere is refused: what reads a file that decides something goes on
-// without it only where there is none.
+// without it only if there is none.
 func TestReadDanglingLink(t *testing.T) {
 	t.Parallel()
 	link := filepath.Join(t.TempDir(), "link")

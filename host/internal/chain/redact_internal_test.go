@@ -24,7 +24,7 @@ func TestRedact(t *testing.T) {
 		{`{"tok\u0065n":"a"}`, `{"tok\u0065n":"[redacted]"}`},
 		{`{"TOKEN":"a","P\u00c4SS":"b"}`, `{"TOKEN":"[redacted]","P\u00c4SS":"[redacted]"}`},
 		{`{"q\"":"a"}`, `{"q\"":"[redacted]"}`},
-		// A value is no key.
+		// A value is not a key.
 		{`{"a":"token","b":["token","x"]}`, `{"a":"token","b":["token","x"]}`},
 		{`{"tokens":"a","to":"b","":"c"}`, `{"tokens":"a","to":"b","":"c"}`},
 		{`"token"`, `"token"`},

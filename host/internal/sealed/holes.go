@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// holes writes an empty file, and leaves its pages of zeros out. The file has its size
-// when it is truncated to it.
+// holes writes an empty file, and leaves out its pages of zeros. The file has its size once
+// it is truncated to it.
 type holes struct{ to *os.File }
 
 const page = 4 << 10

@@ -13,10 +13,9 @@ import (
 
 // memoryFile makes an empty file without a name that can be sealed and run.
 //
-// Since Linux 6.3 a memory file can be made without the right to be run, and the
-// setting vm.memfd_noexec makes that the rule (1) or forbids the other (2);
-// MFD_EXEC asks for the right, and is not known to older kernels, where each file has
-// it.
+// Since Linux 6.3 a memory file can be made without permission to be run, and the setting
+// vm.memfd_noexec makes that the default (1) or the rule (2). MFD_EXEC asks for the
+// permission; older kernels do not know it, and grant it to each file.
 func memoryFile(name string) (*os.File, error) {
 	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	name = name[:min(len(name), 200)] // 249 is the most
@@ -35,7 +34,7 @@ func memoryFile(name string) (*os.File, error) {
 }
 
 // seal makes every change impossible, for all who have the file open (fcntl(2), "File
-// sealing"), and gives it opened for reading.
+// sealing"), and returns it opened for reading.
 func seal(f *os.File) (*os.File, error) {
 	const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE | unix.F_SEAL_SEAL
 	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, seals); err != nil {
@@ -54,12 +53,12 @@ const (
 	pace     = time.Millisecond
 )
 
-// awaitWriters returns when nobody has a file open for writing, as it cannot be run
-// before (ETXTBSY). This process has closed it, but one that another goroutine was
-// starting at that moment has all its descriptors until it runs its program; holding
-// syscall.ForkLock is not enough, as the kernel closes them a little later than it
-// lets the parent go on. A lease for reading is given only where there is no writer
-// (fcntl(2), "Leases"). Memory files need none of it: who made one does not count.
+// awaitWriters returns when no process has a file open for writing, since it cannot be run
+// before (ETXTBSY). This process has closed it, but a process that another goroutine was
+// starting at that moment has all descriptors until it runs its program. Holding
+// syscall.ForkLock is not enough, as the kernel closes them a little after the parent goes
+// on. The kernel grants a read lease only if there is no writer (fcntl(2), "Leases"). Memory
+// files do not need this: their maker does not count as a writer.
 func awaitWriters(ctx context.Context, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -70,7 +69,7 @@ func awaitWriters(ctx context.Context, path string) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		// Where there are no leases, as on some network file systems, it is run as it is.
+		// Some file systems have no leases; the file is run as it is.
 		if _, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK); !errors.Is(err, unix.EAGAIN) {
 			return nil
 		}

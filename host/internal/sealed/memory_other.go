@@ -14,8 +14,8 @@ func memoryFile(string) (*os.File, error) {
 
 func seal(*os.File) (*os.File, error) { return nil, errors.ErrUnsupported }
 
-// awaitWriters has nothing to wait for: a file that is open for writing can be run
-// here, or was closed by all.
+// awaitWriters has nothing to wait for: here a file that is open for writing can be run, or
+// was closed by all.
 func awaitWriters(context.Context, string) error { return nil }
 
 func descriptorPath(f *os.File) string { return f.Name() }

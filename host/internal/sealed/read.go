@@ -10,8 +10,8 @@ import (
 	"github.com/toolhost/toolhost/internal/safefile"
 )
 
-// CheckSize refuses a file of more than so many bytes. A sparse one takes no space on
-// its disk, and would be read for hours.
+// CheckSize refuses a file of more than so many bytes. A sparse file takes no space on its
+// disk, and would be read for hours.
 func CheckSize(info fs.FileInfo, most int64) error {
 	if info.Size() > most {
 		return fmt.Errorf("it has %d bytes, more than the %d that a binary may have", info.Size(), most)
@@ -19,12 +19,11 @@ func CheckSize(info fs.FileInfo, most int64) error {
 	return nil
 }
 
-// Open opens a regular file of at most so many bytes for reading, and nothing else: a
-// symbolic link is not followed, and a FIFO or device not waited for.
+// Open opens a regular file of at most so many bytes for reading, as [safefile.Open] does.
 //
 // # Errors
 //
-// Plain ones, with the path where the system's are.
+// Those of [safefile.Open] and [CheckSize].
 func Open(path string, most int64) (*os.File, fs.FileInfo, error) {
 	f, info, err := safefile.Open(path, os.O_RDONLY)
 	if err != nil {
@@ -37,8 +36,12 @@ func Open(path string, most int64) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// Reader reads so many bytes and one more, to see that there are no others, until its
-// context ends. More is [ErrChanged]; the end of the context is its cause.
+// Reader returns a reader of so many bytes, which tries to read one more to notice a file
+// that has grown, until its context ends.
+//
+// # Errors
+//
+// [ErrChanged] if there are more bytes; the context's cause.
 func Reader(ctx context.Context, from io.Reader, size int64) io.Reader {
 	return &reading{ctx: ctx, from: from, left: size}
 }

@@ -28,11 +28,11 @@ type Options struct {
 	Private bool
 }
 
-// MaxSize is how large a file may be, in bytes, where nothing else is said: 2 GiB.
+// MaxSize is how large a file may be by default, in bytes: 2 GiB.
 const MaxSize = 2 << 30
 
-// ErrChanged is the cause where a file changed while it was read, as one does that is
-// being copied into place.
+// ErrChanged is the cause if a file changed while it was read, such as one that is being
+// copied into place.
 var ErrChanged = errors.New("it changed while it was read")
 
 // File is a copy that runs. It is safe for concurrent use.
@@ -41,7 +41,7 @@ type File struct {
 	SHA256 string
 	// Size is in bytes.
 	Size int64
-	// Sealed says that nothing can change the copy any more.
+	// Sealed reports whether nothing can change the copy any more.
 	Sealed bool
 
 	mu      sync.Mutex
@@ -49,8 +49,8 @@ type File struct {
 	private string   // path of a private copy
 }
 
-// Path is what to run, by this process and while the File is not closed; the name that
-// the program is to see belongs into its first argument. Empty: it is closed.
+// Path returns what to run, in this process and until the File is closed; the name that the
+// program is to see goes in its first argument. Empty: the File is closed.
 func (f *File) Path() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -60,15 +60,15 @@ func (f *File) Path() string {
 	return f.private
 }
 
-// Descriptor is the memory file, open for reading as long as the File is; nil: it is
-// a private copy, or closed. It is closed when another program is run.
+// Descriptor returns the memory file, open for reading until the File is closed; nil if it
+// is a private copy, or closed. The descriptor is closed when another program is run.
 func (f *File) Descriptor() *os.File {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.held
 }
 
-// Close forgets the copy. What runs from it goes on. Closing again does nothing.
+// Close gives the copy up. What runs from it goes on. Closing again does nothing.
 //
 // # Errors
 //
@@ -90,19 +90,19 @@ func (f *File) Close() error {
 	return err
 }
 
-// copying bounds how much the copies that are being made side by side can hold, in
-// bytes: as much as one of the largest. Until a copy is made, its bytes are nobody's choice.
+// copying bounds how much all copies that are being made may hold together, in bytes: as much
+// as one of the largest. Whoever may write the plugin directory chooses their size.
 var copying = semaphore.NewWeighted(MaxSize)
 
-// Copy reads a regular file once, and gives a copy with its digest that runs. A
-// symbolic link is not followed, and a FIFO or device not waited for. Copies that would
-// have more than [MaxSize] bytes together are made one after the other. Holes in the
-// file are holes in the copy, and take no memory.
+// Copy reads a regular file once, and returns a copy that runs, with its digest. A symbolic
+// link is not followed, and a FIFO or device not waited for. Copies that would have more than
+// [MaxSize] bytes together are made one after the other. Holes in the file are holes in the
+// copy, and take no memory.
 //
 // # Errors
 //
-// Those of [Open]; plain ones with the path: [ErrChanged], the context's end, and what
-// goes wrong while the copy is written.
+// Those of [Open]; plain ones with the path: [ErrChanged], the context's error, and those of
+// writing the copy.
 func Copy(ctx context.Context, path string, o Options) (*File, error) {
 	f, err := copyFile(ctx, path, o)
 	if err != nil {
@@ -144,7 +144,7 @@ func copyFile(ctx context.Context, path string, o Options) (*File, error) {
 	return to, nil
 }
 
-// target is an empty copy.
+// target makes an empty copy.
 func target(o Options, name string, script bool) (*File, error) {
 	if !o.Private && !script {
 		held, err := memoryFile(name)
@@ -174,7 +174,7 @@ func target(o Options, name string, script bool) (*File, error) {
 	return &File{held: f, private: f.Name()}, nil
 }
 
-// fill copies what is left to read, hashes it, and takes the right to change it.
+// fill copies what is left to read, hashes it, and makes the copy unchangeable.
 func (f *File) fill(ctx context.Context, r io.Reader, from *os.File, before os.FileInfo) error {
 	sum := sha256.New()
 	n, err := io.Copy(io.MultiWriter(sum, holes{f.held}), r)

@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Nobody can write to, cut or map a sealed file for writing, not even who opens it
-// anew.
+// A sealed file cannot be written, cut or mapped for writing, not even by opening it again.
 func TestSealedCannotBeChanged(t *testing.T) {
 	t.Parallel()
 	path, _ := program(t, t.TempDir())
@@ -88,7 +87,7 @@ func TestCopyOfFIFO(t *testing.T) {
 	}
 }
 
-// A private copy is given out when nobody can write to it any more.
+// A private copy is returned when it is no longer open for writing.
 func TestAwaitWriters(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "file")
