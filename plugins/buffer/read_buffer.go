@@ -51,7 +51,8 @@ func (b *buffers) readBuffer(ctx context.Context, ws *workspace.Workspace, in re
 		in.Start = 1
 	}
 	if in.Start < 1 || in.End < 0 || in.End > 0 && in.End < in.Start {
-		return "", fmt.Errorf("there are no lines from %d to %d (start counts from 1, and end must not be before it)", in.Start, in.End)
+		return "", fmt.Errorf("there are no lines from %d to %d (start counts from 1, and end must not be before it)",
+			in.Start, in.End)
 	}
 	var text string
 	err := b.open(ctx, ws, in.Buffer, func(path string, s *lines.Scanner) (err error) {

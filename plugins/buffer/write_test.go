@@ -17,7 +17,7 @@ func TestWriteFile(t *testing.T) {
 	p.WantFailure(t, "write_file", args{"path": "a", "content": "x"}, "a is a directory, not a regular file")
 }
 
-// previews checks what whoever approves a call is shown.
+// previews checks what the approver of a call is shown.
 func (p plugin) previews(t *testing.T, name string, arguments args, want string) {
 	t.Helper()
 	r, err := p.Preview(t.Context(), p.NewCall(t, name, arguments))
@@ -80,7 +80,7 @@ func TestStaleProposalsAreRefused(t *testing.T) {
 		}
 	}
 	p.WantFile(t, "file", content)
-	// What is not about the text is told as it is.
+	// Other errors keep their text.
 	p.WantFailure(t, "propose_file_edit", args{"path": ".", "original": "a", "modified": "b", "description": "d"}, "failed: . is a directory")
 }
 

@@ -19,7 +19,7 @@ func TestExpressions(t *testing.T) {
 	p := sharedShop(t)
 	p.is(t, "1 + 2", "3", "int")
 	p.is(t, "stock[0]", `shop.item{Name:"tea", price:3}`, "shop.item")
-	p.is(t, `strings.Repeat("ab", 2)`, `"abab"`, "string") // imported by itself
+	p.is(t, `strings.Repeat("ab", 2)`, `"abab"`, "string") // imported automatically
 	p.is(t, "nil", "nil", "untyped nil")
 	p.is(t, "[]byte{1}", "[]byte{0x1}", "[]byte")
 	p.is(t, `map[string]int{"a": 1}`, `map[string]int{"a":1}`, "map[string]int")

@@ -67,7 +67,9 @@ func (e *evaluator) session(ctx context.Context) (s *session.Session, unlock fun
 
 // record lets do work on the next form of the calling session, after the session's
 // other forms, and records the outcome in the session.
-func (e *evaluator) record(ctx context.Context, name string, in formIn, do func(context.Context, *job) (outcome, error)) error {
+func (e *evaluator) record(
+	ctx context.Context, name string, in formIn, do func(context.Context, *job) (outcome, error),
+) error {
 	s, unlock, err := e.session(ctx)
 	if err != nil {
 		return err

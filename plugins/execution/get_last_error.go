@@ -16,13 +16,15 @@ type lastError struct {
 }
 
 func getLastError(e *evaluator) tool.Tool {
-	return pluginsdk.Func("get_last_error", lastErrorDescription, func(ctx context.Context, _ struct{}) (lastError, error) {
+	get := func(ctx context.Context, _ struct{}) (lastError, error) {
 		s, unlock, err := e.session(ctx)
 		if err != nil {
 			return lastError{}, err
 		}
 		defer unlock()
 		return lastError{Found: s.Last != nil, Error: s.Last}, nil
-	}, pluginsdk.Title("Show the last failure"), pluginsdk.Safe(), pluginsdk.Categories("execution", "debugging"),
+	}
+	return pluginsdk.Func("get_last_error", lastErrorDescription, get,
+		pluginsdk.Title("Show the last failure"), pluginsdk.Safe(), pluginsdk.Categories("execution", "debugging"),
 		pluginsdk.Permission(tool.Exec), pluginsdk.Idempotent(2))
 }

@@ -27,7 +27,7 @@ const (
 )
 
 func getHistory(e *evaluator) tool.Tool {
-	return pluginsdk.Func("get_repl_history", historyDescription, func(ctx context.Context, in historyIn) (history, error) {
+	get := func(ctx context.Context, in historyIn) (history, error) {
 		s, unlock, err := e.session(ctx)
 		if err != nil {
 			return history{}, err
@@ -39,7 +39,9 @@ func getHistory(e *evaluator) tool.Tool {
 		}
 		n = min(n, maxHistory, len(s.History))
 		return history{Entries: append([]session.Entry{}, s.History[len(s.History)-n:]...), Total: s.Forms}, nil
-	}, pluginsdk.Title("Show the last forms"), pluginsdk.Safe(), pluginsdk.Categories("execution"),
+	}
+	return pluginsdk.Func("get_repl_history", historyDescription, get,
+		pluginsdk.Title("Show the last forms"), pluginsdk.Safe(), pluginsdk.Categories("execution"),
 		pluginsdk.Permission(tool.Exec), pluginsdk.Idempotent(2),
 		pluginsdk.Argument("limit", fmt.Sprintf(`{"minimum": 1, "maximum": %d, "default": %d}`, maxHistory, defaultHistory)))
 }

@@ -60,7 +60,7 @@ func TestForkBomb(t *testing.T) {
 }
 
 // A program cannot hide what it starts by what it leaves in its private directory, nor
-// hold up those who count. It ends by itself after a minute.
+// hold up the count. It ends by itself after a minute.
 func TestNamespaceCannotBeForged(t *testing.T) {
 	t.Parallel()
 	confined(t, `{"processes": 8, "time": "20s"}`, func(t *testing.T, p plugin) {
@@ -79,7 +79,7 @@ c.Wait()`)
 	})
 }
 
-// What a program leaves behind ends with it, in a session of its own too.
+// What a program leaves behind ends with it, even in its own session.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	confined(t, "", func(t *testing.T, p plugin) {
@@ -132,8 +132,7 @@ func TestDescriptors(t *testing.T) {
 	}
 }
 
-// A program has a session of its own, and with it no terminal, whoever started the
-// plugin.
+// A program has its own session, and so no terminal, whoever started the plugin.
 func TestSession(t *testing.T) {
 	t.Parallel()
 	confined(t, "", func(t *testing.T, p plugin) {

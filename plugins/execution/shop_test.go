@@ -59,8 +59,8 @@ var shared struct {
 	sessions atomic.Int64
 }
 
-// sharedShop is the shop for tests that change no file: what was loaded is shared,
-// and each has a session of its own.
+// sharedShop returns the shop for tests that do not change files: they share what was
+// loaded, and each has its own session.
 func sharedShop(t testing.TB) plugin {
 	t.Helper()
 	shared.once.Do(func() {

@@ -60,13 +60,15 @@ func (o listOut) Text() string {
 		if e.Kind == workspace.Dir {
 			slash = "/"
 		}
-		fmt.Fprintf(&b, "%-7s %12d  %s  %s%s\n", e.Kind, e.Size, e.Modified.Format("2006-01-02 15:04:05"), workspace.Show(e.Path), slash)
+		fmt.Fprintf(&b, "%-7s %12d  %s  %s%s\n",
+			e.Kind, e.Size, e.Modified.Format("2006-01-02 15:04:05"), workspace.Show(e.Path), slash)
 	}
 	if len(o.Entries) == 0 {
 		b.WriteString("Nothing to list.\n")
 	}
 	if o.Truncated {
-		fmt.Fprintf(&b, "There are more; these are the first %d (raise limit, or narrow the listing with path or glob).\n", len(o.Entries))
+		fmt.Fprintf(&b, "There are more; these are the first %d (raise limit, or narrow the listing with path or glob).\n",
+			len(o.Entries))
 	}
 	for _, path := range o.Unreadable {
 		fmt.Fprintf(&b, "Could not read %s.\n", workspace.Show(path))

@@ -49,13 +49,13 @@ func TestNamesThatAreNotUTF8(t *testing.T) {
 	if len(found.Files) != 1 || found.Files[0].Path != `caf\xe9/in\xff.txt` {
 		t.Errorf("found = %+v", found)
 	}
-	// The escaped form is a name of its own, which nothing has.
+	// The escaped form is a different name, which no file has.
 	p.WantFailure(t, "fs.read", args{"path": got[1].Path}, "not found: ")
 }
 
 func TestReadOfUnknownSizeIsBounded(t *testing.T) {
 	t.Parallel()
-	f, err := os.Open("/dev/zero") // as a file would be that grows for ever
+	f, err := os.Open("/dev/zero") // like a file that grows forever
 	if err != nil {
 		t.Fatal(err)
 	}

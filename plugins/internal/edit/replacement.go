@@ -85,7 +85,8 @@ func (r Replacement) replaceIn(old []byte, exists bool) ([]byte, int, error) {
 	case n == 0:
 		return nil, 0, missing(name, old, original)
 	case !r.All && bytes.Index(old, original) != bytes.LastIndex(old, original):
-		return nil, 0, refuse("%s contains original more than once (include more of the surrounding lines, so that it occurs once)", name)
+		return nil, 0, refuse("%s contains original more than once "+
+			"(include more of the surrounding lines, so that it occurs once)", name)
 	case len(old)+n*(len(modified)-len(original)) > workspace.MaxChange:
 		return nil, 0, refuse("%s would be larger than %d bytes", name, workspace.MaxChange)
 	}
@@ -98,7 +99,8 @@ func (r Replacement) create(old []byte, exists bool) ([]byte, int, error) {
 	case !r.Create:
 		return nil, 0, refuse("original is empty (give the text of %s that is to be replaced)", name)
 	case len(old) > 0:
-		return nil, 0, refuse("%s exists and is not empty, while original is empty (give the text that is to be replaced)", name)
+		return nil, 0, refuse("%s exists and is not empty, while original is empty "+
+			"(give the text that is to be replaced)", name)
 	case exists && r.Modified == "":
 		return nil, 0, refuse("original and modified are both empty, so nothing would change in %s", name)
 	}

@@ -32,7 +32,7 @@ func Compile(pattern string, o Options) (*regexp.Regexp, error) {
 	}
 	re, err := regexp.Compile(expression)
 	if err != nil {
-		return nil, fmt.Errorf("malformed pattern %q: %s (write a regular expression in RE2's syntax, or search for the text as it is)",
+		return nil, fmt.Errorf("malformed pattern %q: %s (write a regular expression in RE2's syntax, or search for plain text)",
 			pattern, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
 	return re, nil

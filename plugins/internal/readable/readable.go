@@ -18,7 +18,9 @@ type Failer interface{ Failed() bool }
 // Func is [pluginsdk.Func], except that a model gets the result's Text instead of
 // its JSON, which remains the structured value. A result that is a [Failer] and
 // has failed is the tool's own failure.
-func Func[In any, Out Texter](name, description string, fn func(context.Context, In) (Out, error), opts ...pluginsdk.Option) tool.Tool {
+func Func[In any, Out Texter](
+	name, description string, fn func(context.Context, In) (Out, error), opts ...pluginsdk.Option,
+) tool.Tool {
 	t := pluginsdk.Func(name, description, func(ctx context.Context, in In) (Out, error) {
 		out, err := fn(ctx, in)
 		if result, ok := ctx.Value(key{}).(*result); ok && err == nil {

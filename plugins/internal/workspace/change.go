@@ -32,7 +32,9 @@ const attempts = 3
 //
 // [ErrChanged] if the file has changed at each attempt; a plain error for a file larger
 // than [MaxChange].
-func (w *Workspace) Change(ctx context.Context, given string, f func(old []byte, exists bool) ([]byte, error)) (Written, error) {
+func (w *Workspace) Change(
+	ctx context.Context, given string, f func(old []byte, exists bool) ([]byte, error),
+) (Written, error) {
 	name, err := cleanFilePath(given)
 	if err != nil {
 		return Written{}, err
@@ -53,7 +55,9 @@ func (w *Workspace) Change(ctx context.Context, given string, f func(old []byte,
 	return Written{}, newFault(err, "%s keeps being changed by others; nothing was written (try later)", Show(given))
 }
 
-func (w *Workspace) change(ctx context.Context, given, name string, f func([]byte, bool) ([]byte, error)) (Written, error) {
+func (w *Workspace) change(
+	ctx context.Context, given, name string, f func([]byte, bool) ([]byte, error),
+) (Written, error) {
 	now, err := w.Snapshot(ctx, given)
 	if err != nil {
 		return Written{}, err

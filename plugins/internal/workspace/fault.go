@@ -54,11 +54,13 @@ func (w *Workspace) Explain(given string, err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return w.notFound(given, err)
 	case errors.Is(err, syscall.ENOTDIR):
-		return newFault(err, "%s does not exist: a part of the path is a file, not a directory (list the directory above it)", Show(given))
+		return newFault(err, "%s does not exist: a part of the path is a file, not a directory (list the directory above it)",
+			Show(given))
 	case errors.Is(err, syscall.ELOOP):
 		return newFault(err, "%s leads through too many symbolic links (use the path that they lead to)", Show(given))
 	case errors.Is(err, fs.ErrPermission):
-		return newFault(err, "%s: the system denies access (choose another path, or ask the operator to change its permissions)", Show(given))
+		return newFault(err, "%s: the system denies access (choose another path, or ask the operator to change its permissions)",
+			Show(given))
 	}
 	return newFault(err, "%s: %v", Show(given), innermost(err))
 }

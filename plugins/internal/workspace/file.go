@@ -17,20 +17,26 @@ const noWait = syscall.O_NONBLOCK | syscall.O_NOCTTY
 // Symbolic links are followed as long as they stay inside. Anything but a regular file is
 // refused, without waiting for it.
 func (w *Workspace) Open(given string) (*os.File, error) {
-	name, err := Clean(given)
-	if err != nil {
-		return nil, err
-	}
 	// Check before opening: opening lets the writer of a named pipe continue, and makes
 	// some devices act.
-	info, err := w.root.Stat(name)
+	name, err := w.find(File, given)
 	if err != nil {
-		return nil, w.Explain(given, err)
-	}
-	if err := requireKind(File, given, info.Mode()); err != nil {
 		return nil, err
 	}
 	return w.openFile(given, name)
+}
+
+// find returns the clean path of a file or directory that is of the kind wanted.
+func (w *Workspace) find(want Kind, given string) (string, error) {
+	name, err := Clean(given)
+	if err != nil {
+		return "", err
+	}
+	info, err := w.root.Stat(name)
+	if err != nil {
+		return "", w.Explain(given, err)
+	}
+	return name, requireKind(want, given, info.Mode())
 }
 
 // openFile opens a file that may have been replaced since it was checked: opening must

@@ -58,5 +58,6 @@ func requireKind(want Kind, given string, mode fs.FileMode) error {
 	case got == Dir:
 		return newFault(nil, "%s is a directory, not a regular file (give the path of a file)", Show(given))
 	}
-	return newFault(nil, "%s is %s, not a regular file (only regular files can be read or written)", Show(given), describe(mode))
+	return newFault(nil, "%s is %s, not a regular file (only regular files can be read or written)",
+		Show(given), describe(mode))
 }

@@ -36,7 +36,8 @@ func (w *Workspace) checkWritable(given, name string, dir *os.Root) error {
 	}
 	open, bad := dir.Stat(".")
 	if err != nil || bad != nil || !os.SameFile(at, open) {
-		return newFault(ErrChanged, "the directory of %s was moved during the write; nothing was written (try later)", Show(given))
+		return newFault(ErrChanged, "the directory of %s was moved during the write; nothing was written (try later)",
+			Show(given))
 	}
 	return nil
 }

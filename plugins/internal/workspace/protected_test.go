@@ -82,7 +82,7 @@ func wantProtected(t *testing.T, what, given string, err error) {
 	}
 }
 
-// The directory that was looked at is the one that is written to.
+// The directory that was checked is the one that is written to.
 func TestProtectedByAnotherDirectory(t *testing.T) {
 	t.Parallel()
 	ws, root := guarded(t)

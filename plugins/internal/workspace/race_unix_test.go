@@ -15,7 +15,7 @@ import (
 
 // tryAll reads, lists and writes below "dir" while another goroutine exchanges it, and
 // checks that nothing outside is ever seen. It goes on until enough calls went
-// through and enough failed, but not for ever.
+// through and enough failed, but not forever.
 func tryAll(t *testing.T, ws *Workspace) {
 	t.Helper()
 	const enough, most = 50, 5000

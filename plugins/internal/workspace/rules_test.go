@@ -68,7 +68,7 @@ func TestRulesEndAtARepository(t *testing.T) {
 	}
 }
 
-// A workspace is not to be trusted: what is there for .gitignore may be anything.
+// A workspace is not trusted: .gitignore may be anything.
 func TestRulesThatAreNoFile(t *testing.T) {
 	t.Parallel()
 	ws, root, outside := space(t)

@@ -48,16 +48,11 @@ const MaxUnreadable = 100
 //
 // Unreadable are directories below that could not be read, at most [MaxUnreadable]. An
 // error of visit ends the walk and is returned, except for [ErrEnough].
-func (w *Workspace) Walk(ctx context.Context, given string, o WalkOptions, visit func(Entry) error) (unreadable []string, err error) {
-	name, err := Clean(given)
+func (w *Workspace) Walk(
+	ctx context.Context, given string, o WalkOptions, visit func(Entry) error,
+) (unreadable []string, err error) {
+	name, err := w.find(Dir, given)
 	if err != nil {
-		return nil, err
-	}
-	info, err := w.root.Stat(name)
-	if err != nil {
-		return nil, w.Explain(given, err)
-	}
-	if err := requireKind(Dir, given, info.Mode()); err != nil {
 		return nil, err
 	}
 	l := walker{openDir: w.openDir, options: o, visit: visit}

@@ -84,7 +84,10 @@ func Open(root string, protected ...string) (*Workspace, error) {
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	return &Workspace{root: r, path: abs, protected: protected, errEscape: errEscape, changing: make(chan struct{}, 1)}, nil
+	return &Workspace{
+		root: r, path: abs, protected: protected, errEscape: errEscape,
+		changing: make(chan struct{}, 1),
+	}, nil
 }
 
 // findEscapeError returns the error for a path that escapes, by provoking it: comparing

@@ -147,7 +147,8 @@ func (c *Compilation) addImports() map[string]string {
 
 func (c *Compilation) setProgram(declarations []*form.Declaration) {
 	p := &c.Program
-	p.Package, p.IsMain, p.Empty, p.Language = c.Target.Name, c.Target.Name == "main", c.Target.IsEmpty(), c.Target.Language
+	p.Package, p.IsMain, p.Empty = c.Target.Name, c.Target.Name == "main", c.Target.IsEmpty()
+	p.Language = c.Target.Language
 	p.Form, p.Declarations, p.Body, p.Blank, p.Show = c.Form.Number, declarations, c.Form.Body, c.scope.Blank, true
 	for _, d := range c.Form.Declarations {
 		p.RunMain = p.RunMain || d.IsMain()

@@ -72,8 +72,9 @@ func declarationKeyword(head []token.Token) token.Token {
 	case token.IMPORT, token.PACKAGE, token.TYPE, token.VAR, token.CONST:
 		return head[0]
 	case token.FUNC:
-		method := is(1, token.LPAREN) && is(2, token.RPAREN) && is(3, token.IDENT) && (is(4, token.LPAREN) || is(4, token.LBRACK))
-		if is(1, token.IDENT) || method {
+		isMethod := is(1, token.LPAREN) && is(2, token.RPAREN) && is(3, token.IDENT) &&
+			(is(4, token.LPAREN) || is(4, token.LBRACK))
+		if is(1, token.IDENT) || isMethod {
 			return token.FUNC
 		}
 	}

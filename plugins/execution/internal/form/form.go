@@ -39,8 +39,8 @@ const MaxSize = 256 << 10
 func Parse(text string, number int) (*Form, error) {
 	switch {
 	case len(text) > MaxSize:
-		return nil, fmt.Errorf("the form has %d bytes, more than %d; write it to a file of the workspace and call it from a small form",
-			len(text), MaxSize)
+		return nil, fmt.Errorf("the form has %d bytes, more than %d; "+
+			"write it to a file of the workspace and call it from a small form", len(text), MaxSize)
 	case strings.IndexByte(text, 0) >= 0:
 		return nil, fmt.Errorf("the form has a NUL byte at offset %d; leave it out", strings.IndexByte(text, 0))
 	case !utf8.ValidString(text):
@@ -88,7 +88,8 @@ func (f *Form) addDeclaration(c chunk) error {
 		return f.syntaxProblems(err)
 	}
 	if len(file.Decls) != 1 {
-		return fmt.Errorf("the text at %d:%d of the form is not one declaration; separate declarations by newlines", at.Line, at.Column)
+		return fmt.Errorf("the text at %d:%d of the form is not one declaration; separate declarations by newlines",
+			at.Line, at.Column)
 	}
 	src := source{form: f, fset: fset, file: file, text: prefix + text, shift: c.start - len(prefix)}
 	decl, ok := file.Decls[0].(*ast.GenDecl)
@@ -120,7 +121,8 @@ func (f *Form) addImports(src source, decl *ast.GenDecl) error {
 		at := fmt.Sprintf("%d:%d", imp.Position.Line, imp.Position.Column)
 		switch {
 		case imp.Name == ".":
-			return fmt.Errorf("the form's import of %q at %s is a dot import, which cannot be kept; import it by name", imp.Path, at)
+			return fmt.Errorf("the form's import of %q at %s is a dot import, which cannot be kept; import it by name",
+				imp.Path, at)
 		case imp.Path == "C":
 			return fmt.Errorf("the form imports C at %s, which forms cannot; write the C code in a package of the workspace", at)
 		case path.IsAbs(imp.Path) || strings.HasPrefix(imp.Path, "."):

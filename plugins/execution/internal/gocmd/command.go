@@ -69,8 +69,8 @@ func (c Command) Run(ctx context.Context, args ...string) (stdout, stderr string
 	case err != nil:
 		return "", "", err
 	case excess != "":
-		return "", "", fmt.Errorf("the go command was stopped: it used more %s than it may, which forms with very large constants or arrays cause",
-			excess)
+		return "", "", fmt.Errorf("the go command was stopped: it used more %s than it may; "+
+			"avoid very large constants and arrays in the form", excess)
 	case state.Success():
 		return out.String(), faults.String(), nil
 	}

@@ -60,7 +60,8 @@ const afterForm = "/*line " + form.FilePrefix + "start.go:1:1*/"
 // Files returns the generated files of the package, by name.
 func (p *Program) Files() map[string]string {
 	out := map[string]string{
-		startFile: p.header(nil) + harness + fmt.Sprintf("\nconst toolhostMost, toolhostCount = %d, %d\n", MaxValue, maxValues),
+		startFile: p.header(nil) + harness +
+			fmt.Sprintf("\nconst toolhostMost, toolhostCount = %d, %d\n", MaxValue, maxValues),
 	}
 	for i, g := range groupByImports(p.Declarations) {
 		var text strings.Builder

@@ -134,7 +134,8 @@ func (f *Finder) named(ctx context.Context, cmd gocmd.Command, hint string) (*Ta
 			f.remember(hint, dirs[0])
 			return f.inDir(ctx, cmd, dirs[0])
 		case len(dirs) > 1:
-			return nil, fmt.Errorf("package %s is ambiguous: it can be %s; name one of these in full", hint, strings.Join(paths, ", "))
+			return nil, fmt.Errorf("package %s is ambiguous: it can be %s; name one of these in full",
+				hint, strings.Join(paths, ", "))
 		}
 	}
 	return nil, notFound(hint, packages)
