@@ -61,7 +61,7 @@ func TestHostileDirectory(t *testing.T) {
 	add("toolhost-plugin-SNOOP", "taken by", file("toolhost-plugin-SNOOP", 0o755))
 	add("plain", "not executable", file("plain", 0o644))
 	add("anyones", "others may write", file("anyones", 0o777))
-	add("con\x1b[2Jtrol", "no plugin name", file("con\x1b[2Jtrol", 0o755))
+	add("con\x1b[2Jtrol", "not a plugin name", file("con\x1b[2Jtrol", 0o755))
 
 	h := newHost(t)
 	if n, err := h.Load(t.Context(), dir); err != nil || n != 1 {

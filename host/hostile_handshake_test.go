@@ -66,10 +66,10 @@ func TestHostileHandshake(t *testing.T) { //nolint:paralleltest // it counts
 		undialled(attack{mode: hostile.TwoShakes, state: plugin.Ready}),
 		{mode: hostile.Certificate, state: plugin.Ready},
 		{mode: hostile.BadFields, state: plugin.Ready},
-		planted("architecture", "no program for this machine", foreignELF()),
-		planted("half", "no program for this machine", foreignELF()[:40]),
+		planted("architecture", "not a program for this machine", foreignELF()),
+		planted("half", "not a program for this machine", foreignELF()[:40]),
 		planted("interpreter", "does not exist", []byte("#!/no/such/interpreter\n")),
-		planted("empty", "no program for this machine", nil),
+		planted("empty", "not a program for this machine", nil),
 		planted("script", `"starting up"`, []byte("#!/bin/sh\necho starting up\n")),
 	})
 }

@@ -55,9 +55,9 @@ func TestHostileLiveness(t *testing.T) { //nolint:paralleltest // it counts
 		crashed(hostile.Panic, "exit status 2"),
 		crashed(hostile.Exit, "exit status 3"),
 		crashed(hostile.Segfault, "killed by SIGSEGV"),
-		crashed(hostile.HangUp, "killed by SIGKILL by the host: its connection was gone"),
+		crashed(hostile.HangUp, "killed by SIGKILL by the host: the connection was gone"),
 		degraded(hostile.NoHealth, "no health check"),
-		degraded(hostile.Sick, "its health service says"),
+		degraded(hostile.Sick, "the health service says"),
 		{mode: hostile.NoShutdown, on: everyCarrier},
 	})
 }

@@ -23,10 +23,10 @@ func TestPlugins(t *testing.T) {
 	}
 	var list pluginList
 	o := w.run("plugins", "--json").exits(0).says(
-		"warning: plugin chatty did not start: it printed \"hello\" to standard output before its handshake",
-		"warning: plugin future did not start: it speaks version",
+		"warning: plugin chatty did not start: the plugin printed \"hello\" to standard output before its handshake",
+		"warning: plugin future did not start: the plugin speaks version",
 		"of the toolhost protocol, this host version 1; rebuild it",
-		"warning: plugin quitter did not start: it ended before it was ready: exit status 3: no license",
+		"warning: plugin quitter did not start: the process ended before it was ready: exit status 3: no license",
 		"  see toolhost plugins show quitter").json(&list)
 	states := map[string]plugin.State{}
 	for _, s := range list.Plugins {

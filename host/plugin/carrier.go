@@ -6,19 +6,19 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Carrier is what calls travel on. A plugin that does not offer the one that was
-// chosen is spoken to on the next: Socket, then Stream, then Unary.
+// Carrier is what calls travel on. If a plugin does not offer the chosen one, the next is
+// used: Socket, then Stream, then Unary.
 type Carrier string
 
 // The carriers.
 const (
-	// Socket is a socket pair of which the plugin inherits one end: no path, no
-	// dialling, and nobody else can reach it. The fastest. Plugins built with
-	// pluginsdk offer it; there is none on Windows.
+	// Socket is a socket pair of which the plugin inherits one end: no path, no dialling,
+	// and no other process can reach it. The fastest. Plugins built with pluginsdk offer
+	// it; Windows has none.
 	Socket Carrier = "socket"
 	// Stream is one gRPC stream on go-plugin's connection. The default.
 	Stream Carrier = "stream"
-	// Unary is a gRPC call each: what the simplest plugin has.
+	// Unary is a gRPC call for each call: what the simplest plugin has.
 	Unary Carrier = "unary"
 )
 

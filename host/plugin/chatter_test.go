@@ -38,7 +38,7 @@ func TestChatterIsSlowedDown(t *testing.T) {
 				}
 			}
 			// It was the bytes that were too many: of lines, none is left out yet.
-			if got, want := p.Status().Output, "it writes too much, and is slowed down"; got != want {
+			if got, want := p.Status().Output, "the plugin writes too much, and is slowed down"; got != want {
 				t.Errorf("the operator is told %q, want %q", got, want)
 			}
 			cancel()

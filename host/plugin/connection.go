@@ -141,7 +141,7 @@ func (c *connection) greeted() (bool, error) {
 	if len(said) == 0 || string(said) == wire.Greeting {
 		return len(said) > 0, nil
 	}
-	return false, fmt.Errorf("it wrote %s to the descriptor named by %s before its handshake, which is not a greeting",
+	return false, fmt.Errorf("the plugin wrote %s to the descriptor named by %s before its handshake, which is not a greeting",
 		sanitize.Quote(string(said), 60), wire.GRPCVariable)
 }
 
@@ -168,18 +168,18 @@ func (c *connection) checkAddress(network, address string) (string, error) {
 	}
 	shown := sanitize.Quote(address, 120)
 	if network != "unix" {
-		return "", fmt.Errorf("it announced the address %s on network %s; only a unix socket in the directory named by "+
+		return "", fmt.Errorf("the plugin announced the address %s on network %s; only a unix socket in the directory named by "+
 			"PLUGIN_UNIX_SOCKET_DIR is dialled", shown, sanitize.Quote(network, 20))
 	}
 	if filepath.Dir(address) != filepath.Clean(c.path) {
-		return "", fmt.Errorf("it announced the socket %s, which is not in the directory named by PLUGIN_UNIX_SOCKET_DIR", shown)
+		return "", fmt.Errorf("the plugin announced the socket %s, which is not in the directory named by PLUGIN_UNIX_SOCKET_DIR", shown)
 	}
 	info, err := c.dir.Lstat(filepath.Base(address))
 	if err != nil {
-		return "", fmt.Errorf("it announced the socket %s, which cannot be found: %w", shown, errors.Unwrap(err))
+		return "", fmt.Errorf("the plugin announced the socket %s, which cannot be found: %w", shown, errors.Unwrap(err))
 	}
 	if info.Mode().Type() != fs.ModeSocket {
-		return "", fmt.Errorf("it announced the socket %s, which is not a socket", shown)
+		return "", fmt.Errorf("the plugin announced the socket %s, which is not a socket", shown)
 	}
 	return address, nil
 }
@@ -193,12 +193,12 @@ func (c *connection) dialOnce(network, address string, started func() int) (net.
 	defer cancel()
 	conn, err := d.DialContext(ctx, network, address)
 	if err != nil {
-		return nil, fmt.Errorf("its socket cannot be connected to: %w", err)
+		return nil, fmt.Errorf("the plugin's socket cannot be connected to: %w", err)
 	}
 	pid := started()
 	if pid == 0 {
 		_ = conn.Close()
-		return nil, errors.New("it ended before the host had connected to it")
+		return nil, errors.New("the process ended before the host had connected to it")
 	}
 	if err := checkPeer(conn, pid); err != nil {
 		_ = conn.Close()

@@ -12,7 +12,7 @@ import (
 // name that the program sees. A memory file is run by its descriptor, which the process
 // has until then: under a number above those that closeOthers closes, and those that
 // the fork uses. Done closes it here.
-func runCopy(cmd *exec.Cmd, p *pin) (done func(), err error) {
+func runCopy(cmd *exec.Cmd, p *pinnedCopy) (done func(), err error) {
 	done = func() {}
 	if p == nil {
 		return done, nil

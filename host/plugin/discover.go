@@ -24,13 +24,13 @@ type Candidate struct {
 	Path string
 }
 
-// Skipped is an entry of a plugin directory that is not run, and why.
+// Skipped is an entry of a plugin directory that is not a plugin, and why.
 type Skipped struct {
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
 }
 
-// String is the path and the reason.
+// String returns the path and the reason.
 func (s Skipped) String() string { return s.Path + ": " + s.Reason }
 
 const (
@@ -38,7 +38,7 @@ const (
 	fileSuffix = ".exe"
 )
 
-// NameOf is the name that a plugin has from that of its file.
+// NameOf returns the name of the plugin in a file of this name.
 func NameOf(file string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(file, filePrefix), fileSuffix)
 }
@@ -55,19 +55,19 @@ func isPluginName(name string) bool {
 	return 0 < len(name) && len(name) <= 64
 }
 
-// leftovers are endings of files that editors, package managers and copying
-// leave behind: executable or not, nobody meant them to run.
+// leftovers are endings of files that editors, package managers and copying leave, and
+// that are not meant to run even if they are executable.
 var leftovers = []string{"~", ".bak", ".old", ".orig", ".tmp", ".part", ".swp"}
 
-// Discover finds the plugins of one directory: every executable regular file
-// directly in it, sorted by name. Everything else is skipped without being
-// opened. Of names that differ only in case the first is taken.
+// Discover finds the plugins of one directory: every executable regular file directly in
+// it, sorted by name. Everything else is skipped without being opened. Of names that differ
+// only in case the first is used.
 //
 // # Errors
 //
-// [tool.CodeNotFound] where there is no such directory,
-// [tool.CodePermissionDenied] where others may write to it or to a directory
-// above it, [tool.CodeUnavailable] where it cannot be read.
+// [tool.CodeNotFound] if there is no such directory; [tool.CodePermissionDenied] if other
+// users may write to it or to a directory above it; [tool.CodeUnavailable] if it cannot be
+// read.
 func Discover(dir string) ([]Candidate, []Skipped, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -85,10 +85,10 @@ func Discover(dir string) ([]Candidate, []Skipped, error) {
 	taken := map[string]string{}
 	for _, e := range entries {
 		path := filepath.Join(abs, e.Name())
-		name, reason := classify(e)
+		name, reason := nameOrReason(e)
 		if reason == "" {
 			if first := taken[strings.ToLower(name)]; first != "" {
-				reason = "its name is taken by " + first
+				reason = "the name is taken by " + first
 			}
 		}
 		if reason != "" {
@@ -102,8 +102,9 @@ func Discover(dir string) ([]Candidate, []Skipped, error) {
 	return found, skipped, nil
 }
 
-// classify gives the plugin's name, or why the entry is none.
-func classify(e fs.DirEntry) (name, reason string) {
+// nameOrReason returns the name of the plugin that a directory entry is, or why it is not
+// one.
+func nameOrReason(e fs.DirEntry) (name, reason string) {
 	file := e.Name()
 	name = NameOf(file)
 	switch mode := e.Type(); {
@@ -131,7 +132,7 @@ func classify(e fs.DirEntry) (name, reason string) {
 	case safefile.OthersMayWrite(info):
 		return "", "others may write to it; chmod go-w"
 	case !isPluginName(name):
-		return "", "its name is no plugin name: use letters, digits, _, . and -, at most 64"
+		return "", "not a plugin name: use letters, digits, _, . and -, at most 64"
 	}
 	return name, ""
 }
@@ -145,8 +146,7 @@ func executable(info fs.FileInfo) bool {
 	return info.Mode().Perm()&0o111 != 0
 }
 
-// checkDirectory refuses a directory into which somebody else could put a
-// binary, or which somebody else could exchange for another.
+// checkDirectory refuses a directory that another user could put a binary into, or replace.
 func checkDirectory(abs string) error {
 	info, err := os.Stat(abs)
 	if err != nil {
@@ -154,7 +154,8 @@ func checkDirectory(abs string) error {
 	}
 	if !info.IsDir() {
 		return &tool.Error{
-			Code: tool.CodeNotFound, Stage: tool.StageStart, Message: abs + " is not a directory", Hint: "name a directory of plugin binaries",
+			Code: tool.CodeNotFound, Stage: tool.StageStart,
+			Message: abs + " is not a directory", Hint: "name a directory of plugin binaries",
 		}
 	}
 	resolved, err := filepath.EvalSymlinks(abs)
@@ -166,18 +167,18 @@ func checkDirectory(abs string) error {
 		if err != nil {
 			return directoryError(d, err)
 		}
-		if err := checkWay(abs, d, below, info); err != nil {
+		if err := checkAncestor(abs, d, below, info); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkWay looks at one directory on the way to a plugin directory; below is the one in
-// it that leads there, empty for the plugin directory itself. Where all may write and
-// nobody may exchange what belongs to another, as in /tmp, it has to belong to this user
-// or root.
-func checkWay(abs, dir, below string, info fs.FileInfo) error {
+// checkAncestor checks one directory above a plugin directory, or that directory itself;
+// below is the entry in it that leads there, empty for the plugin directory. In a directory
+// that all may write to, but in which only owners may replace entries, as /tmp, that entry
+// has to belong to this user or root.
+func checkAncestor(abs, dir, below string, info fs.FileInfo) error {
 	if !safefile.OthersMayWrite(info) {
 		return nil
 	}
@@ -195,7 +196,7 @@ func checkWay(abs, dir, below string, info fs.FileInfo) error {
 	if !safefile.Ours(entry) {
 		return &tool.Error{
 			Code: tool.CodePermissionDenied, Stage: tool.StageStart,
-			Message: fmt.Sprintf("the plugin directory %s is not used: %s belongs to somebody else, in a directory that all may write to", abs, below),
+			Message: fmt.Sprintf("the plugin directory %s is not used: %s belongs to another user, in a directory that all may write to", abs, below),
 			Hint:    "move it to a directory of your own",
 		}
 	}

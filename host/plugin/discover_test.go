@@ -65,7 +65,7 @@ func TestDiscover(t *testing.T) {
 	}
 	want := map[string]string{
 		"notes.txt": "not executable", ".hidden": "hidden", "fs.bak": "leftover", "fs~": "leftover", "fs": "taken by FS",
-		"open": "others may write", "bad name": "no plugin name", "folder": "directory", "link": "symbolic link",
+		"open": "others may write", "bad name": "not a plugin name", "folder": "directory", "link": "symbolic link",
 		"dangling": "symbolic link", "fifo": "not a regular file",
 	}
 	for _, s := range skipped {

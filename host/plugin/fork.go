@@ -18,7 +18,7 @@ import (
 // command is what a process runs, and in which surroundings.
 type command struct {
 	path      string
-	copied    *pin // what runs in place of the file at path; nil: that runs
+	copied    *pinnedCopy // what runs in place of the file at path; nil: that runs
 	dir       string
 	args      []string
 	env       []string // in addition to what go-plugin sets
@@ -42,7 +42,7 @@ func (c *command) spawn(ctx context.Context, env []string, stdout, stderr *os.Fi
 		return nil, fmt.Errorf("a PID namespace is required and not available (see toolhost doctor): %v", err) //nolint:errorlint // err is not about the file
 	}
 	if c.copied == nil {
-		program, err := hold(ctx, c.path)
+		program, err := openProgram(ctx, c.path)
 		defer program.close()
 		if err != nil {
 			return nil, err

@@ -19,29 +19,29 @@ const maxHandshake = 4 << 10
 // CORE|APP|network|address|protocol|..., as go-plugin's client will, so that
 // what is wrong with it can be told to the plugin's author.
 //
-// It returns what go-plugin is shown of it: the fields that are checked, and none
-// behind them. With a certificate there, for which nobody asked, its client panics.
+// It returns what go-plugin is shown: the fields that are checked, and none after those.
+// Its client panics if a certificate that it did not ask for follows.
 func checkHandshake(line string) (checked string, err error) {
 	parts := strings.Split(strings.TrimSpace(line), "|")
 	if len(parts) < 4 {
-		return "", fmt.Errorf("it printed %s to standard output before its handshake; "+
+		return "", fmt.Errorf("the plugin printed %s to standard output before its handshake; "+
 			"nothing else may be printed there (use standard error for logs)", sanitize.Quote(line, 120))
 	}
 	core, err := strconv.Atoi(parts[0])
 	if err != nil {
-		return "", fmt.Errorf("its handshake starts with %s, which is no version; nothing else may be printed "+
+		return "", fmt.Errorf("the handshake starts with %s, which is not a version; nothing else may be printed "+
 			"to standard output (use standard error for logs)", sanitize.Quote(parts[0], 60))
 	}
 	if core != plugin.CoreProtocolVersion {
-		return "", fmt.Errorf("it speaks version %d of the go-plugin protocol, this host version %d; rebuild it with a current SDK",
-			core, plugin.CoreProtocolVersion)
+		return "", fmt.Errorf("the plugin speaks version %d of the go-plugin protocol, this host version %d; "+
+			"rebuild it with a current SDK", core, plugin.CoreProtocolVersion)
 	}
 	if app, err := strconv.Atoi(parts[1]); err != nil || app != wire.ProtocolVersion {
-		return "", fmt.Errorf("it speaks version %s of the toolhost protocol, this host version %d; "+
+		return "", fmt.Errorf("the plugin speaks version %s of the toolhost protocol, this host version %d; "+
 			"rebuild it with an SDK of that version, or use another host", sanitize.Line(parts[1], 20), wire.ProtocolVersion)
 	}
 	if len(parts) < 5 || parts[4] != string(plugin.ProtocolGRPC) {
-		return "", fmt.Errorf("it does not serve gRPC; serve with go-plugin's GRPCServer, or build it with pluginsdk")
+		return "", fmt.Errorf("the plugin does not serve gRPC; serve with go-plugin's GRPCServer, or build it with pluginsdk")
 	}
 	return strings.Join(parts[:5], "|") + "\n", nil
 }

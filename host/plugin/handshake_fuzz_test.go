@@ -32,7 +32,7 @@ type printer struct {
 
 // Start implements [runner.Runner].
 func (r *printer) Start(context.Context) error {
-	r.output.intake.end() // nothing waits for a rate
+	r.output.limit.end() // nothing waits for a rate
 	go func() {
 		defer close(r.read)
 		r.output.readStdout(bytes.NewReader(bytes.ReplaceAll(r.prints, []byte("DIR"), []byte(r.grpc.path))))

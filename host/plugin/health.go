@@ -55,17 +55,17 @@ func (h *health) check(in *instance) {
 			return
 		case answered:
 			h.missed.Store(0)
-			h.degrade(in, "its health service says that it is not serving")
+			h.degrade(in, "the health service says that the plugin is not serving")
 			return
 		}
 		switch missed := h.missed.Add(1); {
 		case missed >= missedStuck:
-			in.proc.refuse(errors.New("it answered no call and no health check"))
+			in.proc.refuse(errors.New("the plugin answered no call and no health check"))
 			in.proc.log.Error("the plugin is ended: it answered no call and no health check")
 			in.proc.kill()
 			return
 		case missed >= missedDegraded:
-			h.degrade(in, fmt.Sprintf("it answered no call in time, and no health check %d times in a row", missed))
+			h.degrade(in, fmt.Sprintf("the plugin answered no call in time, and no health check %d times in a row", missed))
 			return
 		}
 	}

@@ -65,7 +65,7 @@ func TestStopped(t *testing.T) {
 	giveUp(t, p)
 	becomes(t, p, plugin.Degraded)
 	giveUp(t, p)
-	if s := becomes(t, p, plugin.Idle); !strings.Contains(s.Reason, "killed by SIGKILL by the host: it answered no call and no health check") {
+	if s := becomes(t, p, plugin.Idle); !strings.Contains(s.Reason, "killed by SIGKILL by the host: the plugin answered no call and no health check") {
 		t.Errorf("%+v", s)
 	}
 	call(t, p, "crash.pid", "{}")

@@ -240,7 +240,7 @@ func (in *instance) awaitExit() {
 // that the error can say how it ended.
 const exitGrace = 2 * time.Second
 
-var errDisconnected = errors.New("its connection was gone, and it went on")
+var errDisconnected = errors.New("the connection was gone, and the process went on")
 
 // crashed reports whether the run ended by a fault of the plugin's. One that ended as if it
 // was asked to may have been asked by something other than the host: a socket that has a
@@ -253,7 +253,7 @@ func (in *instance) crashed() bool {
 
 // addTo adds to a status what is known of the run. The supervisor's lock is held.
 func (in *instance) addTo(out *Status, idleTimeout time.Duration) {
-	out.Took, out.Since, out.Output = tool.Duration(in.took), in.since, in.proc.output.intake.String()
+	out.Took, out.Since, out.Output = tool.Duration(in.took), in.since, in.proc.output.limit.String()
 	switch {
 	case in.end == nil:
 		out.State, out.PID, out.Carrier = Ready, in.proc.number(), in.carrier()

@@ -29,7 +29,7 @@ import (
 func launch(ctx context.Context, c Candidate, cfg Config, fault *atomic.Pointer[Fault], onChanged func(*instance)) (_ *instance, err error) {
 	if cfg.Admit != nil {
 		if err := cfg.Admit(); err != nil {
-			return nil, pinned(err)
+			return nil, notPinned(err)
 		}
 	}
 	if cfg.Sockets != nil {
@@ -38,10 +38,10 @@ func launch(ctx context.Context, c Candidate, cfg Config, fault *atomic.Pointer[
 		}
 	}
 	began := time.Now()
-	ctx, cancel := context.WithTimeoutCause(ctx, cfg.StartTimeout, fmt.Errorf("it was not ready within %v", cfg.StartTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, cfg.StartTimeout, fmt.Errorf("not ready within %v", cfg.StartTimeout))
 	defer cancel()
 
-	copied, err := cfg.pin(ctx, c.Name, c.Path)
+	copied, err := cfg.copyPinned(ctx, c.Name, c.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func startError(ctx context.Context, p *process, err error) error {
 	case refusal != nil && !errors.Is(refusal, errClosedEarly):
 		out.Err = refusal
 	case p.endedItself():
-		out.Err = fmt.Errorf("it ended before it was ready: %w", p.exit)
+		out.Err = fmt.Errorf("the process ended before it was ready: %w", p.exit)
 		if last := p.output.stderr.last(); last != "" {
 			out.Err = fmt.Errorf("%w: %s", out.Err, last)
 		}
@@ -145,7 +145,7 @@ func startReason(path string, err error) error {
 	why := err.Error()
 	switch {
 	case errors.Is(err, syscall.ENOEXEC):
-		why = "the system cannot run it: it is no program for this machine (wrong architecture, half a copy, or a script without #!)"
+		why = "the system cannot run it: it is not a program for this machine (wrong architecture, half a copy, or a script without #!)"
 	case errors.Is(err, fs.ErrNotExist):
 		why = "the system cannot run it: the file, or the interpreter or loader that it names, does not exist"
 	case errors.Is(err, fs.ErrPermission):

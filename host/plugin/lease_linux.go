@@ -15,44 +15,44 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A process can have a lease on a file of its user's (fcntl(2), F_SETLEASE): who opens the
-// file, as execve does, waits until it gives the lease up, by default for 45 s at most.
-// Whoever keeps the file open is asked for no lease.
+// A process can have a lease on a file of its user (fcntl(2), F_SETLEASE). Opening the file,
+// as execve does, then waits until the process gives the lease up, by default for 45 s at
+// most. No lease is given on a file that is open.
 const (
-	leaseGrace = time.Second // what an honest holder, such as a file server, may take
+	leaseGrace = time.Second // how long an honest holder, such as a file server, may take
 	leasePace  = 20 * time.Millisecond
 )
 
 // maxInterpreters is how many scripts the kernel follows, and the loader.
 const maxInterpreters = 6
 
-// held are open files.
-type held []*os.File
+// openFiles are files that are kept open.
+type openFiles []*os.File
 
-func (h held) close() {
-	for _, f := range h {
+func (o openFiles) close() {
+	for _, f := range o {
 		_ = f.Close()
 	}
 }
 
-// hold opens a program, and those that it names as its interpreter or loader, in a way in
-// which leases are not waited for. Until they are closed no lease is given. What cannot
-// be opened is left to execve, which knows better.
-func hold(ctx context.Context, path string) (h held, err error) {
+// openProgram opens a program, and those that it names as its interpreter or loader, without
+// waiting for leases. Until they are closed no lease is given. Files that cannot be opened
+// are left to execve, which knows why.
+func openProgram(ctx context.Context, path string) (open openFiles, err error) {
 	for range maxInterpreters {
 		f, err := openUnleased(ctx, path)
 		if f == nil || err != nil {
-			return h, err
+			return open, err
 		}
-		h = append(h, f)
+		open = append(open, f)
 		if path = interpreter(f); path == "" {
 			break
 		}
 	}
-	return h, nil
+	return open, nil
 }
 
-// openUnleased opens a regular file; nil: it cannot be read, or is none.
+// openUnleased opens a regular file; nil: it cannot be read, or is not one.
 func openUnleased(ctx context.Context, path string) (*os.File, error) {
 	at, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -84,7 +84,7 @@ func openUnleased(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
-// interpreter is what a program says that runs it; empty: it needs none.
+// interpreter returns the interpreter or loader that a program names; empty: it needs none.
 func interpreter(f *os.File) string {
 	begin := make([]byte, 256) // as much as the kernel reads of a script
 	n, _ := f.ReadAt(begin, 0)

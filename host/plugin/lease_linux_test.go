@@ -54,10 +54,10 @@ func TestSlowStartIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestHold(t *testing.T) {
+func TestOpenProgram(t *testing.T) {
 	t.Parallel()
 	path, release := leased(t)
-	h, err := hold(t.Context(), path)
+	h, err := openProgram(t.Context(), path)
 	if h.close(); err == nil || !strings.Contains(err.Error(), "holds a lease on "+path) {
 		t.Errorf("got %v", err)
 	}
@@ -65,11 +65,11 @@ func TestHold(t *testing.T) {
 		time.Sleep(5 * leasePace) // as an honest holder, who is told by a signal
 		release()
 	}()
-	h, err = hold(t.Context(), path)
+	h, err = openProgram(t.Context(), path)
 	if h.close(); err != nil || len(h) < 2 || h[0].Name() != path || h[1].Name() != "/bin/sh" {
 		t.Errorf("got %v, %v", h, err)
 	}
-	if h, err := hold(t.Context(), os.DevNull); len(h) > 0 || err != nil {
+	if h, err := openProgram(t.Context(), os.DevNull); len(h) > 0 || err != nil {
 		t.Errorf("a device: %v, %v", h, err)
 	}
 }

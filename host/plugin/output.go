@@ -25,32 +25,32 @@ const recordCost = 64
 type output struct {
 	log     hclog.Logger
 	refuse  func(reason error)
-	stderr  tail    // the end of what it wrote to standard error
-	intake  *intake // bounds what is read and logged
-	records *valve  // on its stream
+	stderr  tail         // the end of what it wrote to standard error
+	limit   *outputLimit // bounds what is read and logged
+	records *throttle    // on its stream
 
 	handshake *io.PipeWriter // what go-plugin reads as standard output
 	forGo     *io.PipeReader
 }
 
 func newOutput(log hclog.Logger, refuse func(reason error)) *output {
-	o := &output{log: log, refuse: refuse, intake: newIntake(log)}
+	o := &output{log: log, refuse: refuse, limit: newOutputLimit(log)}
 	o.stderr.begun = make(chan struct{})
-	o.records = o.intake.valve()
+	o.records = o.limit.throttle()
 	o.forGo, o.handshake = io.Pipe()
 	return o
 }
 
-var errClosedEarly = errors.New("it closed its standard output before the handshake")
+var errClosedEarly = errors.New("the plugin closed its standard output before the handshake")
 
 // readStdout passes on the handshake and drops the rest, which no honest plugin writes:
 // pluginsdk sends what tools print to standard error.
 func (o *output) readStdout(r io.Reader) {
-	in := bufio.NewReaderSize(slowReader{r, o.intake.valve()}, maxHandshake)
+	in := bufio.NewReaderSize(slowReader{r, o.limit.throttle()}, maxHandshake)
 	line, err := in.ReadSlice('\n')
 	switch {
 	case errors.Is(err, bufio.ErrBufferFull):
-		o.refuse(fmt.Errorf("its first line on standard output is longer than %d bytes, so it is not a handshake; "+
+		o.refuse(fmt.Errorf("the first line on standard output is longer than %d bytes, so it is not a handshake; "+
 			"nothing else may be printed there", maxHandshake))
 	case err != nil && len(line) == 0:
 		o.refuse(errClosedEarly)
@@ -63,7 +63,7 @@ func (o *output) readStdout(r io.Reader) {
 	}
 	o.closeHandshake()
 	eachLine(bufio.NewReaderSize(in, maxLogLine), func(line []byte) {
-		if o.intake.admit() {
+		if o.limit.admit() {
 			o.log.Debug("standard output after the handshake", "line", sanitize.Line(string(line), 0))
 		}
 	})
@@ -74,13 +74,13 @@ func (o *output) closeHandshake() { _ = o.handshake.Close() }
 
 // readStderr logs the plugin's standard error and keeps its end.
 func (o *output) readStderr(r io.Reader) {
-	eachLine(bufio.NewReaderSize(slowReader{r, o.intake.valve()}, maxLogLine), o.logLine)
+	eachLine(bufio.NewReaderSize(slowReader{r, o.limit.throttle()}, maxLogLine), o.logLine)
 }
 
 // logLine logs a line of output.
 func (o *output) logLine(line []byte) {
 	o.stderr.add(line)
-	if o.intake.admit() {
+	if o.limit.admit() {
 		level, msg := parseLog(string(line))
 		o.log.Log(level, sanitize.Line(msg, 0))
 	}
@@ -93,7 +93,7 @@ func (o *output) pace(bytes int) { o.records.pass(bytes + recordCost) }
 // logRecord logs a line that the plugin sent on its stream.
 func (o *output) logRecord(level, message, call string) {
 	o.stderr.add([]byte(message[:min(len(message), maxLogLine)]))
-	if !o.intake.admit() {
+	if !o.limit.admit() {
 		return
 	}
 	line := sanitize.Line(message, maxLogLine)
@@ -107,18 +107,20 @@ func (o *output) logRecord(level, message, call string) {
 // lineLogger logs what a plugin that was not built with pluginsdk prints after the
 // handshake: go-plugin's server sends it over a stream of its own.
 type lineLogger struct {
-	output  *output
-	valve   *valve
-	partial []byte
+	output   *output
+	throttle *throttle
+	partial  []byte
 }
 
-func newLineLogger(o *output) *lineLogger { return &lineLogger{output: o, valve: o.intake.valve()} }
+func newLineLogger(o *output) *lineLogger {
+	return &lineLogger{output: o, throttle: o.limit.throttle()}
+}
 
 // Write implements [io.Writer]. It is called by one goroutine at a time, the one
 // that receives from the stream: while it waits here, the stream's window fills,
 // and then what the plugin prints to waits for the host.
 func (l *lineLogger) Write(b []byte) (int, error) {
-	l.valve.pass(len(b))
+	l.throttle.pass(len(b))
 	for line := range bytes.Lines(b) {
 		l.partial = append(l.partial, line[:min(len(line), maxLogLine-min(maxLogLine, len(l.partial)))]...)
 		if line[len(line)-1] != '\n' {

@@ -36,7 +36,7 @@ func noted() (*process, *notebook) {
 	log, book := hclog.NewInterceptLogger(&hclog.LoggerOptions{Level: hclog.Off}), &notebook{}
 	log.RegisterSink(book)
 	p := newProcess(Candidate{Name: "p", Path: "p"}, Config{Logger: log}.withDefaults())
-	p.output.intake.end() // nothing waits for a rate
+	p.output.limit.end() // nothing waits for a rate
 	return p, book
 }
 

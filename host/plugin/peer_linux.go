@@ -12,12 +12,12 @@ import (
 	"github.com/toolhost/toolhost/internal/confine"
 )
 
-// checkPeer is why what listens at the other end of a unix connection is neither the
-// process that was started nor a descendant of it, which an interpreter or a wrapper
-// may have; nil: it is one. The kernel noted the number when the listener was made
-// (unix(7), SO_PEERCRED), and gives it as this process sees it, whatever namespace the
-// listener is in. No process can become the descendant of another plugin's, and a
-// session or a group would not do: members of a session can join its groups.
+// checkPeer returns an error unless the process at the other end of a unix connection is the
+// one that was started, or a descendant, which an interpreter or a wrapper may have. The
+// kernel recorded its number when the listener was made (unix(7), SO_PEERCRED), and gives it
+// as this process sees it, whatever namespace the listener is in. A process cannot become
+// the descendant of another plugin's. A session or a group would prove less: members of a
+// session can join its groups.
 func checkPeer(conn net.Conn, started int) error {
 	sc, ok := conn.(syscall.Conn)
 	if !ok {
@@ -39,13 +39,13 @@ func checkPeer(conn net.Conn, started int) error {
 		case pid == started:
 			return nil
 		case pid <= 1:
-			return fmt.Errorf("the socket that it announced belongs to another process (%d, started was %d)", peer.Pid, started)
+			return fmt.Errorf("the announced socket belongs to another process (%d, started was %d)", peer.Pid, started)
 		}
 		if pid, err = confine.Parent(pid); err != nil {
-			return fmt.Errorf("the socket that it announced belongs to process %d, of which nothing is known: %w", peer.Pid, err)
+			return fmt.Errorf("the announced socket belongs to process %d, which cannot be examined: %w", peer.Pid, err)
 		}
 	}
-	return fmt.Errorf("the socket that it announced belongs to process %d, more than %d generations away", peer.Pid, maxDepth)
+	return fmt.Errorf("the announced socket belongs to process %d, more than %d generations away", peer.Pid, maxDepth)
 }
 
 // maxDepth bounds how many generations may lie between a plugin's first process and

@@ -11,25 +11,24 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
-// Pins say what may run. Where there are some, a binary is copied to where nobody can
-// write while it is hashed, and it is the copy that runs.
+// Pins says what may run. With pins, a binary is copied, while it is hashed, to where no
+// other process can write, and the copy runs.
 type Pins interface {
-	// Listed judges a plugin by its name, before its binary is read: one that does not run
-	// takes no memory.
+	// Listed checks a plugin's name, before its binary is read: one that does not run takes
+	// no memory.
 	Listed(plugin string) error
-	// Binary judges a plugin by the SHA-256 of its binary, in hexadecimal digits, before
-	// it runs.
+	// Binary checks the SHA-256 of a plugin's binary, in hexadecimal digits, before it runs.
 	Binary(plugin, sha256 string) error
-	// Described judges it by what it says of itself too, before it is configured or
+	// Described also checks what the plugin says of itself, before it is configured or
 	// called.
 	Described(plugin, sha256 string, about wire.Description) error
 }
 
-// errPinned is the cause where pins say no. That is nobody's crash: it counts for no
-// backoff.
+// errPinned is the cause if pins refuse a plugin. That is not a failure of the plugin, and
+// does not count for backoff.
 var errPinned = errors.New("not as pinned")
 
-func pinned(err error) error {
+func notPinned(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -38,14 +37,14 @@ func pinned(err error) error {
 	return &e
 }
 
-// pin is what came of looking at the pins before a start; nil: there are none, and the
-// file at its path runs.
-type pin struct {
+// pinnedCopy is a copy of a binary that the pins allow; nil: there are no pins, and the file at
+// its path runs.
+type pinnedCopy struct {
 	pins Pins
 	file *sealed.File
 }
 
-func (c Config) pin(ctx context.Context, plugin, path string) (*pin, error) {
+func (c Config) copyPinned(ctx context.Context, plugin, path string) (*pinnedCopy, error) {
 	if info, err := os.Lstat(path); err == nil {
 		if err := sealed.CheckSize(info, sealed.MaxSize); err != nil {
 			return nil, notStarted(plugin, err, "is "+path+" the right file?")
@@ -56,7 +55,7 @@ func (c Config) pin(ctx context.Context, plugin, path string) (*pin, error) {
 	}
 	pins, err := c.Pins()
 	if err != nil {
-		e := *tool.AsError(pinned(err))
+		e := *tool.AsError(notPinned(err))
 		e.Plugin, e.Message = plugin, fmt.Sprintf("plugin %s does not run, as what is pinned cannot be read: %s", plugin, e.Message)
 		return nil, &e
 	}
@@ -64,32 +63,32 @@ func (c Config) pin(ctx context.Context, plugin, path string) (*pin, error) {
 		return nil, nil
 	}
 	if err := pins.Listed(plugin); err != nil {
-		return nil, pinned(err)
+		return nil, notPinned(err)
 	}
 	f, err := sealed.Copy(ctx, path, sealed.Options{Dir: c.TempDir})
 	if err != nil {
-		return nil, notStarted(plugin, fmt.Errorf("its binary could not be read: %w", err), "is it still being copied?")
+		return nil, notStarted(plugin, fmt.Errorf("the binary could not be read: %w", err), "is it still being copied?")
 	}
 	if err := pins.Binary(plugin, f.SHA256); err != nil {
 		_ = f.Close()
-		return nil, pinned(err)
+		return nil, notPinned(err)
 	}
-	return &pin{pins, f}, nil
+	return &pinnedCopy{pins, f}, nil
 }
 
 func notStarted(plugin string, err error, hint string) error {
 	return unavailable(plugin, err, fmt.Sprintf("plugin %s did not start: %v", plugin, err), hint)
 }
 
-func (p *pin) described(plugin string, about wire.Description) error {
+func (p *pinnedCopy) described(plugin string, about wire.Description) error {
 	if p == nil {
 		return nil
 	}
-	return pinned(p.pins.Described(plugin, p.file.SHA256, about))
+	return notPinned(p.pins.Described(plugin, p.file.SHA256, about))
 }
 
-// close lets the copy go, when nothing more is to be run from it.
-func (p *pin) close() {
+// close releases the copy, when nothing more is to be run from it.
+func (p *pinnedCopy) close() {
 	if p != nil {
 		_ = p.file.Close()
 	}

@@ -21,23 +21,23 @@ func concealed() bool { return false }
 
 func privileged() bool { return false }
 
-func weaken() {}
+func dropRights() {}
 
 func limitProcesses(int) error { return nil }
 
-// held is not needed where there are no leases.
-type held struct{}
+// openFiles is not needed on systems without leases.
+type openFiles struct{}
 
-func (held) close() {}
+func (openFiles) close() {}
 
-func hold(context.Context, string) (held, error) { return held{}, nil }
+func openProgram(context.Context, string) (openFiles, error) { return openFiles{}, nil }
 
 // checkPeer does nothing here: the address was checked, and that is all.
 func checkPeer(net.Conn, int) error { return nil }
 
 // runCopy makes the command run a copy in place of the file at its path, which stays the
 // name that the program sees.
-func runCopy(cmd *exec.Cmd, p *pin) (done func(), err error) {
+func runCopy(cmd *exec.Cmd, p *pinnedCopy) (done func(), err error) {
 	if p != nil {
 		cmd.Path = p.file.Path()
 	}

@@ -51,7 +51,7 @@ func newProcess(c Candidate, cfg Config) *process {
 		exited: make(chan struct{}), gone: make(chan struct{}), detached: make(chan struct{}),
 	}
 	p.output = newOutput(p.log, p.refuse)
-	p.grpc.pace = p.output.intake.valve().pass
+	p.grpc.pace = p.output.limit.throttle().pass
 	p.grpc.refuse = p.refuse
 	p.cmd = command{
 		path: c.Path, dir: cfg.Root, args: cfg.Args, env: cfg.environment(),
@@ -78,9 +78,9 @@ func (p *process) start(ctx context.Context, env []string) error {
 		// A Linux parent-death signal is sent when the thread that forked ends, not the
 		// process (prctl(2), PR_SET_PDEATHSIG), and the Go runtime ends threads as it likes:
 		// so this one is the process's as long as it lives, and ends with the goroutine. What
-		// is done to it concerns what it starts and nothing else of the host, see weaken.
+		// is done to it concerns what it starts and nothing else of the host, see dropRights.
 		runtime.LockOSThread()
-		weaken()
+		dropRights()
 		process, err := p.cmd.spawn(ctx, env, outW, errW)
 		_, _ = outW.Close(), errW.Close()
 		p.cmd.closeInherited()
@@ -140,7 +140,7 @@ func (p *process) own(process *os.Process, stdout, stderr *os.File) {
 	exit := exitError(p.reap(process))
 	at := time.Now()
 
-	p.output.intake.end()
+	p.output.limit.end()
 	end := at.Add(drainTime)
 	_, _ = stdout.SetReadDeadline(end), stderr.SetReadDeadline(end)
 	// Reading may still wait for the receiver of the log.

@@ -97,7 +97,7 @@ func (o stageOrder) image() []byte {
 
 // throughStage has a command begin as the stage. Done gives back what that needs, when the
 // command was started.
-func throughStage(cmd *exec.Cmd, copied *pin) (s *stage, done func(), err error) {
+func throughStage(cmd *exec.Cmd, copied *pinnedCopy) (s *stage, done func(), err error) {
 	var open []io.Closer
 	done = func() {
 		for _, c := range open {
@@ -177,7 +177,7 @@ func (s *stage) passed() error {
 	case stageEnters:
 		return &startFailure{"the workspace cannot be entered: " + errno.Error()}
 	case stageLimits:
-		return &startFailure{"its processes cannot be limited: " + errno.Error()}
+		return &startFailure{"the plugin's processes cannot be limited: " + errno.Error()}
 	}
 	return errno
 }

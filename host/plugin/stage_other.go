@@ -12,7 +12,7 @@ type stage struct{}
 
 var errNoStage = errors.New("the stage cannot be used")
 
-func throughStage(*exec.Cmd, *pin) (*stage, func(), error) { return nil, nil, errNoStage }
+func throughStage(*exec.Cmd, *pinnedCopy) (*stage, func(), error) { return nil, nil, errNoStage }
 
 func (*stage) passed() error { return nil }
 

@@ -100,7 +100,7 @@ func TestStartOutlivesItsCaller(t *testing.T) {
 func TestNotAProgram(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, content, text string }{
-		{"truncated", "\x7fELF\x02\x01\x01", "no program for this machine"},
+		{"truncated", "\x7fELF\x02\x01\x01", "not a program for this machine"},
 		{"interpreter", "#!/no/such/interpreter\n", "does not exist"},
 		{"script", "#!/bin/sh\necho starting up\n", `"starting up"`},
 	} {

@@ -37,11 +37,11 @@ func OfPlugin(pid, host int) (why string) {
 	case err1 != nil || err2 != nil:
 		return ""
 	case theirs > mine:
-		return "it lives in a PID namespace of its own"
+		return "the process lives in a PID namespace of its own"
 	case host != 0 && descends(pid, host):
-		return fmt.Sprintf("it descends from process %d, which runs plugins", host)
+		return fmt.Sprintf("the process descends from process %d, which runs plugins", host)
 	case isMarked(pid):
-		return "its environment says so"
+		return "the environment of the process says so"
 	}
 	return ""
 }

@@ -37,7 +37,7 @@ func TestHonestOutputIsNotHeldUp(t *testing.T) {
 		if n := strings.Count(log.String(), "main.handler"); n != lines {
 			t.Errorf("%d lines in the log, want %d", n, lines)
 		}
-		if s := p.intake.String(); s != "" {
+		if s := p.limit.String(); s != "" {
 			t.Errorf("the operator is told %q", s)
 		}
 	})
@@ -80,7 +80,7 @@ func TestFloodIsReadAtABoundedRate(t *testing.T) {
 				var log bytes.Buffer
 				p := talker(&log).output
 				p.readStderr(flood)
-				if most := intakeBurst + (seconds+1)*intakeRate; flood.read > most {
+				if most := readBurst + (seconds+1)*readRate; flood.read > most {
 					t.Errorf("%d bytes were read in %d s, want at most %d", flood.read, seconds, most)
 				}
 				if n, most := strings.Count(log.String(), "\n"), logBurst+(seconds+1)*logRate+1; n > most {
@@ -89,7 +89,7 @@ func TestFloodIsReadAtABoundedRate(t *testing.T) {
 				if n := strings.Count(log.String(), "the plugin writes more than"); n != 1 {
 					t.Errorf("the log says %d times that it is too much", n)
 				}
-				if s := p.intake.String(); !strings.Contains(s, "slowed down") {
+				if s := p.limit.String(); !strings.Contains(s, "slowed down") {
 					t.Errorf("the operator is told %q", s)
 				}
 			})
@@ -118,7 +118,7 @@ func TestFloodOfTheStreamsIsSlowedDown(t *testing.T) {
 				for range chunks {
 					f(strings.Repeat("x", chunk-1) + "\n")
 				}
-				if took, least := time.Since(begin), time.Duration(chunk*chunks-intakeBurst)*time.Second/intakeRate; took < least-shortest {
+				if took, least := time.Since(begin), time.Duration(chunk*chunks-readBurst)*time.Second/readRate; took < least-shortest {
 					t.Errorf("%d bytes took %v, want at least %v", chunk*chunks, took, least)
 				}
 			})
@@ -135,16 +135,16 @@ func TestLastWordsAreNotHeldUp(t *testing.T) {
 		r, w := io.Pipe()
 		done := make(chan struct{})
 		go func() { p.readStderr(r); close(done) }()
-		for range 2 * intakeBurst / 1000 {
+		for range 2 * readBurst / 1000 {
 			_, _ = io.WriteString(w, strings.Repeat("x", 999)+"\n")
 		}
 		go func() {
-			_, _ = io.WriteString(w, strings.Repeat("y", 4*intakeBurst)+"\nlast words\n")
+			_, _ = io.WriteString(w, strings.Repeat("y", 4*readBurst)+"\nlast words\n")
 			_ = w.Close()
 		}()
 		synctest.Wait() // it waits for its rate
 		end := time.Now()
-		p.intake.end()
+		p.limit.end()
 		<-done
 		if took := time.Since(end); took > 0 {
 			t.Errorf("the rest took %v", took)
