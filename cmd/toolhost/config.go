@@ -9,18 +9,18 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 )
 
-const aboutConfig = `Judge, make and show the configuration file.
+const aboutConfig = `Check, create and show the configuration file.
 
-The file is the one that is given, else that of --config, of ` + session.ConfigVariable + `, or
-` + session.DefaultConfig + ` in the current directory, where other commands go by it once it is
-trusted (toolhost trust). A flag goes before the file, and the file before
-the environment. A command that is given no file, and finds none, goes by the defaults.
-A file with a problem has no effect at all: commands that need it exit with 2.`
+The file is the argument, or else that of --config or ` + session.ConfigVariable + `, or else
+` + session.DefaultConfig + ` in the current directory, which other commands use once it is trusted
+(toolhost trust). Flags override the file, and the file overrides the environment.
+Without a file, the defaults hold. A file with a problem has no effect at all: commands
+that need it exit with 2.`
 
 func newConfigCommand(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Judge, make and show the configuration file",
+		Short: "Check, create and show the configuration file",
 		Long:  aboutConfig,
 		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -32,7 +32,7 @@ func newConfigCommand(s *session.Session) *cobra.Command {
 func newConfigSchemaCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
-		Short: "Print the JSON Schema of the file, by which editors complete it",
+		Short: "Print the JSON Schema of the file, for editors",
 		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			_, _ = s.Out.Write(config.Schema())
@@ -44,9 +44,9 @@ func newConfigSchemaCommand(s *session.Session) *cobra.Command {
 func newConfigShowCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show [FILE]",
-		Short: "Show what the file says, with all defaults, as JSON",
-		Long: `Show what the file says, with all defaults, as JSON. Values of environments are left
-out; of references is shown what they refer to.`,
+		Short: "Show the settings of the file, with all defaults, as JSON",
+		Long: `Show the settings of the file, with all defaults, as JSON. Values of environment
+variables are hidden. References show the variable or file they refer to.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			nameConfig(s, args)
@@ -59,7 +59,7 @@ out; of references is shown what they refer to.`,
 	}
 }
 
-// shownConfig is the file, to be shown: it is not gone by.
+// shownConfig reads the file to show it. The file need not be trusted.
 func shownConfig(s *session.Session) (*config.Config, error) {
 	path, by, err := s.Flags.ConfigPath()
 	if err != nil {
@@ -72,7 +72,7 @@ func shownConfig(s *session.Session) (*config.Config, error) {
 	return s.ReadConfig(session.AtStart, nil)
 }
 
-// nameConfig takes the file that is given as an argument.
+// nameConfig uses the file that is given as an argument.
 func nameConfig(s *session.Session, args []string) {
 	if len(args) > 0 {
 		s.Flags.Config = args[0]

@@ -26,23 +26,23 @@ func newConfigCheckCommand(s *session.Session) *cobra.Command {
 	var start bool
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
-		Short: "Say everything that is wrong with the configuration file",
-		Long: `Say everything that is wrong with the configuration file, with the line. That the
-directories, variables and files that it refers to are there is checked too. No plugin
-is started and none of them needs to be there.
+		Short: "Find everything that is wrong with the configuration file",
+		Long: `Find everything that is wrong with the configuration file, with the lines. The
+directories, variables and files that it refers to must exist. Plugins are not started
+and need not exist.
 
-With --start, the plugins are started as the file says (or remembered, where they were
-started that way before): each has to take its configuration, and what the file says of
-tools has to fit them. Names that no plugin or tool has are told of.
+With --start, plugins are started with the settings of the file, or recalled if they were
+started with them before. Each plugin must accept its configuration, and the settings of
+tools must fit the tools. Names of plugins and tools that do not exist are reported.
 
-The exit status is 1 where there is a problem.`,
+The exit status is 1 if there is a problem.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			nameConfig(s, args)
 			return checkConfig(cmd.Context(), s, start)
 		},
 	}
-	cmd.Flags().BoolVar(&start, "start", false, "start the plugins, to check what is said of them")
+	cmd.Flags().BoolVar(&start, "start", false, "start the plugins, and check their settings")
 	return cmd
 }
 
@@ -124,8 +124,8 @@ func printReport(s *session.Session, r configReport) error {
 	return nil
 }
 
-// checkReferences finds what the file refers to and is not there, beside what was found
-// in it before.
+// checkReferences finds references to what does not exist, and returns them with the
+// problems that were found before.
 func checkReferences(c *config.Config, before error) error {
 	var problems []config.Problem
 	directory := func(path string, keys ...string) {
@@ -151,15 +151,16 @@ func checkReferences(c *config.Config, before error) error {
 	return c.Problems(problems)
 }
 
-// checkPlugins starts the plugins and says which of them, and of what the file says of
-// tools, cannot be used.
+// checkPlugins starts the plugins, and finds plugins and settings of tools that cannot be
+// used.
 func checkPlugins(ctx context.Context, s *session.Session) (warnings []config.Problem, err error) {
 	if err := s.Configure(true); err != nil {
 		return nil, err
 	}
 	c := s.Settings().Config
 	if c.File == "" {
-		return nil, exit.Usage("no plugin is started as a file says that is not trusted", "look at it, and: toolhost trust; or name it with --config")
+		hint := "look at it, and: toolhost trust; or name it with --config"
+		return nil, exit.Usage("plugins are not started with the settings of a file that is not trusted", hint)
 	}
 	l, err := s.OpenLocal(ctx, session.Needs{})
 	if err != nil {
@@ -172,8 +173,8 @@ func checkPlugins(ctx context.Context, s *session.Session) (warnings []config.Pr
 	return unknownNames(l, c), errors.Join(c.Problems(problems), l.Close(ctx))
 }
 
-// unknownNames are the plugins and tools that the file says something of and that are
-// not there. Tools of plugins that are disabled or did not start are not known.
+// unknownNames returns the plugins and tools of the file that do not exist. Tools of
+// plugins that are disabled or did not start are not known.
 func unknownNames(l *session.Local, c *config.Config) []config.Problem {
 	plugins, tools := map[string]bool{}, map[string]bool{}
 	for _, s := range l.Plugins() {

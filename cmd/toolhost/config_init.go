@@ -20,17 +20,16 @@ func newConfigInitCommand(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write a configuration file to start from",
-		Long: `Write a configuration file to start from: every setting, explained and commented out,
-so that it changes nothing until somebody edits it. A file that is there stays as it
-is, without --force. The file that this writes is trusted, as it is; when you have edited
-it: toolhost trust.`,
+		Long: `Write a configuration file to start from. It has every setting, explained and commented
+out, and changes nothing until you edit it. An existing file is kept, except with
+--force. The new file is trusted as it is. After you have edited it, run toolhost trust.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			nameConfig(s, args)
 			return initConfig(s, force)
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "replace the file that is there")
+	cmd.Flags().BoolVar(&force, "force", false, "replace an existing file")
 	return cmd
 }
 
@@ -50,7 +49,7 @@ func initConfig(s *session.Session, force bool) error {
 	case err != nil:
 		return exit.With(exit.Failed, fmt.Errorf("%s was not written: %w", sanitize.Text(path), err))
 	}
-	s.Trust(path, fmt.Sprintf("%x", sha256.Sum256(config.Initial()))) // its author has just had it written
+	s.Trust(path, fmt.Sprintf("%x", sha256.Sum256(config.Initial()))) // the user has just made toolhost write it
 	if s.Flags.JSON {
 		return s.Out.JSON(map[string]string{"file": path})
 	}
