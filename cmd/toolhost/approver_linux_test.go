@@ -90,8 +90,8 @@ func TestAnswerBeforeTheQuestion(t *testing.T) {
 	}
 }
 
-// A question that nobody answers is a no after a while, and says so when it is asked.
-func TestQuestionThatNobodyAnswers(t *testing.T) {
+// A question without an answer is a no after a while, and the question says so.
+func TestQuestionWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	for _, by := range []string{"alone", "by a daemon"} {
 		t.Run(by, func(t *testing.T) {
@@ -137,7 +137,7 @@ func (w *world) ask(args ...string) *asking {
 	return w.askAfter("", args...)
 }
 
-// askAfter does that where somebody has typed a text already.
+// askAfter is like ask, after the person has typed a text already.
 func (w *world) askAfter(typed string, args ...string) *asking {
 	w.t.Helper()
 	person, program := newTerminal(w.t)
@@ -176,7 +176,7 @@ func (a *asking) answer(text string) outcome {
 }
 
 // A question that a daemon asks has an end when the call does, and the daemon may be
-// told to end while somebody thinks.
+// told to end while the person thinks.
 func TestQuestionOfADaemonEnds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")

@@ -89,7 +89,7 @@ func TestCacheDirectory(t *testing.T) {
 			t.Errorf("the default directory has %v, %v", entries, err)
 		}
 	}
-	// One that cannot be used is no failure, and one that is not safe is told of.
+	// A cache that cannot be used is not a failure, and an unsafe cache is reported.
 	file := filepath.Join(home, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

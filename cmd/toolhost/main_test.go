@@ -20,7 +20,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 )
 
-// built is a directory with the real binaries and some that are no plugins.
+// built is a directory with the real binaries and some that are not plugins.
 var built struct {
 	once sync.Once
 	dir  string
@@ -28,7 +28,7 @@ var built struct {
 }
 
 func TestMain(m *testing.M) {
-	_ = os.Setenv(session.SocketVariable, session.Off) // a daemon that runs here is nobody's in tests
+	_ = os.Setenv(session.SocketVariable, session.Off) // tests must not use a daemon that runs here
 	status := m.Run()
 	if built.dir != "" {
 		_ = os.RemoveAll(built.dir)
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// scripts are executables that are no plugins of this host. They are written
+// scripts are executables that are not plugins of this host. They are written
 // before the first process starts: one that is open for writing cannot be run.
 var scripts = map[string]string{
 	"chatty":   "#!/bin/sh\necho hello\n",

@@ -42,7 +42,7 @@ func (w *world) known(name string) plugin.Status {
 
 // An operator's day: from an empty directory to plugins that were upgraded, configured,
 // pinned and withdrawn under load, with a daemon that is driven by files and commands
-// alone, and that nobody has missed for a moment.
+// alone, and that callers have not missed for a moment.
 func TestAnOperatorsDay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -73,7 +73,7 @@ func TestAnOperatorsDay(t *testing.T) {
 	w.remove("quitter")
 	w.until("quitter is gone", func() bool { return w.known("quitter").Name == "" })
 
-	// At noon, under load, it is upgraded again and again. Nobody notices.
+	// At noon, under load, it is upgraded again and again. Callers do not notice.
 	var calls, failed atomic.Int64
 	var load sync.WaitGroup
 	stop := make(chan struct{})

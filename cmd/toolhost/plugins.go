@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -68,12 +67,4 @@ func pluginTable(plugins []plugin.Status) output.Table {
 			strconv.Itoa(s.Tools), startTime(s), output.FirstLine(cmp.Or(s.Reason, s.Held)))
 	}
 	return t
-}
-
-// startTime returns how long the latest start took.
-func startTime(s plugin.Status) string {
-	if s.Took == 0 {
-		return "-"
-	}
-	return output.Milliseconds(time.Duration(s.Took))
 }

@@ -8,37 +8,38 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
-// compare compares the plugins with the lock. The lock applies meanwhile, so that nothing starts
+// checkLock compares the plugins with the lock. The lock applies meanwhile, so that nothing starts
 // whose binary is not pinned.
-func (c *lockCommand) compare(ctx context.Context) error {
-	if c.rules.Off {
-		return exit.With(exit.Failed, fmt.Errorf("%s says lock: off, so nothing is pinned", sanitize.Text(c.s.Settings().Config.File)))
+func checkLock(ctx context.Context, s *session.Session, rules pins.Rules) error {
+	if rules.Off {
+		return exit.With(exit.Failed, fmt.Errorf("%s says lock: off, so nothing is pinned", sanitize.Text(s.Settings().Config.File)))
 	}
-	pinned, err := lockfile.Read(c.rules.File)
+	pinned, err := lockfile.Read(rules.File)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return exit.With(exit.Failed, fmt.Errorf("there is no %s: make it with toolhost plugins lock", sanitize.Text(c.rules.File)))
+		return exit.With(exit.Failed, fmt.Errorf("there is no %s: make it with toolhost plugins lock", sanitize.Text(rules.File)))
 	case err != nil:
 		return exit.With(exit.Failed, err)
 	}
-	i, err := inspect(ctx, c.s)
+	i, err := inspect(ctx, s)
 	if err != nil {
 		return err
 	}
 	found := i.found(pinned)
 	report := lockReport{
-		File: c.rules.File, Plugins: len(found.Plugins),
+		File: rules.File, Plugins: len(found.Plugins),
 		Differences: append([]lockfile.Difference{}, lockfile.Compare(pinned, found)...), Failed: []unpinned{},
 	}
 	summary := "%d plugins are as pinned in %s\n"
 	if i.unread || len(report.Differences) > 0 {
 		summary = ""
 	}
-	if err := c.print(report, summary); err != nil {
+	if err := report.print(s, summary); err != nil {
 		return err
 	}
 	switch {

@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -26,21 +27,21 @@ type unlockReport struct {
 	Files       []string `json:"files"`
 }
 
-// unlock removes the lock and then its record, in this order, so that an interruption leaves the
-// plugins refused.
-func (c *lockCommand) unlock(ctx context.Context) error {
-	if f := c.s.Settings().Config; f.Lock != "" && f.Lock != config.LockOff {
+// removeLock removes the lock and then its record, in this order, so that an interruption leaves
+// the plugins refused.
+func removeLock(ctx context.Context, s *session.Session, rules pins.Rules, yes bool) error {
+	if f := s.Settings().Config; f.Lock != "" && f.Lock != config.LockOff {
 		return exit.Usage(fmt.Sprintf("%s says lock: %s", sanitize.Text(f.File), sanitize.Text(f.Lock)),
 			"say lock: off there, or remove the key first")
 	}
-	report, err := c.pinnedNow()
+	report, err := pinnedNow(s.Settings().Dirs.Paths, rules)
 	if err != nil {
 		return err
 	}
 	if report.Removed == "" && len(report.Directories) == 0 {
-		return c.printUnlocked(report)
+		return report.print(s)
 	}
-	if !c.yes {
+	if !yes {
 		return exit.With(exit.Refused, &tool.Error{
 			Message: "this would let unpinned plugins run: " + strings.Join(report.lines("would be"), "; "),
 			Hint:    "if this is what you want, add --yes",
@@ -51,27 +52,26 @@ func (c *lockCommand) unlock(ctx context.Context) error {
 			return exit.With(exit.Failed, fmt.Errorf("the plugins are still pinned: %w", err))
 		}
 	}
-	if err := pins.Forget(c.s.Settings().Dirs.Paths); err != nil {
+	if err := pins.Forget(s.Settings().Dirs.Paths); err != nil {
 		return exit.With(exit.Failed, fmt.Errorf("the plugin directories are still on record as pinned: %w", err))
 	}
-	c.reloadDaemon(ctx)
-	return c.printUnlocked(report)
+	s.ReloadDaemon(ctx)
+	return report.print(s)
 }
 
 // pinnedNow returns what there is to remove.
-func (c *lockCommand) pinnedNow() (unlockReport, error) {
+func pinnedNow(dirs []string, rules pins.Rules) (unlockReport, error) {
 	out := unlockReport{Directories: []string{}, Files: []string{}}
-	if info, err := os.Lstat(c.rules.Own); err == nil {
+	if info, err := os.Lstat(rules.Own); err == nil {
 		if info.IsDir() {
-			return out, exit.With(exit.Failed, fmt.Errorf("%s is a directory, not a lock: remove it yourself", sanitize.Text(c.rules.Own)))
+			return out, exit.With(exit.Failed, fmt.Errorf("%s is a directory, not a lock: remove it yourself", sanitize.Text(rules.Own)))
 		}
-		out.Removed = c.rules.Own
+		out.Removed = rules.Own
 	}
 	record, err := pins.ReadRecord()
 	if err != nil {
 		return out, err
 	}
-	dirs := c.s.Settings().Dirs.Paths
 	for i, file := range record.Locks(dirs) {
 		if file == "" {
 			continue
@@ -95,22 +95,22 @@ func (r unlockReport) lines(be string) []string {
 	}
 	for _, file := range r.Files {
 		if file != r.Removed && paths.Exists(file) {
-			out = append(out, file+" stays where it is, and pins where it is found")
+			out = append(out, file+" stays, and pins plugins where commands find it")
 		}
 	}
 	return out
 }
 
-func (c *lockCommand) printUnlocked(r unlockReport) error {
-	if c.s.Flags.JSON {
-		return c.s.Out.JSON(r)
+func (r unlockReport) print(s *session.Session) error {
+	if s.Flags.JSON {
+		return s.Out.JSON(r)
 	}
 	lines := r.lines("is")
 	if len(lines) == 0 {
 		lines = []string{"nothing is pinned here"}
 	}
 	for _, line := range lines {
-		c.s.Out.Printf("%s\n", sanitize.Text(line))
+		s.Out.Printf("%s\n", sanitize.Text(line))
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func TestPluginsLock(t *testing.T) {
 	run("plugins", "lock", "--check").exits(0).prints("1 plugins are as pinned")
 	run("tools", "show", "fs.read").exits(0)
 
-	// Other bytes under the name, and a plugin that nobody has pinned.
+	// Other bytes under the name, and a plugin that is not pinned.
 	if err := os.Remove(filepath.Join(w.plugins, "fs")); err != nil {
 		t.Fatal(err)
 	}

@@ -189,7 +189,7 @@ func TestLockThatIsRemoved(t *testing.T) {
 	w.run("call", "play.echo").exits(0)
 	w.ran(evil, true)
 
-	// Pinning anew is the other way; --off takes the lock along.
+	// Pinning again is the other way; --off takes the lock along.
 	w.remove("evil")
 	w.run("plugins", "lock").exits(0)
 	w.removeFile(lock)
@@ -240,7 +240,7 @@ func TestLockThatWasSeen(t *testing.T) {
 	in("call", "play.echo").exits(3).says(lock + " is missing")
 	w.write(pins.LockName, string(text))
 	in("call", "play.echo").exits(0)
-	in("plugins", "lock", "--off").exits(5).says(filepath.Join(other, pins.LockName)+" would be removed", lock+" stays where it is")
+	in("plugins", "lock", "--off").exits(5).says(filepath.Join(other, pins.LockName)+" would be removed", lock+" stays, and pins plugins")
 	evil := w.script("evil")
 	w.write(pins.LockName, string(text)+"evil binary sha256:"+strings.Repeat("0", 64)+"\n")
 	in("call", "play.echo").exits(3).says(lock) // which is damaged now
@@ -286,8 +286,8 @@ func TestLockThatLeadsNowhere(t *testing.T) {
 	}
 }
 
-// The configuration has the last word where it is the operator's: where its file was
-// named, or lies where no tool writes.
+// The configuration has the last word if it is the operator's: if its file was named, or lies
+// where no tool writes.
 func TestLockOfTheConfiguration(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
@@ -332,9 +332,9 @@ func TestLockOfTheConfiguration(t *testing.T) {
 	w.run(named...).exits(0)
 }
 
-// A configuration file can be a link: the lock beside its target counts where there is
-// none beside the link.
-func TestLockBesideALinkedConfiguration(t *testing.T) {
+// A configuration file can be a link: the lock next to its target counts if there is none next
+// to the link.
+func TestLockNextToALinkedConfiguration(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
 	w.write("toolhost.yaml", "")

@@ -108,3 +108,11 @@ func (p shownPlugin) fields() []output.Field {
 		{Name: "tools", Value: output.OrDash(strings.Join(p.ToolNames, ", "))},
 	}
 }
+
+// startTime returns how long the latest start took.
+func startTime(s plugin.Status) string {
+	if s.Took == 0 {
+		return "-"
+	}
+	return output.Milliseconds(time.Duration(s.Took))
+}

@@ -117,7 +117,7 @@ func TestReloadOfABadFile(t *testing.T) {
 		"what needs a new start":   {[]string{"callers:", "  cli: {approval: \"no\"}", "root: .."}, ":3:7: root: a running daemon cannot change it"},
 		"a name that is taken":     {[]string{"callers:", "  cli: {approval: \"no\"}", "tools:", "  play.echo: {rename: play.fail}"}, ":4:3: tools."},
 		"what a plugin refuses":    {[]string{"callers:", "  cli: {approval: \"no\"}", "plugins:", "  player: {config: {depth: 3}}"}, ":4:3: plugins.player: plugin player did not start"},
-		"what this version cannot": {[]string{"callers:", "  cli: {approval: \"no\"}", "  nobody: {}"}, ":3:3: callers.nobody: this version"},
+		"what this version cannot": {[]string{"callers:", "  cli: {approval: \"no\"}", "  stranger: {}"}, ":3:3: callers.stranger: this version"},
 	} {
 		w.configure(c.lines...)
 		s.await(bad + c.says)
@@ -169,7 +169,7 @@ func TestReloadOfASecret(t *testing.T) {
 	}
 }
 
-// The file is found again whatever editors do with it, also where it was not there.
+// The file is found again whatever editors do with it, even after it was gone.
 func TestReloadFollowsTheFile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
@@ -230,8 +230,8 @@ func TestConfigOfTheDaemon(t *testing.T) {
 	s.await("toolhost: reloaded: root; defaults: idle_time")
 }
 
-// What goes on beside the file keeps nobody from seeing that it changes.
-func TestReloadBesideABusyFile(t *testing.T) {
+// Events of other files in the directory do not hide a change of the file.
+func TestReloadNextToABusyFile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
 	w.configure("# nothing")

@@ -113,7 +113,7 @@ func TestCallerOfADaemonGoesAway(t *testing.T) {
 			var out host.Outcome
 			o.exits(7).json(&out)
 			equal(t, "the code", out.Error.Code, tool.CodeCanceled)
-			equal(t, "the plugin", out.Metadata.Plugin, "player") // the daemon told what came of it
+			equal(t, "the plugin", out.Metadata.Plugin, "player") // the daemon reported the outcome
 		}
 		u.over()
 	}

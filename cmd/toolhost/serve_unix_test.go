@@ -127,7 +127,7 @@ func TestDaemonAnswersAsACommandAlone(t *testing.T) {
 		{"tools", "show", "quitter.x"},
 		{"schema", "--for", "openai"},
 		{"schema", "--for", "mcp", "--max-safety", "safe"},
-		{"plugins", "show", "nobody"},
+		{"plugins", "show", "stranger"},
 		{"plugins", "show", "old.bak"},
 		{"plugins", "show", "quitter"},
 		{"call", "fs.read", `{"path":"a.txt"}`, "--grant", "fs:read"},
@@ -212,7 +212,7 @@ func TestDaemonThatIsUnlike(t *testing.T) {
 	for _, args := range [][]string{{"--no-daemon"}, {"--socket", "off"}} {
 		equal(t, "standard error", w.run(append(args, "tools")...).exits(0).prints("play.echo").stderr, "")
 	}
-	// Another way to the same directories is no difference.
+	// Another path to the same directories does not matter.
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(w.plugins, link); err != nil {
 		t.Fatal(err)
@@ -232,7 +232,7 @@ func TestDaemonGrants(t *testing.T) {
 	write := []string{"call", "fs.write", `{"path":"b.txt","content":"x"}`, "--grant", "fs:write", "--yes"}
 	w.run(write...).exits(5).says("the daemon does not let the caller cli have fs:write", "toolhost serve --grant fs:write, or add --no-daemon")
 	var out host.Outcome
-	w.run("call", "play.danger", "--yes", "--json").exits(5).says("the daemon takes no --yes of the caller cli", "toolhost serve --yes").json(&out)
+	w.run("call", "play.danger", "--yes", "--json").exits(5).says("the daemon does not accept --yes from the caller cli", "toolhost serve --yes").json(&out)
 	equal(t, "the code", out.Error.Code, tool.CodeApprovalRequired)
 	if _, err := os.Stat(filepath.Join(w.root, "b.txt")); err == nil {
 		t.Error("it was written")
@@ -261,7 +261,7 @@ func TestSecondDaemon(t *testing.T) {
 	other.ends(syscall.SIGTERM, 0)
 }
 
-// A daemon that was killed leaves a socket, which hinders nobody.
+// The socket that a killed daemon leaves behind does not matter.
 func TestStaleSocket(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
@@ -303,7 +303,7 @@ func TestSocketThatCannotBe(t *testing.T) {
 	w.run("serve", "--grant", "?").exits(2).says("is not a valid capability")
 }
 
-// The default socket is in the user's runtime directory, which nobody else can enter.
+// The default socket is in the user's runtime directory, which no other user can enter.
 func TestDefaultSocket(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ runtime, state string }{

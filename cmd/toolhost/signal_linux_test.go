@@ -31,8 +31,7 @@ func runs(t *testing.T, path string) []int {
 	return pids
 }
 
-// A plugin that does not react holds up the end for seconds. Who does not want
-// to wait asks twice.
+// A plugin that does not react delays the end for seconds; a second signal ends the wait.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")

@@ -26,7 +26,7 @@ func (w *world) sparse(name string, size int64) string {
 	return path
 }
 
-// A file of terabytes among the plugins holds up nobody, with a lock and without.
+// A file of terabytes among the plugins does not delay commands, with a lock and without.
 func TestSparseExecutable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")

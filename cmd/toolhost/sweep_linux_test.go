@@ -29,7 +29,7 @@ func TestSweepHoldsUpNoCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, after, _ := strings.Cut(string(text), ".")
-	if err := os.WriteFile(filepath.Join(dir, "owner"), []byte(strconv.Itoa(1<<30)+"."+after), 0o600); err != nil { // nobody's number
+	if err := os.WriteFile(filepath.Join(dir, "owner"), []byte(strconv.Itoa(1<<30)+"."+after), 0o600); err != nil { // the number of no process
 		t.Fatal(err)
 	}
 	growing.Directory(t, dir)

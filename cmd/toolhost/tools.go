@@ -6,7 +6,6 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 func newToolsCommand(s *session.Session) *cobra.Command {
@@ -44,27 +43,4 @@ func listTools(s *session.Session, tools []host.Tool) error {
 	}
 	s.Out.Table(table)
 	return nil
-}
-
-// shownTool is a tool as it is printed: with what is in effect, and what the plugin claims.
-type shownTool struct {
-	host.Tool
-	ClaimedName       string      `json:"claimed_name,omitempty"` // if the operator has renamed the tool
-	ClaimedSafety     tool.Safety `json:"claimed_safety"`
-	ClaimedIdempotent bool        `json:"claimed_idempotent"`
-	// ClaimedTimeout is left out if it is in effect.
-	ClaimedTimeout tool.Duration `json:"claimed_timeout,omitempty"`
-}
-
-func shown(t host.Tool) shownTool {
-	t.Safety = t.Safety.Effective()
-	t.Title = t.DisplayTitle()
-	s := shownTool{Tool: t, ClaimedSafety: t.Claimed.Safety, ClaimedIdempotent: t.Claimed.Idempotent}
-	if t.Claimed.Name != t.Name {
-		s.ClaimedName = t.Claimed.Name
-	}
-	if t.Claimed.Timeout != t.Timeout {
-		s.ClaimedTimeout = t.Claimed.Timeout
-	}
-	return s
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -45,6 +46,29 @@ func showTool(ctx context.Context, s *session.Session, b session.Backend, name s
 	printSchema(s.Out, "arguments", t.InputSchema)
 	printSchema(s.Out, "structured result", t.OutputSchema)
 	return nil
+}
+
+// shownTool is a tool as it is printed: with what is in effect, and what the plugin claims.
+type shownTool struct {
+	host.Tool
+	ClaimedName       string      `json:"claimed_name,omitempty"` // if the operator has renamed the tool
+	ClaimedSafety     tool.Safety `json:"claimed_safety"`
+	ClaimedIdempotent bool        `json:"claimed_idempotent"`
+	// ClaimedTimeout is left out if it is in effect.
+	ClaimedTimeout tool.Duration `json:"claimed_timeout,omitempty"`
+}
+
+func shown(t host.Tool) shownTool {
+	t.Safety = t.Safety.Effective()
+	t.Title = t.DisplayTitle()
+	s := shownTool{Tool: t, ClaimedSafety: t.Claimed.Safety, ClaimedIdempotent: t.Claimed.Idempotent}
+	if t.Claimed.Name != t.Name {
+		s.ClaimedName = t.Claimed.Name
+	}
+	if t.Claimed.Timeout != t.Timeout {
+		s.ClaimedTimeout = t.Claimed.Timeout
+	}
+	return s
 }
 
 func printSchema(out *output.Writer, title string, schema tool.Schema) {

@@ -53,7 +53,7 @@ func TestToolsFilter(t *testing.T) {
 		{[]string{"--max-safety", "cautious", "--search", "bytes"}, []string{"play.blob", "play.stdin"}},
 		{[]string{"--max-safety", "moderate", "--category", "odd"}, []string{"play.blob"}},
 		{[]string{"--max-safety", "safe", "--category", "odd"}, nil},
-		{[]string{"--search", "AFTER somebody"}, []string{"play.danger"}},
+		{[]string{"--search", "AFTER a person"}, []string{"play.danger"}},
 	} {
 		var tools []shownTool
 		w.run(append([]string{"tools", "--json"}, c.flags...)...).exits(0).json(&tools)

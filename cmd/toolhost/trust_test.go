@@ -9,7 +9,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 )
 
-// open writes the default file as somebody else does, whom nobody trusts.
+// found writes the default file, which is not trusted then.
 func (w *world) found(content string) {
 	w.t.Helper()
 	w.replace(session.DefaultConfig, content)

@@ -26,7 +26,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// service is a host with tools of this process, and what came of its calls.
+// service is a host with tools of this process, and the outcome of its calls.
 type service struct {
 	*host.Host
 	began, ended chan string // names of tools
@@ -297,8 +297,8 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// An answer that is no JSON is told of as one that cannot be told.
-func TestAnswerThatIsNoJSON(t *testing.T) {
+// An answer that is not JSON is reported as one that cannot be sent.
+func TestAnswerThatIsNotJSON(t *testing.T) {
 	t.Parallel()
 	d := newDaemon(t)
 	a := d.client().Call(t.Context(), control.Call{Name: "x.echo"}, nil) // it answers with a space
@@ -346,7 +346,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Who sends nonsense is told so or hung up on, and harms nobody.
+// A client that sends nonsense gets an error or loses the connection, and does no harm.
 func TestNonsense(t *testing.T) {
 	t.Parallel()
 	d := newDaemon(t)
@@ -379,7 +379,7 @@ func TestNonsense(t *testing.T) {
 	d.serves()
 }
 
-// A decision that is none, or comes when nobody asked, changes nothing.
+// A decision that is invalid, or answers no question, changes nothing.
 func TestNonsenseInAnApproval(t *testing.T) {
 	t.Parallel()
 	d := newDaemon(t)
@@ -419,7 +419,7 @@ func TestNonsenseInAnApproval(t *testing.T) {
 	}
 }
 
-// Who connects and says nothing, or does not say all, is hung up on.
+// A client that sends nothing, or not all of a request, loses the connection.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
@@ -509,11 +509,11 @@ func TestShutdown(t *testing.T) {
 		t.Error("the silent one was told something")
 	}
 	if _, err := control.Dial(t.Context(), d.path); !errors.Is(err, control.ErrNoDaemon) {
-		t.Errorf("there is somebody: %v", err)
+		t.Errorf("there is a daemon: %v", err)
 	}
 }
 
-// Somebody else than a daemon may be on the socket.
+// A process that is not a daemon may listen on the socket.
 func TestDialNonsense(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("/tmp", "thc-")

@@ -16,7 +16,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Clients that do not speak, do not say all or do not read keep nobody out.
+// Clients that do not speak, do not finish or do not read cannot keep others out.
 func TestCrowd(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct { //nolint:paralleltest // each crowd fills the socket
@@ -60,7 +60,7 @@ func (s *service) answersAs(t *testing.T, name, description string) {
 	}
 }
 
-// Questions that nobody answers keep no caller from calling, and are bounded themselves.
+// Questions without answers do not keep callers from calling, and are bounded themselves.
 func TestQuestionsThatWait(t *testing.T) {
 	t.Parallel()
 	d := newDaemon(t)

@@ -62,8 +62,8 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// What a crash or a bad hand left of a lock is no hindrance, and the socket of a
-// daemon that lost its lock is not taken away from it.
+// Leftovers of a crash, or a damaged lock, do not matter, and a daemon that lost its lock keeps
+// its socket.
 func TestTakeOverLeftovers(t *testing.T) {
 	t.Parallel()
 	d := newDaemon(t)
@@ -127,7 +127,7 @@ func TestTakeLeavesOthersFiles(t *testing.T) {
 	socket := filepath.Join(dir, "toolhost.sock")
 	pins, odd := filepath.Join(dir, "toolhost.lock"), control.Files(socket)[1]
 	for _, path := range []string{pins, odd} {
-		if err := os.WriteFile(path, []byte("somebody's"), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte("another's"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -149,7 +149,7 @@ func TestTakeLeavesOthersFiles(t *testing.T) {
 		t.Error(err)
 	}
 	for _, path := range []string{pins, odd} {
-		if text, err := os.ReadFile(path); string(text) != "somebody's" || err != nil {
+		if text, err := os.ReadFile(path); string(text) != "another's" || err != nil {
 			t.Errorf("%s: %q, %v", filepath.Base(path), text, err)
 		}
 	}

@@ -90,7 +90,7 @@ func notGranted(name string, c tool.Capability) *tool.Error {
 func yesRefused(name string) *tool.Error {
 	return &tool.Error{
 		Code: tool.CodeApprovalRequired, Tool: name, Stage: tool.StageApprove, Unsent: true,
-		Message: fmt.Sprintf("Tool %s is dangerous and needs approval, and the daemon takes no --yes of the caller %s", name, setup.CLI),
+		Message: fmt.Sprintf("tool %s is dangerous, and the daemon does not accept --yes from the caller %s", name, setup.CLI),
 		Hint:    "leave --yes out to be asked on the terminal, start the daemon with toolhost serve --yes, or add --no-daemon",
 	}
 }

@@ -65,6 +65,16 @@ func (s *Session) Daemon(ctx context.Context, n Needs) *Remote {
 	return &Remote{c, t.Dirs.Paths}
 }
 
+// ReloadDaemon makes the daemon, if there is one, try again what it refused before. It warns of
+// an error, which the daemon logs too.
+func (s *Session) ReloadDaemon(ctx context.Context) {
+	if d := s.Daemon(ctx, Needs{}); d != nil {
+		if err := d.Reload(ctx); err != nil {
+			s.Warn(tool.AsError(err))
+		}
+	}
+}
+
 // unlike says what keeps this command from using a daemon; empty if nothing does.
 func (s *Session) unlike(daemon control.State, t *Settings, n Needs) string {
 	switch {
