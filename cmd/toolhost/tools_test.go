@@ -40,7 +40,7 @@ func TestTools(t *testing.T) {
 			t.Errorf("%s is incomplete: %v", want[i].name, got)
 		}
 	}
-	w.run("tools").exits(0).prints("NAME", "fs.write   dangerous  fs:write", "Writes a text file")
+	w.run("tools").exits(0).prints("NAME", "fs.write   dangerous  fs:write", "Writes a whole text file")
 }
 
 func TestToolsFilter(t *testing.T) {
