@@ -56,8 +56,8 @@ func TestEveryCallIsOnRecord(t *testing.T) {
 		}
 		must[host.Tool](t)(h.Upsert("plug", x))
 	}
-	nobody := h.Session(host.WithSessionID("nobody"))
-	somebody := h.Session(host.WithSessionID("somebody"), host.WithGrants("exec"),
+	stranger := h.Session(host.WithSessionID("stranger"))
+	caller := h.Session(host.WithSessionID("caller"), host.WithGrants("exec"),
 		host.WithApprover(policy.ApproverFunc(func(_ context.Context, r policy.Request) (policy.Decision, error) {
 			if strings.Contains(string(r.Call.Arguments), "no") {
 				return policy.Decision{Reason: "no means no", By: "eva"}, nil
@@ -73,15 +73,15 @@ func TestEveryCallIsOnRecord(t *testing.T) {
 		begin                                bool
 		decision, approver, plugin, onRecord string
 	}{
-		{nobody, "safe", `{"text":"secret"}`, "", false, "allowed", "", "plug", `{"text":"[redacted]"}`},
-		{nobody, "cautious", `{"text":"secret"}`, tool.CodePermissionDenied, false, "denied", "", "plug", `{"text":"[redacted]"}`},
-		{somebody, "cautious", `{}`, "", true, "allowed", "", "plug", `{}`},
-		{nobody, "dangerous", `{}`, tool.CodeApprovalRequired, false, "denied", "", "plug", `{}`},
-		{somebody, "dangerous", `{"text":"no"}`, tool.CodeApprovalDenied, false, "denied", "eva", "plug", `{"text":"[redacted]"}`},
-		{somebody, "dangerous", `{}`, "", true, "approved", "eva", "plug", `{"text":"[redacted]"}`},
-		{nobody, "unknown", `{"password":"secret"}`, tool.CodeNotFound, false, "", "", "", `{"password":"[redacted]"}`},
-		{nobody, "safe", `{"text":"a","extra":5}`, tool.CodeInvalidArguments, false, "", "", "plug", `{"text":"[redacted]","extra":"[redacted]"}`},
-		{nobody, "picky", `{"text":"secret"}`, tool.CodeInvalidArguments, false, "", "", "plug", `{"text":"[redacted]"}`},
+		{stranger, "safe", `{"text":"secret"}`, "", false, "allowed", "", "plug", `{"text":"[redacted]"}`},
+		{stranger, "cautious", `{"text":"secret"}`, tool.CodePermissionDenied, false, "denied", "", "plug", `{"text":"[redacted]"}`},
+		{caller, "cautious", `{}`, "", true, "allowed", "", "plug", `{}`},
+		{stranger, "dangerous", `{}`, tool.CodeApprovalRequired, false, "denied", "", "plug", `{}`},
+		{caller, "dangerous", `{"text":"no"}`, tool.CodeApprovalDenied, false, "denied", "eva", "plug", `{"text":"[redacted]"}`},
+		{caller, "dangerous", `{}`, "", true, "approved", "eva", "plug", `{"text":"[redacted]"}`},
+		{stranger, "unknown", `{"password":"secret"}`, tool.CodeNotFound, false, "", "", "", `{"password":"[redacted]"}`},
+		{stranger, "safe", `{"text":"a","extra":5}`, tool.CodeInvalidArguments, false, "", "", "plug", `{"text":"[redacted]","extra":"[redacted]"}`},
+		{stranger, "picky", `{"text":"secret"}`, tool.CodeInvalidArguments, false, "", "", "plug", `{"text":"[redacted]"}`},
 	} {
 		out := c.session.Call(t.Context(), tool.Call{Name: c.tool, Arguments: []byte(c.args)})
 		all := lines(t, path)

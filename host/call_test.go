@@ -69,7 +69,7 @@ func TestOrderOfRefusals(t *testing.T) {
 		{"unknown", nobody, "guardet", `{"bad":1}`, tool.CodeNotFound, tool.StageResolve, "Unknown tool: guardet (did you mean guarded?)"},
 		{"invalid", nobody, "guarded", `{"bad":1}`, tool.CodeInvalidArguments, tool.StageValidate, "Invalid tool call: unexpected argument: bad"},
 		{"denied", nobody, "guarded", `{}`, tool.CodePermissionDenied, tool.StageAuthorize, "Permission denied for tool: guarded"},
-		{"nobody to ask", writer, "guarded", `{}`, tool.CodeApprovalRequired, tool.StageApprove, "approval"},
+		{"no approver", writer, "guarded", `{}`, tool.CodeApprovalRequired, tool.StageApprove, "approval"},
 	} {
 		_, err := c.session.Execute(t.Context(), tool.Call{Name: c.tool, Arguments: []byte(c.args)})
 		var e *tool.Error

@@ -74,12 +74,14 @@ func (c *compiler) Compile(ctx context.Context, l roster.Listing) ([]roster.Entr
 	budget := schema.NewBudget(maxSubschemas)
 	for i, t := range l.Tools {
 		if err := ctx.Err(); err != nil {
-			faults = append(faults, leftOut(l.Owner, l.Tools[i:], tool.CodeOf(err), "compiling its tools takes too long: "+err.Error()))
+			why := "compiling its tools takes too long: " + err.Error()
+			faults = append(faults, leftOut(l.Owner, l.Tools[i:], tool.CodeOf(err), why))
 			break
 		}
 		e, err := c.compileListed(l, t, budget)
 		if errors.Is(err, schema.ErrBudget) {
-			why := fmt.Sprintf("its tools have more than %d subschemas together, or schemas that take as much work", maxSubschemas)
+			why := fmt.Sprintf(
+				"its tools have more than %d subschemas together, or schemas that take as much work", maxSubschemas)
 			faults = append(faults, leftOut(l.Owner, l.Tools[i:], tool.CodeInvalidDefinition, why))
 			break
 		}

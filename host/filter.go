@@ -26,7 +26,8 @@ func (f Filter) match(d *tool.Definition) bool {
 	if f.MaxSafety != tool.Unset && d.Safety.Effective() > f.MaxSafety {
 		return false
 	}
-	if len(f.Categories) > 0 && !slices.ContainsFunc(f.Categories, func(c string) bool { return slices.Contains(d.Categories, c) }) {
+	among := func(c string) bool { return slices.Contains(d.Categories, c) }
+	if len(f.Categories) > 0 && !slices.ContainsFunc(f.Categories, among) {
 		return false
 	}
 	if f.Search == "" {

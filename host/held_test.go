@@ -41,7 +41,7 @@ func inRoot(t *testing.T, opts ...host.Option) (h *host.Host, dir string) {
 	return h, dir
 }
 
-// What changes in the root is not run until somebody says so: what is new, what was
+// What changes in the root is not run until the operator says so: what is new, what was
 // changed, and what an old process would be started from again.
 func TestFollowHoldsWhatChangesInTheRoot(t *testing.T) {
 	t.Parallel()
@@ -66,7 +66,7 @@ func TestFollowHoldsWhatChangesInTheRoot(t *testing.T) {
 	if s := pluginOf(h, "named-another"); s.State != plugin.Refused || s.PID != 0 || s.Reason == "" {
 		t.Errorf("the new one: %+v", s)
 	}
-	if err := h.Refresh(t.Context(), dir); err != nil { // nobody's word
+	if err := h.Refresh(t.Context(), dir); err != nil { // without the operator's word
 		t.Error(err)
 	}
 	equalVersion("1")

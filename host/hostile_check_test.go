@@ -24,7 +24,7 @@ import (
 
 // together runs attacks side by side, so many at a time as wait more than they
 // work, and looks for what they leave in this process. Tests that use it are not
-// parallel: nobody else's is counted.
+// parallel: no other test's is counted.
 func together(t *testing.T, atOnce int, attacks []attack) {
 	t.Helper()
 	before := measure()

@@ -17,7 +17,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// What is in a plugin directory and is no plugin is skipped without being opened,
+// What is in a plugin directory and is not a plugin is skipped without being opened,
 // and the operator is told. (host/plugin's TestDiscover has the rules for names and
 // modes one by one.)
 func TestHostileDirectory(t *testing.T) {
@@ -97,7 +97,7 @@ func shorter(t *testing.T, path string) string {
 }
 
 // A directory with very many files is looked through in time, and most of it is
-// nobody's business.
+// not the plugin's business.
 func TestHostileManyFiles(t *testing.T) {
 	t.Parallel()
 	dir := plugintest.Dir(t, plugintest.Snoop)
@@ -122,7 +122,7 @@ func TestHostileManyFiles(t *testing.T) {
 	}
 }
 
-// Nobody else may be able to put a plugin there: the operator is told which
+// No other user may be able to put a plugin there: the operator is told which
 // directory, and what to do.
 func TestHostileDirectoryOfOthers(t *testing.T) {
 	t.Parallel()
@@ -151,14 +151,14 @@ func TestHostileDirectoryOfOthers(t *testing.T) {
 	if n, err := newHost(t).Load(t.Context(), below); n != 1 || err != nil {
 		t.Errorf("below a sticky one: %d tools, %v", n, err)
 	}
-	if os.Geteuid() != 0 { // nobody else can give a directory away
+	if os.Geteuid() != 0 { // only root can give a directory away
 		return
 	}
 	if err := os.Chown(below, 65534, -1); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := newHost(t).Load(t.Context(), below); n != 0 || tool.CodeOf(err) != tool.CodePermissionDenied || !strings.Contains(err.Error(), "belongs to somebody else") {
-		t.Errorf("somebody else's, below a sticky one: %d tools, %v", n, err)
+		t.Errorf("another user's, below a sticky one: %d tools, %v", n, err)
 	}
 }
 

@@ -141,7 +141,7 @@ func TestHostileLease(t *testing.T) { //nolint:paralleltest // it watches this p
 	}
 }
 
-// copyTo makes a file of this test's binary that is not a link to it, as nobody gets a lease
+// copyTo makes a file of this test's binary that is not a link to it, as no process gets a lease
 // on what runs.
 func copyTo(t *testing.T, path string) {
 	t.Helper()

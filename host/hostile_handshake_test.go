@@ -74,7 +74,7 @@ func TestHostileHandshake(t *testing.T) { //nolint:paralleltest // it counts
 	})
 }
 
-// undialled adds that nobody connected to the attacker's socket elsewhere.
+// undialled adds that nothing connected to the attacker's socket elsewhere.
 func undialled(a attack) attack {
 	a.then = func(t *testing.T, s *scene) {
 		if _, err := os.Stat(filepath.Join(s.root, hostile.Dialled)); err == nil {
@@ -84,7 +84,7 @@ func undialled(a attack) attack {
 	return a
 }
 
-// planted is an attacker that is no program, or none for this machine.
+// planted is an attacker that is not a program, or none for this machine.
 func planted(name, text string, content []byte) attack {
 	a := refused(plugintest.Mode(name), false, text)
 	a.plant = func(t *testing.T, dir string) {

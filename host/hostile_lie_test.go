@@ -53,7 +53,7 @@ func TestHostileLies(t *testing.T) { //nolint:paralleltest // it counts
 }
 
 // A plugin calls a tool safe and repeatable that is neither. The operator's word
-// wins: somebody is asked, and a call that ended with the process is not repeated.
+// wins: the approver is asked, and a call that ended with the process is not repeated.
 func TestHostileClaims(t *testing.T) {
 	t.Parallel()
 	dir, root, no := plugintest.Dir(t, plugintest.Crasher), t.TempDir(), false
@@ -64,7 +64,7 @@ func TestHostileClaims(t *testing.T) {
 		t.Fatalf("it claims %+v, and is taken for %+v", x.Claimed, x.Definition)
 	}
 	if _, err := h.Execute(t.Context(), tool.Call{Name: "crash.flaky"}); tool.CodeOf(err) != tool.CodeApprovalRequired {
-		t.Errorf("nobody was asked: %v", err)
+		t.Errorf("the approver was not asked: %v", err)
 	}
 	yes := policy.ApproverFunc(func(context.Context, policy.Request) (policy.Decision, error) {
 		return policy.Decision{Verdict: policy.Allow}, nil

@@ -263,7 +263,7 @@ func TestVisiblePanics(t *testing.T) {
 	}
 }
 
-// panicking is a provider that panics where it is told to.
+// panicking is a provider that panics in the method that it is told.
 type panicking struct {
 	*tool.Set
 	where   atomic.Value // a string

@@ -30,7 +30,7 @@ type attack struct {
 	name string
 	// on are the carriers that it is tried on. Default: the host's own.
 	on []plugin.Carrier
-	// opts are the host's, beside those of every attack.
+	// opts are the host's, in addition to those of every attack.
 	opts []host.Option
 	// plant puts the attacker into a plugin directory, under the name of its mode.
 	// Default: the test's binary.

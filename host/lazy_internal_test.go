@@ -9,7 +9,7 @@ import (
 )
 
 // What is put off is not left out: a schema that is refused where a tool is
-// registered is refused where it is called, and the tool does not run.
+// registered is refused when it is called, and the tool does not run.
 func TestLazyEntryIsCheckedWhenItIsCalled(t *testing.T) {
 	t.Parallel()
 	h, err := New()

@@ -27,7 +27,7 @@ func TestLoadedPluginIsAProvider(t *testing.T) {
 	})
 }
 
-// One bad plugin holds up nobody, and each is reported by name.
+// One bad plugin does not hold up the others, and each is reported by name.
 func TestLoad(t *testing.T) {
 	t.Parallel()
 	dir := plugintest.Dir(t, plugintest.Fixture, plugintest.Crasher, plugintest.Quitter, plugintest.Garbage, plugintest.Twice)
@@ -107,7 +107,7 @@ func TestLoadDirectories(t *testing.T) {
 	}
 }
 
-// A crash is one caller's error, and nobody else's.
+// A crash is an error of its caller, and of no other.
 func TestCrashIsIsolated(t *testing.T) {
 	t.Parallel()
 	dir := plugintest.Dir(t, plugintest.Fixture, plugintest.Crasher)

@@ -31,7 +31,7 @@ func owners(t *testing.T, dir string, opts ...host.Option) (all []string, err er
 	return all, err
 }
 
-// A file that is put beside a plugin takes none of its tools, though it comes before it,
+// A file that is put next to a plugin takes none of its tools, though it comes before it,
 // as long as the plugin's file is there: whether it runs, is disabled or does not start.
 func TestNamesStayWithTheirPlugin(t *testing.T) {
 	t.Parallel()
@@ -55,8 +55,8 @@ func TestNamesStayWithTheirPlugin(t *testing.T) {
 			}
 			is("alone", "fixture-good")
 			plugintest.Install(t, dir, "fixture-0evil")
-			is("beside another", "fixture-good")
-			is("beside another again", "fixture-good")
+			is("next to another", "fixture-good")
+			is("next to another again", "fixture-good")
 			without := host.WithPluginSettings(func(name string, s *plugin.Settings) {
 				s.Enabled = name != "fixture-good"
 			})

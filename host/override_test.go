@@ -167,7 +167,7 @@ func TestApprovalRules(t *testing.T) {
 	var asked []string
 	s := h.Session(host.WithApprover(policy.ApproverFunc(func(_ context.Context, r policy.Request) (policy.Decision, error) {
 		asked = append(asked, r.Call.Name)
-		return policy.Decision{Verdict: policy.Allow, By: "somebody"}, nil
+		return policy.Decision{Verdict: policy.Allow, By: "ada"}, nil
 	})))
 	for name, code := range map[string]tool.Code{"asked": "", "allowed": "", "safe": "", "denied": tool.CodeApprovalDenied} {
 		_, err := s.Execute(t.Context(), tool.Call{Name: name})
@@ -179,9 +179,9 @@ func TestApprovalRules(t *testing.T) {
 		}
 	}
 	if !slices.Equal(asked, []string{"asked"}) {
-		t.Errorf("somebody was asked about %q", asked)
+		t.Errorf("the approver was asked about %q", asked)
 	}
-	for _, want := range []string{"asked approved somebody", "allowed approved operator", "denied denied operator", "safe allowed "} {
+	for _, want := range []string{"asked approved ada", "allowed approved operator", "denied denied operator", "safe allowed "} {
 		if !slices.Contains(log.decisions(), want) {
 			t.Errorf("the record has %q, not %q", log.decisions(), want)
 		}

@@ -30,7 +30,7 @@ func pinAll(t *testing.T, dir, path string) *lockfile.Lock {
 	return lock
 }
 
-// What is pinned runs, from a copy that nobody can write to. Anything else does not,
+// What is pinned runs, from a copy that cannot be written to. Anything else does not,
 // and the refusal says what was expected, what was found, and how it is accepted.
 func TestPins(t *testing.T) {
 	t.Parallel()

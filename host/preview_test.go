@@ -71,7 +71,7 @@ func TestPreviewsAreOptional(t *testing.T) {
 	}
 }
 
-// A preview is asked for by an approver and by nobody else, and is no way around
+// Only an approver asks for a preview, and it is not a way around
 // what stands before the approver.
 func TestPreviewComesAfterAuthorize(t *testing.T) {
 	t.Parallel()

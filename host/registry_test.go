@@ -84,7 +84,7 @@ func TestUnregisterTakesOneOwnersTools(t *testing.T) {
 		must[host.Tool](t)(h.Upsert(owner, echo(name)))
 	}
 	h.Unregister("x")
-	h.Unregister("nobody")
+	h.Unregister("missing")
 	if got := strings.Join(h.Names(), " "); got != "c" {
 		t.Errorf("left: %s", got)
 	}

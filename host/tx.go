@@ -122,8 +122,8 @@ func takenError(e, there *entry) error {
 			tool.ErrAlreadyExists, e.def.Name, there.def.Name, ownerName(there.owner))
 	}
 	return &tool.Error{
-		Code: tool.CodeAlreadyExists, Tool: e.def.Name, Plugin: e.owner, Stage: tool.StageRegister, Err: tool.ErrAlreadyExists,
-		Message: msg, Hint: hint,
+		Code: tool.CodeAlreadyExists, Tool: e.def.Name, Plugin: e.owner, Stage: tool.StageRegister,
+		Err: tool.ErrAlreadyExists, Message: msg, Hint: hint,
 	}
 }
 

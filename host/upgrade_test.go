@@ -136,7 +136,7 @@ func TestUpgradeDrains(t *testing.T) {
 }
 
 // A new version that cannot be used leaves the old one serving, says so, and is
-// tried again when somebody asks.
+// tried again when the operator asks.
 func TestUpgradeThatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -220,7 +220,7 @@ func TestFollow(t *testing.T) {
 			return err == nil && res.Text() == want
 		}
 	}
-	plugintest.Install(t, dir, "silent") // holds up nobody
+	plugintest.Install(t, dir, "silent") // does not hold up the others
 	plugintest.Deploy(t, dir, "versioned", "1")
 	soon(t, "version 1", answers("1"))
 	plugintest.Deploy(t, dir, "versioned", "2-broken")
@@ -280,7 +280,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// A plugin that nobody uses is stopped, and starts with the next call; not while it
+// A plugin that is not used is stopped, and starts with the next call; not while it
 // keeps something for a session that lives.
 func TestIdle(t *testing.T) {
 	t.Parallel()
@@ -350,7 +350,7 @@ func TestLimitsOfOnePlugin(t *testing.T) {
 	}
 }
 
-// Who asks at the same time does not start a plugin twice.
+// Callers that ask at the same time do not start a plugin twice.
 func TestSyncAtOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

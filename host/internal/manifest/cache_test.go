@@ -85,10 +85,10 @@ func TestStoreAndFind(t *testing.T) {
 	if _, ok := find(t, c, s); ok {
 		t.Error("it was not forgotten")
 	}
-	c.Forget(s) // which is no harm
+	c.Forget(s) // which does no harm
 }
 
-// What is not as it was written is not there, and can be written anew.
+// A file that is not as it was written counts as missing, and can be written again.
 func TestDamaged(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func([]byte) []byte{
@@ -122,7 +122,7 @@ func TestDamaged(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, ok := find(t, c, s); !ok {
-				t.Error("it was not written anew")
+				t.Error("it was not written again")
 			}
 		})
 	}

@@ -21,7 +21,8 @@ const directoryName = "toolhost-manifests"
 // (https://bford.info/cachedir/), by which backup programs know what to leave out.
 const (
 	markerName = "CACHEDIR.TAG"
-	marker     = "Signature: 8a477f597d28d172789f06886806bc55\n# toolhost made this directory, and removes from it the files that it has written.\n"
+	marker     = "Signature: 8a477f597d28d172789f06886806bc55\n" +
+		"# toolhost made this directory, and removes from it the files that it has written.\n"
 )
 
 // ErrUnsafe is the cause if a directory is not used because another user could write what
@@ -126,17 +127,17 @@ func isEmpty(dir *os.Root) bool {
 // makeMarked makes the directory. It gets its name only when it has the marker, so that a
 // process that is killed in between does not leave one without.
 func makeMarked(base *os.Root) error {
-	draft := "." + directoryName + temporary + rand.Text()
-	if err := base.Mkdir(draft, 0o700); err != nil {
+	temp := "." + directoryName + temporary + rand.Text()
+	if err := base.Mkdir(temp, 0o700); err != nil {
 		return err
 	}
-	inside := filepath.Join(draft, markerName)
+	inside := filepath.Join(temp, markerName)
 	err := writeSynced(base, inside, marker)
 	if err == nil {
-		err = base.Rename(draft, directoryName)
+		err = base.Rename(temp, directoryName)
 	}
 	if err != nil {
-		_, _ = base.Remove(inside), base.Remove(draft)
+		_, _ = base.Remove(inside), base.Remove(temp)
 	}
 	return err
 }

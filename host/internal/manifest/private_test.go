@@ -12,7 +12,7 @@ import (
 	"github.com/toolhost/toolhost/internal/safefile"
 )
 
-// What somebody else may have written is not read.
+// What another user may have written is not read.
 func TestOthersMayWrite(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []os.FileMode{0o620, 0o602, 0o666} {
@@ -27,7 +27,7 @@ func TestOthersMayWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, ok := find(t, c, s); !ok {
-			t.Error("it was not written anew")
+			t.Error("it was not written again")
 		}
 		for _, dir := range []string{c.dir.above, filepath.Dir(path)} {
 			if err := os.Chmod(dir, 0o720); err != nil {
@@ -43,7 +43,7 @@ func TestOthersMayWrite(t *testing.T) {
 	}
 }
 
-// owned is a file as the system would show it if somebody else owned it.
+// owned is a file as the system would show it if another user owned it.
 type owned struct {
 	os.FileInfo
 	uid uint32
@@ -51,7 +51,7 @@ type owned struct {
 
 func (o owned) Sys() any { return &syscall.Stat_t{Uid: o.uid} }
 
-// A file or directory of somebody else is not private, whatever its mode.
+// A file or directory of another user is not private, whatever its mode.
 func TestForeignOwner(t *testing.T) {
 	t.Parallel()
 	c, _, path := filled(t)
@@ -87,6 +87,6 @@ func TestNoRegularFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := find(t, c, s); !ok {
-		t.Error("it was not written anew")
+		t.Error("it was not written again")
 	}
 }

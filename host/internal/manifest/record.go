@@ -142,14 +142,14 @@ func (d *directory) write(name string, r *record) error {
 }
 
 func replace(root *os.Root, name string, content []byte) (err error) {
-	draft := temporary + rand.Text()
-	f, err := root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	temp := temporary + rand.Text()
+	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			_ = root.Remove(draft)
+			_ = root.Remove(temp)
 		}
 	}()
 	if _, err := f.Write(content); err != nil {
@@ -159,5 +159,5 @@ func replace(root *os.Root, name string, content []byte) (err error) {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	return root.Rename(draft, name)
+	return root.Rename(temp, name)
 }

@@ -11,12 +11,13 @@ import (
 
 // openCache returns nil if the directory cannot be used: nothing depends on it.
 func openCache(dir string, log hclog.Logger) *manifest.Cache {
+	const unused = "the cache is not used, so plugins are started to list their tools"
 	c, err := manifest.Open(dir)
 	switch {
 	case errors.Is(err, manifest.ErrUnsafe), errors.Is(err, manifest.ErrForeign):
-		log.Warn("the cache is not used, so plugins are started to list their tools; name another directory with cache_dir", "error", err)
+		log.Warn(unused+"; name another directory with cache_dir", "error", err)
 	case err != nil:
-		log.Info("the cache is not used, so plugins are started to list their tools", "error", err)
+		log.Info(unused, "error", err)
 	}
 	return c
 }

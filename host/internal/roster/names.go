@@ -126,7 +126,7 @@ func nameReserved(e Entry, owner, by string) error {
 	return &tool.Error{
 		Code: tool.CodeAlreadyExists, Tool: e.Name(), Plugin: owner, Stage: tool.StageRegister, Err: tool.ErrAlreadyExists,
 		Message: fmt.Sprintf(
-			"%v: %s is a tool that plugin %s had before plugin %s came", tool.ErrAlreadyExists, e.Name(), by, owner),
+			"%v: %s is a tool that plugin %s had before plugin %s was added", tool.ErrAlreadyExists, e.Name(), by, owner),
 		Hint: fmt.Sprintf("rename one of the two, or remove the file of %s if its tools are to go to %s", by, owner),
 	}
 }

@@ -52,7 +52,7 @@ type Set struct {
 	Entries []Entry
 }
 
-// Result tells what became of a [Set].
+// Result is what was published of a [Set].
 type Result struct {
 	Names []string // as the owner calls its tools that are in the registry now
 	Err   error    // joined: one for each entry that was left out

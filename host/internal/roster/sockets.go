@@ -56,7 +56,8 @@ func (d *socketDir) remove() error {
 	if now, err := os.Lstat(d.path); err != nil || !os.SameFile(now, d.made) {
 		return nil // it is gone
 	}
-	bound, cancel := context.WithTimeoutCause(context.Background(), removeTime, fmt.Errorf("it still grows after %v", removeTime))
+	late := fmt.Errorf("the directory still grows after %v", removeTime)
+	bound, cancel := context.WithTimeoutCause(context.Background(), removeTime, late)
 	defer cancel()
 	return tree.Remove(bound, d.path, d.made)
 }

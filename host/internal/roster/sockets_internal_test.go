@@ -9,7 +9,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// A closed roster makes no directory that nobody would remove.
+// A closed roster does not make a directory, as nothing would remove it.
 func TestClosedRosterMakesNoSocketDirectory(t *testing.T) {
 	t.Parallel()
 	r, err := New(Options{Plugin: plugin.Config{Logger: hclog.NewNullLogger()}}, nil)

@@ -31,7 +31,7 @@ func socketsOf(t *testing.T, h *host.Host) string {
 	return ""
 }
 
-// A host whose socket directory is gone, by a plugin's hand or as somebody cleans up the
+// A host whose socket directory is gone, by a plugin's hand or because a program cleans up the
 // directory for temporary files, makes another. What has the path by then is not its own:
 // it is not used, and stays when the host closes.
 func TestSocketDirectoryIsGone(t *testing.T) {
@@ -44,7 +44,7 @@ func TestSocketDirectoryIsGone(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			// Beside the directory, so that it can be moved into its place.
+			// Next to the directory, so that it can be moved into its place.
 			kept, err := os.MkdirTemp("/tmp", "th-kept-")
 			if err != nil {
 				t.Fatal(err)

@@ -256,7 +256,7 @@ func does(name string, level tool.Safety) tool.Definition {
 	return tool.Definition{Name: name, Description: "Does something.", Safety: level}
 }
 
-// Nobody may be talked into a dangerous call by what the tool once was: the call was
+// A caller must not be talked into a dangerous call by what the tool once was: the call was
 // decided by a definition that is no longer true, so it is not run.
 func TestChangedDefinitionIsNotRun(t *testing.T) {
 	t.Parallel()
