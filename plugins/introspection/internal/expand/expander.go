@@ -63,7 +63,9 @@ func (x *expander) value(e ast.Expr) ast.Expr {
 	case *ast.IndexListExpr:
 		return x.instance(e.X, e, e.Indices)
 	case *ast.SliceExpr:
-		return &ast.SliceExpr{X: x.array(e.X), Low: x.plain(e.Low), High: x.plain(e.High), Max: x.plain(e.Max), Slice3: e.Slice3}
+		return &ast.SliceExpr{
+			X: x.array(e.X), Low: x.plain(e.Low), High: x.plain(e.High), Max: x.plain(e.Max), Slice3: e.Slice3,
+		}
 	case *ast.TypeAssertExpr:
 		return &ast.TypeAssertExpr{X: x.expr(e.X), Type: e.Type}
 	case *ast.CompositeLit:

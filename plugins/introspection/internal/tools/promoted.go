@@ -30,12 +30,15 @@ func (d fieldDescriber) addPromoted(ctx context.Context, t types.Type, out *slot
 	return nil
 }
 
-func (d fieldDescriber) promotedField(ctx context.Context, t types.Type, field *types.Var, index []int) (promotedSlot, error) {
+func (d fieldDescriber) promotedField(
+	ctx context.Context, t types.Type, field *types.Var, index []int,
+) (promotedSlot, error) {
 	path, offset, pointer := d.follow(t, index)
 	s, at := typeutil.FieldAt(t, index)
 	one, err := d.field(ctx, s, at, offset)
 	return promotedSlot{
-		slotField: one, From: d.printer.Type(typeutil.PromotedFrom(t, field, index)), Path: strings.Join(path, "."), Pointer: pointer,
+		slotField: one, From: d.printer.Type(typeutil.PromotedFrom(t, field, index)),
+		Path: strings.Join(path, "."), Pointer: pointer,
 	}, err
 }
 
