@@ -6,38 +6,26 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Mismatch is the cause if a plugin is not as pinned.
-type Mismatch struct {
-	Plugin      string
-	Differences []Difference
-}
-
-// Error lists every difference.
-func (m *Mismatch) Error() string {
-	parts := make([]string, len(m.Differences))
-	for i, d := range m.Differences {
-		parts[i] = strings.TrimPrefix(d.String(), m.Plugin+": ")
-	}
-	return strings.Join(parts, "; ")
-}
-
 // Check reports whether a plugin is as pinned.
 //
 // # Errors
 //
-// [*tool.Error] with the code unavailable, as for all plugins that are refused, whose
-// cause is a [*Mismatch]. It shows what is pinned, what was found, and the command
-// that accepts it.
+// [*tool.Error] with the code unavailable, as for all plugins that are refused, that
+// shows what is pinned, what was found, and the command that accepts it.
 func (l *Lock) Check(name string, found Entry) error {
 	differences := l.compare(name, found)
 	if len(differences) == 0 {
 		return nil
 	}
-	m := &Mismatch{name, differences}
+	texts := make([]string, len(differences))
+	for i, d := range differences {
+		texts[i] = strings.TrimPrefix(d.String(), name+": ")
+	}
 	return &tool.Error{
-		Code: tool.CodeUnavailable, Plugin: name, Stage: tool.StageStart, Unsent: true, Err: m,
-		Message: "plugin " + name + " does not run, as it is not what toolhost.lock pins: " + m.Error(),
-		Hint:    "if this is what you want to run: " + relock,
+		Code: tool.CodeUnavailable, Plugin: name, Stage: tool.StageStart, Unsent: true,
+		Message: "plugin " + name + " does not run, as it is not what toolhost.lock pins: " +
+			strings.Join(texts, "; "),
+		Hint: "if this is what you want to run: " + relock,
 	}
 }
 

@@ -273,8 +273,7 @@ func TestCheck(t *testing.T) {
 		"not pinned":        {l.Check("new", Entry{bbb, aaa, "1"}), []string{"not pinned, found sha256:" + bbb}},
 		"in no lock":        {(&Lock{}).CheckBinary("fs", aaa), []string{"not pinned, found sha256:" + aaa}},
 	} {
-		var m *Mismatch
-		if tool.CodeOf(c.err) != tool.CodeUnavailable || !errors.As(c.err, &m) || len(m.Differences) == 0 {
+		if tool.CodeOf(c.err) != tool.CodeUnavailable {
 			t.Errorf("%s: %v", name, c.err)
 			continue
 		}
@@ -283,7 +282,7 @@ func TestCheck(t *testing.T) {
 				t.Errorf("%s: %v\nwant %s", name, c.err, want)
 			}
 		}
-		if e := tool.AsError(c.err); e.Plugin != m.Plugin || !e.Unsent || strings.Contains(e.Message, "\n") {
+		if e := tool.AsError(c.err); !strings.HasPrefix(e.Message, "plugin "+e.Plugin+" does not run") || e.Plugin == "" || !e.Unsent || strings.Contains(e.Message, "\n") {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}
