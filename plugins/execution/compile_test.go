@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -88,6 +89,9 @@ func TestHistory(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
+	if schema := configSchema(); !json.Valid(schema) {
+		t.Errorf("the schema is %s", schema)
+	}
 	l, err := parseLimits([]byte(`{"time": "5s", "processes": 3}`))
 	if want := (limits{Time: tool.Duration(5 * time.Second), Memory: 2 << 30, Processes: 3, Output: 32 << 10}); err != nil || l != want {
 		t.Errorf("got %+v, %v", l, err)

@@ -12,38 +12,43 @@ import (
 // limits bound what one call may use. All have defaults; none can be switched off.
 type limits struct {
 	// Time is how long a program may run, not counting its compilation.
-	// Default: 30 s.
 	Time tool.Duration `json:"time"`
 	// Memory is what a program and all that it starts may hold, in bytes.
-	// Default: 2 GiB.
 	Memory int64 `json:"memory"`
-	// Processes is how many processes a program may have at a time, itself
-	// included. Default: 64.
+	// Processes is how many processes a program may have at a time, itself included.
 	Processes int `json:"processes"`
-	// Output is how much of standard output, and of standard error, comes back,
-	// in bytes. Default: 32 KiB.
+	// Output is how much of standard output, and of standard error, is returned, in
+	// bytes.
 	Output int `json:"output"`
 }
 
 const (
 	maxTime   = 2 * time.Minute
 	minMemory = 64 << 20
+	minOutput = 256
 )
 
 func defaultLimits() limits {
 	return limits{Time: tool.Duration(30 * time.Second), Memory: 2 << 30, Processes: 64, Output: 32 << 10}
 }
 
-var configSchema = tool.Schema(`{
+// configSchema returns the schema of the operator's configuration.
+func configSchema() tool.Schema {
+	l := defaultLimits()
+	return tool.Schema(fmt.Sprintf(`{
 	"type": "object",
 	"additionalProperties": false,
 	"properties": {
-		"time": {"type": "string", "description": "how long a program may run, such as 30s (default), at most 2m"},
-		"memory": {"type": "integer", "minimum": 67108864, "description": "bytes that a program and what it starts may hold; default 2147483648"},
-		"processes": {"type": "integer", "minimum": 1, "description": "processes that a program may have at a time; default 64"},
-		"output": {"type": "integer", "minimum": 256, "description": "bytes that come back of standard output and of standard error each; default 32768"}
+		"time": {"type": "string", "description": "how long a program may run; default %s, at most %s"},
+		"memory": {"type": "integer", "minimum": %d,
+			"description": "bytes that a program and what it starts may hold; default %d"},
+		"processes": {"type": "integer", "minimum": 1,
+			"description": "processes that a program may have at a time; default %d"},
+		"output": {"type": "integer", "minimum": %d,
+			"description": "bytes of standard output, and of standard error, that are returned; default %d"}
 	}
-}`)
+}`, time.Duration(l.Time), maxTime, minMemory, l.Memory, l.Processes, minOutput, l.Output))
+}
 
 // parseLimits reads the operator's configuration. A limit that it does not name
 // has its default.
@@ -64,8 +69,8 @@ func parseLimits(config json.RawMessage) (limits, error) {
 		return refuse("memory is %d; a Go program needs at least %d bytes", l.Memory, minMemory)
 	case l.Processes < 1:
 		return refuse("processes is %d; use at least 1", l.Processes)
-	case l.Output < 256:
-		return refuse("output is %d; use at least 256 bytes", l.Output)
+	case l.Output < minOutput:
+		return refuse("output is %d; use at least %d bytes", l.Output, minOutput)
 	}
 	return l, nil
 }

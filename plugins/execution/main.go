@@ -39,7 +39,7 @@ func main() {
 		Name:         "execution",
 		Version:      "0.1.0",
 		Tools:        tools(e),
-		ConfigSchema: configSchema,
+		ConfigSchema: configSchema(),
 		Configure: func(_ context.Context, c pluginsdk.Config) error {
 			return e.configure(c)
 		},
