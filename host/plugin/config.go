@@ -12,7 +12,7 @@ import (
 
 const unixSockets = runtime.GOOS != "windows"
 
-// DefaultStartTimeout is how long a plugin may take to start where nothing else is said.
+// DefaultStartTimeout is how long a plugin may take to start by default.
 const DefaultStartTimeout = 10 * time.Second
 
 // Config is how a plugin is run.
@@ -21,33 +21,32 @@ type Config struct {
 	// (Enabled, Previews, CallTimeout, MaxTimeout, Limits) is left to the caller; a zero
 	// field means its default.
 	Settings
-	// Root is the workspace: the working directory, and what Configure hands
-	// over. Required, absolute.
+	// Root is the workspace: the plugin's working directory, and what it is configured
+	// with. Required, absolute.
 	Root string
-	// TempDir is an existing private directory for sockets; a short path, as
-	// socket addresses hold about 100 bytes. Required, if Sockets is not set.
+	// TempDir is an existing private directory for sockets. Its path is short, as socket
+	// addresses hold about 100 bytes. Required if Sockets is not set.
 	TempDir string
-	// Sockets gives the TempDir when it is needed, at a start. Default: TempDir is
-	// there already.
+	// Sockets returns the TempDir, and is called at each start. Default: TempDir exists.
 	Sockets func() (string, error)
-	// Protected gives the paths that its tools must not change, when it is configured;
-	// nil: none are.
+	// Protected returns the paths that the plugin's tools must not change, when it is
+	// configured; nil: there are none.
 	Protected func() []string
-	// Admit is asked before each start whether the file may run as it is now; nil, or
-	// where it gives nil: it may. An error is not a failure of the plugin.
+	// Admit decides before each start whether the file may run as it is now. Default: it
+	// may. An error does not count as a failure of the plugin.
 	Admit func() error
-	// DrainTimeout bounds how long Close waits for calls under way before it
-	// ends the process. Default: 5 s.
+	// DrainTimeout bounds how long Close waits for calls under way before it ends the
+	// process. Default: 5 s.
 	DrainTimeout time.Duration
-	// Pins say what may run, asked for before each start; nil, or where it gives nil: all
+	// Pins returns what may run, before each start; nil, or if it returns nil: everything
 	// may.
 	Pins func() (Pins, error)
-	// Changed is told, by a goroutine of its own that Close waits for, what
-	// [Plugin.Changes] tells otherwise. Nil: nobody is.
+	// Changed is called, in a goroutine that Close waits for, after the plugin describes
+	// itself differently, in place of a send to [Plugin.Changes]. Default: the send.
 	Changed func()
-	// HostVersion is told to the plugin.
+	// HostVersion is sent to the plugin.
 	HostVersion string
-	// Logger takes the plugin's output and what happens to it. Default: none.
+	// Logger receives the plugin's output and what happens to the plugin. Default: none.
 	Logger hclog.Logger
 
 	healthPause time.Duration // 0: healthPause
@@ -69,16 +68,16 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// allowed are the variables of the host's environment that a plugin sees.
-// Everything else may be a secret that is none of its business.
+// allowed are the variables of the host's environment that a plugin sees. Every other
+// variable may be a secret.
 var allowed = []string{
 	"PATH", "HOME", "TMPDIR", "LANG", "TZ", "XDG_CACHE_HOME",
 	// Windows starts no process without these.
 	"SYSTEMROOT", "TEMP", "TMP", "USERPROFILE", "LOCALAPPDATA",
 }
 
-// goVariable reports whether the go command's environment has such a name: GO
-// and no underscore, as GOOGLE_API_KEY is the kind of thing to keep.
+// goVariable reports whether a name is one of the go command's variables: it begins with
+// GO and has no underscore, unlike GOOGLE_API_KEY.
 func goVariable(name string) bool {
 	return strings.HasPrefix(name, "GO") && !strings.Contains(name, "_")
 }

@@ -14,12 +14,11 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
-// connection is the one gRPC connection of a run. A plugin that says so over the
-// socket pair of which it inherited an end is spoken to there, where nothing else on
-// the machine can get in. Any other listens on a socket that has a path, which every
-// process of the same user can connect to: it is dialled once, if the process that was
-// started listens there, and the path is removed at once. Neither is ever made again:
-// what answered then might be another plugin.
+// connection is the one gRPC connection of a run. If the plugin offers that, it is the socket
+// pair of which the plugin inherited an end, where no other process can get in. Otherwise
+// the plugin listens on a socket that has a path, which every process of the same user can
+// connect to: it is dialled once, if the process that was started listens there, and the path
+// is removed at once. Neither is ever made again: another plugin might answer then.
 type connection struct {
 	ours   net.Conn // the host's end of the pair; nil: there is none
 	pace   func(bytes int)

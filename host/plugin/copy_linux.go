@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runCopy has the command run a copy in place of the file at its path, which stays the
+// runCopy makes the command run a copy in place of the file at its path, which stays the
 // name that the program sees. A memory file is run by its descriptor, which the process
 // has until then: under a number above those that closeOthers closes, and those that
 // the fork uses. Done closes it here.

@@ -105,10 +105,10 @@ func killDuringManyCalls(t *testing.T, carrier func(*plugin.Config)) {
 		checkCrash(t, <-ended, plugin.ExitError{Code: -1, Signal: "SIGKILL"}, "")
 	}
 	if got := pid(t, neighbour); got != neighbours {
-		t.Errorf("the neighbour was started anew: %d, before %d", got, neighbours)
+		t.Errorf("the neighbour was started again: %d, before %d", got, neighbours)
 	}
 	if after := pid(t, victim); after == number {
-		t.Error("the victim was not started anew")
+		t.Error("the victim was not started again")
 	}
 }
 

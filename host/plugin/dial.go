@@ -31,8 +31,8 @@ const internalTimeout = time.Second
 // the deadlines of its own calls, and the broker, which is not used here and
 // through which a plugin could fill the host's memory.
 //
-// GRPC is given the one connection there is, and must not close it for idleness: it
-// could not make another.
+// gRPC is given the one connection, and must not close it for idleness: it could not make
+// another.
 func dialOptions(c *connection, startTimeout time.Duration) []grpc.DialOption {
 	return append(wire.DialOptions(),
 		grpc.WithContextDialer(c.dial), grpc.WithIdleTimeout(0),
@@ -50,8 +50,8 @@ func boundUnary(ctx context.Context, method string, req, reply any, cc *grpc.Cli
 	return invoke(ctx, method, req, reply, cc, opts...)
 }
 
-// boundStream bounds how long opening a stream may take: a plugin that accepts
-// the connection and never speaks would hold it, and go-plugin's lock, for ever.
+// boundStream bounds how long opening a stream may take. Otherwise a plugin that accepts the
+// connection and never speaks would hold it, and go-plugin's lock, for ever.
 func boundStream(startTimeout time.Duration) grpc.StreamClientInterceptor {
 	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 		if strings.HasPrefix(method, brokerService) {

@@ -10,16 +10,16 @@ import (
 // ExitError says how a plugin's process ended. It is the cause of a
 // [tool.CodeCrashed] error.
 type ExitError struct {
-	// Code is the exit status; -1 where a signal ended the process.
+	// Code is the exit status; -1 if a signal ended the process.
 	Code int
 	// Signal names the signal, such as "SIGKILL"; empty: none.
 	Signal string
-	// Stuck says that the process was killed and did not end: the system holds it,
-	// in a file system that does not answer perhaps.
+	// Stuck says that the process was killed and did not end: the system holds it, perhaps
+	// in a file system that does not answer.
 	Stuck bool
 }
 
-// Error is "exit status 3" or "killed by SIGKILL".
+// Error returns "exit status 3" or "killed by SIGKILL".
 func (e *ExitError) Error() string {
 	if e.Stuck {
 		return "killed, but the system does not let it end (see dmesg and the file systems that it uses)"

@@ -55,8 +55,8 @@ func (r *printer) PluginToHost(network, address string) (string, string, error) 
 	return network, address, err
 }
 
-// furnish puts into a socket directory what a plugin may want to be dialled: its
-// socket, a file, and links to a socket elsewhere and to a directory beside that.
+// furnish puts into a socket directory what a plugin may announce: its socket, a file, and
+// links to a socket elsewhere and to a directory next to that.
 func furnish(t *testing.T, dir string) {
 	t.Helper()
 	elsewhere := filepath.Join(filepath.Dir(dir), "e")

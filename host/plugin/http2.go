@@ -11,20 +11,19 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
-// guardedConn is a gRPC connection that looks at the HTTP/2 frames which pass, as gRPC
-// leaves three things open. Results of unary calls are bounded one by one, and not
-// together. Frames that answer nothing cost as much as the plugin likes. And a plugin
-// that sends its host away may do so for ever.
+// guardedConn is a gRPC connection that reads the HTTP/2 frames that pass, because gRPC leaves
+// three things unbounded: the results of unary calls together, frames that answer nothing,
+// and how often a plugin sends its host away.
 //
-// It changes nothing of what passes but for a call that is refused: either end is then
-// told that the other has reset its stream.
+// It changes nothing of what passes, unless a call is refused: then it tells either end that
+// the other has reset its stream.
 type guardedConn struct {
 	net.Conn
 	pace func(bytes int) // may wait
 
 	writing sync.Mutex // held for a write
 	out     frameScanner
-	owed    []byte // what is to be written when the frame that is under way has been
+	owed    []byte // what is to be written after the frame that is under way
 
 	in     frameScanner // the reader's own
 	insert []byte       // what gRPC is to read at the end of the frame that it reads
@@ -91,7 +90,7 @@ func (c *guardedConn) Read(b []byte) (int, error) {
 		for _, number := range refused {
 			c.insert = append(c.insert, resetFrame(number)...)
 		}
-		go c.reset(append([]byte(nil), c.insert...)) // who reads must not wait for who does not
+		go c.reset(append([]byte(nil), c.insert...)) // a reader must not wait for a plugin that does not read
 	}
 	if idle > 0 {
 		c.pace(idle)
@@ -131,8 +130,8 @@ func (c *guardedConn) received(b []byte) (idle int, refused []uint32, away bool)
 	return idle, refused, away
 }
 
-// refuse chooses the stream that has to go, of those that have data the newest. The
-// lock is held.
+// refuse chooses the stream to be reset: the newest of those that have data. The lock is
+// held.
 func (c *guardedConn) refuse() uint32 {
 	var last uint32
 	for number := range c.streams {
@@ -144,7 +143,7 @@ func (c *guardedConn) refuse() uint32 {
 	return last
 }
 
-// forget is for a stream that has ended. The lock is held.
+// forget removes a stream that has ended. The lock is held.
 func (c *guardedConn) forget(number uint32) {
 	if number > c.exempt {
 		c.held -= c.streams[number]
@@ -183,7 +182,7 @@ func (c *guardedConn) sent(f frameHead) {
 	c.credit = min(c.credit+freeFrames, maxCredit)
 }
 
-// reset tells the plugin of streams that nothing is read of any more.
+// reset tells the plugin of streams that are not read any more.
 func (c *guardedConn) reset(frames []byte) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -215,7 +214,7 @@ type frameHead struct {
 	stream uint32
 }
 
-// resetFrame resets a stream, in words that gRPC takes for "resource exhausted".
+// resetFrame resets a stream with the code that gRPC reads as "resource exhausted".
 func resetFrame(stream uint32) []byte {
 	b := []byte{0, 0, 4, byte(http2.FrameRSTStream), 0}
 	b = binary.BigEndian.AppendUint32(b, stream)
@@ -253,8 +252,8 @@ func (s *frameScanner) scan(b []byte, seen func(frameHead)) {
 	}
 }
 
-// rest is how many bytes are missing until a header, or else the frame, is whole; 0:
-// the next byte begins a frame.
+// rest returns how many bytes are missing until a header, or else the frame, is whole; 0: the
+// next byte begins a frame.
 func (s *frameScanner) rest() int {
 	if s.have > 0 {
 		return frameHeadSize - s.have

@@ -14,7 +14,7 @@ import (
 
 // Starts, crashes, starts that fail and shutdowns leave no goroutine and no
 // descriptor. (Processes and sockets are looked for after every test.) It is not
-// parallel, so nobody else's are counted.
+// parallel, so those of other tests are not counted.
 func TestNothingIsLeft(t *testing.T) { //nolint:paralleltest // it counts
 	tmp := socketDir(t)
 	cycle := func() {

@@ -86,7 +86,7 @@ func FuzzOutput(f *testing.F) {
 func check(t *testing.T, p *output, book *notebook) {
 	t.Helper()
 	for _, e := range book.entries {
-		// A byte that is no character takes four.
+		// A byte that is not a character takes four.
 		if e.level < hclog.Trace || e.level > hclog.Error || !fit(e.text, 4*maxLogLine) {
 			t.Fatalf("%v: %q", e.level, e.text)
 		}

@@ -16,7 +16,7 @@ func TestUnkillableProcessIsGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := talker(io.Discard)
-		p.setPID(1 << 30) // nobody's
+		p.setPID(1 << 30) // not in use
 		begin := time.Now()
 		p.kill()
 		<-p.exited

@@ -18,11 +18,11 @@ var _ runner.Runner = (*goRunner)(nil)
 // Start implements [runner.Runner].
 func (r *goRunner) Start(ctx context.Context) error { return r.start(ctx, r.env) }
 
-// Diagnose implements [runner.Runner]. What is wrong is told by startError.
+// Diagnose implements [runner.Runner]. startError says what is wrong.
 func (r *goRunner) Diagnose(context.Context) string { return "" }
 
-// Stdout is the handshake line and then the end, so that go-plugin keeps no
-// goroutine reading.
+// Stdout is the handshake line and then the end, so that no goroutine of go-plugin keeps
+// reading.
 func (r *goRunner) Stdout() io.ReadCloser { return r.output.forGo }
 
 // Stderr is empty: go-plugin's own log parser panics on {"@message":42}.
@@ -34,8 +34,8 @@ func (r *goRunner) Name() string { return r.name }
 // ID implements [runner.Runner].
 func (r *goRunner) ID() string { return r.id() }
 
-// Wait implements [runner.Runner]. It returns early where go-plugin's client is not
-// needed any more, which ends three of its goroutines.
+// Wait implements [runner.Runner]. It returns early if go-plugin's client is not needed any
+// more, which ends three of its goroutines.
 func (r *goRunner) Wait(ctx context.Context) error {
 	select {
 	case <-r.detached:

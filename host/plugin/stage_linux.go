@@ -33,11 +33,11 @@ import (
 // long as it likes, alone, with a process number by which it is killed. What it costs is
 // one more execve of a page: see BenchmarkBegin.
 type stage struct {
-	report *os.File // what it says where it fails: 8 bytes, see stageReport; and the end
+	report *os.File // on which it reports a failure, in 8 bytes, see stageReport
 }
 
-// stageOrder is what the stage is told beside its arguments: the root, the path to run,
-// and that program's own.
+// stageOrder is what the stage is told in addition to its arguments, which are the root, the
+// path to run, and the arguments of that program.
 type stageOrder struct {
 	limit unix.Rlimit // of processes
 	keep  uint32      // descriptors below this one stay open; the report goes to it
@@ -65,14 +65,14 @@ type stageReport struct {
 	Step  uint32
 }
 
-// errNoStage is the cause where a process has to be started without the stage: before
-// Linux 5.11, or where no memory file may be run.
+// errNoStage is the cause if a process has to be started without the stage: before Linux
+// 5.11, or if memory files may not be run.
 var errNoStage = errors.New("the stage cannot be used")
 
-// stageText is where the code begins.
+// stageText returns where the code begins.
 func stageText() unsafe.Pointer
 
-// image is the stage as a program: an ELF file of one segment.
+// image returns the stage as a program: an ELF file of one segment.
 func (o stageOrder) image() []byte {
 	const size = stageCode + stageLength
 	var out bytes.Buffer
@@ -95,8 +95,8 @@ func (o stageOrder) image() []byte {
 	return out.Bytes()
 }
 
-// throughStage has a command begin as the stage. Done gives back what that needs, when the
-// command was started.
+// throughStage makes a command begin as the stage. Done, to be called when the command was
+// started, releases what that needs.
 func throughStage(cmd *exec.Cmd, copied *pinnedCopy) (s *stage, done func(), err error) {
 	var open []io.Closer
 	done = func() {
@@ -149,8 +149,8 @@ func throughStage(cmd *exec.Cmd, copied *pinnedCopy) (s *stage, done func(), err
 	return &stage{report}, done, nil
 }
 
-// aboveAll gives a file a descriptor that the fork does not use on its way to those that
-// the process inherits, and its path for the process.
+// aboveAll gives a file a descriptor above those that the fork uses and the process
+// inherits, and returns its path for the process.
 func aboveAll(cmd *exec.Cmd, f *os.File) (held *os.File, path string, err error) {
 	above := 3 + len(cmd.ExtraFiles)
 	for _, used := range append([]*os.File{cmd.Stdin.(*os.File), cmd.Stdout.(*os.File), cmd.Stderr.(*os.File)}, cmd.ExtraFiles...) {
@@ -184,7 +184,7 @@ func (s *stage) passed() error {
 
 func (s *stage) close() error { return s.report.Close() }
 
-// memoryProgram is a program in memory, which nobody can change.
+// memoryProgram returns a program in memory, which cannot be changed.
 func memoryProgram(content []byte) (*os.File, error) {
 	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	fd, err := unix.MemfdCreate("toolhost-stage", flags|unix.MFD_EXEC)

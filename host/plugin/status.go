@@ -40,16 +40,15 @@ type Status struct {
 	Carrier Carrier `json:"carrier,omitempty"`
 	// Calls counts the calls under way.
 	Calls int `json:"calls"`
-	// Output says that the newest run writes more than is read of it; empty: it does
-	// not.
+	// Output says that the newest run writes more than the host reads; empty: it does not.
 	Output string `json:"output,omitempty"`
-	// Upgrade says why a newer binary, or newer settings, were tried in vain; what is
-	// told of beside it runs on. Empty: none was.
+	// Upgrade says why a newer binary, or newer settings, could not be used, so that the
+	// plugin runs on as it was. Empty: no upgrade has failed.
 	Upgrade string `json:"upgrade,omitempty"`
 	// Held says what has changed inside the workspace and waits for the operator's
-	// word; what is told of beside it runs on. Empty: nothing has.
+	// approval, while the plugin runs on as it was. Empty: nothing has.
 	Held string `json:"held,omitempty"`
-	// Starts counts the runs begun.
+	// Starts counts the starts.
 	Starts int `json:"starts"`
 	// Took is how long the newest start took, from fork to description.
 	Took tool.Duration `json:"start_took,omitempty"`

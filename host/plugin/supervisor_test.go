@@ -68,7 +68,7 @@ func TestCrashesCountWheneverTheyAreNoticed(t *testing.T) {
 }
 
 // A run that lasted is forgiven the failures before it; one that the host ended, or that
-// ended as if something had asked it to, is no failure.
+// ended as if something had asked it to, does not count as a failure.
 func TestEndsThatDoNotCount(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

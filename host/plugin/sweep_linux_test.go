@@ -18,9 +18,8 @@ import (
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 )
 
-// A host that is killed takes all with it where there are namespaces; elsewhere the
-// next one ends what is left, and removes its sockets. A host that lives loses
-// nothing.
+// With namespaces, a host that is killed takes everything with it. Without, the next host
+// ends what is left, and removes its sockets. A host that lives loses nothing.
 func TestSweepAfterAKilledHost(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, n plugin.Namespace) {

@@ -15,8 +15,8 @@ const (
 	tailLineBytes = 400
 )
 
-// tail keeps the last lines of a stream as they are, which costs little, and makes
-// them fit to be shown when they are asked for, which is rare.
+// tail keeps the last lines of a stream as they are, which costs little, and escapes them when
+// they are read, which is rare.
 type tail struct {
 	mu    sync.Mutex
 	lines [tailLines][]byte
@@ -28,24 +28,24 @@ type tail struct {
 func (t *tail) add(line []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	keep(&t.lines[t.next%tailLines], line)
+	copyStart(&t.lines[t.next%tailLines], line)
 	if t.next == 0 && t.begun != nil {
 		close(t.begun)
 	}
 	t.next++
 	if bytes.HasPrefix(line, []byte("panic: ")) || bytes.HasPrefix(line, []byte("fatal error: ")) {
-		keep(&t.why, line)
+		copyStart(&t.why, line)
 	}
 }
 
-// keep copies what will be shown of a line, and enough to see that there was more.
-func keep(to *[]byte, line []byte) {
+// copyStart copies what will be shown of a line, and enough to see that there was more.
+func copyStart(to *[]byte, line []byte) {
 	*to = append((*to)[:0], line[:min(len(line), tailLineBytes+utf8.UTFMax)]...)
 }
 
 func shown(line []byte) string { return sanitize.Line(string(line), tailLineBytes) }
 
-// String is the lines, oldest first.
+// String returns the lines, oldest first.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -59,7 +59,7 @@ func (t *tail) String() string {
 	return b.String()
 }
 
-// last is the newest line; empty: there is none.
+// last returns the newest line; empty: there is none.
 func (t *tail) last() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,9 +69,8 @@ func (t *tail) last() string {
 	return shown(t.lines[(t.next-1)%tailLines])
 }
 
-// cause is the line with which a Go program, or a runtime much like it, began its
-// last words; empty: there was none. The trace that follows may be longer than
-// the tail.
+// cause returns the line with which the trace of a panic or a fatal error of a Go program
+// began; empty: there was none. The trace itself may be longer than the tail.
 func (t *tail) cause() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

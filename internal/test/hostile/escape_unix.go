@@ -45,7 +45,7 @@ func escapeModes() map[plugintest.Mode]func() {
 // litter starts a process that holds standard output and standard error, and
 // tells its number.
 func litter(session bool) int {
-	cmd := exec.Command("/bin/sleep", "3600") //nolint:noctx // nobody ends it, that is the point
+	cmd := exec.Command("/bin/sleep", "3600") //nolint:noctx // it is not ended, on purpose
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	if session {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

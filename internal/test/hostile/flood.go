@@ -33,8 +33,8 @@ const (
 	StderrBytes  plugintest.Mode = "stderrbytes"  // writes to standard error for ever, and no line's end
 	StderrJSON   plugintest.Mode = "stderrjson"   // writes JSON log lines of the wrong types, and deep ones
 	StdoutLines  plugintest.Mode = "stdoutlines"  // writes lines to standard output for ever, after the handshake
-	StdioStream  plugintest.Mode = "stdiostream"  // floods go-plugin's own stream of output, where somebody opens it
-	BrokerStream plugintest.Mode = "brokerstream" // floods go-plugin's broker, where somebody opens it; leaves [Dialled]
+	StdioStream  plugintest.Mode = "stdiostream"  // floods go-plugin's own stream of output, if the host opens it
+	BrokerStream plugintest.Mode = "brokerstream" // floods go-plugin's broker, if the host opens it; leaves [Dialled]
 	Million      plugintest.Mode = "million"      // has a million tools
 	LongNames    plugintest.Mode = "longnames"    // has a tool with a name of 1 MiB, and one with such a description
 )

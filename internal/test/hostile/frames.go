@@ -81,8 +81,8 @@ func breaking(do func(f *frames, number uint32)) func() {
 	}}.serve
 }
 
-// spamming sends frames of a kind for as long as somebody takes them, from the
-// first call on, and answers calls.
+// spamming sends frames of a kind from the first call on, for as long as the host reads
+// them, and answers calls.
 func spamming(kind byte, payload []byte) func() {
 	started := make(chan struct{}, 1)
 	return server{speak: func(f *frames, in frame) {

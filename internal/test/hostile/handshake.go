@@ -23,19 +23,19 @@ const (
 	Control     plugintest.Mode = "control"     // begins with a line that would rewrite a terminal
 	NetRPC      plugintest.Mode = "netrpc"      // speaks go-plugin's older protocol, and says so
 	OldNetRPC   plugintest.Mode = "oldnetrpc"   // speaks it, and does not say so, as it was older still
-	Foreign     plugintest.Mode = "foreign"     // announces a socket elsewhere; leaves "dialled" where it is dialled
+	Foreign     plugintest.Mode = "foreign"     // announces a socket elsewhere; leaves "dialled" if it is dialled
 	Dots        plugintest.Mode = "dots"        // announces a socket that is elsewhere after "/.."
 	Linked      plugintest.Mode = "linked"      // announces a symbolic link to a socket elsewhere
 	NoSocket    plugintest.Mode = "nosocket"    // announces a plain file
 	Nowhere     plugintest.Mode = "nowhere"     // announces a socket that is not there
 	ExitAfter   plugintest.Mode = "exitafter"   // exits with 0 as soon as it has shaken hands
 	TwoShakes   plugintest.Mode = "twoshakes"   // shakes hands, and again with a socket elsewhere
-	Certificate plugintest.Mode = "certificate" // shakes hands with a certificate, for which nobody asked
-	BadFields   plugintest.Mode = "badfields"   // shakes hands with nonsense behind
+	Certificate plugintest.Mode = "certificate" // shakes hands with a certificate that the host did not ask for
+	BadFields   plugintest.Mode = "badfields"   // shakes hands with nonsense after that
 )
 
-// Dialled is the file that [Foreign] and its like leave where somebody connects to
-// the socket.
+// Dialled is the file that [Foreign] and similar modes leave if the host connects to the
+// socket.
 const Dialled = "dialled"
 
 func handshakeModes() map[plugintest.Mode]func() {

@@ -1,12 +1,11 @@
-// Package hostile lets a test binary be plugins that mean harm: one mode for
-// each thing that a plugin could do to its host, its neighbours or its callers.
-// It is to be used with package plugintest, whose modes are honest or merely
-// clumsy:
+// Package hostile makes a test binary a plugin that means harm: one mode for each thing
+// that a plugin could do to its host, its neighbours or its callers. It is used with
+// package plugintest, whose modes are honest or merely clumsy:
 //
 //	func TestMain(m *testing.M) { plugintest.Main(m, hostile.Modes()) }
 //
-// A mode that gets as far as having tools has [Tool], which does the harm; what
-// a mode does at once, before or beside any call, its comment tells.
+// A mode that gets as far as having tools has [Tool], which does the harm. The comment of
+// a mode says what it does at once, before any call or at the same time.
 package hostile
 
 import (

@@ -21,9 +21,9 @@ const (
 	Schemas    plugintest.Mode = "schemas"    // has a tool for each of [BadSchemas], and a good one
 	Retries    plugintest.Mode = "retries"    // asks for 2^31-1 retries, and for fewer than none
 	BadNames   plugintest.Mode = "badnames"   // has tools whose names, levels and titles are none
-	BadUTF8    plugintest.Mode = "badutf8"    // answers with bytes that are no text
-	BadJSON    plugintest.Mode = "badjson"    // answers with structured output that is no JSON
-	BadMessage plugintest.Mode = "badmessage" // answers with bytes that are no message
+	BadUTF8    plugintest.Mode = "badutf8"    // answers with bytes that are not text
+	BadJSON    plugintest.Mode = "badjson"    // answers with structured output that is not JSON
+	BadMessage plugintest.Mode = "badmessage" // answers with bytes that are not a message
 	Both       plugintest.Mode = "both"       // answers with a result and an error
 	Neither    plugintest.Mode = "neither"    // answers with neither
 	Poser      plugintest.Mode = "poser"      // answers with an error that only the host may find
@@ -138,8 +138,8 @@ func fickle() {
 	})
 }
 
-// changing serves a dangerous tool whose description is made each time that somebody
-// asks for it.
+// changing serves a dangerous tool whose description is made each time that the host asks
+// for it.
 func changing(description func() string, speak func(*frames, frame)) {
 	features := []string{wire.FeatureStream, wire.FeatureSocket}
 	about := func() message {

@@ -33,7 +33,7 @@ const (
 	Trickle    plugintest.Mode = "trickle"    // sends its answer a byte at a time, for ever
 	NoShutdown plugintest.Mode = "noshutdown" // never answers the request to end
 	HangUp     plugintest.Mode = "hangup"     // closes its connections in the call and lives on
-	Panic      plugintest.Mode = "panic"      // panics in the call, in a goroutine that nobody guards
+	Panic      plugintest.Mode = "panic"      // panics in the call, in an unguarded goroutine
 	Exit       plugintest.Mode = "exit"       // exits with 3 in the call
 	Ledger     plugintest.Mode = "ledger"     // writes down each run, see LedgerTools
 	Dying      plugintest.Mode = "dying"      // exits with 5 soon after each start
@@ -111,8 +111,8 @@ func warned(f func(grpc.ServerStream) error) func(grpc.ServerStream) error {
 	}
 }
 
-// chatter reports as fast as it can, until nobody wants to know any more; where
-// nobody ever did, it waits.
+// chatter reports as fast as it can for as long as the caller wants reports. If the caller
+// never did, it waits.
 func chatter() tool.Tool {
 	return pluginsdk.Func(Tool, "Reports progress for ever.", func(ctx context.Context, _ none) (string, error) {
 		warn()

@@ -41,7 +41,7 @@ const (
 	VictimTool = "victim.act"
 	// VictimActed is the file that it leaves.
 	VictimActed = "acted"
-	// VictimLives is a safe tool beside it.
+	// VictimLives is a safe tool of the same plugin.
 	VictimLives = "victim.lives"
 	// Connected is left by an attacker that has connected to a neighbour.
 	Connected = "connected"

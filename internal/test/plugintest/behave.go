@@ -49,7 +49,7 @@ type number struct {
 // crashTools end the process in every way that a tool can.
 func crashTools() []tool.Tool {
 	return []tool.Tool{
-		pluginsdk.Func("crash.panic", "Panics in a goroutine that nobody guards.", func(ctx context.Context, _ none) (string, error) {
+		pluginsdk.Func("crash.panic", "Panics in an unguarded goroutine.", func(ctx context.Context, _ none) (string, error) {
 			fmt.Fprintln(os.Stderr, "about to panic")
 			go panic("the author's mistake")
 			<-ctx.Done()

@@ -39,11 +39,11 @@ const (
 	OtherApp  Mode = "otherapp"  // speaks version 99 of toolhost's protocol
 	TCP       Mode = "tcp"       // announces a TCP address
 	Elsewhere Mode = "elsewhere" // announces a socket outside of its directory
-	NotAsked  Mode = "notasked"  // is no plugin but a program that exits with 0
+	NotAsked  Mode = "notasked"  // is not a plugin but a program that exits with 0
 )
 
-// Main runs the tests, or is a plugin if this process was started as one. More
-// are modes beside those of this package.
+// Main runs the tests, or is a plugin if this process was started as one. More are modes in
+// addition to those of this package.
 func Main(m *testing.M, more ...map[Mode]func()) {
 	if os.Getenv(wire.CookieKey) == wire.CookieValue {
 		name, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"), "-")

@@ -14,7 +14,7 @@ import (
 // liar is a provider that says what pluginsdk would not.
 type liar struct {
 	defs []tool.Definition
-	ran  func(name string) error // nil: nobody is told
+	ran  func(name string) error // nil: not called
 }
 
 func (l liar) List(context.Context) ([]tool.Definition, error) { return l.defs, nil }

@@ -16,7 +16,7 @@ import (
 // included, until it counts as one with no answer.
 const patience = 30 * time.Second
 
-// fate is what came of a call.
+// fate is the outcome of a call.
 type fate uint8
 
 const (
@@ -91,13 +91,13 @@ func (c *caller) call() {
 	c.made = append(c.made, m)
 }
 
-// judge says what came of a call, and notes what must not be.
+// judge returns the outcome of a call, and records what must not happen.
 func (c *caller) judge(id string, res tool.Result, err error) fate {
 	var e *tool.Error
 	switch {
 	case err == nil && !res.IsError && res.Text() == id:
 		return answered
-	case err == nil: // somebody else's answer, or the plugin's own trouble
+	case err == nil: // the answer to another call, or an error of the plugin's own
 		c.unlike("%s was answered with %q", id, res.Text())
 		return failed
 	case !errors.As(err, &e) || e.Code == "" || e.Code == tool.CodeInternal || e.Plugin == "":

@@ -1,13 +1,13 @@
 // Command soak keeps a host's plugins busy from many callers while it kills them at
-// random from outside, and then looks whether every call was answered once, with
-// what is promised, and whether anything is left of it all.
+// random from outside. It then checks that every call was answered once, as promised, and
+// that nothing is left.
 //
 //	go run ./internal/test/soak                # until 200,000 calls and 1,000 kills are done
-//	go run ./internal/test/soak -duration 1m   # so long, however many that are
+//	go run ./internal/test/soak -duration 1m   # for a minute, however many that are
 //
-// It ends with 1 where a promise was broken, and says which. The files are in this
-// order: [soak] is a run, a [caller] makes calls, the [killer] kills, [serve] is the
-// plugin with its ledger, [Report] is what came of it and judges.
+// It exits with 1 if a promise was broken, and says which. The files are in this order:
+// [soak] is a run, a [caller] makes calls, the [killer] kills, [serve] is the plugin with
+// its ledger, and [Report] is the outcome, which it judges.
 package main
 
 import (

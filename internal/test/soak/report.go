@@ -12,7 +12,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Report is what came of a run.
+// Report is the outcome of a run.
 type Report struct {
 	Broken []string `json:"broken"` // promises; none: all were kept
 

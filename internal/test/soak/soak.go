@@ -59,8 +59,8 @@ func run(ctx context.Context, s settings, progress io.Writer) (*Report, error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	k := &soak{settings: s, dir: dir, progress: progress}
-	// What the runtime keeps once it was used is no leak, so it is used before the
-	// first measure.
+	// What the runtime keeps after its first use is not a leak, so it is used before the
+	// first measurement.
 	k.say("warming up")
 	warm := s
 	warm.duration, warm.every = 2*time.Second, 200*time.Millisecond

@@ -137,7 +137,7 @@ func TestFates(t *testing.T) {
 		{"crash", tool.Result{}, crash, failed, 0},
 		{"unsent", tool.Result{}, never, unsent, 0},
 		{"late", tool.Result{}, &tool.Error{Code: tool.CodeDeadlineExceeded, Plugin: "p"}, lost, 0},
-		{"nobody's", tool.Result{}, &tool.Error{Code: tool.CodeCrashed}, failed, 1},
+		{"unclaimed", tool.Result{}, &tool.Error{Code: tool.CodeCrashed}, failed, 1},
 		{"no type", tool.Result{}, errors.New("oh"), failed, 1},
 		{"bare", tool.Result{}, context.DeadlineExceeded, failed, 1},
 		{"a fault", tool.Result{}, &tool.Error{Code: tool.CodeInternal, Plugin: "p"}, failed, 1},
