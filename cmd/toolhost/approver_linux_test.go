@@ -109,7 +109,7 @@ func TestQuestionWithoutAnswer(t *testing.T) {
 					t.Fatalf("it asks %q, %v", asked, err)
 				}
 			}
-			a.answer("").exits(exit.Refused).says("nobody answered within 1s", "approvals.timeout")
+			a.answer("").exits(exit.Refused).says("there was no answer within 1s", "approvals.timeout")
 			w.run("audit", "search", "--tool", "play.danger", "--json").exits(0).prints(`"approver":"timeout"`)
 		})
 	}

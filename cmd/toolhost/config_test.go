@@ -184,7 +184,7 @@ func TestConfigOfTheCaller(t *testing.T) {
 	w.run("call", "play.danger").exits(0)
 }
 
-// Values of environments reach the plugin, and nobody else.
+// Values of environments reach only the plugin.
 func TestConfigSecrets(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player", "quitter")
@@ -267,12 +267,12 @@ func TestConfigCheck(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
 	w.bare("config", "check").exits(2).says("there is no configuration file "+w.config(), "toolhost config init")
-	w.configure("plugin_dirs: [nowhere]", "root: nowhere", "callers: {nobody: {}}", "defaults:", "  environment: {A: {from_env: NOT_THERE}}")
+	w.configure("plugin_dirs: [nowhere]", "root: nowhere", "callers: {others: {}}", "defaults:", "  environment: {A: {from_env: NOT_THERE}}")
 	o := w.bare("config", "check").exits(1).says("there are 4 problems in " + w.config())
-	o.prints(w.config()+":1:14: plugin_dirs: there is no directory", w.config()+":2:7: root: ", w.config()+":3:11: callers.nobody: this version has no", w.config()+":5:17: defaults.environment.A", "  3 | callers: {nobody: {}}\n")
+	o.prints(w.config()+":1:14: plugin_dirs: there is no directory", w.config()+":2:7: root: ", w.config()+":3:11: callers.others: this version has no", w.config()+":5:17: defaults.environment.A", "  3 | callers: {others: {}}\n")
 	var report configReport
 	w.bare("config", "check", "--json").exits(1).json(&report)
-	if len(report.Problems) != 4 || report.Problems[2].Line != 3 || report.Problems[2].Key != "callers.nobody" || report.Problems[2].Snippet == "" || report.File != w.config() {
+	if len(report.Problems) != 4 || report.Problems[2].Line != 3 || report.Problems[2].Key != "callers.others" || report.Problems[2].Snippet == "" || report.File != w.config() {
 		t.Errorf("the report is %+v", report)
 	}
 	w.configure("nonsense: 1", "root: [a]")

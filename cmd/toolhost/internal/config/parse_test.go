@@ -132,12 +132,12 @@ func TestParseNothing(t *testing.T) {
 	}
 }
 
-// wrong is what is said of a file: a text that one problem has, and where it is.
+// wrong is what is said of a file: the text of its one problem, and the place.
 type wrong struct {
 	at   place
 	text string
 	// notYAML: the schema cannot judge it; beyondSchema: it judges otherwise, as it
-	// does not know ranges of times and settings beside each other.
+	// does not know ranges of times and settings that contradict each other.
 	notYAML, beyondSchema bool
 }
 

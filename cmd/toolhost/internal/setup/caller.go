@@ -71,7 +71,7 @@ func (c Caller) Approver(asked policy.Approver) policy.Approver {
 		}
 		return policy.Decision{
 			Verdict: policy.Deny, By: "timeout",
-			Reason: fmt.Sprintf("nobody answered within %v, which approvals.timeout in the configuration sets", c.patience),
+			Reason: fmt.Sprintf("there was no answer within %v, which approvals.timeout in the configuration sets", c.patience),
 		}, nil
 	})
 }

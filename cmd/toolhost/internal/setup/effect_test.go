@@ -160,7 +160,7 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 			t.Parallel()
 			before := nothing
 			for _, v := range l.values(t) {
-				if l.path[0] == "tools" || l.path[0] == "callers" { // that it is named is no effect
+				if l.path[0] == "tools" || l.path[0] == "callers" { // being named is not an effect
 					before = effects(t, parsed(t, []byte(fmt.Sprintf(`{%q: {%q: {}}}`, l.path[0], l.path[1]))))
 				}
 				c := parsed(t, l.text(t, v))

@@ -109,7 +109,7 @@ callers:
 		return policy.Decision{Verdict: policy.Allow, By: "a person"}, nil
 	})
 	for name, want := range map[string]policy.Decision{
-		"yes": {Verdict: policy.Allow, By: policy.Operator}, "asked": {Verdict: policy.Allow, By: "a person"}, "nobody": {Verdict: policy.Allow, By: "a person"},
+		"yes": {Verdict: policy.Allow, By: policy.Operator}, "asked": {Verdict: policy.Allow, By: "a person"}, "other": {Verdict: policy.Allow, By: "a person"},
 		"no": {Verdict: policy.Deny, By: policy.Operator, Reason: "the operator lets the caller no have no yes"},
 	} {
 		caller := CallerOf(c, name)
@@ -118,7 +118,7 @@ callers:
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 		if alone := caller.Approver(nil) == nil; alone != (want.By == "a person") {
-			t.Errorf("%s: with no person, nobody decides: %v", name, alone)
+			t.Errorf("%s: without a person, there is no approver: %v", name, alone)
 		}
 		if caller.Holds("fs:read") || !caller.Sees(tool.Definition{Name: "any"}) {
 			t.Errorf("%s holds what it was not given, or sees not all", name)
@@ -184,7 +184,7 @@ func TestFixed(t *testing.T) {
 func TestLoad(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "toolhost.yaml")
-	if err := os.WriteFile(path, []byte("callers:\n  nobody: {}\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("callers:\n  other: {}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c, err := Load(path)
@@ -192,7 +192,7 @@ func TestLoad(t *testing.T) {
 	if c == nil || !errors.As(err, &bad) || len(bad.Problems) != 1 {
 		t.Fatalf("%v, %v", c, err)
 	}
-	if got := bad.Problems[0].String(); !strings.HasPrefix(got, path+":2:3: callers.nobody: ") {
+	if got := bad.Problems[0].String(); !strings.HasPrefix(got, path+":2:3: callers.other: ") {
 		t.Errorf("the problem is %s", got)
 	}
 	if _, err := Load(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
