@@ -44,7 +44,8 @@ in upper or lower case.`,
 	flags.StringVar(&c.filter.Tool, "tool", "", "only calls of the tool with this `NAME`")
 	flags.StringVar(&c.filter.Caller, "caller", "", "only calls of the caller with this `ID`, or with an ID that begins so")
 	flags.StringVar(&c.code, "code", "", "only calls that ended with this `CODE`, such as permission_denied, or ok for success")
-	flags.StringVar(&c.since, "since", "", "only lines since this `TIME`, such as 2026-01-31 or 2026-01-31T12:00:00Z, or 24h for the last day")
+	flags.StringVar(&c.since, "since", "",
+		"only lines since this `TIME`, such as 2026-01-31 or 2026-01-31T12:00:00Z, or 24h for the last day")
 	flags.IntVar(&c.filter.Limit, "limit", 0, "only the newest `N` lines that match; 0: all")
 	completeFlag(log.s, cmd, "tool", toolNames)
 	return cmd
@@ -94,5 +95,6 @@ func parseSince(s string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, exit.Usage(fmt.Sprintf("--since %q is neither a time nor a duration", s), "use 2026-01-31, 2026-01-31T12:00:00Z or 24h")
+	return time.Time{}, exit.Usage(fmt.Sprintf("--since %q is neither a time nor a duration", s),
+		"use 2026-01-31, 2026-01-31T12:00:00Z or 24h")
 }

@@ -72,7 +72,8 @@ func enablePlugin(ctx context.Context, s *session.Session, name string) error {
 	disabled := status.State == plugin.Disabled
 	changed = changed || disabled && status.Reason != "" // it was held as new
 	if !changed && disabled {
-		return exit.Usage(fmt.Sprintf("plugin %s is disabled by the configuration file", name), "set plugins: "+name+": enabled: true there")
+		return exit.Usage(fmt.Sprintf("plugin %s is disabled by the configuration file", name),
+			"set plugins: "+name+": enabled: true there")
 	}
 	return applySwitch(ctx, s, name, "enabled", changed || status.Held != "")
 }

@@ -39,7 +39,8 @@ func reload(ctx context.Context, s *session.Session) error {
 	}
 	c, err := control.Dial(ctx, path)
 	if errors.Is(err, control.ErrNoDaemon) {
-		return exit.Usage("no daemon is running on "+sanitize.Text(path), "name its socket with --socket, or start one with toolhost serve")
+		return exit.Usage("no daemon is running on "+sanitize.Text(path),
+			"name its socket with --socket, or start one with toolhost serve")
 	}
 	if err != nil {
 		return err

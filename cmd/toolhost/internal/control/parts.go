@@ -39,11 +39,13 @@ func blockOf(c tool.Content) block {
 		return block{"audio", []field{{name: "data", data: c.Data}, {name: "mime_type", text: c.MIMEType}}}
 	case tool.ResourceContent:
 		return block{"resource", []field{
-			{name: "uri", text: c.URI}, {name: "mime_type", text: c.MIMEType}, {name: "text", text: c.Text}, {name: "blob", data: c.Blob},
+			{name: "uri", text: c.URI}, {name: "mime_type", text: c.MIMEType},
+			{name: "text", text: c.Text}, {name: "blob", data: c.Blob},
 		}}
 	case tool.ResourceLink:
 		return block{"resource_link", []field{
-			{name: "uri", text: c.URI}, {name: "name", text: c.Name}, {name: "description", text: c.Description}, {name: "mime_type", text: c.MIMEType},
+			{name: "uri", text: c.URI}, {name: "name", text: c.Name},
+			{name: "description", text: c.Description}, {name: "mime_type", text: c.MIMEType},
 		}}
 	}
 	return block{kind: fmt.Sprintf("%T", c)}
@@ -147,7 +149,9 @@ func (p *parts) endBlock() {
 	case "audio":
 		p.content = append(p.content, tool.AudioContent{Data: f["data"], MIMEType: text("mime_type")})
 	case "resource":
-		p.content = append(p.content, tool.ResourceContent{URI: text("uri"), MIMEType: text("mime_type"), Text: text("text"), Blob: f["blob"]})
+		p.content = append(p.content, tool.ResourceContent{
+			URI: text("uri"), MIMEType: text("mime_type"), Text: text("text"), Blob: f["blob"],
+		})
 	case "resource_link":
 		p.content = append(p.content, tool.ResourceLink{
 			URI: text("uri"), Name: text("name"), Description: text("description"), MIMEType: text("mime_type"),

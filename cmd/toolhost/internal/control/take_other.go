@@ -15,8 +15,9 @@ type Claim struct{}
 // Take fails: a daemon cannot tell here who is at the other end of a socket.
 func Take(string, Holder) (*Claim, error) {
 	return nil, &tool.Error{
-		Code: tool.CodeUnavailable, Message: "there is no daemon on " + runtime.GOOS + ": the system does not say who connects to a socket",
-		Hint: "use the commands on their own",
+		Code:    tool.CodeUnavailable,
+		Message: "there is no daemon on " + runtime.GOOS + ": the system does not say who connects to a socket",
+		Hint:    "use the commands on their own",
 	}
 }
 

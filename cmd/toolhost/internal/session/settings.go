@@ -129,7 +129,8 @@ func defaultSocket() (string, error) {
 	}
 	log, err := audit.DefaultPath()
 	if err != nil {
-		return "", exit.Usage("there is no default place for the daemon's socket: "+err.Error(), "name one with --socket or "+SocketVariable)
+		return "", exit.Usage("there is no default place for the daemon's socket: "+err.Error(),
+			"name one with --socket or "+SocketVariable)
 	}
 	return filepath.Join(filepath.Dir(log), "control.sock"), nil
 }
