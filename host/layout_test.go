@@ -18,9 +18,10 @@ const module = "github.com/toolhost/toolhost/"
 var mayImport = map[string][]string{
 	"proto":              {},
 	"internal":           {"pluginsdk/tool"},
+	"internal/callctx":   {},
 	"internal/sanitize":  {},
 	"internal/test":      {"host", "pluginsdk", "internal"},
-	"pluginsdk/tool":     {"internal/sanitize"},
+	"pluginsdk/tool":     {"internal/callctx", "internal/sanitize"},
 	"pluginsdk/wire":     {"pluginsdk/tool", "proto", "internal"},
 	"pluginsdk/tooltest": {"pluginsdk/tool", "internal"},
 	"pluginsdk":          {"pluginsdk/tool", "pluginsdk/wire", "internal"},

@@ -1,17 +1,45 @@
 package tool
 
-import "encoding/json"
+import (
+	"context"
+	"encoding/json"
+	"unsafe"
+
+	"github.com/toolhost/toolhost/internal/callctx"
+)
 
 // Call is one request to run a tool.
 type Call struct {
-	// ID names the call in logs and in its outcome. The host gives one where
-	// the caller gave none.
+	// ID identifies the call in logs and in its outcome. If it is empty, the host
+	// assigns one.
 	ID string `json:"id,omitempty"`
-	// Name is the tool's canonical name.
+	// Name is the name of the tool.
 	Name string `json:"name"`
-	// Arguments is a JSON object; empty counts as {}.
+	// Arguments is a JSON object that fits the tool's input schema. Empty means {}.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	// Session is the ID of the calling session, which the host fills in. State
-	// that a provider keeps for one session it shows to no other.
+	// Session is the ID of the calling session; the host fills it in. A provider that
+	// keeps state for a session must not show it to another.
 	Session string `json:"session,omitempty"`
+}
+
+// WithCall returns a context in which [CallFrom] finds the call. It returns ctx itself
+// if the call is there already.
+func WithCall(ctx context.Context, call Call) context.Context {
+	if there, ok := ctx.Value(callctx.Call{}).(*Call); ok && there.same(call) {
+		return ctx
+	}
+	return context.WithValue(ctx, callctx.Call{}, &call)
+}
+
+func (c *Call) same(other Call) bool {
+	return c.ID == other.ID && c.Name == other.Name && c.Session == other.Session &&
+		len(c.Arguments) == len(other.Arguments) && unsafe.SliceData(c.Arguments) == unsafe.SliceData(other.Arguments)
+}
+
+// CallFrom returns the call that ctx belongs to, and the zero Call outside of one.
+func CallFrom(ctx context.Context) Call {
+	if call, ok := ctx.Value(callctx.Call{}).(*Call); ok {
+		return *call
+	}
+	return Call{}
 }

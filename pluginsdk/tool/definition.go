@@ -62,11 +62,11 @@ type RateLimit struct {
 // and a model's context, and are far above what an honest tool needs.
 const (
 	MaxNameLength        = 128
-	MaxTitleLength       = 1 << 10  // bytes
-	MaxDescriptionLength = 64 << 10 // bytes
-	MaxCategories        = 64
-	MaxSensitive         = 256
-	MaxSensitiveLength   = 256 // bytes of each name
+	maxTitleLength       = 1 << 10  // bytes
+	maxDescriptionLength = 64 << 10 // bytes
+	maxCategories        = 64
+	maxSensitive         = 256
+	maxSensitiveLength   = 256 // bytes of each name
 	MaxRetryLimit        = 10
 
 	maxCategoryLength = 64
@@ -116,10 +116,10 @@ func (d Definition) Check() error {
 		return bad("use 1 to 128 letters, digits, _, . and -", "the name has characters or a length that names may not have")
 	case d.Description == "":
 		return bad("say what the tool does: models choose by it", "the description is missing")
-	case len(d.Description) > MaxDescriptionLength:
-		return bad("shorten it", "the description has %d bytes, more than %d", len(d.Description), MaxDescriptionLength)
-	case len(d.Title) > MaxTitleLength:
-		return bad("shorten it", "the title has %d bytes, more than %d", len(d.Title), MaxTitleLength)
+	case len(d.Description) > maxDescriptionLength:
+		return bad("shorten it", "the description has %d bytes, more than %d", len(d.Description), maxDescriptionLength)
+	case len(d.Title) > maxTitleLength:
+		return bad("shorten it", "the title has %d bytes, more than %d", len(d.Title), maxTitleLength)
 	case !utf8.ValidString(d.Title) || !utf8.ValidString(d.Description):
 		return bad("write it as UTF-8", "the title or the description is not valid UTF-8")
 	case hidden(d.Title) != 0:
@@ -136,13 +136,13 @@ func (d Definition) Check() error {
 		return bad("use 0 for the host's default", "the timeout is negative")
 	case d.RateLimit != nil && (d.RateLimit.Calls < 1 || d.RateLimit.Calls > math.MaxInt32 || d.RateLimit.Period <= 0):
 		return bad("allow at least one call in a period above zero", "the rate limit is malformed")
-	case len(d.Categories) > MaxCategories:
-		return bad("use fewer", "%d categories, more than %d", len(d.Categories), MaxCategories)
-	case len(d.Sensitive) > MaxSensitive:
-		return bad("use fewer; a name counts wherever in the arguments it is", "%d sensitive names, more than %d", len(d.Sensitive), MaxSensitive)
+	case len(d.Categories) > maxCategories:
+		return bad("use fewer", "%d categories, more than %d", len(d.Categories), maxCategories)
+	case len(d.Sensitive) > maxSensitive:
+		return bad("use fewer; a name counts wherever in the arguments it is", "%d sensitive names, more than %d", len(d.Sensitive), maxSensitive)
 	}
 	for _, name := range d.Sensitive {
-		if name == "" || len(name) > MaxSensitiveLength {
+		if name == "" || len(name) > maxSensitiveLength {
 			return bad("use 1 to 256 bytes", "the sensitive name %.100q has %d bytes", name, len(name))
 		}
 	}

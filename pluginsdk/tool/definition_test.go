@@ -34,8 +34,8 @@ func TestCheck(t *testing.T) {
 		"least":                 {func(d *tool.Definition) { *d = tool.Definition{Name: "a", Description: "b"} }, ""},
 		"longest name":          {func(d *tool.Definition) { d.Name = strings.Repeat("a", tool.MaxNameLength) }, ""},
 		"all signs of a name":   {func(d *tool.Definition) { d.Name = "aZ09_.-" }, ""},
-		"longest title":         {func(d *tool.Definition) { d.Title = strings.Repeat("a", tool.MaxTitleLength) }, ""},
-		"longest description":   {func(d *tool.Definition) { d.Description = strings.Repeat("a", tool.MaxDescriptionLength) }, ""},
+		"longest title":         {func(d *tool.Definition) { d.Title = strings.Repeat("a", 1<<10) }, ""},
+		"longest description":   {func(d *tool.Definition) { d.Description = strings.Repeat("a", 64<<10) }, ""},
 		"most retries":          {func(d *tool.Definition) { d.MaxRetries = tool.MaxRetryLimit }, ""},
 		"permission of a word":  {func(d *tool.Definition) { d.Permission = "exec" }, ""},
 		"no safety":             {func(d *tool.Definition) { d.Safety = tool.Unset }, ""},
@@ -45,8 +45,8 @@ func TestCheck(t *testing.T) {
 		"newline after a name":  {func(d *tool.Definition) { d.Name = "a\n" }, "characters or a length"},
 		"long name":             {func(d *tool.Definition) { d.Name = strings.Repeat("a", tool.MaxNameLength+1) }, "characters or a length"},
 		"no description":        {func(d *tool.Definition) { d.Description = "" }, "the description is missing"},
-		"long description":      {func(d *tool.Definition) { d.Description = strings.Repeat("a", tool.MaxDescriptionLength+1) }, "bytes, more than"},
-		"long title":            {func(d *tool.Definition) { d.Title = strings.Repeat("a", tool.MaxTitleLength+1) }, "bytes, more than"},
+		"long description":      {func(d *tool.Definition) { d.Description = strings.Repeat("a", 64<<10+1) }, "bytes, more than"},
+		"long title":            {func(d *tool.Definition) { d.Title = strings.Repeat("a", 1<<10+1) }, "bytes, more than"},
 		"lines":                 {func(d *tool.Definition) { d.Title, d.Description = "a\tb", "a\n\tb, é 世界" }, ""},
 		"escape in title":       {func(d *tool.Definition) { d.Title = "\x1b[2J" }, "the title has a hidden"},
 		"escape":                {func(d *tool.Definition) { d.Description = "\x1b[2J" }, "the description has a hidden"},
@@ -67,10 +67,10 @@ func TestCheck(t *testing.T) {
 		"too many calls":        {func(d *tool.Definition) { d.RateLimit.Calls = math.MaxInt32 + 1 }, "the rate limit is malformed"},
 		"no period":             {func(d *tool.Definition) { d.RateLimit.Period = 0 }, "the rate limit is malformed"},
 		"too many categories": {func(d *tool.Definition) {
-			d.Categories = slices.Repeat([]string{"a"}, tool.MaxCategories+1)
+			d.Categories = slices.Repeat([]string{"a"}, 64+1)
 		}, "65 categories, more than 64"},
 		"too many sensitive names": {func(d *tool.Definition) {
-			d.Sensitive = slices.Repeat([]string{"a"}, tool.MaxSensitive+1)
+			d.Sensitive = slices.Repeat([]string{"a"}, 256+1)
 		}, "257 sensitive names, more than 256"},
 		"empty sensitive name": {func(d *tool.Definition) { d.Sensitive = []string{"a", ""} }, "has 0 bytes"},
 		"long sensitive name":  {func(d *tool.Definition) { d.Sensitive = []string{strings.Repeat("a", 257)} }, "has 257 bytes"},

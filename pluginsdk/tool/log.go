@@ -5,20 +5,15 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/callctx"
 )
 
-type logKey struct{}
-
-// WithLog lets f take what [Log] says in the calls that the context is given to.
-func WithLog(ctx context.Context, f func(slog.Level, string)) context.Context {
-	return context.WithValue(ctx, logKey{}, f)
-}
-
-// Log writes a line to the host's log, under the plugin's name and the call's ID.
-// Args are keys and values in turn, as those of [slog.Log]. Where nobody takes
-// the line, [slog.Default] does.
+// Log writes a line to the host's log, marked with the plugin's name and the call's ID.
+// The args are alternating keys and values, as for [slog.Log]. Outside of a plugin the
+// line goes to [slog.Default].
 func Log(ctx context.Context, level slog.Level, msg string, args ...any) {
-	f, ok := ctx.Value(logKey{}).(func(slog.Level, string))
+	f, ok := ctx.Value(callctx.Log{}).(func(slog.Level, string))
 	if !ok {
 		slog.Default().Log(ctx, level, msg, args...)
 		return

@@ -1,6 +1,10 @@
 package tool
 
-import "context"
+import (
+	"context"
+
+	"github.com/toolhost/toolhost/internal/callctx"
+)
 
 // Progress tells how far a call has come.
 type Progress struct {
@@ -12,18 +16,16 @@ type Progress struct {
 	Message string `json:"message,omitempty"`
 }
 
-type progressKey struct{}
-
 // WithProgress lets f be told of the progress of the calls that the context is
 // given to. One call's reports come one after the other and none comes after
 // the call has ended; where f is slower than they come, the oldest are dropped.
 func WithProgress(ctx context.Context, f func(Progress)) context.Context {
-	return context.WithValue(ctx, progressKey{}, f)
+	return context.WithValue(ctx, callctx.Progress{}, f)
 }
 
 // ProgressFrom is who wants to be told of the call's progress; nil: nobody.
 func ProgressFrom(ctx context.Context) func(Progress) {
-	f, _ := ctx.Value(progressKey{}).(func(Progress))
+	f, _ := ctx.Value(callctx.Progress{}).(func(Progress))
 	return f
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"testing"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -28,10 +29,20 @@ func ExampleReport() {
 }
 
 func ExampleLog() {
-	ctx := tool.WithLog(context.Background(), func(level slog.Level, line string) { fmt.Println(level, line) })
-	tool.Log(ctx, slog.LevelWarn, "slow disk", "path", "a.txt", "took", 3, "left over")
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		},
+	})))
+
+	tool.Log(context.Background(), slog.LevelWarn, "slow disk", "path", "a.txt", "took", 3)
 	// Output:
-	// WARN slow disk path=a.txt took=3 left over
+	// level=WARN msg="slow disk" path=a.txt took=3
 }
 
 func TestCallFrom(t *testing.T) {

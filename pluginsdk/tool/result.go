@@ -2,7 +2,6 @@ package tool
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 )
 
@@ -21,18 +20,12 @@ type Result struct {
 // Text is a Result of one block of text.
 func Text(s string) Result { return Result{Content: []Content{TextContent{Text: s}}} }
 
-// Textf is [Text] with a format.
-func Textf(format string, args ...any) Result { return Text(fmt.Sprintf(format, args...)) }
-
 // Failure is a Result that says the tool failed, and how.
 func Failure(s string) Result {
 	r := Text(s)
 	r.IsError = true
 	return r
 }
-
-// Failuref is [Failure] with a format.
-func Failuref(format string, args ...any) Result { return Failure(fmt.Sprintf(format, args...)) }
 
 // Text is the result as one string: blocks of text as they are, others in a
 // word and a half, joined by newlines. A result with no content gives its

@@ -87,8 +87,8 @@ func TestResultText(t *testing.T) {
 	for want, r := range map[string]tool.Result{
 		"nil":                        {},
 		`{"a":1}`:                    {Structured: json.RawMessage(`{"a":1}`)},
-		"a":                          tool.Textf("%s", "a"),
-		"b":                          tool.Failuref("%s", "b"),
+		"a":                          tool.Text("a"),
+		"b":                          tool.Failure("b"),
 		"":                           tool.Text(""),
 		"[image image/png, 2 bytes]": one(tool.ImageContent{Data: []byte{1, 2}, MIMEType: "image/png"}),
 		"[audio audio/wav, 1 bytes]": one(tool.AudioContent{Data: []byte{1}, MIMEType: "audio/wav"}),

@@ -73,8 +73,8 @@ func (d *Description) UnmarshalBinary(b []byte) error {
 // becomes a hundred times as large. What a tool may have is judged tool by tool, when it
 // is read; here it is refused where it could not be read.
 func bounded(b []byte) error {
-	if n := count(b, fieldTools); n > MaxTools {
-		return tool.Errorf(tool.CodeInvalidDefinition, "the plugin has %d tools, more than %d", n, MaxTools)
+	if n := count(b, fieldTools); n > maxTools {
+		return tool.Errorf(tool.CodeInvalidDefinition, "the plugin has %d tools, more than %d", n, maxTools)
 	}
 	if n := count(b, fieldFeatures); n > maxFeatures {
 		return tool.Errorf(tool.CodeInvalidDefinition, "the plugin has %d features, more than %d", n, maxFeatures)
@@ -107,8 +107,8 @@ const (
 )
 
 const (
-	// MaxTools bounds the tools of one plugin.
-	MaxTools = 10_000
+	// maxTools bounds the tools of one plugin.
+	maxTools = 10_000
 	// maxFeatures bounds its features, and maxRepeated what its tools' definitions repeat.
 	maxFeatures = 1000
 	maxRepeated = 100_000

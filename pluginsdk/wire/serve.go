@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -257,25 +258,23 @@ func (v *service) flush() { _ = v.out.flush() }
 
 // Value implements [context.Context]: handlers reach the host through it.
 func (r *run) Value(key any) any {
-	if value := tool.CallValue(key, r); value != nil {
-		return value
+	switch key.(type) {
+	case callctx.Call:
+		return &r.call
+	case callctx.Progress:
+		if r.progress {
+			return r.sendProgress
+		}
+		return nil
+	case callctx.Log:
+		return r.sendLog
 	}
 	return r.Context.Value(key)
 }
 
-// Call implements [tool.Companion].
-func (r *run) Call() *tool.Call { return &r.call }
+func (r *run) sendProgress(p tool.Progress) { r.send(kindProgress, appendProgress(nil, p)) }
 
-// Progress implements [tool.Companion].
-func (r *run) Progress() func(tool.Progress) {
-	if !r.progress {
-		return nil
-	}
-	return func(p tool.Progress) { r.send(kindProgress, appendProgress(nil, p)) }
-}
-
-// Log implements [tool.Companion].
-func (r *run) Log(level slog.Level, message string) {
+func (r *run) sendLog(level slog.Level, message string) {
 	r.send(kindLog, appendLog(nil, levelName(level), message))
 }
 

@@ -1,0 +1,13 @@
+// Package callctx has the keys under which a call's context holds what package tool
+// looks for. A context that answers them itself, as that of package wire does, saves a
+// context for each.
+package callctx
+
+type (
+	// Call is the key of a *tool.Call.
+	Call struct{}
+	// Progress is the key of a func(tool.Progress).
+	Progress struct{}
+	// Log is the key of a func(slog.Level, string).
+	Log struct{}
+)
