@@ -26,7 +26,7 @@ import (
 // is ready; all attempts together have a limit too, and the caller's deadline bounds all.
 func (c *compiler) buildChain(e *entry) tool.Handler {
 	attempt, total := e.timeouts()
-	return tool.Chain(
+	return chain.Wrap(
 		c.provider(e),
 		chain.Validate(e.input),
 		chain.Authorize(e.def.Permission),
@@ -45,7 +45,7 @@ func (c *compiler) buildChain(e *entry) tool.Handler {
 
 // commonChain builds the outer part of the chain, which all tools share.
 func (h *Host) commonChain() tool.Handler {
-	return tool.Chain(h.resolve, chain.Observe(h.observer), h.compiler.audit.End(), h.contained)
+	return chain.Wrap(h.resolve, chain.Observe(h.observer), h.compiler.audit.End(), h.contained)
 }
 
 // resolve finds the tool by its name, or by the alias that models use, and runs the call

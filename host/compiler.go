@@ -97,7 +97,7 @@ func (c *compiler) Compile(ctx context.Context, l roster.Listing) ([]roster.Entr
 // compileListed makes an entry of one of an owner's tools.
 func (c *compiler) compileListed(l roster.Listing, t tool.Tool, budget *schema.Budget) (*entry, error) {
 	if t.Handler != nil {
-		t.Handler = tool.Chain(t.Handler, holding(l), refreshing(l))
+		t.Handler = chain.Wrap(t.Handler, holding(l), refreshing(l))
 	}
 	e, err := c.check(l.Owner, t, cmp.Or(l.Settings, c.defaults))
 	if err != nil {

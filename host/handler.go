@@ -77,7 +77,7 @@ func renamed(run tool.Handler, theirs, ours string) tool.Handler {
 // holding keeps a plugin that has state for sessions from being stopped for idleness, as
 // long as the session of a call lives. The anonymous session holds nothing, as it never
 // ends.
-func holding(l roster.Listing) tool.Middleware {
+func holding(l roster.Listing) chain.Middleware {
 	if !l.KeepsSessions {
 		return nil
 	}
@@ -95,7 +95,7 @@ func holding(l roster.Listing) tool.Middleware {
 
 // refreshing brings the registry up to date before it passes on that a tool's definition
 // has changed, so that the next call is decided by the new definition.
-func refreshing(l roster.Listing) tool.Middleware {
+func refreshing(l roster.Listing) chain.Middleware {
 	if l.Changed == nil {
 		return nil
 	}

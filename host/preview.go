@@ -25,7 +25,7 @@ func (c *compiler) previewOf(e *entry) tool.Handler {
 	if e.preview == nil || !e.settings.Previews {
 		return nil
 	}
-	return tool.Chain(
+	return chain.Wrap(
 		tool.Protect(e.preview), chain.Limit(maxPreview), chain.Timeout(previewTimeout), chain.Concurrency(c.slotsOf(e)),
 	)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -60,7 +61,7 @@ type shownTool struct {
 
 func shown(t host.Tool) shownTool {
 	t.Safety = t.Safety.Effective()
-	t.Title = t.DisplayTitle()
+	t.Title = cmp.Or(t.Title, t.Name)
 	s := shownTool{Tool: t, ClaimedSafety: t.Claimed.Safety, ClaimedIdempotent: t.Claimed.Idempotent}
 	if t.Claimed.Name != t.Name {
 		s.ClaimedName = t.Claimed.Name

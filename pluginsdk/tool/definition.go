@@ -72,14 +72,6 @@ const (
 	maxCategoryLength = 64
 )
 
-// DisplayTitle is the title, or the name where there is none.
-func (d Definition) DisplayTitle() string {
-	if d.Title != "" {
-		return d.Title
-	}
-	return d.Name
-}
-
 // Clone is a copy that shares nothing with d.
 func (d Definition) Clone() Definition {
 	d.InputSchema = slices.Clone(d.InputSchema)

@@ -129,16 +129,6 @@ func TestClone(t *testing.T) {
 	}
 }
 
-func TestDisplayTitle(t *testing.T) {
-	t.Parallel()
-	if got := full().DisplayTitle(); got != "Read" {
-		t.Error(got)
-	}
-	if got := (tool.Definition{Name: "n"}).DisplayTitle(); got != "n" {
-		t.Error(got)
-	}
-}
-
 func TestDefinitionJSON(t *testing.T) {
 	t.Parallel()
 	b, err := json.Marshal(full())

@@ -42,17 +42,3 @@ type Previewer interface {
 
 // Handler runs one tool.
 type Handler func(context.Context, Call) (Result, error)
-
-// Middleware wraps a handler in another step of a call's way.
-type Middleware func(Handler) Handler
-
-// Chain wraps h so that the first middleware is the outermost. Nil ones are
-// left out.
-func Chain(h Handler, ms ...Middleware) Handler {
-	for i := len(ms) - 1; i >= 0; i-- {
-		if ms[i] != nil {
-			h = ms[i](h)
-		}
-	}
-	return h
-}

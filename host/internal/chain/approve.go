@@ -49,7 +49,7 @@ func (q Question) request(call tool.Call, session string) policy.Request {
 // [tool.CodeApprovalDenied] where it, or the operator, says no, or it fails or
 // panics (Detail has the stack);
 // [tool.CodeInvalidArguments] where its own arguments do not fit.
-func Approve(q Question) tool.Middleware {
+func Approve(q Question) Middleware {
 	if !q.asks() {
 		return nil
 	}

@@ -23,7 +23,7 @@ type Audit struct {
 
 // End puts every call on record when it has ended, however it did. Nil leaves
 // the step out.
-func (a *Audit) End() tool.Middleware {
+func (a *Audit) End() Middleware {
 	if a == nil {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (a *Audit) End() tool.Middleware {
 // # Errors
 //
 // [tool.CodeUnavailable] where the record cannot be written and is required.
-func (a *Audit) Begin(def *tool.Definition) tool.Middleware {
+func (a *Audit) Begin(def *tool.Definition) Middleware {
 	if a == nil {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 
 // Authorize refuses callers that do not hold the capability. An empty one needs
 // nothing.
-func Authorize(c tool.Capability) tool.Middleware {
+func Authorize(c tool.Capability) Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			t := traceOf(ctx)

@@ -41,7 +41,7 @@ func NewSlots(running, waiting int) *Slots {
 //
 // [tool.CodeResourceExhausted] where the queue is full too; the context's end
 // while waiting.
-func Concurrency(s *Slots) tool.Middleware {
+func Concurrency(s *Slots) Middleware {
 	if s == nil {
 		return nil
 	}

@@ -88,7 +88,7 @@ func (o *Observer) send(hook func(policy.Event), e policy.Event) {
 }
 
 // Observe tells an observer of each call. Nil leaves the step out.
-func Observe(o *Observer) tool.Middleware {
+func Observe(o *Observer) Middleware {
 	if o == nil {
 		return nil
 	}

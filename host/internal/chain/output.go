@@ -21,7 +21,7 @@ const Truncated = "[... truncated ...]"
 // [tool.CodeResourceExhausted] for a result that is too large, or would take too long
 // to check, [tool.CodeInvalidResult] for one that breaks its schema, and the codes of
 // the call's context where it ends first.
-func Output(output *schema.Schema, most int) tool.Middleware {
+func Output(output *schema.Schema, most int) Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			res, err := next(ctx, call)
@@ -40,7 +40,7 @@ func Output(output *schema.Schema, most int) tool.Middleware {
 }
 
 // Limit is Output where there is nothing to judge but the size.
-func Limit(most int) tool.Middleware {
+func Limit(most int) Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			res, err := next(ctx, call)

@@ -12,7 +12,7 @@ import (
 // # Errors
 //
 // Those of ready.
-func Prepare(ready func(context.Context) error) tool.Middleware {
+func Prepare(ready func(context.Context) error) Middleware {
 	if ready == nil {
 		return nil
 	}

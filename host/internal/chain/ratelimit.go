@@ -15,7 +15,7 @@ import (
 // # Errors
 //
 // [tool.CodeRateLimited], with when to try again in RetryAfter and in the hint.
-func RateLimit(limit *tool.RateLimit) tool.Middleware {
+func RateLimit(limit *tool.RateLimit) Middleware {
 	if limit == nil || time.Duration(limit.Period) < time.Duration(limit.Calls) {
 		return nil // more than one in a nanosecond is no limit
 	}

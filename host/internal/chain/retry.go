@@ -23,7 +23,7 @@ const (
 // never repeats a refusal, a tool's own failure or a call whose context has
 // ended, nor begins what there is no time for: all attempts together may take so long
 // (total; 0: any time). 0 or less leaves the step out.
-func Retry(most int, idempotent bool, total time.Duration) tool.Middleware {
+func Retry(most int, idempotent bool, total time.Duration) Middleware {
 	if most <= 0 {
 		return nil
 	}

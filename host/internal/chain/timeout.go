@@ -15,7 +15,7 @@ import (
 // The context is a [deadline.Context], which has no timer until somebody waits
 // for its end. Steps below pass it on as it is, so that a provider can see that
 // and watch the deadline in its own way.
-func Timeout(d time.Duration) tool.Middleware {
+func Timeout(d time.Duration) Middleware {
 	if d <= 0 {
 		return nil
 	}

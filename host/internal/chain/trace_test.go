@@ -46,7 +46,7 @@ func TestTraceIsTheContext(t *testing.T) {
 // A step works outside of a call too, for nobody in particular.
 func TestStepsWithoutTrace(t *testing.T) {
 	t.Parallel()
-	run := tool.Chain(func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+	run := chain.Wrap(func(ctx context.Context, _ tool.Call) (tool.Result, error) {
 		if _, ok := ctx.(*deadline.Context); !ok {
 			t.Errorf("the provider's context is a %T", ctx)
 		}
@@ -81,7 +81,7 @@ func TestSelectiveSink(t *testing.T) {
 	plain, picky := &sink{}, &selective{}
 	for _, s := range []audit.Sink{plain, picky} {
 		a := &chain.Audit{Sink: s, OnError: func(err error) { t.Error(err) }}
-		run := tool.Chain(func(context.Context, tool.Call) (tool.Result, error) { return tool.Text("done"), nil }, a.End(), a.Begin(def))
+		run := chain.Wrap(func(context.Context, tool.Call) (tool.Result, error) { return tool.Text("done"), nil }, a.End(), a.Begin(def))
 		if _, err := run(chain.WithTrace(t.Context(), &chain.Trace{Definition: def, Digest: "sha256:0"}), call); err != nil {
 			t.Fatal(err)
 		}

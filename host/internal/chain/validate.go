@@ -13,7 +13,7 @@ import (
 const MaxArguments = 16 << 20
 
 // Validate refuses calls whose arguments do not fit the tool's input schema.
-func Validate(input *schema.Schema) tool.Middleware {
+func Validate(input *schema.Schema) Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			if err := CheckArguments(ctx, input, call.Name, call.Arguments); err != nil {

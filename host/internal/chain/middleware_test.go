@@ -1,17 +1,18 @@
-package tool_test
+package chain_test
 
 import (
 	"context"
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 func TestChain(t *testing.T) {
 	t.Parallel()
 	var way []string
-	step := func(name string) tool.Middleware {
+	step := func(name string) chain.Middleware {
 		return func(next tool.Handler) tool.Handler {
 			return func(ctx context.Context, c tool.Call) (tool.Result, error) {
 				way = append(way, name+" in")
@@ -20,7 +21,7 @@ func TestChain(t *testing.T) {
 			}
 		}
 	}
-	h := tool.Chain(func(context.Context, tool.Call) (tool.Result, error) {
+	h := chain.Wrap(func(context.Context, tool.Call) (tool.Result, error) {
 		way = append(way, "handler")
 		return tool.Text("x"), nil
 	}, step("a"), nil, step("b"))
