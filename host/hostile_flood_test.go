@@ -46,7 +46,7 @@ func TestHostileFlood(t *testing.T) { //nolint:paralleltest // it counts
 		},
 		{mode: hostile.Gigabyte, on: everyCarrier, call: &fault{code: tool.CodeResourceExhausted, words: true}, fault: "larger than", within: 2 * time.Second, then: goesOnAfter},
 		{mode: hostile.Bomb, on: unary, call: &fault{code: tool.CodeResourceExhausted}, within: 2 * time.Second},
-		{mode: hostile.Blocks, on: unary, call: &fault{code: tool.CodeInvalidResult, texts: []string{"blocks"}}},
+		{mode: hostile.Blocks, on: unary, call: &fault{code: tool.CodeInvalidResult, texts: []string{"content block 0: unknown kind"}}},
 		flooding(hostile.StderrLines),
 		flooding(hostile.StderrBytes),
 		flooding(hostile.StderrJSON),
