@@ -40,11 +40,11 @@ type bench struct {
 
 func open(t testing.TB, root string) *bench {
 	t.Helper()
-	real, err := filepath.EvalSymlinks(root)
+	resolved, err := filepath.EvalSymlinks(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{workspace: &check.Workspace{}, root: real, defs: map[string]tool.Definition{}}
+	b := &bench{workspace: &check.Workspace{}, root: resolved, defs: map[string]tool.Definition{}}
 	if err := b.workspace.Open(root); err != nil {
 		t.Fatal(err)
 	}

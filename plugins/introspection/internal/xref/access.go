@@ -11,6 +11,7 @@ import (
 // Access is what a use does with a symbol.
 type Access uint8
 
+// The accesses.
 const (
 	Read      Access = iota // a variable's, constant's or function's value is used
 	Write                   // assigned, or set in a composite literal
