@@ -300,18 +300,6 @@ func TestNamespace(t *testing.T) {
 	})
 }
 
-func TestParseNamespace(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]plugin.Namespace{"": plugin.NamespaceAuto, "on": plugin.NamespaceOn, "off": plugin.NamespaceOff} {
-		if got, err := plugin.ParseNamespace(text); err != nil || got != want {
-			t.Errorf("%q is %q, %v", text, got, err)
-		}
-	}
-	if _, err := plugin.ParseNamespace("maybe"); tool.CodeOf(err) != tool.CodeInvalidArguments {
-		t.Errorf("got %v", err)
-	}
-}
-
 // A start, from fork to description, and all from there to the end of Close.
 func BenchmarkStart(b *testing.B) {
 	for _, n := range []plugin.Namespace{plugin.NamespaceOff, plugin.NamespaceAuto} {

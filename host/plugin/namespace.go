@@ -2,11 +2,9 @@ package plugin
 
 import (
 	"errors"
-	"fmt"
 	"syscall"
 
 	"github.com/toolhost/toolhost/internal/confine"
-	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // Namespace says whether a plugin gets a PID namespace of its own (Linux). When the first
@@ -26,24 +24,6 @@ const (
 	// NamespaceOff uses none.
 	NamespaceOff Namespace = "off"
 )
-
-// ParseNamespace reads a choice; empty: [NamespaceAuto].
-//
-// # Errors
-//
-// [tool.CodeInvalidArguments] for any other word.
-func ParseNamespace(name string) (Namespace, error) {
-	switch n := Namespace(name); n {
-	case "":
-		return NamespaceAuto, nil
-	case NamespaceAuto, NamespaceOn, NamespaceOff:
-		return n, nil
-	}
-	return "", &tool.Error{
-		Code: tool.CodeInvalidArguments, Hint: "use auto, on or off",
-		Message: fmt.Sprintf("unknown choice %.40q for PID namespaces", name),
-	}
-}
 
 // resolve returns the namespaces that a process gets on this system.
 //
