@@ -1,13 +1,12 @@
-// Package pluginsdk is all that an author of a tool plugin imports.
+// Package pluginsdk is for authors of tool plugins.
 //
-// [Func] makes a tool of a Go function and reads its schemas off the types;
-// [Main] makes a whole plugin of tools:
+// [Func] makes a tool from a Go function and infers its schemas from the types.
+// [Main] serves tools as a plugin:
 //
 //	func main() { pluginsdk.Main(pluginsdk.Func("hello", "Greets somebody.", hello, pluginsdk.Safe())) }
 //
-// What a tool may say of itself (its safety, the capability that it needs, how
-// often it may be called) are the [Option] values. [Plugin] adds a name, a
-// version and configuration.
+// [Option] values set a tool's safety, the capability that it needs and how often it may
+// be called. [Plugin] adds a name, a version and configuration.
 package pluginsdk
 
 // Version is the SDK's version, which a plugin reports to its host.

@@ -11,24 +11,22 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Func makes a tool of a function. In is a struct whose fields are the
-// arguments, named by their json tags and described by their jsonschema tags;
-// fields with omitempty or omitzero are optional. An empty struct means no
-// arguments.
+// Func makes a tool from a function. In is a struct whose fields are the arguments:
+// json tags name them, jsonschema tags describe them, and fields with omitempty or
+// omitzero are optional. An empty struct means no arguments.
 //
-// What Out is decides the result: a string is text, a [tool.Result] stands as
-// it is, an empty struct is no content, and anything else is structured output
-// with a schema of its own, shown to a model as its JSON. A nil pointer is not
-// taken for a result.
+// The type of Out decides the result. A string becomes text, a [tool.Result] is
+// returned as it is, an empty struct becomes a result without content, and any other
+// type becomes structured output with its own schema, which a model sees as JSON. A nil
+// pointer is an error.
 //
-// The safety level is dangerous until an [Option] says otherwise.
+// The safety level is dangerous unless an [Option] sets another.
 //
-// An error that fn returns is the tool's own failure: the caller's model sees
-// "tool NAME execution failed: ...". A [*tool.Error] travels as an error with
-// its code instead.
+// If fn returns an error, the tool has failed and the caller's model sees "tool NAME
+// execution failed: ...". A [*tool.Error] is returned as an error with its code instead.
 //
-// Func panics where In or Out cannot be described by a JSON Schema, or where an
-// option does not fit: these are mistakes in the program, seen at its start.
+// Func panics if JSON Schema cannot describe In or Out, or if an option does not fit:
+// these are mistakes in the program, found when it starts.
 func Func[In, Out any](name, description string, fn func(context.Context, In) (Out, error), opts ...Option) tool.Tool {
 	t, err := define[In, Out](name, description, opts)
 	if err != nil {
@@ -121,6 +119,6 @@ func result[Out any](out Out) (tool.Result, error) {
 	return r, nil
 }
 
-// CallFrom is the call that a typed function is running: its ID, its tool's
-// name, its raw arguments and its session. Outside of one it is zero.
+// CallFrom returns the call that a typed function is running: its ID, its tool's name,
+// its raw arguments and its session. Outside of a call it returns the zero Call.
 func CallFrom(ctx context.Context) tool.Call { return tool.CallFrom(ctx) }

@@ -14,7 +14,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Option says one more thing of a tool. Order does not matter.
+// Option sets one more property of a tool. The order of options does not matter.
 type Option func(*draft) error
 
 // draft is a definition whose schemas can still be worked on.
@@ -32,56 +32,58 @@ func set(f func(*tool.Definition)) Option {
 	}
 }
 
-// Safe says that the tool only looks.
+// Safe declares that the tool only reads.
 func Safe() Option { return set(func(d *tool.Definition) { d.Safety = tool.Safe }) }
 
-// Cautious says that what the tool does can be undone, or is what the caller
-// brought.
+// Cautious declares that the tool changes what can be changed back, or runs what the
+// caller supplies.
 func Cautious() Option { return set(func(d *tool.Definition) { d.Safety = tool.Cautious }) }
 
-// Dangerous says that the tool destroys, sends or spends. It is the default.
+// Dangerous declares that the tool destroys, sends or spends something. It is the
+// default, and each call needs approval.
 func Dangerous() Option { return set(func(d *tool.Definition) { d.Safety = tool.Dangerous }) }
 
-// Title is the tool's name for people. Default: its name.
+// Title sets the name that people are shown. Default: the tool's name.
 func Title(s string) Option { return set(func(d *tool.Definition) { d.Title = s }) }
 
-// Categories are words to find the tool by.
+// Categories adds words to find the tool by.
 func Categories(names ...string) Option {
 	return set(func(d *tool.Definition) { d.Categories = append(d.Categories, names...) })
 }
 
-// Permission is the capability that a caller must hold. Default: none.
+// Permission sets the capability that a caller must hold. Default: none.
 func Permission(c tool.Capability) Option { return set(func(d *tool.Definition) { d.Permission = c }) }
 
-// Idempotent says that a call may be repeated with no further effect, so that
-// a host may retry it up to so many times, at most [tool.MaxRetryLimit], when
-// the plugin dies in the middle.
+// Idempotent declares that repeating a call has no further effect. A host may then
+// retry a call up to so many times, at most [tool.MaxRetryLimit], if the plugin dies
+// while it runs.
 func Idempotent(retries int) Option {
 	return set(func(d *tool.Definition) { d.Idempotent, d.MaxRetries = true, retries })
 }
 
-// Timeout bounds one attempt. Default: the host's.
+// Timeout sets the time limit of one attempt. Default: the host's.
 func Timeout(t time.Duration) Option {
 	return set(func(d *tool.Definition) { d.Timeout = tool.Duration(t) })
 }
 
-// RateLimit bounds each caller to so many calls in each period. Default: none.
+// RateLimit allows each caller so many calls per period. Default: no limit.
 func RateLimit(calls int, period time.Duration) Option {
 	return set(func(d *tool.Definition) {
 		d.RateLimit = &tool.RateLimit{Calls: calls, Period: tool.Duration(period)}
 	})
 }
 
-// Sensitive names arguments that must not be written to a log.
+// Sensitive names arguments that logs must redact.
 func Sensitive(arguments ...string) Option {
 	return set(func(d *tool.Definition) { d.Sensitive = append(d.Sensitive, arguments...) })
 }
 
-// Preview tells what a call would do, without doing it: whoever is asked to approve
-// a call is shown what fn answers, such as a unified diff. In is that of the tool's
-// function. fn must change nothing; it may run for calls that are never made.
+// Preview sets a function that reports what a call would do, without doing it. The
+// person who is asked to approve a call sees its result, such as a unified diff. In
+// must be that of the tool's function. fn must not change anything, and may run for
+// calls that are never made.
 //
-// An error, or a result with IsError, says that the call itself would fail.
+// An error, or a result with IsError, means that the call itself would fail.
 func Preview[In any](fn func(context.Context, In) (tool.Result, error)) Option {
 	return func(d *draft) error {
 		if in := reflect.TypeFor[In](); in != d.in {
@@ -92,9 +94,9 @@ func Preview[In any](fn func(context.Context, In) (tool.Result, error)) Option {
 	}
 }
 
-// Argument adds JSON Schema keywords to one argument, as the JSON text of an
-// object; what is there already is kept unless named again. A path with dots
-// reaches into objects:
+// Argument adds JSON Schema keywords, the JSON text of an object, to the schema of one
+// argument. They replace keywords of the same name. A path with dots reaches into
+// objects:
 //
 //	pluginsdk.Argument("path", `{"pattern": "^[^/].*$"}`)
 func Argument(path, keywords string) Option {
@@ -117,7 +119,7 @@ func Argument(path, keywords string) Option {
 func addKeywords(s *jsonschema.Schema, keywords string) error {
 	var named map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(keywords), &named); err != nil {
-		return fmt.Errorf("the keywords are no JSON object: %w", err)
+		return fmt.Errorf("the keywords are not a JSON object: %w", err)
 	}
 	if named == nil {
 		return errors.New("the keywords are null, not a JSON object")
@@ -125,7 +127,7 @@ func addKeywords(s *jsonschema.Schema, keywords string) error {
 	if _, ok := named["type"]; ok { // the library keeps one type and several apart
 		s.Type, s.Types = "", nil
 	}
-	unknown := s.Extra // the library starts these anew
+	unknown := s.Extra // the library starts these again
 	if err := json.Unmarshal([]byte(keywords), s); err != nil {
 		return err
 	}

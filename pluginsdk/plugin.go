@@ -19,7 +19,8 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
-// Plugin is a plugin with more to say than its tools.
+// Plugin describes a plugin that needs more than a list of tools: a name, a version,
+// configuration or state. Call [Plugin.Main] from the main function.
 type Plugin struct {
 	// Name and Version are shown to operators. Name defaults to the name of
 	// the executable.
@@ -43,10 +44,10 @@ type Plugin struct {
 	Processors int
 }
 
-// AllProcessors is a plugin's Processors where it may use all there are.
+// AllProcessors lets a plugin use every processor; see [Plugin].
 const AllProcessors = -1
 
-// Config is what the operator decided for a plugin.
+// Config is what the operator has configured for a plugin.
 type Config struct {
 	// Root is the workspace, an absolute path; also the working directory.
 	Root string
@@ -78,12 +79,12 @@ func (c Config) CheckWrite(path string) error {
 	return err
 }
 
-// Main serves tools to the host that started this process, and ends the process
-// when the host is done with it. It is all that a main function has to call.
+// Main serves tools to the host that started this process, and exits when the host is
+// done with it. A main function needs to call nothing else.
 func Main(tools ...tool.Tool) { Plugin{Tools: tools}.Main() }
 
-// Main serves the plugin to the host that started this process, and ends the
-// process when the host is done with it.
+// Main serves the plugin to the host that started this process, and exits when the
+// host is done with it.
 //
 // From its handshake on, os.Stdout and os.Stderr both lead to the
 // plugin's standard error, which the host logs: standard output belongs to the

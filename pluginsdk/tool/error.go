@@ -14,8 +14,8 @@ type Code string
 const (
 	CodeInvalidArguments  Code = "invalid_arguments"  // the arguments do not fit the schema
 	CodePermissionDenied  Code = "permission_denied"  // the caller lacks the capability
-	CodeApprovalDenied    Code = "approval_denied"    // somebody said no
-	CodeApprovalRequired  Code = "approval_required"  // nobody was there to say yes
+	CodeApprovalDenied    Code = "approval_denied"    // the approver said no
+	CodeApprovalRequired  Code = "approval_required"  // the session has no approver
 	CodeRateLimited       Code = "rate_limited"       // too many calls
 	CodeUnavailable       Code = "unavailable"        // the plugin cannot be reached or started
 	CodeCrashed           Code = "crashed"            // the plugin's process ended during the call
@@ -130,8 +130,8 @@ func (e *Error) Is(target error) bool {
 	}
 }
 
-// Errorf is an Error with a code and a message. As with [fmt.Errorf], %w makes
-// an argument the cause.
+// Errorf returns an Error with a code and a formatted message. As with [fmt.Errorf],
+// %w makes an argument the cause.
 func Errorf(code Code, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
@@ -154,8 +154,8 @@ func CodeOf(err error) Code {
 	return CodeInternal
 }
 
-// AsError is err as an [Error]: itself where it is one, else one that wraps it
-// with the code that [CodeOf] finds. A nil error gives nil.
+// AsError returns the outermost [Error] in err, or else a new one that wraps err with
+// the code that [CodeOf] finds. It returns nil for a nil error.
 func AsError(err error) *Error {
 	if err == nil {
 		return nil

@@ -2,8 +2,8 @@ package tool
 
 import "context"
 
-// Provider is a source of tools: functions of this process, a plugin's
-// process, a host, a session. It stands on both sides of a plugin's pipe.
+// Provider is a source of tools: functions in this process, a plugin's process, a host
+// or a session. Both ends of the connection to a plugin implement it.
 // Package tooltest checks that an implementation keeps this contract.
 type Provider interface {
 	// List returns the definitions, sorted by name. The caller owns them.
@@ -15,11 +15,11 @@ type Provider interface {
 	// # Errors
 	//
 	// An [*Error]; [CodeNotFound] for a name that List does not have. A tool's
-	// own failure is no error but a [Result] with IsError.
+	// own failure is not an error but a [Result] with IsError.
 	Execute(context.Context, Call) (Result, error)
 
-	// Close ends what the provider holds and waits for it, no longer than its
-	// context. Closing twice is fine.
+	// Close releases what the provider holds, and waits for it no longer than its
+	// context. Closing twice is allowed.
 	Close(context.Context) error
 }
 
@@ -29,9 +29,9 @@ type Notifier interface {
 	Changes() <-chan struct{}
 }
 
-// Previewer is a [Provider] that can tell what a call would do.
+// Previewer is a [Provider] that can report what a call would do.
 type Previewer interface {
-	// Preview does nothing but look. The result is for whoever approves the call;
+	// Preview changes nothing. The result is for whoever approves the call;
 	// one with IsError says why the call would fail.
 	//
 	// # Errors

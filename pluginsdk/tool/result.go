@@ -17,10 +17,10 @@ type Result struct {
 	IsError bool
 }
 
-// Text is a Result of one block of text.
+// Text returns a Result with one block of text.
 func Text(s string) Result { return Result{Content: []Content{TextContent{Text: s}}} }
 
-// Failure is a Result that says the tool failed, and how.
+// Failure returns a Result that says how the tool failed.
 func Failure(s string) Result {
 	r := Text(s)
 	r.IsError = true

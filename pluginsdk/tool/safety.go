@@ -10,12 +10,12 @@ type Safety int8
 const (
 	// Unset is the zero value. It counts as [Dangerous].
 	Unset Safety = iota
-	// Safe tools only look.
+	// Safe tools only read.
 	Safe
 	// Cautious tools change what can be changed back, or run what the caller
-	// brings.
+	// supplies.
 	Cautious
-	// Dangerous tools destroy, send or spend. Each call needs somebody's yes.
+	// Dangerous tools destroy, send or spend something. Each call needs approval.
 	Dangerous
 )
 
@@ -46,8 +46,7 @@ func ParseSafety(s string) (Safety, error) {
 // Valid reports whether s is one of the levels, Unset included.
 func (s Safety) Valid() bool { return s >= Unset && s <= Dangerous }
 
-// Effective is the level that counts: s, or [Dangerous] where nothing valid is
-// said.
+// Effective returns the level that counts: s, or [Dangerous] if s is unset or not valid.
 func (s Safety) Effective() Safety {
 	if s == Unset || !s.Valid() {
 		return Dangerous

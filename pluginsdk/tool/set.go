@@ -17,7 +17,7 @@ type Tool struct {
 	Preview Handler `json:"-"`
 }
 
-// Set is a [Provider] of functions in this process. Its tools are fixed.
+// Set is a [Provider] of functions in this process. Its tools do not change.
 type Set struct {
 	defs     []Definition
 	handlers map[string]Handler
@@ -26,7 +26,7 @@ type Set struct {
 
 var _ Previewer = (*Set)(nil)
 
-// NewSet makes a provider of tools.
+// NewSet returns a provider of the given tools.
 //
 // # Errors
 //
@@ -115,7 +115,7 @@ func run(ctx context.Context, h Handler, call Call) (Result, error) {
 // Close implements [Provider]; there is nothing to close.
 func (s *Set) Close(context.Context) error { return nil }
 
-// Protect makes what a handler does safe for who calls it. A panic becomes a
+// Protect guards the caller of h against what h may do. A panic becomes a
 // [CodeToolFailed] error: the message has the panic's value, Detail the stack,
 // which is for logs and not for a model. Content blocks that are pointers become
 // what they point to; a nil one gives a [CodeInvalidResult] error.
