@@ -157,7 +157,7 @@ func TestHostileDirectoryOfOthers(t *testing.T) {
 	if err := os.Chown(below, 65534, -1); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := newHost(t).Load(t.Context(), below); n != 0 || tool.CodeOf(err) != tool.CodePermissionDenied || !strings.Contains(err.Error(), "belongs to somebody else") {
+	if n, err := newHost(t).Load(t.Context(), below); n != 0 || tool.CodeOf(err) != tool.CodePermissionDenied || !strings.Contains(err.Error(), "belongs to another user") {
 		t.Errorf("another user's, below a sticky one: %d tools, %v", n, err)
 	}
 }
