@@ -30,8 +30,9 @@ test: vet lint cross ## everything that has to hold
 vet:
 	go vet ./...
 
-lint: ## golangci-lint, configured in .golangci.yml
+lint: ## golangci-lint, configured in .golangci.yml, and the words of the project
 	$(LINT) run
+	go test ./internal/test/words
 	cd bench && $(LINT) run -c ../.golangci.yml ./...
 
 cross: ## it builds for macOS and Windows too

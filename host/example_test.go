@@ -108,15 +108,14 @@ func exampleHost(opts ...host.Option) *host.Host {
 // Load starts the plugin binaries of a directory. Each runs in a process of its own: if
 // one crashes, its callers get an error, and the next call starts it again.
 func ExampleHost_Load() {
-	dir, remove := pluginDir()
-	defer remove()
-	installGreeter(dir)
-
 	ctx := context.Background()
 	h, err := host.New()
 	if err != nil {
 		log.Fatal(err)
 	}
+	dir, remove := pluginDir()
+	defer remove()
+	installGreeter(dir)
 	defer h.Close(ctx) //nolint:errcheck // the example has ended
 	n, err := h.Load(ctx, dir)
 	fmt.Println(n, err)
@@ -133,12 +132,12 @@ func ExampleHost_Load() {
 
 // Follow loads, upgrades and withdraws plugins as their files come, change and go.
 func ExampleHost_Follow() {
-	dir, remove := pluginDir()
-	defer remove()
 	h, err := host.New()
 	if err != nil {
 		log.Fatal(err)
 	}
+	dir, remove := pluginDir()
+	defer remove()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer h.Close(context.Background()) //nolint:errcheck // the example has ended
 	followed := make(chan error)

@@ -23,7 +23,7 @@ const (
 	CacheVariable     = "TOOLHOST_CACHE_DIR"
 )
 
-// Off, in place of a path, stands for no socket, no audit log, or no cache.
+// Off stands in place of a path for no socket, no audit log, or no cache.
 const Off = "off"
 
 // DefaultConfig is the configuration file that is read, if it exists, when none is named.

@@ -17,6 +17,7 @@ import (
 // Reading says why the configuration file is read, which decides whether it counts.
 type Reading int
 
+// The reasons for reading.
 const (
 	AtStart    Reading = iota // a command, or a daemon that starts
 	ByOperator                // an operator tells a daemon to read the file again

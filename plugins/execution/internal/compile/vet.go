@@ -20,7 +20,7 @@ import (
 func (c *Compilation) Vet(ctx context.Context) (form.Problems, error) {
 	warnings := form.Problems{}
 	if _, err := os.Stat(c.Target.Dir); err != nil {
-		return warnings, nil //nolint:nilerr // see above
+		return warnings, nil // see above
 	}
 	stdout, stderr, err := c.run(ctx, false, "vet", "-json")
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package words keeps out of the tree the phrases and names that were removed
-// from it. `make lint` runs its test.
+// from it. `make lint` runs its tests.
 //
 // The phrases are those that make a sentence hard to read: a negated noun
 // ("is no capability" for "is not a capability"), a subject that is missing or
