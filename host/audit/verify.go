@@ -141,8 +141,8 @@ func (v *verifier) advance(p *part, l *line, next link) {
 		v.torn("a crash ended the write of this line, and the next one tells of it")
 		v.stray = nil
 	}
-	text := append(v.before.text[:0], l.text...)
-	v.before, v.last = v.last, verified{next, p.path, l.number, text}
+	spare := v.before.text[:0]
+	v.before, v.last = v.last, verified{next, p.path, l.number, append(spare, l.text...)}
 	v.oldest = max(v.oldest, next.oldest)
 	v.report.Lines++
 	v.report.Unverified--

@@ -358,13 +358,6 @@ func (s *Stream) answered(number uint32) *pending {
 	return k
 }
 
-// flush writes what is queued. What goes wrong ends all calls.
-func (s *Stream) flush() {
-	if err := s.out.flush(); err != nil {
-		s.fail(err)
-	}
-}
-
 // Failed is closed when the stream has failed or was closed.
 func (s *Stream) Failed() <-chan struct{} { return s.down }
 
