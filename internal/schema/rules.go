@@ -28,6 +28,7 @@ type rules struct {
 	properties []property // by name; each has the bit of its index
 	required   uint64     // the properties' bits
 	other      *node      // for all other members; nil: any
+	name       *node      // for the names of all members; nil: any
 	item       *node      // nil: any
 }
 
@@ -108,7 +109,7 @@ func (r *rules) add(n *node, name string, v any, draft int, patterns map[string]
 		for _, one := range several {
 			r.types |= typeSets[one.(string)]
 		}
-	case "properties", "required", "additionalProperties", "items":
+	case "properties", "required", "additionalProperties", "propertyNames", "items":
 		// see describe
 	case "uniqueItems":
 		return !n.work.unique
@@ -170,6 +171,9 @@ func (r *rules) describe(n *node) bool {
 	}
 	if len(n.others) > 0 {
 		r.other = n.others[0]
+	}
+	if len(n.names) > 0 {
+		r.name = n.names[0]
 	}
 	if len(n.items) > 0 {
 		r.item = n.items[0]

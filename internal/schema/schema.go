@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
@@ -21,7 +22,7 @@ import (
 // use.
 type Schema struct {
 	raw   json.RawMessage
-	v5    *jsonschema.Schema
+	v5    func() (*jsonschema.Schema, error)
 	nodes []*node
 	// byAddress finds what an error of v5 is about.
 	byAddress map[string]*node
@@ -85,33 +86,23 @@ func (b *Budget) CompileOutput(raw json.RawMessage) (*Schema, error) {
 	return compile(raw, output, b)
 }
 
+// CompileOwn makes a schema of this program ready, as CompileOutput does, but without
+// jsonschema/v5, which takes most of the time: v5 compiles it once a value needs it.
+//
+// # Errors
+//
+// Those of CompileOutput, and later those of [Schema.Check].
+func CompileOwn(raw json.RawMessage) (*Schema, error) {
+	s, shown, err := prepare(raw, output, nil)
+	if err != nil {
+		return nil, err
+	}
+	s.v5 = sync.OnceValues(func() (*jsonschema.Schema, error) { return hand(shown) })
+	return s, nil
+}
+
 func compile(raw json.RawMessage, r role, budget *Budget) (*Schema, error) {
-	if len(raw) > maxSchemaBytes {
-		return nil, fmt.Errorf("the schema has %d bytes, more than %d", len(raw), maxSchemaBytes)
-	}
-	if !budget.spend(len(raw) / costBytes) {
-		return nil, ErrBudget
-	}
-	doc, err := parse(raw, maxSchemaLevels, nil)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkTexts(doc); err != nil {
-		return nil, err
-	}
-	if r == input {
-		if err := checkRoot(doc); err != nil {
-			return nil, err
-		}
-	}
-	b, shown, err := build(doc)
-	if !budget.spend(b.cost()) {
-		return nil, ErrBudget
-	}
-	if err != nil {
-		return nil, err
-	}
-	evaluations, err := bound(b.nodes)
+	s, shown, err := prepare(raw, r, budget)
 	if err != nil {
 		return nil, err
 	}
@@ -119,13 +110,48 @@ func compile(raw json.RawMessage, r role, budget *Budget) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.v5 = func() (*jsonschema.Schema, error) { return v5, nil }
+	return s, nil
+}
+
+// prepare checks a schema, and returns it without its v5, and what v5 is shown of it.
+func prepare(raw json.RawMessage, r role, budget *Budget) (s *Schema, shown any, err error) {
+	if len(raw) > maxSchemaBytes {
+		return nil, nil, fmt.Errorf("the schema has %d bytes, more than %d", len(raw), maxSchemaBytes)
+	}
+	if !budget.spend(len(raw) / costBytes) {
+		return nil, nil, ErrBudget
+	}
+	doc, err := parse(raw, maxSchemaLevels, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := checkTexts(doc); err != nil {
+		return nil, nil, err
+	}
+	if r == input {
+		if err := checkRoot(doc); err != nil {
+			return nil, nil, err
+		}
+	}
+	b, shown, err := build(doc)
+	if !budget.spend(b.cost()) {
+		return nil, nil, ErrBudget
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	evaluations, err := bound(b.nodes)
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, n := range b.nodes {
 		n.rules = rulesOf(n, b.draft, b.patterns)
 	}
 	return &Schema{
-		raw: slices.Clone(raw), v5: v5, nodes: b.nodes, byAddress: b.byAddress,
+		raw: slices.Clone(raw), nodes: b.nodes, byAddress: b.byAddress,
 		rate: rateOf(b.nodes, evaluations), role: r,
-	}, nil
+	}, shown, nil
 }
 
 // checkTexts refuses a schema with a text, wherever it is and whatever it is for, that a
@@ -308,8 +334,11 @@ func (s *Schema) judge(v any) (err error) {
 			err = &Violation{Problems: []string{"the " + s.role.whole + " could not be checked: the validator failed"}}
 		}
 	}()
-	err = s.v5.Validate(v)
-	if err == nil {
+	v5, err := s.v5()
+	if err != nil {
+		return err
+	}
+	if err = v5.Validate(v); err == nil {
 		return nil
 	}
 	var fault *jsonschema.ValidationError

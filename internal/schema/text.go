@@ -139,6 +139,9 @@ func (j *textJudge) fitsObject(r *rules, level int) bool {
 		if !ok || j.peek() != ':' {
 			return false
 		}
+		if r.name != nil && !j.fitsName(r.name.rules, key) {
+			return false
+		}
 		n := r.other
 		switch i := r.find(key); {
 		case i >= 0 && seen&(1<<i) == 0:
@@ -165,6 +168,12 @@ func (j *textJudge) fitsObject(r *rules, level int) bool {
 	}
 	j.pos++
 	return seen&r.required == r.required && r.members.has(count)
+}
+
+// fitsName judges a member's name as the string that it is.
+func (j *textJudge) fitsName(r *rules, name string) bool {
+	return r != nil && r.instead == nil && r.types&stringType != 0 &&
+		r.allowText(name) && j.afford(r, name) && r.text(name)
 }
 
 func (j *textJudge) fitsArray(r *rules, level int) bool {

@@ -23,7 +23,7 @@ var schemaText []byte
 func Schema() json.RawMessage { return slices.Clone(schemaText) }
 
 // fileSchema is the compiled schema.
-var fileSchema = sync.OnceValue(func() *schema.Schema { return must(schema.CompileOutput(schemaText)) })
+var fileSchema = sync.OnceValue(func() *schema.Schema { return must(schema.CompileOwn(schemaText)) })
 
 // root describes the whole file.
 var root = sync.OnceValue(func() *setting {
