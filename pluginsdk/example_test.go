@@ -18,7 +18,7 @@ type greeting struct {
 
 func greet(_ context.Context, in greeting) (string, error) {
 	if in.Name == "" {
-		return "", errors.New("there is nobody to greet")
+		return "", errors.New("the name is empty")
 	}
 	if in.Loud {
 		return "HELLO " + in.Name, nil
@@ -27,20 +27,20 @@ func greet(_ context.Context, in greeting) (string, error) {
 }
 
 func ExampleFunc() {
-	hello := pluginsdk.Func("hello", "Greets somebody.", greet, pluginsdk.Safe())
+	hello := pluginsdk.Func("hello", "Greets a person.", greet, pluginsdk.Safe())
 
 	ctx := context.Background()
 	result, err := hello.Handler(ctx, tool.Call{Name: "hello", Arguments: json.RawMessage(`{"name": "Ann"}`)})
 	fmt.Println(result.Text(), err)
 
-	// An error is the tool's own failure, which a model should see.
+	// An error is the tool's own failure, which the caller's model should see.
 	result, err = hello.Handler(ctx, tool.Call{Name: "hello", Arguments: json.RawMessage(`{"name": ""}`)})
 	fmt.Println(result.Text(), result.IsError, err)
 
 	fmt.Println(string(hello.InputSchema))
 	// Output:
 	// hello Ann <nil>
-	// tool hello execution failed: there is nobody to greet true <nil>
+	// tool hello execution failed: the name is empty true <nil>
 	// {"type":"object","properties":{"name":{"type":"string","description":"Who to greet."},"loud":{"type":"boolean"}},"required":["name"],"additionalProperties":false}
 }
 
@@ -60,7 +60,8 @@ func ExampleFunc_structured() {
 		return out, nil
 	})
 
-	result, err := count.Handler(context.Background(), tool.Call{Name: "count", Arguments: json.RawMessage(`{"words": ["a", "b"]}`)})
+	ctx := context.Background()
+	result, err := count.Handler(ctx, tool.Call{Name: "count", Arguments: json.RawMessage(`{"words": ["a", "b"]}`)})
 	fmt.Println(string(result.Structured), err)
 	fmt.Println(string(count.OutputSchema))
 	// Output:
@@ -95,13 +96,49 @@ func ExampleArgument() {
 	}
 	tail := func(context.Context, args) (string, error) { return "", nil }
 
-	t := pluginsdk.Func("tail", "Shows the last lines.", tail, pluginsdk.Argument("lines", `{"minimum": 1, "maximum": 100}`))
+	t := pluginsdk.Func("tail", "Shows the last lines.", tail,
+		pluginsdk.Argument("lines", `{"minimum": 1, "maximum": 100}`),
+	)
 	fmt.Println(string(t.InputSchema))
 	// Output: {"type":"object","properties":{"lines":{"type":"integer","minimum":1,"maximum":100}},"required":["lines"],"additionalProperties":false}
 }
 
+func ExamplePreview() {
+	type args struct {
+		From string `json:"from"`
+		To   string `json:"to"`
+	}
+	move := func(context.Context, args) (string, error) { return "moved", nil }
+
+	t := pluginsdk.Func("move", "Moves a file.", move,
+		pluginsdk.Cautious(),
+		pluginsdk.Permission(tool.FSWrite),
+		pluginsdk.Preview(func(_ context.Context, in args) (tool.Result, error) {
+			return tool.Text(in.From + " -> " + in.To), nil
+		}),
+	)
+
+	// A host shows the preview to the person who approves the call.
+	call := tool.Call{Name: "move", Arguments: json.RawMessage(`{"from": "a.txt", "to": "b.txt"}`)}
+	preview, err := t.Preview(context.Background(), call)
+	fmt.Println(preview.Text(), err)
+	// Output: a.txt -> b.txt <nil>
+}
+
+// A tool that changes files checks each path first.
+func ExampleConfig_CheckWrite() {
+	config := pluginsdk.Config{Root: "/srv/project", Protected: []string{"/srv/project/toolhost.yaml"}}
+
+	err := config.CheckWrite("toolhost.yaml")
+	fmt.Println(tool.CodeOf(err))
+	fmt.Println(config.CheckWrite("notes.txt"))
+	// Output:
+	// permission_denied
+	// <nil>
+}
+
 func ExampleCallFrom() {
-	whoami := pluginsdk.Func("whoami", "Names the session.", func(ctx context.Context, _ struct{}) (string, error) {
+	whoami := pluginsdk.Func("whoami", "Returns the session.", func(ctx context.Context, _ struct{}) (string, error) {
 		return pluginsdk.CallFrom(ctx).Session, nil
 	})
 	result, err := whoami.Handler(context.Background(), tool.Call{Name: "whoami", Session: "s1"})
@@ -109,20 +146,20 @@ func ExampleCallFrom() {
 	// Output: s1 <nil>
 }
 
-// A plugin's main function has nothing in it but this. Started by hand, it says
-// that a host should start it.
+// The main function of a plugin needs only one call. A plugin that is started by hand
+// prints how to run it with a host, and exits.
 func ExampleMain() { //nolint:testableexamples // it ends the process
-	pluginsdk.Main(pluginsdk.Func("hello", "Greets somebody.", greet, pluginsdk.Safe()))
+	pluginsdk.Main(pluginsdk.Func("hello", "Greets a person.", greet, pluginsdk.Safe()))
 }
 
-// A plugin that is configured. Its main function calls [pluginsdk.Plugin.Main].
+// A plugin with configuration. Its main function calls [pluginsdk.Plugin.Main].
 func ExamplePlugin() {
 	word := "hello"
 	p := pluginsdk.Plugin{
 		Name:    "greeter",
 		Version: "1.2.0",
 		Tools: []tool.Tool{
-			pluginsdk.Func("greet", "Greets somebody.", func(_ context.Context, in greeting) (string, error) {
+			pluginsdk.Func("greet", "Greets a person.", func(_ context.Context, in greeting) (string, error) {
 				return word + " " + in.Name, nil
 			}, pluginsdk.Safe()),
 		},
@@ -140,9 +177,10 @@ func ExamplePlugin() {
 		},
 	}
 
-	// What a host does, in short:
+	// A host makes these calls:
 	ctx := context.Background()
-	if err := p.Configure(ctx, pluginsdk.Config{Root: "/srv/project", JSON: json.RawMessage(`{"word": "good morning,"}`)}); err != nil {
+	config := pluginsdk.Config{Root: "/srv/project", JSON: json.RawMessage(`{"word": "good morning,"}`)}
+	if err := p.Configure(ctx, config); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -11,22 +11,33 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Func makes a tool from a function. In is a struct whose fields are the arguments:
-// json tags name them, jsonschema tags describe them, and fields with omitempty or
-// omitzero are optional. An empty struct means no arguments.
+// Func makes a tool from a function.
 //
-// The type of Out decides the result. A string becomes text, a [tool.Result] is
-// returned as it is, an empty struct becomes a result without content, and any other
-// type becomes structured output with its own schema, which a model sees as JSON. A nil
-// pointer is an error.
+// In is a struct whose fields are the arguments: json tags name them, jsonschema tags
+// describe them, and fields with omitempty or omitzero are optional. An empty struct
+// means no arguments. In may also be a map from argument names to values.
 //
-// The safety level is dangerous unless an [Option] sets another.
+// Out determines the result:
 //
-// If fn returns an error, the tool has failed and the caller's model sees "tool NAME
-// execution failed: ...". A [*tool.Error] is returned as an error with its code instead.
+//   - a string becomes text
+//   - a [tool.Result] is returned unchanged
+//   - an empty struct becomes a result without content
+//   - any other type becomes structured output, which a model sees as JSON; the output
+//     schema is inferred from the type, and a nil pointer is an error
 //
-// Func panics if JSON Schema cannot describe In or Out, or if an option does not fit:
-// these are mistakes in the program, found when it starts.
+// The tool is dangerous unless an [Option] sets another safety level.
+//
+// Func panics if JSON Schema cannot describe In or Out, if the definition is invalid
+// (see [tool.Definition.Check]), or if an option does not fit: these are mistakes in the
+// program, and appear as soon as it starts.
+//
+// # Errors
+//
+// If fn returns an error, the call succeeds with a result that has IsError, and the
+// caller's model sees "tool NAME execution failed: ...". An error that wraps a
+// [*tool.Error] fails the call with that error's code instead, and so does the error of
+// a context that has ended. Arguments that do not fit In fail the call with
+// [tool.CodeInvalidArguments].
 func Func[In, Out any](name, description string, fn func(context.Context, In) (Out, error), opts ...Option) tool.Tool {
 	t, err := define[In, Out](name, description, opts)
 	if err != nil {
@@ -36,7 +47,7 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 	return t
 }
 
-// handler is a typed function as it is called.
+// handler returns fn as a handler that decodes arguments and encodes results.
 func handler[In, Out any](name string, fn func(context.Context, In) (Out, error)) tool.Handler {
 	return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 		var in In
@@ -56,35 +67,34 @@ func handler[In, Out any](name string, fn func(context.Context, In) (Out, error)
 	}
 }
 
-// define builds a definition, and a preview where there is one, from the types and
-// the options.
+// define builds a tool without its handler from the types and the options.
 func define[In, Out any](name, description string, opts []Option) (tool.Tool, error) {
 	def := tool.Definition{Name: name, Description: description}
-	draft := &draft{Definition: &def, in: reflect.TypeFor[In]()}
+	b := &builder{Definition: &def, in: reflect.TypeFor[In]()}
 	var err error
-	if draft.input, err = inferInput(draft.in); err != nil {
+	if b.input, err = inferInput(b.in); err != nil {
 		return tool.Tool{}, err
 	}
-	if draft.output, err = inferOutput(reflect.TypeFor[Out]()); err != nil {
+	if b.output, err = inferOutput(reflect.TypeFor[Out]()); err != nil {
 		return tool.Tool{}, err
 	}
 	for _, opt := range opts {
-		if err := opt(draft); err != nil {
+		if err := opt(b); err != nil {
 			return tool.Tool{}, err
 		}
 	}
-	if def.InputSchema, err = json.Marshal(draft.input); err != nil {
+	if def.InputSchema, err = json.Marshal(b.input); err != nil {
 		return tool.Tool{}, err
 	}
-	if draft.output != nil {
-		if def.OutputSchema, err = json.Marshal(draft.output); err != nil {
+	if b.output != nil {
+		if def.OutputSchema, err = json.Marshal(b.output); err != nil {
 			return tool.Tool{}, err
 		}
 	}
-	return tool.Tool{Definition: def, Preview: draft.preview}, def.Check()
+	return tool.Tool{Definition: def, Preview: b.preview}, def.Check()
 }
 
-// failure sorts the errors of a typed function.
+// failure separates the errors that fail the call from those that are the tool's result.
 func failure(ctx context.Context, name string, err error) (tool.Result, error) {
 	var e *tool.Error
 	if errors.As(err, &e) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
@@ -93,7 +103,7 @@ func failure(ctx context.Context, name string, err error) (tool.Result, error) {
 	return tool.Failure(tool.ExecutionError(name, err).Message), nil
 }
 
-// result makes a Result of what a typed function returned.
+// result encodes the value that a typed function returned.
 func result[Out any](out Out) (tool.Result, error) {
 	switch v := any(out).(type) {
 	case tool.Result:
@@ -104,12 +114,12 @@ func result[Out any](out Out) (tool.Result, error) {
 		return tool.Result{}, nil
 	}
 	if v := reflect.ValueOf(out); v.Kind() == reflect.Pointer && v.IsNil() {
-		return tool.Result{}, fmt.Errorf("encoding the result: it is a nil %T, with no error beside it", out)
+		return tool.Result{}, fmt.Errorf("encoding the result: the function returned a nil %T without an error", out)
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false) // models read this, and much of it is code
-	// Through a pointer the methods of pointers are found.
+	// A pointer, so that encoding/json finds methods with pointer receivers.
 	if err := enc.Encode(&out); err != nil {
 		return tool.Result{}, fmt.Errorf("encoding the result: %w", err)
 	}
@@ -119,6 +129,6 @@ func result[Out any](out Out) (tool.Result, error) {
 	return r, nil
 }
 
-// CallFrom returns the call that a typed function is running: its ID, its tool's name,
-// its raw arguments and its session. Outside of a call it returns the zero Call.
+// CallFrom returns the call that a typed function serves: the call's ID, the tool's name,
+// the raw arguments and the session. Outside a call it returns the zero [tool.Call].
 func CallFrom(ctx context.Context) tool.Call { return tool.CallFrom(ctx) }

@@ -17,7 +17,7 @@ import (
 
 type noArgs = struct{}
 
-// returning makes a tool that answers with v.
+// returning makes a tool that returns v.
 func returning[Out any](v Out, err error) tool.Tool {
 	return pluginsdk.Func("t", "Returns.", func(context.Context, noArgs) (Out, error) { return v, err })
 }
@@ -43,7 +43,7 @@ func TestFuncOutputs(t *testing.T) {
 	for name, c := range map[string]struct {
 		tool   tool.Tool
 		want   tool.Result
-		schema string // contained in the output schema; "": there is none
+		schema string // contained in the output schema; "": no schema
 	}{
 		"string":       {returning("a", nil), tool.Text("a"), ""},
 		"result":       {returning(result, nil), result, ""},
@@ -76,12 +76,12 @@ func TestFuncOutputs(t *testing.T) {
 	}
 }
 
-func TestFuncOutputThatIsNone(t *testing.T) {
+func TestFuncOutputNotJSON(t *testing.T) {
 	t.Parallel()
 	for name, tl := range map[string]tool.Tool{
-		"nil pointer":         returning((*report)(nil), nil),
-		"raw that is no JSON": returning(json.RawMessage(`{`), nil),
-		"not a number":        returning(map[string]any{"f": func() {}}, nil),
+		"nil pointer":      returning((*report)(nil), nil),
+		"raw but not JSON": returning(json.RawMessage(`{`), nil),
+		"not a number":     returning(map[string]any{"f": func() {}}, nil),
 	} {
 		if r, err := run(t, tl, ``); err == nil || !strings.HasPrefix(err.Error(), "encoding the result: ") {
 			t.Errorf("%s: %+v, %v", name, r, err)
@@ -187,7 +187,7 @@ func TestCallFrom(t *testing.T) {
 	}
 }
 
-// wantPanic checks that f panics with a text that helps.
+// wantPanic checks that f panics with a message that contains want.
 func wantPanic(t *testing.T, want string, f func()) {
 	t.Helper()
 	defer func() {

@@ -16,12 +16,13 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// The library infers schemas from Go types. This file corrects it where what it
-// says is not what encoding/json does: types that marshal themselves, byte slices
-// and nil maps. Types that contain themselves, which the library refuses, go to
-// $defs. A few uses of struct tags and embedding that it would describe wrongly are
+// The jsonschema library infers schemas from Go types. This file corrects those that
+// differ from what encoding/json does: types that marshal themselves, byte slices and
+// nil maps. Types that contain themselves, which the library refuses, are moved to
+// $defs. Struct tags and embedded fields that the library would describe wrongly are
 // refused.
 
+// inferInput returns the schema of arguments of type t.
 func inferInput(t reflect.Type) (*jsonschema.Schema, error) {
 	if t.Kind() != reflect.Struct && t.Kind() != reflect.Map {
 		return nil, fmt.Errorf("the arguments must be a struct or a map, not %s", t)
@@ -30,7 +31,7 @@ func inferInput(t reflect.Type) (*jsonschema.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	if slices.Contains(s.Types, "object") { // a map, of which null is no way to call a tool
+	if slices.Contains(s.Types, "object") { // a map; arguments cannot be null
 		s.Type, s.Types = "object", nil
 	}
 	if s.Type != "object" {
@@ -39,13 +40,13 @@ func inferInput(t reflect.Type) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// inferOutput gives nil for what has no structure, or any.
+// inferOutput returns the schema of a result of type t, or nil if any result fits.
 func inferOutput(t reflect.Type) (*jsonschema.Schema, error) {
 	switch t {
 	case reflect.TypeFor[string](), reflect.TypeFor[tool.Result](), reflect.TypeFor[struct{}]():
 		return nil, nil
 	}
-	if t.Kind() == reflect.Pointer { // a nil one is refused when it comes
+	if t.Kind() == reflect.Pointer { // a call that returns nil fails
 		t = t.Elem()
 	}
 	s, err := infer(t)
@@ -56,7 +57,11 @@ func inferOutput(t reflect.Type) (*jsonschema.Schema, error) {
 }
 
 func infer(t reflect.Type) (*jsonschema.Schema, error) {
-	in := &inference{seen: map[reflect.Type]bool{}, known: map[reflect.Type]*jsonschema.Schema{}, recursive: map[string]reflect.Type{}}
+	in := &inference{
+		seen:      map[reflect.Type]bool{},
+		known:     map[reflect.Type]*jsonschema.Schema{},
+		recursive: map[string]reflect.Type{},
+	}
 	if err := in.visit(t, nil); err != nil {
 		return nil, err
 	}
@@ -76,29 +81,29 @@ func infer(t reflect.Type) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// inference is what is known of the types below one root.
+// inference collects what is known about a type and the types that it contains.
 type inference struct {
 	seen      map[reflect.Type]bool
-	known     map[reflect.Type]*jsonschema.Schema // what the library is told
-	recursive map[string]reflect.Type             // types that contain themselves, by their names under $defs
+	known     map[reflect.Type]*jsonschema.Schema // given to the library
+	recursive map[string]reflect.Type             // types that contain themselves, by name in $defs
 }
 
-// Comments that stand for what the library could not be told as it adds "null" to
-// what it takes for a plain type. tidy puts the real thing in their place.
+// Comments that mark schemas the library would change: it adds "null" to a type that
+// it considers plain. tidy replaces them with the intended schemas.
 const (
 	markAny = "toolhost:any"
 	markRef = "toolhost:ref:"
 )
 
-// describe is the library's schema of t. A type that contains itself is described
-// by its unnamed twin, as its own name stands for a reference.
+// describe returns the library's schema of t. For a type that contains itself the library
+// describes an unnamed copy, because the named type is a reference.
 func (in *inference) describe(t reflect.Type) (*jsonschema.Schema, error) {
 	nullable := t.Kind() == reflect.Pointer
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	if s := in.known[t]; s != nil && strings.HasPrefix(s.Comment, markRef) {
-		t = twin(t)
+		t = unnamed(t)
 	}
 	if nullable {
 		t = reflect.PointerTo(t)
@@ -106,8 +111,8 @@ func (in *inference) describe(t reflect.Type) (*jsonschema.Schema, error) {
 	return jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: in.known})
 }
 
-// visit finds below t what the library has to be told of, and what it must not
-// see. The path has the named types that t is part of.
+// visit finds the types in t that need a schema of their own and refuses those that
+// cannot be described. The path holds the named types that contain t.
 func (in *inference) visit(t reflect.Type, path []reflect.Type) error {
 	for depth := 0; t.Kind() == reflect.Pointer; depth++ {
 		if depth > 8 {
@@ -158,7 +163,7 @@ func (in *inference) visitFields(t reflect.Type, path []reflect.Type) error {
 			}
 			continue
 		case f.Anonymous:
-			continue // its fields are visible too
+			continue // VisibleFields includes its fields
 		case slices.Contains(strings.Split(settings, ","), "string"):
 			return fmt.Errorf("field %s of %s: the json option string cannot be described; make it a string", f.Name, t)
 		}
@@ -174,8 +179,8 @@ var (
 	jsonMarshaler = reflect.TypeFor[json.Marshaler]()
 )
 
-// special is the schema of a type that encoding/json does not take apart, or
-// nil. A pointer is never special: what it points to is.
+// special returns the schema of a type whose elements encoding/json does not encode one
+// by one, or nil. A pointer has none: the type that it points to may have one.
 func special(t reflect.Type) *jsonschema.Schema {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
@@ -191,7 +196,7 @@ func special(t reflect.Type) *jsonschema.Schema {
 	case t.Implements(textMarshaler):
 		return &jsonschema.Schema{Type: "string"}
 	case marshals(t, textMarshaler):
-		// encoding/json finds a pointer's method only where it has an address.
+		// encoding/json calls a method with a pointer receiver only on addressable values.
 		return &jsonschema.Schema{Comment: markAny}
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 && special(t.Elem()) == nil:
 		return &jsonschema.Schema{Types: []string{"null", "string"}, ContentEncoding: "base64"}
@@ -205,8 +210,8 @@ func marshals(t, how reflect.Type) bool {
 
 var notInName = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
 
-// nameDef gives a type that contains itself a name under $defs that needs no
-// escaping in a reference.
+// nameDef registers a type that contains itself and returns its name in $defs. The name
+// needs no escaping in a reference.
 func (in *inference) nameDef(t reflect.Type) string {
 	base := notInName.ReplaceAllString(t.Name(), "_")
 	name := base
@@ -217,8 +222,8 @@ func (in *inference) nameDef(t reflect.Type) string {
 	return name
 }
 
-// twin is a type without a name that JSON shows as it shows t.
-func twin(t reflect.Type) reflect.Type {
+// unnamed returns an unnamed type with the same JSON encoding as t.
+func unnamed(t reflect.Type) reflect.Type {
 	switch t.Kind() {
 	case reflect.Slice:
 		return reflect.SliceOf(t.Elem())
@@ -236,8 +241,8 @@ func twin(t reflect.Type) reflect.Type {
 	return t // nothing else can contain itself
 }
 
-// tidy puts references and "anything" where the marks are, and lets nil maps be
-// null as nil slices are.
+// tidy replaces the marks in s with the schemas that they stand for, and allows null for
+// maps as for slices.
 func tidy(s *jsonschema.Schema) {
 	if s == nil {
 		return
@@ -264,7 +269,7 @@ func tidy(s *jsonschema.Schema) {
 	tidy(s.AdditionalProperties)
 }
 
-// isAny reports whether s, fresh from inference, says nothing.
+// isAny reports whether s, as inferred, allows any value.
 func isAny(s *jsonschema.Schema) bool {
 	return s.Type == "" && s.Types == nil && s.Ref == "" && s.AnyOf == nil
 }

@@ -14,8 +14,8 @@ import (
 	validator "github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// A type is tried against reality: what encoding/json makes of the good values
-// must fit the schema, and the bad texts must not.
+// Inferred schemas agree with encoding/json: the encodings of good values fit, and bad
+// texts do not.
 type trial struct {
 	name string
 	typ  reflect.Type
@@ -26,8 +26,8 @@ type trial struct {
 func try[T any](name string, good []T, bad ...string) trial {
 	tr := trial{name: name, typ: reflect.TypeFor[T](), bad: bad}
 	for _, v := range good {
-		// A value without an address, and one with: methods of pointers are
-		// found only in the second.
+		// Once without an address and once with: encoding/json calls methods with pointer
+		// receivers only in the second case.
 		tr.good = append(tr.good, v, &v)
 	}
 	return tr

@@ -14,20 +14,21 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Option sets one more property of a tool. The order of options does not matter.
-type Option func(*draft) error
+// Option sets a property of a tool that [Func] makes. The order of options matters only
+// if two of them set the same property: the later one wins.
+type Option func(*builder) error
 
-// draft is a definition whose schemas can still be worked on.
-type draft struct {
+// builder is a definition under construction.
+type builder struct {
 	*tool.Definition
-	in            reflect.Type
+	in            reflect.Type // of the arguments
 	input, output *jsonschema.Schema
 	preview       tool.Handler
 }
 
 func set(f func(*tool.Definition)) Option {
-	return func(d *draft) error {
-		f(d.Definition)
+	return func(b *builder) error {
+		f(b.Definition)
 		return nil
 	}
 }
@@ -35,73 +36,77 @@ func set(f func(*tool.Definition)) Option {
 // Safe declares that the tool only reads.
 func Safe() Option { return set(func(d *tool.Definition) { d.Safety = tool.Safe }) }
 
-// Cautious declares that the tool changes what can be changed back, or runs what the
+// Cautious declares that the tool makes changes that can be undone, or runs code that the
 // caller supplies.
 func Cautious() Option { return set(func(d *tool.Definition) { d.Safety = tool.Cautious }) }
 
-// Dangerous declares that the tool destroys, sends or spends something. It is the
-// default, and each call needs approval.
+// Dangerous declares that the tool destroys, sends or spends something. Each call needs
+// approval. This is the default.
 func Dangerous() Option { return set(func(d *tool.Definition) { d.Safety = tool.Dangerous }) }
 
-// Title sets the name that people are shown. Default: the tool's name.
+// Title sets the name that is shown to people. Default: the tool's name.
 func Title(s string) Option { return set(func(d *tool.Definition) { d.Title = s }) }
 
-// Categories adds words to find the tool by.
+// Categories adds categories for finding the tool: at most 64, each
+// [A-Za-z0-9_.:-]{1,64}. Default: none.
 func Categories(names ...string) Option {
 	return set(func(d *tool.Definition) { d.Categories = append(d.Categories, names...) })
 }
 
-// Permission sets the capability that a caller must hold. Default: none.
+// Permission sets the capability that a caller must hold, such as [tool.FSRead].
+// Default: none.
 func Permission(c tool.Capability) Option { return set(func(d *tool.Definition) { d.Permission = c }) }
 
-// Idempotent declares that repeating a call has no further effect. A host may then
-// retry a call up to so many times, at most [tool.MaxRetryLimit], if the plugin dies
-// while it runs.
+// Idempotent declares that repeating a call has no further effect, and sets how often a
+// host may retry a call if the plugin dies while running it: 0 to [tool.MaxRetryLimit].
+// Default: not idempotent, no retries.
 func Idempotent(retries int) Option {
 	return set(func(d *tool.Definition) { d.Idempotent, d.MaxRetries = true, retries })
 }
 
-// Timeout sets the time limit of one attempt. Default: the host's.
+// Timeout sets the time limit of one attempt. Zero, the default, means the host's limit.
 func Timeout(t time.Duration) Option {
 	return set(func(d *tool.Definition) { d.Timeout = tool.Duration(t) })
 }
 
-// RateLimit allows each caller so many calls per period. Default: no limit.
+// RateLimit sets how many calls each caller may make per period; both must be above
+// zero. Default: no limit.
 func RateLimit(calls int, period time.Duration) Option {
 	return set(func(d *tool.Definition) {
 		d.RateLimit = &tool.RateLimit{Calls: calls, Period: tool.Duration(period)}
 	})
 }
 
-// Sensitive names arguments that logs must redact.
+// Sensitive names arguments whose values logs must redact, wherever in the arguments the
+// name occurs. Default: none.
 func Sensitive(arguments ...string) Option {
 	return set(func(d *tool.Definition) { d.Sensitive = append(d.Sensitive, arguments...) })
 }
 
 // Preview sets a function that reports what a call would do, without doing it. The
-// person who is asked to approve a call sees its result, such as a unified diff. In
-// must be that of the tool's function. fn must not change anything, and may run for
-// calls that are never made.
+// approver of the call sees the result, such as a unified diff. In must be the same type
+// as in [Func]. fn must not change anything, and may run for calls that are never made.
+// Default: no preview.
 //
 // An error, or a result with IsError, means that the call itself would fail.
 func Preview[In any](fn func(context.Context, In) (tool.Result, error)) Option {
-	return func(d *draft) error {
-		if in := reflect.TypeFor[In](); in != d.in {
-			return fmt.Errorf("Preview takes %v, and the tool's function %v", in, d.in)
+	return func(b *builder) error {
+		if in := reflect.TypeFor[In](); in != b.in {
+			return fmt.Errorf("Preview takes %v, but the tool's function takes %v", in, b.in)
 		}
-		d.preview = handler(d.Name, fn)
+		b.preview = handler(b.Name, fn)
 		return nil
 	}
 }
 
-// Argument adds JSON Schema keywords, the JSON text of an object, to the schema of one
-// argument. They replace keywords of the same name. A path with dots reaches into
-// objects:
+// Argument adds JSON Schema keywords to the schema of one argument. The keywords are the
+// JSON text of an object, and replace inferred keywords of the same name. The path is the
+// name of the argument; dots lead into nested objects:
 //
-//	pluginsdk.Argument("path", `{"pattern": "^[^/].*$"}`)
+//	pluginsdk.Argument("filter.path", `{"pattern": "^[^/].*$"}`)
 func Argument(path, keywords string) Option {
-	return func(d *draft) error {
-		s := d.input
+	return func(b *builder) error {
+		s := b.input
 		for name := range strings.SplitSeq(path, ".") {
 			next := s.Properties[name]
 			if next == nil {
@@ -124,10 +129,10 @@ func addKeywords(s *jsonschema.Schema, keywords string) error {
 	if named == nil {
 		return errors.New("the keywords are null, not a JSON object")
 	}
-	if _, ok := named["type"]; ok { // the library keeps one type and several apart
+	if _, ok := named["type"]; ok { // the library has one field for a single type and one for several
 		s.Type, s.Types = "", nil
 	}
-	unknown := s.Extra // the library starts these again
+	unknown := s.Extra // Unmarshal replaces the map
 	if err := json.Unmarshal([]byte(keywords), s); err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// at is the schema at a path of keys.
+// at returns the schema at a path of keys.
 func at(t *testing.T, d tool.Definition, path ...string) string {
 	t.Helper()
 	if _, err := jsonschema.CompileString("schema.json", string(d.InputSchema)); err != nil {
@@ -158,11 +158,11 @@ func TestArgument(t *testing.T) {
 func TestArgumentPanics(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{
-		"nobody":       `pluginsdk.Func("t"): Argument("nobody"): there is no argument "nobody"`,
-		"inner.nobody": `Argument("inner.nobody"): there is no argument "nobody"`,
-		"name.x":       `Argument("name.x"): there is no argument "x"`,
-		"list.path":    `there is no argument "path"`,
-		"":             `there is no argument ""`,
+		"other":       `pluginsdk.Func("t"): Argument("other"): there is no argument "other"`,
+		"inner.other": `Argument("inner.other"): there is no argument "other"`,
+		"name.x":      `Argument("name.x"): there is no argument "x"`,
+		"list.path":   `there is no argument "path"`,
+		"":            `there is no argument ""`,
 	} {
 		wantPanic(t, want, func() { with(pluginsdk.Argument(path, `{}`)) })
 	}

@@ -19,55 +19,57 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
-// Plugin describes a plugin that needs more than a list of tools: a name, a version,
-// configuration or state. Call [Plugin.Main] from the main function.
+// Plugin is a plugin with more than a list of tools: a name, a version, configuration or
+// state. Call [Plugin.Main] from the main function.
 type Plugin struct {
-	// Name and Version are shown to operators. Name defaults to the name of
-	// the executable.
-	Name, Version string
-	// Tools are what the plugin serves.
+	// Name is shown to operators. Default: the base name of the executable.
+	Name string
+	// Version is shown to operators, preferably a semantic version. Default: none.
+	Version string
+	// Tools are the tools that the plugin serves. Their names are unique.
 	Tools []tool.Tool
-	// ConfigSchema describes the configuration that Configure takes; empty:
-	// none.
+	// ConfigSchema is the JSON Schema of the configuration that Configure takes.
+	// Empty: the plugin takes no configuration.
 	ConfigSchema tool.Schema
-	// Configure runs once, before the first call. An error keeps the plugin
-	// from being used and is shown to the operator. Nil: nothing to configure.
+	// Configure runs once, before the first call. If it returns an error, the host
+	// shows it to the operator and does not use the plugin. Nil: nothing to configure.
 	Configure func(context.Context, Config) error
-	// KeepsSessions says that the plugin keeps state for the sessions that call it
-	// (see [tool.Call]'s Session), which would be lost with its process: it is not
-	// stopped for idleness while a session lives that has called it.
+	// KeepsSessions declares that the plugin keeps state for the sessions that call it
+	// (see [tool.Call.Session]), which would be lost with its process. The host does not
+	// stop such a plugin for being idle while a session that has called it is open.
 	KeepsSessions bool
 	// Processors is how many processors the plugin's goroutines may use at a time.
-	// Default: one, which makes a call cheaper for most tools: answering it wakes
-	// no second thread. [AllProcessors] is for tools that compute for long or side
-	// by side. The environment variable GOMAXPROCS wins over either.
+	// Zero means one, which makes calls of most tools cheaper, since an answer does
+	// not wake a second thread. Use [AllProcessors] for tools that compute for long
+	// or in parallel. The environment variable GOMAXPROCS takes precedence.
 	Processors int
 }
 
-// AllProcessors lets a plugin use every processor; see [Plugin].
+// AllProcessors is the value of [Plugin.Processors] that lets a plugin use every processor.
 const AllProcessors = -1
 
-// Config is what the operator has configured for a plugin.
+// Config is the configuration that a plugin receives from its host.
 type Config struct {
-	// Root is the workspace, an absolute path; also the working directory.
+	// Root is the workspace, an absolute path. It is also the working directory.
 	Root string
-	// JSON is an object that fits [Plugin.ConfigSchema]; empty: nothing.
+	// JSON is an object that fits [Plugin.ConfigSchema]. Empty: nothing is configured.
 	JSON json.RawMessage
-	// Protected are files and directories that tools must not change, as they rule the
-	// host: its configuration, its plugin directories, its log of calls. They are
-	// absolute, with links resolved, and need not exist. [Config.CheckWrite] asks them.
+	// Protected lists files and directories that tools must not change because they
+	// control the host: its configuration, its plugin directories, its log of calls.
+	// The paths are absolute, with links resolved, and need not exist. Tools call
+	// [Config.CheckWrite] rather than compare paths themselves.
 	Protected []string
 }
 
-// CheckWrite returns an error for a path that a tool must not write, create, rename or
-// remove, or rename something to, because it is protected, lies in a protected
-// directory, or is that of a directory on the way to one. The path is absolute, or
-// relative to Root. A tool that changes files asks before each change.
+// CheckWrite returns an error if a tool must not write, create, rename, remove or replace
+// the file at path: it is protected, is in a protected directory, or is a directory that
+// contains a protected path. The path is absolute or relative to Root. A tool that
+// changes files calls CheckWrite before each change.
 //
 // # Errors
 //
-// [tool.CodePermissionDenied], for the caller; a plain error where the path leads
-// through too many symbolic links.
+// [tool.CodePermissionDenied], which the tool may return to the caller. A path that leads
+// through too many symbolic links gives an error without a code.
 func (c Config) CheckWrite(path string) error {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(c.Root, path)
@@ -79,16 +81,16 @@ func (c Config) CheckWrite(path string) error {
 	return err
 }
 
-// Main serves tools to the host that started this process, and exits when the host is
-// done with it. A main function needs to call nothing else.
+// Main serves tools to the host that started this process, and exits the process when
+// the host no longer needs it. A main function needs no other call. See [Plugin.Main].
 func Main(tools ...tool.Tool) { Plugin{Tools: tools}.Main() }
 
-// Main serves the plugin to the host that started this process, and exits when the
-// host is done with it.
+// Main serves the plugin to the host that started this process, and exits the process
+// when the host no longer needs it: with status 0, or with status 1 and a message if it
+// cannot serve, for instance because a tool's definition is invalid or no host started it.
 //
-// From its handshake on, os.Stdout and os.Stderr both lead to the
-// plugin's standard error, which the host logs: standard output belongs to the
-// handshake, and until then nothing may be printed there.
+// Print nothing to standard output before Main, as it carries the handshake. After the
+// handshake, os.Stdout and os.Stderr both lead to standard error, which the host logs.
 func (p Plugin) Main() {
 	if err := p.serve(); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", p.name(), err)
@@ -134,11 +136,10 @@ func (p Plugin) serve() error {
 	if socket != nil {
 		features = append(features, wire.FeatureSocket)
 	}
-	// Both are held as long as the process lives: a collected file is closed.
+	// These variables keep both files reachable: the garbage collector closes files.
 	stdout, stderr := os.Stdout, os.Stderr
-	// go-plugin would send what is printed over a stream of its own, which dies with
-	// the connection just when a crash makes the last words matter. The real standard
-	// error does not.
+	// go-plugin would send the output over a stream of the connection, so the last lines
+	// before a crash, which matter most, would be lost. Standard error keeps them.
 	toStderr := sync.OnceFunc(func() {
 		mergeOutput(stdout, stderr)
 		os.Stdout, os.Stderr = stderr, stderr
@@ -146,26 +147,27 @@ func (p Plugin) serve() error {
 	server := &wire.Server{
 		Provider: set,
 		About: wire.Description{
-			Name: p.name(), Version: p.Version, SDK: "toolhost-go/" + Version, ConfigSchema: p.ConfigSchema, Features: features,
+			Name: p.name(), Version: p.Version, SDK: "toolhost-go/" + Version,
+			ConfigSchema: p.ConfigSchema, Features: features,
 		},
 	}
 	if p.Configure != nil {
 		server.OnConfigure = func(ctx context.Context, c wire.Config) error { return p.Configure(ctx, Config(c)) }
 	}
 	if socket != nil {
-		// It ends with the host, or with this process.
+		// Serve returns when the host closes the socket; at the latest the process exits.
 		go func() { _ = server.Serve(context.Background(), socket) }()
 	}
 	if conn != nil {
 		return conn.Serve(server, func(line string) error {
-			// Interrupts are for the host to answer, as with go-plugin's Serve.
+			// The host handles interrupts; go-plugin's Serve ignores them in the same way.
 			signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 			_, err := stdout.WriteString(line)
 			toStderr()
 			return err
 		})
 	}
-	server.OnConnect = toStderr // by then go-plugin has set both to its own
+	server.OnConnect = toStderr // go-plugin has replaced os.Stdout and os.Stderr by then
 	config := wire.ServeConfig(server)
 	config.Logger = hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: stderr, JSONFormat: true})
 	plugin.Serve(config)

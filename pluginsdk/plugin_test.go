@@ -74,8 +74,8 @@ func command(t *testing.T, kind string) *exec.Cmd {
 	return cmd
 }
 
-// process is a plugin's process as a tool.Provider, with go-plugin's stock
-// client, which is good enough for a plugin that can be trusted.
+// process is a plugin's process as a tool.Provider. It uses go-plugin's own client, which
+// suffices for a trusted plugin.
 type process struct {
 	*wire.Client
 	plugin *plugin.Client
@@ -117,7 +117,7 @@ func (p *process) Close(context.Context) error {
 	return nil
 }
 
-// watched is a log that can be waited for.
+// watched is a log whose lines a test can wait for.
 type watched struct {
 	mu      sync.Mutex
 	text    bytes.Buffer

@@ -4,5 +4,5 @@ package pluginsdk
 
 import "os"
 
-// mergeOutput has no counterpart here: os.Stdout alone leads to standard error.
+// mergeOutput does nothing: on this system only os.Stdout leads to standard error.
 func mergeOutput(*os.File, *os.File) {}

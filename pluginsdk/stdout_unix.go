@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mergeOutput lets descriptor 1 lead where descriptor 2 does, for what does not
-// print through os.Stdout: C code, and programs that a tool starts. The host's
-// pipe for the handshake ends with that.
+// mergeOutput makes descriptor 1 a duplicate of descriptor 2, for output that does not go
+// through os.Stdout: that of C code and of programs that a tool starts. It also closes
+// this process's end of the handshake pipe.
 func mergeOutput(stdout, stderr *os.File) {
 	_ = unix.Dup2(int(stderr.Fd()), int(stdout.Fd()))
 }

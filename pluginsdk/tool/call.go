@@ -15,15 +15,15 @@ type Call struct {
 	ID string `json:"id,omitempty"`
 	// Name is the name of the tool.
 	Name string `json:"name"`
-	// Arguments is a JSON object that fits the tool's input schema. Empty means {}.
+	// Arguments is a JSON object that fits the tool's input schema. Empty: {}.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	// Session is the ID of the calling session; the host fills it in. A provider that
+	// Session is the ID of the calling session, which the host sets. A provider that
 	// keeps state for a session must not show it to another.
 	Session string `json:"session,omitempty"`
 }
 
 // WithCall returns a context in which [CallFrom] finds the call. It returns ctx itself
-// if the call is there already.
+// if it has the call already.
 func WithCall(ctx context.Context, call Call) context.Context {
 	if there, ok := ctx.Value(callctx.Call{}).(*Call); ok && there.same(call) {
 		return ctx
@@ -36,7 +36,7 @@ func (c *Call) same(other Call) bool {
 		len(c.Arguments) == len(other.Arguments) && unsafe.SliceData(c.Arguments) == unsafe.SliceData(other.Arguments)
 }
 
-// CallFrom returns the call that ctx belongs to, and the zero Call outside of one.
+// CallFrom returns the call that ctx belongs to, or the zero Call outside a call.
 func CallFrom(ctx context.Context) Call {
 	if call, ok := ctx.Value(callctx.Call{}).(*Call); ok {
 		return *call

@@ -2,22 +2,21 @@ package tool
 
 import "strings"
 
-// Capability is something that a caller may be allowed to do, such as
-// "fs:read". A tool asks for at most one, in [Definition.Permission].
+// Capability is something that a caller may be granted, such as "fs:read". A tool
+// requires at most one, in [Definition.Permission].
 type Capability string
 
-// The capabilities of the tools that ship with toolhost. An author may declare
-// others of the form word:word.
+// The capabilities of the tools that ship with toolhost. Authors may declare others; see
+// [Capability.Valid] for their form.
 const (
-	FSRead  Capability = "fs:read"
-	FSWrite Capability = "fs:write"
-	Exec    Capability = "exec"
-	Net     Capability = "net"
+	FSRead  Capability = "fs:read"  // read files
+	FSWrite Capability = "fs:write" // create, change and remove files
+	Exec    Capability = "exec"     // run programs
+	Net     Capability = "net"      // use the network
 )
 
-// Valid reports whether c is a word, or two with a colon between them: lower
-// case letters, digits, "_" and "-", each starting with a letter and of at
-// most 32 characters.
+// Valid reports whether c is one word, or two words separated by a colon. A word has 1 to
+// 32 lower-case letters, digits, "_" and "-", and starts with a letter.
 func (c Capability) Valid() bool {
 	first, second, two := strings.Cut(string(c), ":")
 	return isWord(first) && (!two || isWord(second))

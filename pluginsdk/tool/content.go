@@ -6,11 +6,11 @@ import (
 	"reflect"
 )
 
-// Content is one block of a [Result]: [TextContent], [ImageContent],
-// [AudioContent], [ResourceContent] or [ResourceLink], the kinds that the
-// Model Context Protocol has (specification 2025-06-18, server/tools).
+// Content is one block of a [Result]: a [TextContent], [ImageContent], [AudioContent],
+// [ResourceContent] or [ResourceLink]. These are the kinds that the Model Context
+// Protocol defines (specification 2025-06-18, server/tools).
 type Content interface {
-	// describe is the block as text.
+	// describe returns the block as text.
 	describe() string
 	kind() string
 }
@@ -20,20 +20,20 @@ type TextContent struct {
 	Text string `json:"text"`
 }
 
-// ImageContent is a picture.
+// ImageContent is an image.
 type ImageContent struct {
 	Data     []byte `json:"data"`
 	MIMEType string `json:"mime_type"`
 }
 
-// AudioContent is sound.
+// AudioContent is a sound recording.
 type AudioContent struct {
 	Data     []byte `json:"data"`
 	MIMEType string `json:"mime_type"`
 }
 
-// ResourceContent is the content of something with an address. Blob, where it
-// is not nil, is the content; else Text is.
+// ResourceContent is a resource with its content, which is Blob unless Blob is nil, and
+// Text otherwise.
 type ResourceContent struct {
 	URI      string `json:"uri"`
 	MIMEType string `json:"mime_type,omitempty"`
@@ -41,7 +41,7 @@ type ResourceContent struct {
 	Blob     []byte `json:"blob,omitzero"`
 }
 
-// ResourceLink is an address whose content is not sent along.
+// ResourceLink is the address of a resource, without its content.
 type ResourceLink struct {
 	URI         string `json:"uri"`
 	Name        string `json:"name,omitempty"`
@@ -79,7 +79,7 @@ func (c ResourceLink) describe() string {
 	return fmt.Sprintf("[link %s]", c.URI)
 }
 
-// notValue reports whether c may be a pointer, or nothing.
+// notValue reports whether c is not one of the content types: a pointer to one, or nil.
 func notValue(c Content) bool {
 	switch c.(type) {
 	case TextContent, ImageContent, AudioContent, ResourceContent, ResourceLink:
@@ -88,8 +88,8 @@ func notValue(c Content) bool {
 	return true
 }
 
-// blockOf is c, or what it points to: pointers have the methods of a [Content]
-// too. It is nil for nothing.
+// blockOf returns c, or the value that c points to: pointers to the content types
+// implement [Content] too. It returns nil for a nil pointer or interface.
 func blockOf(c Content) Content {
 	v := reflect.ValueOf(c)
 	switch {

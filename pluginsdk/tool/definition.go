@@ -10,69 +10,71 @@ import (
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
-// Schema is a JSON Schema 2020-12 as JSON text.
+// Schema is a JSON Schema, draft 2020-12, as JSON text.
 type Schema = json.RawMessage
 
-// Definition describes a tool. It is the only description there is: what a
-// plugin sends, what the registry holds and what a model is shown are all this
-// type. What a plugin says of itself here is a claim; the host's operator has
-// the last word.
+// Definition describes a tool. Plugins send definitions, the host stores them and models
+// see them. A plugin's definition is a claim about itself: the configuration of the
+// host's operator takes precedence.
 type Definition struct {
-	// Name is the tool's canonical name: [A-Za-z0-9_.-]{1,128}. Required.
+	// Name is the name of the tool: [A-Za-z0-9_.-]{1,128}. Required.
 	Name string `json:"name"`
-	// Title is for people; empty: the name. Neither it, nor Description, nor any text
-	// in the schemas may hold characters that a person does not see, or that change the
-	// order of others: control characters other than newlines and tabs, bidirectional
-	// marks and overrides, zero-width spaces, tags. They could hide from whoever approves
-	// a call what a model reads.
+	// Title is the name shown to people, at most 1 KiB. Empty: Name.
+	//
+	// Title, Description and the text in the schemas must not contain characters that
+	// are invisible or that reorder others: control characters except newline and tab,
+	// bidirectional marks and overrides, zero-width spaces, tags. Such characters could
+	// hide text that a model reads from the person who approves a call.
 	Title string `json:"title,omitempty"`
-	// Description tells a model what the tool does and when to use it. Required.
+	// Description tells a model what the tool does and when to use it, in at most
+	// 64 KiB. Required.
 	Description string `json:"description"`
-	// InputSchema describes the arguments; its root has "type": "object".
+	// InputSchema describes the arguments. Its root has "type": "object".
 	// Empty: the tool takes no arguments.
 	InputSchema Schema `json:"input_schema,omitempty"`
-	// OutputSchema describes [Result.Structured]; empty: nothing is promised.
+	// OutputSchema describes [Result.Structured]. Empty: no guarantee.
 	OutputSchema Schema `json:"output_schema,omitempty"`
-	// Safety is how much harm the tool can do. Unset counts as dangerous.
+	// Safety is how much harm the tool can do. Default: [Unset], which counts as
+	// [Dangerous].
 	Safety Safety `json:"safety,omitempty"`
-	// Categories are for finding tools: at most 64, each [A-Za-z0-9_.:-]{1,64}.
+	// Categories help to find the tool: at most 64, each [A-Za-z0-9_.:-]{1,64}.
 	Categories []string `json:"categories,omitempty"`
-	// Permission is the capability that a caller must hold; empty: none.
+	// Permission is the capability that a caller must hold. Empty: none.
 	Permission Capability `json:"permission,omitempty"`
-	// Idempotent says that a call may be repeated with no further effect.
+	// Idempotent declares that repeating a call has no further effect.
 	Idempotent bool `json:"idempotent,omitempty"`
-	// MaxRetries is how often a failed call may be repeated, 0 to 10.
+	// MaxRetries is how often the host may repeat a failed call, 0 to [MaxRetryLimit].
 	MaxRetries int `json:"max_retries,omitempty"`
-	// Timeout bounds one attempt; 0: the host's default.
+	// Timeout is the time limit of one attempt. Zero: the host's default.
 	Timeout Duration `json:"timeout,omitempty"`
-	// RateLimit bounds the calls of one caller; nil: no limit of the tool's own.
+	// RateLimit limits the calls of each caller. Nil: no limit for this tool.
 	RateLimit *RateLimit `json:"rate_limit,omitempty"`
-	// Sensitive are names of arguments that logs and audit redact: at most 256, of at
-	// most 256 bytes each.
+	// Sensitive names arguments whose values the logs and the audit log redact, wherever
+	// in the arguments a name occurs: at most 256 names of 1 to 256 bytes.
 	Sensitive []string `json:"sensitive,omitempty"`
 }
 
-// RateLimit allows Calls calls in each Period.
+// RateLimit allows Calls calls in each Period. Both are above zero.
 type RateLimit struct {
 	Calls  int      `json:"calls"`
 	Period Duration `json:"period"`
 }
 
-// Limits of a definition. They keep a plugin from filling the host's memory
-// and a model's context, and are far above what an honest tool needs.
+// Limits of a definition. They keep a plugin from filling the host's memory and a
+// model's context, and are far above the needs of an honest tool.
 const (
-	MaxNameLength        = 128
+	MaxNameLength = 128 // bytes of [Definition.Name]
+	MaxRetryLimit = 10  // the highest [Definition.MaxRetries]
+
 	maxTitleLength       = 1 << 10  // bytes
 	maxDescriptionLength = 64 << 10 // bytes
 	maxCategories        = 64
+	maxCategoryLength    = 64 // bytes
 	maxSensitive         = 256
-	maxSensitiveLength   = 256 // bytes of each name
-	MaxRetryLimit        = 10
-
-	maxCategoryLength = 64
+	maxSensitiveLength   = 256 // bytes
 )
 
-// Clone is a copy that shares nothing with d.
+// Clone returns a copy that shares no memory with d.
 func (d Definition) Clone() Definition {
 	d.InputSchema = slices.Clone(d.InputSchema)
 	d.OutputSchema = slices.Clone(d.OutputSchema)
@@ -85,12 +87,12 @@ func (d Definition) Clone() Definition {
 	return d
 }
 
-// Check reports the first thing that is wrong with d, its schemas aside: they
-// are compiled where tools are registered.
+// Check returns an error for the first mistake in d. It does not check the schemas, which
+// are compiled when the tool is registered.
 //
 // # Errors
 //
-// [CodeInvalidDefinition]; for an empty name it is also [ErrEmptyName].
+// [CodeInvalidDefinition]. For an empty name it wraps [ErrEmptyName].
 func (d Definition) Check() error {
 	bad := func(hint, format string, args ...any) error {
 		return &Error{
@@ -131,7 +133,8 @@ func (d Definition) Check() error {
 	case len(d.Categories) > maxCategories:
 		return bad("use fewer", "%d categories, more than %d", len(d.Categories), maxCategories)
 	case len(d.Sensitive) > maxSensitive:
-		return bad("use fewer; a name counts wherever in the arguments it is", "%d sensitive names, more than %d", len(d.Sensitive), maxSensitive)
+		return bad("use fewer; a name counts wherever in the arguments it occurs",
+			"%d sensitive names, more than %d", len(d.Sensitive), maxSensitive)
 	}
 	for _, name := range d.Sensitive {
 		if name == "" || len(name) > maxSensitiveLength {
@@ -148,7 +151,7 @@ func (d Definition) Check() error {
 
 const plainText = "use plain text, with newlines and tabs at most"
 
-// hidden is the first character of a text that is read and not seen; 0: there is none.
+// hidden returns the first invisible character of s, or 0.
 func hidden(s string) rune {
 	r, _ := sanitize.Hidden(s)
 	return r

@@ -28,7 +28,7 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		spoil func(*tool.Definition)
-		want  string // "": nothing is wrong
+		want  string // "": the definition is valid
 	}{
 		"full":                  {func(*tool.Definition) {}, ""},
 		"least":                 {func(d *tool.Definition) { *d = tool.Definition{Name: "a", Description: "b"} }, ""},
@@ -97,7 +97,7 @@ func TestCheck(t *testing.T) {
 				t.Errorf("got %+v, want ...%q...", e, c.want)
 			}
 			if len(e.Message) > 400 || strings.Contains(e.Message, "\n") {
-				t.Errorf("the message is no short line: %q", e.Message)
+				t.Errorf("the message is not one short line: %q", e.Message)
 			}
 			if errors.Is(err, tool.ErrEmptyName) != (d.Name == "") {
 				t.Errorf("errors.Is(%v, ErrEmptyName) is wrong", err)

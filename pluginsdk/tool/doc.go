@@ -1,8 +1,7 @@
-// Package tool is the vocabulary of toolhost: what a tool is, what a call is,
-// and what may come of it. Everything else is built from these words; this
-// package knows neither processes nor protocols.
+// Package tool defines the types that all of toolhost shares: tools, calls, results and
+// errors. It contains nothing about processes or protocols.
 //
-// Start with [Provider], the one interface that every source of tools has, on
-// both sides of a plugin's pipe, and with [Definition], the one description of
-// a tool. [NewSet] makes a Provider of functions.
+// Start with [Provider], the interface of every source of tools, on both sides of the
+// connection to a plugin, and with [Definition], which describes a tool. [NewSet] makes a
+// Provider from functions.
 package tool

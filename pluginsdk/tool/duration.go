@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Duration is a [time.Duration] that JSON shows as text, such as "1m30s".
+// Duration is a [time.Duration] that is a string in JSON, such as "1m30s".
 type Duration time.Duration
 
-// MarshalJSON writes the duration as a string.
+// MarshalJSON encodes the duration as [time.Duration.String] formats it.
 func (d Duration) MarshalJSON() ([]byte, error) {
 	return json.Marshal(time.Duration(d).String())
 }
 
-// UnmarshalJSON reads what [time.ParseDuration] reads.
+// UnmarshalJSON decodes a string that [time.ParseDuration] accepts.
 func (d *Duration) UnmarshalJSON(b []byte) error {
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {

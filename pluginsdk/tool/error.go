@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Code classifies an [Error]. Programs branch on it; people read the message.
+// Code classifies an [Error]. Programs compare codes; people read messages.
 type Code string
 
-// The codes. docs/errors.md tells an operator what to do about each.
+// The codes. docs/errors.md explains to operators what to do about each.
 const (
 	CodeInvalidArguments  Code = "invalid_arguments"  // the arguments do not fit the schema
 	CodePermissionDenied  Code = "permission_denied"  // the caller lacks the capability
@@ -21,78 +21,81 @@ const (
 	CodeCrashed           Code = "crashed"            // the plugin's process ended during the call
 	CodeDeadlineExceeded  Code = "deadline_exceeded"  // time ran out
 	CodeCanceled          Code = "canceled"           // the caller gave up
-	CodeResourceExhausted Code = "resource_exhausted" // a size or a queue is full
-	CodeNotFound          Code = "not_found"          // no such tool
+	CodeResourceExhausted Code = "resource_exhausted" // a size limit is exceeded or a queue is full
+	CodeNotFound          Code = "not_found"          // the tool does not exist
 	CodeAlreadyExists     Code = "already_exists"     // the name is taken
 	CodeInvalidDefinition Code = "invalid_definition" // a tool's description is wrong
-	CodeInvalidResult     Code = "invalid_result"     // the tool answered nonsense
+	CodeInvalidResult     Code = "invalid_result"     // the tool's result is malformed
 	CodeToolFailed        Code = "tool_failed"        // the tool's handler returned an error
 	CodeInternal          Code = "internal"           // a fault of the host
 )
 
-// Stages say where on its way a call ended.
+// The stages of a call, for [Error.Stage].
 const (
-	StageRegister  = "register"
-	StageResolve   = "resolve"
-	StageValidate  = "validate"
-	StageAuthorize = "authorize"
-	StageRateLimit = "ratelimit"
-	StageApprove   = "approve"
-	StageAudit     = "audit"
-	StageLimit     = "concurrency"
-	StageOutput    = "output"
-	StageStart     = "start"
-	StageExecute   = "execute"
+	StageRegister  = "register"    // registering the tool, before any call
+	StageResolve   = "resolve"     // finding the tool by name
+	StageValidate  = "validate"    // checking the arguments against the schema
+	StageAuthorize = "authorize"   // checking the caller's capabilities
+	StageRateLimit = "ratelimit"   // checking the rate limit
+	StageApprove   = "approve"     // asking for approval
+	StageAudit     = "audit"       // writing the call to the audit log
+	StageLimit     = "concurrency" // waiting for other calls to end
+	StageOutput    = "output"      // checking the result
+	StageStart     = "start"       // starting the plugin
+	StageExecute   = "execute"     // running the tool
 )
 
-// Sentinels for [errors.Is]. An [Error] is one of them by its code, so they
-// are found across a process boundary too. The codes canceled and
-// deadline_exceeded are [context.Canceled] and [context.DeadlineExceeded] in
-// the same way.
+// Sentinels for [errors.Is]. An [Error] matches one of them by its code, so that errors
+// from another process match too. In the same way, the codes canceled and
+// deadline_exceeded match [context.Canceled] and [context.DeadlineExceeded].
 var (
 	ErrNotFound      = errors.New("tool not found")
 	ErrAlreadyExists = errors.New("tool already registered")
 	ErrEmptyName     = errors.New("tool name is empty")
 )
 
-// ErrNoPreview is the cause of the error that [Previewer] has for a tool without a
-// preview, see [NoPreview].
+// ErrNoPreview is the cause of the error that a [Previewer] returns for a tool without a
+// preview. See [NoPreview].
 var ErrNoPreview = errors.New("the tool has no preview")
 
-// NoPreview is a [Previewer]'s error for a tool that has none.
+// NoPreview returns a [Previewer]'s error for a tool without a preview. It has the code
+// [CodeNotFound] and wraps [ErrNoPreview].
 func NoPreview(name string) *Error {
 	return &Error{
-		Code: CodeNotFound, Tool: name, Stage: StageApprove, Message: "there is no preview of tool " + name, Err: ErrNoPreview,
+		Code: CodeNotFound, Tool: name, Stage: StageApprove,
+		Message: "there is no preview of tool " + name, Err: ErrNoPreview,
 	}
 }
 
-// Error is what a call, a registration or a start ends with when it is not a
-// tool's own failure (that is [Result.IsError]).
+// Error is the error of a call, of a tool's registration or of a plugin's start. A tool
+// that fails in its own terms returns a [Result] with IsError instead.
 type Error struct {
+	// Code classifies the error.
 	Code Code `json:"code"`
-	// Tool and Plugin are whose fault or affair it is; empty: unknown.
-	Tool   string `json:"tool,omitempty"`
+	// Tool names the tool that the error concerns. Empty: unknown.
+	Tool string `json:"tool,omitempty"`
+	// Plugin names the plugin that the error concerns. Empty: unknown.
 	Plugin string `json:"plugin,omitempty"`
-	// Stage is where on its way the call ended: one of the Stage constants.
+	// Stage is the stage at which the call ended: one of the Stage constants.
 	Stage string `json:"stage,omitempty"`
-	// Message says what happened. It names the tool or the plugin, is fit for
-	// a model's eyes and stands on one line.
+	// Message says what happened, in one line. It names the tool or the plugin, and may
+	// be shown to a model.
 	Message string `json:"message"`
-	// Hint says what to do next.
+	// Hint says what to do next. Empty: none.
 	Hint string `json:"hint,omitempty"`
-	// Detail is evidence for people, such as the end of a plugin's stderr. It
-	// may have several lines.
+	// Detail is evidence for people, such as the last lines of a plugin's standard
+	// error. It may have several lines, and is not for models.
 	Detail string `json:"detail,omitempty"`
-	// Unsent says that the call never left the host, so that repeating it is
-	// safe. Only the host can know, so it does not travel.
+	// Unsent reports that the call never left the host, so that repeating it is safe.
+	// Only the host knows, so the field is not part of the JSON form.
 	Unsent bool `json:"-"`
-	// RetryAfter is when to try again, from now; 0: that is not known.
+	// RetryAfter is how long to wait before trying again. Zero: unknown.
 	RetryAfter Duration `json:"retry_after,omitempty"`
-	// Err is the cause.
+	// Err is the cause. Nil: none.
 	Err error `json:"-"`
 }
 
-// Error is the message and the hint.
+// Error returns the message, followed by the hint in parentheses.
 func (e *Error) Error() string {
 	msg := e.Message
 	if msg == "" {
@@ -111,10 +114,10 @@ func (e *Error) hint() string {
 	return " (" + e.Hint + ")"
 }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is makes the code findable by [errors.Is].
+// Is reports whether target is the sentinel of the error's code, for [errors.Is].
 func (e *Error) Is(target error) bool {
 	switch e.Code {
 	case CodeNotFound:
@@ -130,15 +133,16 @@ func (e *Error) Is(target error) bool {
 	}
 }
 
-// Errorf returns an Error with a code and a formatted message. As with [fmt.Errorf],
-// %w makes an argument the cause.
+// Errorf returns an Error with a code and a formatted message. An argument for %w becomes
+// the cause, as with [fmt.Errorf].
 func Errorf(code Code, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// CodeOf classifies any error: the code of the outermost [Error], that of a
-// context's end, else [CodeInternal]. A nil error has none.
+// CodeOf returns the code of the outermost [Error] in err. Without one it returns
+// [CodeCanceled] or [CodeDeadlineExceeded] for the errors of a context, "" for a nil
+// error, and [CodeInternal] for any other.
 func CodeOf(err error) Code {
 	var e *Error
 	switch {
@@ -154,8 +158,8 @@ func CodeOf(err error) Code {
 	return CodeInternal
 }
 
-// AsError returns the outermost [Error] in err, or else a new one that wraps err with
-// the code that [CodeOf] finds. It returns nil for a nil error.
+// AsError returns the outermost [Error] in err, or else a new one that wraps err and has
+// the code that [CodeOf] returns. It returns nil for a nil error.
 func AsError(err error) *Error {
 	if err == nil {
 		return nil
@@ -167,9 +171,9 @@ func AsError(err error) *Error {
 	return &Error{Code: CodeOf(err), Message: err.Error(), Err: err}
 }
 
-// ExecutionError is what a handler's error becomes on its way to the caller:
-// "tool NAME execution failed: ...", with the chain kept and the code that the
-// error brings, or [CodeToolFailed]. It wraps once, however often it is called.
+// ExecutionError wraps the error of a handler for the caller. The message becomes "tool
+// NAME execution failed: ...". The code is that of err, or [CodeToolFailed] if err has
+// none. Repeated calls add the prefix once.
 func ExecutionError(name string, err error) *Error {
 	prefix := "tool " + name + " execution failed: "
 	var e *Error
@@ -189,7 +193,7 @@ func ExecutionError(name string, err error) *Error {
 		wrapped.Stage = StageExecute
 	}
 	if !strings.HasPrefix(e.Message, prefix) {
-		// What stands around e is part of the story; the hint stays apart.
+		// Errors that wrap e add to its message; its hint stays separate.
 		wrapped.Message = prefix + strings.TrimSuffix(err.Error(), e.hint())
 	}
 	return &wrapped

@@ -9,9 +9,9 @@ import (
 	"github.com/toolhost/toolhost/internal/callctx"
 )
 
-// Log writes a line to the host's log, marked with the plugin's name and the call's ID.
-// The args are alternating keys and values, as for [slog.Log]. Outside of a plugin the
-// line goes to [slog.Default].
+// Log writes a line to the host's log, together with the plugin's name and the call's ID.
+// The args are alternating keys and values, as for [slog.Log]. Outside a plugin the line
+// goes to [slog.Default].
 func Log(ctx context.Context, level slog.Level, msg string, args ...any) {
 	f, ok := ctx.Value(callctx.Log{}).(func(slog.Level, string))
 	if !ok {

@@ -2,9 +2,9 @@ package tool
 
 import "strings"
 
-// spells reports whether s has 1 to most letters, digits and characters of also.
-// Compiling a regular expression for it took 0.4 ms of every process that imports
-// this package, plugins among them.
+// spells reports whether s consists of 1 to most ASCII letters, digits and characters of
+// also. A regular expression would add 0.4 ms to the start of every process that imports
+// this package, plugins included.
 func spells(s string, most int, also string) bool {
 	if s == "" || len(s) > most {
 		return false

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The rules, as the design states them.
+// The rules as regular expressions.
 var rules = []struct {
 	pattern string
 	valid   func(string) bool

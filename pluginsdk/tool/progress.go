@@ -6,31 +6,32 @@ import (
 	"github.com/toolhost/toolhost/internal/callctx"
 )
 
-// Progress tells how far a call has come.
+// Progress reports how far a call has got.
 type Progress struct {
-	// Done is what is done, in any unit; it only grows.
+	// Done is the work done, in any unit. It never decreases during a call.
 	Done float64 `json:"done"`
-	// Total is what there is to do, in the same unit; 0: not known.
+	// Total is the total work, in the same unit. Zero: unknown.
 	Total float64 `json:"total,omitempty"`
-	// Message is one line for people; empty: nothing to add.
+	// Message is one line for people. Empty: none.
 	Message string `json:"message,omitempty"`
 }
 
-// WithProgress lets f be told of the progress of the calls that the context is
-// given to. One call's reports come one after the other and none comes after
-// the call has ended; where f is slower than they come, the oldest are dropped.
+// WithProgress returns a context whose calls report their progress to f. The reports of
+// one call arrive one at a time, and none arrives after the call has ended. If f is
+// slower than the reports, the oldest are dropped.
 func WithProgress(ctx context.Context, f func(Progress)) context.Context {
 	return context.WithValue(ctx, callctx.Progress{}, f)
 }
 
-// ProgressFrom is who wants to be told of the call's progress; nil: nobody.
+// ProgressFrom returns the function that receives the call's progress, or nil if the
+// caller does not want reports.
 func ProgressFrom(ctx context.Context) func(Progress) {
 	f, _ := ctx.Value(callctx.Progress{}).(func(Progress))
 	return f
 }
 
-// Report tells the caller how far the call has come. Where nobody wants to know
-// it does nothing.
+// Report sends p to the caller of the call that ctx belongs to. It does nothing if the
+// caller does not want reports.
 func Report(ctx context.Context, p Progress) {
 	if f := ProgressFrom(ctx); f != nil {
 		f(p)

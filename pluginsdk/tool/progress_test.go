@@ -21,7 +21,7 @@ func ExampleReport() {
 	if _, err := index(ctx, tool.Call{Name: "index"}); err != nil {
 		fmt.Println(err)
 	}
-	tool.Report(context.Background(), tool.Progress{}) // nobody wants to know
+	tool.Report(context.Background(), tool.Progress{}) // does nothing: the context has no receiver
 	// Output:
 	// 1 of 3
 	// 2 of 3

@@ -3,42 +3,47 @@ package tool
 import "context"
 
 // Provider is a source of tools: functions in this process, a plugin's process, a host
-// or a session. Both ends of the connection to a plugin implement it.
-// Package tooltest checks that an implementation keeps this contract.
+// or a session. Both ends of the connection to a plugin implement it. Its methods may be
+// called concurrently. Package tooltest checks that an implementation keeps this
+// contract.
 type Provider interface {
 	// List returns the definitions, sorted by name. The caller owns them.
 	List(context.Context) ([]Definition, error)
 
-	// Execute runs one tool. Calls may overlap. It returns soon after its
+	// Execute runs one tool. Calls may overlap. Execute returns soon after its
 	// context ends.
 	//
 	// # Errors
 	//
-	// An [*Error]; [CodeNotFound] for a name that List does not have. A tool's
-	// own failure is not an error but a [Result] with IsError.
+	// An [*Error]; [CodeNotFound] for a name that List does not return. A tool that
+	// fails in its own terms gives a [Result] with IsError and no error.
 	Execute(context.Context, Call) (Result, error)
 
-	// Close releases what the provider holds, and waits for it no longer than its
-	// context. Closing twice is allowed.
+	// Close releases the provider's resources. It returns soon after its context ends,
+	// even if it could not release all of them. It may be called more than once.
 	Close(context.Context) error
 }
 
-// Notifier is a [Provider] whose tools can change. Each receive means: List
-// again. Notices may be merged. The channel closes with the provider.
+// Notifier is a [Provider] whose tools can change.
 type Notifier interface {
+	// Changes returns a channel that receives a value when the tools have changed and
+	// the caller should call List again. One value may stand for several changes. The
+	// channel is closed when the provider is.
 	Changes() <-chan struct{}
 }
 
 // Previewer is a [Provider] that can report what a call would do.
 type Previewer interface {
-	// Preview changes nothing. The result is for whoever approves the call;
-	// one with IsError says why the call would fail.
+	// Preview reports what Execute would do for the same call, and changes nothing.
+	// The approver of the call sees the result; one with IsError says why the call
+	// would fail.
 	//
 	// # Errors
 	//
-	// An [*Error]; [ErrNoPreview] for a tool that has none.
+	// An [*Error], which wraps [ErrNoPreview] for a tool without a preview.
 	Preview(context.Context, Call) (Result, error)
 }
 
-// Handler runs one tool.
+// Handler runs one tool. It may be called concurrently, and should return soon after its
+// context ends.
 type Handler func(context.Context, Call) (Result, error)

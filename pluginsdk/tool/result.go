@@ -5,31 +5,32 @@ import (
 	"strings"
 )
 
-// Result is a tool's own answer. A tool that fails in its own terms says so
-// with IsError and content that explains; that is an answer too, which the
-// caller's model should see. What is wrong with the call itself is a Go error.
+// Result is a tool's answer. A tool that fails in its own terms returns a Result with
+// IsError, which the caller's model should see. A call that could not be carried out
+// returns a Go error instead, an [*Error].
 type Result struct {
-	// Content is what a model or a person reads, in order.
+	// Content has the blocks that a model or a person reads, in order.
 	Content []Content
-	// Structured is JSON that fits the tool's output schema; empty: none.
+	// Structured is JSON that fits the tool's output schema. Empty: none.
 	Structured json.RawMessage
-	// IsError says that the tool failed and Content tells how.
+	// IsError reports that the tool failed; Content says how.
 	IsError bool
 }
 
 // Text returns a Result with one block of text.
 func Text(s string) Result { return Result{Content: []Content{TextContent{Text: s}}} }
 
-// Failure returns a Result that says how the tool failed.
+// Failure returns a Result with IsError and one block of text, which says how the tool
+// failed.
 func Failure(s string) Result {
 	r := Text(s)
 	r.IsError = true
 	return r
 }
 
-// Text is the result as one string: blocks of text as they are, others in a
-// word and a half, joined by newlines. A result with no content gives its
-// structured value, and "nil" where there is none either.
+// Text returns the result as one string: blocks of text unchanged, others in brief, such
+// as "[image image/png, 4 bytes]", joined by newlines. Without content it returns the
+// structured value, or "nil" if the result has neither.
 func (r Result) Text() string {
 	if len(r.Content) == 0 {
 		if len(r.Structured) > 0 {
@@ -53,10 +54,12 @@ type resultJSON struct {
 	IsError    bool              `json:"is_error,omitempty"`
 }
 
-// MarshalJSON writes {content, structured, is_error}, each block with its
-// "type".
+// MarshalJSON encodes the result as {"content", "structured", "is_error"}. Each block has
+// a "type": "text", "image", "audio", "resource" or "resource_link".
 func (r Result) MarshalJSON() ([]byte, error) {
-	out := resultJSON{Content: make([]json.RawMessage, 0, len(r.Content)), Structured: r.Structured, IsError: r.IsError}
+	out := resultJSON{
+		Content: make([]json.RawMessage, 0, len(r.Content)), Structured: r.Structured, IsError: r.IsError,
+	}
 	for _, c := range r.Content {
 		b, err := marshalContent(c)
 		if err != nil {
@@ -67,7 +70,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON decodes the form that [Result.MarshalJSON] writes.
 func (r *Result) UnmarshalJSON(b []byte) error {
 	var in resultJSON
 	if err := json.Unmarshal(b, &in); err != nil {

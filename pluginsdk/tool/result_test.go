@@ -78,7 +78,7 @@ func TestResultJSONRefuses(t *testing.T) {
 		}
 	}
 	if _, err := json.Marshal(tool.Result{Structured: json.RawMessage(`{`)}); err == nil {
-		t.Error("structured text that is no JSON is written")
+		t.Error("structured text that is not JSON was encoded")
 	}
 }
 

@@ -4,7 +4,8 @@ import (
 	"fmt"
 )
 
-// Safety says how much harm a tool can do. The levels are ordered.
+// Safety is how much harm a tool can do. The levels are ordered: a higher one is more
+// harmful.
 type Safety int8
 
 const (
@@ -12,7 +13,7 @@ const (
 	Unset Safety = iota
 	// Safe tools only read.
 	Safe
-	// Cautious tools change what can be changed back, or run what the caller
+	// Cautious tools make changes that can be undone, or run code that the caller
 	// supplies.
 	Cautious
 	// Dangerous tools destroy, send or spend something. Each call needs approval.
@@ -21,8 +22,8 @@ const (
 
 var safetyNames = [...]string{Unset: "", Safe: "safe", Cautious: "cautious", Dangerous: "dangerous"}
 
-// ParseSafety reads "safe", "cautious" (or its older name "moderate") or
-// "dangerous"; the empty string gives [Unset].
+// ParseSafety parses "safe", "cautious" (or its older name "moderate") or "dangerous".
+// The empty string gives [Unset].
 //
 // # Errors
 //
@@ -43,10 +44,10 @@ func ParseSafety(s string) (Safety, error) {
 	}
 }
 
-// Valid reports whether s is one of the levels, Unset included.
+// Valid reports whether s is one of the levels, including [Unset].
 func (s Safety) Valid() bool { return s >= Unset && s <= Dangerous }
 
-// Effective returns the level that counts: s, or [Dangerous] if s is unset or not valid.
+// Effective returns s, or [Dangerous] if s is [Unset] or not valid.
 func (s Safety) Effective() Safety {
 	if s == Unset || !s.Valid() {
 		return Dangerous
@@ -54,7 +55,7 @@ func (s Safety) Effective() Safety {
 	return s
 }
 
-// String is the level's name; empty for [Unset].
+// String returns the name of the level, which is empty for [Unset].
 func (s Safety) String() string {
 	if !s.Valid() {
 		return fmt.Sprintf("Safety(%d)", int8(s))
@@ -62,7 +63,7 @@ func (s Safety) String() string {
 	return safetyNames[s]
 }
 
-// MarshalText writes the name.
+// MarshalText encodes the level as its name.
 func (s Safety) MarshalText() ([]byte, error) {
 	if !s.Valid() {
 		return nil, fmt.Errorf("safety level %d out of range", int8(s))
@@ -70,7 +71,7 @@ func (s Safety) MarshalText() ([]byte, error) {
 	return []byte(safetyNames[s]), nil
 }
 
-// UnmarshalText reads what [ParseSafety] reads.
+// UnmarshalText decodes a name that [ParseSafety] accepts.
 func (s *Safety) UnmarshalText(b []byte) error {
 	level, err := ParseSafety(string(b))
 	if err == nil {

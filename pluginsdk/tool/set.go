@@ -9,11 +9,12 @@ import (
 	"slices"
 )
 
-// Tool is a definition and the function that does it.
+// Tool is a definition and the functions that implement it.
 type Tool struct {
 	Definition
+	// Handler runs the tool. Required.
 	Handler Handler `json:"-"`
-	// Preview tells what a call would do, see [Previewer]; nil: there is none.
+	// Preview reports what a call would do; see [Previewer]. Nil: no preview.
 	Preview Handler `json:"-"`
 }
 
@@ -30,9 +31,9 @@ var _ Previewer = (*Set)(nil)
 //
 // # Errors
 //
-// [CodeInvalidDefinition] for a definition that [Definition.Check] refuses or
-// a tool with no handler; [CodeAlreadyExists] for a name that is there twice.
-// All faults are reported, joined.
+// [CodeInvalidDefinition] for a definition that [Definition.Check] refuses or a tool
+// without a handler; [CodeAlreadyExists] for a second tool of the same name. The errors of
+// all tools are joined; see [errors.Join].
 func NewSet(tools ...Tool) (*Set, error) {
 	s := &Set{handlers: make(map[string]Handler, len(tools)), previews: map[string]Handler{}}
 	var faults []error
@@ -77,7 +78,7 @@ func (s *Set) List(context.Context) ([]Definition, error) {
 	return out, nil
 }
 
-// Execute implements [Provider]. Handlers run under [Protect].
+// Execute implements [Provider]. It calls handlers through [Protect].
 func (s *Set) Execute(ctx context.Context, call Call) (Result, error) {
 	h := s.handlers[call.Name]
 	if h == nil {
@@ -92,7 +93,7 @@ func (s *Set) Execute(ctx context.Context, call Call) (Result, error) {
 // Previews reports whether any tool has a preview.
 func (s *Set) Previews() bool { return len(s.previews) > 0 }
 
-// Preview implements [Previewer]. Previews run under [Protect].
+// Preview implements [Previewer]. It calls previews through [Protect].
 func (s *Set) Preview(ctx context.Context, call Call) (Result, error) {
 	h := s.previews[call.Name]
 	if h == nil {
@@ -112,13 +113,17 @@ func run(ctx context.Context, h Handler, call Call) (Result, error) {
 	return res, nil
 }
 
-// Close implements [Provider]; there is nothing to close.
+// Close implements [Provider]. It does nothing: a Set holds no resources.
 func (s *Set) Close(context.Context) error { return nil }
 
-// Protect guards the caller of h against what h may do. A panic becomes a
-// [CodeToolFailed] error: the message has the panic's value, Detail the stack,
-// which is for logs and not for a model. Content blocks that are pointers become
-// what they point to; a nil one gives a [CodeInvalidResult] error.
+// Protect returns a handler that calls h and shields its caller from panics and malformed
+// results. Content blocks that are pointers are replaced by the values they point to.
+//
+// # Errors
+//
+// [CodeToolFailed] for a panic: Message has the value of the panic, and Detail has the
+// stack, which is for logs and not for models. [CodeToolFailed] also for a nil [*Error]
+// returned as an error. [CodeInvalidResult] for a content block that is nil.
 func Protect(h Handler) Handler {
 	return func(ctx context.Context, call Call) (res Result, err error) {
 		defer func() {
@@ -133,8 +138,9 @@ func Protect(h Handler) Handler {
 		res, err = h(ctx, call)
 		if e, ok := err.(*Error); ok && e == nil { //nolint:errorlint // the pointer itself is meant
 			return Result{}, &Error{
-				Code: CodeToolFailed, Tool: call.Name, Stage: StageExecute, Message: "the handler's error is a nil *tool.Error",
-				Hint: "declare the variable as an error; return nil for success",
+				Code: CodeToolFailed, Tool: call.Name, Stage: StageExecute,
+				Message: "the handler's error is a nil *tool.Error",
+				Hint:    "declare the variable as an error; return nil for success",
 			}
 		}
 		if err != nil {
@@ -144,11 +150,11 @@ func Protect(h Handler) Handler {
 	}
 }
 
-// sound is r with every block a value. It leaves the handler's slice alone, and
-// copies it only where something has to change.
+// sound returns r with pointers among its content blocks replaced by values. It does not
+// change the handler's slice, and copies it only if a block must be replaced.
 func sound(name string, r Result) (Result, error) {
 	if !slices.ContainsFunc(r.Content, notValue) {
-		r.Content = slices.Clip(r.Content) // who appends to it, gets a copy
+		r.Content = slices.Clip(r.Content) // an append by the caller makes a copy
 		return r, nil
 	}
 	content := slices.Clone(r.Content)

@@ -30,7 +30,7 @@ func TestSetList(t *testing.T) {
 	t.Parallel()
 	in := []tool.Tool{named("b", fine), named("a", fine), named("B", fine), named("a.b", fine)}
 	s := newSet(t, in...)
-	in[0].Categories[0] = "changed" // after the fact
+	in[0].Categories[0] = "changed" // after NewSet has copied it
 	first, err := s.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -56,16 +56,17 @@ func TestSetList(t *testing.T) {
 
 func TestNewSetReportsAllFaults(t *testing.T) {
 	t.Parallel()
-	s, err := tool.NewSet(named("", fine), named("twice", fine), named("twice", fine), named("nobody", nil), named("good", fine))
+	s, err := tool.NewSet(
+		named("", fine), named("twice", fine), named("twice", fine), named("bare", nil), named("good", fine))
 	if s != nil || err == nil {
 		t.Fatalf("%v, %v", s, err)
 	}
 	if !errors.Is(err, tool.ErrEmptyName) || !errors.Is(err, tool.ErrAlreadyExists) {
 		t.Errorf("%v lacks a sentinel", err)
 	}
-	for _, want := range []string{"tool name is empty", `"twice" is defined twice`, `"nobody": the handler is nil`} {
+	for _, want := range []string{"tool name is empty", `"twice" is defined twice`, `"bare": the handler is nil`} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%v does not tell: %s", err, want)
+			t.Errorf("%v does not say: %s", err, want)
 		}
 	}
 	if strings.Contains(err.Error(), "good") {
@@ -73,9 +74,9 @@ func TestNewSetReportsAllFaults(t *testing.T) {
 	}
 	_, err = tool.NewSet(named("twice", fine), named("twice", fine))
 	if tool.CodeOf(err) != tool.CodeAlreadyExists {
-		t.Errorf("a name that is there twice has the code %s", tool.CodeOf(err))
+		t.Errorf("a duplicate name has the code %s", tool.CodeOf(err))
 	}
-	_, err = tool.NewSet(named("nobody", nil))
+	_, err = tool.NewSet(named("bare", nil))
 	if tool.CodeOf(err) != tool.CodeInvalidDefinition {
 		t.Errorf("a missing handler has the code %s", tool.CodeOf(err))
 	}
@@ -128,7 +129,7 @@ func TestSetExecute(t *testing.T) {
 			t.Errorf("%s: %+v, want %s: %s", c.name, err, c.code, c.message)
 		}
 		if !reflect.DeepEqual(r, tool.Result{}) {
-			t.Errorf("%s: a result beside the error: %+v", c.name, r)
+			t.Errorf("%s: a result besides the error: %+v", c.name, r)
 		}
 	}
 	if _, err := s.Execute(ctx, tool.Call{Name: "unknown"}); !errors.Is(err, tool.ErrNotFound) {
@@ -137,12 +138,13 @@ func TestSetExecute(t *testing.T) {
 	_, err := s.Execute(ctx, tool.Call{Name: "panic"})
 	e := tool.AsError(err)
 	if !strings.Contains(e.Detail, "set_test.go") || strings.Contains(e.Error(), "set_test.go") {
-		t.Errorf("the stack belongs into Detail and nowhere else: %+v", e)
+		t.Errorf("the stack belongs in Detail only: %+v", e)
 	}
 
 	over, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := s.Execute(over, tool.Call{Name: "marks"}); !errors.Is(err, context.Canceled) || tool.CodeOf(err) != tool.CodeCanceled {
+	_, err = s.Execute(over, tool.Call{Name: "marks"})
+	if !errors.Is(err, context.Canceled) || tool.CodeOf(err) != tool.CodeCanceled {
 		t.Errorf("%v, want a cancelled call", err)
 	}
 	if called {

@@ -14,8 +14,8 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// The suite is tried on providers that break the contract. A test cannot fail
-// and be content with it, so each runs in a process of its own.
+// The suite must fail for providers that break the contract. A test cannot expect a
+// subtest to fail, so each provider is tested in a separate process.
 const brokenEnv = "TOOLTEST_BROKEN"
 
 func TestMain(m *testing.M) {
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// bent is a good provider with one thing wrong.
+// bent is a correct provider with one mistake.
 type bent struct {
 	tool.Provider
 	list    func(tool.Provider) ([]tool.Definition, error)
@@ -54,7 +54,7 @@ func (b *bent) Close(ctx context.Context) error {
 	return b.Provider.Close(ctx)
 }
 
-// broken has providers by the check that must find them out.
+// broken returns providers by the name of the check that must fail for them.
 func broken() map[string]*bent {
 	failed := func(_ context.Context, p tool.Provider, c tool.Call, change func(*tool.Error)) (tool.Result, error) {
 		r, err := p.Execute(context.Background(), c)
@@ -135,7 +135,7 @@ func broken() map[string]*bent {
 			return last, err
 		}},
 		"Canceled": {execute: func(ctx context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
-			// It returns in time, but nobody tells the handler.
+			// It returns in time, but does not cancel the handler.
 			done := begin(context.WithoutCancel(ctx), p, c)
 			if c.Name != WaitTool {
 				return done()
@@ -163,7 +163,7 @@ func broken() map[string]*bent {
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(brokenEnv) != "" {
-		t.Skip("this process is one of the tries")
+		t.Skip("this process runs TestTry")
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -176,7 +176,7 @@ func TestBroken(t *testing.T) {
 			cmd.Env = append(os.Environ(), brokenEnv+"="+check)
 			out, err := cmd.CombinedOutput()
 			if err == nil || !strings.Contains(string(out), "--- FAIL: TestTry/"+check) {
-				t.Errorf("the check %s lets it pass (%v):\n%s", check, err, out)
+				t.Errorf("the check %s does not fail (%v):\n%s", check, err, out)
 			}
 		})
 	}

@@ -1,8 +1,8 @@
-// Package tooltest is one suite of tests that every [tool.Provider] passes,
-// whatever stands behind it: functions, a plugin's process, a host, a session.
+// Package tooltest is a test suite for implementations of [tool.Provider]: functions, a
+// plugin's process, a host or a session.
 //
-// Start with [Run]. The provider under test serves the tools of [Fixture]; a
-// test binary can be such a plugin itself:
+// Start with [Run]. The provider under test serves the tools of [Fixture]. A test binary
+// can serve them as a plugin:
 //
 //	func TestMain(m *testing.M) {
 //		if os.Getenv("BE_THE_FIXTURE") != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// The checks of how a call ends before its time, and of how a provider ends.
+// The checks of calls that end early, and of Close.
 
 func checkCanceled(t *testing.T, p tool.Provider) {
 	ctx, cancel := context.WithCancel(t.Context())
@@ -50,8 +50,8 @@ func checkDeadline(t *testing.T, p tool.Provider) {
 	}
 }
 
-// checkClose leaves it to the provider whether it still answers afterwards: one
-// that holds nothing has nothing to end.
+// checkClose accepts a provider that still serves calls after Close: one without resources
+// has nothing to release.
 func checkClose(t *testing.T, p tool.Provider) {
 	if _, err := execute(t, p, EchoTool, `{}`); err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func checkClose(t *testing.T, p tool.Provider) {
 			return struct{}{}, nil
 		})
 		if err != nil {
-			t.Errorf("the notices do not end with the provider: %v", err)
+			t.Errorf("Close does not close the channel of Changes: %v", err)
 		}
 	}
 	if _, err := within(t, func() ([]tool.Definition, error) { return p.List(t.Context()) }); errors.Is(err, errHangs) {
@@ -78,9 +78,9 @@ func checkClose(t *testing.T, p tool.Provider) {
 	var e *tool.Error
 	switch {
 	case err == nil && !sameJSON(r.Text(), `{"a":1}`):
-		t.Errorf("after Close came neither an error nor an answer: %+v", r)
+		t.Errorf("after Close, a call returned neither an error nor its answer: %+v", r)
 	case err != nil && !errors.As(err, &e):
-		t.Errorf("after Close: %v is no *tool.Error", err)
+		t.Errorf("after Close: %v is not a *tool.Error", err)
 	}
 }
 
@@ -97,11 +97,11 @@ func checkCloseDuringACall(t *testing.T, p tool.Provider) {
 	done := begin(ctx, p, call(WaitTool, fmt.Sprintf(`{"key":%q}`, key)))
 	await(t, p, key, tally{Began: 1})
 	if err := closeWithin(t, p, 100*time.Millisecond); errors.Is(err, errHangs) {
-		t.Errorf("Close outlives its context: %v", err)
+		t.Errorf("Close runs on after its context has ended: %v", err)
 	}
 	cancel()
 	var e *tool.Error
 	if _, err := within(t, done); !errors.As(err, &e) {
-		t.Errorf("a call that was closed on ends with %v, want a *tool.Error", err)
+		t.Errorf("a call that was running during Close ended with %v, want a *tool.Error", err)
 	}
 }

@@ -12,17 +12,17 @@ import (
 
 // The tools of [Fixture].
 const (
-	EchoTool    = "test.echo"    // answers with its arguments, as text and structured
-	ContentTool = "test.content" // answers with [Content]
-	BlobTool    = "test.blob"    // answers with a resource of so many "bytes"
-	GarbledTool = "test.garbled" // answers with text that is not UTF-8
-	SessionTool = "test.session" // answers with the session of the call
-	FailTool    = "test.fail"    // answers that it failed
+	EchoTool    = "test.echo"    // returns its arguments, as text and structured
+	ContentTool = "test.content" // returns [Content]
+	BlobTool    = "test.blob"    // returns a resource with the number of bytes in "bytes"
+	GarbledTool = "test.garbled" // returns text that is not UTF-8
+	SessionTool = "test.session" // returns the session of the call
+	FailTool    = "test.fail"    // returns a result with IsError
 	ErrorTool   = "test.error"   // returns a plain error
-	CodedTool   = "test.coded"   // returns a tool.Error with the "code" asked for
-	PanicTool   = "test.panic"   // panics; the suite does without it where it is not served
+	CodedTool   = "test.coded"   // returns a tool.Error with the code in "code"
+	PanicTool   = "test.panic"   // panics; a provider need not serve it
 	WaitTool    = "test.wait"    // returns when its context ends, and not before
-	WaitedTool  = "test.waited"  // answers how many calls of test.wait with a "key" began, and how many ended
+	WaitedTool  = "test.waited"  // returns how many calls of test.wait with a "key" have begun and ended
 )
 
 const (
@@ -33,15 +33,15 @@ const (
 	panicText = "panicked as asked"
 )
 
-// MaxBlob bounds what [BlobTool] answers with, in bytes.
+// MaxBlob is the largest content that [BlobTool] returns, in bytes.
 const MaxBlob = 16 << 20
 
-// pollTime is how long a call of [WaitedTool] waits for what it is asked for.
+// pollTime is how long a call of [WaitedTool] waits for the requested counts.
 const pollTime = 50 * time.Millisecond
 
-// Fixture is the tools that a provider under test serves. All are safe and need
-// no permission, so that a host asks nobody. Each Fixture counts the calls of
-// [WaitTool] by itself.
+// Fixture returns the tools that a provider under test serves. All of them are safe and
+// need no permission, so that a host runs them without approval. Each call of Fixture
+// returns tools with a separate count of the calls of [WaitTool].
 func Fixture() []tool.Tool {
 	w := newWaits()
 	return []tool.Tool{
@@ -49,20 +49,17 @@ func Fixture() []tool.Tool {
 			d.OutputSchema = tool.Schema(`{"type":"object"}`)
 			d.Title, d.Categories = "Echo", []string{"test"}
 		}),
-		fixture(ContentTool, "Answers with every kind of content.", "", func(context.Context, tool.Call) (tool.Result, error) {
-			return Content(), nil
-		}),
-		fixture(BlobTool, "Answers with so many bytes.",
-			fmt.Sprintf(`{"type":"object","properties":{"bytes":{"type":"integer","minimum":0,"maximum":%d}},"required":["bytes"]}`, MaxBlob), blob),
-		fixture(GarbledTool, "Answers with text that is not UTF-8.", "", func(context.Context, tool.Call) (tool.Result, error) {
-			return tool.Text(garbled), nil
-		}),
-		fixture(SessionTool, "Answers with the session of the call.", "", func(_ context.Context, c tool.Call) (tool.Result, error) {
-			return tool.Text(c.Session), nil
-		}),
-		fixture(FailTool, "Says that it failed.", "", func(context.Context, tool.Call) (tool.Result, error) {
-			return tool.Failure(failText), nil
-		}),
+		fixture(ContentTool, "Returns every kind of content.", "",
+			func(context.Context, tool.Call) (tool.Result, error) { return Content(), nil }),
+		fixture(BlobTool, "Returns as many bytes as the argument says.", fmt.Sprintf(
+			`{"type":"object","properties":{"bytes":{"type":"integer","minimum":0,"maximum":%d}},"required":["bytes"]}`,
+			MaxBlob), blob),
+		fixture(GarbledTool, "Returns text that is not UTF-8.", "",
+			func(context.Context, tool.Call) (tool.Result, error) { return tool.Text(garbled), nil }),
+		fixture(SessionTool, "Returns the session of the call.", "",
+			func(_ context.Context, c tool.Call) (tool.Result, error) { return tool.Text(c.Session), nil }),
+		fixture(FailTool, "Returns a result that says that the tool failed.", "",
+			func(context.Context, tool.Call) (tool.Result, error) { return tool.Failure(failText), nil }),
 		fixture(ErrorTool, "Returns an error.", "", func(context.Context, tool.Call) (tool.Result, error) {
 			return tool.Result{}, errors.New(errorText)
 		}),
@@ -71,7 +68,7 @@ func Fixture() []tool.Tool {
 		fixture(PanicTool, "Panics.", "", func(context.Context, tool.Call) (tool.Result, error) { panic(panicText) }),
 		fixture(WaitTool, "Waits until its context ends.",
 			`{"type":"object","properties":{"key":{"type":"string"}},"required":["key"]}`, w.wait),
-		fixture(WaitedTool, "Tells of the calls that wait, or did, as soon as there are so many, or a little later.",
+		fixture(WaitedTool, "Counts the calls of test.wait that have begun and ended; waits briefly for the given counts.",
 			`{"type":"object","properties":{"key":{"type":"string"},"began":{"type":"integer"},"ended":{"type":"integer"}},`+
 				`"required":["key"]}`, w.waited),
 	}
@@ -88,11 +85,10 @@ func fixture(name, description, input string, h tool.Handler, more ...func(*tool
 	return tool.Tool{Definition: d, Handler: h}
 }
 
-// garbled has a byte that UTF-8 does not have, between two good ends.
+// garbled contains a byte that is not valid in UTF-8.
 const garbled = "good \xff end"
 
-// Content is a result with every kind of content, which [ContentTool] answers
-// with.
+// Content returns the result of [ContentTool], which has every kind of content.
 func Content() tool.Result {
 	return tool.Result{
 		Content: []tool.Content{
@@ -123,14 +119,14 @@ func blob(_ context.Context, c tool.Call) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	if in.Bytes < 0 || in.Bytes > MaxBlob {
-		return tool.Result{}, fmt.Errorf("%d bytes are not to be had", in.Bytes)
+		return tool.Result{}, fmt.Errorf("%d bytes are out of range, use 0 to %d", in.Bytes, MaxBlob)
 	}
 	return tool.Result{Content: []tool.Content{
 		tool.ResourceContent{URI: "test://blob", MIMEType: "application/octet-stream", Blob: pattern(in.Bytes)},
 	}}, nil
 }
 
-// pattern is n bytes in which a missing or repeated piece shows.
+// pattern returns n bytes that differ if a piece is missing or repeated.
 func pattern(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {

@@ -14,10 +14,10 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-var errHangs = errors.New("it hangs")
+var errHangs = errors.New("the call hangs")
 
-// within runs f and gives up on it after the ceiling, leaving it behind: that
-// test has failed, and the others should still tell their news.
+// within runs f, and returns errHangs if f takes longer than the ceiling. It then leaves f
+// running, so that the other tests can still report their results.
 func within[T any](t *testing.T, f func() (T, error)) (T, error) {
 	t.Helper()
 	type outcome struct {
@@ -36,11 +36,11 @@ func within[T any](t *testing.T, f func() (T, error)) (T, error) {
 		return o.v, o.err
 	case <-limit.C:
 		var none T
-		return none, fmt.Errorf("%w: nothing came of it in %v", errHangs, ceiling)
+		return none, fmt.Errorf("%w: no return within %v", errHangs, ceiling)
 	}
 }
 
-// begin starts a call; what it returns waits for its end.
+// begin starts a call and returns a function that waits for its outcome.
 func begin(ctx context.Context, p tool.Provider, c tool.Call) func() (tool.Result, error) {
 	type outcome struct {
 		r   tool.Result
@@ -89,15 +89,15 @@ func names(defs []tool.Definition) []string {
 
 func closeWithin(t *testing.T, p tool.Provider, limit time.Duration) error {
 	t.Helper()
-	// Not the test's own context: that has ended when its cleanup runs.
+	// The test's own context has ended by the time its cleanup runs.
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	_, err := within(t, func() (struct{}, error) { return struct{}{}, p.Close(ctx) })
 	return err
 }
 
-// finish closes what a test has used. How a second Close ends is the business of
-// the check of that name.
+// finish closes p after a test. It ignores errors other than a hang: checkClose tests what
+// a second Close returns.
 func finish(t *testing.T, p tool.Provider) {
 	t.Helper()
 	if err := closeWithin(t, p, ceiling); errors.Is(err, errHangs) {
@@ -105,7 +105,7 @@ func finish(t *testing.T, p tool.Provider) {
 	}
 }
 
-// await asks until so many calls have waited under the key.
+// await polls WaitedTool until the counts for the key reach want.
 func await(t *testing.T, p tool.Provider, key string, want tally) {
 	t.Helper()
 	args := fmt.Sprintf(`{"key":%q,"began":%d,"ended":%d}`, key, want.Began, want.Ended)
@@ -122,10 +122,10 @@ func await(t *testing.T, p tool.Provider, key string, want tally) {
 			return
 		}
 	}
-	t.Fatalf("calls that wait: %+v, want %+v", have, want)
+	t.Fatalf("calls of %s: %+v, want %+v", WaitTool, have, want)
 }
 
-// wantError checks the type, the code and a piece of the message.
+// wantError checks that err is a *tool.Error with the code, whose message contains text.
 func wantError(t *testing.T, err error, code tool.Code, text string) *tool.Error {
 	t.Helper()
 	var e *tool.Error
@@ -139,7 +139,8 @@ func wantError(t *testing.T, err error, code tool.Code, text string) *tool.Error
 	return e
 }
 
-// sameJSON compares values, not their spelling; numbers of any size exactly.
+// sameJSON reports whether a and b encode the same value. It compares numbers exactly,
+// whatever their size and notation.
 func sameJSON(a, b string) bool {
 	x, errX := parse(a)
 	y, errY := parse(b)
@@ -156,7 +157,7 @@ func parse(s string) (any, error) {
 	return exact(v), nil
 }
 
-// exact puts each number in its one lowest form.
+// exact replaces each number in v by its canonical fraction.
 func exact(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -18,14 +18,16 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// ceiling is how long anything may take before it counts as hanging. It is far
-// above what a loaded machine needs. A variable, as the tests of these tests
-// hang on purpose.
+// ceiling is the time after which an operation counts as hanging. It is far above what a
+// loaded machine needs. The tests of this suite lower it, as they hang on purpose.
 var ceiling = time.Minute
 
-// Run checks that what open gives keeps the contract of [tool.Provider]. It
-// serves at least the tools of [Fixture], with one fixture behind one provider.
-// Run calls open several times and closes all that it gets.
+// Run checks, in parallel subtests, that the providers that open returns keep the
+// contract of [tool.Provider].
+//
+// A provider must serve at least the tools of [Fixture], except [PanicTool], which is
+// optional. Each provider needs a separate Fixture. Run calls open several times and
+// closes every provider.
 func Run(t *testing.T, open func(t *testing.T) tool.Provider) {
 	t.Helper()
 	p := open(t)
@@ -81,7 +83,7 @@ func checkList(t *testing.T, p tool.Provider) {
 		t.Errorf("the list is not sorted: %v", names(defs))
 	}
 	if again := list(t, p); !reflect.DeepEqual(again, defs) {
-		t.Errorf("the list changes:\n%+v\n%+v", defs, again)
+		t.Errorf("two calls of List differ:\n%+v\n%+v", defs, again)
 	}
 	for i, d := range defs {
 		if i > 0 && defs[i-1].Name == d.Name {
@@ -113,7 +115,7 @@ func checkList(t *testing.T, p tool.Provider) {
 
 func compile(s tool.Schema) error {
 	c := jsonschema.NewCompiler()
-	c.LoadURL = nil // a schema under test loads nothing
+	c.LoadURL = nil // a schema must not load others
 	if err := c.AddResource("schema.json", bytes.NewReader(s)); err != nil {
 		return err
 	}
@@ -143,11 +145,11 @@ func checkListIsACopy(t *testing.T, p tool.Provider) {
 	for _, d := range list(t, p) {
 		for _, s := range []tool.Schema{d.InputSchema, d.OutputSchema} {
 			if len(s) > 0 && !json.Valid(s) {
-				t.Errorf("%s: what was listed before shares its schema", d.Name)
+				t.Errorf("%s: two lists share a schema", d.Name)
 			}
 		}
 		if d.Name == "spoilt" || slices.Contains(d.Categories, "spoilt") || slices.Contains(d.Sensitive, "spoilt") {
-			t.Errorf("what was listed before is shared: %+v", d)
+			t.Errorf("two lists share a definition: %+v", d)
 		}
 	}
 }
@@ -164,7 +166,7 @@ func checkEcho(t *testing.T, p tool.Provider) {
 			continue
 		}
 		if r.IsError {
-			t.Errorf("%.100s: the result says that it failed", args)
+			t.Errorf("%.100s: the result has IsError", args)
 		}
 		if !sameJSON(r.Text(), args) || !sameJSON(string(r.Structured), args) {
 			t.Errorf("sent %.200s, got the text %.200s and the structure %.200s", args, r.Text(), r.Structured)
@@ -178,7 +180,7 @@ func checkNoArguments(t *testing.T, p tool.Provider) {
 		t.Fatal(err)
 	}
 	if !sameJSON(r.Text(), `{}`) {
-		t.Errorf("no arguments came as %s", r.Text())
+		t.Errorf("a call without arguments reached the tool as %s, want {}", r.Text())
 	}
 }
 
@@ -209,7 +211,7 @@ func checkNotFound(t *testing.T, p tool.Provider) {
 func checkFailure(t *testing.T, p tool.Provider) {
 	r, err := execute(t, p, FailTool, `{}`)
 	if err != nil {
-		t.Fatalf("a tool's own failure came as an error: %v", err)
+		t.Fatalf("a tool's own failure was returned as an error: %v", err)
 	}
 	if !r.IsError || r.Text() != failText {
 		t.Errorf("got %+v, want a failure with the text %q", r, failText)
@@ -232,19 +234,18 @@ func checkCodedError(t *testing.T, p tool.Provider) {
 
 func checkPanic(t *testing.T, p tool.Provider) {
 	if !slices.Contains(names(list(t, p)), PanicTool) {
-		t.Skip("not served")
+		t.Skip("the provider does not serve it")
 	}
 	_, err := execute(t, p, PanicTool, `{}`)
 	if e := wantError(t, err, tool.CodeToolFailed, panicText); e != nil && strings.Contains(e.Error(), "goroutine ") {
-		t.Errorf("the message has a stack, which is not for models: %s", e.Error())
+		t.Errorf("the message contains a stack, which is not for models: %s", e.Error())
 	}
 	if _, err := execute(t, p, EchoTool, `{}`); err != nil {
 		t.Errorf("after a panic: %v", err)
 	}
 }
 
-// checkSession leaves it to the provider whether it passes a session on or puts
-// its own in the place.
+// checkSession accepts a provider that passes the session on, and one that replaces it.
 func checkSession(t *testing.T, p tool.Provider) {
 	r, err := within(t, func() (tool.Result, error) {
 		return p.Execute(t.Context(), tool.Call{Name: SessionTool, Session: "the-session"})
@@ -268,7 +269,7 @@ func checkLarge(t *testing.T, p tool.Provider) {
 	}
 	c, ok := r.Content[0].(tool.ResourceContent)
 	if !ok || !bytes.Equal(c.Blob, pattern(size)) {
-		t.Errorf("a %T with %d bytes, want the %d that were sent", r.Content[0], len(c.Blob), size)
+		t.Errorf("got a %T with %d bytes, want the %d bytes that the tool returned", r.Content[0], len(c.Blob), size)
 	}
 }
 

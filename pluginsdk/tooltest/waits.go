@@ -9,15 +9,15 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// waits counts the calls of [WaitTool], and is the way by which a test on the
-// far side of a pipe learns that a handler has seen its context end.
+// waits counts the calls of [WaitTool]. A test whose tools run in another process learns
+// from the counts that a handler's context has ended.
 type waits struct {
 	mu      sync.Mutex
 	tallies map[string]tally
-	changed chan struct{} // closed, and made anew, with each change
+	changed chan struct{} // closed and replaced with each change
 }
 
-// tally is what [WaitedTool] answers with.
+// tally is the result of [WaitedTool].
 type tally struct {
 	Began int `json:"began"`
 	Ended int `json:"ended"`
