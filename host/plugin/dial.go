@@ -41,7 +41,9 @@ func dialOptions(c *connection, startTimeout time.Duration) []grpc.DialOption {
 	)
 }
 
-func boundUnary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+func boundUnary(
+	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+) error {
 	if strings.HasPrefix(method, internalService) || strings.HasPrefix(method, healthService) {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, internalTimeout)
@@ -53,7 +55,9 @@ func boundUnary(ctx context.Context, method string, req, reply any, cc *grpc.Cli
 // boundStream bounds how long opening a stream may take. Otherwise a plugin that accepts the
 // connection and never speaks would hold it, and go-plugin's lock, for ever.
 func boundStream(startTimeout time.Duration) grpc.StreamClientInterceptor {
-	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	return func(
+		ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption,
+	) (grpc.ClientStream, error) {
 		if strings.HasPrefix(method, brokerService) {
 			return nil, status.Error(codes.Unimplemented, "the host has no broker")
 		}

@@ -196,8 +196,9 @@ func checkAncestor(abs, dir, below string, info fs.FileInfo) error {
 	if !safefile.Ours(entry) {
 		return &tool.Error{
 			Code: tool.CodePermissionDenied, Stage: tool.StageStart,
-			Message: fmt.Sprintf("the plugin directory %s is not used: %s belongs to another user, in a directory that all may write to", abs, below),
-			Hint:    "move it to a directory of your own",
+			Message: fmt.Sprintf("the plugin directory %s is not used: "+
+				"%s belongs to another user, in a directory that all may write to", abs, below),
+			Hint: "move it to a directory of your own",
 		}
 	}
 	return nil

@@ -39,7 +39,8 @@ type command struct {
 func (c *command) spawn(ctx context.Context, env []string, stdout, stderr *os.File) (*os.Process, error) {
 	namespaces, err := c.namespace.resolve()
 	if err != nil {
-		return nil, fmt.Errorf("a PID namespace is required and not available (see toolhost doctor): %v", err) //nolint:errorlint // err is not about the file
+		//nolint:errorlint // err is not about the file
+		return nil, fmt.Errorf("a PID namespace is required and not available (see toolhost doctor): %v", err)
 	}
 	if c.copied == nil {
 		program, err := openProgram(ctx, c.path)

@@ -26,7 +26,9 @@ import (
 // It returns when that is done, has failed or ctx has ended; in the last two cases nothing
 // of it is left. What is wrong with the answers of its calls goes to fault. OnChanged is
 // called when the plugin says that its tools have changed; it must not block.
-func launch(ctx context.Context, c Candidate, cfg Config, fault *atomic.Pointer[Fault], onChanged func(*instance)) (_ *instance, err error) {
+func launch(
+	ctx context.Context, c Candidate, cfg Config, fault *atomic.Pointer[Fault], onChanged func(*instance),
+) (_ *instance, err error) {
 	if cfg.Admit != nil {
 		if err := cfg.Admit(); err != nil {
 			return nil, notPinned(err)

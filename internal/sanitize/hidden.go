@@ -59,5 +59,6 @@ func ignored(r rune) bool {
 	if selects(r) || unicode.Is(unicode.Prepended_Concatenation_Mark, r) { // these formatting characters are seen
 		return false
 	}
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp,
+		unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }

@@ -104,7 +104,10 @@ func checkParentsOf(abs, at string) error {
 }
 
 func unsafe(abs, why, hint string) error {
-	return &tool.Error{Code: tool.CodePermissionDenied, Stage: tool.StageStart, Message: fmt.Sprintf("%s is not used: %s", abs, why), Hint: hint}
+	return &tool.Error{
+		Code: tool.CodePermissionDenied, Stage: tool.StageStart,
+		Message: fmt.Sprintf("%s is not used: %s", abs, why), Hint: hint,
+	}
 }
 
 func tooLarge(abs string, most int64) error {
