@@ -6,28 +6,29 @@ import (
 )
 
 // Carrier moves a stream's bytes between a host and one plugin, in order and
-// without loss. One goroutine reads at a time, and one writes.
+// without loss. At most one goroutine reads at a time, and at most one writes.
 type Carrier interface {
 	io.Reader
-	// Send writes head and then what is in body. Afterwards head and the list are
-	// the caller's again; the bytes that the list names nobody changes any more.
+	// Send writes head, followed by the slices in body. When it returns, the caller
+	// may reuse head and the list itself, but must never modify the bytes that the
+	// list refers to.
 	Send(head []byte, body [][]byte) error
-	// Close ends the connection, and a Read and Send under way.
+	// Close closes the connection and unblocks pending Read and Send calls.
 	Close() error
 }
 
-// interruptible is a carrier whose reading can be ended for a moment, so that
-// callers can take turns at reading. SetReadDeadline is that of [net.Conn].
+// interruptible is a carrier whose Read can be interrupted, so that callers can
+// take turns reading. SetReadDeadline works as in [net.Conn].
 type interruptible interface {
 	SetReadDeadline(time.Time) error
 }
 
-// The names of what a plugin offers, in its description's Features.
+// Names of optional abilities, as listed in a description's Features.
 const (
-	FeatureStream = "stream" // Stream on the plugin's gRPC connection
-	FeatureSocket = "socket" // the same on an inherited socket
-	FeatureStderr = "stderr" // it prints to its standard error, and not over go-plugin's GRPCStdio
+	FeatureStream = "stream" // the plugin serves Stream on its gRPC connection
+	FeatureSocket = "socket" // the plugin serves the stream on an inherited socket
+	FeatureStderr = "stderr" // the plugin prints to its standard error, not over go-plugin's GRPCStdio
 
-	FeaturePreview  = "preview"  // the rpc Preview, which tools with a preview answer
-	FeatureSessions = "sessions" // it keeps state for the sessions that call it
+	FeaturePreview  = "preview"  // the plugin serves Preview, for tools that have a preview
+	FeatureSessions = "sessions" // the plugin keeps state per calling session
 )

@@ -6,23 +6,23 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// pipe is a carrier on a bidirectional gRPC stream: what any language can offer.
-// Where one Packet ends and the next begins means nothing.
+// pipe is a carrier on a bidirectional gRPC stream, which plugins in any language
+// can serve. The boundaries between packets carry no meaning.
 type pipe struct {
 	stream interface {
 		SendMsg(any) error
 		RecvMsg(any) error
 	}
-	end  context.CancelFunc // nil: the stream ends with its handler
-	in   mem.Buffer
-	rest []byte // of in
+	cancel context.CancelFunc // nil: the stream ends with its handler
+	in     mem.Buffer
+	rest   []byte // of in
 }
 
 // maxPacket bounds the small frames in one packet, in bytes.
 const maxPacket = 1 << 20
 
-// Send implements [Carrier]. What many callers queue at a time is more than gRPC
-// takes as one message.
+// Send implements [Carrier]. It splits head into several packets, because many
+// callers together can queue more than gRPC accepts as one message.
 func (p *pipe) Send(head []byte, body [][]byte) error {
 	for ; len(head) > maxPacket; head = head[maxPacket:] {
 		if err := p.stream.SendMsg(&packet{head: head[:maxPacket]}); err != nil {
@@ -36,7 +36,7 @@ func (p *pipe) Send(head []byte, body [][]byte) error {
 func (p *pipe) Read(b []byte) (int, error) {
 	for empty := 0; len(p.rest) == 0; empty++ {
 		if empty > maxEmpty {
-			return 0, protocolError("%d packets in a row with nothing in them", maxEmpty)
+			return 0, protocolError("%d empty packets in a row", maxEmpty)
 		}
 		if p.in != nil {
 			p.in.Free()
@@ -58,8 +58,8 @@ const maxEmpty = 1024
 
 // Close implements [Carrier].
 func (p *pipe) Close() error {
-	if p.end != nil {
-		p.end()
+	if p.cancel != nil {
+		p.cancel()
 	}
 	return nil
 }

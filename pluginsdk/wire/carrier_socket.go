@@ -5,10 +5,10 @@ import "net"
 // socket is a carrier on a connected stream socket.
 type socket struct {
 	net.Conn
-	pieces net.Buffers // Send's
+	pieces net.Buffers // reused by Send
 }
 
-// NewSocket makes a carrier of a connection, such as one end of a socket pair.
+// NewSocket returns a carrier on a connection, such as one end of a socket pair.
 func NewSocket(c net.Conn) Carrier { return &socket{Conn: c} }
 
 // Send implements [Carrier].
@@ -18,7 +18,7 @@ func (s *socket) Send(head []byte, body [][]byte) error {
 		return err
 	}
 	s.pieces = append(append(s.pieces[:0], head), body...)
-	pieces := s.pieces // WriteTo eats it
+	pieces := s.pieces // WriteTo consumes it
 	_, err := pieces.WriteTo(s.Conn)
 	clear(s.pieces)
 	return err

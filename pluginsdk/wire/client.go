@@ -9,8 +9,8 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
-// Client is a host's end of one plugin's gRPC connection. It checks the shape of
-// what comes back and nothing else: what a plugin says is a claim.
+// Client is the host's end of one plugin's gRPC connection. It checks only that
+// answers are well formed; callers must not trust what an answer claims.
 type Client struct {
 	conn grpc.ClientConnInterface
 }
@@ -22,11 +22,11 @@ func (c *Client) invoke(ctx context.Context, method string, in, out any, opts ..
 	return c.conn.Invoke(ctx, method, in, out, append(opts, grpc.StaticMethod(), grpc.ForceCodecV2(newCodec()))...)
 }
 
-// Describe asks the plugin who it is and what it serves.
+// Describe asks the plugin for its description.
 //
 // # Errors
 //
-// Those of [Client.Execute] that say the plugin cannot be reached, and
+// Describe returns the connection errors of [Client.Execute], and
 // [tool.CodeInvalidDefinition] if a definition cannot be read.
 func (c *Client) Describe(ctx context.Context, hostVersion string) (Description, error) {
 	var raw undecoded
@@ -40,7 +40,7 @@ func (c *Client) Describe(ctx context.Context, hostVersion string) (Description,
 	return d, err
 }
 
-// Configure hands over the operator's configuration.
+// Configure sends the operator's configuration to the plugin.
 func (c *Client) Configure(ctx context.Context, cfg Config) error {
 	in := &pluginv1.ConfigureRequest{Root: cfg.Root, ConfigJson: cfg.JSON, Protected: cfg.Protected}
 	err := c.invoke(ctx, pluginv1.ToolPlugin_Configure_FullMethodName, in, &pluginv1.ConfigureResponse{})
@@ -54,24 +54,26 @@ func (c *Client) Configure(ctx context.Context, cfg Config) error {
 //
 // # Errors
 //
-// What the plugin returned, as an [*tool.Error] with its code and [ErrClaimed] as its
-// cause. Else [tool.CodeUnavailable] with [ErrDisconnected] if the connection is gone,
-// [tool.CodeResourceExhausted] for a message above [MaxMessage],
-// [tool.CodeInvalidResult] for an answer that cannot be read,
-// [tool.CodeCanceled] and [tool.CodeDeadlineExceeded] for the context's end.
+// An error that the plugin returned is an [*tool.Error] with the plugin's code and
+// [ErrClaimed] as its cause. Otherwise the code is [tool.CodeUnavailable] with
+// [ErrDisconnected] as the cause if the connection is gone,
+// [tool.CodeResourceExhausted] for a message larger than [MaxMessage],
+// [tool.CodeInvalidResult] for an answer that cannot be read, and
+// [tool.CodeCanceled] or [tool.CodeDeadlineExceeded] if the context ended.
 func (c *Client) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
 	return c.call(ctx, pluginv1.ToolPlugin_Execute_FullMethodName, "run ", call)
 }
 
-// maxPreview bounds a preview's message, in bytes: 4 MiB of content, and its envelope.
+// maxPreview bounds a preview's message, in bytes: 4 MiB of content plus its envelope.
 const maxPreview = 5 << 20
 
-// Preview asks the plugin what a call would do. It is for plugins that offer
+// Preview asks the plugin what a call would do. The plugin must offer
 // [FeaturePreview].
 //
 // # Errors
 //
-// Those of [Client.Execute]; [tool.CodeNotFound] if the tool has no preview.
+// Preview returns the errors of [Client.Execute], and [tool.CodeNotFound] if the
+// tool has no preview.
 func (c *Client) Preview(ctx context.Context, call tool.Call) (tool.Result, error) {
 	return c.call(ctx, pluginv1.ToolPlugin_Preview_FullMethodName, "preview ", call, grpc.MaxCallRecvMsgSize(maxPreview))
 }

@@ -4,16 +4,16 @@ import (
 	"fmt"
 
 	"google.golang.org/grpc/encoding"
-	_ "google.golang.org/grpc/encoding/proto" // the codec that ours hands on to
+	_ "google.golang.org/grpc/encoding/proto" // registers the codec that ours delegates to
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
-// codec is gRPC's protobuf codec, but for four messages that it leaves to the
-// hand-written code: a [packet], which the generated code would copy twice on either
-// side, a [request], an [answer], and what is [undecoded].
+// codec is gRPC's protobuf codec, with hand-written code for four types: [packet],
+// which the generated code would copy twice on each side, [request], [answer] and
+// [undecoded].
 type codec struct{ encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2("proto")} }
@@ -21,12 +21,12 @@ func newCodec() codec { return codec{encoding.GetCodecV2("proto")} }
 // packet is a pluginv1.Packet whose bytes are copied as little as possible.
 type packet struct {
 	head []byte     // to send
-	body [][]byte   // and after it
+	body [][]byte   // to send after head
 	in   mem.Buffer // received; the receiver frees it
 	data []byte     // within in
 }
 
-// undecoded is a received message as it is.
+// undecoded is a received message in its encoded form.
 type undecoded []byte
 
 // packetTag is the tag of Packet.data.
@@ -41,7 +41,7 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 		return mem.BufferSlice{mem.SliceBuffer(appendRequest(make([]byte, 0, requestSize(v)), v))}, nil
 	case *answer:
 		var out mem.BufferSlice
-		for _, piece := range v.pieces() {
+		for _, piece := range v.parts() {
 			out = append(out, mem.SliceBuffer(piece))
 		}
 		return out, nil
@@ -50,7 +50,8 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 }
 
 func (p *packet) marshal() mem.BufferSlice {
-	// gRPC writes after this has returned, and head is reused, so it is copied.
+	// gRPC writes after marshal has returned, and the caller reuses head, so head is
+	// copied.
 	const most = 16
 	pool := mem.DefaultBufferPool()
 	buf := pool.Get(most + len(p.head))
@@ -90,7 +91,7 @@ func (c codec) unmarshalPacket(data mem.BufferSlice, p *packet) error {
 		p.in, p.data = in, content
 		return nil
 	}
-	// Another encoder may write unknown fields in front.
+	// Another encoder may write unknown fields first.
 	defer in.Free()
 	var m pluginv1.Packet
 	if err := c.CodecV2.Unmarshal(mem.BufferSlice{mem.SliceBuffer(b)}, &m); err != nil {

@@ -16,38 +16,39 @@ import (
 // 4 bytes on the wire and up to 100 in memory.
 const maxBlocks = 1 << 16
 
-// The types of wire format that the known fields have, as the low bits of a key.
+// The wire types of the known fields, as the low bits of a key.
 const (
 	varint = uint64(protowire.VarintType)
 	length = uint64(protowire.BytesType)
 )
 
-// field is one field off a message.
+// field is one field of an encoded message.
 type field struct {
-	key   uint64 // its number << 3 | its type
-	value uint64 // of a varint
-	bytes []byte // of a string, bytes or message, cut off from what follows; nil for other types only
+	key   uint64 // number << 3 | wire type
+	value uint64 // for a varint
+	bytes []byte // for a string, bytes or message, with no spare capacity; nil for other types only
 }
 
 func (f *field) number() protowire.Number {
 	return protowire.Number(f.key >> 3)
 }
 
-// fieldKey is what [field.key] is for a number and type. To switch on it skips
-// a known number with another type as an unknown field, as protobuf does.
+// fieldKey returns the [field.key] for a number and wire type. Code that switches
+// on it treats a known number with another type as an unknown field, as protobuf does.
 func fieldKey(num protowire.Number, typ uint64) uint64 {
 	return uint64(num)<<3 | typ
 }
 
-// cut takes the first field off b, which is not empty. Groups, which proto3
-// does not have, are skipped with the nesting that protowire allows.
-func cut(b []byte) (f field, rest []byte, err error) {
+// consumeField parses the first field of b, which must not be empty, and returns the
+// bytes after it. It skips groups, which proto3 does not have, to the nesting depth
+// that protowire allows.
+func consumeField(b []byte) (f field, rest []byte, err error) {
 	num, typ, n := protowire.ConsumeTag(b)
 	if n < 0 {
 		return field{}, nil, malformed("a field's number", n)
 	}
-	if num > protowire.MaxValidNumber { // which ConsumeTag lets pass
-		return field{}, nil, fmt.Errorf("there is no field number %d", num)
+	if num > protowire.MaxValidNumber { // ConsumeTag does not check this
+		return field{}, nil, fmt.Errorf("field number %d is not valid", num)
 	}
 	b = b[n:]
 	f.key = fieldKey(num, uint64(typ))
@@ -66,32 +67,33 @@ func cut(b []byte) (f field, rest []byte, err error) {
 	return f, b[n:], nil
 }
 
-// malformed says what protowire's code n means, in words that stay the same
-// from run to run, which protobuf's own do not.
+// malformed returns the error for protowire's code n. Its text is stable from run
+// to run, unlike that of protobuf's own errors.
 func malformed(what string, n int) error {
 	if errors.Is(protowire.ParseError(n), io.ErrUnexpectedEOF) {
-		return fmt.Errorf("it ends within %s", what)
+		return fmt.Errorf("the message ends within %s", what)
 	}
 	return fmt.Errorf("%s cannot be read", what)
 }
 
-// shortRequest is up to which size, in bytes, a request's strings are views of it.
+// shortRequest is the size, in bytes, up to which a request's ID shares the
+// request's memory.
 const shortRequest = 4 << 10
 
-// parseRequest reads an ExecuteRequest. The arguments, and of a short one the ID,
-// are a part of b, so b belongs to the request from here on. intern gives the string for a tool's
-// name or a session's ID, and keeps nothing of what it is given; nil: a new
-// string each time.
+// parseRequest decodes an ExecuteRequest. The arguments, and the ID of a short
+// request, share b's memory, so the caller must not modify b afterwards. parseRequest
+// calls intern to turn a tool's name or a session's ID into a string; intern must not
+// retain its argument. If intern is nil, parseRequest allocates a new string each time.
 func parseRequest(b []byte, intern func([]byte) string) (request, error) {
 	if intern == nil {
 		intern = func(b []byte) string { return string(b) }
 	}
 	var r request
 	var id, name, session []byte
-	// An ID that is part of a long request would keep all of it.
+	// An ID that shares a long request's memory would keep the whole request alive.
 	short := len(b) <= shortRequest
 	for len(b) > 0 {
-		f, rest, err := cut(b)
+		f, rest, err := consumeField(b)
 		if err != nil {
 			return request{}, fmt.Errorf("the request is malformed: %w", err)
 		}
@@ -120,26 +122,27 @@ func parseRequest(b []byte, intern func([]byte) string) (request, error) {
 	return r, nil
 }
 
-// parseResponse reads an ExecuteResponse and takes b over: the strings and the
-// data of the result are parts of it.
+// parseResponse decodes an ExecuteResponse. The strings and data of the result share
+// b's memory, so the caller must not modify b afterwards.
 //
 // # Errors
 //
-// Those of [Client.Execute] that the plugin's answer gives rise to.
+// parseResponse returns the error that the plugin answered with, or
+// [tool.CodeInvalidResult] for an answer that cannot be read.
 func parseResponse(b []byte) (tool.Result, error) {
 	var in response
 	for len(b) > 0 {
-		f, rest, err := cut(b)
+		f, rest, err := consumeField(b)
 		if err != nil {
 			return tool.Result{}, invalidResult(err.Error())
 		}
 		b = rest
 		switch f.key {
 		case fieldKey(responseResult, length):
-			in.become(responseResult)
+			in.setOutcome(responseResult)
 			err = in.mergeResult(f.bytes)
 		case fieldKey(responseError, length):
-			in.become(responseError)
+			in.setOutcome(responseError)
 			err = mergeFields(&in.failure, f.bytes, errorShape)
 		}
 		if err != nil {
@@ -149,17 +152,18 @@ func parseResponse(b []byte) (tool.Result, error) {
 	return in.answer()
 }
 
-// response is an ExecuteResponse as far as it has been read. In protobuf a
-// message may come in pieces, which add up, and one outcome replaces another.
+// response is the part of an ExecuteResponse decoded so far. In protobuf a message
+// may be split into several occurrences, which are merged, and a later outcome
+// replaces an earlier one.
 type response struct {
-	outcome protowire.Number // responseResult, responseError or, so far, 0
-	result  tool.Result      // its structured value unchecked
-	fault   string           // what is wrong with result although it can be read
+	outcome protowire.Number // responseResult, responseError, or 0 for none yet
+	result  tool.Result      // with its structured value unchecked
+	problem string           // what is wrong with result although it can be read
 	failure fields
 }
 
-// become starts an outcome afresh where the one so far is another.
-func (in *response) become(outcome protowire.Number) {
+// setOutcome resets the response if its outcome so far differs from outcome.
+func (in *response) setOutcome(outcome protowire.Number) {
 	if in.outcome != outcome {
 		*in = response{outcome: outcome}
 	}
@@ -167,7 +171,7 @@ func (in *response) become(outcome protowire.Number) {
 
 func (in *response) mergeResult(b []byte) error {
 	for len(b) > 0 {
-		f, rest, err := cut(b)
+		f, rest, err := consumeField(b)
 		if err != nil {
 			return err
 		}
@@ -188,51 +192,52 @@ func (in *response) mergeResult(b []byte) error {
 	return nil
 }
 
-// add puts a block behind the content so far. The first fault ends the
-// collecting, as nobody will see the rest, nor should it take memory.
+// add appends a block to the content. After the first problem it discards all
+// further blocks: they would never be shown, and should not take memory.
 func (in *response) add(kind protowire.Number, parts *fields) {
 	n := len(in.result.Content)
 	switch {
-	case in.fault != "":
+	case in.problem != "":
 	case kind == 0:
-		in.fault = fmt.Sprintf("content block %d: unknown kind", n)
+		in.problem = fmt.Sprintf("content block %d: unknown kind", n)
 	case n == maxBlocks:
-		in.fault = fmt.Sprintf("more than %d content blocks", maxBlocks)
+		in.problem = fmt.Sprintf("more than %d content blocks", maxBlocks)
 	default:
 		in.result.Content = append(in.result.Content, parts.content(kind))
 	}
 }
 
-// answer is what the response says, once all of it has been read.
+// answer returns the result or error of a response that has been decoded completely.
 func (in *response) answer() (tool.Result, error) {
 	switch {
 	case in.outcome == responseError:
-		code, message, hint := cleanView(in.failure[errorCode]), cleanView(in.failure[errorMessage]), cleanView(in.failure[errorHint])
-		return tool.Result{}, claimed(tool.Code(code), message, hint)
+		f := &in.failure
+		return tool.Result{}, claimed(
+			tool.Code(cleanView(f[errorCode])), cleanView(f[errorMessage]), cleanView(f[errorHint]))
 	case in.outcome == 0:
 		return tool.Result{}, &tool.Error{
 			Code: tool.CodeInvalidResult, Stage: tool.StageExecute,
 			Message: "the plugin answered with neither a result nor an error", Hint: reportToAuthor,
 		}
-	case in.fault != "":
-		return tool.Result{}, invalidResult(in.fault)
+	case in.problem != "":
+		return tool.Result{}, invalidResult(in.problem)
 	case len(in.result.Structured) > 0:
 		if !json.Valid(in.result.Structured) {
 			return tool.Result{}, invalidResult("the structured result is not JSON")
 		}
-		in.result.Structured = cleanBytes(in.result.Structured) // json.Valid lets bad bytes pass within strings
+		in.result.Structured = cleanBytes(in.result.Structured) // json.Valid accepts invalid UTF-8 in strings
 	}
 	return in.result, nil
 }
 
-// fields are those of a message that has at most four, strings and bytes, by
-// number. One that was not there is nil, one that was there and is empty is not.
+// fields holds the string and bytes fields of a message with at most four of them, by
+// number. An absent field is nil; one that is present but empty is not.
 type fields [5][]byte
 
-// shape tells which fields a message has.
+// shape describes which fields a message has.
 type shape struct {
-	last  protowire.Number // its fields are 1 to last
-	oneof bool             // 3 and 4 replace one another
+	last  protowire.Number // the fields are numbered 1 to last
+	oneof bool             // fields 3 and 4 replace each other
 }
 
 var errorShape = shape{last: errorHint}
@@ -245,10 +250,10 @@ var contentShapes = [...]shape{
 	contentResourceLink: {last: 4},
 }
 
-// mergeFields reads a message into what earlier pieces of it left.
+// mergeFields decodes a message and merges it into the fields decoded earlier.
 func mergeFields(into *fields, b []byte, s shape) error {
 	for len(b) > 0 {
-		f, rest, err := cut(b)
+		f, rest, err := consumeField(b)
 		if err != nil {
 			return err
 		}
@@ -265,11 +270,11 @@ func mergeFields(into *fields, b []byte, s shape) error {
 	return nil
 }
 
-// parseContent reads a Content, as its kind, 0 for an unknown one, and the parts
+// parseContent decodes a Content into its kind, which is 0 if unknown, and the fields
 // of its block.
 func parseContent(b []byte) (kind protowire.Number, parts fields, err error) {
 	for len(b) > 0 {
-		f, rest, err := cut(b)
+		f, rest, err := consumeField(b)
 		if err != nil {
 			return 0, fields{}, err
 		}
@@ -288,7 +293,7 @@ func parseContent(b []byte) (kind protowire.Number, parts fields, err error) {
 	return kind, parts, nil
 }
 
-// content is the block that p are the parts of.
+// content returns the block of a kind that has the fields p.
 func (p *fields) content(kind protowire.Number) tool.Content {
 	switch kind {
 	case contentText:
@@ -298,8 +303,14 @@ func (p *fields) content(kind protowire.Number) tool.Content {
 	case contentAudio:
 		return tool.AudioContent{Data: orNil(p[mediaData]), MIMEType: cleanView(p[2])}
 	case contentResource:
-		return tool.ResourceContent{URI: cleanView(p[1]), MIMEType: cleanView(p[2]), Text: cleanView(p[resourceText]), Blob: p[resourceBlob]}
+		return tool.ResourceContent{
+			URI: cleanView(p[1]), MIMEType: cleanView(p[2]),
+			Text: cleanView(p[resourceText]), Blob: p[resourceBlob],
+		}
 	default:
-		return tool.ResourceLink{URI: cleanView(p[1]), Name: cleanView(p[2]), Description: cleanView(p[3]), MIMEType: cleanView(p[4])}
+		return tool.ResourceLink{
+			URI: cleanView(p[1]), Name: cleanView(p[2]),
+			Description: cleanView(p[3]), MIMEType: cleanView(p[4]),
+		}
 	}
 }

@@ -86,17 +86,17 @@ func TestParseResponseRefuses(t *testing.T) {
 	t.Parallel()
 	text := lengthField(resultContent, lengthField(contentText, lengthField(1, []byte("a"))))
 	for want, b := range map[string][]byte{
-		"the plugin answered with neither a result nor an error":               nil,
-		"the plugin's answer is malformed: it ends within field 1":             {0x0a, 0x05, 0x0a},
-		"the plugin's answer is malformed: it ends within a field's number":    {0x80},
-		"the plugin's answer is malformed: a field's number cannot be read":    {0x02, 0x00},
-		"the plugin's answer is malformed: there is no field number 536870912": {0x82, 0x80, 0x80, 0x80, 0x10, 0x00},
-		"the plugin's answer is malformed: the structured result is not JSON":  lengthField(responseResult, lengthField(resultStructured, []byte(`{"a":`))),
-		"the plugin's answer is malformed: content block 1: unknown kind":      lengthField(responseResult, text, lengthField(resultContent), text),
-		"the plugin's answer is malformed: content block 0: unknown kind":      lengthField(responseResult, lengthField(resultContent, lengthField(6, []byte("new")))),
-		"the plugin's answer is malformed: more than 65536 content blocks":     lengthField(responseResult, bytes.Repeat(text, maxBlocks+1)),
-		"the plugin's answer is malformed: field 1 cannot be read":             {0x0c},
-		"the plugin's answer is malformed: field 2 cannot be read":             {0x17, 0x00},
+		"the plugin answered with neither a result nor an error":                     nil,
+		"the plugin's answer is malformed: the message ends within field 1":          {0x0a, 0x05, 0x0a},
+		"the plugin's answer is malformed: the message ends within a field's number": {0x80},
+		"the plugin's answer is malformed: a field's number cannot be read":          {0x02, 0x00},
+		"the plugin's answer is malformed: field number 536870912 is not valid":      {0x82, 0x80, 0x80, 0x80, 0x10, 0x00},
+		"the plugin's answer is malformed: the structured result is not JSON":        lengthField(responseResult, lengthField(resultStructured, []byte(`{"a":`))),
+		"the plugin's answer is malformed: content block 1: unknown kind":            lengthField(responseResult, text, lengthField(resultContent), text),
+		"the plugin's answer is malformed: content block 0: unknown kind":            lengthField(responseResult, lengthField(resultContent, lengthField(6, []byte("new")))),
+		"the plugin's answer is malformed: more than 65536 content blocks":           lengthField(responseResult, bytes.Repeat(text, maxBlocks+1)),
+		"the plugin's answer is malformed: field 1 cannot be read":                   {0x0c},
+		"the plugin's answer is malformed: field 2 cannot be read":                   {0x17, 0x00},
 	} {
 		got, err := parseResponse(b)
 		e := tool.AsError(err)

@@ -13,48 +13,49 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
-// Description is what a plugin says of itself.
+// Description is what a plugin says about itself.
 type Description struct {
-	// Name and Version are the plugin's own words.
+	// Name and Version are as the plugin states them.
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
-	// SDK is what the plugin was built with, such as "toolhost-go/0.1.0".
+	// SDK is the SDK that the plugin was built with, such as "toolhost-go/0.1.0".
 	SDK string `json:"sdk,omitempty"`
-	// ConfigSchema describes [Config.JSON]; empty: no configuration.
+	// ConfigSchema describes [Config.JSON]; if empty, the plugin takes no configuration.
 	ConfigSchema tool.Schema `json:"config_schema,omitempty"`
-	// Tools are the definitions, as claimed.
+	// Tools are the definitions, as the plugin states them.
 	Tools []tool.Definition `json:"tools"`
-	// Features are optional abilities by name.
+	// Features are the names of optional abilities, such as [FeatureStream].
 	Features []string `json:"features,omitempty"`
 }
 
-// Config is what the operator decided for a plugin.
+// Config is the operator's configuration of a plugin.
 type Config struct {
-	// Root is the workspace, an absolute path; also the working directory.
+	// Root is the absolute path of the workspace, which is also the working directory.
 	Root string
-	// JSON is an object that fits the plugin's configuration schema; empty:
+	// JSON is an object that fits the plugin's configuration schema, or empty if
 	// nothing was configured.
 	JSON json.RawMessage
-	// Protected are the files and directories that tools must not change, absolute,
-	// with links resolved.
+	// Protected are the files and directories that tools must not change, as absolute
+	// paths with links resolved.
 	Protected []string
 }
 
-// MarshalBinary is the description as it travels in the answer to Describe, to be
-// kept in a file.
+// MarshalBinary encodes the description as in the answer to Describe, so that it can
+// be stored in a file.
 func (d Description) MarshalBinary() ([]byte, error) {
 	return proto.Marshal(descriptionToProto(d))
 }
 
-// UnmarshalBinary reads what MarshalBinary wrote, with the checks that an answer to
-// Describe has to pass.
+// UnmarshalBinary decodes what MarshalBinary wrote. It applies the checks that an
+// answer to Describe has to pass.
 //
 // # Errors
 //
-// Plain ones for what is no such answer; [tool.CodeInvalidDefinition] where a
-// definition cannot be read.
+// UnmarshalBinary returns [tool.CodeInvalidDefinition] if a definition cannot be read
+// or the description exceeds a limit, and an error without a code if b cannot be
+// decoded.
 func (d *Description) UnmarshalBinary(b []byte) error {
-	if err := bounded(b); err != nil {
+	if err := checkBounds(b); err != nil {
 		return err
 	}
 	var p pluginv1.DescribeResponse
@@ -69,31 +70,32 @@ func (d *Description) UnmarshalBinary(b []byte) error {
 	return nil
 }
 
-// bounded refuses a description that has more of anything than it may, before each
-// becomes a hundred times as large. What a tool may have is judged tool by tool, when it
-// is read; here it is refused where it could not be read.
-func bounded(b []byte) error {
-	if n := count(b, fieldTools); n > maxTools {
+// checkBounds rejects a description with too many tools, features or names before it
+// is decoded, because decoding can make each a hundred times as large. The limits of a
+// single tool are checked later, when its definition is used.
+func checkBounds(b []byte) error {
+	if n := countFields(b, fieldTools); n > maxTools {
 		return tool.Errorf(tool.CodeInvalidDefinition, "the plugin has %d tools, more than %d", n, maxTools)
 	}
-	if n := count(b, fieldFeatures); n > maxFeatures {
+	if n := countFields(b, fieldFeatures); n > maxFeatures {
 		return tool.Errorf(tool.CodeInvalidDefinition, "the plugin has %d features, more than %d", n, maxFeatures)
 	}
 	names := 0
 	for len(b) > 0 {
 		num, kind, length := protowire.ConsumeField(b)
 		if length < 0 {
-			return nil // unreadable, which is for others to say
+			return nil // malformed; decoding reports the error
 		}
 		if num == fieldTools && kind == protowire.BytesType {
 			_, _, head := protowire.ConsumeTag(b)
 			text, _ := protowire.ConsumeBytes(b[head:])
-			names += count(text, fieldCategories) + count(text, fieldSensitive)
+			names += countFields(text, fieldCategories) + countFields(text, fieldSensitive)
 		}
 		b = b[length:]
 	}
 	if names > maxRepeated {
-		return tool.Errorf(tool.CodeInvalidDefinition, "the plugin's tools have %d categories and sensitive names together, more than %d", names, maxRepeated)
+		return tool.Errorf(tool.CodeInvalidDefinition,
+			"the plugin's tools have %d categories and sensitive names together, more than %d", names, maxRepeated)
 	}
 	return nil
 }
@@ -109,15 +111,17 @@ const (
 const (
 	// maxTools bounds the tools of one plugin.
 	maxTools = 10_000
-	// maxFeatures bounds its features, and maxRepeated what its tools' definitions repeat.
+	// maxFeatures bounds the features of one plugin.
 	maxFeatures = 1000
+	// maxRepeated bounds the categories and sensitive names of all its tools together.
 	maxRepeated = 100_000
 	// maxDescription bounds an answer to Describe, in bytes.
 	maxDescription = 16 << 20
 )
 
-// count is how often a field comes in a message, as far as that can be read.
-func count(b []byte, field protowire.Number) (n int) {
+// countFields returns how often a field occurs in a message, up to the first byte that
+// cannot be decoded.
+func countFields(b []byte, field protowire.Number) (n int) {
 	for len(b) > 0 {
 		num, _, length := protowire.ConsumeField(b)
 		if length < 0 {
@@ -184,7 +188,7 @@ func saturate(n int) int32 {
 	return int32(min(max(n, math.MinInt32), math.MaxInt32)) //nolint:gosec // bounded here
 }
 
-// toMilliseconds rounds up: 0 would mean something else.
+// toMilliseconds converts d to milliseconds and rounds up, because 0 has another meaning.
 func toMilliseconds(d tool.Duration) int64 {
 	ms := time.Duration(d).Milliseconds()
 	if time.Duration(d)%time.Millisecond > 0 {
@@ -213,7 +217,7 @@ func definitionFromProto(p *pluginv1.ToolDefinition) (tool.Definition, error) {
 	return out, nil
 }
 
-// fromMilliseconds saturates where a duration would overflow.
+// fromMilliseconds converts ms to a duration, saturating instead of overflowing.
 func fromMilliseconds(ms int64) tool.Duration {
 	const most = math.MaxInt64 / int64(time.Millisecond)
 	return tool.Duration(time.Duration(min(max(ms, -most), most)) * time.Millisecond)

@@ -10,7 +10,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// requestSize is how many bytes appendRequest adds.
+// requestSize returns the number of bytes that appendRequest appends.
 func requestSize(r *request) int {
 	n := stringSize(requestID, clean(r.call.ID)) +
 		stringSize(requestTool, clean(r.call.Name)) +
@@ -23,8 +23,8 @@ func requestSize(r *request) int {
 	return n
 }
 
-// appendRequest writes r as an ExecuteRequest. Strings become valid UTF-8; the
-// arguments go as they are.
+// appendRequest appends r as an ExecuteRequest. It makes strings valid UTF-8 and
+// leaves the arguments as they are.
 func appendRequest(b []byte, r *request) []byte {
 	b = appendString(b, requestID, clean(r.call.ID))
 	b = appendString(b, requestTool, clean(r.call.Name))
@@ -37,17 +37,17 @@ func appendRequest(b []byte, r *request) []byte {
 	return appendBool(b, requestProgress, r.progress)
 }
 
-// answer is a result or an error as it is going to be sent.
+// answer is a result or an error, ready to be sent.
 type answer struct {
 	result  *tool.Result // with valid strings
 	failure block        // sent if result is nil
 }
 
-// settle makes up its mind what to send: err where there is one, else res. What
-// it gives is written as often as one likes and with no further check: to ask
-// an error for its text runs its author's code, which may say something else
-// the next time, and to look for bad UTF-8 walks through all of a text.
-func settle(res *tool.Result, err error) answer {
+// newAnswer returns the answer for err or, if err is nil, for res. Because it reads
+// the error's text once and checks all strings, callers can encode the answer any
+// number of times: an error's Error method may return a different text on each call,
+// and a check for invalid UTF-8 scans the whole text.
+func newAnswer(res *tool.Result, err error) answer {
 	if err != nil {
 		return answer{failure: newFailure(err)}
 	}
@@ -66,7 +66,7 @@ func settle(res *tool.Result, err error) answer {
 	return answer{result: res}
 }
 
-// size is how many bytes appendTo adds.
+// size returns the number of bytes that appendTo appends.
 func (a *answer) size() int {
 	if a.result == nil {
 		return a.failure.contentSize()
@@ -74,19 +74,19 @@ func (a *answer) size() int {
 	return messageSize(responseResult, resultSize(a.result))
 }
 
-// appendTo writes the answer as an ExecuteResponse.
+// appendTo appends the answer as an ExecuteResponse.
 func (a *answer) appendTo(b []byte) []byte {
 	e := encoder{b: b}
 	a.encode(&e)
 	return e.b
 }
 
-// pieces is the answer as an ExecuteResponse in several parts, of which long
-// texts are their own, not copied.
-func (a *answer) pieces() [][]byte {
+// parts returns the answer as an ExecuteResponse in several parts. Each long text is
+// a part that shares the string's memory.
+func (a *answer) parts() [][]byte {
 	e := encoder{share: true}
 	a.encode(&e)
-	return append(e.done, e.b)
+	return append(e.parts, e.b)
 }
 
 func (a *answer) encode(e *encoder) {
@@ -104,22 +104,22 @@ func (a *answer) encode(e *encoder) {
 	e.b = appendBool(e.b, resultIsError, a.result.IsError)
 }
 
-// encoder is what an answer is written to.
+// encoder collects the encoded parts of an answer.
 type encoder struct {
 	b     []byte
-	done  [][]byte // the parts before b
-	share bool     // long strings become parts of their own
+	parts [][]byte // the parts before b
+	share bool     // make each long string a separate part
 }
 
-// text writes a field. Strings can be shared, as nobody changes them; bytes may be
-// the handler's to use again.
+// text writes a field. It can share the memory of strings, which are immutable, but
+// not that of bytes, which the handler may reuse.
 func (e *encoder) text(num protowire.Number, s string, bytes bool) {
-	if bytes || !e.share || len(s) <= copied {
+	if bytes || !e.share || len(s) <= maxCopied {
 		e.b = appendString(e.b, num, s)
 		return
 	}
 	e.b = appendPrefix(e.b, num, len(s))
-	e.done = append(e.done, e.b, unsafe.Slice(unsafe.StringData(s), len(s)))
+	e.parts = append(e.parts, e.b, unsafe.Slice(unsafe.StringData(s), len(s)))
 	e.b = nil
 }
 
@@ -132,7 +132,7 @@ func resultSize(res *tool.Result) int {
 	return n
 }
 
-// cleanContent is c with valid strings.
+// cleanContent returns c with its strings made valid UTF-8.
 func cleanContent(c tool.Content) tool.Content {
 	switch c := c.(type) {
 	case tool.TextContent:
@@ -142,7 +142,9 @@ func cleanContent(c tool.Content) tool.Content {
 	case tool.AudioContent:
 		return tool.AudioContent{Data: c.Data, MIMEType: clean(c.MIMEType)}
 	case tool.ResourceContent:
-		return tool.ResourceContent{URI: clean(c.URI), MIMEType: clean(c.MIMEType), Text: clean(c.Text), Blob: c.Blob}
+		return tool.ResourceContent{
+			URI: clean(c.URI), MIMEType: clean(c.MIMEType), Text: clean(c.Text), Blob: c.Blob,
+		}
 	case tool.ResourceLink:
 		return tool.ResourceLink{
 			URI: clean(c.URI), Name: clean(c.Name), Description: clean(c.Description), MIMEType: clean(c.MIMEType),
@@ -151,12 +153,12 @@ func cleanContent(c tool.Content) tool.Content {
 	return c
 }
 
-// block is a content block taken apart.
+// block is a content block, split into its fields.
 type block struct {
-	kind   protowire.Number // the field of Content that holds it; 0: not a kind that travels
-	fields [5]string        // the fields of its own message, by number
-	bytes  protowire.Number // the field that is bytes; 0: all are strings
-	body   protowire.Number // the field that is written even when it is empty; 0: none
+	kind   protowire.Number // the field of Content that holds the block; 0: the block cannot be sent
+	fields [5]string        // the fields of the block's own message, by number
+	bytes  protowire.Number // the field of type bytes; 0: all are strings
+	body   protowire.Number // the field that is written even if empty; 0: none
 }
 
 func newBlock(c tool.Content) block {
@@ -191,7 +193,7 @@ func (k *block) valid() bool {
 	return true
 }
 
-// size is that of the block's own message.
+// size returns the size of the block's own message.
 func (k *block) size() int {
 	n := 0
 	for i, s := range k.fields {
@@ -203,7 +205,7 @@ func (k *block) size() int {
 	return n
 }
 
-// contentSize is that of the Content around it.
+// contentSize returns the size of the Content that holds the block.
 func (k *block) contentSize() int {
 	if k.kind == 0 {
 		return 0
@@ -224,8 +226,8 @@ func (k *block) encode(e *encoder) {
 	}
 }
 
-// The parts of a message. As everywhere in proto3, a field that is empty or
-// false is left out.
+// The functions below encode the parts of a message. As in all of proto3, a field that
+// is empty or false is omitted.
 
 func messageSize(num protowire.Number, n int) int {
 	return protowire.SizeTag(num) + protowire.SizeBytes(n)

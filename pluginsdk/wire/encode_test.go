@@ -59,7 +59,7 @@ func (m *moody) Error() string { m.asked++; return strings.Repeat("!", m.asked) 
 
 func TestSettle(t *testing.T) {
 	t.Parallel()
-	a := settle(nil, &moody{})
+	a := newAnswer(nil, &moody{})
 	first := encoded(t, a.appendTo, a.size())
 	if again := encoded(t, a.appendTo, a.size()); !reflect.DeepEqual(again, first) {
 		t.Errorf("%q, then %q", first, again)
@@ -77,7 +77,7 @@ func TestSettle(t *testing.T) {
 	if got := content[1].(tool.TextContent).Text; got != bad {
 		t.Errorf("the handler's own text became %q", got)
 	}
-	if a := settle(&tool.Result{Content: content[:1]}, nil); a.result.Content[0] != content[0] {
+	if a := newAnswer(&tool.Result{Content: content[:1]}, nil); a.result.Content[0] != content[0] {
 		t.Error("a good result was changed")
 	}
 }
@@ -124,13 +124,13 @@ func TestPayloadAllocations(t *testing.T) {
 // responseSize is how many bytes appendResponse adds, as long as err says the
 // same when it is asked twice; see [settle].
 func responseSize(res *tool.Result, err error) int {
-	a := settle(res, err)
+	a := newAnswer(res, err)
 	return a.size()
 }
 
 // appendResponse writes an answer as an ExecuteResponse: err where there is
 // one, else res. Strings become valid UTF-8; data and JSON go as they are.
 func appendResponse(b []byte, res *tool.Result, err error) []byte {
-	a := settle(res, err)
+	a := newAnswer(res, err)
 	return a.appendTo(b)
 }

@@ -15,19 +15,19 @@ import (
 )
 
 var (
-	// ErrDisconnected is the cause of a [tool.CodeUnavailable] error that says the
-	// connection is gone. An error with that code and another cause is the plugin's
-	// own claim about something that it needs itself.
+	// ErrDisconnected is the cause of a [tool.CodeUnavailable] error that reports a
+	// lost connection. If an error with that code has another cause, the plugin
+	// itself reports that something it depends on is unavailable.
 	ErrDisconnected = errors.New("the connection to the plugin is gone")
-	// ErrClaimed is the cause of an error that the plugin answered with. The host
-	// found all other errors itself.
+	// ErrClaimed is the cause of an error that the plugin answered with. All other
+	// errors are the host's own.
 	ErrClaimed = errors.New("claimed by the plugin")
-	// ErrProtocol is the cause of an error that says the plugin broke the rules of
-	// the stream. The connection cannot be used any longer.
+	// ErrProtocol is the cause of an error that reports a violation of the stream's
+	// protocol. The connection can no longer be used.
 	ErrProtocol = errors.New("the plugin broke the stream's protocol")
 )
 
-// reportToAuthor is the hint of an error that only the plugin's author can mend.
+// reportToAuthor is the hint of an error that only the plugin's author can fix.
 const reportToAuthor = "report this to the plugin's author"
 
 func protocolError(format string, args ...any) error {
@@ -42,8 +42,8 @@ func invalidResult(msg string) *tool.Error {
 	}
 }
 
-// newFailure returns what is sent of an error. Detail stays in the plugin, as it may
-// hold a stack, and Unsent is for the host to say.
+// newFailure returns the block that is sent for an error. It omits Detail, which may
+// hold a stack trace, and Unsent, which only the host can know.
 func newFailure(err error) block {
 	e := tool.AsError(err)
 	message := err.Error() // says more than e.Message if e is wrapped
@@ -55,8 +55,8 @@ func newFailure(err error) block {
 	}}
 }
 
-// claimable are the codes that a plugin may use. The others are the host's own
-// findings: a plugin that used them could pass for the host.
+// claimable holds the codes that a plugin may use. The others are reserved for the
+// host: a plugin that used them could impersonate it.
 var claimable = map[tool.Code]bool{
 	tool.CodeInvalidArguments:  true,
 	tool.CodePermissionDenied:  true,
@@ -83,12 +83,13 @@ func claimed(code tool.Code, message, hint string) *tool.Error {
 	return &tool.Error{Code: code, Stage: tool.StageExecute, Message: message, Hint: hint, Err: ErrClaimed}
 }
 
-// statusError turns a gRPC status into an error. If the context has ended, that is
-// the reason, whatever the transport made of it.
+// statusError converts a gRPC status to an error. If the context has ended, the error
+// reports that, whatever the status says.
 func statusError(ctx context.Context, what string, err error) *tool.Error {
 	s := status.Convert(err)
-	if d, ok := ctx.Deadline(); ok && !time.Now().Before(d) && (s.Code() == codes.DeadlineExceeded || s.Code() == codes.Canceled) {
-		<-ctx.Done() // the plugin's clock was a moment ahead of our timer
+	ended := s.Code() == codes.DeadlineExceeded || s.Code() == codes.Canceled
+	if d, ok := ctx.Deadline(); ok && !time.Now().Before(d) && ended {
+		<-ctx.Done() // the plugin's clock was slightly ahead of our timer
 	}
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return &tool.Error{
@@ -102,16 +103,17 @@ func statusError(ctx context.Context, what string, err error) *tool.Error {
 	}
 	switch s.Code() {
 	case codes.Unavailable, codes.Canceled:
-		// Our own context is alive, so a cancelled call means that the
-		// connection was closed under it.
+		// Our own context has not ended, so a canceled call means that the
+		// connection was closed.
 		out.Code, out.Err = tool.CodeUnavailable, fmt.Errorf("%w: %w", ErrDisconnected, err)
-	case codes.Aborted: // which no transport says
+	case codes.Aborted: // never set by the transport
 		out.Code = tool.CodeUnavailable
 	case codes.DeadlineExceeded:
 		out.Code = tool.CodeDeadlineExceeded
 	case codes.ResourceExhausted:
 		out.Code = tool.CodeResourceExhausted
-		out.Hint = fmt.Sprintf("one message holds at most %d MiB, and what a plugin sends at a time %d MiB; ask for less at once",
+		out.Hint = fmt.Sprintf(
+			"a message may have at most %d MiB, and a plugin may send at most %d MiB at a time; ask for less at once",
 			MaxMessage>>20, 2*MaxMessage>>20)
 	case codes.Unimplemented:
 		out.Code = tool.CodeUnavailable

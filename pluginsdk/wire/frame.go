@@ -2,16 +2,17 @@ package wire
 
 import "encoding/binary"
 
-// Frames are what a stream is made of: a header of 12 bytes, and a payload.
+// frame is the header of a frame. A stream is a sequence of frames, each with a header
+// of 12 bytes and a payload.
 //
 //	size    uint32  of the payload, in bytes; at most maxFrame
 //	kind    uint8
 //	flags   uint8
-//	        uint16  0; a receiver ignores it
+//	        uint16  0; receivers ignore it
 //	number  uint32  of the call; 0: the stream itself
 //
-// Numbers are little-endian. A kind that a receiver does not know it skips. The
-// first chunk of a message, with flagFirst, has a longer header:
+// Integers are little-endian. A receiver skips frames of a kind that it does not know.
+// The first chunk of a message, with flagFirst, has a longer header:
 //
 //	total   uint64  the message's length, in bytes
 type frame struct {
@@ -27,18 +28,18 @@ const (
 	firstHeaderSize = headerSize + 8
 )
 
-// kind is what a frame says. The numbers are the protocol.
+// kind is the kind of a frame. The numbers are part of the protocol.
 type kind uint8
 
 const (
 	kindCall     kind = 1  // host: an ExecuteRequest, or its last part
 	kindResult   kind = 2  // plugin: an ExecuteResponse, or its last part; each call gets exactly one
 	kindChunk    kind = 3  // either: a part of a message that is longer than a frame
-	kindWindow   kind = 4  // either: so many more bytes of the message are taken, a uint32
+	kindWindow   kind = 4  // either: how many more bytes of the message the sender may send, a uint32
 	kindProgress kind = 5  // plugin: a Progress
-	kindCancel   kind = 6  // host: nobody waits for the call any more; its result may be short
+	kindCancel   kind = 6  // host: the caller no longer waits for the call; its result may be short
 	kindAsk      kind = 7  // plugin: reserved, a question to the caller
-	kindChanged  kind = 8  // plugin: its tools are others now; no payload
+	kindChanged  kind = 8  // plugin: its tools have changed; no payload
 	kindLog      kind = 9  // plugin: a LogRecord
 	kindAnswer   kind = 10 // host: reserved, the caller's answer
 )
@@ -46,14 +47,14 @@ const (
 // flagFirst marks the first chunk of a message.
 const flagFirst = 1
 
-// The sizes of the protocol, in bytes. Messages up to maxFrame travel whole, so
-// that most results cost one frame; larger ones in chunks that are smaller, so
-// that what is urgent never waits for long behind one.
+// The sizes of the protocol, in bytes. Messages up to maxFrame are sent in one frame,
+// so that most results take only one. Larger messages are sent in smaller chunks, so
+// that an urgent frame never waits long for a chunk to be sent.
 const (
 	maxFrame  = 128 << 10
 	chunkSize = 64 << 10
-	// firstWindow is how much of a message its sender may send before it is told
-	// that more is taken.
+	// firstWindow is how much of a message the sender may send before it receives a
+	// window frame.
 	firstWindow = 256 << 10
 )
 
@@ -68,8 +69,8 @@ func appendHeader(b []byte, f frame) []byte {
 	return b
 }
 
-// readHeader reads a header from r, of which peek shows the next bytes, and says
-// how many it has. What peek fails with is returned, and nothing is lost.
+// readHeader decodes the header in the next bytes that peek returns, and reports its
+// length. It consumes nothing. If peek fails, readHeader returns its error.
 func readHeader(peek func(int) ([]byte, error)) (f frame, length int, err error) {
 	b, err := peek(headerSize)
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Greeting is what a plugin writes to the descriptor of [GRPCVariable] before its
-// handshake line, if it serves gRPC there. The host then speaks to it there and
-// nowhere else.
+// Greeting is the text that a plugin writes to the descriptor of [GRPCVariable] before
+// it prints its handshake line, if it serves gRPC on that descriptor. The host then
+// uses only that connection.
 const Greeting = "toolhost.grpc.v1\n"
 
-// GRPCConn is a connection for gRPC whose other end only the host has.
+// GRPCConn is a connection for gRPC whose other end only the host holds.
 type GRPCConn struct {
 	net.Conn
 	once   sync.Once
@@ -30,24 +30,24 @@ func (c *GRPCConn) Close() error {
 	return c.Conn.Close()
 }
 
-// Serve serves what go-plugin's Serve would, on the connection and nowhere else: that
-// opens a listener, which other processes of the same user can connect to. It calls
-// handshake with the line that is to be printed, and returns when the host has asked
-// the plugin to end, or the connection has ended: nothing else can reach it.
+// Serve serves the same services as go-plugin's Serve, but only on this connection:
+// go-plugin opens a listener, which other processes of the same user can connect to.
+// Serve calls handshake with the line to print. It returns when the host has asked the
+// plugin to exit or the connection has ended.
 //
 // # Errors
 //
-// Where the host cannot be greeted, and those of handshake.
+// Serve returns the error of writing the greeting, and those of handshake.
 func (c *GRPCConn) Serve(s *Server, handshake func(line string) error) error {
 	var server *grpc.Server
-	nothing, _ := io.Pipe() // is read for GRPCStdio: what tools print, standard error has
+	noOutput, _ := io.Pipe() // for GRPCStdio: what tools print goes to standard error instead
 	g := &plugin.GRPCServer{
 		Plugins: ServeConfig(s).VersionedPlugins[ProtocolVersion],
 		Server: func(opts []grpc.ServerOption) *grpc.Server {
 			server = newGRPCServer(opts)
 			return server
 		},
-		DoneCh: make(chan struct{}), Stdout: nothing, Stderr: nothing,
+		DoneCh: make(chan struct{}), Stdout: noOutput, Stderr: noOutput,
 	}
 	if err := g.Init(); err != nil {
 		return err
@@ -55,8 +55,9 @@ func (c *GRPCConn) Serve(s *Server, handshake func(line string) error) error {
 	if _, err := io.WriteString(c.Conn, Greeting); err != nil {
 		return err
 	}
-	err := handshake(fmt.Sprintf("%d|%d|unix|inherited|%s|\n", plugin.CoreProtocolVersion, ProtocolVersion, plugin.ProtocolGRPC))
-	if err != nil {
+	line := fmt.Sprintf("%d|%d|unix|inherited|%s|\n",
+		plugin.CoreProtocolVersion, ProtocolVersion, plugin.ProtocolGRPC)
+	if err := handshake(line); err != nil {
 		return err
 	}
 	conns := make(chan net.Conn, 1)
@@ -65,8 +66,8 @@ func (c *GRPCConn) Serve(s *Server, handshake func(line string) error) error {
 	return nil
 }
 
-// oneListener is a listener that accepts one connection. When that has ended, it has
-// its server stopped.
+// oneListener is a listener that accepts one connection. When that connection has
+// ended, oneListener stops the server.
 type oneListener struct {
 	conn   *GRPCConn
 	conns  chan net.Conn
@@ -81,8 +82,8 @@ func (l *oneListener) Accept() (net.Conn, error) {
 	case c := <-l.conns:
 		return c, nil
 	case <-l.conn.closed:
-		go l.stop() // which waits for this to return
-		<-l.closed  // so that the server knows why
+		go l.stop() // in a goroutine, because it waits for Accept to return
+		<-l.closed  // so that the server treats the error as its own stop
 	case <-l.closed:
 	}
 	return nil, net.ErrClosed

@@ -12,21 +12,21 @@ import (
 // speaks. Plugins and hosts negotiate it through go-plugin's VersionedPlugins.
 const ProtocolVersion = 1
 
-// The magic cookie tells a plugin that it was started by a host, and not by
-// hand. It is no secret and no protection.
+// The magic cookie tells a plugin that a host started it, rather than a user in a
+// shell. It is neither secret nor a security measure.
 const (
 	CookieKey   = "TOOLHOST_PLUGIN"
 	CookieValue = "toolhost.plugin.v1"
 )
 
 // MaxMessage bounds one message in either direction, in bytes: 64 MiB. gRPC's
-// own default of 4 MiB would refuse honest files.
+// default of 4 MiB would reject ordinary files.
 const MaxMessage = 64 << 20
 
-// dispenseName is the one entry of the plugin set.
+// dispenseName is the name of the only entry in the plugin set.
 const dispenseName = "tools"
 
-// Handshake is go-plugin's handshake for both sides.
+// Handshake returns go-plugin's handshake configuration, for hosts and plugins.
 func Handshake() plugin.HandshakeConfig {
 	return plugin.HandshakeConfig{
 		ProtocolVersion:  ProtocolVersion,
@@ -49,8 +49,8 @@ func newGRPCServer(opts []grpc.ServerOption) *grpc.Server {
 	return grpc.NewServer(append(opts,
 		grpc.MaxRecvMsgSize(MaxMessage), grpc.MaxSendMsgSize(MaxMessage),
 		grpc.ForceServerCodecV2(newCodec()),
-		// Static windows: gRPC would otherwise measure the connection with a ping a
-		// call, in each direction, which doubles the writes. See docs/performance.md.
+		// With dynamic windows gRPC measures the connection with one ping per call in
+		// each direction, which doubles the writes. See docs/performance.md.
 		grpc.StaticStreamWindowSize(streamWindow), grpc.StaticConnWindowSize(streamWindow))...)
 }
 
@@ -63,16 +63,16 @@ func DialOptions() []grpc.DialOption {
 	}
 }
 
-// streamWindow is what gRPC itself lets travel unread, in bytes. The stream has a
-// flow control of its own, per message.
+// streamWindow is gRPC's flow-control window, in bytes. The stream also applies its
+// own flow control to each message.
 const streamWindow = 4 << 20
 
-// ClientPlugins is what a host understands, by protocol version.
+// ClientPlugins returns the plugin sets that a host supports, by protocol version.
 func ClientPlugins() map[int]plugin.PluginSet {
 	return map[int]plugin.PluginSet{ProtocolVersion: {dispenseName: &grpcPlugin{}}}
 }
 
-// Dispense is the [Client] on a connected plugin.
+// Dispense returns the [Client] for a connected plugin.
 func Dispense(p plugin.ClientProtocol) (*Client, error) {
 	raw, err := p.Dispense(dispenseName)
 	if err != nil {
@@ -81,7 +81,7 @@ func Dispense(p plugin.ClientProtocol) (*Client, error) {
 	return raw.(*Client), nil
 }
 
-// Shutdown asks a plugin to end its process, by go-plugin's own service.
+// Shutdown asks a plugin to exit, through go-plugin's controller service.
 func Shutdown(ctx context.Context, conn grpc.ClientConnInterface) error {
 	return conn.Invoke(ctx, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{})
 }

@@ -11,101 +11,105 @@ import (
 	"unsafe"
 )
 
-// inbox reads frames, and puts together the messages that come in chunks. Only
-// whoever reads uses it. An interruption loses nothing, wherever it comes: the
-// next reader goes on where the last one stopped.
+// inbox reads frames and assembles the messages that arrive in chunks. Only the
+// current reader may use it. An interrupted read loses nothing: the next reader
+// continues where the last one stopped, even within a frame.
 type inbox struct {
 	r         *bufio.Reader
 	interrupt interruptible // nil: reading cannot be interrupted
 	grant     func(number uint32, bytes int)
 
-	within bool   // a frame's header was read, and its payload was not
-	frame  frame  // which
-	to     []byte // where the rest of the payload goes
-	skip   int    // how much of it goes nowhere
+	inPayload bool   // a frame's header has been read, and its payload has not
+	frame     frame  // the frame whose payload is being read
+	dest      []byte // the part of the buffer that the rest of the payload is read into
+	toDiscard int    // bytes of the payload that are left to discard
 
-	messages map[uint32]*message
-	wasted   map[uint32]int // how much may still come of messages that nobody wants
-	budget   int            // what messages may still be promised together
-	queue    []*message     // those that wait for others to end
+	messages  map[uint32]*message // being assembled
+	discarded map[uint32]int      // bytes that the senders of discarded messages may still send
+	budget    int                 // bytes that can still be reserved for messages
+	queue     []*message          // messages that wait for budget
 }
 
-// message is one that comes in chunks.
+// message is a message that arrives in chunks.
 type message struct {
-	number uint32
-	buf    []byte // what has come
-	total  int    // what it will be
-	window int    // how much more its sender may send now
-	held   int    // of the budget
+	number   uint32
+	buf      []byte // the bytes received so far
+	total    int    // the full length
+	window   int    // bytes that the sender may still send
+	reserved int    // bytes of the budget
 }
 
 const (
-	// readBuffer holds the headers and small frames that come together. It is small,
-	// as what of a chunk is read with the header before it is copied twice.
+	// readBuffer is the size of the buffer for headers and small frames. It is small,
+	// because the part of a chunk that is read into it is copied twice.
 	readBuffer = 16 << 10
-	// takenAhead is how much of a message may be under way, in bytes: enough to
-	// keep its sender busy, and no more.
-	takenAhead = 1 << 20
-	// assembling bounds the messages that one end puts together at a time, in
-	// bytes. Beyond it they wait for each other, each behind its first window.
-	assembling = 2 * MaxMessage
+	// messageWindow is how much of a message may be in transit, in bytes: just enough
+	// to keep the sender busy.
+	messageWindow = 1 << 20
+	// assemblyBudget bounds the messages that one end assembles at a time, in bytes.
+	// Further messages stop after their first window until others are complete.
+	assemblyBudget = 2 * MaxMessage
 )
 
 func newInbox(c Carrier, grant func(uint32, int)) *inbox {
-	in := &inbox{r: bufio.NewReaderSize(c, readBuffer), grant: grant, messages: map[uint32]*message{}, wasted: map[uint32]int{}, budget: assembling}
+	in := &inbox{
+		r: bufio.NewReaderSize(c, readBuffer), grant: grant,
+		messages: map[uint32]*message{}, discarded: map[uint32]int{}, budget: assemblyBudget,
+	}
 	in.interrupt, _ = c.(interruptible)
 	return in
 }
 
-// next reads one frame. When its header is there, begin says by calling into,
-// part or drop where the payload goes; when that is there too, end says what it
-// means.
-func (in *inbox) next(begin, end func(frame) error) error {
-	if !in.within {
+// next reads one frame. After the header it calls route, which chooses where the payload
+// goes by calling readInto, assemble or discard, or neither to drop it; after the payload
+// it calls handle.
+func (in *inbox) next(route, handle func(frame) error) error {
+	if !in.inPayload {
 		f, length, err := readHeader(in.r.Peek)
 		if err != nil {
 			return err
 		}
-		_, _ = in.r.Discard(length) // it was peeked at
-		in.within, in.frame, in.to, in.skip = true, f, nil, f.size
-		if err := begin(f); err != nil {
+		_, _ = in.r.Discard(length) // cannot fail after Peek
+		in.inPayload, in.frame, in.dest, in.toDiscard = true, f, nil, f.size
+		if err := route(f); err != nil {
 			return err
 		}
 	}
-	for len(in.to) > 0 {
-		n, err := in.r.Read(in.to)
-		in.to = in.to[n:]
+	for len(in.dest) > 0 {
+		n, err := in.r.Read(in.dest)
+		in.dest = in.dest[n:]
 		if err != nil {
-			return midway(err)
+			return unexpectedEOF(err)
 		}
 	}
-	for in.skip > 0 {
-		n, err := in.r.Discard(in.skip)
-		in.skip -= n
+	for in.toDiscard > 0 {
+		n, err := in.r.Discard(in.toDiscard)
+		in.toDiscard -= n
 		if err != nil {
-			return midway(err)
+			return unexpectedEOF(err)
 		}
 	}
-	in.within, in.to = false, nil // an empty slice would keep a large message in memory
-	return end(in.frame)
+	in.inPayload, in.dest = false, nil // an empty slice would keep a large message in memory
+	return handle(in.frame)
 }
 
-// midway is err for a carrier that ended within a frame.
-func midway(err error) error {
+// unexpectedEOF returns err, or io.ErrUnexpectedEOF in place of io.EOF, for a carrier
+// that ended within a frame.
+func unexpectedEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err
 }
 
-// into lets the payload go to b, which has its size.
-func (in *inbox) into(b []byte) { in.to, in.skip = b, 0 }
+// readInto reads the payload into b, which has the payload's size.
+func (in *inbox) readInto(b []byte) { in.dest, in.toDiscard = b, 0 }
 
-// ready reports whether the next frame has come whole, so that reading it does
-// not wait.
+// ready reports whether the next frame is buffered completely, so that reading it does
+// not block.
 func (in *inbox) ready() bool {
-	if in.within {
-		return in.r.Buffered() >= len(in.to)+in.skip
+	if in.inPayload {
+		return in.r.Buffered() >= len(in.dest)+in.toDiscard
 	}
 	short := false
 	f, length, err := readHeader(func(n int) ([]byte, error) {
@@ -118,7 +122,7 @@ func (in *inbox) ready() bool {
 	return !short && (err != nil || in.r.Buffered() >= length+f.size)
 }
 
-// interrupted reports whether err is an interruption, and ends it.
+// interrupted reports whether err is an interruption and, if so, clears it.
 func (in *inbox) interrupted(err error) bool {
 	if err == nil || in.interrupt == nil || !errors.Is(err, os.ErrDeadlineExceeded) {
 		return false
@@ -127,22 +131,22 @@ func (in *inbox) interrupted(err error) bool {
 	return true
 }
 
-// errTooLarge says that a message is announced to be longer than MaxMessage.
+// errTooLarge reports that a message's announced length exceeds MaxMessage.
 var errTooLarge = errors.New("the message is too large")
 
-// part lets the payload go to the message that it is a part of, and opens that
-// where it is the first.
+// assemble reads the payload into the message that it belongs to, which it opens if the
+// payload is the first part.
 //
 // # Errors
 //
-// [ErrProtocol]; [errTooLarge], and the payload is dropped.
-func (in *inbox) part(f frame) error {
+// assemble returns [ErrProtocol], or [errTooLarge], after which the payload is dropped.
+func (in *inbox) assemble(f frame) error {
 	m, first := in.messages[f.number], f.flags&flagFirst != 0
 	switch {
 	case m == nil && !first:
-		return protocolError("a chunk with none before it (number %d)", f.number)
+		return protocolError("a chunk without a first chunk (number %d)", f.number)
 	case m != nil && first:
-		return protocolError("a message within another (number %d)", f.number)
+		return protocolError("a message that starts within another (number %d)", f.number)
 	case first && f.total > MaxMessage:
 		return errTooLarge
 	case first:
@@ -151,103 +155,102 @@ func (in *inbox) part(f frame) error {
 	have := len(m.buf)
 	switch {
 	case f.size > m.window:
-		return protocolError("a chunk of %d bytes where %d are taken", f.size, m.window)
+		return protocolError("a chunk of %d bytes in a window of %d", f.size, m.window)
 	case have+f.size > m.total, f.kind != kindChunk && have+f.size < m.total:
-		return protocolError("a message of %d bytes that was to have %d", have+f.size, m.total)
+		return protocolError("a message of %d bytes that was announced with %d", have+f.size, m.total)
 	}
-	if have+f.size > cap(m.buf) { // it is more than a promise now
-		m.buf = extend(m.buf, m.total)
+	if have+f.size > cap(m.buf) { // allocate only once the sender uses its window
+		m.buf = grow(m.buf, m.total)
 	}
 	m.window -= f.size
 	m.buf = m.buf[:have+f.size]
-	in.into(m.buf[have:])
+	in.readInto(m.buf[have:])
 	return nil
 }
 
-// extend is b with room for n bytes, which nobody has cleared: the reader would
-// spend a millisecond on 8 MiB while all calls wait for it, and each byte is
-// written before it is looked at. A builder is the only thing that gives such
-// memory.
-func extend(b []byte, n int) []byte {
+// grow returns b with capacity for n bytes. The new memory is not zeroed: zeroing 8 MiB
+// takes a millisecond in which all calls wait for the reader, and each byte is written
+// before it is read. Only strings.Builder provides such memory.
+func grow(b []byte, n int) []byte {
 	var room strings.Builder
 	room.Grow(n)
 	room.Write(b)
 	return unsafe.Slice(unsafe.StringData(room.String()), n)[:len(b)]
 }
 
-// waste drops the payload, a part of a message that nobody wants any more. Its
-// sender is told so, and may have sent what it had room for by then.
+// discard drops the payload, which is a part of a message that the caller no longer
+// waits for. Before it learns of that, the sender may use up its window.
 //
 // # Errors
 //
-// [ErrProtocol] for more than that.
-func (in *inbox) waste(f frame) error {
-	left, known := in.wasted[f.number]
+// discard returns [ErrProtocol] if the sender exceeds its window.
+func (in *inbox) discard(f frame) error {
+	left, known := in.discarded[f.number]
 	if m := in.messages[f.number]; m != nil {
 		left, known = m.window, true
 		in.close(f.number)
 	}
 	if !known {
 		if f.kind != kindChunk {
-			return nil // it came whole
+			return nil // it is a whole message
 		}
 		left = firstWindow
 	}
 	if left -= f.size; left < 0 && f.kind == kindChunk {
-		return protocolError("a message goes on that was cancelled (number %d)", f.number)
+		return protocolError("a canceled message that continues (number %d)", f.number)
 	}
-	in.wasted[f.number] = left
+	in.discarded[f.number] = left
 	return nil
 }
 
-// taken lets more of a message come, after a part of it has.
-func (in *inbox) taken(number uint32) {
+// consumed lets the sender continue after a part of a message has arrived.
+func (in *inbox) consumed(number uint32) {
 	if m := in.messages[number]; m != nil {
-		in.take(m)
+		in.widenWindow(m)
 	}
 }
 
-// open begins a message.
+// open starts the assembly of a message.
 func (in *inbox) open(number uint32, total int) *message {
 	m := &message{number: number, total: total, window: firstWindow, buf: make([]byte, 0, min(total, firstWindow))}
 	in.messages[number] = m
 	if total > firstWindow {
 		in.queue = append(in.queue, m)
-		in.promise()
+		in.admit()
 	}
 	return m
 }
 
-// close ends a message, whole or not, gives its room to others, and returns what
-// has come; nil: there is no such message.
+// close ends the assembly of a message, complete or not, frees its share of the budget
+// and returns the bytes received, or nil if there is no such message.
 func (in *inbox) close(number uint32) []byte {
 	m := in.messages[number]
 	if m == nil {
 		return nil
 	}
 	delete(in.messages, number)
-	in.budget += m.held
+	in.budget += m.reserved
 	in.queue = slices.DeleteFunc(in.queue, func(waiting *message) bool { return waiting == m })
-	in.promise()
+	in.admit()
 	return m.buf
 }
 
-// promise lets messages come for which there is room, in the order in which they
-// began.
-func (in *inbox) promise() {
+// admit reserves budget for the queued messages that fit, in the order in which they
+// started.
+func (in *inbox) admit() {
 	for len(in.queue) > 0 && in.queue[0].total <= in.budget {
 		m := in.queue[0]
-		in.queue = slices.Delete(in.queue, 0, 1) // which forgets it: it may be large
-		m.held = m.total
-		in.budget -= m.held
-		in.take(m)
+		in.queue = slices.Delete(in.queue, 0, 1) // Delete also clears the pointer to a message that may be large
+		m.reserved = m.total
+		in.budget -= m.reserved
+		in.widenWindow(m)
 	}
 }
 
-// take widens the window of a message that has room.
-func (in *inbox) take(m *message) {
-	more := min(takenAhead, m.total-len(m.buf)) - m.window
-	if m.held > 0 && more > 0 && m.window <= takenAhead/2 {
+// widenWindow lets the sender of an admitted message send more.
+func (in *inbox) widenWindow(m *message) {
+	more := min(messageWindow, m.total-len(m.buf)) - m.window
+	if m.reserved > 0 && more > 0 && m.window <= messageWindow/2 {
 		m.window += more
 		in.grant(m.number, more)
 	}

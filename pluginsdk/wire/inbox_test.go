@@ -49,7 +49,7 @@ func collect(in *inbox) (frames []string, err error) {
 			if f.kind == 99 { // goes nowhere
 				return nil
 			}
-			in.into(payload)
+			in.readInto(payload)
 			return nil
 		}, func(f frame) error {
 			frames = append(frames, fmt.Sprintf("%+v %x", f, payload))
@@ -117,9 +117,9 @@ func TestInboxBudget(t *testing.T) {
 		if total > 0 {
 			f.flags, f.total = flagFirst, total
 		}
-		err := in.part(f)
+		err := in.assemble(f)
 		if err == nil {
-			in.taken(n)
+			in.consumed(n)
 		}
 		return err
 	}
@@ -142,8 +142,8 @@ func TestInboxBudget(t *testing.T) {
 	if err := chunk(3, 0, 1); !errors.Is(err, ErrProtocol) {
 		t.Errorf("past the first window: %v", err)
 	}
-	if granted[1] > takenAhead {
-		t.Errorf("%d bytes are under way, more than %d", granted[1], takenAhead)
+	if granted[1] > messageWindow {
+		t.Errorf("%d bytes are under way, more than %d", granted[1], messageWindow)
 	}
 	_ = in.close(1)
 	if granted[3] == 0 || granted[4] != 0 {
@@ -155,8 +155,8 @@ func TestInboxBudget(t *testing.T) {
 			t.Errorf("%d is not there", n)
 		}
 	}
-	if in.budget != assembling || len(in.messages)+len(in.queue) != 0 {
-		t.Errorf("%d of %d bytes are left, %d messages, %d wait", in.budget, assembling, len(in.messages), len(in.queue))
+	if in.budget != assemblyBudget || len(in.messages)+len(in.queue) != 0 {
+		t.Errorf("%d of %d bytes are left, %d messages, %d wait", in.budget, assemblyBudget, len(in.messages), len(in.queue))
 	}
 	if err := chunk(9, MaxMessage+1, 0); err != errTooLarge { //nolint:errorlint // it is returned as it is
 		t.Errorf("too large: %v", err)

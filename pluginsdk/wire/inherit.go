@@ -8,18 +8,19 @@ import (
 	"sync"
 )
 
-// The environment variables that tell a plugin which of its descriptors is one end of
-// a socket pair, such as "3". Absent: none is.
+// The environment variables that tell a plugin which of its file descriptors, such as
+// "3", is one end of a socket pair. A variable is absent if there is no such pair.
 const (
 	SocketVariable = "TOOLHOST_STREAM_FD" // for a stream's frames
-	GRPCVariable   = "TOOLHOST_GRPC_FD"   // for gRPC, in place of a socket that has a path
+	GRPCVariable   = "TOOLHOST_GRPC_FD"   // for gRPC, instead of a socket with a path
 )
 
 var inheriting sync.Mutex
 
-// Inherited is the socket for a stream's frames that the host gave this process, and
-// nil where it gave none. Only the first call in a process gets it: afterwards the
-// variable is gone, and what the process starts inherits neither.
+// Inherited returns the socket for a stream's frames that this process inherited from
+// the host, or nil if it inherited none. Only the first call in a process returns the
+// socket: Inherited unsets the variable, and child processes inherit neither the
+// variable nor the socket.
 func Inherited() (Carrier, error) {
 	conn, err := inherited(SocketVariable)
 	if conn == nil {
@@ -28,9 +29,9 @@ func Inherited() (Carrier, error) {
 	return NewSocket(conn), nil
 }
 
-// InheritedGRPC is the connection for gRPC that the host gave this process, and nil
-// where it gave none, as older hosts do. Only the first call in a process gets it, as
-// with [Inherited].
+// InheritedGRPC returns the connection for gRPC that this process inherited from the
+// host, or nil if it inherited none, as with older hosts. As with [Inherited], only
+// the first call in a process returns the connection.
 func InheritedGRPC() (*GRPCConn, error) {
 	conn, err := inherited(GRPCVariable)
 	if conn == nil {
@@ -39,7 +40,8 @@ func InheritedGRPC() (*GRPCConn, error) {
 	return newGRPCConn(conn), nil
 }
 
-// inherited is the socket whose descriptor a variable names; nil: there is none.
+// inherited returns the socket whose file descriptor a variable names, or nil if the
+// variable is not set.
 func inherited(variable string) (net.Conn, error) {
 	inheriting.Lock()
 	value, ok := os.LookupEnv(variable)

@@ -6,17 +6,17 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// notices tell the hosts on all of a server's streams that its tools have
-// changed. A provider's notices have one receiver, so there is one goroutine for
-// all streams; it ends with the provider.
+// notices tells the hosts on all of a server's streams that its tools have changed.
+// Only one goroutine may receive from a provider's Changes, so it serves all streams;
+// it ends with the provider.
 type notices struct {
 	once    sync.Once
 	mu      sync.Mutex
 	streams map[*service]bool
 }
 
-// tellChanges lets a stream be told, until the function that it returns is called.
-func (s *Server) tellChanges(v *service) (stop func()) {
+// subscribe sends change notices to a stream until stop is called.
+func (s *Server) subscribe(v *service) (stop func()) {
 	n, ok := s.Provider.(tool.Notifier)
 	if !ok {
 		return func() {}
@@ -28,7 +28,7 @@ func (s *Server) tellChanges(v *service) (stop func()) {
 	}
 	list.streams[v] = true
 	list.mu.Unlock()
-	list.once.Do(func() { go list.forward(n) })
+	list.once.Do(func() { go list.broadcast(n) })
 	return func() {
 		list.mu.Lock()
 		defer list.mu.Unlock()
@@ -36,7 +36,7 @@ func (s *Server) tellChanges(v *service) (stop func()) {
 	}
 }
 
-func (n *notices) forward(from tool.Notifier) {
+func (n *notices) broadcast(from tool.Notifier) {
 	for range from.Changes() {
 		n.mu.Lock()
 		for v := range n.streams {

@@ -8,49 +8,49 @@ import (
 	"sync"
 )
 
-// outbox is what one end still has to send. Whoever finds nobody writing writes
-// for all, so that calls that come together share a write. Small frames go first;
-// of the large messages each gets a chunk in turn.
+// outbox queues what one end has to send. The first goroutine that flushes while no
+// other is writing writes for all, so that concurrent calls share a write. Small frames
+// go first; large messages take turns, one chunk at a time.
 type outbox struct {
-	carrier Carrier
-	crowded func() bool // whether others are about to queue; asked before each write
-	broken  func(error) // told of an error that a goroutine of the outbox's own met
+	carrier    Carrier
+	moreComing func() bool // reports whether more callers are about to queue; called before each write
+	onError    func(error) // called for an error in one of the outbox's goroutines
 
-	mu      sync.Mutex
-	small   []byte               // whole frames
-	spare   []byte               // small's twin, while it is being written
-	body    [][]byte             // what is being written behind it
-	whole   []*outgoing          // messages for a frame each
-	chunked []*outgoing          // messages of which a chunk may go, in turns
-	waiting map[uint32]*outgoing // these, and those that have to wait for a window
-	active  bool                 // somebody writes
-	sends   uint64               // writes begun
-	caller  bool                 // who writes must not wait for the receiver
-	err     error                // why nobody will
+	mu            sync.Mutex
+	small         []byte               // complete frames
+	spare         []byte               // the buffer that small is swapped with during a write
+	body          [][]byte             // the slices that are written after the small frames
+	whole         []*outgoing          // messages of one frame each
+	chunked       []*outgoing          // messages with a chunk that may be sent, in turn
+	waiting       map[uint32]*outgoing // the chunked messages, and those that wait for a window
+	writing       bool                 // a goroutine is writing
+	writes        uint64               // writes started
+	callerWriting bool                 // a caller is writing, which must not wait for the receiver
+	err           error                // why nothing can be sent any more
 }
 
-// outgoing is a message that goes by itself: too long to be copied, or for one
-// frame.
+// outgoing is a message that is too long to be copied into the buffer of small frames.
 type outgoing struct {
 	kind   kind
 	number uint32
 	pieces [][]byte // not sent yet
-	left   int      // how many bytes these are
+	left   int      // bytes in pieces
 	total  int
-	window int // how much more of it the receiver takes
+	window int // bytes that the receiver still accepts
 }
 
 const (
-	// copied is up to which size a message is copied beside others.
-	copied = 16 << 10
-	// keep bounds the buffer that stays for later writes.
-	keep = 256 << 10
+	// maxCopied is the size, in bytes, up to which a message is copied into the buffer
+	// of small frames.
+	maxCopied = 16 << 10
+	// maxSpare bounds the buffer that is kept for later writes, in bytes.
+	maxSpare = 256 << 10
 )
 
-// newOutbox sends on a carrier. Crowded says whether others are about to queue
-// frames too, which are worth waiting for.
-func newOutbox(c Carrier, crowded func() bool, broken func(error)) *outbox {
-	return &outbox{carrier: c, crowded: crowded, broken: broken, waiting: map[uint32]*outgoing{}}
+// newOutbox returns an outbox that sends on a carrier. moreComing reports whether other
+// callers are about to queue frames, which are worth waiting for.
+func newOutbox(c Carrier, moreComing func() bool, onError func(error)) *outbox {
+	return &outbox{carrier: c, moreComing: moreComing, onError: onError, waiting: map[uint32]*outgoing{}}
 }
 
 // control queues a small frame.
@@ -61,19 +61,20 @@ func (o *outbox) control(k kind, number uint32, payload []byte) {
 	o.mu.Unlock()
 }
 
-// full reports whether so much waits that what can be lost should be.
+// full reports whether so much is queued that optional frames should be dropped.
 func (o *outbox) full() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return len(o.small) > keep
+	return len(o.small) > maxSpare
 }
 
-// grant queues a window frame: so many more bytes of a message are taken.
+// grant queues a window frame, which lets the sender of a message send more bytes.
 func (o *outbox) grant(number uint32, bytes int) {
-	o.control(kindWindow, number, binary.LittleEndian.AppendUint32(nil, uint32(bytes))) //nolint:gosec // at most takenAhead
+	window := binary.LittleEndian.AppendUint32(nil, uint32(bytes)) //nolint:gosec // at most messageWindow
+	o.control(kindWindow, number, window)
 }
 
-// message queues a message of up to copied bytes, which encode appends.
+// message queues a message of up to maxCopied bytes, which encode appends.
 func (o *outbox) message(k kind, number uint32, size int, encode func([]byte) []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -81,7 +82,7 @@ func (o *outbox) message(k kind, number uint32, size int, encode func([]byte) []
 	o.small = encode(o.small)
 }
 
-// large queues a message of any size, in pieces that nobody changes any more.
+// large queues a message of any size. The caller must not modify the pieces afterwards.
 func (o *outbox) large(k kind, number uint32, size int, pieces ...[]byte) {
 	m := &outgoing{kind: k, number: number, pieces: pieces, left: size, total: size, window: firstWindow}
 	o.mu.Lock()
@@ -94,8 +95,8 @@ func (o *outbox) large(k kind, number uint32, size int, pieces ...[]byte) {
 	o.chunked = append(o.chunked, m)
 }
 
-// granted says that the receiver takes more of a message, and reports whether
-// that lets flush send more.
+// granted records that the receiver accepts more bytes of a message, and reports whether
+// flush can now send more.
 func (o *outbox) granted(number uint32, bytes int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -112,11 +113,11 @@ func (o *outbox) granted(number uint32, bytes int) bool {
 	return true
 }
 
-// maxGrant keeps a window from overflowing; no message is longer.
+// maxGrant bounds a window so that it cannot overflow. No message is longer.
 const maxGrant = MaxMessage + maxFrame
 
-// drop forgets what is left to send of a large message. It reports whether there
-// was something, and whether a part of it has gone.
+// drop removes the rest of a large message from the queue. It reports whether there was
+// anything left to send, and whether a part had been sent.
 func (o *outbox) drop(number uint32) (found, begun bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -137,9 +138,9 @@ func (o *outbox) drop(number uint32) (found, begun bool) {
 // ready reports whether the next chunk fits the receiver's window.
 func (m *outgoing) ready() bool { return m.window >= min(chunkSize, m.left) }
 
-// frame takes the next frame of a message, with a payload of at most so many
-// bytes. What is short at its beginning is appended to head, after the header;
-// the rest follows in body.
+// frame removes the next frame of a message, with a payload of at most the given number
+// of bytes. It appends the header and the first short pieces to head, and the rest to
+// body.
 func (m *outgoing) frame(head []byte, body [][]byte, most int) (_ []byte, _ [][]byte) {
 	f := frame{kind: kindChunk, number: m.number, size: min(m.left, most)}
 	if m.left == m.total && m.total > maxFrame {
@@ -154,7 +155,7 @@ func (m *outgoing) frame(head []byte, body [][]byte, most int) (_ []byte, _ [][]
 	for size := f.size; size > 0; {
 		p := m.pieces[0]
 		n := min(len(p), size)
-		if len(body) == 0 && n <= copied {
+		if len(body) == 0 && n <= maxCopied {
 			head = append(head, p[:n]...)
 		} else {
 			body = append(body, p[:n])
@@ -167,46 +168,45 @@ func (m *outgoing) frame(head []byte, body [][]byte, most int) (_ []byte, _ [][]
 	return head, body
 }
 
-// flush writes what is queued, unless somebody is writing already, who will write
-// that too. Messages that go in chunks it leaves to a goroutine: they may take
-// long.
+// flush writes what is queued, unless another goroutine is already writing and will
+// write that too. It leaves chunked messages, which may take long, to a goroutine.
 func (o *outbox) flush() error { return o.write(false, false) }
 
-// flushSome is flush for a caller, who must not wait for the receiver. Once it
-// would be more than unread bytes, others' included, it leaves them to a goroutine.
+// flushSome is like flush, for a caller that must not wait for the receiver. It writes at
+// most maxUnreadBytes, including those of others, and leaves the rest to a goroutine.
 func (o *outbox) flushSome() error { return o.write(false, true) }
 
-// flushAsync is flush in a goroutine of its own, for those that must not wait for the
-// receiver: who reads, and whoever holds a lock.
+// flushAsync runs flush in a new goroutine, for callers that must not wait for the
+// receiver: the reader, and any goroutine that holds a lock.
 func (o *outbox) flushAsync() {
 	go func() {
 		if err := o.flush(); err != nil {
-			o.broken(err)
+			o.onError(err)
 		}
 	}()
 }
 
-// callerWrites reports whether a caller is in a write now, and in which.
+// callerWrites reports whether a caller is in a write, and the number of that write.
 func (o *outbox) callerWrites() (write uint64, writes bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.sends, o.caller
+	return o.writes, o.callerWriting
 }
 
 func (o *outbox) write(chunks, some bool) error {
 	most := math.MaxInt
 	if some {
-		most = unread
+		most = maxUnreadBytes
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.active || o.err != nil {
+	if o.writing || o.err != nil {
 		return o.err
 	}
-	o.active = true
-	defer func() { o.active = false }()
+	o.writing = true
+	defer func() { o.writing = false }()
 	for len(o.small) > 0 || len(o.whole) > 0 || len(o.chunked) > 0 {
-		if o.crowded() {
+		if o.moreComing() {
 			o.mu.Unlock()
 			runtime.Gosched()
 			o.mu.Lock()
@@ -218,25 +218,25 @@ func (o *outbox) write(chunks, some bool) error {
 		}
 		most -= size
 		head, body := o.next(chunks)
-		o.sends, o.caller = o.sends+1, some
+		o.writes, o.callerWriting = o.writes+1, some
 		o.mu.Unlock()
 		err := o.carrier.Send(head, body)
 		o.mu.Lock()
-		o.caller = false
+		o.callerWriting = false
 		clear(body)
 		o.body = body[:0]
-		if cap(head) <= keep {
+		if cap(head) <= maxSpare {
 			o.spare = head[:0]
 		}
 		if err != nil {
-			o.end(err)
+			o.failLocked(err)
 			return err
 		}
 	}
 	return nil
 }
 
-// unchunked is how many bytes the next write has at least, chunks aside.
+// unchunked returns how many bytes the next write has at least, excluding chunks.
 func (o *outbox) unchunked() int {
 	n := len(o.small)
 	if len(o.whole) > 0 {
@@ -245,14 +245,14 @@ func (o *outbox) unchunked() int {
 	return n
 }
 
-// writeChunks writes all that is queued.
+// writeChunks writes everything that is queued, including chunks.
 func (o *outbox) writeChunks() {
 	if err := o.write(true, false); err != nil {
-		o.broken(err)
+		o.onError(err)
 	}
 }
 
-// next takes all small frames, and one message or chunk.
+// next removes all small frames and one message or chunk from the queue.
 func (o *outbox) next(chunks bool) (head []byte, body [][]byte) {
 	head, body = o.small, o.body[:0]
 	o.small, o.spare = o.spare, nil
@@ -278,14 +278,14 @@ func (o *outbox) next(chunks bool) (head []byte, body [][]byte) {
 	return head, body
 }
 
-// fail lets nothing be sent any more.
+// fail empties the queue and makes all later flushes return err.
 func (o *outbox) fail(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.end(err)
+	o.failLocked(err)
 }
 
-func (o *outbox) end(err error) {
+func (o *outbox) failLocked(err error) {
 	if o.err == nil {
 		o.err = err
 	}

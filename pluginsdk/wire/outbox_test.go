@@ -72,7 +72,7 @@ func (r *recorder) frames(t *testing.T) (out []string, payloads map[uint32][]byt
 
 func (o *outbox) put(number uint32, size int) {
 	b := bytes.Repeat([]byte{byte(number)}, size)
-	if size <= copied {
+	if size <= maxCopied {
 		o.message(kindCall, number, size, func(to []byte) []byte { return append(to, b...) })
 		return
 	}
@@ -93,7 +93,7 @@ func TestOutboxOrder(t *testing.T) {
 	o.put(1, large)
 	o.put(2, maxFrame+1)
 	o.put(3, maxFrame)
-	o.put(4, copied)
+	o.put(4, maxCopied)
 	o.control(kindCancel, 5, nil)
 	if err := o.flush(); err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func TestOutboxDrop(t *testing.T) {
 		flush        bool
 		found, begun bool
 	}{
-		{copied, false, false, false},
+		{maxCopied, false, false, false},
 		{maxFrame, false, true, false},
 		{maxFrame, true, false, false},
 		{maxFrame + 1, false, true, false},
@@ -152,7 +152,7 @@ func TestOutboxDrop(t *testing.T) {
 				t.Fatal(err)
 			}
 			eventually(t, "it is sent", func() bool { _, p := r.frames(t); return len(p[number]) == min(c.size, firstWindow) })
-			eventually(t, "nobody writes", func() bool { o.mu.Lock(); defer o.mu.Unlock(); return !o.active })
+			eventually(t, "nobody writes", func() bool { o.mu.Lock(); defer o.mu.Unlock(); return !o.writing })
 		}
 		if found, begun := o.drop(number); found != c.found || begun != c.begun {
 			t.Errorf("%+v: got %v, %v", c, found, begun)
@@ -169,13 +169,13 @@ func TestOutboxDrop(t *testing.T) {
 // Who must not wait for the receiver writes little, whatever others have queued.
 func TestOutboxFlushSome(t *testing.T) {
 	t.Parallel()
-	for _, queued := range []int{copied * 3, maxFrame, 1 << 20} {
+	for _, queued := range []int{maxCopied * 3, maxFrame, 1 << 20} {
 		r := &recorder{gate: make(chan struct{})}
 		o := newTestOutbox(r)
-		for n := uint32(1); queued > copied && n <= 3; n++ {
-			o.put(n, min(queued, copied))
+		for n := uint32(1); queued > maxCopied && n <= 3; n++ {
+			o.put(n, min(queued, maxCopied))
 		}
-		if queued > copied*3 {
+		if queued > maxCopied*3 {
 			o.put(9, queued)
 		}
 		done := make(chan error, 1)
@@ -198,7 +198,7 @@ func TestOutboxConcurrent(t *testing.T) {
 	for caller := range callers {
 		all.Go(func() {
 			for turn := range turns {
-				o.put(uint32(1+caller*turns+turn), []int{0, 100, copied, copied + 1, maxFrame + 1}[turn%5])
+				o.put(uint32(1+caller*turns+turn), []int{0, 100, maxCopied, maxCopied + 1, maxFrame + 1}[turn%5])
 				if turn%2 == 0 {
 					o.control(kindCancel, 100_000, nil)
 				}
@@ -218,12 +218,12 @@ func TestOutboxConcurrent(t *testing.T) {
 	eventually(t, "all is sent", func() bool {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		return !o.active && len(o.small)+len(o.whole)+len(o.waiting) == 0
+		return !o.writing && len(o.small)+len(o.whole)+len(o.waiting) == 0
 	})
 	_, payloads := r.frames(t)
 	for caller := range callers {
 		for turn := range turns {
-			want := []int{0, 100, copied, copied + 1, maxFrame + 1}[turn%5]
+			want := []int{0, 100, maxCopied, maxCopied + 1, maxFrame + 1}[turn%5]
 			if p, ok := payloads[uint32(1+caller*turns+turn)]; !ok || len(p) != want {
 				t.Errorf("%d/%d: %d bytes of %d", caller, turn, len(p), want)
 			}

@@ -17,12 +17,12 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
-// ExecuteRequest and ExecuteResponse, the two messages of every call, are
-// written in encode.go and read in decode.go by hand: the generated code needs a
-// copy of each text and a dozen allocations for them. What travels is the same,
-// and the tests hold both directions against the generated code.
+// ExecuteRequest and ExecuteResponse, the two messages of every call, are encoded in
+// encode.go and decoded in decode.go by hand: the generated code needs a copy of each
+// text and a dozen allocations. The encoding is the same, and the tests compare both
+// directions with the generated code.
 
-// The field numbers of plugin.proto that the hand-written code speaks.
+// The field numbers of plugin.proto that the hand-written code uses.
 const (
 	requestID        protowire.Number = 1
 	requestTool      protowire.Number = 2
@@ -53,17 +53,17 @@ const (
 	resourceBlob protowire.Number = 4
 )
 
-// request is a call as it travels.
+// request is a call as it is sent to a plugin.
 type request struct {
 	call     tool.Call
-	timeout  time.Duration // how long the host will wait; 0: not said; below: it is over already
+	timeout  time.Duration // how long the host will wait; 0: unknown; negative: already over
 	progress bool          // the caller wants progress
 }
 
-// clean makes strings valid UTF-8: protobuf refuses a whole message for one bad
-// byte, and an answer should not be lost to that. Nearly all are valid, and the
-// check takes eight bytes and more at a time where strings.ToValidUTF8 goes rune
-// by rune.
+// clean returns s with invalid UTF-8 replaced: protobuf rejects a whole message for one
+// invalid byte, which should not cost a whole answer. Nearly all strings are valid, and
+// utf8.ValidString checks eight or more bytes at a time, while strings.ToValidUTF8 goes
+// rune by rune.
 func clean(s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -71,14 +71,14 @@ func clean(s string) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-// view is b as a string, without a copy. Whoever calls it knows that nobody
-// writes to b as long as the string lives: a decoder owns its input, and an
-// encoder is done with the string before it returns.
+// view returns b as a string without copying it. The caller must ensure that b is not
+// modified while the string is in use: a decoder owns its input, and an encoder drops
+// the string before it returns.
 func view(b []byte) string {
 	return unsafe.String(unsafe.SliceData(b), len(b))
 }
 
-// cleanBytes is [clean] for bytes.
+// cleanBytes is like [clean], for bytes.
 func cleanBytes(b []byte) []byte {
 	if utf8.Valid(b) {
 		return b
@@ -86,10 +86,10 @@ func cleanBytes(b []byte) []byte {
 	return bytes.ToValidUTF8(b, []byte("\uFFFD"))
 }
 
-// cleanView is b as a valid string, without a copy where it is one already.
+// cleanView returns b as a valid string, without copying it if it is valid already.
 func cleanView(b []byte) string { return view(cleanBytes(b)) }
 
-// orNil is b, and nil where it is empty: proto3 does not tell the two apart.
+// orNil returns b, or nil if b is empty: proto3 does not distinguish the two.
 func orNil(b []byte) []byte {
 	if len(b) == 0 {
 		return nil
@@ -97,14 +97,14 @@ func orNil(b []byte) []byte {
 	return b
 }
 
-// appendProgress writes a Progress. It and log records are rare, so generated
-// code does.
+// appendProgress appends a Progress. It uses the generated code, because progress
+// reports and log records are rare.
 func appendProgress(b []byte, p tool.Progress) []byte {
 	return appendMessage(b, &pluginv1.Progress{Done: p.Done, Total: p.Total, Message: clean(p.Message)})
 }
 
-// levels are the levels of log records, from the lowest; slog's are 4 apart, and
-// [slog.LevelDebug] is the second.
+// levels holds the levels of log records, from the lowest. Those of slog are 4 apart,
+// and [slog.LevelDebug] is the second.
 var levels = [...]string{"trace", "debug", "info", "warn", "error"}
 
 func levelName(l slog.Level) string {
@@ -112,18 +112,18 @@ func levelName(l slog.Level) string {
 	return levels[(min(max(l, lowest), slog.LevelError)-lowest)/4]
 }
 
-// appendLog writes a LogRecord.
+// appendLog appends a LogRecord.
 func appendLog(b []byte, level, message string) []byte {
 	return appendMessage(b, &pluginv1.LogRecord{Level: clean(level), Message: clean(message)})
 }
 
-// appendMessage writes m, whose strings are valid; nothing else can fail.
+// appendMessage appends m, whose strings must be valid UTF-8; nothing else can fail.
 func appendMessage(b []byte, m proto.Message) []byte {
 	b, _ = proto.MarshalOptions{}.MarshalAppend(b, m)
 	return b
 }
 
-// parseProgress reads a Progress. What is no finite number counts as not known.
+// parseProgress decodes a Progress. It treats a number that is not finite as unknown.
 func parseProgress(b []byte) (tool.Progress, error) {
 	var p pluginv1.Progress
 	if err := proto.Unmarshal(b, &p); err != nil {
@@ -139,7 +139,7 @@ func finite(x float64) float64 {
 	return x
 }
 
-// parseLog reads a LogRecord.
+// parseLog decodes a LogRecord.
 func parseLog(b []byte) (level, message string, err error) {
 	var p pluginv1.LogRecord
 	if err := proto.Unmarshal(b, &p); err != nil {

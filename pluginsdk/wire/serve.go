@@ -16,21 +16,24 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Serve answers the calls that come on a carrier until that ends, and closes it.
-// Handlers' contexts end with ctx and with the carrier.
+// Serve answers the calls that arrive on a carrier until the carrier ends, and closes it.
+// The contexts of handlers end with ctx and with the carrier.
 //
 // # Errors
 //
-// Why reading failed; nil: the host closed the carrier.
+// Serve returns the error of reading, or nil if the host closed the carrier.
 func (s *Server) Serve(ctx context.Context, c Carrier) error {
 	base, cancel := context.WithCancel(ctx)
-	v := &service{server: s, base: base, runs: map[uint32]*run{}, slow: map[string]bool{}, names: map[string]string{}, done: make(chan error, 1)}
-	v.out = newOutbox(c, func() bool { return v.side.Load() > 1 }, func(error) {})
+	v := &service{
+		server: s, base: base, done: make(chan error, 1),
+		runs: map[uint32]*run{}, slow: map[string]bool{}, names: map[string]string{},
+	}
+	v.out = newOutbox(c, func() bool { return v.detached.Load() > 1 }, func(error) {})
 	v.in = newInbox(c, func(number uint32, bytes int) {
 		v.out.grant(number, bytes)
 		v.out.flushAsync()
 	})
-	defer s.tellChanges(v)()
+	defer s.subscribe(v)()
 	go v.loop(0)
 	err := <-v.done
 	cancel()
@@ -42,56 +45,56 @@ func (s *Server) Serve(ctx context.Context, c Carrier) error {
 	return err
 }
 
-// service answers the calls of one carrier. The goroutine that reads runs the
-// handlers itself, one after the other, so that a quick call costs no goroutine
-// and no growing of its stack. A handler that takes longer than handover loses
-// the reading to another goroutine and holds nobody up; the next call of its tool
-// gets a goroutine at once.
+// service answers the calls of one carrier. The reader goroutine runs the handlers
+// itself, one after the other, so that a fast call needs no new goroutine and no stack
+// growth. If a handler takes longer than takeOverAfter, another goroutine becomes the
+// reader, so that other calls do not wait; the next call of that tool runs in a new
+// goroutine from the start.
 type service struct {
-	server *Server
-	base   context.Context // ends with the carrier
-	out    *outbox
-	in     *inbox
-	small  []byte       // the payload that is being read, where it comes in one frame
-	side   atomic.Int32 // handlers that run beside the reader
-	done   chan error   // why reading failed
+	server   *Server
+	base     context.Context // ends with the carrier
+	out      *outbox
+	in       *inbox
+	payload  []byte       // the payload of the frame being read, unless it is part of a chunked message
+	detached atomic.Int32 // handlers that run outside the reader
+	done     chan error   // receives the error of reading
 
 	mu       sync.Mutex
-	reader   int             // which loop reads
-	current  *run            // what the reader runs; nil: it reads
-	begun    uint64          // runs so far
-	watching bool            // a goroutine looks for handlers that take long
-	runs     map[uint32]*run // those that do not have the reading
-	slow     map[string]bool // tools that took long the last time
-	names    map[string]string
+	reader   int               // the number of the loop that reads
+	current  *run              // the call that the reader runs; nil: it is reading
+	started  uint64            // calls that readers have run so far
+	watching bool              // the watch goroutine is running
+	runs     map[uint32]*run   // calls that run outside the reader, by number
+	slow     map[string]bool   // tools that were slow the last time
+	names    map[string]string // see intern
 }
 
-// run is one call's.
+// run is one call that is being answered, and the context of its handler.
 type run struct {
 	deadline.Context
 	service  *service
 	call     tool.Call
 	number   uint32
 	progress bool
-	apart    bool        // it is in the table of runs
-	over     atomic.Bool // nothing more is sent of it
-	unwanted atomic.Bool // nobody waits for its result
+	detached bool        // it runs outside the reader
+	finished atomic.Bool // its reports are no longer sent
+	canceled atomic.Bool // the caller no longer waits for the result
 }
 
-// handover is after which time a handler loses the reading; up to twice as much,
-// as a goroutine looks that often. A timer for each call would wake a thread each
-// time.
-const handover = 500 * time.Microsecond
+// takeOverAfter is the time after which another goroutine becomes the reader in place of
+// one that runs a handler. It can be up to twice as long, because the watch goroutine
+// checks at this interval. A timer per call would wake a thread each time.
+const takeOverAfter = 500 * time.Microsecond
 
-// loop reads and runs calls as long as it is the one that reads.
+// loop reads and runs calls while it is the reader.
 func (v *service) loop(reader int) {
 	for {
 		if !v.in.ready() {
-			v.flush() // and only then wait
+			v.flush() // before waiting for the host
 		}
 		var call *run
-		err := v.in.next(v.begin, func(f frame) (err error) {
-			call, err = v.end(f)
+		err := v.in.next(v.routePayload, func(f frame) (err error) {
+			call, err = v.handleFrame(f)
 			return err
 		})
 		if err != nil {
@@ -104,52 +107,52 @@ func (v *service) loop(reader int) {
 	}
 }
 
-// begin says where a frame's payload goes.
-func (v *service) begin(f frame) error {
+// routePayload chooses where a frame's payload goes.
+func (v *service) routePayload(f frame) error {
 	switch f.kind {
 	case kindChunk:
-		return v.in.part(f)
+		return v.in.assemble(f)
 	case kindCall:
 		if v.in.messages[f.number] != nil {
-			return v.in.part(f)
+			return v.in.assemble(f)
 		}
 	case kindWindow:
-	default: // no payload, or a kind to come
+	default: // no payload, or a kind of a later version
 		return nil
 	}
-	v.small = make([]byte, f.size)
-	v.in.into(v.small)
+	v.payload = make([]byte, f.size)
+	v.in.readInto(v.payload)
 	return nil
 }
 
-// end does what a frame says, or returns the call that it makes.
-func (v *service) end(f frame) (*run, error) {
+// handleFrame acts on a frame, or returns the call that it starts.
+func (v *service) handleFrame(f frame) (*run, error) {
 	switch f.kind {
 	case kindCall:
 		payload := v.in.close(f.number)
 		if payload == nil {
-			payload = v.small
+			payload = v.payload
 		}
 		req, err := parseRequest(payload, v.intern)
 		if err != nil {
 			return nil, err
 		}
-		var at time.Time
+		var until time.Time
 		if req.timeout > 0 {
-			at = time.Now().Add(req.timeout)
+			until = time.Now().Add(req.timeout)
 		}
 		call := &run{service: v, call: req.call, number: f.number, progress: req.progress}
-		call.Init(v.base, at, nil)
+		call.Init(v.base, until, nil)
 		return call, nil
 	case kindChunk:
-		v.in.taken(f.number)
+		v.in.consumed(f.number)
 	case kindCancel:
 		v.cancel(f.number)
 	case kindWindow:
-		if len(v.small) != 4 {
-			return nil, protocolError("a window of %d bytes", len(v.small))
+		if len(v.payload) != 4 {
+			return nil, protocolError("a window of %d bytes", len(v.payload))
 		}
-		if v.out.granted(f.number, int(min(binary.LittleEndian.Uint32(v.small), maxGrant))) {
+		if v.out.granted(f.number, int(min(binary.LittleEndian.Uint32(v.payload), maxGrant))) {
 			v.flush()
 		}
 	default:
@@ -157,11 +160,11 @@ func (v *service) end(f frame) (*run, error) {
 	return nil, nil
 }
 
-// maxNames bounds the names that are remembered, and their length.
+// maxNames bounds the number of names that intern and slow hold.
 const maxNames = 4096
 
-// intern gives the string for a tool's name or a session's ID, which come again
-// and again.
+// intern returns the string for a tool's name or a session's ID, without an allocation
+// if the name has occurred before.
 func (v *service) intern(b []byte) string {
 	if s, ok := v.names[string(b)]; ok {
 		return s
@@ -176,14 +179,14 @@ func (v *service) intern(b []byte) string {
 	return s
 }
 
-// run runs a call, and reports whether this loop still reads.
+// run runs a call, and reports whether this loop is still the reader.
 func (v *service) run(reader int, call *run) (reads bool) {
-	if !v.enter(call) {
-		go v.aside(call)
+	if !v.startInline(call) {
+		go v.runDetached(call)
 		return true
 	}
 	v.handle(call, func(ends bool) {
-		reads = v.leave(reader, ends)
+		reads = v.finishInline(reader, ends)
 	})
 	if !reads {
 		v.flush()
@@ -191,20 +194,21 @@ func (v *service) run(reader int, call *run) (reads bool) {
 	return reads
 }
 
-// aside runs a call of a tool that took long the last time.
-func (v *service) aside(call *run) {
-	begin := time.Now()
+// runDetached runs a call of a tool that was slow the last time.
+func (v *service) runDetached(call *run) {
+	start := time.Now()
 	v.handle(call, func(bool) {
-		v.side.Add(-1)
-		if time.Since(begin) < handover/4 {
-			v.noteQuick(call.call.Name)
+		v.detached.Add(-1)
+		if time.Since(start) < takeOverAfter/4 {
+			v.markFast(call.call.Name)
 		}
 	})
 	v.flush()
 }
 
-// handle runs a call's handler and queues the result. Done is called in between, and
-// told whether the handler has ended its goroutine, and with it whoever called.
+// handle runs a call's handler and queues the result. In between it calls done, which
+// receives whether the handler has called [runtime.Goexit], so that handle's caller does
+// not resume.
 func (v *service) handle(call *run, done func(ends bool)) {
 	returned := false
 	defer func() {
@@ -224,39 +228,41 @@ func (v *service) handle(call *run, done func(ends bool)) {
 
 // answer queues a call's result.
 func (v *service) answer(call *run, res tool.Result, err error) {
-	call.over.Store(true)
-	if call.unwanted.Load() {
+	call.finished.Store(true)
+	if call.canceled.Load() {
 		res, err = tool.Result{}, context.Canceled
 	}
 	call.Cancel(nil)
-	out := settle(&res, err)
+	out := newAnswer(&res, err)
 	if out.size() > MaxMessage {
-		out = settle(nil, &tool.Error{
-			Code: tool.CodeResourceExhausted, Message: fmt.Sprintf("the result is larger than %d MiB", MaxMessage>>20), Hint: "ask for less at once",
+		out = newAnswer(nil, &tool.Error{
+			Code:    tool.CodeResourceExhausted,
+			Message: fmt.Sprintf("the result is larger than %d MiB", MaxMessage>>20),
+			Hint:    "ask for less at once",
 		})
 	}
 	v.respond(call.number, &out)
-	if call.unwanted.Load() { // since it was looked at
+	if call.canceled.Load() { // since the check above
 		if found, _ := v.out.drop(call.number); found {
-			v.giveUp(call.number)
+			v.answerCanceled(call.number)
 		}
 	}
 }
 
 // respond queues an answer.
 func (v *service) respond(number uint32, out *answer) {
-	if size := out.size(); size <= copied {
+	if size := out.size(); size <= maxCopied {
 		v.out.message(kindResult, number, size, out.appendTo)
 	} else {
-		v.out.large(kindResult, number, size, out.pieces()...)
+		v.out.large(kindResult, number, size, out.parts()...)
 	}
 }
 
-// flush writes what is queued. A carrier that cannot be written to cannot be read
-// from either, for long.
+// flush writes what is queued. It ignores errors: reading from a broken carrier soon
+// fails too.
 func (v *service) flush() { _ = v.out.flush() }
 
-// Value implements [context.Context]: handlers reach the host through it.
+// Value implements [context.Context]. Handlers reach the host through it.
 func (r *run) Value(key any) any {
 	switch key.(type) {
 	case callctx.Call:
@@ -278,10 +284,10 @@ func (r *run) sendLog(level slog.Level, message string) {
 	r.send(kindLog, appendLog(nil, levelName(level), message))
 }
 
-// send sends a small frame about the call, as long as it runs.
+// send sends a small frame about the call while its handler runs.
 func (r *run) send(k kind, payload []byte) {
-	// A plugin loses reports rather than its memory where they are not read.
-	if r.over.Load() || len(payload) > maxFrame || r.service.out.full() {
+	// If the host does not read them, reports are dropped to bound the plugin's memory.
+	if r.finished.Load() || len(payload) > maxFrame || r.service.out.full() {
 		return
 	}
 	r.service.out.control(k, r.number, payload)

@@ -251,7 +251,7 @@ func TestServeOddHandlers(t *testing.T) {
 	onCarriers(t, func(t *testing.T, carrier string) {
 		slow := func(f func()) tool.Handler {
 			return func(context.Context, tool.Call) (tool.Result, error) {
-				time.Sleep(4 * handover) // loses the reading first
+				time.Sleep(4 * takeOverAfter) // loses the reading first
 				f()
 				return tool.Result{}, errors.New("it returned")
 			}

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// enter notes that the reader runs a call now, and reports whether it should: a
-// tool that took long the last time runs beside it.
-func (v *service) enter(call *run) bool {
+// startInline records that the reader runs a call and reports whether it may: a call of
+// a tool that was slow the last time runs in a separate goroutine.
+func (v *service) startInline(call *run) bool {
 	v.mu.Lock()
 	if v.slow[call.call.Name] {
-		v.setApart(call)
+		v.detach(call)
 		v.mu.Unlock()
 		return false
 	}
 	v.current = call
-	v.begun++
+	v.started++
 	start := !v.watching
 	v.watching = true
 	v.mu.Unlock()
@@ -25,28 +25,29 @@ func (v *service) enter(call *run) bool {
 	return true
 }
 
-// setApart puts a call into the table of those that run beside the reader. The
-// service's lock is held.
-func (v *service) setApart(call *run) {
-	call.apart = true
+// detach adds a call to the table of those that run outside the reader. The caller holds
+// v.mu.
+func (v *service) detach(call *run) {
+	call.detached = true
 	v.runs[call.number] = call
-	v.side.Add(1)
+	v.detached.Add(1)
 }
 
-// noteQuick notes that a tool does not take long any more.
-func (v *service) noteQuick(tool string) {
+// markFast records that a tool is no longer slow.
+func (v *service) markFast(tool string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.slow, tool)
 }
 
-// leave notes that the handler of a loop's call has returned, and reports whether
-// the loop still reads. A loop that ends gives the reading to another.
-func (v *service) leave(reader int, ends bool) bool {
+// finishInline records that the handler of a loop's call has returned, and reports
+// whether the loop is still the reader. If its goroutine is about to exit, finishInline
+// starts another loop as the reader.
+func (v *service) finishInline(reader int, ends bool) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.reader != reader {
-		v.side.Add(-1)
+		v.detached.Add(-1)
 		return false
 	}
 	v.current = nil
@@ -57,36 +58,37 @@ func (v *service) leave(reader int, ends bool) bool {
 	return !ends
 }
 
-// forget ends the time in which a call that ran beside the reader can be cancelled.
-// Its result is queued by then, so that a cancel finds the one or the other.
+// forget removes a detached call from the table, so that it can no longer be canceled.
+// Its result must be queued by then, so that a cancel finds either the call or the
+// result.
 func (v *service) forget(call *run) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if call.apart && v.runs[call.number] == call {
+	if call.detached && v.runs[call.number] == call {
 		delete(v.runs, call.number)
 	}
 }
 
-// restful is how many looks at nothing end the watch. The next call starts it
-// again.
-const restful = 100
+// maxIdleChecks is the number of checks without calls after which watch returns. The
+// next call starts it again.
+const maxIdleChecks = 100
 
-// watch takes the reading from handlers that keep it, until there were no calls
-// for a while.
+// watch starts a new reader whenever a handler blocks the current one. It returns when
+// there have been no calls for a while.
 func (v *service) watch() {
 	var seen uint64
 	for idle := 0; ; {
-		time.Sleep(handover)
+		time.Sleep(takeOverAfter)
 		v.mu.Lock()
 		switch {
-		case v.begun != seen:
-			seen, idle = v.begun, 0
+		case v.started != seen:
+			seen, idle = v.started, 0
 		case v.current != nil:
 			v.takeOver()
 		default:
 			idle++
 		}
-		if idle == restful || v.base.Err() != nil {
+		if idle == maxIdleChecks || v.base.Err() != nil {
 			v.watching = false
 			v.mu.Unlock()
 			return
@@ -95,12 +97,12 @@ func (v *service) watch() {
 	}
 }
 
-// takeOver lets another goroutine read in the stead of one that is in a handler.
-// The service's lock is held.
+// takeOver starts another reader in place of one that is running a handler. The caller
+// holds v.mu.
 func (v *service) takeOver() {
 	call := v.current
 	v.current = nil
-	v.setApart(call)
+	v.detach(call)
 	if len(v.slow) < maxNames {
 		v.slow[call.call.Name] = true
 	}
@@ -108,28 +110,28 @@ func (v *service) takeOver() {
 	go v.loop(v.reader)
 }
 
-// cancel gives up a call, wherever it is: on its way in, in its handler, or its
-// result on the way out. The host waits for a result frame in each case. A call
-// that is in none of these places is answered.
+// cancel cancels a call while its request is being received, its handler is running or
+// its result is being sent. The host expects a result frame in each case. A call in none
+// of these states has been answered already.
 func (v *service) cancel(number uint32) {
 	if v.in.close(number) != nil {
-		v.giveUp(number)
+		v.answerCanceled(number)
 		return
 	}
 	v.mu.Lock()
 	call := v.runs[number]
 	v.mu.Unlock()
 	if call != nil {
-		call.unwanted.Store(true)
+		call.canceled.Store(true)
 		call.Cancel(context.Canceled)
 	}
 	if found, _ := v.out.drop(number); found {
-		v.giveUp(number)
+		v.answerCanceled(number)
 	}
 }
 
-// giveUp answers a call that was cancelled.
-func (v *service) giveUp(number uint32) {
-	out := settle(nil, context.Canceled)
+// answerCanceled sends the answer of a call that was canceled.
+func (v *service) answerCanceled(number uint32) {
+	out := newAnswer(nil, context.Canceled)
 	v.respond(number, &out)
 }

@@ -11,23 +11,23 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
-// Server shows a provider to a host. [ServeConfig] serves it over gRPC, and
+// Server serves a provider to a host. [ServeConfig] serves it over gRPC, and
 // [Server.Serve] on a carrier. Provider is required.
 type Server struct {
-	// Provider has the tools.
+	// Provider lists and executes the tools.
 	Provider tool.Provider
-	// About describes the plugin. Its Tools are ignored: Provider.List names them.
+	// About describes the plugin. Its Tools are ignored: they come from Provider.List.
 	About Description
-	// OnConfigure takes the operator's configuration; nil: it is ignored.
+	// OnConfigure receives the operator's configuration. If nil, the server ignores it.
 	OnConfigure func(context.Context, Config) error
-	// OnConnect runs each time that a host asks for the description; nil: nothing does.
+	// OnConnect runs each time a host asks for the description. It may be nil.
 	OnConnect func()
 
 	notices notices
 }
 
-// serviceDesc describes the service to gRPC. It takes the place of the generated
-// description because Execute and Preview use the codec of the stream: see codec.
+// serviceDesc describes the service to gRPC. It replaces the generated description
+// because Execute and Preview use hand-written messages: see codec.
 var serviceDesc = grpc.ServiceDesc{
 	ServiceName: pluginv1.ToolPlugin_ServiceDesc.ServiceName,
 	Metadata:    pluginv1.ToolPlugin_ServiceDesc.Metadata,
@@ -82,11 +82,11 @@ func (s *Server) configure(ctx context.Context, in *pluginv1.ConfigureRequest) (
 	return &pluginv1.ConfigureResponse{}, nil
 }
 
-// execute answers with a tool's result or with an error. Both travel in the response:
-// a gRPC status would lose the code and the hint.
+// execute answers with a tool's result or with an error. The response carries both,
+// because a gRPC status would lose the code and the hint.
 func (s *Server) execute(ctx context.Context, in *request) (any, error) {
 	res, err := s.Provider.Execute(ctx, in.call)
-	out := settle(&res, err)
+	out := newAnswer(&res, err)
 	return &out, nil
 }
 
@@ -98,6 +98,6 @@ func (s *Server) preview(ctx context.Context, in *request) (any, error) {
 	} else {
 		err = tool.NoPreview(in.call.Name)
 	}
-	out := settle(&res, err)
+	out := newAnswer(&res, err)
 	return &out, nil
 }

@@ -16,97 +16,97 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
-// Stream is a host's end of one plugin's stream of frames: many calls at once, on
-// one carrier. It is safe for concurrent use. Make one with [NewStream] or
-// [Client.OpenStream].
+// Stream is the host's end of one plugin's stream of frames, which carries many
+// concurrent calls on one carrier. It is safe for concurrent use. Create one with
+// [NewStream] or [Client.OpenStream].
 type Stream struct {
 	carrier Carrier
 	hooks   StreamHooks
 	out     *outbox
 	in      *inbox
-	whole   []byte // the result that is being read, where it comes in one frame
-	small   []byte // the payload of another frame that is being read
+	whole   []byte // the result being read, if it is in one frame
+	small   []byte // the payload being read of any other frame
 
-	// lead holds a token for who reads: one of the callers, for all. Nil where a
-	// goroutine of its own does.
-	lead   chan struct{}
-	idling atomic.Bool // a goroutine reads while there are no calls
+	// readToken holds a token while one of the callers reads for all. It is nil if a
+	// dedicated goroutine reads.
+	readToken chan struct{}
+	idling    atomic.Bool // a goroutine reads while there are no calls
 
-	down chan struct{} // closed when the stream has failed
+	failed chan struct{} // closed when the stream has failed
 
-	under atomic.Int32 // how many calls are in the table that somebody waits for
+	awaited atomic.Int32 // calls in the table that a caller waits for
 
-	mu       sync.Mutex
-	calls    map[uint32]*pending
-	last     uint32 // the newest call's number
-	sent     int    // bytes of the calls that were not answered yet
-	given    int    // calls that nobody waits for, and that were not answered yet
-	err      error  // why the stream has failed
-	timer    *time.Timer
-	wake     time.Time // when the timer fires; zero: it does not
-	used     bool      // there were calls since it last fired
-	write    uint64    // a write in which a caller was when the timer fired
-	writing  time.Time // since when; zero: none was
-	logs     int       // lines of the plugin's in this second
-	logSince time.Time
+	mu               sync.Mutex
+	calls            map[uint32]*pending
+	last             uint32 // the newest call's number
+	unansweredBytes  int    // bytes of the calls that have not been answered
+	abandoned        int    // calls without an answer whose callers no longer wait
+	err              error  // why the stream has failed
+	timer            *time.Timer
+	timerAt          time.Time // when the timer fires; zero: it is not set
+	used             bool      // there have been calls since the timer last fired
+	callerWrite      uint64    // the caller's write in progress when the timer last fired
+	callerWriteSince time.Time // when the timer first saw that write; zero: there was none
+	logs             int       // lines that the plugin has logged in this second
+	logSince         time.Time
 }
 
-// StreamHooks are told of what is no call's. But for Pace they must not
-// block. Nil ones are left out.
+// StreamHooks receives what does not belong to a call's answer. Hooks other than Pace
+// must not block. Each hook may be nil.
 type StreamHooks struct {
-	// Pace is told the size, in bytes, of each frame that answers nothing: reports, log
-	// records, notices, windows, chunks of a few bytes. It may wait, which holds up this plugin's calls alone.
+	// Pace is called with the size, in bytes, of each frame that carries no answer:
+	// progress reports, log records, notices, windows, and chunks of a few bytes. It may
+	// block, which delays the calls of this plugin only.
 	Pace func(bytes int)
-	// Changed is told that the plugin's tools are others now.
+	// Changed is called when the plugin's tools have changed.
 	Changed func()
-	// Failed is told that the stream has failed or was closed, by a goroutine of its
-	// own.
+	// Failed is called in a new goroutine when the stream has failed or was closed.
 	Failed func()
-	// Log receives a line that the plugin logs. Level is "trace", "debug", "info",
-	// "warn" or "error"; call is the ID of the call that it concerns, or empty.
+	// Log receives each line that the plugin logs. Level is "trace", "debug", "info",
+	// "warn" or "error"; call is the ID of the call that the line belongs to, or empty.
 	Log func(level, message, call string)
 }
 
 // pending is a call that was sent.
 type pending struct {
-	done     chan struct{} // one token, when it is over
-	over     atomic.Bool   // set before
-	id       string
-	at       time.Time // when it has taken too long; zero: whenever its caller thinks so
-	size     int       // of what was sent, in bytes
-	nobody   bool      // waits for it any more; the plugin still owes the answer
-	reply    []byte    // an ExecuteResponse
-	err      error
-	progress chan tool.Progress // nil: nobody wants to know
+	done      chan struct{} // receives one token when the call is finished
+	finished  atomic.Bool   // set before done receives the token
+	id        string
+	deadline  time.Time // zero: none
+	size      int       // of the request, in bytes
+	abandoned bool      // the caller no longer waits, but the plugin still owes the answer
+	reply     []byte    // an ExecuteResponse
+	err       error
+	progress  chan tool.Progress // nil: the caller wants no reports
 }
 
 var pendings = sync.Pool{New: func() any { return &pending{done: make(chan struct{}, 1)} }}
 
 const (
-	// unread is how much of what was sent may not be answered yet if callers are to
-	// write themselves, in bytes and calls: so little that no write has to wait for
-	// a plugin that does not read. Beyond it a goroutine writes for them.
-	unread      = 32 << 10
-	unreadCalls = 128
-	// patience is how long one write may keep a caller. A plugin that answers what it
-	// has not read can do that, and no other.
-	patience = 2 * time.Second
-	// unanswered is how many calls a plugin may leave without an answer after their
-	// callers have given up.
-	unanswered = 1024
-	// idleAfter is after which time without calls a goroutine reads, for notices and
-	// the connection's end.
+	// maxUnreadBytes and maxUnreadCalls bound the requests without an answer up to
+	// which callers write themselves. They are so low that no write has to wait for a
+	// plugin that does not read. Beyond them a goroutine writes for the callers.
+	maxUnreadBytes = 32 << 10
+	maxUnreadCalls = 128
+	// callerWriteTimeout bounds how long one write may block a caller. Only a plugin
+	// that answers requests without reading them can cause that.
+	callerWriteTimeout = 2 * time.Second
+	// maxAbandoned is how many calls a plugin may leave unanswered after their callers
+	// have stopped waiting.
+	maxAbandoned = 1024
+	// idleAfter is the time without calls after which a goroutine reads, to receive
+	// notices and notice the end of the connection.
 	idleAfter = 50 * time.Millisecond
-	// logRate is how many lines a second a plugin's log may have.
+	// logRate is how many lines a plugin may log per second.
 	logRate = 1000
 )
 
 var errClosed = errors.New("the stream was closed")
 
-// NewStream speaks on a carrier, which the stream closes in the end.
+// NewStream returns a stream on a carrier. The stream closes the carrier when it ends.
 func NewStream(c Carrier, hooks StreamHooks) *Stream {
-	s := &Stream{carrier: c, hooks: hooks, calls: map[uint32]*pending{}, down: make(chan struct{})}
-	s.out = newOutbox(c, func() bool { return s.under.Load() > 1 }, s.fail)
+	s := &Stream{carrier: c, hooks: hooks, calls: map[uint32]*pending{}, failed: make(chan struct{})}
+	s.out = newOutbox(c, func() bool { return s.awaited.Load() > 1 }, s.fail)
 	s.in = newInbox(c, func(number uint32, bytes int) {
 		s.out.grant(number, bytes)
 		s.out.flushAsync()
@@ -114,41 +114,42 @@ func NewStream(c Carrier, hooks StreamHooks) *Stream {
 	if s.in.interrupt == nil {
 		go s.read()
 	} else {
-		s.lead = make(chan struct{}, 1)
+		s.readToken = make(chan struct{}, 1)
 		go s.idle()
 	}
 	return s
 }
 
-// OpenStream opens a stream on the plugin's gRPC connection. The stream lives
-// until it is closed, whatever becomes of ctx.
+// OpenStream opens a stream on the plugin's gRPC connection. Ctx bounds only the
+// opening; the stream remains open until it is closed.
 //
 // # Errors
 //
-// Those of [Client.Execute] that say the plugin cannot be reached.
+// OpenStream returns the connection errors of [Client.Execute].
 func (c *Client) OpenStream(ctx context.Context, hooks StreamHooks) (*Stream, error) {
-	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	defer context.AfterFunc(ctx, end)() // opening it may take no longer than ctx
-	stream, err := c.conn.NewStream(life, &pluginv1.ToolPlugin_ServiceDesc.Streams[0], pluginv1.ToolPlugin_Stream_FullMethodName,
-		grpc.ForceCodecV2(newCodec()))
+	streamCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer context.AfterFunc(ctx, cancel)() // ctx bounds the opening
+	stream, err := c.conn.NewStream(streamCtx, &pluginv1.ToolPlugin_ServiceDesc.Streams[0],
+		pluginv1.ToolPlugin_Stream_FullMethodName, grpc.ForceCodecV2(newCodec()))
 	if err != nil {
-		end()
+		cancel()
 		return nil, statusError(ctx, "open a stream", err)
 	}
-	return NewStream(&pipe{stream: stream, end: end}, hooks), nil
+	return NewStream(&pipe{stream: stream, cancel: cancel}, hooks), nil
 }
 
 // Execute runs one tool in the plugin.
 //
 // # Errors
 //
-// Those of [Client.Execute]. [ErrProtocol] is the cause where the plugin broke the
-// stream's rules, which ends all its calls.
+// Execute returns the errors of [Client.Execute]. The cause is [ErrProtocol] if the
+// plugin violated the stream's protocol, which ends all its calls.
 func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
 	caller := ctx
 	req := request{call: call}
 	var at time.Time
-	if own, ok := ctx.(*deadline.Context); ok { // whose end need not wake anybody: the stream watches deadlines itself
+	// The end of our own context need not wake a goroutine: the stream watches deadlines.
+	if own, ok := ctx.(*deadline.Context); ok {
 		caller = own.Caller()
 	}
 	if until, ok := ctx.Deadline(); ok {
@@ -157,7 +158,7 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 	report := tool.ProgressFrom(caller)
 	k := pendings.Get().(*pending) //nolint:forcetypeassert // nothing else is in there
 	req.progress = report != nil
-	*k = pending{done: k.done, id: call.ID, at: at, size: headerSize + requestSize(&req)}
+	*k = pending{done: k.done, id: call.ID, deadline: at, size: headerSize + requestSize(&req)}
 	if report != nil {
 		k.progress = make(chan tool.Progress, progressQueue)
 	}
@@ -169,7 +170,8 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 	case k.size-headerSize > MaxMessage:
 		return tool.Result{}, &tool.Error{
 			Code: tool.CodeResourceExhausted, Stage: tool.StageExecute, Unsent: true,
-			Message: "the call of " + call.Name + " is too large to be sent", Hint: fmt.Sprintf("one message holds at most %d MiB", MaxMessage>>20),
+			Message: "the call of " + call.Name + " is too large to be sent",
+			Hint:    fmt.Sprintf("one message holds at most %d MiB", MaxMessage>>20),
 		}
 	}
 	number, direct, err := s.register(k)
@@ -183,13 +185,13 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 		s.interrupt()
 	}
 	encode := func(b []byte) []byte { return appendRequest(b, &req) }
-	if size := k.size - headerSize; size <= copied {
+	if size := k.size - headerSize; size <= maxCopied {
 		s.out.message(kindCall, number, size, encode)
 	} else {
 		s.out.large(kindCall, number, size, encode(make([]byte, 0, size)))
 	}
-	if k.over.Load() { // too late, and given up before it was queued
-		s.giveUp(number)
+	if k.finished.Load() { // the deadline passed before the request was queued
+		s.cancelRemote(number)
 	}
 	if direct {
 		if err := s.out.flushSome(); err != nil {
@@ -202,12 +204,12 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 		return tool.Result{}, gaveUp(caller, call.Name, context.Cause(caller))
 	}
 	reply, err := k.reply, k.err
-	if report == nil { // else who reads for it may still look at it
-		k.reply, k.err = nil, nil // a pool would keep them
+	if report == nil { // otherwise readFor may still use k
+		k.reply, k.err = nil, nil // the pool would keep them alive
 		pendings.Put(k)
 	}
 	switch {
-	case err == context.DeadlineExceeded: //nolint:errorlint // the watch's own word
+	case err == context.DeadlineExceeded: //nolint:errorlint // set by onTimer
 		awaitEnd(ctx)
 		return tool.Result{}, gaveUp(ctx, call.Name, deadline.Cause(ctx))
 	case err != nil:
@@ -216,13 +218,13 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 	return parseResponse(reply)
 }
 
-// awaitEnd waits for a context whose deadline has passed: the stream's clock may
-// be a moment ahead of its own, which knows the cause.
+// awaitEnd waits until a context whose deadline has passed is done, so that its cause is
+// known: the stream's timer may fire slightly earlier than the context's.
 func awaitEnd(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	limit := time.NewTimer(time.Second) // for a context that does not keep its word
+	limit := time.NewTimer(time.Second) // for a context that is never done
 	defer limit.Stop()
 	select {
 	case <-ctx.Done():
@@ -230,8 +232,8 @@ func awaitEnd(ctx context.Context) {
 	}
 }
 
-// register gives a call its number, and tells whether its caller may write it
-// without having to wait for the plugin to read.
+// register assigns a call its number, and reports whether its caller may write the
+// request itself because the write cannot block.
 func (s *Stream) register(k *pending) (number uint32, direct bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -245,21 +247,21 @@ func (s *Stream) register(k *pending) (number uint32, direct bool, err error) {
 		}
 	}
 	s.calls[s.last] = k
-	s.under.Add(1)
-	s.sent += k.size
+	s.awaited.Add(1)
+	s.unansweredBytes += k.size
 	s.used = true
-	s.watch(k.at)
-	return s.last, s.sent <= unread && len(s.calls) <= unreadCalls, nil
+	s.armTimer(k.deadline)
+	return s.last, s.unansweredBytes <= maxUnreadBytes && len(s.calls) <= maxUnreadCalls, nil
 }
 
-// progressQueue is how many reports wait for a slow caller.
+// progressQueue is how many reports are kept for a slow caller.
 const progressQueue = 16
 
-// await reports whether the call is over; else its caller has given up.
+// await waits for the call to finish. It returns false if ctx ended first.
 func (s *Stream) await(ctx context.Context, number uint32, k *pending, report func(tool.Progress)) bool {
-	lead := s.lead
+	lead := s.readToken
 	if report != nil && lead != nil {
-		// Somebody else's function must not hold up the reading.
+		// The caller's function must not delay reading for other calls.
 		over := make(chan struct{})
 		defer close(over)
 		go s.readFor(ctx, k, over)
@@ -268,7 +270,7 @@ func (s *Stream) await(ctx context.Context, number uint32, k *pending, report fu
 	for {
 		select {
 		case <-k.done:
-			k.tell(report)
+			k.deliverReports(report)
 			return true
 		case <-ctx.Done():
 		case p := <-k.progress:
@@ -277,17 +279,17 @@ func (s *Stream) await(ctx context.Context, number uint32, k *pending, report fu
 		case lead <- struct{}{}:
 			s.readUntil(ctx, k)
 		}
-		if k.over.Load() || !s.abandon(number, k) {
+		if k.finished.Load() || !s.abandon(number, k) {
 			<-k.done
-			k.tell(report)
+			k.deliverReports(report)
 			return true
 		}
 		return false
 	}
 }
 
-// tell hands out the reports that came before the call was over.
-func (k *pending) tell(report func(tool.Progress)) {
+// deliverReports calls report for the reports that arrived before the call finished.
+func (k *pending) deliverReports(report func(tool.Progress)) {
 	for report != nil {
 		select {
 		case p := <-k.progress:
@@ -298,42 +300,42 @@ func (k *pending) tell(report func(tool.Progress)) {
 	}
 }
 
-// readFor takes a caller's turn at reading, unless the call is over before.
+// readFor takes a caller's turn to read, unless the call finishes first.
 func (s *Stream) readFor(ctx context.Context, k *pending, over <-chan struct{}) {
 	select {
-	case s.lead <- struct{}{}:
+	case s.readToken <- struct{}{}:
 		s.readUntil(ctx, k)
 	case <-over:
 	}
 }
 
-// abandon tells the plugin that nobody waits for the call any more, and reports
-// whether nobody does: it may have ended in that moment.
+// abandon marks a call as abandoned and tells the plugin so. It returns false if the
+// call has just finished.
 func (s *Stream) abandon(number uint32, k *pending) bool {
 	s.mu.Lock()
 	if s.calls[number] != k {
 		s.mu.Unlock()
 		return false
 	}
-	k.nobody = true
-	s.given++
-	s.under.Add(-1)
-	tooMany := s.given > unanswered
+	k.abandoned = true
+	s.abandoned++
+	s.awaited.Add(-1)
+	tooMany := s.abandoned > maxAbandoned
 	s.mu.Unlock()
 	if tooMany {
-		s.fail(protocolError("%d cancelled calls are not answered", unanswered))
+		s.fail(protocolError("%d canceled calls are not answered", maxAbandoned))
 		return true
 	}
-	s.giveUp(number)
+	s.cancelRemote(number)
 	return true
 }
 
-// giveUp tells the plugin of a call that nobody waits for any more, unless it
-// never heard of it.
-func (s *Stream) giveUp(number uint32) {
+// cancelRemote tells the plugin that the caller no longer waits for a call, unless
+// nothing of the call has been sent.
+func (s *Stream) cancelRemote(number uint32) {
 	if found, begun := s.out.drop(number); found && !begun {
 		s.mu.Lock()
-		s.answered(number)
+		s.remove(number)
 		s.mu.Unlock()
 		return
 	}
@@ -341,27 +343,27 @@ func (s *Stream) giveUp(number uint32) {
 	s.out.flushAsync()
 }
 
-// answered takes a call out of the table and returns it; nil: it was not there.
-// The stream's lock is held.
-func (s *Stream) answered(number uint32) *pending {
+// remove deletes a call from the table and returns it, or nil if there is no such call.
+// The caller holds s.mu.
+func (s *Stream) remove(number uint32) *pending {
 	k := s.calls[number]
 	if k == nil {
 		return nil
 	}
 	delete(s.calls, number)
-	s.sent -= k.size
-	if k.nobody {
-		s.given--
+	s.unansweredBytes -= k.size
+	if k.abandoned {
+		s.abandoned--
 	} else {
-		s.under.Add(-1)
+		s.awaited.Add(-1)
 	}
 	return k
 }
 
-// Failed is closed when the stream has failed or was closed.
-func (s *Stream) Failed() <-chan struct{} { return s.down }
+// Failed returns a channel that is closed when the stream has failed or was closed.
+func (s *Stream) Failed() <-chan struct{} { return s.failed }
 
-// Err is why the stream has failed; nil: it has not.
+// Err returns the error with which the stream failed, or nil if it has not failed.
 func (s *Stream) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -374,11 +376,12 @@ func (s *Stream) Close() error {
 	return nil
 }
 
-// fail ends the stream, and each of its calls once.
+// fail ends the stream and completes each of its calls with an error.
 func (s *Stream) fail(cause error) {
 	err := &tool.Error{
 		Code: tool.CodeUnavailable, Stage: tool.StageExecute,
-		Message: "the connection to the plugin is gone: " + cause.Error(), Err: fmt.Errorf("%w: %w", ErrDisconnected, cause),
+		Message: "the connection to the plugin is gone: " + cause.Error(),
+		Err:     fmt.Errorf("%w: %w", ErrDisconnected, cause),
 	}
 	if errors.Is(cause, io.EOF) || errors.Is(cause, io.ErrUnexpectedEOF) {
 		err.Message = "the connection to the plugin is gone"
@@ -394,17 +397,17 @@ func (s *Stream) fail(cause error) {
 	s.err = err
 	calls := s.calls
 	s.calls = map[uint32]*pending{}
-	s.under.Store(0)
+	s.awaited.Store(0)
 	if s.timer != nil {
 		s.timer.Stop()
 	}
 	for _, k := range calls {
-		if !k.nobody {
-			k.end(nil, err)
+		if !k.abandoned {
+			k.complete(nil, err)
 		}
 	}
 	s.mu.Unlock()
-	close(s.down)
+	close(s.failed)
 	s.out.fail(err)
 	_ = s.carrier.Close()
 	if s.hooks.Failed != nil {
@@ -412,10 +415,10 @@ func (s *Stream) fail(cause error) {
 	}
 }
 
-// end says how the call ended. The stream's lock is held, and the call is no
-// longer in its table.
-func (k *pending) end(reply []byte, err error) {
+// complete sets the call's outcome and wakes its caller. The caller of complete holds the
+// stream's lock and has removed the call from the table.
+func (k *pending) complete(reply []byte, err error) {
 	k.reply, k.err = reply, err
-	k.over.Store(true)
+	k.finished.Store(true)
 	k.done <- struct{}{}
 }

@@ -21,7 +21,7 @@ import (
 func (s *Stream) table() (calls, given int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.calls), s.given
+	return len(s.calls), s.abandoned
 }
 
 // settled waits until nothing is remembered of any call, on either end.
@@ -31,12 +31,12 @@ func settled(t *testing.T, s *Stream) {
 		calls, given := s.table()
 		s.out.mu.Lock()
 		defer s.out.mu.Unlock()
-		return calls == 0 && given == 0 && len(s.out.waiting) == 0 && len(s.out.whole) == 0 && s.under.Load() == 0
+		return calls == 0 && given == 0 && len(s.out.waiting) == 0 && len(s.out.whole) == 0 && s.awaited.Load() == 0
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.sent != 0 || s.err != nil {
-		t.Errorf("%d bytes count as not answered; error %v", s.sent, s.err)
+	if s.unansweredBytes != 0 || s.err != nil {
+		t.Errorf("%d bytes count as not answered; error %v", s.unansweredBytes, s.err)
 	}
 }
 
@@ -204,18 +204,18 @@ func TestStreamCancelOnTheWay(t *testing.T) {
 func TestStreamCancelManyLarge(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
-		began := make(chan struct{}, 2*unanswered)
+		began := make(chan struct{}, 2*maxAbandoned)
 		s := serve(t, carrier, handlers{"resize": func(ctx context.Context, c tool.Call) (tool.Result, error) {
 			began <- struct{}{}
 			return resize(ctx, c)
 		}}, StreamHooks{})
 		up := letters(firstWindow+chunkSize, 1)
-		for i := range unanswered + 100 {
+		for i := range maxAbandoned + 100 {
 			ctx, cancel := context.WithCancel(t.Context())
 			var c <-chan outcome
 			if i%2 == 0 { // somewhere on the way there
 				c = begin(ctx, s, tool.Call{Name: "resize", ID: "1", Arguments: up})
-				eventually(t, "the call is made", func() bool { return s.under.Load() > 0 || len(c) > 0 })
+				eventually(t, "the call is made", func() bool { return s.awaited.Load() > 0 || len(c) > 0 })
 			} else { // and back
 				c = begin(ctx, s, tool.Call{Name: "resize", ID: strconv.Itoa(firstWindow + chunkSize*(i%9))})
 				within(t, "the handler", began)

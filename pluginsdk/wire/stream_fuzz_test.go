@@ -60,7 +60,7 @@ func FuzzStreamFrames(f *testing.F) {
 			begin(tool.WithProgress(ctx, func(tool.Progress) {}), s, tool.Call{Name: "x"}),
 			begin(ctx, s, tool.Call{Name: "x", Arguments: large}),
 		}
-		for s.under.Load() < 3 && s.Err() == nil {
+		for s.awaited.Load() < 3 && s.Err() == nil {
 			runtime.Gosched()
 		}
 		piece := int(step)*7 + 1
@@ -80,7 +80,7 @@ func FuzzStreamFrames(f *testing.F) {
 		if !interruptible {
 			return
 		}
-		s.lead <- struct{}{} // who reads has gone
+		s.readToken <- struct{}{} // who reads has gone
 		kept := 0
 		for _, m := range s.in.messages {
 			kept += cap(m.buf)

@@ -36,7 +36,7 @@ func TestStreamProtocolErrors(t *testing.T) {
 		},
 		"window overflow": func(n uint32) []byte {
 			b := first(kindChunk, n, MaxMessage, kib)
-			for range (firstWindow + takenAhead) / chunkSize { // faster than any window
+			for range (firstWindow + messageWindow) / chunkSize { // faster than any window
 				b = append(b, raw(kindChunk, n, kib)...)
 			}
 			// and as slow, the window would be taken in the end, so the total is passed too
@@ -170,7 +170,7 @@ func TestStreamPromises(t *testing.T) { //nolint:paralleltest // it measures
 				p.answer(number, "on")
 				wantText(t, within(t, "a small call", c), "on")
 			})
-			if limit := uint64(assembling + calls*firstWindow + 64<<20); used > limit {
+			if limit := uint64(assemblyBudget + calls*firstWindow + 64<<20); used > limit {
 				t.Errorf("%d MiB are in use, more than %d", used>>20, limit>>20)
 			}
 			_ = s.Close()

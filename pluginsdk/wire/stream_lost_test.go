@@ -63,8 +63,8 @@ func TestStreamLost(t *testing.T) {
 					if e := wantCode(t, o, tool.CodeUnavailable); !e.Unsent || !errors.Is(o.err, ErrDisconnected) {
 						t.Errorf("later: got %+v", e)
 					}
-					if calls, _ := s.table(); calls != 0 || s.under.Load() != 0 {
-						t.Errorf("%d calls are left, %d count", calls, s.under.Load())
+					if calls, _ := s.table(); calls != 0 || s.awaited.Load() != 0 {
+						t.Errorf("%d calls are left, %d count", calls, s.awaited.Load())
 					}
 				})
 			}

@@ -10,27 +10,27 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// read reads until reading fails, where callers cannot take turns at it.
+// read reads until reading fails, if callers cannot take turns reading.
 func (s *Stream) read() {
 	for {
-		if err := s.one(); err != nil {
+		if err := s.readFrame(); err != nil {
 			s.fail(err)
 			return
 		}
 	}
 }
 
-// readUntil reads, for all callers, until the caller's own call is over or its
-// context has ended. It holds the token.
+// readUntil reads for all callers until the caller's own call is finished or its context
+// has ended. The caller holds the token, which readUntil releases.
 func (s *Stream) readUntil(ctx context.Context, k *pending) {
-	defer func() { <-s.lead }()
+	defer func() { <-s.readToken }()
 	if ctx.Done() != nil {
 		defer context.AfterFunc(ctx, s.interrupt)()
 	}
-	// What has come whole is handed out on the way: nobody else may read soon. More
-	// is not waited for.
-	for !k.over.Load() || s.in.ready() {
-		err := s.one()
+	// Frames that are buffered completely are still handled, as the next reader may come
+	// late, but readUntil does not wait for more.
+	for !k.finished.Load() || s.in.ready() {
+		err := s.readFrame()
 		if s.in.interrupted(err) {
 			if ctx.Err() != nil {
 				return
@@ -38,64 +38,65 @@ func (s *Stream) readUntil(ctx context.Context, k *pending) {
 			continue
 		}
 		if err != nil {
-			s.fail(err) // which ends this call too
+			s.fail(err) // ends this call too
 			return
 		}
 	}
 }
 
-// interrupt wakes who reads, to see whether its call is over.
+// interrupt wakes the reader, so that it checks whether its call is finished.
 func (s *Stream) interrupt() { _ = s.in.interrupt.SetReadDeadline(time.Unix(1, 0)) }
 
 // idle reads while there are no calls. The first call interrupts it.
 func (s *Stream) idle() {
 	select {
-	case s.lead <- struct{}{}: // a caller on its way out may hold it for a moment
-	case <-s.down:
+	case s.readToken <- struct{}{}: // a returning caller may still hold it
+	case <-s.failed:
 		return
 	}
-	defer func() { <-s.lead }()
+	defer func() { <-s.readToken }()
 	s.idling.Store(true)
 	defer s.idling.Store(false)
-	for s.under.Load() == 0 {
-		if err := s.one(); err != nil && !s.in.interrupted(err) {
+	for s.awaited.Load() == 0 {
+		if err := s.readFrame(); err != nil && !s.in.interrupted(err) {
 			s.fail(err)
 			return
 		}
 	}
 }
 
-// one reads a frame and does what it says.
-func (s *Stream) one() error { return s.in.next(s.begin, s.end) }
+// readFrame reads one frame and acts on it.
+func (s *Stream) readFrame() error { return s.in.next(s.routePayload, s.handleFrame) }
 
-// smallChunk is below which size, in bytes, a chunk is not an honest part of a message but
-// work for the host: it is paced as what answers nothing is.
-const smallChunk = 256
+// minChunk is the size, in bytes, below which a chunk is paced like a frame that carries
+// no answer: well-behaved plugins send no such chunks, and each costs the host work.
+const minChunk = 256
 
-// begin says where a frame's payload goes.
-func (s *Stream) begin(f frame) error {
-	if s.hooks.Pace != nil && (f.kind != kindResult && f.kind != kindChunk || f.kind == kindChunk && f.size < smallChunk) {
+// routePayload chooses where a frame's payload goes.
+func (s *Stream) routePayload(f frame) error {
+	paced := f.kind != kindResult && f.kind != kindChunk || f.kind == kindChunk && f.size < minChunk
+	if s.hooks.Pace != nil && paced {
 		s.hooks.Pace(headerSize + f.size)
 	}
 	if f.kind == kindResult || f.kind == kindChunk {
-		return s.beginResult(f)
+		return s.routeResult(f)
 	}
 	switch f.kind {
 	case kindWindow, kindProgress, kindLog:
-		s.in.into(make([]byte, f.size))
-		s.small = s.in.to
+		s.in.readInto(make([]byte, f.size))
+		s.small = s.in.dest
 	case kindCall, kindCancel, kindAnswer:
 		return protocolError("a frame that only a host sends (kind %d)", f.kind)
-	default: // no payload, nobody can answer yet, or a kind to come
+	default: // no payload, a question (not supported yet), or a kind of a later version
 	}
 	return nil
 }
 
-// end does what a frame says whose payload has come.
-func (s *Stream) end(f frame) error {
+// handleFrame acts on a frame whose payload has been read.
+func (s *Stream) handleFrame(f frame) error {
 	switch f.kind {
 	case kindResult, kindChunk:
-		s.endResult(f)
+		s.finishResult(f)
 	case kindWindow:
 		return s.window(f.number, s.small)
 	case kindProgress:
@@ -111,101 +112,101 @@ func (s *Stream) end(f frame) error {
 	return nil
 }
 
-// waited reports whether a call was made and not answered, and whether somebody
-// waits for its answer.
-func (s *Stream) waited(number uint32) (made, somebody bool) {
+// lookup reports whether a call is in the table, and whether its caller still waits.
+func (s *Stream) lookup(number uint32) (found, awaited bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.calls[number]
-	return k != nil, k != nil && !k.nobody
+	return k != nil, k != nil && !k.abandoned
 }
 
-// beginResult says where a result, or a part of one, goes.
-func (s *Stream) beginResult(f frame) error {
-	made, somebody := s.waited(f.number)
+// routeResult chooses where a result, or a part of one, goes.
+func (s *Stream) routeResult(f frame) error {
+	found, awaited := s.lookup(f.number)
 	switch {
-	case !made:
+	case !found:
 		return protocolError("an answer to a call that was not made or is answered already (number %d)", f.number)
-	case !somebody:
-		return s.in.waste(f)
+	case !awaited:
+		return s.in.discard(f)
 	case f.kind == kindResult && s.in.messages[f.number] == nil && f.flags&flagFirst == 0:
 		s.whole = make([]byte, f.size)
-		s.in.into(s.whole)
+		s.in.readInto(s.whole)
 		return nil
 	}
-	err := s.in.part(f)
-	if err == errTooLarge { //nolint:errorlint // it is returned as it is
-		if err := s.refuse(f.number); err != nil {
+	err := s.in.assemble(f)
+	if err == errTooLarge { //nolint:errorlint // assemble returns it unwrapped
+		if err := s.rejectTooLarge(f.number); err != nil {
 			return err
 		}
-		return s.in.waste(f)
+		return s.in.discard(f)
 	}
 	return err
 }
 
-// endResult hands on a result that is there.
-func (s *Stream) endResult(f frame) {
+// finishResult completes a call whose result has been read.
+func (s *Stream) finishResult(f frame) {
 	if f.kind == kindChunk {
-		s.in.taken(f.number)
+		s.in.consumed(f.number)
 		return
 	}
-	delete(s.in.wasted, f.number)
+	delete(s.in.discarded, f.number)
 	reply := s.in.close(f.number)
 	if reply == nil {
 		reply, s.whole = s.whole, nil
 	}
 	s.mu.Lock()
-	k := s.answered(f.number) // nil: the stream has failed meanwhile
-	large := k != nil && k.size > copied
-	if k != nil && !k.nobody {
-		k.end(reply, nil)
+	k := s.remove(f.number) // nil: the stream has failed in the meantime
+	large := k != nil && k.size > maxCopied
+	if k != nil && !k.abandoned {
+		k.complete(reply, nil)
 	}
 	s.mu.Unlock()
 	if !large {
 		return
 	}
-	if found, begun := s.out.drop(f.number); found && begun { // it was answered before it was read
+	if found, begun := s.out.drop(f.number); found && begun { // answered before the request was read
 		s.out.control(kindCancel, f.number, nil)
 		s.out.flushAsync()
 	}
 }
 
-// refuse ends a call whose result is too large, and lets the plugin know.
+// rejectTooLarge completes a call whose result is too large, and cancels it in the plugin.
 //
 // # Errors
 //
-// [ErrProtocol] where too many such calls, and others that nobody waits for, were left
-// without an end.
-func (s *Stream) refuse(number uint32) error {
+// rejectTooLarge returns [ErrProtocol] if the plugin has left too many such calls and
+// abandoned ones unanswered.
+func (s *Stream) rejectTooLarge(number uint32) error {
 	s.mu.Lock()
-	s.release(number, &tool.Error{
+	s.completeEarly(number, &tool.Error{
 		Code: tool.CodeResourceExhausted, Stage: tool.StageExecute,
-		Message: fmt.Sprintf("the plugin's answer is larger than %d MiB", MaxMessage>>20), Hint: "ask for less at once",
+		Message: fmt.Sprintf("the plugin's answer is larger than %d MiB", MaxMessage>>20),
+		Hint:    "ask for less at once",
 	})
-	tooMany := s.given > unanswered
+	tooMany := s.abandoned > maxAbandoned
 	s.mu.Unlock()
 	if tooMany {
-		return protocolError("%d calls with answers that are too large are not ended", unanswered)
+		return protocolError("%d calls whose answers are too large are not finished", maxAbandoned)
 	}
-	s.giveUp(number)
+	s.cancelRemote(number)
 	return nil
 }
 
-// release ends a call that the plugin still owes an answer to. Its own entry may
-// be given to another call, so a placeholder takes its place. The stream's lock
-// is held.
-func (s *Stream) release(number uint32, err error) {
+// completeEarly completes a call that the plugin has not answered. It replaces the call's
+// entry in the table with a placeholder, because the entry may be reused for another
+// call. The caller holds s.mu.
+func (s *Stream) completeEarly(number uint32, err error) {
 	k := s.calls[number]
-	if k == nil || k.nobody {
+	if k == nil || k.abandoned {
 		return
 	}
-	s.calls[number] = &pending{nobody: true, size: k.size}
-	s.given++
-	s.under.Add(-1)
-	k.end(nil, err)
+	s.calls[number] = &pending{abandoned: true, size: k.size}
+	s.abandoned++
+	s.awaited.Add(-1)
+	k.complete(nil, err)
 }
 
-// window lets more of a call's arguments go.
+// window lets more of a call's arguments be sent.
 func (s *Stream) window(number uint32, b []byte) error {
 	if len(b) != 4 {
 		return protocolError("a window of %d bytes", len(b))
@@ -216,8 +217,8 @@ func (s *Stream) window(number uint32, b []byte) error {
 	return nil
 }
 
-// progress hands a report to the caller. Where one does not keep up, the oldest
-// goes.
+// progress queues a report for the caller. If the caller does not keep up, progress drops
+// the oldest report.
 func (s *Stream) progress(number uint32, b []byte) error {
 	p, err := parseProgress(b)
 	if err != nil {
@@ -226,7 +227,7 @@ func (s *Stream) progress(number uint32, b []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.calls[number]
-	if k == nil || k.progress == nil || k.nobody {
+	if k == nil || k.progress == nil || k.abandoned {
 		return nil
 	}
 	for {
@@ -242,7 +243,7 @@ func (s *Stream) progress(number uint32, b []byte) error {
 	}
 }
 
-// log hands on a line of the plugin's, unless there are too many.
+// log passes a line of the plugin's log to the hook, unless there are too many.
 func (s *Stream) log(number uint32, b []byte) error {
 	if s.hooks.Log == nil {
 		return nil
@@ -269,7 +270,8 @@ func (s *Stream) log(number uint32, b []byte) error {
 		}
 		s.hooks.Log(level, message, call)
 	case n == logRate:
-		s.hooks.Log("warn", fmt.Sprintf("the plugin logs more than %d lines a second: the rest of this second's are dropped", logRate), "")
+		s.hooks.Log("warn", fmt.Sprintf(
+			"the plugin logs more than %d lines a second: the rest of this second's are dropped", logRate), "")
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func TestStreamLeaderLeavesMidway(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				leader := begin(ctx, s, tool.Call{Name: "leader"})
 				leading, _ := p.call()
-				eventually(t, "it reads", func() bool { return len(s.lead) == 1 && !s.idling.Load() })
+				eventually(t, "it reads", func() bool { return len(s.readToken) == 1 && !s.idling.Load() })
 				other := begin(t.Context(), s, tool.Call{Name: "other"})
 				number, _ := p.call()
 

@@ -15,7 +15,7 @@ func TestStreamRefusedIsNotKept(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
 		s, p := withPeer(t, carrier, StreamHooks{})
-		for range unanswered {
+		for range maxAbandoned {
 			c := begin(t.Context(), s, tool.Call{Name: "large"})
 			number, _ := p.call()
 			p.send(first(kindChunk, number, MaxMessage+1, nil))

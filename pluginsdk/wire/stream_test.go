@@ -30,8 +30,8 @@ func TestStreamConformance(t *testing.T) {
 
 // sizes are those at which something about a message changes.
 var sizes = []int{
-	0, 1, 80, copied - 64, copied, copied + 64, chunkSize, maxFrame - 64, maxFrame, maxFrame + 1,
-	firstWindow - 64, firstWindow, firstWindow + 1, 1 << 20, takenAhead + firstWindow, 8 << 20,
+	0, 1, 80, maxCopied - 64, maxCopied, maxCopied + 64, chunkSize, maxFrame - 64, maxFrame, maxFrame + 1,
+	firstWindow - 64, firstWindow, firstWindow + 1, 1 << 20, messageWindow + firstWindow, 8 << 20,
 }
 
 // letters are n bytes that belong to one call.

@@ -39,7 +39,7 @@ func TestStreamPluginDoesNotRead(t *testing.T) { //nolint:paralleltest // it mea
 					all.Wait()
 				})
 				// What is small cannot be taken back; what is large can.
-				if used > callers*turns*copied+32<<20 {
+				if used > callers*turns*maxCopied+32<<20 {
 					t.Errorf("%d MiB are in use", used>>20)
 				}
 				if s.Err() != nil {

@@ -6,33 +6,33 @@ import (
 	"time"
 )
 
-// watch makes the timer fire in time for a call that has until at; zero: for
-// ever. One timer watches all calls of a stream: it is set for the earliest, and
-// where calls have the same limit, the earliest is set for all that follow until
-// it fires. The stream's lock is held.
-func (s *Stream) watch(at time.Time) {
+// armTimer makes the timer fire no later than at, a call's deadline, or leaves the timer
+// unchanged if the call has none. One timer serves all calls of a stream. It is set for
+// the earliest deadline, so calls with the same timeout set it only once until it fires.
+// The caller holds s.mu.
+func (s *Stream) armTimer(at time.Time) {
 	switch {
-	case s.wake.IsZero() && s.lead != nil: // it also sees when there are no calls any more
-		beat := time.Now().Add(idleAfter)
-		if at.IsZero() || at.After(beat) {
-			at = beat
+	case s.timerAt.IsZero() && s.readToken != nil: // onTimer also detects that there are no more calls
+		idleAt := time.Now().Add(idleAfter)
+		if at.IsZero() || at.After(idleAt) {
+			at = idleAt
 		}
-	case at.IsZero() || !s.wake.IsZero() && !at.Before(s.wake):
+	case at.IsZero() || !s.timerAt.IsZero() && !at.Before(s.timerAt):
 		return
 	}
-	s.wake = at
+	s.timerAt = at
 	if s.timer == nil {
-		s.timer = time.AfterFunc(time.Until(at), s.tick)
+		s.timer = time.AfterFunc(time.Until(at), s.onTimer)
 		return
 	}
 	s.timer.Reset(time.Until(at))
 }
 
-var errUnread = errors.New("the plugin does not read what it is sent")
+var errUnread = errors.New("the plugin does not read its input")
 
-// tick ends the calls that have taken too long, and lets somebody read when there
-// were no calls for a while.
-func (s *Stream) tick() {
+// onTimer completes the calls whose deadlines have passed, and starts the idle reader if
+// there have been no calls for a while.
+func (s *Stream) onTimer() {
 	now := time.Now()
 	var next time.Time
 	var late []uint32
@@ -44,50 +44,50 @@ func (s *Stream) tick() {
 	}
 	for number, k := range s.calls {
 		switch {
-		case k.at.IsZero() || k.nobody:
-		case !now.Before(k.at):
+		case k.deadline.IsZero() || k.abandoned:
+		case !now.Before(k.deadline):
 			late = append(late, number)
-			s.release(number, context.DeadlineExceeded)
-		case next.IsZero() || k.at.Before(next):
-			next = k.at
+			s.completeEarly(number, context.DeadlineExceeded)
+		case next.IsZero() || k.deadline.Before(next):
+			next = k.deadline
 		}
 	}
 	switch {
 	case !writes:
-		s.writing = time.Time{}
-	case s.writing.IsZero() || s.write != write:
-		s.write, s.writing = write, now
+		s.callerWriteSince = time.Time{}
+	case s.callerWriteSince.IsZero() || s.callerWrite != write:
+		s.callerWrite, s.callerWriteSince = write, now
 	}
-	stuck := writes && now.Sub(s.writing) >= patience
-	if end := s.writing.Add(patience); writes && (next.IsZero() || end.Before(next)) {
+	stuck := writes && now.Sub(s.callerWriteSince) >= callerWriteTimeout
+	if end := s.callerWriteSince.Add(callerWriteTimeout); writes && (next.IsZero() || end.Before(next)) {
 		next = end
 	}
-	busy := s.used || s.under.Load() > 0
+	busy := s.used || s.awaited.Load() > 0
 	s.used = false
-	if busy && s.lead != nil {
-		if beat := now.Add(idleAfter); next.IsZero() || beat.Before(next) {
-			next = beat
+	if busy && s.readToken != nil {
+		if idleAt := now.Add(idleAfter); next.IsZero() || idleAt.Before(next) {
+			next = idleAt
 		}
 	}
-	s.wake = next
+	s.timerAt = next
 	if !next.IsZero() {
 		s.timer.Reset(time.Until(next))
 	}
-	tooMany := s.given > unanswered
+	tooMany := s.abandoned > maxAbandoned
 	s.mu.Unlock()
 
 	switch {
 	case stuck:
 		s.fail(errUnread)
 	case tooMany:
-		s.fail(protocolError("%d calls that took too long are not answered", unanswered))
-	case !busy && s.lead != nil:
+		s.fail(protocolError("%d calls that took too long are not answered", maxAbandoned))
+	case !busy && s.readToken != nil:
 		go s.idle()
 	}
 	for _, number := range late {
-		s.giveUp(number)
+		s.cancelRemote(number)
 	}
-	if len(late) > 0 && s.lead != nil {
-		s.interrupt() // who reads may be one of them
+	if len(late) > 0 && s.readToken != nil {
+		s.interrupt() // the reader may be one of them
 	}
 }
