@@ -7,26 +7,29 @@ import (
 )
 
 const (
-	// maxAlias is the shortest of the providers' limits, OpenAI's.
+	// maxAlias is OpenAI's limit, the shortest among the providers.
 	maxAlias = 64
-	// leastDigits is how much of a hash tells two names apart well enough that
-	// more are hardly ever needed.
+	// leastDigits is the initial length of a hash suffix. Longer suffixes are
+	// hardly ever needed.
 	leastDigits = 8
 )
 
-// Alias is a name for models, ^[a-zA-Z0-9_-]{1,64}$, that is not taken: the
-// tool's name where it fits, else with each other character replaced by "_"
-// ("fs.read" becomes "fs_read") and cut after 64. Where that is taken, the end
-// makes way for "_" and 8 hexadecimal digits of the name's SHA-256, and further
-// digits where even that is taken. The same name and the same answers of taken
-// give the same alias.
+// Alias returns a name for models, matching ^[a-zA-Z0-9_-]{1,64}$, for which
+// taken reports false. It is the tool's name if that is valid; otherwise it
+// replaces each other character by "_" ("fs.read" becomes "fs_read") and
+// truncates the name to 64 characters. If the result is taken, its end is
+// replaced by "_" and 8 hexadecimal digits of the name's SHA-256, and by more
+// digits if that is taken too. The alias depends only on the name and the
+// results of taken.
 //
-// taken has to say no at last: as it does where it looks into a finite set.
+// Alias calls taken until it reports false, which it eventually does if it
+// looks into a finite set.
 //
-// Every provider of [Formats] accepts such a name, with one exception: Gemini on
-// Vertex AI wants a letter or "_" in front, where others take a digit or "-" too.
+// Every provider of [Formats] accepts such a name, with one exception: Gemini
+// on Vertex AI requires a letter or "_" as the first character, where others
+// also accept a digit or "-".
 func Alias(name string, taken func(string) bool) string {
-	alias := fit(name)
+	alias := sanitize(name)
 	if !taken(alias) {
 		return alias
 	}
@@ -42,8 +45,9 @@ func Alias(name string, taken func(string) bool) string {
 	}
 }
 
-// fit is name with characters and length that an alias may have.
-func fit(name string) string {
+// sanitize replaces the characters that an alias must not have and truncates the
+// name.
+func sanitize(name string) string {
 	fitting := strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':

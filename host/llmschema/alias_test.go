@@ -32,13 +32,13 @@ func TestAlias(t *testing.T) {
 		{"many dots", "..a..", nil, "__a__"},
 		{"longest", long[:64], nil, long[:64]},
 		{"too long", long, nil, long[:64]},
-		// The digits are what sha256sum prints for the name.
+		// The digits are the start of what sha256sum prints for the name.
 		{"taken", "fs.read", []string{"fs_read"}, "fs_read_4074bc02"},
 		{"taken itself", "fs_read", []string{"fs_read"}, "fs_read_42bf01ad"},
 		{"taken twice", "fs.read", []string{"fs_read", "fs_read_4074bc02"}, "fs_read_4074bc025"},
 		{"too long and taken", long, []string{long[:64]}, long[:55] + "_c1d94830"},
 		{"not a name", "", nil, "_"},
-		{"a letter that is no ASCII is one character", "é\xff", nil, "__"},
+		{"a letter outside ASCII is one character", "é\xff", nil, "__"},
 	} {
 		t.Run(c.about, func(t *testing.T) {
 			t.Parallel()
@@ -51,7 +51,8 @@ func TestAlias(t *testing.T) {
 	}
 }
 
-// Whoever takes every alias that a name could have only makes it look further.
+// TestAliasNeverGivesUp checks that Alias goes on if every short candidate is
+// taken.
 func TestAliasNeverGivesUp(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -71,11 +72,11 @@ func FuzzAlias(f *testing.F) {
 	f.Add("é\xff", "")
 	f.Fuzz(func(t *testing.T, name, names string) {
 		taken := strings.Fields(names)
-		// What comes out is taken from then on, so that suffixes meet each other.
+		// Each alias is taken from now on, so that suffixes collide.
 		for range 3 {
 			alias := llmschema.Alias(name, among(taken...))
 			if !pattern.MatchString(alias) {
-				t.Errorf("%q gives %q, which is no alias", name, alias)
+				t.Errorf("%q gives %q, which is not an alias", name, alias)
 			}
 			if among(taken...)(alias) {
 				t.Errorf("%q gives %q, which is taken", name, alias)

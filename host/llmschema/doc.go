@@ -1,11 +1,11 @@
-// Package llmschema puts tools into the words of those who are to call them: the
-// requests of model providers and the listing of an MCP server. Begin with
-// [Export]. The names that models accept are made by [Alias]; the registry of a
-// host keeps them, because the way back is a look-up and never a rule.
+// Package llmschema exports tools in the formats of their callers: the requests
+// of model providers and the tool list of an MCP server. Start with [Export].
+// [Alias] makes names that models accept; the host's registry stores them,
+// because a name is found from its alias by look-up, not by a rule.
 //
-// Schemas and descriptions are handed over as they are. A provider that knows
-// less of JSON Schema than a tool uses refuses the tool in its own words, which
-// is better than a tool whose arguments mean something else than its author
-// wrote. The few changes that are made mean the same in JSON Schema; each is told
+// Schemas and descriptions are exported unchanged. A provider that supports
+// less of JSON Schema than a tool uses rejects the tool with its own error.
+// That is better than a schema that no longer means what the tool's author
+// wrote. The few changes that are made preserve the meaning; each is documented
 // at the format that needs it.
 package llmschema

@@ -9,30 +9,31 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Tool is what an export needs of a tool.
+// Tool is a tool to be exported.
 type Tool struct {
-	// Alias is the name for models, from [Alias]. MCP has no need of it.
+	// Alias is the name for models, from [Alias]. MCP does not use it.
 	Alias string
-	// Definition is the tool with the safety level that its operator gave it.
+	// Definition is the tool's definition, with the safety level that the
+	// operator has set.
 	Definition tool.Definition
 }
 
-// exported is a tool in the words of a format, under its name there.
+// exported is a tool in some format, under its name in that format.
 type exported struct {
 	name string
 	tool any
 }
 
-// Export is indented JSON that lists the tools in the words of f, sorted by the
-// names that it shows. It is an array, for [Gemini] an object with one. The same
-// tools in any order give the same bytes.
+// Export returns indented JSON that lists the tools in the format f, sorted by
+// the exported names. It is an array; for [Gemini], an object with one array.
+// The order of tools does not change the output.
 //
 // # Errors
 //
 //   - [tool.CodeInvalidArguments] for an unknown format
 //   - [tool.CodeInvalidDefinition] for an alias that models do not accept, and
-//     for a schema that is no JSON object
-//   - [tool.CodeAlreadyExists] where two tools would be shown under one name
+//     for a schema that is not a JSON object
+//   - [tool.CodeAlreadyExists] if two tools would have the same name
 func Export(f Format, tools []Tool) ([]byte, error) {
 	if _, err := ParseFormat(string(f)); err != nil {
 		return nil, err
@@ -46,7 +47,7 @@ func Export(f Format, tools []Tool) ([]byte, error) {
 		list = append(list, e)
 	}
 	slices.SortFunc(list, func(a, b exported) int { return cmp.Compare(a.name, b.name) })
-	shown := make([]any, len(list)) // not nil, which is null in JSON
+	shown := make([]any, len(list)) // not nil, which JSON encodes as null
 	for i, e := range list {
 		if i > 0 && e.name == list[i-1].name {
 			return nil, &tool.Error{
@@ -66,12 +67,12 @@ func (f Format) export(t Tool) (exported, error) {
 	name := t.Alias
 	if f == MCP {
 		name = t.Definition.Name
-	} else if fit(name) != name {
-		return exported{}, unfit(t, "the alias %.100q is no name that models accept", name)
+	} else if sanitize(name) != name {
+		return exported{}, exportError(t, "the alias %.100q is not a name that models accept", name)
 	}
 	input, err := inputSchema(t.Definition)
 	if err != nil {
-		return exported{}, unfit(t, "its input schema is no JSON object: %w", err)
+		return exported{}, exportError(t, "its input schema is not a JSON object: %w", err)
 	}
 	out := exported{name: name}
 	switch f {
@@ -87,13 +88,14 @@ func (f Format) export(t Tool) (exported, error) {
 	return out, nil
 }
 
-func unfit(t Tool, format string, args ...any) error {
-	err := tool.Errorf(tool.CodeInvalidDefinition, "tool %q cannot be exported: "+format, append([]any{t.Definition.Name}, args...)...)
+func exportError(t Tool, format string, args ...any) error {
+	args = append([]any{t.Definition.Name}, args...)
+	err := tool.Errorf(tool.CodeInvalidDefinition, "tool %q cannot be exported: "+format, args...)
 	err.Tool, err.Hint = t.Definition.Name, "export what a host's registry holds"
 	return err
 }
 
-// encode writes JSON as people read it: with < and & as they are.
+// encode returns v as JSON for people: it does not escape < and &.
 func encode(v any, indent string) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -11,8 +11,8 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// read is a tool with all that an export can show, clock one with next to
-// nothing.
+// read returns a tool that uses every field of an export; clock returns one
+// that uses hardly any.
 func read() llmschema.Tool {
 	return llmschema.Tool{Alias: "fs_read", Definition: tool.Definition{
 		Name: "fs.read", Title: "Read a file", Description: "Reads <b>a file</b> & more.\nBytes, ümlauts.",
@@ -87,7 +87,8 @@ func TestExportOfNothing(t *testing.T) {
 	}
 }
 
-// A model reads a schema from the top, and a plugin's author chose what is there.
+// TestExportKeepsTheOrderOfSchemas checks the order of members: a model reads a
+// schema from the top, in the order that the plugin's author chose.
 func TestExportKeepsTheOrderOfSchemas(t *testing.T) {
 	t.Parallel()
 	z := clock()
@@ -99,7 +100,7 @@ func TestExportKeepsTheOrderOfSchemas(t *testing.T) {
 		for _, key := range []string{`"title": "Z"`, `"properties"`, `"z"`, `"$schema": "kept"`, `"a"`, `"description": "A"`} {
 			i := strings.Index(got[last:], key)
 			if i < 0 {
-				t.Fatalf("%s: %s is not where it was:\n%s", f, key, got)
+				t.Fatalf("%s: %s is out of order:\n%s", f, key, got)
 			}
 			last += i
 		}
@@ -160,7 +161,10 @@ func TestMCPHints(t *testing.T) {
 		{"can be undone", tool.Definition{Safety: tool.Cautious, Permission: tool.FSWrite}, hints{}},
 		{"runs what it is given", tool.Definition{Safety: tool.Cautious, Permission: tool.Exec},
 			hints{DestructiveHint: true, OpenWorldHint: true}},
-		{"looks at the world", tool.Definition{Safety: tool.Safe, Permission: tool.Net}, hints{ReadOnlyHint: true, OpenWorldHint: true}},
+		{
+			"looks at the world", tool.Definition{Safety: tool.Safe, Permission: tool.Net},
+			hints{ReadOnlyHint: true, OpenWorldHint: true},
+		},
 	} {
 		t.Run(c.about, func(t *testing.T) {
 			t.Parallel()
@@ -192,11 +196,23 @@ func TestExportRefuses(t *testing.T) {
 		says    string
 	}{
 		{"an unknown format", []llmschema.Format{"yaml"}, nil, tool.CodeInvalidArguments, `unknown format "yaml"`},
-		{"an alias with a dot", models, []llmschema.Tool{dotted}, tool.CodeInvalidDefinition, `tool "clock" cannot be exported: the alias "a.b"`},
-		{"no alias", models, []llmschema.Tool{{Definition: clock().Definition}}, tool.CodeInvalidDefinition, `the alias ""`},
-		{"one name for two", all, []llmschema.Tool{clock(), read(), clock()}, tool.CodeAlreadyExists, "two tools would be exported as clock"},
-		{"a broken schema", all, []llmschema.Tool{broken}, tool.CodeInvalidDefinition, "its input schema is no JSON object"},
-		{"a list as schema", all, []llmschema.Tool{list}, tool.CodeInvalidDefinition, "it does not begin with {"},
+		{
+			"an alias with a dot", models, []llmschema.Tool{dotted}, tool.CodeInvalidDefinition,
+			`tool "clock" cannot be exported: the alias "a.b"`,
+		},
+		{
+			"no alias", models, []llmschema.Tool{{Definition: clock().Definition}}, tool.CodeInvalidDefinition,
+			`the alias ""`,
+		},
+		{
+			"one name for two", all, []llmschema.Tool{clock(), read(), clock()}, tool.CodeAlreadyExists,
+			"two tools would be exported as clock",
+		},
+		{
+			"a broken schema", all, []llmschema.Tool{broken}, tool.CodeInvalidDefinition,
+			"its input schema is not a JSON object",
+		},
+		{"a list as schema", all, []llmschema.Tool{list}, tool.CodeInvalidDefinition, "the schema does not begin with {"},
 	} {
 		t.Run(c.about, func(t *testing.T) {
 			t.Parallel()
@@ -219,7 +235,7 @@ func export(t *testing.T, f llmschema.Format, tools ...llmschema.Tool) []byte {
 	return text
 }
 
-// parse reads JSON with numbers as they are written.
+// parse decodes JSON and keeps numbers as written.
 func parse(t *testing.T, text []byte) any {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(text))

@@ -8,21 +8,21 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Format is whose words an export is in.
+// Format is the format of an export.
 type Format string
 
-// The formats. What each looks like is told in the file of its name.
+// The formats. The file named after a format documents it.
 const (
-	OpenAI    Format = "openai"    // OpenAI's Chat Completions and the many servers that are compatible
-	Anthropic Format = "anthropic" // Anthropic's Messages
-	Gemini    Format = "gemini"    // Google's generateContent
+	OpenAI    Format = "openai"    // OpenAI's Chat Completions API and the many compatible servers
+	Anthropic Format = "anthropic" // Anthropic's Messages API
+	Gemini    Format = "gemini"    // Google's generateContent API
 	MCP       Format = "mcp"       // Model Context Protocol, tools/list
 )
 
-// Formats are all formats.
+// Formats returns all formats.
 func Formats() []Format { return []Format{OpenAI, Anthropic, Gemini, MCP} }
 
-// ParseFormat reads the name of a format.
+// ParseFormat parses the name of a format.
 //
 // # Errors
 //

@@ -9,17 +9,17 @@ type geminiTool struct {
 }
 
 // geminiFunction is a FunctionDeclaration
-// (https://ai.google.dev/api/caching#FunctionDeclaration). Its "parameters" is
-// the older field, in a dialect of OpenAPI that would need translating; a request
-// has that or "parametersJsonSchema", which takes JSON Schema.
+// (https://ai.google.dev/api/caching#FunctionDeclaration). A request has either
+// "parametersJsonSchema", which takes JSON Schema, or the older "parameters",
+// which takes a dialect of OpenAPI and would need a translation.
 type geminiFunction struct {
 	Name                 string `json:"name"`
 	Description          string `json:"description"`
 	ParametersJSONSchema object `json:"parametersJsonSchema"`
 }
 
-// newGeminiFunction drops "$schema", which is none of the keywords that the API
-// names as understood. That leaves the arguments as they were.
+// newGeminiFunction drops "$schema", which the API does not list as supported.
+// That does not change which arguments are valid.
 func newGeminiFunction(name string, d tool.Definition, input object) geminiFunction {
 	return geminiFunction{name, d.Description, input.without("$schema")}
 }

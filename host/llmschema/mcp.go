@@ -6,10 +6,11 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// mcpTool is a Tool of the Model Context Protocol, as in the answer to
-// tools/list (https://modelcontextprotocol.io/specification/2025-11-25/server/tools;
-// 2025-06-18 has the same members). Its names may have dots, so that a tool keeps
-// its own.
+// mcpTool is a Tool of the Model Context Protocol, as in the response to
+// tools/list
+// (https://modelcontextprotocol.io/specification/2025-11-25/server/tools;
+// 2025-06-18 has the same members). MCP names may contain dots, so a tool keeps
+// its own name.
 type mcpTool struct {
 	Name         string         `json:"name"`
 	Title        string         `json:"title,omitempty"`
@@ -19,7 +20,8 @@ type mcpTool struct {
 	Annotations  mcpAnnotations `json:"annotations"`
 }
 
-// mcpAnnotations are hints, all of them said: two have true as their default.
+// mcpAnnotations are hints. All of them are always sent, as two default to
+// true.
 type mcpAnnotations struct {
 	ReadOnly    bool `json:"readOnlyHint"`
 	Destructive bool `json:"destructiveHint"`
@@ -27,8 +29,8 @@ type mcpAnnotations struct {
 	OpenWorld   bool `json:"openWorldHint"`
 }
 
-// newMCPTool leaves out an output schema whose root is not of type object: the
-// protocol allows no other.
+// newMCPTool leaves out an output schema whose root is not of type object,
+// because the protocol does not allow it.
 func newMCPTool(d tool.Definition, input object) mcpTool {
 	out := mcpTool{
 		Name: d.Name, Title: d.Title, Description: d.Description, InputSchema: input,
@@ -49,12 +51,12 @@ func mcpHints(d tool.Definition) mcpAnnotations {
 	level := d.Safety.Effective()
 	return mcpAnnotations{
 		ReadOnly: level == tool.Safe,
-		// What a cautious tool changes can be changed back; unless it runs what
-		// the caller brings, which can do anything.
+		// The changes of a cautious tool can be undone, except if the tool runs
+		// what the caller sends, which can do anything.
 		Destructive: level == tool.Dangerous || level == tool.Cautious && d.Permission == tool.Exec,
 		Idempotent:  d.Idempotent,
-		// Only of what works on the workspace is it known that it goes no
-		// further; true is the default of the protocol.
+		// Only tools that work on the workspace are known to be confined to it;
+		// the protocol's default is true.
 		OpenWorld: d.Permission != tool.FSRead && d.Permission != tool.FSWrite,
 	}
 }

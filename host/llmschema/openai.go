@@ -3,8 +3,8 @@ package llmschema
 import "github.com/toolhost/toolhost/pluginsdk/tool"
 
 // openAITool is an element of "tools" in a request to OpenAI's Chat Completions
-// (https://platform.openai.com/docs/api-reference/chat/create, "tools"). Its
-// names have letters, digits, "_" and "-", at most 64.
+// API (https://platform.openai.com/docs/api-reference/chat/create, "tools").
+// Its names have at most 64 letters, digits, "_" and "-".
 type openAITool struct {
 	Type     string         `json:"type"`
 	Function openAIFunction `json:"function"`
@@ -16,9 +16,10 @@ type openAIFunction struct {
 	Parameters  object `json:"parameters"`
 }
 
-// newOpenAITool drops "$schema", which is no keyword of the subset that the API
-// describes, and adds the empty "properties" without which it refuses a function
-// ("object schema missing properties"). Both leave the arguments as they were.
+// newOpenAITool drops "$schema", which is not in the subset that the API
+// documents, and adds an empty "properties", without which the API rejects a
+// function ("object schema missing properties"). Neither changes which
+// arguments are valid.
 func newOpenAITool(name string, d tool.Definition, input object) openAITool {
 	return openAITool{"function", openAIFunction{
 		Name: name, Description: d.Description,

@@ -9,12 +9,12 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// noArguments is the schema of a tool that takes none: as the host sees it, that
-// means that it refuses any.
+// noArguments is the schema of a tool without an input schema: the host rejects
+// any argument for such a tool.
 const noArguments = `{"type":"object","properties":{},"additionalProperties":false}`
 
-// object is a JSON object with its members in the order in which its author
-// wrote them: a model reads a schema from the top.
+// object is a JSON object that keeps the order of its members: a model reads a
+// schema from the top.
 type object []member
 
 type member struct {
@@ -22,7 +22,7 @@ type member struct {
 	value json.RawMessage
 }
 
-// inputSchema is what d says of its arguments.
+// inputSchema returns the input schema of d.
 func inputSchema(d tool.Definition) (object, error) {
 	text := d.InputSchema
 	if len(text) == 0 {
@@ -33,7 +33,7 @@ func inputSchema(d tool.Definition) (object, error) {
 	return o, err
 }
 
-// get is the value of a member; nil: there is none.
+// get returns the value of a member, or nil if o does not have it.
 func (o object) get(name string) json.RawMessage {
 	for _, m := range o {
 		if m.name == name {
@@ -43,12 +43,12 @@ func (o object) get(name string) json.RawMessage {
 	return nil
 }
 
-// without is o with no member of that name.
+// without returns o without the members of that name.
 func (o object) without(name string) object {
 	return slices.DeleteFunc(slices.Clone(o), func(m member) bool { return m.name == name })
 }
 
-// withDefault is o with this member where it has none of that name.
+// withDefault returns o with this member added, unless o has one of that name.
 func (o object) withDefault(name, value string) object {
 	if o.get(name) != nil {
 		return o
@@ -60,7 +60,7 @@ func (o object) withDefault(name, value string) object {
 func (o *object) UnmarshalJSON(text []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	if first, err := dec.Token(); err != nil || first != json.Delim('{') {
-		return errors.Join(errors.New("it does not begin with {"), err)
+		return errors.Join(errors.New("the schema does not begin with {"), err)
 	}
 	*o = object{}
 	for dec.More() {
@@ -68,7 +68,7 @@ func (o *object) UnmarshalJSON(text []byte) error {
 		if err != nil {
 			return err
 		}
-		m := member{name: key.(string)} // in an object no other token stands here
+		m := member{name: key.(string)} // the only token possible here in an object
 		if err := dec.Decode(&m.value); err != nil {
 			return err
 		}

@@ -10,17 +10,17 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Approver says yes or no to dangerous calls, or asks somebody who does.
+// Approver decides on dangerous calls, or asks a person to.
 type Approver interface {
-	// Approve decides. It returns soon after its context ends; an error counts
-	// as no, and so does a panic.
+	// Approve decides on a call. It must return soon after its context ends. An
+	// error or a panic denies the call.
 	Approve(context.Context, Request) (Decision, error)
 }
 
-// ApproverFunc is a function as an [Approver].
+// ApproverFunc makes a function an [Approver].
 type ApproverFunc func(context.Context, Request) (Decision, error)
 
-// Approve implements [Approver]. A nil function is an error, which counts as no.
+// Approve calls f. If f is nil, it returns an error, which denies the call.
 func (f ApproverFunc) Approve(ctx context.Context, r Request) (Decision, error) {
 	if f == nil {
 		return Decision{}, errors.New("the approver is a nil function")
@@ -28,40 +28,42 @@ func (f ApproverFunc) Approve(ctx context.Context, r Request) (Decision, error) 
 	return f(ctx, r)
 }
 
-// Request is what an approver decides on.
+// Request describes the call that an approver decides on.
 type Request struct {
 	Call       tool.Call       `json:"call"`
 	Definition tool.Definition `json:"definition"`
-	// Plugin serves the tool; empty: a function of this process.
+	// Plugin is the plugin that serves the tool; empty: a function of this
+	// process.
 	Plugin string `json:"plugin,omitempty"`
 	// Session is the caller's ID.
 	Session string `json:"session"`
-	// Preview asks the tool what the call would do, such as a unified diff; nil: it
-	// has no preview, or the operator has switched it off. A result with IsError says
-	// why the call would fail. An error that is [tool.ErrNotFound] by its code says
-	// that the tool has no preview after all; another, that it could not be made.
+	// Preview asks the tool what the call would do, for example as a unified
+	// diff. It is nil if the tool has no preview or the operator has disabled
+	// previews. A result with IsError says why the call would fail. An error
+	// with the code of [tool.ErrNotFound] means that the tool has no preview
+	// after all; any other, that the preview failed.
 	//
-	// What comes back is the plugin's word. It can be wrong, or meant to mislead: it
-	// helps to judge a call and takes the place of no argument.
+	// The result is the plugin's own claim, which may be wrong or misleading.
+	// Use it in addition to the arguments, not instead of them.
 	Preview func(context.Context) (tool.Result, error) `json:"-"`
 }
 
-// Verdict is an approver's answer. The zero value is no.
+// Verdict is an approver's answer. The zero value denies the call.
 type Verdict int8
 
 const (
 	// Deny refuses the call.
 	Deny Verdict = iota
-	// Allow runs the call as it is.
+	// Allow runs the call unchanged.
 	Allow
-	// Modify runs it with other arguments, which are validated again.
+	// Modify runs the call with other arguments, which are validated again.
 	Modify
 )
 
 var verdicts = [...]string{Deny: "deny", Allow: "allow", Modify: "modify"}
 
-// MarshalText implements [encoding.TextMarshaler] with deny, allow and modify. Any other value is
-// deny.
+// MarshalText implements [encoding.TextMarshaler]. It returns deny, allow or
+// modify, and deny for any other value.
 func (v Verdict) MarshalText() ([]byte, error) {
 	if v < 0 || int(v) >= len(verdicts) {
 		v = Deny
@@ -73,7 +75,7 @@ func (v Verdict) MarshalText() ([]byte, error) {
 //
 // # Errors
 //
-// One that names the verdicts, for any other text.
+// An error that lists the verdicts, for any other text.
 func (v *Verdict) UnmarshalText(text []byte) error {
 	i := slices.Index(verdicts[:], string(text))
 	if i < 0 {
@@ -83,13 +85,13 @@ func (v *Verdict) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Decision is an approver's answer with what belongs to it.
+// Decision is an approver's answer in full.
 type Decision struct {
 	Verdict Verdict `json:"verdict"`
-	// Reason is shown to the model where the verdict is [Deny].
+	// Reason is shown to the model if the verdict is [Deny].
 	Reason string `json:"reason,omitempty"`
-	// Arguments replace the call's where the verdict is [Modify].
+	// Arguments replace those of the call if the verdict is [Modify].
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	// By is who decided, for the record. Default: "approver".
+	// By names who decided, for the audit record. Default: "approver".
 	By string `json:"-"`
 }

@@ -1,4 +1,4 @@
-// Package policy is what an embedder says about calls: who approves them
-// ([Approver]), which ones need an approval ([Rule]), and who is told of them
-// ([Hooks]).
+// Package policy has the types with which an embedding program controls and
+// observes calls: an [Approver] decides on calls, a [Rule] says which calls
+// need approval, and [Hooks] are notified of calls.
 package policy

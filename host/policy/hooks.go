@@ -6,28 +6,29 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Hooks are told of calls. They run on a goroutine of their own, in order, after
-// the fact: one that panics is left out of that event, and one that blocks makes
-// later events be dropped, but neither holds up a call. Nil ones are left out.
+// Hooks are notified of calls. They run in order on a separate goroutine and
+// never delay a call: a hook that panics misses that event, and a hook that
+// blocks causes later events to be dropped. Nil hooks are skipped.
 type Hooks struct {
-	// Before is told of a call when it comes in.
+	// Before is called when a call comes in.
 	Before func(Event)
-	// After is told of a call that ended with a result, a tool's own failure
-	// included.
+	// After is called when a call ended with a result, including one that
+	// reports the tool's own failure.
 	After func(Event)
-	// Error is told of a call that ended with an error.
+	// Error is called when a call ended with an error.
 	Error func(Event)
 }
 
-// Event is one moment of a call.
+// Event describes a call to a hook.
 type Event struct {
 	Time time.Time
 	Call tool.Call
 	// Session is the caller's ID.
 	Session string
-	// Plugin serves the tool; empty: a function of this process, or not known.
+	// Plugin is the plugin that serves the tool; empty: a function of this
+	// process, or unknown.
 	Plugin string
-	// Duration, Attempts, Result and Err are of After and Error.
+	// Duration, Attempts, Result and Err are set for After and Error only.
 	Duration time.Duration
 	Attempts int
 	Result   tool.Result

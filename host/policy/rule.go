@@ -1,16 +1,16 @@
 package policy
 
-// Rule says which calls of a tool need somebody's yes.
+// Rule says which calls of a tool need approval.
 type Rule string
 
 // The rules.
 const (
-	BySafety Rule = ""      // those of a dangerous tool
-	Ask      Rule = "ask"   // all
-	AllowAll Rule = "allow" // none: the operator has said yes in advance
-	DenyAll  Rule = "deny"  // all, and the answer is no
+	BySafety Rule = ""      // calls of dangerous tools
+	Ask      Rule = "ask"   // all calls
+	AllowAll Rule = "allow" // no calls: the operator approves all of them in advance
+	DenyAll  Rule = "deny"  // no calls: the operator denies all of them
 )
 
-// Operator is who decided where the rule is [AllowAll] or [DenyAll], for the
-// record.
+// Operator is the value of ApprovedBy in audit records if [AllowAll] or
+// [DenyAll] decided.
 const Operator = "operator"

@@ -1,9 +1,9 @@
-// Package deadline makes contexts that end at a time or by hand, and that cost a
-// timer only if somebody waits for their end. Start with [New].
+// Package deadline provides contexts that end at a deadline or when they are
+// canceled, and that start a timer only when Done is called. Start with [New].
 //
-// A call has a limit that it almost never reaches. The standard library arms a
-// timer for each, which wakes a thread; whoever watches many calls at once can
-// do better, with one timer for the earliest of their deadlines.
+// A call almost never reaches its deadline. The standard library arms a timer
+// for each context, and each timer wakes a thread. Code that watches many calls
+// at once can do better, with a single timer for the earliest deadline.
 package deadline
 
 import (
@@ -13,36 +13,38 @@ import (
 )
 
 // Context ends with its parent, at its deadline, or by [Context.Cancel]. Err,
-// Deadline and Value cost no more than a look; Done, which promises to wake
-// somebody, costs what the standard library's contexts do.
+// Deadline and Value are cheap; Done costs as much as a context of the standard
+// library.
 //
-// Where nobody waits, an end happens when somebody looks: of two ends that came
-// before the first look, the parent's counts before the deadline's. From then on
-// it stays what it was. Cancel looks at the parent, and not at the clock.
+// Until Done is called, the context notices that it has ended only when it is
+// inspected. If the parent has ended and the deadline has passed by the first
+// inspection, the parent's error wins. The outcome of that inspection is final.
+// Cancel inspects the parent but not the clock.
 type Context struct {
-	context.Context //nolint:containedctx // it is one itself
+	context.Context // nolint:containedctx // Context implements context.Context
 
-	at   time.Time // zero: the parent's
-	over error     // why, when the deadline has passed
+	at            time.Time // zero: the parent's deadline applies
+	deadlineCause error     // cause to report once the deadline has passed
 
 	mu     sync.Mutex
-	waited context.Context // made when somebody waits
+	std    context.Context // created by the first call of Done
 	cancel context.CancelCauseFunc
-	err    error // seen by a look; nil: it had not ended
-	cause  error // of err
+	err    error // result of the first inspection that found an end; nil: none yet
+	cause  error // cause of err
 }
 
-// New makes a context that ends at a time; the zero time means whenever its
-// parent does. Cause is what [Cause] gives for a deadline that has passed; nil:
-// [context.DeadlineExceeded]. Whoever makes one calls Cancel in the end.
+// New returns a context that ends at the given time. The zero time means that
+// it ends when its parent does. Cause is what [Cause] returns once the deadline
+// has passed; nil means [context.DeadlineExceeded]. The caller must call
+// Cancel.
 func New(parent context.Context, at time.Time, cause error) *Context {
 	c := new(Context)
 	c.Init(parent, at, cause)
 	return c
 }
 
-// Init is [New] for a context that is part of something else. It comes before any
-// other use, and once.
+// Init is [New] for a context embedded in another struct. It must be called
+// exactly once, before any other method.
 func (c *Context) Init(parent context.Context, at time.Time, cause error) {
 	if cause == nil {
 		cause = context.DeadlineExceeded
@@ -50,11 +52,11 @@ func (c *Context) Init(parent context.Context, at time.Time, cause error) {
 	if d, ok := parent.Deadline(); ok && !at.IsZero() && d.Before(at) {
 		at = time.Time{}
 	}
-	c.Context, c.at, c.over = parent, at, cause
+	c.Context, c.at, c.deadlineCause = parent, at, cause
 }
 
-// Cancel ends the context, if it has not ended yet, and gives back what it
-// holds. Nil means [context.Canceled].
+// Cancel ends the context if it has not ended yet, and releases its resources.
+// A nil cause means [context.Canceled].
 func (c *Context) Cancel(cause error) {
 	if cause == nil {
 		cause = context.Canceled
@@ -62,7 +64,7 @@ func (c *Context) Cancel(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.waited != nil:
+	case c.std != nil:
 		c.cancel(cause)
 	case c.err != nil:
 	case c.Context.Err() != nil:
@@ -84,32 +86,32 @@ func (c *Context) Deadline() (time.Time, bool) {
 func (c *Context) Done() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.waited == nil {
-		c.wait()
+	if c.std == nil {
+		c.makeStd()
 	}
-	return c.waited.Done()
+	return c.std.Done()
 }
 
-// wait makes one of the standard library's contexts in the state of this one. The
+// makeStd creates a context of the standard library in the same state as c. The
 // caller holds mu.
-func (c *Context) wait() {
+func (c *Context) makeStd() {
 	switch c.err {
 	case nil:
-		c.waited, c.cancel = context.WithCancelCause(c.Context)
+		c.std, c.cancel = context.WithCancelCause(c.Context)
 		if !c.at.IsZero() {
 			end := c.cancel
-			timed, stop := context.WithDeadlineCause(c.waited, c.at, c.over)
-			c.waited, c.cancel = timed, func(cause error) {
+			timed, stop := context.WithDeadlineCause(c.std, c.at, c.deadlineCause)
+			c.std, c.cancel = timed, func(cause error) {
 				end(cause)
 				stop()
 			}
 		}
-	case context.DeadlineExceeded: //nolint:errorlint // itself, as contexts return it
-		// Nothing that happens to the parent changes what has been seen.
+	case context.DeadlineExceeded: // nolint:errorlint // contexts return it unwrapped
+		// The observed outcome is final, whatever happens to the parent.
 		timed, stop := context.WithDeadlineCause(context.WithoutCancel(c.Context), time.Unix(0, 0), c.cause)
-		c.waited, c.cancel = timed, func(error) { stop() }
+		c.std, c.cancel = timed, func(error) { stop() }
 	default:
-		c.waited, c.cancel = context.WithCancelCause(context.WithoutCancel(c.Context))
+		c.std, c.cancel = context.WithCancelCause(context.WithoutCancel(c.Context))
 		c.cancel(c.cause)
 	}
 }
@@ -118,14 +120,14 @@ func (c *Context) wait() {
 func (c *Context) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.look()
+	return c.check()
 }
 
-// look finds out whether the context has ended, and stays with what it found.
-// The caller holds mu.
-func (c *Context) look() error {
-	if c.waited != nil {
-		return c.waited.Err()
+// check checks whether the context has ended and records the outcome. The caller
+// holds mu.
+func (c *Context) check() error {
+	if c.std != nil {
+		return c.std.Err()
 	}
 	if c.err != nil {
 		return c.err
@@ -133,35 +135,37 @@ func (c *Context) look() error {
 	if err := c.Context.Err(); err != nil {
 		c.err, c.cause = err, Cause(c.Context)
 	} else if !c.at.IsZero() && time.Until(c.at) <= 0 {
-		c.err, c.cause = context.DeadlineExceeded, c.over
+		c.err, c.cause = context.DeadlineExceeded, c.deadlineCause
 	}
 	return c.err
 }
 
-// contextKey finds the innermost Context.
+// contextKey is the key under which Value returns the innermost Context.
 type contextKey struct{}
 
-// Value implements [context.Context]. Where somebody waits, contexts made of
-// this one find the standard library's in it and need no goroutine.
+// Value implements [context.Context]. Once Done has been called, contexts
+// derived from c find the standard library's context through it and need no
+// goroutine.
 func (c *Context) Value(key any) any {
 	if key == (contextKey{}) {
 		return c
 	}
 	c.mu.Lock()
-	waited := c.waited
+	std := c.std
 	c.mu.Unlock()
-	if waited != nil {
-		return waited.Value(key)
+	if std != nil {
+		return std.Value(key)
 	}
 	return c.Context.Value(key)
 }
 
-// Caller is the context without this one's own deadline, for whoever watches
-// that itself.
-func (c *Context) Caller() context.Context { return c.Context }
+// Parent returns the parent context, for callers that watch the deadline
+// themselves.
+func (c *Context) Parent() context.Context { return c.Context }
 
-// Cause is why ctx ended; nil: it has not. It knows the causes of this package's
-// contexts, also below others, and is [context.Cause] for any other.
+// Cause returns the reason why ctx ended, or nil if it has not ended. It
+// reports the causes of this package's contexts, also if ctx is derived from
+// one, and behaves like [context.Cause] for any other.
 func Cause(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
@@ -170,20 +174,20 @@ func Cause(ctx context.Context) error {
 	if !ok {
 		return context.Cause(ctx)
 	}
-	// The standard library's contexts wait for those that they are made of. So if
-	// nobody waits for c, none of them is between ctx and c.
-	if cause := c.seen(); cause != nil {
+	// Contexts of the standard library call Done on their parents. If c.Done
+	// was never called, none of them is between ctx and c.
+	if cause := c.endedCause(); cause != nil {
 		return cause
 	}
 	return context.Cause(ctx)
 }
 
-// seen is why the context ended; nil: it has not, or somebody waits for it, and
-// the standard library knows.
-func (c *Context) seen() error {
+// endedCause returns the reason why the context ended. It returns nil if the context
+// has not ended, or if Done was called and [context.Cause] knows the reason.
+func (c *Context) endedCause() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.waited != nil || c.look() == nil {
+	if c.std != nil || c.check() == nil {
 		return nil
 	}
 	return c.cause

@@ -16,13 +16,13 @@ import (
 
 var errLimit, errGone = errors.New("the limit"), errors.New("the caller is gone")
 
-// end is one way to end a context, at a moment.
+// end describes one way to end a context, at a given moment.
 type end struct {
 	name     string
 	at       time.Duration // the deadline, from now; 0: none
-	parentAt time.Duration // the parent's; 0: none
-	cancel   time.Duration // by hand; 0: never
-	gone     time.Duration // the parent is cancelled; 0: never
+	parentAt time.Duration // the parent's deadline; 0: none
+	cancel   time.Duration // when Cancel is called; 0: never
+	gone     time.Duration // when the parent is canceled; 0: never
 }
 
 var ends = []end{
@@ -41,10 +41,10 @@ var ends = []end{
 	{"a deadline that is past", -time.Second, 0, 0, 0},
 }
 
-// pair is a context of ours and one of the standard library's, alike.
+// pair is one of our contexts and an equivalent one of the standard library.
 type pair struct{ ours, theirs context.Context }
 
-// start makes the pair and what ends it.
+// start creates the pair and schedules what ends it.
 func start(t *testing.T, e end) pair {
 	t.Helper()
 	at := time.Time{}
@@ -85,7 +85,7 @@ func start(t *testing.T, e end) pair {
 
 type key struct{}
 
-// state is all that can be seen of a context.
+// state describes everything observable about a context.
 func state(ctx context.Context, done bool) string {
 	at, ok := ctx.Deadline()
 	s := fmt.Sprint(ctx.Err(), "; ", deadline.Cause(ctx), "; ", at.UnixNano(), ok, "; ", ctx.Value(key{}))
@@ -100,8 +100,8 @@ func state(ctx context.Context, done bool) string {
 	return s
 }
 
-// At each moment ours is as theirs, whether somebody waits from the beginning,
-// begins in the middle, or never does.
+// TestLikeTheStandardLibrary checks that our context always equals the standard
+// library's, whether Done is called at the start, in the middle, or never.
 func TestLikeTheStandardLibrary(t *testing.T) {
 	t.Parallel()
 	for _, e := range ends {
@@ -115,7 +115,7 @@ func TestLikeTheStandardLibrary(t *testing.T) {
 						if got, want := state(both.ours, done), state(both.theirs, done); got != want {
 							t.Errorf("after %v: %s, want %s", now, got, want)
 						}
-						time.Sleep(500*time.Millisecond + 1) // in the bubble's time
+						time.Sleep(500*time.Millisecond + 1) // fake time of the synctest bubble
 						synctest.Wait()
 					}
 				})
@@ -124,7 +124,8 @@ func TestLikeTheStandardLibrary(t *testing.T) {
 	}
 }
 
-// What is made of ours ends as what is made of theirs.
+// TestChildren checks that children of our context end as children of the
+// standard library's do.
 func TestChildren(t *testing.T) {
 	t.Parallel()
 	children := map[string]func(context.Context) (context.Context, context.CancelFunc){
@@ -160,7 +161,7 @@ func TestChildren(t *testing.T) {
 						if got, want := state(ours, now > 5), state(theirs, now > 5); got != want {
 							t.Errorf("after %d half seconds: %s, want %s", now, got, want)
 						}
-						time.Sleep(500*time.Millisecond + 1) // in the bubble's time
+						time.Sleep(500*time.Millisecond + 1) // fake time of the synctest bubble
 						synctest.Wait()
 					}
 				})
@@ -169,7 +170,8 @@ func TestChildren(t *testing.T) {
 	}
 }
 
-// Who waits is woken at the deadline, not before and not after.
+// TestWakes checks that Done is closed at the deadline, not before and not
+// after.
 func TestWakes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -190,13 +192,13 @@ func TestWakes(t *testing.T) {
 	})
 }
 
-// Once ended, a context stays as it was first seen, whatever happens then.
+// TestStays checks that the first observed outcome is final.
 func TestStays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		parent, gone := context.WithCancelCause(t.Context())
 		c := deadline.New(parent, time.Now().Add(time.Second), errLimit)
-		time.Sleep(2 * time.Second) // in the bubble's time
+		time.Sleep(2 * time.Second) // fake time of the synctest bubble
 		before := state(c, false)
 		gone(errGone)
 		c.Cancel(errors.New("something else"))
@@ -221,16 +223,17 @@ func TestCancelCause(t *testing.T) {
 		c.Cancel(errGone)
 		c.Cancel(errLimit)
 		<-c.Done()
-		if !errors.Is(c.Err(), context.Canceled) || !errors.Is(deadline.Cause(c), errGone) || !errors.Is(context.Cause(c), errGone) {
+		if !errors.Is(c.Err(), context.Canceled) || !errors.Is(deadline.Cause(c), errGone) ||
+			!errors.Is(context.Cause(c), errGone) {
 			t.Errorf("%v, because %v, %v", c.Err(), deadline.Cause(c), context.Cause(c))
 		}
 	}
 }
 
-// wrapped is another's context on top of ours.
+// wrapped is a context of another implementation around ours.
 type wrapped struct{ context.Context }
 
-// Cause sees through contexts that do not wait, this package's own and others'.
+// TestCauseBelowOthers checks that Cause finds our context below others.
 func TestCauseBelowOthers(t *testing.T) {
 	t.Parallel()
 	outer := deadline.New(t.Context(), time.Now().Add(-time.Second), errLimit)
@@ -242,15 +245,15 @@ func TestCauseBelowOthers(t *testing.T) {
 			t.Errorf("%T: because %v", ctx, got)
 		}
 	}
-	if inner.Caller() != (wrapped{outer}) {
-		t.Errorf("the caller's context is %v", inner.Caller())
+	if inner.Parent() != (wrapped{outer}) {
+		t.Errorf("the parent is %v", inner.Parent())
 	}
 	if got := deadline.Cause(t.Context()); got != nil {
 		t.Errorf("a context that goes on ended because %v", got)
 	}
 }
 
-// All at once, for the race detector.
+// TestConcurrentUse uses one context concurrently, for the race detector.
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
 	for range 300 {
@@ -275,8 +278,8 @@ func TestConcurrentUse(t *testing.T) {
 	}
 }
 
-// Cancel gives back what waiting took: no goroutine and no child of the parent
-// is left, with which the context would be too.
+// TestLeavesNothing checks that Cancel releases everything Done has allocated:
+// it leaves no goroutine, and no child registered with the parent.
 func TestLeavesNothing(t *testing.T) {
 	t.Parallel()
 	parent, gone := context.WithCancel(t.Context())

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// dice makes up schemas and values that have something to do with each other:
-// few names, few values, many keywords.
+// dice generates random schemas and values that are related: few names, few
+// values, many keywords.
 type dice struct{ *rand.Rand }
 
 func pick[T any](d dice, of ...T) T { return of[d.IntN(len(of))] }
@@ -92,13 +92,13 @@ func (d dice) keyword(keys map[string]any, levels int) {
 	for name := range leaf {
 		all = append(all, name)
 	}
-	slices.Sort(all) // the same dice, the same schema
+	slices.Sort(all) // the same dice give the same schema
 	name := all[d.IntN(len(all))]
 	keys[name] = leaf[name]()
 }
 
-// Whatever the schema and the value: v5 alone, shown the schema as it was
-// written, comes to the same verdict.
+// TestAgreesWithV5 checks that v5 alone, given the original schema, reaches the
+// same verdict for random schemas and values.
 func TestAgreesWithV5(t *testing.T) {
 	t.Parallel()
 	d := dice{rand.New(rand.NewPCG(1, 2))}

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// shapes are those of the keywords that hold no schemas.
+// shapes describe the values of keywords that hold no schemas.
 var shapes = map[shape]struct {
 	fits func(any) bool
 	want string
@@ -26,19 +26,19 @@ var shapes = map[shape]struct {
 
 var typeNames = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
 
-// sibling is the keyword whose limit is excluded in draft-04.
+// sibling maps a draft-04 keyword to the keyword whose limit it excludes.
 var sibling = map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
 
 // assertion checks a keyword that holds no schemas and returns its copy.
 func (b *builder) assertion(n *node, name string, s shape, v any) (any, error) {
 	if s == limit && b.draft == draft04 {
 		if _, ok := n.keys[sibling[name]]; !ok || !is[bool](v) {
-			return nil, n.wrong("%s must be true or false, beside %s, in draft-04", name, sibling[name])
+			return nil, n.errorf("%s must be true or false, next to %s, in draft-04", name, sibling[name])
 		}
 	} else if want := shapes[s]; !want.fits(v) {
-		return nil, n.wrong("%s must be %s", name, want.want)
+		return nil, n.errorf("%s must be %s", name, want.want)
 	}
-	if !keywords[name].note {
+	if !keywords[name].annotation {
 		n.work.steps += 1 + textSize(v)/stepText // v5 may quote it
 	}
 	switch name {
@@ -48,19 +48,19 @@ func (b *builder) assertion(n *node, name string, s shape, v any) (any, error) {
 	case "$ref":
 		address, err := canonical(v.(string))
 		if err != nil {
-			return nil, n.wrong("$ref %s: %v", quote(v.(string)), err)
+			return nil, n.errorf("$ref %s: %v", quote(v.(string)), err)
 		}
 		n.refAddress = address
 		return base + address, nil
 	case "pattern":
 		p, err := b.pattern(v.(string))
 		if err != nil {
-			return nil, n.wrong("%v", err)
+			return nil, n.errorf("%v", err)
 		}
 		n.work.program = p.program
 	case "enum", "const":
 		if name == "enum" && size(v)-1 > maxEnum {
-			return nil, n.wrong("enum has more than %d values, inner ones included", maxEnum)
+			return nil, n.errorf("enum has more than %d values, inner ones included", maxEnum)
 		}
 		lookUps, steps := comparison(v)
 		n.work.lookUps += lookUps
@@ -77,7 +77,7 @@ func (b *builder) assertion(n *node, name string, s shape, v any) (any, error) {
 	}
 	if s == count {
 		if f, err := v.(json.Number).Float64(); err != nil || f > maxInteger {
-			return json.Number("2147483647"), nil //nolint:nilerr // as good: nothing has so many of anything
+			return json.Number("2147483647"), nil // nolint:nilerr // equivalent: no value has that many of anything
 		}
 	}
 	return v, nil
@@ -141,7 +141,7 @@ func isValues(v any) bool {
 	return len(list) > 0
 }
 
-// size is how many values v has, itself and inner ones.
+// size returns the number of values in v, including v.
 func size(v any) int {
 	total := 1
 	switch v := v.(type) {
@@ -157,7 +157,7 @@ func size(v any) int {
 	return total
 }
 
-// textSize is how many bytes of text v has.
+// textSize returns the number of bytes of text in v.
 func textSize(v any) int {
 	total := 0
 	switch v := v.(type) {
@@ -175,8 +175,9 @@ func textSize(v any) int {
 	return total
 }
 
-// comparison is what it takes to compare a value with v, or with each of its
-// items: for a text judge, and for v5, which reads both numbers again each time.
+// comparison returns the cost of comparing a value with v, or with each of its
+// items: look-ups for the text judge, and steps for v5, which parses both
+// numbers in each comparison.
 func comparison(v any) (lookUps, steps int) {
 	values := 0
 	var visit func(any)

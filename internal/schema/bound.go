@@ -11,18 +11,19 @@ var (
 )
 
 // bound counts how many evaluations of subschemas one value of an instance can
-// meet, and refuses schemas where they are too many.
+// be part of. It refuses a schema that needs too many.
 //
-// With f(s, d) for the evaluations that s starts along one way from a value
-// down d levels:
+// Let f(s, d) be the evaluations that s starts along one path from a value down
+// d levels:
 //
 //	f(s, d) = 1 + the sum of f(t, d) over all t that s applies to the same value
 //	            + the largest, over the members or items that the value may
 //	              have, of the sum of f(t, d-1) over all t that s applies to it
 //
-// No value meets more than f(root, levels), as all that meets it was started
-// along the way to it. Schemas that meet themselves once a level, such as trees
-// and lists, grow by a constant; those that do so twice double at each.
+// No value is evaluated more than f(root, levels) times, as all evaluations of
+// it are started along the path to it. f grows by a constant per level for
+// schemas that refer to themselves once a level, such as trees and lists; it
+// doubles for those that do so twice.
 func bound(nodes []*node) (evaluations int, err error) {
 	order, err := innermostFirst(nodes)
 	if err != nil {
@@ -58,7 +59,7 @@ func bound(nodes []*node) (evaluations int, err error) {
 	return above[0], nil
 }
 
-// deepest is the part of f(s, d) for members and items, from f(t, d-1).
+// deepest computes the part of f(s, d) for members and items, from f(t, d-1).
 func deepest(n *node, above, flat []int) int {
 	members := sum(above, n.others)
 	for _, t := range n.named {
@@ -85,10 +86,10 @@ func sum(row []int, nodes []*node) int {
 	return total
 }
 
-// innermostFirst sorts the nodes so that what a node applies to the same value
-// comes before it.
+// innermostFirst sorts the nodes topologically: the nodes that a node applies
+// to the same value come before it.
 func innermostFirst(nodes []*node) ([]*node, error) {
-	waiting := make([]int, len(nodes)) // for how many
+	waiting := make([]int, len(nodes)) // number of unsorted nodes that each node applies
 	users := make([][]*node, len(nodes))
 	order := make([]*node, 0, len(nodes))
 	for _, n := range nodes {
@@ -115,7 +116,7 @@ func innermostFirst(nodes []*node) ([]*node, error) {
 	}
 	for _, n := range nodes {
 		if waiting[n.id] > 0 && n.refAddress != "" {
-			return nil, n.wrong("%v", errCycle)
+			return nil, n.errorf("%v", errCycle)
 		}
 	}
 	return nil, errCycle

@@ -2,25 +2,28 @@ package schema
 
 import "errors"
 
-// ErrBudget says that a schema was not compiled, as those before it have used up what
-// there is for all of them.
+// ErrBudget reports that a schema was not compiled because the schemas before
+// it have used up the budget.
 var ErrBudget = errors.New("the schemas are too large together")
 
-// Budget bounds what it costs to compile several schemas of one origin. The zero value
-// is spent, and nil has no bound. It is used by one goroutine at a time.
+// Budget limits the cost of compiling several schemas of one origin. The zero
+// value is used up; a nil Budget has no limit. A Budget must not be used
+// concurrently.
 type Budget struct{ left int }
 
-// What compiling costs beside subschemas, each of which takes some 30 µs and 2 KiB.
+// Costs of compiling, in units of one subschema, which takes about 30 µs and 2
+// KiB.
 const (
-	costBytes   = 512 // of text, which is kept several times
+	costBytes   = 512 // bytes of text, which is stored several times
 	costProgram = 5   // instructions of patterns
-	costParsing = 3   // steps of parsing these
+	costParsing = 3   // steps of parsing patterns
 )
 
-// NewBudget is one of so many subschemas, or as much work and memory as these take.
+// NewBudget returns a budget for the given number of subschemas, or for other
+// work and memory of the same cost.
 func NewBudget(subschemas int) *Budget { return &Budget{left: subschemas} }
 
-// spend reports whether there was as much.
+// spend deducts a cost and reports whether the budget covered it.
 func (b *Budget) spend(cost int) bool {
 	if b == nil {
 		return true

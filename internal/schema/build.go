@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// base is the address under which v5 knows the schema. It is short, as v5
+// base is the address under which v5 knows the schema. It is short because v5
 // repeats it in every location.
 const base = "s:///s"
 
-// builder takes a schema apart and makes the copy that v5 is shown.
+// builder splits a schema into nodes and makes the copy that v5 compiles.
 type builder struct {
 	draft     int
 	nodes     []*node
@@ -26,8 +26,8 @@ type builder struct {
 }
 
 // build finds all subschemas of doc and checks that each is well-formed and
-// small enough. The copy has no keywords but those that v5 must judge. The builder
-// knows what it cost up to an error, too.
+// small enough. The copy has only the keywords that v5 must evaluate. If build
+// fails, the builder still has the cost so far.
 func build(doc any) (*builder, any, error) {
 	b := &builder{byAddress: map[string]*node{}, patterns: map[string]pattern{}}
 	var err error
@@ -47,7 +47,8 @@ func build(doc any) (*builder, any, error) {
 	return b, shown, nil
 }
 
-// cost is what compiling the schema takes of a [Budget], beside its text.
+// cost returns what compiling the schema takes from a [Budget], besides its
+// text.
 func (b *builder) cost() int { return len(b.nodes) + b.program/costProgram + b.parsing/costParsing }
 
 func readDraft(doc any) (int, error) {
@@ -60,7 +61,8 @@ func readDraft(doc any) (int, error) {
 	scheme, address, _ := strings.Cut(strings.TrimSuffix(name, "#"), "://")
 	draft, ok := drafts[address]
 	if !ok || scheme != "https" && scheme != "http" {
-		return 0, fmt.Errorf("unknown $schema %s; use https://json-schema.org/draft/2020-12/schema or leave it out", show(v))
+		return 0, fmt.Errorf(
+			"unknown $schema %s; use https://json-schema.org/draft/2020-12/schema or leave it out", show(v))
 	}
 	return draft, nil
 }
@@ -74,7 +76,7 @@ func draftAddress(draft int) string {
 	return ""
 }
 
-// visit takes one subschema apart and returns its copy.
+// visit makes a node of one subschema and returns the copy of the subschema.
 func (b *builder) visit(doc any, parent *node, via, address string) (any, error) {
 	n := &node{id: len(b.nodes), address: address, via: via, parent: parent}
 	b.nodes = append(b.nodes, n)
@@ -92,7 +94,7 @@ func (b *builder) visit(doc any, parent *node, via, address string) (any, error)
 	switch doc := doc.(type) {
 	case bool:
 		if b.draft == draft04 && via != "additionalProperties" && via != "additionalItems" {
-			return nil, n.wrong("draft-04 has no boolean schemas")
+			return nil, n.errorf("draft-04 has no boolean schemas")
 		}
 		n.never = !doc
 		return doc, nil
@@ -100,11 +102,11 @@ func (b *builder) visit(doc any, parent *node, via, address string) (any, error)
 		n.keys = doc
 		return b.object(n)
 	}
-	return nil, n.wrong("a schema must be an object or a boolean, not %s", article(typeName(doc)))
+	return nil, n.errorf("a schema must be an object or a boolean, not %s", article(typeName(doc)))
 }
 
-// wrong is an error about the node.
-func (n *node) wrong(format string, args ...any) error {
+// errorf returns an error that names the address of the node.
+func (n *node) errorf(format string, args ...any) error {
 	return fmt.Errorf("at %s: %s", cut(n.address, maxProblemLength), fmt.Sprintf(format, args...))
 }
 
@@ -116,17 +118,17 @@ func (b *builder) object(n *node) (any, error) {
 	for _, name := range slices.Sorted(maps.Keys(n.keys)) {
 		kw, known := keywords[name]
 		if !known {
-			continue // an author's own note
+			continue // an unknown keyword is an annotation
 		}
 		if kw.refused != "" {
-			return nil, n.wrong("%s is refused: %s", name, kw.refused)
+			return nil, n.errorf("%s is refused: %s", name, kw.refused)
 		}
 		v, err := b.keyword(n, name, kw.shape)
 		if err != nil {
 			return nil, err
 		}
 		switch {
-		case kw.note:
+		case kw.annotation:
 		case name == "uniqueItems":
 			shown[uniqueKeyword] = v
 		default:
@@ -136,17 +138,17 @@ func (b *builder) object(n *node) (any, error) {
 	return shown, nil
 }
 
-// identity refuses names that would change what "#" means below them. At the
-// root a name changes nothing, as every reference is local.
+// identity refuses an identifier that would change what "#" means below it. At
+// the root it changes nothing, as every reference is local.
 func (b *builder) identity(n *node) error {
 	if n.parent == nil {
 		return nil
 	}
 	if _, ok := n.keys["$id"]; ok {
-		return n.wrong("$id is refused below the root")
+		return n.errorf("$id is refused below the root")
 	}
 	if _, ok := n.keys["id"].(string); ok && b.draft == draft04 {
-		return n.wrong("id is refused below the root")
+		return n.errorf("id is refused below the root")
 	}
 	return nil
 }
@@ -164,7 +166,7 @@ func (b *builder) keyword(n *node, name string, s shape) (any, error) {
 			return b.child(n, name, "", name, v)
 		}
 		if b.draft == draft2020 {
-			return nil, n.wrong("items must be one schema in draft 2020-12; use prefixItems")
+			return nil, n.errorf("items must be one schema in draft 2020-12; use prefixItems")
 		}
 		return b.children(n, name, v)
 	case namedSchemas, namedEither:
@@ -173,13 +175,13 @@ func (b *builder) keyword(n *node, name string, s shape) (any, error) {
 	return b.assertion(n, name, s, v)
 }
 
-// child visits the subschema v under n; path is how it is reached from there.
+// child visits the subschema v of n; path is its address relative to n.
 func (b *builder) child(n *node, via, name, path string, v any) (any, error) {
 	var p pattern
 	if via == "patternProperties" {
 		var err error
 		if p, err = b.pattern(name); err != nil {
-			return nil, n.wrong("%v", err)
+			return nil, n.errorf("%v", err)
 		}
 	}
 	next := len(b.nodes)
@@ -194,7 +196,7 @@ func (b *builder) child(n *node, via, name, path string, v any) (any, error) {
 func (b *builder) children(n *node, name string, v any) (any, error) {
 	list, ok := v.([]any)
 	if !ok || len(list) == 0 {
-		return nil, n.wrong("%s must be an array of schemas, not empty", name)
+		return nil, n.errorf("%s must be an array of schemas, not empty", name)
 	}
 	shown := make([]any, len(list))
 	for i, item := range list {
@@ -209,7 +211,7 @@ func (b *builder) children(n *node, name string, v any) (any, error) {
 func (b *builder) members(n *node, name string, v any, lists bool) (any, error) {
 	m, ok := v.(map[string]any)
 	if !ok {
-		return nil, n.wrong("%s must be an object of schemas", name)
+		return nil, n.errorf("%s must be an object of schemas", name)
 	}
 	n.work.lookUps += len(m) / stepLookUps
 	n.work.steps += len(m) / stepLookUps
@@ -217,7 +219,7 @@ func (b *builder) members(n *node, name string, v any, lists bool) (any, error) 
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		if list, ok := m[key].([]any); ok && lists {
 			if !isNames(list) {
-				return nil, n.wrong("%s must have schemas or arrays of different names", name)
+				return nil, n.errorf("%s must have schemas or arrays of different names", name)
 			}
 			n.work.steps += len(list) + textSize(list)/stepText
 			shown[key] = list
@@ -231,20 +233,20 @@ func (b *builder) members(n *node, name string, v any, lists bool) (any, error) 
 	return shown, nil
 }
 
-// escape makes a key a token of an address, as v5 does: a JSON pointer
-// (RFC 6901) in a URL's fragment.
+// escape encodes a key as a token of an address, as v5 does: a JSON pointer
+// (RFC 6901) in the fragment of a URL.
 func escape(key string) string {
 	return url.PathEscape(strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1"))
 }
 
-// unescape undoes escape.
+// unescape is the inverse of escape.
 func unescape(token string) (string, error) {
 	token, err := url.PathUnescape(token)
 	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~"), err
 }
 
-// canonical is a reference as v5 spells the address that it leads to. v5 takes
-// each other spelling of it for a schema of its own, to be compiled once more.
+// canonical returns a reference in the spelling that v5 uses for its target. v5
+// would compile the target again for every other spelling.
 func canonical(ref string) (string, error) {
 	if ref == "#" {
 		return ref, nil
@@ -265,14 +267,14 @@ func canonical(ref string) (string, error) {
 
 var errReference = errors.New(`references must be "#" or begin with "#/"`)
 
-// resolve finds what the references lead to.
+// resolve finds the targets of all references.
 func (b *builder) resolve() error {
 	for _, n := range b.nodes {
 		if n.refAddress == "" {
 			continue
 		}
 		if n.ref = b.byAddress[n.refAddress]; n.ref == nil {
-			return n.wrong("$ref %s leads to no schema", quote(n.keys["$ref"].(string)))
+			return n.errorf("$ref %s leads to no schema", quote(n.keys["$ref"].(string)))
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// object is an input schema with these properties and further keywords.
+// object returns an input schema with these properties and more keywords.
 func object(properties, more string) string {
 	return `{"type":"object","properties":{` + properties + `}` + more + `}`
 }
@@ -42,7 +42,7 @@ func TestCheckArguments(t *testing.T) {
 		{"type":"object","properties":{"kind":{"const":"square"},"a":{"type":"number"}},"required":["kind","a"]}]}`
 	for _, c := range []struct {
 		schema, args string
-		want         string // "" fits
+		want         string // "": the value fits
 	}{
 		// names
 		{object(`"f":{}`, `,"required":["f"]`), `{"f":null}`, ``},
@@ -150,7 +150,7 @@ func TestCheckArguments(t *testing.T) {
 		{object(``, `,"allOf":[{"required":["b"]},{"required":["b","a"]}]`), `{}`, `missing required argument: a; missing required argument: b`},
 		{object(`"a":{"items":{"type":"null"}}`, ``), `{"a":[1,1,1,1,1,1,1]}`, `invalid value for a[0]: expected null, got integer; invalid value for a[1]: expected null, got integer; invalid value for a[2]: expected null, got integer; invalid value for a[3]: expected null, got integer; invalid value for a[4]: expected null, got integer; and 2 more`},
 
-		// what is no schema's business
+		// not a matter of the schema
 		{object(``, ``), `{"a":1,"a":2}`, `duplicate key "a"`},
 		{object(``, ``), `{"a":1`, `malformed JSON at byte 6: expected ',' or '}'`},
 		{``, ``, ``},
@@ -220,8 +220,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// What is known of a violation's number must not change from call to call,
-// though v5 finds problems in the order of Go's maps.
+// TestCheckIsDeterministic checks that the text of a violation is the same in
+// every call, although v5 finds problems in the random order of Go's maps.
 func TestCheckIsDeterministic(t *testing.T) {
 	t.Parallel()
 	var properties, args []string
@@ -286,7 +286,8 @@ func TestCheckConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
-// A long name or value must not make a long text.
+// TestProblemsAreShort checks that a long name or value does not make the text
+// long.
 func TestProblemsAreShort(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("long", 100)

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// busy is the time that this thread has worked: what else the machine does takes none
-// of it.
+// busy returns the CPU time of this thread, which other processes do not
+// affect.
 func busy(t *testing.T) time.Duration {
 	t.Helper()
 	var now unix.Timespec

@@ -9,5 +9,5 @@ import (
 
 var began = time.Now()
 
-// busy is the time that has passed.
+// busy returns the elapsed time.
 func busy(*testing.T) time.Duration { return time.Since(began) }

@@ -10,7 +10,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// class orders problems.
+// class is the kind of a problem; problems are sorted by it first.
 type class uint8
 
 const (
@@ -19,25 +19,25 @@ const (
 	invalid
 )
 
-// finding is one problem that v5 has found, not yet in words: there can be a
-// million of them, of which a few are shown.
+// finding is one problem that v5 has found, not yet put into words: there can
+// be a million of them, and only a few are shown.
 type finding struct {
 	class class
-	// at is where the value is, as v5 writes it.
+	// at is the location of the value, as v5 writes it.
 	at string
-	// name is the member of the value at that place which is missing or not
-	// expected; "" where the value itself is not expected.
+	// name is the member of that value that is missing or unexpected; "" if the
+	// value itself is unexpected.
 	name string
-	// node is the subschema that the value does not fit; keyword says by
-	// which of its rules, and rest is the remainder of the rule's place.
+	// node is the subschema that the value does not match; keyword is the rule
+	// that it breaks, and rest is the remainder of the rule's location.
 	node          *node
 	keyword, rest string
-	// ofName says that it is not the value but its name that does not fit.
+	// ofName reports that the name of the value does not match, not the value.
 	ofName bool
-	// lost says that at is short of a step: v5 leaves out members whose name
-	// is empty.
+	// lost reports that at lacks a step: v5 leaves out members with an empty
+	// name.
 	lost bool
-	// branches are what is wrong with each form of an anyOf or oneOf.
+	// branches are the errors of each form of an anyOf or oneOf.
 	branches []*jsonschema.ValidationError
 }
 
@@ -48,18 +48,18 @@ func (f finding) compare(g finding) int {
 	)
 }
 
-// maxWorded is how many findings are put into words. Some come to the same, so
-// that it is more than maxProblems.
-const maxWorded = 1000
+// maxDescribed is how many findings are put into words. It is more than
+// maxProblems because several findings may have the same text.
+const maxDescribed = 1000
 
-// explainer turns v5's errors about one value into findings and those into
-// words. It goes by the places that v5 names, never by its messages.
+// explainer converts v5's errors about one value to findings, and findings to
+// text. It uses the locations that v5 reports, never its messages.
 type explainer struct {
 	schema *Schema
 	value  any
 }
 
-// explain is what is wrong with v.
+// explain returns the error that describes why v does not match.
 func (s *Schema) explain(fault *jsonschema.ValidationError, v any) error {
 	x := &explainer{s, v}
 	findings := x.collect(fault, nil)
@@ -70,7 +70,7 @@ func (s *Schema) explain(fault *jsonschema.ValidationError, v any) error {
 		if len(violation.Faults) < maxProblems {
 			violation.Faults = append(violation.Faults, f.fault())
 		}
-		if len(violation.Problems) == maxProblems || i == maxWorded {
+		if len(violation.Problems) == maxProblems || i == maxDescribed {
 			violation.Omitted = len(findings) - i
 			break
 		}
@@ -85,7 +85,7 @@ func (s *Schema) explain(fault *jsonschema.ValidationError, v any) error {
 	return violation
 }
 
-// fault returns the finding in parts.
+// fault returns the finding as a [Fault].
 func (f finding) fault() Fault {
 	out := Fault{Member: f.name, Keyword: f.keyword, Name: f.ofName}
 	for _, token := range split(f.at) {
@@ -98,7 +98,7 @@ func (f finding) fault() Fault {
 	return out
 }
 
-// collect adds what one error of v5 and those beneath it say.
+// collect appends the findings of one error of v5, including its causes.
 func (x *explainer) collect(e *jsonschema.ValidationError, found []finding) []finding {
 	n, keyword, rest := x.locate(e.AbsoluteKeywordLocation)
 	f := finding{class: invalid, at: e.InstanceLocation, node: n, keyword: keyword, rest: rest}
@@ -109,7 +109,7 @@ func (x *explainer) collect(e *jsonschema.ValidationError, found []finding) []fi
 		f.branches = e.Causes
 		return append(found, f)
 	case "minContains":
-		return append(found, f) // the causes are items that need not fit
+		return append(found, f) // the causes are items that need not match
 	}
 	if len(e.Causes) > 0 {
 		for _, cause := range e.Causes {
@@ -134,8 +134,8 @@ func (x *explainer) collect(e *jsonschema.ValidationError, found []finding) []fi
 	return append(found, f)
 }
 
-// each adds a finding of that class for each of the names, or f as it is if there are
-// none.
+// each appends one finding of the class for each name, or f itself if there are
+// no names.
 func (f finding) each(c class, names []string, found []finding) []finding {
 	if len(names) == 0 {
 		return append(found, f)
@@ -168,8 +168,8 @@ func (x *explainer) unexpected(f finding) []string {
 	return slices.DeleteFunc(names, f.node.parent.describes)
 }
 
-// dependent is the finding for a name that another one asks for. The rest of
-// its place is that other name and an index.
+// dependent returns the finding for a name that another name requires. The rest
+// of f's location is that other name and an index.
 func (x *explainer) dependent(f finding) finding {
 	owner, index, ok := strings.Cut(f.rest, "/")
 	if !ok {

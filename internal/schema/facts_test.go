@@ -10,15 +10,15 @@ import (
 //go:embed testdata/facts.txt
 var factsText string
 
-// fact is a schema and what JSON Schema says of some values.
+// fact is a schema and the verdict of JSON Schema on some values.
 type fact struct {
 	line    int
 	draft   string
 	about   string
-	schema  string // with its draft
+	schema  string // including its draft
 	fits    []string
 	not     []string
-	refused string // "" where this package takes it
+	refused string // "": this package accepts the schema
 }
 
 var factDrafts = map[string]string{
@@ -57,7 +57,7 @@ func readFacts(t testing.TB) []fact {
 	return all
 }
 
-// ofDraft is a schema that says which draft it is of.
+// ofDraft returns schema with the given draft as its $schema.
 func ofDraft(schema, draft string) string {
 	members, ok := strings.CutPrefix(schema, "{")
 	switch {
@@ -69,7 +69,8 @@ func ofDraft(schema, draft string) string {
 	return `{"$schema":"` + draft + `",` + members
 }
 
-// What JSON Schema says is what is said here: of a value, and of one that is an argument.
+// TestFacts checks that this package agrees with JSON Schema, on a value and on
+// the same value as an argument.
 func TestFacts(t *testing.T) {
 	t.Parallel()
 	facts := readFacts(t)
@@ -111,8 +112,8 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// asArgument is the input schema of a tool with one argument, of the fact's schema; nil
-// where it would lead elsewhere from there.
+// asArgument returns the input schema of a tool with one argument of the fact's
+// schema, or nil if its references would not resolve there.
 func asArgument(t *testing.T, f fact) *Schema {
 	t.Helper()
 	if strings.Contains(f.schema, `"$ref":"#`) || strings.Contains(f.schema, `"$id"`) {

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// forms is the reason where none of several forms fits, or too many do.
+// forms returns the reason if no form of several matches, or too many do.
 func (x *explainer) forms(f finding) string {
 	if len(f.branches) == 0 {
 		return "fits more than one of the forms, of which only one is allowed"
 	}
 	text := "fits none of the allowed forms"
 	nearest, ok := x.nearest(f)
-	for deeper := ok; deeper; { // only the innermost says anything
+	for deeper := ok; deeper; { // only the innermost form is informative
 		var inner finding
 		if inner, deeper = x.nearest(nearest); deeper {
 			nearest = inner
@@ -24,9 +24,9 @@ func (x *explainer) forms(f finding) string {
 	return text
 }
 
-// nearest is the first problem of the form that was meant, where that is
-// plain: the only one of the right type, or the only one of those whose fixed
-// members are right.
+// nearest returns the first problem of the intended form, if that form is
+// clear: the only one of the right type, or the only one whose fixed members
+// match.
 func (x *explainer) nearest(f finding) (finding, bool) {
 	var typed, marked [][]finding
 	for _, branch := range f.branches {
@@ -48,8 +48,8 @@ func (x *explainer) nearest(f finding) (finding, bool) {
 	return slices.MinFunc(typed[0], finding.compare), true
 }
 
-// misfit reports whether a fixed value is wrong, such as the one that tells
-// the forms of a union apart.
+// misfit reports whether a fixed value is wrong, such as the discriminator of a
+// union.
 func misfit(found []finding) bool {
 	for _, f := range found {
 		if f.keyword == "const" || f.keyword == "enum" {
@@ -59,8 +59,8 @@ func misfit(found []finding) bool {
 	return false
 }
 
-// expected are the types that would fit, if the type is what is wrong. A union
-// of forms that all want other types is no more than that.
+// expected returns the types that would match, if the type is the problem. A
+// union whose forms all require another type is treated as one type error.
 func (x *explainer) expected(f finding) ([]string, bool) {
 	switch f.keyword {
 	case "type":
@@ -81,7 +81,7 @@ func (x *explainer) expected(f finding) ([]string, bool) {
 	return nil, false
 }
 
-// allowed are the values that would fit, if there are only so many.
+// allowed returns the values that would match, if they are listed.
 func (x *explainer) allowed(f finding) ([]any, bool) {
 	switch f.keyword {
 	case "const":
@@ -90,13 +90,15 @@ func (x *explainer) allowed(f finding) ([]any, bool) {
 		all, ok := f.node.keys["enum"].([]any)
 		return all, ok
 	case "anyOf", "oneOf":
-		return union(x, f, x.allowed, func(a, b any) bool { return show(a) == show(b) && is[json.Number](a) == is[json.Number](b) })
+		return union(x, f, x.allowed, func(a, b any) bool {
+			return show(a) == show(b) && is[json.Number](a) == is[json.Number](b)
+		})
 	}
 	return nil, false
 }
 
-// union gathers what each branch of a finding would take, if each is refused
-// for just that.
+// union merges what the branches of a finding would accept, if each branch
+// fails for that reason only.
 func union[T any](x *explainer, f finding, of func(finding) ([]T, bool), equal func(a, b T) bool) ([]T, bool) {
 	var all []T
 	for _, branch := range f.branches {

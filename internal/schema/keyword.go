@@ -1,6 +1,6 @@
 package schema
 
-// shape is what a keyword's value must look like.
+// shape is the form that a keyword's value must have.
 type shape uint8
 
 const (
@@ -10,42 +10,42 @@ const (
 	number
 	positive     // a number above 0
 	limit        // a number; a boolean in draft-04
-	count        // an integer from 0 up
+	count        // an integer of at least 0
 	names        // an array of different strings
 	types        // a type's name or an array of them
 	values       // the values of an enum
 	anyList      // an array
 	oneSchema    // a schema
 	manySchemas  // an array of schemas, not empty
-	itemSchemas  // a schema; before 2020-12 also an array of them
+	itemSchemas  // a schema; before 2020-12 also an array of schemas
 	namedSchemas // an object whose values are schemas
 	namedNames   // an object whose values are arrays of strings
-	namedEither  // an object of schemas and arrays of strings
+	namedEither  // an object whose values are schemas or arrays of strings
 )
 
-// keyword is what this package knows of a JSON Schema keyword.
+// keyword describes a JSON Schema keyword.
 type keyword struct {
 	shape shape
-	// note says that the keyword judges nothing: it is looked at and left
-	// out of what v5 sees.
-	note bool
-	// refused is why a schema may not have it.
+	// annotation reports that the keyword is an annotation: it is checked, and left
+	// out of the copy for v5.
+	annotation bool
+	// refused is the reason why a schema must not have the keyword.
 	refused string
 }
 
 const refusedDynamic = "dynamic references are not supported"
 
-// keywords are those of all drafts. Whether one counts in a given draft is
-// left to v5; that it is well-formed is asked in all of them, as v5 answers a
-// malformed schema with errors that can outgrow it a thousandfold.
+// keywords are the keywords of all drafts. v5 decides whether one applies in a
+// given draft. All of them must be well-formed in every draft, as v5 answers a
+// malformed schema with errors that can be a thousand times larger.
 //
-// The content keywords judge nothing in any draft, as 2019-09 has it. In
-// draft-07 v5 would decode strings and read numbers of any size in them.
+// The content keywords are annotations in every draft, as 2019-09 specifies. In
+// draft-07, v5 would decode strings and parse numbers of any size in them.
 var keywords = map[string]keyword{
-	"$schema":  {shape: text, note: true}, // only the root's counts, and readDraft has it
+	"$schema":  {shape: text, annotation: true}, // applies at the root only, where readDraft reads it
 	"$ref":     {shape: text},
-	"$comment": {shape: text, note: true},
-	"$anchor":  {shape: text, note: true}, // references are pointers, so nothing can lead here
+	"$comment": {shape: text, annotation: true},
+	"$anchor":  {shape: text, annotation: true}, // references are pointers, so none can lead here
 	"$defs":    {shape: namedSchemas}, "definitions": {shape: namedSchemas},
 
 	"$vocabulary":    {refused: "vocabularies cannot be chosen"},
@@ -53,10 +53,12 @@ var keywords = map[string]keyword{
 	"$recursiveRef":  {refused: refusedDynamic},
 	"$dynamicAnchor": {refused: refusedDynamic}, "$recursiveAnchor": {refused: refusedDynamic},
 
-	"title": {shape: text, note: true}, "description": {shape: text, note: true},
-	"default": {note: true}, "examples": {shape: anyList, note: true},
-	"deprecated": {shape: boolean, note: true}, "readOnly": {shape: boolean, note: true}, "writeOnly": {shape: boolean, note: true},
-	"contentEncoding": {shape: text, note: true}, "contentMediaType": {shape: text, note: true}, "contentSchema": {note: true},
+	"title": {shape: text, annotation: true}, "description": {shape: text, annotation: true},
+	"default": {annotation: true}, "examples": {shape: anyList, annotation: true},
+	"deprecated": {shape: boolean, annotation: true}, "readOnly": {shape: boolean, annotation: true},
+	"writeOnly":       {shape: boolean, annotation: true},
+	"contentEncoding": {shape: text, annotation: true}, "contentMediaType": {shape: text, annotation: true},
+	"contentSchema": {annotation: true},
 
 	"type": {shape: types}, "enum": {shape: values}, "const": {shape: anything}, "format": {shape: text},
 
@@ -79,7 +81,7 @@ var keywords = map[string]keyword{
 	"additionalItems": {shape: oneSchema}, "unevaluatedItems": {shape: oneSchema},
 }
 
-// Drafts of JSON Schema, by the year or the number that v5 counts them with.
+// Drafts of JSON Schema, by the year or number that v5 uses for them.
 const (
 	draft04   = 4
 	draft06   = 6
@@ -88,7 +90,7 @@ const (
 	draft2020 = 2020
 )
 
-// drafts are the addresses that $schema may have, without scheme and "#".
+// drafts are the supported values of $schema, without the URL scheme and "#".
 var drafts = map[string]int{
 	"json-schema.org/draft/2020-12/schema": draft2020,
 	"json-schema.org/draft/2019-09/schema": draft2019,

@@ -1,7 +1,7 @@
 package schema
 
-// Limits of schemas and values; the package's comment lists them. All are far
-// above what an honest tool needs.
+// Limits of schemas and values; the package comment lists them. All are far
+// above what a legitimate tool needs.
 const (
 	maxSchemaBytes  = 256 << 10
 	maxSchemaLevels = 64
@@ -9,32 +9,33 @@ const (
 
 	// v5 compares each subschema of a 2020-12 schema with every other.
 	maxSubschemas = 2000
-	// v5 keeps the whole address of each subschema, and repeats it in each
-	// error: one long name above a thousand subschemas is a thousand long
+	// v5 stores the whole address of each subschema, and repeats it in each
+	// error: one long name above a thousand subschemas makes a thousand long
 	// addresses.
 	maxAddressBytes    = 4 << 10
 	maxAllAddressBytes = 1 << 20
 
 	maxEnum           = 1000
 	maxPatternBytes   = 4 << 10
-	maxPatternProgram = 100_000 // instructions, all patterns of a schema together
-	maxPatternWork    = 50_000  // steps to parse them; they are parsed four times
+	maxPatternProgram = 100_000 // instructions of all patterns of a schema together
+	maxPatternWork    = 50_000  // steps to parse the patterns, each of which is parsed four times
 
 	// maxEvaluations is for one value of an instance.
 	maxEvaluations = 10_000
 
 	// For a whole instance: what judging it costs may not grow past these. The
 	// units are those of the meter.
-	maxAllEvaluations = 10_000_000 // half a second, for a text judge
-	maxProgram        = 50_000_000 // half a second, for a text judge and once more for v5
-	maxSteps          = 200_000    // half a second for v5, 200 MB
+	maxAllEvaluations = 10_000_000 // half a second in the text judge
+	maxProgram        = 50_000_000 // half a second in the text judge and once more in v5
+	maxSteps          = 200_000    // half a second and 200 MB in v5
 
-	// A task up to these is light: some tens of milliseconds. It waits for no other.
+	// A task within these limits is light: it takes some tens of milliseconds
+	// and never waits for another task.
 	lightEvaluations = maxAllEvaluations / 4
 	lightProgram     = maxProgram / 10
 	lightSteps       = maxSteps / 10
 	lightText        = 1 << 20 // bytes
 
-	// maxInteger is what v5 can count to on every machine.
+	// maxInteger is the largest integer that v5 supports on every machine.
 	maxInteger = 1<<31 - 1
 )

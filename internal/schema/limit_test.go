@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// each repeats a format with the numbers from 0 for @, separated by commas.
+// each repeats a format n times, joined by commas, and replaces @ by the
+// number.
 func each(n int, format string) string {
 	parts := make([]string, n)
 	for i := range parts {
@@ -18,13 +19,13 @@ func each(n int, format string) string {
 	return strings.Join(parts, ",")
 }
 
-// nest puts inner inside so many levels of a schema keyword.
+// nest wraps inner in the given number of levels of a schema keyword.
 func nest(levels int, open, inner string) string {
 	return strings.Repeat(open, levels) + inner + strings.Repeat("}", levels)
 }
 
-// within fails the test if f works 20 times as long as it should: a limit that
-// does not hold costs seconds to years, not milliseconds.
+// within fails the test if f takes 20 times as long as it should: without a
+// limit, it would take seconds to years, not milliseconds.
 func within(t *testing.T, expected time.Duration, f func()) {
 	t.Helper()
 	ceiling := 20 * expected
@@ -40,8 +41,8 @@ func within(t *testing.T, expected time.Duration, f func()) {
 	}
 }
 
-// wideFolds is an expression of so many bytes, each range of which takes the parser
-// three milliseconds.
+// wideFolds returns a regular expression of the given size with many ranges,
+// each of which takes the parser three milliseconds.
 func wideFolds(bytes int) string {
 	return "(?i)[" + strings.Repeat(" -\uffff", bytes/5) + "]"
 }
@@ -67,7 +68,7 @@ func TestCompileRefuses(t *testing.T) {
 		{`{"multipleOf":0}`, `at #: multipleOf must be a number above 0`},
 		{`{"minimum":"1"}`, `at #: minimum must be a number`},
 		{`{"exclusiveMinimum":true,"minimum":1}`, `at #: exclusiveMinimum must be a number`},
-		{`{"exclusiveMinimum":1,` + draft04 + `}`, `at #: exclusiveMinimum must be true or false, beside minimum, in draft-04`},
+		{`{"exclusiveMinimum":1,` + draft04 + `}`, `at #: exclusiveMinimum must be true or false, next to minimum, in draft-04`},
 		{`{"required":"a"}`, `at #: required must be an array of different strings`},
 		{`{"required":["a","a"]}`, `at #: required must be an array of different strings`},
 		{`{"dependentRequired":{"a":[1]}}`, `at #: dependentRequired must be an object of arrays of different strings`},
@@ -83,7 +84,7 @@ func TestCompileRefuses(t *testing.T) {
 		{`{"properties":{"a":true},` + draft04 + `}`, `at #/properties/a: draft-04 has no boolean schemas`},
 		{`{"enum":[1,1],` + draft07 + `}`, `the schema does not compile: its draft does not allow what is at #/enum`},
 
-		// texts that are read and not seen
+		// hidden characters
 		{`{"description":"a\u200bb"}`, `the text "a\u200bb" has a hidden character, U+200B: leave it out, or write \x{200B} in a pattern`},
 		{`{"properties":{"a":{"enum":["x","\ud83d\udc68\u200d\ud83d\udc69","` + "\U000e0041" + `"]}}}`, `the text "\U000e0041" has a hidden character, U+E0041: leave it out, or write \x{E0041} in a pattern`},
 		{`{"$defs":{"\u2028":{}}}`, `the text "\u2028" has a hidden character, U+2028: leave it out, or write \x{2028} in a pattern`},
@@ -162,15 +163,16 @@ func TestCompileInputRefuses(t *testing.T) {
 			t.Errorf("%s: %v\n want %s", c.schema, err, c.want)
 		}
 	}
-	// Below the root and in results, required may name what it likes.
+	// Below the root and in results, required may list any names.
 	mustInput(t, object(`"a":{"required":["b"]}`, ``))
 	mustOutput(t, `{"type":"object","required":["x"]}`)
 }
 
 const errSteps = `the schema multiplies: validating could take more than 10000 steps a value`
 
-// Schemas whose evaluations multiply, at once or with each level of a value,
-// are refused, in a moment; those that only repeat are not.
+// TestCompileMultiplies checks that Compile refuses schemas whose evaluations
+// multiply, immediately or with each level of a value, and does so quickly. It
+// accepts those that only repeat.
 func TestCompileMultiplies(t *testing.T) {
 	t.Parallel()
 	chain := func(keyword string) string {
@@ -180,7 +182,7 @@ func TestCompileMultiplies(t *testing.T) {
 		}
 		return `{"$ref":"#/$defs/d0","$defs":{` + defs.String() + `"d30":{}}}`
 	}
-	late := func(levels int) string { // nothing, and then doubles
+	late := func(levels int) string { // starts to double only after some levels
 		var defs strings.Builder
 		for i := range levels {
 			fmt.Fprintf(&defs, `"d%d":{"items":{"$ref":"#/$defs/d%d"}},`, i, i+1)
@@ -226,7 +228,8 @@ func TestCompileMultiplies(t *testing.T) {
 	}
 }
 
-// What v5 does with the largest schemas that are taken is bounded too.
+// TestCompileLargest checks that v5 compiles the largest accepted schemas in
+// bounded time.
 func TestCompileLargest(t *testing.T) {
 	t.Parallel()
 	for name, schema := range map[string]string{
@@ -245,7 +248,8 @@ func TestCompileLargest(t *testing.T) {
 	}
 }
 
-// A number of values and errors that v5 could not cope with is counted before.
+// TestCheckIsBounded checks that values and errors too numerous for v5 are
+// counted before v5 sees them.
 func TestCheckIsBounded(t *testing.T) {
 	t.Parallel()
 	var defs strings.Builder
@@ -257,9 +261,9 @@ func TestCheckIsBounded(t *testing.T) {
 	const tooLong = "the result would take too long to check against the schema"
 	for name, c := range map[string]struct {
 		schema, value string
-		want          string // "" fits
+		want          string // "": the value fits
 	}{
-		// v5 alone takes minutes and more for these
+		// v5 alone takes minutes or more for these
 		"regular expressions": {`{"items":{"format":"regex"}}`, `[` + each(6000, `"`+strings.Repeat(`(\\pL{999})?`, 20)+`"`) + `]`, tooLong},
 		"slow expressions":    {`{"items":{"format":"regex"}}`, `[` + each(20, `"`+wideFolds(250)+`"`) + `]`, tooLong},
 		"a wide pattern":      {`{"pattern":"` + strings.Repeat("([ab]{0,999})", 20) + `c$"}`, `"` + strings.Repeat("ab", 1200) + `"`, tooLong},
@@ -273,7 +277,7 @@ func TestCheckIsBounded(t *testing.T) {
 		"a quadratic message": {`{"allOf":[` + each(900, `{"additionalProperties":false}`) + `]}`, `{"` + strings.Repeat("x", 1<<20) + `":1}`, tooLong},
 		"a long way":          {`{"additionalProperties":{"items":{"not":{"type":"null"}}}}`, `{"` + strings.Repeat("x", 1<<20) + `":[` + each(10_000, `1`) + `]}`, tooLong},
 		"a million errors":    {`{"items":{"type":"string"}}`, `[` + each(1_000_000, `1`) + `]`, tooLong},
-		// and these are well
+		// these are accepted
 		"a million values":    {`{"items":{"type":"integer","minimum":0}}`, `[` + each(1_000_000, `@`) + `]`, ``},
 		"a large text":        {`{"properties":{"a":{"pattern":"^[A-Za-z0-9+/]*={0,2}$"}}}`, `{"a":"` + strings.Repeat("AAAA", 1<<20) + `"}`, ``},
 		"a large other value": {`{"properties":{"a":{"type":"integer"},"b":{"items":{}}}}`, `{"a":"x","b":"` + strings.Repeat("AAAA", 1<<20) + `"}`, "invalid value for a: expected integer, got string"},
@@ -296,8 +300,8 @@ func TestCheckIsBounded(t *testing.T) {
 	}
 }
 
-// collisions are arrays that v5's hash of items cannot tell apart: it notes
-// where an array begins and not where it ends.
+// collisions returns arrays that have the same hash in v5, which hashes the
+// start of an array but not its end.
 func collisions(n int) string {
 	const brackets = 8
 	var shapes []string

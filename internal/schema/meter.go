@@ -2,49 +2,49 @@ package schema
 
 import "encoding/json"
 
-// What a step of v5 buys, as measured with v5.3.1. A step is about one error:
-// 1 µs to 3 µs and up to 1 KiB.
+// What one step of v5 covers, as measured with v5.3.1. A step costs about as
+// much as an error: 1 µs to 3 µs and up to 1 KiB.
 const (
-	stepLookUps  = 8    // names to look up or to note
+	stepLookUps  = 8    // names to look up or to record
 	stepText     = 256  // bytes to copy into a message or an address
-	stepLocation = 1000 // subschemas on the way times bytes of their addresses: v5 joins them for each error
+	stepLocation = 1000 // nested subschemas times bytes of their addresses: v5 joins them for each error
 	stepNumber   = 8    // steps for a number with an exponent or many digits
 )
 
-// meter adds up what judging one value can cost, up to some limits. It goes
-// where v5 would go, and stops where v5 could not be stopped.
+// meter adds up the possible cost of validating one value. It follows the path
+// that v5 would take, and stops at limits, because v5 cannot be interrupted.
 type meter struct {
-	steps   int64 // evaluations, and what errors could take
-	program int64 // instructions of patterns times bytes
+	steps   int64 // evaluations, and the cost of their possible errors
+	program int64 // instructions of patterns times bytes of text
 	task    *task
 }
 
-// over reports whether there is no sense in going on.
+// over reports whether the value exceeds a limit.
 func (m *meter) over() bool {
 	return m.program > maxProgram || m.steps > maxSteps
 }
 
-// heavy reports whether what comes next is more than a light task.
+// heavy reports whether validating the value is more than a light task.
 func (m *meter) heavy() bool {
 	return m.program > lightProgram || m.steps > lightSteps
 }
 
-// way is how v5 came to a value: past so many subschemas, by a location of so
-// many bytes in the schema and another in the value.
-type way struct{ above, schema, value int64 }
+// depth describes how v5 reached a value: the number of enclosing subschemas,
+// and the bytes of the locations in the schema and in the value.
+type depth struct{ above, schema, value int64 }
 
 // visit counts the evaluation of v by n.
-func (m *meter) visit(n *node, v any, w way) {
-	m.steps += int64(n.work.steps) + w.above*w.schema/stepLocation + w.value/stepText
+func (m *meter) visit(n *node, v any, d depth) {
+	m.steps += int64(n.work.steps) + d.above*d.schema/stepLocation + d.value/stepText
 	if m.over() || m.task.ended(1) {
 		return
 	}
-	w.above++
+	d.above++
 	for _, t := range n.inPlace {
-		m.child(t, v, w)
+		m.child(t, v, d)
 	}
 	if n.ref != nil {
-		m.visit(n.ref, v, way{w.above, w.schema + int64(len("/$ref")), w.value})
+		m.visit(n.ref, v, depth{d.above, d.schema + int64(len("/$ref")), d.value})
 	}
 	switch v := v.(type) {
 	case string:
@@ -60,68 +60,68 @@ func (m *meter) visit(n *node, v any, w way) {
 			m.steps += stepNumber
 		}
 	case map[string]any:
-		m.members(n, v, w)
+		m.members(n, v, d)
 	case []any:
-		m.items(n, v, w)
+		m.items(n, v, d)
 	}
 }
 
-// child is visit for a node that is reached where it was written.
-func (m *meter) child(n *node, v any, w way) {
-	w.schema += int64(n.work.segment)
-	m.visit(n, v, w)
+// child is visit for a subschema that is written in its parent, not referenced.
+func (m *meter) child(n *node, v any, d depth) {
+	d.schema += int64(n.work.segment)
+	m.visit(n, v, d)
 }
 
-func (m *meter) members(n *node, members map[string]any, w way) {
+func (m *meter) members(n *node, members map[string]any, d depth) {
 	m.steps += int64(len(members) / stepLookUps)
 	for key, v := range members {
 		if m.over() || m.task.ended(1) {
 			return
 		}
-		w := w
-		w.value += 2 * int64(len(key)+1) // escaped, with some luck
+		d := d
+		d.value += 2 * int64(len(key)+1) // an estimate of the length after escaping
 		for _, p := range n.patterns {
 			m.program += int64(p.pattern.program) * int64(len(key))
-			m.child(p.node, v, w)
+			m.child(p.node, v, d)
 		}
 		for _, t := range n.names {
-			m.child(t, key, w)
+			m.child(t, key, d)
 		}
 		if t := n.named[key]; t != nil {
-			m.child(t, v, w)
+			m.child(t, v, d)
 			continue
 		}
 		for _, t := range n.others {
-			m.child(t, v, w)
+			m.child(t, v, d)
 		}
 	}
 }
 
-func (m *meter) items(n *node, items []any, w way) {
+func (m *meter) items(n *node, items []any, d depth) {
 	m.steps += int64(len(items) / stepLookUps)
 	if n.work.unique {
 		m.steps += int64(size(items))
 	}
-	w.value += int64(len("/1234"))
+	d.value += int64(len("/1234"))
 	for i, v := range items {
 		if m.over() || m.task.ended(1) {
 			return
 		}
 		for _, t := range n.contains {
-			m.child(t, v, w)
+			m.child(t, v, d)
 		}
 		if i < len(n.prefix) {
-			m.child(n.prefix[i], v, w)
+			m.child(n.prefix[i], v, d)
 			continue
 		}
 		for _, t := range n.items {
-			m.child(t, v, w)
+			m.child(t, v, d)
 		}
 	}
 }
 
-// rate is the most that one byte of a value can cost, where no value meets
-// more evaluations than so many. It spares small values the meter.
+// rate is the maximum cost of one byte of a value under a schema. Small values
+// need no meter because of it.
 type rate struct{ evaluations, steps, program float64 }
 
 func rateOf(nodes []*node, evaluations int) rate {
@@ -134,10 +134,10 @@ func rateOf(nodes []*node, evaluations int) rate {
 			program = max(program, p.pattern.program)
 		}
 		if n.work.unique {
-			unique = maxValueLevels // an item counts for each array around it
+			unique = maxValueLevels // an item counts once for each enclosing array
 		}
 		if n.work.regex {
-			regex = parseWide // a byte can be the worst of an expression
+			regex = parseWide // any byte may be the most expensive part of an expression
 		}
 	}
 	e := float64(evaluations)
@@ -149,10 +149,10 @@ func rateOf(nodes []*node, evaluations int) rate {
 	}
 }
 
-// light reports whether judging a value of so many bytes is a light task for v5,
-// whatever the value is.
+// light reports whether validating any value of the given size is a light task
+// for v5.
 func (r rate) light(bytes int) bool {
 	n := float64(bytes)
-	place := 3 * n / stepText // of a value, which v5 writes for each evaluation
+	place := 3 * n / stepText // location of a value, which v5 writes for each evaluation
 	return n*(r.steps+r.evaluations*place) <= lightSteps && n*r.program <= lightProgram
 }

@@ -2,63 +2,63 @@ package schema
 
 import "regexp"
 
-// node is one subschema: what it says, what it leads to, what it costs.
+// node is one subschema, with its keywords, the nodes it applies, and its cost.
 type node struct {
 	id int
-	// address is the JSON pointer behind "#", escaped as v5 escapes it.
+	// address is the JSON pointer after "#", escaped as v5 escapes it.
 	address string
 	// via is the keyword of parent that holds the node; "" for the root.
 	via    string
 	parent *node
-	// keys is the schema as it was written; nil for true and false.
+	// keys is the original schema; nil for true and false.
 	keys  map[string]any
-	never bool // false
+	never bool // the schema false
 
-	// Judged on the same value.
+	// Applied to the same value.
 	inPlace []*node
 	ref     *node
-	// refAddress is where ref is; "" where there is none.
+	// refAddress is the address of ref; "" without a reference.
 	refAddress string
-	// Judged on the members of an object.
+	// Applied to the members of an object.
 	named    map[string]*node
 	patterns []patternNode
-	others   []*node // for the members that named does not have
+	others   []*node // for members that are not in named
 	names    []*node // for the names
 	// Judged on the items of an array.
 	prefix   []*node
-	items    []*node // behind the prefix
+	items    []*node // for items after the prefix
 	contains []*node
 
 	work  work
-	rules *rules // nil: only v5 can judge
+	rules *rules // nil: only v5 can evaluate the node
 }
 
-// patternNode is a subschema for the members whose names match.
+// patternNode is a subschema for the members whose names match a pattern.
 type patternNode struct {
 	pattern pattern
 	node    *node
 }
 
-// work is what judging one value by a node costs, without the nodes that it
-// leads to, in the units of the meter.
+// work is the cost of evaluating one value by a node, without the nodes that it
+// applies, in the units of the meter.
 type work struct {
-	lookUps int // for a text judge
-	steps   int // for v5
+	lookUps int // cost in the text judge
+	steps   int // cost in v5
 	program int // instructions of its pattern, which run for each byte
-	segment int // bytes that the way to the node adds to v5's locations
+	segment int // bytes that the node's path adds to v5's locations
 	unique  bool
 	quotes  bool // an error quotes the whole text
-	regex   bool // a text is parsed as a regular expression
+	regex   bool // text is parsed as a regular expression
 }
 
-// pattern is a regular expression that has been found small enough.
+// pattern is a regular expression that is small enough.
 type pattern struct {
 	re      *regexp.Regexp
 	program int
 }
 
-// attach makes child part of what n leads to. The name is the member's, for
-// keywords that have named schemas.
+// attach adds child to the nodes that n applies. The name is the member's, for
+// keywords that hold schemas by name.
 func (n *node) attach(child *node, name string, p pattern) {
 	switch child.via {
 	case "not", "if", "then", "else", "allOf", "anyOf", "oneOf", "dependentSchemas", "dependencies":

@@ -13,8 +13,8 @@ import (
 	v6 "github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// oracle is a validator of somebody else's. It judges a value, or says that it cannot
-// tell: it has not the draft, or does not take the schema.
+// oracle is an independent validator. It validates a value, or reports that it
+// cannot: it does not support the draft, or does not accept the schema.
 type oracle func(draft, schema, value string) (fits, tells bool)
 
 var oracles = map[string]oracle{"jsonschema/v6": byV6, "jsonschema-go": byGoogle}
@@ -64,12 +64,13 @@ func byGoogle(draft, schema, value string) (fits, tells bool) {
 	return r.Validate(v) == nil, true
 }
 
-// difference is where an oracle is known to say something else, and why it is not the
-// one to follow. Concerns tells the schemas and values that it may come of.
+// difference is a known disagreement with an oracle, and the reason not to
+// follow the oracle. Concerns reports whether a schema and a value may be
+// affected.
 type difference struct {
 	oracle, why string
 	concerns    func(draft, schema, value string) bool
-	// An example, of which we say fits, and the oracle says the other.
+	// An example, with our verdict in fits; the oracle disagrees.
 	draft, schema, value string
 	fits                 bool
 }
@@ -82,7 +83,7 @@ func mentions(keywords ...string) func(draft, schema, value string) bool {
 
 var differences = []difference{
 	{
-		oracle: "jsonschema/v6", why: "it judges const beside $ref, where draft-07 has only $ref count",
+		oracle: "jsonschema/v6", why: "it judges const next to $ref, although draft-07 ignores keywords next to $ref",
 		concerns: func(draft, schema, value string) bool {
 			return draft == "draft-07" && mentions("$ref")(draft, schema, value) && mentions("const")(draft, schema, value)
 		},
@@ -115,7 +116,7 @@ var differences = []difference{
 	},
 }
 
-// digits is the length of the longest run of digits.
+// digits returns the length of the longest run of digits.
 func digits(s string) (longest int) {
 	run := 0
 	for _, c := range s {
@@ -127,7 +128,8 @@ func digits(s string) (longest int) {
 	return longest
 }
 
-// disagreement says which oracle says something else of a value, for no known reason.
+// disagreement returns an error that names the oracle that disagrees for no
+// known reason, if any.
 func disagreement(draft, schema, value string, fits bool) error {
 	for name, judge := range oracles {
 		if theirs, tells := judge(draft, schema, value); !tells || theirs == fits {
@@ -141,7 +143,7 @@ func disagreement(draft, schema, value string, fits bool) error {
 	return nil
 }
 
-// Each known difference is one, still, and is ours to have.
+// TestKnownDifferences checks that each known difference still exists.
 func TestKnownDifferences(t *testing.T) {
 	t.Parallel()
 	for _, d := range differences {
@@ -158,8 +160,8 @@ func TestKnownDifferences(t *testing.T) {
 	}
 }
 
-// A number whose exponent is too large is refused here, before any validator sees it: v6
-// panics on it.
+// TestHugeExponentPanicsV6 checks that a number with a huge exponent is refused
+// before any validator sees it: v6 panics on it.
 func TestHugeExponentPanicsV6(t *testing.T) {
 	t.Parallel()
 	const number = `1234567e901234567891`
@@ -174,8 +176,8 @@ func TestHugeExponentPanicsV6(t *testing.T) {
 	byV6("2020-12", `{"minimum":1}`, number)
 }
 
-// The oracles agree with the facts: what is compared with them in a fuzz test is worth
-// comparing.
+// TestOraclesKnowTheFacts checks that the oracles agree with the facts, so that
+// comparing with them in a fuzz test is worthwhile.
 func TestOraclesKnowTheFacts(t *testing.T) {
 	t.Parallel()
 	told := map[string]int{}
@@ -201,14 +203,13 @@ func TestOraclesKnowTheFacts(t *testing.T) {
 	}
 }
 
-// FuzzOracles makes up schemas and values that have something to do with each other, of
-// what a fuzzer gives it, and compares with validators that share no code with this one.
-// The paths that may only say yes are the judges of nearly all real calls: what they say
-// is part of it.
+// FuzzOracles generates related schemas and values from the fuzzer's input, and
+// compares verdicts with validators that share no code with this one. It
+// includes the verdicts of the text judge, which decides nearly all real calls.
 func FuzzOracles(f *testing.F) {
 	for seed := range uint64(60) {
 		text := make([]byte, 256)
-		d := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // no secret
+		d := rand.New(rand.NewPCG(seed, 7)) // nolint:gosec // not a secret
 		for i := range text {
 			text[i] = byte(d.Uint32())
 		}
@@ -216,7 +217,7 @@ func FuzzOracles(f *testing.F) {
 	}
 	drafts := []string{"2020-12", "2020-12", "2019-09", "draft-07"}
 	f.Fuzz(func(t *testing.T, choices []byte) {
-		d := dice{rand.New(&chosen{choices, rand.NewPCG(uint64(len(choices)), 3)})} //nolint:gosec // no secret
+		d := dice{rand.New(&chosen{choices, rand.NewPCG(uint64(len(choices)), 3)})} // nolint:gosec // not a secret
 		draft := pick(d, drafts...)
 		defs := "$defs"
 		root := map[string]any{defs: map[string]any{"x": d.schema(1), "y": d.schema(0)}}
@@ -248,14 +249,15 @@ func FuzzOracles(f *testing.F) {
 	})
 }
 
-// chosen is a source of what was chosen, and then of what comes.
+// chosen is a source of random numbers that returns the chosen bytes first, and
+// then those of another source.
 type chosen struct {
 	bytes []byte
 	then  rand.Source
 }
 
-// Uint64 implements [rand.Source]: a choice is in each of its bytes, as it is not known
-// which are used.
+// Uint64 implements [rand.Source]. It repeats a choice in each byte, as callers
+// may use any of them.
 func (c *chosen) Uint64() uint64 {
 	if len(c.bytes) == 0 {
 		return c.then.Uint64()

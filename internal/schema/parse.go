@@ -8,16 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// fault is why a text is refused before any schema has seen it.
+// fault is the reason why a text is refused before it is validated.
 type fault struct {
 	text string
-	// at is where in the value the fault lies, for those that are found by
-	// place and not by byte. The innermost step comes first, as it is filled
-	// in while the parser unwinds: texts without faults pay nothing for it.
+	// at is the path to the fault, for faults that are reported by path and not
+	// by byte. The innermost step comes first, because the parser adds steps
+	// while it unwinds: valid texts pay nothing for it.
 	at      []string
 	located bool
-	// beyond says that the text is JSON, of a kind that this package refuses.
-	beyond bool
+	// unsupported reports that the text is JSON of a kind that this package refuses.
+	unsupported bool
 }
 
 func (f *fault) Error() string {
@@ -31,28 +31,29 @@ func (f *fault) Error() string {
 	return f.text + " in " + cut(strings.TrimPrefix(b.String(), "."), maxProblemLength)
 }
 
-// parser reads one JSON text (RFC 8259) in one pass. The value is in the form
-// that v5 judges: map[string]any, []any, string, bool, nil and [json.Number].
+// parser parses one JSON text (RFC 8259) in one pass. The value has the form
+// that v5 validates: map[string]any, []any, string, bool, nil and
+// [json.Number].
 //
 // It is stricter than encoding/json, which keeps the last of two equal keys,
-// mends broken UTF-8 and takes numbers of any size: two readers of one text
-// must not see two different calls.
+// repairs invalid UTF-8 and accepts numbers of any size: two readers of one
+// text must not see two different calls.
 type parser struct {
 	text   string
 	pos    int
-	levels int // of nesting that are allowed
-	values int // read so far
+	levels int // maximum depth of nesting
+	values int // values read so far
 	fault  *fault
 	task   *task
 }
 
-// parse reads raw, with so many levels of nesting at most. The error is a
-// *fault, and one more where the task has ended.
+// parse parses raw, with a maximum depth of nesting. The error is a *fault,
+// also if the task has ended.
 func parse(raw []byte, levels int, t *task) (any, error) {
-	// Keys and plain strings are parts of this one copy.
+	// Keys and strings without escapes share this one copy.
 	p := &parser{text: string(raw), levels: levels, task: t}
 	if !utf8.ValidString(p.text) {
-		return nil, &fault{text: fmt.Sprintf("invalid UTF-8 at byte %d", firstInvalid(p.text)), beyond: true}
+		return nil, &fault{text: fmt.Sprintf("invalid UTF-8 at byte %d", firstInvalid(p.text)), unsupported: true}
 	}
 	v, ok := p.value(0)
 	if ok {
@@ -83,7 +84,7 @@ func (p *parser) malformed(what string) bool {
 }
 
 func (p *parser) refuse(format string, args ...any) bool {
-	p.fault = &fault{text: fmt.Sprintf(format, args...), beyond: true}
+	p.fault = &fault{text: fmt.Sprintf(format, args...), unsupported: true}
 	return false
 }
 
@@ -98,8 +99,8 @@ func (p *parser) space() {
 	}
 }
 
-// peek is the next byte that is not space; 0, which no text may have there, at
-// the end.
+// peek returns the next byte that is not space, or 0 at the end; a text must
+// not contain 0 there.
 func (p *parser) peek() byte {
 	p.space()
 	if p.pos == len(p.text) {
@@ -108,8 +109,8 @@ func (p *parser) peek() byte {
 	return p.text[p.pos]
 }
 
-// maxValues bounds how many values a text may have, those inside others counted:
-// a value takes some 100 bytes of memory, in a text only two.
+// maxValues limits the number of values in a text, including nested ones: a
+// value takes about 100 bytes of memory, but only two in a text.
 const maxValues = 1 << 20
 
 func (p *parser) value(level int) (any, bool) {
@@ -175,7 +176,7 @@ func (p *parser) object(level int) (any, bool) {
 			p.locate(key, -1)
 			return nil, false
 		}
-		// A map that did not grow had the key: one look-up does for both.
+		// If the map did not grow, it had the key: this saves a look-up.
 		size := len(m)
 		if m[key] = v; len(m) == size {
 			p.refuse("duplicate key %s", quote(key))
@@ -219,8 +220,8 @@ func (p *parser) array(level int) (any, bool) {
 	}
 }
 
-// locate adds a step to the place of the fault: an index where it is not
-// negative, else a key.
+// locate adds a step to the path of the fault: index if it is not negative,
+// else key.
 func (p *parser) locate(key string, index int) {
 	if !p.fault.located {
 		return
@@ -242,8 +243,8 @@ func (p *parser) number() (any, bool) {
 	return json.Number(s), ok
 }
 
-// literal reads a number and keeps its text. v5 makes a big.Rat of it, digit by
-// digit, so that 1e999999999 would fill the memory.
+// literal reads a number and keeps its text. v5 converts it to a big.Rat digit
+// by digit, so 1e999999999 would fill the memory.
 func (p *parser) literal() (string, bool) {
 	start := p.pos
 	if p.text[p.pos] == '-' {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// str reads a string, whose opening quote is next.
+// str parses a string, starting at its opening quote.
 func (p *parser) str() (string, bool) {
 	p.pos++
 	start := p.pos
@@ -27,8 +27,8 @@ func (p *parser) str() (string, bool) {
 	return "", p.malformed("unterminated string")
 }
 
-// escaped reads the rest of a string that began at start and whose first
-// backslash is next.
+// escaped parses the rest of a string that began at start, from its first
+// backslash.
 func (p *parser) escaped(start int) (string, bool) {
 	var b strings.Builder
 	b.WriteString(p.text[start:p.pos])
@@ -56,8 +56,8 @@ func (p *parser) escaped(start int) (string, bool) {
 	return "", p.malformed("unterminated string")
 }
 
-// escape reads one escape. Half of a surrogate pair is refused: it is not a
-// character, and each reader makes another of it.
+// escape parses one escape. It refuses half of a surrogate pair, which is not a
+// character and which readers interpret differently.
 func (p *parser) escape() (rune, bool) {
 	if p.pos+1 >= len(p.text) {
 		p.pos = len(p.text)
@@ -74,7 +74,7 @@ func (p *parser) escape() (rune, bool) {
 			pair := utf16.DecodeRune(r, low)
 			if !ok || pair == utf8.RuneError {
 				p.malformed(p.text[p.pos:p.pos+len(`\u0000`)] + " is half of a surrogate pair")
-				p.fault.beyond = true // the grammar of JSON has it
+				p.fault.unsupported = true // JSON allows it
 				return 0, false
 			}
 			p.pos += 2 * len(`\u0000`)
@@ -91,7 +91,7 @@ func (p *parser) escape() (rune, bool) {
 	return rune("\"\\/\b\f\n\r\t"[i]), true
 }
 
-// hex is the code unit of the \u escape that begins at pos, if one does.
+// hex returns the code unit of the \u escape at pos, if there is one.
 func (p *parser) hex(pos int) (rune, bool) {
 	if pos+len(`\u0000`) > len(p.text) || p.text[pos] != '\\' || p.text[pos+1] != 'u' {
 		return 0, false

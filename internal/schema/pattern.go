@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// pattern compiles an expression as v5 will, with a look at its size first:
-// matching takes time in proportion to the text times the program, and a few
-// characters such as {1000} make a large program.
+// pattern compiles an expression as v5 will, after checking its size: matching
+// takes time in proportion to the text times the program, and a few characters
+// such as {1000} make a large program.
 func (b *builder) pattern(expr string) (pattern, error) {
 	if p, ok := b.patterns[expr]; ok {
 		return p, nil
@@ -20,7 +20,8 @@ func (b *builder) pattern(expr string) (pattern, error) {
 		return pattern{}, fmt.Errorf("a pattern has %d bytes, more than %d", len(expr), maxPatternBytes)
 	}
 	if b.parsing += parseWork(expr); b.parsing > maxPatternWork {
-		return pattern{}, errors.New(`the patterns take too long to read; use fewer classes such as \p{L}, and fewer ranges beyond ASCII with (?i)`)
+		return pattern{}, errors.New(`the patterns take too long to read; ` +
+			`use fewer classes such as \p{L}, and fewer ranges beyond ASCII with (?i)`)
 	}
 	tree, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
@@ -43,16 +44,16 @@ func (b *builder) pattern(expr string) (pattern, error) {
 	return p, nil
 }
 
-// What a step of the meter buys of parsing an expression: some expressions of a few
+// What one step covers when an expression is parsed: some expressions of a few
 // bytes take a thousand times as long as others.
 const (
-	parseBytes = 4    // bytes that stand for themselves
+	parseBytes = 4    // literal bytes
 	parseClass = 100  // steps for a Unicode class such as \pL, which has hundreds of ranges
-	parseWide  = 1200 // steps for a range of which each character's other cases are looked up
+	parseWide  = 1200 // steps for a range for whose characters the parser looks up other cases
 )
 
-// parseWork is about how many steps it takes to parse an expression, by a look at it
-// that takes no time itself.
+// parseWork estimates how many steps it takes to parse an expression. The
+// estimate itself takes no noticeable time.
 func parseWork(expr string) int {
 	steps := 1 + len(expr)/parseBytes
 	folds := strings.Contains(expr, "(?")
@@ -60,15 +61,15 @@ func parseWork(expr string) int {
 		switch next := expr[i+1]; {
 		case expr[i] == '\\' && (next == 'p' || next == 'P'):
 			steps += parseClass
-		case expr[i] == '-' && folds && (next == '\\' || next >= utf8.RuneSelf): // any other ends in ASCII
+		case expr[i] == '-' && folds && (next == '\\' || next >= utf8.RuneSelf): // every other range ends in ASCII
 			steps += parseWide
 		}
 	}
 	return steps
 }
 
-// isRegex reports whether v is an expression that compiles, as far as that is known
-// without compiling it: there is nothing else that could fail.
+// isRegex reports whether v is a valid expression. It parses v but does not
+// compile it, which could not fail in any other way.
 func isRegex(v any) bool {
 	s, ok := v.(string)
 	if !ok {
@@ -78,11 +79,11 @@ func isRegex(v any) bool {
 	return err == nil
 }
 
-// instructions is about how many a program for re has. It is counted and not
-// tried, as what 4 KiB can stand for takes 100 MB. The depth of re is bounded by
-// package syntax.
+// instructions estimates the size of the program for re. It does not compile
+// re, as the program of a 4 KiB pattern can take 100 MB. Package syntax limits
+// the depth of re.
 func instructions(re *syntax.Regexp) int {
-	total := 1 + len(re.Rune)/8 // a class is one, if a slow one
+	total := 1 + len(re.Rune)/8 // a class is one instruction, though a slow one
 	if re.Op == syntax.OpLiteral {
 		total = len(re.Rune)
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// What parsing an expression costs is told by a look at it: none takes much longer
-// than the steps that are charged for it.
+// TestParseWork checks that parsing an expression does not take much longer
+// than the estimated steps.
 func TestParseWork(t *testing.T) {
 	t.Parallel()
 	const step = 2500 * time.Nanosecond

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// locate splits the absolute place of a rule into a subschema, a keyword of
-// its own and what is behind that. A place that is a subschema has no keyword.
+// locate splits the absolute location of a rule into a subschema, one of its
+// keywords, and the rest. A location of a subschema has no keyword.
 func (x *explainer) locate(place string) (n *node, keyword, rest string) {
 	address := strings.TrimPrefix(place, base)
 	for end := len(address); end > 0; end = strings.LastIndexByte(address[:end], '/') {
@@ -19,7 +19,7 @@ func (x *explainer) locate(place string) (n *node, keyword, rest string) {
 	return x.schema.nodes[0], "", ""
 }
 
-// lookUp is the value at a place.
+// lookUp returns the value at a location.
 func (x *explainer) lookUp(at string) any {
 	v := x.value
 	for _, token := range split(at) {
@@ -38,7 +38,7 @@ func (x *explainer) lookUp(at string) any {
 	return v
 }
 
-// path is a place in the words of a caller: opts.items[2].name.
+// path formats a location for callers: opts.items[2].name.
 func (x *explainer) path(at string) string {
 	path := ""
 	v := x.value
@@ -58,7 +58,7 @@ func (x *explainer) path(at string) string {
 	return elide(path)
 }
 
-// split takes a place apart; the tokens are still escaped.
+// split splits a location into tokens, which are still escaped.
 func split(at string) []string {
 	if at == "" {
 		return nil
@@ -66,7 +66,7 @@ func split(at string) []string {
 	return strings.Split(at[1:], "/")
 }
 
-// comparePlaces sorts places by their steps, indexes by their number.
+// comparePlaces compares locations step by step, and indexes numerically.
 func comparePlaces(a, b string) int {
 	for a != b && a != "" && b != "" {
 		var s, t string
@@ -82,8 +82,9 @@ func comparePlaces(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// route follows the way that v5 took through the keywords of the schemas: how
-// many steps into the value it makes, and whether it ends at a member's name.
+// route follows v5's path through the keywords of the schemas. It returns how
+// many steps into the value the path has, and whether it ends at a member's
+// name.
 func route(way string) (steps int, ofName bool) {
 	tokens := split(way)
 	for i := 0; i < len(tokens); i++ {
@@ -105,7 +106,7 @@ func route(way string) (steps int, ofName bool) {
 		switch name {
 		case "additionalProperties", "additionalItems":
 			if last {
-				return steps, ofName // false: the object or array is at fault
+				return steps, ofName // not a member's name: the object or array is at fault
 			}
 			steps++
 		case "propertyNames":

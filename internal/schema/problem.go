@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// problem is a finding in words.
+// problem returns the text of a finding.
 func (x *explainer) problem(f finding) string {
 	path := x.path(f.at)
 	part := x.schema.role.part
@@ -24,7 +24,7 @@ func (x *explainer) problem(f finding) string {
 	case f.class == unexpected:
 		return "unexpected " + part + ": " + path
 	case f.lost:
-		return "invalid value for a member with an empty name: " + f.broken()
+		return "invalid value for a member with an empty name: " + f.brokenRule()
 	case f.ofName:
 		return "invalid name for " + path + ": " + x.reason(f, x.lastKey(f.at))
 	}
@@ -47,8 +47,8 @@ func (x *explainer) lastKey(at string) any {
 	return key
 }
 
-// broken is what is said of a rule that has no words of its own.
-func (f finding) broken() string {
+// brokenRule returns the text for a rule without a specific text.
+func (f finding) brokenRule() string {
 	name := f.keyword
 	if name == "" {
 		name = f.node.via
@@ -56,7 +56,7 @@ func (f finding) broken() string {
 	return "breaks the rule " + name
 }
 
-// reason says why v breaks the finding's rule.
+// reason explains why v breaks the finding's rule.
 func (x *explainer) reason(f finding, v any) string {
 	if expected, ok := x.expected(f); ok {
 		return "expected " + or(expected, func(s string) string { return s }) + ", got " + typeName(v)
@@ -93,10 +93,10 @@ func (x *explainer) reason(f finding, v any) string {
 	if text := bounds(f, rule, v); text != "" {
 		return text
 	}
-	return f.broken()
+	return f.brokenRule()
 }
 
-// bounds is the reason for rules about a size.
+// bounds returns the reason for rules about a size.
 func bounds(f finding, rule, v any) string {
 	if flag, ok := rule.(bool); ok && flag {
 		rule = f.node.keys[sibling[f.keyword]] // draft-04
@@ -143,23 +143,24 @@ func bounds(f finding, rule, v any) string {
 	return ""
 }
 
-// forbidden is the reason where a whole subschema says no.
+// forbidden returns the reason if a whole subschema rejects the value.
 func (x *explainer) forbidden(f finding, v any) string {
 	switch {
 	case f.node.via == "not":
 		return "has a form that is not allowed"
 	case f.node.via == "additionalItems" && f.node.never:
 		if items, ok := v.([]any); ok {
-			return "has too many items: " + strconv.Itoa(len(items)) + ", at most " + strconv.Itoa(len(f.node.parent.prefix))
+			most := len(f.node.parent.prefix)
+			return "has too many items: " + strconv.Itoa(len(items)) + ", at most " + strconv.Itoa(most)
 		}
 	}
 	if f.node.never {
 		return "nothing is allowed here"
 	}
-	return f.broken()
+	return f.brokenRule()
 }
 
-// or joins alternatives.
+// or formats each alternative and joins them.
 func or(all []string, each func(string) string) string {
 	words := make([]string, len(all))
 	for i, s := range all {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// How much of a stranger's text is repeated to whoever reads the problem.
+// Limits of the untrusted text that an error repeats.
 const (
 	maxValueLength   = 64 // characters of a value
 	maxListed        = 16 // values of an enum
@@ -17,7 +17,7 @@ const (
 	maxProblemLength = 512
 )
 
-// cut shortens s to n characters and says so.
+// cut truncates s to n characters and marks the cut with "...".
 func cut(s string, n int) string {
 	if len(s) <= n || utf8.RuneCountInString(s) <= n {
 		return s
@@ -31,7 +31,7 @@ func cut(s string, n int) string {
 	return s
 }
 
-// quote makes a short string of one line of s.
+// quote returns s in quotes, shortened and on one line.
 func quote(s string) string {
 	short := cut(s, maxValueLength)
 	if len(short) == len(s) {
@@ -40,7 +40,7 @@ func quote(s string) string {
 	return strconv.Quote(strings.TrimSuffix(short, "...")) + "..."
 }
 
-// oneLine is a pattern, in quotes only if it would not stay on one line.
+// oneLine returns a pattern, in quotes only if it would not stay on one line.
 func oneLine(pattern string) string {
 	if strings.IndexFunc(pattern, func(r rune) bool { return !strconv.IsPrint(r) }) >= 0 {
 		pattern = strconv.Quote(pattern)
@@ -48,14 +48,14 @@ func oneLine(pattern string) string {
 	return cut(pattern, maxPatternShown)
 }
 
-// simple reports whether a key can stand in a path as it is.
+// simple reports whether a key needs no quotes in a path.
 func simple(key string) bool {
 	return key != "" && strings.IndexFunc(key, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-$@/+*%", r)
 	}) < 0
 }
 
-// step is a key as one step of a path that has begun: .name or ["odd name"].
+// step formats a key as a further step of a path: .name or ["odd name"].
 func step(key string) string {
 	if simple(key) {
 		return "." + cut(key, maxValueLength)
@@ -63,7 +63,7 @@ func step(key string) string {
 	return "[" + quote(key) + "]"
 }
 
-// join puts a key behind a path. An argument of the root is just its name.
+// join appends a key to a path. An argument at the root is just its name.
 func join(path, key string) string {
 	switch {
 	case path != "":
@@ -83,7 +83,7 @@ func elide(path string) string {
 	return string(runes[:maxPathEnd]) + "..." + string(runes[len(runes)-maxPathEnd:])
 }
 
-// show is a value in a problem's text.
+// show formats a value for an error.
 func show(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -103,8 +103,8 @@ func show(v any) string {
 	return "the " + typeName(v)
 }
 
-// brief reports whether v is small enough to be written out, and takes what it
-// needs off the room.
+// brief reports whether v is small enough to be written in full, and deducts
+// its size from room.
 func brief(v any, room *int) bool {
 	switch v := v.(type) {
 	case []any:
@@ -126,7 +126,7 @@ func brief(v any, room *int) bool {
 	return *room >= 0
 }
 
-// list is several values, of which it leaves out all but the first.
+// list formats the first values and says how many more there are.
 func list(values []any) string {
 	var b strings.Builder
 	for i, v := range values {
@@ -142,7 +142,7 @@ func list(values []any) string {
 	return b.String()
 }
 
-// plural is a number of things.
+// plural formats a number of things.
 func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -150,8 +150,8 @@ func plural(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
-// typeName is a value's type in JSON Schema's words. A number without a
-// fraction is an integer, however it is written.
+// typeName returns the JSON Schema type of a value. A number without a fraction
+// is an integer, however it is written.
 func typeName(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -171,7 +171,7 @@ func typeName(v any) string {
 	return "object"
 }
 
-// article puts "a" or "an" before a type's name where it takes one.
+// article puts "a" or "an" before a type's name, except before null.
 func article(name string) string {
 	switch name {
 	case "null":

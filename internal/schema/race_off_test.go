@@ -2,5 +2,5 @@
 
 package schema
 
-// raceEnabled says that the race detector slows everything down.
+// raceEnabled reports whether the race detector is on, which slows tests down.
 const raceEnabled = false

@@ -10,38 +10,37 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// rules are what a node asks of a value, if it has only the keywords that most tools
-// describe their arguments with, in a form that text can be judged by while it is
-// read. They may be stricter than the draft, never laxer: a value that breaks them is
-// left to v5.
+// rules are the requirements of a node that has only the most common keywords,
+// in a form that can be checked while the text is read. They may be stricter
+// than the draft but never laxer: a value that breaks them is left to v5.
 type rules struct {
 	types                  typeSet
 	length, items, members span
-	least, most            *edge
+	least, most            *numberLimit
 	pattern                pattern
 	allowed                []any // scalars; nil: all
 
-	// instead are the nodes of which one has to fit, if the node asks for nothing
-	// else: its "anyOf", or what its "$ref" leads to.
-	instead []*node
+	// anyOf lists nodes of which one must match, if the node has no other
+	// keyword: the forms of "anyOf", or the target of "$ref".
+	anyOf []*node
 
-	properties []property // by name; each has the bit of its index
-	required   uint64     // the properties' bits
-	other      *node      // for all other members; nil: any
-	name       *node      // for the names of all members; nil: any
-	item       *node      // nil: any
+	properties []property // sorted by name; the index is the bit in required
+	required   uint64     // bits of the properties
+	other      *node      // for all other members; nil: any value
+	name       *node      // for the names of all members; nil: any name
+	item       *node      // nil: any value
 }
 
-// property is one that the schema describes.
+// property is a property that the schema describes.
 type property struct {
 	name string
 	node *node
 }
 
-// maxProperties is how many bits there are.
+// maxProperties is the number of bits in required.
 const maxProperties = 64
 
-// typeSet has a bit for each JSON type.
+// typeSet has one bit for each JSON type.
 type typeSet uint8
 
 const (
@@ -65,15 +64,15 @@ type span struct{ min, max int }
 
 func (s span) has(n int) bool { return s.min <= n && n <= s.max }
 
-// edge is a limit of numbers.
-type edge struct {
+// numberLimit is a limit of a number.
+type numberLimit struct {
 	at    decimal
 	exact bool // the limit itself is allowed
 }
 
-func (e *edge) holds(order int) bool { return order > 0 || order == 0 && e.exact }
+func (e *numberLimit) holds(order int) bool { return order > 0 || order == 0 && e.exact }
 
-// rulesOf returns the node's rules; nil: only v5 can judge it.
+// rulesOf returns the node's rules, or nil if only v5 can evaluate it.
 func rulesOf(n *node, draft int, patterns map[string]pattern) *rules {
 	full := span{0, math.MaxInt}
 	r := &rules{types: anyType, length: full, items: full, members: full}
@@ -83,7 +82,7 @@ func rulesOf(n *node, draft int, patterns map[string]pattern) *rules {
 	asserts := 0
 	for name, v := range n.keys {
 		kw, known := keywords[name]
-		if !known || kw.note || name == "$defs" || name == "definitions" {
+		if !known || kw.annotation || name == "$defs" || name == "definitions" {
 			continue
 		}
 		asserts++
@@ -91,13 +90,13 @@ func rulesOf(n *node, draft int, patterns map[string]pattern) *rules {
 			return nil
 		}
 	}
-	if r.instead != nil && asserts > 1 || !r.describe(n) {
+	if r.anyOf != nil && asserts > 1 || !r.describe(n) {
 		return nil
 	}
 	return r
 }
 
-// add adds a keyword, if text can be judged by it.
+// add adds a keyword and reports whether the text judge supports it.
 func (r *rules) add(n *node, name string, v any, draft int, patterns map[string]pattern) bool {
 	switch name {
 	case "type":
@@ -137,23 +136,23 @@ func (r *rules) add(n *node, name string, v any, draft int, patterns map[string]
 	case "pattern":
 		r.pattern = patterns[v.(string)]
 	case "minimum", "exclusiveMinimum":
-		return draft != draft04 && setEdge(&r.least, v, name == "minimum")
+		return draft != draft04 && setNumberLimit(&r.least, v, name == "minimum")
 	case "maximum", "exclusiveMaximum":
-		return draft != draft04 && setEdge(&r.most, v, name == "maximum")
+		return draft != draft04 && setNumberLimit(&r.most, v, name == "maximum")
 	case "format":
 		_, judged := jsonschema.Formats[v.(string)]
 		return !judged
 	case "anyOf":
-		r.instead = n.inPlace
+		r.anyOf = n.inPlace
 	case "$ref":
-		r.instead = []*node{n.ref}
+		r.anyOf = []*node{n.ref}
 	default:
 		return false
 	}
 	return true
 }
 
-// describe adds what the node says of members and items.
+// describe adds the rules for members and items.
 func (r *rules) describe(n *node) bool {
 	if len(n.named) > maxProperties || len(n.prefix) > 0 {
 		return false
@@ -181,8 +180,8 @@ func (r *rules) describe(n *node) bool {
 	return true
 }
 
-// find returns the index of the property of that name, or -1. They are few, and
-// looking at each is faster than a map.
+// find returns the index of the property of that name, or -1. It searches
+// linearly, which is faster than a map for so few properties.
 func (r *rules) find(name string) int {
 	for i := range r.properties {
 		if r.properties[i].name == name {
@@ -192,16 +191,16 @@ func (r *rules) find(name string) int {
 	return -1
 }
 
-// setEdge sets a limit, unless there is one.
-func setEdge(e **edge, v any, exact bool) bool {
+// setNumberLimit sets a limit and reports whether there was none before.
+func setNumberLimit(e **numberLimit, v any, exact bool) bool {
 	if *e != nil {
 		return false
 	}
-	*e = &edge{at: decimalOf(v.(json.Number)), exact: exact}
+	*e = &numberLimit{at: decimalOf(v.(json.Number)), exact: exact}
 	return true
 }
 
-// toInt returns a count, as far as it matters: no value is larger than maxInteger.
+// toInt returns a count, capped at maxInteger: no value is larger.
 func toInt(v any) int {
 	f, err := v.(json.Number).Float64()
 	if err != nil || f > maxInteger {
@@ -210,7 +209,7 @@ func toInt(v any) int {
 	return int(f)
 }
 
-// allow reports whether a value that is not a string is among the allowed ones.
+// allow reports whether a value other than a string is allowed.
 func (r *rules) allow(v any) bool {
 	return r.allowed == nil || slices.ContainsFunc(r.allowed, func(one any) bool {
 		a, ok := v.(json.Number)
@@ -219,7 +218,7 @@ func (r *rules) allow(v any) bool {
 	})
 }
 
-// allowText is allow for a string, which need not be put into an interface.
+// allowText is allow for a string, without converting it to an interface.
 func (r *rules) allowText(s string) bool {
 	return r.allowed == nil || slices.ContainsFunc(r.allowed, func(one any) bool {
 		t, ok := one.(string)
@@ -228,7 +227,7 @@ func (r *rules) allowText(s string) bool {
 }
 
 func (r *rules) text(s string) bool {
-	if r.length.min > 0 || r.length.max < len(s) { // a string has no more characters than bytes
+	if r.length.min > 0 || r.length.max < len(s) { // a string does not have more characters than bytes
 		if !r.length.has(utf8.RuneCountInString(s)) {
 			return false
 		}

@@ -18,19 +18,19 @@ import (
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
-// Schema is a JSON Schema that was found harmless. It is safe for concurrent
-// use.
+// Schema is a JSON Schema that is within the limits of this package. It is safe
+// for concurrent use.
 type Schema struct {
 	raw   json.RawMessage
 	v5    func() (*jsonschema.Schema, error)
 	nodes []*node
-	// byAddress finds what an error of v5 is about.
+	// byAddress finds the subschema that an error of v5 refers to.
 	byAddress map[string]*node
 	rate      rate
 	role      role
 }
 
-// role is what the values are, for the texts.
+// role names the validated values and their parts in errors.
 type role struct{ whole, part string }
 
 var (
@@ -38,24 +38,25 @@ var (
 	output = role{whole: "result", part: "property"}
 )
 
-// noArguments is the schema of a tool that takes none.
+// noArguments is the schema of a tool without arguments.
 const noArguments = `{"type":"object","properties":{},"additionalProperties":false}`
 
-// CompileInput makes a tool's input schema ready. Its root must have
-// "type": "object"; empty text means that the tool takes no arguments. The
-// draft is 2020-12 where "$schema" names no other.
+// CompileInput compiles a tool's input schema. Its root must have "type":
+// "object"; empty text means that the tool takes no arguments. The draft is
+// 2020-12 unless "$schema" names another.
 //
 // # Errors
 //
-// A plain error with the reason: the schema is malformed, passes a limit of
-// the package's comment, or requires an argument that it does not describe.
+// A plain error with the reason: the schema is malformed, exceeds a limit
+// listed in the package comment, or requires an argument that it does not
+// describe.
 func CompileInput(raw json.RawMessage) (*Schema, error) { return (*Budget)(nil).CompileInput(raw) }
 
-// CompileInput is [CompileInput] as far as the budget goes.
+// CompileInput is [CompileInput] within the budget.
 //
 // # Errors
 //
-// Those of CompileInput, and [ErrBudget].
+// Those of [CompileInput], and [ErrBudget].
 func (b *Budget) CompileInput(raw json.RawMessage) (*Schema, error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage(noArguments)
@@ -63,22 +64,22 @@ func (b *Budget) CompileInput(raw json.RawMessage) (*Schema, error) {
 	return compile(raw, input, b)
 }
 
-// CompileOutput makes a tool's output schema ready. Its root may be any
-// schema; empty text promises nothing, as true does.
+// CompileOutput compiles a tool's output schema. Its root may be any schema;
+// empty text accepts any value, as true does.
 //
 // # Errors
 //
-// A plain error with the reason: the schema is malformed or passes a limit of
-// the package's comment.
+// A plain error with the reason: the schema is malformed or exceeds a limit
+// listed in the package comment.
 func CompileOutput(raw json.RawMessage) (*Schema, error) {
 	return (*Budget)(nil).CompileOutput(raw)
 }
 
-// CompileOutput is [CompileOutput] as far as the budget goes.
+// CompileOutput is [CompileOutput] within the budget.
 //
 // # Errors
 //
-// Those of CompileOutput, and [ErrBudget].
+// Those of [CompileOutput], and [ErrBudget].
 func (b *Budget) CompileOutput(raw json.RawMessage) (*Schema, error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage("true")
@@ -86,18 +87,18 @@ func (b *Budget) CompileOutput(raw json.RawMessage) (*Schema, error) {
 	return compile(raw, output, b)
 }
 
-// CompileOwn makes a schema of this program ready, as CompileOutput does, but without
-// jsonschema/v5, which takes most of the time: v5 compiles it once a value needs it.
+// CompileOwn compiles a schema of this program as [CompileOutput] does, but leaves
+// jsonschema/v5, which takes most of the time, until a value needs it.
 //
 // # Errors
 //
-// Those of CompileOutput, and later those of [Schema.Check].
+// Those of [CompileOutput], and later those of [Schema.Check].
 func CompileOwn(raw json.RawMessage) (*Schema, error) {
 	s, shown, err := prepare(raw, output, nil)
 	if err != nil {
 		return nil, err
 	}
-	s.v5 = sync.OnceValues(func() (*jsonschema.Schema, error) { return hand(shown) })
+	s.v5 = sync.OnceValues(func() (*jsonschema.Schema, error) { return compileV5(shown) })
 	return s, nil
 }
 
@@ -106,7 +107,7 @@ func compile(raw json.RawMessage, r role, budget *Budget) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	v5, err := hand(shown)
+	v5, err := compileV5(shown)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +115,8 @@ func compile(raw json.RawMessage, r role, budget *Budget) (*Schema, error) {
 	return s, nil
 }
 
-// prepare checks a schema, and returns it without its v5, and what v5 is shown of it.
+// prepare checks a schema. It returns the Schema without v5, and the copy that v5
+// compiles.
 func prepare(raw json.RawMessage, r role, budget *Budget) (s *Schema, shown any, err error) {
 	if len(raw) > maxSchemaBytes {
 		return nil, nil, fmt.Errorf("the schema has %d bytes, more than %d", len(raw), maxSchemaBytes)
@@ -154,16 +156,18 @@ func prepare(raw json.RawMessage, r role, budget *Budget) (s *Schema, shown any,
 	}, shown, nil
 }
 
-// checkTexts refuses a schema with a text, wherever it is and whatever it is for, that a
-// model reads otherwise than a person: models are given all of a schema. Of control
-// characters JSON has only the escapes, which are seen: there are enums of line endings.
+// checkTexts refuses a schema if any text in it has characters that a person
+// does not see but a model reads: models are given the whole schema. It accepts
+// control characters, which JSON can only contain as visible escapes; some
+// enums list line endings.
 func checkTexts(doc any) error {
 	switch doc := doc.(type) {
 	case string:
 		if r, found := sanitize.Hidden(strings.Map(withoutControls, doc)); found {
 			from := max(0, strings.IndexRune(doc, r)-maxValueLength/2)
 			text := sanitize.Quote(strings.ToValidUTF8(doc[from:], ""), maxValueLength)
-			return fmt.Errorf("the text %s has a hidden character, %U: leave it out, or write \\x{%X} in a pattern", text, r, r)
+			return fmt.Errorf("the text %s has a hidden character, %U: leave it out, or write \\x{%X} in a pattern",
+				text, r, r)
 		}
 	case []any:
 		for _, item := range doc {
@@ -188,7 +192,7 @@ func withoutControls(r rune) rune {
 	return r
 }
 
-// checkRoot asks of an input schema what models and forms rely on.
+// checkRoot checks what models and user interfaces expect of an input schema.
 func checkRoot(doc any) error {
 	keys, _ := doc.(map[string]any)
 	if keys["type"] != "object" {
@@ -206,9 +210,10 @@ func checkRoot(doc any) error {
 	return nil
 }
 
-// hand gives v5 the copy of a schema. What it refuses now is beyond the shapes
-// that were checked, such as a keyword that one draft has and another has not.
-func hand(shown any) (s *jsonschema.Schema, err error) {
+// compileV5 compiles the copy of a schema with v5. Errors at this stage are
+// beyond the shapes checked before, such as a keyword that only some drafts
+// allow.
+func compileV5(shown any) (s *jsonschema.Schema, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			s, err = nil, fmt.Errorf("the schema does not compile: the validator failed: %v", v)
@@ -222,7 +227,7 @@ func hand(shown any) (s *jsonschema.Schema, err error) {
 	c.LoadURL = func(url string) (io.ReadCloser, error) {
 		return nil, fmt.Errorf("%s is not loaded: schemas refer only to themselves", quote(url))
 	}
-	c.AssertFormat = true // in every draft alike; v5 would do so where $schema is absent
+	c.AssertFormat = true // the same in every draft; v5 would do so only without $schema
 	c.RegisterExtension(uniqueKeyword, nil, uniqueItems{})
 	for _, name := range []string{"duration", "period"} {
 		c.Formats[name] = short(jsonschema.Formats[name])
@@ -238,18 +243,19 @@ func hand(shown any) (s *jsonschema.Schema, err error) {
 			for len(fault.Causes) > 0 {
 				fault = fault.Causes[0]
 			}
-			return nil, fmt.Errorf("the schema does not compile: its draft does not allow what is at #%s", cut(fault.InstanceLocation, maxProblemLength))
+			return nil, fmt.Errorf("the schema does not compile: its draft does not allow what is at #%s",
+				cut(fault.InstanceLocation, maxProblemLength))
 		}
 		return nil, fmt.Errorf("the schema does not compile: %w", err)
 	}
 	return s, nil
 }
 
-// maxShort bounds, in bytes, texts of a format whose check takes more than linear
-// time.
+// maxShort is the size limit, in bytes, for formats whose check takes more than
+// linear time.
 const maxShort = 256
 
-// short refuses longer ones.
+// short makes a format reject longer texts.
 func short(format func(any) bool) func(any) bool {
 	return func(v any) bool {
 		if s, ok := v.(string); ok && len(s) > maxShort {
@@ -259,22 +265,22 @@ func short(format func(any) bool) func(any) bool {
 	}
 }
 
-// Text is the schema as it was given; for an input schema that was empty, the
-// schema that allows no arguments. The caller owns it.
+// Text returns a copy of the schema as it was given. For an empty input schema,
+// it returns the schema that allows no arguments.
 func (s *Schema) Text() json.RawMessage { return slices.Clone(s.raw) }
 
-// Check reports whether JSON text fits the schema. Empty text counts as {}.
+// Check validates JSON text against the schema. It treats empty text as {}.
 //
-// A check that may take longer than some tens of milliseconds waits for others
-// that may, so that no more than half of the processors are busy with them, and
-// ends soon after ctx: v5 is not interrupted, but asked only for what it does
-// in about half a second.
+// A check that may take longer than some tens of milliseconds waits for other
+// such checks, which together use at most half of the processors. It ends soon
+// after ctx: v5 is not interrupted, but is given only work of about half a
+// second.
 //
 // # Errors
 //
-// A [*Violation] that says what is wrong, in words fit for a model; a
-// [*LimitError] where it would take too long to say; an error that wraps that of
-// ctx where it ended first.
+//   - a [*Violation] that describes the problems in a form suitable for a model
+//   - a [*LimitError] if the check would take too long
+//   - an error that wraps that of ctx, if ctx ended first
 func (s *Schema) Check(ctx context.Context, raw []byte) error {
 	if len(raw) == 0 {
 		raw = []byte("{}")
@@ -291,7 +297,8 @@ func (s *Schema) Check(ctx context.Context, raw []byte) error {
 	return s.check(&t, raw, heavy)
 }
 
-// check is Check for what reading the text with little effort does not tell.
+// check continues [Schema.Check] if the text judge did not accept the text with
+// little effort.
 func (s *Schema) check(t *task, raw []byte, heavy bool) error {
 	if heavy {
 		if !t.heavy() {
@@ -309,12 +316,12 @@ func (s *Schema) check(t *task, raw []byte, heavy bool) error {
 		return &Violation{Problems: []string{err.Error()}}
 	}
 	if s.role == input && !is[map[string]any](v) {
-		// In older drafts a $ref at the root silences the "type" beside it.
+		// In older drafts, a $ref at the root disables the "type" next to it.
 		return &Violation{Problems: []string{"arguments must be an object, got " + typeName(v)}}
 	}
 	if !s.rate.light(len(raw)) {
 		m := meter{task: t}
-		m.visit(s.nodes[0], v, way{})
+		m.visit(s.nodes[0], v, depth{})
 		switch {
 		case t.err != nil:
 			return t.err
@@ -327,11 +334,13 @@ func (s *Schema) check(t *task, raw []byte, heavy bool) error {
 	return s.judge(v)
 }
 
-// judge asks v5, and makes its answer ours.
+// judge validates v with v5 and converts its error.
 func (s *Schema) judge(v any) (err error) {
 	defer func() {
 		if recover() != nil {
-			err = &Violation{Problems: []string{"the " + s.role.whole + " could not be checked: the validator failed"}}
+			err = &Violation{
+				Problems: []string{"the " + s.role.whole + " could not be checked: the validator failed"},
+			}
 		}
 	}()
 	v5, err := s.v5()

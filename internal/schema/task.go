@@ -5,30 +5,31 @@ import (
 	"runtime"
 )
 
-// LimitError says that a value may fit its schema, but that finding out would
-// take more work than this package does for one value.
+// LimitError reports that a value may fit its schema, but that finding out
+// would take more work than this package allows for one value.
 type LimitError struct{ whole string }
 
-// Error names what was to be judged and what to do.
+// Error names what was checked and says what to do.
 func (e *LimitError) Error() string {
 	return "the " + e.whole + " would take too long to check against the schema"
 }
 
-// task is one check on its way. It ends early with its caller's context, and it
-// waits for its turn where it is heavy: what a check may cost is bounded, and so
-// is how many costly ones run at a time. A nil task does neither.
+// task is one running check. It ends early with the caller's context, and waits
+// for a slot if it is heavy: both the cost of a check and the number of
+// concurrent heavy checks are limited. A nil task does neither.
 type task struct {
-	ctx  context.Context
-	left int   // work until the context is looked at again
-	err  error // why the check was given up; nil: it goes on
-	held bool  // it has one of the heavy slots
+	ctx   context.Context
+	left  int   // work left until the context is checked again
+	err   error // why the check was canceled; nil: it was not
+	holds bool  // the task holds one of heavySlots
 }
 
-// lookEvery is the work between two looks at the context, in evaluations of
-// subschemas: about a millisecond.
-const lookEvery = 1 << 14
+// checkInterval is the work between two checks of the context, in evaluations
+// of subschemas: about a millisecond.
+const checkInterval = 1 << 14
 
-// ended does some work, in evaluations, and reports whether the check is over.
+// ended counts some work, in evaluations, and reports whether the check has
+// been canceled.
 func (t *task) ended(work int) bool {
 	if t == nil {
 		return false
@@ -36,40 +37,40 @@ func (t *task) ended(work int) bool {
 	if t.left -= work; t.left > 0 || t.err != nil {
 		return t.err != nil
 	}
-	t.left = lookEvery
-	return t.look()
+	t.left = checkInterval
+	return t.canceled()
 }
 
-// look reports whether the check is over, by the context as it is now.
-func (t *task) look() bool {
+// canceled reports whether the context has ended.
+func (t *task) canceled() bool {
 	if t.err == nil {
 		t.err = t.ctx.Err()
 	}
 	return t.err != nil
 }
 
-// heavySlots are taken by checks that may take more than some tens of
-// milliseconds, of all schemas together. Others never wait.
+// heavySlots limits the concurrent checks, of all schemas together, that may
+// take longer than some tens of milliseconds. Other checks never wait.
 var heavySlots = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
 
-// heavy waits for a slot, if the task has none yet, and reports whether it has
-// one; false: its context ended first.
+// heavy waits for a slot unless the task already holds one. It reports false if
+// the context ended first.
 func (t *task) heavy() bool {
-	if t.held {
-		return !t.look()
+	if t.holds {
+		return !t.canceled()
 	}
 	select {
 	case heavySlots <- struct{}{}:
-		t.held = true
+		t.holds = true
 	case <-t.ctx.Done():
 	}
-	return !t.look()
+	return !t.canceled()
 }
 
-// done gives the slot back.
+// done releases the slot.
 func (t *task) done() {
-	if t.held {
+	if t.holds {
 		<-heavySlots
-		t.held = false
+		t.holds = false
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// costly is a value that takes a schema's check a good while, and is still judged.
+// costly has values that take long to check but are within the limits.
 var costly = map[string]struct{ schema, value string }{
 	"reading":    {`true`, `[` + each(1_000_000, `1`) + `]`},
 	"fitting":    {`{"items":{"type":"integer","enum":[` + each(50, `@`) + `]}}`, `[` + each(150_000, `49`) + `]`},
@@ -17,7 +17,8 @@ var costly = map[string]struct{ schema, value string }{
 	"the errors": {`{"items":{"type":"string"}}`, `[` + each(40_000, `1`) + `]`},
 }
 
-// A check ends with its context, at once where that has ended before.
+// TestCheckEndsWithItsContext checks that a check ends with its context,
+// immediately if the context has already ended.
 func TestCheckEndsWithItsContext(t *testing.T) { //nolint:paralleltest // it fills the slots of all checks
 	for name, c := range costly {
 		s := mustOutput(t, c.schema)
@@ -38,8 +39,8 @@ func TestCheckEndsWithItsContext(t *testing.T) { //nolint:paralleltest // it fil
 	}
 }
 
-// Heavy checks wait for each other, as long as their callers do; light ones do not
-// wait.
+// TestHeavyChecksTakeTurns checks that heavy checks wait for each other until
+// their contexts end, and that light ones do not wait.
 func TestHeavyChecksTakeTurns(t *testing.T) { //nolint:paralleltest // it fills the slots of all checks
 	for range cap(heavySlots) {
 		heavySlots <- struct{}{}

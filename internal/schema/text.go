@@ -7,17 +7,17 @@ import (
 	"unsafe"
 )
 
-// textJudge judges text while it is read: it makes no value of it and allocates
-// nothing. It can say that the text certainly fits. All else is left to v5, which can
-// also say what is wrong.
+// textJudge validates text while reading it, without decoding the value and
+// without any allocation. It can only report that the text certainly fits.
+// Everything else is left to v5, which can also say what is wrong.
 //
-// The reading is the parser's own, so that what is JSON is decided in one place.
+// It embeds the parser, so that only one place defines what is valid JSON.
 type textJudge struct {
 	parser
 	left effort
 }
 
-// effort is what a text judge may spend.
+// effort is what the text judge may spend.
 type effort struct{ evaluations, program int }
 
 var (
@@ -27,13 +27,14 @@ var (
 
 func (e effort) spent() bool { return e.evaluations < 0 || e.program < 0 }
 
-// programLook is how many instructions of patterns are as much work as one evaluation.
-const programLook = 4
+// instructionsPerEvaluation is the number of pattern instructions that cost as
+// much as one evaluation.
+const instructionsPerEvaluation = 4
 
-// fitsText reports whether raw certainly fits the schema, and whether it may fit and
-// the effort was not enough to say.
+// fitsText reports whether raw certainly fits the schema, and, if not, whether
+// the effort was too small to find out.
 func (s *Schema) fitsText(raw []byte, e effort, t *task) (fits, gaveUp bool) {
-	// The text is looked at in place, and nothing of it is kept.
+	// The text is read in place, and nothing of it is retained.
 	text := unsafe.String(unsafe.SliceData(raw), len(raw))
 	j := textJudge{parser{text: text, levels: maxValueLevels, task: t}, e}
 	if s.role == input && j.peek() != '{' || !utf8.ValidString(j.text) || !j.fits(s.nodes[0], 0) {
@@ -43,8 +44,8 @@ func (s *Schema) fitsText(raw []byte, e effort, t *task) (fits, gaveUp bool) {
 	return j.pos == len(j.text), false
 }
 
-// fits reads the next value and reports whether it certainly fits n, where nil
-// stands for anything. After false, its position means nothing.
+// fits reads the next value and reports whether it certainly fits n; a nil n
+// accepts any value. If it returns false, the position is undefined.
 func (j *textJudge) fits(n *node, level int) bool {
 	if n == nil {
 		n = unrestricted
@@ -56,8 +57,8 @@ func (j *textJudge) fits(n *node, level int) bool {
 	if j.left.evaluations -= n.work.lookUps; j.left.spent() || j.task.ended(1) {
 		return false
 	}
-	if r.instead != nil {
-		return j.fitsOne(r.instead, level)
+	if r.anyOf != nil {
+		return j.fitsOne(r.anyOf, level)
 	}
 	if j.values++; j.values > maxValues {
 		return false
@@ -95,14 +96,14 @@ func newUnrestricted() *node {
 	return n
 }
 
-// afford reports whether matching s with the pattern is within the effort.
+// afford reports whether the effort covers matching s with the pattern.
 func (j *textJudge) afford(r *rules, s string) bool {
 	cost := r.pattern.program * len(s)
 	j.left.program -= cost
-	return j.left.program >= 0 && !j.task.ended(cost/programLook)
+	return j.left.program >= 0 && !j.task.ended(cost/instructionsPerEvaluation)
 }
 
-// fitsOne reads the next value as often as it takes.
+// fitsOne tries the nodes in turn on the next value until one accepts it.
 func (j *textJudge) fitsOne(nodes []*node, level int) bool {
 	for _, n := range nodes {
 		again := *j
@@ -115,8 +116,9 @@ func (j *textJudge) fitsOne(nodes []*node, level int) bool {
 	return false
 }
 
-// maxOthers is how many members an object may have that the schema does not describe
-// by name. A repeated name is looked for among them one by one.
+// maxOthers is how many members an object may have that the schema does not
+// describe by name. It is small because finding duplicates among them takes a
+// linear search.
 const maxOthers = 16
 
 func (j *textJudge) fitsObject(r *rules, level int) bool {
@@ -124,7 +126,7 @@ func (j *textJudge) fitsObject(r *rules, level int) bool {
 		return false
 	}
 	j.pos++
-	var seen uint64            // of the properties
+	var seen uint64            // bits of the properties read so far
 	var more [maxOthers]string // names of other members
 	count, others := 0, 0
 	for first := true; ; first = false {
@@ -170,9 +172,9 @@ func (j *textJudge) fitsObject(r *rules, level int) bool {
 	return seen&r.required == r.required && r.members.has(count)
 }
 
-// fitsName judges a member's name as the string that it is.
+// fitsName reports whether a member name certainly matches r.
 func (j *textJudge) fitsName(r *rules, name string) bool {
-	return r != nil && r.instead == nil && r.types&stringType != 0 &&
+	return r != nil && r.anyOf == nil && r.types&stringType != 0 &&
 		r.allowText(name) && j.afford(r, name) && r.text(name)
 }
 

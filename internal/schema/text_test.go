@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// fits is what a text judge says.
+// fits returns the verdict of the text judge.
 func (s *Schema) fits(value string) bool {
 	fits, _ := s.fitsText([]byte(value), lightEffort, nil)
 	return fits
 }
 
-// What most tools' schemas look like is judged while it is read; the rest is left to
-// v5.
+// TestFitsText checks that the text judge handles the schemas of most tools,
+// and leaves the rest to v5.
 func TestFitsText(t *testing.T) {
 	t.Parallel()
 	const nested = `{"type":"object","properties":{"m":{"anyOf":[{"$ref":"#/$defs/m"},{"type":"null"}]},"l":{"type":"array","items":{"enum":["a",1,null]},"maxItems":3},"any":true},"required":["m"],"$defs":{"m":{"type":"object","properties":{"t":{"type":"string","maxLength":2}},"minProperties":1}}}`
@@ -63,8 +63,8 @@ func TestFitsText(t *testing.T) {
 	}
 }
 
-// Made-up schemas as tools have them, with values that nearly fit: the verdict on
-// the text is v5's.
+// TestFitsTextAgreesWithV5 compares the verdicts of the text judge and v5 on
+// random typical schemas, with values that nearly fit.
 func TestFitsTextAgreesWithV5(t *testing.T) {
 	t.Parallel()
 	d := dice{rand.New(rand.NewPCG(3, 4))}
@@ -103,8 +103,9 @@ func TestFitsTextAgreesWithV5(t *testing.T) {
 	}
 }
 
-// The text is looked at in place: no copy is made of it, however large it is.
-func TestFitsTextAllocatesNothing(t *testing.T) { //nolint:paralleltest // others' allocations would count
+// TestFitsTextAllocatesNothing checks that the text is read in place and not
+// copied, however large it is.
+func TestFitsTextAllocatesNothing(t *testing.T) { // nolint:paralleltest // other tests' allocations would count
 	s := mustInput(t, benchSchema)
 	raw := []byte(`{"path":"` + strings.Repeat("x", 1<<16) + `","limit":20}`)
 	if n := testing.AllocsPerRun(100, func() {

@@ -9,12 +9,13 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// uniqueKeyword is what v5 knows uniqueItems as. Its own way of finding equal
-// items compares each with each where their hashes agree, and equal hashes are
-// easily made: 90 KB of nested arrays keep it busy for seconds.
+// uniqueKeyword is v5's name for our implementation of uniqueItems. v5's own
+// implementation compares all items that have the same hash with each other,
+// and collisions are easy to make: 90 KB of nested arrays keep it busy for
+// seconds.
 const uniqueKeyword = "toolhost:uniqueItems"
 
-// uniqueItems is the keyword in v5's terms.
+// uniqueItems implements the keyword as an extension of v5.
 type uniqueItems struct{}
 
 // Compile implements [jsonschema.ExtCompiler].
@@ -54,8 +55,9 @@ func repeated(items []any, t *task) (first, second int, ok bool) {
 	return 0, 0, false
 }
 
-// appendForm writes a value so that two are the same bytes exactly if they are
-// the same value: 1 is 1.0, and members have no order.
+// appendForm appends a canonical form of a value: two values have the same
+// bytes if and only if they are equal. 1 equals 1.0, and the order of members
+// is irrelevant.
 func appendForm(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case nil:

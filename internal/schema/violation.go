@@ -6,22 +6,21 @@ import (
 )
 
 const (
-	// maxShown are the problems in a Violation's text.
+	// maxShown is the number of problems in the text of a Violation.
 	maxShown = 5
-	// maxProblems are those that it keeps.
+	// maxProblems is the number of problems that a Violation stores.
 	maxProblems = 100
 )
 
-// Violation says why a value does not fit a schema.
+// Violation describes why a value does not fit a schema.
 type Violation struct {
-	// Problems are one or more lines, each on one problem: what is missing
-	// first, then what is not expected, then what is invalid, each by name.
-	// There are 100 at most.
+	// Problems has one line per problem: first missing members, then unexpected
+	// ones, then invalid values, each sorted by name. It has 1 to 100 lines.
 	Problems []string
-	// Faults has the problems in parts, for callers that have their own words. There are
-	// 100 at most.
+	// Faults has the same problems in structured form, for callers that have
+	// their own texts. It has at most 100.
 	Faults []Fault
-	// Omitted is how many further problems there are.
+	// Omitted is the number of further problems.
 	Omitted int
 }
 
@@ -29,16 +28,16 @@ type Violation struct {
 type Fault struct {
 	// Path leads to the value at fault: names of members, and indexes of items.
 	Path []string
-	// Member is the member of that value which is missing or not expected, or whose
-	// name is not allowed. Empty: the value itself is at fault.
+	// Member is the member of that value that is missing or unexpected, or
+	// whose name is not allowed. Empty: the value itself is at fault.
 	Member string
 	// Keyword is the keyword that the value breaks. Empty: nothing is allowed there.
 	Keyword string
-	// Name reports that the name of Member is at fault.
+	// Name reports whether the name of Member is at fault.
 	Name bool
 }
 
-// Error is the first five problems and the number of the others.
+// Error lists the first five problems and the number of the others.
 func (v *Violation) Error() string {
 	shown := v.Problems
 	more := v.Omitted

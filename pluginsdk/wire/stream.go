@@ -150,7 +150,7 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 	var at time.Time
 	// The end of our own context need not wake a goroutine: the stream watches deadlines.
 	if own, ok := ctx.(*deadline.Context); ok {
-		caller = own.Caller()
+		caller = own.Parent()
 	}
 	if until, ok := ctx.Deadline(); ok {
 		at, req.timeout = until, max(time.Until(until), 1)

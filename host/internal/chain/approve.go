@@ -13,16 +13,16 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Question is what [Approve] needs to know of a tool.
+// Question is what [Approve] needs to know about a tool.
 type Question struct {
 	Definition *tool.Definition
 	Plugin     string         // see [Request]
-	Input      *schema.Schema // of the arguments
+	Input      *schema.Schema // validates the arguments
 	Rule       policy.Rule
-	Preview    tool.Handler // nil: there is none
+	Preview    tool.Handler // nil: the tool has no preview
 }
 
-// asks reports whether anybody is to be asked.
+// asks reports whether calls need an approval or are denied by the rule.
 func (q Question) asks() bool {
 	switch q.Rule {
 	case policy.Ask, policy.DenyAll:
@@ -39,16 +39,16 @@ func (q Question) request(call tool.Call, session string) policy.Request {
 	return r
 }
 
-// Approve asks the caller's approver about calls of dangerous tools, or by the
-// tool's rule about others too. Where nobody is to be asked the step is left out. No
-// approver means no.
+// Approve asks the caller's approver about calls of dangerous tools, and about
+// other calls if the tool's rule says so. It skips the step for calls that need
+// no approval. A caller without an approver is denied.
 //
 // # Errors
 //
-// [tool.CodeApprovalRequired] where there is no approver;
-// [tool.CodeApprovalDenied] where it, or the operator, says no, or it fails or
-// panics (Detail has the stack);
-// [tool.CodeInvalidArguments] where its own arguments do not fit.
+//   - [tool.CodeApprovalRequired] if the caller has no approver
+//   - [tool.CodeApprovalDenied] if the approver or the operator denies the call,
+//     or if the approver fails or panics (Detail has the stack)
+//   - [tool.CodeInvalidArguments] if the approver's own arguments are not valid
 func Approve(q Question) Middleware {
 	if !q.asks() {
 		return nil
@@ -56,7 +56,7 @@ func Approve(q Question) Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			t := traceOf(ctx)
-			t.Decision = audit.Denied // until somebody says yes
+			t.Decision = audit.Denied // until the call is approved
 			decision, err := q.decide(ctx, t, call)
 			if err != nil {
 				return tool.Result{}, err
@@ -74,8 +74,8 @@ func Approve(q Question) Middleware {
 	}
 }
 
-// decide is the operator's answer where there is one, or else that of the caller's
-// approver.
+// decide returns the operator's decision if the rule has one, and otherwise
+// asks the caller's approver.
 func (q Question) decide(ctx context.Context, t *Trace, call tool.Call) (policy.Decision, error) {
 	switch q.Rule {
 	case policy.AllowAll:
@@ -93,16 +93,17 @@ func (q Question) decide(ctx context.Context, t *Trace, call tool.Call) (policy.
 	return d, err
 }
 
-// ask gets a yes from the approver, or the error that stands for its no.
+// ask asks the approver. It returns an error unless the approver allows the
+// call.
 func ask(ctx context.Context, caller Caller, r policy.Request) (policy.Decision, error) {
 	name := r.Call.Name
 	approver := caller.Approver()
 	if approver == nil {
 		return policy.Decision{}, refuse(tool.StageApprove, tool.CodeApprovalRequired, name,
-			fmt.Sprintf("tool %s is dangerous and needs approval, and there is nobody to give it", name),
+			fmt.Sprintf("tool %s is dangerous and needs approval, but the session has no approver", name),
 			"run it from a terminal or with --yes; in a program, give the session an approver")
 	}
-	d, err := protected(ctx, approver, r)
+	d, err := callApprover(ctx, approver, r)
 	var panicked *Panic
 	switch {
 	case errors.As(err, &panicked), err != nil && ctx.Err() == nil:
@@ -111,18 +112,19 @@ func ask(ctx context.Context, caller Caller, r policy.Request) (policy.Decision,
 		if panicked != nil {
 			e.Detail = panicked.Stack
 		}
-		return policy.Decision{}, because(e, err)
+		return policy.Decision{}, withCause(e, err)
 	case ctx.Err() != nil:
-		return policy.Decision{}, because(refuse(tool.StageApprove, tool.CodeOf(ctx.Err()), name,
-			fmt.Sprintf("the call of tool %s ended before it was approved: %v", name, deadline.Cause(ctx)), ""), ctx.Err())
+		return policy.Decision{}, withCause(refuse(tool.StageApprove, tool.CodeOf(ctx.Err()), name,
+			fmt.Sprintf("the call of tool %s ended before it was approved: %v", name, deadline.Cause(ctx)),
+			""), ctx.Err())
 	case d.Verdict == policy.Allow || d.Verdict == policy.Modify:
 		return d, nil
 	}
 	return d, denied(name, d.Reason)
 }
 
-// protected asks an approver, whose panic is an error.
-func protected(ctx context.Context, a policy.Approver, r policy.Request) (d policy.Decision, err error) {
+// callApprover calls an approver and turns its panic into an error.
+func callApprover(ctx context.Context, a policy.Approver, r policy.Request) (d policy.Decision, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			d, err = policy.Decision{}, Recovered("the approver", v)
@@ -131,8 +133,8 @@ func protected(ctx context.Context, a policy.Approver, r policy.Request) (d poli
 	return a.Approve(ctx, r)
 }
 
-// stop is the hint of a refusal. Models tend to ask again, in other words, for what
-// a person has just refused.
+// stop is the hint of a denial. Models tend to rephrase and repeat a call that
+// a person has just denied.
 const stop = "STOP: Do NOT retry; ask what is wanted instead"
 
 func denied(name, reason string) error {

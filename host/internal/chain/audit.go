@@ -10,19 +10,20 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Audit is where calls are put on record, and what happens if that fails.
+// Audit writes the audit records of calls.
 type Audit struct {
-	// Sink takes the records. Required.
+	// Sink receives the records. Required.
 	Sink audit.Sink
-	// Required is the safety level from which on a call is refused if its begin
-	// line cannot be written. Unset: none is.
+	// Required is the lowest safety level at which a call is refused if its
+	// begin record cannot be written. Unset: no call is refused.
 	Required tool.Safety
-	// OnError is told of records that could not be written. Required.
+	// OnError is called with the error of each record that could not be
+	// written. Required.
 	OnError func(error)
 }
 
-// End puts every call on record when it has ended, however it did. Nil leaves
-// the step out.
+// End records every call when it has ended, whatever the outcome. A nil Audit
+// skips the step.
 func (a *Audit) End() Middleware {
 	if a == nil {
 		return nil
@@ -45,7 +46,7 @@ func (a *Audit) End() Middleware {
 				r.Code, r.Message = tool.CodeToolFailed, res.Text()
 			}
 			if t.Definition != nil && len(t.Definition.Sensitive) > 0 {
-				r.Message = "" // it may quote what must not be written down
+				r.Message = "" // it may quote secrets
 			}
 			if err := a.write(r); err != nil {
 				a.OnError(fmt.Errorf("call %s of tool %s has no end line: %w", call.ID, call.Name, err))
@@ -55,12 +56,12 @@ func (a *Audit) End() Middleware {
 	}
 }
 
-// Begin puts calls of cautious and dangerous tools on record before they can have
-// an effect, and those of safe tools where that is required.
+// Begin records calls of cautious and dangerous tools before they can have an
+// effect, and calls of safe tools if the record is required.
 //
 // # Errors
 //
-// [tool.CodeUnavailable] where the record cannot be written and is required.
+// [tool.CodeUnavailable] if the record is required and cannot be written.
 func (a *Audit) Begin(def *tool.Definition) Middleware {
 	if a == nil {
 		return nil
@@ -82,7 +83,7 @@ func (a *Audit) Begin(def *tool.Definition) Middleware {
 			if err := a.write(r); err != nil {
 				a.OnError(fmt.Errorf("call %s of tool %s has no begin line: %w", call.ID, call.Name, err))
 				if required {
-					return tool.Result{}, because(refuse(tool.StageAudit, tool.CodeUnavailable, call.Name,
+					return tool.Result{}, withCause(refuse(tool.StageAudit, tool.CodeUnavailable, call.Name,
 						fmt.Sprintf("tool %s did not run: the call cannot be put on record: %v", call.Name, err),
 						"make room for the audit log, or do not require it for this safety level"), err)
 				}
@@ -92,14 +93,14 @@ func (a *Audit) Begin(def *tool.Definition) Middleware {
 	}
 }
 
-// wantsArguments reports whether the sink takes Arguments and Input.
+// wantsArguments reports whether the sink accepts Arguments and Input.
 func (a *Audit) wantsArguments() bool {
 	selective, ok := a.Sink.(audit.Selective)
 	return !ok || selective.WantsArguments()
 }
 
-// write has the sink take a record. That it panics is its own affair, and not the
-// call's.
+// write passes a record to the sink. A panic of the sink becomes an error and
+// does not reach the call.
 func (a *Audit) write(r audit.Record) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -109,7 +110,7 @@ func (a *Audit) write(r audit.Record) (err error) {
 	return a.Sink.Write(r)
 }
 
-// record is what is known of a call by now, but for what the tool was given.
+// record returns the record of a call so far, without its arguments.
 func record(event string, t *Trace, call tool.Call) audit.Record {
 	r := audit.Record{
 		Event: event, Call: call.ID, Session: t.caller().ID(), Tool: call.Name,
@@ -122,8 +123,8 @@ func record(event string, t *Trace, call tool.Call) audit.Record {
 	return r
 }
 
-// describe adds what the tool was given, and what was asked for where that differs.
-// Err is what the call ended with.
+// describe adds the arguments given to the tool, and those the caller asked for
+// if they differ. Err is the error that the call ended with.
 func describe(r *audit.Record, t *Trace, call tool.Call, err error) {
 	switch m := t.Modified; {
 	case t.Definition == nil:
@@ -139,7 +140,7 @@ func describe(r *audit.Record, t *Trace, call tool.Call, err error) {
 	}
 }
 
-// isInvalid reports whether arguments were refused by their schema or size.
+// isInvalid reports whether arguments were refused for their schema or size.
 func isInvalid(err error) bool {
 	var e *tool.Error
 	return errors.As(err, &e) && e.Stage == tool.StageValidate

@@ -8,8 +8,8 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Authorize refuses callers that do not hold the capability. An empty one needs
-// nothing.
+// Authorize refuses callers that do not hold the capability. The empty
+// capability is held by every caller.
 func Authorize(c tool.Capability) Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {

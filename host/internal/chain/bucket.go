@@ -9,30 +9,30 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// manyCallers is when buckets are looked through for such as are full again: a
-// full one is as good as none.
+// manyCallers is the number of buckets at which the first sweep removes full
+// ones: a full bucket behaves like a new one.
 const manyCallers = 1024
 
-// buckets are one tool's, one for each caller. Taking from one that is there
-// takes no lock.
+// buckets are the buckets of one tool, one for each caller. Taking a token from
+// an existing bucket needs no lock.
 type buckets struct {
-	every time.Duration // one token
-	slack time.Duration // all tokens but one
-	epoch time.Time     // times are kept as what has passed since then
+	every time.Duration // time to gain one token
+	slack time.Duration // time to gain all tokens but one
+	epoch time.Time     // the zero of all times in buckets
 
 	byCaller sync.Map // of string to *bucket
 
-	mu      sync.Mutex // of those who add and sweep
+	mu      sync.Mutex // held to add and to sweep
 	callers int
 	sweepAt int
 }
 
-// bucket is when it will be full, as a [time.Duration] since the epoch. That one
-// number is all there is to a bucket that fills at an even pace (the generic
-// cell rate algorithm, ITU-T I.371), so that a token is one compare-and-swap.
+// bucket stores the time at which it will be full, as a [time.Duration] since
+// the epoch. A bucket that fills at an even pace needs no other state (generic
+// cell rate algorithm, ITU-T I.371), so taking a token is one compare-and-swap.
 type bucket struct{ full atomic.Int64 }
 
-// gone is the number of a bucket that was swept away.
+// gone marks a bucket that was removed by a sweep.
 const gone = math.MinInt64
 
 func newBuckets(limit tool.RateLimit) *buckets {
@@ -43,32 +43,34 @@ func newBuckets(limit tool.RateLimit) *buckets {
 	}
 }
 
-// take gives a token, or says how long to wait for one.
+// take takes a token and returns 0, or returns how long to wait for one.
 func (b *buckets) take(caller string, at time.Time) time.Duration {
-	came := at.Sub(b.epoch)
+	arrived := at.Sub(b.epoch)
 	for {
-		if wait, ok := b.takeFrom(b.bucket(caller, came), came); ok {
+		if wait, ok := b.takeFrom(b.bucket(caller, arrived), arrived); ok {
 			return wait
 		}
 	}
 }
 
-// takeFrom is ok unless the bucket is gone.
-func (b *buckets) takeFrom(l *bucket, came time.Duration) (wait time.Duration, ok bool) {
+// takeFrom takes a token from one bucket. It reports false if a sweep has
+// removed the bucket.
+func (b *buckets) takeFrom(l *bucket, arrived time.Duration) (wait time.Duration, ok bool) {
 	for {
 		old := l.full.Load()
 		if old == gone {
 			return 0, false
 		}
-		if time.Duration(old)-came > b.slack {
-			// Refusals are as of now: the bucket may know of calls that came later
-			// than this one. The clock is read after the bucket, so it is past them.
-			came = time.Since(b.epoch)
-			if wait := time.Duration(old) - came - b.slack; wait > 0 {
+		if time.Duration(old)-arrived > b.slack {
+			// A refused call waits from now on: the bucket may already count
+			// calls that came in after this one. The clock is read after the
+			// bucket, so it is later than all of them.
+			arrived = time.Since(b.epoch)
+			if wait := time.Duration(old) - arrived - b.slack; wait > 0 {
 				return wait, true
 			}
 		}
-		if l.full.CompareAndSwap(old, int64(max(time.Duration(old), came)+b.every)) {
+		if l.full.CompareAndSwap(old, int64(max(time.Duration(old), arrived)+b.every)) {
 			return 0, true
 		}
 	}
@@ -95,8 +97,8 @@ func newBucket(now time.Duration) *bucket {
 	return b
 }
 
-// sweep forgets callers that have been quiet, before there are too many. A call
-// that has such a bucket in its hands sees that it is gone.
+// sweep removes the buckets of idle callers, to bound their number. A call that
+// still holds such a bucket sees that it is gone.
 func (b *buckets) sweep(now time.Duration) {
 	b.byCaller.Range(func(caller, l any) bool {
 		if full := l.(*bucket).full.Load(); full < int64(now) && l.(*bucket).full.CompareAndSwap(full, gone) {
@@ -105,5 +107,5 @@ func (b *buckets) sweep(now time.Duration) {
 		}
 		return true
 	})
-	b.sweepAt = max(manyCallers, 2*b.callers) // so that sweeping stays cheap on average
+	b.sweepAt = max(manyCallers, 2*b.callers) // keeps the amortized cost of sweeping constant
 }

@@ -14,18 +14,22 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// The bucket in one number decides as golang.org/x/time/rate does, to the
-// nanosecond.
+// TestBucketsAgreeWithRate checks that a bucket decides exactly as
+// golang.org/x/time/rate does, to the nanosecond.
 func TestBucketsAgreeWithRate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		dice := rand.New(rand.NewPCG(1, 2))
 		for range 200 {
-			limit := tool.RateLimit{Calls: 1 + dice.IntN(8), Period: tool.Duration(1+dice.IntN(100)) * tool.Duration(840*time.Microsecond)}
+			limit := tool.RateLimit{
+				Calls:  1 + dice.IntN(8),
+				Period: tool.Duration(1+dice.IntN(100)) * tool.Duration(840*time.Microsecond),
+			}
 			b := newBuckets(limit)
 			want := rate.NewLimiter(rate.Every(time.Duration(limit.Period)/time.Duration(limit.Calls)), limit.Calls)
 			for range 100 {
-				time.Sleep(time.Duration(dice.IntN(3)) * time.Duration(limit.Period) / time.Duration(2*limit.Calls)) // in the bubble's time
+				// Sleep advances the fake time of the synctest bubble.
+				time.Sleep(time.Duration(dice.IntN(3)) * time.Duration(limit.Period) / time.Duration(2*limit.Calls))
 				r := want.Reserve()
 				wait := r.Delay()
 				if wait > 0 {
@@ -39,7 +43,8 @@ func TestBucketsAgreeWithRate(t *testing.T) {
 	})
 }
 
-// However many ask at once, with whatever stale time: exactly so many get a token.
+// TestBucketsAtOnce checks that concurrent callers, with however stale times,
+// get exactly as many tokens as there are.
 func TestBucketsAtOnce(t *testing.T) {
 	t.Parallel()
 	for round := range 50 {
@@ -47,10 +52,10 @@ func TestBucketsAtOnce(t *testing.T) {
 		var given atomic.Int64
 		var all sync.WaitGroup
 		for i := range 8 {
-			came := time.Now().Add(-time.Duration(i) * time.Millisecond)
+			arrived := time.Now().Add(-time.Duration(i) * time.Millisecond)
 			all.Go(func() {
 				for range 3 {
-					if b.take("x", came) == 0 {
+					if b.take("x", arrived) == 0 {
 						given.Add(1)
 					}
 				}
@@ -63,8 +68,8 @@ func TestBucketsAtOnce(t *testing.T) {
 	}
 }
 
-// Quiet callers are forgotten, busy ones are not, and nobody gets a token more
-// because of it.
+// TestBucketsSweep checks that a sweep removes idle callers, keeps busy ones,
+// and grants no additional token.
 func TestBucketsSweep(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -72,7 +77,7 @@ func TestBucketsSweep(t *testing.T) {
 		for i := range manyCallers {
 			b.take(fmt.Sprint("quiet ", i), time.Now())
 		}
-		time.Sleep(50 * time.Second) // in the bubble's time
+		time.Sleep(50 * time.Second) // fake time of the synctest bubble
 		b.take("busy", time.Now())
 		b.take("busy", time.Now())
 		for i := range manyCallers {
@@ -87,7 +92,8 @@ func TestBucketsSweep(t *testing.T) {
 	})
 }
 
-// A bucket that is swept while a call has it in its hands gives no token.
+// TestBucketGone checks that a bucket gives no token if it is swept while a
+// call holds it.
 func TestBucketGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

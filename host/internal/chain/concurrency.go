@@ -9,38 +9,38 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Slots bound how many calls one provider runs at a time, and how many wait for
-// their turn. All tools of the provider share them.
+// Slots bound how many calls one provider runs at a time, and how many wait.
+// All tools of the provider share them.
 //
-// While there is room, a call takes and gives back its slot with one atomic
-// operation each. The channel is for those that wait: who leaves while others
-// wait puts a turn into it, which is that slot, and nobody who came later can
-// take it.
+// If a slot is free, a call takes and releases it with one atomic operation
+// each. Waiting calls receive from the channel: a call that ends while others
+// wait sends its slot to the channel, so a later call cannot overtake them.
 //
-// Running calls and turns together are always as many as calls are inside, up to
-// most; whoever changes the one number makes good the other.
+// The sum of running calls and slots in the channel is always the number of
+// calls inside, up to most; each operation that changes one number adjusts the
+// other.
 type Slots struct {
-	most   int64         // calls that run
-	queue  int64         // calls that wait
-	inside atomic.Int64  // both
-	turns  chan struct{} // there are never more than most
+	most   int64         // maximum number of running calls
+	queue  int64         // maximum number of waiting calls
+	inside atomic.Int64  // calls that run or wait
+	freed  chan struct{} // slots handed to waiting calls; never more than most
 }
 
-// NewSlots lets running calls run and waiting ones wait. Running 0 or less means
-// no bound.
+// NewSlots returns slots for the given numbers of running and waiting calls.
+// Running 0 or less means no limit.
 func NewSlots(running, waiting int) *Slots {
 	if running <= 0 {
 		return nil
 	}
-	return &Slots{most: int64(running), queue: int64(max(waiting, 0)), turns: make(chan struct{}, running)}
+	return &Slots{most: int64(running), queue: int64(max(waiting, 0)), freed: make(chan struct{}, running)}
 }
 
-// Concurrency holds one of the slots while a call runs. Nil leaves the step out.
+// Concurrency holds a slot while a call runs. Nil slots skip the step.
 //
 // # Errors
 //
-// [tool.CodeResourceExhausted] where the queue is full too; the context's end
-// while waiting.
+// [tool.CodeResourceExhausted] if the queue is full too; the error of the
+// context if it ends while the call waits.
 func Concurrency(s *Slots) Middleware {
 	if s == nil {
 		return nil
@@ -67,12 +67,13 @@ func (s *Slots) take(ctx context.Context, call tool.Call) error {
 		return nil
 	}
 	select {
-	case <-s.turns:
+	case <-s.freed:
 		return nil
 	case <-ctx.Done():
 		s.giveUp()
-		return because(refuse(tool.StageLimit, tool.CodeOf(ctx.Err()), call.Name,
-			fmt.Sprintf("tool %s did not get its turn: %v", call.Name, deadline.Cause(ctx)), ""), ctx.Err())
+		return withCause(refuse(tool.StageLimit, tool.CodeOf(ctx.Err()), call.Name,
+			fmt.Sprintf("the call of tool %s ended while it waited for a slot: %v", call.Name, deadline.Cause(ctx)),
+			""), ctx.Err())
 	}
 }
 
@@ -89,17 +90,18 @@ func (s *Slots) enter() (runs, ok bool) {
 	}
 }
 
-// release counts a call out that ran. If one waits, the slot is its turn now.
+// release counts out a call that ran. If another call waits, it gets the slot.
 func (s *Slots) release() {
 	if s.inside.Add(-1) >= s.most {
-		s.turns <- struct{}{}
+		s.freed <- struct{}{}
 	}
 }
 
-// giveUp counts a call out that waited. If there is room for all that are left,
-// its own turn is there, or is on its way here, and nobody else's.
+// giveUp counts out a call that waited. If all remaining calls can run, a slot
+// for the caller is in the channel or about to be sent; giveUp receives it, as
+// no other call will.
 func (s *Slots) giveUp() {
 	if s.inside.Add(-1) < s.most {
-		<-s.turns
+		<-s.freed
 	}
 }

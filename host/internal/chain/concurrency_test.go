@@ -14,8 +14,9 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Calls come, wait, give up and go, all at once: never do more than so many run,
-// and in the end every slot is back.
+// TestSlotsUnderStress makes calls run, wait and give up concurrently, and
+// checks that no more than the limit run at once and that every slot is
+// returned.
 func TestSlotsUnderStress(t *testing.T) {
 	t.Parallel()
 	const most, queue = 3, 4
@@ -56,7 +57,8 @@ func TestSlotsUnderStress(t *testing.T) {
 	expectRoom(t, run, most)
 }
 
-// expectRoom runs so many calls at once, which fails if a slot was lost.
+// expectRoom runs as many calls at once as there are slots, which fails if a
+// slot was lost.
 func expectRoom(t *testing.T, run tool.Handler, most int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -72,8 +74,9 @@ func expectRoom(t *testing.T, run tool.Handler, most int) {
 	all.Wait()
 }
 
-// A slot that becomes free belongs to who waits longest, and not to who comes
-// just then; who gives up takes no other's turn with it.
+// TestSlotsAreFair checks that a free slot goes to the call that has waited
+// longest and not to a newcomer, and that a call that gives up takes no other
+// call's slot.
 func TestSlotsAreFair(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -2,10 +2,11 @@ package chain
 
 import "github.com/toolhost/toolhost/pluginsdk/tool"
 
-// Middleware wraps a handler in another step of a call.
+// Middleware adds a step of a call to a handler.
 type Middleware func(tool.Handler) tool.Handler
 
-// Wrap wraps h so that the first middleware is the outermost. It leaves out nil ones.
+// Wrap wraps h so that the first middleware is the outermost. It skips nil
+// ones.
 func Wrap(h tool.Handler, ms ...Middleware) tool.Handler {
 	for i := len(ms) - 1; i >= 0; i-- {
 		if ms[i] != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// argumentNames are the names that an input schema has, at any depth.
+// argumentNames returns the property names of an input schema, at any depth.
 func argumentNames(s tool.Schema) map[string]bool {
 	names := map[string]bool{}
 	var root any
@@ -25,7 +25,7 @@ func collectNames(v any, into map[string]bool) {
 	case map[string]any:
 		for keyword, of := range v {
 			switch keyword {
-			case "const", "default", "enum", "examples": // values, whatever they look like
+			case "const", "default", "enum", "examples": // values, not schemas
 				continue
 			case "properties":
 				if described, ok := of.(map[string]any); ok {

@@ -10,17 +10,17 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// eventQueue is how many events may wait for slow hooks.
+// eventQueue is the number of events that may wait for slow hooks.
 const eventQueue = 1024
 
-// Observer runs hooks. Make one with [NewObserver], end it with Close.
+// Observer runs hooks. Create one with [NewObserver] and call Close at the end.
 type Observer struct {
 	hooks   policy.Hooks
 	events  chan observed
 	dropped atomic.Uint64
 	onPanic func(any)
 
-	mu     sync.RWMutex // of closed against sends
+	mu     sync.RWMutex // orders sends before closed is set
 	closed bool
 	done   chan struct{}
 }
@@ -30,8 +30,8 @@ type observed struct {
 	event policy.Event
 }
 
-// NewObserver starts the goroutine that runs hooks. OnPanic is told of a hook's
-// panic.
+// NewObserver starts the goroutine that runs the hooks. It calls onPanic with
+// the value of a hook's panic.
 func NewObserver(hooks policy.Hooks, onPanic func(any)) *Observer {
 	o := &Observer{hooks: hooks, events: make(chan observed, eventQueue), onPanic: onPanic, done: make(chan struct{})}
 	go o.run()
@@ -54,10 +54,10 @@ func (o *Observer) tell(e observed) {
 	e.hook(e.event)
 }
 
-// Dropped counts the events that came while the queue was full.
+// Dropped returns the number of events dropped because the queue was full.
 func (o *Observer) Dropped() uint64 { return o.dropped.Load() }
 
-// Close lets the hooks finish what is queued, no longer than ctx.
+// Close lets the hooks process the queued events, until ctx ends.
 func (o *Observer) Close(ctx context.Context) {
 	o.mu.Lock()
 	if !o.closed {
@@ -87,7 +87,7 @@ func (o *Observer) send(hook func(policy.Event), e policy.Event) {
 	}
 }
 
-// Observe tells an observer of each call. Nil leaves the step out.
+// Observe reports each call to an observer. A nil observer skips the step.
 func Observe(o *Observer) Middleware {
 	if o == nil {
 		return nil

@@ -9,18 +9,20 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Truncated stands where text was cut out of a result.
+// Truncated marks the place where text was cut from a result.
 const Truncated = "[... truncated ...]"
 
-// Output judges results: their size, in bytes (most; 0: any), and whether
-// structured output fits the schema that the tool promised (nil: none was). A
-// tool that failed promised nothing. Then it cuts text to the caller's limit.
+// Output checks the size of results, in bytes (most; 0: unlimited), and that
+// structured output is valid under the tool's output schema (nil: none). It
+// does not check the schema if the tool failed. Then it cuts text to the
+// caller's limit.
 //
 // # Errors
 //
-// [tool.CodeResourceExhausted] for a result that is too large, or would take too long
-// to check, [tool.CodeInvalidResult] for one that breaks its schema, and the codes of
-// the call's context where it ends first.
+//   - [tool.CodeResourceExhausted] for a result that is too large, or would take
+//     too long to check
+//   - [tool.CodeInvalidResult] for a result that does not match its schema
+//   - the code of the call's context if it ends first
 func Output(output *schema.Schema, most int) Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
@@ -39,7 +41,7 @@ func Output(output *schema.Schema, most int) Middleware {
 	}
 }
 
-// Limit is Output where there is nothing to judge but the size.
+// Limit is [Output] for tools whose results are only checked for their size.
 func Limit(most int) Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
@@ -70,11 +72,12 @@ func checkResult(ctx context.Context, output *schema.Schema, most int, name stri
 		Code: tool.CodeInvalidResult, Tool: name, Stage: tool.StageOutput, Hint: "report this to the tool's author",
 	}
 	if len(res.Structured) == 0 {
-		bad.Message = fmt.Sprintf("the result of tool %s has no structured output, which its output schema promises", name)
+		bad.Message = fmt.Sprintf(
+			"the result of tool %s has no structured output, which its output schema promises", name)
 		return bad
 	}
 	if err := output.Check(ctx, res.Structured); err != nil {
-		if late := unchecked(err, name, "results"); late != nil {
+		if late := incompleteCheck(err, name, "results"); late != nil {
 			late.Tool, late.Stage = name, tool.StageOutput
 			return late
 		}
@@ -84,7 +87,7 @@ func checkResult(ctx context.Context, output *schema.Schema, most int, name stri
 	return nil
 }
 
-// size is what a result weighs, in bytes, near enough.
+// size returns the approximate size of a result, in bytes.
 func size(res tool.Result) int {
 	n := len(res.Structured)
 	for _, c := range res.Content {
@@ -103,7 +106,8 @@ func size(res tool.Result) int {
 }
 
 // cutResult shortens a result's text to limit characters and says how many are
-// missing. Structured output that is longer goes: half a JSON value is none.
+// missing. It drops structured output that is longer: half a JSON value is not
+// JSON.
 func cutResult(res tool.Result, limit int) tool.Result {
 	if len(res.Structured) > limit && utf8.RuneCount(res.Structured) > limit {
 		if len(res.Content) == 0 {

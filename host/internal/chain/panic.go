@@ -7,23 +7,23 @@ import (
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
-// Panic is the error that stands for a panic in code which an embedding program has
-// given to the host.
+// Panic is the error for a panic in code that an embedding program has given to
+// the host.
 type Panic struct {
-	// Where is what panicked, such as "the approver".
+	// Where names the code that panicked, such as "the approver".
 	Where string
-	// Value is what it panicked with, as text fit to be shown.
+	// Value is the value of the panic as printable text.
 	Value string
-	// Stack is for logs and not for a model.
+	// Stack is for logs, not for a model.
 	Stack string
 }
 
 func (p *Panic) Error() string { return p.Where + " panicked: " + p.Value }
 
-// maxPanicValue bounds a panic's text, in bytes.
+// maxPanicValue limits the text of a panic, in bytes.
 const maxPanicValue = 300
 
-// Recovered is the error of a panic whose value v was recovered.
+// Recovered returns the error for a recovered panic with the value v.
 func Recovered(where string, v any) *Panic {
 	return &Panic{Where: where, Value: sanitize.Line(fmt.Sprint(v), maxPanicValue), Stack: string(debug.Stack())}
 }

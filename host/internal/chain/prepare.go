@@ -6,8 +6,9 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Prepare makes a tool's provider ready before each attempt, as by starting it, in its
-// own time: the attempt's limit begins when it is done. Nil leaves the step out.
+// Prepare makes a tool's provider ready before each attempt, for example by
+// starting it. The attempt's time limit begins afterwards. A nil function skips
+// the step.
 //
 // # Errors
 //

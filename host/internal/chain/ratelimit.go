@@ -8,16 +8,16 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// RateLimit bounds how often each caller may call a tool: a bucket of
-// limit.Calls tokens that fills in limit.Period. Nil leaves the step out. A call
-// counts as of the moment at which it came in.
+// RateLimit limits how often each caller may call a tool, with a bucket of
+// limit.Calls tokens that fills in limit.Period. A nil limit skips the step. A
+// call takes its token as of the time it came in.
 //
 // # Errors
 //
-// [tool.CodeRateLimited], with when to try again in RetryAfter and in the hint.
+// [tool.CodeRateLimited]. RetryAfter and the hint say when to try again.
 func RateLimit(limit *tool.RateLimit) Middleware {
 	if limit == nil || time.Duration(limit.Period) < time.Duration(limit.Calls) {
-		return nil // more than one in a nanosecond is no limit
+		return nil // more than one call per nanosecond is unlimited
 	}
 	b := newBuckets(*limit)
 	return func(next tool.Handler) tool.Handler {

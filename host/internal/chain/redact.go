@@ -12,15 +12,15 @@ import (
 	"github.com/toolhost/toolhost/host/audit"
 )
 
-// redacted stands where a sensitive value stood.
+// redacted replaces a sensitive value.
 const redacted = `"[redacted]"`
 
-// redact returns arguments with the values of the named keys, wherever in them these
-// stand, replaced by "[redacted]", and the digest of that form: the digest of a short
-// secret would give it away. If nothing is replaced, both are of the arguments as they
-// are. Keys are compared without regard to case, as encoding/json does.
+// redact returns args with the value of each sensitive key, at any depth,
+// replaced by "[redacted]", and the digest of the result: the digest of a short
+// secret would reveal it. If nothing is replaced, both describe args unchanged.
+// Keys are compared case-insensitively, as encoding/json does.
 //
-// The input is nil if the arguments are not JSON or larger than [audit.MaxInput] after
+// The input is nil if args are not JSON, or larger than [audit.MaxInput] after
 // redaction. It may share memory with args.
 func redact(args []byte, sensitive []string) (input json.RawMessage, digest string) {
 	if len(sensitive) == 0 || !json.Valid(args) {
@@ -29,10 +29,10 @@ func redact(args []byte, sensitive []string) (input json.RawMessage, digest stri
 	return (&redactor{rest: args, hides: func(key string) bool { return isAmong(sensitive, key) }}).run(args)
 }
 
-// redactUnknown is [redact] for arguments that no schema has accepted: the values of all
-// names but the known ones are replaced too, as a secret can stand under a mistyped name.
-// Arguments that are not an object are replaced as a whole; for text that is not JSON, both
-// results are empty.
+// redactUnknown is [redact] for arguments that no schema has accepted. It also
+// replaces the values of unknown keys, as a secret can stand under a mistyped
+// name. It replaces arguments that are not an object as a whole; for text that
+// is not JSON, both results are empty.
 func redactUnknown(args []byte, sensitive []string, known map[string]bool) (input json.RawMessage, digest string) {
 	if len(args) == 0 {
 		return nil, audit.Digest(nil)
@@ -43,10 +43,11 @@ func redactUnknown(args []byte, sensitive []string, known map[string]bool) (inpu
 	if args[afterSpace(args, 0)] != '{' {
 		return json.RawMessage(redacted), audit.Digest([]byte(redacted))
 	}
-	return (&redactor{rest: args, hides: func(key string) bool { return !known[key] || isAmong(sensitive, key) }}).run(args)
+	hides := func(key string) bool { return !known[key] || isAmong(sensitive, key) }
+	return (&redactor{rest: args, hides: hides}).run(args)
 }
 
-// small returns args if they fit into a record.
+// small returns args if they fit in a record, and otherwise nil.
 func small(args []byte) json.RawMessage {
 	if len(args) > audit.MaxInput || !json.Valid(args) {
 		return nil
@@ -54,18 +55,18 @@ func small(args []byte) json.RawMessage {
 	return args
 }
 
-// redactor walks over valid JSON once, from left to right. What it has passed goes into
-// the hash, and only the beginning of it is kept: large arguments need no memory, and
-// small ones a fifth of the time that decoding them takes.
+// redactor reads valid JSON once, from left to right. It hashes what it emits
+// and keeps only the beginning: large arguments need no memory, and small ones
+// take a fifth of the time needed to decode them.
 type redactor struct {
 	rest  []byte                // not emitted yet
-	from  int                   // in rest: where the search goes on
+	from  int                   // offset in rest at which the search continues
 	hides func(key string) bool // reports whether the key's value is replaced
-	hash  hash.Hash             // nil: nothing was redacted yet
-	kept  []byte                // one byte more than fits at most
+	hash  hash.Hash             // nil: nothing has been redacted yet
+	kept  []byte                // at most one byte more than fits in a record
 }
 
-// run redacts args, which rest is.
+// run redacts args, which must equal rest.
 func (r *redactor) run(args []byte) (input json.RawMessage, digest string) {
 	for r.next() {
 		continue
@@ -80,7 +81,8 @@ func (r *redactor) run(args []byte) (input json.RawMessage, digest string) {
 	return input, "sha256:" + hex.EncodeToString(r.hash.Sum(nil))
 }
 
-// next replaces the value of the next hidden key; false: there is none.
+// next replaces the value of the next hidden key. It reports whether it found
+// one.
 func (r *redactor) next() bool {
 	for {
 		i := bytes.IndexByte(r.rest[r.from:], '"')
@@ -91,7 +93,7 @@ func (r *redactor) next() bool {
 		end := stringEnd(r.rest, start)
 		r.from = end
 		value := afterSpace(r.rest, end)
-		// In valid JSON a string before a colon is a key.
+		// In valid JSON, a string before a colon is a key.
 		if value == len(r.rest) || r.rest[value] != ':' || !r.isHidden(r.rest[start:end]) {
 			continue
 		}
@@ -112,11 +114,11 @@ func (r *redactor) emit(b []byte) {
 	r.kept = append(r.kept, b[:min(len(b), audit.MaxInput+1-len(r.kept))]...)
 }
 
-// isHidden reports whether a key, in its quotes, is hidden.
+// isHidden reports whether the value of a quoted key is hidden.
 func (r *redactor) isHidden(quoted []byte) bool {
 	key := string(quoted[1 : len(quoted)-1])
 	if strings.IndexByte(key, '\\') >= 0 && json.Unmarshal(quoted, &key) != nil {
-		return true // a key that cannot be read is not known to be harmless
+		return true // hide the value of a key that cannot be decoded
 	}
 	return r.hides(key)
 }
@@ -125,7 +127,7 @@ func isAmong(sensitive []string, key string) bool {
 	return slices.ContainsFunc(sensitive, func(s string) bool { return strings.EqualFold(s, key) })
 }
 
-// stringEnd returns the place after the string that begins at i.
+// stringEnd returns the offset after the string that begins at i.
 func stringEnd(b []byte, i int) int {
 	for i++; i < len(b) && b[i] != '"'; i++ {
 		if b[i] == '\\' {
@@ -144,7 +146,7 @@ func afterSpace(b []byte, i int) int {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
-// valueEnd returns the place after the value that begins at i.
+// valueEnd returns the offset after the value that begins at i.
 func valueEnd(b []byte, i int) int {
 	level := 0
 	for i < len(b) {
@@ -158,7 +160,7 @@ func valueEnd(b []byte, i int) int {
 		case c == '{' || c == '[':
 			level++
 		case c == '}' || c == ']':
-			if level == 0 { // it closes what is around a number or a word
+			if level == 0 { // the end of the enclosing object or array
 				return i
 			}
 			if level--; level == 0 {

@@ -20,7 +20,7 @@ func TestRedact(t *testing.T) {
 		{`[{"token":[1,[2],"]\"]"]},{"token":""}]`, `[{"token":"[redacted]"},{"token":"[redacted]"}]`},
 		{"{\"token\"\n:\t\"a\\\\\"}", "{\"token\"\n:\t\"[redacted]\"}"},
 		{`{"token":"a","token":"b"}`, `{"token":"[redacted]","token":"[redacted]"}`},
-		// encoding/json in a plugin would take these for the same key.
+		// A plugin that uses encoding/json would treat these as the same key.
 		{`{"tok\u0065n":"a"}`, `{"tok\u0065n":"[redacted]"}`},
 		{`{"TOKEN":"a","P\u00c4SS":"b"}`, `{"TOKEN":"[redacted]","P\u00c4SS":"[redacted]"}`},
 		{`{"q\"":"a"}`, `{"q\"":"[redacted]"}`},
@@ -74,7 +74,7 @@ func FuzzRedact(f *testing.F) {
 		input, digest := redact([]byte(in), []string{"token"})
 		if !json.Valid([]byte(in)) {
 			if input != nil || digest != audit.Digest([]byte(in)) {
-				t.Errorf("no JSON gives %q, %s", input, digest)
+				t.Errorf("text that is not JSON gives %q, %s", input, digest)
 			}
 			return
 		}
@@ -97,7 +97,7 @@ func decoded(t *testing.T, text string) (v any) {
 	return v
 }
 
-// hide is redact on a value that was read.
+// hide redacts a decoded value.
 func hide(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -10,24 +10,25 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// The pause before the first retry, and the longest. Each retry doubles it, and
-// a random half is left out, so that callers of a plugin that died do not come
-// back all at once.
+// firstPause is the pause before the first retry; each retry doubles it, up to
+// longestPause. Up to half of a pause is randomly left out, so that the callers
+// of a crashed plugin do not all come back at once.
 const (
 	firstPause   = 20 * time.Millisecond
 	longestPause = 2 * time.Second
 )
 
-// Retry repeats an attempt that failed through no fault of the call, at most so
-// many more times: one that never left the host, or one of an idempotent tool. It
-// never repeats a refusal, a tool's own failure or a call whose context has
-// ended, nor begins what there is no time for: all attempts together may take so long
-// (total; 0: any time). 0 or less leaves the step out.
+// Retry repeats an attempt that failed through no fault of the call, at most
+// most times: an attempt that never left the host, or any attempt of an
+// idempotent tool. It never repeats a refusal, a tool's own failure, or a call
+// whose context has ended. All attempts together may take total (0: unlimited);
+// Retry does not start one that has no time left. If most is 0 or less, the
+// step is skipped.
 func Retry(most int, idempotent bool, total time.Duration) Middleware {
 	if most <= 0 {
 		return nil
 	}
-	var spent error = totalError(total)
+	var cause error = totalError(total)
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			begin := traceOf(ctx).now()
@@ -36,8 +37,8 @@ func Retry(most int, idempotent bool, total time.Duration) Middleware {
 				if err == nil || retry == most || ctx.Err() != nil || !repeatable(err, idempotent) {
 					return res, err
 				}
-				if retry == 0 && total > 0 { // the first attempt has a limit that is no longer
-					limited := deadline.New(ctx, begin.Add(total), spent)
+				if retry == 0 && total > 0 { // the first attempt's own limit is not longer than total
+					limited := deadline.New(ctx, begin.Add(total), cause)
 					defer limited.Cancel(nil)
 					ctx = limited
 				}
@@ -49,7 +50,7 @@ func Retry(most int, idempotent bool, total time.Duration) Middleware {
 	}
 }
 
-// repeatable reports whether another attempt may fare better and does no harm.
+// repeatable reports whether another attempt may succeed and is harmless.
 func repeatable(err error, idempotent bool) bool {
 	var e *tool.Error
 	if !errors.As(err, &e) || !e.Unsent && !idempotent {
@@ -63,10 +64,10 @@ func repeatable(err error, idempotent bool) bool {
 	}
 }
 
-// pause waits before a retry, and reports whether there is time left for one.
+// pause waits before a retry. It reports whether there is time left for one.
 func pause(ctx context.Context, retry int) bool {
 	d := min(firstPause<<min(retry, 10), longestPause)
-	d = d/2 + rand.N(d/2) //nolint:gosec // no secret
+	d = d/2 + rand.N(d/2) // nolint:gosec // not a secret
 	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
 		return false
 	}

@@ -10,46 +10,50 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Caller is who makes a call. Implementations answer from memory: they are
-// asked during each call.
+// Caller is the session that makes a call. Its methods must answer from memory:
+// they are called during each call.
 type Caller interface {
-	// ID is the session's.
+	// ID returns the session's ID.
 	ID() string
 	// Holds reports whether the caller was granted c.
 	Holds(c tool.Capability) bool
-	// Approver is who says yes or no to dangerous calls; nil: nobody.
+	// Approver returns the approver of dangerous calls, or nil if there is
+	// none.
 	Approver() policy.Approver
-	// ResultLimit is how many characters of text the caller wants of a result;
-	// 0: all.
+	// ResultLimit returns how many characters of text the caller wants of a
+	// result; 0: all.
 	ResultLimit() int
 }
 
-// Trace is one call's companion: who makes it, and what became of it on its
-// way. Each call has its own, and only that call's goroutine writes to it. It is
-// the call's context at the same time, see [WithTrace].
+// Trace holds what the steps know about one call: who makes it, and what has
+// been decided and done so far. Each call has its own, and only the call's
+// goroutine writes to it. It is also the call's context, see [WithTrace].
 type Trace struct {
 	context.Context
 
 	Caller Caller
-	// Begin is when the call came in.
+	// Begin is the time at which the call came in.
 	Begin time.Time
-	// Definition, its Digest and Plugin are set when the name is resolved; nil and
-	// empty before, and for unknown names.
+	// Definition, Digest (the definition's) and Plugin are set when the name is
+	// resolved; before that, and for unknown names, they are zero.
 	Definition *tool.Definition
 	Digest     string
 	Plugin     string
-	// Modified is what an approver made of the call's arguments; nil: it left them.
+	// Modified has the arguments before and after an approver changed them;
+	// nil: they are unchanged.
 	Modified *Modification
-	// Decision is one of package audit's: allowed, approved, denied, or empty where
-	// it did not come to one.
+	// Decision is one of package audit's: allowed, approved or denied; empty if
+	// the call ended before a decision.
 	Decision string
-	// ApprovedBy is who was asked and said yes or no; empty: nobody was.
+	// ApprovedBy is who approved or denied the call; empty: no approver was
+	// asked.
 	ApprovedBy string
-	// Attempts counts how often the provider was asked.
+	// Attempts is the number of times the provider was called.
 	Attempts int
 }
 
-// Modification is a call's arguments before and after an approver has changed them.
+// Modification is a call's arguments before and after an approver has changed
+// them.
 type Modification struct {
 	Asked json.RawMessage // by the caller
 	Given json.RawMessage // to the tool
@@ -57,8 +61,8 @@ type Modification struct {
 
 type traceKey struct{}
 
-// WithTrace is ctx with t in it, which is t itself: one allocation a call and
-// not three. Begin is set where it is not.
+// WithTrace returns ctx with t in it. The result is t itself, which saves two
+// allocations per call. It sets Begin if it is zero.
 func WithTrace(ctx context.Context, t *Trace) context.Context {
 	t.Context = ctx
 	if t.Begin.IsZero() {
@@ -75,10 +79,10 @@ func (t *Trace) Value(key any) any {
 	return t.Context.Value(key)
 }
 
-// TraceFrom is the call's trace; nil outside of a call.
+// TraceFrom returns the call's trace, or nil outside of a call.
 func TraceFrom(ctx context.Context) *Trace {
 	if limited, ok := ctx.(*deadline.Context); ok {
-		ctx = limited.Caller()
+		ctx = limited.Parent()
 	}
 	if t, ok := ctx.(*Trace); ok {
 		return t
@@ -87,7 +91,7 @@ func TraceFrom(ctx context.Context) *Trace {
 	return t
 }
 
-// traceOf is the call's trace, or outside of a call an empty one.
+// traceOf returns the call's trace, or an empty one outside of a call.
 func traceOf(ctx context.Context) *Trace {
 	if t := TraceFrom(ctx); t != nil {
 		return t
@@ -95,22 +99,23 @@ func traceOf(ctx context.Context) *Trace {
 	return &Trace{Context: ctx, Begin: time.Now()}
 }
 
-// now is the time. Only the clock that measures is read, which takes half as long
-// as reading the one on the wall too.
+// now returns the time. It reads only the monotonic clock, which takes half as
+// long as reading the wall clock too.
 func (t *Trace) now() time.Time { return t.Begin.Add(time.Since(t.Begin)) }
 
-// caller is never nil.
+// caller returns the caller, which is never nil.
 func (t *Trace) caller() Caller {
 	if t.Caller == nil {
-		return nobody{}
+		return noCaller{}
 	}
 	return t.Caller
 }
 
-// nobody is the caller where there is none: no grants and no approver.
-type nobody struct{}
+// noCaller is the caller of a call without one: it has no grants and no
+// approver.
+type noCaller struct{}
 
-func (nobody) ID() string                 { return "" }
-func (nobody) Holds(tool.Capability) bool { return false }
-func (nobody) Approver() policy.Approver  { return nil }
-func (nobody) ResultLimit() int           { return 0 }
+func (noCaller) ID() string                 { return "" }
+func (noCaller) Holds(tool.Capability) bool { return false }
+func (noCaller) Approver() policy.Approver  { return nil }
+func (noCaller) ResultLimit() int           { return 0 }

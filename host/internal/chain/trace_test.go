@@ -16,7 +16,8 @@ import (
 
 type key struct{}
 
-// The trace is the context, at each depth, and hides nothing of the caller's.
+// TestTraceIsTheContext checks that the trace is the context at each depth, and
+// hides nothing of the caller's context.
 func TestTraceIsTheContext(t *testing.T) {
 	t.Parallel()
 	caller, gone := context.WithCancelCause(context.WithValue(t.Context(), key{}, "value"))
@@ -43,7 +44,8 @@ func TestTraceIsTheContext(t *testing.T) {
 	}
 }
 
-// A step works outside of a call too, for nobody in particular.
+// TestStepsWithoutTrace checks that the steps work outside of a call, without a
+// caller.
 func TestStepsWithoutTrace(t *testing.T) {
 	t.Parallel()
 	run := chain.Wrap(func(ctx context.Context, _ tool.Call) (tool.Result, error) {
@@ -51,7 +53,8 @@ func TestStepsWithoutTrace(t *testing.T) {
 			t.Errorf("the provider's context is a %T", ctx)
 		}
 		return tool.Text("done"), nil
-	}, chain.Authorize(""), chain.RateLimit(&tool.RateLimit{Calls: 1, Period: tool.Duration(time.Hour)}), chain.Output(nil, 0), chain.Timeout(time.Minute), chain.Concurrency(chain.NewSlots(1, 0)))
+	}, chain.Authorize(""), chain.RateLimit(&tool.RateLimit{Calls: 1, Period: tool.Duration(time.Hour)}),
+		chain.Output(nil, 0), chain.Timeout(time.Minute), chain.Concurrency(chain.NewSlots(1, 0)))
 	if res, err := run(t.Context(), tool.Call{Name: "x"}); err != nil || res.Text() != "done" {
 		t.Errorf("%v, %v", res, err)
 	}
@@ -60,7 +63,7 @@ func TestStepsWithoutTrace(t *testing.T) {
 	}
 }
 
-// sink keeps records, and may be selective.
+// sink stores records. It may be selective.
 type sink struct{ got []audit.Record }
 
 func (s *sink) Write(r audit.Record) error {
@@ -72,8 +75,8 @@ type selective struct{ sink }
 
 func (*selective) WantsArguments() bool { return false }
 
-// Records are redacted for whoever does not say that it wants no arguments, and
-// never have them in clear.
+// TestSelectiveSink checks that records are redacted for every sink that does
+// not decline arguments, and never have them in clear text.
 func TestSelectiveSink(t *testing.T) {
 	t.Parallel()
 	def := &tool.Definition{Name: "x", Safety: tool.Cautious, Sensitive: []string{"token"}}

@@ -9,10 +9,10 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// MaxArguments bounds a call's arguments, in bytes: 16 MiB.
+// MaxArguments is the maximum size of a call's arguments, in bytes: 16 MiB.
 const MaxArguments = 16 << 20
 
-// Validate refuses calls whose arguments do not fit the tool's input schema.
+// Validate refuses calls whose arguments do not match the tool's input schema.
 func Validate(input *schema.Schema) Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
@@ -24,13 +24,15 @@ func Validate(input *schema.Schema) Middleware {
 	}
 }
 
-// CheckArguments is the judgement that [Validate] makes.
+// CheckArguments checks arguments as [Validate] does.
 //
 // # Errors
 //
-// [tool.CodeInvalidArguments], "Invalid tool call: ..." with every fault and the
-// path to the value; [tool.CodeResourceExhausted] for more than [MaxArguments], and
-// for what would take too long to check; the codes of ctx where it ends first.
+//   - [tool.CodeInvalidArguments], "Invalid tool call: ..." with every fault and the
+//     path to the value
+//   - [tool.CodeResourceExhausted] for more than [MaxArguments], and for arguments
+//     that would take too long to check
+//   - the code of ctx if it ends first
 func CheckArguments(ctx context.Context, input *schema.Schema, name string, args []byte) error {
 	if len(args) > MaxArguments {
 		return refuse(tool.StageValidate, tool.CodeResourceExhausted, name,
@@ -41,7 +43,7 @@ func CheckArguments(ctx context.Context, input *schema.Schema, name string, args
 	if err == nil {
 		return nil
 	}
-	bad := unchecked(err, name, "arguments")
+	bad := incompleteCheck(err, name, "arguments")
 	if bad == nil {
 		bad = &tool.Error{
 			Code: tool.CodeInvalidArguments, Message: "Invalid tool call: " + err.Error(),
@@ -52,9 +54,9 @@ func CheckArguments(ctx context.Context, input *schema.Schema, name string, args
 	return bad
 }
 
-// unchecked is the error for something of a tool's that was not judged by its schema to
-// the end; nil: it was, and does not fit.
-func unchecked(err error, name, what string) *tool.Error {
+// incompleteCheck returns the error for a value whose check was not completed, or nil
+// if it was completed and the value does not fit.
+func incompleteCheck(err error, name, what string) *tool.Error {
 	var violation *schema.Violation
 	var limit *schema.LimitError
 	switch {

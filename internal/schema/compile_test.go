@@ -5,21 +5,22 @@ import (
 	"testing"
 )
 
-// v5 loads nothing, whatever gets past the builder.
-func TestHandLoadsNothing(t *testing.T) {
+// TestCompileLoadsNothing checks that v5 loads nothing, whatever the builder lets
+// through.
+func TestCompileLoadsNothing(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"file:///etc/passwd", "https://example.com/schema", "http://json-schema.org/nothing", "other.json", "/etc/passwd"} {
-		_, err := hand(map[string]any{"$ref": url})
+		_, err := compileV5(map[string]any{"$ref": url})
 		if err == nil || !strings.Contains(err.Error(), "is not loaded") {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
 }
 
-// A panic of v5's is an error, not the end of the host.
+// TestPanicsAreErrors checks that a panic of v5 becomes an error.
 func TestPanicsAreErrors(t *testing.T) {
 	t.Parallel()
-	if _, err := hand(map[string]any{"regexProperties": 1}); err == nil || !strings.Contains(err.Error(), "the validator failed") {
+	if _, err := compileV5(map[string]any{"regexProperties": 1}); err == nil || !strings.Contains(err.Error(), "the validator failed") {
 		t.Errorf("compiling: %v", err)
 	}
 	s := mustInput(t, object(`"a":{"type":"null"}`, ``))
