@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -63,7 +64,7 @@ func TestRequiredWhileLocked(t *testing.T) {
 		}
 	}
 	// As flock(1) does: a lock belongs to the open file and not to the process.
-	holder := must[int](t)(unix.Open(path+".lock", unix.O_RDONLY, 0))
+	holder := must[int](t)(unix.Open(path+".lock", unix.O_RDONLY|unix.O_CLOEXEC, 0))
 	if err := unix.Flock(holder, unix.LOCK_SH|unix.LOCK_NB); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,8 @@ func TestRequiredWhileLocked(t *testing.T) {
 			t.Fatalf("safe: %+v", out)
 		}
 	}
-	if err := unix.Close(holder); err != nil {
+	// A process that another test is starting may still have the descriptor.
+	if err := errors.Join(unix.Flock(holder, unix.LOCK_UN), unix.Close(holder)); err != nil {
 		t.Fatal(err)
 	}
 	if out := h.Call(t.Context(), tool.Call{Name: "cautious"}); !out.Success {
