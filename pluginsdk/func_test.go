@@ -34,7 +34,11 @@ type report struct {
 
 func TestFuncOutputs(t *testing.T) {
 	t.Parallel()
-	result := tool.Result{Content: []tool.Content{tool.ImageContent{Data: []byte{1}}}, Structured: json.RawMessage(`1`), IsError: true}
+	result := tool.Result{
+		Content:    []tool.Content{tool.ImageContent{Data: []byte{1}}},
+		Structured: json.RawMessage(`1`),
+		IsError:    true,
+	}
 	structured := func(s string) tool.Result {
 		r := tool.Text(s)
 		r.Structured = json.RawMessage(s)
@@ -152,7 +156,8 @@ func TestFuncArguments(t *testing.T) {
 	for _, in := range []string{`{`, `[]`, `{"name":1}`, `{"age":"x"}`, `{"age":1e99}`, `{} {}`} {
 		_, err := run(t, tl, in)
 		e := tool.AsError(err)
-		if e == nil || e.Code != tool.CodeInvalidArguments || e.Tool != "t" || !strings.HasPrefix(e.Message, "Invalid tool call: ") {
+		if e == nil || e.Code != tool.CodeInvalidArguments || e.Tool != "t" ||
+			!strings.HasPrefix(e.Message, "Invalid tool call: ") {
 			t.Errorf("%s: %+v, want invalid arguments", in, e)
 		}
 	}

@@ -173,7 +173,8 @@ func TestInferTypesThatMarshalThemselves(t *testing.T) {
 			O json.RawMessage `json:",omitempty"`
 		}{{}, {R: json.RawMessage(`[1]`), P: at(json.RawMessage(`"x"`)), O: json.RawMessage(`1`)}}, `{"R":1}`, `[]`),
 		try("time", []time.Time{{}, noon}, `1`, `null`, `{}`),
-		try("times", []stamps{{}, {At: noon, Till: &noon, Opt: noon}}, `{"At":1,"Till":null}`, `{"At":"","Till":1}`, `{"At":""}`),
+		try("times", []stamps{{}, {At: noon, Till: &noon, Opt: noon}},
+			`{"At":1,"Till":null}`, `{"At":"","Till":1}`, `{"At":""}`),
 		try("text", []netip.Addr{{}, netip.MustParseAddr("::1")}, `1`, `{}`, `null`),
 		try("pointer to text", []*netip.Addr{nil, at(netip.MustParseAddr("::1"))}, `1`, `{}`),
 		try("text of a plain kind", []level{0, 1}, `1`, `null`),
@@ -204,7 +205,8 @@ func TestInferContainers(t *testing.T) {
 		try("maps in a struct", []struct {
 			M map[string]point
 			O map[string]*point `json:",omitempty"`
-		}{{}, {M: map[string]point{"a": {}}, O: map[string]*point{"a": nil, "b": {1, 2}}}}, `{"M":{"a":null}}`, `{"M":{"a":{"X":1}}}`),
+		}{{}, {M: map[string]point{"a": {}}, O: map[string]*point{"a": nil, "b": {1, 2}}}},
+			`{"M":{"a":null}}`, `{"M":{"a":{"X":1}}}`),
 		try("nested structs", []struct {
 			A point
 			B *point
@@ -263,7 +265,8 @@ func TestInferRecursive(t *testing.T) {
 		Third  []list
 	}
 	runAll(t, []trial{
-		try("linked list", []list{{}, {1, &list{2, &list{3, nil}}}}, `{}`, `{"value":1,"next":{}}`, `{"value":1,"next":{"value":1,"next":[]}}`, `null`),
+		try("linked list", []list{{}, {1, &list{2, &list{3, nil}}}},
+			`{}`, `{"value":1,"next":{}}`, `{"value":1,"next":{"value":1,"next":[]}}`, `null`),
 		try("pointer to it", []*list{nil, {1, &list{2, nil}}}, `{}`, `{"value":1,"next":{}}`),
 		try("below the root", []holder{{}, {list{1, &list{}}, &list{2, nil}, []list{{}}}},
 			`{"first":null,"second":null,"Third":null}`, `{"first":{"value":1},"second":{},"Third":null}`,
@@ -280,12 +283,14 @@ func TestInferRecursive(t *testing.T) {
 			E egg
 			C chicken
 			P *chicken
-		}{{}, {C: chicken{[]egg{{}}}, P: &chicken{}}}, `{"E":{"chicken":null},"C":{"eggs":[{}]},"P":null}`, `{"E":{},"C":{"eggs":null},"P":null}`),
+		}{{}, {C: chicken{[]egg{{}}}, P: &chicken{}}},
+			`{"E":{"chicken":null},"C":{"eggs":[{}]},"P":null}`, `{"E":{},"C":{"eggs":null},"P":null}`),
 		try("slice of itself", []forest{nil, {}, {nil, {{}, nil}}}, `{}`, `[1]`, `[[{}]]`),
 		try("slice of itself below", []struct{ F forest }{{}, {forest{nil}}}, `{"F":[1]}`),
 		try("map of itself", []dirs{nil, {}, {"a": nil, "b": {"c": {}}}}, `[]`, `{"a":1}`, `{"a":{"b":[]}}`),
 		try("slice of arrays of itself", []pairs{nil, {}, {{nil, pairs{}}}}, `[[]]`, `[[null]]`, `{}`),
-		try("generic", []node[string]{{}, {"a", []*node[string]{{}, nil, {Value: "b"}}}}, `{"value":1}`, `{"value":"a","kids":[{}]}`),
+		try("generic", []node[string]{{}, {"a", []*node[string]{{}, nil, {Value: "b"}}}},
+			`{"value":1}`, `{"value":"a","kids":[{}]}`),
 		try("generics", []pair[node[string], node[point]]{{}}, `{"First":{"value":""},"Second":{"value":""}}`),
 		try("through an embedded struct", []Person{{}, {Link{&Person{Name: "b"}}, "a"}}, `{}`, `{"name":"a","up":{}}`),
 		try("slice root", [][]list{nil, {{}, {1, &list{}}}}, `[{}]`),

@@ -138,7 +138,8 @@ func TestArgument(t *testing.T) {
 		},
 		"twice": {
 			[]pluginsdk.Option{
-				pluginsdk.Argument("name", `{"x-one":1,"x-two":1,"minLength":1}`), pluginsdk.Argument("name", `{"x-two":2,"maxLength":5}`),
+				pluginsdk.Argument("name", `{"x-one":1,"x-two":1,"minLength":1}`),
+				pluginsdk.Argument("name", `{"x-two":2,"maxLength":5}`),
 			},
 			"properties.name", `{"type":"string","minLength":1,"maxLength":5,"x-one":1,"x-two":2}`,
 		},
@@ -193,7 +194,8 @@ func TestPreviewTakesTheToolsArguments(t *testing.T) {
 	x := pluginsdk.Func("double", "Doubles.", double, pluginsdk.Preview(func(_ context.Context, v in) (tool.Result, error) {
 		return tool.Text(fmt.Sprintf("would double %d", v.N)), nil
 	}))
-	if res, err := x.Preview(t.Context(), tool.Call{Name: "double", Arguments: []byte(`{"n":4}`)}); err != nil || res.Text() != "would double 4" {
+	res, err := x.Preview(t.Context(), tool.Call{Name: "double", Arguments: []byte(`{"n":4}`)})
+	if err != nil || res.Text() != "would double 4" {
 		t.Errorf("got %q, %v", res.Text(), err)
 	}
 	defer func() {
@@ -201,5 +203,6 @@ func TestPreviewTakesTheToolsArguments(t *testing.T) {
 			t.Errorf("a preview of another function: %v", v)
 		}
 	}()
-	pluginsdk.Func("double", "Doubles.", double, pluginsdk.Preview(func(context.Context, struct{}) (tool.Result, error) { return tool.Result{}, nil }))
+	pluginsdk.Func("double", "Doubles.", double,
+		pluginsdk.Preview(func(context.Context, struct{}) (tool.Result, error) { return tool.Result{}, nil }))
 }

@@ -169,7 +169,8 @@ func TestPluginDescribesItself(t *testing.T) {
 		string(got.ConfigSchema) != `{"type":"object"}` {
 		t.Errorf("%+v", got)
 	}
-	if !slices.IsSortedFunc(got.Tools, func(a, b tool.Definition) int { return strings.Compare(a.Name, b.Name) }) || len(got.Tools) != 2 {
+	byName := func(a, b tool.Definition) int { return strings.Compare(a.Name, b.Name) }
+	if !slices.IsSortedFunc(got.Tools, byName) || len(got.Tools) != 2 {
 		t.Errorf("%+v", got.Tools)
 	}
 	if got, err = start(t, "fixture").Describe(t.Context(), "test"); err != nil || got.Name == "" {
@@ -211,7 +212,10 @@ func TestPluginMayPrint(t *testing.T) {
 
 func TestPluginByHand(t *testing.T) {
 	t.Parallel()
-	for kind, want := range map[string]string{"fixture": "not meant to be run by hand", "full": "full: this is a toolhost plugin"} {
+	for kind, want := range map[string]string{
+		"fixture": "not meant to be run by hand",
+		"full":    "full: this is a toolhost plugin",
+	} {
 		cmd := command(t, kind)
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr

@@ -135,7 +135,9 @@ func TestDefinitionJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"safety":"cautious"`, `"timeout":"1m30s"`, `"input_schema":{"type":"object"}`, `"period":"1m0s"`} {
+	for _, want := range []string{
+		`"safety":"cautious"`, `"timeout":"1m30s"`, `"input_schema":{"type":"object"}`, `"period":"1m0s"`,
+	} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("%s has no %s", b, want)
 		}

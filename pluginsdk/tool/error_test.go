@@ -79,25 +79,33 @@ func TestExecutionError(t *testing.T) {
 	t.Parallel()
 	const prefix = "tool a.b execution failed: "
 	coded := &tool.Error{
-		Code: tool.CodePermissionDenied, Message: "no", Hint: "ask", Detail: "long", Stage: tool.StageAuthorize, Plugin: "p", Err: io.EOF,
+		Code: tool.CodePermissionDenied, Message: "no", Hint: "ask", Detail: "long",
+		Stage: tool.StageAuthorize, Plugin: "p", Err: io.EOF,
 	}
 	for name, c := range map[string]struct {
 		err                  error
 		code                 tool.Code
 		stage, message, hint string
 	}{
-		"plain":             {io.EOF, tool.CodeToolFailed, tool.StageExecute, "EOF", ""},
-		"canceled":          {context.Canceled, tool.CodeCanceled, tool.StageExecute, "context canceled", ""},
-		"deadline":          {fmt.Errorf("x: %w", context.DeadlineExceeded), tool.CodeDeadlineExceeded, tool.StageExecute, "x: context deadline exceeded", ""},
-		"coded":             {coded, tool.CodePermissionDenied, tool.StageAuthorize, "no", "ask"},
-		"coded, in a story": {fmt.Errorf("reading: %w", coded), tool.CodePermissionDenied, tool.StageAuthorize, "reading: no", "ask"},
-		"code alone":        {&tool.Error{Code: tool.CodeNotFound}, tool.CodeNotFound, tool.StageExecute, "not_found", ""},
-		"cause alone":       {&tool.Error{Err: io.EOF, Hint: "h"}, tool.CodeToolFailed, tool.StageExecute, "EOF", "h"},
+		"plain":    {io.EOF, tool.CodeToolFailed, tool.StageExecute, "EOF", ""},
+		"canceled": {context.Canceled, tool.CodeCanceled, tool.StageExecute, "context canceled", ""},
+		"deadline": {
+			fmt.Errorf("x: %w", context.DeadlineExceeded),
+			tool.CodeDeadlineExceeded, tool.StageExecute, "x: context deadline exceeded", "",
+		},
+		"coded": {coded, tool.CodePermissionDenied, tool.StageAuthorize, "no", "ask"},
+		"coded, wrapped": {
+			fmt.Errorf("reading: %w", coded), tool.CodePermissionDenied, tool.StageAuthorize, "reading: no", "ask",
+		},
+		"code alone":  {&tool.Error{Code: tool.CodeNotFound}, tool.CodeNotFound, tool.StageExecute, "not_found", ""},
+		"cause alone": {&tool.Error{Err: io.EOF, Hint: "h"}, tool.CodeToolFailed, tool.StageExecute, "EOF", "h"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			once := tool.ExecutionError("a.b", c.err)
-			for _, e := range []*tool.Error{once, tool.ExecutionError("a.b", once), tool.ExecutionError("a.b", fmt.Errorf("again: %w", once))} {
+			for _, e := range []*tool.Error{
+				once, tool.ExecutionError("a.b", once), tool.ExecutionError("a.b", fmt.Errorf("again: %w", once)),
+			} {
 				if e.Code != c.code || e.Stage != c.stage || e.Message != prefix+c.message || e.Hint != c.hint || e.Tool != "a.b" {
 					t.Errorf("%+v, want %+v", e, c)
 				}
@@ -114,7 +122,8 @@ func TestExecutionError(t *testing.T) {
 	if coded.Message != "no" || coded.Tool != "" {
 		t.Errorf("the handler's error was changed: %+v", coded)
 	}
-	if e := tool.ExecutionError("other", tool.ExecutionError("a.b", io.EOF)); e.Message != "tool other execution failed: "+prefix+"EOF" {
+	e = tool.ExecutionError("other", tool.ExecutionError("a.b", io.EOF))
+	if e.Message != "tool other execution failed: "+prefix+"EOF" {
 		t.Errorf("a tool in a tool: %s", e.Message)
 	}
 }

@@ -15,21 +15,33 @@ func TestResultJSON(t *testing.T) {
 		r    tool.Result
 		want string
 	}{
-		"nothing":        {tool.Result{}, `{"content":[]}`},
-		"text":           {tool.Text("a<b"), `{"content":[{"type":"text","text":"a\u003cb"}]}`},
-		"empty text":     {tool.Text(""), `{"content":[{"type":"text","text":""}]}`},
-		"failure":        {tool.Failure("no"), `{"content":[{"type":"text","text":"no"}],"is_error":true}`},
-		"structured":     {tool.Result{Structured: json.RawMessage(`{"a":1}`)}, `{"content":[],"structured":{"a":1}}`},
-		"null":           {tool.Result{Structured: json.RawMessage(`null`)}, `{"content":[],"structured":null}`},
-		"image":          {one(tool.ImageContent{Data: []byte{1}, MIMEType: "image/png"}), `{"content":[{"type":"image","data":"AQ==","mime_type":"image/png"}]}`},
+		"nothing":    {tool.Result{}, `{"content":[]}`},
+		"text":       {tool.Text("a<b"), `{"content":[{"type":"text","text":"a\u003cb"}]}`},
+		"empty text": {tool.Text(""), `{"content":[{"type":"text","text":""}]}`},
+		"failure":    {tool.Failure("no"), `{"content":[{"type":"text","text":"no"}],"is_error":true}`},
+		"structured": {tool.Result{Structured: json.RawMessage(`{"a":1}`)}, `{"content":[],"structured":{"a":1}}`},
+		"null":       {tool.Result{Structured: json.RawMessage(`null`)}, `{"content":[],"structured":null}`},
+		"image": {
+			one(tool.ImageContent{Data: []byte{1}, MIMEType: "image/png"}),
+			`{"content":[{"type":"image","data":"AQ==","mime_type":"image/png"}]}`,
+		},
 		"image, nothing": {one(tool.ImageContent{}), `{"content":[{"type":"image","data":null,"mime_type":""}]}`},
-		"audio":          {one(tool.AudioContent{Data: []byte{1}, MIMEType: "audio/wav"}), `{"content":[{"type":"audio","data":"AQ==","mime_type":"audio/wav"}]}`},
+		"audio": {
+			one(tool.AudioContent{Data: []byte{1}, MIMEType: "audio/wav"}),
+			`{"content":[{"type":"audio","data":"AQ==","mime_type":"audio/wav"}]}`,
+		},
 		"resource text": {
 			one(tool.ResourceContent{URI: "a:b", MIMEType: "text/plain", Text: "t"}),
 			`{"content":[{"type":"resource","uri":"a:b","mime_type":"text/plain","text":"t"}]}`,
 		},
-		"resource blob":       {one(tool.ResourceContent{URI: "a:b", Blob: []byte{1}}), `{"content":[{"type":"resource","uri":"a:b","blob":"AQ=="}]}`},
-		"resource empty blob": {one(tool.ResourceContent{URI: "a:b", Blob: []byte{}}), `{"content":[{"type":"resource","uri":"a:b","blob":""}]}`},
+		"resource blob": {
+			one(tool.ResourceContent{URI: "a:b", Blob: []byte{1}}),
+			`{"content":[{"type":"resource","uri":"a:b","blob":"AQ=="}]}`,
+		},
+		"resource empty blob": {
+			one(tool.ResourceContent{URI: "a:b", Blob: []byte{}}),
+			`{"content":[{"type":"resource","uri":"a:b","blob":""}]}`,
+		},
 		"link": {
 			one(tool.ResourceLink{URI: "a:b", Name: "n", Description: "d", MIMEType: "m"}),
 			`{"content":[{"type":"resource_link","uri":"a:b","name":"n","description":"d","mime_type":"m"}]}`,

@@ -159,13 +159,17 @@ func TestSetPreview(t *testing.T) {
 	t.Parallel()
 	answer := func(context.Context, tool.Call) (tool.Result, error) { return tool.Text("done"), nil }
 	set, err := tool.NewSet(
-		tool.Tool{Definition: tool.Definition{Name: "with", Description: "Has one."}, Handler: answer, Preview: func(context.Context, tool.Call) (tool.Result, error) { panic("mine") }},
+		tool.Tool{
+			Definition: tool.Definition{Name: "with", Description: "Has one."}, Handler: answer,
+			Preview: func(context.Context, tool.Call) (tool.Result, error) { panic("mine") },
+		},
 		tool.Tool{Definition: tool.Definition{Name: "without", Description: "Has none."}, Handler: answer},
 	)
 	if err != nil || !set.Previews() {
 		t.Fatal(err)
 	}
-	if _, err := set.Preview(t.Context(), tool.Call{Name: "without"}); !errors.Is(err, tool.ErrNoPreview) || tool.CodeOf(err) != tool.CodeNotFound {
+	_, err = set.Preview(t.Context(), tool.Call{Name: "without"})
+	if !errors.Is(err, tool.ErrNoPreview) || tool.CodeOf(err) != tool.CodeNotFound {
 		t.Errorf("without: %v", err)
 	}
 	if _, err := set.Preview(t.Context(), tool.Call{Name: "with"}); tool.CodeOf(err) != tool.CodeToolFailed {
