@@ -19,7 +19,10 @@ func flock(t *testing.T, path string, how int) (release func()) {
 	if err := unix.Flock(int(file.Fd()), how|unix.LOCK_NB); err != nil {
 		t.Fatal(err)
 	}
-	return func() { _ = file.Close() }
+	return func() { // a process that another test is starting may still have the descriptor
+		_ = unix.Flock(int(file.Fd()), unix.LOCK_UN)
+		_ = file.Close()
+	}
 }
 
 // Whoever can read the log can lock it, and keeps no call from its record. A process
