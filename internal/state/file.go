@@ -73,7 +73,11 @@ func (f File[T]) Update(change func(*T) error) error {
 	if err != nil {
 		return fmt.Errorf("%s cannot be changed: %s.lock cannot be opened: %w", f.Path, f.Path, err)
 	}
-	defer func() { _ = lock.Close() }() // which unlocks it
+	defer func() {
+		// A process that is being started may have the descriptor for a moment longer.
+		_ = safefile.Unlock(lock)
+		_ = lock.Close()
+	}()
 	if err := safefile.Lock(lock, safefile.Exclusive, time.Now().Add(lockTime)); err != nil {
 		return fmt.Errorf("%s cannot be changed: %s: %w", f.Path, lock.Name(), err)
 	}
