@@ -52,7 +52,7 @@ func Export(f Format, tools []Tool) ([]byte, error) {
 		if i > 0 && e.name == list[i-1].name {
 			return nil, &tool.Error{
 				Code: tool.CodeAlreadyExists, Tool: e.name, Err: tool.ErrAlreadyExists,
-				Message: "two tools would be exported as " + e.name, Hint: "give each an alias of its own",
+				Message: "two tools would be exported as " + e.name, Hint: "give each tool a different alias",
 			}
 		}
 		shown[i] = e.tool

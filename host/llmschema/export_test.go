@@ -67,7 +67,8 @@ func TestExport(t *testing.T) {
 			if again := export(t, f, clock(), read()); !bytes.Equal(got, again) {
 				t.Errorf("the order of the tools shows:\n%s", again)
 			}
-			if !bytes.Contains(got, []byte("\n  ")) || !bytes.HasSuffix(got, []byte("\n")) || bytes.Contains(got, []byte(`\u003c`)) {
+			if !bytes.Contains(got, []byte("\n  ")) || !bytes.HasSuffix(got, []byte("\n")) ||
+				bytes.Contains(got, []byte(`\u003c`)) {
 				t.Errorf("it is not fit to be read:\n%s", got)
 			}
 		})
@@ -97,7 +98,9 @@ func TestExportKeepsTheOrderOfSchemas(t *testing.T) {
 	for _, f := range llmschema.Formats() {
 		got := string(export(t, f, z))
 		last := 0
-		for _, key := range []string{`"title": "Z"`, `"properties"`, `"z"`, `"$schema": "kept"`, `"a"`, `"description": "A"`} {
+		for _, key := range []string{
+			`"title": "Z"`, `"properties"`, `"z"`, `"$schema": "kept"`, `"a"`, `"description": "A"`,
+		} {
 			i := strings.Index(got[last:], key)
 			if i < 0 {
 				t.Fatalf("%s: %s is out of order:\n%s", f, key, got)
@@ -117,7 +120,8 @@ func TestOpenAIHasProperties(t *testing.T) {
 	if err := json.Unmarshal(export(t, llmschema.OpenAI, bare), &got); err != nil {
 		t.Fatal(err)
 	}
-	if want := map[string]any{"type": "object", "properties": map[string]any{}}; !reflect.DeepEqual(got[0].Function.Parameters, want) {
+	want := map[string]any{"type": "object", "properties": map[string]any{}}
+	if !reflect.DeepEqual(got[0].Function.Parameters, want) {
 		t.Errorf("got %v, want %v", got[0].Function.Parameters, want)
 	}
 	if string(bare.Definition.InputSchema) != `{"type":"object"}` {

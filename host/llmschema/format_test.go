@@ -17,7 +17,8 @@ func TestParseFormat(t *testing.T) {
 	}
 	for _, text := range []string{"", "OpenAI", "openai ", "yaml"} {
 		_, err := llmschema.ParseFormat(text)
-		if tool.CodeOf(err) != tool.CodeInvalidArguments || !strings.Contains(err.Error(), "use openai, anthropic, gemini or mcp") {
+		if tool.CodeOf(err) != tool.CodeInvalidArguments ||
+			!strings.Contains(err.Error(), "use openai, anthropic, gemini or mcp") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -240,7 +240,9 @@ func TestCauseBelowOthers(t *testing.T) {
 	defer outer.Cancel(nil)
 	inner := deadline.New(wrapped{outer}, time.Now().Add(time.Hour), errGone)
 	defer inner.Cancel(nil)
-	for _, ctx := range []context.Context{outer, wrapped{outer}, inner, wrapped{inner}, context.WithValue(inner, key{}, 1)} {
+	for _, ctx := range []context.Context{
+		outer, wrapped{outer}, inner, wrapped{inner}, context.WithValue(inner, key{}, 1),
+	} {
 		if got := deadline.Cause(ctx); !errors.Is(got, errLimit) {
 			t.Errorf("%T: because %v", ctx, got)
 		}

@@ -11,7 +11,7 @@ var ErrBudget = errors.New("the schemas are too large together")
 // concurrently.
 type Budget struct{ left int }
 
-// Costs of compiling, in units of one subschema, which takes about 30 µs and 2
+// How much of each costs as much as one subschema, which takes about 30 µs and 2
 // KiB.
 const (
 	costBytes   = 512 // bytes of text, which is stored several times

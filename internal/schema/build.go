@@ -274,7 +274,7 @@ func (b *builder) resolve() error {
 			continue
 		}
 		if n.ref = b.byAddress[n.refAddress]; n.ref == nil {
-			return n.errorf("$ref %s leads to no schema", quote(n.keys["$ref"].(string)))
+			return n.errorf("$ref %s does not resolve to a schema", quote(n.keys["$ref"].(string)))
 		}
 	}
 	return nil

@@ -9,7 +9,9 @@ import (
 // through.
 func TestCompileLoadsNothing(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{"file:///etc/passwd", "https://example.com/schema", "http://json-schema.org/nothing", "other.json", "/etc/passwd"} {
+	for _, url := range []string{
+		"file:///etc/passwd", "https://example.com/schema", "http://json-schema.org/nothing", "other.json", "/etc/passwd",
+	} {
 		_, err := compileV5(map[string]any{"$ref": url})
 		if err == nil || !strings.Contains(err.Error(), "is not loaded") {
 			t.Errorf("%s: %v", url, err)
@@ -20,7 +22,8 @@ func TestCompileLoadsNothing(t *testing.T) {
 // TestPanicsAreErrors checks that a panic of v5 becomes an error.
 func TestPanicsAreErrors(t *testing.T) {
 	t.Parallel()
-	if _, err := compileV5(map[string]any{"regexProperties": 1}); err == nil || !strings.Contains(err.Error(), "the validator failed") {
+	_, err := compileV5(map[string]any{"regexProperties": 1})
+	if err == nil || !strings.Contains(err.Error(), "the validator failed") {
 		t.Errorf("compiling: %v", err)
 	}
 	s := mustInput(t, object(`"a":{"type":"null"}`, ``))

@@ -56,7 +56,8 @@ func compareWithV5(t *testing.T, s *Schema, value string) {
 			t.Fatalf("%T: %v", err, err)
 		}
 		for _, p := range violation.Problems {
-			if p == "" || strings.Contains(p, base) || strings.Contains(p, "breaks the rule $") || strings.ContainsAny(p, "\n\r") {
+			if p == "" || strings.Contains(p, base) || strings.Contains(p, "breaks the rule $") ||
+				strings.ContainsAny(p, "\n\r") {
 				t.Fatalf("%s\nwith %s\n%q", s.Text(), value, p)
 			}
 		}

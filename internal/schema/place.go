@@ -112,7 +112,8 @@ func route(way string) (steps int, ofName bool) {
 		case "propertyNames":
 			ofName = true
 			steps++
-		case "properties", "patternProperties", "unevaluatedProperties", "items", "prefixItems", "contains", "unevaluatedItems":
+		case "properties", "patternProperties", "unevaluatedProperties",
+			"items", "prefixItems", "contains", "unevaluatedItems":
 			steps++
 		}
 	}

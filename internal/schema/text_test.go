@@ -70,15 +70,28 @@ func TestFitsTextAgreesWithV5(t *testing.T) {
 	d := dice{rand.New(rand.NewPCG(3, 4))}
 	leaf := func() any {
 		return pick[any](d,
-			map[string]any{"type": "string", "minLength": 1}, map[string]any{"type": "string", "pattern": "^a"}, map[string]any{"enum": []any{"a", 1, nil, true}},
-			map[string]any{"type": "integer", "maximum": 1}, map[string]any{"type": []any{"number", "null"}, "exclusiveMinimum": 0},
-			map[string]any{"type": "array", "items": map[string]any{"type": "string"}, "minItems": 1}, map[string]any{"$ref": "#/$defs/x"},
-			map[string]any{"anyOf": []any{map[string]any{"$ref": "#/$defs/x"}, map[string]any{"type": []any{"boolean", "string"}}}}, true, true)
+			map[string]any{"type": "string", "minLength": 1},
+			map[string]any{"type": "string", "pattern": "^a"},
+			map[string]any{"enum": []any{"a", 1, nil, true}},
+			map[string]any{"type": "integer", "maximum": 1},
+			map[string]any{"type": []any{"number", "null"}, "exclusiveMinimum": 0},
+			map[string]any{"type": "array", "items": map[string]any{"type": "string"}, "minItems": 1},
+			map[string]any{"$ref": "#/$defs/x"},
+			map[string]any{"anyOf": []any{
+				map[string]any{"$ref": "#/$defs/x"}, map[string]any{"type": []any{"boolean", "string"}},
+			}},
+			true, true)
 	}
 	fit, direct := 0, 0
 	for range 200 {
 		x := map[string]any{"type": "object", "properties": map[string]any{"a": leaf(), "b": leaf()}}
-		root := map[string]any{"type": "object", "properties": map[string]any{"a": leaf(), "b": leaf(), "ab": leaf()}, "required": []any{"a"}, "additionalProperties": d.IntN(4) == 0, "$defs": map[string]any{"x": x}}
+		root := map[string]any{
+			"type":                 "object",
+			"properties":           map[string]any{"a": leaf(), "b": leaf(), "ab": leaf()},
+			"required":             []any{"a"},
+			"additionalProperties": d.IntN(4) == 0,
+			"$defs":                map[string]any{"x": x},
+		}
 		text, err := json.Marshal(root)
 		if err != nil {
 			t.Fatal(err)

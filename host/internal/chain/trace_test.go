@@ -39,7 +39,8 @@ func TestTraceIsTheContext(t *testing.T) {
 	reason := errors.New("the caller is gone")
 	gone(reason)
 	<-ctx.Done()
-	if !errors.Is(ctx.Err(), context.Canceled) || !errors.Is(context.Cause(ctx), reason) || !errors.Is(deadline.Cause(limited), reason) {
+	if !errors.Is(ctx.Err(), context.Canceled) || !errors.Is(context.Cause(ctx), reason) ||
+		!errors.Is(deadline.Cause(limited), reason) {
 		t.Errorf("%v, because %v", ctx.Err(), context.Cause(ctx))
 	}
 }
@@ -84,7 +85,9 @@ func TestSelectiveSink(t *testing.T) {
 	plain, picky := &sink{}, &selective{}
 	for _, s := range []audit.Sink{plain, picky} {
 		a := &chain.Audit{Sink: s, OnError: func(err error) { t.Error(err) }}
-		run := chain.Wrap(func(context.Context, tool.Call) (tool.Result, error) { return tool.Text("done"), nil }, a.End(), a.Begin(def))
+		run := chain.Wrap(func(context.Context, tool.Call) (tool.Result, error) {
+			return tool.Text("done"), nil
+		}, a.End(), a.Begin(def))
 		if _, err := run(chain.WithTrace(t.Context(), &chain.Trace{Definition: def, Digest: "sha256:0"}), call); err != nil {
 			t.Fatal(err)
 		}
