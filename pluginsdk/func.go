@@ -37,7 +37,8 @@ import (
 // caller's model sees "tool NAME execution failed: ...". An error that wraps a
 // [*tool.Error] fails the call with that error's code instead, and so does the error of
 // a context that has ended. Arguments that do not fit In fail the call with
-// [tool.CodeInvalidArguments].
+// [tool.CodeInvalidArguments]. A value of Out that cannot be encoded fails it with
+// [tool.CodeToolFailed].
 func Func[In, Out any](name, description string, fn func(context.Context, In) (Out, error), opts ...Option) tool.Tool {
 	t, err := define[In, Out](name, description, opts)
 	if err != nil {

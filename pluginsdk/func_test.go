@@ -111,7 +111,7 @@ func TestFuncErrors(t *testing.T) {
 	for _, err := range []error{coded, fmt.Errorf("asking: %w", coded)} {
 		r, got := run(t, returning("lost", err), `{}`)
 		if got != err || !reflect.DeepEqual(r, tool.Result{}) { //nolint:errorlint // the very same
-			t.Errorf("%+v, %v, want the error as it is", r, got)
+			t.Errorf("%+v, %v, want the error unchanged", r, got)
 		}
 	}
 }
@@ -188,7 +188,7 @@ func TestCallFrom(t *testing.T) {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
 	if c := pluginsdk.CallFrom(t.Context()); !reflect.DeepEqual(c, tool.Call{}) {
-		t.Errorf("outside of a call: %+v", c)
+		t.Errorf("outside a call: %+v", c)
 	}
 }
 

@@ -68,7 +68,7 @@ func (tr trial) run(t *testing.T) {
 	}
 	for _, b := range tr.bad {
 		if err := validate(compiled, []byte(b)); err == nil {
-			t.Errorf("%s is taken\n%s", b, text)
+			t.Errorf("%s is accepted\n%s", b, text)
 		}
 	}
 }
@@ -461,7 +461,7 @@ func TestInferInput(t *testing.T) {
 		reflect.TypeFor[money](), reflect.TypeFor[any](), reflect.TypeFor[map[string]chan int](),
 	} {
 		if s, err := inferInput(typ); err == nil {
-			t.Errorf("%s is taken: %+v", typ, s)
+			t.Errorf("%s is accepted: %+v", typ, s)
 		}
 	}
 }

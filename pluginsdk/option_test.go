@@ -76,7 +76,7 @@ func TestOptions(t *testing.T) {
 		})
 	}
 	if s := with().Safety; s.Effective() != tool.Dangerous {
-		t.Errorf("a tool that says nothing is %v", s.Effective())
+		t.Errorf("a tool without a safety level is %v", s.Effective())
 	}
 }
 
@@ -200,7 +200,7 @@ func TestPreviewTakesTheToolsArguments(t *testing.T) {
 	}
 	defer func() {
 		if v := fmt.Sprint(recover()); !strings.Contains(v, "Preview takes") {
-			t.Errorf("a preview of another function: %v", v)
+			t.Errorf("a preview of a function with another argument type: %v", v)
 		}
 	}()
 	pluginsdk.Func("double", "Doubles.", double,

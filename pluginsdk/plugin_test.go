@@ -174,7 +174,7 @@ func TestPluginDescribesItself(t *testing.T) {
 		t.Errorf("%+v", got.Tools)
 	}
 	if got, err = start(t, "fixture").Describe(t.Context(), "test"); err != nil || got.Name == "" {
-		t.Errorf("a plugin without a name calls itself %q, %v", got.Name, err)
+		t.Errorf("a plugin without a name reports %q, %v", got.Name, err)
 	}
 }
 
@@ -193,7 +193,7 @@ func TestPluginIsConfigured(t *testing.T) {
 		t.Errorf("%v, want the plugin's refusal", err)
 	}
 	if err := start(t, "fixture").Configure(t.Context(), wire.Config{JSON: json.RawMessage(`{}`)}); err != nil {
-		t.Errorf("a plugin with nothing to configure: %v", err)
+		t.Errorf("a plugin without Configure: %v", err)
 	}
 }
 

@@ -122,10 +122,10 @@ func TestClone(t *testing.T) {
 	}
 	c.InputSchema[0], c.OutputSchema[0], c.Categories[0], c.Sensitive[0], c.RateLimit.Calls = 'x', 'x', "x", "x", 99
 	if !reflect.DeepEqual(d, full()) {
-		t.Errorf("the copy shares with the original: %+v", d)
+		t.Errorf("the copy shares memory with the original: %+v", d)
 	}
 	if zero := (tool.Definition{}); !reflect.DeepEqual(zero.Clone(), zero) {
-		t.Errorf("nothing was copied to something: %+v", zero.Clone())
+		t.Errorf("the clone of a zero definition is not zero: %+v", zero.Clone())
 	}
 }
 
@@ -148,7 +148,7 @@ func TestDefinitionJSON(t *testing.T) {
 	}
 	for _, bad := range []string{`{"safety":"harmless"}`, `{"timeout":5}`, `{"timeout":"soon"}`} {
 		if err := json.Unmarshal([]byte(bad), &got); err == nil {
-			t.Errorf("%s is taken", bad)
+			t.Errorf("%s is accepted", bad)
 		}
 	}
 }

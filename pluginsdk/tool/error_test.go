@@ -117,13 +117,13 @@ func TestExecutionError(t *testing.T) {
 	}
 	e := tool.ExecutionError("a.b", coded)
 	if e.Detail != "long" || e.Plugin != "p" || !errors.Is(e, io.EOF) {
-		t.Errorf("%+v has lost something of %+v", e, coded)
+		t.Errorf("%+v lacks a field of %+v", e, coded)
 	}
 	if coded.Message != "no" || coded.Tool != "" {
 		t.Errorf("the handler's error was changed: %+v", coded)
 	}
 	e = tool.ExecutionError("other", tool.ExecutionError("a.b", io.EOF))
 	if e.Message != "tool other execution failed: "+prefix+"EOF" {
-		t.Errorf("a tool in a tool: %s", e.Message)
+		t.Errorf("an error wrapped for two tools: %s", e.Message)
 	}
 }

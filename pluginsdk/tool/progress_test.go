@@ -48,7 +48,7 @@ func ExampleLog() {
 func TestCallFrom(t *testing.T) {
 	t.Parallel()
 	if got := tool.CallFrom(t.Context()); got.Name != "" || got.Arguments != nil {
-		t.Errorf("outside of a call: %+v", got)
+		t.Errorf("outside a call: %+v", got)
 	}
 	call := tool.Call{ID: "1", Name: "x", Arguments: []byte("{}")}
 	ctx := tool.WithCall(t.Context(), call)
@@ -56,7 +56,7 @@ func TestCallFrom(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if tool.WithCall(ctx, call) != ctx {
-		t.Error("the same call was put there again")
+		t.Error("WithCall wrapped a context that has the call already")
 	}
 	call.Arguments = []byte("{}") // an approver may change them
 	if again := tool.WithCall(ctx, call); again == ctx {

@@ -62,7 +62,7 @@ func TestResultJSON(t *testing.T) {
 			}
 			var back tool.Result
 			if err := json.Unmarshal(b, &back); err != nil || !reflect.DeepEqual(back, c.r) {
-				t.Errorf("came back as %#v, %v, want %#v", back, err, c.r)
+				t.Errorf("decoded as %#v, %v, want %#v", back, err, c.r)
 			}
 		})
 	}
@@ -86,7 +86,7 @@ func TestResultJSONRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want ...%s...", text, err, want)
 		}
 		if r.Text() != "kept" {
-			t.Errorf("%s: a refusal left %+v", text, r)
+			t.Errorf("%s: a failed decoding changed the result: %+v", text, r)
 		}
 	}
 	if _, err := json.Marshal(tool.Result{Structured: json.RawMessage(`{`)}); err == nil {

@@ -39,7 +39,7 @@ func TestSafetyOrder(t *testing.T) {
 		}
 		var back tool.Safety
 		if err := back.UnmarshalText(b); err != nil || back != s {
-			t.Errorf("%v came back as %v, %v", s, back, err)
+			t.Errorf("%v decoded as %v, %v", s, back, err)
 		}
 	}
 	for _, s := range []tool.Safety{-1, tool.Dangerous + 1, 127, -128} {

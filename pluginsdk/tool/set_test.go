@@ -70,7 +70,7 @@ func TestNewSetReportsAllFaults(t *testing.T) {
 		}
 	}
 	if strings.Contains(err.Error(), "good") {
-		t.Errorf("%v blames a good tool", err)
+		t.Errorf("%v names a valid tool", err)
 	}
 	_, err = tool.NewSet(named("twice", fine), named("twice", fine))
 	if tool.CodeOf(err) != tool.CodeAlreadyExists {
@@ -148,7 +148,7 @@ func TestSetExecute(t *testing.T) {
 		t.Errorf("%v, want a cancelled call", err)
 	}
 	if called {
-		t.Error("a call that was over was run")
+		t.Error("a call whose context had ended was run")
 	}
 	if err := errors.Join(s.Close(ctx), s.Close(ctx)); err != nil {
 		t.Error(err)
