@@ -23,8 +23,8 @@ const (
 	// maxEvaluations is for one value of an instance.
 	maxEvaluations = 10_000
 
-	// For a whole instance: what judging it costs may not grow past these. The
-	// units are those of the meter.
+	// Limits of the cost of validating a whole value, in the units of the
+	// meter.
 	maxAllEvaluations = 10_000_000 // half a second in the text judge
 	maxProgram        = 50_000_000 // half a second in the text judge and once more in v5
 	maxSteps          = 200_000    // half a second and 200 MB in v5

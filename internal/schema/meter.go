@@ -2,7 +2,7 @@ package schema
 
 import "encoding/json"
 
-// What one step of v5 covers, as measured with v5.3.1. A step costs about as
+// The work that one step of v5 stands for, measured with v5.3.1. A step costs about as
 // much as an error: 1 µs to 3 µs and up to 1 KiB.
 const (
 	stepLookUps  = 8    // names to look up or to record
