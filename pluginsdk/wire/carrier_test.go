@@ -15,14 +15,14 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
-// unknown is a packet as a later version's encoder writes it.
+// unknown returns a packet as a later version's encoder writes it.
 func unknown(data []byte) *pluginv1.Packet {
 	m := &pluginv1.Packet{Data: data}
 	m.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, 77, protowire.BytesType), "later"))
 	return m
 }
 
-// Another encoder cuts the stream into packets as it likes.
+// Another encoder may split the stream into packets anywhere.
 func TestPacketBorders(t *testing.T) {
 	t.Parallel()
 	for name, send := range map[string]func(p *packetStream, b []byte) error{
@@ -69,7 +69,7 @@ func TestPacketBorders(t *testing.T) {
 	}
 }
 
-// What our codec writes the generated code reads, and the other way round.
+// The generated code reads what our codec writes, and vice versa.
 func TestPacketCodec(t *testing.T) {
 	t.Parallel()
 	c := newCodec()
@@ -107,7 +107,7 @@ func TestPacketCodec(t *testing.T) {
 	}
 }
 
-// sent is a gRPC stream that keeps what is sent.
+// sent is a gRPC stream that records what is sent.
 type sent struct{ sizes []int }
 
 func (s *sent) RecvMsg(any) error { return io.EOF }
@@ -120,7 +120,7 @@ func (s *sent) SendMsg(m any) error {
 	return nil
 }
 
-// However much is queued, each packet is a message that gRPC takes.
+// Each packet is within gRPC's limit, however much is queued.
 func TestPipeSendsPieces(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{0, 1, maxPacket, maxPacket + 1, 3*maxPacket + 5, MaxMessage + 1} {

@@ -15,8 +15,8 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
-// overTheWire sends a message through its bytes, as some things are the same
-// afterwards that were not before (an empty list and none).
+// overTheWire encodes and decodes a message, because some values that differ before are
+// equal afterwards (an empty list and none).
 func overTheWire[M proto.Message](t *testing.T, in, out M) M {
 	t.Helper()
 	b, err := proto.Marshal(in)

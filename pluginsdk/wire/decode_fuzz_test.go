@@ -18,9 +18,9 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
-// reference decodes with protobuf's own code, but replaces bad UTF-8 as the
-// codec does, where generated code refuses the message: the same messages in
-// proto2, where no string is checked.
+// reference decodes with protobuf's own code, but replaces invalid UTF-8 as the codec
+// does, instead of rejecting the message. It uses the same messages in proto2, which does
+// not check strings.
 var reference = func() protoreflect.FileDescriptor {
 	file := protodesc.ToFileDescriptorProto(pluginv1.File_toolhost_plugin_v1_plugin_proto)
 	file.Syntax = proto.String("proto2")
@@ -68,7 +68,7 @@ func cleanMessage(m protoreflect.Message) {
 	})
 }
 
-// nested are groups within groups, which no message here has.
+// nested returns groups within groups, which no message here has.
 func nested(num protowire.Number, depth int) []byte {
 	var b []byte
 	for range depth {
@@ -80,7 +80,7 @@ func nested(num protowire.Number, depth int) []byte {
 	return b
 }
 
-// tricky are bytes that a decoder can trip over, for any of the messages.
+// tricky returns encodings that a decoder may get wrong, for any of the messages.
 func tricky() [][]byte {
 	tag := protowire.AppendTag
 	return [][]byte{
@@ -115,7 +115,7 @@ func FuzzDecodeRequest(f *testing.F) {
 	for _, b := range tricky() {
 		f.Add(b)
 	}
-	for num := protowire.Number(1); num <= 4; num++ { // the last wins, even where it is empty
+	for num := protowire.Number(1); num <= 4; num++ { // the last wins, even if it is empty
 		f.Add(append(lengthField(num, []byte("a\xff")), lengthField(num, []byte("b"))...))
 		f.Add(append(lengthField(num, []byte("a")), lengthField(num)...))
 	}
@@ -137,13 +137,13 @@ func FuzzDecodeRequest(f *testing.F) {
 				t.Fatalf("%+v, want %+v", got, want)
 			}
 			if err != nil && !reflect.DeepEqual(got, request{}) {
-				t.Fatalf("%+v beside an error", got)
+				t.Fatalf("%+v together with an error", got)
 			}
 		}
 	})
 }
 
-// referenceResponse is the answer as [Client.Execute] gives it.
+// referenceResponse returns the answer as [Client.Execute] does.
 func referenceResponse(t *testing.T, b []byte) (tool.Result, error) {
 	t.Helper()
 	var p pluginv1.ExecuteResponse
@@ -181,7 +181,7 @@ func FuzzDecodeResponse(f *testing.F) {
 			return
 		}
 		if !reflect.DeepEqual(got, tool.Result{}) {
-			t.Fatalf("%#v beside the error %v", got, err)
+			t.Fatalf("%#v together with the error %v", got, err)
 		}
 		var e *tool.Error
 		if !errors.As(err, &e) || e.Code != tool.CodeOf(wantErr) || e.Stage != tool.StageExecute {
@@ -193,7 +193,7 @@ func FuzzDecodeResponse(f *testing.F) {
 	})
 }
 
-// pieces are responses in which a message comes twice.
+// pieces returns responses in which a message occurs twice.
 func pieces() [][]byte {
 	text := func(s string) []byte {
 		return lengthField(resultContent, lengthField(contentText, lengthField(1, []byte(s))))
@@ -211,7 +211,7 @@ func pieces() [][]byte {
 		join(lengthField(responseResult, text("a")), failure, lengthField(responseResult, structured("2"))),
 		join(failure, lengthField(responseError, lengthField(errorMessage, []byte("m")), lengthField(errorCode))),
 		join(failure, lengthField(responseResult), failure),
-		join(content(), failure, lengthField(responseResult, text("x"))), // an unknown kind that nobody sees
+		join(content(), failure, lengthField(responseResult, text("x"))), // an unknown kind that is dropped
 		join(content([]byte{0x0a}), failure),                             // one that cannot be read
 		join(lengthField(responseResult, text("a")), []byte{0x10, 0x01}), // the error's number on a varint
 		content(lengthField(contentText, lengthField(1, []byte("a"))), lengthField(contentText)),

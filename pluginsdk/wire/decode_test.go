@@ -35,7 +35,7 @@ func TestParseRequest(t *testing.T) {
 	if cap(got.call.Arguments) != len(got.call.Arguments) {
 		t.Error("whoever appends to the arguments writes over what follows them")
 	}
-	// The ID of a long request is not part of it.
+	// The ID of a long request does not share its memory.
 	long := appendRequest(nil, &request{call: tool.Call{ID: "c1", Arguments: make([]byte, shortRequest)}})
 	if got, err = parseRequest(long, nil); err != nil {
 		t.Fatal(err)
@@ -115,8 +115,8 @@ func TestParseResponseRefuses(t *testing.T) {
 	}
 }
 
-// Every cut of a message, and every message with one bit changed, is read as
-// protobuf reads it; the fuzz tests do the same with whatever they think of.
+// Every truncation of a message, and every message with one bit changed, is decoded as
+// protobuf decodes it. The fuzz tests check the same with generated input.
 func TestParseResponseDamaged(t *testing.T) {
 	t.Parallel()
 	whole := lengthField(responseResult,
@@ -143,7 +143,7 @@ func TestParseResponseDamaged(t *testing.T) {
 	}
 }
 
-// Groups are skipped as deep as protobuf skips them, and no deeper.
+// Groups are skipped to the nesting depth that protobuf allows.
 func TestNesting(t *testing.T) {
 	t.Parallel()
 	const most = protowire.DefaultRecursionLimit + 1
@@ -163,8 +163,8 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// A result cannot take much more memory than its message. Not parallel:
-// it measures the process.
+// A result does not take much more memory than its message. The test is not parallel,
+// because it measures the process.
 //
 //nolint:paralleltest // see above
 func TestParseResponseMemory(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
-// answers are results of every kind.
+// answers returns results of every kind.
 func answers() map[string]tool.Result {
 	long := strings.Repeat("x", 1<<14)
 	return map[string]tool.Result{
@@ -63,7 +63,7 @@ func FuzzEncodeRequest(f *testing.F) {
 	})
 }
 
-// encoded is what appendTo adds to a buffer of exactly the size promised.
+// encoded returns what appendTo appends to a buffer of exactly the reported size.
 func encoded(t *testing.T, appendTo func([]byte) []byte, size int) []byte {
 	t.Helper()
 	const before = "before"
@@ -121,7 +121,7 @@ func FuzzEncodeResponse(f *testing.F) {
 			case 5:
 				c = tool.ResourceLink{URI: x, Name: y, Description: z, MIMEType: x}
 			case 6:
-				c = &tool.TextContent{Text: x} // which cannot travel, as nil
+				c = &tool.TextContent{Text: x} // which cannot be sent, like nil
 			case 8:
 				checkResponse(t, nil, errors.New(x))
 			case 9:

@@ -52,7 +52,7 @@ func TestAppendResponse(t *testing.T) {
 	}
 }
 
-// moody says something else each time.
+// moody is an error with a different text each time.
 type moody struct{ asked int }
 
 func (m *moody) Error() string { m.asked++; return strings.Repeat("!", m.asked) }
@@ -65,7 +65,7 @@ func TestSettle(t *testing.T) {
 		t.Errorf("%q, then %q", first, again)
 	}
 
-	// The handler may keep its result, so it stays as it is.
+	// The handler may keep its result, so it must not change.
 	const bad = "a\xff"
 	content := []tool.Content{
 		tool.TextContent{Text: "good"}, tool.TextContent{Text: bad}, tool.ImageContent{MIMEType: bad}, tool.AudioContent{MIMEType: bad},
@@ -94,7 +94,8 @@ func TestCleanFast(t *testing.T) {
 	}
 }
 
-// What a call may allocate. Not parallel: it measures the process.
+// The allocations of a call are bounded. The test is not parallel, because it measures the
+// process.
 //
 //nolint:paralleltest // see above
 func TestPayloadAllocations(t *testing.T) {
@@ -121,15 +122,15 @@ func TestPayloadAllocations(t *testing.T) {
 	}
 }
 
-// responseSize is how many bytes appendResponse adds, as long as err says the
-// same when it is asked twice; see [settle].
+// responseSize returns how many bytes appendResponse appends, if err has the same text
+// each time; see [newAnswer].
 func responseSize(res *tool.Result, err error) int {
 	a := newAnswer(res, err)
 	return a.size()
 }
 
-// appendResponse writes an answer as an ExecuteResponse: err where there is
-// one, else res. Strings become valid UTF-8; data and JSON go as they are.
+// appendResponse appends an answer as an ExecuteResponse: err or, if err is nil, res. It
+// makes strings valid UTF-8 and leaves data and JSON as they are.
 func appendResponse(b []byte, res *tool.Result, err error) []byte {
 	a := newAnswer(res, err)
 	return a.appendTo(b)

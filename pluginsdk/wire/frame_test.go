@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// peeking is b as what readHeader reads from.
+// peeking returns b as the peek function of readHeader.
 func peeking(b []byte) func(int) ([]byte, error) {
 	return func(n int) ([]byte, error) {
 		if n > len(b) {
@@ -35,7 +35,7 @@ func TestHeader(t *testing.T) {
 			}
 		}
 	}
-	// As the protocol has it, byte for byte.
+	// The encoding matches the protocol byte for byte.
 	want := []byte{4, 3, 1, 0, 3, 1, 0, 0, 8, 7, 6, 5, 16, 15, 14, 13, 12, 11, 10, 9}
 	got := appendHeader(nil, frame{size: 0x10304, kind: kindChunk, flags: flagFirst, number: 0x5060708, total: 0x90a0b0c0d0e0f10})
 	if !bytes.Equal(got, want) {

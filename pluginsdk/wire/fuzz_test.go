@@ -24,8 +24,8 @@ func seed(f *testing.F, m proto.Message) {
 	f.Add(b[:len(b)/2])
 }
 
-// FuzzResult: whatever a plugin answers with, the host neither panics on it nor
-// holds a result that it cannot show or send on.
+// FuzzResult checks that no answer of a plugin makes the host panic, or gives it a result
+// that it cannot display or forward.
 func FuzzResult(f *testing.F) {
 	answer := func(r *pluginv1.Result) *pluginv1.ExecuteResponse {
 		return &pluginv1.ExecuteResponse{Outcome: &pluginv1.ExecuteResponse_Result{Result: r}}
@@ -65,8 +65,7 @@ func FuzzResult(f *testing.F) {
 	})
 }
 
-// FuzzDescribe: whatever a plugin says of itself, the host can read it or
-// refuse it.
+// FuzzDescribe checks that the host either reads or rejects any description.
 func FuzzDescribe(f *testing.F) {
 	var defs []tool.Definition
 	for _, t := range tooltest.Fixture() {

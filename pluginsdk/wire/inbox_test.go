@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// halting is a carrier that gives a few bytes at a time, and is interrupted
-// before each.
+// halting is a carrier that returns a few bytes at a time and is interrupted before each
+// read.
 type halting struct {
 	rest  []byte
 	step  int
@@ -39,7 +39,7 @@ func (h *halting) Send([]byte, [][]byte) error     { return nil }
 func (h *halting) Close() error                    { return nil }
 func (h *halting) SetReadDeadline(time.Time) error { h.held++; return nil }
 
-// collect reads all frames, each payload to a slice of its own.
+// collect reads all frames, each payload into a separate slice.
 func collect(in *inbox) (frames []string, err error) {
 	var payload []byte
 	for {
@@ -66,7 +66,7 @@ func collect(in *inbox) (frames []string, err error) {
 	}
 }
 
-// However the bytes come, the frames are the same.
+// The frames are the same however the bytes are split.
 func TestInboxPieces(t *testing.T) {
 	t.Parallel()
 	letters := []byte("abcdefghijklmnopqrstuvwxyz")
@@ -107,7 +107,7 @@ func TestInboxPieces(t *testing.T) {
 	}
 }
 
-// Room is given to messages in the order in which they began, and comes back.
+// The budget is reserved for messages in the order in which they started, and is freed.
 func TestInboxBudget(t *testing.T) {
 	t.Parallel()
 	granted := map[uint32]int{}

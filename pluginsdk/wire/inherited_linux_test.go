@@ -39,7 +39,7 @@ func TestInheritedChild(t *testing.T) { //nolint:paralleltest // it is alone
 	_ = (&Server{Provider: handlers{"echo": echo}}).Serve(t.Context(), c)
 }
 
-// sockets are the process's descriptors that are sockets.
+// sockets returns the process's file descriptors that are sockets.
 func sockets(t *testing.T) (out []string) {
 	t.Helper()
 	links, err := filepath.Glob("/proc/self/fd/*")
@@ -54,8 +54,8 @@ func sockets(t *testing.T) (out []string) {
 	return out
 }
 
-// child runs the process with files from descriptor 3 on, and returns its first
-// lines.
+// child runs the process with files from descriptor 3 on, and returns a scanner of its
+// output.
 func child(t *testing.T, variable string, files ...*os.File) (cmd *exec.Cmd, lines *bufio.Scanner) {
 	t.Helper()
 	cmd = exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestInheritedChild$", "-test.v")
@@ -86,7 +86,7 @@ func lineWith(t *testing.T, lines *bufio.Scanner, start string) string {
 	return ""
 }
 
-// A process gets its socket once, and what it starts gets nothing.
+// A process gets its socket once, and its children inherit nothing.
 func TestInherited(t *testing.T) {
 	t.Parallel()
 	a, b := socketPair(t)
@@ -110,7 +110,7 @@ func TestInherited(t *testing.T) {
 	}
 }
 
-// What is no socket is an error, once, and no panic.
+// A descriptor that is not a socket gives an error, once, rather than a panic.
 func TestInheritedNothing(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open(os.DevNull)

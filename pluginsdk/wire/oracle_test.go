@@ -1,6 +1,6 @@
 package wire
 
-// The oracle of the hand-written codec: the same conversions through the generated
+// The reference for the hand-written codec: the same conversions with the generated
 // messages.
 
 import (
@@ -14,7 +14,7 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
-// responseToProto is what [settle] and [answer.appendTo] send.
+// responseToProto returns what [newAnswer] and [answer.appendTo] send.
 func responseToProto(res *tool.Result, err error) *pluginv1.ExecuteResponse {
 	if err != nil {
 		return &pluginv1.ExecuteResponse{Outcome: &pluginv1.ExecuteResponse_Error{Error: errorToProto(err)}}
@@ -22,7 +22,7 @@ func responseToProto(res *tool.Result, err error) *pluginv1.ExecuteResponse {
 	return &pluginv1.ExecuteResponse{Outcome: &pluginv1.ExecuteResponse_Result{Result: resultToProto(*res)}}
 }
 
-// responseFromProto is what [parseResponse] reads.
+// responseFromProto returns what [parseResponse] reads.
 func responseFromProto(p *pluginv1.ExecuteResponse) (tool.Result, error) {
 	switch o := p.GetOutcome().(type) {
 	case *pluginv1.ExecuteResponse_Result:
@@ -107,7 +107,7 @@ func contentFromProto(p *pluginv1.Content) (tool.Content, error) {
 		out := tool.ResourceContent{URI: b.Resource.GetUri(), MIMEType: b.Resource.GetMimeType(), Text: b.Resource.GetText()}
 		if blob, ok := b.Resource.GetBody().(*pluginv1.Resource_Blob); ok {
 			out.Blob = blob.Blob
-			if out.Blob == nil { // protobuf does not tell an empty blob from none
+			if out.Blob == nil { // protobuf does not distinguish an empty blob from none
 				out.Blob = []byte{}
 			}
 		}

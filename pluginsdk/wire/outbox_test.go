@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// recorder is a carrier that keeps what is sent, and can be stopped before it.
+// recorder is a carrier that records what is sent, and can be blocked before a write.
 type recorder struct {
 	gate   chan struct{} // nil: open
 	err    error
@@ -44,7 +44,7 @@ func (r *recorder) Send(head []byte, body [][]byte) error {
 	return nil
 }
 
-// frames are what was sent so far.
+// frames returns the frames sent so far.
 func (r *recorder) frames(t *testing.T) (out []string, payloads map[uint32][]byte) {
 	t.Helper()
 	r.mu.Lock()
@@ -83,8 +83,8 @@ func newTestOutbox(r *recorder) *outbox {
 	return newOutbox(r, func() bool { return false }, func(error) {})
 }
 
-// Small frames go first, then messages of one frame, then chunks in turns, as far
-// as windows go.
+// Small frames go first, then messages of one frame, then chunks in turn, as far as the
+// windows allow.
 func TestOutboxOrder(t *testing.T) {
 	t.Parallel()
 	r := &recorder{}
@@ -125,7 +125,7 @@ func TestOutboxOrder(t *testing.T) {
 	}
 }
 
-// What is dropped is not sent, and who drops it knows how much was.
+// A dropped message is not sent, and drop reports whether a part of it was.
 func TestOutboxDrop(t *testing.T) {
 	t.Parallel()
 	r := &recorder{}
@@ -152,7 +152,7 @@ func TestOutboxDrop(t *testing.T) {
 				t.Fatal(err)
 			}
 			eventually(t, "it is sent", func() bool { _, p := r.frames(t); return len(p[number]) == min(c.size, firstWindow) })
-			eventually(t, "nobody writes", func() bool { o.mu.Lock(); defer o.mu.Unlock(); return !o.writing })
+			eventually(t, "the writer has finished", func() bool { o.mu.Lock(); defer o.mu.Unlock(); return !o.writing })
 		}
 		if found, begun := o.drop(number); found != c.found || begun != c.begun {
 			t.Errorf("%+v: got %v, %v", c, found, begun)
@@ -166,7 +166,7 @@ func TestOutboxDrop(t *testing.T) {
 	}
 }
 
-// Who must not wait for the receiver writes little, whatever others have queued.
+// A caller that must not wait for the receiver writes little, whatever others have queued.
 func TestOutboxFlushSome(t *testing.T) {
 	t.Parallel()
 	for _, queued := range []int{maxCopied * 3, maxFrame, 1 << 20} {
@@ -188,7 +188,7 @@ func TestOutboxFlushSome(t *testing.T) {
 	}
 }
 
-// One writes at a time, for all; whoever comes loses nothing.
+// One goroutine writes at a time, for all, and no message is lost.
 func TestOutboxConcurrent(t *testing.T) {
 	t.Parallel()
 	r := &recorder{}
@@ -231,7 +231,7 @@ func TestOutboxConcurrent(t *testing.T) {
 	}
 }
 
-// After a failure nothing is kept, and everybody is told.
+// After a failure the queue is empty, and every flush returns the error.
 func TestOutboxFails(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")

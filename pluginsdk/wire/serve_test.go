@@ -16,8 +16,8 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
-// withHost is a service whose host is a peer, speaking stock gRPC on that
-// carrier. The error that Serve ends with comes on the channel.
+// withHost starts a service whose host is a peer, which uses stock gRPC on that carrier.
+// The channel receives the error that Serve returns.
 func withHost(t testing.TB, carrier string, p tool.Provider) (*peer, <-chan error) {
 	t.Helper()
 	server := &Server{Provider: p}
@@ -51,7 +51,7 @@ func (p *peer) ask(number uint32, c tool.Call) {
 	p.send(raw(kindCall, number, requestOf(c)))
 }
 
-// result is the next result, put together from its chunks with no window given.
+// result returns the next result, assembled from its chunks without granting a window.
 func (p *peer) result() (number uint32, o outcome) {
 	p.t.Helper()
 	f, b := p.skipTo(kindResult)
@@ -73,7 +73,7 @@ func (p *peer) on(number uint32) {
 	wantText(p.t, o, "on")
 }
 
-// What no host may send ends the service, without a panic.
+// Frames that no host may send end the service, without a panic.
 func TestServeProtocolErrors(t *testing.T) {
 	t.Parallel()
 	kib := make([]byte, chunkSize)
@@ -105,7 +105,7 @@ func TestServeProtocolErrors(t *testing.T) {
 	}
 }
 
-// What a service does not know or cannot use it passes over.
+// The service ignores frames that it does not know or cannot use.
 func TestServeSkips(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -133,8 +133,8 @@ func TestServeSkips(t *testing.T) {
 	})
 }
 
-// A host gives up a call wherever that is: each that the plugin has heard of is
-// answered once, and nothing is left of it.
+// A host can cancel a call at any point. Each call that the plugin has received is
+// answered once, and leaves nothing behind.
 func TestServeCancel(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -143,7 +143,7 @@ func TestServeCancel(t *testing.T) {
 			began <- struct{}{}
 			<-ctx.Done()
 			told <- struct{}{}
-			return tool.Text(strings.Repeat("x", 1<<20)), nil // which nobody wants
+			return tool.Text(strings.Repeat("x", 1<<20)), nil // for a caller that no longer waits
 		}, "large": func(context.Context, tool.Call) (tool.Result, error) {
 			return tool.Text(strings.Repeat("x", 8<<20)), nil
 		}})
@@ -154,17 +154,17 @@ func TestServeCancel(t *testing.T) {
 				t.Errorf("an answer to %d with %d bytes, want a short one to %d", f.number, len(b), number)
 			}
 		}
-		// On its way in.
+		// While the request is received.
 		args := requestOf(tool.Call{Name: "echo", Arguments: make([]byte, 1<<20)})
 		p.send(first(kindChunk, 1, uint64(len(args)), args[:chunkSize]), raw(kindCancel, 1, nil))
 		short(1)
-		// In its handler.
+		// While the handler runs.
 		p.ask(2, tool.Call{Name: "wait"})
 		within(t, "the handler", began)
 		p.send(raw(kindCancel, 2, nil), raw(kindCancel, 2, nil))
 		within(t, "the handler's context", told)
 		short(2)
-		// On its way out, when the first window is used up.
+		// While the result is sent, when the first window is used up.
 		p.ask(3, tool.Call{Name: "large"})
 		for range firstWindow / chunkSize {
 			p.next(kindChunk)
@@ -179,7 +179,7 @@ func TestServeCancel(t *testing.T) {
 	})
 }
 
-// A cancel that comes while a large result is made up is not lost.
+// A cancel that arrives while a large result is encoded is not lost.
 func TestServeCancelMeetsResult(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -192,7 +192,7 @@ func TestServeCancelMeetsResult(t *testing.T) {
 		for i := range uint32(200) {
 			number := 2*i + 1
 			p.ask(number, tool.Call{Name: "large"})
-			p.on(number + 1) // the handler has lost the reading
+			p.on(number + 1) // another goroutine reads now
 			go func() { let <- struct{}{} }()
 			time.Sleep(time.Duration(i) * 5 * time.Microsecond) // the cancel comes before, while or after
 			p.send(raw(kindCancel, number, nil))
@@ -203,7 +203,7 @@ func TestServeCancelMeetsResult(t *testing.T) {
 	})
 }
 
-// slowError takes its time to say what it is.
+// slowError is an error whose Error method is slow.
 type slowError struct {
 	asked chan struct{}
 	let   chan struct{}
@@ -218,8 +218,8 @@ func (e slowError) Error() string {
 	return strings.Repeat("x", 1<<20)
 }
 
-// The same at the worst of moments: the handler has returned, and its result is
-// not queued yet.
+// The same at the worst moment: the handler has returned, and its result is not queued
+// yet.
 func TestServeCancelMeetsAnswer(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -231,7 +231,7 @@ func TestServeCancelMeetsAnswer(t *testing.T) {
 				return tool.Result{}, e
 			}})
 			p.ask(1, tool.Call{Name: "odd"})
-			p.on(2) // the handler has lost the reading
+			p.on(2) // another goroutine reads now
 			close(handler)
 			within(t, "the error is asked", e.asked)
 			p.send(raw(kindCancel, 1, nil))
@@ -244,14 +244,13 @@ func TestServeCancelMeetsAnswer(t *testing.T) {
 	})
 }
 
-// Handlers that panic, end their goroutine or never end leave the service as it
-// was.
+// Handlers that panic, exit their goroutine or never return leave the service working.
 func TestServeOddHandlers(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
 		slow := func(f func()) tool.Handler {
 			return func(context.Context, tool.Call) (tool.Result, error) {
-				time.Sleep(4 * takeOverAfter) // loses the reading first
+				time.Sleep(4 * takeOverAfter) // until another goroutine reads
 				f()
 				return tool.Result{}, errors.New("it returned")
 			}
@@ -292,7 +291,8 @@ func TestServeOddHandlers(t *testing.T) {
 	})
 }
 
-// Thousands of calls of a handler that blocks hold up nobody, and end with it.
+// Thousands of calls of a handler that blocks delay no other call, and end with the
+// service.
 func TestServeThousandsBlocked(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -311,7 +311,7 @@ func TestServeThousandsBlocked(t *testing.T) {
 		}
 		p.on(calls + 1)
 		for i := range uint32(100) {
-			p.send(raw(kindCancel, i+1, nil)) // which they do not heed
+			p.send(raw(kindCancel, i+1, nil)) // which they ignore
 		}
 		p.on(calls + 2)
 		close(let)
@@ -333,7 +333,7 @@ func TestServeThousandsBlocked(t *testing.T) {
 	})
 }
 
-// A host that announces a lot and sends nothing costs little.
+// A host that announces large messages and sends nothing costs little memory.
 func TestServePromises(t *testing.T) { //nolint:paralleltest // it measures
 	p, _ := withHost(t, onSocket, handlers{"echo": echo})
 	used := heap(func() {
@@ -355,7 +355,7 @@ func TestServePromises(t *testing.T) { //nolint:paralleltest // it measures
 	p.on(1001)
 }
 
-// The deadline that a host tells reaches the handler, as do the call's fields.
+// The host's deadline reaches the handler, as do the call's fields.
 func TestServeRequest(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {

@@ -16,15 +16,15 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// table is how many calls a stream remembers, and how many of them nobody waits
-// for.
+// table returns how many calls a stream's table holds, and how many of them are
+// abandoned.
 func (s *Stream) table() (calls, given int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.calls), s.abandoned
 }
 
-// settled waits until nothing is remembered of any call, on either end.
+// settled waits until neither end holds any call.
 func settled(t *testing.T, s *Stream) {
 	t.Helper()
 	eventually(t, "the calls are forgotten", func() bool {
@@ -40,8 +40,8 @@ func settled(t *testing.T, s *Stream) {
 	}
 }
 
-// A cancelled call returns whatever its handler does, the handler is told, and
-// its late answer bothers nobody.
+// A canceled call returns whatever its handler does, the handler's context ends, and the
+// late answer has no effect.
 func TestStreamCancel(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -57,7 +57,7 @@ func TestStreamCancel(t *testing.T) {
 		c := begin(ctx, s, tool.Call{Name: "stubborn"})
 		within(t, "the handler", began)
 		cancel()
-		o := within(t, "the cancelled call", c)
+		o := within(t, "the canceled call", c)
 		if e := wantCode(t, o, tool.CodeCanceled); e.Unsent || !errors.Is(o.err, context.Canceled) {
 			t.Errorf("got %+v", e)
 		}
@@ -66,11 +66,11 @@ func TestStreamCancel(t *testing.T) {
 		}
 		wantText(t, within(t, "another call", begin(t.Context(), s, tool.Call{Name: "echo", Arguments: []byte("on")})), "on")
 		close(let)
-		settled(t, s.Stream) // nobody else calls: the idle reader takes the late answer
+		settled(t, s.Stream) // without other calls, the idle reader receives the late answer
 	})
 }
 
-// A context that has ended sends nothing.
+// A call whose context has ended is not sent.
 func TestStreamEndedContext(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -96,7 +96,7 @@ func TestStreamEndedContext(t *testing.T) {
 
 var errLimit = fmt.Errorf("the test's own limit: %w", context.DeadlineExceeded)
 
-// limits are the ways to give a call a deadline.
+// limits holds the ways to give a call a deadline.
 var limits = map[string]func(context.Context, time.Duration) (context.Context, func()){
 	"plain": func(ctx context.Context, d time.Duration) (context.Context, func()) {
 		c, cancel := context.WithTimeoutCause(ctx, d, errLimit)
@@ -106,7 +106,7 @@ var limits = map[string]func(context.Context, time.Duration) (context.Context, f
 		c := deadline.New(ctx, time.Now().Add(d), errLimit)
 		return c, func() { c.Cancel(nil) }
 	},
-	"ours, somebody waits": func(ctx context.Context, d time.Duration) (context.Context, func()) {
+	"ours, with a waiter": func(ctx context.Context, d time.Duration) (context.Context, func()) {
 		c := deadline.New(ctx, time.Now().Add(d), errLimit)
 		_ = c.Done()
 		return c, func() { c.Cancel(nil) }
@@ -123,8 +123,8 @@ var limits = map[string]func(context.Context, time.Duration) (context.Context, f
 	},
 }
 
-// A deadline ends a call, with its cause in the text, whoever reads: the call
-// itself, another, or a goroutine.
+// A deadline ends a call, with its cause in the text, whether the call itself, another
+// call or a goroutine is the reader.
 func TestStreamDeadline(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -144,7 +144,7 @@ func TestStreamDeadline(t *testing.T) {
 						var o outcome
 						var e *tool.Error
 						var stop func()
-						for d := 20 * time.Millisecond; ; d *= 2 { // a busy machine does not begin in time
+						for d := 20 * time.Millisecond; ; d *= 2 { // a busy machine does not start in time
 							var own context.Context
 							own, stop = limit(t.Context(), d)
 							o = within(t, "the late call", begin(own, s, tool.Call{Name: "late"}))
@@ -174,7 +174,7 @@ func TestStreamDeadline(t *testing.T) {
 	})
 }
 
-// Cancelled while it was on its way, a call leaves nothing: neither end waits for
+// A call that is canceled while it is sent leaves nothing behind: neither end waits for
 // the rest of a message.
 func TestStreamCancelOnTheWay(t *testing.T) {
 	t.Parallel()
@@ -200,7 +200,7 @@ func TestStreamCancelOnTheWay(t *testing.T) {
 	})
 }
 
-// More uploads and downloads are given up than a plugin may leave unanswered.
+// More uploads and downloads are canceled than a plugin may leave unanswered.
 func TestStreamCancelManyLarge(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -213,10 +213,10 @@ func TestStreamCancelManyLarge(t *testing.T) {
 		for i := range maxAbandoned + 100 {
 			ctx, cancel := context.WithCancel(t.Context())
 			var c <-chan outcome
-			if i%2 == 0 { // somewhere on the way there
+			if i%2 == 0 { // while the request is sent
 				c = begin(ctx, s, tool.Call{Name: "resize", ID: "1", Arguments: up})
 				eventually(t, "the call is made", func() bool { return s.awaited.Load() > 0 || len(c) > 0 })
-			} else { // and back
+			} else { // while the result is sent
 				c = begin(ctx, s, tool.Call{Name: "resize", ID: strconv.Itoa(firstWindow + chunkSize*(i%9))})
 				within(t, "the handler", began)
 			}
@@ -232,8 +232,8 @@ func TestStreamCancelManyLarge(t *testing.T) {
 	})
 }
 
-// The reading is handed over as fast as can be, by callers that come, end and
-// give up at any time; no wake-up is lost and every answer finds its call.
+// Callers that start, finish and cancel at any time pass on the read token as fast as
+// possible. No wake-up is lost and every answer reaches its call.
 func TestStreamHandover(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {

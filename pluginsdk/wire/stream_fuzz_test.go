@@ -13,14 +13,14 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// plain is a carrier whose reading cannot be interrupted, as gRPC's.
+// plain is a carrier whose reads cannot be interrupted, like that of gRPC.
 type plain struct{ c Carrier }
 
 func (p plain) Read(b []byte) (int, error)            { return p.c.Read(b) }
 func (p plain) Send(head []byte, body [][]byte) error { return p.c.Send(head, body) }
 func (p plain) Close() error                          { return p.c.Close() }
 
-// streamSeeds are what plugins send, well and badly.
+// streamSeeds returns what plugins send, valid and invalid.
 func streamSeeds() [][]byte {
 	b := textResponse(strings.Repeat("x", 100))
 	return [][]byte{
@@ -36,8 +36,7 @@ func streamSeeds() [][]byte {
 	}
 }
 
-// Whatever a plugin sends, each call ends, nothing panics, and what is kept is in
-// proportion.
+// Whatever a plugin sends, each call ends, nothing panics, and memory stays in proportion.
 func FuzzStreamFrames(f *testing.F) {
 	for i, b := range streamSeeds() {
 		f.Add(b, i%2 == 0, uint8(i))
@@ -66,7 +65,7 @@ func FuzzStreamFrames(f *testing.F) {
 		piece := int(step)*7 + 1
 		for rest := b; len(rest) > 0; rest = rest[min(piece, len(rest)):] {
 			if _, err := plugin.Write(rest[:min(piece, len(rest))]); err != nil {
-				break // the host has had enough
+				break // the host has closed the stream
 			}
 		}
 		_ = plugin.Close()
@@ -80,7 +79,7 @@ func FuzzStreamFrames(f *testing.F) {
 		if !interruptible {
 			return
 		}
-		s.readToken <- struct{}{} // who reads has gone
+		s.readToken <- struct{}{} // the reader has returned
 		kept := 0
 		for _, m := range s.in.messages {
 			kept += cap(m.buf)
@@ -91,7 +90,7 @@ func FuzzStreamFrames(f *testing.F) {
 	})
 }
 
-// Whatever a host sends, the service ends with it, and its calls are answered.
+// Whatever a host sends, the service ends with the carrier, and its calls are answered.
 func FuzzServeFrames(f *testing.F) {
 	call := requestOf(tool.Call{ID: "i", Name: "echo", Arguments: []byte(strings.Repeat("a", 100))})
 	for i, b := range [][]byte{

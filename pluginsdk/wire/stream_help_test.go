@@ -21,8 +21,7 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
-// ceiling is how long anything may take before it counts as hanging, on a machine
-// that is busy.
+// ceiling is the time after which anything counts as hanging, on a busy machine.
 const ceiling = 2 * time.Minute
 
 // The two carriers, as a test's cases.
@@ -44,7 +43,7 @@ func onCarriers(t *testing.T, f func(t *testing.T, carrier string)) {
 	}
 }
 
-// socketPair is a connected pair of unix sockets.
+// socketPair returns a connected pair of Unix sockets.
 func socketPair(t testing.TB) (a, b net.Conn) {
 	t.Helper()
 	l := listen(t)
@@ -93,7 +92,7 @@ func dialTo(t testing.TB, server *grpc.Server) *grpc.ClientConn {
 	return conn
 }
 
-// served is a provider behind a stream, as a provider again.
+// served is a provider whose calls go over a stream to another provider.
 type served struct {
 	*Stream
 	provider tool.Provider
@@ -108,8 +107,7 @@ func (s *served) Close(context.Context) error {
 	return err
 }
 
-// serve puts a provider behind a stream on a carrier. The stream ends with the
-// test.
+// serve serves a provider over a stream on a carrier. The stream ends with the test.
 func serve(t testing.TB, carrier string, p tool.Provider, hooks StreamHooks) *served {
 	t.Helper()
 	server := &Server{Provider: p}
@@ -133,7 +131,7 @@ func serve(t testing.TB, carrier string, p tool.Provider, hooks StreamHooks) *se
 	return out
 }
 
-// handlers is a provider of functions by name, with nothing around them.
+// handlers is a provider that runs functions by name.
 type handlers map[string]tool.Handler
 
 func (h handlers) List(context.Context) ([]tool.Definition, error) { return nil, nil }
@@ -150,7 +148,7 @@ func echo(_ context.Context, c tool.Call) (tool.Result, error) {
 	return tool.Text(string(c.Arguments)), nil
 }
 
-// outcome is what a call ends with.
+// outcome is what a call returns.
 type outcome struct {
 	res tool.Result
 	err error
@@ -169,7 +167,7 @@ func begin(ctx context.Context, p interface {
 	return done
 }
 
-// within receives, or ends the test with everybody's stack.
+// within receives from c, or fails the test with the stacks of all goroutines.
 func within[T any](t testing.TB, what string, c <-chan T) T {
 	t.Helper()
 	limit := time.NewTimer(ceiling)
@@ -184,7 +182,7 @@ func within[T any](t testing.TB, what string, c <-chan T) T {
 	}
 }
 
-// eventually asks until ok. It is for what gives no event.
+// eventually polls until ok returns true. It is for conditions that have no event.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for limit := time.Now().Add(ceiling); !ok(); time.Sleep(time.Millisecond) {
@@ -195,7 +193,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// wantText checks that a call ended with a text.
+// wantText checks that a call returned a text.
 func wantText(t testing.TB, o outcome, want string) {
 	t.Helper()
 	if o.err != nil || o.res.Text() != want {
@@ -203,7 +201,7 @@ func wantText(t testing.TB, o outcome, want string) {
 	}
 }
 
-// wantCode checks that a call ended with a *tool.Error of a code.
+// wantCode checks that a call returned a *tool.Error with a code.
 func wantCode(t testing.TB, o outcome, code tool.Code) *tool.Error {
 	t.Helper()
 	var e *tool.Error
@@ -214,8 +212,8 @@ func wantCode(t testing.TB, o outcome, code tool.Code) *tool.Error {
 	return e
 }
 
-// peer is the other end of a stream, at the level of frames: a plugin that does
-// what the test wants. Its methods belong to one goroutine.
+// peer is the other end of a stream, at the level of frames: a plugin that the test
+// controls. Only one goroutine may call its methods.
 type peer struct {
 	t    testing.TB
 	rw   io.ReadWriteCloser
@@ -223,8 +221,7 @@ type peer struct {
 	once sync.Once
 }
 
-// withPeer is a stream whose plugin is a peer, speaking stock gRPC on that
-// carrier.
+// withPeer returns a stream whose plugin is a peer, which uses stock gRPC on that carrier.
 func withPeer(t testing.TB, carrier string, hooks StreamHooks) (*Stream, *peer) {
 	t.Helper()
 	if carrier == onGRPC {
@@ -252,12 +249,12 @@ func newPeer(t testing.TB, rw io.ReadWriteCloser) *peer {
 
 func (p *peer) close() { p.once.Do(func() { _ = p.rw.Close() }) }
 
-// raw is a frame as bytes.
+// raw returns an encoded frame.
 func raw(k kind, number uint32, payload []byte) []byte {
 	return append(appendHeader(nil, frame{size: len(payload), kind: k, number: number}), payload...)
 }
 
-// first is the first chunk of a message.
+// first returns the first chunk of a message.
 func first(k kind, number uint32, total uint64, payload []byte) []byte {
 	return append(appendHeader(nil, frame{size: len(payload), kind: k, flags: flagFirst, number: number, total: total}), payload...)
 }
@@ -267,7 +264,7 @@ func textResponse(text string) []byte {
 	return appendResponse(nil, &res, nil)
 }
 
-// try sends bytes. It may fail where the host has had enough.
+// try sends bytes. It may fail if the host has closed the stream.
 func (p *peer) try(frames ...[]byte) error {
 	for _, f := range frames {
 		if _, err := p.rw.Write(f); err != nil {
@@ -289,7 +286,7 @@ func (p *peer) answer(number uint32, text string) {
 	p.send(raw(kindResult, number, textResponse(text)))
 }
 
-// read is the next frame.
+// read returns the next frame.
 func (p *peer) read() (frame, []byte, error) {
 	defer time.AfterFunc(ceiling, p.close).Stop()
 	f, n, err := readHeader(p.in.Peek)
@@ -302,7 +299,7 @@ func (p *peer) read() (frame, []byte, error) {
 	return f, b, err
 }
 
-// next is the next frame, of a kind.
+// next returns the next frame, which must be of a kind.
 func (p *peer) next(k kind) (frame, []byte) {
 	p.t.Helper()
 	f, b, err := p.read()
@@ -312,7 +309,7 @@ func (p *peer) next(k kind) (frame, []byte) {
 	return f, b
 }
 
-// skipTo is the next frame of a kind, whatever comes before.
+// skipTo returns the next frame of a kind and skips all frames before it.
 func (p *peer) skipTo(k kind) (frame, []byte) {
 	p.t.Helper()
 	for {
@@ -326,7 +323,7 @@ func (p *peer) skipTo(k kind) (frame, []byte) {
 	}
 }
 
-// call is the next call. What comes before it, the peer ignores.
+// call returns the next call and ignores all frames before it.
 func (p *peer) call() (uint32, request) {
 	p.t.Helper()
 	f, b := p.skipTo(kindCall)

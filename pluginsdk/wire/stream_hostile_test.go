@@ -11,7 +11,8 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// What no plugin may send ends the stream, and each call with the plugin's fault.
+// Frames that no plugin may send end the stream, and each call with an error that blames
+// the plugin.
 func TestStreamProtocolErrors(t *testing.T) {
 	t.Parallel()
 	kib := make([]byte, chunkSize)
@@ -21,9 +22,9 @@ func TestStreamProtocolErrors(t *testing.T) {
 		},
 		"frame of 4 GiB":     func(n uint32) []byte { return append([]byte{255, 255, 255, 255}, raw(kindResult, n, nil)[4:]...) },
 		"unknown, too large": func(n uint32) []byte { return appendHeader(nil, frame{size: maxFrame + 1, kind: 99, number: n}) },
-		"result of nobody":   func(n uint32) []byte { return raw(kindResult, n+1, nil) },
+		"unasked result":     func(n uint32) []byte { return raw(kindResult, n+1, nil) },
 		"result of number 0": func(uint32) []byte { return raw(kindResult, 0, nil) },
-		"chunk of nobody":    func(n uint32) []byte { return first(kindChunk, n+7, 100, nil) },
+		"unasked chunk":      func(n uint32) []byte { return first(kindChunk, n+7, 100, nil) },
 		"answered twice": func(n uint32) []byte {
 			return append(raw(kindResult, n, textResponse("on")), raw(kindResult, n, nil)...)
 		},
@@ -39,7 +40,7 @@ func TestStreamProtocolErrors(t *testing.T) {
 			for range (firstWindow + messageWindow) / chunkSize { // faster than any window
 				b = append(b, raw(kindChunk, n, kib)...)
 			}
-			// and as slow, the window would be taken in the end, so the total is passed too
+			// and at window speed, so the total is exceeded too
 			return append(b, slices.Repeat(raw(kindChunk, n, kib), MaxMessage/chunkSize)...)
 		},
 		"longer than said":  func(n uint32) []byte { return first(kindChunk, n, 9, kib[:10]) },
@@ -77,7 +78,7 @@ func TestStreamProtocolErrors(t *testing.T) {
 	}
 }
 
-// What a host does not know or cannot use it passes over.
+// The host ignores frames that it does not know or cannot use.
 func TestStreamSkips(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -96,7 +97,7 @@ func TestStreamSkips(t *testing.T) {
 	})
 }
 
-// A message that is announced to be too large ends its own call and no other.
+// A message whose announced length is too large ends only its own call.
 func TestStreamAnnouncedTooLarge(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -129,7 +130,7 @@ func TestStreamAnnouncedTooLarge(t *testing.T) {
 	})
 }
 
-// heap is what is in use, at most, while f runs, above what was before.
+// heap returns by how many bytes the heap grows at most while f runs.
 func heap(f func()) uint64 {
 	measure := func() uint64 {
 		runtime.GC()
@@ -145,8 +146,8 @@ func heap(f func()) uint64 {
 	return 0
 }
 
-// Promises take no memory: many messages of 64 MiB are announced, and none is
-// sent. Not parallel, as it measures.
+// Announcements take no memory: many messages of 64 MiB are announced, and none is sent.
+// The test is not parallel, because it measures memory.
 func TestStreamPromises(t *testing.T) { //nolint:paralleltest // it measures
 	for _, carrier := range carriers { //nolint:paralleltest // it measures
 		t.Run(carrier, func(t *testing.T) {
@@ -181,7 +182,7 @@ func TestStreamPromises(t *testing.T) { //nolint:paralleltest // it measures
 	}
 }
 
-// A flood of small frames is passed over at the rate at which it is read.
+// A flood of small frames is ignored at the rate at which it is read.
 func TestStreamFlood(t *testing.T) { //nolint:paralleltest // it measures
 	for _, carrier := range carriers { //nolint:paralleltest // it measures
 		for name, payload := range map[kind][]byte{

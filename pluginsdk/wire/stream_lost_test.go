@@ -98,8 +98,8 @@ func TestServeLosesHost(t *testing.T) {
 	})
 }
 
-// Nothing is left of a stream and its service, however they were used. It is not
-// parallel, so nobody else's goroutines are counted.
+// A stream and its service leave nothing behind, however they were used. The test is not
+// parallel, so that it counts only its own goroutines.
 func TestStreamLeavesNothing(t *testing.T) { //nolint:paralleltest // it counts
 	cycle := func(t *testing.T, carrier string) {
 		began, let := make(chan struct{}, 10), make(chan struct{})
@@ -115,7 +115,7 @@ func TestStreamLeavesNothing(t *testing.T) { //nolint:paralleltest // it counts
 			wantText(t, within(t, "echo", begin(t.Context(), s, tool.Call{Name: "echo", Arguments: []byte("on")})), "on")
 			_ = wantCode(t, within(t, "goexit", begin(t.Context(), s, tool.Call{Name: "goexit"})), tool.CodeToolFailed)
 		}
-		// A call that leads for long, and many with progress beside it, which end.
+		// A call reads for a long time, while many calls with progress start and finish.
 		long := begin(t.Context(), s, tool.Call{Name: "stubborn"})
 		within(t, "the long call", began)
 		before := runtime.NumGoroutine()
@@ -126,9 +126,9 @@ func TestStreamLeavesNothing(t *testing.T) { //nolint:paralleltest // it counts
 		eventually(t, "calls that are over leave no goroutine", func() bool { return runtime.NumGoroutine() <= before+5 })
 		ctx, cancel := context.WithCancel(t.Context())
 		given := begin(ctx, s, tool.Call{Name: "stubborn"})
-		within(t, "the cancelled call", began)
+		within(t, "the canceled call", began)
 		cancel()
-		_ = wantCode(t, within(t, "the cancelled call", given), tool.CodeCanceled)
+		_ = wantCode(t, within(t, "the canceled call", given), tool.CodeCanceled)
 		_ = s.Stream.Close()
 		_ = wantCode(t, within(t, "the long call", long), tool.CodeUnavailable)
 		close(let)

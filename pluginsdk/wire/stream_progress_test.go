@@ -12,7 +12,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// recordingHooks tell a test of notices and of log lines, as level:text@call.
+// recordingHooks records notices, and log lines as level:text@call.
 func recordingHooks(changed chan<- struct{}, logged chan<- string) StreamHooks {
 	return StreamHooks{
 		Changed: func() { changed <- struct{}{} },
@@ -22,8 +22,8 @@ func recordingHooks(changed chan<- struct{}, logged chan<- string) StreamHooks {
 	}
 }
 
-// Reports come in order, all of them where the caller keeps up, and none after
-// the call's end.
+// Reports arrive in order, all of them if the caller keeps up, and none after the call's
+// end.
 func TestStreamProgress(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -73,8 +73,8 @@ func TestStreamProgress(t *testing.T) {
 	})
 }
 
-// Who takes long over a report holds up nobody else; of what it misses the oldest
-// goes.
+// A caller that is slow to handle a report does not delay others, and loses the oldest
+// reports.
 func TestStreamSlowListener(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -131,7 +131,7 @@ func TestReportWithoutListener(t *testing.T) {
 	})
 }
 
-// A line of the plugin's log says which call it belongs to, and its level.
+// A log line of the plugin carries its call and its level.
 func TestStreamLog(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -157,7 +157,7 @@ func TestStreamLog(t *testing.T) {
 	})
 }
 
-// A plugin that shouts is heard a thousand times a second, and said to shout.
+// A plugin may log a thousand lines a second; the host drops the rest and says so.
 func TestStreamLogRate(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {

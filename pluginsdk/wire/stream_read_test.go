@@ -10,8 +10,8 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Who reads is cancelled at every point of somebody else's frame. It returns, and
-// the frame is not lost.
+// The reader is canceled at every point of another call's frame. It returns, and the frame
+// is not lost.
 func TestStreamLeaderLeavesMidway(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x", maxFrame-100)
@@ -42,8 +42,8 @@ func TestStreamLeaderLeavesMidway(t *testing.T) {
 
 				frames := c.sent(number)
 				p.send(frames[:cut])
-				// A log line before would be taken with it; so there is no event for "has
-				// read so far". The leader may be anywhere up to the cut.
+				// A log line sent first would be read in the same go, so no event tells how
+				// far the reader is. It may be anywhere up to the cut.
 				cancel()
 				_ = wantCode(t, within(t, "the leader", leader), tool.CodeCanceled)
 				p.next(kindCancel)
@@ -56,8 +56,7 @@ func TestStreamLeaderLeavesMidway(t *testing.T) {
 	}
 }
 
-// A peer that sends a byte at a time holds up nobody's deadline, and its answers
-// come.
+// A peer that sends a byte at a time delays no deadline, and its answers arrive.
 func TestStreamTrickle(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -82,8 +81,8 @@ func TestStreamTrickle(t *testing.T) {
 	})
 }
 
-// While there are no calls somebody reads: before the first one, between two, and
-// while a plugin owes an answer that nobody waits for.
+// While there are no calls, a goroutine reads: before the first call, between calls, and
+// while a plugin owes the answer of an abandoned call.
 func TestStreamIdle(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -119,8 +118,7 @@ func TestStreamIdle(t *testing.T) {
 	})
 }
 
-// The first call after a while finds the idle reader, wherever that is, again and
-// again.
+// The first call after a pause takes over from the idle reader, whatever that is doing.
 func TestStreamIdleAndBusy(t *testing.T) {
 	t.Parallel()
 	s := serve(t, onSocket, handlers{"echo": echo}, StreamHooks{})
@@ -128,7 +126,7 @@ func TestStreamIdleAndBusy(t *testing.T) {
 		wantText(t, within(t, "a call", begin(t.Context(), s, tool.Call{Name: "echo", Arguments: []byte("on")})), "on")
 		eventually(t, "it idles", s.idling.Load)
 	}
-	for i := range 200 { // around the moment at which idling begins
+	for i := range 200 { // around the moment at which the idle reader starts
 		wantText(t, within(t, "a call", begin(t.Context(), s, tool.Call{Name: "echo", Arguments: []byte("on")})), "on")
 		if i%20 == 0 {
 			time.Sleep(2*idleAfter - time.Duration(i)*100*time.Microsecond)

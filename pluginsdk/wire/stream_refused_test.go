@@ -9,8 +9,8 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
-// A plugin that announces answers that are too large, and never ends them, leaves no
-// entry for each for ever: it is ended.
+// A plugin that announces answers that are too large, and never finishes them, cannot
+// fill the table: its stream is closed.
 func TestStreamRefusedIsNotKept(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -32,7 +32,7 @@ func TestStreamRefusedIsNotKept(t *testing.T) {
 	})
 }
 
-// What carries next to nothing is paced as reports are; what carries a message is not.
+// Tiny chunks are paced like reports; chunks of normal size are not.
 func TestStreamPacesWhatIsIdle(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -54,13 +54,13 @@ func TestStreamPacesWhatIsIdle(t *testing.T) {
 	})
 }
 
-// Packets with nothing in them do not keep the host busy for ever.
+// Empty packets do not keep the host busy forever.
 func TestStreamEmptyPackets(t *testing.T) {
 	t.Parallel()
 	s, p := withPeer(t, onGRPC, StreamHooks{})
 	stream := p.rw.(*packetStream) //nolint:forcetypeassert // it is one
 	go func() {
-		for stream.g.Send(&pluginv1.Packet{}) == nil { // until the host has had enough
+		for stream.g.Send(&pluginv1.Packet{}) == nil { // until the host closes the stream
 		}
 	}()
 	within(t, "the end of the stream", s.Failed())

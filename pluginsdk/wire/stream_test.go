@@ -28,13 +28,13 @@ func TestStreamConformance(t *testing.T) {
 	})
 }
 
-// sizes are those at which something about a message changes.
+// sizes holds the sizes at which the encoding of a message changes.
 var sizes = []int{
 	0, 1, 80, maxCopied - 64, maxCopied, maxCopied + 64, chunkSize, maxFrame - 64, maxFrame, maxFrame + 1,
 	firstWindow - 64, firstWindow, firstWindow + 1, 1 << 20, messageWindow + firstWindow, 8 << 20,
 }
 
-// letters are n bytes that belong to one call.
+// letters returns n bytes that identify a call.
 func letters(n, seed int) []byte {
 	b := make([]byte, n)
 	r := rand.NewPCG(uint64(seed), 1)
@@ -44,7 +44,7 @@ func letters(n, seed int) []byte {
 	return b
 }
 
-// resize answers with as many bytes as the call's ID says, made of the arguments.
+// resize answers with as many bytes as the call's ID says, taken from the arguments.
 func resize(_ context.Context, c tool.Call) (tool.Result, error) {
 	n, err := strconv.Atoi(c.ID)
 	if err != nil {
@@ -54,7 +54,7 @@ func resize(_ context.Context, c tool.Call) (tool.Result, error) {
 	return tool.Text(fmt.Sprintf("%d:%s", len(c.Arguments), text)), nil
 }
 
-// Arguments and results of every size come to whom they belong, many at a time.
+// Arguments and results of every size reach the right call, many at a time.
 func TestStreamManySizes(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -65,7 +65,7 @@ func TestStreamManySizes(t *testing.T) {
 				r := rand.New(rand.NewPCG(uint64(caller), 2))
 				for turn := range 4 {
 					in, out := sizes[r.IntN(len(sizes)-5)], sizes[r.IntN(len(sizes)-5)]
-					switch { // few are large, as memory and time are not endless
+					switch { // few are large, to limit memory and time
 					case caller == 0 && turn == 0:
 						in = 16 << 20
 					case caller == 1:
@@ -86,7 +86,7 @@ func TestStreamManySizes(t *testing.T) {
 	})
 }
 
-// Each size by itself, so that nobody else's frames push it along.
+// Each size is sent alone, so that no other call's frames trigger its writes.
 func TestStreamEachSize(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -101,7 +101,7 @@ func TestStreamEachSize(t *testing.T) {
 	})
 }
 
-// Handlers that block hold up nobody, however many they are.
+// Handlers that block delay no other call, however many there are.
 func TestStreamQuickOvertakesSlow(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -127,7 +127,7 @@ func TestStreamQuickOvertakesSlow(t *testing.T) {
 	})
 }
 
-// Small calls come and go while large results and arguments are on their way.
+// Small calls start and finish while large results and arguments are sent.
 func TestStreamSmallAmongLarge(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -155,7 +155,7 @@ func TestStreamSmallAmongLarge(t *testing.T) {
 	})
 }
 
-// What is too large for a message is the caller's own affair.
+// A message that is too large fails only its own call.
 func TestStreamTooLarge(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -172,7 +172,7 @@ func TestStreamTooLarge(t *testing.T) {
 	})
 }
 
-// An error that says something else each time it is asked is still one answer.
+// An error whose text differs each time is still a single answer.
 func TestStreamMoodyError(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -189,7 +189,7 @@ func TestStreamMoodyError(t *testing.T) {
 	})
 }
 
-// Calls and results that queue at a time are many.
+// Many calls and results can be queued at a time.
 func TestStreamThousandsAtATime(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {

@@ -10,8 +10,8 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// A plugin that reads nothing while many call it, with arguments of every size,
-// holds up no caller longer than its deadline, and not much memory.
+// A plugin that reads nothing during many calls, with arguments of every size, delays no
+// caller beyond its deadline, and takes little memory.
 func TestStreamPluginDoesNotRead(t *testing.T) { //nolint:paralleltest // it measures
 	for _, carrier := range carriers { //nolint:paralleltest // it measures
 		for name, limit := range limits {
@@ -38,14 +38,14 @@ func TestStreamPluginDoesNotRead(t *testing.T) { //nolint:paralleltest // it mea
 					}
 					all.Wait()
 				})
-				// What is small cannot be taken back; what is large can.
+				// A small message cannot be withdrawn; a large one can.
 				if used > callers*turns*maxCopied+32<<20 {
 					t.Errorf("%d MiB are in use", used>>20)
 				}
 				if s.Err() != nil {
 					t.Fatalf("the stream has failed: %v", s.Err())
 				}
-				go comesToItself(p)
+				go readAndAnswer(p)
 				c := begin(t.Context(), s, tool.Call{Name: "last"})
 				wantText(t, within(t, "the last call", c), "on")
 				settled(t, s)
@@ -54,9 +54,9 @@ func TestStreamPluginDoesNotRead(t *testing.T) { //nolint:paralleltest // it mea
 	}
 }
 
-// comesToItself reads as an honest plugin does, and answers each call that it
-// has heard of, as long as there is a connection.
-func comesToItself(p *peer) {
+// readAndAnswer reads like a correct plugin and answers each call that it receives, until
+// the connection ends.
+func readAndAnswer(p *peer) {
 	begun := map[uint32]bool{}
 	for {
 		f, _, err := p.read()
@@ -79,8 +79,8 @@ func comesToItself(p *peer) {
 	}
 }
 
-// A plugin that answers calls which it has not read makes its host believe that
-// it reads. The callers return all the same.
+// A plugin that answers calls without reading them makes the host believe that it reads.
+// The callers return nevertheless.
 func TestStreamPluginAnswersUnread(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -107,7 +107,7 @@ func TestStreamPluginAnswersUnread(t *testing.T) {
 			o := within(t, fmt.Sprintf("call %d", i), begin(ctx, s, tool.Call{Name: "x", Arguments: args}))
 			stop()
 			if errors.Is(o.err, ErrDisconnected) {
-				return // it was found out
+				return // the host has closed the stream
 			}
 			if o.err != nil && tool.CodeOf(o.err) != tool.CodeDeadlineExceeded {
 				t.Fatal(o.err)
@@ -116,7 +116,7 @@ func TestStreamPluginAnswersUnread(t *testing.T) {
 	})
 }
 
-// More cancelled calls than that, and the plugin is given up.
+// Beyond this number of canceled calls, the stream is closed.
 func TestStreamNeverAnswers(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -155,7 +155,7 @@ func TestStreamNeverAnswers(t *testing.T) {
 	})
 }
 
-// Answers that come before the arguments were taken leave nothing behind.
+// Answers that arrive before the arguments were read leave nothing behind.
 func TestStreamAnsweredEarly(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {

@@ -22,7 +22,7 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
-// remote is both ends of the contract in one process, as a tool.Provider.
+// remote holds both ends of the protocol in one process, as a tool.Provider.
 type remote struct {
 	*wire.Client
 	stop func()
@@ -38,7 +38,7 @@ func (r *remote) Close(context.Context) error {
 	return nil
 }
 
-// connect serves s, and gives the client's end.
+// connect serves s and returns a client.
 func connect(t *testing.T, s *wire.Server) *remote {
 	t.Helper()
 	return dial(t, func(r grpc.ServiceRegistrar) { wire.Register(r, s) })
@@ -91,7 +91,7 @@ func TestWire(t *testing.T) {
 	})
 }
 
-// odd is a provider that keeps to nothing.
+// odd is a provider that breaks all rules.
 type odd struct {
 	defs    []tool.Definition
 	listErr error
@@ -129,7 +129,7 @@ func TestDescribe(t *testing.T) {
 
 func TestDescribeGarbledDefinitions(t *testing.T) {
 	t.Parallel()
-	// One tool's bad bytes do not cost the others: it arrives, to be refused.
+	// One tool's invalid bytes do not affect the others: it arrives and is rejected later.
 	got, err := connect(t, &wire.Server{Provider: &odd{defs: []tool.Definition{
 		{
 			Name: "a\xff", Title: "\xff", Description: "\xff", Categories: []string{"\xff"}, Permission: "\xff",
@@ -191,7 +191,7 @@ func TestExecutePassesTheCallOn(t *testing.T) {
 		t.Errorf("%+v, %+v, %v", got, r, err)
 	}
 	if _, err := connect(t, &wire.Server{Provider: s}).Execute(t.Context(), tool.Call{Name: "no\xff", ID: "\xff"}); !errors.Is(err, tool.ErrNotFound) {
-		t.Errorf("a name that is no UTF-8: %v, want an unknown tool", err)
+		t.Errorf("a name that is not UTF-8: %v, want an unknown tool", err)
 	}
 }
 
@@ -205,7 +205,7 @@ func TestExecuteErrorKeepsWhatStandsAroundIt(t *testing.T) {
 	}
 }
 
-// strange is a plugin in another language that answers as it likes.
+// strange is a plugin in another language that gives any answer.
 type strange struct {
 	pluginv1.UnimplementedToolPluginServer
 	answer *pluginv1.ExecuteResponse
