@@ -36,7 +36,8 @@ func TestPacketBorders(t *testing.T) {
 		},
 		"empty ones between": func(p *packetStream, b []byte) error {
 			for i := 0; i < len(b); i += 7 {
-				err := errors.Join(p.g.Send(&pluginv1.Packet{}), p.g.Send(&pluginv1.Packet{Data: b[i:min(i+7, len(b))]}), p.g.Send(unknown(nil)))
+				err := errors.Join(p.g.Send(&pluginv1.Packet{}), p.g.Send(&pluginv1.Packet{Data: b[i:min(i+7, len(b))]}),
+					p.g.Send(unknown(nil)))
 				if err != nil {
 					return err
 				}
@@ -60,7 +61,8 @@ func TestPacketBorders(t *testing.T) {
 
 			h, _ := withHost(t, onGRPC, handlers{"echo": echo})
 			args := strings.Repeat("a", 200)
-			if err := send(h.rw.(*packetStream), raw(kindCall, 5, requestOf(tool.Call{Name: "echo", Arguments: []byte(args)}))); err != nil {
+			if err := send(h.rw.(*packetStream), raw(kindCall, 5,
+				requestOf(tool.Call{Name: "echo", Arguments: []byte(args)}))); err != nil {
 				t.Fatal(err)
 			}
 			_, o := h.result()

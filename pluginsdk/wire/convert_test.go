@@ -53,7 +53,8 @@ func TestDefinitionRoundTrip(t *testing.T) {
 			t.Errorf("%+v, %v, want %+v", got, err, d)
 		}
 	}
-	if got, err := definitionFromProto(&pluginv1.ToolDefinition{Safety: "moderate"}); err != nil || got.Safety != tool.Cautious {
+	if got, err := definitionFromProto(&pluginv1.ToolDefinition{Safety: "moderate"}); err != nil ||
+		got.Safety != tool.Cautious {
 		t.Errorf("moderate is %v, %v", got.Safety, err)
 	}
 }
@@ -63,14 +64,16 @@ func TestDurations(t *testing.T) {
 	const million = 1_000_000
 	for ms, want := range map[int64]time.Duration{
 		0: 0, 1: time.Millisecond, -5: -5 * time.Millisecond,
-		math.MaxInt64: math.MaxInt64 / million * million, math.MinInt64: -(math.MaxInt64 / million * million), math.MaxInt64/million + 1: math.MaxInt64 / million * million,
+		math.MaxInt64: math.MaxInt64 / million * million, math.MinInt64: -(math.MaxInt64 / million * million),
+		math.MaxInt64/million + 1: math.MaxInt64 / million * million,
 	} {
 		if got := fromMilliseconds(ms); got != tool.Duration(want) {
 			t.Errorf("%d ms: %v, want %v", ms, time.Duration(got), want)
 		}
 	}
 	for d, want := range map[time.Duration]int64{
-		0: 0, 1: 1, time.Millisecond: 1, time.Millisecond + 1: 2, -1: 0, -time.Second: -1000, math.MaxInt64: math.MaxInt64/million + 1,
+		0: 0, 1: 1, time.Millisecond: 1, time.Millisecond + 1: 2, -1: 0, -time.Second: -1000,
+		math.MaxInt64: math.MaxInt64/million + 1,
 	} {
 		if got := toMilliseconds(tool.Duration(d)); got != want {
 			t.Errorf("%v: %d ms, want %d", d, got, want)
@@ -91,15 +94,18 @@ func TestResultRoundTrip(t *testing.T) {
 		"structured": {Structured: json.RawMessage(` {"a": [1, null]} `)},
 		"null":       {Structured: json.RawMessage(`null`)},
 		"texts":      {Content: []tool.Content{tool.TextContent{Text: "é\x00"}, tool.TextContent{}}},
-		"image":      {Content: []tool.Content{tool.ImageContent{Data: []byte{0, 255}, MIMEType: "image/png"}, tool.ImageContent{}}},
-		"audio":      {Content: []tool.Content{tool.AudioContent{Data: []byte{0, 255}, MIMEType: "audio/wav"}, tool.AudioContent{}}},
+		"image": {Content: []tool.Content{tool.ImageContent{Data: []byte{0, 255}, MIMEType: "image/png"},
+			tool.ImageContent{}}},
+		"audio": {Content: []tool.Content{tool.AudioContent{Data: []byte{0, 255}, MIMEType: "audio/wav"},
+			tool.AudioContent{}}},
 		"resources": {Content: []tool.Content{
 			tool.ResourceContent{URI: "a:b", MIMEType: "m", Text: "t"},
 			tool.ResourceContent{URI: "a:b", MIMEType: "m", Blob: []byte{0, 255}},
 			tool.ResourceContent{URI: "empty", Blob: []byte{}},
 			tool.ResourceContent{},
 		}},
-		"links": {Content: []tool.Content{tool.ResourceLink{URI: "a:b", Name: "n", Description: "d", MIMEType: "m"}, tool.ResourceLink{}}},
+		"links": {Content: []tool.Content{tool.ResourceLink{URI: "a:b", Name: "n", Description: "d", MIMEType: "m"},
+			tool.ResourceLink{}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -156,7 +162,8 @@ func TestMalformedResult(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := parseResponse(b)
-		if tool.CodeOf(err) != tool.CodeInvalidResult || !strings.Contains(err.Error(), want) || !reflect.DeepEqual(r, tool.Result{}) {
+		if tool.CodeOf(err) != tool.CodeInvalidResult || !strings.Contains(err.Error(), want) ||
+			!reflect.DeepEqual(r, tool.Result{}) {
 			t.Errorf("%+v, %v, want ...%s...", r, err, want)
 		}
 	}

@@ -97,7 +97,8 @@ func tricky() [][]byte {
 		append(protowire.AppendVarint(nil, math.MaxInt32<<3), 1),
 		append(protowire.AppendVarint(nil, 1<<35|0x0a), 0),
 		nested(1, 1), nested(1, 3), nested(9, 20),
-		append(tag(nil, 9, protowire.StartGroupType), append([]byte{0x0a, 0x01, 0xff}, tag(nil, 9, protowire.EndGroupType)...)...),
+		append(tag(nil, 9, protowire.StartGroupType),
+			append([]byte{0x0a, 0x01, 0xff}, tag(nil, 9, protowire.EndGroupType)...)...),
 		append(tag(nil, 9, protowire.StartGroupType), tag(nil, 8, protowire.EndGroupType)...),
 	}
 }
@@ -157,7 +158,9 @@ func FuzzDecodeResponse(f *testing.F) {
 	for _, r := range answers() {
 		f.Add(appendResponse(nil, &r, nil))
 	}
-	seed(f, &pluginv1.ExecuteResponse{Outcome: &pluginv1.ExecuteResponse_Error{Error: &pluginv1.Error{Code: "crashed", Message: "m", Hint: "h"}}})
+	seed(f, &pluginv1.ExecuteResponse{Outcome: &pluginv1.ExecuteResponse_Error{
+		Error: &pluginv1.Error{Code: "crashed", Message: "m", Hint: "h"},
+	}})
 	for _, b := range tricky() {
 		f.Add(b)
 		for _, outcome := range []protowire.Number{responseResult, responseError} {
@@ -206,7 +209,8 @@ func pieces() [][]byte {
 	return [][]byte{
 		join(lengthField(responseResult, text("a")), lengthField(responseResult, text("b"), structured("1"))),
 		join(lengthField(responseResult, text("a"), structured("{")), lengthField(responseResult, structured("1"))),
-		join(lengthField(responseResult, text("a"), structured("1"), []byte{0x18, 1}), lengthField(responseResult, structured(""), []byte{0x18, 0})),
+		join(lengthField(responseResult, text("a"), structured("1"), []byte{0x18, 1}),
+			lengthField(responseResult, structured(""), []byte{0x18, 0})),
 		join(lengthField(responseResult, text("a")), failure),
 		join(lengthField(responseResult, text("a")), failure, lengthField(responseResult, structured("2"))),
 		join(failure, lengthField(responseError, lengthField(errorMessage, []byte("m")), lengthField(errorCode))),
@@ -215,9 +219,12 @@ func pieces() [][]byte {
 		join(content([]byte{0x0a}), failure),                             // one that cannot be read
 		join(lengthField(responseResult, text("a")), []byte{0x10, 0x01}), // the error's number on a varint
 		content(lengthField(contentText, lengthField(1, []byte("a"))), lengthField(contentText)),
-		content(lengthField(contentText, lengthField(1, []byte("a"))), lengthField(contentImage, lengthField(2, []byte("m")))),
-		content(lengthField(contentImage, lengthField(1, []byte("d"))), lengthField(contentAudio, lengthField(2, []byte("m")))),
-		content(lengthField(contentImage, lengthField(1, []byte("d"))), lengthField(contentImage, lengthField(2, []byte("m")))),
+		content(lengthField(contentText, lengthField(1, []byte("a"))),
+			lengthField(contentImage, lengthField(2, []byte("m")))),
+		content(lengthField(contentImage, lengthField(1, []byte("d"))),
+			lengthField(contentAudio, lengthField(2, []byte("m")))),
+		content(lengthField(contentImage, lengthField(1, []byte("d"))),
+			lengthField(contentImage, lengthField(2, []byte("m")))),
 		content(lengthField(contentText, lengthField(1, []byte("a"))), []byte{0x10, 0x01}, lengthField(9, []byte("?"))),
 		content(lengthField(contentText, lengthField(1, []byte("a")), []byte{0x08, 0x01})), // the text's number on a varint
 		resource(lengthField(4, []byte("b")), []byte{0x18, 0x01, 0x20, 0x01}),
@@ -229,6 +236,7 @@ func pieces() [][]byte {
 		content(lengthField(contentResource, lengthField(4)), lengthField(contentResource, lengthField(1, []byte("u")))),
 		content(lengthField(contentResource, lengthField(4)), lengthField(contentResource, lengthField(3, []byte("\xff")))),
 		lengthField(responseResult, structured("\"\xff\""), text("\xff\xff a \xc3")),
-		lengthField(responseError, lengthField(errorCode, []byte("\xff")), lengthField(errorMessage, []byte("\xff")), lengthField(errorHint, []byte("\xff"))),
+		lengthField(responseError, lengthField(errorCode, []byte("\xff")), lengthField(errorMessage, []byte("\xff")),
+			lengthField(errorHint, []byte("\xff"))),
 	}
 }

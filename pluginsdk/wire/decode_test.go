@@ -91,25 +91,33 @@ func TestParseResponseRefuses(t *testing.T) {
 		"the plugin's answer is malformed: the message ends within a field's number": {0x80},
 		"the plugin's answer is malformed: a field's number cannot be read":          {0x02, 0x00},
 		"the plugin's answer is malformed: field number 536870912 is not valid":      {0x82, 0x80, 0x80, 0x80, 0x10, 0x00},
-		"the plugin's answer is malformed: the structured result is not JSON":        lengthField(responseResult, lengthField(resultStructured, []byte(`{"a":`))),
-		"the plugin's answer is malformed: content block 1: unknown kind":            lengthField(responseResult, text, lengthField(resultContent), text),
-		"the plugin's answer is malformed: content block 0: unknown kind":            lengthField(responseResult, lengthField(resultContent, lengthField(6, []byte("new")))),
-		"the plugin's answer is malformed: more than 65536 content blocks":           lengthField(responseResult, bytes.Repeat(text, maxBlocks+1)),
-		"the plugin's answer is malformed: field 1 cannot be read":                   {0x0c},
-		"the plugin's answer is malformed: field 2 cannot be read":                   {0x17, 0x00},
+		"the plugin's answer is malformed: the structured result is not JSON": lengthField(responseResult,
+			lengthField(resultStructured, []byte(`{"a":`))),
+		"the plugin's answer is malformed: content block 1: unknown kind": lengthField(responseResult, text,
+			lengthField(resultContent), text),
+		"the plugin's answer is malformed: content block 0: unknown kind": lengthField(responseResult,
+			lengthField(resultContent, lengthField(6, []byte("new")))),
+		"the plugin's answer is malformed: more than 65536 content blocks": lengthField(responseResult,
+			bytes.Repeat(text, maxBlocks+1)),
+		"the plugin's answer is malformed: field 1 cannot be read": {0x0c},
+		"the plugin's answer is malformed: field 2 cannot be read": {0x17, 0x00},
 	} {
 		got, err := parseResponse(b)
 		e := tool.AsError(err)
-		if err == nil || e.Message != want || e.Code != tool.CodeInvalidResult || e.Stage != tool.StageExecute || e.Hint == "" ||
+		if err == nil || e.Message != want || e.Code != tool.CodeInvalidResult || e.Stage != tool.StageExecute ||
+			e.Hint == "" ||
 			!reflect.DeepEqual(got, tool.Result{}) {
 			t.Errorf("%.20x: %#v, %v, want %s", b, got, err, want)
 		}
 	}
-	if got, err := parseResponse(lengthField(responseResult, bytes.Repeat(text, maxBlocks))); err != nil || len(got.Content) != maxBlocks {
+	if got, err := parseResponse(lengthField(responseResult, bytes.Repeat(text, maxBlocks))); err != nil ||
+		len(got.Content) != maxBlocks {
 		t.Errorf("%d blocks, %v", len(got.Content), err)
 	}
-	plugins := lengthField(responseError, lengthField(errorCode, []byte("crashed")), lengthField(errorMessage, []byte("m\xff")), lengthField(errorHint, []byte("h")))
-	want := &tool.Error{Code: tool.CodeToolFailed, Stage: tool.StageExecute, Message: "m\uFFFD", Hint: "h", Err: ErrClaimed}
+	plugins := lengthField(responseError, lengthField(errorCode, []byte("crashed")),
+		lengthField(errorMessage, []byte("m\xff")), lengthField(errorHint, []byte("h")))
+	want := &tool.Error{Code: tool.CodeToolFailed, Stage: tool.StageExecute, Message: "m\uFFFD", Hint: "h",
+		Err: ErrClaimed}
 	if got, err := parseResponse(plugins); !reflect.DeepEqual(err, want) || !reflect.DeepEqual(got, tool.Result{}) {
 		t.Errorf("%#v, %#v, want %#v", got, err, want)
 	}
@@ -123,7 +131,8 @@ func TestParseResponseDamaged(t *testing.T) {
 		lengthField(resultContent, lengthField(contentText, lengthField(1, []byte("é")))),
 		lengthField(resultContent, lengthField(contentImage, lengthField(1, []byte("d")), lengthField(2, []byte("m")))),
 		lengthField(resultContent, lengthField(contentResource, lengthField(1, []byte("u")), lengthField(4, []byte("b")))),
-		lengthField(resultContent, lengthField(contentResourceLink, lengthField(1, []byte("u")), lengthField(4, []byte("m")))),
+		lengthField(resultContent, lengthField(contentResourceLink, lengthField(1, []byte("u")),
+			lengthField(4, []byte("m")))),
 		lengthField(resultStructured, []byte("1")), []byte{0x18, 1},
 	)
 	check := func(b []byte) {

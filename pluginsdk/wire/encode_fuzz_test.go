@@ -24,16 +24,19 @@ func answers() map[string]tool.Result {
 		"fixture":    tooltest.Content(),
 		"failure":    tool.Failure("no"),
 		"structured": {Structured: []byte(` {"a": [1, null]} `)},
-		"texts":      {Content: []tool.Content{tool.TextContent{Text: "é\x00"}, tool.TextContent{}, tool.TextContent{Text: long}}},
+		"texts": {Content: []tool.Content{tool.TextContent{Text: "é\x00"}, tool.TextContent{},
+			tool.TextContent{Text: long}}},
 		"media": {Content: []tool.Content{
 			tool.ImageContent{Data: []byte{0, 255}, MIMEType: "image/png"}, tool.ImageContent{},
 			tool.AudioContent{Data: []byte{0, 255}, MIMEType: "audio/wav"}, tool.AudioContent{MIMEType: "m"},
 		}},
 		"resources": {Content: []tool.Content{
-			tool.ResourceContent{URI: "a:b", MIMEType: "m", Text: "t"}, tool.ResourceContent{URI: "a:b", MIMEType: "m", Blob: []byte{0, 255}},
+			tool.ResourceContent{URI: "a:b", MIMEType: "m", Text: "t"},
+			tool.ResourceContent{URI: "a:b", MIMEType: "m", Blob: []byte{0, 255}},
 			tool.ResourceContent{URI: "empty", Blob: []byte{}}, tool.ResourceContent{}, tool.ResourceContent{Text: long},
 		}},
-		"links": {Content: []tool.Content{tool.ResourceLink{URI: "a:b", Name: "n", Description: "d", MIMEType: "m"}, tool.ResourceLink{}}},
+		"links": {Content: []tool.Content{tool.ResourceLink{URI: "a:b", Name: "n", Description: "d", MIMEType: "m"},
+			tool.ResourceLink{}}},
 	}
 }
 
@@ -46,7 +49,8 @@ func FuzzEncodeRequest(f *testing.F) {
 	f.Add("", "", bytes.Repeat([]byte("x"), 1<<14), strings.Repeat("\xffx", 127), int64(math.MaxInt64), false)
 	f.Fuzz(func(t *testing.T, id, name string, arguments []byte, session string, timeout int64, progress bool) {
 		r := request{
-			call: tool.Call{ID: id, Name: name, Arguments: arguments, Session: session}, timeout: time.Duration(timeout), progress: progress,
+			call:    tool.Call{ID: id, Name: name, Arguments: arguments, Session: session},
+			timeout: time.Duration(timeout), progress: progress,
 		}
 		b := encoded(t, func(b []byte) []byte { return appendRequest(b, &r) }, requestSize(&r))
 		var got pluginv1.ExecuteRequest

@@ -68,7 +68,8 @@ func TestSettle(t *testing.T) {
 	// The handler may keep its result, so it must not change.
 	const bad = "a\xff"
 	content := []tool.Content{
-		tool.TextContent{Text: "good"}, tool.TextContent{Text: bad}, tool.ImageContent{MIMEType: bad}, tool.AudioContent{MIMEType: bad},
+		tool.TextContent{Text: "good"}, tool.TextContent{Text: bad},
+		tool.ImageContent{MIMEType: bad}, tool.AudioContent{MIMEType: bad},
 		tool.ResourceContent{URI: bad, Text: bad}, tool.ResourceContent{MIMEType: bad, Text: bad, Blob: []byte(bad)},
 		tool.ResourceLink{URI: bad, Name: bad, Description: bad, MIMEType: bad}, nil,
 	}
@@ -84,7 +85,8 @@ func TestSettle(t *testing.T) {
 
 func TestCleanFast(t *testing.T) {
 	t.Parallel()
-	for _, s := range []string{"", "a", "é", "\xff", "\xff\xffa\xff", "a\xc3", "\xed\xa0\x80", strings.Repeat("a", 99) + "\xff"} {
+	for _, s := range []string{"", "a", "é", "\xff", "\xff\xffa\xff", "a\xc3", "\xed\xa0\x80",
+		strings.Repeat("a", 99) + "\xff"} {
 		if got, want := clean(s), strings.ToValidUTF8(s, "\uFFFD"); got != want {
 			t.Errorf("%q: %q, want %q", s, got, want)
 		}
@@ -101,7 +103,8 @@ func TestCleanFast(t *testing.T) {
 func TestPayloadAllocations(t *testing.T) {
 	req, res := smallRequest(), tool.Text(strings.Repeat("a", 80))
 	large := tool.Text(strings.Repeat("a", 64<<10))
-	reqWire, resWire, largeWire := appendRequest(nil, &req), appendResponse(nil, &res, nil), appendResponse(nil, &large, nil)
+	reqWire, resWire := appendRequest(nil, &req), appendResponse(nil, &res, nil)
+	largeWire := appendResponse(nil, &large, nil)
 	buf := make([]byte, 0, len(largeWire))
 	for name, c := range map[string]struct {
 		most float64

@@ -22,7 +22,8 @@ func TestHeader(t *testing.T) {
 	t.Parallel()
 	for _, f := range []frame{
 		{}, {kind: kindCall, number: 1}, {size: maxFrame, kind: 255, flags: 254, number: math.MaxUint32},
-		{size: 1, kind: kindChunk, flags: flagFirst, number: 258, total: math.MaxUint64}, {kind: kindResult, flags: 255, total: 1},
+		{size: 1, kind: kindChunk, flags: flagFirst, number: 258, total: math.MaxUint64},
+		{kind: kindResult, flags: 255, total: 1},
 	} {
 		b := appendHeader([]byte("before"), f)[len("before"):]
 		got, n, err := readHeader(peeking(append(bytes.Clone(b), "behind"...)))
@@ -37,7 +38,8 @@ func TestHeader(t *testing.T) {
 	}
 	// The encoding matches the protocol byte for byte.
 	want := []byte{4, 3, 1, 0, 3, 1, 0, 0, 8, 7, 6, 5, 16, 15, 14, 13, 12, 11, 10, 9}
-	got := appendHeader(nil, frame{size: 0x10304, kind: kindChunk, flags: flagFirst, number: 0x5060708, total: 0x90a0b0c0d0e0f10})
+	got := appendHeader(nil, frame{size: 0x10304, kind: kindChunk, flags: flagFirst, number: 0x5060708,
+		total: 0x90a0b0c0d0e0f10})
 	if !bytes.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

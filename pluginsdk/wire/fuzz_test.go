@@ -42,8 +42,11 @@ func FuzzResult(f *testing.F) {
 		},
 		StructuredJson: []byte("\"\xff\""),
 	}))
-	seed(f, answer(&pluginv1.Result{Content: []*pluginv1.Content{{Block: &pluginv1.Content_Resource{}}}, StructuredJson: []byte(`{`)}))
-	seed(f, &pluginv1.ExecuteResponse{Outcome: &pluginv1.ExecuteResponse_Error{Error: &pluginv1.Error{Code: "crashed", Message: "m"}}})
+	seed(f, answer(&pluginv1.Result{Content: []*pluginv1.Content{{Block: &pluginv1.Content_Resource{}}},
+		StructuredJson: []byte(`{`)}))
+	seed(f, &pluginv1.ExecuteResponse{Outcome: &pluginv1.ExecuteResponse_Error{
+		Error: &pluginv1.Error{Code: "crashed", Message: "m"},
+	}})
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := parseResponse(bytes.Clone(b))
@@ -71,9 +74,11 @@ func FuzzDescribe(f *testing.F) {
 	for _, t := range tooltest.Fixture() {
 		defs = append(defs, t.Definition)
 	}
-	seed(f, descriptionToProto(Description{Name: "n", Version: "v", SDK: "s", ConfigSchema: tool.Schema(`{}`), Tools: defs, Features: []string{"a"}}))
+	seed(f, descriptionToProto(Description{Name: "n", Version: "v", SDK: "s", ConfigSchema: tool.Schema(`{}`),
+		Tools: defs, Features: []string{"a"}}))
 	seed(f, &pluginv1.DescribeResponse{Tools: []*pluginv1.ToolDefinition{
-		{}, {Safety: "harmless"}, {TimeoutMs: -1 << 63, MaxRetries: -1 << 31, RateLimit: &pluginv1.RateLimit{Calls: -1, PeriodMs: 1<<63 - 1}},
+		{}, {Safety: "harmless"}, {TimeoutMs: -1 << 63, MaxRetries: -1 << 31,
+			RateLimit: &pluginv1.RateLimit{Calls: -1, PeriodMs: 1<<63 - 1}},
 	}})
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -99,7 +104,8 @@ func FuzzDescribe(f *testing.F) {
 			t.Fatalf("%+v came back as %+v, %v", d, again, err)
 		}
 		for i := range d.Tools {
-			if a, b := again.Tools[i], d.Tools[i]; a.Name != b.Name || a.Timeout != b.Timeout || a.Safety != b.Safety || a.MaxRetries != b.MaxRetries {
+			if a, b := again.Tools[i], d.Tools[i]; a.Name != b.Name || a.Timeout != b.Timeout || a.Safety != b.Safety ||
+				a.MaxRetries != b.MaxRetries {
 				t.Errorf("%+v came back as %+v", b, a)
 			}
 		}

@@ -99,7 +99,8 @@ func TestInherited(t *testing.T) {
 	if got := lineWith(t, lines, "error: "); got != `error: <nil>, again: <nil> <nil>, variable: ""` {
 		t.Error(got)
 	}
-	if got := lineWith(t, lines, "grandchild: "); !strings.HasPrefix(got, "grandchild: <nil> sockets:  variable: ") || strings.HasSuffix(got, "3") {
+	if got := lineWith(t, lines, "grandchild: "); !strings.HasPrefix(got, "grandchild: <nil> sockets:  variable: ") ||
+		strings.HasSuffix(got, "3") {
 		t.Errorf("what the process starts inherits: %s", got)
 	}
 	s := NewStream(NewSocket(a), StreamHooks{})
@@ -119,8 +120,10 @@ func TestInheritedNothing(t *testing.T) {
 	}
 	defer func() { _ = file.Close() }()
 	for variable, want := range map[string]string{
-		"": "error: <nil>, again: <nil> <nil>", "x": "is not a descriptor", "-1": "is not a descriptor", "0": "is not a descriptor",
-		"2": "is not a descriptor", " 3": "is not a descriptor", "99999999999999999999": "is not a descriptor", "77": `="77" is not a socket`, "3": `="3" is not a socket`,
+		"": "error: <nil>, again: <nil> <nil>", "x": "is not a descriptor", "-1": "is not a descriptor",
+		"0": "is not a descriptor",
+		"2": "is not a descriptor", " 3": "is not a descriptor", "99999999999999999999": "is not a descriptor",
+		"77": `="77" is not a socket`, "3": `="3" is not a socket`,
 	} {
 		cmd, lines := child(t, variable, file)
 		got := lineWith(t, lines, "error: ")

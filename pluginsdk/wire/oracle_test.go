@@ -55,9 +55,13 @@ func contentToProto(c tool.Content) *pluginv1.Content {
 	case tool.TextContent:
 		return &pluginv1.Content{Block: &pluginv1.Content_Text{Text: &pluginv1.Text{Text: clean(c.Text)}}}
 	case tool.ImageContent:
-		return &pluginv1.Content{Block: &pluginv1.Content_Image{Image: &pluginv1.Media{Data: c.Data, MimeType: clean(c.MIMEType)}}}
+		return &pluginv1.Content{Block: &pluginv1.Content_Image{
+			Image: &pluginv1.Media{Data: c.Data, MimeType: clean(c.MIMEType)},
+		}}
 	case tool.AudioContent:
-		return &pluginv1.Content{Block: &pluginv1.Content_Audio{Audio: &pluginv1.Media{Data: c.Data, MimeType: clean(c.MIMEType)}}}
+		return &pluginv1.Content{Block: &pluginv1.Content_Audio{
+			Audio: &pluginv1.Media{Data: c.Data, MimeType: clean(c.MIMEType)},
+		}}
 	case tool.ResourceContent:
 		r := &pluginv1.Resource{Uri: clean(c.URI), MimeType: clean(c.MIMEType)}
 		if c.Blob != nil {
@@ -114,7 +118,8 @@ func contentFromProto(p *pluginv1.Content) (tool.Content, error) {
 		return out, nil
 	case *pluginv1.Content_ResourceLink:
 		l := b.ResourceLink
-		return tool.ResourceLink{URI: l.GetUri(), Name: l.GetName(), Description: l.GetDescription(), MIMEType: l.GetMimeType()}, nil
+		return tool.ResourceLink{URI: l.GetUri(), Name: l.GetName(), Description: l.GetDescription(),
+			MIMEType: l.GetMimeType()}, nil
 	}
 	return nil, errors.New("unknown kind")
 }

@@ -98,7 +98,10 @@ func TestOutboxOrder(t *testing.T) {
 	if err := o.flush(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the chunks are sent", func() bool { _, p := r.frames(t); return len(p[1]) == firstWindow && len(p[2]) == maxFrame+1 })
+	eventually(t, "the chunks are sent", func() bool {
+		_, p := r.frames(t)
+		return len(p[1]) == firstWindow && len(p[2]) == maxFrame+1
+	})
 	got, _ := r.frames(t)
 	want := []string{"end4", "cancel5", "end3", "first1", "first2", "chunk1", "chunk2", "chunk1", "end2", "chunk1"}
 	if fmt.Sprint(got) != fmt.Sprint(want) {

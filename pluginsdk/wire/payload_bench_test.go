@@ -76,7 +76,8 @@ func BenchmarkRequest(b *testing.B) {
 func BenchmarkResponse(b *testing.B) {
 	multi := strings.Repeat("naïve café, ½ π — “日本語” ", 8<<20/40)
 	for _, size := range []struct{ name, text string }{
-		{"80", strings.Repeat("a", 80)}, {"64KiB", strings.Repeat("a", 64<<10)}, {"8MiB", strings.Repeat("a", 8<<20)}, {"8MiB_mixed", multi},
+		{"80", strings.Repeat("a", 80)}, {"64KiB", strings.Repeat("a", 64<<10)},
+		{"8MiB", strings.Repeat("a", 8<<20)}, {"8MiB_mixed", multi},
 	} {
 		res := tool.Text(size.text)
 		wire := appendResponse(nil, &res, nil)

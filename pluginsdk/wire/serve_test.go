@@ -139,14 +139,15 @@ func TestServeCancel(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
 		began, told := make(chan struct{}), make(chan struct{})
-		p, _ := withHost(t, carrier, handlers{"echo": echo, "wait": func(ctx context.Context, _ tool.Call) (tool.Result, error) {
-			began <- struct{}{}
-			<-ctx.Done()
-			told <- struct{}{}
-			return tool.Text(strings.Repeat("x", 1<<20)), nil // for a caller that no longer waits
-		}, "large": func(context.Context, tool.Call) (tool.Result, error) {
-			return tool.Text(strings.Repeat("x", 8<<20)), nil
-		}})
+		p, _ := withHost(t, carrier, handlers{"echo": echo,
+			"wait": func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+				began <- struct{}{}
+				<-ctx.Done()
+				told <- struct{}{}
+				return tool.Text(strings.Repeat("x", 1<<20)), nil // for a caller that no longer waits
+			}, "large": func(context.Context, tool.Call) (tool.Result, error) {
+				return tool.Text(strings.Repeat("x", 8<<20)), nil
+			}})
 		short := func(number uint32) {
 			t.Helper()
 			f, b := p.skipTo(kindResult)
@@ -267,7 +268,8 @@ func TestServeOddHandlers(t *testing.T) {
 			"panic": quick(func() { panic("odd") }), "panic late": slow(func() { panic("odd") }),
 		} {
 			tools = append(tools, tool.Tool{
-				Definition: tool.Definition{Name: strings.ReplaceAll(name, " ", "_"), Description: "d", Safety: tool.Safe}, Handler: h,
+				Definition: tool.Definition{Name: strings.ReplaceAll(name, " ", "_"), Description: "d", Safety: tool.Safe},
+				Handler:    h,
 			})
 		}
 		set, err := tool.NewSet(tools...)
@@ -298,11 +300,12 @@ func TestServeThousandsBlocked(t *testing.T) {
 	onCarriers(t, func(t *testing.T, carrier string) {
 		const calls = 1500
 		let, began := make(chan struct{}), make(chan struct{}, calls)
-		p, ended := withHost(t, carrier, handlers{"echo": echo, "wait": func(context.Context, tool.Call) (tool.Result, error) {
-			began <- struct{}{}
-			<-let
-			return tool.Text("on"), nil
-		}})
+		p, ended := withHost(t, carrier, handlers{"echo": echo,
+			"wait": func(context.Context, tool.Call) (tool.Result, error) {
+				began <- struct{}{}
+				<-let
+				return tool.Text("on"), nil
+			}})
 		for i := range uint32(calls) {
 			p.ask(i+1, tool.Call{Name: "wait"})
 		}

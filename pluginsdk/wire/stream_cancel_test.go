@@ -46,13 +46,14 @@ func TestStreamCancel(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
 		began, told, let := make(chan struct{}), make(chan error, 1), make(chan struct{})
-		s := serve(t, carrier, handlers{"echo": echo, "stubborn": func(ctx context.Context, _ tool.Call) (tool.Result, error) {
-			close(began)
-			<-ctx.Done()
-			told <- ctx.Err()
-			<-let
-			return tool.Text("late"), nil
-		}}, StreamHooks{})
+		s := serve(t, carrier, handlers{"echo": echo,
+			"stubborn": func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+				close(began)
+				<-ctx.Done()
+				told <- ctx.Err()
+				<-let
+				return tool.Text("late"), nil
+			}}, StreamHooks{})
 		ctx, cancel := context.WithCancel(t.Context())
 		c := begin(ctx, s, tool.Call{Name: "stubborn"})
 		within(t, "the handler", began)
@@ -261,7 +262,8 @@ func TestStreamHandover(t *testing.T) {
 						ctx = tool.WithProgress(ctx, func(tool.Progress) {})
 					}
 					want := fmt.Sprintf("%d/%d", caller, i)
-					o := within(t, "a call", begin(ctx, s, tool.Call{Name: "echo", ID: strconv.Itoa(r.IntN(1500)), Arguments: []byte(want)}))
+					o := within(t, "a call", begin(ctx, s, tool.Call{Name: "echo", ID: strconv.Itoa(r.IntN(1500)),
+						Arguments: []byte(want)}))
 					if o.err != nil && tool.CodeOf(o.err) != tool.CodeDeadlineExceeded || o.err == nil && o.res.Text() != want {
 						t.Errorf("sent %s, got %q, %v", want, o.res.Text(), o.err)
 					}

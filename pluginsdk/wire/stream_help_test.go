@@ -256,7 +256,8 @@ func raw(k kind, number uint32, payload []byte) []byte {
 
 // first returns the first chunk of a message.
 func first(k kind, number uint32, total uint64, payload []byte) []byte {
-	return append(appendHeader(nil, frame{size: len(payload), kind: k, flags: flagFirst, number: number, total: total}), payload...)
+	return append(appendHeader(nil, frame{size: len(payload), kind: k, flags: flagFirst, number: number, total: total}),
+		payload...)
 }
 
 func textResponse(text string) []byte {

@@ -20,8 +20,12 @@ func TestStreamProtocolErrors(t *testing.T) {
 		"frame too large": func(n uint32) []byte {
 			return appendHeader(nil, frame{size: maxFrame + 1, kind: kindResult, number: n})
 		},
-		"frame of 4 GiB":     func(n uint32) []byte { return append([]byte{255, 255, 255, 255}, raw(kindResult, n, nil)[4:]...) },
-		"unknown, too large": func(n uint32) []byte { return appendHeader(nil, frame{size: maxFrame + 1, kind: 99, number: n}) },
+		"frame of 4 GiB": func(n uint32) []byte {
+			return append([]byte{255, 255, 255, 255}, raw(kindResult, n, nil)[4:]...)
+		},
+		"unknown, too large": func(n uint32) []byte {
+			return appendHeader(nil, frame{size: maxFrame + 1, kind: 99, number: n})
+		},
 		"unasked result":     func(n uint32) []byte { return raw(kindResult, n+1, nil) },
 		"result of number 0": func(uint32) []byte { return raw(kindResult, 0, nil) },
 		"unasked chunk":      func(n uint32) []byte { return first(kindChunk, n+7, 100, nil) },
@@ -87,9 +91,11 @@ func TestStreamSkips(t *testing.T) {
 		number, _ := p.call()
 		for _, size := range []int{0, 1, 4096, maxFrame} {
 			p.send(raw(0, number, make([]byte, size)), raw(99, number, make([]byte, size)), raw(255, 0, make([]byte, size)),
-				first(77, number, math.MaxUint64, make([]byte, size)), raw(kindAsk, number, make([]byte, size)), raw(kindChanged, 0, make([]byte, size)))
+				first(77, number, math.MaxUint64, make([]byte, size)), raw(kindAsk, number, make([]byte, size)),
+				raw(kindChanged, 0, make([]byte, size)))
 		}
-		p.send(raw(kindWindow, number, window(math.MaxUint32)), raw(kindWindow, number, window(math.MaxUint32)), raw(kindWindow, 12345, window(0)),
+		p.send(raw(kindWindow, number, window(math.MaxUint32)), raw(kindWindow, number, window(math.MaxUint32)),
+			raw(kindWindow, 12345, window(0)),
 			raw(kindProgress, number, nil), raw(kindProgress, 12345, nil), raw(kindLog, 12345, nil))
 		p.answer(number, "on")
 		wantText(t, within(t, "the call", c), "on")

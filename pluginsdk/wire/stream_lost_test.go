@@ -23,7 +23,8 @@ func TestStreamLost(t *testing.T) {
 	}
 	scenes := []scene{{"between frames", func(uint32) []byte { return nil }, 0}}
 	for _, cut := range []int{1, 11, 12, 13, 100} {
-		scenes = append(scenes, scene{fmt.Sprintf("result at %d", cut), func(n uint32) []byte { return raw(kindResult, n, b) }, cut})
+		scenes = append(scenes, scene{fmt.Sprintf("result at %d", cut),
+			func(n uint32) []byte { return raw(kindResult, n, b) }, cut})
 	}
 	for _, cut := range []int{1, 12, 19, 20, 21, 119, 120, 125, 132, 140} {
 		scenes = append(scenes, scene{fmt.Sprintf("chunks at %d", cut), func(n uint32) []byte {
@@ -120,7 +121,8 @@ func TestStreamLeavesNothing(t *testing.T) { //nolint:paralleltest // it counts
 		within(t, "the long call", began)
 		before := runtime.NumGoroutine()
 		for range 50 {
-			c := begin(tool.WithProgress(t.Context(), func(tool.Progress) {}), s, tool.Call{Name: "echo", Arguments: []byte("on")})
+			c := begin(tool.WithProgress(t.Context(), func(tool.Progress) {}), s,
+				tool.Call{Name: "echo", Arguments: []byte("on")})
 			wantText(t, within(t, "echo", c), "on")
 		}
 		eventually(t, "calls that are over leave no goroutine", func() bool { return runtime.NumGoroutine() <= before+5 })

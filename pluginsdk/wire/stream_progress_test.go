@@ -146,7 +146,8 @@ func TestStreamLog(t *testing.T) {
 			return tool.Text("said"), nil
 		}}, recordingHooks(nil, logged))
 		wantText(t, within(t, "the call", begin(t.Context(), s, tool.Call{Name: "say", ID: "c1"})), "said")
-		for _, want := range []string{"trace:trace@c1", "debug:debug@c1", "info:info key=1 odd@c1", "warn:bad \uFFFD@c1", "error:error@c1"} {
+		for _, want := range []string{"trace:trace@c1", "debug:debug@c1", "info:info key=1 odd@c1", "warn:bad \uFFFD@c1",
+			"error:error@c1"} {
 			if got := within(t, "a line", logged); got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}

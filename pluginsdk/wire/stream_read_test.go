@@ -23,8 +23,10 @@ func TestStreamLeaderLeavesMidway(t *testing.T) {
 		cuts []int
 	}{
 		{"header", "answer", func(n uint32) []byte { return raw(kindResult, n, textResponse("answer")) }, []int{1, 4, 11}},
-		{"small payload", "answer", func(n uint32) []byte { return raw(kindResult, n, textResponse("answer")) }, []int{12, 13, 15}},
-		{"large payload", large, func(n uint32) []byte { return raw(kindResult, n, textResponse(large)) }, []int{12, 4000, 70_000, 100_000}},
+		{"small payload", "answer", func(n uint32) []byte { return raw(kindResult, n, textResponse("answer")) },
+			[]int{12, 13, 15}},
+		{"large payload", large, func(n uint32) []byte { return raw(kindResult, n, textResponse(large)) },
+			[]int{12, 4000, 70_000, 100_000}},
 		{"chunks", strings.Repeat("y", 100_000), func(n uint32) []byte {
 			return append(first(kindChunk, n, uint64(len(chunks)), chunks[:60_000]), raw(kindResult, n, chunks[60_000:])...)
 		}, []int{12, 13, 19, 20, 21, 30_000, 60_020, 60_025, 60_032, 60_033}},

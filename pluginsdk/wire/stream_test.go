@@ -118,7 +118,8 @@ func TestStreamQuickOvertakesSlow(t *testing.T) {
 		for i := range 20 {
 			slow = append(slow, begin(t.Context(), s, tool.Call{Name: "slow", Arguments: []byte(strconv.Itoa(i))}))
 			within(t, "the handler", started)
-			wantText(t, within(t, "a quick call", begin(t.Context(), s, tool.Call{Name: "echo", Arguments: []byte("quick")})), "quick")
+			wantText(t, within(t, "a quick call", begin(t.Context(), s, tool.Call{Name: "echo", Arguments: []byte("quick")})),
+				"quick")
 		}
 		close(let)
 		for i, c := range slow {
@@ -134,12 +135,14 @@ func TestStreamSmallAmongLarge(t *testing.T) {
 		s := serve(t, carrier, handlers{"echo": echo, "resize": resize}, StreamHooks{})
 		var large []<-chan outcome
 		for i := range 3 {
-			large = append(large, begin(t.Context(), s, tool.Call{Name: "resize", ID: strconv.Itoa(32 << 20), Arguments: letters(100, i)}),
+			large = append(large, begin(t.Context(), s,
+				tool.Call{Name: "resize", ID: strconv.Itoa(32 << 20), Arguments: letters(100, i)}),
 				begin(t.Context(), s, tool.Call{Name: "resize", ID: "100", Arguments: letters(8<<20, i)}))
 		}
 		before := 0
 		for range 50 {
-			wantText(t, within(t, "a small call", begin(t.Context(), s, tool.Call{Name: "echo", Arguments: []byte("small")})), "small")
+			wantText(t, within(t, "a small call", begin(t.Context(), s, tool.Call{Name: "echo", Arguments: []byte("small")})),
+				"small")
 			for _, c := range large {
 				before += 1 - len(c)
 			}

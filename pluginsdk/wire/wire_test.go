@@ -110,10 +110,12 @@ func TestDescribe(t *testing.T) {
 	fixture := set(t, tooltest.Fixture()...)
 	connected := 0
 	about := wire.Description{
-		Name: "name\xff", Version: "1.2.3", SDK: "sdk", ConfigSchema: tool.Schema(`{"type":"object"}`), Features: []string{"a", "b"},
+		Name: "name\xff", Version: "1.2.3", SDK: "sdk",
+		ConfigSchema: tool.Schema(`{"type":"object"}`), Features: []string{"a", "b"},
 		Tools: []tool.Definition{{Name: "not.used"}},
 	}
-	got, err := connect(t, &wire.Server{Provider: fixture, About: about, OnConnect: func() { connected++ }}).Describe(t.Context(), "test")
+	got, err := connect(t, &wire.Server{Provider: fixture, About: about,
+		OnConnect: func() { connected++ }}).Describe(t.Context(), "test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,8 +153,10 @@ func TestDescribeFails(t *testing.T) {
 	if tool.CodeOf(err) != tool.CodeInvalidResult || !strings.Contains(err.Error(), "no list") {
 		t.Errorf("%v", err)
 	}
-	_, err = connect(t, &wire.Server{Provider: &odd{defs: []tool.Definition{{Name: "a", Safety: 9}}}}).Describe(t.Context(), "test")
-	if e := tool.AsError(err); e == nil || e.Code != tool.CodeInvalidDefinition || e.Tool != "a" || !strings.Contains(e.Message, `tool "a"`) {
+	_, err = connect(t, &wire.Server{Provider: &odd{defs: []tool.Definition{{Name: "a",
+		Safety: 9}}}}).Describe(t.Context(), "test")
+	if e := tool.AsError(err); e == nil || e.Code != tool.CodeInvalidDefinition || e.Tool != "a" ||
+		!strings.Contains(e.Message, `tool "a"`) {
 		t.Errorf("%+v", e)
 	}
 }
@@ -170,7 +174,8 @@ func TestConfigure(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	fail = errors.New("not \xff this")
-	if err := c.Configure(t.Context(), want); tool.CodeOf(err) != tool.CodeToolFailed || !strings.Contains(err.Error(), "not ") {
+	if err := c.Configure(t.Context(), want); tool.CodeOf(err) != tool.CodeToolFailed ||
+		!strings.Contains(err.Error(), "not ") {
 		t.Errorf("%v", err)
 	}
 	if err := connect(t, &wire.Server{Provider: &odd{}}).Configure(t.Context(), want); err != nil {
@@ -181,25 +186,29 @@ func TestConfigure(t *testing.T) {
 func TestExecutePassesTheCallOn(t *testing.T) {
 	t.Parallel()
 	var got tool.Call
-	s := set(t, tool.Tool{Definition: tool.Definition{Name: "t", Description: "d"}, Handler: func(_ context.Context, c tool.Call) (tool.Result, error) {
-		got = c
-		return tool.Result{}, nil
-	}})
+	s := set(t, tool.Tool{Definition: tool.Definition{Name: "t", Description: "d"},
+		Handler: func(_ context.Context, c tool.Call) (tool.Result, error) {
+			got = c
+			return tool.Result{}, nil
+		}})
 	want := tool.Call{ID: "7", Name: "t", Arguments: json.RawMessage(`{"a": 1}`), Session: "s"}
 	r, err := connect(t, &wire.Server{Provider: s}).Execute(t.Context(), want)
 	if err != nil || !reflect.DeepEqual(got, want) || !reflect.DeepEqual(r, tool.Result{}) {
 		t.Errorf("%+v, %+v, %v", got, r, err)
 	}
-	if _, err := connect(t, &wire.Server{Provider: s}).Execute(t.Context(), tool.Call{Name: "no\xff", ID: "\xff"}); !errors.Is(err, tool.ErrNotFound) {
+	if _, err := connect(t, &wire.Server{Provider: s}).Execute(t.Context(),
+		tool.Call{Name: "no\xff", ID: "\xff"}); !errors.Is(err, tool.ErrNotFound) {
 		t.Errorf("a name that is not UTF-8: %v, want an unknown tool", err)
 	}
 }
 
 func TestExecuteErrorKeepsWhatStandsAroundIt(t *testing.T) {
 	t.Parallel()
-	inner := &tool.Error{Code: tool.CodeRateLimited, Message: "slow\xff", Hint: "wait", Detail: "secret", Unsent: true, Tool: "x"}
+	inner := &tool.Error{Code: tool.CodeRateLimited, Message: "slow\xff", Hint: "wait", Detail: "secret", Unsent: true,
+		Tool: "x"}
 	_, err := connect(t, &wire.Server{Provider: &odd{err: errors.Join(inner)}}).Execute(t.Context(), tool.Call{Name: "t"})
-	want := &tool.Error{Code: tool.CodeRateLimited, Message: "slow\uFFFD", Hint: "wait", Stage: tool.StageExecute, Err: wire.ErrClaimed}
+	want := &tool.Error{Code: tool.CodeRateLimited, Message: "slow\uFFFD", Hint: "wait", Stage: tool.StageExecute,
+		Err: wire.ErrClaimed}
 	if !reflect.DeepEqual(err, want) {
 		t.Errorf("%+v, want %+v", err, want)
 	}
@@ -222,8 +231,9 @@ func TestExecuteStrangeAnswers(t *testing.T) {
 		s    strange
 		want tool.Code
 	}{
-		"neither":              {strange{answer: &pluginv1.ExecuteResponse{}}, tool.CodeInvalidResult},
-		"an empty error":       {strange{answer: &pluginv1.ExecuteResponse{Outcome: &pluginv1.ExecuteResponse_Error{}}}, tool.CodeToolFailed},
+		"neither": {strange{answer: &pluginv1.ExecuteResponse{}}, tool.CodeInvalidResult},
+		"an empty error": {strange{answer: &pluginv1.ExecuteResponse{Outcome: &pluginv1.ExecuteResponse_Error{}}},
+			tool.CodeToolFailed},
 		"unavailable":          {strange{err: status.Error(codes.Unavailable, "x")}, tool.CodeUnavailable},
 		"aborted":              {strange{err: status.Error(codes.Aborted, "x")}, tool.CodeUnavailable},
 		"canceled, not by us":  {strange{err: status.Error(codes.Canceled, "x")}, tool.CodeUnavailable},
