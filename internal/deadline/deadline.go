@@ -21,7 +21,7 @@ import (
 // inspection, the parent's error wins. The outcome of that inspection is final.
 // Cancel inspects the parent but not the clock.
 type Context struct {
-	context.Context // nolint:containedctx // Context implements context.Context
+	context.Context //nolint:containedctx // Context implements context.Context
 
 	at            time.Time // zero: the parent's deadline applies
 	deadlineCause error     // cause to report once the deadline has passed
@@ -106,7 +106,7 @@ func (c *Context) makeStd() {
 				stop()
 			}
 		}
-	case context.DeadlineExceeded: // nolint:errorlint // contexts return it unwrapped
+	case context.DeadlineExceeded: //nolint:errorlint // contexts return it unwrapped
 		// The observed outcome is final, whatever happens to the parent.
 		timed, stop := context.WithDeadlineCause(context.WithoutCancel(c.Context), time.Unix(0, 0), c.cause)
 		c.std, c.cancel = timed, func(error) { stop() }

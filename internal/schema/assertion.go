@@ -77,7 +77,7 @@ func (b *builder) assertion(n *node, name string, s shape, v any) (any, error) {
 	}
 	if s == count {
 		if f, err := v.(json.Number).Float64(); err != nil || f > maxInteger {
-			return json.Number("2147483647"), nil // nolint:nilerr // equivalent: no value has that many of anything
+			return json.Number("2147483647"), nil //nolint:nilerr // equivalent: no value has that many of anything
 		}
 	}
 	return v, nil

@@ -209,7 +209,7 @@ func TestOraclesKnowTheFacts(t *testing.T) {
 func FuzzOracles(f *testing.F) {
 	for seed := range uint64(60) {
 		text := make([]byte, 256)
-		d := rand.New(rand.NewPCG(seed, 7)) // nolint:gosec // not a secret
+		d := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // not a secret
 		for i := range text {
 			text[i] = byte(d.Uint32())
 		}
@@ -217,7 +217,7 @@ func FuzzOracles(f *testing.F) {
 	}
 	drafts := []string{"2020-12", "2020-12", "2019-09", "draft-07"}
 	f.Fuzz(func(t *testing.T, choices []byte) {
-		d := dice{rand.New(&chosen{choices, rand.NewPCG(uint64(len(choices)), 3)})} // nolint:gosec // not a secret
+		d := dice{rand.New(&chosen{choices, rand.NewPCG(uint64(len(choices)), 3)})} //nolint:gosec // not a secret
 		draft := pick(d, drafts...)
 		defs := "$defs"
 		root := map[string]any{defs: map[string]any{"x": d.schema(1), "y": d.schema(0)}}

@@ -118,7 +118,7 @@ func TestFitsTextAgreesWithV5(t *testing.T) {
 
 // TestFitsTextAllocatesNothing checks that the text is read in place and not
 // copied, however large it is.
-func TestFitsTextAllocatesNothing(t *testing.T) { // nolint:paralleltest // other tests' allocations would count
+func TestFitsTextAllocatesNothing(t *testing.T) { //nolint:paralleltest // other tests' allocations would count
 	s := mustInput(t, benchSchema)
 	raw := []byte(`{"path":"` + strings.Repeat("x", 1<<16) + `","limit":20}`)
 	if n := testing.AllocsPerRun(100, func() {

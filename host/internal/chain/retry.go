@@ -67,7 +67,7 @@ func repeatable(err error, idempotent bool) bool {
 // pause waits before a retry. It reports whether there is time left for one.
 func pause(ctx context.Context, retry int) bool {
 	d := min(firstPause<<min(retry, 10), longestPause)
-	d = d/2 + rand.N(d/2) // nolint:gosec // not a secret
+	d = d/2 + rand.N(d/2) //nolint:gosec // not a secret
 	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
 		return false
 	}
