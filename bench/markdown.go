@@ -108,7 +108,8 @@ func (r *report) writeAttacks(b *strings.Builder) {
 	if len(r.names[attacked]) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n| next to a plugin that | p99 before, µs | meanwhile, µs | × | CPU of that plugin, cores | |\n|---|--:|--:|--:|--:|---|\n")
+	fmt.Fprintf(b, "\n| next to a plugin that | p99 before, µs | meanwhile, µs | × | CPU of that plugin, cores | |\n"+
+		"|---|--:|--:|--:|--:|---|\n")
 	for _, a := range attacks() {
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", a.about, number(r.median(unattacked, a.name)), number(r.median(attacked, a.name)),
 			number(r.over(attacked, a.name, unattacked, a.name)), number(r.median(attackCPU, a.name)), a.note())

@@ -65,12 +65,17 @@ func neighbour() measurement {
 			return nil
 		},
 		keys: []key{{
-			name: "neighbour_p99_worst", about: "a small call next to a plugin that does harm, its p99 against its quiet p99, socket: the worst of those with a target", target: 2,
+			name: "neighbour_p99_worst", target: 2,
+			about: "a small call next to a plugin that does harm, its p99 against its quiet p99, socket: " +
+				"the worst of those with a target",
 			value: worst,
 		}},
 	}
 	for _, a := range attacks() {
-		m.keys = append(m.keys, key{name: "neighbour_p99_" + a.name, about: "next to a plugin that " + a.about, target: 2, shown: a.burns, value: a.ratio})
+		m.keys = append(m.keys, key{
+			name: "neighbour_p99_" + a.name, about: "next to a plugin that " + a.about,
+			target: 2, shown: a.burns, value: a.ratio,
+		})
 	}
 	return m
 }
