@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
+	"syscall"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -61,12 +63,28 @@ func (c *command) spawn(ctx context.Context, env []string, stdout, stderr *os.Fi
 		}
 		return process, err
 	}
-	process, err := fork(namespaces)
-	if err != nil && c.namespaced && c.namespace.isOptional(err) {
-		process, err = fork(confine.NoNamespace)
+	for until := time.Now().Add(busyGrace); ; {
+		process, err := fork(namespaces)
+		if err != nil && c.namespaced && c.namespace.isOptional(err) {
+			process, err = fork(confine.NoNamespace)
+		}
+		if !errors.Is(err, syscall.ETXTBSY) || time.Now().After(until) || ctx.Err() != nil {
+			return process, err
+		}
+		select {
+		case <-time.After(busyPace):
+		case <-ctx.Done():
+		}
 	}
-	return process, err
 }
+
+// A file that is open for writing cannot be run (ETXTBSY). Who has just written it may have
+// closed it already: a process that was forked at that moment has a copy of the descriptor
+// until it runs its own program. Another program may be about to close it.
+const (
+	busyGrace = time.Second
+	busyPace  = 10 * time.Millisecond
+)
 
 // begin starts the command, which becomes the plugin, or its copy, in a process that can be
 // killed before it has.

@@ -155,3 +155,34 @@ func BenchmarkBegin(b *testing.B) {
 		})
 	}
 }
+
+// A file that is open for writing, be it only in a process that was just forked, is run as
+// soon as it is closed.
+func TestStartWaitsForTheWriter(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "busy")
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o700)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	if _, err := f.WriteString("#!/bin/sh\nexec sleep 1000\n"); err != nil {
+		t.Fatal(err)
+	}
+	p := newProcess(Candidate{Name: "busy", Path: path}, Config{Root: t.TempDir()}.withDefaults())
+	forks, setPID := 0, p.cmd.onForked
+	p.cmd.onForked = func(pid int) {
+		setPID(pid)
+		if forks++; forks == 2 { // the first found it open
+			_ = f.Close()
+		}
+	}
+	if err := p.start(t.Context(), os.Environ()); err != nil {
+		t.Fatal(err)
+	}
+	if forks < 2 {
+		t.Errorf("started after %d forks, while the file was open", forks)
+	}
+	p.kill()
+	<-p.gone
+}
