@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,7 +19,7 @@ const auditDefault = "(default $" + session.AuditVariable + ", else toolhost/aud
 
 // bindAuditFlag adds the flag of the commands that record calls.
 func bindAuditFlag(cmd *cobra.Command, file *string) {
-	cmd.Flags().StringVar(file, "audit", "", "`file` to record calls in, or "+session.Off+" "+auditDefault)
+	cmd.Flags().StringVar(file, "audit", "", "`FILE` to record calls in, or "+session.Off+" "+auditDefault)
 }
 
 // auditFile is the log that the audit commands read.
@@ -70,7 +69,7 @@ func (l *auditFile) print(entries iter.Seq2[audit.Entry, error]) (n int, err err
 		case err != nil:
 			return n, unreadable(err)
 		case l.s.Flags.JSON:
-			_, _ = sanitize.JSON(out).Write(append(slices.Clip(e.Raw), '\n'))
+			out.Line(e.Raw)
 		default:
 			if n == 0 {
 				out.Printf(auditFormat, "TIME", "EVENT", "TOOL", "CALLER", "RESULT", "DURATION")

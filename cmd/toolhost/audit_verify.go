@@ -40,21 +40,22 @@ func (l *auditFile) verify(ctx context.Context) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return unreadable(err)
 	}
-	if report.Lines == 0 && report.Whole() && len(report.Torn) == 0 {
+	var broken error
+	if !report.Whole() {
+		broken = exit.With(exit.Failed, &tool.Error{
+			Message: fmt.Sprintf("the audit log %s is not as it was written", report.Path),
+			Hint:    "keep a copy of its files before you do anything else with them",
+		})
+	}
+	empty := report.Lines == 0 && broken == nil && len(report.Torn) == 0
+	if empty {
 		l.noteEmpty(path)
-	} else if !l.s.Flags.JSON {
-		l.s.Out.Printf("%s\n", sanitize.Text(report.String()))
 	}
 	if l.s.Flags.JSON {
-		if err := l.s.Out.JSON(report); err != nil {
-			return err
-		}
+		return l.s.Out.Report(report, broken)
 	}
-	if report.Whole() {
-		return nil
+	if !empty {
+		l.s.Out.Printf("%s\n", sanitize.Text(report.String()))
 	}
-	return exit.With(exit.Failed, &tool.Error{
-		Message: fmt.Sprintf("the audit log %s is not as it was written", report.Path),
-		Hint:    "keep a copy of its files before you do anything else with them",
-	})
+	return broken
 }

@@ -49,17 +49,17 @@ func newCallCommand(s *session.Session) *cobra.Command {
 		Short: "Call a tool",
 		Long:  aboutCall,
 		Example: `  toolhost call fs.read '{"path":"README.md"}' --grant fs:read
-  toolhost call fs.list --arg recursive=true --arg glob='*.go' --grant fs:read --json`,
+  toolhost call fs.list --arg recursive=true --arg glob='*.go' --grant fs:read`,
 		Args:              callArguments,
 		ValidArgsFunction: completeArgument(s, toolNames),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0], args[1:]) },
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&c.args, "arg", nil, "one argument, `name=value`; may be repeated")
-	flags.StringSliceVar(&c.grants, "grant", nil, "`capability` for this call, such as fs:read; may be repeated")
+	flags.StringArrayVar(&c.args, "arg", nil, "one argument, `NAME=VALUE`; may be repeated")
+	flags.StringSliceVar(&c.grants, "grant", nil, "`CAPABILITY` for this call, such as fs:read; may be repeated")
 	flags.BoolVar(&c.yes, "yes", false, "run a dangerous tool without asking")
 	flags.DurationVar(&c.timeout, "timeout", 0,
-		"time limit for the call, such as 30s, not counting the start of plugins (default: the tool's own limit)")
+		"give up after this `DURATION`, such as 30s, not counting the start of plugins (default: the tool's own limit)")
 	bindAuditFlag(cmd, &c.audit)
 	completeFlag(s, cmd, "grant", capabilities)
 	return cmd
@@ -117,7 +117,7 @@ func (c *callCommand) print(answer control.Answer) error {
 	res, err := answer.Result, answer.Err
 	switch {
 	case c.s.Flags.JSON:
-		if bad := c.s.Out.Outcome(answer.Outcome); bad != nil {
+		if bad := c.s.Out.Outcome(answer.Outcome, err); bad != nil {
 			return bad
 		}
 	case err == nil && !res.IsError:

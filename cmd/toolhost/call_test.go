@@ -58,8 +58,10 @@ func TestCallUnknownTool(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "fs")
 	var out host.Outcome
-	w.run("call", "fs.raed", "--json").exits(3).says("toolhost: Unknown tool: fs.raed", "did you mean fs.read").json(&out)
+	w.run("call", "fs.raed", "--json").exits(3).says("toolhost: Unknown tool: fs.raed", "did you mean fs.read").
+		prints(`"hint": "did you mean fs.read?"`).json(&out)
 	equal(t, "the code", out.Error.Code, tool.CodeNotFound)
+	equal(t, "the message", out.Error.Message, "Unknown tool: fs.raed")
 }
 
 // A tool that is missing because its plugin does not start is not unknown.

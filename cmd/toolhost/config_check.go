@@ -97,31 +97,34 @@ func (r *configReport) take(err error) {
 }
 
 func printReport(s *session.Session, r configReport) error {
+	err := r.err()
 	if s.Flags.JSON {
-		if err := s.Out.JSON(r); err != nil {
-			return err
-		}
-	} else {
-		for _, p := range r.Problems {
-			s.Out.Printf("%s\n", sanitize.Text(p.String()))
-			if p.Snippet != "" {
-				s.Out.Printf("%s\n", p.Snippet)
-			}
-		}
-		for _, p := range r.Warnings {
-			s.Err.Printf("warning: %s\n", sanitize.Text(p.String()))
+		return s.Out.Report(r, err)
+	}
+	for _, p := range r.Problems {
+		s.Out.Printf("%s\n", sanitize.Text(p.String()))
+		if p.Snippet != "" {
+			s.Out.Printf("%s\n", p.Snippet)
 		}
 	}
-	n := len(r.Problems) + r.Omitted
-	switch {
-	case n == 1:
-		return exit.With(exit.Failed, errors.New("there is a problem in "+sanitize.Text(r.File)))
-	case n > 1:
-		return exit.With(exit.Failed, fmt.Errorf("there are %d problems in %s", n, sanitize.Text(r.File)))
-	case !s.Flags.JSON:
+	for _, p := range r.Warnings {
+		s.Err.Printf("warning: %s\n", sanitize.Text(p.String()))
+	}
+	if err == nil {
 		s.Out.Printf("%s: no problems\n", sanitize.Text(r.File))
 	}
-	return nil
+	return err
+}
+
+func (r configReport) err() error {
+	switch n := len(r.Problems) + r.Omitted; n {
+	case 0:
+		return nil
+	case 1:
+		return exit.With(exit.Failed, errors.New("there is a problem in "+sanitize.Text(r.File)))
+	default:
+		return exit.With(exit.Failed, fmt.Errorf("there are %d problems in %s", n, sanitize.Text(r.File)))
+	}
 }
 
 // checkReferences finds references to what does not exist, and returns them with the

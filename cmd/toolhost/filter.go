@@ -20,8 +20,8 @@ type filterFlags struct {
 func (f *filterFlags) bind(s *session.Session, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.maxSafety, "max-safety", "", "only tools at or below this `LEVEL`: safe, cautious or dangerous")
-	flags.StringSliceVar(&f.filter.Categories, "category", nil, "only tools of this `category`; may be repeated")
-	flags.StringVar(&f.filter.Search, "search", "", "only tools with this `text` in name, title or description")
+	flags.StringSliceVar(&f.filter.Categories, "category", nil, "only tools of this `CATEGORY`; may be repeated")
+	flags.StringVar(&f.filter.Search, "search", "", "only tools with this `TEXT` in name, title or description")
 	_ = cmd.RegisterFlagCompletionFunc("max-safety", cobra.FixedCompletions(safetyLevels(), cobra.ShellCompDirectiveNoFileComp))
 	completeFlag(s, cmd, "category", categories)
 }

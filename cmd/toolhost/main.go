@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"syscall"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
@@ -47,14 +48,22 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	accepted := false // cobra has accepted the command line
 	root := newRootCommand(s, func() { accepted = true })
 	root.SetArgs(append([]string{}, args...)) // for nil, cobra would take os.Args
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !accepted {
 		err = usageIn(cmd, err)
 	}
+	if err != nil && (s.Flags.JSON || !accepted && asksForJSON(args)) {
+		s.Out.Failure(err)
+	}
 	return finish(s, err)
+}
+
+// asksForJSON reports whether a command line that could not be read has --json in it.
+func asksForJSON(args []string) bool {
+	if i := slices.Index(args, "--"); i >= 0 {
+		args = args[:i]
+	}
+	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
 }
 
 // finish prints the error, if there is one, and returns the exit status.

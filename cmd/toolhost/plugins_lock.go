@@ -89,23 +89,23 @@ func writeLock(ctx context.Context, s *session.Session, rules pins.Rules) error 
 		File: file, Plugins: len(now.Plugins),
 		Differences: append([]lockfile.Difference{}, lockfile.Compare(before, now)...), Failed: append([]unpinned{}, failed...),
 	}
-	if err := report.print(s, "%d plugins are pinned in %s\n"); err != nil {
-		return err
-	}
+	var incomplete error
 	switch {
 	case notKept != nil:
-		return exit.With(exit.Failed,
+		incomplete = exit.With(exit.Failed,
 			fmt.Errorf("the plugins are pinned, but other processes do not know that the lock is required: %w", notKept))
-	case !kept:
-		s.Notef("without a state directory (HOME is not set) other processes do not know of the lock: " +
-			"say lock: required in the configuration")
-	}
-	if len(failed) > 0 {
+	case len(failed) > 0:
 		parts := make([]string, len(failed))
 		for i, f := range failed {
 			parts[i] = f.String()
 		}
-		return exit.With(exit.Failed, fmt.Errorf("some plugins could not be pinned as they are now: %s", strings.Join(parts, ", ")))
+		incomplete = exit.With(exit.Failed,
+			fmt.Errorf("some plugins could not be pinned as they are now: %s", strings.Join(parts, ", ")))
 	}
-	return nil
+	err = report.print(s, "%d plugins are pinned in %s\n", incomplete)
+	if !kept && notKept == nil {
+		s.Notef("without a state directory (HOME is not set) other processes do not know of the lock: " +
+			"say lock: required in the configuration")
+	}
+	return err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // checkLock compares the plugins with the lock. The lock applies meanwhile, so that nothing starts
@@ -35,19 +36,13 @@ func checkLock(ctx context.Context, s *session.Session, rules pins.Rules) error 
 		File: rules.File, Plugins: len(found.Plugins),
 		Differences: append([]lockfile.Difference{}, lockfile.Compare(pinned, found)...), Failed: []unpinned{},
 	}
-	summary := "%d plugins are as pinned in %s\n"
-	if i.unread || len(report.Differences) > 0 {
-		summary = ""
-	}
-	if err := report.print(s, summary); err != nil {
-		return err
-	}
 	switch {
 	case len(report.Differences) > 0:
-		return exit.With(exit.Failed, errors.New("the plugins are not as "+pins.LockName+" pins them: "+
-			"if this is what you want to run, toolhost plugins lock"))
+		return report.print(s, "", exit.With(exit.Failed, &tool.Error{
+			Message: "the plugins are not as " + pins.LockName + " pins them", Hint: "if this is what you want to run, toolhost plugins lock",
+		}))
 	case i.unread:
-		return exit.With(exit.Failed, errors.New("some plugin directories could not be read"))
+		return report.print(s, "", exit.With(exit.Failed, errors.New("some plugin directories could not be read")))
 	}
-	return nil
+	return report.print(s, "%d plugins are as pinned in %s\n", nil)
 }

@@ -29,14 +29,15 @@ func (u unpinned) String() string {
 	return u.Plugin + " (it is not pinned)"
 }
 
-// print prints a report; summary is a format for people, or empty.
-func (r lockReport) print(s *session.Session, summary string) error {
+// print prints a report, and returns err. Summary is a format for people; empty if there is
+// an error that says what is wrong.
+func (r lockReport) print(s *session.Session, summary string, err error) error {
 	if s.Flags.JSON {
-		return s.Out.JSON(r)
+		return s.Out.Report(r, err)
 	}
 	s.Out.Printf("%s", sanitize.Text(lockfile.Render(r.Differences)))
 	if summary != "" {
 		s.Out.Printf(summary, r.Plugins, sanitize.Text(r.File))
 	}
-	return nil
+	return err
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sanitize"
-	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 func newPluginsShowCommand(s *session.Session) *cobra.Command {
@@ -34,16 +33,8 @@ func newPluginsShowCommand(s *session.Session) *cobra.Command {
 type shownPlugin struct {
 	plugin.Status
 	ToolNames []string `json:"tool_names"`
-	Faults    []fault  `json:"faults"`
-}
-
-// fault is an error with its evidence, which is for operators.
-type fault struct {
-	Code    tool.Code `json:"code"`
-	Tool    string    `json:"tool,omitempty"`
-	Message string    `json:"message"`
-	Hint    string    `json:"hint,omitempty"`
-	Detail  string    `json:"detail,omitempty"`
+	// Faults have the form of all errors, with their evidence.
+	Faults []output.Failure `json:"faults"`
 }
 
 func showPlugin(ctx context.Context, s *session.Session, b session.Backend, name string) error {
@@ -55,7 +46,7 @@ func showPlugin(ctx context.Context, s *session.Session, b session.Backend, name
 	if err != nil {
 		return err
 	}
-	p := shownPlugin{Status: status, ToolNames: []string{}, Faults: []fault{}}
+	p := shownPlugin{Status: status, ToolNames: []string{}, Faults: []output.Failure{}}
 	for _, t := range tools {
 		if t.Owner == name {
 			p.ToolNames = append(p.ToolNames, t.Name)
@@ -63,7 +54,7 @@ func showPlugin(ctx context.Context, s *session.Session, b session.Backend, name
 	}
 	for _, e := range b.Faults() {
 		if e.Plugin == name {
-			p.Faults = append(p.Faults, fault{e.Code, e.Tool, output.Message(e), e.Hint, e.Detail})
+			p.Faults = append(p.Faults, output.FailureOf(e))
 		}
 	}
 	if s.Flags.JSON {

@@ -15,10 +15,18 @@ import (
 const aboutToolhost = `toolhost runs plugins that serve tools for agents. Each plugin is a process of its
 own, so a plugin that crashes, hangs or lies takes nothing else down.
 
-Exit status: 0 done; 1 the tool reported a failure, or a check found one; 2 usage;
-3 unknown tool; 4 invalid arguments; 5 refused (permission, approval, rate, size);
-6 plugin unavailable, crashed or sent an invalid answer; 7 deadline exceeded or
-canceled.`
+Exit status:
+  0  done
+  1  the tool reported a failure, or a check found one
+  2  usage: the command line or the configuration is wrong
+  3  unknown tool
+  4  invalid arguments
+  5  refused (permission, approval, rate, size)
+  6  plugin unavailable, crashed or sent an invalid answer
+  7  deadline exceeded or canceled
+
+With --json, standard output has JSON only. If a command fails, that is an object
+with the member error, which has code, message and hint.`
 
 // unconfigured are the commands that do not read the configuration file before they run:
 // those that check it have to run with an invalid one, and the demo shows the host's own
@@ -58,6 +66,9 @@ func newRootCommand(s *session.Session, accepted func()) *cobra.Command {
 		newServeCommand(s), newReloadCommand(s), newConfigCommand(s), newTrustCommand(s), newDemoCommand(s),
 		newDoctorCommand(s), newVersionCommand(s),
 	)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	setHelp(root)
 	return root
 }
 
@@ -70,15 +81,23 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	if !cmd.HasAvailableSubCommands() {
 		return fmt.Errorf("%s takes no arguments, not %q", cmd.CommandPath(), args[0])
 	}
+	return noSuchCommand(cmd, args[0])
+}
+
+// noSuchCommand returns the error for a word that is not a subcommand, with those that are.
+func noSuchCommand(cmd *cobra.Command, word string) error {
 	var names []string
 	for _, sub := range cmd.Commands() {
 		if sub.IsAvailableCommand() {
 			names = append(names, sub.Name())
 		}
 	}
-	message := fmt.Sprintf("%s has no command %q", cmd.CommandPath(), args[0])
-	if near := suggest.Nearest(args[0], names, 3); len(near) > 0 {
+	message := fmt.Sprintf("%s has no command %q", cmd.CommandPath(), word)
+	switch near := suggest.Nearest(word, names, 3); {
+	case len(near) > 0:
 		return exit.Usage(message, output.DidYouMean(near))
+	case len(names) == 0:
+		return exit.Usage(message, "it has no subcommands: see "+cmd.CommandPath()+" --help")
 	}
 	return exit.Usage(message, "it has "+strings.Join(names, ", "))
 }

@@ -1,8 +1,18 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 func TestUsage(t *testing.T) {
@@ -39,9 +49,81 @@ func TestUsage(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	t.Parallel()
+	inProcess(t, "help", "nope").exits(2).says(`toolhost has no command "nope"`)
+	inProcess(t, "help", "plugins", "lokc").exits(2).says("did you mean lock?")
+	inProcess(t, "help", "call", "fs.read").exits(2).says("toolhost call --help")
+	inProcess(t, "completion", "bsh").exits(2).says("did you mean bash")
+	inProcess(t, "__complete", "help", "plugins", "l").exits(0).prints("lock\t")
 	for _, line := range []string{"", "--help", "help call", "call --help"} {
 		o := inProcess(t, strings.Fields(line)...).exits(0).prints("Usage:")
 		equal(t, "standard error", o.stderr, "")
 	}
 	inProcess(t, "completion", "bash").exits(0).prints("__start_toolhost")
+}
+
+// With --json every failure is one JSON object on standard output, whatever fails.
+func TestErrorsAreJSON(t *testing.T) {
+	t.Parallel()
+	nowhere := t.TempDir()
+	socket := nowhere + "/control.sock"
+	for _, c := range []struct {
+		line   string
+		status int
+		code   tool.Code
+	}{
+		{"tolls --json", 2, exit.CodeUsage},
+		{"--json tools --colour", 2, exit.CodeUsage},
+		{"tools --colour --json", 2, exit.CodeUsage},
+		{"call --json", 2, exit.CodeUsage},
+		{"call a --arg n --json", 2, exit.CodeUsage},
+		{"tools --max-safety none --json", 2, exit.CodeUsage},
+		{"tools --json --config " + nowhere + "/none.yaml", 2, exit.CodeUsage},
+		{"tools --json --plugin-dir " + nowhere + "/none", 2, exit.CodeUsage},
+		{"tools show x --json --plugin-dir " + nowhere, 3, tool.CodeNotFound},
+		{"call x --json --plugin-dir " + nowhere, 3, tool.CodeNotFound},
+		{"plugins show x --json --plugin-dir " + nowhere, 2, exit.CodeUsage},
+		{"plugins restart x --json --plugin-dir " + nowhere, 2, exit.CodeUsage},
+		{"plugins lock --check --json --plugin-dir " + nowhere + " --config " + nowhere + "/none.yaml", 2, exit.CodeUsage},
+		{"schema --json", 2, exit.CodeUsage},
+		{"reload --json --socket " + socket, 2, exit.CodeUsage},
+		{"config check --json " + nowhere + "/none.yaml", 2, exit.CodeUsage},
+		{"config init --json " + nowhere + "/none/none.yaml", 1, exit.CodeFailed},
+		{"help nope --json", 2, exit.CodeUsage},
+	} {
+		o := inProcess(t, strings.Fields(c.line)...).exits(c.status).says("toolhost: ")
+		var got struct {
+			Error output.Failure `json:"error"`
+		}
+		o.json(&got)
+		equal(t, "the code of "+c.line, got.Error.Code, c.code)
+		if got.Error.Message == "" || !strings.Contains(o.stderr, got.Error.Message) {
+			t.Errorf("toolhost %s: the message is %q, and standard error has %q", c.line, got.Error.Message, o.stderr)
+		}
+		if c.status == exit.BadUsage && got.Error.Hint == "" {
+			t.Errorf("toolhost %s gives no hint", c.line)
+		}
+	}
+}
+
+// The help of every command fits on a terminal of 80 columns, and its placeholders look alike.
+func TestHelpIsNarrow(t *testing.T) {
+	t.Parallel()
+	var visit func(words []string, cmd *cobra.Command)
+	visit = func(words []string, cmd *cobra.Command) {
+		o := inProcess(t, append(words, "--help")...).exits(0)
+		for line := range strings.Lines(o.stdout) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
+				t.Errorf("toolhost %q prints a line of %d columns: %s", words, n, line)
+			}
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if name, _ := pflag.UnquoteUsage(f); name != strings.ToUpper(name) {
+				t.Errorf("toolhost %q: the placeholder of --%s is %s, not %s", words, f.Name, name, strings.ToUpper(name))
+			}
+		})
+		for _, sub := range cmd.Commands() {
+			visit(append(slices.Clone(words), sub.Name()), sub)
+		}
+	}
+	visit(nil, newRootCommand(session.New(nil, nil, nil), func() {}))
 }

@@ -43,7 +43,7 @@ func newServeCommand(s *session.Session) *cobra.Command {
 		Short: "Run the plugins as a daemon that other commands use",
 		Long:  aboutServe,
 		Example: `  toolhost serve --root ~/project --grant fs:read
-  toolhost call fs.read '{"path":"README.md"}' --root ~/project --grant fs:read`,
+  toolhost call fs.read --arg path=README.md --root ~/project --grant fs:read`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if o.Grants, err = session.ParseGrants(grants); err != nil {
@@ -56,9 +56,9 @@ func newServeCommand(s *session.Session) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&grants, "grant", nil, "`capability` that callers may request, such as fs:read; may be repeated")
+	flags.StringSliceVar(&grants, "grant", nil, "`CAPABILITY` that callers may request, such as fs:read; may be repeated")
 	flags.BoolVar(&o.Yes, "yes", false, "let callers run dangerous tools with --yes")
-	flags.DurationVar(&o.Drain, "drain", 30*time.Second, "how long to wait at the end for calls in progress")
+	flags.DurationVar(&o.Drain, "drain", 30*time.Second, "at the end, wait this `DURATION` for calls in progress")
 	bindAuditFlag(cmd, &o.Audit)
 	completeFlag(s, cmd, "grant", capabilities)
 	return cmd

@@ -70,3 +70,34 @@ func ofCode(code tool.Code) int {
 		return Unavailable
 	}
 }
+
+// The codes that only the command has, for errors that are not about a call.
+const (
+	CodeFailed tool.Code = "failed" // the command could not do it, or a check found something
+	CodeUsage  tool.Code = "usage"  // the command line or the configuration is wrong
+)
+
+// Code returns the code that programs read: that of the error, unless its exit status is
+// another than the code has.
+func Code(err error) tool.Code {
+	var own *Error
+	code := tool.CodeOf(err)
+	if !errors.As(err, &own) || code != "" && ofCode(code) == own.Status {
+		return code
+	}
+	switch own.Status {
+	case Failed:
+		return CodeFailed
+	case BadUsage:
+		return CodeUsage
+	case Unknown:
+		return tool.CodeNotFound
+	case Arguments:
+		return tool.CodeInvalidArguments
+	case Refused:
+		return tool.CodePermissionDenied
+	case Ended:
+		return tool.CodeCanceled
+	}
+	return tool.CodeUnavailable
+}

@@ -18,6 +18,7 @@ const (
 
 // JSON prints a value as indented JSON, without anything that changes a terminal.
 func (o *Writer) JSON(v any) error {
+	o.printed = true
 	enc := json.NewEncoder(sanitize.JSON(o))
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
@@ -28,31 +29,46 @@ func (o *Writer) JSON(v any) error {
 	return err
 }
 
-// Outcome prints an outcome as JSON. A large one is encoded piece by piece: with six bytes for
-// each control character, the whole text could exceed the memory.
-func (o *Writer) Outcome(out host.Outcome) error {
-	large := len(out.Content) > maxIndented || !indentable(out.Structured)
-	if !large {
-		return o.JSON(out)
+// printedOutcome is an outcome whose error has the form of all errors.
+type printedOutcome struct {
+	host.Outcome
+	Error *Failure `json:"error,omitempty"`
+}
+
+// Outcome prints an outcome as JSON; err is the error from which it was made, or nil. A large
+// one is encoded piece by piece: with six bytes for each control character, the whole text
+// could exceed the memory.
+func (o *Writer) Outcome(out host.Outcome, err error) error {
+	p := printedOutcome{Outcome: out}
+	switch {
+	case out.Error == nil:
+	case err == nil:
+		p.Error = &Failure{Code: out.Error.Code, Message: out.Error.Message}
+	default:
+		f := FailureOf(err)
+		p.Error = &f
+	}
+	if len(out.Content) <= maxIndented && indentable(out.Structured) {
+		return o.JSON(p)
 	}
 	// Quotation marks within a text are escaped, so no text contains these marks.
 	holes := []hole{{`"content": ""`, `"content": `, textOf(out.Content)}}
-	out.Content = ""
-	if out.Error != nil {
-		e := *out.Error
-		holes = append(holes, hole{`"message": ""`, `"message": `, textOf(e.Message)})
-		e.Message, out.Error = "", &e
-	}
+	p.Content = ""
 	if !indentable(out.Structured) {
 		if !json.Valid(out.Structured) {
-			return o.JSON(out) // it reports what is invalid
+			return o.JSON(p) // it reports what is invalid
 		}
 		raw := out.Structured
 		holes = append(holes, hole{`"structured": null`, `"structured": `, func(w io.Writer) { _, _ = w.Write(raw) }})
-		out.Structured = json.RawMessage("null")
+		p.Structured = json.RawMessage("null")
 	}
+	if p.Error != nil {
+		holes = append(holes, hole{`"message": ""`, `"message": `, textOf(p.Error.Message)})
+		p.Error.Message = ""
+	}
+	o.printed = true
 	var frame bytes.Buffer
-	if err := New(&frame).JSON(out); err != nil {
+	if err := New(&frame).JSON(p); err != nil {
 		return err
 	}
 	w, rest := sanitize.JSON(o), frame.Bytes()

@@ -23,7 +23,7 @@ func TestPrintOutcome(t *testing.T) {
 		"both":  {Name: "a", Content: long, Structured: json.RawMessage(deep)},
 	} {
 		var b bytes.Buffer
-		if err := New(&b).Outcome(want); err != nil {
+		if err := New(&b).Outcome(want, nil); err != nil {
 			t.Error(err)
 		}
 		var got host.Outcome
@@ -46,7 +46,7 @@ func TestPrintOutcome(t *testing.T) {
 			t.Errorf("%s: it is not printable", name)
 		}
 	}
-	if err := New(&bytes.Buffer{}).Outcome(host.Outcome{Content: long, Structured: json.RawMessage(deep + "]")}); err == nil {
+	if err := New(&bytes.Buffer{}).Outcome(host.Outcome{Content: long, Structured: json.RawMessage(deep + "]")}, nil); err == nil {
 		t.Error("what is not JSON is printed")
 	}
 }

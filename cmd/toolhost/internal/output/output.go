@@ -20,7 +20,8 @@ type Writer struct {
 	w        io.Writer
 	err      error
 	terminal bool
-	width    int // of the terminal, in columns; 0: no limit
+	width    int  // of the terminal, in columns; 0: no limit
+	printed  bool // a whole JSON text was printed
 }
 
 // New returns a writer to w, which may be a terminal.

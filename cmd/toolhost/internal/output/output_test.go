@@ -2,6 +2,7 @@ package output
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
@@ -64,5 +65,33 @@ func equal[T comparable](t *testing.T, what string, got, want T) {
 	t.Helper()
 	if got != want {
 		t.Errorf("%s is %v, want %v", what, got, want)
+	}
+}
+
+func TestReport(t *testing.T) {
+	t.Parallel()
+	wrong := exit.Usage("<wrong>", "do it like this")
+	for _, c := range []struct {
+		report any
+		err    error
+		want   string
+	}{
+		{map[string]int{"n": 1}, nil, `{"n":1}`},
+		{map[string]int{"n": 1}, wrong, `{"n":1,"error":{"code":"usage","message":"<wrong>","hint":"do it like this"}}`},
+		{struct{}{}, wrong, `{"error":{"code":"usage","message":"<wrong>","hint":"do it like this"}}`},
+	} {
+		var b, compacted bytes.Buffer
+		o := New(&b)
+		if err := o.Report(c.report, c.err); !errors.Is(err, c.err) {
+			t.Error(err)
+		}
+		o.Failure(errors.New("what is said once is not said again"))
+		if err := json.Compact(&compacted, b.Bytes()); err != nil {
+			t.Error(err)
+		}
+		equal(t, "the report", compacted.String(), c.want)
+	}
+	if err := New(&bytes.Buffer{}).Report([]int{1}, wrong); err == nil || errors.Is(err, wrong) {
+		t.Errorf("a list is reported: %v", err)
 	}
 }

@@ -23,6 +23,28 @@ func Shorten(s string, limit int) string {
 	return strings.TrimRight(string([]rune(s)[:max(0, limit-1)]), " ") + "…"
 }
 
+// Fill breaks the lines of each paragraph anew, so that none is longer than width columns.
+// Lines that begin with a space stay as they are.
+func Fill(s string, width int) string {
+	var lines []string
+	open := false // the last line may be continued
+	for line := range strings.Lines(s) {
+		line = strings.TrimRight(line, "\r\n")
+		if line == "" || line[0] == ' ' || line[0] == '\t' {
+			lines, open = append(lines, line), false
+			continue
+		}
+		for word := range strings.SplitSeq(line, " ") {
+			if n := len(lines) - 1; open && utf8.RuneCountInString(lines[n])+1+utf8.RuneCountInString(word) <= width {
+				lines[n] += " " + word
+			} else {
+				lines, open = append(lines, word), true
+			}
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Indent puts by in front of each line that is not empty.
 func Indent(s, by string) string {
 	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")

@@ -54,9 +54,9 @@ func (f *Flags) Bind(root *cobra.Command) {
 	f.set = flags
 	flags.StringVar(&f.Config, "config", "", "configuration `FILE` (default $"+ConfigVariable+
 		", else "+DefaultConfig+" in the current directory, if it exists and is trusted)")
-	flags.StringArrayVar(&f.PluginDirs, "plugin-dir", nil, "`directory` of plugin binaries; may be repeated (default $"+
+	flags.StringArrayVar(&f.PluginDirs, "plugin-dir", nil, "`DIR` of plugin binaries; may be repeated (default $"+
 		PluginDirVariable+", else plugins next to this program, then the user's data directory)")
-	flags.StringVar(&f.Root, "root", ".", "workspace `directory` that plugins work on")
+	flags.StringVar(&f.Root, "root", ".", "workspace `DIR` that plugins work on")
 	flags.BoolVar(&f.JSON, "json", false, "print JSON on standard output")
 	flags.StringVar(&f.LogLevel, "log-level", "warn", "lowest `LEVEL` to log on standard error: "+strings.Join(logLevels, ", "))
 	flags.StringVar(&f.Carrier, "carrier", string(plugin.Stream), "`CARRIER` of calls to plugins: "+strings.Join(carriers, ", "))

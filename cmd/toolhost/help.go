@@ -1,0 +1,113 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
+)
+
+// helpWidth is the width of the help, in columns.
+const helpWidth = 80
+
+// setHelp makes root and all commands below it print their help in one form: within
+// [helpWidth] columns, whatever the terminal, and without a flag's text more than once.
+func setHelp(root *cobra.Command) {
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { _, _ = io.WriteString(cmd.OutOrStdout(), helpOf(cmd)) })
+	root.SetHelpCommand(newHelpCommand(root))
+	root.InitDefaultCompletionCmd("completion")
+	for _, cmd := range root.Commands() {
+		if !cmd.Runnable() { // cobra would print its help, whatever word follows
+			cmd.Args, cmd.RunE = noArguments, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
+}
+
+func newHelpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]...",
+		Short: "Show the help of a command",
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			var names []string
+			if found, rest, err := root.Find(args); err == nil && len(rest) == 0 {
+				for _, sub := range found.Commands() {
+					if sub.IsAvailableCommand() {
+						names = append(names, sub.Name()+"\t"+sub.Short)
+					}
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			found, rest, err := root.Find(args)
+			if err == nil && len(rest) > 0 {
+				err = noSuchCommand(found, rest[0])
+			}
+			if err != nil {
+				return err
+			}
+			return found.Help()
+		},
+	}
+}
+
+// helpOf returns the help of a command.
+func helpOf(cmd *cobra.Command) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\nUsage:\n", output.Fill(cmp.Or(cmd.Long, cmd.Short), helpWidth))
+	if cmd.Runnable() {
+		fmt.Fprintf(&b, "  %s\n", cmd.UseLine())
+	}
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "  %s COMMAND\n\nCommands:\n", cmd.CommandPath())
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() {
+				pad := sub.NamePadding() + 4
+				short := output.Indent(output.Fill(sub.Short, helpWidth-pad), strings.Repeat(" ", pad))
+				fmt.Fprintf(&b, "  %-*s%s\n", pad-2, sub.Name(), strings.TrimLeft(short, " "))
+			}
+		}
+	}
+	if cmd.HasExample() {
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", cmd.Example)
+	}
+	own, everywhere := pflag.NewFlagSet("", pflag.ContinueOnError), cmd.Root().PersistentFlags()
+	own.AddFlagSet(cmd.LocalFlags())
+	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
+		if everywhere.Lookup(f.Name) == nil {
+			own.AddFlag(f)
+		}
+	})
+	if own.HasAvailableFlags() {
+		fmt.Fprintf(&b, "\nFlags:\n%s", own.FlagUsagesWrapped(helpWidth))
+	}
+	if cmd.HasParent() {
+		fmt.Fprintf(&b, "\nFlags of all commands, see %s --help:\n%s\n", cmd.Root().Name(), flagNames(everywhere))
+	}
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "\n%s\n", output.Fill(cmd.CommandPath()+" COMMAND --help shows the help of a command.", helpWidth))
+	}
+	return b.String()
+}
+
+// flagNames lists flags without their explanations.
+func flagNames(set *pflag.FlagSet) string {
+	var names []string
+	set.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		name := "--" + f.Name
+		if value, _ := pflag.UnquoteUsage(f); value != "" {
+			name += "\u00a0" + value // they stay on one line
+		}
+		names = append(names, name)
+	})
+	text := output.Fill(strings.Join(names, ", "), helpWidth-2)
+	return output.Indent(strings.ReplaceAll(text, "\u00a0", " "), "  ")
+}
