@@ -50,7 +50,7 @@ func TestQuestionOnATerminal(t *testing.T) {
 				if by != "alone" {
 					w.serve()
 				}
-				a := w.ask("call", "play.danger", "-")
+				a := w.ask("call", "play.danger", "-", "--log-level", "info")
 				if asked := a.question(); !strings.Contains(asked, "play.danger (dangerous) wants to run") || !strings.Contains(asked, `"text": "from <standard> input"`) {
 					t.Errorf("it asks:\n%s", asked)
 				}

@@ -39,7 +39,7 @@ func TestHoldNew(t *testing.T) {
 	})
 	s.hangUp()
 	s.await("toolhost: reloaded: ")
-	w.run("plugins").exits(0).says("using the daemon").prints("toolhost plugins enable evil")
+	w.run("--log-level", "info", "plugins").exits(0).says("using the daemon").prints("toolhost plugins enable evil")
 	w.ran(evil, false)
 	before := w.status("player")
 
@@ -56,7 +56,7 @@ func TestHoldNew(t *testing.T) {
 	w.run("plugins", "disable", "player").exits(0)
 	equal(t, "its reason", w.status("player").Reason, "")
 	w.run("plugins", "enable", "player").exits(0)
-	w.run("call", "play.echo").exits(0).says("using the daemon")
+	w.run("--log-level", "info", "call", "play.echo").exits(0).says("using the daemon")
 
 	w.configure("hold_new: false")
 	s.await("toolhost: reloaded: hold_new")

@@ -35,7 +35,7 @@ func (w *world) put(binary, as string) {
 // known is what the daemon says of a plugin; zero: nothing.
 func (w *world) known(name string) plugin.Status {
 	var list pluginList
-	w.run("plugins", "--json").exits(0).says("using the daemon").json(&list)
+	w.run("--log-level", "info", "plugins", "--json").exits(0).says("using the daemon").json(&list)
 	s, _ := session.Status(list.Plugins, name)
 	return s
 }
@@ -64,7 +64,7 @@ func TestAnOperatorsDay(t *testing.T) {
 	// A binary is copied in, and serves; so does a second one. A third is none.
 	w.put("fs", "fs")
 	w.until("fs serves", func() bool { return w.client().State().Tools == 6 }) // a plugin tells its tools before callers have them
-	w.run("call", "fs.read", `{"path":"a.txt"}`, "--grant", "fs:read").exits(0).says("using the daemon").prints("text")
+	w.run("--log-level", "info", "call", "fs.read", `{"path":"a.txt"}`, "--grant", "fs:read").exits(0).says("using the daemon").prints("text")
 	w.put("player", "player")
 	w.put("quitter", "quitter")
 	w.until("player serves", func() bool { return w.known("player").Tools > 0 })

@@ -378,7 +378,7 @@ func TestDaemonWithoutItsLock(t *testing.T) {
 	lock := filepath.Join(w.root, pins.LockName)
 	w.run("plugins", "lock").exits(0)
 	s := w.serve()
-	w.run("call", "play.echo").exits(0).says("using the daemon")
+	w.run("--log-level", "info", "call", "play.echo").exits(0).says("using the daemon")
 	before := w.status("player")
 	w.removeFile(lock)
 	s.hangUp()

@@ -85,7 +85,7 @@ func TestToolsCannotChangeWhatRules(t *testing.T) {
 			}
 		}
 	}
-	args := []string{"call", "fs.write", `{"path":"toolhost.lock","content":""}`, "--grant", "fs:write", "--yes"}
+	args := []string{"call", "fs.write", `{"path":"toolhost.lock","content":""}`, "--grant", "fs:write", "--yes", "--log-level", "info"}
 	w.run(args...).exits(5).says("using the daemon", "is protected", "no permission allows this")
 	w.run(append(args, "--no-daemon")...).exits(5).says("is protected")
 	if err := given("fs.read", `{"path":"toolhost.yaml"}`); err != nil {
@@ -155,20 +155,20 @@ func TestDaemonHoldsAChangedFile(t *testing.T) {
 		t.Errorf("the daemon's faults are %+v", faults)
 	}
 	w.bare("reload").exits(0).prints("reloaded the daemon (pid " + fmt.Sprint(s.cmd.Process.Pid))
-	w.run("tools").exits(0).says("using the daemon").prints("planted.one") // by commands it is trusted now
+	w.run("--log-level", "info", "tools").exits(0).says("using the daemon").prints("planted.one") // by commands it is trusted now
 	equal(t, "the number of faults", len(w.client().State().Faults), 0)
 
 	w.found(renamed("two"))
 	s.await(held)
 	w.bare("trust", "--yes").exits(0)
 	s.await("toolhost: reloaded: tool play.echo")
-	w.run("tools").exits(0).says("using the daemon").prints("planted.two")
+	w.run("--log-level", "info", "tools").exits(0).says("using the daemon").prints("planted.two")
 
 	w.found(renamed("three"))
 	s.await(held)
 	s.hangUp()
 	s.await("toolhost: reloaded: tool play.echo")
-	w.run("tools").exits(0).says("using the daemon").prints("planted.three")
+	w.run("--log-level", "info", "tools").exits(0).says("using the daemon").prints("planted.three")
 
 	w.found("nonsense: 1\n")
 	s.await(held)
@@ -185,10 +185,10 @@ func TestReloadOfAFileThatWasFound(t *testing.T) {
 	s.await(untrusted)
 	s.await("toolhost: ready: ")
 	w.bare("reload").exits(0)
-	w.run("tools").exits(0).says("using the daemon").prints("play.echo")
+	w.run("--log-level", "info", "tools").exits(0).says("using the daemon").prints("play.echo")
 	w.bare("trust", "--yes").exits(0)
 	s.await("toolhost: reloaded: tool play.echo")
-	w.run("tools").exits(0).says("using the daemon").prints("planted")
+	w.run("--log-level", "info", "tools").exits(0).says("using the daemon").prints("planted")
 }
 
 // A file in the workspace that is named is held as well: tools may write it.
@@ -202,7 +202,7 @@ func TestDaemonHoldsANamedFile(t *testing.T) {
 	s.await("toolhost.yaml is not in effect as it is now")
 	w.bare("reload", "--json").exits(0).prints(`"reloaded": true`)
 	s.await("toolhost: reloaded: tool play.echo")
-	w.run("tools").exits(0).says("using the daemon").prints("changed")
+	w.run("--log-level", "info", "tools").exits(0).says("using the daemon").prints("changed")
 }
 
 // What is new or has changed in a plugin directory of the workspace does not run until
@@ -211,13 +211,13 @@ func TestDaemonHoldsPlugins(t *testing.T) {
 	t.Parallel()
 	w := inside(t, "player")
 	s := w.serve("--grant", "fs:read")
-	w.run("call", "play.echo").exits(0).says("using the daemon")
+	w.run("--log-level", "info", "call", "play.echo").exits(0).says("using the daemon")
 	before := w.known("player").PID
 	w.put("fs", "fs")
 	s.await("a plugin directory inside the workspace has changed: plugin=fs")
 	w.put("fs", "player")
 	s.await("a plugin directory inside the workspace has changed: plugin=player")
-	w.run("call", "play.echo").exits(0).says("using the daemon")
+	w.run("--log-level", "info", "call", "play.echo").exits(0).says("using the daemon")
 	if p := w.known("player"); p.PID != before || p.State != plugin.Ready || p.Held == "" {
 		t.Errorf("the one that changed: %+v", p)
 	}
@@ -235,7 +235,7 @@ func TestDaemonHoldsPlugins(t *testing.T) {
 	equal(t, "the process", w.known("player").PID, before)
 	w.put("player", "player")
 	w.run("plugins", "enable", "fs").exits(0).prints("enabled fs")
-	w.run("tools", "show", "fs.read").exits(0).says("using the daemon")
+	w.run("--log-level", "info", "tools", "show", "fs.read").exits(0).says("using the daemon")
 	s.await("a plugin directory inside the workspace has changed: plugin=player")
 	equal(t, "the process", w.known("player").PID, before)
 	w.run("plugins", "enable", "player", "--json").exits(0).prints(`"changed": true`)
@@ -246,5 +246,5 @@ func TestDaemonHoldsPlugins(t *testing.T) {
 	s.await("a plugin directory inside the workspace has changed: plugin=fs")
 	w.run("tools", "show", "fs.read").exits(0)
 	w.bare("reload").exits(0)
-	w.run("tools", "show", "fs.read").exits(3).says("using the daemon")
+	w.run("--log-level", "info", "tools", "show", "fs.read").exits(3).says("using the daemon")
 }

@@ -27,7 +27,7 @@ func (s *serving) hangUp() {
 func (w *world) status(name string) plugin.Status {
 	w.t.Helper()
 	var list pluginList
-	w.run("plugins", "--json").exits(0).says("using the daemon").json(&list)
+	w.run("--log-level", "info", "plugins", "--json").exits(0).says("using the daemon").json(&list)
 	s, ok := session.Status(list.Plugins, name)
 	if !ok {
 		w.t.Fatalf("there is no %s in %+v", name, list)
@@ -43,7 +43,7 @@ func TestReload(t *testing.T) {
 	w.write("a.txt", "text")
 	w.configure("# nothing")
 	s := w.serve()
-	read := []string{"call", "fs.read", `{"path":"a.txt"}`}
+	read := []string{"call", "fs.read", `{"path":"a.txt"}`, "--log-level", "info"}
 	w.run(read...).exits(5).says("using the daemon")
 	w.run("call", "play.danger").exits(5)
 	before, other := w.status("player"), w.status("fs")
@@ -55,7 +55,7 @@ func TestReload(t *testing.T) {
 
 	w.configure("tools:", "  play.echo: {rename: play.back}", "callers:", "  cli:", "    grants: [fs:read]", "    tools: {deny: [fs.list]}")
 	s.await("toolhost: reloaded: tool play.echo; caller cli")
-	o := w.run("tools").exits(0).says("using the daemon").prints("play.back", "fs.read")
+	o := w.run("--log-level", "info", "tools").exits(0).says("using the daemon").prints("play.back", "fs.read")
 	if strings.Contains(o.stdout, "fs.list") || strings.Contains(o.stdout, "play.echo") {
 		t.Errorf("the tools are\n%s", o.stdout)
 	}
@@ -79,7 +79,7 @@ func TestReload(t *testing.T) {
 	w.configure("log_level: info")
 	s.await("toolhost: reloaded: log_level; plugin player: enabled")
 	s.await("[INFO]")
-	w.run("call", "play.echo").exits(0).says("using the daemon")
+	w.run("--log-level", "info", "call", "play.echo").exits(0).says("using the daemon")
 }
 
 // until waits until something holds that no line of the log tells of.
@@ -104,7 +104,7 @@ func TestReloadOfABadFile(t *testing.T) {
 	good := []string{"callers:", "  cli: {approval: \"yes\"}", "plugins:", "  player: {arguments: [one]}"}
 	w.configure(good...)
 	s := w.serve()
-	w.run("call", "play.danger").exits(0).says("using the daemon")
+	w.run("--log-level", "info", "call", "play.danger").exits(0).says("using the daemon")
 	before := w.status("player")
 	bad := "the configuration was not reloaded, and nothing has changed: " + w.config()
 	for name, c := range map[string]struct {
@@ -132,7 +132,7 @@ func TestReloadOfABadFile(t *testing.T) {
 		}
 		w.configure(good...)
 		s.await("toolhost: reloaded: nothing has changed in " + w.config())
-		w.run("call", "play.danger").exits(0).says("using the daemon")
+		w.run("--log-level", "info", "call", "play.danger").exits(0).says("using the daemon")
 	}
 	if all := strings.Join(s.said, "\n"); strings.Contains(all, "hunter2") {
 		t.Errorf("the log tells a secret:\n%s", all)
@@ -155,7 +155,7 @@ func TestReloadOfASecret(t *testing.T) {
 	s := w.serve("--log-level", "trace")
 	has := func(text string) bool {
 		var out struct{ Found int }
-		w.run("call", "play.peek", "--arg", "text="+text).exits(0).says("using the daemon").json(&out)
+		w.run("--log-level", "info", "call", "play.peek", "--arg", "text="+text).exits(0).says("using the daemon").json(&out)
 		return out.Found > 0
 	}
 	equal(t, "it has the secret", has("KEY=hunter2"), true)
@@ -174,7 +174,7 @@ func TestReloadFollowsTheFile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
 	s := w.serve()
-	w.run("tools").exits(0).says("using the daemon")
+	w.run("--log-level", "info", "tools").exits(0).says("using the daemon")
 	named := func(name string) []byte { return []byte("tools: {play.echo: {rename: " + name + "}}\n") }
 	file := func(path, name string) {
 		t.Helper()
@@ -186,7 +186,7 @@ func TestReloadFollowsTheFile(t *testing.T) {
 	changed := func(name string) {
 		t.Helper()
 		s.await("toolhost: reloaded: tool play.echo")
-		w.run("tools").exits(0).says("using the daemon").prints(name)
+		w.run("--log-level", "info", "tools").exits(0).says("using the daemon").prints(name)
 	}
 	file(w.config(), "made")
 	changed("made")
@@ -206,7 +206,7 @@ func TestReloadFollowsTheFile(t *testing.T) {
 	changed("linked")
 	file(elsewhere, "behind.the.link")
 	changed("behind.the.link")
-	w.run("tools", "--config", elsewhere).exits(0).says("using the daemon")
+	w.run("--log-level", "info", "tools", "--config", elsewhere).exits(0).says("using the daemon")
 	file(filepath.Join(w.root, "other.yaml"), "other")
 	w.run("tools", "--config", "other.yaml").exits(0).prints("other").says("its configuration is " + elsewhere)
 }
@@ -219,7 +219,7 @@ func TestConfigOfTheDaemon(t *testing.T) {
 	w.configure("socket: "+socket, "defaults: {idle_time: 1s}", "root: /nowhere")
 	s := w.begin("--root", w.root)
 	s.await(" plugins on " + socket)
-	w.run("call", "play.echo", "--root", ".").exits(0).says(fmt.Sprintf("using the daemon (pid %d)", s.cmd.Process.Pid))
+	w.run("--log-level", "info", "call", "play.echo", "--root", ".").exits(0).says(fmt.Sprintf("using the daemon (pid %d)", s.cmd.Process.Pid))
 	w.until("the plugin rests", func() bool {
 		var list pluginList
 		w.run("plugins", "--json", "--root", ".").exits(0).json(&list)

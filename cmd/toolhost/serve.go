@@ -13,8 +13,9 @@ import (
 
 const aboutServe = `Run the plugins as a daemon, until it is told to end.
 
-Other commands use a daemon that runs with the same root and plugin directories, and
-say so; with --no-daemon they work on their own. They find it by its socket, which only
+Other commands use a daemon that runs with the same root and plugin directories; with
+--no-daemon they work on their own. They say so once on a terminal, each time with
+--log-level info, and whenever they do not use a daemon that runs. They find it by its socket, which only
 its user can open. There is one daemon to a socket.
 
 --grant lists the capabilities callers may request with toolhost call --grant; --yes

@@ -64,7 +64,7 @@ func TestDaemonDrains(t *testing.T) {
 	w := newWorld(t, "player")
 	s := w.serve()
 	until := newFIFO(t)
-	u := w.startCall(newFIFO(t), "call", "play.hold", "--arg", "until="+until)
+	u := w.startCall(newFIFO(t), "call", "play.hold", "--log-level", "info", "--arg", "until="+until)
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestCallerOfADaemonGoesAway(t *testing.T) {
 		}
 		u.over()
 	}
-	w.run("call", "play.echo").exits(0).says("using the daemon")
+	w.run("--log-level", "info", "call", "play.echo").exits(0).says("using the daemon")
 }
 
 func TestDaemonDiesInACall(t *testing.T) {
@@ -132,5 +132,5 @@ func TestDaemonDiesInACall(t *testing.T) {
 	u.over()
 	// Another one takes its place, and clears up.
 	w.serve()
-	w.run("call", "play.echo").exits(0).says("using the daemon")
+	w.run("--log-level", "info", "call", "play.echo").exits(0).says("using the daemon")
 }

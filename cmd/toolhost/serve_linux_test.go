@@ -44,5 +44,5 @@ func TestDaemonKeepsNothingOfClients(t *testing.T) {
 	for s.open() > before { // it hears of each in its own time; the test's own bound ends this
 		w.client()
 	}
-	w.run("call", "play.echo").exits(0).says("using the daemon")
+	w.run("--log-level", "info", "call", "play.echo").exits(0).says("using the daemon")
 }

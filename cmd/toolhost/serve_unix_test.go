@@ -153,7 +153,7 @@ func TestDaemonAnswersAsACommandAlone(t *testing.T) {
 		{"call", "play.control"},
 	} {
 		alone := w.run(append(args, "--no-daemon")...)
-		through := w.run(args...)
+		through := w.run(append(args, "--log-level", "info")...)
 		if !usingIt.MatchString(through.stderr) {
 			t.Errorf("%q does not say that it uses the daemon: %s", args, through.stderr)
 		}
@@ -217,7 +217,7 @@ func TestDaemonThatIsUnlike(t *testing.T) {
 	if err := os.Symlink(w.plugins, link); err != nil {
 		t.Fatal(err)
 	}
-	w.bare("tools", "--plugin-dir", link, "--root", ".").exits(0).says("using the daemon")
+	w.bare("--log-level", "info", "tools", "--plugin-dir", link, "--root", ".").exits(0).says("using the daemon")
 }
 
 // Callers get no more than the daemon's operator lets them, and are told so.
@@ -255,7 +255,7 @@ func TestSecondDaemon(t *testing.T) {
 	s := w.serve()
 	w.run("serve").exits(1).says("another daemon has the socket "+w.socket()+": process "+fmt.Sprint(s.cmd.Process.Pid)+", since 2", "with the root "+w.root,
 		fmt.Sprintf("kill %d", s.cmd.Process.Pid), "--socket")
-	w.run("tools").exits(0).says("using the daemon")
+	w.run("--log-level", "info", "tools").exits(0).says("using the daemon")
 	other := w.begin("--socket", filepath.Join(w.tmp, "other.sock"))
 	other.await("toolhost: ready")
 	other.ends(syscall.SIGTERM, 0)
@@ -271,7 +271,7 @@ func TestStaleSocket(t *testing.T) {
 	}
 	equal(t, "standard error", w.run("tools").exits(0).prints("play.echo").stderr, "")
 	w.serve()
-	w.run("call", "play.echo").exits(0).says("using the daemon")
+	w.run("--log-level", "info", "call", "play.echo").exits(0).says("using the daemon")
 }
 
 func TestSocketThatCannotBe(t *testing.T) {
@@ -328,7 +328,7 @@ func TestDefaultSocket(t *testing.T) {
 				}
 				equal(t, "the mode of "+path, info.Mode(), want)
 			}
-			w.run("tools").exits(0).says("using the daemon")
+			w.run("--log-level", "info", "tools").exits(0).says("using the daemon")
 			s.ends(syscall.SIGTERM, 0)
 			left, err := filepath.Glob(filepath.Join(dir, "control*"))
 			if err != nil || len(left) > 0 {
@@ -368,13 +368,13 @@ func TestDaemonReloads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
 	s := w.serve("--log-level", "info", "--grant", "fs:read")
-	w.run("tools", "show", "fs.read").exits(3).says("using the daemon")
+	w.run("--log-level", "info", "tools", "show", "fs.read").exits(3).says("using the daemon")
 	w.install("fs", "fs")
 	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
 	s.await("reload has ended")
-	w.run("tools", "show", "fs.read").exits(0).says("using the daemon")
+	w.run("--log-level", "info", "tools", "show", "fs.read").exits(0).says("using the daemon")
 
 	away := w.plugins + "-away"
 	if err := os.Rename(w.plugins, away); err != nil {
@@ -383,7 +383,7 @@ func TestDaemonReloads(t *testing.T) {
 	if err := w.client().Reload(t.Context()); err == nil {
 		t.Error("the directory is gone, and the reload does not say so")
 	}
-	w.run("plugins").exits(0).says("using the daemon", "warning: ", w.plugins)
+	w.run("--log-level", "info", "plugins").exits(0).says("using the daemon", "warning: ", w.plugins)
 	w.run("call", "play.echo").exits(0)
 	if err := os.Rename(away, w.plugins); err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ func (r *Remote) Dirs() []string { return r.dirs }
 func (r *Remote) Close(context.Context) error { return nil }
 
 // Daemon returns the running daemon, if there is one that has everything in common with this
-// command; else nil. It prints which daemon it uses, or why it uses none.
+// command; else nil. It says why it uses none, and on a terminal, once, which it uses.
 func (s *Session) Daemon(ctx context.Context, n Needs) *Remote {
 	t := s.Settings()
 	path, err := t.SocketPath()
@@ -61,7 +61,7 @@ func (s *Session) Daemon(ctx context.Context, n Needs) *Remote {
 		s.Notef("not using the daemon (pid %d): %s", state.PID, why)
 		return nil
 	}
-	s.Notef("using the daemon (pid %d)", state.PID)
+	s.noteDaemon(state)
 	return &Remote{c, t.Dirs.Paths}
 }
 
