@@ -30,8 +30,8 @@ type RestartPolicy struct {
 	Quarantine  int           `json:"quarantine"`
 	Cooldown    time.Duration `json:"cooldown"`
 	MaxCooldown time.Duration `json:"max_cooldown"`
-	// Lasting is how long a run has to last for the failures before it to be
-	// forgotten. Default: 10 s.
+	// Lasting is how long a run that has answered a call has to last for the failures
+	// before it to be forgotten. Default: 10 s.
 	Lasting time.Duration `json:"lasting"`
 }
 
@@ -77,12 +77,18 @@ func (b *backoff) failed(now time.Time, why string) {
 	}
 }
 
-// crashed records that a run which took calls has crashed.
-func (b *backoff) crashed(now time.Time, lasted time.Duration, why string) {
-	if lasted >= b.policy.Lasting {
+// ended records the end of a run which took calls, and how long it was well. A crash is
+// told by why; empty: the run ended in good order.
+func (b *backoff) ended(now time.Time, well time.Duration, why string) {
+	switch {
+	case well >= b.policy.Lasting:
 		b.reset()
+	case b.probing: // that it started proves little: the next call is the next probe
+		b.probing = false
 	}
-	b.failed(now, why)
+	if why != "" {
+		b.failed(now, why)
+	}
 }
 
 // reset forgets all failures.

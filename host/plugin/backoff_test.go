@@ -25,7 +25,7 @@ func TestBackoff(t *testing.T) {
 	}
 	start(false, false)
 	for range 2 { // free
-		b.crashed(now, time.Second, "exit status 1")
+		b.ended(now, time.Second, "exit status 1")
 		start(false, false)
 	}
 	for i, most := range []time.Duration{time.Second, 2 * time.Second, 3 * time.Second} {
@@ -49,7 +49,7 @@ func TestBackoff(t *testing.T) {
 		start(false, false) // one call tries it
 		start(false, true)  // and no other
 	}
-	b.crashed(now, 10*time.Second, "exit status 1") // it lasted
+	b.ended(now, 10*time.Second, "exit status 1") // it lasted
 	if b.failures != 1 || b.quarantined() {
 		t.Errorf("%d failures after a run that lasted, want 1", b.failures)
 	}

@@ -31,6 +31,7 @@ type instance struct {
 	health    health
 	idle      idle
 	refresh   refresh
+	answered  atomic.Bool            // any call; a run that never did is not taken for one that is well
 	fault     *atomic.Pointer[Fault] // of the plugin
 	published chan struct{}          // closed when the host knows what this run described
 
@@ -136,7 +137,7 @@ func (in *instance) preview(ctx context.Context, call tool.Call) (tool.Result, e
 // gone it waits for the process to end, so that the error can say how it did.
 func (in *instance) classify(ctx context.Context, call tool.Call, res tool.Result, err error) (tool.Result, error) {
 	if err == nil {
-		in.health.answered()
+		in.onAnswer()
 		return res, nil
 	}
 	var e *tool.Error
@@ -155,6 +156,14 @@ func (in *instance) classify(ctx context.Context, call tool.Call, res tool.Resul
 	return res, e
 }
 
+// onAnswer notes that the plugin has answered a call. It writes nothing that is so already.
+func (in *instance) onAnswer() {
+	if !in.answered.Load() {
+		in.answered.Store(true)
+	}
+	in.health.answered()
+}
+
 // callError makes the error of a call fit to be shown. What the host itself found to be
 // wrong with the answer is kept as the plugin's last fault, with the end of standard error
 // as evidence.
@@ -163,7 +172,7 @@ func (in *instance) callError(err error, call tool.Call) *tool.Error {
 	e.Message, e.Hint = sanitize.Line(e.Message, 4000), sanitize.Line(e.Hint, 1000)
 	switch {
 	case errors.Is(err, wire.ErrClaimed):
-		in.health.answered()
+		in.onAnswer()
 		return &e
 	case e.Unsent, len(call.Arguments) >= wire.MaxMessage: // which no carrier takes
 		return &e

@@ -174,9 +174,14 @@ func (s *supervisor) recordEnd(run *instance) {
 	defer s.mu.Unlock()
 	run.end = &runEnd{run.proc.exitTime, run.proc.ending()}
 	s.current.CompareAndSwap(run, nil)
-	if run.crashed() {
-		s.backoff.crashed(run.end.at, run.end.at.Sub(run.since), run.end.reason)
+	well, why := time.Duration(0), ""
+	if run.answered.Load() {
+		well = run.end.at.Sub(run.since)
 	}
+	if run.crashed() {
+		why = run.end.reason
+	}
+	s.backoff.ended(run.end.at, well, why)
 }
 
 // background runs f in a goroutine that close waits for, unless the plugin is closed.

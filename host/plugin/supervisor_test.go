@@ -90,6 +90,7 @@ func TestEndsThatDoNotCount(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			run.onAnswer()
 			<-run.proc.exited
 		}
 		if s.backoff.failures != 1 {
@@ -109,6 +110,66 @@ func TestEndsThatDoNotCount(t *testing.T) {
 			t.Errorf("%d failures of a plugin that the host ended", s.backoff.failures)
 		}
 	})
+}
+
+// A run that never answered a call was not well, however long it ran: a plugin that crashes
+// in each call reaches quarantine, even if each call takes longer than
+// RestartPolicy.Lasting.
+func TestRunsThatNeverAnswerAreNotWell(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := crasher(t, ExitError{Code: 3}, RestartPolicy{
+			Free: 1, Backoff: time.Microsecond, Quarantine: 3, Cooldown: time.Hour, Lasting: time.Millisecond,
+		})
+		for i := range 3 {
+			run, err := s.ready(t.Context())
+			if err != nil {
+				t.Fatalf("call %d: %v", i, err)
+			}
+			<-run.proc.exited
+		}
+		if _, err := s.ready(t.Context()); tool.CodeOf(err) != tool.CodeUnavailable || s.backoff.failures != 3 {
+			t.Errorf("after %d failures: %v", s.backoff.failures, err)
+		}
+	})
+}
+
+// A plugin that comes out of quarantine and is well stays out of it, though the run that
+// showed it ends: for idleness, or as it was asked to.
+func TestQuarantineEndsWithARunThatIsWell(t *testing.T) {
+	t.Parallel()
+	for name, lasting := range map[string]time.Duration{"lasts": time.Millisecond, "is used shortly": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				exit := ExitError{Code: 3}
+				s := crasher(t, exit, RestartPolicy{Free: 1, Backoff: 1, Quarantine: 2, Cooldown: time.Minute, Lasting: lasting})
+				end := func(run *instance, err error) {
+					t.Helper()
+					if err != nil {
+						t.Fatal(err)
+					}
+					<-run.proc.exited
+				}
+				end(s.ready(t.Context()))
+				end(s.ready(t.Context()))
+				<-time.After(2 * time.Minute) // longer than the cooldown
+				probe, err := s.ready(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				probe.onAnswer()
+				s.mu.Lock()
+				s.detach(probe) // as the end of an idle run begins
+				s.mu.Unlock()
+				end(probe, nil)
+				if lasting < time.Hour && s.backoff.failures != 0 {
+					t.Errorf("%d failures of a plugin that is well", s.backoff.failures)
+				}
+				end(s.ready(t.Context()))
+			})
+		})
+	}
 }
 
 // A process that ends before its start is recorded takes no calls, and its end counts.
