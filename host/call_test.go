@@ -361,8 +361,10 @@ func TestDefaultHost(t *testing.T) {
 	if err := host.Register(echo(name)); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := host.Get(name); !ok || !slices.Contains(host.List(), name) {
-		t.Errorf("names %v", host.List())
+	listed := must[[]tool.Definition](t)(host.List(t.Context()))
+	named := func(d tool.Definition) bool { return d.Name == name && d.Alias == strings.ReplaceAll(name, ".", "_") }
+	if _, ok := host.Get(name); !ok || !slices.ContainsFunc(listed, named) {
+		t.Errorf("listed %v", listed)
 	}
 	next := echo(name)
 	next.Handler = echo("next").Handler

@@ -176,10 +176,7 @@ type openAITool struct {
 // exportOpenAI is what models are told of a host's tools.
 func exportOpenAI(t *testing.T, h *host.Host) []openAITool {
 	t.Helper()
-	var tools []llmschema.Tool
-	for _, one := range h.Tools(host.Filter{}) {
-		tools = append(tools, llmschema.Tool{Alias: one.Alias, Definition: one.Definition})
-	}
+	tools := must[[]tool.Definition](t)(h.List(t.Context()))
 	text := must[[]byte](t)(llmschema.Export(llmschema.OpenAI, tools))
 	var out []openAITool
 	dec := json.NewDecoder(strings.NewReader(string(text)))

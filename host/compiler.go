@@ -139,6 +139,7 @@ func (c *compiler) check(owner string, t tool.Tool, s *plugin.Settings) (*entry,
 	if t.Handler == nil {
 		return nil, badTool(owner, t.Name, "the handler is nil")
 	}
+	t.Alias = "" // another host's, if anybody's
 	rules := c.rules.Load()
 	e := &entry{
 		source: t, owner: owner, handler: t.Handler, preview: t.Preview, settings: s,

@@ -27,10 +27,11 @@ func Replace(t tool.Tool) error { return Default().Replace(t) }
 // Get is [Host.Get] on [Default].
 func Get(name string) (Tool, bool) { return Default().Get(name) }
 
-// List is [Host.Names] on [Default].
-func List() []string { return Default().Names() }
+// List is [Host.List] on [Default].
+func List(ctx context.Context) ([]tool.Definition, error) { return Default().List(ctx) }
 
-// Execute is [Host.Execute] on [Default].
+// Execute is [Host.Execute] on [Default]: tools that need a capability or an approval are
+// refused. A [Host.Session] of Default runs those.
 func Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
 	return Default().Execute(ctx, call)
 }

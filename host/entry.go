@@ -13,19 +13,14 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Tool is an entry of the registry.
+// Tool is a [tool.Tool] as the registry has it: with the operator's override, an alias, and
+// where it came from. Its Handler and Preview run the tool itself, without the steps of a
+// call: no grants, no approver, no record.
 type Tool struct {
-	tool.Definition
+	tool.Tool
 	// Owner is the plugin, or other provider, that the tool came with; empty: a
 	// function of this process.
 	Owner string `json:"plugin,omitempty"`
-	// Alias is the name for models, which take fewer characters than names have
-	// (^[a-zA-Z0-9_-]{1,64}$). No two tools share one, it stays as long as the tool
-	// does, and calls by it find the tool.
-	Alias string `json:"alias"`
-	// Handler runs the tool itself, without the steps of a call: no grants, no approver,
-	// no record.
-	Handler tool.Handler `json:"-"`
 	// Claimed is what the tool's source says of it. It differs from the definition
 	// if the operator decided otherwise, see [Override].
 	Claimed tool.Definition `json:"-"`
@@ -63,9 +58,16 @@ func (e *entry) ClaimedName() string { return e.source.Name }
 
 func (e *entry) tool() Tool {
 	return Tool{
-		Definition: e.def.Clone(), Owner: e.owner, Alias: e.alias, Handler: e.handler,
-		Claimed: e.source.Clone(), Approval: e.override.Approval,
+		Tool:  tool.Tool{Definition: e.definition(), Handler: e.handler, Preview: e.preview},
+		Owner: e.owner, Claimed: e.source.Clone(), Approval: e.override.Approval,
 	}
+}
+
+// definition returns the definition with the alias, which its caller may change.
+func (e *entry) definition() tool.Definition {
+	d := e.def.Clone()
+	d.Alias = e.alias
+	return d
 }
 
 func (e *entry) disabled() bool { return e.override.Disabled }

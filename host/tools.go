@@ -95,7 +95,7 @@ func (h *Host) List(context.Context) ([]tool.Definition, error) {
 	listed := h.registry.read().listed
 	out := make([]tool.Definition, len(listed))
 	for i, e := range listed {
-		out[i] = e.def.Clone()
+		out[i] = e.definition()
 	}
 	return out, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/llmschema"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 func newSchemaCommand(s *session.Session) *cobra.Command {
@@ -65,9 +66,9 @@ func parseFormat(name string) (llmschema.Format, error) {
 
 // exportTools prints JSON with or without --json: the output is only for programs.
 func exportTools(s *session.Session, format llmschema.Format, tools []host.Tool) error {
-	var all []llmschema.Tool
+	var all []tool.Definition
 	for _, t := range tools {
-		all = append(all, llmschema.Tool{Alias: t.Alias, Definition: t.Definition})
+		all = append(all, t.Definition)
 	}
 	text, err := llmschema.Export(format, all)
 	if err != nil {

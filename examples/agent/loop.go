@@ -17,8 +17,7 @@ import (
 type Agent struct {
 	Client openai.Client
 	Model  string
-	Host   *host.Host
-	// Session is whose grants and approver count. It has to be one of Host's.
+	// Session is whose tools the model is offered, and whose grants and approver count.
 	Session *host.Session
 	// MaxIterations bounds how often the model is asked. 0: no limit.
 	MaxIterations uint
@@ -87,7 +86,11 @@ func (a *Agent) Run(ctx context.Context, prompt string) (Answer, error) {
 
 // ask shows the model the conversation and the tools that there are now.
 func (a *Agent) ask(ctx context.Context, transcript []openai.ChatCompletionMessageParamUnion) (openai.ChatCompletionChoice, error) {
-	offers, err := offer(a.Host.Tools(host.Filter{}))
+	tools, err := a.Session.List(ctx)
+	if err != nil {
+		return openai.ChatCompletionChoice{}, err
+	}
+	offers, err := offer(tools)
 	if err != nil {
 		return openai.ChatCompletionChoice{}, err
 	}

@@ -32,6 +32,12 @@ func echo(name string) tool.Tool {
 // once.
 func newAgent(t *testing.T, s *stub, tools ...tool.Tool) *Agent {
 	t.Helper()
+	client := openai.NewClient(option.WithBaseURL(s.url), option.WithAPIKey("test-key"), option.WithMaxRetries(1))
+	return &Agent{Client: client, Model: "stub", Session: newHost(t, tools...).Session()}
+}
+
+func newHost(t *testing.T, tools ...tool.Tool) *host.Host {
+	t.Helper()
 	h, err := host.New(host.WithRoot(t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
@@ -46,8 +52,7 @@ func newAgent(t *testing.T, s *stub, tools ...tool.Tool) *Agent {
 			t.Fatal(err)
 		}
 	}
-	client := openai.NewClient(option.WithBaseURL(s.url), option.WithAPIKey("test-key"), option.WithMaxRetries(1))
-	return &Agent{Client: client, Model: "stub", Host: h, Session: h.Session()}
+	return h
 }
 
 // messages is a transcript as JSON has it.
@@ -119,6 +124,20 @@ func TestNoTools(t *testing.T) {
 	}
 	if text := s.requests(t, 1)[0].text; strings.Contains(text, "tools") {
 		t.Errorf("sent %s", text)
+	}
+}
+
+// The model is offered what its session sees, and nothing else.
+func TestOffersTheSessionsTools(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, says("Hello."))
+	agent := newAgent(t, s)
+	agent.Session = newHost(t, echo("text.echo"), echo("text.hidden")).Session(host.WithVisible(func(d tool.Definition) bool { return d.Name != "text.hidden" }))
+	if _, err := agent.Run(t.Context(), "Hello?"); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.requests(t, 1)[0].names(); !slices.Equal(got, []string{"text_echo"}) {
+		t.Errorf("offered %q", got)
 	}
 }
 
@@ -229,8 +248,9 @@ func TestCatalogueIsLive(t *testing.T) {
 		after(func() { h.Unregister("guest") }, wants("", guest)),
 		says("Done."),
 	)
-	agent := newAgent(t, s, echo("text.echo"))
-	h = agent.Host
+	h = newHost(t, echo("text.echo"))
+	agent := newAgent(t, s)
+	agent.Session = h.Session()
 	if _, err := agent.Run(t.Context(), "Go."); err != nil {
 		t.Fatal(err)
 	}

@@ -94,7 +94,7 @@ func run(ctx context.Context, set settings, stderr io.Writer) (_ Answer, err err
 		options = append(options, option.WithBaseURL(set.baseURL))
 	}
 	agent := Agent{
-		Client: openai.NewClient(options...), Model: set.model, Host: h, Session: h.Session(session...), MaxIterations: set.maxIterations,
+		Client: openai.NewClient(options...), Model: set.model, Session: h.Session(session...), MaxIterations: set.maxIterations,
 		Watch: func(o host.Outcome) {
 			if o.Success {
 				note(stderr, o.Name+" done")

@@ -6,19 +6,14 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/param"
 
-	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/llmschema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // offer is tools as the API is told of them. No tools are nil, as servers refuse
 // an empty list.
-func offer(tools []host.Tool) ([]openai.ChatCompletionToolUnionParam, error) {
-	export := make([]llmschema.Tool, len(tools))
-	for i, t := range tools {
-		export[i] = llmschema.Tool{Alias: t.Alias, Definition: t.Definition}
-	}
-	text, err := llmschema.Export(llmschema.OpenAI, export)
+func offer(tools []tool.Definition) ([]openai.ChatCompletionToolUnionParam, error) {
+	text, err := llmschema.Export(llmschema.OpenAI, tools)
 	if err != nil {
 		return nil, err
 	}

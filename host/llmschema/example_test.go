@@ -21,9 +21,8 @@ func ExampleAlias() {
 }
 
 func ExampleExport() {
-	text, err := llmschema.Export(llmschema.OpenAI, []llmschema.Tool{{
-		Alias:      "get_last_error",
-		Definition: tool.Definition{Name: "get_last_error", Description: "Shows the last failure.", Safety: tool.Safe},
+	text, err := llmschema.Export(llmschema.OpenAI, []tool.Definition{{
+		Name: "get_last_error", Alias: "get_last_error", Description: "Shows the last failure.", Safety: tool.Safe,
 	}})
 	if err != nil {
 		fmt.Println(err)

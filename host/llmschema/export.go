@@ -9,15 +9,6 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Tool is a tool to be exported.
-type Tool struct {
-	// Alias is the name for models, from [Alias]. MCP does not use it.
-	Alias string
-	// Definition is the tool's definition, with the safety level that the
-	// operator has set.
-	Definition tool.Definition
-}
-
 // exported is a tool in some format, under its name in that format.
 type exported struct {
 	name string
@@ -25,7 +16,8 @@ type exported struct {
 }
 
 // Export returns indented JSON that lists the tools in the format f, sorted by
-// the exported names. It is an array; for [Gemini], an object with one array.
+// the exported names. The definitions are those that a host or a session lists, with their
+// aliases; MCP needs none. It is an array; for [Gemini], an object with one array.
 // The order of tools does not change the output.
 //
 // # Errors
@@ -34,7 +26,7 @@ type exported struct {
 //   - [tool.CodeInvalidDefinition] for an alias that models do not accept, and
 //     for a schema that is not a JSON object
 //   - [tool.CodeAlreadyExists] if two tools would have the same name
-func Export(f Format, tools []Tool) ([]byte, error) {
+func Export(f Format, tools []tool.Definition) ([]byte, error) {
 	if _, err := ParseFormat(string(f)); err != nil {
 		return nil, err
 	}
@@ -63,35 +55,35 @@ func Export(f Format, tools []Tool) ([]byte, error) {
 	return encode(shown, "  ")
 }
 
-func (f Format) export(t Tool) (exported, error) {
+func (f Format) export(t tool.Definition) (exported, error) {
 	name := t.Alias
 	if f == MCP {
-		name = t.Definition.Name
+		name = t.Name
 	} else if sanitize(name) != name {
 		return exported{}, exportError(t, "the alias %.100q is not a name that models accept", name)
 	}
-	input, err := inputSchema(t.Definition)
+	input, err := inputSchema(t)
 	if err != nil {
 		return exported{}, exportError(t, "its input schema is not a JSON object: %w", err)
 	}
 	out := exported{name: name}
 	switch f {
 	case OpenAI:
-		out.tool = newOpenAITool(name, t.Definition, input)
+		out.tool = newOpenAITool(name, t, input)
 	case Anthropic:
-		out.tool = newAnthropicTool(name, t.Definition, input)
+		out.tool = newAnthropicTool(name, t, input)
 	case Gemini:
-		out.tool = newGeminiFunction(name, t.Definition, input)
+		out.tool = newGeminiFunction(name, t, input)
 	case MCP:
-		out.tool = newMCPTool(t.Definition, input)
+		out.tool = newMCPTool(t, input)
 	}
 	return out, nil
 }
 
-func exportError(t Tool, format string, args ...any) error {
-	args = append([]any{t.Definition.Name}, args...)
+func exportError(t tool.Definition, format string, args ...any) error {
+	args = append([]any{t.Name}, args...)
 	err := tool.Errorf(tool.CodeInvalidDefinition, "tool %q cannot be exported: "+format, args...)
-	err.Tool, err.Hint = t.Definition.Name, "export what a host's registry holds"
+	err.Tool, err.Hint = t.Name, "export what a host's registry holds"
 	return err
 }
 

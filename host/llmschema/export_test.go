@@ -13,19 +13,19 @@ import (
 
 // read returns a tool that uses every field of an export; clock returns one
 // that uses hardly any.
-func read() llmschema.Tool {
-	return llmschema.Tool{Alias: "fs_read", Definition: tool.Definition{
-		Name: "fs.read", Title: "Read a file", Description: "Reads <b>a file</b> & more.\nBytes, ümlauts.",
+func read() tool.Definition {
+	return tool.Definition{
+		Name: "fs.read", Alias: "fs_read", Title: "Read a file", Description: "Reads <b>a file</b> & more.\nBytes, ümlauts.",
 		InputSchema: tool.Schema(`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object",
 			"properties":{"path":{"type":"string"},"limit":{"type":"integer","maximum":12345678901234567890}},
 			"required":["path"],"additionalProperties":false}`),
 		OutputSchema: tool.Schema(`{"type":"object","properties":{"text":{"type":"string"}}}`),
 		Safety:       tool.Safe, Permission: tool.FSRead, Idempotent: true,
-	}}
+	}
 }
 
-func clock() llmschema.Tool {
-	return llmschema.Tool{Alias: "clock", Definition: tool.Definition{Name: "clock", Description: "Tells the time."}}
+func clock() tool.Definition {
+	return tool.Definition{Name: "clock", Alias: "clock", Description: "Tells the time."}
 }
 
 const readSchema = `"type":"object","properties":{"path":{"type":"string"},"limit":{"type":"integer","maximum":12345678901234567890}},
@@ -93,7 +93,7 @@ func TestExportOfNothing(t *testing.T) {
 func TestExportKeepsTheOrderOfSchemas(t *testing.T) {
 	t.Parallel()
 	z := clock()
-	z.Definition.InputSchema = tool.Schema(`{"type":"object","title":"Z","$schema":"https://json-schema.org/draft/2020-12/schema",` +
+	z.InputSchema = tool.Schema(`{"type":"object","title":"Z","$schema":"https://json-schema.org/draft/2020-12/schema",` +
 		`"properties":{"z":{"$schema":"kept"},"a":{}},"description":"A"}`)
 	for _, f := range llmschema.Formats() {
 		got := string(export(t, f, z))
@@ -113,7 +113,7 @@ func TestExportKeepsTheOrderOfSchemas(t *testing.T) {
 func TestOpenAIHasProperties(t *testing.T) {
 	t.Parallel()
 	bare := clock()
-	bare.Definition.InputSchema = tool.Schema(`{"type":"object"}`)
+	bare.InputSchema = tool.Schema(`{"type":"object"}`)
 	var got []struct {
 		Function struct{ Parameters map[string]any }
 	}
@@ -124,8 +124,8 @@ func TestOpenAIHasProperties(t *testing.T) {
 	if !reflect.DeepEqual(got[0].Function.Parameters, want) {
 		t.Errorf("got %v, want %v", got[0].Function.Parameters, want)
 	}
-	if string(bare.Definition.InputSchema) != `{"type":"object"}` {
-		t.Errorf("the definition was changed: %s", bare.Definition.InputSchema)
+	if string(bare.InputSchema) != `{"type":"object"}` {
+		t.Errorf("the definition was changed: %s", bare.InputSchema)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestMCPLeavesOutOtherOutputSchemas(t *testing.T) {
 		`{"anyOf":[{"type":"object"}]`: false,
 	} {
 		c := clock()
-		c.Definition.OutputSchema = tool.Schema(schema)
+		c.OutputSchema = tool.Schema(schema)
 		if got := string(export(t, llmschema.MCP, c)); strings.Contains(got, "outputSchema") != shown {
 			t.Errorf("%s: want it there: %v\n%s", schema, shown, got)
 		}
@@ -174,7 +174,7 @@ func TestMCPHints(t *testing.T) {
 			t.Parallel()
 			c.def.Name, c.def.Description = "a", "A."
 			var got []struct{ Annotations hints }
-			if err := json.Unmarshal(export(t, llmschema.MCP, llmschema.Tool{Definition: c.def}), &got); err != nil {
+			if err := json.Unmarshal(export(t, llmschema.MCP, c.def), &got); err != nil {
 				t.Fatal(err)
 			}
 			if got[0].Annotations != c.want {
@@ -188,35 +188,35 @@ func TestExportRefuses(t *testing.T) {
 	t.Parallel()
 	dotted, broken, list := clock(), clock(), clock()
 	dotted.Alias = "a.b"
-	broken.Definition.InputSchema = tool.Schema(`{"type":`)
-	list.Definition.InputSchema = tool.Schema(`[]`)
+	broken.InputSchema = tool.Schema(`{"type":`)
+	list.InputSchema = tool.Schema(`[]`)
 	models := []llmschema.Format{llmschema.OpenAI, llmschema.Anthropic, llmschema.Gemini}
 	all := llmschema.Formats()
 	for _, c := range []struct {
 		about   string
 		formats []llmschema.Format
-		tools   []llmschema.Tool
+		tools   []tool.Definition
 		code    tool.Code
 		says    string
 	}{
 		{"an unknown format", []llmschema.Format{"yaml"}, nil, tool.CodeInvalidArguments, `unknown format "yaml"`},
 		{
-			"an alias with a dot", models, []llmschema.Tool{dotted}, tool.CodeInvalidDefinition,
+			"an alias with a dot", models, []tool.Definition{dotted}, tool.CodeInvalidDefinition,
 			`tool "clock" cannot be exported: the alias "a.b"`,
 		},
 		{
-			"no alias", models, []llmschema.Tool{{Definition: clock().Definition}}, tool.CodeInvalidDefinition,
+			"no alias", models, []tool.Definition{{Name: "clock", Description: "Tells the time."}}, tool.CodeInvalidDefinition,
 			`the alias ""`,
 		},
 		{
-			"one name for two", all, []llmschema.Tool{clock(), read(), clock()}, tool.CodeAlreadyExists,
+			"one name for two", all, []tool.Definition{clock(), read(), clock()}, tool.CodeAlreadyExists,
 			"two tools would be exported as clock",
 		},
 		{
-			"a broken schema", all, []llmschema.Tool{broken}, tool.CodeInvalidDefinition,
+			"a broken schema", all, []tool.Definition{broken}, tool.CodeInvalidDefinition,
 			"its input schema is not a JSON object",
 		},
-		{"a list as schema", all, []llmschema.Tool{list}, tool.CodeInvalidDefinition, "the schema does not begin with {"},
+		{"a list as schema", all, []tool.Definition{list}, tool.CodeInvalidDefinition, "the schema does not begin with {"},
 	} {
 		t.Run(c.about, func(t *testing.T) {
 			t.Parallel()
@@ -230,7 +230,7 @@ func TestExportRefuses(t *testing.T) {
 	}
 }
 
-func export(t *testing.T, f llmschema.Format, tools ...llmschema.Tool) []byte {
+func export(t *testing.T, f llmschema.Format, tools ...tool.Definition) []byte {
 	t.Helper()
 	text, err := llmschema.Export(f, tools)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // full has every field set.
 func full() tool.Definition {
 	return tool.Definition{
-		Name: "fs.read", Title: "Read", Description: "Reads.",
+		Name: "fs.read", Alias: "alias", Title: "Read", Description: "Reads.",
 		InputSchema: tool.Schema(`{"type":"object"}`), OutputSchema: tool.Schema(`{"type":"array"}`),
 		Safety: tool.Cautious, Categories: []string{"fs", "read"}, Permission: tool.FSRead,
 		Idempotent: true, MaxRetries: 3, Timeout: tool.Duration(90 * time.Second),
