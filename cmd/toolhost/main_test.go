@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 var scripts = map[string]string{
 	"chatty":   "#!/bin/sh\necho hello\n",
 	"quitter":  "#!/bin/sh\necho 'no license' >&2\nexit 3\n",
+	"panicker": "#!/bin/sh\nprintf 'panic: no license\\n\\ngoroutine 1 [running]:\\nmain.main()\\n\\t/src/main.go:54 +0xca\\n' >&2\nexit 2\n",
 	"future":   "#!/bin/sh\necho '1|99|unix|/nowhere|grpc'\nexec sleep 600\n",
 	"leftover": "#!/bin/sh\nexit 0\n",
 }

@@ -22,7 +22,7 @@ func newPluginsShowCommand(s *session.Session) *cobra.Command {
 		Args:              oneName("plugin"),
 		ValidArgsFunction: completeArgument(s, pluginNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.Use(cmd.Context(), session.Needs{}, func(b session.Backend) error {
+			return s.Use(cmd.Context(), session.Needs{Shown: args[0]}, func(b session.Backend) error {
 				return showPlugin(cmd.Context(), s, b, args[0])
 			})
 		},
@@ -54,7 +54,9 @@ func showPlugin(ctx context.Context, s *session.Session, b session.Backend, name
 	}
 	for _, e := range b.Faults() {
 		if e.Plugin == name {
-			p.Faults = append(p.Faults, output.FailureOf(e))
+			f := output.FailureOf(e)
+			f.Hint = strings.TrimPrefix(strings.Replace(f.Hint, "see toolhost plugins show "+name, "", 1), "; ") // this is it
+			p.Faults = append(p.Faults, f)
 		}
 	}
 	if s.Flags.JSON {

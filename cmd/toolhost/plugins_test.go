@@ -71,6 +71,11 @@ func TestPluginsShow(t *testing.T) {
 	w.run("plugins", "show", "quitter", "--json").exits(0).json(&s)
 	equal(t, "the number of faults", len(s.Faults), 1)
 	equal(t, "the last words", s.Faults[0].Detail, "no license")
+	w.install("panicker", "panicker")
+	o := w.run("plugins", "show", "panicker").exits(0).prints("did not start: the process ended before it was ready: exit status 2: panic: no license\n")
+	if strings.Contains(o.stdout+o.stderr, "see toolhost plugins show panicker") {
+		t.Errorf("it refers to itself:\n%s%s", o.stdout, o.stderr)
+	}
 	w.run("plugins", "show", "quiter").exits(2).says("toolhost: there is no plugin quiter", "did you mean quitter?")
 	w.run("plugins", "show", "old.bak").exits(2).says("was skipped: looks like a leftover")
 }

@@ -110,7 +110,7 @@ func (c *command) begin(cmd *exec.Cmd) (*os.Process, error) {
 // up the host too, so the root is looked at first.
 func (c *command) beginDirectly(cmd *exec.Cmd) (*os.Process, error) {
 	if _, err := os.Stat(cmd.Dir); err != nil {
-		return nil, &startFailure{"the workspace cannot be entered: " + err.Error()}
+		return nil, &startFailure{"the workspace cannot be entered: " + err.Error(), err}
 	}
 	closeOthers(cmd)
 	done, err := runCopy(cmd, c.copied)

@@ -112,8 +112,8 @@ func startError(ctx context.Context, p *process, err error) error {
 		out.Err = refusal
 	case p.endedItself():
 		out.Err = fmt.Errorf("the process ended before it was ready: %w", p.exit)
-		if last := p.output.stderr.last(); last != "" {
-			out.Err = fmt.Errorf("%w: %s", out.Err, last)
+		if why := cmp.Or(p.output.stderr.cause(), p.output.stderr.last()); why != "" {
+			out.Err = fmt.Errorf("%w: %s", out.Err, why)
 		}
 	case ctx.Err() != nil:
 		out.Err = context.Cause(ctx)
@@ -125,6 +125,7 @@ func startError(ctx context.Context, p *process, err error) error {
 	default:
 		out.Err = err
 	}
+	out.Hint = cmp.Or(startHint(out.Err), out.Hint)
 	out.Message = fmt.Sprintf("plugin %s did not start: %s", p.name, sanitize.Line(out.Err.Error(), 1000))
 	return out
 }
@@ -138,9 +139,24 @@ func unavailable(plugin string, cause error, message, hint string) *tool.Error {
 }
 
 // startFailure says that there was no process at all.
-type startFailure struct{ reason string }
+type startFailure struct {
+	reason string
+	err    error
+}
 
 func (e *startFailure) Error() string { return e.reason }
+func (e *startFailure) Unwrap() error { return e.err }
+
+// startHint says what to do about a start that the system refused; empty: nothing is known.
+func startHint(err error) string {
+	switch {
+	case errors.Is(err, syscall.EMFILE):
+		return "raise the limit on open files of the host: ulimit -n, or LimitNOFILE= in its unit"
+	case errors.Is(err, syscall.ENFILE):
+		return "raise the system's limit on open files (sysctl fs.file-max), or end what holds them"
+	}
+	return ""
+}
 
 // startReason explains why the system would not run a file.
 func startReason(path string, err error) error {
@@ -155,5 +171,5 @@ func startReason(path string, err error) error {
 	case errors.Is(err, syscall.ETXTBSY):
 		why = "the file is still being written"
 	}
-	return &startFailure{strings.TrimSpace(why) + ": " + path}
+	return &startFailure{strings.TrimSpace(why) + ": " + path, err}
 }

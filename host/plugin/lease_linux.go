@@ -73,7 +73,7 @@ func openUnleased(ctx context.Context, path string) (*os.File, error) {
 		case err != unix.EWOULDBLOCK && err != unix.EINTR:
 			return nil, nil
 		case time.Now().After(until):
-			return nil, &startFailure{fmt.Sprintf("another process of this user holds a lease on %s and does not give it up "+
+			return nil, &startFailure{reason: fmt.Sprintf("another process of this user holds a lease on %s and does not give it up "+
 				"(/proc/locks names it); end that process and start the plugin again", path)}
 		}
 		select {

@@ -99,14 +99,14 @@ func (o stageOrder) image() []byte {
 // started, releases what that needs.
 func throughStage(cmd *exec.Cmd, copied *pinnedCopy) (s *stage, done func(), err error) {
 	var open []io.Closer
-	done = func() {
+	release := func() {
 		for _, c := range open {
 			_ = c.Close()
 		}
 	}
 	defer func() {
 		if err != nil {
-			done()
+			release()
 			err = fmt.Errorf("%w: %w", errNoStage, err)
 		}
 	}()
@@ -146,7 +146,7 @@ func throughStage(cmd *exec.Cmd, copied *pinnedCopy) (s *stage, done func(), err
 		dir = "."
 	}
 	cmd.Path, cmd.Args, cmd.Dir = at, append([]string{dir, path}, args...), ""
-	return &stage{report}, done, nil
+	return &stage{report}, release, nil
 }
 
 // aboveAll gives a file a descriptor above those that the fork uses and the process
@@ -175,9 +175,9 @@ func (s *stage) passed() error {
 	case stageCloses:
 		return fmt.Errorf("%w: close_range: %w", errNoStage, errno)
 	case stageEnters:
-		return &startFailure{"the workspace cannot be entered: " + errno.Error()}
+		return &startFailure{"the workspace cannot be entered: " + errno.Error(), errno}
 	case stageLimits:
-		return &startFailure{"the plugin's processes cannot be limited: " + errno.Error()}
+		return &startFailure{"the plugin's processes cannot be limited: " + errno.Error(), errno}
 	}
 	return errno
 }

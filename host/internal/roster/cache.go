@@ -17,7 +17,7 @@ func openCache(dir string, log hclog.Logger) *manifest.Cache {
 	case errors.Is(err, manifest.ErrUnsafe), errors.Is(err, manifest.ErrForeign):
 		log.Warn(unused+"; name another directory with cache_dir", "error", err)
 	case err != nil:
-		log.Info(unused, "error", err)
+		log.Warn(unused+": mend that, or name another directory with cache_dir (off: none)", "error", err)
 	}
 	return c
 }
@@ -69,5 +69,10 @@ func (r *Roster) remember(ctx context.Context, s *source, sound bool) {
 	// which the host finds out about when that one runs.
 	if err := r.manifests.Store(ctx, s.subject(), about); err != nil {
 		r.log.Debug("a plugin is not remembered", "plugin", s.member.owner, "error", err)
+		if ctx.Err() == nil {
+			r.unstored.Do(func() {
+				r.log.Warn("the cache cannot be written, so plugins are started to list their tools", "error", err)
+			})
+		}
 	}
 }

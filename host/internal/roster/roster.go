@@ -43,6 +43,7 @@ type Roster struct {
 	registry   Registry
 	log        hclog.Logger
 	manifests  *manifest.Cache // nil: descriptions are not remembered
+	unstored   sync.Once       // the cache could not be written, which is told once
 	names      *nameBook       // nil: names are not remembered
 	sockets    socketDirs
 	starting   chan struct{}   // has room for each plugin that may start at a time

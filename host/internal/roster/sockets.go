@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/confine"
+	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/tree"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -91,7 +92,7 @@ func (s *socketDirs) path(owner string) (string, error) {
 	dir, err := makeSocketDir(base)
 	if err != nil {
 		hint := "check that this user may write to " + base + ", or name another directory with TMPDIR"
-		if _, there := os.Stat(base); there == nil && !errors.Is(err, fs.ErrPermission) {
+		if safefile.IsFull(err) {
 			hint = "make space in " + base
 		}
 		return "", &tool.Error{

@@ -45,6 +45,8 @@ type Needs struct {
 	Audit  string
 	// Uncached starts every plugin, whatever the cache remembers of it.
 	Uncached bool
+	// Shown is the plugin whose faults the command shows itself.
+	Shown string
 }
 
 // Use opens a backend, warns of plugins that cannot be used, runs f, and closes the backend.
@@ -54,7 +56,9 @@ func (s *Session) Use(ctx context.Context, n Needs, f func(Backend) error) error
 		return err
 	}
 	for _, fault := range b.Faults() {
-		s.Warn(fault)
+		if n.Shown == "" || fault.Plugin != n.Shown {
+			s.Warn(fault)
+		}
 	}
 	return errors.Join(f(b), b.Close(ctx))
 }
