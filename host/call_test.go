@@ -73,7 +73,7 @@ func TestOrderOfRefusals(t *testing.T) {
 	} {
 		_, err := c.session.Execute(t.Context(), tool.Call{Name: c.tool, Arguments: []byte(c.args)})
 		var e *tool.Error
-		if !errors.As(err, &e) || e.Code != c.code || e.Stage != c.stage || !strings.Contains(err.Error(), c.text) || !e.Unsent || e.Hint == "" {
+		if !errors.As(err, &e) || e.Code != c.code || e.Stage != c.stage || !strings.Contains(err.Error(), c.text) || !e.Unsent || e.Advice() == "" {
 			t.Errorf("%s: got %v (%+v)", c.name, err, e)
 		}
 		out := c.session.Call(t.Context(), tool.Call{ID: c.name, Name: c.tool, Arguments: []byte(c.args)})

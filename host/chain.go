@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,21 +59,43 @@ func (h *Host) resolve(ctx context.Context, call tool.Call) (tool.Result, error)
 	if h.closed.Load() {
 		return tool.Result{}, &tool.Error{
 			Code: tool.CodeUnavailable, Tool: call.Name, Plugin: e.owner, Stage: tool.StageResolve, Unsent: true,
-			Message: fmt.Sprintf("the host is closed, so tool %s cannot run", call.Name), Hint: "make a new host",
+			Message: fmt.Sprintf("the host is closed, so tool %s cannot run", call.Name), OperatorHint: "make a new host",
 		}
 	}
 	e, err := e.compiled()
 	if err != nil {
 		return tool.Result{}, err
 	}
+	asked := call.Name
 	call.Name = e.def.Name
 	if t := chain.TraceFrom(ctx); t != nil {
 		if s, ok := t.Caller.(*Session); ok && !s.Sees(&e.def) {
-			return tool.Result{}, unknownError(call.Name, "it is not among the tools of this caller")
+			return tool.Result{}, unknownError(asked, "it is not among the tools of this caller")
 		}
 		t.Definition, t.Digest, t.Plugin = &e.def, e.digest, e.owner
 	}
-	return e.chain(ctx, call)
+	res, err := e.chain(ctx, call)
+	if err == nil && res.IsError && asked != call.Name {
+		res = failureBy(res, call.Name, asked)
+	}
+	return res, err
+}
+
+// failureBy returns a failed result whose text begins with a tool's name with the name
+// that its caller used instead.
+func failureBy(res tool.Result, name, asked string) tool.Result {
+	if len(res.Content) == 0 {
+		return res
+	}
+	text, ok := res.Content[0].(tool.TextContent)
+	prefix := "tool " + name + " execution failed: "
+	if !ok || !strings.HasPrefix(text.Text, prefix) {
+		return res
+	}
+	text.Text = "tool " + asked + " execution failed: " + text.Text[len(prefix):]
+	res.Content = slices.Clone(res.Content)
+	res.Content[0] = text
+	return res
 }
 
 // unknown returns the error for a name that no tool has, with the names that may have been
@@ -81,17 +104,36 @@ func (h *Host) unknown(name string) error {
 	if h.registry.lookup(name) != nil {
 		return unknownError(name, "the operator has disabled it")
 	}
-	names := h.Names()
-	hint := "see toolhost tools for the names"
-	if len(names) == 0 {
-		hint = "no tools are loaded: check the plugin directory with toolhost plugins"
-	} else if near := suggest.Nearest(name, names, 3); len(near) > 0 {
-		hint = "did you mean " + strings.Join(near, " or ") + "?"
+	e := unknownError(name, "")
+	listed := h.registry.read().listed
+	names, aliases := make([]string, len(listed)), make([]string, len(listed))
+	for i, t := range listed {
+		names[i], aliases[i] = t.def.Name, t.alias
 	}
-	return unknownError(name, hint)
+	if strings.Contains(name, ".") { // only names have dots: the caller does not know the aliases
+		aliases = names
+	}
+	e.Hint = didYouMean(suggest.Nearest(name, aliases, nearest))
+	switch e.OperatorHint = didYouMean(suggest.Nearest(name, names, nearest)); {
+	case len(listed) == 0:
+		e.OperatorHint = "no tools are loaded: check the plugin directory with toolhost plugins"
+	case e.OperatorHint == "" && e.Hint == "":
+		e.OperatorHint = "see toolhost tools for the names"
+	}
+	return e
 }
 
-func unknownError(name, hint string) error {
+// nearest is how many names an error suggests at most.
+const nearest = 3
+
+func didYouMean(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return "did you mean " + strings.Join(names, " or ") + "?"
+}
+
+func unknownError(name, hint string) *tool.Error {
 	return &tool.Error{
 		Code: tool.CodeNotFound, Tool: name, Stage: tool.StageResolve, Unsent: true, Err: tool.ErrNotFound,
 		Message: "Unknown tool: " + shorten(name), Hint: hint,

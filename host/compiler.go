@@ -228,7 +228,7 @@ func (c *compiler) recompile(e *entry) (*entry, error) {
 func badTool(owner, name, format string, args ...any) error {
 	err := tool.Errorf(tool.CodeInvalidDefinition, "tool %q: "+format, append([]any{name}, args...)...)
 	err.Tool, err.Plugin, err.Stage = name, owner, tool.StageRegister
-	err.Hint = "correct the tool's definition"
+	err.OperatorHint = "correct the tool's definition"
 	return err
 }
 

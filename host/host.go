@@ -59,7 +59,7 @@ func New(opts ...Option) (*Host, error) {
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {
 		return nil, &tool.Error{
 			Code: tool.CodeNotFound, Message: fmt.Sprintf("the workspace root %s is not a directory", root),
-			Hint: "name one with --root", Err: err,
+			OperatorHint: "name one with --root", Err: err,
 		}
 	}
 	o.root = root

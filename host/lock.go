@@ -107,7 +107,7 @@ func missingLock(file string) error {
 	return &tool.Error{
 		Code: tool.CodeUnavailable, Stage: tool.StageStart, Unsent: true,
 		Message: file + " is missing, and without it no plugin starts that it is to pin",
-		Hint: "restore it, or pin what is there now: toolhost plugins lock" +
+		OperatorHint: "restore it, or pin what is there now: toolhost plugins lock" +
 			" (to run what is not pinned: toolhost plugins lock --off)",
 	}
 }
@@ -138,7 +138,7 @@ func (p lockPin) refusal(err error) error {
 		return nil
 	}
 	e := *tool.AsError(err)
-	e.Hint += " (the pins are those of " + p.file + ")"
+	e.OperatorHint, e.Hint = e.Advice()+" (the pins are those of "+p.file+")", ""
 	return &e
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Outcome is how a call ended, for a model or a log. Success and Error exclude each other;
-// Content is always text that can be shown.
+// Outcome is how a call ended, for a model. Success and Error exclude each other; Content
+// is always text that can be shown. Texts of errors are those of [tool.ModelText].
 type Outcome struct {
 	ID         string          `json:"id"`
 	Name       string          `json:"name"`
@@ -67,8 +67,8 @@ func (s *Session) CallDetailed(ctx context.Context, call tool.Call) (Outcome, to
 	}
 	switch {
 	case err != nil:
-		out.Content = err.Error()
-		out.Error = &OutcomeError{Code: tool.CodeOf(err), Message: err.Error()}
+		out.Content = tool.ModelText(err, call.Name)
+		out.Error = &OutcomeError{Code: tool.CodeOf(err), Message: out.Content}
 	case res.IsError:
 		out.Content, out.Structured = res.Text(), res.Structured
 		out.Error = &OutcomeError{Code: tool.CodeToolFailed, Message: out.Content}

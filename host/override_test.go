@@ -174,7 +174,7 @@ func TestApprovalRules(t *testing.T) {
 		if err == nil && code != "" || err != nil && tool.CodeOf(err) != code {
 			t.Errorf("%s: %v", name, err)
 		}
-		if code != "" && !strings.Contains(err.Error(), "STOP: Do NOT retry") {
+		if code != "" && !strings.Contains(tool.ModelText(err, name), "do not call it again") {
 			t.Errorf("a model would try again: %v", err)
 		}
 	}

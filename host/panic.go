@@ -19,8 +19,8 @@ func (h *Host) contained(next tool.Handler) tool.Handler {
 				p := chain.Recovered("the host", v)
 				res, err = tool.Result{}, &tool.Error{
 					Code: tool.CodeInternal, Tool: call.Name,
-					Message: fmt.Sprintf("the call of tool %s failed: %v", shorten(call.Name), p),
-					Hint:    "report this", Detail: p.Stack, Err: p,
+					Message:      fmt.Sprintf("the call of tool %s failed: %v", shorten(call.Name), p),
+					OperatorHint: "report this", Detail: p.Stack, Err: p,
 				}
 			}
 			if err != nil {

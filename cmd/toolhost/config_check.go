@@ -92,7 +92,7 @@ func (r *configReport) take(err error) {
 		r.Problems, r.Omitted = bad.Problems, bad.Omitted
 	case err != nil:
 		e := tool.AsError(err)
-		r.Problems = append(r.Problems, config.Problem{File: r.File, Line: 1, Column: 1, Message: output.Message(err), Hint: e.Hint})
+		r.Problems = append(r.Problems, config.Problem{File: r.File, Line: 1, Column: 1, Message: output.Message(err), Hint: e.Advice()})
 	}
 }
 

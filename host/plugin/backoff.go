@@ -119,6 +119,7 @@ func (b *backoff) mayStart(now time.Time, plugin string) (time.Duration, error) 
 func (b *backoff) refusal(wait time.Duration, plugin string) error {
 	e := unavailable(plugin, nil, fmt.Sprintf("plugin %s %s", plugin, b.reason(wait)),
 		"see toolhost plugins show "+plugin+"; the call may be made again later")
+	e.Hint = "the call may be made again later"
 	e.RetryAfter = tool.Duration(wait)
 	return e
 }

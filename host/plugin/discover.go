@@ -207,12 +207,12 @@ func checkAncestor(abs, dir, below string, info fs.FileInfo) error {
 func directoryError(dir string, err error) error {
 	out := &tool.Error{
 		Code: tool.CodeUnavailable, Stage: tool.StageStart, Err: err,
-		Message: fmt.Sprintf("the plugin directory %s cannot be read: %v", dir, err),
-		Hint:    "name another with --plugin-dir or TOOLHOST_PLUGIN_DIR",
+		Message:      fmt.Sprintf("the plugin directory %s cannot be read: %v", dir, err),
+		OperatorHint: "name another with --plugin-dir or TOOLHOST_PLUGIN_DIR",
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		out.Code, out.Message = tool.CodeNotFound, fmt.Sprintf("there is no plugin directory %s", dir)
-		out.Hint = "make it and copy plugin binaries into it, or " + out.Hint
+		out.OperatorHint = "make it and copy plugin binaries into it, or " + out.OperatorHint
 	}
 	return out
 }

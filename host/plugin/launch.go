@@ -134,7 +134,7 @@ func startError(ctx context.Context, p *process, err error) error {
 func unavailable(plugin string, cause error, message, hint string) *tool.Error {
 	return &tool.Error{
 		Code: tool.CodeUnavailable, Plugin: plugin, Stage: tool.StageStart, Unsent: true,
-		Message: message, Hint: hint, Err: cause,
+		Message: message, OperatorHint: hint, Err: cause,
 	}
 }
 

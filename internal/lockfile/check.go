@@ -25,7 +25,7 @@ func (l *Lock) Check(name string, found Entry) error {
 		Code: tool.CodeUnavailable, Plugin: name, Stage: tool.StageStart, Unsent: true,
 		Message: "plugin " + name + " does not run, as it is not what toolhost.lock pins: " +
 			strings.Join(texts, "; "),
-		Hint: "if this is what you want to run: " + relock,
+		OperatorHint: "if this is what you want to run: " + relock,
 	}
 }
 

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,8 +82,13 @@ type Error struct {
 	// Message says what happened, in one line. It names the tool or the plugin, and may
 	// be shown to a model.
 	Message string `json:"message"`
-	// Hint says what to do next. Empty: none.
+	// Hint says what to do next, to whoever made the call: a model reads it. It names no
+	// commands or settings. Empty: none.
 	Hint string `json:"hint,omitempty"`
+	// OperatorHint says what a person who runs the host can do, in place of Hint: it may
+	// name commands and settings. Models do not see it, and plugins cannot send it.
+	// Empty: Hint is for both.
+	OperatorHint string `json:"operator_hint,omitempty"`
 	// Detail is evidence for people, such as the last lines of a plugin's standard
 	// error. It may have several lines, and is not for models.
 	Detail string `json:"detail,omitempty"`
@@ -95,7 +101,8 @@ type Error struct {
 	Err error `json:"-"`
 }
 
-// Error returns the message, followed by the hint in parentheses.
+// Error returns the text for people: the message, followed by [Error.Advice] in
+// parentheses. [ModelText] returns the text for models.
 func (e *Error) Error() string {
 	msg := e.Message
 	if msg == "" {
@@ -104,14 +111,17 @@ func (e *Error) Error() string {
 			msg = e.Err.Error()
 		}
 	}
-	return msg + e.hint()
+	return msg + inParentheses(e.Advice())
 }
 
-func (e *Error) hint() string {
-	if e.Hint == "" {
+// Advice returns what a person can do next: OperatorHint, or else Hint. Empty: nothing.
+func (e *Error) Advice() string { return cmp.Or(e.OperatorHint, e.Hint) }
+
+func inParentheses(hint string) string {
+	if hint == "" {
 		return ""
 	}
-	return " (" + e.Hint + ")"
+	return " (" + hint + ")"
 }
 
 // Unwrap returns the cause.
@@ -194,7 +204,7 @@ func ExecutionError(name string, err error) *Error {
 	}
 	if !strings.HasPrefix(e.Message, prefix) {
 		// Errors that wrap e add to its message; its hint stays separate.
-		wrapped.Message = prefix + strings.TrimSuffix(err.Error(), e.hint())
+		wrapped.Message = prefix + strings.TrimSuffix(err.Error(), inParentheses(e.Advice()))
 	}
 	return &wrapped
 }

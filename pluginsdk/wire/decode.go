@@ -217,7 +217,7 @@ func (in *response) answer() (tool.Result, error) {
 	case in.outcome == 0:
 		return tool.Result{}, &tool.Error{
 			Code: tool.CodeInvalidResult, Stage: tool.StageExecute,
-			Message: "the plugin answered with neither a result nor an error", Hint: reportToAuthor,
+			Message: "the plugin answered with neither a result nor an error", OperatorHint: reportToAuthor,
 		}
 	case in.problem != "":
 		return tool.Result{}, invalidResult(in.problem)

@@ -105,7 +105,7 @@ func TestParseResponseRefuses(t *testing.T) {
 		got, err := parseResponse(b)
 		e := tool.AsError(err)
 		if err == nil || e.Message != want || e.Code != tool.CodeInvalidResult || e.Stage != tool.StageExecute ||
-			e.Hint == "" ||
+			e.Advice() == "" ||
 			!reflect.DeepEqual(got, tool.Result{}) {
 			t.Errorf("%.20x: %#v, %v, want %s", b, got, err, want)
 		}

@@ -27,7 +27,7 @@ var (
 	ErrProtocol = errors.New("the plugin broke the stream's protocol")
 )
 
-// reportToAuthor is the hint of an error that only the plugin's author can fix.
+// reportToAuthor is the operator's hint of an error that only the plugin's author can fix.
 const reportToAuthor = "report this to the plugin's author"
 
 func protocolError(format string, args ...any) error {
@@ -38,7 +38,7 @@ func protocolError(format string, args ...any) error {
 func invalidResult(msg string) *tool.Error {
 	return &tool.Error{
 		Code: tool.CodeInvalidResult, Stage: tool.StageExecute,
-		Message: "the plugin's answer is malformed: " + msg, Hint: reportToAuthor,
+		Message: "the plugin's answer is malformed: " + msg, OperatorHint: reportToAuthor,
 	}
 }
 
@@ -47,8 +47,8 @@ func invalidResult(msg string) *tool.Error {
 func newFailure(err error) block {
 	e := tool.AsError(err)
 	message := err.Error() // says more than e.Message if e is wrapped
-	if e.Hint != "" {
-		message = strings.TrimSuffix(message, " ("+e.Hint+")")
+	if advice := e.Advice(); advice != "" {
+		message = strings.TrimSuffix(message, " ("+advice+")")
 	}
 	return block{kind: responseError, fields: [5]string{
 		errorCode: clean(string(e.Code)), errorMessage: clean(message), errorHint: clean(e.Hint),
@@ -117,7 +117,7 @@ func statusError(ctx context.Context, what string, err error) *tool.Error {
 			MaxMessage>>20, 2*MaxMessage>>20)
 	case codes.Unimplemented:
 		out.Code = tool.CodeUnavailable
-		out.Hint = "the plugin does not serve toolhost.plugin.v1.ToolPlugin; rebuild it with a current SDK"
+		out.OperatorHint = "the plugin does not serve toolhost.plugin.v1.ToolPlugin; rebuild it with a current SDK"
 	case codes.FailedPrecondition, codes.InvalidArgument:
 		out.Code = tool.CodeToolFailed
 	default:

@@ -70,7 +70,7 @@ func TestStreamProtocolErrors(t *testing.T) {
 				o := within(t, "the call", c)
 				if name == "answered twice" {
 					wantText(t, o, "on")
-				} else if e := wantCode(t, o, tool.CodeInvalidResult); e.Hint == "" || !errors.Is(o.err, ErrProtocol) {
+				} else if e := wantCode(t, o, tool.CodeInvalidResult); e.Advice() == "" || !errors.Is(o.err, ErrProtocol) {
 					t.Errorf("got %+v", e)
 				}
 				within(t, "the end of the stream", s.Failed())

@@ -83,7 +83,9 @@ func (q Question) decide(ctx context.Context, t *Trace, call tool.Call) (policy.
 		return policy.Decision{Verdict: policy.Allow}, nil
 	case policy.DenyAll:
 		t.ApprovedBy = policy.Operator
-		return policy.Decision{}, denied(call.Name, "the operator does not allow this tool")
+		return policy.Decision{}, forOperator(refuse(tool.StageApprove, tool.CodeApprovalDenied, call.Name,
+			"Approval denied for tool: "+call.Name+": the operator does not allow this tool",
+			"do not call it again; do what you can without it"), "its approval rule is deny")
 	}
 	caller := t.caller()
 	d, err := ask(ctx, caller, q.request(call, caller.ID()))
@@ -99,16 +101,19 @@ func ask(ctx context.Context, caller Caller, r policy.Request) (policy.Decision,
 	name := r.Call.Name
 	approver := caller.Approver()
 	if approver == nil {
-		return policy.Decision{}, refuse(tool.StageApprove, tool.CodeApprovalRequired, name,
+		return policy.Decision{}, forOperator(refuse(tool.StageApprove, tool.CodeApprovalRequired, name,
 			fmt.Sprintf("tool %s is dangerous and needs approval, but the session has no approver", name),
+			"nobody can approve it here; do what you can without it, or say what you would have done"),
 			"run it from a terminal or with --yes; in a program, give the session an approver")
 	}
 	d, err := callApprover(ctx, approver, r)
 	var panicked *Panic
 	switch {
 	case errors.As(err, &panicked), err != nil && ctx.Err() == nil:
-		e := refuse(tool.StageApprove, tool.CodeApprovalDenied, name,
-			fmt.Sprintf("Approval failed for tool: %s: %v", name, err), stop)
+		e := forOperator(refuse(tool.StageApprove, tool.CodeApprovalDenied, name,
+			fmt.Sprintf("Approval failed for tool: %s: %v", name, err),
+			"nobody was asked; do what you can without it, or say what you would have done"),
+			"the tool did not run; see to the approver")
 		if panicked != nil {
 			e.Detail = panicked.Stack
 		}
@@ -133,8 +138,8 @@ func callApprover(ctx context.Context, a policy.Approver, r policy.Request) (d p
 	return a.Approve(ctx, r)
 }
 
-// stop is the hint of a denial. Models tend to rephrase and repeat a call that
-// a person has just denied.
+// stop is what a model is told of a person's no. Models tend to rephrase and
+// repeat a call that a person has just denied.
 const stop = "STOP: Do NOT retry; ask what is wanted instead"
 
 func denied(name, reason string) error {
@@ -142,5 +147,5 @@ func denied(name, reason string) error {
 	if reason != "" {
 		msg += ": " + reason
 	}
-	return refuse(tool.StageApprove, tool.CodeApprovalDenied, name, msg, stop)
+	return forOperator(refuse(tool.StageApprove, tool.CodeApprovalDenied, name, msg, stop), "the tool did not run")
 }

@@ -83,8 +83,8 @@ func (a *Audit) Begin(def *tool.Definition) Middleware {
 			if err := a.write(r); err != nil {
 				a.OnError(fmt.Errorf("call %s of tool %s has no begin line: %w", call.ID, call.Name, err))
 				if required {
-					return tool.Result{}, withCause(refuse(tool.StageAudit, tool.CodeUnavailable, call.Name,
-						fmt.Sprintf("tool %s did not run: the call cannot be put on record: %v", call.Name, err),
+					return tool.Result{}, withCause(forOperator(refuse(tool.StageAudit, tool.CodeUnavailable, call.Name,
+						fmt.Sprintf("tool %s did not run: the call cannot be put on record: %v", call.Name, err), ""),
 						"make room for the audit log, or do not require it for this safety level"), err)
 				}
 			}

@@ -16,8 +16,10 @@ func Authorize(c tool.Capability) Middleware {
 			t := traceOf(ctx)
 			if c != "" && !t.caller().Holds(c) {
 				t.Decision = audit.Denied
-				return tool.Result{}, refuse(tool.StageAuthorize, tool.CodePermissionDenied, call.Name,
+				return tool.Result{}, forOperator(refuse(tool.StageAuthorize, tool.CodePermissionDenied, call.Name,
 					"Permission denied for tool: "+call.Name,
+					fmt.Sprintf("it needs the capability %s, which you were not given; "+
+						"do what you can without it, or say that you need it", c)),
 					fmt.Sprintf("it needs the capability %s, which the operator grants: "+
 						"--grant %s on the command line, Session.Grant in a program", c, c))
 			}

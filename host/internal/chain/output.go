@@ -69,7 +69,7 @@ func checkResult(ctx context.Context, output *schema.Schema, most int, name stri
 		return nil
 	}
 	bad := &tool.Error{
-		Code: tool.CodeInvalidResult, Tool: name, Stage: tool.StageOutput, Hint: "report this to the tool's author",
+		Code: tool.CodeInvalidResult, Tool: name, Stage: tool.StageOutput, OperatorHint: "report this to the tool's author",
 	}
 	if len(res.Structured) == 0 {
 		bad.Message = fmt.Sprintf(

@@ -7,6 +7,12 @@ func refuse(stage string, code tool.Code, name, message, hint string) *tool.Erro
 	return &tool.Error{Code: code, Tool: name, Stage: stage, Unsent: true, Message: message, Hint: hint}
 }
 
+// forOperator adds what the operator can do, which models are not told.
+func forOperator(e *tool.Error, hint string) *tool.Error {
+	e.OperatorHint = hint
+	return e
+}
+
 // withCause adds a cause to an error.
 func withCause(e *tool.Error, cause error) *tool.Error {
 	e.Err = cause

@@ -47,7 +47,7 @@ func CheckArguments(ctx context.Context, input *schema.Schema, name string, args
 	if bad == nil {
 		bad = &tool.Error{
 			Code: tool.CodeInvalidArguments, Message: "Invalid tool call: " + err.Error(),
-			Hint: "see toolhost tools show " + name, Err: err,
+			OperatorHint: "see toolhost tools show " + name, Err: err,
 		}
 	}
 	bad.Tool, bad.Stage, bad.Unsent = name, tool.StageValidate, true

@@ -95,7 +95,7 @@ func (s *source) mayStart() error {
 	}
 	return &tool.Error{
 		Code: tool.CodeUnavailable, Plugin: owner, Stage: tool.StageStart, Unsent: true,
-		Message: fmt.Sprintf("plugin %s is not started: %s has changed inside the workspace", owner, path),
-		Hint:    fmt.Sprintf("if you changed it: toolhost plugins enable %s, or toolhost reload", owner),
+		Message:      fmt.Sprintf("plugin %s is not started: %s has changed inside the workspace", owner, path),
+		OperatorHint: fmt.Sprintf("if you changed it: toolhost plugins enable %s, or toolhost reload", owner),
 	}
 }

@@ -216,7 +216,7 @@ func closedError(owner string) error {
 func noPlugin(name string) error {
 	return &tool.Error{
 		Code: tool.CodeNotFound, Plugin: name, Stage: tool.StageStart,
-		Message: fmt.Sprintf("there is no plugin %.64q", name), Hint: "see toolhost plugins for the names",
+		Message: fmt.Sprintf("there is no plugin %.64q", name), OperatorHint: "see toolhost plugins for the names",
 	}
 }
 

@@ -97,7 +97,7 @@ func (s *socketDirs) path(owner string) (string, error) {
 		}
 		return "", &tool.Error{
 			Code: tool.CodeUnavailable, Plugin: owner, Stage: tool.StageStart, Unsent: true, Err: err,
-			Message: fmt.Sprintf("plugin %s did not start: no directory for its socket: %v", owner, err), Hint: hint,
+			Message: fmt.Sprintf("plugin %s did not start: no directory for its socket: %v", owner, err), OperatorHint: hint,
 		}
 	}
 	s.dir = dir

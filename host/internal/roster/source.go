@@ -137,7 +137,7 @@ func (s *source) contain(f func() error) (err error) {
 			s.member.roster.log.Error(p.Where+" panicked", "panic", p.Value, "stack", p.Stack)
 			err = &tool.Error{
 				Code: tool.CodeUnavailable, Plugin: owner, Message: p.Error(),
-				Hint: "report this to its author", Detail: p.Stack, Err: p,
+				OperatorHint: "report this to its author", Detail: p.Stack, Err: p,
 			}
 		}
 	}()

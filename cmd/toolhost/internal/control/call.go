@@ -36,7 +36,7 @@ type Answer struct {
 func (a Answer) Failed(err error) Answer {
 	a.Result, a.Err = tool.Result{}, err
 	a.Outcome.Success, a.Outcome.Structured = false, nil
-	a.Outcome.Content = err.Error()
+	a.Outcome.Content = tool.ModelText(err, a.Outcome.Name)
 	a.Outcome.Error = &host.OutcomeError{Code: tool.CodeOf(err), Message: a.Outcome.Content}
 	return a
 }

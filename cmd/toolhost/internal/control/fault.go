@@ -19,11 +19,13 @@ func sentError(err error) *tool.Error {
 	}
 	e := *tool.AsError(err)
 	text := err.Error()
-	if e.Hint != "" {
-		text = strings.Replace(text, " ("+e.Hint+")", "", 1)
+	if advice := e.Advice(); advice != "" {
+		text = strings.Replace(text, " ("+advice+")", "", 1)
 	}
 	e.Message = clip(text)
-	e.Plugin, e.Stage, e.Hint, e.Detail = clip(e.Plugin), clip(e.Stage), clip(e.Hint), clip(e.Detail)
+	for _, text := range []*string{&e.Plugin, &e.Stage, &e.Hint, &e.OperatorHint, &e.Detail} {
+		*text = clip(*text)
+	}
 	return &e
 }
 

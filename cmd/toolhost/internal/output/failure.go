@@ -27,7 +27,7 @@ type Failure struct {
 func FailureOf(err error) Failure {
 	e := tool.AsError(err)
 	return Failure{
-		Code: exit.Code(err), Message: Message(err), Hint: e.Hint, Tool: e.Tool, Plugin: e.Plugin, Detail: e.Detail,
+		Code: exit.Code(err), Message: Message(err), Hint: e.Advice(), Tool: e.Tool, Plugin: e.Plugin, Detail: e.Detail,
 	}
 }
 

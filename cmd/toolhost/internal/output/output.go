@@ -94,8 +94,8 @@ func (o *Writer) Warning(e *tool.Error, detailed bool) {
 }
 
 func (o *Writer) hint(e *tool.Error) {
-	if e.Hint != "" {
-		o.Printf("  %s\n", sanitize.Text(e.Hint))
+	if advice := e.Advice(); advice != "" {
+		o.Printf("  %s\n", sanitize.Text(advice))
 	}
 }
 
@@ -112,8 +112,8 @@ func (o *Writer) LastWords(detail string) {
 
 // Message returns the text of an error without its hint, which is printed on a line of its own.
 func Message(err error) string {
-	if e := tool.AsError(err); e.Hint != "" {
-		return strings.Replace(err.Error(), " ("+e.Hint+")", "", 1)
+	if advice := tool.AsError(err).Advice(); advice != "" {
+		return strings.Replace(err.Error(), " ("+advice+")", "", 1)
 	}
 	return err.Error()
 }

@@ -29,11 +29,11 @@ func ConfigProblem(c *config.Config, fault *tool.Error) config.Problem {
 	text := output.Message(fault)
 	for name, t := range c.Tools {
 		if fault.Tool != "" && (t.Name == fault.Tool || t.Name == "" && name == fault.Tool) {
-			return c.Problem(text, fault.Hint, "tools", name)
+			return c.Problem(text, fault.Advice(), "tools", name)
 		}
 	}
 	if fault.Plugin == "" {
-		return c.Problem(text, fault.Hint)
+		return c.Problem(text, fault.Advice())
 	}
-	return c.Problem(text, fault.Hint, "plugins", fault.Plugin)
+	return c.Problem(text, fault.Advice(), "plugins", fault.Plugin)
 }
