@@ -24,7 +24,9 @@ func TestTextsForModelsAndPeople(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, host.WithOverrides(map[string]host.Override{"d.rule": {Approval: policy.DenyAll}}))
 	dangerous := func(d *tool.Definition) { d.Safety = tool.Dangerous }
-	schema := func(d *tool.Definition) { d.InputSchema = tool.Schema(`{"type":"object","required":["p"],"properties":{"p":{}}}`) }
+	schema := func(d *tool.Definition) {
+		d.InputSchema = tool.Schema(`{"type":"object","required":["p"],"properties":{"p":{}}}`)
+	}
 	failing := pluginsdk.Func("f.ail", "Fails.", func(context.Context, struct{}) (string, error) {
 		return "", errors.New("no luck")
 	}, pluginsdk.Safe())

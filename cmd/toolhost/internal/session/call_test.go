@@ -51,7 +51,7 @@ func TestAllowance(t *testing.T) {
 		if got := tool.CodeOf(answer.Err); got != c.want {
 			t.Errorf("%s is %v, want %v", name, got, c.want)
 		}
-		if code := tool.CodeOf(answer.Err); code != "" && (answer.Outcome.Error == nil || answer.Outcome.Error.Message != answer.Err.Error()) {
+		if code := tool.CodeOf(answer.Err); code != "" && (answer.Outcome.Error == nil || answer.Outcome.Error.Message != tool.ModelText(answer.Err, c.call.Name)) {
 			t.Errorf("%s: the outcome says %+v, the error %v", name, answer.Outcome.Error, answer.Err)
 		}
 	}
