@@ -17,7 +17,7 @@ import (
 // described in handler.go:
 //
 //	observe( audit( resolve(
-//	    validate( authorize( ratelimit( approve( begin( output( retry( prepare( timeout( concurrency( provider
+//	    validate( authorize( quotas( ratelimit( approve( begin( output( retry( prepare( timeout( concurrency( provider
 //
 // Unknown names are recorded, and go no further than resolve. Invalid arguments never
 // reach a policy, and a refused call never reaches a provider. The rate limit comes before
@@ -31,7 +31,8 @@ func (c *compiler) buildChain(e *entry) tool.Handler {
 		c.provider(e),
 		chain.Validate(e.input),
 		chain.Authorize(e.def.Permission),
-		chain.RateLimit(e.def.RateLimit),
+		chain.Quotas(),
+		chain.RateLimit(c.rates, e.def.Name, e.def.RateLimit),
 		chain.Approve(chain.Question{
 			Definition: &e.def, Plugin: e.owner, Input: e.input, Rule: e.override.Approval, Preview: c.previewOf(e),
 		}),
@@ -69,7 +70,7 @@ func (h *Host) resolve(ctx context.Context, call tool.Call) (tool.Result, error)
 	asked := call.Name
 	call.Name = e.def.Name
 	if t := chain.TraceFrom(ctx); t != nil {
-		if s, ok := t.Caller.(*Session); ok && !s.Sees(&e.def) {
+		if s := sessionOf(t); s != nil && !s.Sees(&e.def) {
 			return tool.Result{}, unknownError(asked, "it is not among the tools of this caller")
 		}
 		t.Definition, t.Digest, t.Plugin = &e.def, e.digest, e.owner

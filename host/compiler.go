@@ -25,6 +25,7 @@ type compiler struct {
 	rules    atomic.Pointer[overrides]
 	defaults *plugin.Settings // of tools that do not come from a plugin
 	audit    *chain.Audit     // nil: calls are not recorded
+	rates    *chain.Rates     // count calls of limited tools
 	logger   hclog.Logger
 
 	mu    sync.Mutex // never held while waiting

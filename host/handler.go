@@ -83,10 +83,8 @@ func holding(l roster.Listing) chain.Middleware {
 	}
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			if t := chain.TraceFrom(ctx); t != nil {
-				if s, ok := t.Caller.(*Session); ok && s != s.host.anonymous {
-					s.holds.add(l.Plugin)
-				}
+			if s := sessionOf(chain.TraceFrom(ctx)); s != nil && s != s.host.anonymous {
+				s.holds.add(l.Plugin)
 			}
 			return next(ctx, call)
 		}

@@ -1,6 +1,8 @@
 package host
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/toolhost/toolhost/host/plugin"
@@ -25,6 +27,17 @@ func (h *holds) add(p *plugin.Plugin) {
 		h.releases = map[*plugin.Plugin]func(){}
 	}
 	h.releases[p] = p.Hold()
+}
+
+// plugins returns the names, sorted, of the plugins that are held.
+func (h *holds) plugins() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	names := map[string]bool{}
+	for p := range h.releases {
+		names[p.Name()] = true
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
 func (h *holds) releaseAll() {

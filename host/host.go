@@ -29,6 +29,7 @@ type Host struct {
 	roster    *roster.Roster  // the plugins, and what else was attached
 	chain     tool.Handler    // the steps that all calls share
 	observer  *chain.Observer // nil: there are no hooks
+	rates     *chain.Rates    // counts the calls of callers
 	anonymous *Session        // makes the calls of Host.Execute: no grants, no approver
 	run       string          // begins the IDs of this host's calls
 	closed    atomic.Bool
@@ -66,6 +67,8 @@ func New(opts ...Option) (*Host, error) {
 	h := &Host{opts: o, operator: o.operator, run: strings.ToLower(rand.Text()[:8])}
 	h.operator.defaults = o.defaults
 	h.compiler.defaults, h.compiler.logger = &h.opts.defaults, o.logger
+	h.rates = chain.NewRates(o.rates)
+	h.compiler.rates = h.rates
 	h.compiler.slots = map[slotsKey]*chain.Slots{}
 	h.compiler.rules.Store(&o.overrides)
 	h.registry.current = h.compiler.current
@@ -83,7 +86,7 @@ func New(opts ...Option) (*Host, error) {
 		return nil, err
 	}
 	h.chain = h.commonChain()
-	h.anonymous = h.Session()
+	h.anonymous = h.Session(WithCaller(Caller{Name: Anonymous}))
 	return h, nil
 }
 

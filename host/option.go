@@ -21,6 +21,7 @@ type options struct {
 	pluginEnv []string
 	cacheDir  string
 	names     string // a file; empty: none
+	rates     string // a file; empty: counts are kept in memory
 	overrides overrides
 	operator  *operator
 	protected []string

@@ -56,7 +56,7 @@ func (s *Session) CallDetailed(ctx context.Context, call tool.Call) (Outcome, to
 	if call.ID == "" {
 		call.ID = s.host.nextID()
 	}
-	trace := &chain.Trace{Caller: s}
+	trace := &chain.Trace{Caller: (*asCaller)(s)}
 	res, err := s.execute(ctx, trace, call)
 	out := Outcome{ID: call.ID, Name: call.Name, Metadata: Metadata{
 		ExecutionTimeMS: float64(time.Since(trace.Begin).Microseconds()) / 1000,

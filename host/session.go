@@ -12,34 +12,52 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Session is a caller: an ID that each of its calls carries, its grants, and its approver.
-// It starts with no grants. It is a [tool.Provider] of the host's tools, and safe for
-// concurrent use.
+// Session is what a caller works in: an ID that each of its calls carries, and by which plugins
+// keep state, its grants, and its approver. It starts with no grants. It is a [tool.Provider] of
+// the host's tools, and safe for concurrent use.
 type Session struct {
 	host     *Host
 	id       string
+	caller   account
 	approver policy.Approver
 	limit    int                        // characters of a result
 	sees     func(tool.Definition) bool // nil: every tool
-	holds    holds
+	holds    *holds
 
 	grants atomic.Pointer[map[tool.Capability]bool] // never changed, replaced
 	mu     sync.Mutex                               // writers of grants
 }
 
-var (
-	_ tool.Provider = (*Session)(nil)
-	_ chain.Caller  = (*Session)(nil)
-)
+var _ tool.Provider = (*Session)(nil)
 
-// Session makes a caller.
+// Session makes a session.
 func (h *Host) Session(opts ...SessionOption) *Session {
-	s := &Session{host: h, id: rand.Text()}
+	s := &Session{host: h, id: rand.Text(), holds: new(holds)}
 	for _, opt := range opts {
 		opt(s)
 	}
+	s.caller.open(h.rates, s.id)
 	return s
 }
+
+// With returns a view of the session in which options hold too, such as the grants and the
+// approver of a single call. It has the session's ID and caller, whatever the options say, so
+// that plugins have the same state for it. It ends with the session; closing it ends the session.
+func (s *Session) With(opts ...SessionOption) *Session {
+	view := &Session{host: s.host, approver: s.approver, limit: s.limit, sees: s.sees}
+	view.grants.Store(s.grants.Load())
+	for _, opt := range opts {
+		opt(view)
+	}
+	view.id, view.caller, view.holds = s.id, s.caller, s.holds
+	return view
+}
+
+// Caller returns who makes the session's calls.
+func (s *Session) Caller() Caller { return s.caller.Caller }
+
+// Plugins returns the names, sorted, of the plugins that keep state for the session.
+func (s *Session) Plugins() []string { return s.holds.plugins() }
 
 // ID identifies the session.
 func (s *Session) ID() string { return s.id }
@@ -93,7 +111,7 @@ func (s *Session) List(ctx context.Context) ([]tool.Definition, error) {
 //
 // Those of [Host.Execute].
 func (s *Session) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
-	return s.execute(ctx, &chain.Trace{Caller: s}, call)
+	return s.execute(ctx, &chain.Trace{Caller: (*asCaller)(s)}, call)
 }
 
 func (s *Session) execute(ctx context.Context, t *chain.Trace, call tool.Call) (tool.Result, error) {

@@ -72,7 +72,7 @@ func (l *auditFile) print(entries iter.Seq2[audit.Entry, error]) (n int, err err
 			out.Line(e.Raw)
 		default:
 			if n == 0 {
-				out.Printf(auditFormat, "TIME", "EVENT", "TOOL", "CALLER", "RESULT", "DURATION")
+				out.Printf(auditFormat, "TIME", "EVENT", "TOOL", "CALLER", "SESSION", "RESULT", "DURATION")
 			}
 			out.Printf(auditFormat, auditCells(e.Record)...)
 		}
@@ -85,14 +85,14 @@ func (l *auditFile) print(entries iter.Seq2[audit.Entry, error]) (n int, err err
 }
 
 // auditFormat has fixed widths, because lines are printed as they are read.
-const auditFormat = "%-23s  %-5s  %-24s  %-8s  %-18s  %s\n"
+const auditFormat = "%-23s  %-5s  %-24s  %-8s  %-8s  %-18s  %s\n"
 
 // modifiedMark follows the result of a call whose arguments an approver has changed.
 const modifiedMark = ", modified"
 
-// callerWidth is how much of a caller's ID is shown: enough to search for, and to tell the
-// callers of a day apart.
-const callerWidth = 8
+// sessionWidth is how much of a session's ID is shown: enough to search for, and to tell the
+// sessions of a day apart.
+const sessionWidth = 8
 
 func auditCells(r audit.Record) []any {
 	result, took := string(r.Code), "-"
@@ -107,9 +107,9 @@ func auditCells(r audit.Record) []any {
 	if r.AskedArguments != "" {
 		result += modifiedMark
 	}
-	caller := []rune(r.Session)
+	id := []rune(r.Session)
 	cells := []any{r.Time.Local().Format("2006-01-02 15:04:05.000")}
-	for _, text := range []string{r.Event, r.Tool, string(caller[:min(len(caller), callerWidth)]), result, took} {
+	for _, text := range []string{r.Event, r.Tool, r.Caller, string(id[:min(len(id), sessionWidth)]), result, took} {
 		cells = append(cells, output.OrDash(sanitize.Line(text, 0)))
 	}
 	return cells

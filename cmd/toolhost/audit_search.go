@@ -42,7 +42,8 @@ in upper or lower case.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&c.filter.Tool, "tool", "", "only calls of the tool with this `NAME`")
-	flags.StringVar(&c.filter.Caller, "caller", "", "only calls of the caller with this `ID`, or with an ID that begins so")
+	flags.StringVar(&c.filter.Caller, "caller", "", "only calls of the caller with this `NAME`, such as cli")
+	flags.StringVar(&c.filter.Session, "session", "", "only calls of the session with this `ID`, or with an ID that begins so")
 	flags.StringVar(&c.code, "code", "", "only calls that ended with this `CODE`, such as permission_denied, or ok for success")
 	flags.StringVar(&c.since, "since", "",
 		"only lines since this `TIME`, such as 2026-01-31 or 2026-01-31T12:00:00Z, or 24h for the last day")

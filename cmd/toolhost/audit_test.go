@@ -27,7 +27,7 @@ func writeAudit(t *testing.T, path string, changes ...func(*audit.Record)) {
 	}
 	for i, change := range changes {
 		r := audit.Record{
-			Time: auditTime.Add(time.Duration(i) * time.Second), Event: audit.End, Call: fmt.Sprint("c", i), Session: "ABCDEFGHIJKLMNOP",
+			Time: auditTime.Add(time.Duration(i) * time.Second), Event: audit.End, Call: fmt.Sprint("c", i), Caller: "cli", Session: "ABCDEFGHIJKLMNOP",
 			Tool: "fs.read", Plugin: "fs", Decision: audit.Allowed, Attempts: 1, Duration: tool.Duration(1500 * time.Microsecond),
 		}
 		change(&r)
@@ -51,7 +51,9 @@ func auditLog(t *testing.T) string {
 			r.AskedArguments, r.AskedInput = audit.Digest([]byte("{}")), json.RawMessage("{}")
 		},
 		func(r *audit.Record) { r.Tool, r.Input = "fs.write", json.RawMessage(`{"path":"notes.txt"}`) },
-		func(r *audit.Record) { r.Session, r.Code, r.Message = "", tool.CodeNotFound, "Unknown tool: fs.reed" },
+		func(r *audit.Record) {
+			r.Caller, r.Session, r.Code, r.Message = "", "", tool.CodeNotFound, "Unknown tool: fs.reed"
+		},
 	)
 	return path
 }
@@ -63,11 +65,11 @@ func TestAuditTail(t *testing.T) {
 		return auditTime.Add(time.Duration(i) * time.Second).Local().Format("2006-01-02 15:04:05.000")
 	}
 	rows := []string{
-		"TIME                     EVENT  TOOL                      CALLER    RESULT              DURATION\n",
-		at(0) + "  end    fs.read                   ABCDEFGH  ok                  1.5 ms\n",
-		at(1) + "  begin  fs.write                  ABCDEFGH  approved, modified  -\n",
-		at(2) + "  end    fs.write                  ABCDEFGH  ok                  1.5 ms\n",
-		at(3) + "  end    fs.read                   -         not_found           1.5 ms\n",
+		"TIME                     EVENT  TOOL                      CALLER    SESSION   RESULT              DURATION\n",
+		at(0) + "  end    fs.read                   cli       ABCDEFGH  ok                  1.5 ms\n",
+		at(1) + "  begin  fs.write                  cli       ABCDEFGH  approved, modified  -\n",
+		at(2) + "  end    fs.write                  cli       ABCDEFGH  ok                  1.5 ms\n",
+		at(3) + "  end    fs.read                   -         -         not_found           1.5 ms\n",
 	}
 	for _, line := range []string{"audit", "audit tail", "audit tail -n 4", "audit search"} {
 		o := inProcess(t, append(strings.Fields(line), "--file", path)...).exits(0)
@@ -92,7 +94,8 @@ func TestAuditSearch(t *testing.T) {
 	for line, want := range map[string]string{
 		"":                                      "c0 c1 c2 c3",
 		"--tool fs.write":                       "c1 c2",
-		"--caller ABCDEFGH":                     "c0 c1 c2",
+		"--caller cli":                          "c0 c1 c2",
+		"--session ABCDEFGH":                    "c0 c1 c2",
 		"--code ok":                             "c0 c2",
 		"--code not_found":                      "c3",
 		"--limit 1":                             "c3",

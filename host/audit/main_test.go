@@ -99,7 +99,7 @@ var start = time.Date(2026, 10, 11, 12, 0, 0, 0, time.UTC)
 // record is one of many that differ.
 func record(i int) Record {
 	return Record{
-		Time: start.Add(time.Duration(i) * time.Second), Event: End, Call: fmt.Sprintf("c%d", i), Session: "caller-1",
+		Time: start.Add(time.Duration(i) * time.Second), Event: End, Call: fmt.Sprintf("c%d", i), Caller: "cli", Session: "session-1",
 		Tool: "fs.read", Plugin: "fs", Arguments: Digest([]byte("{}")), Input: json.RawMessage(`{"path":"a.txt"}`),
 		Decision: Allowed, Attempts: 1, Duration: 1_500_000,
 	}

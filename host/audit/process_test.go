@@ -56,7 +56,7 @@ func TestProcesses(t *testing.T) {
 		t.Errorf("the report is\n%s", r)
 	}
 	written := map[string]int{}
-	for e, err := range Search(t.Context(), path, Filter{Caller: "child"}) {
+	for e, err := range Search(t.Context(), path, Filter{Session: "child"}) {
 		if err != nil {
 			t.Fatal(err)
 		}

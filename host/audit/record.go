@@ -34,9 +34,12 @@ type Record struct {
 	Time time.Time `json:"time"`
 	// Event is [Begin] or [End].
 	Event string `json:"event"`
-	// Call and Session are the IDs of the call and of its caller.
-	Call    string `json:"call,omitempty"`
-	Session string `json:"caller,omitempty"`
+	// Call is the ID of the call.
+	Call string `json:"call,omitempty"`
+	// Caller is the name of who made the call; empty: the session belongs to no named caller.
+	Caller string `json:"caller,omitempty"`
+	// Session is the ID of the caller's session.
+	Session string `json:"session,omitempty"`
 	Tool    string `json:"tool"`
 	// Plugin serves the tool; empty: a function of the host's process, or no
 	// such tool.

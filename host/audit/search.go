@@ -17,8 +17,10 @@ const CodeOK tool.Code = "ok"
 type Filter struct {
 	// Tool is a tool's whole name.
 	Tool string
-	// Caller is a caller's ID, or the beginning of it.
+	// Caller is a caller's whole name.
 	Caller string
+	// Session is a session's ID, or the beginning of it.
+	Session string
 	// Code is why a call failed, or [CodeOK]. It leaves begin lines out.
 	Code tool.Code
 	// Since is the earliest time.
@@ -32,7 +34,8 @@ type Filter struct {
 func (f *Filter) match(e *Entry) bool {
 	switch {
 	case f.Tool != "" && e.Tool != f.Tool,
-		f.Caller != "" && !strings.HasPrefix(e.Session, f.Caller),
+		f.Caller != "" && e.Caller != f.Caller,
+		!strings.HasPrefix(e.Session, f.Session),
 		e.Time.Before(f.Since):
 		return false
 	case f.Code == CodeOK && (e.Event != End || e.Code != ""),
@@ -44,7 +47,7 @@ func (f *Filter) match(e *Entry) bool {
 	}
 	has := func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(f.Text)) }
 	return slices.ContainsFunc([]string{
-		e.Tool, e.Message, string(e.Input), string(e.AskedInput), e.Plugin, e.Session, e.Call, e.Approver, string(e.Code), e.Decision,
+		e.Tool, e.Message, string(e.Input), string(e.AskedInput), e.Plugin, e.Caller, e.Session, e.Call, e.Approver, string(e.Code), e.Decision,
 	}, has)
 }
 

@@ -35,7 +35,9 @@ type Request struct {
 	// Plugin is the plugin that serves the tool; empty: a function of this
 	// process.
 	Plugin string `json:"plugin,omitempty"`
-	// Session is the caller's ID.
+	// Caller is the caller's name; empty: it has none.
+	Caller string `json:"caller,omitempty"`
+	// Session is the session's ID.
 	Session string `json:"session"`
 	// Preview asks the tool what the call would do, for example as a unified
 	// diff. It is nil if the tool has no preview or the operator has disabled

@@ -23,7 +23,9 @@ type Hooks struct {
 type Event struct {
 	Time time.Time
 	Call tool.Call
-	// Session is the caller's ID.
+	// Caller is the caller's name; empty: it has none.
+	Caller string
+	// Session is the session's ID.
 	Session string
 	// Plugin is the plugin that serves the tool; empty: a function of this
 	// process, or unknown.

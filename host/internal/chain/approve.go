@@ -31,8 +31,10 @@ func (q Question) asks() bool {
 	return q.Definition.Safety.Effective() >= tool.Dangerous
 }
 
-func (q Question) request(call tool.Call, session string) policy.Request {
-	r := policy.Request{Call: call, Definition: q.Definition.Clone(), Plugin: q.Plugin, Session: session}
+func (q Question) request(call tool.Call, caller Caller) policy.Request {
+	r := policy.Request{
+		Call: call, Definition: q.Definition.Clone(), Plugin: q.Plugin, Caller: caller.Name(), Session: caller.ID(),
+	}
 	if q.Preview != nil {
 		r.Preview = func(ctx context.Context) (tool.Result, error) { return q.Preview(ctx, call) }
 	}
@@ -62,10 +64,10 @@ func Approve(q Question) Middleware {
 				return tool.Result{}, err
 			}
 			if decision.Verdict == policy.Modify {
+				t.Modified = &Modification{Asked: call.Arguments, Given: decision.Arguments}
 				if err := CheckArguments(ctx, q.Input, call.Name, decision.Arguments); err != nil {
 					return tool.Result{}, err
 				}
-				t.Modified = &Modification{Asked: call.Arguments, Given: decision.Arguments}
 				call.Arguments = decision.Arguments
 			}
 			t.Decision = audit.Approved
@@ -88,7 +90,7 @@ func (q Question) decide(ctx context.Context, t *Trace, call tool.Call) (policy.
 			"do not call it again; do what you can without it"), "its approval rule is deny")
 	}
 	caller := t.caller()
-	d, err := ask(ctx, caller, q.request(call, caller.ID()))
+	d, err := ask(ctx, caller, q.request(call, caller))
 	if caller.Approver() != nil {
 		t.ApprovedBy = cmp.Or(d.By, "approver")
 	}

@@ -113,7 +113,7 @@ func (a *Audit) write(r audit.Record) (err error) {
 // record returns the record of a call so far, without its arguments.
 func record(event string, t *Trace, call tool.Call) audit.Record {
 	r := audit.Record{
-		Event: event, Call: call.ID, Session: t.caller().ID(), Tool: call.Name,
+		Event: event, Call: call.ID, Caller: t.caller().Name(), Session: t.caller().ID(), Tool: call.Name,
 		Plugin: t.Plugin, Definition: t.Digest, Attempts: t.Attempts,
 		Decision: t.Decision, Approver: t.ApprovedBy,
 	}
@@ -132,6 +132,10 @@ func describe(r *audit.Record, t *Trace, call tool.Call, err error) {
 	case t.Decision == "" && isInvalid(err):
 		known := argumentNames(t.Definition.InputSchema)
 		r.Input, r.Arguments = redactUnknown(call.Arguments, t.Definition.Sensitive, known)
+	case m != nil && t.Decision == audit.Denied: // the approver's arguments are not valid
+		known := argumentNames(t.Definition.InputSchema)
+		r.Input, r.Arguments = redactUnknown(m.Given, t.Definition.Sensitive, known)
+		r.AskedInput, r.AskedArguments = redact(m.Asked, t.Definition.Sensitive)
 	case m != nil:
 		r.Input, r.Arguments = redact(m.Given, t.Definition.Sensitive)
 		r.AskedInput, r.AskedArguments = redact(m.Asked, t.Definition.Sensitive)

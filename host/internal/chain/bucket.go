@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -14,8 +15,11 @@ import (
 const manyCallers = 1024
 
 // buckets are the buckets of one tool, one for each caller. Taking a token from
-// an existing bucket needs no lock.
+// an existing bucket needs no lock. With a file, the tokens are counted there.
 type buckets struct {
+	of    string // the tool; empty: all tools together
+	limit tool.RateLimit
+	file  *rateFile     // nil: tokens are counted here
 	every time.Duration // time to gain one token
 	slack time.Duration // time to gain all tokens but one
 	epoch time.Time     // the zero of all times in buckets
@@ -38,9 +42,43 @@ const gone = math.MinInt64
 func newBuckets(limit tool.RateLimit) *buckets {
 	every := time.Duration(limit.Period) / time.Duration(limit.Calls)
 	return &buckets{
-		every: every, slack: every * time.Duration(limit.Calls-1),
+		limit: limit, every: every, slack: every * time.Duration(limit.Calls-1),
 		epoch: time.Now(), sweepAt: manyCallers,
 	}
+}
+
+// charge takes a token of the call's caller as of the time the call came in, or returns why it
+// is refused: too many calls, as the text says, or a file that cannot be used.
+func (b *buckets) charge(t *Trace, call tool.Call, tooMany func() string) error {
+	account := t.caller().Account()
+	var wait time.Duration
+	if b.file == nil {
+		wait = b.take(account, t.Begin)
+	} else {
+		var err error
+		if wait, err = b.file.take(account, b, time.Now()); err != nil {
+			return withCause(refuse(tool.StageRateLimit, tool.CodeUnavailable, call.Name,
+				fmt.Sprintf("tool %s did not run, because its calls cannot be counted: %v", call.Name, err),
+				"mend or remove the file"), err)
+		}
+	}
+	if wait <= 0 {
+		return nil
+	}
+	e := refuse(tool.StageRateLimit, tool.CodeRateLimited, call.Name, tooMany(),
+		fmt.Sprintf("try again in %v", wait.Round(time.Millisecond)+time.Millisecond))
+	e.RetryAfter = tool.Duration(wait)
+	return e
+}
+
+// idle reports whether all buckets are full, so that nothing is lost with them.
+func (b *buckets) idle() bool {
+	now, idle := int64(time.Since(b.epoch)), true
+	b.byCaller.Range(func(_, l any) bool {
+		idle = l.(*bucket).full.Load() <= now
+		return idle
+	})
+	return idle
 }
 
 // take takes a token and returns 0, or returns how long to wait for one.

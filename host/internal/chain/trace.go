@@ -10,11 +10,17 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Caller is the session that makes a call. Its methods must answer from memory:
+// Caller is who makes a call, in a session. Its methods must answer from memory:
 // they are called during each call.
 type Caller interface {
+	// Name returns the caller's name; empty: it has none.
+	Name() string
 	// ID returns the session's ID.
 	ID() string
+	// Account returns what the caller's calls are counted under, for rates.
+	Account() string
+	// Quota returns what bounds all of the caller's calls; nil: nothing does.
+	Quota() *Quota
 	// Holds reports whether the caller was granted c.
 	Holds(c tool.Capability) bool
 	// Approver returns the approver of dangerous calls, or nil if there is
@@ -115,7 +121,10 @@ func (t *Trace) caller() Caller {
 // approver.
 type noCaller struct{}
 
+func (noCaller) Name() string               { return "" }
 func (noCaller) ID() string                 { return "" }
+func (noCaller) Account() string            { return "" }
+func (noCaller) Quota() *Quota              { return nil }
 func (noCaller) Holds(tool.Capability) bool { return false }
 func (noCaller) Approver() policy.Approver  { return nil }
 func (noCaller) ResultLimit() int           { return 0 }

@@ -54,7 +54,8 @@ func TestStepsWithoutTrace(t *testing.T) {
 			t.Errorf("the provider's context is a %T", ctx)
 		}
 		return tool.Text("done"), nil
-	}, chain.Authorize(""), chain.RateLimit(&tool.RateLimit{Calls: 1, Period: tool.Duration(time.Hour)}),
+	}, chain.Authorize(""), chain.Quotas(),
+		chain.RateLimit(chain.NewRates(""), "x", &tool.RateLimit{Calls: 1, Period: tool.Duration(time.Hour)}),
 		chain.Output(nil, 0), chain.Timeout(time.Minute), chain.Concurrency(chain.NewSlots(1, 0)))
 	if res, err := run(t.Context(), tool.Call{Name: "x"}); err != nil || res.Text() != "done" {
 		t.Errorf("%v, %v", res, err)

@@ -90,8 +90,10 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 	if dir := t.cacheDir(); dir != "" && !n.Uncached {
 		opts = append(opts, host.WithCache(dir))
 	}
-	if dir, err := state.Dir(); err == nil { // which plugin has which names of tools
-		opts = append(opts, host.WithNames(filepath.Join(dir, "names.json")))
+	if dir, err := state.Dir(); err == nil {
+		opts = append(opts,
+			host.WithNames(filepath.Join(dir, "names.json")), // which plugin has which names of tools
+			host.WithRates(filepath.Join(dir, "rates.json"))) // how often callers have called
 	}
 	l.Host, err = host.New(append(opts, host.WithRoot(t.Root), host.WithLogger(logger), host.WithCarrier(carrier))...)
 	if err != nil {

@@ -32,6 +32,7 @@ func CallerOf(c *config.Config, name string) Caller {
 // Session returns the options of a session of the caller, except for its approver.
 func (c Caller) Session() []host.SessionOption {
 	return []host.SessionOption{
+		host.WithCaller(host.Caller{Name: c.name}),
 		host.WithGrants(c.says.Grants...), host.WithVisible(c.Sees), host.WithResultLimit(c.says.ResultLimit),
 	}
 }
