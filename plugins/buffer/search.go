@@ -101,7 +101,7 @@ func (o *searchOut) find(s *lines.Scanner, pattern *regexp.Regexp, first bool) e
 		if err != nil {
 			return fmt.Errorf("%s: %w", workspace.Show(o.Path), err)
 		}
-		for _, at := range pattern.FindAllIndex(l.Text, maxMatches+1) {
+		for _, at := range l.Find(pattern, maxMatches+1) {
 			if len(o.Matches) == maxMatches {
 				o.Truncated = true
 				return nil

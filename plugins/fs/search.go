@@ -14,7 +14,7 @@ import (
 
 const searchDescription = `Searches the files of the workspace for a regular expression (RE2's syntax), line by line, and returns the matching lines, sorted by path.
 
-It skips what ripgrep skips: files ignored by .gitignore, .ignore, .rgignore and .git/info/exclude, hidden files and directories, symbolic links, and binary files (those with a NUL byte). ignored and hidden search these too, except for .git. A file given as path is always searched.
+It skips what ripgrep skips: files ignored by .gitignore, .ignore, .rgignore and .git/info/exclude, hidden files and directories, symbolic links, and binary files (those with a NUL byte, unless they are UTF-16 with a byte order mark). ignored and hidden search these too, except for .git. A file given as path is always searched.
 
 glob selects files by name, as in *.go; if it has a slash, by path from the workspace root, as in src/**/*.go.
 
@@ -46,7 +46,7 @@ type searchOut struct {
 	Truncated  bool         `json:"truncated" jsonschema:"whether there is more than is returned"`
 	Searched   int          `json:"searched" jsonschema:"how many files were searched"`
 	Binary     int          `json:"binary,omitempty" jsonschema:"how many files were skipped, or not searched to the end, because they are binary"`
-	Partly     []string     `json:"partly,omitempty" jsonschema:"files with lines longer than 1 MiB, of which only the first MiB was searched"`
+	Partly     []string     `json:"partly,omitempty" jsonschema:"files with lines longer than 1 MiB, of which only the first MiB was searched; a match that reaches its end is left out"`
 	Unreadable []string     `json:"unreadable,omitempty" jsonschema:"files and directories that could not be read"`
 }
 

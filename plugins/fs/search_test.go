@@ -164,3 +164,16 @@ func TestSearchFailures(t *testing.T) {
 		t.Errorf("canceled: %v", err)
 	}
 }
+
+func TestSearchReadsEncodings(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	p.WriteFile(t, "bom.go", "\xef\xbb\xbfpackage main\n")
+	p.WriteFile(t, "wide.txt", "\xff\xfep\x00a\x00c\x00k\x00a\x00g\x00e\x00")
+	p.WriteFile(t, "sub/bom.go", "package sub\n")
+	p.WantText(t, "fs.search", args{"pattern": "^package"}, "bom.go:1:1: package main\nsub/bom.go:1:1: package sub\nwide.txt:1:1: package\n")
+	p.WantText(t, "fs.search", args{"pattern": "^package", "glob": "./*.go"}, "bom.go:1:1: package main\n")
+	p.WriteFile(t, "long.min", strings.Repeat("x", 1<<20)+" tail")
+	p.WantText(t, "fs.search", args{"pattern": "^x+$", "glob": "*.min"},
+		"No match in 1 files.\nlong.min has lines longer than 1 MiB, which were searched in part.\n")
+}

@@ -126,8 +126,8 @@ func (s *searcher) lines(in *lines.Scanner, w *window, found *searchFile) error 
 }
 
 func (s *searcher) line(l lines.Line, w *window, found *searchFile) error {
-	at := s.pattern.FindIndex(l.Text)
-	if at == nil {
+	at := l.Find(s.pattern, 1)
+	if len(at) == 0 {
 		if w.after > 0 {
 			w.after--
 			return s.add(found, searchLine{Line: l.Number, Text: lines.Around(l.Text, 0)})
@@ -145,7 +145,7 @@ func (s *searcher) line(l lines.Line, w *window, found *searchFile) error {
 		}
 	}
 	s.out.Matches++
-	return s.add(found, searchLine{Line: l.Number, Column: lines.Column(l.Text, at[0]), Text: lines.Around(l.Text, at[0])})
+	return s.add(found, searchLine{Line: l.Number, Column: lines.Column(l.Text, at[0][0]), Text: lines.Around(l.Text, at[0][0])})
 }
 
 func (s *searcher) add(found *searchFile, l searchLine) error {

@@ -28,7 +28,7 @@ type Glob struct {
 	whole        bool // it is for paths
 }
 
-// Compile parses a pattern. A leading slash is not matched: it makes the pattern one
+// Compile parses a pattern. A leading / or ./ is not matched: it makes the pattern one
 // for paths.
 func Compile(pattern string) (*Glob, error) {
 	if len(pattern) > maxLength {
@@ -41,7 +41,7 @@ func Compile(pattern string) (*Glob, error) {
 	}
 	g := &Glob{whole: strings.Contains(pattern, "/")}
 	for _, word := range words {
-		p, err := compile(strings.TrimPrefix(word, "/"), false)
+		p, err := compile(strings.TrimPrefix(strings.TrimPrefix(word, "./"), "/"), false)
 		if err != nil {
 			return nil, malformed(pattern, err)
 		}

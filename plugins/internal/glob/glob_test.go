@@ -15,6 +15,8 @@ func TestGlob(t *testing.T) {
 		{"*.go", "a.go x/y/b.go .go", "a.goo x.go/y"},
 		{"src/*.go", "src/a.go", "src/x/a.go a.go x/src/a.go"},
 		{"/*.go", "a.go", "x/a.go"},
+		{"./*.go", "a.go", "x/a.go"},
+		{"{./src,./lib}/*.go", "src/a.go lib/a.go", "a.go"},
 		{"**/*.go", "a.go x/a.go x/y/a.go", "a.c"},
 		{"src/**", "src/a src/a/b", "src srcs/a"},
 		{"src/**/a", "src/a src/x/a src/x/y/a", "src/xa a"},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -157,5 +158,41 @@ func TestAround(t *testing.T) {
 	}
 	if got := Column([]byte("日本x"), 6); got != 3 {
 		t.Errorf("column = %d", got)
+	}
+}
+
+func TestByteOrderMarks(t *testing.T) {
+	t.Parallel()
+	for content, want := range map[string]string{
+		"\xef\xbb\xbfa\nb": "[a][b]",
+		"\xff\xfea\x00\n\x00\xe9\x00\x3d\xd8\x00\xde": "[a][é😀]",
+		"\xfe\xff\x00a\x00\r\x00\n\x00b":              "[a][b]",
+		"\xff\xfe":                                    "",
+		"\xef\xbb":                                    "[\xef\xbb]",
+	} {
+		if got := all(t, iotest.OneByteReader(strings.NewReader(content))); got != want {
+			t.Errorf("%q = %q, want %q", content, got, want)
+		}
+		if binary, err := NewScanner(strings.NewReader(content)).Binary(); binary || err != nil {
+			t.Errorf("%q is binary: %t, %v", content, binary, err)
+		}
+	}
+}
+
+// Nobody knows what a match that reaches the cut would be.
+func TestMatchesAtTheCut(t *testing.T) {
+	t.Parallel()
+	s := NewScanner(strings.NewReader(strings.Repeat("x", MaxLength) + " tail\nxx"))
+	l, err := s.Next()
+	if err != nil || !l.Cut {
+		t.Fatalf("cut %t, %v", l.Cut, err)
+	}
+	for pattern, want := range map[string]int{"^x+$": 0, "x+": 0, "xxx": MaxLength / 3, "xx": MaxLength/2 - 1, "^x": 1} {
+		if got := len(l.Find(regexp.MustCompile(pattern), -1)); got != want {
+			t.Errorf("%s matches %d times, want %d", pattern, got, want)
+		}
+	}
+	if l, err = s.Next(); err != nil || len(l.Find(regexp.MustCompile("x$"), -1)) != 1 {
+		t.Errorf("the next line: %+v, %v", l, err)
 	}
 }

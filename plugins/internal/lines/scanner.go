@@ -7,6 +7,9 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"regexp"
+
+	"golang.org/x/text/encoding/unicode"
 )
 
 // MaxLength bounds a line, in bytes.
@@ -21,11 +24,13 @@ const sniffed = 8 << 10
 // Scanner reads lines.
 type Scanner struct {
 	r      *bufio.Reader
+	opened bool // the byte order mark was looked for
 	number int
 	long   []byte
 }
 
-// NewScanner returns a scanner that reads from r.
+// NewScanner returns a scanner that reads from r. UTF-16 with a byte order mark is read
+// as the same text in UTF-8. The mark does not belong to the first line.
 func NewScanner(r io.Reader) *Scanner {
 	return &Scanner{r: bufio.NewReaderSize(r, 64<<10)}
 }
@@ -40,9 +45,49 @@ type Line struct {
 	Cut bool
 }
 
+// Find returns at most n matches of a pattern, as [regexp.Regexp.FindAllIndex] does. In a
+// line that is cut, a match that reaches the cut is left out: with the rest of the line it
+// could be another, or none.
+func (l Line) Find(pattern *regexp.Regexp, n int) [][]int {
+	found := pattern.FindAllIndex(l.Text, n)
+	if last := len(found) - 1; l.Cut && last >= 0 && found[last][1] == len(l.Text) {
+		found = found[:last]
+	}
+	return found
+}
+
+// Byte order marks.
+const (
+	utf8Mark    = "\xef\xbb\xbf"
+	utf16Little = "\xff\xfe"
+	utf16Big    = "\xfe\xff"
+)
+
+// IsUTF16 reports whether content starts with the byte order mark of UTF-16.
+func IsUTF16(content []byte) bool {
+	return bytes.HasPrefix(content, []byte(utf16Little)) || bytes.HasPrefix(content, []byte(utf16Big))
+}
+
+// open looks for a byte order mark.
+func (s *Scanner) open() {
+	if s.opened {
+		return
+	}
+	s.opened = true
+	start, _ := s.r.Peek(len(utf8Mark)) // what follows fails to be read, too
+	switch {
+	case IsUTF16(start):
+		decoder := unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder()
+		s.r = bufio.NewReaderSize(decoder.Reader(s.r), 64<<10)
+	case string(start) == utf8Mark:
+		_, _ = s.r.Discard(len(utf8Mark)) // they are in the buffer
+	}
+}
+
 // Binary reports whether the first 8 KiB have a NUL byte. Call it before the first
 // [Scanner.Next].
 func (s *Scanner) Binary() (bool, error) {
+	s.open()
 	start, err := s.r.Peek(sniffed)
 	if errors.Is(err, io.EOF) {
 		err = nil
@@ -56,6 +101,7 @@ func (s *Scanner) Binary() (bool, error) {
 //
 // [io.EOF] at the end, [ErrBinary] for a line with a NUL byte.
 func (s *Scanner) Next() (Line, error) {
+	s.open()
 	text, err := s.r.ReadSlice('\n')
 	cut := false
 	if errors.Is(err, bufio.ErrBufferFull) && bytes.IndexByte(text, 0) < 0 {
