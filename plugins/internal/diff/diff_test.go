@@ -30,9 +30,13 @@ func TestText(t *testing.T) {
 		{"new and empty", Change{Path: "a"}, "New file a, empty.\n"},
 		{"new and large", Change{Path: "a", New: large}, "New file a, 4194304 bytes; it is too large to compare.\n"},
 		{"large", Change{Path: "a", Exists: true, OldSize: 1 << 40}, "a is too large to compare: 1099511627776 bytes become 0.\n"},
-		{"NUL", Change{Path: "a", Exists: true, Old: []byte("a\x00"), New: []byte("b")}, "a is binary: 2 bytes become 1.\n"},
-		{"not UTF-8", Change{Path: "a", Exists: true, Old: []byte("caf\xe9"), New: []byte("b")}, "a is binary: 4 bytes become 1.\n"},
-		{"control characters in the name", Change{Path: "a\x1b[\n\"", Exists: true, Old: []byte("a\x00")}, `"a\033[\012\"" is binary: 2 bytes become 0.` + "\n"},
+		{"NUL", Change{Path: "a", Exists: true, Old: []byte("a\x00"), New: []byte("b")}, "a is not text: some of its bytes are shown as \\xNN.\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-a\\x00\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n"},
+		{"NUL in a new file", Change{Path: "a", New: []byte("rm x\n\x00\n")}, "a is not text: some of its bytes are shown as \\xNN.\n--- /dev/null\n+++ b/a\n@@ -0,0 +1,2 @@\n+rm x\n+\\x00\n"},
+		{"deleted", Change{Path: "a", Exists: true, Old: []byte("x\n"), Deleted: true}, "--- a/a\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"},
+		{"deleted, empty", Change{Path: "a", Exists: true, Deleted: true}, "Deletes a, an empty file.\n"},
+		{"deleted, large", Change{Path: "a", Exists: true, OldSize: 1 << 40, Deleted: true}, "Deletes a, 1099511627776 bytes; it is too large to compare.\n"},
+		{"not UTF-8", Change{Path: "a", Exists: true, Old: []byte("caf\xe9"), New: []byte("b")}, "a is not text: some of its bytes are shown as \\xNN.\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-caf\\xe9\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n"},
+		{"control characters in the name", Change{Path: "a\x1b[\n\"", Exists: true, OldSize: 1 << 40}, `"a\033[\012\"" is too large to compare: 1099511627776 bytes become 0.` + "\n"},
 	} {
 		if got := c.change.Text(); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
