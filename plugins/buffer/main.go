@@ -7,8 +7,6 @@
 package main
 
 import (
-	"context"
-
 	"github.com/toolhost/toolhost/plugins/internal/workspace"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -20,7 +18,7 @@ func main() {
 		Name: "buffer", Version: "0.1.0",
 		Tools:         b.tools(),
 		KeepsSessions: true,
-		Configure:     func(_ context.Context, c pluginsdk.Config) error { return b.current.Set(c.Root, c.Protected...) },
+		ConfigSchema:  workspace.ConfigSchema, Configure: b.current.Configure,
 	}.Main()
 }
 

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/toolhost/toolhost/plugins/internal/edit"
 	"github.com/toolhost/toolhost/plugins/internal/readable"
@@ -14,9 +12,7 @@ import (
 
 const proposeDescription = `Proposes to replace text in a file. The approver is shown the description and a unified diff; once approved, the change is applied in one step.
 
-It is applied only if the file still contains original exactly as given, including spaces and line breaks, and exactly once. original may be the whole file or a part of it; if it is empty, the file must be missing or empty. Otherwise the proposal is stale, and nothing is changed. Changes that others make to the file meanwhile are not lost.
-
-Never repeat a refused proposal unchanged: read the file again and make a new one.`
+It is applied only if the file still contains original exactly as given, including spaces and line breaks, and exactly once. original may be the whole file or a part of it; if it is empty, the file must be missing or empty. Otherwise the proposal is stale: nothing is changed, and the error says where original occurs, or which lines are most similar. Changes that others make to the file meanwhile are not lost.`
 
 type proposeIn struct {
 	Path        string `json:"path" jsonschema:"the file to change, relative to the workspace root"`
@@ -36,29 +32,18 @@ func (b *buffers) proposeTool() tool.Tool {
 	)
 }
 
-func (in proposeIn) replacement() edit.Replacement {
-	return edit.Replacement{Path: in.Path, Original: in.Original, Modified: in.Modified, Create: true}
+func (in proposeIn) change() edit.Change {
+	return edit.Change{Path: in.Path, Replacements: []edit.Replacement{{Original: in.Original, Modified: in.Modified}}}
 }
 
 func (b *buffers) propose(ctx context.Context, ws *workspace.Workspace, in proposeIn) (workspace.Written, error) {
-	done, _, err := in.replacement().Apply(ctx, ws)
-	if err != nil {
-		return workspace.Written{}, stop(err)
+	done, _, err := in.change().Apply(ctx, ws)
+	if err == nil {
+		b.last.set(ctx, done.Path)
 	}
-	b.last.set(ctx, done.Path)
-	return done, nil
+	return done, err
 }
 
 func previewPropose(ctx context.Context, ws *workspace.Workspace, in proposeIn) (tool.Result, error) {
-	r, err := in.replacement().Preview(ctx, ws)
-	return r, stop(err)
-}
-
-// stop words a refusal so that a model does not repeat the call.
-func stop(err error) error {
-	if refused := (*edit.Refused)(nil); errors.As(err, &refused) {
-		return fmt.Errorf("STOP: Do NOT retry: %w. Nothing was changed. "+
-			"Read the file again, and propose an edit of what it contains now", err)
-	}
-	return err
+	return in.change().Preview(ctx, ws)
 }

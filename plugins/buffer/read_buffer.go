@@ -2,13 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"strings"
 
 	"github.com/toolhost/toolhost/plugins/internal/lines"
-	"github.com/toolhost/toolhost/plugins/internal/truncate"
 	"github.com/toolhost/toolhost/plugins/internal/workspace"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -19,13 +14,6 @@ const readBufferDescription = `Reads lines of a text file, numbered, from start 
 Without start it reads from the first line, without end to the last, but at most 1,000 lines and 50,000 characters; if there are more, "[... truncated ...]" says at which line to go on. An end after the last line means the last line; a start after it is an error, which says how many lines there are. A line longer than 2,000 characters is cut off.
 
 buffer is the path of a file; the default is the file that this session last read, searched or wrote.`
-
-// Bounds of what read_buffer returns.
-const (
-	maxLines    = 1000
-	maxShown    = 50_000 // characters
-	maxLineText = 2000   // characters
-)
 
 type readBufferIn struct {
 	Buffer string `json:"buffer,omitempty" jsonschema:"the file, relative to the workspace root; default: the file last read, searched or written in this session"`
@@ -47,16 +35,9 @@ func (b *buffers) readBufferTool() tool.Tool {
 }
 
 func (b *buffers) readBuffer(ctx context.Context, ws *workspace.Workspace, in readBufferIn) (string, error) {
-	if in.Start == 0 {
-		in.Start = 1
-	}
-	if in.Start < 1 || in.End < 0 || in.End > 0 && in.End < in.Start {
-		return "", fmt.Errorf("there are no lines from %d to %d (start counts from 1, and end must not be before it)",
-			in.Start, in.End)
-	}
 	var text string
 	err := b.open(ctx, ws, in.Buffer, func(path string, s *lines.Scanner) (err error) {
-		text, err = numbered(s, path, in.Start, in.End)
+		text, err = s.Numbered(workspace.Show(path), in.Start, in.End)
 		return err
 	})
 	return text, err
@@ -89,44 +70,4 @@ func (b *buffers) open(
 	}
 	b.last.set(ctx, path)
 	return nil
-}
-
-// numbered returns the lines from start to end, each after its number; 0 is the last.
-func numbered(s *lines.Scanner, path string, start, end int) (string, error) {
-	var b strings.Builder
-	characters := 0
-	for n := 1; end == 0 || n <= end; n++ {
-		l, err := s.Next()
-		if errors.Is(err, io.EOF) {
-			return ended(&b, path, n-1, start)
-		}
-		if err != nil {
-			return "", fmt.Errorf("%s: line %d: %w", workspace.Show(path), n, err)
-		}
-		if n < start {
-			continue
-		}
-		text, cut := truncate.Text(lines.Text(l.Text), maxLineText)
-		if cut || l.Cut {
-			text = strings.TrimSuffix(text, "\n"+truncate.Mark) + " " + truncate.Mark
-		}
-		line := fmt.Sprintf("%6d\t%s\n", n, text)
-		if characters += len([]rune(line)); n-start >= maxLines || characters > maxShown {
-			fmt.Fprintf(&b, "%s (go on with start %d)\n", truncate.Mark, n)
-			break
-		}
-		b.WriteString(line)
-	}
-	return b.String(), nil
-}
-
-// ended returns the result for a file that has no more lines.
-func ended(b *strings.Builder, path string, last, start int) (string, error) {
-	switch {
-	case last == 0 && start == 1:
-		return workspace.Show(path) + " is empty.\n", nil
-	case last < start:
-		return "", fmt.Errorf("%s has %d lines, and line %d is after the last", workspace.Show(path), last, start)
-	}
-	return b.String(), nil
 }

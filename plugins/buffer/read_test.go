@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/plugins/internal/lines"
 	"github.com/toolhost/toolhost/plugins/internal/truncate"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -56,7 +57,7 @@ func TestReadBuffer(t *testing.T) {
 	}
 	for want, arguments := range map[string]args{
 		"file has 4 lines, and line 5 is after the last":  {"start": 5},
-		"there are no lines from 3 to 2 (start counts":    {"start": 3, "end": 2},
+		"there are no lines from 3 to 2 (lines count":     {"start": 3, "end": 2},
 		"there are no lines from -1 to 0":                 {"start": -1},
 		"binary is a binary file, not text":               {"buffer": "binary"},
 		"empty has 0 lines, and line 2 is after the last": {"buffer": "empty", "start": 2},
@@ -71,18 +72,18 @@ func TestReadBuffer(t *testing.T) {
 func TestReadBufferIsBounded(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.WriteFile(t, "lines", strings.Repeat("x\n", 2*maxLines))
-	p.WriteFile(t, "wide", strings.Repeat(strings.Repeat("é", maxLineText)+"\n", 100))
+	p.WriteFile(t, "lines", strings.Repeat("x\n", 2*lines.MaxLines))
+	p.WriteFile(t, "wide", strings.Repeat(strings.Repeat("é", lines.MaxLineText)+"\n", 100))
 	p.WriteFile(t, "long", strings.Repeat("x", 3<<20)+"\nend")
 	for name, c := range map[string]struct {
 		arguments args
 		lines     int
 		last      string
 	}{
-		"lines":            {args{"buffer": "lines"}, maxLines, truncate.Mark + " (go on with start 1001)"},
-		"lines, in middle": {args{"buffer": "lines", "start": 500, "end": 1999}, maxLines, truncate.Mark + " (go on with start 1500)"},
-		"all that is left": {args{"buffer": "lines", "start": 1001}, maxLines - 1, "  2000\tx"},
-		"characters":       {args{"buffer": "wide"}, 24, truncate.Mark + " (go on with start 25)"},
+		"lines":            {args{"buffer": "lines"}, lines.MaxLines, truncate.Mark + " (go on with line 1001)"},
+		"lines, in middle": {args{"buffer": "lines", "start": 500, "end": 1999}, lines.MaxLines, truncate.Mark + " (go on with line 1500)"},
+		"all that is left": {args{"buffer": "lines", "start": 1001}, lines.MaxLines - 1, "  2000\tx"},
+		"characters":       {args{"buffer": "wide"}, 24, truncate.Mark + " (go on with line 25)"},
 		"a long line":      {args{"buffer": "long"}, 1, "     2\tend"},
 	} {
 		r, err := p.Execute(t.Context(), p.NewCall(t, "read_buffer", c.arguments))
@@ -91,7 +92,7 @@ func TestReadBufferIsBounded(t *testing.T) {
 			t.Errorf("%s: %d lines, last %q, %v", name, len(got), got[len(got)-1], err)
 		}
 	}
-	p.WantText(t, "read_buffer", args{"buffer": "long", "end": 1}, "     1\t"+strings.Repeat("x", maxLineText)+" "+truncate.Mark+"\n")
+	p.WantText(t, "read_buffer", args{"buffer": "long", "end": 1}, "     1\t"+strings.Repeat("x", lines.MaxLineText)+" "+truncate.Mark+"\n")
 }
 
 // Memory and time must depend on what is read, not on the size of the file.

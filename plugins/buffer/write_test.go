@@ -64,16 +64,15 @@ func TestStaleProposalsAreRefused(t *testing.T) {
 	const content = "one one\r\ntwo"
 	p.WriteFile(t, "file", content)
 	for _, c := range []struct{ path, original, modified, reason string }{
-		{"file", "three", "x", "file does not contain original: it has changed, or original was not copied exactly"},
-		{"file", "one", "x", "file contains original more than once (include more of the surrounding lines, so that it occurs once)"},
+		{"file", "three", "x", "file does not contain original, nor anything like it: it has changed, or original was not copied exactly"},
+		{"file", "one", "x", "file contains original 2 times, in line 1 (include more of the surrounding lines, so that it occurs once)"},
 		{"file", "one one\ntwo", "x", "file does not contain original: the line endings differ (CRLF is not LF)"},
 		{"file", "", "x", "file exists and is not empty, while original is empty (give the text that is to be replaced)"},
 		{"file", "two", "two", "original and modified are the same, so nothing would change in file"},
 		{"gone", "x", "y", "there is no file gone"},
 	} {
 		arguments := args{"path": c.path, "original": c.original, "modified": c.modified, "description": "d"}
-		want := "tool propose_file_edit execution failed: STOP: Do NOT retry: " + c.reason +
-			". Nothing was changed. Read the file again, and propose an edit of what it contains now"
+		want := "tool propose_file_edit execution failed: " + c.reason
 		p.WantFailure(t, "propose_file_edit", arguments, want)
 		if r, err := p.Preview(t.Context(), p.NewCall(t, "propose_file_edit", arguments)); err != nil || !r.IsError || r.Text() != want {
 			t.Errorf("the preview of %v = %q, %v", arguments, r.Text(), err)
@@ -93,7 +92,7 @@ func TestWhatWasPreviewedIsCheckedAgain(t *testing.T) {
 	arguments := args{"path": "file", "original": "old", "modified": "new", "description": "d"}
 	p.previews(t, "propose_file_edit", arguments, "--- a/file\n+++ b/file\n@@ -1 +1 @@\n-old\n\\ No newline at end of file\n+new\n\\ No newline at end of file\n")
 	p.WriteFile(t, "file", "other")
-	p.WantFailure(t, "propose_file_edit", arguments, "STOP: Do NOT retry: file does not contain original")
+	p.WantFailure(t, "propose_file_edit", arguments, "file does not contain original")
 	p.WantFile(t, "file", "other")
 }
 
@@ -111,7 +110,7 @@ func TestOneOfTwoEqualProposalsIsApplied(t *testing.T) {
 			defer mu.Unlock()
 			if err == nil && !r.IsError {
 				applied++
-			} else if err != nil || !strings.Contains(r.Text(), "STOP: Do NOT retry: file does not contain original") {
+			} else if err != nil || !strings.Contains(r.Text(), "file does not contain original") {
 				t.Errorf("%v, %v", r.Text(), err)
 			}
 		})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/toolhost/toolhost/plugins/internal/edit"
@@ -13,12 +14,22 @@ import (
 
 const editDescription = `Replaces text in a file of the workspace, in one step.
 
-original must occur in the file exactly as given, including spaces and line breaks, and exactly once; with replace_all, every occurrence is replaced. If it does not, nothing is changed: read the file again, and include more of the surrounding lines. Changes that others make to the file meanwhile are not lost. Apart from that, the file is written as fs.write does it.
+original must occur in the file exactly as given, including spaces and line breaks, and exactly once; with replace_all, every occurrence is replaced. If it does not, nothing is changed, and the error says where it occurs, or which lines are most similar. For several changes of one file give edits instead, which are made one after the other: all of them or none. Changes that others make to the file meanwhile are not lost. Apart from that, the file is written as fs.write does it.
 
 Returns the path, the size of the whole file in bytes, and how many occurrences were replaced.`
 
+// maxEdits bounds edits, in elements.
+const maxEdits = 100
+
 type editIn struct {
-	Path       string `json:"path" jsonschema:"the file to change, relative to the workspace root"`
+	Path       string    `json:"path" jsonschema:"the file to change, relative to the workspace root"`
+	Original   *string   `json:"original,omitempty" jsonschema:"the text to replace, exactly as it is in the file"`
+	Modified   *string   `json:"modified,omitempty" jsonschema:"the text to put in its place"`
+	ReplaceAll bool      `json:"replace_all,omitempty" jsonschema:"whether to replace every occurrence of original; default false: it must occur exactly once"`
+	Edits      []oneEdit `json:"edits,omitempty" jsonschema:"several changes, in place of original and modified; each is made to what those before it have made of the file"`
+}
+
+type oneEdit struct {
 	Original   string `json:"original" jsonschema:"the text to replace, exactly as it is in the file"`
 	Modified   string `json:"modified" jsonschema:"the text to put in its place"`
 	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"whether to replace every occurrence of original; default false: it must occur exactly once"`
@@ -46,21 +57,48 @@ func editTool(current *workspace.Current) tool.Tool {
 		pluginsdk.Permission(tool.FSWrite),
 		pluginsdk.Categories("filesystem", "destructive"),
 		pluginsdk.Argument("path", filePath),
-		pluginsdk.Argument("original", `{"minLength": 1}`),
+		pluginsdk.Argument("original", `{"type": "string", "minLength": 1}`),
+		pluginsdk.Argument("modified", `{"type": "string"}`),
 		pluginsdk.Argument("replace_all", `{"default": false}`),
+		pluginsdk.Argument("edits", fmt.Sprintf(`{"minItems": 1, "maxItems": %d}`, maxEdits)),
 		pluginsdk.Preview(workspace.In(current, previewEdit)),
 	)
 }
 
-func (in editIn) replacement() edit.Replacement {
-	return edit.Replacement{Path: in.Path, Original: in.Original, Modified: in.Modified, All: in.ReplaceAll}
+// change returns what the arguments ask for.
+func (in editIn) change() (edit.Change, error) {
+	edits := in.Edits
+	switch single := in.Original != nil && in.Modified != nil; {
+	case single && len(edits) == 0:
+		edits = []oneEdit{{*in.Original, *in.Modified, in.ReplaceAll}}
+	case len(edits) == 0:
+		return edit.Change{}, errors.New("there is nothing to change (give original and modified, or edits)")
+	case in.Original != nil || in.Modified != nil || in.ReplaceAll:
+		return edit.Change{}, errors.New("edits take the place of original, modified and replace_all (give those in each edit)")
+	}
+	c := edit.Change{Path: in.Path}
+	for _, e := range edits {
+		if e.Original == "" {
+			return edit.Change{}, fmt.Errorf("original is empty (give the text of %s that is to be replaced)", workspace.Show(in.Path))
+		}
+		c.Replacements = append(c.Replacements, edit.Replacement{Original: e.Original, Modified: e.Modified, All: e.ReplaceAll})
+	}
+	return c, nil
 }
 
 func editFile(ctx context.Context, ws *workspace.Workspace, in editIn) (editOut, error) {
-	done, n, err := in.replacement().Apply(ctx, ws)
+	c, err := in.change()
+	if err != nil {
+		return editOut{}, err
+	}
+	done, n, err := c.Apply(ctx, ws)
 	return editOut{Path: done.Path, Bytes: done.Bytes, Replaced: n}, err
 }
 
 func previewEdit(ctx context.Context, ws *workspace.Workspace, in editIn) (tool.Result, error) {
-	return in.replacement().Preview(ctx, ws)
+	c, err := in.change()
+	if err != nil {
+		return tool.Result{}, err
+	}
+	return c.Preview(ctx, ws)
 }

@@ -51,9 +51,9 @@ func TestEditRefusals(t *testing.T) {
 		path, original, modified string
 		want                     string
 	}{
-		{"file", "two", "x", "file does not contain original: it has changed, or original was not copied exactly"},
-		{"file", "one", "x", "file contains original more than once (include more of the surrounding lines"},
-		{"file", "aa", "x", "file contains original more than once"}, // they overlap
+		{"file", "two", "x", "file does not contain original, nor anything like it: it has changed, or original was not copied exactly"},
+		{"file", "one", "x", "file contains original 2 times, in line 1 (include more of the surrounding lines"},
+		{"file", "aa", "x", "file contains original 2 times, in line 1"}, // they overlap
 		{"file", "one\nend", "x", "the line endings differ"},
 		{"file", "end", "end", "original and modified are the same"},
 		{"file", "", "x", "original is empty"},
@@ -118,4 +118,44 @@ func TestEditsAtOnceAreAllMade(t *testing.T) {
 	if got := p.Must(t, "fs.read", args{"path": "file"}).Text(); got != after.String() {
 		t.Errorf("the file has %q", got)
 	}
+}
+
+func TestSeveralEdits(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	const content = "func a() {\n\treturn 1\n}\n\nfunc b() {\n\treturn 1\n}\n"
+	p.WriteFile(t, "file", content)
+	first := args{"original": "func a", "modified": "func aa"}
+	p.fails(t, "fs.edit", args{"path": "file", "edits": []args{first, {"original": "return 1", "modified": "return 2"}}},
+		"edit 2 of 2: file contains original 2 times, in lines 2, 6 (include more")
+	p.fails(t, "fs.edit", args{"path": "file", "edits": []args{first}, "original": "x"}, "edits take the place of original")
+	p.fails(t, "fs.edit", args{"path": "file"}, "give original and modified, or edits")
+	p.fails(t, "fs.edit", args{"path": "file", "original": "x"}, "give original and modified, or edits")
+	p.WantFile(t, "file", content)
+	p.WantText(t, "fs.edit", args{"path": "file", "edits": []args{
+		first, {"original": "aa() {\n\treturn 1", "modified": "aa() {\n\treturn 2"}, {"original": "1", "modified": "3", "replace_all": true},
+	}}, "Replaced 3 places in file, which has 48 bytes now.")
+	p.WantFile(t, "file", "func aa() {\n\treturn 2\n}\n\nfunc b() {\n\treturn 3\n}\n")
+}
+
+// A text that is not there exactly is looked for, but not shown: who may change a file may
+// not always read it.
+func TestEditNamesTheNearestText(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	p.WriteFile(t, "file", "package a\n\nfunc open(name string) error {\n\tif name == \"\" {\n\t\treturn errEmpty\n\t}\n\treturn nil\n}\n")
+	for original, want := range map[string]string{
+		"  if name == \"\" {\n    return errEmpty":                                "(the most similar text is in lines 4 to 5, which differ in white space only; read it again)",
+		"func open(path string) error {":                                          "(the most similar text is in line 3; read it again)",
+		"func open(name string) error {\n\tif name != \"\" {\n\t\treturn errNone": "(the most similar text is in lines 3 to 5; read it again)",
+		"something else altogether":                                               "file does not contain original, nor anything like it",
+	} {
+		arguments := args{"path": "file", "original": original, "modified": "x"}
+		p.fails(t, "fs.edit", arguments, want)
+		if r, _ := p.Call(t, "fs.edit", arguments); strings.Contains(r.Text(), "errEmpty") {
+			t.Errorf("it shows the file: %s", r.Text())
+		}
+	}
+	p.WriteFile(t, "wide", "\xff\xfea\x00")
+	p.fails(t, "fs.edit", args{"path": "wide", "original": "a", "modified": "b"}, "wide is UTF-16, and edits are made in UTF-8")
 }

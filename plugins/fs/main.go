@@ -6,8 +6,6 @@
 package main
 
 import (
-	"context"
-
 	"github.com/toolhost/toolhost/plugins/internal/workspace"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -17,8 +15,8 @@ func main() {
 	current := &workspace.Current{}
 	pluginsdk.Plugin{
 		Name: "fs", Version: "0.1.0",
-		Tools:     tools(current),
-		Configure: func(_ context.Context, c pluginsdk.Config) error { return current.Set(c.Root, c.Protected...) },
+		Tools:        tools(current),
+		ConfigSchema: workspace.ConfigSchema, Configure: current.Configure,
 	}.Main()
 }
 
@@ -26,8 +24,8 @@ func main() {
 // when they are called.
 func tools(current *workspace.Current) []tool.Tool {
 	return []tool.Tool{
-		readTool(current), writeTool(current), editTool(current),
-		listTool(current), searchTool(current), statTool(current),
+		readTool(current), listTool(current), searchTool(current), statTool(current),
+		writeTool(current), editTool(current), moveTool(current), deleteTool(current), mkdirTool(current),
 	}
 }
 

@@ -46,8 +46,11 @@ func TestDefinitions(t *testing.T) {
 		retries    int
 		required   string
 	}{
-		{"fs.edit", tool.Dangerous, tool.FSWrite, []string{"filesystem", "destructive"}, 0, `["path","original","modified"]`},
+		{"fs.delete", tool.Dangerous, tool.FSWrite, []string{"filesystem", "destructive"}, 0, `["path"]`},
+		{"fs.edit", tool.Dangerous, tool.FSWrite, []string{"filesystem", "destructive"}, 0, `["path"]`},
 		{"fs.list", tool.Safe, tool.FSRead, []string{"filesystem"}, 2, "[]"},
+		{"fs.mkdir", tool.Cautious, tool.FSWrite, []string{"filesystem"}, 2, `["path"]`},
+		{"fs.move", tool.Dangerous, tool.FSWrite, []string{"filesystem", "destructive"}, 0, `["path","to"]`},
 		{"fs.read", tool.Safe, tool.FSRead, []string{"filesystem"}, 2, `["path"]`},
 		{"fs.search", tool.Safe, tool.FSRead, []string{"filesystem"}, 2, `["pattern"]`},
 		{"fs.stat", tool.Safe, tool.FSRead, []string{"filesystem"}, 2, `["path"]`},
@@ -90,7 +93,7 @@ func wantSchema(t *testing.T, d tool.Definition, required string) {
 		t.Errorf("%s takes arguments that it does not know", d.Name)
 	}
 	for name, p := range s.Properties {
-		if p.Description == "" || (name == "path") != (p.Pattern != "") {
+		if p.Description == "" || (name == "path" || name == "to") != (p.Pattern != "") {
 			t.Errorf("%s: %s = %+v", d.Name, name, p)
 		}
 	}
@@ -108,12 +111,20 @@ func TestEscapesAreDenied(t *testing.T) {
 		for name, arguments := range map[string]args{
 			"fs.read": {}, "fs.list": {}, "fs.stat": {}, "fs.write": {"content": "changed"},
 			"fs.search": {"pattern": "x"}, "fs.edit": {"original": "outside", "modified": "changed"},
+			"fs.mkdir": {}, "fs.move": {"to": "new"}, "fs.delete": {},
 		} {
-			if name == "fs.stat" && (path == "out" || path == "null") {
-				continue // it describes the link
+			if (path == "out" || path == "null") && slices.Contains([]string{"fs.stat", "fs.move", "fs.delete", "fs.mkdir"}, name) {
+				continue // it is about the link
 			}
 			arguments["path"] = path
 			p.WantEscape(t, p.Execute, name, path, arguments)
+		}
+	}
+	p.WriteFile(t, "mine", "")
+	for _, to := range []string{"../x", "/tmp/x", "parent/new"} {
+		r, err := p.Call(t, "fs.move", args{"path": "mine", "to": to})
+		if tool.CodeOf(err) != tool.CodePermissionDenied {
+			t.Errorf("to %s: %v, %v", to, r.Text(), err)
 		}
 	}
 	if b, err := os.ReadFile(outside); string(b) != "outside" {

@@ -2,13 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"mime"
 	"net/http"
 	"net/url"
+	"os"
 	"path"
 	"strings"
 
+	"github.com/toolhost/toolhost/plugins/internal/lines"
 	"github.com/toolhost/toolhost/plugins/internal/workspace"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -18,12 +21,17 @@ const readDescription = `Reads a file of the workspace and returns its content.
 
 A part that is valid UTF-8 without NUL is returned as text, exactly as it is in the file. Anything else is returned as a binary resource with a file URI and a MIME type. An empty file, or a part at or after the end, is empty text.
 
-One call returns at most 32 MiB. Read a larger file in parts: offset is where to start and limit how much to return, both in bytes. Parts of text never split a character: it belongs to the part in which it starts, so that the parts at 0, limit, 2*limit and so on make up the whole file.`
+One call returns at most 32 MiB. Read a larger file in parts: offset is where to start and limit how much to return, both in bytes. Parts of text never split a character: it belongs to the part in which it starts, so that the parts at 0, limit, 2*limit and so on make up the whole file.
+
+With start_line or end_line it returns these lines of a text file, each after its number: at most 1,000 lines and 50,000 characters; if there are more, "[... truncated ...]" says at which line to go on. Line endings and a byte order mark are left out.`
 
 type readIn struct {
 	Path   string `json:"path" jsonschema:"the file to read, relative to the workspace root"`
 	Offset int64  `json:"offset,omitempty" jsonschema:"the byte to start at; default 0"`
 	Limit  int64  `json:"limit,omitempty" jsonschema:"how many bytes to return; default: all that follow. Text may be up to 3 bytes longer, to complete its last character"`
+
+	StartLine int `json:"start_line,omitempty" jsonschema:"the first line to return, from 1, if lines are wanted; default: the first"`
+	EndLine   int `json:"end_line,omitempty" jsonschema:"the last line to return, if lines are wanted; default: the last of the file"`
 }
 
 func readTool(current *workspace.Current) tool.Tool {
@@ -36,6 +44,8 @@ func readTool(current *workspace.Current) tool.Tool {
 		pluginsdk.Argument("path", filePath),
 		pluginsdk.Argument("offset", `{"minimum": 0, "default": 0}`),
 		pluginsdk.Argument("limit", fmt.Sprintf(`{"minimum": 1, "maximum": %d}`, maxRead)),
+		pluginsdk.Argument("start_line", `{"minimum": 1}`),
+		pluginsdk.Argument("end_line", `{"minimum": 1}`),
 	)
 }
 
@@ -50,6 +60,9 @@ func read(ctx context.Context, ws *workspace.Workspace, in readIn) (tool.Result,
 		return tool.Result{}, err
 	}
 	defer func() { _ = f.Close() }()
+	if in.StartLine != 0 || in.EndLine != 0 {
+		return readLines(ctx, ws, f, in)
+	}
 	part, err := readPart(ctx, f, in.Offset, in.Limit)
 	if err != nil {
 		return tool.Result{}, ws.Explain(in.Path, err)
@@ -58,6 +71,26 @@ func read(ctx context.Context, ws *workspace.Workspace, in readIn) (tool.Result,
 		return tool.Text(text), nil
 	}
 	return resource(in, part.bytes())
+}
+
+// readLines returns a range of lines.
+func readLines(ctx context.Context, ws *workspace.Workspace, f *os.File, in readIn) (tool.Result, error) {
+	if in.Offset != 0 || in.Limit != 0 {
+		return tool.Result{}, errors.New("offset and limit count bytes, and start_line and end_line lines (give one or the other)")
+	}
+	s := lines.NewScanner(workspace.Reader(ctx, f))
+	binary, err := s.Binary()
+	switch {
+	case err != nil:
+		return tool.Result{}, ws.Explain(in.Path, err)
+	case binary:
+		return tool.Result{}, fmt.Errorf("%s is a binary file and has no lines (read it with offset and limit)", workspace.Show(in.Path))
+	}
+	text, err := s.Numbered(workspace.Show(in.Path), in.StartLine, in.EndLine)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	return tool.Text(text), nil
 }
 
 func resource(in readIn, blob []byte) (tool.Result, error) {

@@ -178,3 +178,21 @@ func FuzzEdge(f *testing.F) {
 		}
 	})
 }
+
+func TestReadLines(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	p.WriteFile(t, "file", "\xef\xbb\xbfone\r\ntwo\nthree\n")
+	p.WantText(t, "fs.read", args{"path": "file", "start_line": 2, "end_line": 3}, "     2\ttwo\n     3\tthree\n")
+	p.WantText(t, "fs.read", args{"path": "file", "end_line": 1}, "     1\tone\n")
+	p.WantText(t, "fs.read", args{"path": "file", "start_line": 3, "end_line": 10}, "     3\tthree\n")
+	p.WantFailure(t, "fs.read", args{"path": "file", "start_line": 4}, "file has 3 lines, and line 4 is after the last")
+	p.WantFailure(t, "fs.read", args{"path": "file", "start_line": 3, "end_line": 2}, "there are no lines from 3 to 2")
+	p.WantFailure(t, "fs.read", args{"path": "file", "start_line": 1, "limit": 2}, "give one or the other")
+	p.WriteFile(t, "binary", "a\x00b")
+	p.WantFailure(t, "fs.read", args{"path": "binary", "start_line": 1}, "binary is a binary file and has no lines")
+	p.WriteFile(t, "long", strings.Repeat("x\n", 1001))
+	if got := p.Must(t, "fs.read", args{"path": "long", "start_line": 1}).Text(); !strings.HasSuffix(got, "[... truncated ...] (go on with line 1001)\n") {
+		t.Errorf("the end is %q", got[len(got)-60:])
+	}
+}

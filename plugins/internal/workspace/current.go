@@ -2,8 +2,35 @@ package workspace
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"sync"
+
+	"github.com/toolhost/toolhost/pluginsdk"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
+
+// ConfigSchema is the schema of the configuration that [Current.Configure] takes.
+var ConfigSchema = tool.Schema(`{"type": "object", "additionalProperties": false, "properties": {
+	"allow_git": {"type": "boolean", "default": false,
+		"description": "whether tools may change files called .git and what is in such directories"}}}`)
+
+// Configure is what a plugin that writes files does with its configuration.
+func (c *Current) Configure(_ context.Context, cfg pluginsdk.Config) error {
+	var own struct {
+		AllowGit bool `json:"allow_git"`
+	}
+	if len(cfg.JSON) > 0 {
+		if err := json.Unmarshal(cfg.JSON, &own); err != nil {
+			return fmt.Errorf("reading the configuration: %w", err)
+		}
+	}
+	if err := c.Set(cfg.Root, cfg.Protected...); err != nil {
+		return err
+	}
+	c.ws.git = own.AllowGit // before the first call
+	return nil
+}
 
 // Current holds the workspace that a plugin works in: the one that [Current.Set] chose,
 // or else the working directory. The zero value is ready.

@@ -9,17 +9,17 @@ import (
 	"github.com/toolhost/toolhost/internal/protect"
 )
 
-// checkWritable refuses a protected file. Dir is its directory, or nil if that is not
+// checkWritable refuses a protected file, and those of git. Dir is its directory, or nil if that is not
 // open yet: the directory that was checked by its path must be the one that is written
 // to.
 func (w *Workspace) checkWritable(given, name string, dir *os.Root) error {
-	if len(w.protected) == 0 {
-		return nil
-	}
 	path := filepath.Join(w.path, filepath.FromSlash(name))
 	parent, _, err := protect.Resolve(filepath.Dir(path))
 	if err != nil {
 		return w.Explain(given, err)
+	}
+	if err := w.checkGit(given, name, parent); err != nil || len(w.protected) == 0 {
+		return err
 	}
 	covered, err := protect.Covers(w.protected, filepath.Join(parent, filepath.Base(path)))
 	switch {

@@ -150,8 +150,7 @@ func (w *Workspace) inspect(given, name string, r *replacement) error {
 	// A rename checks only the directory's permissions, so the file's own are checked
 	// here.
 	if r.mode = info.Mode().Perm(); r.mode&0o222 == 0 {
-		return newFault(fs.ErrPermission, "%s is read-only, mode %04o (make it writable first, or choose another path)",
-			Show(given), r.mode)
+		return readOnly(given, r.mode)
 	}
 	return nil
 }

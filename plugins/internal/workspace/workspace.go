@@ -16,7 +16,8 @@
 // never goes through a link.
 //
 // Files that the host protects (its configuration, its plugin directories and the like)
-// can be read but never written, by any name or link, whether they exist or not.
+// can be read but never written, by any name or link, whether they exist or not. What is
+// called .git can be written only if [Current.Configure] was told so.
 //
 // ".." is resolved before any link is followed: "a/../b" is "b".
 //
@@ -50,6 +51,7 @@ type Workspace struct {
 	path string // of the directory, with links resolved
 	// protected are paths that are never written; see [protect.Covers].
 	protected []string
+	git       bool // git's files may be written
 	// errEscape is the error of os.Root for a path that leads out of it. The standard
 	// library does not export it.
 	errEscape error

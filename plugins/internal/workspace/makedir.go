@@ -1,0 +1,24 @@
+package workspace
+
+import (
+	"errors"
+	"io/fs"
+)
+
+// MakeDir makes a directory, and those above it that are missing, with 0755 before the
+// umask. It reports whether the directory is new.
+func (w *Workspace) MakeDir(given string) (name string, created bool, err error) {
+	if name, err = w.cleanChangeable(given); err != nil {
+		return "", false, err
+	}
+	_, err = w.root.Lstat(name)
+	created = errors.Is(err, fs.ErrNotExist)
+	if err := w.checkCreatable(name); err != nil {
+		return "", false, w.Explain(given, err)
+	}
+	dir, err := w.makeDir(name)
+	if err != nil {
+		return "", false, w.Explain(given, err)
+	}
+	return name, created, dir.Close()
+}
