@@ -101,3 +101,40 @@ func TestPreviewComesAfterAuthorize(t *testing.T) {
 		t.Errorf("%v; asked %d times, saw %q", err, asked, l.seen)
 	}
 }
+
+// An approver can end a call with the failure of its preview, but not make one up.
+func TestPreviewFails(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	runs := 0
+	for _, name := range []string{"fails", "succeeds", "none"} {
+		x := echo(name, func(d *tool.Definition) { d.Safety = tool.Dangerous })
+		run := x.Handler
+		x.Handler = func(ctx context.Context, call tool.Call) (tool.Result, error) { runs++; return run(ctx, call) }
+		if name != "none" {
+			x.Preview = func(context.Context, tool.Call) (tool.Result, error) {
+				return tool.Result{Content: tool.Text("stale").Content, IsError: name == "fails"}, nil
+			}
+		}
+		if err := h.Register(x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := h.Session(host.WithApprover(policy.ApproverFunc(func(ctx context.Context, r policy.Request) (policy.Decision, error) {
+		if r.Preview != nil {
+			_, _ = r.Preview(ctx)
+		}
+		return policy.Decision{Verdict: policy.Fail}, nil
+	})))
+	if res, err := s.Execute(t.Context(), tool.Call{Name: "fails"}); err != nil || !res.IsError || res.Text() != "stale" {
+		t.Errorf("%v, %v", res, err)
+	}
+	for _, name := range []string{"succeeds", "none"} {
+		if _, err := s.Execute(t.Context(), tool.Call{Name: name}); tool.CodeOf(err) != tool.CodeApprovalDenied {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if runs > 0 {
+		t.Errorf("%d calls ran", runs)
+	}
+}

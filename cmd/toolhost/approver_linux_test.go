@@ -70,6 +70,28 @@ func TestQuestionOnATerminal(t *testing.T) {
 	}
 }
 
+// Nobody is asked about a call that cannot succeed.
+func TestNoQuestionAboutWhatWouldFail(t *testing.T) {
+	t.Parallel()
+	for _, by := range []string{"alone", "by a daemon"} {
+		t.Run(by, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "fs")
+			grant := []string{"--grant", "fs:write"}
+			if by != "alone" {
+				w.serve(grant...)
+			}
+			w.write("file", "as it is")
+			a := w.ask(append([]string{"call", "fs.edit", `{"path":"file","original":"as it was","modified":"x"}`}, grant...)...)
+			a.answer("").exits(exit.Failed).says("file does not contain original")
+			record := w.run("audit", "search", "--tool", "fs.edit", "--json").exits(0).prints(`"code":"tool_failed"`)
+			if strings.Contains(record.stdout, `"decision"`) || strings.Contains(record.stdout, `"approver"`) {
+				t.Errorf("the record is %s", record.stdout)
+			}
+		})
+	}
+}
+
 // What was typed before the question is not an answer to it.
 func TestAnswerBeforeTheQuestion(t *testing.T) {
 	t.Parallel()

@@ -62,9 +62,9 @@ func TestPluginsShow(t *testing.T) {
 	w := newWorld(t, "fs", "quitter")
 	w.install("leftover", "old.bak")
 	w.run("plugins", "show", "fs").exits(0).prints(
-		"name:          fs", "state:         ready", "version:       0.1.0", "sdk:           toolhost-go/", "tools:         fs.edit, fs.list, fs.read, fs.search, fs.stat, fs.write")
+		"name:          fs", "state:         ready", "version:       0.1.0", "sdk:           toolhost-go/", "tools:         fs.delete, fs.edit, fs.list, fs.mkdir, fs.move, fs.read, fs.search, fs.stat, fs.write")
 	w.run("plugins", "show", "fs").exits(0).prints(
-		"state:         idle", "version:       0.1.0", "sdk:           toolhost-go/", "starts:        0", "tools:         fs.edit, fs.list, fs.read, fs.search, fs.stat, fs.write")
+		"state:         idle", "version:       0.1.0", "sdk:           toolhost-go/", "starts:        0", "tools:         fs.delete, fs.edit, fs.list, fs.mkdir, fs.move, fs.read, fs.search, fs.stat, fs.write")
 	w.run("plugins", "show", "quitter").exits(0).prints(
 		"state:         refused", "unavailable: plugin quitter did not start", "its last words:\n    no license")
 	var s shownPlugin

@@ -41,7 +41,7 @@ type Request struct {
 	Session string `json:"session"`
 	// Preview asks the tool what the call would do, for example as a unified
 	// diff. It is nil if the tool has no preview or the operator has disabled
-	// previews. A result with IsError says why the call would fail. An error
+	// previews. A result with IsError says why the call would fail; see [Fail]. An error
 	// with the code of [tool.ErrNotFound] means that the tool has no preview
 	// after all; any other, that the preview failed.
 	//
@@ -60,12 +60,16 @@ const (
 	Allow
 	// Modify runs the call with other arguments, which are validated again.
 	Modify
+	// Fail ends the call with the failure that its preview has returned, so that
+	// nobody is asked about a call that cannot succeed. It denies the call if the
+	// preview was not asked for, or has returned no failure.
+	Fail
 )
 
-var verdicts = [...]string{Deny: "deny", Allow: "allow", Modify: "modify"}
+var verdicts = [...]string{Deny: "deny", Allow: "allow", Modify: "modify", Fail: "fail"}
 
-// MarshalText implements [encoding.TextMarshaler]. It returns deny, allow or
-// modify, and deny for any other value.
+// MarshalText implements [encoding.TextMarshaler]. It returns deny, allow,
+// modify or fail, and deny for any other value.
 func (v Verdict) MarshalText() ([]byte, error) {
 	if v < 0 || int(v) >= len(verdicts) {
 		v = Deny
@@ -81,7 +85,7 @@ func (v Verdict) MarshalText() ([]byte, error) {
 func (v *Verdict) UnmarshalText(text []byte) error {
 	i := slices.Index(verdicts[:], string(text))
 	if i < 0 {
-		return fmt.Errorf("unknown verdict %.20q: use allow, deny or modify", text)
+		return fmt.Errorf("unknown verdict %.20q: use allow, deny, modify or fail", text)
 	}
 	*v = Verdict(i)
 	return nil

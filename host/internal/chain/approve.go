@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
@@ -31,12 +32,20 @@ func (q Question) asks() bool {
 	return q.Definition.Safety.Effective() >= tool.Dangerous
 }
 
-func (q Question) request(call tool.Call, caller Caller) policy.Request {
+// request returns what the approver is asked. If it asks for a preview and that is a
+// failure, failure is set to it.
+func (q Question) request(call tool.Call, caller Caller, failure *atomic.Pointer[tool.Result]) policy.Request {
 	r := policy.Request{
 		Call: call, Definition: q.Definition.Clone(), Plugin: q.Plugin, Caller: caller.Name(), Session: caller.ID(),
 	}
 	if q.Preview != nil {
-		r.Preview = func(ctx context.Context) (tool.Result, error) { return q.Preview(ctx, call) }
+		r.Preview = func(ctx context.Context) (tool.Result, error) {
+			res, err := q.Preview(ctx, call)
+			if err == nil && res.IsError {
+				failure.Store(&res)
+			}
+			return res, err
+		}
 	}
 	return r
 }
@@ -59,9 +68,14 @@ func Approve(q Question) Middleware {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			t := traceOf(ctx)
 			t.Decision = audit.Denied // until the call is approved
-			decision, err := q.decide(ctx, t, call)
+			var failure atomic.Pointer[tool.Result]
+			decision, err := q.decide(ctx, t, call, &failure)
 			if err != nil {
 				return tool.Result{}, err
+			}
+			if decision.Verdict == policy.Fail {
+				t.Decision, t.ApprovedBy = "", "" // nobody was asked
+				return *failure.Load(), nil
 			}
 			if decision.Verdict == policy.Modify {
 				t.Modified = &Modification{Asked: call.Arguments, Given: decision.Arguments}
@@ -78,7 +92,9 @@ func Approve(q Question) Middleware {
 
 // decide returns the operator's decision if the rule has one, and otherwise
 // asks the caller's approver.
-func (q Question) decide(ctx context.Context, t *Trace, call tool.Call) (policy.Decision, error) {
+func (q Question) decide(
+	ctx context.Context, t *Trace, call tool.Call, failure *atomic.Pointer[tool.Result],
+) (policy.Decision, error) {
 	switch q.Rule {
 	case policy.AllowAll:
 		t.ApprovedBy = policy.Operator
@@ -90,15 +106,17 @@ func (q Question) decide(ctx context.Context, t *Trace, call tool.Call) (policy.
 			"do not call it again; do what you can without it"), "its approval rule is deny")
 	}
 	caller := t.caller()
-	d, err := ask(ctx, caller, q.request(call, caller))
+	d, err := ask(ctx, caller, q.request(call, caller, failure))
+	if err == nil && d.Verdict == policy.Fail && failure.Load() == nil {
+		err = denied(call.Name, "its preview has not failed")
+	}
 	if caller.Approver() != nil {
 		t.ApprovedBy = cmp.Or(d.By, "approver")
 	}
 	return d, err
 }
 
-// ask asks the approver. It returns an error unless the approver allows the
-// call.
+// ask asks the approver. It returns an error if the approver denies the call.
 func ask(ctx context.Context, caller Caller, r policy.Request) (policy.Decision, error) {
 	name := r.Call.Name
 	approver := caller.Approver()
@@ -124,7 +142,7 @@ func ask(ctx context.Context, caller Caller, r policy.Request) (policy.Decision,
 		return policy.Decision{}, withCause(refuse(tool.StageApprove, tool.CodeOf(ctx.Err()), name,
 			fmt.Sprintf("the call of tool %s ended before it was approved: %v", name, deadline.Cause(ctx)),
 			""), ctx.Err())
-	case d.Verdict == policy.Allow || d.Verdict == policy.Modify:
+	case d.Verdict == policy.Allow || d.Verdict == policy.Modify || d.Verdict == policy.Fail:
 		return d, nil
 	}
 	return d, denied(name, d.Reason)

@@ -7,7 +7,7 @@
 //	POST   /v1/call                     ?name= &grant= &timeout= &yes= &ask=; the body is the arguments
 //	DELETE /v1/calls/{id}               end a call
 //	GET    /v1/calls/{id}/preview       what a call that waits for approval would do
-//	POST   /v1/calls/{id}/approval      {"verdict": allow, deny or modify, "reason", "arguments"}
+//	POST   /v1/calls/{id}/approval      {"verdict": allow, deny, modify or fail, "reason", "arguments"}
 //	POST   /v1/plugins/{name}/restart
 //	POST   /v1/plugins/{name}/sync      apply what the operator has said of a plugin
 //	POST   /v1/reload

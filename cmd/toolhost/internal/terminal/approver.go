@@ -21,13 +21,18 @@ type Approver struct {
 	Colored  bool // a preview that is a diff is colored
 }
 
-// Approve shows the whole call and asks. Only a clear yes allows it.
+// Approve shows the whole call and asks. Only a clear yes allows it. It does not ask about a
+// call that would fail.
 func (a Approver) Approve(ctx context.Context, r policy.Request) (policy.Decision, error) {
+	preview, ok := a.preview(ctx, r)
+	if !ok {
+		return policy.Decision{Verdict: policy.Fail}, nil
+	}
 	limit := ""
 	if end, ok := ctx.Deadline(); ok {
 		limit = fmt.Sprintf("(no answer within %v is a no) ", time.Until(end).Round(time.Second))
 	}
-	yes, err := Confirm(ctx, a.Terminal, describe(r)+a.preview(ctx, r), "Run it? [y/N] "+limit)
+	yes, err := Confirm(ctx, a.Terminal, describe(r)+preview, "Run it? [y/N] "+limit)
 	switch {
 	case err != nil:
 		_, _ = io.WriteString(a.Terminal, "\n")

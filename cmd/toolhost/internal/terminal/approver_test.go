@@ -84,7 +84,6 @@ func TestQuestionShowsPreview(t *testing.T) {
 		"a diff":   {res: tool.Text("--- a\n+++ b\n@@ -1 +1 @@\n-x\x1b[2J\n+y\n z\n"), want: "    --- a\n    +++ b\n    @@ -1 +1 @@\n    -x\\x1b[2J\n    +y\n     z\n", shown: true},
 		"colours":  {res: tool.Text("--- a\n-x\n+y\n"), colored: true, want: "\x1b[1m--- a\x1b[0m\n    \x1b[31m-x\x1b[0m\n    \x1b[32m+y\x1b[0m\n", shown: true},
 		"too long": {res: tool.Text(long), want: "(10 more characters are not shown)", shown: true},
-		"a no":     {res: tool.Failure("the file has\nchanged"), want: "preview:   the call would fail: the file has\n", shown: true},
 		"a fault":  {err: errors.New("it is\x1b[2J broken"), want: "preview:   it could not be made: it is\\x1b[2J broken\n", shown: true},
 		"none":     {err: tool.NoPreview("fs.write"), want: "Run it? [y/N] "},
 	} {
@@ -97,6 +96,17 @@ func TestQuestionShowsPreview(t *testing.T) {
 		if asked := f.String(); !strings.Contains(asked, c.want) || strings.Contains(asked, "preview") != c.shown {
 			t.Errorf("%s: it asks %q, without %q", name, asked, c.want)
 		}
+	}
+}
+
+func TestNoQuestionAboutWhatWouldFail(t *testing.T) {
+	t.Parallel()
+	f := &fakeTerminal{Reader: strings.NewReader("y\n")}
+	r := request("{}")
+	r.Preview = func(context.Context) (tool.Result, error) { return tool.Failure("the file has changed"), nil }
+	d, err := Approver{Terminal: f}.Approve(t.Context(), r)
+	if d.Verdict != policy.Fail || err != nil || f.Len() > 0 {
+		t.Errorf("%v, %v; it asks %q", d, err, f.String())
 	}
 }
 

@@ -15,26 +15,26 @@ import (
 const maxPreview = 20000
 
 // preview returns the preview of a call, marked as the plugin's word; empty if the tool has
-// none.
-func (a Approver) preview(ctx context.Context, r policy.Request) string {
+// none. It reports whether the call would succeed, as far as is known.
+func (a Approver) preview(ctx context.Context, r policy.Request) (text string, ok bool) {
 	if r.Preview == nil {
-		return ""
+		return "", true
 	}
 	res, err := r.Preview(ctx)
 	switch {
 	case tool.CodeOf(err) == tool.CodeNotFound:
-		return ""
+		return "", true
 	case err != nil:
-		return fmt.Sprintf("  preview:   it could not be made: %s\n", output.Shorten(output.FirstLine(tool.AsError(err).Message), 400))
+		return fmt.Sprintf("  preview:   it could not be made: %s\n", output.Shorten(output.FirstLine(tool.AsError(err).Message), 400)), true
 	case res.IsError:
-		return fmt.Sprintf("  preview:   the call would fail: %s\n", output.Shorten(output.FirstLine(res.Text()), 400))
+		return "", false
 	}
 	text, omitted := cut(strings.TrimRight(sanitize.Text(res.Text()), "\n"), maxPreview)
 	more := ""
 	if omitted > 0 {
 		more = fmt.Sprintf("    (%d more characters are not shown)\n", omitted)
 	}
-	return "  preview, as the plugin tells it:\n" + output.Indent(a.diff(text), "    ") + "\n" + more
+	return "  preview, as the plugin tells it:\n" + output.Indent(a.diff(text), "    ") + "\n" + more, true
 }
 
 // diff colors the lines of a unified diff.
