@@ -70,7 +70,7 @@ func TestQuestionOnATerminal(t *testing.T) {
 	}
 }
 
-// Nobody is asked about a call that cannot succeed.
+// A person is not asked about a call that cannot succeed.
 func TestNoQuestionAboutWhatWouldFail(t *testing.T) {
 	t.Parallel()
 	for _, by := range []string{"alone", "by a daemon"} {

@@ -19,8 +19,11 @@ func TestTools(t *testing.T) {
 	var tools []map[string]any
 	w.run("tools", "--json").exits(0).json(&tools)
 	want := []struct{ name, safety, permission, plugin string }{
+		{"fs.delete", "dangerous", "fs:write", "fs"},
 		{"fs.edit", "dangerous", "fs:write", "fs"},
 		{"fs.list", "safe", "fs:read", "fs"},
+		{"fs.mkdir", "cautious", "fs:write", "fs"},
+		{"fs.move", "dangerous", "fs:write", "fs"},
 		{"fs.read", "safe", "fs:read", "fs"},
 		{"fs.search", "safe", "fs:read", "fs"},
 		{"fs.stat", "safe", "fs:read", "fs"},

@@ -78,9 +78,9 @@ func (c *command) spawn(ctx context.Context, env []string, stdout, stderr *os.Fi
 	}
 }
 
-// A file that is open for writing cannot be run (ETXTBSY). Who has just written it may have
-// closed it already: a process that was forked at that moment has a copy of the descriptor
-// until it runs its own program. Another program may be about to close it.
+// A file that is open for writing cannot be run (ETXTBSY). Its writer may be about to close
+// it, or has done so, and a process that was forked meanwhile still has a copy of the
+// descriptor, until it runs its own program.
 const (
 	busyGrace = time.Second
 	busyPace  = 10 * time.Millisecond

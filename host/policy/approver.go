@@ -61,7 +61,7 @@ const (
 	// Modify runs the call with other arguments, which are validated again.
 	Modify
 	// Fail ends the call with the failure that its preview has returned, so that
-	// nobody is asked about a call that cannot succeed. It denies the call if the
+	// a person is not asked about a call that cannot succeed. It denies the call if the
 	// preview was not asked for, or has returned no failure.
 	Fail
 )

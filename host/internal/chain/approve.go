@@ -74,7 +74,7 @@ func Approve(q Question) Middleware {
 				return tool.Result{}, err
 			}
 			if decision.Verdict == policy.Fail {
-				t.Decision, t.ApprovedBy = "", "" // nobody was asked
+				t.Decision, t.ApprovedBy = "", "" // it was not asked
 				return *failure.Load(), nil
 			}
 			if decision.Verdict == policy.Modify {

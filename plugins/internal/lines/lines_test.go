@@ -179,7 +179,7 @@ func TestByteOrderMarks(t *testing.T) {
 	}
 }
 
-// Nobody knows what a match that reaches the cut would be.
+// What a match that reaches the cut would be cannot be known.
 func TestMatchesAtTheCut(t *testing.T) {
 	t.Parallel()
 	s := NewScanner(strings.NewReader(strings.Repeat("x", MaxLength) + " tail\nxx"))
