@@ -50,5 +50,7 @@ func main() {
 
 // tools returns the tools of the plugin.
 func tools(e *evaluator) []tool.Tool {
-	return []tool.Tool{evalForm(e), compileForm(e), getLastError(e), getHistory(e)}
+	return []tool.Tool{
+		evalForm(e), compileForm(e), checkPackage(e), runTests(e), getLastError(e), getHistory(e),
+	}
 }

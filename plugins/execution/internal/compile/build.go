@@ -2,10 +2,8 @@ package compile
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/toolhost/toolhost/plugins/execution/internal/form"
@@ -72,29 +70,12 @@ func (c *Compilation) run(ctx context.Context, isProgram bool, args ...string) (
 // writeOverlay writes the generated files to the temporary directory, and a file
 // for go build -overlay that makes them files of the package.
 func (c *Compilation) writeOverlay() (string, error) {
-	dir := filepath.Join(c.temp, "overlay")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return "", err
-	}
-	files := map[string]string{}
+	overlay := gocmd.Overlay{}
 	for name, content := range c.Program.Files() {
-		files[filepath.Join(c.Target.Dir, name)] = content
+		overlay[filepath.Join(c.Target.Dir, name)] = content
 	}
 	if !c.Program.IsMain {
-		files[filepath.Join(c.Target.Dir, program.MainDir, "main.go")] = program.MainFile(c.Target.Path)
+		overlay[filepath.Join(c.Target.Dir, program.MainDir, "main.go")] = program.MainFile(c.Target.Path)
 	}
-	overlay := struct{ Replace map[string]string }{map[string]string{}}
-	for path, content := range files {
-		copied := filepath.Join(dir, filepath.Base(path))
-		if err := os.WriteFile(copied, []byte(content), 0o600); err != nil {
-			return "", err
-		}
-		overlay.Replace[path] = copied
-	}
-	list, err := json.Marshal(overlay)
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "overlay.json")
-	return path, os.WriteFile(path, list, 0o600)
+	return overlay.Write(c.temp)
 }

@@ -41,7 +41,7 @@ func (c *Compilation) Check(ctx context.Context, text, pkg string) error {
 	if c.Form, err = form.Parse(text, c.session.Forms); err != nil {
 		return err
 	}
-	if c.Target, err = c.compiler.finder.Find(ctx, pkg, c.temp); err != nil {
+	if c.Target, err = c.compiler.Finder.Find(ctx, pkg, c.temp); err != nil {
 		return err
 	}
 	if err := c.load(ctx, nil); err != nil {

@@ -14,9 +14,9 @@ import (
 // Compiler compiles forms in the packages of a workspace. It is safe for
 // concurrent use.
 type Compiler struct {
-	finder   *target.Finder
+	Finder   *target.Finder
 	cache    *gocmd.Cache
-	scrubber *gocmd.Scrubber
+	Scrubber *gocmd.Scrubber
 }
 
 // New returns a compiler for the workspace at root, an absolute path without
@@ -25,8 +25,8 @@ func New(root string) *Compiler {
 	cache := &gocmd.Cache{}
 	return &Compiler{
 		cache:    cache,
-		finder:   &target.Finder{Root: root, Cache: cache},
-		scrubber: &gocmd.Scrubber{Root: root},
+		Finder:   &target.Finder{Root: root, Cache: cache},
+		Scrubber: &gocmd.Scrubber{Root: root},
 	}
 }
 
@@ -39,5 +39,5 @@ func (c *Compiler) Start(s *session.Session, temp string) *Compilation {
 // Scrub returns a function that removes directories of the machine from what the
 // go command, or the program, printed.
 func (c *Compilation) Scrub(ctx context.Context) func(string) string {
-	return c.compiler.scrubber.For(ctx, c.Target.Go)
+	return c.compiler.Scrubber.For(ctx, c.Target.Go)
 }

@@ -58,7 +58,7 @@ func TestSyntaxErrorsHavePositions(t *testing.T) {
 
 func TestBuildProblems(t *testing.T) {
 	t.Parallel()
-	output := "# example.com/m\n/toolhost/form2.go:3:4: bad\n\tbecause of this\n/toolhost/form1.go:1:2: worse\nother.go:1:1: elsewhere\n"
+	output := "# example.com/m\n/zzz_toolhost_form/form2.go:3:4: bad\n\tbecause of this\n/zzz_toolhost_form/form1.go:1:2: worse\nother.go:1:1: elsewhere\n"
 	same := func(s string) string { return s }
 	got := BuildProblems(output, 2, same)
 	want := Problems{{Line: 3, Column: 4, Message: "bad; because of this"}, {Line: 1, Column: 2, Message: "worse", Form: 1}}

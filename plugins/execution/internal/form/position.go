@@ -22,7 +22,7 @@ func (b *Body) At(offset int) Position { return positionOf(b.Text, offset) }
 // FilePrefix begins the names of generated files in the compiler's messages. It
 // is absolute, because the compiler would complete a relative one with a
 // directory of the machine.
-const FilePrefix = "/toolhost/"
+const FilePrefix = "/zzz_toolhost_form/"
 
 // Directive returns a comment that makes the compiler report what follows at a
 // place in a form instead of one in a generated file.
@@ -30,7 +30,7 @@ func Directive(number int, at Position) string {
 	return fmt.Sprintf("/*line %sform%d.go:%d:%d*/", FilePrefix, number, at.Line, at.Column)
 }
 
-var formPosition = regexp.MustCompile(`^(?:.*/toolhost/|/?)form(\d+)\.go:(\d+)(?::(\d+))?$`)
+var formPosition = regexp.MustCompile(`^(?:.*/zzz_toolhost_form/|/?)form(\d+)\.go:(\d+)(?::(\d+))?$`)
 
 // Locate reads a position that the compiler reported. It returns false for one
 // that is not in a form.

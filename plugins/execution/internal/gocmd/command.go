@@ -6,11 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
+	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/plugins/execution/internal/form"
 	"github.com/toolhost/toolhost/plugins/execution/internal/process"
 	"github.com/toolhost/toolhost/plugins/internal/truncate"
@@ -26,8 +30,9 @@ type Command struct {
 
 // Bounds of one run.
 const (
+	// MaxMemory bounds the memory of the go command and all that it starts, in bytes.
+	MaxMemory    = 4 << 30
 	maxOutput    = 64 << 20 // bytes of each stream that are kept
-	maxMemory    = 4 << 30  // bytes
 	maxProcesses = 256
 )
 
@@ -53,18 +58,8 @@ func findGo() (string, error) {
 //
 // [*Error] if the command ran and failed.
 func (c Command) Run(ctx context.Context, args ...string) (stdout, stderr string, err error) {
-	path, err := findGo()
-	if err != nil {
-		return "", "", err
-	}
 	out, faults := process.NewBuffer(maxOutput), process.NewBuffer(maxOutput)
-	p := &process.Process{
-		Path: path, Args: args, Dir: c.Dir, Stdout: out, Stderr: faults,
-		Env:    append([]string{"GOTMPDIR=" + c.Temp}, c.Env...), // if it is killed, what it leaves is removed with Temp
-		Memory: maxMemory, Processes: maxProcesses,
-		Limits: process.Limits{File: process.MaxFile, Data: maxMemory},
-	}
-	state, excess, err := p.Run(ctx)
+	state, excess, err := c.Start(ctx, Stream{Stdout: out, Stderr: faults}, args...)
 	switch {
 	case err != nil:
 		return "", "", err
@@ -75,6 +70,42 @@ func (c Command) Run(ctx context.Context, args ...string) (stdout, stderr string
 		return out.String(), faults.String(), nil
 	}
 	return out.String(), faults.String(), &Error{Output: faults.String() + out.String()}
+}
+
+// Stream is what a run of the go command may use, and where its output goes as it comes.
+type Stream struct {
+	Stdout, Stderr io.Writer
+	// Time bounds the run, and Quit is how long it then has to print stacks; see
+	// [process.Process]. 0: only the context bounds it.
+	Time, Quit time.Duration
+	// Race says that programs with the race detector run, which reserve far more memory
+	// than they use.
+	Race bool
+	Env  []string // added to that of the command
+	// Namespaces are those to try in turn. Nil: the strongest that is possible.
+	Namespaces []confine.Namespaces
+}
+
+// Start runs the go command to its end. Its failure is in the state, not in the error.
+func (c Command) Start(
+	ctx context.Context, s Stream, args ...string,
+) (*os.ProcessState, process.Excess, error) {
+	path, err := findGo()
+	if err != nil {
+		return nil, "", err
+	}
+	p := &process.Process{
+		Path: path, Args: args, Dir: c.Dir, Stdout: s.Stdout, Stderr: s.Stderr,
+		// If it is killed, what it leaves is removed with Temp.
+		Env:  slices.Concat([]string{"GOTMPDIR=" + c.Temp}, c.Env, s.Env),
+		Time: s.Time, Quit: s.Quit, Memory: MaxMemory, Processes: maxProcesses,
+		Limits:     process.Limits{File: process.MaxFile, Data: MaxMemory},
+		Namespaces: s.Namespaces,
+	}
+	if s.Race {
+		p.Limits.Data = 0
+	}
+	return p.Run(ctx)
 }
 
 // Error is a failure that the go command reported.

@@ -19,18 +19,30 @@ type Package struct {
 	Standard        bool
 	DepOnly         bool
 	Export          string
+	ForTest         string // the package whose tests this is compiled for
 	GoFiles         []string
 	CompiledGoFiles []string
+	TestGoFiles     []string
+	XTestGoFiles    []string
+	Imports         []string
 	ImportMap       map[string]string
 	Module          *struct {
 		Main      bool
 		GoVersion string
 		Replace   *struct{ Version string }
 	}
-	Error *struct{ Pos, Err string }
+	Error      *PackageError
+	DepsErrors []*PackageError
 }
 
-const packageFields = "ImportPath,Name,Dir,Standard,DepOnly,Export,GoFiles,CompiledGoFiles,ImportMap,Module,Error"
+// PackageError is why a package cannot be loaded or compiled.
+type PackageError struct {
+	ImportStack []string
+	Pos, Err    string
+}
+
+const packageFields = "ImportPath,Name,Dir,Standard,DepOnly,Export,ForTest,GoFiles,CompiledGoFiles,TestGoFiles,XTestGoFiles," +
+	"Imports,ImportMap,Module,Error,DepsErrors"
 
 // isLocal reports whether the package can change without a new version.
 func (p *Package) isLocal() bool {

@@ -27,11 +27,19 @@ func (s *Scrubber) For(ctx context.Context, c Command) func(string) string {
 			s.dirs = strings.Fields(out)
 		}
 	}
-	pairs := []string{form.FilePrefix, ""}
-	for _, d := range append([]string{c.Temp, s.Root}, s.dirs...) {
+	var pairs []string
+	for _, end := range []string{"\n", " ", ":", ";", ",", ")"} {
+		if len(s.Root) > 1 {
+			pairs = append(pairs, s.Root+end, "."+end)
+		}
+	}
+	for _, d := range append([]string{strings.TrimSuffix(form.FilePrefix, "/"), c.Temp, s.Root}, s.dirs...) {
 		if len(d) > 1 {
 			pairs = append(pairs, d+"/src/", "", d+`\src\`, "", d+"/pkg/mod/", "", d+"/", "", d+`\`, "")
 		}
 	}
-	return strings.NewReplacer(pairs...).Replace
+	replace := strings.NewReplacer(pairs...).Replace
+	return func(text string) string {
+		return strings.TrimSuffix(replace(text+"\n"), "\n")
+	}
 }

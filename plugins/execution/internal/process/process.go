@@ -3,6 +3,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -31,6 +32,11 @@ type Process struct {
 	Time      time.Duration
 	Memory    int64
 	Processes int
+
+	// Quit is how long the process and its group may go on once they are told to quit because
+	// Time is over: a Go program then prints the stacks of its goroutines. 0: they are ended
+	// at once.
+	Quit time.Duration
 
 	Stdout, Stderr io.Writer
 
@@ -213,16 +219,22 @@ func (p *Process) watch(ctx context.Context, cmd *exec.Cmd, ended <-chan struct{
 	}
 	tick := time.NewTicker(usageInterval)
 	defer tick.Stop()
+	var reason Excess                             // why it was told to quit
 	found, looking := make(chan Excess, 1), false // whatever holds up a look, the time is bounded
 	for {
 		var why Excess
 		select {
 		case <-ended:
-			return ""
+			return reason
 		case <-ctx.Done():
 			why = canceled
 		case <-over:
 			why = Time
+			if p.Quit > 0 && reason == "" {
+				quit(cmd.Process.Pid)
+				reason, over = why, time.After(p.Quit)
+				continue
+			}
 		case <-tick.C:
 			if !looking {
 				looking = true
@@ -233,7 +245,7 @@ func (p *Process) watch(ctx context.Context, cmd *exec.Cmd, ended <-chan struct{
 		}
 		if why != "" {
 			kill(cmd.Process)
-			return why
+			return cmp.Or(reason, why)
 		}
 	}
 }

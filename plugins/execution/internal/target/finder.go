@@ -38,7 +38,7 @@ const maxDirs = 32
 // [tool.CodePermissionDenied] for a hint that leads out of the workspace.
 func (f *Finder) Find(ctx context.Context, hint, temp string) (*Target, error) {
 	if f.Root == "" {
-		return nil, errors.New("the plugin has no workspace yet; the host names one when it configures the plugin")
+		return nil, errNoWorkspace
 	}
 	if err := refuse(hint); err != nil {
 		return nil, err
@@ -69,15 +69,25 @@ func (f *Finder) Find(ctx context.Context, hint, temp string) (*Target, error) {
 	return f.named(ctx, cmd, clean)
 }
 
+// dir returns a directory of the workspace, and its path from the root, without symbolic
+// links.
+func (f *Finder) dir(rel string) (dir, inside string, err error) {
+	dir, err = filepath.EvalSymlinks(filepath.Join(f.Root, filepath.FromSlash(rel)))
+	if err != nil {
+		return "", "", fmt.Errorf("there is %w %s in the workspace", errNoDirectory, rel)
+	}
+	inside, err = filepath.Rel(f.Root, dir)
+	if err != nil || !filepath.IsLocal(inside) {
+		return "", "", refuse("../" + rel) // a link that leads out is as bad as a path that does
+	}
+	return dir, inside, nil
+}
+
 // inDir returns the package in a directory of the workspace.
 func (f *Finder) inDir(ctx context.Context, cmd gocmd.Command, rel string) (*Target, error) {
-	dir, err := filepath.EvalSymlinks(filepath.Join(f.Root, filepath.FromSlash(rel)))
+	dir, inside, err := f.dir(rel)
 	if err != nil {
-		return nil, fmt.Errorf("there is no directory %s in the workspace", rel)
-	}
-	inside, err := filepath.Rel(f.Root, dir)
-	if err != nil || !filepath.IsLocal(inside) {
-		return nil, refuse("../" + rel) // a link that leads out is as bad as a path that does
+		return nil, err
 	}
 	pattern := "./" + filepath.ToSlash(inside)
 	g, err := f.Cache.Load(ctx, cmd, pattern, nil)
@@ -111,9 +121,20 @@ func (f *Finder) named(ctx context.Context, cmd gocmd.Command, hint string) (*Ta
 			return t, nil
 		}
 	}
-	packages, err := f.packages(ctx, cmd)
+	dir, err := f.lookUp(ctx, cmd, hint)
 	if err != nil {
 		return nil, err
+	}
+	f.remember(hint, dir)
+	return f.inDir(ctx, cmd, dir)
+}
+
+// lookUp returns the directory of the package of the workspace with an import path, a
+// directory or a name, from the root.
+func (f *Finder) lookUp(ctx context.Context, cmd gocmd.Command, hint string) (string, error) {
+	packages, err := f.packages(ctx, cmd)
+	if err != nil {
+		return "", err
 	}
 	for _, matches := range []func(p *gocmd.Package, dir string) bool{
 		func(p *gocmd.Package, _ string) bool { return p.ImportPath == hint },
@@ -131,14 +152,13 @@ func (f *Finder) named(ctx context.Context, cmd gocmd.Command, hint string) (*Ta
 		}
 		switch {
 		case len(dirs) == 1:
-			f.remember(hint, dirs[0])
-			return f.inDir(ctx, cmd, dirs[0])
+			return dirs[0], nil
 		case len(dirs) > 1:
-			return nil, fmt.Errorf("package %s is ambiguous: it can be %s; name one of these in full",
+			return "", fmt.Errorf("package %s is ambiguous: it can be %s; name one of these in full",
 				hint, strings.Join(paths, ", "))
 		}
 	}
-	return nil, notFound(hint, packages)
+	return "", notFound(hint, packages)
 }
 
 func (f *Finder) remember(hint, dir string) {
@@ -150,21 +170,30 @@ func (f *Finder) remember(hint, dir string) {
 	f.dirs[hint] = dir
 }
 
+// everything returns the patterns that name all packages of the workspace.
+func (f *Finder) everything(ctx context.Context, cmd gocmd.Command) ([]string, error) {
+	if _, err := os.Stat(filepath.Join(gocode.ModuleDir(f.Root), "go.work")); err != nil {
+		return []string{"./..."}, nil
+	}
+	out, _, err := cmd.Run(ctx, "list", "-m", "-f", "{{.Dir}}")
+	if err != nil {
+		return nil, err
+	}
+	var patterns []string
+	for dir := range strings.Lines(out) {
+		rel, err := filepath.Rel(f.Root, strings.TrimSpace(dir))
+		if err == nil && filepath.IsLocal(rel) {
+			patterns = append(patterns, "./"+filepath.ToSlash(rel)+"/...")
+		}
+	}
+	return patterns, nil
+}
+
 // packages lists the packages of the workspace.
 func (f *Finder) packages(ctx context.Context, cmd gocmd.Command) ([]*gocmd.Package, error) {
-	patterns := []string{"./..."}
-	if _, err := os.Stat(filepath.Join(gocode.ModuleDir(f.Root), "go.work")); err == nil {
-		out, _, err := cmd.Run(ctx, "list", "-m", "-f", "{{.Dir}}")
-		if err != nil {
-			return nil, err
-		}
-		patterns = nil
-		for dir := range strings.Lines(out) {
-			rel, err := filepath.Rel(f.Root, strings.TrimSpace(dir))
-			if err == nil && filepath.IsLocal(rel) {
-				patterns = append(patterns, "./"+filepath.ToSlash(rel)+"/...")
-			}
-		}
+	patterns, err := f.everything(ctx, cmd)
+	if err != nil {
+		return nil, err
 	}
 	g, err := gocmd.List(ctx, cmd, append([]string{"-e"}, patterns...)...)
 	if err != nil {
@@ -183,5 +212,5 @@ func notFound(hint string, packages []*gocmd.Package) error {
 	if near := suggest.Nearest(hint, slices.Compact(known), 3); len(near) > 0 {
 		return fmt.Errorf("%s; did you mean %s?", msg, strings.Join(near, ", "))
 	}
-	return fmt.Errorf("%s; forms are evaluated in packages of the workspace, others can be imported: import \"path\"", msg)
+	return fmt.Errorf("%s; packages that are not of the workspace can only be imported", msg)
 }

@@ -95,4 +95,8 @@ func hasFiles(dir, suffix, except string) bool {
 	})
 }
 
-var errNoGoFiles = errors.New("no Go files")
+var (
+	errNoGoFiles   = errors.New("no Go files")
+	errNoDirectory = errors.New("no directory")
+	errNoWorkspace = errors.New("the plugin has no workspace yet; the host names one when it configures the plugin")
+)

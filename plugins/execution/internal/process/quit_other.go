@@ -1,0 +1,6 @@
+//go:build !unix
+
+package process
+
+// quit does nothing: there are no signals here.
+func quit(int) {}

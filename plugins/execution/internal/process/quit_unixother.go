@@ -1,0 +1,8 @@
+//go:build unix && !linux
+
+package process
+
+import "golang.org/x/sys/unix"
+
+// quit tells a process and its group to quit.
+func quit(pid int) { _ = unix.Kill(-pid, unix.SIGQUIT) }

@@ -1,0 +1,177 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolhost/toolhost/plugins/execution/internal/gocmd"
+	"github.com/toolhost/toolhost/plugins/internal/gocode"
+)
+
+// Selection is a set of packages of the workspace.
+type Selection struct {
+	Go       gocmd.Command
+	Patterns []string // for the go command
+	// LeftOut are the directories of modules in the workspace that the patterns do not
+	// reach, from the root.
+	LeftOut []string
+}
+
+// Select returns the packages that a hint names: what [Finder.Find] takes, a Go file, or a
+// pattern such as ./host/... The default is all packages of the workspace. The go command
+// puts its temporary files in temp.
+//
+// # Errors
+//
+// [tool.CodePermissionDenied] for a hint that leads out of the workspace.
+func (f *Finder) Select(ctx context.Context, hint, temp string) (*Selection, error) {
+	if f.Root == "" {
+		return nil, errNoWorkspace
+	}
+	if err := gocode.CheckPackage(hint); err != nil {
+		return nil, err
+	}
+	s := &Selection{Go: gocmd.Command{Dir: f.Root, Temp: temp}}
+	clean := path.Clean(filepath.ToSlash(hint))
+	if hint == "" || clean == "..." {
+		return s, f.selectAll(ctx, s)
+	}
+	prefix, _, isPattern := strings.Cut(clean, "...")
+	rel := clean
+	switch {
+	case isPattern:
+		rel = path.Dir(prefix + "x")
+	case strings.HasSuffix(clean, ".go"):
+		rel = path.Dir(clean)
+	}
+	dir, inside, err := f.dir(rel)
+	isDir := err == nil && exists(dir)
+	switch {
+	case isDir:
+	case err != nil && !errors.Is(err, errNoDirectory): // it leads out
+		return nil, err
+	case strings.HasPrefix(hint, "./") || strings.HasSuffix(clean, ".go"):
+		return nil, fmt.Errorf("there is no directory %s in the workspace", rel)
+	case isPattern:
+		s.Patterns = []string{clean}
+		return s, nil
+	default:
+		if inside, err = f.lookUp(ctx, s.Go, clean); err != nil {
+			return nil, err
+		}
+		dir = filepath.Join(f.Root, filepath.FromSlash(inside))
+	}
+	base := f.Root
+	if module := gocode.ModuleDir(dir); isBelow(module, f.Root) {
+		base, s.Go.Dir = module, module // a module in the workspace has its own dependencies
+	}
+	below, err := filepath.Rel(base, dir)
+	if err != nil {
+		return nil, err
+	}
+	s.Patterns = []string{"./" + filepath.ToSlash(below)}
+	if isPattern {
+		s.Patterns[0] = "./" + path.Join(filepath.ToSlash(below), strings.TrimPrefix(clean, cleanDir(rel)))
+	}
+	return s, nil
+}
+
+// cleanDir returns the beginning of a pattern that names a directory.
+func cleanDir(rel string) string {
+	if rel == "." {
+		return ""
+	}
+	return rel + "/"
+}
+
+// selectAll selects all packages of the workspace.
+func (f *Finder) selectAll(ctx context.Context, s *Selection) (err error) {
+	nested := f.modules()
+	home := gocode.ModuleDir(f.Root)
+	if home == "" && len(nested) == 0 {
+		return errors.New("the workspace has no go.mod, and neither has a directory above it: there are no packages to work on")
+	}
+	if home == "" {
+		return fmt.Errorf("the workspace's root has no go.mod; name one of the modules in it: ./%s/...",
+			strings.Join(nested, "/..., ./"))
+	}
+	if s.Patterns, err = f.everything(ctx, s.Go); err != nil {
+		return err
+	}
+	for _, dir := range nested {
+		if !slices.Contains(s.Patterns, "./"+dir+"/...") {
+			s.LeftOut = append(s.LeftOut, dir)
+		}
+	}
+	return nil
+}
+
+// Bounds of the search for modules.
+const (
+	maxWalked  = 20_000 // directories and files
+	maxModules = 20
+)
+
+// modules returns the directories below the root that have a go.mod.
+func (f *Finder) modules() (out []string) {
+	walked := 0
+	_ = filepath.WalkDir(f.Root, func(name string, entry fs.DirEntry, err error) error {
+		if walked++; walked > maxWalked || len(out) == maxModules {
+			return filepath.SkipAll
+		}
+		rel, relErr := filepath.Rel(f.Root, name)
+		switch base := entry.Name(); {
+		case err != nil || relErr != nil || rel == ".":
+			return nil
+		case entry.IsDir() && (strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "testdata" ||
+			base == "vendor" || base == "node_modules"):
+			return filepath.SkipDir
+		case base == "go.mod" && entry.Type().IsRegular() && rel != base:
+			out = append(out, filepath.ToSlash(filepath.Dir(rel)))
+		}
+		return nil
+	})
+	return out
+}
+
+// Refuse refuses packages outside of the workspace, which a pattern may name.
+func (f *Finder) Refuse(packages []*gocmd.Package) error {
+	for _, p := range packages {
+		if rel, err := filepath.Rel(f.Root, p.Dir); p.Dir != "" && (err != nil || !filepath.IsLocal(rel)) {
+			return gocode.RefusePackage(p.ImportPath, "it is not a package of the workspace")
+		}
+	}
+	return nil
+}
+
+// Rel returns a path from the root; the path itself if it is not in the workspace. A
+// relative path is one from dir.
+func (f *Finder) Rel(dir, name string) string {
+	full := name
+	if !filepath.IsAbs(full) {
+		full = filepath.Join(dir, full)
+	}
+	rel, err := filepath.Rel(f.Root, full)
+	if err != nil || !filepath.IsLocal(rel) {
+		return name
+	}
+	return filepath.ToSlash(rel)
+}
+
+func exists(dir string) bool {
+	info, err := os.Stat(dir)
+	return err == nil && info.IsDir()
+}
+
+// isBelow reports whether a directory is inside of another one and not that itself.
+func isBelow(dir, root string) bool {
+	rel, err := filepath.Rel(root, dir)
+	return dir != "" && err == nil && rel != "." && filepath.IsLocal(rel)
+}
