@@ -89,9 +89,10 @@ func (s *Snapshot) newBatch(ctx context.Context, g *Graph, extra string) (*batch
 		}
 	}
 	b.parser = parser{fset: b.importer.fset, parsed: map[string]*parsedFile{}}
+	b.keys.Fset = b.importer.fset
 	err := ctx.Err()
 	if err == nil {
-		err = b.importer.build(ctx, goCommand{s.Root}, imports)
+		err = b.importer.build(ctx, s.workspace.command(), imports)
 	}
 	if err != nil {
 		c.mu.Unlock()

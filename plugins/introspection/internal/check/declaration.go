@@ -110,7 +110,7 @@ func (p *Package) position(pos token.Pos) token.Position {
 func (s *Snapshot) Locate(ctx context.Context, p *Package, obj types.Object) (comment, position string, err error) {
 	pos := obj.Pos()
 	if home := obj.Pkg(); home != nil && home.Path() != p.Node.Path && pos.IsValid() {
-		n, err := s.Find(ctx, home.Path())
+		n, err := s.declaring(ctx, home.Path(), p.Fset.Position(pos).Filename)
 		if err != nil || n == nil {
 			return "", s.Root.Position(p.Fset.Position(pos), home.Path()), err
 		}
@@ -121,4 +121,32 @@ func (s *Snapshot) Locate(ctx context.Context, p *Package, obj types.Object) (co
 		p, pos = declaring, declaring.find(p.Fset.Position(pos), obj.Name())
 	}
 	return strings.TrimSpace(p.Comment(pos)), s.Root.Position(p.position(pos), p.Node.Path), nil
+}
+
+// declaring returns the package that has a file: the one of this import path, or the
+// same with its tests.
+func (s *Snapshot) declaring(ctx context.Context, path, file string) (*Node, error) {
+	if strings.HasSuffix(file, "_test.go") {
+		for _, n := range s.Graph.TestsOf(path) {
+			if n.Path == path {
+				return n, nil
+			}
+		}
+	}
+	return s.Find(ctx, path)
+}
+
+// Body returns the body of a function that the package declares, or nil.
+func (p *Package) Body(fn *types.Func) *ast.BlockStmt {
+	for _, f := range p.Syntax {
+		if fn.Pos() < f.FileStart || fn.Pos() >= f.FileEnd {
+			continue
+		}
+		for _, d := range f.Decls {
+			if d, ok := d.(*ast.FuncDecl); ok && d.Name.Pos() == fn.Pos() {
+				return d.Body
+			}
+		}
+	}
+	return nil
 }

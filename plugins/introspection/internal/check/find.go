@@ -8,10 +8,18 @@ import (
 )
 
 // Find returns the package with an import path, also one that the workspace could
-// import but does not. It returns nil if there is none.
+// import but does not. The package of tests next to a package is found by the path that
+// the go command gives it, such as net/http_test. It returns nil if there is none.
 func (s *Snapshot) Find(ctx context.Context, path string) (*Node, error) {
 	if n := s.Graph.Nodes[path]; n != nil {
 		return n, nil
+	}
+	if of, ok := strings.CutSuffix(path, "_test"); ok {
+		for _, n := range s.Graph.TestsOf(of) {
+			if n.Path == path {
+				return n, nil
+			}
+		}
 	}
 	if !isImportPath(path) {
 		return nil, nil

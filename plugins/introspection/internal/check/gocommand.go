@@ -14,7 +14,10 @@ import (
 
 // goCommand runs the go command in a workspace. Every use of the command goes
 // through it.
-type goCommand struct{ root source.Root }
+type goCommand struct {
+	root     source.Root
+	platform Platform
+}
 
 var errNoGo = errors.New("the Go toolchain is needed: `go` was not found on the plugin's PATH; " +
 	"install Go or name PATH in the plugin's environment")
@@ -36,7 +39,8 @@ func (g goCommand) loadConfig(
 		// pattern. The go command gets it after "--", never as a flag.
 		queries[i] = "pattern=" + p
 	}
-	config.Context, config.Dir, config.Env = ctx, string(g.root), os.Environ()
+	config.Context, config.Dir, config.Env = ctx, string(g.root), append(os.Environ(), g.platform.environment()...)
+	config.BuildFlags = g.platform.flags()
 	config.ParseFile = source.ParseFile
 	pkgs, err := packages.Load(&config, queries...)
 	if err != nil {

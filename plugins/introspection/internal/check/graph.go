@@ -17,11 +17,14 @@ import (
 // Graph is a set of packages without their types.
 type Graph struct {
 	Nodes map[string]*Node // by import path, without tests
+	Tests []*Node          // of the workspace's packages with their test files, by import path; see [Node.TestOf]
 
 	key source.Fingerprint // of what it was made of
 	// variants has all packages by ID, with their tests.
 	variants map[string]*Node
 	sizes    types.Sizes
+	// moduleDirs are the directories of the modules that the workspace's packages are in.
+	moduleDirs map[string]bool
 	// indexed are the IDs of the packages whose uses of symbols are collected: of each
 	// package of the workspace the variant with its test files, which has all other
 	// files too. No file is in two of them.
@@ -41,6 +44,14 @@ type Node struct {
 	Std        bool
 	Local      bool // its files may change: it is neither in the standard library nor in a downloaded module
 	Errors     []packages.Error
+	// LeftOut are the Go files of the directory that build constraints leave out, absolute.
+	LeftOut []string
+	// TestOf is the import path of the package that this one tests: its own path if it
+	// is the package with its test files, that without _test if it is next to it, and
+	// empty if it has no test files.
+	TestOf string
+	// TestOnly says that only tests import the package.
+	TestOnly bool
 
 	id        string                       // "path", or "path [path.test]"
 	pattern   string                       // for the go command
@@ -55,7 +66,7 @@ const graphMode = packages.NeedName | packages.NeedFiles | packages.NeedImports 
 
 // newGraph returns the graph of packages and all that they import.
 func newGraph(key source.Fingerprint, found []*packages.Package) *Graph {
-	g := &Graph{key: key, Nodes: map[string]*Node{}, variants: map[string]*Node{}}
+	g := &Graph{key: key, Nodes: map[string]*Node{}, variants: map[string]*Node{}, moduleDirs: map[string]bool{}}
 	packages.Visit(found, nil, func(p *packages.Package) {
 		// Visit calls this for a package after all that it imports.
 		if exists(p) {
@@ -74,7 +85,11 @@ func newGraph(key source.Fingerprint, found []*packages.Package) *Graph {
 		if n := g.Nodes[p.PkgPath]; n != nil {
 			n.Own = !n.Std
 		}
+		if p.Module != nil {
+			g.moduleDirs[p.Module.Dir] = true
+		}
 	}
+	g.addTests(found)
 	best := map[string]*Node{}
 	for _, p := range found {
 		n := g.variants[p.ID]
@@ -92,6 +107,37 @@ func newGraph(key source.Fingerprint, found []*packages.Package) *Graph {
 	return g
 }
 
+// addTests adds the packages with test files, and what only these import.
+func (g *Graph) addTests(found []*packages.Package) {
+	for _, p := range found {
+		n := g.variants[p.ID]
+		if n == nil || p.ForTest == "" || isTestProgram(p) || p.PkgPath != p.ForTest && p.PkgPath != p.ForTest+"_test" {
+			continue
+		}
+		n.Own, n.TestOf = !n.Std, p.ForTest
+		g.Tests = append(g.Tests, n)
+	}
+	slices.SortFunc(g.Tests, func(a, b *Node) int { return strings.Compare(a.Path, b.Path) })
+	for id, n := range g.variants {
+		if id == n.Path && g.Nodes[id] == nil && !strings.HasSuffix(id, ".test") {
+			n.TestOnly = true
+			g.Nodes[id] = n
+		}
+	}
+}
+
+// TestsOf returns the packages that test a package of the workspace: first the one
+// that has its files too.
+func (g *Graph) TestsOf(path string) []*Node {
+	var out []*Node
+	for _, n := range g.Tests {
+		if n.TestOf == path {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
 // exists distinguishes a package from the placeholder that the go command returns
 // for an import path without a package.
 func exists(p *packages.Package) bool { return p.Name != "" || len(p.GoFiles) > 0 }
@@ -105,7 +151,11 @@ func isTestProgram(p *packages.Package) bool {
 func (g *Graph) newNode(p *packages.Package) *Node {
 	n := &Node{
 		Path: p.PkgPath, Name: p.Name, Dir: p.Dir, Files: p.GoFiles, Errors: p.Errors, Std: p.Module == nil,
-		id: p.ID, pattern: p.PkgPath, imports: map[string]string{}, missing: map[string]*packages.Package{},
+		LeftOut: goFiles(p.IgnoredFiles),
+		id:      p.ID, pattern: p.PkgPath, imports: map[string]string{}, missing: map[string]*packages.Package{},
+	}
+	if p.ForTest != "" {
+		n.pattern = p.ForTest
 	}
 	if m := p.Module; m != nil {
 		n.Module = m.Path
@@ -128,6 +178,16 @@ func (g *Graph) newNode(p *packages.Package) *Node {
 	}
 	slices.Sort(n.Imports)
 	return n
+}
+
+func goFiles(paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !isGoFile(path) })
+}
+
+// isGoFile reports whether the go command would build a file if nothing left it out.
+func isGoFile(path string) bool {
+	name := filepath.Base(path)
+	return strings.HasSuffix(name, ".go") && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "_")
 }
 
 // with returns the graph with a local package that is not in it.

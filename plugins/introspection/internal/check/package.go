@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 	"sync"
 
@@ -41,10 +42,11 @@ const MaxErrors = 10
 // made of has changed since.
 func (s *Snapshot) Package(ctx context.Context, n *Node) (*Package, error) {
 	cache, now := &s.workspace.packages, s.packageFingerprint(n)
-	if p := cache.get(n.pattern, now); p != nil {
+	key := n.pattern + " " + n.id
+	if p := cache.get(key, now); p != nil {
 		return p, nil
 	}
-	return cache.loading.Do(ctx, fmt.Sprintf("%x %s", now, n.pattern), func(ctx context.Context) (*Package, error) {
+	return cache.loading.Do(ctx, fmt.Sprintf("%x %s", now, key), func(ctx context.Context) (*Package, error) {
 		release, err := cache.acquire(ctx)
 		if err != nil {
 			return nil, err
@@ -52,7 +54,7 @@ func (s *Snapshot) Package(ctx context.Context, n *Node) (*Package, error) {
 		defer release()
 		p, err := s.load(ctx, n)
 		if err == nil {
-			cache.put(n.pattern, now, p)
+			cache.put(key, now, p)
 		}
 		return p, err
 	})
@@ -61,15 +63,19 @@ func (s *Snapshot) Package(ctx context.Context, n *Node) (*Package, error) {
 // load type-checks a local package from source, with what it imports from source. The
 // go command loads any other, and those with C, which it has to translate.
 func (s *Snapshot) load(ctx context.Context, n *Node) (*Package, error) {
-	if s.Graph.Nodes[n.Path] == n && n.source && len(n.Files) > 0 {
+	if s.Graph.variants[n.id] == n && n.source && len(n.Files) > 0 {
 		p, err := s.loadSource(ctx, n)
 		if p != nil || err != nil {
 			return p, err
 		}
 	}
-	pkgs, err := goCommand{s.Root}.load(ctx, packageMode, n.pattern)
+	config := packages.Config{Mode: packageMode, Tests: n.TestOf != ""}
+	pkgs, err := s.workspace.command().loadConfig(ctx, config, []string{n.pattern})
 	if err != nil {
 		return nil, err
+	}
+	if config.Tests {
+		pkgs = slices.DeleteFunc(pkgs, func(p *packages.Package) bool { return p.ID != n.id })
 	}
 	if len(pkgs) != 1 || pkgs[0].Types == nil {
 		return nil, fmt.Errorf("package %s could not be loaded: the go command gave %d packages for it", n.Path, len(pkgs))
@@ -115,7 +121,7 @@ func (s *Snapshot) LoadTogether(
 	for _, other := range others {
 		patterns = append(patterns, other.pattern)
 	}
-	loaded, err := goCommand{s.Root}.load(ctx, mode, patterns...)
+	loaded, err := s.workspace.command().load(ctx, mode, patterns...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -78,6 +78,12 @@ func (s *Snapshot) contentFingerprint() source.Fingerprint {
 	return h.Sum()
 }
 
+// HasGoFiles reports whether a directory of the workspace has Go files, of whatever
+// package or platform.
+func (s *Snapshot) HasGoFiles(dir string) bool {
+	return filepath.IsLocal(filepath.FromSlash(dir)) && s.listing.Has(s.Root.Join(dir))
+}
+
 // Files returns a package's files as they are now. The files of packages that are
 // not local have no size and time.
 func (s *Snapshot) Files(n *Node) []source.File {
@@ -163,7 +169,7 @@ func sameLine(p, q token.Position) bool {
 // Std returns the graph of the standard library.
 func (s *Snapshot) Std(ctx context.Context) (*Graph, error) {
 	return s.workspace.std.get(ctx, fmt.Sprintf("%x", s.modules), func(ctx context.Context) (*Graph, error) {
-		found, err := goCommand{s.Root}.load(ctx, graphMode, "std")
+		found, err := s.workspace.command().load(ctx, graphMode, "std")
 		if err != nil {
 			return nil, err
 		}

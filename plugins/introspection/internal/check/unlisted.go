@@ -35,8 +35,8 @@ func (s *Snapshot) Unlisted(ctx context.Context, pattern string) (*Node, error) 
 		return n, nil
 	}
 	n, err := u.loading.Do(ctx, fmt.Sprintf("%x %s", s.modules, pattern), func(ctx context.Context) (*Node, error) {
-		pkgs, err := goCommand{s.Root}.load(ctx, graphMode&^packages.NeedDeps, pattern)
-		if err != nil || len(pkgs) == 0 || !exists(pkgs[0]) {
+		pkgs, err := s.workspace.command().load(ctx, graphMode&^packages.NeedDeps, pattern)
+		if err != nil || len(pkgs) == 0 || !exists(pkgs[0]) && len(pkgs[0].IgnoredFiles) == 0 {
 			return nil, err
 		}
 		n := new(Graph).newNode(pkgs[0])

@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
 
 	"golang.org/x/tools/go/packages"
 
@@ -15,13 +19,43 @@ import (
 // known of the packages in it. It is safe for concurrent use once it is open.
 type Workspace struct {
 	root     source.Root
+	platform Platform
 	files    source.Cache
 	graph    last[*Graph] // of the workspace
 	std      last[*Graph] // of the standard library
 	unlisted unlisted
 	packages packageCache
 	checker  checker
+
+	// others are the same workspace on other platforms, the one that was used last at
+	// the end.
+	mu     sync.Mutex
+	others []*Workspace
 }
+
+// maxPlatforms is how many other platforms stay loaded. Each takes as much memory as
+// the workspace itself.
+const maxPlatforms = 2
+
+// On returns the workspace as it is built on a platform.
+func (w *Workspace) On(p Platform) *Workspace {
+	if p.key() == "" {
+		return w
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := slices.IndexFunc(w.others, func(o *Workspace) bool { return o.platform.key() == p.key() })
+	if at < 0 {
+		w.others = append(w.others, &Workspace{root: w.root, platform: p})
+		w.others = w.others[max(0, len(w.others)-maxPlatforms):]
+		return w.others[len(w.others)-1]
+	}
+	found := w.others[at]
+	w.others = append(slices.Delete(w.others, at, at+1), found)
+	return found
+}
+
+func (w *Workspace) command() goCommand { return goCommand{w.root, w.platform} }
 
 var (
 	errNotOpen = errors.New("the plugin has no workspace yet; the host names one when it configures the plugin")
@@ -34,6 +68,7 @@ var (
 // Open sets the workspace's directory.
 func (w *Workspace) Open(dir string) (err error) {
 	w.root, err = source.OpenRoot(dir)
+	w.others = nil
 	return err
 }
 
@@ -65,7 +100,7 @@ func (w *Workspace) Snapshot(ctx context.Context) (*Snapshot, error) {
 	key := s.importsFingerprint()
 	s.Graph, err = w.graph.get(ctx, fmt.Sprintf("%x", key), func(ctx context.Context) (*Graph, error) {
 		config := packages.Config{Mode: graphMode, Tests: true}
-		found, err := goCommand{w.root}.loadConfig(ctx, config, patterns(w.root, s.moduleDir))
+		found, err := w.command().loadConfig(ctx, config, patterns(w.root, s.moduleDir))
 		if err != nil {
 			return nil, err
 		}
@@ -75,4 +110,20 @@ func (w *Workspace) Snapshot(ctx context.Context) (*Snapshot, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// OtherModule returns the root of the module that a directory of the workspace belongs
+// to, relative to the workspace, if that is not one of the workspace's modules.
+func (s *Snapshot) OtherModule(dir string) string {
+	for ; dir != s.moduleDir && dir != string(s.Root) && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		info, err := os.Stat(filepath.Join(dir, "go.mod"))
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if rel, ok := s.Root.Relative(dir); ok && !s.Graph.moduleDirs[dir] {
+			return rel
+		}
+		return ""
+	}
+	return ""
 }

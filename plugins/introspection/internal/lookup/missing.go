@@ -11,7 +11,7 @@ import (
 
 // noSymbol returns the error for a name that was found nowhere, with the nearest names.
 func (f Finder) noSymbol(ctx context.Context, name string, ways []parsed) error {
-	first, last := ways[0], ways[len(ways)-1]
+	first, last := ways[0], ways[min(len(ways), 2)-1]
 	for _, p := range ways {
 		n, err := f.nearestHome(ctx, p)
 		if err != nil {
@@ -68,8 +68,8 @@ func (f Finder) notIn(ctx context.Context, n *check.Node, ways []parsed) error {
 	}
 	ways = about(n, ways)
 	for _, p := range ways {
-		if owner, ok := pkg.Types.Scope().Lookup(p.name).(*types.TypeName); ok && p.member != "" {
-			return noMember(pkg, owner, p)
+		if s, left := follow(pkg, p); s != nil && len(left) > 0 && hasMembers(s.Object) {
+			return noMember(s, left[0])
 		}
 	}
 	wanted := ways[0].symbol()
@@ -80,16 +80,27 @@ func (f Finder) notIn(ctx context.Context, n *check.Node, ways []parsed) error {
 	return fmt.Errorf("package %s has no symbol %q%s%s", n.Path, wanted, pkg.FirstError(), DidYouMean(wanted, names))
 }
 
-// noMember returns the error for a method or field that a type does not have.
-func noMember(pkg *check.Package, owner *types.TypeName, p parsed) error {
-	name := pkg.Node.Path + "." + p.name
-	// An index without an object means that the name is ambiguous.
-	if _, index, _ := types.LookupFieldOrMethod(owner.Type(), true, pkg.Types, p.member); len(index) > 0 {
-		return fmt.Errorf("%s.%s cannot be selected: several embedded fields have a %q at the same depth; "+
-			"name one of their types", name, p.member, p.member)
+func hasMembers(obj types.Object) bool {
+	switch obj.(type) {
+	case *types.TypeName:
+		return true
+	case *types.Var:
+		return len(typeutil.MemberNames(obj.Type(), obj.Pkg())) > 0
 	}
-	return fmt.Errorf("type %s has no method or field %q%s%s", name, p.member, pkg.FirstError(),
-		DidYouMean(p.member, typeutil.MemberNames(owner, pkg.Types)))
+	return false
+}
+
+// noMember returns the error for a method or field that a symbol does not have.
+func noMember(s *Symbol, member string) error {
+	pkg, t := s.Package, s.Object.Type()
+	name := pkg.Node.Path + "." + s.Name()
+	// An index without an object means that the name is ambiguous.
+	if _, index, _ := types.LookupFieldOrMethod(t, true, pkg.Types, member); len(index) > 0 {
+		return fmt.Errorf("%s.%s cannot be selected: several embedded fields have a %q at the same depth; "+
+			"name one of their types", name, member, member)
+	}
+	return fmt.Errorf("%s %s has no method or field %q%s%s", typeutil.Kind(s.Object), name, member, pkg.FirstError(),
+		DidYouMean(member, typeutil.MemberNames(t, pkg.Types)))
 }
 
 // about returns the ways to parse a name that fit a package: those that name it, or

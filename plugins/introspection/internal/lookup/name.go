@@ -9,18 +9,18 @@ import (
 	"github.com/toolhost/toolhost/plugins/internal/gocode"
 )
 
-// parsed is one way to parse a symbol's name: member is a method or field, and empty
-// for the name itself; pkg is empty if the name has no package.
+// parsed is one way to parse a symbol's name: members leads from the name to a method or
+// field, through fields whose types have no names; pkg is empty if the name has no
+// package.
 type parsed struct {
-	pkg, name, member string
+	pkg, name string
+	members   []string
 }
 
-func (p parsed) symbol() string {
-	if p.member != "" {
-		return p.name + "." + p.member
-	}
-	return p.name
-}
+func (p parsed) symbol() string { return strings.Join(append([]string{p.name}, p.members...), ".") }
+
+// maxMembers is how far a name may lead into a symbol, as in T.field.field.
+const maxMembers = 8
 
 // parseName returns all ways to parse a symbol's name: "a.B" may be B of package a or
 // the member B of type a, and a dot may be part of an import path. It drops what Go
@@ -33,15 +33,8 @@ func parseName(symbol string) ([]parsed, error) {
 		return nil, notASymbol(symbol)
 	}
 	var out []parsed
-	for members := range 2 {
-		at := len(parts) - 1 - members // of the name
-		if at < 0 {
-			continue
-		}
-		p := parsed{pkg: dir + strings.Join(parts[:at], "."), name: parts[at]}
-		if members == 1 {
-			p.member = parts[at+1]
-		}
+	for at := len(parts) - 1; at >= max(0, len(parts)-1-maxMembers); at-- {
+		p := parsed{pkg: dir + strings.Join(parts[:at], "."), name: parts[at], members: parts[at+1:]}
 		if p.valid() {
 			out = append(out, p)
 		}
@@ -63,8 +56,8 @@ func notASymbol(text string) error {
 }
 
 func (p parsed) valid() bool {
-	return token.IsIdentifier(p.name) && (p.member == "" || token.IsIdentifier(p.member)) &&
-		!strings.HasSuffix(p.pkg, "/")
+	return token.IsIdentifier(p.name) && !strings.HasSuffix(p.pkg, "/") &&
+		!slices.ContainsFunc(p.members, func(m string) bool { return !token.IsIdentifier(m) })
 }
 
 // withoutBrackets drops type arguments.

@@ -39,8 +39,11 @@ const (
 	tierPath     tier = iota // the import path itself
 	tierDir                  // a directory of the workspace
 	tierOwn                  // the workspace's packages, by name or end of path
+	tierTests                // the same with their test files, and packages of tests by their own names
+	tierBeside               // packages of tests, by the names of the packages next to them
 	tierPublic               // dependencies and the standard library, by name or end of path
-	tierInternal             // the internal packages of these
+	tierTestOnly             // dependencies of tests alone
+	tierInternal             // the internal packages of dependencies and the standard library
 	tierCount
 )
 
@@ -59,23 +62,48 @@ func isDir(name string) bool { return name == "." || strings.HasPrefix(name, "./
 // inTier returns the packages that a name means in one tier, by path.
 func (f Finder) inTier(ctx context.Context, name string, t tier) ([]*check.Node, error) {
 	if isDir(name) {
-		if t != tierDir {
-			return nil, nil
+		switch t {
+		case tierDir:
+			return atMostOne(f.inDir(ctx, path.Clean(name)))
+		case tierTests:
+			return f.testNodes(func(n *check.Node) bool { return n.TestOf == n.Path && f.isIn(n, name) }), nil
+		case tierBeside:
+			return f.testNodes(func(n *check.Node) bool { return n.TestOf != n.Path && f.isIn(n, name) }), nil
 		}
-		return atMostOne(f.inDir(ctx, path.Clean(name)))
+		return nil, nil
 	}
 	switch t {
 	case tierPath:
 		return atMostOne(f.Snapshot.Find(ctx, name))
 	case tierDir:
-		return f.Snapshot.Graph.Select(func(n *check.Node) bool {
-			rel, ok := f.Snapshot.Root.Relative(n.Dir)
-			return ok && n.Own && rel == path.Clean(name)
-		}), nil
+		return f.Snapshot.Graph.Select(func(n *check.Node) bool { return n.Own && f.isIn(n, name) }), nil
 	case tierOwn:
 		return f.Snapshot.Graph.Select(func(n *check.Node) bool { return n.Own && n.Named(name) }), nil
+	case tierTests:
+		return f.testNodes(func(n *check.Node) bool { return n.Named(name) || n.TestOf == n.Path && f.isIn(n, name) }), nil
+	case tierBeside:
+		return f.testNodes(func(n *check.Node) bool {
+			return n.TestOf != n.Path && (n.Named(name+"_test") || f.isIn(n, name))
+		}), nil
 	}
-	return f.elsewhere(ctx, name, t == tierInternal)
+	return f.elsewhere(ctx, name, t)
+}
+
+// testNodes returns packages with test files.
+func (f Finder) testNodes(keep func(*check.Node) bool) []*check.Node {
+	var out []*check.Node
+	for _, n := range f.Snapshot.Graph.Tests {
+		if keep(n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// isIn reports whether a package is in a directory of the workspace.
+func (f Finder) isIn(n *check.Node, dir string) bool {
+	rel, ok := f.Snapshot.Root.Relative(n.Dir)
+	return ok && rel == path.Clean(dir)
 }
 
 func atMostOne(n *check.Node, err error) ([]*check.Node, error) {
@@ -86,13 +114,20 @@ func atMostOne(n *check.Node, err error) ([]*check.Node, error) {
 }
 
 // elsewhere returns packages that are not the workspace's.
-func (f Finder) elsewhere(ctx context.Context, name string, internal bool) ([]*check.Node, error) {
+func (f Finder) elsewhere(ctx context.Context, name string, t tier) ([]*check.Node, error) {
 	std, err := f.Snapshot.Std(ctx)
 	if err != nil {
 		return nil, err
 	}
 	fits := func(n *check.Node) bool {
-		return !n.Own && n.Name != "main" && n.Named(name) && check.IsInternal(n.Path) == internal
+		of := tierPublic
+		switch {
+		case check.IsInternal(n.Path):
+			of = tierInternal
+		case n.TestOnly && !n.Std:
+			of = tierTestOnly
+		}
+		return !n.Own && n.Name != "main" && n.Named(name) && of == t
 	}
 	out := f.Snapshot.Graph.Select(fits)
 	for _, n := range std.Select(fits) {
@@ -125,9 +160,13 @@ func (f Finder) inDir(ctx context.Context, rel string) (*check.Node, error) {
 	if err != nil || !info.IsDir() || inside != "." && module.CheckFilePath(inside) != nil {
 		return nil, fmt.Errorf("%s is not a directory that can hold a package", rel)
 	}
+	if other := f.Snapshot.OtherModule(target); other != "" {
+		return nil, fmt.Errorf("directory %s belongs to another module, whose root is %s; make that the workspace, "+
+			"or add it to a go.work file", rel, other)
+	}
 	n, err := f.Snapshot.Unlisted(ctx, strings.TrimSuffix("./"+inside, "/."))
 	if n == nil && err == nil {
-		err = fmt.Errorf("directory %s has no Go files that belong to a package on this platform", rel)
+		err = fmt.Errorf("directory %s has no Go files", rel)
 	}
 	return n, err
 }
@@ -153,10 +192,24 @@ func (f Finder) Package(ctx context.Context, name string) (*check.Node, error) {
 	return found[0], nil
 }
 
+// WithTests returns the package of a directory with its test files, or the package
+// itself if there is none.
+func (f Finder) WithTests(n *check.Node) *check.Node {
+	for _, with := range f.Snapshot.Graph.TestsOf(n.Path) {
+		if len(n.Files) == 0 || with.Path == n.Path {
+			return with
+		}
+	}
+	return n
+}
+
 // PackageWithFiles is like [Finder.Package], for a package that has files on this
-// platform.
+// platform. If only test files are in its directory, it returns the package of these.
 func (f Finder) PackageWithFiles(ctx context.Context, name string) (*check.Node, error) {
 	n, err := f.Package(ctx, name)
+	if err == nil && len(n.Files) == 0 {
+		n = f.WithTests(n)
+	}
 	if err == nil && len(n.Files) == 0 {
 		err = f.noFiles(n)
 	}
@@ -203,6 +256,13 @@ func (f Finder) noPackage(ctx context.Context, name string) error {
 	if !f.Snapshot.InModule() && strings.Contains(name, ".") {
 		return check.ErrNoModule
 	}
+	if f.Snapshot.HasGoFiles(name) { // but no package that is part of the workspace
+		n, err := f.inDir(ctx, path.Clean(name))
+		if err == nil {
+			err = f.noFiles(n)
+		}
+		return err
+	}
 	known, err := f.packageNames(ctx)
 	if err != nil {
 		return err
@@ -228,11 +288,37 @@ func (f Finder) packageNames(ctx context.Context) ([]string, error) {
 
 // noFiles returns the error for a package without Go files for this platform.
 func (f Finder) noFiles(n *check.Node) error {
-	msg := fmt.Sprintf("package %s has no Go files that belong to it on this platform", n.Path)
+	if len(n.LeftOut) > 0 {
+		return fmt.Errorf("package %s has no Go files on this platform; %s", n.Path, f.LeftOut(n.LeftOut))
+	}
+	msg := fmt.Sprintf("package %s has no Go files", n.Path)
 	if len(n.Errors) > 0 {
 		msg += ": " + f.Snapshot.Root.Scrub(n.Errors[0].Msg)
 	}
 	return errors.New(msg)
+}
+
+// maxLeftOut is how many files that were left out are named.
+const maxLeftOut = 8
+
+// LeftOut tells which files build constraints leave out.
+func (f Finder) LeftOut(files []string) string {
+	var names []string
+	for _, path := range files[:min(len(files), maxLeftOut)] {
+		if rel, ok := f.Snapshot.Root.Relative(path); ok {
+			names = append(names, rel)
+		} else {
+			names = append(names, filepath.Base(path))
+		}
+	}
+	if more := len(files) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	what := "1 file is"
+	if len(files) > 1 {
+		what = fmt.Sprintf("%d files are", len(files))
+	}
+	return fmt.Sprintf("%s left out by build constraints (%s); goos or tags can include them", what, strings.Join(names, ", "))
 }
 
 // OwnNames returns the names that the workspace's packages declare, qualified with the

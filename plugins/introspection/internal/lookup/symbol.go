@@ -16,19 +16,17 @@ type Symbol struct {
 	Package *check.Package
 	Object  types.Object // the member, if the caller named one
 
-	// Owner is the type that the member was looked up in, and Index the path to it
-	// through embedded fields. They are nil for what is declared at package level.
-	Owner *types.TypeName
+	// Of is the type that the member was looked up in, and Index the path to it through
+	// embedded fields. They are nil for what is declared at package level, and for what a
+	// function declares.
+	Of    types.Type
 	Index []int
+
+	name string
 }
 
 // Name returns the symbol's name in its package.
-func (s *Symbol) Name() string {
-	if s.Owner != nil {
-		return s.Owner.Name() + "." + s.Object.Name()
-	}
-	return s.Object.Name()
-}
+func (s *Symbol) Name() string { return s.name }
 
 // NotA returns the error for a symbol that is not what a tool answers questions about.
 func (s *Symbol) NotA(wanted string) error {
@@ -43,6 +41,14 @@ func (s *Symbol) NotA(wanted string) error {
 	}
 	return fmt.Errorf("%s.%s is %s, not a %s%s; describe_symbol tells more of it",
 		s.Package.Node.Path, s.Name(), is, wanted, s.Package.FirstError())
+}
+
+func isCallable(obj types.Object) bool {
+	switch obj.(type) {
+	case *types.Func, *types.Builtin:
+		return true
+	}
+	return false
 }
 
 func article(noun string) string {
@@ -103,12 +109,14 @@ func (f Finder) symbolIn(ctx context.Context, ways []parsed, pkg string) (*Symbo
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range ways {
-		if p.pkg != "" && !n.Named(p.pkg) {
-			continue
-		}
-		if s, err := f.inPackage(ctx, n, p); s != nil || err != nil {
-			return s, err
+	for _, in := range append([]*check.Node{n}, f.Snapshot.Graph.TestsOf(n.Path)...) {
+		for _, p := range ways {
+			if p.pkg != "" && !n.Named(p.pkg) && !in.Named(p.pkg) {
+				continue
+			}
+			if s, err := f.inPackage(ctx, in, p); s != nil || err != nil {
+				return s, err
+			}
 		}
 	}
 	return nil, f.notIn(ctx, n, ways)
@@ -119,6 +127,9 @@ func (f Finder) symbolsInTier(ctx context.Context, ways []parsed, t tier) ([]*Sy
 	var out []*Symbol
 	for _, p := range ways {
 		nodes, err := f.candidates(ctx, p, t)
+		if err == nil {
+			err = f.Snapshot.Parse(ctx, nodes)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -140,10 +151,13 @@ func (f Finder) candidates(ctx context.Context, p parsed, t tier) ([]*check.Node
 	if p.pkg != "" {
 		return f.inTier(ctx, p.pkg, t)
 	}
-	if t != tierOwn {
-		return nil, nil
+	switch t {
+	case tierOwn:
+		return f.Snapshot.Graph.Select(func(n *check.Node) bool { return n.Own }), nil
+	case tierTests:
+		return f.Snapshot.Graph.Tests, nil
 	}
-	return f.Snapshot.Graph.Select(func(n *check.Node) bool { return n.Own }), nil
+	return nil, nil
 }
 
 // inPackage finds a symbol in a package, or nil. It loads the package only if that
@@ -156,20 +170,9 @@ func (f Finder) inPackage(ctx context.Context, n *check.Node, p parsed) (*Symbol
 	if err != nil {
 		return nil, err
 	}
-	obj := pkg.Types.Scope().Lookup(p.name)
-	if obj == nil {
+	s, rest := follow(pkg, p)
+	if len(rest) > 0 {
 		return nil, nil
 	}
-	if p.member == "" {
-		return &Symbol{Package: pkg, Object: obj}, nil
-	}
-	owner, ok := obj.(*types.TypeName)
-	if !ok {
-		return nil, nil
-	}
-	member, index, _ := types.LookupFieldOrMethod(owner.Type(), true, pkg.Types, p.member)
-	if member == nil {
-		return nil, nil
-	}
-	return &Symbol{Package: pkg, Object: member, Owner: owner, Index: index}, nil
+	return s, nil
 }

@@ -98,6 +98,9 @@ func (l *Listing) Modules() Fingerprint {
 // Dirs returns the workspace's directories with Go files, sorted.
 func (l *Listing) Dirs() []string { return SortedKeys(l.dirs) }
 
+// Has reports whether a directory of the workspace has Go files.
+func (l *Listing) Has(dir string) bool { return len(l.dirs[dir]) > 0 }
+
 // In returns the Go files of a directory, also of one outside the workspace.
 func (l *Listing) In(dir string) []File {
 	files, ok := l.dirs[dir]

@@ -51,8 +51,8 @@ func findCalls(ctx context.Context, w *check.Workspace, in callsIn) (callers, er
 	if err := t.Callable(); err != nil {
 		return callers{}, err
 	}
-	out := callers{Function: string(t.Key), Position: t.Position, Calls: []called{}, Errors: t.Errors()}
-	sites := newSiteReader(t.Snapshot.Root)
+	out := callers{Function: t.Title(), Position: t.Position, Calls: []called{}, Errors: t.Errors()}
+	sites := newSiteReader(t.Finder.Snapshot.Root)
 	for _, ref := range t.Program.Calls(t.Object, t.Key) {
 		list, total := &out.ValueUses, &out.ValueTotal
 		if ref.Access.IsCall() {

@@ -222,7 +222,7 @@ func TestCallsRefused(t *testing.T) {
 	for _, c := range []struct{ function, pkg, want string }{
 		{"Stock", "", "example.com/depot/stock.Stock is a struct type, not a function"},
 		{"Stock.Count", "", "example.com/depot/stock.Stock.Count is a field of type int, not a function"},
-		{"tested.used", "", "example.com/depot/use.tested.used is a field, not a function; who_references lists its uses"},
+		{"tested.used", "", "example.com/depot/use.tested.used is a field of type int, not a function; describe_symbol tells more of it"},
 		{"Duoble", "", `there is no symbol "Duoble" in the workspace; did you mean stock.Double?`},
 		{"helper", "stock", `package example.com/depot/stock has no symbol "helper"`},
 		{"append", "", "append is predeclared by the language"},

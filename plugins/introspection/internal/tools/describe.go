@@ -76,7 +76,7 @@ func describe(ctx context.Context, w *check.Workspace, in describeIn) (descripti
 	case *types.TypeName:
 		out.addType(obj, s.Package)
 	}
-	if s.Owner != nil {
+	if s.Of != nil {
 		out.addMember(s, p)
 	}
 	return out, nil
@@ -92,7 +92,7 @@ func (d *description) addType(obj *types.TypeName, p *check.Package) {
 }
 
 func (d *description) addMember(s *lookup.Symbol, p typeutil.Printer) {
-	t := s.Owner.Type()
+	t := s.Of
 	d.PromotedFrom = promotedFrom(t, s.Object, s.Index, p)
 	if field, ok := s.Object.(*types.Var); ok && field.IsField() {
 		if in, at := typeutil.FieldAt(t, s.Index); in != nil && in.Tag(at) != "" {

@@ -44,9 +44,7 @@ func (j *judge) check(s specimen) []string {
 	if s.sort == "promoted" {
 		declared = j.definition(s.at)
 	}
-	if !s.inTest || s.sort == "promoted" {
-		j.describe(s, declared)
-	}
+	j.describe(s, declared)
 	j.references(s, declared)
 	if strings.HasPrefix(j.hover(declared), "func ") {
 		j.calls(s, declared)

@@ -36,9 +36,10 @@ const (
 	kindShadowed  = "shadowed name"
 	kindTagged    = "build tags"
 	kindTest      = "test file"
+	kindAnonymous = "part of a type without a name"
 )
 
-var kindsDrawn = []string{kindGeneric, kindPromoted, kindInterface, kindShadowed, kindTagged, kindTest}
+var kindsDrawn = []string{kindGeneric, kindPromoted, kindInterface, kindShadowed, kindTagged, kindTest, kindAnonymous}
 
 // census lists all symbols of a module, from its syntax alone.
 type census struct {
@@ -168,28 +169,54 @@ func (c *census) spec(tok token.Token, spec ast.Spec, pkg string) {
 	case *ast.ValueSpec:
 		for _, id := range spec.Names {
 			c.note(tok.String(), pkg, "", id, false)
+			c.members(spec.Type, pkg, id.Name, false, kindAnonymous)
 		}
 	case *ast.TypeSpec:
 		generic := spec.TypeParams != nil
 		c.note("type", pkg, "", spec.Name, generic)
-		var members *ast.FieldList
-		sort := "field"
-		switch t := spec.Type.(type) {
-		case *ast.StructType:
-			members = t.Fields
-		case *ast.InterfaceType:
-			members, sort = t.Methods, "abstract"
+		if !spec.Assign.IsValid() {
+			c.members(spec.Type, pkg, spec.Name.Name, generic)
 		}
-		if members == nil || spec.Assign.IsValid() {
+	}
+}
+
+// members adds the fields of a struct or the methods of an interface, and those of
+// structs without a name within it.
+func (c *census) members(t ast.Expr, pkg, of string, generic bool, kinds ...string) {
+	var members *ast.FieldList
+	sort := "field"
+	switch t := t.(type) {
+	case *ast.StructType:
+		members = t.Fields
+	case *ast.InterfaceType:
+		if members, sort = t.Methods, "abstract"; len(kinds) > 0 {
 			return
 		}
-		for _, m := range members.List {
-			for _, id := range m.Names {
-				c.note(sort, pkg, spec.Name.Name, id, generic)
-				c.abstract[id.Name] = c.abstract[id.Name] || sort == "abstract"
-			}
-			if id := gocode.TypeName(m.Type); len(m.Names) == 0 && sort == "field" && id != nil {
-				c.note(sort, pkg, spec.Name.Name, id, generic)
+	case *ast.ArrayType:
+		c.members(t.Elt, pkg, of, generic, kindAnonymous)
+	case *ast.StarExpr:
+		c.members(t.X, pkg, of, generic, kindAnonymous)
+	case *ast.MapType:
+		c.members(t.Value, pkg, of, generic, kindAnonymous)
+	}
+	if members == nil || of == "_" {
+		return
+	}
+	for _, m := range members.List {
+		from := len(c.found)
+		for _, id := range m.Names {
+			c.note(sort, pkg, of, id, generic)
+			c.abstract[id.Name] = c.abstract[id.Name] || sort == "abstract"
+		}
+		if id := gocode.TypeName(m.Type); len(m.Names) == 0 && sort == "field" && id != nil {
+			c.note(sort, pkg, of, id, generic)
+		}
+		for i := from; i < len(c.found); i++ {
+			c.found[i].kinds = append(c.found[i].kinds, kinds...)
+		}
+		for _, id := range m.Names {
+			if id.Name != "_" {
+				c.members(m.Type, pkg, of+"."+id.Name, generic, kindAnonymous)
 			}
 		}
 	}

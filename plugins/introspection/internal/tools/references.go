@@ -47,10 +47,10 @@ func findReferences(ctx context.Context, w *check.Workspace, in referencesIn) (r
 		return references{}, err
 	}
 	out := references{
-		Symbol: string(t.Key), Kind: typeutil.Kind(t.Object), Position: t.Position, References: []referred{},
+		Symbol: t.Title(), Kind: typeutil.Kind(t.Object), Position: t.Position, References: []referred{},
 		Accesses: map[string]int{}, Errors: t.Errors(),
 	}
-	sites := newSiteReader(t.Snapshot.Root)
+	sites := newSiteReader(t.Finder.Snapshot.Root)
 	for _, ref := range t.Program.References(t.Key) {
 		access := ref.Access.String()
 		out.Accesses[access]++

@@ -32,15 +32,18 @@ func Struct(t types.Type) *types.Struct {
 }
 
 // MemberNames returns the names of a type's methods and fields, including promoted
-// ones, that the package from may use.
-func MemberNames(owner *types.TypeName, from *types.Package) []string {
+// ones, that the package from may use, and those of its parts without a name.
+func MemberNames(of types.Type, from *types.Package) []string {
 	names := map[string]bool{}
 	add := func(obj types.Object) {
 		if obj.Exported() || obj.Pkg() == from {
 			names[obj.Name()] = true
 		}
 	}
-	set := MethodSet(owner.Type())
+	for _, part := range append(Parts(of), Parts(of.Underlying())...) {
+		add(part)
+	}
+	set := MethodSet(of)
 	for i := range set.Len() {
 		add(set.At(i).Obj())
 	}
@@ -59,7 +62,7 @@ func MemberNames(owner *types.TypeName, from *types.Package) []string {
 			}
 		}
 	}
-	within(owner.Type())
+	within(of)
 	return slices.Sorted(maps.Keys(names))
 }
 

@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"strings"
 
 	"github.com/toolhost/toolhost/plugins/internal/gocode"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/typeutil"
@@ -17,7 +16,6 @@ type Index struct {
 
 	files []string // absolute
 	uses  map[Key][]use
-	tests map[Key]token.Position // what the test files declare
 
 	// The calls and other uses of methods of interfaces, by the method's name.
 	dynamic map[string][]dynamicUse
@@ -37,6 +35,7 @@ type use struct {
 type dynamicUse struct {
 	use
 	method *types.Func
+	key    Key // of the method
 	// The type that the method is selected from: the interface, or the constraint of
 	// a type parameter.
 	on types.Type
@@ -49,7 +48,7 @@ func NewIndex(
 ) *Index {
 	b := &builder{
 		index: &Index{
-			Types: pkg, Errors: errors, uses: map[Key][]use{}, tests: map[Key]token.Position{},
+			Types: pkg, Errors: errors, uses: map[Key][]use{},
 			dynamic: map[string][]dynamicUse{}, implementers: map[string][]types.Type{},
 		},
 		fset: fset, info: info, keys: keys,
@@ -63,15 +62,6 @@ func NewIndex(
 // Path returns the package's import path.
 func (x *Index) Path() string { return x.Types.Path() }
 
-// Files returns the package's files, as absolute paths.
-func (x *Index) Files() []string { return x.files }
-
-// InTests returns where the package's test files declare a symbol.
-func (x *Index) InTests(k Key) (token.Position, bool) {
-	p, ok := x.tests[k]
-	return p, ok
-}
-
 // builder fills an index.
 type builder struct {
 	index    *Index
@@ -80,13 +70,12 @@ type builder struct {
 	keys     *Keys
 	file     int32
 	function string
-	inTest   bool
 }
 
 func (b *builder) addFile(f *ast.File) {
 	b.file = int32(len(b.index.files))
 	name := b.fset.PositionFor(f.Package, false).Filename
-	b.index.files, b.inTest = append(b.index.files, name), strings.HasSuffix(name, "_test.go")
+	b.index.files = append(b.index.files, name)
 	for _, d := range f.Decls {
 		b.function = ""
 		if fn, ok := d.(*ast.FuncDecl); ok {
@@ -99,9 +88,6 @@ func (b *builder) addFile(f *ast.File) {
 func (b *builder) visit(n ast.Node, stack []ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.Ident:
-		if obj := b.info.Defs[n]; obj != nil && b.inTest {
-			b.index.tests[b.keys.Of(obj)] = b.fset.PositionFor(n.Pos(), false)
-		}
 		if obj := b.info.Uses[n]; obj != nil {
 			b.addUse(n, obj, stack)
 		}
@@ -131,7 +117,7 @@ func (b *builder) addUse(id *ast.Ident, obj types.Object, stack []ast.Node) {
 		b.index.uses[k] = append(b.index.uses[k], u)
 	}
 	if method != nil {
-		b.index.dynamic[method.Name()] = append(b.index.dynamic[method.Name()], dynamicUse{u, method, on})
+		b.index.dynamic[method.Name()] = append(b.index.dynamic[method.Name()], dynamicUse{u, method, k, on})
 	}
 }
 

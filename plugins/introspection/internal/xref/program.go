@@ -102,9 +102,8 @@ func (p *Program) dynamic(fn *types.Func, k Key) []Reference {
 
 // methodKey identifies the method of an interface that is used.
 func (x *Index) methodKey(u dynamicUse) Key {
-	var keys Keys
-	if k := keys.Of(u.method); k != "" {
-		return k
+	if u.key != "" && !u.key.Placed() {
+		return u.key
 	}
 	return Key(typeutil.Printer{Pkg: x.Types}.Type(u.on) + "." + u.method.Name())
 }
@@ -131,7 +130,7 @@ func (p *Program) implementers(fn *types.Func, k Key) []methodSet {
 	for _, x := range p.Indexes {
 		for _, t := range x.implementers[fn.Name()] {
 			obj, _, _ := types.LookupFieldOrMethod(t, true, fn.Pkg(), fn.Name())
-			if obj != nil && keys.Of(obj) == k {
+			if m, ok := obj.(*types.Func); ok && !types.IsInterface(m.Signature().Recv().Type()) && keys.Of(m) == k {
 				out = append(out, newMethodSet(t))
 			}
 		}
