@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 )
 
@@ -20,7 +21,7 @@ var shapes = map[shape]struct {
 	names:      {isNames, "an array of different strings"},
 	namedNames: {isNamedNames, "an object of arrays of different strings"},
 	types:      {isTypes, "a type or an array of different types"},
-	values:     {isValues, "an array of values, not empty"},
+	values:     {is[[]any], "an array of values"},
 	anyList:    {is[[]any], "an array"},
 }
 
@@ -54,7 +55,11 @@ func (b *builder) assertion(n *node, name string, s shape, v any) (any, error) {
 		return base + address, nil
 	case "pattern":
 		p, err := b.pattern(v.(string))
-		if err != nil {
+		switch {
+		case errors.Is(err, errDialect):
+			b.unjudged(n, err)
+			return nil, errNotShown
+		case err != nil:
 			return nil, n.errorf("%v", err)
 		}
 		n.work.program = p.program
@@ -134,11 +139,6 @@ func isTypes(v any) bool {
 		}
 	}
 	return len(list) > 0 && isNames(v)
-}
-
-func isValues(v any) bool {
-	list, _ := v.([]any)
-	return len(list) > 0
 }
 
 // size returns the number of values in v, including v.

@@ -22,6 +22,7 @@ type builder struct {
 	addresses int // bytes
 	patterns  map[string]pattern
 	program   int // instructions of all patterns
+	warnings  []string
 	parsing   int // steps to parse them
 }
 
@@ -41,6 +42,7 @@ func build(doc any) (*builder, any, error) {
 	if err := b.resolve(); err != nil {
 		return b, nil, err
 	}
+	b.loosen()
 	if keys, ok := shown.(map[string]any); ok {
 		keys["$schema"] = draftAddress(b.draft)
 	}
@@ -115,6 +117,7 @@ func (b *builder) object(n *node) (any, error) {
 		return nil, err
 	}
 	shown := make(map[string]any, len(n.keys))
+	n.shown = shown
 	for _, name := range slices.Sorted(maps.Keys(n.keys)) {
 		kw, known := keywords[name]
 		if !known {
@@ -124,11 +127,16 @@ func (b *builder) object(n *node) (any, error) {
 			return nil, n.errorf("%s is refused: %s", name, kw.refused)
 		}
 		v, err := b.keyword(n, name, kw.shape)
+		if errors.Is(err, errNotShown) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
 		switch {
 		case kw.annotation:
+		case name == "enum" && len(v.([]any)) == 0:
+			shown[neverKeyword] = true
 		case name == "uniqueItems":
 			shown[uniqueKeyword] = v
 		default:
@@ -181,7 +189,7 @@ func (b *builder) child(n *node, via, name, path string, v any) (any, error) {
 	if via == "patternProperties" {
 		var err error
 		if p, err = b.pattern(name); err != nil {
-			return nil, n.errorf("%v", err)
+			return nil, fmt.Errorf("at %s: %w", cut(n.address, maxProblemLength), err)
 		}
 	}
 	next := len(b.nodes)
@@ -225,10 +233,19 @@ func (b *builder) members(n *node, name string, v any, lists bool) (any, error) 
 			shown[key] = list
 			continue
 		}
-		var err error
-		if shown[key], err = b.child(n, name, key, name+"/"+escape(key), m[key]); err != nil {
+		child, err := b.child(n, name, key, name+"/"+escape(key), m[key])
+		if errors.Is(err, errDialect) {
+			// Any name may match, so none is left to the keywords for the others.
+			b.unjudged(n, err)
+			if _, ok := shown[""]; !ok {
+				shown[""] = map[string]any{}
+			}
+			continue
+		}
+		if err != nil {
 			return nil, err
 		}
+		shown[key] = child
 	}
 	return shown, nil
 }

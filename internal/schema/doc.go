@@ -7,7 +7,7 @@
 // forever, and it cannot be interrupted. So everything is checked by this
 // package first:
 //
-//	text → parse → build (shape, places, references) → bound → v5
+//	text → parse → build (shape, places, references) → loosen → v5
 //	text → text judge                                → fits
 //	       or else parse → meter (work on the value) → v5 → explain
 //
@@ -30,7 +30,10 @@
 //   - patterns of 4 KiB, which compile to 100,000 instructions together, and are
 //     parsed in about an eighth of a second
 //   - references must be "#" or begin with "#/", and their target must be a schema
-//   - 10,000 steps to validate any one value, 128 levels deep
+//   - no schema that applies itself to the same value again
+//
+// A pattern that package regexp cannot judge, such as one with lookaround, is an
+// annotation, which [Schema.Warnings] reports.
 //
 // # Limits of a value
 //

@@ -85,10 +85,10 @@ func compareWithV5(t *testing.T, s *Schema, value string) {
 }
 
 // asWritten returns v5's verdict with the original schema instead of the copy.
-// It reports false if v5 knows more keywords.
+// It reports false if v5 knows more keywords, or takes an empty enum for none.
 func asWritten(s *Schema, v any) (fits, ok bool) {
 	text := string(s.Text())
-	if strings.Contains(text, "content") || strings.Contains(text, "regexProperties") || strings.Contains(text, `\`) {
+	if strings.Contains(text, "content") || strings.Contains(text, "regexProperties") || strings.Contains(text, `"enum":[]`) || strings.Contains(text, `\`) {
 		return false, false
 	}
 	c := jsonschema.NewCompiler()

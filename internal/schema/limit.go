@@ -20,8 +20,8 @@ const (
 	maxPatternProgram = 100_000 // instructions of all patterns of a schema together
 	maxPatternWork    = 50_000  // steps to parse the patterns, each of which is parsed four times
 
-	// maxEvaluations is for one value of an instance.
-	maxEvaluations = 10_000
+	// maxWarnings is how many parts that are not judged are reported.
+	maxWarnings = 20
 
 	// Limits of the cost of validating a whole value, in the units of the
 	// meter.

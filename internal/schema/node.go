@@ -13,6 +13,10 @@ type node struct {
 	// keys is the original schema; nil for true and false.
 	keys  map[string]any
 	never bool // the schema false
+	// shown is the copy for v5; nil for true and false.
+	shown map[string]any
+	// loose reports that the copy may accept more than the schema.
+	loose bool
 
 	// Applied to the same value.
 	inPlace []*node

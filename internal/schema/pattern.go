@@ -9,6 +9,18 @@ import (
 	"unicode/utf8"
 )
 
+// errDialect reports that a pattern is not judged, because it needs what package
+// regexp does not have: lookaround, references back, and some escapes and
+// Unicode classes. It never takes more than linear time.
+var errDialect = errors.New("not checked, because of")
+
+// dialect has the errors of expressions that may be valid in JavaScript, whose
+// expressions JSON Schema takes.
+var dialect = map[syntax.ErrorCode]bool{
+	syntax.ErrInvalidPerlOp: true, syntax.ErrInvalidNamedCapture: true, syntax.ErrInvalidEscape: true,
+	syntax.ErrInvalidCharRange: true, syntax.ErrInvalidRepeatSize: true,
+}
+
 // pattern compiles an expression as v5 will, after checking its size: matching
 // takes time in proportion to the text times the program, and a few characters
 // such as {1000} make a large program.
@@ -26,7 +38,10 @@ func (b *builder) pattern(expr string) (pattern, error) {
 	tree, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
 		var fault *syntax.Error
-		if errors.As(err, &fault) {
+		switch {
+		case errors.As(err, &fault) && dialect[fault.Code]:
+			return pattern{}, fmt.Errorf("the pattern %s is %w: %s", quote(expr), errDialect, quote(fault.Expr))
+		case fault != nil:
 			return pattern{}, fmt.Errorf("the pattern %s does not compile: %s: %s", quote(expr), fault.Code, quote(fault.Expr))
 		}
 		return pattern{}, fmt.Errorf("the pattern %s does not compile", quote(expr))

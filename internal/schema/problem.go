@@ -62,7 +62,10 @@ func (x *explainer) reason(f finding, v any) string {
 		return "expected " + or(expected, func(s string) string { return s }) + ", got " + typeName(v)
 	}
 	if allowed, ok := x.allowed(f); ok {
-		if len(allowed) == 1 {
+		switch len(allowed) {
+		case 0:
+			return "nothing is allowed here"
+		case 1:
 			return show(v) + " is not " + show(allowed[0])
 		}
 		return show(v) + " is not one of " + list(allowed)

@@ -26,8 +26,8 @@ type Schema struct {
 	nodes []*node
 	// byAddress finds the subschema that an error of v5 refers to.
 	byAddress map[string]*node
-	rate      rate
 	role      role
+	warnings  []string
 }
 
 // role names the validated values and their parts in errors.
@@ -143,16 +143,14 @@ func prepare(raw json.RawMessage, r role, budget *Budget) (s *Schema, shown any,
 	if err != nil {
 		return nil, nil, err
 	}
-	evaluations, err := bound(b.nodes)
-	if err != nil {
+	if err := checkCycles(b.nodes); err != nil {
 		return nil, nil, err
 	}
 	for _, n := range b.nodes {
 		n.rules = rulesOf(n, b.draft, b.patterns)
 	}
 	return &Schema{
-		raw: slices.Clone(raw), nodes: b.nodes, byAddress: b.byAddress,
-		rate: rateOf(b.nodes, evaluations), role: r,
+		raw: slices.Clone(raw), nodes: b.nodes, byAddress: b.byAddress, role: r, warnings: b.warnings,
 	}, shown, nil
 }
 
@@ -229,10 +227,12 @@ func compileV5(shown any) (s *jsonschema.Schema, err error) {
 	}
 	c.AssertFormat = true // the same in every draft; v5 would do so only without $schema
 	c.RegisterExtension(uniqueKeyword, nil, uniqueItems{})
+	c.RegisterExtension(neverKeyword, nil, never{})
 	for _, name := range []string{"duration", "period"} {
 		c.Formats[name] = short(jsonschema.Formats[name])
 	}
 	c.Formats["regex"] = short(isRegex)
+	c.Formats["uri-template"] = isURITemplate
 	if err := c.AddResource(base, bytes.NewReader(text)); err != nil {
 		return nil, fmt.Errorf("the schema does not compile: %w", err)
 	}
@@ -268,6 +268,10 @@ func short(format func(any) bool) func(any) bool {
 // Text returns a copy of the schema as it was given. For an empty input schema,
 // it returns the schema that allows no arguments.
 func (s *Schema) Text() json.RawMessage { return slices.Clone(s.raw) }
+
+// Warnings returns one line for each part of the schema that Check does not
+// judge, and that a model has to keep to by itself: at most 20.
+func (s *Schema) Warnings() []string { return slices.Clone(s.warnings) }
 
 // Check validates JSON text against the schema. It treats empty text as {}.
 //
@@ -319,17 +323,15 @@ func (s *Schema) check(t *task, raw []byte, heavy bool) error {
 		// In older drafts, a $ref at the root disables the "type" next to it.
 		return &Violation{Problems: []string{"arguments must be an object, got " + typeName(v)}}
 	}
-	if !s.rate.light(len(raw)) {
-		m := meter{task: t}
-		m.visit(s.nodes[0], v, depth{})
-		switch {
-		case t.err != nil:
-			return t.err
-		case m.over():
-			return &LimitError{s.role.whole}
-		case m.heavy() && !t.heavy():
-			return t.err
-		}
+	m := meter{task: t}
+	m.visit(s.nodes[0], v, depth{})
+	switch {
+	case t.err != nil:
+		return t.err
+	case m.over():
+		return &LimitError{s.role.whole}
+	case m.heavy() && !t.heavy():
+		return t.err
 	}
 	return s.judge(v)
 }

@@ -25,6 +25,21 @@ var (
 	heavyEffort = effort{maxAllEvaluations, maxProgram}
 )
 
+// Schemas may apply many subschemas to one value. A text that fits is read with
+// far less than this, however small it is; others are left to v5, after the
+// meter.
+const (
+	leastEvaluations   = 10_000
+	evaluationsPerByte = 250
+)
+
+// within returns the effort for a text of some bytes, and whether that is less
+// than e, so that more effort is not worthwhile.
+func (e effort) within(bytes int) (effort, bool) {
+	enough := leastEvaluations + evaluationsPerByte*bytes
+	return effort{min(e.evaluations, enough), e.program}, enough < e.evaluations
+}
+
 func (e effort) spent() bool { return e.evaluations < 0 || e.program < 0 }
 
 // instructionsPerEvaluation is the number of pattern instructions that cost as
@@ -36,9 +51,10 @@ const instructionsPerEvaluation = 4
 func (s *Schema) fitsText(raw []byte, e effort, t *task) (fits, gaveUp bool) {
 	// The text is read in place, and nothing of it is retained.
 	text := unsafe.String(unsafe.SliceData(raw), len(raw))
+	e, enough := e.within(len(raw))
 	j := textJudge{parser{text: text, levels: maxValueLevels, task: t}, e}
 	if s.role == input && j.peek() != '{' || !utf8.ValidString(j.text) || !j.fits(s.nodes[0], 0) {
-		return false, j.left.spent()
+		return false, j.left.program < 0 || j.left.evaluations < 0 && !enough
 	}
 	j.space()
 	return j.pos == len(j.text), false
