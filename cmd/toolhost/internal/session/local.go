@@ -87,7 +87,7 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 	}
 	opts = append(opts, host.WithLocks(rules.Locks...), host.WithProtected(t.protected()...))
 	opts = append(opts, n.Options...)
-	if dir := t.cacheDir(); dir != "" && !n.Uncached {
+	if dir := t.CacheDir(); dir != "" && !n.Uncached {
 		opts = append(opts, host.WithCache(dir))
 	}
 	if dir, err := state.Dir(); err == nil {

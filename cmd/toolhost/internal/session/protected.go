@@ -35,7 +35,7 @@ func (t *Settings) protected() []string {
 	if dir, err := state.Dir(); err == nil {
 		out = append(out, dir)
 	}
-	if dir := t.cacheDir(); dir != "" {
+	if dir := t.CacheDir(); dir != "" {
 		out = append(out, dir)
 	}
 	// The files that the configuration takes values from.

@@ -75,6 +75,9 @@ func (s *Session) ReloadDaemon(ctx context.Context) {
 	}
 }
 
+// Unlike says what keeps this command from using a daemon; empty if nothing does.
+func (s *Session) Unlike(daemon control.State) string { return s.unlike(daemon, s.Settings(), Needs{}) }
+
 // unlike says what keeps this command from using a daemon; empty if nothing does.
 func (s *Session) unlike(daemon control.State, t *Settings, n Needs) string {
 	switch {

@@ -141,9 +141,9 @@ func (t *Settings) AuditPath(flag string) string {
 	return chosen(flag, t.Config.Audit.Path, AuditVariable)
 }
 
-// cacheDir returns the directory in which hosts remember what plugins say of themselves;
+// CacheDir returns the directory in which hosts remember what plugins say of themselves;
 // empty if the user or the system wants none.
-func (t *Settings) cacheDir() string {
+func (t *Settings) CacheDir() string {
 	dir := chosen("", t.Config.CacheDir, CacheVariable)
 	switch dir {
 	case Off:

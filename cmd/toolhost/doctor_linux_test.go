@@ -1,0 +1,306 @@
+package main
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/doctor"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+)
+
+// diagnosis is what doctor --json prints.
+type diagnosis struct {
+	Checks []doctor.Finding
+	Error  *output.Failure
+}
+
+// ill is a fault of a world, and how doctor finds it.
+type ill struct {
+	cause func(t *testing.T, w *world)
+	// script causes the fault in namespaces of the command's own; $D is an empty directory.
+	script string
+	args   []string
+	check  string
+	result doctor.Result
+	says   []string
+	hint   string
+}
+
+var ills = map[string]ill{
+	"directory that others may write to": {
+		cause: func(t *testing.T, w *world) { chmod(t, w.plugins, 0o777) },
+		check: "plugin directories", result: doctor.Failed, says: []string{"others may write", "mode -rwxrwxrwx"}, hint: "chmod go-w",
+	},
+	"file that others may write to": {
+		cause: func(t *testing.T, w *world) {
+			put(t, w.plugins, "open", "#!/bin/sh\n")
+			chmod(t, w.plugins+"/open", 0o777)
+		},
+		check: "plugin files", result: doctor.Failed, says: []string{"others may write to it"}, hint: "chmod go-w",
+	},
+	"another architecture": {
+		cause: func(t *testing.T, w *world) { put(t, w.plugins, "foreign", program(elf.EM_S390, 0)) },
+		check: "plugin files", says: []string{"plugin foreign does not run", "another architecture (s390)"}, hint: "install the build for linux/",
+	},
+	"half a copy": {
+		cause: func(t *testing.T, w *world) { put(t, w.plugins, "half", program(native(t), 1<<20)) },
+		check: "plugin files", result: doctor.Failed, says: []string{"plugin half does not run", "half a copy"}, hint: "copy it again",
+	},
+	"not a program": {
+		cause: func(t *testing.T, w *world) { put(t, w.plugins, "notes", "remember the milk") },
+		check: "plugin files", result: doctor.Failed, says: []string{"plugin notes", "not a program"}, hint: "chmod -x",
+	},
+	"no interpreter": {
+		cause: func(t *testing.T, w *world) { put(t, w.plugins, "script", "#!/nowhere/python\n") },
+		check: "plugin files", result: doctor.Failed, says: []string{"/nowhere/python does not exist"}, hint: "install it",
+	},
+	"a cache that is a file": {
+		cause: func(t *testing.T, w *world) {
+			w.env = append(w.env, session.CacheVariable+"="+put(t, w.root, "file", ""))
+		},
+		check: "cache", result: doctor.Failed, says: []string{"is not a directory"}, hint: session.CacheVariable,
+	},
+	"a cache that others may write to": {
+		cause: func(t *testing.T, w *world) {
+			dir := t.TempDir()
+			chmod(t, dir, 0o777)
+			w.env = append(w.env, session.CacheVariable+"="+dir)
+		},
+		check: "cache", result: doctor.Failed, says: []string{"others may write to it"}, hint: "chmod go-w",
+	},
+	"a full disk": {
+		script: `mount -t tmpfs -o size=64k none "$D" && ! cat /dev/zero >"$D/zero" 2>/dev/null && export XDG_STATE_HOME="$D"`,
+		check:  "disk space", result: doctor.Failed, says: []string{"0 MiB free for state, the audit log"}, hint: "make space",
+	},
+	"no room for state": {
+		script: `mount -t tmpfs -o size=64k none "$D" && mkdir -m 700 "$D/toolhost" && ! cat /dev/zero >"$D/zero" 2>/dev/null && export XDG_STATE_HOME="$D"`,
+		check:  "audit log", result: doctor.Failed, says: []string{"no space left"}, hint: "make space",
+	},
+	"no directory for temporary files": {
+		cause: func(_ *testing.T, w *world) { w.env = append(w.env, "TMPDIR=/nonexistent") },
+		check: "temporary files", result: doctor.Failed, says: []string{"/nonexistent"}, hint: "set TMPDIR",
+	},
+	"noexec": {
+		script: `mount -t tmpfs -o noexec,mode=700 none "$D" && cp "$P/player" "$D" && export TOOLHOST_PLUGIN_DIR="$D"`, args: []string{},
+		check: "noexec", result: doctor.Failed, says: []string{"noexec"}, hint: "toolhost plugins lock",
+	},
+	"a path that is too long for a socket": {
+		cause: func(_ *testing.T, w *world) {
+			w.env = append(w.env, session.SocketVariable+"=/tmp/"+strings.Repeat("long/", 30)+"s")
+		},
+		check: "socket", result: doctor.Failed, says: []string{"bytes, and this system takes"}, hint: "--socket",
+	},
+	"a runtime directory that is not private": {
+		cause: func(t *testing.T, w *world) { chmod(t, w.tmp, 0o777) },
+		check: "socket", result: doctor.Failed, says: []string{"is not private (mode -rwxrwxrwx)"}, hint: "chmod 700",
+	},
+	"a file from the future": {
+		cause: func(t *testing.T, w *world) {
+			path := put(t, w.plugins, "early", "#!/bin/sh\n")
+			if err := os.Chtimes(path, time.Time{}, time.Now().Add(2*time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		},
+		check: "clock", result: doctor.Failed, says: []string{"early is from the future, by "}, hint: "set the clock",
+	},
+	"too few descriptors": {
+		script: `ulimit -n 24`,
+		check:  "open files", result: doctor.Failed, says: []string{"may have 24 open files"}, hint: "ulimit -n",
+	},
+	"a broken configuration": {
+		cause: func(_ *testing.T, w *world) { w.configure("plugin_dirs: 7") },
+		check: "configuration", result: doctor.Failed, says: []string{"toolhost.yaml:1:14: plugin_dirs"}, hint: "toolhost config check",
+	},
+	"a variable that is not set": {
+		cause: func(_ *testing.T, w *world) {
+			w.configure("plugins:", "  player:", "    environment:", "      KEY: {from_env: NOT_SET_ANYWHERE}")
+		},
+		check: "configuration", result: doctor.Failed, says: []string{"NOT_SET_ANYWHERE"}, hint: "",
+	},
+	"a broken lock": {
+		cause: func(t *testing.T, w *world) { w.configure("lock: required"); put(t, w.root, "toolhost.lock", "{") },
+		check: "lock", result: doctor.Failed, says: []string{"toolhost.lock"}, hint: "toolhost plugins lock",
+	},
+	"a lock that is gone": {
+		cause: func(_ *testing.T, w *world) { w.configure("lock: required") },
+		check: "lock", result: doctor.Failed, says: []string{"is required and does not exist"}, hint: "restore it",
+	},
+	"no inotify instances": {
+		script: `echo 0 >/proc/sys/user/max_inotify_instances`,
+		check:  "inotify", result: doctor.Failed, says: []string{"no inotify instances left"}, hint: "max_user_instances",
+	},
+	"no inotify watches": {
+		script: `echo 0 >/proc/sys/user/max_inotify_watches`,
+		check:  "inotify", result: doctor.Failed, says: []string{"no inotify watches left"}, hint: "max_user_watches",
+	},
+	"no /proc": {
+		script: `mount -t tmpfs none /proc`,
+		check:  "/proc", result: doctor.Failed, says: []string{"/proc is not mounted"}, hint: "mount -t proc",
+	},
+	"no PID namespace": {
+		script: `echo 0 >/proc/sys/user/max_pid_namespaces`,
+		check:  "protections", result: doctor.Warning, says: []string{"PID namespace"}, hint: "docs/isolation.md",
+	},
+	"an audit log that cannot be written": {
+		cause: func(t *testing.T, w *world) { w.env = append(w.env, session.AuditVariable+"="+t.TempDir()) },
+		check: "audit log", result: doctor.Failed, says: []string{"calls cannot be recorded"}, hint: session.AuditVariable,
+	},
+	"a damaged list of disabled plugins": {
+		cause: func(t *testing.T, w *world) {
+			if err := os.Mkdir(w.state+"/toolhost", 0o700); err != nil {
+				t.Fatal(err)
+			}
+			put(t, w.state+"/toolhost", "disabled.json", "{")
+		},
+		check: "state", result: doctor.Failed, says: []string{"disabled.json is damaged", "mend or remove it"},
+	},
+	"a daemon with another root": {
+		cause: func(t *testing.T, w *world) { w.serve("--root", t.TempDir()) },
+		check: "daemon", result: doctor.Warning, says: []string{"do not use it: its root is "}, hint: "--root",
+	},
+	"a daemon whose plugin does not start": {
+		cause: func(_ *testing.T, w *world) { w.install("quitter", "quitter"); w.serve() },
+		check: "daemon", result: doctor.Failed, says: []string{"plugin quitter did not start"}, hint: "toolhost plugins show quitter",
+	},
+}
+
+// Doctor finds each fault, says what to do, and exits with 1 if a check failed.
+func TestDoctor(t *testing.T) {
+	t.Parallel()
+	for name, c := range ills {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "player")
+			if c.cause != nil {
+				c.cause(t, w)
+			}
+			var d diagnosis
+			args := []string{"doctor", "--json"}
+			if c.args == nil {
+				args = append(args, "--plugin-dir", w.plugins)
+			}
+			o := w.sick(t, c.script, args...).json(&d)
+			result := c.result
+			for _, f := range d.Checks {
+				if f.Check != c.check || f.Result == doctor.OK || !containsAll(f.Message, c.says) {
+					continue
+				}
+				if f.Hint == "" && c.hint != "" || !strings.Contains(f.Hint, c.hint) {
+					t.Errorf("the hint is %q, without %q", f.Hint, c.hint)
+				}
+				if result != "" {
+					equal(t, "the result", f.Result, result)
+				}
+				status := map[doctor.Result]int{doctor.Failed: 1, doctor.Warning: 0}[f.Result]
+				o.exits(status)
+				equal(t, "whether there is an error", d.Error != nil, status != 0)
+				w.sick(t, c.script, args...) // and it has left nothing
+				return
+			}
+			t.Errorf("doctor does not find it: %s%s", o.stdout, o.stderr)
+		})
+	}
+}
+
+// Where nothing is wrong it says so, alone and beside a daemon, and fits on a terminal.
+func TestDoctorFindsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	w.run("doctor").exits(0).prints("ok       daemon: none is running on")
+	w.serve()
+	o := w.run("doctor").exits(0).prints("ok       plugin directories: ", "ok       state: ", "serves 14 tools of 1 plugin on")
+	for line := range strings.Lines(o.stdout) {
+		if strings.HasPrefix(line, "failed") || len(line) > 81 && !strings.Contains(line, w.tmp) && !strings.Contains(line, w.state) {
+			t.Errorf("it prints %s", line)
+		}
+	}
+	equal(t, "standard error", o.stderr, "")
+}
+
+// sick runs the command after a script, in namespaces of its own if there is one.
+func (w *world) sick(t *testing.T, script string, args ...string) outcome {
+	t.Helper()
+	c := w.command(args...)
+	if script == "" {
+		return w.finish(c)
+	}
+	const noPlace = 99 // the exit status if the system gives no such place
+	sh := "{ " + script + `; } >/dev/null 2>&1 || exit 99; exec "$0" "$@"`
+	cmd := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", sh}, c.Args...)...)
+	cmd.Dir, cmd.Env = c.Dir, append(c.Env, "D="+t.TempDir(), "P="+w.plugins)
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Setsid: true, Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWUSER,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exited *exec.ExitError
+	if err != nil && !errors.As(err, &exited) || cmd.ProcessState.ExitCode() == noPlace {
+		t.Skipf("this system gives a test no such place: %v", err)
+	}
+	return outcome{t, args, stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+func chmod(t *testing.T, path string, mode os.FileMode) {
+	t.Helper()
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// put writes an executable file and returns its path.
+func put(t *testing.T, dir, name, content string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(content), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	return path
+}
+
+// native is the architecture of this test.
+func native(t *testing.T) elf.Machine {
+	t.Helper()
+	f, err := elf.Open("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	return f.Machine
+}
+
+// program is an ELF file for a machine, with a segment of this size that it does not have.
+func program(machine elf.Machine, segment uint64) string {
+	var b bytes.Buffer
+	for _, part := range []any{
+		elf.Header64{
+			Ident: [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
+			Type:  uint16(elf.ET_EXEC), Machine: uint16(machine), Version: uint32(elf.EV_CURRENT), Phoff: 64, Ehsize: 64, Phentsize: 56, Phnum: 1,
+		},
+		elf.Prog64{Type: uint32(elf.PT_LOAD), Filesz: segment, Memsz: segment},
+	} {
+		_ = binary.Write(&b, binary.LittleEndian, part) // a buffer takes it
+	}
+	return b.String()
+}
+
+func containsAll(text string, parts []string) bool {
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			return false
+		}
+	}
+	return true
+}

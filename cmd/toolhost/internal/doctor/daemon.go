@@ -1,0 +1,50 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/host/plugin"
+)
+
+// checkDaemon asks the daemon, if there is one, how it and its plugins are.
+func checkDaemon(ctx context.Context, p *patient) {
+	path, err := p.settings.SocketPath()
+	if err != nil || path == "" {
+		return // it is a finding of the socket
+	}
+	c, err := control.Dial(ctx, path)
+	switch {
+	case errors.Is(err, control.ErrNoDaemon):
+		p.ok("none is running on " + path)
+		return
+	case err != nil:
+		p.error(err, "end it, and start toolhost serve again")
+		return
+	}
+	state := c.State()
+	what := fmt.Sprintf("the daemon (pid %d)", state.PID)
+	switch why := p.session.Unlike(state); {
+	case p.invalid != nil:
+		p.warning(what+" runs, and commands cannot tell whether it is theirs", "mend the configuration")
+	case why != "":
+		p.warning(what+" runs, and this directory's commands do not use it: "+why,
+			"run them with its --root, --config and --plugin-dir, or toolhost reload")
+	}
+	told := map[string]bool{}
+	for _, f := range state.Faults {
+		told[f.Plugin] = true
+		p.error(f, "see its log")
+	}
+	for _, s := range state.Plugins {
+		switch s.State {
+		case plugin.Refused, plugin.Backoff, plugin.Quarantined:
+			if !told[s.Name] {
+				p.failed(fmt.Sprintf("plugin %s is %s: %s", s.Name, s.State, s.Reason), "see toolhost plugins show "+s.Name)
+			}
+		}
+	}
+	p.ok(fmt.Sprintf("%s serves %s of %s on %s", what, count(state.Tools, "tool"), count(len(state.Plugins), "plugin"), path))
+}

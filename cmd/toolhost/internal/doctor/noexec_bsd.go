@@ -1,0 +1,7 @@
+//go:build darwin || freebsd
+
+package doctor
+
+import "golang.org/x/sys/unix"
+
+const noexec = unix.MNT_NOEXEC
