@@ -183,6 +183,9 @@ func (c *compiler) compile(checked *entry, budget *schema.Budget) (*entry, error
 	if err != nil {
 		return nil, bad("its schemas are not JSON: %w", err)
 	}
+	for _, w := range e.warnings() {
+		c.logger.Info("a tool's schema is not checked in full", "tool", e.def.Name, "plugin", e.owner, "warning", w)
+	}
 	e.digest = audit.Digest(text)
 	e.chain = c.buildChain(e)
 	return e, nil

@@ -26,6 +26,10 @@ type Tool struct {
 	Claimed tool.Definition `json:"-"`
 	// Approval is which of its calls need a yes.
 	Approval policy.Rule `json:"approval,omitempty"`
+	// Warnings says what the host does not check of the tool's schemas, such as a pattern
+	// with lookaround, one line each. [Host.Get] always has them; lists have none of a tool
+	// that a cache remembers and nobody has called yet.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // entry is a tool as the registry keeps it: checked, compiled, and with the chain of its
@@ -59,8 +63,23 @@ func (e *entry) ClaimedName() string { return e.source.Name }
 func (e *entry) tool() Tool {
 	return Tool{
 		Tool:  tool.Tool{Definition: e.definition(), Handler: e.handler, Preview: e.preview},
-		Owner: e.owner, Claimed: e.source.Clone(), Approval: e.override.Approval,
+		Owner: e.owner, Claimed: e.source.Clone(), Approval: e.override.Approval, Warnings: e.warnings(),
 	}
+}
+
+// warnings returns what is not checked of the schemas of a compiled entry.
+func (e *entry) warnings() []string {
+	var out []string
+	for what, s := range map[string]*schema.Schema{"arguments": e.input, "result": e.output} {
+		if s == nil {
+			continue
+		}
+		for _, w := range s.Warnings() {
+			out = append(out, what+": "+w)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // definition returns the definition with the alias, which its caller may change.

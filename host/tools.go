@@ -7,7 +7,8 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Register adds a function of this process.
+// Register adds a function of this process. What the host does not check of its schemas is
+// logged, and in [Tool.Warnings].
 //
 // # Errors
 //
@@ -63,7 +64,11 @@ func (h *Host) Get(name string) (Tool, bool) {
 	if e == nil {
 		return Tool{}, false
 	}
-	return e.tool(), true
+	t := e.tool()
+	if compiled, err := e.compiled(); err == nil {
+		t.Warnings = compiled.warnings()
+	}
+	return t, true
 }
 
 // Tools returns the tools that pass the filter, sorted by name. The caller owns them.

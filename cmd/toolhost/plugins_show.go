@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"strconv"
 	"strings"
@@ -35,6 +36,8 @@ type shownPlugin struct {
 	ToolNames []string `json:"tool_names"`
 	// Faults have the form of all errors, with their evidence.
 	Faults []output.Failure `json:"faults"`
+	// Warnings says what is not checked of the schemas of its tools.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 func showPlugin(ctx context.Context, s *session.Session, b session.Backend, name string) error {
@@ -48,8 +51,16 @@ func showPlugin(ctx context.Context, s *session.Session, b session.Backend, name
 	}
 	p := shownPlugin{Status: status, ToolNames: []string{}, Faults: []output.Failure{}}
 	for _, t := range tools {
-		if t.Owner == name {
-			p.ToolNames = append(p.ToolNames, t.Name)
+		if t.Owner != name {
+			continue
+		}
+		p.ToolNames = append(p.ToolNames, t.Name)
+		warnings, err := warningsOf(ctx, b, t)
+		if err != nil {
+			return err
+		}
+		for _, w := range warnings {
+			p.Warnings = append(p.Warnings, t.Name+": "+w)
 		}
 	}
 	for _, e := range b.Faults() {
@@ -70,7 +81,18 @@ func showPlugin(ctx context.Context, s *session.Session, b session.Backend, name
 		}
 		s.Out.LastWords(f.Detail)
 	}
+	printList(s.Out, "not checked, so the tools have to", p.Warnings)
 	return nil
+}
+
+// warningsOf returns what is not checked of a tool's schemas. To find out takes compiling
+// them, so it is done only for tools with patterns.
+func warningsOf(ctx context.Context, b session.Backend, t host.Tool) ([]string, error) {
+	if !bytes.Contains(t.InputSchema, []byte(`"pattern`)) && !bytes.Contains(t.OutputSchema, []byte(`"pattern`)) {
+		return nil, nil
+	}
+	t, _, err := b.Tool(ctx, t.Name)
+	return t.Warnings, err
 }
 
 func (p shownPlugin) fields() []output.Field {

@@ -46,6 +46,7 @@ func showTool(ctx context.Context, s *session.Session, b session.Backend, name s
 	s.Out.Printf("\n%s\n", output.Indent(sanitize.Text(strings.TrimSpace(t.Description)), "  "))
 	printSchema(s.Out, "arguments", t.InputSchema)
 	printSchema(s.Out, "structured result", t.OutputSchema)
+	printList(s.Out, "not checked, so the tool has to", t.Warnings)
 	return nil
 }
 
@@ -70,6 +71,16 @@ func shown(t host.Tool) shownTool {
 		s.ClaimedTimeout = t.Claimed.Timeout
 	}
 	return s
+}
+
+func printList(out *output.Writer, title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	out.Printf("\n%s:\n", title)
+	for _, line := range lines {
+		out.Printf("  %s\n", sanitize.Text(line))
+	}
 }
 
 func printSchema(out *output.Writer, title string, schema tool.Schema) {

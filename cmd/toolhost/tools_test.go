@@ -85,3 +85,20 @@ func TestToolsShow(t *testing.T) {
 	w.run("tools", "show", "fs.raed").exits(3).says("toolhost: Unknown tool: fs.raed", "did you mean fs.read")
 	w.run("tools", "show", "xyzzy").exits(3).says("see toolhost tools for the names")
 }
+
+// What the host does not check of a schema is said where a tool and its plugin are shown.
+func TestShowWhatIsNotChecked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	const warning = `arguments: at #/properties/text: the pattern "^(?!never)" is not checked, because of: "(?!"`
+	for range 2 { // the second time, the cache knows the plugin
+		w.run("tools", "show", "play.danger").exits(0).prints("not checked, so the tool has to:\n  " + warning)
+		w.run("plugins", "show", "player").exits(0).prints("not checked, so the tools have to:\n  play.danger: " + warning)
+	}
+	var shown struct{ Warnings []string }
+	w.run("tools", "show", "play.danger", "--json").exits(0).json(&shown)
+	equalLists(t, "the tool's warnings", shown.Warnings, []string{warning})
+	shown.Warnings = nil
+	w.run("plugins", "show", "player", "--json").exits(0).json(&shown)
+	equalLists(t, "the plugin's warnings", shown.Warnings, []string{"play.danger: " + warning})
+}

@@ -23,7 +23,8 @@ func main() {
 		pluginsdk.Func("play.panic", "Panics outside of the call's goroutine.", crash, pluginsdk.Safe()),
 		pluginsdk.Func("play.stdin", "Counts the bytes on the plugin's standard input.", stdin, pluginsdk.Safe()),
 		pluginsdk.Func("play.echo", "Answers with its arguments.\nThis line is not the first.", echo, pluginsdk.Safe()),
-		pluginsdk.Func("play.danger", "Answers with its arguments, after a person said yes.", echo, pluginsdk.Dangerous()),
+		pluginsdk.Func("play.danger", "Answers with its arguments, after a person said yes.", echo, pluginsdk.Dangerous(),
+			pluginsdk.Argument("text", `{"pattern":"^(?!never)"}`)), // a pattern that the host does not check
 		pluginsdk.Func("play.fail", "Fails.", fail, pluginsdk.Safe()),
 		pluginsdk.Func("play.blob", "Answers with the bytes 0 to 255.", blob, pluginsdk.Cautious(), pluginsdk.Categories("odd")),
 		pluginsdk.Func("play.nonsense", "Answers with a block of content that is none.", nonsense, pluginsdk.Safe()),
