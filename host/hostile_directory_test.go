@@ -27,6 +27,9 @@ func TestHostileDirectory(t *testing.T) {
 	if err := os.WriteFile(outside, []byte("#!/bin/sh\ntouch ran\n"), 0o755); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
 	}
+	if err := os.Chmod(filepath.Dir(outside), 0o777); err != nil { //nolint:gosec // others may exchange it
+		t.Fatal(err)
+	}
 	at := func(name string) string { return filepath.Join(dir, name) }
 	want := map[string]string{}
 	add := func(name, reason string, err error) {

@@ -67,9 +67,9 @@ func TestHostileHandshake(t *testing.T) { //nolint:paralleltest // it counts
 		{mode: hostile.Certificate, state: plugin.Ready},
 		{mode: hostile.BadFields, state: plugin.Ready},
 		planted("architecture", "not a program for this machine", foreignELF()),
-		planted("half", "not a program for this machine", foreignELF()[:40]),
+		planted("half", "the file is not all there", foreignELF()[:40]),
 		planted("interpreter", "does not exist", []byte("#!/no/such/interpreter\n")),
-		planted("empty", "not a program for this machine", nil),
+		planted("empty", "the file is not all there", nil),
 		planted("script", `"starting up"`, []byte("#!/bin/sh\necho starting up\n")),
 	})
 }

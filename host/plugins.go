@@ -85,7 +85,9 @@ func (h *Host) SyncPlugin(ctx context.Context, name string, dirs ...string) erro
 //
 // # Errors
 //
-// Only that the system has no watches left; then Follow looks every 10 s.
+// None: it returns nil when ctx has ended. What is wrong with the directories, and that the
+// system gives no notices of changes, so that Follow looks every second, is logged and is in
+// [Host.Faults].
 func (h *Host) Follow(ctx context.Context, dirs ...string) error {
 	return h.roster.Follow(ctx, dirs...)
 }
@@ -105,6 +107,15 @@ func (h *Host) RestartPlugin(ctx context.Context, name string) error {
 
 // Plugins returns what each plugin is doing, sorted by name.
 func (h *Host) Plugins() []plugin.Status { return h.roster.Plugins() }
+
+// Draining returns the processes of plugins that were replaced or withdrawn and whose calls
+// may still end, sorted by name.
+func (h *Host) Draining() []plugin.Status { return h.roster.Draining() }
+
+// Faults returns what keeps [Host.Follow] from following the directories as it should, as of
+// its last look: a directory that cannot be read or that others may write to, or that changes
+// are noticed late. Nil: nothing is wrong, or no Follow runs.
+func (h *Host) Faults() []*tool.Error { return h.roster.Faults() }
 
 // Skipped returns the entries of the plugin directories that are not plugins, and why,
 // sorted by path.

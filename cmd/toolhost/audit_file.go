@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"iter"
 	"time"
@@ -33,6 +34,13 @@ type auditFile struct {
 func (l *auditFile) path() (string, error) {
 	if l.file != "" {
 		return l.file, nil
+	}
+	if err := l.s.Unread(); err != nil { // which log it is, only the daemon knows
+		d := l.s.Daemon(context.Background(), session.Needs{})
+		if d == nil || d.State().Audit == "" {
+			return "", err
+		}
+		return d.State().Audit, nil
 	}
 	if named := l.s.Settings().AuditPath(""); named != "" && named != session.Off {
 		return named, nil

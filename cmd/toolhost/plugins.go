@@ -2,6 +2,8 @@ package main
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -16,7 +18,8 @@ func newPluginsCommand(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugins",
 		Short: "List the plugins",
-		Long: `List the plugins of all plugin directories, and the files that were skipped.
+		Long: `List the plugins of all plugin directories, and the files that were skipped. A process
+that was replaced or whose file is gone is listed as draining until its calls have ended.
 
 An idle plugin was not started: its tools are known from an earlier run, and its first
 call starts it. To start all plugins, set ` + session.CacheVariable + `=` + session.Off + `.
@@ -38,18 +41,23 @@ A refused plugin is listed with the reason; that is not a failure of this comman
 type pluginList struct {
 	Plugins []plugin.Status  `json:"plugins"`
 	Skipped []plugin.Skipped `json:"skipped"`
+	// Leaving are processes that were replaced or whose file is gone, until their calls end.
+	Leaving []plugin.Status `json:"leaving"`
 }
 
 func listPlugins(s *session.Session, b session.Backend) error {
-	list := pluginList{append([]plugin.Status{}, b.Plugins()...), append([]plugin.Skipped{}, b.Skipped()...)}
+	list := pluginList{
+		append([]plugin.Status{}, b.Plugins()...), append([]plugin.Skipped{}, b.Skipped()...),
+		append([]plugin.Status{}, b.Leaving()...),
+	}
 	if note := noPluginsNote(b); note != "" {
 		s.Err.Printf("%s\n", note)
 	}
 	if s.Flags.JSON {
 		return s.Out.JSON(list)
 	}
-	if len(list.Plugins) > 0 {
-		s.Out.Table(pluginTable(list.Plugins))
+	if all := slices.Concat(list.Plugins, list.Leaving); len(all) > 0 {
+		s.Out.Table(pluginTable(all))
 	}
 	if len(list.Skipped) > 0 {
 		s.Out.Printf("\nskipped:\n")
@@ -63,6 +71,9 @@ func listPlugins(s *session.Session, b session.Backend) error {
 func pluginTable(plugins []plugin.Status) output.Table {
 	t := output.Table{{"NAME", "STATE", "PID", "VERSION", "TOOLS", "START", "REASON"}}
 	for _, s := range plugins {
+		if s.State == plugin.Draining && s.Calls > 0 {
+			s.Reason = fmt.Sprintf("ends when its calls have: %d", s.Calls)
+		}
 		t.Add(s.Name, string(s.State), output.NumberOrDash(s.PID), output.OrDash(output.FirstLine(s.Version)),
 			strconv.Itoa(s.Tools), startTime(s), output.FirstLine(cmp.Or(s.Reason, s.Held)))
 	}

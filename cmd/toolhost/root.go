@@ -36,6 +36,10 @@ var unconfigured = map[string]bool{
 	"trust": true, "reload": true, cobra.ShellCompRequestCmd: true, cobra.ShellCompNoDescRequestCmd: true,
 }
 
+// throughDaemon are the commands that a daemon can serve while the configuration file cannot be
+// used. They fail with the file's error if there is no such daemon.
+var throughDaemon = map[string]bool{"tools": true, "call": true, "schema": true, "plugins": true, "audit": true}
+
 // newRootCommand returns the command with all its subcommands. It calls accepted before a
 // subcommand runs.
 func newRootCommand(s *session.Session, accepted func()) *cobra.Command {
@@ -57,7 +61,11 @@ func newRootCommand(s *session.Session, accepted func()) *cobra.Command {
 			if unconfigured[top.Name()] {
 				return nil
 			}
-			return s.Configure(top.Name() != "serve")
+			err := s.Configure(top.Name() != "serve")
+			if s.Unread() != nil && throughDaemon[top.Name()] && cmd.Name() != "lock" {
+				return nil
+			}
+			return err
 		},
 	}
 	s.Flags.Bind(root)

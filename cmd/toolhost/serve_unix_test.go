@@ -43,6 +43,14 @@ func (w *world) serve(args ...string) *serving {
 func (w *world) begin(args ...string) *serving {
 	w.t.Helper()
 	s := &serving{w: w, cmd: w.command(append([]string{"serve", "--plugin-dir", w.plugins}, args...)...), lines: make(chan string, 10000)}
+	s.start()
+	return s
+}
+
+// start starts the daemon.
+func (s *serving) start() {
+	w := s.w
+	w.t.Helper()
 	stderr, err := s.cmd.StderrPipe()
 	if err != nil {
 		w.t.Fatal(err)
@@ -61,7 +69,6 @@ func (w *world) begin(args ...string) *serving {
 			s.ends(syscall.SIGTERM, 0)
 		}
 	})
-	return s
 }
 
 // await waits for a line with a text.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/safefile"
+	"github.com/toolhost/toolhost/internal/trusted"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -20,9 +21,15 @@ type Candidate struct {
 	// Name is the plugin's name: that of its file, without a leading
 	// "toolhost-plugin-" and a trailing ".exe".
 	Name string
-	// Path is absolute.
+	// Path is absolute, and directly in the plugin directory.
 	Path string
+	// Target is where Path led when it was found to be a symbolic link; empty: it is the
+	// file itself.
+	Target string
 }
+
+// Binary returns the path of the file that runs.
+func (c Candidate) Binary() string { return cmp.Or(c.Target, c.Path) }
 
 // Skipped is an entry of a plugin directory that is not a plugin, and why.
 type Skipped struct {
@@ -57,11 +64,17 @@ func isPluginName(name string) bool {
 
 // leftovers are endings of files that editors, package managers and copying leave, and
 // that are not meant to run even if they are executable.
-var leftovers = []string{"~", ".bak", ".old", ".orig", ".tmp", ".part", ".swp"}
+var leftovers = []string{
+	"~", ".bak", ".old", ".orig", ".rej", ".save", ".tmp", ".temp", ".new", ".swp", ".swo", ".swx",
+	".part", ".partial", ".filepart", ".crdownload", ".download",
+	".dpkg-new", ".dpkg-old", ".dpkg-tmp", ".dpkg-dist", ".dpkg-bak", ".ucf-new", ".ucf-old", ".ucf-dist",
+	".rpmnew", ".rpmsave", ".rpmorig", ".apk-new", ".pacnew", ".pacsave", ".pacorig",
+}
 
 // Discover finds the plugins of one directory: every executable regular file directly in
-// it, sorted by name. Everything else is skipped without being opened. Of names that differ
-// only in case the first is used.
+// it, sorted by name, and every symbolic link to one if only this user and root could change
+// the link, the file or a directory on the way. Everything else is skipped, and nothing is
+// opened. Of names that differ only in case the first is used.
 //
 // # Errors
 //
@@ -84,57 +97,95 @@ func Discover(dir string) ([]Candidate, []Skipped, error) {
 	var skipped []Skipped
 	taken := map[string]string{}
 	for _, e := range entries {
-		path := filepath.Join(abs, e.Name())
-		name, reason := nameOrReason(e)
+		c := Candidate{NameOf(e.Name()), filepath.Join(abs, e.Name()), ""}
+		reason := c.examine(e)
 		if reason == "" {
-			if first := taken[strings.ToLower(name)]; first != "" {
+			if first := taken[strings.ToLower(c.Name)]; first != "" {
 				reason = "the name is taken by " + first
 			}
 		}
 		if reason != "" {
-			skipped = append(skipped, Skipped{path, reason})
+			skipped = append(skipped, Skipped{c.Path, reason})
 			continue
 		}
-		taken[strings.ToLower(name)] = e.Name()
-		found = append(found, Candidate{name, path})
+		taken[strings.ToLower(c.Name)] = e.Name()
+		found = append(found, c)
 	}
 	slices.SortFunc(found, func(a, b Candidate) int { return cmp.Compare(a.Name, b.Name) })
 	return found, skipped, nil
 }
 
-// nameOrReason returns the name of the plugin that a directory entry is, or why it is not
-// one.
-func nameOrReason(e fs.DirEntry) (name, reason string) {
+// examine returns why a directory entry is not a plugin; empty: it is one. It finds out where
+// a link leads.
+func (c *Candidate) examine(e fs.DirEntry) (reason string) {
 	file := e.Name()
-	name = NameOf(file)
 	switch mode := e.Type(); {
 	case strings.HasPrefix(file, "."):
-		return "", "hidden"
+		return "hidden"
 	case mode.IsDir():
-		return "", "a directory"
-	case mode&fs.ModeSymlink != 0:
-		return "", "a symbolic link; copy the file itself here"
-	case !mode.IsRegular():
-		return "", "not a regular file"
+		return "a directory"
+	case !mode.IsRegular() && mode&fs.ModeSymlink == 0:
+		return "not a regular file"
 	}
 	for _, end := range leftovers {
 		if strings.HasSuffix(strings.ToLower(file), end) {
-			return "", "looks like a leftover (" + end + ")"
+			return "looks like a leftover (" + end + ")"
 		}
 	}
-	info, err := e.Info()
+	if e.Type()&fs.ModeSymlink != 0 {
+		if reason := c.follow(); reason != "" {
+			return "a symbolic link that is not followed: " + reason
+		}
+	}
+	info, err := os.Lstat(c.Binary())
 	if err != nil {
-		return "", err.Error()
+		return err.Error()
 	}
 	switch {
 	case !executable(info):
-		return "", "not executable; if it is a plugin: chmod +x"
+		return "not executable; if it is a plugin: chmod +x"
 	case safefile.OthersMayWrite(info):
-		return "", "others may write to it; chmod go-w"
-	case !isPluginName(name):
-		return "", "not a plugin name: use letters, digits, _, . and -, at most 64"
+		return "others may write to it; chmod go-w"
+	case !isPluginName(c.Name):
+		return "not a plugin name: use letters, digits, _, . and -, at most 64"
 	}
-	return name, ""
+	return ""
+}
+
+// follow finds out where a link leads, and returns why it is not followed; empty: it is. What
+// a directory contains is its owner's choice, and the operator named that directory. A link
+// leads out of it, so everything there has to belong to this user or root.
+func (c *Candidate) follow() (reason string) {
+	dir, err := filepath.EvalSymlinks(filepath.Dir(c.Path))
+	if err != nil {
+		return err.Error()
+	}
+	at, links, err := trusted.Way(filepath.Join(dir, filepath.Base(c.Path)))
+	if err != nil {
+		e := tool.AsError(err)
+		return e.Message + "; " + e.Advice()
+	}
+	if len(links) == 0 { // it is a file by now
+		return ""
+	}
+	info, err := os.Lstat(at)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "it leads to " + at + ", which is not there"
+	case err != nil:
+		return err.Error()
+	case !info.Mode().IsRegular():
+		return "it leads to " + at + ", which is not a regular file"
+	}
+	for _, p := range append(links[1:], at) { // the first is the entry itself
+		for up := ""; p != up; p, up = filepath.Dir(p), p {
+			if info, err := os.Lstat(p); err != nil || !safefile.Ours(info) {
+				return p + " belongs to another user; copy the file itself here"
+			}
+		}
+	}
+	c.Target = at
+	return ""
 }
 
 // executable reports whether the system would run a file: it goes by the mode, on Windows
@@ -158,48 +209,17 @@ func checkDirectory(abs string) error {
 			Message: abs + " is not a directory", Hint: "name a directory of plugin binaries",
 		}
 	}
-	resolved, err := filepath.EvalSymlinks(abs)
-	if err != nil {
-		return directoryError(abs, err)
-	}
-	for d, below := resolved, ""; below != d; d, below = filepath.Dir(d), d {
-		info, err := os.Stat(d)
-		if err != nil {
-			return directoryError(d, err)
-		}
-		if err := checkAncestor(abs, d, below, info); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkAncestor checks one directory above a plugin directory, or that directory itself;
-// below is the entry in it that leads there, empty for the plugin directory. In a directory
-// that all may write to, but in which only owners may replace entries, as /tmp, that entry
-// has to belong to this user or root.
-func checkAncestor(abs, dir, below string, info fs.FileInfo) error {
-	if !safefile.OthersMayWrite(info) {
-		return nil
-	}
-	if below == "" || info.Mode()&fs.ModeSticky == 0 {
+	if safefile.OthersMayWrite(info) { // with the sticky bit, too: they may add plugins
 		return &tool.Error{
 			Code: tool.CodePermissionDenied, Stage: tool.StageStart,
-			Message: fmt.Sprintf("the plugin directory %s is not used: others may write to %s (mode %s)", abs, dir, info.Mode().Perm()),
-			Hint:    "chmod go-w " + dir,
+			Message: fmt.Sprintf("the plugin directory %s is not used: others may write to %s (mode %s)", abs, abs, info.Mode().Perm()),
+			Hint:    "chmod go-w " + abs,
 		}
 	}
-	entry, err := os.Stat(below)
-	if err != nil {
-		return directoryError(below, err)
-	}
-	if !safefile.Ours(entry) {
-		return &tool.Error{
-			Code: tool.CodePermissionDenied, Stage: tool.StageStart,
-			Message: fmt.Sprintf("the plugin directory %s is not used: "+
-				"%s belongs to another user, in a directory that all may write to", abs, below),
-			Hint: "move it to a directory of your own",
-		}
+	if _, _, err := trusted.Way(abs); err != nil {
+		e := *tool.AsError(err)
+		e.Message = "the plugin directory " + e.Message
+		return &e
 	}
 	return nil
 }

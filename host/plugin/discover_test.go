@@ -32,6 +32,9 @@ func TestDiscover(t *testing.T) {
 	write("notes.txt", 0o644)
 	write(".hidden", 0o755)
 	write("fs.bak", 0o755)
+	write("fs.dpkg-new", 0o755)
+	write("fs.rpmsave", 0o755)
+	write("fs.new", 0o755)
 	write("fs~", 0o755)
 	write("FS", 0o755)
 	write("open", 0o757)
@@ -60,13 +63,14 @@ func TestDiscover(t *testing.T) {
 			t.Errorf("path %q is not absolute", c.Path)
 		}
 	}
-	if got := strings.Join(names, " "); got != "FS git win" { // entries come sorted, so FS is the first of its name
+	if got := strings.Join(names, " "); got != "FS git link win" { // entries come sorted, so FS is the first of its name
 		t.Errorf("found %q", got)
 	}
 	want := map[string]string{
-		"notes.txt": "not executable", ".hidden": "hidden", "fs.bak": "leftover", "fs~": "leftover", "fs": "taken by FS",
-		"open": "others may write", "bad name": "not a plugin name", "folder": "directory", "link": "symbolic link",
-		"dangling": "symbolic link", "fifo": "not a regular file",
+		"notes.txt": "not executable", ".hidden": "hidden", "fs.bak": "leftover",
+		"fs.dpkg-new": "leftover", "fs.rpmsave": "leftover", "fs.new": "leftover", "fs~": "leftover", "fs": "taken by FS",
+		"open": "others may write", "bad name": "not a plugin name", "folder": "directory",
+		"dangling": "leads to " + filepath.Join(dir, "nowhere"), "fifo": "not a regular file",
 	}
 	for _, s := range skipped {
 		reason := want[filepath.Base(s.Path)]
@@ -125,5 +129,87 @@ func TestDiscoverStickyParent(t *testing.T) {
 	}
 	if _, _, err := plugin.Discover(dir); err != nil {
 		t.Errorf("a sticky parent is refused: %v", err)
+	}
+}
+
+// A link is as good as what it leads to, if nobody else could lead it elsewhere.
+func TestDiscoverLinks(t *testing.T) {
+	t.Parallel()
+	dir, store := realDir(t), realDir(t)
+	for _, d := range []string{"v1", "v2", "open", "foreign"} {
+		mkdir(t, filepath.Join(store, d), 0o755)
+		if err := os.WriteFile(filepath.Join(store, d, "program"), []byte("#!/bin/sh\n"), 0o755); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+	}
+	for name, target := range map[string]string{
+		filepath.Join(store, "current"):      "v1", // as Kubernetes has ..data
+		filepath.Join(dir, "direct"):         filepath.Join(store, "v2", "program"),
+		filepath.Join(dir, "chained"):        filepath.Join(store, "current", "program"),
+		filepath.Join(dir, "opened"):         filepath.Join(store, "open", "program"),
+		filepath.Join(dir, "via"):            filepath.Join(store, "open", "link"),
+		filepath.Join(dir, "stranger"):       filepath.Join(store, "foreign", "program"),
+		filepath.Join(dir, "circle"):         "circle",
+		filepath.Join(dir, "folder"):         store,
+		filepath.Join(store, "open", "link"): filepath.Join(store, "v1", "program"),
+	} {
+		if err := os.Symlink(target, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Join(store, "open"), 0o777); err != nil { //nolint:gosec // that is what is refused
+		t.Fatal(err)
+	}
+	refused := map[string]string{
+		"opened": "others may write to " + filepath.Join(store, "open"), "via": "others may write to " + filepath.Join(store, "open"),
+		"circle": "too many", "folder": "not a regular file",
+	}
+	want := map[string]string{
+		"direct": filepath.Join(store, "v2", "program"), "chained": filepath.Join(store, "v1", "program"),
+	}
+	if os.Geteuid() == 0 { // only root can give a directory to another user
+		if err := os.Chown(filepath.Join(store, "foreign"), 12345, 12345); err != nil {
+			t.Fatal(err)
+		}
+		refused["stranger"] = "belongs to another user"
+	} else {
+		want["stranger"] = filepath.Join(store, "foreign", "program")
+	}
+	found, skipped, err := plugin.Discover(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range found {
+		if c.Binary() != want[c.Name] || c.Path != filepath.Join(dir, c.Name) {
+			t.Errorf("found %+v, want it to lead to %q", c, want[c.Name])
+		}
+		delete(want, c.Name)
+	}
+	for _, s := range skipped {
+		name := filepath.Base(s.Path)
+		if reason := refused[name]; reason == "" || !strings.Contains(s.Reason, reason) {
+			t.Errorf("skipped %s, want a reason with %q", s, reason)
+		}
+		delete(refused, name)
+	}
+	if len(want)+len(refused) > 0 {
+		t.Errorf("not found: %v; not refused: %v", want, refused)
+	}
+}
+
+// realDir makes a directory and returns its path without links.
+func realDir(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func mkdir(t *testing.T, path string, mode os.FileMode) {
+	t.Helper()
+	if err := os.Mkdir(path, mode); err != nil {
+		t.Fatal(err)
 	}
 }

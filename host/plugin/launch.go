@@ -43,7 +43,10 @@ func launch(
 	ctx, cancel := context.WithTimeoutCause(ctx, cfg.StartTimeout, fmt.Errorf("not ready within %v", cfg.StartTimeout))
 	defer cancel()
 
-	copied, err := cfg.copyPinned(ctx, c.Name, c.Path)
+	if err := checkComplete(ctx, c); err != nil {
+		return nil, err
+	}
+	copied, err := cfg.copyPinned(ctx, c.Name, c.Binary())
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func newProcess(c Candidate, cfg Config) *process {
 	p.grpc.pace = p.output.limit.throttle().pass
 	p.grpc.refuse = p.refuse
 	p.cmd = command{
-		path: c.Path, dir: cfg.Root, args: cfg.Args, env: cfg.environment(),
+		path: c.Binary(), dir: cfg.Root, args: cfg.Args, env: cfg.environment(),
 		namespace: cfg.Namespace, group: confine.Group{Mark: confine.NewMark()}, inheritSocket: cfg.Carrier == Socket,
 		log: p.log, onForked: p.setPID, reap: func(process *os.Process) { p.reap(process) },
 	}

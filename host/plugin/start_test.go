@@ -59,7 +59,7 @@ func checkStartError(t *testing.T, err error, name string, texts ...string) {
 	if !errors.As(err, &e) {
 		t.Fatalf("got %v, want a *tool.Error", err)
 	}
-	if e.Code != tool.CodeUnavailable || e.Plugin != name || !e.Unsent || e.Hint == "" {
+	if e.Code != tool.CodeUnavailable || e.Plugin != name || !e.Unsent || e.Advice() == "" {
 		t.Errorf("got %+v", e)
 	}
 	for _, text := range append(texts, "plugin "+name) {
@@ -100,7 +100,8 @@ func TestStartOutlivesItsCaller(t *testing.T) {
 func TestNotAProgram(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, content, text string }{
-		{"truncated", "\x7fELF\x02\x01\x01", "not a program for this machine"},
+		{"truncated", "\x7fELF\x02\x01\x01", "its ELF image is incomplete"},
+		{"foreign", "no program at all", "not a program for this machine"},
 		{"interpreter", "#!/no/such/interpreter\n", "does not exist"},
 		{"script", "#!/bin/sh\necho starting up\n", `"starting up"`},
 	} {

@@ -15,14 +15,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"github.com/toolhost/toolhost/internal/protect"
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // Read returns the content of a regular file of at most so many bytes. It opens the file
 // once, checks the open file, and reads it once. A symbolic link is followed; the directories
-// above the link and above its target are both checked. A link that leads nowhere is not a
+// above each link and above the target are checked ([Way]). A link that leads nowhere is not a
 // missing file: it names one that decides something. A FIFO or device is refused.
 //
 // # Errors
@@ -44,7 +46,7 @@ func Read(path string, most int64) ([]byte, error) {
 	if safefile.OthersMayWrite(info) {
 		return nil, unsafe(abs, fmt.Sprintf("others may write to it (mode %s)", info.Mode().Perm()), "chmod go-w "+abs)
 	}
-	if err := checkParents(abs); err != nil {
+	if _, _, err := Way(abs); err != nil {
 		return nil, err
 	}
 	if info.Size() > most {
@@ -60,21 +62,30 @@ func Read(path string, most int64) ([]byte, error) {
 	return content, nil
 }
 
-// checkParents checks the directories above a path and above its target.
-func checkParents(abs string) error {
-	dir, err := filepath.EvalSymlinks(filepath.Dir(abs))
+// Way returns where a path leads, absolute and with links followed, if only the owners of
+// what is on the way could lead it elsewhere: others may write to no directory above the
+// path, above a link on the way, or above what it leads to. Links are those on the way, each
+// by its own path without links.
+//
+// # Errors
+//
+// [tool.CodePermissionDenied] if others may write on the way; [tool.CodeUnavailable] if links
+// lead in a circle or a directory is missing or cannot be examined.
+func Way(path string) (at string, links []string, err error) {
+	abs, err := filepath.Abs(path)
 	if err != nil {
-		return failed(abs, err)
+		return "", nil, failed(path, err)
 	}
-	link := filepath.Join(dir, filepath.Base(abs))
-	target, err := filepath.EvalSymlinks(abs)
+	at, links, err = protect.Resolve(abs)
 	if err != nil {
-		return failed(abs, err)
+		return "", nil, failed(abs, err)
 	}
-	if err := checkParentsOf(abs, link); err != nil || target == link {
-		return err
+	for _, p := range append(slices.Clone(links), at) {
+		if err := checkParentsOf(abs, p); err != nil {
+			return "", nil, err
+		}
 	}
-	return checkParentsOf(abs, target)
+	return at, links, nil
 }
 
 // checkParentsOf checks the directories above a path, none of which is a link; the last

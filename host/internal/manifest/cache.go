@@ -67,27 +67,36 @@ func (c *Cache) Find(ctx context.Context, s Subject) (about wire.Description, su
 // side.
 func (c *Cache) Hash(ctx context.Context, s Subject) { _, _, _ = c.digests.of(ctx, s.Path, &record{}) }
 
-// Store remembers a description.
+// Digest returns the SHA-256 of a file, which is read if it is not one that was hashed before.
+//
+// # Errors
+//
+// Those of reading the file.
+func (c *Cache) Digest(ctx context.Context, path string) (Digest, error) {
+	sum, _, err := c.digests.of(ctx, path, &record{})
+	return sum, err
+}
+
+// Store remembers a description, and returns the SHA-256 of the subject's binary.
 //
 // # Errors
 //
 // Those of reading the binary, and of writing the file; plain ones for a description that
 // is larger than [MaxSize] or cannot be written as JSON.
-func (c *Cache) Store(ctx context.Context, s Subject, about wire.Description) error {
+func (c *Cache) Store(ctx context.Context, s Subject, about wire.Description) (Digest, error) {
 	before, err := c.dir.read(s.name())
 	if err != nil {
 		before = &record{}
 	}
 	sum, file, err := c.digests.of(ctx, s.Path, before)
 	if err != nil {
-		return err
+		return Digest{}, err
 	}
 	err = c.dir.write(s.name(), &record{Path: s.Path, SHA256: sum, File: file, Description: pack(about)})
-	if err != nil {
-		return err
+	if err == nil {
+		c.pruned.Do(c.dir.prune)
 	}
-	c.pruned.Do(c.dir.prune)
-	return nil
+	return sum, err
 }
 
 // Forget removes what is remembered of a subject. If that fails, it is found again.

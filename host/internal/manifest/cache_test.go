@@ -60,7 +60,7 @@ func filled(t *testing.T) (c *Cache, s Subject, path string) {
 	t.Helper()
 	c = open(t, filepath.Join(t.TempDir(), "cache"))
 	s = Subject{Path: program(t, "sample", "binary")}
-	if err := c.Store(t.Context(), s, about); err != nil {
+	if _, err := c.Store(t.Context(), s, about); err != nil {
 		t.Fatal(err)
 	}
 	return c, s, pathOf(c, s)
@@ -118,7 +118,7 @@ func TestDamaged(t *testing.T) {
 			if got, ok := find(t, c, s); ok {
 				t.Errorf("found %+v", got)
 			}
-			if err := c.Store(t.Context(), s, about); err != nil {
+			if _, err := c.Store(t.Context(), s, about); err != nil {
 				t.Fatal(err)
 			}
 			if _, ok := find(t, c, s); !ok {
@@ -146,7 +146,7 @@ func TestTooLarge(t *testing.T) {
 	c, s, _ := filled(t)
 	huge := about
 	huge.Version = strings.Repeat("x", MaxSize)
-	if err := c.Store(t.Context(), s, huge); err == nil {
+	if _, err := c.Store(t.Context(), s, huge); err == nil {
 		t.Error("it was stored")
 	}
 }
@@ -157,7 +157,7 @@ func TestSubject(t *testing.T) {
 	c := open(t, t.TempDir())
 	path := program(t, "sample", "binary")
 	base := Subject{Path: path, Args: []string{"a", "b"}, Env: []string{"A=1", "B=2"}, Config: []byte(`{}`), Host: "1"}
-	if err := c.Store(t.Context(), base, about); err != nil {
+	if _, err := c.Store(t.Context(), base, about); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*Subject){
@@ -185,7 +185,7 @@ func TestSubject(t *testing.T) {
 		t.Error("found for another binary")
 	}
 	missing := Subject{Path: filepath.Join(t.TempDir(), "missing")}
-	if err := c.Store(t.Context(), missing, about); !errors.Is(err, os.ErrNotExist) {
+	if _, err := c.Store(t.Context(), missing, about); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing binary: %v", err)
 	}
 }
@@ -196,7 +196,7 @@ func TestNotJSON(t *testing.T) {
 	c, s, _ := filled(t)
 	odd := about
 	odd.Version = "\xff"
-	if err := c.Store(t.Context(), s, odd); err == nil {
+	if _, err := c.Store(t.Context(), s, odd); err == nil {
 		t.Error("it was stored")
 	}
 }
@@ -208,7 +208,7 @@ func TestNoSecrets(t *testing.T) {
 	s := Subject{
 		Path: program(t, "sample", "binary"), Args: []string{"--token=hunter2"}, Env: []string{"TOKEN=hunter2"}, Config: []byte(`{"token":"hunter2"}`),
 	}
-	if err := c.Store(t.Context(), s, about); err != nil {
+	if _, err := c.Store(t.Context(), s, about); err != nil {
 		t.Fatal(err)
 	}
 	files := 0
@@ -247,7 +247,7 @@ func TestSideBySide(t *testing.T) {
 		own := open(t, c.dir.above)
 		all.Go(func() {
 			for range 50 {
-				if err := own.Store(t.Context(), s, about); err != nil {
+				if _, err := own.Store(t.Context(), s, about); err != nil {
 					t.Error(err)
 				}
 				if got, ok := find(t, own, s); !ok || got.Name != about.Name {

@@ -56,7 +56,7 @@ func use(t *testing.T, dir string) error {
 	}
 	defer func() { _ = c.Close() }()
 	s := Subject{Path: program(t, "sample", "binary")}
-	if err := c.Store(t.Context(), s, about); err != nil {
+	if _, err := c.Store(t.Context(), s, about); err != nil {
 		return err
 	}
 	c.dir.prune()
@@ -206,7 +206,7 @@ func TestRemovedDirectory(t *testing.T) {
 	if _, ok := find(t, c, s); ok {
 		t.Error("it was found")
 	}
-	if err := c.Store(t.Context(), s, about); err != nil {
+	if _, err := c.Store(t.Context(), s, about); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := find(t, c, s); !ok {

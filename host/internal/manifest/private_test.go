@@ -23,7 +23,7 @@ func TestOthersMayWrite(t *testing.T) {
 		if _, ok := find(t, c, s); ok {
 			t.Errorf("a file of mode %v is believed", mode)
 		}
-		if err := c.Store(t.Context(), s, about); err != nil {
+		if _, err := c.Store(t.Context(), s, about); err != nil {
 			t.Fatal(err)
 		}
 		if _, ok := find(t, c, s); !ok {
@@ -83,7 +83,7 @@ func TestNoRegularFile(t *testing.T) {
 	if _, ok := find(t, c, s); ok {
 		t.Error("a FIFO is read")
 	}
-	if err := c.Store(t.Context(), s, about); err != nil {
+	if _, err := c.Store(t.Context(), s, about); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := find(t, c, s); !ok {

@@ -25,7 +25,7 @@ func openCache(dir string, log hclog.Logger) *manifest.Cache {
 // subject returns what a plugin is remembered by.
 func (s *source) subject() manifest.Subject {
 	return manifest.Subject{
-		Path: s.path, Args: s.settings.Args, Env: s.plugin.Environment(), Config: s.settings.Config,
+		Path: s.file, Args: s.settings.Args, Env: s.plugin.Environment(), Config: s.settings.Config,
 		Host: s.member.roster.opts.Plugin.HostVersion,
 	}
 }
@@ -48,6 +48,7 @@ func (r *Roster) recall(ctx context.Context, s *source) bool {
 		return false
 	}
 	s.plugin.Recall(about)
+	s.setSum(sum)
 	return true
 }
 
@@ -67,12 +68,15 @@ func (r *Roster) remember(ctx context.Context, s *source, sound bool) {
 	}
 	// If the binary was exchanged while it ran, what it said is stored for the new one,
 	// which the host finds out about when that one runs.
-	if err := r.manifests.Store(ctx, s.subject(), about); err != nil {
+	sum, err := r.manifests.Store(ctx, s.subject(), about)
+	if err != nil {
 		r.log.Debug("a plugin is not remembered", "plugin", s.member.owner, "error", err)
 		if ctx.Err() == nil {
 			r.unstored.Do(func() {
 				r.log.Warn("the cache cannot be written, so plugins are started to list their tools", "error", err)
 			})
 		}
+		return
 	}
+	s.setSum(sum)
 }

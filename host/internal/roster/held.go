@@ -31,15 +31,15 @@ func (c heldChange) reason(known bool) string {
 		"%s, and waits for the operator's word: toolhost plugins enable %[2]s, or toolhost reload", what, c.candidate.Name)
 }
 
-// inWorkspace reports whether a plugin's file, or its directory, lies in the workspace, and
-// is held for that.
+// inWorkspace reports whether a plugin's file, its directory, or a link on the way to it lies
+// in the workspace, and is held for that.
 func (r *Roster) inWorkspace(path string) bool {
 	if r.opts.Unheld || path == "" {
 		return false
 	}
 	return slices.ContainsFunc([]string{path, filepath.Dir(path)}, func(p string) bool {
-		at, _, err := protect.Resolve(p)
-		return err != nil || protect.Within(r.opts.Workspace, at)
+		all, err := protect.Expand(p)
+		return err != nil || slices.ContainsFunc(all, func(at string) bool { return protect.Within(r.opts.Workspace, at) })
 	})
 }
 
@@ -47,16 +47,16 @@ func (r *Roster) inWorkspace(path string) bool {
 // run or withdraw what has changed inside the workspace.
 func (m *member) hold(st step) bool {
 	now := m.now()
-	path := st.candidate.Path
+	path, file := st.candidate.Path, st.candidate.Binary()
 	if path == "" && now.source != nil {
-		path = now.source.path
+		path, file = now.source.path, now.source.file
 	}
 	if !m.roster.inWorkspace(path) {
 		return false
 	}
-	change := heldChange{st.candidate, manifest.StampOf(path), path}
+	change := heldChange{st.candidate, manifest.StampOf(file), path}
 	change.candidate.Name = m.owner
-	if s := now.source; s != nil && s.path == st.candidate.Path && s.found == change.stamp {
+	if s := now.source; s != nil && s.path == st.candidate.Path && s.file == file && s.stamp() == change.stamp {
 		return false // only its settings have changed
 	}
 	if before := m.setHeld(change); before != change {
@@ -90,7 +90,7 @@ func (r *Roster) releaseOthers(steps []step) {
 // only as it was when the operator let it run.
 func (s *source) mayStart() error {
 	owner, path := s.member.owner, s.path
-	if !s.member.roster.inWorkspace(path) || manifest.StampOf(path) == s.found {
+	if !s.member.roster.inWorkspace(path) || manifest.StampOf(s.file) == s.stamp() {
 		return nil
 	}
 	return &tool.Error{

@@ -52,7 +52,7 @@ func stateFor(s *source) memberState {
 
 // become moves the member from a source (nil: it is absent) to another, or the same, and
 // to a state. It is the only function that does, besides Close. After it, background (nil:
-// nothing) runs in a goroutine that Close waits for.
+// nothing) runs in a goroutine that Close waits for; it ends what is left of from.
 //
 // # Errors
 //
@@ -73,7 +73,13 @@ func (m *member) become(to memberState, from, next *source, background func()) e
 	}
 	m.state, m.source = to, next
 	if background != nil {
-		r.background.Go(background)
+		r.draining[from] = true
+		r.background.Go(func() {
+			background()
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			delete(r.draining, from)
+		})
 	}
 	return nil
 }

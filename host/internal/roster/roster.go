@@ -1,6 +1,7 @@
 package roster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // Options say how a [Roster] runs plugins.
@@ -56,6 +58,9 @@ type Roster struct {
 	members map[string]*member          // by name; a member that is absent stays
 	skipped map[string][]plugin.Skipped // by directory
 	dirs    []string                    // that plugins come from
+	// draining are the sources that were replaced or withdrawn and whose calls may still end.
+	draining map[*source]bool
+	faults   []*tool.Error // of the directories that are followed
 }
 
 // New makes a roster without members.
@@ -66,7 +71,7 @@ type Roster struct {
 func New(o Options, r Registry) (*Roster, error) {
 	out := &Roster{
 		opts: o, registry: r, log: o.Plugin.Logger, starting: make(chan struct{}, startsAtOnce()),
-		members: map[string]*member{}, skipped: map[string][]plugin.Skipped{},
+		members: map[string]*member{}, skipped: map[string][]plugin.Skipped{}, draining: map[*source]bool{},
 	}
 	out.life, out.endLife = context.WithCancel(context.Background())
 	out.sockets.life = out.life
@@ -141,6 +146,41 @@ func (r *Roster) Plugins() []plugin.Status {
 	return out
 }
 
+// Draining returns the processes of plugins that were replaced or withdrawn, whose calls may
+// still end, sorted by name and start.
+func (r *Roster) Draining() []plugin.Status {
+	r.mu.Lock()
+	sources := slices.Collect(maps.Keys(r.draining))
+	r.mu.Unlock()
+	var out []plugin.Status
+	for _, s := range sources {
+		if s.plugin == nil {
+			continue
+		}
+		if status := s.plugin.Status(); status.PID != 0 {
+			status.State = plugin.Draining
+			out = append(out, status)
+		}
+	}
+	slices.SortFunc(out, func(a, b plugin.Status) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), a.Since.Compare(b.Since))
+	})
+	return out
+}
+
+// Faults returns what keeps Follow from following directories as it should, at its last look.
+func (r *Roster) Faults() []*tool.Error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.faults)
+}
+
+func (r *Roster) setFaults(faults []*tool.Error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.faults = faults
+}
+
 // Skipped returns the entries of the plugin directories that are not plugins, and why,
 // sorted by path.
 func (r *Roster) Skipped() []plugin.Skipped {
@@ -153,14 +193,25 @@ func (r *Roster) Skipped() []plugin.Skipped {
 	return out
 }
 
-// Paths returns the directories that plugins come from, and the one for their sockets.
+// Paths returns the directories that plugins come from, the links in them that are plugins,
+// and the directory for sockets.
 func (r *Roster) Paths() []string {
-	socketDir := r.sockets.current()
+	socketDir, links := r.sockets.current(), r.linked()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	paths := slices.Clone(r.dirs)
+	paths := append(slices.Clone(r.dirs), links...)
 	if socketDir != "" {
 		paths = append(paths, socketDir)
+	}
+	return paths
+}
+
+// linked returns the paths of plugins that are links.
+func (r *Roster) linked() (paths []string) {
+	for _, s := range r.sources() {
+		if s.file != s.path {
+			paths = append(paths, s.path)
+		}
 	}
 	return paths
 }

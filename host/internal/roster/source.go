@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/internal/manifest"
@@ -19,9 +20,11 @@ type source struct {
 	member   *member
 	provider tool.Provider  // nil: the plugin is disabled
 	plugin   *plugin.Plugin // the provider, if it is a process; else nil
-	path     string         // empty: the provider is attached
-	found    manifest.Stamp // of the file
+	path     string         // in the plugin directory; empty: the provider is attached
+	file     string         // that runs: the path, or what it links to
 	settings plugin.Settings
+	found    atomic.Pointer[manifest.Stamp]  // of the file
+	sum      atomic.Pointer[manifest.Digest] // of the file when it had that stamp; nil: not known
 
 	missed bool // it changed before the registry had its tools; guarded by Roster.mu
 }
@@ -35,7 +38,8 @@ type listing struct {
 
 // newSource makes a source of a candidate. Nothing is started.
 func (m *member) newSource(c plugin.Candidate, settings plugin.Settings) *source {
-	s := &source{member: m, path: c.Path, found: manifest.StampOf(c.Path), settings: settings}
+	s := &source{member: m, path: c.Path, file: c.Binary(), settings: settings}
+	s.setStamp(manifest.StampOf(s.file))
 	if settings.Enabled {
 		s.plugin = plugin.New(c, s.config())
 		s.provider = s.plugin
@@ -113,8 +117,35 @@ func (s *source) isRefused() bool {
 }
 
 // isAs reports whether the source is of that file, as it is now, and of those settings.
-func (s *source) isAs(path string, found manifest.Stamp, settings plugin.Settings) bool {
-	return s.path == path && s.found == found && s.settings.Equal(settings)
+func (s *source) isAs(c plugin.Candidate, found manifest.Stamp, settings plugin.Settings) bool {
+	return s.path == c.Path && s.file == c.Binary() && s.stamp() == found && s.settings.Equal(settings)
+}
+
+func (s *source) stamp() manifest.Stamp { return *s.found.Load() }
+
+func (s *source) setStamp(found manifest.Stamp) { s.found.Store(&found) }
+
+// setSum remembers the digest of the file, if that is still the one that was found.
+func (s *source) setSum(sum manifest.Digest) {
+	if manifest.StampOf(s.file) == s.stamp() {
+		s.sum.Store(&sum)
+	}
+}
+
+// takeSame reports whether a file that differs from the source's in its stamp alone has the
+// same bytes, as after touch, and if so takes it for the source's own: nothing has to be
+// started again. It is not known without the cache, which has the digests.
+func (s *source) takeSame(ctx context.Context, c plugin.Candidate, settings plugin.Settings) bool {
+	r, sum, found := s.member.roster, s.sum.Load(), manifest.StampOf(c.Binary())
+	if r.manifests == nil || sum == nil || s.isRefused() || !s.isAs(c, s.stamp(), settings) {
+		return false
+	}
+	now, err := r.manifests.Digest(ctx, s.file)
+	if err != nil || now != *sum || manifest.StampOf(s.file) != found {
+		return false
+	}
+	s.setStamp(found)
+	return true
 }
 
 // dir returns the directory of the plugin's file.

@@ -142,8 +142,8 @@ func (m *member) differs(c plugin.Candidate, again bool) bool {
 	if now.source == nil {
 		return true
 	}
-	found, settings := manifest.StampOf(c.Path), m.roster.opts.Settings(c)
-	if now.source.isAs(c.Path, found, settings) {
+	found, settings := manifest.StampOf(c.Binary()), m.roster.opts.Settings(c)
+	if now.source.isAs(c, found, settings) {
 		return again && now.source.isRefused()
 	}
 	return again || now.failed == nil || now.failed.found != found || !now.failed.settings.Equal(settings)
@@ -183,7 +183,11 @@ func (m *member) applyStep(ctx context.Context, st step) error {
 		return nameTaken(m.owner, "")
 	}
 	settings := m.roster.opts.Settings(st.candidate)
-	if !now.isAs(st.candidate.Path, manifest.StampOf(st.candidate.Path), settings) {
+	if !now.isAs(st.candidate, manifest.StampOf(st.candidate.Binary()), settings) {
+		if now.takeSame(ctx, st.candidate, settings) {
+			m.forgetFailed(now)
+			return nil
+		}
 		return m.upgrade(ctx, now, m.newSource(st.candidate, settings))
 	}
 	if st.again && now.isRefused() {

@@ -62,7 +62,7 @@ func (m *member) rejectUpgrade(ctx context.Context, old, next *source, why error
 	reason := tool.AsError(why).Message
 	m.roster.mu.Lock()
 	if m.source == old {
-		m.failed = &failedUpgrade{next.found, next.settings, reason}
+		m.failed = &failedUpgrade{next.stamp(), next.settings, reason}
 	}
 	m.roster.mu.Unlock()
 	_ = next.close(context.WithoutCancel(ctx))
@@ -70,6 +70,15 @@ func (m *member) rejectUpgrade(ctx context.Context, old, next *source, why error
 	e.Message = fmt.Sprintf("plugin %s was not upgraded, and runs on as it was: %s", m.owner, reason)
 	e.Err = why
 	return &e
+}
+
+// forgetFailed forgets a failed upgrade of a source: the file is as the source's again.
+func (m *member) forgetFailed(s *source) {
+	m.roster.mu.Lock()
+	defer m.roster.mu.Unlock()
+	if m.source == s {
+		m.failed = nil
+	}
 }
 
 // toggle replaces a source by one that is disabled, or the other way round. No process

@@ -2,13 +2,20 @@ package roster
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/toolhost/toolhost/host/internal/manifest"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/protect"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // How Follow looks at directories. A file is taken when it was the same at two looks: if a
@@ -16,36 +23,34 @@ import (
 const (
 	settlePause = 100 * time.Millisecond
 	pollPause   = 10 * time.Second // for changes without a notice, as on network file systems
+	fastPause   = time.Second      // the same, if the system gives no notices
 )
 
 // Follow keeps the plugins in line with the directories until ctx ends, as host.Host.Follow
 // says.
 func (r *Roster) Follow(ctx context.Context, dirs ...string) error {
-	notices, err := fsnotify.NewWatcher()
 	w := dirWatcher{
 		roster: r, dirs: dirs,
 		busy: map[string]bool{}, seen: map[string]sight{}, logged: map[string]bool{}, done: make(chan string),
 	}
-	var events chan fsnotify.Event
-	var lost chan error
-	if err == nil {
-		defer func() { _ = notices.Close() }()
-		w.notices, events, lost = notices, notices.Events, notices.Errors
-	}
-	w.run(ctx, events, lost)
-	return err
+	w.run(ctx)
+	return nil
 }
 
 // dirWatcher is one run of Follow. All of it belongs to one goroutine.
 type dirWatcher struct {
-	roster  *Roster
-	dirs    []string
+	roster *Roster
+	dirs   []string
+	busy   map[string]bool  // plugins whose step is under way
+	seen   map[string]sight // plugins that differed at the last look
+	logged map[string]bool  // faults of directories, as long as they last
+	done   chan string
+	tasks  sync.WaitGroup
+
 	notices *fsnotify.Watcher // nil: there are none
-	busy    map[string]bool   // plugins whose step is under way
-	seen    map[string]sight  // plugins that differed at the last look
-	logged  map[string]bool   // faults of directories, as long as they last
-	done    chan string
-	tasks   sync.WaitGroup
+	events  chan fsnotify.Event
+	lost    chan error
+	links   map[string]bool // what lies on the way to plugins that are links
 }
 
 // sight is what was there at a look.
@@ -54,9 +59,9 @@ type sight struct {
 	stamp manifest.Stamp
 }
 
-func (w *dirWatcher) run(ctx context.Context, events chan fsnotify.Event, lost chan error) {
+func (w *dirWatcher) run(ctx context.Context) {
 	defer w.finish()
-	poll := time.NewTicker(pollPause)
+	poll := time.NewTimer(0)
 	defer poll.Stop()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -71,11 +76,11 @@ func (w *dirWatcher) run(ctx context.Context, events chan fsnotify.Event, lost c
 		select {
 		case <-ctx.Done():
 			return
-		case e := <-events:
+		case e := <-w.events:
 			if w.concerns(e.Name) {
 				soon(settlePause / 4) // many come at once
 			}
-		case err := <-lost: // more came than fit
+		case err := <-w.lost: // more came than fit
 			w.roster.log.Debug("notices of plugin directories were lost", "error", err)
 			soon(0)
 		case <-poll.C:
@@ -85,21 +90,31 @@ func (w *dirWatcher) run(ctx context.Context, events chan fsnotify.Event, lost c
 			soon(0)
 		case <-timer.C:
 			due = false
-			if w.look(ctx) {
+			pause := pollPause
+			late := w.watch()
+			if late != nil {
+				pause = fastPause
+			}
+			if w.look(ctx, late) {
 				soon(settlePause)
 			}
+			poll.Reset(pause)
 		}
 	}
 }
 
-// concerns reports whether a path is one of the directories or in one. There are notices
-// of their parents, too.
+// concerns reports whether a path is one of the directories, in one, or on the way to a plugin
+// that is a link. There are notices of other files next to these, too.
 func (w *dirWatcher) concerns(path string) bool {
-	return HoldsDir(w.dirs, path) || HoldsDir(w.dirs, filepath.Dir(path))
+	return HoldsDir(w.dirs, path) || HoldsDir(w.dirs, filepath.Dir(path)) || w.links[path]
 }
 
 // finish waits for what is under way.
 func (w *dirWatcher) finish() {
+	if w.notices != nil {
+		_ = w.notices.Close()
+	}
+	w.roster.setFaults(nil)
 	go func() {
 		w.tasks.Wait()
 		close(w.done)
@@ -109,12 +124,15 @@ func (w *dirWatcher) finish() {
 	}
 }
 
-// look begins the steps that are due, and reports whether others are due soon.
-func (w *dirWatcher) look(ctx context.Context) (soon bool) {
-	w.watch()
+// look begins the steps that are due, and reports whether others are due soon. Late says why
+// there are no notices; nil: there are.
+func (w *dirWatcher) look(ctx context.Context, late error) (soon bool) {
 	steps, faults := w.roster.plan(w.dirs, false)
 	w.roster.releaseOthers(steps)
-	w.logFaults(faults)
+	if late != nil {
+		faults = append(faults, late)
+	}
+	w.report(faults)
 	before := w.seen
 	w.seen = map[string]sight{}
 	for _, st := range steps {
@@ -122,7 +140,8 @@ func (w *dirWatcher) look(ctx context.Context) (soon bool) {
 			continue // it looks again when that step is done
 		}
 		m := w.roster.member(st.owner)
-		now := sight{st.candidate.Path, manifest.StampOf(st.candidate.Path)}
+		file := st.candidate.Binary()
+		now := sight{file, manifest.StampOf(file)}
 		if last, there := before[st.owner]; !there || last != now || beingWritten(now.path) {
 			w.seen[st.owner] = now
 			soon = true
@@ -134,7 +153,12 @@ func (w *dirWatcher) look(ctx context.Context) (soon bool) {
 		st.unasked = true
 		w.busy[st.owner] = true
 		w.tasks.Go(func() {
-			if err := m.applyStep(ctx, st); err != nil && ctx.Err() == nil {
+			err := m.applyStep(ctx, st)
+			switch {
+			case err == nil, ctx.Err() != nil:
+			case errors.Is(err, plugin.ErrIncomplete): // it is looked at again when it grows
+				w.roster.log.Debug("a plugin is not all there yet", "plugin", st.owner, "error", err)
+			default:
 				w.roster.log.Warn("a plugin directory has changed", "plugin", st.owner, "error", err)
 			}
 			w.done <- st.owner
@@ -143,30 +167,71 @@ func (w *dirWatcher) look(ctx context.Context) (soon bool) {
 	return soon
 }
 
-// watch asks for notices of the directories, and of their parents, in which a directory
-// that was gone comes back. Asking again costs little.
-func (w *dirWatcher) watch() {
+// watch asks for notices of the directories, of their parents, in which a directory that was
+// gone comes back, and of what links lead through. Asking again costs little. It returns why
+// changes are noticed late; nil: they are not.
+func (w *dirWatcher) watch() error {
 	if w.notices == nil {
-		return
-	}
-	for _, dir := range w.dirs {
-		abs, err := filepath.Abs(dir)
+		notices, err := fsnotify.NewWatcher()
 		if err != nil {
-			continue
+			return unnoticed(err)
 		}
-		_ = w.notices.Add(filepath.Dir(abs))
-		_ = w.notices.Add(abs)
+		w.notices, w.events, w.lost = notices, notices.Events, notices.Errors
 	}
+	var wanted []string
+	for _, dir := range w.dirs {
+		if abs, err := filepath.Abs(dir); err == nil {
+			wanted = append(wanted, filepath.Dir(abs), abs)
+		}
+	}
+	w.links = map[string]bool{}
+	for _, link := range w.roster.linked() {
+		on, _ := protect.Expand(link) // what leads in a circle is not a plugin
+		for _, path := range on {
+			w.links[path] = true
+			wanted = append(wanted, filepath.Dir(path))
+		}
+	}
+	for _, dir := range wanted {
+		err := w.notices.Add(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+			return unnoticed(err)
+		}
+	}
+	return nil
 }
 
-// logFaults logs what is wrong with the directories, once as long as it lasts.
-func (w *dirWatcher) logFaults(faults []error) {
+// unnoticed is the fault of a system that gives no notices of changes.
+func unnoticed(err error) error {
+	e := &tool.Error{
+		Code: tool.CodeResourceExhausted, Err: err,
+		Message: fmt.Sprintf("changes in the plugin directories are noticed late, by a look every %v: "+
+			"the system gives no notices of them: %v", fastPause, err),
+		OperatorHint: "close what follows many files, or raise the system's limits",
+	}
+	if runtime.GOOS == "linux" {
+		e.OperatorHint = "raise the limits: sysctl fs.inotify.max_user_instances fs.inotify.max_user_watches"
+	}
+	return e
+}
+
+// report shows what is wrong with the directories, and logs it once as long as it lasts.
+func (w *dirWatcher) report(faults []error) {
 	now := map[string]bool{}
+	var shown []*tool.Error
 	for _, err := range faults {
-		now[err.Error()] = true
-		if !w.logged[err.Error()] {
-			w.roster.log.Warn("a plugin directory cannot be followed as it is", "error", err)
+		e := tool.AsError(err)
+		shown = append(shown, e)
+		now[e.Message] = true
+		if !w.logged[e.Message] {
+			w.roster.log.Warn("a plugin directory cannot be followed as it is", "error", e.Message, "hint", e.Advice())
+		}
+	}
+	for text := range w.logged {
+		if !now[text] {
+			w.roster.log.Info("a plugin directory can be followed again", "was", text)
 		}
 	}
 	w.logged = now
+	w.roster.setFaults(shown)
 }

@@ -15,6 +15,11 @@ type State struct {
 	// Since is when the daemon began to serve.
 	Since    time.Time `json:"since"`
 	Identity Identity  `json:"identity"`
+	// Configured are the settings in Identity that come from its configuration: root and
+	// plugin_dirs.
+	Configured []string `json:"configured,omitempty"`
+	// Audit is the file in which calls are recorded; empty: they are not.
+	Audit string `json:"audit,omitempty"`
 	// Draining reports whether the daemon is ending and accepts no more calls.
 	Draining bool `json:"draining,omitempty"`
 	// Calls counts the calls in progress over the socket.
@@ -23,6 +28,8 @@ type State struct {
 	Tools   int              `json:"tools"`
 	Plugins []plugin.Status  `json:"plugins"`
 	Skipped []plugin.Skipped `json:"skipped,omitempty"`
+	// Leaving are processes of plugins that were replaced or withdrawn, whose calls may end.
+	Leaving []plugin.Status `json:"leaving,omitempty"`
 	// Faults say why plugins, tools and directories cannot be used.
 	Faults []*tool.Error `json:"faults,omitempty"`
 }

@@ -39,6 +39,16 @@ type inEffect struct {
 	identity control.Identity
 }
 
+// identityNow returns the identity with the directories and the file to which the paths lead
+// now: the daemon follows links that are exchanged. Its root stays.
+func (e *inEffect) identityNow() control.Identity {
+	out := e.identity
+	if now, err := e.settings.Identity(); err == nil {
+		out.PluginDirs, out.Config = now.PluginDirs, now.Config
+	}
+	return out
+}
+
 var _ control.Service = (*daemon)(nil)
 
 // open makes a daemon with its plugins loaded.
@@ -70,10 +80,12 @@ func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 
 // State implements [control.Service].
 func (d *daemon) State() control.State {
-	h := d.local.Host
+	h, now := d.local.Host, d.current.Load()
 	return control.State{
-		Version: host.Version, PID: os.Getpid(), Since: d.since, Identity: d.current.Load().identity,
-		Tools: h.Len(), Plugins: h.Plugins(), Skipped: h.Skipped(), Faults: control.SentFaults(d.faults.current(h)),
+		Version: host.Version, PID: os.Getpid(), Since: d.since,
+		Identity: now.identityNow(), Configured: now.settings.Configured(), Audit: d.local.Audit,
+		Tools: h.Len(), Plugins: h.Plugins(), Skipped: h.Skipped(), Leaving: h.Draining(),
+		Faults: control.SentFaults(d.faults.current(h)),
 	}
 }
 

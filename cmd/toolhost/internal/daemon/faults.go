@@ -30,7 +30,7 @@ func (l *faultList) replace(outdated func(*tool.Error) bool, err error) {
 }
 
 // current returns the faults that still exist in a host: a plugin that was refused may serve by
-// now, and a tool may have got its name.
+// now, and a tool may have got its name. Those of directories are added as of the last look.
 func (l *faultList) current(h *host.Host) []*tool.Error {
 	plugins := h.Plugins()
 	l.mu.Lock()
@@ -47,7 +47,13 @@ func (l *faultList) current(h *host.Host) []*tool.Error {
 		// A plugin whose name is taken is not loaded: the status is that of its namesake.
 		return loaded && s.State != plugin.Refused && !errors.Is(e, tool.ErrAlreadyExists)
 	})
-	return l.all
+	out := slices.Clone(l.all)
+	for _, e := range h.Faults() {
+		if !slices.ContainsFunc(out, func(known *tool.Error) bool { return known.Message == e.Message }) {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 func ofPlugin(name string) func(*tool.Error) bool {

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"path/filepath"
 	"time"
 
@@ -19,28 +20,38 @@ const (
 	otherPause  = time.Second
 )
 
+// How often the file is read without an event: for changes that the system does not tell of,
+// as on network file systems, and if it tells of none.
+const (
+	pollPause = 10 * time.Second
+	fastPause = time.Second
+)
+
 // watchConfig sends to changed when the configuration file has other content than the one in
 // effect and may be applied without the operator's word. Content that may not is a fault of the
 // daemon. The watch ends when stop is called.
 func (d *daemon) watchConfig(changed chan<- struct{}) (stop func()) {
 	path, _, err := d.session.Flags.ConfigPath()
-	var notices *fsnotify.Watcher
-	if err == nil {
-		notices, err = fsnotify.NewWatcher()
-	}
 	if err != nil {
 		d.log.Warn("changes of the configuration file are not noticed: send SIGHUP", "error", err)
 		return func() {}
 	}
 	w := configWatch{
-		daemon: d, path: path, notices: notices, changed: changed,
+		daemon: d, path: path, changed: changed, end: make(chan struct{}),
 		last: d.current.Load().settings.Config.Digest(),
 	}
 	if s, err := trust.Open(); err == nil {
 		w.store = s.Path()
 	}
-	if err := w.watchDirs(); err != nil {
-		d.log.Warn("changes of the configuration file are not noticed: send SIGHUP", "file", path, "error", err)
+	notices, err := fsnotify.NewWatcher()
+	if err == nil {
+		w.notices, w.events, w.lost = notices, notices.Events, notices.Errors
+		err = w.watchDirs()
+	}
+	if err != nil {
+		w.pause = fastPause
+		d.log.Warn("changes of the configuration file are noticed late, as the system gives no notices of them",
+			"file", path, "read_every", fastPause, "error", err)
 	}
 	done := make(chan struct{})
 	go func() {
@@ -48,8 +59,11 @@ func (d *daemon) watchConfig(changed chan<- struct{}) (stop func()) {
 		w.run()
 	}()
 	return func() {
-		_ = notices.Close()
+		close(w.end)
 		<-done
+		if w.notices != nil {
+			_ = w.notices.Close()
+		}
 	}
 }
 
@@ -57,10 +71,14 @@ func (d *daemon) watchConfig(changed chan<- struct{}) (stop func()) {
 type configWatch struct {
 	daemon  *daemon
 	path    string
-	target  string // of path, if that is a link
-	store   string // the list of trusted files; empty: there is none
-	notices *fsnotify.Watcher
+	target  string            // of path, if that is a link
+	store   string            // the list of trusted files; empty: there is none
+	notices *fsnotify.Watcher // nil: the system gives none
+	events  <-chan fsnotify.Event
+	lost    <-chan error
+	pause   time.Duration // between two readings without an event
 	changed chan<- struct{}
+	end     chan struct{}
 	last    string // digest of the content that was reported last
 	held    string // digest of the content that waits for the operator; empty: none
 }
@@ -69,25 +87,28 @@ type configWatch struct {
 func (w *configWatch) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	poll := time.NewTicker(cmp.Or(w.pause, pollPause))
+	defer poll.Stop()
 	due := true
 	for {
 		select {
-		case e, open := <-w.notices.Events:
+		case <-w.end:
+			return
+		case e := <-w.events:
 			switch {
-			case !open:
-				return
 			case e.Name == w.path || e.Name == w.target || e.Name == w.store:
 				timer.Reset(configPause)
 			case !due:
 				timer.Reset(otherPause)
 			}
 			due = true
-		case _, open := <-w.notices.Errors: // such as an overflow of events
-			if !open {
-				return
-			}
+		case <-w.lost: // such as an overflow of events
 			timer.Reset(configPause)
 			due = true
+		case <-poll.C:
+			if !due {
+				w.check()
+			}
 		case <-timer.C:
 			due = false
 			w.check()
@@ -98,6 +119,9 @@ func (w *configWatch) run() {
 // watchDirs watches the directory of the file, as editors replace the file, and the directory
 // that a link leads to.
 func (w *configWatch) watchDirs() error {
+	if w.notices == nil {
+		return nil
+	}
 	err := w.notices.Add(filepath.Dir(w.path))
 	if w.store != "" {
 		_ = w.notices.Add(filepath.Dir(w.store)) // it need not exist

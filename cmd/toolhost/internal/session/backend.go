@@ -23,6 +23,8 @@ type Backend interface {
 	Len() int
 	Plugins() []plugin.Status
 	Skipped() []plugin.Skipped
+	// Leaving returns the processes of plugins that were replaced or withdrawn.
+	Leaving() []plugin.Status
 	// Faults say why plugins, tools and directories cannot be used.
 	Faults() []*tool.Error
 	// Dirs returns the plugin directories.
@@ -56,7 +58,7 @@ func (s *Session) Use(ctx context.Context, n Needs, f func(Backend) error) error
 		return err
 	}
 	for _, fault := range b.Faults() {
-		if n.Shown == "" || fault.Plugin != n.Shown {
+		if !s.unread.told(fault) && (n.Shown == "" || fault.Plugin != n.Shown) {
 			s.Warn(fault)
 		}
 	}

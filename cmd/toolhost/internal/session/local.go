@@ -28,6 +28,8 @@ type Local struct {
 	Host *host.Host
 	// Loaded is the configuration that the host was made with.
 	Loaded setup.Loaded
+	// Audit is the file in which calls are recorded; empty: they are not.
+	Audit string
 
 	dirs   []string
 	faults []*tool.Error
@@ -40,6 +42,9 @@ var _ Backend = (*Local)(nil)
 // OpenLocal makes a host and loads the plugins of the directories that can be used. Plugins
 // that do not start are faults of the host, not errors.
 func (s *Session) OpenLocal(ctx context.Context, n Needs) (*Local, error) {
+	if s.unread.err != nil { // and not what follows from the lack of settings
+		return nil, s.unread.err
+	}
 	t := s.Settings()
 	dirs, err := t.Dirs.usable()
 	if err != nil {
@@ -60,6 +65,9 @@ func (s *Session) OpenLocal(ctx context.Context, n Needs) (*Local, error) {
 // NewLocal makes a host without plugins. Loaded is what the configuration refers to; nil to
 // read it.
 func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, error) {
+	if s.unread.err != nil {
+		return nil, s.unread.err
+	}
 	logger, err := s.Logger()
 	if err != nil {
 		return nil, err
@@ -75,7 +83,7 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 	}
 	if n.Record {
 		var recording []host.Option
-		if recording, l.close, err = s.openAudit(t, n.Audit); err != nil {
+		if recording, l.Audit, l.close, err = s.openAudit(t, n.Audit); err != nil {
 			return nil, err
 		}
 		opts = append(opts, recording...)
@@ -165,6 +173,9 @@ func (l *Local) Plugins() []plugin.Status { return l.Host.Plugins() }
 
 // Skipped implements [Backend].
 func (l *Local) Skipped() []plugin.Skipped { return l.Host.Skipped() }
+
+// Leaving implements [Backend].
+func (l *Local) Leaving() []plugin.Status { return l.Host.Draining() }
 
 // Faults implements [Backend].
 func (l *Local) Faults() []*tool.Error { return l.faults }

@@ -26,6 +26,9 @@ func (r *Remote) Plugins() []plugin.Status { return r.State().Plugins }
 // Skipped implements [Backend].
 func (r *Remote) Skipped() []plugin.Skipped { return r.State().Skipped }
 
+// Leaving implements [Backend].
+func (r *Remote) Leaving() []plugin.Status { return r.State().Leaving }
+
 // Faults implements [Backend].
 func (r *Remote) Faults() []*tool.Error { return r.State().Faults }
 
@@ -62,6 +65,7 @@ func (s *Session) Daemon(ctx context.Context, n Needs) *Remote {
 		return nil
 	}
 	s.noteDaemon(state)
+	s.noteUnread()
 	return &Remote{c, t.Dirs.Paths}
 }
 
@@ -92,5 +96,5 @@ func (s *Session) unlike(daemon control.State, t *Settings, n Needs) string {
 	if err != nil {
 		return err.Error()
 	}
-	return daemon.Identity.Difference(mine)
+	return daemon.Identity.Difference(s.unread.asIn(daemon, mine, s.Flags))
 }

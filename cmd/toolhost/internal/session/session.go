@@ -28,6 +28,7 @@ type Session struct {
 	Quiet bool
 
 	settings *Settings    // nil until they are known
+	unread   unread       // zero: the configuration file, if there is one, counts
 	log      hclog.Logger // nil until it is needed
 	locks    pins.Keeper
 }
@@ -43,9 +44,17 @@ func New(stdin io.Reader, stdout, stderr io.Writer) *Session {
 // Configure reads the configuration file, which from then on decides what flags leave open.
 // A command that does not read it goes by flags and defaults alone. Once says that the
 // command ends with its work.
+//
+// # Errors
+//
+// Those of [Session.ReadConfig]. A command may go on after one, if a daemon serves it that has
+// an earlier content of the file in effect; a host of its own is refused with the same error.
 func (s *Session) Configure(once bool) error {
 	c, err := s.ReadConfig(AtStart, nil)
 	if err != nil {
+		if path, _, bad := s.Flags.ConfigPath(); bad == nil {
+			s.unread = unread{path, err}
+		}
 		return err
 	}
 	s.settings = newSettings(s.Flags, c, once)

@@ -59,6 +59,9 @@ func (s *Session) ReadConfig(why Reading, current *Settings) (*config.Config, er
 	case !counts && why == ByChange:
 		return nil, exit.With(exit.Refused, HeldConfig(path))
 	case !counts:
+		if why == AtStart {
+			s.unread = unread{path: path}
+		}
 		s.noteUntrusted(path)
 		return config.Default(), nil
 	case err != nil:
@@ -139,7 +142,12 @@ func (s *Session) NoteIfUntrusted(path, by string) {
 }
 
 func (s *Session) noteUntrusted(path string) {
-	if !s.Quiet {
+	switch {
+	case s.Quiet:
+	case s.daemonReadIt(path):
+		s.Err.Printf("toolhost: %s is not trusted as it is, so the daemon goes by what it read before "+
+			"(look at it, and: toolhost trust)\n", sanitize.Text(path))
+	default:
 		s.Err.Printf("toolhost: %s is not trusted as it is, so the defaults hold "+
 			"(look at it, and: toolhost trust; or name it with --config)\n", sanitize.Text(path))
 	}
