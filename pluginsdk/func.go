@@ -15,7 +15,8 @@ import (
 //
 // In is a struct whose fields are the arguments: json tags name them, jsonschema tags
 // describe them, and fields with omitempty or omitzero are optional. An empty struct
-// means no arguments. In may also be a map from argument names to values.
+// means no arguments. In may also be a map from argument names to values. Integers may be
+// written as 3.0 or 1e2, and bytes are base64.
 //
 // Out determines the result:
 //
@@ -36,8 +37,9 @@ import (
 // If fn returns an error, the call succeeds with a result that has IsError, and the
 // caller's model sees "tool NAME execution failed: ...". An error that wraps a
 // [*tool.Error] fails the call with that error's code instead, and so does the error of
-// a context that has ended. Arguments that do not fit In fail the call with
-// [tool.CodeInvalidArguments]. A value of Out that cannot be encoded fails it with
+// a context that has ended. Arguments that fit the schema but not In, such as
+// 9223372036854775808 for an int or malformed base64 for a []byte, fail the call with
+// [tool.CodeInvalidArguments] and the path to the value. A value of Out that cannot be encoded fails it with
 // [tool.CodeToolFailed].
 func Func[In, Out any](name, description string, fn func(context.Context, In) (Out, error), opts ...Option) tool.Tool {
 	t, err := define[In, Out](name, description, opts)
@@ -51,14 +53,9 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 // handler returns fn as a handler that decodes arguments and encodes results.
 func handler[In, Out any](name string, fn func(context.Context, In) (Out, error)) tool.Handler {
 	return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-		var in In
-		if len(call.Arguments) > 0 {
-			if err := json.Unmarshal(call.Arguments, &in); err != nil {
-				return tool.Result{}, &tool.Error{
-					Code: tool.CodeInvalidArguments, Tool: name, Stage: tool.StageExecute,
-					Message: "Invalid tool call: " + err.Error(), Err: err,
-				}
-			}
+		in, err := decode[In](name, call.Arguments)
+		if err != nil {
+			return tool.Result{}, err
 		}
 		out, err := fn(tool.WithCall(ctx, call), in)
 		if err != nil {

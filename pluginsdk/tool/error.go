@@ -183,7 +183,8 @@ func AsError(err error) *Error {
 
 // ExecutionError wraps the error of a handler for the caller. The message becomes "tool
 // NAME execution failed: ...". The code is that of err, or [CodeToolFailed] if err has
-// none. Repeated calls add the prefix once.
+// none. Repeated calls add the prefix once. Errors about the arguments, "Invalid tool call:
+// ...", keep their text: the tool did not run.
 func ExecutionError(name string, err error) *Error {
 	prefix := "tool " + name + " execution failed: "
 	var e *Error
@@ -202,9 +203,13 @@ func ExecutionError(name string, err error) *Error {
 	if wrapped.Stage == "" {
 		wrapped.Stage = StageExecute
 	}
-	if !strings.HasPrefix(e.Message, prefix) {
+	if !strings.HasPrefix(e.Message, prefix) && !isInvalidCall(e) {
 		// Errors that wrap e add to its message; its hint stays separate.
 		wrapped.Message = prefix + strings.TrimSuffix(err.Error(), inParentheses(e.Advice()))
 	}
 	return &wrapped
+}
+
+func isInvalidCall(e *Error) bool {
+	return e.Code == CodeInvalidArguments && strings.HasPrefix(e.Message, "Invalid tool call: ")
 }
