@@ -28,7 +28,7 @@ type Tool struct {
 	Approval policy.Rule `json:"approval,omitempty"`
 	// Warnings says what the host does not check of the tool's schemas, such as a pattern
 	// with lookaround, one line each. [Host.Get] always has them; lists have none of a tool
-	// that a cache remembers and nobody has called yet.
+	// that a cache remembers and that has not been called yet.
 	Warnings []string `json:"warnings,omitempty"`
 }
 

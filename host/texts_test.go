@@ -51,9 +51,9 @@ func TestTextsForModelsAndPeople(t *testing.T) {
 	}{
 		{"g_uarded", nil, "Permission denied for tool: g_uarded (it needs the capability fs:write, which you were not given", "--grant fs:write on the command line"},
 		{"g.uarded", nil, "Permission denied for tool: g.uarded (it needs", "--grant fs:write"},
-		{"d_anger", nil, "tool d_anger is dangerous and needs approval, but the session has no approver (nobody can approve it here", "--yes"},
+		{"d_anger", nil, "tool d_anger is dangerous and needs approval, but the session has no approver (it cannot be approved here", "--yes"},
 		{"d_anger", no, "Approval denied for tool: d_anger: not today (STOP: Do NOT retry", "the tool did not run"},
-		{"d_anger", broken, "Approval failed for tool: d_anger: no terminal (nobody was asked", "see to the approver"},
+		{"d_anger", broken, "Approval failed for tool: d_anger: no terminal (the question was not answered", "see to the approver"},
 		{"d_rule", nil, "Approval denied for tool: d_rule: the operator does not allow this tool (do not call it again", "its approval rule is deny"},
 		{"a_rgs", nil, "Invalid tool call: missing required argument: p", "see toolhost tools show a.rgs"},
 		{"g_uarde", nil, "Unknown tool: g_uarde (did you mean g_uarded?)", "did you mean g.uarded?"},

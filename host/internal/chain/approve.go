@@ -123,7 +123,7 @@ func ask(ctx context.Context, caller Caller, r policy.Request) (policy.Decision,
 	if approver == nil {
 		return policy.Decision{}, forOperator(refuse(tool.StageApprove, tool.CodeApprovalRequired, name,
 			fmt.Sprintf("tool %s is dangerous and needs approval, but the session has no approver", name),
-			"nobody can approve it here; do what you can without it, or say what you would have done"),
+			"it cannot be approved here; do what you can without it, or say what you would have done"),
 			"run it from a terminal or with --yes; in a program, give the session an approver")
 	}
 	d, err := callApprover(ctx, approver, r)
@@ -132,7 +132,7 @@ func ask(ctx context.Context, caller Caller, r policy.Request) (policy.Decision,
 	case errors.As(err, &panicked), err != nil && ctx.Err() == nil:
 		e := forOperator(refuse(tool.StageApprove, tool.CodeApprovalDenied, name,
 			fmt.Sprintf("Approval failed for tool: %s: %v", name, err),
-			"nobody was asked; do what you can without it, or say what you would have done"),
+			"the question was not answered; do what you can without it, or say what you would have done"),
 			"the tool did not run; see to the approver")
 		if panicked != nil {
 			e.Detail = panicked.Stack
