@@ -15,7 +15,8 @@ const initialHead = "# yaml-language-server: $schema=" + SchemaURL + `
 # daemon takes over a changed file as a whole or not at all.
 #
 # Times are written 30s, 10m, 1h30m; sizes 64KiB, 64MiB, 1GiB. Relative paths are
-# relative to this file.
+# relative to this file; ~ at the beginning of a path is the home directory, and ${NAME}
+# the value of a variable, which has to be set.
 `
 
 // Initial returns a file to start from: every setting of the schema, explained and

@@ -119,6 +119,25 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// Capabilities need no quotes, in any style.
+func TestParseCapabilities(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{
+		"callers: {cli: {grants: [fs:read, exec, net:out]}}", "callers: {cli: {grants: [ fs:read , exec,\n net:out # why\n ]}}",
+		"callers:\n  cli: {grants: [fs:read, exec, net:out]}", "callers: {\"cli\": {\"grants\": [\"fs:read\", exec, 'net:out']}}",
+		"callers:\n  cli:\n    grants:\n    - fs:read\n    - exec\n    - net:out",
+	} {
+		c := parseOK(t, file)
+		if got, want := c.Callers["cli"].Grants, []tool.Capability{"fs:read", "exec", "net:out"}; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: the grants are %q", file, got)
+		}
+	}
+	c := parseOK(t, "plugins: {a: {config: {times: [8:30, [a:b, {c: [d:e]}], true:x]}, arguments: [http://x:80/y]}}")
+	if got, want := string(c.Plugin("a").Config), `{"times":["8:30",["a:b",{"c":["d:e"]}],"true:x"]}`; got != want {
+		t.Errorf("the configuration is %s, want %s", got, want)
+	}
+}
+
 func TestParseNothing(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"", "\n", "# c", "\ufeff", "\r\n# c\r\n", "---", "{}", "null"} {
@@ -153,7 +172,11 @@ var invalid = map[string]wrong{
 	"root:\n":                                                       {at: place{1, 1}, text: "root: it has no value"},
 	"root: 5\n":                                                     {at: place{1, 7}, text: "expected a path, got a number"},
 	"root: ''\n":                                                    {at: place{1, 7}, text: "the path is empty"},
-	"root: ~/x\n":                                                   {at: place{1, 7}, text: "~ is not expanded", beyondSchema: true},
+	"root: ~other/x\n":                                              {at: place{1, 7}, text: "only ~ and ~/ are expanded", beyondSchema: true},
+	"root: /a/${NOT_SET_ANYWHERE}/x\n":                              {at: place{1, 7}, text: "the variable NOT_SET_ANYWHERE is not set", beyondSchema: true},
+	"root: $HOME/x\n":                                               {at: place{1, 7}, text: "$HOME does not name a variable (write ${NAME})", beyondSchema: true},
+	"root: a/${HOME\n":                                              {at: place{1, 7}, text: "${HOME does not name a variable", beyondSchema: true},
+	"root: a/${}\n":                                                 {at: place{1, 7}, text: "${} does not name a variable", beyondSchema: true},
 	"plugin_dirs: plugins\n":                                        {at: place{1, 14}, text: "expected a list, got text"},
 	"plugin_dirs: [a, ./a]\n":                                       {at: place{1, 18}, text: "there twice", beyondSchema: true},
 	"log_level: inof\n":                                             {at: place{1, 12}, text: "unknown word `inof` (did you mean `info`?)"},
@@ -205,7 +228,8 @@ var invalid = map[string]wrong{
 	"tools: {a: {retries: 11}}":                                     {at: place{1, 22}, text: "out of range"},
 	"tools: {a: {permission: FS}}":                                  {at: place{1, 25}, text: "is not a capability"},
 	"callers: {a: {grants: [exec, 'fs:']}}":                         {at: place{1, 30}, text: "callers.a.grants[1]: `fs:` is not a capability"},
-	"callers: {a: {grants: [fs:read, exec]}}":                       {at: place{1, 24}, text: "a:b inside { } can be read in two ways (quote it", notYAML: true},
+	"callers: {a: {approval:ask}}":                                  {at: place{1, 15}, text: "a:b inside { } can be read in two ways (quote it", notYAML: true},
+	"callers: {cli: {grants: [fs :read]}}":                          {at: place{1, 26}, text: "a:b inside { } can be read in two ways (quote it", notYAML: true},
 	"callers: {a: {grants: [exec, exec]}}":                          {at: place{1, 30}, text: "exec is there twice", beyondSchema: true},
 	"callers: {a: {tools: {allow: []}}}":                            {at: place{1, 30}, text: "the list is empty"},
 	"callers: {a: {tools: {allow: ['a b']}}}":                       {at: place{1, 31}, text: "`a b` is not a tool's name or a pattern"},

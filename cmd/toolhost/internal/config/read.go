@@ -3,7 +3,6 @@ package config
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -109,22 +108,6 @@ func (r *reader) text(key string, n *node, s *setting) any {
 		}
 	}
 	return v
-}
-
-// path makes a path absolute.
-func (r *reader) path(key string, n *node) any {
-	switch path := n.text; {
-	case strings.TrimSpace(path) == "":
-		r.add(n.at, key, "give a path, or remove the key", "the path is empty")
-		return nil
-	case path == "~" || strings.HasPrefix(path, "~/"):
-		r.add(n.at, key, "write the path in full", "~ is not expanded")
-		return nil
-	case filepath.IsAbs(path):
-		return filepath.Clean(path)
-	default:
-		return filepath.Join(r.src.dir, path)
-	}
 }
 
 // freeForm reads a mapping that the schema leaves open.

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -22,7 +23,7 @@ func parseTree(f *findings, content string) (tree *node) {
 			tree = nil
 		}
 	}()
-	tokens := lexer.Tokenize(content)
+	tokens := joinTexts(lexer.Tokenize(content))
 	if len(tokens) > maxTokens {
 		at := placeOf(tokens[maxTokens])
 		f.add(at, "", "is it the right file?", "the file has more than %d words and signs", maxTokens)
@@ -57,9 +58,48 @@ func parseTree(f *findings, content string) (tree *node) {
 	return nil
 }
 
+// joinTexts makes one text of a:b in a list inside { }, such as {grants: [fs:read]}. YAML 1.2
+// says so (7.3.3, plain style), and a list has no keys; the library takes it for a key and a
+// value there, though nowhere else.
+func joinTexts(tokens token.Tokens) token.Tokens {
+	var out token.Tokens
+	var open []token.Type
+	for i := 0; i < len(tokens); i++ {
+		t := tokens[i]
+		switch t.Type {
+		case token.SequenceStartType, token.MappingStartType:
+			open = append(open, t.Type)
+		case token.SequenceEndType, token.MappingEndType:
+			open = open[:max(0, len(open)-1)]
+		case token.MappingValueType:
+			inList := len(open) > 0 && open[len(open)-1] == token.SequenceStartType
+			if !inList || len(out) == 0 || i == len(tokens)-1 || !oneText(out[len(out)-1], t, tokens[i+1]) {
+				break
+			}
+			i++
+			before, after := out[len(out)-1], tokens[i]
+			out[len(out)-1] = token.String(before.Value+":"+after.Value, before.Origin+t.Origin+after.Origin, before.Position)
+			continue
+		}
+		out = append(out, t)
+	}
+	for i := 1; i < len(out); i++ {
+		out[i-1].Next, out[i].Prev = out[i], out[i-1]
+	}
+	return out
+}
+
+// oneText reports whether a colon stands between two plain words, with no space.
+func oneText(before, colon, after *token.Token) bool {
+	at := placeOf(colon)
+	return before.CharacterType != token.CharacterTypeIndicator && after.CharacterType != token.CharacterTypeIndicator &&
+		placeOf(before) == place{at.line, at.column - utf8.RuneCountInString(before.Value)} &&
+		placeOf(after) == place{at.line, at.column + 1}
+}
+
 // checkTokens notes directives, and what the library reads differently from other
-// programs: inside { }, it takes a:b for a key and a value, while YAML 1.2 (7.3.3, plain
-// style) says that it is one text.
+// programs: as a key inside { }, it takes a:b for a key and a value, while YAML 1.2 (7.3.3,
+// plain style) says that it is one text, and whoever writes it means either.
 func (f *findings) checkTokens(tokens token.Tokens) bool {
 	ok, depth := true, 0
 	for i, t := range tokens {
