@@ -212,7 +212,7 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// Where nothing is wrong it says so, alone and beside a daemon, and fits on a terminal.
+// Where nothing is wrong it says so, alone and with a daemon running, and fits on a terminal.
 func TestDoctorFindsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")

@@ -53,10 +53,10 @@ func checkLock(_ context.Context, p *patient) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && l.Required:
 			p.failed("the lock "+l.File+" is required and does not exist, so nothing runs",
-				"restore it, or write it anew with toolhost plugins lock")
+				"restore it, or write it again with toolhost plugins lock")
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
-			p.error(err, "restore it, or write it anew with toolhost plugins lock")
+			p.error(err, "restore it, or write it again with toolhost plugins lock")
 		default:
 			p.ok(fmt.Sprintf("%s pins %s (toolhost plugins lock --check compares them)", l.File, count(len(lock.Plugins), "plugin")))
 		}

@@ -23,7 +23,7 @@ func Shorten(s string, limit int) string {
 	return strings.TrimRight(string([]rune(s)[:max(0, limit-1)]), " ") + "…"
 }
 
-// Fill breaks the lines of each paragraph anew, so that none is longer than width columns.
+// Fill breaks the lines of each paragraph again, so that none is longer than width columns.
 // Lines that begin with a space stay as they are.
 func Fill(s string, width int) string {
 	var lines []string
