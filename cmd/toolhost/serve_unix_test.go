@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -357,17 +358,41 @@ func TestDaemonNotifies(t *testing.T) {
 	}
 	defer func() { _ = os.Remove(path) }()
 	defer func() { _ = manager.Close() }()
-	w.env = append(w.env, "NOTIFY_SOCKET="+path)
-	s := w.serve()
-	s.ends(syscall.SIGTERM, 0)
-	for _, want := range []string{"READY=1", "STOPPING=1"} {
-		b := make([]byte, 100)
-		n, err := manager.Read(b)
-		if err != nil {
-			t.Fatal(err)
+	w.env = append(w.env, "NOTIFY_SOCKET="+path, "WATCHDOG_USEC=20000")
+	messages := make(chan string, 10000)
+	go func() {
+		defer close(messages)
+		for b := make([]byte, 100); ; {
+			n, err := manager.Read(b)
+			if err != nil {
+				return
+			}
+			messages <- string(b[:n])
 		}
-		equal(t, "the message", string(b[:n]), want)
+	}()
+	await := func(want string) {
+		t.Helper()
+		for text := range messages {
+			if strings.HasPrefix(text, want) {
+				return
+			}
+			if text != "WATCHDOG=1" {
+				t.Errorf("the message is %q, want %q", text, want)
+			}
+		}
 	}
+	s := w.serve()
+	await("READY=1")
+	for range 3 { // not only once
+		await("WATCHDOG=1")
+	}
+	s.hangUp()
+	if runtime.GOOS == "linux" {
+		await("RELOADING=1\nMONOTONIC_USEC=")
+		await("READY=1")
+	}
+	s.ends(syscall.SIGTERM, 0)
+	await("STOPPING=1\nEXTEND_TIMEOUT_USEC=45000000")
 }
 
 // A reload takes what is new, and nothing that goes wrong ends the daemon.

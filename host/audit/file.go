@@ -119,13 +119,17 @@ func Open(path string, o Options) (*File, error) {
 
 // DefaultPath returns the path of a user's log: toolhost/audit.jsonl in the directory for
 // state. That is $XDG_STATE_HOME if set, else ~/.local/state, on macOS
-// ~/Library/Application Support, on Windows %LocalAppData%.
+// ~/Library/Application Support, on Windows %LocalAppData%. For a system service without a
+// home it is in $LOGS_DIRECTORY, else $STATE_DIRECTORY.
 //
 // # Errors
 //
 // A plain error if the system does not say where the user's home is.
 func DefaultPath() (string, error) {
 	dir, err := state.Dir()
+	if logs := state.OfService("LOGS_DIRECTORY"); logs != "" && !filepath.IsAbs(os.Getenv("XDG_STATE_HOME")) {
+		return filepath.Join(logs, "audit.jsonl"), nil
+	}
 	if err != nil {
 		return "", err
 	}

@@ -142,6 +142,7 @@ func (d *daemon) Reload(ctx context.Context) error { return d.reload(ctx, sessio
 func (d *daemon) reload(ctx context.Context, why session.Reading) error {
 	d.reloading.Lock()
 	defer d.reloading.Unlock()
+	defer notifyReloading()()
 	err := d.reloadAll(ctx, why)
 	d.faults.replace(func(known *tool.Error) bool { return known.Plugin == "" }, err)
 	for _, fault := range session.Faults(err) {

@@ -4,10 +4,12 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -79,6 +81,10 @@ func socketError(err error) error {
 	return err
 }
 
+// endTime is how long the end may take in addition to the calls in progress: a plugin may take
+// some seconds to end.
+const endTime = 15 * time.Second
+
 func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, drain time.Duration) error {
 	ln, err := claim.Listen(control.MaxConnections, func(err error) { d.log.Warn("a connection was refused", "reason", err) })
 	if err != nil {
@@ -98,11 +104,18 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, d
 	h, stderr := d.local.Host, d.session.Err
 	stderr.Printf("toolhost: ready: %d tools of %d plugins on %s (pid %d)\n", h.Len(), len(h.Plugins()), path, os.Getpid())
 	notify("READY=1")
+	watched, endWatch := context.WithCancel(context.WithoutCancel(ctx))
+	var alive sync.WaitGroup
+	alive.Go(func() { watchdog(watched, func() { d.State() }) })
+	defer func() {
+		endWatch()
+		alive.Wait()
+	}()
 	err = d.wait(ctx, hangUp, changed, served)
-	notify("STOPPING=1")
 	if err != nil { // the socket failed: there is no caller to wait for
 		drain = 0
 	}
+	notify(fmt.Sprintf("STOPPING=1\nEXTEND_TIMEOUT_USEC=%d", (drain + endTime).Microseconds()))
 	stderr.Printf("toolhost: ending: calls in progress may take %v\n", drain)
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()

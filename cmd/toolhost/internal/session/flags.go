@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/state"
 )
 
 // The environment variables that stand in for flags.
@@ -77,12 +79,21 @@ func (f *Flags) Given(flag string) bool { return f.set.Changed(flag) }
 // Silence sets --log-level off.
 func (f *Flags) Silence() { _ = f.set.Set("log-level", "off") }
 
+// serviceConfig names the directory of a service's configuration. The service manager sets it,
+// so a file there is named.
+const serviceConfig = "CONFIGURATION_DIRECTORY"
+
 // ConfigPath returns the path of the configuration file, and the flag or variable that names
 // it. By is empty for the default file, which need not exist.
 func (f *Flags) ConfigPath() (path, by string, err error) {
 	path, by = f.Config, "--config"
 	if path == "" {
 		path, by = os.Getenv(ConfigVariable), ConfigVariable
+	}
+	if dir := state.OfService(serviceConfig); path == "" && dir != "" {
+		if at := filepath.Join(dir, DefaultConfig); paths.Exists(at) {
+			path, by = at, serviceConfig
+		}
 	}
 	if path == "" {
 		path, by = DefaultConfig, ""

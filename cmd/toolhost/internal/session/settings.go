@@ -13,8 +13,8 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/toggle"
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/state"
 )
 
 // Settings are what a command or daemon goes by: flags, and where they leave something open
@@ -121,18 +121,21 @@ func (t *Settings) SocketPath() (string, error) {
 	return filepath.Abs(path)
 }
 
-// defaultSocket returns a path in the user's runtime directory, if the system has one, else
-// next to the audit log.
+// defaultSocket returns a path in the runtime directory of the user or of the service, if the
+// system has one, else in the user's state directory.
 func defaultSocket() (string, error) {
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "toolhost", "control.sock"), nil
 	}
-	log, err := audit.DefaultPath()
+	if dir := state.OfService("RUNTIME_DIRECTORY"); dir != "" {
+		return filepath.Join(dir, "control.sock"), nil
+	}
+	dir, err := state.Dir()
 	if err != nil {
 		return "", exit.Usage("there is no default place for the daemon's socket: "+err.Error(),
 			"name one with --socket or "+SocketVariable)
 	}
-	return filepath.Join(filepath.Dir(log), "control.sock"), nil
+	return filepath.Join(dir, "control.sock"), nil
 }
 
 // AuditPath returns the path of the audit log that a flag or else the configuration or the
@@ -151,7 +154,7 @@ func (t *Settings) CacheDir() string {
 	case "":
 		base, err := os.UserCacheDir()
 		if err != nil {
-			return ""
+			return state.OfService("CACHE_DIRECTORY")
 		}
 		return filepath.Join(base, "toolhost")
 	}

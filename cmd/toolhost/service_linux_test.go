@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A system service has no home: it uses the directories that systemd made for it.
+func TestServiceWithoutHome(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	dirs := map[string]string{}
+	w.env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + w.tmp}
+	base, err := os.MkdirTemp("/tmp", "th-") // a short path, for the socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(base) })
+	for _, name := range []string{"RUNTIME", "STATE", "CACHE", "LOGS", "CONFIGURATION"} {
+		dirs[name] = filepath.Join(base, strings.ToLower(name))
+		if err := os.Mkdir(dirs[name], 0o700); err != nil {
+			t.Fatal(err)
+		}
+		w.env = append(w.env, name+"_DIRECTORY="+dirs[name]+":/nonexistent")
+	}
+	text := "plugin_dirs: [" + w.plugins + "]\nroot: " + w.root + "\n"
+	if err := os.WriteFile(filepath.Join(dirs["CONFIGURATION"], "toolhost.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := &serving{w: w, cmd: w.command("serve"), lines: make(chan string, 10000)}
+	s.start()
+	s.await(" plugins on " + filepath.Join(dirs["RUNTIME"], "control.sock"))
+	w.bare("call", "play.echo", "--log-level", "info").exits(0).says("using the daemon")
+	w.bare("plugins", "disable", "player").exits(0)
+	s.ends(15, 0)
+	for _, file := range []string{dirs["LOGS"] + "/audit.jsonl", dirs["STATE"] + "/disabled.json", dirs["CACHE"] + "/toolhost-manifests"} {
+		if _, err := os.Stat(file); err != nil {
+			t.Error(err)
+		}
+	}
+	// Elsewhere the variables are another service's.
+	w.env = append(w.env, "HOME="+t.TempDir())
+	w.bare("call", "play.echo").exits(2)
+}
+
+// The unit says what the daemon understands.
+func TestServiceUnit(t *testing.T) {
+	t.Parallel()
+	f, err := os.Open("../../packaging/systemd/toolhost.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	has := map[string]string{}
+	for in := bufio.NewScanner(f); in.Scan(); {
+		if key, value, ok := strings.Cut(in.Text(), "="); ok && !strings.HasPrefix(key, "#") {
+			has[key] = value
+		}
+	}
+	for key, want := range map[string]string{"Type": "notify-reload", "KillMode": "mixed", "NoNewPrivileges": "yes", "ProtectSystem": "strict"} {
+		equal(t, key, has[key], want)
+	}
+	words := strings.Fields(has["ExecStart"])
+	if len(words) < 2 || words[0] != "/usr/local/bin/toolhost" {
+		t.Fatalf("ExecStart is %q", words)
+	}
+	inProcess(t, append(words[1:], "--help")...).exits(0) // every flag exists
+	for _, wrong := range []string{"RestrictNamespaces", "MemoryDenyWriteExecute"} {
+		if _, ok := has[wrong]; ok {
+			t.Errorf("%s breaks plugins", wrong)
+		}
+	}
+}
