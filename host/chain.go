@@ -54,6 +54,12 @@ func (h *Host) commonChain() tool.Handler {
 // through its chain.
 func (h *Host) resolve(ctx context.Context, call tool.Call) (tool.Result, error) {
 	e := h.registry.find(call.Name)
+	if e == nil && h.registry.lookup(call.Name) == nil {
+		why, certain := h.roster.Missing(ctx, call.Name)
+		if e = h.registry.find(call.Name); e == nil {
+			return tool.Result{}, h.missing(call.Name, why, certain)
+		}
+	}
 	if e == nil {
 		return tool.Result{}, h.unknown(call.Name)
 	}
@@ -132,6 +138,24 @@ func didYouMean(names []string) string {
 		return ""
 	}
 	return "did you mean " + strings.Join(names, " or ") + "?"
+}
+
+// missing returns the error for a name that no tool has. If a plugin cannot be used that has
+// it (certain) or may have it, why says why; else it is nil. A name that is much like that
+// of a tool is taken for a mistake.
+func (h *Host) missing(name string, why *tool.Error, certain bool) error {
+	if why == nil || !certain && len(suggest.Nearest(name, h.Names(), 1)) > 0 {
+		return h.unknown(name)
+	}
+	out := *why
+	out.Tool, out.Stage, out.Unsent, out.Err = name, tool.StageResolve, true, why
+	out.Message = fmt.Sprintf("tool %s is not available: %s", shorten(name), why.Message)
+	if !certain {
+		out.Err = fmt.Errorf("%w: %w", tool.ErrNotFound, why)
+		out.Message = fmt.Sprintf("Unknown tool: %s (unless it is one of a plugin that is not available: %s)",
+			shorten(name), why.Message)
+	}
+	return &out
 }
 
 func unknownError(name, hint string) *tool.Error {

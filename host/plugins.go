@@ -9,8 +9,9 @@ import (
 
 // Load finds the plugin binaries of directories, starts them side by side, and
 // registers their tools. It returns how many tools the registry holds. Loading a
-// directory again adds what is new and changes nothing else. With [WithCache], only
-// plugins of which nothing is remembered are started.
+// directory again adds what is new, tries again what did not start, after pauses that
+// grow, and changes nothing else. With [WithCache], only plugins of which nothing is
+// remembered are started; that one did not start, and why, is remembered too.
 //
 // Names are given out in the order of the directories and, in each, of the
 // files: which plugin is the first does not depend on which starts faster.
@@ -43,7 +44,7 @@ func (h *Host) Attach(ctx context.Context, owner string, p tool.Provider) (int, 
 // Sync brings the host's plugins in line with the directories: it loads new plugins,
 // withdraws those whose file is gone, and upgrades those whose file or settings have
 // changed, without losing a call. A directory that cannot be read changes nothing. What
-// was tried in vain before is tried again. It returns when all that is done. A few plugins
+// was tried in vain before is tried again at once. It returns when all that is done. A few plugins
 // are started at a time.
 //
 // # Errors
@@ -54,7 +55,7 @@ func (h *Host) Sync(ctx context.Context, dirs ...string) error { return h.roster
 
 // Refresh does what [Host.Sync] does, but without the operator's consent: what is new or
 // has changed inside the root is held, as [Host.Follow] holds it, and what was tried in
-// vain is not tried again.
+// vain is tried again only after its pause.
 //
 // # Errors
 //
@@ -77,7 +78,8 @@ func (h *Host) SyncPlugin(ctx context.Context, name string, dirs ...string) erro
 // whole. A few plugins are started at a time. A file that is being written is not run,
 // and a file that is missing for a moment is not withdrawn; a directory that goes away
 // changes nothing, and is looked at again when it is back. What could not be done is
-// logged.
+// logged, and tried again when the file changes. A plugin that did not start is also tried
+// again after pauses that grow.
 //
 // What is new, has changed or is gone inside the root is held until [Host.Sync] or
 // [Host.SyncPlugin], as the tools of this host may have written it; [WithHolding] turns

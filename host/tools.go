@@ -114,7 +114,11 @@ func (h *Host) List(context.Context) ([]tool.Definition, error) {
 func (h *Host) ValidateCall(name string, args []byte) error {
 	e := h.registry.find(name)
 	if e == nil {
-		return h.unknown(name)
+		if h.registry.lookup(name) != nil {
+			return h.unknown(name)
+		}
+		why, certain := h.roster.WhyMissing(name)
+		return h.missing(name, why, certain)
 	}
 	e, err := e.compiled()
 	if err != nil {

@@ -103,7 +103,7 @@ func (c *callCommand) run(ctx context.Context, name string, source []string) err
 		approver, done := c.s.Approver(c.yes)
 		defer done()
 		answer := b.Call(ctx, control.Call{Name: name, Arguments: text, Grants: grants, Timeout: c.timeout, Yes: c.yes}, approver)
-		if errors.Is(answer.Err, tool.ErrNotFound) {
+		if tool.CodeOf(answer.Err) == tool.CodeNotFound {
 			if fault := faultOf(b, name); fault != nil {
 				answer = answer.Failed(fault)
 			}

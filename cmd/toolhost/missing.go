@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/suggest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -32,6 +34,8 @@ func unknownTool(ctx context.Context, b session.Backend, name string) error {
 	hint := "see toolhost tools for the names"
 	if near := suggest.Nearest(name, names, 3); len(near) > 0 {
 		hint = output.DidYouMean(near)
+	} else if fault := absentPlugin(b, name); fault != nil {
+		return fault
 	} else if len(names) == 0 {
 		hint = "no tools are loaded: see toolhost plugins"
 	}
@@ -41,7 +45,7 @@ func unknownTool(ctx context.Context, b session.Backend, name string) error {
 	}
 }
 
-// faultOf returns why a tool may be missing: the tool was refused, or a plugin that its name
+// faultOf returns why a tool is missing: the tool was refused, or a plugin that its name
 // begins with did not load. Nil if no fault is known.
 func faultOf(b session.Backend, name string) error {
 	prefix, _, _ := strings.Cut(name, ".")
@@ -51,6 +55,22 @@ func faultOf(b session.Backend, name string) error {
 			out.Code, out.Tool, out.Err = tool.CodeUnavailable, name, fault
 			out.Message = fmt.Sprintf("tool %s is not available: %s", name, output.Message(fault))
 			return exit.With(exit.Unavailable, &out)
+		}
+	}
+	return nil
+}
+
+// absentPlugin returns the error for a tool that may be one of a plugin that is not available,
+// as its tools are not known; nil: there is none.
+func absentPlugin(b session.Backend, name string) error {
+	for _, p := range b.Plugins() {
+		if p.Tools == 0 && slices.Contains([]plugin.State{plugin.Refused, plugin.Backoff, plugin.Quarantined}, p.State) {
+			return exit.With(exit.Unavailable, &tool.Error{
+				Code: tool.CodeUnavailable, Tool: name, Plugin: p.Name, Err: tool.ErrNotFound,
+				Message: fmt.Sprintf("Unknown tool: %s (unless it is one of a plugin that is not available: %s)",
+					output.Shorten(sanitize.Text(name), tool.MaxNameLength), output.FirstLine(p.Reason)),
+				OperatorHint: plugin.TryAgainHint(p.Name),
+			})
 		}
 	}
 	return nil

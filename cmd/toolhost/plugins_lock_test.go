@@ -33,7 +33,7 @@ func TestPluginsLock(t *testing.T) {
 	w.install("introspection", "fs")
 	w.install("player", "player")
 	run("plugins", "lock", "--check").exits(1).prints("fs", "player").says("not as toolhost.lock pins them")
-	run("call", "play.echo").exits(3).says("not what toolhost.lock pins", "toolhost plugins lock")
+	run("call", "play.echo").exits(6).says("not what toolhost.lock pins", "toolhost plugins lock")
 	run("plugins").exits(0).prints("refused")
 	var change lockReport
 	run("plugins", "lock", "--json").exits(0).json(&change)
@@ -45,7 +45,7 @@ func TestPluginsLock(t *testing.T) {
 	if err := os.WriteFile(lock, []byte("format 1\nfs binary"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run("call", "play.echo").exits(3).says(pins.LockName)
+	run("call", "play.echo").exits(6).says(pins.LockName)
 	run("plugins", "lock", "--check").exits(1).says(pins.LockName)
 	run("plugins", "lock").exits(0).says("is replaced")
 	text, err := os.ReadFile(lock)

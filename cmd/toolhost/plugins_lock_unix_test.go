@@ -175,14 +175,14 @@ func TestLockThatIsRemoved(t *testing.T) {
 
 	w.removeFile(lock)
 	for _, dir := range []string{w.root, elsewhere} {
-		from(dir, "call", "play.echo").exits(3).says(lock+" is missing", "toolhost plugins lock --off")
+		from(dir, "call", "play.echo").exits(6).says(lock+" is missing", "toolhost plugins lock --off")
 		from(dir, "plugins", "lock", "--check").exits(1).says("there is no " + lock)
 	}
 	w.ran(evil, false)
 
 	// It takes a word of the operator's to go on without.
 	from(elsewhere, "plugins", "lock", "--off").exits(5).says("would be removed from the record", "--yes")
-	from(elsewhere, "call", "play.echo").exits(3)
+	from(elsewhere, "call", "play.echo").exits(6)
 	from(elsewhere, "plugins", "lock", "--off", "--yes").exits(0).prints(w.plugins + " is removed from the record of pinned directories")
 	from(elsewhere, "plugins", "lock", "--off", "--yes").exits(0).prints("nothing is pinned here")
 	w.ran(evil, false)
@@ -193,7 +193,7 @@ func TestLockThatIsRemoved(t *testing.T) {
 	w.remove("evil")
 	w.run("plugins", "lock").exits(0)
 	w.removeFile(lock)
-	w.run("call", "play.echo").exits(3)
+	w.run("call", "play.echo").exits(6)
 	from(elsewhere, "plugins", "lock").exits(0).prints("2 plugins are pinned in " + lock)
 	w.run("call", "play.echo").exits(0)
 	var off unlockReport
@@ -302,20 +302,20 @@ func TestLockOfTheConfiguration(t *testing.T) {
 		w.run("trust", "--yes").exits(0)
 	}
 	trusted("lock: required\n")
-	w.run(call...).exits(3).says(filepath.Join(w.root, pins.LockName) + " is missing")
+	w.run(call...).exits(6).says(filepath.Join(w.root, pins.LockName) + " is missing")
 	w.run("plugins", "lock", "--off", "--yes").exits(2).says("says lock: required")
 	w.run("plugins", "lock").exits(0)
 	w.run(call...).exits(0)
 
 	trusted("lock: pins\n")
-	w.run(call...).exits(3).says(pinned + " is missing")
+	w.run(call...).exits(6).says(pinned + " is missing")
 	w.run("plugins", "lock").exits(0).prints("pinned in " + pinned)
 	w.run(call...).exits(0)
 
 	// A file that was merely found takes nothing away, unless it is named or trusted.
 	w.write("toolhost.yaml", "lock: off\n")
 	w.removeFile(pinned)
-	w.run(call...).exits(3).says(pinned + " is missing")
+	w.run(call...).exits(6).says(pinned + " is missing")
 	w.run("plugins", "lock", "--config", config).exits(2).says("says lock: off")
 	w.run("plugins", "lock", "--check", "--config", config).exits(1).says("says lock: off")
 	w.run(named...).exits(0)

@@ -2,21 +2,24 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/host/plugin"
 )
 
 func newPluginsRestartCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "restart NAME",
-		Short: "End a plugin's process in the daemon, so that the next call starts it again",
+		Short: "End a plugin's process in the daemon, or try again a plugin that did not start",
 		Long: `End a plugin's process in the daemon when its calls have ended, and forget its
 failures: a quarantined plugin is tried again.
 
-This needs a daemon: the plugins of any other command end with the command.`,
+A plugin that did not start is started now, with a daemon or without one. Without one,
+other plugins cannot be restarted: their processes end with the command that uses them.`,
 		Args:              oneName("plugin"),
 		ValidArgsFunction: completeArgument(s, pluginNames),
 		RunE:              func(cmd *cobra.Command, args []string) error { return restartPlugin(cmd.Context(), s, args[0]) },
@@ -24,18 +27,23 @@ This needs a daemon: the plugins of any other command end with the command.`,
 }
 
 func restartPlugin(ctx context.Context, s *session.Session, name string) error {
-	if _, err := s.Logger(); err != nil {
+	b, err := s.Open(ctx, session.Needs{})
+	if err != nil {
 		return err
 	}
-	d := s.Daemon(ctx, session.Needs{})
-	if d == nil {
+	return errors.Join(restartIn(ctx, s, b, name), b.Close(ctx))
+}
+
+func restartIn(ctx context.Context, s *session.Session, b session.Backend, name string) error {
+	status, ok := session.Status(b.Plugins(), name)
+	if !ok {
+		return unknownPlugin(b, name)
+	}
+	if _, alone := b.(*session.Local); alone && status.State != plugin.Refused {
 		return exit.Usage("there is no daemon here to restart plugins in",
 			"run toolhost serve; the plugins of any other command end with the command")
 	}
-	if _, ok := session.Status(d.Plugins(), name); !ok {
-		return unknownPlugin(d, name)
-	}
-	if err := d.RestartPlugin(ctx, name); err != nil {
+	if err := b.RestartPlugin(ctx, name); err != nil {
 		return err
 	}
 	if s.Flags.JSON {

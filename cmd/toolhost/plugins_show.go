@@ -96,7 +96,10 @@ func warningsOf(ctx context.Context, b session.Backend, t host.Tool) ([]string, 
 }
 
 func (p shownPlugin) fields() []output.Field {
-	since, lastFault := "", ""
+	since, lastFault, retry := "", "", ""
+	if time.Until(p.RetryAt) > 0 {
+		retry = p.RetryAt.Local().Format(time.RFC3339) + " at the earliest, or with toolhost plugins restart " + p.Name
+	}
 	if !p.Since.IsZero() {
 		since = p.Since.Format(time.RFC3339)
 	}
@@ -108,6 +111,7 @@ func (p shownPlugin) fields() []output.Field {
 		{Name: "path", Value: p.Path},
 		{Name: "state", Value: string(p.State)},
 		{Name: "reason", Value: p.Reason},
+		{Name: "tried again", Value: retry},
 		{Name: "upgrade", Value: p.Upgrade},
 		{Name: "held", Value: p.Held},
 		{Name: "last fault", Value: lastFault},

@@ -49,6 +49,26 @@ func TestPlugins(t *testing.T) {
 	w.run("call", "fs.read", `{"path":"a.txt"}`, "--grant", "fs:read").exits(0).prints("text")
 }
 
+// Without a daemon, restart tries again what did not start, at once and whatever is
+// remembered of it. A call that may be for one of its tools is told the reason, not that
+// there is no such tool.
+func TestRestartWithoutADaemon(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "fs", "quitter")
+	const reason = "plugin quitter did not start: the process ended before it was ready: exit status 3: no license"
+	for range 5 { // the last are told by the cache
+		w.run("call", "get_season").exits(6).says("Unknown tool: get_season (unless it is one of a plugin that is not available: " + reason)
+	}
+	w.run("call", "quitter.x").exits(6).says("tool quitter.x is not available: "+reason, "toolhost plugins restart quitter")
+	w.run("tools", "show", "get_season").exits(6).says("get_season")
+	w.run("plugins", "restart", "quitter").exits(6).says(reason)
+	w.run("plugins", "restart", "fs").exits(2).says("there is no daemon here")
+	if err := os.Remove(filepath.Join(w.plugins, "quitter")); err != nil {
+		t.Fatal(err)
+	}
+	w.run("call", "get_season").exits(3).says("Unknown tool: get_season")
+}
+
 func TestFieldsOfAFault(t *testing.T) {
 	t.Parallel()
 	s := shownPlugin{Status: plugin.Status{LastFault: &plugin.Fault{Text: "x: gave up", Time: time.Unix(0, 0).UTC()}}}

@@ -172,7 +172,7 @@ func refused(t *testing.T, p *process) {
 		t.Fatalf("it is refused with %q", refusal)
 	}
 	var e *tool.Error
-	err := startError(t.Context(), p, refusal)
+	err := startError(t.Context(), p, refusal, 0)
 	if !errors.As(err, &e) || e.Code != tool.CodeUnavailable || !fit(e.Message, 1100) {
 		t.Fatalf("the start ends with %#v", e)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -66,7 +67,7 @@ func launch(
 	if err != nil {
 		// If the process is about to end by itself, how it ends is the reason.
 		waitFor(proc.exited, exitWait)
-		err = startError(ctx, proc, err)
+		err = startError(ctx, proc, err, time.Since(began))
 		in.release()
 		return nil, err
 	}
@@ -101,13 +102,32 @@ func clientConfig(p *process, cfg Config) *plugin.ClientConfig {
 	}
 }
 
+// failedStart is the cause of an error that says that a plugin did not start by a fault of
+// its own.
+type failedStart struct {
+	error
+	took time.Duration
+}
+
+func (f *failedStart) Unwrap() error { return f.error }
+
+// FailedStart returns how long a plugin took that did not start by a fault of its own;
+// false: err is about something else, such as pins or the end of a context.
+func FailedStart(err error) (took time.Duration, ok bool) {
+	var f *failedStart
+	if !errors.As(err, &f) {
+		return 0, false
+	}
+	return f.took, true
+}
+
 // startError says why a start failed, in the words that help most: what the plugin did
 // wrong in the handshake, how its process ended, or how far it got.
-func startError(ctx context.Context, p *process, err error) error {
+func startError(ctx context.Context, p *process, err error, took time.Duration) error {
 	if errors.Is(err, errPinned) {
 		return err
 	}
-	out := unavailable(p.name, nil, "", "see toolhost plugins show "+p.name)
+	out := unavailable(p.name, nil, "", TryAgainHint(p.name))
 	out.Detail = p.output.stderr.String()
 	refusal := p.refusal()
 	switch {
@@ -128,9 +148,17 @@ func startError(ctx context.Context, p *process, err error) error {
 	default:
 		out.Err = err
 	}
-	out.Hint = cmp.Or(startHint(out.Err), out.Hint)
+	out.OperatorHint = cmp.Or(startHint(out.Err), out.OperatorHint)
 	out.Message = fmt.Sprintf("plugin %s did not start: %s", p.name, sanitize.Line(out.Err.Error(), 1000))
+	if out.Code != tool.CodeCanceled && !isScarce(out.Err) {
+		out.Err = &failedStart{out.Err, took}
+	}
 	return out
+}
+
+// TryAgainHint is the hint of an error that says that a plugin did not start.
+func TryAgainHint(plugin string) string {
+	return fmt.Sprintf("see toolhost plugins show %s, or try it again: toolhost plugins restart %[1]s", plugin)
 }
 
 // unavailable is the error for a plugin that does not run, so that nothing was sent to it.
@@ -149,6 +177,13 @@ type startFailure struct {
 
 func (e *startFailure) Error() string { return e.reason }
 func (e *startFailure) Unwrap() error { return e.err }
+
+// isScarce reports whether a start failed for want of something that the host, or the whole
+// system, has too little of: that is not the plugin's fault.
+func isScarce(err error) bool {
+	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM, syscall.ETXTBSY},
+		func(e error) bool { return errors.Is(err, e) })
+}
 
 // startHint says what to do about a start that the system refused; empty: nothing is known.
 func startHint(err error) string {

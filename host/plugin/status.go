@@ -48,6 +48,9 @@ type Status struct {
 	// Held says what has changed inside the workspace and waits for the operator's
 	// approval, while the plugin runs on as it was. Empty: nothing has.
 	Held string `json:"held,omitempty"`
+	// RetryAt is when a plugin that did not start, and whose tools are not known, may be
+	// started again by a call. Zero: nothing keeps it from being started.
+	RetryAt time.Time `json:"retry_at,omitzero"`
 	// Starts counts the starts.
 	Starts int `json:"starts"`
 	// Took is how long the newest start took, from fork to description.

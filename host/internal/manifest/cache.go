@@ -48,19 +48,38 @@ func (c *Cache) Close() error { return c.dir.close() }
 // nothing, or nothing that holds for the binary as it is now. The binary is read if it is
 // not the very file that was hashed before.
 func (c *Cache) Find(ctx context.Context, s Subject) (about wire.Description, sum Digest, ok bool) {
+	r, ok := c.find(ctx, s)
+	if !ok || r.Failure != nil {
+		return wire.Description{}, Digest{}, false
+	}
+	return r.Description.unpack(), r.SHA256, true
+}
+
+// FindFailure returns how the newest start of a subject failed that did not describe
+// itself, and the SHA-256 of its binary; false: none did, as Find says it.
+func (c *Cache) FindFailure(ctx context.Context, s Subject) (f Failure, sum Digest, ok bool) {
+	r, ok := c.find(ctx, s)
+	if !ok || r.Failure == nil {
+		return Failure{}, Digest{}, false
+	}
+	return *r.Failure, r.SHA256, true
+}
+
+// find returns what is remembered of a subject as its binary is now.
+func (c *Cache) find(ctx context.Context, s Subject) (*record, bool) {
 	r, err := c.dir.read(s.name())
 	if err != nil {
-		return wire.Description{}, Digest{}, false
+		return nil, false
 	}
 	sum, file, err := c.digests.of(ctx, s.Path, r)
 	if err != nil || sum != r.SHA256 {
-		return wire.Description{}, Digest{}, false
+		return nil, false
 	}
 	if file != r.File {
 		r.File = file
 		_ = c.dir.write(s.name(), r) // or it is hashed again the next time
 	}
-	return r.Description.unpack(), sum, true
+	return r, true
 }
 
 // Hash reads a subject's binary, so that Store need not: it can be done for many side by
@@ -84,6 +103,20 @@ func (c *Cache) Digest(ctx context.Context, path string) (Digest, error) {
 // Those of reading the binary, and of writing the file; plain ones for a description that
 // is larger than [MaxSize] or cannot be written as JSON.
 func (c *Cache) Store(ctx context.Context, s Subject, about wire.Description) (Digest, error) {
+	return c.store(ctx, s, &record{Description: pack(about)})
+}
+
+// StoreFailure remembers how a start failed, in place of a description.
+//
+// # Errors
+//
+// Those of [Cache.Store].
+func (c *Cache) StoreFailure(ctx context.Context, s Subject, f Failure) error {
+	_, err := c.store(ctx, s, &record{Failure: &f})
+	return err
+}
+
+func (c *Cache) store(ctx context.Context, s Subject, r *record) (Digest, error) {
 	before, err := c.dir.read(s.name())
 	if err != nil {
 		before = &record{}
@@ -92,11 +125,12 @@ func (c *Cache) Store(ctx context.Context, s Subject, about wire.Description) (D
 	if err != nil {
 		return Digest{}, err
 	}
-	err = c.dir.write(s.name(), &record{Path: s.Path, SHA256: sum, File: file, Description: pack(about)})
-	if err == nil {
-		c.pruned.Do(c.dir.prune)
+	r.Path, r.SHA256, r.File = s.Path, sum, file
+	if err := c.dir.write(s.name(), r); err != nil {
+		return sum, err
 	}
-	return sum, err
+	c.pruned.Do(c.dir.prune)
+	return sum, nil
 }
 
 // Forget removes what is remembered of a subject. If that fails, it is found again.

@@ -22,7 +22,8 @@ type record struct {
 	Path        string      `json:"path"` // of the binary
 	SHA256      Digest      `json:"sha256"`
 	File        identity    `json:"file,omitzero"` // of the binary when it was hashed; zero: hash it again
-	Description description `json:"description"`
+	Description description `json:"description,omitzero"`
+	Failure     *Failure    `json:"failure,omitempty"` // in place of a description
 }
 
 // description is a plugin's description. Its schemas are texts, as JSON values would lose

@@ -10,7 +10,7 @@ import (
 )
 
 // format is the version of the files. Each version reads only its own.
-const format = 2
+const format = 3
 
 // Subject is a plugin's binary and how it is run.
 type Subject struct {

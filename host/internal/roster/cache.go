@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/host/internal/manifest"
+	"github.com/toolhost/toolhost/host/plugin"
 )
 
 // openCache returns nil if the directory cannot be used: nothing depends on it.
@@ -35,21 +36,30 @@ func (s *source) subject() manifest.Subject {
 // it, it is started, which tells why it may not be. The binary of a plugin that is not
 // listed is not read.
 func (r *Roster) recall(ctx context.Context, s *source) bool {
-	if r.manifests == nil {
-		return false
-	}
-	owner := s.member.owner
-	pins, err := r.opts.Pins(s.dir())
-	if err != nil || pins != nil && pins.Listed(owner) != nil {
+	pins, ok := r.judgeOf(s)
+	if !ok {
 		return false
 	}
 	about, sum, ok := r.manifests.Find(ctx, s.subject())
-	if !ok || pins != nil && pins.Described(owner, sum.String(), about) != nil {
+	if !ok || pins != nil && pins.Described(s.member.owner, sum.String(), about) != nil {
 		return false
 	}
 	s.plugin.Recall(about)
 	s.setSum(sum)
 	return true
+}
+
+// judgeOf returns the pins by which what is remembered of a source is judged, nil: there are
+// none; false: nothing is remembered, or it may not be used.
+func (r *Roster) judgeOf(s *source) (plugin.Pins, bool) {
+	if r.manifests == nil || s.plugin == nil {
+		return nil, false
+	}
+	pins, err := r.opts.Pins(s.dir())
+	if err != nil || pins != nil && pins.Listed(s.member.owner) != nil {
+		return nil, false
+	}
+	return pins, true
 }
 
 // remember stores what a plugin says of itself. A plugin with a definition that is refused

@@ -34,7 +34,7 @@ func (r *Roster) Load(ctx context.Context, dirs ...string) error {
 			}
 			if err != nil {
 				faults = append(faults, err)
-			} else if s != nil {
+			} else if s != nil && !slices.Contains(sources, s) {
 				sources = append(sources, s)
 			}
 		}
@@ -42,12 +42,13 @@ func (r *Roster) Load(ctx context.Context, dirs ...string) error {
 	return errors.Join(append(faults, r.register(ctx, sources, r.listAll(ctx, sources))...)...)
 }
 
-// beginAll begins a step for each candidate that is not loaded from the same file. The
-// order of names keeps two of them from waiting for each other.
+// beginAll begins a step for each candidate that is not loaded from the same file, or whose
+// tools are not known: it waits for whoever is loading it. The order of names keeps two of
+// them from waiting for each other.
 func (r *Roster) beginAll(ctx context.Context, all []plugin.Candidate) (end func(), faults map[string]error) {
 	fresh := map[string]bool{}
 	for _, c := range all {
-		if s := r.member(c.Name).now().source; s == nil || s.path != c.Path {
+		if s := r.member(c.Name).now().source; s == nil || s.path != c.Path || !s.isSettled() {
 			fresh[c.Name] = true
 		}
 	}
@@ -67,11 +68,14 @@ func (r *Roster) beginAll(ctx context.Context, all []plugin.Candidate) (end func
 	}, faults
 }
 
-// add makes a candidate the member's source. It returns nil if nothing needs to be listed:
-// the file is loaded already, or disabled.
+// add makes a candidate the member's source, unless that is of the same file already. It
+// returns nil if nothing needs to be listed: the tools are known, or the plugin is disabled.
 func (m *member) add(c plugin.Candidate) (*source, error) {
 	if s := m.now().source; s != nil && s.path == c.Path {
-		return nil, nil
+		if s.isSettled() {
+			return nil, nil
+		}
+		return s, nil
 	}
 	s := m.newSource(c, m.roster.opts.Settings(c))
 	if err := m.become(stateFor(s), nil, s, nil); err != nil || s.isDisabled() {
@@ -80,12 +84,20 @@ func (m *member) add(c plugin.Candidate) (*source, error) {
 	return s, nil
 }
 
+// isSettled reports whether nothing needs to be listed: the tools are known, or the plugin is
+// disabled.
+func (s *source) isSettled() bool { return s.isDisabled() || s.isServed() }
+
 // listAll asks plugins side by side for their tools, a few at a time. Those that are
 // remembered are not started.
 func (r *Roster) listAll(ctx context.Context, sources []*source) []listing {
 	out := make([]listing, len(sources))
 	var all sync.WaitGroup
 	for i, s := range sources {
+		wait := ifQuick
+		if s.lastFailure() != nil { // this process has tried it before, and is asked again
+			wait = ifDue
+		}
 		release, err := r.startSlot(ctx, s.member.owner)
 		if err != nil {
 			out[i].err = err
@@ -93,7 +105,7 @@ func (r *Roster) listAll(ctx context.Context, sources []*source) []listing {
 		}
 		all.Go(func() {
 			defer release()
-			out[i] = s.recallOrList(ctx)
+			out[i] = s.recallOrList(ctx, wait)
 		})
 	}
 	all.Wait()

@@ -143,12 +143,17 @@ func (m *member) compile(ctx context.Context, s *source, said listing) (Set, err
 func (r *Roster) publish(sources []*source, sets []Set) []error {
 	faults := make([]error, len(sets))
 	named := map[*source][]string{}
-	for i, result := range r.registry.Put(sets) {
+	results := r.registry.Put(sets)
+	r.mu.Lock()
+	for i, result := range results {
 		faults[i] = result.Err
-		if sets[i].Entries != nil {
+		served := sets[i].Entries != nil
+		if sources[i].served = served; served {
+			sources[i].failure = nil
 			named[sources[i]] = result.Names
 		}
 	}
+	r.mu.Unlock()
 	r.rememberNames(named)
 	return faults
 }
@@ -181,10 +186,12 @@ func (m *member) restart(ctx context.Context) error {
 	if err := s.plugin.Restart(ctx); err != nil {
 		return err
 	}
-	if _, known := s.plugin.Description(); known {
+	if s.isServed() {
 		return nil
 	}
-	return m.refresh(ctx, s)
+	err := m.refresh(ctx, s)
+	s.noteFailure(ctx, err)
+	return err
 }
 
 // status returns what an operator sees of a member; false: it is not a plugin.
@@ -204,6 +211,17 @@ func (f facts) status(owner string) (plugin.Status, bool) {
 		}, true
 	default:
 		out := s.plugin.Status()
+		failure := s.lastFailure()
+		switch {
+		case out.State != plugin.Idle:
+		case f.state == loading:
+			out.State = plugin.Starting
+		case failure != nil: // in an earlier process
+			out.State, out.Reason = plugin.Refused, failure.Message
+		}
+		if failure != nil && out.State != plugin.Starting {
+			out.RetryAt = failure.Due()
+		}
 		out.Held = held
 		if f.failed != nil {
 			out.Upgrade = f.failed.reason

@@ -61,6 +61,13 @@ func (b *nameBook) others(name string, but holder) []holder {
 	return all
 }
 
+// holds reports whether a plugin has had a name.
+func (b *nameBook) holds(h holder, name string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Contains(b.holders[name], h)
+}
+
 // write records what plugins have now. It forgets the plugins of their directories that
 // are not there any more.
 func (b *nameBook) write(now map[holder][]string, there map[holder]bool) error {

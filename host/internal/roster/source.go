@@ -26,7 +26,10 @@ type source struct {
 	found    atomic.Pointer[manifest.Stamp]  // of the file
 	sum      atomic.Pointer[manifest.Digest] // of the file when it had that stamp; nil: not known
 
-	missed bool // it changed before the registry had its tools; guarded by Roster.mu
+	// The rest is guarded by Roster.mu.
+	missed  bool              // it changed before the registry had its tools
+	served  bool              // the registry has what it serves, which may be nothing
+	failure *manifest.Failure // of its newest start, if it never described itself; nil: none
 }
 
 // listing is what a source said that it serves, now or to an earlier process.
@@ -83,18 +86,6 @@ func previewOf(p tool.Provider) tool.Handler {
 	return nil
 }
 
-// recallOrList is list, but does not start a plugin that is remembered.
-func (s *source) recallOrList(ctx context.Context) listing {
-	r := s.member.roster
-	recalled := r.recall(ctx, s)
-	out := s.list(ctx)
-	out.recalled = recalled
-	if r.manifests != nil && out.err == nil && !recalled {
-		r.manifests.Hash(ctx, s.subject()) // here others do so side by side
-	}
-	return out
-}
-
 // describe is what the registry is told of a listing.
 func (s *source) describe(said listing) Listing {
 	out := Listing{Owner: s.member.owner, Tools: said.tools, Recalled: said.recalled}
@@ -111,9 +102,16 @@ func (s *source) describe(said listing) Listing {
 // isDisabled reports whether the operator does not want the plugin.
 func (s *source) isDisabled() bool { return s.provider == nil }
 
-// isRefused reports whether it is a plugin that could not be used.
-func (s *source) isRefused() bool {
-	return s.plugin != nil && s.plugin.Status().State == plugin.Refused
+// isServed reports whether the registry has what the source serves.
+func (s *source) isServed() bool {
+	s.member.roster.mu.Lock()
+	defer s.member.roster.mu.Unlock()
+	return s.served
+}
+
+// isUnusable reports whether it is a plugin that could not be used, or not yet.
+func (s *source) isUnusable() bool {
+	return s.plugin != nil && (!s.isServed() || s.plugin.Status().State == plugin.Refused)
 }
 
 // isAs reports whether the source is of that file, as it is now, and of those settings.
@@ -137,7 +135,7 @@ func (s *source) setSum(sum manifest.Digest) {
 // started again. It is not known without the cache, which has the digests.
 func (s *source) takeSame(ctx context.Context, c plugin.Candidate, settings plugin.Settings) bool {
 	r, sum, found := s.member.roster, s.sum.Load(), manifest.StampOf(c.Binary())
-	if r.manifests == nil || sum == nil || s.isRefused() || !s.isAs(c, s.stamp(), settings) {
+	if r.manifests == nil || sum == nil || s.isUnusable() || !s.isAs(c, s.stamp(), settings) {
 		return false
 	}
 	now, err := r.manifests.Digest(ctx, s.file)

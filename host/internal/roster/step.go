@@ -19,6 +19,14 @@ type step struct {
 	unasked   bool             // no operator asked for it, so what is inside the workspace is held
 }
 
+// impatience says what a step waits for.
+func (st step) impatience() impatience {
+	if st.again {
+		return asOperator
+	}
+	return ifDue
+}
+
 // Sync brings the plugins in line with the directories, as host.Host.Sync says.
 func (r *Roster) Sync(ctx context.Context, dirs ...string) error {
 	steps, faults := r.plan(dirs, true)
@@ -144,7 +152,7 @@ func (m *member) differs(c plugin.Candidate, again bool) bool {
 	}
 	found, settings := manifest.StampOf(c.Binary()), m.roster.opts.Settings(c)
 	if now.source.isAs(c, found, settings) {
-		return again && now.source.isRefused()
+		return now.source.isUnusable() && (again || now.source.isDue())
 	}
 	return again || now.failed == nil || now.failed.found != found || !now.failed.settings.Equal(settings)
 }
@@ -178,7 +186,7 @@ func (m *member) applyStep(ctx context.Context, st step) error {
 		if err != nil || added == nil {
 			return err
 		}
-		return m.load(ctx, added)
+		return m.load(ctx, added, st.impatience())
 	case now.path == "": // the embedder attached a provider under this name
 		return nameTaken(m.owner, "")
 	}
@@ -190,13 +198,16 @@ func (m *member) applyStep(ctx context.Context, st step) error {
 		}
 		return m.upgrade(ctx, now, m.newSource(st.candidate, settings))
 	}
-	if st.again && now.isRefused() {
+	switch {
+	case !now.isUnusable():
+		return nil
+	case st.again:
 		return m.restart(ctx)
 	}
-	return nil
+	return m.load(ctx, now, ifDue)
 }
 
-// load asks a new source for its tools, and publishes them. The caller has a start slot.
-func (m *member) load(ctx context.Context, s *source) error {
-	return errors.Join(m.roster.register(ctx, []*source{s}, []listing{s.recallOrList(ctx)})...)
+// load asks a source for its tools, and publishes them. The caller has a start slot.
+func (m *member) load(ctx context.Context, s *source, wait impatience) error {
+	return errors.Join(m.roster.register(ctx, []*source{s}, []listing{s.recallOrList(ctx, wait)})...)
 }

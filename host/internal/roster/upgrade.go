@@ -91,7 +91,7 @@ func (m *member) toggle(ctx context.Context, old, next *source) error {
 	if next.isDisabled() {
 		return nil
 	}
-	return m.load(ctx, next)
+	return m.load(ctx, next, asOperator)
 }
 
 // withdraw removes a plugin whose file is gone: first its tools, so that no new call finds
