@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolhost/toolhost/plugins/execution/internal/compile"
 	"github.com/toolhost/toolhost/plugins/execution/internal/form"
 	"github.com/toolhost/toolhost/plugins/internal/readable"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -16,15 +17,17 @@ It takes what eval_form takes. Errors, and warnings of go vet, have line and col
 
 // compilation is the result of compile_form.
 type compilation struct {
-	OK       bool           `json:"ok" jsonschema:"it compiles; there may be warnings"`
-	Form     int            `json:"form" jsonschema:"number of the form in the session"`
-	Package  string         `json:"package,omitempty" jsonschema:"import path, or scratch"`
-	Errors   []form.Problem `json:"errors"`
-	Warnings []form.Problem `json:"warnings" jsonschema:"of go vet"`
-	Kept     bool           `json:"kept" jsonschema:"the form's declarations were added to the session"`
-	Declared []string       `json:"declared" jsonschema:"the names that were added"`
-	Types    []string       `json:"types" jsonschema:"of the values that the form would return"`
-	Message  string         `json:"message,omitempty" jsonschema:"what went wrong"`
+	OK        bool           `json:"ok" jsonschema:"it compiles; there may be warnings"`
+	Form      int            `json:"form" jsonschema:"number of the form in the session"`
+	Package   string         `json:"package,omitempty" jsonschema:"import path, or scratch"`
+	Errors    []form.Problem `json:"errors"`
+	Warnings  []form.Problem `json:"warnings" jsonschema:"of go vet"`
+	Kept      bool           `json:"kept" jsonschema:"the form's declarations were added to the session"`
+	Declared  []string       `json:"declared" jsonschema:"the names that were added"`
+	Types     []string       `json:"types" jsonschema:"of the values that the form would return"`
+	Message   string         `json:"message,omitempty" jsonschema:"what went wrong"`
+	Forgotten []string       `json:"forgotten,omitempty" jsonschema:"the names that reset removed from the session"`
+	Note      string         `json:"note,omitempty" jsonschema:"what may not be as expected: what is not kept, hidden or replaced, or compiled elsewhere"`
 }
 
 func compileForm(e *evaluator) tool.Tool {
@@ -48,8 +51,19 @@ func compileForm(e *evaluator) tool.Tool {
 }
 
 func (out *compilation) compile(ctx context.Context, j *job, in formIn) error {
+	err := j.compile(ctx, in, func(c *compile.Compilation) error {
+		if c.Form.IsEmpty() {
+			return nil
+		}
+		warnings, err := c.Vet(ctx)
+		if err == nil {
+			out.Warnings = warnings
+		}
+		return err
+	})
 	c := j.compilation
-	if err := c.Check(ctx, in.Form, in.Package); err != nil {
+	out.Note = j.notes()
+	if err != nil {
 		return err
 	}
 	if c.Form.Body != nil {
@@ -57,18 +71,14 @@ func (out *compilation) compile(ctx context.Context, j *job, in formIn) error {
 			out.Types = append(out.Types, t.Name)
 		}
 	}
-	warnings, err := c.Vet(ctx)
-	if err != nil {
-		return err
-	}
-	out.Warnings = warnings
 	if !c.Declares() || j.anonymous {
 		return nil
 	}
 	if err := c.Keep(); err != nil {
 		return err
 	}
-	out.Kept, out.Declared = true, c.Declared()
+	out.Note = j.notes()
+	out.Kept, out.Declared, out.Forgotten = true, c.Declared(), c.Forgotten
 	return nil
 }
 
@@ -97,6 +107,12 @@ func (out compilation) Text() string {
 	}
 	if out.Kept && len(out.Declared) > 0 {
 		fmt.Fprintf(&b, "\nkept: %s", strings.Join(out.Declared, ", "))
+	}
+	if len(out.Forgotten) > 0 {
+		fmt.Fprintf(&b, "\nforgotten: %s", strings.Join(out.Forgotten, ", "))
+	}
+	if out.Note != "" {
+		b.WriteString("\nnote: " + out.Note)
 	}
 	return b.String()
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/plugins/execution/internal/check"
+	"github.com/toolhost/toolhost/plugins/execution/internal/compile"
 	"github.com/toolhost/toolhost/plugins/execution/internal/form"
 	"github.com/toolhost/toolhost/plugins/execution/internal/program"
 	"github.com/toolhost/toolhost/plugins/execution/internal/session"
@@ -16,24 +17,25 @@ import (
 
 const evalDescription = `Evaluates Go with the real toolchain in the scope of a package of the workspace, unexported names included.
 
-An expression returns its values and types. Statements run; if the last is an expression, its values are returned. Declarations (func, type, var, const, import) at the beginning of a form last for the session, in that package: declaring a name again replaces it, and a declaration that would break earlier ones is refused. Each form is a program of its own: variables start again from their initializers, and x := 1 is gone after its form. Packages of the standard library are imported automatically.
+An expression returns its values and types. Statements run; if the last is an expression, its values are returned. Declarations (func, type, var, const, import) at the beginning of a form last for the session, in that package: declaring a name again replaces it, one of the package itself too (its file is unchanged), and a declaration that would break earlier ones is refused. reset forgets declarations. Each form is a program of its own: variables start again from their initializers, and x := 1 is gone after its form. Packages of the standard library are imported automatically.
 
 Each program has limits on time, memory, processes and output, and an empty standard input. When it ends, everything it started ends too. Nothing is written into the workspace, except by the form itself.`
 
 // evaluation is the result of eval_form.
 type evaluation struct {
-	OK       bool           `json:"ok"`
-	Form     int            `json:"form" jsonschema:"number of the form in the session"`
-	Package  string         `json:"package,omitempty" jsonschema:"import path, or scratch"`
-	Values   []value        `json:"values" jsonschema:"of the last expression, or of the variables that the form declares"`
-	Stdout   string         `json:"stdout,omitempty"`
-	Stderr   string         `json:"stderr,omitempty"`
-	Declared []string       `json:"declared" jsonschema:"the names that the form added to the session"`
-	Errors   []form.Problem `json:"errors" jsonschema:"why the form does not compile"`
-	Kind     string         `json:"kind,omitempty" jsonschema:"how it failed: compile, panic, exit, time, memory, processes or other"`
-	Message  string         `json:"message,omitempty" jsonschema:"what went wrong"`
-	Stack    string         `json:"stack,omitempty" jsonschema:"of a panic or a fatal error"`
-	Note     string         `json:"note,omitempty"`
+	OK        bool           `json:"ok"`
+	Form      int            `json:"form" jsonschema:"number of the form in the session"`
+	Package   string         `json:"package,omitempty" jsonschema:"import path, or scratch"`
+	Values    []value        `json:"values" jsonschema:"of the last expression, or of the variables that the form declares"`
+	Stdout    string         `json:"stdout,omitempty"`
+	Stderr    string         `json:"stderr,omitempty"`
+	Declared  []string       `json:"declared" jsonschema:"the names that the form added to the session"`
+	Forgotten []string       `json:"forgotten,omitempty" jsonschema:"the names that reset removed from the session"`
+	Errors    []form.Problem `json:"errors" jsonschema:"why the form does not compile"`
+	Kind      string         `json:"kind,omitempty" jsonschema:"how it failed: compile, panic, exit, time, memory, processes or other"`
+	Message   string         `json:"message,omitempty" jsonschema:"what went wrong"`
+	Stack     string         `json:"stack,omitempty" jsonschema:"of a panic, a fatal error or a program whose time was over: goroutines of the form and the workspace"`
+	Note      string         `json:"note,omitempty" jsonschema:"what may not be as expected: what is not kept, hidden or replaced, or evaluated elsewhere"`
 }
 
 type value struct {
@@ -65,30 +67,36 @@ func evalForm(e *evaluator) tool.Tool {
 }
 
 func (out *evaluation) evaluate(ctx context.Context, e *evaluator, j *job, in formIn) error {
-	c := j.compilation
-	if err := c.Check(ctx, in.Form, in.Package); err != nil {
-		return err
-	}
-	if !c.Runs() {
-		if err := c.CompileOnly(ctx); err != nil {
+	var path string
+	err := j.compile(ctx, in, func(c *compile.Compilation) (err error) {
+		if c.Runs() {
+			path, err = c.Build(ctx)
 			return err
 		}
-		return out.keep(j)
-	}
-	path, err := c.Build(ctx)
+		if c.Form.IsEmpty() {
+			return nil
+		}
+		return c.CompileOnly(ctx)
+	})
+	c := j.compilation
+	out.Note = j.notes()
 	if err != nil {
 		return err
+	}
+	if path == "" {
+		return out.keep(j)
 	}
 	r, err := e.runner.run(ctx, path, j.temp)
 	if err != nil {
 		return err
 	}
-	out.Stdout, out.Stderr, out.Note = r.stdout, r.stderr, r.note
+	out.Stdout, out.Stderr = r.stdout, r.stderr
+	out.addNote(r.note)
 	out.Kind, out.Message = r.kind, r.message
-	if r.kind == "panic" {
+	if r.stack != "" {
 		scrub := c.Scrub(ctx)
-		out.Message = truncate.Counted(scrub(r.message), form.MaxMessage)
-		out.Stack = truncate.Counted(scrub(r.stack), session.MaxStack)
+		out.Message = truncate.Counted(program.Plain(scrub(r.message)), form.MaxMessage)
+		out.Stack = truncate.Counted(program.Plain(scrub(r.stack)), session.MaxStack)
 	}
 	out.addValues(&c.Program, c.Types, r.report.Values)
 	if !r.report.Began { // an initializer ended the program
@@ -97,17 +105,27 @@ func (out *evaluation) evaluate(ctx context.Context, e *evaluator, j *job, in fo
 	return out.keep(j)
 }
 
+func (out *evaluation) addNote(text string) {
+	out.Note = strings.TrimPrefix(out.Note+"\n"+text, "\n")
+	out.Note = strings.TrimSuffix(out.Note, "\n")
+}
+
 // noSession is told to callers whose declarations are lost.
 const noSession = "the call does not belong to a session, so nothing is kept"
 
 // keep keeps the form's declarations in the session.
 func (out *evaluation) keep(j *job) error {
+	told := len(j.compilation.Notes)
 	if err := j.compilation.Keep(); err != nil {
 		return err
 	}
-	out.Declared = j.compilation.Declared()
+	if !j.anonymous {
+		out.addNote(strings.Join(j.compilation.Notes[told:], "\n"))
+	}
+	out.Declared, out.Forgotten = j.compilation.Declared(), j.compilation.Forgotten
 	if j.anonymous && j.compilation.Declares() {
-		out.Declared, out.Note = []string{}, noSession
+		out.Declared = []string{}
+		out.addNote(noSession)
 	}
 	return nil
 }
@@ -159,12 +177,11 @@ func (out evaluation) Text() string {
 	if len(out.Declared) > 0 {
 		fmt.Fprintf(&b, "declared: %s\n", strings.Join(out.Declared, ", "))
 	}
-	stderr := out.Stderr
-	if out.Stack != "" {
-		stderr = "" // it says the same
+	if len(out.Forgotten) > 0 {
+		fmt.Fprintf(&b, "forgotten: %s\n", strings.Join(out.Forgotten, ", "))
 	}
 	for _, part := range []struct{ name, text string }{
-		{"stdout", out.Stdout}, {"stderr", stderr}, {"stack", out.Stack}, {"note", out.Note},
+		{"stdout", out.Stdout}, {"stderr", out.Stderr}, {"stack", out.Stack}, {"note", out.Note},
 	} {
 		if part.text != "" {
 			fmt.Fprintf(&b, "%s:\n%s\n", part.name, strings.TrimSuffix(part.text, "\n"))

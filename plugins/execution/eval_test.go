@@ -22,6 +22,10 @@ func TestExpressions(t *testing.T) {
 	p.is(t, `strings.Repeat("ab", 2)`, `"abab"`, "string") // imported automatically
 	p.is(t, "nil", "nil", "untyped nil")
 	p.is(t, "[]byte{1}", "[]byte{0x1}", "[]byte")
+	p.is(t, `[]byte("tea\n")`, `[]byte("tea\n")`, "[]byte")
+	p.is(t, `json.RawMessage("{}")`, `json.RawMessage("{}")`, "json.RawMessage")
+	p.is(t, `[]any{"[]uint8{0x41}", []byte("\"A\""), []byte{0}}`,
+		`[]interface {}{"[]uint8{0x41}", []byte("\"A\""), []uint8{0x0}}`, "[]any")
 	p.is(t, `map[string]int{"a": 1}`, `map[string]int{"a":1}`, "map[string]int")
 	p.is(t, "error(nil)", "nil", "error")
 	out := p.must(t, "total(stock)")
@@ -198,7 +202,7 @@ func TestPackages(t *testing.T) {
 	p.is(t, `template.Must(T.Parse("x")).Name()`, `""`, "string", "old") // as its files import it
 	for pkg, want := range map[string]string{
 		"same": "ambiguous: it can be example.com/shop/a/same, example.com/shop/b/same", "dep": "did you mean deep",
-		"fmt": "can be imported", "./empty": "no Go files", "./none": "no directory", "./internal/old/other": "no directory",
+		"./empty": "no Go files", "./none": "no directory", "./internal/old/other": "no directory",
 	} {
 		if out := p.eval(t, "1", pkg); out.OK || !strings.Contains(out.Message, want) {
 			t.Errorf("package %s: %s", pkg, out.Text())

@@ -88,8 +88,9 @@ func (e *evaluator) record(
 	defer remove()
 	s.Forms++
 	start := time.Now()
+	begin := func() *compile.Compilation { return e.compiler.Start(s, temp) }
 	j := &job{
-		compilation: e.compiler.Start(s, temp), temp: temp, number: s.Forms,
+		compilation: begin(), start: begin, finder: e.compiler.Finder, temp: temp, number: s.Forms,
 		anonymous: pluginsdk.CallFrom(ctx).Session == "",
 	}
 	done, err := do(ctx, j)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -63,8 +64,22 @@ func TestEndlessLoop(t *testing.T) {
 	t.Parallel()
 	p := fresh(t, nil, `{"time": "300ms"}`)
 	begin := time.Now()
-	if out := p.eval(t, "for {}"); out.OK || out.Kind != "time" || !strings.Contains(out.Message, "300ms") {
+	out := p.eval(t, "os.Stderr.WriteString(\"so far\")\nfor {}")
+	if out.OK || out.Kind != "time" || !strings.Contains(out.Message, "300ms") || strings.Contains(out.Message, "deadlock") {
 		t.Errorf("got %s", out.Text())
+	}
+	if out.Stderr != "so far" || runtime.GOOS == "linux" && !strings.Contains(out.Stack, "form1.go:2") {
+		t.Errorf("what it printed is %q, and its stack %q", out.Stderr, out.Stack)
+	}
+	// Where net is linked, the runtime sees no deadlock.
+	out = p.eval(t, "http.DefaultClient.CloseIdleConnections()\nc := make(chan int)\ngo func() { c <- 1\nc <- 2 }()\n<-c\nselect {}")
+	if !strings.Contains(out.Message, "looks like a deadlock") && !strings.Contains(out.Message, "all goroutines are asleep") {
+		t.Errorf("a deadlock: %s", out.Text())
+	}
+	for _, leaked := range []string{"toolhost", "runtime.gopark", "goroutine 0"} {
+		if strings.Contains(out.Text(), leaked) {
+			t.Errorf("%s is in %s", leaked, out.Text())
+		}
 	}
 	if took := time.Since(begin); took > ceiling {
 		t.Errorf("it took %v", took)

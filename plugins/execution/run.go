@@ -13,6 +13,8 @@ import (
 )
 
 const (
+	// stackTime is how long a program may take to print its stacks when its time is over.
+	stackTime = time.Second
 	// answerTime is left of the caller's deadline for the answer.
 	answerTime = 250 * time.Millisecond
 	// unusedMemory is what a Go program maps without using it, in bytes.
@@ -49,13 +51,13 @@ func (r runner) run(ctx context.Context, path, temp string) (result, error) {
 	defer func() { _ = dir.Close() }()
 	limit := time.Duration(r.limits.Time)
 	if deadline, ok := ctx.Deadline(); ok { // a result that says so is better than no result
-		limit = max(time.Millisecond, min(limit, time.Until(deadline)-answerTime))
+		limit = max(time.Millisecond, min(limit, time.Until(deadline)-stackTime-answerTime))
 	}
 	stdout, stderr := process.NewBuffer(r.limits.Output), process.NewBuffer(r.limits.Output)
 	p := &process.Process{
 		Path: path, Dir: r.root, Stdout: stdout, Stderr: stderr,
 		Env:  []string{"TMPDIR=" + tempDir, program.ReportVariable + "=" + reportDir},
-		Time: limit, Memory: r.limits.Memory, Processes: r.limits.Processes,
+		Time: limit, Quit: stackTime, Memory: r.limits.Memory, Processes: r.limits.Processes,
 		Limits: process.Limits{
 			CPU:  uint64(limit.Seconds()*float64(runtime.NumCPU())) + 1,
 			Data: uint64(r.limits.Memory) + unusedMemory,
@@ -68,15 +70,19 @@ func (r runner) run(ctx context.Context, path, temp string) (result, error) {
 		return result{}, err
 	}
 	out := result{report: program.ReadReport(dir), stdout: stdout.String(), stderr: stderr.String()}
-	message, stack, crashed := out.report.Crash(out.stderr)
+	crash, crashed := out.report.Crash(out.stderr, r.root)
+	out.stderr, out.stack = crash.Stderr, crash.Stack
 	switch {
 	case excess != "":
 		out.kind, out.message = string(excess), r.limits.explain(excess, limit)
+		if excess == process.Time && crash.Blocked != "" {
+			out.message += "; it looks like a deadlock: all of its goroutines are blocked (" + crash.Blocked + ")"
+		}
 	case state.Success() && !out.report.Ended:
 		out.note = "the program ended itself with status 0 before the form was done"
 	case state.Success():
 	case crashed:
-		out.kind, out.message, out.stack = "panic", message, stack
+		out.kind, out.message = "panic", crash.Message
 	default:
 		out.kind, out.message = "exit", "the program ended with "+state.String()
 	}

@@ -33,7 +33,7 @@ type Checker struct {
 	fset   *token.FileSet
 }
 
-// NewChecker parses the target's own files.
+// NewChecker parses the target's own files. An error means that this is not possible.
 func NewChecker(g *gocmd.Graph, t *target.Target) (*Checker, error) {
 	c := &Checker{target: t, fset: token.NewFileSet()}
 	p := g.Packages[t.Path]
@@ -50,7 +50,7 @@ func NewChecker(g *gocmd.Graph, t *target.Target) (*Checker, error) {
 		}
 		file, err := parser.ParseFile(c.fset, name, nil, parser.SkipObjectResolution)
 		if err != nil {
-			return nil, fmt.Errorf("package %s does not compile: %w", t.Path, err)
+			return nil, err
 		}
 		for _, d := range file.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil {

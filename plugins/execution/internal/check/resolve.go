@@ -18,6 +18,8 @@ type Resolver struct {
 	Form     map[string]string   // name to path
 	Session  map[string]string   // name to path
 	Files    map[string][]string // name to paths
+	Given    map[string]string   // name to path, of last resort
+	Own      string              // the name of the package itself
 	Declared map[string]bool     // names that do not mean packages
 	Std      func() (map[string][]*gocmd.Package, error)
 	Problems form.Problems // names that are ambiguous
@@ -41,6 +43,23 @@ func (r *Resolver) Imports(uses form.Uses) (map[string]string, error) {
 	return out, nil
 }
 
+// IsOwn reports whether a name means the package itself, though no package can import
+// itself: what is selected is then declared there, or the name can mean nothing else.
+func (r *Resolver) IsOwn(name string, selected map[string]bool) (bool, error) {
+	if name != r.Own || r.Declared[name] || r.Form[name] != "" || r.Session[name] != "" || len(r.Files[name]) > 0 {
+		return false, nil
+	}
+	all := true
+	for s := range selected {
+		all = all && r.Declared[s]
+	}
+	if all {
+		return true, nil
+	}
+	std, err := r.Std()
+	return len(std[name]) == 0, err
+}
+
 // path returns the package that a name means; empty if none is known.
 func (r *Resolver) path(name string, selected map[string]bool) (string, error) {
 	for _, known := range []map[string]string{r.Form, r.Session} {
@@ -50,6 +69,9 @@ func (r *Resolver) path(name string, selected map[string]bool) (string, error) {
 	}
 	if paths := r.Files[name]; len(paths) == 1 {
 		return paths[0], nil
+	}
+	if path := r.Given[name]; path != "" {
+		return path, nil
 	}
 	std, err := r.Std()
 	if err != nil {

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/toolhost/toolhost/plugins/execution/internal/form"
 	"github.com/toolhost/toolhost/plugins/execution/internal/gocmd"
@@ -17,6 +20,7 @@ import (
 //
 // [form.Problems] if the form does not compile.
 func (c *Compilation) Build(ctx context.Context) (string, error) {
+	c.tellLost()
 	out := filepath.Join(c.temp, "program")
 	// Flags for the package alone, because all that it imports comes from the build
 	// cache. A flag without a pattern is for the main package.
@@ -58,9 +62,10 @@ func (c *Compilation) run(ctx context.Context, isProgram bool, args ...string) (
 	stdout, stderr, err = c.Target.Go.Run(ctx, args...)
 	var failed *gocmd.Error
 	if errors.As(err, &failed) {
-		problems := form.BuildProblems(failed.Output, c.Form.Number, c.Scrub(ctx))
+		scrub := c.Scrub(ctx)
+		problems := form.BuildProblems(failed.Output, c.Form.Number, func(text string) string { return program.Plain(scrub(text)) })
 		if len(problems) > 0 && problems[0].Line == 0 {
-			return "", "", fmt.Errorf("package %s does not compile with the form:\n%s", c.Target.Path, problems.Error())
+			return "", "", c.ownProblem(problems.Error(), scrub)
 		}
 		return "", "", problems
 	}
@@ -71,6 +76,15 @@ func (c *Compilation) run(ctx context.Context, isProgram bool, args ...string) (
 // for go build -overlay that makes them files of the package.
 func (c *Compilation) writeOverlay() (string, error) {
 	overlay := gocmd.Overlay{}
+	// With the package's tests, go vet would compile all that they import and that imports
+	// the package, for each form.
+	entries, _ := os.ReadDir(c.Target.Dir)
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), "_test.go") {
+			overlay.Hide(c.Target.Dir, []string{e.Name()})
+		}
+	}
+	maps.Copy(overlay, c.files)
 	for name, content := range c.Program.Files() {
 		overlay[filepath.Join(c.Target.Dir, name)] = content
 	}

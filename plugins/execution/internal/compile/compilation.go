@@ -10,60 +10,94 @@ import (
 
 	"github.com/toolhost/toolhost/plugins/execution/internal/check"
 	"github.com/toolhost/toolhost/plugins/execution/internal/form"
-	"github.com/toolhost/toolhost/plugins/execution/internal/gocmd"
 	"github.com/toolhost/toolhost/plugins/execution/internal/program"
 	"github.com/toolhost/toolhost/plugins/execution/internal/session"
 	"github.com/toolhost/toolhost/plugins/execution/internal/target"
+
+	"github.com/toolhost/toolhost/plugins/execution/internal/gocmd"
 )
 
 // Compilation is one form that is compiled. [Compilation.Check] comes first.
 type Compilation struct {
-	Form    *form.Form
-	Target  *target.Target // nil if it was not found
-	Program program.Program
-	Types   []check.Type // of the values that the form shows
+	Form      *form.Form
+	Target    *target.Target // nil if it was not found
+	Program   program.Program
+	Types     []check.Type // of the values that the form shows
+	Forgotten []string     // names that the session will not have any more
+	Notes     []string     // what a caller may not expect of the form
 
 	compiler *Compiler
 	session  *session.Session
 	temp     string
 	graph    *gocmd.Graph
-	scope    *session.Scope // what the session has declared if all goes well
-	imported []string       // names of the form's imports
+	scope    *session.Scope  // what the session has declared if all goes well
+	imported []string        // names of the form's imports
+	names    map[string]bool // that the session has declared then
+	kept     []string        // notes on what the session keeps
+	replaced []check.Replaced
+	files    map[string]string // the package's own files that are compiled in another way
 }
+
+// Request is what to compile.
+type Request struct {
+	Form    string
+	Package string
+	// Reset are names that the session has declared and that are to be forgotten. [Everything]
+	// means all.
+	Reset []string
+	// Instead is the package to use in place of the one that is named; nil: that one.
+	Instead *target.Target
+}
+
+// Everything in [Request.Reset] means all names.
+const Everything = "*"
 
 // Check parses a form, finds its package, and type-checks the two together.
 //
 // # Errors
 //
-// [form.Problems] if the form does not compile.
-func (c *Compilation) Check(ctx context.Context, text, pkg string) error {
+// [form.Problems] if the form does not compile, and [*BrokenError] if the package does not.
+func (c *Compilation) Check(ctx context.Context, r Request) error {
 	var err error
-	if c.Form, err = form.Parse(text, c.session.Forms); err != nil {
+	if c.Form, err = form.Parse(r.Form, c.session.Forms); err != nil {
 		return err
 	}
-	if c.Target, err = c.compiler.Finder.Find(ctx, pkg, c.temp); err != nil {
+	if c.Form.IsEmpty() && len(r.Reset) == 0 {
+		return errors.New("the form is empty; write an expression, statements or declarations")
+	}
+	if c.Target = r.Instead; c.Target == nil {
+		if c.Target, err = c.compiler.Finder.Find(ctx, r.Package, c.temp); err != nil {
+			return broken(err, c.compiler.Scrubber.For(ctx, gocmd.Command{Dir: c.compiler.Finder.Root, Temp: c.temp}))
+		}
+	}
+	if c.Target.Note != "" {
+		c.Notes = append(c.Notes, c.Target.Note)
+	}
+	old, err := c.forget(r.Reset)
+	if err != nil {
 		return err
 	}
-	if err := c.load(ctx, nil); err != nil {
-		return err
+	if err := c.load(ctx, old, nil); err != nil {
+		return broken(err, c.Scrub(ctx))
 	}
 	checker, err := check.NewChecker(c.graph, c.Target)
 	if err != nil {
-		return errors.New(c.Scrub(ctx)(err.Error()))
+		return &BrokenError{c.Target.Path, c.Scrub(ctx)(err.Error())}
 	}
-	if err := c.resolve(ctx, checker); err != nil {
+	if err := c.resolve(ctx, checker, old); err != nil {
 		return err
 	}
 	return c.checkTypes(ctx, checker)
 }
 
 // load lists the target and all that is imported. Needed are further packages.
-func (c *Compilation) load(ctx context.Context, needed map[string]bool) error {
-	imports := c.session.Scope(c.Target.Path).Paths()
+func (c *Compilation) load(ctx context.Context, old *session.Scope, needed map[string]bool) error {
+	imports := old.Paths()
 	maps.Copy(imports, needed)
 	for _, imp := range c.Form.Imports {
 		imports[imp.Path] = true
 	}
+	delete(imports, c.Target.Path) // it cannot import itself; see resolve
 	g, err := c.compiler.cache.Load(ctx, c.Target.Go, c.Target.Pattern, imports)
 	if err != nil {
 		return err
@@ -71,78 +105,24 @@ func (c *Compilation) load(ctx context.Context, needed map[string]bool) error {
 	c.graph = g
 	var problems form.Problems
 	for _, imp := range c.Form.Imports {
+		if imp.Path == c.Target.Path {
+			continue
+		}
+		at := form.Problem{Line: imp.Position.Line, Column: imp.Position.Column}
 		if err := g.ImportError(imp.Path); err != nil {
-			problems.Add(form.Problem{Line: imp.Position.Line, Column: imp.Position.Column, Message: err.Error()})
+			at.Message = err.Error()
+			problems.Add(at)
+		} else if cycle := g.Cycle(imp.Path, c.Target.Path); cycle != nil {
+			at.Message = cycleText(cycle)
+			problems.Add(at)
 		}
 	}
 	return problems.Err()
 }
 
-// resolve decides what the form's names mean and what the session will have declared.
-func (c *Compilation) resolve(ctx context.Context, checker *check.Checker) error {
-	old := c.session.Scope(c.Target.Path)
-	declarations, lost := form.Replace(old.Declarations, c.Form.Declarations)
-	if len(lost) > 0 {
-		return fmt.Errorf("the form declares only some of the names that were declared together; declare %s in it too",
-			strings.Join(lost, ", "))
-	}
-	c.scope = &session.Scope{Imports: maps.Clone(old.Imports), Blank: slices.Clone(old.Blank)}
-	r := &check.Resolver{
-		Form: c.addImports(), Session: old.Imports, Files: c.graph.FileImports(checker.Files), Declared: checker.Declared(),
-		Std: func() (map[string][]*gocmd.Package, error) { return c.compiler.cache.Std(ctx, c.Target.Go) },
-	}
-	for _, name := range form.Names(declarations) {
-		r.Declared[name] = true
-	}
-	needed := map[string]bool{}
-	imports := func(uses form.Uses) (map[string]string, error) {
-		found, err := r.Imports(uses)
-		for _, path := range found {
-			needed[path] = true
-		}
-		return found, err
-	}
-	var err error
-	for _, d := range c.Form.Declarations {
-		if d.Imports, err = imports(d.Uses); err != nil {
-			return err
-		}
-	}
-	if c.Form.Body != nil {
-		if c.Program.Imports, err = imports(c.Form.Body.Uses); err != nil {
-			return err
-		}
-	}
-	if err := r.Problems.Err(); err != nil {
-		return err
-	}
-	c.setProgram(declarations)
-	for path := range needed {
-		if c.graph.Packages[path] == nil {
-			return c.load(ctx, needed)
-		}
-	}
-	return nil
-}
-
-// addImports adds the form's imports to the scope and returns them, name to path.
-func (c *Compilation) addImports() map[string]string {
-	out := map[string]string{}
-	for _, imp := range c.Form.Imports {
-		name := imp.Name
-		switch name {
-		case "_":
-			if !slices.Contains(c.scope.Blank, imp.Path) {
-				c.scope.Blank = append(c.scope.Blank, imp.Path)
-			}
-			continue
-		case "":
-			name = c.graph.Name(imp.Path)
-		}
-		out[name], c.scope.Imports[name] = imp.Path, imp.Path
-		c.imported = append(c.imported, name)
-	}
-	return out
+func cycleText(cycle []string) string {
+	return fmt.Sprintf("import cycle: %s, where the form is evaluated; "+
+		"to use both, evaluate it elsewhere: package: %q", strings.Join(cycle, " imports "), target.Scratch)
 }
 
 func (c *Compilation) setProgram(declarations []*form.Declaration) {
@@ -178,11 +158,31 @@ func (c *Compilation) checkTypes(ctx context.Context, checker *check.Checker) er
 	}
 	scrub := c.Scrub(ctx)
 	if own := result.Own; len(own) > 0 {
-		return fmt.Errorf("package %s does not compile, so nothing can be evaluated in it:\n%s",
-			c.Target.Path, scrub(strings.Join(own[:min(len(own), form.MaxProblems)], "\n")))
+		return c.ownProblem(scrub(strings.Join(own[:min(len(own), form.MaxProblems)], "\n")), scrub)
 	}
 	c.explain(result.Problems, scrub)
 	return result.Problems
+}
+
+// ownProblem returns the error for problems in the package itself: of the declarations that
+// stand in for its own, if there are some.
+func (c *Compilation) ownProblem(text string, scrub func(string) string) error {
+	if len(c.replaced) == 0 {
+		return &BrokenError{c.Target.Path, text}
+	}
+	var names []string
+	for _, r := range c.replaced {
+		names = append(names, fmt.Sprintf("%s (%s)", r.Name, scrub(r.At)))
+	}
+	at := form.Problem{Message: fmt.Sprintf("package %s does not compile with the session's own %s in place of the package's:\n%s",
+		c.Target.Path, strings.Join(names, ", "), text)}
+	for _, d := range c.Form.Declarations {
+		if slices.ContainsFunc(c.replaced, func(r check.Replaced) bool { return slices.Contains(d.Names, r.Name) }) {
+			at.Line, at.Column = d.Position.Line, d.Position.Column
+			break
+		}
+	}
+	return form.Problems{at}
 }
 
 // explain adds to the compiler's messages what it cannot know: that a name may be
@@ -190,12 +190,20 @@ func (c *Compilation) checkTypes(ctx context.Context, checker *check.Checker) er
 func (c *Compilation) explain(problems form.Problems, scrub func(string) string) {
 	for i := range problems {
 		p := &problems[i]
-		p.Message = scrub(p.Message)
-		if name, ok := strings.CutPrefix(p.Message, "undefined: "); ok && c.Form.Selects(name) {
+		p.Message = program.Plain(scrub(p.Message))
+		name, undefined := strings.CutPrefix(p.Message, "undefined: ")
+		switch {
+		case undefined && c.Form.Selects(name):
 			p.Message += fmt.Sprintf(" (if %s is a package, import it in the form: import \"path/of/%s\")", name, name)
+		case undefined && len(c.Target.Given) > 0:
+			for given := range c.Target.Given {
+				p.Message += fmt.Sprintf(" (if it is of package %s, write %s.%s)", given, given, name)
+			}
+		case strings.HasSuffix(p.Message, "(overflows)"):
+			p.Message += "; convert it, as in uint64(x) or float64(x)"
 		}
 		if p.Form > 0 {
-			p.Message += fmt.Sprintf(" (kept from form %d; declare it again, together with what it needs)", p.Form)
+			p.Message += fmt.Sprintf(" (kept from form %d; declare it again, together with what it needs, or forget it: reset)", p.Form)
 		}
 	}
 }
@@ -217,14 +225,19 @@ func (c *Compilation) Declared() []string {
 	return append(out, c.imported...)
 }
 
-// Declares reports whether the form adds anything to the session.
-func (c *Compilation) Declares() bool { return len(c.Declared())+len(c.Form.Imports) > 0 }
+// Declares reports whether the form changes what the session has declared.
+func (c *Compilation) Declares() bool {
+	return len(c.Declared())+len(c.Form.Imports)+len(c.Forgotten) > 0
+}
 
-// Keep adds the form's declarations to the session. It fails if there is no room
-// for them.
+// Keep changes what the session has declared. It fails if there is no room.
 func (c *Compilation) Keep() error {
 	if !c.Declares() {
 		return nil
 	}
-	return c.session.SetScope(c.Target.Path, c.scope)
+	err := c.session.SetScope(c.Target.Path, c.scope)
+	if err == nil {
+		c.Notes = append(c.Notes, c.kept...)
+	}
+	return err
 }

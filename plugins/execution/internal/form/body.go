@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"slices"
 )
 
 // Body is the part of a form that runs once.
@@ -18,8 +19,17 @@ type Body struct {
 	// the end: a caller that tries x := f() wants to know whether it works, not
 	// that x is unused.
 	Defined []string
-	Uses    Uses
+	// Lost are the variables that the last statement defines or sets, if it is not an
+	// expression, and Set those of other code that any statement sets: their values are
+	// gone after the form.
+	Lost, Set []string
+	Uses      Uses
+
+	qualifiers qualifiers
 }
+
+// Unqualify drops the qualifiers of a name from the text: name.X becomes X, in its place.
+func (b *Body) Unqualify(name string) { b.Text = b.qualifiers.drop(name, b.Text) }
 
 // HasValue reports whether the body ends with an expression.
 func (b *Body) HasValue() bool { return b.ValueStart < b.ValueEnd }
@@ -43,10 +53,12 @@ func (f *Form) parseBody(text string) (*Body, error) {
 	if len(statements) == 0 {
 		return nil, nil
 	}
-	b := &Body{Text: text, Uses: findUses(file, fn)}
+	b := &Body{Text: text}
+	b.Uses, b.qualifiers = findUses(fset, file, fn, len(prefix))
 	for _, s := range statements {
 		b.define(s)
 	}
+	b.findLost(file, fn)
 	if last, ok := statements[len(statements)-1].(*ast.ExprStmt); ok {
 		offset := func(p token.Pos) int { return fset.File(p).Offset(p) - len(prefix) }
 		b.ValueStart, b.ValueEnd = offset(last.X.Pos()), offset(last.X.End())
@@ -59,6 +71,66 @@ func (f *Form) parseBody(text string) (*Body, error) {
 func isEmpty(s ast.Stmt) bool {
 	_, ok := s.(*ast.EmptyStmt)
 	return ok
+}
+
+// findLost finds the variables whose values are gone after the form.
+func (b *Body) findLost(file *ast.File, fn *ast.FuncDecl) {
+	free := map[*ast.Ident]bool{}
+	for _, id := range file.Unresolved {
+		free[id] = true
+	}
+	ast.Inspect(fn, func(n ast.Node) bool {
+		for _, id := range assigned(n) {
+			if free[id] && !slices.Contains(b.Set, id.Name) {
+				b.Set = append(b.Set, id.Name)
+			}
+		}
+		return true
+	})
+	last := fn.Body.List
+	for len(last) > 0 && isEmpty(last[len(last)-1]) {
+		last = last[:len(last)-1]
+	}
+	only := &Body{}
+	only.define(last[len(last)-1])
+	b.Lost = only.Defined
+	for _, id := range assigned(last[len(last)-1]) {
+		if id.Name != "_" && !slices.Contains(b.Lost, id.Name) {
+			b.Lost = append(b.Lost, id.Name)
+		}
+	}
+}
+
+// assigned returns the variables that a statement sets, itself or a part of them.
+func assigned(n ast.Node) (out []*ast.Ident) {
+	var targets []ast.Expr
+	switch n := n.(type) {
+	case *ast.AssignStmt:
+		if n.Tok != token.DEFINE {
+			targets = n.Lhs
+		}
+	case *ast.IncDecStmt:
+		targets = []ast.Expr{n.X}
+	}
+	for _, t := range targets {
+		for root := false; !root; {
+			switch x := t.(type) {
+			case *ast.SelectorExpr:
+				t = x.X
+			case *ast.IndexExpr:
+				t = x.X
+			case *ast.ParenExpr:
+				t = x.X
+			case *ast.StarExpr:
+				t = x.X
+			case *ast.Ident:
+				out, root = append(out, x), true
+			default:
+				root = true
+			}
+		}
+	}
+	return out
 }
 
 // define adds the variables that a statement defines.

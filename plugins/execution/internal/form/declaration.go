@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/toolhost/toolhost/plugins/internal/gocode"
 )
@@ -19,16 +20,15 @@ type Declaration struct {
 	Runs     bool // it has an initializer, which runs with each form
 	Uses     Uses
 	Imports  map[string]string // name to path, chosen when it was compiled
-}
 
-// Uses has the names that a piece of code does not declare itself, and what it
-// selects from each: together they tell which packages are meant.
-type Uses map[string]map[string]bool
+	qualifiers qualifiers
+}
 
 func (s source) declaration(keyword string, n ast.Node) *Declaration {
 	d := &Declaration{
-		Keyword: keyword, Text: s.cut(n), Form: s.form.Number, Position: s.position(n.Pos()), Uses: findUses(s.file, n),
+		Keyword: keyword, Text: s.cut(n), Form: s.form.Number, Position: s.position(n.Pos()),
 	}
+	d.Uses, d.qualifiers = findUses(s.fset, s.file, n, s.offset(n.Pos()))
 	switch n := n.(type) {
 	case *ast.FuncDecl:
 		d.Names = []string{gocode.FuncName(n)}
@@ -56,32 +56,18 @@ func (d *Declaration) addValues(spec *ast.ValueSpec) {
 	}
 }
 
+// Unqualify drops the qualifiers of a name from the text: name.X becomes X, in its place.
+func (d *Declaration) Unqualify(name string) { d.Text = d.qualifiers.drop(name, d.Text) }
+
+// IsInit reports whether d is an init function.
+func (d *Declaration) IsInit() bool {
+	return d.Runs && slices.Equal(d.Names, []string{"init"}) && len(d.Values) == 0
+}
+
 // IsMain reports whether d is the main function of a whole program, which runs
 // instead of being kept.
 func (d *Declaration) IsMain() bool {
 	return d.Keyword == "" && slices.Equal(d.Names, []string{"main"}) && len(d.Values) == 0
-}
-
-func findUses(file *ast.File, n ast.Node) Uses {
-	free := map[*ast.Ident]bool{}
-	for _, id := range file.Unresolved {
-		free[id] = true
-	}
-	out := Uses{}
-	ast.Inspect(n, func(n ast.Node) bool {
-		sel, ok := n.(*ast.SelectorExpr)
-		if !ok {
-			return true
-		}
-		if id, ok := sel.X.(*ast.Ident); ok && free[id] {
-			if out[id.Name] == nil {
-				out[id.Name] = map[string]bool{}
-			}
-			out[id.Name][sel.Sel.Name] = true
-		}
-		return true
-	})
-	return out
 }
 
 // Replace returns the kept declarations with the added ones, which replace those
@@ -105,6 +91,24 @@ func Replace(kept, added []*Declaration) (out []*Declaration, lost []string) {
 		}
 	}
 	return append(out, added...), slices.Sorted(maps.Keys(dropped))
+}
+
+// Forget returns the declarations without those of some names, and of the methods of types
+// among them. It also returns the names that would be lost because they were declared
+// together with one of them.
+func Forget(kept []*Declaration, names map[string]bool) (out []*Declaration, lost []string) {
+	forgotten := func(n string) bool {
+		of, _, _ := strings.Cut(n, ".")
+		return names[n] || names[of]
+	}
+	for _, d := range kept {
+		if !slices.ContainsFunc(d.Names, forgotten) {
+			out = append(out, d)
+			continue
+		}
+		lost = append(lost, slices.DeleteFunc(slices.Clone(d.Names), forgotten)...)
+	}
+	return out, lost
 }
 
 // Names returns the names that declarations declare, in order.

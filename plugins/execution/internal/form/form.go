@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/parser"
+	"go/scanner"
 	"go/token"
 	"path"
 	"strconv"
@@ -47,6 +48,9 @@ func Parse(text string, number int) (*Form, error) {
 		return nil, errors.New("the form is not valid UTF-8; write it in UTF-8")
 	}
 	f := &Form{Number: number, text: text}
+	if err := f.refuseDirectives(); err != nil {
+		return nil, err
+	}
 	rest := []byte(text)
 	for _, c := range split(text) {
 		if !c.declares {
@@ -59,10 +63,36 @@ func Parse(text string, number int) (*Form, error) {
 	}
 	var err error
 	f.Body, err = f.parseBody(string(rest))
-	if err == nil && f.Body == nil && len(f.Declarations)+len(f.Imports) == 0 {
-		err = errors.New("the form is empty; write an expression, statements or declarations")
-	}
 	return f, err
+}
+
+// IsEmpty reports whether the form has neither declarations nor statements.
+func (f *Form) IsEmpty() bool { return f.Body == nil && len(f.Declarations)+len(f.Imports) == 0 }
+
+// directives are those comments for the compiler that change what a declaration means. They
+// do not work in a form.
+var directives = map[string]string{
+	"//go:embed": "read the file: os.ReadFile(\"path/from/the/workspace\")", "//go:linkname": "evaluate in the package that declares the name",
+	"//go:wasmimport": "leave it out", "//go:wasmexport": "leave it out",
+}
+
+// refuseDirectives refuses comments that would be ignored and change what the form means.
+func (f *Form) refuseDirectives() error {
+	file := token.NewFileSet().AddFile("", -1, len(f.text))
+	var s scanner.Scanner
+	s.Init(file, []byte(f.text), nil, scanner.ScanComments)
+	var out Problems
+	for {
+		pos, tok, text := s.Scan()
+		if tok == token.EOF {
+			return out.Err()
+		}
+		word, _, _ := strings.Cut(text, " ")
+		if instead := directives[word]; tok == token.COMMENT && instead != "" {
+			at := positionOf(f.text, file.Offset(pos))
+			out.Add(Problem{Line: at.Line, Column: at.Column, Message: word + " does not work in a form; " + instead})
+		}
+	}
 }
 
 // blank replaces text by spaces. Line breaks stay, so that positions do.

@@ -48,8 +48,8 @@ func (p Problems) Error() string {
 // Add adds a problem, at most [MaxProblems] and one for each place.
 func (p *Problems) Add(one Problem) {
 	for _, other := range *p {
-		sameLine := other.Form == one.Form && other.Line == one.Line
-		if sameLine && (other.Column == one.Column || other.Message == one.Message) {
+		sameLine := other.Form == one.Form && other.Line == one.Line && one.Line > 0
+		if other == one || sameLine && (other.Column == one.Column || other.Message == one.Message) {
 			return
 		}
 	}
@@ -78,8 +78,9 @@ func (f *Form) syntaxProblems(err error) error {
 	for _, e := range list {
 		one, _ := Locate(e.Pos.String(), f.Number)
 		one.Message = e.Msg
-		if one.Line == 0 || one.Line > end.Line {
-			one = Problem{Line: end.Line, Column: end.Column, Message: "the form ends too early: " + e.Msg}
+		if one.Line == 0 || one.Line > end.Line || strings.HasSuffix(e.Msg, "found 'EOF'") {
+			expected, _, _ := strings.Cut(e.Msg, ", found ") // a brace that is not the form's
+			one = Problem{Line: end.Line, Column: end.Column, Message: "the form ends too early: " + expected}
 		}
 		out.Add(one)
 	}

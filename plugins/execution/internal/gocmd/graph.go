@@ -55,6 +55,33 @@ func (g *Graph) ImportError(path string) error {
 	return nil
 }
 
+// Cycle returns how a package imports another one, from the first to the last; nil if it
+// does not.
+func (g *Graph) Cycle(from, to string) []string {
+	seen := map[string]bool{}
+	var walk func(path string) []string
+	walk = func(path string) []string {
+		p := g.Packages[path]
+		if p == nil || p.Standard || seen[path] {
+			return nil
+		}
+		seen[path] = true
+		for _, imported := range p.Imports {
+			if mapped := p.ImportMap[imported]; mapped != "" {
+				imported = mapped
+			}
+			if imported == to {
+				return []string{path, to}
+			}
+			if rest := walk(imported); rest != nil {
+				return append([]string{path}, rest...)
+			}
+		}
+		return nil
+	}
+	return walk(from)
+}
+
 // Name returns the name of a package that is imported without one.
 func (g *Graph) Name(path string) string {
 	if p := g.Packages[path]; p != nil && p.Name != "" {

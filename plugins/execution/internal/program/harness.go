@@ -24,7 +24,10 @@ const harness = `
 import (
 	toolhostFmt "fmt"
 	toolhostOS "os"
+	toolhostReflect "reflect"
 	toolhostDebug "runtime/debug"
+	toolhostStrconv "strconv"
+	toolhostUTF8 "unicode/utf8"
 )
 
 var toolhostReport = toolhostOpen()
@@ -62,8 +65,76 @@ func toolhostShow(values ...interface{}) {
 			text = toolhostCut(toolhostFmt.Sprintf("%v", v))
 		}
 		toolhostFmt.Fprintf(toolhostReport, "value %q %q %q\n", toolhostFmt.Sprintf("%T", v),
-			toolhostCut(toolhostFmt.Sprintf("%#v", v)), text)
+			toolhostCut(toolhostSyntax(v)), text)
 	}
+}
+
+// toolhostSyntax writes a value in Go syntax, and slices of bytes that are text as text.
+func toolhostSyntax(v interface{}) string {
+	r := toolhostReflect.ValueOf(v)
+	if r.Kind() == toolhostReflect.Slice && r.Type().Elem().Kind() == toolhostReflect.Uint8 {
+		_, own := v.(toolhostFmt.GoStringer)
+		if b := r.Bytes(); !own && toolhostIsText(b) {
+			name := r.Type().String()
+			if name == "[]uint8" {
+				name = "[]byte"
+			}
+			return name + "(" + toolhostStrconv.Quote(string(b)) + ")"
+		}
+	}
+	return toolhostTexts(toolhostFmt.Sprintf("%#v", v))
+}
+
+// toolhostTexts replaces the []uint8{0x61, ...} of text within a value.
+func toolhostTexts(s string) string {
+	const begin = "[]uint8{0x"
+	out := make([]byte, 0, len(s))
+	for i := 0; i < len(s); {
+		if s[i] == '"' || s[i] == '` + "`" + `' {
+			quoted, err := toolhostStrconv.QuotedPrefix(s[i:])
+			if err != nil {
+				quoted = s[i:]
+			}
+			out, i = append(out, quoted...), i+len(quoted)
+			continue
+		}
+		if i+len(begin) < len(s) && s[i:i+len(begin)] == begin {
+			var b []byte
+			j := i + len(begin) - 2
+			for j+4 < len(s) && s[j:j+2] == "0x" {
+				end := j + 2
+				for end < len(s) && s[end] != ',' && s[end] != '}' {
+					end++
+				}
+				n, err := toolhostStrconv.ParseUint(s[j+2:end], 16, 8)
+				if err != nil {
+					break
+				}
+				b, j = append(b, byte(n)), end
+				if s[j] == ',' {
+					j += 2
+				}
+			}
+			if j < len(s) && s[j] == '}' && toolhostIsText(b) {
+				out, i = append(append(append(out, "[]byte("...), toolhostStrconv.Quote(string(b))...), ')'), j+1
+				continue
+			}
+		}
+		out, i = append(out, s[i]), i+1
+	}
+	return string(out)
+}
+
+func toolhostIsText(b []byte) bool {
+	if len(b) == 0 || !toolhostUTF8.Valid(b) {
+		return false
+	}
+	for _, r := range string(b) {
+		if !toolhostStrconv.IsPrint(r) && r != '\n' && r != '\r' && r != '\t' && r != 0x1b {
+			return false
+		}
+	}
+	return true
 }
 
 func ToolhostRun() {

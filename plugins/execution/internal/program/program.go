@@ -41,6 +41,12 @@ const (
 	MainDir = "zzz_toolhost_main"
 )
 
+// Plain removes the names of generated code from a message or a stack.
+func Plain(text string) string { return plain.Replace(text) }
+
+var plain = strings.NewReplacer("/"+MainDir, "", bodyFunc, "form", mainFunc, "main", " in argument to "+ShowFunc, "",
+	"argument to "+ShowFunc, "a value", ShowFunc, "form", runFunc, "form")
+
 // IsGenerated reports whether the compiler means a generated file by a name.
 func IsGenerated(name string) bool {
 	return strings.HasPrefix(name, filePrefix) || strings.Contains(name, form.FilePrefix)

@@ -95,34 +95,3 @@ func unquoteAll(text string) []string {
 	}
 	return out
 }
-
-// Crash returns the message and the stacks with which the Go runtime ended the
-// program. ok is false if it did not.
-//
-// The runtime writes the stacks to a file of the report. It writes to standard
-// error alone the line that names a fatal error, and everything if it ends the
-// program before the package's first variables are set.
-func (r Report) Crash(stderr string) (message, stack string, ok bool) {
-	printed := "\n" + stderr
-	at := max(strings.LastIndex(printed, "\npanic: "), strings.LastIndex(printed, "\nfatal error: "))
-	printed = printed[at+1:]
-	if at < 0 {
-		printed = ""
-	}
-	text := r.crash
-	if text == "" {
-		text = printed
-	}
-	if text == "" {
-		return "", "", false
-	}
-	if !strings.HasPrefix(text, "panic: ") && !strings.HasPrefix(text, "fatal error: ") {
-		first, _, _ := strings.Cut(printed, "\n")
-		text = first + "\n\n" + strings.TrimLeft(text, "\n")
-	}
-	message, stack, _ = strings.Cut(text, "\n\n")
-	if message == "" {
-		message = "the program crashed"
-	}
-	return message, strings.TrimSpace(stack), true
-}

@@ -30,7 +30,9 @@ const maxDirs = 32
 
 // Find returns the package that a hint names: an import path, a directory
 // relative to the root such as ./host, a package name or the end of an import
-// path. The default is the package at the root, or an empty one if there is none.
+// path. The default is the package at the root, or an empty one if there is none, which is
+// also named [Scratch]. For a package that is not of the workspace but can be imported, it
+// is an empty one that imports it.
 // The go command puts its temporary files in temp.
 //
 // # Errors
@@ -45,7 +47,7 @@ func (f *Finder) Find(ctx context.Context, hint, temp string) (*Target, error) {
 	}
 	home := gocode.ModuleDir(f.Root)
 	if home == "" {
-		if hint != "" {
+		if hint != "" && hint != Scratch {
 			return nil, fmt.Errorf("there is no package %q: the workspace has no go.mod, and neither has a directory above it; "+
 				"leave package out to evaluate in a scratch package", hint)
 		}
@@ -66,7 +68,49 @@ func (f *Finder) Find(ctx context.Context, hint, temp string) (*Target, error) {
 		}
 		return t, err
 	}
-	return f.named(ctx, cmd, clean)
+	t, err := f.named(ctx, cmd, clean)
+	if err == nil {
+		return t, nil
+	}
+	if clean == Scratch {
+		return scratch(f.Root, home, temp)
+	}
+	if t := f.outside(ctx, cmd, clean, home); t != nil {
+		return t, nil
+	}
+	return nil, err
+}
+
+// outside returns an empty package that imports one which is not of the workspace; nil if
+// there is none of that path, or of that name in the standard library.
+func (f *Finder) outside(ctx context.Context, cmd gocmd.Command, hint, home string) *Target {
+	path := hint
+	if std, err := f.Cache.Std(ctx, cmd); err == nil && len(std[hint]) == 1 {
+		path = std[hint][0].ImportPath
+	}
+	g, err := f.Cache.Load(ctx, cmd, "", map[string]bool{path: true})
+	if err != nil || g.ImportError(path) != nil {
+		return nil
+	}
+	t, err := scratch(f.Root, home, cmd.Temp)
+	if err != nil {
+		return nil
+	}
+	name := g.Name(path)
+	t.Given = map[string]string{name: path}
+	t.Note = fmt.Sprintf("package %s is not of the workspace: the form is evaluated in a scratch package that can use what it exports, as %s.Name",
+		path, name)
+	return t
+}
+
+// Fallback returns an empty package to use in place of one that does not compile: first one
+// of the workspace's module, then, if the module is broken too, one that can import the
+// standard library only.
+func (f *Finder) Fallback(temp string, module bool) (*Target, error) {
+	if home := gocode.ModuleDir(f.Root); module && home != "" {
+		return scratch(f.Root, home, temp)
+	}
+	return standalone(temp)
 }
 
 // dir returns a directory of the workspace, and its path from the root, without symbolic

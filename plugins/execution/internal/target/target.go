@@ -25,9 +25,13 @@ type Target struct {
 	Dir      string // absolute; it need not exist
 	Pattern  string // for the go command; empty if the package has no files
 	Language string // version, as 1.26
+	// Given are packages that forms may use without an import, name to path, and Note says
+	// why the target is not what was asked for; both for a scratch package.
+	Given map[string]string
+	Note  string
 }
 
-// Scratch is the path of a package that has no files.
+// Scratch is the path of a package that has no files, and what callers name it.
 const Scratch = "scratch"
 
 // IsEmpty reports whether the package has no files of its own.
@@ -57,11 +61,10 @@ func scratch(root, home, temp string) (*Target, error) {
 	if err != nil { // a go.work: the root does not belong to a module
 		return standalone(temp)
 	}
-	// It is in the root, because go vet needs a directory that exists. Next to test
-	// files, which vet would take for the package's own, it is in a directory that
-	// does not exist, and is not vetted.
+	// It is in the root, because go vet needs a directory that exists. Next to a package it
+	// is in a directory that does not exist, and is not vetted.
 	t := &Target{Go: gocmd.Command{Dir: root, Temp: temp}, Path: Scratch, Name: "main", Dir: root}
-	if hasFiles(root, ".go", "") {
+	if hasFiles(root, ".go", "_test.go") {
 		t.Dir = filepath.Join(root, program.MainDir)
 	}
 	if parsed, err := modfile.ParseLax("go.mod", content, nil); err == nil && parsed.Go != nil {

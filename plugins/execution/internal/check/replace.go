@@ -1,0 +1,98 @@
+package check
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/toolhost/toolhost/plugins/internal/gocode"
+)
+
+// Replaced is a declaration of the package that one of a form stands in for.
+type Replaced struct {
+	Name string
+	At   string // FILE:LINE:COLUMN
+}
+
+// Replace renames what the package's own files declare under some names, methods as
+// Type.Method, to the blank name: the rest of a file stays as it is, and its imports are
+// still used. It returns what was replaced, and the changed files by path.
+//
+// # Errors
+//
+// A file that the go command generated, as for cgo, cannot be changed.
+func (c *Checker) Replace(names map[string]bool) (replaced []Replaced, files map[string]string, err error) {
+	files = map[string]string{}
+	for _, f := range c.Files {
+		for name, id := range declarations(f) {
+			if !names[name] {
+				continue
+			}
+			at := c.fset.Position(id.Pos())
+			raw := c.fset.PositionFor(id.Pos(), false)
+			replaced = append(replaced, Replaced{name, at.String()})
+			if filepath.Dir(raw.Filename) != c.target.Dir {
+				return nil, nil, fmt.Errorf("the package declares %s at %s, in a file that uses cgo: a form cannot replace it; "+
+					"choose another name", name, at)
+			}
+			text, known := files[raw.Filename]
+			if !known {
+				content, err := os.ReadFile(raw.Filename)
+				if err != nil {
+					return nil, nil, err
+				}
+				text = string(content)
+			}
+			end := raw.Offset + len(id.Name)
+			if end > len(text) || text[raw.Offset:end] != id.Name {
+				return nil, nil, fmt.Errorf("%s has changed while the form was compiled; evaluate it again", at)
+			}
+			files[raw.Filename] = text[:raw.Offset] + "_" + strings.Repeat(" ", len(id.Name)-1) + text[end:]
+			id.Name = "_"
+		}
+	}
+	return replaced, files, nil
+}
+
+// Position returns where the package's own files declare a name; empty if they do not.
+func (c *Checker) Position(name string) string {
+	for _, f := range c.Files {
+		if id := declarations(f)[name]; id != nil {
+			return c.fset.Position(id.Pos()).String()
+		}
+	}
+	return ""
+}
+
+// declarations returns the names that a file declares at the top level, methods as
+// Type.Method. Those of init functions are not names.
+func declarations(f *ast.File) map[string]*ast.Ident {
+	out := map[string]*ast.Ident{}
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Recv != nil || d.Name.Name != "init" {
+				out[gocode.FuncName(d)] = d.Name
+			}
+		case *ast.GenDecl:
+			if d.Tok == token.IMPORT {
+				continue
+			}
+			for _, spec := range d.Specs {
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					out[spec.Name.Name] = spec.Name
+				case *ast.ValueSpec:
+					for _, n := range spec.Names {
+						out[n.Name] = n
+					}
+				}
+			}
+		}
+	}
+	delete(out, "_")
+	return out
+}
