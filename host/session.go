@@ -41,15 +41,17 @@ func (h *Host) Session(opts ...SessionOption) *Session {
 }
 
 // With returns a view of the session in which options hold too, such as the grants and the
-// approver of a single call. It has the session's ID and caller, whatever the options say, so
-// that plugins have the same state for it. It ends with the session; closing it ends the session.
+// approver of a single call. It has the session's ID and its caller's name, whatever the options
+// say, so that plugins have the same state for it; [WithCaller] sets the bounds of that caller. It
+// ends with the session, and closing it ends the session.
 func (s *Session) With(opts ...SessionOption) *Session {
-	view := &Session{host: s.host, approver: s.approver, limit: s.limit, sees: s.sees}
+	view := &Session{host: s.host, caller: s.caller, approver: s.approver, limit: s.limit, sees: s.sees, holds: s.holds}
 	view.grants.Store(s.grants.Load())
 	for _, opt := range opts {
 		opt(view)
 	}
-	view.id, view.caller, view.holds = s.id, s.caller, s.holds
+	view.id, view.caller.Name = s.id, s.caller.Name
+	view.caller.open(s.host.rates, s.id)
 	return view
 }
 

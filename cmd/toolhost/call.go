@@ -40,6 +40,7 @@ type callCommand struct {
 	yes     bool
 	timeout time.Duration
 	audit   string
+	session string
 }
 
 func newCallCommand(s *session.Session) *cobra.Command {
@@ -60,8 +61,11 @@ func newCallCommand(s *session.Session) *cobra.Command {
 	flags.BoolVar(&c.yes, "yes", false, "run a dangerous tool without asking")
 	flags.DurationVar(&c.timeout, "timeout", 0,
 		"give up after this `DURATION`, such as 30s, not counting the start of plugins (default: the tool's own limit)")
+	flags.StringVar(&c.session, "session", "",
+		"call in the session of the daemon with this `NAME`, begun if it is not there, see toolhost session")
 	bindAuditFlag(cmd, &c.audit)
 	completeFlag(s, cmd, "grant", capabilities)
+	completeFlag(s, cmd, "session", sessionNames)
 	return cmd
 }
 
@@ -92,7 +96,14 @@ func (c *callCommand) run(ctx context.Context, name string, source []string) err
 	if err != nil {
 		return err
 	}
-	return c.s.Use(ctx, session.Needs{Record: true, Audit: c.audit}, func(b session.Backend) error {
+	needs := session.Needs{Record: true, Audit: c.audit}
+	if c.session != "" {
+		if err := control.CheckSession(c.session); err != nil {
+			return exit.With(exit.BadUsage, err)
+		}
+		needs.Daemon = "plugins keep the state of a session, and those of a command alone end with it"
+	}
+	return c.s.Use(ctx, needs, func(b session.Backend) error {
 		if len(pairs) > 0 { // the tool decides their types
 			t, _, err := b.Tool(ctx, name)
 			if err != nil {
@@ -102,7 +113,10 @@ func (c *callCommand) run(ctx context.Context, name string, source []string) err
 		}
 		approver, done := c.s.Approver(c.yes)
 		defer done()
-		answer := b.Call(ctx, control.Call{Name: name, Arguments: text, Grants: grants, Timeout: c.timeout, Yes: c.yes}, approver)
+		answer := b.Call(ctx, control.Call{Name: name, Session: c.session, Arguments: text, Grants: grants, Timeout: c.timeout, Yes: c.yes}, approver)
+		if answer.Begun {
+			c.s.Notef("session %s begins", c.session)
+		}
 		if tool.CodeOf(answer.Err) == tool.CodeNotFound {
 			if fault := faultOf(b, name); fault != nil {
 				answer = answer.Failed(fault)

@@ -269,7 +269,7 @@ func TestConfigCheck(t *testing.T) {
 	w.bare("config", "check").exits(2).says("there is no configuration file "+w.config(), "toolhost config init")
 	w.configure("plugin_dirs: [nowhere]", "root: nowhere", "callers: {others: {}}", "defaults:", "  environment: {A: {from_env: NOT_THERE}}")
 	o := w.bare("config", "check").exits(1).says("there are 4 problems in " + w.config())
-	o.prints(w.config()+":1:14: plugin_dirs: there is no directory", w.config()+":2:7: root: ", w.config()+":3:11: callers.others: this version has no", w.config()+":5:17: defaults.environment.A", "  3 | callers: {others: {}}\n")
+	o.prints(w.config()+":1:14: plugin_dirs: there is no directory", w.config()+":2:7: root: ", w.config()+":3:11: callers.others: nothing says who", w.config()+":5:17: defaults.environment.A", "  3 | callers: {others: {}}\n")
 	var report configReport
 	w.bare("config", "check", "--json").exits(1).json(&report)
 	if len(report.Problems) != 4 || report.Problems[2].Line != 3 || report.Problems[2].Key != "callers.others" || report.Problems[2].Snippet == "" || report.File != w.config() {

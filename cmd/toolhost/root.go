@@ -71,7 +71,7 @@ func newRootCommand(s *session.Session, accepted func()) *cobra.Command {
 	s.Flags.Bind(root)
 	root.AddCommand(
 		newToolsCommand(s), newCallCommand(s), newSchemaCommand(s), newPluginsCommand(s), newAuditCommand(s),
-		newServeCommand(s), newReloadCommand(s), newConfigCommand(s), newTrustCommand(s), newDemoCommand(s),
+		newServeCommand(s), newSessionCommand(s), newReloadCommand(s), newConfigCommand(s), newTrustCommand(s), newDemoCommand(s),
 		newDoctorCommand(s), newVersionCommand(s),
 	)
 	root.SetOut(s.Out)

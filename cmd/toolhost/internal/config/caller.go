@@ -10,10 +10,16 @@ import (
 // Caller is what the operator decides about a caller. The zero value holds no capability,
 // sees all tools, and is asked.
 type Caller struct {
+	// UID is the user of the system who is this caller. Default: nil, none.
+	UID *int `json:"uid,omitempty"`
 	// Grants are the capabilities that the caller holds. Default: none.
 	Grants []tool.Capability `json:"grants,omitempty"`
 	// Tools are the tools that it sees and may call. Default: all.
 	Tools Visible `json:"tools"`
+	// Rate bounds its calls of all tools together. Default: no calls, which bounds nothing.
+	Rate tool.RateLimit `json:"rate"`
+	// MaxCalls is how many calls it may have in progress. Default: 0, any number.
+	MaxCalls int `json:"max_calls"`
 	// Approval decides on its calls that need approval. Default: [AnswerAsk].
 	Approval Answer `json:"approval,omitempty"`
 	// ResultLimit cuts the text of results to this many characters. Default: 0, which cuts

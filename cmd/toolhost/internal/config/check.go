@@ -28,8 +28,17 @@ func (r *reader) check(c *Config) {
 		r.checkPlugin(key, c.Plugins[name], true)
 	}
 	r.checkNames(c.Tools)
+	users := map[int]string{}
 	for _, name := range slices.Sorted(maps.Keys(c.Callers)) {
-		r.checkCaller(below("callers", name), c.Callers[name])
+		key, caller := below("callers", name), c.Callers[name]
+		r.checkCaller(key, caller)
+		if caller.UID == nil {
+			continue
+		}
+		if other, ok := users[*caller.UID]; ok {
+			r.at(key+".uid", "give each caller its own", "%s is the user %d too", other, *caller.UID)
+		}
+		users[*caller.UID] = name
 	}
 }
 

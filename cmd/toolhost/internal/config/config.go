@@ -42,6 +42,8 @@ type Config struct {
 	Audit Audit `json:"audit"`
 	// Approvals says how people are asked for approval.
 	Approvals Approvals `json:"approvals"`
+	// Sessions bounds named sessions.
+	Sessions Sessions `json:"sessions"`
 	// Defaults are the settings of plugins that are not named.
 	Defaults Plugin `json:"defaults"`
 	// Plugins are the settings of named plugins, with Defaults filled in.
@@ -79,6 +81,15 @@ type Approvals struct {
 	Timeout time.Duration `json:"timeout"`
 }
 
+// Sessions bounds named sessions.
+type Sessions struct {
+	// IdleTime is how long a session may go without a call before it ends; 0: any time.
+	// Default: 1h.
+	IdleTime time.Duration `json:"idle_time"`
+	// Max is how many sessions each caller may have. Default: 16.
+	Max int `json:"max"`
+}
+
 // Plugin is how a plugin is run. Its Env is empty: [Environment] has to be resolved.
 type Plugin struct {
 	plugin.Settings
@@ -92,6 +103,7 @@ func Default() *Config {
 	nothing := &source{lines: []string{""}, hidden: []int{-1}}
 	c := &Config{
 		LogLevel: "warn", Approvals: Approvals{Timeout: 5 * time.Minute},
+		Sessions: Sessions{IdleTime: time.Hour, Max: 16},
 		Defaults: Plugin{Settings: plugin.DefaultSettings()},
 		src:      func() *source { return nothing },
 	}

@@ -50,8 +50,12 @@ plugins:
 tools:
   fs.read: {rename: read_file, safety: safe, idempotent: true, approval: allow, rate: 10/m, timeout: 5s, retries: 3, permission: none}
   fs.write: {disable: true, rate: unlimited}
+sessions: {idle_time: never, max: 4}
 callers:
   mcp:
+    uid: 1001
+    rate: 100/1m
+    max_calls: 8
     grants: [fs:read, exec]
     tools: {allow: ["fs.*", "*_x*"], deny: [fs.delete], max_safety: moderate}
     approval: no
@@ -111,7 +115,10 @@ func TestParse(t *testing.T) {
 		{*c.Tools["fs.read"].RateLimit, tool.RateLimit{Calls: 10, Period: tool.Duration(minute)}},
 		{*c.Tools["fs.read"].Permission, tool.Capability("")}, {c.Tools["fs.write"].Disabled, true},
 		{*c.Tools["fs.write"].RateLimit, tool.RateLimit{}},
-		{c.Callers["mcp"], Caller{[]tool.Capability{"fs:read", "exec"}, Visible{[]string{"fs.*", "*_x*"}, []string{"fs.delete"}, tool.Cautious}, AnswerNo, 100}},
+		{c.Callers["mcp"], Caller{
+			UID: new(1001), Grants: []tool.Capability{"fs:read", "exec"}, Tools: Visible{[]string{"fs.*", "*_x*"}, []string{"fs.delete"}, tool.Cautious},
+			Rate: tool.RateLimit{Calls: 100, Period: tool.Duration(minute)}, MaxCalls: 8, Approval: AnswerNo, ResultLimit: 100,
+		}}, {c.Sessions, Sessions{Max: 4}},
 	} {
 		if !reflect.DeepEqual(x.got, x.want) {
 			t.Errorf("%+v, want %+v", x.got, x.want)
@@ -230,6 +237,10 @@ var invalid = map[string]wrong{
 	"callers: {a: {grants: [exec, 'fs:']}}":                         {at: place{1, 30}, text: "callers.a.grants[1]: `fs:` is not a capability"},
 	"callers: {a: {approval:ask}}":                                  {at: place{1, 15}, text: "a:b inside { } can be read in two ways (quote it", notYAML: true},
 	"callers: {cli: {grants: [fs :read]}}":                          {at: place{1, 26}, text: "a:b inside { } can be read in two ways (quote it", notYAML: true},
+	"callers: {a: {uid: -1}}":                                       {at: place{1, 20}, text: "-1 is out of range"},
+	"callers: {a: {uid: 1}, b: {uid: 1}}":                           {at: place{1, 33}, text: "a is the user 1 too", beyondSchema: true},
+	"callers: {a: {rate: 5}}":                                       {at: place{1, 21}, text: "expected a rate, got a number"},
+	"sessions: {max: 0}":                                            {at: place{1, 17}, text: "0 is out of range"},
 	"callers: {a: {grants: [exec, exec]}}":                          {at: place{1, 30}, text: "exec is there twice", beyondSchema: true},
 	"callers: {a: {tools: {allow: []}}}":                            {at: place{1, 30}, text: "the list is empty"},
 	"callers: {a: {tools: {allow: ['a b']}}}":                       {at: place{1, 31}, text: "`a b` is not a tool's name or a pattern"},

@@ -15,6 +15,9 @@ const MaxArguments = 16 << 20
 // Call is a call that a command asks for.
 type Call struct {
 	Name string
+	// Session is the name of a session of the daemon, which is begun if the caller has none of
+	// that name; empty: the call has a session of its own.
+	Session string
 	// Arguments are checked by the host; they need not be JSON.
 	Arguments []byte
 	// Grants are capabilities for this call, which the daemon may refuse.
@@ -30,6 +33,8 @@ type Answer struct {
 	Outcome host.Outcome
 	Result  tool.Result
 	Err     error
+	// Begun reports whether the call began the session that it names.
+	Begun bool
 }
 
 // Failed returns the answer with another error, also in its outcome.
@@ -117,18 +122,19 @@ type ending struct {
 	IsError  bool          `json:"is_error,omitempty"`
 	Metadata host.Metadata `json:"metadata"`
 	Error    *tool.Error   `json:"error,omitempty"`
+	Begun    bool          `json:"session_begun,omitempty"`
 }
 
 func endingOf(a Answer) event {
 	return event{Event: eventEnd, End: &ending{
 		ID: a.Outcome.ID, Name: a.Outcome.Name, Success: a.Outcome.Success, IsError: a.Result.IsError,
-		Metadata: a.Outcome.Metadata, Error: sentError(a.Err),
+		Metadata: a.Outcome.Metadata, Error: sentError(a.Err), Begun: a.Begun,
 	}}
 }
 
 // answer joins the parts of a result and the end of its call.
 func (e ending) answer(p parts) Answer {
-	a := Answer{Outcome: host.Outcome{ID: e.ID, Name: e.Name, Metadata: e.Metadata}}
+	a := Answer{Begun: e.Begun, Outcome: host.Outcome{ID: e.ID, Name: e.Name, Metadata: e.Metadata}}
 	if e.Error != nil {
 		return a.Failed(e.Error)
 	}

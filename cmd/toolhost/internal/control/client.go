@@ -24,20 +24,32 @@ type Client struct {
 	state State
 }
 
+// DialOption sets one thing of [Dial].
+type DialOption func(*dialing)
+
+type dialing struct{ foreign bool }
+
+// Foreign allows a daemon of another user, who gets the arguments of calls.
+func Foreign(allowed bool) DialOption { return func(d *dialing) { d.foreign = allowed } }
+
 // Dial connects to the daemon on a socket and asks for its state.
 //
 // # Errors
 //
 // [ErrNoDaemon] if there is none; [tool.CodePermissionDenied] if the socket belongs to another
 // user; [tool.CodeUnavailable] if the daemon does not answer in time or as it should.
-func Dial(ctx context.Context, path string) (*Client, error) {
+func Dial(ctx context.Context, path string, opts ...DialOption) (*Client, error) {
+	var d dialing
+	for _, opt := range opts {
+		opt(&d)
+	}
 	if err := CheckPath(path); err != nil {
 		return nil, ErrNoDaemon // there cannot be one
 	}
 	c := &Client{path: path}
 	c.http.Transport = &http.Transport{
 		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
-		DialContext: func(context.Context, string, string) (net.Conn, error) { return connect(path) },
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return connect(path, d.foreign) },
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()

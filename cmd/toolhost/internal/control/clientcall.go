@@ -58,6 +58,9 @@ func (c *Client) lost(call Call, err error) error {
 // stream sends the call and reads its events.
 func (c *Client) stream(ctx context.Context, call Call, a policy.Approver) (Answer, error) {
 	q := url.Values{"name": {call.Name}}
+	if call.Session != "" {
+		q.Set("session", call.Session)
+	}
 	for _, g := range call.Grants {
 		q.Add("grant", string(g))
 	}

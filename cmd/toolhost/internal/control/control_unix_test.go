@@ -78,7 +78,32 @@ func (s *service) State() control.State {
 	return control.State{PID: os.Getpid(), Tools: s.Len(), Identity: control.Identity{Root: s.Root()}}
 }
 
-func (s *service) Call(ctx context.Context, c control.Call, a policy.Approver) control.Answer {
+// visitor is a user who may call tools.
+const visitor = 65533
+
+func (s *service) Caller(uid int) (control.Caller, bool) {
+	if uid == visitor {
+		return control.Caller{Name: "visitor"}, true
+	}
+	return control.Caller{Name: "own", Operator: true}, uid == os.Geteuid()
+}
+
+func (s *service) Tools(_ control.Caller, f host.Filter) []host.Tool { return s.Host.Tools(f) }
+
+func (s *service) Get(_ control.Caller, name string) (host.Tool, bool) { return s.Host.Get(name) }
+
+func (s *service) Sessions(c control.Caller) []control.SessionInfo {
+	return []control.SessionInfo{{Caller: c.Name, Name: "work"}}
+}
+
+func (s *service) EndSession(c control.Caller, name string) error {
+	if c.Name == "own" && name == "work" {
+		return nil
+	}
+	return tool.Errorf(tool.CodeNotFound, "%s has no %s", c.Name, name)
+}
+
+func (s *service) Call(ctx context.Context, _ control.Caller, c control.Call, a policy.Approver) control.Answer {
 	if c.Name == "hold" { // whatever its arguments are
 		s.began <- c.Name
 		<-ctx.Done()
@@ -118,7 +143,7 @@ func newDaemon(t *testing.T) *daemon {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ln, err := claim.Listen(control.MaxConnections, func(err error) { t.Error(err) })
+	ln, err := claim.Listen(control.MaxConnections, admits, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +226,7 @@ func TestCall(t *testing.T) {
 		{Name: "no such & tool?"},
 		{Name: "danger"},
 	} {
-		want, got := d.Call(t.Context(), call, nil), c.Call(t.Context(), call, nil)
+		want, got := d.Call(t.Context(), control.Caller{}, call, nil), c.Call(t.Context(), call, nil)
 		same(t, "the result", got.Result, want.Result)
 		if string(got.Result.Structured) != string(want.Result.Structured) {
 			t.Errorf("the structured part is %q, want %q", got.Result.Structured, want.Result.Structured)
@@ -234,7 +259,7 @@ func TestTools(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := d.Tools(f)
+		want := d.Tools(control.Caller{}, f)
 		same(t, "the list", got, want)
 		for i := range got {
 			same(t, "the claim", got[i].Claimed, want[i].Claimed)

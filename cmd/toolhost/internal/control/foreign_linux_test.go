@@ -59,7 +59,7 @@ func TestOtherUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused := make(chan error, 10)
-	ln, err := claim.Listen(1, func(err error) { refused <- err })
+	ln, err := claim.Listen(1, admits, func(err error) { refused <- err })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,19 +5,19 @@ package control
 import (
 	"fmt"
 	"net"
-	"os"
 	"sync"
 	"time"
 )
 
-// listener accepts connections of its own user and of root. When it is full, it closes a
+// listener accepts connections of the users who are admitted. When it is full, it closes a
 // connection on whose client the daemon waits, so that clients that do not speak, do not finish
 // or do not read cannot keep others out.
 type listener struct {
 	net.Listener
-	most    int         // connections at a time
-	ofPeer  int         // of one process
-	refused func(error) // called for connections that are not accepted
+	most    int            // connections at a time
+	ofPeer  int            // of one process
+	admits  func(int) bool // users
+	refused func(error)    // called for connections that are not accepted
 
 	mu     sync.Mutex
 	open   map[*connection]bool
@@ -26,9 +26,9 @@ type listener struct {
 	closed chan struct{}
 }
 
-func newListener(ln net.Listener, most int, refused func(error)) *listener {
+func newListener(ln net.Listener, most int, admits func(uid int) bool, refused func(error)) *listener {
 	return &listener{
-		Listener: ln, most: most, ofPeer: most * 3 / 4, refused: refused,
+		Listener: ln, most: most, ofPeer: most * 3 / 4, admits: admits, refused: refused,
 		open: map[*connection]bool{}, change: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 }
@@ -63,8 +63,8 @@ func (l *listener) identify(conn net.Conn) (*connection, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the peer is not known: %w", err)
 	}
-	if who.uid != os.Geteuid() && who.uid != 0 {
-		return nil, fmt.Errorf("user %d connected, and only user %d and root may", who.uid, os.Geteuid())
+	if !l.admits(who.uid) {
+		return nil, fmt.Errorf("user %d connected, and is not a caller of this daemon", who.uid)
 	}
 	c := &connection{Conn: conn, peer: who}
 	c.owes(true)

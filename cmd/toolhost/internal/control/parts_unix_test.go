@@ -46,7 +46,7 @@ func TestPartsOfAnAnswer(t *testing.T) {
 	} {
 		d.answers(t, name, res)
 		call := control.Call{Name: name}
-		want, got := d.Call(t.Context(), call, nil), d.client().Call(t.Context(), call, nil)
+		want, got := d.Call(t.Context(), control.Caller{}, call, nil), d.client().Call(t.Context(), call, nil)
 		if !reflect.DeepEqual(got.Result, want.Result) {
 			t.Errorf("%s: the result is %.300q,\nwant %.300q", name, fmt.Sprint(got.Result), fmt.Sprint(want.Result))
 		}

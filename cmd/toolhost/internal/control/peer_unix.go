@@ -32,8 +32,9 @@ func peerAt(conn net.Conn) (peer, error) {
 	return found, errors.Join(err, asked)
 }
 
-// connect connects to a daemon of this user.
-func connect(path string) (net.Conn, error) {
+// connect connects to a daemon of this user, or, if foreign, to one of the user who owns the
+// socket.
+func connect(path string, foreign bool) (net.Conn, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
@@ -44,8 +45,9 @@ func connect(path string) (net.Conn, error) {
 	if info.Mode().Type() != fs.ModeSocket {
 		return nil, ErrNoDaemon
 	}
-	if owner := ownerOf(info); owner != os.Geteuid() {
-		return nil, foreign(path, owner)
+	owner := ownerOf(info)
+	if owner != os.Geteuid() && !foreign {
+		return nil, foreignError(path, owner)
 	}
 	conn, err := net.DialTimeout("unix", path, connectTimeout)
 	if err != nil {
@@ -55,8 +57,8 @@ func connect(path string) (net.Conn, error) {
 		return nil, err
 	}
 	who, err := peerAt(conn)
-	if err == nil && who.uid != os.Geteuid() {
-		err = foreign(path, who.uid)
+	if err == nil && who.uid != owner {
+		err = foreignError(path, who.uid)
 	}
 	if err == nil {
 		if why := confine.OfPlugin(who.pid, 0); why != "" {
@@ -72,10 +74,11 @@ func connect(path string) (net.Conn, error) {
 	return conn, nil
 }
 
-// foreign returns the error for a socket of another user, who must not get the arguments.
-func foreign(path string, uid int) error {
+// foreignError returns the error for a socket of another user, who must not get the arguments.
+func foreignError(path string, uid int) error {
 	return &tool.Error{
 		Code: tool.CodePermissionDenied, Message: fmt.Sprintf("the socket %s belongs to user %d, not to this user", path, uid),
-		Hint: "name another with --socket, or use --no-daemon",
+		Hint: "name another with --socket, or use --no-daemon; to use the daemon of that user, " +
+			"use its configuration (--config), which names your uid under callers",
 	}
 }

@@ -25,6 +25,8 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("DELETE /v1/calls/{id}", s.cancel)
 	mux.HandleFunc("GET /v1/calls/{id}/preview", s.preview)
 	mux.HandleFunc("POST /v1/calls/{id}/approval", s.approve)
+	mux.HandleFunc("GET /v1/sessions", s.sessions)
+	mux.HandleFunc("DELETE /v1/sessions/{name}", s.endSession)
 	mux.HandleFunc("POST /v1/plugins/{name}/restart", s.do(func(ctx context.Context, r *http.Request) error {
 		return s.service.RestartPlugin(ctx, r.PathValue("name"))
 	}))
@@ -49,7 +51,7 @@ func (s *Server) tools(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	if q.Has("name") {
 		found := []host.Tool{}
-		if t, ok := s.service.Get(q.Get("name")); ok {
+		if t, ok := s.service.Get(callerOf(r), q.Get("name")); ok {
 			found = append(found, t)
 		}
 		s.replyLarge(w, r, sentTools(found))
@@ -60,7 +62,9 @@ func (s *Server) tools(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, err)
 		return
 	}
-	s.replyLarge(w, r, sentTools(s.service.Tools(host.Filter{MaxSafety: level, Categories: q["category"], Search: q.Get("search")})))
+	s.replyLarge(w, r, sentTools(s.service.Tools(callerOf(r), host.Filter{
+		MaxSafety: level, Categories: q["category"], Search: q.Get("search"),
+	})))
 }
 
 // call answers with lines until the call has ended. After the first line, errors are in the
@@ -79,7 +83,7 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request) {
 	defer release()
 	c.Arguments = body
 	out := newLines(w)
-	run := newRunningCall(r.Context(), s, peerOfRequest(r), out)
+	run := newRunningCall(s, r, out)
 	if err := s.addCall(run); err != nil {
 		run.cancel(nil)
 		fail(w, http.StatusServiceUnavailable, err)
@@ -93,7 +97,7 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("ask") == "true" {
 		asked = run
 	}
-	_ = s.sendAnswer(out, s.service.Call(run.ctx, c, asked)) // an answer that is not read is on record
+	_ = s.sendAnswer(out, s.service.Call(run.ctx, callerOf(r), c, asked)) // an answer that is not read is on record
 }
 
 // sendAnswer sends an answer, or an error if it cannot be sent: its structured part is not
@@ -127,7 +131,12 @@ func (s *Server) sendAnswer(out *lines, a Answer) error {
 
 // parseCall reads what a request says in addition to the arguments.
 func parseCall(q url.Values) (Call, error) {
-	c := Call{Name: q.Get("name"), Yes: q.Get("yes") == "true"}
+	c := Call{Name: q.Get("name"), Session: q.Get("session"), Yes: q.Get("yes") == "true"}
+	if c.Session != "" {
+		if err := CheckSession(c.Session); err != nil {
+			return c, err
+		}
+	}
 	for _, word := range q["grant"] {
 		grant := tool.Capability(word)
 		if !grant.Valid() {
@@ -191,7 +200,7 @@ func within(limit time.Duration, w http.ResponseWriter, read func() error) error
 }
 
 func (s *Server) cancel(w http.ResponseWriter, r *http.Request) {
-	run, err := s.runningCall(r.PathValue("id"))
+	run, err := s.runningCall(r)
 	if err != nil {
 		fail(w, http.StatusNotFound, err)
 		return
@@ -201,7 +210,7 @@ func (s *Server) cancel(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
-	run, err := s.runningCall(r.PathValue("id"))
+	run, err := s.runningCall(r)
 	if err != nil {
 		fail(w, http.StatusNotFound, err)
 		return
@@ -222,7 +231,7 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) approve(w http.ResponseWriter, r *http.Request) {
-	run, err := s.runningCall(r.PathValue("id"))
+	run, err := s.runningCall(r)
 	if err != nil {
 		fail(w, http.StatusNotFound, err)
 		return
@@ -251,9 +260,9 @@ func (s *Server) approve(w http.ResponseWriter, r *http.Request) {
 	reply(w, struct{}{})
 }
 
-// do returns a handler for a request whose answer is only whether it worked.
+// do returns a handler for a request of the operator whose answer is only whether it worked.
 func (s *Server) do(f func(context.Context, *http.Request) error) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+	return operator(func(w http.ResponseWriter, r *http.Request) {
 		end, err := s.beginWork()
 		if err != nil {
 			fail(w, http.StatusServiceUnavailable, err)
@@ -265,7 +274,7 @@ func (s *Server) do(f func(context.Context, *http.Request) error) http.HandlerFu
 			return
 		}
 		reply(w, struct{}{})
-	}
+	})
 }
 
 // beginWork admits a request that may take long and is not a call, until end is called.

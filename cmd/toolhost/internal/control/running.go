@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"net/http"
 	"sync"
 
 	"github.com/toolhost/toolhost/host/policy"
@@ -15,7 +16,8 @@ import (
 type runningCall struct {
 	server *Server
 	id     string
-	caller int // the process that made the call; 0: not known
+	caller Caller
+	pid    int // the process that made the call; 0: not known
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	lines  *lines
@@ -30,10 +32,10 @@ type pending struct {
 	answer  chan policy.Decision                       // has room for one
 }
 
-func newRunningCall(ctx context.Context, s *Server, caller peer, out *lines) *runningCall {
-	r := &runningCall{server: s, id: rand.Text(), caller: caller.pid, lines: out}
-	r.ctx, r.cancel = context.WithCancelCause(ctx)
-	return r
+func newRunningCall(s *Server, r *http.Request, out *lines) *runningCall {
+	run := &runningCall{server: s, id: rand.Text(), caller: callerOf(r), pid: peerOfRequest(r).pid, lines: out}
+	run.ctx, run.cancel = context.WithCancelCause(r.Context())
+	return run
 }
 
 // Approve implements [policy.Approver].

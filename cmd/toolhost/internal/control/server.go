@@ -37,12 +37,21 @@ const (
 
 // Service is what a daemon does for commands.
 type Service interface {
+	// Caller returns the caller that a user of the system is; false: the daemon does not serve
+	// that user.
+	Caller(uid int) (Caller, bool)
 	// State returns the daemon's state, without what the server knows itself.
 	State() State
-	Tools(host.Filter) []host.Tool
-	Get(name string) (host.Tool, bool)
-	// Call runs a call in a session of its own. The approver is nil if the client cannot ask.
-	Call(context.Context, Call, policy.Approver) Answer
+	// Tools and Get return the tools that the caller sees.
+	Tools(Caller, host.Filter) []host.Tool
+	Get(c Caller, name string) (host.Tool, bool)
+	// Call runs a call in the session that it names, or else in one of its own. The approver is
+	// nil if the client cannot ask.
+	Call(context.Context, Caller, Call, policy.Approver) Answer
+	// Sessions returns the named sessions that a caller may know about.
+	Sessions(Caller) []SessionInfo
+	// EndSession ends a session of the caller.
+	EndSession(c Caller, name string) error
 	RestartPlugin(ctx context.Context, name string) error
 	// ApplyPlugin applies what the operator, the settings and the file of a plugin say now.
 	ApplyPlugin(ctx context.Context, name string) error
@@ -76,7 +85,7 @@ func NewServer(s Service, log hclog.Logger) *Server {
 		idle: make(chan struct{}),
 	}
 	out.http = http.Server{
-		Handler: refusePlugins(out.routes()), ConnContext: withConnection, ConnState: out.connectionChanged,
+		Handler: refusePlugins(out.identified(out.routes())), ConnContext: withConnection, ConnState: out.connectionChanged,
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Warn}),
 	}
@@ -173,7 +182,7 @@ func (s *Server) beginWaiting(r *runningCall) error {
 	defer s.mu.Unlock()
 	same := 0
 	for other := range s.waiting {
-		if other.caller == r.caller {
+		if other.pid == r.pid {
 			same++
 		}
 	}
@@ -183,10 +192,10 @@ func (s *Server) beginWaiting(r *runningCall) error {
 			Code: tool.CodeResourceExhausted, Hint: "answer them first",
 			Message: fmt.Sprintf("%d questions wait for an answer already", len(s.waiting)),
 		}
-	case r.caller != 0 && same >= maxWaitingOf:
+	case r.pid != 0 && same >= maxWaitingOf:
 		return &tool.Error{
 			Code: tool.CodeResourceExhausted, Hint: "answer them first",
-			Message: fmt.Sprintf("%d questions to process %d wait for an answer already", same, r.caller),
+			Message: fmt.Sprintf("%d questions to process %d wait for an answer already", same, r.pid),
 		}
 	}
 	s.waiting[r] = true
@@ -208,11 +217,12 @@ func (s *Server) removeCall(r *runningCall) {
 	}
 }
 
-func (s *Server) runningCall(id string) (*runningCall, error) {
+// runningCall returns the call that a request names, if it is of the caller who sends it.
+func (s *Server) runningCall(r *http.Request) (*runningCall, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r := s.calls[id]; r != nil {
-		return r, nil
+	if run := s.calls[r.PathValue("id")]; run != nil && run.caller == callerOf(r) {
+		return run, nil
 	}
 	return nil, tool.Errorf(tool.CodeUnavailable, "there is no such call in progress")
 }

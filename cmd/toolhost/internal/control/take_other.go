@@ -22,11 +22,16 @@ func Take(string, Holder) (*Claim, error) {
 }
 
 // Listen fails.
-func (*Claim) Listen(int, func(error)) (net.Listener, error) { return nil, net.ErrClosed }
+func (*Claim) Listen(int, func(int) bool, func(error)) (net.Listener, error) {
+	return nil, net.ErrClosed
+}
+
+// Share fails.
+func (*Claim) Share(bool) error { return net.ErrClosed }
 
 // Release does nothing.
 func (*Claim) Release() error { return nil }
 
-func connect(string) (net.Conn, error) { return nil, ErrNoDaemon }
+func connect(string, bool) (net.Conn, error) { return nil, ErrNoDaemon }
 
 func binaryOf(int) (binary, name string) { return "", "" }

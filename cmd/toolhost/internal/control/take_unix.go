@@ -133,10 +133,11 @@ func readHolder(f *os.File) Holder {
 	return h
 }
 
-// Listen opens the socket for this user only and closes connections of other users. At most
-// so many connections are open at a time, three quarters of them of one process; connections
+// Listen opens the socket, and closes connections of users who are not admitted. Until
+// [Claim.Share], the system keeps users other than this one and root out. At most so many
+// connections are open at a time, three quarters of them of one process; connections
 // whose clients do not speak or do not read make room for more.
-func (c *Claim) Listen(most int, refused func(error)) (net.Listener, error) {
+func (c *Claim) Listen(most int, admits func(uid int) bool, refused func(error)) (net.Listener, error) {
 	if err := c.clear(); err != nil {
 		return nil, err
 	}
@@ -145,10 +146,23 @@ func (c *Claim) Listen(most int, refused func(error)) (net.Listener, error) {
 		return nil, unavailable("the socket cannot be opened", err)
 	}
 	// A process that connected before this is checked all the same.
-	if err := os.Chmod(c.path, 0o600); err != nil {
-		return nil, errors.Join(unavailable("the socket cannot be closed to others", err), ln.Close())
+	if err := c.Share(false); err != nil {
+		return nil, errors.Join(err, ln.Close())
 	}
-	return newListener(ln, most, refused), nil
+	return newListener(ln, most, admits, refused), nil
+}
+
+// Share opens the socket to all users, so that those who are admitted can connect, or closes it
+// to users other than this one and root.
+func (c *Claim) Share(with bool) error {
+	mode := fs.FileMode(0o600)
+	if with {
+		mode = 0o666
+	}
+	if err := os.Chmod(c.path, mode); err != nil {
+		return unavailable("the mode of the socket cannot be changed", err)
+	}
+	return nil
 }
 
 // clear removes the socket of a daemon that was killed, and nothing else.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
@@ -20,12 +21,14 @@ import (
 
 // daemon is a host that other commands use.
 type daemon struct {
-	session   *session.Session
-	local     *session.Local
-	log       hclog.Logger
-	since     time.Time
-	allowance session.Allowance // of every caller
-	faults    faultList
+	session  *session.Session
+	local    *session.Local
+	log      hclog.Logger
+	since    time.Time
+	options  Options
+	sessions *sessions
+	claim    *control.Claim // on the socket
+	faults   faultList
 
 	reloading sync.Mutex // held while current is replaced
 	current   atomic.Pointer[inEffect]
@@ -71,10 +74,11 @@ func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 	}
 	d := &daemon{
 		session: s, local: l, log: logger, since: time.Now(),
-		allowance: session.Allowance{Grants: o.Grants, Yes: o.Yes},
+		options: o,
 	}
 	d.faults.all = l.Faults()
 	d.current.Store(&inEffect{t, l.Loaded, identity})
+	d.sessions = newSessions(l.Host, func() config.Sessions { return d.current.Load().loaded.Config.Sessions })
 	return d, nil
 }
 
@@ -90,21 +94,30 @@ func (d *daemon) State() control.State {
 }
 
 // Tools implements [control.Service].
-func (d *daemon) Tools(f host.Filter) []host.Tool {
-	return d.local.Caller().Visible(d.local.Host.Tools(f))
+func (d *daemon) Tools(c control.Caller, f host.Filter) []host.Tool {
+	return d.given(c).Visible(d.local.Host.Tools(f))
 }
 
 // Get implements [control.Service].
-func (d *daemon) Get(name string) (host.Tool, bool) {
+func (d *daemon) Get(c control.Caller, name string) (host.Tool, bool) {
 	t, ok := d.local.Host.Get(name)
-	return t, ok && d.local.Caller().Sees(t.Definition)
+	return t, ok && d.given(c).Sees(t.Definition)
 }
 
 // Call implements [control.Service].
-func (d *daemon) Call(ctx context.Context, c control.Call, asked policy.Approver) control.Answer {
-	may := d.allowance
-	may.Caller = d.local.Caller()
-	return session.CallAs(ctx, d.local.Host, c, may, asked)
+func (d *daemon) Call(ctx context.Context, by control.Caller, c control.Call, asked policy.Approver) control.Answer {
+	may := d.allowance(by)
+	if c.Session == "" {
+		return session.CallAs(ctx, d.local.Host, c, may, asked)
+	}
+	one, begun, leave, err := d.sessions.join(may.Caller, c.Session)
+	if err != nil {
+		return control.Answer{Outcome: host.Outcome{Name: c.Name}}.Failed(err)
+	}
+	defer leave()
+	answer := session.CallIn(ctx, d.local.Host, one, c, may, asked)
+	answer.Begun = begun
+	return answer
 }
 
 // RestartPlugin implements [control.Service].

@@ -82,9 +82,9 @@ func (d *daemon) apply(after *inEffect, why session.Reading) error {
 	h.SetPluginSettings(after.loaded.Plugins.Apply)
 	h.SetHold(after.loaded.Hold)
 	h.SetLocks(rules.Locks...)
-	d.local.SetCaller(after.settings.Caller())
 	d.log.SetLevel(hclog.LevelFromString(after.settings.LogLevel))
 	d.current.Store(after)
+	d.share()
 	if why == session.ByOperator && c.File != "" {
 		if ok, err := d.session.Counts(session.ByChange, c.Digest(), after.settings); err == nil && !ok {
 			d.session.Trust(c.File, c.Digest()) // for the commands that find the file

@@ -86,10 +86,12 @@ func socketError(err error) error {
 const endTime = 15 * time.Second
 
 func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, drain time.Duration) error {
-	ln, err := claim.Listen(control.MaxConnections, func(err error) { d.log.Warn("a connection was refused", "reason", err) })
+	ln, err := claim.Listen(control.MaxConnections, d.admits, func(err error) { d.log.Warn("a connection was refused", "reason", err) })
 	if err != nil {
 		return socketError(err)
 	}
+	d.claim = claim
+	d.share()
 	hangUp := make(chan os.Signal, 1)
 	signal.Notify(hangUp, syscall.SIGHUP)
 	defer signal.Stop(hangUp)
@@ -120,6 +122,7 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, d
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
 	server.Shutdown(bound)
+	d.sessions.close()
 	if err == nil {
 		err = <-served
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
@@ -45,6 +46,8 @@ type Needs struct {
 	// of the flag. A command with that flag does not use a daemon.
 	Record bool
 	Audit  string
+	// Daemon says why a host of the command's own will not do; empty: it will.
+	Daemon string
 	// Uncached starts every plugin, whatever the cache remembers of it.
 	Uncached bool
 	// Shown is the plugin whose faults the command shows itself.
@@ -74,7 +77,16 @@ func (s *Session) Open(ctx context.Context, n Needs) (Backend, error) {
 	if r := s.Daemon(ctx, n); r != nil {
 		return r, nil
 	}
+	if n.Daemon != "" {
+		return nil, NoDaemon(n.Daemon)
+	}
 	return s.OpenLocal(ctx, n)
+}
+
+// NoDaemon returns the error of a command that needs a daemon.
+func NoDaemon(why string) error {
+	return exit.Usage("this needs a daemon, and none can be used: "+why,
+		"start one with toolhost serve and the same --root, --config and --plugin-dir")
 }
 
 // Status returns the status of a plugin.

@@ -26,9 +26,15 @@ type Allowance struct {
 // CallAs runs a call in a session of its own, with what the caller asks for and may have. A
 // refusal says so if the caller asked for more.
 func CallAs(ctx context.Context, h *host.Host, c control.Call, may Allowance, asked policy.Approver) control.Answer {
-	given, refused := may.split(c.Grants)
-	session := h.Session(append(may.Caller.Session(), host.WithGrants(given...), host.WithApprover(may.approver(c.Yes, asked)))...)
+	session := h.Session(host.WithCaller(host.Caller{Name: may.Caller.Name()}))
 	defer func() { _ = session.Close(context.WithoutCancel(ctx)) }()
+	return CallIn(ctx, h, session, c, may, asked)
+}
+
+// CallIn is [CallAs] in a session of the caller, which has no grants.
+func CallIn(ctx context.Context, h *host.Host, in *host.Session, c control.Call, may Allowance, asked policy.Approver) control.Answer {
+	given, refused := may.split(c.Grants)
+	session := in.With(append(may.Caller.Session(), host.WithGrants(given...), host.WithApprover(may.approver(c.Yes, asked)))...)
 	ctx, cancel := bounded(ctx, c.Timeout)
 	defer cancel()
 	out, res, err := session.CallDetailed(ctx, tool.Call{Name: c.Name, Arguments: c.Arguments})
@@ -36,10 +42,10 @@ func CallAs(ctx context.Context, h *host.Host, c control.Call, may Allowance, as
 	switch code := tool.CodeOf(err); {
 	case code == tool.CodePermissionDenied && len(refused) > 0:
 		if t, _ := h.Get(c.Name); slices.Contains(refused, t.Permission) {
-			return answer.Failed(notGranted(c.Name, t.Permission))
+			return answer.Failed(notGranted(c.Name, may.Caller.Name(), t.Permission))
 		}
 	case code == tool.CodeApprovalRequired && c.Yes:
-		return answer.Failed(yesRefused(c.Name))
+		return answer.Failed(yesRefused(c.Name, may.Caller.Name()))
 	}
 	return answer
 }
@@ -78,20 +84,26 @@ func bounded(ctx context.Context, limit time.Duration) (context.Context, context
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("--timeout of %v is over", limit))
 }
 
-func notGranted(name string, c tool.Capability) *tool.Error {
+func notGranted(name, caller string, c tool.Capability) *tool.Error {
+	hint := "ask the user who runs the daemon"
+	if caller == setup.CLI {
+		hint = fmt.Sprintf("add it to the grants of callers.%s in the configuration, "+
+			"start the daemon with toolhost serve --grant %s, or add --no-daemon", caller, c)
+	}
 	return &tool.Error{
-		Code: tool.CodePermissionDenied, Tool: name, Stage: tool.StageAuthorize, Unsent: true,
-		Message: fmt.Sprintf("Permission denied for tool: %s: the daemon does not let the caller %s have %s", name, setup.CLI, c),
-		Hint: fmt.Sprintf("add it to the grants of callers.%s in the configuration, "+
-			"start the daemon with toolhost serve --grant %s, or add --no-daemon", setup.CLI, c),
+		Code: tool.CodePermissionDenied, Tool: name, Stage: tool.StageAuthorize, Unsent: true, Hint: hint,
+		Message: fmt.Sprintf("Permission denied for tool: %s: the daemon does not let the caller %s have %s", name, caller, c),
 	}
 }
 
-func yesRefused(name string) *tool.Error {
+func yesRefused(name, caller string) *tool.Error {
+	hint := "leave --yes out to be asked on the terminal"
+	if caller == setup.CLI {
+		hint += ", start the daemon with toolhost serve --yes, or add --no-daemon"
+	}
 	return &tool.Error{
-		Code: tool.CodeApprovalRequired, Tool: name, Stage: tool.StageApprove, Unsent: true,
-		Message: fmt.Sprintf("tool %s is dangerous, and the daemon does not accept --yes from the caller %s", name, setup.CLI),
-		Hint:    "leave --yes out to be asked on the terminal, start the daemon with toolhost serve --yes, or add --no-daemon",
+		Code: tool.CodeApprovalRequired, Tool: name, Stage: tool.StageApprove, Unsent: true, Hint: hint,
+		Message: fmt.Sprintf("tool %s is dangerous, and the daemon does not accept --yes from the caller %s", name, caller),
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
@@ -33,8 +32,8 @@ type Local struct {
 
 	dirs   []string
 	faults []*tool.Error
-	caller atomic.Pointer[setup.Caller]
-	close  func() // closes what the host writes to
+	caller setup.Caller // that uses commands
+	close  func()       // closes what the host writes to
 }
 
 var _ Backend = (*Local)(nil)
@@ -108,7 +107,7 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 		l.close()
 		return nil, exit.With(exit.BadUsage, err)
 	}
-	l.SetCaller(t.Caller())
+	l.caller = t.Caller()
 	return l, nil
 }
 
@@ -148,21 +147,15 @@ func (l *Local) unusable(ctx context.Context) error {
 	return exit.With(exit.Unavailable, l.faults[i])
 }
 
-// SetCaller sets what the caller that uses commands is given, for the calls to come.
-func (l *Local) SetCaller(c setup.Caller) { l.caller.Store(&c) }
-
-// Caller returns what the caller that uses commands is given.
-func (l *Local) Caller() setup.Caller { return *l.caller.Load() }
-
 // Tools implements [Backend].
 func (l *Local) Tools(_ context.Context, f host.Filter) ([]host.Tool, error) {
-	return l.Caller().Visible(l.Host.Tools(f)), nil
+	return l.caller.Visible(l.Host.Tools(f)), nil
 }
 
 // Tool implements [Backend].
 func (l *Local) Tool(_ context.Context, name string) (host.Tool, bool, error) {
 	t, ok := l.Host.Get(name)
-	return t, ok && l.Caller().Sees(t.Definition), nil
+	return t, ok && l.caller.Sees(t.Definition), nil
 }
 
 // Len implements [Backend].
@@ -185,7 +178,7 @@ func (l *Local) Dirs() []string { return l.dirs }
 
 // Call implements [Backend]. Grants and approval are the operator's own.
 func (l *Local) Call(ctx context.Context, c control.Call, a policy.Approver) control.Answer {
-	return CallAs(ctx, l.Host, c, Allowance{All: true, Caller: l.Caller()}, a)
+	return CallAs(ctx, l.Host, c, Allowance{All: true, Caller: l.caller}, a)
 }
 
 // RestartPlugin implements [Backend].

@@ -3,8 +3,10 @@ package session
 import (
 	"context"
 	"errors"
+	"os"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -46,7 +48,8 @@ func (s *Session) Daemon(ctx context.Context, n Needs) *Remote {
 	if err != nil || path == "" || s.Flags.NoDaemon {
 		return nil
 	}
-	c, err := control.Dial(ctx, path)
+	_, named := setup.Named(t.Config, os.Geteuid()) // by the configuration of another user's daemon
+	c, err := control.Dial(ctx, path, control.Foreign(named))
 	if errors.Is(err, control.ErrNoDaemon) {
 		if s.Flags.Socket != "" {
 			s.Notef("no daemon is running on %s: working without one", path)

@@ -12,8 +12,28 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// CLI is the caller that uses a daemon or its own host through commands.
+// CLI is the caller that runs a command or a daemon: the user who does.
 const CLI = "cli"
+
+// Named returns the name of the caller that a user of the system is, if the file has one.
+func Named(c *config.Config, uid int) (name string, ok bool) {
+	for name, caller := range c.Callers {
+		if caller.UID != nil && *caller.UID == uid {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// Shared reports whether the file names other users, for whom the daemon's socket is open.
+func Shared(c *config.Config) bool {
+	for _, caller := range c.Callers {
+		if caller.UID != nil {
+			return true
+		}
+	}
+	return false
+}
 
 // Caller is what the file gives a caller. The zero value holds no capability, sees all
 // tools, and is asked.
@@ -29,10 +49,13 @@ func CallerOf(c *config.Config, name string) Caller {
 	return Caller{name, c.Callers[name], c.Approvals.Timeout}
 }
 
+// Name returns the caller's name.
+func (c Caller) Name() string { return c.name }
+
 // Session returns the options of a session of the caller, except for its approver.
 func (c Caller) Session() []host.SessionOption {
 	return []host.SessionOption{
-		host.WithCaller(host.Caller{Name: c.name}),
+		host.WithCaller(host.Caller{Name: c.name, Rate: &c.says.Rate, Calls: c.says.MaxCalls}),
 		host.WithGrants(c.says.Grants...), host.WithVisible(c.Sees), host.WithResultLimit(c.says.ResultLimit),
 	}
 }

@@ -116,7 +116,7 @@ func effects(t *testing.T, c *config.Config) string {
 	}
 	caller := CallerOf(c, CLI)
 	s := h.Session(caller.Session()...)
-	out := []any{c.Audit.Required, settings("example"), settings("other"), settings("example").Env, settings("other").Env, c.Tools, s.Holds("fs:read"), s.ResultLimit()}
+	out := []any{c.Audit.Required, settings("example"), settings("other"), settings("example").Env, settings("other").Env, c.Tools, s.Holds("fs:read"), s.ResultLimit(), s.Caller(), c.Sessions}
 	for _, d := range []tool.Definition{{Name: "fs.read", Safety: tool.Safe}, {Name: "fs.write", Safety: tool.Cautious}, {Name: "db.delete"}} {
 		out = append(out, s.Sees(&d))
 	}
@@ -165,7 +165,7 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 				}
 				c := parsed(t, l.text(t, v))
 				if err := Check(c); err != nil {
-					if key := strings.Join(l.path, "."); !strings.Contains(err.Error(), key+": this version") {
+					if key := strings.Join(l.path, "."); !strings.Contains(err.Error(), key+": ") {
 						t.Errorf("%s: %v", l.text(t, v), err)
 					}
 				} else if effects(t, c) == before && !sameAsUnset(l, v) {

@@ -6,6 +6,7 @@
 package setup
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
@@ -34,10 +35,14 @@ func Load(path string) (*config.Config, error) {
 // [*config.Error] with all of them.
 func Check(c *config.Config) error {
 	var out []config.Problem
-	for name := range c.Callers {
-		if name != CLI {
-			hint := "the caller that uses commands is " + CLI
-			out = append(out, c.Problem("this version has no such caller", hint, "callers", name))
+	for _, name := range slices.Sorted(maps.Keys(c.Callers)) {
+		switch known := c.Callers[name].UID != nil; {
+		case name == CLI && known:
+			hint := "remove it, or give that user another name"
+			out = append(out, c.Problem(CLI+" is the user who runs the daemon or the command, whoever that is", hint, "callers", name, "uid"))
+		case name != CLI && !known:
+			hint := "say which user it is, with uid; the user who runs the daemon or the command is " + CLI
+			out = append(out, c.Problem("nothing says who this caller is", hint, "callers", name))
 		}
 	}
 	return c.Problems(out)
@@ -53,6 +58,6 @@ func Options(c *config.Config) []host.Option {
 // host cannot change.
 func Fixed(before, after *config.Config) []string {
 	return slices.DeleteFunc(config.Diff(before, after).Host, func(key string) bool {
-		return slices.Contains([]string{"log_level", "hold_new", "approvals"}, key)
+		return slices.Contains([]string{"log_level", "hold_new", "approvals", "sessions"}, key)
 	})
 }

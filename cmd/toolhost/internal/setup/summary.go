@@ -32,6 +32,9 @@ func Summary(c *config.Config) []string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Callers)) {
 		caller := c.Callers[name]
+		if caller.UID != nil {
+			add("lets the user %d use the daemon, as the caller %s", *caller.UID, name)
+		}
 		if len(caller.Grants) > 0 {
 			add("grants the caller %s: %s", name, joined(caller.Grants))
 		}
