@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
+	"strings"
 
 	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
 )
@@ -16,20 +17,25 @@ type Outlines struct {
 	// Local has the packages of the workspace and of modules replaced by directories,
 	// by path. Imported has what these import.
 	Local, Imported []*types.Package
-	Errors          []string // what is wrong with the declarations, at most [MaxErrors]
+	// Tests has the workspace's packages with their test files. They are packages of their
+	// own, and those that they import may be too: see [Outlines.SeenFrom].
+	Tests  []*types.Package
+	Errors []string // what is wrong with the declarations, at most [MaxErrors]
 
 	fset   *token.FileSet
 	byPath map[string]*types.Package
+	tests  map[string]*types.Package // by ID
 }
 
 // Outlines returns the outlines of the workspace, and the package of n wherever that
-// is from. The outlines of a nil n are the workspace's alone.
-func (s *Snapshot) Outlines(ctx context.Context, n *Node) (*Outlines, error) {
+// is from. The outlines of a nil n are the workspace's alone. Without tests, they have
+// no packages with test files.
+func (s *Snapshot) Outlines(ctx context.Context, n *Node, tests bool) (*Outlines, error) {
 	g, extra := s.Graph, ""
 	nodes := s.Graph.Select(func(n *Node) bool { return n.Local })
-	key := fmt.Sprintf("%x", s.contentFingerprint())
+	key := fmt.Sprintf("%x %v", s.contentFingerprint(), tests)
 	switch {
-	case n == nil:
+	case n == nil, n.TestOf != "":
 	case !n.Local:
 		if !imports(nodes, n.Path) {
 			extra = n.Path
@@ -48,7 +54,11 @@ func (s *Snapshot) Outlines(ctx context.Context, n *Node) (*Outlines, error) {
 			return nil, err
 		}
 		defer b.end()
-		return b.outlines(ctx, nodes, extra)
+		out, err := b.outlines(ctx, nodes, extra)
+		if err == nil && tests {
+			err = b.testOutlines(ctx, out)
+		}
+		return out, err
 	})
 }
 
@@ -89,6 +99,64 @@ func (b *batch) outlines(ctx context.Context, nodes []*Node, extra string) (*Out
 		}
 	}
 	return out, nil
+}
+
+// testOutlines adds the packages with test files.
+func (b *batch) testOutlines(ctx context.Context, out *Outlines) error {
+	nodes := b.graph.Tests
+	out.Tests, out.tests = make([]*types.Package, len(nodes)), map[string]*types.Package{}
+	err := each(len(nodes), func(i int) error {
+		t := b.outlined(ctx, nodes[i])
+		out.Tests[i] = t.outline
+		return t.err
+	})
+	for i, n := range nodes {
+		out.tests[n.id] = out.Tests[i]
+	}
+	return err
+}
+
+// TypeIn returns a type of a package with test files by its name, or nil.
+func (o *Outlines) TypeIn(n *Node, name string) *types.TypeName {
+	if o.tests[n.id] == nil {
+		return nil
+	}
+	found, _ := o.tests[n.id].Scope().Lookup(name).(*types.TypeName)
+	return found
+}
+
+// SeenFrom returns the package of a path as another one sees it, which a package with
+// test files may do in a variant of its own. It is nil for a path that is in no outline.
+func (o *Outlines) SeenFrom(from *types.Package, path string) *types.Package {
+	if from == nil {
+		return o.byPath[path]
+	}
+	seen := map[*types.Package]bool{}
+	var search func(p *types.Package) *types.Package
+	search = func(p *types.Package) *types.Package {
+		if p.Path() == path {
+			return p
+		}
+		if seen[p] {
+			return nil
+		}
+		seen[p] = true
+		for _, imported := range p.Imports() {
+			if found := search(imported); found != nil {
+				return found
+			}
+		}
+		return nil
+	}
+	if found := search(from); found != nil {
+		return found
+	}
+	return o.byPath[path]
+}
+
+// InTest reports whether a test file declares something.
+func (o *Outlines) InTest(obj types.Object) bool {
+	return strings.HasSuffix(o.Position(obj).Filename, "_test.go")
 }
 
 // Outlines returns the outlines of one package and what it imports, for types that

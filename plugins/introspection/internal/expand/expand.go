@@ -24,7 +24,10 @@ type Expansion struct {
 }
 
 // maxExpansion bounds the text of an expansion, in bytes.
-const maxExpansion = 256 << 10
+const maxExpansion = 32 << 10
+
+// maxNotes bounds the notes on an expansion.
+const maxNotes = 20
 
 // check type-checks a form.
 func (s *Scope) check(f *Form) (*types.Info, error) {
@@ -95,7 +98,7 @@ func (s *Scope) Expand(f *Form, full bool) (Expansion, error) {
 		return Expansion{}, fmt.Errorf("the expansion has %d bytes, more than the %d that are returned; give a smaller form",
 			text.Len(), maxExpansion)
 	}
-	out.Text, out.Notes = text.String(), x.notes
+	out.Text, out.Notes = text.String(), x.notes[:min(len(x.notes), maxNotes)]
 	x.importsOf(tree)
 	out.Imports = x.named
 	return out, nil

@@ -11,6 +11,10 @@ import (
 
 // noSymbol returns the error for a name that was found nowhere, with the nearest names.
 func (f Finder) noSymbol(ctx context.Context, name string, ways []parsed) error {
+	if files := f.declaredIn(ways); len(files) > 0 {
+		return fmt.Errorf("%s is declared only in files that build constraints leave out (%s)%s",
+			name, f.short(files), included)
+	}
 	first, last := ways[0], ways[min(len(ways), 2)-1]
 	for _, p := range ways {
 		n, err := f.nearestHome(ctx, p)
@@ -67,6 +71,19 @@ func (f Finder) notIn(ctx context.Context, n *check.Node, ways []parsed) error {
 		return err
 	}
 	ways = about(n, ways)
+	var left []string
+	for _, file := range n.LeftOut {
+		for _, d := range f.Snapshot.DeclarationsIn(file) {
+			if named(d.String(), ways) {
+				left = append(left, file)
+				break
+			}
+		}
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("package %s declares %s only in files that build constraints leave out (%s)%s",
+			n.Path, ways[0].symbol(), f.short(left), included)
+	}
 	for _, p := range ways {
 		if s, left := follow(pkg, p); s != nil && len(left) > 0 && hasMembers(s.Object) {
 			return noMember(s, left[0])

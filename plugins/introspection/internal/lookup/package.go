@@ -40,7 +40,7 @@ const (
 	tierDir                  // a directory of the workspace
 	tierOwn                  // the workspace's packages, by name or end of path
 	tierTests                // the same with their test files, and packages of tests by their own names
-	tierBeside               // packages of tests, by the names of the packages next to them
+	tierExternal             // packages of tests, by the names of the packages next to them
 	tierPublic               // dependencies and the standard library, by name or end of path
 	tierTestOnly             // dependencies of tests alone
 	tierInternal             // the internal packages of dependencies and the standard library
@@ -67,7 +67,7 @@ func (f Finder) inTier(ctx context.Context, name string, t tier) ([]*check.Node,
 			return atMostOne(f.inDir(ctx, path.Clean(name)))
 		case tierTests:
 			return f.testNodes(func(n *check.Node) bool { return n.TestOf == n.Path && f.isIn(n, name) }), nil
-		case tierBeside:
+		case tierExternal:
 			return f.testNodes(func(n *check.Node) bool { return n.TestOf != n.Path && f.isIn(n, name) }), nil
 		}
 		return nil, nil
@@ -81,7 +81,7 @@ func (f Finder) inTier(ctx context.Context, name string, t tier) ([]*check.Node,
 		return f.Snapshot.Graph.Select(func(n *check.Node) bool { return n.Own && n.Named(name) }), nil
 	case tierTests:
 		return f.testNodes(func(n *check.Node) bool { return n.Named(name) || n.TestOf == n.Path && f.isIn(n, name) }), nil
-	case tierBeside:
+	case tierExternal:
 		return f.testNodes(func(n *check.Node) bool {
 			return n.TestOf != n.Path && (n.Named(name+"_test") || f.isIn(n, name))
 		}), nil
@@ -296,29 +296,6 @@ func (f Finder) noFiles(n *check.Node) error {
 		msg += ": " + f.Snapshot.Root.Scrub(n.Errors[0].Msg)
 	}
 	return errors.New(msg)
-}
-
-// maxLeftOut is how many files that were left out are named.
-const maxLeftOut = 8
-
-// LeftOut tells which files build constraints leave out.
-func (f Finder) LeftOut(files []string) string {
-	var names []string
-	for _, path := range files[:min(len(files), maxLeftOut)] {
-		if rel, ok := f.Snapshot.Root.Relative(path); ok {
-			names = append(names, rel)
-		} else {
-			names = append(names, filepath.Base(path))
-		}
-	}
-	if more := len(files) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	what := "1 file is"
-	if len(files) > 1 {
-		what = fmt.Sprintf("%d files are", len(files))
-	}
-	return fmt.Sprintf("%s left out by build constraints (%s); goos or tags can include them", what, strings.Join(names, ", "))
 }
 
 // OwnNames returns the names that the workspace's packages declare, qualified with the

@@ -25,6 +25,9 @@ type Symbol struct {
 	name string
 }
 
+// IsLocal reports whether a function declares the symbol.
+func (s *Symbol) IsLocal() bool { return s.Of == nil && strings.Contains(s.name, ".") }
+
 // Name returns the symbol's name in its package.
 func (s *Symbol) Name() string { return s.name }
 

@@ -3,6 +3,7 @@ package source
 import (
 	"go/ast"
 	"go/token"
+	"strings"
 
 	"github.com/toolhost/toolhost/plugins/internal/gocode"
 )
@@ -28,6 +29,9 @@ func (d Declaration) String() string {
 func (d Declaration) Exported() bool {
 	return token.IsExported(d.Name) && (d.Of == "" || token.IsExported(d.Of))
 }
+
+// InTest reports whether a test file declares the name.
+func (d Declaration) InTest() bool { return strings.HasSuffix(d.Position.Filename, "_test.go") }
 
 // readDeclarations returns what a file declares, as far as it can be parsed.
 func readDeclarations(path string) []Declaration {
@@ -81,6 +85,7 @@ func (r *reader) addSpec(d *ast.GenDecl, spec ast.Spec) {
 		switch t := spec.Type.(type) {
 		case *ast.StructType:
 			r.addMembers(spec.Name.Name, "field", t.Fields)
+			r.addEmbedded(spec.Name.Name, t.Fields)
 		case *ast.InterfaceType:
 			r.addMembers(spec.Name.Name, "method", t.Methods)
 		}
@@ -91,6 +96,15 @@ func (r *reader) addMembers(of, kind string, list *ast.FieldList) {
 	for _, f := range list.List {
 		for _, id := range f.Names {
 			r.add(id, of, kind, f.Doc, f.Comment)
+		}
+	}
+}
+
+// addEmbedded adds the fields that are named for the types that they embed.
+func (r *reader) addEmbedded(of string, list *ast.FieldList) {
+	for _, f := range list.List {
+		if id := gocode.TypeName(f.Type); len(f.Names) == 0 && id != nil {
+			r.add(id, of, "field", f.Doc, f.Comment)
 		}
 	}
 }

@@ -37,8 +37,9 @@ func TestApropos(t *testing.T) {
 		{"^(Red|Blue)$", "", []string{"goods.Red", "goods.Blue"}},
 		{"(?-i)^sum$", "goods", nil},
 		{"swap", "./goods", []string{"goods.Pair.Swap"}},
-		{"InTest", "", nil},
-		{"OnPlan9", "", nil},
+		{"InTest", "", []string{"goods.InTest"}},
+		{"OnPlan9", "", []string{"goods.OnPlan9"}},
+		{"^(Middle|Base)$", "goods", []string{"goods.Base", "goods.Middle", "goods.Middle.Base", "goods.Item.Middle"}},
 	} {
 		got := shop.aproposOf(t, c.pattern, c.pkg)
 		if c.pattern == "n" {
@@ -50,6 +51,13 @@ func TestApropos(t *testing.T) {
 		if !slices.Equal(got.names()[:min(len(got.Matches), max(len(c.want), 1))], c.want) {
 			t.Errorf("%q in %q finds %v, want %v", c.pattern, c.pkg, got.names(), c.want)
 		}
+	}
+	if got := shop.aproposOf(t, "OnPlan9", "").Matches; !got[0].LeftOut {
+		t.Errorf("a symbol of a file that is left out is %+v", got)
+	}
+	no := false
+	if got := decode[matches](t, shop, "apropos_search", aproposIn{Pattern: "InTest", tests: tests{&no}}); got.Total != 0 {
+		t.Errorf("without tests InTest is %+v", got)
 	}
 	equal(t, shop.aproposOf(t, "dollars", "").Matches, []matched{
 		{Name: "Dollars", Kind: "func", Package: "example.com/shop/a/money", Synopsis: "Only here.", Position: "a/money/money.go:10:6"},

@@ -14,6 +14,7 @@ import (
 type arglistIn struct {
 	Function string `json:"function" jsonschema:"Name, pkg.Name, Type.Method or pkg.Type.Method; pkg is a package's name, import path or the end of its path, as in fmt.Fprintf or net/http.Client.Do"`
 	Package  string `json:"package,omitempty" jsonschema:"where to look: an import path, a directory relative to the workspace (./host) or a package name; default: the package that function names, else the workspace's packages"`
+	build
 }
 
 // arglist is the answer of function_arglist.
@@ -65,12 +66,21 @@ func findArglist(ctx context.Context, w *check.Workspace, in arglistIn) (arglist
 		return arglist{}, s.NotA("function")
 	}
 	p := typeutil.Printer{Pkg: s.Package.Types}
+	out := newArglist(s, sig, p)
+	if encodedSize(out) > maxAnswer {
+		p.Limit = typeutil.MaxShort
+		out = newArglist(s, sig, p)
+	}
+	return out, nil
+}
+
+func newArglist(s *lookup.Symbol, sig *types.Signature, p typeutil.Printer) arglist {
 	return arglist{
 		Name: s.Name(), Kind: typeutil.Kind(s.Object), Package: s.Package.Node.Path, Signature: p.Signature(s.Object),
 		TypeParameters: typeParams(p, typeParamsOf(s.Object, sig)), Receiver: newReceiver(p, s.Object, sig),
 		Parameters: parameters(p, sig.Params(), sig.Variadic()), Results: parameters(p, sig.Results(), false),
 		Errors: s.Package.Errors,
-	}, nil
+	}
 }
 
 // typeParamsOf returns a function's type parameters, or those of a function type.

@@ -13,17 +13,21 @@ import (
 type callsIn struct {
 	Function string `json:"function" jsonschema:"Name, pkg.Name, Type.Method or pkg.Type.Method of a function, a method or an interface's method; pkg is a package's name, import path or the end of its path"`
 	Package  string `json:"package,omitempty" jsonschema:"where to look: an import path, a directory relative to the workspace (./host) or a package name; default: the package that function names, else the workspace's packages"`
+	within
 }
 
-// callers is the answer of who_calls. The lists are sorted by position.
+// callers is the answer of who_calls. The lists are sorted by position,
+// and limit and offset count through both.
 type callers struct {
 	Function   string   `json:"function" jsonschema:"import path and name, with the type that declares it for a method"`
 	Position   string   `json:"position,omitempty" jsonschema:"of the declaration: path:line:col relative to the workspace; outside of it import/path/file.go:line"`
 	Calls      []called `json:"calls"`
-	Total      int      `json:"total" jsonschema:"how many calls there are, including those not listed"`
+	Total      int      `json:"total" jsonschema:"how many calls there are in the scope, including those not listed"`
 	ValueUses  []called `json:"value_uses,omitempty" jsonschema:"where the function is used as a value without being called; calls of that value are not followed"`
 	ValueTotal int      `json:"value_uses_total,omitempty" jsonschema:"how many of these there are, including those not listed"`
-	Errors     []string `json:"errors,omitempty" jsonschema:"what does not compile in the packages that were searched, where calls may be missing"`
+	rest
+	LeftOut string   `json:"left_out,omitempty" jsonschema:"the files that build constraints leave out, where calls may be missing"`
+	Errors  []string `json:"errors,omitempty" jsonschema:"what does not compile in the packages that were searched, where calls may be missing"`
 }
 
 type called struct {
@@ -39,8 +43,9 @@ func whoCalls(w *check.Workspace) tool.Tool {
 			"interface's method in via: those of every interface that a type with the method satisfies. "+
 			"Does not find calls in dependencies, by reflection, or of a function's value; "+
 			"where the value is used is listed separately.",
-		findCalls, pluginsdk.Title("Who calls a Go function"), pluginsdk.Categories("introspection", "xref"),
-		pluginsdk.Argument("function", nameLimit), pluginsdk.Argument("package", nameLimit))
+		findCalls, append(withinArguments(), pluginsdk.Title("Who calls a Go function"),
+			pluginsdk.Categories("introspection", "xref"), pluginsdk.Argument("function", nameLimit),
+			pluginsdk.Argument("package", nameLimit))...)
 }
 
 func findCalls(ctx context.Context, w *check.Workspace, in callsIn) (callers, error) {
@@ -51,17 +56,35 @@ func findCalls(ctx context.Context, w *check.Workspace, in callsIn) (callers, er
 	if err := t.Callable(); err != nil {
 		return callers{}, err
 	}
-	out := callers{Function: t.Title(), Position: t.Position, Calls: []called{}, Errors: t.Errors()}
-	sites := newSiteReader(t.Finder.Snapshot.Root)
-	for _, ref := range t.Program.Calls(t.Object, t.Key) {
-		list, total := &out.ValueUses, &out.ValueTotal
-		if ref.Access.IsCall() {
-			list, total = &out.Calls, &out.Total
-		}
-		if *total++; len(*list) < maxSites {
-			*list = append(*list, newCalled(ref, sites))
+	filter, err := newUseFilter(ctx, t.Finder, in.within)
+	if err != nil {
+		return callers{}, err
+	}
+	out := callers{
+		Function: t.Title(), Position: t.Position, Calls: []called{}, Errors: t.Errors(),
+		LeftOut: leftOut(t.Finder, filter, t.Object.Name()),
+	}
+	var values []xref.Reference
+	pages, sites := newPager(in.page, maxLimit), newSiteReader(t.Finder.Snapshot.Root)
+	list := func(to *[]called, ref xref.Reference) {
+		if pages.wants() {
+			add(pages, to, newCalled(ref, sites))
+		} else {
+			pages.skip()
 		}
 	}
+	for _, ref := range filter.pick(t.Program.Calls(t.Object, t.Key)) {
+		if ref.Access.IsCall() {
+			out.Total++
+			list(&out.Calls, ref)
+		} else {
+			values = append(values, ref)
+		}
+	}
+	for _, ref := range values {
+		list(&out.ValueUses, ref)
+	}
+	out.ValueTotal, out.rest = len(values), pages.rest()
 	return out, nil
 }
 

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -246,19 +247,67 @@ func TestCallsRefused(t *testing.T) {
 	}
 }
 
-// Lists are bounded, and say how much there is.
-func TestCallsAreBounded(t *testing.T) {
+// Answers are bounded, say how much is left, and can be continued.
+func TestUsesAreBounded(t *testing.T) {
 	t.Parallel()
+	const count = 1507
 	b := fresh(t, map[string]string{
-		"go.mod": "module example.com/m\n\ngo 1.26\n",
-		"a/a.go": "package a\n\nfunc F() {}\n\nfunc G() {\n" + strings.Repeat("\tF()\n", maxSites+7) + "}\n",
+		"go.mod":      "module example.com/m\n\ngo 1.26\n",
+		"a/a.go":      "package a\n\nfunc F() {}\n\nfunc G() {\n" + strings.Repeat("\tF()\n", count-3) + "}\n\nvar V = F\n",
+		"a/a_test.go": "package a\n\nfunc H() { F() }\n",
+		"a/in/in.go":  "package in\n\nimport \"example.com/m/a\"\n\nfunc I() { a.F() }\n",
+		"b/b.go":      "package b\n\nimport \"example.com/m/a\"\n\nfunc J() { a.F() }\n",
 	})
-	if got := b.callsOf(t, "F", ""); len(got.Calls) != maxSites || got.Total != maxSites+7 {
-		t.Errorf("%d calls of %d are listed", len(got.Calls), got.Total)
+	seen, parts := map[string]bool{}, 0
+	for offset := 0; ; parts++ {
+		res, err := b.call(t, t.Context(), "who_references", referencesIn{Variable: "F", within: within{page: page{Offset: offset}}})
+		if err != nil || len(res.Text()) > maxAnswer+1024 {
+			t.Fatalf("%d bytes, %v", len(res.Text()), err)
+		}
+		var got references
+		if err := json.Unmarshal(res.Structured, &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Total != count+1 || got.Accesses["call"] != count || got.Omitted != got.Total-offset-len(got.References) {
+			t.Fatalf("from %d: %d of %d, %d left out", offset, len(got.References), got.Total, got.Omitted)
+		}
+		for _, r := range got.References {
+			seen[r.Position] = true
+		}
+		if offset = got.NextOffset; offset == 0 {
+			break
+		}
 	}
-	if got := decode[references](t, b, "who_references", referencesIn{Variable: "F"}); len(got.References) != maxSites ||
-		got.Total != maxSites+7 || got.Accesses["call"] != maxSites+7 {
-		t.Errorf("%d references of %d are listed", len(got.References), got.Total)
+	if len(seen) != count+1 || parts == 0 {
+		t.Errorf("%d references in %d parts, want %d", len(seen), parts, count+1)
+	}
+	last := decode[callers](t, b, "who_calls", callsIn{Function: "F", within: within{page: page{Offset: count - 1, Limit: 9}}})
+	if len(last.Calls) != 1 || len(last.ValueUses) != 1 || last.NextOffset != 0 {
+		t.Errorf("the last calls are %+v", last)
+	}
+	no := false
+	for _, c := range []struct {
+		in   within
+		want int
+	}{
+		{within{Scope: "./b"}, 1}, {within{Scope: "b"}, 1}, {within{Scope: "example.com/m/b"}, 1}, {within{Scope: "./a/in"}, 1},
+		{within{Scope: "./a"}, count - 2}, {within{Scope: "a", tests: tests{&no}}, count - 3},
+		{within{Scope: "./a/..."}, count - 1}, {within{Scope: "example.com/m/..."}, count}, {within{Scope: "./..."}, count},
+		{within{tests: tests{&no}}, count - 1},
+	} {
+		if got := decode[callers](t, b, "who_calls", callsIn{Function: "F", within: c.in}); got.Total != c.want {
+			t.Errorf("in %+v there are %d calls, want %d", c.in, got.Total, c.want)
+		}
+	}
+	for scope, want := range map[string]string{
+		"fmt": "package fmt is not in the workspace", "./c/...": "there are no packages of the workspace in ./c/...", "d": `there is no package "d"`,
+	} {
+		if got := b.failing(t, "who_calls", callsIn{Function: "F", within: within{Scope: scope}}); !strings.HasPrefix(got, want) {
+			t.Error(got)
+		}
+	}
+	if _, err := b.call(t, t.Context(), "who_calls", callsIn{Function: "F", within: within{Scope: "../..."}}); tool.CodeOf(err) != tool.CodePermissionDenied {
+		t.Errorf("a scope above the root: %v", err)
 	}
 }
 

@@ -3,11 +3,10 @@ package tools
 import (
 	"context"
 	"go/types"
-	"slices"
-	"strings"
 
 	"github.com/toolhost/toolhost/plugins/introspection/internal/check"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/lookup"
+	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/typeutil"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -16,6 +15,8 @@ import (
 type describeIn struct {
 	Symbol  string `json:"symbol" jsonschema:"Name, pkg.Name, Type.Method, Type.field or pkg.Type.Method; pkg is a package's name, import path or the end of its path, as in fmt.Println or net/http.Client.Do"`
 	Package string `json:"package,omitempty" jsonschema:"where to look: an import path, a directory relative to the workspace (./host) or a package name; default: the package that symbol names, else the workspace's packages"`
+	page
+	build
 }
 
 // description is the answer of describe_symbol.
@@ -31,17 +32,11 @@ type description struct {
 	Position     string   `json:"position,omitempty" jsonschema:"path:line:col relative to the workspace; outside of it import/path/file.go:line"`
 	Value        string   `json:"value,omitempty" jsonschema:"of a constant"`
 	PromotedFrom string   `json:"promoted_from,omitempty" jsonschema:"the embedded type that declares the method or field"`
-	Methods      []method `json:"methods,omitempty" jsonschema:"the method set of the type and of a pointer to it together; unexported ones of the workspace only"`
-	Size         *int64   `json:"size,omitempty" jsonschema:"bytes; missing if it depends on type arguments"`
-	Align        *int64   `json:"align,omitempty" jsonschema:"bytes"`
-	Errors       []string `json:"errors,omitempty" jsonschema:"why the package does not compile; the answer has what could be found out nevertheless"`
-}
-
-type method struct {
-	Name            string `json:"name"`
-	Signature       string `json:"signature"`
-	PointerReceiver bool   `json:"pointer_receiver"`
-	PromotedFrom    string `json:"promoted_from,omitempty"`
+	Methods      []string `json:"methods,omitempty" jsonschema:"the method set of the type and of a pointer to it together, as Go declarations; unexported ones of the workspace only; limit and offset count them"`
+	rest
+	Size   *int64   `json:"size,omitempty" jsonschema:"bytes; missing if it depends on type arguments"`
+	Align  *int64   `json:"align,omitempty" jsonschema:"bytes"`
+	Errors []string `json:"errors,omitempty" jsonschema:"why the package does not compile; the answer has what could be found out nevertheless"`
 }
 
 // maxDoc bounds a comment, in bytes.
@@ -51,9 +46,11 @@ func describeSymbol(w *check.Workspace) tool.Tool {
 	return define(w, "describe_symbol",
 		"Describes a Go symbol as the compiler sees it: kind, full signature, type, documentation, position and "+
 			"constant value; for a type also its method set, size and alignment. "+
-			"Works for the workspace, its dependencies and the standard library.",
-		describe, pluginsdk.Title("Describe a Go symbol"), pluginsdk.Categories("introspection"),
-		pluginsdk.Argument("symbol", nameLimit), pluginsdk.Argument("package", nameLimit))
+			"Works for the workspace with its test files, its dependencies and the standard library. "+
+			"show_source returns the source.",
+		describe, append(pageArguments(maxLimit), pluginsdk.Title("Describe a Go symbol"),
+			pluginsdk.Categories("introspection"), pluginsdk.Argument("symbol", nameLimit),
+			pluginsdk.Argument("package", nameLimit))...)
 }
 
 func describe(ctx context.Context, w *check.Workspace, in describeIn) (description, error) {
@@ -74,7 +71,9 @@ func describe(ctx context.Context, w *check.Workspace, in describeIn) (descripti
 	case *types.Const:
 		out.Value = typeutil.Cut(typeutil.ExactValue(obj.Val()), typeutil.MaxValue)
 	case *types.TypeName:
-		out.addType(obj, s.Package)
+		pages := newPager(in.page, maxLimit)
+		pages.charge(out.Doc)
+		out.addType(obj, s.Package, pages)
 	}
 	if s.Of != nil {
 		out.addMember(s, p)
@@ -82,10 +81,13 @@ func describe(ctx context.Context, w *check.Workspace, in describeIn) (descripti
 	return out, nil
 }
 
-func (d *description) addType(obj *types.TypeName, p *check.Package) {
+func (d *description) addType(obj *types.TypeName, p *check.Package, pages *pager) {
 	t := obj.Type()
 	d.TypeKind, d.Alias = typeutil.TypeKind(t), obj.IsAlias()
-	d.Methods = methods(t, typeutil.Printer{Pkg: p.Types}, p.Node.Own)
+	for _, m := range methods(t, typeutil.Printer{Pkg: p.Types}, p.Node.Own) {
+		add(pages, &d.Methods, m)
+	}
+	d.rest = pages.rest()
 	if size, align, ok := typeutil.Layout(t, p.Sizes); ok {
 		d.Size, d.Align = &size, &align
 	}
@@ -104,21 +106,25 @@ func (d *description) addMember(s *lookup.Symbol, p typeutil.Printer) {
 // methods returns the method set, by name. It leaves out unexported methods that the
 // workspace cannot call: those of other packages than the type's, and all methods of
 // types that are not the workspace's own.
-func methods(t types.Type, p typeutil.Printer, own bool) []method {
+func methods(t types.Type, p typeutil.Printer, own bool) []string {
 	set := typeutil.MethodSet(t)
-	var out []method
+	found := map[string]string{}
 	for i := range set.Len() {
 		sel := set.At(i)
 		fn := sel.Obj().(*types.Func)
 		if !fn.Exported() && (!own || fn.Pkg() != p.Pkg) {
 			continue
 		}
-		out = append(out, method{
-			Name: fn.Name(), Signature: p.Signature(fn), PointerReceiver: typeutil.HasPointerReceiver(fn),
-			PromotedFrom: promotedFrom(t, fn, sel.Index(), p),
-		})
+		text := p.Signature(fn)
+		if from := promotedFrom(t, fn, sel.Index(), p); from != "" {
+			text += " // promoted from " + from
+		}
+		found[fn.Name()] = text
 	}
-	slices.SortFunc(out, func(a, b method) int { return strings.Compare(a.Name, b.Name) })
+	var out []string
+	for _, name := range source.SortedKeys(found) {
+		out = append(out, found[name])
+	}
 	return out
 }
 

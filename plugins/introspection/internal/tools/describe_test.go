@@ -132,26 +132,26 @@ func TestDescribeTypes(t *testing.T) {
 		"basic": {"Color", description{
 			Name: "Color", Kind: "type", TypeKind: "basic", Package: goodsPath, Signature: "type Color uint8", Type: "uint8",
 			Doc: "Color is a color.", Position: "goods/goods.go:16:6", Size: octets(1), Align: octets(1),
-			Methods: []method{{Name: "String", Signature: "func (c Color) String() string"}},
+			Methods: []string{"func (c Color) String() string"},
 		}},
 		"embedding twice": {"Item", description{
 			Name: "Item", Kind: "type", TypeKind: "struct", Package: goodsPath, Signature: "type Item struct",
 			Type: "struct{Middle; fmt.Stringer; Price float64}", Doc: "Item has all of them.",
 			Position: "goods/goods.go:60:6", Size: octets(40), Align: octets(8),
-			Methods: []method{
-				{Name: "Add", Signature: "func (b *Base) Add(n int)", PointerReceiver: true, PromotedFrom: "Base"},
-				{Name: "String", Signature: "func (fmt.Stringer) String() string", PromotedFrom: "fmt.Stringer"},
-				{Name: "Total", Signature: "func (i *Item) Total() int", PointerReceiver: true},
-				{Name: "hidden", Signature: "func (b *Base) hidden()", PointerReceiver: true, PromotedFrom: "Base"},
+			Methods: []string{
+				"func (b *Base) Add(n int) // promoted from Base",
+				"func (fmt.Stringer) String() string // promoted from fmt.Stringer",
+				"func (i *Item) Total() int",
+				"func (b *Base) hidden() // promoted from Base",
 			},
 		}},
 		"interface": {"Seller", description{
 			Name: "Seller", Kind: "type", TypeKind: "interface", Package: goodsPath, Signature: "type Seller interface",
 			Type: "interface{Sell(i *Item) (ok bool, err error); fmt.Stringer}", Doc: "Seller sells.",
 			Position: "goods/goods.go:76:6", Size: octets(16), Align: octets(8),
-			Methods: []method{
-				{Name: "Sell", Signature: "func (Seller) Sell(i *Item) (ok bool, err error)"},
-				{Name: "String", Signature: "func (fmt.Stringer) String() string", PromotedFrom: "fmt.Stringer"},
+			Methods: []string{
+				"func (Seller) Sell(i *Item) (ok bool, err error)",
+				"func (fmt.Stringer) String() string // promoted from fmt.Stringer",
 			},
 		}},
 		"generic alias": {"Pairs", description{
@@ -163,12 +163,12 @@ func TestDescribeTypes(t *testing.T) {
 			Name: "List", Kind: "type", TypeKind: "struct", Package: goodsPath, Signature: "type List[T any] struct",
 			Type: "struct{head *node[T]; n int}", Doc: "List is a linked list.", Position: "goods/generic.go:7:6",
 			Size: octets(16), Align: octets(8),
-			Methods: []method{{Name: "Push", Signature: "func (l *List[T]) Push(v T)", PointerReceiver: true}},
+			Methods: []string{"func (l *List[T]) Push(v T)"},
 		}},
 		"generic of unknown size": {"Pair", description{
 			Name: "Pair", Kind: "type", TypeKind: "struct", Package: goodsPath, Signature: "type Pair[K comparable, V any] struct",
 			Type: "struct{Key K; Value V}", Doc: "Pair holds its values.", Position: "goods/generic.go:15:6",
-			Methods: []method{{Name: "Swap", Signature: "func (p Pair[K, V]) Swap(f func(V) K)"}},
+			Methods: []string{"func (p Pair[K, V]) Swap(f func(V) K)"},
 		}},
 		"constraint": {"Number", description{
 			Name: "Number", Kind: "type", TypeKind: "interface", Package: goodsPath, Signature: "type Number interface",
@@ -230,11 +230,7 @@ func TestDescribeStd(t *testing.T) {
 		t.Errorf("fmt.Println is %+v", line)
 	}
 	client := shop.symbolOf(t, "net/http.Client", "")
-	var names []string
-	for _, m := range client.Methods {
-		names = append(names, m.Name)
-	}
-	equal(t, names, []string{"CloseIdleConnections", "Do", "Get", "Head", "Post", "PostForm"})
+	equal(t, names(client.Methods), []string{"CloseIdleConnections", "Do", "Get", "Head", "Post", "PostForm"})
 	if client.Size == nil || *client.Size == 0 || client.TypeKind != "struct" {
 		t.Errorf("net/http.Client is %+v", client)
 	}
@@ -262,7 +258,7 @@ func TestDescribeBroken(t *testing.T) {
 	equal(t, shop.symbolOf(t, "Fine", ""), description{
 		Name: "Fine", Kind: "type", TypeKind: "struct", Package: "example.com/shop/broken", Signature: "type Fine struct",
 		Type: "struct{A int32; B int32}", Doc: "Fine is fine.", Position: "broken/broken.go:7:6", Size: octets(8), Align: octets(4),
-		Methods: []method{{Name: "Wrong", Signature: "func (f Fine) Wrong() int"}}, Errors: errors,
+		Methods: []string{"func (f Fine) Wrong() int"}, Errors: errors,
 	})
 	bad := shop.symbolOf(t, "broken.Bad", "")
 	if bad.Size != nil || bad.Type != "struct{X invalid type}" {

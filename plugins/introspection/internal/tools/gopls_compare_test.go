@@ -49,7 +49,7 @@ func (j *judge) check(s specimen) []string {
 	if strings.HasPrefix(j.hover(declared), "func ") {
 		j.calls(s, declared)
 	}
-	if s.sort == "type" && !s.inTest && !slices.Contains(s.kinds, kindGeneric) {
+	if s.sort == "type" && !slices.Contains(s.kinds, kindGeneric) {
 		j.hierarchy(s)
 	}
 	return j.faults
@@ -147,12 +147,9 @@ func (j *judge) describedType(got description, hover string) {
 	if want, have := strings.TrimSuffix(declarationOf(head), " {"), declarationOf(got.Signature); !strings.HasPrefix(want, have) && !strings.HasPrefix(have, want) {
 		j.fault("describe_symbol: signature %q, gopls has %q", have, want)
 	}
-	var names []string
-	for _, m := range got.Methods {
-		names = append(names, m.Name)
-	}
+	have := names(got.Methods)
 	for _, m := range hoverMethod.FindAllStringSubmatch(hover, -1) {
-		if !slices.Contains(names, m[1]) {
+		if !slices.Contains(have, m[1]) {
 			j.fault("describe_symbol: has no method %s, gopls has", m[1])
 		}
 	}
@@ -346,7 +343,7 @@ func (j *judge) receiverOf(at spot) spot {
 }
 
 // hierarchy compares the types that implement an interface, and the interfaces
-// that a type satisfies. gopls knows types of functions and tests too.
+// that a type satisfies. gopls knows types of functions too.
 func (j *judge) hierarchy(s specimen) {
 	got := decode[hierarchy](j, j.bench, "class_hierarchy", hierarchyIn{Class: s.symbol, Package: s.pkg})
 	theirs := map[string]bool{}
@@ -371,6 +368,6 @@ func (j *judge) hierarchy(s specimen) {
 
 func (j *judge) declaresType(at spot) bool {
 	return slices.ContainsFunc(j.census.found, func(s specimen) bool {
-		return s.at == at && s.sort == "type" && !s.inTest && !slices.Contains(s.kinds, kindGeneric)
+		return s.at == at && s.sort == "type" && !slices.Contains(s.kinds, kindGeneric)
 	})
 }

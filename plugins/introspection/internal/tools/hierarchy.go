@@ -17,20 +17,25 @@ import (
 type hierarchyIn struct {
 	Class   string `json:"class" jsonschema:"a type: Name or pkg.Name; pkg is a package's name, import path or the end of its path, as in io.Reader or net/http.Handler; error is the predeclared one"`
 	Package string `json:"package,omitempty" jsonschema:"where to look: an import path, a directory relative to the workspace (./host) or a package name; default: the package that class names, else the workspace's packages"`
+	tests
+	page
+	build
 }
 
 // hierarchy is the answer of class_hierarchy. All lists except embeds are sorted: the
-// workspace first, then what it imports, then the standard library.
+// workspace first, then what it imports, then the standard library. Limit and offset
+// count through the lists.
 type hierarchy struct {
 	Name          string      `json:"name"`
 	Kind          string      `json:"kind" jsonschema:"struct, interface, basic, pointer, slice, array, map, chan or func"`
 	Package       string      `json:"package,omitempty" jsonschema:"import path"`
 	Embeds        []embedding `json:"embeds" jsonschema:"what the type embeds, and what that embeds, outermost first"`
 	Satisfies     []relative  `json:"satisfies" jsonschema:"interfaces of the workspace and of the packages that it imports"`
-	EmbeddedBy    []relative  `json:"embedded_by" jsonschema:"types of the workspace, and of the type's own package, that embed it"`
-	ImplementedBy []relative  `json:"implemented_by" jsonschema:"for an interface: types of the workspace, and of the interface's own package, that satisfy it"`
-	Omitted       int         `json:"omitted,omitempty" jsonschema:"how many types were left out of lists that are too long"`
-	Errors        []string    `json:"errors,omitempty" jsonschema:"what in the workspace's declarations does not compile; the answer has what could be found out nevertheless"`
+	EmbeddedBy    []relative  `json:"embedded_by" jsonschema:"types of the workspace and of the packages that it imports that embed it"`
+	ImplementedBy []relative  `json:"implemented_by" jsonschema:"for an interface: types of the workspace and of the packages that it imports that satisfy it"`
+	rest
+	LeftOut string   `json:"left_out,omitempty" jsonschema:"the workspace's files that build constraints leave out, whose types are missing"`
+	Errors  []string `json:"errors,omitempty" jsonschema:"what in the workspace's declarations does not compile; the answer has what could be found out nevertheless"`
 }
 
 type embedding struct {
@@ -51,16 +56,17 @@ type relative struct {
 	distance int // see [check.Node.Distance]
 }
 
-// maxRelatives bounds each list of an answer.
-const maxRelatives = 200
+// maxEmbedded bounds what a type embeds, which can double with each step.
+const maxEmbedded = 200
 
 func classHierarchy(w *check.Workspace) tool.Tool {
 	return define(w, "class_hierarchy",
 		"Shows how a Go type is related to others: what it embeds, which interfaces it (or a pointer to it) satisfies, "+
 			"which types embed it, and for an interface which types implement it. "+
 			"Use it before changing a type or an interface, or to find implementations.",
-		findHierarchy, pluginsdk.Title("Show a Go type's relatives"), pluginsdk.Categories("introspection", "clos"),
-		pluginsdk.Argument("class", nameLimit), pluginsdk.Argument("package", nameLimit))
+		findHierarchy, append(pageArguments(maxLimit), pluginsdk.Title("Show a Go type's relatives"),
+			pluginsdk.Categories("introspection", "clos"), testsArgument(), pluginsdk.Argument("class", nameLimit),
+			pluginsdk.Argument("package", nameLimit))...)
 }
 
 var predeclaredError = types.Universe.Lookup("error").(*types.TypeName)
@@ -71,13 +77,14 @@ func findHierarchy(ctx context.Context, w *check.Workspace, in hierarchyIn) (hie
 		if err != nil {
 			return hierarchy{}, err
 		}
-		outlines, err := snapshot.Outlines(ctx, nil)
+		outlines, err := snapshot.Outlines(ctx, nil, in.included())
 		if err != nil {
 			return hierarchy{}, err
 		}
-		return newHierarchy(snapshot, outlines, predeclaredError), nil
+		f := relativeFinder{finder: lookup.Finder{Snapshot: snapshot}, outlines: outlines, target: predeclaredError}
+		return f.find(in), nil
 	}
-	f, s, err := lookup.Find(ctx, w, in.Class, in.Package)
+	found, s, err := lookup.Find(ctx, w, in.Class, in.Package)
 	if err != nil {
 		return hierarchy{}, err
 	}
@@ -85,45 +92,65 @@ func findHierarchy(ctx context.Context, w *check.Workspace, in hierarchyIn) (hie
 	if !ok {
 		return hierarchy{}, s.NotA("type")
 	}
-	outlines, err := f.Snapshot.Outlines(ctx, s.Package.Node)
+	outlines, err := found.Snapshot.Outlines(ctx, s.Package.Node, in.included() || s.Package.Node.TestOf != "")
 	if err != nil {
 		return hierarchy{}, err
 	}
-	if found := outlines.Type(s.Package.Node.Path, target.Name()); found != nil {
-		target = found
+	f := relativeFinder{finder: found, outlines: outlines, target: target}
+	if t := outlines.Type(s.Package.Node.Path, target.Name()); t != nil && !s.IsLocal() {
+		f.target = t
+	} else if t := outlines.TypeIn(s.Package.Node, target.Name()); t != nil && !s.IsLocal() {
+		f.target, f.from = t, t.Pkg()
 	} else {
-		outlines = s.Package.Outlines()
+		f.outlines = s.Package.Outlines()
 	}
-	return newHierarchy(f.Snapshot, outlines, target), nil
+	return f.find(in), nil
 }
 
 // relativeFinder finds the relatives of one type.
 type relativeFinder struct {
-	snapshot *check.Snapshot
+	finder   lookup.Finder
 	outlines *check.Outlines
 	target   *types.TypeName
-	out      hierarchy
+	from     *types.Package // with test files, if these declare the target
+
+	embeds                               []embedding
+	satisfies, embeddedBy, implementedBy []relative
 }
 
-func newHierarchy(snapshot *check.Snapshot, outlines *check.Outlines, target *types.TypeName) hierarchy {
-	f := &relativeFinder{snapshot: snapshot, outlines: outlines, target: target, out: hierarchy{
-		Name: target.Name(), Kind: typeutil.TypeKind(target.Type()), Errors: outlines.Errors,
-		Embeds: []embedding{}, Satisfies: []relative{}, EmbeddedBy: []relative{}, ImplementedBy: []relative{},
-	}}
-	if target.Pkg() != nil {
-		f.out.Package = target.Pkg().Path()
-	}
-	t := types.Unalias(target.Type())
+func (f *relativeFinder) find(in hierarchyIn) hierarchy {
+	t := types.Unalias(f.target.Type())
 	f.addEmbedded(t, nil, map[types.Type]bool{})
 	f.addSatisfied(t)
 	f.addDescendants(t)
-	for _, list := range []*[]relative{&f.out.Satisfies, &f.out.EmbeddedBy, &f.out.ImplementedBy} {
-		slices.SortFunc(*list, relative.compare)
-		if over := len(*list) - maxRelatives; over > 0 {
-			*list, f.out.Omitted = (*list)[:maxRelatives], f.out.Omitted+over
+	f.addTests()
+	for _, list := range [][]relative{f.satisfies, f.embeddedBy, f.implementedBy} {
+		slices.SortFunc(list, relative.compare)
+	}
+	out := hierarchy{
+		Name: f.target.Name(), Kind: typeutil.TypeKind(f.target.Type()), Errors: f.outlines.Errors,
+		Embeds: []embedding{}, Satisfies: []relative{}, EmbeddedBy: []relative{}, ImplementedBy: []relative{},
+	}
+	if f.target.Pkg() != nil {
+		out.Package = f.target.Pkg().Path()
+	}
+	pages := newPager(in.page, maxLimit)
+	for _, e := range f.embeds {
+		add(pages, &out.Embeds, e)
+	}
+	for _, l := range []struct {
+		to   *[]relative
+		from []relative
+	}{{&out.Satisfies, f.satisfies}, {&out.EmbeddedBy, f.embeddedBy}, {&out.ImplementedBy, f.implementedBy}} {
+		for _, r := range l.from {
+			add(pages, l.to, r)
 		}
 	}
-	return f.out
+	out.rest = pages.rest()
+	if files := f.finder.Snapshot.LeftOut(); len(files) > 0 {
+		out.LeftOut = f.finder.LeftOut(lookup.Files(files))
+	}
+	return out
 }
 
 func (r relative) compare(other relative) int {
@@ -155,7 +182,7 @@ func embedded(t types.Type) (embedded []types.Type, names []string) {
 
 // addEmbedded adds what t embeds, and what that embeds.
 func (f *relativeFinder) addEmbedded(t types.Type, path []string, within map[types.Type]bool) {
-	if within[t] || len(f.out.Embeds) >= maxRelatives {
+	if within[t] || len(f.embeds) >= maxEmbedded {
 		return
 	}
 	within[t] = true
@@ -170,37 +197,61 @@ func (f *relativeFinder) addEmbedded(t types.Type, path []string, within map[typ
 		if named, ok := types.Unalias(base).(*types.Named); ok && named.Obj().Pkg() != nil {
 			one.Package = named.Obj().Pkg().Path()
 		}
-		f.out.Embeds = append(f.out.Embeds, one)
+		f.embeds = append(f.embeds, one)
 		f.addEmbedded(types.Unalias(base), path, within)
 	}
 }
 
 // addSatisfied adds the interfaces that t satisfies.
 func (f *relativeFinder) addSatisfied(t types.Type) {
+	for _, candidate := range f.interfaces() {
+		f.addIfSatisfied(t, candidate)
+	}
+}
+
+func (f *relativeFinder) addIfSatisfied(t types.Type, candidate *types.TypeName) {
 	if i, ok := t.Underlying().(*types.Interface); ok && !i.IsMethodSet() {
 		return // a constraint has no values
 	}
-	for _, candidate := range f.interfaces() {
-		iface := candidate.Type().(*types.Named)
-		if named, ok := t.(*types.Named); ok && named.Origin() == iface.Origin() {
-			continue
-		}
-		if as, pointer, ok := typeutil.Satisfies(t, iface); ok {
-			one := f.relative(candidate, pointer)
-			one.Name = types.TypeString(as, typeutil.Printer{Pkg: candidate.Pkg()}.Qualify)
-			f.out.Satisfies = append(f.out.Satisfies, one)
-		}
+	iface := candidate.Type().(*types.Named)
+	if named, ok := t.(*types.Named); ok && named.Origin() == iface.Origin() {
+		return
+	}
+	if as, pointer, ok := typeutil.Satisfies(t, iface); ok {
+		one := f.relative(candidate, pointer)
+		one.Name = types.TypeString(as, typeutil.Printer{Pkg: candidate.Pkg()}.Qualify)
+		f.satisfies = append(f.satisfies, one)
 	}
 }
 
 // interfaces returns all interfaces that a type of the workspace could be meant to
-// satisfy. The internal packages of other modules are not among them.
+// satisfy.
 func (f *relativeFinder) interfaces() []*types.TypeName {
 	out := []*types.TypeName{predeclaredError}
+	for _, obj := range f.candidates() {
+		if isMethodSet(obj) {
+			out = append(out, obj)
+		}
+	}
+	return out
+}
+
+// isMethodSet reports whether a type is an interface that values can have.
+func isMethodSet(obj *types.TypeName) bool {
+	i, ok := obj.Type().Underlying().(*types.Interface)
+	return ok && i.IsMethodSet()
+}
+
+// candidates returns the types that may be related to the target: all of the workspace
+// and of the target's package, and the exported ones of the packages that the workspace
+// imports. The internal packages of other modules are not among these.
+func (f *relativeFinder) candidates() []*types.TypeName {
+	var out []*types.TypeName
+	home := f.target.Pkg()
 	add := func(pkg *types.Package, all bool) {
+		pkg = f.outlines.SeenFrom(f.from, pkg.Path())
 		for _, obj := range declaredTypes(pkg) {
-			i, ok := obj.Type().Underlying().(*types.Interface)
-			if ok && i.IsMethodSet() && (all || obj.Exported()) {
+			if all || pkg == home || obj.Exported() {
 				out = append(out, obj)
 			}
 		}
@@ -209,9 +260,12 @@ func (f *relativeFinder) interfaces() []*types.TypeName {
 		add(pkg, true)
 	}
 	for _, pkg := range f.outlines.Imported {
-		if !check.IsInternal(pkg.Path()) || pkg == f.target.Pkg() {
+		if !check.IsInternal(pkg.Path()) || pkg == home {
 			add(pkg, false)
 		}
+	}
+	if f.from != nil && f.outlines.SeenFrom(nil, f.from.Path()) == nil {
+		add(f.from, true) // a package of tests, which nothing imports
 	}
 	return out
 }
@@ -227,32 +281,54 @@ func declaredTypes(pkg *types.Package) []*types.TypeName {
 	return out
 }
 
-// addDescendants adds the types of the workspace, and of t's package, that embed or
-// implement t.
+// addDescendants adds the types that embed or implement t.
 func (f *relativeFinder) addDescendants(t types.Type) {
-	named, ok := t.(*types.Named)
-	if !ok {
-		return
+	if named, ok := t.(*types.Named); ok {
+		for _, obj := range f.candidates() {
+			f.addDescendant(named, obj)
+		}
 	}
-	packages := f.outlines.Local
-	if home := f.target.Pkg(); home != nil && !slices.Contains(packages, home) {
-		packages = append(slices.Clip(packages), home)
-	}
-	for _, pkg := range packages {
-		for _, obj := range declaredTypes(pkg) {
-			if other, ok := obj.Type().(*types.Named); ok && other != named {
-				f.addDescendant(named, other)
+}
+
+// addTests adds the relatives that test files declare. Each package with test files may
+// see the target in a variant of its own, which these have to be compared with.
+func (f *relativeFinder) addTests() {
+	for _, test := range f.outlines.Tests {
+		if test == f.from {
+			continue
+		}
+		target := f.target
+		if pkg := target.Pkg(); pkg != nil {
+			seen := f.outlines.SeenFrom(test, pkg.Path())
+			if target, _ = seen.Scope().Lookup(target.Name()).(*types.TypeName); target == nil {
+				continue
+			}
+		}
+		t := types.Unalias(target.Type())
+		for _, obj := range declaredTypes(test) {
+			if !f.outlines.InTest(obj) {
+				continue
+			}
+			if isMethodSet(obj) {
+				f.addIfSatisfied(t, obj)
+			}
+			if named, ok := t.(*types.Named); ok {
+				f.addDescendant(named, obj)
 			}
 		}
 	}
 }
 
-func (f *relativeFinder) addDescendant(t, other *types.Named) {
+func (f *relativeFinder) addDescendant(t *types.Named, obj *types.TypeName) {
+	other, ok := obj.Type().(*types.Named)
+	if !ok || other == t {
+		return
+	}
 	list, _ := embedded(other)
 	for _, e := range list {
 		_, pointer := types.Unalias(e).(*types.Pointer)
 		if n, ok := types.Unalias(typeutil.Deref(e)).(*types.Named); ok && n.Origin() == t.Origin() {
-			f.out.EmbeddedBy = append(f.out.EmbeddedBy, f.relative(other.Obj(), pointer))
+			f.embeddedBy = append(f.embeddedBy, f.relative(other.Obj(), pointer))
 			break
 		}
 	}
@@ -263,7 +339,7 @@ func (f *relativeFinder) addDescendant(t, other *types.Named) {
 		return
 	}
 	if _, pointer, ok := typeutil.Satisfies(other, t); ok {
-		f.out.ImplementedBy = append(f.out.ImplementedBy, f.relative(other.Obj(), pointer))
+		f.implementedBy = append(f.implementedBy, f.relative(other.Obj(), pointer))
 	}
 }
 
@@ -274,13 +350,17 @@ func (f *relativeFinder) relative(obj *types.TypeName, pointer bool) relative {
 		return out
 	}
 	out.Package = obj.Pkg().Path()
-	out.Position = f.snapshot.Root.Position(f.outlines.Position(obj), out.Package)
+	out.Position = f.finder.Snapshot.Root.Position(f.outlines.Position(obj), out.Package)
 	out.distance = f.distance(out.Package)
 	return out
 }
 
 func (f *relativeFinder) distance(path string) int {
-	n := f.snapshot.Graph.Nodes[path]
+	graph := f.finder.Snapshot.Graph
+	n := graph.Nodes[path]
+	if n == nil {
+		n = graph.Nodes[strings.TrimSuffix(path, "_test")]
+	}
 	if n == nil {
 		first, _, _ := strings.Cut(path, "/")
 		n = &check.Node{Std: !strings.Contains(first, ".")}

@@ -223,3 +223,22 @@ func TestHierarchyWithoutModule(t *testing.T) {
 		t.Errorf("sort.Interface is implemented by %v", got)
 	}
 }
+
+// What a dependency or the standard library has is an implementation too.
+func TestHierarchyOfDependencies(t *testing.T) {
+	t.Parallel()
+	b := fresh(t, map[string]string{
+		"go.mod": "module example.com/m\n\ngo 1.26\n",
+		"m.go": "package m\n\nimport \"net/http\"\n\n// Doer is satisfied by a client.\ntype Doer interface {\n" +
+			"\tDo(*http.Request) (*http.Response, error)\n}\n\ntype Idler interface{ CloseIdleConnections() }\n",
+	})
+	got := decode[hierarchy](t, b, "class_hierarchy", hierarchyIn{Class: "Doer"})
+	if len(got.ImplementedBy) != 1 || got.ImplementedBy[0].Package != "net/http" || got.ImplementedBy[0].Name != "Client" ||
+		!got.ImplementedBy[0].Pointer || !strings.HasPrefix(got.ImplementedBy[0].Position, "net/http/client.go:") {
+		t.Errorf("Doer is implemented by %+v", got.ImplementedBy)
+	}
+	got = decode[hierarchy](t, b, "class_hierarchy", hierarchyIn{Class: "Idler"})
+	if len(got.ImplementedBy) < 2 {
+		t.Errorf("Idler is implemented by %+v", got.ImplementedBy)
+	}
+}

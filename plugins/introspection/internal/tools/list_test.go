@@ -1,7 +1,9 @@
 package tools
 
 import (
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -11,68 +13,120 @@ func TestList(t *testing.T) {
 	if got.Package != goodsPath || got.Name != "goods" || got.Synopsis != "Package goods has what is sold." || got.Errors != nil {
 		t.Errorf("the package is %+v", got)
 	}
+	equal(t, got.Constants[0], "const Blue Color = 3 // Blue is the last one.")
+	equal(t, got.Constants[10], "const Red Color = 1 // Colors that goods come in.")
 	equal(t, names(got.Constants), []string{"Blue", "Far", "Giant", "Green", "Greeting", "Huge", "Imaginary", "Letter", "Long", "Quarter", "Red", "Third", "Yellow", "Yes"})
-	equal(t, got.Constants[0], listed{"Blue", "const Blue Color = 3", "Blue is the last one."})
-	equal(t, got.Constants[10], listed{"Red", "const Red Color = 1", "Colors that goods come in."})
-	equal(t, got.Variables, []listed{
-		{"Least", "var Least int", "Limits on an order."}, {"Most", "var Most int", "Limits on an order."},
-		{"Names", "var Names map[string][]Color", "Names is filled while running."},
+	equal(t, got.Variables, []string{
+		"var Least int // Limits on an order.", "var Most int // Limits on an order.",
+		"var Names map[string][]Color // Names is filled while running.",
 	})
-	equal(t, got.Functions, []listed{
-		{"Map", "func Map[T, U any](in []T, f func(T) U) []U", "Map maps."},
-		{"Sum", "func Sum[S ~[]E, E Number](values S) (total E)", "Sum adds up."},
+	equal(t, got.Functions, []string{
+		"func Map[T, U any](in []T, f func(T) U) []U // Map maps.",
+		"func Sum[S ~[]E, E Number](values S) (total E) // Sum adds up.",
 	})
 	equal(t, got.Types, []listedType{
-		{listed{"Also", "type Also = Item", "Also is another name for Item."}, nil},
-		{listed{"Base", "type Base struct", "Base counts."}, []listed{
-			{"Add", "func (b *Base) Add(n int)", "Add counts up."}, {"Total", "func (b Base) Total() int", "Total is the count."},
+		{Type: "type Also = Item // Also is another name for Item."},
+		{Type: "type Base struct // Base counts.", Methods: []string{
+			"func (b *Base) Add(n int) // Add counts up.", "func (b Base) Total() int // Total is the count.",
 		}},
-		{listed{"Color", "type Color uint8", "Color is a color."}, []listed{
-			{"String", "func (c Color) String() string", "String names the color."},
+		{Type: "type Color uint8 // Color is a color.", Methods: []string{
+			"func (c Color) String() string // String names the color.",
 		}},
-		{listed{"Ints", "type Ints struct", "Ints embeds an instance."}, nil},
-		{listed{"Item", "type Item struct", "Item has all of them."}, []listed{
-			{"Total", "func (i *Item) Total() int", "Total hides what Base has."},
+		{Type: "type Ints struct // Ints embeds an instance."},
+		{Type: "type Item struct // Item has all of them.", Methods: []string{
+			"func (i *Item) Total() int // Total hides what Base has.",
 		}},
-		{listed{"List", "type List[T any] struct", "List is a linked list."}, []listed{
-			{"Push", "func (l *List[T]) Push(v T)", "Push puts a value in front."},
+		{Type: "type List[T any] struct // List is a linked list.", Methods: []string{
+			"func (l *List[T]) Push(v T) // Push puts a value in front.",
 		}},
-		{listed{"Middle", "type Middle struct", "Middle has a Base."}, nil},
-		{listed{"Number", "type Number interface", "Number is what can be summed."}, nil},
-		{listed{"Pair", "type Pair[K comparable, V any] struct", "Pair holds its values."}, []listed{
-			{"Swap", "func (p Pair[K, V]) Swap(f func(V) K)", "Swap turns a pair around."},
+		{Type: "type Middle struct // Middle has a Base."},
+		{Type: "type Number interface // Number is what can be summed."},
+		{Type: "type Pair[K comparable, V any] struct // Pair holds its values.", Methods: []string{
+			"func (p Pair[K, V]) Swap(f func(V) K) // Swap turns a pair around.",
 		}},
-		{listed{"Pairs", "type Pairs[V any] = map[string]V", "Pairs is a generic alias."}, nil},
-		{listed{"Seller", "type Seller interface", "Seller sells."}, []listed{
-			{"Sell", "func (Seller) Sell(i *Item) (ok bool, err error)", "Sell takes an item away."},
+		{Type: "type Pairs[V any] = map[string]V // Pairs is a generic alias."},
+		{Type: "type Seller interface // Seller sells.", Methods: []string{
+			"func (Seller) Sell(i *Item) (ok bool, err error) // Sell takes an item away.",
 		}},
 	})
+	equal(t, got.Total, len(got.Constants)+3+2+11+7)
+	equal(t, []any{got.InTests, got.External, got.LeftOut}, []any{1, "", "1 file is left out by build constraints (goods/other_plan9.go); goos or tags can include them"})
 }
 
-func names(group []listed) []string {
+// names returns what declarations declare.
+func names(declarations []string) []string {
 	var out []string
-	for _, l := range group {
-		out = append(out, l.Name)
+	for _, d := range declarations {
+		d = strings.SplitN(receiverOf.ReplaceAllString(d, "func "), " ", 3)[1]
+		out = append(out, strings.FieldsFunc(d, func(r rune) bool { return strings.ContainsRune("([", r) })[0])
 	}
 	return out
+}
+
+var receiverOf = regexp.MustCompile(`^func \([^)]*\) `)
+
+func (l listing) typeOf(name string) listedType {
+	for _, t := range l.Types {
+		if names([]string{t.Type})[0] == name {
+			return t
+		}
+	}
+	return listedType{}
 }
 
 func TestListInternal(t *testing.T) {
 	t.Parallel()
 	got := sharedShop(t).listingOf(t, "./goods", true)
-	at := slices.IndexFunc(got.Types, func(l listedType) bool { return l.Name == "unexported" })
-	if at < 0 {
-		t.Fatalf("unexported is not among %+v", got.Types)
+	equal(t, got.typeOf("unexported").Type, "type unexported struct")
+	equal(t, names(got.typeOf("Base").Methods), []string{"Add", "Total", "hidden"})
+	with := decode[listing](t, sharedShop(t), "list_package_symbols", listIn{Package: "goods", Fields: true})
+	equal(t, with.typeOf("Base").Fields, []string{"Count int // Count is how many."})
+}
+
+// The test files of a package are listed if they are asked for.
+func TestListTests(t *testing.T) {
+	t.Parallel()
+	b := fresh(t, tested)
+	got := b.listingOf(t, ".", true)
+	if got.InTests != 7 || got.External != "example.com/tested_test" || len(got.Functions) != 0 {
+		t.Errorf("the package is %+v", got)
 	}
-	base := got.Types[slices.IndexFunc(got.Types, func(l listedType) bool { return l.Name == "Base" })]
-	equal(t, names(base.Methods), []string{"Add", "Total", "hidden"})
-	if !slices.IsSortedFunc(got.Types, func(a, b listedType) int {
-		if a.Name < b.Name {
-			return -1
+	got = decode[listing](t, b, "list_package_symbols", listIn{Package: "tested", Tests: true, IncludeInternal: true})
+	equal(t, names(got.Functions), []string{"TestSave", "helper"})
+	equal(t, got.typeOf("Item").Methods, []string{"func (i Item) Upper() string // Upper is only for tests."})
+	equal(t, names(b.listingOf(t, "tested_test", true).Functions), []string{"TestOut", "outside"})
+}
+
+// The parts of a long answer are the whole, each symbol once.
+func TestListParts(t *testing.T) {
+	t.Parallel()
+	shop := sharedShop(t)
+	all := map[string]int{}
+	offset, total, parts := 0, 0, 0
+	for {
+		got := decode[listing](t, shop, "list_package_symbols", listIn{Package: "net/http", page: page{Offset: offset, Limit: 80}})
+		count := len(got.Constants) + len(got.Variables) + len(got.Functions)
+		for _, d := range slices.Concat(got.Constants, got.Variables, got.Functions) {
+			all[d]++
 		}
-		return 1
-	}) {
-		t.Errorf("the types are not sorted: %+v", got.Types)
+		for _, l := range got.Types {
+			all[l.Type]++
+			for _, m := range l.Methods {
+				all[m]++
+			}
+			count += len(l.Methods)
+		}
+		if parts++; got.NextOffset == 0 {
+			total = got.Total
+			break
+		}
+		if got.NextOffset != offset+80 || got.Omitted != got.Total-got.NextOffset {
+			t.Fatalf("after %d symbols from %d: next %d, %d left out of %d", count, offset, got.NextOffset, got.Omitted, got.Total)
+		}
+		offset = got.NextOffset
+	}
+	if len(all) != total || parts < 3 {
+		t.Errorf("%d parts have %d different symbols of %d", parts, len(all), total)
 	}
 }
 
@@ -82,7 +136,7 @@ func TestListEmptyGroups(t *testing.T) {
 	got := sharedShop(t).listingOf(t, "example.com/shop/cmd/till", false)
 	equal(t, got, listing{
 		Package: "example.com/shop/cmd/till", Name: "main", Synopsis: "Command till is the till.",
-		Constants: []listed{}, Variables: []listed{}, Functions: []listed{}, Types: []listedType{},
+		Constants: []string{}, Variables: []string{}, Functions: []string{}, Types: []listedType{},
 	})
 }
 
@@ -94,7 +148,7 @@ func TestListStd(t *testing.T) {
 	}
 	// More constants than one answer should have.
 	calls := sharedShop(t).listingOf(t, "syscall", false)
-	if len(calls.Constants) > maxListed || len(calls.Constants) == maxListed && calls.Omitted == 0 {
+	if calls.NextOffset != len(calls.Constants) || calls.Omitted != calls.Total-calls.NextOffset || encodedSize(calls) > maxAnswer+2048 {
 		t.Errorf("%d constants and %d symbols left out", len(calls.Constants), calls.Omitted)
 	}
 }

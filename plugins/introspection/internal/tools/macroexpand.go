@@ -16,6 +16,7 @@ type macroexpandIn struct {
 	Form    string `json:"form" jsonschema:"a Go expression such as Map(items, name), not a statement; it is type-checked, never run"`
 	Full    bool   `json:"full,omitempty" jsonschema:"replace constant expressions by their values too; default: false"`
 	Package string `json:"package,omitempty" jsonschema:"the package that the form stands in, whose unexported names and imports it sees: an import path, a directory relative to the workspace (./host) or a package name; default: the one package of the workspace that has the form's names"`
+	build
 }
 
 // expansion is the answer of macroexpand_form.
@@ -46,7 +47,7 @@ func macroexpandForm(w *check.Workspace) tool.Tool {
 		},
 		pluginsdk.Title("Write out what Go leaves unsaid"), pluginsdk.Categories("introspection"),
 		pluginsdk.Argument("form", fmt.Sprintf(`{"minLength": 1, "maxLength": %d}`, expand.MaxForm)),
-		pluginsdk.Argument("package", nameLimit))
+		pluginsdk.Argument("full", `{"default": false}`), pluginsdk.Argument("package", nameLimit))
 }
 
 func macroexpand(

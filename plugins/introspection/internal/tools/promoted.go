@@ -17,15 +17,15 @@ func (d fieldDescriber) addPromoted(ctx context.Context, t types.Type, out *slot
 		if !ok || len(index) < 2 {
 			continue // hidden by a nearer name, ambiguous, or not accessible here
 		}
-		if len(out.Promoted) == maxSlots {
-			out.Omitted++
+		if !d.pages.wants() {
+			d.pages.skip()
 			continue
 		}
 		one, err := d.promotedField(ctx, t, field, index)
 		if err != nil {
 			return err
 		}
-		out.Promoted = append(out.Promoted, one)
+		add(d.pages, &out.Promoted, one)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 type referencesIn struct {
 	Variable string `json:"variable" jsonschema:"Name, pkg.Name, Type.field or pkg.Type.field of a variable, constant, field, type, function or method; pkg is a package's name, import path or the end of its path"`
 	Package  string `json:"package,omitempty" jsonschema:"where to look: an import path, a directory relative to the workspace (./host) or a package name; default: the package that variable names, else the workspace's packages"`
+	within
 }
 
 // references is the answer of who_references, sorted by position.
@@ -21,9 +22,11 @@ type references struct {
 	Kind       string         `json:"kind" jsonschema:"var, const, field, type, func, method or builtin"`
 	Position   string         `json:"position,omitempty" jsonschema:"of the declaration: path:line:col relative to the workspace; outside of it import/path/file.go:line"`
 	References []referred     `json:"references"`
-	Total      int            `json:"total" jsonschema:"how many references there are, including those not listed"`
+	Total      int            `json:"total" jsonschema:"how many references there are in the scope, including those not listed"`
 	Accesses   map[string]int `json:"accesses" jsonschema:"how many references there are of each access, including those not listed"`
-	Errors     []string       `json:"errors,omitempty" jsonschema:"what does not compile in the packages that were searched, where references may be missing"`
+	rest
+	LeftOut string   `json:"left_out,omitempty" jsonschema:"the files that build constraints leave out, where references may be missing"`
+	Errors  []string `json:"errors,omitempty" jsonschema:"what does not compile in the packages that were searched, where references may be missing"`
 }
 
 type referred struct {
@@ -37,8 +40,9 @@ func whoReferences(w *check.Workspace) tool.Tool {
 			"each with its position, its access (read, write, read_write, address, type, call), the function that it is "+
 			"in, and its line. Does not find uses in dependencies, nor fields that a composite literal sets without "+
 			"naming them.",
-		findReferences, pluginsdk.Title("Who refers to a Go symbol"), pluginsdk.Categories("introspection", "xref"),
-		pluginsdk.Argument("variable", nameLimit), pluginsdk.Argument("package", nameLimit))
+		findReferences, append(withinArguments(), pluginsdk.Title("Who refers to a Go symbol"),
+			pluginsdk.Categories("introspection", "xref"), pluginsdk.Argument("variable", nameLimit),
+			pluginsdk.Argument("package", nameLimit))...)
 }
 
 func findReferences(ctx context.Context, w *check.Workspace, in referencesIn) (references, error) {
@@ -46,17 +50,25 @@ func findReferences(ctx context.Context, w *check.Workspace, in referencesIn) (r
 	if err != nil {
 		return references{}, err
 	}
+	filter, err := newUseFilter(ctx, t.Finder, in.within)
+	if err != nil {
+		return references{}, err
+	}
 	out := references{
 		Symbol: t.Title(), Kind: typeutil.Kind(t.Object), Position: t.Position, References: []referred{},
-		Accesses: map[string]int{}, Errors: t.Errors(),
+		Accesses: map[string]int{}, Errors: t.Errors(), LeftOut: leftOut(t.Finder, filter, t.Object.Name()),
 	}
-	sites := newSiteReader(t.Finder.Snapshot.Root)
-	for _, ref := range t.Program.References(t.Key) {
+	pages, sites := newPager(in.page, maxLimit), newSiteReader(t.Finder.Snapshot.Root)
+	for _, ref := range filter.pick(t.Program.References(t.Key)) {
 		access := ref.Access.String()
 		out.Accesses[access]++
-		if out.Total++; len(out.References) < maxSites {
-			out.References = append(out.References, referred{sites.site(ref), access})
+		out.Total++
+		if pages.wants() {
+			add(pages, &out.References, referred{sites.site(ref), access})
+		} else {
+			pages.skip()
 		}
 	}
+	out.rest = pages.rest()
 	return out, nil
 }

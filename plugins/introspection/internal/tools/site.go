@@ -16,12 +16,8 @@ type site struct {
 	Line     string `json:"line" jsonschema:"the line's text"`
 }
 
-const (
-	// maxSites bounds each list of sites.
-	maxSites = 500
-	// maxLine bounds the text of a line, in bytes.
-	maxLine = 200
-)
+// maxLine bounds the text of a line, in bytes.
+const maxLine = 200
 
 // siteReader describes where references are. It reads each file once.
 type siteReader struct {

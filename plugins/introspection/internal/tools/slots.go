@@ -14,9 +14,11 @@ import (
 type slotsIn struct {
 	Class   string `json:"class" jsonschema:"a struct type: Name or pkg.Name; pkg is a package's name, import path or the end of its path, as in net/http.Client"`
 	Package string `json:"package,omitempty" jsonschema:"where to look: an import path, a directory relative to the workspace (./host) or a package name; default: the package that class names, else the workspace's packages"`
+	page
+	build
 }
 
-// slots is the answer of class_slots.
+// slots is the answer of class_slots. Limit and offset count through both lists.
 type slots struct {
 	Name     string         `json:"name"`
 	Package  string         `json:"package" jsonschema:"import path"`
@@ -24,8 +26,8 @@ type slots struct {
 	Align    *int64         `json:"align,omitempty" jsonschema:"bytes"`
 	Fields   []slotField    `json:"fields" jsonschema:"in the order of the declaration; also unexported ones of other modules"`
 	Promoted []promotedSlot `json:"promoted" jsonschema:"fields of embedded structs that can be selected as if they were the type's own, nearest first"`
-	Omitted  int            `json:"omitted,omitempty" jsonschema:"how many fields and promoted fields were left out of lists that are too long"`
-	Errors   []string       `json:"errors,omitempty" jsonschema:"why the package does not compile; the answer has what could be found out nevertheless"`
+	rest
+	Errors []string `json:"errors,omitempty" jsonschema:"why the package does not compile; the answer has what could be found out nevertheless"`
 }
 
 // slotField is a field of a struct.
@@ -47,16 +49,14 @@ type promotedSlot struct {
 	Pointer bool   `json:"pointer,omitempty" jsonschema:"the path goes through an embedded pointer, which must not be nil"`
 }
 
-// maxSlots bounds each list of an answer.
-const maxSlots = 500
-
 func classSlots(w *check.Workspace) tool.Tool {
 	return define(w, "class_slots",
 		"Lists the fields of a Go struct: type, tag, offset, size and documentation of each, and the fields promoted "+
 			"from embedded structs with their origin. Use it to build or read a value of the struct; "+
 			"describe_symbol returns its methods.",
-		findSlots, pluginsdk.Title("List a Go struct's fields"), pluginsdk.Categories("introspection", "clos"),
-		pluginsdk.Argument("class", nameLimit), pluginsdk.Argument("package", nameLimit))
+		findSlots, append(pageArguments(maxLimit), pluginsdk.Title("List a Go struct's fields"),
+			pluginsdk.Categories("introspection", "clos"), pluginsdk.Argument("class", nameLimit),
+			pluginsdk.Argument("package", nameLimit))...)
 }
 
 func findSlots(ctx context.Context, w *check.Workspace, in slotsIn) (slots, error) {
@@ -79,15 +79,23 @@ func findSlots(ctx context.Context, w *check.Workspace, in slotsIn) (slots, erro
 	if size, align, ok := typeutil.Layout(name.Type(), s.Package.Sizes); ok {
 		out.Size, out.Align = &size, &align
 	}
-	d := fieldDescriber{snapshot: f.Snapshot, pkg: s.Package, printer: typeutil.Printer{Pkg: s.Package.Types}}
+	d := fieldDescriber{
+		snapshot: f.Snapshot, pkg: s.Package, printer: typeutil.Printer{Pkg: s.Package.Types},
+		pages: newPager(in.page, maxLimit),
+	}
 	for i, offset := range typeutil.Offsets(t, s.Package.Sizes) {
+		if !d.pages.wants() {
+			d.pages.skip()
+			continue
+		}
 		field, err := d.field(ctx, t, i, offset)
 		if err != nil {
 			return slots{}, err
 		}
-		appendUpTo(&out.Fields, field, &out.Omitted, maxSlots)
+		add(d.pages, &out.Fields, field)
 	}
 	err = d.addPromoted(ctx, name.Type(), &out)
+	out.rest = d.pages.rest()
 	return out, err
 }
 
@@ -96,6 +104,7 @@ type fieldDescriber struct {
 	snapshot *check.Snapshot
 	pkg      *check.Package
 	printer  typeutil.Printer
+	pages    *pager
 }
 
 func (d fieldDescriber) field(ctx context.Context, s *types.Struct, i int, offset *int64) (slotField, error) {

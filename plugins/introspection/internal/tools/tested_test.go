@@ -55,8 +55,8 @@ func outside() string { return Remote{}.Upper() }
 
 func TestOut(t *testing.T) { _ = outside() }
 `,
-	"alone/alone_test.go":   "package alone\n\nfunc Alone() {}\n",
-	"beside/beside_test.go": "package beside_test\n\nfunc Beside() {}\n",
+	"alone/alone_test.go": "package alone\n\nfunc Alone() {}\n",
+	"apart/apart_test.go": "package apart_test\n\nfunc Apart() {}\n",
 
 	"dependency/must/go.mod":  "module example.com/must\n\ngo 1.26\n",
 	"dependency/must/must.go": "// Package must fails.\npackage must\n\n// NoError wants no error.\nfunc NoError(err error) {}\n",
@@ -81,8 +81,8 @@ func TestTestSymbols(t *testing.T) {
 		{"example.com/tested_test.outside", "", "out_test.go:14:6", "example.com/tested_test"},
 		{"outside", "./", "out_test.go:14:6", "example.com/tested_test"},
 		{"Alone", "", "alone/alone_test.go:3:6", "example.com/tested/alone"},
-		{"Beside", "beside", "beside/beside_test.go:3:6", "example.com/tested/beside_test"},
-		{"beside.Beside", "", "beside/beside_test.go:3:6", "example.com/tested/beside_test"},
+		{"Apart", "apart", "apart/apart_test.go:3:6", "example.com/tested/apart_test"},
+		{"apart.Apart", "", "apart/apart_test.go:3:6", "example.com/tested/apart_test"},
 		// What only tests import has a short name too.
 		{"must.NoError", "", "dependency/must/must.go:5:6", "example.com/must"},
 		{"NoError", "must", "dependency/must/must.go:5:6", "example.com/must"},
@@ -119,5 +119,39 @@ func TestOtherModule(t *testing.T) {
 	}
 	if got := b.failing(t, "describe_symbol", describeIn{Symbol: "Deep", Package: "./other/deep"}); !strings.HasPrefix(got, "directory other/deep belongs to another module") {
 		t.Error(got)
+	}
+}
+
+// Types of tests are relatives, compared with what their tests see.
+func TestTestHierarchy(t *testing.T) {
+	t.Parallel()
+	b := fresh(t, tested)
+	related := func(class string, with *bool) string {
+		got := decode[hierarchy](t, b, "class_hierarchy", hierarchyIn{Class: class, tests: tests{with}})
+		var out []string
+		for _, list := range [][]relative{got.Satisfies, got.EmbeddedBy, got.ImplementedBy} {
+			for _, r := range list {
+				out = append(out, r.Name)
+			}
+			out = append(out, "|")
+		}
+		return strings.Join(out, " ")
+	}
+	no := false
+	for _, c := range []struct {
+		class string
+		tests *bool
+		want  string
+	}{
+		{"Saver", nil, "| Wide | Wide fake Remote |"},
+		{"Saver", &no, "| | |"},
+		{"fake", nil, "Saver | | |"},
+		{"Item", nil, "| Remote | |"},
+		{"Wide", nil, "Saver | | |"},
+		{"Remote", nil, "Saver | | |"},
+	} {
+		if got := related(c.class, c.tests); got != c.want {
+			t.Errorf("%s: %s\nwant %s", c.class, got, c.want)
+		}
 	}
 }

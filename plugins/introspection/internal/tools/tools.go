@@ -31,21 +31,24 @@ const (
 // handler computes what a tool returns.
 type handler[In, Out any] func(context.Context, *check.Workspace, In) (Out, error)
 
-// define returns a tool with the options that all of them share.
-func define[In, Out any](
-	w *check.Workspace, name, description string, fn handler[In, Out], options ...pluginsdk.Option,
-) tool.Tool {
-	bound := func(ctx context.Context, in In) (Out, error) { return fn(ctx, w, in) }
-	return pluginsdk.Func(name, description, bound, append(options,
-		pluginsdk.Safe(), pluginsdk.Permission(tool.FSRead), pluginsdk.Idempotent(2), pluginsdk.Timeout(timeout))...)
+// onPlatform is an input that says which platform it is about.
+type onPlatform interface {
+	platform() (check.Platform, error)
 }
 
-// appendUpTo appends to a list of at most limit entries, and counts those that no
-// longer fit.
-func appendUpTo[T any](list *[]T, one T, omitted *int, limit int) {
-	if len(*list) < limit {
-		*list = append(*list, one)
-	} else {
-		*omitted++
+// define returns a tool with the options that all of them share.
+func define[In onPlatform, Out any](
+	w *check.Workspace, name, description string, fn handler[In, Out], options ...pluginsdk.Option,
+) tool.Tool {
+	bound := func(ctx context.Context, in In) (Out, error) {
+		platform, err := in.platform()
+		if err != nil {
+			var none Out
+			return none, err
+		}
+		return fn(ctx, w.On(platform), in)
 	}
+	options = append(options, buildArguments()...)
+	return pluginsdk.Func(name, description, bound, append(options,
+		pluginsdk.Safe(), pluginsdk.Permission(tool.FSRead), pluginsdk.Idempotent(2), pluginsdk.Timeout(timeout))...)
 }

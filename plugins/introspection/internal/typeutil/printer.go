@@ -9,7 +9,11 @@ import (
 
 // Printer formats types and declarations as code of the package Pkg would write
 // them: names of other packages are qualified.
-type Printer struct{ Pkg *types.Package }
+type Printer struct {
+	Pkg *types.Package
+	// Limit bounds the text of one type, in bytes. Zero: [MaxType].
+	Limit int
+}
 
 // MaxType bounds the text of one type, in bytes: some structs would fill pages.
 const MaxType = 4 << 10
@@ -24,7 +28,7 @@ func (p Printer) Qualify(other *types.Package) string {
 
 // Type formats a type.
 func (p Printer) Type(t types.Type) string {
-	return Cut(types.TypeString(t, p.Qualify), MaxType)
+	return p.cut(types.TypeString(t, p.Qualify))
 }
 
 // Signature formats the declaration of obj on one line, without the bodies of
@@ -43,13 +47,20 @@ func (p Printer) Signature(obj types.Object) string {
 		}
 		return "var " + obj.Name() + " " + p.Type(obj.Type())
 	}
-	return Cut(types.ObjectString(obj, p.Qualify), MaxType)
+	return p.cut(types.ObjectString(obj, p.Qualify))
 }
 
 func (p Printer) params(sig *types.Signature) string {
 	var b bytes.Buffer
 	types.WriteSignature(&b, sig, p.Qualify)
-	return Cut(b.String(), MaxType)
+	return p.cut(b.String())
+}
+
+func (p Printer) cut(text string) string {
+	if p.Limit > 0 {
+		return Cut(text, p.Limit)
+	}
+	return Cut(text, MaxType)
 }
 
 func (p Printer) receiver(fn *types.Func) string {
