@@ -264,7 +264,7 @@ func TestChangedDefinitionIsNotRun(t *testing.T) {
 	h := w.load()
 	w.define(does("out.do", tool.Dangerous))
 
-	out, _, err := h.Session().CallDetailed(t.Context(), tool.Call{Name: "out.do"})
+	out, _, err := h.Session().CallWith(t.Context(), tool.Call{Name: "out.do"}, host.CallOptions{})
 	var e *tool.Error
 	if !errors.As(err, &e) || e.Code != tool.CodeUnavailable || !e.Unsent || e.Plugin != "outside" || !errors.Is(err, plugin.ErrChanged) || !strings.Contains(out.Content, "changed its definitions") {
 		t.Errorf("the first call: %+v, %v", out, err)

@@ -49,7 +49,7 @@ func (a *account) open(r *chain.Rates, session string) {
 // asCaller is a session as the steps of a call see it.
 type asCaller Session
 
-var _ chain.Caller = (*asCaller)(nil)
+var _ visitor = (*asCaller)(nil)
 
 func (c *asCaller) Name() string                    { return c.caller.Name }
 func (c *asCaller) ID() string                      { return c.id }
@@ -59,11 +59,11 @@ func (c *asCaller) Holds(held tool.Capability) bool { return (*Session)(c).Holds
 func (c *asCaller) Approver() policy.Approver       { return c.approver }
 func (c *asCaller) ResultLimit() int                { return c.limit }
 
-// sessionOf returns the session that makes a call; nil: none does.
-func sessionOf(t *chain.Trace) *Session {
-	if t == nil {
+func (c *asCaller) mayCall(d *tool.Definition) bool { return (*Session)(c).Sees(d) }
+
+func (c *asCaller) holder() *Session {
+	if c.host.anonymous.id == c.id {
 		return nil
 	}
-	c, _ := t.Caller.(*asCaller)
 	return (*Session)(c)
 }

@@ -53,35 +53,23 @@ func (h *Host) commonChain() tool.Handler {
 // resolve finds the tool by its name, or by the alias that models use, and runs the call
 // through its chain.
 func (h *Host) resolve(ctx context.Context, call tool.Call) (tool.Result, error) {
-	e := h.registry.find(call.Name)
-	if e == nil && h.registry.lookup(call.Name) == nil {
-		why, certain := h.roster.Missing(ctx, call.Name)
-		if e = h.registry.find(call.Name); e == nil {
-			return tool.Result{}, h.missing(call.Name, why, certain)
-		}
-	}
-	if e == nil {
-		return tool.Result{}, h.unknown(call.Name)
-	}
-	if h.closed.Load() {
-		return tool.Result{}, &tool.Error{
-			Code: tool.CodeUnavailable, Tool: call.Name, Plugin: e.owner, Stage: tool.StageResolve, Unsent: true,
-			Message: fmt.Sprintf("the host is closed, so tool %s cannot run", call.Name), OperatorHint: "make a new host",
-		}
-	}
-	e, err := e.compiled()
+	t := chain.TraceFrom(ctx)
+	e, err := h.find(ctx, call.Name, callerOf(t))
 	if err != nil {
 		return tool.Result{}, err
 	}
 	asked := call.Name
 	call.Name = e.def.Name
-	if t := chain.TraceFrom(ctx); t != nil {
-		if s := sessionOf(t); s != nil && !s.Sees(&e.def) {
-			return tool.Result{}, unknownError(asked, "it is not among the tools of this caller")
-		}
+	if t != nil {
 		t.Definition, t.Digest, t.Plugin = &e.def, e.digest, e.owner
 	}
-	res, err := e.chain(ctx, call)
+	run := e.chain
+	if c, ok := callerOf(t).(*keyedCaller); ok {
+		run = func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			return c.replays.once(ctx, c.key, e, call)
+		}
+	}
+	res, err := run(ctx, call)
 	if err == nil && res.IsError && asked != call.Name {
 		res = failureBy(res, call.Name, asked)
 	}
@@ -103,6 +91,35 @@ func failureBy(res tool.Result, name, asked string) tool.Result {
 	res.Content = slices.Clone(res.Content)
 	res.Content[0] = text
 	return res
+}
+
+// find returns the tool that a caller's call by that name runs; nil is a caller that sees
+// every tool.
+func (h *Host) find(ctx context.Context, name string, by visitor) (*entry, error) {
+	e := h.registry.find(name)
+	if e == nil && h.registry.lookup(name) == nil {
+		why, certain := h.roster.Missing(ctx, name)
+		if e = h.registry.find(name); e == nil {
+			return nil, h.missing(name, why, certain)
+		}
+	}
+	if e == nil {
+		return nil, h.unknown(name)
+	}
+	if h.closed.Load() {
+		return nil, &tool.Error{
+			Code: tool.CodeUnavailable, Tool: name, Plugin: e.owner, Stage: tool.StageResolve, Unsent: true,
+			Message: fmt.Sprintf("the host is closed, so tool %s cannot run", name), OperatorHint: "make a new host",
+		}
+	}
+	e, err := e.compiled()
+	if err != nil {
+		return nil, err
+	}
+	if by != nil && !by.mayCall(&e.def) {
+		return nil, unknownError(name, "it is not among the tools of this caller")
+	}
+	return e, nil
 }
 
 // unknown returns the error for a name that no tool has, with the names that may have been

@@ -100,6 +100,9 @@ func (c *compiler) compileListed(l roster.Listing, t tool.Tool, budget *schema.B
 	if t.Handler != nil {
 		t.Handler = chain.Wrap(t.Handler, holding(l), refreshing(l))
 	}
+	if l.Plugin == nil && !l.Functions {
+		t.Handler, t.Preview = chain.PassOn(t.Handler), chain.PassOn(t.Preview)
+	}
 	e, err := c.check(l.Owner, t, cmp.Or(l.Settings, c.defaults))
 	if err != nil {
 		return nil, err

@@ -12,7 +12,8 @@
 //	s := h.Session(host.WithGrants(tool.FSRead))
 //	outcome := s.Call(ctx, tool.Call{Name: "fs.read", Arguments: []byte(`{"path": "README.md"}`)})
 //
-// A *Host is a tool.Provider itself, so hosts nest.
+// A *Host is a tool.Provider itself, so hosts nest: a host that is attached to another one
+// knows the callers of the other apart, and asks once about one call.
 //
 // gRPC has one log for the whole process, so this package leaves it alone. A plugin can make
 // it write to standard error; [google.golang.org/grpc/grpclog.SetLoggerV2] redirects it, as

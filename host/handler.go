@@ -15,10 +15,11 @@ import (
 // The innermost steps of a call are wrapped round the handler of its tool. Each is left
 // out for tools that do not need it:
 //
-//	provider( protect( renamed( holding( refreshing( the handler
+//	provider( protect( renamed( holding( refreshing( passing on( the handler
 //
 // provider and protect are put round each tool when its chain is built, renamed when an
-// override gives it another name, holding and refreshing when a plugin lists it.
+// override gives it another name, holding and refreshing when a plugin lists it, and passing
+// on when an attached provider does, which may be a host.
 
 // provider is the innermost step of the chain: it runs the tool, whose panic harms nothing
 // else and whose errors are all of one kind.
@@ -83,8 +84,10 @@ func holding(l roster.Listing) chain.Middleware {
 	}
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			if s := sessionOf(chain.TraceFrom(ctx)); s != nil && s != s.host.anonymous {
-				s.holds.add(l.Plugin)
+			if c := callerOf(chain.TraceFrom(ctx)); c != nil {
+				if s := c.holder(); s != nil {
+					s.holds.add(l.Plugin)
+				}
 			}
 			return next(ctx, call)
 		}

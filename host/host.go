@@ -38,7 +38,10 @@ type Host struct {
 	_         [64]byte
 }
 
-var _ tool.Provider = (*Host)(nil)
+var (
+	_ tool.Provider  = (*Host)(nil)
+	_ tool.Previewer = (*Host)(nil)
+)
 
 // New makes a host with no tools.
 //
@@ -119,7 +122,8 @@ func (h *Host) newRoster() (*roster.Roster, error) {
 func (h *Host) Root() string { return h.opts.root }
 
 // Execute runs a call of an anonymous session, which has no grants and no approver.
-// Use a [Session] for anything else.
+// Use a [Session] for anything else. A host that is attached to another one runs the calls
+// of the other's callers: each keeps its ID, grants, approver and rates.
 //
 // # Errors
 //
@@ -141,6 +145,7 @@ func (h *Host) CallAll(ctx context.Context, calls []tool.Call) []Outcome {
 // and their own bounds. Calls under way may end first; new ones are refused.
 func (h *Host) Close(ctx context.Context) error {
 	h.closed.Store(true)
+	h.registry.close()
 	err := h.roster.Close(ctx)
 	if h.observer != nil {
 		bound, cancel := context.WithTimeout(ctx, hookGrace)

@@ -192,7 +192,7 @@ func TestApproverPanics(t *testing.T) {
 				t.Errorf("%s: a model is shown %s", name, out.Content)
 			}
 		}
-		_, _, err := s.CallDetailed(t.Context(), tool.Call{Name: "dangerous"})
+		_, _, err := s.CallWith(t.Context(), tool.Call{Name: "dangerous"}, host.CallOptions{})
 		if e := tool.AsError(err); e.Stage != tool.StageApprove || strings.Contains(name, "panicked") != strings.Contains(e.Detail, "hostile_record_test.go") {
 			t.Errorf("%s: stage %s, detail %s", name, e.Stage, e.Detail)
 		}

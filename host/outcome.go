@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/audit"
-	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -20,17 +19,25 @@ type Outcome struct {
 	Content    string          `json:"content"`
 	Error      *OutcomeError   `json:"error,omitempty"`
 	Structured json.RawMessage `json:"structured,omitempty"`
-	Metadata   Metadata        `json:"metadata"`
+	// Blocks are what Content describes: its images, resources and links in full. They are
+	// left out of the JSON if they are text alone, which is all in Content.
+	Blocks   tool.Blocks `json:"blocks,omitzero"`
+	Metadata Metadata    `json:"metadata"`
 }
 
 // OutcomeError classifies and explains a call that did not succeed.
 type OutcomeError struct {
 	Code    tool.Code `json:"code"`
 	Message string    `json:"message"`
+	// RetryAfter is how long to wait before trying again. Zero: unknown.
+	RetryAfter tool.Duration `json:"retry_after,omitempty"`
 }
 
 // Metadata describes how a call was carried out.
 type Metadata struct {
+	// Tool is the tool's name in the registry, if the call was by its alias too; empty: there
+	// is no such tool.
+	Tool string `json:"tool,omitempty"`
 	// ExecutionTimeMS is the whole time in the host, in milliseconds.
 	ExecutionTimeMS float64 `json:"execution_time_ms"`
 	// SafetyLevel is the tool's effective one; empty for an unknown tool.
@@ -46,36 +53,43 @@ type Metadata struct {
 // Call runs one call and returns its outcome for a model. It does not return a Go error:
 // refusals and crashes are outcomes too.
 func (s *Session) Call(ctx context.Context, call tool.Call) Outcome {
-	out, _, _ := s.CallDetailed(ctx, call)
+	out, _, _ := s.CallWith(ctx, call, CallOptions{})
 	return out
 }
 
-// CallDetailed is [Session.Call], and also returns the result and the error from which the
-// outcome was made, for callers that need content blocks, or details that are not for models.
-func (s *Session) CallDetailed(ctx context.Context, call tool.Call) (Outcome, tool.Result, error) {
+// CallWith is [Session.Call] with options. It also returns the result and the error from
+// which the outcome was made, for callers that need details that are not for models.
+func (s *Session) CallWith(ctx context.Context, call tool.Call, o CallOptions) (Outcome, tool.Result, error) {
 	if call.ID == "" {
 		call.ID = s.host.nextID()
 	}
-	trace := &chain.Trace{Caller: (*asCaller)(s)}
+	ctx, trace, end := o.begin(ctx, s, call)
+	defer end()
 	res, err := s.execute(ctx, trace, call)
 	out := Outcome{ID: call.ID, Name: call.Name, Metadata: Metadata{
 		ExecutionTimeMS: float64(time.Since(trace.Begin).Microseconds()) / 1000,
 		Approved:        trace.Decision == audit.Approved, Plugin: trace.Plugin, Attempts: trace.Attempts,
 	}}
-	if trace.Definition != nil {
-		out.Metadata.SafetyLevel = trace.Definition.Safety.Effective().String()
+	if d := trace.Definition; d != nil {
+		out.Metadata.Tool, out.Metadata.SafetyLevel = d.Name, d.Safety.Effective().String()
 	}
-	switch {
-	case err != nil:
-		out.Content = tool.ModelText(err, call.Name)
-		out.Error = &OutcomeError{Code: tool.CodeOf(err), Message: out.Content}
-	case res.IsError:
-		out.Content, out.Structured = res.Text(), res.Structured
-		out.Error = &OutcomeError{Code: tool.CodeToolFailed, Message: out.Content}
-	default:
-		out.Success, out.Content, out.Structured = true, res.Text(), res.Structured
+	return out.Ended(res, err), res, err
+}
+
+// Ended returns the outcome of the same call if it had ended with a result or, if err is not
+// nil, with an error.
+func (o Outcome) Ended(res tool.Result, err error) Outcome {
+	o.Success, o.Error = err == nil && !res.IsError, nil
+	if err != nil {
+		o.Content, o.Structured, o.Blocks = tool.ModelText(err, o.Name), nil, nil
+		o.Error = &OutcomeError{Code: tool.CodeOf(err), Message: o.Content, RetryAfter: tool.AsError(err).RetryAfter}
+		return o
 	}
-	return out, res, err
+	o.Content, o.Structured, o.Blocks = res.Text(), res.Structured, res.Content
+	if res.IsError {
+		o.Error = &OutcomeError{Code: tool.CodeToolFailed, Message: o.Content}
+	}
+	return o
 }
 
 // CallAll runs several calls and returns their outcomes in the same order, one for each,

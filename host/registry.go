@@ -34,6 +34,9 @@ type registry struct {
 	snap    atomic.Pointer[snapshot]
 	current func(*entry) (*entry, error) // brings an entry in line with the overrides of the moment
 	mu      sync.Mutex                   // writers'
+
+	subscribers map[chan struct{}]bool // of Changes; guarded by mu
+	closed      bool                   // there are no changes any more; guarded by mu
 }
 
 func (r *registry) read() *snapshot {
@@ -166,10 +169,13 @@ func (r *registry) Drop(owner string) { r.Put([]roster.Set{{Owner: owner}}) }
 func (r *registry) edit(f func(*tx) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t := begin(r.read(), r.current)
+	before := r.read()
+	t := begin(before, r.current)
 	if err := f(t); err != nil {
 		return err
 	}
-	r.snap.Store(t.snapshot())
+	after := t.snapshot()
+	r.snap.Store(after)
+	r.announce(before, after)
 	return nil
 }

@@ -23,6 +23,8 @@ type Session struct {
 	limit    int                        // characters of a result
 	sees     func(tool.Definition) bool // nil: every tool
 	holds    *holds
+	replays  *replays
+	notices  *subscriptions
 
 	grants atomic.Pointer[map[tool.Capability]bool] // never changed, replaced
 	mu     sync.Mutex                               // writers of grants
@@ -32,7 +34,7 @@ var _ tool.Provider = (*Session)(nil)
 
 // Session makes a session.
 func (h *Host) Session(opts ...SessionOption) *Session {
-	s := &Session{host: h, id: rand.Text(), holds: new(holds)}
+	s := &Session{host: h, id: rand.Text(), holds: new(holds), replays: new(replays), notices: &subscriptions{registry: &h.registry}}
 	for _, opt := range opts {
 		opt(s)
 	}
@@ -45,7 +47,10 @@ func (h *Host) Session(opts ...SessionOption) *Session {
 // say, so that plugins have the same state for it; [WithCaller] sets the bounds of that caller. It
 // ends with the session, and closing it ends the session.
 func (s *Session) With(opts ...SessionOption) *Session {
-	view := &Session{host: s.host, caller: s.caller, approver: s.approver, limit: s.limit, sees: s.sees, holds: s.holds}
+	view := &Session{
+		host: s.host, caller: s.caller, approver: s.approver, limit: s.limit, sees: s.sees,
+		holds: s.holds, replays: s.replays, notices: s.notices,
+	}
 	view.grants.Store(s.grants.Load())
 	for _, opt := range opts {
 		opt(view)
@@ -113,14 +118,14 @@ func (s *Session) List(ctx context.Context) ([]tool.Definition, error) {
 //
 // Those of [Host.Execute].
 func (s *Session) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
-	return s.execute(ctx, &chain.Trace{Caller: (*asCaller)(s)}, call)
+	return s.execute(ctx, s.traceOf(ctx, call), call)
 }
 
 func (s *Session) execute(ctx context.Context, t *chain.Trace, call tool.Call) (tool.Result, error) {
 	if call.ID == "" {
 		call.ID = s.host.nextID()
 	}
-	call.Session = s.id
+	call.Session = t.Caller.ID()
 	return s.host.chain(chain.WithTrace(ctx, t), call)
 }
 
@@ -128,6 +133,7 @@ func (s *Session) execute(ctx context.Context, t *chain.Trace, call tool.Call) (
 // state any longer. The host stays open.
 func (s *Session) Close(context.Context) error {
 	s.holds.releaseAll()
+	s.notices.end()
 	return nil
 }
 

@@ -60,7 +60,7 @@ func TestTextsForModelsAndPeople(t *testing.T) {
 		{"g.uarde", nil, "Unknown tool: g.uarde (did you mean g.uarded?)", "did you mean g.uarded?"},
 		{"f_ail", nil, "tool f_ail execution failed: no luck", ""},
 	} {
-		out, _, err := h.Session(host.WithApprover(c.approver)).CallDetailed(t.Context(), tool.Call{Name: c.name})
+		out, _, err := h.Session(host.WithApprover(c.approver)).CallWith(t.Context(), tool.Call{Name: c.name}, host.CallOptions{})
 		if out.Success || out.Error.Message != out.Content || !strings.HasPrefix(out.Content, c.model) {
 			t.Errorf("%s: a model reads %q, want %q", c.name, out.Content, c.model)
 		}

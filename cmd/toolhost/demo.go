@@ -298,7 +298,7 @@ func (d *demo) readableFile(ctx context.Context) string {
 
 // refused makes a call that the host has to refuse without asking the plugin.
 func (d *demo) refused(ctx context.Context, by *host.Session, name, args string, want tool.Code) error {
-	out, _, err := by.CallDetailed(ctx, tool.Call{Name: name, Arguments: []byte(args)})
+	out, _, err := by.CallWith(ctx, tool.Call{Name: name, Arguments: []byte(args)}, host.CallOptions{})
 	if got := tool.CodeOf(err); got != want {
 		return fmt.Errorf("the host answered %q instead of %s: %s", got, want, out.Content)
 	}

@@ -48,26 +48,65 @@ func (r Result) Text() string {
 	return strings.Join(texts, "\n")
 }
 
-type resultJSON struct {
-	Content    []json.RawMessage `json:"content"`
-	Structured json.RawMessage   `json:"structured,omitempty"`
-	IsError    bool              `json:"is_error,omitempty"`
+// Blocks are the content blocks of a [Result] as JSON: an array of objects with a "type",
+// "text", "image", "audio", "resource" or "resource_link".
+type Blocks []Content
+
+// IsZero reports whether the blocks say no more than [Result.Text]: they are text, or none.
+// It lets omitzero leave such blocks out of JSON that has the text.
+func (b Blocks) IsZero() bool {
+	for _, c := range b {
+		if _, ok := c.(TextContent); !ok {
+			return false
+		}
+	}
+	return true
 }
 
-// MarshalJSON encodes the result as {"content", "structured", "is_error"}. Each block has
-// a "type": "text", "image", "audio", "resource" or "resource_link".
-func (r Result) MarshalJSON() ([]byte, error) {
-	out := resultJSON{
-		Content: make([]json.RawMessage, 0, len(r.Content)), Structured: r.Structured, IsError: r.IsError,
-	}
-	for _, c := range r.Content {
-		b, err := marshalContent(c)
-		if err != nil {
+// MarshalJSON implements [json.Marshaler].
+func (b Blocks) MarshalJSON() ([]byte, error) {
+	out := make([]json.RawMessage, len(b))
+	for i, c := range b {
+		var err error
+		if out[i], err = marshalContent(c); err != nil {
 			return nil, err
 		}
-		out.Content = append(out.Content, b)
 	}
 	return json.Marshal(out)
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+//
+// # Errors
+//
+// Plain ones for JSON of another form, and for an unknown type.
+func (b *Blocks) UnmarshalJSON(text []byte) error {
+	var in []json.RawMessage
+	if err := json.Unmarshal(text, &in); err != nil {
+		return err
+	}
+	var out Blocks
+	for _, raw := range in {
+		c, err := unmarshalContent(raw)
+		if err != nil {
+			return err
+		}
+		out = append(out, c)
+	}
+	*b = out
+	return nil
+}
+
+type resultJSON struct {
+	Content    Blocks          `json:"content"`
+	Structured json.RawMessage `json:"structured,omitempty"`
+	IsError    bool            `json:"is_error,omitempty"`
+}
+
+// MarshalJSON encodes the result as {"content", "structured", "is_error"}, with the content
+// as [Blocks].
+func (r Result) MarshalJSON() ([]byte, error) {
+	return json.Marshal(resultJSON{r.Content, r.Structured, r.IsError})
 }
 
 // UnmarshalJSON decodes the form that [Result.MarshalJSON] writes.
@@ -76,14 +115,6 @@ func (r *Result) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &in); err != nil {
 		return err
 	}
-	out := Result{Structured: in.Structured, IsError: in.IsError}
-	for _, raw := range in.Content {
-		c, err := unmarshalContent(raw)
-		if err != nil {
-			return err
-		}
-		out.Content = append(out.Content, c)
-	}
-	*r = out
+	*r = Result{in.Content, in.Structured, in.IsError}
 	return nil
 }

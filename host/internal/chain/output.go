@@ -58,7 +58,7 @@ func Limit(most int) Middleware {
 }
 
 func checkResult(ctx context.Context, output *schema.Schema, most int, name string, res tool.Result) error {
-	if n := size(res); most > 0 && n > most {
+	if n := ResultSize(res); most > 0 && n > most {
 		return &tool.Error{
 			Code: tool.CodeResourceExhausted, Tool: name, Stage: tool.StageOutput,
 			Message: fmt.Sprintf("the result of tool %s has %d bytes, more than %d", name, n, most),
@@ -87,8 +87,8 @@ func checkResult(ctx context.Context, output *schema.Schema, most int, name stri
 	return nil
 }
 
-// size returns the approximate size of a result, in bytes.
-func size(res tool.Result) int {
+// ResultSize returns the approximate size of a result, in bytes.
+func ResultSize(res tool.Result) int {
 	n := len(res.Structured)
 	for _, c := range res.Content {
 		switch c := c.(type) {

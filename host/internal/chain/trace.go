@@ -79,8 +79,11 @@ func WithTrace(ctx context.Context, t *Trace) context.Context {
 
 // Value implements [context.Context].
 func (t *Trace) Value(key any) any {
-	if key == (traceKey{}) {
+	switch key {
+	case traceKey{}:
 		return t
+	case passedKey{}: // of an outer host; see [Passed]
+		return nil
 	}
 	return t.Context.Value(key)
 }

@@ -29,6 +29,8 @@ type Listing struct {
 	Recalled bool
 	// Plugin is started before a call of one of the tools; nil: the owner is not a plugin.
 	Plugin *plugin.Plugin
+	// Functions says that the tools are functions of a [tool.Set], which cannot be a host.
+	Functions bool
 	// KeepsSessions says that the plugin keeps state for each session.
 	KeepsSessions bool
 	// Settings are the plugin's; nil: the owner is not a plugin.

@@ -90,6 +90,7 @@ func previewOf(p tool.Provider) tool.Handler {
 func (s *source) describe(said listing) Listing {
 	out := Listing{Owner: s.member.owner, Tools: said.tools, Recalled: said.recalled}
 	if s.plugin == nil {
+		_, out.Functions = s.provider.(*tool.Set)
 		return out
 	}
 	out.Plugin, out.Settings = s.plugin, &s.settings

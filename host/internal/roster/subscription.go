@@ -21,8 +21,9 @@ func (r *Roster) Attach(ctx context.Context, owner string, p tool.Provider) erro
 	if err := m.become(loading, nil, s, nil); err != nil {
 		return err
 	}
+	follow := s.notices() // before the tools are listed, so that no change is missed
 	err := m.refresh(ctx, s)
-	s.activate(s.notices())
+	s.activate(follow)
 	return err
 }
 
@@ -33,20 +34,20 @@ func invalidProvider(owner, why string) error {
 	}
 }
 
-// notices returns a function that takes the change notices of an attached provider until
-// it closes; nil: it sends none. A plugin needs no goroutine for that: it calls changed.
+// notices returns a function that takes the change notices of an attached provider, from
+// now on and until it closes; nil: it sends none. A plugin needs no goroutine for that: it calls changed.
 func (s *source) notices() func() {
 	n, ok := s.provider.(tool.Notifier)
 	if !ok {
 		return nil
 	}
+	var changes <-chan struct{}
+	if err := s.contain(func() error { changes = n.Changes(); return nil }); err != nil {
+		s.logChange(err)
+		return nil
+	}
 	life := s.member.roster.life
 	return func() {
-		var changes <-chan struct{}
-		if err := s.contain(func() error { changes = n.Changes(); return nil }); err != nil {
-			s.logChange(err)
-			return
-		}
 		for {
 			select {
 			case _, more := <-changes:

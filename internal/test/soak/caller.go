@@ -80,9 +80,9 @@ func (c *caller) call() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	begin := time.Now()
-	out, res, err := c.sessions[n].CallDetailed(ctx, tool.Call{
+	out, res, err := c.sessions[n].CallWith(ctx, tool.Call{
 		ID: id, Name: name, Arguments: fmt.Appendf(nil, `{"us":%d}`, rand.N(maxWork+1).Microseconds()), //nolint:gosec // no secret
-	})
+	}, host.CallOptions{})
 	c.slowest = max(c.slowest, time.Since(begin))
 	if out.Metadata.Attempts > 1 {
 		c.retried++

@@ -39,23 +39,12 @@ type Answer struct {
 
 // Failed returns the answer with another error, also in its outcome.
 func (a Answer) Failed(err error) Answer {
-	a.Result, a.Err = tool.Result{}, err
-	a.Outcome.Success, a.Outcome.Structured = false, nil
-	a.Outcome.Content = tool.ModelText(err, a.Outcome.Name)
-	a.Outcome.Error = &host.OutcomeError{Code: tool.CodeOf(err), Message: a.Outcome.Content}
-	return a
+	return Answer{a.Outcome.Ended(tool.Result{}, err), tool.Result{}, err}
 }
 
-// succeeded returns the answer with a result, also in its outcome, as
-// [host.Session.CallDetailed] does.
+// succeeded returns the answer with a result, also in its outcome.
 func (a Answer) succeeded(res tool.Result) Answer {
-	a.Result, a.Err = res, nil
-	a.Outcome.Success, a.Outcome.Error = !res.IsError, nil
-	a.Outcome.Content, a.Outcome.Structured = res.Text(), res.Structured
-	if res.IsError {
-		a.Outcome.Error = &host.OutcomeError{Code: tool.CodeToolFailed, Message: a.Outcome.Content}
-	}
-	return a
+	return Answer{a.Outcome.Ended(res, nil), res, nil}
 }
 
 // size returns roughly how many bytes the answer holds.

@@ -115,7 +115,7 @@ func (s *service) Call(ctx context.Context, _ control.Caller, c control.Call, a 
 		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
 		defer cancel()
 	}
-	out, res, err := session.CallDetailed(ctx, tool.Call{Name: c.Name, Arguments: c.Arguments})
+	out, res, err := session.CallWith(ctx, tool.Call{Name: c.Name, Arguments: c.Arguments}, host.CallOptions{})
 	return control.Answer{Outcome: out, Result: res, Err: err}
 }
 

@@ -53,7 +53,7 @@ func (o *Writer) Outcome(out host.Outcome, err error) error {
 	}
 	// Quotation marks within a text are escaped, so no text contains these marks.
 	holes := []hole{{`"content": ""`, `"content": `, textOf(out.Content)}}
-	p.Content = ""
+	p.Content, p.Blocks = "", nil // they would have the text once more
 	if !indentable(out.Structured) {
 		if !json.Valid(out.Structured) {
 			return o.JSON(p) // it reports what is invalid

@@ -1,0 +1,136 @@
+package host
+
+import (
+	"reflect"
+	"sync"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+var (
+	_ tool.Notifier = (*Host)(nil)
+	_ tool.Notifier = (*Session)(nil)
+)
+
+// Changes implements [tool.Notifier]: the channel receives a value when the tools of the
+// host have changed, and is closed when the host is. Each call returns a channel of its own,
+// which lives as long as the host.
+func (h *Host) Changes() <-chan struct{} { return h.registry.subscribe() }
+
+// Changes is [Host.Changes] until the session is closed. A change of which the session sees
+// nothing is reported too.
+func (s *Session) Changes() <-chan struct{} {
+	return s.notices.subscribe()
+}
+
+// subscriptions are those of a session.
+type subscriptions struct {
+	registry *registry
+	mu       sync.Mutex
+	all      []chan struct{}
+	ended    bool
+}
+
+func (s *subscriptions) subscribe() <-chan struct{} {
+	c := s.registry.subscribe()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, c)
+	if s.ended {
+		s.registry.unsubscribe(s.all)
+	}
+	return c
+}
+
+// end closes the channels of all subscriptions, of now and later.
+func (s *subscriptions) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	s.registry.unsubscribe(s.all)
+}
+
+// subscribe returns a channel that receives a value after each change of the tools.
+func (r *registry) subscribe() chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := make(chan struct{}, 1)
+	if r.closed {
+		close(c)
+		return c
+	}
+	if r.subscribers == nil {
+		r.subscribers = map[chan struct{}]bool{}
+	}
+	r.subscribers[c] = true
+	return c
+}
+
+// unsubscribe closes the channels of subscribers, unless they are closed already.
+func (r *registry) unsubscribe(all []chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range all {
+		if r.subscribers[c] {
+			delete(r.subscribers, c)
+			close(c)
+		}
+	}
+}
+
+// close closes the channels of all subscribers, of now and later.
+func (r *registry) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	for c := range r.subscribers {
+		close(c)
+	}
+	r.subscribers = nil
+}
+
+// announce tells the subscribers that the tools have changed. The lock is held.
+func (r *registry) announce(before, after *snapshot) {
+	if len(r.subscribers) == 0 || sameTools(before, after) {
+		return
+	}
+	for c := range r.subscribers {
+		select {
+		case c <- struct{}{}:
+		default: // one is there that has not been received
+		}
+	}
+}
+
+// sameTools reports whether two snapshots list the same tools.
+func sameTools(a, b *snapshot) bool {
+	added, removed, changed := difference(a, b)
+	return len(added)+len(removed)+len(changed) == 0
+}
+
+// difference returns the names of the tools that are listed in one of two snapshots only, and
+// of those that are defined otherwise, all sorted.
+func difference(before, after *snapshot) (added, removed, changed []string) {
+	b, a := before.listed, after.listed
+	for len(b)+len(a) > 0 {
+		switch {
+		case len(b) == 0 || len(a) > 0 && a[0].def.Name < b[0].def.Name:
+			added, a = append(added, a[0].def.Name), a[1:]
+		case len(a) == 0 || b[0].def.Name < a[0].def.Name:
+			removed, b = append(removed, b[0].def.Name), b[1:]
+		default:
+			if !a[0].definedAs(b[0]) {
+				changed = append(changed, a[0].def.Name)
+			}
+			b, a = b[1:], a[1:]
+		}
+	}
+	return added, removed, changed
+}
+
+// definedAs reports whether two entries of one name are defined alike. What the owner said
+// is compared, as schemas change when they are compiled.
+func (e *entry) definedAs(other *entry) bool {
+	return e == other || e.alias == other.alias && e.owner == other.owner && e.def.Timeout == other.def.Timeout &&
+		e.override.equal(other.override) && reflect.DeepEqual(e.source.Definition, other.source.Definition)
+}
