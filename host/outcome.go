@@ -35,8 +35,8 @@ type OutcomeError struct {
 
 // Metadata describes how a call was carried out.
 type Metadata struct {
-	// Tool is the tool's name in the registry, if the call was by its alias too; empty: there
-	// is no such tool.
+	// Tool is the tool's name in the registry, if the call was by its alias too; empty: no
+	// tool has that name.
 	Tool string `json:"tool,omitempty"`
 	// ExecutionTimeMS is the whole time in the host, in milliseconds.
 	ExecutionTimeMS float64 `json:"execution_time_ms"`
