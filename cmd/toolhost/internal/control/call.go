@@ -39,12 +39,14 @@ type Answer struct {
 
 // Failed returns the answer with another error, also in its outcome.
 func (a Answer) Failed(err error) Answer {
-	return Answer{a.Outcome.Ended(tool.Result{}, err), tool.Result{}, err}
+	a.Outcome, a.Result, a.Err = a.Outcome.Ended(tool.Result{}, err), tool.Result{}, err
+	return a
 }
 
 // succeeded returns the answer with a result, also in its outcome.
 func (a Answer) succeeded(res tool.Result) Answer {
-	return Answer{a.Outcome.Ended(res, nil), res, nil}
+	a.Outcome, a.Result, a.Err = a.Outcome.Ended(res, nil), res, nil
+	return a
 }
 
 // size returns roughly how many bytes the answer holds.
