@@ -32,8 +32,8 @@ A tool may need a capability, which --grant gives for this call. A dangerous too
 for approval on the terminal, even if standard input is something else, and is refused
 if there is no terminal; --yes approves the call in advance.
 
-The result goes to standard output, without changes unless that is a terminal; a single
-block of binary data is written as bytes. A failure goes to standard error. With --json
+The result goes to standard output, without changes unless that is a terminal, which gets
+printable text and indented JSON; a single block of binary data is written as bytes. A failure goes to standard error. With --json
 the outcome goes to standard output, whatever it is.`
 
 // callCommand is toolhost call.
@@ -139,8 +139,8 @@ func (c *callCommand) run(ctx context.Context, name string, source []string) err
 			c.s.Notef("session %s begins", c.session)
 		}
 		if tool.CodeOf(answer.Err) == tool.CodeNotFound {
-			if fault := faultOf(b, name); fault != nil {
-				answer = answer.Failed(fault)
+			if why := whyMissing(ctx, c.s, b, name); why != nil {
+				answer = answer.Failed(why)
 			}
 		}
 		return c.print(answer)

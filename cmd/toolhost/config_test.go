@@ -148,7 +148,11 @@ func TestConfigOfToolsAndPlugins(t *testing.T) {
 	w.run("call", "echo").exits(5).says("approval")
 	w.run("call", "echo", "--yes").exits(0)
 	w.run("call", "play.danger").exits(0)
-	w.run("call", "play.fail").exits(3).says("the operator has disabled it")
+	for _, command := range [][]string{{"call"}, {"tools", "show"}} {
+		w.run(append(command, "play.fail")...).exits(3).says("Unknown tool: play.fail: the operator has disabled it in ", "toolhost.yaml")
+		w.run(append(command, "play.echo")...).exits(3).says("Unknown tool: play.echo: it is called echo here", "toolhost tools show echo")
+		w.run(append(command, "fs.read")...).exits(3).says("Unknown tool: fs.read: the plugin fs is disabled", "toolhost plugins enable fs")
+	}
 	w.run("call", "play.control").exits(5).says("Permission denied")
 	w.run("call", "fs.read", `{"path":"a"}`).exits(3)
 	var list pluginList

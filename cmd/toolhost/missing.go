@@ -17,11 +17,11 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// unknownTool returns the error for a tool that does not exist: the plugin's, if that did not
-// load.
-func unknownTool(ctx context.Context, b session.Backend, name string) error {
-	if fault := faultOf(b, name); fault != nil {
-		return fault
+// unknownTool returns the error for a tool that does not exist: what the configuration says of
+// it, or the plugin's fault, if that did not load.
+func unknownTool(ctx context.Context, s *session.Session, b session.Backend, name string) error {
+	if why := whyMissing(ctx, s, b, name); why != nil {
+		return why
 	}
 	all, err := b.Tools(ctx, host.Filter{})
 	if err != nil {
@@ -36,6 +36,8 @@ func unknownTool(ctx context.Context, b session.Backend, name string) error {
 		hint = output.DidYouMean(near)
 	} else if fault := absentPlugin(b, name); fault != nil {
 		return fault
+	} else if slices.ContainsFunc(b.Plugins(), func(p plugin.Status) bool { return p.State == plugin.Disabled }) {
+		hint = "see toolhost tools for the names, and toolhost plugins for plugins that are disabled"
 	} else if len(names) == 0 {
 		hint = "no tools are loaded: see toolhost plugins"
 	}
@@ -43,6 +45,52 @@ func unknownTool(ctx context.Context, b session.Backend, name string) error {
 		Code: tool.CodeNotFound, Tool: name, Hint: hint,
 		Message: "Unknown tool: " + output.Shorten(sanitize.Text(name), tool.MaxNameLength),
 	}
+}
+
+// whyMissing returns why a tool is not there under its name; nil if that is not known.
+func whyMissing(ctx context.Context, s *session.Session, b session.Backend, name string) error {
+	if err := overridden(ctx, s, b, name); err != nil {
+		return err
+	}
+	if err := faultOf(b, name); err != nil {
+		return err
+	}
+	return disabled(b, name)
+}
+
+// disabled returns the error for a tool whose name begins with that of a disabled plugin; nil if
+// there is none.
+func disabled(b session.Backend, name string) error {
+	prefix, _, _ := strings.Cut(name, ".")
+	if p, ok := session.Status(b.Plugins(), prefix); !ok || p.State != plugin.Disabled {
+		return nil
+	}
+	return &tool.Error{
+		Code: tool.CodeNotFound, Tool: name, Plugin: prefix,
+		Message: fmt.Sprintf("Unknown tool: %s: the plugin %s is disabled", name, prefix), OperatorHint: "toolhost plugins enable " + prefix,
+	}
+}
+
+// overridden returns the error for a tool that the configuration disables or renames; nil if it
+// does neither.
+func overridden(ctx context.Context, s *session.Session, b session.Backend, name string) error {
+	t := s.Settings()
+	o, ok := t.Config.Tools[name]
+	out := &tool.Error{Code: tool.CodeNotFound, Tool: name}
+	switch file := sanitize.Text(t.Config.File); {
+	case ok && o.Disabled:
+		out.Message = fmt.Sprintf("Unknown tool: %s: the operator has disabled it in %s", name, file)
+		out.Hint = fmt.Sprintf("remove disable from tools: %q there to have it again", name)
+	case ok && o.Name != "" && o.Name != name:
+		if _, found, err := b.Tool(ctx, o.Name); err != nil || !found {
+			return nil //nolint:nilerr // the name that was asked for is unknown in any case
+		}
+		out.Message = fmt.Sprintf("Unknown tool: %s: it is called %s here, as %s says", name, o.Name, file)
+		out.Hint = "see toolhost tools show " + o.Name
+	default:
+		return nil
+	}
+	return out
 }
 
 // faultOf returns why a tool is missing: the tool was refused, or a plugin that its name

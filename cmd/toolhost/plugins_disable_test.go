@@ -23,6 +23,7 @@ func TestPluginsDisable(t *testing.T) {
 	w.run("call", "play.echo").exits(0)
 	w.run("plugins", "disable", "player").exits(0).prints("disabled player\n")
 	w.run("call", "play.echo").exits(3)
+	w.run("tools", "show", "play.echo").exits(3).says("plugins that are disabled")
 	w.run("tools", "show", "fs.read").exits(0)
 	equal(t, "the state", state(), plugin.Disabled)
 	w.run("plugins", "disable", "player").exits(0) // it is

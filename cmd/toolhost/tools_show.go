@@ -36,7 +36,7 @@ func showTool(ctx context.Context, s *session.Session, b session.Backend, name s
 		return err
 	}
 	if !ok {
-		return unknownTool(ctx, b, name)
+		return unknownTool(ctx, s, b, name)
 	}
 	t := shown(found)
 	if s.Flags.JSON {

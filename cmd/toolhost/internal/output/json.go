@@ -13,6 +13,7 @@ import (
 // would multiply its size by its depth.
 const (
 	maxIndented = 64 << 10
+	maxShown    = 1 << 20 // for people, who do not read more
 	maxNesting  = 32
 )
 
@@ -48,13 +49,13 @@ func (o *Writer) Outcome(out host.Outcome, err error) error {
 		f := FailureOf(err)
 		p.Error = &f
 	}
-	if len(out.Content) <= maxIndented && indentable(out.Structured) {
+	if len(out.Content) <= maxIndented && indentable(out.Structured, maxIndented) {
 		return o.JSON(p)
 	}
 	// Quotation marks within a text are escaped, so no text contains these marks.
 	holes := []hole{{`"content": ""`, `"content": `, textOf(out.Content)}}
 	p.Content, p.Blocks = "", nil // they would have the text once more
-	if !indentable(out.Structured) {
+	if !indentable(out.Structured, maxIndented) {
 		if !json.Valid(out.Structured) {
 			return o.JSON(p) // it reports what is invalid
 		}
@@ -106,9 +107,10 @@ func textOf(s string) func(io.Writer) {
 	}
 }
 
-// indentable reports whether a JSON text stays small when it is indented.
-func indentable(text []byte) bool {
-	if len(text) > maxIndented {
+// indentable reports whether a JSON text of at most so many bytes stays small when it is
+// indented.
+func indentable(text []byte, most int) bool {
+	if len(text) > most {
 		return false
 	}
 	depth, quoted := 0, false
@@ -133,7 +135,7 @@ func indentable(text []byte) bool {
 // PrettyJSON returns indented JSON, printable. A text that is long or not JSON is not indented.
 func PrettyJSON(text []byte) string {
 	var b bytes.Buffer
-	if !indentable(text) || json.Indent(&b, text, "", "  ") != nil {
+	if !indentable(text, maxShown) || json.Indent(&b, text, "", "  ") != nil {
 		return sanitize.Text(string(text))
 	}
 	return sanitize.Text(b.String())
