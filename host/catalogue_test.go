@@ -177,7 +177,7 @@ type openAITool struct {
 func exportOpenAI(t *testing.T, h *host.Host) []openAITool {
 	t.Helper()
 	tools := must[[]tool.Definition](t)(h.List(t.Context()))
-	text := must[[]byte](t)(llmschema.Export(llmschema.OpenAI, tools))
+	text := must[*llmschema.Offer](t)(llmschema.Export(llmschema.OpenAI, tools)).Tools
 	var out []openAITool
 	dec := json.NewDecoder(strings.NewReader(string(text)))
 	dec.DisallowUnknownFields() // the shape has these members and no others

@@ -56,8 +56,7 @@ func (h *Host) Upsert(owner string, t tool.Tool) (Tool, error) {
 }
 
 // Unregister removes all tools of an owner in one step. Calls under way are not affected.
-// A plugin that serves tools of these names gets them.
-func (h *Host) Unregister(owner string) { h.roster.Drop(owner) }
+func (h *Host) Unregister(owner string) { h.registry.Drop(owner) }
 
 // Get returns the tool of that name, or with that alias.
 func (h *Host) Get(name string) (Tool, bool) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/toolhost/toolhost/host/internal/roster"
 	"github.com/toolhost/toolhost/host/llmschema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -124,7 +123,7 @@ func takenError(e, there *entry) error {
 	}
 	return &tool.Error{
 		Code: tool.CodeAlreadyExists, Tool: e.def.Name, Plugin: e.owner, Stage: tool.StageRegister,
-		Err: &roster.TakenError{Name: e.def.Name, Owner: there.owner}, Message: msg, Hint: hint,
+		Err: tool.ErrAlreadyExists, Message: msg, Hint: hint,
 	}
 }
 

@@ -4,25 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/arguments"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/host/llmschema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 const aboutCall = `Call a tool and print its result.
 
 The arguments are a JSON object: the text itself, @FILE for the content of a file, or
-- for standard input. --arg sets single arguments, which override those of the object.
-The tool's schema decides what they mean: the value is text if the tool takes a string,
-else JSON; o.a is the member a of the argument o; a list may be given as JSON, or
---arg repeated for each element. What can be read in two ways is refused.
+- for standard input. --arg sets single arguments, which override those of the object:
+the value is text if the tool takes a string, else JSON.
 
 The call is recorded in the audit log, see toolhost audit. If a daemon runs with the
 same root and plugin directories, it runs and records the call, and never exceeds the
@@ -45,6 +42,7 @@ type callCommand struct {
 	timeout time.Duration
 	audit   string
 	session string
+	format  string
 }
 
 func newCallCommand(s *session.Session) *cobra.Command {
@@ -60,32 +58,20 @@ func newCallCommand(s *session.Session) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0], args[1:]) },
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&c.args, "arg", nil, "one argument, `NAME=VALUE`, or a part of one; may be repeated")
+	flags.StringArrayVar(&c.args, "arg", nil, "one argument, `NAME=VALUE`; may be repeated")
 	flags.StringSliceVar(&c.grants, "grant", nil, "`CAPABILITY` for this call, such as fs:read; may be repeated")
 	flags.BoolVar(&c.yes, "yes", false, "run a dangerous tool without asking")
 	flags.DurationVar(&c.timeout, "timeout", 0,
 		"give up after this `DURATION`, such as 30s, not counting the start of plugins (default: the tool's own limit)")
 	flags.StringVar(&c.session, "session", "",
 		"call in the session of the daemon with this `NAME`, begun if it is not there, see toolhost session")
+	flags.StringVar(&c.format, "for", "",
+		"the arguments are a model's that was given toolhost schema --for `FORMAT`")
+	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp))
 	bindAuditFlag(cmd, &c.audit)
 	completeFlag(s, cmd, "grant", capabilities)
 	completeFlag(s, cmd, "session", sessionNames)
-	_ = cmd.RegisterFlagCompletionFunc("arg", func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return c.complete(cmd.Context(), args, typed), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	})
 	return cmd
-}
-
-// complete completes a value of --arg by the schema of the tool.
-func (c *callCommand) complete(ctx context.Context, args []string, typed string) []string {
-	if len(args) == 0 {
-		return nil
-	}
-	given := slices.DeleteFunc(slices.Clone(c.args), func(g string) bool { return g == typed })
-	return complete(ctx, c.s, func(ctx context.Context, b session.Backend) []string {
-		t, _, _ := b.Tool(ctx, args[0]) // errors are not shown in completions
-		return arguments.Complete(t.InputSchema, given, typed)
-	})
 }
 
 func callArguments(cmd *cobra.Command, args []string) error {
@@ -107,7 +93,7 @@ func (c *callCommand) run(ctx context.Context, name string, source []string) err
 	if c.timeout < 0 {
 		return exit.Usage(fmt.Sprintf("--timeout %v is below zero", c.timeout), "give a time such as 30s")
 	}
-	pairs, err := arguments.Parse(c.args)
+	pairs, err := parsePairs(c.args)
 	if err != nil {
 		return err
 	}
@@ -122,15 +108,28 @@ func (c *callCommand) run(ctx context.Context, name string, source []string) err
 		}
 		needs.Daemon = "plugins keep the state of a session, and those of a command alone end with it"
 	}
+	var format llmschema.Format
+	if c.format != "" {
+		if format, err = parseFormat(c.format); err != nil {
+			return err
+		}
+	}
 	return c.s.Use(ctx, needs, func(b session.Backend) error {
+		if format != "" {
+			t, _, err := b.Tool(ctx, name)
+			if err != nil {
+				return err
+			}
+			if text, err = ownNames(format, t.Definition, text); err != nil {
+				return err
+			}
+		}
 		if len(pairs) > 0 { // the tool decides their types
 			t, _, err := b.Tool(ctx, name)
 			if err != nil {
 				return err
 			}
-			if text, err = pairs.Over(text, t.InputSchema); err != nil {
-				return err
-			}
+			text = pairs.over(text, t.InputSchema)
 		}
 		approver, done := c.s.Approver(c.yes)
 		defer done()
@@ -162,4 +161,17 @@ func (c *callCommand) print(answer control.Answer) error {
 		return exit.With(exit.Failed, errors.New(answer.Outcome.Content))
 	}
 	return err
+}
+
+// ownNames returns the arguments of a model with the names that the tool's schema has.
+func ownNames(f llmschema.Format, d tool.Definition, args []byte) ([]byte, error) {
+	offer, err := llmschema.Export(f, []tool.Definition{d})
+	if err != nil {
+		return nil, err
+	}
+	exported := d.Alias
+	if f == llmschema.MCP {
+		exported = d.Name
+	}
+	return offer.Arguments(exported, args), nil
 }

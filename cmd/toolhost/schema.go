@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,13 +21,19 @@ func newSchemaCommand(s *session.Session) *cobra.Command {
 		Short: "Print tool definitions in a model provider's format",
 		Long: `Print tool definitions as JSON in the format of a model provider or of MCP:
 
-  openai     "tools" of Chat Completions and compatible APIs
-  anthropic  "tools" of Messages
-  gemini     an element of "tools" of generateContent
-  mcp        "tools" in the answer to tools/list
+  openai            "tools" of Chat Completions and compatible APIs
+  openai-responses  "tools" of Responses
+  anthropic         "tools" of Messages
+  gemini            an element of "tools" of generateContent
+  mcp               "tools" in the answer to tools/list
 
 Models call tools by aliases, because they accept fewer characters than names
 have: fs.read becomes fs_read. toolhost call takes both. MCP takes names as they are.
+
+A provider refuses all tools for one that it does not accept. So schemas are rewritten
+where that keeps their meaning, and a tool is left out if nothing else helps. Standard
+error says what was changed, and what a model is not told; --json prints an object with
+the tools and these notes. toolhost call --for FORMAT takes the arguments of models.
 
 A tool has to pass every filter; of several categories it needs one.`,
 		Example: "  toolhost schema --for openai --max-safety safe",
@@ -64,16 +71,66 @@ func parseFormat(name string) (llmschema.Format, error) {
 	return f, nil
 }
 
-// exportTools prints JSON with or without --json: the output is only for programs.
+// exportTools prints JSON with or without --json, which adds the notes.
 func exportTools(s *session.Session, format llmschema.Format, tools []host.Tool) error {
 	var all []tool.Definition
 	for _, t := range tools {
 		all = append(all, t.Definition)
 	}
-	text, err := llmschema.Export(format, all)
+	offer, err := llmschema.Export(format, all)
 	if err != nil {
 		return err
 	}
-	_, _ = s.Out.Write(text) // errors of writing are reported at the end
+	if s.Flags.JSON {
+		return s.Out.JSON(offer)
+	}
+	for _, n := range offer.Notes {
+		if len(n.Rewritten) > 0 {
+			s.Notef("tool %s for %s: %s", n.Tool, format, strings.Join(n.Rewritten, "; "))
+		}
+		if len(n.Lost) > 0 {
+			s.Warn(&tool.Error{Message: fmt.Sprintf("tool %s for %s: a model is not told %s", n.Tool, format, strings.Join(n.Lost, "; "))})
+		}
+		if n.LeftOut != "" {
+			s.Warn(&tool.Error{Message: fmt.Sprintf("tool %s is left out for %s: %s", n.Tool, format, n.LeftOut)})
+		}
+	}
+	_, _ = s.Out.Write(offer.Tools) // errors of writing are reported at the end
 	return nil
+}
+
+// noted is what becomes of a tool for models.
+type noted struct {
+	Format llmschema.Format `json:"format"`
+	llmschema.Note
+}
+
+// notesOf returns what becomes of a tool in the formats that do not take it as it is.
+func notesOf(d tool.Definition) []noted {
+	var out []noted
+	for _, f := range llmschema.Formats() {
+		offer, err := llmschema.Export(f, []tool.Definition{d})
+		if err != nil {
+			continue // the format is known
+		}
+		for _, n := range offer.Notes {
+			out = append(out, noted{f, n})
+		}
+	}
+	return out
+}
+
+// lines returns the note as text.
+func (n noted) lines() []string {
+	var out []string
+	for _, text := range n.Rewritten {
+		out = append(out, string(n.Format)+": "+text)
+	}
+	for _, text := range n.Lost {
+		out = append(out, string(n.Format)+": a model is not told "+text)
+	}
+	if n.LeftOut != "" {
+		out = append(out, string(n.Format)+": left out: "+n.LeftOut)
+	}
+	return out
 }

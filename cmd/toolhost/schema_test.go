@@ -8,7 +8,7 @@ func TestSchemaForModels(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "fs", "buffer")
 	aliases := []string{
-		"fs_edit", "fs_list", "fs_read", "fs_search", "fs_stat", "fs_write",
+		"fs_delete", "fs_edit", "fs_list", "fs_mkdir", "fs_move", "fs_read", "fs_search", "fs_stat", "fs_write",
 		"propose_file_edit", "read_buffer", "read_file", "search_in_buffer", "write_file",
 	}
 
@@ -37,7 +37,7 @@ func TestSchemaForModels(t *testing.T) {
 		Name   string         `json:"name"`
 		Schema map[string]any `json:"input_schema"`
 	}
-	w.run("schema", "--for", "anthropic", "--json").exits(0).json(&anthropic)
+	w.run("schema", "--for", "anthropic").exits(0).json(&anthropic)
 	got = nil
 	for _, tool := range anthropic {
 		got = append(got, tool.Name)
@@ -101,7 +101,7 @@ func TestSchemaFilter(t *testing.T) {
 	}
 	equalLists(t, "the harmless tools", got, []string{"fs_list", "fs_read", "fs_search", "fs_stat"})
 
-	o := w.run("schema", "--for", "openai", "--category", "nothing").exits(0).says("no tool matches (6 are registered)")
+	o := w.run("schema", "--for", "openai", "--category", "nothing").exits(0).says("no tool matches (9 are registered)")
 	equal(t, "what is printed", o.stdout, "[]\n")
 }
 
@@ -111,8 +111,8 @@ func TestSchemaUsage(t *testing.T) {
 		args []string
 		says []string
 	}{
-		{[]string{"schema", "--for", "yaml"}, []string{`unknown format "yaml"`, "use openai, anthropic, gemini or mcp"}},
-		{[]string{"schema"}, []string{"toolhost schema needs --for", "the formats are openai, anthropic, gemini, mcp"}},
+		{[]string{"schema", "--for", "yaml"}, []string{`unknown format "yaml"`, "use openai, openai-responses, anthropic, gemini or mcp"}},
+		{[]string{"schema"}, []string{"toolhost schema needs --for", "the formats are openai, openai-responses, anthropic, gemini, mcp"}},
 		{[]string{"schema", "--for", "mcp", "--max-safety", "none"}, []string{`unknown safety level "none"`}},
 		{[]string{"schema", "openai"}, []string{`toolhost schema takes no arguments, not "openai"`}},
 	} {
@@ -125,10 +125,48 @@ func TestSchemaComplete(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "fs")
 	for flag, want := range map[string]string{
-		"--for":        "openai\nanthropic\ngemini\nmcp\n",
+		"--for":        "openai\nopenai-responses\nanthropic\ngemini\nmcp\n",
 		"--max-safety": "safe\ncautious\ndangerous\n",
 		"--category":   "destructive\nfilesystem\n",
 	} {
 		w.bare("__complete", "--plugin-dir", w.plugins, "schema", flag, "").exits(0).prints(want)
 	}
+}
+
+// A tool that a provider would refuse is changed, which is said, and its calls are understood.
+func TestSchemaIsWhatProvidersTake(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	const renamed = `the argument "$odd" is called _odd`
+	w.run("schema", "--for", "anthropic", "--search", "after a person").exits(0).
+		says("tool play.danger for anthropic: " + renamed).prints(`"_odd": {`)
+	o := w.run("schema", "--for", "openai", "--search", "after a person").exits(0).prints(`"$odd": {`)
+	equal(t, "what is said", o.stderr, "")
+
+	var offer struct {
+		Tools []map[string]any
+		Notes []struct {
+			Tool      string
+			Rewritten []string
+			Renamed   map[string]string
+		}
+	}
+	w.run("schema", "--for", "anthropic", "--search", "after a person", "--json").exits(0).json(&offer)
+	if len(offer.Tools) != 1 || len(offer.Notes) != 1 || offer.Notes[0].Renamed["_odd"] != "$odd" || offer.Notes[0].Tool != "play.danger" {
+		t.Errorf("the offer is %+v", offer)
+	}
+
+	w.run("tools", "show", "play.danger").exits(0).prints("for models:\n  anthropic: " + renamed)
+	var shown struct {
+		Exports []struct{ Format string }
+	}
+	w.run("tools", "show", "play.danger", "--json").exits(0).json(&shown)
+	if len(shown.Exports) != 1 || shown.Exports[0].Format != "anthropic" {
+		t.Errorf("the exports are %+v", shown.Exports)
+	}
+
+	o = w.run("call", "play_echo", `{"_odd":"x"}`, "--for", "anthropic").exits(0)
+	equal(t, "the answer", o.stdout, `{"$odd":"x"}`)
+	w.run("call", "play.echo", `{"_odd":"x"}`).exits(4).says("unexpected argument: _odd")
+	w.run("call", "play.echo", "--for", "yaml").exits(2).says(`unknown format "yaml"`)
 }

@@ -39,6 +39,7 @@ func showTool(ctx context.Context, s *session.Session, b session.Backend, name s
 		return unknownTool(ctx, s, b, name)
 	}
 	t := shown(found)
+	t.Exports = notesOf(found.Definition)
 	if s.Flags.JSON {
 		return s.Out.JSON(t)
 	}
@@ -47,6 +48,11 @@ func showTool(ctx context.Context, s *session.Session, b session.Backend, name s
 	printSchema(s.Out, "arguments", t.InputSchema)
 	printSchema(s.Out, "structured result", t.OutputSchema)
 	printList(s.Out, "not checked, so the tool has to", t.Warnings)
+	var lines []string
+	for _, n := range t.Exports {
+		lines = append(lines, n.lines()...)
+	}
+	printList(s.Out, "for models", lines)
 	return nil
 }
 
@@ -58,6 +64,9 @@ type shownTool struct {
 	ClaimedIdempotent bool        `json:"claimed_idempotent"`
 	// ClaimedTimeout is left out if it is in effect.
 	ClaimedTimeout tool.Duration `json:"claimed_timeout,omitempty"`
+	// Exports says in which formats models are given something else, and what. Only
+	// toolhost tools show has it.
+	Exports []noted `json:"exports,omitempty"`
 }
 
 func shown(t host.Tool) shownTool {

@@ -11,6 +11,7 @@ import (
 	"github.com/openai/openai-go/v3"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/llmschema"
 )
 
 // Agent lets a model work with a host's tools until it has an answer.
@@ -55,7 +56,11 @@ func (e *LimitError) Error() string {
 func (a *Agent) Run(ctx context.Context, prompt string) (Answer, error) {
 	answer := Answer{Transcript: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(prompt)}}
 	for turn := uint(1); ; turn++ {
-		choice, err := a.ask(ctx, answer.Transcript)
+		offer, err := a.offer(ctx)
+		if err != nil {
+			return answer, fmt.Errorf("turn %d: %w", turn, err)
+		}
+		choice, err := a.ask(ctx, answer.Transcript, offer)
 		if err != nil {
 			return answer, fmt.Errorf("turn %d: %w", turn, err)
 		}
@@ -69,7 +74,7 @@ func (a *Agent) Run(ctx context.Context, prompt string) (Answer, error) {
 			answer.Text = said.Content
 			return answer, nil
 		}
-		for i, out := range a.Session.CallAll(ctx, calls(said)) {
+		for i, out := range a.Session.CallAll(ctx, calls(said, offer)) {
 			answer.Transcript = append(answer.Transcript, openai.ToolMessage(out.Content, said.ToolCalls[i].ID))
 			if a.Watch != nil {
 				a.Watch(out)
@@ -84,13 +89,21 @@ func (a *Agent) Run(ctx context.Context, prompt string) (Answer, error) {
 	}
 }
 
-// ask shows the model the conversation and the tools that there are now.
-func (a *Agent) ask(ctx context.Context, transcript []openai.ChatCompletionMessageParamUnion) (openai.ChatCompletionChoice, error) {
+// offer is the tools that there are now. Those that the API would not take are
+// left out, as it would refuse the whole request.
+func (a *Agent) offer(ctx context.Context) (*llmschema.Offer, error) {
 	tools, err := a.Session.List(ctx)
 	if err != nil {
-		return openai.ChatCompletionChoice{}, err
+		return nil, err
 	}
-	offers, err := offer(tools)
+	return llmschema.Export(llmschema.OpenAI, tools)
+}
+
+// ask shows the model the conversation and the tools.
+func (a *Agent) ask(
+	ctx context.Context, transcript []openai.ChatCompletionMessageParamUnion, offer *llmschema.Offer,
+) (openai.ChatCompletionChoice, error) {
+	offers, err := params(offer)
 	if err != nil {
 		return openai.ChatCompletionChoice{}, err
 	}

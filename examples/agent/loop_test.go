@@ -148,13 +148,13 @@ func TestFailuresAreMessages(t *testing.T) {
 	guarded := pluginsdk.Func("text.guarded", "Needs a grant.", func(context.Context, words) (string, error) { return "", nil }, pluginsdk.Safe(), pluginsdk.Permission(tool.FSRead))
 	harmful := pluginsdk.Func("text.harm", "Does harm.", func(context.Context, words) (string, error) { return "", nil })
 	steps := []struct{ name, arguments, replayed, content string }{
-		{"text_fail", `{"text":"x"}`, `{"text":"x"}`, "tool text.fail execution failed: no luck"},
+		{"text_fail", `{"text":"x"}`, `{"text":"x"}`, "tool text_fail execution failed: no luck"},
 		{"text_eco", `{"text":"x"}`, `{"text":"x"}`, "Unknown tool: text_eco"},
 		{"text_echo", `{"text":`, `{}`, "Invalid tool call: "},
 		{"text_echo", `["x"]`, `{}`, "Invalid tool call: "},
 		{"text_echo", `null`, `{}`, "Invalid tool call: "},
 		{"text_echo", `{"test":"x"}`, `{"test":"x"}`, "missing required argument: text"},
-		{"text_guarded", `{"text":"x"}`, `{"text":"x"}`, "Permission denied for tool: text.guarded"},
+		{"text_guarded", `{"text":"x"}`, `{"text":"x"}`, "Permission denied for tool: text_guarded"},
 		{"text_harm", `{"text":"x"}`, `{"text":"x"}`, "approval"},
 		{"text_echo", `{"text":"at last"}`, `{"text":"at last"}`, "echo at last"},
 	}

@@ -61,7 +61,7 @@ func TestCommand(t *testing.T) {
 	if first := asked[0]; first.header.Get("Authorization") != "Bearer from the environment" || first.last().Content != "What to buy?" {
 		t.Errorf("key %q, prompt %+v", first.header.Get("Authorization"), first.last())
 	}
-	if names := asked[0].names(); !slices.Equal(names, []string{"fs_edit", "fs_list", "fs_read", "fs_search", "fs_stat", "fs_write"}) {
+	if names := asked[0].names(); !slices.Equal(names, []string{"fs_delete", "fs_edit", "fs_list", "fs_mkdir", "fs_move", "fs_read", "fs_search", "fs_stat", "fs_write"}) {
 		t.Errorf("offered %q", names)
 	}
 	if m := asked[1].Messages; m[2].Content != "buy milk" || !strings.Contains(m[3].Content, "missing.txt") {

@@ -10,15 +10,11 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// offer is tools as the API is told of them. No tools are nil, as servers refuse
+// params is an offer as the API is told of it. No tools are nil, as servers refuse
 // an empty list.
-func offer(tools []tool.Definition) ([]openai.ChatCompletionToolUnionParam, error) {
-	text, err := llmschema.Export(llmschema.OpenAI, tools)
-	if err != nil {
-		return nil, err
-	}
+func params(offer *llmschema.Offer) ([]openai.ChatCompletionToolUnionParam, error) {
 	var exported []json.RawMessage
-	if err := json.Unmarshal(text, &exported); err != nil {
+	if err := json.Unmarshal(offer.Tools, &exported); err != nil {
 		return nil, err
 	}
 	var out []openai.ChatCompletionToolUnionParam
@@ -29,12 +25,13 @@ func offer(tools []tool.Definition) ([]openai.ChatCompletionToolUnionParam, erro
 }
 
 // calls is what the model wants to run, in the host's words. The name is an
-// alias, and the arguments are whatever the model wrote: both are the host's to
-// judge.
-func calls(said openai.ChatCompletionMessage) []tool.Call {
+// alias, and the arguments are whatever the model wrote, with the names of the
+// tool's own schema: both are the host's to judge.
+func calls(said openai.ChatCompletionMessage, offer *llmschema.Offer) []tool.Call {
 	out := make([]tool.Call, len(said.ToolCalls))
 	for i, c := range said.ToolCalls {
-		out[i] = tool.Call{ID: c.ID, Name: c.Function.Name, Arguments: json.RawMessage(c.Function.Arguments)}
+		args := offer.Arguments(c.Function.Name, json.RawMessage(c.Function.Arguments))
+		out[i] = tool.Call{ID: c.ID, Name: c.Function.Name, Arguments: args}
 	}
 	return out
 }

@@ -14,7 +14,7 @@ const (
 	leastDigits = 8
 )
 
-// Alias returns a name for models, matching ^[a-zA-Z0-9_-]{1,64}$, for which
+// Alias returns a name for models, matching ^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$, for which
 // taken reports false. It is the tool's name if that is valid; otherwise it
 // replaces each other character by "_" ("fs.read" becomes "fs_read") and
 // truncates the name to 64 characters. If the result is taken, its end is
@@ -25,9 +25,10 @@ const (
 // Alias calls taken until it reports false, which it eventually does if it
 // looks into a finite set.
 //
-// Every provider of [Formats] accepts such a name, with one exception: Gemini
-// on Vertex AI requires a letter or "_" as the first character, where others
-// also accept a digit or "-".
+// Every provider of [Formats] accepts such a name. Gemini takes only a letter or
+// "_" as its first character
+// (https://ai.google.dev/api/caching#FunctionDeclaration), so that names that
+// begin with a digit or "-" get a "_" in front.
 func Alias(name string, taken func(string) bool) string {
 	alias := sanitize(name)
 	if !taken(alias) {
@@ -48,15 +49,18 @@ func Alias(name string, taken func(string) bool) string {
 // sanitize replaces the characters that an alias must not have and truncates the
 // name.
 func sanitize(name string) string {
-	fitting := strings.Map(func(r rune) rune {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':
-			return r
-		}
-		return '_'
-	}, name)
-	if fitting == "" {
-		return "_"
+	fitting := strings.Map(aliasRune, name)
+	if fitting == "" || fitting[0] == '-' || '0' <= fitting[0] && fitting[0] <= '9' {
+		fitting = "_" + fitting
 	}
 	return fitting[:min(len(fitting), maxAlias)]
+}
+
+// aliasRune returns a character that an alias may have, or else "_".
+func aliasRune(r rune) rune {
+	switch {
+	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':
+		return r
+	}
+	return '_'
 }

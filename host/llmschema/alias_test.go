@@ -8,7 +8,7 @@ import (
 	"github.com/toolhost/toolhost/host/llmschema"
 )
 
-var pattern = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+var pattern = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`)
 
 func among(names ...string) func(string) bool {
 	set := map[string]bool{}
@@ -37,6 +37,9 @@ func TestAlias(t *testing.T) {
 		{"taken itself", "fs_read", []string{"fs_read"}, "fs_read_42bf01ad"},
 		{"taken twice", "fs.read", []string{"fs_read", "fs_read_4074bc02"}, "fs_read_4074bc025"},
 		{"too long and taken", long, []string{long[:64]}, long[:55] + "_c1d94830"},
+		{"a digit in front", "9lives", nil, "_9lives"},
+		{"a dash in front", "-dash", nil, "_-dash"},
+		{"long with a digit in front", "9" + long, nil, "_9" + long[:62]},
 		{"not a name", "", nil, "_"},
 		{"a letter outside ASCII is one character", "é\xff", nil, "__"},
 	} {

@@ -3,9 +3,12 @@
 // [Alias] makes names that models accept; the host's registry stores them,
 // because a name is found from its alias by look-up, not by a rule.
 //
-// Schemas and descriptions are exported unchanged. A provider that supports
-// less of JSON Schema than a tool uses rejects the tool with its own error.
-// That is better than a schema that no longer means what the tool's author
-// wrote. The few changes that are made preserve the meaning; each is documented
-// at the format that needs it.
+// A provider answers a request with one tool that it does not accept with an
+// error, so that no tool can be called. Each format therefore has rules
+// (rules.go, with their sources). A schema is rewritten if its meaning stays: an
+// older draft becomes 2020-12, schemas that are combined at the root are merged,
+// properties get names that are accepted, arrays get items. If something cannot
+// be said to a provider, it is left out of the schema, and [Note.Lost] says
+// what; the host checks the arguments by the tool's own schema. If nothing else
+// helps, the tool is left out. Everything else is exported unchanged.
 package llmschema

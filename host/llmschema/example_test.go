@@ -21,14 +21,14 @@ func ExampleAlias() {
 }
 
 func ExampleExport() {
-	text, err := llmschema.Export(llmschema.OpenAI, []tool.Definition{{
+	offer, err := llmschema.Export(llmschema.OpenAI, []tool.Definition{{
 		Name: "get_last_error", Alias: "get_last_error", Description: "Shows the last failure.", Safety: tool.Safe,
 	}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("%s", text)
+	fmt.Printf("%s", offer.Tools)
 	// Output:
 	// [
 	//   {
@@ -46,8 +46,25 @@ func ExampleExport() {
 	// ]
 }
 
+// Models know some arguments by other names than the tool does. The offer gives them back.
+func ExampleOffer_Arguments() {
+	offer, err := llmschema.Export(llmschema.Anthropic, []tool.Definition{{
+		Name: "items.list", Alias: "items_list", Description: "Lists items.", Safety: tool.Safe,
+		InputSchema: tool.Schema(`{"type":"object","properties":{"$filter":{"type":"string"}}}`),
+	}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(offer.Notes[0].Renamed)
+	fmt.Printf("%s\n", offer.Arguments("items_list", []byte(`{"_filter":"name eq 'a'"}`)))
+	// Output:
+	// map[_filter:$filter]
+	// {"$filter":"name eq 'a'"}
+}
+
 func ExampleParseFormat() {
 	_, err := llmschema.ParseFormat("yaml")
 	fmt.Println(err)
-	// Output: unknown format "yaml" (use openai, anthropic, gemini or mcp)
+	// Output: unknown format "yaml" (use openai, openai-responses, anthropic, gemini or mcp)
 }

@@ -4,87 +4,126 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// exported is a tool in some format, under its name in that format.
-type exported struct {
-	name string
-	tool any
+// Offer is tools in the format of a provider.
+type Offer struct {
+	// Tools is indented JSON that lists the tools, sorted by their exported names. It is an
+	// array; for [Gemini], an object with one array.
+	Tools json.RawMessage `json:"tools"`
+	// Notes says what is different from the tools' definitions, sorted by name. It has an
+	// entry for each tool that is not exported as it is.
+	Notes []Note `json:"notes"`
+
+	restorers map[string]restorer // of tools with renamed properties, by exported name
 }
 
-// Export returns indented JSON that lists the tools in the format f, sorted by
-// the exported names. The definitions are those that a host or a session lists, with their
-// aliases; MCP needs none. It is an array; for [Gemini], an object with one array.
-// The order of tools does not change the output.
+// Note says how a tool's export differs from its definition.
+type Note struct {
+	// Tool is the tool's name.
+	Tool string `json:"tool"`
+	// LeftOut is why the tool is not exported; empty: it is.
+	LeftOut string `json:"left_out,omitempty"`
+	// Rewritten lists the changes that do not change which arguments are valid.
+	Rewritten []string `json:"rewritten,omitempty"`
+	// Lost lists what the model is not told, because the provider does not take it. The
+	// host still checks it.
+	Lost []string `json:"lost,omitempty"`
+	// Renamed has the tool's own names of properties, by those that the model knows. See
+	// [Offer.Arguments].
+	Renamed map[string]string `json:"renamed,omitempty"`
+}
+
+// Export returns the tools in the format f. The definitions are those that a host or a
+// session lists, with their aliases; MCP needs none. The order of tools does not change the
+// output.
+//
+// A tool that the provider would not take as it is, is changed or left out, which the
+// notes report: providers refuse a whole request for one tool. The package comment says
+// how.
 //
 // # Errors
 //
-//   - [tool.CodeInvalidArguments] for an unknown format
-//   - [tool.CodeInvalidDefinition] for an alias that models do not accept, and
-//     for a schema that is not a JSON object
-//   - [tool.CodeAlreadyExists] if two tools would have the same name
-func Export(f Format, tools []tool.Definition) ([]byte, error) {
+// [tool.CodeInvalidArguments] for an unknown format.
+func Export(f Format, tools []tool.Definition) (*Offer, error) {
 	if _, err := ParseFormat(string(f)); err != nil {
 		return nil, err
 	}
-	list := make([]exported, 0, len(tools))
-	for _, t := range tools {
-		e, err := f.export(t)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, e)
-	}
-	slices.SortFunc(list, func(a, b exported) int { return cmp.Compare(a.name, b.name) })
-	shown := make([]any, len(list)) // not nil, which JSON encodes as null
-	for i, e := range list {
-		if i > 0 && e.name == list[i-1].name {
-			return nil, &tool.Error{
-				Code: tool.CodeAlreadyExists, Tool: e.name, Err: tool.ErrAlreadyExists,
-				Message: "two tools would be exported as " + e.name, Hint: "give each tool a different alias",
+	sorted := slices.SortedFunc(slices.Values(tools), func(a, b tool.Definition) int {
+		return cmp.Or(cmp.Compare(f.nameOf(a), f.nameOf(b)), cmp.Compare(a.Name, b.Name))
+	})
+	offer := &Offer{Notes: []Note{}, restorers: map[string]restorer{}}
+	shown := make([]any, 0, len(tools)) // not nil, which JSON encodes as null
+	aliases := f.aliases(tools)
+	last := ""
+	for _, d := range sorted {
+		name, note := f.nameOf(d), Note{Tool: d.Name}
+		input, err := f.rewritten(d, &note)
+		switch {
+		case err != nil:
+			note = Note{Tool: d.Name, LeftOut: err.Error()}
+		case f != MCP && sanitize(name) != name:
+			note = Note{Tool: d.Name, LeftOut: fmt.Sprintf("the alias %.100q is not a name that models accept", name)}
+		case len(shown) > 0 && name == last:
+			note = Note{Tool: d.Name, LeftOut: "another tool is exported as " + name}
+		default:
+			last = name
+			shown = append(shown, f.tool(name, d, aliases, input))
+			if len(note.Renamed) > 0 {
+				offer.restorers[name] = restorer{input, note.Renamed}
 			}
 		}
-		shown[i] = e.tool
+		if note.LeftOut != "" || len(note.Rewritten)+len(note.Lost) > 0 {
+			offer.Notes = append(offer.Notes, note)
+		}
 	}
+	slices.SortStableFunc(offer.Notes, func(a, b Note) int { return cmp.Compare(a.Tool, b.Tool) })
+	var list any = shown
 	if f == Gemini {
-		return encode(geminiTool{shown}, "  ")
+		list = geminiTool{shown}
 	}
-	return encode(shown, "  ")
+	var err error
+	offer.Tools, err = encode(list, "  ")
+	return offer, err
 }
 
-func (f Format) export(t tool.Definition) (exported, error) {
-	name := t.Alias
+// Arguments returns the arguments that a model gave for a tool as the tool's own schema
+// names them. Name is the tool's name in the export. Arguments of tools without renamed
+// properties are returned as they are.
+func (o *Offer) Arguments(name string, args json.RawMessage) json.RawMessage {
+	r, ok := o.restorers[name]
+	if !ok {
+		return args
+	}
+	return r.arguments(args)
+}
+
+// nameOf returns the name under which a tool is exported.
+func (f Format) nameOf(d tool.Definition) string {
 	if f == MCP {
-		name = t.Name
-	} else if sanitize(name) != name {
-		return exported{}, exportError(t, "the alias %.100q is not a name that models accept", name)
+		return d.Name
 	}
-	input, err := inputSchema(t)
-	if err != nil {
-		return exported{}, exportError(t, "its input schema is not a JSON object: %w", err)
-	}
-	out := exported{name: name}
+	return d.Alias
+}
+
+// tool returns an exported tool.
+func (f Format) tool(name string, d tool.Definition, aliases map[string]string, input *object) any {
+	about := withAliases(d.Description, aliases)
 	switch f {
 	case OpenAI:
-		out.tool = newOpenAITool(name, t, input)
+		return newOpenAITool(name, about, input)
+	case OpenAIResponses:
+		return newOpenAIResponsesTool(name, about, input)
 	case Anthropic:
-		out.tool = newAnthropicTool(name, t, input)
+		return newAnthropicTool(name, about, input)
 	case Gemini:
-		out.tool = newGeminiFunction(name, t, input)
-	case MCP:
-		out.tool = newMCPTool(t, input)
+		return newGeminiFunction(name, about, input)
 	}
-	return out, nil
-}
-
-func exportError(t tool.Definition, format string, args ...any) error {
-	args = append([]any{t.Name}, args...)
-	err := tool.Errorf(tool.CodeInvalidDefinition, "tool %q cannot be exported: "+format, args...)
-	err.Tool, err.Hint = t.Name, "export what a host's registry holds"
-	return err
+	return newMCPTool(d, input)
 }
 
 // encode returns v as JSON for people: it does not escape < and &.

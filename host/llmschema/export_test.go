@@ -31,8 +31,6 @@ func clock() tool.Definition {
 const readSchema = `"type":"object","properties":{"path":{"type":"string"},"limit":{"type":"integer","maximum":12345678901234567890}},
 	"required":["path"],"additionalProperties":false}`
 
-const draft = `{"$schema":"https://json-schema.org/draft/2020-12/schema",`
-
 const none = `{"type":"object","properties":{},"additionalProperties":false}`
 
 const about = `"description":"Reads <b>a file</b> & more.\nBytes, ümlauts."`
@@ -41,16 +39,19 @@ var exports = map[llmschema.Format]string{
 	llmschema.OpenAI: `[
 		{"type":"function","function":{"name":"clock","description":"Tells the time.","parameters":` + none + `}},
 		{"type":"function","function":{"name":"fs_read",` + about + `,"parameters":{` + readSchema + `}}]`,
+	llmschema.OpenAIResponses: `[
+		{"type":"function","name":"clock","description":"Tells the time.","parameters":` + none + `,"strict":false},
+		{"type":"function","name":"fs_read",` + about + `,"parameters":{` + readSchema + `,"strict":false}]`,
 	llmschema.Anthropic: `[
 		{"name":"clock","description":"Tells the time.","input_schema":` + none + `},
-		{"name":"fs_read",` + about + `,"input_schema":` + draft + readSchema + `}]`,
+		{"name":"fs_read",` + about + `,"input_schema":{` + readSchema + `}]`,
 	llmschema.Gemini: `{"functionDeclarations":[
 		{"name":"clock","description":"Tells the time.","parametersJsonSchema":` + none + `},
 		{"name":"fs_read",` + about + `,"parametersJsonSchema":{` + readSchema + `}]}`,
 	llmschema.MCP: `[
 		{"name":"clock","description":"Tells the time.","inputSchema":` + none + `,
 		 "annotations":{"readOnlyHint":false,"destructiveHint":true,"idempotentHint":false,"openWorldHint":true}},
-		{"name":"fs.read","title":"Read a file",` + about + `,"inputSchema":` + draft + readSchema + `,
+		{"name":"fs.read","title":"Read a file",` + about + `,"inputSchema":{` + readSchema + `,
 		 "outputSchema":{"type":"object","properties":{"text":{"type":"string"}}},
 		 "annotations":{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}]`,
 }
@@ -184,59 +185,57 @@ func TestMCPHints(t *testing.T) {
 	}
 }
 
-func TestExportRefuses(t *testing.T) {
+// TestOneToolCostsNoOther checks that a tool that cannot be exported is left out, with the
+// reason, and the others are exported.
+func TestOneToolCostsNoOther(t *testing.T) {
 	t.Parallel()
-	dotted, broken, list := clock(), clock(), clock()
-	dotted.Alias = "a.b"
+	dotted, unnamed, broken, list, never := clock(), clock(), clock(), clock(), clock()
+	dotted.Alias, unnamed.Alias = "a.b", ""
 	broken.InputSchema = tool.Schema(`{"type":`)
 	list.InputSchema = tool.Schema(`[]`)
-	models := []llmschema.Format{llmschema.OpenAI, llmschema.Anthropic, llmschema.Gemini}
-	all := llmschema.Formats()
+	never.InputSchema = tool.Schema(`{"type":"object","allOf":[false]}`)
+	models := []llmschema.Format{llmschema.OpenAI, llmschema.OpenAIResponses, llmschema.Anthropic, llmschema.Gemini}
 	for _, c := range []struct {
 		about   string
 		formats []llmschema.Format
-		tools   []tool.Definition
-		code    tool.Code
+		tool    tool.Definition
 		says    string
 	}{
-		{"an unknown format", []llmschema.Format{"yaml"}, nil, tool.CodeInvalidArguments, `unknown format "yaml"`},
-		{
-			"an alias with a dot", models, []tool.Definition{dotted}, tool.CodeInvalidDefinition,
-			`tool "clock" cannot be exported: the alias "a.b"`,
-		},
-		{
-			"no alias", models, []tool.Definition{{Name: "clock", Description: "Tells the time."}}, tool.CodeInvalidDefinition,
-			`the alias ""`,
-		},
-		{
-			"one name for two", all, []tool.Definition{clock(), read(), clock()}, tool.CodeAlreadyExists,
-			"two tools would be exported as clock",
-		},
-		{
-			"a broken schema", all, []tool.Definition{broken}, tool.CodeInvalidDefinition,
-			"its input schema is not a JSON object",
-		},
-		{"a list as schema", all, []tool.Definition{list}, tool.CodeInvalidDefinition, "the schema does not begin with {"},
+		{"an alias with a dot", models, dotted, `the alias "a.b" is not a name that models accept`},
+		{"no alias", models, unnamed, `the alias "" is not`},
+		{"a broken schema", llmschema.Formats(), broken, "its input schema is not a JSON object"},
+		{"a list as schema", llmschema.Formats(), list, "the schema does not begin with {"},
+		{"a schema that nothing fits", models, never, "no arguments fit its schema"},
 	} {
-		t.Run(c.about, func(t *testing.T) {
-			t.Parallel()
-			for _, f := range c.formats {
-				text, err := llmschema.Export(f, c.tools)
-				if text != nil || tool.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) {
-					t.Errorf("%s: %s, %v; want an error that says %q", f, text, err, c.says)
-				}
+		for _, f := range c.formats {
+			offer, err := llmschema.Export(f, []tool.Definition{c.tool, read()})
+			if err != nil {
+				t.Fatal(err)
 			}
-		})
+			if bytes.Contains(offer.Tools, []byte("clock")) || !bytes.Contains(offer.Tools, []byte("Reads <b>")) {
+				t.Errorf("%s, %s: %s", f, c.about, offer.Tools)
+			}
+			if len(offer.Notes) != 1 || offer.Notes[0].Tool != "clock" || !strings.Contains(offer.Notes[0].LeftOut, c.says) {
+				t.Errorf("%s, %s: the notes are %+v", f, c.about, offer.Notes)
+			}
+		}
+	}
+	offer, err := llmschema.Export(llmschema.OpenAI, []tool.Definition{clock(), read(), clock()})
+	if err != nil || len(offer.Notes) != 1 || offer.Notes[0].LeftOut != "another tool is exported as clock" {
+		t.Errorf("one name for two: %+v, %v", offer, err)
+	}
+	if _, err := llmschema.Export("yaml", nil); tool.CodeOf(err) != tool.CodeInvalidArguments || !strings.Contains(err.Error(), `unknown format "yaml"`) {
+		t.Errorf("an unknown format: %v", err)
 	}
 }
 
 func export(t *testing.T, f llmschema.Format, tools ...tool.Definition) []byte {
 	t.Helper()
-	text, err := llmschema.Export(f, tools)
+	offer, err := llmschema.Export(f, tools)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return text
+	return offer.Tools
 }
 
 // parse decodes JSON and keeps numbers as written.

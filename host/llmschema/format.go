@@ -13,14 +13,15 @@ type Format string
 
 // The formats. The file named after a format documents it.
 const (
-	OpenAI    Format = "openai"    // OpenAI's Chat Completions API and the many compatible servers
-	Anthropic Format = "anthropic" // Anthropic's Messages API
-	Gemini    Format = "gemini"    // Google's generateContent API
-	MCP       Format = "mcp"       // Model Context Protocol, tools/list
+	OpenAI          Format = "openai"           // OpenAI's Chat Completions API and the many compatible servers
+	OpenAIResponses Format = "openai-responses" // OpenAI's Responses API
+	Anthropic       Format = "anthropic"        // Anthropic's Messages API
+	Gemini          Format = "gemini"           // Google's generateContent API
+	MCP             Format = "mcp"              // Model Context Protocol, tools/list
 )
 
 // Formats returns all formats.
-func Formats() []Format { return []Format{OpenAI, Anthropic, Gemini, MCP} }
+func Formats() []Format { return []Format{OpenAI, OpenAIResponses, Anthropic, Gemini, MCP} }
 
 // ParseFormat parses the name of a format.
 //

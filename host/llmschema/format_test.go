@@ -18,7 +18,7 @@ func TestParseFormat(t *testing.T) {
 	for _, text := range []string{"", "OpenAI", "openai ", "yaml"} {
 		_, err := llmschema.ParseFormat(text)
 		if tool.CodeOf(err) != tool.CodeInvalidArguments ||
-			!strings.Contains(err.Error(), "use openai, anthropic, gemini or mcp") {
+			!strings.Contains(err.Error(), "use openai, openai-responses, anthropic, gemini or mcp") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

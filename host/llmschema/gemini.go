@@ -1,7 +1,5 @@
 package llmschema
 
-import "github.com/toolhost/toolhost/pluginsdk/tool"
-
 // geminiTool is an element of "tools" in a request to Gemini's generateContent
 // (https://ai.google.dev/api/caching#Tool).
 type geminiTool struct {
@@ -13,13 +11,11 @@ type geminiTool struct {
 // "parametersJsonSchema", which takes JSON Schema, or the older "parameters",
 // which takes a dialect of OpenAPI and would need a translation.
 type geminiFunction struct {
-	Name                 string `json:"name"`
-	Description          string `json:"description"`
-	ParametersJSONSchema object `json:"parametersJsonSchema"`
+	Name                 string  `json:"name"`
+	Description          string  `json:"description"`
+	ParametersJSONSchema *object `json:"parametersJsonSchema"`
 }
 
-// newGeminiFunction drops "$schema", which the API does not list as supported.
-// That does not change which arguments are valid.
-func newGeminiFunction(name string, d tool.Definition, input object) geminiFunction {
-	return geminiFunction{name, d.Description, input.without("$schema")}
+func newGeminiFunction(name, description string, input *object) geminiFunction {
+	return geminiFunction{name, description, input}
 }

@@ -1,8 +1,6 @@
 package llmschema
 
 import (
-	"encoding/json"
-
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -15,7 +13,7 @@ type mcpTool struct {
 	Name         string         `json:"name"`
 	Title        string         `json:"title,omitempty"`
 	Description  string         `json:"description"`
-	InputSchema  object         `json:"inputSchema"`
+	InputSchema  *object        `json:"inputSchema"`
 	OutputSchema tool.Schema    `json:"outputSchema,omitempty"`
 	Annotations  mcpAnnotations `json:"annotations"`
 }
@@ -31,7 +29,7 @@ type mcpAnnotations struct {
 
 // newMCPTool leaves out an output schema whose root is not of type object,
 // because the protocol does not allow it.
-func newMCPTool(d tool.Definition, input object) mcpTool {
+func newMCPTool(d tool.Definition, input *object) mcpTool {
 	out := mcpTool{
 		Name: d.Name, Title: d.Title, Description: d.Description, InputSchema: input,
 		Annotations: mcpHints(d),
@@ -43,8 +41,8 @@ func newMCPTool(d tool.Definition, input object) mcpTool {
 }
 
 func isObject(schema tool.Schema) bool {
-	var root object
-	return json.Unmarshal(schema, &root) == nil && string(root.get("type")) == `"object"`
+	root, err := parseObject(schema)
+	return err == nil && root.text("type") == "object"
 }
 
 func mcpHints(d tool.Definition) mcpAnnotations {

@@ -1,7 +1,5 @@
 package llmschema
 
-import "github.com/toolhost/toolhost/pluginsdk/tool"
-
 // openAITool is an element of "tools" in a request to OpenAI's Chat Completions
 // API (https://platform.openai.com/docs/api-reference/chat/create, "tools").
 // Its names have at most 64 letters, digits, "_" and "-".
@@ -11,18 +9,26 @@ type openAITool struct {
 }
 
 type openAIFunction struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Parameters  object `json:"parameters"`
+	Name        string  `json:"name"`
+	Description string  `json:"description"`
+	Parameters  *object `json:"parameters"`
 }
 
-// newOpenAITool drops "$schema", which is not in the subset that the API
-// documents, and adds an empty "properties", without which the API rejects a
-// function ("object schema missing properties"). Neither changes which
-// arguments are valid.
-func newOpenAITool(name string, d tool.Definition, input object) openAITool {
-	return openAITool{"function", openAIFunction{
-		Name: name, Description: d.Description,
-		Parameters: input.without("$schema").withDefault("properties", "{}"),
-	}}
+func newOpenAITool(name, description string, input *object) openAITool {
+	return openAITool{"function", openAIFunction{name, description, input}}
+}
+
+// openAIResponsesTool is an element of "tools" in a request to OpenAI's Responses API
+// (https://platform.openai.com/docs/api-reference/responses/create, "tools"), which has no
+// object for the function. There, "strict" is true unless a request says otherwise, and
+// makes every argument required
+// (https://platform.openai.com/docs/guides/function-calling#strict-mode).
+type openAIResponsesTool struct {
+	Type string `json:"type"`
+	openAIFunction
+	Strict bool `json:"strict"`
+}
+
+func newOpenAIResponsesTool(name, description string, input *object) openAIResponsesTool {
+	return openAIResponsesTool{Type: "function", openAIFunction: openAIFunction{name, description, input}}
 }

@@ -20,7 +20,7 @@ type Definition struct {
 	// Name is the name of the tool: [A-Za-z0-9_.-]{1,128}. Required.
 	Name string `json:"name"`
 	// Alias is the name for models, which take fewer characters than names have
-	// (^[a-zA-Z0-9_-]{1,64}$). The host gives each tool one, which no other has and which
+	// (^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$). The host gives each tool one, which no other has and which
 	// stays as long as the tool does; calls by it find the tool. What a provider sets is
 	// ignored.
 	Alias string `json:"alias,omitempty"`

@@ -69,7 +69,9 @@ func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.WarnOf(l.Faults(), l.Plugins(), "")
+	for _, fault := range l.Faults() {
+		s.Warn(fault)
+	}
 	d := &daemon{
 		session: s, local: l, log: logger, since: time.Now(),
 		options: o,

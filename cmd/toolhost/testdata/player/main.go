@@ -89,6 +89,7 @@ type echoIn struct {
 	Text string `json:"text,omitempty"`
 	N    int    `json:"n,omitempty"`
 	On   bool   `json:"on,omitempty"`
+	Odd  string `json:"$odd,omitempty"` // a name that not every model provider takes
 }
 
 func echo(_ context.Context, in echoIn) (echoIn, error) { return in, nil }

@@ -33,9 +33,8 @@ type Checker struct {
 	fset   *token.FileSet
 }
 
-// NewChecker parses the target's own files, with its tests if they are a part of it. An
-// error means that this is not possible.
-func NewChecker(g *gocmd.Graph, t *target.Target, tests bool) (*Checker, error) {
+// NewChecker parses the target's own files. An error means that this is not possible.
+func NewChecker(g *gocmd.Graph, t *target.Target) (*Checker, error) {
 	c := &Checker{target: t, fset: token.NewFileSet()}
 	p := g.Packages[t.Path]
 	if t.IsEmpty() || p == nil {
@@ -44,9 +43,6 @@ func NewChecker(g *gocmd.Graph, t *target.Target, tests bool) (*Checker, error) 
 	names := p.CompiledGoFiles
 	if len(names) == 0 {
 		names = p.GoFiles
-	}
-	if tests {
-		names = slices.Concat(names, p.TestGoFiles)
 	}
 	for _, name := range names {
 		if !filepath.IsAbs(name) {

@@ -1,0 +1,216 @@
+package llmschema
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// rule changes an input schema so that a provider accepts it. It reports what it changed
+// and what is lost. An error leaves the tool out.
+type rule func(*rewrite) error
+
+// rules are what each format needs, in the order in which they are applied. A provider that
+// refuses one tool refuses the whole request, with the tools of all plugins.
+//
+// Next to each rule is where it comes from.
+var rules = map[Format][]rule{
+	OpenAI:          openAIRules,
+	OpenAIResponses: openAIRules,
+	Anthropic: {
+		// "tools.0.custom.input_schema: JSON schema is invalid. It must match JSON Schema
+		// draft 2020-12": https://github.com/Dokploy/mcp/issues/74
+		draft2020,
+		// "input_schema does not support oneOf, allOf, or anyOf at the top level":
+		// https://github.com/anthropics/claude-code/issues/40075
+		flatRoot,
+		// "Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'":
+		// https://github.com/anthropics/claude-code/issues/79418,
+		// https://github.com/ComposioHQ/composio/issues/3500
+		propertyNames,
+		// https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use
+		objectRoot,
+		noErrorTexts,
+	},
+	Gemini: {
+		// https://ai.google.dev/api/caching#FunctionDeclaration lists the keywords of
+		// JSON Schema 2020-12 that parametersJsonSchema takes: no allOf, no const.
+		draft2020,
+		flatRoot,
+		constAsEnum,
+		// "If $ref is set on a sub-schema, no other properties, except for than those
+		// starting as a $, may be set": the same page;
+		// https://github.com/su-kaka/gcli2api/pull/374
+		refAlone,
+		// "parameters.properties[x].items: missing field":
+		// https://github.com/cline/cline/issues/7339
+		arrayItems,
+		objectRoot,
+		noErrorTexts,
+	},
+	MCP: {
+		// "Schemas without an explicit $schema field default to JSON Schema 2020-12",
+		// which is all that a client has to know:
+		// https://modelcontextprotocol.io/specification/2025-11-25/basic#json-schema-usage
+		draft2020,
+	},
+}
+
+var openAIRules = []rule{
+	// The documented subset is of 2020-12:
+	// https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
+	draft2020,
+	// "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'const'/
+	// 'not' at the top level": https://github.com/langchain-ai/langchainjs/issues/9804,
+	// https://github.com/goruck/home-generative-agent/pull/545
+	flatRoot,
+	plainRoot,
+	// "array schema missing items", tuples included:
+	// https://github.com/sigoden/aichat/pull/1049,
+	// https://github.com/AnswerDotAI/fastcore/issues/798
+	arrayItems,
+	// "object schema missing properties":
+	// https://community.openai.com/t/function-calling-with-no-parameters/265650
+	objectRoot,
+	noErrorTexts,
+}
+
+// rewrite is one schema on its way to a provider.
+type rewrite struct {
+	root *object
+	note *Note
+	work int // of merging forms, see maxMergeWork
+}
+
+// rewrote notes a change that keeps the meaning.
+func (r *rewrite) rewrote(format string, args ...any) {
+	r.note.Rewritten = appendNew(r.note.Rewritten, fmt.Sprintf(format, args...))
+}
+
+// lose notes what the model is not told. The host checks the arguments by the tool's own
+// schema, so nothing more is allowed.
+func (r *rewrite) lose(format string, args ...any) {
+	r.note.Lost = appendNew(r.note.Lost, fmt.Sprintf(format, args...))
+}
+
+func appendNew(list []string, text string) []string {
+	if slices.Contains(list, text) {
+		return list
+	}
+	return append(list, text)
+}
+
+// rewritten returns the input schema of a tool as a provider takes it.
+func (f Format) rewritten(d tool.Definition, note *Note) (*object, error) {
+	text := d.InputSchema
+	if len(text) == 0 {
+		text = tool.Schema(noArguments)
+	}
+	root, err := parseObject(text)
+	if err != nil {
+		return nil, fmt.Errorf("its input schema is not a JSON object: %w", err)
+	}
+	r := &rewrite{root: root, note: note}
+	for _, apply := range rules[f] {
+		if err := apply(r); err != nil {
+			return nil, err
+		}
+	}
+	if len(note.Rewritten)+len(note.Lost) > 0 { // a reference may have lost what it leads to
+		if ref := dangling(r.root); ref != "" {
+			return nil, fmt.Errorf("its schema refers to %s, which cannot be expressed", ref)
+		}
+	}
+	return r.root, nil
+}
+
+// noArguments is the schema of a tool without an input schema: the host rejects any
+// argument for such a tool.
+const noArguments = `{"type":"object","properties":{},"additionalProperties":false}`
+
+var rawFalse = json.RawMessage("false")
+
+func emptyObject() *object { return &object{members: []member{}} }
+
+// dangling returns a reference that leads nowhere, or "".
+func dangling(root *object) (ref string) {
+	walk(root, func(s *object) {
+		if to := s.text("$ref"); strings.HasPrefix(to, "#") && follow(root, to) == nil {
+			ref = to
+		}
+	})
+	return ref
+}
+
+// objectRoot gives the root a type and properties.
+func objectRoot(r *rewrite) error {
+	if r.root.text("type") != "object" {
+		r.root.set("type", jsonText("object"))
+	}
+	if !r.root.has("properties") {
+		r.root.set("properties", emptyObject())
+		r.rewrote("it has empty properties")
+	}
+	return nil
+}
+
+// plainRoot leaves out what else OpenAI does not take at the root.
+func plainRoot(r *rewrite) error {
+	for _, name := range []string{"enum", "const", "not"} {
+		if r.root.drop(name) {
+			r.lose("what %s says at the root", name)
+		}
+	}
+	return nil
+}
+
+// arrayItems gives arrays of anything the items that say so.
+func arrayItems(r *rewrite) error {
+	walk(r.root, func(s *object) {
+		if s.has("items") || s.text("type") != "array" && !slices.Contains(s.names("type"), "array") {
+			return
+		}
+		s.set("items", emptyObject())
+		r.rewrote("arrays have items")
+	})
+	return nil
+}
+
+// constAsEnum writes a constant as an enum of one value.
+func constAsEnum(r *rewrite) error {
+	walk(r.root, func(s *object) {
+		if value, ok := s.get("const").(json.RawMessage); ok && !s.has("enum") {
+			s.rename("const", "enum")
+			s.set("enum", []any{value})
+			r.rewrote("constants are enums of one value")
+		}
+	})
+	return nil
+}
+
+// refAlone moves a reference that has neighbours into an anyOf of one form.
+func refAlone(r *rewrite) error {
+	walk(r.root, func(s *object) {
+		ref := s.get("$ref")
+		neighbours := slices.ContainsFunc(s.members, func(m member) bool { return !strings.HasPrefix(m.name, "$") })
+		if ref == nil || !neighbours || s.has("anyOf") {
+			return
+		}
+		s.rename("$ref", "anyOf")
+		s.set("anyOf", []any{&object{members: []member{{"$ref", ref}}}})
+		r.rewrote("references stand alone")
+	})
+	return nil
+}
+
+// errorText is a keyword of toolhost that says what an argument has to be; see package
+// pluginsdk. It is for the texts of errors, and providers do not know it.
+const errorText = "errorMessage"
+
+func noErrorTexts(r *rewrite) error {
+	walk(r.root, func(s *object) { s.drop(errorText) })
+	return nil
+}
