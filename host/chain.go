@@ -17,8 +17,9 @@ import (
 // described in handler.go:
 //
 //	observe( audit( resolve(
-//	    validate( authorize( quotas( ratelimit( approve( begin( output( retry( prepare( timeout( concurrency( provider
+//	    middleware( validate( authorize( quotas( ratelimit( approve( begin( output( retry( prepare( timeout( concurrency( provider
 //
+// middleware is that of the embedding program, see [WithMiddleware].
 // Unknown names are recorded, and go no further than resolve. Invalid arguments never
 // reach a policy, and a refused call never reaches a provider. The rate limit comes before
 // the approver, so that a flood never reaches a person; the slot comes after it, so that a
@@ -29,6 +30,7 @@ func (c *compiler) buildChain(e *entry) tool.Handler {
 	attempt, total := e.timeouts()
 	return chain.Wrap(
 		c.provider(e),
+		c.embedded(),
 		chain.Validate(e.input),
 		chain.Authorize(e.def.Permission),
 		chain.Quotas(),

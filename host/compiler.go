@@ -28,6 +28,8 @@ type compiler struct {
 	rates    *chain.Rates     // count calls of limited tools
 	logger   hclog.Logger
 
+	middleware []tool.Middleware // of the embedding program
+
 	mu    sync.Mutex // never held while waiting
 	slots map[slotsKey]*chain.Slots
 }

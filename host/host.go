@@ -47,6 +47,7 @@ var (
 //
 // # Errors
 //
+// [tool.CodeInvalidArguments] if an option, or a value that one needs, is nil;
 // [tool.CodeNotFound] if the root is not a directory; [tool.CodeInternal] if the file of
 // [WithNames] exists and cannot be read.
 func New(opts ...Option) (*Host, error) {
@@ -54,7 +55,12 @@ func New(opts ...Option) (*Host, error) {
 		root: ".", logger: hclog.NewNullLogger(), defaults: plugin.DefaultSettings(), operator: new(operator),
 	}
 	for _, opt := range opts {
-		opt(&o)
+		if o.refuseNil("New", opt == nil); opt != nil {
+			opt(&o)
+		}
+	}
+	if o.fault != nil {
+		return nil, o.fault
 	}
 	root, err := filepath.Abs(o.root)
 	if err != nil {
@@ -72,6 +78,7 @@ func New(opts ...Option) (*Host, error) {
 	h.compiler.defaults, h.compiler.logger = &h.opts.defaults, o.logger
 	h.rates = chain.NewRates(o.rates)
 	h.compiler.rates = h.rates
+	h.compiler.middleware = o.middleware
 	h.compiler.slots = map[slotsKey]*chain.Slots{}
 	h.compiler.rules.Store(&o.overrides)
 	h.registry.current = h.compiler.current
@@ -141,8 +148,12 @@ func (h *Host) CallAll(ctx context.Context, calls []tool.Call) []Outcome {
 	return h.anonymous.CallAll(ctx, calls)
 }
 
-// Close closes all providers side by side, and waits for them no longer than ctx
-// and their own bounds. Calls under way may end first; new ones are refused.
+// Close closes all providers side by side, and waits for them no longer than ctx. Calls
+// under way may end first; new ones are refused.
+//
+// # Errors
+//
+// Those of the providers; the context's end for each that has not closed by then.
 func (h *Host) Close(ctx context.Context) error {
 	h.closed.Store(true)
 	h.registry.close()

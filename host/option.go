@@ -1,6 +1,7 @@
 package host
 
 import (
+	"log/slog"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -30,6 +31,19 @@ type options struct {
 	audit         audit.Sink
 	auditRequired tool.Safety
 	hooks         *policy.Hooks
+	middleware    []tool.Middleware
+
+	fault error // of the first option that was given nil; nil: none was
+}
+
+// refuseNil makes New fail, as the function named was given nil.
+func (o *options) refuseNil(function string, isNil bool) {
+	if isNil && o.fault == nil {
+		o.fault = &tool.Error{
+			Code: tool.CodeInvalidArguments, Message: "host." + function + " was given nil",
+			OperatorHint: "leave the option out for its default",
+		}
+	}
 }
 
 // WithRoot sets the workspace that plugins work on. Default: the current directory.
@@ -37,7 +51,33 @@ func WithRoot(dir string) Option { return func(o *options) { o.root = dir } }
 
 // WithLogger sets the logger for what happens to plugins and what they print. Default:
 // nothing is logged.
-func WithLogger(l hclog.Logger) Option { return func(o *options) { o.logger = l } }
+func WithLogger(l hclog.Logger) Option {
+	return func(o *options) {
+		o.refuseNil("WithLogger", l == nil)
+		o.logger = l
+	}
+}
+
+// WithLogHandler is [WithLogger] for log/slog. A trace message has the level -8, and the
+// attribute "logger" names the part of the host.
+func WithLogHandler(h slog.Handler) Option {
+	return func(o *options) {
+		o.refuseNil("WithLogHandler", h == nil)
+		o.logger = logTo(h)
+	}
+}
+
+// WithDefaults changes the settings of all plugins, which are [plugin.DefaultSettings]: time
+// limits, what calls travel on, restarts, idleness, limits on calls and results. Tools that do
+// not come from a plugin have their limits too. [WithPluginSettings] changes those of single
+// plugins. Default: no change.
+func WithDefaults(change func(*plugin.Settings)) Option {
+	return func(o *options) {
+		if o.refuseNil("WithDefaults", change == nil); change != nil {
+			change(&o.defaults)
+		}
+	}
+}
 
 // WithStartTimeout bounds the start of a plugin, from fork to description.
 // Default: 10 s; 0 or less means the default.

@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"encoding/json"
-	"sync"
 	"time"
 
 	"github.com/toolhost/toolhost/host/audit"
@@ -90,22 +89,4 @@ func (o Outcome) Ended(res tool.Result, err error) Outcome {
 		o.Error = &OutcomeError{Code: tool.CodeToolFailed, Message: o.Content}
 	}
 	return o
-}
-
-// CallAll runs several calls and returns their outcomes in the same order, one for each,
-// whatever happens to the others. Consecutive calls of safe tools overlap; any other call
-// waits for those before it, and those after it wait for it.
-func (s *Session) CallAll(ctx context.Context, calls []tool.Call) []Outcome {
-	out := make([]Outcome, len(calls))
-	var running sync.WaitGroup
-	for i, call := range calls {
-		if e := s.host.registry.lookup(call.Name); e != nil && e.def.Safety.Effective() == tool.Safe {
-			running.Go(func() { out[i] = s.Call(ctx, call) })
-			continue
-		}
-		running.Wait()
-		out[i] = s.Call(ctx, call)
-	}
-	running.Wait()
-	return out
 }

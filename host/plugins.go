@@ -41,6 +41,19 @@ func (h *Host) Attach(ctx context.Context, owner string, p tool.Provider) (int, 
 	return h.Len(), err
 }
 
+// Detach removes a plugin, or what was attached, by its name: first its tools, in one step,
+// then it is closed, its process ended, and the name is free. Calls under way may end first,
+// within ctx. A plugin that was detached comes back if it is loaded again ([Host.Load],
+// [Host.Sync], [Host.SyncPlugin]), and not because [Host.Follow] or [Host.Refresh] finds its
+// file.
+//
+// # Errors
+//
+// [tool.CodeNotFound] if the host has nothing of that name; the context's end, if it comes
+// before the provider has closed: its tools are gone, and closing goes on; the provider's own
+// error.
+func (h *Host) Detach(ctx context.Context, name string) error { return h.roster.Detach(ctx, name) }
+
 // Sync brings the host's plugins in line with the directories: it loads new plugins,
 // withdraws those whose file is gone, and upgrades those whose file or settings have
 // changed, without losing a call. A directory that cannot be read changes nothing. What

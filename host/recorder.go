@@ -12,7 +12,10 @@ import (
 // WithPins replaces WithLocks by pins of another kind. of is called before each start: nil
 // means that every plugin may run, an error that none may.
 func WithPins(of func() (plugin.Pins, error)) Option {
-	return func(o *options) { o.operator.pins = func(string) (plugin.Pins, error) { return of() } }
+	return func(o *options) {
+		o.refuseNil("WithPins", of == nil)
+		o.operator.pins = func(string) (plugin.Pins, error) { return of() }
+	}
 }
 
 // Recorder records which plugins are started and what they say, to make a lock of it or to

@@ -35,9 +35,7 @@ var _ tool.Provider = (*Session)(nil)
 // Session makes a session.
 func (h *Host) Session(opts ...SessionOption) *Session {
 	s := &Session{host: h, id: rand.Text(), holds: new(holds), replays: new(replays), notices: &subscriptions{registry: &h.registry}}
-	for _, opt := range opts {
-		opt(s)
-	}
+	s.apply(opts)
 	s.caller.open(h.rates, s.id)
 	return s
 }
@@ -52,12 +50,19 @@ func (s *Session) With(opts ...SessionOption) *Session {
 		holds: s.holds, replays: s.replays, notices: s.notices,
 	}
 	view.grants.Store(s.grants.Load())
-	for _, opt := range opts {
-		opt(view)
-	}
+	view.apply(opts)
 	view.id, view.caller.Name = s.id, s.caller.Name
 	view.caller.open(s.host.rates, s.id)
 	return view
+}
+
+// apply sets options; nil options set nothing.
+func (s *Session) apply(opts []SessionOption) {
+	for _, opt := range opts {
+		if opt != nil {
+			opt(s)
+		}
+	}
 }
 
 // Caller returns who makes the session's calls.

@@ -55,8 +55,10 @@ func (h *Host) Upsert(owner string, t tool.Tool) (Tool, error) {
 	return e.tool(), nil
 }
 
-// Unregister removes all tools of an owner in one step. Calls under way are not affected.
-func (h *Host) Unregister(owner string) { h.registry.Drop(owner) }
+// Unregister removes all tools of an owner in one step. Calls under way are not affected. If
+// the owner is a plugin or an attached provider, it is detached, as by [Host.Detach] but
+// without waiting for its end.
+func (h *Host) Unregister(owner string) { h.roster.Unregister(owner) }
 
 // Get returns the tool of that name, or with that alias.
 func (h *Host) Get(name string) (Tool, bool) {

@@ -47,3 +47,6 @@ type Previewer interface {
 // Handler runs one tool. It may be called concurrently, and should return soon after its
 // context ends.
 type Handler func(context.Context, Call) (Result, error)
+
+// Middleware adds a step to a handler.
+type Middleware func(Handler) Handler

@@ -78,7 +78,7 @@ func Approve(q Question) Middleware {
 				return *failure.Load(), nil
 			}
 			if decision.Verdict == policy.Modify {
-				t.Modified = &Modification{Asked: call.Arguments, Given: decision.Arguments}
+				t.modify(call.Arguments, decision.Arguments)
 				if err := CheckArguments(ctx, q.Input, call.Name, decision.Arguments); err != nil {
 					return tool.Result{}, err
 				}

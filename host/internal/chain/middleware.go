@@ -3,7 +3,7 @@ package chain
 import "github.com/toolhost/toolhost/pluginsdk/tool"
 
 // Middleware adds a step of a call to a handler.
-type Middleware func(tool.Handler) tool.Handler
+type Middleware = tool.Middleware
 
 // Wrap wraps h so that the first middleware is the outermost. It skips nil
 // ones.

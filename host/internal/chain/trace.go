@@ -45,7 +45,7 @@ type Trace struct {
 	Definition *tool.Definition
 	Digest     string
 	Plugin     string
-	// Modified has the arguments before and after an approver changed them;
+	// Modified has the arguments before and after an approver or a middleware changed them;
 	// nil: they are unchanged.
 	Modified *Modification
 	// Decision is one of package audit's: allowed, approved or denied; empty if
@@ -58,8 +58,15 @@ type Trace struct {
 	Attempts int
 }
 
-// Modification is a call's arguments before and after an approver has changed
-// them.
+// modify records that the arguments have changed, perhaps again.
+func (t *Trace) modify(asked, given json.RawMessage) {
+	if t.Modified != nil {
+		asked = t.Modified.Asked
+	}
+	t.Modified = &Modification{Asked: asked, Given: given}
+}
+
+// Modification is a call's arguments before and after they were changed.
 type Modification struct {
 	Asked json.RawMessage // by the caller
 	Given json.RawMessage // to the tool

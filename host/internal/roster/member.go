@@ -18,7 +18,10 @@ type member struct {
 	owner  string
 	turn   chan struct{} // full while a step is under way; see begin
 	mu     sync.Mutex    // held while what the source serves is listed, compiled and published
-	facts                // guarded by Roster.mu
+	// publishing is held while entries are published, and while the source is detached, so
+	// that what was listed before is not published after.
+	publishing sync.Mutex
+	facts      // guarded by Roster.mu
 }
 
 // facts are what is known of a member at one moment.
@@ -27,6 +30,9 @@ type facts struct {
 	source *source        // nil: absent
 	failed *failedUpgrade // nil: no newer file, or other settings, were tried in vain
 	held   heldChange     // zero: nothing waits for the operator
+	// detached is the file of the plugin that was detached: it comes back only if the
+	// operator says so. Empty: none was.
+	detached string
 }
 
 // memberState is what a member's tools are doing.
@@ -68,12 +74,20 @@ func (m *member) become(to memberState, from, next *source, background func()) e
 	case m.source != from:
 		return alreadyLoaded(m.owner, m.source)
 	}
+	if r.members[m.owner] != m { // the name went to another member
+		return closedError(m.owner)
+	}
 	if from != next {
 		m.failed = nil
 	}
+	if next != nil {
+		m.detached = ""
+	}
 	m.state, m.source = to, next
 	if background != nil {
-		r.draining[from] = true
+		if from != next {
+			r.draining[from] = true
+		}
 		r.background.Go(func() {
 			background()
 			r.mu.Lock()
@@ -170,6 +184,11 @@ func (m *member) refresh(ctx context.Context, s *source) error {
 		return said.err
 	}
 	set, bad := m.compile(ctx, s, said)
+	m.publishing.Lock()
+	defer m.publishing.Unlock()
+	if m.now().source != s { // it was detached meanwhile
+		return bad
+	}
 	return errors.Join(append(m.roster.publish([]*source{s}, []Set{set}), bad)...)
 }
 

@@ -87,8 +87,8 @@ func New(o Options, r Registry) (*Roster, error) {
 	return out, nil
 }
 
-// Close closes all providers side by side, and waits for them no longer than ctx and
-// their own bounds. Calls under way may end first.
+// Close closes all providers side by side, and waits for them no longer than ctx; plugins,
+// which see to that themselves, have ended when it returns. Calls under way may end first.
 func (r *Roster) Close(ctx context.Context) error {
 	r.endLife()
 	r.mu.Lock()
@@ -102,13 +102,24 @@ func (r *Roster) Close(ctx context.Context) error {
 	}
 	r.mu.Unlock()
 
-	errs := make([]error, len(sources), len(sources)+2)
-	var all sync.WaitGroup
+	closing := make([]chan error, len(sources))
 	for i, s := range sources {
-		all.Go(func() { errs[i] = s.close(ctx) })
+		closing[i] = make(chan error, 1)
+		go func() { closing[i] <- s.close(ctx) }()
 	}
-	all.Wait()
-	r.background.Wait()
+	var errs []error
+	for i, s := range sources {
+		errs = append(errs, s.awaitClosed(ctx, closing[i]))
+	}
+	background := make(chan struct{})
+	go func() {
+		r.background.Wait()
+		close(background)
+	}()
+	select {
+	case <-background:
+	case <-ctx.Done(): // what is left is code of the embedding program, or ends soon
+	}
 	errs = append(errs, r.sockets.close(ctx))
 	if r.manifests != nil {
 		errs = append(errs, r.manifests.Close())

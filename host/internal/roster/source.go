@@ -26,6 +26,10 @@ type source struct {
 	found    atomic.Pointer[manifest.Stamp]  // of the file
 	sum      atomic.Pointer[manifest.Digest] // of the file when it had that stamp; nil: not known
 
+	// life ends when an attached provider is detached, and end ends it; nil: it is a plugin.
+	life context.Context //nolint:containedctx // a source outlives calls
+	end  context.CancelFunc
+
 	// The rest is guarded by Roster.mu.
 	missed  bool              // it changed before the registry had its tools
 	served  bool              // the registry has what it serves, which may be nothing

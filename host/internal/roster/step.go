@@ -116,7 +116,8 @@ func (r *Roster) plan(dirs []string, again bool) (steps []step, faults []error) 
 		}
 	}
 	for _, name := range order {
-		if r.member(name).differs(wanted[name], again) {
+		m := r.member(name)
+		if m.differs(wanted[name], again) && (again || m.now().detached != wanted[name].Path) {
 			steps = append(steps, step{owner: name, candidate: wanted[name], again: again})
 		}
 	}

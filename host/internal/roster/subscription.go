@@ -2,6 +2,7 @@ package roster
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -11,20 +12,28 @@ func (r *Roster) Attach(ctx context.Context, owner string, p tool.Provider) erro
 	switch {
 	case p == nil && owner == "":
 		return invalidProvider(owner, "the provider of this program is nil")
-	case p == nil:
+	case isNil(p):
 		return invalidProvider(owner, "the provider of plugin "+owner+" is nil")
 	case owner == "":
 		return invalidProvider(owner, "a provider needs an owner's name")
 	}
 	m := r.member(owner)
 	s := &source{member: m, provider: p}
+	s.life, s.end = context.WithCancel(r.life)
 	if err := m.become(loading, nil, s, nil); err != nil {
+		s.end()
 		return err
 	}
 	follow := s.notices() // before the tools are listed, so that no change is missed
 	err := m.refresh(ctx, s)
 	s.activate(follow)
 	return err
+}
+
+// isNil reports whether a provider is nil, or a nil pointer, which its methods would follow.
+func isNil(p tool.Provider) bool {
+	v := reflect.ValueOf(p)
+	return p == nil || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 func invalidProvider(owner, why string) error {
@@ -35,7 +44,8 @@ func invalidProvider(owner, why string) error {
 }
 
 // notices returns a function that takes the change notices of an attached provider, from
-// now on and until it closes; nil: it sends none. A plugin needs no goroutine for that: it calls changed.
+// now on and until it closes; nil: it sends none. A plugin needs no goroutine for that: it
+// calls changed.
 func (s *source) notices() func() {
 	n, ok := s.provider.(tool.Notifier)
 	if !ok {
@@ -46,7 +56,6 @@ func (s *source) notices() func() {
 		s.logChange(err)
 		return nil
 	}
-	life := s.member.roster.life
 	return func() {
 		for {
 			select {
@@ -55,7 +64,7 @@ func (s *source) notices() func() {
 					return
 				}
 				s.changed()
-			case <-life.Done(): // the channel may be nil, or stay open
+			case <-s.life.Done(): // the channel may be nil, or stay open
 				return
 			}
 		}
@@ -96,7 +105,10 @@ func (s *source) changed() {
 
 // refreshOrLog refreshes the member, and logs what could not be used.
 func (s *source) refreshOrLog() {
-	life := s.member.roster.life
+	life := s.life
+	if life == nil {
+		life = s.member.roster.life
+	}
 	if err := s.member.refresh(life, s); err != nil && life.Err() == nil {
 		s.logChange(err)
 	}
