@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
@@ -170,6 +171,9 @@ func TestResultLimit(t *testing.T) {
 		{"blocks", 4, tool.Result{Content: []tool.Content{tool.TextContent{Text: "abc"}, image, tool.TextContent{Text: "def"}, tool.TextContent{Text: "ghi"}}},
 			"abc\n[image image/png, 1 bytes]\nd\n[... truncated ...] 5 of 9 characters are missing"},
 		{"structured", 4, tool.Result{Structured: []byte(`{"a":"bcdef"}`)}, "{\"a\"\n[... truncated ...] 9 of 13 characters are missing"},
+		{"resource", 4, tool.Result{Content: []tool.Content{
+			tool.ResourceContent{URI: "file:///a", Text: "abcdef"}, tool.ResourceContent{URI: "file:///b", Blob: []byte("ghi")}, tool.TextContent{Text: "j"},
+		}}, "abcd\n[resource file:///b , 3 bytes]\n[... truncated ...] 3 of 7 characters are missing"},
 		{"none", 0, tool.Text("abc"), "abc"},
 	} {
 		x := echo("cut." + c.name)
@@ -180,6 +184,37 @@ func TestResultLimit(t *testing.T) {
 		out := h.Session(host.WithResultLimit(c.limit)).Call(t.Context(), tool.Call{Name: "cut." + c.name})
 		if out.Content != c.want || !out.Success {
 			t.Errorf("%s: %q, want %q", c.name, out.Content, c.want)
+		}
+	}
+}
+
+// The limit of a session is for errors, too: a handler of this process may put anything
+// into them.
+func TestResultLimitOfErrors(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	cause := errors.New(strings.Repeat("ä", 300_000))
+	for name, handler := range map[string]tool.Handler{
+		"plain": func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, cause },
+		"coded": func(context.Context, tool.Call) (tool.Result, error) {
+			return tool.Result{}, &tool.Error{Code: tool.CodeNotFound, Message: cause.Error(), Hint: cause.Error(), Err: cause}
+		},
+	} {
+		x := echo(name)
+		x.Handler = handler
+		if err := h.Register(x); err != nil {
+			t.Fatal(err)
+		}
+		s := h.Session(host.WithResultLimit(100))
+		out, _, err := s.CallWith(t.Context(), tool.Call{Name: name}, host.CallOptions{})
+		if n := utf8.RuneCountInString(out.Content); n > 400 || !strings.Contains(out.Content, "characters are missing") {
+			t.Errorf("%s: %d characters: %.300s", name, n, out.Content)
+		}
+		if !errors.Is(err, cause) || name == "coded" && tool.CodeOf(err) != tool.CodeNotFound {
+			t.Errorf("%s: the cause is lost: %T", name, err)
+		}
+		if out := h.Session().Call(t.Context(), tool.Call{Name: name}); len(out.Content) < 600_000 {
+			t.Errorf("%s: %d bytes without a limit", name, len(out.Content))
 		}
 	}
 }

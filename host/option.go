@@ -189,8 +189,9 @@ func WithVisible(sees func(tool.Definition) bool) SessionOption {
 	return func(s *Session) { s.sees = sees }
 }
 
-// WithResultLimit cuts the text of results to this many characters, and says how many are
-// missing. Default: 0, which cuts nothing.
+// WithResultLimit cuts the text of results, in blocks of text and resources together, to this
+// many characters, and says how many are missing. It cuts the text of errors, too. Default:
+// 0, which cuts nothing.
 func WithResultLimit(characters int) SessionOption { return func(s *Session) { s.limit = characters } }
 
 // WithSessionID sets the session's ID. Default: a random text. Two sessions with one ID

@@ -103,7 +103,10 @@ func Preview[In any](fn func(context.Context, In) (tool.Result, error)) Option {
 // JSON text of an object, and replace inferred keywords of the same name. The path is the
 // name of the argument; dots lead into nested objects:
 //
-//	pluginsdk.Argument("filter.path", `{"pattern": "^[^/].*$"}`)
+//	pluginsdk.Argument("filter.path", `{"pattern": "^[^/].*$", "errorMessage": "paths are relative"}`)
+//
+// A model reads the text of "errorMessage" if a value breaks one of the keywords next to it,
+// other than "type". It may also be an object with texts by keyword.
 func Argument(path, keywords string) Option {
 	return func(b *builder) error {
 		s := b.input

@@ -61,6 +61,9 @@ func (x *explainer) reason(f finding, v any) string {
 	if expected, ok := x.expected(f); ok {
 		return "expected " + or(expected, func(s string) string { return s }) + ", got " + typeName(v)
 	}
+	if text := f.node.message(f.keyword); text != "" {
+		return text + ", got " + show(v)
+	}
 	if allowed, ok := x.allowed(f); ok {
 		switch len(allowed) {
 		case 0:
@@ -78,7 +81,10 @@ func (x *explainer) reason(f finding, v any) string {
 		return x.forms(f)
 	case "pattern":
 		pattern, _ := rule.(string)
-		return show(v) + " does not match the pattern " + oneLine(pattern)
+		return show(v) + " does not match the pattern " + oneLine(pattern) + f.node.described()
+	case "format":
+		format, _ := rule.(string)
+		return show(v) + " is not " + formatName(format)
 	case "uniqueItems":
 		items, _ := v.([]any)
 		if i, j, ok := repeated(items, nil); ok {

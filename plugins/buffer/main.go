@@ -41,6 +41,6 @@ func (b *buffers) tools() []tool.Tool {
 
 // Keywords of paths.
 const (
-	filePath   = `{"pattern": "^[^/].*$"}`
-	bufferPath = `{"pattern": "^([^/].*)?$"}`
+	filePath   = `{"pattern": "^[^/].*$", "errorMessage": "paths are relative to the workspace and not empty"}`
+	bufferPath = `{"pattern": "^([^/].*)?$", "errorMessage": "paths are relative to the workspace"}`
 )

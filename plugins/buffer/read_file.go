@@ -58,5 +58,5 @@ func (b *buffers) readFile(ctx context.Context, ws *workspace.Workspace, in read
 }
 
 func binary(path string) error {
-	return fmt.Errorf("%s is a binary file, not text (fs.read returns such files)", workspace.Show(path))
+	return fmt.Errorf("%s is a binary file, not text (the tool read of plugin fs returns such files)", workspace.Show(path))
 }

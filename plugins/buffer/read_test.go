@@ -28,7 +28,7 @@ func TestReadFile(t *testing.T) {
 		p.WantText(t, "read_file", args{"path": name}, c.want)
 	}
 	p.WriteFile(t, "binary", "a\x00b")
-	p.WantFailure(t, "read_file", args{"path": "binary"}, "binary is a binary file, not text (fs.read returns such files)")
+	p.WantFailure(t, "read_file", args{"path": "binary"}, "binary is a binary file, not text (the tool read of plugin fs returns such files)")
 	p.WantFailure(t, "read_file", args{"path": "."}, ". is a directory, not a regular file")
 	p.WantFailure(t, "read_file", args{"path": "plian"}, "not found: plian (nearest names in the workspace root: plain)")
 }

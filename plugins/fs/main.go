@@ -31,6 +31,6 @@ func tools(current *workspace.Current) []tool.Tool {
 
 // Keywords of the schema of a path.
 const (
-	filePath = `{"pattern": "^[^/].*$"}`
-	dirPath  = `{"pattern": "^([^/].*)?$", "default": "."}`
+	filePath = `{"pattern": "^[^/].*$", "errorMessage": "paths are relative to the workspace and not empty"}`
+	dirPath  = `{"pattern": "^([^/].*)?$", "default": ".", "errorMessage": "paths are relative to the workspace"}`
 )

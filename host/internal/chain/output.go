@@ -27,13 +27,14 @@ func Output(output *schema.Schema, most int) Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			res, err := next(ctx, call)
-			if err != nil {
-				return res, err
+			if err == nil {
+				err = checkResult(ctx, output, most, call.Name, res)
 			}
-			if err := checkResult(ctx, output, most, call.Name, res); err != nil {
-				return tool.Result{}, err
-			}
-			if limit := traceOf(ctx).caller().ResultLimit(); limit > 0 {
+			limit := traceOf(ctx).caller().ResultLimit()
+			switch {
+			case err != nil:
+				return tool.Result{}, cutError(err, limit)
+			case limit > 0:
 				res = cutResult(res, limit)
 			}
 			return res, nil
@@ -118,20 +119,30 @@ func cutResult(res tool.Result, limit int) tool.Result {
 	total, left := 0, limit
 	var out []tool.Content
 	for _, c := range res.Content {
-		text, ok := c.(tool.TextContent)
-		if !ok {
+		var text *string
+		kept, resource := c.(tool.ResourceContent)
+		plain, ok := c.(tool.TextContent)
+		switch {
+		case ok:
+			text = &plain.Text
+		case resource && kept.Blob == nil:
+			text = &kept.Text
+		default:
 			out = append(out, c)
 			continue
 		}
-		n := utf8.RuneCountInString(text.Text)
+		n := utf8.RuneCountInString(*text)
 		total += n
 		if n > left {
-			text.Text = firstRunes(text.Text, left)
+			*text = firstRunes(*text, left)
 			n = left
 		}
 		left -= n
-		if n > 0 {
-			out = append(out, text)
+		switch {
+		case resource:
+			out = append(out, kept) // it says where its text is from
+		case n > 0:
+			out = append(out, plain)
 		}
 	}
 	if total <= limit {
@@ -142,6 +153,22 @@ func cutResult(res tool.Result, limit int) tool.Result {
 	})
 	res.Content = out
 	return res
+}
+
+// cutError shortens the message and the hint of an error to limit characters each;
+// 0: they stay. A handler of this process may put anything into them.
+func cutError(err error, limit int) error {
+	e := tool.AsError(err)
+	if limit == 0 || utf8.RuneCountInString(e.Message) <= limit && utf8.RuneCountInString(e.Hint) <= limit {
+		return err
+	}
+	shorter := *e
+	for _, text := range []*string{&shorter.Message, &shorter.Hint} {
+		if n := utf8.RuneCountInString(*text); n > limit {
+			*text = fmt.Sprintf("%s%s %d of %d characters are missing", firstRunes(*text, limit), Truncated, n-limit, n)
+		}
+	}
+	return &shorter
 }
 
 func firstRunes(s string, n int) string {
