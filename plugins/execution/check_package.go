@@ -24,7 +24,7 @@ const (
 )
 
 type checkIn struct {
-	Package string `json:"package,omitempty" jsonschema:"what to check: PACKAGES"`
+	Package string `json:"package,omitempty" `
 	Tests   *bool  `json:"tests,omitempty" jsonschema:"whether to include test files; default: true"`
 	Tags    string `json:"tags,omitempty" jsonschema:"build tags, separated by commas"`
 	GOOS    string `json:"goos,omitempty" jsonschema:"check for another operating system, such as windows"`
@@ -52,7 +52,7 @@ func checkPackage(e *evaluator) tool.Tool {
 	platform := `{"maxLength": 32, "pattern": "^[a-z0-9]*$"}`
 	return readable.Func("check_package", checkDescription, check, append(workOptions("Check packages"),
 		pluginsdk.Argument("package", fmt.Sprintf(`{"description": %q}`, "what to check: "+packagesHelp)),
-		pluginsdk.Argument("tests", `{"default": true}`),
+		pluginsdk.Argument("tests", `{"type": "boolean", "default": true}`),
 		pluginsdk.Argument("goos", platform), pluginsdk.Argument("goarch", platform),
 		pluginsdk.Argument("limit", fmt.Sprintf(`{"minimum": 1, "maximum": %d, "default": %d}`, mostProblems, defaultProblems)),
 	)...)

@@ -33,7 +33,7 @@ func formOptions(title string) []pluginsdk.Option {
 		pluginsdk.Permission(tool.Exec), pluginsdk.Timeout(callTimeout),
 		pluginsdk.Argument("form", `{"maxLength": 262144}`), // characters; form.MaxSize counts bytes
 		pluginsdk.Argument("package", `{"maxLength": 512}`),
-		pluginsdk.Argument("reset", `{"maxItems": 256}`),
+		pluginsdk.Argument("reset", `{"type": "array", "maxItems": 256}`),
 	}
 }
 

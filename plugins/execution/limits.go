@@ -39,11 +39,11 @@ func configSchema() tool.Schema {
 	"type": "object",
 	"additionalProperties": false,
 	"properties": {
-		"time": {"type": "string", "description": "how long a program may run; default %s, at most %s"},
+		"time": {"type": "string", "description": "how long the program of a form may run; default %s, at most %s"},
 		"memory": {"type": "integer", "minimum": %d,
-			"description": "bytes that a program and what it starts may hold; default %d"},
+			"description": "bytes that a program and what it starts may hold, 2 GiB more for tests with the go command; default %d"},
 		"processes": {"type": "integer", "minimum": 1,
-			"description": "processes that a program may have at a time; default %d"},
+			"description": "processes that a program may have at a time, 64 more for tests with the go command; default %d"},
 		"output": {"type": "integer", "minimum": %d,
 			"description": "bytes of standard output, and of standard error, that are returned; default %d"}
 	}

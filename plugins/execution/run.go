@@ -14,7 +14,7 @@ import (
 
 const (
 	// stackTime is how long a program may take to print its stacks when its time is over.
-	stackTime = time.Second
+	stackTime = 3 * time.Second
 	// answerTime is left of the caller's deadline for the answer.
 	answerTime = 250 * time.Millisecond
 	// unusedMemory is what a Go program maps without using it, in bytes.
@@ -51,7 +51,8 @@ func (r runner) run(ctx context.Context, path, temp string) (result, error) {
 	defer func() { _ = dir.Close() }()
 	limit := time.Duration(r.limits.Time)
 	if deadline, ok := ctx.Deadline(); ok { // a result that says so is better than no result
-		limit = max(time.Millisecond, min(limit, time.Until(deadline)-stackTime-answerTime))
+		left := time.Until(deadline)
+		limit = max(time.Millisecond, min(limit, left-answerTime-min(stackTime, left/4)))
 	}
 	stdout, stderr := process.NewBuffer(r.limits.Output), process.NewBuffer(r.limits.Output)
 	p := &process.Process{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,7 +47,7 @@ type testsIn struct {
 // testRun is the result of run_tests.
 type testRun struct {
 	OK           bool              `json:"ok" jsonschema:"at least one test ran, and none failed"`
-	Kind         string            `json:"kind,omitempty" jsonschema:"why it is not ok: build (something does not compile, and no test failed), fail, time (the call's time was over) or none (no test ran)"`
+	Kind         string            `json:"kind,omitempty" jsonschema:"why it is not ok: build (something does not compile, and no test failed), fail, time (the call's time was over), memory, processes or none (no test ran)"`
 	Passed       int               `json:"passed" jsonschema:"tests; of those with subtests, the subtests"`
 	FailedTests  int               `json:"failed"`
 	Skipped      int               `json:"skipped"`
@@ -75,7 +76,7 @@ func runTests(e *evaluator) tool.Tool {
 		pluginsdk.Argument("package", fmt.Sprintf(`{"description": %q}`, "whose tests to run: "+packagesHelp)),
 		pluginsdk.Argument("test", `{"maxLength": 512}`),
 		pluginsdk.Argument("count", fmt.Sprintf(`{"minimum": 1, "maximum": %d}`, mostCount)),
-		pluginsdk.Argument("timeout", fmt.Sprintf(`{"default": %q, "maxLength": 32}`, defaultTestTime)),
+		pluginsdk.Argument("timeout", fmt.Sprintf(`{"type": "string", "default": %q, "maxLength": 32}`, defaultTestTime)),
 	)...)
 }
 
@@ -97,7 +98,7 @@ func (out *testRun) run(ctx context.Context, e *evaluator, in testsIn, temp stri
 		return err
 	}
 	out.Note = leftOut(s.LeftOut)
-	g, err := gocmd.List(ctx, s.Go, append(append([]string{"-e", "-find"}, tagFlags(in.Tags)...), append([]string{"--"}, s.Patterns...)...)...)
+	g, err := gocmd.List(ctx, s.Go, slices.Concat([]string{"-e", "-find"}, tagFlags(in.Tags), []string{"--"}, s.Patterns)...)
 	if err != nil {
 		return err
 	}
@@ -114,7 +115,8 @@ func (out *testRun) run(ctx context.Context, e *evaluator, in testsIn, temp stri
 		return err
 	}
 	if out.OK && depth < wanted.Depth() {
-		out.OK, out.Kind, out.Message = false, "none", fmt.Sprintf("no subtest matches %s: only the test above it ran", in.Test)
+		out.OK, out.Kind = false, "none"
+		out.Message = fmt.Sprintf("no subtest matches %s: only the test above it ran", in.Test)
 	}
 	out.Seconds = seconds(begin)
 	return nil
@@ -139,14 +141,19 @@ func (out *testRun) execute(
 	})
 	args := append([]string{"test", "-json", "-fullpath", "-buildvcs=false"}, flags...)
 	args = append(args, tagFlags(in.Tags)...)
-	for flag, set := range map[string]bool{"-race": in.Race, "-short": in.Short, fmt.Sprintf("-count=%d", in.Count): in.Count > 0} {
-		if set {
-			args = append(args, flag)
-		}
+	if in.Race {
+		args = append(args, "-race")
+	}
+	if in.Short {
+		args = append(args, "-short")
+	}
+	if in.Count > 0 {
+		args = append(args, fmt.Sprintf("-count=%d", in.Count))
 	}
 	stderr := process.NewBuffer(e.runner.limits.Output)
 	stream := gocmd.Stream{
 		Stdout: reader, Stderr: stderr, Race: in.Race, Quit: quitTime, Namespaces: e.runner.namespaces,
+		Memory: e.runner.limits.Memory, Processes: e.runner.limits.Processes,
 		Env: []string{"TMPDIR=" + filepath.Join(s.Go.Temp, "tmp")},
 	}
 	if deadline, ok := ctx.Deadline(); ok {
@@ -194,10 +201,8 @@ func (out *testRun) judge(excess process.Excess, success bool, stderr string) {
 	case excess == process.Time:
 		out.Kind, out.Message = "time", "the call's time was over; name fewer packages, or a test"
 	case excess != "":
-		out.Kind, out.Message = string(excess), fmt.Sprintf("the tests were ended: together they used more %s than they may (%d bytes, with the go command)", excess, gocmd.MaxMemory)
-		if excess == process.Processes {
-			out.Message = "the tests were ended: together they had more processes than they may"
-		}
+		out.Kind = string(excess)
+		out.Message = "the tests were ended: together they used more " + string(excess) + " than they may; run fewer at a time"
 	case out.FailedTests > 0:
 		out.Kind = "fail"
 	case len(out.Unbuilt)+len(out.Build) > 0:

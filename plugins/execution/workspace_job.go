@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"time"
@@ -56,10 +55,4 @@ func tagFlags(tags string) []string {
 		return nil
 	}
 	return []string{"-tags=" + tags}
-}
-
-// isOurs reports whether a failure is the host's to explain, as when the call was given up.
-func isOurs(err error) bool {
-	var coded *tool.Error
-	return errors.As(err, &coded) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

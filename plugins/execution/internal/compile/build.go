@@ -63,7 +63,9 @@ func (c *Compilation) run(ctx context.Context, isProgram bool, args ...string) (
 	var failed *gocmd.Error
 	if errors.As(err, &failed) {
 		scrub := c.Scrub(ctx)
-		problems := form.BuildProblems(failed.Output, c.Form.Number, func(text string) string { return program.Plain(scrub(text)) })
+		problems := form.BuildProblems(failed.Output, c.Form.Number, func(text string) string {
+			return program.Plain(scrub(text))
+		})
 		if len(problems) > 0 && problems[0].Line == 0 {
 			return "", "", c.ownProblem(problems.Error(), scrub)
 		}

@@ -174,7 +174,8 @@ func (c *Compilation) ownProblem(text string, scrub func(string) string) error {
 	for _, r := range c.replaced {
 		names = append(names, fmt.Sprintf("%s (%s)", r.Name, scrub(r.At)))
 	}
-	at := form.Problem{Message: fmt.Sprintf("package %s does not compile with the session's own %s in place of the package's:\n%s",
+	at := form.Problem{Message: fmt.Sprintf(
+		"package %s does not compile with the session's own %s in place of the package's:\n%s",
 		c.Target.Path, strings.Join(names, ", "), text)}
 	for _, d := range c.Form.Declarations {
 		if slices.ContainsFunc(c.replaced, func(r check.Replaced) bool { return slices.Contains(d.Names, r.Name) }) {
@@ -203,7 +204,8 @@ func (c *Compilation) explain(problems form.Problems, scrub func(string) string)
 			p.Message += "; convert it, as in uint64(x) or float64(x)"
 		}
 		if p.Form > 0 {
-			p.Message += fmt.Sprintf(" (kept from form %d; declare it again, together with what it needs, or forget it: reset)", p.Form)
+			p.Message += fmt.Sprintf(" (kept from form %d; declare it again, together with what it needs, or forget it: reset)",
+				p.Form)
 		}
 	}
 }

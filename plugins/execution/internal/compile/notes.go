@@ -28,7 +28,8 @@ func (c *Compilation) tell(names map[string]bool, scrub func(string) string) {
 	}
 	for _, r := range c.replaced {
 		if slices.Contains(own, r.Name) {
-			later("%s stands in for the package's own (%s) in the forms of this session; reset: [%q] ends that, and the file is unchanged",
+			later("%s stands in for the package's own (%s) in the forms of this session, and the file is unchanged; "+
+				"reset: [%q] ends that",
 				r.Name, scrub(r.At), r.Name)
 		}
 	}
@@ -58,7 +59,8 @@ func (c *Compilation) tellLost() {
 		}
 	}
 	if len(again) > 0 {
-		c.note("what the form sets is not kept: %s will have the value of the declaration again in the next form; declare it again to change it",
+		c.note("what the form sets is not kept: %s will have the value of the declaration again in the next form; "+
+			"declare it again to change it",
 			strings.Join(again, ", "))
 	}
 	if len(gone) > 0 {

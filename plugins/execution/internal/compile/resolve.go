@@ -161,7 +161,8 @@ func (c *Compilation) addDeclarations(old *session.Scope) ([]*form.Declaration, 
 		for _, n := range d.Names {
 			if imported[n] {
 				return nil, form.Problems{{
-					Line: d.Position.Line, Column: d.Position.Column, Message: n + " is imported by the form too; rename one of them",
+					Line: d.Position.Line, Column: d.Position.Column,
+					Message: n + " is imported by the form too; rename one of them",
 				}}
 			}
 			if path := c.scope.Imports[n]; path != "" {
@@ -200,14 +201,16 @@ func (c *Compilation) forget(names []string) (*session.Scope, error) {
 			if len(all) > 0 {
 				known = strings.Join(all, ", ")
 			}
-			return nil, fmt.Errorf("the session has not declared %s in package %s; it has declared %s", n, c.Target.Path, known)
+			return nil, fmt.Errorf("the session has not declared %s in package %s; it has declared %s",
+				n, c.Target.Path, known)
 		}
 		delete(out.Imports, n)
 	}
 	out.Blank = slices.DeleteFunc(out.Blank, func(path string) bool { return set[path] })
 	var lost []string
 	if out.Declarations, lost = form.Forget(old.Declarations, set); len(lost) > 0 {
-		return nil, fmt.Errorf("%s were declared together with what is to be forgotten; name them in reset too", strings.Join(lost, ", "))
+		return nil, fmt.Errorf("%s were declared together with what is to be forgotten; name them in reset too",
+			strings.Join(lost, ", "))
 	}
 	left := form.Names(out.Declarations)
 	c.Forgotten = slices.DeleteFunc(all, func(n string) bool {

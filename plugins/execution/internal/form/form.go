@@ -72,8 +72,10 @@ func (f *Form) IsEmpty() bool { return f.Body == nil && len(f.Declarations)+len(
 // directives are those comments for the compiler that change what a declaration means. They
 // do not work in a form.
 var directives = map[string]string{
-	"//go:embed": "read the file: os.ReadFile(\"path/from/the/workspace\")", "//go:linkname": "evaluate in the package that declares the name",
-	"//go:wasmimport": "leave it out", "//go:wasmexport": "leave it out",
+	"//go:embed":      "read the file: os.ReadFile(\"path/from/the/workspace\")",
+	"//go:linkname":   "evaluate in the package that declares the name",
+	"//go:wasmimport": "leave it out",
+	"//go:wasmexport": "leave it out",
 }
 
 // refuseDirectives refuses comments that would be ignored and change what the form means.

@@ -60,7 +60,8 @@ func (c *Checker) Check(ctx context.Context, s *target.Selection) (Report, error
 		return Report{}, err
 	}
 	if len(g.Order) == 0 {
-		return Report{}, fmt.Errorf("there are no packages in %s; name a directory, as ./host/...", strings.Join(s.Patterns, " "))
+		return Report{}, fmt.Errorf("there are no packages in %s; name a directory with packages, as ./host/... does",
+			strings.Join(s.Patterns, " "))
 	}
 	out, vet := c.compiled(g, problems)
 	c.Report(1, "running go vet")
@@ -152,7 +153,9 @@ func addSyntax(problems *Problems, p *gocmd.Package) {
 		var list scanner.ErrorList
 		if errors.As(err, &list) {
 			for _, e := range list[:min(len(list), 10)] {
-				problems.Add(Problem{File: e.Pos.Filename, Line: e.Pos.Line, Column: e.Pos.Column, Message: "syntax error: " + e.Msg})
+				problems.Add(Problem{
+					File: e.Pos.Filename, Line: e.Pos.Line, Column: e.Pos.Column, Message: "syntax error: " + e.Msg,
+				})
 			}
 		}
 	}

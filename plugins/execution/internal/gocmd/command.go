@@ -34,6 +34,10 @@ const (
 	MaxMemory    = 4 << 30
 	maxOutput    = 64 << 20 // bytes of each stream that are kept
 	maxProcesses = 256
+	// TestMemory is what the go command may use while it runs tests, and testProcesses how
+	// many processes it may have.
+	TestMemory    = 2 << 30
+	testProcesses = 64
 )
 
 var errNoToolchain = errors.New("there is no Go toolchain: the go command is not on the plugin's PATH; " +
@@ -78,6 +82,10 @@ type Stream struct {
 	// Time bounds the run, and Quit is how long it then has to print stacks; see
 	// [process.Process]. 0: only the context bounds it.
 	Time, Quit time.Duration
+	// Memory, in bytes, and Processes are what the programs may use that the command runs,
+	// more than the command may. Without them Memory is [MaxMemory].
+	Memory    int64
+	Processes int
 	// Race says that programs with the race detector run, which reserve far more memory
 	// than they use.
 	Race bool
@@ -98,9 +106,12 @@ func (c Command) Start(
 		Path: path, Args: args, Dir: c.Dir, Stdout: s.Stdout, Stderr: s.Stderr,
 		// If it is killed, what it leaves is removed with Temp.
 		Env:  slices.Concat([]string{"GOTMPDIR=" + c.Temp}, c.Env, s.Env),
-		Time: s.Time, Quit: s.Quit, Memory: MaxMemory, Processes: maxProcesses,
+		Time: s.Time, Quit: s.Quit, QuitGroup: true, Memory: MaxMemory, Processes: maxProcesses,
 		Limits:     process.Limits{File: process.MaxFile, Data: MaxMemory},
 		Namespaces: s.Namespaces,
+	}
+	if s.Memory > 0 {
+		p.Memory, p.Processes = TestMemory+s.Memory, testProcesses+s.Processes
 	}
 	if s.Race {
 		p.Limits.Data = 0

@@ -41,8 +41,8 @@ type PackageError struct {
 	Pos, Err    string
 }
 
-const packageFields = "ImportPath,Name,Dir,Standard,DepOnly,Export,ForTest,GoFiles,CompiledGoFiles,TestGoFiles,XTestGoFiles," +
-	"Imports,ImportMap,Module,Error,DepsErrors"
+const packageFields = "ImportPath,Name,Dir,Standard,DepOnly,Export,ForTest,GoFiles,CompiledGoFiles," +
+	"TestGoFiles,XTestGoFiles,Imports,ImportMap,Module,Error,DepsErrors"
 
 // isLocal reports whether the package can change without a new version.
 func (p *Package) isLocal() bool {

@@ -33,10 +33,11 @@ type Process struct {
 	Memory    int64
 	Processes int
 
-	// Quit is how long the process and its group may go on once they are told to quit because
-	// Time is over: a Go program then prints the stacks of its goroutines. 0: they are ended
-	// at once.
-	Quit time.Duration
+	// Quit is how long the process may go on once it is told to quit because Time is over: a
+	// Go program then prints the stacks of its goroutines. 0: it is ended at once. QuitGroup
+	// says that its whole group is told.
+	Quit      time.Duration
+	QuitGroup bool
 
 	Stdout, Stderr io.Writer
 
@@ -231,7 +232,7 @@ func (p *Process) watch(ctx context.Context, cmd *exec.Cmd, ended <-chan struct{
 		case <-over:
 			why = Time
 			if p.Quit > 0 && reason == "" {
-				quit(cmd.Process.Pid)
+				p.quit(cmd.Process.Pid)
 				reason, over = why, time.After(p.Quit)
 				continue
 			}
@@ -248,6 +249,15 @@ func (p *Process) watch(ctx context.Context, cmd *exec.Cmd, ended <-chan struct{
 			return cmp.Or(reason, why)
 		}
 	}
+}
+
+// quit tells the process to quit.
+func (p *Process) quit(pid int) {
+	if p.QuitGroup {
+		quitGroup(pid)
+		return
+	}
+	quit(pid)
 }
 
 // excess returns which limit the process, and all that it started, exceed.

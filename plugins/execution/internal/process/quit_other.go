@@ -4,3 +4,5 @@ package process
 
 // quit does nothing: there are no signals here.
 func quit(int) {}
+
+func quitGroup(int) {}

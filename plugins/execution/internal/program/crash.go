@@ -3,6 +3,7 @@ package program
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/toolhost/toolhost/plugins/execution/internal/form"
@@ -45,7 +46,8 @@ func (r Report) Crash(stderr, root string) (c Crash, ok bool) {
 	if text == "" {
 		return c, false
 	}
-	if at >= 0 && !strings.HasPrefix(text, "panic: ") && !strings.HasPrefix(text, "fatal error: ") && !strings.HasPrefix(text, quit) {
+	names := func(begin string) bool { return strings.HasPrefix(text, begin) }
+	if at >= 0 && !slices.ContainsFunc([]string{"panic: ", "fatal error: ", quit}, names) {
 		first, _, _ := strings.Cut(printed, "\n")
 		text = first + "\n\n" + strings.TrimLeft(text, "\n")
 	}

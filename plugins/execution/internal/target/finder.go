@@ -98,8 +98,8 @@ func (f *Finder) outside(ctx context.Context, cmd gocmd.Command, hint, home stri
 	}
 	name := g.Name(path)
 	t.Given = map[string]string{name: path}
-	t.Note = fmt.Sprintf("package %s is not of the workspace: the form is evaluated in a scratch package that can use what it exports, as %s.Name",
-		path, name)
+	t.Note = fmt.Sprintf("package %s is not of the workspace: the form is evaluated in a scratch package "+
+		"that can use what it exports, as %s.Name", path, name)
 	return t
 }
 
@@ -216,7 +216,7 @@ func (f *Finder) remember(hint, dir string) {
 
 // everything returns the patterns that name all packages of the workspace.
 func (f *Finder) everything(ctx context.Context, cmd gocmd.Command) ([]string, error) {
-	if _, err := os.Stat(filepath.Join(gocode.ModuleDir(f.Root), "go.work")); err != nil {
+	if info, _ := os.Stat(filepath.Join(gocode.ModuleDir(f.Root), "go.work")); info == nil {
 		return []string{"./..."}, nil
 	}
 	out, _, err := cmd.Run(ctx, "list", "-m", "-f", "{{.Dir}}")

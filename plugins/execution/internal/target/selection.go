@@ -51,7 +51,7 @@ func (f *Finder) Select(ctx context.Context, hint, temp string) (*Selection, err
 	case strings.HasSuffix(clean, ".go"):
 		rel = path.Dir(clean)
 	}
-	dir, inside, err := f.dir(rel)
+	dir, _, err := f.dir(rel)
 	isDir := err == nil && exists(dir)
 	switch {
 	case isDir:
@@ -63,10 +63,11 @@ func (f *Finder) Select(ctx context.Context, hint, temp string) (*Selection, err
 		s.Patterns = []string{clean}
 		return s, nil
 	default:
-		if inside, err = f.lookUp(ctx, s.Go, clean); err != nil {
+		found, err := f.lookUp(ctx, s.Go, clean)
+		if err != nil {
 			return nil, err
 		}
-		dir = filepath.Join(f.Root, filepath.FromSlash(inside))
+		dir = filepath.Join(f.Root, filepath.FromSlash(found))
 	}
 	base := f.Root
 	if module := gocode.ModuleDir(dir); isBelow(module, f.Root) {
@@ -99,8 +100,8 @@ func (f *Finder) selectAll(ctx context.Context, s *Selection) (err error) {
 		return errors.New("the workspace has no go.mod, and neither has a directory above it: there are no packages to work on")
 	}
 	if home == "" {
-		return fmt.Errorf("the workspace's root has no go.mod; name one of the modules in it: ./%s/...",
-			strings.Join(nested, "/..., ./"))
+		return fmt.Errorf("the workspace's root has no go.mod; name one of the modules in it, as ./DIR/... of %s",
+			strings.Join(nested, ", "))
 	}
 	if s.Patterns, err = f.everything(ctx, s.Go); err != nil {
 		return err
@@ -126,10 +127,13 @@ func (f *Finder) modules() (out []string) {
 		if walked++; walked > maxWalked || len(out) == maxModules {
 			return filepath.SkipAll
 		}
-		rel, relErr := filepath.Rel(f.Root, name)
+		if err != nil || name == f.Root {
+			return nil //nolint:nilerr // what cannot be read does not have a module
+		}
+		rel, err := filepath.Rel(f.Root, name)
 		switch base := entry.Name(); {
-		case err != nil || relErr != nil || rel == ".":
-			return nil
+		case err != nil:
+			return err
 		case entry.IsDir() && (strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "testdata" ||
 			base == "vendor" || base == "node_modules"):
 			return filepath.SkipDir
