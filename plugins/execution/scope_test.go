@@ -182,3 +182,29 @@ func TestNothingGeneratedIsTold(t *testing.T) {
 		}
 	}
 }
+
+// What only test files declare or import is there for forms that use it.
+func TestTestSymbols(t *testing.T) {
+	t.Parallel()
+	p := fresh(t, map[string]string{
+		"go.mod": "module example.com/m\n\ngo 1.25\n", "m.go": "package m\n\ntype T struct{}\n",
+		"m_test.go":      "package m\n\nimport \"testing\"\n\ntype helper struct{ n int }\n\nfunc (T) Extra() helper { return helper{4} }\n\nfunc TestM(*testing.T) {}\n",
+		"x_test.go":      "package m_test\n\nimport \"example.com/m\"\n\nvar X m.T\n",
+		"only/o_test.go": "package only\n\nvar only = 5\n",
+		"nested/go.mod":  "module example.com/nested\n\ngo 1.25\n", "nested/n.go": "package nested\n\nvar n = 7\n",
+	})
+	const note = "the package's test files are compiled with it"
+	p.told(t, "T{}.Extra().n", note)
+	p.told(t, "func extra() helper { return T{}.Extra() }", note)
+	p.is(t, "extra().n", "4", "int")
+	p.told(t, "func (T) Extra() helper { return helper{9} }", "T.Extra stands in for the package's own (m_test.go:7:10)")
+	p.is(t, "extra().n", "9", "int")
+	if out := p.compile(t, "helper{}"); !out.OK || !slices.Equal(out.Types, []string{"m.helper"}) {
+		t.Errorf("compiled: %+v", out)
+	}
+	if out := decode[evaluation](t, p, "eval_form", args{"form": "nothing", "reset": []string{"*"}}); out.OK || out.Note != "" {
+		t.Errorf("a name that is nowhere: %s", out.Text())
+	}
+	p.is(t, "only", "5", "int", "./only") // a package of test files
+	p.is(t, "n", "7", "int", "nested")    // and one of another module
+}

@@ -33,8 +33,9 @@ type Checker struct {
 	fset   *token.FileSet
 }
 
-// NewChecker parses the target's own files. An error means that this is not possible.
-func NewChecker(g *gocmd.Graph, t *target.Target) (*Checker, error) {
+// NewChecker parses the target's own files, with its tests if they are a part of it. An
+// error means that this is not possible.
+func NewChecker(g *gocmd.Graph, t *target.Target, tests bool) (*Checker, error) {
 	c := &Checker{target: t, fset: token.NewFileSet()}
 	p := g.Packages[t.Path]
 	if t.IsEmpty() || p == nil {
@@ -43,6 +44,9 @@ func NewChecker(g *gocmd.Graph, t *target.Target) (*Checker, error) {
 	names := p.CompiledGoFiles
 	if len(names) == 0 {
 		names = p.GoFiles
+	}
+	if tests {
+		names = slices.Concat(names, p.TestGoFiles)
 	}
 	for _, name := range names {
 		if !filepath.IsAbs(name) {

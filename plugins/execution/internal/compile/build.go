@@ -78,6 +78,10 @@ func (c *Compilation) run(ctx context.Context, isProgram bool, args ...string) (
 // for go build -overlay that makes them files of the package.
 func (c *Compilation) writeOverlay() (string, error) {
 	overlay := gocmd.Overlay{}
+	maps.Copy(overlay, c.files)
+	if err := c.addTests(overlay); err != nil {
+		return "", err
+	}
 	// With the package's tests, go vet would compile all that they import and that imports
 	// the package, for each form.
 	entries, _ := os.ReadDir(c.Target.Dir)
@@ -86,7 +90,6 @@ func (c *Compilation) writeOverlay() (string, error) {
 			overlay.Hide(c.Target.Dir, []string{e.Name()})
 		}
 	}
-	maps.Copy(overlay, c.files)
 	for name, content := range c.Program.Files() {
 		overlay[filepath.Join(c.Target.Dir, name)] = content
 	}
@@ -94,4 +97,23 @@ func (c *Compilation) writeOverlay() (string, error) {
 		overlay[filepath.Join(c.Target.Dir, program.MainDir, "main.go")] = program.MainFile(c.Target.Path)
 	}
 	return overlay.Write(c.temp)
+}
+
+// addTests adds the package's test files under names that make them a part of the package.
+func (c *Compilation) addTests(overlay gocmd.Overlay) error {
+	if c.tests == nil {
+		return nil
+	}
+	for name, path := range c.tests.Files {
+		content, changed := overlay[path]
+		if !changed {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			content = string(text)
+		}
+		overlay[filepath.Join(c.Target.Dir, program.TestFile(name))] = "//line " + path + ":1\n" + content
+	}
+	return nil
 }

@@ -5,16 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/toolhost/toolhost/plugins/execution/internal/check"
 	"github.com/toolhost/toolhost/plugins/execution/internal/form"
+	"github.com/toolhost/toolhost/plugins/execution/internal/gocmd"
 	"github.com/toolhost/toolhost/plugins/execution/internal/program"
 	"github.com/toolhost/toolhost/plugins/execution/internal/session"
 	"github.com/toolhost/toolhost/plugins/execution/internal/target"
-
-	"github.com/toolhost/toolhost/plugins/execution/internal/gocmd"
 )
 
 // Compilation is one form that is compiled. [Compilation.Check] comes first.
@@ -34,6 +34,7 @@ type Compilation struct {
 	imported []string        // names of the form's imports
 	names    map[string]bool // that the session has declared then
 	kept     []string        // notes on what the session keeps
+	tests    *check.Tests    // that are compiled with the package; nil: none
 	replaced []check.Replaced
 	files    map[string]string // the package's own files that are compiled in another way
 }
@@ -58,6 +59,46 @@ const Everything = "*"
 //
 // [form.Problems] if the form does not compile, and [*BrokenError] if the package does not.
 func (c *Compilation) Check(ctx context.Context, r Request) error {
+	err := c.check(ctx, r)
+	var found form.Problems
+	if !errors.As(err, &found) || c.graph == nil || c.Target.IsEmpty() || c.tests != nil || !c.meansTests(found) {
+		return err
+	}
+	with := c.compiler.Start(c.session, c.temp)
+	tests := check.FindTests(c.graph, c.Target.Path)
+	with.tests = &tests
+	again := with.check(ctx, r)
+	if again != nil && !errors.As(again, &found) {
+		return err // the tests do not compile
+	}
+	*c = *with
+	c.note("the package's test files are compiled with it, for what they declare")
+	return again
+}
+
+var word = regexp.MustCompile(`[\pL_][\pL\pN_]*`)
+
+// meansTests reports whether problems name something that only the package's tests declare
+// or import.
+func (c *Compilation) meansTests(problems form.Problems) bool {
+	unknown := func(p form.Problem) bool {
+		return strings.Contains(p.Message, "undefined") || strings.Contains(p.Message, "missing method")
+	}
+	if !slices.ContainsFunc(problems, unknown) {
+		return false
+	}
+	tests := check.FindTests(c.graph, c.Target.Path)
+	for _, p := range problems {
+		for _, w := range word.FindAllString(p.Message, -1) {
+			if tests.Names[w] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (c *Compilation) check(ctx context.Context, r Request) error {
 	var err error
 	if c.Form, err = form.Parse(r.Form, c.session.Forms); err != nil {
 		return err
@@ -70,6 +111,13 @@ func (c *Compilation) Check(ctx context.Context, r Request) error {
 			return broken(err, c.compiler.Scrubber.For(ctx, gocmd.Command{Dir: c.compiler.Finder.Root, Temp: c.temp}))
 		}
 	}
+	if c.Target.OnlyTests && c.tests == nil {
+		if err := c.load(ctx, c.session.Scope(c.Target.Path), nil); err != nil {
+			return broken(err, c.Scrub(ctx))
+		}
+		tests := check.FindTests(c.graph, c.Target.Path)
+		c.tests = &tests
+	}
 	if c.Target.Note != "" {
 		c.Notes = append(c.Notes, c.Target.Note)
 	}
@@ -80,7 +128,7 @@ func (c *Compilation) Check(ctx context.Context, r Request) error {
 	if err := c.load(ctx, old, nil); err != nil {
 		return broken(err, c.Scrub(ctx))
 	}
-	checker, err := check.NewChecker(c.graph, c.Target)
+	checker, err := check.NewChecker(c.graph, c.Target, c.tests != nil)
 	if err != nil {
 		return &BrokenError{c.Target.Path, c.Scrub(ctx)(err.Error())}
 	}
@@ -94,6 +142,9 @@ func (c *Compilation) Check(ctx context.Context, r Request) error {
 func (c *Compilation) load(ctx context.Context, old *session.Scope, needed map[string]bool) error {
 	imports := old.Paths()
 	maps.Copy(imports, needed)
+	if c.tests != nil {
+		maps.Copy(imports, c.tests.Imports)
+	}
 	for _, imp := range c.Form.Imports {
 		imports[imp.Path] = true
 	}

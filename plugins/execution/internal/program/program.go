@@ -41,6 +41,10 @@ const (
 	MainDir = "zzz_toolhost_main"
 )
 
+// TestFile returns the name of a generated file with the text of a test file, for the same
+// platforms.
+func TestFile(name string) string { return filePrefix + strings.TrimSuffix(name, "_test.go") + ".go" }
+
 // Plain removes the names of generated code from a message or a stack.
 func Plain(text string) string { return plain.Replace(text) }
 

@@ -46,6 +46,13 @@ func (f *Finder) Find(ctx context.Context, hint, temp string) (*Target, error) {
 		return nil, err
 	}
 	home := gocode.ModuleDir(f.Root)
+	clean := path.Clean(filepath.ToSlash(hint))
+	cmd := gocmd.Command{Dir: f.Root, Temp: temp}
+	if hint != "" && hint != "." {
+		if dir, _, err := f.dir(clean); err == nil && isBelow(gocode.ModuleDir(dir), f.Root) {
+			return f.inDir(ctx, cmd, clean)
+		}
+	}
 	if home == "" {
 		if hint != "" && hint != Scratch {
 			return nil, fmt.Errorf("there is no package %q: the workspace has no go.mod, and neither has a directory above it; "+
@@ -57,10 +64,8 @@ func (f *Finder) Find(ctx context.Context, hint, temp string) (*Target, error) {
 		if !hasFiles(f.Root, ".go", "_test.go") {
 			return scratch(f.Root, home, temp)
 		}
-		hint = "."
+		hint, clean = ".", "."
 	}
-	cmd := gocmd.Command{Dir: f.Root, Temp: temp}
-	clean := path.Clean(filepath.ToSlash(hint))
 	if hint == "." || strings.HasPrefix(hint, "./") {
 		t, err := f.inDir(ctx, cmd, clean)
 		if errors.Is(err, errNoGoFiles) && clean == "." {
@@ -134,6 +139,13 @@ func (f *Finder) inDir(ctx context.Context, cmd gocmd.Command, rel string) (*Tar
 		return nil, err
 	}
 	pattern := "./" + filepath.ToSlash(inside)
+	if module := gocode.ModuleDir(dir); isBelow(module, f.Root) { // it has its own dependencies
+		below, err := filepath.Rel(module, dir)
+		if err != nil {
+			return nil, err
+		}
+		cmd.Dir, pattern = module, "./"+filepath.ToSlash(below)
+	}
 	g, err := f.Cache.Load(ctx, cmd, pattern, nil)
 	if err != nil {
 		return nil, err
@@ -142,10 +154,11 @@ func (f *Finder) inDir(ctx context.Context, cmd gocmd.Command, rel string) (*Tar
 		if p.DepOnly || p.Dir != dir {
 			continue
 		}
-		if len(p.GoFiles)+len(p.CompiledGoFiles) == 0 {
+		own := len(p.GoFiles) + len(p.CompiledGoFiles)
+		if own+len(p.TestGoFiles) == 0 {
 			break
 		}
-		t := &Target{Go: cmd, Path: p.ImportPath, Name: p.Name, Dir: dir, Pattern: pattern}
+		t := &Target{Go: cmd, Path: p.ImportPath, Name: p.Name, Dir: dir, Pattern: pattern, OnlyTests: own == 0}
 		if p.Module != nil {
 			t.Language = p.Module.GoVersion
 		}

@@ -25,6 +25,8 @@ type Target struct {
 	Dir      string // absolute; it need not exist
 	Pattern  string // for the go command; empty if the package has no files
 	Language string // version, as 1.26
+	// OnlyTests says that all files of the package are test files.
+	OnlyTests bool
 	// Given are packages that forms may use without an import, name to path, and Note says
 	// why the target is not what was asked for; both for a scratch package.
 	Given map[string]string
