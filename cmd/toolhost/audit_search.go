@@ -49,7 +49,19 @@ in upper or lower case.`,
 		"only lines since this `TIME`, such as 2026-01-31 or 2026-01-31T12:00:00Z, or 24h for the last day")
 	flags.IntVar(&c.filter.Limit, "limit", 0, "only the newest `N` lines that match; 0: all")
 	completeFlag(log.s, cmd, "tool", toolNames)
+	_ = cmd.RegisterFlagCompletionFunc("code", cobra.FixedCompletions(auditCodes, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("caller", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return callerNames(log.s), cobra.ShellCompDirectiveNoFileComp
+	})
 	return cmd
+}
+
+// auditCodes are the codes with which calls end.
+var auditCodes = []string{
+	string(audit.CodeOK), string(tool.CodeInvalidArguments), string(tool.CodePermissionDenied), string(tool.CodeApprovalDenied),
+	string(tool.CodeApprovalRequired), string(tool.CodeRateLimited), string(tool.CodeUnavailable), string(tool.CodeCrashed),
+	string(tool.CodeDeadlineExceeded), string(tool.CodeCanceled), string(tool.CodeResourceExhausted), string(tool.CodeNotFound),
+	string(tool.CodeInvalidResult), string(tool.CodeToolFailed), string(tool.CodeInternal),
 }
 
 func (c *auditSearch) run(ctx context.Context, args []string) (err error) {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/arguments"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
@@ -18,8 +20,10 @@ import (
 const aboutCall = `Call a tool and print its result.
 
 The arguments are a JSON object: the text itself, @FILE for the content of a file, or
-- for standard input. --arg sets single arguments, which override those of the object:
-the value is text if the tool takes a string, else JSON.
+- for standard input. --arg sets single arguments, which override those of the object.
+The tool's schema decides what they mean: the value is text if the tool takes a string,
+else JSON; o.a is the member a of the argument o; a list may be given as JSON, or
+--arg repeated for each element. What can be read in two ways is refused.
 
 The call is recorded in the audit log, see toolhost audit. If a daemon runs with the
 same root and plugin directories, it runs and records the call, and never exceeds the
@@ -58,7 +62,7 @@ func newCallCommand(s *session.Session) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0], args[1:]) },
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&c.args, "arg", nil, "one argument, `NAME=VALUE`; may be repeated")
+	flags.StringArrayVar(&c.args, "arg", nil, "one argument, `NAME=VALUE`, or a part of one; may be repeated")
 	flags.StringSliceVar(&c.grants, "grant", nil, "`CAPABILITY` for this call, such as fs:read; may be repeated")
 	flags.BoolVar(&c.yes, "yes", false, "run a dangerous tool without asking")
 	flags.DurationVar(&c.timeout, "timeout", 0,
@@ -71,7 +75,22 @@ func newCallCommand(s *session.Session) *cobra.Command {
 	bindAuditFlag(cmd, &c.audit)
 	completeFlag(s, cmd, "grant", capabilities)
 	completeFlag(s, cmd, "session", sessionNames)
+	_ = cmd.RegisterFlagCompletionFunc("arg", func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return c.complete(cmd.Context(), args, typed), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	})
 	return cmd
+}
+
+// complete completes a value of --arg by the schema of the tool.
+func (c *callCommand) complete(ctx context.Context, args []string, typed string) []string {
+	if len(args) == 0 {
+		return nil
+	}
+	given := slices.DeleteFunc(slices.Clone(c.args), func(g string) bool { return g == typed })
+	return complete(ctx, c.s, func(ctx context.Context, b session.Backend) []string {
+		t, _, _ := b.Tool(ctx, args[0]) // errors are not shown in completions
+		return arguments.Complete(t.InputSchema, given, typed)
+	})
 }
 
 func callArguments(cmd *cobra.Command, args []string) error {
@@ -93,7 +112,7 @@ func (c *callCommand) run(ctx context.Context, name string, source []string) err
 	if c.timeout < 0 {
 		return exit.Usage(fmt.Sprintf("--timeout %v is below zero", c.timeout), "give a time such as 30s")
 	}
-	pairs, err := parsePairs(c.args)
+	pairs, err := arguments.Parse(c.args)
 	if err != nil {
 		return err
 	}
@@ -129,7 +148,9 @@ func (c *callCommand) run(ctx context.Context, name string, source []string) err
 			if err != nil {
 				return err
 			}
-			text = pairs.over(text, t.InputSchema)
+			if text, err = pairs.Over(text, t.InputSchema); err != nil {
+				return err
+			}
 		}
 		approver, done := c.s.Approver(c.yes)
 		defer done()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
 )
 
@@ -70,6 +71,20 @@ func pluginNames(_ context.Context, b session.Backend) []string {
 		out = append(out, s.Name+"\t"+string(s.State))
 	}
 	return out
+}
+
+// callerNames returns the callers that the configuration names, and the one that uses
+// commands.
+func callerNames(s *session.Session) []string {
+	s.Quiet = true
+	names := []string{setup.CLI}
+	if s.Configure(true) == nil {
+		for name := range s.Settings().Config.Callers {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func categories(ctx context.Context, b session.Backend) []string {

@@ -5,6 +5,7 @@ import "testing"
 func TestComplete(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "fs", "player")
+	w.write("callers.yaml", "callers: {robot: {}}")
 	w.run("tools").exits(0) // from now on, the plugins need not start
 	for _, c := range []struct {
 		words []string
@@ -14,6 +15,12 @@ func TestComplete(t *testing.T) {
 		{[]string{"tools", "show", ""}, []string{"fs.write\t"}},
 		{[]string{"plugins", "show", ""}, []string{"fs\tidle\n", "player\tidle\n"}},
 		{[]string{"call", "fs.read", "--grant", ""}, []string{"fs:read\nfs:write\n"}},
+		{[]string{"call", "fs.edit", "--arg", "path=a", "--arg", ""}, []string{"original=\tthe text to replace", "replace_all=\t", "\n:6\n"}},
+		{[]string{"call", "fs.edit", "--arg", "replace_all="}, []string{"replace_all=true\nreplace_all=false\n"}},
+		{[]string{"call", "fs.edot", "--arg", ""}, []string{":6\n"}},
+		{[]string{"plugins", "enable", ""}, []string{"fs\tidle\n"}},
+		{[]string{"audit", "search", "--code", ""}, []string{"ok\n", "permission_denied\n"}},
+		{[]string{"--config", w.root + "/callers.yaml", "audit", "search", "--caller", ""}, []string{"cli\nrobot\n"}},
 		{[]string{"tools", "--category", ""}, []string{"destructive\nfilesystem\nodd\n"}},
 		{[]string{"tools", "--max-safety", ""}, []string{"safe\ncautious\ndangerous\n"}},
 		{[]string{"--log-level", ""}, []string{"trace\ndebug\n"}},

@@ -36,7 +36,6 @@ func TestUsage(t *testing.T) {
 		{"call a --timeout -1s", []string{"below zero"}},
 		{"call a --grant FS", []string{`"FS" is not a valid capability`, "fs:read"}},
 		{"call a --arg path", []string{`--arg "path" is not of the form name=value`}},
-		{"call a --arg n=1 --arg n=2", []string{"--arg n is given twice"}},
 		{"call a @nowhere.json", []string{"the arguments cannot be read", "nowhere.json"}},
 		{"tools --max-safety none", []string{`unknown safety level "none"`, "safe, cautious or dangerous"}},
 	} {
