@@ -5,7 +5,7 @@ import "testing"
 func TestComplete(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "fs", "player")
-	w.write("callers.yaml", "callers: {robot: {}}")
+	w.write("callers.yaml", "callers: {robot: {uid: 4711}}")
 	w.run("tools").exits(0) // from now on, the plugins need not start
 	for _, c := range []struct {
 		words []string
