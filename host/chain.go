@@ -49,7 +49,7 @@ func (c *compiler) buildChain(e *entry) tool.Handler {
 
 // commonChain builds the outer part of the chain, which all tools share.
 func (h *Host) commonChain() tool.Handler {
-	return chain.Wrap(h.resolve, chain.Observe(h.observer), h.compiler.audit.End(), h.contained)
+	return chain.Wrap(h.resolve, chain.Observe(h.events.observer()), h.compiler.audit.End(), h.contained)
 }
 
 // resolve finds the tool by its name, or by the alias that models use, and runs the call

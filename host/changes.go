@@ -89,23 +89,22 @@ func (r *registry) close() {
 	r.subscribers = nil
 }
 
-// announce tells the subscribers that the tools have changed. The lock is held.
+// announce tells the hooks and the subscribers that the tools have changed. The lock is held.
 func (r *registry) announce(before, after *snapshot) {
-	if len(r.subscribers) == 0 || sameTools(before, after) {
+	if len(r.subscribers) == 0 && r.events == nil {
 		return
 	}
+	added, removed, changed := difference(before, after)
+	if len(added)+len(removed)+len(changed) == 0 {
+		return
+	}
+	r.events.toolsChanged(added, removed, changed)
 	for c := range r.subscribers {
 		select {
 		case c <- struct{}{}:
 		default: // one is there that has not been received
 		}
 	}
-}
-
-// sameTools reports whether two snapshots list the same tools.
-func sameTools(a, b *snapshot) bool {
-	added, removed, changed := difference(a, b)
-	return len(added)+len(removed)+len(changed) == 0
 }
 
 // difference returns the names of the tools that are listed in one of two snapshots only, and

@@ -26,12 +26,12 @@ type Host struct {
 	operator  *operator
 	registry  registry
 	compiler  compiler
-	roster    *roster.Roster  // the plugins, and what else was attached
-	chain     tool.Handler    // the steps that all calls share
-	observer  *chain.Observer // nil: there are no hooks
-	rates     *chain.Rates    // counts the calls of callers
-	anonymous *Session        // makes the calls of Host.Execute: no grants, no approver
-	run       string          // begins the IDs of this host's calls
+	roster    *roster.Roster // the plugins, and what else was attached
+	chain     tool.Handler   // the steps that all calls share
+	events    *events        // nil: there are no hooks
+	rates     *chain.Rates   // counts the calls of callers
+	anonymous *Session       // makes the calls of Host.Execute: no grants, no approver
+	run       string         // begins the IDs of this host's calls
 	closed    atomic.Bool
 	_         [64]byte // each call writes the next, and reads those before
 	calls     atomic.Uint64
@@ -90,8 +90,9 @@ func New(opts ...Option) (*Host, error) {
 		}}
 	}
 	if o.hooks != nil {
-		h.observer = chain.NewObserver(*o.hooks, func(v any) { o.logger.Error("a hook panicked", "panic", v) })
+		h.events = newEvents(*o.hooks, func(v any) { o.logger.Error("a hook panicked", "panic", v) })
 	}
+	h.registry.events = h.events
 	if h.roster, err = h.newRoster(); err != nil {
 		return nil, err
 	}
@@ -110,7 +111,7 @@ func (h *Host) newRoster() (*roster.Roster, error) {
 	}
 	out, err := roster.New(roster.Options{
 		Plugin: plugin.Config{
-			Root: o.root, Protected: h.Protected, HostVersion: Version, Logger: o.logger,
+			Root: o.root, OnState: h.events.pluginChanged, Protected: h.Protected, HostVersion: Version, Logger: o.logger,
 		},
 		Env:       o.pluginEnv,
 		Workspace: workspace, Unheld: o.unheld, CacheDir: o.cacheDir, NamesFile: o.names,
@@ -158,11 +159,9 @@ func (h *Host) Close(ctx context.Context) error {
 	h.closed.Store(true)
 	h.registry.close()
 	err := h.roster.Close(ctx)
-	if h.observer != nil {
-		bound, cancel := context.WithTimeout(ctx, hookGrace)
-		defer cancel()
-		h.observer.Close(bound)
-	}
+	bound, cancel := context.WithTimeout(ctx, hookGrace)
+	defer cancel()
+	h.events.close(bound)
 	return err
 }
 

@@ -35,6 +35,7 @@ type registry struct {
 	current func(*entry) (*entry, error) // brings an entry in line with the overrides of the moment
 	mu      sync.Mutex                   // writers'
 
+	events      *events                // told of changes; nil: there are no hooks
 	subscribers map[chan struct{}]bool // of Changes; guarded by mu
 	closed      bool                   // there are no changes any more; guarded by mu
 }

@@ -44,6 +44,9 @@ type Config struct {
 	// Changed is called, in a goroutine that Close waits for, after the plugin describes
 	// itself differently, in place of a send to [Plugin.Changes]. Default: the send.
 	Changed func()
+	// OnState is called with the status whenever the state has changed. It must return at
+	// once, and not call the plugin. Default: nil, nothing is called.
+	OnState func(Status)
 	// HostVersion is sent to the plugin.
 	HostVersion string
 	// Logger receives the plugin's output and what happens to the plugin. Default: none.

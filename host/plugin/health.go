@@ -21,6 +21,7 @@ type health struct {
 	checking atomic.Bool            // now
 	missed   atomic.Int32           // checks in a row with no answer
 	degraded atomic.Pointer[string] // why; nil: the plugin is well as far as is known
+	changed  func()                 // called when degraded has changed
 }
 
 // What checks with no answer lead to. The second follows the first at once.
@@ -88,6 +89,7 @@ func askHealth(in *instance) (serving, answered bool) {
 func (h *health) degrade(in *instance, why string) {
 	if h.degraded.Swap(&why) == nil {
 		in.proc.log.Warn("the plugin is degraded: " + why)
+		h.tellChanged()
 	}
 }
 
@@ -96,5 +98,12 @@ func (h *health) answered() {
 	if h.degraded.Load() != nil {
 		h.missed.Store(0)
 		h.degraded.Store(nil)
+		h.tellChanged()
+	}
+}
+
+func (h *health) tellChanged() {
+	if h.changed != nil {
+		h.changed()
 	}
 }

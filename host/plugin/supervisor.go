@@ -35,6 +35,7 @@ type supervisor struct {
 	refused  error     // why the host does not want the plugin; nil: it does
 	starts   int
 	backoff  backoff
+	reported State // the last state that OnState was called with; empty: none
 }
 
 // attempt is one start that several callers may wait for.
@@ -86,6 +87,7 @@ func (s *supervisor) notReady(ctx context.Context) error {
 func (s *supervisor) join() (*attempt, time.Duration, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.reportLocked()
 	if s.closed {
 		return nil, 0, unavailable(s.name, nil, fmt.Sprintf("plugin %s is shut down", s.name),
 			"the host is closing, or the plugin was removed")
@@ -117,6 +119,7 @@ func (s *supervisor) join() (*attempt, time.Duration, error) {
 func (s *supervisor) start(a *attempt) {
 	a.run, a.err = s.launch(s.life)
 	if run := a.run; run != nil {
+		run.health.changed = s.report
 		s.workers.Add(1)
 		stop := context.AfterFunc(s.life, run.proc.kill)
 		run.proc.onEnd(func() { s.recordEnd(run) }, func() {
@@ -148,6 +151,7 @@ func (s *supervisor) start(a *attempt) {
 func (s *supervisor) recordStart(run *instance, err error) (changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.reportLocked()
 	s.starting = nil
 	s.startErr = err
 	if err != nil {
@@ -172,6 +176,7 @@ func (s *supervisor) recordStart(run *instance, err error) (changed bool) {
 func (s *supervisor) recordEnd(run *instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.reportLocked()
 	run.end = &runEnd{run.proc.exitTime, run.proc.ending()}
 	s.current.CompareAndSwap(run, nil)
 	well, why := time.Duration(0), ""
@@ -236,6 +241,7 @@ func (s *supervisor) retire(run *instance) {
 func (s *supervisor) stopIdle(run *instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.reportLocked()
 	if !s.closed && s.isCurrent(run) {
 		run.idle.expired.Store(true)
 		s.retire(run)
@@ -246,6 +252,7 @@ func (s *supervisor) stopIdle(run *instance) {
 func (s *supervisor) refuse(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.reportLocked()
 	s.refused = why
 	if why != nil {
 		s.retire(s.current.Load())
@@ -263,6 +270,7 @@ func (s *supervisor) restart(ctx context.Context, forget func()) error {
 	s.backoff.reset()
 	run := s.current.Load()
 	detached := s.detach(run)
+	s.reportLocked()
 	s.mu.Unlock()
 	if !detached {
 		return nil
@@ -279,6 +287,7 @@ func (s *supervisor) close(ctx, drain context.Context) (first bool) {
 	s.closed = true
 	run := s.current.Load()
 	detached := s.detach(run)
+	s.reportLocked()
 	s.mu.Unlock()
 	if detached {
 		run.calls.wait(drain)
@@ -291,10 +300,35 @@ func (s *supervisor) close(ctx, drain context.Context) (first bool) {
 	return first
 }
 
+// report calls OnState if the state is not the one that was reported last.
+func (s *supervisor) report() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reportLocked()
+}
+
+// reportLocked is report. The lock is held.
+func (s *supervisor) reportLocked() {
+	if s.cfg.OnState == nil {
+		return
+	}
+	out := Status{Name: s.name, State: Idle}
+	s.addToLocked(&out)
+	if out.State != s.reported {
+		s.reported = out.State
+		s.cfg.OnState(out)
+	}
+}
+
 // addTo adds to a status what the supervisor knows.
 func (s *supervisor) addTo(out *Status) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.addToLocked(out)
+}
+
+// addToLocked is addTo. The lock is held.
+func (s *supervisor) addToLocked(out *Status) {
 	out.Starts = s.starts
 	if s.newest != nil {
 		s.newest.addTo(out, s.cfg.IdleTimeout)

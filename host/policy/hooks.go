@@ -6,9 +6,10 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Hooks are notified of calls. They run in order on a separate goroutine and
-// never delay a call: a hook that panics misses that event, and a hook that
-// blocks causes later events to be dropped. Nil hooks are skipped.
+// Hooks are notified of calls, and of changes of tools and plugins. Those of calls run in
+// order on one goroutine, the others each on one of their own, and never delay a call: a hook
+// that panics misses that event, and a hook that blocks causes later events to be dropped
+// when 1,024 wait; Host.DroppedEvents counts them. Nil hooks are skipped.
 type Hooks struct {
 	// Before is called when a call comes in.
 	Before func(Event)
@@ -17,6 +18,33 @@ type Hooks struct {
 	After func(Event)
 	// Error is called when a call ended with an error.
 	Error func(Event)
+	// Tools is called when the tools of the host have changed.
+	Tools func(ToolsChange)
+	// Plugin is called when a plugin's state has changed.
+	Plugin func(PluginChange)
+}
+
+// ToolsChange describes a change of a host's tools to a hook. At least one of its lists has
+// a name; they are sorted.
+type ToolsChange struct {
+	Time time.Time
+	// Added, Removed and Changed name tools: those that are there now, those that are gone,
+	// and those that are defined otherwise.
+	Added, Removed, Changed []string
+}
+
+// PluginChange describes the new state of a plugin to a hook.
+type PluginChange struct {
+	Time time.Time
+	// Plugin is the plugin's name.
+	Plugin string
+	// State is one of those of package plugin, such as "ready"; empty: the plugin was
+	// removed.
+	State string
+	// Reason says why, if there is a reason, for example how the process ended.
+	Reason string
+	// PID is the plugin's process; 0: it has none.
+	PID int
 }
 
 // Event describes a call to a hook.

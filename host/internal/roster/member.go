@@ -83,6 +83,7 @@ func (m *member) become(to memberState, from, next *source, background func()) e
 	if next != nil {
 		m.detached = ""
 	}
+	m.reportMove(to, from, next)
 	m.state, m.source = to, next
 	if background != nil {
 		if from != next {
@@ -90,12 +91,34 @@ func (m *member) become(to memberState, from, next *source, background func()) e
 		}
 		r.background.Go(func() {
 			background()
+			if next == nil && from.path != "" {
+				r.opts.Plugin.OnState(plugin.Status{Name: m.owner})
+			}
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			delete(r.draining, from)
 		})
 	}
 	return nil
+}
+
+// reportMove reports the state that the member gets with another source, unless the source
+// does. The lock is held.
+func (m *member) reportMove(to memberState, from, next *source) {
+	if from == next || next == nil || next.path == "" {
+		return
+	}
+	if from != nil {
+		from.reports.Store(false)
+	}
+	next.reports.Store(true)
+	tell := m.roster.opts.Plugin.OnState
+	switch {
+	case to == disabled:
+		tell(plugin.Status{Name: m.owner, State: plugin.Disabled, Reason: next.settings.Reason})
+	case from != nil && next.plugin != nil:
+		tell(next.plugin.Status())
+	}
 }
 
 // now returns the facts of this moment.

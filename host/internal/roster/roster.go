@@ -19,7 +19,7 @@ import (
 
 // Options say how a [Roster] runs plugins.
 type Options struct {
-	// Plugin is how every plugin is run. Root, HostVersion and Logger are required;
+	// Plugin is how every plugin is run. Root, HostVersion, Logger and OnState are required;
 	// Settings, Sockets, Pins, Admit and Changed are set for each plugin.
 	Plugin plugin.Config
 	// Env are variables, NAME=value, of every plugin.

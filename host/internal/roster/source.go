@@ -26,6 +26,10 @@ type source struct {
 	found    atomic.Pointer[manifest.Stamp]  // of the file
 	sum      atomic.Pointer[manifest.Digest] // of the file when it had that stamp; nil: not known
 
+	// reports says that the plugin's states are those of the member: it has no successor, and
+	// is not a newer file that is still tried.
+	reports atomic.Bool
+
 	// life ends when an attached provider is detached, and end ends it; nil: it is a plugin.
 	life context.Context //nolint:containedctx // a source outlives calls
 	end  context.CancelFunc
@@ -63,6 +67,11 @@ func (s *source) config() plugin.Config {
 	c.Sockets = func() (string, error) { return r.sockets.path(s.member.owner) }
 	c.Pins = func() (plugin.Pins, error) { return r.opts.Pins(s.dir()) }
 	c.Admit, c.Changed = s.mayStart, s.changed
+	c.OnState = func(now plugin.Status) {
+		if s.reports.Load() {
+			r.opts.Plugin.OnState(now)
+		}
+	}
 	return c
 }
 
