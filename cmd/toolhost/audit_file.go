@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -52,8 +53,49 @@ func (l *auditFile) path() (string, error) {
 	return path, nil
 }
 
-func (l *auditFile) noteEmpty(path string) {
+// empty says that no call is recorded yet, unless calls were: the log is gone, or it was named on
+// the command line and is not there.
+func (l *auditFile) empty(path string, missing bool) error {
+	head, file, err := l.head(path)
+	switch {
+	case err != nil:
+		return exit.With(exit.Failed, err)
+	case head.Seq > 0:
+		return l.gone(path, file, head)
+	case missing && l.file != "":
+		return exit.With(exit.Failed, &tool.Error{
+			Message: "there is no audit log " + sanitize.Text(path),
+			Hint:    "name another with --file, or leave it out for the log that calls are recorded in",
+		})
+	}
 	l.s.Err.Printf("no calls are recorded yet in %s\n", sanitize.Text(path))
+	return nil
+}
+
+// head returns the newest line of a log as it was remembered, and the file that says so.
+func (l *auditFile) head(path string) (audit.Head, string, error) {
+	file, err := audit.HeadPath(path)
+	if err != nil { // without a state directory nothing is remembered
+		return audit.Head{}, "", nil //nolint:nilerr // as above
+	}
+	head, err := audit.ReadHead(file)
+	return head, file, err
+}
+
+// gone returns the error of a log that was removed or emptied.
+func (l *auditFile) gone(path, file string, head audit.Head) error {
+	return exit.With(exit.Failed, &tool.Error{
+		Message: fmt.Sprintf("the audit log %s was removed or emptied: it had %d lines, the last of %s",
+			sanitize.Text(path), head.Seq, head.Time.Local().Format(time.DateTime)),
+		Hint: restoreHint(file),
+	})
+}
+
+// restoreHint says what to do about a log that has lost lines, of which the newest is remembered
+// in a file.
+func restoreHint(file string) string {
+	return "restore it from a copy; if you removed it yourself, remove " + sanitize.Text(file) +
+		" and what is left of the log too, and the next call begins a new one"
 }
 
 // unreadable returns an error of reading the log with its exit status: no plugin is involved.

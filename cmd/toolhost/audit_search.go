@@ -31,7 +31,9 @@ func newAuditSearchCommand(log *auditFile) *cobra.Command {
 A line has to match every condition. TEXT is searched in names, arguments and messages,
 in upper or lower case.`,
 		Example: `  toolhost audit search --code permission_denied --since 24h
-  toolhost audit search --tool fs.write --since 2026-01-31 notes.txt`,
+  toolhost audit search --tool fs.write --since 2026-01-31 notes.txt
+  toolhost audit search --caller cli --limit 10
+  toolhost audit search --unended`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return fmt.Errorf("%s takes one text, not %d words: put it in quotes", cmd.CommandPath(), len(args))
@@ -43,10 +45,13 @@ in upper or lower case.`,
 	flags := cmd.Flags()
 	flags.StringVar(&c.filter.Tool, "tool", "", "only calls of the tool with this `NAME`")
 	flags.StringVar(&c.filter.Caller, "caller", "", "only calls of the caller with this `NAME`, such as cli")
-	flags.StringVar(&c.filter.Session, "session", "", "only calls of the session with this `ID`, or with an ID that begins so")
+	flags.StringVar(&c.filter.Session, "session", "",
+		"only calls of the session with this `ID`, or with an ID that begins so")
 	flags.StringVar(&c.code, "code", "", "only calls that ended with this `CODE`, such as permission_denied, or ok for success")
 	flags.StringVar(&c.since, "since", "",
 		"only lines since this `TIME`, such as 2026-01-31 or 2026-01-31T12:00:00Z, or 24h for the last day")
+	flags.BoolVar(&c.filter.Unended, "unended", false,
+		"only calls that began and have no end line: in progress, or killed with their host")
 	flags.IntVar(&c.filter.Limit, "limit", 0, "only the newest `N` lines that match; 0: all")
 	completeFlag(log.s, cmd, "tool", toolNames)
 	_ = cmd.RegisterFlagCompletionFunc("code", cobra.FixedCompletions(auditCodes, cobra.ShellCompDirectiveNoFileComp))
@@ -71,6 +76,9 @@ func (c *auditSearch) run(ctx context.Context, args []string) (err error) {
 	if c.filter.Limit < 0 {
 		return exit.Usage(fmt.Sprintf("--limit %d is below zero", c.filter.Limit), "give the number of lines to show, or 0 for all")
 	}
+	if c.filter.Unended && c.code != "" {
+		return exit.Usage("--unended and --code exclude each other: a call that has not ended has no code", "leave one out")
+	}
 	if len(args) > 0 {
 		c.filter.Text = args[0]
 	}
@@ -82,8 +90,7 @@ func (c *auditSearch) run(ctx context.Context, args []string) (err error) {
 	n, err := c.log.print(audit.Search(ctx, path, c.filter))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		c.log.noteEmpty(path)
-		return nil
+		return c.log.empty(path, true)
 	case err == nil && n == 0:
 		c.log.s.Err.Printf("no line matches\n")
 	}

@@ -50,8 +50,7 @@ func (c *auditTail) run(ctx context.Context) error {
 	}
 	n, err := c.log.print(audit.Tail(ctx, path, c.lines))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && n == 0 && c.lines > 0 {
-		c.log.noteEmpty(path)
-		return nil
+		return c.log.empty(path, err != nil)
 	}
 	return err
 }

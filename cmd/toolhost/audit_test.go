@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -181,16 +183,112 @@ func TestAuditNothing(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none", "audit.jsonl")
 	empty := filepath.Join(t.TempDir(), "audit.jsonl")
 	writeAudit(t, empty)
-	for _, path := range []string{missing, empty} {
-		for _, line := range []string{"audit", "audit tail", "audit verify", "audit tail --json"} {
-			o := inProcess(t, append(strings.Fields(line), "--file", path)...).exits(0).says("no calls are recorded yet in " + path)
-			equal(t, line, o.stdout, "")
+	for _, line := range []string{"audit", "audit tail", "audit verify", "audit tail --json"} {
+		o := inProcess(t, append(strings.Fields(line), "--file", empty)...).exits(0).says("no calls are recorded yet in " + empty)
+		equal(t, line, o.stdout, "")
+	}
+	var r audit.Report
+	inProcess(t, "audit", "verify", "--json", "--file", empty).exits(0).json(&r)
+	equal(t, "the report", r.Whole(), true)
+	for _, line := range []string{"audit", "audit tail", "audit search", "audit verify"} {
+		inProcess(t, append(strings.Fields(line), "--file", missing)...).exits(1).says("there is no audit log "+missing, "name another with --file")
+	}
+}
+
+// A log that was removed, emptied or cut is told of, for the next call has not continued it in
+// silence; and what to do if that was the operator.
+func TestAuditGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	path := filepath.Join(w.state, "toolhost", "audit.jsonl")
+	call := func() { w.run("call", "play.echo").exits(0) }
+	w.run("audit", "verify").exits(0).says("no calls are recorded yet")
+	call()
+	call()
+	o := w.run("audit", "verify").exits(0).prints("2 lines in 1 file, whole up to line 2")
+	hash := o.stdout[strings.Index(o.stdout, "sha256:"):][:len("sha256:")+64]
+	w.run("audit", "verify", "--expect", hash).exits(0).prints("the hash that was expected is that of line 2")
+	w.run("audit", "verify", "--expect", strings.Replace(hash, hash[10:20], "0123456789", 1)).exits(1).prints("no line has the hash").says("is not as it was written")
+	w.run("audit", "verify", "--expect", "sha256:1").exits(2).says("64 hexadecimal digits")
+
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, int64(bytes.IndexByte(whole, '\n')+1)); err != nil {
+		t.Fatal(err)
+	}
+	w.run("audit", "verify").exits(1).prints("line 2 is missing at the end").says("restore it from a copy")
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	w.run("audit", "verify").exits(1).says("was removed or emptied: it had 2 lines", "restore it from a copy")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"audit verify", "audit", "audit search"} {
+		o = w.run(strings.Fields(line)...).exits(1).says("was removed or emptied: it had 2 lines", "if you removed it yourself, remove ")
+	}
+	w.run("call", "play.echo").exits(0).says("has lost lines at its end, and continues after line 2")
+	w.run("audit", "verify").exits(1).prints("lines 1 to 2 are missing at the beginning")
+
+	_, file, _ := strings.Cut(o.stderr, "if you removed it yourself, remove ")
+	file, _, _ = strings.Cut(file, " and what is left")
+	for _, gone := range []string{file, path} {
+		if err := os.Remove(gone); err != nil {
+			t.Fatal(err)
 		}
 	}
-	inProcess(t, "audit", "search", "--file", missing).exits(0).says("no calls are recorded yet in " + missing)
-	var r audit.Report
-	inProcess(t, "audit", "verify", "--json", "--file", missing).exits(0).json(&r)
-	equal(t, "the report", r.Whole(), true)
+	call()
+	w.run("audit", "verify").exits(0).prints("1 line in 1 file, whole up to line 1")
+}
+
+// The configuration says how large, how many and how old the files of the log get.
+func TestAuditRotates(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	w.configure("audit: {max_size: 64KiB, max_files: 2, max_age: 400h}")
+	path := filepath.Join(w.state, "toolhost", "audit.jsonl")
+	long := strings.Repeat("x", audit.MaxInput-100)
+	writeAudit(t, path, slices.Repeat([]func(*audit.Record){func(r *audit.Record) {
+		r.Time, r.Input = time.Now(), json.RawMessage(strconv.Quote(long))
+	}}, 20)...)
+	files := func() int {
+		all, err := filepath.Glob(path + ".0*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	for i, want := range []int{1, 1} { // the file has more than 64 KiB
+		w.run("call", "play.echo").exits(0)
+		equal(t, fmt.Sprintf("the number of full files after call %d", i), files(), want)
+	}
+	w.configure("audit: {max_age: 1h}")
+	writeAudit(t, path, func(r *audit.Record) { r.Time = time.Now() })
+	w.run("audit", "verify").exits(0).prints("23 lines in 2 files")
+
+	old := filepath.Join(w.state, "old.jsonl")
+	writeAudit(t, old, func(*audit.Record) {}) // of a year ago, or so
+	w.configure("audit: {max_age: 1h, path: " + old + "}")
+	w.run("call", "play.echo").exits(0)
+	w.run("audit", "verify").exits(0).prints("1 line in 1 file, from line 2 on")
+}
+
+// A call whose host was killed is found.
+func TestAuditUnended(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	writeAudit(t, path,
+		func(r *audit.Record) { r.Event = audit.Begin },
+		func(r *audit.Record) { r.Event, r.Call = audit.Begin, "killed" },
+		func(r *audit.Record) { r.Call = "c0" },
+	)
+	o := inProcess(t, "audit", "search", "--unended", "--json", "--file", path).exits(0).prints(`"call":"killed"`)
+	equal(t, "the number of calls", strings.Count(o.stdout, "\n"), 1)
+	inProcess(t, "audit", "search", "--unended", "--caller", "bob", "--file", path).exits(0).says("no line matches")
+	inProcess(t, "audit", "search", "--unended", "--code", "ok", "--file", path).exits(2).says("exclude each other")
+	inProcess(t, "audit", "verify", "--file", path).exits(0).prints("1 call began and did not end: see toolhost audit search --unended")
 }
 
 func TestAuditUsage(t *testing.T) {

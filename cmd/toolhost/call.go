@@ -154,7 +154,9 @@ func (c *callCommand) run(ctx context.Context, name string, source []string) err
 		}
 		approver, done := c.s.Approver(c.yes)
 		defer done()
-		answer := b.Call(ctx, control.Call{Name: name, Session: c.session, Arguments: text, Grants: grants, Timeout: c.timeout, Yes: c.yes}, approver)
+		answer := b.Call(ctx, control.Call{
+			Name: name, Session: c.session, Arguments: text, Grants: grants, Timeout: c.timeout, Yes: c.yes,
+		}, approver)
 		if answer.Begun {
 			c.s.Notef("session %s begins", c.session)
 		}

@@ -29,10 +29,13 @@ func (f *File) append(body []byte, deadline time.Time) error {
 		return err
 	}
 	defer f.releaseShared()
-	if err := f.writeQueued(); err != nil || body == nil {
-		return err
+	if err = f.writeQueued(); err == nil && body != nil {
+		err = f.write(body)
 	}
-	return f.write(body)
+	if err == nil {
+		f.head.remember(f.last, f.ends, f.opts.Warn)
+	}
+	return err
 }
 
 // writeQueued writes the queued lines.
@@ -55,7 +58,8 @@ func (f *File) write(body []byte) error {
 			return fmt.Errorf("its last line has the number %d, which toolhost cannot have written: move the log away", f.last.seq)
 		}
 		next := f.nextLine(body)
-		if f.size == 0 || f.opts.MaxSize < 0 || f.size+int64(len(f.line)) <= f.opts.MaxSize {
+		full := f.opts.MaxSize >= 0 && f.size+int64(len(f.line)) > f.opts.MaxSize
+		if f.size == 0 || !full && !f.isOld() {
 			return f.writeLine(next)
 		}
 		err := f.rotate()
@@ -112,7 +116,7 @@ func (f *File) open() error {
 		_ = file.Close()
 		return err
 	}
-	f.at, f.size = &handle{File: file, id: id}, -1
+	f.at, f.size, f.began = &handle{File: file, id: id}, -1, time.Time{}
 	return nil
 }
 
@@ -140,9 +144,11 @@ func (f *File) readEnd(size int64) (err error) {
 	if err != nil {
 		return err
 	}
-	// Lines that were written and are gone were cut off. Going on from there shows it.
-	if e.last.seq >= f.last.seq {
+	// Lines that were written and are gone, or are others now, show if the log goes on from them.
+	if e.last.seq > f.last.seq || e.last.hash == f.last.hash {
 		f.last = e.last
+	} else {
+		f.cut = true
 	}
 	f.size, f.torn, f.unended = size, e.torn, e.unended
 	return nil

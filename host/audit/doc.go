@@ -21,16 +21,18 @@
 // for, in the begin line and in the end line.
 //
 // A file that would grow beyond [Options].MaxSize is renamed (audit.jsonl to
-// audit.jsonl.000001, the next to .000002) and the chain continues in a new one.
+// audit.jsonl.000001, the next to .000002) and the chain continues in a new one. The oldest files
+// are deleted by [Options].Keep and MaxAge: those that have such names and end with a record.
 //
 // # What the chain shows, and what not
 //
 // [Verify] finds the first line that was edited, dropped, inserted or moved, and the first
 // file that is missing, the oldest included. It does not find lines that were cut off at the
 // end: no line that is left knows of them. A process that still has the log open does, and
-// continues from what it wrote, so that the gap shows. Nor does the chain stop an attacker
-// who may write the file from computing all of it again. A copy of the newest hash in another
-// place helps against both.
+// continues from what it wrote, so that the gap shows. With [Options].Head the newest line is
+// remembered in another file, which shows the gap to all processes and to Verify, and also that
+// the whole log was removed. Nor does the chain stop an attacker who may write the files from
+// computing all of it again. A copy of the newest hash in another place helps against that.
 //
 // # Several writers
 //

@@ -22,6 +22,14 @@ type Options struct {
 	// Keep is the number of files besides the current one; older ones are deleted. 0: 8;
 	// below zero: all are kept.
 	Keep int
+	// MaxAge is how long lines are kept. A file whose last line is older is deleted, and a new
+	// file is begun each quarter of that time, so a line may be there a quarter longer; what is
+	// due is done with the next line. 0: any time.
+	MaxAge time.Duration
+	// Head is a file in which the newest line is remembered, see [HeadPath]: it shows that lines
+	// were cut off at the end of the log, or that the log was removed. The log then continues
+	// after the line that is remembered. Default: none.
+	Head string
 	// Warn is called with a sentence when lines begin to wait in memory because another
 	// process keeps the log locked, and when they are written. It is called by any goroutine
 	// and must not write to the log. Default: none.
@@ -64,6 +72,11 @@ type File struct {
 	oldest   uint64
 	obsolete []string // files to delete once it is written
 
+	began time.Time // time of the file's first line; zero: not known
+	head  headFile
+	ends  bool // Close remembers the newest line
+	cut   bool // the log ends before the line that was remembered
+
 	// Replaced by tests.
 	writeAt     func(*os.File, []byte, int64) (int, error)
 	sync        func(*os.File) error
@@ -105,6 +118,7 @@ func Open(path string, o Options) (*File, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.recall()
 	// Before the lock file, which is not made next to a path that cannot be a log.
 	if err = f.open(); err == nil {
 		err = f.append(nil, time.Now().Add(f.lockTimeout))
@@ -114,7 +128,26 @@ func Open(path string, o Options) (*File, error) {
 		f.lockFile.close()
 		return nil, failed(path, "opened", err)
 	}
+	if f.cut {
+		f.opts.Warn(fmt.Sprintf("the audit log %s has lost lines at its end, "+
+			"and continues after line %d, which was the newest; see toolhost audit verify", f.path, f.head.last))
+	}
 	return f, nil
+}
+
+// recall continues after the line that is remembered as the newest, if the log ends before it.
+func (f *File) recall() {
+	f.head = headFile{path: f.opts.Head, log: f.path}
+	if f.opts.Head == "" {
+		return
+	}
+	h, err := ReadHead(f.opts.Head)
+	if err != nil {
+		f.opts.Warn(err.Error())
+		return
+	}
+	f.last, _ = h.link()
+	f.head.last = h.Seq
 }
 
 // DefaultPath returns the path of a user's log: toolhost/audit.jsonl in the directory for
@@ -258,6 +291,10 @@ func (f *File) Close() error {
 	deadline := time.Now().Add(f.lockTimeout)
 	f.mu.Lock()
 	before, lost := len(f.waiting.lines), error(nil)
+	f.ends = true
+	if before == 0 && !f.closed && f.last.seq > f.head.last && f.head.path != "" {
+		_ = f.append(nil, deadline)
+	}
 	if before > 0 {
 		f.stuck = false
 		if err := f.append(nil, deadline); err != nil {

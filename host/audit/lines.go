@@ -9,6 +9,7 @@ import (
 	"hash"
 	"io"
 	"os"
+	"time"
 )
 
 // lines reads a file line by line in bounded memory.
@@ -131,9 +132,10 @@ func total(h hash.Hash) (s sum) {
 
 // ending is what a file ends with.
 type ending struct {
-	last    link // of the last record; zero: none
-	torn    sum  // digest of a piece of a line after the last newline; zero: none
-	unended bool // the file does not end with a newline
+	last    link      // of the last record; zero: none
+	at      time.Time // of that record; zero: it says none
+	torn    sum       // digest of a piece of a line after the last newline; zero: none
+	unended bool      // the file does not end with a newline
 }
 
 // maxEnding bounds how much of a file's end is read to find its last record. What a crash
@@ -176,6 +178,7 @@ func endingFrom(file *os.File, start, size int64) (e ending, whole bool, err err
 		// A line that lacks only the newline is complete.
 		if link, ok := parseLink(l.text); ok && (l.ended || link.intact(l.text)) {
 			e.last = link
+			e.at, _ = timeOf(l.text)
 		} else if e.unended {
 			e.torn = l.digest()
 		}

@@ -17,6 +17,11 @@ type Report struct {
 	// one that is kept in another place.
 	From Mark `json:"from,omitzero"`
 	UpTo Mark `json:"up_to,omitzero"`
+	// Found are the lines with the hashes that were asked for.
+	Found []Mark `json:"found,omitempty"`
+	// Unended counts the calls that began and have no end line: they are in progress, or their
+	// host was killed. It stops at 10,000.
+	Unended int `json:"unended"`
 	// Break is the first place where the log is not as it was written; nil: there is none.
 	Break *Break `json:"break,omitempty"`
 	// Unverified counts the lines after UpTo, which were not verified, as the chain is
@@ -64,7 +69,14 @@ func (r *Report) String() string {
 	if r.Unverified > 0 {
 		fmt.Fprintf(&b, "  after it, %s not verified\n", count(r.Unverified, "line"))
 	}
-	b.WriteString("  lines that were cut off at the end leave no trace: keep the newest hash in another place and look for it here")
+	for _, m := range r.Found {
+		fmt.Fprintf(&b, "  the hash that was expected is that of line %d, %s\n", m.Seq, m.Time.Local().Format(time.DateTime))
+	}
+	if r.Unended > 0 {
+		fmt.Fprintf(&b, "  %s began and did not end: see toolhost audit search --unended\n", count(r.Unended, "call"))
+	}
+	b.WriteString("  lines that were cut off at the end can leave no trace: keep the newest hash in another place, " +
+		"and look for it with toolhost audit verify --expect HASH")
 	return b.String()
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/toolhost/toolhost/internal/safefile"
 )
@@ -76,6 +77,20 @@ func listRotated(path string) (files []rotated, largest uint64, err error) {
 	return files, largest, nil
 }
 
+// isOld reports whether it is time for a new file, because of the age of this one's first line.
+func (f *File) isOld() bool {
+	if f.opts.MaxAge <= 0 {
+		return false
+	}
+	if f.began.IsZero() {
+		var ok bool
+		if f.began, ok = firstTime(f.at); !ok {
+			f.began = time.Now()
+		}
+	}
+	return time.Since(f.began) > f.opts.MaxAge/4
+}
+
 // rotate gives the file, which is locked, its number. The next writer makes a new file and
 // continues the chain, also after a crash in between.
 func (f *File) rotate() error {
@@ -112,10 +127,22 @@ func (f *File) previousEnding() (ending, error) {
 	if err != nil || len(files) == 0 {
 		return ending{}, err
 	}
-	if keep := f.opts.Keep; keep > 0 && len(files) > keep {
-		if err := f.markObsolete(files[:len(files)-keep]); err != nil {
+	excess := 0
+	if keep := f.opts.Keep; keep > 0 {
+		excess = max(0, len(files)-keep)
+	}
+	for f.opts.MaxAge > 0 && excess < len(files) {
+		e, err := endingOf(files[excess].path)
+		if err != nil {
 			return ending{}, err
 		}
+		if e.at.IsZero() || time.Since(e.at) <= f.opts.MaxAge {
+			break
+		}
+		excess++
+	}
+	if err := f.markObsolete(files[:excess]); err != nil {
+		return ending{}, err
 	}
 	var out ending
 	for i := range min(len(files), maxSearched) {

@@ -15,17 +15,23 @@ const maxTorn = 100
 // written, after the line that it was written after. It stops at the first break. The
 // package comment says what that shows and what not.
 //
+// Known are lines that have to be in the log, by their hashes. Lines of files that were deleted
+// because they were too old or too many cannot be known.
+//
 // # Errors
 //
 // [fs.ErrNotExist] if there is no log; the context's error if it ends. A break is not an
 // error but part of the report.
-func Verify(ctx context.Context, path string) (Report, error) {
+func Verify(ctx context.Context, path string, known ...Head) (Report, error) {
 	s, err := openSnapshot(ctx, path)
 	if err != nil {
 		return Report{Path: path}, err
 	}
 	defer s.close()
-	v := verifier{report: Report{Path: s.path, Files: len(s.parts)}, snapshot: s}
+	v := verifier{
+		report: Report{Path: s.path, Files: len(s.parts)}, snapshot: s,
+		known: known, found: map[string]bool{}, open: map[string]bool{},
+	}
 	err = s.each(ctx, new(position), func(p *part, l *line) bool {
 		v.report.Unverified++
 		if v.report.Break == nil {
@@ -55,6 +61,9 @@ type verifier struct {
 	oldest uint64
 	// missing are the numbers that were skipped at the break; zero: none.
 	missing struct{ from, to uint64 }
+	known   []Head          // lines that have to be there
+	found   map[string]bool // their hashes that were found
+	open    map[string]bool // calls that began, and have no end line so far
 }
 
 // verified is a line that is as it was written.
@@ -149,6 +158,21 @@ func (v *verifier) advance(p *part, l *line, next link) {
 	if v.report.Lines == 1 {
 		v.report.From = v.last.mark()
 	}
+	for _, k := range v.known {
+		same, ok := k.link()
+		if !ok || same.hash != next.hash {
+			continue
+		}
+		if v.found[k.Hash] = true; k.Seq == 0 {
+			v.report.Found = append(v.report.Found, v.last.mark())
+		}
+	}
+	switch event, call := eventOf(l.text); {
+	case string(event) == Begin && len(v.open) < maxUnended:
+		v.open[string(call)] = true
+	case len(v.open) > 0:
+		delete(v.open, string(call))
+	}
 }
 
 // torn reports that the stray line is what a crash left.
@@ -172,6 +196,7 @@ func (v *verifier) lookForMissing(p *part, l *line) {
 // end checks what only the whole log shows.
 func (v *verifier) end() {
 	v.report.UpTo = v.last.mark()
+	v.report.Unended = len(v.open)
 	if v.last.seq == 0 {
 		v.report.From = Mark{}
 	}
@@ -191,6 +216,35 @@ func (v *verifier) end() {
 			numbered(max(1, v.oldest), from.Seq-1) + " missing at the beginning of the log",
 		}
 	}
+	for _, k := range v.known {
+		if v.report.Break == nil {
+			v.report.Break = v.lookFor(k)
+		}
+	}
+}
+
+// lookFor returns the break that shows if a line that is known is not in the log.
+func (v *verifier) lookFor(k Head) *Break {
+	if v.found[k.Hash] {
+		return nil
+	}
+	b := &Break{File: v.snapshot.path, Kind: Missing}
+	when := k.Time.Local().Format(time.DateTime)
+	if at := v.report.UpTo; at.Seq > 0 {
+		b.File, b.Line = at.File, at.Line
+	}
+	switch {
+	case k.Seq == 0:
+		b.Text = "no line has the hash " + k.Hash + ": lines were cut off at the end, the log was made again, " +
+			"or the file with the line was deleted because of its age"
+	case k.Seq < v.report.From.Seq:
+		return nil // it was deleted in good order
+	case k.Seq <= v.last.seq:
+		b.Kind, b.Text = Edited, fmt.Sprintf("line %d is not the line that was written at %s: the log was made again", k.Seq, when)
+	default:
+		b.Text = fmt.Sprintf("%s missing at the end: line %d was written at %s", numbered(v.last.seq+1, k.Seq), k.Seq, when)
+	}
+	return b
 }
 
 // absentBefore names the first file that should be between a line's file and the one of

@@ -16,6 +16,14 @@ type Quota struct {
 	calls   *buckets     // how often; nil: any number
 }
 
+// hasRate reports whether the quota has this rate; nil: none.
+func (q *Quota) hasRate(rate *tool.RateLimit) bool {
+	if q.calls == nil || rate == nil {
+		return q.calls == nil && rate == nil
+	}
+	return q.calls.limit == *rate
+}
+
 // Quotas bounds how many calls each caller has in progress, those that wait for approval
 // included, and how often it may call. Callers without a quota skip the step.
 //
@@ -51,7 +59,8 @@ func (q *Quota) enter(t *Trace, call tool.Call) (err error) {
 	name := t.caller().Name()
 	if n := q.running.Add(1); q.most > 0 && n > int64(q.most) {
 		return refuse(tool.StageRateLimit, tool.CodeResourceExhausted, call.Name,
-			fmt.Sprintf("tool %s did not run: %d calls of the caller %s are in progress, as many as it may have", call.Name, q.most, name),
+			fmt.Sprintf("tool %s did not run: %d calls of the caller %s are in progress, as many as it may have",
+				call.Name, q.most, name),
 			"try again when some have ended")
 	}
 	if q.calls == nil {
@@ -59,6 +68,7 @@ func (q *Quota) enter(t *Trace, call tool.Call) (err error) {
 	}
 	return q.calls.charge(t, call, func() string {
 		limit := q.calls.limit
-		return fmt.Sprintf("too many calls of the caller %s: %d in %v are allowed", name, limit.Calls, time.Duration(limit.Period))
+		return fmt.Sprintf("too many calls of the caller %s: %d in %v are allowed",
+			name, limit.Calls, time.Duration(limit.Period))
 	})
 }

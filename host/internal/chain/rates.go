@@ -58,7 +58,7 @@ func (r *Rates) Quota(caller string, rate *tool.RateLimit, most int) *Quota {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if q := r.quotas[caller]; q != nil && q.most == most && (q.calls == nil) == (rate == nil) && (rate == nil || q.calls.limit == *rate) {
+	if q := r.quotas[caller]; q != nil && q.most == most && q.hasRate(rate) {
 		return q
 	}
 	q := &Quota{most: most}

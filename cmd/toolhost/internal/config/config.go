@@ -65,6 +65,12 @@ type Audit struct {
 	// Required refuses calls of tools at or above a level if the log cannot be written.
 	// Default: [tool.Unset], which refuses no call.
 	Required tool.Safety `json:"required"`
+	// MaxSize is how large a file grows, in bytes. Default: 64 MiB.
+	MaxSize int64 `json:"max_size"`
+	// MaxFiles is how many full files are kept. Default: 8.
+	MaxFiles int `json:"max_files"`
+	// MaxAge is how long lines are kept; 0: any time. Default: 0.
+	MaxAge time.Duration `json:"max_age"`
 }
 
 // Words that take the place of a path.
@@ -103,6 +109,7 @@ func Default() *Config {
 	nothing := &source{lines: []string{""}, hidden: []int{-1}}
 	c := &Config{
 		LogLevel: "warn", Approvals: Approvals{Timeout: 5 * time.Minute},
+		Audit:    Audit{MaxSize: 64 << 20, MaxFiles: 8},
 		Sessions: Sessions{IdleTime: time.Hour, Max: 16},
 		Defaults: Plugin{Settings: plugin.DefaultSettings()},
 		src:      func() *source { return nothing },

@@ -20,7 +20,7 @@ root: work
 cache_dir: ./cache
 socket: run/s
 log_level: off
-audit: {path: a.jsonl, required: cautious}
+audit: {path: a.jsonl, required: cautious, max_size: 1MiB, max_files: 3, max_age: 720h}
 approvals: {timeout: 1m30s}
 defaults:
   enabled: false
@@ -100,7 +100,7 @@ func TestParse(t *testing.T) {
 	for _, x := range []struct{ got, want any }{
 		{c.PluginDirs, []string{filepath.FromSlash("/etc/toolhost/plugins"), "/opt/plugins"}},
 		{c.Root, "/etc/toolhost/work"}, {c.CacheDir, "/etc/toolhost/cache"}, {c.Socket, "/etc/toolhost/run/s"},
-		{c.LogLevel, "off"}, {c.Audit, Audit{"/etc/toolhost/a.jsonl", tool.Cautious}},
+		{c.LogLevel, "off"}, {c.Audit, Audit{"/etc/toolhost/a.jsonl", tool.Cautious, 1 << 20, 3, 720 * time.Hour}},
 		{db.Enabled, true}, {other.Enabled, false}, {c.Plugin("unnamed").Enabled, false},
 		{db.Carrier, plugin.Socket}, {db.Limits, plugin.Limits{Running: 8, MaxRetries: 2}},
 		{other.Limits, plugin.Limits{Running: 8, Waiting: 1024, MaxResult: 64 << 20, MaxRetries: 10}},

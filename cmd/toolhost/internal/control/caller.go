@@ -49,8 +49,9 @@ func operator(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if c := callerOf(r); !c.Operator {
 			fail(w, http.StatusForbidden, &tool.Error{
-				Code: tool.CodePermissionDenied, Message: fmt.Sprintf("the caller %s may call tools, and not manage the daemon", c.Name),
-				Hint: "ask the user who runs the daemon",
+				Code:    tool.CodePermissionDenied,
+				Message: fmt.Sprintf("the caller %s may call tools, and not manage the daemon", c.Name),
+				Hint:    "ask the user who runs the daemon",
 			})
 			return
 		}

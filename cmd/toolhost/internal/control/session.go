@@ -38,8 +38,9 @@ func CheckSession(name string) error {
 		return nil
 	}
 	return &tool.Error{
-		Code: tool.CodeInvalidArguments, Message: "a session's name has 1 to 64 letters, digits, _, . and -, and begins with a letter or digit",
-		Hint: "name the session such as work-1",
+		Code:    tool.CodeInvalidArguments,
+		Message: "a session's name has 1 to 64 letters, digits, _, . and -, and begins with a letter or digit",
+		Hint:    "name the session such as work-1",
 	}
 }
 

@@ -69,8 +69,8 @@ func (s *sessions) begin(key sessionKey) (*namedSession, error) {
 	if most := s.bounds().Max; own >= most {
 		return nil, &tool.Error{
 			Code: tool.CodeResourceExhausted,
-			Message: fmt.Sprintf("the session %s cannot begin: the caller %s has %d sessions, and sessions.max in the configuration allows no more",
-				key.name, key.caller, own),
+			Message: fmt.Sprintf("the session %s cannot begin: the caller %s has %d sessions, "+
+				"and sessions.max in the configuration allows no more", key.name, key.caller, own),
 			Hint: "end one with toolhost session end NAME; toolhost session list shows them",
 		}
 	}

@@ -29,7 +29,11 @@ func (s *Session) openAudit(t *Settings, flag string) (opts []host.Option, path 
 	}
 	var log *audit.File
 	if err == nil {
-		log, err = audit.Open(path, audit.Options{Warn: func(text string) { logger.Warn(text) }})
+		a := t.Config.Audit
+		head, _ := audit.HeadPath(path) // without a state directory, nothing is remembered
+		log, err = audit.Open(path, audit.Options{
+			MaxSize: a.MaxSize, Keep: a.MaxFiles, MaxAge: a.MaxAge, Head: head, Warn: func(text string) { logger.Warn(text) },
+		})
 	}
 	switch {
 	case err == nil:

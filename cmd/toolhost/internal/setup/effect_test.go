@@ -116,7 +116,7 @@ func effects(t *testing.T, c *config.Config) string {
 	}
 	caller := CallerOf(c, CLI)
 	s := h.Session(caller.Session()...)
-	out := []any{c.Audit.Required, settings("example"), settings("other"), settings("example").Env, settings("other").Env, c.Tools, s.Holds("fs:read"), s.ResultLimit(), s.Caller(), c.Sessions}
+	out := []any{c.Audit.Required, settings("example"), settings("other"), settings("example").Env, settings("other").Env, c.Tools, s.Holds("fs:read"), s.ResultLimit(), s.Caller(), c.Sessions, c.Audit}
 	for _, d := range []tool.Definition{{Name: "fs.read", Safety: tool.Safe}, {Name: "fs.write", Safety: tool.Cautious}, {Name: "db.delete"}} {
 		out = append(out, s.Sees(&d))
 	}
