@@ -90,10 +90,10 @@ func (p *Package) find(at token.Position, name string) token.Pos {
 	return token.NoPos
 }
 
-// position returns a position as an editor counts: //line directives do not count,
+// Place returns a position as an editor counts: //line directives do not count,
 // except in files that the go command generates from cgo sources, in which they name
 // the original.
-func (p *Package) position(pos token.Pos) token.Position {
+func (p *Package) Place(pos token.Pos) token.Position {
 	if !pos.IsValid() {
 		return token.Position{}
 	}
@@ -108,19 +108,33 @@ func (p *Package) position(pos token.Pos) token.Position {
 // promotes. To find the documentation of a promoted member, it loads the package that
 // declares it.
 func (s *Snapshot) Locate(ctx context.Context, p *Package, obj types.Object) (comment, position string, err error) {
-	pos := obj.Pos()
-	if home := obj.Pkg(); home != nil && home.Path() != p.Node.Path && pos.IsValid() {
-		n, err := s.declaring(ctx, home.Path(), p.Fset.Position(pos).Filename)
-		if err != nil || n == nil {
-			return "", s.Root.Position(p.Fset.Position(pos), home.Path()), err
-		}
-		declaring, err := s.Package(ctx, n)
-		if err != nil {
-			return "", "", err
-		}
-		p, pos = declaring, declaring.find(p.Fset.Position(pos), obj.Name())
+	home, pos, err := s.Home(ctx, p, obj)
+	if err != nil {
+		return "", "", err
 	}
-	return strings.TrimSpace(p.Comment(pos)), s.Root.Position(p.position(pos), p.Node.Path), nil
+	if home == nil {
+		return "", s.Root.Position(p.Fset.Position(obj.Pos()), obj.Pkg().Path()), nil
+	}
+	return strings.TrimSpace(home.Comment(pos)), s.Root.Position(home.Place(pos), home.Node.Path), nil
+}
+
+// Home returns the package that declares an object which p declares or promotes, and where
+// that package declares it. The package is nil if it cannot be found.
+func (s *Snapshot) Home(ctx context.Context, p *Package, obj types.Object) (*Package, token.Pos, error) {
+	pos := obj.Pos()
+	home := obj.Pkg()
+	if home == nil || home.Path() == p.Node.Path || !pos.IsValid() {
+		return p, pos, nil
+	}
+	n, err := s.declaring(ctx, home.Path(), p.Fset.Position(pos).Filename)
+	if err != nil || n == nil {
+		return nil, token.NoPos, err
+	}
+	declaring, err := s.Package(ctx, n)
+	if err != nil {
+		return nil, token.NoPos, err
+	}
+	return declaring, declaring.find(p.Fset.Position(pos), obj.Name()), nil
 }
 
 // declaring returns the package that has a file: the one of this import path, or the

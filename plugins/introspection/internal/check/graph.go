@@ -23,8 +23,7 @@ type Graph struct {
 	// variants has all packages by ID, with their tests.
 	variants map[string]*Node
 	sizes    types.Sizes
-	// moduleDirs are the directories of the modules that the workspace's packages are in.
-	moduleDirs map[string]bool
+	modules  []Module // that the workspace's packages are in
 	// indexed are the IDs of the packages whose uses of symbols are collected: of each
 	// package of the workspace the variant with its test files, which has all other
 	// files too. No file is in two of them.
@@ -66,7 +65,7 @@ const graphMode = packages.NeedName | packages.NeedFiles | packages.NeedImports 
 
 // newGraph returns the graph of packages and all that they import.
 func newGraph(key source.Fingerprint, found []*packages.Package) *Graph {
-	g := &Graph{key: key, Nodes: map[string]*Node{}, variants: map[string]*Node{}, moduleDirs: map[string]bool{}}
+	g := &Graph{key: key, Nodes: map[string]*Node{}, variants: map[string]*Node{}}
 	packages.Visit(found, nil, func(p *packages.Package) {
 		// Visit calls this for a package after all that it imports.
 		if exists(p) {
@@ -85,8 +84,8 @@ func newGraph(key source.Fingerprint, found []*packages.Package) *Graph {
 		if n := g.Nodes[p.PkgPath]; n != nil {
 			n.Own = !n.Std
 		}
-		if p.Module != nil {
-			g.moduleDirs[p.Module.Dir] = true
+		if m := p.Module; m != nil && !g.isModule(m.Dir) {
+			g.modules = append(g.modules, Module{Path: m.Path, Dir: m.Dir, Go: "go" + m.GoVersion})
 		}
 	}
 	g.addTests(found)

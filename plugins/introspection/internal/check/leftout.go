@@ -3,6 +3,7 @@ package check
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -71,3 +72,19 @@ func (s *Snapshot) Mentions(path, word string) bool {
 }
 
 func isLetter(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// OfFile returns the package of the workspace that a file belongs to, or nil: for a test
+// file the one that is built for tests.
+func (s *Snapshot) OfFile(path string) *Node {
+	for _, n := range s.Graph.Nodes {
+		if n.Own && slices.Contains(n.Files, path) {
+			return n
+		}
+	}
+	for _, n := range s.Graph.Tests {
+		if slices.Contains(n.Files, path) {
+			return n
+		}
+	}
+	return nil
+}

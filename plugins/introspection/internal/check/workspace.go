@@ -120,7 +120,7 @@ func (s *Snapshot) OtherModule(dir string) string {
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		if rel, ok := s.Root.Relative(dir); ok && !s.Graph.moduleDirs[dir] {
+		if rel, ok := s.Root.Relative(dir); ok && !s.Graph.isModule(dir) {
 			return rel
 		}
 		return ""

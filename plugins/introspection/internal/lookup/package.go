@@ -144,9 +144,9 @@ func (f Finder) inDir(ctx context.Context, rel string) (*check.Node, error) {
 		return nil, check.ErrNoModule
 	}
 	full := f.Snapshot.Root.Join(rel)
-	own := f.Snapshot.Graph.Select(func(n *check.Node) bool { return n.Own && n.Dir == full })
-	if len(own) > 0 {
-		return own[0], nil
+	known := f.Snapshot.Graph.Select(func(n *check.Node) bool { return n.Local && n.Dir == full })
+	if len(known) > 0 {
+		return known[0], nil
 	}
 	target, err := filepath.EvalSymlinks(full)
 	if err != nil {

@@ -21,6 +21,7 @@ type entry struct {
 	header       *Fingerprint
 	outline      *Fingerprint
 	parsed       bool
+	synopsis     string // of the package's documentation
 	declarations []Declaration
 }
 
@@ -92,12 +93,18 @@ func readHeader(path string) Fingerprint {
 }
 
 // Declarations returns what a file declares, as far as it can be parsed.
-func (c *Cache) Declarations(f File) []Declaration {
+func (c *Cache) Declarations(f File) []Declaration { return c.read(f).declarations }
+
+// Synopsis returns the first sentence of the package's documentation, if the file has it.
+func (c *Cache) Synopsis(f File) string { return c.read(f).synopsis }
+
+func (c *Cache) read(f File) entry {
 	e := c.get(f)
 	if !e.parsed {
-		found := readDeclarations(f.Path)
-		c.set(f, func(e *entry) { e.declarations, e.parsed = found, true })
-		return found
+		e.synopsis, e.declarations = readDeclarations(f.Path)
+		c.set(f, func(known *entry) {
+			known.synopsis, known.declarations, known.parsed = e.synopsis, e.declarations, true
+		})
 	}
-	return e.declarations
+	return e
 }

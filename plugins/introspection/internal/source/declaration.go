@@ -33,12 +33,13 @@ func (d Declaration) Exported() bool {
 // InTest reports whether a test file declares the name.
 func (d Declaration) InTest() bool { return strings.HasSuffix(d.Position.Filename, "_test.go") }
 
-// readDeclarations returns what a file declares, as far as it can be parsed.
-func readDeclarations(path string) []Declaration {
+// readDeclarations returns what a file declares, as far as it can be parsed, and the first
+// sentence of the package's documentation.
+func readDeclarations(path string) (synopsis string, declarations []Declaration) {
 	fset := token.NewFileSet()
 	parsed, _ := ParseFile(fset, path, nil)
 	if parsed == nil {
-		return nil
+		return "", nil
 	}
 	r := reader{fset: fset}
 	for _, d := range parsed.Decls {
@@ -55,7 +56,7 @@ func readDeclarations(path string) []Declaration {
 			}
 		}
 	}
-	return r.out
+	return Synopsis(parsed.Doc.Text()), r.out
 }
 
 // reader collects the declarations of one file.

@@ -95,6 +95,17 @@ func (l *Listing) Modules() Fingerprint {
 	return h.Sum()
 }
 
+// ModuleDirs returns the directories that have a go.mod, in the workspace and above it.
+func (l *Listing) ModuleDirs() []string {
+	var out []string
+	for _, f := range l.modules {
+		if filepath.Base(f.Path) == "go.mod" {
+			out = append(out, filepath.Dir(f.Path))
+		}
+	}
+	return out
+}
+
 // Dirs returns the workspace's directories with Go files, sorted.
 func (l *Listing) Dirs() []string { return SortedKeys(l.dirs) }
 

@@ -225,6 +225,9 @@ func (j *judge) called(at spot, c called, isCall bool, theirs map[spot]string, d
 	// we for those of the types that it is promoted to as well; and gopls knows
 	// interfaces of the workspace only.
 	def := j.definition(at)
+	if c.Via == "error.Error" && strings.HasSuffix(declarationOf(j.hover(declared)), ") Error() string") {
+		return // gopls knows no implementations of what the language declares
+	}
 	if c.Via == "" && def != declared || c.Via != "" && def != declared && !slices.Contains(j.implementers(def), declared) {
 		j.fault("who_calls: has %s via %q, which gopls does not relate", at, c.Via)
 	}

@@ -85,6 +85,7 @@ func TestTestSymbols(t *testing.T) {
 		{"apart.Apart", "", "apart/apart_test.go:3:6", "example.com/tested/apart_test"},
 		// What only tests import has a short name too.
 		{"must.NoError", "", "dependency/must/must.go:5:6", "example.com/must"},
+		{"NoError", "./dependency/must", "dependency/must/must.go:5:6", "example.com/must"},
 		{"NoError", "must", "dependency/must/must.go:5:6", "example.com/must"},
 	} {
 		got := b.symbolOf(t, c.symbol, c.pkg)

@@ -15,7 +15,7 @@ import (
 func All(w *check.Workspace) []tool.Tool {
 	return []tool.Tool{
 		describeSymbol(w), listPackageSymbols(w), aproposSearch(w), functionArglist(w), classSlots(w),
-		classHierarchy(w), macroexpandForm(w), whoCalls(w), whoReferences(w),
+		classHierarchy(w), macroexpandForm(w), whoCalls(w), whoReferences(w), showSource(w), outlineFile(w), listPackages(w),
 	}
 }
 
