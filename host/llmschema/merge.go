@@ -55,6 +55,15 @@ func flatRoot(r *rewrite) error {
 		r.root.drop("unevaluatedProperties")
 		merged.closed = true
 	}
+	for _, name := range merged.required { // a form may require what no schema describes
+		switch {
+		case merged.property(name) != nil:
+		case merged.closed:
+			return errNever
+		default:
+			merged.properties = append(merged.properties, member{name, emptyObject()})
+		}
+	}
 	r.root.set("type", jsonText("object"))
 	r.root.set("properties", &object{members: merged.properties})
 	r.root.drop("required")

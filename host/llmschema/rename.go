@@ -128,27 +128,29 @@ func (r restorer) arguments(args json.RawMessage) json.RawMessage {
 }
 
 // restore renames properties in a value to which some schemas apply. Only what a schema
-// describes is renamed: the same name may be the caller's own in a free-form object.
+// mentions is renamed: the same name may be the caller's own in a free-form object.
 func (r restorer) restore(schemas []any, v any) {
 	applied := r.expand(schemas)
 	switch v := v.(type) {
 	case *object:
+		mentioned := map[string]bool{}
+		for _, s := range applied {
+			for _, name := range namesIn(s) {
+				mentioned[name] = true
+			}
+		}
 		for i := range v.members {
 			m := &v.members[i]
 			var below []any
-			described := false
 			for _, s := range applied {
-				if sub := s.object("properties").get(m.name); sub != nil {
-					described = true
-					below = append(below, sub)
-				}
+				below = append(below, s.object("properties").get(m.name))
 				for _, p := range s.object("patternProperties").all() {
 					below = append(below, p.value)
 				}
 				below = append(below, s.get("additionalProperties"), s.get("unevaluatedProperties"))
 			}
 			r.restore(below, m.value)
-			if own, ok := r.renamed[m.name]; ok && described {
+			if own, ok := r.renamed[m.name]; ok && mentioned[m.name] {
 				m.name = own
 			}
 		}

@@ -182,11 +182,22 @@ func arrayItems(r *rewrite) error {
 // constAsEnum writes a constant as an enum of one value.
 func constAsEnum(r *rewrite) error {
 	walk(r.root, func(s *object) {
-		if value, ok := s.get("const").(json.RawMessage); ok && !s.has("enum") {
+		value := s.get("const")
+		isValue := func(v any) bool { return sameJSON(v, value) }
+		switch {
+		case value == nil:
+			return
+		case !s.has("enum"):
 			s.rename("const", "enum")
-			s.set("enum", []any{value})
-			r.rewrote("constants are enums of one value")
+		case slices.ContainsFunc(s.list("enum"), isValue):
+			s.drop("const")
+		default:
+			s.drop("const")
+			r.lose("a constant that is not in its enum")
+			return
 		}
+		s.set("enum", []any{value})
+		r.rewrote("constants are enums of one value")
 	})
 	return nil
 }
