@@ -22,6 +22,7 @@ import (
 type checker struct {
 	lastProgram  last[*xref.Program]
 	lastOutlines last[*Outlines]
+	progress     progress // of the next program
 
 	mu       sync.Mutex // held by a batch
 	importer *importer

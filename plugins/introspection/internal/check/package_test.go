@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // The cache is bounded, and drops what was used longest ago.
@@ -80,5 +81,52 @@ func TestLoadIsCanceled(t *testing.T) {
 	}
 	if p, err := s.Package(t.Context(), n); err != nil || p.Types.Scope().Lookup("V") == nil {
 		t.Errorf("after a canceled load: %v, %v", p, err)
+	}
+}
+
+// Whoever waits for the uses of symbols is told how far the work has got.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"go.mod": "module example.com/m\n\ngo 1.26\n", "a.go": "package m\n\nfunc F() {}\n", "b/b.go": "package b\n",
+		"b/b_test.go": "package b\n\nfunc f() {}\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &Workspace{}
+	if err := w.Open(dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []bool{true, false} { // what is known needs no work
+		var got []tool.Progress
+		ctx := tool.WithProgress(t.Context(), func(p tool.Progress) { got = append(got, p) })
+		s, err := w.Snapshot(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Program(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if !want {
+			if len(got) != 0 {
+				t.Errorf("the second time: %+v", got)
+			}
+			continue
+		}
+		if len(got) < 3 || got[0].Done != 0 || got[len(got)-1].Done != 6 {
+			t.Fatalf("the first time: %+v", got)
+		}
+		for i, p := range got {
+			if p.Total != 6 || p.Message == "" || i > 0 && p.Done <= got[i-1].Done {
+				t.Errorf("report %d is %+v after %+v", i, p, got[:i])
+			}
+		}
 	}
 }

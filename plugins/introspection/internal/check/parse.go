@@ -28,6 +28,7 @@ type parser struct {
 	fset   *token.FileSet
 	mu     sync.Mutex
 	parsed map[string]*parsedFile
+	onRead func() // called after each file; nil: nothing is
 }
 
 func (p *parser) parse(path string) *parsedFile {
@@ -38,7 +39,12 @@ func (p *parser) parse(path string) *parsedFile {
 		p.parsed[path] = f
 	}
 	p.mu.Unlock()
-	f.once.Do(func() { f.read(p.fset, path) })
+	f.once.Do(func() {
+		f.read(p.fset, path)
+		if p.onRead != nil {
+			p.onRead()
+		}
+	})
 	return f
 }
 

@@ -9,6 +9,9 @@ import (
 
 // Program returns the uses of symbols in the workspace, its tests included.
 //
+// The first time this takes seconds for a hundred thousand lines: the call that ctx belongs
+// to is told how far it has got.
+//
 // # Errors
 //
 // [ErrNoModule]; a plain error if the go command fails; the context's error.
@@ -16,6 +19,8 @@ func (s *Snapshot) Program(ctx context.Context) (*xref.Program, error) {
 	if !s.InModule() {
 		return nil, ErrNoModule
 	}
+	progress := &s.workspace.checker.progress
+	defer progress.watch(ctx)()
 	key := fmt.Sprintf("%x", s.contentFingerprint())
 	return s.workspace.checker.lastProgram.get(ctx, key, func(ctx context.Context) (*xref.Program, error) {
 		g := s.Graph
@@ -24,9 +29,17 @@ func (s *Snapshot) Program(ctx context.Context) (*xref.Program, error) {
 			return nil, err
 		}
 		defer b.end()
+		files := 0
+		for _, id := range g.indexed {
+			files += len(g.variants[id].Files)
+		}
+		progress.begin(files)
+		b.parser.onRead = func() { progress.add(1, "reading files") }
 		out := &xref.Program{Indexes: make([]*xref.Index, len(g.indexed))}
 		return out, each(len(g.indexed), func(i int) (err error) {
-			out.Indexes[i], err = b.index(ctx, g.variants[g.indexed[i]])
+			n := g.variants[g.indexed[i]]
+			out.Indexes[i], err = b.index(ctx, n)
+			progress.add(len(n.Files), "checked package "+n.Path)
 			return err
 		})
 	})
