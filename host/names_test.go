@@ -120,3 +120,90 @@ func TestNamesAreNotForgottenByDamage(t *testing.T) {
 		t.Errorf("New: %v", err)
 	}
 }
+
+// ownersOf are the owners of the tools of a host, by name.
+func ownersOf(h *host.Host) map[string]string {
+	out := map[string]string{}
+	for _, x := range h.Tools(host.Filter{}) {
+		out[x.Name] = x.Owner
+	}
+	return out
+}
+
+// Names go to the plugin that wanted them when the one that has them is withdrawn, serves
+// them no more or is unregistered; until then its status tells who has them.
+func TestNamesComeBack(t *testing.T) {
+	t.Parallel()
+	for name, free := range map[string]func(t *testing.T, h *host.Host, dir string){
+		"withdrawn": func(t *testing.T, h *host.Host, dir string) {
+			if err := errors.Join(os.Remove(filepath.Join(dir, "a")), h.Sync(t.Context(), dir)); err != nil {
+				t.Error(err)
+			}
+		},
+		"gives them up": func(t *testing.T, h *host.Host, dir string) {
+			plugintest.Deploy(t, dir, "a", "2") // without versioned.more
+			if err := h.Sync(t.Context(), dir); !errors.Is(err, tool.ErrAlreadyExists) && err != nil {
+				t.Error(err)
+			}
+		},
+		"unregistered": func(_ *testing.T, h *host.Host, _ string) { h.Unregister("a") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := plugintest.Dir(t)
+			plugintest.Deploy(t, dir, "a", "1-more")
+			plugintest.Deploy(t, dir, "b", "1-more")
+			h := newHost(t, host.WithNames(filepath.Join(t.TempDir(), "names.json")))
+			if n, err := h.Load(t.Context(), dir); n != 3 || !errors.Is(err, tool.ErrAlreadyExists) {
+				t.Fatalf("%d tools, %v", n, err)
+			}
+			if lost := pluginOf(h, "b").Lost; len(lost) != 3 || lost[0].To != "a" || len(pluginOf(h, "a").Lost) != 0 {
+				t.Errorf("lost: %+v", lost)
+			}
+			free(t, h, dir)
+			got := ownersOf(h)
+			if len(got) != 3 || got["versioned.more"] != "b" {
+				t.Errorf("the tools belong to %v", got)
+			}
+			if lost := pluginOf(h, "b").Lost; (len(lost) == 0) != (name != "gives them up") {
+				t.Errorf("lost in the end: %+v", lost)
+			}
+		})
+	}
+}
+
+// Two files that exchange their names exchange their tools, and lose none; so does a host
+// that starts later.
+func TestPluginsExchangeNames(t *testing.T) {
+	t.Parallel()
+	dir, names := plugintest.Dir(t), host.WithNames(filepath.Join(t.TempDir(), "names.json"))
+	plugintest.Deploy(t, dir, "a", "1-more")
+	crasher := plugintest.Install(t, t.TempDir(), string(plugintest.Crasher))
+	script := "#!/bin/sh\nexec '" + crasher + "'\n"
+	if err := os.WriteFile(filepath.Join(dir, "b"), []byte(script), 0o755); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	h := newHost(t, names)
+	before, err := h.Load(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(name string) string { return filepath.Join(dir, name) }
+	err = errors.Join(os.Rename(at("a"), at(".c")), os.Rename(at("b"), at("a")), os.Rename(at(".c"), at("b")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = h.Sync(t.Context(), dir) // may tell of names that were not free yet
+	for _, h := range []*host.Host{h, newHost(t, names)} {
+		n, err := h.Load(t.Context(), dir)
+		got := ownersOf(h)
+		if err != nil || n != before || got["versioned.more"] != "b" || got["crash.pid"] != "a" {
+			t.Errorf("%d tools of %d, %v: %v", n, before, err, got)
+		}
+		for _, s := range h.Plugins() {
+			if len(s.Lost) != 0 {
+				t.Errorf("%s lost %+v", s.Name, s.Lost)
+			}
+		}
+	}
+}

@@ -67,10 +67,14 @@ func WithOverrides(all map[string]Override) Option {
 // changes: [tool.CodeInvalidDefinition], [tool.CodeAlreadyExists].
 func (h *Host) SetOverrides(all map[string]Override) error {
 	next := overrides(maps.Clone(all))
-	return h.registry.revise(func() (undo func()) {
+	err := h.registry.revise(func() (undo func()) {
 		before := h.compiler.rules.Swap(&next)
 		return func() { h.compiler.rules.Store(before) }
 	}, func(e *entry) bool { return !e.override.equal(next[e.source.Name]) }, h.compiler.recompile)
+	if err == nil { // a tool may have been renamed, or have got the name of another
+		h.roster.ReturnNames()
+	}
+	return err
 }
 
 // apply returns a definition with the override.

@@ -57,7 +57,7 @@ func (h *Host) Upsert(owner string, t tool.Tool) (Tool, error) {
 
 // Unregister removes all tools of an owner in one step. Calls under way are not affected. If
 // the owner is a plugin or an attached provider, it is detached, as by [Host.Detach] but
-// without waiting for its end.
+// without waiting for its end. A plugin that serves tools of these names gets them.
 func (h *Host) Unregister(owner string) { h.roster.Unregister(owner) }
 
 // Get returns the tool of that name, or with that alias.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/toolhost/toolhost/host/internal/roster"
 	"github.com/toolhost/toolhost/host/llmschema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -123,7 +124,7 @@ func takenError(e, there *entry) error {
 	}
 	return &tool.Error{
 		Code: tool.CodeAlreadyExists, Tool: e.def.Name, Plugin: e.owner, Stage: tool.StageRegister,
-		Err: tool.ErrAlreadyExists, Message: msg, Hint: hint,
+		Err: &roster.TakenError{Name: e.def.Name, Owner: there.owner}, Message: msg, Hint: hint,
 	}
 }
 

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -75,7 +75,17 @@ func pluginTable(plugins []plugin.Status) output.Table {
 			s.Reason = fmt.Sprintf("ends when its calls have: %d", s.Calls)
 		}
 		t.Add(s.Name, string(s.State), output.NumberOrDash(s.PID), output.OrDash(output.FirstLine(s.Version)),
-			strconv.Itoa(s.Tools), startTime(s), output.FirstLine(cmp.Or(s.Reason, s.Held)))
+			strconv.Itoa(s.Tools), startTime(s), output.FirstLine(notes(s)))
 	}
 	return t
+}
+
+// notes returns what an operator has to know of a plugin, in one line.
+func notes(s plugin.Status) string {
+	all := []string{s.Reason}
+	if s.Upgrade != "" {
+		all = append(all, "not upgraded: "+s.Upgrade)
+	}
+	all = append(append(all, s.Held), plugin.LostLines(s.Name, s.Lost)...)
+	return strings.Join(slices.DeleteFunc(all, func(note string) bool { return note == "" }), "; ")
 }

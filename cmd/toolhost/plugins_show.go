@@ -3,6 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,6 +41,14 @@ type shownPlugin struct {
 	Faults []output.Failure `json:"faults"`
 	// Warnings says what is not checked of the schemas of its tools.
 	Warnings []string `json:"warnings,omitempty"`
+	// Won are the names of its tools that another plugin wants too.
+	Won []wonName `json:"won,omitempty"`
+}
+
+// wonName is a name that another plugin wants too.
+type wonName struct {
+	Tool string `json:"tool"`
+	From string `json:"from"`
 }
 
 func showPlugin(ctx context.Context, s *session.Session, b session.Backend, name string) error {
@@ -50,6 +61,13 @@ func showPlugin(ctx context.Context, s *session.Session, b session.Backend, name
 		return err
 	}
 	p := shownPlugin{Status: status, ToolNames: []string{}, Faults: []output.Failure{}}
+	for _, other := range b.Plugins() {
+		for _, l := range other.Lost {
+			if l.To == name {
+				p.Won = append(p.Won, wonName{l.Tool, other.Name})
+			}
+		}
+	}
 	for _, t := range tools {
 		if t.Owner != name {
 			continue
@@ -64,7 +82,7 @@ func showPlugin(ctx context.Context, s *session.Session, b session.Backend, name
 		}
 	}
 	for _, e := range b.Faults() {
-		if e.Plugin == name {
+		if e.Plugin == name && !session.IsLost(e, b.Plugins()) {
 			f := output.FailureOf(e)
 			f.Hint = strings.TrimPrefix(strings.Replace(f.Hint, "see toolhost plugins show "+name, "", 1), "; ") // this is it
 			p.Faults = append(p.Faults, f)
@@ -114,6 +132,8 @@ func (p shownPlugin) fields() []output.Field {
 		{Name: "tried again", Value: retry},
 		{Name: "upgrade", Value: p.Upgrade},
 		{Name: "held", Value: p.Held},
+		{Name: "lost names", Value: strings.Join(plugin.LostLines(p.Name, p.Lost), "; ")},
+		{Name: "won names", Value: p.won()},
 		{Name: "last fault", Value: lastFault},
 		{Name: "output", Value: p.Output},
 		{Name: "pid", Value: output.NumberOrDash(p.PID)},
@@ -126,6 +146,19 @@ func (p shownPlugin) fields() []output.Field {
 		{Name: "calls", Value: strconv.Itoa(p.Calls)},
 		{Name: "tools", Value: output.OrDash(strings.Join(p.ToolNames, ", "))},
 	}
+}
+
+// won returns which plugins want names of this one too.
+func (p shownPlugin) won() string {
+	of := map[string]int{}
+	for _, w := range p.Won {
+		of[w.From]++
+	}
+	var out []string
+	for _, from := range slices.Sorted(maps.Keys(of)) {
+		out = append(out, fmt.Sprintf("plugin %s wants %d of its names too", from, of[from]))
+	}
+	return strings.Join(out, "; ")
 }
 
 // startTime returns how long the latest start took.

@@ -158,7 +158,7 @@ func startError(ctx context.Context, p *process, err error, took time.Duration) 
 
 // TryAgainHint is the hint of an error that says that a plugin did not start.
 func TryAgainHint(plugin string) string {
-	return fmt.Sprintf("see toolhost plugins show %s, or try it again: toolhost plugins restart %[1]s", plugin)
+	return fmt.Sprintf("see toolhost plugins show %s; to try it again: toolhost plugins restart %[1]s", plugin)
 }
 
 // unavailable is the error for a plugin that does not run, so that nothing was sent to it.

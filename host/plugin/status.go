@@ -51,6 +51,9 @@ type Status struct {
 	// RetryAt is when a plugin that did not start, and whose tools are not known, may be
 	// started again by a call. Zero: nothing keeps it from being started.
 	RetryAt time.Time `json:"retry_at,omitzero"`
+	// Lost are the names of its tools that belong to another, so that these tools are not
+	// served until the other is gone or gives the names up. Nil: none.
+	Lost []LostName `json:"lost,omitempty"`
 	// Starts counts the starts.
 	Starts int `json:"starts"`
 	// Took is how long the newest start took, from fork to description.

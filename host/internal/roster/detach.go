@@ -45,12 +45,20 @@ func (r *Roster) Unregister(owner string) {
 		}
 		cancel()
 	}
-	r.registry.Drop(owner)
+	r.Drop(owner)
 }
 
 // detach makes the member absent and removes its tools. Its source is closed in the
 // background, by ctx; then closed receives the error.
 func (m *member) detach(ctx context.Context) (closed <-chan error, err error) {
+	if closed, err = m.detachAlone(ctx); err == nil {
+		m.roster.ReturnNames()
+	}
+	return closed, err
+}
+
+// detachAlone is detach that gives the names to no one.
+func (m *member) detachAlone(ctx context.Context) (closed <-chan error, err error) {
 	// What lists the tools just now may take as long as it likes: it finds the source gone.
 	m.publishing.Lock()
 	defer m.publishing.Unlock()
@@ -63,7 +71,7 @@ func (m *member) detach(ctx context.Context) (closed <-chan error, err error) {
 		return nil, err
 	}
 	m.roster.mu.Lock()
-	m.detached = s.path
+	m.detached, m.dropped = s.path, true
 	m.roster.mu.Unlock()
 	if s.end != nil {
 		s.end()

@@ -20,6 +20,8 @@
 //	                 for processes.
 //	member.mu        while what a source serves is listed, compiled and published, so that
 //	                 an older listing never replaces a newer one.
+//	Roster.publishing  while tools are put into the Registry, and what became of their names
+//	                 is noted.
 //	the Registry's   see package host: writers of the registry, one at a time.
 //	nameBook.mu, socketDirs.mu
 //	                 each guards one file or directory.

@@ -119,8 +119,12 @@ func (r *Roster) register(ctx context.Context, sources []*source, said []listing
 	for i, s := range sources {
 		sets[i], faults[i] = s.member.compile(ctx, s, said[i])
 	}
-	for i, taken := range r.publish(sources, sets) {
+	published, freed := r.publish(sources, sets)
+	for i, taken := range published {
 		faults[i] = errors.Join(faults[i], taken)
+	}
+	if freed {
+		r.ReturnNames()
 	}
 	for _, s := range sources {
 		s.activate(nil)

@@ -26,10 +26,13 @@ type member struct {
 
 // facts are what is known of a member at one moment.
 type facts struct {
-	state  memberState
-	source *source        // nil: absent
-	failed *failedUpgrade // nil: no newer file, or other settings, were tried in vain
-	held   heldChange     // zero: nothing waits for the operator
+	state   memberState
+	source  *source        // nil: absent
+	failed  *failedUpgrade // nil: no newer file, or other settings, were tried in vain
+	held    heldChange     // zero: nothing waits for the operator
+	names   []string       // of its tools that are in the registry, as it calls them
+	lost    *lostNames     // nil: it has the names of all its tools
+	dropped bool           // the embedder has removed its tools
 	// detached is the file of the plugin that was detached: it comes back only if the
 	// operator says so. Empty: none was.
 	detached string
@@ -84,6 +87,9 @@ func (m *member) become(to memberState, from, next *source, background func()) e
 		m.detached = ""
 	}
 	m.reportMove(to, from, next)
+	if next == nil || to == disabled {
+		m.names, m.lost = nil, nil
+	}
 	m.state, m.source = to, next
 	if background != nil {
 		if from != next {
@@ -170,49 +176,38 @@ func (m *member) compile(ctx context.Context, s *source, said listing) (Set, err
 	if !said.recalled {
 		m.roster.remember(ctx, s, bad == nil)
 	}
-	entries, taken := m.roster.withoutReserved(s, entries)
 	set.Entries = entries
-	return set, errors.Join(bad, taken)
-}
-
-// publish makes sets what the registry has of their owners, and remembers the names. It
-// returns an error for each set.
-func (r *Roster) publish(sources []*source, sets []Set) []error {
-	faults := make([]error, len(sets))
-	named := map[*source][]string{}
-	results := r.registry.Put(sets)
-	r.mu.Lock()
-	for i, result := range results {
-		faults[i] = result.Err
-		served := sets[i].Entries != nil
-		if sources[i].served = served; served {
-			sources[i].failure = nil
-			named[sources[i]] = result.Names
-		}
-	}
-	r.mu.Unlock()
-	r.rememberNames(named)
-	return faults
+	return set, bad
 }
 
 // refresh makes the registry hold what a source serves now, if it is still the member's.
 func (m *member) refresh(ctx context.Context, s *source) error {
+	freed, err := m.refreshAlone(ctx, s)
+	if freed {
+		m.roster.ReturnNames()
+	}
+	return err
+}
+
+// refreshAlone is refresh that reports whether the source gave up names, which others want.
+func (m *member) refreshAlone(ctx context.Context, s *source) (freed bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.now().source != s {
-		return nil
+		return false, nil
 	}
 	said := s.list(ctx)
 	if said.err != nil {
-		return said.err
+		return false, said.err
 	}
 	set, bad := m.compile(ctx, s, said)
 	m.publishing.Lock()
 	defer m.publishing.Unlock()
 	if m.now().source != s { // it was detached meanwhile
-		return bad
+		return false, bad
 	}
-	return errors.Join(append(m.roster.publish([]*source{s}, []Set{set}), bad)...)
+	faults, freed := m.roster.publish([]*source{s}, []Set{set})
+	return freed, errors.Join(append(faults, bad)...)
 }
 
 // restart ends the process of a plugin, when its calls have ended. A plugin whose tools
@@ -264,7 +259,7 @@ func (f facts) status(owner string) (plugin.Status, bool) {
 		if failure != nil && out.State != plugin.Starting {
 			out.RetryAt = failure.Due()
 		}
-		out.Held = held
+		out.Held, out.Lost = held, f.lost.names()
 		if f.failed != nil {
 			out.Upgrade = f.failed.reason
 		}

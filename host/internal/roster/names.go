@@ -116,7 +116,10 @@ func (r *Roster) withoutReserved(s *source, entries []Entry) ([]Entry, error) {
 		return entries, nil
 	}
 	var taken []error
-	kept := entries[:0:len(entries)]
+	if entries == nil {
+		return nil, nil
+	}
+	kept := make([]Entry, 0, len(entries))
 	for _, e := range entries {
 		others := r.names.others(e.ClaimedName(), me)
 		i := slices.IndexFunc(others, func(other holder) bool { return r.keeps(other, e.ClaimedName()) })
@@ -131,7 +134,8 @@ func (r *Roster) withoutReserved(s *source, entries []Entry) ([]Entry, error) {
 
 func nameReserved(e Entry, owner, by string) error {
 	return &tool.Error{
-		Code: tool.CodeAlreadyExists, Tool: e.Name(), Plugin: owner, Stage: tool.StageRegister, Err: tool.ErrAlreadyExists,
+		Code: tool.CodeAlreadyExists, Tool: e.Name(), Plugin: owner, Stage: tool.StageRegister,
+		Err: &TakenError{e.Name(), by},
 		Message: fmt.Sprintf(
 			"%v: %s is a tool that plugin %s had before plugin %s was added", tool.ErrAlreadyExists, e.Name(), by, owner),
 		Hint: fmt.Sprintf("rename one of the two, or remove the file of %s if its tools are to go to %s", by, owner),
@@ -143,7 +147,7 @@ func nameReserved(e Entry, owner, by string) error {
 func (r *Roster) keeps(other holder, name string) bool {
 	r.mu.Lock()
 	var s *source
-	if m := r.members[other.plugin]; m != nil {
+	if m := r.members[other.plugin]; m != nil && !m.dropped {
 		s = m.source
 	}
 	r.mu.Unlock()

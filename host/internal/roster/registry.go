@@ -14,7 +14,7 @@ type Registry interface {
 	Compile(ctx context.Context, l Listing) ([]Entry, error)
 	// Put makes the entries of each set all that its owner has, in one step for all
 	// sets. A name that belongs to another owner, or to an earlier set, is left out and
-	// reported. It returns one result for each set.
+	// reported, with a [TakenError] as cause. It returns one result for each set.
 	Put(sets []Set) []Result
 	// Drop removes all that an owner has.
 	Drop(owner string)
@@ -59,3 +59,13 @@ type Result struct {
 	Names []string // as the owner calls its tools that are in the registry now
 	Err   error    // joined: one for each entry that was left out
 }
+
+// TakenError is the cause of an error that says that a name belongs to another owner, which
+// is a [tool.ErrAlreadyExists].
+type TakenError struct {
+	Name  string // in the registry
+	Owner string // that has it; empty: the embedding program
+}
+
+func (e *TakenError) Error() string { return tool.ErrAlreadyExists.Error() }
+func (e *TakenError) Unwrap() error { return tool.ErrAlreadyExists }

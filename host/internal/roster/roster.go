@@ -52,6 +52,7 @@ type Roster struct {
 	life       context.Context // ends when Close begins
 	endLife    context.CancelFunc
 	background sync.WaitGroup // goroutines that Close waits for
+	publishing sync.Mutex     // held while tools are published and the outcome is noted
 
 	mu      sync.Mutex // never held while waiting
 	closed  bool

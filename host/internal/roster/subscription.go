@@ -116,5 +116,5 @@ func (s *source) refreshOrLog() {
 
 func (s *source) logChange(err error) {
 	s.member.roster.log.Warn(
-		"tools changed, and not all of them can be used", "plugin", s.member.owner, "error", err)
+		"tools changed, and not all of them can be used", "plugin", s.member.owner, "error", inShort(s.member.owner, err))
 }

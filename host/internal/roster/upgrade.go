@@ -31,6 +31,7 @@ func (m *member) upgrade(ctx context.Context, old, next *source) error {
 	if err != nil {
 		return m.rejectUpgrade(ctx, old, next, err)
 	}
+	m.roster.ReturnNames()
 	next.catchUp()
 	from, _ := old.plugin.Description()
 	to, _ := next.plugin.Description()
@@ -54,7 +55,8 @@ func (m *member) replaceSource(ctx context.Context, old, next *source) (leftOut,
 	if err := m.become(active, old, next, func() { m.handOver(old, next) }); err != nil {
 		return nil, err
 	}
-	return errors.Join(append(m.roster.publish([]*source{next}, []Set{set}), bad)...), nil
+	faults, _ := m.roster.publish([]*source{next}, []Set{set})
+	return errors.Join(append(faults, bad)...), nil
 }
 
 // rejectUpgrade leaves the old source in its place, and notes and returns the reason.
@@ -89,6 +91,7 @@ func (m *member) toggle(ctx context.Context, old, next *source) error {
 	}
 	m.roster.registry.Drop(m.owner)
 	if next.isDisabled() {
+		m.roster.ReturnNames()
 		return nil
 	}
 	return m.load(ctx, next, asOperator)
@@ -101,12 +104,16 @@ func (m *member) withdraw(s *source) {
 		return
 	}
 	m.mu.Lock() // a change of its tools is published before this, or not at all
-	defer m.mu.Unlock()
-	if m.become(absent, s, nil, func() { m.retire(s) }) != nil {
+	err := m.become(absent, s, nil, func() { m.retire(s) })
+	if err == nil {
+		m.roster.registry.Drop(m.owner)
+	}
+	m.mu.Unlock()
+	if err != nil {
 		return
 	}
-	m.roster.registry.Drop(m.owner)
 	m.roster.log.Info("plugin withdrawn", "plugin", m.owner)
+	m.roster.ReturnNames()
 }
 
 // handOver ends the old process when its calls have ended; those that come later go to the

@@ -159,7 +159,7 @@ func (w *dirWatcher) look(ctx context.Context, late error) (soon bool) {
 			case errors.Is(err, plugin.ErrIncomplete): // it is looked at again when it grows
 				w.roster.log.Debug("a plugin is not all there yet", "plugin", st.owner, "error", err)
 			default:
-				w.roster.log.Warn("a plugin directory has changed", "plugin", st.owner, "error", err)
+				w.roster.log.Warn("a plugin directory has changed", "plugin", st.owner, "error", inShort(st.owner, err))
 			}
 			w.done <- st.owner
 		})

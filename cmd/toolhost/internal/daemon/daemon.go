@@ -69,9 +69,7 @@ func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, fault := range l.Faults() {
-		s.Warn(fault)
-	}
+	s.WarnOf(l.Faults(), l.Plugins(), "")
 	d := &daemon{
 		session: s, local: l, log: logger, since: time.Now(),
 		options: o,

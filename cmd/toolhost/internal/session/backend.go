@@ -60,11 +60,7 @@ func (s *Session) Use(ctx context.Context, n Needs, f func(Backend) error) error
 	if err != nil {
 		return err
 	}
-	for _, fault := range b.Faults() {
-		if !s.unread.told(fault) && (n.Shown == "" || fault.Plugin != n.Shown) {
-			s.Warn(fault)
-		}
-	}
+	s.WarnOf(b.Faults(), b.Plugins(), n.Shown)
 	return errors.Join(f(b), b.Close(ctx))
 }
 

@@ -1,0 +1,37 @@
+package session
+
+import (
+	"slices"
+
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// WarnOf warns of faults, but not of those of the plugin that the command shows itself (empty:
+// none). Tools whose names others have are one line for each two plugins, not one for each
+// tool.
+func (s *Session) WarnOf(faults []*tool.Error, plugins []plugin.Status, shown string) {
+	mayTell := func(owner string) bool { return shown == "" || owner != shown }
+	for _, fault := range faults {
+		if mayTell(fault.Plugin) && !IsLost(fault, plugins) && !s.unread.told(fault) {
+			s.Warn(fault)
+		}
+	}
+	for _, p := range plugins {
+		if !mayTell(p.Name) {
+			continue
+		}
+		for _, line := range plugin.LostLines(p.Name, p.Lost) {
+			line += "; see toolhost plugins show " + p.Name
+			s.Warn(&tool.Error{Code: tool.CodeAlreadyExists, Plugin: p.Name, Message: line})
+		}
+	}
+}
+
+// IsLost reports whether a fault is about a tool whose name another has, which the status of
+// its plugin says too.
+func IsLost(fault *tool.Error, plugins []plugin.Status) bool {
+	p, ok := Status(plugins, fault.Plugin)
+	return ok && fault.Code == tool.CodeAlreadyExists &&
+		slices.ContainsFunc(p.Lost, func(l plugin.LostName) bool { return l.Tool == fault.Tool })
+}

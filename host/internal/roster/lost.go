@@ -1,0 +1,167 @@
+package roster
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/toolhost/toolhost/host/plugin"
+)
+
+// lostNames are the tools of a member whose names belong to others.
+type lostNames struct {
+	entries []Entry // all that the member's source serves, to be published again
+	to      []plugin.LostName
+}
+
+func (l *lostNames) names() []plugin.LostName {
+	if l == nil {
+		return nil
+	}
+	return slices.Clone(l.to)
+}
+
+// lostTo returns the losses among errors of a set.
+func lostTo(err error) (out []plugin.LostName) {
+	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // an error may have joined causes
+	if ok {
+		for _, e := range joined.Unwrap() {
+			out = append(out, lostTo(e)...)
+		}
+		return out
+	}
+	var taken *TakenError
+	if errors.As(err, &taken) {
+		out = append(out, plugin.LostName{Tool: taken.Name, To: taken.Owner})
+	}
+	return out
+}
+
+// inShort is an error with one line for each owner that has names of a plugin's tools, in
+// place of one for each tool. It is for logs.
+func inShort(owner string, err error) error {
+	lost := lostTo(err)
+	if len(lost) < 2 {
+		return err
+	}
+	var others []error
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // as in lostTo
+		for _, e := range joined.Unwrap() {
+			if len(lostTo(e)) == 0 {
+				others = append(others, e)
+			}
+		}
+	}
+	for _, line := range plugin.LostLines(owner, lost) {
+		others = append(others, errors.New(line))
+	}
+	return errors.Join(others...)
+}
+
+// publish makes sets what the registry has of their owners, and remembers the names. It
+// returns an error for each set, and whether one gave up names that it had.
+func (r *Roster) publish(sources []*source, sets []Set) (faults []error, freed bool) {
+	faults, freed, named := r.put(sources, sets)
+	r.rememberNames(named)
+	return faults, freed
+}
+
+// put is publish without remembering: named are the names by source.
+func (r *Roster) put(sources []*source, sets []Set) (faults []error, freed bool, named map[*source][]string) {
+	r.publishing.Lock()
+	defer r.publishing.Unlock()
+	faults = make([]error, len(sets))
+	all := make([][]Entry, len(sets))
+	for i, s := range sources {
+		all[i] = sets[i].Entries
+		sets[i].Entries, faults[i] = r.withoutReserved(s, all[i])
+	}
+	results := r.registry.Put(sets)
+	named = map[*source][]string{}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, s := range sources {
+		faults[i] = errors.Join(faults[i], results[i].Err)
+		served := all[i] != nil
+		if s.served = served; served {
+			s.failure = nil
+			named[s] = results[i].Names
+		}
+		m := s.member
+		if m.source != s {
+			continue
+		}
+		gone := func(name string) bool { return !slices.Contains(results[i].Names, name) }
+		freed = freed || slices.ContainsFunc(m.names, gone)
+		m.names, m.lost, m.dropped = results[i].Names, nil, false
+		if lost := lostTo(faults[i]); len(lost) > 0 {
+			m.lost = &lostNames{all[i], lost}
+		}
+	}
+	return faults, freed, named
+}
+
+// Drop removes all tools of an owner, whose names others may get.
+func (r *Roster) Drop(owner string) {
+	r.mu.Lock()
+	if m := r.members[owner]; m != nil {
+		m.names, m.lost, m.dropped = nil, nil, true
+	}
+	r.mu.Unlock()
+	r.registry.Drop(owner)
+	r.ReturnNames()
+}
+
+// ReturnNames gives the names that became free to those that wanted them: it is called after
+// an owner has gone or serves less. The caller holds no member.mu.
+func (r *Roster) ReturnNames() {
+	r.mu.Lock()
+	var losers []*member
+	for _, m := range r.members {
+		if m.lost != nil {
+			losers = append(losers, m)
+		}
+	}
+	r.mu.Unlock()
+	slices.SortFunc(losers, func(a, b *member) int { return strings.Compare(a.owner, b.owner) })
+	for _, m := range losers {
+		if m.mu.TryLock() {
+			m.reclaim()
+			m.mu.Unlock()
+			continue
+		}
+		// It is being listed, which may take long, or has just been published.
+		r.inBackground(func() {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.reclaim()
+		})
+	}
+}
+
+// reclaim publishes the tools again whose names others had. The caller holds mu.
+func (m *member) reclaim() {
+	m.publishing.Lock()
+	defer m.publishing.Unlock()
+	now := m.now()
+	if now.source == nil || now.lost == nil {
+		return
+	}
+	_, _ = m.roster.publish([]*source{now.source}, []Set{{Owner: m.owner, Entries: now.lost.entries}})
+	got := len(now.lost.to)
+	if after := m.now(); after.source == now.source {
+		got -= len(after.lost.names())
+	}
+	if got > 0 {
+		m.roster.log.Info("a plugin has names of tools that others had", "plugin", m.owner, "tools", got)
+	}
+}
+
+// inBackground runs f in a goroutine that Close waits for, unless the roster is closed.
+func (r *Roster) inBackground(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		r.background.Go(f)
+	}
+}
