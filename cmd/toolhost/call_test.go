@@ -136,6 +136,8 @@ func TestCallArguments(t *testing.T) {
 		{[]string{"-"}, `{"text":"from standard input"}`},
 		{[]string{"@args.json", "--arg", "n=2", "--arg", "on=true"}, `{"text":"from a file","n":2,"on":true}`},
 		{[]string{"--arg", "text=2"}, `{"text":"2"}`},
+		{[]string{`{"n":3.0}`}, `{"n":3}`},
+		{[]string{`{"n":1e2}`}, `{"n":100}`},
 	} {
 		o := w.runWith(`{"text":"from standard input"}`, append([]string{"call", "play.echo"}, c.args...)...).exits(0)
 		equal(t, "the answer", o.stdout, c.want)

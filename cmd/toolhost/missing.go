@@ -80,13 +80,13 @@ func overridden(ctx context.Context, s *session.Session, b session.Backend, name
 	switch file := sanitize.Text(t.Config.File); {
 	case ok && o.Disabled:
 		out.Message = fmt.Sprintf("Unknown tool: %s: the operator has disabled it in %s", name, file)
-		out.Hint = fmt.Sprintf("remove disable from tools: %q there to have it again", name)
+		out.OperatorHint = fmt.Sprintf("remove disable from tools: %q there to have it again", name)
 	case ok && o.Name != "" && o.Name != name:
 		if _, found, err := b.Tool(ctx, o.Name); err != nil || !found {
 			return nil //nolint:nilerr // the name that was asked for is unknown in any case
 		}
 		out.Message = fmt.Sprintf("Unknown tool: %s: it is called %s here, as %s says", name, o.Name, file)
-		out.Hint = "see toolhost tools show " + o.Name
+		out.OperatorHint = "see toolhost tools show " + o.Name
 	default:
 		return nil
 	}

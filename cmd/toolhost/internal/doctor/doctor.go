@@ -103,7 +103,7 @@ func count(n int, noun string) string {
 
 // error adds an error, with its hint, or else the one given.
 func (p *patient) error(err error, hint string) {
-	if own := tool.AsError(err).Hint; own != "" {
+	if own := tool.AsError(err).Advice(); own != "" {
 		hint = own
 	}
 	p.failed(output.Message(err), hint)
