@@ -28,6 +28,10 @@ type Plugin struct {
 	Version string
 	// Tools are the tools that the plugin serves. Their names are unique.
 	Tools []tool.Tool
+	// Set serves tools that change while the plugin runs, besides Tools: [tool.Set.Put] adds
+	// and replaces them, [tool.Set.Remove] removes them, at any time, also within Configure or
+	// a call, and the host lists them again. Nil: the tools do not change.
+	Set *tool.Set
 	// ConfigSchema is the JSON Schema of the configuration that Configure takes.
 	// Empty: the plugin takes no configuration.
 	ConfigSchema tool.Schema
@@ -38,6 +42,11 @@ type Plugin struct {
 	// (see [tool.Call.Session]), which would be lost with its process. The host does not
 	// stop such a plugin for being idle while a session that has called it is open.
 	KeepsSessions bool
+	// Files names files besides the executable that decide which tools there are, such as a
+	// list of tools that the plugin reads: absolute paths, or paths relative to the directory
+	// of the executable, at most 256. A host that remembers the tools asks again if one of
+	// them has changed. Default: none.
+	Files []string
 	// Processors is how many processors the plugin's goroutines may use at a time.
 	// Zero means one, which makes calls of most tools cheaper, since an answer does
 	// not wake a second thread. Use [AllProcessors] for tools that compute for long
@@ -113,7 +122,7 @@ func (p Plugin) serve() error {
 	if os.Getenv(wire.CookieKey) != wire.CookieValue {
 		return errByHand
 	}
-	set, err := tool.NewSet(p.Tools...)
+	set, changes, err := p.set()
 	if err != nil {
 		return err
 	}
@@ -127,7 +136,7 @@ func (p Plugin) serve() error {
 		return err
 	}
 	features := []string{wire.FeatureStream, wire.FeatureStderr}
-	if set.Previews() {
+	if changes || set.Previews() {
 		features = append(features, wire.FeaturePreview)
 	}
 	if p.KeepsSessions {
@@ -145,10 +154,10 @@ func (p Plugin) serve() error {
 		os.Stdout, os.Stderr = stderr, stderr
 	})
 	server := &wire.Server{
-		Provider: set,
+		Provider: provider(set, changes),
 		About: wire.Description{
 			Name: p.name(), Version: p.Version, SDK: "toolhost-go/" + Version,
-			ConfigSchema: p.ConfigSchema, Features: features,
+			ConfigSchema: p.ConfigSchema, Features: features, Files: p.Files,
 		},
 	}
 	if p.Configure != nil {
@@ -172,6 +181,27 @@ func (p Plugin) serve() error {
 	config.Logger = hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: stderr, JSONFormat: true})
 	plugin.Serve(config)
 	return nil
+}
+
+// set returns the set that the plugin serves, and whether its tools change.
+func (p Plugin) set() (set *tool.Set, changes bool, err error) {
+	if p.Set == nil {
+		set, err = tool.NewSet(p.Tools...)
+		return set, false, err
+	}
+	return p.Set, true, p.Set.Put(p.Tools...)
+}
+
+// provider returns what is served of a set. One whose tools do not change sends no notices, so
+// that nothing waits for them.
+func provider(set *tool.Set, changes bool) tool.Provider {
+	if changes {
+		return set
+	}
+	return struct {
+		tool.Provider
+		tool.Previewer
+	}{set, set}
 }
 
 func (p Plugin) limitProcessors() {

@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
+	"sync"
+	"sync/atomic"
 )
 
 // Tool is a definition and the functions that implement it.
@@ -18,14 +21,28 @@ type Tool struct {
 	Preview Handler `json:"-"`
 }
 
-// Set is a [Provider] of functions in this process. Its tools do not change.
+// Set is a [Provider] of functions in this process. Its tools can change while it is used:
+// [Set.Put] adds and replaces tools, [Set.Remove] removes them, and hosts are told. It is safe
+// for concurrent use. The zero value has no tools.
 type Set struct {
-	defs     []Definition
+	now atomic.Pointer[setTools] // replaced whole
+
+	mu          sync.Mutex // writers'
+	subscribers []chan struct{}
+	closed      bool
+}
+
+// setTools are the tools of a set at one moment.
+type setTools struct {
+	defs     []Definition // sorted by name
 	handlers map[string]Handler
 	previews map[string]Handler
 }
 
-var _ Previewer = (*Set)(nil)
+var (
+	_ Previewer = (*Set)(nil)
+	_ Notifier  = (*Set)(nil)
+)
 
 // NewSet returns a provider of the given tools.
 //
@@ -35,44 +52,125 @@ var _ Previewer = (*Set)(nil)
 // without a handler; [CodeAlreadyExists] for a second tool of the same name. The errors of
 // all tools are joined; see [errors.Join].
 func NewSet(tools ...Tool) (*Set, error) {
-	s := &Set{handlers: make(map[string]Handler, len(tools)), previews: map[string]Handler{}}
+	s := &Set{}
+	if err := s.Put(tools...); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Put adds tools, and replaces those of the set that have the same names, in one step. Calls
+// that run are not affected.
+//
+// # Errors
+//
+// Those of [NewSet]; then nothing changes.
+func (s *Set) Put(tools ...Tool) error {
+	added := map[string]Tool{}
 	var faults []error
 	for _, t := range tools {
-		if err := t.Check(); err != nil {
+		if err := checkTool(t, added); err != nil {
 			faults = append(faults, err)
 			continue
 		}
-		if t.Handler == nil {
-			faults = append(faults, &Error{
-				Code: CodeInvalidDefinition, Tool: t.Name, Stage: StageRegister,
-				Message: fmt.Sprintf("tool %q: the handler is nil", t.Name), Hint: "give it a function",
-			})
-			continue
-		}
-		if s.handlers[t.Name] != nil {
-			faults = append(faults, &Error{
-				Code: CodeAlreadyExists, Tool: t.Name, Stage: StageRegister,
-				Message: fmt.Sprintf("tool %q is defined twice", t.Name), Hint: "rename one", Err: ErrAlreadyExists,
-			})
-			continue
-		}
-		s.handlers[t.Name] = Protect(t.Handler)
-		if t.Preview != nil {
-			s.previews[t.Name] = Protect(t.Preview)
-		}
-		s.defs = append(s.defs, t.Clone())
+		added[t.Name] = t
 	}
 	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
+		return errors.Join(faults...)
 	}
-	slices.SortFunc(s.defs, func(a, b Definition) int { return cmp.Compare(a.Name, b.Name) })
-	return s, nil
+	s.edit(func(next *setTools) {
+		next.remove(func(name string) bool { _, there := added[name]; return there })
+		for _, t := range tools {
+			next.handlers[t.Name] = Protect(t.Handler)
+			if t.Preview != nil {
+				next.previews[t.Name] = Protect(t.Preview)
+			}
+			next.defs = append(next.defs, t.Clone())
+		}
+	})
+	return nil
+}
+
+// Remove removes tools by their names, in one step. Names that the set does not have are
+// ignored. Calls that run are not affected.
+func (s *Set) Remove(names ...string) {
+	s.edit(func(next *setTools) {
+		next.remove(func(name string) bool { return slices.Contains(names, name) })
+	})
+}
+
+func (s *Set) tools() *setTools {
+	if now := s.now.Load(); now != nil {
+		return now
+	}
+	return &setTools{}
+}
+
+// checkTool returns what is wrong with a tool of a set.
+func checkTool(t Tool, others map[string]Tool) error {
+	if err := t.Check(); err != nil {
+		return err
+	}
+	if t.Handler == nil {
+		return &Error{
+			Code: CodeInvalidDefinition, Tool: t.Name, Stage: StageRegister,
+			Message: fmt.Sprintf("tool %q: the handler is nil", t.Name), Hint: "give it a function",
+		}
+	}
+	if _, there := others[t.Name]; there {
+		return &Error{
+			Code: CodeAlreadyExists, Tool: t.Name, Stage: StageRegister,
+			Message: fmt.Sprintf("tool %q is defined twice", t.Name), Hint: "rename one", Err: ErrAlreadyExists,
+		}
+	}
+	return nil
+}
+
+// edit publishes a changed copy of the tools, and tells the subscribers.
+func (s *Set) edit(change func(next *setTools)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.tools()
+	next := &setTools{slices.Clone(before.defs), maps.Clone(before.handlers), maps.Clone(before.previews)}
+	if next.handlers == nil {
+		next.handlers, next.previews = map[string]Handler{}, map[string]Handler{}
+	}
+	change(next)
+	slices.SortFunc(next.defs, func(a, b Definition) int { return cmp.Compare(a.Name, b.Name) })
+	s.now.Store(next)
+	for _, c := range s.subscribers {
+		select {
+		case c <- struct{}{}:
+		default: // one is there that has not been received
+		}
+	}
+}
+
+func (t *setTools) remove(gone func(name string) bool) {
+	t.defs = slices.DeleteFunc(t.defs, func(d Definition) bool { return gone(d.Name) })
+	drop := func(name string, _ Handler) bool { return gone(name) }
+	maps.DeleteFunc(t.handlers, drop)
+	maps.DeleteFunc(t.previews, drop)
+}
+
+// Changes implements [Notifier]. Each call returns a channel of its own.
+func (s *Set) Changes() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := make(chan struct{}, 1)
+	if s.closed {
+		close(c)
+	} else {
+		s.subscribers = append(s.subscribers, c)
+	}
+	return c
 }
 
 // List implements [Provider].
 func (s *Set) List(context.Context) ([]Definition, error) {
-	out := make([]Definition, len(s.defs))
-	for i, d := range s.defs {
+	defs := s.tools().defs
+	out := make([]Definition, len(defs))
+	for i, d := range defs {
 		out[i] = d.Clone()
 	}
 	return out, nil
@@ -80,7 +178,7 @@ func (s *Set) List(context.Context) ([]Definition, error) {
 
 // Execute implements [Provider]. It calls handlers through [Protect].
 func (s *Set) Execute(ctx context.Context, call Call) (Result, error) {
-	h := s.handlers[call.Name]
+	h := s.tools().handlers[call.Name]
 	if h == nil {
 		return Result{}, &Error{
 			Code: CodeNotFound, Tool: call.Name, Stage: StageResolve,
@@ -91,11 +189,11 @@ func (s *Set) Execute(ctx context.Context, call Call) (Result, error) {
 }
 
 // Previews reports whether any tool has a preview.
-func (s *Set) Previews() bool { return len(s.previews) > 0 }
+func (s *Set) Previews() bool { return len(s.tools().previews) > 0 }
 
 // Preview implements [Previewer]. It calls previews through [Protect].
 func (s *Set) Preview(ctx context.Context, call Call) (Result, error) {
-	h := s.previews[call.Name]
+	h := s.tools().previews[call.Name]
 	if h == nil {
 		return Result{}, NoPreview(call.Name)
 	}
@@ -113,8 +211,18 @@ func run(ctx context.Context, h Handler, call Call) (Result, error) {
 	return res, nil
 }
 
-// Close implements [Provider]. It does nothing: a Set holds no resources.
-func (s *Set) Close(context.Context) error { return nil }
+// Close implements [Provider]. It closes the channels of Changes; the tools still serve, as a
+// Set holds no other resources.
+func (s *Set) Close(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for _, c := range s.subscribers {
+		close(c)
+	}
+	s.subscribers = nil
+	return nil
+}
 
 // Protect returns a handler that calls h and shields its caller from panics and malformed
 // results. Content blocks that are pointers are replaced by the values they point to.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -179,5 +180,59 @@ func TestSetPreview(t *testing.T) {
 	cancel()
 	if _, err := set.Preview(ended, tool.Call{Name: "with"}); tool.CodeOf(err) != tool.CodeCanceled {
 		t.Errorf("after its context: %v", err)
+	}
+}
+
+// Tools come and go while a set is used; what cannot be put changes nothing.
+func TestSetChanges(t *testing.T) {
+	t.Parallel()
+	var set tool.Set
+	answers := func(name, text string) tool.Tool {
+		return tool.Tool{
+			Definition: tool.Definition{Name: name, Description: "Answers " + text + "."},
+			Handler:    func(context.Context, tool.Call) (tool.Result, error) { return tool.Text(text), nil },
+		}
+	}
+	changes := set.Changes()
+	listed := func() (out []string) {
+		defs, err := set.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range defs {
+			out = append(out, d.Name+": "+d.Description)
+		}
+		return out
+	}
+	for _, step := range []struct {
+		do   func() error
+		want []string
+	}{
+		{func() error { return set.Put(answers("b", "one"), answers("a", "one")) }, []string{"a: Answers one.", "b: Answers one."}},
+		{func() error { return set.Put(answers("b", "two")) }, []string{"a: Answers one.", "b: Answers two."}},
+		{func() error { set.Remove("a", "unknown"); return nil }, []string{"b: Answers two."}},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatal(err)
+		}
+		<-changes
+		if got := listed(); !slices.Equal(got, step.want) {
+			t.Errorf("tools %q, want %q", got, step.want)
+		}
+	}
+	if err := set.Put(answers("c", "x"), answers("c", "y"), tool.Tool{}); tool.CodeOf(err) == "" || len(listed()) != 1 {
+		t.Errorf("bad tools: %v, tools %q", err, listed())
+	}
+	if res, err := set.Execute(t.Context(), tool.Call{Name: "b"}); err != nil || res.Text() != "two" {
+		t.Errorf("%v, %v", res, err)
+	}
+	if _, err := set.Execute(t.Context(), tool.Call{Name: "a"}); !errors.Is(err, tool.ErrNotFound) {
+		t.Errorf("a tool that is gone: %v", err)
+	}
+	if err := set.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, open := <-changes; open {
+		t.Error("the channel is open after Close")
 	}
 }

@@ -149,6 +149,21 @@ func broken() map[string]*bent {
 		"Deadline": {execute: func(ctx context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
 			return p.Execute(context.WithoutCancel(ctx), c)
 		}},
+		"Calls": {execute: func(ctx context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
+			if c.Name == ownTool {
+				return tool.Text("no structured output"), nil
+			}
+			return p.Execute(ctx, c)
+		}},
+		"SideBySide": {execute: func(ctx context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
+			if c.Name == ownTool {
+				return tool.Result{}, &tool.Error{Code: tool.CodeInvalidArguments, Stage: tool.StageExecute}
+			}
+			return p.Execute(ctx, c)
+		}},
+		"CanceledCalls": {execute: func(ctx context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
+			return p.Execute(context.WithoutCancel(ctx), c)
+		}},
 		"Close": {close: func(context.Context) error {
 			if closed {
 				return errors.New("closed already")
@@ -189,7 +204,7 @@ func TestTry(t *testing.T) {
 		t.Skip("run by TestBroken")
 	}
 	Run(t, func(t *testing.T) tool.Provider {
-		set, err := tool.NewSet(Fixture()...)
+		set, err := tool.NewSet(append(Fixture(), own())...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,8 +1,20 @@
 // Package tooltest is a test suite for implementations of [tool.Provider]: functions, a
 // plugin's process, a host or a session.
 //
-// Start with [Run]. The provider under test serves the tools of [Fixture]. A test binary
-// can serve them as a plugin:
+// Start with [Run], which takes any provider, such as a [tool.Set] of a plugin's tools:
+//
+//	func TestTools(t *testing.T) {
+//		tooltest.Run(t, func(t *testing.T) tool.Provider {
+//			set, err := tool.NewSet(tools()...)
+//			if err != nil {
+//				t.Fatal(err)
+//			}
+//			return set
+//		})
+//	}
+//
+// [Call] calls a single tool as a host does. A provider that passes calls on is tested with
+// the tools of [Fixture]. A test binary can serve them as a plugin:
 //
 //	func TestMain(m *testing.M) {
 //		if os.Getenv("BE_THE_FIXTURE") != "" {

@@ -23,57 +23,90 @@ import (
 var ceiling = time.Minute
 
 // Run checks, in parallel subtests, that the providers that open returns keep the
-// contract of [tool.Provider].
+// contract of [tool.Provider]: a set of functions, a plugin, a host. It calls every safe tool
+// with arguments that it makes from the tool's schema, so that a tool must do what it says of
+// itself: accept what its schema allows, return what its output schema promises, and end when
+// its caller gives up. A tool may fail.
 //
-// A provider must serve at least the tools of [Fixture], except [PanicTool], which is
-// optional. Each provider needs a separate Fixture. Run calls open several times and
+// Tools that are not safe are not called, unless calls has one of them, and tools that calls
+// names are called as it says: where arguments cannot be guessed, or have to name something
+// that is there.
+//
+// A provider that serves the tools of [Fixture] is tested much further, as it is known what
+// they do: that is for code that passes calls on. It must serve all of them except
+// [PanicTool], and each provider needs a separate Fixture. Run calls open several times and
 // closes every provider.
-func Run(t *testing.T, open func(t *testing.T) tool.Provider) {
+func Run(t *testing.T, open func(t *testing.T) tool.Provider, calls ...tool.Call) {
 	t.Helper()
+	if open == nil {
+		t.Fatal("tooltest.Run was given no function that opens a provider")
+	}
 	p := open(t)
 	t.Cleanup(func() { finish(t, p) })
-	for _, c := range []struct {
-		name  string
-		check func(*testing.T, tool.Provider)
-	}{
+	defs := list(t, p)
+	made := callsOf(t, defs, calls)
+	with := func(check func(*testing.T, tool.Provider, []tool.Call)) func(*testing.T, tool.Provider) {
+		return func(t *testing.T, p tool.Provider) { check(t, p, made) }
+	}
+	shared := []check{
 		{"List", checkList},
 		{"ListIsACopy", checkListIsACopy},
-		{"Echo", checkEcho},
-		{"NoArguments", checkNoArguments},
-		{"Content", checkContent},
 		{"NotFound", checkNotFound},
-		{"Failure", checkFailure},
-		{"PlainError", checkPlainError},
-		{"CodedError", checkCodedError},
-		{"Panic", checkPanic},
-		{"Session", checkSession},
-		{"Large", checkLarge},
-		{"Garbled", checkGarbled},
-		{"Concurrent", checkConcurrent},
-		{"Canceled", checkCanceled},
-		{"CanceledBefore", checkCanceledBefore},
-		{"Deadline", checkDeadline},
-	} {
+		{"Calls", with(checkCalls)},
+		{"SideBySide", with(checkSideBySide)},
+		{"CanceledCalls", with(checkCanceledCalls)},
+	}
+	own := []check{{"CloseUnused", checkCloseUnused}}
+	if slices.ContainsFunc(defs, func(d tool.Definition) bool { return isFixture(d.Name) }) {
+		shared, own = append(shared, fixtureChecks...), append(own, fixtureOwnChecks...)
+	} else {
+		own = append(own, check{"CloseTwice", with(checkCloseTwice)})
+	}
+	for _, c := range shared {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			c.check(t, p)
+			c.run(t, p)
 		})
 	}
-	for _, c := range []struct {
-		name  string
-		check func(*testing.T, tool.Provider)
-	}{
-		{"Close", checkClose},
-		{"CloseUnused", checkCloseUnused},
-		{"CloseDuringACall", checkCloseDuringACall},
-	} {
+	for _, c := range own {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			own := open(t)
 			t.Cleanup(func() { finish(t, own) })
-			c.check(t, own)
+			c.run(t, own)
 		})
 	}
+}
+
+// check is one of the suite's, by the name of its subtest.
+type check struct {
+	name string
+	run  func(*testing.T, tool.Provider)
+}
+
+// fixtureChecks are those of providers that serve the tools of [Fixture].
+var fixtureChecks = []check{
+	{"Fixture", checkFixture},
+	{"Echo", checkEcho},
+	{"NoArguments", checkNoArguments},
+	{"Content", checkContent},
+	{"Failure", checkFailure},
+	{"PlainError", checkPlainError},
+	{"CodedError", checkCodedError},
+	{"Panic", checkPanic},
+	{"Session", checkSession},
+	{"Large", checkLarge},
+	{"Garbled", checkGarbled},
+	{"Concurrent", checkConcurrent},
+	{"Canceled", checkCanceled},
+	{"CanceledBefore", checkCanceledBefore},
+	{"Deadline", checkDeadline},
+}
+
+// fixtureOwnChecks are those that close the provider.
+var fixtureOwnChecks = []check{
+	{"Close", checkClose},
+	{"CloseDuringACall", checkCloseDuringACall},
 }
 
 func checkList(t *testing.T, p tool.Provider) {
@@ -101,6 +134,12 @@ func checkList(t *testing.T, p tool.Provider) {
 			}
 		}
 	}
+}
+
+// checkFixture checks that the fixture's tools are listed, as they were defined.
+func checkFixture(t *testing.T, p tool.Provider) {
+	defs := list(t, p)
+	byName := func(a, b tool.Definition) int { return strings.Compare(a.Name, b.Name) }
 	for _, want := range Fixture() {
 		i, found := slices.BinarySearchFunc(defs, want.Definition, byName)
 		switch {

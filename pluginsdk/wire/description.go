@@ -26,6 +26,10 @@ type Description struct {
 	Tools []tool.Definition `json:"tools"`
 	// Features are the names of optional abilities, such as [FeatureStream].
 	Features []string `json:"features,omitempty"`
+	// Files are files besides the executable that decide what the description says:
+	// absolute paths, or paths relative to the directory of the executable. A host that
+	// remembers the description asks again if one of them has changed.
+	Files []string `json:"files,omitempty"`
 }
 
 // Config is the operator's configuration of a plugin.
@@ -80,6 +84,9 @@ func checkBounds(b []byte) error {
 	if n := countFields(b, fieldFeatures); n > maxFeatures {
 		return tool.Errorf(tool.CodeInvalidDefinition, "the plugin has %d features, more than %d", n, maxFeatures)
 	}
+	if n := countFields(b, fieldFiles); n > maxFiles {
+		return tool.Errorf(tool.CodeInvalidDefinition, "the plugin names %d files, more than %d", n, maxFiles)
+	}
 	names := 0
 	for len(b) > 0 {
 		num, kind, length := protowire.ConsumeField(b)
@@ -104,6 +111,7 @@ func checkBounds(b []byte) error {
 const (
 	fieldTools      protowire.Number = 5 // of DescribeResponse
 	fieldFeatures   protowire.Number = 6
+	fieldFiles      protowire.Number = 7
 	fieldCategories protowire.Number = 7 // of ToolDefinition
 	fieldSensitive  protowire.Number = 13
 )
@@ -113,6 +121,8 @@ const (
 	maxTools = 10_000
 	// maxFeatures bounds the features of one plugin.
 	maxFeatures = 1000
+	// maxFiles bounds the files that a plugin names, which the host looks at.
+	maxFiles = 256
 	// maxRepeated bounds the categories and sensitive names of all its tools together.
 	maxRepeated = 100_000
 	// maxDescription bounds an answer to Describe, in bytes.
@@ -146,7 +156,7 @@ func cleanAll(in []string) []string {
 func descriptionToProto(about Description) *pluginv1.DescribeResponse {
 	out := &pluginv1.DescribeResponse{
 		Name: clean(about.Name), Version: clean(about.Version), Sdk: clean(about.SDK),
-		ConfigSchemaJson: about.ConfigSchema, Features: cleanAll(about.Features),
+		ConfigSchemaJson: about.ConfigSchema, Features: cleanAll(about.Features), Files: cleanAll(about.Files),
 	}
 	for _, d := range about.Tools {
 		out.Tools = append(out.Tools, definitionToProto(d))
@@ -157,7 +167,7 @@ func descriptionToProto(about Description) *pluginv1.DescribeResponse {
 func descriptionFromProto(p *pluginv1.DescribeResponse) (Description, error) {
 	out := Description{
 		Name: p.GetName(), Version: p.GetVersion(), SDK: p.GetSdk(),
-		ConfigSchema: p.GetConfigSchemaJson(), Features: p.GetFeatures(),
+		ConfigSchema: p.GetConfigSchemaJson(), Features: p.GetFeatures(), Files: p.GetFiles(),
 		Tools: make([]tool.Definition, 0, len(p.GetTools())),
 	}
 	for _, t := range p.GetTools() {

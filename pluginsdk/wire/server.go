@@ -63,6 +63,7 @@ func (s *Server) describe(ctx context.Context, _ *pluginv1.DescribeRequest) (any
 	if s.OnConnect != nil {
 		s.OnConnect()
 	}
+	s.listen()
 	defs, err := s.Provider.List(ctx)
 	if err != nil {
 		return nil, status.Error(codes.Internal, tool.AsError(err).Error())

@@ -45,8 +45,8 @@ func Open(dir string) (*Cache, error) {
 func (c *Cache) Close() error { return c.dir.close() }
 
 // Find returns what is remembered of a subject, and the SHA-256 of its binary; false:
-// nothing, or nothing that holds for the binary as it is now. The binary is read if it is
-// not the very file that was hashed before.
+// nothing, or nothing that holds for the binary, and the files that the plugin names, as they
+// are now. The binary is read if it is not the very file that was hashed before.
 func (c *Cache) Find(ctx context.Context, s Subject) (about wire.Description, sum Digest, ok bool) {
 	r, ok := c.find(ctx, s)
 	if !ok || r.Failure != nil {
@@ -72,7 +72,7 @@ func (c *Cache) find(ctx context.Context, s Subject) (*record, bool) {
 		return nil, false
 	}
 	sum, file, err := c.digests.of(ctx, s.Path, r)
-	if err != nil || sum != r.SHA256 {
+	if err != nil || sum != r.SHA256 || !s.unchanged(r.Files) {
 		return nil, false
 	}
 	if file != r.File {
@@ -103,7 +103,7 @@ func (c *Cache) Digest(ctx context.Context, path string) (Digest, error) {
 // Those of reading the binary, and of writing the file; plain ones for a description that
 // is larger than [MaxSize] or cannot be written as JSON.
 func (c *Cache) Store(ctx context.Context, s Subject, about wire.Description) (Digest, error) {
-	return c.store(ctx, s, &record{Description: pack(about)})
+	return c.store(ctx, s, &record{Description: pack(about), Files: namedFiles(s, about.Files)})
 }
 
 // StoreFailure remembers how a start failed, in place of a description.

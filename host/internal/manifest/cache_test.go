@@ -27,6 +27,54 @@ var about = wire.Description{
 	ConfigSchema: tool.Schema(`{ }`), Features: []string{"preview"},
 }
 
+// A file that the plugin names belongs to its identity: if it changes, comes or goes, nothing
+// is remembered.
+func TestNamedFiles(t *testing.T) {
+	t.Parallel()
+	c, s, _ := filled(t)
+	named := about
+	named.Files = []string{"module.py", filepath.Join(t.TempDir(), "absent.py")}
+	module := filepath.Join(filepath.Dir(s.Path), "module.py")
+	write := func(path, content string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store := func() { // as if the files were older
+		t.Helper()
+		files := namedFiles(s, named.Files)
+		for i := range files {
+			files[i].File = s.identityOf(files[i].Path)
+		}
+		if _, err := c.store(t.Context(), s, &record{Description: pack(named), Files: files}); err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := find(t, c, s); !ok || !reflect.DeepEqual(got, named) {
+			t.Fatalf("found %+v, %v", got, ok)
+		}
+	}
+	write(module, "one")
+	if _, err := c.Store(t.Context(), s, named); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := find(t, c, s); ok {
+		t.Error("a file that was changed a moment ago is believed to be the one that the plugin read")
+	}
+	for name, change := range map[string]func(){
+		"changed": func() { write(module, "three") },
+		"removed": func() { _ = os.Remove(module) },
+		"added":   func() { write(named.Files[1], "") },
+	} {
+		write(module, "one")
+		store()
+		change()
+		if _, ok := find(t, c, s); ok {
+			t.Errorf("%s: the description is still remembered", name)
+		}
+	}
+}
+
 func open(t *testing.T, dir string) *Cache {
 	t.Helper()
 	c, err := Open(dir)

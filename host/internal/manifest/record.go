@@ -23,6 +23,7 @@ type record struct {
 	SHA256      Digest      `json:"sha256"`
 	File        identity    `json:"file,omitzero"` // of the binary when it was hashed; zero: hash it again
 	Description description `json:"description,omitzero"`
+	Files       []namedFile `json:"files,omitempty"`   // that the description names
 	Failure     *Failure    `json:"failure,omitempty"` // in place of a description
 }
 

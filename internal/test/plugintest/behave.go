@@ -23,6 +23,7 @@ var behaviours = map[Mode]func(){
 	Outside:   describeOutside,
 	Snoop:     snoop,
 	Preview:   func() { pluginsdk.Main(previewTools()...) },
+	Growing:   grow,
 	Versioned: beVersioned,
 	Twice:     describeTwice,
 	Silent:    Hang,
@@ -44,6 +45,24 @@ type none struct{}
 
 type number struct {
 	Code int `json:"code"`
+}
+
+// grow serves tools that change its tools.
+func grow() {
+	var set tool.Set
+	type name struct {
+		Name string `json:"name"`
+	}
+	answer := func(context.Context, none) (string, error) { return "new", nil }
+	pluginsdk.Plugin{Set: &set, Tools: []tool.Tool{
+		pluginsdk.Func("grow.put", "Adds a tool.", func(_ context.Context, in name) (string, error) {
+			return "put", set.Put(pluginsdk.Func(in.Name, "Is new.", answer, pluginsdk.Safe()))
+		}, pluginsdk.Safe()),
+		pluginsdk.Func("grow.remove", "Removes a tool.", func(_ context.Context, in name) (string, error) {
+			set.Remove(in.Name)
+			return "removed", nil
+		}, pluginsdk.Safe()),
+	}}.Main()
 }
 
 // crashTools end the process in every way that a tool can.

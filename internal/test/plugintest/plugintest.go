@@ -30,6 +30,7 @@ const (
 	Outside   Mode = "outside"   // serves the tools that a file in its workspace tells, see Definitions
 	Snoop     Mode = "snoop"     // serves a tool that shows what it can see of the host
 	Preview   Mode = "preview"   // serves dangerous tools with previews, see previewTools
+	Growing   Mode = "growing"   // serves tools that it is told to put and to remove
 	Versioned Mode = "versioned" // serves tools that tell its version, see Deploy
 	Twice     Mode = "twice"     // describes a tool twice
 	Silent    Mode = "silent"    // never shakes hands

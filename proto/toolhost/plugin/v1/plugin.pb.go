@@ -134,7 +134,12 @@ type DescribeResponse struct {
 	ConfigSchemaJson []byte            `protobuf:"bytes,4,opt,name=config_schema_json,json=configSchemaJson,proto3" json:"config_schema_json,omitempty"`
 	Tools            []*ToolDefinition `protobuf:"bytes,5,rep,name=tools,proto3" json:"tools,omitempty"`
 	// Optional abilities by name. Unknown names are ignored.
-	Features      []string `protobuf:"bytes,6,rep,name=features,proto3" json:"features,omitempty"`
+	Features []string `protobuf:"bytes,6,rep,name=features,proto3" json:"features,omitempty"`
+	// Files besides the executable that decide what this message says, such as
+	// the modules of an interpreted plugin: absolute paths, or paths relative to
+	// the directory of the executable, at most 256. A host that remembers the
+	// description asks again if one of them has changed.
+	Files         []string `protobuf:"bytes,7,rep,name=files,proto3" json:"files,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -207,6 +212,13 @@ func (x *DescribeResponse) GetTools() []*ToolDefinition {
 func (x *DescribeResponse) GetFeatures() []string {
 	if x != nil {
 		return x.Features
+	}
+	return nil
+}
+
+func (x *DescribeResponse) GetFiles() []string {
+	if x != nil {
+		return x.Files
 	}
 	return nil
 }
@@ -1356,14 +1368,15 @@ const file_toolhost_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x06Packet\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\"4\n" +
 	"\x0fDescribeRequest\x12!\n" +
-	"\fhost_version\x18\x01 \x01(\tR\vhostVersion\"\xd6\x01\n" +
+	"\fhost_version\x18\x01 \x01(\tR\vhostVersion\"\xec\x01\n" +
 	"\x10DescribeResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x10\n" +
 	"\x03sdk\x18\x03 \x01(\tR\x03sdk\x12,\n" +
 	"\x12config_schema_json\x18\x04 \x01(\fR\x10configSchemaJson\x128\n" +
 	"\x05tools\x18\x05 \x03(\v2\".toolhost.plugin.v1.ToolDefinitionR\x05tools\x12\x1a\n" +
-	"\bfeatures\x18\x06 \x03(\tR\bfeatures\"\xca\x03\n" +
+	"\bfeatures\x18\x06 \x03(\tR\bfeatures\x12\x14\n" +
+	"\x05files\x18\a \x03(\tR\x05files\"\xca\x03\n" +
 	"\x0eToolDefinition\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12 \n" +
