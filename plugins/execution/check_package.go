@@ -54,7 +54,8 @@ func checkPackage(e *evaluator) tool.Tool {
 		pluginsdk.Argument("package", fmt.Sprintf(`{"description": %q}`, "what to check: "+packagesHelp)),
 		pluginsdk.Argument("tests", `{"type": "boolean", "default": true}`),
 		pluginsdk.Argument("goos", platform), pluginsdk.Argument("goarch", platform),
-		pluginsdk.Argument("limit", fmt.Sprintf(`{"minimum": 1, "maximum": %d, "default": %d}`, mostProblems, defaultProblems)),
+		pluginsdk.Argument("limit",
+			fmt.Sprintf(`{"minimum": 1, "maximum": %d, "default": %d}`, mostProblems, defaultProblems)),
 	)...)
 }
 
@@ -117,8 +118,8 @@ const maxNotChecked = 5
 // Text returns the result for a reader.
 func (out checked) Text() string {
 	var b strings.Builder
-	if out.OK {
-		fmt.Fprintf(&b, "ok: %s compile, and go vet found nothing (%.1fs)", packages(out.Packages), out.Seconds)
+	if out.OK { // go vet sees only what compiles
+		fmt.Fprintf(&b, "ok: the compiler and go vet found nothing in %s (%.1fs)", packages(out.Packages), out.Seconds)
 	} else {
 		fmt.Fprintf(&b, "%s in %s:", plural(out.Total, "problem"), packages(out.Packages))
 	}

@@ -64,6 +64,11 @@ func TestReader(t *testing.T) {
 			"output A   testing.tRunner()", "output A       /go/testing.go:3 +0x1", "output A   p.A()", "output A       /w/a.go:7 +0x33",
 			"output A ==================", "fail A", "fail",
 		}, "0 1 0 [race A a.go:7]"},
+		"the call's time is over": {[]string{
+			"run A", "output A SIGQUIT: quit", "output A PC=0x48c221 m=0 sigcode=0", "output A ", "output A goroutine 0 gp=0x1 m=0 mp=0x2 [idle]:",
+			"output A runtime.futex(0x9a5858)", "output A \t/go/sys.s:5 +0x21 fp=0x1 sp=0x2 pc=0x3", "output A ",
+			"output A goroutine 7 gp=0x3 m=nil [chan receive]:", "output A p.A(0x1)", "output A \t/w/a.go:8 +0x2 fp=0x1 sp=0x2 pc=0x3",
+		}, "0 1 0 [timeout A a.go:8]"},
 		"a skip": {[]string{"run A", "output A     /w/a.go:1: not here", "skip A", "pass"}, "0 0 1 []"},
 	} {
 		r := read(t, false, c.lines...)

@@ -210,6 +210,9 @@ func (t *test) addCrash(f *Failure, o Options) {
 	if after, running, ok := strings.Cut(message, "\n\trunning tests:\n"); ok {
 		message = after + "; running: " + strings.Join(strings.Split(strings.TrimSpace(running), "\n\t\t"), ", ")
 	}
+	if strings.HasPrefix(message, "SIGQUIT") {
+		message = "the time of the call was over while this ran"
+	}
 	f.Message = truncate.Counted(o.Scrub(message), 1<<10)
 	own := stacks.Own(all, func(f stacks.Frame) bool { _, own := o.Place(f.File); return own },
 		func(f stacks.Frame) bool { return f.Func == "main.main" && f.File == "_testmain.go" })
