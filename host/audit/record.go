@@ -54,7 +54,8 @@ type Record struct {
 	// Input is the redacted arguments; nil if they are not JSON or larger than [MaxInput].
 	Input json.RawMessage `json:"input,omitempty"`
 	// AskedArguments and AskedInput are the same for the arguments that the caller sent, if
-	// an approver changed them: Arguments and Input are what ran.
+	// an approver changed them: Arguments and Input are what ran, or what the approver gave in
+	// vain.
 	AskedArguments string          `json:"asked_arguments,omitempty"`
 	AskedInput     json.RawMessage `json:"asked_input,omitempty"`
 	// Decision is [Allowed], [Approved], [Denied] or empty.
