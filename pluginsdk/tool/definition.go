@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -113,7 +114,7 @@ func (d Definition) Check() error {
 		}
 	case !spells(d.Name, MaxNameLength, "_.-"):
 		return bad("use 1 to 128 letters, digits, _, . and -", "the name has characters or a length that names may not have")
-	case d.Description == "":
+	case strings.TrimSpace(d.Description) == "":
 		return bad("say what the tool does: models choose by it", "the description is missing")
 	case len(d.Description) > maxDescriptionLength:
 		return bad("shorten it", "the description has %d bytes, more than %d", len(d.Description), maxDescriptionLength)

@@ -45,6 +45,7 @@ func TestCheck(t *testing.T) {
 		"newline after a name":  {func(d *tool.Definition) { d.Name = "a\n" }, "characters or a length"},
 		"long name":             {func(d *tool.Definition) { d.Name = strings.Repeat("a", tool.MaxNameLength+1) }, "characters or a length"},
 		"no description":        {func(d *tool.Definition) { d.Description = "" }, "the description is missing"},
+		"blank description":     {func(d *tool.Definition) { d.Description = " \n\t" }, "the description is missing"},
 		"long description":      {func(d *tool.Definition) { d.Description = strings.Repeat("a", 64<<10+1) }, "bytes, more than"},
 		"long title":            {func(d *tool.Definition) { d.Title = strings.Repeat("a", 1<<10+1) }, "bytes, more than"},
 		"lines":                 {func(d *tool.Definition) { d.Title, d.Description = "a\tb", "a\n\tb, é 世界" }, ""},

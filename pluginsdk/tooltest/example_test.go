@@ -23,6 +23,24 @@ func ExampleRun() { //nolint:testableexamples // it needs a *testing.T
 	}
 }
 
+// A test of one tool, with its schema.
+func ExampleCall() {
+	add := tool.Tool{
+		Definition: tool.Definition{
+			Name: "echo", Description: "Answers with its arguments.",
+			InputSchema: tool.Schema(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`),
+		},
+		Handler: func(_ context.Context, c tool.Call) (tool.Result, error) { return tool.Text(string(c.Arguments)), nil },
+	}
+	result, err := tooltest.Call(context.Background(), add, `{"n":1}`)
+	fmt.Println(result.Text(), err)
+	_, err = tooltest.Call(context.Background(), add, `{}`)
+	fmt.Println(err)
+	// Output:
+	// {"n":1} <nil>
+	// Invalid tool call: missing required argument: n
+}
+
 func ExampleFixture() {
 	set, err := tool.NewSet(tooltest.Fixture()...)
 	if err != nil {
