@@ -202,10 +202,15 @@ func (g *Graph) with(n *Node) *Graph {
 	return &out
 }
 
-// imported returns the packages that source imports and that come as export data,
-// by path.
+// imported returns the packages that come as export data, by path: those that source
+// imports, and those that these are built with, for the types that satisfy an interface.
 func (g *Graph) imported() []string {
 	found := map[string]bool{}
+	for _, n := range g.Nodes {
+		if n.isPublic() {
+			found[n.Path] = true
+		}
+	}
 	for _, n := range g.variants {
 		if !n.source {
 			continue
@@ -217,6 +222,11 @@ func (g *Graph) imported() []string {
 		}
 	}
 	return source.SortedKeys(found)
+}
+
+// isPublic reports whether a package comes as export data and can be imported by any other.
+func (n *Node) isPublic() bool {
+	return !n.source && n.Name != "main" && !IsInternal(n.Path) && len(n.Files) > 0
 }
 
 // sourceDirs returns the directories of what is type-checked from source, sorted.

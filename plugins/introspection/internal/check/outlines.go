@@ -17,6 +17,9 @@ type Outlines struct {
 	// Local has the packages of the workspace and of modules replaced by directories,
 	// by path. Imported has what these import.
 	Local, Imported []*types.Package
+	// Further are the packages that the imported ones are built with, by path, without
+	// internal ones.
+	Further []*types.Package
 	// Tests has the workspace's packages with their test files. They are packages of their
 	// own, and those that they import may be too: see [Outlines.SeenFrom].
 	Tests  []*types.Package
@@ -96,6 +99,15 @@ func (b *batch) outlines(ctx context.Context, nodes []*Node, extra string) (*Out
 		if pkg, err := b.imported(ctx, path); err == nil {
 			out.Imported = append(out.Imported, pkg)
 			out.byPath[path] = pkg
+		}
+	}
+	for _, n := range b.graph.Select((*Node).isPublic) {
+		if out.byPath[n.Path] != nil || n.Path == "unsafe" {
+			continue
+		}
+		if pkg, err := b.imported(ctx, n.Path); err == nil {
+			out.Further = append(out.Further, pkg)
+			out.byPath[n.Path] = pkg
 		}
 	}
 	return out, nil

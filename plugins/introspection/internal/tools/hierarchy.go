@@ -31,8 +31,8 @@ type hierarchy struct {
 	Package       string      `json:"package,omitempty" jsonschema:"import path"`
 	Embeds        []embedding `json:"embeds" jsonschema:"what the type embeds, and what that embeds, outermost first"`
 	Satisfies     []relative  `json:"satisfies" jsonschema:"interfaces of the workspace and of the packages that it imports"`
-	EmbeddedBy    []relative  `json:"embedded_by" jsonschema:"types of the workspace and of the packages that it imports that embed it"`
-	ImplementedBy []relative  `json:"implemented_by" jsonschema:"for an interface: types of the workspace and of the packages that it imports that satisfy it"`
+	EmbeddedBy    []relative  `json:"embedded_by" jsonschema:"types of the workspace and of the packages that it imports which embed it; of a type that is not in the standard library also those of all packages that these are built with"`
+	ImplementedBy []relative  `json:"implemented_by" jsonschema:"for an interface: types of the same packages that satisfy it"`
 	rest
 	LeftOut string   `json:"left_out,omitempty" jsonschema:"the workspace's files that build constraints leave out, whose types are missing"`
 	Errors  []string `json:"errors,omitempty" jsonschema:"what in the workspace's declarations does not compile; the answer has what could be found out nevertheless"`
@@ -228,7 +228,7 @@ func (f *relativeFinder) addIfSatisfied(t types.Type, candidate *types.TypeName)
 // satisfy.
 func (f *relativeFinder) interfaces() []*types.TypeName {
 	out := []*types.TypeName{predeclaredError}
-	for _, obj := range f.candidates() {
+	for _, obj := range f.candidates(f.outlines.Imported) {
 		if isMethodSet(obj) {
 			out = append(out, obj)
 		}
@@ -243,9 +243,9 @@ func isMethodSet(obj *types.TypeName) bool {
 }
 
 // candidates returns the types that may be related to the target: all of the workspace
-// and of the target's package, and the exported ones of the packages that the workspace
-// imports. The internal packages of other modules are not among these.
-func (f *relativeFinder) candidates() []*types.TypeName {
+// and of the target's package, and the exported ones of other packages. The internal
+// packages of other modules are not among these.
+func (f *relativeFinder) candidates(others []*types.Package) []*types.TypeName {
 	var out []*types.TypeName
 	home := f.target.Pkg()
 	add := func(pkg *types.Package, all bool) {
@@ -259,7 +259,7 @@ func (f *relativeFinder) candidates() []*types.TypeName {
 	for _, pkg := range f.outlines.Local {
 		add(pkg, true)
 	}
-	for _, pkg := range f.outlines.Imported {
+	for _, pkg := range others {
 		if !check.IsInternal(pkg.Path()) || pkg == home {
 			add(pkg, false)
 		}
@@ -281,14 +281,25 @@ func declaredTypes(pkg *types.Package) []*types.TypeName {
 	return out
 }
 
-// addDescendants adds the types that embed or implement t.
+// addDescendants adds the types that embed or implement t. If t is of the standard
+// library, those of packages that the workspace does not import itself are not of interest:
+// hundreds of them satisfy error or fmt.Stringer.
 func (f *relativeFinder) addDescendants(t types.Type) {
-	if named, ok := t.(*types.Named); ok {
-		for _, obj := range f.candidates() {
-			f.addDescendant(named, obj)
-		}
+	named, ok := t.(*types.Named)
+	if !ok {
+		return
+	}
+	others := f.outlines.Imported
+	if home := f.target.Pkg(); home != nil && f.distance(home.Path()) < farthest {
+		others = slices.Concat(others, f.outlines.Further)
+	}
+	for _, obj := range f.candidates(others) {
+		f.addDescendant(named, obj)
 	}
 }
+
+// farthest is the distance of the standard library.
+var farthest = (&check.Node{Std: true}).Distance()
 
 // addTests adds the relatives that test files declare. Each package with test files may
 // see the target in a variant of its own, which these have to be compared with.
@@ -346,7 +357,7 @@ func (f *relativeFinder) addDescendant(t *types.Named, obj *types.TypeName) {
 func (f *relativeFinder) relative(obj *types.TypeName, pointer bool) relative {
 	out := relative{Name: obj.Name(), Kind: typeutil.TypeKind(obj.Type()), Pointer: pointer}
 	if obj.Pkg() == nil { // error
-		out.distance = (&check.Node{Std: true}).Distance()
+		out.distance = farthest
 		return out
 	}
 	out.Package = obj.Pkg().Path()

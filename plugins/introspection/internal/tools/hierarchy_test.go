@@ -230,7 +230,8 @@ func TestHierarchyOfDependencies(t *testing.T) {
 	b := fresh(t, map[string]string{
 		"go.mod": "module example.com/m\n\ngo 1.26\n",
 		"m.go": "package m\n\nimport \"net/http\"\n\n// Doer is satisfied by a client.\ntype Doer interface {\n" +
-			"\tDo(*http.Request) (*http.Response, error)\n}\n\ntype Idler interface{ CloseIdleConnections() }\n",
+			"\tDo(*http.Request) (*http.Response, error)\n}\n\ntype Idler interface{ CloseIdleConnections() }\n\n" +
+			"// Half is satisfied by what net/http is built with.\ntype Half interface{ CloseWrite() error }\n",
 	})
 	got := decode[hierarchy](t, b, "class_hierarchy", hierarchyIn{Class: "Doer"})
 	if len(got.ImplementedBy) != 1 || got.ImplementedBy[0].Package != "net/http" || got.ImplementedBy[0].Name != "Client" ||
@@ -240,5 +241,14 @@ func TestHierarchyOfDependencies(t *testing.T) {
 	got = decode[hierarchy](t, b, "class_hierarchy", hierarchyIn{Class: "Idler"})
 	if len(got.ImplementedBy) < 2 {
 		t.Errorf("Idler is implemented by %+v", got.ImplementedBy)
+	}
+	var names []string
+	for _, r := range b.hierarchyOf(t, "Half", "").ImplementedBy {
+		names = append(names, r.Package+"."+r.Name)
+	}
+	for _, want := range []string{"crypto/tls.Conn", "net.TCPConn", "net.UnixConn"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("Half is implemented by %v, without %s", names, want)
+		}
 	}
 }
