@@ -127,6 +127,10 @@ func (h *Host) Plugins() []plugin.Status { return h.roster.Plugins() }
 // may still end, sorted by name.
 func (h *Host) Draining() []plugin.Status { return h.roster.Draining() }
 
+// Journal returns the newest lines of what a plugin wrote, and of what happened to it; nil: there
+// is no plugin of that name.
+func (h *Host) Journal(name string) *plugin.Journal { return h.roster.Journal(name) }
+
 // Faults returns what keeps [Host.Follow] from following the directories as it should, as of
 // its last look: a directory that cannot be read or that others may write to, or that changes
 // are noticed late. Nil: nothing is wrong, or no Follow runs.

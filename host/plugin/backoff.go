@@ -91,6 +91,26 @@ func (b *backoff) ended(now time.Time, well time.Duration, why string) {
 	}
 }
 
+// consequence is what a failure leads to.
+type consequence struct {
+	event Event         // empty: the next call starts the plugin at once
+	wait  time.Duration // until it is tried again
+	after int           // failures in a row
+}
+
+func (b *backoff) consequence(now time.Time) consequence {
+	out := consequence{wait: b.until.Sub(now), after: b.failures}
+	switch {
+	case out.wait <= 0:
+		return consequence{}
+	case b.quarantined():
+		out.event = EventQuarantined
+	default:
+		out.event = EventBackoff
+	}
+	return out
+}
+
 // reset forgets all failures.
 func (b *backoff) reset() { *b = backoff{policy: b.policy} }
 

@@ -51,6 +51,9 @@ type Config struct {
 	HostVersion string
 	// Logger receives the plugin's output and what happens to the plugin. Default: none.
 	Logger hclog.Logger
+	// Journal keeps the newest lines of the plugin's output and of what happens to it.
+	// Default: none.
+	Journal *Journal
 
 	healthPause time.Duration // 0: healthPause
 }

@@ -40,8 +40,10 @@ type instance struct {
 
 // runEnd is how and when a run ended.
 type runEnd struct {
-	at     time.Time
-	reason string
+	at      time.Time
+	reason  string
+	crashed bool
+	then    consequence
 }
 
 // connect shakes hands, asks the plugin for its description and configures it.

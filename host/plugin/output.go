@@ -25,7 +25,9 @@ const recordCost = 64
 type output struct {
 	log     hclog.Logger
 	refuse  func(reason error)
-	stderr  tail         // the end of what it wrote to standard error
+	stderr  tail     // the end of what it wrote to standard error
+	journal *Journal // nil: none
+	pid     func() int
 	limit   *outputLimit // bounds what is read and logged
 	records *throttle    // on its stream
 
@@ -82,6 +84,7 @@ func (o *output) logLine(line []byte) {
 	o.stderr.add(line)
 	if o.limit.admit() {
 		level, msg := parseLog(string(line))
+		o.keep(level, msg, "")
 		o.log.Log(level, sanitize.Line(msg, 0))
 	}
 }
@@ -97,11 +100,19 @@ func (o *output) logRecord(level, message, call string) {
 		return
 	}
 	line := sanitize.Line(message, maxLogLine)
+	o.keep(hclog.LevelFromString(level), line, call)
 	if call == "" {
 		o.log.Log(hclog.LevelFromString(level), line)
 		return
 	}
 	o.log.Log(hclog.LevelFromString(level), line, "call", call)
+}
+
+// keep adds a line to the journal.
+func (o *output) keep(level hclog.Level, text, call string) {
+	if o.journal != nil {
+		o.journal.add(Line{PID: o.pid(), Level: level.String(), Text: text, Call: call})
+	}
 }
 
 // lineLogger logs what a plugin that was not built with pluginsdk prints after the

@@ -51,6 +51,7 @@ func newProcess(c Candidate, cfg Config) *process {
 		exited: make(chan struct{}), gone: make(chan struct{}), detached: make(chan struct{}),
 	}
 	p.output = newOutput(p.log, p.refuse)
+	p.output.journal, p.output.pid = cfg.Journal, p.number
 	p.grpc.pace = p.output.limit.throttle().pass
 	p.grpc.refuse = p.refuse
 	p.cmd = command{

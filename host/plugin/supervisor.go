@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -124,16 +126,20 @@ func (s *supervisor) start(a *attempt) {
 		stop := context.AfterFunc(s.life, run.proc.kill)
 		run.proc.onEnd(func() { s.recordEnd(run) }, func() {
 			defer s.workers.Done()
+			s.tellEnd(run)
 			stop()
 			run.idle.stop()
 			run.release()
 			s.cfg.Logger.Debug("plugin ended", "plugin", s.name, "status", run.proc.exit)
 		})
 	}
-	changed := s.recordStart(a.run, a.err)
+	changed, then := s.recordStart(a.run, a.err)
 	close(a.done)
 	if a.err != nil {
-		s.cfg.Logger.Info("plugin did not start", "plugin", s.name, "error", a.err)
+		if !errors.Is(a.err, ErrIncomplete) && s.life.Err() == nil {
+			s.tell(hclog.Warn, EventStartFailed, "plugin did not start", tool.AsError(a.err).Message)
+			s.tellConsequence(then)
+		}
 		return
 	}
 	close(a.run.published)
@@ -147,8 +153,8 @@ func (s *supervisor) start(a *attempt) {
 }
 
 // recordStart records how a start ended, and lets calls go to the run. It reports whether
-// the plugin describes itself differently from before.
-func (s *supervisor) recordStart(run *instance, err error) (changed bool) {
+// the plugin describes itself differently from before, and what a failure leads to.
+func (s *supervisor) recordStart(run *instance, err error) (changed bool, then consequence) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.reportLocked()
@@ -156,9 +162,11 @@ func (s *supervisor) recordStart(run *instance, err error) (changed bool) {
 	s.startErr = err
 	if err != nil {
 		if s.life.Err() == nil && !errors.Is(err, errPinned) {
-			s.backoff.failed(time.Now(), tool.AsError(err).Message)
+			now := time.Now()
+			s.backoff.failed(now, tool.AsError(err).Message)
+			then = s.backoff.consequence(now)
 		}
-		return false
+		return false, then
 	}
 	changed = s.publish(run)
 	s.newest = run
@@ -168,7 +176,7 @@ func (s *supervisor) recordStart(run *instance, err error) (changed bool) {
 	if s.refused != nil {
 		s.retire(run)
 	}
-	return changed
+	return changed, then
 }
 
 // recordEnd records that a run has ended. It is called once, by the goroutine that owns the
@@ -177,7 +185,7 @@ func (s *supervisor) recordEnd(run *instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.reportLocked()
-	run.end = &runEnd{run.proc.exitTime, run.proc.ending()}
+	run.end = &runEnd{at: run.proc.exitTime, reason: run.proc.ending()}
 	s.current.CompareAndSwap(run, nil)
 	well, why := time.Duration(0), ""
 	if run.answered.Load() {
@@ -187,6 +195,9 @@ func (s *supervisor) recordEnd(run *instance) {
 		why = run.end.reason
 	}
 	s.backoff.ended(run.end.at, well, why)
+	if why != "" {
+		run.end.crashed, run.end.then = true, s.backoff.consequence(run.end.at)
+	}
 }
 
 // background runs f in a goroutine that close waits for, unless the plugin is closed.

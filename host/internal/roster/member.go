@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -22,6 +25,8 @@ type member struct {
 	// that what was listed before is not published after.
 	publishing sync.Mutex
 	facts      // guarded by Roster.mu
+
+	journal plugin.Journal // of all its sources
 }
 
 // facts are what is known of a member at one moment.
@@ -149,6 +154,18 @@ func (m *member) begin(ctx context.Context) (end func(), err error) {
 	case <-ctx.Done():
 		return nil, notStarted(ctx, m.owner)
 	}
+}
+
+// tell logs what has become of the plugin, and keeps it in its journal. Args are keys and
+// values, which the plugin may have chosen.
+func (m *member) tell(e plugin.Event, what string, args ...any) {
+	text := what
+	for i := 0; i+1 < len(args); i += 2 {
+		value := sanitize.Line(fmt.Sprint(args[i+1]), 100)
+		args[i+1], text = value, text+fmt.Sprintf(" %v=%s", args[i], value)
+	}
+	m.roster.log.Info(what, append([]any{plugin.EventKey, string(e), "plugin", m.owner}, args...)...)
+	m.journal.Tell(hclog.Info, text)
 }
 
 // compile makes entries of what a source said. A plugin of which nothing can be used is

@@ -193,6 +193,17 @@ func (r *Roster) setFaults(faults []*tool.Error) {
 	r.faults = faults
 }
 
+// Journal returns what was kept of a plugin's output; nil: there is no such plugin.
+func (r *Roster) Journal(name string) *plugin.Journal {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.members[name]
+	if m == nil || m.source == nil && m.held.path == "" {
+		return nil
+	}
+	return &m.journal
+}
+
 // Skipped returns the entries of the plugin directories that are not plugins, and why,
 // sorted by path.
 func (r *Roster) Skipped() []plugin.Skipped {

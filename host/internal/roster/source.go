@@ -66,7 +66,7 @@ func (s *source) config() plugin.Config {
 	c.Env = slices.Concat(r.opts.Env, c.Env)
 	c.Sockets = func() (string, error) { return r.sockets.path(s.member.owner) }
 	c.Pins = func() (plugin.Pins, error) { return r.opts.Pins(s.dir()) }
-	c.Admit, c.Changed = s.mayStart, s.changed
+	c.Admit, c.Changed, c.Journal = s.mayStart, s.changed, &s.member.journal
 	c.OnState = func(now plugin.Status) {
 		if s.reports.Load() {
 			r.opts.Plugin.OnState(now)

@@ -187,7 +187,11 @@ func (m *member) applyStep(ctx context.Context, st step) error {
 		if err != nil || added == nil {
 			return err
 		}
-		return m.load(ctx, added, st.impatience())
+		err = m.load(ctx, added, st.impatience())
+		if about, known := added.plugin.Description(); known {
+			m.tell(plugin.EventAdded, "plugin added", "version", about.Version, "tools", len(about.Tools))
+		}
+		return err
 	case now.path == "": // the embedder attached a provider under this name
 		return nameTaken(m.owner, "")
 	}

@@ -35,7 +35,7 @@ func (m *member) upgrade(ctx context.Context, old, next *source) error {
 	next.catchUp()
 	from, _ := old.plugin.Description()
 	to, _ := next.plugin.Description()
-	m.roster.log.Info("plugin upgraded", "plugin", m.owner, "from", from.Version, "to", to.Version)
+	m.tell(plugin.EventUpgraded, "plugin upgraded", "from", from.Version, "to", to.Version, "tools", len(to.Tools))
 	return leftOut
 }
 
@@ -112,7 +112,7 @@ func (m *member) withdraw(s *source) {
 	if err != nil {
 		return
 	}
-	m.roster.log.Info("plugin withdrawn", "plugin", m.owner)
+	m.tell(plugin.EventRemoved, "plugin withdrawn")
 	m.roster.ReturnNames()
 }
 
