@@ -40,6 +40,17 @@ type slotsKey struct {
 	running, waiting int
 }
 
+// waiting returns how many calls wait for a slot of each owner's tools.
+func (c *compiler) waiting() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := map[string]int{}
+	for key, s := range c.slots {
+		out[key.owner] += s.Waiting()
+	}
+	return out
+}
+
 // slotsOf returns the slots that an owner's tools share.
 func (c *compiler) slotsOf(e *entry) *chain.Slots {
 	key := slotsKey{e.owner, e.settings.Limits.Running, e.settings.Limits.Waiting}

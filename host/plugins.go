@@ -121,7 +121,13 @@ func (h *Host) RestartPlugin(ctx context.Context, name string) error {
 }
 
 // Plugins returns what each plugin is doing, sorted by name.
-func (h *Host) Plugins() []plugin.Status { return h.roster.Plugins() }
+func (h *Host) Plugins() []plugin.Status {
+	all, waiting := h.roster.Plugins(), h.compiler.waiting()
+	for i := range all {
+		all[i].Waiting = waiting[all[i].Name]
+	}
+	return all
+}
 
 // Draining returns the processes of plugins that were replaced or withdrawn and whose calls
 // may still end, sorted by name.

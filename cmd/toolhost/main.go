@@ -74,6 +74,6 @@ func finish(s *session.Session, err error) int {
 	if err == nil {
 		return exit.Done
 	}
-	s.Err.Error(err)
+	s.PrintError(err)
 	return exit.Status(err)
 }

@@ -31,7 +31,7 @@ A refused plugin is listed with the reason; that is not a failure of this comman
 		},
 	}
 	cmd.AddCommand(
-		newPluginsShowCommand(s), newPluginsRestartCommand(s), newPluginsLockCommand(s),
+		newPluginsShowCommand(s), newPluginsRestartCommand(s), newPluginsLogsCommand(s), newPluginsLockCommand(s),
 		newPluginsEnableCommand(s), newPluginsDisableCommand(s),
 	)
 	return cmd

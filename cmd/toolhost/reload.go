@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -31,17 +29,7 @@ func newReloadCommand(s *session.Session) *cobra.Command {
 }
 
 func reload(ctx context.Context, s *session.Session) error {
-	s.Quiet = true
-	_ = s.Configure(true) // only for the socket: the daemon reports an invalid file
-	path, err := s.Settings().SocketPath()
-	if err != nil {
-		return err
-	}
-	c, err := control.Dial(ctx, path)
-	if errors.Is(err, control.ErrNoDaemon) {
-		return exit.Usage("no daemon is running on "+sanitize.Text(path),
-			"name its socket with --socket, or start one with toolhost serve")
-	}
+	c, err := dialDaemon(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ with the member error, which has code, message and hint.`
 // defaults.
 var unconfigured = map[string]bool{
 	"config": true, "demo": true, "doctor": true, "version": true, "completion": true, "help": true,
-	"trust": true, "reload": true, cobra.ShellCompRequestCmd: true, cobra.ShellCompNoDescRequestCmd: true,
+	"trust": true, "reload": true, "status": true, "stop": true, cobra.ShellCompRequestCmd: true, cobra.ShellCompNoDescRequestCmd: true,
 }
 
 // throughDaemon are the commands that a daemon can serve while the configuration file cannot be
@@ -61,6 +61,7 @@ func newRootCommand(s *session.Session, accepted func()) *cobra.Command {
 			if unconfigured[top.Name()] {
 				return nil
 			}
+			s.Serving = top.Name() == "serve"
 			err := s.Configure(top.Name() != "serve")
 			if s.Unread() != nil && throughDaemon[top.Name()] && cmd.Name() != "lock" {
 				return nil
@@ -71,7 +72,8 @@ func newRootCommand(s *session.Session, accepted func()) *cobra.Command {
 	s.Flags.Bind(root)
 	root.AddCommand(
 		newToolsCommand(s), newCallCommand(s), newSchemaCommand(s), newPluginsCommand(s), newAuditCommand(s),
-		newServeCommand(s), newSessionCommand(s), newReloadCommand(s), newConfigCommand(s), newTrustCommand(s), newDemoCommand(s),
+		newServeCommand(s), newStatusCommand(s), newReloadCommand(s), newStopCommand(s), newSessionCommand(s),
+		newConfigCommand(s), newTrustCommand(s), newDemoCommand(s),
 		newDoctorCommand(s), newVersionCommand(s),
 	)
 	root.SetOut(s.Out)

@@ -32,7 +32,12 @@ part is invalid, nothing changes and the log says why. Changes inside the worksp
 (--root), where tools may have made them, wait for you: the configuration file for toolhost
 reload or toolhost trust, a plugin for toolhost reload or toolhost plugins enable.
 
-SIGTERM and an interrupt end the daemon: it takes no more calls, waits at most --drain for
+The daemon serves numbers for Prometheus (/metrics) and profiles (/debug/pprof/) on its
+socket; with --metrics the numbers also on a loopback address, which every user of this
+machine can read. The log has a line for each crash, backoff, quarantine and upgrade, and
+for each plugin that comes or goes; with --json it is JSON.
+
+SIGTERM, toolhost stop and an interrupt end the daemon: it takes no more calls, waits at most --drain for
 those in progress, and exits with status 0; a second signal ends it at once. When the
 daemon is ready it says so on standard error, and to systemd (Type=notify).`
 
@@ -60,6 +65,8 @@ func newServeCommand(s *session.Session) *cobra.Command {
 	flags.StringSliceVar(&grants, "grant", nil, "`CAPABILITY` that callers may request, such as fs:read; may be repeated")
 	flags.BoolVar(&o.Yes, "yes", false, "let callers run dangerous tools with --yes")
 	flags.DurationVar(&o.Drain, "drain", 30*time.Second, "at the end, wait this `DURATION` for calls in progress")
+	flags.StringVar(&o.Metrics, "metrics", "", "serve /metrics on this loopback `ADDRESS`, such as 127.0.0.1:9464")
+	flags.BoolVar(&o.Profiles, "pprof", false, "serve /debug/pprof/ there, too")
 	bindAuditFlag(cmd, &o.Audit)
 	completeFlag(s, cmd, "grant", capabilities)
 	return cmd

@@ -45,7 +45,7 @@ func (s *supervisor) tellConsequence(then consequence) {
 // tellEnd logs the end of a run. It is not called before the end is recorded.
 func (s *supervisor) tellEnd(run *instance) {
 	if run.end.crashed {
-		s.tell(hclog.Warn, EventCrashed, "plugin crashed", run.end.reason, "ran", run.end.at.Sub(run.since).Round(time.Millisecond))
+		s.tell(hclog.Warn, EventCrashed, "plugin crashed", run.end.reason, "ran", run.end.at.Sub(run.since).Round(time.Millisecond).String())
 		s.tellConsequence(run.end.then)
 	}
 }

@@ -54,8 +54,12 @@ type Status struct {
 	// Lost are the names of its tools that belong to another, so that these tools are not
 	// served until the other is gone or gives the names up. Nil: none.
 	Lost []LostName `json:"lost,omitempty"`
+	// Waiting counts the calls that wait for their turn, see [Limits].
+	Waiting int `json:"waiting,omitempty"`
 	// Starts counts the starts.
 	Starts int `json:"starts"`
+	// Crashes counts the runs that ended by the plugin's fault.
+	Crashes int `json:"crashes,omitempty"`
 	// Took is how long the newest start took, from fork to description.
 	Took tool.Duration `json:"start_took,omitempty"`
 	// Since is when the newest run was ready; zero: never.

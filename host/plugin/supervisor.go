@@ -36,6 +36,7 @@ type supervisor struct {
 	startErr error     // why the newest start failed
 	refused  error     // why the host does not want the plugin; nil: it does
 	starts   int
+	crashes  int
 	backoff  backoff
 	reported State // the last state that OnState was called with; empty: none
 }
@@ -196,6 +197,7 @@ func (s *supervisor) recordEnd(run *instance) {
 	}
 	s.backoff.ended(run.end.at, well, why)
 	if why != "" {
+		s.crashes++
 		run.end.crashed, run.end.then = true, s.backoff.consequence(run.end.at)
 	}
 }
@@ -340,7 +342,7 @@ func (s *supervisor) addTo(out *Status) {
 
 // addToLocked is addTo. The lock is held.
 func (s *supervisor) addToLocked(out *Status) {
-	out.Starts = s.starts
+	out.Starts, out.Crashes = s.starts, s.crashes
 	if s.newest != nil {
 		s.newest.addTo(out, s.cfg.IdleTimeout)
 	}

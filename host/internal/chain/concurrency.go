@@ -35,6 +35,14 @@ func NewSlots(running, waiting int) *Slots {
 	return &Slots{most: int64(running), queue: int64(max(waiting, 0)), freed: make(chan struct{}, running)}
 }
 
+// Waiting returns how many calls wait for a slot. Nil slots have no queue.
+func (s *Slots) Waiting() int {
+	if s == nil {
+		return 0
+	}
+	return int(max(0, s.inside.Load()-s.most))
+}
+
 // Concurrency holds a slot while a call runs. Nil slots skip the step.
 //
 // # Errors

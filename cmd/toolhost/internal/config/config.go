@@ -40,6 +40,8 @@ type Config struct {
 	LogLevel string `json:"log_level"`
 	// Audit configures the audit log.
 	Audit Audit `json:"audit"`
+	// Metrics says where a daemon serves numbers, besides its socket.
+	Metrics Metrics `json:"metrics"`
 	// Approvals says how people are asked for approval.
 	Approvals Approvals `json:"approvals"`
 	// Sessions bounds named sessions.
@@ -71,6 +73,14 @@ type Audit struct {
 	MaxFiles int `json:"max_files"`
 	// MaxAge is how long lines are kept; 0: any time. Default: 0.
 	MaxAge time.Duration `json:"max_age"`
+}
+
+// Metrics says where a daemon serves numbers, besides its socket.
+type Metrics struct {
+	// Address is a loopback address with a port. Default: empty, none.
+	Address string `json:"address,omitempty"`
+	// Profiles serves /debug/pprof/ there, too. Default: false.
+	Profiles bool `json:"profiles"`
 }
 
 // Words that take the place of a path.

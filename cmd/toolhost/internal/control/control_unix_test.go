@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -118,6 +120,12 @@ func (s *service) Call(ctx context.Context, _ control.Caller, c control.Call, a 
 	out, res, err := session.CallWith(ctx, tool.Call{Name: c.Name, Arguments: c.Arguments}, host.CallOptions{})
 	return control.Answer{Outcome: out, Result: res, Err: err}
 }
+
+func (s *service) Stop() time.Duration { return time.Second }
+
+func (s *service) Journal(string) *plugin.Journal { return nil }
+
+func (s *service) Numbers() http.Handler { return http.NotFoundHandler() }
 
 func (s *service) Reload(context.Context) error { return s.reload }
 

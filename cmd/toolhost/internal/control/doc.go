@@ -10,7 +10,11 @@
 //	POST   /v1/calls/{id}/approval      {"verdict": allow, deny, modify or fail, "reason", "arguments"}
 //	POST   /v1/plugins/{name}/restart
 //	POST   /v1/plugins/{name}/sync      apply what the operator has said of a plugin
+//	GET    /v1/plugins/{name}/logs      ?follow=true; the newest output of a plugin, a line each
 //	POST   /v1/reload
+//	POST   /v1/stop
+//	GET    /metrics                     numbers for Prometheus
+//	GET    /debug/pprof/                profiles of the daemon
 //
 // The answer to a call is lines of JSON: begin with the call's address, approval if a person
 // has to approve the call, part for each piece of the result, and end. The answer to a preview

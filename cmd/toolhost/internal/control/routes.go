@@ -33,10 +33,31 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("POST /v1/plugins/{name}/sync", s.do(func(ctx context.Context, r *http.Request) error {
 		return s.service.ApplyPlugin(ctx, r.PathValue("name"))
 	}))
+	mux.HandleFunc("GET /v1/plugins/{name}/logs", operator(s.logs))
+	mux.HandleFunc("POST /v1/stop", operator(func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, stopping{tool.Duration(s.service.Stop())})
+	}))
+	numbers := operator(s.numbers(s.service.Numbers()))
+	mux.HandleFunc("GET /metrics", numbers)
+	mux.HandleFunc("GET /debug/pprof/", numbers)
 	mux.HandleFunc("POST /v1/reload", s.do(func(ctx context.Context, _ *http.Request) error {
 		return s.service.Reload(ctx)
 	}))
 	return mux
+}
+
+// numbers bounds how many read numbers and profiles at a time, and for how long.
+func (s *Server) numbers(next http.Handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		end, err := s.beginWork()
+		if err != nil {
+			fail(w, http.StatusServiceUnavailable, err)
+			return
+		}
+		defer end()
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(numbersTimeout))
+		next.ServeHTTP(w, r)
+	}
 }
 
 func (s *Server) state(w http.ResponseWriter, r *http.Request) {

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -27,12 +28,14 @@ const (
 	maxWaiting     = 64
 	maxWaitingOf   = 16
 	maxWork        = 16
+	maxReaders     = 16
 	maxHeader      = 64 << 10
 	headerTimeout  = 5 * time.Second
 	bodyTimeout    = 30 * time.Second
 	idleTimeout    = 5 * time.Second
 	endTimeout     = 2 * time.Second // for requests in progress at the end
 	connectTimeout = 2 * time.Second
+	numbersTimeout = 90 * time.Second // a profile takes at most a minute
 )
 
 // Service is what a daemon does for commands.
@@ -56,6 +59,18 @@ type Service interface {
 	// ApplyPlugin applies what the operator, the settings and the file of a plugin say now.
 	ApplyPlugin(ctx context.Context, name string) error
 	Reload(context.Context) error
+	// Stop makes the daemon end, and returns how long calls in progress may take.
+	Stop() time.Duration
+	// Journal returns what a plugin wrote; nil: there is no such plugin.
+	Journal(name string) *plugin.Journal
+	// Numbers serves /metrics and /debug/pprof/.
+	Numbers() http.Handler
+}
+
+// Load is what a server has to do at one moment.
+type Load struct {
+	Calls     int // in progress, those that wait for approval included
+	Approvals int // calls that wait for approval
 }
 
 // Server is the daemon's end.
@@ -65,7 +80,9 @@ type Server struct {
 	// What all callers hold together.
 	arguments, answers *budget
 
-	work chan struct{} // has a token for each request besides calls
+	work    chan struct{} // has a token for each request besides calls
+	readers chan struct{} // has a token for each reader of a journal
+	ending  chan struct{} // closed when readers have to end
 
 	mu       sync.Mutex
 	calls    map[string]*runningCall
@@ -80,7 +97,7 @@ func NewServer(s Service, log hclog.Logger) *Server {
 	out := &Server{
 		service:   s,
 		arguments: newBudget(maxHeldArguments), answers: newBudget(maxHeldAnswers),
-		work:  make(chan struct{}, maxWork),
+		work: make(chan struct{}, maxWork), readers: make(chan struct{}, maxReaders), ending: make(chan struct{}),
 		calls: map[string]*runningCall{}, waiting: map[*runningCall]bool{}, silent: map[net.Conn]bool{},
 		idle: make(chan struct{}),
 	}
@@ -90,6 +107,13 @@ func NewServer(s Service, log hclog.Logger) *Server {
 		ErrorLog: log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Warn}),
 	}
 	return out
+}
+
+// Load returns what the server has to do now.
+func (s *Server) Load() Load {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Load{Calls: len(s.calls), Approvals: len(s.waiting)}
 }
 
 // Serve answers requests until Shutdown.
@@ -138,8 +162,10 @@ func (s *Server) endCalls() {
 	}
 }
 
-// hangUp closes connections without a request, on which a shutdown would wait.
+// hangUp ends readers of journals, and closes connections without a request, on which a shutdown
+// would wait.
 func (s *Server) hangUp() {
+	close(s.ending)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for conn := range s.silent {

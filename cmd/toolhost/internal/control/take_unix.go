@@ -123,6 +123,20 @@ func checkLock(f *os.File) error {
 	}
 }
 
+// isHeld reports whether a daemon has the lock of a socket. The next daemon may have it already.
+func isHeld(socket string, pid int) bool {
+	f, _, err := safefile.Open(lockPath(socket), os.O_RDONLY)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	defer func() { _ = f.Close() }()
+	if readHolder(f).PID != pid {
+		return false
+	}
+	err = safefile.Lock(f, safefile.Shared, time.Time{})
+	return errors.Is(err, safefile.ErrLocked)
+}
+
 // readHolder returns an empty holder if the lock file does not say.
 func readHolder(f *os.File) Holder {
 	var h Holder

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -12,9 +13,11 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/metrics"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -29,6 +32,10 @@ type daemon struct {
 	sessions *sessions
 	claim    *control.Claim // on the socket
 	faults   faultList
+	stop     chan struct{} // closed when a command ends the daemon
+	stopOnce sync.Once
+	numbers  *metrics.Numbers
+	server   atomic.Pointer[control.Server] // nil until the daemon serves
 
 	reloading sync.Mutex // held while current is replaced
 	current   atomic.Pointer[inEffect]
@@ -72,12 +79,34 @@ func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 	s.WarnOf(l.Faults(), l.Plugins(), "")
 	d := &daemon{
 		session: s, local: l, log: logger, since: time.Now(),
-		options: o,
+		options: o, stop: make(chan struct{}),
 	}
+	d.numbers = metrics.New(d.snapshot)
 	d.faults.all = l.Faults()
 	d.current.Store(&inEffect{t, l.Loaded, identity})
 	d.sessions = newSessions(l.Host, func() config.Sessions { return d.current.Load().loaded.Config.Sessions })
 	return d, nil
+}
+
+// Stop implements [control.Service].
+func (d *daemon) Stop() time.Duration {
+	d.stopOnce.Do(func() { close(d.stop) })
+	return d.options.Drain
+}
+
+// Journal implements [control.Service].
+func (d *daemon) Journal(name string) *plugin.Journal { return d.local.Host.Journal(name) }
+
+// Numbers implements [control.Service].
+func (d *daemon) Numbers() http.Handler { return d.numbers.Handler(true) }
+
+// snapshot returns what the metrics show.
+func (d *daemon) snapshot() metrics.Snapshot {
+	out := metrics.Snapshot{State: d.State()}
+	if s := d.server.Load(); s != nil {
+		out.Load = s.Load()
+	}
+	return out
 }
 
 // State implements [control.Service].
@@ -104,6 +133,18 @@ func (d *daemon) Get(c control.Caller, name string) (host.Tool, bool) {
 
 // Call implements [control.Service].
 func (d *daemon) Call(ctx context.Context, by control.Caller, c control.Call, asked policy.Approver) control.Answer {
+	began := time.Now()
+	answer := d.call(ctx, by, c, asked)
+	t, _ := d.local.Host.Get(c.Name)
+	code := tool.CodeOf(answer.Err)
+	if code == "" && answer.Result.IsError {
+		code = tool.CodeToolFailed
+	}
+	d.numbers.Call(t.Name, code, time.Since(began))
+	return answer
+}
+
+func (d *daemon) call(ctx context.Context, by control.Caller, c control.Call, asked policy.Approver) control.Answer {
 	may := d.allowance(by)
 	if c.Session == "" {
 		return session.CallAs(ctx, d.local.Host, c, may, asked)
@@ -155,6 +196,7 @@ func (d *daemon) reload(ctx context.Context, why session.Reading) error {
 	defer d.reloading.Unlock()
 	defer notifyReloading()()
 	err := d.reloadAll(ctx, why)
+	d.numbers.Reload(err)
 	d.faults.replace(func(known *tool.Error) bool { return known.Plugin == "" }, err)
 	for _, fault := range session.Faults(err) {
 		d.log.Warn("reload", "fault", fault)

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/go-hclog"
-
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
@@ -82,7 +80,7 @@ func (d *daemon) apply(after *inEffect, why session.Reading) error {
 	h.SetPluginSettings(after.loaded.Plugins.Apply)
 	h.SetHold(after.loaded.Hold)
 	h.SetLocks(rules.Locks...)
-	d.log.SetLevel(hclog.LevelFromString(after.settings.LogLevel))
+	d.session.SetLogLevel(after.settings.LogLevel)
 	d.current.Store(after)
 	d.share()
 	if why == session.ByOperator && c.File != "" {

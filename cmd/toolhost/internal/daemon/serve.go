@@ -2,6 +2,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,12 +10,12 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/metrics"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -26,6 +27,10 @@ type Options struct {
 	Yes    bool              // callers may approve dangerous calls with --yes
 	Drain  time.Duration     // for the calls in progress at the end
 	Audit  string            // the flag: a file, off, or empty
+	// Metrics is a loopback address for metrics; empty: that of the configuration. Profiles
+	// serves /debug/pprof/ there, too.
+	Metrics  string
+	Profiles bool
 }
 
 // Serve runs a daemon until ctx ends, and then shuts it down in good order.
@@ -92,6 +97,8 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, d
 	}
 	d.claim = claim
 	d.share()
+	tasks := newTasks()
+	defer tasks.end()
 	hangUp := make(chan os.Signal, 1)
 	signal.Notify(hangUp, syscall.SIGHUP)
 	defer signal.Stop(hangUp)
@@ -99,26 +106,24 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, d
 	defer d.watchConfig(changed)()
 	defer d.watchPlugins()()
 
+	if err := d.serveMetrics(tasks); err != nil {
+		return err
+	}
 	server := control.NewServer(d, d.log)
+	d.server.Store(server)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ln) }()
 	d.noteProtected()
-	h, stderr := d.local.Host, d.session.Err
-	stderr.Printf("toolhost: ready: %d tools of %d plugins on %s (pid %d)\n", h.Len(), len(h.Plugins()), path, os.Getpid())
+	h := d.local.Host
+	d.session.Say(fmt.Sprintf("ready: %d tools of %d plugins on %s (pid %d)", h.Len(), len(h.Plugins()), path, os.Getpid()))
 	notify("READY=1")
-	watched, endWatch := context.WithCancel(context.WithoutCancel(ctx))
-	var alive sync.WaitGroup
-	alive.Go(func() { watchdog(watched, func() { d.State() }) })
-	defer func() {
-		endWatch()
-		alive.Wait()
-	}()
+	tasks.add(func(ctx context.Context) { watchdog(ctx, func() { d.State() }) })
 	err = d.wait(ctx, hangUp, changed, served)
 	if err != nil { // the socket failed: there is no caller to wait for
 		drain = 0
 	}
 	notify(fmt.Sprintf("STOPPING=1\nEXTEND_TIMEOUT_USEC=%d", (drain + endTime).Microseconds()))
-	stderr.Printf("toolhost: ending: calls in progress may take %v\n", drain)
+	d.session.Say(fmt.Sprintf("ending: calls in progress may take %v", drain))
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
 	server.Shutdown(bound)
@@ -127,6 +132,26 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, d
 		err = <-served
 	}
 	return err
+}
+
+// serveMetrics serves the metrics on a loopback address, if that is asked for.
+func (d *daemon) serveMetrics(t *tasks) error {
+	of := d.current.Load().settings.Config.Metrics
+	address, profiles := cmp.Or(d.options.Metrics, of.Address), d.options.Profiles || of.Profiles
+	if address == "" {
+		return nil
+	}
+	ln, err := metrics.Listen(address)
+	if err != nil {
+		return err
+	}
+	d.session.Notef("metrics on http://%s/metrics", ln.Addr())
+	t.add(func(ctx context.Context) {
+		if err := d.numbers.Serve(ctx, ln, profiles); err != nil {
+			d.log.Error("the metrics are not served any more", "error", err)
+		}
+	})
+	return nil
 }
 
 // wait waits for the end of the daemon, and reloads when it is told to or when the
@@ -138,6 +163,8 @@ func (d *daemon) wait(ctx context.Context, hangUp <-chan os.Signal, changed <-ch
 	for {
 		select {
 		case <-ctx.Done():
+			return nil
+		case <-d.stop:
 			return nil
 		case err := <-served:
 			return tool.Errorf(tool.CodeUnavailable, "the socket failed: %w", err)

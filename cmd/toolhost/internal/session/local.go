@@ -126,7 +126,7 @@ func (s *Session) LockRules(t *Settings) (pins.Rules, error) {
 		Trusts: trustsContent, Ignored: s.noteUntrusted,
 		Unrecorded: func(lock string, err error) {
 			if s.log != nil {
-				s.log.Warn("only this process remembers that there is a lock: say lock: required in the configuration",
+				s.log.logger.Warn("only this process remembers that there is a lock: say lock: required in the configuration",
 					"lock", lock, "error", err)
 			}
 		},

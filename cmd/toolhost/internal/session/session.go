@@ -4,17 +4,12 @@
 package session
 
 import (
-	"fmt"
 	"io"
-
-	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/host/policy"
-	"github.com/toolhost/toolhost/internal/sanitize"
-	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // Session is one run of the command.
@@ -26,10 +21,12 @@ type Session struct {
 	OpenTerminal func() (terminal.Terminal, error)
 	// Quiet suppresses the note about a file that is not trusted.
 	Quiet bool
+	// Serving says that the command is a daemon, whose log people read later.
+	Serving bool
 
-	settings *Settings    // nil until they are known
-	unread   unread       // zero: the configuration file, if there is one, counts
-	log      hclog.Logger // nil until it is needed
+	settings *Settings // nil until they are known
+	unread   unread    // zero: the configuration file, if there is one, counts
+	log      *log      // nil until it is needed
 	locks    pins.Keeper
 }
 
@@ -67,32 +64,6 @@ func (s *Session) Settings() *Settings {
 		return defaultSettings(s.Flags)
 	}
 	return s.settings
-}
-
-// Logger returns the logger, which writes to standard error: standard output belongs to
-// results.
-func (s *Session) Logger() (hclog.Logger, error) {
-	level := s.Settings().LogLevel
-	if err := checkLogLevel(level); err != nil {
-		return nil, err
-	}
-	if s.log == nil { // there is one logger, so that its level can be changed
-		s.log = hclog.New(&hclog.LoggerOptions{Name: "toolhost", Level: hclog.LevelFromString(level), Output: s.Err})
-	}
-	return s.log, nil
-}
-
-// Warn prints a problem that does not keep the rest from working.
-func (s *Session) Warn(e *tool.Error) {
-	level := s.Settings().LogLevel
-	s.Err.Warning(e, level == "debug" || level == "trace")
-}
-
-// Notef prints a line about who does the work, unless logging is off.
-func (s *Session) Notef(format string, args ...any) {
-	if s.Settings().LogLevel != "off" {
-		s.Err.Printf("toolhost: %s\n", sanitize.Line(fmt.Sprintf(format, args...), 0))
-	}
 }
 
 // Approver returns an approver that asks at the terminal, and a function that closes the

@@ -145,11 +145,11 @@ func (s *Session) noteUntrusted(path string) {
 	switch {
 	case s.Quiet:
 	case s.daemonReadIt(path):
-		s.Err.Printf("toolhost: %s is not trusted as it is, so the daemon goes by what it read before "+
-			"(look at it, and: toolhost trust)\n", sanitize.Text(path))
+		s.Say(sanitize.Text(path) + " is not trusted as it is, so the daemon goes by what it read before " +
+			"(look at it, and: toolhost trust)")
 	default:
-		s.Err.Printf("toolhost: %s is not trusted as it is, so the defaults hold "+
-			"(look at it, and: toolhost trust; or name it with --config)\n", sanitize.Text(path))
+		s.Say(sanitize.Text(path) + " is not trusted as it is, so the defaults hold " +
+			"(look at it, and: toolhost trust; or name it with --config)")
 	}
 }
 

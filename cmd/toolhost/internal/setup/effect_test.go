@@ -20,7 +20,9 @@ import (
 
 // commandKeys are the settings that the command itself looks at, as flags go before
 // them. Its own test has each.
-var commandKeys = []string{"plugin_dirs", "root", "cache_dir", "socket", "lock", "hold_new", "log_level", "audit.path"}
+var commandKeys = []string{"plugin_dirs", "root", "cache_dir", "socket", "lock", "hold_new", "log_level", "audit.path",
+	"metrics.address", "metrics.profiles",
+}
 
 type object = map[string]any
 

@@ -1,0 +1,108 @@
+package control
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// maxJournalLine bounds a line that a client reads, in bytes: its text and what JSON adds.
+const maxJournalLine = 64 << 10
+
+// logs sends a plugin's journal, a line each, and goes on as lines are added if the client asks
+// for it. A client that reads too slowly misses lines, as the numbers tell: the daemon keeps
+// nothing for it.
+func (s *Server) logs(w http.ResponseWriter, r *http.Request) {
+	journal := s.service.Journal(r.PathValue("name"))
+	if journal == nil {
+		fail(w, http.StatusNotFound, &tool.Error{
+			Code: tool.CodeNotFound, Message: fmt.Sprintf("there is no plugin %.64q", r.PathValue("name")),
+			OperatorHint: "see toolhost plugins for the names",
+		})
+		return
+	}
+	select {
+	case s.readers <- struct{}{}:
+		defer func() { <-s.readers }()
+	default:
+		fail(w, http.StatusServiceUnavailable, &tool.Error{
+			Code: tool.CodeResourceExhausted, Message: fmt.Sprintf("%d clients read logs already", maxReaders), Hint: "end one of them",
+		})
+		return
+	}
+	follow := r.URL.Query().Get("follow") == "true"
+	out := newLines(w)
+	for last := uint64(0); ; {
+		lines, more := journal.Since(last)
+		if err := out.sendLines(lines); err != nil {
+			return // the client is gone
+		}
+		if !follow {
+			return
+		}
+		if len(lines) > 0 {
+			last = lines[len(lines)-1].Number
+		}
+		select {
+		case <-more:
+		case <-r.Context().Done():
+			return
+		case <-s.ending:
+			return
+		}
+	}
+}
+
+// sendLines sends lines of a journal, which may be none, without delay.
+func (l *lines) sendLines(all []plugin.Line) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.within(writeTimeout); err != nil {
+		return err
+	}
+	for _, line := range all {
+		if err := l.enc.Encode(line); err != nil {
+			return err
+		}
+	}
+	return l.ctl.Flush()
+}
+
+// Logs calls each with the lines of a plugin's journal, oldest first, until there are no more,
+// or, if it follows them, until ctx or the daemon ends or each returns an error, which it returns.
+//
+// # Errors
+//
+// [tool.CodeNotFound] if there is no such plugin; [tool.CodeUnavailable] if the daemon is gone.
+func (c *Client) Logs(ctx context.Context, name string, follow bool, each func(plugin.Line) error) error {
+	path := "/v1/plugins/" + url.PathEscape(name) + "/logs"
+	if follow {
+		path += "?follow=true"
+	}
+	resp, err := c.send(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return c.explain(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	in := bufio.NewScanner(resp.Body)
+	in.Buffer(nil, maxJournalLine)
+	for in.Scan() {
+		var line plugin.Line
+		if err := json.Unmarshal(in.Bytes(), &line); err != nil {
+			return c.explain(err)
+		}
+		if err := each(line); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return c.explain(in.Err())
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/internal/sanitize"
+)
+
+const aboutStop = `End the daemon, as SIGTERM does, and wait until it has ended: it takes no more calls and
+waits for those in progress (serve --drain). The exit status is 0 when it is gone.
+
+The daemon is the one on the socket (--socket), whatever its root.`
+
+func newStopCommand(s *session.Session) *cobra.Command {
+	return &cobra.Command{
+		Use:   "stop",
+		Short: "End the daemon in good order",
+		Long:  aboutStop,
+		Args:  noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := dialDaemon(cmd.Context(), s)
+			if err != nil {
+				return err
+			}
+			if err := c.Stop(cmd.Context()); err != nil {
+				return err
+			}
+			pid, root := c.State().PID, c.State().Identity.Root
+			if s.Flags.JSON {
+				return s.Out.JSON(map[string]any{"stopped": true, "pid": pid, "root": root})
+			}
+			s.Out.Printf("stopped the daemon (pid %d) of %s\n", pid, sanitize.Text(root))
+			return nil
+		},
+	}
+}
+
+// dialDaemon connects to the daemon on the socket, whatever its root and configuration.
+//
+// # Errors
+//
+// [*exit.Error] if there is none; those of [control.Dial].
+func dialDaemon(ctx context.Context, s *session.Session) (*control.Client, error) {
+	s.Quiet = true
+	_ = s.Configure(true) // only for the socket: the daemon reports an invalid file
+	path, err := s.Settings().SocketPath()
+	if err != nil {
+		return nil, err
+	}
+	c, err := control.Dial(ctx, path)
+	if errors.Is(err, control.ErrNoDaemon) {
+		return nil, exit.Usage("no daemon is running on "+sanitize.Text(path),
+			"name its socket with --socket, or start one with toolhost serve")
+	}
+	return c, err
+}
