@@ -133,8 +133,8 @@ func (h *Host) Plugins() []plugin.Status {
 // may still end, sorted by name.
 func (h *Host) Draining() []plugin.Status { return h.roster.Draining() }
 
-// Journal returns the newest lines of what a plugin wrote, and of what happened to it; nil: there
-// is no plugin of that name.
+// Journal returns the newest lines of what a plugin wrote, and of what happened to it; nil: no
+// plugin has that name.
 func (h *Host) Journal(name string) *plugin.Journal { return h.roster.Journal(name) }
 
 // Faults returns what keeps [Host.Follow] from following the directories as it should, as of

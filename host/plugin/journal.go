@@ -39,7 +39,7 @@ type Journal struct {
 	lines   []Line // the oldest first
 	bytes   int
 	last    uint64
-	changed chan struct{} // closed with the next line; nil: nobody waits
+	changed chan struct{} // closed with the next line; nil: none waits
 }
 
 // Since returns the lines after the one of a number, oldest first, and a channel that is closed

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// tasks are goroutines beside the socket.
+// tasks are goroutines in addition to that of the socket.
 type tasks struct {
 	ctx    context.Context
 	cancel context.CancelFunc
