@@ -209,25 +209,6 @@ func appendJSON(b []byte, v any) []byte {
 // MarshalJSON implements [json.Marshaler].
 func (o *object) MarshalJSON() ([]byte, error) { return compact(o), nil }
 
-// clone returns a deep copy.
-func clone(v any) any {
-	switch v := v.(type) {
-	case *object:
-		out := &object{members: make([]member, len(v.members))}
-		for i, m := range v.members {
-			out.members[i] = member{m.name, clone(m.value)}
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, item := range v {
-			out[i] = clone(item)
-		}
-		return out
-	}
-	return v
-}
-
 func sameJSON(a, b any) bool { return bytes.Equal(compact(a), compact(b)) }
 
 // holds says how a keyword holds subschemas.
