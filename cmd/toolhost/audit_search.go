@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/suggest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -66,7 +70,8 @@ var auditCodes = []string{
 	string(audit.CodeOK), string(tool.CodeInvalidArguments), string(tool.CodePermissionDenied), string(tool.CodeApprovalDenied),
 	string(tool.CodeApprovalRequired), string(tool.CodeRateLimited), string(tool.CodeUnavailable), string(tool.CodeCrashed),
 	string(tool.CodeDeadlineExceeded), string(tool.CodeCanceled), string(tool.CodeResourceExhausted), string(tool.CodeNotFound),
-	string(tool.CodeInvalidResult), string(tool.CodeToolFailed), string(tool.CodeInternal),
+	string(tool.CodeAlreadyExists), string(tool.CodeInvalidDefinition), string(tool.CodeInvalidResult), string(tool.CodeToolFailed),
+	string(tool.CodeInternal),
 }
 
 func (c *auditSearch) run(ctx context.Context, args []string) (err error) {
@@ -81,6 +86,13 @@ func (c *auditSearch) run(ctx context.Context, args []string) (err error) {
 	}
 	if len(args) > 0 {
 		c.filter.Text = args[0]
+	}
+	if c.code != "" && !slices.Contains(auditCodes, c.code) {
+		hint := "use " + strings.Join(auditCodes, ", ")
+		if near := suggest.Nearest(c.code, auditCodes, 3); len(near) > 0 {
+			hint = output.DidYouMean(near)
+		}
+		return exit.Usage(fmt.Sprintf("--code %q is not a code with which calls end", c.code), hint)
 	}
 	c.filter.Code = tool.Code(c.code)
 	path, err := c.log.path()

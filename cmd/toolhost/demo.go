@@ -49,6 +49,11 @@ type demo struct {
 	err    error // of the step that failed
 }
 
+// demoReport is the output of demo --json.
+type demoReport struct {
+	Steps []demoStep `json:"steps"`
+}
+
 // demoStep is what demo --json prints for a step.
 type demoStep struct {
 	Step   int      `json:"step"`
@@ -169,7 +174,7 @@ func (d *demo) run(ctx context.Context) error {
 	}
 
 	if d.s.Flags.JSON {
-		return errors.Join(d.err, d.s.Out.JSON(d.steps))
+		return d.s.Out.Report(demoReport{d.steps}, d.err)
 	}
 	if d.err == nil {
 		d.printf("\nAll %d steps took %s. A plugin was killed in the middle of a call, and only that call failed.\n",

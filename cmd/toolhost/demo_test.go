@@ -13,8 +13,9 @@ func TestDemo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var steps []demoStep
-	w.run("demo", "--root", repository, "--json").exits(0).json(&steps)
+	var report demoReport
+	w.run("demo", "--root", repository, "--json").exits(0).json(&report)
+	steps := report.Steps
 	want := [][]string{
 		{"fs ", "introspection ", "not used: plugin quitter did not start"},
 		{"15 tools: apropos_search, class_hierarchy"},
@@ -64,8 +65,9 @@ func TestDemoWithOnePlugin(t *testing.T) {
 func TestDemoWithoutItsPlugins(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
-	var steps []demoStep
-	w.run("demo", "--json").exits(6).says("neither the plugin fs nor introspection").json(&steps)
+	var report demoReport
+	w.run("demo", "--json").exits(6).says("neither the plugin fs nor introspection").json(&report)
+	steps := report.Steps
 	equal(t, "the number of steps", len(steps), 2) // it is shut down all the same
 	equal(t, "whether the first works", steps[0].OK, false)
 	equal(t, "whether the last works", steps[1].OK, true)

@@ -17,8 +17,13 @@ const helpWidth = 80
 
 // setHelp makes root and all commands below it print their help in one form: within
 // [helpWidth] columns, whatever the terminal, and without a flag's text more than once.
+// The help of a command that does not exist prints nothing, see [misnamed].
 func setHelp(root *cobra.Command) {
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { _, _ = io.WriteString(cmd.OutOrStdout(), helpOf(cmd)) })
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		if misnamed(cmd) == nil {
+			_, _ = io.WriteString(cmd.OutOrStdout(), helpOf(cmd))
+		}
+	})
 	root.SetHelpCommand(newHelpCommand(root))
 	root.InitDefaultCompletionCmd("completion")
 	for _, cmd := range root.Commands() {
@@ -26,6 +31,15 @@ func setHelp(root *cobra.Command) {
 			cmd.Args, cmd.RunE = noArguments, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
 	}
+}
+
+// misnamed returns the error for a word behind a command that is not one of its subcommands;
+// nil if there is none. Where help is asked for, cobra does not look at the words.
+func misnamed(cmd *cobra.Command) error {
+	if words := cmd.Flags().Args(); cmd.HasAvailableSubCommands() && len(words) > 0 {
+		return noSuchCommand(cmd, words[0])
+	}
+	return nil
 }
 
 func newHelpCommand(root *cobra.Command) *cobra.Command {
@@ -59,7 +73,7 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 // helpOf returns the help of a command.
 func helpOf(cmd *cobra.Command) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\nUsage:\n", output.Fill(cmp.Or(cmd.Long, cmd.Short), helpWidth))
+	fmt.Fprintf(&b, "%s\n\nUsage:\n", output.Fill(cmp.Or(cmd.Long, cmd.Short+"."), helpWidth))
 	if cmd.Runnable() {
 		fmt.Fprintf(&b, "  %s\n", cmd.UseLine())
 	}

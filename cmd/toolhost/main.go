@@ -49,7 +49,11 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRootCommand(s, func() { accepted = true })
 	root.SetArgs(append([]string{}, args...)) // for nil, cobra would take os.Args
 	cmd, err := root.ExecuteContextC(ctx)
-	if err != nil && !accepted {
+	switch {
+	case accepted:
+	case err == nil: // the help was printed
+		err = misnamed(cmd)
+	default:
 		err = usageIn(cmd, err)
 	}
 	if err != nil && (s.Flags.JSON || !accepted && asksForJSON(args)) {

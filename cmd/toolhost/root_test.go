@@ -37,6 +37,7 @@ func TestUsage(t *testing.T) {
 		{"call a --grant FS", []string{`"FS" is not a valid capability`, "fs:read"}},
 		{"call a --arg path", []string{`--arg "path" is not of the form name=value`}},
 		{"call a @nowhere.json", []string{"the arguments cannot be read", "nowhere.json"}},
+		{"audit search --code permission_denid", []string{"is not a code", "did you mean permission_denied?"}},
 		{"tools --max-safety none", []string{`unknown safety level "none"`, "safe, cautious or dangerous"}},
 	} {
 		o := inProcess(t, strings.Fields(c.line)...).exits(2).says(c.says...)
@@ -49,6 +50,8 @@ func TestUsage(t *testing.T) {
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	inProcess(t, "help", "nope").exits(2).says(`toolhost has no command "nope"`)
+	inProcess(t, "nope", "--help").exits(2).says(`toolhost has no command "nope"`)
+	inProcess(t, "plugins", "list", "-h").exits(2).says("it has disable, enable,")
 	inProcess(t, "help", "plugins", "lokc").exits(2).says("did you mean lock?")
 	inProcess(t, "help", "call", "fs.read").exits(2).says("toolhost call --help")
 	inProcess(t, "completion", "bsh").exits(2).says("did you mean bash")

@@ -44,7 +44,7 @@ func showTool(ctx context.Context, s *session.Session, b session.Backend, name s
 		return s.Out.JSON(t)
 	}
 	s.Out.Fields(t.fields())
-	s.Out.Printf("\n%s\n", output.Indent(sanitize.Text(strings.TrimSpace(t.Description)), "  "))
+	s.Out.Printf("\n%s\n", output.Indent(s.Out.Wrapped(sanitize.Text(strings.TrimSpace(t.Description)), 2), "  "))
 	printSchema(s.Out, "arguments", t.InputSchema)
 	printSchema(s.Out, "structured result", t.OutputSchema)
 	printList(s.Out, "not checked, so the tool has to", t.Warnings)

@@ -45,6 +45,11 @@ func TestTable(t *testing.T) {
 	equal(t, "the table", b.String(), "NAME  WHAT\na     short\näöü   something that is longe…\nb\n")
 
 	b.Reset()
+	o.width = 40
+	o.Table(rows)
+	equal(t, "the table", b.String(), "NAME  WHAT\na     short\näöü\n    something that is longer than the t…\nb\n")
+
+	b.Reset()
 	o.width = 5
 	o.Table(rows)
 	equal(t, "the table", b.String(), "NAME  WHAT\na     short\näöü   something that is l…\nb\n")

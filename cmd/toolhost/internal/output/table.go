@@ -15,7 +15,12 @@ func (t *Table) Add(cells ...string) { *t = append(*t, cells) }
 // for it, in characters.
 const minLastColumn = 20
 
-// Table prints a table. On a terminal the last column is cut so that each row fits on a line.
+// minShownBeside is how much room the last column has to have next to the others, in
+// characters. With less, what does not fit has a line of its own.
+const minShownBeside = 40
+
+// Table prints a table. On a terminal the last column is cut so that each row fits on a line,
+// or, if that leaves little of it, on two.
 func (o *Writer) Table(t Table) {
 	const gap = "  "
 	widths := make([]int, len(t[0]))
@@ -30,17 +35,23 @@ func (o *Writer) Table(t Table) {
 	}
 	for _, row := range t {
 		var line strings.Builder
+		below := ""
 		for i, cell := range row {
 			if i == len(row)-1 {
-				if o.width > 0 {
-					cell = Shorten(cell, max(minLastColumn, o.width-before))
+				room := max(minLastColumn, o.width-before)
+				switch {
+				case o.width == 0 || utf8.RuneCountInString(cell) <= room:
+				case room < minShownBeside && o.width >= minShownBeside:
+					below, cell = "    "+Shorten(cell, o.width-4)+"\n", ""
+				default:
+					cell = Shorten(cell, room)
 				}
 				line.WriteString(cell)
 				break
 			}
 			line.WriteString(cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)) + gap)
 		}
-		o.Printf("%s\n", strings.TrimRight(line.String(), " "))
+		o.Printf("%s\n%s", strings.TrimRight(line.String(), " "), below)
 	}
 }
 

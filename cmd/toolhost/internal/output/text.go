@@ -45,6 +45,18 @@ func Fill(s string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
+// Wrapped returns text with its lines broken as the terminal is wide, less a margin. Where there
+// is no terminal, the text stays as it is.
+func (o *Writer) Wrapped(s string, margin int) string {
+	if o.width <= 2*margin {
+		return s
+	}
+	return Fill(s, min(o.width, maxLine)-margin)
+}
+
+// maxLine is the width of long texts, in columns: longer lines are hard to read.
+const maxLine = 100
+
 // Indent puts by in front of each line that is not empty.
 func Indent(s, by string) string {
 	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
