@@ -129,7 +129,7 @@ func TestConfigThatIsBad(t *testing.T) {
 		w.run(args...).exits(2).says(w.config()+":3:5: plugins.player.enabeld: unknown key", "did you mean `enabled`?", "  3 | ", w.config()+":4:16: ", "`soon` is not a time")
 	}
 	w.run("version").exits(0)
-	w.run("doctor").exits(0)
+	w.run("doctor").exits(1).prints("failed   configuration:", "unknown key `enabeld`")
 	w.run("config", "schema").exits(0)
 	w.bare("__complete", "call", "play.").exits(0)
 }

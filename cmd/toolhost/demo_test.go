@@ -18,7 +18,7 @@ func TestDemo(t *testing.T) {
 	steps := report.Steps
 	want := [][]string{
 		{"fs ", "introspection ", "not used: plugin quitter did not start"},
-		{"15 tools: apropos_search, class_hierarchy"},
+		{" tools: apropos_search, class_hierarchy"},
 		{"go.mod (", "module github.com/toolhost/toolhost"},
 		{"type Host struct, type in github.com/toolhost/toolhost/host"},
 		{"permission_denied", "invalid_arguments", "not_found"},

@@ -223,7 +223,7 @@ func TestLockThatWasSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.removeFile(lock)
-	w.run("call", "play.echo").exits(3).says(lock + " is missing")
+	w.run("call", "play.echo").exits(6).says(lock + " is missing")
 
 	// Another lock, in another directory, does not stand for the one that is missing, and
 	// takes nothing away from it.
@@ -237,13 +237,13 @@ func TestLockThatWasSeen(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(other, pins.LockName), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	in("call", "play.echo").exits(3).says(lock + " is missing")
+	in("call", "play.echo").exits(6).says(lock + " is missing")
 	w.write(pins.LockName, string(text))
 	in("call", "play.echo").exits(0)
 	in("plugins", "lock", "--off").exits(5).says(filepath.Join(other, pins.LockName)+" would be removed", lock+" stays, and pins plugins")
 	evil := w.script("evil")
 	w.write(pins.LockName, string(text)+"evil binary sha256:"+strings.Repeat("0", 64)+"\n")
-	in("call", "play.echo").exits(3).says(lock) // which is damaged now
+	in("call", "play.echo").exits(6).says(lock) // which is damaged now
 	w.ran(evil, false)
 
 	// A record that is damaged decides nothing.
