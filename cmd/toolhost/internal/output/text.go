@@ -45,8 +45,8 @@ func Fill(s string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// Wrapped returns text with its lines broken as the terminal is wide, less a margin. Where there
-// is no terminal, the text stays as it is.
+// Wrapped returns text with its lines broken as the terminal is wide, less a margin. Without a
+// terminal, the text stays as it is.
 func (o *Writer) Wrapped(s string, margin int) string {
 	if o.width <= 2*margin {
 		return s
