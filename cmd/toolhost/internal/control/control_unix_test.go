@@ -345,8 +345,8 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	d := newDaemon(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	answered := make(chan control.Answer, 1)
-	go func() { answered <- d.client().Call(ctx, control.Call{Name: "wait"}, nil) }()
+	answered, c := make(chan control.Answer, 1), d.client()
+	go func() { answered <- c.Call(ctx, control.Call{Name: "wait"}, nil) }()
 	<-d.began
 	cancel()
 	a := <-answered
