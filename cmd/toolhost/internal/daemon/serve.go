@@ -107,7 +107,7 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, d
 	defer d.watchPlugins()()
 
 	if err := d.serveMetrics(tasks); err != nil {
-		return err
+		return errors.Join(err, ln.Close()) // which removes the socket
 	}
 	server := control.NewServer(d, d.log)
 	d.server.Store(server)
