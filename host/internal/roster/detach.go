@@ -45,7 +45,8 @@ func (r *Roster) Unregister(owner string) {
 		}
 		cancel()
 	}
-	r.Drop(owner)
+	r.registry.Drop(owner)
+	r.ReturnNames()
 }
 
 // detach makes the member absent and removes its tools. Its source is closed in the
@@ -71,7 +72,7 @@ func (m *member) detachAlone(ctx context.Context) (closed <-chan error, err erro
 		return nil, err
 	}
 	m.roster.mu.Lock()
-	m.detached, m.dropped = s.path, true
+	m.detached = s.path
 	m.roster.mu.Unlock()
 	if s.end != nil {
 		s.end()

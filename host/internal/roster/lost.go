@@ -71,49 +71,43 @@ func (r *Roster) put(sources []*source, sets []Set) (faults []error, freed bool,
 	r.publishing.Lock()
 	defer r.publishing.Unlock()
 	faults = make([]error, len(sets))
-	all := make([][]Entry, len(sets))
+	var current []int // what another source has replaced meanwhile is not published
+	var wanted []Set
 	for i, s := range sources {
-		all[i] = sets[i].Entries
-		sets[i].Entries, faults[i] = r.withoutReserved(s, all[i])
+		if s.member.now().source != s {
+			continue
+		}
+		set := sets[i]
+		set.Entries, faults[i] = r.withoutReserved(s, sets[i].Entries)
+		current, wanted = append(current, i), append(wanted, set)
 	}
-	results := r.registry.Put(sets)
+	results := r.registry.Put(wanted)
 	named = map[*source][]string{}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i, s := range sources {
-		faults[i] = errors.Join(faults[i], results[i].Err)
-		served := all[i] != nil
-		if s.served = served; served {
+	for n, i := range current {
+		s, result := sources[i], results[n]
+		faults[i] = errors.Join(faults[i], result.Err)
+		m, all := s.member, sets[i].Entries
+		if s.served = all != nil; s.served {
 			s.failure = nil
-			named[s] = results[i].Names
+			named[s] = result.Names
 		}
-		m := s.member
 		if m.source != s {
 			continue
 		}
-		gone := func(name string) bool { return !slices.Contains(results[i].Names, name) }
+		gone := func(name string) bool { return !slices.Contains(result.Names, name) }
 		freed = freed || slices.ContainsFunc(m.names, gone)
-		m.names, m.lost, m.dropped = results[i].Names, nil, false
+		m.names, m.lost = result.Names, nil
 		if lost := lostTo(faults[i]); len(lost) > 0 {
-			m.lost = &lostNames{all[i], lost}
+			m.lost = &lostNames{all, lost}
 		}
 	}
 	return faults, freed, named
 }
 
-// Drop removes all tools of an owner, whose names others may get.
-func (r *Roster) Drop(owner string) {
-	r.mu.Lock()
-	if m := r.members[owner]; m != nil {
-		m.names, m.lost, m.dropped = nil, nil, true
-	}
-	r.mu.Unlock()
-	r.registry.Drop(owner)
-	r.ReturnNames()
-}
-
 // ReturnNames gives the names that became free to those that wanted them: it is called after
-// an owner has gone or serves less. The caller holds no member.mu.
+// an owner has gone or serves less. The caller holds no member.publishing.
 func (r *Roster) ReturnNames() {
 	r.mu.Lock()
 	var losers []*member
@@ -125,24 +119,14 @@ func (r *Roster) ReturnNames() {
 	r.mu.Unlock()
 	slices.SortFunc(losers, func(a, b *member) int { return strings.Compare(a.owner, b.owner) })
 	for _, m := range losers {
-		if m.mu.TryLock() {
-			m.reclaim()
-			m.mu.Unlock()
-			continue
-		}
-		// It is being listed, which may take long, or has just been published.
-		r.inBackground(func() {
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			m.reclaim()
-		})
+		m.publishing.Lock()
+		m.reclaim()
+		m.publishing.Unlock()
 	}
 }
 
-// reclaim publishes the tools again whose names others had. The caller holds mu.
+// reclaim publishes the tools again whose names others had. The caller holds publishing.
 func (m *member) reclaim() {
-	m.publishing.Lock()
-	defer m.publishing.Unlock()
 	now := m.now()
 	if now.source == nil || now.lost == nil {
 		return

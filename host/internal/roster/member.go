@@ -31,13 +31,12 @@ type member struct {
 
 // facts are what is known of a member at one moment.
 type facts struct {
-	state   memberState
-	source  *source        // nil: absent
-	failed  *failedUpgrade // nil: no newer file, or other settings, were tried in vain
-	held    heldChange     // zero: nothing waits for the operator
-	names   []string       // of its tools that are in the registry, as it calls them
-	lost    *lostNames     // nil: it has the names of all its tools
-	dropped bool           // the embedder has removed its tools
+	state  memberState
+	source *source        // nil: absent
+	failed *failedUpgrade // nil: no newer file, or other settings, were tried in vain
+	held   heldChange     // zero: nothing waits for the operator
+	names  []string       // of its tools that are in the registry, as it calls them
+	lost   *lostNames     // nil: it has the names of all its tools
 	// detached is the file of the plugin that was detached: it comes back only if the
 	// operator says so. Empty: none was.
 	detached string

@@ -147,7 +147,7 @@ func nameReserved(e Entry, owner, by string) error {
 func (r *Roster) keeps(other holder, name string) bool {
 	r.mu.Lock()
 	var s *source
-	if m := r.members[other.plugin]; m != nil && !m.dropped {
+	if m := r.members[other.plugin]; m != nil {
 		s = m.source
 	}
 	r.mu.Unlock()
