@@ -2,9 +2,9 @@ package manifest
 
 import (
 	"context"
-	"path/filepath"
 	"sync"
 
+	"github.com/toolhost/toolhost/host/internal/marked"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
@@ -12,10 +12,17 @@ import (
 // length is not remembered, and is started each time.
 const MaxSize = 4 << 20
 
+// directoryName is the directory of this package in a directory for caches. No other
+// program is likely to use the name, and the marker says that none does.
+const directoryName = "toolhost-manifests"
+
+// directory is the open directory, with its files.
+type directory struct{ *marked.Dir }
+
 // Cache is a directory of manifests. It is safe for concurrent use, by several
 // processes too.
 type Cache struct {
-	dir     *directory
+	dir     directory
 	digests digests
 	pruned  sync.Once
 }
@@ -26,23 +33,19 @@ type Cache struct {
 //
 // # Errors
 //
-// [ErrUnsafe] if one of the two belongs to another user or others may write to it;
-// [ErrForeign] if there is something of that name that toolhost did not make; plain
+// [marked.ErrUnsafe] if one of the two belongs to another user or others may write to it;
+// [marked.ErrForeign] if there is something of that name that toolhost did not make; plain
 // errors if it cannot be made.
 func Open(dir string) (*Cache, error) {
-	abs, err := filepath.Abs(dir)
+	own, err := marked.Open(dir, directoryName)
 	if err != nil {
 		return nil, err
 	}
-	own, err := openDirectory(abs)
-	if err != nil {
-		return nil, err
-	}
-	return &Cache{dir: own}, nil
+	return &Cache{dir: directory{own}}, nil
 }
 
 // Close closes the directory. Afterwards nothing is found or stored.
-func (c *Cache) Close() error { return c.dir.close() }
+func (c *Cache) Close() error { return c.dir.Close() }
 
 // Find returns what is remembered of a subject, and the SHA-256 of its binary; false:
 // nothing, or nothing that holds for the binary, and the files that the plugin names, as they
@@ -134,4 +137,4 @@ func (c *Cache) store(ctx context.Context, s Subject, r *record) (Digest, error)
 }
 
 // Forget removes what is remembered of a subject. If that fails, it is found again.
-func (c *Cache) Forget(s Subject) { _ = c.dir.root.Load().Remove(s.name()) }
+func (c *Cache) Forget(s Subject) { _ = c.dir.Root().Remove(s.name()) }

@@ -95,7 +95,7 @@ func program(t *testing.T, name, content string) string {
 }
 
 // pathOf is the file of a subject.
-func pathOf(c *Cache, s Subject) string { return filepath.Join(c.dir.above, directoryName, s.name()) }
+func pathOf(c *Cache, s Subject) string { return filepath.Join(c.dir.Above, directoryName, s.name()) }
 
 func find(t *testing.T, c *Cache, s Subject) (wire.Description, bool) {
 	t.Helper()
@@ -117,13 +117,13 @@ func filled(t *testing.T) (c *Cache, s Subject, path string) {
 func TestStoreAndFind(t *testing.T) {
 	t.Parallel()
 	c, s, path := filled(t)
-	for _, again := range []*Cache{c, open(t, c.dir.above)} {
+	for _, again := range []*Cache{c, open(t, c.dir.Above)} {
 		if got, ok := find(t, again, s); !ok || !reflect.DeepEqual(got, about) {
 			t.Errorf("found %v, %+v", ok, got)
 		}
 	}
 	if runtime.GOOS != "windows" {
-		for p, want := range map[string]os.FileMode{c.dir.above: 0o700, filepath.Dir(path): 0o700, path: 0o600} {
+		for p, want := range map[string]os.FileMode{c.dir.Above: 0o700, filepath.Dir(path): 0o700, path: 0o600} {
 			if info, err := os.Stat(p); err != nil || info.Mode().Perm() != want {
 				t.Errorf("%s: %v, %v, want %v", p, info.Mode(), err, want)
 			}
@@ -260,7 +260,7 @@ func TestNoSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := 0
-	err := filepath.WalkDir(c.dir.above, func(path string, e os.DirEntry, err error) error {
+	err := filepath.WalkDir(c.dir.Above, func(path string, e os.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
@@ -292,7 +292,7 @@ func TestSideBySide(t *testing.T) {
 	c, s, _ := filled(t)
 	var all sync.WaitGroup
 	for range 8 {
-		own := open(t, c.dir.above)
+		own := open(t, c.dir.Above)
 		all.Go(func() {
 			for range 50 {
 				if _, err := own.Store(t.Context(), s, about); err != nil {
@@ -305,7 +305,7 @@ func TestSideBySide(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if entries, err := os.ReadDir(filepath.Join(c.dir.above, directoryName)); err != nil || len(entries) != 2 {
+	if entries, err := os.ReadDir(filepath.Join(c.dir.Above, directoryName)); err != nil || len(entries) != 2 {
 		t.Errorf("left behind: %v, %v", entries, err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/host/internal/marked"
 )
 
 // old is longer ago than anything is kept.
@@ -72,14 +74,14 @@ func TestOthersFilesStay(t *testing.T) {
 	for what, names := range map[string][]string{
 		"a project's manifests":         {"manifests/app.yaml", "manifests/base/app.yaml", "manifests/" + hash, hash + ".json", "go.mod", ".new-thing"},
 		"a directory without a marker":  {directoryName + "/" + hash, directoryName + "/" + hash + ".json", directoryName + "/.new-1"},
-		"another program's cache":       {directoryName + "/" + markerName, directoryName + "/" + hash},
+		"another program's cache":       {directoryName + "/" + marked.MarkerName, directoryName + "/" + hash},
 		"a file in the directory's way": {directoryName},
 	} {
 		dir := t.TempDir()
 		files(t, dir, names...)
 		before := contents(t, dir)
 		err := use(t, dir)
-		if foreign := strings.HasPrefix(names[0], directoryName); foreign != errors.Is(err, ErrForeign) || !foreign && err != nil {
+		if foreign := strings.HasPrefix(names[0], directoryName); foreign != errors.Is(err, marked.ErrForeign) || !foreign && err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 		after := contents(t, dir)
@@ -94,19 +96,19 @@ func TestOthersFilesStay(t *testing.T) {
 // marker, and what it leads to stays.
 func TestLinkedDirectory(t *testing.T) {
 	t.Parallel()
-	elsewhere, marked, dir := t.TempDir(), t.TempDir(), t.TempDir()
+	elsewhere, cached, dir := t.TempDir(), t.TempDir(), t.TempDir()
 	files(t, elsewhere, "app.yaml", hash, hash+".json")
-	if err := use(t, marked); err != nil {
+	if err := use(t, cached); err != nil {
 		t.Fatal(err)
 	}
-	files(t, filepath.Join(marked, directoryName), hash)
-	for _, target := range []string{elsewhere, filepath.Join(marked, directoryName), filepath.Join(dir, "nowhere")} {
+	files(t, filepath.Join(cached, directoryName), hash)
+	for _, target := range []string{elsewhere, filepath.Join(cached, directoryName), filepath.Join(dir, "nowhere")} {
 		link := filepath.Join(dir, directoryName)
 		if err := os.Symlink(target, link); err != nil {
 			t.Fatal(err)
 		}
 		before := contents(t, filepath.Dir(target))
-		if err := use(t, dir); !errors.Is(err, ErrForeign) {
+		if err := use(t, dir); !errors.Is(err, marked.ErrForeign) {
 			t.Errorf("a link to %s: %v", target, err)
 		}
 		if after := contents(t, filepath.Dir(target)); !maps.Equal(before, after) {
@@ -123,7 +125,7 @@ func TestLinkedDirectory(t *testing.T) {
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	c := open(t, t.TempDir())
-	dir, outside := filepath.Join(c.dir.above, directoryName), t.TempDir()
+	dir, outside := filepath.Join(c.dir.Above, directoryName), t.TempDir()
 	now := time.Now()
 	name := func(first string) string { return first + hash[1:] + ".json" }
 	earlier := func(first string) string { return first + hash[1:] } // as format 1 had it
@@ -149,7 +151,7 @@ func TestPrune(t *testing.T) {
 	for _, e := range entries {
 		left[e.Name()] = true
 	}
-	want := map[string]bool{markerName: true}
+	want := map[string]bool{marked.MarkerName: true}
 	for _, file := range []string{
 		name("0"), name("1"), name("4"), name("5"), earlier("0"), temporary + "writing",
 		hash + ".txt", "notes.txt", strings.ToUpper(name("a")), "0" + name("3"),
@@ -169,7 +171,7 @@ func TestPruneCountsManifestsOnly(t *testing.T) {
 	t.Parallel()
 	c, s, _ := filled(t)
 	for i := range maxKept + 1 {
-		path := filepath.Join(c.dir.above, directoryName, "note "+strings.Repeat("x", i%50)+time.Duration(i).String())
+		path := filepath.Join(c.dir.Above, directoryName, "note "+strings.Repeat("x", i%50)+time.Duration(i).String())
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}

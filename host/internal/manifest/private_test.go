@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toolhost/toolhost/host/internal/marked"
 	"github.com/toolhost/toolhost/internal/safefile"
 )
 
@@ -29,11 +30,11 @@ func TestOthersMayWrite(t *testing.T) {
 		if _, ok := find(t, c, s); !ok {
 			t.Error("it was not written again")
 		}
-		for _, dir := range []string{c.dir.above, filepath.Dir(path)} {
+		for _, dir := range []string{c.dir.Above, filepath.Dir(path)} {
 			if err := os.Chmod(dir, 0o720); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Open(c.dir.above); !errors.Is(err, ErrUnsafe) {
+			if _, err := Open(c.dir.Above); !errors.Is(err, marked.ErrUnsafe) {
 				t.Errorf("a directory of mode 0720 is used: %v", err)
 			}
 			if err := os.Chmod(dir, 0o700); err != nil { //nolint:gosec // a directory
@@ -55,12 +56,12 @@ func (o owned) Sys() any { return &syscall.Stat_t{Uid: o.uid} }
 func TestForeignOwner(t *testing.T) {
 	t.Parallel()
 	c, _, path := filled(t)
-	for _, p := range []string{c.dir.above, path} {
+	for _, p := range []string{c.dir.Above, path} {
 		info, err := os.Lstat(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !safefile.Private(info, noWriting) || safefile.Private(owned{info, uint32(os.Geteuid()) + 1}, noWriting) { //nolint:gosec // a small number
+		if !safefile.Private(info, 0o022) || safefile.Private(owned{info, uint32(os.Geteuid()) + 1}, 0o022) { //nolint:gosec // a small number
 			t.Errorf("%s: it does not count who owns it", p)
 		}
 	}

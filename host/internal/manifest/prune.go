@@ -18,8 +18,8 @@ const (
 // prune removes files that were not used for long, and the oldest if there are too many. A
 // file without a name that this package gives, or that is not a regular one, does not count
 // and stays.
-func (d *directory) prune() {
-	root := d.root.Load()
+func (d directory) prune() {
+	root := d.Root()
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return

@@ -6,12 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"reflect"
 	"time"
 
-	"github.com/toolhost/toolhost/internal/safefile"
+	"github.com/toolhost/toolhost/host/internal/marked"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
@@ -69,18 +68,18 @@ func schemaOf(text string) tool.Schema {
 	return tool.Schema(text)
 }
 
-var errDamaged = errors.New("the file is damaged")
+var errDamaged = marked.ErrDamaged
 
 // temporary begins the names of files that are being written.
-const temporary = ".new-"
+const temporary = marked.Temporary
 
 // used is how often a file's time is set to show that it is still used.
 const used = 24 * time.Hour
 
 // read returns the content of a file, if all is in order with it.
-func (d *directory) read(name string) (*record, error) {
-	root := d.root.Load()
-	content, err := readPrivate(root, name, MaxSize)
+func (d directory) read(name string) (*record, error) {
+	root := d.Root()
+	content, err := marked.ReadPrivate(root, name, MaxSize)
 	if err != nil {
 		return nil, err
 	}
@@ -96,32 +95,9 @@ func (d *directory) read(name string) (*record, error) {
 	return &r, nil
 }
 
-// noWriting are the permissions that other users, root aside, must not have.
-const noWriting = 0o022
-
-// readPrivate returns the content of a regular file of at most so many bytes that no other
-// user could have written.
-func readPrivate(root *os.Root, name string, most int64) ([]byte, error) {
-	f, err := root.OpenFile(name, os.O_RDONLY|safefile.NoFollow, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || !safefile.Private(info, noWriting) || info.Size() > most {
-		return nil, errDamaged
-	}
-	content := make([]byte, info.Size())
-	_, err = io.ReadFull(f, content)
-	return content, err
-}
-
 // write puts a file in the place of the one that may be there, in one step. What would be
 // read differently is not written.
-func (d *directory) write(name string, r *record) error {
+func (d directory) write(name string, r *record) error {
 	r.Name = name
 	var content bytes.Buffer
 	e := json.NewEncoder(&content)
@@ -136,9 +112,9 @@ func (d *directory) write(name string, r *record) error {
 	if err := json.Unmarshal(content.Bytes(), &again); err != nil || !reflect.DeepEqual(again, *r) {
 		return fmt.Errorf("the description does not fit into JSON: %w", errors.Join(err, errDamaged))
 	}
-	err := replace(d.root.Load(), name, content.Bytes())
-	if d.reopen(err) {
-		err = replace(d.root.Load(), name, content.Bytes())
+	err := replace(d.Root(), name, content.Bytes())
+	if d.Reopen(err) {
+		err = replace(d.Root(), name, content.Bytes())
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/host/internal/manifest"
+	"github.com/toolhost/toolhost/host/internal/marked"
 	"github.com/toolhost/toolhost/host/plugin"
 )
 
@@ -15,7 +16,7 @@ func openCache(dir string, log hclog.Logger) *manifest.Cache {
 	const unused = "the cache is not used, so plugins are started to list their tools"
 	c, err := manifest.Open(dir)
 	switch {
-	case errors.Is(err, manifest.ErrUnsafe), errors.Is(err, manifest.ErrForeign):
+	case errors.Is(err, marked.ErrUnsafe), errors.Is(err, marked.ErrForeign):
 		log.Warn(unused+"; name another directory with cache_dir", "error", err)
 	case err != nil:
 		log.Warn(unused+": mend that, or name another directory with cache_dir (off: none)", "error", err)
