@@ -114,7 +114,7 @@ func (h *Host) newRoster() (*roster.Roster, error) {
 			Root: o.root, OnState: h.events.pluginChanged, Protected: h.Protected, HostVersion: Version, Logger: o.logger,
 		},
 		Env:       o.pluginEnv,
-		Workspace: workspace, Unheld: o.unheld, CacheDir: o.cacheDir, NamesFile: o.names,
+		Workspace: workspace, Unheld: o.unheld, CacheDir: o.cacheDir, KeptDir: o.keptDir, NamesFile: o.names,
 		Settings: h.operator.settingsOf, Pins: h.operator.pinsOf,
 	}, struct {
 		*compiler

@@ -21,6 +21,7 @@ type options struct {
 	defaults  plugin.Settings // of all plugins; tools that come from elsewhere have its limits
 	pluginEnv []string
 	cacheDir  string
+	keptDir   string
 	names     string // a file; empty: none
 	rates     string // a file; empty: counts are kept in memory
 	overrides overrides
@@ -113,6 +114,14 @@ func WithCarrier(c plugin.Carrier) Option { return func(o *options) { o.defaults
 // its first call. If the directory cannot be used, that is logged, and there is no cache.
 // Default: none, and Load starts every plugin.
 func WithCache(dir string) Option { return func(o *options) { o.cacheDir = dir } }
+
+// WithRollback keeps copies of plugin binaries that served, the last three of each plugin and
+// no more than 1 GiB in all, in a directory that is private to the user. If a newer file does
+// not start, the copy of the last that did serves, also after the process has ended and in
+// later hosts, and [Host.RollbackPlugin] goes back to an earlier one. A copy is compared with
+// the digest that it had before it runs, and with the pins ([WithLocks]). If the directory
+// cannot be used, that is logged. Default: none.
+func WithRollback(dir string) Option { return func(o *options) { o.keptDir = dir } }
 
 // WithRestartPolicy sets what happens to plugins that fail again and again.
 // Default: that of [plugin.RestartPolicy].

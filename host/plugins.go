@@ -109,7 +109,8 @@ func (h *Host) Follow(ctx context.Context, dirs ...string) error {
 
 // RestartPlugin ends a plugin's process, when its calls have ended, and forgets its
 // failures. The next call starts it. A plugin whose tools are not known, as it did not
-// start or was refused, is started now and asked for them.
+// start or was refused, is started now and asked for them. A plugin that serves from a kept
+// binary ([WithRollback]) is upgraded to its file, if that starts.
 //
 // # Errors
 //
@@ -118,6 +119,18 @@ func (h *Host) Follow(ctx context.Context, dirs ...string) error {
 // [Host.Load] for a plugin that is asked for its tools.
 func (h *Host) RestartPlugin(ctx context.Context, name string) error {
 	return h.roster.Restart(ctx, name)
+}
+
+// RollbackPlugin makes the binary serve that served before the one that serves now, without
+// losing a call; again, the one before that. It needs [WithRollback]. It lasts, over later
+// hosts too, until the plugin's file is another one or [Host.RestartPlugin] is called.
+//
+// # Errors
+//
+// [tool.CodeNotFound] if no plugin has that name; [tool.CodeUnavailable] if no earlier binary
+// is kept, or it does not start or is not as pinned: everything stays as it is.
+func (h *Host) RollbackPlugin(ctx context.Context, name string) error {
+	return h.roster.Rollback(ctx, name)
 }
 
 // Plugins returns what each plugin is doing, sorted by name.

@@ -9,7 +9,7 @@ import (
 
 // WithProtected names files and directories that tools must not change, in addition to
 // those that the host knows itself: its own program, the directories that plugins were
-// loaded from, the cache, the locks, the record of names and the directory for sockets. An
+// loaded from, the cache, the kept binaries, the locks, the record of names and the directory for sockets. An
 // embedding program adds what else decides how it runs, such as its configuration and its
 // log of calls. They need not exist. Each plugin gets the list when it is configured; the
 // plugins that ship with toolhost refuse to write there. Default: none.
@@ -21,7 +21,7 @@ func WithProtected(paths ...string) Option {
 // resolved; it includes the links on the way.
 func (h *Host) Protected() []string {
 	paths := slices.Concat(h.opts.protected, h.operator.lockFiles(), h.roster.Paths())
-	for _, path := range []string{h.opts.cacheDir, h.opts.names} {
+	for _, path := range []string{h.opts.cacheDir, h.opts.keptDir, h.opts.names} {
 		if path != "" {
 			paths = append(paths, path)
 		}

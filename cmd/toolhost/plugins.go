@@ -31,7 +31,8 @@ A refused plugin is listed with the reason; that is not a failure of this comman
 		},
 	}
 	cmd.AddCommand(
-		newPluginsShowCommand(s), newPluginsRestartCommand(s), newPluginsLogsCommand(s), newPluginsLockCommand(s),
+		newPluginsShowCommand(s), newPluginsRestartCommand(s), newPluginsRollbackCommand(s), newPluginsLogsCommand(s),
+		newPluginsLockCommand(s),
 		newPluginsEnableCommand(s), newPluginsDisableCommand(s),
 	)
 	return cmd
@@ -85,6 +86,9 @@ func notes(s plugin.Status) string {
 	all := []string{s.Reason}
 	if s.Upgrade != "" {
 		all = append(all, "not upgraded: "+s.Upgrade)
+	}
+	if s.RolledBack != "" {
+		all = append(all, "rolled back: "+s.RolledBack)
 	}
 	all = append(append(all, s.Held), plugin.LostLines(s.Name, s.Lost)...)
 	return strings.Join(slices.DeleteFunc(all, func(note string) bool { return note == "" }), "; ")

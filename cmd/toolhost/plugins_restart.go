@@ -18,8 +18,9 @@ func newPluginsRestartCommand(s *session.Session) *cobra.Command {
 		Long: `End a plugin's process in the daemon when its calls have ended, and forget its
 failures: a quarantined plugin is tried again.
 
-A plugin that did not start is started now, with a daemon or without one. Without one,
-other plugins cannot be restarted: their processes end with the command that uses them.`,
+A plugin that did not start is started now, with a daemon or without one, and so is the
+file of a plugin that runs on as it was or that was rolled back. Without a daemon, other
+plugins cannot be restarted: their processes end with the command that uses them.`,
 		Args:              oneName("plugin"),
 		ValidArgsFunction: completeArgument(s, pluginNames),
 		RunE:              func(cmd *cobra.Command, args []string) error { return restartPlugin(cmd.Context(), s, args[0]) },
@@ -39,7 +40,7 @@ func restartIn(ctx context.Context, s *session.Session, b session.Backend, name 
 	if !ok {
 		return unknownPlugin(b, name)
 	}
-	if _, alone := b.(*session.Local); alone && status.State != plugin.Refused {
+	if _, alone := b.(*session.Local); alone && status.State != plugin.Refused && status.Upgrade == "" && status.RolledBack == "" {
 		return exit.Usage("there is no daemon here to restart plugins in",
 			"run toolhost serve; the plugins of any other command end with the command")
 	}

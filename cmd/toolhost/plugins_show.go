@@ -131,6 +131,7 @@ func (p shownPlugin) fields() []output.Field {
 		{Name: "reason", Value: p.Reason},
 		{Name: "tried again", Value: retry},
 		{Name: "upgrade", Value: p.Upgrade},
+		{Name: "rolled back", Value: p.RolledBack},
 		{Name: "held", Value: p.Held},
 		{Name: "lost names", Value: strings.Join(plugin.LostLines(p.Name, p.Lost), "; ")},
 		{Name: "won names", Value: p.won()},
@@ -144,8 +145,23 @@ func (p shownPlugin) fields() []output.Field {
 		{Name: "ready since", Value: since},
 		{Name: "starts", Value: strconv.Itoa(p.Starts)},
 		{Name: "calls", Value: strconv.Itoa(p.Calls)},
+		{Name: "kept", Value: keptBinaries(p.Kept)},
 		{Name: "tools", Value: output.OrDash(strings.Join(p.ToolNames, ", "))},
 	}
+}
+
+// keptBinaries lists the copies of binaries, the newest first.
+func keptBinaries(all []plugin.KeptBinary) string {
+	var out []string
+	for _, b := range all {
+		text := fmt.Sprintf("%s (sha256 %.12s…, served from %s on)",
+			output.OrDash(b.Version), b.SHA256, b.Served.Local().Format(time.RFC3339))
+		if b.Current {
+			text += " serves"
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, "; ")
 }
 
 // won returns which plugins want names of this one too.

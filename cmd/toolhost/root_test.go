@@ -24,7 +24,7 @@ func TestUsage(t *testing.T) {
 		{"tolls", []string{`toolhost: toolhost has no command "tolls"`, "did you mean tools?"}},
 		{"xyzzy", []string{`toolhost has no command "xyzzy"`, "it has audit, call"}},
 		{"tools shwo x", []string{`toolhost tools has no command "shwo"`, "did you mean show?"}},
-		{"plugins list", []string{`toolhost plugins has no command "list"`, "it has disable, enable, lock, restart, show"}},
+		{"plugins list", []string{`toolhost plugins has no command "list"`, "it has disable, enable, lock, logs, restart, rollback, show"}},
 		{"version 2", []string{`toolhost version takes no arguments, not "2"`, "see toolhost version --help"}},
 		{"call", []string{"toolhost call needs the name of a tool", "see toolhost call --help"}},
 		{"call a b c", []string{"not 3 words"}},

@@ -41,6 +41,11 @@ type Config struct {
 	// Pins returns what may run, before each start; nil, or if it returns nil: everything
 	// may.
 	Pins func() (Pins, error)
+	// Kept returns a copy of a binary that runs in place of the file, and its SHA-256 in
+	// hexadecimal digits, before each start; empty, or nil: the file runs.
+	Kept func() (path, sha256 string)
+	// Started is called after each start that succeeded; it must not block. Nil: nothing is.
+	Started func()
 	// Changed is called, in a goroutine that Close waits for, after the plugin describes
 	// itself differently, in place of a send to [Plugin.Changes]. Default: the send.
 	Changed func()

@@ -44,10 +44,7 @@ func launch(
 	ctx, cancel := context.WithTimeoutCause(ctx, cfg.StartTimeout, fmt.Errorf("not ready within %v", cfg.StartTimeout))
 	defer cancel()
 
-	if err := checkComplete(ctx, c); err != nil {
-		return nil, err
-	}
-	copied, err := cfg.copyPinned(ctx, c.Name, c.Binary())
+	copied, err := cfg.binary(ctx, c)
 	if err != nil {
 		return nil, err
 	}

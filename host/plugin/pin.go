@@ -37,37 +37,63 @@ func notPinned(err error) error {
 	return &e
 }
 
-// pinnedCopy is a copy of a binary that the pins allow; nil: there are no pins, and the file at
-// its path runs.
+// pinnedCopy is a copy of a binary that runs in place of the file at its path: the pins allow
+// it, or it is a kept one; nil: the file runs.
 type pinnedCopy struct {
-	pins Pins
+	pins Pins // nil: there are none
 	file *sealed.File
 }
 
-func (c Config) copyPinned(ctx context.Context, plugin, path string) (*pinnedCopy, error) {
+// binary returns the copy that is to run.
+func (c Config) binary(ctx context.Context, of Candidate) (*pinnedCopy, error) {
+	path, sum := "", ""
+	if c.Kept != nil {
+		path, sum = c.Kept()
+	}
+	if path != "" {
+		return c.copyPinned(ctx, of.Name, path, sum)
+	}
+	if err := checkComplete(ctx, of); err != nil {
+		return nil, err
+	}
+	return c.copyPinned(ctx, of.Name, of.Binary(), "")
+}
+
+// copyPinned copies a binary, if there are pins, or if it has to have a digest; empty: any.
+func (c Config) copyPinned(ctx context.Context, plugin, path, sum string) (*pinnedCopy, error) {
 	if info, err := os.Lstat(path); err == nil {
 		if err := sealed.CheckSize(info, sealed.MaxSize); err != nil {
 			return nil, notStarted(plugin, err, "is "+path+" the right file?")
 		}
 	}
-	if c.Pins == nil {
-		return nil, nil
+	var pins Pins
+	var err error
+	if c.Pins != nil {
+		pins, err = c.Pins()
 	}
-	pins, err := c.Pins()
 	if err != nil {
 		e := *tool.AsError(notPinned(err))
 		e.Plugin, e.Message = plugin, fmt.Sprintf("plugin %s does not run, as what is pinned cannot be read: %s", plugin, e.Message)
 		return nil, &e
 	}
-	if pins == nil {
+	if pins == nil && sum == "" {
 		return nil, nil
 	}
-	if err := pins.Listed(plugin); err != nil {
-		return nil, notPinned(err)
+	if pins != nil {
+		if err := pins.Listed(plugin); err != nil {
+			return nil, notPinned(err)
+		}
 	}
 	f, err := sealed.Copy(ctx, path, sealed.Options{Dir: c.TempDir})
 	if err != nil {
 		return nil, notStarted(plugin, fmt.Errorf("the binary could not be read: %w", err), "is it still being copied?")
+	}
+	if sum != "" && f.SHA256 != sum {
+		_ = f.Close()
+		return nil, notPinned(notStarted(plugin, fmt.Errorf("%s is not the binary that was kept there", path), "remove the file"))
+	}
+	if pins == nil {
+		return &pinnedCopy{nil, f}, nil
 	}
 	if err := pins.Binary(plugin, f.SHA256); err != nil {
 		_ = f.Close()
@@ -81,7 +107,7 @@ func notStarted(plugin string, err error, hint string) error {
 }
 
 func (p *pinnedCopy) described(plugin string, about wire.Description) error {
-	if p == nil {
+	if p == nil || p.pins == nil {
 		return nil
 	}
 	return notPinned(p.pins.Described(plugin, p.file.SHA256, about))

@@ -45,6 +45,11 @@ type Status struct {
 	// Upgrade says why a newer binary, or newer settings, could not be used, so that the
 	// plugin runs on as it was. Empty: no upgrade has failed.
 	Upgrade string `json:"upgrade,omitempty"`
+	// RolledBack says which kept binary serves in place of the file, as the operator went
+	// back to it. Empty: none.
+	RolledBack string `json:"rolled_back,omitempty"`
+	// Kept are the binaries that served last and of which there is a copy, the newest first.
+	Kept []KeptBinary `json:"kept,omitempty"`
 	// Held says what has changed inside the workspace and waits for the operator's
 	// approval, while the plugin runs on as it was. Empty: nothing has.
 	Held string `json:"held,omitempty"`
@@ -67,6 +72,17 @@ type Status struct {
 	// LastFault is the last call that failed by the plugin's fault while its process
 	// went on: it did not answer in time, with nonsense, or with too much. Nil: none.
 	LastFault *Fault `json:"last_fault,omitempty"`
+}
+
+// KeptBinaries is how many binaries of a plugin are kept.
+const KeptBinaries = 3
+
+// KeptBinary is a copy of a binary that served.
+type KeptBinary struct {
+	SHA256  string    `json:"sha256"` // lower-case hexadecimal
+	Version string    `json:"version,omitempty"`
+	Served  time.Time `json:"served"`            // when it began to serve last
+	Current bool      `json:"current,omitempty"` // it serves now
 }
 
 // Fault is what was wrong with a plugin's answer to a call.

@@ -144,6 +144,9 @@ func (s *supervisor) start(a *attempt) {
 		return
 	}
 	close(a.run.published)
+	if s.cfg.Started != nil {
+		s.cfg.Started()
+	}
 	if changed {
 		s.notify()
 	}

@@ -89,6 +89,16 @@ func (d *digests) of(ctx context.Context, path string, r *record) (Digest, ident
 	return sum, id, nil
 }
 
+// DigestOf returns the SHA-256 of a file.
+//
+// # Errors
+//
+// Those of reading it.
+func DigestOf(ctx context.Context, path string) (Digest, error) {
+	_, sum, err := hashFile(ctx, path)
+	return sum, err
+}
+
 // hashFile reads a file, one that is not too large, until its context ends. Its identity
 // is that of the open file, before and after: a link that was made meanwhile changes it
 // and does no harm, as it is too young then to be remembered.

@@ -26,8 +26,12 @@ func openCache(dir string, log hclog.Logger) *manifest.Cache {
 
 // subject returns what a plugin is remembered by.
 func (s *source) subject() manifest.Subject {
+	path := s.file
+	if s.kept != nil {
+		path = s.member.roster.binaries.Path(s.kept.SHA256)
+	}
 	return manifest.Subject{
-		Path: s.file, Args: s.settings.Args, Env: s.plugin.Environment(), Config: s.settings.Config,
+		Path: path, Args: s.settings.Args, Env: s.plugin.Environment(), Config: s.settings.Config,
 		Host: s.member.roster.opts.Plugin.HostVersion,
 	}
 }

@@ -93,6 +93,13 @@ func (s *source) mayStart() error {
 	if !s.member.roster.inWorkspace(path) || manifest.StampOf(s.file) == s.stamp() {
 		return nil
 	}
+	if copied, _ := s.keptCopy(); copied != "" {
+		return nil // of what the operator let run
+	}
+	return changedInWorkspace(owner, path)
+}
+
+func changedInWorkspace(owner, path string) error {
 	return &tool.Error{
 		Code: tool.CodeUnavailable, Plugin: owner, Stage: tool.StageStart, Unsent: true,
 		Message:      fmt.Sprintf("plugin %s is not started: %s has changed inside the workspace", owner, path),

@@ -30,7 +30,7 @@ func (r *Roster) Load(ctx context.Context, dirs ...string) error {
 		for _, c := range found[i] {
 			s, err := (*source)(nil), notBegun[c.Name]
 			if err == nil {
-				s, err = r.member(c.Name).add(c)
+				s, err = r.member(c.Name).add(ctx, c)
 			}
 			if err != nil {
 				faults = append(faults, err)
@@ -39,7 +39,8 @@ func (r *Roster) Load(ctx context.Context, dirs ...string) error {
 			}
 		}
 	}
-	return errors.Join(append(faults, r.register(ctx, sources, r.listAll(ctx, sources))...)...)
+	said, leftOut := r.listAll(ctx, sources)
+	return errors.Join(append(append(faults, leftOut...), r.register(ctx, sources, said)...)...)
 }
 
 // beginAll begins a step for each candidate that is not loaded from the same file, or whose
@@ -70,14 +71,14 @@ func (r *Roster) beginAll(ctx context.Context, all []plugin.Candidate) (end func
 
 // add makes a candidate the member's source, unless that is of the same file already. It
 // returns nil if nothing needs to be listed: the tools are known, or the plugin is disabled.
-func (m *member) add(c plugin.Candidate) (*source, error) {
+func (m *member) add(ctx context.Context, c plugin.Candidate) (*source, error) {
 	if s := m.now().source; s != nil && s.path == c.Path {
 		if s.isSettled() {
 			return nil, nil
 		}
 		return s, nil
 	}
-	s := m.newSource(c, m.roster.opts.Settings(c))
+	s := m.sourceOf(ctx, c, m.roster.opts.Settings(c))
 	if err := m.become(stateFor(s), nil, s, nil); err != nil || s.isDisabled() {
 		return nil, err
 	}
@@ -89,9 +90,10 @@ func (m *member) add(c plugin.Candidate) (*source, error) {
 func (s *source) isSettled() bool { return s.isDisabled() || s.isServed() }
 
 // listAll asks plugins side by side for their tools, a few at a time. Those that are
-// remembered are not started.
-func (r *Roster) listAll(ctx context.Context, sources []*source) []listing {
-	out := make([]listing, len(sources))
+// remembered are not started. A source whose file cannot be used is replaced by one of a kept
+// binary, and leftOut says why.
+func (r *Roster) listAll(ctx context.Context, sources []*source) (out []listing, leftOut []error) {
+	out, leftOut = make([]listing, len(sources)), make([]error, len(sources))
 	var all sync.WaitGroup
 	for i, s := range sources {
 		wait := ifQuick
@@ -105,11 +107,11 @@ func (r *Roster) listAll(ctx context.Context, sources []*source) []listing {
 		}
 		all.Go(func() {
 			defer release()
-			out[i] = s.recallOrList(ctx, wait)
+			sources[i], out[i], leftOut[i] = s.member.ask(ctx, s, wait)
 		})
 	}
 	all.Wait()
-	return out
+	return out, leftOut
 }
 
 // register publishes what new sources said, in one step, and follows their changes. It
@@ -126,8 +128,11 @@ func (r *Roster) register(ctx context.Context, sources []*source, said []listing
 	if freed {
 		r.ReturnNames()
 	}
-	for _, s := range sources {
+	for i, s := range sources {
 		s.activate(nil)
+		if !said[i].recalled && s.isServed() {
+			s.keep()
+		}
 	}
 	return faults
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -233,6 +234,9 @@ func (m *member) restart(ctx context.Context) error {
 	if s == nil || s.plugin == nil {
 		return noPlugin(m.owner)
 	}
+	if now := m.now(); s.kept != nil || now.failed != nil {
+		return m.restartFile(ctx, now)
+	}
 	if err := s.mayStart(); err != nil {
 		return err // it would not start again
 	}
@@ -245,6 +249,23 @@ func (m *member) restart(ctx context.Context) error {
 	err := m.refresh(ctx, s)
 	s.noteFailure(ctx, err)
 	return err
+}
+
+// restartFile tries the file that a kept binary, or the one before it, serves in place of, and
+// ends a rollback. If the file does not start, everything stays as it is.
+func (m *member) restartFile(ctx context.Context, now facts) error {
+	c := now.source.candidate()
+	accepted := now.source.stamp()
+	if now.failed != nil {
+		accepted = now.failed.found
+	}
+	if m.roster.inWorkspace(c.Path) && manifest.StampOf(c.Binary()) != accepted {
+		return changedInWorkspace(m.owner, c.Path)
+	}
+	if now.source.isRolledBack() {
+		m.endRollback(c.Path)
+	}
+	return m.upgrade(ctx, now.source, m.newSource(c, now.source.settings))
 }
 
 // status returns what an operator sees of a member; false: it is not a plugin.
@@ -279,6 +300,7 @@ func (f facts) status(owner string) (plugin.Status, bool) {
 		if f.failed != nil {
 			out.Upgrade = f.failed.reason
 		}
+		s.addKept(&out)
 		return out, true
 	}
 }

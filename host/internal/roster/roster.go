@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/host/internal/kept"
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -31,6 +32,9 @@ type Options struct {
 	Unheld bool
 	// CacheDir is the directory in which descriptions are remembered; empty: they are not.
 	CacheDir string
+	// KeptDir is the directory in which the binaries that served last are kept; empty: they
+	// are not.
+	KeptDir string
 	// NamesFile remembers which plugin has which names; empty: names are not remembered.
 	NamesFile string
 	// Settings are what the operator decides for a plugin, asked when it is found.
@@ -47,6 +51,7 @@ type Roster struct {
 	manifests  *manifest.Cache // nil: descriptions are not remembered
 	unstored   sync.Once       // the cache could not be written, which is told once
 	names      *nameBook       // nil: names are not remembered
+	binaries   *kept.Store     // nil: binaries are not kept
 	sockets    socketDirs
 	starting   chan struct{}   // has room for each plugin that may start at a time
 	life       context.Context // ends when Close begins
@@ -78,6 +83,9 @@ func New(o Options, r Registry) (*Roster, error) {
 	out.sockets.life = out.life
 	if o.CacheDir != "" {
 		out.manifests = openCache(o.CacheDir, out.log)
+	}
+	if o.KeptDir != "" {
+		out.binaries = openKept(o.KeptDir, out.log)
 	}
 	if o.NamesFile != "" {
 		var err error
@@ -124,6 +132,9 @@ func (r *Roster) Close(ctx context.Context) error {
 	errs = append(errs, r.sockets.close(ctx))
 	if r.manifests != nil {
 		errs = append(errs, r.manifests.Close())
+	}
+	if r.binaries != nil {
+		errs = append(errs, r.binaries.Close())
 	}
 	return errors.Join(errs...)
 }

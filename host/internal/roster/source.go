@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/toolhost/toolhost/host/internal/chain"
+	"github.com/toolhost/toolhost/host/internal/kept"
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -22,6 +23,7 @@ type source struct {
 	plugin   *plugin.Plugin // the provider, if it is a process; else nil
 	path     string         // in the plugin directory; empty: the provider is attached
 	file     string         // that runs: the path, or what it links to
+	kept     *kept.Binary   // that runs in place of the file; nil: the file runs
 	settings plugin.Settings
 	found    atomic.Pointer[manifest.Stamp]  // of the file
 	sum      atomic.Pointer[manifest.Digest] // of the file when it had that stamp; nil: not known
@@ -31,8 +33,10 @@ type source struct {
 	reports atomic.Bool
 
 	// life ends when an attached provider is detached, and end ends it; nil: it is a plugin.
-	life context.Context //nolint:containedctx // a source outlives calls
-	end  context.CancelFunc
+	life   context.Context //nolint:containedctx // a source outlives calls
+	end    context.CancelFunc
+	saving atomic.Bool            // a copy of the file is made, or was
+	saved  atomic.Pointer[string] // digest of the copy; nil: there is none
 
 	// The rest is guarded by Roster.mu.
 	missed  bool              // it changed before the registry had its tools
@@ -72,6 +76,7 @@ func (s *source) config() plugin.Config {
 			r.opts.Plugin.OnState(now)
 		}
 	}
+	c.Kept, c.Started = s.keptCopy, s.started
 	return c
 }
 
@@ -139,7 +144,7 @@ func (s *source) setStamp(found manifest.Stamp) { s.found.Store(&found) }
 
 // setSum remembers the digest of the file, if that is still the one that was found.
 func (s *source) setSum(sum manifest.Digest) {
-	if manifest.StampOf(s.file) == s.stamp() {
+	if s.kept == nil && manifest.StampOf(s.file) == s.stamp() {
 		s.sum.Store(&sum)
 	}
 }

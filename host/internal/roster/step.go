@@ -155,7 +155,7 @@ func (m *member) differs(c plugin.Candidate, again bool) bool {
 	if now.source.isAs(c, found, settings) {
 		return now.source.isUnusable() && (again || now.source.isDue())
 	}
-	return again || now.failed == nil || now.failed.found != found || !now.failed.settings.Equal(settings)
+	return again || now.failed == nil || now.failed.differs(found, settings)
 }
 
 // applyStep does one step. What it finds has the last word, as another step may have been
@@ -183,7 +183,7 @@ func (m *member) applyStep(ctx context.Context, st step) error {
 		m.withdraw(now)
 		return nil
 	case now == nil:
-		added, err := m.add(st.candidate)
+		added, err := m.add(ctx, st.candidate)
 		if err != nil || added == nil {
 			return err
 		}
@@ -201,7 +201,7 @@ func (m *member) applyStep(ctx context.Context, st step) error {
 			m.forgetFailed(now)
 			return nil
 		}
-		return m.upgrade(ctx, now, m.newSource(st.candidate, settings))
+		return m.upgrade(ctx, now, m.sourceOf(ctx, st.candidate, settings))
 	}
 	switch {
 	case !now.isUnusable():
@@ -214,5 +214,6 @@ func (m *member) applyStep(ctx context.Context, st step) error {
 
 // load asks a source for its tools, and publishes them. The caller has a start slot.
 func (m *member) load(ctx context.Context, s *source, wait impatience) error {
-	return errors.Join(m.roster.register(ctx, []*source{s}, []listing{s.recallOrList(ctx, wait)})...)
+	s, said, leftOut := m.ask(ctx, s, wait)
+	return errors.Join(append(m.roster.register(ctx, []*source{s}, []listing{said}), leftOut)...)
 }

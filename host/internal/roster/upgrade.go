@@ -12,11 +12,19 @@ import (
 )
 
 // failedUpgrade is a newer file, or other settings, that were tried in vain. They are not
-// tried again until they change.
+// tried again until they change, or after a pause if the process did not start.
 type failedUpgrade struct {
 	found    manifest.Stamp
 	settings plugin.Settings
 	reason   string
+	failure  *manifest.Failure // nil: it started
+}
+
+// differs reports whether a file and settings are not those that were tried in vain, or may
+// be tried again.
+func (f *failedUpgrade) differs(found manifest.Stamp, settings plugin.Settings) bool {
+	return f.found != found || !f.settings.Equal(settings) ||
+		f.failure != nil && !time.Now().Before(f.failure.DueUnasked())
 }
 
 // upgrade replaces the member's source without losing a call: the new process starts first
@@ -33,6 +41,7 @@ func (m *member) upgrade(ctx context.Context, old, next *source) error {
 	}
 	m.roster.ReturnNames()
 	next.catchUp()
+	next.keep()
 	from, _ := old.plugin.Description()
 	to, _ := next.plugin.Description()
 	m.tell(plugin.EventUpgraded, "plugin upgraded", "from", from.Version, "to", to.Version, "tools", len(to.Tools))
@@ -61,10 +70,20 @@ func (m *member) replaceSource(ctx context.Context, old, next *source) (leftOut,
 
 // rejectUpgrade leaves the old source in its place, and notes and returns the reason.
 func (m *member) rejectUpgrade(ctx context.Context, old, next *source, why error) error {
+	if next.lastFailure() == nil {
+		_ = m.roster.recallFailure(ctx, next) // how often it has failed before
+	}
+	next.noteFailure(ctx, why)
+	return m.noteFailedUpgrade(ctx, old, next, why)
+}
+
+// noteFailedUpgrade notes, and returns, why the next source does not take the place of the one
+// that serves.
+func (m *member) noteFailedUpgrade(ctx context.Context, serving, next *source, why error) error {
 	reason := tool.AsError(why).Message
 	m.roster.mu.Lock()
-	if m.source == old {
-		m.failed = &failedUpgrade{next.stamp(), next.settings, reason}
+	if m.source == serving {
+		m.failed = &failedUpgrade{next.stamp(), next.settings, reason, next.failure}
 	}
 	m.roster.mu.Unlock()
 	_ = next.close(context.WithoutCancel(ctx))

@@ -107,6 +107,11 @@ func (c *Client) RestartPlugin(ctx context.Context, name string) error {
 	return c.explain(c.ask(ctx, http.MethodPost, "/v1/plugins/"+url.PathEscape(name)+"/restart", nil, nil))
 }
 
+// RollbackPlugin makes a plugin of the daemon go back to the binary that served before.
+func (c *Client) RollbackPlugin(ctx context.Context, name string) error {
+	return c.explain(c.ask(ctx, http.MethodPost, "/v1/plugins/"+url.PathEscape(name)+"/rollback", nil, nil))
+}
+
 // ApplyPlugin makes the daemon apply what the operator, the settings and the file of a plugin
 // say now.
 func (c *Client) ApplyPlugin(ctx context.Context, name string) error {

@@ -30,6 +30,9 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("POST /v1/plugins/{name}/restart", s.do(func(ctx context.Context, r *http.Request) error {
 		return s.service.RestartPlugin(ctx, r.PathValue("name"))
 	}))
+	mux.HandleFunc("POST /v1/plugins/{name}/rollback", s.do(func(ctx context.Context, r *http.Request) error {
+		return s.service.RollbackPlugin(ctx, r.PathValue("name"))
+	}))
 	mux.HandleFunc("POST /v1/plugins/{name}/sync", s.do(func(ctx context.Context, r *http.Request) error {
 		return s.service.ApplyPlugin(ctx, r.PathValue("name"))
 	}))

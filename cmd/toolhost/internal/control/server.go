@@ -56,6 +56,7 @@ type Service interface {
 	// EndSession ends a session of the caller.
 	EndSession(c Caller, name string) error
 	RestartPlugin(ctx context.Context, name string) error
+	RollbackPlugin(ctx context.Context, name string) error
 	// ApplyPlugin applies what the operator, the settings and the file of a plugin say now.
 	ApplyPlugin(ctx context.Context, name string) error
 	Reload(context.Context) error

@@ -166,6 +166,15 @@ func (d *daemon) RestartPlugin(ctx context.Context, name string) error {
 	return err
 }
 
+// RollbackPlugin implements [control.Service].
+func (d *daemon) RollbackPlugin(ctx context.Context, name string) error {
+	err := d.local.Host.RollbackPlugin(ctx, name)
+	if err == nil {
+		d.faults.replace(ofPlugin(name), nil)
+	}
+	return err
+}
+
 // ApplyPlugin implements [control.Service].
 func (d *daemon) ApplyPlugin(ctx context.Context, name string) error {
 	d.reloading.Lock()

@@ -34,6 +34,7 @@ type Backend interface {
 	// approval along.
 	Call(context.Context, control.Call, policy.Approver) control.Answer
 	RestartPlugin(ctx context.Context, name string) error
+	RollbackPlugin(ctx context.Context, name string) error
 	// Close ends a host of the command's own, and leaves a daemon as it is.
 	Close(context.Context) error
 }

@@ -97,6 +97,9 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 	if dir := t.CacheDir(); dir != "" && !n.Uncached {
 		opts = append(opts, host.WithCache(dir))
 	}
+	if dir, err := state.Dir(); err == nil && !n.Uncached { // what is compared with a lock is files
+		opts = append(opts, host.WithRollback(dir))
+	}
 	if dir, err := state.Dir(); err == nil {
 		opts = append(opts,
 			host.WithNames(filepath.Join(dir, "names.json")), // which plugin has which names of tools
@@ -184,6 +187,11 @@ func (l *Local) Call(ctx context.Context, c control.Call, a policy.Approver) con
 // RestartPlugin implements [Backend].
 func (l *Local) RestartPlugin(ctx context.Context, name string) error {
 	return l.Host.RestartPlugin(ctx, name)
+}
+
+// RollbackPlugin implements [Backend].
+func (l *Local) RollbackPlugin(ctx context.Context, name string) error {
+	return l.Host.RollbackPlugin(ctx, name)
 }
 
 // Close ends the plugins. It has time of its own, so that a canceled ctx does not keep the

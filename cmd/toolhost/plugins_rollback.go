@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/host/plugin"
+)
+
+func newPluginsRollbackCommand(s *session.Session) *cobra.Command {
+	return &cobra.Command{
+		Use:   "rollback NAME",
+		Short: "Go back to the plugin's binary that served before",
+		Long: fmt.Sprintf(`Go back to the binary of a plugin that served before the one that serves now, here and
+in the daemon, without losing a call. The plugin's file stays as it is. Again, it goes
+back to the one before that. Copies of the last %d binaries that served are kept, see
+toolhost plugins show NAME; a lock decides about them as about files.
+
+It lasts until the file is another one, or until toolhost plugins restart NAME.`, plugin.KeptBinaries),
+		Args:              oneName("plugin"),
+		ValidArgsFunction: completeArgument(s, pluginNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return s.Use(cmd.Context(), session.Needs{Shown: args[0]}, func(b session.Backend) error {
+				return rollBackPlugin(cmd.Context(), s, b, args[0])
+			})
+		},
+	}
+}
+
+func rollBackPlugin(ctx context.Context, s *session.Session, b session.Backend, name string) error {
+	if _, ok := session.Status(b.Plugins(), name); !ok {
+		return unknownPlugin(b, name)
+	}
+	if err := b.RollbackPlugin(ctx, name); err != nil {
+		return err
+	}
+	if s.Flags.JSON {
+		return s.Out.JSON(map[string]any{"rolled_back": name})
+	}
+	s.Out.Printf("rolled back %s; see toolhost plugins show %[1]s\n", name)
+	return nil
+}

@@ -1,0 +1,290 @@
+package roster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/host/internal/kept"
+	"github.com/toolhost/toolhost/host/internal/manifest"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// openKept returns nil if the directory cannot be used: nothing depends on it as long as new
+// files start.
+func openKept(dir string, log hclog.Logger) *kept.Store {
+	s, err := kept.Open(dir)
+	if err != nil {
+		log.Warn("the binaries that served are not kept, so there is no way back to them", "error", err)
+		return nil
+	}
+	return s
+}
+
+// keptCopy returns the copy that runs in place of the source's file: that of a kept binary, or
+// of the file as it was, if it has changed since; empty: the file runs.
+func (s *source) keptCopy() (path, sha256 string) {
+	store := s.member.roster.binaries
+	switch {
+	case store == nil:
+		return "", ""
+	case s.kept != nil:
+		return store.Path(s.kept.SHA256), s.kept.SHA256
+	}
+	sum := s.saved.Load()
+	if sum == nil || manifest.StampOf(s.file) == s.stamp() {
+		return "", ""
+	}
+	return store.Path(*sum), *sum
+}
+
+// started is called after each start of the plugin. A plugin whose tools were remembered is
+// known to serve then.
+func (s *source) started() {
+	if s.isServed() {
+		s.keep()
+	}
+}
+
+// keepTime bounds how long copying a binary may take.
+const keepTime = time.Minute
+
+// keep copies the file of a source that serves, in the background and once.
+func (s *source) keep() {
+	r := s.member.roster
+	if r.binaries == nil || s.kept != nil || s.path == "" || s.saving.Swap(true) {
+		return
+	}
+	r.inBackground(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), keepTime)
+		defer cancel()
+		before, known := s.stamp(), ""
+		if sum := s.sum.Load(); sum != nil {
+			known = sum.String()
+		}
+		about, _ := s.plugin.Description()
+		sum, err := "", error(nil)
+		if manifest.StampOf(s.file) == before {
+			sum, err = r.binaries.Keep(ctx, s.path, s.file, about.Version, known)
+		}
+		if err != nil {
+			r.log.Info("a binary that serves is not kept", "plugin", s.member.owner, "error", err)
+		}
+		// The file may have been exchanged while it was copied.
+		if sum != "" && (sum == known || manifest.StampOf(s.file) == before) {
+			s.saved.Store(&sum)
+		}
+	})
+}
+
+// fileDigest returns the SHA-256 of a plugin's file.
+func (r *Roster) fileDigest(ctx context.Context, file string) (manifest.Digest, error) {
+	if r.manifests != nil {
+		return r.manifests.Digest(ctx, file)
+	}
+	return manifest.DigestOf(ctx, file)
+}
+
+// sourceOf makes a source of a candidate: of its file, or of the kept binary that the operator
+// went back to, as long as the file is the one that he came from.
+func (m *member) sourceOf(ctx context.Context, c plugin.Candidate, settings plugin.Settings) *source {
+	r := m.roster
+	if r.binaries == nil || !settings.Enabled {
+		return m.newSource(c, settings)
+	}
+	to, from := r.binaries.RolledBack(c.Path)
+	if to == nil {
+		return m.newSource(c, settings)
+	}
+	found := manifest.StampOf(c.Binary())
+	sum, err := r.fileDigest(ctx, c.Binary())
+	if err == nil && sum.String() == from {
+		return m.rolledBack(c, settings, *to, found, sum)
+	}
+	if err == nil {
+		m.endRollback(c.Path)
+	}
+	return m.newSource(c, settings)
+}
+
+func (m *member) endRollback(path string) {
+	if m.roster.binaries == nil {
+		return
+	}
+	if err := m.roster.binaries.EndRollback(path); err != nil {
+		m.roster.log.Warn("the end of a rollback is not remembered", "plugin", m.owner, "error", err)
+	}
+}
+
+// rolledBack makes a source of a kept binary in place of a file, of which it has the stamp and
+// digest: as long as the file is the same, nothing differs.
+func (m *member) rolledBack(
+	c plugin.Candidate, settings plugin.Settings, b kept.Binary, found manifest.Stamp, sum manifest.Digest,
+) *source {
+	s := m.keptSource(c, settings, b)
+	s.setStamp(found)
+	s.sum.Store(&sum)
+	return s
+}
+
+// keptSource makes a source of a kept binary, which differs from each file.
+func (m *member) keptSource(c plugin.Candidate, settings plugin.Settings, b kept.Binary) *source {
+	s := m.newSource(c, settings)
+	s.kept = &b
+	s.setStamp(manifest.Stamp{})
+	return s
+}
+
+// isRolledBack reports whether the operator went back to the source's binary.
+func (s *source) isRolledBack() bool { return s.kept != nil && s.stamp() != manifest.Stamp{} }
+
+// candidate returns what the source was made of.
+func (s *source) candidate() plugin.Candidate {
+	c := plugin.Candidate{Name: s.member.owner, Path: s.path}
+	if s.file != s.path {
+		c.Target = s.file
+	}
+	return c
+}
+
+// ask asks a source for its tools. If its file cannot be used, the newest of the binaries that
+// served before takes its place: then it returns another source, and as leftOut why.
+func (m *member) ask(ctx context.Context, s *source, wait impatience) (_ *source, said listing, leftOut error) {
+	said = s.recallOrList(ctx, wait)
+	r := m.roster
+	if said.err == nil || ctx.Err() != nil || s.plugin == nil || s.kept != nil || r.binaries == nil {
+		return s, said, nil
+	}
+	sum, _ := r.fileDigest(ctx, s.file)
+	for _, b := range r.binaries.Of(s.path) {
+		if b.SHA256 == sum.String() {
+			continue
+		}
+		next := m.keptSource(s.candidate(), s.settings, b)
+		again := next.recallOrList(ctx, ifQuick)
+		if again.err == nil && m.become(loading, s, next, nil) == nil {
+			return next, again, m.noteFailedUpgrade(ctx, next, s, said.err)
+		}
+		_ = next.close(context.WithoutCancel(ctx))
+	}
+	return s, said, nil
+}
+
+// Rollback makes the kept binary serve that served before the one that does, as
+// host.Host.RollbackPlugin says.
+func (r *Roster) Rollback(ctx context.Context, name string) error {
+	r.mu.Lock()
+	m := r.members[name]
+	r.mu.Unlock()
+	if m == nil {
+		return noPlugin(name)
+	}
+	end, err := m.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	now := m.now().source
+	switch {
+	case now == nil || now.path == "":
+		return noPlugin(name)
+	case now.isDisabled():
+		return notRolledBack(name, errors.New("it is disabled"), "toolhost plugins enable "+name)
+	case r.binaries == nil:
+		return notRolledBack(name, errors.New("no binaries are kept here"), "put the earlier file in its place")
+	}
+	c := now.candidate()
+	found := manifest.StampOf(c.Binary())
+	file, err := r.fileDigest(ctx, c.Binary())
+	if err != nil {
+		return notRolledBack(name, err, "is its file still being copied?")
+	}
+	to := r.before(now, file.String())
+	if to == nil {
+		return notRolledBack(name, errors.New("no earlier binary of it is kept"),
+			"see toolhost plugins show "+name+", or put the earlier file in its place")
+	}
+	next := m.rolledBack(c, now.settings, *to, found, file)
+	if _, err := m.replaceSource(ctx, now, next); err != nil {
+		_ = next.close(context.WithoutCancel(ctx))
+		return notRolledBack(name, err, tool.AsError(err).Advice())
+	}
+	r.ReturnNames()
+	next.catchUp()
+	r.log.Warn("a plugin was rolled back", "plugin", name, "to", next.describeKept())
+	if err := r.binaries.RollBack(c.Path, kept.Rollback{From: file.String(), To: to.SHA256}); err != nil {
+		return &tool.Error{
+			Code: tool.CodeInternal, Plugin: name, Err: err,
+			Message:      fmt.Sprintf("plugin %s is rolled back in this process alone: %v", name, err),
+			OperatorHint: "put the earlier file in its place",
+		}
+	}
+	return nil
+}
+
+// serves returns the digest of the binary that serves; empty: it is not known.
+func (s *source) serves() string {
+	switch sum, saved := s.sum.Load(), s.saved.Load(); {
+	case s.kept != nil:
+		return s.kept.SHA256
+	case saved != nil:
+		return *saved
+	case sum != nil:
+		return sum.String()
+	}
+	return ""
+}
+
+// before returns the binary that served before the one that serves now; nil: none is kept.
+func (r *Roster) before(now *source, file string) *kept.Binary {
+	current := cmp.Or(now.serves(), file)
+	of := r.binaries.Of(now.path)
+	from := 0
+	for i, b := range of {
+		if b.SHA256 == current {
+			from = i + 1
+		}
+	}
+	for _, b := range of[from:] {
+		if b.SHA256 != file {
+			return &b
+		}
+	}
+	return nil
+}
+
+func notRolledBack(name string, why error, hint string) error {
+	return &tool.Error{
+		Code: tool.CodeUnavailable, Plugin: name, Stage: tool.StageStart, Err: why, OperatorHint: hint,
+		Message: fmt.Sprintf("plugin %s is not rolled back, and runs on as it was: %s", name, tool.AsError(why).Message),
+	}
+}
+
+// describeKept names the kept binary of a source.
+func (s *source) describeKept() string {
+	return fmt.Sprintf("version %s (sha256 %.12s…), which served from %s on",
+		s.kept.Version, s.kept.SHA256, s.kept.Served.Format(time.RFC3339))
+}
+
+// addKept adds to a status which binaries are kept.
+func (s *source) addKept(out *plugin.Status) {
+	store := s.member.roster.binaries
+	if store == nil {
+		return
+	}
+	current := s.serves()
+	for _, b := range store.Of(s.path) {
+		out.Kept = append(out.Kept, plugin.KeptBinary{
+			SHA256: b.SHA256, Version: b.Version, Served: b.Served, Current: b.SHA256 == current,
+		})
+	}
+	if s.isRolledBack() {
+		out.RolledBack = "it runs " + s.describeKept() +
+			"; a new file, or toolhost plugins restart " + s.member.owner + ", ends that"
+	}
+}
