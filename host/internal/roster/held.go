@@ -89,14 +89,19 @@ func (r *Roster) releaseOthers(steps []step) {
 // mayStart is asked before each start of the plugin: inside the workspace, a file runs
 // only as it was when the operator let it run.
 func (s *source) mayStart() error {
-	owner, path := s.member.owner, s.path
-	if !s.member.roster.inWorkspace(path) || manifest.StampOf(s.file) == s.stamp() {
-		return nil
-	}
 	if copied, _ := s.keptCopy(); copied != "" {
 		return nil // of what the operator let run
 	}
-	return changedInWorkspace(owner, path)
+	return s.asAccepted()
+}
+
+// asAccepted reports whether a file in the workspace is as it was when the operator let it
+// run; nil: it is.
+func (s *source) asAccepted() error {
+	if !s.member.roster.inWorkspace(s.path) || manifest.StampOf(s.file) == s.stamp() {
+		return nil
+	}
+	return changedInWorkspace(s.member.owner, s.path)
 }
 
 func changedInWorkspace(owner, path string) error {

@@ -237,8 +237,8 @@ func (m *member) restart(ctx context.Context) error {
 	if now := m.now(); s.kept != nil || now.failed != nil {
 		return m.restartFile(ctx, now)
 	}
-	if err := s.mayStart(); err != nil {
-		return err // it would not start again
+	if err := s.asAccepted(); err != nil {
+		return err // the operator looks at the file first
 	}
 	if err := s.plugin.Restart(ctx); err != nil {
 		return err
