@@ -18,10 +18,10 @@ import (
 
 // mended is a plugin that does not start until the file "mended" is in the workspace, and
 // leaves a line in the file "tried" there each time it is started.
-func mended(t *testing.T, dir, name, else_ string) {
+func mended(t *testing.T, dir, name, otherwise string) {
 	t.Helper()
 	good := plugintest.Install(t, t.TempDir(), string(plugintest.Versioned))
-	text := "#!/bin/sh\necho x >>tried\n[ -e mended ] && exec '" + good + "' 1\n" + else_ + "\n"
+	text := "#!/bin/sh\necho x >>tried\n[ -e mended ] && exec '" + good + "' 1\n" + otherwise + "\n"
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
 	}

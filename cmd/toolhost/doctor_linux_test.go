@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -237,7 +238,7 @@ func (w *world) sick(t *testing.T, script string, args ...string) outcome {
 	const noPlace = 99 // the exit status if the system gives no such place
 	sh := "{ " + script + `; } >/dev/null 2>&1 || exit 99; exec "$0" "$@"`
 	cmd := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", sh}, c.Args...)...)
-	cmd.Dir, cmd.Env = c.Dir, append(c.Env, "D="+t.TempDir(), "P="+w.plugins)
+	cmd.Dir, cmd.Env = c.Dir, slices.Concat(c.Env, []string{"D=" + t.TempDir(), "P=" + w.plugins})
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Setsid: true, Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWUSER,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},

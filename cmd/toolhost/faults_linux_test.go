@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ func TestTooFewDescriptors(t *testing.T) {
 		c := w.command("tools", "--plugin-dir", w.plugins)
 		sh := fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, limit)
 		cmd := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", sh}, c.Args...)...)
-		cmd.Dir, cmd.Env, cmd.SysProcAttr = c.Dir, append(c.Env, session.CacheVariable+"=off"), c.SysProcAttr
+		cmd.Dir, cmd.Env, cmd.SysProcAttr = c.Dir, slices.Concat(c.Env, []string{session.CacheVariable + "=off"}), c.SysProcAttr
 		o := w.finish(cmd)
 		if strings.Contains(o.stderr, "goroutine ") || o.status != 0 && o.status != 6 {
 			t.Errorf("with %d descriptors it exits with %d:\n%s", limit, o.status, o.stderr)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/toolhost/toolhost/internal/safefile"
 )
@@ -46,7 +45,7 @@ func missingPart(path string) string {
 		return "it is empty"
 	}
 	magic := make([]byte, min(size, int64(len(elf.ELFMAG))))
-	if _, err := f.ReadAt(magic, 0); err != nil || !strings.HasPrefix(elf.ELFMAG, string(magic)) {
+	if _, err := f.ReadAt(magic, 0); err != nil || string(magic) != elf.ELFMAG[:len(magic)] {
 		return ""
 	}
 	const cut = "its ELF image is incomplete: "

@@ -39,7 +39,7 @@ func (r *Roster) Unregister(owner string) {
 		if closed, err := m.detach(ctx); err == nil {
 			go func() {
 				defer cancel()
-				<-closed
+				_ = <-closed //nolint:staticcheck // its error is in the provider's hands
 			}()
 			return
 		}

@@ -23,7 +23,7 @@ func (l *lostNames) names() []plugin.LostName {
 
 // lostTo returns the losses among errors of a set.
 func lostTo(err error) (out []plugin.LostName) {
-	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // an error may have joined causes
+	joined, ok := err.(interface{ Unwrap() []error })
 	if ok {
 		for _, e := range joined.Unwrap() {
 			out = append(out, lostTo(e)...)
@@ -45,7 +45,7 @@ func inShort(owner string, err error) error {
 		return err
 	}
 	var others []error
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // as in lostTo
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range joined.Unwrap() {
 			if len(lostTo(e)) == 0 {
 				others = append(others, e)

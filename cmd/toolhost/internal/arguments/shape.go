@@ -32,7 +32,7 @@ type shape struct {
 // shapeOf returns the shape of a tool's arguments.
 func shapeOf(schema tool.Schema) shape {
 	s := shape{root: schema}
-	s.add(json.RawMessage(schema), 0)
+	s.add(schema, 0)
 	return s
 }
 
@@ -109,7 +109,7 @@ func (s shape) resolve(ref string) json.RawMessage {
 	if !ok {
 		return nil
 	}
-	at := json.RawMessage(s.root)
+	at := s.root
 	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		if part == "" {
 			continue

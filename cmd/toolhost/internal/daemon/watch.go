@@ -102,7 +102,8 @@ func (w *configWatch) run() {
 				timer.Reset(otherPause)
 			}
 			due = true
-		case <-w.lost: // such as an overflow of events
+		case err := <-w.lost: // such as an overflow of events
+			w.daemon.log.Debug("notices of the configuration file were lost", "error", err)
 			timer.Reset(configPause)
 			due = true
 		case <-poll.C:

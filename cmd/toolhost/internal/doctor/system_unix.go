@@ -16,21 +16,21 @@ func spaceOf(dir string) (space, bool) {
 	}
 	return space{
 		id: fmt.Sprint(s.Fsid), free: uint64(s.Bavail) * uint64(s.Bsize), //nolint:gosec,unconvert // the types differ by system
-		files: uint64(s.Files), filesFree: uint64(s.Ffree), //nolint:gosec,unconvert // as above
+		files: uint64(s.Files), filesFree: uint64(s.Ffree), //nolint:gosec // as above
 	}, true
 }
 
 // mountedNoexec reports whether the system runs no files of a directory.
 func mountedNoexec(dir string) bool {
 	var s unix.Statfs_t
-	return unix.Statfs(dir, &s) == nil && uint64(s.Flags)&noexec != 0 //nolint:gosec,unconvert // as above
+	return unix.Statfs(dir, &s) == nil && uint64(s.Flags)&noexec != 0 //nolint:gosec // as above
 }
 
 // descriptorLimit returns how many files this process, and a host like it, may have open.
 func descriptorLimit() (uint64, bool) {
 	var l unix.Rlimit
 	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l)
-	return uint64(l.Cur), err == nil //nolint:gosec,unconvert // as above
+	return uint64(l.Cur), err == nil //nolint:gosec // as above
 }
 
 // mayWrite reports whether this user may make files in a directory.

@@ -16,10 +16,7 @@ type Module struct {
 
 // OwnModules returns the modules of the workspace's packages, by path.
 func (s *Snapshot) OwnModules() []Module {
-	var out []Module
-	for _, m := range s.Graph.modules {
-		out = append(out, m)
-	}
+	out := slices.Clone(s.Graph.modules)
 	slices.SortFunc(out, func(a, b Module) int { return cmp.Compare(a.Path, b.Path) })
 	return out
 }
