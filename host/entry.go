@@ -27,8 +27,8 @@ type Tool struct {
 	// Approval is which of its calls need a yes.
 	Approval policy.Rule `json:"approval,omitempty"`
 	// Warnings says what the host does not check of the tool's schemas, such as a pattern
-	// with lookaround, one line each. [Host.Get] always has them; lists have none of a tool
-	// that a cache remembers and that has not been called yet.
+	// with lookaround, one line each. [Host.Get] and [Host.Upsert] set it, and lists do not: the schemas of
+	// a tool that a cache remembers are compiled when it is first called.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -63,7 +63,7 @@ func (e *entry) ClaimedName() string { return e.source.Name }
 func (e *entry) tool() Tool {
 	return Tool{
 		Tool:  tool.Tool{Definition: e.definition(), Handler: e.handler, Preview: e.preview},
-		Owner: e.owner, Claimed: e.source.Clone(), Approval: e.override.Approval, Warnings: e.warnings(),
+		Owner: e.owner, Claimed: e.source.Clone(), Approval: e.override.Approval,
 	}
 }
 

@@ -52,7 +52,9 @@ func (h *Host) Upsert(owner string, t tool.Tool) (Tool, error) {
 	if e, err = h.registry.upsert(e); err != nil {
 		return Tool{}, err
 	}
-	return e.tool(), nil
+	added := e.tool()
+	added.Warnings = e.warnings()
+	return added, nil
 }
 
 // Unregister removes all tools of an owner in one step. Calls under way are not affected. If

@@ -63,7 +63,7 @@ func TestAnOperatorsDay(t *testing.T) {
 
 	// A binary is copied in, and serves; so does a second one. A third is none.
 	w.put("fs", "fs")
-	w.until("fs serves", func() bool { return w.client().State().Tools == 6 }) // a plugin tells its tools before callers have them
+	w.until("fs serves", func() bool { return w.client().State().Tools == 9 }) // a plugin tells its tools before callers have them
 	w.run("--log-level", "info", "call", "fs.read", `{"path":"a.txt"}`, "--grant", "fs:read").exits(0).says("using the daemon").prints("text")
 	w.put("player", "player")
 	w.put("quitter", "quitter")
