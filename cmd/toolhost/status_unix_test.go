@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"io"
 	"net"
@@ -20,7 +21,7 @@ import (
 // over asks the daemon over its socket.
 func (w *world) over(path string) string {
 	w.t.Helper()
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, Dial: func(string, string) (net.Conn, error) {
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) {
 		return net.Dial("unix", w.socket())
 	}}}
 	return body(w.t, &client, "http://toolhost"+path)

@@ -132,7 +132,7 @@ func TestDiscoverStickyParent(t *testing.T) {
 	}
 }
 
-// A link is as good as what it leads to, if nobody else could lead it elsewhere.
+// A link is as good as what it leads to, if no other user could lead it elsewhere.
 func TestDiscoverLinks(t *testing.T) {
 	t.Parallel()
 	dir, store := realDir(t), realDir(t)

@@ -51,7 +51,7 @@ func (e *evaluator) configure(c pluginsdk.Config) error {
 		return fmt.Errorf("the workspace cannot be read: %w", err)
 	}
 	if !info.IsDir() {
-		return errors.New("the workspace is not a directory; name one with the host's --root")
+		return errors.New("the workspace is not a directory; the operator has to name one")
 	}
 	e.runner.root, e.runner.limits, e.compiler = root, l, compile.New(root)
 	tempdir.Sweep(os.TempDir())

@@ -165,7 +165,7 @@ func (s *Store) update(change func(index) error) error {
 		if err := change(*all); err != nil {
 			return err
 		}
-		(*all).bound(time.Now())
+		all.bound(time.Now())
 		s.prune(*all)
 		return nil
 	})

@@ -158,7 +158,7 @@ func (m *member) ask(ctx context.Context, s *source, wait impatience) (_ *source
 	said = s.recallOrList(ctx, wait)
 	r := m.roster
 	if said.err == nil || ctx.Err() != nil || s.plugin == nil || s.kept != nil || r.binaries == nil {
-		return s, said, nil
+		return s, said, nil //nolint:nilerr // the error is in said
 	}
 	sum, _ := r.fileDigest(ctx, s.file)
 	for _, b := range r.binaries.Of(s.path) {

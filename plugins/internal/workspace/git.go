@@ -24,7 +24,7 @@ func (w *Workspace) checkGit(given, name, parent string) error {
 				return &tool.Error{
 					Code: tool.CodePermissionDenied, Stage: tool.StageExecute,
 					Message: Show(given) + " belongs to git, which runs programs that are named there",
-					Hint:    "change it with git; the operator can allow it with config: {allow_git: true} of the plugin",
+					Hint:    "make the change with git, or leave it to a person",
 				}
 			}
 		}

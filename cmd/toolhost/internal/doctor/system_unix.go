@@ -16,7 +16,7 @@ func spaceOf(dir string) (space, bool) {
 	}
 	return space{
 		id: fmt.Sprint(s.Fsid), free: uint64(s.Bavail) * uint64(s.Bsize), //nolint:gosec,unconvert // the types differ by system
-		files: uint64(s.Files), filesFree: uint64(s.Ffree), //nolint:gosec // as above
+		files: uint64(s.Files), filesFree: uint64(s.Ffree), //nolint:gosec,unconvert // as above
 	}, true
 }
 
@@ -30,7 +30,7 @@ func mountedNoexec(dir string) bool {
 func descriptorLimit() (uint64, bool) {
 	var l unix.Rlimit
 	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l)
-	return uint64(l.Cur), err == nil //nolint:gosec // as above
+	return uint64(l.Cur), err == nil //nolint:gosec,unconvert // as above
 }
 
 // mayWrite reports whether this user may make files in a directory.
