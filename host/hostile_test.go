@@ -315,7 +315,7 @@ func (s *scene) close(t *testing.T) {
 func (s *scene) await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for begin := time.Now(); !ok(); time.Sleep(5 * time.Millisecond) { // there is no event for it
-		if time.Since(begin) > ceiling/3 {
+		if time.Since(begin) > ceiling {
 			t.Errorf("%s: %v", what, marked(s.mark))
 			return
 		}

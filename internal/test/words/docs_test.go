@@ -1,3 +1,7 @@
+// One goroutine reads text here: the race detector would make it take a minute.
+
+//go:build !race
+
 package words
 
 import (
