@@ -135,7 +135,7 @@ func (p Plugin) serve() error {
 	if err != nil {
 		return err
 	}
-	features := []string{wire.FeatureStream, wire.FeatureStderr}
+	features := []string{wire.FeatureStream, wire.FeatureStderr, wire.FeatureAsk}
 	if changes || set.Previews() {
 		features = append(features, wire.FeaturePreview)
 	}

@@ -10,4 +10,8 @@ type (
 	Progress struct{}
 	// Log is the key of a func(slog.Level, string).
 	Log struct{}
+	// Trace is the key of a tool.Trace.
+	Trace struct{}
+	// Ask is the key of a tool.Asker.
+	Ask struct{}
 )

@@ -28,6 +28,7 @@ const (
 	CodeInvalidDefinition Code = "invalid_definition" // a tool's description is wrong
 	CodeInvalidResult     Code = "invalid_result"     // the tool's result is malformed
 	CodeToolFailed        Code = "tool_failed"        // the tool's handler returned an error
+	CodeUnsupported       Code = "unsupported"        // the caller, or the plugin, cannot do what is asked of it
 	CodeInternal          Code = "internal"           // a fault of the host
 )
 

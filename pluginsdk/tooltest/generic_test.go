@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -112,5 +114,38 @@ func TestArguments(t *testing.T) {
 				t.Errorf("%s: made %s: %v", properties, args, err)
 			}
 		}
+	}
+}
+
+// A tool that asks is called with each kind of answer.
+func TestOwnQuestions(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	answers := map[tool.Action]string{}
+	asks := own()
+	asks.Handler = func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+		if tool.AskerFrom(ctx) == nil {
+			return tool.Result{Structured: json.RawMessage(`{"sum":0}`)}, nil
+		}
+		a, err := tool.Ask(ctx, tool.Question{
+			Message: "How many?", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","minimum":3}},"required":["n"]}`),
+		})
+		mu.Lock()
+		defer mu.Unlock()
+		answers[a.Action] = string(a.Content)
+		return tool.Result{Structured: json.RawMessage(`{"sum":0}`)}, err
+	}
+	t.Run("suite", func(t *testing.T) {
+		Run(t, func(t *testing.T) tool.Provider {
+			set, err := tool.NewSet(asks)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return set
+		})
+	})
+	want := map[tool.Action]string{tool.Decline: "", tool.Cancel: "", tool.Accept: `{"n":3}`}
+	if !maps.Equal(answers, want) {
+		t.Errorf("it was answered %v, want %v", answers, want)
 	}
 }

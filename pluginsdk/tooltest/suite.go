@@ -26,7 +26,8 @@ var ceiling = time.Minute
 // contract of [tool.Provider]: a set of functions, a plugin, a host. It calls every safe tool
 // with arguments that it makes from the tool's schema, so that a tool must do what it says of
 // itself: accept what its schema allows, return what its output schema promises, and end when
-// its caller gives up. A tool may fail.
+// its caller gives up. A tool may fail. Questions that a tool asks are answered in each way, see
+// [tool.Ask].
 //
 // Tools that are not safe are not called, unless calls has one of them, and tools that calls
 // names are called as it says: where arguments cannot be guessed, or have to name something
@@ -55,6 +56,7 @@ func Run(t *testing.T, open func(t *testing.T) tool.Provider, calls ...tool.Call
 		{"Calls", with(checkCalls)},
 		{"SideBySide", with(checkSideBySide)},
 		{"CanceledCalls", with(checkCanceledCalls)},
+		{"Questions", with(checkQuestions)},
 	}
 	own := []check{{"CloseUnused", checkCloseUnused}}
 	if slices.ContainsFunc(defs, func(d tool.Definition) bool { return isFixture(d.Name) }) {

@@ -31,4 +31,5 @@ const (
 
 	FeaturePreview  = "preview"  // the plugin serves Preview, for tools that have a preview
 	FeatureSessions = "sessions" // the plugin keeps state per calling session
+	FeatureAsk      = "ask"      // calls on the stream may ask their callers questions
 )

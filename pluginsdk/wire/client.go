@@ -82,7 +82,7 @@ func (c *Client) call(
 	ctx context.Context, method, verb string, call tool.Call, opts ...grpc.CallOption,
 ) (tool.Result, error) {
 	var reply undecoded
-	if err := c.invoke(ctx, method, &request{call: call}, &reply, opts...); err != nil {
+	if err := c.invoke(ctx, method, &request{call: call, trace: tool.TraceFrom(ctx)}, &reply, opts...); err != nil {
 		return tool.Result{}, statusError(ctx, verb+call.Name, err)
 	}
 	return parseResponse(reply)

@@ -111,6 +111,12 @@ func parseRequest(b []byte, intern func([]byte) string) (request, error) {
 			r.timeout = time.Duration(fromMilliseconds(int64(f.value)))
 		case fieldKey(requestProgress, varint):
 			r.progress = protowire.DecodeBool(f.value)
+		case fieldKey(requestAsk, varint):
+			r.ask = protowire.DecodeBool(f.value)
+		case fieldKey(requestTrace, length):
+			r.trace.Parent = string(cleanBytes(f.bytes))
+		case fieldKey(requestState, length):
+			r.trace.State = string(cleanBytes(f.bytes))
 		}
 	}
 	if id = cleanBytes(id); short {

@@ -16,11 +16,11 @@ func requestSize(r *request) int {
 		stringSize(requestTool, clean(r.call.Name)) +
 		stringSize(requestArguments, view(r.call.Arguments)) +
 		stringSize(requestSession, clean(r.call.Session)) +
-		boolSize(requestProgress, r.progress)
+		boolSize(requestProgress, r.progress) + boolSize(requestAsk, r.ask)
 	if ms := toMilliseconds(tool.Duration(r.timeout)); ms != 0 {
 		n += protowire.SizeTag(requestTimeout) + protowire.SizeVarint(uint64(ms))
 	}
-	return n
+	return n + stringSize(requestTrace, clean(r.trace.Parent)) + stringSize(requestState, clean(r.trace.State))
 }
 
 // appendRequest appends r as an ExecuteRequest. It makes strings valid UTF-8 and
@@ -34,7 +34,10 @@ func appendRequest(b []byte, r *request) []byte {
 		b = protowire.AppendTag(b, requestTimeout, protowire.VarintType)
 		b = protowire.AppendVarint(b, uint64(ms))
 	}
-	return appendBool(b, requestProgress, r.progress)
+	b = appendBool(b, requestProgress, r.progress)
+	b = appendBool(b, requestAsk, r.ask)
+	b = appendString(b, requestTrace, clean(r.trace.Parent))
+	return appendString(b, requestState, clean(r.trace.State))
 }
 
 // answer is a result or an error, ready to be sent.

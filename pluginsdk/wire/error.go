@@ -69,6 +69,7 @@ var claimable = map[tool.Code]bool{
 	tool.CodeAlreadyExists:     true,
 	tool.CodeInvalidResult:     true,
 	tool.CodeToolFailed:        true,
+	tool.CodeUnsupported:       true,
 	tool.CodeInternal:          true,
 }
 

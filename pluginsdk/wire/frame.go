@@ -38,10 +38,10 @@ const (
 	kindWindow   kind = 4  // either: how many more bytes of the message the sender may send, a uint32
 	kindProgress kind = 5  // plugin: a Progress
 	kindCancel   kind = 6  // host: the caller no longer waits for the call; its result may be short
-	kindAsk      kind = 7  // plugin: reserved, a question to the caller
+	kindAsk      kind = 7  // plugin: a Question of a call
 	kindChanged  kind = 8  // plugin: its tools have changed; no payload
 	kindLog      kind = 9  // plugin: a LogRecord
-	kindAnswer   kind = 10 // host: reserved, the caller's answer
+	kindAnswer   kind = 10 // host: the Answer to a Question
 )
 
 // flagFirst marks the first chunk of a message.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -30,6 +31,9 @@ const (
 	requestSession   protowire.Number = 4
 	requestTimeout   protowire.Number = 5
 	requestProgress  protowire.Number = 6
+	requestAsk       protowire.Number = 7
+	requestTrace     protowire.Number = 8
+	requestState     protowire.Number = 9
 
 	responseResult protowire.Number = 1
 	responseError  protowire.Number = 2
@@ -58,6 +62,8 @@ type request struct {
 	call     tool.Call
 	timeout  time.Duration // how long the host will wait; 0: unknown; negative: already over
 	progress bool          // the caller wants progress
+	ask      bool          // the caller may answer questions
+	trace    tool.Trace
 }
 
 // clean returns s with invalid UTF-8 replaced: protobuf rejects a whole message for one
@@ -106,6 +112,11 @@ func appendProgress(b []byte, p tool.Progress) []byte {
 // levels holds the levels of log records, from the lowest. Those of slog are 4 apart,
 // and [slog.LevelDebug] is the second.
 var levels = [...]string{"trace", "debug", "info", "warn", "error"}
+
+// levelOf is the inverse of levelName.
+func levelOf(name string) slog.Level {
+	return slog.LevelDebug - 4 + slog.Level(4*slices.Index(levels[:], name))
+}
 
 func levelName(l slog.Level) string {
 	const lowest = slog.LevelDebug - 4

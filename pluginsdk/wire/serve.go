@@ -79,6 +79,8 @@ type run struct {
 	detached bool        // it runs outside the reader
 	finished atomic.Bool // its reports are no longer sent
 	canceled atomic.Bool // the caller no longer waits for the result
+	asking   *asking     // nil: questions cannot be answered
+	trace    tool.Trace
 }
 
 // takeOverAfter is the time after which another goroutine becomes the reader in place of
@@ -116,7 +118,7 @@ func (v *service) routePayload(f frame) error {
 		if v.in.messages[f.number] != nil {
 			return v.in.assemble(f)
 		}
-	case kindWindow:
+	case kindWindow, kindAnswer:
 	default: // no payload, or a kind of a later version
 		return nil
 	}
@@ -141,13 +143,22 @@ func (v *service) handleFrame(f frame) (*run, error) {
 		if req.timeout > 0 {
 			until = time.Now().Add(req.timeout)
 		}
-		call := &run{service: v, call: req.call, number: f.number, progress: req.progress}
-		call.Init(v.base, until, nil)
+		call := &run{service: v, call: req.call, number: f.number, progress: req.progress, trace: req.trace}
+		if req.ask {
+			call.asking = &asking{
+				Pausable: deadline.NewPausable(v.base, until, nil, time.Time{}, nil), open: map[uint32]chan answered{},
+			}
+			call.Init(call.asking, time.Time{}, nil)
+		} else {
+			call.Init(v.base, until, nil)
+		}
 		return call, nil
 	case kindChunk:
 		v.in.consumed(f.number)
 	case kindCancel:
 		v.cancel(f.number)
+	case kindAnswer:
+		return nil, v.answered(f.number, v.payload)
 	case kindWindow:
 		if len(v.payload) != 4 {
 			return nil, protocolError("a window of %d bytes", len(v.payload))
@@ -233,6 +244,9 @@ func (v *service) answer(call *run, res tool.Result, err error) {
 		res, err = tool.Result{}, context.Canceled
 	}
 	call.Cancel(nil)
+	if call.asking != nil {
+		call.asking.Cancel(nil)
+	}
 	out := newAnswer(&res, err)
 	if out.size() > MaxMessage {
 		out = newAnswer(nil, &tool.Error{
@@ -274,6 +288,16 @@ func (r *run) Value(key any) any {
 		return nil
 	case callctx.Log:
 		return r.sendLog
+	case callctx.Trace:
+		if r.trace == (tool.Trace{}) {
+			return nil
+		}
+		return r.trace
+	case callctx.Ask:
+		if r.asking != nil {
+			return tool.Asker(r.ask)
+		}
+		return nil
 	}
 	return r.Context.Value(key)
 }

@@ -86,6 +86,9 @@ func (s *Server) configure(ctx context.Context, in *pluginv1.ConfigureRequest) (
 // execute answers with a tool's result or with an error. The response carries both,
 // because a gRPC status would lose the code and the hint.
 func (s *Server) execute(ctx context.Context, in *request) (any, error) {
+	if in.trace != (tool.Trace{}) {
+		ctx = tool.WithTrace(ctx, in.trace)
+	}
 	res, err := s.Provider.Execute(ctx, in.call)
 	out := newAnswer(&res, err)
 	return &out, nil

@@ -58,6 +58,9 @@ type StreamHooks struct {
 	// progress reports, log records, notices, windows, and chunks of a few bytes. It may
 	// block, which delays the calls of this plugin only.
 	Pace func(bytes int)
+	// Asks says that the plugin knows about questions, see [FeatureAsk]. Default: false, and
+	// its calls cannot ask any.
+	Asks bool
 	// Changed is called when the plugin's tools have changed.
 	Changed func()
 	// Failed is called in a new goroutine when the stream has failed or was closed.
@@ -78,6 +81,9 @@ type pending struct {
 	reply     []byte    // an ExecuteResponse
 	err       error
 	progress  chan tool.Progress // nil: the caller wants no reports
+	questions *questions         // nil: they cannot be answered
+	caller    context.Context    // has who wants the lines that the tool logs
+	asked     int                // questions, answered or refused
 }
 
 var pendings = sync.Pool{New: func() any { return &pending{done: make(chan struct{}, 1)} }}
@@ -156,9 +162,17 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 		at, req.timeout = until, max(time.Until(until), 1)
 	}
 	report := tool.ProgressFrom(caller)
+	var asked *questions
+	if ask := tool.AskerFrom(caller); ask != nil && s.hooks.Asks {
+		asked = newQuestions(ctx, ask)
+		defer asked.end()
+		req.ask, caller, at = true, ctx, time.Time{} // a deadline that stands still is not watched here
+	}
 	k := pendings.Get().(*pending) //nolint:forcetypeassert // nothing else is in there
-	req.progress = report != nil
-	*k = pending{done: k.done, id: call.ID, deadline: at, size: headerSize + requestSize(&req)}
+	req.progress, req.trace = report != nil, tool.TraceFrom(caller)
+	*k = pending{
+		done: k.done, id: call.ID, deadline: at, size: headerSize + requestSize(&req), questions: asked, caller: caller,
+	}
 	if report != nil {
 		k.progress = make(chan tool.Progress, progressQueue)
 	}
@@ -204,8 +218,8 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 		return tool.Result{}, gaveUp(caller, call.Name, context.Cause(caller))
 	}
 	reply, err := k.reply, k.err
-	if report == nil { // otherwise readFor may still use k
-		k.reply, k.err = nil, nil // the pool would keep them alive
+	if report == nil && asked == nil { // otherwise others may still use k
+		k.reply, k.err, k.caller = nil, nil, nil // the pool would keep them alive
 		pendings.Put(k)
 	}
 	switch {

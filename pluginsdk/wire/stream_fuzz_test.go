@@ -33,9 +33,18 @@ func streamSeeds() [][]byte {
 		slices.Concat(first(kindResult, 1, 1<<60, b), first(kindChunk, 2, MaxMessage, b), first(kindChunk, 3, 300_000, b),
 			raw(kindAsk, 1, b), raw(99, 1, b)),
 		slices.Concat(raw(kindCancel, 1, nil), raw(kindCall, 1, b)),
+		slices.Concat(raw(kindAsk, 1, encodeQuestion(1, tool.Question{Message: "?"})),
+			raw(kindAsk, 3, encodeQuestion(7, tool.Question{Message: "?", Schema: []byte("{")})),
+			raw(kindAsk, 3, encodeQuestion(7, tool.Question{Message: "?"}))),
 		first(kindChunk, 1, 5, nil)[:14],
 		appendHeader(nil, frame{size: maxFrame + 1, kind: kindResult, number: 1}),
 	}
+}
+
+// waitForever is an asker whose person never answers.
+func waitForever(ctx context.Context, _ tool.Question) (tool.Answer, error) {
+	<-ctx.Done()
+	return tool.Answer{}, ctx.Err()
 }
 
 // Whatever a plugin sends, each call ends, nothing panics, and memory stays in proportion.
@@ -50,7 +59,9 @@ func FuzzStreamFrames(f *testing.F) {
 		if !interruptible {
 			c = plain{c}
 		}
-		s := NewStream(c, recordingHooks(make(chan struct{}, 1<<16), make(chan string, logRate*60)))
+		hooks := recordingHooks(make(chan struct{}, 1<<16), make(chan string, logRate*60))
+		hooks.Asks = true
+		s := NewStream(c, hooks)
 		go func() { _, _ = io.Copy(io.Discard, plugin) }()
 		ctx, cancel := context.WithTimeout(context.Background(), ceiling)
 		defer cancel()
@@ -59,7 +70,7 @@ func FuzzStreamFrames(f *testing.F) {
 		calls := []<-chan outcome{
 			begin(short, s, tool.Call{Name: "x"}),
 			begin(tool.WithProgress(ctx, func(tool.Progress) {}), s, tool.Call{Name: "x"}),
-			begin(ctx, s, tool.Call{Name: "x", Arguments: large}),
+			begin(tool.WithAsker(ctx, waitForever), s, tool.Call{Name: "x", Arguments: large}),
 		}
 		for s.awaited.Load() < 3 && s.Err() == nil {
 			runtime.Gosched()
@@ -103,6 +114,8 @@ func FuzzServeFrames(f *testing.F) {
 			raw(kindCancel, 1, nil)),
 		slices.Concat(raw(kindCall, 1, requestOf(tool.Call{Name: "wait"})), raw(kindCall, 1, call), raw(kindCancel, 1, nil)),
 		slices.Concat(raw(kindCall, 1, requestOf(tool.Call{Name: "goexit"})), raw(kindCall, 1, call)),
+		slices.Concat(raw(kindCall, 1, askingOf(tool.Call{Name: "ask"})), raw(kindAnswer, 1, encodeAnswer(1, tool.Answer{}, nil)),
+			raw(kindAnswer, 1, encodeAnswer(9, tool.Answer{}, nil)), raw(kindAnswer, 8, nil), raw(kindAnswer, 1, []byte{0xff})),
 		first(kindChunk, 1, 1<<60, nil), first(kindChunk, 1, 5, nil)[:14],
 		slices.Concat(raw(99, 1, call), raw(kindResult, 1, call), raw(kindWindow, 1, nil)),
 	} {
@@ -117,6 +130,10 @@ func FuzzServeFrames(f *testing.F) {
 			"wait": func(ctx context.Context, _ tool.Call) (tool.Result, error) {
 				<-ctx.Done()
 				return tool.Result{}, ctx.Err()
+			},
+			"ask": func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+				_, err := tool.Ask(ctx, tool.Question{Message: "?"})
+				return tool.Result{}, err
 			},
 			"goexit": func(context.Context, tool.Call) (tool.Result, error) { runtime.Goexit(); return tool.Result{}, nil },
 		}}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"runtime"
@@ -59,6 +60,22 @@ func TestStreamProtocolErrors(t *testing.T) {
 		"long window":  func(n uint32) []byte { return raw(kindWindow, n, kib[:8]) },
 		"bad progress": func(n uint32) []byte { return raw(kindProgress, n, []byte{0xff}) },
 		"bad log":      func(n uint32) []byte { return raw(kindLog, n, []byte{0xff}) },
+		"bad question": func(n uint32) []byte { return raw(kindAsk, n, []byte{0xff}) },
+		"unasked question": func(n uint32) []byte {
+			return raw(kindAsk, n+1, encodeQuestion(1, tool.Question{Message: "?"}))
+		},
+		"question after the result": func(n uint32) []byte {
+			return append(raw(kindResult, n, textResponse("on")), raw(kindAsk, n, encodeQuestion(1, tool.Question{Message: "?"}))...)
+		},
+		"large message": func(n uint32) []byte {
+			return raw(kindAsk, n, encodeQuestion(1, tool.Question{Message: string(kib)}))
+		},
+		"large schema": func(n uint32) []byte {
+			return raw(kindAsk, n, encodeQuestion(1, tool.Question{Message: "?", Schema: append(kib[:len(kib):len(kib)], 0)}))
+		},
+		"question flood": func(n uint32) []byte {
+			return bytes.Repeat(raw(kindAsk, n, encodeQuestion(1, tool.Question{Message: "?"})), maxQuestions+1)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,7 +85,7 @@ func TestStreamProtocolErrors(t *testing.T) {
 				number, _ := p.call()
 				go func() { _ = p.try(sent(number)) }() // the host may stop reading
 				o := within(t, "the call", c)
-				if name == "answered twice" {
+				if name == "answered twice" || name == "question after the result" {
 					wantText(t, o, "on")
 				} else if e := wantCode(t, o, tool.CodeInvalidResult); e.Advice() == "" || !errors.Is(o.err, ErrProtocol) {
 					t.Errorf("got %+v", e)
@@ -91,7 +108,7 @@ func TestStreamSkips(t *testing.T) {
 		number, _ := p.call()
 		for _, size := range []int{0, 1, 4096, maxFrame} {
 			p.send(raw(0, number, make([]byte, size)), raw(99, number, make([]byte, size)), raw(255, 0, make([]byte, size)),
-				first(77, number, math.MaxUint64, make([]byte, size)), raw(kindAsk, number, make([]byte, size)),
+				first(77, number, math.MaxUint64, make([]byte, size)),
 				raw(kindChanged, 0, make([]byte, size)))
 		}
 		p.send(raw(kindWindow, number, window(math.MaxUint32)), raw(kindWindow, number, window(math.MaxUint32)),

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -82,12 +84,12 @@ func (s *Stream) routePayload(f frame) error {
 		return s.routeResult(f)
 	}
 	switch f.kind {
-	case kindWindow, kindProgress, kindLog:
+	case kindWindow, kindProgress, kindLog, kindAsk:
 		s.in.readInto(make([]byte, f.size))
 		s.small = s.in.dest
 	case kindCall, kindCancel, kindAnswer:
 		return protocolError("a frame that only a host sends (kind %d)", f.kind)
-	default: // no payload, a question (not supported yet), or a kind of a later version
+	default: // no payload, or a kind of a later version
 	}
 	return nil
 }
@@ -107,7 +109,9 @@ func (s *Stream) handleFrame(f frame) error {
 		if s.hooks.Changed != nil {
 			s.hooks.Changed()
 		}
-	case kindCall, kindCancel, kindAsk, kindAnswer:
+	case kindAsk:
+		return s.ask(f.number, s.small)
+	case kindCall, kindCancel, kindAnswer:
 	}
 	return nil
 }
@@ -245,9 +249,6 @@ func (s *Stream) progress(number uint32, b []byte) error {
 
 // log passes a line of the plugin's log to the hook, unless there are too many.
 func (s *Stream) log(number uint32, b []byte) error {
-	if s.hooks.Log == nil {
-		return nil
-	}
 	s.mu.Lock()
 	if now := time.Now(); now.Sub(s.logSince) >= time.Second {
 		s.logSince, s.logs = now, 0
@@ -255,8 +256,9 @@ func (s *Stream) log(number uint32, b []byte) error {
 	s.logs++
 	n := s.logs
 	var call string
+	var caller context.Context
 	if k := s.calls[number]; k != nil {
-		call = k.id
+		call, caller = k.id, k.caller
 	}
 	s.mu.Unlock()
 	switch {
@@ -268,8 +270,15 @@ func (s *Stream) log(number uint32, b []byte) error {
 		if !slices.Contains(levels[:], level) {
 			level = "info"
 		}
-		s.hooks.Log(level, message, call)
-	case n == logRate:
+		if caller != nil {
+			if f, ok := caller.Value(callctx.Log{}).(func(slog.Level, string)); ok {
+				f(levelOf(level), message)
+			}
+		}
+		if s.hooks.Log != nil {
+			s.hooks.Log(level, message, call)
+		}
+	case n == logRate && s.hooks.Log != nil:
 		s.hooks.Log("warn", fmt.Sprintf(
 			"the plugin logs more than %d lines a second: the rest of this second's are dropped", logRate), "")
 	}

@@ -24,6 +24,7 @@ var behaviours = map[Mode]func(){
 	Snoop:     snoop,
 	Preview:   func() { pluginsdk.Main(previewTools()...) },
 	Growing:   grow,
+	Asking:    func() { pluginsdk.Main(askTools()...) },
 	Versioned: beVersioned,
 	Twice:     describeTwice,
 	Silent:    Hang,
@@ -84,7 +85,7 @@ func crashTools() []tool.Tool {
 			return "", ctx.Err()
 		}, pluginsdk.Safe()),
 		pluginsdk.Func("crash.pid", "Tells the process number.", func(context.Context, none) (int, error) {
-			return processNumber(), nil
+			return ProcessNumber(), nil
 		}, pluginsdk.Safe()),
 		flaky("crash.flaky", pluginsdk.Idempotent(2)),
 		retriedInVain(flaky("crash.once")),

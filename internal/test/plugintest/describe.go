@@ -31,7 +31,7 @@ type look struct {
 	Recursive bool   `json:"recursive,omitempty" jsonschema:"below too"`
 }
 
-func pid(context.Context, look) (int, error) { return processNumber(), nil }
+func pid(context.Context, look) (int, error) { return ProcessNumber(), nil }
 
 // Definitions is a file of the workspace with the JSON of the definitions that
 // [Outside] serves. Each tool answers "done" and leaves its name in "ledger".

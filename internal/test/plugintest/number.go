@@ -5,9 +5,9 @@ import (
 	"strconv"
 )
 
-// processNumber is this process's as the host knows it. In a PID namespace of its own it
+// ProcessNumber is this process's as the host knows it. In a PID namespace of its own it
 // has another one, but /proc is the host's.
-func processNumber() int {
+func ProcessNumber() int {
 	if link, err := os.Readlink("/proc/self"); err == nil {
 		if n, err := strconv.Atoi(link); err == nil {
 			return n

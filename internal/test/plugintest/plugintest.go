@@ -31,6 +31,7 @@ const (
 	Snoop     Mode = "snoop"     // serves a tool that shows what it can see of the host
 	Preview   Mode = "preview"   // serves dangerous tools with previews, see previewTools
 	Growing   Mode = "growing"   // serves tools that it is told to put and to remove
+	Asking    Mode = "asking"    // serves tools that ask their callers, see askTools
 	Versioned Mode = "versioned" // serves tools that tell its version, see Deploy
 	Twice     Mode = "twice"     // describes a tool twice
 	Silent    Mode = "silent"    // never shakes hands

@@ -555,7 +555,13 @@ type ExecuteRequest struct {
 	// only: Execute has gRPC's deadline.
 	TimeoutMs int64 `protobuf:"varint,5,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
 	// Whether the caller wants Progress. Used in Stream only.
-	Progress      bool `protobuf:"varint,6,opt,name=progress,proto3" json:"progress,omitempty"`
+	Progress bool `protobuf:"varint,6,opt,name=progress,proto3" json:"progress,omitempty"`
+	// Whether the caller may answer a Question of the call. Used in Stream only.
+	Ask bool `protobuf:"varint,7,opt,name=ask,proto3" json:"ask,omitempty"`
+	// The trace that the call belongs to, as in W3C Trace Context; empty: none is
+	// known.
+	Traceparent   string `protobuf:"bytes,8,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
+	Tracestate    string `protobuf:"bytes,9,opt,name=tracestate,proto3" json:"tracestate,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -632,6 +638,169 @@ func (x *ExecuteRequest) GetProgress() bool {
 	return false
 }
 
+func (x *ExecuteRequest) GetAsk() bool {
+	if x != nil {
+		return x.Ask
+	}
+	return false
+}
+
+func (x *ExecuteRequest) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
+}
+
+func (x *ExecuteRequest) GetTracestate() string {
+	if x != nil {
+		return x.Tracestate
+	}
+	return ""
+}
+
+// Question is what a call asks whoever made it. Used in Stream only.
+type Question struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Chosen by the plugin, and unique among the questions of the call. It may be
+	// 0.
+	Number uint32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// What the person is asked, in plain text. Required; at most 8,192 bytes.
+	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	// JSON Schema of the answer, at most 65,536 bytes: an object whose properties
+	// are strings, numbers, integers, booleans, or lists of choices, as the Model
+	// Context Protocol allows in an elicitation; empty: the answer is yes or no.
+	SchemaJson    []byte `protobuf:"bytes,3,opt,name=schema_json,json=schemaJson,proto3" json:"schema_json,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Question) Reset() {
+	*x = Question{}
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Question) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Question) ProtoMessage() {}
+
+func (x *Question) ProtoReflect() protoreflect.Message {
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Question.ProtoReflect.Descriptor instead.
+func (*Question) Descriptor() ([]byte, []int) {
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Question) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Question) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *Question) GetSchemaJson() []byte {
+	if x != nil {
+		return x.SchemaJson
+	}
+	return nil
+}
+
+// Answer is how a Question was answered. Used in Stream only.
+type Answer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// That of the question.
+	Number uint32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// "accept", "decline" (the person said no) or "cancel" (the person went away
+	// without an answer); empty: the question could not be put, and error says
+	// why.
+	Action string `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"`
+	// The form, filled in: a JSON object that fits the question's schema. Only
+	// with "accept", and only if the question has a schema.
+	ContentJson   []byte `protobuf:"bytes,3,opt,name=content_json,json=contentJson,proto3" json:"content_json,omitempty"`
+	Error         *Error `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Answer) Reset() {
+	*x = Answer{}
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Answer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Answer) ProtoMessage() {}
+
+func (x *Answer) ProtoReflect() protoreflect.Message {
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Answer.ProtoReflect.Descriptor instead.
+func (*Answer) Descriptor() ([]byte, []int) {
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Answer) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Answer) GetAction() string {
+	if x != nil {
+		return x.Action
+	}
+	return ""
+}
+
+func (x *Answer) GetContentJson() []byte {
+	if x != nil {
+		return x.ContentJson
+	}
+	return nil
+}
+
+func (x *Answer) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
 // Progress reports how far a call has got.
 type Progress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -647,7 +816,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[8]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -659,7 +828,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[8]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -672,7 +841,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{8}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Progress) GetDone() float64 {
@@ -708,7 +877,7 @@ type LogRecord struct {
 
 func (x *LogRecord) Reset() {
 	*x = LogRecord{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[9]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -720,7 +889,7 @@ func (x *LogRecord) String() string {
 func (*LogRecord) ProtoMessage() {}
 
 func (x *LogRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[9]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -733,7 +902,7 @@ func (x *LogRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogRecord.ProtoReflect.Descriptor instead.
 func (*LogRecord) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{9}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LogRecord) GetLevel() string {
@@ -766,7 +935,7 @@ type ExecuteResponse struct {
 
 func (x *ExecuteResponse) Reset() {
 	*x = ExecuteResponse{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[10]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -778,7 +947,7 @@ func (x *ExecuteResponse) String() string {
 func (*ExecuteResponse) ProtoMessage() {}
 
 func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[10]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -791,7 +960,7 @@ func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteResponse.ProtoReflect.Descriptor instead.
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{10}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ExecuteResponse) GetOutcome() isExecuteResponse_Outcome {
@@ -850,7 +1019,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[11]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -862,7 +1031,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[11]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -875,7 +1044,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{11}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Result) GetContent() []*Content {
@@ -917,7 +1086,7 @@ type Content struct {
 
 func (x *Content) Reset() {
 	*x = Content{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[12]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -929,7 +1098,7 @@ func (x *Content) String() string {
 func (*Content) ProtoMessage() {}
 
 func (x *Content) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[12]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -942,7 +1111,7 @@ func (x *Content) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Content.ProtoReflect.Descriptor instead.
 func (*Content) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{12}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Content) GetBlock() isContent_Block {
@@ -1040,7 +1209,7 @@ type Text struct {
 
 func (x *Text) Reset() {
 	*x = Text{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[13]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1052,7 +1221,7 @@ func (x *Text) String() string {
 func (*Text) ProtoMessage() {}
 
 func (x *Text) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[13]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1065,7 +1234,7 @@ func (x *Text) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Text.ProtoReflect.Descriptor instead.
 func (*Text) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{13}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Text) GetText() string {
@@ -1086,7 +1255,7 @@ type Media struct {
 
 func (x *Media) Reset() {
 	*x = Media{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[14]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1098,7 +1267,7 @@ func (x *Media) String() string {
 func (*Media) ProtoMessage() {}
 
 func (x *Media) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[14]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1111,7 +1280,7 @@ func (x *Media) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Media.ProtoReflect.Descriptor instead.
 func (*Media) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{14}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Media) GetData() []byte {
@@ -1144,7 +1313,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[15]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1156,7 +1325,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[15]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1169,7 +1338,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{15}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Resource) GetUri() string {
@@ -1240,7 +1409,7 @@ type ResourceLink struct {
 
 func (x *ResourceLink) Reset() {
 	*x = ResourceLink{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[16]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1252,7 +1421,7 @@ func (x *ResourceLink) String() string {
 func (*ResourceLink) ProtoMessage() {}
 
 func (x *ResourceLink) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[16]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1265,7 +1434,7 @@ func (x *ResourceLink) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceLink.ProtoReflect.Descriptor instead.
 func (*ResourceLink) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{16}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ResourceLink) GetUri() string {
@@ -1311,7 +1480,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[17]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1323,7 +1492,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[17]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1336,7 +1505,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{17}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Error) GetCode() string {
@@ -1409,7 +1578,7 @@ const file_toolhost_plugin_v1_plugin_proto_rawDesc = "" +
 	"\vconfig_json\x18\x02 \x01(\fR\n" +
 	"configJson\x12\x1c\n" +
 	"\tprotected\x18\x03 \x03(\tR\tprotected\"\x13\n" +
-	"\x11ConfigureResponse\"\xb0\x01\n" +
+	"\x11ConfigureResponse\"\x84\x02\n" +
 	"\x0eExecuteRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12%\n" +
@@ -1417,7 +1586,22 @@ const file_toolhost_plugin_v1_plugin_proto_rawDesc = "" +
 	"\asession\x18\x04 \x01(\tR\asession\x12\x1d\n" +
 	"\n" +
 	"timeout_ms\x18\x05 \x01(\x03R\ttimeoutMs\x12\x1a\n" +
-	"\bprogress\x18\x06 \x01(\bR\bprogress\"N\n" +
+	"\bprogress\x18\x06 \x01(\bR\bprogress\x12\x10\n" +
+	"\x03ask\x18\a \x01(\bR\x03ask\x12 \n" +
+	"\vtraceparent\x18\b \x01(\tR\vtraceparent\x12\x1e\n" +
+	"\n" +
+	"tracestate\x18\t \x01(\tR\n" +
+	"tracestate\"]\n" +
+	"\bQuestion\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\rR\x06number\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\x12\x1f\n" +
+	"\vschema_json\x18\x03 \x01(\fR\n" +
+	"schemaJson\"\x8c\x01\n" +
+	"\x06Answer\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\rR\x06number\x12\x16\n" +
+	"\x06action\x18\x02 \x01(\tR\x06action\x12!\n" +
+	"\fcontent_json\x18\x03 \x01(\fR\vcontentJson\x12/\n" +
+	"\x05error\x18\x04 \x01(\v2\x19.toolhost.plugin.v1.ErrorR\x05error\"N\n" +
 	"\bProgress\x12\x12\n" +
 	"\x04done\x18\x01 \x01(\x01R\x04done\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x01R\x05total\x12\x18\n" +
@@ -1480,7 +1664,7 @@ func file_toolhost_plugin_v1_plugin_proto_rawDescGZIP() []byte {
 	return file_toolhost_plugin_v1_plugin_proto_rawDescData
 }
 
-var file_toolhost_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_toolhost_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_toolhost_plugin_v1_plugin_proto_goTypes = []any{
 	(*Packet)(nil),            // 0: toolhost.plugin.v1.Packet
 	(*DescribeRequest)(nil),   // 1: toolhost.plugin.v1.DescribeRequest
@@ -1490,43 +1674,46 @@ var file_toolhost_plugin_v1_plugin_proto_goTypes = []any{
 	(*ConfigureRequest)(nil),  // 5: toolhost.plugin.v1.ConfigureRequest
 	(*ConfigureResponse)(nil), // 6: toolhost.plugin.v1.ConfigureResponse
 	(*ExecuteRequest)(nil),    // 7: toolhost.plugin.v1.ExecuteRequest
-	(*Progress)(nil),          // 8: toolhost.plugin.v1.Progress
-	(*LogRecord)(nil),         // 9: toolhost.plugin.v1.LogRecord
-	(*ExecuteResponse)(nil),   // 10: toolhost.plugin.v1.ExecuteResponse
-	(*Result)(nil),            // 11: toolhost.plugin.v1.Result
-	(*Content)(nil),           // 12: toolhost.plugin.v1.Content
-	(*Text)(nil),              // 13: toolhost.plugin.v1.Text
-	(*Media)(nil),             // 14: toolhost.plugin.v1.Media
-	(*Resource)(nil),          // 15: toolhost.plugin.v1.Resource
-	(*ResourceLink)(nil),      // 16: toolhost.plugin.v1.ResourceLink
-	(*Error)(nil),             // 17: toolhost.plugin.v1.Error
+	(*Question)(nil),          // 8: toolhost.plugin.v1.Question
+	(*Answer)(nil),            // 9: toolhost.plugin.v1.Answer
+	(*Progress)(nil),          // 10: toolhost.plugin.v1.Progress
+	(*LogRecord)(nil),         // 11: toolhost.plugin.v1.LogRecord
+	(*ExecuteResponse)(nil),   // 12: toolhost.plugin.v1.ExecuteResponse
+	(*Result)(nil),            // 13: toolhost.plugin.v1.Result
+	(*Content)(nil),           // 14: toolhost.plugin.v1.Content
+	(*Text)(nil),              // 15: toolhost.plugin.v1.Text
+	(*Media)(nil),             // 16: toolhost.plugin.v1.Media
+	(*Resource)(nil),          // 17: toolhost.plugin.v1.Resource
+	(*ResourceLink)(nil),      // 18: toolhost.plugin.v1.ResourceLink
+	(*Error)(nil),             // 19: toolhost.plugin.v1.Error
 }
 var file_toolhost_plugin_v1_plugin_proto_depIdxs = []int32{
 	3,  // 0: toolhost.plugin.v1.DescribeResponse.tools:type_name -> toolhost.plugin.v1.ToolDefinition
 	4,  // 1: toolhost.plugin.v1.ToolDefinition.rate_limit:type_name -> toolhost.plugin.v1.RateLimit
-	11, // 2: toolhost.plugin.v1.ExecuteResponse.result:type_name -> toolhost.plugin.v1.Result
-	17, // 3: toolhost.plugin.v1.ExecuteResponse.error:type_name -> toolhost.plugin.v1.Error
-	12, // 4: toolhost.plugin.v1.Result.content:type_name -> toolhost.plugin.v1.Content
-	13, // 5: toolhost.plugin.v1.Content.text:type_name -> toolhost.plugin.v1.Text
-	14, // 6: toolhost.plugin.v1.Content.image:type_name -> toolhost.plugin.v1.Media
-	14, // 7: toolhost.plugin.v1.Content.audio:type_name -> toolhost.plugin.v1.Media
-	15, // 8: toolhost.plugin.v1.Content.resource:type_name -> toolhost.plugin.v1.Resource
-	16, // 9: toolhost.plugin.v1.Content.resource_link:type_name -> toolhost.plugin.v1.ResourceLink
-	1,  // 10: toolhost.plugin.v1.ToolPlugin.Describe:input_type -> toolhost.plugin.v1.DescribeRequest
-	5,  // 11: toolhost.plugin.v1.ToolPlugin.Configure:input_type -> toolhost.plugin.v1.ConfigureRequest
-	7,  // 12: toolhost.plugin.v1.ToolPlugin.Execute:input_type -> toolhost.plugin.v1.ExecuteRequest
-	7,  // 13: toolhost.plugin.v1.ToolPlugin.Preview:input_type -> toolhost.plugin.v1.ExecuteRequest
-	0,  // 14: toolhost.plugin.v1.ToolPlugin.Stream:input_type -> toolhost.plugin.v1.Packet
-	2,  // 15: toolhost.plugin.v1.ToolPlugin.Describe:output_type -> toolhost.plugin.v1.DescribeResponse
-	6,  // 16: toolhost.plugin.v1.ToolPlugin.Configure:output_type -> toolhost.plugin.v1.ConfigureResponse
-	10, // 17: toolhost.plugin.v1.ToolPlugin.Execute:output_type -> toolhost.plugin.v1.ExecuteResponse
-	10, // 18: toolhost.plugin.v1.ToolPlugin.Preview:output_type -> toolhost.plugin.v1.ExecuteResponse
-	0,  // 19: toolhost.plugin.v1.ToolPlugin.Stream:output_type -> toolhost.plugin.v1.Packet
-	15, // [15:20] is the sub-list for method output_type
-	10, // [10:15] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	19, // 2: toolhost.plugin.v1.Answer.error:type_name -> toolhost.plugin.v1.Error
+	13, // 3: toolhost.plugin.v1.ExecuteResponse.result:type_name -> toolhost.plugin.v1.Result
+	19, // 4: toolhost.plugin.v1.ExecuteResponse.error:type_name -> toolhost.plugin.v1.Error
+	14, // 5: toolhost.plugin.v1.Result.content:type_name -> toolhost.plugin.v1.Content
+	15, // 6: toolhost.plugin.v1.Content.text:type_name -> toolhost.plugin.v1.Text
+	16, // 7: toolhost.plugin.v1.Content.image:type_name -> toolhost.plugin.v1.Media
+	16, // 8: toolhost.plugin.v1.Content.audio:type_name -> toolhost.plugin.v1.Media
+	17, // 9: toolhost.plugin.v1.Content.resource:type_name -> toolhost.plugin.v1.Resource
+	18, // 10: toolhost.plugin.v1.Content.resource_link:type_name -> toolhost.plugin.v1.ResourceLink
+	1,  // 11: toolhost.plugin.v1.ToolPlugin.Describe:input_type -> toolhost.plugin.v1.DescribeRequest
+	5,  // 12: toolhost.plugin.v1.ToolPlugin.Configure:input_type -> toolhost.plugin.v1.ConfigureRequest
+	7,  // 13: toolhost.plugin.v1.ToolPlugin.Execute:input_type -> toolhost.plugin.v1.ExecuteRequest
+	7,  // 14: toolhost.plugin.v1.ToolPlugin.Preview:input_type -> toolhost.plugin.v1.ExecuteRequest
+	0,  // 15: toolhost.plugin.v1.ToolPlugin.Stream:input_type -> toolhost.plugin.v1.Packet
+	2,  // 16: toolhost.plugin.v1.ToolPlugin.Describe:output_type -> toolhost.plugin.v1.DescribeResponse
+	6,  // 17: toolhost.plugin.v1.ToolPlugin.Configure:output_type -> toolhost.plugin.v1.ConfigureResponse
+	12, // 18: toolhost.plugin.v1.ToolPlugin.Execute:output_type -> toolhost.plugin.v1.ExecuteResponse
+	12, // 19: toolhost.plugin.v1.ToolPlugin.Preview:output_type -> toolhost.plugin.v1.ExecuteResponse
+	0,  // 20: toolhost.plugin.v1.ToolPlugin.Stream:output_type -> toolhost.plugin.v1.Packet
+	16, // [16:21] is the sub-list for method output_type
+	11, // [11:16] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_toolhost_plugin_v1_plugin_proto_init() }
@@ -1534,18 +1721,18 @@ func file_toolhost_plugin_v1_plugin_proto_init() {
 	if File_toolhost_plugin_v1_plugin_proto != nil {
 		return
 	}
-	file_toolhost_plugin_v1_plugin_proto_msgTypes[10].OneofWrappers = []any{
+	file_toolhost_plugin_v1_plugin_proto_msgTypes[12].OneofWrappers = []any{
 		(*ExecuteResponse_Result)(nil),
 		(*ExecuteResponse_Error)(nil),
 	}
-	file_toolhost_plugin_v1_plugin_proto_msgTypes[12].OneofWrappers = []any{
+	file_toolhost_plugin_v1_plugin_proto_msgTypes[14].OneofWrappers = []any{
 		(*Content_Text)(nil),
 		(*Content_Image)(nil),
 		(*Content_Audio)(nil),
 		(*Content_Resource)(nil),
 		(*Content_ResourceLink)(nil),
 	}
-	file_toolhost_plugin_v1_plugin_proto_msgTypes[15].OneofWrappers = []any{
+	file_toolhost_plugin_v1_plugin_proto_msgTypes[17].OneofWrappers = []any{
 		(*Resource_Text)(nil),
 		(*Resource_Blob)(nil),
 	}
@@ -1555,7 +1742,7 @@ func file_toolhost_plugin_v1_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolhost_plugin_v1_plugin_proto_rawDesc), len(file_toolhost_plugin_v1_plugin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,27 @@
+package tool
+
+import (
+	"context"
+
+	"github.com/toolhost/toolhost/internal/callctx"
+)
+
+// Trace is the trace that a call belongs to, as W3C Trace Context describes it
+// (https://www.w3.org/TR/trace-context). Tools pass it on with what they request of others.
+type Trace struct {
+	// Parent is the value of "traceparent". Empty: no trace is known.
+	Parent string
+	// State is the value of "tracestate". Empty: there is none.
+	State string
+}
+
+// WithTrace returns a context whose calls belong to a trace.
+func WithTrace(ctx context.Context, t Trace) context.Context {
+	return context.WithValue(ctx, callctx.Trace{}, t)
+}
+
+// TraceFrom returns the trace of the call that ctx belongs to; the zero Trace: none is known.
+func TraceFrom(ctx context.Context) Trace {
+	t, _ := ctx.Value(callctx.Trace{}).(Trace)
+	return t
+}
