@@ -37,6 +37,10 @@ type Request struct {
 	Plugin string `json:"plugin,omitempty"`
 	// Caller is the caller's name; empty: it has none.
 	Caller string `json:"caller,omitempty"`
+	// Via is how the call came in, such as "mcp", and Client the program that made it, as it
+	// calls itself; empty: not known.
+	Via    string `json:"via,omitempty"`
+	Client string `json:"client,omitempty"`
 	// Session is the session's ID.
 	Session string `json:"session"`
 	// Preview asks the tool what the call would do, for example as a unified

@@ -53,6 +53,8 @@ type Event struct {
 	Call tool.Call
 	// Caller is the caller's name; empty: it has none.
 	Caller string
+	// Via is how the call came in, such as "mcp"; empty: in no way that is on record.
+	Via string
 	// Session is the session's ID.
 	Session string
 	// Plugin is the plugin that serves the tool; empty: a function of this
