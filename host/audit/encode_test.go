@@ -19,6 +19,7 @@ func encoded(r Record) string { return "{" + string(appendRecord(nil, &r)) + "}"
 
 func full() Record {
 	r := record(0)
+	r.Via, r.Client = "mcp", "codex 1.2"
 	r.Event, r.Definition, r.Approver, r.Decision = Begin, Digest(nil), "operator", Approved
 	r.Code, r.Message = tool.CodeToolFailed, "no such file"
 	r.AskedArguments, r.AskedInput = Digest(nil), json.RawMessage(`{"path":"b.txt"}`)
@@ -29,7 +30,7 @@ func TestEncode(t *testing.T) {
 	t.Parallel()
 	const empty = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	const braces = "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
-	equal(t, "a full record", encoded(full()), `{"time":"2026-10-11T12:00:00Z","event":"begin","call":"c0","caller":"cli","session":"session-1","tool":"fs.read","plugin":"fs",`+
+	equal(t, "a full record", encoded(full()), `{"time":"2026-10-11T12:00:00Z","event":"begin","call":"c0","caller":"cli","via":"mcp","client":"codex 1.2","session":"session-1","tool":"fs.read","plugin":"fs",`+
 		`"definition":"`+empty+`","arguments":"`+braces+`","input":{"path":"a.txt"},`+
 		`"asked_arguments":"`+empty+`","asked_input":{"path":"b.txt"},"decision":"approved","approver":"operator",`+
 		`"attempts":1,"duration":"1.5ms","code":"tool_failed","message":"no such file"}`)
@@ -100,7 +101,7 @@ func TestLongestLine(t *testing.T) {
 	t.Parallel()
 	worst := strings.Repeat(`\"`, 1<<20)
 	r := Record{
-		Event: worst, Call: worst, Caller: worst, Session: worst, Tool: worst, Plugin: worst, Definition: worst, Arguments: worst, Decision: worst,
+		Event: worst, Call: worst, Caller: worst, Via: worst, Client: worst, Session: worst, Tool: worst, Plugin: worst, Definition: worst, Arguments: worst, Decision: worst,
 		Approver: worst, Code: tool.Code(worst), Message: worst, Attempts: -1 << 62, Duration: -1 << 62,
 		Input: json.RawMessage(`"` + strings.Repeat("\x7f", MaxInput-2) + `"`),
 	}
@@ -120,7 +121,7 @@ func FuzzLine(f *testing.F) {
 	f.Add("fs.read", `{"a":"b","hash":"sha256:0"}`, "", "message", uint64(1))
 	f.Add("\x00\xff\u202e\"\\", "\"\u009b\"", "{\"seq\":1,\"prev\":\"", "\n", uint64(1)<<61)
 	f.Fuzz(func(t *testing.T, name, input, caller, message string, seq uint64) {
-		r := Record{Event: End, Tool: name, Input: json.RawMessage(input), Caller: caller, Session: caller, Message: message, Call: message}
+		r := Record{Event: End, Tool: name, Input: json.RawMessage(input), Caller: caller, Client: caller, Session: caller, Message: message, Call: message}
 		want := link{seq: 1 + seq%maxSeq, prev: sha256.Sum256([]byte(name)), torn: sum{}, oldest: seq % 2}
 		line := want.appendLine(nil, appendRecord(nil, &r))
 		if strings.ContainsFunc(string(line[:len(line)-1]), func(c rune) bool { return !unicode.IsPrint(c) }) || !utf8.Valid(line) {

@@ -38,6 +38,10 @@ type Record struct {
 	Call string `json:"call,omitempty"`
 	// Caller is the name of who made the call; empty: the session belongs to no named caller.
 	Caller string `json:"caller,omitempty"`
+	// Via is how the call came in, such as "mcp"; empty: by the command or by the embedding
+	// program. Client is the program that made it, as it calls itself; empty: not known.
+	Via    string `json:"via,omitempty"`
+	Client string `json:"client,omitempty"`
 	// Session is the ID of the caller's session.
 	Session string `json:"session,omitempty"`
 	Tool    string `json:"tool"`

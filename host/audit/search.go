@@ -21,6 +21,10 @@ type Filter struct {
 	Tool string
 	// Caller is a caller's whole name.
 	Caller string
+	// Via is how calls came in, such as "mcp".
+	Via string
+	// Client is the beginning of what the program that made the calls calls itself.
+	Client string
 	// Session is a session's ID, or the beginning of it.
 	Session string
 	// Code is why a call failed, or [CodeOK]. It leaves begin lines out.
@@ -40,6 +44,8 @@ func (f *Filter) match(e *Entry) bool {
 	switch {
 	case f.Tool != "" && e.Tool != f.Tool,
 		f.Caller != "" && e.Caller != f.Caller,
+		f.Via != "" && e.Via != f.Via,
+		!strings.HasPrefix(e.Client, f.Client),
 		!strings.HasPrefix(e.Session, f.Session),
 		e.Time.Before(f.Since):
 		return false
@@ -52,7 +58,7 @@ func (f *Filter) match(e *Entry) bool {
 	}
 	has := func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(f.Text)) }
 	return slices.ContainsFunc([]string{
-		e.Tool, e.Message, string(e.Input), string(e.AskedInput), e.Plugin, e.Caller, e.Session, e.Call, e.Approver, string(e.Code), e.Decision,
+		e.Tool, e.Message, string(e.Input), string(e.AskedInput), e.Plugin, e.Caller, e.Via, e.Client, e.Session, e.Call, e.Approver, string(e.Code), e.Decision,
 	}, has)
 }
 

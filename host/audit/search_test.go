@@ -82,7 +82,9 @@ func TestSearch(t *testing.T) {
 		func(*Record) {},
 		func(r *Record) { r.Tool, r.Input = "fs.write", []byte(`{"path":"Notes.txt"}`) },
 		func(r *Record) { r.Event = Begin },
-		func(r *Record) { r.Caller, r.Session = "other", "other-2" },
+		func(r *Record) {
+			r.Caller, r.Via, r.Client, r.Session = "other", "mcp", "claude-code 2.1.0", "other-2"
+		},
 		func(r *Record) {
 			r.Code, r.Message, r.Decision = tool.CodePermissionDenied, "Permission denied for tool: fs.read", Denied
 		},
@@ -104,6 +106,11 @@ func TestSearch(t *testing.T) {
 		{Filter{Caller: "other"}, "c3"},
 		{Filter{Caller: "cli"}, "c0 c1 c2 c4 c5"},
 		{Filter{Caller: "cl"}, ""},
+		{Filter{Via: "mcp"}, "c3"},
+		{Filter{Via: "m"}, ""},
+		{Filter{Client: "claude-code"}, "c3"},
+		{Filter{Client: "code"}, ""},
+		{Filter{Text: "Claude"}, "c3"},
 		{Filter{Session: "session"}, "c0 c1 c2 c4 c5"},
 		{Filter{Code: tool.CodePermissionDenied}, "c4"},
 		{Filter{Code: CodeOK}, "c0 c1 c3"},

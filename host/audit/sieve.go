@@ -25,6 +25,8 @@ func newSieve(f *Filter) *sieve {
 	}
 	add(`,"tool":"`, f.Tool, `"`)
 	add(`,"caller":"`, f.Caller, `"`)
+	add(`,"via":"`, f.Via, `"`)
+	add(`,"client":"`, f.Client, "")
 	add(`,"session":"`, f.Session, "")
 	if f.Code == CodeOK {
 		s.needles = append(s.needles, []byte(`,"event":"`+End+`"`))
