@@ -36,7 +36,18 @@ func (l *Lock) Check(name string, found Entry) error {
 // Those of [Lock.Check].
 func (l *Lock) CheckBinary(name, sha256 string) error {
 	found := l.Plugins[name]
-	found.SHA256 = sha256
+	found.SHA256, found.Identity = sha256, ""
+	return l.Check(name, found)
+}
+
+// CheckIdentity is [Lock.CheckBinary] of a server, before it is reached.
+//
+// # Errors
+//
+// Those of [Lock.Check].
+func (l *Lock) CheckIdentity(name, digest string) error {
+	found := l.Plugins[name]
+	found.SHA256, found.Identity = "", digest
 	return l.Check(name, found)
 }
 

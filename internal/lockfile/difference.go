@@ -18,6 +18,7 @@ const (
 	Added       Kind = "added"       // the plugin is there and not pinned
 	Removed     Kind = "removed"     // the plugin is pinned and not there
 	Binary      Kind = "binary"      // its bytes differ
+	Identity    Kind = "identity"    // it is another server, or one in place of a binary
 	Definitions Kind = "definitions" // its tools' definitions differ
 	Version     Kind = "version"     // its version differs
 	Unstarted   Kind = "not_started" // its bytes are as pinned, or not known, and it did not start
@@ -32,6 +33,10 @@ type Difference struct {
 	// other is empty.
 	Expected string `json:"expected,omitempty"`
 	Found    string `json:"found,omitempty"`
+	// Changes are what differs in the definitions of a server's tools, at most [MaxChanges];
+	// More counts the others.
+	Changes []Change `json:"changes,omitempty"`
+	More    int      `json:"more,omitempty"`
 }
 
 // String returns the difference on one line.
@@ -48,6 +53,10 @@ func (d Difference) String() string {
 	case d.Kind == Version:
 		return fmt.Sprintf("%s: the version is %s, pinned is %s",
 			d.Plugin, sanitize.Quote(d.Found, 80), sanitize.Quote(d.Expected, 80))
+	case len(d.Changes) > 0:
+		return d.Plugin + ": " + d.changes()
+	case d.Kind == Identity:
+		return fmt.Sprintf("%s: it is %s, pinned is %s", d.Plugin, cmp.Or(d.Found, "a binary"), cmp.Or(d.Expected, "a binary"))
 	case d.Kind == Definitions:
 		return fmt.Sprintf("%s: the definitions are %s, pinned are %s", d.Plugin, d.Found, d.Expected)
 	case d.Expected == "":
@@ -76,7 +85,7 @@ func Compare(pinned, current *Lock) []Difference {
 		if found, ok := current.Plugins[name]; ok {
 			out = append(out, pinned.compare(name, found)...)
 		} else {
-			out = append(out, Difference{Plugin: name, Kind: Removed, Expected: prefixed(pinned.Plugins[name].SHA256)})
+			out = append(out, Difference{Plugin: name, Kind: Removed, Expected: pinned.Plugins[name].what()})
 		}
 	}
 	return out
@@ -86,10 +95,15 @@ func Compare(pinned, current *Lock) []Difference {
 func (l *Lock) compare(name string, found Entry) (out []Difference) {
 	pinned, ok := l.Plugins[name]
 	if !ok {
-		return []Difference{{Plugin: name, Kind: Added, Found: prefixed(found.SHA256)}}
+		return []Difference{{Plugin: name, Kind: Added, Found: found.what()}}
 	}
-	if found.SHA256 != pinned.SHA256 && (found.SHA256 != "" || found.Definitions != "") {
-		out = append(out, Difference{name, Binary, prefixed(pinned.SHA256), prefixed(found.SHA256)})
+	examined := found.what() != "" || found.Definitions != ""
+	switch {
+	case !examined:
+	case found.Identity != pinned.Identity:
+		out = append(out, Difference{Plugin: name, Kind: Identity, Expected: prefixed(pinned.Identity), Found: prefixed(found.Identity)})
+	case found.SHA256 != pinned.SHA256:
+		out = append(out, Difference{Plugin: name, Kind: Binary, Expected: prefixed(pinned.SHA256), Found: prefixed(found.SHA256)})
 	}
 	switch {
 	case found.Definitions == "" && len(out) == 0:
@@ -97,13 +111,20 @@ func (l *Lock) compare(name string, found Entry) (out []Difference) {
 	case found.Definitions == "":
 		return out
 	case found.Definitions != pinned.Definitions:
-		out = append(out, Difference{name, Definitions, prefixed(pinned.Definitions), prefixed(found.Definitions)})
+		d := Difference{Plugin: name, Kind: Definitions, Expected: prefixed(pinned.Definitions), Found: prefixed(found.Definitions)}
+		if found.Identity != "" {
+			d.Changes, d.More = changesOf(pinned.Tools, found.Tools)
+		}
+		out = append(out, d)
 	}
-	if found.Version != pinned.Version {
-		out = append(out, Difference{name, Version, pinned.Version, found.Version})
+	if found.Version != pinned.Version && found.Identity == "" {
+		out = append(out, Difference{Plugin: name, Kind: Version, Expected: pinned.Version, Found: found.Version})
 	}
 	return out
 }
+
+// what is the digest of what runs; empty: it is not known.
+func (e Entry) what() string { return prefixed(cmp.Or(e.Identity, e.SHA256)) }
 
 func prefixed(digest string) string {
 	if digest == "" {

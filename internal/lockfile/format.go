@@ -43,7 +43,13 @@ func (l *Lock) Bytes() ([]byte, error) {
 		for _, p := range slices.Sorted(maps.Keys(binaries)) {
 			fmt.Fprintf(&b, "%s binary %s %s%s\n", name, p, digestPrefix, binaries[p])
 		}
+		if e.Identity != "" {
+			fmt.Fprintf(&b, "%s identity %s%s\n", name, digestPrefix, e.Identity)
+		}
 		fmt.Fprintf(&b, "%s definitions %s%s\n", name, digestPrefix, e.Definitions)
+		for _, tool := range slices.Sorted(maps.Keys(e.Tools)) {
+			fmt.Fprintf(&b, "%s tool %s %s\n", name, tool, e.Tools[tool])
+		}
 		if isPlain(e.Version) {
 			fmt.Fprintf(&b, "%s version %s\n", name, e.Version)
 		} else {
@@ -60,7 +66,9 @@ func (e Entry) check(name string, elsewhere bool) error {
 	switch {
 	case !isName(name):
 		return fmt.Errorf("%.70q is not a valid name of a plugin", name)
-	case !isDigest(e.Definitions) || !isDigest(e.SHA256) && (e.SHA256 != "" || !elsewhere):
+	case e.Identity != "" && !isDigest(e.Identity), e.Identity != "" && e.SHA256 != "":
+		return fmt.Errorf("server %s cannot be pinned: its digest is malformed", name)
+	case !isDigest(e.Definitions) || !isDigest(e.SHA256) && (e.SHA256 != "" || !elsewhere && e.Identity == ""):
 		return fmt.Errorf("plugin %s cannot be pinned: a digest is missing or malformed", name)
 	case len(e.Version) > maxVersion || !utf8.ValidString(e.Version):
 		return fmt.Errorf("plugin %s cannot be pinned: its version has more than %d bytes, or is not UTF-8", name, maxVersion)
@@ -109,7 +117,14 @@ func (p *parser) parse(content []byte) (line int, err error) {
 		return line, errors.New("the file is empty")
 	}
 	for _, name := range p.lock.Names() {
-		for _, fact := range []string{"binary", "definitions", "version"} {
+		what := "binary"
+		if p.lock.Plugins[name].Identity != "" {
+			what = "identity"
+		}
+		if p.seen[name+" binary"] && what == "identity" {
+			return line, fmt.Errorf("%s is pinned as a binary and as a server: the file is badly merged", name)
+		}
+		for _, fact := range []string{what, "definitions", "version"} {
 			if !p.seen[name+" "+fact] {
 				return line, fmt.Errorf("%s has no line %s: the file is cut off, or badly merged", name, fact)
 			}
@@ -150,6 +165,10 @@ func (p *parser) add(line string) error {
 		} else if err == nil {
 			p.lock.addElsewhere(name, map[string]string{at: digest})
 		}
+	case "identity":
+		e.Identity, err = parseDigest(value)
+	case "tool":
+		key, err = e.addTool(key, value)
 	case "definitions":
 		e.Definitions, err = parseDigest(value)
 	case "version":

@@ -1,4 +1,4 @@
-// Package lockfile reads and writes toolhost.lock, which pins the plugins that may
+// Package lockfile reads and writes toolhost.lock, which pins the plugins and servers that may
 // run: the bytes of each binary, the definitions of its tools, and its version. Begin
 // with [Read] and [Lock.Check].
 //
@@ -21,12 +21,24 @@
 // hexadecimal digits. A version that is empty or has characters other than letters, digits
 // and ._+- is quoted as in Go.
 //
+// A server, such as an MCP server, has the digest of its identity (its command line or URL) in
+// place of a binary, and one line for each of its tools with the definition as JSON, so that
+// what was accepted can be read here, and a refusal can show what has changed:
+//
+//	files identity sha256:51cc...
+//	files definitions sha256:77ab...
+//	files tool files.read {"description":"Reads a file.",...}
+//	files version 2.1.0
+//
+// A definition of more than 16 KiB is a digest there.
+//
 // A file with a fact or format that is not known here is refused, as it may forbid
 // something. Format 1, whose binary lines have no platform and count on every one, is
 // still read.
 //
 // The version is for people. The digests are what counts; a version that differs alone is
-// refused too, as one of the digests was made from something else.
+// refused too, as one of the digests was made from something else. That of a server does not
+// count: its program is not pinned, and may be upgraded without a change of its definitions.
 package lockfile
 
 import (
@@ -41,8 +53,9 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// MaxSize bounds a file, in bytes: 4 MiB, which are some 15,000 plugins.
-const MaxSize = 4 << 20
+// MaxSize bounds a file, in bytes: 16 MiB, which are some 60,000 plugins, or the definitions
+// of some 10,000 tools of servers.
+const MaxSize = 16 << 20
 
 // relock is the command that accepts what is there.
 const relock = "toolhost plugins lock"
@@ -61,12 +74,16 @@ type Lock struct {
 // Entry is what is pinned of a plugin.
 type Entry struct {
 	// SHA256 is the digest of the binary for this platform, in 64 lower-case hexadecimal
-	// digits; empty if the plugin is pinned for other platforms only.
+	// digits; empty if the plugin is pinned for other platforms only, or is a server.
 	SHA256 string `json:"sha256"`
+	// Identity is the digest of what a server is; empty: it is a plugin's binary.
+	Identity string `json:"identity,omitempty"`
 	// Definitions is the digest of its tools' definitions; see [Digest].
 	Definitions string `json:"definitions"`
 	// Version is what the plugin says of itself; at most 256 bytes.
 	Version string `json:"version"`
+	// Tools are the definitions of a server's tools by their names; see [Tools].
+	Tools map[string]string `json:"-"`
 }
 
 // Names returns the plugins' names, sorted.

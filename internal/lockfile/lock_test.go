@@ -24,7 +24,7 @@ var (
 
 func example() *Lock {
 	return &Lock{Plugins: map[string]Entry{
-		"fs": {aaa, bbb, "1.2.0"}, "buffer": {bbb, ccc, ""}, "0_x.Y-z": {ccc, aaa, "a \"b\"\n\u202e"},
+		"fs": {SHA256: aaa, Definitions: bbb, Version: "1.2.0"}, "buffer": {SHA256: bbb, Definitions: ccc, Version: ""}, "0_x.Y-z": {SHA256: ccc, Definitions: aaa, Version: "a \"b\"\n\u202e"},
 	}}
 }
 
@@ -75,7 +75,7 @@ func TestWriteAndRead(t *testing.T) {
 func TestWriteIsAtomic(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "toolhost.lock")
-	locks := []*Lock{example(), {Plugins: map[string]Entry{"fs": {bbb, bbb, "2"}}}}
+	locks := []*Lock{example(), {Plugins: map[string]Entry{"fs": {SHA256: bbb, Definitions: bbb, Version: "2"}}}}
 	if err := locks[0].Write(path); err != nil {
 		t.Fatal(err)
 	}
@@ -106,11 +106,11 @@ func TestWriteRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, l := range map[string]*Lock{
-		"a name":       {Plugins: map[string]Entry{"a b": {aaa, bbb, ""}}},
-		"no digest":    {Plugins: map[string]Entry{"a": {"", bbb, ""}}},
-		"upper case":   {Plugins: map[string]Entry{"a": {strings.ToUpper(aaa), bbb, ""}}},
-		"long version": {Plugins: map[string]Entry{"a": {aaa, bbb, strings.Repeat("v", 257)}}},
-		"not UTF-8":    {Plugins: map[string]Entry{"a": {aaa, bbb, "\xff"}}},
+		"a name":       {Plugins: map[string]Entry{"a b": {SHA256: aaa, Definitions: bbb, Version: ""}}},
+		"no digest":    {Plugins: map[string]Entry{"a": {SHA256: "", Definitions: bbb, Version: ""}}},
+		"upper case":   {Plugins: map[string]Entry{"a": {SHA256: strings.ToUpper(aaa), Definitions: bbb, Version: ""}}},
+		"long version": {Plugins: map[string]Entry{"a": {SHA256: aaa, Definitions: bbb, Version: strings.Repeat("v", 257)}}},
+		"not UTF-8":    {Plugins: map[string]Entry{"a": {SHA256: aaa, Definitions: bbb, Version: "\xff"}}},
 	} {
 		if err := l.Write(path); err == nil {
 			t.Errorf("%s is written", name)
@@ -227,7 +227,7 @@ func TestPlatforms(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(back, now) {
 		t.Errorf("it is read as %+v, %v", back, err)
 	}
-	now = &Lock{Plugins: map[string]Entry{"fs": {aaa, bbb, "1.3.0"}}}
+	now = &Lock{Plugins: map[string]Entry{"fs": {SHA256: aaa, Definitions: bbb, Version: "1.3.0"}}}
 	now.KeepPlatforms(before)
 	if content, err := now.Bytes(); err != nil || strings.Contains(string(content), "plan9") {
 		t.Errorf("the binary of another version is kept: %v\n%s", err, content)
@@ -246,7 +246,7 @@ func TestParseTruncated(t *testing.T) {
 			continue
 		}
 		for name, e := range l.Plugins {
-			if e != example().Plugins[name] {
+			if !reflect.DeepEqual(e, example().Plugins[name]) {
 				t.Errorf("cut at %d, %s is %v", i, name, e)
 			}
 		}
@@ -267,10 +267,10 @@ func TestCheck(t *testing.T) {
 		want []string
 	}{
 		"other bytes":       {l.CheckBinary("fs", ccc), []string{"binary is sha256:" + ccc, "pinned is sha256:" + aaa}},
-		"other definitions": {l.Check("fs", Entry{aaa, aaa, "1.2.0"}), []string{"definitions are sha256:" + aaa, "pinned are sha256:" + bbb}},
-		"other version":     {l.Check("fs", Entry{aaa, bbb, "1.3.0"}), []string{`version is "1.3.0", pinned is "1.2.0"`}},
-		"all":               {l.Check("fs", Entry{bbb, aaa, "1"}), []string{"binary is", "definitions are", "version is"}},
-		"not pinned":        {l.Check("new", Entry{bbb, aaa, "1"}), []string{"not pinned, found sha256:" + bbb}},
+		"other definitions": {l.Check("fs", Entry{SHA256: aaa, Definitions: aaa, Version: "1.2.0"}), []string{"definitions are sha256:" + aaa, "pinned are sha256:" + bbb}},
+		"other version":     {l.Check("fs", Entry{SHA256: aaa, Definitions: bbb, Version: "1.3.0"}), []string{`version is "1.3.0", pinned is "1.2.0"`}},
+		"all":               {l.Check("fs", Entry{SHA256: bbb, Definitions: aaa, Version: "1"}), []string{"binary is", "definitions are", "version is"}},
+		"not pinned":        {l.Check("new", Entry{SHA256: bbb, Definitions: aaa, Version: "1"}), []string{"not pinned, found sha256:" + bbb}},
 		"in no lock":        {(&Lock{}).CheckBinary("fs", aaa), []string{"not pinned, found sha256:" + aaa}},
 	} {
 		if tool.CodeOf(c.err) != tool.CodeUnavailable {
@@ -291,7 +291,7 @@ func TestCheck(t *testing.T) {
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	current := &Lock{Plugins: map[string]Entry{
-		"fs": {ccc, bbb, "1.3.0\x1b"}, "buffer": {bbb, aaa, ""}, "new": {aaa, aaa, ""},
+		"fs": {SHA256: ccc, Definitions: bbb, Version: "1.3.0\x1b"}, "buffer": {SHA256: bbb, Definitions: aaa, Version: ""}, "new": {SHA256: aaa, Definitions: aaa, Version: ""},
 	}}
 	const want = "0_x.Y-z: pinned as sha256:C, not found\n" +
 		"buffer: the definitions are sha256:A, pinned are sha256:C\n" +
