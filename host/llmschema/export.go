@@ -19,7 +19,7 @@ type Offer struct {
 	// entry for each tool that is not exported as it is.
 	Notes []Note `json:"notes"`
 
-	restorers map[string]restorer // of tools with renamed properties, by exported name
+	restorers map[string]restorer // of tools whose arguments differ, by exported name
 }
 
 // Note says how a tool's export differs from its definition.
@@ -33,6 +33,8 @@ type Note struct {
 	// Lost lists what the model is not told, because the provider does not take it. The
 	// host still checks it.
 	Lost []string `json:"lost,omitempty"`
+	// Unstrict is why the tool is not strict although [Strict] is asked for; empty: it is.
+	Unstrict string `json:"unstrict,omitempty"`
 	// Renamed has the tool's own names of properties, by those that the model knows. See
 	// [Offer.Arguments].
 	Renamed map[string]string `json:"renamed,omitempty"`
@@ -48,10 +50,20 @@ type Note struct {
 //
 // # Errors
 //
-// [tool.CodeInvalidArguments] for an unknown format.
-func Export(f Format, tools []tool.Definition) (*Offer, error) {
+// [tool.CodeInvalidArguments] for an unknown format, and for [Strict] in a format that has none.
+func Export(f Format, tools []tool.Definition, opts ...Option) (*Offer, error) {
 	if _, err := ParseFormat(string(f)); err != nil {
 		return nil, err
+	}
+	var chosen export
+	for _, opt := range opts {
+		opt(&chosen)
+	}
+	if chosen.strict && f != OpenAI && f != OpenAIResponses {
+		return nil, &tool.Error{
+			Code: tool.CodeInvalidArguments, Message: fmt.Sprintf("the format %s has no strict mode", f),
+			Hint: fmt.Sprintf("use %s or %s, or leave it out", OpenAI, OpenAIResponses),
+		}
 	}
 	sorted := slices.SortedFunc(slices.Values(tools), func(a, b tool.Definition) int {
 		return cmp.Or(cmp.Compare(f.nameOf(a), f.nameOf(b)), cmp.Compare(a.Name, b.Name))
@@ -63,6 +75,14 @@ func Export(f Format, tools []tool.Definition) (*Offer, error) {
 	for _, d := range sorted {
 		name, note := f.nameOf(d), Note{Tool: d.Name}
 		input, err := f.rewritten(d, &note)
+		var nullable map[*object][]string
+		if chosen.strict && err == nil {
+			if closed, optional, why := strictly(input, &note); why == nil {
+				input, nullable = closed, optional
+			} else {
+				note.Unstrict = why.Error()
+			}
+		}
 		switch {
 		case err != nil:
 			note = Note{Tool: d.Name, LeftOut: err.Error()}
@@ -72,12 +92,12 @@ func Export(f Format, tools []tool.Definition) (*Offer, error) {
 			note = Note{Tool: d.Name, LeftOut: "another tool is exported as " + name}
 		default:
 			last = name
-			shown = append(shown, f.tool(name, d, aliases, input))
-			if len(note.Renamed) > 0 {
-				offer.restorers[name] = restorer{input, note.Renamed}
+			shown = append(shown, f.tool(name, d, aliases, input, chosen.strict && note.Unstrict == ""))
+			if len(note.Renamed) > 0 || len(nullable) > 0 {
+				offer.restorers[name] = restorer{input, note.Renamed, nullable}
 			}
 		}
-		if note.LeftOut != "" || len(note.Rewritten)+len(note.Lost) > 0 {
+		if note.LeftOut != "" || len(note.Rewritten)+len(note.Lost) > 0 || note.Unstrict != "" {
 			offer.Notes = append(offer.Notes, note)
 		}
 	}
@@ -92,8 +112,8 @@ func Export(f Format, tools []tool.Definition) (*Offer, error) {
 }
 
 // Arguments returns the arguments that a model gave for a tool as the tool's own schema
-// names them. Name is the tool's name in the export. Arguments of tools without renamed
-// properties are returned as they are.
+// names them, without those that are null only because [Strict] makes every argument required.
+// Name is the tool's name in the export. Arguments of other tools are returned as they are.
 func (o *Offer) Arguments(name string, args json.RawMessage) json.RawMessage {
 	r, ok := o.restorers[name]
 	if !ok {
@@ -111,13 +131,13 @@ func (f Format) nameOf(d tool.Definition) string {
 }
 
 // tool returns an exported tool.
-func (f Format) tool(name string, d tool.Definition, aliases map[string]string, input *object) any {
+func (f Format) tool(name string, d tool.Definition, aliases map[string]string, input *object, strict bool) any {
 	about := withAliases(d.Description, aliases)
 	switch f {
 	case OpenAI:
-		return newOpenAITool(name, about, input)
+		return newOpenAITool(name, about, input, strict)
 	case OpenAIResponses:
-		return newOpenAIResponsesTool(name, about, input)
+		return newOpenAIResponsesTool(name, about, input, strict)
 	case Anthropic:
 		return newAnthropicTool(name, about, input)
 	case Gemini:

@@ -12,10 +12,11 @@ type openAIFunction struct {
 	Name        string  `json:"name"`
 	Description string  `json:"description"`
 	Parameters  *object `json:"parameters"`
+	Strict      bool    `json:"strict,omitempty"`
 }
 
-func newOpenAITool(name, description string, input *object) openAITool {
-	return openAITool{"function", openAIFunction{name, description, input}}
+func newOpenAITool(name, description string, input *object, strict bool) openAITool {
+	return openAITool{"function", openAIFunction{name, description, input, strict}}
 }
 
 // openAIResponsesTool is an element of "tools" in a request to OpenAI's Responses API
@@ -29,6 +30,6 @@ type openAIResponsesTool struct {
 	Strict bool `json:"strict"`
 }
 
-func newOpenAIResponsesTool(name, description string, input *object) openAIResponsesTool {
-	return openAIResponsesTool{Type: "function", openAIFunction: openAIFunction{name, description, input}}
+func newOpenAIResponsesTool(name, description string, input *object, strict bool) openAIResponsesTool {
+	return openAIResponsesTool{Type: "function", openAIFunction: openAIFunction{name, description, input, false}, Strict: strict}
 }

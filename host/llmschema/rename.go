@@ -114,6 +114,8 @@ func plainProperty(name string) string {
 type restorer struct {
 	root    *object           // the schema as it was exported
 	renamed map[string]string // own names, by exported ones
+
+	nullable map[*object][]string // see strict
 }
 
 // arguments returns arguments with the tool's own names. It returns texts that are not JSON
@@ -139,6 +141,12 @@ func (r restorer) restore(schemas []any, v any) {
 				mentioned[name] = true
 			}
 		}
+		v.members = slices.DeleteFunc(v.members, func(m member) bool {
+			raw, _ := m.value.(json.RawMessage)
+			return string(raw) == "null" && slices.ContainsFunc(applied, func(s *object) bool {
+				return slices.Contains(r.nullable[s], m.name)
+			})
+		})
 		for i := range v.members {
 			m := &v.members[i]
 			var below []any
