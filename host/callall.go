@@ -25,6 +25,7 @@ func (s *Session) CallAll(ctx context.Context, calls []tool.Call) []Outcome {
 	var running sync.WaitGroup
 	slots := map[string]chan struct{}{} // by owner
 	for i, call := range calls {
+		call = s.meant(call)
 		e := s.host.registry.lookup(call.Name)
 		if e == nil || !e.mayOverlap() {
 			running.Wait()

@@ -3,6 +3,7 @@ package host
 import (
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -19,13 +20,26 @@ type Caller struct {
 	// Calls is how many calls may be in progress at a time, those that wait for approval
 	// included. Default: 0, no bound.
 	Calls int
+	// Via is how the calls come in, such as "mcp", for the record. Default: empty, in no way that
+	// is on record. It is cut to 128 bytes, and Client too.
+	Via string
+	// Client is the program at the other end as it calls itself, such as "claude-code 2.1.0".
+	// It is the program's own word: it is on record, and nothing is decided by it. Characters that
+	// do not print are escaped. Default: empty, not known.
+	Client string
 }
 
 // Anonymous is the name of the caller of [Host.Execute], [Host.Call] and [Host.CallAll].
 const Anonymous = "anonymous"
 
 // WithCaller says who makes the session's calls. Default: the session is a caller of its own.
-func WithCaller(c Caller) SessionOption { return func(s *Session) { s.caller.Caller = c } }
+func WithCaller(c Caller) SessionOption {
+	c.Via, c.Client = sanitize.Line(c.Via, maxOrigin), sanitize.Line(c.Client, maxOrigin)
+	return func(s *Session) { s.caller.Caller = c }
+}
+
+// maxOrigin bounds [Caller.Via] and [Caller.Client], in bytes.
+const maxOrigin = 128
 
 // WithRates counts calls for rate limits in a file, together with other hosts that use it, one
 // after another or at the same time. Default: in memory, until the host ends.
@@ -53,6 +67,8 @@ var _ visitor = (*asCaller)(nil)
 
 func (c *asCaller) Name() string                    { return c.caller.Name }
 func (c *asCaller) ID() string                      { return c.id }
+func (c *asCaller) Via() string                     { return c.caller.Via }
+func (c *asCaller) Client() string                  { return c.caller.Client }
 func (c *asCaller) Account() string                 { return c.caller.key }
 func (c *asCaller) Quota() *chain.Quota             { return c.caller.quota }
 func (c *asCaller) Holds(held tool.Capability) bool { return (*Session)(c).Holds(held) }
@@ -60,6 +76,13 @@ func (c *asCaller) Approver() policy.Approver       { return c.approver }
 func (c *asCaller) ResultLimit() int                { return c.limit }
 
 func (c *asCaller) mayCall(d *tool.Definition) bool { return (*Session)(c).Sees(d) }
+
+func (c *asCaller) discovers() *discovery {
+	if !c.searches {
+		return nil
+	}
+	return c.host.discovery()
+}
 
 func (c *asCaller) holder() *Session {
 	if c.host.anonymous.id == c.id {

@@ -104,6 +104,12 @@ func TestRatesInFile(t *testing.T) {
 	if n := called(t, a, 20, "x", cli); n != 3 {
 		t.Errorf("with a damaged file %d calls passed, want 3", n)
 	}
+	if err := os.Remove(path); err != nil { // hosts keep it open, and see that it is another one
+		t.Fatal(err)
+	}
+	if first, then := called(t, b, 2, "x", cli), called(t, a, 18, "x", cli); first != 2 || then != 1 {
+		t.Errorf("with a new file %d and %d of 20 calls passed, want 2 and 1", first, then)
+	}
 	if err := os.Chmod(path, 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -113,6 +119,24 @@ func TestRatesInFile(t *testing.T) {
 	}
 	if n := called(t, a, 5, "free", cli); n != 5 {
 		t.Errorf("%d calls of a tool without a limit passed", n)
+	}
+}
+
+// A limit that no number of processes reaches costs no file.
+func TestRatesBeyondReach(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rates.json")
+	h := newHost(t, host.WithRates(path))
+	x := limited("x", 1)
+	x.RateLimit = &tool.RateLimit{Calls: 2_000_000, Period: tool.Duration(time.Second)}
+	if err := h.Register(x); err != nil {
+		t.Fatal(err)
+	}
+	if n := called(t, h, 5, "x", host.Caller{Name: "cli"}); n != 5 {
+		t.Errorf("%d of 5 calls passed", n)
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("the calls were counted in a file: %v", err)
 	}
 }
 
@@ -177,20 +201,26 @@ func TestCallerIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	var asked policy.Request
-	s := h.Session(host.WithCaller(host.Caller{Name: "ann"}), host.WithApprover(policy.ApproverFunc(
+	ann := host.Caller{Name: "ann", Via: "mcp", Client: "strange\x1b[2J " + strings.Repeat("x", 1<<20)}
+	s := h.Session(host.WithCaller(ann), host.WithApprover(policy.ApproverFunc(
 		func(_ context.Context, r policy.Request) (policy.Decision, error) {
 			asked = r
 			return policy.Decision{Verdict: policy.Modify, Arguments: []byte(`{"text":1}`), By: "eva"}, nil
 		})))
-	if out := s.Call(t.Context(), tool.Call{Name: "danger", Arguments: []byte(`{"text":"asked"}`)}); out.Success {
+	view := s.With(host.WithCaller(host.Caller{Via: "other", Client: "other"}))
+	if out := view.Call(t.Context(), tool.Call{Name: "danger", Arguments: []byte(`{"text":"asked"}`)}); out.Success {
 		t.Errorf("with arguments that are not valid: %+v", out)
 	}
 	if e := <-events; asked.Caller != "ann" || asked.Session != s.ID() || e.Caller != "ann" || e.Session != s.ID() {
 		t.Errorf("the approver was asked for %q, %q and the hook told of %q, %q", asked.Caller, asked.Session, e.Caller, e.Session)
 	}
+	client := `strange\x1b[2J ` + strings.Repeat("x", 128-len(`strange\x1b[2J `)) + "…"
+	if asked.Via != "mcp" || asked.Client != client {
+		t.Errorf("the approver was told of a call by %q from %q", asked.Via, asked.Client)
+	}
 	// The approver's change is on record although it was refused.
 	r := <-records
-	if r.Caller != "ann" || r.Session != s.ID() || r.Decision != audit.Denied || r.Approver != "eva" ||
+	if r.Caller != "ann" || r.Via != "mcp" || r.Client != client || r.Session != s.ID() || r.Decision != audit.Denied || r.Approver != "eva" ||
 		r.AskedInput != `{"text":"asked"}` || r.Input != `{"text":1}` || r.AskedArguments == r.Arguments {
 		t.Errorf("the record is %+v", r)
 	}
@@ -199,7 +229,7 @@ func TestCallerIsNamed(t *testing.T) {
 		t.Errorf("a call without a session is on record as %+v", r)
 	}
 	_ = h.Session().Call(t.Context(), tool.Call{Name: "danger"})
-	if r := <-records; r.Caller != "" || r.Session == "" {
+	if r := <-records; r.Caller+r.Via+r.Client != "" || r.Session == "" {
 		t.Errorf("a call of a session without a caller is on record as %+v", r)
 	}
 }

@@ -15,6 +15,9 @@ import (
 type CallOptions struct {
 	// Approver decides on the call in place of the session's approver. Nil: the session's.
 	Approver policy.Approver
+	// Asker answers the questions of the tool in place of the session's asker. Nil: that of
+	// the context, see [tool.WithAsker], or the session's.
+	Asker tool.Asker
 	// Progress receives what the tool reports, see [tool.WithProgress]. Nil: the function
 	// that the context has, if any.
 	Progress func(tool.Progress)
@@ -38,6 +41,9 @@ func (o CallOptions) begin(ctx context.Context, s *Session, call tool.Call) (_ c
 	t, end = s.traceOf(ctx, call), func() {}
 	if o.IdempotencyKey != "" {
 		t.Caller = &keyedCaller{(*asCaller)(s), o.IdempotencyKey}
+	}
+	if o.Asker != nil {
+		ctx = tool.WithAsker(ctx, o.Asker)
 	}
 	if o.Progress != nil {
 		ctx = tool.WithProgress(ctx, o.Progress)

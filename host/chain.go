@@ -17,13 +17,14 @@ import (
 // described in handler.go:
 //
 //	observe( audit( resolve(
-//	    middleware( validate( authorize( quotas( ratelimit( approve( begin( output( retry( prepare( timeout( concurrency( provider
+//	    middleware( validate( authorize( quotas( ratelimit( approve( begin( output( ask( retry( prepare( timeout( concurrency( provider
 //
 // middleware is that of the embedding program, see [WithMiddleware].
 // Unknown names are recorded, and go no further than resolve. Invalid arguments never
 // reach a policy, and a refused call never reaches a provider. The rate limit comes before
 // the approver, so that a flood never reaches a person; the slot comes after it, so that a
-// call that waits for approval does not hold one. The begin line is written when it is
+// call that waits for approval does not hold one. A call that asks its caller gives its slot
+// back meanwhile. The begin line is written when it is
 // certain that the tool will run. The timeout bounds one attempt and begins when the plugin
 // is ready; all attempts together have a limit too, and the caller's deadline bounds all.
 func (c *compiler) buildChain(e *entry) tool.Handler {
@@ -40,6 +41,10 @@ func (c *compiler) buildChain(e *entry) tool.Handler {
 		}),
 		c.audit.Begin(&e.def),
 		chain.Output(e.output, e.settings.Limits.MaxResult),
+		chain.Ask(chain.Asking{
+			Tool: e.def.Name, Plugin: e.owner, Most: e.settings.Limits.Questions, Within: e.settings.AskTimeout,
+			Total: total, Open: c.questionsOf(e.owner),
+		}),
 		chain.Retry(min(e.def.MaxRetries, e.settings.Limits.MaxRetries), e.def.Idempotent, total),
 		chain.Prepare(e.ready),
 		chain.Timeout(attempt),
@@ -98,6 +103,11 @@ func failureBy(res tool.Result, name, asked string) tool.Result {
 // find returns the tool that a caller's call by that name runs; nil is a caller that sees
 // every tool.
 func (h *Host) find(ctx context.Context, name string, by visitor) (*entry, error) {
+	if by != nil && reserved[name] {
+		if own := by.discovers(); own != nil {
+			return own.find(name), nil
+		}
+	}
 	e := h.registry.find(name)
 	if e == nil && h.registry.lookup(name) == nil {
 		why, certain := h.roster.Missing(ctx, name)

@@ -32,6 +32,19 @@ type compiler struct {
 
 	mu    sync.Mutex // never held while waiting
 	slots map[slotsKey]*chain.Slots
+	asked map[string]*atomic.Int64 // the open questions of an owner's tools
+}
+
+// questionsOf returns the count of open questions that an owner's tools share.
+func (c *compiler) questionsOf(owner string) *atomic.Int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.asked[owner]
+	if n == nil {
+		n = new(atomic.Int64)
+		c.asked[owner] = n
+	}
+	return n
 }
 
 // slotsKey identifies the slots that an owner's tools share.
@@ -167,6 +180,13 @@ func (c *compiler) check(owner string, t tool.Tool, s *plugin.Settings) (*entry,
 	if !e.override.isZero() {
 		if err := e.def.Check(); err != nil {
 			return nil, badTool(owner, t.Name, "what is configured for it does not fit: %w", err)
+		}
+	}
+	if reserved[e.def.Name] {
+		return nil, &tool.Error{
+			Code: tool.CodeAlreadyExists, Tool: e.def.Name, Plugin: owner, Stage: tool.StageRegister, Err: tool.ErrAlreadyExists,
+			Message:      fmt.Sprintf("%v: %s is the host's own", tool.ErrAlreadyExists, e.def.Name),
+			OperatorHint: "rename it under tools in the configuration",
 		}
 	}
 	if e.def.Name != t.Name {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,10 +29,11 @@ type Host struct {
 	compiler  compiler
 	roster    *roster.Roster // the plugins, and what else was attached
 	chain     tool.Handler   // the steps that all calls share
-	events    *events        // nil: there are no hooks
-	rates     *chain.Rates   // counts the calls of callers
-	anonymous *Session       // makes the calls of Host.Execute: no grants, no approver
-	run       string         // begins the IDs of this host's calls
+	discovery func() *discovery
+	events    *events      // nil: there are no hooks
+	rates     *chain.Rates // counts the calls of callers
+	anonymous *Session     // makes the calls of Host.Execute: no grants, no approver
+	run       string       // begins the IDs of this host's calls
 	closed    atomic.Bool
 	_         [64]byte // each call writes the next, and reads those before
 	calls     atomic.Uint64
@@ -79,7 +81,7 @@ func New(opts ...Option) (*Host, error) {
 	h.rates = chain.NewRates(o.rates)
 	h.compiler.rates = h.rates
 	h.compiler.middleware = o.middleware
-	h.compiler.slots = map[slotsKey]*chain.Slots{}
+	h.compiler.slots, h.compiler.asked = map[slotsKey]*chain.Slots{}, map[string]*atomic.Int64{}
 	h.compiler.rules.Store(&o.overrides)
 	h.registry.current = h.compiler.current
 	if o.audit != nil {
@@ -97,6 +99,7 @@ func New(opts ...Option) (*Host, error) {
 		return nil, err
 	}
 	h.chain = h.commonChain()
+	h.discovery = sync.OnceValue(func() *discovery { return newDiscovery(h) })
 	h.anonymous = h.Session(WithCaller(Caller{Name: Anonymous}))
 	return h, nil
 }
@@ -115,7 +118,7 @@ func (h *Host) newRoster() (*roster.Roster, error) {
 		},
 		Env:       o.pluginEnv,
 		Workspace: workspace, Unheld: o.unheld, CacheDir: o.cacheDir, KeptDir: o.keptDir, NamesFile: o.names,
-		Settings: h.operator.settingsOf, Pins: h.operator.pinsOf,
+		Settings: h.operator.settingsOf, Pins: h.operator.pinsOf, ServerPins: h.operator.serverPins,
 	}, struct {
 		*compiler
 		*registry
@@ -162,6 +165,7 @@ func (h *Host) Close(ctx context.Context) error {
 	bound, cancel := context.WithTimeout(ctx, hookGrace)
 	defer cancel()
 	h.events.close(bound)
+	h.rates.Close()
 	return err
 }
 

@@ -169,7 +169,9 @@ func isAskedSeldom(t *testing.T, s *scene) {
 		_, _ = fmt.Sscanf(x.Description, "Has been described %d times.", &n)
 		return n
 	}
-	s.await(t, "it is not asked again", func() bool { return asked() > 8 })
+	for _, n := range []int{2, 4, 6, 8} { // on a loaded machine each look costs a long pause
+		s.await(t, "it is not asked again", func() bool { return asked() > n })
+	}
 	if n, most := asked(), 7+int(time.Since(begin)/(250*time.Millisecond)); n > most {
 		t.Errorf("it was asked %d times, more than %d", n, most)
 	}

@@ -19,8 +19,11 @@ import (
 type Lock struct {
 	// File is its path.
 	File string
-	// Dirs are the plugin directories whose plugins it pins. None: all of them.
+	// Dirs are the plugin directories whose plugins it pins. None: all of them, and the
+	// servers that are mounted.
 	Dirs []string
+	// Servers lets a lock of some directories pin the servers too.
+	Servers bool
 	// Required keeps plugins from running while the file is missing. A file that was
 	// there once is required from then on: removing it does not remove the pins.
 	Required bool
@@ -37,7 +40,7 @@ func WithLocks(locks ...Lock) Option {
 // WithLockFile is WithLocks with one file for all plugins, which need not exist.
 func WithLockFile(path string) Option { return WithLocks(Lock{File: path}) }
 
-// pinsOf returns the pins of locks, by a plugin's directory.
+// pinsOf returns the pins of locks, by a plugin's directory; empty: those of servers.
 func pinsOf(locks []Lock) func(dir string) (plugin.Pins, error) {
 	files := make([]*lockFile, len(locks))
 	for i, l := range locks {
@@ -46,7 +49,12 @@ func pinsOf(locks []Lock) func(dir string) (plugin.Pins, error) {
 	return func(dir string) (plugin.Pins, error) {
 		var all allPins
 		for _, f := range files {
-			if len(f.Dirs) > 0 && !roster.HoldsDir(f.Dirs, dir) {
+			server := dir == ""
+			pinned := f.Servers
+			if !server {
+				pinned = roster.HoldsDir(f.Dirs, dir)
+			}
+			if len(f.Dirs) > 0 && !pinned {
 				continue
 			}
 			lock, err := f.current()
@@ -54,7 +62,7 @@ func pinsOf(locks []Lock) func(dir string) (plugin.Pins, error) {
 				return nil, err
 			}
 			if lock != nil {
-				all = append(all, lockPin{lock, f.File})
+				all = append(all, lockPin{lock, f.File, server})
 			}
 		}
 		if all == nil {
@@ -112,20 +120,24 @@ func missingLock(file string) error {
 	}
 }
 
-// lockPin is a lock as the pins of a plugin's start.
+// lockPin is a lock as the pins of a plugin's start, or of a server's.
 type lockPin struct {
-	lock *lockfile.Lock
-	file string
+	lock   *lockfile.Lock
+	file   string
+	server bool
 }
 
 func (p lockPin) Listed(name string) error { return p.refusal(p.lock.CheckListed(name)) }
 
 func (p lockPin) Binary(name, sha256 string) error {
+	if p.server {
+		return p.refusal(p.lock.CheckIdentity(name, sha256))
+	}
 	return p.refusal(p.lock.CheckBinary(name, sha256))
 }
 
 func (p lockPin) Described(name, sha256 string, about wire.Description) error {
-	e, err := entryOf(sha256, about)
+	e, err := entryOf(p.server, sha256, about)
 	if err != nil {
 		return err
 	}
@@ -166,7 +178,13 @@ func (all allPins) each(check func(plugin.Pins) error) error {
 	return nil
 }
 
-func entryOf(sha256 string, about wire.Description) (lockfile.Entry, error) {
+// entryOf returns what is pinned of a plugin, or of a server, whose identity has the digest.
+func entryOf(server bool, sha256 string, about wire.Description) (lockfile.Entry, error) {
 	definitions, err := lockfile.Digest(about.Tools)
-	return lockfile.Entry{SHA256: sha256, Definitions: definitions, Version: about.Version}, err
+	e := lockfile.Entry{SHA256: sha256, Definitions: definitions, Version: about.Version}
+	if server && err == nil {
+		e.SHA256, e.Identity = "", sha256
+		e.Tools, err = lockfile.Tools(about.Tools)
+	}
+	return e, err
 }

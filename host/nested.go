@@ -14,6 +14,8 @@ type visitor interface {
 	chain.Caller
 	// mayCall reports whether the caller has a tool.
 	mayCall(d *tool.Definition) bool
+	// discovers returns the tools of the host's own that the caller has; nil: none.
+	discovers() *discovery
 	// holder returns the session whose end lets go of the plugins that keep state for the
 	// caller; nil: it never ends.
 	holder() *Session
@@ -87,6 +89,8 @@ func (n *nestedCaller) ResultLimit() int { return n.via.ResultLimit() }
 
 // The outer host has judged by its own names what its caller sees.
 func (n *nestedCaller) mayCall(d *tool.Definition) bool { return n.via.mayCall(d) }
+
+func (n *nestedCaller) discovers() *discovery { return n.via.discovers() }
 
 func (n *nestedCaller) holder() *Session {
 	if outer, ok := n.Caller.(visitor); ok {

@@ -15,7 +15,7 @@ type operator struct {
 	settings func(name string, s *plugin.Settings)
 	hold     func(plugin.Candidate) string
 	locks    []Lock                                // that pins reads
-	pins     func(dir string) (plugin.Pins, error) // nil: nothing is pinned
+	pins     func(dir string) (plugin.Pins, error) // nil: nothing is pinned; of servers the directory is empty
 }
 
 // settingsOf returns what the operator decides for a plugin that was found.
@@ -34,7 +34,7 @@ func (o *operator) settingsOf(c plugin.Candidate) plugin.Settings {
 	return s
 }
 
-// pinsOf returns the pins of a plugin directory; nil: every plugin may run.
+// pinsOf returns the pins of a plugin directory, or of servers if it is empty; nil: all may run.
 func (o *operator) pinsOf(dir string) (plugin.Pins, error) {
 	o.mu.Lock()
 	of := o.pins
@@ -50,10 +50,13 @@ func (o *operator) pinsOf(dir string) (plugin.Pins, error) {
 	case o.recorder == nil:
 		return pins, nil
 	case pins == nil:
-		return recording{o.recorder}, nil
+		return recording{o.recorder, dir == ""}, nil
 	}
-	return allPins{recording{o.recorder}, pins}, nil
+	return allPins{recording{o.recorder, dir == ""}, pins}, nil
 }
+
+// serverPins returns the pins of servers; nil: every server may run.
+func (o *operator) serverPins() (plugin.Pins, error) { return o.pinsOf("") }
 
 // WithPluginSettings sets what the operator decides for single plugins. When a plugin is
 // found, change is called with its name and the settings of all plugins, which are

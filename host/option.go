@@ -191,6 +191,12 @@ func WithGrants(caps ...tool.Capability) SessionOption {
 // WithApprover decides on dangerous calls. Default: none, and they are refused.
 func WithApprover(a policy.Approver) SessionOption { return func(s *Session) { s.approver = a } }
 
+// WithAsker answers the questions that tools ask during the session's calls, see [tool.Ask]. It
+// is told which tool asks, and returns soon after its context ends. Default: that of a call's
+// context ([tool.WithAsker]), which comes first if there is one; without either, questions
+// end with [tool.CodeUnsupported].
+func WithAsker(ask tool.Asker) SessionOption { return func(s *Session) { s.asker = ask } }
+
 // WithVisible selects the tools of the session: others are not listed, and calls do not find
 // them. It must be quick, as each call asks it. If it panics, the tool is not visible.
 // Default: all.

@@ -59,6 +59,7 @@ func (s *Session) Call(ctx context.Context, call tool.Call) Outcome {
 // CallWith is [Session.Call] with options. It also returns the result and the error from
 // which the outcome was made, for callers that need details that are not for models.
 func (s *Session) CallWith(ctx context.Context, call tool.Call, o CallOptions) (Outcome, tool.Result, error) {
+	call = s.meant(call)
 	if call.ID == "" {
 		call.ID = s.host.nextID()
 	}

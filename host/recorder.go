@@ -30,7 +30,7 @@ type Recorder struct {
 func WithRecorder(r *Recorder) Option { return func(o *options) { o.operator.recorder = r } }
 
 // Found returns what was recorded, by the plugins' names. A plugin that was not started, or
-// did not describe itself, has only the SHA-256 of its binary.
+// did not describe itself, has only the SHA-256 of its binary, or of a server's identity.
 func (r *Recorder) Found() map[string]lockfile.Entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +53,7 @@ func (r *Recorder) Lock() *lockfile.Lock {
 func (r *Recorder) note(name string, e lockfile.Entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if e.Definitions == "" && r.found[name].SHA256 == e.SHA256 {
+	if before := r.found[name]; e.Definitions == "" && before.SHA256 == e.SHA256 && before.Identity == e.Identity {
 		return
 	}
 	if r.found == nil {
@@ -62,18 +62,26 @@ func (r *Recorder) note(name string, e lockfile.Entry) {
 	r.found[name] = e
 }
 
-// recording is a recorder as pins that refuse nothing.
-type recording struct{ *Recorder }
+// recording is a recorder as pins, of plugins or of servers, that refuse nothing.
+type recording struct {
+	*Recorder
+
+	servers bool
+}
 
 func (recording) Listed(string) error { return nil }
 
 func (r recording) Binary(name, sha256 string) error {
-	r.note(name, lockfile.Entry{SHA256: sha256})
+	e := lockfile.Entry{SHA256: sha256}
+	if r.servers {
+		e = lockfile.Entry{Identity: sha256}
+	}
+	r.note(name, e)
 	return nil
 }
 
 func (r recording) Described(name, sha256 string, about wire.Description) error {
-	e, err := entryOf(sha256, about)
+	e, err := entryOf(r.servers, sha256, about)
 	if err == nil {
 		r.note(name, e)
 	}

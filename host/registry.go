@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/toolhost/toolhost/host/internal/roster"
+	"github.com/toolhost/toolhost/host/internal/search"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -19,6 +20,7 @@ type snapshot struct {
 	sorted  []*entry
 	listed  []*entry // those of sorted that are not disabled
 	chosen  choices
+	index   func() *search.Index // of listed; made by the first search
 }
 
 func newSnapshot(byName, byAlias map[string]*entry, sorted []*entry) *snapshot {
@@ -26,7 +28,10 @@ func newSnapshot(byName, byAlias map[string]*entry, sorted []*entry) *snapshot {
 	if slices.ContainsFunc(sorted, (*entry).disabled) {
 		listed = slices.DeleteFunc(slices.Clone(sorted), (*entry).disabled)
 	}
-	return &snapshot{byName: byName, byAlias: byAlias, sorted: sorted, listed: listed}
+	return &snapshot{
+		byName: byName, byAlias: byAlias, sorted: sorted, listed: listed,
+		index: sync.OnceValue(func() *search.Index { return indexOf(listed) }),
+	}
 }
 
 // registry is the tools of a host.

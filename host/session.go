@@ -20,8 +20,10 @@ type Session struct {
 	id       string
 	caller   account
 	approver policy.Approver
+	asker    tool.Asker                 // nil: that of a call's context
 	limit    int                        // characters of a result
 	sees     func(tool.Definition) bool // nil: every tool
+	searches bool                       // it has tools.search and tools.call in place of the list
 	holds    *holds
 	replays  *replays
 	notices  *subscriptions
@@ -41,17 +43,18 @@ func (h *Host) Session(opts ...SessionOption) *Session {
 }
 
 // With returns a view of the session in which options hold too, such as the grants and the
-// approver of a single call. It has the session's ID and its caller's name, whatever the options
-// say, so that plugins have the same state for it; [WithCaller] sets the bounds of that caller. It
-// ends with the session, and closing it ends the session.
+// approver of a single call. It has the session's ID, and its caller's name, Via and Client,
+// whatever the options say, so that plugins have the same state for it; [WithCaller] sets the bounds
+// of that caller. It ends with the session, and closing it ends the session.
 func (s *Session) With(opts ...SessionOption) *Session {
 	view := &Session{
-		host: s.host, caller: s.caller, approver: s.approver, limit: s.limit, sees: s.sees,
+		host: s.host, caller: s.caller, approver: s.approver, asker: s.asker, limit: s.limit, sees: s.sees, searches: s.searches,
 		holds: s.holds, replays: s.replays, notices: s.notices,
 	}
 	view.grants.Store(s.grants.Load())
 	view.apply(opts)
 	view.id, view.caller.Name = s.id, s.caller.Name
+	view.caller.Via, view.caller.Client = s.caller.Via, s.caller.Client
 	view.caller.open(s.host.rates, s.id)
 	return view
 }
@@ -113,6 +116,9 @@ func (s *Session) setGrants(held bool, caps []tool.Capability) {
 
 // List implements [tool.Provider].
 func (s *Session) List(ctx context.Context) ([]tool.Definition, error) {
+	if s.searches {
+		return s.host.discovery().definitions(), nil
+	}
 	all, err := s.host.List(ctx)
 	return slices.DeleteFunc(all, func(d tool.Definition) bool { return !s.Sees(&d) }), err
 }
@@ -123,6 +129,7 @@ func (s *Session) List(ctx context.Context) ([]tool.Definition, error) {
 //
 // Those of [Host.Execute].
 func (s *Session) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
+	call = s.meant(call)
 	return s.execute(ctx, s.traceOf(ctx, call), call)
 }
 
@@ -131,6 +138,9 @@ func (s *Session) execute(ctx context.Context, t *chain.Trace, call tool.Call) (
 		call.ID = s.host.nextID()
 	}
 	call.Session = t.Caller.ID()
+	if s.asker != nil && tool.AskerFrom(ctx) == nil {
+		ctx = tool.WithAsker(ctx, s.asker)
+	}
 	return s.host.chain(chain.WithTrace(ctx, t), call)
 }
 
@@ -159,5 +169,8 @@ func (s *Session) Sees(d *tool.Definition) (sees bool) {
 // Tools returns the session's tools that pass the filter, sorted by name. The caller owns
 // them.
 func (s *Session) Tools(f Filter) []Tool {
+	if s.searches {
+		return s.host.discovery().tools(f)
+	}
 	return slices.DeleteFunc(s.host.Tools(f), func(t Tool) bool { return !s.Sees(&t.Definition) })
 }

@@ -87,7 +87,7 @@ func (t *tx) put(entries []*entry) (added []*entry, faults []error) {
 	}
 	for _, e := range sortEntries(named) {
 		e.alias = llmschema.Alias(e.def.Name, func(alias string) bool {
-			return t.byAlias[alias] != nil || t.byName[alias] != nil && alias != e.def.Name
+			return reserved[alias] || t.byAlias[alias] != nil || t.byName[alias] != nil && alias != e.def.Name
 		})
 		t.byAlias[e.alias] = e
 	}

@@ -17,12 +17,18 @@ type ExitError struct {
 	// Stuck says that the process was killed and did not end: the system holds it, perhaps
 	// in a file system that does not answer.
 	Stuck bool
+	// Lost says how the connection to a server ended that is not a process of the host's.
+	// Empty: it is a process.
+	Lost string
 }
 
-// Error returns "exit status 3" or "killed by SIGKILL".
+// Error returns such as "exit status 3" or "killed by SIGKILL".
 func (e *ExitError) Error() string {
 	if e.Stuck {
 		return "killed, but the system does not let it end (see dmesg and the file systems that it uses)"
+	}
+	if e.Lost != "" {
+		return e.Lost
 	}
 	if e.Signal != "" {
 		return "killed by " + e.Signal

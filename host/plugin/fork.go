@@ -20,6 +20,7 @@ import (
 // command is what a process runs, and in which surroundings.
 type command struct {
 	path      string
+	find      bool        // path may be a name, which is looked for in the PATH of the environment
 	copied    *pinnedCopy // what runs in place of the file at path; nil: that runs
 	dir       string
 	args      []string
@@ -28,6 +29,7 @@ type command struct {
 	group     confine.Group // all that the process starts
 	log       hclog.Logger
 
+	stdin         *os.File // until the process has it; nil: it has none
 	inheritSocket bool
 	socket, grpc  *os.File // the ends of socket pairs that it inherits, until it has them; nil: none
 
@@ -43,6 +45,11 @@ func (c *command) spawn(ctx context.Context, env []string, stdout, stderr *os.Fi
 	if err != nil {
 		//nolint:errorlint // err is not about the file
 		return nil, fmt.Errorf("a PID namespace is required and not available (see toolhost doctor): %v", err)
+	}
+	if c.find {
+		if c.path, err = findProgram(c.path, c.dir, c.env); err != nil {
+			return nil, err
+		}
 	}
 	if c.copied == nil {
 		program, err := openProgram(ctx, c.path)
@@ -132,7 +139,10 @@ func (c *command) beginDirectly(cmd *exec.Cmd) (*os.Process, error) {
 func (c *command) build(env []string, stdout, stderr *os.File) *exec.Cmd {
 	cmd := exec.Command(c.path, c.args...) //nolint:noctx // its life is not one call's
 	cmd.Dir, cmd.Env = c.dir, slices.Concat(env, c.env)
-	cmd.Stdout, cmd.Stderr = stdout, stderr // and no standard input: the host's is not for plugins
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	if c.stdin != nil { // else there is none: the host's is not for plugins
+		cmd.Stdin = c.stdin
+	}
 	inherit := func(f *os.File, variable string) {
 		if f != nil {
 			cmd.ExtraFiles = append(cmd.ExtraFiles, f) // the first is descriptor 3
@@ -149,10 +159,10 @@ func (c *command) build(env []string, stdout, stderr *os.File) *exec.Cmd {
 
 // closeInherited closes the ends that the process has by now, if it was started.
 func (c *command) closeInherited() {
-	for _, f := range []*os.File{c.socket, c.grpc} {
+	for _, f := range []*os.File{c.stdin, c.socket, c.grpc} {
 		if f != nil {
 			_ = f.Close()
 		}
 	}
-	c.socket, c.grpc = nil, nil
+	c.stdin, c.socket, c.grpc = nil, nil, nil
 }

@@ -1,16 +1,10 @@
 package plugin
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
-
-	"github.com/hashicorp/go-plugin"
-	"google.golang.org/grpc/codes"
-	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/status"
 )
 
 // health is what is known of a run's health. It is checked only when a call was not
@@ -47,7 +41,7 @@ func (h *health) suspect(in *instance) {
 // check asks the plugin's health service how the plugin is.
 func (h *health) check(in *instance) {
 	for {
-		serving, answered := askHealth(in)
+		serving, answered := in.link.check()
 		switch {
 		case in.proc.hasEnded() || in.calls.draining.Load():
 			return
@@ -70,20 +64,6 @@ func (h *health) check(in *instance) {
 			return
 		}
 	}
-}
-
-// askHealth asks once, for at most [internalTimeout]. A plugin without the service is
-// well.
-func askHealth(in *instance) (serving, answered bool) {
-	request := &healthv1.HealthCheckRequest{Service: plugin.GRPCServiceName}
-	reply, err := healthv1.NewHealthClient(in.conn).Check(context.Background(), request)
-	switch status.Code(err) {
-	case codes.OK:
-		return reply.GetStatus() != healthv1.HealthCheckResponse_NOT_SERVING, true
-	case codes.DeadlineExceeded, codes.Unavailable, codes.Canceled:
-		return false, false
-	}
-	return true, true
 }
 
 func (h *health) degrade(in *instance, why string) {

@@ -4,12 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
-
-	"github.com/hashicorp/go-plugin"
-	"google.golang.org/grpc"
 
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -18,14 +14,11 @@ import (
 
 // instance is one run of a plugin that shook hands and described itself.
 type instance struct {
-	proc   *process
-	client *plugin.Client
-	conn   *grpc.ClientConn
-	wire   *wire.Client
-	stream *wire.Stream     // nil: calls are unary
-	about  wire.Description // as it was when the run started
-	since  time.Time        // when it was ready
-	took   time.Duration    // from fork to description
+	proc  *process
+	link  link
+	about wire.Description // as it was when the run started
+	since time.Time        // when it was ready
+	took  time.Duration    // from fork to description
 
 	calls     inflight
 	health    health
@@ -46,92 +39,15 @@ type runEnd struct {
 	then    consequence
 }
 
-// connect shakes hands, asks the plugin for its description and configures it.
-func (in *instance) connect(ctx context.Context, cfg Config) error {
-	protocol, err := in.client.Client()
-	if err != nil {
-		return err
-	}
-	grpcClient, ok := protocol.(*plugin.GRPCClient)
-	if !ok {
-		return errors.New("plugin does not serve gRPC")
-	}
-	in.conn = grpcClient.Conn
-	if in.wire, err = wire.Dispense(protocol); err != nil {
-		return err
-	}
-	if in.about, err = in.wire.Describe(ctx, cfg.HostVersion); err != nil {
-		return err
-	}
-	if err := in.proc.cmd.copied.described(in.proc.name, in.about); err != nil {
-		return err
-	}
-	if err := checkConfiguration(ctx, in.about.ConfigSchema, cfg.Config); err != nil {
-		return err
-	}
-	handed := wire.Config{Root: cfg.Root, JSON: cfg.Config}
-	if cfg.Protected != nil {
-		handed.Protected = cfg.Protected()
-	}
-	if err := in.wire.Configure(ctx, handed); err != nil {
-		return err
-	}
-	return in.openStream(ctx, cfg.Carrier)
-}
-
-// openStream prepares the carrier that was chosen, or else the next that the plugin
-// offers.
-func (in *instance) openStream(ctx context.Context, chosen Carrier) (err error) {
-	hooks := wire.StreamHooks{
-		Pace: in.proc.output.pace, Changed: func() { in.refresh.onChanged(in) },
-		Failed: in.onStreamFailed, Log: in.proc.output.logRecord,
-	}
-	switch {
-	case in.proc.socket != nil && in.offers(wire.FeatureSocket):
-		in.stream = wire.NewStream(wire.NewSocket(in.proc.socket), hooks)
-	case chosen != Unary && in.offers(wire.FeatureStream):
-		in.stream, err = in.wire.OpenStream(ctx, hooks)
-	default:
-		in.proc.grpc.boundUnary()
-	}
-	if err == nil && in.offers(wire.FeatureStderr) {
-		close(in.proc.detached) // and with it the stream of what the plugin prints
-	}
-	return err
-}
-
-func (in *instance) offers(feature string) bool { return slices.Contains(in.about.Features, feature) }
-
-// carrier returns what the calls travel on.
-func (in *instance) carrier() Carrier {
-	switch {
-	case in.stream == nil:
-		return Unary
-	case in.proc.socket != nil && in.offers(wire.FeatureSocket):
-		return Socket
-	}
-	return Stream
-}
-
-// execute runs one call in this process.
+// execute runs one call.
 func (in *instance) execute(ctx context.Context, call tool.Call) (tool.Result, error) {
-	var res tool.Result
-	var err error
-	if in.stream != nil {
-		res, err = in.stream.Execute(ctx, call)
-	} else {
-		res, err = in.wire.Execute(ctx, call)
-	}
+	res, err := in.link.execute(ctx, call)
 	return in.classify(ctx, call, res, err)
 }
 
-// preview asks what a call would do. Previews are few and a person reads them, so they
-// have no carrier of their own.
+// preview asks what a call would do.
 func (in *instance) preview(ctx context.Context, call tool.Call) (tool.Result, error) {
-	if !in.offers(wire.FeaturePreview) {
-		return tool.Result{}, tool.NoPreview(call.Name)
-	}
-	res, err := in.wire.Preview(ctx, call)
+	res, err := in.link.preview(ctx, call)
 	return in.classify(ctx, call, res, err)
 }
 
@@ -225,19 +141,6 @@ func (in *instance) exitError(call tool.Call, unsent bool) *tool.Error {
 	return e
 }
 
-// onStreamFailed ends a process that broke the protocol, and any other whose stream has
-// failed and that does not end by itself.
-func (in *instance) onStreamFailed() {
-	err := in.stream.Err()
-	if !errors.Is(err, wire.ErrProtocol) {
-		in.awaitExit()
-		return
-	}
-	in.proc.log.Error("the plugin is ended: " + sanitize.Line(err.Error(), 1000))
-	in.proc.refuse(errors.New(tool.AsError(err).Message))
-	in.proc.kill()
-}
-
 // awaitExit waits for a process whose connection is gone, and ends one that goes on.
 func (in *instance) awaitExit() {
 	if waitFor(in.proc.exited, exitGrace) {
@@ -258,7 +161,7 @@ var errDisconnected = errors.New("the connection was gone, and the process went 
 // path is open to each process of the same user.
 func (in *instance) crashed() bool {
 	exit := in.proc.exit
-	mayBeAsked := exit.Code == 0 && !exit.Stuck && !in.proc.grpc.isPrivate()
+	mayBeAsked := exit.Code == 0 && !exit.Stuck && !in.link.isPrivate()
 	return !in.calls.draining.Load() && !mayBeAsked
 }
 
@@ -267,7 +170,7 @@ func (in *instance) addTo(out *Status, idleTimeout time.Duration) {
 	out.Took, out.Since, out.Output = tool.Duration(in.took), in.since, in.proc.output.limit.String()
 	switch {
 	case in.end == nil:
-		out.State, out.PID, out.Carrier = Ready, in.proc.number(), in.carrier()
+		out.State, out.PID, out.Carrier = Ready, in.proc.number(), in.link.carrier()
 		out.Calls = int(in.calls.n.Load())
 		if why := in.health.degraded.Load(); why != nil {
 			out.State, out.Reason = Degraded, *why
@@ -282,30 +185,14 @@ func (in *instance) addTo(out *Status, idleTimeout time.Duration) {
 // stop asks the process to end, and ends it when ctx does.
 func (in *instance) stop(ctx context.Context) {
 	defer context.AfterFunc(ctx, in.proc.kill)()
-	if wire.Shutdown(ctx, in.conn) == nil {
-		waitFor(in.proc.exited, shutdownGrace)
-	}
+	in.link.shutdown(ctx)
 	in.proc.kill()
 	<-in.proc.exited
 }
 
-// shutdownGrace is how long a plugin that said it will end may take to.
-const shutdownGrace = 2 * time.Second
-
-// release gives back what a run that has ended, or never began, still holds: its
-// connection, its socket directory, go-plugin's goroutines.
+// release gives back what a run that has ended, or never began, still holds.
 func (in *instance) release() {
-	if in.stream != nil {
-		_ = in.stream.Close()
-	} else if in.proc.socket != nil {
-		_ = in.proc.socket.Close()
-	}
-	if in.conn != nil {
-		_ = in.conn.Close()
-	}
-	in.proc.kill()
-	in.client.Kill()
-	in.proc.grpc.close()
+	in.link.release()
 	waitFor(in.proc.gone, goneGrace)
 }
 

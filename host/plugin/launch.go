@@ -23,53 +23,62 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
-// launch starts a plugin's binary, shakes hands, asks for its description and configures it.
-// It returns when that is done, has failed or ctx has ended; in the last two cases nothing
-// of it is left. What is wrong with the answers of its calls goes to fault. OnChanged is
-// called when the plugin says that its tools have changed; it must not block.
+// launch starts a run, and returns when it can take calls, has failed or ctx has ended; in
+// the last two cases nothing of it is left. Prepare makes its process and the link to it. What
+// is wrong with the answers of its calls goes to fault. OnChanged is called when the plugin
+// says that its tools have changed; it must not block.
 func launch(
-	ctx context.Context, c Candidate, cfg Config, fault *atomic.Pointer[Fault], onChanged func(*instance),
-) (_ *instance, err error) {
+	ctx context.Context, cfg Config, prepare func(context.Context, Config, *instance) error,
+	fault *atomic.Pointer[Fault], onChanged func(*instance),
+) (*instance, error) {
 	if cfg.Admit != nil {
 		if err := cfg.Admit(); err != nil {
 			return nil, notPinned(err)
 		}
 	}
-	if cfg.Sockets != nil {
-		if cfg.TempDir, err = cfg.Sockets(); err != nil {
-			return nil, err
-		}
-	}
-	began := time.Now()
 	ctx, cancel := context.WithTimeoutCause(ctx, cfg.StartTimeout, fmt.Errorf("not ready within %v", cfg.StartTimeout))
 	defer cancel()
 
-	copied, err := cfg.binary(ctx, c)
-	if err != nil {
-		return nil, err
+	for again := true; ; again = false {
+		in := &instance{
+			fault: fault, published: make(chan struct{}),
+			health: health{pause: cmp.Or(cfg.healthPause, healthPause)}, refresh: newRefresh(onChanged),
+		}
+		worth, err := in.start(ctx, cfg, prepare)
+		switch {
+		case err == nil:
+			return in, nil
+		case !worth || !again:
+			return nil, err
+		}
 	}
-	proc := newProcess(c, cfg)
-	proc.cmd.copied = copied
-	in := &instance{
-		proc: proc, client: plugin.NewClient(clientConfig(proc, cfg)), fault: fault, published: make(chan struct{}),
-		health: health{pause: cmp.Or(cfg.healthPause, healthPause)}, refresh: newRefresh(onChanged),
+}
+
+// start starts a run. If it fails, nothing of it is left, and again reports whether another try
+// may succeed.
+func (in *instance) start(
+	ctx context.Context, cfg Config, prepare func(context.Context, Config, *instance) error,
+) (again bool, err error) {
+	began := time.Now()
+	if err := prepare(ctx, cfg, in); err != nil {
+		return false, err
 	}
 	// Whatever a start may be waiting for, it ends with the process.
-	defer context.AfterFunc(ctx, proc.kill)()
+	defer context.AfterFunc(ctx, in.proc.kill)()
 
-	err = in.connect(ctx, cfg)
-	if err == nil && ctx.Err() != nil {
+	if in.about, err = in.link.connect(ctx); err == nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}
 	if err != nil {
+		again = errors.Is(err, ErrAgain)
 		// If the process is about to end by itself, how it ends is the reason.
-		waitFor(proc.exited, exitWait)
-		err = startError(ctx, proc, err, time.Since(began))
+		waitFor(in.proc.exited, exitWait)
+		err = startError(ctx, in.proc, err, time.Since(began))
 		in.release()
-		return nil, err
+		return again, err
 	}
 	in.since, in.took = time.Now(), time.Since(began)
-	return in, nil
+	return false, nil
 }
 
 // exitWait is how long a failed start waits for the process to end by itself, so that the
@@ -130,7 +139,7 @@ func startError(ctx context.Context, p *process, err error, took time.Duration) 
 	switch {
 	case refusal != nil && !errors.Is(refusal, errClosedEarly):
 		out.Err = refusal
-	case p.endedItself():
+	case p.endedBefore(ctx):
 		out.Err = fmt.Errorf("the process ended before it was ready: %w", p.exit)
 		if why := cmp.Or(p.output.stderr.cause(), p.output.stderr.last()); why != "" {
 			out.Err = fmt.Errorf("%w: %s", out.Err, why)
@@ -143,7 +152,7 @@ func startError(ctx context.Context, p *process, err error, took time.Duration) 
 	case refusal != nil:
 		out.Err = refusal
 	default:
-		out.Err = err
+		out.Err, out.OperatorHint = err, cmp.Or(tool.AsError(err).OperatorHint, out.OperatorHint)
 	}
 	out.OperatorHint = cmp.Or(startHint(out.Err), out.OperatorHint)
 	out.Message = fmt.Sprintf("plugin %s did not start: %s", p.name, sanitize.Line(out.Err.Error(), 1000))

@@ -38,6 +38,12 @@ func TestNothingIsLeft(t *testing.T) { //nolint:paralleltest // it counts
 			}
 		}
 	}
+	leavesNothing(t, cycle)
+}
+
+// leavesNothing fails the test if a function leaves goroutines or descriptors.
+func leavesNothing(t *testing.T, cycle func()) {
+	t.Helper()
 	cycle() // what the runtime keeps once it was used does not count
 	goroutines, files := runtime.NumGoroutine(), descriptors(t)
 	for range 3 {

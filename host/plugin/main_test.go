@@ -10,10 +10,11 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/hostile"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/toolserver"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-func TestMain(m *testing.M) { plugintest.Main(m, hostile.Modes()) }
+func TestMain(m *testing.M) { plugintest.Main(m, hostile.Modes(), toolserver.Modes()) }
 
 // ceiling bounds what should take milliseconds, on a machine that is busy.
 const ceiling = 30 * time.Second

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -84,7 +85,11 @@ func (n *notifier) await(run *instance, d time.Duration) bool {
 func (n *notifier) refresh(run *instance) {
 	ctx, cancel := context.WithTimeout(n.runs.life, n.cfg.StartTimeout)
 	defer cancel()
-	about, err := run.wire.Describe(ctx, n.cfg.HostVersion)
+	about, err := run.link.describe(ctx)
+	if errors.Is(err, errPinned) { // and the run is ended
+		n.cfg.Logger.Error("the plugin's tools have changed, and are not as pinned", "plugin", n.name, "error", err)
+		return
+	}
 	if err != nil {
 		n.cfg.Logger.Warn("the plugin's tools have changed, and it does not say how", "plugin", n.name, "error", err)
 		return

@@ -66,23 +66,12 @@ func (c Config) copyPinned(ctx context.Context, plugin, path, sum string) (*pinn
 			return nil, notStarted(plugin, err, "is "+path+" the right file?")
 		}
 	}
-	var pins Pins
-	var err error
-	if c.Pins != nil {
-		pins, err = c.Pins()
-	}
+	pins, err := c.pins(plugin)
 	if err != nil {
-		e := *tool.AsError(notPinned(err))
-		e.Plugin, e.Message = plugin, fmt.Sprintf("plugin %s does not run, as what is pinned cannot be read: %s", plugin, e.Message)
-		return nil, &e
+		return nil, err
 	}
 	if pins == nil && sum == "" {
 		return nil, nil
-	}
-	if pins != nil {
-		if err := pins.Listed(plugin); err != nil {
-			return nil, notPinned(err)
-		}
 	}
 	f, err := sealed.Copy(ctx, path, sealed.Options{Dir: c.TempDir})
 	if err != nil {
@@ -100,6 +89,23 @@ func (c Config) copyPinned(ctx context.Context, plugin, path, sum string) (*pinn
 		return nil, notPinned(err)
 	}
 	return &pinnedCopy{pins, f}, nil
+}
+
+// pins returns what may run, if a plugin of that name may; nil: everything may.
+func (c Config) pins(plugin string) (Pins, error) {
+	if c.Pins == nil {
+		return nil, nil
+	}
+	pins, err := c.Pins()
+	if err != nil {
+		e := *tool.AsError(notPinned(err))
+		e.Plugin, e.Message = plugin, fmt.Sprintf("plugin %s does not run, as what is pinned cannot be read: %s", plugin, e.Message)
+		return nil, &e
+	}
+	if pins == nil {
+		return nil, nil
+	}
+	return pins, notPinned(pins.Listed(plugin))
 }
 
 func notStarted(plugin string, err error, hint string) error {

@@ -10,10 +10,11 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
-// Plugin is a plugin binary as a [tool.Provider]. Its process is started by the first call
-// that needs it, and again by the first call after it has ended.
+// Plugin is a plugin binary, or a [Server], as a [tool.Provider]. Its process is started by the
+// first call that needs it, and again by the first call after it has ended.
 type Plugin struct {
 	candidate Candidate
+	kind      string // of a server; empty: it is a binary
 	cfg       Config
 
 	runs     supervisor
@@ -30,7 +31,10 @@ var (
 )
 
 // New makes a provider of a plugin binary. Nothing is started yet.
-func New(c Candidate, cfg Config) *Plugin {
+func New(c Candidate, cfg Config) *Plugin { return newPlugin(c, cfg, prepareBinary(c)) }
+
+// newPlugin makes a provider whose runs prepare makes.
+func newPlugin(c Candidate, cfg Config, prepare func(context.Context, Config, *instance) error) *Plugin {
 	cfg = cfg.withDefaults()
 	p := &Plugin{candidate: c, cfg: cfg}
 	p.notifier = notifier{
@@ -40,7 +44,7 @@ func New(c Candidate, cfg Config) *Plugin {
 	p.runs.backoff.policy = cfg.Restart.withDefaults()
 	p.runs.life, p.runs.endLife = context.WithCancel(context.Background())
 	p.runs.launch = func(ctx context.Context) (*instance, error) {
-		return launch(ctx, c, cfg, &p.fault, p.notifier.onChanged)
+		return launch(ctx, cfg, prepare, &p.fault, p.notifier.onChanged)
 	}
 	p.runs.publish = func(run *instance) bool { return p.said.store(run.about) }
 	p.runs.notify = p.notifier.notify
@@ -241,7 +245,7 @@ func (p *Plugin) close(ctx, drain context.Context) error {
 
 // Status returns what the plugin is doing. It changes nothing.
 func (p *Plugin) Status() Status {
-	s := Status{Name: p.Name(), Path: p.candidate.Path, State: Idle, LastFault: p.fault.Load()}
+	s := Status{Name: p.Name(), Path: p.candidate.Path, Kind: p.kind, State: Idle, LastFault: p.fault.Load()}
 	if about := p.said.Load(); about != nil {
 		s.Version, s.SDK = sanitize.Line(about.Version, 100), sanitize.Line(about.SDK, 100)
 		s.Tools = len(about.Tools)

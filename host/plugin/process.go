@@ -20,8 +20,9 @@ import (
 // is there already, and only a descendant that left its group can still hold them open.
 const drainTime = 200 * time.Millisecond
 
-// process is one run of a plugin's binary, from fork to reaping. Its pipes are the host's
-// own: go-plugin is shown a checked handshake line and nothing else.
+// process is one run of a program, from fork to reaping, or of a server without one, from the
+// start to the end of the connection. Its pipes are the host's own: go-plugin is shown a
+// checked handshake line and nothing else.
 type process struct {
 	name   string // the plugin's
 	log    hclog.Logger
@@ -29,6 +30,7 @@ type process struct {
 	output *output
 	grpc   connection
 	socket net.Conn // the host's end of the socket for calls; nil: there is none
+	stdio  *stdio   // of a server's program; nil: it is a plugin, or there is no program
 
 	exited   chan struct{} // closed when the process is reaped and its pipes are read
 	gone     chan struct{} // closed after exited, when its descendants have ended too
@@ -43,6 +45,7 @@ type process struct {
 	reason error       // why the handshake was refused, or the host ended the process
 	onExit func()      // see onEnd
 	onGone func()
+	lost   chan string // takes how the connection ended, once; nil: there is a program
 }
 
 func newProcess(c Candidate, cfg Config) *process {
@@ -73,7 +76,11 @@ func (p *process) start(ctx context.Context, env []string) error {
 	if err != nil {
 		return p.notStarted(errors.Join(err, outR.Close(), outW.Close()))
 	}
-	p.offerSockets()
+	if p.stdio == nil {
+		p.offerSockets()
+	} else if p.cmd.stdin, err = p.openStdio(outR); err != nil {
+		return p.notStarted(errors.Join(err, outR.Close(), outW.Close(), errR.Close(), errW.Close()))
+	}
 	started := make(chan error, 1)
 	go func() {
 		// A Linux parent-death signal is sent when the thread that forked ends, not the
@@ -87,6 +94,9 @@ func (p *process) start(ctx context.Context, env []string) error {
 		p.cmd.closeInherited()
 		if err != nil {
 			_, _ = outR.Close(), errR.Close()
+			if p.stdio != nil {
+				_ = p.stdio.Close()
+			}
 			started <- p.notStarted(err)
 			return
 		}
@@ -103,6 +113,15 @@ func (p *process) start(ctx context.Context, env []string) error {
 		p.finish(&ExitError{Code: -1, Stuck: true}, time.Now())
 		return errNotForked
 	}
+}
+
+// openStdio makes the pipe of the standard input, and returns the process's end.
+func (p *process) openStdio(out *os.File) (*os.File, error) {
+	r, w, err := os.Pipe()
+	if err == nil {
+		p.stdio.open(w, out)
+	}
+	return r, err
 }
 
 var errNotForked = errors.New("the system did not start it in time; does the file system that it is on answer?")
@@ -135,7 +154,9 @@ func (p *process) notStarted(err error) error {
 // own waits for the process to end, and then sees to what it leaves.
 func (p *process) own(process *os.Process, stdout, stderr *os.File) {
 	var pipes sync.WaitGroup
-	pipes.Go(func() { p.output.readStdout(stdout) })
+	if p.stdio == nil {
+		pipes.Go(func() { p.output.readStdout(stdout) })
+	}
 	pipes.Go(func() { p.output.readStderr(stderr) })
 
 	exit := exitError(p.reap(process))
@@ -146,6 +167,10 @@ func (p *process) own(process *os.Process, stdout, stderr *os.File) {
 	_, _ = stdout.SetReadDeadline(end), stderr.SetReadDeadline(end)
 	// Reading may still wait for the receiver of the log.
 	held := time.AfterFunc(drainTime+logGrace, func() { p.finish(exit, at) })
+	if p.stdio != nil {
+		p.stdio.end()
+		_ = p.stdio.Close()
+	}
 	pipes.Wait()
 	held.Stop()
 	_, _ = stdout.Close(), stderr.Close()
@@ -155,6 +180,27 @@ func (p *process) own(process *os.Process, stdout, stderr *os.File) {
 		p.cmd.group.End()
 	}
 	p.cmd.copied.close()
+	p.leave()
+}
+
+// ownConnection is own for a server without a program: the run ends with the connection.
+func (p *process) ownConnection() {
+	how := <-p.lost
+	p.output.limit.end()
+	p.finish(&ExitError{Code: -1, Lost: how}, time.Now())
+	p.leave()
+}
+
+// lose ends a run without a program. The first to say how it ended is believed.
+func (p *process) lose(how string) {
+	select {
+	case p.lost <- how:
+	default:
+	}
+}
+
+// leave says that nothing of the run is left.
+func (p *process) leave() {
 	p.mu.Lock()
 	close(p.gone)
 	onGone := p.onGone
@@ -232,6 +278,10 @@ func (p *process) kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.killed = true
+	if p.lost != nil {
+		p.lose("the connection was closed")
+		return
+	}
 	p.killNow()
 }
 
@@ -243,6 +293,15 @@ func (p *process) killNow() {
 	confine.Kill(p.pid)
 	if p.stuck == nil {
 		p.stuck = time.AfterFunc(killGrace, func() { p.finish(&ExitError{Code: -1, Stuck: true}, time.Now()) })
+	}
+}
+
+// terminate asks the process and its group to end.
+func (p *process) terminate() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pid != 0 {
+		confine.Terminate(p.pid)
 	}
 }
 
@@ -260,14 +319,33 @@ func (p *process) hasEnded() bool {
 func (p *process) endedItself() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.exit != nil && !p.exit.Stuck && (p.exit.Signal != "SIGKILL" || !p.killed)
+	if p.exit == nil || p.exit.Stuck {
+		return false
+	}
+	return !p.killed || p.exit.Signal != "SIGKILL" && p.lost == nil
+}
+
+// endedBefore reports whether the process has ended by itself, and before the time of its start
+// was over: a server whose input is closed then ends too.
+func (p *process) endedBefore(ctx context.Context) bool {
+	if !p.endedItself() {
+		return false
+	}
+	limit, bounded := ctx.Deadline()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !bounded || p.exitTime.Before(limit)
 }
 
 // ending says how a process has ended, and why if the host ended it.
 func (p *process) ending() string {
-	how := p.exit.Error()
-	if why := p.refusal(); why != nil && !p.endedItself() {
+	how, why := p.exit.Error(), p.refusal()
+	switch {
+	case why == nil:
+	case !p.endedItself():
 		how += " by the host: " + sanitize.Line(why.Error(), 1000)
+	case p.stdio != nil: // its standard input was closed for that
+		how += ", as " + sanitize.Line(why.Error(), 1000)
 	}
 	return how
 }

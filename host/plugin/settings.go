@@ -44,6 +44,10 @@ type Settings struct {
 	// 0: no bound. A host.Override.Timeout or CallTimeout that is longer takes
 	// precedence. Default: 10 min.
 	MaxTimeout time.Duration `json:"max_timeout"`
+	// AskTimeout bounds how long a question of a tool waits for an answer; 0: as long as its
+	// call. The limit of an attempt stands still meanwhile, and MaxTimeout does not.
+	// Default: 5 min.
+	AskTimeout time.Duration `json:"ask_timeout"`
 	// Limits bounds what calls may take.
 	Limits Limits `json:"limits"`
 	// Restart says what happens to a plugin that fails again and again.
@@ -61,6 +65,9 @@ type Limits struct {
 	// MaxRetries bounds how often a failed call is repeated, whatever its tool asks for.
 	// Default: [tool.MaxRetryLimit].
 	MaxRetries int `json:"max_retries"`
+	// Questions is how many questions a call may put to its caller; 0: none. More than 256
+	// are a fault of the plugin. Default: 16.
+	Questions int `json:"questions"`
 }
 
 // DefaultSettings returns the settings of a plugin for which the operator has decided
@@ -68,8 +75,8 @@ type Limits struct {
 func DefaultSettings() Settings {
 	return Settings{
 		Enabled: true, Carrier: Stream, Namespace: NamespaceAuto, Previews: true,
-		StartTimeout: DefaultStartTimeout, CallTimeout: time.Minute, MaxTimeout: 10 * time.Minute,
-		Limits:  Limits{Running: 256, Waiting: 1024, MaxResult: 64 << 20, MaxRetries: tool.MaxRetryLimit},
+		StartTimeout: DefaultStartTimeout, CallTimeout: time.Minute, MaxTimeout: 10 * time.Minute, AskTimeout: 5 * time.Minute,
+		Limits:  Limits{Running: 256, Waiting: 1024, MaxResult: 64 << 20, MaxRetries: tool.MaxRetryLimit, Questions: 16},
 		Restart: RestartPolicy{}.withDefaults(),
 	}
 }

@@ -116,12 +116,15 @@ func throughStage(cmd *exec.Cmd, copied *pinnedCopy) (s *stage, done func(), err
 		return nil, nil, err
 	}
 	open = append(open, w)
-	stdin, err := os.Open(os.DevNull)
-	if err != nil {
-		return nil, nil, errors.Join(err, report.Close())
+	if cmd.Stdin == nil {
+		stdin, err := os.Open(os.DevNull)
+		if err != nil {
+			return nil, nil, errors.Join(err, report.Close())
+		}
+		open = append(open, stdin)
+		cmd.Stdin = stdin
 	}
-	open = append(open, stdin)
-	cmd.Stdin, cmd.ExtraFiles = stdin, append(cmd.ExtraFiles, w)
+	cmd.ExtraFiles = append(cmd.ExtraFiles, w)
 
 	program, err := memoryProgram(stageOrder{limit: processLimit(), keep: uint32(keep)}.image())
 	if err != nil {

@@ -21,6 +21,7 @@ func crasher(t *testing.T, exit ExitError, policy RestartPolicy) *supervisor {
 	s.life, s.endLife = context.WithCancel(t.Context())
 	s.launch = func(context.Context) (*instance, error) {
 		run := &instance{proc: talker(io.Discard), since: time.Now(), published: make(chan struct{})}
+		run.link = &protocolLink{run: run, proc: run.proc}
 		time.AfterFunc(time.Millisecond, func() { run.proc.finish(&exit, time.Now()) })
 		return run, nil
 	}

@@ -77,8 +77,8 @@ func (l *outputLimit) refill(now time.Time) {
 // warn tells the operator, once a run, that the plugin writes too much.
 func (l *outputLimit) warn() {
 	if l.over.CompareAndSwap(false, true) {
-		l.log.Warn(fmt.Sprintf("the plugin writes more than %d KiB or %d lines a second: it is slowed down, "+
-			"and lines above that are left out of the log", readRate>>10, logRate))
+		l.log.Warn(fmt.Sprintf("the plugin writes more than the host reads: it is slowed down, "+
+			"and of its lines more than %d a second are left out of the log", logRate))
 	}
 }
 

@@ -17,6 +17,9 @@ func Kill(pid int) {
 	}
 }
 
+// Terminate does nothing here.
+func Terminate(int) {}
+
 // KillGroup does nothing here.
 func KillGroup(int) {}
 

@@ -27,6 +27,9 @@ func Kill(pid int) {
 	_ = unix.Kill(pid, unix.SIGKILL)
 }
 
+// Terminate asks the processes of a group to end (SIGTERM).
+func Terminate(pid int) { _ = unix.Kill(-pid, unix.SIGTERM) }
+
 // KillGroup kills what a process started and left in its group. Errors mean that nothing
 // is left.
 func KillGroup(pid int) { _ = unix.Kill(-pid, unix.SIGKILL) }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 
 	"github.com/toolhost/toolhost/host/audit"
@@ -36,7 +37,8 @@ func (q Question) asks() bool {
 // failure, failure is set to it.
 func (q Question) request(call tool.Call, caller Caller, failure *atomic.Pointer[tool.Result]) policy.Request {
 	r := policy.Request{
-		Call: call, Definition: q.Definition.Clone(), Plugin: q.Plugin, Caller: caller.Name(), Session: caller.ID(),
+		Call: call, Definition: q.Definition.Clone(), Plugin: q.Plugin,
+		Caller: caller.Name(), Via: caller.Via(), Client: caller.Client(), Session: caller.ID(),
 	}
 	if q.Preview != nil {
 		r.Preview = func(ctx context.Context) (tool.Result, error) {
@@ -56,7 +58,7 @@ func (q Question) request(call tool.Call, caller Caller, failure *atomic.Pointer
 //
 // # Errors
 //
-//   - [tool.CodeApprovalRequired] if the caller has no approver
+//   - [tool.CodeApprovalRequired] if the caller has no approver, or one that cannot ask anybody
 //   - [tool.CodeApprovalDenied] if the approver or the operator denies the call,
 //     or if the approver fails or panics (Detail has the stack)
 //   - [tool.CodeInvalidArguments] if the approver's own arguments are not valid
@@ -110,7 +112,7 @@ func (q Question) decide(
 	if err == nil && d.Verdict == policy.Fail && failure.Load() == nil {
 		err = denied(call.Name, "its preview has not failed")
 	}
-	if caller.Approver() != nil {
+	if caller.Approver() != nil && !errors.Is(err, policy.ErrCannotAsk) {
 		t.ApprovedBy = cmp.Or(d.By, "approver")
 	}
 	return d, err
@@ -123,12 +125,14 @@ func ask(ctx context.Context, caller Caller, r policy.Request) (policy.Decision,
 	if approver == nil {
 		return policy.Decision{}, forOperator(refuse(tool.StageApprove, tool.CodeApprovalRequired, name,
 			fmt.Sprintf("tool %s is dangerous and needs approval, but the session has no approver", name),
-			"it cannot be approved here; do what you can without it, or say what you would have done"),
+			unasked),
 			"run it from a terminal or with --yes; in a program, give the session an approver")
 	}
 	d, err := callApprover(ctx, approver, r)
 	var panicked *Panic
 	switch {
+	case errors.Is(err, policy.ErrCannotAsk) && ctx.Err() == nil:
+		return policy.Decision{}, withCause(cannotAsk(name, err), err)
 	case errors.As(err, &panicked), err != nil && ctx.Err() == nil:
 		e := forOperator(refuse(tool.StageApprove, tool.CodeApprovalDenied, name,
 			fmt.Sprintf("Approval failed for tool: %s: %v", name, err),
@@ -146,6 +150,23 @@ func ask(ctx context.Context, caller Caller, r policy.Request) (policy.Decision,
 		return d, nil
 	}
 	return d, denied(name, d.Reason)
+}
+
+// unasked is what a model is told if no one can be asked.
+const unasked = "it cannot be approved here; do what you can without it, or say what you would have done"
+
+// cannotAsk returns the refusal of a call that no one can be asked about, in the words of the
+// approver.
+func cannotAsk(name string, err error) *tool.Error {
+	message, hint, advice := err.Error(), unasked, "give the session an approver that can ask"
+	var said *tool.Error
+	if errors.As(err, &said) {
+		message = strings.TrimSuffix(message, " ("+said.Advice()+")")
+		hint, advice = cmp.Or(said.Hint, hint), cmp.Or(said.OperatorHint, said.Hint, advice)
+	}
+	return forOperator(refuse(tool.StageApprove, tool.CodeApprovalRequired, name,
+		fmt.Sprintf("tool %s needs approval, and no one can be asked: %s", name,
+			strings.TrimSuffix(message, ": "+policy.ErrCannotAsk.Error())), hint), advice)
 }
 
 // callApprover calls an approver and turns its panic into an error.

@@ -112,8 +112,10 @@ func (a *Audit) write(r audit.Record) (err error) {
 
 // record returns the record of a call so far, without its arguments.
 func record(event string, t *Trace, call tool.Call) audit.Record {
+	caller := t.caller()
 	r := audit.Record{
-		Event: event, Call: call.ID, Caller: t.caller().Name(), Session: t.caller().ID(), Tool: call.Name,
+		Event: event, Call: call.ID, Tool: call.Name,
+		Caller: caller.Name(), Via: caller.Via(), Client: caller.Client(), Session: caller.ID(),
 		Plugin: t.Plugin, Definition: t.Digest, Attempts: t.Attempts,
 		Decision: t.Decision, Approver: t.ApprovedBy,
 	}
@@ -135,12 +137,12 @@ func describe(r *audit.Record, t *Trace, call tool.Call, err error) {
 	case m != nil && t.Decision == audit.Denied: // the approver's arguments are not valid
 		known := argumentNames(t.Definition.InputSchema)
 		r.Input, r.Arguments = redactUnknown(m.Given, t.Definition.Sensitive, known)
-		r.AskedInput, r.AskedArguments = redact(m.Asked, t.Definition.Sensitive)
+		r.AskedInput, r.AskedArguments = redacted(m.Asked, t.Definition.Sensitive)
 	case m != nil:
-		r.Input, r.Arguments = redact(m.Given, t.Definition.Sensitive)
-		r.AskedInput, r.AskedArguments = redact(m.Asked, t.Definition.Sensitive)
+		r.Input, r.Arguments = redacted(m.Given, t.Definition.Sensitive)
+		r.AskedInput, r.AskedArguments = redacted(m.Asked, t.Definition.Sensitive)
 	default:
-		r.Input, r.Arguments = redact(call.Arguments, t.Definition.Sensitive)
+		r.Input, r.Arguments = redacted(call.Arguments, t.Definition.Sensitive)
 	}
 }
 

@@ -58,6 +58,12 @@ func Concurrency(s *Slots) Middleware {
 			if err := s.take(ctx, call); err != nil {
 				return tool.Result{}, err
 			}
+			if a := askingFrom(ctx); a != nil {
+				turn := a.turn.Load()
+				turn.hold(s)
+				defer turn.letGo()
+				return next(ctx, call)
+			}
 			defer s.release()
 			return next(ctx, call)
 		}
@@ -82,6 +88,21 @@ func (s *Slots) take(ctx context.Context, call tool.Call) error {
 		return withCause(refuse(tool.StageLimit, tool.CodeOf(ctx.Err()), call.Name,
 			fmt.Sprintf("the call of tool %s ended while it waited for a slot: %v", call.Name, deadline.Cause(ctx)),
 			""), ctx.Err())
+	}
+}
+
+// retake takes a slot again for a call that gave its own back to wait for an answer. It waits
+// like other calls, and is never refused.
+func (s *Slots) retake(ctx context.Context) error {
+	if s.inside.Add(1) <= s.most {
+		return nil
+	}
+	select {
+	case <-s.freed:
+		return nil
+	case <-ctx.Done():
+		s.giveUp()
+		return ctx.Err()
 	}
 }
 

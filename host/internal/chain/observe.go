@@ -22,7 +22,7 @@ func Observe(o *Observer) Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			t := traceOf(ctx)
-			e := policy.Event{Time: t.Begin, Call: call, Caller: t.caller().Name(), Session: t.caller().ID()}
+			e := policy.Event{Time: t.Begin, Call: call, Caller: t.caller().Name(), Via: t.caller().Via(), Session: t.caller().ID()}
 			o.Send(o.Hooks.Before, e)
 			res, err := next(ctx, call)
 			e.Duration, e.Result, e.Err = time.Since(e.Time), res, err

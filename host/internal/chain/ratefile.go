@@ -1,10 +1,12 @@
 package chain
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -17,10 +19,16 @@ import (
 // rateFile counts calls in a file that several processes use: commands that run alone, and a
 // daemon in addition to them. It has the buckets that are not full. The file is written in place and not
 // synced, which is quick enough for each call; one that a power failure has left damaged starts
-// again.
+// again. It stays open, and is read as JSON only if another process has written it: opening and
+// decoding it for each call took longer than all else that the call did.
 type rateFile struct {
 	path string
+
 	mu   sync.Mutex // the lock of the file keeps other processes out, not this one's calls
+	file *os.File   // nil: it is not open
+	info fs.FileInfo
+	text []byte      // what was read or written last
+	all  []rateEntry // the same, decoded
 }
 
 const (
@@ -42,23 +50,25 @@ type rateEntry struct {
 func (f *rateFile) take(caller string, b *buckets, now time.Time) (wait time.Duration, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	file, err := f.open()
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", f.path, err)
-	}
 	defer func() {
-		// A process that is being started may have the descriptor for a moment longer.
-		_ = safefile.Unlock(file)
-		_ = file.Close()
+		if err != nil {
+			f.close()
+			err = fmt.Errorf("%s: %w", f.path, err)
+		}
 	}()
-	all, err := readRates(file)
+	size, err := f.lock()
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", f.path, err)
+		return 0, err
+	}
+	// A process that is being started may have the descriptor for a moment longer.
+	defer func() { _ = safefile.Unlock(f.file) }()
+	if err := f.read(size); err != nil {
+		return 0, err
 	}
 	at := now.UnixNano()
 	own := rateEntry{Caller: caller, Tool: b.of, Limit: b.limit, Full: at}
-	kept := make([]rateEntry, 0, len(all)+1)
-	for _, e := range all {
+	kept := make([]rateEntry, 0, len(f.all)+1)
+	for _, e := range f.all {
 		switch {
 		case e.Caller == own.Caller && e.Tool == own.Tool && e.Limit == own.Limit:
 			// A clock that was set back does not make callers wait longer than for an empty bucket.
@@ -71,42 +81,70 @@ func (f *rateFile) take(caller string, b *buckets, now time.Time) (wait time.Dur
 		return wait, nil
 	}
 	own.Full += int64(b.every)
-	if err := writeRates(file, append(kept, own)); err != nil {
-		return 0, fmt.Errorf("%s: %w", f.path, err)
-	}
-	return 0, nil
+	return 0, f.write(append(kept, own), size)
 }
 
-// open opens the file, made if it is missing, and locks it.
-func (f *rateFile) open() (*os.File, error) {
-	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
-		return nil, err
+// maxReplaced is how often the file may be another one when it is locked.
+const maxReplaced = 8
+
+// lock locks the file, which it opens or makes if need be, and returns its size.
+func (f *rateFile) lock() (size int64, err error) {
+	for range maxReplaced {
+		if f.file == nil {
+			if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
+				return 0, err
+			}
+			if f.file, f.info, err = safefile.Open(f.path, os.O_RDWR|os.O_CREATE); err != nil {
+				return 0, err
+			}
+		}
+		err := safefile.Lock(f.file, safefile.Exclusive, time.Now().Add(rateLockTime))
+		if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			return 0, err
+		}
+		there, err := os.Lstat(f.path)
+		switch {
+		case err == nil && os.SameFile(there, f.info):
+			if !safefile.Ours(there) || safefile.OthersMayWrite(there) {
+				return 0, errors.New("other users may write it")
+			}
+			return there.Size(), nil
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return 0, err
+		}
+		f.close() // it was removed or replaced
 	}
-	file, info, err := safefile.Open(f.path, os.O_RDWR|os.O_CREATE)
-	if err != nil {
-		return nil, err
-	}
-	if !safefile.Ours(info) || safefile.OthersMayWrite(info) {
-		err = errors.New("other users may write it")
-	} else {
-		err = safefile.Lock(file, safefile.Exclusive, time.Now().Add(rateLockTime))
-	}
-	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		_ = file.Close()
-		return nil, err
-	}
-	return file, nil
+	return 0, errors.New("it is replaced again and again")
 }
 
-func readRates(file *os.File) (all []rateEntry, err error) {
-	text, err := io.ReadAll(io.LimitReader(file, maxRateFile+1))
-	if err != nil || len(text) > maxRateFile || json.Unmarshal(text, &all) != nil {
-		return nil, err
+// close closes the file, and with it the lock. The next call opens it again.
+func (f *rateFile) close() {
+	if f.file != nil {
+		_ = safefile.Unlock(f.file)
+		_ = f.file.Close()
 	}
-	return all, nil
+	f.file, f.info, f.text, f.all = nil, nil, nil, nil
 }
 
-func writeRates(file *os.File, all []rateEntry) error {
+// read reads the buckets. A damaged file has none.
+func (f *rateFile) read(size int64) error {
+	text := make([]byte, min(size, maxRateFile+1))
+	n, err := f.file.ReadAt(text, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if text = text[:n]; bytes.Equal(text, f.text) {
+		return nil
+	}
+	f.text, f.all = text, nil
+	if len(text) > maxRateFile || json.Unmarshal(text, &f.all) != nil {
+		f.all = nil
+	}
+	return nil
+}
+
+// write writes the buckets over what the file had.
+func (f *rateFile) write(all []rateEntry, size int64) error {
 	text, err := json.Marshal(all)
 	if err != nil {
 		return err
@@ -114,8 +152,12 @@ func writeRates(file *os.File, all []rateEntry) error {
 	if len(text) > maxRateFile {
 		return fmt.Errorf("it would have %d bytes, more than %d", len(text), maxRateFile)
 	}
-	if _, err := file.WriteAt(text, 0); err != nil {
+	if _, err := f.file.WriteAt(text, 0); err != nil {
 		return err
 	}
-	return file.Truncate(int64(len(text)))
+	f.text, f.all = text, all
+	if int64(len(text)) < size {
+		return f.file.Truncate(int64(len(text)))
+	}
+	return nil
 }

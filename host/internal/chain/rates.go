@@ -32,6 +32,15 @@ func NewRates(path string) *Rates {
 	return r
 }
 
+// Close closes the file of the counts. A call that comes later opens it again.
+func (r *Rates) Close() {
+	if r.file != nil {
+		r.file.mu.Lock()
+		defer r.file.mu.Unlock()
+		r.file.close()
+	}
+}
+
 // tool returns the buckets of a tool. Another limit begins with full buckets.
 func (r *Rates) tool(name string, limit tool.RateLimit) *buckets {
 	r.mu.Lock()
@@ -40,7 +49,7 @@ func (r *Rates) tool(name string, limit tool.RateLimit) *buckets {
 		return b
 	}
 	b := newBuckets(limit)
-	b.of, b.file = name, r.file
+	b.of, b.file = name, r.fileFor(limit)
 	r.tools[name] = b
 	r.sweep()
 	return b
@@ -64,7 +73,7 @@ func (r *Rates) Quota(caller string, rate *tool.RateLimit, most int) *Quota {
 	q := &Quota{most: most}
 	if rate != nil {
 		q.calls = newBuckets(*rate)
-		q.calls.file = r.file
+		q.calls.file = r.fileFor(*rate)
 	}
 	r.quotas[caller] = q
 	r.sweep()
@@ -88,6 +97,16 @@ func (r *Rates) sweep() {
 		}
 	}
 	r.sweepAt = max(manyNames, 2*len(r.tools), 2*len(r.quotas)) // keeps the cost of sweeping constant
+}
+
+// fileFor returns the file in which calls are counted; nil: they are counted in memory. A limit of
+// more than a million calls a second is one that processes together do not reach either: counting
+// a call in the file takes longer than a microsecond.
+func (r *Rates) fileFor(limit tool.RateLimit) *rateFile {
+	if time.Duration(limit.Period) < time.Duration(limit.Calls)*time.Microsecond {
+		return nil
+	}
+	return r.file
 }
 
 // unlimited reports whether a limit allows more than one call per nanosecond.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/redact"
 )
 
 func TestRedact(t *testing.T) {
@@ -30,13 +31,13 @@ func TestRedact(t *testing.T) {
 		{`"token"`, `"token"`},
 		{`{}`, `{}`},
 	} {
-		input, digest := redact([]byte(c.in), names)
+		input, digest := redacted([]byte(c.in), names)
 		equal(t, c.in, string(input), c.want)
 		equal(t, "the digest of "+c.in, digest, audit.Digest([]byte(c.want)))
 	}
 	for _, in := range []string{"", "{", `{"token":"a"} x`, `{"token":"a}`, "\x00", strings.Repeat("[", 100_000)} {
 		for _, sensitive := range [][]string{nil, names} {
-			input, digest := redact([]byte(in), sensitive)
+			input, digest := redacted([]byte(in), sensitive)
 			if input != nil || digest != audit.Digest([]byte(in)) {
 				t.Errorf("%.20q gives %s, %s", in, input, digest)
 			}
@@ -49,20 +50,20 @@ func TestRedactLarge(t *testing.T) {
 	secret := strings.Repeat("s3cret ", 1<<17)
 	in := `{"token":"` + secret + `","path":"a"}`
 	want := `{"token":"[redacted]","path":"a"}`
-	input, digest := redact([]byte(in), []string{"token"})
+	input, digest := redacted([]byte(in), []string{"token"})
 	equal(t, "the input", string(input), want)
 	equal(t, "the digest", digest, audit.Digest([]byte(want)))
 
 	in = `{"token":"a","text":"` + secret + `"}`
-	input, digest = redact([]byte(in), []string{"token"})
+	input, digest = redacted([]byte(in), []string{"token"})
 	equal(t, "the length of the input", len(input), 0)
-	equal(t, "the digest", digest, audit.Digest([]byte(strings.Replace(in, `"a"`, redacted, 1))))
+	equal(t, "the digest", digest, audit.Digest([]byte(strings.Replace(in, `"a"`, redact.Mark, 1))))
 
 	in = `"` + strings.Repeat("a", audit.MaxInput-1) + `"`
-	if input, _ := redact([]byte(in), nil); input != nil {
+	if input, _ := redacted([]byte(in), nil); input != nil {
 		t.Errorf("an input of %d bytes", len(input))
 	}
-	if input, _ := redact([]byte(in[:1]+in[2:]), nil); len(input) != audit.MaxInput {
+	if input, _ := redacted([]byte(in[:1]+in[2:]), nil); len(input) != audit.MaxInput {
 		t.Errorf("no input of %d bytes", audit.MaxInput)
 	}
 }
@@ -71,7 +72,7 @@ func FuzzRedact(f *testing.F) {
 	f.Add(`{"token":"SECRET","a":[{"token":["SECRET",{"b":"SECRET"}]}]}`)
 	f.Add(`{"tok\u0065n" : "SEC\"RET" , "x":-1e5}`)
 	f.Fuzz(func(t *testing.T, in string) {
-		input, digest := redact([]byte(in), []string{"token"})
+		input, digest := redacted([]byte(in), []string{"token"})
 		if !json.Valid([]byte(in)) {
 			if input != nil || digest != audit.Digest([]byte(in)) {
 				t.Errorf("text that is not JSON gives %q, %s", input, digest)
@@ -140,7 +141,7 @@ func BenchmarkRedact(b *testing.B) {
 			b.SetBytes(int64(len(c.args)))
 			b.ReportAllocs()
 			for b.Loop() {
-				redact(c.args, c.sensitive)
+				redacted(c.args, c.sensitive)
 			}
 		})
 	}

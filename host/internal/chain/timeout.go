@@ -15,13 +15,21 @@ import (
 // The context is a [deadline.Context], which has no timer until Done is called.
 // Inner steps pass it on unchanged, so that a provider can recognize it and
 // watch the deadline in its own way.
+//
+// A call that may ask its caller has a [deadline.Pausable] instead, which stands still
+// meanwhile; see [Ask].
 func Timeout(d time.Duration) Middleware {
-	if d <= 0 {
-		return nil
-	}
 	var cause error = limitError(d) // converted to an interface once, not in each call
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			if a := askingFrom(ctx); a != nil {
+				limited, end := a.begin(ctx, d, cause)
+				defer end()
+				return next(limited, call)
+			}
+			if d <= 0 {
+				return next(ctx, call)
+			}
 			limited := deadline.New(ctx, traceOf(ctx).now().Add(d), cause)
 			defer limited.Cancel(nil)
 			return next(limited, call)

@@ -17,6 +17,10 @@ type Caller interface {
 	Name() string
 	// ID returns the session's ID.
 	ID() string
+	// Via returns how the caller's calls come in; empty: in no way that is on record.
+	Via() string
+	// Client returns the program that makes the calls, as it calls itself; empty: not known.
+	Client() string
 	// Account returns what the caller's calls are counted under, for rates.
 	Account() string
 	// Quota returns what bounds all of the caller's calls; nil: nothing does.
@@ -89,7 +93,7 @@ func (t *Trace) Value(key any) any {
 	switch key {
 	case traceKey{}:
 		return t
-	case passedKey{}: // of an outer host; see [Passed]
+	case passedKey{}, askingKey{}: // of an outer host; see [Passed] and [Ask]
 		return nil
 	}
 	return t.Context.Value(key)
@@ -133,6 +137,8 @@ type noCaller struct{}
 
 func (noCaller) Name() string               { return "" }
 func (noCaller) ID() string                 { return "" }
+func (noCaller) Via() string                { return "" }
+func (noCaller) Client() string             { return "" }
 func (noCaller) Account() string            { return "" }
 func (noCaller) Quota() *Quota              { return nil }
 func (noCaller) Holds(tool.Capability) bool { return false }

@@ -74,7 +74,7 @@ func (c *Cache) find(ctx context.Context, s Subject) (*record, bool) {
 	if err != nil {
 		return nil, false
 	}
-	sum, file, err := c.digests.of(ctx, s.Path, r)
+	sum, file, err := c.digestOf(ctx, s, r)
 	if err != nil || sum != r.SHA256 || !s.unchanged(r.Files) {
 		return nil, false
 	}
@@ -87,7 +87,15 @@ func (c *Cache) find(ctx context.Context, s Subject) (*record, bool) {
 
 // Hash reads a subject's binary, so that Store need not: it can be done for many side by
 // side.
-func (c *Cache) Hash(ctx context.Context, s Subject) { _, _, _ = c.digests.of(ctx, s.Path, &record{}) }
+func (c *Cache) Hash(ctx context.Context, s Subject) { _, _, _ = c.digestOf(ctx, s, &record{}) }
+
+// digestOf returns the digest of what the subject is.
+func (c *Cache) digestOf(ctx context.Context, s Subject, r *record) (Digest, identity, error) {
+	if s.Server != nil {
+		return *s.Server, identity{}, nil
+	}
+	return c.digests.of(ctx, s.Path, r)
+}
 
 // Digest returns the SHA-256 of a file, which is read if it is not one that was hashed before.
 //
@@ -124,7 +132,7 @@ func (c *Cache) store(ctx context.Context, s Subject, r *record) (Digest, error)
 	if err != nil {
 		before = &record{}
 	}
-	sum, file, err := c.digests.of(ctx, s.Path, before)
+	sum, file, err := c.digestOf(ctx, s, before)
 	if err != nil {
 		return Digest{}, err
 	}

@@ -9,6 +9,9 @@ type Failure struct {
 	Took  time.Duration `json:"took"`
 	// Limit is the start timeout that held.
 	Limit time.Duration `json:"limit"`
+	// Revision is the digest of the revision of the server that failed; empty: it is a plugin's
+	// binary, or has none.
+	Revision string `json:"revision,omitempty"`
 	// Message and Detail are those of the error.
 	Message string `json:"message"`
 	Detail  string `json:"detail,omitempty"`

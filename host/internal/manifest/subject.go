@@ -12,10 +12,13 @@ import (
 // format is the version of the files. Each version reads only its own.
 const format = 3
 
-// Subject is a plugin's binary and how it is run.
+// Subject is a plugin's binary and how it is run, or a server.
 type Subject struct {
 	// Path is the binary's, absolute.
 	Path string
+	// Server is the digest of a server's identity, which stands for a binary; nil: it is
+	// a binary.
+	Server *Digest
 	// Args are the arguments, without the program's name.
 	Args []string
 	// Env is the environment, NAME=value.
@@ -38,6 +41,9 @@ func (s Subject) name() string {
 	b = appendTexts(b, []string{s.Host, s.Path, string(s.Config)})
 	b = appendTexts(b, s.Args)
 	b = appendTexts(b, s.Env)
+	if s.Server != nil {
+		b = append(b, s.Server[:]...)
+	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:]) + suffix
 }

@@ -2,6 +2,7 @@ package roster
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 
 	"github.com/hashicorp/go-hclog"
@@ -26,6 +27,10 @@ func openCache(dir string, log hclog.Logger) *manifest.Cache {
 
 // subject returns what a plugin is remembered by.
 func (s *source) subject() manifest.Subject {
+	if s.server != nil {
+		id := manifest.Digest(sha256.Sum256([]byte(s.server.Identity)))
+		return manifest.Subject{Server: &id, Host: s.member.roster.opts.Plugin.HostVersion}
+	}
 	path := s.file
 	if s.kept != nil {
 		path = s.member.roster.binaries.Path(s.kept.SHA256)
@@ -60,7 +65,7 @@ func (r *Roster) judgeOf(s *source) (plugin.Pins, bool) {
 	if r.manifests == nil || s.plugin == nil {
 		return nil, false
 	}
-	pins, err := r.opts.Pins(s.dir())
+	pins, err := s.pins()
 	if err != nil || pins != nil && pins.Listed(s.member.owner) != nil {
 		return nil, false
 	}

@@ -94,7 +94,10 @@ func (r *Roster) recallFailure(ctx context.Context, s *source) *manifest.Failure
 		return nil
 	}
 	f, sum, ok := r.manifests.FindFailure(ctx, s.subject())
-	if !ok || f.Limit != s.settings.StartTimeout || judge != nil && judge.Binary(s.member.owner, sum.String()) != nil {
+	if !ok || f.Limit != s.settings.StartTimeout || f.Revision != s.revision() {
+		return nil
+	}
+	if judge != nil && judge.Binary(s.member.owner, sum.String()) != nil {
 		return nil
 	}
 	s.setFailure(&f)
@@ -113,6 +116,7 @@ func (s *source) noteFailure(ctx context.Context, err error) {
 	e, r := tool.AsError(err), s.member.roster
 	f := s.lastFailure().Add(manifest.Failure{
 		At: time.Now().UTC().Round(0), Took: took, Limit: s.settings.StartTimeout, Message: e.Message, Detail: e.Detail,
+		Revision: s.revision(),
 	})
 	s.setFailure(&f)
 	if r.manifests == nil || errors.Is(ctx.Err(), context.Canceled) {

@@ -31,7 +31,7 @@ func openKept(dir string, log hclog.Logger) *kept.Store {
 func (s *source) keptCopy() (path, sha256 string) {
 	store := s.member.roster.binaries
 	switch {
-	case store == nil:
+	case store == nil || s.server != nil:
 		return "", ""
 	case s.kept != nil:
 		return store.Path(s.kept.SHA256), s.kept.SHA256
@@ -157,7 +157,7 @@ func (s *source) candidate() plugin.Candidate {
 func (m *member) ask(ctx context.Context, s *source, wait impatience) (_ *source, said listing, leftOut error) {
 	said = s.recallOrList(ctx, wait)
 	r := m.roster
-	if said.err == nil || ctx.Err() != nil || s.plugin == nil || s.kept != nil || r.binaries == nil {
+	if said.err == nil || ctx.Err() != nil || s.plugin == nil || s.kept != nil || s.server != nil || r.binaries == nil {
 		return s, said, nil //nolint:nilerr // the error is in said
 	}
 	sum, _ := r.fileDigest(ctx, s.file)
@@ -191,8 +191,10 @@ func (r *Roster) Rollback(ctx context.Context, name string) error {
 	defer end()
 	now := m.now().source
 	switch {
-	case now == nil || now.path == "":
+	case now == nil || now.isAttached():
 		return noPlugin(name)
+	case now.server != nil:
+		return notRolledBack(name, errors.New("it is a server, of which no binary is kept"), "mount the earlier one")
 	case now.isDisabled():
 		return notRolledBack(name, errors.New("it is disabled"), "toolhost plugins enable "+name)
 	case r.binaries == nil:
@@ -274,7 +276,7 @@ func (s *source) describeKept() string {
 // addKept adds to a status which binaries are kept.
 func (s *source) addKept(out *plugin.Status) {
 	store := s.member.roster.binaries
-	if store == nil {
+	if store == nil || s.server != nil {
 		return
 	}
 	current := s.serves()

@@ -102,7 +102,7 @@ func (m *member) become(to memberState, from, next *source, background func()) e
 		}
 		r.background.Go(func() {
 			background()
-			if next == nil && from.path != "" {
+			if next == nil && !from.isAttached() {
 				r.opts.Plugin.OnState(plugin.Status{Name: m.owner})
 			}
 			r.mu.Lock()
@@ -116,7 +116,7 @@ func (m *member) become(to memberState, from, next *source, background func()) e
 // reportMove reports the state that the member gets with another source, unless the source
 // does. The lock is held.
 func (m *member) reportMove(to memberState, from, next *source) {
-	if from == next || next == nil || next.path == "" {
+	if from == next || next == nil || next.isAttached() {
 		return
 	}
 	if from != nil {
@@ -234,7 +234,9 @@ func (m *member) restart(ctx context.Context) error {
 	if s == nil || s.plugin == nil {
 		return noPlugin(m.owner)
 	}
-	if now := m.now(); s.kept != nil || now.failed != nil {
+	if now := m.now(); s.server != nil && now.failed != nil {
+		return m.upgrade(ctx, s, m.newServer(*now.failed.server))
+	} else if s.kept != nil || now.failed != nil {
 		return m.restartFile(ctx, now)
 	}
 	if err := s.asAccepted(); err != nil {
@@ -277,11 +279,11 @@ func (f facts) status(owner string) (plugin.Status, bool) {
 	switch s := f.source; {
 	case s == nil && held != "":
 		return plugin.Status{Name: owner, Path: f.held.path, State: plugin.Refused, Reason: held, Held: held}, true
-	case s == nil || s.path == "":
+	case s == nil || s.isAttached():
 		return plugin.Status{}, false
 	case f.state == disabled:
 		return plugin.Status{
-			Name: owner, Path: s.path, State: plugin.Disabled, Reason: s.settings.Reason, Held: held,
+			Name: owner, Path: s.shownPath(), Kind: s.kind(), State: plugin.Disabled, Reason: s.settings.Reason, Held: held,
 		}, true
 	default:
 		out := s.plugin.Status()
@@ -323,7 +325,7 @@ func noPlugin(name string) error {
 func alreadyLoaded(owner string, by *source) error {
 	path := ""
 	if by != nil {
-		path = by.path
+		path = by.shownPath()
 	}
 	return nameTaken(owner, path)
 }

@@ -105,7 +105,15 @@ func (b *nameBook) write(now map[holder][]string, there map[holder]bool) error {
 
 // holder returns the source as the book has it; false: it is not in the book.
 func (s *source) holder() (holder, bool) {
-	return holder{s.dir(), s.member.owner}, s.path != ""
+	return holder{s.place(), s.member.owner}, !s.isAttached()
+}
+
+// place is the directory of a plugin as the book has it. Servers have one that is not a path.
+func (s *source) place() string {
+	if s.server != nil {
+		return "servers"
+	}
+	return s.dir()
 }
 
 // withoutReserved leaves out tools whose names another plugin has had before, as long as
@@ -151,7 +159,7 @@ func (r *Roster) keeps(other holder, name string) bool {
 		s = m.source
 	}
 	r.mu.Unlock()
-	if s == nil || s.path == "" || s.dir() != other.dir {
+	if s == nil || s.isAttached() || s.place() != other.dir {
 		return false
 	}
 	if s.isDisabled() {

@@ -41,6 +41,8 @@ type Options struct {
 	Settings func(plugin.Candidate) plugin.Settings
 	// Pins returns what may run of a plugin directory; nil: every plugin may.
 	Pins func(dir string) (plugin.Pins, error)
+	// ServerPins returns what may run of the servers.
+	ServerPins func() (plugin.Pins, error)
 }
 
 // Roster is the plugins of a host, and its other providers. It is safe for concurrent use.
@@ -180,7 +182,7 @@ func (r *Roster) Draining() []plugin.Status {
 		if s.plugin == nil {
 			continue
 		}
-		if status := s.plugin.Status(); status.PID != 0 {
+		if status := s.plugin.Status(); status.PID != 0 || status.Calls > 0 {
 			status.State = plugin.Draining
 			out = append(out, status)
 		}
@@ -202,6 +204,22 @@ func (r *Roster) setFaults(faults []*tool.Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.faults = faults
+}
+
+// forgetFaults forgets the faults of directories that a look at dirs, with these faults, did not
+// find any more: the next look of Follow may be a while away.
+func (r *Roster) forgetFaults(dirs []string, found []error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, dir := range r.dirs {
+		if !HoldsDir(dirs, dir) {
+			return
+		}
+	}
+	r.faults = slices.DeleteFunc(slices.Clone(r.faults), func(e *tool.Error) bool {
+		lasts := func(err error) bool { return tool.AsError(err).Message == e.Message }
+		return !errors.Is(e, errUnnoticed) && !slices.ContainsFunc(found, lasts)
+	})
 }
 
 // Journal returns what was kept of a plugin's output; nil: there is no such plugin.

@@ -14,14 +14,15 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
-// source is what a member's tools come from: a plugin's file as it was found, with the
-// settings that it runs by, or a provider that the embedder attached. An upgrade makes
-// another.
+// source is what a member's tools come from: a plugin's file as it was found, or a server that
+// was mounted, with the settings that it runs by, or a provider that the embedder attached. An
+// upgrade makes another.
 type source struct {
 	member   *member
 	provider tool.Provider  // nil: the plugin is disabled
 	plugin   *plugin.Plugin // the provider, if it is a process; else nil
-	path     string         // in the plugin directory; empty: the provider is attached
+	path     string         // in the plugin directory; empty: it is not a file
+	server   *plugin.Server // nil: it is not a server
 	file     string         // that runs: the path, or what it links to
 	kept     *kept.Binary   // that runs in place of the file; nil: the file runs
 	settings plugin.Settings
@@ -62,6 +63,29 @@ func (m *member) newSource(c plugin.Candidate, settings plugin.Settings) *source
 	return s
 }
 
+// newServer makes a source of a server. Nothing is started.
+func (m *member) newServer(server plugin.Server) *source {
+	s := &source{member: m, server: &server, settings: server.Settings}
+	s.setStamp(manifest.Stamp{})
+	if s.settings.Enabled {
+		s.plugin = plugin.NewServer(server, s.config())
+		s.provider = s.plugin
+	}
+	return s
+}
+
+// isAttached reports whether the source is a provider that was attached: neither a plugin's
+// file nor a server.
+func (s *source) isAttached() bool { return s.path == "" && s.server == nil }
+
+// shownPath is what an operator is shown of where the source comes from.
+func (s *source) shownPath() string {
+	if s.server != nil {
+		return s.server.Path
+	}
+	return s.path
+}
+
 // config returns how the plugin is run.
 func (s *source) config() plugin.Config {
 	r := s.member.roster
@@ -69,7 +93,7 @@ func (s *source) config() plugin.Config {
 	c.Settings = s.settings
 	c.Env = slices.Concat(r.opts.Env, c.Env)
 	c.Sockets = func() (string, error) { return r.sockets.path(s.member.owner) }
-	c.Pins = func() (plugin.Pins, error) { return r.opts.Pins(s.dir()) }
+	c.Pins = s.pins
 	c.Admit, c.Changed, c.Journal = s.mayStart, s.changed, &s.member.journal
 	c.OnState = func(now plugin.Status) {
 		if s.reports.Load() {
@@ -78,6 +102,14 @@ func (s *source) config() plugin.Config {
 	}
 	c.Kept, c.Started = s.keptCopy, s.started
 	return c
+}
+
+// pins returns what may run of where the source comes from.
+func (s *source) pins() (plugin.Pins, error) {
+	if s.server != nil {
+		return s.member.roster.opts.ServerPins()
+	}
+	return s.member.roster.opts.Pins(s.dir())
 }
 
 // list asks the source for its tools.

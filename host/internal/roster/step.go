@@ -30,6 +30,7 @@ func (st step) impatience() impatience {
 // Sync brings the plugins in line with the directories, as host.Host.Sync says.
 func (r *Roster) Sync(ctx context.Context, dirs ...string) error {
 	steps, faults := r.plan(dirs, true)
+	r.forgetFaults(dirs, faults)
 	return r.applyAll(ctx, steps, append(faults, r.pinFaults(dirs)...))
 }
 
@@ -192,8 +193,8 @@ func (m *member) applyStep(ctx context.Context, st step) error {
 			m.tell(plugin.EventAdded, "plugin added", "version", about.Version, "tools", len(about.Tools))
 		}
 		return err
-	case now.path == "": // the embedder attached a provider under this name
-		return nameTaken(m.owner, "")
+	case now.path == "": // a server, or a provider that the embedder attached, has this name
+		return nameTaken(m.owner, now.shownPath())
 	}
 	settings := m.roster.opts.Settings(st.candidate)
 	if !now.isAs(st.candidate, manifest.StampOf(st.candidate.Binary()), settings) {

@@ -18,6 +18,7 @@ type failedUpgrade struct {
 	settings plugin.Settings
 	reason   string
 	failure  *manifest.Failure // nil: it started
+	server   *plugin.Server    // nil: it is a file
 }
 
 // differs reports whether a file and settings are not those that were tried in vain, or may
@@ -83,7 +84,7 @@ func (m *member) noteFailedUpgrade(ctx context.Context, serving, next *source, w
 	reason := tool.AsError(why).Message
 	m.roster.mu.Lock()
 	if m.source == serving {
-		m.failed = &failedUpgrade{next.stamp(), next.settings, reason, next.failure}
+		m.failed = &failedUpgrade{next.stamp(), next.settings, reason, next.failure, next.server}
 	}
 	m.roster.mu.Unlock()
 	_ = next.close(context.WithoutCancel(ctx))

@@ -201,10 +201,13 @@ func (w *dirWatcher) watch() error {
 	return nil
 }
 
+// errUnnoticed is the cause of a fault that is not of one directory.
+var errUnnoticed = errors.New("there are no notices of changes")
+
 // unnoticed is the fault of a system that gives no notices of changes.
 func unnoticed(err error) error {
 	e := &tool.Error{
-		Code: tool.CodeResourceExhausted, Err: err,
+		Code: tool.CodeResourceExhausted, Err: fmt.Errorf("%w: %w", errUnnoticed, err),
 		Message: fmt.Sprintf("changes in the plugin directories are noticed late, by a look every %v: "+
 			"the system gives no notices of them: %v", fastPause, err),
 		OperatorHint: "close what follows many files, or raise the system's limits",

@@ -1,0 +1,209 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/toolhost/toolhost/host/internal/chain"
+	"github.com/toolhost/toolhost/host/internal/search"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Discovery is how a session's caller finds tools.
+type Discovery string
+
+const (
+	// DiscoveryList lists every tool. The default.
+	DiscoveryList Discovery = "list"
+	// DiscoverySearch lists two tools in place of all others, for more tools than a model
+	// should see at once: [SearchTool], which finds tools by words, and [CallTool], which calls
+	// one by its name.
+	DiscoverySearch Discovery = "search"
+)
+
+// The tools of a session with [DiscoverySearch]. No other tool can have these names, nor their
+// aliases, tools_search and tools_call.
+const (
+	SearchTool = "tools.search"
+	CallTool   = "tools.call"
+)
+
+const (
+	searchAlias = "tools_search"
+	callAlias   = "tools_call"
+)
+
+var reserved = map[string]bool{SearchTool: true, CallTool: true, searchAlias: true, callAlias: true}
+
+// WithDiscovery sets how the session's caller finds tools. With [DiscoverySearch], the session
+// lists two tools only. A call of [CallTool] is one of the tool that it names: that tool's
+// policies, rates and approval decide, under its own name, which is also on record. Calls by a
+// tool's own name work too. Default: [DiscoveryList].
+func WithDiscovery(d Discovery) SessionOption {
+	return func(s *Session) { s.searches = d == DiscoverySearch }
+}
+
+// discovery is the host's own two tools.
+type discovery struct{ search, call *entry }
+
+// newDiscovery makes the tools of a host. Their definitions are constant, and compile.
+func newDiscovery(h *Host) *discovery {
+	made := func(name, alias string, t tool.Tool) *entry {
+		t.Name, t.Safety = name, tool.Safe
+		c := &h.compiler
+		e, err := c.compile(&entry{source: t, def: t.Definition, handler: t.Handler, settings: c.defaults, rules: c.rules.Load()}, nil)
+		if err != nil {
+			panic(err)
+		}
+		e.alias = alias
+		return e
+	}
+	return &discovery{
+		search: made(SearchTool, searchAlias, tool.Tool{
+			Definition: tool.Definition{
+				Description: "Finds tools by what they do. There are more tools than are listed here: search before you say that " +
+					"something cannot be done. Each tool that is found comes with its name, its description and the schema of its " +
+					"arguments; call it with tools.call.",
+				InputSchema: tool.Schema(fmt.Sprintf(`{"type":"object","properties":{`+
+					`"query":{"type":"string","minLength":1,"maxLength":500,"description":"What the tool should do, in a few words, such as: read a file."},`+
+					`"limit":{"type":"integer","minimum":1,"maximum":%d,"default":%d,"description":"How many tools to return at most."}},`+
+					`"required":["query"],"additionalProperties":false}`, maxFound, usuallyFound)),
+				Idempotent: true,
+			},
+			Handler: h.searchTools,
+		}),
+		call: made(CallTool, callAlias, tool.Tool{
+			Definition: tool.Definition{
+				Description: "Calls a tool that tools.search has found.",
+				InputSchema: tool.Schema(`{"type":"object","properties":{` +
+					`"name":{"type":"string","minLength":1,"description":"The tool's name, as tools.search returns it."},` +
+					`"arguments":{"type":"object","description":"The tool's arguments, as its input_schema describes them."}},` +
+					`"required":["name"],"additionalProperties":false}`),
+			},
+			Handler: func(context.Context, tool.Call) (tool.Result, error) {
+				return tool.Result{}, &tool.Error{
+					Code: tool.CodeInvalidArguments, Message: "Invalid tool call: it cannot call itself",
+					Hint: "name the tool that you want to call",
+				}
+			},
+		}),
+	}
+}
+
+const (
+	usuallyFound = 5
+	maxFound     = 20
+	// maxFoundBytes bounds what one search returns, in bytes of descriptions and schemas, from
+	// the second tool on.
+	maxFoundBytes = 64 << 10
+)
+
+// find returns the tool with a reserved name.
+func (d *discovery) find(name string) *entry {
+	if name == SearchTool || name == searchAlias {
+		return d.search
+	}
+	return d.call
+}
+
+func (d *discovery) definitions() []tool.Definition {
+	return []tool.Definition{d.call.definition(), d.search.definition()}
+}
+
+func (d *discovery) tools(f Filter) []Tool {
+	var out []Tool
+	for _, e := range []*entry{d.call, d.search} {
+		if f.match(&e.def) {
+			out = append(out, e.tool())
+		}
+	}
+	return out
+}
+
+// meant returns the call that a call of [CallTool] asks for, or the call itself, whose arguments
+// are then judged by the schema of its tool.
+func (s *Session) meant(call tool.Call) tool.Call {
+	if !s.searches || call.Name != CallTool && call.Name != callAlias {
+		return call
+	}
+	var asked struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	dec := json.NewDecoder(bytes.NewReader(call.Arguments))
+	dec.DisallowUnknownFields()
+	if dec.Decode(&asked) != nil || dec.More() || asked.Name == "" {
+		return call
+	}
+	var text string
+	switch args := bytes.TrimSpace(asked.Arguments); {
+	case len(args) == 0:
+	case args[0] == '"' && json.Unmarshal(args, &text) == nil && json.Valid([]byte(text)):
+		asked.Arguments = json.RawMessage(text) // some models write the object as a string
+	case args[0] != '{':
+		return call
+	}
+	call.Name, call.Arguments = asked.Name, asked.Arguments
+	return call
+}
+
+// found is what a search returns of a tool.
+type found struct {
+	Name        string      `json:"name"`
+	Description string      `json:"description"`
+	Safety      tool.Safety `json:"safety"`
+	InputSchema tool.Schema `json:"input_schema"`
+}
+
+// indexOf makes the index of a snapshot's tools.
+func indexOf(listed []*entry) *search.Index {
+	definitions := make([]*tool.Definition, len(listed))
+	for i, e := range listed {
+		definitions[i] = &e.def
+	}
+	return search.New(definitions)
+}
+
+// searchTools is the handler of [SearchTool]. It finds what the caller may call.
+func (h *Host) searchTools(ctx context.Context, call tool.Call) (tool.Result, error) {
+	in := struct {
+		Query string  `json:"query"`
+		Limit float64 `json:"limit"`
+	}{Limit: usuallyFound}
+	if err := json.Unmarshal(call.Arguments, &in); err != nil {
+		return tool.Result{}, err
+	}
+	by := callerOf(chain.TraceFrom(ctx))
+	now := h.registry.read()
+	out := struct {
+		Tools []found `json:"tools"`
+		Note  string  `json:"note,omitempty"`
+	}{Tools: []found{}}
+	if now.index != nil {
+		chosen := now.index().Find(in.Query, int(in.Limit), func(i int) bool {
+			d := &now.listed[i].def
+			return by == nil || by.mayCall(d) && (d.Permission == "" || by.Holds(d.Permission))
+		})
+		size := 0
+		for n, i := range chosen {
+			d := now.listed[i].definition()
+			if size += len(d.Description) + len(d.InputSchema); size > maxFoundBytes && n > 0 {
+				out.Note = fmt.Sprintf("%d more tools were found, and left out for their size; search for less", len(chosen)-n)
+				break
+			}
+			out.Tools = append(out.Tools, found{d.Name, d.Description, d.Safety.Effective(), d.InputSchema})
+		}
+	}
+	if len(out.Tools) == 0 {
+		out.Note = "no tool has these words; search for others, such as what the tool would act on"
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	res := tool.Text(string(text))
+	res.Structured = text
+	return res, nil
+}

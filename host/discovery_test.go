@@ -1,0 +1,156 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// foundBy returns the names that a search finds.
+func foundBy(t *testing.T, s *host.Session, query string) []string {
+	t.Helper()
+	args, _ := json.Marshal(map[string]any{"query": query})
+	out := s.Call(t.Context(), tool.Call{Name: host.SearchTool, Arguments: args})
+	var got struct {
+		Tools []struct {
+			Name        string          `json:"name"`
+			Description string          `json:"description"`
+			Safety      string          `json:"safety"`
+			InputSchema json.RawMessage `json:"input_schema"`
+		} `json:"tools"`
+	}
+	if err := json.Unmarshal([]byte(out.Content), &got); err != nil || !out.Success {
+		t.Fatalf("%q: %+v, %v", query, out, err)
+	}
+	var names []string
+	for _, f := range got.Tools {
+		if f.Description == "" || f.Safety == "" || !json.Valid(f.InputSchema) {
+			t.Errorf("%q finds %+v", query, f)
+		}
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// described returns an echo with a description.
+func described(name, description string, change ...func(*tool.Definition)) tool.Tool {
+	return echo(name, append(change, func(d *tool.Definition) { d.Description = description })...)
+}
+
+// A caller that searches sees two tools, finds those that it may call, and calls them by
+// either way.
+func TestDiscovery(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	for _, made := range []tool.Tool{
+		described("fs.read", "Reads a file."), described("fs.hidden", "Reads a hidden file."),
+		described("fs.secret", "Reads a secret file.", func(d *tool.Definition) { d.Permission = "secrets" }),
+		described("net.get", "Fetches a page of the web."),
+	} {
+		must[any](t)(nil, h.Register(made))
+	}
+	s := h.Session(host.WithDiscovery(host.DiscoverySearch),
+		host.WithVisible(func(d tool.Definition) bool { return d.Name != "fs.hidden" })).With()
+	listed := must[[]tool.Definition](t)(s.List(t.Context()))
+	var names []string
+	for _, x := range s.Tools(host.Filter{}) {
+		names = append(names, x.Name, x.Alias)
+	}
+	if want := []string{"tools.call", "tools_call", "tools.search", "tools_search"}; !slices.Equal(names, want) || len(listed) != 2 {
+		t.Errorf("it lists %v and %v", names, listed)
+	}
+	if got := foundBy(t, s, "read a file"); !slices.Equal(got, []string{"fs.read"}) {
+		t.Errorf("it finds %v", got)
+	}
+	s.Grant("secrets")
+	if got := foundBy(t, s, "secret files"); got[0] != "fs.secret" || slices.Contains(got, "fs.hidden") {
+		t.Errorf("it finds %v", got)
+	}
+	must[any](t)(nil, h.Register(described("mail.send", "Sends a message to a person.")))
+	if got := foundBy(t, s, "send message"); !slices.Equal(got, []string{"mail.send"}) {
+		t.Errorf("of a new tool it finds %v", got)
+	}
+	for args, want := range map[string]string{
+		`{"name":"fs.read","arguments":{"text":"a"}}`:          `fs.read:{"text":"a"}`,
+		`{"name":"fs_read","arguments":{"text":"a"}}`:          `fs.read:{"text":"a"}`,
+		`{"name":"fs.read","arguments":"{\"text\":\"a\"}"}`:    `fs.read:{"text":"a"}`,
+		`{"name":"fs.read"}`:                                   "fs.read:",
+		`{"name":"fs.read","arguments":{"x":"a"}}`:             "Invalid tool call: unexpected argument: x",
+		`{"name":"fs.read","arguments":[]}`:                    "Invalid tool call: invalid value for arguments: expected object, got array",
+		`{"name":"fs.read","with":{}}`:                         "Invalid tool call: unexpected argument: with",
+		`{"arguments":{}}`:                                     "Invalid tool call: missing required argument: name",
+		`{`:                                                    "Invalid tool call: ",
+		`{"name":"fs.hidden"}`:                                 "Unknown tool: fs.hidden",
+		`{"name":"nope"}`:                                      "Unknown tool: nope",
+		`{"name":"tools.call","arguments":{"name":"fs.read"}}`: "cannot call itself",
+		`{"name":"tools.search","arguments":{"query":"web"}}`:  `"name":"net.get"`,
+	} {
+		for _, name := range []string{"tools.call", "tools_call"} {
+			if out := s.Call(t.Context(), tool.Call{Name: name, Arguments: []byte(args)}); !strings.Contains(out.Content, want) {
+				t.Errorf("%s: %s, want %s", args, out.Content, want)
+			}
+		}
+	}
+	if out := s.Call(t.Context(), tool.Call{Name: "net.get"}); !out.Success {
+		t.Errorf("by its own name: %+v", out)
+	}
+	outs := s.CallAll(t.Context(), []tool.Call{
+		{Name: "tools.call", Arguments: []byte(`{"name":"net.get"}`)}, {Name: "tools.search", Arguments: []byte(`{"query":"web"}`)},
+	})
+	if !outs[0].Success || !outs[1].Success {
+		t.Errorf("several: %+v", outs)
+	}
+	web := tool.Call{Name: "tools.search", Arguments: []byte(`{"query":"web"}`)}
+	if out := h.Session().Call(t.Context(), web); out.Error == nil || out.Error.Code != tool.CodeNotFound {
+		t.Errorf("a caller with the list: %+v", out)
+	}
+}
+
+// What decides about a call by tools.call is what decides about the tool, under its name, once.
+func TestDiscoveryDecides(t *testing.T) {
+	t.Parallel()
+	record := &recorded{}
+	h := newHost(t, host.WithAudit(record))
+	must[any](t)(nil, h.Register(echo("db.drop", func(d *tool.Definition) { d.Safety = tool.Dangerous; d.Permission = "db" })))
+	var asked []string
+	s := h.Session(host.WithDiscovery(host.DiscoverySearch), host.WithApprover(
+		policy.ApproverFunc(func(_ context.Context, r policy.Request) (policy.Decision, error) {
+			asked = append(asked, r.Call.Name+string(r.Call.Arguments))
+			return policy.Decision{Verdict: policy.Allow}, nil
+		})))
+	call := tool.Call{Name: "tools.call", Arguments: []byte(`{"name":"db.drop","arguments":{"text":"all"}}`)}
+	if _, err := s.Execute(t.Context(), call); tool.CodeOf(err) != tool.CodePermissionDenied || len(asked) > 0 {
+		t.Errorf("without the grant: %v, asked %v", err, asked)
+	}
+	s.Grant("db")
+	if _, err := s.Execute(t.Context(), call); err != nil || !slices.Equal(asked, []string{`db.drop{"text":"all"}`}) {
+		t.Errorf("%v, asked %v", err, asked)
+	}
+	for _, r := range record.all {
+		if r.Tool != "db.drop" {
+			t.Errorf("on record is %+v", r)
+		}
+	}
+	if n := len(record.all); n != 3 { // an end, a begin and an end
+		t.Errorf("%d records", n)
+	}
+}
+
+// The names are the host's own.
+func TestDiscoveryNames(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, host.WithOverrides(map[string]host.Override{"fs.find": {Name: "tools.search"}}))
+	for _, name := range []string{"tools.search", "tools.call", "tools_search", "tools_call", "fs.find"} {
+		if err := h.Register(echo(name)); !errors.Is(err, tool.ErrAlreadyExists) || !strings.Contains(err.Error(), "the host's own") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	must[any](t)(nil, h.Register(echo("tools.find")))
+}

@@ -1,0 +1,74 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/wire"
+)
+
+// Connector reaches something that serves tools and is not a plugin of this project's
+// protocol, such as an MCP server.
+type Connector interface {
+	// Command is the program of which each connection runs a process; nil: none is run, and
+	// Connect reaches the server in another way.
+	Command() *Command
+	// Connect returns when the server has described itself. Stdio is the standard input and
+	// output of the process; nil without a program. Connect must return soon after ctx ends;
+	// the connection outlives ctx. An error with [ErrAgain] as a cause lets Connect be called
+	// once more at once, with another process.
+	Connect(ctx context.Context, stdio io.ReadWriteCloser, to Events) (Connection, error)
+}
+
+// ErrAgain is the cause of an error of [Connector.Connect] that says that the next try may
+// succeed, as the Connector has learned from this one.
+var ErrAgain = errors.New("worth another try")
+
+// Command is a program and its surroundings. What is not said is as for a plugin.
+type Command struct {
+	// Path is the program: a path, or a name to look for in PATH.
+	Path string
+	Args []string
+	// Dir is the working directory. Default: the workspace.
+	Dir string
+	// Env are variables, NAME=value, in addition to those that plugins have.
+	Env []string
+}
+
+// Connection is one connection that a [Connector] made. Its methods are safe for concurrent
+// use.
+type Connection interface {
+	// Description is what the server said of itself last. Its tools have the names by which
+	// the host registers them.
+	Description() wire.Description
+	// Execute runs one call. An error with the code [tool.CodeUnavailable] or
+	// [tool.CodeCrashed] says that the connection is gone, of a program's: the host waits for
+	// Done then, and for how the process has ended.
+	Execute(context.Context, tool.Call) (tool.Result, error)
+	// Done is closed when the connection is lost, and Err says why then.
+	Done() <-chan struct{}
+	Err() error
+	// Close ends the connection; without a program, also what the server keeps for it.
+	Close(context.Context) error
+}
+
+// Pinger is a [Connection] that can ask the server for a sign of life. It is asked only when a
+// call was not answered in time: a server that answers neither is ended.
+type Pinger interface {
+	// Ping returns nil, or any error that says that the server answers; or, when ctx has
+	// ended, that it does not.
+	Ping(ctx context.Context) error
+}
+
+// Events is what a [Connection] reports. The functions return at once.
+type Events struct {
+	// Changed says that Description has changed.
+	Changed func()
+	// Log keeps a line of the server's log.
+	Log func(slog.Level, string)
+	// Fault keeps what was wrong with an answer.
+	Fault func(error)
+}

@@ -1,0 +1,397 @@
+package plugin_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/toolserver"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/wire"
+)
+
+// reach is a provider of a server, closed with the test.
+func reach(t *testing.T, s plugin.Server, change ...func(*plugin.Config)) *plugin.Plugin {
+	t.Helper()
+	cfg := plugin.Config{Root: t.TempDir(), Logger: hclog.NewNullLogger(), Settings: plugin.Settings{StartTimeout: ceiling}}
+	for _, f := range change {
+		f(&cfg)
+	}
+	p := plugin.NewServer(s, cfg)
+	t.Cleanup(func() {
+		if err := p.Close(context.Background()); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return p
+}
+
+// program is what a server of a test runs.
+func program(s plugin.Server) *plugin.Command { return s.Connector.Command() }
+
+// A server that exits in a call is a crash, with how it ended and its last words, and the
+// next call starts it again.
+func TestServerExitsInACall(t *testing.T) {
+	t.Parallel()
+	p := reach(t, toolserver.New(t, "s"))
+	before := call(t, p, "s.pid", "{}").Text()
+	_, err := p.Execute(t.Context(), tool.Call{Name: "s.exit", Arguments: []byte(`{"code":3}`)})
+	e := tool.AsError(err)
+	if want := "plugin s crashed while it ran s.exit: exit status 3: panic: told to exit"; e.Code != tool.CodeCrashed || e.Message != want {
+		t.Errorf("got %s: %v", e.Code, err)
+	}
+	if !strings.Contains(e.Detail, "told to exit") {
+		t.Errorf("the detail is %q", e.Detail)
+	}
+	if after := call(t, p, "s.pid", "{}").Text(); after == before {
+		t.Error("it is the same process")
+	}
+	if s := p.Status(); s.Crashes != 1 || s.Starts != 2 {
+		t.Errorf("the status is %+v", s)
+	}
+}
+
+// Starts that fail say why, and leave no process.
+func TestServerDoesNotStart(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct {
+		told, path, want string
+	}{
+		"quits":    {told: toolserver.Quits, want: "the process ended before it was ready: exit status 3: no license found"},
+		"mute":     {told: toolserver.Mute, want: "not ready within 300ms"},
+		"not a":    {path: "/dev/null", want: "the system may not run it"},
+		"no file":  {path: "/nowhere/server", want: "does not exist"},
+		"no name":  {path: "toolhost-no-such-program", want: "it is in no directory of its PATH (/bin"},
+		"no words": {path: "/bin/false", want: "the process ended before it was ready: exit status 1"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			server := toolserver.New(t, "s", c.told)
+			if program(server).Env = append(program(server).Env, "PATH=/bin:/usr/bin"); c.path != "" {
+				program(server).Path = c.path
+			}
+			p := reach(t, server, func(cfg *plugin.Config) {
+				if c.told == toolserver.Mute {
+					cfg.StartTimeout = 300 * time.Millisecond
+				}
+			})
+			_, err := p.List(t.Context())
+			if tool.CodeOf(err) != tool.CodeUnavailable || !strings.Contains(err.Error(), "plugin s did not start: ") ||
+				!strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+			if _, ok := plugin.FailedStart(err); !ok {
+				t.Error("it does not count as a start that failed")
+			}
+			if s := p.Status(); s.State != plugin.Refused || s.PID != 0 {
+				t.Errorf("the status is %+v", s)
+			}
+		})
+	}
+}
+
+// A server that lists its tools and then exits, again and again, is quarantined, though it
+// exits with 0.
+func TestServerThatLeavesIsQuarantined(t *testing.T) {
+	t.Parallel()
+	p := reach(t, toolserver.New(t, "s", toolserver.Leaves), func(c *plugin.Config) {
+		c.Restart = plugin.RestartPolicy{Free: 1, Backoff: time.Millisecond, Quarantine: 3, Cooldown: time.Hour}
+	})
+	for range 3 {
+		_ = p.Ready(t.Context()) // on a busy machine it leaves before the host is ready, which counts too
+		ends(t, p)
+	}
+	if s := p.Status(); s.State != plugin.Quarantined || s.Crashes == 0 {
+		t.Errorf("the status is %+v", s)
+	}
+	if err := p.Ready(t.Context()); tool.CodeOf(err) != tool.CodeUnavailable || !strings.Contains(err.Error(), "is quarantined") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// ends waits until a plugin does not run.
+func ends(t *testing.T, p *plugin.Plugin) {
+	t.Helper()
+	for begin := time.Now(); p.Status().State == plugin.Ready; time.Sleep(time.Millisecond) { // there is no event for it
+		if time.Since(begin) > ceiling {
+			t.Fatalf("it goes on: %+v", p.Status())
+		}
+	}
+}
+
+// What a server writes without end is not kept: a line that is too long and lines that are not
+// JSON end it, the rest is slowed down.
+func TestServerFloods(t *testing.T) {
+	t.Parallel()
+	for _, flood := range []string{"flood", "garbage", "notices", "noise"} {
+		t.Run(flood, func(t *testing.T) {
+			t.Parallel()
+			journal := &plugin.Journal{}
+			p := reach(t, toolserver.New(t, "s"), func(c *plugin.Config) { c.Journal = journal })
+			call(t, p, "s.echo", `{"text":"x"}`)
+			_, _ = p.Execute(t.Context(), tool.Call{Name: "s." + flood, Arguments: []byte("{}")}) // it may break the answer
+			switch flood {
+			case "flood", "garbage":
+				ends(t, p)
+				if s := p.Status(); s.Crashes != 1 || !strings.Contains(s.Reason, "the connection was lost: ") {
+					t.Errorf("the status is %+v", s)
+				}
+			case "noise":
+				for range 20 {
+					call(t, p, "s.echo", `{"text":"x"}`)
+				}
+				for begin := time.Now(); p.Status().Output == ""; time.Sleep(time.Millisecond) { // there is no event for it
+					if time.Since(begin) > ceiling {
+						t.Fatalf("the status does not say so: %+v", p.Status())
+					}
+				}
+				lines, _ := journal.Since(0)
+				if len(lines) == 0 || strings.Contains(lines[0].Text, "\x1b") {
+					t.Errorf("the journal has %d lines", len(lines))
+				}
+			}
+		})
+	}
+}
+
+// A server that does not end when it is asked to, or leaves a process that holds its pipes, is
+// ended with all that it started.
+func TestServerIsEnded(t *testing.T) {
+	t.Parallel()
+	for _, told := range []string{toolserver.Stubborn, toolserver.Grandchild} {
+		t.Run(told, func(t *testing.T) {
+			t.Parallel()
+			p := reach(t, toolserver.New(t, "s", told)) // which looks for processes when the test has ended
+			pid := call(t, p, "s.pid", "{}").Text()
+			if told == toolserver.Grandchild { // and the end of a crash is not held up either
+				if _, err := p.Execute(t.Context(), tool.Call{Name: "s.exit", Arguments: []byte(`{"code":1}`)}); tool.CodeOf(err) != tool.CodeCrashed {
+					t.Errorf("got %v", err)
+				}
+				call(t, p, "s.pid", "{}")
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), ceiling)
+			defer cancel()
+			if err := p.Close(ctx); err != nil || ctx.Err() != nil {
+				t.Errorf("Close: %v, %v", err, ctx.Err())
+			}
+			if n, _ := strconv.Atoi(pid); syscall.Kill(n, 0) == nil {
+				t.Errorf("process %s is there", pid)
+			}
+		})
+	}
+}
+
+// A server in good order ends with its standard input, and is not killed.
+func TestServerEndsWithItsInput(t *testing.T) {
+	t.Parallel()
+	end := make(chan string, 1)
+	log := hclog.NewInterceptLogger(&hclog.LoggerOptions{Level: hclog.Debug, Output: io.Discard})
+	log.RegisterSink(&sink{func(text string, args ...any) {
+		if text == "plugin ended" {
+			end <- fmt.Sprint(args...)
+		}
+	}})
+	p := reach(t, toolserver.New(t, "s"), func(c *plugin.Config) { c.Logger = log })
+	call(t, p, "s.pid", "{}")
+	if err := p.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-end; !strings.Contains(got, "exit status 0") {
+		t.Errorf("it ended by %s", got)
+	}
+}
+
+type sink struct {
+	accept func(text string, args ...any)
+}
+
+// Accept implements [hclog.SinkAdapter].
+func (s *sink) Accept(_ string, _ hclog.Level, text string, args ...any) { s.accept(text, args...) }
+
+// A server that is stopped is found out by a ping and ended, as a plugin is by its health
+// service; and however much it does not read, calls end in their time.
+func TestServerIsStopped(t *testing.T) {
+	t.Parallel()
+	p := reach(t, toolserver.New(t, "s"), func(c *plugin.Config) { plugin.WithHealthPause(c, time.Hour) })
+	call(t, p, "s.pid", "{}")
+	if err := syscall.Kill(p.Status().PID, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	args, _ := json.Marshal(map[string]string{"text": strings.Repeat("x", 200<<10)}) // more than the pipe holds
+	for range 5 {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		begin := time.Now()
+		_, err := p.Execute(ctx, tool.Call{Name: "s.echo", Arguments: args})
+		cancel()
+		if took := time.Since(begin); tool.CodeOf(err) != tool.CodeDeadlineExceeded || took > ceiling/10 {
+			t.Errorf("after %v: %v", took, err)
+		}
+	}
+	becomes(t, p, plugin.Degraded)
+	if err := syscall.Kill(p.Status().PID, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	call(t, p, "s.echo", `{"text":"x"}`)
+	if s := p.Status(); s.State != plugin.Ready || s.LastFault == nil {
+		t.Errorf("it goes on: %+v", s)
+	}
+}
+
+// A program is found in the PATH that the Connector gives it, and may be a script.
+func TestServerProgram(t *testing.T) {
+	t.Parallel()
+	server := toolserver.New(t, "s", "one")
+	bin, dir := t.TempDir(), t.TempDir()
+	script := fmt.Sprintf("#!/bin/sh\nexec %s \"$@\"\n", program(server).Path)
+	if err := os.WriteFile(filepath.Join(bin, "my-server"), []byte(script), 0o755); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	program(server).Path, program(server).Dir = "my-server", dir
+	program(server).Env = append(program(server).Env, "PATH=.:"+bin+":/bin", "MY_TOKEN=abc")
+	p := reach(t, server)
+	var seen toolserver.Seen
+	if err := json.Unmarshal([]byte(call(t, p, "s.look", "{}").Text()), &seen); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(seen.Env, "MY_TOKEN=abc") || seen.Dir != dir || !slices.Equal(seen.Args[1:], []string{"one"}) {
+		t.Errorf("it sees %+v", seen)
+	}
+}
+
+// A server that is not used is stopped, and started by the next call.
+func TestServerIsIdle(t *testing.T) {
+	t.Parallel()
+	p := reach(t, toolserver.New(t, "s"), func(c *plugin.Config) { c.IdleTimeout = 40 * time.Millisecond })
+	first := call(t, p, "s.pid", "{}").Text()
+	ends(t, p)
+	if second := call(t, p, "s.pid", "{}").Text(); first == second {
+		t.Error("it was not stopped")
+	}
+}
+
+// remote is a server without a program.
+type remote struct {
+	lose    chan error
+	refuses *atomic.Int32 // how many connections it refuses; nil: none
+}
+
+func (remote) Command() *plugin.Command { return nil }
+
+func (r remote) Connect(context.Context, io.ReadWriteCloser, plugin.Events) (plugin.Connection, error) {
+	if r.refuses != nil && r.refuses.Add(-1) >= 0 {
+		return nil, fmt.Errorf("%w: it speaks an older revision", plugin.ErrAgain)
+	}
+	c := &remoteConnection{done: make(chan struct{}), closed: make(chan struct{})}
+	go func() {
+		select {
+		case c.err = <-r.lose:
+		case <-c.closed:
+		}
+		close(c.done)
+	}()
+	return c, nil
+}
+
+type remoteConnection struct {
+	done, closed chan struct{}
+	err          error
+}
+
+func (*remoteConnection) Description() wire.Description {
+	return wire.Description{Tools: []tool.Definition{{Name: "r.wait"}, {Name: "r.now"}}}
+}
+
+func (c *remoteConnection) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
+	if call.Name != "r.wait" {
+		return tool.Text("done"), nil
+	}
+	select {
+	case <-c.done:
+		return tool.Result{}, errors.New("EOF")
+	case <-ctx.Done():
+		return tool.Result{}, ctx.Err()
+	}
+}
+func (c *remoteConnection) Done() <-chan struct{}       { return c.done }
+func (c *remoteConnection) Err() error                  { return c.err }
+func (c *remoteConnection) Close(context.Context) error { close(c.closed); return nil }
+
+// A server without a program is connected again after its connection was lost, and is closed
+// when it is not wanted any more.
+func TestRemoteServer(t *testing.T) {
+	t.Parallel()
+	r := remote{lose: make(chan error)}
+	p := reach(t, plugin.Server{Name: "r", Connector: r, Identity: "here"})
+	call(t, p, "r.now", "{}")
+	if s := p.Status(); s.State != plugin.Ready || s.PID != 0 || s.Carrier != plugin.Remote {
+		t.Errorf("the status is %+v", s)
+	}
+	failed := make(chan error, 1)
+	go func() {
+		_, err := p.Execute(t.Context(), tool.Call{Name: "r.wait"})
+		failed <- err
+	}()
+	awaitCalls(t, p, 1)
+	r.lose <- errors.New("reset by peer")
+	if err := <-failed; tool.CodeOf(err) != tool.CodeCrashed ||
+		!strings.Contains(err.Error(), "r.wait: the connection was lost: reset by peer") {
+		t.Errorf("got %v", err)
+	}
+	call(t, p, "r.now", "{}")
+	if s := p.Status(); s.Starts != 2 || s.Crashes != 1 {
+		t.Errorf("the status is %+v", s)
+	}
+	if err := p.Restart(t.Context()); err != nil || p.Status().State != plugin.Idle {
+		t.Errorf("restarted: %v, %+v", err, p.Status())
+	}
+}
+
+// A Connector that has learned from a failure is asked once more, at once.
+func TestServerIsReachedAgain(t *testing.T) {
+	t.Parallel()
+	for refuses, starts := range map[int32]bool{1: true, 2: false} {
+		n := &atomic.Int32{}
+		n.Store(refuses)
+		p := reach(t, plugin.Server{Name: "r", Connector: remote{make(chan error), n}, Identity: "here"})
+		if err := p.Ready(t.Context()); (err == nil) != starts || p.Status().Starts != 1 {
+			t.Errorf("after %d refusals: %v, %+v", refuses, err, p.Status())
+		}
+	}
+}
+
+// Connections that end in each way leave no goroutine and no descriptor. It is not parallel, so
+// those of other tests are not counted.
+func TestNothingIsLeftOfServers(t *testing.T) { //nolint:paralleltest // it counts
+	whole, quits := toolserver.New(t, "s"), toolserver.New(t, "s", toolserver.Quits)
+	stubborn := toolserver.New(t, "s", toolserver.Grandchild)
+	missing := toolserver.New(t, "s")
+	program(missing).Path = "toolhost-no-such-program"
+	cycle := func() {
+		far := plugin.Server{Name: "r", Connector: remote{lose: make(chan error)}, Identity: "x"}
+		for _, server := range []plugin.Server{whole, quits, stubborn, missing, far} {
+			p := plugin.NewServer(server, plugin.Config{Root: t.TempDir(), Settings: plugin.Settings{StartTimeout: ceiling}})
+			if _, err := p.List(t.Context()); err == nil {
+				_, _ = p.Execute(t.Context(), tool.Call{Name: "s.exit", Arguments: []byte(`{"code":1}`)})
+				_, _ = p.Execute(t.Context(), tool.Call{Name: "s.flood", Arguments: []byte(`{}`)})
+			}
+			if err := p.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	leavesNothing(t, cycle)
+}
