@@ -1,0 +1,56 @@
+package mcpbridge_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+func asError[T error](err error, target *T) bool { return errors.As(err, target) }
+
+func readAll(t testing.TB, r io.Reader) string {
+	t.Helper()
+	b, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// wait returns when f reports true.
+func wait(t testing.TB, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(ceiling); !f(); runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatal("it did not happen")
+		}
+	}
+}
+
+// authenticated takes each bearer token for the name of its caller.
+func authenticated(h http.Handler) http.Handler {
+	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+		return &auth.TokenInfo{UserID: token, Expiration: time.Now().Add(time.Hour)}, nil
+	}
+	return auth.RequireBearerToken(verify, nil)(h)
+}
+
+// pipes are both ends of real pipes, as those of standard input and output, and what closes the
+// client's.
+func pipes() (client, server mcp.Transport, hangUp func()) {
+	fromClient, toServer, err1 := os.Pipe()
+	fromServer, toClient, err2 := os.Pipe()
+	if err := errors.Join(err1, err2); err != nil {
+		panic(err)
+	}
+	return &mcp.IOTransport{Reader: fromServer, Writer: toServer}, &mcp.IOTransport{Reader: fromClient, Writer: toClient},
+		func() { _ = toServer.Close(); _ = fromServer.Close() }
+}

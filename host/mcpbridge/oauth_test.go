@@ -1,0 +1,364 @@
+package mcpbridge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// issuer is an authorization server, and the MCP server that wants its tokens.
+type issuer struct {
+	*httptest.Server
+	mcp http.Handler
+
+	mu        sync.Mutex
+	clients   int
+	asked     url.Values // of the last page
+	code      string
+	access    string // the token that counts
+	refresh   string
+	refreshes int
+	lifetime  int // seconds
+	cimd      bool
+	deny      bool
+}
+
+func newIssuer(t testing.TB, server *mcp.Server) *issuer {
+	t.Helper()
+	s := &issuer{
+		lifetime: 3600,
+		mcp:      mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil),
+	}
+	mux := http.NewServeMux()
+	answer := func(w http.ResponseWriter, status int, v any) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(v)
+	}
+	mux.HandleFunc("/.well-known/oauth-protected-resource/mcp", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, 200, map[string]any{
+			"resource": s.URL + "/mcp", "authorization_servers": []string{s.URL}, "scopes_supported": []string{"use"},
+		})
+	})
+	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, 200, map[string]any{
+			"issuer": s.URL, "authorization_endpoint": s.URL + "/authorize", "token_endpoint": s.URL + "/token",
+			"registration_endpoint": s.URL + "/register", "response_types_supported": []string{"code"},
+			"code_challenge_methods_supported": []string{"S256"}, "client_id_metadata_document_supported": s.cimd,
+			"token_endpoint_auth_methods_supported": []string{"none"},
+		})
+	})
+	mux.HandleFunc("/register", func(w http.ResponseWriter, r *http.Request) {
+		var m map[string]any
+		_ = json.NewDecoder(r.Body).Decode(&m)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.clients++
+		m["client_id"] = fmt.Sprint("client", s.clients)
+		answer(w, 201, m)
+	})
+	mux.HandleFunc("/authorize", func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.asked, s.code = r.URL.Query(), fmt.Sprint("code", time.Now().UnixNano())
+		back := url.Values{"code": {s.code}, "state": {s.asked.Get("state")}, "iss": {s.URL}}
+		if s.deny {
+			back = url.Values{"error": {"access_denied"}, "state": {s.asked.Get("state")}}
+		}
+		http.Redirect(w, r, s.asked.Get("redirect_uri")+"?"+back.Encode(), http.StatusFound)
+	})
+	mux.HandleFunc("/token", func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		sum := sha256.Sum256([]byte(r.Form.Get("code_verifier")))
+		challenge := base64.RawURLEncoding.EncodeToString(sum[:])
+		switch {
+		case r.Form.Get("grant_type") == "refresh_token" && s.refresh != "" && r.Form.Get("refresh_token") == s.refresh:
+			s.refreshes++
+		case s.code != "" && r.Form.Get("code") == s.code && challenge == s.asked.Get("code_challenge") &&
+			r.Form.Get("redirect_uri") == s.asked.Get("redirect_uri"):
+			s.code = ""
+		default:
+			answer(w, 400, map[string]any{"error": "invalid_grant", "secret": r.Form.Get("refresh_token")})
+			return
+		}
+		s.access, s.refresh = fmt.Sprint("access-", time.Now().UnixNano()), fmt.Sprint("refresh-", time.Now().UnixNano())
+		answer(w, 200, map[string]any{
+			"access_token": s.access, "refresh_token": s.refresh, "token_type": "Bearer", "expires_in": s.lifetime,
+		})
+	})
+	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		ok := s.access != "" && r.Header.Get("Authorization") == "Bearer "+s.access
+		s.mu.Unlock()
+		if !ok {
+			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+s.URL+`/.well-known/oauth-protected-resource/mcp"`)
+			http.Error(w, "no", http.StatusUnauthorized)
+			return
+		}
+		s.mcp.ServeHTTP(w, r)
+	})
+	s.Server = httptest.NewServer(mux)
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return s
+}
+
+// browse is a browser whose user agrees.
+func browse(page string) error {
+	go func() {
+		resp, err := http.Get(page) //nolint:gosec,noctx // the test's own server
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+	}()
+	return nil
+}
+
+func oauthUpstream(t testing.TB, s *issuer, dir string) *Upstream {
+	t.Helper()
+	return upstream(t, func(c *UpstreamConfig) {
+		c.Command, c.URL, c.OAuth.Dir = "", s.URL+"/mcp", dir
+	})
+}
+
+// tryEcho connects and calls a tool.
+func tryEcho(t testing.TB, u *Upstream) error {
+	t.Helper()
+	conn, err := u.Connect(within(t), nil, plugin.Events{})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(within(t)) }()
+	_, err = conn.Execute(within(t), tool.Call{Name: "srv.fail"})
+	return err
+}
+
+// TestLogin authorizes the host in a browser, keeps the token for its user alone, and refreshes it.
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	s := newIssuer(t, newBusyServer().Server)
+	dir := filepath.Join(t.TempDir(), "tokens")
+	u := oauthUpstream(t, s, dir)
+
+	err := tryEcho(t, u)
+	if tool.CodeOf(err) != tool.CodeUnavailable || !strings.Contains(err.Error(), "toolhost mcp login srv") {
+		t.Fatalf("before the login: %v", err)
+	}
+	if err := u.Login(within(t), LoginOptions{OpenBrowser: browse}); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.asked; got.Get("code_challenge_method") != "S256" || got.Get("resource") != s.URL+"/mcp" ||
+		got.Get("scope") != "use" || len(got.Get("state")) < 16 {
+		t.Errorf("the page was asked for with %v", got)
+	}
+	if err := tryEcho(t, u); err != nil {
+		t.Fatal(err)
+	}
+
+	// The file is the user's alone, and other programs see nothing.
+	files, err := filepath.Glob(filepath.Join(dir, "srv-*.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	for path, mode := range map[string]os.FileMode{dir: 0o700, files[0]: 0o600} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
+			t.Errorf("%s: %v %v", path, info.Mode(), err)
+		}
+	}
+
+	// A token that was revoked is refreshed, by whichever process needs it first.
+	s.mu.Lock()
+	s.access = "revoked"
+	s.mu.Unlock()
+	old, err := u.tokens.get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := tryEcho(t, oauthUpstream(t, s, dir)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := oauthUpstream(t, s, dir).tokens.refresh(old.Token.AccessToken); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.refreshes != 1 {
+		t.Errorf("%d refreshes", s.refreshes)
+	}
+	// So is one that expired.
+	if err := u.tokens.file.Update(func(a *authorization) error {
+		a.Token.Expiry = time.Now().Add(-time.Hour)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := tryEcho(t, oauthUpstream(t, s, dir)); err != nil || s.refreshes != 2 {
+		t.Errorf("%v, %d refreshes", err, s.refreshes)
+	}
+
+	// Another login uses the client that is registered.
+	if err := oauthUpstream(t, s, dir).Login(within(t), LoginOptions{OpenBrowser: browse}); err != nil || s.clients != 1 {
+		t.Errorf("%v, %d clients", err, s.clients)
+	}
+
+	// A refresh that fails shows no token.
+	s.mu.Lock()
+	secret := s.refresh
+	s.access, s.refresh = "x", "other"
+	s.mu.Unlock()
+	err = tryEcho(t, oauthUpstream(t, s, dir))
+	if err == nil || strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "mcp login") {
+		t.Errorf("a refresh that fails: %v", err)
+	}
+	if err := u.Logout(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(files[0]); !os.IsNotExist(err) {
+		t.Error("the tokens are still there")
+	}
+}
+
+// TestLoginCallback proves that only the login's own answer counts.
+func TestLoginCallback(t *testing.T) {
+	t.Parallel()
+	s := newIssuer(t, newBusyServer().Server)
+	u := oauthUpstream(t, s, t.TempDir())
+	var statuses []int
+	err := u.Login(within(t), LoginOptions{OpenBrowser: func(page string) error {
+		p, err := url.Parse(page)
+		if err != nil {
+			return err
+		}
+		back := p.Query().Get("redirect_uri")
+		for _, c := range []struct{ method, url, host string }{
+			{"GET", back + "?code=evil&state=wrong", ""},
+			{"GET", back + "?code=evil", ""},
+			{"POST", back + "?code=evil&state=" + p.Query().Get("state"), ""},
+			{"GET", back + "?code=evil&state=" + p.Query().Get("state"), "evil.example"},
+			{"GET", strings.TrimSuffix(back, callbackPath) + "/?code=evil&state=" + p.Query().Get("state"), ""},
+		} {
+			req, err := http.NewRequestWithContext(within(t), c.method, c.url, http.NoBody)
+			if err != nil {
+				return err
+			}
+			req.Host = c.host
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				return err
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
+			statuses = append(statuses, resp.StatusCode)
+		}
+		return browse(page)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(statuses, []int{400, 400, 404, 404, 404}) {
+		t.Errorf("statuses %v", statuses)
+	}
+
+	s.access, s.deny = "", true
+	u = oauthUpstream(t, s, t.TempDir())
+	if err := u.Login(within(t), LoginOptions{OpenBrowser: browse}); err == nil ||
+		!strings.Contains(err.Error(), "access_denied") {
+		t.Errorf("a user who refuses: %v", err)
+	}
+	quiet := func(string) error { return nil }
+	if err := u.Login(within(t), LoginOptions{OpenBrowser: quiet, Timeout: time.Second}); err == nil ||
+		!strings.Contains(err.Error(), "in time") {
+		t.Errorf("a user who is away: %v", err)
+	}
+	ctx, cancel := context.WithCancel(within(t))
+	if err := u.Login(ctx, LoginOptions{OpenBrowser: func(string) error { cancel(); return nil }}); err == nil {
+		t.Error("a login that was given up succeeded")
+	}
+}
+
+// TestTokensStay proves that headers and tokens go to the server's host only.
+func TestTokensStay(t *testing.T) {
+	t.Parallel()
+	stolen := make(chan http.Header, 10)
+	thief := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		stolen <- r.Header
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer thief.Close()
+	elsewhere := thief.URL // another port is another server
+	for name, handler := range map[string]http.HandlerFunc{
+		TransportHTTP: func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere, http.StatusTemporaryRedirect)
+		},
+		TransportSSE: func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = fmt.Fprintf(w, "event: endpoint\ndata: %s/steal\n\n", elsewhere)
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		},
+	} {
+		web := httptest.NewServer(handler)
+		u := upstream(t, func(c *UpstreamConfig) {
+			c.Command, c.URL, c.Transport = "", web.URL+"?key=querysecret", name
+			c.Headers = http.Header{"Authorization": {"Bearer headersecret"}}
+		})
+		_, err := u.Connect(within(t), nil, plugin.Events{})
+		if err == nil || !strings.Contains(err.Error(), "must not go") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: the error has a secret: %v", name, err)
+		}
+		web.CloseClientConnections()
+		web.Close()
+	}
+	select {
+	case h := <-stolen:
+		t.Errorf("another host was asked, with %v", h)
+	default:
+	}
+	for _, bad := range []string{
+		"http://example.com/mcp", "https://u:p@example.com", "ftp://x", "https://", "http://127.0.0.1.example.com",
+	} {
+		if _, err := NewUpstream(UpstreamConfig{Name: "x", URL: bad}); err == nil {
+			t.Errorf("%s is accepted", bad)
+		}
+	}
+	// A server elsewhere does not choose addresses of this machine, or ones without TLS.
+	client := oauthClient("https://mcp.example.com", nil)
+	for _, to := range []string{thief.URL, "http://example.com"} {
+		req, err := http.NewRequestWithContext(within(t), http.MethodGet, to, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(req)
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), "is refused") {
+			t.Errorf("%s: %v", to, err)
+		}
+	}
+}

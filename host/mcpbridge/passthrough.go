@@ -1,0 +1,372 @@
+package mcpbridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// StartWith sets what starts the server when a request needs a connection and there is none:
+// Host.StartPlugin, for the name under which the server is mounted.
+func (u *Upstream) StartWith(start func(context.Context) error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.start = start
+}
+
+// Capabilities returns what the server said last that it has; nil: it was not connected yet.
+func (u *Upstream) Capabilities() *mcp.ServerCapabilities {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.about == nil {
+		return nil
+	}
+	if u.about.Capabilities == nil {
+		return &mcp.ServerCapabilities{}
+	}
+	return u.about.Capabilities
+}
+
+// Instructions returns what the server said last of how to use it. Empty: nothing.
+func (u *Upstream) Instructions() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.about == nil {
+		return ""
+	}
+	return u.about.Instructions
+}
+
+// connected returns the connection, which is made first if there is none.
+func (u *Upstream) connected(ctx context.Context) (*link, error) {
+	u.mu.Lock()
+	l, start, linked := u.link, u.start, u.linked
+	u.mu.Unlock()
+	if l != nil {
+		return l, nil
+	}
+	none := &tool.Error{
+		Code: tool.CodeUnavailable, Plugin: u.config.Name,
+		Message: fmt.Sprintf("the MCP server %s is not connected", u.config.Name), Hint: "try again later",
+	}
+	if start == nil {
+		return nil, none
+	}
+	if err := start(ctx); err != nil {
+		return nil, err
+	}
+	select {
+	case <-linked: // or there is one already
+	default:
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.link == nil {
+		return nil, none
+	}
+	return u.link, nil
+}
+
+// capability is something that a server may have besides tools.
+type capability func(*mcp.ServerCapabilities) bool
+
+func hasPrompts(c *mcp.ServerCapabilities) bool     { return c.Prompts != nil }
+func hasResources(c *mcp.ServerCapabilities) bool   { return c.Resources != nil }
+func hasCompletions(c *mcp.ServerCapabilities) bool { return c.Completions != nil }
+
+// with returns the connection to a server that has something; nil: it has not.
+func (u *Upstream) with(ctx context.Context, has capability) (*link, error) {
+	if c := u.Capabilities(); c != nil && !has(c) {
+		return nil, nil
+	}
+	l, err := u.connected(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if c := u.Capabilities(); c == nil || !has(c) {
+		return nil, nil
+	}
+	return l, nil
+}
+
+func (u *Upstream) without(what string) error {
+	return &tool.Error{
+		Code: tool.CodeUnsupported, Plugin: u.config.Name,
+		Message: fmt.Sprintf("the MCP server %s has no %s", u.config.Name, what),
+	}
+}
+
+// pages follows the pages of a list within the bounds. What exceeds them is left out, and
+// reported.
+func pages[T any](l *link, what string, page func(cursor string) ([]T, string, error)) ([]T, error) {
+	var out []T
+	cursors := map[string]bool{}
+	cursor := ""
+	for n := 1; ; n++ {
+		items, next, err := page(cursor)
+		if err != nil && n == 1 {
+			return nil, err
+		}
+		out = append(out, items...)
+		switch {
+		case err != nil:
+		case next == "":
+			return out, nil
+		case cursors[next]:
+			err = fmt.Errorf("the cursor of page %d was one of an earlier page", n+1)
+		case n == maxPages || len(out) > maxTools:
+			err = errors.New("it has no end")
+		}
+		if err != nil {
+			l.fault(fmt.Errorf("the list of its %s ends at page %d: %w", what, n, err))
+			return out[:min(len(out), maxTools)], nil
+		}
+		cursors[next], cursor = true, next
+	}
+}
+
+// Prompts lists the server's prompts; none if it has none.
+func (u *Upstream) Prompts(ctx context.Context) ([]*mcp.Prompt, error) {
+	l, err := u.with(ctx, hasPrompts)
+	if l == nil {
+		return nil, err
+	}
+	ctx, stop := context.WithTimeout(ctx, requestTime)
+	defer stop()
+	return pages(l, "prompts", func(cursor string) ([]*mcp.Prompt, string, error) {
+		var r mcp.ListPromptsResult
+		_, err := l.session.ListPrompts(withHand(ctx, &r), &mcp.ListPromptsParams{Cursor: cursor, Meta: traceMeta(ctx)})
+		return slices.DeleteFunc(r.Prompts, func(p *mcp.Prompt) bool { return p == nil }), r.NextCursor, l.passed(ctx, err)
+	})
+}
+
+// Resources lists the server's resources; none if it has none.
+func (u *Upstream) Resources(ctx context.Context) ([]*mcp.Resource, error) {
+	l, err := u.with(ctx, hasResources)
+	if l == nil {
+		return nil, err
+	}
+	ctx, stop := context.WithTimeout(ctx, requestTime)
+	defer stop()
+	return pages(l, "resources", func(cursor string) ([]*mcp.Resource, string, error) {
+		var r mcp.ListResourcesResult
+		_, err := l.session.ListResources(withHand(ctx, &r), &mcp.ListResourcesParams{Cursor: cursor, Meta: traceMeta(ctx)})
+		return slices.DeleteFunc(r.Resources, func(p *mcp.Resource) bool { return p == nil }), r.NextCursor, l.passed(ctx, err)
+	})
+}
+
+// Templates lists the server's templates of resources; none if it has none.
+func (u *Upstream) Templates(ctx context.Context) ([]*mcp.ResourceTemplate, error) {
+	l, err := u.with(ctx, hasResources)
+	if l == nil {
+		return nil, err
+	}
+	ctx, stop := context.WithTimeout(ctx, requestTime)
+	defer stop()
+	return pages(l, "resource templates", func(cursor string) ([]*mcp.ResourceTemplate, string, error) {
+		var r mcp.ListResourceTemplatesResult
+		_, err := l.session.ListResourceTemplates(withHand(ctx, &r),
+			&mcp.ListResourceTemplatesParams{Cursor: cursor, Meta: traceMeta(ctx)})
+		return slices.DeleteFunc(r.ResourceTemplates, func(p *mcp.ResourceTemplate) bool { return p == nil }),
+			r.NextCursor, l.passed(ctx, err)
+	})
+}
+
+// GetPrompt gets a prompt. What the server asks meanwhile goes to the client whose request ctx
+// is. Of the parameters' _meta nothing is sent.
+func (u *Upstream) GetPrompt(ctx context.Context, p *mcp.GetPromptParams) (*mcp.GetPromptResult, error) {
+	l, err := u.with(ctx, hasPrompts)
+	if err == nil && l == nil {
+		err = u.without("prompts")
+	}
+	if err != nil {
+		return nil, err
+	}
+	raw, err := l.rounds(ctx, "", func(ctx context.Context, meta mcp.Meta, in answers) error {
+		_, err := l.session.GetPrompt(ctx, &mcp.GetPromptParams{
+			Meta: meta, Name: p.Name, Arguments: p.Arguments, InputResponses: in.responses, RequestState: in.state,
+		})
+		return err
+	})
+	if err != nil {
+		return nil, l.passed(ctx, err)
+	}
+	return decoded[mcp.GetPromptResult](l, raw)
+}
+
+// ReadResource reads a resource, as GetPrompt gets a prompt.
+func (u *Upstream) ReadResource(ctx context.Context, p *mcp.ReadResourceParams) (*mcp.ReadResourceResult, error) {
+	l, err := u.with(ctx, hasResources)
+	if err == nil && l == nil {
+		err = u.without("resources")
+	}
+	if err != nil {
+		return nil, err
+	}
+	raw, err := l.rounds(ctx, "", func(ctx context.Context, meta mcp.Meta, in answers) error {
+		_, err := l.session.ReadResource(ctx, &mcp.ReadResourceParams{
+			Meta: meta, URI: p.URI, InputResponses: in.responses, RequestState: in.state,
+		})
+		return err
+	})
+	if err != nil {
+		return nil, l.passed(ctx, err)
+	}
+	return decoded[mcp.ReadResourceResult](l, raw)
+}
+
+func decoded[R any](l *link, raw json.RawMessage) (*R, error) {
+	var out R
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return nil, &tool.Error{
+			Code: tool.CodeInvalidResult, Plugin: l.u.config.Name,
+			Message: fmt.Sprintf("a result of the MCP server %s cannot be read: %v", l.u.config.Name, l.clean(err)), Err: err,
+		}
+	}
+	return &out, nil
+}
+
+// Complete completes an argument of a prompt or of a template.
+func (u *Upstream) Complete(ctx context.Context, p *mcp.CompleteParams) (*mcp.CompleteResult, error) {
+	l, err := u.with(ctx, hasCompletions)
+	if err == nil && l == nil {
+		err = u.without("completions")
+	}
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithTimeout(ctx, requestTime)
+	defer stop()
+	out, err := l.session.Complete(ctx, &mcp.CompleteParams{
+		Meta: traceMeta(ctx), Argument: p.Argument, Context: p.Context, Ref: p.Ref,
+	})
+	return out, l.passed(ctx, err)
+}
+
+// maxFollowed bounds the resources that are subscribed to.
+const maxFollowed = 1_000
+
+// Subscribe has [Notices.ResourceUpdated] called when a resource changes, across connections,
+// until Unsubscribe was called as often.
+func (u *Upstream) Subscribe(ctx context.Context, uri string) error {
+	l, err := u.with(ctx, hasResources)
+	if err == nil && l == nil {
+		err = u.without("resources")
+	}
+	if err != nil {
+		return err
+	}
+	u.mu.Lock()
+	u.followed[uri]++
+	first, full := u.followed[uri] == 1, len(u.followed) > maxFollowed
+	u.mu.Unlock()
+	switch {
+	case full && first:
+		err = tool.Errorf(tool.CodeResourceExhausted,
+			"%d resources of the MCP server %s are subscribed to", maxFollowed, u.config.Name)
+	case first:
+		ctx, stop := context.WithTimeout(ctx, requestTime)
+		defer stop()
+		err = l.passed(ctx, l.follow(ctx, uri))
+	}
+	if err != nil {
+		u.unfollow(uri)
+	}
+	return err
+}
+
+func (l *link) follow(ctx context.Context, uri string) error {
+	return l.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri})
+}
+
+// unfollow takes back one subscription, and reports whether it was the last.
+func (u *Upstream) unfollow(uri string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.followed[uri]--; u.followed[uri] > 0 {
+		return false
+	}
+	delete(u.followed, uri)
+	return true
+}
+
+// Unsubscribe takes back one Subscribe.
+func (u *Upstream) Unsubscribe(ctx context.Context, uri string) error {
+	u.mu.Lock()
+	l, there := u.link, u.followed[uri] > 0
+	u.mu.Unlock()
+	if !there || !u.unfollow(uri) || l == nil {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(ctx, requestTime)
+	defer stop()
+	return l.passed(ctx, l.session.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: uri}))
+}
+
+// SetLevel sets from which level on the server sends its log, across connections. Clients
+// share it: the lowest that one of them asked for. Empty: as the server does by itself.
+func (u *Upstream) SetLevel(ctx context.Context, level mcp.LoggingLevel) error {
+	u.mu.Lock()
+	u.level = level
+	l := u.link
+	u.mu.Unlock()
+	if l == nil || level == "" {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(ctx, requestTime)
+	defer stop()
+	return l.passed(ctx, l.setLevel(ctx, level))
+}
+
+func (l *link) setLevel(ctx context.Context, level mcp.LoggingLevel) error {
+	about := l.session.InitializeResult()
+	if l.stateless() || about.Capabilities == nil || about.Capabilities.Logging == nil {
+		return nil // each request says it, or there is no log
+	}
+	return l.session.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: level})
+}
+
+// stateless reports whether the connection speaks the revision in which each request stands
+// alone.
+func (l *link) stateless() bool {
+	about := l.session.InitializeResult()
+	return about != nil && about.ProtocolVersion > lastWithSessions
+}
+
+// levelOf returns the level that a request on l has to carry; empty: none.
+func (u *Upstream) levelOf(l *link) mcp.LoggingLevel {
+	if !l.stateless() {
+		return ""
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.level
+}
+
+// passed returns the error of a request as a served client may see it: the server's own
+// errors as they are.
+func (l *link) passed(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if theirs := theirError(err); theirs != nil {
+		return theirs
+	}
+	var already *tool.Error
+	switch {
+	case errors.As(err, &already):
+		return already
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return &tool.Error{
+		Code: tool.CodeUnavailable, Plugin: l.u.config.Name, Hint: "try again later", Err: err,
+		Message: fmt.Sprintf("the MCP server %s cannot be reached: %v", l.u.config.Name, l.clean(err)),
+	}
+}

@@ -1,0 +1,215 @@
+package mcpbridge
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// What mounted servers have besides tools passes through to clients, under the names that the
+// servers give it. Of two servers with the same prompt or resource the first counts, by the
+// servers' names.
+
+// maxListAge is how long a list of a server is believed that does not say when it changes.
+const maxListAge = 5 * time.Minute
+
+// relay is a mounted server as clients are shown it.
+type relay struct {
+	*Upstream
+	stop func() // ends its notices
+
+	prompts   kept[*mcp.Prompt]
+	resources kept[*mcp.Resource]
+	templates kept[*mcp.ResourceTemplate]
+}
+
+// kept is a list of a server, until it changes.
+type kept[T any] struct {
+	mu      sync.Mutex
+	items   []T
+	fresh   bool
+	at      time.Time
+	version int // counts changes
+}
+
+func (k *kept[T]) forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.fresh = false
+	k.version++
+}
+
+// of returns the list, which list fetches if it is not known.
+func (k *kept[T]) of(ctx context.Context, list func(context.Context) ([]T, error)) ([]T, error) {
+	k.mu.Lock()
+	if k.fresh && time.Since(k.at) < maxListAge {
+		defer k.mu.Unlock()
+		return k.items, nil
+	}
+	version := k.version
+	k.mu.Unlock()
+	items, err := list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.version == version {
+		k.items, k.fresh, k.at = items, true, time.Now()
+	}
+	return items, nil
+}
+
+// relays returns the mounted servers of this moment, sorted by name.
+func (s *Server) relays() []*relay {
+	if s.opts.Upstreams == nil {
+		return nil
+	}
+	now := slices.Clone(s.opts.Upstreams())
+	slices.SortFunc(now, func(a, b *Upstream) int { return strings.Compare(a.Name(), b.Name()) })
+	s.relayed.mu.Lock()
+	defer s.relayed.mu.Unlock()
+	out := make([]*relay, 0, len(now))
+	changed := false
+	for _, u := range now {
+		r := s.relayed.all[u]
+		if r == nil {
+			r = &relay{Upstream: u}
+			r.stop = u.Notify(Notices{
+				PromptsChanged:   func() { r.prompts.forget(); s.announcePrompts() },
+				ResourcesChanged: func() { r.resources.forget(); r.templates.forget(); s.announceResources() },
+				ResourceUpdated:  s.resourceUpdated,
+			})
+			s.relayed.all[u] = r
+			changed = true
+		}
+		out = append(out, r)
+	}
+	for u, r := range s.relayed.all {
+		if !slices.Contains(now, u) {
+			r.stop()
+			delete(s.relayed.all, u)
+			changed = true
+		}
+	}
+	if changed && s.relayed.known {
+		go func() { s.announcePrompts(); s.announceResources() }()
+	}
+	s.relayed.known = true
+	return out
+}
+
+// relayedServers are the mounted servers that were there last.
+type relayedServers struct {
+	mu    sync.Mutex
+	all   map[*Upstream]*relay
+	known bool
+}
+
+// relays returns the mounted servers that the client sees: those of whose tools it sees one. A
+// server without tools is seen by those who would see a tool of the server's name.
+func (c *clientSession) relays() []*relay {
+	all := c.server.relays()
+	if len(all) == 0 {
+		return nil
+	}
+	session := c.now()
+	sees := map[string]bool{}
+	for _, t := range c.server.host.Tools(host.Filter{}) {
+		sees[t.Owner] = sees[t.Owner] || session.Sees(&t.Definition)
+	}
+	return slices.DeleteFunc(all, func(r *relay) bool {
+		seen, hasTools := sees[r.Name()]
+		return hasTools && !seen || !hasTools && !session.Sees(&tool.Definition{Name: r.Name()})
+	})
+}
+
+// offered is something that a mounted server has, and the server.
+type offered[T any] struct {
+	key  string // by which clients ask for it
+	item T
+	from *relay
+}
+
+// gather lists what the servers have, sorted. A server that fails costs only its own.
+func gather[T any](
+	ctx context.Context, c *clientSession, what string, list func(context.Context, *relay) ([]T, error), key func(T) string,
+) []offered[T] {
+	all := c.relays()
+	lists := make([][]T, len(all))
+	var wg sync.WaitGroup
+	for i, r := range all {
+		wg.Go(func() {
+			items, err := list(ctx, r)
+			if err != nil {
+				c.server.opts.Logger.Log(ctx, slog.LevelWarn, "a mounted server does not list its "+what,
+					"server", r.Name(), "error", err)
+			}
+			lists[i] = items
+		})
+	}
+	wg.Wait()
+	taken := map[string]bool{}
+	var out []offered[T]
+	for i, items := range lists {
+		for _, item := range items {
+			if k := key(item); !taken[k] {
+				taken[k] = true
+				out = append(out, offered[T]{k, item, all[i]})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b offered[T]) int { return strings.Compare(a.key, b.key) })
+	return out
+}
+
+func (c *clientSession) prompts(ctx context.Context) []offered[*mcp.Prompt] {
+	return gather(ctx, c, "prompts", func(ctx context.Context, r *relay) ([]*mcp.Prompt, error) {
+		return r.prompts.of(ctx, r.Prompts)
+	}, func(p *mcp.Prompt) string { return p.Name })
+}
+
+func (c *clientSession) resources(ctx context.Context) []offered[*mcp.Resource] {
+	return gather(ctx, c, "resources", func(ctx context.Context, r *relay) ([]*mcp.Resource, error) {
+		return r.resources.of(ctx, r.Resources)
+	}, func(p *mcp.Resource) string { return p.URI })
+}
+
+func (c *clientSession) templates(ctx context.Context) []offered[*mcp.ResourceTemplate] {
+	return gather(ctx, c, "resource templates", func(ctx context.Context, r *relay) ([]*mcp.ResourceTemplate, error) {
+		return r.templates.of(ctx, r.Templates)
+	}, func(p *mcp.ResourceTemplate) string { return p.URITemplate })
+}
+
+// find returns the server that has something.
+func find[T any](all []offered[T], key string) *relay {
+	i, ok := slices.BinarySearchFunc(all, key, func(o offered[T], key string) int { return strings.Compare(o.key, key) })
+	if !ok {
+		return nil
+	}
+	return all[i].from
+}
+
+// ofURI returns the servers that may have a resource: the one that lists it, or those with a
+// template that begins as it does.
+func (c *clientSession) ofURI(ctx context.Context, uri string) []*relay {
+	if r := find(c.resources(ctx), uri); r != nil {
+		return []*relay{r}
+	}
+	var out []*relay
+	for _, t := range c.templates(ctx) {
+		literal, _, _ := strings.Cut(t.key, "{")
+		if strings.HasPrefix(uri, literal) && !slices.Contains(out, t.from) {
+			out = append(out, t.from)
+		}
+	}
+	return out
+}

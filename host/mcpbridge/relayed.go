@@ -1,0 +1,263 @@
+package mcpbridge
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// page returns the part of a list that a cursor is for, and the cursor of the next.
+func page[T any](c *clientSession, kind, at string, all []offered[T]) (items []T, next string, err error) {
+	from := 0
+	if at != "" {
+		after, ok := openCursor(kind, at)
+		if !ok {
+			return nil, "", invalid("unknown cursor; list again from the beginning")
+		}
+		for from < len(all) && all[from].key <= after {
+			from++
+		}
+	}
+	to := min(from+c.server.opts.PageSize, len(all))
+	items = make([]T, 0, to-from)
+	for _, o := range all[from:to] {
+		items = append(items, o.item)
+	}
+	if to < len(all) {
+		next = cursor(kind, all[to-1].key)
+	}
+	return items, next, nil
+}
+
+var listCache = mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}
+
+func (c *clientSession) listPrompts(ctx context.Context, r *mcp.ListPromptsRequest) (mcp.Result, error) {
+	items, next, err := page(c, "prompts", r.Params.Cursor, c.prompts(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.ListPromptsResult{Prompts: items, NextCursor: next, Cacheable: listCache}, nil
+}
+
+func (c *clientSession) listResources(ctx context.Context, r *mcp.ListResourcesRequest) (mcp.Result, error) {
+	items, next, err := page(c, "resources", r.Params.Cursor, c.resources(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.ListResourcesResult{Resources: items, NextCursor: next, Cacheable: listCache}, nil
+}
+
+func (c *clientSession) listTemplates(ctx context.Context, r *mcp.ListResourceTemplatesRequest) (mcp.Result, error) {
+	items, next, err := page(c, "templates", r.Params.Cursor, c.templates(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.ListResourceTemplatesResult{ResourceTemplates: items, NextCursor: next, Cacheable: listCache}, nil
+}
+
+// promptResult and resourceResult are results of mounted servers, with the type that the SDK
+// gives only to results that it makes itself.
+type promptResult struct {
+	mcp.ResultBase
+	ResultType  string               `json:"resultType,omitempty"`
+	Description string               `json:"description,omitempty"`
+	Messages    []*mcp.PromptMessage `json:"messages"`
+}
+
+type resourceResult struct {
+	mcp.ResultBase
+	mcp.Cacheable
+	ResultType string                  `json:"resultType,omitempty"`
+	Contents   []*mcp.ResourceContents `json:"contents"`
+}
+
+func (at *request) resultType() string {
+	if at.latest {
+		return resultComplete
+	}
+	return ""
+}
+
+// getPrompt answers prompts/get.
+func (c *clientSession) getPrompt(ctx context.Context, r *mcp.GetPromptRequest) (mcp.Result, error) {
+	p := r.Params
+	at := c.requestOf(ctx, r.Session, r.Extra, p.Meta)
+	var args []byte
+	for _, name := range sortedKeys(p.Arguments) {
+		args = append(args, name+"\x00"+p.Arguments[name]+"\x00"...)
+	}
+	key := requestKey{"prompts/get", p.Name, args}
+	if p.RequestState != "" && at.latest {
+		return c.resume(ctx, at, key, p.RequestState, p.InputResponses)
+	}
+	at.early = p.InputResponses
+	return c.run(ctx, at, key, func(ctx context.Context, _ *running) (mcp.Result, error) {
+		from := find(c.prompts(ctx), p.Name)
+		if from == nil {
+			return nil, invalid("Unknown prompt: %.200s", p.Name)
+		}
+		res, err := from.GetPrompt(ctx, &mcp.GetPromptParams{Name: p.Name, Arguments: p.Arguments})
+		if err != nil {
+			return nil, passedOn(err)
+		}
+		out := &promptResult{ResultType: at.resultType(), Description: res.Description, Messages: res.Messages}
+		out.Meta = res.Meta
+		return out, nil
+	})
+}
+
+// readResource answers resources/read.
+func (c *clientSession) readResource(ctx context.Context, r *mcp.ReadResourceRequest) (mcp.Result, error) {
+	p := r.Params
+	at := c.requestOf(ctx, r.Session, r.Extra, p.Meta)
+	key := requestKey{"resources/read", p.URI, nil}
+	if p.RequestState != "" && at.latest {
+		return c.resume(ctx, at, key, p.RequestState, p.InputResponses)
+	}
+	at.early = p.InputResponses
+	return c.run(ctx, at, key, func(ctx context.Context, _ *running) (mcp.Result, error) {
+		err := mcp.ResourceNotFoundError(p.URI)
+		for _, from := range c.ofURI(ctx, p.URI) {
+			var res *mcp.ReadResourceResult
+			if res, err = from.ReadResource(ctx, &mcp.ReadResourceParams{URI: p.URI}); err != nil {
+				continue // another server may have it
+			}
+			out := &resourceResult{ResultType: at.resultType(), Contents: res.Contents, Cacheable: res.Cacheable}
+			out.Meta, out.CacheScope = res.Meta, "private"
+			return out, nil
+		}
+		return nil, passedOn(err)
+	})
+}
+
+// complete answers completion/complete.
+func (c *clientSession) complete(ctx context.Context, r *mcp.CompleteRequest) (mcp.Result, error) {
+	p := r.Params
+	if p.Ref == nil || p.Argument.Name == "" {
+		return nil, invalid("a completion needs a ref, and the name of an argument")
+	}
+	var from *relay
+	if p.Ref.Type == "ref/prompt" {
+		from = find(c.prompts(ctx), p.Ref.Name)
+	} else if from = find(c.templates(ctx), p.Ref.URI); from == nil {
+		from = find(c.resources(ctx), p.Ref.URI)
+	}
+	if from == nil {
+		return nil, invalid("no mounted server has %.200s", p.Ref.Name+p.Ref.URI)
+	}
+	res, err := from.Complete(ctx, &mcp.CompleteParams{Argument: p.Argument, Context: p.Context, Ref: p.Ref})
+	if err != nil {
+		return nil, passedOn(err)
+	}
+	return res, nil
+}
+
+// passedOn returns an error of a mounted server for the client: the server's own errors as they
+// are, others as the host words them for models.
+func passedOn(err error) error {
+	var theirs *jsonrpc.Error
+	if errors.As(err, &theirs) {
+		return theirs
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: tool.ModelText(err, "")}
+}
+
+// subscribe answers resources/subscribe, and what subscriptions/listen asks for of a resource.
+func (s *Server) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
+	s.mu.Lock()
+	c := s.sessions[r.Session]
+	if l := s.listeners[r.Session]; c == nil && l != nil {
+		c = l.client
+	}
+	full := len(s.subscribed[r.Session]) >= s.opts.MaxOpen
+	_, again := s.subscribed[r.Session][r.Params.URI]
+	s.mu.Unlock()
+	switch {
+	case c == nil:
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the session is not initialized"}
+	case again:
+		return nil
+	case full:
+		return refused("%d resources are subscribed to, and that is the limit", s.opts.MaxOpen)
+	}
+	err := mcp.ResourceNotFoundError(r.Params.URI)
+	for _, from := range c.ofURI(ctx, r.Params.URI) {
+		if err = from.Subscribe(ctx, r.Params.URI); err == nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.subscribed[r.Session] == nil {
+				s.subscribed[r.Session] = map[string]*Upstream{}
+			}
+			s.subscribed[r.Session][r.Params.URI] = from.Upstream
+			return nil
+		}
+	}
+	return passedOn(err)
+}
+
+func (s *Server) unsubscribe(ctx context.Context, r *mcp.UnsubscribeRequest) error {
+	s.mu.Lock()
+	from := s.subscribed[r.Session][r.Params.URI]
+	delete(s.subscribed[r.Session], r.Params.URI)
+	if len(s.subscribed[r.Session]) == 0 {
+		delete(s.subscribed, r.Session)
+	}
+	s.mu.Unlock()
+	if from == nil {
+		return nil
+	}
+	return from.Unsubscribe(context.WithoutCancel(ctx), r.Params.URI)
+}
+
+// unsubscribeAll ends what a session that is gone has subscribed to.
+func (s *Server) unsubscribeAll(ss *mcp.ServerSession) {
+	s.mu.Lock()
+	all := s.subscribed[ss]
+	delete(s.subscribed, ss)
+	s.mu.Unlock()
+	for uri, from := range all {
+		_ = from.Unsubscribe(context.Background(), uri)
+	}
+}
+
+// adjust leaves out what no mounted server has that the client sees. One that was never
+// connected may have anything.
+func (s *Server) adjust(all []*relay, c *mcp.ServerCapabilities) {
+	var prompts, resources, completions bool
+	for _, r := range all {
+		has := r.Capabilities()
+		prompts = prompts || has == nil || has.Prompts != nil
+		resources = resources || has == nil || has.Resources != nil
+		completions = completions || has == nil || has.Completions != nil
+	}
+	if !prompts {
+		c.Prompts = nil
+	}
+	if !resources {
+		c.Resources = nil
+	}
+	if !completions {
+		c.Completions = nil
+	}
+}
+
+// lowest returns the level of those that lets more through; empty lets nothing.
+func lowest(a, b mcp.LoggingLevel) mcp.LoggingLevel {
+	const order = "debug info notice warning error critical alert emergency"
+	switch i, j := strings.Index(order, string(a)), strings.Index(order, string(b)); {
+	case a == "" || i < 0:
+		return b
+	case b == "" || j < 0 || i <= j:
+		return a
+	}
+	return b
+}
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

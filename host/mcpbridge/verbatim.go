@@ -1,0 +1,120 @@
+package mcpbridge
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// observe sees each request and notification of the server in order, before the SDK does,
+// and before the answers that come after it. It reports whether the SDK does not need it. The
+// call is the one on whose stream it came; nil: unknown.
+func (l *link) observe(call *openCall, msg *jsonrpc.Request) bool {
+	switch msg.Method {
+	case "notifications/progress":
+		var p struct {
+			Token    json.RawMessage `json:"progressToken"`
+			Progress float64         `json:"progress"`
+			Total    float64         `json:"total"`
+			Message  string          `json:"message"`
+		}
+		if json.Unmarshal(msg.Params, &p) != nil {
+			return true
+		}
+		if c := l.open.of(p.Token); c != nil {
+			c.progress(tool.Progress{Done: p.Progress, Total: p.Total, Message: sanitize.Line(p.Message, maxNote)})
+		}
+		return true
+	case "notifications/message":
+		l.logged(call, msg.Params)
+		return true
+	case "elicitation/create", "sampling/createMessage", "roots/list":
+		l.schemas.put(msg.Params, call)
+	}
+	return false
+}
+
+// maxNote bounds a line of progress or log, in bytes.
+const maxNote = 4 << 10
+
+// logged passes on a line of the server's log.
+func (l *link) logged(call *openCall, params json.RawMessage) {
+	var p mcp.LoggingMessageParams
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
+	if l.to.Log != nil {
+		text, ok := p.Data.(string)
+		if !ok {
+			b, _ := json.Marshal(p.Data)
+			text = string(b)
+		}
+		if p.Logger != "" {
+			text = p.Logger + ": " + text
+		}
+		l.to.Log(slogLevel(p.Level), sanitize.Line(text, maxNote))
+	}
+	if call == nil {
+		call, _ = l.open.only()
+	}
+	if call == nil {
+		return
+	}
+	if to := peerFrom(call.ctx); to != nil {
+		to.log(call.ctx, &p)
+	}
+}
+
+func slogLevel(level mcp.LoggingLevel) slog.Level {
+	switch level {
+	case "debug":
+		return slog.LevelDebug
+	case "info", "notice":
+		return slog.LevelInfo
+	case "warning":
+		return slog.LevelWarn
+	}
+	return slog.LevelError
+}
+
+// uncache keeps the SDK from answering the next request from this result, or from holding
+// it: what is listed and read is what the server has now, and a server has no bound to the
+// resources that it lets read.
+func uncache(ctx context.Context, result mcp.Result) {
+	switch r := result.(type) {
+	case *mcp.ListToolsResult:
+		r.TTLMs = 0
+	case *mcp.ListPromptsResult:
+		hand(ctx, *r)
+		*r = mcp.ListPromptsResult{}
+	case *mcp.ListResourcesResult:
+		hand(ctx, *r)
+		*r = mcp.ListResourcesResult{}
+	case *mcp.ListResourceTemplatesResult:
+		hand(ctx, *r)
+		*r = mcp.ListResourceTemplatesResult{}
+	case *mcp.ReadResourceResult:
+		hand(ctx, *r)
+		*r = mcp.ReadResourceResult{}
+	}
+}
+
+type handKey struct{}
+
+// hand gives a result to whoever asked with [withHand].
+func hand[R any](ctx context.Context, result R) {
+	if to, ok := ctx.Value(handKey{}).(*R); ok {
+		*to = result
+	}
+}
+
+// withHand returns a context whose request leaves its result in to.
+func withHand[R any](ctx context.Context, to *R) context.Context {
+	return context.WithValue(ctx, handKey{}, to)
+}
