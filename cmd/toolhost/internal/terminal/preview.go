@@ -34,12 +34,12 @@ func (a Approver) preview(ctx context.Context, r policy.Request) (text string, o
 	if omitted > 0 {
 		more = fmt.Sprintf("    (%d more characters are not shown)\n", omitted)
 	}
-	return "  preview, as the plugin tells it:\n" + output.Indent(a.diff(text), "    ") + "\n" + more, true
+	return "  preview, as the plugin tells it:\n" + output.Indent(Diff(text, a.Colored), "    ") + "\n" + more, true
 }
 
-// diff colors the lines of a unified diff.
-func (a Approver) diff(text string) string {
-	if !a.Colored {
+// Diff colors the lines of a unified diff, if they are to be colored.
+func Diff(text string, colored bool) string {
+	if !colored {
 		return text
 	}
 	lines := strings.Split(text, "\n")

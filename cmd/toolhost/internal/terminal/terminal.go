@@ -19,17 +19,32 @@ type Terminal interface {
 	Discard() error
 }
 
-// Confirm shows a text, asks the question, and reports whether the answer is a clear yes. It
-// discards what was typed before the question: the person had not read it.
+// Confirm shows a text, asks the question, and reports whether the answer is a clear yes.
 func Confirm(ctx context.Context, t Terminal, shown, question string) (yes bool, err error) {
+	answer, err := Prompt(ctx, t, shown, question)
+	return err == nil && Yes(answer), err
+}
+
+// Yes reports whether an answer is a clear yes.
+func Yes(answer string) bool {
+	switch strings.ToLower(answer) {
+	case "y", "yes":
+		return true
+	}
+	return false
+}
+
+// Prompt shows a text, asks the question, and returns the answer, without the space around it. It
+// discards what was typed before the question: the person had not read it.
+func Prompt(ctx context.Context, t Terminal, shown, question string) (string, error) {
 	if _, err := io.WriteString(t, shown); err != nil {
-		return false, err
+		return "", err
 	}
 	if err := t.Discard(); err != nil {
-		return false, fmt.Errorf("input typed before the question cannot be discarded: %w", err)
+		return "", fmt.Errorf("input typed before the question cannot be discarded: %w", err)
 	}
 	if _, err := io.WriteString(t, question); err != nil {
-		return false, err
+		return "", err
 	}
 	answer, err := Await(ctx, func() (string, error) {
 		line, err := bufio.NewReader(io.LimitReader(t, 1<<10)).ReadString('\n')
@@ -38,14 +53,7 @@ func Confirm(ctx context.Context, t Terminal, shown, question string) (yes bool,
 		}
 		return line, err
 	})
-	if err != nil {
-		return false, err
-	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return true, nil
-	}
-	return false, nil
+	return strings.TrimSpace(answer), err
 }
 
 // Await runs read, which waits for input, until it returns or ctx ends. Not every system can
