@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -12,6 +13,8 @@ import (
 type Caller struct {
 	// UID is the user of the system who is this caller. Default: nil, none.
 	UID *int `json:"uid,omitempty"`
+	// Subject is who the caller is by the tokens of the issuer. Default: empty, none of them.
+	Subject string `json:"subject,omitempty"`
 	// Grants are the capabilities that the caller holds. Default: none.
 	Grants []tool.Capability `json:"grants,omitempty"`
 	// Tools are the tools that it sees and may call. Default: all.
@@ -22,6 +25,12 @@ type Caller struct {
 	MaxCalls int `json:"max_calls"`
 	// Approval decides on its calls that need approval. Default: [AnswerAsk].
 	Approval Answer `json:"approval,omitempty"`
+	// Ask is who is asked about its calls. Default: none, those of [Approvals].
+	Ask []Asker `json:"ask,omitempty"`
+	// Names are those of the tools for its MCP clients. Default: [NamesAlias].
+	Names Names `json:"names,omitempty"`
+	// Discovery is how it finds tools. Default: [host.DiscoveryList].
+	Discovery host.Discovery `json:"discovery,omitempty"`
 	// ResultLimit cuts the text of results to this many characters. Default: 0, which cuts
 	// nothing.
 	ResultLimit int `json:"result_limit"`
@@ -44,9 +53,18 @@ type Answer string
 
 // The choices for a caller.
 const (
-	AnswerAsk Answer = "ask" // ask the person who uses the caller; if there is none, refuse
+	AnswerAsk Answer = "ask" // ask those that Ask names; if none of them can be asked, refuse
 	AnswerYes Answer = "yes" // the operator approves all of them
 	AnswerNo  Answer = "no"  // the operator refuses all of them
+)
+
+// Names says which names of tools a caller's MCP clients get. Calls take both.
+type Names string
+
+// The choices for names.
+const (
+	NamesAlias     Names = "alias"     // such as fs_read, which every model takes
+	NamesCanonical Names = "canonical" // the tools' own, such as fs.read
 )
 
 // Sees reports whether the caller sees a tool, by the name and level that callers are shown.

@@ -4,12 +4,10 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-
-	"github.com/toolhost/toolhost/host"
 )
 
 // groups are the settings that Changes lists by what is beneath them.
-var groups = []string{"defaults", "plugins", "tools", "callers"}
+var groups = []string{"defaults", "plugins", "mcp_servers", "tools", "callers"}
 
 // Changes are the keys, sorted, of what differs between two configurations.
 type Changes struct {
@@ -20,8 +18,8 @@ type Changes struct {
 	// Plugins are the settings of each named plugin. All plugins that either file names
 	// are in it; those for which nothing changed have none.
 	Plugins map[string][]string
-	// Tools and Callers are names.
-	Tools, Callers []string
+	// Servers, Tools and Callers are names.
+	Servers, Tools, Callers []string
 }
 
 // Diff compares two configurations. It does not look at what the references of an
@@ -32,7 +30,8 @@ func Diff(before, after *Config) Changes {
 		Host:     slices.DeleteFunc(differing(a, b, nil), func(key string) bool { return slices.Contains(groups, key) }),
 		Defaults: diffPlugin(before.Defaults, after.Defaults, a["defaults"], b["defaults"]),
 		Plugins:  map[string][]string{},
-		Tools:    differing(a["tools"], b["tools"], root().member("tools").each.tree(host.Override{})),
+		Servers:  diffServers(before.Servers, after.Servers),
+		Tools:    differing(a["tools"], b["tools"], root().member("tools").each.tree(Tool{})),
 		Callers:  differing(a["callers"], b["callers"], root().member("callers").each.tree(Caller{})),
 	}
 	for _, named := range []map[string]Plugin{before.Plugins, after.Plugins} {
@@ -60,6 +59,23 @@ func diffPlugin(before, after Plugin, a, b any) []string {
 		slices.Sort(keys)
 	}
 	return keys
+}
+
+// diffServers returns the names of servers that are not the same in both.
+func diffServers(before, after map[string]Server) []string {
+	var names []string
+	for name, s := range before {
+		if other, ok := after[name]; !ok || !reflect.DeepEqual(s, other) {
+			names = append(names, name)
+		}
+	}
+	for name := range after {
+		if _, ok := before[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // differing returns the keys, sorted, of members that differ between two mappings. Absent

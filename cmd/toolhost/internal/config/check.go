@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/toolhost/toolhost/host"
 )
 
 // check notes settings that contradict each other.
@@ -27,11 +25,25 @@ func (r *reader) check(c *Config) {
 		spelling[lower] = name
 		r.checkPlugin(key, c.Plugins[name], true)
 	}
+	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
+		key, lower := below("mcp_servers", name), strings.ToLower(name)
+		if other, ok := spelling[lower]; ok { // their tools would have the same names
+			r.at(key, "give the server another name", "there is %s already", other)
+		}
+		spelling[lower] = name
+	}
 	r.checkNames(c.Tools)
-	users := map[int]string{}
+	r.checkMCP(c.MCP)
+	users, subjects := map[int]string{}, map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(c.Callers)) {
 		key, caller := below("callers", name), c.Callers[name]
 		r.checkCaller(key, caller)
+		if subject := caller.Subject; subject != "" {
+			if other, ok := subjects[subject]; ok {
+				r.at(key+".subject", "give each caller its own", "%s has this subject too", other)
+			}
+			subjects[subject] = name
+		}
 		if caller.UID == nil {
 			continue
 		}
@@ -99,7 +111,7 @@ func (r *reader) ordered(parent, name, most string, value, limit time.Duration) 
 }
 
 // checkNames finds tools that would have the same name.
-func (r *reader) checkNames(tools map[string]host.Override) {
+func (r *reader) checkNames(tools map[string]Tool) {
 	taken := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(tools)) {
 		to, key := tools[name].Name, below("tools", name)+".rename"

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -42,6 +43,8 @@ type Config struct {
 	Audit Audit `json:"audit"`
 	// Metrics says where a daemon serves numbers, besides its socket.
 	Metrics Metrics `json:"metrics"`
+	// MCP says how the tools are served to MCP clients.
+	MCP MCP `json:"mcp"`
 	// Approvals says how people are asked for approval.
 	Approvals Approvals `json:"approvals"`
 	// Sessions bounds named sessions.
@@ -50,8 +53,10 @@ type Config struct {
 	Defaults Plugin `json:"defaults"`
 	// Plugins are the settings of named plugins, with Defaults filled in.
 	Plugins map[string]Plugin `json:"plugins,omitempty"`
+	// Servers are the MCP servers that are mounted, by name.
+	Servers map[string]Server `json:"mcp_servers,omitempty"`
 	// Tools is what the operator decides about tools, by the names that plugins give them.
-	Tools map[string]host.Override `json:"tools,omitempty"`
+	Tools map[string]Tool `json:"tools,omitempty"`
 	// Callers is what the operator decides about callers, such as cli.
 	Callers map[string]Caller `json:"callers,omitempty"`
 
@@ -95,6 +100,53 @@ type Approvals struct {
 	// Timeout is how long a question waits for an answer before it counts as a no.
 	// Default: 5m.
 	Timeout time.Duration `json:"timeout"`
+	// Ask is who is asked, unless the tool or the caller says otherwise: the first that can be.
+	// Default: [AskClient].
+	Ask []Asker `json:"ask"`
+}
+
+// Asker is who is asked about a call that needs approval.
+type Asker string
+
+// The askers.
+const (
+	// AskClient is the program that makes the call: an MCP client shows the question to its user,
+	// and a command asks on its terminal.
+	AskClient Asker = "client"
+	// AskTerminal is the terminal on which this process runs.
+	AskTerminal Asker = "terminal"
+	// AskQueue is the queue of the daemon, which the operator answers with toolhost approvals.
+	AskQueue Asker = "queue"
+)
+
+// Tool is what the operator decides about a tool.
+type Tool struct {
+	host.Override
+	// Ask is who is asked about its calls. Default: none, who is asked about the caller's.
+	Ask []Asker `json:"ask,omitempty"`
+}
+
+// Overrides returns what a host is told of tools.
+func (c *Config) Overrides() map[string]host.Override {
+	out := make(map[string]host.Override, len(c.Tools))
+	for name, t := range c.Tools {
+		out[name] = t.Override
+	}
+	return out
+}
+
+// Asked returns who is asked about a caller's calls of a tool, by the name that callers see: in
+// this order, the first that can be. What is said of the tool goes before what is said of the caller.
+func (c *Config) Asked(caller, seen string) []Asker {
+	for name, t := range c.Tools {
+		if cmp.Or(t.Name, name) == seen && len(t.Ask) > 0 {
+			return t.Ask
+		}
+	}
+	if own := c.Callers[caller].Ask; len(own) > 0 {
+		return own
+	}
+	return c.Approvals.Ask
 }
 
 // Sessions bounds named sessions.
@@ -118,9 +170,10 @@ type Plugin struct {
 func Default() *Config {
 	nothing := &source{lines: []string{""}, hidden: []int{-1}}
 	c := &Config{
-		LogLevel: "warn", Approvals: Approvals{Timeout: 5 * time.Minute},
+		LogLevel: "warn", Approvals: Approvals{Timeout: 5 * time.Minute, Ask: []Asker{AskClient}},
 		Audit:    Audit{MaxSize: 64 << 20, MaxFiles: 8},
 		Sessions: Sessions{IdleTime: time.Hour, Max: 16},
+		MCP:      defaultMCP(),
 		Defaults: Plugin{Settings: plugin.DefaultSettings()},
 		src:      func() *source { return nothing },
 	}
@@ -131,7 +184,9 @@ func Default() *Config {
 // decode fills c with what a file says.
 func (c *Config) decode(file map[string]any) error {
 	plugins, _ := file["plugins"].(map[string]any)
+	servers, _ := file["mcp_servers"].(map[string]any)
 	delete(file, "plugins")
+	delete(file, "mcp_servers")
 	if err := decode(file, c); err != nil {
 		return err
 	}
@@ -142,6 +197,15 @@ func (c *Config) decode(file map[string]any) error {
 			return err
 		}
 		c.Plugins[name] = p
+	}
+	c.Servers = make(map[string]Server, len(servers))
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		s := c.NewServer()
+		if err := decode(servers[name], &s); err != nil {
+			return err
+		}
+		s.Base = c.src().dir
+		c.Servers[name] = s
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -26,7 +27,14 @@ func Initial() []byte {
 	for _, m := range root().members {
 		b.WriteByte('\n')
 		m.write(b, m.name, "", func(s *setting) bool {
-			return m.name != "defaults" && m.name != "plugins" || s.hasDefault() == (m.name == "defaults")
+			switch m.name {
+			case "defaults", "plugins":
+				return s.hasDefault() == (m.name == "defaults")
+			case "mcp_servers": // apart from what is under defaults
+				same := func(d member) bool { return d.Description == s.Description }
+				return !slices.ContainsFunc(root().member("defaults").members, same)
+			}
+			return true
 		})
 	}
 	return b.Bytes()

@@ -89,7 +89,7 @@ func (c Changes) any() bool {
 			return true
 		}
 	}
-	return len(c.Host)+len(c.Defaults)+len(c.Tools)+len(c.Callers) > 0
+	return len(c.Host)+len(c.Defaults)+len(c.Servers)+len(c.Tools)+len(c.Callers) > 0
 }
 
 func TestParse(t *testing.T) {
@@ -102,8 +102,8 @@ func TestParse(t *testing.T) {
 		{c.Root, "/etc/toolhost/work"}, {c.CacheDir, "/etc/toolhost/cache"}, {c.Socket, "/etc/toolhost/run/s"},
 		{c.LogLevel, "off"}, {c.Audit, Audit{"/etc/toolhost/a.jsonl", tool.Cautious, 1 << 20, 3, 720 * time.Hour}},
 		{db.Enabled, true}, {other.Enabled, false}, {c.Plugin("unnamed").Enabled, false},
-		{db.Carrier, plugin.Socket}, {db.Limits, plugin.Limits{Running: 8, MaxRetries: 2}},
-		{other.Limits, plugin.Limits{Running: 8, Waiting: 1024, MaxResult: 64 << 20, MaxRetries: 10}},
+		{db.Carrier, plugin.Socket}, {db.Limits, plugin.Limits{Running: 8, MaxRetries: 2, Questions: 16}},
+		{other.Limits, plugin.Limits{Running: 8, Waiting: 1024, MaxResult: 64 << 20, MaxRetries: 10, Questions: 16}},
 		{db.Args, []string{"-v", ""}}, {string(db.Config), `{"a":{"b":true},"z":[1,2.5,null,"x"]}`},
 		{db.Namespace, plugin.NamespaceOn}, {db.Previews, false}, {db.IdleTimeout, time.Duration(0)},
 		{db.StartTimeout, 20 * time.Second}, {db.CallTimeout, 90 * time.Second}, {db.MaxTimeout, time.Duration(0)},

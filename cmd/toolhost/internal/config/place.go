@@ -69,3 +69,8 @@ func (c *Config) Problems(all []Problem) error {
 func byPlace(a, b Problem) int {
 	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 }
+
+// Place returns where the file has a setting, as FILE:LINE.
+func (c *Config) Place(keys ...string) string {
+	return c.File + ":" + strconv.Itoa(nearest(c.places, pathOf(keys)).line)
+}

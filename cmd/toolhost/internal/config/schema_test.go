@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/schema"
@@ -33,10 +32,14 @@ func levels() map[string]level {
 		"":             {top, reflect.TypeFor[Config](), "%s"},
 		"audit":        {top.member("audit"), reflect.TypeFor[Audit](), `{"audit":%s}`},
 		"approvals":    {top.member("approvals"), reflect.TypeFor[Approvals](), `{"approvals":%s}`},
+		"mcp":          {top.member("mcp"), reflect.TypeFor[MCP](), `{"mcp":%s}`},
+		"mcp.limits":   {top.member("mcp").member("limits"), reflect.TypeFor[MCPLimits](), `{"mcp":{"limits":%s}}`},
 		"plugin":       {one, reflect.TypeFor[Plugin](), `{"plugins":{"p":%s}}`},
 		"limits":       {one.member("limits"), reflect.TypeFor[plugin.Limits](), `{"plugins":{"p":{"limits":%s}}}`},
 		"restart":      {one.member("restart"), reflect.TypeFor[plugin.RestartPolicy](), `{"plugins":{"p":{"restart":%s}}}`},
-		"tool":         {top.member("tools").each, reflect.TypeFor[host.Override](), `{"tools":{"t":%s}}`},
+		"server":       {top.member("mcp_servers").each, reflect.TypeFor[Server](), `{"mcp_servers":{"s":%s}}`},
+		"oauth":        {top.member("mcp_servers").each.member("oauth"), reflect.TypeFor[OAuth](), `{"mcp_servers":{"s":{"oauth":%s}}}`},
+		"tool":         {top.member("tools").each, reflect.TypeFor[Tool](), `{"tools":{"t":%s}}`},
 		"caller":       {caller, reflect.TypeFor[Caller](), `{"callers":{"c":%s}}`},
 		"caller.tools": {caller.member("tools"), reflect.TypeFor[Visible](), `{"callers":{"c":{"tools":%s}}}`},
 	}
@@ -153,7 +156,8 @@ func TestSchemaDefaults(t *testing.T) {
 	}
 	compare("", root(), decoded(must(json.Marshal(plain(*Default())))))
 	compare("tools.t", root().member("tools").each, object{"disable": false, "approval": string(policy.BySafety)})
-	compare("callers.c", root().member("callers").each, decoded(must(json.Marshal(Caller{Approval: AnswerAsk}))))
+	compare("mcp_servers.s", root().member("mcp_servers").each, decoded(must(json.Marshal(Default().NewServer()))))
+	compare("callers.c", root().member("callers").each, decoded(must(json.Marshal(Caller{Approval: AnswerAsk, Names: NamesAlias}))))
 	if seen < 20 {
 		t.Errorf("%d defaults", seen)
 	}

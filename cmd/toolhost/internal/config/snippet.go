@@ -84,10 +84,11 @@ func secretParts(lines []string) []int {
 	return hidden
 }
 
-// namesEnvironment reports whether a key is environment, or a misspelling of it.
+// namesEnvironment reports whether a key is environment, or a misspelling of it, or another
+// key of an MCP server that people write secrets beneath.
 func namesEnvironment(key string) bool {
 	key = strings.ToLower(key)
-	return strings.HasPrefix(key, "env") || suggest.Distance(key, "environment") <= 4
+	return strings.HasPrefix(key, "env") || strings.HasPrefix(key, "header") || key == "args" || key == "url" || suggest.Distance(key, "environment") <= 4
 }
 
 func brackets(s string) int {

@@ -25,6 +25,9 @@ type Variable struct {
 	value *string // a pointer, so that printing a struct that holds a Variable shows an address
 }
 
+// Value returns a variable with a value.
+func Value(name, value string) Variable { return Variable{Name: name, value: &value} }
+
 // hiddenValue is shown in place of a value.
 const hiddenValue = "(hidden)"
 
@@ -101,6 +104,9 @@ func (e *Environment) UnmarshalJSON(text []byte) error {
 // Equal reports whether two environments are set in the same way. It does not follow
 // references.
 func (e Environment) Equal(other Environment) bool { return slices.EqualFunc(e, other, Variable.equal) }
+
+// With returns e with the variable added or replaced.
+func (e Environment) With(v Variable) Environment { return e.set(v) }
 
 // set returns e with the variable added or replaced.
 func (e Environment) set(v Variable) Environment {

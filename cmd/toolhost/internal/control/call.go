@@ -67,6 +67,7 @@ func (a Answer) size() int {
 const (
 	eventBegin    = "begin"
 	eventApproval = "approval"
+	eventQuestion = "question"
 	eventPart     = "part"
 	eventEnd      = "end"
 )
@@ -76,6 +77,8 @@ type event struct {
 	Event    string    `json:"event"`
 	ID       string    `json:"id,omitempty"`       // begin: the ID of the call
 	Approval *question `json:"approval,omitempty"` // approval: the question
+
+	Question *toolQuestion `json:"question,omitempty"` // question: that of a tool
 
 	// part: a piece of the result. Block begins a block of that type. The piece continues
 	// the field; Data replaces Text for bytes, and for text that would be much longer as JSON.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/approval"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
@@ -33,6 +34,7 @@ type service struct {
 	*host.Host
 	began, ended chan string // names of tools
 	reload       error
+	queue        *approval.Queue
 }
 
 func newService(t *testing.T) *service {
@@ -41,7 +43,7 @@ func newService(t *testing.T) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{Host: h, began: make(chan string, 1000), ended: make(chan string, 1000)}
+	s := &service{Host: h, queue: approval.NewQueue(nil), began: make(chan string, 1000), ended: make(chan string, 1000)}
 	wait := func(ctx context.Context, call tool.Call) (tool.Result, error) {
 		s.began <- call.Name
 		<-ctx.Done()
@@ -120,6 +122,8 @@ func (s *service) Call(ctx context.Context, _ control.Caller, c control.Call, a 
 	out, res, err := session.CallWith(ctx, tool.Call{Name: c.Name, Arguments: c.Arguments}, host.CallOptions{})
 	return control.Answer{Outcome: out, Result: res, Err: err}
 }
+
+func (s *service) Approvals() *approval.Queue { return s.queue }
 
 func (s *service) Stop() time.Duration { return time.Second }
 

@@ -8,6 +8,10 @@
 //	DELETE /v1/calls/{id}               end a call
 //	GET    /v1/calls/{id}/preview       what a call that waits for approval would do
 //	POST   /v1/calls/{id}/approval      {"verdict": allow, deny, modify or fail, "reason", "arguments"}
+//	GET    /v1/approvals                ?follow=true; the questions to the operator that wait
+//	POST   /v1/approvals                put a question, and wait for the answer
+//	GET    /v1/approvals/{id}           a question with its preview
+//	POST   /v1/approvals/{id}           {"verdict": allow or deny, "reason"}
 //	POST   /v1/plugins/{name}/restart
 //	POST   /v1/plugins/{name}/sync      apply what the operator has said of a plugin
 //	GET    /v1/plugins/{name}/logs      ?follow=true; the newest output of a plugin, a line each

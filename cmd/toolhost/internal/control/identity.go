@@ -17,6 +17,14 @@ type Identity struct {
 	ConfigDigest string `json:"config_digest,omitempty"`
 	// PluginDirs are in the order in which tools get their names.
 	PluginDirs []string `json:"plugin_dirs"`
+	// MCPConfigs are the files of --mcp-config, in their order.
+	MCPConfigs []MCPConfig `json:"mcp_configs,omitempty"`
+}
+
+// MCPConfig is a file of MCP servers.
+type MCPConfig struct {
+	Path   string `json:"path"`
+	Digest string `json:"digest"` // of the content in effect
 }
 
 // Difference says how a daemon differs from a command; empty if it does not.
@@ -34,6 +42,19 @@ func (daemon Identity) Difference(command Identity) string {
 	}
 	if !slices.Equal(daemon.PluginDirs, command.PluginDirs) {
 		other("plugin directory", strings.Join(daemon.PluginDirs, " and "), strings.Join(command.PluginDirs, " and "))
+	}
+	named := func(i Identity) string {
+		var all []string
+		for _, f := range i.MCPConfigs {
+			all = append(all, f.Path)
+		}
+		return strings.Join(all, " and ")
+	}
+	other("file of MCP servers", named(daemon), named(command))
+	for i, f := range daemon.MCPConfigs {
+		if named(daemon) == named(command) && f != command.MCPConfigs[i] {
+			out = append(out, "it runs with an earlier version of "+f.Path+" (toolhost reload)")
+		}
 	}
 	return strings.Join(out, "; ")
 }

@@ -69,3 +69,18 @@ func (l *lines) within(d time.Duration) error { return l.ctl.SetWriteDeadline(ti
 
 // send writes a whole line or nothing: a value is encoded before it is written.
 func (l *lines) send(e event) error { return l.enc.Encode(e) }
+
+// sendAll sends values, which may be none, a line each without delay.
+func sendAll[T any](l *lines, all []T) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.within(writeTimeout); err != nil {
+		return err
+	}
+	for _, v := range all {
+		if err := l.enc.Encode(v); err != nil {
+			return err
+		}
+	}
+	return l.ctl.Flush()
+}

@@ -40,7 +40,7 @@ func (s *Server) logs(w http.ResponseWriter, r *http.Request) {
 	out := newLines(w)
 	for last := uint64(0); ; {
 		lines, more := journal.Since(last)
-		if err := out.sendLines(lines); err != nil {
+		if err := sendAll(out, lines); err != nil {
 			return // the client is gone
 		}
 		if !follow {
@@ -57,21 +57,6 @@ func (s *Server) logs(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-}
-
-// sendLines sends lines of a journal, which may be none, without delay.
-func (l *lines) sendLines(all []plugin.Line) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.within(writeTimeout); err != nil {
-		return err
-	}
-	for _, line := range all {
-		if err := l.enc.Encode(line); err != nil {
-			return err
-		}
-	}
-	return l.ctl.Flush()
 }
 
 // Logs calls each with the lines of a plugin's journal, oldest first, until there are no more,

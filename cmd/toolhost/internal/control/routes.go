@@ -25,6 +25,11 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("DELETE /v1/calls/{id}", s.cancel)
 	mux.HandleFunc("GET /v1/calls/{id}/preview", s.preview)
 	mux.HandleFunc("POST /v1/calls/{id}/approval", s.approve)
+	mux.HandleFunc("GET /v1/approvals", operator(s.approvals))
+	mux.HandleFunc("POST /v1/approvals", operator(s.ask))
+	mux.HandleFunc("GET /v1/approvals/{id}", operator(s.question))
+	mux.HandleFunc("POST /v1/approvals/{id}", operator(s.answer))
+	mux.HandleFunc("POST /v1/calls/{id}/answers", s.answerTool)
 	mux.HandleFunc("GET /v1/sessions", s.sessions)
 	mux.HandleFunc("DELETE /v1/sessions/{name}", s.endSession)
 	mux.HandleFunc("POST /v1/plugins/{name}/restart", s.do(func(ctx context.Context, r *http.Request) error {
@@ -66,7 +71,7 @@ func (s *Server) numbers(next http.Handler) http.HandlerFunc {
 func (s *Server) state(w http.ResponseWriter, r *http.Request) {
 	state := s.service.State()
 	s.mu.Lock()
-	state.Draining, state.Calls = s.draining, len(s.calls)
+	state.Draining, state.Calls, state.Approvals = s.draining, len(s.calls), s.service.Approvals().Len()
 	s.mu.Unlock()
 	s.replyLarge(w, r, state)
 }
@@ -121,7 +126,11 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("ask") == "true" {
 		asked = run
 	}
-	_ = s.sendAnswer(out, s.service.Call(run.ctx, callerOf(r), c, asked)) // an answer that is not read is on record
+	ctx := run.ctx
+	if r.URL.Query().Get("questions") == "true" {
+		ctx = tool.WithAsker(ctx, run.Ask)
+	}
+	_ = s.sendAnswer(out, s.service.Call(ctx, callerOf(r), c, asked)) // an answer that is not read is on record
 }
 
 // sendAnswer sends an answer, or an error if it cannot be sent: its structured part is not

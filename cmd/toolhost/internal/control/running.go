@@ -22,6 +22,8 @@ type runningCall struct {
 	cancel context.CancelCauseFunc
 	lines  *lines
 
+	questions questions
+
 	mu      sync.Mutex
 	pending *pending // nil: no question is open
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/approval"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
@@ -53,6 +54,8 @@ type Service interface {
 	Call(context.Context, Caller, Call, policy.Approver) Answer
 	// Sessions returns the named sessions that a caller may know about.
 	Sessions(Caller) []SessionInfo
+	// Approvals returns the queue of questions to the operator.
+	Approvals() *approval.Queue
 	// EndSession ends a session of the caller.
 	EndSession(c Caller, name string) error
 	RestartPlugin(ctx context.Context, name string) error
@@ -114,7 +117,7 @@ func NewServer(s Service, log hclog.Logger) *Server {
 func (s *Server) Load() Load {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Load{Calls: len(s.calls), Approvals: len(s.waiting)}
+	return Load{Calls: len(s.calls), Approvals: len(s.waiting) + s.service.Approvals().Len()}
 }
 
 // Serve answers requests until Shutdown.

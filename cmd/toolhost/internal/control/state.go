@@ -24,6 +24,8 @@ type State struct {
 	Draining bool `json:"draining,omitempty"`
 	// Calls counts the calls in progress over the socket.
 	Calls int `json:"calls"`
+	// Approvals counts the questions in the queue.
+	Approvals int `json:"approvals"`
 	// Tools counts the tools.
 	Tools   int              `json:"tools"`
 	Plugins []plugin.Status  `json:"plugins"`

@@ -30,6 +30,9 @@ func (d *daemon) admits(uid int) bool {
 
 // share opens the socket to other users if the configuration names any.
 func (d *daemon) share() {
+	if d.claim == nil {
+		return
+	}
 	if err := d.claim.Share(setup.Shared(d.current.Load().loaded.Config)); err != nil {
 		d.log.Warn("which users can connect has not changed", "error", err)
 	}

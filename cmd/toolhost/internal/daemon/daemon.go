@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/approval"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
@@ -17,6 +18,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/mcpbridge"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -30,12 +32,17 @@ type daemon struct {
 	since    time.Time
 	options  Options
 	sessions *sessions
+	queue    *approval.Queue
+	askers   setup.Askers   // of MCP clients
 	claim    *control.Claim // on the socket
 	faults   faultList
 	stop     chan struct{} // closed when a command ends the daemon
 	stopOnce sync.Once
 	numbers  *metrics.Numbers
-	server   atomic.Pointer[control.Server] // nil until the daemon serves
+	server   atomic.Pointer[control.Server]   // nil until the daemon serves
+	mcp      atomic.Pointer[mcpbridge.Server] // nil: there are no MCP clients
+
+	lastSession atomic.Pointer[lastSession]
 
 	reloading sync.Mutex // held while current is replaced
 	current   atomic.Pointer[inEffect]
@@ -72,15 +79,19 @@ func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.OpenLocal(ctx, session.Needs{Record: true, Audit: o.Audit})
+	d := &daemon{session: s, log: logger, since: time.Now(), options: o, stop: make(chan struct{})}
+	needs := session.Needs{Record: true, Audit: o.Audit}
+	if o.HTTP || o.Caller != "" {
+		needs.Options = append(needs.Options, host.WithHooks(policy.Hooks{After: d.count, Error: d.count}))
+	}
+	l, err := s.OpenLocal(ctx, needs)
 	if err != nil {
 		return nil, err
 	}
 	s.WarnOf(l.Faults(), l.Plugins(), "")
-	d := &daemon{
-		session: s, local: l, log: logger, since: time.Now(),
-		options: o, stop: make(chan struct{}),
-	}
+	d.local = l
+	d.queue = approval.NewQueue(d.stale)
+	d.askers = setup.Askers{Client: mcpbridge.ClientApprover(), Queue: d.queue}
 	d.numbers = metrics.New(d.snapshot)
 	d.faults.all = l.Faults()
 	d.current.Store(&inEffect{t, l.Loaded, identity})
@@ -135,26 +146,30 @@ func (d *daemon) Get(c control.Caller, name string) (host.Tool, bool) {
 func (d *daemon) Call(ctx context.Context, by control.Caller, c control.Call, asked policy.Approver) control.Answer {
 	began := time.Now()
 	answer := d.call(ctx, by, c, asked)
-	t, _ := d.local.Host.Get(c.Name)
-	code := tool.CodeOf(answer.Err)
-	if code == "" && answer.Result.IsError {
-		code = tool.CodeToolFailed
-	}
-	d.numbers.Call(t.Name, code, time.Since(began))
+	d.countCall(c.Name, answer.Result, answer.Err, time.Since(began))
 	return answer
 }
 
+func (d *daemon) countCall(name string, r tool.Result, err error, took time.Duration) {
+	t, _ := d.local.Host.Get(name)
+	code := tool.CodeOf(err)
+	if code == "" && r.IsError {
+		code = tool.CodeToolFailed
+	}
+	d.numbers.Call(t.Name, code, took)
+}
+
 func (d *daemon) call(ctx context.Context, by control.Caller, c control.Call, asked policy.Approver) control.Answer {
-	may := d.allowance(by)
+	may, can := d.allowance(by), setup.Askers{Client: asked, Queue: d.queue}
 	if c.Session == "" {
-		return session.CallAs(ctx, d.local.Host, c, may, asked)
+		return session.CallAs(ctx, d.local.Host, c, may, can)
 	}
 	one, begun, leave, err := d.sessions.join(may.Caller, c.Session)
 	if err != nil {
 		return control.Answer{Outcome: host.Outcome{Name: c.Name}}.Failed(err)
 	}
 	defer leave()
-	answer := session.CallIn(ctx, d.local.Host, one, c, may, asked)
+	answer := session.CallIn(ctx, d.local.Host, one, c, may, can)
 	answer.Begun = begun
 	return answer
 }
@@ -193,6 +208,10 @@ func (d *daemon) applyPlugin(ctx context.Context, name string) error {
 	d.local.Host.SetPluginSettings(loaded.Plugins.Apply)
 	d.local.Host.SetHold(loaded.Hold)
 	d.current.Store(&inEffect{now.settings, loaded, now.identity})
+	defer d.queue.Revise()
+	if _, ok := loaded.Servers.Get(name); ok {
+		return d.local.Mounts.Sync(ctx, loaded.Servers)
+	}
 	return d.local.Host.SyncPlugin(ctx, name, now.settings.Dirs.Watched()...)
 }
 
@@ -205,6 +224,7 @@ func (d *daemon) reload(ctx context.Context, why session.Reading) error {
 	defer d.reloading.Unlock()
 	defer notifyReloading()()
 	err := d.reloadAll(ctx, why)
+	d.queue.Revise()
 	d.numbers.Reload(err)
 	d.faults.replace(func(known *tool.Error) bool { return known.Plugin == "" }, err)
 	for _, fault := range session.Faults(err) {

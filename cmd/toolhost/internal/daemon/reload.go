@@ -31,7 +31,7 @@ func (d *daemon) reloadAll(ctx context.Context, why session.Reading) error {
 	if why == session.ByChange {
 		sync = d.local.Host.Refresh
 	}
-	err = sync(ctx, after.settings.Dirs.Watched()...)
+	err = errors.Join(sync(ctx, after.settings.Dirs.Watched()...), d.local.Mounts.Sync(ctx, after.loaded.Servers))
 	changes, file := setup.Changes(before.loaded, after.loaded), after.settings.Config.File
 	switch {
 	case len(changes) > 0:
@@ -56,6 +56,9 @@ func (d *daemon) prepare(ctx context.Context, before *inEffect, why session.Read
 		return nil, err
 	}
 	after := &inEffect{settings: before.settings.With(c)}
+	if why == session.ByOperator { // tools may have written the files of --mcp-config
+		after.settings = after.settings.Reread()
+	}
 	if after.loaded, err = after.settings.Load(); err != nil {
 		return nil, err
 	}
@@ -73,7 +76,7 @@ func (d *daemon) apply(after *inEffect, why session.Reading) error {
 	if err != nil {
 		return err
 	}
-	if err := h.SetOverrides(c.Tools); err != nil {
+	if err := h.SetOverrides(c.Overrides()); err != nil {
 		return c.Problems([]config.Problem{session.ConfigProblem(c, tool.AsError(err))})
 	}
 	// From here on nothing fails.
@@ -83,6 +86,9 @@ func (d *daemon) apply(after *inEffect, why session.Reading) error {
 	d.session.SetLogLevel(after.settings.LogLevel)
 	d.current.Store(after)
 	d.share()
+	if mcp := d.mcp.Load(); mcp != nil {
+		mcp.Refresh()
+	}
 	if why == session.ByOperator && c.File != "" {
 		if ok, err := d.session.Counts(session.ByChange, c.Digest(), after.settings); err == nil && !ok {
 			d.session.Trust(c.File, c.Digest()) // for the commands that find the file

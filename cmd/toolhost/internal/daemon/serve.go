@@ -31,6 +31,11 @@ type Options struct {
 	// serves /debug/pprof/ there, too.
 	Metrics  string
 	Profiles bool
+	// Caller is the caller of the configuration that the client of [ServeStdio] is.
+	Caller string
+	// HTTP serves MCP clients over HTTP, on Listen; empty: the address of the configuration.
+	HTTP   bool
+	Listen string
 }
 
 // Serve runs a daemon until ctx ends, and then shuts it down in good order.
@@ -44,15 +49,20 @@ func Serve(ctx context.Context, s *session.Session, o Options) error {
 	if err != nil {
 		return err
 	}
-	// The socket is given up last, when nothing of this daemon is left.
-	d, err := open(ctx, s, o)
-	if err != nil && ctx.Err() != nil { // the daemon is no longer wanted
-		return claim.Release()
-	}
+	front, err := openFront(s, o)
 	if err != nil {
 		return errors.Join(err, claim.Release())
 	}
-	return errors.Join(d.serve(ctx, claim, path, o.Drain), d.local.Close(ctx), claim.Release())
+	// The socket is given up last, when nothing of this daemon is left.
+	d, err := open(ctx, s, o)
+	if err != nil {
+		front.abort()
+		if ctx.Err() != nil { // the daemon is no longer wanted
+			err = nil
+		}
+		return errors.Join(err, claim.Release())
+	}
+	return errors.Join(d.serve(ctx, claim, path, front), d.local.Close(ctx), claim.Release())
 }
 
 // takeSocket takes the socket, before anything starts: it is what a second daemon fails at.
@@ -90,7 +100,8 @@ func socketError(err error) error {
 // some seconds to end.
 const endTime = 15 * time.Second
 
-func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, drain time.Duration) error {
+func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, front *front) error {
+	defer front.abort()
 	ln, err := claim.Listen(control.MaxConnections, d.admits, func(err error) { d.log.Warn("a connection was refused", "reason", err) })
 	if err != nil {
 		return socketError(err)
@@ -113,22 +124,30 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, d
 	d.server.Store(server)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ln) }()
+	if err := front.serve(d); err != nil {
+		return errors.Join(err, ln.Close())
+	}
 	d.noteProtected()
 	h := d.local.Host
 	d.session.Say(fmt.Sprintf("ready: %d tools of %d plugins on %s (pid %d)", h.Len(), len(h.Plugins()), path, os.Getpid()))
 	notify("READY=1")
 	tasks.add(func(ctx context.Context) { watchdog(ctx, func() { d.State() }) })
-	err = d.wait(ctx, hangUp, changed, served)
-	if err != nil { // the socket failed: there is no caller to wait for
-		drain = 0
+	front.say(d.session)
+	drain := d.options.Drain
+	over, err := d.wait(ctx, hangUp, changed, served)
+	if over { // there is no caller to wait for
+		err, drain = tool.Errorf(tool.CodeUnavailable, "the socket failed: %w", err), 0
 	}
 	notify(fmt.Sprintf("STOPPING=1\nEXTEND_TIMEOUT_USEC=%d", (drain + endTime).Microseconds()))
 	d.session.Say(fmt.Sprintf("ending: calls in progress may take %v", drain))
+	d.queue.Close() // no one is waited for who may not come
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
+	tasks.add(func(context.Context) { front.shutdown(bound) })
 	server.Shutdown(bound)
+	tasks.end()
 	d.sessions.close()
-	if err == nil {
+	if !over {
 		err = <-served
 	}
 	return err
@@ -154,20 +173,23 @@ func (d *daemon) serveMetrics(t *tasks) error {
 	return nil
 }
 
-// wait waits for the end of the daemon, and reloads when it is told to or when the
-// configuration file has changed. It returns the error of a socket that failed.
-func (d *daemon) wait(ctx context.Context, hangUp <-chan os.Signal, changed <-chan struct{}, served <-chan error) error {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(100) // main sets what suits commands, which end soon
+// wait waits for the end, and reloads when it is told to or when the configuration file has
+// changed. If what is served has ended by itself, it is over, with the error of that.
+func (d *daemon) wait(ctx context.Context, hangUp <-chan os.Signal, changed <-chan struct{}, served <-chan error) (over bool, err error) {
+	// Main sets what suits commands, which end soon. It suits MCP too: the SDK decodes each value
+	// with a buffer of 32 KiB, and with 100 there was a collection every 20 calls, which took a
+	// quarter of the processor's time.
+	if os.Getenv("GOGC") == "" && d.mcp.Load() == nil {
+		debug.SetGCPercent(100)
 	}
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return false, nil
 		case <-d.stop:
-			return nil
+			return false, nil
 		case err := <-served:
-			return tool.Errorf(tool.CodeUnavailable, "the socket failed: %w", err)
+			return true, err
 		case <-hangUp:
 			_ = d.Reload(ctx) // reload logs its errors
 		case <-changed:

@@ -33,6 +33,9 @@ func checkDaemon(ctx context.Context, p *patient) {
 		p.warning(what+" runs, and this directory's commands do not use it: "+why,
 			"run them with its --root, --config and --plugin-dir, or toolhost reload")
 	}
+	if n := state.Approvals; n > 0 {
+		p.warning(count(n, "question")+" in the daemon's queue for your answer", "see toolhost approvals")
+	}
 	told := map[string]bool{}
 	for _, f := range state.Faults {
 		told[f.Plugin] = true

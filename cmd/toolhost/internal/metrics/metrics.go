@@ -40,7 +40,7 @@ var codes = map[tool.Code]bool{
 	tool.CodeApprovalRequired: true, tool.CodeRateLimited: true, tool.CodeUnavailable: true, tool.CodeCrashed: true,
 	tool.CodeDeadlineExceeded: true, tool.CodeCanceled: true, tool.CodeResourceExhausted: true, tool.CodeNotFound: true,
 	tool.CodeAlreadyExists: true, tool.CodeInvalidDefinition: true, tool.CodeInvalidResult: true, tool.CodeToolFailed: true,
-	tool.CodeInternal: true,
+	tool.CodeUnsupported: true, tool.CodeInternal: true,
 }
 
 // Numbers are the metrics of a daemon. They are safe for concurrent use.

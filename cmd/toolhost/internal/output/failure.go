@@ -39,6 +39,17 @@ func (o *Writer) Failure(err error) {
 	}
 }
 
+// Failures prints errors for people, with the evidence.
+func (o *Writer) Failures(all []Failure) {
+	for _, f := range all {
+		o.Printf("\n%s: %s\n", f.Code, sanitize.Text(f.Message))
+		if f.Hint != "" {
+			o.Printf("  %s\n", sanitize.Text(f.Hint))
+		}
+		o.LastWords(f.Detail)
+	}
+}
+
 // Report prints what a check has found, as JSON; with an error, the member error is added to
 // it. It returns err, or else an error of encoding.
 func (o *Writer) Report(v any, err error) error {

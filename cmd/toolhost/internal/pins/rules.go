@@ -104,6 +104,9 @@ func (k *Keeper) Rules(src Source) (Rules, error) {
 	if counts {
 		rules.Locks = slices.Insert(rules.Locks, 0, own)
 	}
+	for i, l := range rules.Locks { // the lock that is written has the servers too
+		rules.Locks[i].Servers = l.File == rules.File
+	}
 	return rules, nil
 }
 

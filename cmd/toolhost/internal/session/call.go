@@ -25,14 +25,14 @@ type Allowance struct {
 
 // CallAs runs a call in a session of its own, with what the caller asks for and may have. A
 // refusal says so if the caller asked for more.
-func CallAs(ctx context.Context, h *host.Host, c control.Call, may Allowance, asked policy.Approver) control.Answer {
+func CallAs(ctx context.Context, h *host.Host, c control.Call, may Allowance, asked setup.Askers) control.Answer {
 	session := h.Session(host.WithCaller(host.Caller{Name: may.Caller.Name()}))
 	defer func() { _ = session.Close(context.WithoutCancel(ctx)) }()
 	return CallIn(ctx, h, session, c, may, asked)
 }
 
 // CallIn is [CallAs] in a session of the caller, which has no grants.
-func CallIn(ctx context.Context, h *host.Host, in *host.Session, c control.Call, may Allowance, asked policy.Approver) control.Answer {
+func CallIn(ctx context.Context, h *host.Host, in *host.Session, c control.Call, may Allowance, asked setup.Askers) control.Answer {
 	given, refused := may.split(c.Grants)
 	session := in.With(append(may.Caller.Session(), host.WithGrants(given...), host.WithApprover(may.approver(c.Yes, asked)))...)
 	ctx, cancel := bounded(ctx, c.Timeout)
@@ -62,16 +62,16 @@ func (may Allowance) split(asked []tool.Capability) (given, refused []tool.Capab
 	return given, refused
 }
 
-// approver returns an approver that says yes, if the caller did and may; else the approver
-// to ask. A caller whose --yes does not count is not asked.
-func (may Allowance) approver(yes bool, asked policy.Approver) policy.Approver {
+// approver returns an approver that says yes, if the caller did and may; else one that asks. About
+// a call whose --yes does not count no one is asked.
+func (may Allowance) approver(yes bool, asked setup.Askers) policy.Approver {
 	switch {
 	case yes && (may.All || may.Yes):
 		return policy.ApproverFunc(func(context.Context, policy.Request) (policy.Decision, error) {
 			return policy.Decision{Verdict: policy.Allow, By: "--yes"}, nil
 		})
 	case yes:
-		asked = nil
+		asked = setup.Askers{}
 	}
 	return may.Caller.Approver(asked)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -47,7 +48,7 @@ func TestAllowance(t *testing.T) {
 		"a yes that is none":    {Allowance{}, control.Call{Name: "destroys", Yes: true}, asked, tool.CodeApprovalRequired},
 		"a yes when asked":      {Allowance{}, control.Call{Name: "destroys"}, asked, ""},
 	} {
-		answer := CallAs(t.Context(), h, c.call, c.may, c.asked)
+		answer := CallAs(t.Context(), h, c.call, c.may, setup.Askers{Client: c.asked})
 		if got := tool.CodeOf(answer.Err); got != c.want {
 			t.Errorf("%s is %v, want %v", name, got, c.want)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/servers"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -40,12 +41,12 @@ func pluginDirs(f *Flags, c *config.Config) Dirs {
 }
 
 // usable returns the directories to load: all that were named, which have to exist, or the
-// default directories that exist.
-func (d Dirs) usable() ([]string, error) {
+// default directories that exist. With MCP servers, none need to exist.
+func (d Dirs) usable(set *servers.Set) ([]string, error) {
 	const hint = "and copy plugin binaries into it, or name another with --plugin-dir or " + PluginDirVariable
 	if d.Source == "" {
 		dirs := d.Existing()
-		if len(dirs) == 0 {
+		if len(dirs) == 0 && (set == nil || len(set.All) == 0) {
 			return nil, exit.Usage("there is no plugin directory: looked for "+strings.Join(d.Paths, " and "), "make one of them "+hint)
 		}
 		return dirs, nil

@@ -40,6 +40,7 @@ var (
 type Flags struct {
 	Config     string
 	PluginDirs []string
+	MCPConfigs []string
 	Root       string
 	JSON       bool
 	LogLevel   string
@@ -58,6 +59,8 @@ func (f *Flags) Bind(root *cobra.Command) {
 		", else "+DefaultConfig+" in the current directory, if it exists and is trusted)")
 	flags.StringArrayVar(&f.PluginDirs, "plugin-dir", nil, "`DIR` of plugin binaries; may be repeated (default $"+
 		PluginDirVariable+", else plugins next to this program, then the user's data directory)")
+	flags.StringArrayVar(&f.MCPConfigs, "mcp-config", nil, "mount the MCP servers of `FILE`, which another MCP client has "+
+		"(mcpServers or servers); may be repeated")
 	flags.StringVar(&f.Root, "root", ".", "workspace `DIR` that plugins work on")
 	flags.BoolVar(&f.JSON, "json", false, "print JSON on standard output")
 	flags.StringVar(&f.LogLevel, "log-level", "warn", "lowest `LEVEL` to log on standard error: "+strings.Join(logLevels, ", "))
@@ -68,6 +71,7 @@ func (f *Flags) Bind(root *cobra.Command) {
 	// The following only fail for a flag that does not exist.
 	_ = root.MarkPersistentFlagFilename("config", "yaml", "yml")
 	_ = root.MarkPersistentFlagDirname("plugin-dir")
+	_ = root.MarkPersistentFlagFilename("mcp-config", "json", "jsonc")
 	_ = root.MarkPersistentFlagDirname("root")
 	_ = root.RegisterFlagCompletionFunc("carrier", cobra.FixedCompletions(carriers, cobra.ShellCompDirectiveNoFileComp))
 	_ = root.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(logLevels, cobra.ShellCompDirectiveNoFileComp))

@@ -10,6 +10,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/servers"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
@@ -30,10 +31,14 @@ type Local struct {
 	// Audit is the file in which calls are recorded; empty: they are not.
 	Audit string
 
+	// Mounts are the MCP servers on the host.
+	Mounts *servers.Mounts
+
 	dirs   []string
 	faults []*tool.Error
 	caller setup.Caller // that uses commands
-	close  func()       // closes what the host writes to
+	queue  policy.Approver
+	close  func() // closes what the host writes to
 }
 
 var _ Backend = (*Local)(nil)
@@ -45,16 +50,19 @@ func (s *Session) OpenLocal(ctx context.Context, n Needs) (*Local, error) {
 		return nil, s.unread.err
 	}
 	t := s.Settings()
-	dirs, err := t.Dirs.usable()
-	if err != nil {
-		return nil, err
-	}
 	l, err := s.NewLocal(t, nil, n)
 	if err != nil {
 		return nil, err
 	}
+	dirs, err := t.Dirs.usable(l.Loaded.Servers)
+	if err != nil {
+		return nil, errors.Join(err, l.Close(ctx))
+	}
+	for _, text := range l.Loaded.Servers.Notes() {
+		s.Warn(&tool.Error{Message: text})
+	}
 	_, err = l.Host.Load(ctx, dirs...)
-	l.dirs, l.faults = dirs, Faults(err)
+	l.dirs, l.faults = dirs, Faults(errors.Join(err, l.Mounts.Sync(ctx, l.Loaded.Servers)))
 	if err := l.unusable(ctx); err != nil {
 		return nil, errors.Join(err, l.Close(ctx))
 	}
@@ -75,7 +83,7 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 	if err != nil {
 		return nil, exit.With(exit.BadUsage, err)
 	}
-	l := &Local{close: func() {}}
+	l := &Local{close: func() {}, queue: s.queue()}
 	var opts []host.Option
 	if l.Loaded, opts, err = t.options(loaded); err != nil {
 		return nil, err
@@ -110,6 +118,7 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 		l.close()
 		return nil, exit.With(exit.BadUsage, err)
 	}
+	l.Mounts = servers.NewMounts(l.Host)
 	l.caller = t.Caller()
 	return l, nil
 }
@@ -181,7 +190,7 @@ func (l *Local) Dirs() []string { return l.dirs }
 
 // Call implements [Backend]. Grants and approval are the operator's own.
 func (l *Local) Call(ctx context.Context, c control.Call, a policy.Approver) control.Answer {
-	return CallAs(ctx, l.Host, c, Allowance{All: true, Caller: l.caller}, a)
+	return CallAs(ctx, l.Host, c, Allowance{All: true, Caller: l.caller}, setup.Askers{Client: a, Terminal: a, Queue: l.queue})
 }
 
 // RestartPlugin implements [Backend].

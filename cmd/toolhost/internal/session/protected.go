@@ -38,6 +38,14 @@ func (t *Settings) protected() []string {
 	if dir := t.CacheDir(); dir != "" {
 		out = append(out, dir)
 	}
+	for _, path := range t.flags.MCPConfigs {
+		if abs, err := filepath.Abs(path); err == nil {
+			out = append(out, abs)
+		}
+	}
+	if set, err := t.Servers(); err == nil {
+		out = append(out, set.Files()...)
+	}
 	// The files that the configuration takes values from.
 	for _, p := range append(slices.Collect(maps.Values(t.Config.Plugins)), t.Config.Defaults) {
 		for _, v := range p.Environment {

@@ -4,12 +4,14 @@
 package session
 
 import (
+	"context"
 	"io"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // Session is one run of the command.
@@ -64,6 +66,13 @@ func (s *Session) Settings() *Settings {
 		return defaultSettings(s.Flags)
 	}
 	return s.settings
+}
+
+// Asker returns ctx with an asker that puts the questions of tools to the person at the
+// terminal, and a function that closes the terminal.
+func (s *Session) Asker(ctx context.Context) (context.Context, func()) {
+	a := &terminal.Asker{Open: s.OpenTerminal}
+	return tool.WithAsker(ctx, a.Ask), a.Close
 }
 
 // Approver returns an approver that asks at the terminal, and a function that closes the

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/servers"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/toggle"
 	"github.com/toolhost/toolhost/host"
@@ -28,6 +30,8 @@ type Settings struct {
 
 	flags *Flags
 	run   setup.Run
+	// files are those of --mcp-config, as they were when they were read for the first time.
+	files func() ([]servers.Content, error)
 	// bare: no configuration applies, so hosts are made with their own defaults.
 	bare bool
 }
@@ -37,7 +41,7 @@ func newSettings(f *Flags, c *config.Config, once bool) *Settings {
 	if f.Given("carrier") {
 		run.Carrier = plugin.Carrier(f.Carrier)
 	}
-	return (&Settings{flags: f, run: run}).With(c)
+	return (&Settings{flags: f, run: run, files: f.mcpFiles()}).With(c)
 }
 
 func defaultSettings(f *Flags) *Settings {
@@ -48,7 +52,7 @@ func defaultSettings(f *Flags) *Settings {
 
 // With returns the settings that follow from another configuration.
 func (t *Settings) With(c *config.Config) *Settings {
-	out := &Settings{Config: c, Root: t.flags.Root, LogLevel: t.flags.LogLevel, flags: t.flags, run: t.run}
+	out := &Settings{Config: c, Root: t.flags.Root, LogLevel: t.flags.LogLevel, flags: t.flags, run: t.run, files: t.files}
 	if c.Root != "" && !t.flags.Given("root") {
 		out.Root = c.Root
 	}
@@ -57,6 +61,73 @@ func (t *Settings) With(c *config.Config) *Settings {
 	}
 	out.Dirs = pluginDirs(t.flags, c)
 	return out
+}
+
+// Reread returns the settings with the files of --mcp-config as they are now.
+func (t *Settings) Reread() *Settings {
+	out := *t
+	out.files = t.flags.mcpFiles()
+	return &out
+}
+
+// mcpFiles returns what reads the files of --mcp-config once.
+func (f *Flags) mcpFiles() func() ([]servers.Content, error) {
+	return sync.OnceValues(func() (all []servers.Content, err error) {
+		for _, path := range f.MCPConfigs {
+			one, err := servers.Read(path)
+			if err != nil {
+				return nil, exit.With(exit.BadUsage, err)
+			}
+			all = append(all, one)
+		}
+		return all, nil
+	})
+}
+
+// Servers returns the MCP servers of the configuration and of --mcp-config, those that toolhost
+// plugins disable has switched off included.
+//
+// # Errors
+//
+// [*exit.Error] for a file that cannot be read.
+func (t *Settings) Servers() (*servers.Set, error) {
+	files, err := t.files()
+	if err != nil {
+		return nil, err
+	}
+	set, err := t.ServersOf(t.Config, files...)
+	if err != nil {
+		return nil, err
+	}
+	disabled, err := toggle.Read(toggle.Disabled)
+	if err != nil {
+		return nil, err
+	}
+	for i := range set.All {
+		s := &set.All[i]
+		s.Disabled = disabled.Has(s.File, s.Name)
+		if t.run.Once {
+			s.Server.IdleTimeout = 0
+		}
+	}
+	return set, nil
+}
+
+// ServersOf returns the MCP servers of a configuration and of files.
+//
+// # Errors
+//
+// [*exit.Error] for a file that cannot be read.
+func (t *Settings) ServersOf(c *config.Config, files ...servers.Content) (*servers.Set, error) {
+	root, err := filepath.Abs(t.Root)
+	if err != nil {
+		return nil, exit.With(exit.BadUsage, err)
+	}
+	set, err := servers.Collect(c, files, config.Surroundings{Lookup: os.LookupEnv, Root: root})
+	if err != nil {
+		return nil, exit.With(exit.BadUsage, err)
+	}
+	return set, nil
 }
 
 // Load reads what the configuration refers to: variables, files, and the lists of enabled and
@@ -75,6 +146,9 @@ func (t *Settings) Load() (setup.Loaded, error) {
 		return setup.Loaded{}, err
 	}
 	out := setup.Loaded{Config: t.Config, Plugins: disabled.Disable(plugins, t.Dirs.Paths)}
+	if out.Servers, err = t.Servers(); err != nil {
+		return setup.Loaded{}, err
+	}
 	if t.Config.HoldNew {
 		enabled, err := toggle.Read(toggle.Enabled)
 		if err != nil {
@@ -106,7 +180,13 @@ func (t *Settings) Identity() (control.Identity, error) {
 		out.Config, out.ConfigDigest = path, c.Digest()
 		err = errors.Join(err, bad)
 	}
-	return out, err
+	files, bad := t.files()
+	for _, one := range files {
+		path, bad := paths.Canonical(one.Path)
+		out.MCPConfigs = append(out.MCPConfigs, control.MCPConfig{Path: path, Digest: one.Digest()})
+		err = errors.Join(err, bad)
+	}
+	return out, errors.Join(err, bad)
 }
 
 // SocketPath returns the path of the daemon's socket; empty if there is to be none.

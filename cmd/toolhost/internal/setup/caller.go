@@ -12,13 +12,26 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// CLI is the caller that runs a command or a daemon: the user who does.
-const CLI = "cli"
+// Callers that have their names from toolhost.
+const (
+	CLI = "cli" // who runs a command or a daemon: the user who does
+	MCP = "mcp" // the client of toolhost serve --mcp stdio, unless a flag names another
+)
 
 // Named returns the name of the caller that a user of the system is, if the file has one.
 func Named(c *config.Config, uid int) (name string, ok bool) {
 	for name, caller := range c.Callers {
 		if caller.UID != nil && *caller.UID == uid {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// OfSubject returns the name of the caller that a subject of the issuer is, if the file has one.
+func OfSubject(c *config.Config, subject string) (name string, ok bool) {
+	for name, caller := range c.Callers {
+		if caller.Subject == subject && subject != "" {
 			return name, true
 		}
 	}
@@ -38,16 +51,29 @@ func Shared(c *config.Config) bool {
 // Caller is what the file gives a caller. The zero value holds no capability, sees all
 // tools, and is asked.
 type Caller struct {
-	name string
-	says config.Caller
+	name        string
+	via, client string // how its calls come in, and from which program
+	says        config.Caller
+	// asked returns who is asked about calls of a tool, by the name that callers see.
+	asked func(seen string) []config.Asker
 	// patience is how long a question waits for its answer; 0: as long as the call.
 	patience time.Duration
 }
 
 // CallerOf returns what the file gives a caller.
 func CallerOf(c *config.Config, name string) Caller {
-	return Caller{name, c.Callers[name], c.Approvals.Timeout}
+	asked := func(seen string) []config.Asker { return c.Asked(name, seen) }
+	return Caller{name: name, says: c.Callers[name], asked: asked, patience: c.Approvals.Timeout}
 }
+
+// Through returns the caller as one whose calls come in that way, from that program.
+func (c Caller) Through(via, client string) Caller {
+	c.via, c.client = via, client
+	return c
+}
+
+// CanonicalNames reports whether MCP clients of the caller get the tools' own names.
+func (c Caller) CanonicalNames() bool { return c.says.Names == config.NamesCanonical }
 
 // Name returns the caller's name.
 func (c Caller) Name() string { return c.name }
@@ -55,8 +81,9 @@ func (c Caller) Name() string { return c.name }
 // Session returns the options of a session of the caller, except for its approver.
 func (c Caller) Session() []host.SessionOption {
 	return []host.SessionOption{
-		host.WithCaller(host.Caller{Name: c.name, Rate: &c.says.Rate, Calls: c.says.MaxCalls}),
+		host.WithCaller(host.Caller{Name: c.name, Rate: &c.says.Rate, Calls: c.says.MaxCalls, Via: c.via, Client: c.client}),
 		host.WithGrants(c.says.Grants...), host.WithVisible(c.Sees), host.WithResultLimit(c.says.ResultLimit),
+		host.WithDiscovery(c.says.Discovery),
 	}
 }
 
@@ -73,9 +100,9 @@ func (c Caller) Holds(capability tool.Capability) bool {
 	return slices.Contains(c.says.Grants, capability)
 }
 
-// Approver returns what decides on the caller's calls; nil: no one can be asked. Asked is
-// the person who uses the caller, or nil.
-func (c Caller) Approver(asked policy.Approver) policy.Approver {
+// Approver returns what decides on the caller's calls: the operator's answer in advance, or those
+// who can be asked; nil: no one can be.
+func (c Caller) Approver(can Askers) policy.Approver {
 	switch c.says.Approval {
 	case config.AnswerYes:
 		return decided(policy.Decision{Verdict: policy.Allow, By: policy.Operator})
@@ -83,6 +110,7 @@ func (c Caller) Approver(asked policy.Approver) policy.Approver {
 		reason := fmt.Sprintf("the operator lets the caller %s have no yes", c.name)
 		return decided(policy.Decision{Verdict: policy.Deny, By: policy.Operator, Reason: reason})
 	}
+	asked := c.asking(can)
 	if asked == nil || c.patience == 0 {
 		return asked
 	}

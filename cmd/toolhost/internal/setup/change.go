@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/servers"
 	"github.com/toolhost/toolhost/host/plugin"
 )
 
@@ -15,6 +16,8 @@ type Loaded struct {
 	Plugins Settings
 	// Hold returns why a plugin's file must not be run; empty: it may. Nil: all may.
 	Hold func(plugin.Candidate) (reason string)
+	// Servers are the MCP servers. Nil: none.
+	Servers *servers.Set
 }
 
 // Changes returns the differences between two configurations, a line each, by the names of
@@ -33,6 +36,13 @@ func Changes(before, after Loaded) []string {
 	add("defaults", "", d.Defaults)
 	for _, name := range slices.Sorted(maps.Keys(d.Plugins)) {
 		add("plugin "+name, name, d.Plugins[name])
+	}
+	changed := d.Servers
+	if before.Servers != nil && after.Servers != nil { // with those of other files
+		changed = after.Servers.Changed(before.Servers)
+	}
+	for _, name := range changed {
+		out = append(out, "MCP server "+name)
 	}
 	for _, name := range d.Tools {
 		out = append(out, "tool "+name)

@@ -36,13 +36,18 @@ func Load(path string) (*config.Config, error) {
 func Check(c *config.Config) error {
 	var out []config.Problem
 	for _, name := range slices.Sorted(maps.Keys(c.Callers)) {
-		switch known := c.Callers[name].UID != nil; {
-		case name == CLI && known:
+		caller := c.Callers[name]
+		if name == CLI && caller.UID != nil {
 			hint := "remove it, or give that user another name"
 			out = append(out, c.Problem(CLI+" is the user who runs the daemon or the command, whoever that is", hint, "callers", name, "uid"))
-		case name != CLI && !known:
-			hint := "say which user it is, with uid; the user who runs the daemon or the command is " + CLI
-			out = append(out, c.Problem("nothing says who this caller is", hint, "callers", name))
+		}
+		if name == CLI && caller.Subject != "" {
+			hint := "remove it, or give that subject another name"
+			out = append(out, c.Problem(CLI+" is the user who runs the daemon or the command, and comes with no token", hint, "callers", name, "subject"))
+		}
+		if name != CLI && caller.Subject != "" && c.MCP.OIDC.Issuer == "" {
+			hint := "name the issuer under mcp.oidc, or remove it"
+			out = append(out, c.Problem("it has no effect without an issuer", hint, "callers", name, "subject"))
 		}
 	}
 	return c.Problems(out)
@@ -51,13 +56,23 @@ func Check(c *config.Config) error {
 // Options returns options of a host. The root, the cache and the audit log are left to the
 // command, because flags take precedence over the file.
 func Options(c *config.Config) []host.Option {
-	return []host.Option{host.WithAuditRequired(c.Audit.Required), host.WithOverrides(c.Tools)}
+	return []host.Option{host.WithAuditRequired(c.Audit.Required), host.WithOverrides(c.Overrides())}
 }
 
 // Fixed returns the keys of settings in which two configurations differ and that a running
 // host cannot change.
 func Fixed(before, after *config.Config) []string {
-	return slices.DeleteFunc(config.Diff(before, after).Host, func(key string) bool {
-		return slices.Contains([]string{"log_level", "hold_new", "approvals", "sessions"}, key)
+	fixed := slices.DeleteFunc(config.Diff(before, after).Host, func(key string) bool {
+		return slices.Contains([]string{"log_level", "hold_new", "approvals", "sessions", "mcp"}, key)
 	})
+	a, b := before.MCP, after.MCP
+	for key, differs := range map[string]bool{
+		"mcp.listen": a.Listen != b.Listen, "mcp.tls": a.TLS != b.TLS, "mcp.limits": a.Limits != b.Limits,
+	} {
+		if differs {
+			fixed = append(fixed, key)
+		}
+	}
+	slices.Sort(fixed)
+	return fixed
 }

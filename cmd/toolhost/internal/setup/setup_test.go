@@ -113,11 +113,11 @@ callers:
 		"no": {Verdict: policy.Deny, By: policy.Operator, Reason: "the operator lets the caller no have no yes"},
 	} {
 		caller := CallerOf(c, name)
-		got, err := caller.Approver(person).Approve(t.Context(), policy.Request{})
+		got, err := caller.Approver(Askers{Client: person}).Approve(t.Context(), policy.Request{})
 		if err != nil || got.Verdict != want.Verdict || got.By != want.By || got.Reason != want.Reason {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
-		if alone := caller.Approver(nil) == nil; alone != (want.By == "a person") {
+		if alone := caller.Approver(Askers{}) == nil; alone != (want.By == "a person") {
 			t.Errorf("%s: without a person, there is no approver: %v", name, alone)
 		}
 		if caller.Holds("fs:read") || !caller.Sees(tool.Definition{Name: "any"}) {
@@ -173,7 +173,9 @@ func TestFixed(t *testing.T) {
 	for text, want := range map[string][]string{
 		"log_level: info\ntools: {a: {disable: true}}\ndefaults: {idle_time: 1h, call_timeout: 2m, limits: {running: 3}}": nil,
 		"audit: {path: off}": {"audit"},
-		"{root: a, plugin_dirs: [b], socket: c, cache_dir: d}": {"cache_dir", "plugin_dirs", "root", "socket"},
+		"mcp: {origins: [\"https://a.example\"], hosts: [a.example], oidc: {issuer: \"https://b.example\", audience: a}}": nil,
+		"mcp: {listen: \"127.0.0.1:1\", tls: {cert: a, key: b}, limits: {body: 1MiB}}":                                    {"mcp.limits", "mcp.listen", "mcp.tls"},
+		"{root: a, plugin_dirs: [b], socket: c, cache_dir: d}":                                                            {"cache_dir", "plugin_dirs", "root", "socket"},
 	} {
 		if got := Fixed(before, parsed(t, []byte(text))); !slices.Equal(got, want) {
 			t.Errorf("%s: fixed are %q", text, got)
@@ -184,7 +186,7 @@ func TestFixed(t *testing.T) {
 func TestLoad(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "toolhost.yaml")
-	if err := os.WriteFile(path, []byte("callers:\n  other: {}\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("callers:\n  cli:\n    uid: 7\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c, err := Load(path)
@@ -192,7 +194,7 @@ func TestLoad(t *testing.T) {
 	if c == nil || !errors.As(err, &bad) || len(bad.Problems) != 1 {
 		t.Fatalf("%v, %v", c, err)
 	}
-	if got := bad.Problems[0].String(); !strings.HasPrefix(got, path+":2:3: callers.other: ") {
+	if got := bad.Problems[0].String(); !strings.HasPrefix(got, path+":3:10: callers.cli.uid: ") {
 		t.Errorf("the problem is %s", got)
 	}
 	if _, err := Load(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {

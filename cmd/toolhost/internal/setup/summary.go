@@ -35,6 +35,9 @@ func Summary(c *config.Config) []string {
 		if caller.UID != nil {
 			add("lets the user %d use the daemon, as the caller %s", *caller.UID, name)
 		}
+		if caller.Subject != "" {
+			add("takes %q of the issuer %s for the caller %s", caller.Subject, c.MCP.OIDC.Issuer, name)
+		}
 		if len(caller.Grants) > 0 {
 			add("grants the caller %s: %s", name, joined(caller.Grants))
 		}
@@ -42,8 +45,11 @@ func Summary(c *config.Config) []string {
 			add("says yes to every call of %s that would be asked about", name)
 		}
 	}
+	if len(c.MCP.Origins) > 0 {
+		add("lets pages of %s use toolhost serve --mcp http, with a token", strings.Join(c.MCP.Origins, ", "))
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Tools)) {
-		out = append(out, loosened(name, c.Tools[name])...)
+		out = append(out, loosened(name, c.Tools[name].Override)...)
 	}
 	out = append(out, given("plugins", c.Defaults)...)
 	for _, name := range slices.Sorted(maps.Keys(c.Plugins)) {
@@ -52,6 +58,9 @@ func Summary(c *config.Config) []string {
 			p.Environment = nil // it is said
 		}
 		out = append(out, given("plugin "+name, p)...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
+		out = append(out, mounts(name, c.Servers[name])...)
 	}
 	if rest := Changes(withoutEnvironment(config.Default()), withoutEnvironment(c)); len(rest) > 0 {
 		add("sets: %s", strings.Join(rest, "; "))
@@ -99,10 +108,31 @@ func given(who string, p config.Plugin) []string {
 	return out
 }
 
+// mounts returns what an MCP server is started or asked with.
+func mounts(name string, s config.Server) []string {
+	who := "the MCP server " + name
+	var out []string
+	switch {
+	case s.URL != "":
+		out = append(out, fmt.Sprintf("mounts %s at %s", who, s.URL.Shown()))
+	case s.Command != "":
+		out = append(out, fmt.Sprintf("mounts %s, for which it runs %q", who, append([]string{s.Command}, s.Args.Shown()...)))
+	}
+	if s.EnvFile != "" {
+		out = append(out, fmt.Sprintf("gives %s what is in %s", who, s.EnvFile))
+	}
+	out = append(out, given(who, config.Plugin{Environment: s.Env})...)
+	for _, v := range s.Headers {
+		out = append(out, fmt.Sprintf("sends %s a header %s", who, v.Name))
+	}
+	return out
+}
+
 // withoutEnvironment returns a configuration that refers to nothing.
 func withoutEnvironment(c *config.Config) Loaded {
 	out := *c
 	out.Defaults.Environment = nil
+	out.Servers = nil // they are said
 	out.Plugins = maps.Clone(c.Plugins)
 	for name, p := range out.Plugins {
 		p.Environment = nil

@@ -23,7 +23,7 @@ const (
 	Enabled  List = "enabled.json"  // plugins that toolhost plugins enable has ever switched on
 )
 
-// Names are names of plugins by plugin directory.
+// Names are names of plugins by plugin directory, and of MCP servers by the file that has them.
 type Names map[string][]string
 
 // Read reads a list. A list that cannot be read is an error: it may name plugins that must
@@ -92,6 +92,12 @@ func (n Names) Disable(settings func(string) plugin.Settings, dirs []string) fun
 		s.Enabled = s.Enabled && !off[name]
 		return s
 	}
+}
+
+// Has reports whether an MCP server of a file is named.
+func (n Names) Has(file, name string) bool {
+	path, err := paths.Canonical(file)
+	return err == nil && slices.Contains(n[path], name)
 }
 
 // Hold returns why a plugin is held: it is not named for its directory. Empty: it is.

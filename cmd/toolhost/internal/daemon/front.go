@@ -1,0 +1,129 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/mcphttp"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/token"
+	"github.com/toolhost/toolhost/host/mcpbridge"
+)
+
+// front is where MCP clients come in over HTTP. A nil front is one that is not wanted.
+type front struct {
+	listener net.Listener
+	http     *mcphttp.Server
+	tokens   *token.Checker
+	url      string
+	mcp      *mcpbridge.Server
+	// settings are those of the daemon once it is there.
+	settings atomic.Pointer[func() *config.Config]
+	once     sync.Once
+	served   chan struct{} // closed when the listener is
+}
+
+// openFront opens the address, before anything starts: it may be taken, or not allowed. Until
+// the plugins are loaded, callers are told to wait.
+func openFront(s *session.Session, o Options) (*front, error) {
+	if !o.HTTP {
+		return nil, nil //nolint:nilnil // a nil front does nothing
+	}
+	log, err := s.Logger()
+	if err != nil {
+		return nil, err
+	}
+	store, err := token.Open()
+	if err != nil {
+		return nil, err
+	}
+	f := &front{tokens: token.NewChecker(store), served: make(chan struct{})}
+	before := func() *config.Config { return s.Settings().Config }
+	f.settings.Store(&before)
+	current := func() *config.Config { return (*f.settings.Load())() }
+	mcp := func() config.MCP {
+		m := current().MCP
+		if o.Listen != "" {
+			m.Listen = o.Listen
+		}
+		return m
+	}
+	f.http, err = mcphttp.New(mcphttp.Options{
+		Settings: mcp, Tokens: f.tokens, Log: log.Named("mcp"),
+		CallerOf: func(subject string) (string, bool) { return setup.OfSubject(current(), subject) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	scheme, encrypted := "http", mcp().TLS.Cert != ""
+	if encrypted {
+		scheme = "https"
+	}
+	if f.listener, err = mcphttp.Listen(mcp().Listen, encrypted, mcp().Limits.Connections); err != nil {
+		return nil, err
+	}
+	f.url = scheme + "://" + f.listener.Addr().String() + mcphttp.Path
+	go func() {
+		defer close(f.served)
+		if err := f.http.Serve(f.listener); err != nil {
+			log.Error("MCP clients are not served any more", "error", err)
+		}
+	}()
+	return f, nil
+}
+
+// serve lets callers in.
+func (f *front) serve(d *daemon) error {
+	if f == nil {
+		return nil
+	}
+	now := func() *config.Config { return d.current.Load().loaded.Config }
+	f.settings.Store(&now)
+	server, err := d.newMCP()
+	if err != nil {
+		return err
+	}
+	f.mcp = server
+	d.mcp.Store(server)
+	f.http.Ready(server.Handler())
+	return nil
+}
+
+// say tells the operator how clients come in.
+func (f *front) say(s *session.Session) {
+	if f == nil {
+		return
+	}
+	hint := "toolhost token new NAME makes one"
+	if n := f.tokens.Len(); n > 0 {
+		hint = fmt.Sprintf("there are %d, see toolhost token list, and %s", n, hint)
+	}
+	s.Say(fmt.Sprintf("MCP on %s: each client needs a token (%s)", f.url, hint))
+}
+
+// abort ends all at once, unless it has ended.
+func (f *front) abort() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	f.shutdown(ctx)
+}
+
+// shutdown ends what clients wait for, and gives their calls in progress time until ctx ends.
+func (f *front) shutdown(ctx context.Context) {
+	if f == nil {
+		return
+	}
+	f.once.Do(func() {
+		f.http.Shutdown(ctx)
+		<-f.served
+		if f.mcp != nil {
+			_ = f.mcp.Close()
+		}
+		f.tokens.Close()
+	})
+}

@@ -1,0 +1,102 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/mcpbridge"
+	"github.com/toolhost/toolhost/host/policy"
+)
+
+// viaMCP is how the calls of MCP clients come in, on record.
+const viaMCP = "mcp"
+
+// newMCP returns what serves MCP clients.
+func (d *daemon) newMCP() (*mcpbridge.Server, error) {
+	c := d.current.Load().loaded.Config
+	return mcpbridge.NewServer(d.local.Host, mcpbridge.ServerOptions{
+		Upstreams: d.local.Mounts.Upstreams,
+		Session:   d.clientSession, Current: d.currentSession, CanonicalNames: d.namesCanonical,
+		Name: "toolhost", Version: host.Version,
+		MaxRequestBytes: c.MCP.Limits.Body, MaxOpen: c.MCP.Limits.Requests, QuestionTimeout: c.Approvals.Timeout,
+		Logger: slogOf(d.log.Named("mcp")),
+	})
+}
+
+// clientSession gives an MCP client its session, which has no grants: each request brings those
+// that its caller has by then.
+func (d *daemon) clientSession(_ context.Context, c mcpbridge.Client) (*host.Session, error) {
+	name := cmp.Or(c.Identity, d.options.Caller)
+	if name == "" {
+		return nil, errors.New("the client has no token") // which cannot happen behind mcphttp
+	}
+	return d.local.Host.Session(host.WithCaller(host.Caller{
+		Name: name, Via: viaMCP, Client: strings.TrimSpace(c.Name + " " + c.Version),
+	})), nil
+}
+
+// currentSession returns the session of an MCP client with what its caller has now. What the
+// operator says on the command line is for all MCP clients, as long as the configuration does not
+// refuse a caller all approval.
+func (d *daemon) currentSession(given *host.Session) *host.Session {
+	rules := d.current.Load()
+	if last := d.lastSession.Load(); last != nil && last.given == given && last.rules == rules {
+		return last.now
+	}
+	by := given.Caller()
+	caller := setup.CallerOf(rules.loaded.Config, by.Name).Through(by.Via, by.Client)
+	now := given.With(append(caller.Session(),
+		host.WithGrants(d.options.Grants...), host.WithApprover(caller.Approver(d.askersOfClients())))...)
+	d.lastSession.Store(&lastSession{given, rules, now})
+	return now
+}
+
+// lastSession is what currentSession returned last, which a client often asks for again.
+type lastSession struct {
+	given *host.Session
+	rules *inEffect
+	now   *host.Session
+}
+
+// askersOfClients returns who can be asked about the calls of MCP clients.
+func (d *daemon) askersOfClients() setup.Askers {
+	if !d.options.Yes {
+		return d.askers
+	}
+	yes := policy.ApproverFunc(func(context.Context, policy.Request) (policy.Decision, error) {
+		return policy.Decision{Verdict: policy.Allow, By: "--yes"}, nil
+	})
+	return setup.Askers{Client: yes, Terminal: yes, Queue: yes}
+}
+
+// count counts the call of an MCP client. Those of commands are counted where they are answered.
+func (d *daemon) count(e policy.Event) {
+	if e.Via == viaMCP {
+		d.countCall(e.Call.Name, e.Result, e.Err, e.Duration)
+	}
+}
+
+func (d *daemon) namesCanonical(s *host.Session) bool {
+	return setup.CallerOf(d.current.Load().loaded.Config, s.Caller().Name).CanonicalNames()
+}
+
+// slogOf returns a logger of the standard library that writes to the log of the process.
+func slogOf(l hclog.Logger) *slog.Logger {
+	w := l.StandardWriter(&hclog.StandardLoggerOptions{ForceLevel: hclog.Warn})
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{
+		Level: slog.LevelWarn,
+		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+			if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey) { // the log has its own
+				return slog.Attr{}
+			}
+			return a
+		},
+	}))
+}

@@ -1,0 +1,71 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/mcpstdio"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/host/mcpbridge"
+)
+
+// ServeStdio serves one MCP client on standard input and output, with a host of this process and
+// no socket, until the client leaves or ctx ends. It follows the plugin directories and the
+// configuration as a daemon does.
+//
+// # Errors
+//
+// [*exit.Error] if the settings cannot be used, or the client sends what is not MCP.
+func ServeStdio(ctx context.Context, s *session.Session, o Options) error {
+	d, err := open(ctx, s, o)
+	if err != nil {
+		if ctx.Err() != nil { // the server is no longer wanted
+			err = nil
+		}
+		return err
+	}
+	d.askers = s.Askers(mcpbridge.ClientApprover())
+	return errors.Join(d.serveStdio(ctx), d.local.Close(ctx))
+}
+
+func (d *daemon) serveStdio(ctx context.Context) error {
+	server, err := d.newMCP()
+	if err != nil {
+		return err
+	}
+	d.mcp.Store(server)
+	defer func() { _ = server.Close() }()
+	tasks := newTasks()
+	defer tasks.end()
+	hangUp := make(chan os.Signal, 1)
+	signal.Notify(hangUp, syscall.SIGHUP)
+	defer signal.Stop(hangUp)
+	if err := d.serveMetrics(tasks); err != nil {
+		return err
+	}
+	transport := &mcpstdio.Transport{In: os.Stdin, Out: os.Stdout, Stop: ctx.Done(), Drain: d.options.Drain}
+	served := make(chan error, 1)
+	go func() { served <- server.Run(context.WithoutCancel(ctx), transport) }()
+	changed := make(chan struct{}, 1)
+	defer d.watchConfig(changed)()
+	defer d.watchPlugins()()
+	d.noteProtected()
+	over, err := d.wait(ctx, hangUp, changed, served)
+	if !over { // requests in progress have their time
+		err = <-served
+	}
+	return stdioError(err)
+}
+
+// stdioError returns the error of a client, nil if it has left in good order.
+func stdioError(err error) error {
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return exit.With(exit.Failed, errors.New("the MCP client on standard input sent what is not a message, or does not read: "+err.Error()))
+}

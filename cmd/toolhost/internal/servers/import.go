@@ -1,0 +1,118 @@
+package servers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/host/mcpbridge"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Proposal is the level that a tool's annotations suggest.
+type Proposal struct {
+	Tool        string      `json:"tool"`
+	Description string      `json:"description"` // its first line
+	Annotations []string    `json:"annotations"` // what the server claims
+	Safety      tool.Safety `json:"proposed"`
+	Idempotent  bool        `json:"idempotent"`
+	// Accepted says that the operator has accepted it.
+	Accepted bool `json:"accepted"`
+}
+
+// Propose returns a proposal for each tool of a server, sorted by name.
+func Propose(tools []tool.Definition, claims map[string]mcp.ToolAnnotations) []Proposal {
+	out := []Proposal{}
+	for _, d := range tools {
+		a, ok := claims[d.Name]
+		p := Proposal{Tool: d.Name, Safety: tool.Dangerous, Annotations: []string{}}
+		p.Description, _, _ = strings.Cut(strings.TrimSpace(d.Description), "\n")
+		if ok {
+			p.Safety, p.Annotations = mcpbridge.Proposed(&a), claimed(a)
+			p.Idempotent = p.Safety < tool.Dangerous && (a.IdempotentHint || a.ReadOnlyHint)
+		}
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b Proposal) int { return strings.Compare(a.Tool, b.Tool) })
+	return out
+}
+
+// claimed returns the annotations that are set, as words.
+func claimed(a mcp.ToolAnnotations) []string {
+	out := []string{}
+	for _, hint := range []struct {
+		set  bool
+		word string
+	}{
+		{a.ReadOnlyHint, "read-only"},
+		{a.DestructiveHint != nil && *a.DestructiveHint, "destructive"},
+		{a.DestructiveHint != nil && !*a.DestructiveHint, "not destructive"},
+		{a.IdempotentHint, "idempotent"},
+		{a.OpenWorldHint != nil && *a.OpenWorldHint, "open world"},
+		{a.OpenWorldHint != nil && !*a.OpenWorldHint, "closed world"},
+	} {
+		if hint.set {
+			out = append(out, hint.word)
+		}
+	}
+	return out
+}
+
+// Moved is what becomes of servers when they are moved into a configuration: secrets stay where
+// they are, and the configuration refers to variables.
+type Moved struct {
+	// Variables are to be set, each with a text that says to what.
+	Variables []Wanted
+	values    map[string]string
+}
+
+// Wanted is a variable that has to be set.
+type Wanted struct {
+	Name string `json:"name"`
+	// For says what its value is, without telling it.
+	For string `json:"for"`
+}
+
+// Server returns a server as the configuration is to have it.
+func (m *Moved) Server(e Entry) config.Server {
+	s := e.Server.Detached(func(name, id string) {
+		m.want(name, "", fmt.Sprintf("what ${input:%s} in %s stands for", id, e.From))
+	})
+	hide := func(what string, prefixed bool) config.Hide {
+		return func(name, secret string) string {
+			wanted := config.VariableFor(name)
+			if prefixed {
+				wanted = config.VariableFor(e.Name, name)
+			}
+			return "${" + m.want(wanted, secret, strings.TrimSpace(what+" "+name)+" of the server at "+e.From) + "}"
+		}
+	}
+	s.Env = s.Env.Replace(hide("the variable", false))
+	s.Headers = s.Headers.Replace(hide("the secret in the header", true))
+	s.Args = s.Args.Replace(hide("the argument", true))
+	s.URL = config.Address(s.URL.Replace(hide("the part of the url:", true)))
+	return s
+}
+
+// want notes a variable, under another name if it has another value already.
+func (m *Moved) want(name, value, what string) string {
+	if m.values == nil {
+		m.values = map[string]string{}
+	}
+	unique := name
+	for i := 2; ; i++ {
+		known, ok := m.values[unique]
+		if !ok {
+			m.values[unique] = value
+			m.Variables = append(m.Variables, Wanted{unique, what})
+			return unique
+		}
+		if known == value {
+			return unique
+		}
+		unique = fmt.Sprintf("%s_%d", name, i)
+	}
+}

@@ -1,0 +1,233 @@
+package servers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/mcpbridge"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Mounts are the servers that are mounted on a host. Make it with [NewMounts], and follow the
+// configuration with [Mounts.Sync]. It is safe for concurrent use.
+type Mounts struct {
+	host *host.Host
+
+	syncing sync.Mutex // one Sync at a time
+	mu      sync.Mutex
+	mounted map[string]mounted
+}
+
+// mounted is a server as it was mounted last.
+type mounted struct {
+	revision string
+	upstream *mcpbridge.Upstream // nil: it cannot be reached
+}
+
+// NewMounts returns the mounts of a host, of which there are none yet.
+func NewMounts(h *host.Host) *Mounts { return &Mounts{host: h, mounted: map[string]mounted{}} }
+
+// Sync mounts the servers of a set side by side, upgrades those that have changed, and removes
+// those that are not in it. Nil: there are none.
+//
+// # Errors
+//
+// Those of [host.Host.Mount] and [host.Host.Detach], joined, for each server that cannot be
+// used. All others are mounted.
+func (m *Mounts) Sync(ctx context.Context, set *Set) error {
+	m.syncing.Lock()
+	defer m.syncing.Unlock()
+	if set == nil {
+		set = &Set{}
+	}
+	var gone []error
+	for _, name := range m.names() { // first, as others may take their names
+		if _, ok := set.Get(name); !ok {
+			m.set(name, nil)
+			gone = append(gone, m.host.Detach(ctx, name))
+		}
+	}
+	errs := make([]error, len(set.All))
+	var wg sync.WaitGroup
+	for i, one := range set.All {
+		wg.Go(func() { errs[i] = m.mount(ctx, one) })
+	}
+	wg.Wait()
+	return errors.Join(append(gone, errs...)...)
+}
+
+func (m *Mounts) names() (out []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name := range m.mounted {
+		out = append(out, name)
+	}
+	return out
+}
+
+// set keeps what is mounted under a name; nil: nothing is.
+func (m *Mounts) set(name string, now *mounted) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if now == nil {
+		delete(m.mounted, name)
+		return
+	}
+	m.mounted[name] = *now
+}
+
+// Upstreams returns the servers of which prompts, resources and the like can be passed on, as
+// they were mounted last, sorted by name.
+func (m *Mounts) Upstreams() (out []*mcpbridge.Upstream) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, one := range m.mounted {
+		if one.upstream != nil {
+			out = append(out, one.upstream)
+		}
+	}
+	slices.SortFunc(out, func(a, b *mcpbridge.Upstream) int { return strings.Compare(a.Name(), b.Name()) })
+	return out
+}
+
+// Upstream returns the server of a name; nil: it is not mounted, or cannot be reached.
+func (m *Mounts) Upstream(name string) *mcpbridge.Upstream {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.mounted[name].upstream
+}
+
+// mount mounts a server, if it is not mounted as it is.
+func (m *Mounts) mount(ctx context.Context, n Named) error {
+	revision := n.revision()
+	m.mu.Lock()
+	before, ok := m.mounted[n.Name]
+	m.mu.Unlock()
+	if ok && before.revision == revision {
+		return nil
+	}
+	server := plugin.Server{
+		Name: n.Name, Identity: n.Name + " " + n.Server.Identity(), Revision: revision, Path: n.Shown(),
+		Settings: n.Server.Settings(),
+	}
+	server.Settings.Enabled = server.Settings.Enabled && !n.Disabled
+	now := &mounted{revision: revision}
+	if n.Err == nil && server.Settings.Enabled {
+		now.upstream, n.Err = n.Upstream()
+	}
+	if now.upstream != nil {
+		now.upstream.StartWith(func(ctx context.Context) error { return m.host.StartPlugin(ctx, n.Name) })
+	}
+	server.Connector = now.upstream
+	if n.Err != nil || !server.Settings.Enabled {
+		now.upstream, server.Connector = nil, unusable{n}
+	}
+	_, err := m.host.Mount(ctx, server)
+	if tool.CodeOf(err) == tool.CodeAlreadyExists && !ok {
+		if tool.AsError(err).Tool == "" { // a plugin has the name, and stays
+			return &tool.Error{
+				Code: tool.CodeAlreadyExists, Plugin: n.Name, Stage: tool.StageStart, Err: err,
+				Message: fmt.Sprintf("the MCP server %s (%s) is not mounted: a plugin has its name", n.Name, n.From),
+				Hint:    "give the server another name",
+			}
+		}
+	}
+	m.set(n.Name, now)
+	return err
+}
+
+// Upstream returns the server to be mounted. Nothing is started.
+func (n Named) Upstream() (*mcpbridge.Upstream, error) { return mcpbridge.NewUpstream(n.upstream()) }
+
+func (n Named) upstream() mcpbridge.UpstreamConfig {
+	t := n.Target
+	c := mcpbridge.UpstreamConfig{
+		Name: n.Name, Command: t.Command, Args: t.Args, Env: t.Env, Dir: t.Dir, URL: t.URL,
+		Include: n.Server.Include, Exclude: n.Server.Exclude,
+	}
+	if t.URL == "" {
+		return c
+	}
+	c.Transport = string(n.Server.Transport)
+	c.Headers = http.Header{}
+	for name, value := range t.Headers {
+		c.Headers.Set(name, value)
+	}
+	c.OAuth = mcpbridge.OAuth{ClientID: n.Server.OAuth.ClientID, Scopes: n.Server.OAuth.Scopes}
+	return c
+}
+
+// Shown returns how the server is reached, as a person may read it: a command line or a URL,
+// without what looks like a secret.
+func (n Named) Shown() string {
+	if n.Server.URL != "" {
+		return n.Server.URL.Shown()
+	}
+	return strings.Join(append([]string{n.Server.Command}, n.Server.Args.Shown()...), " ")
+}
+
+// revision changes with everything that matters to the server, secrets too. It is kept in
+// memory only.
+func (n Named) revision() string {
+	why := ""
+	if n.Err != nil {
+		why = n.Err.Error()
+	}
+	sum := sha256.Sum256([]byte(encoded([]any{
+		n.Server.Identity(), n.Server.OAuth, n.Server.Settings(), n.Target, n.Disabled, why,
+	})))
+	return hex.EncodeToString(sum[:])
+}
+
+func encoded(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic("servers: " + err.Error()) // these types can be encoded
+	}
+	return string(text)
+}
+
+// Changed returns the names of servers that are not the same in both sets, sorted.
+func (s *Set) Changed(other *Set) (names []string) {
+	has := map[string]string{}
+	for _, one := range other.All {
+		has[one.Name] = one.revision()
+	}
+	for _, one := range s.All {
+		if has[one.Name] != one.revision() {
+			names = append(names, one.Name)
+		}
+		delete(has, one.Name)
+	}
+	for name := range has {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// unusable is a server that cannot be reached as it is configured.
+type unusable struct{ n Named }
+
+// Command implements [plugin.Connector].
+func (unusable) Command() *plugin.Command { return nil }
+
+// Connect implements [plugin.Connector].
+func (u unusable) Connect(context.Context, io.ReadWriteCloser, plugin.Events) (plugin.Connection, error) {
+	return nil, &tool.Error{
+		Code: tool.CodeUnavailable, Plugin: u.n.Name, Stage: tool.StageStart, Err: u.n.Err,
+		Message:      fmt.Sprintf("the MCP server %s cannot be used: %v", u.n.Name, u.n.Err),
+		OperatorHint: "mend " + u.n.From,
+	}
+}
