@@ -229,3 +229,42 @@ func TestQuestionOfADaemonEnds(t *testing.T) {
 		t.Errorf("the daemon ended with %v:\n%s", err, strings.Join(s.said, "\n"))
 	}
 }
+
+// A tool's own question is asked on the terminal, field by field, also by a daemon's tool, and
+// its answer reaches the tool. Without a terminal the tool learns that it gets none.
+func TestToolAsksOnATerminal(t *testing.T) {
+	t.Parallel()
+	for _, by := range []string{"alone", "by a daemon"} {
+		t.Run(by, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "player")
+			if by != "alone" {
+				w.serve()
+			}
+			a := w.ask("call", "play.ask", "{}", "--json")
+			in := bufio.NewReader(a.person)
+			await := func(prompt string) {
+				t.Helper()
+				for asked := ""; !strings.Contains(asked, prompt); {
+					c, err := in.ReadByte()
+					if err != nil {
+						t.Fatalf("it asks %q, %v", asked, err)
+					}
+					asked += string(c)
+				}
+			}
+			await("Tool play.ask of plugin player asks: What shall I play?")
+			await("name - of the piece")
+			await(": ")
+			for _, step := range []struct{ typed, prompt string }{{"waltz", "loud [none]: "}, {"yes", "Send it? [y/n] "}} {
+				if _, err := a.person.WriteString(step.typed + "\n"); err != nil {
+					t.Fatal(err)
+				}
+				await(step.prompt)
+			}
+			o := a.answer("y\n").exits(exit.Done).prints(`"content": "accept waltz true"`)
+			equal(t, "whether standard output is JSON alone", strings.HasPrefix(o.stdout, "{"), true)
+			w.run("call", "play.ask", "{}").exits(exit.Unavailable).says("cannot answer questions")
+		})
+	}
+}

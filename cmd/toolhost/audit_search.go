@@ -37,6 +37,7 @@ in upper or lower case.`,
 		Example: `  toolhost audit search --code permission_denied --since 24h
   toolhost audit search --tool fs.write --since 2026-01-31 notes.txt
   toolhost audit search --caller cli --limit 10
+  toolhost audit search --via mcp --client claude-code
   toolhost audit search --unended`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -49,6 +50,9 @@ in upper or lower case.`,
 	flags := cmd.Flags()
 	flags.StringVar(&c.filter.Tool, "tool", "", "only calls of the tool with this `NAME`")
 	flags.StringVar(&c.filter.Caller, "caller", "", "only calls of the caller with this `NAME`, such as cli")
+	flags.StringVar(&c.filter.Via, "via", "", "only calls that came in by this `WAY`, such as mcp")
+	flags.StringVar(&c.filter.Client, "client", "",
+		"only calls of the program with this `NAME`, or with a name that begins so, such as claude-code")
 	flags.StringVar(&c.filter.Session, "session", "",
 		"only calls of the session with this `ID`, or with an ID that begins so")
 	flags.StringVar(&c.code, "code", "", "only calls that ended with this `CODE`, such as permission_denied, or ok for success")
@@ -71,7 +75,7 @@ var auditCodes = []string{
 	string(tool.CodeApprovalRequired), string(tool.CodeRateLimited), string(tool.CodeUnavailable), string(tool.CodeCrashed),
 	string(tool.CodeDeadlineExceeded), string(tool.CodeCanceled), string(tool.CodeResourceExhausted), string(tool.CodeNotFound),
 	string(tool.CodeAlreadyExists), string(tool.CodeInvalidDefinition), string(tool.CodeInvalidResult), string(tool.CodeToolFailed),
-	string(tool.CodeInternal),
+	string(tool.CodeUnsupported), string(tool.CodeInternal),
 }
 
 func (c *auditSearch) run(ctx context.Context, args []string) (err error) {

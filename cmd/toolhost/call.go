@@ -31,7 +31,8 @@ grants and approvals its operator allows, see toolhost serve.
 
 A tool may need a capability, which --grant gives for this call. A dangerous tool asks
 for approval on the terminal, even if standard input is something else, and is refused
-if there is no terminal; --yes approves the call in advance.
+if there is no terminal; --yes approves the call in advance. A tool may ask for what it
+needs, field by field, on the terminal too; without one it gets no answer.
 
 The result goes to standard output, without changes unless that is a terminal, which gets
 printable text and indented JSON; a single block of binary data is written as bytes. A failure goes to standard error. With --json
@@ -154,6 +155,8 @@ func (c *callCommand) run(ctx context.Context, name string, source []string) err
 		}
 		approver, done := c.s.Approver(c.yes)
 		defer done()
+		ctx, silent := c.s.Asker(ctx)
+		defer silent()
 		answer := b.Call(ctx, control.Call{
 			Name: name, Session: c.session, Arguments: text, Grants: grants, Timeout: c.timeout, Yes: c.yes,
 		}, approver)
@@ -188,7 +191,11 @@ func (c *callCommand) print(answer control.Answer) error {
 
 // ownNames returns the arguments of a model with the names that the tool's schema has.
 func ownNames(f llmschema.Format, d tool.Definition, args []byte) ([]byte, error) {
-	offer, err := llmschema.Export(f, []tool.Definition{d})
+	var opts []llmschema.Option
+	if f == llmschema.OpenAI || f == llmschema.OpenAIResponses { // the model may have been held to the strict schema
+		opts = append(opts, llmschema.Strict())
+	}
+	offer, err := llmschema.Export(f, []tool.Definition{d}, opts...)
 	if err != nil {
 		return nil, err
 	}

@@ -116,7 +116,7 @@ func TestCallLargeAndBinaryFiles(t *testing.T) {
 func TestCallDangerous(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
-	w.runWith("y\n", "call", "play.danger").exits(5).says("dangerous", "--yes") // standard input is not the terminal
+	w.runWith("y\n", "call", "play.danger").exits(5).says("needs approval", "there is no terminal", "--yes") // standard input is not the terminal
 	w.run("call", "play.danger", `{"text":"a"}`, "--yes").exits(0).prints(`{"text":"a"}`)
 	var out host.Outcome
 	w.run("call", "play.danger", "--yes", "--json").exits(0).json(&out)

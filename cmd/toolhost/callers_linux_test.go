@@ -71,6 +71,9 @@ func TestCallerOfAnotherUser(t *testing.T) {
 	as(uid, "call", "write_file", "--arg", "path=b.txt", "--arg", "content=x", "--grant", "fs:write", "--yes").exits(5).
 		says("does not let the caller visitor have fs:write", "ask the user who runs the daemon")
 	as(uid, "plugins", "restart", "buffer").exits(5).says("the caller visitor may call tools, and not manage the daemon")
+	for _, words := range [][]string{{"approvals"}, {"approvals", "show", "x"}, {"approvals", "approve", "x"}, {"approvals", "--follow"}} {
+		as(uid, words...).exits(5).says("the caller visitor may call tools, and not manage the daemon")
+	}
 	var list []control.SessionInfo
 	as(uid, "session", "list", "--json").exits(0).json(&list)
 	if len(list) != 1 || list[0].Caller != "visitor" {

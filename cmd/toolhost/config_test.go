@@ -271,12 +271,12 @@ func TestConfigCheck(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
 	w.bare("config", "check").exits(2).says("there is no configuration file "+w.config(), "toolhost config init")
-	w.configure("plugin_dirs: [nowhere]", "root: nowhere", "callers: {others: {}}", "defaults:", "  environment: {A: {from_env: NOT_THERE}}")
+	w.configure("plugin_dirs: [nowhere]", "root: nowhere", "callers: {cli: {uid: 7}}", "defaults:", "  environment: {A: {from_env: NOT_THERE}}")
 	o := w.bare("config", "check").exits(1).says("there are 4 problems in " + w.config())
-	o.prints(w.config()+":1:14: plugin_dirs: there is no directory", w.config()+":2:7: root: ", w.config()+":3:11: callers.others: nothing says who", w.config()+":5:17: defaults.environment.A", "  3 | callers: {others: {}}\n")
+	o.prints(w.config()+":1:14: plugin_dirs: there is no directory", w.config()+":2:7: root: ", w.config()+":3:22: callers.cli.uid: cli is the user", w.config()+":5:17: defaults.environment.A", "  3 | callers: {cli: {uid: 7}}\n")
 	var report configReport
 	w.bare("config", "check", "--json").exits(1).json(&report)
-	if len(report.Problems) != 4 || report.Problems[2].Line != 3 || report.Problems[2].Key != "callers.others" || report.Problems[2].Snippet == "" || report.File != w.config() {
+	if len(report.Problems) != 4 || report.Problems[2].Line != 3 || report.Problems[2].Key != "callers.cli.uid" || report.Problems[2].Snippet == "" || report.File != w.config() {
 		t.Errorf("the report is %+v", report)
 	}
 	w.configure("nonsense: 1", "root: [a]")

@@ -219,7 +219,7 @@ func TestDoctorFindsNothing(t *testing.T) {
 	w := newWorld(t, "player")
 	w.run("doctor").exits(0).prints("ok       daemon: none is running on")
 	w.serve()
-	o := w.run("doctor").exits(0).prints("ok       plugin directories: ", "ok       state: ", "serves 14 tools of 1 plugin on")
+	o := w.run("doctor").exits(0).prints("ok       plugin directories: ", "ok       state: ", "serves 15 tools of 1 plugin on")
 	for line := range strings.Lines(o.stdout) {
 		if strings.HasPrefix(line, "failed") || len(line) > 81 && !strings.Contains(line, w.tmp) && !strings.Contains(line, w.state) {
 			t.Errorf("it prints %s", line)

@@ -118,7 +118,7 @@ func TestAnOperatorsDay(t *testing.T) {
 	set("tools:\n  play.echo: {safety: dangerous}\n  play.blob: {disable: true}\nplugins:\n  player: {idle_time: 1s}\n")
 	day.await("toolhost: reloaded: ")
 	w.run("tools", "show", "play.echo").exits(0).prints("dangerous (claimed: safe)")
-	w.run("call", "play.echo").exits(5).says("dangerous")
+	w.run("call", "play.echo").exits(5).says("tool play.echo needs approval")
 	w.run("call", "play.blob").exits(3).says("disabled")
 	set("tools:\n  play.echo: {safetyy: safe}\n")
 	day.await("toolhost.yaml:2:")

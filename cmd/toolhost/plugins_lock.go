@@ -26,6 +26,9 @@ trust them.
 A plugin that does not start keeps its previous pin, and the exit status is 1. Disabled
 plugins are not started, and keep their pins too.
 
+An MCP server has no binary here: the lock has the digest of its command line or URL, and the
+definitions of its tools, so that a refusal shows what it says now and said before.
+
 With --check nothing is written, and nothing starts whose binary is not as pinned. The
 exit status is 1 if the plugins in the directories are not those that are pinned. Use it
 first, to see what writing the lock would accept before that runs.

@@ -138,7 +138,7 @@ func TestLockOfWhatDoesNotStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	equalLists(t, "what is pinned", now.Names(), []string{"introspection", "player"})
-	equal(t, "the pin", now.Plugins["player"], before.Plugins["player"])
+	equal(t, "the pin", now.Plugins["player"].SHA256, before.Plugins["player"].SHA256)
 
 	// A file that cannot be run is not one that was removed.
 	if err := os.Chmod(filepath.Join(w.plugins, "player"), 0o644); err != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
-	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
 func newPluginsShowCommand(s *session.Session) *cobra.Command {
@@ -92,13 +91,7 @@ func showPlugin(ctx context.Context, s *session.Session, b session.Backend, name
 		return s.Out.JSON(p)
 	}
 	s.Out.Fields(p.fields())
-	for _, f := range p.Faults {
-		s.Out.Printf("\n%s: %s\n", f.Code, sanitize.Text(f.Message))
-		if f.Hint != "" {
-			s.Out.Printf("  %s\n", sanitize.Text(f.Hint))
-		}
-		s.Out.LastWords(f.Detail)
-	}
+	s.Out.Failures(p.Faults)
 	printList(s.Out, "not checked, so the tools have to", p.Warnings)
 	return nil
 }

@@ -72,13 +72,17 @@ func enablePlugin(ctx context.Context, s *session.Session, name string) error {
 	disabled := status.State == plugin.Disabled
 	changed = changed || disabled && status.Reason != "" // it was held as new
 	if !changed && disabled {
+		if status.Kind == plugin.KindMCP {
+			return exit.Usage(fmt.Sprintf("the MCP server %s is disabled by %s", name, dir), "enable it there")
+		}
 		return exit.Usage(fmt.Sprintf("plugin %s is disabled by the configuration file", name),
 			"set plugins: "+name+": enabled: true there")
 	}
 	return applySwitch(ctx, s, name, "enabled", changed || status.Held != "")
 }
 
-// findPlugin returns the status of a plugin and its directory.
+// findPlugin returns the status of a plugin and its directory; of an MCP server the file that has
+// it.
 func findPlugin(ctx context.Context, s *session.Session, name string) (status plugin.Status, dir string, err error) {
 	err = s.Use(ctx, session.Needs{}, func(b session.Backend) error {
 		var ok bool
@@ -87,10 +91,25 @@ func findPlugin(ctx context.Context, s *session.Session, name string) (status pl
 		}
 		return nil
 	})
-	if err == nil {
+	if err == nil && status.Kind == plugin.KindMCP {
+		dir, err = fileOf(s, name)
+	} else if err == nil {
 		dir, err = paths.Canonical(filepath.Dir(status.Path))
 	}
 	return status, dir, err
+}
+
+// fileOf returns the file that has an MCP server.
+func fileOf(s *session.Session, name string) (string, error) {
+	set, err := s.Settings().Servers()
+	if err != nil {
+		return "", err
+	}
+	one, ok := set.Get(name)
+	if !ok {
+		return "", exit.Usage(fmt.Sprintf("no file here has the MCP server %s, which the daemon has", name), "toolhost reload")
+	}
+	return paths.Canonical(one.File)
 }
 
 func unchanged(name string, err error) error {

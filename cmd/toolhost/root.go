@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,12 +34,13 @@ with the member error, which has code, message and hint.`
 // defaults.
 var unconfigured = map[string]bool{
 	"config": true, "demo": true, "doctor": true, "version": true, "completion": true, "help": true,
-	"trust": true, "reload": true, "status": true, "stop": true, cobra.ShellCompRequestCmd: true, cobra.ShellCompNoDescRequestCmd: true,
+	"trust": true, "reload": true, "status": true, "stop": true, "token": true, "approvals": true,
+	cobra.ShellCompRequestCmd: true, cobra.ShellCompNoDescRequestCmd: true,
 }
 
 // throughDaemon are the commands that a daemon can serve while the configuration file cannot be
 // used. They fail with the file's error if there is no such daemon.
-var throughDaemon = map[string]bool{"tools": true, "call": true, "schema": true, "plugins": true, "audit": true}
+var throughDaemon = map[string]bool{"tools": true, "call": true, "schema": true, "plugins": true, "mcp": true, "audit": true}
 
 // newRootCommand returns the command with all its subcommands. It calls accepted before a
 // subcommand runs.
@@ -62,6 +64,9 @@ func newRootCommand(s *session.Session, accepted func()) *cobra.Command {
 				return nil
 			}
 			s.Serving = top.Name() == "serve"
+			if s.Serving && speaksOnStdout(cmd) {
+				s.Out = output.New(io.Discard)
+			}
 			err := s.Configure(top.Name() != "serve")
 			if s.Unread() != nil && throughDaemon[top.Name()] && cmd.Name() != "lock" {
 				return nil
@@ -72,8 +77,9 @@ func newRootCommand(s *session.Session, accepted func()) *cobra.Command {
 	s.Flags.Bind(root)
 	root.AddCommand(
 		newToolsCommand(s), newCallCommand(s), newSchemaCommand(s), newPluginsCommand(s), newAuditCommand(s),
-		newServeCommand(s), newStatusCommand(s), newReloadCommand(s), newStopCommand(s), newSessionCommand(s),
-		newConfigCommand(s), newTrustCommand(s), newDemoCommand(s),
+		newServeCommand(s), newStatusCommand(s), newReloadCommand(s), newStopCommand(s), newSessionCommand(s), newTokenCommand(s),
+		newApprovalsCommand(s),
+		newMCPCommand(s), newConfigCommand(s), newTrustCommand(s), newDemoCommand(s),
 		newDoctorCommand(s), newVersionCommand(s),
 	)
 	root.SetOut(s.Out)

@@ -22,7 +22,7 @@ func TestUsage(t *testing.T) {
 		says []string
 	}{
 		{"tolls", []string{`toolhost: toolhost has no command "tolls"`, "did you mean tools?"}},
-		{"xyzzy", []string{`toolhost has no command "xyzzy"`, "it has audit, call"}},
+		{"xyzzy", []string{`toolhost has no command "xyzzy"`, "it has approvals, audit, call"}},
 		{"tools shwo x", []string{`toolhost tools has no command "shwo"`, "did you mean show?"}},
 		{"plugins list", []string{`toolhost plugins has no command "list"`, "it has disable, enable, lock, logs, restart, rollback, show"}},
 		{"version 2", []string{`toolhost version takes no arguments, not "2"`, "see toolhost version --help"}},

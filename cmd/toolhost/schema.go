@@ -15,6 +15,7 @@ import (
 
 func newSchemaCommand(s *session.Session) *cobra.Command {
 	var name string
+	var strict bool
 	var filter filterFlags
 	cmd := &cobra.Command{
 		Use:   "schema --for FORMAT",
@@ -33,7 +34,8 @@ have: fs.read becomes fs_read. toolhost call takes both. MCP takes names as they
 A provider refuses all tools for one that it does not accept. So schemas are rewritten
 where that keeps their meaning, and a tool is left out if nothing else helps. Standard
 error says what was changed, and what a model is not told; --json prints an object with
-the tools and these notes. toolhost call --for FORMAT takes the arguments of models.
+the tools and these notes. toolhost call --for FORMAT takes the arguments of models; with
+--strict, optional arguments may be null, which it takes for absent.
 
 A tool has to pass every filter; of several categories it needs one.`,
 		Example: "  toolhost schema --for openai --max-safety safe",
@@ -43,11 +45,12 @@ A tool has to pass every filter; of several categories it needs one.`,
 			if err != nil {
 				return err
 			}
-			return filter.use(cmd.Context(), s, func(tools []host.Tool) error { return exportTools(s, format, tools) })
+			return filter.use(cmd.Context(), s, func(tools []host.Tool) error { return exportTools(s, format, tools, strict) })
 		},
 	}
 	cmd.Flags().StringVar(&name, "for", "", "`FORMAT` to print: "+strings.Join(formatNames(), ", "))
 	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().BoolVar(&strict, "strict", false, "hold the model to the schemas, in OpenAI's strict mode, where they allow it")
 	filter.bind(s, cmd)
 	return cmd
 }
@@ -72,14 +75,18 @@ func parseFormat(name string) (llmschema.Format, error) {
 }
 
 // exportTools prints JSON with or without --json, which adds the notes.
-func exportTools(s *session.Session, format llmschema.Format, tools []host.Tool) error {
+func exportTools(s *session.Session, format llmschema.Format, tools []host.Tool, strict bool) error {
 	var all []tool.Definition
 	for _, t := range tools {
 		all = append(all, t.Definition)
 	}
-	offer, err := llmschema.Export(format, all)
+	var opts []llmschema.Option
+	if strict {
+		opts = append(opts, llmschema.Strict())
+	}
+	offer, err := llmschema.Export(format, all, opts...)
 	if err != nil {
-		return err
+		return exit.With(exit.BadUsage, err)
 	}
 	if s.Flags.JSON {
 		return s.Out.JSON(offer)
@@ -90,6 +97,9 @@ func exportTools(s *session.Session, format llmschema.Format, tools []host.Tool)
 		}
 		if len(n.Lost) > 0 {
 			s.Warn(&tool.Error{Message: fmt.Sprintf("tool %s for %s: a model is not told %s", n.Tool, format, strings.Join(n.Lost, "; "))})
+		}
+		if n.Unstrict != "" {
+			s.Notef("tool %s for %s is not strict: %s", n.Tool, format, n.Unstrict)
 		}
 		if n.LeftOut != "" {
 			s.Warn(&tool.Error{Message: fmt.Sprintf("tool %s is left out for %s: %s", n.Tool, format, n.LeftOut)})

@@ -170,3 +170,13 @@ func TestSchemaIsWhatProvidersTake(t *testing.T) {
 	w.run("call", "play.echo", `{"_odd":"x"}`).exits(4).says("unexpected argument: _odd")
 	w.run("call", "play.echo", "--for", "yaml").exits(2).says(`unknown format "yaml"`)
 }
+
+// OpenAI's models may be held to the schemas; what they then say is taken.
+func TestSchemaStrict(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	w.run("schema", "--for", "openai", "--strict", "--search", "play.echo").exits(0).prints(`"strict": true`)
+	w.run("schema", "--for", "anthropic", "--strict").exits(2).says("has no strict mode")
+	w.run("call", "play_echo", `{"text":null}`, "--for", "openai").exits(0)
+	w.run("call", "play_echo", `{"text":null}`).exits(4)
+}

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -9,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/daemon"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 )
 
 const aboutServe = `Run the plugins as a daemon, until it is told to end.
@@ -39,17 +43,48 @@ for each plugin that comes or goes; with --json it is JSON.
 
 SIGTERM, toolhost stop and an interrupt end the daemon: it takes no more calls, waits at most --drain for
 those in progress, and exits with status 0; a second signal ends it at once. When the
-daemon is ready it says so on standard error, and to systemd (Type=notify).`
+daemon is ready it says so on standard error, and to systemd (Type=notify).
+
+--mcp stdio serves one MCP client on standard input and output, for the configuration of
+Claude Code, Cursor, VS Code and others: a process of the client's own, with no daemon and no
+socket, which ends when the client leaves. The client is the caller mcp of the configuration,
+or the one of --caller. The log is on standard error, and nothing but MCP on standard output.
+
+--mcp http runs the daemon and serves MCP clients at /mcp, on ` + "127.0.0.1:7411" + ` or the address of
+--listen or mcp.listen. Each client needs a token, on this machine too: toolhost token new NAME
+makes one of the caller NAME. An address of other machines needs a certificate (mcp.tls).
+/healthz says whether the process lives, /readyz whether it serves.
+
+MCP clients get what the configuration gives their caller, and what --grant and --yes say: they
+cannot ask for more.`
+
+// The values of --mcp.
+const (
+	mcpStdio = "stdio"
+	mcpHTTP  = "http"
+)
+
+var mcpWays = []string{mcpStdio, mcpHTTP}
+
+// speaksOnStdout reports whether standard output belongs to a protocol, so that nothing else may
+// be printed there.
+func speaksOnStdout(cmd *cobra.Command) bool {
+	f := cmd.Flags().Lookup("mcp")
+	return f != nil && f.Value.String() == mcpStdio
+}
 
 func newServeCommand(s *session.Session) *cobra.Command {
 	var o daemon.Options
 	var grants []string
+	var mcp string
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Run the plugins as a daemon that other commands use",
+		Short: "Run the plugins as a daemon that other commands use, or for MCP clients",
 		Long:  aboutServe,
 		Example: `  toolhost serve --root ~/project --grant fs:read
-  toolhost call fs.read --arg path=README.md --root ~/project --grant fs:read`,
+  toolhost call fs.read --arg path=README.md --root ~/project --grant fs:read
+  toolhost serve --mcp stdio --root ~/project --grant fs:read
+  toolhost serve --mcp http`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if o.Grants, err = session.ParseGrants(grants); err != nil {
@@ -58,6 +93,20 @@ func newServeCommand(s *session.Session) *cobra.Command {
 			if o.Drain < 0 {
 				return exit.Usage(fmt.Sprintf("--drain %v is below zero", o.Drain), "give a time such as 30s")
 			}
+			switch given := cmd.Flags().Changed; {
+			case mcp != "" && !slices.Contains(mcpWays, mcp):
+				return exit.Usage(fmt.Sprintf("--mcp %q is not a way to serve MCP clients", mcp), "use "+strings.Join(mcpWays, " or "))
+			case mcp != mcpHTTP && given("listen"):
+				return exit.Usage("--listen has no effect without --mcp http", "add --mcp http, or leave it out")
+			case mcp != mcpStdio && given("caller"):
+				return exit.Usage("--caller has no effect without --mcp stdio", "over HTTP, the token says who the caller is")
+			case mcp == mcpStdio && (!callerName.MatchString(o.Caller) || o.Caller == setup.CLI):
+				return exit.Usage(fmt.Sprintf("--caller %q is not a name for an MCP client", o.Caller),
+					"use 1 to 64 letters, digits, _, . and -, and not "+setup.CLI)
+			case mcp == mcpStdio:
+				return daemon.ServeStdio(cmd.Context(), s, o)
+			}
+			o.HTTP, o.Caller = mcp == mcpHTTP, ""
 			return daemon.Serve(cmd.Context(), s, o)
 		},
 	}
@@ -67,7 +116,12 @@ func newServeCommand(s *session.Session) *cobra.Command {
 	flags.DurationVar(&o.Drain, "drain", 30*time.Second, "at the end, wait this `DURATION` for calls in progress")
 	flags.StringVar(&o.Metrics, "metrics", "", "serve /metrics on this loopback `ADDRESS`, such as 127.0.0.1:9464")
 	flags.BoolVar(&o.Profiles, "pprof", false, "serve /debug/pprof/ there, too")
+	flags.StringVar(&mcp, "mcp", "", "serve MCP clients, this `WAY`: "+strings.Join(mcpWays, " or "))
+	flags.StringVar(&o.Listen, "listen", "", "with --mcp http, listen on this `ADDRESS` (default mcp.listen in the configuration, else 127.0.0.1:7411)")
+	flags.StringVar(&o.Caller, "caller", setup.MCP, "with --mcp stdio, the `NAME` of the caller that the client is")
 	bindAuditFlag(cmd, &o.Audit)
+	completeFlag(s, cmd, "caller", func(context.Context, session.Backend) []string { return callerNames(s) })
+	_ = cmd.RegisterFlagCompletionFunc("mcp", cobra.FixedCompletions(mcpWays, cobra.ShellCompDirectiveNoFileComp))
 	completeFlag(s, cmd, "grant", capabilities)
 	return cmd
 }

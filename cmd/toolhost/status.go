@@ -92,6 +92,14 @@ func problemsOf(d control.State) []string {
 	return out
 }
 
+// waitingText says how many questions wait; empty: none.
+func waitingText(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d wait for your answer: toolhost approvals", n)
+}
+
 func (d daemonStatus) print(w *output.Writer) {
 	states := map[string]int{}
 	for _, p := range d.Plugins {
@@ -119,6 +127,7 @@ func (d daemonStatus) print(w *output.Writer) {
 		{Name: "plugins", Value: output.OrDash(strings.Join(plugins, ", "))},
 		{Name: "tools", Value: fmt.Sprint(d.Tools)},
 		{Name: "calls", Value: fmt.Sprint(d.Calls)},
+		{Name: "approvals", Value: waitingText(d.Approvals)},
 	})
 	for _, p := range d.Problems {
 		w.Printf("problem: %s\n", p)

@@ -46,14 +46,14 @@ func newStopCommand(s *session.Session) *cobra.Command {
 // # Errors
 //
 // [*exit.Error] if there is none; those of [control.Dial].
-func dialDaemon(ctx context.Context, s *session.Session) (*control.Client, error) {
+func dialDaemon(ctx context.Context, s *session.Session, opts ...control.DialOption) (*control.Client, error) {
 	s.Quiet = true
 	_ = s.Configure(true) // only for the socket: the daemon reports an invalid file
 	path, err := s.Settings().SocketPath()
 	if err != nil {
 		return nil, err
 	}
-	c, err := control.Dial(ctx, path)
+	c, err := control.Dial(ctx, path, opts...)
 	if errors.Is(err, control.ErrNoDaemon) {
 		return nil, exit.Usage("no daemon is running on "+sanitize.Text(path),
 			"name its socket with --socket, or start one with toolhost serve")

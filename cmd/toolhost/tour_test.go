@@ -1,16 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // shipped are the plugins that come with toolhost.
@@ -45,44 +38,5 @@ func TestShippedTools(t *testing.T) {
 	equal(t, "the levels", fmt.Sprint(levels), "map[cautious:5 dangerous:2 safe:16]")
 	for c, n := range map[string]int{"introspection": 12, "execution": 6, "testing": 2, "buffer": 4, "diff": 1, "xref": 2, "clos": 2, "packages": 2} {
 		equal(t, "the tools of category "+c, categories[c], n)
-	}
-}
-
-// Every command in docs/tour.md works, and every tool is in it.
-func TestTour(t *testing.T) {
-	t.Parallel()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "tour.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tour := string(page)
-	w := newWorld(t, shipped...)
-	program := filepath.Join(built.dir, "toolhost")
-	repository, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
-	called := map[string]bool{}
-	for line := range strings.Lines(tour) {
-		command, ours := strings.CutPrefix(strings.TrimSpace(line), "bin/toolhost ")
-		if !ours {
-			continue
-		}
-		called[strings.Fields(command)[1]] = true
-		command = strings.ReplaceAll(command, "--root bin ", "--root "+w.root+" ")
-		cmd := exec.CommandContext(t.Context(), "sh", "-c", program+" "+command+" --plugin-dir "+w.plugins) //nolint:gosec // the README's
-		cmd.Dir, cmd.Env, cmd.WaitDelay = repository, w.env, time.Second
-		if out, err := cmd.CombinedOutput(); err != nil || len(out) == 0 {
-			t.Errorf("%s: %v\n%s", command, err, out)
-		}
-	}
-	var tools []struct{ Name string }
-	if err := json.Unmarshal([]byte(w.run("tools", "--json").exits(0).stdout), &tools); err != nil {
-		t.Fatal(err)
-	}
-	for _, x := range tools {
-		if !called[x.Name] {
-			t.Errorf("the tour does not call %s, of %v", x.Name, slices.Sorted(maps.Keys(called)))
-		}
 	}
 }

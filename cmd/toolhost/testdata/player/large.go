@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -35,17 +37,20 @@ func large(_ context.Context, in largeIn) (tool.Result, error) {
 }
 
 type visitIn struct {
-	Socket string `json:"socket"`
+	Socket  string `json:"socket"`
+	Request string `json:"request,omitempty"` // such as POST /v1/reload
+	Body    string `json:"body,omitempty"`
 }
 
-// visit asks a daemon for its state, as a command does.
+// visit asks a daemon for its state, or for something else, as a command does.
 func visit(_ context.Context, in visitIn) (string, error) {
 	conn, err := net.Dial("unix", in.Socket)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = conn.Close() }()
-	if _, err := io.WriteString(conn, "GET /v1/state HTTP/1.0\r\n\r\n"); err != nil {
+	const format = "%s HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s"
+	if _, err := fmt.Fprintf(conn, format, cmp.Or(in.Request, "GET /v1/state"), len(in.Body), in.Body); err != nil {
 		return "", err
 	}
 	answer, err := io.ReadAll(conn)

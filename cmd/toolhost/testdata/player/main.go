@@ -31,6 +31,7 @@ func main() {
 		pluginsdk.Func("play.peek", "Counts the processes with a text in their environments, of those that it may read.", peek, pluginsdk.Safe()),
 		pluginsdk.Func("play.large", "Answers with a text so many times.", large, pluginsdk.Safe()),
 		pluginsdk.Func("play.visit", "Asks a daemon for its state.", visit, pluginsdk.Safe()),
+		pluginsdk.Func("play.ask", "Asks what to play.", ask, pluginsdk.Safe()),
 		pluginsdk.Func("play.control", "Answers with characters that change a terminal.", control, pluginsdk.Safe()),
 	)
 }
@@ -132,4 +133,13 @@ func peek(_ context.Context, in peekIn) (out peekOut, err error) {
 		}
 	}
 	return out, err
+}
+
+func ask(ctx context.Context, _ struct{}) (string, error) {
+	type piece struct {
+		Name string `json:"name" jsonschema:"of the piece"`
+		Loud bool   `json:"loud,omitempty"`
+	}
+	p, action, err := pluginsdk.Ask[piece](ctx, "What shall I play?", pluginsdk.Argument("name", `{"enum":["march","waltz"]}`))
+	return fmt.Sprintf("%s %s %v", action, p.Name, p.Loud), err
 }

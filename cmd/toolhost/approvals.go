@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/approval"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/terminal"
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+const aboutApprovals = `Show and answer the questions that wait in the daemon's queue.
+
+A call that needs approval waits there if the configuration says so: ask: [queue],
+or ask: [client, queue] for what a client cannot ask itself, under approvals, a
+caller or a tool. What is approved is what runs: a call whose tool changes
+while it waits is denied.
+
+A question waits for approvals.timeout (5m). It is denied when the daemon ends,
+and withdrawn when its caller gives up. Only the user who runs the daemon, and
+root, can answer; the first answer counts, and the audit log has who gave it.
+
+The daemon is the one on the socket (--socket), whatever its root. Without a
+subcommand this lists the questions; with --follow it shows each that comes, in
+full, and how it ends. On a terminal it asks you: y approves, n denies, and what
+you type after n is the reason; a line with nothing leaves the question to others.`
+
+func newApprovalsCommand(s *session.Session) *cobra.Command {
+	var follow bool
+	cmd := &cobra.Command{
+		Use: "approvals", Short: "Show and answer the questions that wait in the daemon", Long: aboutApprovals,
+		Example: `  toolhost approvals
+  toolhost approvals show k3v9x2mq
+  toolhost approvals approve k3v9x2mq
+  toolhost approvals deny k3v9x2mq --reason "use the staging database"
+  toolhost approvals --follow`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if follow {
+				return followApprovals(cmd.Context(), s)
+			}
+			return listApprovals(cmd.Context(), s)
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "show each question that comes, and how it ends, until interrupted")
+	list := &cobra.Command{
+		Use: "list", Short: "Show the questions that wait", Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return listApprovals(cmd.Context(), s) },
+	}
+	show := &cobra.Command{
+		Use: "show ID", Short: "Show a question in full, with what the call would do",
+		RunE: func(cmd *cobra.Command, args []string) error { return showApproval(cmd.Context(), s, args[0]) },
+	}
+	approve := &cobra.Command{
+		Use: "approve ID", Short: "Let the call run, as the question shows it",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return answerApproval(cmd.Context(), s, args[0], policy.Decision{Verdict: policy.Allow})
+		},
+	}
+	var reason string
+	deny := &cobra.Command{
+		Use: "deny ID", Short: "Refuse the call; the caller is told the reason",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return answerApproval(cmd.Context(), s, args[0], policy.Decision{Verdict: policy.Deny, Reason: reason})
+		},
+	}
+	deny.Flags().StringVar(&reason, "reason", "", "`TEXT` that the caller is told")
+	for _, one := range []*cobra.Command{show, approve, deny} {
+		one.Args, one.ValidArgsFunction = oneName("question"), completeApprovals(s)
+	}
+	cmd.AddCommand(list, show, approve, deny)
+	return cmd
+}
+
+// dialQueue connects to the daemon whose queue is meant. Root may answer for any user; a user whom
+// the configuration names is told by the daemon that others answer.
+func dialQueue(ctx context.Context, s *session.Session) (*control.Client, error) {
+	s.Quiet = true
+	_ = s.Configure(true) // as dialDaemon does
+	_, named := setup.Named(s.Settings().Config, os.Geteuid())
+	return dialDaemon(ctx, s, control.Foreign(named || os.Geteuid() == 0))
+}
+
+func listApprovals(ctx context.Context, s *session.Session) error {
+	c, err := dialQueue(ctx, s)
+	if err != nil {
+		return err
+	}
+	all, err := c.Approvals(ctx)
+	if err != nil {
+		return err
+	}
+	if s.Flags.JSON {
+		return s.Out.JSON(all)
+	}
+	if len(all) == 0 {
+		s.Err.Printf("no questions wait\n")
+		return nil
+	}
+	rows := output.Table{{"ID", "TOOL", "CALLER", "FROM", "AGE", "LEFT", "ARGUMENTS"}}
+	for _, q := range all {
+		rows.Add(q.ID, printable(q.Tool), output.OrDash(printable(q.Caller)), output.OrDash(printable(q.Client)),
+			age(q.Since, time.Now()), output.OrDash(left(q, time.Now())), printable(argumentsOf(q)))
+	}
+	s.Out.Table(rows)
+	return nil
+}
+
+func printable(s string) string { return sanitize.Line(s, 0) }
+
+// left returns how long a question goes on waiting; empty: as long as its call.
+func left(q approval.Question, now time.Time) string {
+	if q.Until.IsZero() {
+		return ""
+	}
+	return max(0, q.Until.Sub(now)).Round(time.Second).String()
+}
+
+// argumentsOf returns the arguments of a question as text, or the beginning of a long one.
+func argumentsOf(q approval.Question) string {
+	if q.Arguments == nil {
+		return q.Begins
+	}
+	return string(q.Arguments)
+}
+
+func showApproval(ctx context.Context, s *session.Session, id string) error {
+	c, err := dialQueue(ctx, s)
+	if err != nil {
+		return err
+	}
+	q, err := c.Approval(ctx, id)
+	if err != nil {
+		return questionError(err)
+	}
+	if s.Flags.JSON {
+		return s.Out.JSON(q)
+	}
+	printQuestion(s.Out, q)
+	return nil
+}
+
+// questionError returns an error with the exit status of a command that no tool is involved in.
+func questionError(err error) error {
+	switch tool.CodeOf(err) {
+	case tool.CodeNotFound:
+		return exit.With(exit.BadUsage, err)
+	case tool.CodeAlreadyExists:
+		return exit.With(exit.Failed, err)
+	}
+	return err
+}
+
+// printQuestion prints a question in full.
+func printQuestion(w *output.Writer, q approval.Question) {
+	from := output.OrDash(q.Caller)
+	if q.Via != "" {
+		from += ", by " + q.Via
+	}
+	if q.Client != "" {
+		from += " from " + q.Client + " (its own word)"
+	}
+	state := string(q.State)
+	if q.By != "" {
+		state += " by " + q.By
+	}
+	if q.Reason != "" {
+		state += ": " + q.Reason
+	}
+	if q.State == approval.Waiting {
+		state += " since " + q.Since.Local().Format(time.DateTime)
+		if rest := left(q, time.Now()); rest != "" {
+			state += ", for " + rest + " more"
+		}
+	}
+	w.Fields([]output.Field{
+		{Name: "question", Value: q.ID}, {Name: "state", Value: state}, {Name: "tool", Value: q.Tool + " (" + q.Safety + ")"},
+		{Name: "what", Value: q.Description}, {Name: "plugin", Value: q.Plugin}, {Name: "caller", Value: from},
+		{Name: "session", Value: q.Session}, {Name: "call", Value: q.Call}, {Name: "digest", Value: q.Digest},
+	})
+	if q.Arguments != nil {
+		w.Printf("arguments:\n%s\n", output.Indent(output.PrettyJSON(q.Arguments), "    "))
+	} else {
+		w.Printf("arguments:\n%s\n    (%d more bytes are not shown)\n", output.Indent(sanitize.Text(q.Begins), "    "), q.Omitted)
+	}
+	switch {
+	case q.PreviewError != "":
+		w.Printf("preview: it could not be made: %s\n", printable(q.PreviewError))
+	case q.Preview != "":
+		text := strings.TrimRight(sanitize.Text(q.Preview), "\n")
+		w.Printf("preview, as the plugin tells it:\n%s\n", output.Indent(terminal.Diff(text, w.Terminal() && output.ColorWelcome()), "    "))
+	}
+}
+
+func answerApproval(ctx context.Context, s *session.Session, id string, d policy.Decision) error {
+	c, err := dialQueue(ctx, s)
+	if err != nil {
+		return err
+	}
+	q, err := c.Answer(ctx, id, d)
+	if err != nil {
+		return questionError(err)
+	}
+	if s.Flags.JSON {
+		return s.Out.JSON(q)
+	}
+	s.Out.Printf("%s %s: %s of %s\n", q.State, q.ID, printable(q.Tool), output.OrDash(printable(q.Caller)))
+	return nil
+}
+
+// completeApprovals completes the IDs of questions.
+func completeApprovals(s *session.Session) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var out []string
+		if c, err := dialQueue(cmd.Context(), s); err == nil { // errors are not shown in completions
+			all, _ := c.Approvals(cmd.Context())
+			for _, q := range all {
+				out = append(out, q.ID+"\t"+printable(q.Tool+" of "+output.OrDash(q.Caller)))
+			}
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
+	}
+}

@@ -1,0 +1,380 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/servers"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/terminal"
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/internal/safefile"
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/trusted"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+const aboutImport = `Turn the servers of a file that another MCP client has into configuration: mcp_servers and
+tools of the configuration file, of which all other lines stay as they are. With --print the
+lines are printed, and no file is changed. Names choose some of the servers.
+
+Each server is started once and asked for its tools. For each tool a level is proposed, which
+its annotations suggest: what only reads is safe, or cautious if it deals with an open world,
+and what destroys nothing is cautious. The annotations are the server's word, so you are
+asked for each server whether you accept them; --yes accepts all, and without a terminal none
+is accepted. What you accept is written under tools, and pinned in toolhost.lock with the
+definitions that you saw, as toolhost plugins lock does: a tool that is described otherwise
+later is refused. What you do not accept is dangerous, and is asked about at each call.
+
+What looks like a secret is not copied: the configuration gets a reference such as
+${API_TOKEN}, and you are told which variables to set.
+
+A server whose name the configuration has already is left out, except with --force.`
+
+type importOptions struct{ print, yes, force, noLock bool }
+
+func newMCPImportCommand(s *session.Session) *cobra.Command {
+	var o importOptions
+	cmd := &cobra.Command{
+		Use: "import FILE [NAME...]", Short: "Turn the servers of another MCP client into configuration",
+		Long: aboutImport,
+		Example: `  toolhost mcp import ~/.config/Claude/claude_desktop_config.json
+  toolhost mcp import .vscode/mcp.json github --print`,
+		Args: cobra.MinimumNArgs(1),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 0 {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return importServers(cmd.Context(), s, args[0], args[1:], o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&o.print, "print", false, "print the lines, and change no file")
+	flags.BoolVar(&o.yes, "yes", false, "accept all proposed levels")
+	flags.BoolVar(&o.force, "force", false, "replace servers that the configuration has already")
+	flags.BoolVar(&o.noLock, "no-lock", false, "do not pin what is accepted")
+	return cmd
+}
+
+// imported is a server that is turned into configuration.
+type imported struct {
+	Name string `json:"name"`
+	From string `json:"from"`
+	// Problem is why its tools are not known; empty: they are.
+	Problem string             `json:"problem,omitempty"`
+	Tools   []servers.Proposal `json:"tools"`
+}
+
+// importReport is the output of mcp import --json.
+type importReport struct {
+	File      string           `json:"file,omitempty"` // that was changed
+	Servers   []imported       `json:"servers"`
+	Variables []servers.Wanted `json:"variables"`
+	Lock      string           `json:"lock,omitempty"` // that pins them
+	Text      string           `json:"text,omitempty"` // with --print
+}
+
+func importServers(ctx context.Context, s *session.Session, path string, names []string, o importOptions) error {
+	content, err := servers.Read(path)
+	if err != nil {
+		return exit.With(exit.BadUsage, err)
+	}
+	c := s.Settings().Config
+	set, err := s.Settings().ServersOf(config.Default(), content)
+	if err != nil {
+		return err
+	}
+	for _, text := range set.Warnings {
+		s.Warn(&tool.Error{Message: text})
+	}
+	if err := choose(s, set, c, names, o.force); err != nil {
+		return err
+	}
+	if len(set.All) == 0 {
+		return exit.Usage("there is no server to import in "+sanitize.Text(path), "name a file that has others, or say --force")
+	}
+	var moved servers.Moved
+	var entries, levels [][]string
+	for i := range set.All { // what is pinned is the server of the configuration
+		set.All[i].Server = moved.Server(set.All[i].Entry)
+		entries = append(entries, set.All[i].Server.Lines(set.All[i].Name))
+	}
+	found, seen, err := askServers(ctx, s, set)
+	if err != nil {
+		return err
+	}
+	report := importReport{Servers: found, Variables: append([]servers.Wanted{}, moved.Variables...)}
+	if err := acceptLevels(ctx, s, report.Servers, o.yes); err != nil {
+		return err
+	}
+	for _, one := range report.Servers {
+		for _, t := range one.Tools {
+			if _, decided := c.Tools[t.Tool]; t.Accepted && !decided {
+				levels = append(levels, []string{config.ToolLine(t.Tool, t.Safety, t.Idempotent)})
+			}
+		}
+	}
+	if o.print {
+		return printImport(s, report, entries, levels)
+	}
+	if report.File, err = writeImport(s, entries, levels); err != nil {
+		return err
+	}
+	if len(levels) == 0 || o.noLock {
+		seen = nil
+	}
+	return finishImport(ctx, s, report, seen)
+}
+
+// choose leaves in the set what is to be imported.
+func choose(s *session.Session, set *servers.Set, c *config.Config, names []string, force bool) error {
+	wanted := map[string]bool{}
+	for _, name := range names {
+		if _, ok := set.Get(name); !ok {
+			return exit.Usage(fmt.Sprintf("the file has no server %s", sanitize.Line(name, 100)),
+				"toolhost mcp list --mcp-config FILE has the names")
+		}
+		wanted[name] = true
+	}
+	var all []servers.Named
+	for _, one := range set.All {
+		_, there := c.Servers[one.Name]
+		switch {
+		case len(wanted) > 0 && !wanted[one.Name]:
+		case one.Malformed:
+			s.Warn(&tool.Error{Message: fmt.Sprintf("%s: the server %s is left out: %v", one.From, one.Name, one.Err)})
+		case there && !force:
+			s.Warn(&tool.Error{
+				Message: fmt.Sprintf("%s: the server %s is left out: the configuration has it already", one.From, one.Name),
+				Hint:    "to replace it, say --force",
+			})
+		default:
+			all = append(all, one)
+		}
+	}
+	set.All = all
+	return nil
+}
+
+// askServers starts the servers, on a host of their own without a lock, and asks for their tools.
+// Seen are their pins.
+func askServers(
+	ctx context.Context, s *session.Session, set *servers.Set,
+) (all []imported, seen *lockfile.Lock, err error) {
+	t := s.Settings()
+	loaded := setup.Loaded{Config: t.Config}
+	if loaded.Plugins, err = setup.PluginSettings(config.Default(), setup.Run{}); err != nil {
+		return nil, nil, err
+	}
+	var recorder host.Recorder
+	opts := []host.Option{host.WithLocks(), host.WithRecorder(&recorder)}
+	l, err := s.NewLocal(t, &loaded, session.Needs{Uncached: true, Options: opts})
+	if err != nil {
+		return nil, nil, err
+	}
+	faults := session.Faults(l.Mounts.Sync(ctx, set))
+	for _, named := range set.All {
+		one := imported{Name: named.Name, From: named.From, Tools: []servers.Proposal{}}
+		var problems []string
+		for _, f := range faults {
+			if f.Plugin == named.Name {
+				problems = append(problems, f.Message)
+			}
+		}
+		one.Problem = strings.Join(problems, "; ")
+		if u := l.Mounts.Upstream(named.Name); u != nil {
+			var defs []tool.Definition
+			for _, t := range l.Host.Tools(host.Filter{}) {
+				if t.Owner == named.Name {
+					defs = append(defs, t.Definition)
+				}
+			}
+			one.Tools = servers.Propose(defs, u.Annotations())
+		}
+		all = append(all, one)
+	}
+	return all, recorder.Lock(), errors.Join(context.Cause(ctx), l.Close(ctx))
+}
+
+// acceptLevels shows the proposals, and asks for each server whether they are accepted.
+func acceptLevels(ctx context.Context, s *session.Session, all []imported, yes bool) error {
+	var t terminal.Terminal
+	if !yes && !s.Flags.JSON {
+		if opened, err := s.OpenTerminal(); err == nil {
+			t = opened
+			defer func() { _ = t.Close() }()
+		}
+	}
+	for i, one := range all {
+		if !s.Flags.JSON {
+			showProposals(s.Err, one)
+		}
+		accepted := yes
+		if !yes && t != nil && len(one.Tools) > 0 {
+			var err error
+			question := fmt.Sprintf("Accept these levels for %s? [y/N] ", one.Name)
+			if accepted, err = terminal.Confirm(ctx, t, "", question); err != nil {
+				return err
+			}
+		}
+		for j := range one.Tools {
+			all[i].Tools[j].Accepted = accepted && one.Tools[j].Safety < tool.Dangerous
+		}
+	}
+	return nil
+}
+
+func showProposals(to *output.Writer, one imported) {
+	to.Printf("\n%s (%s)\n", one.Name, sanitize.Line(one.From, 0))
+	if one.Problem != "" {
+		to.Printf("  its tools are not known, so all are dangerous: %s\n", sanitize.Line(one.Problem, 0))
+		return
+	}
+	t := output.Table{{"  TOOL", "PROPOSED", "ANNOTATIONS", "DESCRIPTION"}}
+	for _, p := range one.Tools {
+		t.Add("  "+p.Tool, p.Safety.String(), output.OrDash(strings.Join(p.Annotations, ", ")), sanitize.Line(p.Description, 0))
+	}
+	to.Table(t)
+}
+
+func printImport(s *session.Session, report importReport, entries, levels [][]string) error {
+	text, err := config.Insert("", "mcp_servers", entries)
+	if err == nil {
+		text, err = config.Insert(text, "tools", levels)
+	}
+	if err != nil {
+		return err
+	}
+	if report.Text = text; s.Flags.JSON {
+		return s.Out.JSON(report)
+	}
+	s.Out.Printf("%s", text)
+	noteVariables(s, report)
+	return nil
+}
+
+// writeImport adds lines to the configuration file, if that counts, and returns its path.
+func writeImport(s *session.Session, entries, levels [][]string) (string, error) {
+	path, by, err := s.Flags.ConfigPath()
+	if err != nil {
+		return "", err
+	}
+	before, err := trusted.Read(path, config.MaxSize)
+	missing := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case err != nil && !missing:
+		return "", exit.With(exit.BadUsage, err)
+	case !missing && by == "" && s.Settings().Config.File == "":
+		return "", exit.Usage(sanitize.Text(path)+" is not trusted as it is, and was left so", "look at it, and: toolhost trust")
+	}
+	text, err := config.Insert(string(before), "mcp_servers", entries)
+	if err == nil {
+		text, err = config.Insert(text, "tools", levels)
+	}
+	if err != nil {
+		return "", exit.With(exit.BadUsage, err)
+	}
+	after, err := config.Parse(path, []byte(text))
+	if err == nil {
+		err = onlyServers(s.Settings().Config, after)
+	}
+	if err != nil {
+		return "", exit.Usage(sanitize.Text(path)+" was left as it is: "+output.FirstLine(err.Error()),
+			"add the lines by hand: --print shows them")
+	}
+	write := safefile.Replace
+	if missing {
+		write = safefile.Create
+	}
+	if err := write(path, []byte(text), 0o600); err != nil {
+		return "", exit.With(exit.Failed, fmt.Errorf("%s was not written: %w", sanitize.Text(path), err))
+	}
+	s.Trust(path, after.Digest())
+	return path, nil
+}
+
+// onlyServers reports whether two configurations differ in servers and tools only.
+func onlyServers(before, after *config.Config) error {
+	d := config.Diff(before, after)
+	changed := len(d.Host) + len(d.Defaults) + len(d.Callers)
+	for _, keys := range d.Plugins {
+		changed += len(keys)
+	}
+	if changed > 0 {
+		return errors.New("its other settings would change")
+	}
+	return nil
+}
+
+// finishImport pins what was accepted, if there is a lock of it, and says what is to be done.
+func finishImport(ctx context.Context, s *session.Session, report importReport, seen *lockfile.Lock) error {
+	if err := s.Configure(true); err != nil {
+		return err
+	}
+	if !s.Flags.JSON {
+		s.Out.Printf("servers written to %s: %d\n", sanitize.Text(report.File), len(report.Servers))
+	}
+	err := pinImported(ctx, s, &report, seen)
+	if s.Flags.JSON {
+		return s.Out.Report(report, err)
+	}
+	noteVariables(s, report)
+	return err
+}
+
+// pinImported adds the pins of servers to the lock. The first lock has all plugins, as what is
+// not in it does not run.
+func pinImported(ctx context.Context, s *session.Session, report *importReport, seen *lockfile.Lock) error {
+	if seen == nil {
+		return nil
+	}
+	rules, err := s.LockRules(s.Settings())
+	switch {
+	case err != nil:
+		return err
+	case rules.Off:
+		s.Notef("the configuration says lock: off, so the definitions that you accepted are not pinned")
+		return nil
+	}
+	now, err := lockfile.Read(rules.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		var found *inspection
+		if found, err = inspect(ctx, s, host.WithLocks()); err == nil {
+			now, _ = found.pinned(nil)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	maps.Copy(now.Plugins, seen.Plugins)
+	if err := now.Write(rules.File); err != nil {
+		return err
+	}
+	_, err = pins.Pin(rules.File, s.Settings().Dirs.Paths)
+	if report.Lock = rules.File; !s.Flags.JSON {
+		s.Out.Printf("%d plugins and servers are pinned in %s\n", len(now.Plugins), sanitize.Text(rules.File))
+	}
+	s.ReloadDaemon(ctx)
+	return err
+}
+
+func noteVariables(s *session.Session, report importReport) {
+	for _, v := range report.Variables {
+		s.Err.Printf("set %s in the environment of toolhost: %s\n", v.Name, sanitize.Line(v.For, 0))
+	}
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/servers"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/host/mcpbridge"
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/suggest"
+)
+
+func newMCPLoginCommand(s *session.Session) *cobra.Command {
+	var timeout time.Duration
+	var noBrowser bool
+	cmd := &cobra.Command{
+		Use: "login NAME", Short: "Log in to an MCP server that is reached by a URL",
+		Long: `Log in to an MCP server that is reached by a URL and wants OAuth: your browser shows the
+server's page, and brings the answer to a port of this machine. The URL of the page is
+printed, too. The tokens are kept in a file that only you can read, refreshed when they
+expire, and sent to the server's own host only. A daemon uses them from its next connection
+on. toolhost mcp logout forgets them.`,
+		Example: "  toolhost mcp login tracker",
+		Args:    oneName("MCP server"), ValidArgsFunction: completeArgument(s, serverNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return login(cmd.Context(), s, args[0], timeout, !noBrowser)
+		},
+	}
+	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "wait this `DURATION` for the browser")
+	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "print the URL, and open no browser")
+	return cmd
+}
+
+func newMCPLogoutCommand(s *session.Session) *cobra.Command {
+	return &cobra.Command{
+		Use: "logout NAME", Short: "Forget the tokens of an MCP server",
+		Long: "Forget the tokens of an MCP server, and the client that was registered for them.",
+		Args: oneName("MCP server"), ValidArgsFunction: completeArgument(s, serverNames),
+		RunE: func(_ *cobra.Command, args []string) error { return logout(s, args[0]) },
+	}
+}
+
+// upstreamOf returns an MCP server that is reached by a URL. Nothing is connected.
+func upstreamOf(s *session.Session, name string) (*mcpbridge.Upstream, error) {
+	if err := s.Unread(); err != nil {
+		return nil, err
+	}
+	set, err := s.Settings().Servers()
+	if err != nil {
+		return nil, err
+	}
+	one, ok := set.Get(name)
+	switch {
+	case !ok:
+		return nil, noSuchServer(set, name)
+	case one.Err != nil:
+		return nil, exit.Usage(fmt.Sprintf("the MCP server %s cannot be used: %v", name, one.Err), "mend "+one.From)
+	case one.Server.URL == "":
+		return nil, exit.Usage(fmt.Sprintf("the MCP server %s is a program, which takes no login", name),
+			"give it what it needs in its env")
+	case !one.Server.Enabled:
+		return nil, exit.Usage(fmt.Sprintf("the MCP server %s is disabled", name), "enable it in "+one.File)
+	}
+	u, err := one.Upstream()
+	if err != nil {
+		return nil, exit.With(exit.BadUsage, err)
+	}
+	return u, nil
+}
+
+func noSuchServer(set *servers.Set, name string) error {
+	var names []string
+	for _, one := range set.All {
+		names = append(names, one.Name)
+	}
+	return unknownServer(name, suggest.Nearest(name, names, 3))
+}
+
+func login(ctx context.Context, s *session.Session, name string, timeout time.Duration, browser bool) error {
+	u, err := upstreamOf(s, name)
+	if err != nil {
+		return err
+	}
+	open := func(url string) error {
+		s.Err.Printf("log in to %s here:\n  %s\n", name, sanitize.Text(url))
+		if !browser {
+			return nil
+		}
+		if err := openBrowser(url); err != nil {
+			s.Err.Printf("open it yourself: no browser could be opened (%v)\n", err)
+		}
+		return nil
+	}
+	if err := u.Login(ctx, mcpbridge.LoginOptions{OpenBrowser: open, Timeout: timeout}); err != nil {
+		if ctx.Err() != nil {
+			return exit.With(exit.Ended, err)
+		}
+		return exit.With(exit.Failed, err)
+	}
+	if s.Flags.JSON {
+		return s.Out.JSON(map[string]any{"server": name, "logged_in": true})
+	}
+	s.Out.Printf("logged in to %s\n", name)
+	return nil
+}
+
+func logout(s *session.Session, name string) error {
+	u, err := upstreamOf(s, name)
+	if err != nil {
+		return err
+	}
+	if err := u.Logout(); err != nil {
+		return exit.With(exit.Failed, err)
+	}
+	if s.Flags.JSON {
+		return s.Out.JSON(map[string]any{"server": name, "logged_in": false})
+	}
+	s.Out.Printf("logged out of %s\n", name)
+	return nil
+}
+
+// openBrowser shows a page in the user's browser. The URL is an argument, which no shell reads.
+func openBrowser(url string) error {
+	var cmd *exec.Cmd
+	switch runtime.GOOS {
+	case "darwin":
+		cmd = exec.Command("open", url) //nolint:gosec // a URL that begins with a scheme
+	case "windows":
+		cmd = exec.Command("rundll32", "url.dll,FileProtocolHandler", url) //nolint:gosec // as above
+	default:
+		cmd = exec.Command("xdg-open", url) //nolint:gosec // as above
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	go func() { _ = cmd.Wait() }() // it may stay as long as the browser
+	return nil
+}

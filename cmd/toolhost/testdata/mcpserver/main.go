@@ -1,0 +1,77 @@
+// Command mcpserver is an MCP server on standard input and output, which behaves as its
+// arguments say: mcpserver [-describe FILE] [-die] TOOL...
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+type text struct {
+	Text string `json:"text,omitempty"`
+}
+
+// tools are what a tool does, by its name.
+var tools = map[string]func(context.Context, string) (string, error){
+	"echo":   func(_ context.Context, s string) (string, error) { return s, nil },
+	"whoami": func(context.Context, string) (string, error) { return strings.Join(flag.Args(), " "), nil },
+	"env":    func(_ context.Context, name string) (string, error) { return os.Getenv(name), nil },
+	"pid":    func(context.Context, string) (string, error) { return fmt.Sprint(os.Getpid()), nil },
+	"fail":   func(context.Context, string) (string, error) { return "", fmt.Errorf("the tool failed") },
+	"exit":   func(context.Context, string) (string, error) { os.Exit(3); return "", nil },
+	"hang":   func(context.Context, string) (string, error) { select {} },
+	"flood": func(ctx context.Context, _ string) (string, error) {
+		line := bytes.Repeat([]byte("x"), 1<<20)
+		for ctx.Err() == nil {
+			if _, err := os.Stdout.Write(line); err != nil {
+				os.Exit(1)
+			}
+		}
+		return "", ctx.Err()
+	},
+}
+
+func main() {
+	describe := flag.String("describe", "", "a `FILE` that has the description of the tools")
+	die := flag.Bool("die", false, "end at once")
+	flag.Parse()
+	if *die {
+		fmt.Fprintln(os.Stderr, "mcpserver: no license")
+		os.Exit(4)
+	}
+	description := "A tool for tests."
+	if *describe != "" {
+		content, err := os.ReadFile(*describe)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		description = string(content)
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "mcpserver", Version: "1.2.3"}, nil)
+	for _, name := range flag.Args() {
+		run := tools[name]
+		if run == nil {
+			fmt.Fprintln(os.Stderr, "mcpserver: no tool "+name)
+			os.Exit(2)
+		}
+		no := false
+		mcp.AddTool(server, &mcp.Tool{
+			Name: name, Description: description,
+			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: name == "echo", IdempotentHint: name == "echo", DestructiveHint: &no},
+		}, func(ctx context.Context, _ *mcp.CallToolRequest, in text) (*mcp.CallToolResult, any, error) {
+			out, err := run(ctx, in.Text)
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: out}}}, nil, err
+		})
+	}
+	if err := server.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
