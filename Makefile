@@ -7,10 +7,10 @@ LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BUILD := go build -trimpath -ldflags '-s -w'
 PLUGINS := $(notdir $(patsubst %/main.go,%,$(wildcard plugins/*/main.go)))
 
-.PHONY: help build run quick test lint vet generate cross soak fuzz gopls bench microbench clean
+.PHONY: help build run quick test lint vet generate cross conformance soak fuzz gopls bench microbench clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "%-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## the host into bin/, the plugins into bin/plugins/
 	$(BUILD) -o bin/toolhost ./cmd/toolhost
@@ -38,6 +38,9 @@ lint: ## golangci-lint, configured in .golangci.yml, and the words of the projec
 cross: ## it builds for macOS and Windows too
 	GOOS=darwin go build ./...
 	GOOS=windows go build ./...
+
+conformance: ## MCP's conformance suite, and others' servers and clients; needs npm
+	modules=$$(.ci/npm) && TOOLHOST_NODE_MODULES=$$modules go test -count=1 -timeout 10m ./internal/test/conformance
 
 soak: ## 64 callers while plugins are killed 1,000 times; DURATION=1m for as long as that
 	go run ./internal/test/soak $(if $(DURATION),-duration $(DURATION))

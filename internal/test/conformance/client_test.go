@@ -1,0 +1,218 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/mcpbridge"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// The suite runs a client for each scenario, with these variables and the URL of its server.
+const (
+	scenarioVariable = "MCP_CONFORMANCE_SCENARIO"
+	contextVariable  = "MCP_CONFORMANCE_CONTEXT"
+)
+
+// mounted is the name under which a client mounts the suite's server.
+const mounted = "suite"
+
+// beClient mounts the suite's server and does what a scenario wants of a client. The suite
+// judges what its server saw; most scenarios expect that some calls are refused.
+func beClient(scenario, url string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	var given struct {
+		Calls []struct {
+			Name      string          `json:"name"`
+			Arguments json.RawMessage `json:"arguments"`
+		} `json:"toolCalls"`
+		ClientID     string `json:"client_id"`
+		ClientSecret string `json:"client_secret"`
+	}
+	if text := os.Getenv(contextVariable); text != "" {
+		if err := json.Unmarshal([]byte(text), &given); err != nil {
+			return fmt.Errorf("%s: %w", contextVariable, err)
+		}
+	}
+	config := mcpbridge.UpstreamConfig{
+		Name: mounted, URL: url, Safety: func(string) tool.Safety { return tool.Safe },
+	}
+	if strings.HasPrefix(scenario, "auth/") {
+		dir, err := os.MkdirTemp("", "th-")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+		config.OAuth = mcpbridge.OAuth{
+			ClientID: given.ClientID, ClientSecret: given.ClientSecret, MetadataURL: metadataURL, Dir: dir,
+		}
+		return beAuthorized(ctx, config)
+	}
+	c, err := mount(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	answer := `{}`
+	if scenario == "sep-2322-client-request-state" {
+		answer = `{"confirmed":true}`
+	}
+	ctx = tool.WithAsker(ctx, func(context.Context, tool.Question) (tool.Answer, error) {
+		return tool.Answer{Action: tool.Accept, Content: json.RawMessage(answer)}, nil
+	})
+	switch scenario {
+	case "initialize", "request-metadata", "json-schema-ref-no-deref":
+		return nil
+	case "tools_call":
+		return c.call(ctx, "add_numbers", `{"a":5,"b":3}`)
+	case "elicitation-sep1034-client-defaults":
+		return c.call(ctx, "test_client_elicitation_defaults", `{}`)
+	case "sse-retry":
+		return c.call(ctx, "test_reconnection", `{}`)
+	case "json-schema-2020-12-preservation":
+		return c.echoSchema(ctx, "json_schema_2020_12_tool")
+	case "sep-2322-client-request-state", "http-invalid-tool-headers":
+		for _, t := range c.host.Tools(host.Filter{}) {
+			_ = c.call(ctx, strings.TrimPrefix(t.Name, mounted+"."), `{"region":"us-west1"}`)
+		}
+		return nil
+	case "http-custom-headers":
+		for _, call := range given.Calls {
+			_ = c.call(ctx, call.Name, string(call.Arguments))
+		}
+		return nil
+	case "http-standard-headers":
+		return c.useAll(ctx)
+	}
+	return fmt.Errorf("unknown scenario %q", scenario)
+}
+
+// metadataURL is the client that the suite's authorization servers know.
+const metadataURL = "https://conformance-test.local/client-metadata.json"
+
+// loginTime is far more than a login takes, and less than the suite gives a client.
+const loginTime = 10 * time.Second
+
+// maxLogins is how often a person would log in before giving up.
+const maxLogins = 2
+
+// beAuthorized logs in, and again when the server wants more, and calls a tool.
+func beAuthorized(ctx context.Context, config mcpbridge.UpstreamConfig) (err error) {
+	for range maxLogins {
+		if err = login(ctx, config); err != nil {
+			return err
+		}
+		if err = callOnce(ctx, config); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func login(ctx context.Context, config mcpbridge.UpstreamConfig) error {
+	u, err := mcpbridge.NewUpstream(config)
+	if err != nil {
+		return err
+	}
+	return u.Login(ctx, mcpbridge.LoginOptions{Timeout: loginTime, OpenBrowser: func(page string) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
+		if err != nil {
+			return err
+		}
+		go func() { // the suite's page asks nothing and leads back, which the client awaits
+			if resp, err := http.DefaultClient.Do(req); err == nil {
+				_ = resp.Body.Close()
+			}
+		}()
+		return nil
+	}})
+}
+
+func callOnce(ctx context.Context, config mcpbridge.UpstreamConfig) error {
+	c, err := mount(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	return c.call(ctx, "test-tool", `{}`)
+}
+
+// client is a host with one server.
+type client struct {
+	host     *host.Host
+	upstream *mcpbridge.Upstream
+}
+
+func mount(ctx context.Context, config mcpbridge.UpstreamConfig) (*client, error) {
+	u, err := mcpbridge.NewUpstream(config)
+	if err != nil {
+		return nil, err
+	}
+	h, err := host.New()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := h.Mount(ctx, plugin.Server{Name: mounted, Connector: u, Identity: config.URL}); err != nil {
+		fmt.Fprintln(os.Stderr, err) // some scenarios have tools that are refused
+	}
+	c := &client{h, u}
+	if err := h.StartPlugin(ctx, mounted); err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *client) close() { _ = c.host.Close(context.Background()) }
+
+func (c *client) call(ctx context.Context, name, arguments string) error {
+	res, err := c.host.Session().Execute(ctx, tool.Call{Name: mounted + "." + name, Arguments: json.RawMessage(arguments)})
+	if err == nil && res.IsError {
+		err = errors.New(res.Text())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return err
+}
+
+// echoSchema sends a tool's schema back, as the host has it.
+func (c *client) echoSchema(ctx context.Context, name string) error {
+	t, ok := c.host.Get(mounted + "." + name)
+	if !ok {
+		return fmt.Errorf("no tool %s", name)
+	}
+	return c.call(ctx, "json_schema_echo", fmt.Sprintf(`{"schema":%s}`, t.InputSchema))
+}
+
+// useAll calls a tool, reads a resource and gets a prompt.
+func (c *client) useAll(ctx context.Context) error {
+	for _, t := range c.host.Tools(host.Filter{}) {
+		_ = c.call(ctx, strings.TrimPrefix(t.Name, mounted+"."), `{}`)
+	}
+	resources, err := c.upstream.Resources(ctx)
+	for _, r := range resources {
+		if _, err := c.upstream.ReadResource(ctx, &mcp.ReadResourceParams{URI: r.URI}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
+	prompts, promptsErr := c.upstream.Prompts(ctx)
+	for _, p := range slices.Clone(prompts) {
+		if _, err := c.upstream.GetPrompt(ctx, &mcp.GetPromptParams{Name: p.Name}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
+	return errors.Join(err, promptsErr)
+}
