@@ -15,6 +15,7 @@ import (
 var keys = []string{
 	"p50_socket", "p50_stream", "p99_64_socket", "p99_64_stream", "tput64_socket", "tput64_stream", "cpu64_socket",
 	"p50_64k", "p50_8m", "p99_behind_large", "cold_list_100", "cold_call", "recovery", "upgrade_failed", "upgrade_p99", "goroutines_per_plugin",
+	"mcp_stdio", "mcp_http", "mcp_mounted", "mcp_tput64_stdio", "mcp_tput64_http", "mcp_list_20_ms",
 	"p50_vs_mcp", "tput64_vs_mcp",
 	"neighbour_p99_worst", "neighbour_p99_stderr_lines", "neighbour_p99_stderr_bytes", "neighbour_p99_stderr_json",
 	"neighbour_p99_stdout", "neighbour_p99_log", "neighbour_p99_progress", "neighbour_p99_gigabyte", "neighbour_p99_results_8m",

@@ -1,11 +1,15 @@
 // Command mcp serves the tools with the MCP SDK for Go over standard input and
-// output. Its handlers are the SDK's plain ones, which cost it least.
+// output, or with -http over HTTP on a port that it writes to standard error. Its
+// handlers are the SDK's plain ones, which cost it least.
 package main
 
 import (
 	"context"
 	"encoding/json"
 	"log"
+	"net"
+	"net/http"
+	"os"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -24,7 +28,20 @@ func main() {
 				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
 			})
 	}
+	if len(os.Args) > 1 && os.Args[1] == "-http" {
+		log.Fatal(serveHTTP(server))
+	}
 	if err := server.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		log.Fatal(err)
 	}
+}
+
+func serveHTTP(server *mcp.Server) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with the process
+	if err != nil {
+		return err
+	}
+	log.Printf("http://%s/mcp", l.Addr())
+	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true})
+	return http.Serve(l, h) //nolint:gosec // a benchmark needs no time limits
 }
