@@ -90,14 +90,14 @@ func TestFacts(t *testing.T) {
 		if len(f.fits)+len(f.not) == 0 {
 			t.Errorf("line %d, %s: nothing is said of it", f.line, f.about)
 		}
-		argument := asArgument(t, f)
+		argument, v5 := asArgument(t, f), asWritten(s)
 		for want, values := range map[bool][]string{true: f.fits, false: f.not} {
 			for _, v := range values {
 				judged++
 				if err := s.Check(t.Context(), []byte(v)); (err == nil) != want {
 					t.Errorf("line %d, %s: %s of %s: %v, want %v", f.line, f.about, v, f.schema, err, want)
 				}
-				compareWithV5(t, s, v)
+				compareWithV5(t, s, v5, v)
 				if argument == nil {
 					continue
 				}
