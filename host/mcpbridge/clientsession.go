@@ -270,6 +270,7 @@ func (c *clientSession) close() {
 		call.cancel(errGone)
 	}
 	c.mu.Unlock()
+	c.server.forgetAll(c)
 	if c.session != nil {
 		_ = c.session.Close(context.Background())
 	}

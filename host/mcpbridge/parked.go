@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -76,7 +77,6 @@ func (c *clientSession) run(ctx context.Context, at *request, key requestKey, f 
 	}
 	go func() {
 		defer close(r.parking.done)
-		defer c.server.forget(r)
 		defer r.end()
 		defer func() {
 			if v := recover(); v != nil {
@@ -127,11 +127,14 @@ func fits(ask mcp.InputRequest, answer mcp.InputResponse) bool {
 	return false
 }
 
-// wait returns the result of the call, or its questions.
+// wait returns the result of the call, or its questions. A call that ends while it is parked, as a
+// question of a mounted server need not hold it up, keeps its result until the client returns, or
+// the state expires.
 func (r *running) wait(ctx context.Context) (mcp.Result, error) {
 	for {
 		select {
 		case <-r.parking.done:
+			r.client.server.forget(r)
 			return r.parking.result, r.parking.err
 		case <-r.parking.wake:
 			if res, err := r.park(); res != nil || err != nil {
@@ -140,6 +143,7 @@ func (r *running) wait(ctx context.Context) (mcp.Result, error) {
 		case <-ctx.Done():
 			r.cancel(errGone)
 			<-r.parking.done
+			r.client.server.forget(r)
 			return nil, ctx.Err()
 		}
 	}
@@ -276,4 +280,11 @@ func (s *Server) forget(r *running) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.parked, r.parking.id)
+}
+
+// forgetAll makes the states of a client's calls worthless.
+func (s *Server) forgetAll(c *clientSession) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.parked, func(_ string, r *running) bool { return r.client == c })
 }

@@ -334,3 +334,37 @@ func TestCallsThatWaitAreBounded(t *testing.T) {
 		t.Errorf("the third call: %q", got)
 	}
 }
+
+// A call that ends while it is parked, without its answer, keeps its result for the client: once.
+func TestEndsWhileParked(t *testing.T) {
+	t.Parallel()
+	end := make(chan struct{})
+	record := &ledger{}
+	h := newHost(t, host.WithAudit(record))
+	careless := echo("t.careless")
+	careless.Handler = func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+		go func() {
+			_, _ = tool.Ask(ctx, tool.Question{Message: "Why?", Schema: json.RawMessage(`{"type":"object"}`)})
+		}()
+		<-end
+		return tool.Text("done without"), nil
+	}
+	if err := h.Register(careless); err != nil {
+		t.Fatal(err)
+	}
+	c := manual(t, serve(t, h, mcpbridge.ServerOptions{}), ways[0])
+	asked := call(t, c, "t_careless", `{}`)
+	if !asked.NeedsInput() {
+		t.Fatalf("not a question: %+v", asked)
+	}
+	close(end)
+	wait(t, func() bool { return record.last().Event == audit.End })
+	again := &mcp.CallToolParams{
+		Name: "t_careless", Arguments: json.RawMessage(`{}`), RequestState: asked.RequestState, InputResponses: yes("q1"),
+	}
+	if res, err := c.CallTool(context.Background(), again); err != nil || text(res) != "done without" {
+		t.Errorf("the client returned: %+v, %v", res, err)
+	}
+	_, err := c.CallTool(context.Background(), again)
+	wantCode(t, err, jsonrpc.CodeInvalidParams)
+}
