@@ -1,7 +1,6 @@
 package mcpbridge
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -213,7 +212,7 @@ func (c *catalogue) bindHeaders(to *mcp.Server) {
 	now, names := map[string]json.RawMessage{}, map[string]bool{}
 	for _, t := range c.host.Tools(host.Filter{}) {
 		names[t.Name] = true
-		if schema := inputSchema(t.Definition); bytes.Contains(schema, []byte(headerKeyword)) {
+		if schema := inputSchema(t.Definition); mayHaveHeaders(schema) && taken(schema) {
 			now[t.Name], now[t.Alias] = schema, schema
 		}
 	}

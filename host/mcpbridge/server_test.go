@@ -352,6 +352,9 @@ func TestHeadersOfArguments(t *testing.T) {
 		"twice": `{"type":"object","properties":{"r":{"type":"string","x-mcp-header":"R"},"q":{"type":"string","x-mcp-header":"r"}}}`,
 		"empty": `{"type":"object","properties":{"r":{"type":"object","properties":{"q":{"type":"string","x-mcp-header":""}}}}}`,
 		"lists": `{"type":"object","properties":{"r":{"type":["string"],"x-mcp-header":"R"}}}`,
+		"cased": `{"type":"object","properties":{"r":{"type":"object","Type":"string","x-mcp-header":"R"}}}`,
+		"named": `{"type":"object","properties":{"r":{"type":"string","x-mcp-header":"a b","X-MCP-Header":"R"}}}`,
+		"coded": `{"type":"object","properties":{"r":{"type":"string","x-mcp-header":"R"},"q":{"type":"string","x-mcp\u002dheader":"a b"}}}`,
 	} {
 		if err := h.Register(echo(name, with(schema))); err != nil {
 			t.Fatal(name, err)
@@ -360,7 +363,7 @@ func TestHeadersOfArguments(t *testing.T) {
 	front := httptest.NewServer(serve(t, h, mcpbridge.ServerOptions{}).Handler())
 	t.Cleanup(front.Close)
 	_, body := raw(t, front.URL, "tools/list", "", "", nil)
-	if n := strings.Count(body, "x-mcp-header"); n != 1 || !strings.Contains(body, `{"const":1.50}`) {
+	if n := strings.Count(body, "x-mcp-header"); n != 1 || !strings.Contains(body, `{"const":1.50}`) || strings.Contains(body, `\u002d`) {
 		t.Errorf("the list has %d header keywords:\n%s", n, body)
 	}
 	args := `,"name":"good","arguments":{"r":"eu"}`

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -19,17 +18,41 @@ const headerKeyword = "x-mcp-header"
 // noArguments is the schema of a tool that has none: the host refuses any argument.
 var noArguments = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
 
-// inputSchema returns a tool's schema as it is, except that it has no header keyword if one of
-// them is invalid: a client must not use a tool with such a one, and the SDK panics on it. The
-// registry has only schemas whose root is of type object.
+// inputSchema returns a tool's schema as it is, except that it has no header keyword if the SDK
+// panics on one of them: a client must not use a tool with such a one. The registry has only
+// schemas whose root is of type object.
 func inputSchema(d tool.Definition) json.RawMessage {
 	switch {
 	case len(d.InputSchema) == 0:
 		return noArguments
-	case !bytes.Contains(d.InputSchema, []byte(headerKeyword)) || validHeaders(d.InputSchema):
+	case !mayHaveHeaders(d.InputSchema) || taken(d.InputSchema):
 		return d.InputSchema
 	}
 	return withoutHeaders(d.InputSchema)
+}
+
+// mayHaveHeaders reports whether a schema may have a header keyword, whose characters can be
+// escaped.
+func mayHaveHeaders(schema json.RawMessage) bool {
+	return bytes.Contains(schema, []byte(headerKeyword)) || bytes.Contains(schema, []byte(`\u`))
+}
+
+// typed is what the SDK reads of a schema. If a type is not a text, it reads nothing, and compares
+// no header.
+type typed struct {
+	Type       string           `json:"type"`
+	Properties map[string]typed `json:"properties"`
+}
+
+// taken reports whether the SDK takes a tool with such a schema. Only the SDK knows: rules of our
+// own would differ in how keywords are spelled, and what it panics on ends the process.
+func taken(schema json.RawMessage) (ok bool) {
+	if json.Unmarshal(schema, &typed{}) != nil {
+		return false
+	}
+	defer func() { ok = recover() == nil }()
+	mcp.NewServer(&mcp.Implementation{}, nil).AddTool(&mcp.Tool{Name: "t", InputSchema: schema}, unreachable)
+	return true
 }
 
 func isObjectSchema(s tool.Schema) bool {
@@ -37,57 +60,6 @@ func isObjectSchema(s tool.Schema) bool {
 		Type json.RawMessage `json:"type"`
 	}
 	return json.Unmarshal(s, &root) == nil && string(root.Type) == `"object"`
-}
-
-// headerNode is what counts of a schema for headers.
-type headerNode struct {
-	Type       json.RawMessage            `json:"type"`
-	Header     json.RawMessage            `json:"x-mcp-header"`
-	Properties map[string]json.RawMessage `json:"properties"`
-}
-
-// validHeaders reports whether the header keywords of a schema are such as the protocol takes:
-// tokens, unlike each other, at properties of type string, integer or boolean.
-func validHeaders(schema json.RawMessage) bool {
-	var root headerNode
-	return json.Unmarshal(schema, &root) == nil && headersIn(root.Properties, map[string]bool{})
-}
-
-func headersIn(properties map[string]json.RawMessage, seen map[string]bool) bool {
-	for _, raw := range properties {
-		if !bytes.Contains(raw, []byte(headerKeyword)) {
-			continue
-		}
-		var p headerNode
-		if json.Unmarshal(raw, &p) != nil || !headersIn(p.Properties, seen) {
-			return false
-		}
-		if p.Header == nil {
-			continue
-		}
-		var name string
-		if json.Unmarshal(p.Header, &name) != nil || !isToken(name) || seen[strings.ToLower(name)] {
-			return false
-		}
-		seen[strings.ToLower(name)] = true
-		switch string(p.Type) {
-		case `"string"`, `"integer"`, `"boolean"`:
-		default:
-			return false
-		}
-	}
-	return true
-}
-
-// isToken reports whether s is a token of RFC 9110, section 5.6.2.
-func isToken(s string) bool {
-	for _, r := range s {
-		alphanumeric := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
-		if !alphanumeric && !strings.ContainsRune("!#$%&'*+-.^_`|~", r) {
-			return false
-		}
-	}
-	return s != ""
 }
 
 // withoutHeaders returns a schema without its header keywords; all else stays, in its order.
