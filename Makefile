@@ -7,7 +7,7 @@ LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BUILD := go build -trimpath -ldflags '-s -w'
 PLUGINS := $(notdir $(patsubst %/main.go,%,$(wildcard plugins/*/main.go)))
 
-.PHONY: help build run quick test lint vet generate cross conformance soak fuzz gopls bench microbench clean
+.PHONY: help build run quick test vet lint cross race generate conformance soak fuzz gopls bench microbench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "%-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,13 +22,12 @@ run: build ## show the main job: toolhost demo
 quick: ## what concerns the change: it builds, and its packages' fast tests pass
 	.ci/quick
 
-test: vet lint cross ## everything that has to hold
-	TOOLHOST_STRESS=60s go test -race ./...
-	cd examples/agent && go vet ./... && go test -race ./...
-	cd bench && go vet ./... && go test -race ./...
+test: vet lint cross race ## everything that has to hold
 
 vet:
 	go vet ./...
+	cd examples/agent && go vet ./...
+	cd bench && go vet ./...
 
 lint: ## golangci-lint, configured in .golangci.yml, and the words of the project
 	$(LINT) run
@@ -39,8 +38,13 @@ cross: ## it builds for macOS and Windows too
 	GOOS=darwin go build ./...
 	GOOS=windows go build ./...
 
+race: ## all tests, with the race detector; vet is another target
+	TOOLHOST_STRESS=60s go test -race -vet=off ./...
+	cd examples/agent && go test -race -vet=off ./...
+	cd bench && go test -race -vet=off ./...
+
 conformance: ## MCP's conformance suite, and others' servers and clients; needs npm
-	modules=$$(.ci/npm) && TOOLHOST_NODE_MODULES=$$modules go test -count=1 -timeout 10m ./internal/test/conformance
+	modules=$$(.ci/npm) && TOOLHOST_NODE_MODULES=$$modules go test -count=1 -vet=off -timeout 10m ./internal/test/conformance
 
 soak: ## 64 callers while plugins are killed 1,000 times; DURATION=1m for as long as that
 	go run ./internal/test/soak $(if $(DURATION),-duration $(DURATION))

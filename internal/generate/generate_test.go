@@ -4,11 +4,15 @@ package generate
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -22,19 +26,33 @@ func buf(t *testing.T, args ...string) *exec.Cmd {
 	if testing.Short() {
 		t.Skip("buf is a large program to build")
 	}
-	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	words, err := built()
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := regexp.MustCompile(`(?m)^BUF := (go run \S+/buf@v\S+)$`).FindSubmatch(makefile)
-	if line == nil {
-		t.Fatal("the Makefile has no line of the form: BUF := go run .../buf@vX.Y.Z")
-	}
-	words := append(strings.Fields(string(line[1])), args...)
+	words = append(slices.Clone(words), args...)
 	cmd := exec.CommandContext(t.Context(), words[0], words[1:]...) //nolint:gosec // our own Makefile's words
 	cmd.Dir = root
 	return cmd
 }
+
+// built has the go command build it once: tests that run it at the same time would each
+// have built all of it, where its cache is empty.
+var built = sync.OnceValues(func() ([]string, error) {
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		return nil, err
+	}
+	line := regexp.MustCompile(`(?m)^BUF := (go run \S+/buf@v\S+)$`).FindSubmatch(makefile)
+	if line == nil {
+		return nil, errors.New("the Makefile has no line of the form: BUF := go run .../buf@vX.Y.Z")
+	}
+	words := strings.Fields(string(line[1]))
+	if out, err := exec.Command(words[0], append(slices.Clone(words[1:]), "--version")...).CombinedOutput(); err != nil { //nolint:gosec // as above
+		return nil, fmt.Errorf("%s: %w\n%s", line[1], err, out)
+	}
+	return words, nil
+})
 
 func TestGeneratedCodeIsFresh(t *testing.T) {
 	t.Parallel()
