@@ -1,11 +1,9 @@
 package control
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 
@@ -13,9 +11,6 @@ import (
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
-
-// maxReason bounds the reason of an answer, in bytes.
-const maxReason = 400
 
 // answered is a decision as it is sent to the process whose call it is about.
 type answered struct {
@@ -34,15 +29,12 @@ func (s *Server) approvals(w http.ResponseWriter, r *http.Request) {
 		s.replyLarge(w, r, open)
 		return
 	}
-	select {
-	case s.readers <- struct{}{}:
-		defer func() { <-s.readers }()
-	default:
-		fail(w, http.StatusServiceUnavailable, &tool.Error{
-			Code: tool.CodeResourceExhausted, Message: fmt.Sprintf("%d clients read already", maxReaders), Hint: "end one of them",
-		})
+	end, err := s.beginReading()
+	if err != nil {
+		fail(w, http.StatusServiceUnavailable, err)
 		return
 	}
+	defer end()
 	out := newLines(w)
 	for known := map[string]bool{}; ; open, changed = queue.Open() {
 		var news []any
@@ -84,23 +76,14 @@ func (s *Server) question(w http.ResponseWriter, r *http.Request) {
 
 // answer answers a question for the operator.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
-	body, release, err := s.readBody(w, r)
-	if err != nil {
-		fail(w, http.StatusRequestEntityTooLarge, err)
+	d, ok := s.readDecision(w, r)
+	if !ok {
 		return
 	}
-	defer release()
-	const none policy.Verdict = -1
-	d := policy.Decision{Verdict: none}
-	if err = json.Unmarshal(body, &d); err == nil && d.Verdict != policy.Allow && d.Verdict != policy.Deny {
-		err = errors.New("its verdict is neither allow nor deny")
-	}
-	if err != nil {
-		fail(w, http.StatusBadRequest, tool.Errorf(tool.CodeInvalidArguments, "the answer cannot be read: %w", err))
+	if d.Verdict != policy.Allow && d.Verdict != policy.Deny {
+		fail(w, http.StatusBadRequest, tool.Errorf(tool.CodeInvalidArguments, "the verdict on a question is neither allow nor deny"))
 		return
 	}
-	// On record is the process that answered: whether it asked a person is not known.
-	d.By, d.Reason = peerOfRequest(r).String(), fmt.Sprintf("%.*s", maxReason, d.Reason)
 	q, err := s.service.Approvals().Decide(r.PathValue("id"), d)
 	switch {
 	case tool.CodeOf(err) == tool.CodeNotFound:
@@ -114,16 +97,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 
 // ask puts a question of a process of the operator into the queue, and answers when it is decided.
 func (s *Server) ask(w http.ResponseWriter, r *http.Request) {
-	body, release, err := s.readBody(w, r)
-	if err != nil {
-		fail(w, http.StatusRequestEntityTooLarge, err)
-		return
-	}
 	var q approval.Question
-	err = json.Unmarshal(body, &q)
-	release()
-	if err != nil {
-		fail(w, http.StatusBadRequest, tool.Errorf(tool.CodeInvalidArguments, "the question cannot be read: %w", err))
+	if !s.readJSON(w, r, "question", &q) {
 		return
 	}
 	d, err := s.service.Approvals().Ask(r.Context(), q)
@@ -162,33 +137,17 @@ func (c *Client) Approval(ctx context.Context, id string) (approval.Question, er
 // Those of [approval.Queue.Decide].
 func (c *Client) Answer(ctx context.Context, id string, d policy.Decision) (approval.Question, error) {
 	var out approval.Question
-	text, err := json.Marshal(d)
-	if err == nil {
-		err = c.ask(ctx, http.MethodPost, "/v1/approvals/"+url.PathEscape(id), bytes.NewReader(text), &out)
-	}
+	err := c.post(ctx, "/v1/approvals/"+url.PathEscape(id), d, &out)
 	return out, c.explain(err)
 }
 
 // FollowApprovals calls each with the questions that wait, and then with each that comes or is
 // closed, until ctx or the daemon ends or each returns an error, which it returns.
 func (c *Client) FollowApprovals(ctx context.Context, each func(approval.Question) error) error {
-	resp, err := c.send(ctx, http.MethodGet, "/v1/approvals?follow=true", nil)
-	if err != nil {
-		return c.explain(err)
+	if err := eachLine(ctx, c, "/v1/approvals?follow=true", each); err != nil || ctx.Err() != nil {
+		return err
 	}
-	defer func() { _ = resp.Body.Close() }()
-	for dec := json.NewDecoder(resp.Body); ; {
-		var q approval.Question
-		if err := dec.Decode(&q); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			return c.explain(err)
-		}
-		if err := each(q); err != nil {
-			return err
-		}
-	}
+	return c.explain(io.EOF)
 }
 
 // Queue returns an approver that puts questions into the daemon's queue.
@@ -199,12 +158,8 @@ func (c *Client) enqueue(ctx context.Context, r policy.Request) (policy.Decision
 	if fails {
 		return policy.Decision{Verdict: policy.Fail}, nil
 	}
-	text, err := json.Marshal(q)
-	if err != nil {
-		return policy.Decision{}, err
-	}
 	var a answered
-	err = c.ask(ctx, http.MethodPost, "/v1/approvals", bytes.NewReader(text), &a)
+	err := c.post(ctx, "/v1/approvals", q, &a)
 	var said *tool.Error
 	switch {
 	case ctx.Err() != nil:

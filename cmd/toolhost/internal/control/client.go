@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -125,6 +126,15 @@ func (c *Client) Reload(ctx context.Context) error {
 
 func (c *Client) get(ctx context.Context, path string, into any) error {
 	return c.ask(ctx, http.MethodGet, path, nil, into)
+}
+
+// post is ask for a request that has a value.
+func (c *Client) post(ctx context.Context, path string, body, into any) error {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	return c.ask(ctx, http.MethodPost, path, bytes.NewReader(text), into)
 }
 
 // ask sends a request whose answer is one value; nil: the answer is not read.

@@ -181,8 +181,5 @@ func (r *callReader) ask(ctx context.Context, q question) {
 	if err != nil { // counts as a no, as in a host
 		d = policy.Decision{Verdict: policy.Deny, Reason: err.Error()}
 	}
-	text, err := json.Marshal(d)
-	if err == nil && ctx.Err() == nil {
-		_ = r.client.ask(ctx, http.MethodPost, r.address+"/approval", bytes.NewReader(text), nil)
-	}
+	_ = r.client.post(ctx, r.address+"/approval", d, nil)
 }

@@ -12,9 +12,6 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// maxJournalLine bounds a line that a client reads, in bytes: its text and what JSON adds.
-const maxJournalLine = 64 << 10
-
 // logs sends a plugin's journal, a line each, and goes on as lines are added if the client asks
 // for it. A client that reads too slowly misses lines, as the numbers tell: the daemon keeps
 // nothing for it.
@@ -27,15 +24,12 @@ func (s *Server) logs(w http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
-	select {
-	case s.readers <- struct{}{}:
-		defer func() { <-s.readers }()
-	default:
-		fail(w, http.StatusServiceUnavailable, &tool.Error{
-			Code: tool.CodeResourceExhausted, Message: fmt.Sprintf("%d clients read logs already", maxReaders), Hint: "end one of them",
-		})
+	end, err := s.beginReading()
+	if err != nil {
+		fail(w, http.StatusServiceUnavailable, err)
 		return
 	}
+	defer end()
 	follow := r.URL.Query().Get("follow") == "true"
 	out := newLines(w)
 	for last := uint64(0); ; {
@@ -70,15 +64,25 @@ func (c *Client) Logs(ctx context.Context, name string, follow bool, each func(p
 	if follow {
 		path += "?follow=true"
 	}
+	return eachLine(ctx, c, path, each)
+}
+
+// maxLine bounds a line that a client reads, in bytes: a question with its preview, and what JSON
+// adds.
+const maxLine = 4 << 20
+
+// eachLine calls each with what the daemon answers, a value on each line, until there are no more,
+// ctx ends or each returns an error, which it returns.
+func eachLine[T any](ctx context.Context, c *Client, path string, each func(T) error) error {
 	resp, err := c.send(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return c.explain(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	in := bufio.NewScanner(resp.Body)
-	in.Buffer(nil, maxJournalLine)
+	in.Buffer(nil, maxLine)
 	for in.Scan() {
-		var line plugin.Line
+		var line T
 		if err := json.Unmarshal(in.Bytes(), &line); err != nil {
 			return c.explain(err)
 		}

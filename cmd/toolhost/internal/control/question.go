@@ -1,9 +1,7 @@
 package control
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"sync"
@@ -106,19 +104,12 @@ func (s *Server) answerTool(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, err)
 		return
 	}
-	body, release, err := s.readBody(w, r)
-	if err != nil {
-		fail(w, http.StatusRequestEntityTooLarge, err)
-		return
-	}
-	defer release()
 	var a toolAnswer
-	if err := json.Unmarshal(body, &a); err != nil {
-		fail(w, http.StatusBadRequest, tool.Errorf(tool.CodeInvalidArguments, "the answer cannot be read: %w", err))
+	if !s.readJSON(w, r, "answer", &a) {
 		return
 	}
 	if a.Error != nil {
-		a.Error.Message = fmt.Sprintf("%.400s", a.Error.Message)
+		a.Error.Message = fmt.Sprintf("%.*s", maxReason, a.Error.Message)
 	}
 	if err := run.answerQuestion(a); err != nil {
 		fail(w, http.StatusConflict, err)
@@ -136,8 +127,5 @@ func (r *callReader) answer(ctx context.Context, q toolQuestion) {
 		defer over()
 	}
 	a, err := r.asker(ctx, q.Question)
-	sent := toolAnswer{Number: q.Number, Answer: a, Error: sentError(err)}
-	if text, err := json.Marshal(sent); err == nil && ctx.Err() == nil {
-		_ = r.client.ask(ctx, http.MethodPost, r.address+"/answers", bytes.NewReader(text), nil)
-	}
+	_ = r.client.post(ctx, r.address+"/answers", toolAnswer{Number: q.Number, Answer: a, Error: sentError(err)}, nil)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -220,6 +219,40 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, 
 	return text.Bytes(), release, nil
 }
 
+// readJSON reads a body, which is what the words say. If it cannot, the client is told why.
+func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, what string, into any) (ok bool) {
+	body, release, err := s.readBody(w, r)
+	if err != nil {
+		fail(w, http.StatusRequestEntityTooLarge, err)
+		return false
+	}
+	defer release()
+	if err := json.Unmarshal(body, into); err != nil {
+		fail(w, http.StatusBadRequest, tool.Errorf(tool.CodeInvalidArguments, "the %s cannot be read: %w", what, err))
+		return false
+	}
+	return true
+}
+
+// maxReason bounds what a client says in words, in bytes.
+const maxReason = 400
+
+// readDecision reads a decision about a call. On record is the process that decided: whether it
+// asked a person is not known.
+func (s *Server) readDecision(w http.ResponseWriter, r *http.Request) (d policy.Decision, ok bool) {
+	const none policy.Verdict = -1
+	d.Verdict = none
+	if !s.readJSON(w, r, "decision", &d) {
+		return d, false
+	}
+	if d.Verdict == none {
+		fail(w, http.StatusBadRequest, tool.Errorf(tool.CodeInvalidArguments, "the decision has no verdict"))
+		return d, false
+	}
+	d.By, d.Reason = peerOfRequest(r).String(), fmt.Sprintf("%.*s", maxReason, d.Reason)
+	return d, true
+}
+
 // within bounds how long read may take to read a request.
 func within(limit time.Duration, w http.ResponseWriter, read func() error) error {
 	ctl := http.NewResponseController(w)
@@ -269,23 +302,10 @@ func (s *Server) approve(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, err)
 		return
 	}
-	body, release, err := s.readBody(w, r)
-	if err != nil {
-		fail(w, http.StatusRequestEntityTooLarge, err)
+	d, ok := s.readDecision(w, r)
+	if !ok {
 		return
 	}
-	defer release()
-	const none policy.Verdict = -1
-	d := policy.Decision{Verdict: none}
-	if err = json.Unmarshal(body, &d); err == nil && d.Verdict == none {
-		err = errors.New("it has no verdict")
-	}
-	if err != nil {
-		fail(w, http.StatusBadRequest, tool.Errorf(tool.CodeInvalidArguments, "the decision cannot be read: %w", err))
-		return
-	}
-	// On record is the process that decided: whether it asked a person is not known.
-	d.By, d.Reason = peerOfRequest(r).String(), fmt.Sprintf("%.400s", d.Reason)
 	if err := run.decide(d); err != nil {
 		fail(w, http.StatusConflict, err)
 		return
@@ -308,6 +328,18 @@ func (s *Server) do(f func(context.Context, *http.Request) error) http.HandlerFu
 		}
 		reply(w, struct{}{})
 	})
+}
+
+// beginReading admits a client that reads what has no end, until end is called.
+func (s *Server) beginReading() (end func(), err error) {
+	select {
+	case s.readers <- struct{}{}:
+		return func() { <-s.readers }, nil
+	default:
+		return nil, &tool.Error{
+			Code: tool.CodeResourceExhausted, Message: fmt.Sprintf("%d clients read already", maxReaders), Hint: "end one of them",
+		}
+	}
 }
 
 // beginWork admits a request that may take long and is not a call, until end is called.
