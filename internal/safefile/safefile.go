@@ -69,6 +69,15 @@ func Regular(info fs.FileInfo) error {
 
 var errSymlink = errors.New("it is a symbolic link")
 
+// IsSame reports whether two looks at a path found the same file, which was not written between
+// them, as far as that shows. Nil: there was none.
+func IsSame(a, b fs.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
+}
+
 // IsAt reports whether path still names the open file f, and not another file or none.
 func IsAt(path string, f *os.File) (bool, error) {
 	info, err := f.Stat()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/internal/sealed"
+	"github.com/toolhost/toolhost/internal/safefile"
 )
 
 // settled is how old a file's times must be for its identity to tell whether it was
@@ -117,7 +118,7 @@ func hashFile(ctx context.Context, path string) (identity, Digest, error) {
 	if err != nil {
 		return identity{}, Digest{}, err
 	}
-	if n != info.Size() || after.Size() != info.Size() || !after.ModTime().Equal(info.ModTime()) {
+	if n != info.Size() || !safefile.IsSame(info, after) {
 		return identity{}, Digest{}, fmt.Errorf("%s: %w", path, sealed.ErrChanged)
 	}
 	var sum Digest

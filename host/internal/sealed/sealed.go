@@ -188,7 +188,7 @@ func (f *File) fill(ctx context.Context, r io.Reader, from *os.File, before os.F
 	if err != nil {
 		return err
 	}
-	if n != before.Size() || after.Size() != before.Size() || !after.ModTime().Equal(before.ModTime()) {
+	if n != before.Size() || !safefile.IsSame(before, after) {
 		return ErrChanged
 	}
 	f.SHA256, f.Size = hex.EncodeToString(sum.Sum(nil)), n

@@ -70,7 +70,7 @@ func (c *certificate) load() error {
 func (c *certificate) unchanged() bool {
 	for i, path := range []string{c.files.Cert, c.files.Key} {
 		info, err := os.Stat(path)
-		if err != nil || !os.SameFile(info, c.seen[i]) || !info.ModTime().Equal(c.seen[i].ModTime()) || info.Size() != c.seen[i].Size() {
+		if err != nil || !safefile.IsSame(info, c.seen[i]) {
 			return false
 		}
 	}

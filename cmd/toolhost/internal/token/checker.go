@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/safefile"
 )
 
 // Why a token is refused. The texts name no token.
@@ -91,8 +93,7 @@ func (c *Checker) refresh() {
 	if err != nil {
 		info = nil
 	}
-	if same := c.seen == nil && info == nil || c.seen != nil && info != nil && os.SameFile(c.seen, info) &&
-		c.seen.ModTime().Equal(info.ModTime()) && c.seen.Size() == info.Size(); same && c.read && c.err == nil {
+	if c.read && c.err == nil && safefile.IsSame(c.seen, info) {
 		return
 	}
 	c.all, c.err = c.store.List()
