@@ -4,6 +4,7 @@ package redact
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"hash"
 	"slices"
@@ -14,18 +15,18 @@ import (
 const Mark = `"[redacted]"`
 
 // Values returns text, which must be valid JSON, with the value of each key that hides reports,
-// at any depth, replaced by [Mark]: at most limit bytes of it, and the SHA-256 of all of it. If
-// nothing is replaced, sum is nil, and kept is not set.
-func Values(text []byte, hides func(key string) bool, limit int) (kept, sum []byte) {
+// at any depth, replaced by [Mark]: at most limit bytes of it, and the digest of all of it, as
+// that of host/audit. If nothing is replaced, the digest is empty, and kept is not set.
+func Values(text []byte, hides func(key string) bool, limit int) (kept []byte, digest string) {
 	r := redactor{rest: text, hides: hides, limit: limit}
 	for r.next() {
 		continue
 	}
 	if r.hash == nil {
-		return nil, nil
+		return nil, ""
 	}
 	r.emit(r.rest)
-	return r.kept, r.hash.Sum(nil)
+	return r.kept, "sha256:" + hex.EncodeToString(r.hash.Sum(nil))
 }
 
 // Among reports whether a key is one of the names of sensitive arguments. They are compared

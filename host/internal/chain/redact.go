@@ -2,7 +2,6 @@ package chain
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
 
 	"github.com/toolhost/toolhost/host/audit"
@@ -42,14 +41,14 @@ func redactUnknown(args []byte, sensitive []string, known map[string]bool) (inpu
 
 // hiding returns args, which must be JSON, without the values that hides reports.
 func hiding(args []byte, hides func(key string) bool) (input json.RawMessage, digest string) {
-	kept, sum := redact.Values(args, hides, audit.MaxInput+1)
-	if sum == nil {
+	kept, digest := redact.Values(args, hides, audit.MaxInput+1)
+	if digest == "" {
 		return small(args), audit.Digest(args)
 	}
 	if len(kept) <= audit.MaxInput {
 		input = kept
 	}
-	return input, "sha256:" + hex.EncodeToString(sum)
+	return input, digest
 }
 
 // small returns args if they fit in a record, and otherwise nil.

@@ -5,7 +5,6 @@ package approval
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -102,8 +101,8 @@ func (q *Question) describe(args string, sensitive []string) {
 	q.Digest = audit.Digest(text)
 	if len(sensitive) > 0 && json.Valid(text) {
 		hides := func(key string) bool { return redact.Among(sensitive, key) }
-		if kept, sum := redact.Values(text, hides, maxArguments+1); sum != nil {
-			text, q.Digest = kept, "sha256:"+hex.EncodeToString(sum)
+		if kept, digest := redact.Values(text, hides, maxArguments+1); digest != "" {
+			text, q.Digest = kept, digest
 		}
 	}
 	if len(text) <= maxArguments && json.Valid(text) {

@@ -80,6 +80,8 @@ func (q *Queue) Ask(ctx context.Context, question Question) (policy.Decision, er
 	return q.wait(ctx, w, question)
 }
 
+var errEnding = fmt.Errorf("the daemon is ending, and keeps no more questions: %w", policy.ErrCannotAsk)
+
 // reserve takes a place in the queue.
 func (q *Queue) reserve(caller string) (*waiting, error) {
 	q.mu.Lock()
@@ -93,7 +95,7 @@ func (q *Queue) reserve(caller string) (*waiting, error) {
 	const hint = "the operator answers them with toolhost approvals"
 	switch {
 	case q.closed:
-		return nil, fmt.Errorf("the daemon is ending, and keeps no more questions: %w", policy.ErrCannotAsk)
+		return nil, errEnding
 	case len(q.open) >= MaxOpen:
 		return nil, &tool.Error{
 			Code: tool.CodeResourceExhausted, Hint: hint,
@@ -154,13 +156,12 @@ func (q *Queue) show(w *waiting, question Question) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		return fmt.Errorf("the daemon is ending, and keeps no more questions: %w", policy.ErrCannotAsk)
+		return errEnding
 	}
 	question.ID, question.State, question.Since = w.ID, Waiting, time.Now()
 	question.Ended, question.By, question.Reason = time.Time{}, "", ""
-	key := w.Caller
+	question.Caller = cmp.Or(question.Caller, w.Caller)
 	w.Question, w.asked = question, true
-	w.Caller = cmp.Or(w.Caller, key)
 	q.note()
 	return nil
 }
