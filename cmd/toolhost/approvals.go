@@ -221,17 +221,15 @@ func answerApproval(ctx context.Context, s *session.Session, id string, d policy
 
 // completeApprovals completes the IDs of questions.
 func completeApprovals(s *session.Session) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+	return oneOf(func(ctx context.Context) (out []string) {
+		c, err := dialQueue(ctx, s)
+		if err != nil { // errors are not shown in completions
+			return nil
 		}
-		var out []string
-		if c, err := dialQueue(cmd.Context(), s); err == nil { // errors are not shown in completions
-			all, _ := c.Approvals(cmd.Context())
-			for _, q := range all {
-				out = append(out, q.ID+"\t"+printable(q.Tool+" of "+output.OrDash(q.Caller)))
-			}
+		all, _ := c.Approvals(ctx)
+		for _, q := range all {
+			out = append(out, q.ID+"\t"+printable(q.Tool+" of "+output.OrDash(q.Caller)))
 		}
-		return out, cobra.ShellCompDirectiveNoFileComp
-	}
+		return out
+	})
 }

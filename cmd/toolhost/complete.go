@@ -30,6 +30,16 @@ func completeArgument(s *session.Session, words completer) cobra.CompletionFunc 
 	}
 }
 
+// oneOf completes the only argument of a command with words that no plugin is started for.
+func oneOf(words func(context.Context) []string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return words(cmd.Context()), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
 func completeFlag(s *session.Session, cmd *cobra.Command, flag string, words completer) {
 	// It only fails for a flag that does not exist.
 	_ = cmd.RegisterFlagCompletionFunc(flag,

@@ -253,10 +253,7 @@ func showProposals(to *output.Writer, one imported) {
 }
 
 func printImport(s *session.Session, report importReport, entries, levels [][]string) error {
-	text, err := config.Insert("", "mcp_servers", entries)
-	if err == nil {
-		text, err = config.Insert(text, "tools", levels)
-	}
+	text, err := insertImport("", entries, levels)
 	if err != nil {
 		return err
 	}
@@ -266,6 +263,15 @@ func printImport(s *session.Session, report importReport, entries, levels [][]st
 	s.Out.Printf("%s", text)
 	noteVariables(s, report)
 	return nil
+}
+
+// insertImport returns the text of a configuration file with what is imported.
+func insertImport(text string, entries, levels [][]string) (string, error) {
+	text, err := config.Insert(text, "mcp_servers", entries)
+	if err != nil {
+		return "", err
+	}
+	return config.Insert(text, "tools", levels)
 }
 
 // writeImport adds lines to the configuration file, if that counts, and returns its path.
@@ -282,10 +288,7 @@ func writeImport(s *session.Session, entries, levels [][]string) (string, error)
 	case !missing && by == "" && s.Settings().Config.File == "":
 		return "", exit.Usage(sanitize.Text(path)+" is not trusted as it is, and was left so", "look at it, and: toolhost trust")
 	}
-	text, err := config.Insert(string(before), "mcp_servers", entries)
-	if err == nil {
-		text, err = config.Insert(text, "tools", levels)
-	}
+	text, err := insertImport(string(before), entries, levels)
 	if err != nil {
 		return "", exit.With(exit.BadUsage, err)
 	}

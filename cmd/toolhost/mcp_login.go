@@ -10,11 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/servers"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/mcpbridge"
 	"github.com/toolhost/toolhost/internal/sanitize"
-	"github.com/toolhost/toolhost/internal/suggest"
 )
 
 func newMCPLoginCommand(s *session.Session) *cobra.Command {
@@ -59,7 +57,7 @@ func upstreamOf(s *session.Session, name string) (*mcpbridge.Upstream, error) {
 	one, ok := set.Get(name)
 	switch {
 	case !ok:
-		return nil, noSuchServer(set, name)
+		return nil, unknownServer(name, set.Names())
 	case one.Err != nil:
 		return nil, exit.Usage(fmt.Sprintf("the MCP server %s cannot be used: %v", name, one.Err), "mend "+one.From)
 	case one.Server.URL == "":
@@ -73,14 +71,6 @@ func upstreamOf(s *session.Session, name string) (*mcpbridge.Upstream, error) {
 		return nil, exit.With(exit.BadUsage, err)
 	}
 	return u, nil
-}
-
-func noSuchServer(set *servers.Set, name string) error {
-	var names []string
-	for _, one := range set.All {
-		names = append(names, one.Name)
-	}
-	return unknownServer(name, suggest.Nearest(name, names, 3))
 }
 
 func login(ctx context.Context, s *session.Session, name string, timeout time.Duration, browser bool) error {

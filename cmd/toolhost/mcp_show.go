@@ -64,12 +64,12 @@ func findServer(s *session.Session, b session.Backend, name string) (server, err
 		}
 		names = append(names, one.Name)
 	}
-	return server{}, unknownServer(name, suggest.Nearest(name, names, 3))
+	return server{}, unknownServer(name, names)
 }
 
-func unknownServer(name string, near []string) error {
+func unknownServer(name string, names []string) error {
 	hint := "see toolhost mcp list"
-	if len(near) > 0 {
+	if near := suggest.Nearest(name, names, 3); len(near) > 0 {
 		hint = output.DidYouMean(near)
 	}
 	return exit.Usage(fmt.Sprintf("there is no MCP server %s", sanitize.Line(name, 100)), hint)

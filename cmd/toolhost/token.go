@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -55,7 +56,7 @@ func newTokenCommand(s *session.Session) *cobra.Command {
 		Long: `Make a token of the caller NAME, and print it: on standard output, and nothing else there.
 It cannot be shown again.`,
 		Args: oneName("caller"),
-		ValidArgsFunction: oneOf(func() []string {
+		ValidArgsFunction: oneOf(func(context.Context) []string {
 			return slices.DeleteFunc(callerNames(s), func(n string) bool { return n == setup.CLI })
 		}),
 		RunE: func(_ *cobra.Command, args []string) error { return c.create(args[0], expires) },
@@ -72,18 +73,8 @@ It cannot be shown again.`,
 	return cmd
 }
 
-// oneOf completes the first argument with words.
-func oneOf(words func() []string) cobra.CompletionFunc {
-	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return words(), cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
 // tokenNames completes the callers that have tokens, and the tokens' IDs.
-func tokenNames() []string {
+func tokenNames(context.Context) []string {
 	store, err := token.Open()
 	if err != nil {
 		return nil

@@ -63,7 +63,7 @@ func (in Surroundings) value(ref string) (string, error) {
 	}
 	if id, ok := strings.CutPrefix(word, "input:"); ok {
 		return "", fmt.Errorf("${input:%s} is asked for by an editor, and toolhost does not ask "+
-			"(write ${%s}, and set that variable)", shown(id), variableFor(id))
+			"(write ${%s}, and set that variable)", shown(id), VariableFor(id))
 	}
 	name, fallback, hasDefault := strings.Cut(strings.TrimPrefix(word, "env:"), ":-")
 	if !plainVariable.MatchString(name) {
@@ -84,8 +84,8 @@ func (in Surroundings) value(ref string) (string, error) {
 
 var plainVariable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
-// variableFor returns a name of a variable that is like a text.
-func variableFor(text string) string {
+// VariableFor returns a name of a variable that is made of words.
+func VariableFor(words ...string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z':
@@ -94,7 +94,7 @@ func variableFor(text string) string {
 			return r
 		}
 		return '_'
-	}, text)
+	}, strings.Join(words, "_"))
 	if name = strings.Trim(name, "_"); name == "" || isDigit(name[0]) {
 		name = "VALUE_" + name
 	}

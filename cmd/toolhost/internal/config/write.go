@@ -186,8 +186,8 @@ func (s Server) Detached(asked func(variable, id string)) Server {
 	text := func(t string) string {
 		return input.ReplaceAllStringFunc(t, func(ref string) string {
 			id := input.FindStringSubmatch(ref)[1]
-			asked(variableFor(id), id)
-			return "${" + variableFor(id) + "}"
+			asked(VariableFor(id), id)
+			return "${" + VariableFor(id) + "}"
 		})
 	}
 	each := func(e Environment) (out Environment) {
@@ -208,6 +208,3 @@ func (s Server) Detached(asked func(variable, id string)) Server {
 }
 
 var input = regexp.MustCompile(`\$\{input:([^}]*)\}`)
-
-// VariableFor returns a name of a variable that is made of words.
-func VariableFor(words ...string) string { return variableFor(strings.Join(words, "_")) }

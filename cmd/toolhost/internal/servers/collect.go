@@ -106,6 +106,14 @@ func (s *Set) Files() []string {
 	return out
 }
 
+// Names returns the names of the servers.
+func (s *Set) Names() (names []string) {
+	for _, one := range s.All {
+		names = append(names, one.Name)
+	}
+	return names
+}
+
 // Get returns the server of a name.
 func (s *Set) Get(name string) (Named, bool) {
 	i := slices.IndexFunc(s.All, func(one Named) bool { return one.Name == name })

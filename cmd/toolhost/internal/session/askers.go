@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
@@ -37,11 +38,11 @@ func (s *Session) Askers(client policy.Approver) setup.Askers {
 
 // queue returns an approver that puts questions into the queue of a daemon, if one runs.
 func (s *Session) queue() policy.Approver {
-	turn := make(chan struct{}, 1)
+	var mu sync.Mutex // a session is for one goroutine
 	return policy.ApproverFunc(func(ctx context.Context, r policy.Request) (policy.Decision, error) {
-		turn <- struct{}{} // a session is for one goroutine
+		mu.Lock()
 		d := s.Daemon(ctx, Needs{})
-		<-turn
+		mu.Unlock()
 		if d == nil {
 			return policy.Decision{}, fmt.Errorf("no daemon runs that could keep the question: %w", policy.ErrCannotAsk)
 		}
