@@ -30,7 +30,7 @@ func Diff(before, after *Config) Changes {
 		Host:     slices.DeleteFunc(differing(a, b, nil), func(key string) bool { return slices.Contains(groups, key) }),
 		Defaults: diffPlugin(before.Defaults, after.Defaults, a["defaults"], b["defaults"]),
 		Plugins:  map[string][]string{},
-		Servers:  diffServers(before.Servers, after.Servers),
+		Servers:  Differing(before.Servers, after.Servers, Server{}),
 		Tools:    differing(a["tools"], b["tools"], root().member("tools").each.tree(Tool{})),
 		Callers:  differing(a["callers"], b["callers"], root().member("callers").each.tree(Caller{})),
 	}
@@ -61,42 +61,27 @@ func diffPlugin(before, after Plugin, a, b any) []string {
 	return keys
 }
 
-// diffServers returns the names of servers that are not the same in both.
-func diffServers(before, after map[string]Server) []string {
-	var names []string
-	for name, s := range before {
-		if other, ok := after[name]; !ok || !reflect.DeepEqual(s, other) {
-			names = append(names, name)
-		}
-	}
-	for name := range after {
-		if _, ok := before[name]; !ok {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
 // differing returns the keys, sorted, of members that differ between two mappings. Absent
 // is what a member that is absent stands for.
 func differing(a, b, absent any) []string {
 	before, _ := a.(map[string]any)
 	after, _ := b.(map[string]any)
-	all := maps.Clone(before)
-	if all == nil {
-		all = map[string]any{}
-	}
-	maps.Copy(all, after)
-	var keys []string
-	or := func(v any) any {
-		if v == nil {
-			return absent
+	return Differing(before, after, absent)
+}
+
+// Differing returns the keys, sorted, whose values differ between two maps. Absent is the value of
+// a key that one of them does not have.
+func Differing[V any](a, b map[string]V, absent V) (keys []string) {
+	in := func(m map[string]V, key string) V {
+		if v, ok := m[key]; ok && any(v) != nil {
+			return v
 		}
-		return v
+		return absent
 	}
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		if !reflect.DeepEqual(or(before[key]), or(after[key])) {
+	all := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.Sort(all)
+	for _, key := range slices.Compact(all) {
+		if !reflect.DeepEqual(in(a, key), in(b, key)) {
 			keys = append(keys, key)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/mcpbridge"
 	"github.com/toolhost/toolhost/host/plugin"
@@ -184,37 +185,25 @@ func (n Named) revision() string {
 	if n.Err != nil {
 		why = n.Err.Error()
 	}
-	sum := sha256.Sum256([]byte(encoded([]any{
-		n.Server.Identity(), n.Server.OAuth, n.Server.Settings(), n.Target, n.Disabled, why,
-	})))
-	return hex.EncodeToString(sum[:])
-}
-
-func encoded(v any) string {
-	text, err := json.Marshal(v)
+	text, err := json.Marshal([]any{n.Server.Identity(), n.Server.OAuth, n.Server.Settings(), n.Target, n.Disabled, why})
 	if err != nil {
 		panic("servers: " + err.Error()) // these types can be encoded
 	}
-	return string(text)
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }
 
 // Changed returns the names of servers that are not the same in both sets, sorted.
-func (s *Set) Changed(other *Set) (names []string) {
-	has := map[string]string{}
-	for _, one := range other.All {
-		has[one.Name] = one.revision()
-	}
+func (s *Set) Changed(other *Set) []string {
+	return config.Differing(s.revisions(), other.revisions(), "")
+}
+
+func (s *Set) revisions() map[string]string {
+	out := map[string]string{}
 	for _, one := range s.All {
-		if has[one.Name] != one.revision() {
-			names = append(names, one.Name)
-		}
-		delete(has, one.Name)
+		out[one.Name] = one.revision()
 	}
-	for name := range has {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return out
 }
 
 // unusable is a server that cannot be reached as it is configured.
