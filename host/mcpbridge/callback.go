@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -23,7 +24,7 @@ type callback struct {
 	state   chan string // of the login that is expected, one at a time
 	results chan callbackResult
 	done    chan struct{}
-	came    chan struct{}
+	came    atomic.Bool
 }
 
 type callbackResult struct {
@@ -51,7 +52,7 @@ func newCallback(port int, before string) (*callback, error) {
 	}
 	c := &callback{
 		url: "http://" + l.Addr().String() + callbackPath, state: make(chan string, 1),
-		results: make(chan callbackResult, 1), done: make(chan struct{}), came: make(chan struct{}, 1),
+		results: make(chan callbackResult, 1), done: make(chan struct{}),
 	}
 	c.server = &http.Server{
 		Handler: c, ReadHeaderTimeout: dialTime, ReadTimeout: dialTime, WriteTimeout: dialTime, MaxHeaderBytes: maxHeaders,
@@ -73,7 +74,7 @@ func (c *callback) close() {
 }
 
 // used reports whether the browser came back.
-func (c *callback) used() bool { return len(c.came) > 0 }
+func (c *callback) used() bool { return c.came.Load() }
 
 // expect sets the state that the browser has to bring.
 func (c *callback) expect(state string) {
@@ -117,6 +118,6 @@ func (c *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	_, _ = io.WriteString(w, text+"\n")
-	c.came <- struct{}{}
+	c.came.Store(true)
 	c.results <- out
 }
