@@ -35,7 +35,7 @@ func (at *request) elicits(p *mcp.ElicitParams) bool {
 	if c == nil || c.Elicitation == nil {
 		return false
 	}
-	if p.Mode == "url" || p.Mode == "" && p.URL != "" {
+	if p.Mode == modeURL || p.Mode == "" && p.URL != "" {
 		return c.Elicitation.URL != nil
 	}
 	return c.Elicitation.Form != nil || c.Elicitation.URL == nil

@@ -202,11 +202,7 @@ func (c *clientSession) callTool(ctx context.Context, r *mcp.CallToolRequest) (m
 	}
 	at := c.requestOf(ctx, r.Session, r.Extra, p.Meta)
 	key := requestKey{methodCall, p.Name, p.Arguments}
-	if p.RequestState != "" && at.latest {
-		return c.resume(ctx, at, key, p.RequestState, p.InputResponses)
-	}
-	at.early = p.InputResponses
-	return c.run(ctx, at, key, func(ctx context.Context, _ *running) (mcp.Result, error) {
+	return c.answer(ctx, at, key, p.RequestState, p.InputResponses, func(ctx context.Context) (mcp.Result, error) {
 		out, res, err := c.now().CallWith(ctx, tool.Call{Name: p.Name, Arguments: p.Arguments}, host.CallOptions{})
 		return resultOf(out, res, err, at.latest)
 	})

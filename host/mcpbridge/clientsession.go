@@ -3,6 +3,8 @@ package mcpbridge
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -85,13 +87,11 @@ func (s *Server) clientOf(
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the session is not initialized"}
 	}
 	one := onHTTP(extra) && isStateless(meta)
+	key := statelessKey{info.Identity, info.Name, info.Version}
 	s.mu.Lock()
 	if client := s.streams[ss]; client != nil {
 		ss = client
 	}
-	s.mu.Unlock()
-	key := statelessKey{info.Identity, info.Name, info.Version}
-	s.mu.Lock()
 	c := s.sessions[ss]
 	if one {
 		c = s.stateless[key]
@@ -136,6 +136,11 @@ func (s *Server) clientOf(
 	return c, nil
 }
 
+// clients returns all clients. The lock is held.
+func (s *Server) clients() []*clientSession {
+	return slices.AppendSeq(slices.Collect(maps.Values(s.sessions)), maps.Values(s.stateless))
+}
+
 // room refuses a client on HTTP if there are too many. The lock is held.
 func (s *Server) room(info Client) error {
 	if s.ended.Err() != nil {
@@ -144,18 +149,13 @@ func (s *Server) room(info Client) error {
 	if info.Transport != "http" {
 		return nil
 	}
-	all, own := len(s.sessions)+len(s.stateless), 0
-	for _, c := range s.sessions {
+	all, own := s.clients(), 0
+	for _, c := range all {
 		if c.info.Identity == info.Identity {
 			own++
 		}
 	}
-	for _, c := range s.stateless {
-		if c.info.Identity == info.Identity {
-			own++
-		}
-	}
-	if most := s.opts.MaxSessions; all >= most || info.Identity != "" && own >= (most+1)/2 {
+	if most := s.opts.MaxSessions; len(all) >= most || info.Identity != "" && own >= (most+1)/2 {
 		return refused("too many sessions are open; end one that is not needed, or try again later")
 	}
 	return nil
@@ -220,13 +220,7 @@ func (s *Server) leave(ss *mcp.ServerSession) {
 
 func (s *Server) leaveAll() {
 	s.mu.Lock()
-	var all []*clientSession
-	for _, c := range s.sessions {
-		all = append(all, c)
-	}
-	for _, c := range s.stateless {
-		all = append(all, c)
-	}
+	all := s.clients()
 	clear(s.sessions)
 	clear(s.stateless)
 	s.mu.Unlock()

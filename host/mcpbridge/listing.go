@@ -143,38 +143,39 @@ type toolPage struct {
 // listTools answers tools/list.
 func (c *clientSession) listTools(_ context.Context, r *mcp.ListToolsRequest) (mcp.Result, error) {
 	latest := isStateless(r.Params.Meta)
-	after := ""
-	if r.Params.Cursor != "" {
-		var ok bool
-		if after, ok = openCursor("tools", r.Params.Cursor); !ok {
-			return nil, invalid("unknown cursor; list again from the beginning")
-		}
-	}
 	f := c.form(latest)
-	all := c.visible(f)
-	from, _ := slices.BinarySearchFunc(all, after, func(d tool.Definition, name string) int {
-		if f.nameOf(&d) <= name {
-			return -1
-		}
-		return 1
-	})
-	if after == "" {
-		from = 0
+	tools, next, err := pageAt(c, "tools", r.Params.Cursor, c.visible(f), f.nameOf)
+	if err != nil {
+		return nil, err
 	}
-	to := min(from+c.server.opts.PageSize, len(all))
-	page := &toolPage{
-		Tools: make([]json.RawMessage, 0, to-from), Cacheable: listCache,
-	}
+	page := &toolPage{Tools: make([]json.RawMessage, len(tools)), NextCursor: next, Cacheable: listCache}
 	if latest {
 		page.ResultType = resultComplete
 	}
-	for _, d := range all[from:to] {
-		page.Tools = append(page.Tools, c.server.list.of(d, f))
-	}
-	if to < len(all) {
-		page.NextCursor = cursor("tools", f.nameOf(&all[to-1]))
+	for i, d := range tools {
+		page.Tools[i] = c.server.list.of(d, f)
 	}
 	return page, nil
+}
+
+// pageAt returns the part of a list, which is sorted by keys, that a cursor is for, and the cursor
+// of the next.
+func pageAt[T any](c *clientSession, kind, at string, all []T, key func(*T) string) (page []T, next string, err error) {
+	if at != "" {
+		after, ok := openCursor(kind, at)
+		if !ok {
+			return nil, "", invalid("unknown cursor; list again from the beginning")
+		}
+		from := 0
+		for from < len(all) && key(&all[from]) <= after {
+			from++
+		}
+		all = all[from:]
+	}
+	if size := c.server.opts.PageSize; len(all) > size {
+		return all[:size], cursor(kind, key(&all[size-1])), nil
+	}
+	return all, "", nil
 }
 
 // cursor continues a list behind an item.

@@ -21,7 +21,7 @@ var (
 )
 
 // work is what a request asks for. It runs once, however many requests it takes.
-type work func(context.Context, *running) (mcp.Result, error)
+type work func(context.Context) (mcp.Result, error)
 
 // parking is the part of a call that can be parked.
 type parking struct {
@@ -59,6 +59,17 @@ type questionResult struct {
 	RequestState  string              `json:"requestState"`
 }
 
+// answer does the work of a request, or goes on with the one whose state it brings.
+func (c *clientSession) answer(
+	ctx context.Context, at *request, key requestKey, state string, answers mcp.InputResponseMap, f work,
+) (mcp.Result, error) {
+	if state != "" && at.latest {
+		return c.resume(ctx, at, key, state, answers)
+	}
+	at.early = answers
+	return c.run(ctx, at, key, f)
+}
+
 // run does the work of a request in the goroutine of its handler, or, if the client can be
 // asked meanwhile without being sent requests, in one that outlives the handler.
 func (c *clientSession) run(ctx context.Context, at *request, key requestKey, f work) (mcp.Result, error) {
@@ -68,7 +79,7 @@ func (c *clientSession) run(ctx context.Context, at *request, key requestKey, f 
 		if at.post != nil {
 			defer context.AfterFunc(at.post, func() { r.cancel(errGone) })()
 		}
-		return f(r, r)
+		return f(r)
 	}
 	r := c.newRun(context.WithoutCancel(ctx), at)
 	r.parking = &parking{
@@ -83,7 +94,7 @@ func (c *clientSession) run(ctx context.Context, at *request, key requestKey, f 
 				r.parking.err = c.server.recovered(v)
 			}
 		}()
-		r.parking.result, r.parking.err = f(r, r)
+		r.parking.result, r.parking.err = f(r)
 	}()
 	return r.wait(ctx)
 }

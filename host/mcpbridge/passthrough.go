@@ -95,25 +95,39 @@ func (u *Upstream) with(ctx context.Context, has capability) (*link, error) {
 	return l, nil
 }
 
-func (u *Upstream) without(what string) error {
-	return &tool.Error{
-		Code: tool.CodeUnsupported, Plugin: u.config.Name,
-		Message: fmt.Sprintf("the MCP server %s has no %s", u.config.Name, what),
+// need is with for a request that makes no sense without.
+func (u *Upstream) need(ctx context.Context, what string, has capability) (*link, error) {
+	l, err := u.with(ctx, has)
+	if err == nil && l == nil {
+		err = &tool.Error{
+			Code: tool.CodeUnsupported, Plugin: u.config.Name,
+			Message: fmt.Sprintf("the MCP server %s has no %s", u.config.Name, what),
+		}
 	}
+	return l, err
 }
 
-// pages follows the pages of a list within the bounds. What exceeds them is left out, and
-// reported.
-func pages[T any](l *link, what string, page func(cursor string) ([]T, string, error)) ([]T, error) {
-	var out []T
+// pages lists what a server has besides tools, all pages of it within the bounds; nothing if it
+// has none. What exceeds the bounds is left out, and reported.
+func pages[T any](
+	ctx context.Context, u *Upstream, what string, has capability,
+	page func(ctx context.Context, l *link, cursor string) (items []*T, next string, err error),
+) ([]*T, error) {
+	l, err := u.with(ctx, has)
+	if l == nil {
+		return nil, err
+	}
+	ctx, stop := context.WithTimeout(ctx, requestTime)
+	defer stop()
+	var out []*T
 	cursors := map[string]bool{}
 	cursor := ""
 	for n := 1; ; n++ {
-		items, next, err := page(cursor)
-		if err != nil && n == 1 {
+		items, next, err := page(ctx, l, cursor)
+		if err = l.passed(ctx, err); err != nil && n == 1 {
 			return nil, err
 		}
-		out = append(out, items...)
+		out = append(out, slices.DeleteFunc(items, func(item *T) bool { return item == nil })...)
 		switch {
 		case err != nil:
 		case next == "":
@@ -133,58 +147,39 @@ func pages[T any](l *link, what string, page func(cursor string) ([]T, string, e
 
 // Prompts lists the server's prompts; none if it has none.
 func (u *Upstream) Prompts(ctx context.Context) ([]*mcp.Prompt, error) {
-	l, err := u.with(ctx, hasPrompts)
-	if l == nil {
-		return nil, err
-	}
-	ctx, stop := context.WithTimeout(ctx, requestTime)
-	defer stop()
-	return pages(l, "prompts", func(cursor string) ([]*mcp.Prompt, string, error) {
+	page := func(ctx context.Context, l *link, cursor string) ([]*mcp.Prompt, string, error) {
 		var r mcp.ListPromptsResult
 		_, err := l.session.ListPrompts(withHand(ctx, &r), &mcp.ListPromptsParams{Cursor: cursor, Meta: traceMeta(ctx)})
-		return slices.DeleteFunc(r.Prompts, func(p *mcp.Prompt) bool { return p == nil }), r.NextCursor, l.passed(ctx, err)
-	})
+		return r.Prompts, r.NextCursor, err
+	}
+	return pages(ctx, u, "prompts", hasPrompts, page)
 }
 
 // Resources lists the server's resources; none if it has none.
 func (u *Upstream) Resources(ctx context.Context) ([]*mcp.Resource, error) {
-	l, err := u.with(ctx, hasResources)
-	if l == nil {
-		return nil, err
-	}
-	ctx, stop := context.WithTimeout(ctx, requestTime)
-	defer stop()
-	return pages(l, "resources", func(cursor string) ([]*mcp.Resource, string, error) {
+	page := func(ctx context.Context, l *link, cursor string) ([]*mcp.Resource, string, error) {
 		var r mcp.ListResourcesResult
 		_, err := l.session.ListResources(withHand(ctx, &r), &mcp.ListResourcesParams{Cursor: cursor, Meta: traceMeta(ctx)})
-		return slices.DeleteFunc(r.Resources, func(p *mcp.Resource) bool { return p == nil }), r.NextCursor, l.passed(ctx, err)
-	})
+		return r.Resources, r.NextCursor, err
+	}
+	return pages(ctx, u, "resources", hasResources, page)
 }
 
 // Templates lists the server's templates of resources; none if it has none.
 func (u *Upstream) Templates(ctx context.Context) ([]*mcp.ResourceTemplate, error) {
-	l, err := u.with(ctx, hasResources)
-	if l == nil {
-		return nil, err
-	}
-	ctx, stop := context.WithTimeout(ctx, requestTime)
-	defer stop()
-	return pages(l, "resource templates", func(cursor string) ([]*mcp.ResourceTemplate, string, error) {
+	page := func(ctx context.Context, l *link, cursor string) ([]*mcp.ResourceTemplate, string, error) {
 		var r mcp.ListResourceTemplatesResult
-		_, err := l.session.ListResourceTemplates(withHand(ctx, &r),
-			&mcp.ListResourceTemplatesParams{Cursor: cursor, Meta: traceMeta(ctx)})
-		return slices.DeleteFunc(r.ResourceTemplates, func(p *mcp.ResourceTemplate) bool { return p == nil }),
-			r.NextCursor, l.passed(ctx, err)
-	})
+		in := &mcp.ListResourceTemplatesParams{Cursor: cursor, Meta: traceMeta(ctx)}
+		_, err := l.session.ListResourceTemplates(withHand(ctx, &r), in)
+		return r.ResourceTemplates, r.NextCursor, err
+	}
+	return pages(ctx, u, "resource templates", hasResources, page)
 }
 
 // GetPrompt gets a prompt. What the server asks meanwhile goes to the client whose request ctx
 // is. Of the parameters' _meta nothing is sent.
 func (u *Upstream) GetPrompt(ctx context.Context, p *mcp.GetPromptParams) (*mcp.GetPromptResult, error) {
-	l, err := u.with(ctx, hasPrompts)
-	if err == nil && l == nil {
-		err = u.without("prompts")
-	}
+	l, err := u.need(ctx, "prompts", hasPrompts)
 	if err != nil {
 		return nil, err
 	}
@@ -202,10 +197,7 @@ func (u *Upstream) GetPrompt(ctx context.Context, p *mcp.GetPromptParams) (*mcp.
 
 // ReadResource reads a resource, as GetPrompt gets a prompt.
 func (u *Upstream) ReadResource(ctx context.Context, p *mcp.ReadResourceParams) (*mcp.ReadResourceResult, error) {
-	l, err := u.with(ctx, hasResources)
-	if err == nil && l == nil {
-		err = u.without("resources")
-	}
+	l, err := u.need(ctx, "resources", hasResources)
 	if err != nil {
 		return nil, err
 	}
@@ -234,10 +226,7 @@ func decoded[R any](l *link, raw json.RawMessage) (*R, error) {
 
 // Complete completes an argument of a prompt or of a template.
 func (u *Upstream) Complete(ctx context.Context, p *mcp.CompleteParams) (*mcp.CompleteResult, error) {
-	l, err := u.with(ctx, hasCompletions)
-	if err == nil && l == nil {
-		err = u.without("completions")
-	}
+	l, err := u.need(ctx, "completions", hasCompletions)
 	if err != nil {
 		return nil, err
 	}
@@ -255,10 +244,7 @@ const maxFollowed = 1_000
 // Subscribe has [Notices.ResourceUpdated] called when a resource changes, across connections,
 // until Unsubscribe was called as often.
 func (u *Upstream) Subscribe(ctx context.Context, uri string) error {
-	l, err := u.with(ctx, hasResources)
-	if err == nil && l == nil {
-		err = u.without("resources")
-	}
+	l, err := u.need(ctx, "resources", hasResources)
 	if err != nil {
 		return err
 	}

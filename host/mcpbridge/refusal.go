@@ -70,9 +70,6 @@ func (l *link) refusal(err error) error {
 	}
 }
 
-// codeInvalidParams is JSON-RPC's for a tool that the server does not have, too.
-const codeInvalidParams = jsonrpc.CodeInvalidParams
-
 // failure returns the error of a call that has no result.
 func (l *link) failure(ctx context.Context, call tool.Call, err error) error {
 	var already *tool.Error
@@ -88,7 +85,7 @@ func (l *link) failure(ctx context.Context, call tool.Call, err error) error {
 			out.Code = tool.CodeOf(ctx.Err())
 		}
 		out.Message = name + ": " + ctx.Err().Error()
-	case theirs != nil && theirs.Code == codeInvalidParams:
+	case theirs != nil && theirs.Code == jsonrpc.CodeInvalidParams: // an unknown tool, too
 		out.Code, out.Message = tool.CodeInvalidArguments, name+" refuses the arguments: "+l.clean(theirs).Error()
 		out.Hint = "read the tool's description and schema, and call again with other arguments"
 		if !l.stillListed(ctx, call.Name) {

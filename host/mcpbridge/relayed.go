@@ -13,33 +13,20 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// page returns the part of a list that a cursor is for, and the cursor of the next.
-func page[T any](c *clientSession, kind, at string, all []offered[T]) (items []T, next string, err error) {
-	from := 0
-	if at != "" {
-		after, ok := openCursor(kind, at)
-		if !ok {
-			return nil, "", invalid("unknown cursor; list again from the beginning")
-		}
-		for from < len(all) && all[from].key <= after {
-			from++
-		}
+// itemsAt returns the items on the page that a cursor is for, and the cursor of the next.
+func itemsAt[T any](c *clientSession, kind, at string, all []offered[T]) (items []T, next string, err error) {
+	page, next, err := pageAt(c, kind, at, all, func(o *offered[T]) string { return o.key })
+	items = make([]T, len(page))
+	for i, o := range page {
+		items[i] = o.item
 	}
-	to := min(from+c.server.opts.PageSize, len(all))
-	items = make([]T, 0, to-from)
-	for _, o := range all[from:to] {
-		items = append(items, o.item)
-	}
-	if to < len(all) {
-		next = cursor(kind, all[to-1].key)
-	}
-	return items, next, nil
+	return items, next, err
 }
 
 var listCache = mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}
 
 func (c *clientSession) listPrompts(ctx context.Context, r *mcp.ListPromptsRequest) (mcp.Result, error) {
-	items, next, err := page(c, "prompts", r.Params.Cursor, c.prompts(ctx))
+	items, next, err := itemsAt(c, "prompts", r.Params.Cursor, c.prompts(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +34,7 @@ func (c *clientSession) listPrompts(ctx context.Context, r *mcp.ListPromptsReque
 }
 
 func (c *clientSession) listResources(ctx context.Context, r *mcp.ListResourcesRequest) (mcp.Result, error) {
-	items, next, err := page(c, "resources", r.Params.Cursor, c.resources(ctx))
+	items, next, err := itemsAt(c, "resources", r.Params.Cursor, c.resources(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +42,7 @@ func (c *clientSession) listResources(ctx context.Context, r *mcp.ListResourcesR
 }
 
 func (c *clientSession) listTemplates(ctx context.Context, r *mcp.ListResourceTemplatesRequest) (mcp.Result, error) {
-	items, next, err := page(c, "templates", r.Params.Cursor, c.templates(ctx))
+	items, next, err := itemsAt(c, "templates", r.Params.Cursor, c.templates(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -90,15 +77,11 @@ func (c *clientSession) getPrompt(ctx context.Context, r *mcp.GetPromptRequest) 
 	p := r.Params
 	at := c.requestOf(ctx, r.Session, r.Extra, p.Meta)
 	var args []byte
-	for _, name := range sortedKeys(p.Arguments) {
+	for _, name := range slices.Sorted(maps.Keys(p.Arguments)) {
 		args = append(args, name+"\x00"+p.Arguments[name]+"\x00"...)
 	}
 	key := requestKey{"prompts/get", p.Name, args}
-	if p.RequestState != "" && at.latest {
-		return c.resume(ctx, at, key, p.RequestState, p.InputResponses)
-	}
-	at.early = p.InputResponses
-	return c.run(ctx, at, key, func(ctx context.Context, _ *running) (mcp.Result, error) {
+	return c.answer(ctx, at, key, p.RequestState, p.InputResponses, func(ctx context.Context) (mcp.Result, error) {
 		from := find(c.prompts(ctx), p.Name)
 		if from == nil {
 			return nil, invalid("Unknown prompt: %.200s", p.Name)
@@ -118,11 +101,7 @@ func (c *clientSession) readResource(ctx context.Context, r *mcp.ReadResourceReq
 	p := r.Params
 	at := c.requestOf(ctx, r.Session, r.Extra, p.Meta)
 	key := requestKey{"resources/read", p.URI, nil}
-	if p.RequestState != "" && at.latest {
-		return c.resume(ctx, at, key, p.RequestState, p.InputResponses)
-	}
-	at.early = p.InputResponses
-	return c.run(ctx, at, key, func(ctx context.Context, _ *running) (mcp.Result, error) {
+	return c.answer(ctx, at, key, p.RequestState, p.InputResponses, func(ctx context.Context) (mcp.Result, error) {
 		err := mcp.ResourceNotFoundError(p.URI)
 		for _, from := range c.ofURI(ctx, p.URI) {
 			var res *mcp.ReadResourceResult
@@ -259,5 +238,3 @@ func lowest(a, b mcp.LoggingLevel) mcp.LoggingLevel {
 	}
 	return b
 }
-
-func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

@@ -9,12 +9,13 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/host"
 )
 
 // transport returns the transport of a connection, and sets l.abort.
@@ -153,9 +154,5 @@ func sameOrigin(a, b *url.URL) bool {
 
 // implementation is what servers see of the host.
 func implementation() *mcp.Implementation {
-	version := "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		version = cmp.Or(info.Main.Version, version)
-	}
-	return &mcp.Implementation{Name: "toolhost", Title: "toolhost", Version: version}
+	return &mcp.Implementation{Name: "toolhost", Title: "toolhost", Version: host.Version}
 }
