@@ -92,8 +92,8 @@ func (e *Entry) addTool(key, value string) (string, error) {
 	return key + " " + name, nil
 }
 
-// MaxChanges is how many changes of definitions are shown.
-const MaxChanges = 10
+// maxChanges is how many changes of definitions are shown.
+const maxChanges = 10
 
 // Change is one change in a tool's definition. All values are fit to be shown.
 type Change struct {
@@ -154,7 +154,7 @@ func changesOf(was, is map[string]string) (changes []Change, more int) {
 			found = appendChanges(found, name, "", decode(before), decode(after))
 		}
 	}
-	return found[:min(len(found), MaxChanges)], max(0, len(found)-MaxChanges)
+	return found[:min(len(found), maxChanges)], max(0, len(found)-maxChanges)
 }
 
 // decode reads a definition; one that is a digest is a text.

@@ -33,7 +33,7 @@ type Difference struct {
 	// other is empty.
 	Expected string `json:"expected,omitempty"`
 	Found    string `json:"found,omitempty"`
-	// Changes are what differs in the definitions of a server's tools, at most [MaxChanges];
+	// Changes are what differs in the definitions of a server's tools, at most 10;
 	// More counts the others.
 	Changes []Change `json:"changes,omitempty"`
 	More    int      `json:"more,omitempty"`

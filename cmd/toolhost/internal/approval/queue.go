@@ -18,7 +18,7 @@ import (
 
 // Bounds of a queue. A person answers it.
 const (
-	MaxOpen   = 64 // questions that wait
+	maxOpen   = 64 // questions that wait
 	MaxCaller = 16 // of them of one caller
 	maxEnded  = 256
 )
@@ -96,7 +96,7 @@ func (q *Queue) reserve(caller string) (*waiting, error) {
 	switch {
 	case q.closed:
 		return nil, errEnding
-	case len(q.open) >= MaxOpen:
+	case len(q.open) >= maxOpen:
 		return nil, &tool.Error{
 			Code: tool.CodeResourceExhausted, Hint: hint,
 			Message: fmt.Sprintf("%d questions wait for an answer already", len(q.open)),

@@ -170,7 +170,7 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	var last Question
-	for i := range MaxOpen {
+	for i := range maxOpen {
 		if last, _ = asked(t.Context(), t, q, request(fmt.Sprint(i/MaxCaller), `{}`)); i == MaxCaller-1 {
 			full("0", "16 questions of this caller")
 		}

@@ -23,10 +23,10 @@ var (
 	scheme = regexp.MustCompile(`(?i)^\s*(bearer|basic|token)?\s*$`)
 )
 
-// LooksSecret reports whether a value of that name looks like a secret. Name is that of a
+// looksSecret reports whether a value of that name looks like a secret. Name is that of a
 // variable, header, flag or query parameter; it may be empty.
 // References to variables are none.
-func LooksSecret(name, value string) bool {
+func looksSecret(name, value string) bool {
 	value = anyReference.ReplaceAllString(value, "")
 	return !scheme.MatchString(value) && (secretName.MatchString(name) || secretValue.MatchString(value) || isRandom(value))
 }
@@ -64,11 +64,11 @@ func (a Arguments) Replace(hide Hide) []string {
 		of, text, header := strings.Cut(one, ":")
 		bare := strings.TrimLeft(name, "-")
 		switch text = strings.TrimSpace(text); {
-		case pair && !strings.ContainsAny(name, " /:") && LooksSecret(name, value):
+		case pair && !strings.ContainsAny(name, " /:") && looksSecret(name, value):
 			out[i] = name + "=" + hide(bare, value)
-		case header && !strings.HasPrefix(text, "//") && LooksSecret(of, text):
+		case header && !strings.HasPrefix(text, "//") && looksSecret(of, text):
 			out[i] = of + ": " + hide(of, text)
-		case LooksSecret(flag, one):
+		case looksSecret(flag, one):
 			out[i] = hide(strings.TrimLeft(flag, "-"), one)
 		default:
 			out[i] = one
@@ -93,7 +93,7 @@ func (a Address) Replace(hide Hide) string {
 	}
 	parts := strings.Split(before, "/")
 	for i, part := range parts {
-		if i > 2 && LooksSecret("", part) {
+		if i > 2 && looksSecret("", part) {
 			parts[i] = hide("path", part)
 		}
 	}
@@ -103,7 +103,7 @@ func (a Address) Replace(hide Hide) string {
 	}
 	pairs := strings.Split(query, "&")
 	for i, pair := range pairs {
-		if name, value, _ := strings.Cut(pair, "="); LooksSecret(name, value) {
+		if name, value, _ := strings.Cut(pair, "="); looksSecret(name, value) {
 			pairs[i] = name + "=" + hide(name, value)
 		}
 	}
@@ -115,7 +115,7 @@ func (a Address) Replace(hide Hide) string {
 func (e Environment) Replace(hide Hide) Environment {
 	out := slices.Clone(e)
 	for i, v := range out {
-		if v.value == nil || !LooksSecret(v.Name, *v.value) {
+		if v.value == nil || !looksSecret(v.Name, *v.value) {
 			continue
 		}
 		text := *v.value

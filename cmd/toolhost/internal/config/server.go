@@ -108,7 +108,7 @@ func (s Server) Identity() string {
 		out := map[string]string{}
 		for _, v := range e {
 			out[v.Name] = v.source()
-			if v.value != nil && !LooksSecret(v.Name, *v.value) {
+			if v.value != nil && !looksSecret(v.Name, *v.value) {
 				out[v.Name] = "=" + *v.value
 			}
 		}

@@ -25,8 +25,7 @@ const cancelGrace = 2 * time.Second
 const maxAnswer = 256 << 20
 
 // Call runs a call in the daemon. The approver is asked here; nil: no approver. The asker of ctx
-// answers the questions of the tool. The call ends
-// when ctx does.
+// answers the questions of the tool. The call ends when ctx does.
 func (c *Client) Call(ctx context.Context, call Call, a policy.Approver) Answer {
 	answer, err := c.stream(ctx, call, a)
 	switch {
