@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
@@ -47,6 +48,11 @@ func (d *daemon) serveStdio(ctx context.Context) error {
 	defer signal.Stop(hangUp)
 	if err := d.serveMetrics(tasks); err != nil {
 		return err
+	}
+	if os.Getenv("GOMAXPROCS") == "" {
+		// Most of the time one call is in progress, which passes through several goroutines and two
+		// other processes. With more processors, each step wakes a thread that finds nothing to do.
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	}
 	transport := &mcpstdio.Transport{In: os.Stdin, Out: os.Stdout, Stop: ctx.Done(), Drain: d.options.Drain}
 	served := make(chan error, 1)

@@ -25,7 +25,7 @@ var _ mcp.Transport = (*Transport)(nil)
 
 // Connect implements [mcp.Transport].
 func (t *Transport) Connect(ctx context.Context) (mcp.Connection, error) {
-	inner, err := (&mcp.IOTransport{Reader: t.In, Writer: t.Out}).Connect(ctx)
+	inner, err := (&mcp.IOTransport{Reader: input(t.In, t.Out, os.Stderr), Writer: t.Out}).Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
