@@ -121,7 +121,7 @@ func mounts(name string, s config.Server) []string {
 	if s.EnvFile != "" {
 		out = append(out, fmt.Sprintf("gives %s what is in %s", who, s.EnvFile))
 	}
-	out = append(out, given(who, config.Plugin{Environment: s.Env})...)
+	out = append(out, given(who, config.Plugin{Settings: s.Settings(), Environment: s.Env})...)
 	for _, v := range s.Headers {
 		out = append(out, fmt.Sprintf("sends %s a header %s", who, v.Name))
 	}
