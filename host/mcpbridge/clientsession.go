@@ -25,9 +25,15 @@ func refused(format string, args ...any) error {
 	return &jsonrpc.Error{Code: codeBusy, Message: fmt.Sprintf(format, args...)}
 }
 
+func invalidRequest(text string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: text}
+}
+
 func invalid(format string, args ...any) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
 }
+
+var errUninitialized = invalidRequest("the session is not initialized")
 
 // clientSession is a client that is served: an MCP session, or the requests without one of an
 // identity and a program.
@@ -84,7 +90,7 @@ func (s *Server) clientOf(
 ) (*clientSession, error) {
 	info, ok := clientFrom(ss, extra)
 	if !ok {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the session is not initialized"}
+		return nil, errUninitialized
 	}
 	one := onHTTP(extra) && isStateless(meta)
 	key := statelessKey{info.Identity, info.Name, info.Version}
@@ -168,7 +174,7 @@ func (c *clientSession) start(ctx context.Context) {
 		err = fmt.Errorf("client %.100q was given no session", c.info.Name)
 	}
 	if err != nil {
-		c.err = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the client is refused: " + err.Error()}
+		c.err = invalidRequest("the client is refused: " + err.Error())
 		return
 	}
 	c.session = s

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -30,26 +29,21 @@ func (l *link) whose(ctx context.Context, params any) (context.Context, func(), 
 		call.then(cancel)
 		return out, func() { stop(); cancel() }, nil
 	case callers == 0:
-		return nil, nil, refuse("no call is open that the question could belong to")
+		return nil, nil, invalidRequest("no call is open that the question could belong to")
 	}
-	return nil, nil, refuse(
+	return nil, nil, invalidRequest(
 		"several callers have open calls, and this revision of the protocol does not say which of them to ask; " +
 			"a question must not reach the wrong one")
-}
-
-// refuse is the answer to a question that is not passed on.
-func refuse(text string) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: text}
 }
 
 // asJSONRPC is what the server learns of an error of whoever was asked.
 func asJSONRPC(err error) error {
 	var e *tool.Error
 	if errors.As(err, &e) {
-		return refuse(e.Message)
+		return invalidRequest(e.Message)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return refuse("the question was not answered in time")
+		return invalidRequest("the question was not answered in time")
 	}
 	return err
 }

@@ -27,11 +27,6 @@ type peer interface {
 
 type peerKey struct{}
 
-// withPeer returns a context of a request of a client.
-func withPeer(ctx context.Context, p peer) context.Context {
-	return context.WithValue(ctx, peerKey{}, p)
-}
-
 // peerFrom returns the client whose request a context belongs to; nil: it is not an MCP client's.
 func peerFrom(ctx context.Context) peer {
 	p, _ := ctx.Value(peerKey{}).(peer)

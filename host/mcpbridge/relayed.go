@@ -160,7 +160,7 @@ func (s *Server) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
 	s.mu.Unlock()
 	switch {
 	case c == nil:
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the session is not initialized"}
+		return errUninitialized
 	case again:
 		return nil
 	case full:

@@ -75,7 +75,7 @@ func (c *streamConn) begin(req *jsonrpc.Request) error {
 	case len(c.all) >= maxStreams:
 		return refused("%d subscriptions are open, and that is the limit; cancel one", len(c.all))
 	case c.all[req.ID] != nil:
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the ID of the request is in use"}
+		return invalidRequest("the ID of the request is in use")
 	}
 	s := &stream{of: c, id: req.ID, in: make(chan jsonrpc.Message, 2), closed: make(chan struct{})}
 	s.in <- req

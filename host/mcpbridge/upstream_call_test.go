@@ -378,3 +378,8 @@ func TestListChanged(t *testing.T) {
 		}
 	})
 }
+
+// withPeer returns a context of a request of a client.
+func withPeer(ctx context.Context, p peer) context.Context {
+	return context.WithValue(ctx, peerKey{}, p)
+}

@@ -70,10 +70,7 @@ func (d *daemon) askersOfClients() setup.Askers {
 	if !d.options.Yes {
 		return d.askers
 	}
-	yes := policy.ApproverFunc(func(context.Context, policy.Request) (policy.Decision, error) {
-		return policy.Decision{Verdict: policy.Allow, By: "--yes"}, nil
-	})
-	return setup.Askers{Client: yes, Terminal: yes, Queue: yes}
+	return setup.Askers{Client: setup.SaysYes, Terminal: setup.SaysYes, Queue: setup.SaysYes}
 }
 
 // count counts the call of an MCP client. Those of commands are counted where they are answered.

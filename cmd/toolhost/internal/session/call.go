@@ -67,9 +67,7 @@ func (may Allowance) split(asked []tool.Capability) (given, refused []tool.Capab
 func (may Allowance) approver(yes bool, asked setup.Askers) policy.Approver {
 	switch {
 	case yes && (may.All || may.Yes):
-		return policy.ApproverFunc(func(context.Context, policy.Request) (policy.Decision, error) {
-			return policy.Decision{Verdict: policy.Allow, By: "--yes"}, nil
-		})
+		return setup.SaysYes
 	case yes:
 		asked = setup.Askers{}
 	}
