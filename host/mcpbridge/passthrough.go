@@ -146,6 +146,11 @@ func pages[T any](
 }
 
 // Prompts lists the server's prompts; none if it has none.
+//
+// # Errors
+//
+// The server's own, a *jsonrpc.Error of the SDK; [tool.CodeUnavailable] if it cannot be reached or
+// started; the context's end.
 func (u *Upstream) Prompts(ctx context.Context) ([]*mcp.Prompt, error) {
 	page := func(ctx context.Context, l *link, cursor string) ([]*mcp.Prompt, string, error) {
 		var r mcp.ListPromptsResult
@@ -156,6 +161,10 @@ func (u *Upstream) Prompts(ctx context.Context) ([]*mcp.Prompt, error) {
 }
 
 // Resources lists the server's resources; none if it has none.
+//
+// # Errors
+//
+// Those of [Upstream.Prompts].
 func (u *Upstream) Resources(ctx context.Context) ([]*mcp.Resource, error) {
 	page := func(ctx context.Context, l *link, cursor string) ([]*mcp.Resource, string, error) {
 		var r mcp.ListResourcesResult
@@ -166,6 +175,10 @@ func (u *Upstream) Resources(ctx context.Context) ([]*mcp.Resource, error) {
 }
 
 // Templates lists the server's templates of resources; none if it has none.
+//
+// # Errors
+//
+// Those of [Upstream.Prompts].
 func (u *Upstream) Templates(ctx context.Context) ([]*mcp.ResourceTemplate, error) {
 	page := func(ctx context.Context, l *link, cursor string) ([]*mcp.ResourceTemplate, string, error) {
 		var r mcp.ListResourceTemplatesResult
@@ -178,6 +191,11 @@ func (u *Upstream) Templates(ctx context.Context) ([]*mcp.ResourceTemplate, erro
 
 // GetPrompt gets a prompt. What the server asks meanwhile goes to the client whose request ctx
 // is. Of the parameters' _meta nothing is sent.
+//
+// # Errors
+//
+// Those of [Upstream.Prompts]; [tool.CodeUnsupported] if the server has no prompts, or asks what the
+// client cannot answer; [tool.CodeInvalidResult] for a result that cannot be read.
 func (u *Upstream) GetPrompt(ctx context.Context, p *mcp.GetPromptParams) (*mcp.GetPromptResult, error) {
 	l, err := u.need(ctx, "prompts", hasPrompts)
 	if err != nil {
@@ -196,6 +214,10 @@ func (u *Upstream) GetPrompt(ctx context.Context, p *mcp.GetPromptParams) (*mcp.
 }
 
 // ReadResource reads a resource, as GetPrompt gets a prompt.
+//
+// # Errors
+//
+// Those of [Upstream.GetPrompt].
 func (u *Upstream) ReadResource(ctx context.Context, p *mcp.ReadResourceParams) (*mcp.ReadResourceResult, error) {
 	l, err := u.need(ctx, "resources", hasResources)
 	if err != nil {
@@ -225,6 +247,10 @@ func decoded[R any](l *link, raw json.RawMessage) (*R, error) {
 }
 
 // Complete completes an argument of a prompt or of a template.
+//
+// # Errors
+//
+// Those of [Upstream.Prompts]; [tool.CodeUnsupported] if the server completes nothing.
 func (u *Upstream) Complete(ctx context.Context, p *mcp.CompleteParams) (*mcp.CompleteResult, error) {
 	l, err := u.need(ctx, "completions", hasCompletions)
 	if err != nil {
@@ -238,65 +264,12 @@ func (u *Upstream) Complete(ctx context.Context, p *mcp.CompleteParams) (*mcp.Co
 	return out, l.passed(ctx, err)
 }
 
-// maxFollowed bounds the resources that are subscribed to.
-const maxFollowed = 1_000
-
-// Subscribe has [Notices.ResourceUpdated] called when a resource changes, across connections,
-// until Unsubscribe was called as often.
-func (u *Upstream) Subscribe(ctx context.Context, uri string) error {
-	l, err := u.need(ctx, "resources", hasResources)
-	if err != nil {
-		return err
-	}
-	u.mu.Lock()
-	u.followed[uri]++
-	first, full := u.followed[uri] == 1, len(u.followed) > maxFollowed
-	u.mu.Unlock()
-	switch {
-	case full && first:
-		err = tool.Errorf(tool.CodeResourceExhausted,
-			"%d resources of the MCP server %s are subscribed to", maxFollowed, u.config.Name)
-	case first:
-		ctx, stop := context.WithTimeout(ctx, requestTime)
-		defer stop()
-		err = l.passed(ctx, l.follow(ctx, uri))
-	}
-	if err != nil {
-		u.unfollow(uri)
-	}
-	return err
-}
-
-func (l *link) follow(ctx context.Context, uri string) error {
-	return l.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri})
-}
-
-// unfollow takes back one subscription, and reports whether it was the last.
-func (u *Upstream) unfollow(uri string) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.followed[uri]--; u.followed[uri] > 0 {
-		return false
-	}
-	delete(u.followed, uri)
-	return true
-}
-
-// Unsubscribe takes back one Subscribe.
-func (u *Upstream) Unsubscribe(ctx context.Context, uri string) error {
-	u.mu.Lock()
-	l, there := u.link, u.followed[uri] > 0
-	u.mu.Unlock()
-	if !there || !u.unfollow(uri) || l == nil {
-		return nil
-	}
-	ctx, stop := context.WithTimeout(ctx, requestTime)
-	defer stop()
-	return l.passed(ctx, l.session.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: uri}))
-}
-
 // SetLevel sets from which level on the server sends its log, across connections. Clients
 // share it: the lowest that one of them asked for. Empty: as the server does by itself.
+//
+// # Errors
+//
+// Those of [Upstream.Prompts], for a connection that is there; later ones get the level.
 func (u *Upstream) SetLevel(ctx context.Context, level mcp.LoggingLevel) error {
 	u.mu.Lock()
 	u.level = level
