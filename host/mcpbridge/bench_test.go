@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -47,31 +46,8 @@ func BenchmarkCallTool(b *testing.B) {
 			})
 		}
 		run("toolhost", w.connect(b, serve(b, h, mcpbridge.ServerOptions{}), nil))
-		run("sdk", w.connectSDK(b, own))
+		front := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return own },
+			&mcp.StreamableHTTPOptions{Stateless: w.version >= "2026"})
+		run("sdk", w.reach(b, front, own.Run, nil))
 	}
-}
-
-func (w way) connectSDK(b *testing.B, s *mcp.Server) *mcp.ClientSession {
-	b.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	b.Cleanup(cancel)
-	var transport mcp.Transport
-	if w.http {
-		front := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s },
-			&mcp.StreamableHTTPOptions{Stateless: w.version >= "2026"}))
-		b.Cleanup(front.Close)
-		b.Cleanup(front.CloseClientConnections)
-		transport = &mcp.StreamableClientTransport{Endpoint: front.URL}
-	} else {
-		theirs, ours, _ := pipes()
-		go func() { _ = s.Run(ctx, ours) }()
-		transport = theirs
-	}
-	c, err := mcp.NewClient(&mcp.Implementation{Name: "tester", Version: "1"}, nil).
-		Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: w.version})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = c.Close() })
-	return c
 }

@@ -132,7 +132,7 @@ func TestCallsEndWithTheirClient(t *testing.T) {
 			front.CloseClientConnections()
 			if w.version < "2026" { // a request is dropped, and the session stays
 				waited(t, h, "gone", "ended")
-				dropRequest(t, h, front.URL, w.connectTo(t, front.URL).ID())
+				dropRequest(t, h, front.URL, w.connectBy(t, &mcp.StreamableClientTransport{Endpoint: front.URL}, nil).ID())
 			}
 		} else {
 			theirs, ours, hangUp := pipes()
@@ -180,18 +180,6 @@ func dropRequest(t *testing.T, h *host.Host, url, session string) {
 	waited(t, h, "dropped", "began")
 	drop()
 	waited(t, h, "dropped", "ended")
-}
-
-// connectTo returns a client of the server at a URL.
-func (w way) connectTo(t *testing.T, url string) *mcp.ClientSession {
-	t.Helper()
-	c, err := mcp.NewClient(&mcp.Implementation{Name: "tester"}, nil).Connect(context.Background(),
-		&mcp.StreamableClientTransport{Endpoint: url}, &mcp.ClientSessionOptions{ProtocolVersion: w.version})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close() })
-	return c
 }
 
 // Close ends calls that are in progress, and sessions.

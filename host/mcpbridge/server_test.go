@@ -121,21 +121,34 @@ var ways = []way{
 // connect returns a client of the server.
 func (w way) connect(t testing.TB, s *mcpbridge.Server, o *mcp.ClientOptions, name ...string) *mcp.ClientSession {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(cancel)
-	var transport mcp.Transport
+	return w.reach(t, s.Handler(), s.Run, o, name...)
+}
+
+// reach returns a client of a server that has a handler, and runs on a transport.
+func (w way) reach(
+	t testing.TB, handler http.Handler, run func(context.Context, mcp.Transport) error, o *mcp.ClientOptions, name ...string,
+) *mcp.ClientSession {
+	t.Helper()
 	if w.http {
-		front := httptest.NewServer(s.Handler())
+		front := httptest.NewServer(handler)
 		t.Cleanup(front.Close)
 		t.Cleanup(front.CloseClientConnections)
-		transport = &mcp.StreamableClientTransport{Endpoint: front.URL}
-	} else {
-		theirs, ours, _ := pipes()
-		go func() { _ = s.Run(ctx, ours) }()
-		transport = theirs
+		return w.connectBy(t, &mcp.StreamableClientTransport{Endpoint: front.URL}, o, name...)
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	theirs, ours, _ := pipes()
+	go func() { _ = run(ctx, ours) }()
+	return w.connectBy(t, theirs, o, name...)
+}
+
+// connectBy returns a client that a transport leads to its server.
+func (w way) connectBy(t testing.TB, by mcp.Transport, o *mcp.ClientOptions, name ...string) *mcp.ClientSession {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
 	c, err := mcp.NewClient(&mcp.Implementation{Name: strings.Join(append(name, "tester")[:1], ""), Version: "1"}, o).
-		Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: w.version})
+		Connect(ctx, by, &mcp.ClientSessionOptions{ProtocolVersion: w.version})
 	if err != nil {
 		t.Fatal(err)
 	}
