@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/mcpbridge"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
@@ -39,7 +37,7 @@ func rawClient(t *testing.T, s *mcpbridge.Server) (to *os.File, from *bufio.Scan
 	t.Cleanup(func() { _ = to.Close(); _ = answers.Close() })
 	done := make(chan error, 1)
 	go func() {
-		done <- s.Run(context.Background(), &mcp.IOTransport{Reader: theirs, Writer: ours})
+		done <- s.Run(context.Background(), &mcpbridge.StdioTransport{In: theirs, Out: ours})
 		_ = ours.Close()
 	}()
 	lines := bufio.NewScanner(answers)
@@ -47,27 +45,26 @@ func rawClient(t *testing.T, s *mcpbridge.Server) (to *os.File, from *bufio.Scan
 	return to, lines, done
 }
 
-// Frames that are none end the connection, and nothing else: not the calls of others.
+// What is too long, half, or not a message, many times in a row, ends the connection, and nothing
+// else: not the calls of others.
 func TestFramesThatAreNone(t *testing.T) {
 	t.Parallel()
 	h := loaded(t, plugintest.Fixture)
 	s := serve(t, h, mcpbridge.ServerOptions{})
 	other := ways[1].connect(t, s, nil)
-	huge := func() io.Reader {
-		return io.MultiReader(strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`),
-			io.LimitReader(zeros{}, 64<<20), strings.NewReader(`"}}`+"\n"))
-	}
-	for name, frames := range map[string]io.Reader{
-		"not JSON": strings.NewReader(hello + "this is not JSON\n"),
-		"half":     strings.NewReader(hello + `{"jsonrpc":"2.0","id":1,"meth`),
-		"an array": strings.NewReader(hello + "[]\n"),
-		"a number": strings.NewReader(hello + "7\n"),
-		"64 MiB":   huge(),
-		"binary":   strings.NewReader("\x00\xff\xfe\n"),
+	for name, c := range map[string]struct {
+		frames io.Reader
+		why    string
+	}{
+		"half": {strings.NewReader(hello + `{"jsonrpc":"2.0","id":1,"meth`), ""},
+		"64 MiB": {io.MultiReader(strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`),
+			io.LimitReader(zeros{}, 64<<20), strings.NewReader(`"}}`+"\n")), "more than 16 MiB"},
+		"flood":  {strings.NewReader(hello + strings.Repeat("this is not JSON\n", 1000)), "more than 100 lines in a row"},
+		"binary": {io.LimitReader(zeros{}, 1<<30), "more than 16 MiB"},
 	} {
 		to, from, ended := rawClient(t, s)
 		go func() {
-			_, _ = io.Copy(to, frames)
+			_, _ = io.Copy(to, c.frames)
 			_ = to.Close()
 		}()
 		go func() {
@@ -76,13 +73,74 @@ func TestFramesThatAreNone(t *testing.T) {
 		}()
 		select {
 		case err := <-ended:
-			t.Logf("%s: %v", name, err)
+			if c.why != "" && (err == nil || !strings.Contains(err.Error(), c.why)) {
+				t.Errorf("%s: %v", name, err)
+			}
+			_ = to.Close()
 		case <-time.After(ceiling):
 			t.Fatalf("%s: the connection is open", name)
 		}
 	}
 	if got := text(call(t, other, "test_echo", `{"a":1}`)); got != `{"a":1}` {
 		t.Errorf("the other client: %q", got)
+	}
+}
+
+// nonsense is what is not a message, with the code that it is answered with.
+var nonsense = map[string]string{
+	"this is not JSON": "-32700", `{"jsonrpc":"2.0","id":1,"method":"ping"`: "-32700", "\x00\xff\xfe": "-32700",
+	`{"jsonrpc":"2.0","id":1,"method":"ping"} {}`: "-32700",
+	"7": "-32600", "null": "-32600", "{}": "-32600", "[]": "-32600", "[7]": "-32600", `{"jsonrpc":"2.0","id":1}`: "-32600",
+	`{"jsonrpc":"1.0","id":1,"method":"ping"}`: "-32600", `{"jsonrpc":"2.0","id":{},"method":"ping"}`: "-32600",
+	`{"jsonrpc":"2.0","id":1,"method":7}`: "-32600", `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`: "-32600",
+	strings.Repeat("[", 5000) + strings.Repeat("]", 5000): "-32600",
+}
+
+// A line that is not a message is answered, and the connection goes on.
+func TestMalformedLines(t *testing.T) {
+	t.Parallel()
+	to, from, _ := rawClient(t, serve(t, loaded(t, plugintest.Fixture), mcpbridge.ServerOptions{}))
+	say := func(line string) string {
+		t.Helper()
+		if _, err := io.WriteString(to, line+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		if !from.Scan() {
+			t.Fatalf("after %.50q the connection has ended", line)
+		}
+		return from.Text()
+	}
+	say(strings.TrimSpace(hello))
+	for line, code := range nonsense {
+		if got := say(line); !strings.Contains(got, `"id":null,"error":{"code":`+code) {
+			t.Errorf("%.50q: %s", line, got)
+		}
+		if got := say(`{"jsonrpc":"2.0","id":2,"method":"ping"}`); !strings.Contains(got, `"id":2,"result"`) {
+			t.Errorf("after %.50q: %s", line, got)
+		}
+	}
+}
+
+// The first revision has batches, and no other.
+func TestBatches(t *testing.T) {
+	t.Parallel()
+	h := loaded(t, plugintest.Fixture)
+	const batch = `[{"jsonrpc":"2.0","id":"a","method":"ping"},{"jsonrpc":"2.0","id":"b","method":"ping"}]`
+	const twice = `[{"jsonrpc":"2.0","id":"a","method":"ping"},{"jsonrpc":"2.0","id":"a","method":"ping"}]`
+	for version, want := range map[string]string{"2025-03-26": `[{"jsonrpc":"2.0","id":"a"`, "2025-06-18": "-32600", "2025-11-25": "-32600"} {
+		to, from, _ := rawClient(t, serve(t, h, mcpbridge.ServerOptions{}))
+		if _, err := io.WriteString(to, strings.ReplaceAll(hello, "2025-11-25", version)); err != nil {
+			t.Fatal(err)
+		}
+		from.Scan()
+		for _, c := range [][2]string{{batch, want}, {twice, "-32600"}} {
+			if _, err := io.WriteString(to, c[0]+"\n"); err != nil {
+				t.Fatal(err)
+			}
+			if !from.Scan() || !strings.Contains(from.Text(), c[1]) {
+				t.Errorf("%s: %s: %s", version, c[0], from.Text())
+			}
+		}
 	}
 }
 
@@ -202,5 +260,77 @@ func TestLargeRequests(t *testing.T) {
 	code, body := raw(t, front.URL, "tools/list", "", `,"x":"`+strings.Repeat("x", 2000)+`"`, nil)
 	if code != http.StatusRequestEntityTooLarge {
 		t.Errorf("%d %s", code, body)
+	}
+}
+
+// post sends a body as a caller, and returns the answer.
+func post(t *testing.T, url, who, version, body string) (res *http.Response, text string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": "Bearer " + who,
+		"Mcp-Protocol-Version": version,
+	} {
+		req.Header.Set(name, value)
+	}
+	if res, err = http.DefaultClient.Do(req); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	return res, readAll(t, res.Body)
+}
+
+// A body that is not a message is answered with a JSON-RPC error, in each revision.
+func TestMalformedBodies(t *testing.T) {
+	t.Parallel()
+	front := httptest.NewServer(authenticated(serve(t, newHost(t), mcpbridge.ServerOptions{}).Handler()))
+	t.Cleanup(front.Close)
+	for _, version := range []string{"2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"} {
+		for body, code := range nonsense {
+			if version == "2025-03-26" && strings.HasPrefix(body, "[{") {
+				continue // a batch
+			}
+			res, text := post(t, front.URL, "ann", version, body)
+			if res.StatusCode != http.StatusBadRequest || res.Header.Get("Content-Type") != "application/json" ||
+				!strings.Contains(text, `"id":null,"error":{"code":`+code) {
+				t.Errorf("%s: %.50q: %d %s", version, body, res.StatusCode, text)
+			}
+		}
+	}
+}
+
+// A caller has so many requests a second, and its calls of tools are not among them.
+func TestRequestRate(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	if err := h.Register(echo("t.a")); err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewServer(authenticated(serve(t, h, mcpbridge.ServerOptions{MaxRate: 1}).Handler()))
+	t.Cleanup(front.Close)
+	send := func(who, method, params string) (*http.Response, string) {
+		t.Helper()
+		return post(t, front.URL, who, "", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params))
+	}
+	var res *http.Response
+	var text string
+	for range 10_000 { // it takes a second to be allowed another one
+		if res, text = send("ann", "ping", "{}"); res.StatusCode != http.StatusOK {
+			break
+		}
+	}
+	if res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") != "1" || !strings.Contains(text, "-32000") {
+		t.Errorf("%d %q %s", res.StatusCode, res.Header, text)
+	}
+	for range 20 {
+		if res, text := send("ann", "tools/call", `{"name":"t_a"}`); res.StatusCode == http.StatusTooManyRequests {
+			t.Fatalf("a call of a tool: %s", text)
+		}
+	}
+	if res, text := send("ben", "ping", "{}"); res.StatusCode != http.StatusOK {
+		t.Errorf("another caller: %d %s", res.StatusCode, text)
 	}
 }

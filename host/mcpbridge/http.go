@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -38,6 +37,9 @@ func (s *Server) Handler() http.Handler {
 			http.Error(w, "the server is being stopped; connect to it again later", http.StatusServiceUnavailable)
 			return
 		}
+		if !s.admit(w, r) {
+			return
+		}
 		r.Header.Del(postHeader)
 		// Discovery begins a conversation, and its version is not always known then.
 		if r.Header.Get(versionHeader) >= stateless || r.Header.Get(methodHeader) == "server/discover" {
@@ -57,10 +59,7 @@ func (s *Server) Handler() http.Handler {
 // cancelSession cancels the calls of a session that its client ends: the SDK would wait for
 // them.
 func (s *Server) cancelSession(r *http.Request) {
-	identity := ""
-	if t := auth.TokenInfoFromContext(r.Context()); t != nil {
-		identity = t.UserID
-	}
+	identity := identityOf(r)
 	id := r.Header.Get(sessionHeader)
 	s.mu.Lock()
 	var found *clientSession

@@ -2,20 +2,18 @@ package mcpbridge
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
-
-	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
-// lines is the standard output of a server without what is not a message. Many servers, and
-// what they import, print lines of text there.
+// lines is a stream of messages, a line each, without lines that are not one. The SDK ends a
+// connection at the first.
 type lines struct {
-	in    io.ReadCloser
-	stray func(line string)
+	in io.ReadCloser
+	// message reports whether a line, which is not blank, is one. An error ends the stream.
+	message func(line []byte) (bool, error)
 
 	buf    []byte // read and not returned
 	ready  int    // the first bytes of buf that are a whole message, with its newline
@@ -45,46 +43,54 @@ const readSize = 64 << 10
 func (l *lines) fill() {
 	searched := 0
 	for {
-		if i := bytes.IndexByte(l.buf[searched:], '\n'); i >= 0 {
-			l.line(searched + i + 1)
-			return
+		i := bytes.IndexByte(l.buf[searched:], '\n')
+		end := searched + i
+		if i < 0 {
+			end = len(l.buf)
 		}
-		searched = len(l.buf)
-		if searched > maxFrame {
+		switch {
+		case end > maxFrame:
 			l.buf, l.err = nil, errLongLine
 			return
+		case i >= 0:
+			l.line(end + 1)
+			return
 		}
+		searched = end
 		if cap(l.buf)-searched < readSize/2 {
 			l.buf = append(make([]byte, 0, max(readSize, 2*searched)), l.buf...)
 		}
 		n, err := l.in.Read(l.buf[searched:cap(l.buf)])
 		l.buf = l.buf[:searched+n]
-		if err != nil && n == 0 {
-			l.buf, l.err = nil, err // half a message is none
+		switch {
+		case errors.Is(err, io.EOF) && n == 0 && searched > 0: // the last line may have no newline
+			l.buf = append(l.buf, '\n')
+		case err != nil && n == 0:
+			l.buf, l.err = nil, err
 			return
 		}
 	}
 }
 
 func (l *lines) line(end int) {
-	line := bytes.TrimSpace(l.buf[:end])
-	if len(line) > 0 && (line[0] == '{' || line[0] == '[') && json.Valid(line) {
-		if pad := end - 1 - len(bytes.TrimRight(l.buf[:end], " \t\r\n")); pad > 0 {
-			// The SDK wants the newline right behind the message.
-			copy(l.buf[end-1-pad:], l.buf[end-1:])
-			l.buf, end = l.buf[:len(l.buf)-pad], end-pad
+	if line := bytes.TrimSpace(l.buf[:end]); len(line) > 0 {
+		ok, err := l.message(line)
+		if err != nil {
+			l.buf, l.err = nil, err
+			return
 		}
-		l.ready = end
-		return
-	}
-	if len(line) > 0 {
-		l.stray(sanitize.Line(string(line[:min(len(line), maxStray)]), maxStray))
+		if ok {
+			if pad := end - 1 - len(bytes.TrimRight(l.buf[:end], " \t\r\n")); pad > 0 {
+				// The SDK wants the newline right behind the message.
+				copy(l.buf[end-1-pad:], l.buf[end-1:])
+				l.buf, end = l.buf[:len(l.buf)-pad], end-pad
+			}
+			l.ready = end
+			return
+		}
 	}
 	l.buf = l.buf[end:]
 }
-
-// maxStray bounds what is kept of a line that is not a message, in bytes.
-const maxStray = 200
 
 // Close implements [io.Closer].
 func (l *lines) Close() error {

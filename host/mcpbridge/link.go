@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
@@ -42,6 +44,7 @@ type link struct {
 	schemas schemaMemory  // of questions, as they were sent
 	denied  atomic.Bool   // whether the server wanted an authorization that it did not get
 	faults  *rate.Limiter // of what is reported
+	strays  sync.Once
 }
 
 var _ plugin.Connection = (*link)(nil)
@@ -185,6 +188,23 @@ func (l *link) fault(err error) {
 		l.to.Fault(l.clean(err))
 	}
 }
+
+// stray takes a line of standard output that is not a message, as many servers print there, and
+// what they import: it goes to the server's log. The first is reported, as the server may mean an
+// answer. It returns an error if the connection has ended.
+func (l *link) stray(line []byte) error {
+	text := sanitize.Line(string(line[:min(len(line), maxStray)]), maxStray)
+	l.strays.Do(func() {
+		l.fault(fmt.Errorf("its standard output has a line that is not a message, and goes to its log: %q", text))
+	})
+	if l.to.Log != nil {
+		l.to.Log(slog.LevelInfo, text)
+	}
+	return l.wait(false)
+}
+
+// maxStray bounds what is kept of a line that is not a message, in bytes.
+const maxStray = 4 << 10
 
 // client returns the SDK's client of one connection.
 func (l *link) client() *mcp.Client {

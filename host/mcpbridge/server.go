@@ -50,6 +50,10 @@ type ServerOptions struct {
 	// MaxOpen bounds the requests of one client that are in progress; more are refused.
 	// Default: 256.
 	MaxOpen int
+	// MaxRate bounds the requests of one Identity on HTTP a second, apart from calls of tools,
+	// which have the rates of their caller; five times as many may come at once. More get 429.
+	// Default: 100.
+	MaxRate int
 	// MaxSessions bounds the clients on HTTP; more are refused. One Identity has at most half
 	// of them. Default: 1000.
 	MaxSessions int
@@ -71,6 +75,7 @@ func (o *ServerOptions) setDefaults() {
 	o.PageSize = cmp.Or(max(o.PageSize, 0), 200)
 	o.MaxRequestBytes = cmp.Or(max(o.MaxRequestBytes, 0), 16<<20)
 	o.MaxOpen = cmp.Or(max(o.MaxOpen, 0), 256)
+	o.MaxRate = cmp.Or(max(o.MaxRate, 0), 100)
 	o.MaxSessions = cmp.Or(max(o.MaxSessions, 0), 1000)
 	o.IdleTimeout = cmp.Or(max(o.IdleTimeout, 0), time.Hour)
 	o.QuestionTimeout = cmp.Or(max(o.QuestionTimeout, 0), 5*time.Minute)
@@ -105,6 +110,7 @@ type Server struct {
 	end   context.CancelFunc
 	tasks sync.WaitGroup
 	posts posts
+	rates rates
 
 	relayed relayedServers
 

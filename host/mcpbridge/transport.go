@@ -1,8 +1,10 @@
 package mcpbridge
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,8 +29,12 @@ func (u *Upstream) transport(
 			return nil, errors.New("no process is run for it")
 		}
 		l.abort = stdio.Close
-		reader := &lines{in: stdio, stray: func(line string) {
-			l.fault(fmt.Errorf("its standard output has a line that is not a message: %q", line))
+		reader := &lines{in: stdio, message: func(line []byte) (bool, error) {
+			// Some print their log as JSON, too.
+			if (line[0] == '{' || line[0] == '[') && bytes.Contains(line, []byte(`"jsonrpc"`)) && json.Valid(line) {
+				return true, nil
+			}
+			return false, l.stray(line)
 		}}
 		return &pipe{l: l, ended: reader.failed.Load, Transport: &mcp.IOTransport{
 			Reader: reader, Writer: stdio, MaxLineLength: maxFrame + 1,

@@ -48,10 +48,15 @@ func TestHostileFrames(t *testing.T) {
 		if got := l.Description().Tools; len(got) != 1 {
 			t.Errorf("%v", got)
 		}
-		for _, want := range []string{`"Server running on stdio"`, "{ not: 'json' }"} {
-			if !strings.Contains(w.all(), want) {
-				t.Errorf("%s is not in\n%s", want, w.all())
+		for _, want := range []string{"Server running on stdio", "{ not: 'json' }", `{"level":30,"msg":"hi"}`, "[7]"} {
+			if !strings.Contains(w.all(), "INFO "+want) {
+				t.Errorf("%s is not in the log\n%s", want, w.all())
 			}
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if len(w.faults) != 1 || !strings.Contains(w.faults[0], "Server running on stdio") {
+			t.Errorf("what is reported is %q", w.faults)
 		}
 	})
 	t.Run("half", func(t *testing.T) {
