@@ -87,7 +87,11 @@ func TestMCPOnStandardInput(t *testing.T) {
 	if o := w.runWith("", "serve", "--mcp", "stdio", "--json", "--caller", "cli").exits(2); o.stdout != "" {
 		t.Errorf("standard output has %q", o.stdout)
 	}
-	w.runWith("not JSON\n", "serve", "--mcp", "stdio").exits(1).says("standard input")
+	o := w.runWith("not JSON\n"+conversation("play_echo", `{"text":"goes on"}`), "serve", "--mcp", "stdio").exits(0).prints("goes on")
+	if first, _, _ := strings.Cut(o.stdout, "\n"); !strings.Contains(first, `"id":null,"error":{"code":-32700`) {
+		t.Errorf("a line that is not JSON is answered by %s", first)
+	}
+	w.runWith(strings.Repeat("not JSON\n", 1000), "serve", "--mcp", "stdio").exits(1).says("standard input", "in a row are not messages")
 	if o := w.runWith(conversation("play_danger", `{}`), "serve", "--mcp", "stdio"); !strings.Contains(o.stdout, "isError") {
 		t.Errorf("a dangerous tool runs without a yes: %s", o.stdout)
 	}
@@ -134,9 +138,27 @@ func TestMCPClientOnStandardInputLeaves(t *testing.T) {
 	_ = held.Close()
 	ended(cmd)
 
+	// The client has closed its end, and waits for the process to end.
+	fifo, _ = begun("waits")
+	cmd, in, lines, _ := w.spoken("--drain", "1h")
+	if _, err := io.WriteString(in, conversation("play_wait", fmt.Sprintf(`{"fifo":%q}`, fifo))); err != nil {
+		t.Fatal(err)
+	}
+	if held, err = os.Open(fifo); err != nil {
+		t.Fatal(err)
+	}
+	_ = in.Close()
+	if _, err := io.Copy(io.Discard, held); err != nil {
+		t.Error(err)
+	}
+	_ = held.Close()
+	for lines.Scan() { // until it has ended
+	}
+	ended(cmd)
+
 	// The client has closed its end, waits for a while, and then says that it is enough.
 	fifo, _ = begun("enough")
-	cmd, in, lines, _ := w.spoken()
+	cmd, in, lines, _ = w.spoken()
 	if _, err := io.WriteString(in, conversation("play_wait", fmt.Sprintf(`{"fifo":%q}`, fifo))); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@
 package mcpstdio
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"sync"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/host/mcpbridge"
 )
 
 // Transport is an MCP transport on files of this process.
@@ -17,15 +20,22 @@ type Transport struct {
 	In, Out *os.File
 	// Stop is closed when the process is to end: requests that come then are refused.
 	Stop <-chan struct{}
-	// Drain bounds how long requests in progress may take at the end.
+	// Drain bounds how long requests in progress may take when the process is to end, and when
+	// the input, which was a file, has ended.
 	Drain time.Duration
+
+	leave time.Duration // in place of leaveTime; 0: that
 }
+
+// leaveTime bounds how long requests in progress may take when the client has closed its end, as
+// clients do to leave: it is for answers that are on their way, and for scripts.
+const leaveTime = 5 * time.Second
 
 var _ mcp.Transport = (*Transport)(nil)
 
 // Connect implements [mcp.Transport].
 func (t *Transport) Connect(ctx context.Context) (mcp.Connection, error) {
-	inner, err := (&mcp.IOTransport{Reader: input(t.In, t.Out, os.Stderr), Writer: t.Out}).Connect(ctx)
+	inner, err := (&mcpbridge.StdioTransport{In: input(t.In, t.Out, os.Stderr), Out: t.Out}).Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -122,21 +132,25 @@ func (c *connection) endWhenTold() {
 	c.mu.Lock()
 	c.ending = true
 	c.mu.Unlock()
-	c.await(nil, nil)
+	c.await(c.transport.Drain, nil, nil)
 	_ = c.Close()
 }
 
-// finish waits until the open requests are answered although the input has ended, unless the
-// client does not read the answers, or the process is to end.
+// finish waits for the answers of open requests although the input has ended, unless the client
+// does not read them, or the process is to end.
 func (c *connection) finish() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	c.await(c.transport.Stop, deserted(ctx, c.transport.Out))
+	within := min(c.transport.Drain, cmp.Or(c.transport.leave, leaveTime))
+	if about, err := c.transport.In.Stat(); err == nil && about.Mode().IsRegular() {
+		within = c.transport.Drain // it ends though its writer wants all the answers
+	}
+	c.await(within, c.transport.Stop, deserted(ctx, c.transport.Out))
 }
 
 // await waits until no request is open.
-func (c *connection) await(hurry, deserted <-chan struct{}) {
-	timer := time.NewTimer(c.transport.Drain)
+func (c *connection) await(within time.Duration, hurry, deserted <-chan struct{}) {
+	timer := time.NewTimer(within)
 	defer timer.Stop()
 	for {
 		c.mu.Lock()
