@@ -36,9 +36,7 @@ func (u *Upstream) transport(
 			}
 			return false, l.stray(line)
 		}}
-		return &pipe{l: l, ended: reader.failed.Load, Transport: &mcp.IOTransport{
-			Reader: reader, Writer: stdio, MaxLineLength: maxFrame + 1,
-		}}, nil
+		return &pipe{l: l, ended: reader.failed.Load, Transport: &lineTransport{reader, stdio}}, nil
 	}
 	t, err := u.newTap(l)
 	if err != nil {
