@@ -64,8 +64,9 @@ func waitsForNews(r *http.Request) bool {
 	return r.Method == http.MethodGet || strings.EqualFold(r.Header.Get("Mcp-Method"), "subscriptions/listen")
 }
 
-// await waits until clients wait for news only, or ctx ends.
-func (q *requests) await(ctx context.Context) {
+// await waits until clients wait for news only, or ctx ends. It reports whether others had to be
+// waited for.
+func (q *requests) await(ctx context.Context) (waited bool) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -78,11 +79,12 @@ func (q *requests) await(ctx context.Context) {
 		}
 		q.mu.Unlock()
 		if n == 0 {
-			return
+			return waited
 		}
+		waited = true
 		select {
 		case <-ctx.Done():
-			return
+			return waited
 		case <-tick.C:
 		}
 	}

@@ -34,6 +34,9 @@ const (
 	maxStreams = 100 // requests at a time on a connection of HTTP/2
 	// sweepTime is how long a request may go on after its token was revoked.
 	sweepTime = time.Second
+	// readTime is what clients have at the end for reading the last answers, which come by other
+	// connections than news.
+	readTime = time.Second
 )
 
 // Options are what a server goes by.
@@ -119,11 +122,20 @@ func (s *Server) Serve(ln net.Listener) error {
 func (s *Server) Shutdown(ctx context.Context) {
 	s.mcp.Store(nil)
 	s.ending.Store(true)
-	closed := make(chan error, 1)
-	go func() { closed <- s.http.Shutdown(ctx) }()
-	s.requests.await(ctx)
+	closed := make(chan struct{})
+	var err error
+	go func() {
+		defer close(closed)
+		err = s.http.Shutdown(ctx)
+	}()
+	if s.requests.await(ctx) {
+		select {
+		case <-closed:
+		case <-time.After(readTime):
+		}
+	}
 	s.requests.end(func(r *request) bool { return r.waits })
-	if <-closed != nil {
+	if <-closed; err != nil {
 		_ = s.http.Close()
 	}
 	close(s.sweep)
