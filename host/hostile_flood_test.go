@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/hostile"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
@@ -102,7 +103,11 @@ func TestHostileFrames(t *testing.T) { //nolint:paralleltest // it counts
 		broken(hostile.HostFrames, "only a host sends"),
 		broken(hostile.BadFrames, "cannot be read"),
 		{mode: hostile.HalfFrame, on: streams, reason: "exit status 6", call: &fault{code: tool.CodeCrashed, texts: []string{"exit status 6"}, words: true}},
-		{mode: hostile.NotReading, on: streams, patience: 3 * time.Second, call: &fault{code: tool.CodeDeadlineExceeded}, then: fills},
+		{
+			mode: hostile.NotReading, on: streams, call: &fault{code: tool.CodeDeadlineExceeded}, then: fills,
+			// Not the caller's patience, which is also spent on checking large arguments.
+			opts: []host.Option{host.WithOverrides(map[string]host.Override{hostile.Tool: {Timeout: time.Second}})},
+		},
 		spamming(hostile.UnknownFrames),
 		spamming(hostile.WindowFrames),
 		spamming(hostile.ChangeFrames),
