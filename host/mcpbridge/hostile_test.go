@@ -207,18 +207,13 @@ func TestSessionsAreBounded(t *testing.T) {
 	if err := h.Register(echo("t.a")); err != nil {
 		t.Fatal(err)
 	}
-	var given []*host.Session
-	s := serve(t, h, mcpbridge.ServerOptions{
-		MaxSessions: 20, IdleTimeout: 500 * time.Millisecond,
-		Session: func(context.Context, mcpbridge.Client) (*host.Session, error) {
-			given = append(given, h.Session())
-			return given[len(given)-1], nil
-		},
-	})
-	front := httptest.NewServer(authenticated(s.Handler()))
-	t.Cleanup(front.Close)
-	begin := func(who string) string {
-		req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, front.URL,
+	front := func(o mcpbridge.ServerOptions) string {
+		s := httptest.NewServer(authenticated(serve(t, h, o).Handler()))
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	begin := func(url, who string) string {
+		req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url,
 			strings.NewReader(strings.SplitAfter(hello, "\n")[0]))
 		if err != nil {
 			t.Fatal(err)
@@ -233,19 +228,31 @@ func TestSessionsAreBounded(t *testing.T) {
 		defer func() { _ = res.Body.Close() }()
 		return readAll(t, res.Body)
 	}
-	refused := 0
+	bounded, refused := front(mcpbridge.ServerOptions{MaxSessions: 20}), 0
 	for range 100 {
-		if strings.Contains(begin("ann"), "too many sessions are open") {
+		if strings.Contains(begin(bounded, "ann"), "too many sessions are open") {
 			refused++
 		}
 	}
 	if refused != 90 {
 		t.Errorf("%d of 100 sessions of one caller were refused", refused)
 	}
-	if got := begin("ben"); !strings.Contains(got, `"result"`) {
+	if got := begin(bounded, "ben"); !strings.Contains(got, `"result"`) {
 		t.Errorf("another caller: %s", got)
 	}
-	wait(t, func() bool { return strings.Contains(begin("ann"), `"result"`) })
+
+	var given []*host.Session
+	idle := front(mcpbridge.ServerOptions{
+		MaxSessions: 2, IdleTimeout: 500 * time.Millisecond,
+		Session: func(context.Context, mcpbridge.Client) (*host.Session, error) {
+			given = append(given, h.Session())
+			return given[len(given)-1], nil
+		},
+	})
+	wait(t, func() bool { // the second has the place of the first
+		begin(idle, "ann")
+		return len(given) == 2
+	})
 	for range given[0].Changes() { // closed with the session
 		t.Error("an idle session is open")
 	}

@@ -177,7 +177,7 @@ func (m *member) applyStep(ctx context.Context, st step) error {
 	if st.unasked && m.hold(st) {
 		return nil
 	}
-	m.setHeld(heldChange{})
+	defer m.setHeld(heldChange{}) // also what a look held meanwhile, which saw the old source
 	now := m.now().source
 	switch {
 	case st.candidate.Path == "":
