@@ -2,9 +2,6 @@ package mcpbridge
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,114 +11,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/mcptest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// issuer is an authorization server, and the MCP server that wants its tokens.
-type issuer struct {
-	*httptest.Server
-	mcp http.Handler
-
-	mu        sync.Mutex
-	clients   int
-	asked     url.Values // of the last page
-	code      string
-	access    string // the token that counts
-	refresh   string
-	refreshes int
-	lifetime  int // seconds
-	cimd      bool
-	deny      bool
-}
-
-func newIssuer(t testing.TB, server *mcp.Server) *issuer {
+func newIssuer(t testing.TB) *mcptest.Issuer {
 	t.Helper()
-	s := &issuer{
-		lifetime: 3600,
-		mcp:      mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil),
-	}
-	mux := http.NewServeMux()
-	answer := func(w http.ResponseWriter, status int, v any) {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		_ = json.NewEncoder(w).Encode(v)
-	}
-	mux.HandleFunc("/.well-known/oauth-protected-resource/mcp", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, 200, map[string]any{
-			"resource": s.URL + "/mcp", "authorization_servers": []string{s.URL}, "scopes_supported": []string{"use"},
-		})
-	})
-	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, 200, map[string]any{
-			"issuer": s.URL, "authorization_endpoint": s.URL + "/authorize", "token_endpoint": s.URL + "/token",
-			"registration_endpoint": s.URL + "/register", "response_types_supported": []string{"code"},
-			"code_challenge_methods_supported": []string{"S256"}, "client_id_metadata_document_supported": s.cimd,
-			"token_endpoint_auth_methods_supported": []string{"none"},
-		})
-	})
-	mux.HandleFunc("/register", func(w http.ResponseWriter, r *http.Request) {
-		var m map[string]any
-		_ = json.NewDecoder(r.Body).Decode(&m)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.clients++
-		m["client_id"] = fmt.Sprint("client", s.clients)
-		answer(w, 201, m)
-	})
-	mux.HandleFunc("/authorize", func(w http.ResponseWriter, r *http.Request) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.asked, s.code = r.URL.Query(), fmt.Sprint("code", time.Now().UnixNano())
-		back := url.Values{"code": {s.code}, "state": {s.asked.Get("state")}, "iss": {s.URL}}
-		if s.deny {
-			back = url.Values{"error": {"access_denied"}, "state": {s.asked.Get("state")}}
-		}
-		http.Redirect(w, r, s.asked.Get("redirect_uri")+"?"+back.Encode(), http.StatusFound)
-	})
-	mux.HandleFunc("/token", func(w http.ResponseWriter, r *http.Request) {
-		_ = r.ParseForm()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		sum := sha256.Sum256([]byte(r.Form.Get("code_verifier")))
-		challenge := base64.RawURLEncoding.EncodeToString(sum[:])
-		switch {
-		case r.Form.Get("grant_type") == "refresh_token" && s.refresh != "" && r.Form.Get("refresh_token") == s.refresh:
-			s.refreshes++
-		case s.code != "" && r.Form.Get("code") == s.code && challenge == s.asked.Get("code_challenge") &&
-			r.Form.Get("redirect_uri") == s.asked.Get("redirect_uri"):
-			s.code = ""
-		default:
-			answer(w, 400, map[string]any{"error": "invalid_grant", "secret": r.Form.Get("refresh_token")})
-			return
-		}
-		s.access, s.refresh = fmt.Sprint("access-", time.Now().UnixNano()), fmt.Sprint("refresh-", time.Now().UnixNano())
-		answer(w, 200, map[string]any{
-			"access_token": s.access, "refresh_token": s.refresh, "token_type": "Bearer", "expires_in": s.lifetime,
-		})
-	})
-	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
-		s.mu.Lock()
-		ok := s.access != "" && r.Header.Get("Authorization") == "Bearer "+s.access
-		s.mu.Unlock()
-		if !ok {
-			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+s.URL+`/.well-known/oauth-protected-resource/mcp"`)
-			http.Error(w, "no", http.StatusUnauthorized)
-			return
-		}
-		s.mcp.ServeHTTP(w, r)
-	})
-	s.Server = httptest.NewServer(mux)
-	t.Cleanup(func() {
-		s.CloseClientConnections()
-		s.Close()
-	})
+	s := mcptest.NewIssuer(newBusyServer().Server)
+	t.Cleanup(s.Close)
 	return s
 }
 
@@ -136,7 +37,7 @@ func browse(page string) error {
 	return nil
 }
 
-func oauthUpstream(t testing.TB, s *issuer, dir string) *Upstream {
+func oauthUpstream(t testing.TB, s *mcptest.Issuer, dir string) *Upstream {
 	t.Helper()
 	return upstream(t, func(c *UpstreamConfig) {
 		c.Command, c.URL, c.OAuth.Dir = "", s.URL+"/mcp", dir
@@ -158,7 +59,7 @@ func tryEcho(t testing.TB, u *Upstream) error {
 // TestLogin authorizes the host in a browser, keeps the token for its user alone, and refreshes it.
 func TestLogin(t *testing.T) {
 	t.Parallel()
-	s := newIssuer(t, newBusyServer().Server)
+	s := newIssuer(t)
 	dir := filepath.Join(t.TempDir(), "tokens")
 	u := oauthUpstream(t, s, dir)
 
@@ -169,7 +70,7 @@ func TestLogin(t *testing.T) {
 	if err := u.Login(within(t), LoginOptions{OpenBrowser: browse}); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.asked; got.Get("code_challenge_method") != "S256" || got.Get("resource") != s.URL+"/mcp" ||
+	if got := s.Asked; got.Get("code_challenge_method") != "S256" || got.Get("resource") != s.URL+"/mcp" ||
 		got.Get("scope") != "use" || len(got.Get("state")) < 16 {
 		t.Errorf("the page was asked for with %v", got)
 	}
@@ -189,9 +90,9 @@ func TestLogin(t *testing.T) {
 	}
 
 	// A token that was revoked is refreshed, by whichever process needs it first.
-	s.mu.Lock()
-	s.access = "revoked"
-	s.mu.Unlock()
+	s.Lock()
+	s.Access = "revoked"
+	s.Unlock()
 	old, err := u.tokens.get()
 	if err != nil {
 		t.Fatal(err)
@@ -204,8 +105,8 @@ func TestLogin(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if s.refreshes != 1 {
-		t.Errorf("%d refreshes", s.refreshes)
+	if s.Refreshes != 1 {
+		t.Errorf("%d refreshes", s.Refreshes)
 	}
 	// So is one that expired.
 	if err := u.tokens.file.Update(func(a *authorization) error {
@@ -214,20 +115,20 @@ func TestLogin(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := tryEcho(t, oauthUpstream(t, s, dir)); err != nil || s.refreshes != 2 {
-		t.Errorf("%v, %d refreshes", err, s.refreshes)
+	if err := tryEcho(t, oauthUpstream(t, s, dir)); err != nil || s.Refreshes != 2 {
+		t.Errorf("%v, %d refreshes", err, s.Refreshes)
 	}
 
 	// Another login uses the client that is registered.
-	if err := oauthUpstream(t, s, dir).Login(within(t), LoginOptions{OpenBrowser: browse}); err != nil || s.clients != 1 {
-		t.Errorf("%v, %d clients", err, s.clients)
+	if err := oauthUpstream(t, s, dir).Login(within(t), LoginOptions{OpenBrowser: browse}); err != nil || s.Clients != 1 {
+		t.Errorf("%v, %d clients", err, s.Clients)
 	}
 
 	// A refresh that fails shows no token.
-	s.mu.Lock()
-	secret := s.refresh
-	s.access, s.refresh = "x", "other"
-	s.mu.Unlock()
+	s.Lock()
+	secret := s.Refresh
+	s.Access, s.Refresh = "x", "other"
+	s.Unlock()
 	err = tryEcho(t, oauthUpstream(t, s, dir))
 	if err == nil || strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "mcp login") {
 		t.Errorf("a refresh that fails: %v", err)
@@ -243,7 +144,7 @@ func TestLogin(t *testing.T) {
 // TestLoginCallback proves that only the login's own answer counts.
 func TestLoginCallback(t *testing.T) {
 	t.Parallel()
-	s := newIssuer(t, newBusyServer().Server)
+	s := newIssuer(t)
 	u := oauthUpstream(t, s, t.TempDir())
 	var statuses []int
 	err := u.Login(within(t), LoginOptions{OpenBrowser: func(page string) error {
@@ -281,7 +182,7 @@ func TestLoginCallback(t *testing.T) {
 		t.Errorf("statuses %v", statuses)
 	}
 
-	s.access, s.deny = "", true
+	s.Access, s.Deny = "", true
 	u = oauthUpstream(t, s, t.TempDir())
 	if err := u.Login(within(t), LoginOptions{OpenBrowser: browse}); err == nil ||
 		!strings.Contains(err.Error(), "access_denied") {
