@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,7 +14,9 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/mcpbridge"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 func newMCPLoginCommand(s *session.Session) *cobra.Command {
@@ -24,7 +28,7 @@ func newMCPLoginCommand(s *session.Session) *cobra.Command {
 server's page, and brings the answer to a port of this machine. The URL of the page is
 printed, too. The tokens are kept in a file that only you can read, refreshed when they
 expire, and sent to the server's own host only. A daemon uses them from its next connection
-on. toolhost mcp logout forgets them.`,
+on, and a server that could not be used without them is started. toolhost mcp logout forgets them.`,
 		Example: "  toolhost mcp login tracker",
 		Args:    oneName("MCP server"), ValidArgsFunction: completeArgument(s, serverNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -94,11 +98,28 @@ func login(ctx context.Context, s *session.Session, name string, timeout time.Du
 		}
 		return exit.With(exit.Failed, err)
 	}
+	if err := startAgain(ctx, s, name); err != nil { // the login counts all the same
+		s.Warn(tool.AsError(err))
+	}
 	if s.Flags.JSON {
 		return s.Out.JSON(map[string]any{"server": name, "logged_in": true})
 	}
 	s.Out.Printf("logged in to %s\n", name)
 	return nil
+}
+
+// startAgain starts a server that could not be used without the login: calls would wait for the time
+// at which it may be tried again.
+func startAgain(ctx context.Context, s *session.Session, name string) error {
+	b, err := s.Open(ctx, session.Needs{})
+	if err != nil {
+		return err
+	}
+	status, _ := session.Status(b.Plugins(), name)
+	if slices.Contains([]plugin.State{plugin.Refused, plugin.Backoff, plugin.Quarantined}, status.State) {
+		err = b.RestartPlugin(ctx, name)
+	}
+	return errors.Join(err, b.Close(ctx))
 }
 
 func logout(s *session.Session, name string) error {

@@ -210,12 +210,13 @@ func (f *flow) browse(ctx context.Context, args *auth.AuthorizationArgs) (*auth.
 	}
 }
 
-// keep keeps the token.
-func (f *flow) keep(ctx context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
+// keep keeps the token. What the connection of the login refreshes is kept, too: the authorization
+// server may take a refresh token once.
+func (f *flow) keep(_ context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
 	err := f.u.tokens.put(authorization{
 		Issuer: f.issuer.last(), ClientID: c.ClientID, Secret: c.ClientSecret, Redirect: c.RedirectURL,
 		TokenURL: c.Endpoint.TokenURL, Style: c.Endpoint.AuthStyle, Scopes: c.Scopes, Token: t,
 	})
 	f.kept = err == nil
-	return c.TokenSource(ctx, t), err
+	return f.u.tokens, err
 }

@@ -72,11 +72,11 @@ const rereadAfter = 2 * time.Second
 func (s *tokenStore) get() (authorization, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Since(s.read) < rereadAfter {
+	if s.last.Token != nil && time.Since(s.read) < rereadAfter {
 		return s.last, nil
 	}
 	if _, err := os.Lstat(s.file.Path); errors.Is(err, os.ErrNotExist) {
-		s.last, s.read = authorization{}, time.Now()
+		s.last = authorization{}
 		return s.last, nil
 	}
 	a, err := s.file.Read()

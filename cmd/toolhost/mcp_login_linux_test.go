@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/test/mcptest"
+)
+
+// The whole way of a login by the command: the browser opens the page, the answer comes back, calls
+// have the token, which is refreshed once when it has expired, and logout ends it. The tokens are in
+// one file that only the user can read, and nowhere else.
+func TestMCPLogin(t *testing.T) {
+	t.Parallel()
+	server := mcp.NewServer(&mcp.Implementation{Name: "far", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "echo", Description: "Answers with a text."},
+		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "it echoes"}}}, nil, nil
+		})
+	issuer := mcptest.NewIssuer(server)
+	t.Cleanup(issuer.Close)
+	issuer.Lifetime = 1 // what the login gets has expired when it is used
+
+	w := newWorld(t)
+	page := w.browser()
+	config := w.mcpConfig(map[string]any{"far": map[string]any{"url": issuer.URL + "/mcp"}})
+	var said bytes.Buffer
+	run := func(args ...string) outcome {
+		t.Helper()
+		o := w.run(append(args, config, "--log-level", "trace")...)
+		said.WriteString(o.stdout + o.stderr)
+		return o
+	}
+	call := []string{"call", "far.echo", "{}", "--yes", "--no-daemon"}
+	for range 5 { // after which a server that fails has to wait for its next start
+		run(call...).exits(exit.Unavailable).says("toolhost mcp login far")
+	}
+
+	login := w.command("mcp", "login", "far", config, "--log-level", "trace")
+	var printed bytes.Buffer
+	login.Stdout, login.Stderr = &printed, &printed
+	if err := login.Start(); err != nil {
+		t.Fatal(err)
+	}
+	address, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "the page after the login", visit(t, string(address)), "toolhost is authorized. You can close this page.\n")
+	if err := login.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, printed.String())
+	}
+	for _, want := range []string{string(address), "logged in to far\n"} {
+		if !strings.Contains(printed.String(), want) {
+			t.Errorf("the login does not print %q but %s", want, printed.String())
+		}
+	}
+	said.Write(printed.Bytes())
+
+	kept, err := filepath.Glob(filepath.Join(w.state, "toolhost", "mcp-tokens", "far-*.json"))
+	if err != nil || len(kept) != 1 {
+		t.Fatalf("the tokens are in %q, %v", kept, err)
+	}
+	private := func() {
+		t.Helper()
+		for path, mode := range map[string]fs.FileMode{kept[0]: 0o600, filepath.Dir(kept[0]): 0o700} {
+			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
+				t.Errorf("%s: %v, %v", path, info, err)
+			}
+		}
+	}
+	private()
+
+	issuer.Lock()
+	issuer.Lifetime = 3600
+	before := issuer.Refreshes
+	issuer.Unlock()
+	for range 2 {
+		run(call...).exits(exit.Done).prints("it echoes")
+		private()
+	}
+	d := w.serve(config, "--log-level", "trace", "--yes")
+	run("call", "far.echo", "{}", "--yes").exits(exit.Done).prints("it echoes")
+	issuer.Lock()
+	equal(t, "the refreshes", issuer.Refreshes-before, 1)
+	issuer.Unlock()
+	for _, args := range [][]string{
+		{"mcp", "show", "far"}, {"mcp", "show", "far", "--json"}, {"mcp", "list", "--json"}, {"plugins", "show", "far"},
+		{"plugins", "logs", "far"}, {"config", "show"}, {"doctor", "--json"}, {"audit", "search", "--json"}, {"status", "--json"},
+	} {
+		run(args...)
+	}
+	processes := []string{}
+	for _, name := range []string{"environ", "cmdline"} {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", d.cmd.Process.Pid, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		processes = append(processes, string(text))
+	}
+
+	// Another login, of one whose token is refused and not refreshed any more.
+	issuer.Lock()
+	issuer.Access, issuer.Refresh = "", ""
+	issuer.Unlock()
+	run(call...).exits(exit.Unavailable).says("toolhost mcp login far")
+	issuer.Lock()
+	issuer.Deny = true
+	issuer.Unlock()
+	refused := w.command("mcp", "login", "far", config)
+	refused.Stderr = &said
+	if err := refused.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if address, err = os.ReadFile(page); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "the page after a no", visit(t, string(address)), "toolhost is not authorized. You can close this page.\n")
+	_ = refused.Wait()
+	equal(t, "the status of a login that was refused", refused.ProcessState.ExitCode(), exit.Failed)
+
+	run("mcp", "logout", "far").exits(exit.Done).prints("logged out of far")
+	if _, err := os.Stat(kept[0]); !os.IsNotExist(err) {
+		t.Errorf("after the logout: %v", err)
+	}
+	run(call...).exits(exit.Unavailable).says("toolhost mcp login far")
+	d.ends(syscall.SIGTERM, 0)
+
+	issuer.Lock()
+	secrets := slices.DeleteFunc(issuer.Secrets, func(s string) bool { return len(s) < 8 })
+	issuer.Unlock()
+	if len(secrets) < 6 { // a code, and twice a token of each kind, at least
+		t.Fatalf("the issuer has issued %q", secrets)
+	}
+	texts := map[string]string{
+		"what commands print": said.String(), "the daemon's log": strings.Join(d.said, "\n"), "the daemon's process": strings.Join(processes, ""),
+	}
+	for _, dir := range []string{w.state, w.root, w.tmp} {
+		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if err != nil || !e.Type().IsRegular() {
+				return err
+			}
+			content, err := os.ReadFile(path) //nolint:gosec // of the test
+			texts[path] = string(content)
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	for where, text := range texts {
+		for _, secret := range secrets {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s has a token", where)
+			}
+		}
+	}
+}
+
+// browser puts a browser into PATH that writes the address of each page into a FIFO.
+func (w *world) browser() (page string) {
+	w.t.Helper()
+	dir := w.t.TempDir()
+	page = filepath.Join(dir, "page")
+	if err := syscall.Mkfifo(page, 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	script := "#!/bin/sh\nprintf %s \"$1\" > '" + page + "'\n"
+	if err := os.WriteFile(filepath.Join(dir, "xdg-open"), []byte(script), 0o700); err != nil { //nolint:gosec // a program
+		w.t.Fatal(err)
+	}
+	w.env = append(w.env, "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return page
+}
+
+// visit opens a page, and returns the text to which it leads.
+func visit(t *testing.T, address string) string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
