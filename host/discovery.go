@@ -140,6 +140,8 @@ func (s *Session) meant(call tool.Call) tool.Call {
 	var text string
 	switch args := bytes.TrimSpace(asked.Arguments); {
 	case len(args) == 0:
+	case string(args) == "null": // as programs write that there are none
+		asked.Arguments = nil
 	case args[0] == '"' && json.Unmarshal(args, &text) == nil && json.Valid([]byte(text)):
 		asked.Arguments = json.RawMessage(text) // some models write the object as a string
 	case args[0] != '{':

@@ -204,7 +204,7 @@ func (c *clientSession) callTool(ctx context.Context, r *mcp.CallToolRequest) (m
 	key := requestKey{methodCall, p.Name, p.Arguments}
 	return c.answer(ctx, at, key, p.RequestState, p.InputResponses, func(ctx context.Context) (mcp.Result, error) {
 		out, res, err := c.now().CallWith(ctx, tool.Call{Name: p.Name, Arguments: p.Arguments}, host.CallOptions{})
-		return resultOf(out, res, err, at.latest)
+		return resultOf(out, res, err, at.latest, out.Name == p.Name)
 	})
 }
 

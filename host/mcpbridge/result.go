@@ -87,9 +87,10 @@ func blockOf(c tool.Content) contentBlock {
 	return textBlock("[content of an unknown kind]")
 }
 
-// resultOf is how a call ended, for the client. An unknown tool is an error of the protocol;
-// all else is a result that a model can read.
-func resultOf(out host.Outcome, res tool.Result, err error, latest bool) (mcp.Result, error) {
+// resultOf is how a call ended, for the client. An unknown tool that the client itself named, and
+// not an argument of tools.call, is an error of the protocol; all else is a result that a model can
+// read.
+func resultOf(out host.Outcome, res tool.Result, err error, latest, named bool) (mcp.Result, error) {
 	r := &toolResult{IsError: !out.Success}
 	if latest {
 		r.ResultType = resultComplete
@@ -108,7 +109,7 @@ func resultOf(out host.Outcome, res tool.Result, err error, latest bool) (mcp.Re
 		if len(structured) > 0 && len(r.Content) == 0 {
 			r.Content = append(r.Content, textBlock(string(structured)))
 		}
-	case out.Error.Code == tool.CodeNotFound && out.Metadata.Tool == "":
+	case out.Error.Code == tool.CodeNotFound && out.Metadata.Tool == "" && named:
 		return nil, invalid("%s", out.Content)
 	case latest && lacks(err) != nil:
 		return nil, lacks(err)
