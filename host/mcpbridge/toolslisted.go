@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -127,13 +129,13 @@ func (l *link) toolsPage(ctx context.Context, cursor string) (json.RawMessage, e
 
 // chosen reports whether the operator wants a tool, by the server's name for it.
 func (u *Upstream) chosen(name string) bool {
+	flat := strings.NewReplacer("/", "\x00") // a name is not a path: * matches what / separates, too
+	name = flat.Replace(name)
 	matches := func(patterns []string) bool {
-		for _, p := range patterns {
-			if ok, _ := path.Match(p, name); ok {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(patterns, func(p string) bool {
+			ok, _ := path.Match(flat.Replace(p), name)
+			return ok
+		})
 	}
 	return (len(u.config.Include) == 0 || matches(u.config.Include)) && !matches(u.config.Exclude)
 }

@@ -60,7 +60,7 @@ type UpstreamConfig struct {
 	Version string
 
 	// Include and Exclude choose among the server's tools by the names that the server gives
-	// them: patterns as of [path.Match]. Default: all.
+	// them: patterns as of [path.Match], of which * and ? match a / too. Default: all.
 	Include, Exclude []string
 	// Safety returns the level that the operator accepted for a tool, by the name that the
 	// server gives it; [tool.Unset]: none was, and the tool counts as dangerous and as not

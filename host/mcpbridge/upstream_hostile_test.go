@@ -376,6 +376,22 @@ func TestNoLeak(t *testing.T) { //nolint:paralleltest // it counts goroutines
 	}
 }
 
+// TestPatterns proves that a name of a tool is not a path: a slash in it is a character as others are.
+func TestPatterns(t *testing.T) {
+	t.Parallel()
+	u := upstream(t, func(c *UpstreamConfig) {
+		c.Include, c.Exclude = []string{"repo*", "a?b"}, []string{"*delete*", "repo/[st]*"}
+	})
+	for name, want := range map[string]bool{
+		"repo_read": true, "repo/read": true, "repo/a/b": true, "a/b": true, "repo/delete/all": false, "repo/secrets": false,
+		"read": false, "a/b/c": false,
+	} {
+		if got := u.chosen(name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // TestChoice proves that the operator chooses tools, and that only accepted ones are less than
 // dangerous.
 func TestChoice(t *testing.T) {
