@@ -28,8 +28,8 @@ lines are printed, and no file is changed. Names choose some of the servers.
 Each server is started once and asked for its tools. For each tool a level is proposed, which
 its annotations suggest: what only reads is safe, or cautious if it deals with an open world,
 and what destroys nothing is cautious. The annotations are the server's word, so you are
-asked for each server whether you accept them; --yes accepts all, and without a terminal none
-is accepted. What you accept is written under tools, and pinned in toolhost.lock with the
+asked for each server whether you accept them, all or some; --yes accepts all, and without a
+terminal none is accepted. What you accept is written under tools, and pinned in toolhost.lock with the
 definitions that you saw, as toolhost plugins lock does: a tool that is described otherwise
 later is refused. What you do not accept is dangerous, and is asked about at each call.
 
@@ -215,20 +215,34 @@ func acceptLevels(ctx context.Context, s *session.Session, all []imported, yes b
 			defer func() { _ = t.Close() }()
 		}
 	}
-	for i, one := range all {
+	for _, one := range all {
 		if !s.Flags.JSON {
 			showProposals(s.Err, one)
 		}
-		accepted := yes
-		if !yes && t != nil && len(one.Tools) > 0 {
-			var err error
-			question := fmt.Sprintf("Accept these levels for %s? [y/N] ", one.Name)
-			if accepted, err = terminal.Confirm(ctx, t, "", question); err != nil {
-				return err
+		var proposed []*servers.Proposal
+		for i := range one.Tools {
+			if one.Tools[i].Safety < tool.Dangerous {
+				proposed = append(proposed, &one.Tools[i])
 			}
 		}
-		for j := range one.Tools {
-			all[i].Tools[j].Accepted = accepted && one.Tools[j].Safety < tool.Dangerous
+		accept := func(*servers.Proposal) (bool, error) { return yes, nil }
+		if t != nil && len(proposed) > 0 {
+			answer, err := terminal.Prompt(ctx, t, "", fmt.Sprintf("Accept these levels for %s? [y/N, or c to choose] ", one.Name))
+			if err != nil {
+				return err
+			}
+			accept = func(*servers.Proposal) (bool, error) { return terminal.Yes(answer), nil }
+			if strings.EqualFold(answer, "c") {
+				accept = func(p *servers.Proposal) (bool, error) {
+					return terminal.Confirm(ctx, t, "", fmt.Sprintf("  %s: %v? [y/N] ", p.Tool, p.Safety))
+				}
+			}
+		}
+		for _, p := range proposed {
+			var err error
+			if p.Accepted, err = accept(p); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+)
+
+// On a terminal the person accepts the levels of one server, some of another and none of a third.
+func TestMCPImportOnATerminal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.mcpConfig(map[string]any{
+		"all": mcpServer("echo", "pid"), "none": mcpServer("echo"), "some": mcpServer("echo", "pid", "whoami"),
+	})
+	a := w.ask("mcp", "import", "mcp.json")
+	at := screen{t, a.person}
+	for _, step := range []struct{ prompt, answer string }{
+		{"Accept these levels for all? [y/N, or c to choose] ", "y"},
+		{"Accept these levels for none? [y/N, or c to choose] ", ""},
+		{"Accept these levels for some? [y/N, or c to choose] ", "c"},
+		{"  some.echo: safe? [y/N] ", "y"},
+		{"  some.pid: cautious? [y/N] ", "n"},
+		{"  some.whoami: cautious? [y/N] ", "yes"},
+	} {
+		at.sees(step.prompt)
+		at.types(step.answer)
+	}
+	a.answer("").exits(exit.Done).prints("servers written to ", ": 3")
+	content, err := os.ReadFile(w.config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, levels, _ := strings.Cut(string(content), "\ntools:\n")
+	for _, want := range []string{"all.echo", "all.pid", "some.echo", "some.whoami"} {
+		if !strings.Contains(levels, want+": {safety: ") {
+			t.Errorf("%s has no level:\n%s", want, content)
+		}
+	}
+	for _, not := range []string{"none.", "some.pid"} {
+		if strings.Contains(levels, not) {
+			t.Errorf("%s was not accepted:\n%s", not, content)
+		}
+	}
+	w.run("call", "some.whoami", "{}").exits(exit.Done)
+	w.run("call", "some.pid", "{}").exits(exit.Refused)
+	w.run("call", "none.echo", "{}").exits(exit.Refused)
+}
+
+// A question that is interrupted, or whose terminal is closed, leaves everything as it was.
+func TestMCPImportInterrupted(t *testing.T) {
+	t.Parallel()
+	for how, leave := range map[string]func(*asking) error{
+		"by the key":    func(a *asking) error { _, err := a.person.WriteString("\x03"); return err },
+		"by a signal":   func(a *asking) error { return a.cmd.Process.Signal(syscall.SIGTERM) },
+		"by a hang-up":  func(a *asking) error { return a.person.Close() },
+		"at the second": func(a *asking) error { _, err := a.person.WriteString("y\n"); return err },
+	} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.mcpConfig(map[string]any{"one": mcpServer("echo"), "two": mcpServer("echo")})
+			const before = "# mine\nlog_level: error\n"
+			w.configure(strings.TrimSuffix(before, "\n"))
+			a := w.ask("mcp", "import", "mcp.json", "--config", w.config())
+			at := screen{t, a.person}
+			at.sees("for one? [y/N, or c to choose] ")
+			if err := leave(a); err != nil {
+				t.Fatal(err)
+			}
+			if how == "at the second" {
+				at.sees("for two? [y/N, or c to choose] ")
+				if _, err := a.person.WriteString("\x03"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_ = a.cmd.Wait()           // the status tells
+			if how != "by a hang-up" { // which may be an end by SIGHUP, as of any program
+				equal(t, "the status", a.cmd.ProcessState.ExitCode(), exit.Ended)
+			}
+			if text, err := os.ReadFile(w.config()); err != nil || string(text) != before {
+				t.Errorf("the file is %q, %v", text, err)
+			}
+			if _, err := os.Stat(filepath.Join(w.root, "toolhost.lock")); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("there is a lock: %v", err)
+			}
+		})
+	}
+}
