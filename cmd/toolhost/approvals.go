@@ -164,13 +164,6 @@ func questionError(err error) error {
 
 // printQuestion prints a question in full.
 func printQuestion(w *output.Writer, q approval.Question) {
-	from := output.OrDash(q.Caller)
-	if q.Via != "" {
-		from += ", by " + q.Via
-	}
-	if q.Client != "" {
-		from += " from " + q.Client + " (its own word)"
-	}
 	state := string(q.State)
 	if q.By != "" {
 		state += " by " + q.By
@@ -186,7 +179,7 @@ func printQuestion(w *output.Writer, q approval.Question) {
 	}
 	w.Fields([]output.Field{
 		{Name: "question", Value: q.ID}, {Name: "state", Value: state}, {Name: "tool", Value: q.Tool + " (" + q.Safety + ")"},
-		{Name: "what", Value: q.Description}, {Name: "plugin", Value: q.Plugin}, {Name: "caller", Value: from},
+		{Name: "what", Value: q.Description}, {Name: "plugin", Value: q.Plugin}, {Name: "caller", Value: terminal.From(q.Caller, q.Via, q.Client)},
 		{Name: "session", Value: q.Session}, {Name: "call", Value: q.Call}, {Name: "digest", Value: q.Digest},
 	})
 	if q.Arguments != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"os"
 	"strings"
 	"syscall"
@@ -42,22 +41,8 @@ func TestApprovalsOnATerminal(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	in := bufio.NewReader(person)
-	sees := func(text string) {
-		t.Helper()
-		for seen := ""; !strings.Contains(seen, text); {
-			b, err := in.ReadByte()
-			if seen += string(b); err != nil {
-				t.Fatalf("it shows %q, %v, and not %q", seen, err, text)
-			}
-		}
-	}
-	types := func(answer string) {
-		t.Helper()
-		if _, err := person.WriteString(answer + "\n"); err != nil {
-			t.Fatal(err)
-		}
-	}
+	at := screen{t, person}
+	sees, types := func(text string) { t.Helper(); at.sees(text) }, at.types
 	const prompt = "Run it? [y, n REASON, or nothing to leave it] "
 
 	u, q := w.queued("call", "play.danger", "--arg", "text=one")

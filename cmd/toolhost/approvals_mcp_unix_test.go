@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,7 +30,12 @@ func (w *world) agent(revision, action string, asked chan<- string, args ...stri
 			return &mcp.ElicitResult{Action: action, Content: map[string]any{}}, nil
 		}
 	}
-	cmd := w.command(append([]string{"serve", "--mcp", "stdio", "--plugin-dir", w.plugins}, args...)...)
+	return w.agentOf(w.command(append([]string{"serve", "--mcp", "stdio", "--plugin-dir", w.plugins}, args...)...), revision, o)
+}
+
+// agentOf connects an MCP client to a server that a command starts.
+func (w *world) agentOf(cmd *exec.Cmd, revision string, o *mcp.ClientOptions) *mcp.ClientSession {
+	w.t.Helper()
 	c, err := mcp.NewClient(&mcp.Implementation{Name: "codex", Version: "1.2"}, o).
 		Connect(context.Background(), &mcp.CommandTransport{Command: cmd}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {

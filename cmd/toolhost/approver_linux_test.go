@@ -38,6 +38,33 @@ func newTerminal(t *testing.T) (person, program *os.File) {
 	return person, program
 }
 
+// screen is a terminal as its person has it.
+type screen struct {
+	t      *testing.T
+	person *os.File
+}
+
+// sees returns what the person sees, up to a text.
+func (s screen) sees(text string) string {
+	s.t.Helper()
+	var seen []byte
+	for b := make([]byte, 1); !bytes.HasSuffix(seen, []byte(text)); { // what comes after it is for the next
+		n, err := s.person.Read(b)
+		if seen = append(seen, b[:n]...); err != nil {
+			s.t.Fatalf("the person sees %q, %v, and not %q", seen, err, text)
+		}
+	}
+	return string(seen)
+}
+
+// types types a line.
+func (s screen) types(line string) {
+	s.t.Helper()
+	if _, err := s.person.WriteString(line + "\n"); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 // The question is asked on the terminal that the process belongs to, though none
 // of its standard streams leads there, and whether it is a daemon that wants to know.
 func TestQuestionOnATerminal(t *testing.T) {
@@ -242,24 +269,13 @@ func TestToolAsksOnATerminal(t *testing.T) {
 				w.serve()
 			}
 			a := w.ask("call", "play.ask", "{}", "--json")
-			in := bufio.NewReader(a.person)
-			await := func(prompt string) {
-				t.Helper()
-				for asked := ""; !strings.Contains(asked, prompt); {
-					c, err := in.ReadByte()
-					if err != nil {
-						t.Fatalf("it asks %q, %v", asked, err)
-					}
-					asked += string(c)
-				}
-			}
+			at := screen{t, a.person}
+			await := func(prompt string) { t.Helper(); at.sees(prompt) }
 			await("Tool play.ask of plugin player asks: What shall I play?")
 			await("name - of the piece")
 			await(": ")
 			for _, step := range []struct{ typed, prompt string }{{"waltz", "loud [none]: "}, {"yes", "Send it? [y/n] "}} {
-				if _, err := a.person.WriteString(step.typed + "\n"); err != nil {
-					t.Fatal(err)
-				}
+				at.types(step.typed)
 				await(step.prompt)
 			}
 			o := a.answer("y\n").exits(exit.Done).prints(`"content": "accept waltz true"`)

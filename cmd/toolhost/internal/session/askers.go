@@ -31,6 +31,9 @@ func (s *Session) Askers(client policy.Approver) setup.Askers {
 				return policy.Decision{}, fmt.Errorf("toolhost has no terminal here: %w", policy.ErrCannotAsk)
 			}
 			defer func() { _ = t.Close() }()
+			if !t.Foreground() { // a read would stop this process, and with it all other calls
+				return policy.Decision{}, fmt.Errorf("toolhost is in the background of its terminal: %w", policy.ErrCannotAsk)
+			}
 			return terminal.Approver{Terminal: t, Colored: output.ColorWelcome()}.Approve(ctx, r)
 		}),
 	}

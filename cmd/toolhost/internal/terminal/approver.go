@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
 // maxArguments is how much of the arguments a question shows, in characters.
@@ -34,6 +36,8 @@ func (a Approver) Approve(ctx context.Context, r policy.Request) (policy.Decisio
 	}
 	yes, err := Confirm(ctx, a.Terminal, describe(r)+preview, "Run it? [y/N] "+limit)
 	switch {
+	case errors.Is(err, ErrClosed):
+		return policy.Decision{Verdict: policy.Deny, Reason: err.Error(), By: "end of the terminal"}, nil
 	case err != nil:
 		_, _ = io.WriteString(a.Terminal, "\n")
 		return policy.Decision{}, err
@@ -48,8 +52,23 @@ func describe(r policy.Request) string {
 	fmt.Fprintf(&b, "%s (%s) wants to run.\n", r.Call.Name, r.Definition.Safety.Effective())
 	fmt.Fprintf(&b, "  what:      %s\n", output.Shorten(output.FirstLine(r.Definition.Description), 200))
 	fmt.Fprintf(&b, "  plugin:    %s\n", output.OrDash(r.Plugin))
+	if r.Via != "" { // else it is the person's own command
+		fmt.Fprintf(&b, "  caller:    %s\n", sanitize.Line(From(r.Caller, r.Via, r.Client), 300))
+	}
 	fmt.Fprintf(&b, "  arguments:\n%s\n", output.Indent(shownArguments(r.Call.Arguments), "    "))
 	return b.String()
+}
+
+// From says who makes a call, by which way and with which program.
+func From(caller, via, client string) string {
+	from := output.OrDash(caller)
+	if via != "" {
+		from += ", by " + via
+	}
+	if client != "" {
+		from += " from " + client + " (its own word)"
+	}
+	return from
 }
 
 // shownArguments returns the arguments as a person has to judge them. If they are cut, it says

@@ -21,6 +21,7 @@ type fakeTerminal struct {
 func (f *fakeTerminal) Read(b []byte) (int, error) { return f.Reader.Read(b) }
 func (*fakeTerminal) Close() error                 { return nil }
 func (*fakeTerminal) Discard() error               { return nil }
+func (*fakeTerminal) Foreground() bool             { return true }
 
 func request(args string) policy.Request {
 	return policy.Request{

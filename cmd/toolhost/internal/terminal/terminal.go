@@ -15,9 +15,15 @@ import (
 // Terminal is where a person reads and types; it need not be standard input.
 type Terminal interface {
 	io.ReadWriteCloser
-	// Discard drops what was typed and not read.
+	// Discard drops what was typed and not read. It fails if the terminal was closed.
 	Discard() error
+	// Foreground reports whether the process may read from the terminal. The system stops one in
+	// the background that tries.
+	Foreground() bool
 }
+
+// ErrClosed is the error of a question whose terminal was closed before it was answered.
+var ErrClosed = errors.New("the terminal was closed before there was an answer")
 
 // Confirm shows a text, asks the question, and reports whether the answer is a clear yes.
 func Confirm(ctx context.Context, t Terminal, shown, question string) (yes bool, err error) {
@@ -36,6 +42,10 @@ func Yes(answer string) bool {
 
 // Prompt shows a text, asks the question, and returns the answer, without the space around it. It
 // discards what was typed before the question: the person had not read it.
+//
+// # Errors
+//
+// [ErrClosed]; [tool.CodeCanceled] if ctx ends first; plain ones of the terminal.
 func Prompt(ctx context.Context, t Terminal, shown, question string) (string, error) {
 	if _, err := io.WriteString(t, shown); err != nil {
 		return "", err
@@ -48,10 +58,15 @@ func Prompt(ctx context.Context, t Terminal, shown, question string) (string, er
 	}
 	answer, err := Await(ctx, func() (string, error) {
 		line, err := bufio.NewReader(io.LimitReader(t, 1<<10)).ReadString('\n')
-		if errors.Is(err, io.EOF) {
+		switch {
+		case err == nil:
+			return line, nil
+		case t.Discard() != nil: // the end of the input was not typed
+			return "", ErrClosed
+		case errors.Is(err, io.EOF):
 			return line, nil
 		}
-		return line, err
+		return "", err
 	})
 	return strings.TrimSpace(answer), err
 }

@@ -5,6 +5,8 @@ package terminal
 import (
 	"errors"
 	"os"
+
+	"golang.org/x/sys/unix"
 )
 
 // Open opens the terminal of this process, wherever its standard streams lead.
@@ -19,12 +21,26 @@ func Open() (Terminal, error) {
 type tty struct{ *os.File }
 
 // Discard implements [Terminal].
-func (t tty) Discard() error {
-	raw, err := t.SyscallConn() // with Fd, Close would not end a read
+func (t tty) Discard() error { return t.control(flushInput) }
+
+// Foreground implements [Terminal].
+func (t tty) Foreground() bool {
+	return t.control(func(fd int) error {
+		group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+		if err == nil && group != unix.Getpgrp() {
+			err = unix.ENOTTY
+		}
+		return err
+	}) == nil
+}
+
+// control runs f on the descriptor. With Fd, Close would not end a read.
+func (t tty) control(f func(fd int) error) error {
+	raw, err := t.SyscallConn()
 	if err != nil {
 		return err
 	}
-	var flushed error
-	err = raw.Control(func(fd uintptr) { flushed = flushInput(int(fd)) })
-	return errors.Join(err, flushed)
+	var failed error
+	err = raw.Control(func(fd uintptr) { failed = f(int(fd)) })
+	return errors.Join(err, failed)
 }

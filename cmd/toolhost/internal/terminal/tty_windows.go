@@ -29,3 +29,6 @@ func (c console) Close() error                { return errors.Join(c.in.Close(),
 
 // Discard implements [Terminal].
 func (c console) Discard() error { return windows.FlushConsoleInputBuffer(windows.Handle(c.in.Fd())) }
+
+// Foreground implements [Terminal].
+func (console) Foreground() bool { return true }
