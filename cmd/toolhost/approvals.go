@@ -77,7 +77,7 @@ func newApprovalsCommand(s *session.Session) *cobra.Command {
 	}
 	deny.Flags().StringVar(&reason, "reason", "", "`TEXT` that the caller is told")
 	for _, one := range []*cobra.Command{show, approve, deny} {
-		one.Args, one.ValidArgsFunction = oneName("question"), completeApprovals(s)
+		one.Args, one.ValidArgsFunction = oneName("a question"), completeApprovals(s)
 	}
 	cmd.AddCommand(list, show, approve, deny)
 	return cmd

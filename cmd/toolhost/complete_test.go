@@ -6,6 +6,7 @@ func TestComplete(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "fs", "player")
 	w.write("callers.yaml", "callers: {robot: {uid: 4711}}")
+	w.mcpConfig(map[string]any{"one": mcpServer(), "two": mcpServer()})
 	w.run("tools").exits(0) // from now on, the plugins need not start
 	for _, c := range []struct {
 		words []string
@@ -23,6 +24,8 @@ func TestComplete(t *testing.T) {
 		{[]string{"--config", w.root + "/callers.yaml", "audit", "search", "--caller", ""}, []string{"cli\nrobot\n"}},
 		{[]string{"tools", "--category", ""}, []string{"destructive\nfilesystem\nodd\n"}},
 		{[]string{"tools", "--max-safety", ""}, []string{"safe\ncautious\ndangerous\n"}},
+		{[]string{"mcp", "import", w.root + "/mcp.json", ""}, []string{"one\ntwo\n:4\n"}},
+		{[]string{"mcp", "import", w.root + "/mcp.json", "one", ""}, []string{"two\n:4\n"}},
 		{[]string{"--log-level", ""}, []string{"trace\ndebug\n"}},
 	} {
 		w.bare(append([]string{"__complete", "--plugin-dir", w.plugins}, c.words...)...).exits(0).prints(c.want...)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -47,12 +48,17 @@ func newMCPImportCommand(s *session.Session) *cobra.Command {
 		Long: aboutImport,
 		Example: `  toolhost mcp import ~/.config/Claude/claude_desktop_config.json
   toolhost mcp import .vscode/mcp.json github --print`,
-		Args: cobra.MinimumNArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fmt.Errorf("%s needs the file of another MCP client", cmd.CommandPath())
+			}
+			return nil
+		},
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 0 {
 				return nil, cobra.ShellCompDirectiveDefault
 			}
-			return nil, cobra.ShellCompDirectiveNoFileComp
+			return serversIn(s, args[0], args[1:]), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return importServers(cmd.Context(), s, args[0], args[1:], o)
@@ -64,6 +70,19 @@ func newMCPImportCommand(s *session.Session) *cobra.Command {
 	flags.BoolVar(&o.force, "force", false, "replace servers that the configuration has already")
 	flags.BoolVar(&o.noLock, "no-lock", false, "do not pin what is accepted")
 	return cmd
+}
+
+// serversIn completes the names of a file's servers, without those that were given.
+func serversIn(s *session.Session, path string, given []string) (names []string) {
+	content, err := servers.Read(path)
+	if err != nil {
+		return nil
+	}
+	set, err := s.Settings().ServersOf(config.Default(), content)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(set.Names(), func(name string) bool { return slices.Contains(given, name) })
 }
 
 // imported is a server that is turned into configuration.

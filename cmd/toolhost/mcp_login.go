@@ -30,7 +30,7 @@ printed, too. The tokens are kept in a file that only you can read, refreshed wh
 expire, and sent to the server's own host only. A daemon uses them from its next connection
 on, and a server that could not be used without them is started. toolhost mcp logout forgets them.`,
 		Example: "  toolhost mcp login tracker",
-		Args:    oneName("MCP server"), ValidArgsFunction: completeArgument(s, serverNames),
+		Args:    oneName("an MCP server"), ValidArgsFunction: completeArgument(s, serverNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return login(cmd.Context(), s, args[0], timeout, !noBrowser)
 		},
@@ -44,7 +44,7 @@ func newMCPLogoutCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use: "logout NAME", Short: "Forget the tokens of an MCP server",
 		Long: "Forget the tokens of an MCP server, and the client that was registered for them.",
-		Args: oneName("MCP server"), ValidArgsFunction: completeArgument(s, serverNames),
+		Args: oneName("an MCP server"), ValidArgsFunction: completeArgument(s, serverNames),
 		RunE: func(_ *cobra.Command, args []string) error { return logout(s, args[0]) },
 	}
 }

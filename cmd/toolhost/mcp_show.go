@@ -24,7 +24,7 @@ with the level that holds. Values of variables and headers are not shown, nor wh
 a secret in arguments and URLs. toolhost plugins show NAME has more of its runs, and toolhost
 plugins logs NAME what it has written to the daemon.`,
 		Example: "  toolhost mcp show github",
-		Args:    oneName("MCP server"), ValidArgsFunction: completeArgument(s, serverNames),
+		Args:    oneName("an MCP server"), ValidArgsFunction: completeArgument(s, serverNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.Use(cmd.Context(), session.Needs{Shown: args[0]}, func(b session.Backend) error {
 				return showServer(cmd.Context(), s, b, args[0])

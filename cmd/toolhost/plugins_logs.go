@@ -25,7 +25,7 @@ func newPluginsLogsCommand(s *session.Session) *cobra.Command {
 		Use:               "logs NAME",
 		Short:             "Show what a plugin in the daemon has written",
 		Long:              aboutLogs,
-		Args:              oneName("plugin"),
+		Args:              oneName("a plugin"),
 		ValidArgsFunction: completeArgument(s, pluginNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return showLogs(cmd.Context(), s, args[0], follow)

@@ -21,7 +21,7 @@ failures: a quarantined plugin is tried again.
 A plugin that did not start is started now, with a daemon or without one, and so is the
 file of a plugin that runs on as it was or that was rolled back. Without a daemon, other
 plugins cannot be restarted: their processes end with the command that uses them.`,
-		Args:              oneName("plugin"),
+		Args:              oneName("a plugin"),
 		ValidArgsFunction: completeArgument(s, pluginNames),
 		RunE:              func(cmd *cobra.Command, args []string) error { return restartPlugin(cmd.Context(), s, args[0]) },
 	}

@@ -20,7 +20,7 @@ back to the one before that. Copies of the last %d binaries that served are kept
 toolhost plugins show NAME; a lock decides about them as about files.
 
 It lasts until the file is another one, or until toolhost plugins restart NAME.`, plugin.KeptBinaries),
-		Args:              oneName("plugin"),
+		Args:              oneName("a plugin"),
 		ValidArgsFunction: completeArgument(s, pluginNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.Use(cmd.Context(), session.Needs{Shown: args[0]}, func(b session.Backend) error {

@@ -22,7 +22,7 @@ func newPluginsShowCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:               "show NAME",
 		Short:             "Show everything about a plugin, and why it cannot be used",
-		Args:              oneName("plugin"),
+		Args:              oneName("a plugin"),
 		ValidArgsFunction: completeArgument(s, pluginNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.Use(cmd.Context(), session.Needs{Shown: args[0]}, func(b session.Backend) error {

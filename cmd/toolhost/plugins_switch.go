@@ -21,7 +21,7 @@ func newPluginsDisableCommand(s *session.Session) *cobra.Command {
 		Long: `Disable a plugin, here and in the daemon, until toolhost plugins enable. Calls in
 progress may end. The plugin's file and the configuration file stay as they are; enabled:
 false in the configuration does the same, and only an edit of the file can undo it.`,
-		Args:              oneName("plugin"),
+		Args:              oneName("a plugin"),
 		ValidArgsFunction: completeArgument(s, pluginNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return disablePlugin(cmd.Context(), s, args[0])
@@ -37,7 +37,7 @@ func newPluginsEnableCommand(s *session.Session) *cobra.Command {
 let the daemon run its file as it is now: a file inside the workspace that is new or has
 changed is held until then. If the configuration sets hold_new, a plugin that is new in
 its directory runs from then on.`,
-		Args:              oneName("plugin"),
+		Args:              oneName("a plugin"),
 		ValidArgsFunction: completeArgument(s, pluginNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return enablePlugin(cmd.Context(), s, args[0])

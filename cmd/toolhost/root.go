@@ -123,7 +123,7 @@ func oneName(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch len(args) {
 		case 0:
-			return fmt.Errorf("%s needs the name of a %s", cmd.CommandPath(), what)
+			return fmt.Errorf("%s needs the name of %s", cmd.CommandPath(), what)
 		case 1:
 			return nil
 		}

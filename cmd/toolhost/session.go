@@ -39,7 +39,7 @@ func newSessionCommand(s *session.Session) *cobra.Command {
 	}
 	end := &cobra.Command{
 		Use: "end NAME", Short: "End a session, so that plugins need not keep its state",
-		Args: oneName("session"), ValidArgsFunction: completeArgument(s, sessionNames),
+		Args: oneName("a session"), ValidArgsFunction: completeArgument(s, sessionNames),
 		RunE: func(cmd *cobra.Command, args []string) error { return endSession(cmd.Context(), s, args[0]) },
 	}
 	cmd.AddCommand(&cobra.Command{

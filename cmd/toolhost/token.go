@@ -55,7 +55,7 @@ func newTokenCommand(s *session.Session) *cobra.Command {
 		Use: "new NAME", Short: "Make a token of a caller, and print it once",
 		Long: `Make a token of the caller NAME, and print it: on standard output, and nothing else there.
 It cannot be shown again.`,
-		Args: oneName("caller"),
+		Args: oneName("a caller"),
 		ValidArgsFunction: oneOf(func(context.Context) []string {
 			return slices.DeleteFunc(callerNames(s), func(n string) bool { return n == setup.CLI })
 		}),
@@ -67,7 +67,7 @@ It cannot be shown again.`,
 		Args: noArguments, RunE: list,
 	}, &cobra.Command{
 		Use: "revoke NAME | ID", Short: "Revoke all tokens of a caller, or the token of an ID",
-		Args: oneName("caller, or the ID of a token"), ValidArgsFunction: oneOf(tokenNames),
+		Args: oneName("a caller, or the ID of a token"), ValidArgsFunction: oneOf(tokenNames),
 		RunE: func(_ *cobra.Command, args []string) error { return c.revoke(args[0]) },
 	})
 	return cmd

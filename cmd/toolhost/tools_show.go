@@ -20,7 +20,7 @@ func newToolsShowCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:               "show NAME",
 		Short:             "Show everything about a tool",
-		Args:              oneName("tool"),
+		Args:              oneName("a tool"),
 		ValidArgsFunction: completeArgument(s, toolNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.Use(cmd.Context(), session.Needs{}, func(b session.Backend) error {
