@@ -131,7 +131,7 @@ func (r *running) id() string { return r.client.session.ID() }
 // log implements peer.
 func (r *running) log(_ context.Context, p *mcp.LoggingMessageParams) {
 	if at := r.attached(); at != nil {
-		_ = at.session.Log(at.ctx, p)
+		r.notes.add(func() { _ = at.session.Log(at.ctx, p) })
 	}
 }
 

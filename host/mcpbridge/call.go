@@ -25,9 +25,8 @@ type running struct {
 	at     *request // nil: none is open, the call is parked or has ended
 	before *request // the last that was open
 
-	lines    lineQueue
-	reports  sync.Mutex // held while progress is reported
-	ended    bool
+	notes    noteQueue
+	reports  sync.Mutex
 	progress float64 // the last that was reported
 	reported bool
 }
@@ -100,7 +99,6 @@ func (at *request) said() *mcp.ClientCapabilities {
 // newRun returns work that ends with ctx, or is cancelled.
 func (c *clientSession) newRun(ctx context.Context, at *request) *running {
 	r := &running{client: c, at: at, before: at, trace: traceOf(at.meta)}
-	r.lines.send = r.logLine
 	r.Context, r.cancel = context.WithCancelCause(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,10 +111,7 @@ func (c *clientSession) newRun(ctx context.Context, at *request) *running {
 
 // end ends the work: nothing more is reported of it.
 func (r *running) end() {
-	r.lines.close()
-	r.reports.Lock()
-	r.ended = true
-	r.reports.Unlock()
+	r.notes.close()
 	r.mu.Lock()
 	r.at = nil
 	r.mu.Unlock()
@@ -141,7 +136,7 @@ func (r *running) Value(key any) any {
 		if !r.last().logs() {
 			return nil
 		}
-		return r.lines.add
+		return r.logLine
 	case callctx.Ask:
 		if !r.last().elicits(&mcp.ElicitParams{}) {
 			return nil
@@ -182,12 +177,14 @@ func (r *running) report(p tool.Progress) {
 	}
 	r.reports.Lock()
 	defer r.reports.Unlock()
-	if r.ended || r.reported && p.Done <= r.progress {
+	if r.reported && p.Done <= r.progress {
 		return
 	}
 	r.progress, r.reported = p.Done, true
-	_ = at.session.NotifyProgress(at.ctx, &mcp.ProgressNotificationParams{
-		ProgressToken: at.token(), Progress: p.Done, Total: p.Total, Message: p.Message,
+	r.notes.add(func() {
+		_ = at.session.NotifyProgress(at.ctx, &mcp.ProgressNotificationParams{
+			ProgressToken: at.token(), Progress: p.Done, Total: p.Total, Message: p.Message,
+		})
 	})
 }
 

@@ -14,6 +14,7 @@ const (
 	methodToolsChanged     = "notifications/tools/list_changed"
 	methodPromptsChanged   = "notifications/prompts/list_changed"
 	methodResourcesChanged = "notifications/resources/list_changed"
+	methodResourceUpdated  = "notifications/resources/updated"
 )
 
 // notifyTimeout bounds one notification of a client that does not read.
@@ -93,17 +94,23 @@ func (s *Server) send(next mcp.MethodHandler) mcp.MethodHandler {
 		l := s.listeners[ss]
 		s.mu.Unlock()
 		var concerns bool
+		key := method // of what need not be said twice
 		switch method {
 		case methodToolsChanged:
 			concerns = l != nil && l.changed(methodToolsChanged, l.client.digest)
 		case methodPromptsChanged, methodResourcesChanged:
 			concerns = l != nil && len(l.client.relays()) > 0 && l.changed(method, nil)
+		case methodResourceUpdated:
+			if p, ok := req.GetParams().(*mcp.ResourceUpdatedNotificationParams); ok {
+				key += " " + p.URI
+			}
+			concerns = l != nil && l.changed(key, nil)
 		default:
 			return next(ctx, method, req)
 		}
 		if concerns {
 			// A client that does not read must not keep others from being told.
-			go l.deliver(method, func() {
+			go l.deliver(key, func() {
 				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)
 				defer cancel()
 				_, _ = next(ctx, method, req)

@@ -2,6 +2,7 @@ package mcpbridge
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +14,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // stateless is the first revision of the protocol without sessions.
@@ -79,9 +82,22 @@ func clientFrom(ss *mcp.ServerSession, extra *mcp.RequestExtra) (Client, bool) {
 		return c, false
 	}
 	if init.ClientInfo != nil {
-		c.Name, c.Version = init.ClientInfo.Name, init.ClientInfo.Version
+		c.Name, c.Version = shortened(init.ClientInfo.Name), shortened(init.ClientInfo.Version)
 	}
 	return c, true
+}
+
+// Bounds of what a client says of itself, in bytes: it is kept as long as the client's session.
+const (
+	maxClientText  = 256      // its name and its version, each
+	maxIntroducing = 64 << 10 // the request that begins a session
+)
+
+func shortened(s string) string {
+	if len(s) > maxClientText {
+		return sanitize.Line(s, maxClientText)
+	}
+	return s
 }
 
 // clientOf returns the client that sent a request. The first request makes its session.
@@ -189,6 +205,11 @@ func (c *clientSession) now() *host.Session {
 	return c.session
 }
 
+// may reports whether the client may call a tool: it sees it, and its caller has the grant.
+func may(session *host.Session, d *tool.Definition) bool {
+	return session.Sees(d) && (d.Permission == "" || session.Holds(d.Permission))
+}
+
 // begin counts a request of the client.
 func (c *clientSession) begin() error {
 	c.mu.Lock()
@@ -287,6 +308,9 @@ func (s *Server) initialize(
 		if err != nil {
 			return nil, err
 		}
+	}
+	if text, err := json.Marshal(r.Params); err != nil || len(text) > maxIntroducing {
+		return nil, invalid("the client says more of itself than %d bytes", maxIntroducing)
 	}
 	res, err := next(ctx, method, r)
 	if err != nil {

@@ -112,7 +112,7 @@ func (c *clientSession) visible(f form) []tool.Definition {
 	tools := session.Tools(host.Filter{})
 	out := make([]tool.Definition, 0, len(tools))
 	for _, t := range tools {
-		if t.Permission == "" || session.Holds(t.Permission) {
+		if may(session, &t.Definition) {
 			out = append(out, t.Definition)
 		}
 	}

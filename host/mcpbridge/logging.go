@@ -3,6 +3,7 @@ package mcpbridge
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -27,27 +28,26 @@ func (at *request) logs() bool {
 	return at.client.loggable.Load()
 }
 
-// maxLines bounds the lines of a call that a client has not read yet; further ones are dropped.
-const maxLines = 256
+// maxNotes bounds what a client has not read yet of a call's progress and log; more is dropped.
+const maxNotes = 256
 
-// lineQueue sends what a tool logs in order, and lets no tool wait for a client that is slow.
-type lineQueue struct {
-	send func(slog.Level, string)
-
+// noteQueue sends a client what is told of a call, in order. A client that does not read makes no
+// tool wait, nor a mounted server, whose connection has the calls of others too.
+type noteQueue struct {
 	mu     sync.Mutex
 	queue  chan func()
 	done   chan struct{}
 	closed bool
 }
 
-func (q *lineQueue) add(level slog.Level, line string) {
+func (q *noteQueue) add(send func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return
 	}
 	if q.queue == nil {
-		q.queue, q.done = make(chan func(), maxLines), make(chan struct{})
+		q.queue, q.done = make(chan func(), maxNotes), make(chan struct{})
 		go func() {
 			defer close(q.done)
 			for send := range q.queue {
@@ -56,13 +56,13 @@ func (q *lineQueue) add(level slog.Level, line string) {
 		}()
 	}
 	select {
-	case q.queue <- func() { q.send(level, line) }:
+	case q.queue <- send:
 	default:
 	}
 }
 
-// close returns when all lines are sent.
-func (q *lineQueue) close() {
+// close returns when all is sent.
+func (q *noteQueue) close() {
 	q.mu.Lock()
 	q.closed = true
 	queue, done := q.queue, q.done
@@ -85,9 +85,24 @@ func mcpLevel(l slog.Level) mcp.LoggingLevel {
 	return "debug"
 }
 
+// levels are those of the protocol. No other reaches a mounted server, which could refuse all
+// requests for it: those of other clients carry the level too.
+var levels = []mcp.LoggingLevel{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+// lowest returns the level of those that lets more through; empty lets nothing.
+func lowest(a, b mcp.LoggingLevel) mcp.LoggingLevel {
+	if a == "" || b != "" && slices.Index(levels, b) < slices.Index(levels, a) {
+		return b
+	}
+	return a
+}
+
 // setLevel tells mounted servers from which level on their log lines are wanted: the lowest of
 // all clients; each client is sent what it asked for.
 func (s *Server) setLevel(ctx context.Context, ss *mcp.ServerSession, level mcp.LoggingLevel) {
+	if !slices.Contains(levels, level) {
+		return
+	}
 	s.mu.Lock()
 	s.levels[ss] = level
 	if c := s.sessions[ss]; c != nil {
@@ -103,6 +118,9 @@ func (s *Server) setLevel(ctx context.Context, ss *mcp.ServerSession, level mcp.
 
 // wantLevel is setLevel for a request that says it itself.
 func (s *Server) wantLevel(ctx context.Context, level mcp.LoggingLevel) {
+	if !slices.Contains(levels, level) {
+		return
+	}
 	s.mu.Lock()
 	low := lowest(s.wanted, level)
 	known := low == s.wanted

@@ -114,7 +114,7 @@ type relayedServers struct {
 	known bool
 }
 
-// relays returns the mounted servers that the client sees: those of whose tools it sees one. A
+// relays returns the mounted servers that the client sees: those of whose tools it may call one. A
 // server without tools is seen by those who would see a tool of the server's name.
 func (c *clientSession) relays() []*relay {
 	all := c.server.relays()
@@ -124,7 +124,7 @@ func (c *clientSession) relays() []*relay {
 	session := c.now()
 	sees := map[string]bool{}
 	for _, t := range c.server.host.Tools(host.Filter{}) {
-		sees[t.Owner] = sees[t.Owner] || session.Sees(&t.Definition)
+		sees[t.Owner] = sees[t.Owner] || may(session, &t.Definition)
 	}
 	return slices.DeleteFunc(all, func(r *relay) bool {
 		seen, hasTools := sees[r.Name()]

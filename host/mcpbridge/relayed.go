@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -225,16 +224,4 @@ func (s *Server) adjust(all []*relay, c *mcp.ServerCapabilities) {
 	if !completions {
 		c.Completions = nil
 	}
-}
-
-// lowest returns the level of those that lets more through; empty lets nothing.
-func lowest(a, b mcp.LoggingLevel) mcp.LoggingLevel {
-	const order = "debug info notice warning error critical alert emergency"
-	switch i, j := strings.Index(order, string(a)), strings.Index(order, string(b)); {
-	case a == "" || i < 0:
-		return b
-	case b == "" || j < 0 || i <= j:
-		return a
-	}
-	return b
 }
