@@ -195,7 +195,8 @@ func (f *flow) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.A
 
 func (f *flow) browse(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 	page, err := url.Parse(args.URL)
-	if err != nil || page.Scheme != "https" && !loopback(page.Hostname()) {
+	// Other schemes, such as file, open something else than a browser.
+	if err != nil || page.Scheme != "https" && (page.Scheme != "http" || !loopback(page.Hostname())) {
 		return nil, errors.New("the page to log in is not https")
 	}
 	f.back.expect(page.Query().Get("state"))

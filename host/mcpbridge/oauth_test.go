@@ -2,6 +2,7 @@ package mcpbridge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -260,6 +261,22 @@ func TestTokensStay(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), "is refused") {
 			t.Errorf("%s: %v", to, err)
+		}
+	}
+}
+
+// TestLoginOpensPagesOnly has an authorization server name what is not a page in a browser.
+func TestLoginOpensPagesOnly(t *testing.T) {
+	t.Parallel()
+	for _, page := range []string{"file://localhost/etc/passwd", "vscode://127.0.0.1/x", "http://192.0.2.1/"} {
+		s := newIssuer(t)
+		s.Page = page
+		err := oauthUpstream(t, s, t.TempDir()).Login(within(t), LoginOptions{OpenBrowser: func(string) error {
+			t.Errorf("%s is opened", page)
+			return errors.New("no")
+		}})
+		if err == nil {
+			t.Errorf("%s: no error", page)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package mcpbridge
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -101,20 +102,25 @@ type schemaMemory struct {
 }
 
 type asked struct {
-	key    string
+	key    [sha256.Size]byte
 	schema json.RawMessage
 	call   *openCall
 }
 
-// maxAsked is how many questions are remembered.
-const maxAsked = 64
+// Bounds of what is remembered.
+const (
+	maxAsked      = 64        // questions
+	maxFormMemory = 256 << 10 // bytes of a form; the fields of a larger one lose their order
+)
 
 // put remembers a question.
 func (m *schemaMemory) put(params json.RawMessage, call *openCall) {
 	a := asked{call: call}
 	p, err := elicitation(params)
 	if err == nil {
-		a.schema, _ = p.RequestedSchema.(json.RawMessage)
+		if form, _ := p.RequestedSchema.(json.RawMessage); len(form) <= maxFormMemory {
+			a.schema = form
+		}
 	}
 	var decoded any
 	if json.Unmarshal(params, &decoded) != nil && len(params) > 0 {
@@ -128,8 +134,8 @@ func (m *schemaMemory) put(params json.RawMessage, call *openCall) {
 	}
 }
 
-// keyOf returns the same text for params as they were sent and as the SDK decoded them.
-func keyOf(params any) string {
+// keyOf returns the same digest for params as they were sent and as the SDK decoded them.
+func keyOf(params any) [sha256.Size]byte {
 	text, _ := json.Marshal(params)
 	var p struct {
 		Message, URL    string
@@ -139,7 +145,7 @@ func keyOf(params any) string {
 	}
 	_ = json.Unmarshal(text, &p)
 	key, _ := json.Marshal(p)
-	return string(key)
+	return sha256.Sum256(key)
 }
 
 // schemaOf returns the schema of a question as it was sent; nil: unknown.

@@ -121,15 +121,21 @@ func pages[T any](
 	defer stop()
 	var out []*T
 	cursors := map[string]bool{}
-	cursor := ""
+	cursor, size := "", 0
 	for n := 1; ; n++ {
-		items, next, err := page(ctx, l, cursor)
+		call, observed := observed(ctx)
+		items, next, err := page(observed, l, cursor)
+		call.finish()
 		if err = l.passed(ctx, err); err != nil && n == 1 {
 			return nil, err
 		}
-		out = append(out, slices.DeleteFunc(items, func(item *T) bool { return item == nil })...)
+		if size += len(call.take()); size <= u.most {
+			out = append(out, slices.DeleteFunc(items, func(item *T) bool { return item == nil })...)
+		}
 		switch {
 		case err != nil:
+		case size > u.most:
+			err = fmt.Errorf("it has more than %d bytes", u.most)
 		case next == "":
 			return out, nil
 		case cursors[next]:

@@ -3,7 +3,9 @@ package mcpbridge
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/url"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -83,6 +85,12 @@ func elicitation(params json.RawMessage) (*mcp.ElicitParams, error) {
 
 const modeURL = "url"
 
+// isPage reports whether a URL is that of a page: others, such as javascript:, run what they say.
+func isPage(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != ""
+}
+
 // ask runs f, which puts a question to a person or a model, within the bounds.
 func ask[R any](ctx context.Context, l *link, f func(context.Context) (R, error)) (R, error) {
 	defer l.asking.Add(-1)
@@ -107,6 +115,9 @@ func (l *link) unanswered(kind string) error {
 }
 
 func (l *link) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	if p.URL != "" && !isPage(p.URL) {
+		return nil, l.unreadable(errors.New("only http and https pages can be opened"))
+	}
 	if to := peerFrom(ctx); to != nil {
 		return ask(ctx, l, func(ctx context.Context) (*mcp.ElicitResult, error) { return to.elicit(ctx, p) })
 	}

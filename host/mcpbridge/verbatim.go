@@ -49,16 +49,20 @@ func (l *link) logged(call *openCall, params json.RawMessage) {
 	if json.Unmarshal(params, &p) != nil {
 		return
 	}
+	text, ok := p.Data.(string)
+	if !ok {
+		b, _ := json.Marshal(p.Data)
+		text = string(b)
+	}
+	if p.Logger != "" {
+		text = p.Logger + ": " + text
+	}
+	text = sanitize.Line(text, maxNote)
 	if l.to.Log != nil {
-		text, ok := p.Data.(string)
-		if !ok {
-			b, _ := json.Marshal(p.Data)
-			text = string(b)
-		}
-		if p.Logger != "" {
-			text = p.Logger + ": " + text
-		}
-		l.to.Log(slogLevel(p.Level), sanitize.Line(text, maxNote))
+		l.to.Log(slogLevel(p.Level), text)
+	}
+	if len(params) > maxLogLine { // clients are kept what they have not read
+		p = mcp.LoggingMessageParams{Level: p.Level, Data: text}
 	}
 	if call == nil {
 		call, _ = l.open.only()

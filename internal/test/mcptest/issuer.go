@@ -1,6 +1,7 @@
 package mcptest
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -28,6 +29,7 @@ type Issuer struct {
 	Refreshes  int
 	Lifetime   int      // of tokens, in seconds
 	Secrets    []string // tokens and codes that were issued
+	Page       string   // to log in; empty: its own
 	CIMD       bool     // takes client ID metadata documents
 	Deny       bool     // the user refuses
 	code       string
@@ -52,7 +54,7 @@ func NewIssuer(server *mcp.Server) *Issuer {
 	})
 	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, 200, map[string]any{
-			"issuer": s.URL, "authorization_endpoint": s.URL + "/authorize", "token_endpoint": s.URL + "/token",
+			"issuer": s.URL, "authorization_endpoint": cmp.Or(s.Page, s.URL+"/authorize"), "token_endpoint": s.URL + "/token",
 			"registration_endpoint": s.URL + "/register", "response_types_supported": []string{"code"},
 			"code_challenge_methods_supported": []string{"S256"}, "client_id_metadata_document_supported": s.CIMD,
 			"token_endpoint_auth_methods_supported": []string{"none"},
