@@ -46,7 +46,7 @@ func (u *Upstream) Instructions() string {
 // connected returns the connection, which is made first if there is none.
 func (u *Upstream) connected(ctx context.Context) (*link, error) {
 	u.mu.Lock()
-	l, start, linked := u.link, u.start, u.linked
+	l, start := u.link, u.start
 	u.mu.Unlock()
 	if l != nil {
 		return l, nil
@@ -60,10 +60,6 @@ func (u *Upstream) connected(ctx context.Context) (*link, error) {
 	}
 	if err := start(ctx); err != nil {
 		return nil, err
-	}
-	select {
-	case <-linked: // or there is one already
-	default:
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"path"
 	"regexp"
@@ -80,8 +81,7 @@ type Upstream struct {
 
 	mu       sync.Mutex
 	start    func(context.Context) error
-	link     *link         // the connection; nil: there is none
-	linked   chan struct{} // closed when there is another link
+	link     *link // the connection; nil: there is none
 	about    *mcp.InitializeResult
 	notices  map[*Notices]struct{}
 	followed map[string]int // URIs of resources, and how many subscriptions each has
@@ -127,7 +127,7 @@ func NewUpstream(config UpstreamConfig) (*Upstream, error) {
 		}
 	}
 	u := &Upstream{
-		config: config, most: maxListBytes, linked: make(chan struct{}), notices: map[*Notices]struct{}{}, followed: map[string]int{},
+		config: config, most: maxListBytes, notices: map[*Notices]struct{}{}, followed: map[string]int{},
 	}
 	if config.URL != "" {
 		if err := checkURL(config.URL, config.Plaintext); err != nil {
@@ -190,12 +190,7 @@ func (u *Upstream) unavailable(err error) *tool.Error {
 func (u *Upstream) take(l *link) {
 	u.mu.Lock()
 	u.link, u.about = l, l.session.InitializeResult()
-	close(u.linked)
-	u.linked = make(chan struct{})
-	followed, level := make([]string, 0, len(u.followed)), u.level
-	for uri := range u.followed {
-		followed = append(followed, uri)
-	}
+	followed, level := slices.Collect(maps.Keys(u.followed)), u.level
 	u.mu.Unlock()
 	go func() { // until the connection ends, or the server has what the one before had
 		ctx, stop := context.WithTimeout(l.life, requestTime)
