@@ -14,11 +14,12 @@ func received(raw json.RawMessage) (tool.Result, error) {
 		Content    []json.RawMessage `json:"content"`
 		Structured json.RawMessage   `json:"structuredContent"`
 		IsError    bool              `json:"isError"`
+		Meta       json.RawMessage   `json:"_meta"`
 	}
 	if err := json.Unmarshal(raw, &in); err != nil {
 		return tool.Result{}, fmt.Errorf("its result cannot be read: %w", err)
 	}
-	out := tool.Result{Structured: present(in.Structured), IsError: in.IsError}
+	out := tool.Result{Structured: present(in.Structured), IsError: in.IsError, Meta: unreserved(in.Meta)}
 	for i, block := range in.Content {
 		c, err := contentOf(block)
 		if err != nil {
@@ -39,31 +40,40 @@ func contentOf(raw json.RawMessage) (tool.Content, error) {
 		URI         string `json:"uri"`
 		Name        string `json:"name"`
 		Description string `json:"description"`
-		Resource    *struct {
+		extraMembers
+		Resource *struct {
 			URI      string  `json:"uri"`
 			MIMEType string  `json:"mimeType"`
 			Text     string  `json:"text"`
 			Blob     *[]byte `json:"blob"`
+
+			Meta json.RawMessage `json:"_meta"`
 		} `json:"resource"`
 	}
 	if err := json.Unmarshal(raw, &in); err != nil {
 		return nil, err
 	}
+	if in.Resource != nil {
+		in.Inside = in.Resource.Meta
+	}
+	extra := in.extra(in.Type)
 	switch in.Type {
 	case "text":
-		return tool.TextContent{Text: in.Text}, nil
+		return tool.TextContent{Text: in.Text, Extra: extra}, nil
 	case "image":
-		return tool.ImageContent{Data: in.Data, MIMEType: in.MIMEType}, nil
+		return tool.ImageContent{Data: in.Data, MIMEType: in.MIMEType, Extra: extra}, nil
 	case "audio":
-		return tool.AudioContent{Data: in.Data, MIMEType: in.MIMEType}, nil
+		return tool.AudioContent{Data: in.Data, MIMEType: in.MIMEType, Extra: extra}, nil
 	case "resource_link":
-		return tool.ResourceLink{URI: in.URI, Name: in.Name, Description: in.Description, MIMEType: in.MIMEType}, nil
+		return tool.ResourceLink{
+			URI: in.URI, Name: in.Name, Description: in.Description, MIMEType: in.MIMEType, Extra: extra,
+		}, nil
 	case "resource":
 		r := in.Resource
 		if r == nil {
 			return nil, errors.New("a resource without its content")
 		}
-		out := tool.ResourceContent{URI: r.URI, MIMEType: r.MIMEType, Text: r.Text}
+		out := tool.ResourceContent{URI: r.URI, MIMEType: r.MIMEType, Text: r.Text, Extra: extra}
 		if r.Blob != nil {
 			out.Blob = append([]byte{}, *r.Blob...)
 		}

@@ -46,6 +46,8 @@ type rawTool struct {
 	InputSchema  json.RawMessage `json:"inputSchema"`
 	OutputSchema json.RawMessage `json:"outputSchema"`
 	Annotations  json.RawMessage `json:"annotations"`
+	Icons        json.RawMessage `json:"icons"`
+	Meta         json.RawMessage `json:"_meta"`
 }
 
 // listingBuilder makes definitions of what a server lists.
@@ -97,12 +99,30 @@ func (b *listingBuilder) tool(raw json.RawMessage) error {
 	}
 	b.seen[t.Name] = true
 	d := b.l.u.definition(t)
+	b.shown(&d, t)
 	if other, taken := b.out.theirs[d.Name]; taken {
 		return fmt.Errorf("its tools %.128q and %.128q both have the name %s here; the first counts", other, t.Name, d.Name)
 	}
 	b.out.theirs[d.Name], b.out.annotations[d.Name] = t.Name, t.annotations()
 	b.out.tools = append(b.out.tools, d)
 	return nil
+}
+
+// shown adds to a definition what only clients see of it. It costs the tool nothing if it is wrong.
+func (b *listingBuilder) shown(d *tool.Definition, t rawTool) {
+	with := *d
+	with.Icons = present(t.Icons)
+	if err := with.Check(); len(with.Icons) > 0 && err != nil && d.Check() == nil {
+		b.l.fault(fmt.Errorf("the icons of its tool %.128q are left out: %w", t.Name, err))
+		with.Icons = nil
+	}
+	*d = with
+	with.Meta = unreserved(t.Meta)
+	if err := with.Check(); len(with.Meta) > 0 && err != nil && d.Check() == nil {
+		b.l.fault(fmt.Errorf("the _meta of its tool %.128q is left out: %w", t.Name, err))
+		with.Meta = nil
+	}
+	*d = with
 }
 
 // definition converts what a server says of a tool. What the registry does not take is refused

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -45,7 +46,7 @@ func authenticated(h http.Handler) http.Handler {
 
 // pipes are both ends of real pipes, as those of standard input and output, and what closes the
 // client's.
-func pipes() (client, server mcp.Transport, hangUp func()) {
+func pipes() (client, server *mcp.IOTransport, hangUp func()) {
 	fromClient, toServer, err1 := os.Pipe()
 	fromServer, toClient, err2 := os.Pipe()
 	if err := errors.Join(err1, err2); err != nil {
@@ -53,4 +54,45 @@ func pipes() (client, server mcp.Transport, hangUp func()) {
 	}
 	return &mcp.IOTransport{Reader: fromServer, Writer: toServer}, &mcp.IOTransport{Reader: fromClient, Writer: toClient},
 		func() { _ = toServer.Close(); _ = fromServer.Close() }
+}
+
+// recorder writes the bodies of answers to a writer, too.
+type recorder struct{ to io.Writer }
+
+func (r recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err == nil {
+		res.Body = recordedBody{res.Body, r.to}
+	}
+	return res, err
+}
+
+type recordedBody struct {
+	io.ReadCloser
+	to io.Writer
+}
+
+func (b recordedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	_, _ = b.to.Write(p[:n])
+	return n, err
+}
+
+// record is a buffer for several writers.
+type record struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (r *record) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.text = append(r.text, p...)
+	return len(p), nil
+}
+
+func (r *record) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return string(r.text)
 }

@@ -251,7 +251,7 @@ func (l *link) sending(next mcp.MethodHandler) mcp.MethodHandler {
 			defer stop()
 		}
 		result, err := next(ctx, method, req)
-		uncache(ctx, result)
+		uncache(result)
 		return result, err
 	}
 }

@@ -56,6 +56,8 @@ type toolJSON struct {
 	InputSchema  json.RawMessage      `json:"inputSchema"`
 	OutputSchema json.RawMessage      `json:"outputSchema,omitempty"`
 	Annotations  *mcp.ToolAnnotations `json:"annotations"`
+	Icons        json.RawMessage      `json:"icons,omitempty"`
+	Meta         json.RawMessage      `json:"_meta,omitempty"`
 }
 
 // of returns a tool's JSON in a form. It is remembered as long as the definition stays.
@@ -76,7 +78,7 @@ func (c *catalogue) of(d tool.Definition, f form) json.RawMessage {
 func encodeTool(d tool.Definition, f form) json.RawMessage {
 	t := toolJSON{
 		Name: f.nameOf(&d), Title: d.Title, Description: d.Description,
-		InputSchema: inputSchema(d), Annotations: annotations(&d),
+		InputSchema: inputSchema(d), Annotations: annotations(&d), Icons: d.Icons, Meta: unreserved(d.Meta),
 	}
 	if f&anyOutput != 0 || isObjectSchema(d.OutputSchema) {
 		t.OutputSchema = d.OutputSchema

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -103,94 +102,6 @@ func (u *Upstream) need(ctx context.Context, what string, has capability) (*link
 	return l, err
 }
 
-// pages lists what a server has besides tools, all pages of it within the bounds; nothing if it
-// has none. What exceeds the bounds is left out, and reported.
-func pages[T any](
-	ctx context.Context, u *Upstream, what string, has capability,
-	page func(ctx context.Context, l *link, cursor string) (items []*T, next string, err error),
-) ([]*T, error) {
-	l, err := u.with(ctx, has)
-	if l == nil {
-		return nil, err
-	}
-	ctx, stop := context.WithTimeout(ctx, requestTime)
-	defer stop()
-	var out []*T
-	cursors := map[string]bool{}
-	cursor, size := "", 0
-	for n := 1; ; n++ {
-		call, observed := observed(ctx)
-		items, next, err := page(observed, l, cursor)
-		call.finish()
-		if err = l.passed(ctx, err); err != nil && n == 1 {
-			return nil, err
-		}
-		if size += len(call.take()); size <= u.most {
-			out = append(out, slices.DeleteFunc(items, func(item *T) bool { return item == nil })...)
-		}
-		switch {
-		case err != nil:
-		case size > u.most:
-			err = fmt.Errorf("it has more than %d bytes", u.most)
-		case next == "":
-			return out, nil
-		case cursors[next]:
-			err = fmt.Errorf("the cursor of page %d was one of an earlier page", n+1)
-		case n == maxPages || len(out) > maxTools:
-			err = errors.New("it has no end")
-		}
-		if err != nil {
-			l.fault(fmt.Errorf("the list of its %s ends at page %d: %w", what, n, err))
-			return out[:min(len(out), maxTools)], nil
-		}
-		cursors[next], cursor = true, next
-	}
-}
-
-// Prompts lists the server's prompts; none if it has none.
-//
-// # Errors
-//
-// The server's own, a *jsonrpc.Error of the SDK; [tool.CodeUnavailable] if it cannot be reached or
-// started; the context's end.
-func (u *Upstream) Prompts(ctx context.Context) ([]*mcp.Prompt, error) {
-	page := func(ctx context.Context, l *link, cursor string) ([]*mcp.Prompt, string, error) {
-		var r mcp.ListPromptsResult
-		_, err := l.session.ListPrompts(withHand(ctx, &r), &mcp.ListPromptsParams{Cursor: cursor, Meta: traceMeta(ctx)})
-		return r.Prompts, r.NextCursor, err
-	}
-	return pages(ctx, u, "prompts", hasPrompts, page)
-}
-
-// Resources lists the server's resources; none if it has none.
-//
-// # Errors
-//
-// Those of [Upstream.Prompts].
-func (u *Upstream) Resources(ctx context.Context) ([]*mcp.Resource, error) {
-	page := func(ctx context.Context, l *link, cursor string) ([]*mcp.Resource, string, error) {
-		var r mcp.ListResourcesResult
-		_, err := l.session.ListResources(withHand(ctx, &r), &mcp.ListResourcesParams{Cursor: cursor, Meta: traceMeta(ctx)})
-		return r.Resources, r.NextCursor, err
-	}
-	return pages(ctx, u, "resources", hasResources, page)
-}
-
-// Templates lists the server's templates of resources; none if it has none.
-//
-// # Errors
-//
-// Those of [Upstream.Prompts].
-func (u *Upstream) Templates(ctx context.Context) ([]*mcp.ResourceTemplate, error) {
-	page := func(ctx context.Context, l *link, cursor string) ([]*mcp.ResourceTemplate, string, error) {
-		var r mcp.ListResourceTemplatesResult
-		in := &mcp.ListResourceTemplatesParams{Cursor: cursor, Meta: traceMeta(ctx)}
-		_, err := l.session.ListResourceTemplates(withHand(ctx, &r), in)
-		return r.ResourceTemplates, r.NextCursor, err
-	}
-	return pages(ctx, u, "resource templates", hasResources, page)
-}
-
 // GetPrompt gets a prompt. What the server asks meanwhile goes to the client whose request ctx
 // is. Of the parameters' _meta nothing is sent.
 //
@@ -199,9 +110,15 @@ func (u *Upstream) Templates(ctx context.Context) ([]*mcp.ResourceTemplate, erro
 // Those of [Upstream.Prompts]; [tool.CodeUnsupported] if the server has no prompts, or asks what the
 // client cannot answer; [tool.CodeInvalidResult] for a result that cannot be read.
 func (u *Upstream) GetPrompt(ctx context.Context, p *mcp.GetPromptParams) (*mcp.GetPromptResult, error) {
+	_, out, err := u.getPrompt(ctx, p)
+	return out, err
+}
+
+// getPrompt also returns the result as the server sent it.
+func (u *Upstream) getPrompt(ctx context.Context, p *mcp.GetPromptParams) (json.RawMessage, *mcp.GetPromptResult, error) {
 	l, err := u.need(ctx, "prompts", hasPrompts)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	raw, err := l.rounds(ctx, "", func(ctx context.Context, meta mcp.Meta, in answers) error {
 		_, err := l.session.GetPrompt(ctx, &mcp.GetPromptParams{
@@ -210,9 +127,10 @@ func (u *Upstream) GetPrompt(ctx context.Context, p *mcp.GetPromptParams) (*mcp.
 		return err
 	})
 	if err != nil {
-		return nil, l.passed(ctx, err)
+		return nil, nil, l.passed(ctx, err)
 	}
-	return decoded[mcp.GetPromptResult](l, raw)
+	out, err := decoded[mcp.GetPromptResult](l, raw)
+	return raw, out, err
 }
 
 // ReadResource reads a resource, as GetPrompt gets a prompt.
@@ -221,9 +139,17 @@ func (u *Upstream) GetPrompt(ctx context.Context, p *mcp.GetPromptParams) (*mcp.
 //
 // Those of [Upstream.GetPrompt].
 func (u *Upstream) ReadResource(ctx context.Context, p *mcp.ReadResourceParams) (*mcp.ReadResourceResult, error) {
+	_, out, err := u.readResource(ctx, p)
+	return out, err
+}
+
+// readResource also returns the result as the server sent it.
+func (u *Upstream) readResource(
+	ctx context.Context, p *mcp.ReadResourceParams,
+) (json.RawMessage, *mcp.ReadResourceResult, error) {
 	l, err := u.need(ctx, "resources", hasResources)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	raw, err := l.rounds(ctx, "", func(ctx context.Context, meta mcp.Meta, in answers) error {
 		_, err := l.session.ReadResource(ctx, &mcp.ReadResourceParams{
@@ -232,9 +158,10 @@ func (u *Upstream) ReadResource(ctx context.Context, p *mcp.ReadResourceParams) 
 		return err
 	})
 	if err != nil {
-		return nil, l.passed(ctx, err)
+		return nil, nil, l.passed(ctx, err)
 	}
-	return decoded[mcp.ReadResourceResult](l, raw)
+	out, err := decoded[mcp.ReadResourceResult](l, raw)
+	return raw, out, err
 }
 
 func decoded[R any](l *link, raw json.RawMessage) (*R, error) {

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -26,29 +24,27 @@ type relay struct {
 	*Upstream
 	stop func() // ends its notices
 
-	prompts   kept[*mcp.Prompt]
-	resources kept[*mcp.Resource]
-	templates kept[*mcp.ResourceTemplate]
+	prompts, resources, templates keptItems
 }
 
-// kept is a list of a server, until it changes.
-type kept[T any] struct {
+// keptItems is a list of a server, until it changes.
+type keptItems struct {
 	mu      sync.Mutex
-	items   []T
+	items   []item
 	fresh   bool
 	at      time.Time
 	version int // counts changes
 }
 
-func (k *kept[T]) forget() {
+func (k *keptItems) forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.fresh = false
 	k.version++
 }
 
-// of returns the list, which list fetches if it is not known.
-func (k *kept[T]) of(ctx context.Context, list func(context.Context) ([]T, error)) ([]T, error) {
+// of returns the server's list of a kind.
+func (k *keptItems) of(ctx context.Context, u *Upstream, of kind) ([]item, error) {
 	k.mu.Lock()
 	if k.fresh && time.Since(k.at) < maxListAge {
 		defer k.mu.Unlock()
@@ -56,7 +52,7 @@ func (k *kept[T]) of(ctx context.Context, list func(context.Context) ([]T, error
 	}
 	version := k.version
 	k.mu.Unlock()
-	items, err := list(ctx)
+	items, err := u.items(ctx, of)
 	if err != nil {
 		return nil, err
 	}
@@ -133,24 +129,22 @@ func (c *clientSession) relays() []*relay {
 }
 
 // offered is something that a mounted server has, and the server.
-type offered[T any] struct {
-	key  string // by which clients ask for it
-	item T
+type offered struct {
+	item
+
 	from *relay
 }
 
-// gather lists what the servers have, sorted. A server that fails costs only its own.
-func gather[T any](
-	ctx context.Context, c *clientSession, what string, list func(context.Context, *relay) ([]T, error), key func(T) string,
-) []offered[T] {
+// gather lists what the servers have of a kind, sorted. A server that fails costs only its own.
+func (c *clientSession) gather(ctx context.Context, of kind, kept func(*relay) *keptItems) []offered {
 	all := c.relays()
-	lists := make([][]T, len(all))
+	lists := make([][]item, len(all))
 	var wg sync.WaitGroup
 	for i, r := range all {
 		wg.Go(func() {
-			items, err := list(ctx, r)
+			items, err := kept(r).of(ctx, r.Upstream, of)
 			if err != nil {
-				c.server.opts.Logger.Log(ctx, slog.LevelWarn, "a mounted server does not list its "+what,
+				c.server.opts.Logger.Log(ctx, slog.LevelWarn, "a mounted server does not list its "+of.what,
 					"server", r.Name(), "error", err)
 			}
 			lists[i] = items
@@ -158,40 +152,34 @@ func gather[T any](
 	}
 	wg.Wait()
 	taken := map[string]bool{}
-	var out []offered[T]
+	var out []offered
 	for i, items := range lists {
-		for _, item := range items {
-			if k := key(item); !taken[k] {
-				taken[k] = true
-				out = append(out, offered[T]{k, item, all[i]})
+		for _, one := range items {
+			if !taken[one.key] {
+				taken[one.key] = true
+				out = append(out, offered{one, all[i]})
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b offered[T]) int { return strings.Compare(a.key, b.key) })
+	slices.SortFunc(out, func(a, b offered) int { return strings.Compare(a.key, b.key) })
 	return out
 }
 
-func (c *clientSession) prompts(ctx context.Context) []offered[*mcp.Prompt] {
-	return gather(ctx, c, "prompts", func(ctx context.Context, r *relay) ([]*mcp.Prompt, error) {
-		return r.prompts.of(ctx, r.Prompts)
-	}, func(p *mcp.Prompt) string { return p.Name })
+func (c *clientSession) prompts(ctx context.Context) []offered {
+	return c.gather(ctx, promptKind, func(r *relay) *keptItems { return &r.prompts })
 }
 
-func (c *clientSession) resources(ctx context.Context) []offered[*mcp.Resource] {
-	return gather(ctx, c, "resources", func(ctx context.Context, r *relay) ([]*mcp.Resource, error) {
-		return r.resources.of(ctx, r.Resources)
-	}, func(p *mcp.Resource) string { return p.URI })
+func (c *clientSession) resources(ctx context.Context) []offered {
+	return c.gather(ctx, resourceKind, func(r *relay) *keptItems { return &r.resources })
 }
 
-func (c *clientSession) templates(ctx context.Context) []offered[*mcp.ResourceTemplate] {
-	return gather(ctx, c, "resource templates", func(ctx context.Context, r *relay) ([]*mcp.ResourceTemplate, error) {
-		return r.templates.of(ctx, r.Templates)
-	}, func(p *mcp.ResourceTemplate) string { return p.URITemplate })
+func (c *clientSession) templates(ctx context.Context) []offered {
+	return c.gather(ctx, templateKind, func(r *relay) *keptItems { return &r.templates })
 }
 
 // find returns the server that has something.
-func find[T any](all []offered[T], key string) *relay {
-	i, ok := slices.BinarySearchFunc(all, key, func(o offered[T], key string) int { return strings.Compare(o.key, key) })
+func find(all []offered, key string) *relay {
+	i, ok := slices.BinarySearchFunc(all, key, func(o offered, key string) int { return strings.Compare(o.key, key) })
 	if !ok {
 		return nil
 	}

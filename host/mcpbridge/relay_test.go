@@ -23,6 +23,12 @@ import (
 // offered of it.
 func mounted(t testing.TB, h *host.Host, names ...string) func() []*mcpbridge.Upstream {
 	t.Helper()
+	return mountedAs(t, h, "1", names...)
+}
+
+// mountedAs is mounted, of the server that this binary is with a value of mountedVariable.
+func mountedAs(t testing.TB, h *host.Host, value string, names ...string) func() []*mcpbridge.Upstream {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +36,7 @@ func mounted(t testing.TB, h *host.Host, names ...string) func() []*mcpbridge.Up
 	var all []*mcpbridge.Upstream
 	for _, name := range names {
 		u, err := mcpbridge.NewUpstream(mcpbridge.UpstreamConfig{
-			Name: name, Command: self, Env: []string{mountedVariable + "=1"},
+			Name: name, Command: self, Env: []string{mountedVariable + "=" + value},
 			Safety: func(string) tool.Safety { return tool.Safe },
 		})
 		if err != nil {

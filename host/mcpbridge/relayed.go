@@ -2,9 +2,11 @@ package mcpbridge
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -12,63 +14,50 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// itemsAt returns the items on the page that a cursor is for, and the cursor of the next.
-func itemsAt[T any](c *clientSession, kind, at string, all []offered[T]) (items []T, next string, err error) {
-	page, next, err := pageAt(c, kind, at, all, func(o *offered[T]) string { return o.key })
-	items = make([]T, len(page))
-	for i, o := range page {
-		items[i] = o.item
-	}
-	return items, next, err
-}
-
 var listCache = mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}
 
-func (c *clientSession) listPrompts(ctx context.Context, r *mcp.ListPromptsRequest) (mcp.Result, error) {
-	items, next, err := itemsAt(c, "prompts", r.Params.Cursor, c.prompts(ctx))
+// itemPage answers a request for a page of what mounted servers have of a kind.
+func (c *clientSession) itemPage(k kind, at string, latest bool, all []offered) (mcp.Result, error) {
+	page, next, err := pageAt(c, k.what, at, all, func(o *offered) string { return o.key })
 	if err != nil {
 		return nil, err
 	}
-	return &mcp.ListPromptsResult{Prompts: items, NextCursor: next, Cacheable: listCache}, nil
+	items := make([]json.RawMessage, len(page))
+	for i, o := range page {
+		items[i] = o.raw
+	}
+	list, err := json.Marshal(items)
+	if err != nil {
+		return nil, err
+	}
+	out := &passedResult{members: []jsonMember{{k.member, list}}}
+	out.members = append(out.members, cacheMembers(listTTL)...)
+	if next != "" {
+		out.members = append(out.members, jsonMember{"nextCursor", quoted(next)})
+	}
+	if latest {
+		out.members = append(out.members, jsonMember{"resultType", quoted(resultComplete)})
+	}
+	return out, nil
+}
+
+// cacheMembers are how long, in milliseconds, and by whom a result may be kept.
+func cacheMembers(ttl int) []jsonMember {
+	return []jsonMember{
+		{"ttlMs", json.RawMessage(strconv.Itoa(ttl))}, {"cacheScope", quoted(listCache.CacheScope)},
+	}
+}
+
+func (c *clientSession) listPrompts(ctx context.Context, r *mcp.ListPromptsRequest) (mcp.Result, error) {
+	return c.itemPage(promptKind, r.Params.Cursor, isStateless(r.Params.Meta), c.prompts(ctx))
 }
 
 func (c *clientSession) listResources(ctx context.Context, r *mcp.ListResourcesRequest) (mcp.Result, error) {
-	items, next, err := itemsAt(c, "resources", r.Params.Cursor, c.resources(ctx))
-	if err != nil {
-		return nil, err
-	}
-	return &mcp.ListResourcesResult{Resources: items, NextCursor: next, Cacheable: listCache}, nil
+	return c.itemPage(resourceKind, r.Params.Cursor, isStateless(r.Params.Meta), c.resources(ctx))
 }
 
 func (c *clientSession) listTemplates(ctx context.Context, r *mcp.ListResourceTemplatesRequest) (mcp.Result, error) {
-	items, next, err := itemsAt(c, "templates", r.Params.Cursor, c.templates(ctx))
-	if err != nil {
-		return nil, err
-	}
-	return &mcp.ListResourceTemplatesResult{ResourceTemplates: items, NextCursor: next, Cacheable: listCache}, nil
-}
-
-// promptResult and resourceResult are results of mounted servers, with the type that the SDK
-// gives only to results that it makes itself.
-type promptResult struct {
-	mcp.ResultBase
-	ResultType  string               `json:"resultType,omitempty"`
-	Description string               `json:"description,omitempty"`
-	Messages    []*mcp.PromptMessage `json:"messages"`
-}
-
-type resourceResult struct {
-	mcp.ResultBase
-	mcp.Cacheable
-	ResultType string                  `json:"resultType,omitempty"`
-	Contents   []*mcp.ResourceContents `json:"contents"`
-}
-
-func (at *request) resultType() string {
-	if at.latest {
-		return resultComplete
-	}
-	return ""
+	return c.itemPage(templateKind, r.Params.Cursor, isStateless(r.Params.Meta), c.templates(ctx))
 }
 
 // getPrompt answers prompts/get.
@@ -85,13 +74,11 @@ func (c *clientSession) getPrompt(ctx context.Context, r *mcp.GetPromptRequest) 
 		if from == nil {
 			return nil, invalid("Unknown prompt: %.200s", p.Name)
 		}
-		res, err := from.GetPrompt(ctx, &mcp.GetPromptParams{Name: p.Name, Arguments: p.Arguments})
+		res, _, err := from.getPrompt(ctx, &mcp.GetPromptParams{Name: p.Name, Arguments: p.Arguments})
 		if err != nil {
 			return nil, passedOn(err)
 		}
-		out := &promptResult{ResultType: at.resultType(), Description: res.Description, Messages: res.Messages}
-		out.Meta = res.Meta
-		return out, nil
+		return at.passed(res), nil
 	})
 }
 
@@ -103,13 +90,11 @@ func (c *clientSession) readResource(ctx context.Context, r *mcp.ReadResourceReq
 	return c.answer(ctx, at, key, p.RequestState, p.InputResponses, func(ctx context.Context) (mcp.Result, error) {
 		err := mcp.ResourceNotFoundError(p.URI)
 		for _, from := range c.ofURI(ctx, p.URI) {
-			var res *mcp.ReadResourceResult
-			if res, err = from.ReadResource(ctx, &mcp.ReadResourceParams{URI: p.URI}); err != nil {
+			raw, res, failed := from.readResource(ctx, &mcp.ReadResourceParams{URI: p.URI})
+			if err = failed; err != nil {
 				continue // another server may have it
 			}
-			out := &resourceResult{ResultType: at.resultType(), Contents: res.Contents, Cacheable: res.Cacheable}
-			out.Meta, out.CacheScope = res.Meta, "private"
-			return out, nil
+			return at.passed(raw, cacheMembers(res.TTLMs)...), nil
 		}
 		return nil, passedOn(err)
 	})
@@ -134,6 +119,7 @@ func (c *clientSession) complete(ctx context.Context, r *mcp.CompleteRequest) (m
 	if err != nil {
 		return nil, passedOn(err)
 	}
+	maps.DeleteFunc(res.Meta, func(key string, _ any) bool { return isReserved(key) })
 	return res, nil
 }
 

@@ -48,6 +48,7 @@ type contentBlock struct {
 	URI         string         `json:"uri,omitempty"`
 	Name        string         `json:"name,omitempty"`
 	Description string         `json:"description,omitempty"`
+	*extraMembers
 }
 
 type resourceBlock struct {
@@ -55,6 +56,8 @@ type resourceBlock struct {
 	MIMEType string  `json:"mimeType,omitempty"`
 	Text     *string `json:"text,omitempty"`
 	Blob     *[]byte `json:"blob,omitempty"`
+
+	Meta json.RawMessage `json:"_meta,omitempty"`
 }
 
 func textBlock(s string) contentBlock { return contentBlock{Type: "text", Text: &s} }
@@ -62,11 +65,11 @@ func textBlock(s string) contentBlock { return contentBlock{Type: "text", Text: 
 func blockOf(c tool.Content) contentBlock {
 	switch c := c.(type) {
 	case tool.TextContent:
-		return textBlock(c.Text)
+		return contentBlock{Type: "text", Text: &c.Text, extraMembers: membersOf(c.Extra)}
 	case tool.ImageContent:
-		return contentBlock{Type: "image", Data: c.Data, MIMEType: c.MIMEType}
+		return contentBlock{Type: "image", Data: c.Data, MIMEType: c.MIMEType, extraMembers: membersOf(c.Extra)}
 	case tool.AudioContent:
-		return contentBlock{Type: "audio", Data: c.Data, MIMEType: c.MIMEType}
+		return contentBlock{Type: "audio", Data: c.Data, MIMEType: c.MIMEType, extraMembers: membersOf(c.Extra)}
 	case tool.ResourceContent:
 		r := &resourceBlock{URI: c.URI, MIMEType: c.MIMEType}
 		if c.Blob != nil {
@@ -74,7 +77,11 @@ func blockOf(c tool.Content) contentBlock {
 		} else {
 			r.Text = &c.Text
 		}
-		return contentBlock{Type: "resource", Resource: r}
+		extra := membersOf(c.Extra)
+		if extra != nil {
+			r.Meta = extra.Inside
+		}
+		return contentBlock{Type: "resource", Resource: r, extraMembers: extra}
 	case tool.ResourceLink:
 		name := c.Name
 		if name == "" { // the protocol requires one
@@ -82,6 +89,7 @@ func blockOf(c tool.Content) contentBlock {
 		}
 		return contentBlock{
 			Type: "resource_link", URI: c.URI, Name: name, Description: c.Description, MIMEType: c.MIMEType,
+			extraMembers: membersOf(c.Extra),
 		}
 	}
 	return textBlock("[content of an unknown kind]")
@@ -118,6 +126,9 @@ func resultOf(out host.Outcome, res tool.Result, err error, latest, named bool) 
 		r.Meta = mcp.Meta{errorKey: errorMeta{
 			Code: out.Error.Code, Call: out.ID, RetryAfter: time.Duration(out.Error.RetryAfter).Seconds(),
 		}}
+	}
+	if meta := unreserved(res.Meta); err == nil && len(meta) > 0 {
+		return told(r, meta), nil
 	}
 	return r, nil
 }

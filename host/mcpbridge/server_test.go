@@ -26,7 +26,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(mountedVariable) != "" {
+	switch os.Getenv(mountedVariable) {
+	case "":
+	case plainServer:
+		servePlainly()
+		return
+	default:
 		_ = mcptest.Server().Run(context.Background(), &mcp.StdioTransport{})
 		return
 	}
@@ -61,6 +66,7 @@ func report() {
 			t := tool.TraceFrom(ctx)
 			return tool.Text(t.Parent + " " + t.State), nil
 		}),
+		annotated(),
 	)}
 	plugin.Main()
 }

@@ -64,68 +64,81 @@ func isObjectSchema(s tool.Schema) bool {
 
 // withoutHeaders returns a schema without its header keywords; all else stays, in its order.
 func withoutHeaders(schema json.RawMessage) json.RawMessage {
-	dec := json.NewDecoder(bytes.NewReader(schema))
-	dec.UseNumber()
-	var out bytes.Buffer
-	if copyWithout(&out, dec) != nil {
+	c := newCopier(schema, func(_, key string) bool { return key == headerKeyword })
+	if c.value("") != nil {
 		return json.RawMessage(`{"type":"object"}`)
 	}
-	return out.Bytes()
+	return c.out.Bytes()
 }
 
-// copyWithout copies the next value of dec, without members named headerKeyword.
-func copyWithout(out *bytes.Buffer, dec *json.Decoder) error {
-	t, err := dec.Token()
+// copier copies JSON without the members of objects that drop reports, of which it is told the
+// key of the object itself, too; all else stays, in its order.
+type copier struct {
+	dec     *json.Decoder
+	drop    func(in, key string) bool
+	out     bytes.Buffer
+	dropped bool
+}
+
+func newCopier(text json.RawMessage, drop func(in, key string) bool) *copier {
+	c := &copier{dec: json.NewDecoder(bytes.NewReader(text)), drop: drop}
+	c.dec.UseNumber()
+	return c
+}
+
+// value copies the next value, which has a key.
+func (c *copier) value(in string) error {
+	t, err := c.dec.Token()
 	if err != nil {
 		return err
 	}
 	open, ok := t.(json.Delim)
 	if !ok {
-		b, err := json.Marshal(t)
-		out.Write(b)
-		return err
+		return c.scalar(t)
 	}
-	out.WriteString(open.String())
-	for first := true; dec.More(); {
+	c.out.WriteString(open.String())
+	for first := true; c.dec.More(); {
+		key := ""
 		if open == '{' {
-			key, err := dec.Token()
+			t, err := c.dec.Token()
 			if err != nil {
 				return err
 			}
-			if key == headerKeyword {
-				var dropped json.RawMessage
-				if err := dec.Decode(&dropped); err != nil {
+			if key, _ = t.(string); c.drop(in, key) {
+				var value json.RawMessage
+				if err := c.dec.Decode(&value); err != nil {
 					return err
 				}
+				c.dropped = true
 				continue
 			}
-			b, err := json.Marshal(key)
-			if err != nil {
+		}
+		if !first {
+			c.out.WriteByte(',')
+		}
+		first = false
+		if open == '{' {
+			if err := c.scalar(key); err != nil {
 				return err
 			}
-			separate(out, &first)
-			out.Write(b)
-			out.WriteByte(':')
-		} else {
-			separate(out, &first)
+			c.out.WriteByte(':')
 		}
-		if err := copyWithout(out, dec); err != nil {
+		if err := c.value(key); err != nil {
 			return err
 		}
 	}
-	end, err := dec.Token()
+	end, err := c.dec.Token()
 	if err != nil {
 		return err
 	}
-	out.WriteString(end.(json.Delim).String()) //nolint:forcetypeassert // More reported the end of the value
+	c.out.WriteString(end.(json.Delim).String()) //nolint:forcetypeassert // More reported the end of the value
 	return nil
 }
 
-func separate(out *bytes.Buffer, first *bool) {
-	if !*first {
-		out.WriteByte(',')
-	}
-	*first = false
+func (c *copier) scalar(v any) error {
+	b, err := json.Marshal(v)
+	c.out.Write(b)
+	return err
 }
 
 // unreachable is the handler of tools that the SDK knows by name only.

@@ -1,7 +1,6 @@
 package mcpbridge
 
 import (
-	"context"
 	"encoding/json"
 	"log/slog"
 
@@ -90,35 +89,17 @@ func slogLevel(level mcp.LoggingLevel) slog.Level {
 // uncache keeps the SDK from answering the next request from this result, or from holding
 // it: what is listed and read is what the server has now, and a server has no bound to the
 // resources that it lets read.
-func uncache(ctx context.Context, result mcp.Result) {
+func uncache(result mcp.Result) {
 	switch r := result.(type) {
 	case *mcp.ListToolsResult:
 		r.TTLMs = 0
 	case *mcp.ListPromptsResult:
-		hand(ctx, *r)
 		*r = mcp.ListPromptsResult{}
 	case *mcp.ListResourcesResult:
-		hand(ctx, *r)
 		*r = mcp.ListResourcesResult{}
 	case *mcp.ListResourceTemplatesResult:
-		hand(ctx, *r)
 		*r = mcp.ListResourceTemplatesResult{}
 	case *mcp.ReadResourceResult:
-		hand(ctx, *r)
 		*r = mcp.ReadResourceResult{}
 	}
-}
-
-type handKey struct{}
-
-// hand gives a result to whoever asked with [withHand].
-func hand[R any](ctx context.Context, result R) {
-	if to, ok := ctx.Value(handKey{}).(*R); ok {
-		*to = result
-	}
-}
-
-// withHand returns a context whose request leaves its result in to.
-func withHand[R any](ctx context.Context, to *R) context.Context {
-	return context.WithValue(ctx, handKey{}, to)
 }

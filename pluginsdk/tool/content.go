@@ -8,7 +8,8 @@ import (
 
 // Content is one block of a [Result]: a [TextContent], [ImageContent], [AudioContent],
 // [ResourceContent] or [ResourceLink]. These are the kinds that the Model Context
-// Protocol defines (specification 2025-06-18, server/tools).
+// Protocol defines (specification 2025-06-18, server/tools). What the protocol's blocks have
+// besides, such as annotations, is in the Extra of each.
 type Content interface {
 	// describe returns the block as text.
 	describe() string
@@ -17,19 +18,22 @@ type Content interface {
 
 // TextContent is plain text.
 type TextContent struct {
-	Text string `json:"text"`
+	Text  string `json:"text"`
+	Extra Extra  `json:"extra,omitempty"`
 }
 
 // ImageContent is an image.
 type ImageContent struct {
 	Data     []byte `json:"data"`
 	MIMEType string `json:"mime_type"`
+	Extra    Extra  `json:"extra,omitempty"`
 }
 
 // AudioContent is a sound recording.
 type AudioContent struct {
 	Data     []byte `json:"data"`
 	MIMEType string `json:"mime_type"`
+	Extra    Extra  `json:"extra,omitempty"`
 }
 
 // ResourceContent is a resource with its content, which is Blob unless Blob is nil, and
@@ -39,6 +43,7 @@ type ResourceContent struct {
 	MIMEType string `json:"mime_type,omitempty"`
 	Text     string `json:"text,omitempty"`
 	Blob     []byte `json:"blob,omitzero"`
+	Extra    Extra  `json:"extra,omitempty"`
 }
 
 // ResourceLink is the address of a resource, without its content.
@@ -47,6 +52,7 @@ type ResourceLink struct {
 	Name        string `json:"name,omitempty"`
 	Description string `json:"description,omitempty"`
 	MIMEType    string `json:"mime_type,omitempty"`
+	Extra       Extra  `json:"extra,omitempty"`
 }
 
 func (TextContent) kind() string     { return "text" }

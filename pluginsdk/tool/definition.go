@@ -58,6 +58,14 @@ type Definition struct {
 	// Sensitive names arguments whose values the logs and the audit log redact, wherever
 	// in the arguments a name occurs: at most 256 names of 1 to 256 bytes.
 	Sensitive []string `json:"sensitive,omitempty"`
+	// Icons are shown to people by MCP clients: a JSON array of objects with "src", an https:
+	// or data:image/ URI, and optionally "mimeType", "sizes" and "theme", as in the Model
+	// Context Protocol (specification 2025-11-25, basic). At most 16, and 64 KiB.
+	Icons json.RawMessage `json:"icons,omitempty"`
+	// Meta is the "_meta" of the tool, for MCP clients: a JSON object of at most 64 KiB and
+	// 64 levels, which they receive as it is. Keys that the protocol reserves, such as
+	// io.modelcontextprotocol/..., are not passed on.
+	Meta json.RawMessage `json:"meta,omitempty"`
 }
 
 // RateLimit allows Calls calls in each Period. Both are above zero.
@@ -77,7 +85,8 @@ const (
 	maxCategories        = 64
 	maxCategoryLength    = 64 // bytes
 	maxSensitive         = 256
-	maxSensitiveLength   = 256 // bytes
+	maxSensitiveLength   = 256      // bytes
+	maxMeta              = 64 << 10 // bytes
 )
 
 // Clone returns a copy that shares no memory with d.
@@ -86,6 +95,7 @@ func (d Definition) Clone() Definition {
 	d.OutputSchema = slices.Clone(d.OutputSchema)
 	d.Categories = slices.Clone(d.Categories)
 	d.Sensitive = slices.Clone(d.Sensitive)
+	d.Icons, d.Meta = slices.Clone(d.Icons), slices.Clone(d.Meta)
 	if d.RateLimit != nil {
 		limit := *d.RateLimit
 		d.RateLimit = &limit
@@ -151,6 +161,15 @@ func (d Definition) Check() error {
 		if !spells(c, maxCategoryLength, "_.:-") {
 			return bad("use 1 to 64 letters, digits, _, ., : and -", "malformed category %.100q", c)
 		}
+	}
+	if err := CheckIcons(d.Icons); err != nil {
+		return bad("use at most 16 icons from https: or data:image/, and 64 KiB", "%v", err)
+	}
+	if err := CheckMeta(d.Meta); err != nil {
+		return bad("make it a JSON object", "the _meta: %v", err)
+	}
+	if len(d.Meta) > maxMeta {
+		return bad("shorten it", "the _meta has %d bytes, more than %d", len(d.Meta), maxMeta)
 	}
 	return nil
 }

@@ -21,6 +21,8 @@ func full() tool.Definition {
 		Safety: tool.Cautious, Categories: []string{"fs", "read"}, Permission: tool.FSRead,
 		Idempotent: true, MaxRetries: 3, Timeout: tool.Duration(90 * time.Second),
 		RateLimit: &tool.RateLimit{Calls: 5, Period: tool.Duration(time.Minute)}, Sensitive: []string{"password"},
+		Icons: json.RawMessage(`[{"src":"data:image/png;base64,AAAA"},{"src":"https://a/b","sizes":["any"]}]`),
+		Meta:  json.RawMessage(`{"ui":{"resourceUri":"ui://a"}}`),
 	}
 }
 
@@ -73,6 +75,22 @@ func TestCheck(t *testing.T) {
 		"too many sensitive names": {func(d *tool.Definition) {
 			d.Sensitive = slices.Repeat([]string{"a"}, 256+1)
 		}, "257 sensitive names, more than 256"},
+		"icons that are no list": {func(d *tool.Definition) { d.Icons = []byte(`{"src":"https://a"}`) }, "not a list of objects"},
+		"icon of a file":         {func(d *tool.Definition) { d.Icons = []byte(`[{"src":"file:///a"}]`) }, "neither https: nor data:image/"},
+		"icon of a script":       {func(d *tool.Definition) { d.Icons = []byte(`[{"src":"data:text/html,x"}]`) }, "neither https: nor data:image/"},
+		"hidden in an icon":      {func(d *tool.Definition) { d.Icons = []byte(`[{"src":"https://a/\u202e"}]`) }, "hidden character, U+202E"},
+		"too many icons": {func(d *tool.Definition) {
+			d.Icons = []byte("[" + strings.Repeat(`{"src":"https://a"},`, 16) + `{"src":"https://a"}]`)
+		}, "17 icons, more than 16"},
+		"large icon": {func(d *tool.Definition) {
+			d.Icons = []byte(`[{"src":"data:image/png,` + strings.Repeat("x", 64<<10) + `"}]`)
+		}, "more than 65536"},
+		"_meta that is no object": {func(d *tool.Definition) { d.Meta = []byte(`[1]`) }, "not an object"},
+		"_meta that is no JSON":   {func(d *tool.Definition) { d.Meta = []byte(`{"a":`) }, "not JSON"},
+		"deep _meta": {func(d *tool.Definition) {
+			d.Meta = []byte(strings.Repeat(`{"]":`, 65) + `"\"["` + strings.Repeat("}", 65))
+		}, "65 levels, more than 64"},
+		"large _meta":          {func(d *tool.Definition) { d.Meta = []byte(`{"a":"` + strings.Repeat("x", 64<<10) + `"}`) }, "more than 65536"},
 		"empty sensitive name": {func(d *tool.Definition) { d.Sensitive = []string{"a", ""} }, "has 0 bytes"},
 		"long sensitive name":  {func(d *tool.Definition) { d.Sensitive = []string{strings.Repeat("a", 257)} }, "has 257 bytes"},
 		"empty category":       {func(d *tool.Definition) { d.Categories = []string{"a", ""} }, "malformed category"},
@@ -122,6 +140,7 @@ func TestClone(t *testing.T) {
 		t.Fatalf("%+v, want %+v", c, d)
 	}
 	c.InputSchema[0], c.OutputSchema[0], c.Categories[0], c.Sensitive[0], c.RateLimit.Calls = 'x', 'x', "x", "x", 99
+	c.Icons[0], c.Meta[0] = 'x', 'x'
 	if !reflect.DeepEqual(d, full()) {
 		t.Errorf("the copy shares memory with the original: %+v", d)
 	}

@@ -15,6 +15,10 @@ type Result struct {
 	Structured json.RawMessage
 	// IsError reports that the tool failed; Content says how.
 	IsError bool
+	// Meta is the "_meta" of the result, for MCP clients: a JSON object of at most 64 levels,
+	// which they receive as it is. Models do not see it. Keys that the protocol reserves,
+	// such as io.modelcontextprotocol/..., are not passed on. Empty: none.
+	Meta json.RawMessage
 }
 
 // Text returns a Result with one block of text.
@@ -56,7 +60,7 @@ type Blocks []Content
 // It lets omitzero leave such blocks out of JSON that has the text.
 func (b Blocks) IsZero() bool {
 	for _, c := range b {
-		if _, ok := c.(TextContent); !ok {
+		if t, ok := c.(TextContent); !ok || t.Extra != "" {
 			return false
 		}
 	}
@@ -101,12 +105,13 @@ type resultJSON struct {
 	Content    Blocks          `json:"content"`
 	Structured json.RawMessage `json:"structured,omitempty"`
 	IsError    bool            `json:"is_error,omitempty"`
+	Meta       json.RawMessage `json:"meta,omitempty"`
 }
 
-// MarshalJSON encodes the result as {"content", "structured", "is_error"}, with the content
-// as [Blocks].
+// MarshalJSON encodes the result as {"content", "structured", "is_error", "meta"}, with the
+// content as [Blocks].
 func (r Result) MarshalJSON() ([]byte, error) {
-	return json.Marshal(resultJSON{r.Content, r.Structured, r.IsError})
+	return json.Marshal(resultJSON{r.Content, r.Structured, r.IsError, r.Meta})
 }
 
 // UnmarshalJSON decodes the form that [Result.MarshalJSON] writes.
@@ -115,6 +120,6 @@ func (r *Result) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &in); err != nil {
 		return err
 	}
-	*r = Result{in.Content, in.Structured, in.IsError}
+	*r = Result{in.Content, in.Structured, in.IsError, in.Meta}
 	return nil
 }

@@ -37,6 +37,7 @@ func TestDefinitionRoundTrip(t *testing.T) {
 		Safety: tool.Cautious, Categories: []string{"a", "b"}, Permission: tool.FSRead,
 		Idempotent: true, MaxRetries: 3, Timeout: tool.Duration(90 * time.Second),
 		RateLimit: &tool.RateLimit{Calls: math.MaxInt32, Period: tool.Duration(time.Millisecond)}, Sensitive: []string{"p"},
+		Icons: []byte(`[{"src": "https://a/b"}]`), Meta: []byte(`{"b": 9007199254740993, "a": 1}`),
 	}
 	for v, i := reflect.ValueOf(full), 0; i < v.NumField(); i++ {
 		if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "Alias" { // which only hosts give

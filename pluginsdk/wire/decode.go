@@ -193,6 +193,8 @@ func (in *response) mergeResult(b []byte) error {
 			in.result.Structured = orNil(f.bytes)
 		case fieldKey(resultIsError, varint):
 			in.result.IsError = protowire.DecodeBool(f.value)
+		case fieldKey(resultMeta, length):
+			in.result.Meta = orNil(f.bytes)
 		}
 	}
 	return nil
@@ -233,12 +235,16 @@ func (in *response) answer() (tool.Result, error) {
 		}
 		in.result.Structured = cleanBytes(in.result.Structured) // json.Valid accepts invalid UTF-8 in strings
 	}
+	if err := in.result.Check(); err != nil {
+		return tool.Result{}, invalidResult(err.Error())
+	}
 	return in.result, nil
 }
 
 // fields holds the string and bytes fields of a message with at most four of them, by
-// number. An absent field is nil; one that is present but empty is not.
-type fields [5][]byte
+// number. An absent field is nil; one that is present but empty is not. At contentExtra are
+// those of a Content.
+type fields [contentExtra + 1][]byte
 
 // shape describes which fields a message has.
 type shape struct {
@@ -286,11 +292,14 @@ func parseContent(b []byte) (kind protowire.Number, parts fields, err error) {
 		}
 		b = rest
 		num := f.number()
+		if f.bytes != nil && num == contentExtra {
+			parts[contentExtra] = f.bytes
+		}
 		if f.bytes == nil || int(num) >= len(contentShapes) {
 			continue
 		}
 		if kind != num { // one kind replaces another
-			kind, parts = num, fields{}
+			kind, parts = num, fields{contentExtra: parts[contentExtra]}
 		}
 		if err := mergeFields(&parts, f.bytes, contentShapes[kind]); err != nil {
 			return 0, fields{}, err
@@ -301,22 +310,23 @@ func parseContent(b []byte) (kind protowire.Number, parts fields, err error) {
 
 // content returns the block of a kind that has the fields p.
 func (p *fields) content(kind protowire.Number) tool.Content {
+	extra := tool.Extra(view(p[contentExtra]))
 	switch kind {
 	case contentText:
-		return tool.TextContent{Text: cleanView(p[1])}
+		return tool.TextContent{Text: cleanView(p[1]), Extra: extra}
 	case contentImage:
-		return tool.ImageContent{Data: orNil(p[mediaData]), MIMEType: cleanView(p[2])}
+		return tool.ImageContent{Data: orNil(p[mediaData]), MIMEType: cleanView(p[2]), Extra: extra}
 	case contentAudio:
-		return tool.AudioContent{Data: orNil(p[mediaData]), MIMEType: cleanView(p[2])}
+		return tool.AudioContent{Data: orNil(p[mediaData]), MIMEType: cleanView(p[2]), Extra: extra}
 	case contentResource:
 		return tool.ResourceContent{
 			URI: cleanView(p[1]), MIMEType: cleanView(p[2]),
-			Text: cleanView(p[resourceText]), Blob: p[resourceBlob],
+			Text: cleanView(p[resourceText]), Blob: p[resourceBlob], Extra: extra,
 		}
 	default:
 		return tool.ResourceLink{
 			URI: cleanView(p[1]), Name: cleanView(p[2]),
-			Description: cleanView(p[3]), MIMEType: cleanView(p[4]),
+			Description: cleanView(p[3]), MIMEType: cleanView(p[4]), Extra: extra,
 		}
 	}
 }

@@ -187,6 +187,7 @@ func definitionToProto(d tool.Definition) *pluginv1.ToolDefinition {
 		Safety: d.Safety.String(), Categories: cleanAll(d.Categories), Permission: clean(string(d.Permission)),
 		Idempotent: d.Idempotent, MaxRetries: saturate(d.MaxRetries),
 		TimeoutMs: toMilliseconds(d.Timeout), Sensitive: cleanAll(d.Sensitive),
+		IconsJson: d.Icons, MetaJson: d.Meta,
 	}
 	if d.RateLimit != nil {
 		out.RateLimit = &pluginv1.RateLimit{Calls: saturate(d.RateLimit.Calls), PeriodMs: toMilliseconds(d.RateLimit.Period)}
@@ -220,6 +221,7 @@ func definitionFromProto(p *pluginv1.ToolDefinition) (tool.Definition, error) {
 		Safety: safety, Categories: p.GetCategories(), Permission: tool.Capability(p.GetPermission()),
 		Idempotent: p.GetIdempotent(), MaxRetries: int(p.GetMaxRetries()),
 		Timeout: fromMilliseconds(p.GetTimeoutMs()), Sensitive: p.GetSensitive(),
+		Icons: p.GetIconsJson(), Meta: p.GetMetaJson(),
 	}
 	if r := p.GetRateLimit(); r != nil {
 		out.RateLimit = &tool.RateLimit{Calls: int(r.GetCalls()), Period: fromMilliseconds(r.GetPeriodMs())}

@@ -105,6 +105,7 @@ func (a *answer) encode(e *encoder) {
 	}
 	e.b = appendString(e.b, resultStructured, view(a.result.Structured))
 	e.b = appendBool(e.b, resultIsError, a.result.IsError)
+	e.b = appendString(e.b, resultMeta, view(a.result.Meta))
 }
 
 // encoder collects the encoded parts of an answer.
@@ -127,7 +128,8 @@ func (e *encoder) text(num protowire.Number, s string, bytes bool) {
 }
 
 func resultSize(res *tool.Result) int {
-	n := stringSize(resultStructured, view(res.Structured)) + boolSize(resultIsError, res.IsError)
+	n := stringSize(resultStructured, view(res.Structured)) + boolSize(resultIsError, res.IsError) +
+		stringSize(resultMeta, view(res.Meta))
 	for _, c := range res.Content {
 		k := newBlock(c)
 		n += messageSize(resultContent, k.contentSize())
@@ -139,18 +141,19 @@ func resultSize(res *tool.Result) int {
 func cleanContent(c tool.Content) tool.Content {
 	switch c := c.(type) {
 	case tool.TextContent:
-		return tool.TextContent{Text: clean(c.Text)}
+		return tool.TextContent{Text: clean(c.Text), Extra: c.Extra}
 	case tool.ImageContent:
-		return tool.ImageContent{Data: c.Data, MIMEType: clean(c.MIMEType)}
+		return tool.ImageContent{Data: c.Data, MIMEType: clean(c.MIMEType), Extra: c.Extra}
 	case tool.AudioContent:
-		return tool.AudioContent{Data: c.Data, MIMEType: clean(c.MIMEType)}
+		return tool.AudioContent{Data: c.Data, MIMEType: clean(c.MIMEType), Extra: c.Extra}
 	case tool.ResourceContent:
 		return tool.ResourceContent{
-			URI: clean(c.URI), MIMEType: clean(c.MIMEType), Text: clean(c.Text), Blob: c.Blob,
+			URI: clean(c.URI), MIMEType: clean(c.MIMEType), Text: clean(c.Text), Blob: c.Blob, Extra: c.Extra,
 		}
 	case tool.ResourceLink:
 		return tool.ResourceLink{
 			URI: clean(c.URI), Name: clean(c.Name), Description: clean(c.Description), MIMEType: clean(c.MIMEType),
+			Extra: c.Extra,
 		}
 	}
 	return c
@@ -162,26 +165,37 @@ type block struct {
 	fields [5]string        // the fields of the block's own message, by number
 	bytes  protowire.Number // the field of type bytes; 0: all are strings
 	body   protowire.Number // the field that is written even if empty; 0: none
+	extra  string           // what the Content says besides the block
 }
 
 func newBlock(c tool.Content) block {
 	switch c := c.(type) {
 	case tool.TextContent:
-		return block{kind: contentText, fields: [5]string{1: c.Text}}
+		return block{kind: contentText, fields: [5]string{1: c.Text}, extra: string(c.Extra)}
 	case tool.ImageContent:
-		return block{kind: contentImage, fields: [5]string{1: view(c.Data), 2: c.MIMEType}, bytes: mediaData}
+		return block{
+			kind: contentImage, fields: [5]string{1: view(c.Data), 2: c.MIMEType}, bytes: mediaData, extra: string(c.Extra),
+		}
 	case tool.AudioContent:
-		return block{kind: contentAudio, fields: [5]string{1: view(c.Data), 2: c.MIMEType}, bytes: mediaData}
+		return block{
+			kind: contentAudio, fields: [5]string{1: view(c.Data), 2: c.MIMEType}, bytes: mediaData, extra: string(c.Extra),
+		}
 	case tool.ResourceContent:
 		if c.Blob != nil {
 			return block{
 				kind: contentResource, fields: [5]string{1: c.URI, 2: c.MIMEType, 4: view(c.Blob)},
-				bytes: resourceBlob, body: resourceBlob,
+				bytes: resourceBlob, body: resourceBlob, extra: string(c.Extra),
 			}
 		}
-		return block{kind: contentResource, fields: [5]string{1: c.URI, 2: c.MIMEType, 3: c.Text}, body: resourceText}
+		return block{
+			kind: contentResource, fields: [5]string{1: c.URI, 2: c.MIMEType, 3: c.Text},
+			body: resourceText, extra: string(c.Extra),
+		}
 	case tool.ResourceLink:
-		return block{kind: contentResourceLink, fields: [5]string{1: c.URI, 2: c.Name, 3: c.Description, 4: c.MIMEType}}
+		return block{
+			kind: contentResourceLink, fields: [5]string{1: c.URI, 2: c.Name, 3: c.Description, 4: c.MIMEType},
+			extra: string(c.Extra),
+		}
 	}
 	return block{}
 }
@@ -213,7 +227,7 @@ func (k *block) contentSize() int {
 	if k.kind == 0 {
 		return 0
 	}
-	return messageSize(k.kind, k.size())
+	return messageSize(k.kind, k.size()) + stringSize(contentExtra, k.extra)
 }
 
 func (k *block) encode(e *encoder) {
@@ -227,6 +241,7 @@ func (k *block) encode(e *encoder) {
 	if k.body != 0 && k.fields[k.body] == "" {
 		e.b = appendPrefix(e.b, k.body, 0)
 	}
+	e.text(contentExtra, k.extra, false)
 }
 
 // The functions below encode the parts of a message. As in all of proto3, a field that

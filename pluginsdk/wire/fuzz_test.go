@@ -32,6 +32,9 @@ func FuzzResult(f *testing.F) {
 	}
 	seed(f, answer(resultToProto(tooltest.Content())))
 	seed(f, answer(resultToProto(tool.Failure("no"))))
+	seed(f, answer(&pluginv1.Result{MetaJson: []byte(`{"a":[{}]}`), Content: []*pluginv1.Content{
+		{ExtraJson: []byte(`{"_meta":{}}`), Block: &pluginv1.Content_Text{Text: &pluginv1.Text{Text: "t"}}},
+	}}))
 	seed(f, answer(&pluginv1.Result{
 		Content: []*pluginv1.Content{
 			{},

@@ -43,11 +43,29 @@ func errorToProto(err error) *pluginv1.Error {
 }
 
 func resultToProto(r tool.Result) *pluginv1.Result {
-	out := &pluginv1.Result{StructuredJson: r.Structured, IsError: r.IsError}
+	out := &pluginv1.Result{StructuredJson: r.Structured, IsError: r.IsError, MetaJson: r.Meta}
 	for _, c := range r.Content {
-		out.Content = append(out.Content, contentToProto(c))
+		block := contentToProto(c)
+		block.ExtraJson = []byte(extraOf(c))
+		out.Content = append(out.Content, block)
 	}
 	return out
+}
+
+func extraOf(c tool.Content) tool.Extra {
+	switch c := c.(type) {
+	case tool.TextContent:
+		return c.Extra
+	case tool.ImageContent:
+		return c.Extra
+	case tool.AudioContent:
+		return c.Extra
+	case tool.ResourceContent:
+		return c.Extra
+	case tool.ResourceLink:
+		return c.Extra
+	}
+	return ""
 }
 
 func contentToProto(c tool.Content) *pluginv1.Content {
@@ -79,7 +97,7 @@ func contentToProto(c tool.Content) *pluginv1.Content {
 }
 
 func resultFromProto(p *pluginv1.Result) (tool.Result, error) {
-	out := tool.Result{Structured: p.GetStructuredJson(), IsError: p.GetIsError()}
+	out := tool.Result{Structured: p.GetStructuredJson(), IsError: p.GetIsError(), Meta: p.GetMetaJson()}
 	if len(out.Structured) > 0 {
 		if !json.Valid(out.Structured) {
 			return tool.Result{}, invalidResult("the structured result is not JSON")
@@ -96,19 +114,25 @@ func resultFromProto(p *pluginv1.Result) (tool.Result, error) {
 		}
 		out.Content = append(out.Content, block)
 	}
+	if err := out.Check(); err != nil {
+		return tool.Result{}, invalidResult(err.Error())
+	}
 	return out, nil
 }
 
 func contentFromProto(p *pluginv1.Content) (tool.Content, error) {
+	extra := tool.Extra(p.GetExtraJson())
 	switch b := p.GetBlock().(type) {
 	case *pluginv1.Content_Text:
-		return tool.TextContent{Text: b.Text.GetText()}, nil
+		return tool.TextContent{Text: b.Text.GetText(), Extra: extra}, nil
 	case *pluginv1.Content_Image:
-		return tool.ImageContent{Data: b.Image.GetData(), MIMEType: b.Image.GetMimeType()}, nil
+		return tool.ImageContent{Data: b.Image.GetData(), MIMEType: b.Image.GetMimeType(), Extra: extra}, nil
 	case *pluginv1.Content_Audio:
-		return tool.AudioContent{Data: b.Audio.GetData(), MIMEType: b.Audio.GetMimeType()}, nil
+		return tool.AudioContent{Data: b.Audio.GetData(), MIMEType: b.Audio.GetMimeType(), Extra: extra}, nil
 	case *pluginv1.Content_Resource:
-		out := tool.ResourceContent{URI: b.Resource.GetUri(), MIMEType: b.Resource.GetMimeType(), Text: b.Resource.GetText()}
+		out := tool.ResourceContent{
+			URI: b.Resource.GetUri(), MIMEType: b.Resource.GetMimeType(), Text: b.Resource.GetText(), Extra: extra,
+		}
 		if blob, ok := b.Resource.GetBody().(*pluginv1.Resource_Blob); ok {
 			out.Blob = blob.Blob
 			if out.Blob == nil { // protobuf does not distinguish an empty blob from none
@@ -119,7 +143,7 @@ func contentFromProto(p *pluginv1.Content) (tool.Content, error) {
 	case *pluginv1.Content_ResourceLink:
 		l := b.ResourceLink
 		return tool.ResourceLink{URI: l.GetUri(), Name: l.GetName(), Description: l.GetDescription(),
-			MIMEType: l.GetMimeType()}, nil
+			MIMEType: l.GetMimeType(), Extra: extra}, nil
 	}
 	return nil, errors.New("unknown kind")
 }

@@ -41,6 +41,7 @@ const (
 	resultContent    protowire.Number = 1
 	resultStructured protowire.Number = 2
 	resultIsError    protowire.Number = 3
+	resultMeta       protowire.Number = 4
 
 	errorCode    protowire.Number = 1
 	errorMessage protowire.Number = 2
@@ -51,6 +52,7 @@ const (
 	contentAudio        protowire.Number = 3 // Media
 	contentResource     protowire.Number = 4 // Resource{1: uri, 2: mime_type, 3: text or 4: blob}
 	contentResourceLink protowire.Number = 5 // ResourceLink{1: uri, 2: name, 3: description, 4: mime_type}
+	contentExtra        protowire.Number = 6 // next to any of them
 
 	mediaData    protowire.Number = 1
 	resourceText protowire.Number = 3

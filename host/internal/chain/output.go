@@ -12,8 +12,8 @@ import (
 // Truncated marks the place where text was cut from a result.
 const Truncated = "[... truncated ...]"
 
-// Output checks the size of results, in bytes (most; 0: unlimited), and that
-// structured output is valid under the tool's output schema (nil: none). It
+// Output checks the size of results, in bytes (most; 0: unlimited), what they say besides
+// their content, and that structured output is valid under the tool's output schema (nil: none). It
 // does not check the schema if the tool failed. Then it cuts text to the
 // caller's limit.
 //
@@ -21,7 +21,8 @@ const Truncated = "[... truncated ...]"
 //
 //   - [tool.CodeResourceExhausted] for a result that is too large, or would take
 //     too long to check
-//   - [tool.CodeInvalidResult] for a result that does not match its schema
+//   - [tool.CodeInvalidResult] for a result that does not match its schema, or whose _meta or
+//     Extra is malformed
 //   - the code of the call's context if it ends first
 func Output(output *schema.Schema, most int) Middleware {
 	return func(next tool.Handler) tool.Handler {
@@ -66,11 +67,15 @@ func checkResult(ctx context.Context, output *schema.Schema, most int, name stri
 			Hint:    "ask for less at once",
 		}
 	}
-	if output == nil || res.IsError {
-		return nil
-	}
 	bad := &tool.Error{
 		Code: tool.CodeInvalidResult, Tool: name, Stage: tool.StageOutput, OperatorHint: "report this to the tool's author",
+	}
+	if err := res.Check(); err != nil {
+		bad.Message, bad.Err = fmt.Sprintf("the result of tool %s cannot be passed on: %v", name, err), err
+		return bad
+	}
+	if output == nil || res.IsError {
+		return nil
 	}
 	if len(res.Structured) == 0 {
 		bad.Message = fmt.Sprintf(
@@ -90,17 +95,19 @@ func checkResult(ctx context.Context, output *schema.Schema, most int, name stri
 
 // ResultSize returns the approximate size of a result, in bytes.
 func ResultSize(res tool.Result) int {
-	n := len(res.Structured)
+	n := len(res.Structured) + len(res.Meta)
 	for _, c := range res.Content {
 		switch c := c.(type) {
 		case tool.TextContent:
-			n += len(c.Text)
+			n += len(c.Text) + len(c.Extra)
 		case tool.ImageContent:
-			n += len(c.Data)
+			n += len(c.Data) + len(c.Extra)
 		case tool.AudioContent:
-			n += len(c.Data)
+			n += len(c.Data) + len(c.Extra)
 		case tool.ResourceContent:
-			n += len(c.Text) + len(c.Blob)
+			n += len(c.Text) + len(c.Blob) + len(c.Extra)
+		case tool.ResourceLink:
+			n += len(c.Extra)
 		}
 	}
 	return n

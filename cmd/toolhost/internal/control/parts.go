@@ -13,8 +13,11 @@ import (
 // second copy of an answer, however large it is.
 const pieceSize = 64 << 10
 
-// fieldStructured is the part of a result that belongs to no block.
-const fieldStructured = "structured"
+// The parts of a result that belong to no block.
+const (
+	fieldStructured = "structured"
+	fieldMeta       = "meta"
+)
 
 // block is a block of content by its fields.
 type block struct {
@@ -32,24 +35,27 @@ type field struct {
 func blockOf(c tool.Content) block {
 	switch c := c.(type) {
 	case tool.TextContent:
-		return block{"text", []field{{name: "text", text: c.Text}}}
+		return block{"text", []field{{name: "text", text: c.Text}, extraField(c.Extra)}}
 	case tool.ImageContent:
-		return block{"image", []field{{name: "data", data: c.Data}, {name: "mime_type", text: c.MIMEType}}}
+		return block{"image", []field{{name: "data", data: c.Data}, {name: "mime_type", text: c.MIMEType}, extraField(c.Extra)}}
 	case tool.AudioContent:
-		return block{"audio", []field{{name: "data", data: c.Data}, {name: "mime_type", text: c.MIMEType}}}
+		return block{"audio", []field{{name: "data", data: c.Data}, {name: "mime_type", text: c.MIMEType}, extraField(c.Extra)}}
 	case tool.ResourceContent:
 		return block{"resource", []field{
 			{name: "uri", text: c.URI}, {name: "mime_type", text: c.MIMEType},
-			{name: "text", text: c.Text}, {name: "blob", data: c.Blob},
+			{name: "text", text: c.Text}, {name: "blob", data: c.Blob}, extraField(c.Extra),
 		}}
 	case tool.ResourceLink:
 		return block{"resource_link", []field{
 			{name: "uri", text: c.URI}, {name: "name", text: c.Name},
 			{name: "description", text: c.Description}, {name: "mime_type", text: c.MIMEType},
+			extraField(c.Extra),
 		}}
 	}
 	return block{kind: fmt.Sprintf("%T", c)}
 }
+
+func extraField(e tool.Extra) field { return field{name: "extra", text: string(e)} }
 
 // sendParts sends a result, one piece a line.
 func (l *lines) sendParts(res tool.Result) error {
@@ -64,12 +70,10 @@ func (l *lines) sendParts(res tool.Result) error {
 			}
 		}
 	}
-	for piece := range sanitize.Pieces(res.Structured, pieceSize) {
-		if err := l.sendText(fieldStructured, string(piece)); err != nil {
-			return err
-		}
+	if err := l.sendField(field{name: fieldStructured, text: string(res.Structured)}); err != nil {
+		return err
 	}
-	return nil
+	return l.sendField(field{name: fieldMeta, text: string(res.Meta)})
 }
 
 func (l *lines) sendField(f field) error {
@@ -114,6 +118,7 @@ type parts struct {
 	last       string            // the type of the block that is being received; empty: none
 	fields     map[string][]byte // of that block
 	structured []byte
+	meta       []byte
 }
 
 func (p *parts) add(e event) {
@@ -128,6 +133,8 @@ func (p *parts) add(e event) {
 	switch {
 	case e.Field == fieldStructured:
 		p.structured = append(p.structured, piece...)
+	case e.Field == fieldMeta:
+		p.meta = append(p.meta, piece...)
 	case e.Field != "" && p.last != "":
 		had := p.fields[e.Field]
 		if had == nil {
@@ -141,20 +148,23 @@ func (p *parts) add(e event) {
 func (p *parts) endBlock() {
 	f := p.fields
 	text := func(name string) string { return string(f[name]) }
+	extra := tool.Extra(text("extra"))
 	switch p.last {
 	case "text":
-		p.content = append(p.content, tool.TextContent{Text: text("text")})
+		p.content = append(p.content, tool.TextContent{Text: text("text"), Extra: extra})
 	case "image":
-		p.content = append(p.content, tool.ImageContent{Data: f["data"], MIMEType: text("mime_type")})
+		p.content = append(p.content, tool.ImageContent{Data: f["data"], MIMEType: text("mime_type"), Extra: extra})
 	case "audio":
-		p.content = append(p.content, tool.AudioContent{Data: f["data"], MIMEType: text("mime_type")})
+		p.content = append(p.content, tool.AudioContent{Data: f["data"], MIMEType: text("mime_type"), Extra: extra})
 	case "resource":
 		p.content = append(p.content, tool.ResourceContent{
 			URI: text("uri"), MIMEType: text("mime_type"), Text: text("text"), Blob: f["blob"],
+			Extra: extra,
 		})
 	case "resource_link":
 		p.content = append(p.content, tool.ResourceLink{
 			URI: text("uri"), Name: text("name"), Description: text("description"), MIMEType: text("mime_type"),
+			Extra: extra,
 		})
 	}
 	p.last, p.fields = "", nil
@@ -163,5 +173,5 @@ func (p *parts) endBlock() {
 // result returns the result once all parts are received.
 func (p *parts) result() tool.Result {
 	p.endBlock()
-	return tool.Result{Content: p.content, Structured: json.RawMessage(p.structured)}
+	return tool.Result{Content: p.content, Structured: json.RawMessage(p.structured), Meta: json.RawMessage(p.meta)}
 }

@@ -36,6 +36,11 @@ func TestPartsOfAnAnswer(t *testing.T) {
 	for name, res := range map[string]tool.Result{
 		"nothing":    {},
 		"structured": {Structured: []byte(`{"a": "` + strings.Repeat("é", 40_000) + `"}`)},
+		"extra": {Meta: []byte(`{"b": 9007199254740993, "a": "` + strings.Repeat("é", 40_000) + `"}`), Content: []tool.Content{
+			tool.TextContent{Text: "t", Extra: `{"annotations":{"audience":["user"]}}`},
+			tool.ImageContent{Data: []byte{1}, Extra: `{"_meta":{}}`}, tool.AudioContent{Data: []byte{1}, Extra: `{"_meta":{}}`},
+			tool.ResourceContent{URI: "x:y", Extra: `{"_meta":{}}`}, tool.ResourceLink{URI: "x:y", Extra: `{"title":"T"}`},
+		}},
 		"many": {IsError: true, Structured: []byte(`[ 1]`), Content: []tool.Content{
 			tool.TextContent{}, tool.TextContent{Text: long}, tool.TextContent{Text: strings.Repeat("\x01\"", 70_000)},
 			tool.TextContent{Text: "bad \xff bytes"}, tool.TextContent{Text: strings.Repeat("\xff", 70_000)},

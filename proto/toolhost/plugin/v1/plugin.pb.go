@@ -253,7 +253,13 @@ type ToolDefinition struct {
 	// Limits the calls of each caller; absent: no limit for this tool.
 	RateLimit *RateLimit `protobuf:"bytes,12,opt,name=rate_limit,json=rateLimit,proto3" json:"rate_limit,omitempty"`
 	// Names of arguments whose values logs must redact.
-	Sensitive     []string `protobuf:"bytes,13,rep,name=sensitive,proto3" json:"sensitive,omitempty"`
+	Sensitive []string `protobuf:"bytes,13,rep,name=sensitive,proto3" json:"sensitive,omitempty"`
+	// For MCP clients: a JSON array of icons as in the Model Context Protocol, at
+	// most 16 and 64 KiB; each "src" is an https: or data:image/ URI; empty: none.
+	IconsJson []byte `protobuf:"bytes,14,opt,name=icons_json,json=iconsJson,proto3" json:"icons_json,omitempty"`
+	// For MCP clients: the tool's "_meta", a JSON object of at most 64 KiB and 64
+	// levels; empty: none.
+	MetaJson      []byte `protobuf:"bytes,15,opt,name=meta_json,json=metaJson,proto3" json:"meta_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -375,6 +381,20 @@ func (x *ToolDefinition) GetRateLimit() *RateLimit {
 func (x *ToolDefinition) GetSensitive() []string {
 	if x != nil {
 		return x.Sensitive
+	}
+	return nil
+}
+
+func (x *ToolDefinition) GetIconsJson() []byte {
+	if x != nil {
+		return x.IconsJson
+	}
+	return nil
+}
+
+func (x *ToolDefinition) GetMetaJson() []byte {
+	if x != nil {
+		return x.MetaJson
 	}
 	return nil
 }
@@ -1012,7 +1032,10 @@ type Result struct {
 	StructuredJson []byte `protobuf:"bytes,2,opt,name=structured_json,json=structuredJson,proto3" json:"structured_json,omitempty"`
 	// Whether the tool failed. The content then says how, and the caller's model
 	// should see it.
-	IsError       bool `protobuf:"varint,3,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`
+	IsError bool `protobuf:"varint,3,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`
+	// For MCP clients, not for models: the result's "_meta", a JSON object of at
+	// most 64 levels; empty: none.
+	MetaJson      []byte `protobuf:"bytes,4,opt,name=meta_json,json=metaJson,proto3" json:"meta_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1068,6 +1091,13 @@ func (x *Result) GetIsError() bool {
 	return false
 }
 
+func (x *Result) GetMetaJson() []byte {
+	if x != nil {
+		return x.MetaJson
+	}
+	return nil
+}
+
 // Content is one block of a result, of a kind that the Model Context Protocol
 // defines.
 type Content struct {
@@ -1079,7 +1109,12 @@ type Content struct {
 	//	*Content_Audio
 	//	*Content_Resource
 	//	*Content_ResourceLink
-	Block         isContent_Block `protobuf_oneof:"block"`
+	Block isContent_Block `protobuf_oneof:"block"`
+	// For MCP clients, not for models: a JSON object of members that the block has
+	// in the Model Context Protocol and not here: "annotations" and "_meta"; of a
+	// resource_link "title", "size" and "icons"; of a resource "resource", with the
+	// "_meta" inside. Empty: none.
+	ExtraJson     []byte `protobuf:"bytes,6,opt,name=extra_json,json=extraJson,proto3" json:"extra_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1162,6 +1197,13 @@ func (x *Content) GetResourceLink() *ResourceLink {
 		if x, ok := x.Block.(*Content_ResourceLink); ok {
 			return x.ResourceLink
 		}
+	}
+	return nil
+}
+
+func (x *Content) GetExtraJson() []byte {
+	if x != nil {
+		return x.ExtraJson
 	}
 	return nil
 }
@@ -1545,7 +1587,7 @@ const file_toolhost_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x12config_schema_json\x18\x04 \x01(\fR\x10configSchemaJson\x128\n" +
 	"\x05tools\x18\x05 \x03(\v2\".toolhost.plugin.v1.ToolDefinitionR\x05tools\x12\x1a\n" +
 	"\bfeatures\x18\x06 \x03(\tR\bfeatures\x12\x14\n" +
-	"\x05files\x18\a \x03(\tR\x05files\"\xca\x03\n" +
+	"\x05files\x18\a \x03(\tR\x05files\"\x86\x04\n" +
 	"\x0eToolDefinition\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12 \n" +
@@ -1569,7 +1611,10 @@ const file_toolhost_plugin_v1_plugin_proto_rawDesc = "" +
 	"timeout_ms\x18\v \x01(\x03R\ttimeoutMs\x12<\n" +
 	"\n" +
 	"rate_limit\x18\f \x01(\v2\x1d.toolhost.plugin.v1.RateLimitR\trateLimit\x12\x1c\n" +
-	"\tsensitive\x18\r \x03(\tR\tsensitive\">\n" +
+	"\tsensitive\x18\r \x03(\tR\tsensitive\x12\x1d\n" +
+	"\n" +
+	"icons_json\x18\x0e \x01(\fR\ticonsJson\x12\x1b\n" +
+	"\tmeta_json\x18\x0f \x01(\fR\bmetaJson\">\n" +
 	"\tRateLimit\x12\x14\n" +
 	"\x05calls\x18\x01 \x01(\x05R\x05calls\x12\x1b\n" +
 	"\tperiod_ms\x18\x02 \x01(\x03R\bperiodMs\"e\n" +
@@ -1612,17 +1657,20 @@ const file_toolhost_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x0fExecuteResponse\x124\n" +
 	"\x06result\x18\x01 \x01(\v2\x1a.toolhost.plugin.v1.ResultH\x00R\x06result\x121\n" +
 	"\x05error\x18\x02 \x01(\v2\x19.toolhost.plugin.v1.ErrorH\x00R\x05errorB\t\n" +
-	"\aoutcome\"\x83\x01\n" +
+	"\aoutcome\"\xa0\x01\n" +
 	"\x06Result\x125\n" +
 	"\acontent\x18\x01 \x03(\v2\x1b.toolhost.plugin.v1.ContentR\acontent\x12'\n" +
 	"\x0fstructured_json\x18\x02 \x01(\fR\x0estructuredJson\x12\x19\n" +
-	"\bis_error\x18\x03 \x01(\bR\aisError\"\xad\x02\n" +
+	"\bis_error\x18\x03 \x01(\bR\aisError\x12\x1b\n" +
+	"\tmeta_json\x18\x04 \x01(\fR\bmetaJson\"\xcc\x02\n" +
 	"\aContent\x12.\n" +
 	"\x04text\x18\x01 \x01(\v2\x18.toolhost.plugin.v1.TextH\x00R\x04text\x121\n" +
 	"\x05image\x18\x02 \x01(\v2\x19.toolhost.plugin.v1.MediaH\x00R\x05image\x121\n" +
 	"\x05audio\x18\x03 \x01(\v2\x19.toolhost.plugin.v1.MediaH\x00R\x05audio\x12:\n" +
 	"\bresource\x18\x04 \x01(\v2\x1c.toolhost.plugin.v1.ResourceH\x00R\bresource\x12G\n" +
-	"\rresource_link\x18\x05 \x01(\v2 .toolhost.plugin.v1.ResourceLinkH\x00R\fresourceLinkB\a\n" +
+	"\rresource_link\x18\x05 \x01(\v2 .toolhost.plugin.v1.ResourceLinkH\x00R\fresourceLink\x12\x1d\n" +
+	"\n" +
+	"extra_json\x18\x06 \x01(\fR\textraJsonB\a\n" +
 	"\x05block\"\x1a\n" +
 	"\x04Text\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\"8\n" +

@@ -1,0 +1,69 @@
+package mcpbridge
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// passedResult is a result whose members are JSON already, those of a mounted server as it sent
+// them.
+type passedResult struct {
+	mcp.ResultBase
+	members []jsonMember
+	told    json.RawMessage // the "_meta" of the mounted server
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (r *passedResult) MarshalJSON() ([]byte, error) {
+	members := r.members
+	if len(r.told)+len(r.Meta) > 0 {
+		meta, err := json.Marshal(toldMeta{r.told, &r.ResultBase})
+		if err != nil {
+			return nil, err
+		}
+		members = append(slices.Clip(members), jsonMember{"_meta", meta})
+	}
+	return encodeMembers(members), nil
+}
+
+// passed returns the result of a mounted server for the client, with members of this server's in
+// place of its own.
+func (at *request) passed(result json.RawMessage, ours ...jsonMember) mcp.Result {
+	if at.latest {
+		ours = append(ours, jsonMember{"resultType", quoted(resultComplete)})
+	}
+	out := &passedResult{}
+	for _, m := range membersIn(scrubbed(result)) {
+		switch m.key {
+		case "_meta":
+			out.told = unreserved(m.value)
+		case "resultType", "inputRequests", "requestState":
+		default:
+			if !slices.ContainsFunc(ours, func(o jsonMember) bool { return o.key == m.key }) {
+				out.members = append(out.members, m)
+			}
+		}
+	}
+	out.members = append(out.members, ours...)
+	return out
+}
+
+func quoted(s string) json.RawMessage {
+	b, _ := json.Marshal(s) // a string
+	return b
+}
+
+// scrubbed returns JSON of a mounted server without the reserved keys of any "_meta" in it.
+func scrubbed(raw json.RawMessage) json.RawMessage {
+	if !bytes.Contains(raw, []byte("_meta")) && !bytes.Contains(raw, []byte(`\u`)) {
+		return raw
+	}
+	c := newCopier(raw, func(in, key string) bool { return in == "_meta" && isReserved(key) })
+	if c.value("") != nil || !c.dropped { // the SDK has read it
+		return raw
+	}
+	return c.out.Bytes()
+}
