@@ -83,6 +83,16 @@ func Sensitive(arguments ...string) Option {
 	return set(func(d *tool.Definition) { d.Sensitive = append(d.Sensitive, arguments...) })
 }
 
+// Icons sets what MCP clients show of the tool, see [tool.Definition]. Default: none.
+func Icons(list json.RawMessage) Option {
+	return set(func(d *tool.Definition) { d.Icons = list })
+}
+
+// Meta sets the tool's "_meta" for MCP clients, see [tool.Definition]. Default: none.
+func Meta(object json.RawMessage) Option {
+	return set(func(d *tool.Definition) { d.Meta = object })
+}
+
 // Preview sets a function that reports what a call would do, without doing it. The
 // approver of the call sees the result, such as a unified diff. In must be the same type
 // as in [Func]. fn must not change anything, and may run for calls that are never made.

@@ -65,6 +65,10 @@ func TestOptions(t *testing.T) {
 			[]pluginsdk.Option{pluginsdk.Sensitive("a"), pluginsdk.Sensitive("b", "c")},
 			func(d *tool.Definition) { d.Sensitive = []string{"a", "b", "c"} },
 		},
+		"shown": {
+			[]pluginsdk.Option{pluginsdk.Icons([]byte(`[{"src":"https://a"}]`)), pluginsdk.Meta([]byte(`{"a":1}`))},
+			func(d *tool.Definition) { d.Icons, d.Meta = []byte(`[{"src":"https://a"}]`), []byte(`{"a":1}`) },
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
