@@ -75,18 +75,18 @@ func TestCheck(t *testing.T) {
 		"too many sensitive names": {func(d *tool.Definition) {
 			d.Sensitive = slices.Repeat([]string{"a"}, 256+1)
 		}, "257 sensitive names, more than 256"},
-		"icons that are no list": {func(d *tool.Definition) { d.Icons = []byte(`{"src":"https://a"}`) }, "not a list of objects"},
-		"icon of a file":         {func(d *tool.Definition) { d.Icons = []byte(`[{"src":"file:///a"}]`) }, "neither https: nor data:image/"},
-		"icon of a script":       {func(d *tool.Definition) { d.Icons = []byte(`[{"src":"data:text/html,x"}]`) }, "neither https: nor data:image/"},
-		"hidden in an icon":      {func(d *tool.Definition) { d.Icons = []byte(`[{"src":"https://a/\u202e"}]`) }, "hidden character, U+202E"},
+		"icons without a list": {func(d *tool.Definition) { d.Icons = []byte(`{"src":"https://a"}`) }, "not a list of objects"},
+		"icon of a file":       {func(d *tool.Definition) { d.Icons = []byte(`[{"src":"file:///a"}]`) }, "neither https: nor data:image/"},
+		"icon of a script":     {func(d *tool.Definition) { d.Icons = []byte(`[{"src":"data:text/html,x"}]`) }, "neither https: nor data:image/"},
+		"hidden in an icon":    {func(d *tool.Definition) { d.Icons = []byte(`[{"src":"https://a/\u202e"}]`) }, "hidden character, U+202E"},
 		"too many icons": {func(d *tool.Definition) {
 			d.Icons = []byte("[" + strings.Repeat(`{"src":"https://a"},`, 16) + `{"src":"https://a"}]`)
 		}, "17 icons, more than 16"},
 		"large icon": {func(d *tool.Definition) {
 			d.Icons = []byte(`[{"src":"data:image/png,` + strings.Repeat("x", 64<<10) + `"}]`)
 		}, "more than 65536"},
-		"_meta that is no object": {func(d *tool.Definition) { d.Meta = []byte(`[1]`) }, "not an object"},
-		"_meta that is no JSON":   {func(d *tool.Definition) { d.Meta = []byte(`{"a":`) }, "not JSON"},
+		"_meta with a list": {func(d *tool.Definition) { d.Meta = []byte(`[1]`) }, "not an object"},
+		"_meta cut short":   {func(d *tool.Definition) { d.Meta = []byte(`{"a":`) }, "not JSON"},
 		"deep _meta": {func(d *tool.Definition) {
 			d.Meta = []byte(strings.Repeat(`{"]":`, 65) + `"\"["` + strings.Repeat("}", 65))
 		}, "65 levels, more than 64"},
