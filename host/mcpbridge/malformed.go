@@ -28,7 +28,7 @@ func parse(text []byte, version string) (messages []jsonrpc.Message, answer []by
 		}
 	}
 	for _, one := range batch {
-		m, err := jsonrpc.DecodeMessage(one)
+		m, err := decodeMessage(one)
 		if r, ok := m.(*jsonrpc.Response); err != nil || ok && r.Result == nil && r.Error == nil {
 			return nil, errorWithoutID(jsonrpc.CodeInvalidRequest,
 				`it is not a JSON-RPC message: send an object with "jsonrpc": "2.0", a method and, for a request, an id`)

@@ -32,7 +32,7 @@ const maxMalformed = 100
 func (t *StdioTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	c := &stdioConn{out: &wholeWrites{WriteCloser: t.Out}}
 	c.in = &lines{in: t.In, message: c.message}
-	inner, err := (&mcp.IOTransport{Reader: c.in, Writer: c.out, MaxLineLength: maxFrame + 1}).Connect(ctx)
+	inner, err := (&lineTransport{c.in, c.out}).Connect(ctx)
 	c.Connection = inner
 	return c, err
 }
