@@ -1,6 +1,7 @@
 package mcpbridge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -76,7 +77,7 @@ func (l *link) list(ctx context.Context) (*listing, error) {
 	for page := 1; ; page++ {
 		raw, err := l.toolsPage(ctx, cursor)
 		if err != nil && page == 1 || ctx.Err() != nil {
-			return nil, err
+			return nil, cmp.Or(err, ctx.Err())
 		}
 		size += len(raw)
 		if err == nil && size > l.u.most {

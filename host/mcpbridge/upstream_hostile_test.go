@@ -182,6 +182,20 @@ func TestHostileFrames(t *testing.T) {
 	})
 }
 
+// over is a context that ends while a request is answered.
+type over struct{ context.Context }
+
+func (over) Err() error { return context.Canceled }
+
+// TestListEndsLate has the time of a list be over when its page comes: it is an error, not an empty list.
+func TestListEndsLate(t *testing.T) {
+	t.Parallel()
+	l, _, _ := mountRaw(t, upstream(t, nil), func(s *rawServer) { listsOne(s, func(json.RawMessage, json.RawMessage) {}) })
+	if got, err := l.list(over{within(t)}); got != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("%v %v", got, err)
+	}
+}
+
 // TestHostileLists has a server list more than there is.
 func TestHostileLists(t *testing.T) {
 	t.Parallel()
