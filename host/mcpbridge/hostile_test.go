@@ -213,20 +213,7 @@ func TestSessionsAreBounded(t *testing.T) {
 		return s.URL
 	}
 	begin := func(url, who string) string {
-		req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url,
-			strings.NewReader(strings.SplitAfter(hello, "\n")[0]))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Accept", "application/json, text/event-stream")
-		req.Header.Set("Authorization", "Bearer "+who)
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = res.Body.Close() }()
-		return readAll(t, res.Body)
+		return post(t, url, who, "", strings.SplitAfter(hello, "\n")[0]).text
 	}
 	bounded, refused := front(mcpbridge.ServerOptions{MaxSessions: 20}), 0
 	for range 100 {
@@ -270,8 +257,15 @@ func TestLargeRequests(t *testing.T) {
 	}
 }
 
+// answered is the answer to a request.
+type answered struct {
+	status int
+	header http.Header
+	text   string
+}
+
 // post sends a body as a caller, and returns the answer.
-func post(t *testing.T, url, who, version, body string) (res *http.Response, text string) {
+func post(t *testing.T, url, who, version, body string) answered {
 	t.Helper()
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
@@ -283,11 +277,12 @@ func post(t *testing.T, url, who, version, body string) (res *http.Response, tex
 	} {
 		req.Header.Set(name, value)
 	}
-	if res, err = http.DefaultClient.Do(req); err != nil {
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	return res, readAll(t, res.Body)
+	return answered{res.StatusCode, res.Header, readAll(t, res.Body)}
 }
 
 // A body that is not a message is answered with a JSON-RPC error, in each revision.
@@ -300,10 +295,10 @@ func TestMalformedBodies(t *testing.T) {
 			if version == "2025-03-26" && strings.HasPrefix(body, "[{") {
 				continue // a batch
 			}
-			res, text := post(t, front.URL, "ann", version, body)
-			if res.StatusCode != http.StatusBadRequest || res.Header.Get("Content-Type") != "application/json" ||
-				!strings.Contains(text, `"id":null,"error":{"code":`+code) {
-				t.Errorf("%s: %.50q: %d %s", version, body, res.StatusCode, text)
+			got := post(t, front.URL, "ann", version, body)
+			if got.status != http.StatusBadRequest || got.header.Get("Content-Type") != "application/json" ||
+				!strings.Contains(got.text, `"id":null,"error":{"code":`+code) {
+				t.Errorf("%s: %.50q: %d %s", version, body, got.status, got.text)
 			}
 		}
 	}
@@ -318,26 +313,25 @@ func TestRequestRate(t *testing.T) {
 	}
 	front := httptest.NewServer(authenticated(serve(t, h, mcpbridge.ServerOptions{MaxRate: 1}).Handler()))
 	t.Cleanup(front.Close)
-	send := func(who, method, params string) (*http.Response, string) {
+	send := func(who, method, params string) answered {
 		t.Helper()
 		return post(t, front.URL, who, "", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params))
 	}
-	var res *http.Response
-	var text string
+	var got answered
 	for range 10_000 { // it takes a second to be allowed another one
-		if res, text = send("ann", "ping", "{}"); res.StatusCode != http.StatusOK {
+		if got = send("ann", "ping", "{}"); got.status != http.StatusOK {
 			break
 		}
 	}
-	if res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") != "1" || !strings.Contains(text, "-32000") {
-		t.Errorf("%d %q %s", res.StatusCode, res.Header, text)
+	if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") != "1" || !strings.Contains(got.text, "-32000") {
+		t.Errorf("%+v", got)
 	}
 	for range 20 {
-		if res, text := send("ann", "tools/call", `{"name":"t_a"}`); res.StatusCode == http.StatusTooManyRequests {
-			t.Fatalf("a call of a tool: %s", text)
+		if got := send("ann", "tools/call", `{"name":"t_a"}`); got.status == http.StatusTooManyRequests {
+			t.Fatalf("a call of a tool: %s", got.text)
 		}
 	}
-	if res, text := send("ben", "ping", "{}"); res.StatusCode != http.StatusOK {
-		t.Errorf("another caller: %d %s", res.StatusCode, text)
+	if got := send("ben", "ping", "{}"); got.status != http.StatusOK {
+		t.Errorf("another caller: %+v", got)
 	}
 }
