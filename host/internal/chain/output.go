@@ -67,28 +67,27 @@ func checkResult(ctx context.Context, output *schema.Schema, most int, name stri
 			Hint:    "ask for less at once",
 		}
 	}
-	bad := &tool.Error{
-		Code: tool.CodeInvalidResult, Tool: name, Stage: tool.StageOutput, OperatorHint: "report this to the tool's author",
+	bad := func(problem string, err error) error {
+		return &tool.Error{
+			Code: tool.CodeInvalidResult, Tool: name, Stage: tool.StageOutput, OperatorHint: "report this to the tool's author",
+			Message: fmt.Sprintf("the result of tool %s %s", name, problem), Err: err,
+		}
 	}
 	if err := res.Check(); err != nil {
-		bad.Message, bad.Err = fmt.Sprintf("the result of tool %s cannot be passed on: %v", name, err), err
-		return bad
+		return bad(fmt.Sprintf("cannot be passed on: %v", err), err)
 	}
 	if output == nil || res.IsError {
 		return nil
 	}
 	if len(res.Structured) == 0 {
-		bad.Message = fmt.Sprintf(
-			"the result of tool %s has no structured output, which its output schema promises", name)
-		return bad
+		return bad("has no structured output, which its output schema promises", nil)
 	}
 	if err := output.Check(ctx, res.Structured); err != nil {
 		if late := incompleteCheck(err, name, "results"); late != nil {
 			late.Tool, late.Stage = name, tool.StageOutput
 			return late
 		}
-		bad.Message, bad.Err = fmt.Sprintf("the result of tool %s breaks its output schema: %v", name, err), err
-		return bad
+		return bad(fmt.Sprintf("breaks its output schema: %v", err), err)
 	}
 	return nil
 }
