@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -86,7 +87,6 @@ type flow struct {
 	before authorization
 	issuer issuerSeen
 	kept   bool
-	failed error // of the page: the user is not asked twice
 }
 
 func (f *flow) run(ctx context.Context) error {
@@ -180,20 +180,32 @@ func (f *flow) handler(before authorization) (auth.OAuthHandler, error) {
 			},
 		}
 	}
-	return auth.NewAuthorizationCodeHandler(config)
+	handler, err := auth.NewAuthorizationCodeHandler(config)
+	return &tryOnce{OAuthHandler: handler}, err
+}
+
+// tryOnce asks for an authorization until it is refused, so that the user sees one page although
+// the SDK tries to connect by several revisions of the protocol.
+type tryOnce struct {
+	auth.OAuthHandler
+	mu     sync.Mutex
+	failed error
+}
+
+// Authorize implements [auth.OAuthHandler].
+func (o *tryOnce) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.failed == nil {
+		o.failed = o.OAuthHandler.Authorize(ctx, req, resp)
+	} else {
+		_ = resp.Body.Close()
+	}
+	return o.failed
 }
 
 // fetch shows the page and waits for the browser to come back.
 func (f *flow) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
-	if f.failed != nil {
-		return nil, f.failed
-	}
-	result, err := f.browse(ctx, args)
-	f.failed = err
-	return result, err
-}
-
-func (f *flow) browse(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 	page, err := url.Parse(args.URL)
 	// Other schemes, such as file, open something else than a browser.
 	if err != nil || page.Scheme != "https" && (page.Scheme != "http" || !loopback(page.Hostname())) {
