@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -20,17 +22,22 @@ import (
 	"github.com/toolhost/toolhost/internal/test/mcptest"
 )
 
-// The whole way of a login by the command: the browser opens the page, the answer comes back, calls
-// have the token, which is refreshed once when it has expired, and logout ends it. The tokens are in
-// one file that only the user can read, and nowhere else.
-func TestMCPLogin(t *testing.T) {
-	t.Parallel()
+// newFarServer returns an MCP server with the tool echo.
+func newFarServer() *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "far", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "echo", Description: "Answers with a text."},
 		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "it echoes"}}}, nil, nil
 		})
-	issuer := mcptest.NewIssuer(server)
+	return server
+}
+
+// The whole way of a login by the command: the browser opens the page, the answer comes back, calls
+// have the token, which is refreshed once when it has expired, and logout ends it. The tokens are in
+// one file that only the user can read, and nowhere else.
+func TestMCPLogin(t *testing.T) {
+	t.Parallel()
+	issuer := mcptest.NewIssuer(newFarServer())
 	t.Cleanup(issuer.Close)
 	issuer.Lifetime = 1 // what the login gets has expired when it is used
 
@@ -49,26 +56,11 @@ func TestMCPLogin(t *testing.T) {
 		run(call...).exits(exit.Unavailable).says("toolhost mcp login far")
 	}
 
-	login := w.command("mcp", "login", "far", config, "--log-level", "trace")
-	var printed bytes.Buffer
-	login.Stdout, login.Stderr = &printed, &printed
-	if err := login.Start(); err != nil {
-		t.Fatal(err)
+	printed := w.login(page, "far", config, "--log-level", "trace")
+	if !strings.HasSuffix(printed, "logged in to far\n") {
+		t.Errorf("the login prints %s", printed)
 	}
-	address, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	equal(t, "the page after the login", visit(t, string(address)), "toolhost is authorized. You can close this page.\n")
-	if err := login.Wait(); err != nil {
-		t.Fatalf("%v: %s", err, printed.String())
-	}
-	for _, want := range []string{string(address), "logged in to far\n"} {
-		if !strings.Contains(printed.String(), want) {
-			t.Errorf("the login does not print %q but %s", want, printed.String())
-		}
-	}
-	said.Write(printed.Bytes())
+	said.WriteString(printed)
 
 	kept, err := filepath.Glob(filepath.Join(w.state, "toolhost", "mcp-tokens", "far-*.json"))
 	if err != nil || len(kept) != 1 {
@@ -125,7 +117,8 @@ func TestMCPLogin(t *testing.T) {
 	if err := refused.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if address, err = os.ReadFile(page); err != nil {
+	address, err := os.ReadFile(page)
+	if err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "the page after a no", visit(t, string(address)), "toolhost is not authorized. You can close this page.\n")
@@ -168,6 +161,100 @@ func TestMCPLogin(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A client that the operator registered beforehand logs in with its secret and comes back to its
+// port; another one is not registered. The secret is printed nowhere, not even by a server that
+// sends it back.
+func TestMCPLoginOfClient(t *testing.T) {
+	t.Parallel()
+	const secret = "the-secret-of-client-abc"
+	issuer := mcptest.NewIssuer(newFarServer())
+	t.Cleanup(issuer.Close)
+	issuer.Secret, issuer.Lifetime = secret, 1
+	port := freePort(t)
+	w := newWorld(t)
+	w.configure("mcp_servers:", "  far:", "    url: "+issuer.URL+"/mcp",
+		fmt.Sprintf(`    oauth: {client_id: abc, client_secret: "${FAR_SECRET}", callback_port: %d, scopes: [use]}`, port))
+	page := w.browser()
+
+	wrong := w.command("mcp", "login", "far", "--log-level", "trace")
+	wrong.Env = append(wrong.Env, "FAR_SECRET=another-secret-of-abc")
+	var said bytes.Buffer
+	wrong.Stdout, wrong.Stderr = &said, &said
+	if err := wrong.Start(); err != nil {
+		t.Fatal(err)
+	}
+	address, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	visit(t, string(address))
+	_ = wrong.Wait()
+	if text := said.String(); !strings.Contains(text, "invalid_client") || strings.Contains(text, "another-secret") {
+		t.Errorf("with another secret: %s", text)
+	}
+
+	w.env = append(w.env, "FAR_SECRET="+secret)
+	text := w.login(page, "far", "--log-level", "trace")
+	issuer.Lock()
+	equal(t, "the client", issuer.Asked.Get("client_id"), "abc")
+	equal(t, "the clients that were registered", issuer.Clients, 0)
+	equal(t, "where the browser returns", issuer.Asked.Get("redirect_uri"), fmt.Sprintf("http://127.0.0.1:%d/callback", port))
+	before := issuer.Refreshes
+	issuer.Lifetime = 3600
+	issuer.Unlock()
+	o := w.run("call", "far.echo", "{}", "--yes", "--log-level", "trace").exits(exit.Done).prints("it echoes")
+	issuer.Lock()
+	equal(t, "the refreshes", issuer.Refreshes-before, 1)
+	issuer.Unlock()
+	text += o.stdout + o.stderr
+	for _, args := range [][]string{{"mcp", "show", "far", "--json"}, {"config", "show"}, {"config", "show", "--json"}} {
+		o := w.run(args...).exits(exit.Done)
+		text += o.stdout + o.stderr
+	}
+	if strings.Contains(text, secret) {
+		t.Errorf("the secret is printed: %s", text)
+	}
+}
+
+// login logs in to a server, with the browser that page is of, and returns what is printed.
+func (w *world) login(page string, args ...string) string {
+	w.t.Helper()
+	login := w.command(append([]string{"mcp", "login"}, args...)...)
+	var printed bytes.Buffer
+	login.Stdout, login.Stderr = &printed, &printed
+	if err := login.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	address, err := os.ReadFile(page)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	equal(w.t, "the page after the login", visit(w.t, string(address)), "toolhost is authorized. You can close this page.\n")
+	if err := login.Wait(); err != nil {
+		w.t.Fatalf("%v: %s", err, printed.String())
+	}
+	if !strings.Contains(printed.String(), string(address)) {
+		w.t.Errorf("the login does not print %s but %s", address, printed.String())
+	}
+	return printed.String()
+}
+
+// freePort returns a port on which no program listens, of those that the system gives to none by
+// itself.
+func freePort(t *testing.T) int {
+	t.Helper()
+	for range 100 {
+		port := 20_000 + rand.IntN(10_000) //nolint:gosec // not a secret
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp4", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			_ = l.Close()
+			return port
+		}
+	}
+	t.Fatal("no port is free")
+	return 0
 }
 
 // browser puts a browser into PATH that writes the address of each page into a FIFO.

@@ -30,6 +30,7 @@ type Issuer struct {
 	Lifetime   int      // of tokens, in seconds
 	Secrets    []string // tokens and codes that were issued
 	Page       string   // to log in; empty: its own
+	Secret     string   // of the only client; empty: there are others, and they are public
 	CIMD       bool     // takes client ID metadata documents
 	Deny       bool     // the user refuses
 	code       string
@@ -57,7 +58,7 @@ func NewIssuer(server *mcp.Server) *Issuer {
 			"issuer": s.URL, "authorization_endpoint": cmp.Or(s.Page, s.URL+"/authorize"), "token_endpoint": s.URL + "/token",
 			"registration_endpoint": s.URL + "/register", "response_types_supported": []string{"code"},
 			"code_challenge_methods_supported": []string{"S256"}, "client_id_metadata_document_supported": s.CIMD,
-			"token_endpoint_auth_methods_supported": []string{"none"},
+			"token_endpoint_auth_methods_supported": []string{"none", "client_secret_basic"},
 		})
 	})
 	mux.HandleFunc("/register", func(w http.ResponseWriter, r *http.Request) {
@@ -86,7 +87,11 @@ func NewIssuer(server *mcp.Server) *Issuer {
 		defer s.Unlock()
 		sum := sha256.Sum256([]byte(r.Form.Get("code_verifier")))
 		challenge := base64.RawURLEncoding.EncodeToString(sum[:])
+		_, secret, _ := r.BasicAuth()
 		switch {
+		case secret != s.Secret:
+			answer(w, 401, map[string]any{"error": "invalid_client", "error_description": "not " + secret})
+			return
 		case r.Form.Get("grant_type") == "refresh_token" && s.Refresh != "" && r.Form.Get("refresh_token") == s.Refresh:
 			s.Refreshes++
 		case s.code != "" && r.Form.Get("code") == s.code && challenge == s.Asked.Get("code_challenge") &&

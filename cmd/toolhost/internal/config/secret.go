@@ -115,16 +115,19 @@ func (a Address) Replace(hide Hide) string {
 func (e Environment) Replace(hide Hide) Environment {
 	out := slices.Clone(e)
 	for i, v := range out {
-		if v.value == nil || !looksSecret(v.Name, *v.value) {
-			continue
-		}
-		text := *v.value
-		if word, rest, ok := strings.Cut(text, " "); ok && scheme.MatchString(word) { // of an Authorization
-			text = word + " " + hide(v.Name, rest)
-		} else {
-			text = hide(v.Name, text)
-		}
-		out[i] = Value(v.Name, text)
+		out[i] = v.Replace(hide)
 	}
 	return out
+}
+
+// Replace returns the variable with its value replaced if that looks like a secret.
+func (v Variable) Replace(hide Hide) Variable {
+	if v.value == nil || !looksSecret(v.Name, *v.value) {
+		return v
+	}
+	text := *v.value
+	if word, rest, ok := strings.Cut(text, " "); ok && scheme.MatchString(word) { // of an Authorization
+		return Value(v.Name, word+" "+hide(v.Name, rest))
+	}
+	return Value(v.Name, hide(v.Name, text))
 }

@@ -64,8 +64,12 @@ type OAuth struct {
 	// ClientID is a client that is registered with the authorization server. Default:
 	// empty, toolhost registers one.
 	ClientID string `json:"client_id,omitempty"`
+	// ClientSecret is the secret of the client. Default: none, it is a public client.
+	ClientSecret Variable `json:"client_secret,omitzero"`
 	// Scopes are what to ask for. Default: what the server says that it needs.
 	Scopes []string `json:"scopes,omitempty"`
+	// Port is that of this machine to which the browser returns. Default: 0, any.
+	Port int `json:"callback_port,omitempty"`
 }
 
 // Arguments are those of a program. They marshal with those hidden that look like secrets.
@@ -87,8 +91,8 @@ const startTimeout = time.Minute
 func (c *Config) NewServer() Server {
 	d := c.Defaults
 	return Server{
-		Transport: TransportHTTP,
-		Enabled:   d.Enabled, Namespace: d.Namespace, IdleTimeout: d.IdleTimeout, StartTimeout: startTimeout,
+		Transport: TransportHTTP, OAuth: OAuth{ClientSecret: Variable{Name: "client_secret"}},
+		Enabled: d.Enabled, Namespace: d.Namespace, IdleTimeout: d.IdleTimeout, StartTimeout: startTimeout,
 		CallTimeout: d.CallTimeout, MaxTimeout: d.MaxTimeout, Limits: d.Limits, Restart: d.Restart,
 	}
 }

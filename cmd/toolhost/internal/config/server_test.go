@@ -90,6 +90,9 @@ mcp_servers:
   openFile: {command: a, env_file: open.env}
   noURL: {url: "${EMPTY}"}
   badURL: {url: "${NAME}://x"}
+  lone: {url: "https://b", oauth: {client_secret: `+secret+`}}
+  registered: {url: "https://b", oauth: {client_id: a, client_secret: {from_file: token}}}
+  unregistered: {url: "https://b", oauth: {client_id: a, client_secret: "`+secret+`${NOT_SET}"}}
   split: {url: "https://b", headers: {A: "${SPLIT}"}}
 `)
 	c, err := Load(filepath.Join(dir, "toolhost.yaml"))
@@ -119,6 +122,9 @@ mcp_servers:
 		got.Headers["Authorization"] != "Bearer "+secret || c.Servers["remote"].Transport != TransportSSE {
 		t.Errorf("%#v, %v", struct{ Target }{got}, err)
 	}
+	if got, err := c.Servers["registered"].Resolve(in); err != nil || got.ClientSecret != secret {
+		t.Errorf("%#v, %v", struct{ Target }{got}, err)
+	}
 	if got, err := c.Servers["inPath"].Resolve(in); err != nil || got.Command != "npx" || got.Dir != "" || got.Env != nil {
 		t.Errorf("%#v, %v", struct{ Target }{got}, err)
 	}
@@ -127,6 +133,7 @@ mcp_servers:
 		"stray": "are for a command", "headed": "headers are for a url", "noFile": "env_file: there is no file",
 		"brokenFile": "env_file: line 2 is not NAME=value", "openFile": "line 1 begins a text that does not end",
 		"noURL": "url: it is not a URL", "badURL": "url: it is not a URL", "split": "headers.A: a header is one line",
+		"lone": "oauth.client_secret is of no client", "unregistered": "oauth.client_secret: the variable NOT_SET is not set",
 	} {
 		if got, err := c.Servers[name].Resolve(in); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: %#v, %v, want %s", name, struct{ Target }{got}, err, want)
@@ -176,7 +183,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 		}
 	}
 	c := parseOK(t, `mcp_servers: {s: {command: x, args: [--token, `+secret+`], env: {A: `+secret+`}},
-  u: {url: "https://x/?key=`+secret+`", headers: {H: `+secret+`}}}`)
+  u: {url: "https://x/?key=`+secret+`", headers: {H: `+secret+`}, oauth: {client_id: a, client_secret: `+secret+`}}}`)
 	text, err := json.Marshal(c)
 	if err != nil || strings.Contains(string(text), secret) || !strings.Contains(string(text), `"headers":{"H":"(hidden)"}`) {
 		t.Errorf("%s, %v", text, err)
@@ -197,6 +204,8 @@ func TestServerProblemsShowNoValue(t *testing.T) {
 		"mcp_servers:\n  s:\n    args:\n    - " + secret + "\n    - [" + secret + "]\n",
 		"mcp_servers:\n  s:\n    url: ftp://u:" + secret + "@h\n",
 		"mcp_servers:\n  s:\n    env: [" + secret + "]\n",
+		"mcp_servers:\n  s:\n    oauth: {client_secret: " + secret + ", client_secret: " + secret + "}\n",
+		"mcp_servers:\n  s:\n    oauth:\n      client_secret: [" + secret + "]\n",
 	} {
 		if _, err := Parse("t.yaml", []byte(file)); err == nil || strings.Contains(err.Error(), secret) {
 			t.Errorf("%s\n%v", file, err)

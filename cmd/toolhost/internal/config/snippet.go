@@ -88,7 +88,8 @@ func secretParts(lines []string) []int {
 // key of an MCP server that people write secrets beneath.
 func namesEnvironment(key string) bool {
 	key = strings.ToLower(key)
-	return strings.HasPrefix(key, "env") || strings.HasPrefix(key, "header") || key == "args" || key == "url" || suggest.Distance(key, "environment") <= 4
+	return strings.HasPrefix(key, "env") || strings.HasPrefix(key, "header") || strings.Contains(key, "secret") ||
+		key == "args" || key == "url" || suggest.Distance(key, "environment") <= 4
 }
 
 func brackets(s string) int {

@@ -19,8 +19,9 @@ type Target struct {
 	Env     []string // NAME=value, sorted by name
 	Dir     string   // absolute; empty: the workspace
 
-	URL     string
-	Headers map[string]string
+	URL          string
+	Headers      map[string]string
+	ClientSecret string
 
 	Files []string // that values were taken from, absolute
 }
@@ -61,6 +62,7 @@ func (s Server) Resolve(in Surroundings) (Target, error) {
 		}
 		t.Headers[v.Name] = value
 	}
+	t.ClientSecret = r.variable("oauth", s.OAuth.ClientSecret)
 	if err := errors.Join(r.errs...); err != nil {
 		return Target{}, err
 	}
@@ -80,6 +82,8 @@ func (s Server) contradiction() error {
 		return errors.New("args, env, env_file and cwd are for a command, and it has a url (remove them)")
 	case s.Command != "" && len(s.Headers) > 0:
 		return errors.New("headers are for a url, and it has a command (remove them, or use env)")
+	case !s.OAuth.ClientSecret.IsZero() && s.OAuth.ClientID == "":
+		return errors.New("oauth.client_secret is of no client (add oauth.client_id)")
 	}
 	return nil
 }

@@ -48,6 +48,9 @@ func (v Variable) String() string { return v.Name + "=" + v.source() }
 // GoString returns what String does.
 func (v Variable) GoString() string { return fmt.Sprintf("config.Variable(%q)", v.String()) }
 
+// IsZero reports whether the variable has no value and no reference.
+func (v Variable) IsZero() bool { return v.value == nil && v.FromEnv == "" && v.FromFile == "" }
+
 // equal reports whether two variables are set in the same way.
 func (v Variable) equal(w Variable) bool {
 	return reflect.DeepEqual(v, w)
@@ -56,46 +59,52 @@ func (v Variable) equal(w Variable) bool {
 // Environment are variables, sorted by name.
 type Environment []Variable
 
+// MarshalJSON hides a value and shows a reference.
+func (v Variable) MarshalJSON() ([]byte, error) {
+	switch {
+	case v.FromEnv != "":
+		return json.Marshal(map[string]string{"from_env": v.FromEnv})
+	case v.FromFile != "":
+		return json.Marshal(map[string]string{"from_file": v.FromFile})
+	}
+	return json.Marshal(hiddenValue)
+}
+
 // MarshalJSON writes an object that hides values and shows references.
 func (e Environment) MarshalJSON() ([]byte, error) {
-	shown := make(map[string]any, len(e))
+	shown := make(map[string]Variable, len(e))
 	for _, v := range e {
-		switch {
-		case v.FromEnv != "":
-			shown[v.Name] = map[string]string{"from_env": v.FromEnv}
-		case v.FromFile != "":
-			shown[v.Name] = map[string]string{"from_file": v.FromFile}
-		default:
-			shown[v.Name] = hiddenValue
-		}
+		shown[v.Name] = v
 	}
 	return json.Marshal(shown)
 }
 
+// UnmarshalJSON reads a value, or an object with the reference.
+func (v *Variable) UnmarshalJSON(text []byte) error {
+	if text[0] == '"' {
+		v.value = new(string)
+		return json.Unmarshal(text, v.value)
+	}
+	var from struct {
+		Env  string `json:"from_env"`
+		File string `json:"from_file"`
+	}
+	if err := json.Unmarshal(text, &from); err != nil {
+		return err
+	}
+	v.FromEnv, v.FromFile = from.Env, from.File
+	return nil
+}
+
 // UnmarshalJSON adds variables to those that are there already, which are those of the
-// defaults. Each is a value, or an object with the reference.
+// defaults.
 func (e *Environment) UnmarshalJSON(text []byte) error {
-	var all map[string]json.RawMessage
+	var all map[string]Variable
 	if err := json.Unmarshal(text, &all); err != nil {
 		return err
 	}
-	for name, one := range all {
-		v := Variable{Name: name}
-		if one[0] == '"' {
-			v.value = new(string)
-			if err := json.Unmarshal(one, v.value); err != nil {
-				return err
-			}
-		} else {
-			var from struct {
-				Env  string `json:"from_env"`
-				File string `json:"from_file"`
-			}
-			if err := json.Unmarshal(one, &from); err != nil {
-				return err
-			}
-			v.FromEnv, v.FromFile = from.Env, from.File
-		}
+	for name, v := range all {
+		v.Name = name
 		*e = e.set(v)
 	}
 	return nil

@@ -25,45 +25,60 @@ func (s Server) Lines(name string) []string {
 			add(key, value)
 		}
 	}
-	variables := func(key string, e Environment) {
-		if len(e) == 0 {
+	block := func(key string, lines []string) {
+		if len(lines) == 0 {
 			return
 		}
 		out = append(out, "  "+key+":")
-		for _, v := range e {
-			switch {
-			case v.FromEnv != "":
-				out = append(out, fmt.Sprintf("    %s: {from_env: %s}", flow(v.Name), flow(v.FromEnv)))
-			case v.FromFile != "":
-				out = append(out, fmt.Sprintf("    %s: {from_file: %s}", flow(v.Name), flow(v.FromFile)))
-			case v.value != nil:
-				out = append(out, fmt.Sprintf("    %s: %s", flow(v.Name), flow(*v.value)))
-			}
+		for _, l := range lines {
+			out = append(out, "    "+l)
 		}
 	}
 	text("command", s.Command)
 	if len(s.Args) > 0 {
 		add("args", []string(s.Args))
 	}
-	variables("env", s.Env)
+	block("env", s.Env.lines())
 	text("env_file", s.EnvFile)
 	text("cwd", s.Dir)
 	text("url", string(s.URL))
-	variables("headers", s.Headers)
+	block("headers", s.Headers.lines())
 	if s.Transport == TransportSSE {
 		add("transport", string(s.Transport))
 	}
-	if s.OAuth.ClientID != "" || len(s.OAuth.Scopes) > 0 {
-		out = append(out, "  oauth:")
-		if s.OAuth.ClientID != "" {
-			out = append(out, "    client_id: "+flow(s.OAuth.ClientID))
-		}
-		if len(s.OAuth.Scopes) > 0 {
-			out = append(out, "    scopes: "+flow(s.OAuth.Scopes))
-		}
-	}
+	block("oauth", s.OAuth.lines())
 	if !s.Enabled {
 		add("enabled", false)
+	}
+	return out
+}
+
+// lines returns what the file says of variables.
+func (e Environment) lines() (out []string) {
+	for _, v := range e {
+		name := flow(v.Name)
+		switch {
+		case v.FromEnv != "":
+			out = append(out, fmt.Sprintf("%s: {from_env: %s}", name, flow(v.FromEnv)))
+		case v.FromFile != "":
+			out = append(out, fmt.Sprintf("%s: {from_file: %s}", name, flow(v.FromFile)))
+		case v.value != nil:
+			out = append(out, name+": "+flow(*v.value))
+		}
+	}
+	return out
+}
+
+func (o OAuth) lines() (out []string) {
+	if o.ClientID != "" {
+		out = append(out, "client_id: "+flow(o.ClientID))
+	}
+	out = append(out, Environment{o.ClientSecret}.lines()...)
+	if o.Port != 0 {
+		out = append(out, "callback_port: "+flow(o.Port))
+	}
+	if len(o.Scopes) > 0 {
+		out = append(out, "scopes: "+flow(o.Scopes))
 	}
 	return out
 }
@@ -199,6 +214,7 @@ func (s Server) Detached(asked func(variable, id string)) Server {
 		}
 		return out
 	}
+	s.OAuth.ClientSecret = each(Environment{s.OAuth.ClientSecret})[0]
 	args := Arguments{}
 	for _, one := range s.Args {
 		args = append(args, text(one))

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +18,7 @@ func TestInsert(t *testing.T) {
 		Enabled: false,
 	}
 	far := Server{URL: "https://x/mcp", Headers: Environment{Value("X-A", "b: c")}, Transport: TransportSSE, Enabled: true}
-	far.OAuth.ClientID, far.OAuth.Scopes = "1", []string{"a:b", "c"}
+	far.OAuth = OAuth{ClientID: "1", ClientSecret: Value("client_secret", "${S}"), Scopes: []string{"a:b", "c"}, Port: 8123}
 	for before, want := range map[string]string{
 		"":                          "",
 		"# mine\nlog_level: info\n": "# mine\nlog_level: info\n",
@@ -40,7 +41,7 @@ func TestInsert(t *testing.T) {
 			t.Errorf("%s is read as %+v", text, got)
 		}
 		if got := c.Servers["far"]; got.URL != far.URL || !got.Headers.Equal(far.Headers) || got.Transport != TransportSSE || !got.Enabled ||
-			got.OAuth.ClientID != "1" || !slices.Equal(got.OAuth.Scopes, far.OAuth.Scopes) {
+			!reflect.DeepEqual(got.OAuth, far.OAuth) {
 			t.Errorf("%s is read as %+v", text, got)
 		}
 	}
@@ -59,13 +60,15 @@ func TestDetached(t *testing.T) {
 	var asked []string
 	got := Server{
 		Command: "./bin/x", Dir: "a", EnvFile: "/e", Args: Arguments{"${input:api key}", "${Y}"}, Headers: Environment{Value("A", "Bearer ${input:t}")},
+		OAuth: OAuth{ClientSecret: Value("client_secret", "${input:s}")},
 	}.Detached(func(name, id string) { asked = append(asked, name+"="+id) })
 	want := Server{
 		Command: "${workspaceFolder}/bin/x", Dir: "${workspaceFolder}/a", EnvFile: "/e", Args: Arguments{"${API_KEY}", "${Y}"},
-		Headers: Environment{Value("A", "Bearer ${T}")},
+		Headers: Environment{Value("A", "Bearer ${T}")}, OAuth: OAuth{ClientSecret: Value("client_secret", "${S}")},
 	}
 	if got.Command != want.Command || got.Dir != want.Dir || got.EnvFile != want.EnvFile || !slices.Equal(got.Args, want.Args) ||
-		!got.Headers.Equal(want.Headers) || !slices.Equal(asked, []string{"API_KEY=api key", "T=t"}) {
+		!got.Headers.Equal(want.Headers) || !reflect.DeepEqual(got.OAuth, want.OAuth) ||
+		!slices.Equal(asked, []string{"S=s", "API_KEY=api key", "T=t"}) {
 		t.Errorf("%+v, %q", got, asked)
 	}
 }

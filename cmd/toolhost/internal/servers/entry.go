@@ -3,6 +3,7 @@ package servers
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -111,7 +112,12 @@ func setOAuth(s *config.Server, v hujson.ValueTrimmed) error {
 		case "scopes":
 			s.OAuth.Scopes, err = textsOf(m.Value.Value)
 		case "clientsecret":
-			err = errors.New("clients with a secret are not supported (use a public client)")
+			var secret string
+			if secret, err = textOf(m.Value.Value); err == nil {
+				s.OAuth.ClientSecret = config.Value(s.OAuth.ClientSecret.Name, secret)
+			}
+		case "callbackport":
+			s.OAuth.Port, err = portOf(m.Value.Value)
 		}
 		if err != nil {
 			return err
@@ -132,6 +138,14 @@ func boolOf(v hujson.ValueTrimmed) (bool, error) {
 		return l.Bool(), nil
 	}
 	return false, errors.New("it is neither true nor false")
+}
+
+func portOf(v hujson.ValueTrimmed) (int, error) {
+	l, ok := v.(hujson.Literal)
+	if ok && l.Int() > 0 && l.Int() <= math.MaxUint16 {
+		return int(l.Int()), nil
+	}
+	return 0, errors.New("it is not a port")
 }
 
 func textsOf(v hujson.ValueTrimmed) ([]string, error) {

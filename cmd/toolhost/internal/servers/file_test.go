@@ -65,7 +65,7 @@ func TestParseOthersFiles(t *testing.T) {
 	}
 	f := parseOK(t, `{"mcpServers": {
 		"http": {"type": "http", "url": "https://a/mcp", "headers": {"Authorization": "Bearer ${T}"}},
-		"sse": {"type": "sse", "url": "https://a/sse"}, "bare": {"url": "https://a", "oauth": {"clientId": "c", "callbackPort": 1}},
+		"sse": {"type": "sse", "url": "https://a/sse"}, "bare": {"url": "https://a", "oauth": {"clientId": "c", "clientSecret": "${T}", "callbackPort": 1}},
 		"streamable": {"type": "streamable-http", "url": "https://a"},
 		"off": {"disabled": true, "command": "x"}, "on": {"disabled": false, "command": "x"},
 		"cursor": {"url": "https://a", "auth": {"CLIENT_ID": "d", "scopes": ["s"]}},
@@ -80,6 +80,9 @@ func TestParseOthersFiles(t *testing.T) {
 	if got, err := by["http"].Resolve(in(map[string]string{"T": "t"})); err != nil || got.Headers["Authorization"] != "Bearer t" {
 		t.Errorf("%v, %v", got.Headers, err)
 	}
+	if got, err := by["bare"].Resolve(in(map[string]string{"T": "t"})); err != nil || got.ClientSecret != "t" || by["bare"].OAuth.Port != 1 {
+		t.Errorf("%q, %d, %v", got.ClientSecret, by["bare"].OAuth.Port, err)
+	}
 	if by["http"].Transport != config.TransportHTTP || by["bare"].Transport != config.TransportHTTP || by["sse"].Transport != config.TransportSSE ||
 		by["streamable"].Transport != config.TransportHTTP || by["off"].Enabled || !by["on"].Enabled ||
 		by["bare"].OAuth.ClientID != "c" || by["cursor"].OAuth.ClientID != "d" || len(by["cursor"].OAuth.Scopes) != 1 {
@@ -93,15 +96,17 @@ func TestParseBrokenEntries(t *testing.T) {
 	for entry, want := range map[string]string{
 		`[]`:             "not an object",
 		`{"command": 1}`: "command: it is not text",
-		`{"command": "x", "args": "` + secret + `"}`:                        "args: it is not a list of texts",
-		`{"command": "x", "args": ["a", {"` + secret + `": 1}]}`:            "args: [1]: it is not text",
-		`{"command": "x", "env": ["` + secret + `"]}`:                       "env: it is not an object",
-		`{"command": "x", "env": {"A": ["` + secret + `"]}}`:                "env: A: it is not text",
-		`{"command": "x", "env": {"A=B": "` + secret + `"}}`:                "is not a name",
-		`{"command": "x", "disabled": "` + secret + `"}`:                    "disabled: it is neither true nor false",
-		`{"type": "ws", "url": "x"}`:                                        "type: ws is not supported",
-		`{"command": "x", "command": "y"}`:                                  "command: it is there twice",
-		`{"url": "https://a", "auth": {"CLIENT_SECRET": "` + secret + `"}}`: "auth: clients with a secret",
+		`{"command": "x", "args": "` + secret + `"}`:                          "args: it is not a list of texts",
+		`{"command": "x", "args": ["a", {"` + secret + `": 1}]}`:              "args: [1]: it is not text",
+		`{"command": "x", "env": ["` + secret + `"]}`:                         "env: it is not an object",
+		`{"command": "x", "env": {"A": ["` + secret + `"]}}`:                  "env: A: it is not text",
+		`{"command": "x", "env": {"A=B": "` + secret + `"}}`:                  "is not a name",
+		`{"command": "x", "disabled": "` + secret + `"}`:                      "disabled: it is neither true nor false",
+		`{"type": "ws", "url": "x"}`:                                          "type: ws is not supported",
+		`{"command": "x", "command": "y"}`:                                    "command: it is there twice",
+		`{"url": "https://a", "auth": {"CLIENT_SECRET": ["` + secret + `"]}}`: "auth: it is not text",
+		`{"url": "https://a", "oauth": {"callbackPort": 65536}}`:              "oauth: it is not a port",
+		`{"url": "https://a", "oauth": {"callbackPort": "1"}}`:                "oauth: it is not a port",
 		`null`: "not an object",
 	} {
 		f := parseOK(t, "{\"mcpServers\": {\n\"good\": {\"command\": \"a\"},\n\"bad\": "+entry+",\n\"fine\": {\"command\": \"b\"}}}")

@@ -92,6 +92,7 @@ func (m *Moved) Server(e Entry) config.Server {
 	}
 	s.Env = s.Env.Replace(hide("the variable", false))
 	s.Headers = s.Headers.Replace(hide("the secret in the header", true))
+	s.OAuth.ClientSecret = s.OAuth.ClientSecret.Replace(hide("the", true))
 	s.Args = s.Args.Replace(hide("the argument", true))
 	s.URL = config.Address(s.URL.Replace(hide("the part of the url:", true)))
 	return s

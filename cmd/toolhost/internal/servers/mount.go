@@ -165,7 +165,8 @@ func (n Named) upstream() mcpbridge.UpstreamConfig {
 	for name, value := range t.Headers {
 		c.Headers.Set(name, value)
 	}
-	c.OAuth = mcpbridge.OAuth{ClientID: n.Server.OAuth.ClientID, Scopes: n.Server.OAuth.Scopes}
+	own := n.Server.OAuth
+	c.OAuth = mcpbridge.OAuth{ClientID: own.ClientID, ClientSecret: t.ClientSecret, Scopes: own.Scopes, Port: own.Port}
 	return c
 }
 

@@ -125,6 +125,9 @@ func mounts(name string, s config.Server) []string {
 	for _, v := range s.Headers {
 		out = append(out, fmt.Sprintf("sends %s a header %s", who, v.Name))
 	}
+	if !s.OAuth.ClientSecret.IsZero() {
+		out = append(out, fmt.Sprintf("logs in to %s with the secret of the client %s", who, s.OAuth.ClientID))
+	}
 	return out
 }
 
