@@ -182,11 +182,12 @@ func startMCP(ctx context.Context, b *bench) (*variant, error) {
 }
 
 // toolhost is the command, which remembers and records in the bench's directory. That is not its
-// working directory: it watches that one, where its own records would wake it at each call.
+// working directory, and not its records either: it watches the directories of its plugins and of
+// its configuration, where records would wake it at each call.
 func (b *bench) toolhost(args ...string) *exec.Cmd {
 	cmd := exec.Command(b.binary("toolhost"), args...) //nolint:noctx // the session ends it
 	cmd.Dir = b.binary("")
-	cmd.Env = append(os.Environ(), cacheVariable+"="+filepath.Join(b.dir, "cache"), auditVariable+"="+filepath.Join(b.dir, "mcp-audit.jsonl"),
+	cmd.Env = append(os.Environ(), cacheVariable+"="+filepath.Join(b.dir, "cache"), auditVariable+"=", // the default
 		"XDG_DATA_HOME="+b.dir, "XDG_STATE_HOME="+b.dir, "TOOLHOST_SOCKET="+filepath.Join(b.dir, "socket"))
 	return cmd
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -91,6 +92,7 @@ func (f *front) serve(d *daemon) error {
 	f.mcp = server
 	d.mcp.Store(server)
 	f.http.Ready(server.Handler())
+	useProcessors((runtime.GOMAXPROCS(0) + 1) / 2) // the others are for plugins and servers
 	return nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -176,11 +175,8 @@ func (d *daemon) serveMetrics(t *tasks) error {
 // wait waits for the end, and reloads when it is told to or when the configuration file has
 // changed. If what is served has ended by itself, it is over, with the error of that.
 func (d *daemon) wait(ctx context.Context, hangUp <-chan os.Signal, changed <-chan struct{}, served <-chan error) (over bool, err error) {
-	// Main sets what suits commands, which end soon. It suits MCP too: the SDK decodes each value
-	// with a buffer of 32 KiB, and with 100 there was a collection every 20 calls, which took a
-	// quarter of the processor's time.
-	if os.Getenv("GOGC") == "" && d.mcp.Load() == nil {
-		debug.SetGCPercent(100)
+	if d.mcp.Load() == nil {
+		collectMore()
 	}
 	for {
 		select {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime"
 	"syscall"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
@@ -49,11 +48,7 @@ func (d *daemon) serveStdio(ctx context.Context) error {
 	if err := d.serveMetrics(tasks); err != nil {
 		return err
 	}
-	if os.Getenv("GOMAXPROCS") == "" {
-		// Most of the time one call is in progress, which passes through several goroutines and two
-		// other processes. With more processors, each step wakes a thread that finds nothing to do.
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	}
+	useProcessors(1) // most of the time one call is in progress
 	transport := &mcpstdio.Transport{In: os.Stdin, Out: os.Stdout, Stop: ctx.Done(), Drain: d.options.Drain}
 	served := make(chan error, 1)
 	go func() { served <- server.Run(context.WithoutCancel(ctx), transport) }()
