@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/go-plugin/runner"
 
+	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
@@ -154,7 +155,7 @@ func startError(ctx context.Context, p *process, err error, took time.Duration) 
 	default:
 		out.Err, out.OperatorHint = err, cmp.Or(tool.AsError(err).OperatorHint, out.OperatorHint)
 	}
-	out.OperatorHint = cmp.Or(startHint(out.Err), out.OperatorHint)
+	out.OperatorHint = cmp.Or(safefile.DescriptorHint(out.Err), out.OperatorHint)
 	out.Message = fmt.Sprintf("plugin %s did not start: %s", p.name, sanitize.Line(out.Err.Error(), 1000))
 	if out.Code != tool.CodeCanceled && !isScarce(out.Err) {
 		out.Err = &failedStart{out.Err, took}
@@ -189,17 +190,6 @@ func (e *startFailure) Unwrap() error { return e.err }
 func isScarce(err error) bool {
 	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM, syscall.ETXTBSY},
 		func(e error) bool { return errors.Is(err, e) })
-}
-
-// startHint says what to do about a start that the system refused; empty: nothing is known.
-func startHint(err error) string {
-	switch {
-	case errors.Is(err, syscall.EMFILE):
-		return "raise the limit on open files of the host: ulimit -n, or LimitNOFILE= in its unit"
-	case errors.Is(err, syscall.ENFILE):
-		return "raise the system's limit on open files (sysctl fs.file-max), or end what holds them"
-	}
-	return ""
 }
 
 // startReason explains why the system would not run a file.

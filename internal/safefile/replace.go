@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 )
 
 // Replace puts a file with this content and mode at path, in one step, in place of the
@@ -60,4 +61,15 @@ func put(path string, content []byte, mode fs.FileMode, move func(from, to strin
 // of it, is full.
 func IsFull(err error) bool {
 	return slices.ContainsFunc(fullErrors, func(full error) bool { return errors.Is(err, full) })
+}
+
+// DescriptorHint says what to do about an error for lack of descriptors; empty: it is another one.
+func DescriptorHint(err error) string {
+	switch {
+	case errors.Is(err, syscall.EMFILE):
+		return "raise the limit on open files of the host: ulimit -n, or LimitNOFILE= in its unit"
+	case errors.Is(err, syscall.ENFILE):
+		return "raise the system's limit on open files (sysctl fs.file-max), or end what holds them"
+	}
+	return ""
 }

@@ -131,13 +131,13 @@ func (r *Roster) Close(ctx context.Context) error {
 	case <-background:
 	case <-ctx.Done(): // what is left is code of the embedding program, or ends soon
 	}
-	errs = append(errs, r.sockets.close(ctx))
 	if r.manifests != nil {
 		errs = append(errs, r.manifests.Close())
 	}
 	if r.binaries != nil {
 		errs = append(errs, r.binaries.Close())
 	}
+	errs = append(errs, r.sockets.close(ctx)) // last: it needs descriptors, of which there may be too few
 	return errors.Join(errs...)
 }
 

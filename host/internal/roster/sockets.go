@@ -29,7 +29,8 @@ type socketDir struct {
 	made fs.FileInfo
 }
 
-func makeSocketDir(base string) (*socketDir, error) {
+// makeSocketDir makes the directory. With an error, it returns what is left of it, if anything is.
+func makeSocketDir(base string) (left *socketDir, err error) {
 	path, err := os.MkdirTemp(base, confine.DirPrefix+"*")
 	if err != nil {
 		return nil, err
@@ -40,7 +41,11 @@ func makeSocketDir(base string) (*socketDir, error) {
 	}
 	d := &socketDir{path, made}
 	if err := confine.Claim(path); err != nil {
-		return nil, errors.Join(err, d.remove())
+		unremoved := d.remove()
+		if unremoved == nil {
+			d = nil
+		}
+		return d, errors.Join(err, unremoved)
 	}
 	return d, nil
 }
@@ -69,6 +74,7 @@ type socketDirs struct {
 
 	mu    sync.Mutex
 	dir   *socketDir    // made by the first plugin; nil: there is none
+	left  []*socketDir  // that could not be made use of, nor be removed
 	swept chan struct{} // closed when the sweep has ended; nil: there was none
 }
 
@@ -91,9 +97,16 @@ func (s *socketDirs) path(owner string) (string, error) {
 	s.sweep(base)
 	dir, err := makeSocketDir(base)
 	if err != nil {
-		hint := "check that this user may write to " + base + ", or name another directory with TMPDIR"
-		if safefile.IsFull(err) {
+		if dir != nil {
+			s.left = append(s.left, dir)
+		}
+		hint := safefile.DescriptorHint(err)
+		switch {
+		case hint != "":
+		case safefile.IsFull(err):
 			hint = "make space in " + base
+		default:
+			hint = "check that this user may write to " + base + ", or name another directory with TMPDIR"
 		}
 		return "", &tool.Error{
 			Code: tool.CodeUnavailable, Plugin: owner, Stage: tool.StageStart, Unsent: true, Err: err,
@@ -114,12 +127,15 @@ func (s *socketDirs) current() string {
 	return s.dir.path
 }
 
-// close removes the directory, and waits for the sweep, but not for a system call that
+// close removes the directories, and waits for the sweep, but not for a system call that
 // does not return.
 func (s *socketDirs) close(ctx context.Context) error {
 	s.mu.Lock()
-	dir, swept := s.dir, s.swept
-	s.dir = nil
+	all, swept := s.left, s.swept
+	if s.dir != nil {
+		all = append(all, s.dir)
+	}
+	s.dir, s.left = nil, nil
 	s.mu.Unlock()
 	if swept != nil {
 		late := time.NewTimer(2 * sweepGrace)
@@ -130,10 +146,11 @@ func (s *socketDirs) close(ctx context.Context) error {
 		case <-late.C:
 		}
 	}
-	if dir == nil {
-		return nil
+	var errs []error
+	for _, dir := range all {
+		errs = append(errs, dir.remove())
 	}
-	return dir.remove()
+	return errors.Join(errs...)
 }
 
 // sweep removes in the background, once, what hosts left that were killed. The lock is held.
