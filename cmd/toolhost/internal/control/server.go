@@ -35,7 +35,7 @@ const (
 	bodyTimeout    = 30 * time.Second
 	idleTimeout    = 5 * time.Second
 	endTimeout     = 2 * time.Second // for requests in progress at the end
-	connectTimeout = 2 * time.Second
+	connectTimeout = 5 * time.Second
 	numbersTimeout = 90 * time.Second // a profile takes at most a minute
 )
 
