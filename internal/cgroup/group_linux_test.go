@@ -1,0 +1,202 @@
+package cgroup
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// These tests use the controllers of this machine, of whatever version, and are skipped
+// without them.
+
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	g := group(t, Limits{Memory: 64 << 20})
+	c := start(t, command("grows", g.Procs()...))
+	if said := c.line(); said != "" || !c.killed() {
+		t.Errorf("it said %q, and ended with %v", said, c.ProcessState)
+	}
+	if e := g.Exceeded(); e.Memory == 0 || e.PIDs != 0 {
+		t.Errorf("exceeded: %+v", e)
+	}
+}
+
+func TestPIDs(t *testing.T) {
+	t.Parallel()
+	g := group(t, Limits{PIDs: 40})
+	c := start(t, command("forks", g.Procs()...))
+	if said := c.line(); said != "" {
+		t.Error("it said", said)
+	}
+	_ = c.Wait()
+	if e := g.Exceeded(); e.PIDs == 0 || e.Memory != 0 {
+		t.Errorf("exceeded: %+v", e)
+	}
+	all, err := numbers(filepath.Dir(g.Procs()[0]))
+	if err != nil || len(all) < 10 || len(all) > 40 {
+		t.Errorf("%d processes are left: %v", len(all), err)
+	}
+	if err := g.Kill(); err != nil {
+		t.Error(err)
+	}
+	for _, pid := range all {
+		if err := unix.Kill(pid, 0); err == nil && !zombie(pid) {
+			t.Errorf("process %d lives", pid)
+		}
+	}
+}
+
+// zombie reports whether a process has ended; whoever is its parent now may not have noticed.
+func zombie(pid int) bool {
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	return err != nil || strings.Contains(string(stat), ") Z ")
+}
+
+func TestCPU(t *testing.T) {
+	t.Parallel()
+	const processors = 0.2
+	g := group(t, Limits{CPU: processors})
+	c := start(t, command("spins", g.Procs()...))
+	begun := time.Now()
+	if c.line() != "ready" {
+		t.Fatal("it did not start")
+	}
+	// On a busy machine it may take a while until the group could have had more.
+	for g.Exceeded().Throttled == 0 || time.Since(begun) < time.Second {
+		if time.Since(begun) > time.Minute {
+			t.Fatalf("it was not throttled: %+v", g.Exceeded())
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := g.Kill(); err != nil || !c.killed() {
+		t.Error(err, c.ProcessState)
+	}
+	took := time.Since(begun)
+	used := c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+	if most := time.Duration(processors*float64(took)) + 2*period; used > most {
+		t.Errorf("it used %v in %v, more than %v", used, took, most)
+	}
+}
+
+// A group above that has fewer processors bounds this one, which version 1 does not let have more.
+func TestCPUBelowLess(t *testing.T) {
+	t.Parallel()
+	above := group(t, Limits{CPU: 0.5})
+	tree := Find()
+	tree.parents[CPU] = parent{dir: above.parts[0].dir, v2: above.parts[0].v2}
+	if above.parts[0].v2 {
+		t.Skip("version 2 lets a group below have any number")
+	}
+	g, err := tree.Create("below", Limits{CPU: 2})
+	if err != nil || !slices.Equal(g.Enforces(), []Limit{CPU}) || g.Close() != nil {
+		t.Error(g, err)
+	}
+}
+
+// Close ends what is in groups that a process has made in its own, and removes them.
+func TestCloseBelow(t *testing.T) {
+	t.Parallel()
+	g := group(t, Limits{PIDs: 50, Memory: 256 << 20})
+	var inner []string
+	for _, file := range g.Procs() {
+		dir := filepath.Join(filepath.Dir(file), "made", "by-the-process")
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		inner = append(inner, filepath.Join(dir, procs))
+	}
+	first, second := start(t, command("waits", g.Procs()...)), start(t, command("waits", inner...))
+	if first.line() != "ready" || second.line() != "ready" {
+		t.Fatal("they did not start")
+	}
+	if err := g.Close(); err != nil || !first.killed() || !second.killed() {
+		t.Error(err, first.ProcessState, second.ProcessState)
+	}
+	for _, file := range append(g.Procs(), inner...) {
+		if exists(file) {
+			t.Error(file, "is left")
+		}
+	}
+}
+
+// Of groups, Sweep removes those of hosts that are dead, with what is in them.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	ours := group(t, Limits{PIDs: 50, Memory: 256 << 20})
+	other := filepath.Join(filepath.Dir(ours.parts[0].dir), "toolhost-test-of-another")
+	if err := os.Mkdir(other, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.Remove(other); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(sweep)
+	host := start(t, command("hosts"))
+	left := strings.Split(host.line(), ":")
+	if len(left) != len(ours.Procs()) || !exists(left[0]) {
+		t.Fatalf("the host made %q", left)
+	}
+	sweep()
+	all, err := numbers(filepath.Dir(left[0]))
+	if err != nil || len(all) != 1 {
+		t.Fatalf("of a host that lives: %v, %v", all, err)
+	}
+	if err := host.Process.Kill(); err != nil || !host.killed() {
+		t.Fatal(err, host.ProcessState)
+	}
+	if sweep(); slices.ContainsFunc(left, exists) {
+		t.Errorf("of %v, some are left", left)
+	}
+	if !zombie(all[0]) {
+		t.Error("the process of the dead host lives")
+	}
+	for _, file := range append(ours.Procs(), other) {
+		if !exists(file) {
+			t.Error(file, "was removed")
+		}
+	}
+}
+
+// A user without privileges cannot make groups, and is told why.
+func TestUnprivileged(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("it takes root to become another user")
+	}
+	cmd := command("tells")
+	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
+	c := start(t, cmd)
+	for _, limit := range all {
+		if said := c.line(); !strings.HasPrefix(said, string(limit)+" cannot be bounded: ") {
+			t.Errorf("%s: %s", limit, said)
+		}
+	}
+	if said := c.line(); said != "<nil> 0 []" {
+		t.Error("it made a group:", said)
+	}
+}
+
+func BenchmarkGroup(b *testing.B) {
+	tree := Find()
+	for b.Loop() {
+		g, err := tree.Create("bench", Limits{Memory: 1 << 30, CPU: 0.5, PIDs: 100})
+		if err != nil || g.Close() != nil {
+			b.Fatal(g, err)
+		}
+	}
+}
+
+func BenchmarkFind(b *testing.B) {
+	for b.Loop() {
+		Find()
+	}
+}

@@ -1,0 +1,51 @@
+//go:build !linux
+
+package cgroup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Tree is where groups can be made; here, nowhere.
+type Tree struct{}
+
+// Group is a group of processes.
+type Group struct{}
+
+// Find finds nothing here.
+func Find() *Tree { return &Tree{} }
+
+// By returns [errors.ErrUnsupported].
+func (t *Tree) By(limit Limit) (string, error) {
+	return "", fmt.Errorf("%s is bounded on Linux alone: %w", limit, errors.ErrUnsupported)
+}
+
+// Create makes a group that bounds nothing.
+//
+// # Errors
+//
+// A limit is out of its bounds.
+func (t *Tree) Create(_ string, limits Limits) (*Group, error) {
+	_, err := limits.list()
+	return &Group{}, err
+}
+
+// Sweep finds nothing here.
+func (t *Tree) Sweep(context.Context) {}
+
+// Procs is empty here.
+func (g *Group) Procs() []string { return nil }
+
+// Enforces is empty here.
+func (g *Group) Enforces() []Limit { return nil }
+
+// Exceeded is empty here.
+func (g *Group) Exceeded() Exceeded { return Exceeded{} }
+
+// Kill does nothing here.
+func (g *Group) Kill() error { return nil }
+
+// Close does nothing here.
+func (g *Group) Close() error { return nil }
