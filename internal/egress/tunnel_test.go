@@ -1,0 +1,206 @@
+package egress
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"testing"
+	"time"
+)
+
+// What is sent arrives, and the end of each direction by itself.
+func TestHalfClose(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(w *world) net.Conn{
+		"CONNECT": func(w *world) net.Conn { return w.tunnel("api.example.com:443") },
+		"SOCKS": func(w *world) net.Conn {
+			_, conn := w.socks(socksName, named("api.example.com"), 443)
+			return conn
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "api.example.com:443")
+			w.at("api.example.com", "93.184.216.34:443", server(t, echo))
+			sent := make([]byte, 1<<20)
+			_, _ = rand.Read(sent)
+			conn := open(w)
+			if _, err := conn.Write(sent); err != nil {
+				t.Fatal(err)
+			}
+			if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := io.ReadAll(conn); err != nil || !bytes.Equal(got, sent) {
+				t.Errorf("%d bytes came back, and %v", len(got), err)
+			}
+		})
+	}
+}
+
+// A server that has sent everything can still be sent to.
+func TestHalfCloseByServer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "api.example.com:443")
+	got := make(chan string, 1)
+	w.at("api.example.com", "93.184.216.34:443", server(t, func(conn *net.TCPConn) {
+		_, _ = io.WriteString(conn, "hello")
+		_ = conn.CloseWrite()
+		all, _ := io.ReadAll(conn)
+		got <- string(all)
+	}))
+	conn := w.tunnel("api.example.com:443")
+	if hello, err := io.ReadAll(conn); err != nil || string(hello) != "hello" {
+		t.Fatalf("%q, %v", hello, err)
+	}
+	if _, err := io.WriteString(conn, "late"); err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.CloseWrite()
+	if s := <-got; s != "late" {
+		t.Errorf("the server got %q", s)
+	}
+}
+
+// What a client sends along with its request is the server's.
+func TestEarlyBytes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "api.example.com:443")
+	w.at("api.example.com", "93.184.216.34:443", server(t, echo))
+	for request, answer := range map[string]string{
+		"CONNECT api.example.com:443 HTTP/1.1\r\nHost: internal.example.com:22\r\n\r\nearly":                   "HTTP/1.1 200 Connection established\r\n\r\nearly",
+		"CONNECT api.example.com:443 HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\nearly": "HTTP/1.1 200 Connection established\r\n\r\nearly",
+		"\x05\x01\x00\x05\x01\x00\x03\x0fapi.example.com\x01\xbbearly":                                         "\x05\x00\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00early",
+	} {
+		conn := w.connect()
+		_, _ = io.WriteString(conn, request)
+		_ = conn.CloseWrite()
+		if got, err := io.ReadAll(conn); err != nil || string(got) != answer {
+			t.Errorf("%q: %q, %v", request, got, err)
+		}
+	}
+}
+
+// A connection that is reset on one side ends on the other.
+func TestReset(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "api.example.com:443")
+	ended := make(chan bool)
+	w.at("api.example.com", "93.184.216.34:443", server(t, func(conn *net.TCPConn) {
+		_, _ = io.Copy(io.Discard, conn)
+		close(ended)
+	}))
+	conn := w.tunnel("api.example.com:443")
+	_ = conn.SetLinger(0)
+	_ = conn.Close()
+	<-ended
+	w.at("api.example.com", "93.184.216.34:443", server(t, func(conn *net.TCPConn) {
+		_, _ = io.ReadFull(conn, make([]byte, 1))
+		_ = conn.SetLinger(0)
+	}))
+	conn = w.tunnel("api.example.com:443")
+	_, _ = conn.Write([]byte{1})
+	if _, err := conn.Read(make([]byte, 1)); err == nil {
+		t.Error("the client can still read")
+	}
+}
+
+// At most 256 connections are open; the next is closed, and there is room for another once
+// one has ended.
+func TestConnections(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "api.example.com:443")
+	w.at("api.example.com", "93.184.216.34:443", server(t, echo))
+	var open []*net.TCPConn
+	for range connections {
+		open = append(open, w.connect())
+	}
+	for w.proxy.Stats().Open < connections {
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := w.connect().Read(make([]byte, 1)); err == nil {
+		t.Error("one connection more is served")
+	}
+	if n := w.proxy.Stats().Count(Refused); n != 1 {
+		t.Errorf("%d connections are counted as refused, not 1", n)
+	}
+	_ = open[7].Close()
+	for w.proxy.Stats().Open == connections {
+		time.Sleep(time.Millisecond)
+	}
+	_ = w.tunnel("api.example.com:443")
+}
+
+// Close ends everything, in whatever state, and waits for it.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "api.example.com:443", "api.example.com:80")
+	reached := make(chan bool, 3)
+	silent := server(t, func(conn *net.TCPConn) {
+		reached <- true
+		_, _ = io.Copy(io.Discard, conn)
+		<-t.Context().Done() // its own end stays open, too
+	})
+	w.at("api.example.com", "93.184.216.34:443", silent)
+	w.at("", "93.184.216.34:80", silent)
+	conns := []net.Conn{w.connect(), w.connect(), w.connect(), w.connect(), w.tunnel("api.example.com:443")}
+	_, _ = io.WriteString(conns[1], "CONNECT api.exa")
+	_, _ = io.WriteString(conns[2], "\x05\x01\x00\x05\x01\x00\x03\x0fapi.")
+	_, _ = io.WriteString(conns[3], "GET http://api.example.com/ HTTP/1.1\r\nHost: x\r\n\r\n")
+	half := w.tunnel("api.example.com:443")
+	_ = half.CloseWrite()
+	for range 3 {
+		<-reached
+	}
+	for w.proxy.Stats().Open < 6 {
+		time.Sleep(time.Millisecond)
+	}
+	var closing sync.WaitGroup
+	for range 2 {
+		closing.Go(w.proxy.Close)
+	}
+	closing.Wait()
+	if n := w.proxy.Stats().Open; n != 0 {
+		t.Errorf("%d connections are open", n)
+	}
+	for i, conn := range append(conns, half) {
+		if _, err := io.ReadAll(conn); err != nil {
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("connection %d is open", i)
+			}
+		}
+	}
+	if conn, err := net.Dial("tcp", w.addr); err == nil {
+		t.Error("there still is a listener")
+		_ = conn.Close()
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.proxy.Serve(l); err != nil {
+		t.Errorf("Serve after Close: %v", err)
+	}
+	if _, err := l.Accept(); err == nil {
+		t.Error("Serve after Close leaves the listener open")
+	}
+}
+
+// A listener that fails is said.
+func TestServeError(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := New(nil, Options{Plugin: "probe"})
+	defer p.Close()
+	_ = l.Close()
+	if err := p.Serve(l); err == nil {
+		t.Error("a closed listener is not an error")
+	}
+}
