@@ -1,0 +1,11 @@
+package sandbox_test
+
+import (
+	"testing"
+
+	"github.com/toolhost/toolhost/internal/sandbox"
+)
+
+func TestDetect(t *testing.T) {
+	t.Logf("%+v", sandbox.Detect())
+}

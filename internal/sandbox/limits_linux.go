@@ -1,0 +1,40 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"cmp"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/stage"
+)
+
+// defaultFiles is how many descriptors a process has if nothing else is said.
+const defaultFiles = 65536
+
+// files returns how many descriptors the process may have: no more than this one.
+func (l Limits) files() uint64 {
+	have := unix.Rlimit{Max: 1024}
+	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &have)
+	return min(uint64(cmp.Or(l.Files, defaultFiles)), have.Max) //nolint:gosec // above 0
+}
+
+// limit sets a limit, so that the process cannot raise it.
+func limit(p *stage.Program, what string, resource int, soft, hard uint64) {
+	p.Call("limit "+what, unix.SYS_PRLIMIT64, 0, uintptr(resource), p.Struct(soft, hard), 0)
+}
+
+// applyLimits sets the limits that each process has for itself (getrlimit(2)). RLIMIT_AS is not
+// used: the Go runtime reserves more than it takes.
+func applyLimits(p *stage.Program, l Limits, memory bool) {
+	files := l.files()
+	limit(p, "descriptors", unix.RLIMIT_NOFILE, files, files)
+	limit(p, "core dumps", unix.RLIMIT_CORE, 0, 0)
+	if l.Disk > 0 {
+		limit(p, "the size of files", unix.RLIMIT_FSIZE, uint64(l.Disk), uint64(l.Disk)) //nolint:gosec // above 0
+	}
+	if l.Memory > 0 && memory {
+		limit(p, "data", unix.RLIMIT_DATA, uint64(l.Memory), uint64(l.Memory)) //nolint:gosec // above 0
+	}
+}

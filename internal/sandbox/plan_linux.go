@@ -1,0 +1,159 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/cgroup"
+	"github.com/toolhost/toolhost/internal/stage"
+)
+
+// Entry is what the process becomes.
+type Entry struct {
+	// Path is the program's, in the host's view of the files.
+	Path string
+	// Descriptor is the number of a descriptor that the stage has of the program, and that it
+	// does not hand on; 0: it has none, and opens the path.
+	Descriptor int
+	// Procs are the files to which a process writes 0 to join its control group.
+	Procs []string
+	// Limit is the limit of the user's processes (RLIMIT_NPROC), soft and hard.
+	Limit unix.Rlimit
+}
+
+// Attributes completes the attributes of a process that begins as the stage. Its caller has set
+// what concerns sessions and signals.
+func (p *Plan) Attributes(attr *syscall.SysProcAttr) {
+	if !p.bare && p.features.Namespaces() {
+		Clone(attr, p.features)
+	}
+}
+
+// Steps adds what the stage does. Report is the descriptor on which it reports.
+//
+// # Errors
+//
+// A plain error if the profile cannot be expressed.
+func (p *Plan) Steps(s *stage.Program, report int, e Entry) error {
+	of, f := p.Profile, p.features
+	s.Call("close descriptors", unix.SYS_CLOSE_RANGE, uintptr(s.Free()), lastDescriptor, 0)
+	closeOnExec(s, report)
+	if e.Descriptor > 0 {
+		closeOnExec(s, e.Descriptor)
+	}
+	if p.bare {
+		s.Call(Enter, unix.SYS_CHDIR, s.Text(of.Dir))
+		limit(s, "processes", unix.RLIMIT_NPROC, e.Limit.Cur, e.Limit.Max)
+		p.run(s, e, 0)
+		return nil
+	}
+	for _, path := range e.Procs {
+		write(s, "join "+path, path, "0")
+	}
+	program := uintptr(e.Descriptor)
+	if program == 0 && p.start {
+		program = open(s, "open "+e.Path, e.Path, unix.O_PATH)
+		s.Keep()
+	}
+	if f.Namespaces() {
+		mapUser(s, f)
+		spaces := uintptr(unix.CLONE_NEWIPC)
+		if p.view != sameView {
+			spaces |= unix.CLONE_NEWNS
+		}
+		if p.network {
+			spaces |= unix.CLONE_NEWNET
+		}
+		s.Call("make namespaces", unix.SYS_UNSHARE, spaces)
+	}
+	if p.network {
+		raiseLoopback(s)
+	}
+	if p.Proxy {
+		listen(s, report, ProxyPort)
+	}
+	if p.view != sameView {
+		newView(s, f, of, p.view == grantedView)
+	}
+	s.Call(Enter, unix.SYS_CHDIR, s.Text(of.Dir))
+	first := p.firstStart(s, program)
+	applyLimits(s, p.Profile.Limits, !p.groups(cgroup.Memory))
+	limit(s, "processes", unix.RLIMIT_NPROC, e.Limit.Cur, e.Limit.Max)
+	s.Try(0, unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0)
+	s.Call("give up new privileges", unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+	if rules := p.rules(); p.landlock && rules.files|rules.net|rules.scope != 0 {
+		rules.restrict(s, f)
+	}
+	p.dropCapabilities(s)
+	if p.seccomp {
+		if err := p.filter(first).install(s, report); err != nil {
+			return err
+		}
+	}
+	p.run(s, e, first)
+	return nil
+}
+
+// Enter names the step that enters the working directory, in errors.
+const Enter = "enter the workspace"
+
+// Run names the step that runs the program, in errors.
+const Run = "run"
+
+func closeOnExec(s *stage.Program, fd int) {
+	s.Call("keep descriptors", unix.SYS_FCNTL, uintptr(fd), unix.F_SETFD, unix.FD_CLOEXEC)
+}
+
+// firstStart gives the program a descriptor that no other can have afterwards, if it may
+// start no other program, and returns its number.
+func (p *Plan) firstStart(s *stage.Program, program uintptr) (first uintptr) {
+	if !p.start {
+		return program
+	}
+	first = uintptr(p.Profile.Limits.files())
+	const what = "keep the program"
+	limit(s, "descriptors", unix.RLIMIT_NOFILE, uint64(first), uint64(first))
+	first--
+	s.Call(what, unix.SYS_DUP3, program, first, unix.O_CLOEXEC)
+	p.Profile.Limits.Files = int(first) //nolint:gosec // small
+	return first
+}
+
+func (p *Plan) dropCapabilities(s *stage.Program) {
+	switch {
+	case p.features.User || !p.Profile.isOpen() && !p.features.Privileged:
+		dropCapabilities(s, nil)
+	case p.Profile.isOpen():
+		dropCapabilities(s, openKeeps)
+	default:
+		dropCapabilities(s, rootKeeps)
+	}
+}
+
+func (p *Plan) filter(first uintptr) filter {
+	of := p.Profile
+	return filter{
+		notify: p.Notify, network: p.network || of.Net.Any,
+		connect: p.view != sameView || of.Net.Any,
+		apart:   p.features.Namespaces(), changes: p.view != sameView || of.Write.Any || len(of.Write.List) > 0,
+		exec: !p.start, anyExec: of.Exec.Any, start: uint32(first), //nolint:gosec // small
+	}
+}
+
+// run makes the process the program.
+func (p *Plan) run(s *stage.Program, e Entry, first uintptr) {
+	switch {
+	case p.start:
+		s.Call(Run, unix.SYS_EXECVEAT, first, s.Text(""), 0, 0, unix.AT_EMPTY_PATH)
+		s.Arguments(2, 3)
+	case e.Descriptor > 0:
+		s.Call(Run, unix.SYS_EXECVEAT, uintptr(e.Descriptor), s.Text(""), 0, 0, unix.AT_EMPTY_PATH)
+		s.Arguments(2, 3)
+	default:
+		s.Call(Run, unix.SYS_EXECVE, s.Text(e.Path), 0, 0)
+		s.Arguments(1, 2)
+	}
+}

@@ -1,0 +1,89 @@
+package sandbox
+
+import (
+	"slices"
+	"strings"
+)
+
+// Profile is what a process may do. The paths are absolute and clean. The zero value gives
+// nothing but what every process has: the system's programs and libraries to read, an empty /tmp
+// of its own, and loopback of its own.
+type Profile struct {
+	// Dir is the working directory. It need not be visible in the sandbox.
+	Dir string
+	// Program is what is run. It can be read, and started once.
+	Program string
+	// Script is what Program reads to be the plugin. Empty: Program is the plugin.
+	Script string
+	// Read and Write are the trees that can be read, or read and changed.
+	Read, Write Grant
+	// Exec are the programs that can be started, or directories of them.
+	Exec Grant
+	// Net are the hosts that can be connected to.
+	Net Grant
+	// Sockets is a directory in which the process may make its socket. Empty: none.
+	Sockets string
+	// Protected are files and directories that cannot be changed, in whatever tree they lie, and
+	// Hidden are directories that look empty.
+	Protected, Hidden []string
+	// Limits are what it may use.
+	Limits Limits
+}
+
+// Grant is a list of what is given, or everything.
+type Grant struct {
+	Any  bool
+	List []string
+}
+
+// Everything is the grant of everything.
+var Everything = Grant{Any: true}
+
+// String returns the grant for people: "any", "none" or the list.
+func (g Grant) String() string {
+	switch {
+	case g.Any:
+		return "any"
+	case len(g.List) == 0:
+		return "none"
+	}
+	return strings.Join(g.List, ", ")
+}
+
+// Limits bound what a process and what it starts may use. Zero means no bound.
+type Limits struct {
+	Memory int64   // bytes, together
+	CPU    float64 // processors, together
+	PIDs   int     // processes and threads, together
+	Files  int     // descriptors, each process
+	Disk   int64   // bytes of each file, and of /tmp
+}
+
+// Line is one line of a profile, and what becomes of it on this system.
+type Line struct {
+	// Name is what the line is about, such as "net".
+	Name string `json:"name"`
+	// Given is what the process has of it, such as "none".
+	Given string `json:"given"`
+	// By is what enforces that. Empty: nothing does, or nothing has to.
+	By []string `json:"enforced_by,omitempty"`
+	// Open is what this system does not enforce of it. Empty: it is enforced in full.
+	Open string `json:"not_enforced,omitempty"`
+}
+
+// Report is what a plan enforces.
+type Report []Line
+
+// Open returns the lines that are not enforced in full.
+func (r Report) Open() Report {
+	return slices.DeleteFunc(slices.Clone(r), func(l Line) bool { return l.Open == "" })
+}
+
+// String returns the open lines in one sentence; empty: there are none.
+func (r Report) String() string {
+	var out []string
+	for _, l := range r.Open() {
+		out = append(out, l.Name+" "+l.Given+": "+l.Open)
+	}
+	return strings.Join(out, "; ")
+}

@@ -1,0 +1,10 @@
+package sandbox
+
+import "golang.org/x/sys/unix"
+
+const (
+	machine    = unix.AUDIT_ARCH_AARCH64
+	newestCall = unix.SYS_FILE_SETATTR // as of Linux 6.17
+)
+
+var kernelCallsHere, absentHere, attributeCallsHere []uint32

@@ -1,0 +1,346 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/stage"
+)
+
+// system is what every process may read. Nothing in it is a secret, and no program starts
+// without some of it.
+var system = []string{
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store",
+	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/etc/crypto-policies",
+	"/etc/localtime", "/etc/timezone", "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts", "/etc/resolv.conf",
+	"/etc/host.conf", "/etc/gai.conf", "/etc/services", "/etc/protocols", "/etc/mime.types", "/etc/alternatives", "/etc/os-release",
+	"/etc/terminfo", "/etc/gitconfig", "/etc/magic",
+}
+
+// devices is what every process may use of /dev.
+var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
+
+// tmpSize bounds /tmp if nothing else does.
+const tmpSize = 64 << 20
+
+// mountPoints are directories one of which every system has.
+var mountPoints = []string{"/tmp", "/run", "/mnt", "/proc"}
+
+const oldRoot = "/.old"
+
+// Attributes of mounts.
+const (
+	readOnly = unix.MOUNT_ATTR_RDONLY
+	harmless = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+)
+
+// setAttributes sets and clears attributes of a mount and all below it.
+func setAttributes(p *stage.Program, what, path string, set, clear uint64) {
+	attr := p.Struct(set, clear, uint64(0), uint64(0))
+	p.Call(what, unix.SYS_MOUNT_SETATTR, atCWD, p.Text(path), unix.AT_RECURSIVE, attr, unix.MOUNT_ATTR_SIZE_VER0)
+}
+
+func bind(p *stage.Program, what, from, to string) {
+	p.Call(what, unix.SYS_MOUNT, p.Text(from), p.Text(to), 0, unix.MS_BIND|unix.MS_REC, 0)
+}
+
+func mountTmp(p *stage.Program, what, path string, size int64, mode string) {
+	options := fmt.Sprintf("size=%d,mode=%s", size, mode)
+	p.Call(what, unix.SYS_MOUNT, p.Text("tmpfs"), p.Text(path), p.Text("tmpfs"), unix.MS_NOSUID|unix.MS_NODEV, p.Text(options))
+}
+
+func mountProc(p *stage.Program) {
+	p.Call("mount /proc", unix.SYS_MOUNT, p.Text("proc"), p.Text("/proc"), p.Text("proc"), unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, 0)
+}
+
+// newView gives the process its view of the files: all of them with some of them closed, or
+// those alone that it was granted.
+func newView(p *stage.Program, f Features, of Profile, granted bool) {
+	p.Call("keep mounts to itself", unix.SYS_MOUNT, 0, p.Text("/"), 0, unix.MS_REC|unix.MS_SLAVE, 0)
+	if granted {
+		makeRoot(p, f, of)
+	} else {
+		closeFiles(p, f, of)
+	}
+}
+
+// closeFiles leaves the files where they are, and closes what is protected and hidden.
+func closeFiles(p *stage.Program, f Features, of Profile) {
+	if !of.Write.Any {
+		writable := slices.DeleteFunc(writable(of), func(path string) bool { return !exists(path) })
+		for _, path := range writable {
+			bind(p, "keep "+path+" writable", path, path)
+		}
+		if exists(shared) {
+			mountTmp(p, "mount "+shared, shared, cmp.Or(of.Limits.Disk, tmpSize), "1777")
+		}
+		setAttributes(p, "make the files read-only", "/", readOnly, 0)
+		if exists(shared) {
+			setAttributes(p, "keep "+shared+" writable", shared, 0, readOnly)
+		}
+		for _, path := range writable {
+			setAttributes(p, "keep "+path+" writable", path, 0, readOnly)
+		}
+	}
+	// What is in /proc of other processes than its own is out of reach by Landlock, or for who
+	// is in a user namespace; that they are there can be seen, as by all of its user's processes.
+	if f.Proc && f.Landlock == 0 && !f.User {
+		mountProc(p)
+	}
+	closeSystem(p)
+	closePaths(p, of)
+}
+
+// settings are files by which root, whatever its capabilities are, changes the kernel.
+var settings = []string{"/proc/sys", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/sysrq-trigger", "/sys"}
+
+// closeSystem closes what its user may change and is not a file of anyone: the kernel's settings,
+// and the terminals of others.
+func closeSystem(p *stage.Program) {
+	if os.Getuid() == 0 {
+		for _, path := range settings {
+			if exists(path) {
+				bind(p, "close "+path, path, path)
+				setAttributes(p, "close "+path, path, readOnly, 0)
+			}
+		}
+	}
+	const terminals = "/dev/pts"
+	if exists(terminals) {
+		mountTmp(p, "hide "+terminals, terminals, 4096, "755")
+		p.Try(0, unix.SYS_MOUNT, p.Text("devpts"), p.Text(terminals), p.Text("devpts"), unix.MS_NOSUID|unix.MS_NOEXEC, p.Text("newinstance,ptmxmode=0666,mode=620"))
+	}
+}
+
+// closePaths closes what is protected and hidden, as far as it exists and is visible.
+func closePaths(p *stage.Program, of Profile) {
+	var protected []string
+	for _, path := range of.Protected {
+		hidden := slices.ContainsFunc(of.Hidden, func(dir string) bool { return within(dir, path) })
+		info, err := os.Lstat(path)
+		switch {
+		case err != nil || hidden:
+		case info.Mode().Type() == fs.ModeSocket:
+			if of.sees(path) { // that it cannot be written keeps no one from connecting
+				bind(p, "close "+path, os.DevNull, path)
+			}
+		case of.writes(path):
+			protected = append(protected, path)
+		}
+	}
+	for _, dir := range of.above(protected) { // as a mount, it cannot be renamed
+		bind(p, "keep "+dir+" in its place", dir, dir)
+	}
+	for _, path := range protected {
+		bind(p, "protect "+path, path, path)
+		setAttributes(p, "protect "+path, path, readOnly, 0)
+	}
+	for _, path := range of.Hidden {
+		if exists(path) && of.sees(path) {
+			hide(p, path, of.Sockets, of.Program, of.Script)
+		}
+	}
+}
+
+// hide makes a directory look empty, but for what the process has of its own in it.
+func hide(p *stage.Program, path string, own ...string) {
+	what := "hide " + path
+	reach := map[string]int{}
+	for _, at := range own {
+		if at != path && within(path, at) && exists(at) {
+			open(p, what, at, unix.O_PATH)
+			reach[at] = p.Keep()
+		}
+	}
+	mountTmp(p, what, path, 1<<16, "755")
+	for at, fd := range reach {
+		for dir := path; dir != filepath.Dir(at); {
+			next, _, _ := strings.Cut(strings.TrimPrefix(at[len(dir):], "/"), "/")
+			dir = filepath.Join(dir, next)
+			p.Try(0, unix.SYS_MKDIRAT, atCWD, p.Text(dir), 0o755)
+		}
+		if info, err := os.Stat(at); err == nil && info.IsDir() {
+			p.Try(0, unix.SYS_MKDIRAT, atCWD, p.Text(at), 0o755)
+		} else {
+			p.Try(1, unix.SYS_OPENAT, atCWD, p.Text(at), unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+			p.Call(what, unix.SYS_CLOSE, uintptr(p.Free()))
+		}
+		bind(p, what, fmt.Sprintf("/proc/self/fd/%d", fd), at)
+	}
+	attr := p.Struct(uint64(readOnly), uint64(0), uint64(0), uint64(0))
+	p.Call(what, unix.SYS_MOUNT_SETATTR, atCWD, p.Text(path), 0, attr, unix.MOUNT_ATTR_SIZE_VER0)
+}
+
+// writable returns what can be changed besides what is made for the process.
+func writable(of Profile) []string {
+	list := slices.Clone(of.Write.List)
+	if of.Sockets != "" {
+		list = append(list, of.Sockets)
+	}
+	return list
+}
+
+// tree is a granted tree of files.
+type tree struct {
+	path  string
+	write bool
+	file  bool
+}
+
+// makeRoot makes a root of its own, in memory, in which only what was granted is mounted, at
+// its own paths.
+func makeRoot(p *stage.Program, f Features, of Profile) {
+	base := mountPoints[slices.IndexFunc(mountPoints, exists)]
+	mountTmp(p, "make a root", base, 1<<20, "755")
+	p.Call("make a root", unix.SYS_MKDIRAT, atCWD, p.Text(base+oldRoot), 0o700)
+	p.Call("enter the root", unix.SYS_PIVOT_ROOT, p.Text(base), p.Text(base+oldRoot))
+	p.Call("enter the root", unix.SYS_CHDIR, p.Text("/"))
+
+	v := &root{program: p, made: map[string]bool{"/": true}, links: map[string]string{}}
+	size := cmp.Or(of.Limits.Disk, tmpSize)
+	for path, mode := range map[string]string{"/tmp": "1777", shared: "1777"} {
+		v.directory(path)
+		mountTmp(p, "mount "+path, path, size, mode)
+	}
+	for _, path := range system {
+		v.grant(path, false)
+	}
+	for _, path := range of.Read.List {
+		v.grant(path, false)
+	}
+	for _, path := range of.Exec.List {
+		v.grant(path, false)
+	}
+	for _, path := range writable(of) {
+		v.grant(path, true)
+	}
+	for _, path := range []string{of.Program, of.Script} {
+		if path != "" {
+			v.grant(path, false)
+		}
+	}
+	for _, path := range devices {
+		v.grant(path, true)
+	}
+	v.mount(of)
+	if f.Proc {
+		v.directory("/proc")
+		mountProc(p)
+		for name, target := range map[string]string{"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"} {
+			v.links["/dev/"+name] = "/proc/self/fd" + target
+		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(v.links)) {
+		v.directory(filepath.Dir(at))
+		p.Try(0, unix.SYS_SYMLINKAT, p.Text(v.links[at]), atCWD, p.Text(at))
+	}
+	if of.Dir != "" && !of.sees(of.Dir) { // where the process begins, and can leave nothing
+		v.directory(of.Dir)
+		mountTmp(p, "mount "+of.Dir, of.Dir, 4096, "755")
+		setAttributes(p, "mount "+of.Dir, of.Dir, readOnly, 0)
+	}
+	p.Call("leave the old root", unix.SYS_UMOUNT2, p.Text(oldRoot), unix.MNT_DETACH)
+	p.Try(0, unix.SYS_UNLINKAT, atCWD, p.Text(oldRoot), unix.AT_REMOVEDIR)
+	attr := p.Struct(uint64(readOnly|harmless), uint64(0), uint64(0), uint64(0))
+	p.Call("close the root", unix.SYS_MOUNT_SETATTR, atCWD, p.Text("/"), 0, attr, unix.MOUNT_ATTR_SIZE_VER0)
+	closePaths(p, of)
+}
+
+// root is a root that is being made.
+type root struct {
+	program *stage.Program
+	trees   []tree
+	made    map[string]bool   // directories that are there
+	links   map[string]string // symbolic links, by where they are
+}
+
+// grant adds a path with the links that lead to it. What does not exist is left out.
+func (v *root) grant(path string, write bool) {
+	at, rest := "/", strings.Split(strings.Trim(path, "/"), "/")
+	for hops := 0; len(rest) > 0 && rest[0] != ""; {
+		next := filepath.Join(at, rest[0])
+		info, err := os.Lstat(next)
+		if err != nil {
+			return
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			at, rest = next, rest[1:]
+			continue
+		}
+		target, err := os.Readlink(next)
+		if hops++; err != nil || hops > 40 {
+			return
+		}
+		v.links[next] = target
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(at, target)
+		}
+		at, rest = "/", append(strings.Split(strings.Trim(filepath.Clean(target), "/"), "/"), rest[1:]...)
+	}
+	if info, err := os.Stat(at); err == nil {
+		v.trees = append(v.trees, tree{path: at, write: write, file: !info.IsDir()})
+	}
+}
+
+// mount mounts the trees, those that contain others first.
+func (v *root) mount(of Profile) {
+	slices.SortStableFunc(v.trees, func(a, b tree) int { return cmp.Compare(a.path, b.path) })
+	for i, t := range v.trees {
+		if i > 0 && v.trees[i-1].path == t.path {
+			continue // the ones that write are looked for below
+		}
+		for _, same := range v.trees[i+1:] {
+			if same.path == t.path {
+				t.write = t.write || same.write
+			}
+		}
+		v.mountTree(t, of)
+	}
+	for at := range v.links {
+		if slices.ContainsFunc(v.trees, func(t tree) bool { return !t.file && within(t.path, at) }) {
+			delete(v.links, at)
+		}
+	}
+}
+
+func (v *root) mountTree(t tree, of Profile) {
+	p, what := v.program, "mount "+t.path
+	if t.file {
+		v.directory(filepath.Dir(t.path))
+		p.Try(1, unix.SYS_OPENAT, atCWD, p.Text(t.path), unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+		p.Call(what, unix.SYS_CLOSE, uintptr(p.Free()))
+	} else {
+		v.directory(t.path)
+	}
+	bind(p, what, oldRoot+t.path, t.path)
+	var set, unset uint64 = harmless | readOnly, 0
+	if slices.Contains(devices, t.path) {
+		set = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC
+	} else if t.write {
+		set, unset = harmless, 0
+		if !of.Exec.Any && !slices.ContainsFunc(of.Exec.List, func(e string) bool { return within(t.path, e) || within(e, t.path) }) {
+			set |= unix.MOUNT_ATTR_NOEXEC // what it writes is not what it runs
+		}
+	}
+	setAttributes(p, what, t.path, set, unset)
+}
+
+// directory makes a directory and those above it.
+func (v *root) directory(path string) {
+	if v.made[path] {
+		return
+	}
+	v.directory(filepath.Dir(path))
+	v.made[path] = true
+	v.program.Try(0, unix.SYS_MKDIRAT, atCWD, v.program.Text(path), 0o755)
+}
