@@ -193,3 +193,19 @@ func ExamplePlugin() {
 	fmt.Println(result.Text(), err)
 	// Output: good morning, Ann <nil>
 }
+
+// A plugin that says what its process needs, so that an operator can let it have that and
+// nothing else.
+func ExamplePlugin_needs() {
+	p := pluginsdk.Plugin{
+		Name: "weather",
+		Tools: []tool.Tool{
+			pluginsdk.Func("weather", "Returns the weather of today.", greet, pluginsdk.Safe(), pluginsdk.Permission(tool.Net)),
+		},
+		Needs: &tool.Needs{
+			Write: []string{tool.Cache}, Net: []string{"api.example.com:443"}, Memory: 128 << 20,
+		},
+	}
+	fmt.Println(p.Needs)
+	// Output: write cache; net api.example.com:443; memory 128 MiB
+}

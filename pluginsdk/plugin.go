@@ -47,6 +47,12 @@ type Plugin struct {
 	// of the executable, at most 256. A host that remembers the tools asks again if one of
 	// them has changed. Default: none.
 	Files []string
+	// Needs is what the plugin's process needs of the system: files outside the workspace, hosts,
+	// programs, memory. Once an operator has accepted it, the process gets nothing else, and a
+	// later version that needs more runs without until the operator accepts that. It should
+	// depend on the version of the plugin alone, and not on where the plugin runs: a lock pins
+	// it. Nil: not declared, and the operator is told so; &tool.Needs{}: nothing is needed.
+	Needs *tool.Needs
 	// Processors is how many processors the plugin's goroutines may use at a time.
 	// Zero means one, which makes calls of most tools cheaper, since an answer does
 	// not wake a second thread. Use [AllProcessors] for tools that compute for long
@@ -123,6 +129,9 @@ func (p Plugin) serve() error {
 		return errByHand
 	}
 	set, changes, err := p.set()
+	if err == nil {
+		err = p.Needs.Check()
+	}
 	if err != nil {
 		return err
 	}
@@ -157,7 +166,7 @@ func (p Plugin) serve() error {
 		Provider: provider(set, changes),
 		About: wire.Description{
 			Name: p.name(), Version: p.Version, SDK: "toolhost-go/" + Version,
-			ConfigSchema: p.ConfigSchema, Features: features, Files: p.Files,
+			ConfigSchema: p.ConfigSchema, Features: features, Files: p.Files, Needs: p.Needs,
 		},
 	}
 	if p.Configure != nil {

@@ -30,11 +30,15 @@ const kindEnv = "PLUGINSDK_TEST_PLUGIN"
 var kinds = map[string]func(){
 	"fixture": func() { pluginsdk.Main(tooltest.Fixture()...) },
 	"broken":  func() { pluginsdk.Main(tool.Tool{}) },
+	"needy": func() {
+		pluginsdk.Plugin{Name: "needy", Needs: &tool.Needs{Net: []string{"*:443"}}, Tools: tooltest.Fixture()}.Main()
+	},
 	"full": func() {
 		var config pluginsdk.Config
 		pluginsdk.Plugin{
 			Name: "full", Version: "1.2.3",
 			ConfigSchema: tool.Schema(`{"type":"object"}`),
+			Needs:        &tool.Needs{Read: []string{tool.Workspace}, Net: []string{"API.example.com:443"}},
 			Configure: func(_ context.Context, c pluginsdk.Config) error {
 				if bytes.Contains(c.JSON, []byte("refuse")) {
 					return errors.New("this configuration is refused")
@@ -169,12 +173,15 @@ func TestPluginDescribesItself(t *testing.T) {
 		string(got.ConfigSchema) != `{"type":"object"}` {
 		t.Errorf("%+v", got)
 	}
+	if want := "read workspace; net api.example.com:443"; got.Needs.String() != want {
+		t.Errorf("its needs: %v, want %s", got.Needs, want)
+	}
 	byName := func(a, b tool.Definition) int { return strings.Compare(a.Name, b.Name) }
 	if !slices.IsSortedFunc(got.Tools, byName) || len(got.Tools) != 2 {
 		t.Errorf("%+v", got.Tools)
 	}
-	if got, err = start(t, "fixture").Describe(t.Context(), "test"); err != nil || got.Name == "" {
-		t.Errorf("a plugin without a name reports %q, %v", got.Name, err)
+	if got, err = start(t, "fixture").Describe(t.Context(), "test"); err != nil || got.Name == "" || got.Needs != nil {
+		t.Errorf("a plugin without a name reports %q, %v, %v", got.Name, got.Needs, err)
 	}
 }
 
@@ -227,12 +234,17 @@ func TestPluginByHand(t *testing.T) {
 	}
 }
 
-func TestPluginWithABadTool(t *testing.T) {
+// A plugin whose definitions or needs no host takes does not begin to serve.
+func TestPluginWithABadDescription(t *testing.T) {
 	t.Parallel()
-	cmd := command(t, "broken")
-	cmd.Env = append(cmd.Env, wire.CookieKey+"="+wire.CookieValue)
-	out, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), tool.ErrEmptyName.Error()) {
-		t.Errorf("%v: %s", err, out)
+	for kind, want := range map[string]string{
+		"broken": tool.ErrEmptyName.Error(), "needy": `needy: the declared needs are malformed: net "*:443": it is too wide`,
+	} {
+		cmd := command(t, kind)
+		cmd.Env = append(cmd.Env, wire.CookieKey+"="+wire.CookieValue)
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %v: %s", kind, err, out)
+		}
 	}
 }

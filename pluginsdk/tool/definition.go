@@ -132,9 +132,9 @@ func (d Definition) Check() error {
 		return bad("shorten it", "the title has %d bytes, more than %d", len(d.Title), maxTitleLength)
 	case !utf8.ValidString(d.Title) || !utf8.ValidString(d.Description):
 		return bad("write it as UTF-8", "the title or the description is not valid UTF-8")
-	case hidden(d.Title) != 0:
+	case hidden(d.Title) >= 0:
 		return bad(plainText, "the title has a hidden character, %U", hidden(d.Title))
-	case hidden(d.Description) != 0:
+	case hidden(d.Description) >= 0:
 		return bad(plainText, "the description has a hidden character, %U", hidden(d.Description))
 	case !d.Safety.Valid():
 		return bad("use safe, cautious or dangerous", "unknown safety level %d", int(d.Safety))
@@ -176,8 +176,11 @@ func (d Definition) Check() error {
 
 const plainText = "use plain text, with newlines and tabs at most"
 
-// hidden returns the first invisible character of s, or 0.
+// hidden returns the first invisible character of s, which may be 0; -1: there is none.
 func hidden(s string) rune {
-	r, _ := sanitize.Hidden(s)
+	r, found := sanitize.Hidden(s)
+	if !found {
+		return -1
+	}
 	return r
 }

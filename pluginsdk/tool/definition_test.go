@@ -52,6 +52,7 @@ func TestCheck(t *testing.T) {
 		"long title":            {func(d *tool.Definition) { d.Title = strings.Repeat("a", 1<<10+1) }, "bytes, more than"},
 		"lines":                 {func(d *tool.Definition) { d.Title, d.Description = "a\tb", "a\n\tb, é 世界" }, ""},
 		"escape in title":       {func(d *tool.Definition) { d.Title = "\x1b[2J" }, "the title has a hidden"},
+		"NUL":                   {func(d *tool.Definition) { d.Description = "a\x00b" }, "the description has a hidden character, U+0000"},
 		"escape":                {func(d *tool.Definition) { d.Description = "\x1b[2J" }, "the description has a hidden"},
 		"carriage return":       {func(d *tool.Definition) { d.Description = "a\rb" }, "the description has a hidden"},
 		"C1 control":            {func(d *tool.Definition) { d.Description = "a\u009b31m" }, "the description has a hidden"},

@@ -188,7 +188,7 @@ func CheckIcons(icons json.RawMessage) error {
 		if !strings.HasPrefix(source, "https://") && !strings.HasPrefix(source, "data:image/") {
 			return fmt.Errorf("the icon %.100q is neither https: nor data:image/", icon.Source)
 		}
-		if c := hidden(icon.Source + icon.MIMEType + icon.Theme + strings.Join(icon.Sizes, "")); c != 0 {
+		if c := hidden(icon.Source + icon.MIMEType + icon.Theme + strings.Join(icon.Sizes, "")); c >= 0 {
 			return fmt.Errorf("an icon has a hidden character, %U", c)
 		}
 	}

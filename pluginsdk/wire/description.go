@@ -30,6 +30,9 @@ type Description struct {
 	// absolute paths, or paths relative to the directory of the executable. A host that
 	// remembers the description asks again if one of them has changed.
 	Files []string `json:"files,omitempty"`
+	// Needs is what the process needs of the system; nil: it does not say. What a plugin
+	// sent is in the form of [tool.Needs.Normal].
+	Needs *tool.Needs `json:"needs,omitempty"`
 }
 
 // Config is the operator's configuration of a plugin.
@@ -55,8 +58,8 @@ func (d Description) MarshalBinary() ([]byte, error) {
 //
 // # Errors
 //
-// UnmarshalBinary returns [tool.CodeInvalidDefinition] if a definition cannot be read
-// or the description exceeds a limit, and an error without a code if b cannot be
+// UnmarshalBinary returns [tool.CodeInvalidDefinition] if a definition or the needs cannot be
+// read or the description exceeds a limit, and an error without a code if b cannot be
 // decoded.
 func (d *Description) UnmarshalBinary(b []byte) error {
 	if err := checkBounds(b); err != nil {
@@ -87,18 +90,12 @@ func checkBounds(b []byte) error {
 	if n := countFields(b, fieldFiles); n > maxFiles {
 		return tool.Errorf(tool.CodeInvalidDefinition, "the plugin names %d files, more than %d", n, maxFiles)
 	}
+	if err := checkNeedsBounds(b); err != nil {
+		return err
+	}
 	names := 0
-	for len(b) > 0 {
-		num, kind, length := protowire.ConsumeField(b)
-		if length < 0 {
-			return nil // malformed; decoding reports the error
-		}
-		if num == fieldTools && kind == protowire.BytesType {
-			_, _, head := protowire.ConsumeTag(b)
-			text, _ := protowire.ConsumeBytes(b[head:])
-			names += countFields(text, fieldCategories) + countFields(text, fieldSensitive)
-		}
-		b = b[length:]
+	for text := range fieldsOf(b, fieldTools) {
+		names += countFields(text, fieldCategories) + countFields(text, fieldSensitive)
 	}
 	if names > maxRepeated {
 		return tool.Errorf(tool.CodeInvalidDefinition,
@@ -157,6 +154,7 @@ func descriptionToProto(about Description) *pluginv1.DescribeResponse {
 	out := &pluginv1.DescribeResponse{
 		Name: clean(about.Name), Version: clean(about.Version), Sdk: clean(about.SDK),
 		ConfigSchemaJson: about.ConfigSchema, Features: cleanAll(about.Features), Files: cleanAll(about.Files),
+		Needs: needsToProto(about.Needs),
 	}
 	for _, d := range about.Tools {
 		out.Tools = append(out.Tools, definitionToProto(d))
@@ -165,10 +163,14 @@ func descriptionToProto(about Description) *pluginv1.DescribeResponse {
 }
 
 func descriptionFromProto(p *pluginv1.DescribeResponse) (Description, error) {
+	needs, err := needsFromProto(p.GetNeeds())
+	if err != nil {
+		return Description{}, err
+	}
 	out := Description{
 		Name: p.GetName(), Version: p.GetVersion(), SDK: p.GetSdk(),
 		ConfigSchema: p.GetConfigSchemaJson(), Features: p.GetFeatures(), Files: p.GetFiles(),
-		Tools: make([]tool.Definition, 0, len(p.GetTools())),
+		Needs: needs, Tools: make([]tool.Definition, 0, len(p.GetTools())),
 	}
 	for _, t := range p.GetTools() {
 		d, err := definitionFromProto(t)

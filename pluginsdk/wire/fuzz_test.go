@@ -79,6 +79,7 @@ func FuzzDescribe(f *testing.F) {
 	}
 	seed(f, descriptionToProto(Description{Name: "n", Version: "v", SDK: "s", ConfigSchema: tool.Schema(`{}`),
 		Tools: defs, Features: []string{"a"}}))
+	seed(f, descriptionToProto(Description{Needs: &tool.Needs{Read: []string{"/a", tool.Any}, Net: []string{"*.a.example:443"}, CPU: 1}}))
 	seed(f, &pluginv1.DescribeResponse{Tools: []*pluginv1.ToolDefinition{
 		{}, {Safety: "harmless"}, {TimeoutMs: -1 << 63, MaxRetries: -1 << 31,
 			RateLimit: &pluginv1.RateLimit{Calls: -1, PeriodMs: 1<<63 - 1}},
@@ -86,7 +87,7 @@ func FuzzDescribe(f *testing.F) {
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var p pluginv1.DescribeResponse
-		if proto.Unmarshal(b, &p) != nil {
+		if checkBounds(b) != nil || proto.Unmarshal(b, &p) != nil {
 			return
 		}
 		d, err := descriptionFromProto(&p)
@@ -103,7 +104,7 @@ func FuzzDescribe(f *testing.F) {
 			}
 		}
 		again, err := descriptionFromProto(overTheWire(t, descriptionToProto(d), &pluginv1.DescribeResponse{}))
-		if err != nil || len(again.Tools) != len(d.Tools) {
+		if err != nil || len(again.Tools) != len(d.Tools) || !reflect.DeepEqual(again.Needs, d.Needs) || d.Needs.Check() != nil {
 			t.Fatalf("%+v came back as %+v, %v", d, again, err)
 		}
 		for i := range d.Tools {

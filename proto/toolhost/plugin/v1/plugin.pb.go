@@ -139,7 +139,10 @@ type DescribeResponse struct {
 	// the modules of an interpreted plugin: absolute paths, or paths relative to
 	// the directory of the executable, at most 256. A host that remembers the
 	// description asks again if one of them has changed.
-	Files         []string `protobuf:"bytes,7,rep,name=files,proto3" json:"files,omitempty"`
+	Files []string `protobuf:"bytes,7,rep,name=files,proto3" json:"files,omitempty"`
+	// What the plugin's process needs of the system; absent: it does not say. It
+	// should be the same at each start of the same executable, as a lock pins it.
+	Needs         *Needs `protobuf:"bytes,8,opt,name=needs,proto3" json:"needs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -223,6 +226,118 @@ func (x *DescribeResponse) GetFiles() []string {
 	return nil
 }
 
+func (x *DescribeResponse) GetNeeds() *Needs {
+	if x != nil {
+		return x.Needs
+	}
+	return nil
+}
+
+// Needs is what the process gets at most, once the operator has accepted it: a
+// host that finds more in it after an upgrade gives what was accepted before. A
+// message without fields says that nothing of it is needed. What every process
+// may have is not declared: the programs, libraries and certificates of the
+// system to read, and a small /tmp.
+//
+// A list has at most 256 entries, an entry has 1 to 4,096 bytes without control
+// characters, and all of them together have at most 65,536. A host refuses a
+// plugin whose needs it cannot read.
+type Needs struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What it reads: "workspace", "cache", "any", absolute paths, or paths that
+	// begin with "~/". A directory includes everything in it.
+	Read []string `protobuf:"bytes,1,rep,name=read,proto3" json:"read,omitempty"`
+	// What it changes, and may read; as read.
+	Write []string `protobuf:"bytes,2,rep,name=write,proto3" json:"write,omitempty"`
+	// What it connects to: "any", host:port, *.example.com:443 for every name
+	// below example.com, [address]:port of IPv6, or host:* for every port.
+	// Loopback inside its own sandbox needs no entry.
+	Net []string `protobuf:"bytes,3,rep,name=net,proto3" json:"net,omitempty"`
+	// The programs that it starts: "any", names that are looked up in PATH, or
+	// paths as in read; a directory includes everything in it. "workspace" and
+	// "cache" are for what is built or installed there: programs, and libraries
+	// that are loaded from there.
+	Exec []string `protobuf:"bytes,4,rep,name=exec,proto3" json:"exec,omitempty"`
+	// Memory of it and what it starts, in bytes, from 2^20 to 2^50; 0: not said.
+	MemoryBytes int64 `protobuf:"varint,5,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
+	// How many processors it can use, from 0.01 to 65,536; 0: not said.
+	Cpu           float64 `protobuf:"fixed64,6,opt,name=cpu,proto3" json:"cpu,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Needs) Reset() {
+	*x = Needs{}
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Needs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Needs) ProtoMessage() {}
+
+func (x *Needs) ProtoReflect() protoreflect.Message {
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Needs.ProtoReflect.Descriptor instead.
+func (*Needs) Descriptor() ([]byte, []int) {
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Needs) GetRead() []string {
+	if x != nil {
+		return x.Read
+	}
+	return nil
+}
+
+func (x *Needs) GetWrite() []string {
+	if x != nil {
+		return x.Write
+	}
+	return nil
+}
+
+func (x *Needs) GetNet() []string {
+	if x != nil {
+		return x.Net
+	}
+	return nil
+}
+
+func (x *Needs) GetExec() []string {
+	if x != nil {
+		return x.Exec
+	}
+	return nil
+}
+
+func (x *Needs) GetMemoryBytes() int64 {
+	if x != nil {
+		return x.MemoryBytes
+	}
+	return 0
+}
+
+func (x *Needs) GetCpu() float64 {
+	if x != nil {
+		return x.Cpu
+	}
+	return 0
+}
+
 // ToolDefinition describes one tool. All of it is the plugin's claim: the host
 // checks what it can, and the operator's configuration takes precedence.
 type ToolDefinition struct {
@@ -266,7 +381,7 @@ type ToolDefinition struct {
 
 func (x *ToolDefinition) Reset() {
 	*x = ToolDefinition{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[3]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -278,7 +393,7 @@ func (x *ToolDefinition) String() string {
 func (*ToolDefinition) ProtoMessage() {}
 
 func (x *ToolDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[3]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -291,7 +406,7 @@ func (x *ToolDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolDefinition.ProtoReflect.Descriptor instead.
 func (*ToolDefinition) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{3}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ToolDefinition) GetName() string {
@@ -412,7 +527,7 @@ type RateLimit struct {
 
 func (x *RateLimit) Reset() {
 	*x = RateLimit{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[4]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -424,7 +539,7 @@ func (x *RateLimit) String() string {
 func (*RateLimit) ProtoMessage() {}
 
 func (x *RateLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[4]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -437,7 +552,7 @@ func (x *RateLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RateLimit.ProtoReflect.Descriptor instead.
 func (*RateLimit) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{4}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *RateLimit) GetCalls() int32 {
@@ -474,7 +589,7 @@ type ConfigureRequest struct {
 
 func (x *ConfigureRequest) Reset() {
 	*x = ConfigureRequest{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[5]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -486,7 +601,7 @@ func (x *ConfigureRequest) String() string {
 func (*ConfigureRequest) ProtoMessage() {}
 
 func (x *ConfigureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[5]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -499,7 +614,7 @@ func (x *ConfigureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureRequest.ProtoReflect.Descriptor instead.
 func (*ConfigureRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{5}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ConfigureRequest) GetRoot() string {
@@ -531,7 +646,7 @@ type ConfigureResponse struct {
 
 func (x *ConfigureResponse) Reset() {
 	*x = ConfigureResponse{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[6]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -543,7 +658,7 @@ func (x *ConfigureResponse) String() string {
 func (*ConfigureResponse) ProtoMessage() {}
 
 func (x *ConfigureResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[6]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -556,7 +671,7 @@ func (x *ConfigureResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureResponse.ProtoReflect.Descriptor instead.
 func (*ConfigureResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{6}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{7}
 }
 
 type ExecuteRequest struct {
@@ -588,7 +703,7 @@ type ExecuteRequest struct {
 
 func (x *ExecuteRequest) Reset() {
 	*x = ExecuteRequest{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[7]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -600,7 +715,7 @@ func (x *ExecuteRequest) String() string {
 func (*ExecuteRequest) ProtoMessage() {}
 
 func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[7]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -613,7 +728,7 @@ func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteRequest.ProtoReflect.Descriptor instead.
 func (*ExecuteRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{7}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ExecuteRequest) GetId() string {
@@ -697,7 +812,7 @@ type Question struct {
 
 func (x *Question) Reset() {
 	*x = Question{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[8]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -709,7 +824,7 @@ func (x *Question) String() string {
 func (*Question) ProtoMessage() {}
 
 func (x *Question) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[8]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -722,7 +837,7 @@ func (x *Question) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Question.ProtoReflect.Descriptor instead.
 func (*Question) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{8}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Question) GetNumber() uint32 {
@@ -765,7 +880,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[9]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -777,7 +892,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[9]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -790,7 +905,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{9}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Answer) GetNumber() uint32 {
@@ -836,7 +951,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[10]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -848,7 +963,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[10]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -861,7 +976,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{10}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Progress) GetDone() float64 {
@@ -897,7 +1012,7 @@ type LogRecord struct {
 
 func (x *LogRecord) Reset() {
 	*x = LogRecord{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[11]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -909,7 +1024,7 @@ func (x *LogRecord) String() string {
 func (*LogRecord) ProtoMessage() {}
 
 func (x *LogRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[11]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -922,7 +1037,7 @@ func (x *LogRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogRecord.ProtoReflect.Descriptor instead.
 func (*LogRecord) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{11}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LogRecord) GetLevel() string {
@@ -955,7 +1070,7 @@ type ExecuteResponse struct {
 
 func (x *ExecuteResponse) Reset() {
 	*x = ExecuteResponse{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[12]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -967,7 +1082,7 @@ func (x *ExecuteResponse) String() string {
 func (*ExecuteResponse) ProtoMessage() {}
 
 func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[12]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -980,7 +1095,7 @@ func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteResponse.ProtoReflect.Descriptor instead.
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{12}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ExecuteResponse) GetOutcome() isExecuteResponse_Outcome {
@@ -1042,7 +1157,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[13]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1054,7 +1169,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[13]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1067,7 +1182,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{13}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Result) GetContent() []*Content {
@@ -1121,7 +1236,7 @@ type Content struct {
 
 func (x *Content) Reset() {
 	*x = Content{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[14]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1133,7 +1248,7 @@ func (x *Content) String() string {
 func (*Content) ProtoMessage() {}
 
 func (x *Content) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[14]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1146,7 +1261,7 @@ func (x *Content) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Content.ProtoReflect.Descriptor instead.
 func (*Content) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{14}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Content) GetBlock() isContent_Block {
@@ -1251,7 +1366,7 @@ type Text struct {
 
 func (x *Text) Reset() {
 	*x = Text{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[15]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1263,7 +1378,7 @@ func (x *Text) String() string {
 func (*Text) ProtoMessage() {}
 
 func (x *Text) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[15]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1276,7 +1391,7 @@ func (x *Text) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Text.ProtoReflect.Descriptor instead.
 func (*Text) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{15}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Text) GetText() string {
@@ -1297,7 +1412,7 @@ type Media struct {
 
 func (x *Media) Reset() {
 	*x = Media{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[16]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1309,7 +1424,7 @@ func (x *Media) String() string {
 func (*Media) ProtoMessage() {}
 
 func (x *Media) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[16]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1322,7 +1437,7 @@ func (x *Media) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Media.ProtoReflect.Descriptor instead.
 func (*Media) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{16}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Media) GetData() []byte {
@@ -1355,7 +1470,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[17]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1367,7 +1482,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[17]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1380,7 +1495,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{17}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Resource) GetUri() string {
@@ -1451,7 +1566,7 @@ type ResourceLink struct {
 
 func (x *ResourceLink) Reset() {
 	*x = ResourceLink{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[18]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1463,7 +1578,7 @@ func (x *ResourceLink) String() string {
 func (*ResourceLink) ProtoMessage() {}
 
 func (x *ResourceLink) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[18]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1476,7 +1591,7 @@ func (x *ResourceLink) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceLink.ProtoReflect.Descriptor instead.
 func (*ResourceLink) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{18}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ResourceLink) GetUri() string {
@@ -1522,7 +1637,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[19]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1534,7 +1649,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[19]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1547,7 +1662,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{19}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Error) GetCode() string {
@@ -1579,7 +1694,7 @@ const file_toolhost_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x06Packet\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\"4\n" +
 	"\x0fDescribeRequest\x12!\n" +
-	"\fhost_version\x18\x01 \x01(\tR\vhostVersion\"\xec\x01\n" +
+	"\fhost_version\x18\x01 \x01(\tR\vhostVersion\"\x9d\x02\n" +
 	"\x10DescribeResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x10\n" +
@@ -1587,7 +1702,15 @@ const file_toolhost_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x12config_schema_json\x18\x04 \x01(\fR\x10configSchemaJson\x128\n" +
 	"\x05tools\x18\x05 \x03(\v2\".toolhost.plugin.v1.ToolDefinitionR\x05tools\x12\x1a\n" +
 	"\bfeatures\x18\x06 \x03(\tR\bfeatures\x12\x14\n" +
-	"\x05files\x18\a \x03(\tR\x05files\"\x86\x04\n" +
+	"\x05files\x18\a \x03(\tR\x05files\x12/\n" +
+	"\x05needs\x18\b \x01(\v2\x19.toolhost.plugin.v1.NeedsR\x05needs\"\x8c\x01\n" +
+	"\x05Needs\x12\x12\n" +
+	"\x04read\x18\x01 \x03(\tR\x04read\x12\x14\n" +
+	"\x05write\x18\x02 \x03(\tR\x05write\x12\x10\n" +
+	"\x03net\x18\x03 \x03(\tR\x03net\x12\x12\n" +
+	"\x04exec\x18\x04 \x03(\tR\x04exec\x12!\n" +
+	"\fmemory_bytes\x18\x05 \x01(\x03R\vmemoryBytes\x12\x10\n" +
+	"\x03cpu\x18\x06 \x01(\x01R\x03cpu\"\x86\x04\n" +
 	"\x0eToolDefinition\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12 \n" +
@@ -1712,56 +1835,58 @@ func file_toolhost_plugin_v1_plugin_proto_rawDescGZIP() []byte {
 	return file_toolhost_plugin_v1_plugin_proto_rawDescData
 }
 
-var file_toolhost_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_toolhost_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_toolhost_plugin_v1_plugin_proto_goTypes = []any{
 	(*Packet)(nil),            // 0: toolhost.plugin.v1.Packet
 	(*DescribeRequest)(nil),   // 1: toolhost.plugin.v1.DescribeRequest
 	(*DescribeResponse)(nil),  // 2: toolhost.plugin.v1.DescribeResponse
-	(*ToolDefinition)(nil),    // 3: toolhost.plugin.v1.ToolDefinition
-	(*RateLimit)(nil),         // 4: toolhost.plugin.v1.RateLimit
-	(*ConfigureRequest)(nil),  // 5: toolhost.plugin.v1.ConfigureRequest
-	(*ConfigureResponse)(nil), // 6: toolhost.plugin.v1.ConfigureResponse
-	(*ExecuteRequest)(nil),    // 7: toolhost.plugin.v1.ExecuteRequest
-	(*Question)(nil),          // 8: toolhost.plugin.v1.Question
-	(*Answer)(nil),            // 9: toolhost.plugin.v1.Answer
-	(*Progress)(nil),          // 10: toolhost.plugin.v1.Progress
-	(*LogRecord)(nil),         // 11: toolhost.plugin.v1.LogRecord
-	(*ExecuteResponse)(nil),   // 12: toolhost.plugin.v1.ExecuteResponse
-	(*Result)(nil),            // 13: toolhost.plugin.v1.Result
-	(*Content)(nil),           // 14: toolhost.plugin.v1.Content
-	(*Text)(nil),              // 15: toolhost.plugin.v1.Text
-	(*Media)(nil),             // 16: toolhost.plugin.v1.Media
-	(*Resource)(nil),          // 17: toolhost.plugin.v1.Resource
-	(*ResourceLink)(nil),      // 18: toolhost.plugin.v1.ResourceLink
-	(*Error)(nil),             // 19: toolhost.plugin.v1.Error
+	(*Needs)(nil),             // 3: toolhost.plugin.v1.Needs
+	(*ToolDefinition)(nil),    // 4: toolhost.plugin.v1.ToolDefinition
+	(*RateLimit)(nil),         // 5: toolhost.plugin.v1.RateLimit
+	(*ConfigureRequest)(nil),  // 6: toolhost.plugin.v1.ConfigureRequest
+	(*ConfigureResponse)(nil), // 7: toolhost.plugin.v1.ConfigureResponse
+	(*ExecuteRequest)(nil),    // 8: toolhost.plugin.v1.ExecuteRequest
+	(*Question)(nil),          // 9: toolhost.plugin.v1.Question
+	(*Answer)(nil),            // 10: toolhost.plugin.v1.Answer
+	(*Progress)(nil),          // 11: toolhost.plugin.v1.Progress
+	(*LogRecord)(nil),         // 12: toolhost.plugin.v1.LogRecord
+	(*ExecuteResponse)(nil),   // 13: toolhost.plugin.v1.ExecuteResponse
+	(*Result)(nil),            // 14: toolhost.plugin.v1.Result
+	(*Content)(nil),           // 15: toolhost.plugin.v1.Content
+	(*Text)(nil),              // 16: toolhost.plugin.v1.Text
+	(*Media)(nil),             // 17: toolhost.plugin.v1.Media
+	(*Resource)(nil),          // 18: toolhost.plugin.v1.Resource
+	(*ResourceLink)(nil),      // 19: toolhost.plugin.v1.ResourceLink
+	(*Error)(nil),             // 20: toolhost.plugin.v1.Error
 }
 var file_toolhost_plugin_v1_plugin_proto_depIdxs = []int32{
-	3,  // 0: toolhost.plugin.v1.DescribeResponse.tools:type_name -> toolhost.plugin.v1.ToolDefinition
-	4,  // 1: toolhost.plugin.v1.ToolDefinition.rate_limit:type_name -> toolhost.plugin.v1.RateLimit
-	19, // 2: toolhost.plugin.v1.Answer.error:type_name -> toolhost.plugin.v1.Error
-	13, // 3: toolhost.plugin.v1.ExecuteResponse.result:type_name -> toolhost.plugin.v1.Result
-	19, // 4: toolhost.plugin.v1.ExecuteResponse.error:type_name -> toolhost.plugin.v1.Error
-	14, // 5: toolhost.plugin.v1.Result.content:type_name -> toolhost.plugin.v1.Content
-	15, // 6: toolhost.plugin.v1.Content.text:type_name -> toolhost.plugin.v1.Text
-	16, // 7: toolhost.plugin.v1.Content.image:type_name -> toolhost.plugin.v1.Media
-	16, // 8: toolhost.plugin.v1.Content.audio:type_name -> toolhost.plugin.v1.Media
-	17, // 9: toolhost.plugin.v1.Content.resource:type_name -> toolhost.plugin.v1.Resource
-	18, // 10: toolhost.plugin.v1.Content.resource_link:type_name -> toolhost.plugin.v1.ResourceLink
-	1,  // 11: toolhost.plugin.v1.ToolPlugin.Describe:input_type -> toolhost.plugin.v1.DescribeRequest
-	5,  // 12: toolhost.plugin.v1.ToolPlugin.Configure:input_type -> toolhost.plugin.v1.ConfigureRequest
-	7,  // 13: toolhost.plugin.v1.ToolPlugin.Execute:input_type -> toolhost.plugin.v1.ExecuteRequest
-	7,  // 14: toolhost.plugin.v1.ToolPlugin.Preview:input_type -> toolhost.plugin.v1.ExecuteRequest
-	0,  // 15: toolhost.plugin.v1.ToolPlugin.Stream:input_type -> toolhost.plugin.v1.Packet
-	2,  // 16: toolhost.plugin.v1.ToolPlugin.Describe:output_type -> toolhost.plugin.v1.DescribeResponse
-	6,  // 17: toolhost.plugin.v1.ToolPlugin.Configure:output_type -> toolhost.plugin.v1.ConfigureResponse
-	12, // 18: toolhost.plugin.v1.ToolPlugin.Execute:output_type -> toolhost.plugin.v1.ExecuteResponse
-	12, // 19: toolhost.plugin.v1.ToolPlugin.Preview:output_type -> toolhost.plugin.v1.ExecuteResponse
-	0,  // 20: toolhost.plugin.v1.ToolPlugin.Stream:output_type -> toolhost.plugin.v1.Packet
-	16, // [16:21] is the sub-list for method output_type
-	11, // [11:16] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	4,  // 0: toolhost.plugin.v1.DescribeResponse.tools:type_name -> toolhost.plugin.v1.ToolDefinition
+	3,  // 1: toolhost.plugin.v1.DescribeResponse.needs:type_name -> toolhost.plugin.v1.Needs
+	5,  // 2: toolhost.plugin.v1.ToolDefinition.rate_limit:type_name -> toolhost.plugin.v1.RateLimit
+	20, // 3: toolhost.plugin.v1.Answer.error:type_name -> toolhost.plugin.v1.Error
+	14, // 4: toolhost.plugin.v1.ExecuteResponse.result:type_name -> toolhost.plugin.v1.Result
+	20, // 5: toolhost.plugin.v1.ExecuteResponse.error:type_name -> toolhost.plugin.v1.Error
+	15, // 6: toolhost.plugin.v1.Result.content:type_name -> toolhost.plugin.v1.Content
+	16, // 7: toolhost.plugin.v1.Content.text:type_name -> toolhost.plugin.v1.Text
+	17, // 8: toolhost.plugin.v1.Content.image:type_name -> toolhost.plugin.v1.Media
+	17, // 9: toolhost.plugin.v1.Content.audio:type_name -> toolhost.plugin.v1.Media
+	18, // 10: toolhost.plugin.v1.Content.resource:type_name -> toolhost.plugin.v1.Resource
+	19, // 11: toolhost.plugin.v1.Content.resource_link:type_name -> toolhost.plugin.v1.ResourceLink
+	1,  // 12: toolhost.plugin.v1.ToolPlugin.Describe:input_type -> toolhost.plugin.v1.DescribeRequest
+	6,  // 13: toolhost.plugin.v1.ToolPlugin.Configure:input_type -> toolhost.plugin.v1.ConfigureRequest
+	8,  // 14: toolhost.plugin.v1.ToolPlugin.Execute:input_type -> toolhost.plugin.v1.ExecuteRequest
+	8,  // 15: toolhost.plugin.v1.ToolPlugin.Preview:input_type -> toolhost.plugin.v1.ExecuteRequest
+	0,  // 16: toolhost.plugin.v1.ToolPlugin.Stream:input_type -> toolhost.plugin.v1.Packet
+	2,  // 17: toolhost.plugin.v1.ToolPlugin.Describe:output_type -> toolhost.plugin.v1.DescribeResponse
+	7,  // 18: toolhost.plugin.v1.ToolPlugin.Configure:output_type -> toolhost.plugin.v1.ConfigureResponse
+	13, // 19: toolhost.plugin.v1.ToolPlugin.Execute:output_type -> toolhost.plugin.v1.ExecuteResponse
+	13, // 20: toolhost.plugin.v1.ToolPlugin.Preview:output_type -> toolhost.plugin.v1.ExecuteResponse
+	0,  // 21: toolhost.plugin.v1.ToolPlugin.Stream:output_type -> toolhost.plugin.v1.Packet
+	17, // [17:22] is the sub-list for method output_type
+	12, // [12:17] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_toolhost_plugin_v1_plugin_proto_init() }
@@ -1769,18 +1894,18 @@ func file_toolhost_plugin_v1_plugin_proto_init() {
 	if File_toolhost_plugin_v1_plugin_proto != nil {
 		return
 	}
-	file_toolhost_plugin_v1_plugin_proto_msgTypes[12].OneofWrappers = []any{
+	file_toolhost_plugin_v1_plugin_proto_msgTypes[13].OneofWrappers = []any{
 		(*ExecuteResponse_Result)(nil),
 		(*ExecuteResponse_Error)(nil),
 	}
-	file_toolhost_plugin_v1_plugin_proto_msgTypes[14].OneofWrappers = []any{
+	file_toolhost_plugin_v1_plugin_proto_msgTypes[15].OneofWrappers = []any{
 		(*Content_Text)(nil),
 		(*Content_Image)(nil),
 		(*Content_Audio)(nil),
 		(*Content_Resource)(nil),
 		(*Content_ResourceLink)(nil),
 	}
-	file_toolhost_plugin_v1_plugin_proto_msgTypes[17].OneofWrappers = []any{
+	file_toolhost_plugin_v1_plugin_proto_msgTypes[18].OneofWrappers = []any{
 		(*Resource_Text)(nil),
 		(*Resource_Blob)(nil),
 	}
@@ -1790,7 +1915,7 @@ func file_toolhost_plugin_v1_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolhost_plugin_v1_plugin_proto_rawDesc), len(file_toolhost_plugin_v1_plugin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,148 @@
+package tool
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// NeedsChange is one difference between two declarations.
+type NeedsChange struct {
+	// Line is read, write, net, exec, memory or cpu; empty: the whole declaration.
+	Line string `json:"line,omitempty"`
+	// Was and Is are the entry of a list, or a value, for people; empty: there was, or is,
+	// none.
+	Was string `json:"was,omitempty"`
+	Is  string `json:"is,omitempty"`
+	// Larger says that more is wanted than before.
+	Larger bool `json:"larger,omitempty"`
+}
+
+// String returns the difference on one line, such as "net: api.example.com:443 is new" or
+// "memory: 512 MiB, was 256 MiB".
+func (c NeedsChange) String() string {
+	switch {
+	case c.Line == "" && c.Is == "":
+		return "it does not declare any more what it needs, which was: " + c.Was
+	case c.Line == "":
+		return "it declares what it needs, which it did not: " + c.Is
+	case c.Was == "":
+		return fmt.Sprintf("%s: %s is new", c.Line, c.Is)
+	case c.Is == "":
+		return fmt.Sprintf("%s: %s is gone", c.Line, c.Was)
+	}
+	return fmt.Sprintf("%s: %s, was %s", c.Line, c.Is, c.Was)
+}
+
+// NeedsChanges are the differences between two declarations, in an order that only depends on
+// what they say.
+type NeedsChanges []NeedsChange
+
+// maxShown is how many differences a text has.
+const maxShown = 10
+
+// String returns the differences on one line, at most ten of them.
+func (all NeedsChanges) String() string {
+	var texts []string
+	for _, c := range all[:min(len(all), maxShown)] {
+		texts = append(texts, c.String())
+	}
+	if more := len(all) - maxShown; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more changes", more))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Larger returns those by which more is wanted than before; nil: there are none.
+func (all NeedsChanges) Larger() NeedsChanges {
+	var out NeedsChanges
+	for _, c := range all {
+		if c.Larger {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// Changes returns what differs between an earlier declaration and this one; nil: they say the
+// same. To declare nothing, a nil *Needs, is to want everything, and memory or processors that
+// are not said are more than any. Both declarations have to pass [Needs.Check].
+func (n *Needs) Changes(before *Needs) NeedsChanges {
+	n, before = n.Normal(), before.Normal()
+	switch {
+	case n == nil && before == nil:
+		return nil
+	case n == nil:
+		return NeedsChanges{{Was: before.String(), Larger: true}}
+	case before == nil:
+		return NeedsChanges{{Is: n.String()}}
+	}
+	var out NeedsChanges
+	for _, l := range lists {
+		was, is, had := *l.of(before), *l.of(n), l.gives(before)
+		for _, e := range is {
+			if !slices.Contains(was, e) {
+				out = append(out, NeedsChange{Line: l.name, Is: e, Larger: !l.covered(e, had)})
+			}
+		}
+		for _, e := range was {
+			if !slices.Contains(is, e) {
+				out = append(out, NeedsChange{Line: l.name, Was: e})
+			}
+		}
+	}
+	if n.Memory != before.Memory {
+		out = append(out, NeedsChange{"memory", memoryText(before.Memory), memoryText(n.Memory), moreThan(n.Memory, before.Memory)})
+	}
+	if n.CPU != before.CPU {
+		out = append(out, NeedsChange{"cpu", cpuText(before.CPU), cpuText(n.CPU), moreThan(n.CPU, before.CPU)})
+	}
+	return out
+}
+
+// Within returns what both a declaration and a ceiling give: the lists have what is in both,
+// and memory and processors are the smaller ones. To a nil *Needs, on either side, there is no
+// bound; nil if both are. Both have to pass [Needs.Check].
+func (n *Needs) Within(ceiling *Needs) *Needs {
+	n, ceiling = n.Normal(), ceiling.Normal()
+	switch {
+	case n == nil:
+		return ceiling
+	case ceiling == nil:
+		return n
+	}
+	out := &Needs{Memory: least(n.Memory, ceiling.Memory), CPU: least(n.CPU, ceiling.CPU)}
+	for _, l := range lists {
+		mine, given := l.gives(n), l.gives(ceiling)
+		both := slices.DeleteFunc(slices.Concat(mine, given), func(e string) bool {
+			return !l.covered(e, mine) || !l.covered(e, given)
+		})
+		*l.of(out) = both
+	}
+	// What it may write it may read.
+	out.Read = slices.DeleteFunc(out.Read, func(e string) bool { return slices.Contains(out.Write, e) })
+	return out.Normal()
+}
+
+// gives returns what a declaration gives of a list: what is written may be read too.
+func (l list) gives(n *Needs) []string {
+	if l.name == "read" {
+		return slices.Concat(n.Read, n.Write)
+	}
+	return *l.of(n)
+}
+
+// covered reports whether one of entries gives all that an entry does.
+func (l list) covered(entry string, entries []string) bool {
+	return slices.ContainsFunc(entries, func(wide string) bool { return l.covers(wide, entry) })
+}
+
+// moreThan compares bounds, of which 0 is none.
+func moreThan[N int64 | float64](a, b N) bool { return b != 0 && (a == 0 || a > b) }
+
+func least[N int64 | float64](a, b N) N {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
