@@ -114,6 +114,38 @@ func NewMark() string {
 	return RunVariable + "=" + me.String() + "/" + strconv.FormatUint(marks.Add(1), 10)
 }
 
+// NewName returns a name for something that this host makes and a later one can find if this
+// one is killed, such as "toolhost-4711.815.4026531836.c0ffee00-1-fs"; of what it is for, at
+// most 64 letters, digits, dashes and underscores stay.
+//
+// # Errors
+//
+// This process cannot be identified.
+func NewName(purpose string) (string, error) {
+	me, err := self()
+	if err != nil {
+		return "", err
+	}
+	kept := func(r rune) rune {
+		if r < 128 && (r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z') {
+			return r
+		}
+		return '_'
+	}
+	purpose = strings.Map(kept, purpose)
+	count := strconv.FormatUint(marks.Add(1), 10)
+	return DirPrefix + me.String() + "-" + count + "-" + purpose[:min(len(purpose), 64)], nil
+}
+
+// Orphaned reports whether a name is one of [NewName] by a host that is certainly dead.
+func Orphaned(name string) bool {
+	me, err := self()
+	text, ours := strings.CutPrefix(name, DirPrefix)
+	text, _, counted := strings.Cut(text, "-")
+	host, ok := parseOwner(text)
+	return err == nil && ours && counted && ok && host.isDead(me)
+}
+
 // maxRun bounds the value of [RunVariable], in bytes.
 const maxRun = 128
 

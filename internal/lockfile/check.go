@@ -1,19 +1,22 @@
 package lockfile
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Check reports whether a plugin is as pinned.
+// Check reports whether a plugin is as pinned. One that needs less than is pinned is.
 //
 // # Errors
 //
 // [*tool.Error] with the code unavailable, as for all plugins that are refused, that
 // shows what is pinned, what was found, and the command that accepts it.
 func (l *Lock) Check(name string, found Entry) error {
-	differences := l.compare(name, found)
+	differences := slices.DeleteFunc(l.compare(name, found), func(d Difference) bool {
+		return d.Kind == Needs && d.Needs.Larger() == nil
+	})
 	if len(differences) == 0 {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // Kind says what differs.
@@ -21,6 +22,7 @@ const (
 	Identity    Kind = "identity"    // it is another server, or one in place of a binary
 	Definitions Kind = "definitions" // its tools' definitions differ
 	Version     Kind = "version"     // its version differs
+	Needs       Kind = "needs"       // it declares other needs than those that are pinned
 	Unstarted   Kind = "not_started" // its bytes are as pinned, or not known, and it did not start
 )
 
@@ -29,14 +31,18 @@ type Difference struct {
 	Plugin string `json:"plugin"`
 	Kind   Kind   `json:"kind"`
 	// Expected is what is pinned, Found what is there: digests with sha256: in front,
-	// or versions. For a plugin that was added or removed, that of its binary; the
-	// other is empty.
+	// or versions, or declarations as in [Entry]. For a plugin that was added or removed, that
+	// of its binary; the other is empty.
 	Expected string `json:"expected,omitempty"`
 	Found    string `json:"found,omitempty"`
 	// Changes are what differs in the definitions of a server's tools, at most 10;
 	// More counts the others.
 	Changes []Change `json:"changes,omitempty"`
 	More    int      `json:"more,omitempty"`
+	// Needs are what differs in the needs; of a plugin that was added, Declared is all of them,
+	// for people, if it declares any.
+	Needs    tool.NeedsChanges `json:"needs,omitempty"`
+	Declared string            `json:"declared,omitempty"`
 }
 
 // String returns the difference on one line.
@@ -44,8 +50,12 @@ func (d Difference) String() string {
 	switch {
 	case d.Kind == Added && d.Found == "": // its binary was not read
 		return d.Plugin + ": not pinned"
+	case d.Kind == Added && d.Declared != "":
+		return fmt.Sprintf("%s: not pinned, found %s, which needs: %s", d.Plugin, d.Found, d.Declared)
 	case d.Kind == Added:
 		return fmt.Sprintf("%s: not pinned, found %s", d.Plugin, d.Found)
+	case d.Kind == Needs:
+		return fmt.Sprintf("%s: the needs differ from what is pinned: %v", d.Plugin, d.Needs)
 	case d.Kind == Removed:
 		return fmt.Sprintf("%s: pinned as %s, not found", d.Plugin, cmp.Or(d.Expected, "a binary for another platform"))
 	case d.Kind == Unstarted:
@@ -95,7 +105,7 @@ func Compare(pinned, current *Lock) []Difference {
 func (l *Lock) compare(name string, found Entry) (out []Difference) {
 	pinned, ok := l.Plugins[name]
 	if !ok {
-		return []Difference{{Plugin: name, Kind: Added, Found: found.what()}}
+		return []Difference{{Plugin: name, Kind: Added, Found: found.what(), Declared: declared(found.Needs)}}
 	}
 	examined := found.what() != "" || found.Definitions != ""
 	switch {
@@ -119,6 +129,11 @@ func (l *Lock) compare(name string, found Entry) (out []Difference) {
 	}
 	if found.Version != pinned.Version && found.Identity == "" {
 		out = append(out, Difference{Plugin: name, Kind: Version, Expected: pinned.Version, Found: found.Version})
+	}
+	if found.Needs != pinned.Needs && found.Needs != "" && pinned.Needs != "" {
+		out = append(out, Difference{
+			Plugin: name, Kind: Needs, Expected: pinned.Needs, Found: found.Needs, Needs: needsChanges(pinned.Needs, found.Needs),
+		})
 	}
 	return out
 }

@@ -29,19 +29,26 @@ func (l *Lock) Bytes() ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%sformat %d\n", head, newest)
 	for _, name := range l.Names() {
-		e, binaries := l.Plugins[name], maps.Clone(l.elsewhere[name])
-		if err := e.check(name, len(binaries) > 0); err != nil {
+		e, platforms := l.Plugins[name], maps.Clone(l.elsewhere[name])
+		if err := e.check(name, len(platforms) > 0); err != nil {
 			return nil, err
 		}
-		if binaries == nil {
-			binaries = map[string]string{}
+		if platforms == nil {
+			platforms = map[string]foreign{}
 		}
 		if e.SHA256 != "" {
-			binaries[platform] = e.SHA256
+			platforms[platform] = foreign{e.SHA256, e.Needs}
 		}
 		b.WriteByte('\n')
-		for _, p := range slices.Sorted(maps.Keys(binaries)) {
-			fmt.Fprintf(&b, "%s binary %s %s%s\n", name, p, digestPrefix, binaries[p])
+		for _, at := range slices.Sorted(maps.Keys(platforms)) {
+			if p := platforms[at]; p.digest != "" {
+				fmt.Fprintf(&b, "%s binary %s %s%s\n", name, at, digestPrefix, p.digest)
+			}
+		}
+		for _, at := range slices.Sorted(maps.Keys(platforms)) {
+			if p := platforms[at]; p.needs != "" {
+				fmt.Fprintf(&b, "%s needs %s %s\n", name, at, p.needs)
+			}
 		}
 		if e.Identity != "" {
 			fmt.Fprintf(&b, "%s identity %s%s\n", name, digestPrefix, e.Identity)
@@ -70,6 +77,8 @@ func (e Entry) check(name string, elsewhere bool) error {
 		return fmt.Errorf("server %s cannot be pinned: its digest is malformed", name)
 	case !isDigest(e.Definitions) || !isDigest(e.SHA256) && (e.SHA256 != "" || !elsewhere && e.Identity == ""):
 		return fmt.Errorf("plugin %s cannot be pinned: a digest is missing or malformed", name)
+	case e.Needs != "" && e.SHA256 == "":
+		return fmt.Errorf("plugin %s cannot be pinned: it has needs and no binary", name)
 	case len(e.Version) > maxVersion || !utf8.ValidString(e.Version):
 		return fmt.Errorf("plugin %s cannot be pinned: its version has more than %d bytes, or is not UTF-8", name, maxVersion)
 	}
@@ -124,6 +133,14 @@ func (p *parser) parse(content []byte) (line int, err error) {
 		if p.seen[name+" binary"] && what == "identity" {
 			return line, fmt.Errorf("%s is pinned as a binary and as a server: the file is badly merged", name)
 		}
+		if e := p.lock.Plugins[name]; e.Needs != "" && e.SHA256 == "" {
+			return line, fmt.Errorf("%s has needs and no binary for %s: the file is badly merged", name, platform)
+		}
+		for at, f := range p.lock.elsewhere[name] {
+			if f.digest == "" {
+				return line, fmt.Errorf("%s has needs and no binary for %s: the file is badly merged", name, at)
+			}
+		}
 		for _, fact := range []string{what, "definitions", "version"} {
 			if !p.seen[name+" "+fact] {
 				return line, fmt.Errorf("%s has no line %s: the file is cut off, or badly merged", name, fact)
@@ -149,21 +166,25 @@ func (p *parser) add(line string) error {
 	key := name + " " + fact
 	var err error
 	switch fact {
-	case "binary":
+	case "binary", "needs":
 		at := platform
 		if p.format > 1 {
 			at, value, _ = strings.Cut(value, " ")
 		}
 		if !isPlatform(at) {
-			return fmt.Errorf("binary of %s: expected a platform such as %s, got %s", name, platform, sanitize.Quote(at, 40))
+			return fmt.Errorf("%s of %s: expected a platform such as %s, got %s", fact, name, platform, sanitize.Quote(at, 40))
 		}
 		p.seen[key] = true
 		key += " " + at
+		if fact == "needs" {
+			err = p.lock.addNeeds(name, at, value, &e)
+			break
+		}
 		var digest string
 		if digest, err = parseDigest(value); err == nil && at == platform {
 			e.SHA256 = digest
 		} else if err == nil {
-			p.lock.addElsewhere(name, map[string]string{at: digest})
+			p.lock.addElsewhere(name, at, foreign{digest: digest})
 		}
 	case "identity":
 		e.Identity, err = parseDigest(value)

@@ -11,6 +11,7 @@
 //	format 2
 //
 //	buffer binary linux/amd64 sha256:0f3c...
+//	buffer needs linux/amd64 {"write":["workspace"]}
 //	buffer definitions sha256:9b1d...
 //	buffer version 1.2.0
 //
@@ -18,7 +19,9 @@
 // them. Lines that begin with # are comments; empty lines have no meaning. Each plugin has
 // one line for its definitions, one for its version, and one for its binary on each
 // platform (GOOS/GOARCH). The order of lines does not matter. Digests have 64 lower-case
-// hexadecimal digits. A version that is empty or has characters other than letters, digits
+// hexadecimal digits. What the plugin declares to need is there for each platform too, as
+// JSON ([tool.Needs]) or the word undeclared; locks that were written before plugins declared
+// anything lack it, and pin none of it. A version that is empty or has characters other than letters, digits
 // and ._+- is quoted as in Go.
 //
 // A server, such as an MCP server, has the digest of its identity (its command line or URL) in
@@ -42,6 +45,7 @@
 package lockfile
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"runtime"
@@ -67,9 +71,12 @@ const platform = runtime.GOOS + "/" + runtime.GOARCH
 // nothing runs.
 type Lock struct {
 	Plugins map[string]Entry
-	// elsewhere has the digests of binaries for other platforms, by plugin and platform.
-	elsewhere map[string]map[string]string
+	// elsewhere is what is pinned for other platforms, by plugin and platform.
+	elsewhere map[string]map[string]foreign
 }
+
+// foreign is what is pinned of a plugin for another platform.
+type foreign struct{ digest, needs string }
 
 // Entry is what is pinned of a plugin.
 type Entry struct {
@@ -82,6 +89,9 @@ type Entry struct {
 	Definitions string `json:"definitions"`
 	// Version is what the plugin says of itself; at most 256 bytes.
 	Version string `json:"version"`
+	// Needs is what the plugin declares to need, see [NeedsText]; empty: it is not pinned, or it
+	// is a server.
+	Needs string `json:"needs,omitempty"`
 	// Tools are the definitions of a server's tools by their names; see [Tools].
 	Tools map[string]string `json:"-"`
 }
@@ -89,25 +99,30 @@ type Entry struct {
 // Names returns the plugins' names, sorted.
 func (l *Lock) Names() []string { return slices.Sorted(maps.Keys(l.Plugins)) }
 
-// KeepPlatforms pins the binaries for other platforms that before pins, for plugins whose
-// definitions and version are the same in both.
+// KeepPlatforms pins what before pins for other platforms, for plugins whose definitions and
+// version are the same in both.
 func (l *Lock) KeepPlatforms(before *Lock) {
 	for name, e := range l.Plugins {
-		was, digests := before.Plugins[name], before.elsewhere[name]
-		if len(digests) > 0 && was.Definitions == e.Definitions && was.Version == e.Version {
-			l.addElsewhere(name, digests)
+		was := before.Plugins[name]
+		if was.Definitions != e.Definitions || was.Version != e.Version {
+			continue
+		}
+		for at, f := range before.elsewhere[name] {
+			l.addElsewhere(name, at, f)
 		}
 	}
 }
 
-func (l *Lock) addElsewhere(name string, digests map[string]string) {
+// addElsewhere adds what is pinned for another platform to what is known of it.
+func (l *Lock) addElsewhere(name, at string, f foreign) {
 	if l.elsewhere == nil {
-		l.elsewhere = map[string]map[string]string{}
+		l.elsewhere = map[string]map[string]foreign{}
 	}
 	if l.elsewhere[name] == nil {
-		l.elsewhere[name] = map[string]string{}
+		l.elsewhere[name] = map[string]foreign{}
 	}
-	maps.Copy(l.elsewhere[name], digests)
+	known := l.elsewhere[name][at]
+	l.elsewhere[name][at] = foreign{cmp.Or(f.digest, known.digest), cmp.Or(f.needs, known.needs)}
 }
 
 // Read reads a file. It is opened and read once; only a regular file is read. A file with

@@ -349,7 +349,8 @@ func TestDigest(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{written, "", "format 1\n", "format 2\n", "format 2\na version \"\\x00\"\n", strings.ReplaceAll(written, "fs ", "buffer ")} {
+	needs := strings.Replace(written, "fs definitions", "fs needs "+platform+" {\"net\":[\"a.example:1\"]}\nfs definitions", 1)
+	for _, seed := range []string{written, needs, "", "format 1\n", "format 2\n", "format 2\na version \"\\x00\"\n", strings.ReplaceAll(written, "fs ", "buffer ")} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
