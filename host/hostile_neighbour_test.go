@@ -30,7 +30,8 @@ func newStreet(t *testing.T, modes []plugintest.Mode, opts ...host.Option) *stre
 	for _, mode := range modes {
 		s.dirs[mode] = plugintest.Dir(t, mode)
 	}
-	s.Host = newHost(t, append(opts, host.WithRoot(s.root))...)
+	// What is tested here holds without a sandbox, in which plugins do not find each other.
+	s.Host = newHost(t, append(opts, host.WithRoot(s.root), host.WithSandbox(plugin.Sandbox{Level: plugin.NoSandbox}))...)
 	return s
 }
 

@@ -144,6 +144,9 @@ func (p lockPin) Described(name, sha256 string, about wire.Description) error {
 	return p.refusal(p.lock.Check(name, e))
 }
 
+// Needs implements [plugin.NeedsPins].
+func (p lockPin) Needs(name string) (*tool.Needs, bool) { return p.lock.Needs(name) }
+
 // refusal adds to an error which lock refuses.
 func (p lockPin) refusal(err error) error {
 	if err == nil {
@@ -169,6 +172,18 @@ func (all allPins) Described(name, sha256 string, about wire.Description) error 
 	return all.each(func(p plugin.Pins) error { return p.Described(name, sha256, about) })
 }
 
+// Needs implements [plugin.NeedsPins]: what all of them accept that say so.
+func (all allPins) Needs(name string) (out *tool.Needs, ok bool) {
+	for _, p := range all {
+		if p, is := p.(plugin.NeedsPins); is {
+			if n, said := p.Needs(name); said {
+				out, ok = out.Within(n), true
+			}
+		}
+	}
+	return out, ok
+}
+
 func (all allPins) each(check func(plugin.Pins) error) error {
 	for _, p := range all {
 		if err := check(p); err != nil {
@@ -181,9 +196,9 @@ func (all allPins) each(check func(plugin.Pins) error) error {
 // entryOf returns what is pinned of a plugin, or of a server, whose identity has the digest.
 func entryOf(server bool, sha256 string, about wire.Description) (lockfile.Entry, error) {
 	definitions, err := lockfile.Digest(about.Tools)
-	e := lockfile.Entry{SHA256: sha256, Definitions: definitions, Version: about.Version}
+	e := lockfile.Entry{SHA256: sha256, Definitions: definitions, Version: about.Version, Needs: lockfile.NeedsText(about.Needs)}
 	if server && err == nil {
-		e.SHA256, e.Identity = "", sha256
+		e.SHA256, e.Identity, e.Needs = "", sha256, ""
 		e.Tools, err = lockfile.Tools(about.Tools)
 	}
 	return e, err

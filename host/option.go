@@ -23,6 +23,7 @@ type options struct {
 	cacheDir  string
 	keptDir   string
 	names     string // a file; empty: none
+	accepted  string // a file; empty: none
 	rates     string // a file; empty: counts are kept in memory
 	overrides overrides
 	operator  *operator
@@ -133,6 +134,10 @@ func WithRestartPolicy(r plugin.RestartPolicy) Option {
 // started when it ends. Default: [plugin.NamespaceAuto].
 func WithNamespace(n plugin.Namespace) Option { return func(o *options) { o.defaults.Namespace = n } }
 
+// WithSandbox sets what the processes of plugins may have. Default: what each declares, at the
+// level [plugin.BestEffort].
+func WithSandbox(s plugin.Sandbox) Option { return func(o *options) { o.defaults.Sandbox = s } }
+
 // WithAudit records every call. Default: calls are not recorded.
 func WithAudit(sink audit.Sink) Option { return func(o *options) { o.audit = sink } }
 
@@ -169,6 +174,14 @@ func WithMaxRetries(most int) Option {
 // it serves them, also while it is disabled or does not start. Default: none, and names
 // that are free at the start of a host go to the first, see [Host.Load].
 func WithNames(path string) Option { return func(o *options) { o.names = path } }
+
+// WithAccepted remembers in a file, from one host to the next, which needs of plugins were
+// accepted ([tool.Needs]): those that a plugin declared when it first ran, until
+// [Host.AcceptNeeds] accepts others. A plugin that declares more after an upgrade, or nothing
+// any more, runs with what was accepted, and [plugin.Status.WantsMore] says so. Locks that
+// have needs, and the operator's [plugin.Sandbox], take precedence. Default: none, and what a
+// plugin declared first counts for one host.
+func WithAccepted(path string) Option { return func(o *options) { o.accepted = path } }
 
 // WithHolding sets whether [Host.Follow] holds what is new or has changed in plugin
 // directories inside the root, where the tools of this host may have written it, until

@@ -56,8 +56,9 @@ func (h *Host) Detach(ctx context.Context, name string) error { return h.roster.
 
 // Sync brings the host's plugins in line with the directories: it loads new plugins,
 // withdraws those whose file is gone, and upgrades those whose file or settings have
-// changed, without losing a call. A directory that cannot be read changes nothing. What
-// was tried in vain before is tried again at once. It returns when all that is done. A few plugins
+// changed, without losing a call, and those that get something else by now, as a lock or
+// [WithAccepted] has it. A directory that cannot be read changes nothing. What was tried in
+// vain before is tried again at once. It returns when all that is done. A few plugins
 // are started at a time.
 //
 // # Errors
@@ -84,6 +85,21 @@ func (h *Host) Refresh(ctx context.Context, dirs ...string) error {
 // Those of [Host.Load]; nil if nothing is to be done for the plugin.
 func (h *Host) SyncPlugin(ctx context.Context, name string, dirs ...string) error {
 	return h.roster.SyncPlugin(ctx, name, dirs...)
+}
+
+// AcceptNeeds lets a plugin of a directory have these needs from now on, such as those of its
+// [plugin.Status], in place of what was accepted before; nil: it need not declare them. If that
+// changes what its process gets, another one is started that takes its calls over. See
+// [WithAccepted]; what a lock pins holds all the same.
+//
+// # Errors
+//
+// [tool.CodeNotFound] if no plugin of a directory has that name; [tool.CodeInvalidDefinition]
+// for needs that no plugin can declare; [tool.CodeInternal] if they are accepted, and only this
+// host knows it, as they cannot be written; those of [Host.SyncPlugin] if the plugin does not
+// start with them: it runs on as it was.
+func (h *Host) AcceptNeeds(ctx context.Context, name string, needs *tool.Needs) error {
+	return h.roster.AcceptNeeds(ctx, name, needs)
 }
 
 // Follow keeps the host's plugins in line with the directories, until ctx ends: it

@@ -9,10 +9,11 @@ import (
 
 // WithProtected names files and directories that tools must not change, in addition to
 // those that the host knows itself: its own program, the directories that plugins were
-// loaded from, the cache, the kept binaries, the locks, the record of names and the directory for sockets. An
-// embedding program adds what else decides how it runs, such as its configuration and its
-// log of calls. They need not exist. Each plugin gets the list when it is configured; the
-// plugins that ship with toolhost refuse to write there. Default: none.
+// loaded from, the cache, the kept binaries, the locks, the records of names and of accepted
+// needs, and the directory for sockets. An embedding program adds what else decides how it
+// runs, such as its configuration and its log of calls. They need not exist. Each plugin gets
+// the list when it is configured; the plugins that ship with toolhost refuse to write there.
+// Default: none.
 func WithProtected(paths ...string) Option {
 	return func(o *options) { o.protected = append(o.protected, paths...) }
 }
@@ -21,7 +22,7 @@ func WithProtected(paths ...string) Option {
 // resolved; it includes the links on the way.
 func (h *Host) Protected() []string {
 	paths := slices.Concat(h.opts.protected, h.operator.lockFiles(), h.roster.Paths())
-	for _, path := range []string{h.opts.cacheDir, h.opts.keptDir, h.opts.names} {
+	for _, path := range []string{h.opts.cacheDir, h.opts.keptDir, h.opts.names, h.opts.accepted} {
 		if path != "" {
 			paths = append(paths, path)
 		}

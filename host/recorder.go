@@ -6,6 +6,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
@@ -21,6 +22,10 @@ func WithPins(of func() (plugin.Pins, error)) Option {
 // Recorder records which plugins are started and what they say, to make a lock of it or to
 // compare it with one. It is safe for concurrent use.
 type Recorder struct {
+	// Pinned bounds what plugins get while they are recorded: no more than it has of their
+	// needs. Nil: it bounds nothing. It must not be changed once plugins are started.
+	Pinned *lockfile.Lock
+
 	mu    sync.Mutex
 	found map[string]lockfile.Entry
 }
@@ -70,6 +75,14 @@ type recording struct {
 }
 
 func (recording) Listed(string) error { return nil }
+
+// Needs implements [plugin.NeedsPins].
+func (r recording) Needs(name string) (*tool.Needs, bool) {
+	if r.Pinned == nil {
+		return nil, false
+	}
+	return r.Pinned.Needs(name)
+}
 
 func (r recording) Binary(name, sha256 string) error {
 	e := lockfile.Entry{SHA256: sha256}

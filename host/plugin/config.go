@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 const unixSockets = runtime.GOOS != "windows"
@@ -41,6 +43,13 @@ type Config struct {
 	// Pins returns what may run, before each start; nil, or if it returns nil: everything
 	// may.
 	Pins func() (Pins, error)
+	// Accepted returns, for each start and after Admit, what the operator has accepted of the
+	// plugin's needs: the process gets no more than that ([tool.Needs.Within]), whatever it
+	// declares now, except for lines that the operator decides ([Sandbox]). A nil ceiling that
+	// is known was accepted as undeclared, and bounds nothing. Not known: it has never run
+	// here, or nothing is remembered, and what it declares bounds it. Default: nil, never
+	// known.
+	Accepted func() (ceiling *tool.Needs, known bool)
 	// Kept returns a copy of a binary that runs in place of the file, and its SHA-256 in
 	// hexadecimal digits, before each start; empty, or nil: the file runs.
 	Kept func() (path, sha256 string)
@@ -60,7 +69,14 @@ type Config struct {
 	// Default: none.
 	Journal *Journal
 
+	// CacheDir returns the directory that is the plugin's own, if it has one, and makes it.
+	// Default: there is none.
+	CacheDir func() string
+
 	healthPause time.Duration // 0: healthPause
+	needs       *tool.Needs   // that the plugin declared last; nil: they are not known
+	modules     []string      // in which it then said that its tools are; see [wire.Description]
+	denials     *denials      // counts what its sandbox refuses; nil: nothing does
 }
 
 func (c Config) withDefaults() Config {
@@ -72,6 +88,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Namespace == "" {
 		c.Namespace = NamespaceAuto
+	}
+	if c.Sandbox.Level == "" {
+		c.Sandbox.Level = BestEffort
 	}
 	if c.Logger == nil {
 		c.Logger = hclog.NewNullLogger()
@@ -97,6 +116,12 @@ func (c Config) environment() []string {
 	var env []string
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
+		if named := c.Sandbox.Env; named != nil {
+			if slices.Contains(named, name) {
+				env = append(env, kv)
+			}
+			continue
+		}
 		if slices.Contains(allowed, name) || goVariable(name) {
 			env = append(env, kv)
 		}

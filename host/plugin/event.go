@@ -25,6 +25,7 @@ const (
 	EventAdded       Event = "added"
 	EventUpgraded    Event = "upgraded"
 	EventRemoved     Event = "removed"
+	EventWantsMore   Event = "wants_more" // it declares needs that were not accepted, and runs without
 )
 
 // tell logs an event, and keeps it in the journal.

@@ -17,6 +17,9 @@ type ExitError struct {
 	// Stuck says that the process was killed and did not end: the system holds it, perhaps
 	// in a file system that does not answer.
 	Stuck bool
+	// Limit names the limit of its sandbox because of which the process was ended, such as
+	// "memory, 512 MiB"; empty: none.
+	Limit string
 	// Lost says how the connection to a server ended that is not a process of the host's.
 	// Empty: it is a process.
 	Lost string
@@ -29,6 +32,9 @@ func (e *ExitError) Error() string {
 	}
 	if e.Lost != "" {
 		return e.Lost
+	}
+	if e.Limit != "" {
+		return "ended by the limit of its sandbox: " + e.Limit
 	}
 	if e.Signal != "" {
 		return "killed by " + e.Signal

@@ -8,12 +8,15 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/internal/cgroup"
 	"github.com/toolhost/toolhost/internal/confine"
+	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
@@ -33,6 +36,14 @@ type command struct {
 	inheritSocket bool
 	socket, grpc  *os.File // the ends of socket pairs that it inherits, until it has them; nil: none
 
+	name     string                 // the plugin's
+	profile  func() sandbox.Profile // what the process may do; nil: there is no sandbox
+	strict   bool                   // it is not started if something of that cannot be enforced
+	plan     *sandbox.Plan          // how it is confined; set by spawn
+	control  *cgroup.Group          // that it joins; nil: none was needed yet
+	received []*os.File             // from the stage
+	script   []string               // the interpreter, its argument and the script, if that is how it is started
+
 	onForked   func(pid int) // called before the process runs the plugin
 	reap       func(*os.Process)
 	namespaced bool // whether it has a PID namespace; set by spawn
@@ -41,7 +52,7 @@ type command struct {
 // spawn forks the process, and returns when it runs the plugin. From then on the goroutine
 // that called owns it: it reaps it, ends its group, and closes exited.
 func (c *command) spawn(ctx context.Context, env []string, stdout, stderr *os.File) (*os.Process, error) {
-	namespaces, err := c.namespace.resolve()
+	namespaces, err := c.namespaces()
 	if err != nil {
 		//nolint:errorlint // err is not about the file
 		return nil, fmt.Errorf("a PID namespace is required and not available (see toolhost doctor): %v", err)
@@ -59,11 +70,15 @@ func (c *command) spawn(ctx context.Context, env []string, stdout, stderr *os.Fi
 		}
 	}
 	fork := func(n confine.Namespaces) (*os.Process, error) {
-		c.namespaced = n != confine.NoNamespace
+		plan, err := c.planned(n)
+		if err != nil {
+			return nil, err
+		}
 		cmd := c.build(env, stdout, stderr)
 		confine.Isolate(cmd, n)
-		process, err := c.begin(cmd)
-		if errors.Is(err, errNoStage) {
+		process, err := c.begin(cmd, plan)
+		if isNoStage(err) && c.noStage() == nil {
+			dropRights()
 			cmd = c.build(env, stdout, stderr)
 			confine.Isolate(cmd, n)
 			process, err = c.beginDirectly(cmd)
@@ -72,7 +87,7 @@ func (c *command) spawn(ctx context.Context, env []string, stdout, stderr *os.Fi
 	}
 	for until := time.Now().Add(busyGrace); ; {
 		process, err := fork(namespaces)
-		if err != nil && c.namespaced && c.namespace.isOptional(err) {
+		if err != nil && c.namespaced && c.namespace.isOptional(err) && !c.strict {
 			process, err = fork(confine.NoNamespace)
 		}
 		if !errors.Is(err, syscall.ETXTBSY) || time.Now().After(until) || ctx.Err() != nil {
@@ -85,6 +100,84 @@ func (c *command) spawn(ctx context.Context, env []string, stdout, stderr *os.Fi
 	}
 }
 
+// namespaces returns those that the process gets on this system. A sandbox needs them, and has
+// a user namespace if that is the only way.
+func (c *command) namespaces() (confine.Namespaces, error) {
+	features := sandbox.Detect()
+	switch {
+	case c.profile == nil || c.namespace == NamespaceOff || !features.Namespaces():
+		return c.namespace.resolve()
+	case features.Privileged:
+		return confine.PIDNamespace, nil
+	}
+	return confine.UserNamespace, nil
+}
+
+// planned returns how the process is confined with these namespaces.
+func (c *command) planned(n confine.Namespaces) (*sandbox.Plan, error) {
+	c.namespaced = n != confine.NoNamespace
+	if c.profile == nil {
+		dropRights() // from what this thread starts, as nothing else does
+		c.plan = sandbox.Bare(c.dir)
+		return c.plan, nil
+	}
+	features := sandbox.Detect()
+	if !c.namespaced {
+		features.Privileged, features.User = false, false
+	}
+	profile := c.profile()
+	if err := c.interpret(&profile); err != nil {
+		return nil, err
+	}
+	if err := c.joinGroup(profile.Limits); err != nil {
+		return nil, err
+	}
+	c.plan = sandbox.New(profile, features, c.control.Enforces())
+	c.namespaced = c.plan.Isolated()
+	if open := c.plan.Report.Open(); c.strict && len(open) > 0 {
+		return nil, strictFailure(c.name, open)
+	}
+	return c.plan, nil
+}
+
+// groups are where this process may make control groups.
+var groups = sync.OnceValue(cgroup.Find)
+
+// grouped returns which of the limits a control group would enforce.
+func grouped(l sandbox.Limits) (out []cgroup.Limit) {
+	for limit, wanted := range map[cgroup.Limit]bool{cgroup.Memory: l.Memory > 0, cgroup.CPU: l.CPU > 0, cgroup.PIDs: l.PIDs > 0} {
+		if _, err := groups().By(limit); wanted && err == nil {
+			out = append(out, limit)
+		}
+	}
+	return out
+}
+
+// joinGroup makes the control group that the process joins, once, if it has limits.
+func (c *command) joinGroup(l sandbox.Limits) (err error) {
+	limits := cgroup.Limits{Memory: l.Memory, CPU: l.CPU, PIDs: l.PIDs}
+	if c.control == nil && limits != (cgroup.Limits{}) {
+		c.control, err = groups().Create(c.name, limits)
+	}
+	if c.control == nil {
+		c.control = &cgroup.Group{}
+	}
+	return err
+}
+
+// noStage prepares a start without the stage, and with it without a sandbox, unless that has to
+// be there.
+func (c *command) noStage() error {
+	if c.profile == nil {
+		return nil
+	}
+	c.plan = sandbox.New(c.profile(), sandbox.Features{}, nil)
+	if open := c.plan.Report.Open(); c.strict && len(open) > 0 {
+		return strictFailure(c.name, open)
+	}
+	return nil
+}
+
 // A file that is open for writing cannot be run (ETXTBSY). Its writer may be about to close
 // it, or has done so, and a process that was forked meanwhile still has a copy of the
 // descriptor, until it runs its own program.
@@ -92,26 +185,6 @@ const (
 	busyGrace = time.Second
 	busyPace  = 10 * time.Millisecond
 )
-
-// begin starts the command, which becomes the plugin, or its copy, in a process that can be
-// killed before it has.
-func (c *command) begin(cmd *exec.Cmd) (*os.Process, error) {
-	stage, done, err := throughStage(cmd, c.copied)
-	if err != nil {
-		return nil, err
-	}
-	err = cmd.Start()
-	done()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errNoStage, errors.Join(err, stage.close()))
-	}
-	c.onForked(cmd.Process.Pid)
-	if err := stage.passed(); err != nil {
-		c.reap(cmd.Process)
-		return nil, err
-	}
-	return cmd.Process, nil
-}
 
 // beginDirectly starts the command without the stage. Then whatever holds up execve holds
 // up the host too, so the root is looked at first.
@@ -137,7 +210,11 @@ func (c *command) beginDirectly(cmd *exec.Cmd) (*os.Process, error) {
 
 // build makes the command.
 func (c *command) build(env []string, stdout, stderr *os.File) *exec.Cmd {
-	cmd := exec.Command(c.path, c.args...) //nolint:noctx // its life is not one call's
+	line := append([]string{c.path}, c.args...)
+	if c.script != nil {
+		line = append(slices.Clone(c.script), c.args...)
+	}
+	cmd := exec.Command(line[0], line[1:]...) //nolint:noctx // its life is not one call's
 	cmd.Dir, cmd.Env = c.dir, slices.Concat(env, c.env)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	if c.stdin != nil { // else there is none: the host's is not for plugins
@@ -154,7 +231,18 @@ func (c *command) build(env []string, stdout, stderr *os.File) *exec.Cmd {
 	if c.group.Mark != "" {
 		cmd.Env = append(cmd.Env, c.group.Mark)
 	}
+	if c.plan != nil {
+		cmd.Env = append(cmd.Env, c.plan.Environment()...)
+	}
 	return cmd
+}
+
+// program returns the path of what is run.
+func (c *command) program() string {
+	if c.copied != nil && c.copied.file.Descriptor() == nil {
+		return c.copied.file.Path()
+	}
+	return c.path
 }
 
 // closeInherited closes the ends that the process has by now, if it was started.

@@ -138,6 +138,10 @@ func (in *instance) exitError(call tool.Call, unsent bool) *tool.Error {
 	if why := in.proc.output.stderr.cause(); why != "" {
 		e.Message += ": " + why
 	}
+	if in.proc.exit.Limit != "" {
+		e.Code = tool.CodeResourceExhausted
+		e.OperatorHint = "the next call starts it again; the limits are those of sandbox in its settings, or what it declares"
+	}
 	return e
 }
 

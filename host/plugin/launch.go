@@ -46,6 +46,10 @@ func launch(
 			health: health{pause: cmp.Or(cfg.healthPause, healthPause)}, refresh: newRefresh(onChanged),
 		}
 		worth, err := in.start(ctx, cfg, prepare)
+		var other *otherNeeds
+		if errors.As(err, &other) {
+			cfg.needs, cfg.modules = other.needs, other.modules
+		}
 		switch {
 		case err == nil:
 			return in, nil
@@ -73,7 +77,9 @@ func (in *instance) start(
 	if err != nil {
 		again = errors.Is(err, ErrAgain)
 		// If the process is about to end by itself, how it ends is the reason.
-		waitFor(in.proc.exited, exitWait)
+		if other := new(otherNeeds); !errors.As(err, &other) {
+			waitFor(in.proc.exited, exitWait)
+		}
 		err = startError(ctx, in.proc, err, time.Since(began))
 		in.release()
 		return again, err

@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolhost/toolhost/internal/confine"
+	"github.com/toolhost/toolhost/internal/sandbox"
 )
 
 // leased is a script on which this process has a lease. (A lease does not care whose it
@@ -86,7 +86,7 @@ func TestBegin(t *testing.T) {
 		"stage": func(p *command, out *os.File) (*os.Process, error) {
 			cmd := p.build(nil, out, out)
 			confine.Isolate(cmd, confine.NoNamespace)
-			return p.begin(cmd)
+			return p.begin(cmd, sandbox.Bare(p.dir))
 		},
 		"directly": func(p *command, out *os.File) (*os.Process, error) {
 			cmd := p.build(nil, out, out)
@@ -113,7 +113,7 @@ func TestBegin(t *testing.T) {
 			}.withDefaults())
 			p.cmd.group.Mark = ""
 			process, err := begin(&p.cmd, w)
-			if errors.Is(err, errNoStage) {
+			if isNoStage(err) {
 				t.Skip(err)
 			}
 			if (err == nil) != (c.fault == "") || err != nil && !strings.Contains(err.Error(), c.fault) {
@@ -138,7 +138,7 @@ func BenchmarkBegin(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = null.Close() }()
-	for name, begin := range map[string]func(p *command, cmd *exec.Cmd) (*os.Process, error){"stage": (*command).begin, "directly": (*command).beginDirectly} {
+	for name, begin := range map[string]func(p *command, cmd *exec.Cmd) (*os.Process, error){"stage": func(p *command, cmd *exec.Cmd) (*os.Process, error) { return p.begin(cmd, sandbox.Bare("/")) }, "directly": (*command).beginDirectly} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				p := newProcess(Candidate{Name: "x", Path: "/bin/true"}, Config{Root: "/"}.withDefaults())

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -109,13 +110,7 @@ func escapes() []tool.Tool {
 // namespaced reports whether this machine lets the host make PID namespaces.
 func namespaced(t *testing.T) bool {
 	t.Helper()
-	for _, p := range plugin.Protections() {
-		if p.Name == "PID namespace" {
-			return p.Available
-		}
-	}
-	t.Fatal("PID namespaces are not among the protections")
-	return false
+	return sandbox.Detect().Namespaces()
 }
 
 func structured[T any](t *testing.T, p tool.Provider, name string) (out T) {

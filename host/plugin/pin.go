@@ -24,6 +24,12 @@ type Pins interface {
 	Described(plugin, sha256 string, about wire.Description) error
 }
 
+// NeedsPins are [Pins] that may also say what the operator has accepted of a plugin's needs;
+// false: they do not say. See [Config.Accepted].
+type NeedsPins interface {
+	Needs(plugin string) (accepted *tool.Needs, ok bool)
+}
+
 // errPinned is the cause if pins refuse a plugin. That is not a failure of the plugin, and
 // does not count for backoff.
 var errPinned = errors.New("not as pinned")

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
@@ -36,6 +37,7 @@ func New(c Candidate, cfg Config) *Plugin { return newPlugin(c, cfg, prepareBina
 // newPlugin makes a provider whose runs prepare makes.
 func newPlugin(c Candidate, cfg Config, prepare func(context.Context, Config, *instance) error) *Plugin {
 	cfg = cfg.withDefaults()
+	cfg.denials = newDenials(c.Name, cfg.Logger, cfg.Journal)
 	p := &Plugin{candidate: c, cfg: cfg}
 	p.notifier = notifier{
 		name: c.Name, cfg: cfg, runs: &p.runs, said: &p.said, changes: make(chan struct{}, 1),
@@ -44,11 +46,36 @@ func newPlugin(c Candidate, cfg Config, prepare func(context.Context, Config, *i
 	p.runs.backoff.policy = cfg.Restart.withDefaults()
 	p.runs.life, p.runs.endLife = context.WithCancel(context.Background())
 	p.runs.launch = func(ctx context.Context) (*instance, error) {
-		return launch(ctx, cfg, prepare, &p.fault, p.notifier.onChanged)
+		return launch(ctx, p.declared(), prepare, &p.fault, p.notifier.onChanged)
 	}
 	p.runs.publish = func(run *instance) bool { return p.said.store(run.about) }
 	p.runs.notify = p.notifier.notify
 	return p
+}
+
+// declared returns how the plugin is run, by what it said of itself last.
+func (p *Plugin) declared() Config {
+	cfg := p.cfg
+	if about := p.said.Load(); about != nil {
+		cfg.needs, cfg.modules = about.Needs, about.Files
+	}
+	return cfg
+}
+
+// Sandbox returns what its process may do, and what of that this system enforces.
+func (p *Plugin) Sandbox() SandboxStatus {
+	cfg := p.declared()
+	s := SandboxStatus{Level: cfg.Sandbox.Level, Undeclared: cfg.effectiveNeeds() == nil, Denied: cfg.denials.list()}
+	if s.Level == NoSandbox {
+		return s
+	}
+	profile := cfg.profile(p.candidate.Binary(), p.candidate.Binary(), "")
+	features := sandbox.Detect()
+	if cfg.Namespace == NamespaceOff {
+		features.Privileged, features.User = false, false
+	}
+	s.Lines = sandbox.New(profile, features, grouped(profile.Limits)).Report
+	return s
 }
 
 // Name returns the plugin's name.
@@ -248,7 +275,7 @@ func (p *Plugin) Status() Status {
 	s := Status{Name: p.Name(), Path: p.candidate.Path, Kind: p.kind, State: Idle, LastFault: p.fault.Load()}
 	if about := p.said.Load(); about != nil {
 		s.Version, s.SDK = sanitize.Line(about.Version, 100), sanitize.Line(about.SDK, 100)
-		s.Tools = len(about.Tools)
+		s.Tools, s.Needs, s.Undeclared = len(about.Tools), about.Needs.Normal(), about.Needs == nil
 	}
 	p.runs.addTo(&s)
 	return s

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/internal/confine"
+	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -31,6 +32,8 @@ type process struct {
 	grpc   connection
 	socket net.Conn // the host's end of the socket for calls; nil: there is none
 	stdio  *stdio   // of a server's program; nil: it is a plugin, or there is no program
+	box    *box     // what the host does for its sandbox; set when the process runs
+	denied func(what string)
 
 	exited   chan struct{} // closed when the process is reaped and its pipes are read
 	gone     chan struct{} // closed after exited, when its descendants have ended too
@@ -50,7 +53,7 @@ type process struct {
 
 func newProcess(c Candidate, cfg Config) *process {
 	p := &process{
-		name: c.Name, log: cfg.Logger.Named(c.Name),
+		name: c.Name, log: cfg.Logger.Named(c.Name), denied: func(string) {},
 		exited: make(chan struct{}), gone: make(chan struct{}), detached: make(chan struct{}),
 	}
 	p.output = newOutput(p.log, p.refuse)
@@ -61,6 +64,13 @@ func newProcess(c Candidate, cfg Config) *process {
 		path: c.Binary(), dir: cfg.Root, args: cfg.Args, env: cfg.environment(),
 		namespace: cfg.Namespace, group: confine.Group{Mark: confine.NewMark()}, inheritSocket: cfg.Carrier == Socket,
 		log: p.log, onForked: p.setPID, reap: func(process *os.Process) { p.reap(process) },
+		name: c.Name, strict: cfg.Sandbox.Level == Strict,
+	}
+	if cfg.denials != nil {
+		p.denied = cfg.denials.add
+	}
+	if cfg.Sandbox.Level != NoSandbox {
+		p.cmd.profile = func() sandbox.Profile { return cfg.profile(p.cmd.path, p.cmd.program(), p.grpc.path) }
 	}
 	return p
 }
@@ -88,7 +98,6 @@ func (p *process) start(ctx context.Context, env []string) error {
 		// so this one is the process's as long as it lives, and ends with the goroutine. What
 		// is done to it concerns what it starts and nothing else of the host, see dropRights.
 		runtime.LockOSThread()
-		dropRights()
 		process, err := p.cmd.spawn(ctx, env, outW, errW)
 		_, _ = outW.Close(), errW.Close()
 		p.cmd.closeInherited()
@@ -99,6 +108,10 @@ func (p *process) start(ctx context.Context, env []string) error {
 			}
 			started <- p.notStarted(err)
 			return
+		}
+		if p.box, err = openBox(p.cmd.plan, p.name, p.cmd.received, p.denied); err != nil {
+			p.refuse(err)
+			p.kill()
 		}
 		started <- nil
 		p.own(process, outR, errR)
@@ -160,6 +173,7 @@ func (p *process) own(process *os.Process, stdout, stderr *os.File) {
 	pipes.Go(func() { p.output.readStderr(stderr) })
 
 	exit := exitError(p.reap(process))
+	exit.Limit = p.exceeded(exit)
 	at := time.Now()
 
 	p.output.limit.end()
@@ -179,8 +193,26 @@ func (p *process) own(process *os.Process, stdout, stderr *os.File) {
 	if !p.cmd.namespaced { // else the kernel has ended them
 		p.cmd.group.End()
 	}
+	if p.cmd.control != nil {
+		if err := p.cmd.control.Close(); err != nil {
+			p.log.Warn("the plugin's control group is left", "error", err)
+		}
+	}
 	p.cmd.copied.close()
+	p.box.close()
 	p.leave()
+}
+
+// exceeded returns the limit because of which the process was ended; empty: it was not, or that
+// is not known.
+func (p *process) exceeded(exit *ExitError) string {
+	switch {
+	case exit.Signal == "SIGXFSZ":
+		return "disk, " + sandbox.Bytes(p.cmd.plan.Profile.Limits.Disk) + " a file"
+	case exit.Signal == "SIGKILL" && p.cmd.control != nil && p.cmd.control.Exceeded().Memory > 0:
+		return "memory, " + sandbox.Bytes(p.cmd.plan.Profile.Limits.Memory)
+	}
+	return ""
 }
 
 // ownConnection is own for a server without a program: the run ends with the connection.

@@ -70,6 +70,9 @@ func (l *protocolLink) connect(ctx context.Context) (wire.Description, error) {
 	if err := l.proc.cmd.copied.described(l.proc.name, l.about); err != nil {
 		return l.about, err
 	}
+	if err := l.cfg.checkNeeds(l.about); err != nil {
+		return l.about, err
+	}
 	if err := checkConfiguration(ctx, l.about.ConfigSchema, l.cfg.Config); err != nil {
 		return l.about, err
 	}

@@ -29,6 +29,9 @@ type Settings struct {
 	Carrier Carrier `json:"carrier"`
 	// Namespace says whether the plugin gets a PID namespace. Default: [NamespaceAuto].
 	Namespace Namespace `json:"namespace"`
+	// Sandbox is what the process may have. Default: what the plugin declares, at the level
+	// [BestEffort].
+	Sandbox Sandbox `json:"sandbox"`
 	// Previews lets approvers ask the plugin's tools what a call would do. Default: true.
 	Previews bool `json:"previews"`
 	// IdleTimeout ends a process that has had no calls for this long, or up to a quarter
@@ -75,6 +78,7 @@ type Limits struct {
 func DefaultSettings() Settings {
 	return Settings{
 		Enabled: true, Carrier: Stream, Namespace: NamespaceAuto, Previews: true,
+		Sandbox:      Sandbox{Level: BestEffort},
 		StartTimeout: DefaultStartTimeout, CallTimeout: time.Minute, MaxTimeout: 10 * time.Minute, AskTimeout: 5 * time.Minute,
 		Limits:  Limits{Running: 256, Waiting: 1024, MaxResult: 64 << 20, MaxRetries: tool.MaxRetryLimit, Questions: 16},
 		Restart: RestartPolicy{}.withDefaults(),
@@ -90,6 +94,7 @@ func (s Settings) SameProcess(other Settings) bool {
 	of := func(s Settings) Settings {
 		return Settings{
 			Enabled: s.Enabled, Args: s.Args, Env: s.Env, Config: s.Config, Carrier: s.Carrier, Namespace: s.Namespace,
+			Sandbox: s.Sandbox,
 		}
 	}
 	return of(s).Equal(of(other))

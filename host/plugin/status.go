@@ -54,6 +54,13 @@ type Status struct {
 	// Held says what has changed inside the workspace and waits for the operator's
 	// approval, while the plugin runs on as it was. Empty: nothing has.
 	Held string `json:"held,omitempty"`
+	// Needs is what the plugin declares to need; nil: it does not declare it, as Undeclared says,
+	// or has not described itself.
+	Needs      *tool.Needs `json:"needs,omitempty"`
+	Undeclared bool        `json:"undeclared,omitempty"`
+	// WantsMore is what it declares and the operator has not accepted, so that it runs without.
+	// Nil: nothing.
+	WantsMore *WantsMore `json:"wants_more,omitempty"`
 	// RetryAt is when a plugin that did not start, and whose tools are not known, may be
 	// started again by a call. Zero: nothing keeps it from being started.
 	RetryAt time.Time `json:"retry_at,omitzero"`
@@ -73,6 +80,13 @@ type Status struct {
 	// LastFault is the last call that failed by the plugin's fault while its process
 	// went on: it did not answer in time, with nonsense, or with too much. Nil: none.
 	LastFault *Fault `json:"last_fault,omitempty"`
+}
+
+// WantsMore is by what a plugin's needs exceed what was accepted of them.
+type WantsMore struct {
+	Changes tool.NeedsChanges `json:"changes"`
+	Text    string            `json:"text"`   // Changes on one line, fit to be shown
+	Accept  string            `json:"accept"` // the command that accepts them
 }
 
 // KeptBinaries is how many binaries of a plugin are kept.

@@ -25,6 +25,23 @@ var about = wire.Description{
 		Name: "sample.wide", Description: "Has <white> space & \u2028 in its \"schemas\".", OutputSchema: tool.Schema("{\n \"type\" : \"object\"}\n"),
 	}},
 	ConfigSchema: tool.Schema(`{ }`), Features: []string{"preview"},
+	Needs: &tool.Needs{Read: []string{"/usr/<share>"}, Net: []string{"a.example:443"}, Memory: 1<<50 - 1, CPU: 0.1},
+}
+
+// That nothing is needed is remembered as something else than that nothing was said.
+func TestNeedsAreRemembered(t *testing.T) {
+	t.Parallel()
+	for _, n := range []*tool.Needs{nil, {}, about.Needs} {
+		c, s, _ := filled(t)
+		want := about
+		want.Needs = n
+		if _, err := c.Store(t.Context(), s, want); err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := find(t, c, s); !ok || !reflect.DeepEqual(got, want) {
+			t.Errorf("%v: found %+v, %v", n, got.Needs, ok)
+		}
+	}
 }
 
 // A file that the plugin names belongs to its identity: if it changes, comes or goes, nothing

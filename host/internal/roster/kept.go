@@ -46,6 +46,7 @@ func (s *source) keptCopy() (path, sha256 string) {
 // started is called after each start of the plugin. A plugin whose tools were remembered is
 // known to serve then.
 func (s *source) started() {
+	s.judgeNeeds()
 	if s.isServed() {
 		s.keep()
 	}

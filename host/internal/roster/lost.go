@@ -63,6 +63,7 @@ func inShort(owner string, err error) error {
 func (r *Roster) publish(sources []*source, sets []Set) (faults []error, freed bool) {
 	faults, freed, named := r.put(sources, sets)
 	r.rememberNames(named)
+	r.rememberNeeds(named)
 	return faults, freed
 }
 

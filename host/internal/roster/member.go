@@ -38,6 +38,8 @@ type facts struct {
 	held   heldChange     // zero: nothing waits for the operator
 	names  []string       // of its tools that are in the registry, as it calls them
 	lost   *lostNames     // nil: it has the names of all its tools
+	// toldWants is what was told last that it wants and was not accepted; empty: nothing.
+	toldWants string
 	// detached is the file of the plugin that was detached: it comes back only if the
 	// operator says so. Empty: none was.
 	detached string
@@ -298,7 +300,7 @@ func (f facts) status(owner string) (plugin.Status, bool) {
 		if failure != nil && out.State != plugin.Starting {
 			out.RetryAt = failure.Due()
 		}
-		out.Held, out.Lost = held, f.lost.names()
+		out.Held, out.Lost, out.WantsMore = held, f.lost.names(), s.wantsMore()
 		if f.failed != nil {
 			out.Upgrade = f.failed.reason
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/kept"
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/accepted"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -37,6 +39,9 @@ type Options struct {
 	KeptDir string
 	// NamesFile remembers which plugin has which names; empty: names are not remembered.
 	NamesFile string
+	// NeedsFile remembers which needs of plugins were accepted; empty: they are remembered as
+	// long as the roster.
+	NeedsFile string
 	// Settings are what the operator decides for a plugin, asked when it is found.
 	Settings func(plugin.Candidate) plugin.Settings
 	// Pins returns what may run of a plugin directory; nil: every plugin may.
@@ -53,6 +58,7 @@ type Roster struct {
 	manifests  *manifest.Cache // nil: descriptions are not remembered
 	unstored   sync.Once       // the cache could not be written, which is told once
 	names      *nameBook       // nil: names are not remembered
+	needs      *accepted.Book  // which needs were accepted
 	binaries   *kept.Store     // nil: binaries are not kept
 	sockets    socketDirs
 	starting   chan struct{}   // has room for each plugin that may start at a time
@@ -75,7 +81,7 @@ type Roster struct {
 //
 // # Errors
 //
-// Those of reading [Options.NamesFile].
+// Those of reading [Options.NamesFile] and [Options.NeedsFile].
 func New(o Options, r Registry) (*Roster, error) {
 	out := &Roster{
 		opts: o, registry: r, log: o.Plugin.Logger, starting: make(chan struct{}, startsAtOnce()),
@@ -94,6 +100,10 @@ func New(o Options, r Registry) (*Roster, error) {
 		if out.names, err = openNames(o.NamesFile); err != nil {
 			return nil, err
 		}
+	}
+	var err error
+	if out.needs, err = accepted.Open(o.NeedsFile); err != nil {
+		return nil, fmt.Errorf("which needs of plugins were accepted is not known: %w", err)
 	}
 	return out, nil
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/cgroup"
 	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/tree"
@@ -167,5 +168,6 @@ func (s *socketDirs) sweep(base string) {
 		defer cancel()
 		defer stop()
 		confine.Sweep(ctx, base)
+		cgroup.Find().Sweep(ctx)
 	}()
 }

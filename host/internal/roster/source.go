@@ -28,6 +28,7 @@ type source struct {
 	settings plugin.Settings
 	found    atomic.Pointer[manifest.Stamp]  // of the file
 	sum      atomic.Pointer[manifest.Digest] // of the file when it had that stamp; nil: not known
+	given    atomic.Pointer[ceiling]         // what bounded the newest start; nil: there was none
 
 	// reports says that the plugin's states are those of the member: it has no successor, and
 	// is not a newer file that is still tried.
@@ -43,6 +44,7 @@ type source struct {
 	missed  bool              // it changed before the registry had its tools
 	served  bool              // the registry has what it serves, which may be nothing
 	failure *manifest.Failure // of its newest start, if it never described itself; nil: none
+	wants   *plugin.WantsMore // what it declares and was not accepted; nil: nothing
 }
 
 // listing is what a source said that it serves, now or to an earlier process.
@@ -95,6 +97,7 @@ func (s *source) config() plugin.Config {
 	c.Sockets = func() (string, error) { return r.sockets.path(s.member.owner) }
 	c.Pins = s.pins
 	c.Admit, c.Changed, c.Journal = s.mayStart, s.changed, &s.member.journal
+	c.Accepted = s.accepted
 	c.OnState = func(now plugin.Status) {
 		if s.reports.Load() {
 			r.opts.Plugin.OnState(now)

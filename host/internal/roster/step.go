@@ -31,7 +31,9 @@ func (st step) impatience() impatience {
 func (r *Roster) Sync(ctx context.Context, dirs ...string) error {
 	steps, faults := r.plan(dirs, true)
 	r.forgetFaults(dirs, faults)
-	return r.applyAll(ctx, steps, append(faults, r.pinFaults(dirs)...))
+	r.rereadNeeds()
+	err := r.applyAll(ctx, steps, append(faults, r.pinFaults(dirs)...))
+	return errors.Join(err, r.regrantAll(ctx, ""))
 }
 
 // Refresh is Sync without an operator's word: what is new or has changed inside the
@@ -47,12 +49,13 @@ func (r *Roster) Refresh(ctx context.Context, dirs ...string) error {
 // SyncPlugin is Sync for one plugin.
 func (r *Roster) SyncPlugin(ctx context.Context, name string, dirs ...string) error {
 	steps, faults := r.plan(dirs, true)
+	r.rereadNeeds()
 	for _, st := range steps {
 		if st.owner == name {
-			return r.member(name).applyStep(ctx, st)
+			faults = []error{r.member(name).applyStep(ctx, st)}
 		}
 	}
-	return errors.Join(faults...)
+	return errors.Join(append(faults, r.regrantAll(ctx, name))...)
 }
 
 // Restart restarts a plugin, as host.Host.RestartPlugin says.

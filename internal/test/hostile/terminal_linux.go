@@ -54,10 +54,13 @@ func usurp() (u Usurped, err error) {
 	if err == nil {
 		descriptors["/dev/tty"] = tty
 	}
-	// Its user may open the terminal by its name. It has to be no more than a file then.
+	// Without a view of its own, its user may open the terminal by its name. It has to be no more
+	// than a file then.
 	path := strings.TrimSpace(string(name))
 	if byName, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0); err == nil {
 		descriptors["the terminal by its name"] = byName
+	} else {
+		note("open the terminal by its name", err)
 	}
 	for name, fd := range descriptors {
 		for steal := range 2 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // NamedTools is how many tools a [Named] plugin serves: t0 and on, behind its own
@@ -48,7 +49,7 @@ func describeOutside() {
 		os.Exit(1)
 	}
 	l.ran = note
-	serve(l)
+	serve(l, wire.Description{})
 }
 
 // Ran counts the calls in a workspace that tools of [Outside] have run.

@@ -30,12 +30,12 @@ func (l liar) Close(context.Context) error { return nil }
 
 func describeTwice() {
 	d := tool.Definition{Name: "twice.tool", Description: "Is there twice.", Safety: tool.Safe}
-	serve(liar{defs: []tool.Definition{d, d}})
+	serve(liar{defs: []tool.Definition{d, d}}, wire.Description{})
 }
 
 // serve is a plugin on bare go-plugin, as another SDK would make it.
-func serve(p tool.Provider) {
-	config := wire.ServeConfig(&wire.Server{Provider: p})
+func serve(p tool.Provider, about wire.Description) {
+	config := wire.ServeConfig(&wire.Server{Provider: p, About: about})
 	config.Logger = hclog.New(&hclog.LoggerOptions{Level: hclog.Off})
 	plugin.Serve(config)
 	os.Exit(0)

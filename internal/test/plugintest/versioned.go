@@ -2,6 +2,7 @@ package plugintest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,11 +12,14 @@ import (
 
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // Deploy puts a plugin into a directory in one step, in place of what has its name. It
 // is of the mode [Versioned] and of a version: one with "broken" in it does not start,
-// one with "more" has another tool, one with "keeps" says that it keeps sessions.
+// one with "more" has another tool, one with "keeps" says that it keeps sessions, one with
+// "raw" serves nothing and says what pluginsdk would not. JSON after a space is what it
+// declares to need, in addition to what a script needs that runs a program of this test.
 func Deploy(t testing.TB, dir, name, version string) {
 	t.Helper()
 	part := filepath.Join(dir, "."+name)
@@ -36,10 +40,20 @@ func Script(t testing.TB, version string) []byte {
 // beVersioned is what such a plugin does. Each call of versioned.count leaves a line in
 // the file "ledger" of the workspace.
 func beVersioned() {
-	version := os.Args[1]
+	version, declared, _ := strings.Cut(os.Args[1], " ")
+	var needs *tool.Needs
+	if declared != "" {
+		if err := json.Unmarshal([]byte(declared), &needs); err != nil {
+			panic(err)
+		}
+		needs.Read, needs.Write, needs.Exec = []string{tool.Any}, []string{tool.Any}, []string{tool.Any}
+	}
 	if strings.Contains(version, "broken") {
 		fmt.Fprintln(os.Stderr, "this version is broken")
 		os.Exit(3)
+	}
+	if strings.Contains(version, "raw") {
+		serve(liar{}, wire.Description{Name: "versioned", Version: version, Needs: needs})
 	}
 	tools := []tool.Tool{
 		pluginsdk.Func("versioned.count", "Counts, which cannot be repeated.", func(context.Context, none) (string, error) {
@@ -57,7 +71,9 @@ func beVersioned() {
 	if strings.Contains(version, "more") {
 		tools = append(tools, pluginsdk.Func("versioned.more", "Is new.", func(context.Context, none) (string, error) { return version, nil }, pluginsdk.Safe()))
 	}
-	pluginsdk.Plugin{Name: "versioned", Version: version, Tools: tools, KeepsSessions: strings.Contains(version, "keeps")}.Main()
+	pluginsdk.Plugin{
+		Name: "versioned", Version: version, Tools: tools, KeepsSessions: strings.Contains(version, "keeps"), Needs: needs,
+	}.Main()
 }
 
 // awaitFile waits until a file is there.

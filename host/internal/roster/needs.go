@@ -1,0 +1,242 @@
+package roster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/host/internal/manifest"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/accepted"
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// A plugin's process gets no more than what the operator has accepted of its needs: what the
+// locks pin or, if they do not say, what it declared when it first ran, in the book. Needs
+// that are larger after an upgrade are given once the operator has accepted them.
+
+// ceiling is what was accepted of the needs of a plugin, as [plugin.Config.Accepted] has it.
+type ceiling struct {
+	needs *tool.Needs
+	known bool
+}
+
+// acceptable is a plugin as the book has it; false: it is not a plugin's file.
+func (s *source) acceptable() (accepted.Plugin, bool) {
+	if s.path == "" {
+		return accepted.Plugin{}, false
+	}
+	return accepted.At(s.path, s.member.owner), true
+}
+
+// bind decides, before each start, what bounds it.
+func (s *source) bind() {
+	s.member.roster.rereadNeeds()
+	c := s.ceiling()
+	s.given.Store(&c)
+}
+
+// accepted is what bounds the start that is under way.
+func (s *source) accepted() (*tool.Needs, bool) {
+	c := s.given.Load()
+	if c == nil {
+		return nil, false
+	}
+	return c.needs, c.known
+}
+
+// rereadNeeds reads what other processes have noted in the book.
+func (r *Roster) rereadNeeds() {
+	if err := r.needs.Reload(); err != nil {
+		r.log.Warn("which needs of plugins were accepted cannot be read, so what was read before counts", "error", err)
+	}
+}
+
+func (s *source) ceiling() ceiling {
+	if c := s.pinned(); c.known {
+		return c
+	}
+	p, ok := s.acceptable()
+	if !ok {
+		return ceiling{}
+	}
+	n, known := s.member.roster.needs.Needs(p)
+	return ceiling{n, known}
+}
+
+// pinned is what the locks say.
+func (s *source) pinned() ceiling {
+	pins, err := s.pins()
+	if p, ok := pins.(plugin.NeedsPins); ok && err == nil {
+		n, known := p.Needs(s.member.owner)
+		return ceiling{n, known}
+	}
+	return ceiling{}
+}
+
+// rememberNeeds notes with which needs plugins ran whose tools have just been registered, and
+// which of them want more than was accepted.
+func (r *Roster) rememberNeeds(registered map[*source][]string) {
+	ran := map[accepted.Plugin]*tool.Needs{}
+	for s := range registered {
+		p, ok := s.acceptable()
+		if !ok || s.plugin == nil {
+			continue
+		}
+		if about, said := s.plugin.Description(); said {
+			ran[p] = about.Needs.Within(s.pinned().needs)
+		}
+	}
+	if err := r.needs.Ran(ran); err != nil {
+		r.log.Warn("with which needs plugins ran first is not remembered", "error", err)
+	}
+	for s := range registered {
+		s.judgeNeeds()
+	}
+}
+
+// judgeNeeds notes by what a plugin's needs exceed what was accepted, and tells it once.
+func (s *source) judgeNeeds() {
+	var wants *plugin.WantsMore
+	if _, ok := s.acceptable(); ok && s.plugin != nil {
+		if about, said := s.plugin.Description(); said {
+			wants = s.exceeds(about.Needs)
+		}
+	}
+	r, m := s.member.roster, s.member
+	r.mu.Lock()
+	s.wants = wants
+	tell := false
+	if m.source == s {
+		text := ""
+		if wants != nil {
+			text = wants.Text
+		}
+		tell = text != "" && text != m.toldWants
+		m.toldWants = text
+	}
+	r.mu.Unlock()
+	if tell {
+		m.tellWants(wants)
+	}
+}
+
+// exceeds returns by what needs exceed what was accepted; nil: by nothing.
+func (s *source) exceeds(n *tool.Needs) *plugin.WantsMore {
+	c := s.ceiling()
+	if !c.known {
+		return nil
+	}
+	more := s.settings.Sandbox.Undecided(n.Changes(c.needs).Larger())
+	if more == nil {
+		return nil
+	}
+	return &plugin.WantsMore{
+		Changes: more, Text: more.String(), Accept: "toolhost plugins enable " + s.member.owner,
+	}
+}
+
+// wantsMore returns what a plugin declares and was not accepted; nil: nothing.
+func (s *source) wantsMore() *plugin.WantsMore {
+	s.member.roster.mu.Lock()
+	defer s.member.roster.mu.Unlock()
+	return s.wants
+}
+
+// tellWants logs what a plugin wants, and keeps it in its journal.
+func (m *member) tellWants(w *plugin.WantsMore) {
+	text := sanitize.Line(w.Text, 1000)
+	const what = "plugin wants more than was accepted, and runs without"
+	m.roster.log.Info(what, plugin.EventKey, string(plugin.EventWantsMore), "plugin", m.owner, "more", text, "accept", w.Accept)
+	m.journal.Tell(hclog.Info, what+": "+text)
+}
+
+// AcceptNeeds accepts the needs of a plugin, as host.Host.AcceptNeeds says.
+func (r *Roster) AcceptNeeds(ctx context.Context, name string, n *tool.Needs) error {
+	if err := n.Check(); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	m := r.members[name]
+	r.mu.Unlock()
+	if m == nil {
+		return noPlugin(name)
+	}
+	end, err := m.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	s := m.now().source
+	if s == nil {
+		return noPlugin(name)
+	}
+	p, ok := s.acceptable()
+	if !ok {
+		return noPlugin(name)
+	}
+	if err := r.needs.Accept(map[accepted.Plugin]*tool.Needs{p: n}); err != nil {
+		err = &tool.Error{
+			Code: tool.CodeInternal, Plugin: name, Err: err, OperatorHint: "accept them again, once that is mended",
+			Message: fmt.Sprintf("the needs of plugin %s are accepted in this process alone: %v", name, err),
+		}
+		return errors.Join(err, m.regrant(ctx))
+	}
+	return m.regrant(ctx)
+}
+
+// regrantAll gives running plugins what was accepted since they were started.
+func (r *Roster) regrantAll(ctx context.Context, only string) error {
+	var faults []error
+	for _, s := range r.sources() {
+		if s.plugin == nil || only != "" && s.member.owner != only {
+			continue
+		}
+		if s.judgeNeeds(); s.isBoundAsBefore() {
+			continue
+		}
+		end, err := s.member.begin(ctx)
+		if err == nil {
+			err = s.member.regrant(ctx)
+			end()
+		}
+		faults = append(faults, err)
+	}
+	return errors.Join(faults...)
+}
+
+// isBoundAsBefore reports whether a process that runs gets what it would get if it was started
+// now, or none runs.
+func (s *source) isBoundAsBefore() bool {
+	given := s.given.Load()
+	if given == nil || s.server != nil || s.plugin.Status().PID == 0 {
+		return true
+	}
+	about, _ := s.plugin.Description()
+	return reflect.DeepEqual(about.Needs.Within(given.needs), about.Needs.Within(s.ceiling().needs))
+}
+
+// regrant starts a plugin again that runs with other needs than are accepted now. The caller
+// holds the turn.
+func (m *member) regrant(ctx context.Context) error {
+	s := m.now().source
+	if s == nil || s.plugin == nil {
+		return nil
+	}
+	if s.judgeNeeds(); s.isBoundAsBefore() {
+		return nil
+	}
+	if s.kept != nil || manifest.StampOf(s.file) != s.stamp() {
+		return s.plugin.Restart(ctx) // what runs is a copy
+	}
+	release, err := m.roster.startSlot(ctx, m.owner)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return m.upgrade(ctx, s, m.newSource(s.candidate(), s.settings))
+}

@@ -1,0 +1,398 @@
+//go:build unix
+
+package host_test
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/accepted"
+	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+const (
+	needsA   = ` {"net":["a.example:443"]}`
+	needsAB  = ` {"net":["b.example:443","a.example:443"]}`
+	needsABC = ` {"net":["b.example:443","a.example:443","c.example:443"]}`
+	moreB    = "net: b.example:443 is new"
+)
+
+// wants checks what a plugin wants that was not accepted; empty: nothing.
+func wants(t *testing.T, h *host.Host, want string) {
+	t.Helper()
+	s := pluginOf(h, "versioned")
+	switch w := s.WantsMore; {
+	case w == nil && want != "", w != nil && w.Text != want:
+		t.Errorf("it wants %+v, want %q: %+v", w, want, s)
+	case w != nil && (w.Accept != "toolhost plugins enable versioned" || w.Changes.String() != w.Text):
+		t.Errorf("it is accepted by %+v", w)
+	}
+}
+
+// deploy puts a version in the plugin's place, and syncs.
+func deploy(t *testing.T, h *host.Host, dir, version string) {
+	t.Helper()
+	plugintest.Deploy(t, dir, "versioned", version)
+	if err := h.Sync(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The needs with which a plugin ran first are a ceiling for its upgrades, in later hosts too,
+// whether they start it or remember it, until the operator accepts others. A running process
+// makes room for one that has them, without losing a call.
+func TestTheFirstNeedsAreACeiling(t *testing.T) {
+	t.Parallel()
+	for name, cached := range map[string]bool{"started": false, "remembered": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, root, path := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "toolhost", "needs.json")
+			opts := []host.Option{host.WithAccepted(path), host.WithRoot(root)}
+			if cached {
+				opts = append(opts, host.WithCache(t.TempDir()))
+			}
+			later := func() *host.Host {
+				t.Helper()
+				h := newHost(t, opts...)
+				must[int](t)(h.Load(t.Context(), dir))
+				return h
+			}
+			plugintest.Deploy(t, dir, "versioned", "1"+needsA)
+			h := later()
+			if s := pluginOf(h, "versioned"); s.Needs.String() != "read any; write any; net a.example:443; exec any" || s.Undeclared || s.WantsMore != nil {
+				t.Errorf("at first: %+v", s)
+			}
+			deploy(t, h, dir, "2"+needsAB)
+			if got := version(t, h); got != "2" {
+				t.Errorf("version %s answers", got)
+			}
+			wants(t, h, moreB)
+			h = later()
+			wants(t, h, moreB)
+			link := filepath.Join(t.TempDir(), "link") // another way to the same directory
+			if err := os.Symlink(dir, link); err != nil {
+				t.Fatal(err)
+			}
+			linked := newHost(t, opts...)
+			must[int](t)(linked.Load(t.Context(), link))
+			wants(t, linked, moreB)
+			deploy(t, h, dir, "3") // declares nothing any more
+			wants(t, h, "it does not declare any more what it needs, which was: read any; write any; net a.example:443; exec any")
+			if s := pluginOf(h, "versioned"); s.Needs != nil || !s.Undeclared {
+				t.Errorf("undeclared: %+v", s)
+			}
+			deploy(t, h, dir, "4 {}") // less is given at once, and is not less forever
+			wants(t, h, "")
+			deploy(t, h, dir, "5"+needsAB)
+			wants(t, h, moreB)
+
+			waited := make(chan error, 1)
+			go func() {
+				_, err := h.Execute(t.Context(), tool.Call{Name: "versioned.wait", Arguments: []byte(`{"file":"go"}`)})
+				waited <- err
+			}()
+			soon(t, "it waits", func() bool { return pluginOf(h, "versioned").Calls > 0 })
+			before := pluginOf(h, "versioned")
+			if err := h.AcceptNeeds(t.Context(), "versioned", before.Needs); err != nil {
+				t.Fatal(err)
+			}
+			wants(t, h, "")
+			if s := pluginOf(h, "versioned"); s.PID == before.PID || s.State != plugin.Ready {
+				t.Errorf("the process with less goes on: %+v", s)
+			}
+			if err := os.WriteFile(filepath.Join(root, "go"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-waited; err != nil {
+				t.Errorf("the call that was under way: %v", err)
+			}
+			same := pluginOf(h, "versioned").PID
+			if err := h.AcceptNeeds(t.Context(), "versioned", before.Needs); err != nil || pluginOf(h, "versioned").PID != same {
+				t.Errorf("the same again: %v, %+v", err, pluginOf(h, "versioned"))
+			}
+			h = later()
+			wants(t, h, "")
+			deploy(t, h, dir, "6"+needsABC)
+			wants(t, h, "net: c.example:443 is new")
+
+			// A file that goes and comes back is not a new plugin.
+			if err := os.Remove(filepath.Join(dir, "versioned")); err != nil {
+				t.Fatal(err)
+			}
+			if err := h.Sync(t.Context(), dir); err != nil {
+				t.Fatal(err)
+			}
+			deploy(t, h, dir, "7"+needsABC)
+			wants(t, h, "net: c.example:443 is new")
+		})
+	}
+}
+
+// A plugin that ran undeclared is held to what it declares at last. Without a file, all that
+// holds for one host.
+func TestNeedsThatAreDeclaredLater(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	plugintest.Deploy(t, dir, "versioned", "1")
+	h := newHost(t)
+	must[int](t)(h.Load(t.Context(), dir))
+	if s := pluginOf(h, "versioned"); !s.Undeclared || s.WantsMore != nil {
+		t.Errorf("%+v", s)
+	}
+	deploy(t, h, dir, "2"+needsA)
+	wants(t, h, "")
+	deploy(t, h, dir, "3"+needsAB)
+	wants(t, h, moreB)
+	other := newHost(t)
+	must[int](t)(other.Load(t.Context(), dir))
+	wants(t, other, "")
+}
+
+// What the operator decides needs no acceptance: lines of the sandbox, and no sandbox at all.
+func TestNeedsThatTheOperatorDecides(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		sandbox plugin.Sandbox
+		want    string
+	}{
+		"another line": {plugin.Sandbox{Level: plugin.BestEffort, Read: []string{}, CPU: 1}, "net: b.example:443 is new; memory: not said, was 1 GiB"},
+		"one of both":  {plugin.Sandbox{Level: plugin.BestEffort, Memory: 1 << 30}, moreB},
+		"both":         {plugin.Sandbox{Level: plugin.BestEffort, Net: []string{}, Memory: 1 << 30}, ""},
+		"none":         {plugin.Sandbox{Level: plugin.NoSandbox}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			plugintest.Deploy(t, dir, "versioned", `1 {"net":["a.example:443"],"memory":1073741824}`)
+			h := newHost(t, host.WithPluginSettings(func(_ string, s *plugin.Settings) { s.Sandbox = c.sandbox }))
+			must[int](t)(h.Load(t.Context(), dir))
+			deploy(t, h, dir, "2"+needsAB)
+			wants(t, h, c.want)
+		})
+	}
+	undeclared := tool.NeedsChanges{{Was: "nothing", Larger: true}}
+	all := plugin.Sandbox{Read: []string{}, Write: []string{}, Net: []string{}, Exec: []string{}}
+	if got := all.Undecided(undeclared); got != nil {
+		t.Errorf("all is decided, and %v is not", got)
+	}
+	all.Exec = nil
+	if got := all.Undecided(undeclared); !reflect.DeepEqual(got, undeclared) {
+		t.Errorf("exec is not decided: %v", got)
+	}
+}
+
+// That a plugin wants more is told once, in the log and in what is kept of the plugin.
+func TestWantsMoreIsToldOnce(t *testing.T) {
+	t.Parallel()
+	var log logbook
+	dir := t.TempDir()
+	plugintest.Deploy(t, dir, "versioned", "1"+needsA)
+	h := newHost(t, host.WithLogger(log.logger()))
+	must[int](t)(h.Load(t.Context(), dir))
+	deploy(t, h, dir, "2"+needsAB)
+	for range 3 {
+		if err := h.RestartPlugin(t.Context(), "versioned"); err != nil {
+			t.Fatal(err)
+		}
+		version(t, h)
+		if err := h.Sync(t.Context(), dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const line = "plugin wants more than was accepted, and runs without"
+	if n := log.count(line); n != 1 || log.count(moreB) != 1 || log.count(string(plugin.EventWantsMore)) != 1 {
+		t.Errorf("it is told %d times: %q", n, log.kept)
+	}
+	deploy(t, h, dir, "3"+needsABC)
+	if n := log.count(line); n != 2 || log.count(moreB+"; net: c.example:443 is new") != 1 {
+		t.Errorf("more is told %d times: %q", n, log.kept)
+	}
+	kept, _ := h.Journal("versioned").Since(0)
+	told := 0
+	for _, l := range kept {
+		if l.Host && strings.Contains(l.Text, line) {
+			told++
+		}
+	}
+	if told != 2 {
+		t.Errorf("the journal has it %d times: %+v", told, kept)
+	}
+}
+
+// count is how often a text was logged.
+func (l *logbook) count(text string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, said := range l.kept {
+		if said == text {
+			n++
+		}
+	}
+	return n
+}
+
+// What another process has accepted counts from the next sync on, or the next start.
+func TestNeedsAcceptedElsewhere(t *testing.T) {
+	t.Parallel()
+	dir, path := t.TempDir(), filepath.Join(t.TempDir(), "needs.json")
+	plugintest.Deploy(t, dir, "versioned", "1"+needsA)
+	h := newHost(t, host.WithAccepted(path))
+	must[int](t)(h.Load(t.Context(), dir))
+	deploy(t, h, dir, "2"+needsAB)
+	wants(t, h, moreB)
+	accept := func() {
+		t.Helper()
+		book, err := accepted.Open(path)
+		if err == nil {
+			err = book.Accept(map[accepted.Plugin]*tool.Needs{accepted.At(filepath.Join(dir, "versioned"), "versioned"): pluginOf(h, "versioned").Needs})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	accept()
+	before := pluginOf(h, "versioned").PID
+	if err := h.SyncPlugin(t.Context(), "another", dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Refresh(t.Context(), dir); err != nil { // without the operator's word
+		t.Fatal(err)
+	}
+	wants(t, h, moreB)
+	if err := h.SyncPlugin(t.Context(), "versioned", dir); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, h, "")
+	if s := pluginOf(h, "versioned"); s.PID == before || s.PID == 0 {
+		t.Errorf("the process with less goes on: %+v", s)
+	}
+	deploy(t, h, dir, "3"+needsABC)
+	wants(t, h, "net: c.example:443 is new")
+	accept()
+	if err := h.RestartPlugin(t.Context(), "versioned"); err != nil {
+		t.Fatal(err)
+	}
+	version(t, h)
+	soon(t, "it wants nothing", func() bool { return pluginOf(h, "versioned").WantsMore == nil })
+}
+
+// A lock that has needs is the ceiling in place of the record, and refuses a plugin that
+// declares more; one that has none leaves it to the record.
+func TestPinsOfNeeds(t *testing.T) {
+	t.Parallel()
+	dir, path, record := t.TempDir(), filepath.Join(t.TempDir(), "toolhost.lock"), filepath.Join(t.TempDir(), "needs.json")
+	plugintest.Deploy(t, dir, "versioned", "1"+needsA)
+	first := newHost(t, host.WithAccepted(record))
+	must[int](t)(first.Load(t.Context(), dir))
+	plugintest.Deploy(t, dir, "versioned", "2"+needsAB)
+	lock := pinAll(t, dir, path)
+	if got := lock.Plugins["versioned"].Needs; got != `{"exec":["any"],"net":["a.example:443","b.example:443"],"read":["any"],"write":["any"]}` {
+		t.Errorf("the lock has %s", got)
+	}
+	with := func(needs string) (*host.Host, error) {
+		e := lock.Plugins["versioned"]
+		e.Needs = needs
+		path := filepath.Join(t.TempDir(), "toolhost.lock")
+		if err := (&lockfile.Lock{Plugins: map[string]lockfile.Entry{"versioned": e}}).Write(path); err != nil {
+			t.Fatal(err)
+		}
+		h := newHost(t, host.WithAccepted(record), host.WithLockFile(path))
+		_, err := h.Load(t.Context(), dir)
+		return h, err
+	}
+	for needs, want := range map[string]string{
+		"": moreB, lock.Plugins["versioned"].Needs: "", lockfile.NeedsText(nil): "",
+		`{"exec":["any"],"net":["any"],"read":["any"],"write":["any"]}`: "",
+	} {
+		h, err := with(needs)
+		if err != nil {
+			t.Errorf("with %q pinned: %v", needs, err)
+		}
+		wants(t, h, want)
+	}
+	for needs, want := range map[string]string{
+		`{"exec":["any"],"net":["a.example:443"],"read":["any"],"write":["any"]}`: moreB,
+		`{"exec":["any"],"read":["any"],"write":["any"]}`:                         "net: a.example:443 is new; net: b.example:443 is new",
+	} {
+		h, err := with(needs)
+		if err == nil || !strings.Contains(err.Error(), "the needs differ from what is pinned: "+want) || !strings.Contains(err.Error(), "toolhost plugins lock") {
+			t.Errorf("with %s pinned: %v", needs, err)
+		}
+		if s := pluginOf(h, "versioned"); s.State != plugin.Refused || h.Len() != 0 {
+			t.Errorf("with %s pinned: %+v", needs, s)
+		}
+	}
+	// What is recorded for another lock is held to the one before.
+	recorder := &host.Recorder{Pinned: &lockfile.Lock{Plugins: map[string]lockfile.Entry{"versioned": {Needs: `{"exec":["any"],"net":["a.example:443"],"read":["any"],"write":["any"]}`}}}}
+	fresh := filepath.Join(t.TempDir(), "needs.json")
+	h := newHost(t, host.WithRecorder(recorder), host.WithAccepted(fresh))
+	must[int](t)(h.Load(t.Context(), dir))
+	wants(t, h, moreB)
+	if recorder.Lock().Plugins["versioned"].Needs != lock.Plugins["versioned"].Needs {
+		t.Errorf("recorded is %+v", recorder.Lock().Plugins)
+	}
+	h = newHost(t, host.WithAccepted(fresh))
+	must[int](t)(h.Load(t.Context(), dir))
+	wants(t, h, moreB) // it ran with less than it declared
+}
+
+// What is wrong is refused, and changes nothing; a record that cannot be understood is not
+// taken for a missing one.
+func TestAcceptNeedsRefuses(t *testing.T) {
+	t.Parallel()
+	dir, path := t.TempDir(), filepath.Join(t.TempDir(), "needs.json")
+	plugintest.Deploy(t, dir, "versioned", "1"+needsA)
+	h := newHost(t, host.WithAccepted(path))
+	must[int](t)(h.Load(t.Context(), dir))
+	must[int](t)(h.Attach(t.Context(), "attached", must[*tool.Set](t)(tool.NewSet())))
+	for name, c := range map[string]struct {
+		needs *tool.Needs
+		want  tool.Code
+	}{
+		"absent": {nil, tool.CodeNotFound}, "attached": {nil, tool.CodeNotFound},
+		"versioned": {&tool.Needs{Net: []string{"*:443"}}, tool.CodeInvalidDefinition},
+	} {
+		if err := h.AcceptNeeds(t.Context(), name, c.needs); tool.CodeOf(err) != c.want {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+	deploy(t, h, dir, "2"+needsAB)
+	wants(t, h, moreB)
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := host.New(host.WithAccepted(path)); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("New: %v", err)
+	}
+	before := pluginOf(h, "versioned")
+	if err := h.AcceptNeeds(t.Context(), "versioned", before.Needs); tool.CodeOf(err) != tool.CodeInternal || !strings.Contains(err.Error(), "in this process alone") {
+		t.Errorf("AcceptNeeds: %v", err)
+	}
+	wants(t, h, "")
+	if s := pluginOf(h, "versioned"); s.PID == before.PID {
+		t.Errorf("the process with less goes on: %+v", s)
+	}
+}
+
+// A plugin whose needs cannot be read is refused, and the operator learns which entry.
+func TestMalformedNeedsAreRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	plugintest.Deploy(t, dir, "versioned", `1-raw {"net":["a.example:443","*.com:443"]}`)
+	h := newHost(t)
+	n, err := h.Load(t.Context(), dir)
+	const want = `net "*.com:443": it is too wide`
+	if n != 0 || err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%d tools, %v", n, err)
+	}
+	if s := pluginOf(h, "versioned"); s.State == plugin.Ready || !strings.Contains(s.Reason, want) {
+		t.Errorf("%+v", s)
+	}
+}

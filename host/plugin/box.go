@@ -1,0 +1,154 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/internal/egress"
+	"github.com/toolhost/toolhost/internal/sandbox"
+	"github.com/toolhost/toolhost/internal/sanitize"
+)
+
+// box is what the host does for a process in its sandbox as long as the process runs: it answers
+// the system calls that are refused, and connects to the hosts that were granted.
+type box struct {
+	end     context.CancelFunc
+	proxy   *egress.Proxy // nil: there is none
+	workers sync.WaitGroup
+}
+
+// openBox begins. Received is what the stage sent, in the order of the plan's steps; it is
+// closed when it is not needed any more.
+func openBox(plan *sandbox.Plan, plugin string, received []*os.File, denied func(what string)) (b *box, err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	b = &box{end: cancel}
+	defer func() {
+		if err != nil {
+			for _, f := range received {
+				_ = f.Close()
+			}
+			b.close()
+		}
+	}()
+	take := func(wanted bool) *os.File {
+		if !wanted || len(received) == 0 {
+			return nil
+		}
+		f := received[0]
+		received = received[1:]
+		return f
+	}
+	if f := take(plan.Proxy); f != nil {
+		if err := b.connect(f, plan.Profile.Net.List, plugin, denied); err != nil {
+			return b, err
+		}
+	}
+	if f := take(plan.Notify); f != nil {
+		b.workers.Go(func() { sandbox.Refuse(ctx, f, denied) })
+	}
+	return b, nil
+}
+
+// connect serves a listener in the network of the process.
+func (b *box) connect(f *os.File, hosts []string, plugin string, denied func(what string)) error {
+	l, err := net.FileListener(f)
+	_ = f.Close()
+	if err != nil {
+		return err
+	}
+	patterns := make([]egress.Pattern, 0, len(hosts))
+	for _, host := range hosts {
+		p, err := egress.ParsePattern(host)
+		if err != nil {
+			return errors.Join(err, l.Close())
+		}
+		patterns = append(patterns, p)
+	}
+	b.proxy = egress.New(patterns, egress.Options{Plugin: plugin, Report: func(e egress.Event) {
+		if e.Outcome == egress.Refused && e.Target != "" {
+			denied("net: " + e.Target)
+		}
+	}})
+	b.workers.Go(func() { _ = b.proxy.Serve(l) }) // it ends with the process, or with close
+	return nil
+}
+
+// close ends what the host does for the process, which has ended.
+func (b *box) close() {
+	if b == nil {
+		return
+	}
+	b.end()
+	if b.proxy != nil {
+		b.proxy.Close()
+	}
+	b.workers.Wait()
+}
+
+// Denial is something that the sandbox of a plugin has refused to its process. What files it was
+// refused is not known to the host.
+type Denial struct {
+	// What it is, such as "exec", "socket: network" or "net: example.com:443".
+	What string `json:"what"`
+	// Count is how often, over all runs.
+	Count int64 `json:"count"`
+}
+
+// maxDenials bounds the kinds of denials that are kept: hosts are named by the plugin.
+const maxDenials = 64
+
+// denials counts what the sandbox of a plugin refuses.
+type denials struct {
+	tell func(text string) // what is denied for the first time, and then for each tenth power
+
+	mu    sync.Mutex
+	kinds []Denial
+}
+
+func newDenials(plugin string, log hclog.Logger, journal *Journal) *denials {
+	return &denials{tell: func(text string) {
+		text = sanitize.Line(text, 300)
+		log.Warn("the sandbox of plugin " + plugin + " denies: " + text)
+		journal.Tell(hclog.Warn, "the sandbox denies: "+text)
+	}}
+}
+
+func (d *denials) add(what string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	i := slices.IndexFunc(d.kinds, func(k Denial) bool { return k.What == what })
+	if i < 0 && len(d.kinds) == maxDenials {
+		return
+	}
+	if i < 0 {
+		i = len(d.kinds)
+		d.kinds = append(d.kinds, Denial{What: what})
+	}
+	d.kinds[i].Count++
+	switch n := d.kinds[i].Count; {
+	case n == 1:
+		d.tell(what)
+	case isTenthPower(n):
+		d.tell(fmt.Sprintf("%s, %d times", what, n))
+	}
+}
+
+func isTenthPower(n int64) bool {
+	for ; n > 1 && n%10 == 0; n /= 10 {
+	}
+	return n == 1
+}
+
+// list returns what was denied, in the order of the first time.
+func (d *denials) list() []Denial {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.kinds)
+}

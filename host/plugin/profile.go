@@ -1,0 +1,148 @@
+package plugin
+
+import (
+	"cmp"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/toolhost/toolhost/internal/sandbox"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/wire"
+)
+
+// profile returns what a process of the plugin at a path may do: for each line what the operator
+// says or, if that is nothing, what the plugin declares; nil: everything, as its needs are not
+// known.
+func (c Config) profile(path, program, sockets string) sandbox.Profile {
+	s, needs := c.Sandbox, c.effectiveNeeds()
+	if needs == nil {
+		needs = &tool.Needs{Read: []string{tool.Any}, Write: []string{tool.Any}, Net: []string{tool.Any}, Exec: []string{tool.Any}}
+	}
+	line := func(given, declared []string) []string {
+		if given != nil {
+			return given
+		}
+		return declared
+	}
+	env := c.environment()
+	paths := func(list []string) sandbox.Grant { return c.paths(list, env) }
+	p := sandbox.Profile{
+		Dir: c.Root, Program: program, Sockets: sockets,
+		Read: paths(line(s.Read, needs.Read)), Write: paths(line(s.Write, needs.Write)),
+		Net: hosts(line(s.Net, needs.Net)), Exec: paths(programPaths(line(s.Exec, needs.Exec), env)),
+		Limits: sandbox.Limits{
+			Memory: cmp.Or(s.Memory, needs.Memory), CPU: cmp.Or(s.CPU, needs.CPU), PIDs: s.PIDs, Files: s.Files, Disk: s.Disk,
+		},
+	}
+	p.Read.List = append(p.Read.List, modulesOf(path, c.modules)...)
+	p.Read.List = append(p.Read.List, libraries(p.Exec.List)...)
+	if c.Protected != nil {
+		p.Protected = c.Protected()
+	}
+	if c.TempDir != "" {
+		p.Hidden = append(p.Hidden, c.TempDir)
+	}
+	return p
+}
+
+// effectiveNeeds returns what the plugin declares, as far as it was accepted; nil: its needs are
+// not known.
+func (c Config) effectiveNeeds() *tool.Needs {
+	if c.Accepted == nil {
+		return c.needs
+	}
+	if ceiling, known := c.Accepted(); known {
+		return c.needs.Within(ceiling)
+	}
+	return c.needs
+}
+
+// otherNeeds is the error of a start that found out that the plugin declares other needs than
+// those that its process was confined by. The next one goes by these.
+type otherNeeds struct {
+	needs   *tool.Needs
+	modules []string
+}
+
+func (*otherNeeds) Error() string { return "the plugin declares other needs each time that it starts" }
+
+func (*otherNeeds) Is(err error) bool { return err == ErrAgain }
+
+// checkNeeds returns [otherNeeds] if a process that was confined by what is known of the plugin
+// is not confined as it declares.
+func (c Config) checkNeeds(about wire.Description) error {
+	known := c
+	known.needs = about.Needs
+	effective := known.effectiveNeeds()
+	switch same := reflect.DeepEqual(effective, c.effectiveNeeds()); {
+	case c.Sandbox.Level == NoSandbox, same && (effective == nil || slices.Equal(about.Files, c.modules)):
+		return nil
+	}
+	return &otherNeeds{about.Needs, about.Files}
+}
+
+func hosts(list []string) sandbox.Grant {
+	if slices.Contains(list, tool.Any) {
+		return sandbox.Everything
+	}
+	return sandbox.Grant{List: list}
+}
+
+// paths returns what the entries of a list give.
+func (c Config) paths(list, env []string) (g sandbox.Grant) {
+	for _, entry := range list {
+		switch {
+		case entry == tool.Any:
+			g.Any = true
+		case entry == tool.Workspace:
+			g.List = append(g.List, c.Root)
+		case entry == tool.Cache:
+			if c.CacheDir != nil {
+				g.List = append(g.List, c.CacheDir())
+			}
+		default:
+			g.List = append(g.List, filepath.Clean(expandHome(entry, env)))
+		}
+	}
+	return g
+}
+
+// programPaths returns a list of programs with paths in place of names, which are looked up as
+// those of commands. One that is not there cannot be started.
+func programPaths(list, env []string) (out []string) {
+	for _, entry := range list {
+		if entry != tool.Any && entry != tool.Workspace && entry != tool.Cache && !strings.ContainsRune(entry, '/') {
+			path, err := findProgram(entry, "", env)
+			if err != nil {
+				continue
+			}
+			entry = path
+		}
+		out = append(out, entry)
+	}
+	return out
+}
+
+func expandHome(path string, env []string) string {
+	rest, ok := strings.CutPrefix(path, "~/")
+	if !ok {
+		return path
+	}
+	home, _ := os.UserHomeDir()
+	for _, kv := range env {
+		if value, ok := strings.CutPrefix(kv, "HOME="); ok {
+			home = value
+		}
+	}
+	return filepath.Join(home, rest)
+}
+
+// errStrict is the reason if this system cannot enforce what is to be enforced.
+func strictFailure(plugin string, open sandbox.Report) error {
+	return &startFailure{reason: "its sandbox is strict, and this system does not enforce all of it: " + open.String() +
+		" (to run it all the same: level: best-effort; to see what is there: toolhost plugins show " + plugin + ")", err: exec.ErrNotFound}
+}

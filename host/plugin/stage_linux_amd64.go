@@ -1,5 +1,0 @@
-package plugin
-
-import "debug/elf"
-
-const stageMachine = elf.EM_X86_64
