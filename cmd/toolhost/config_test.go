@@ -134,6 +134,30 @@ func TestConfigThatIsBad(t *testing.T) {
 	w.bare("__complete", "call", "play.").exits(0)
 }
 
+// A sandbox with a path that is not there starts nothing, and says which line it is.
+func TestConfigOfSandboxes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	const file = "plugins:\n  player:\n    sandbox:\n      read: [workspace, nowhere]\n"
+	w.configure(strings.TrimSuffix(file, "\n"))
+	says := w.config() + ":4:25: plugins.player.sandbox.read[1]: there is no " + filepath.ToSlash(w.root) + "/nowhere (make it, or remove it here)"
+	for _, args := range [][]string{{"tools"}, {"plugins"}, {"call", "play.echo"}, {"serve"}} {
+		if o := w.run(append(args, "--log-level", "debug")...).exits(2).says(says, "  4 | "); strings.Contains(o.stderr, "plugin started") {
+			t.Errorf("toolhost %q starts the plugin:\n%s", args, o.stderr)
+		}
+	}
+	w.bare("config", "check").exits(1).prints(says)
+	w.run("doctor").exits(1).prints("failed   configuration:", "plugins.player.sandbox.read[1]")
+	if err := os.Mkdir(filepath.Join(w.root, "nowhere"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.bare("config", "check").exits(0)
+	w.run("call", "play.echo").exits(0)
+	w.found(strings.Replace(file, "nowhere", "elsewhere", 1)) // not trusted: what it names is not even looked at
+	w.run("tools").exits(0).says(untrusted)
+	w.bare("trust").exits(5).says("lets plugin player read the workspace", "lets plugin player read "+filepath.Join(w.root, "elsewhere"))
+}
+
 func TestConfigOfToolsAndPlugins(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player", "fs")

@@ -90,6 +90,9 @@ func notes(s plugin.Status) string {
 	if s.RolledBack != "" {
 		all = append(all, "rolled back: "+s.RolledBack)
 	}
+	if s.WantsMore != nil {
+		all = append(all, "wants more: "+wantsMore(s))
+	}
 	all = append(append(all, s.Held), plugin.LostLines(s.Name, s.Lost)...)
 	return strings.Join(slices.DeleteFunc(all, func(note string) bool { return note == "" }), "; ")
 }

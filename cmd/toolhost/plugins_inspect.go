@@ -21,9 +21,11 @@ type inspection struct {
 }
 
 // inspect starts the plugins that the options let run, from copies that other users cannot
-// write to, and asks for their descriptions.
-func inspect(ctx context.Context, s *session.Session, opts ...host.Option) (*inspection, error) {
+// write to, and asks for their descriptions. What they get meanwhile is bounded by the needs that
+// pinned has, nil: by what was accepted otherwise.
+func inspect(ctx context.Context, s *session.Session, pinned *lockfile.Lock, opts ...host.Option) (*inspection, error) {
 	out := &inspection{skipped: map[string]bool{}}
+	out.recorder.Pinned = pinned
 	l, err := s.OpenLocal(ctx, session.Needs{Options: append(opts, host.WithRecorder(&out.recorder)), Uncached: true})
 	if err != nil {
 		return nil, err
@@ -71,6 +73,28 @@ func (i *inspection) pinned(before *lockfile.Lock) (now *lockfile.Lock, failed [
 	}
 	now.KeepPlatforms(before)
 	return now, failed
+}
+
+// described returns the plugins of directories that a lock pins as they are.
+func (i *inspection) described(now *lockfile.Lock) (out []plugin.Status) {
+	examined := i.recorder.Lock().Plugins
+	for _, s := range i.plugins {
+		_, ok := examined[s.Name]
+		if _, pinned := now.Plugins[s.Name]; ok && pinned && s.Kind == "" && s.State != plugin.Refused && s.State != plugin.Disabled {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// wanting returns those of them that want more than was accepted of their needs.
+func (i *inspection) wanting(now *lockfile.Lock) (out []needy) {
+	for _, s := range i.described(now) {
+		if s.WantsMore != nil {
+			out = append(out, needy{s.Name, s.WantsMore.Changes})
+		}
+	}
+	return out
 }
 
 // found returns what is in the directories, started or not. A plugin that the operator has

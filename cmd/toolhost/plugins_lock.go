@@ -19,9 +19,13 @@ import (
 )
 
 const aboutLock = `Start every plugin once, and write the SHA-256 of its binary, the digest of its tools'
-definitions and its version to toolhost.lock, next to the configuration file or where its
-lock: says. From then on nothing else runs. The changes are printed: read them before you
-trust them.
+definitions, its version and what it declares to need to toolhost.lock, next to the
+configuration file or where its lock: says. From then on nothing else runs. The changes are
+printed: read them before you trust them.
+
+If a plugin needs more than is pinned, or than was accepted when it first ran, that is shown
+and you are asked. Without a terminal, --yes says so; else nothing is written and the exit
+status is 5.
 
 A plugin that does not start keeps its previous pin, and the exit status is 1. Disabled
 plugins are not started, and keep their pins too.
@@ -51,25 +55,26 @@ func newPluginsLockCommand(s *session.Session) *cobra.Command {
 				return err
 			case check && off:
 				return exit.Usage("--check and --off exclude each other", "leave one out")
-			case yes && !off:
-				return exit.Usage("--yes goes with --off", "leave it out")
+			case yes && check:
+				return exit.Usage("--yes and --check exclude each other", "leave one out")
 			case off:
 				return removeLock(cmd.Context(), s, rules, yes)
 			case check:
 				return checkLock(cmd.Context(), s, rules)
 			}
-			return writeLock(cmd.Context(), s, rules)
+			return writeLock(cmd.Context(), s, rules, yes)
 		},
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&check, "check", false, "compare with the existing lock, and write nothing")
 	flags.BoolVar(&off, "off", false, "unpin the plugin directories")
-	flags.BoolVar(&yes, "yes", false, "with --off: confirm")
+	flags.BoolVar(&yes, "yes", false, "let plugins have what they need in addition; with --off: confirm")
 	return cmd
 }
 
-// writeLock starts the plugins and pins them.
-func writeLock(ctx context.Context, s *session.Session, rules pins.Rules) error {
+// writeLock starts the plugins and pins them. If they need more than was accepted, it asks, unless
+// yes was said.
+func writeLock(ctx context.Context, s *session.Session, rules pins.Rules, yes bool) error {
 	file := rules.File
 	if rules.Off {
 		return exit.Usage(sanitize.Text(s.Settings().Config.File)+" says lock: off", "say lock: required there, or remove the key")
@@ -78,25 +83,34 @@ func writeLock(ctx context.Context, s *session.Session, rules pins.Rules) error 
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.Err.Printf("toolhost: %s cannot be read, and is replaced: %s\n", sanitize.Text(file), output.FirstLine(err.Error()))
 	}
-	found, err := inspect(ctx, s, host.WithLocks())
+	found, err := inspect(ctx, s, before, host.WithLocks())
 	if err != nil {
 		return err
 	}
 	now, failed := found.pinned(before)
+	wanting := found.wanting(now)
+	report := lockReport{
+		File: file, Plugins: len(now.Plugins), WantsMore: wanting,
+		Differences: append([]lockfile.Difference{}, lockfile.Compare(before, now)...), Failed: append([]unpinned{}, failed...),
+	}
+	if len(wanting) > 0 && !yes {
+		if err := confirmNeeds(ctx, s, wanting, report.text()); err != nil {
+			return err
+		}
+	}
 	if err := now.Write(file); err != nil {
 		return err
 	}
+	unrecorded := acceptNeeds(found.described(now))
 	kept, notKept := pins.Pin(file, s.Settings().Dirs.Paths)
 	s.ReloadDaemon(ctx)
-	report := lockReport{
-		File: file, Plugins: len(now.Plugins),
-		Differences: append([]lockfile.Difference{}, lockfile.Compare(before, now)...), Failed: append([]unpinned{}, failed...),
-	}
 	var incomplete error
 	switch {
 	case notKept != nil:
 		incomplete = exit.With(exit.Failed,
 			fmt.Errorf("the plugins are pinned, but other processes do not know that the lock is required: %w", notKept))
+	case unrecorded != nil && kept:
+		incomplete = exit.With(exit.Failed, fmt.Errorf("the plugins are pinned, but not what they need, should the lock go: %w", unrecorded))
 	case len(failed) > 0:
 		parts := make([]string, len(failed))
 		for i, f := range failed {

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -11,6 +14,8 @@ type lockReport struct {
 	File        string                `json:"file"`
 	Plugins     int                   `json:"plugins"`
 	Differences []lockfile.Difference `json:"differences"`
+	// WantsMore are plugins that need more than was accepted before.
+	WantsMore []needy `json:"wants_more,omitempty"`
 	// Failed are plugins that could not be pinned as they are now.
 	Failed []unpinned `json:"failed"`
 }
@@ -35,9 +40,22 @@ func (r lockReport) print(s *session.Session, summary string, err error) error {
 	if s.Flags.JSON {
 		return s.Out.Report(r, err)
 	}
-	s.Out.Printf("%s", sanitize.Text(lockfile.Render(r.Differences)))
+	s.Out.Printf("%s", r.text())
 	if summary != "" {
 		s.Out.Printf(summary, r.Plugins, sanitize.Text(r.File))
 	}
 	return err
+}
+
+// text is one line for each difference, and for each plugin that wants more than was accepted
+// and not pinned.
+func (r lockReport) text() string {
+	text := lockfile.Render(r.Differences)
+	for _, n := range r.WantsMore {
+		shown := func(d lockfile.Difference) bool { return d.Plugin == n.Plugin && d.Kind == lockfile.Needs }
+		if !slices.ContainsFunc(r.Differences, shown) {
+			text += fmt.Sprintf("%s: it needs more than was accepted: %v\n", n.Plugin, n.Changes)
+		}
+	}
+	return sanitize.Text(text)
 }

@@ -202,7 +202,7 @@ func TestLockThatIsRemoved(t *testing.T) {
 		!slices.Equal(off.Directories, []string{w.plugins}) || !slices.Equal(off.Files, []string{lock}) {
 		t.Errorf("what was taken away is %+v", off)
 	}
-	w.run("plugins", "lock", "--yes").exits(2)
+	w.run("plugins", "lock", "--check", "--yes").exits(2)
 	w.run("plugins", "lock", "--off", "--check").exits(2)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/toggle"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
 func newPluginsDisableCommand(s *session.Session) *cobra.Command {
@@ -32,11 +33,15 @@ false in the configuration does the same, and only an edit of the file can undo 
 func newPluginsEnableCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "enable NAME",
-		Short: "Enable a plugin that is disabled, new, or held",
+		Short: "Enable a plugin that is disabled, new, or held, or wants more than was accepted",
 		Long: `Enable a plugin that toolhost plugins disable has disabled, here and in the daemon, and
 let the daemon run its file as it is now: a file inside the workspace that is new or has
 changed is held until then. If the configuration sets hold_new, a plugin that is new in
-its directory runs from then on.`,
+its directory runs from then on.
+
+A plugin that declares larger needs than those that were accepted runs without them; enable
+lets it have what it declares now, which toolhost plugins show NAME shows. Running calls may
+end.`,
 		Args:              oneName("a plugin"),
 		ValidArgsFunction: completeArgument(s, pluginNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,7 +59,7 @@ func disablePlugin(ctx context.Context, s *session.Session, name string) error {
 	if err != nil {
 		return unchanged(name, err)
 	}
-	return applySwitch(ctx, s, name, "disabled", changed)
+	return applySwitch(ctx, s, name, "disabled", changed, nil)
 }
 
 func enablePlugin(ctx context.Context, s *session.Session, name string) error {
@@ -71,6 +76,12 @@ func enablePlugin(ctx context.Context, s *session.Session, name string) error {
 	}
 	disabled := status.State == plugin.Disabled
 	changed = changed || disabled && status.Reason != "" // it was held as new
+	if status.WantsMore != nil {
+		if err := acceptNeeds([]plugin.Status{status}); err != nil {
+			return unchanged(name, err)
+		}
+		changed = true
+	}
 	if !changed && disabled {
 		if status.Kind == plugin.KindMCP {
 			return exit.Usage(fmt.Sprintf("the MCP server %s is disabled by %s", name, dir), "enable it there")
@@ -78,7 +89,7 @@ func enablePlugin(ctx context.Context, s *session.Session, name string) error {
 		return exit.Usage(fmt.Sprintf("plugin %s is disabled by the configuration file", name),
 			"set plugins: "+name+": enabled: true there")
 	}
-	return applySwitch(ctx, s, name, "enabled", changed || status.Held != "")
+	return applySwitch(ctx, s, name, "enabled", changed || status.Held != "", status.WantsMore)
 }
 
 // findPlugin returns the status of a plugin and its directory; of an MCP server the file that has
@@ -116,8 +127,11 @@ func unchanged(name string, err error) error {
 	return fmt.Errorf("plugin %s stays as it is: %w", name, err)
 }
 
-// applySwitch makes a daemon apply a change, and prints it.
-func applySwitch(ctx context.Context, s *session.Session, name, done string, changed bool) error {
+// applySwitch makes a daemon apply a change, and prints it, with the needs that were accepted; nil:
+// none were.
+func applySwitch(
+	ctx context.Context, s *session.Session, name, done string, changed bool, more *plugin.WantsMore,
+) error {
 	if changed {
 		if d := s.Daemon(ctx, session.Needs{}); d != nil {
 			if err := d.ApplyPlugin(ctx, name); err != nil {
@@ -126,7 +140,14 @@ func applySwitch(ctx context.Context, s *session.Session, name, done string, cha
 		}
 	}
 	if s.Flags.JSON {
-		return s.Out.JSON(map[string]any{done: name, "changed": changed})
+		out := map[string]any{done: name, "changed": changed}
+		if more != nil {
+			out["accepted"] = more.Changes
+		}
+		return s.Out.JSON(out)
+	}
+	if more != nil {
+		s.Out.Printf("accepted for %s: %s\n", name, sanitize.Text(more.Text))
 	}
 	s.Out.Printf("%s %s\n", done, name)
 	return nil

@@ -82,6 +82,24 @@ func TestReload(t *testing.T) {
 	w.run("--log-level", "info", "call", "play.echo").exits(0).says("using the daemon")
 }
 
+// A process that was started in one sandbox does not serve in another one.
+func TestReloadOfASandbox(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player", "fs")
+	w.configure("# nothing")
+	s := w.serve()
+	w.run("call", "play.echo").exits(0)
+	w.run("call", "fs.list", "--grant", "fs:read").exits(5)
+	player, fs := w.status("player"), w.status("fs")
+	w.configure("plugins:", "  player: {sandbox: {files: 1024}}")
+	s.await("toolhost: reloaded: plugin player: sandbox")
+	w.run("call", "play.echo").exits(0)
+	if now := w.status("player"); now.PID == player.PID {
+		t.Errorf("it is the same process in another sandbox: %+v", now)
+	}
+	equal(t, "the process of fs", w.status("fs").PID, fs.PID)
+}
+
 // until waits until something holds that no line of the log tells of.
 func (w *world) until(what string, holds func() bool) {
 	w.t.Helper()
@@ -114,6 +132,8 @@ func TestReloadOfABadFile(t *testing.T) {
 		"a word":                   {[]string{"callers:", "  cli: {approval: \"no\"}", "nonsense: 1"}, ":3:1: nonsense: unknown key"},
 		"no YAML":                  {[]string{"callers: {cli: {approval: \"no\"}", "a"}, ":"},
 		"a reference":              {[]string{"callers:", "  cli: {approval: \"no\"}", "plugins:", "  player:", "    environment: {A: {from_env: NOT_THERE}, B: hunter2}"}, ":5:"},
+		"a path that is not there": {[]string{"callers:", "  cli: {approval: \"no\"}", "plugins:", "  player: {sandbox: {read: [nowhere]}}"}, ":4:29: plugins.player.sandbox.read[0]: there is no "},
+		"a host that is too wide":  {[]string{"callers:", "  cli: {approval: \"no\"}", "defaults: {sandbox: {net: [\"*:443\"]}}"}, ":3:28: defaults.sandbox.net[0]: "},
 		"what needs a new start":   {[]string{"callers:", "  cli: {approval: \"no\"}", "root: .."}, ":3:7: root: a running daemon cannot change it"},
 		"a name that is taken":     {[]string{"callers:", "  cli: {approval: \"no\"}", "tools:", "  play.echo: {rename: play.fail}"}, ":4:3: tools."},
 		"what a plugin refuses":    {[]string{"callers:", "  cli: {approval: \"no\"}", "plugins:", "  player: {config: {depth: 3}}"}, ":4:3: plugins.player: plugin player did not start"},

@@ -83,6 +83,9 @@ func problemsOf(d control.State) []string {
 		if p.Held != "" && p.State != plugin.Refused {
 			add("plugin %s: %s", p.Name, p.Held)
 		}
+		if p.WantsMore != nil {
+			add("plugin %s wants more: %s", p.Name, wantsMore(p))
+		}
 	}
 	for _, fault := range d.Faults {
 		if fault.Plugin == "" || fault.Tool != "" || !told[fault.Plugin] {

@@ -193,6 +193,7 @@ func (c *Config) decode(file map[string]any) error {
 	c.Plugins = make(map[string]Plugin, len(plugins))
 	for _, name := range slices.Sorted(maps.Keys(plugins)) {
 		p := c.Defaults
+		p.Sandbox = cloned(p.Sandbox)
 		if err := decode(plugins[name], &p); err != nil {
 			return err
 		}

@@ -77,6 +77,11 @@ func (r *reader) badKey(at string, key *node, s *setting) {
 	}
 	names := s.keys()
 	hint := "known here: " + strings.Join(names, ", ")
+	if s == root() && root().member("defaults").member(key.text) != nil {
+		hint = "put it under defaults, for all plugins, or under plugins and the name of one"
+		r.addKey(key, at, hint, "unknown key `%s`", shown(key.text))
+		return
+	}
 	if other := otherNames[strings.ToLower(key.text)]; slices.Contains(names, other) {
 		hint = "did you mean `" + other + "`?"
 	}
@@ -134,8 +139,8 @@ func (s *setting) want() string {
 		return "a mapping of settings"
 	case s.isMapping():
 		return "a mapping of names"
-	case s.Minimum != nil:
-		return fmt.Sprintf("a whole number from %d to %d%s", *s.Minimum, *s.Maximum, s.orWords())
+	case s.Minimum != "":
+		return fmt.Sprintf("a whole number from %s to %s%s", s.Minimum, s.Maximum, s.orWords())
 	case slices.Contains(s.Type, "array"):
 		return "a list"
 	case slices.Contains(s.Type, "boolean"):
@@ -189,7 +194,8 @@ var otherNames = map[string]string{
 	"args": "arguments", "env": "environment", "idle_timeout": "idle_time", "concurrency": "running",
 	"disabled": "disable", "name": "rename", "rate_limit": "rate", "max_retries": "retries", "capability": "permission",
 	"directories": "plugin_dirs", "plugin_dir": "plugin_dirs", "workspace": "root", "cache": "cache_dir",
-	"capabilities": "grants", "level": "required",
+	"capabilities": "grants", "level": "required", "mode": "level", "network": "net", "hosts": "net", "programs": "exec",
+	"processes": "pids", "cpus": "cpu", "processors": "cpu", "descriptors": "files", "nofile": "files",
 }
 
 // oneOf returns which of some words may have been meant, or else the hint.

@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -53,7 +54,7 @@ func (r *reader) value(key string, n *node, s *setting) any {
 			items[i] = r.value(at, one, s.each)
 		}
 		return items
-	case !s.takes(n.kind), s.Minimum != nil && n.kind == number && !wholeNumber(n.text):
+	case !s.takes(n.kind), slices.Contains(s.Type, "integer") && n.kind == number && !wholeNumber(n.text):
 		r.wrong(key, n, s) // the schema takes 0x10 for text, and 1.0 for a whole number
 		return nil
 	case n.kind == text || s.WriteOnly:
@@ -87,8 +88,11 @@ func (r *reader) text(key string, n *node, s *setting) any {
 	if v, ok := s.Words[n.text]; ok {
 		return v
 	}
-	if s.Format == "file-path" {
+	switch s.Format {
+	case "file-path":
 		return r.path(key, n)
+	case "program":
+		return r.program(key, n, s)
 	}
 	f, ok := forms[s.Format]
 	if !ok {

@@ -38,13 +38,13 @@ var root = sync.OnceValue(func() *setting {
 
 // setting is what the schema says about one setting, with its references followed.
 type setting struct {
-	Title       string   `json:"title"`
-	Description string   `json:"description"`
-	Type        oneOrAll `json:"type"`
-	Enum        []string `json:"enum"`
-	Minimum     *int     `json:"minimum"`
-	Maximum     *int     `json:"maximum"`
-	WriteOnly   bool     `json:"writeOnly"` // a secret: values are not shown
+	Title       string      `json:"title"`
+	Description string      `json:"description"`
+	Type        oneOrAll    `json:"type"`
+	Enum        []string    `json:"enum"`
+	Minimum     json.Number `json:"minimum"` // empty: none
+	Maximum     json.Number `json:"maximum"`
+	WriteOnly   bool        `json:"writeOnly"` // a secret: values are not shown
 
 	Format string `json:"format"`
 	Least  string `json:"formatMinimum"`

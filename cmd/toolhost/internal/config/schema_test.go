@@ -37,6 +37,7 @@ func levels() map[string]level {
 		"plugin":       {one, reflect.TypeFor[Plugin](), `{"plugins":{"p":%s}}`},
 		"limits":       {one.member("limits"), reflect.TypeFor[plugin.Limits](), `{"plugins":{"p":{"limits":%s}}}`},
 		"restart":      {one.member("restart"), reflect.TypeFor[plugin.RestartPolicy](), `{"plugins":{"p":{"restart":%s}}}`},
+		"sandbox":      {one.member("sandbox"), reflect.TypeFor[plugin.Sandbox](), `{"plugins":{"p":{"sandbox":%s}}}`},
 		"server":       {top.member("mcp_servers").each, reflect.TypeFor[Server](), `{"mcp_servers":{"s":%s}}`},
 		"oauth":        {top.member("mcp_servers").each.member("oauth"), reflect.TypeFor[OAuth](), `{"mcp_servers":{"s":{"oauth":%s}}}`},
 		"tool":         {top.member("tools").each, reflect.TypeFor[Tool](), `{"tools":{"t":%s}}`},

@@ -39,6 +39,7 @@ type Server struct {
 	// The following are those of [plugin.Settings].
 	Enabled      bool                 `json:"enabled"`
 	Namespace    plugin.Namespace     `json:"namespace"`
+	Sandbox      plugin.Sandbox       `json:"sandbox"`
 	IdleTimeout  time.Duration        `json:"idle_time"`
 	StartTimeout time.Duration        `json:"start_timeout"` // default: 1m
 	CallTimeout  time.Duration        `json:"call_timeout"`
@@ -92,7 +93,7 @@ func (c *Config) NewServer() Server {
 	d := c.Defaults
 	return Server{
 		Transport: TransportHTTP, OAuth: OAuth{ClientSecret: Variable{Name: "client_secret"}},
-		Enabled: d.Enabled, Namespace: d.Namespace, IdleTimeout: d.IdleTimeout, StartTimeout: startTimeout,
+		Enabled: d.Enabled, Namespace: d.Namespace, Sandbox: cloned(d.Sandbox), IdleTimeout: d.IdleTimeout, StartTimeout: startTimeout,
 		CallTimeout: d.CallTimeout, MaxTimeout: d.MaxTimeout, Limits: d.Limits, Restart: d.Restart,
 	}
 }
@@ -100,7 +101,8 @@ func (c *Config) NewServer() Server {
 // Settings returns how the server is run.
 func (s Server) Settings() plugin.Settings {
 	out := plugin.DefaultSettings()
-	out.Enabled, out.Namespace, out.IdleTimeout, out.StartTimeout = s.Enabled, s.Namespace, s.IdleTimeout, s.StartTimeout
+	out.Enabled, out.Namespace, out.Sandbox = s.Enabled, s.Namespace, s.Sandbox
+	out.IdleTimeout, out.StartTimeout = s.IdleTimeout, s.StartTimeout
 	out.CallTimeout, out.MaxTimeout, out.Limits, out.Restart = s.CallTimeout, s.MaxTimeout, s.Limits, s.Restart
 	return out
 }

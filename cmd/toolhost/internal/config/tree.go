@@ -163,7 +163,7 @@ func (g *grower) follow(v *ast.AliasNode, at place) *node {
 	target := g.anchors[name]
 	if target == nil {
 		name = sanitize.Line(name, 40)
-		g.add(at, "", "write &"+name+" in front of the value, further up", "there is no anchor for *%s", name)
+		g.add(at, "", "quote it if it is meant to be text, or write &"+name+" in front of the value, further up", "there is no anchor for *%s", name)
 		return nil
 	}
 	if g.left -= target.size; g.left < 0 {

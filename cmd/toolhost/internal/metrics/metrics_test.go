@@ -27,7 +27,7 @@ func get(t *testing.T, h http.Handler, path string, change func(*http.Request)) 
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	state := control.State{Version: "1", Since: time.Now(), Tools: 3, Plugins: []plugin.Status{
-		{Name: "fs", State: plugin.Ready, Starts: 2, Crashes: 1, Waiting: 4}, {Name: "bad", State: plugin.Quarantined, Upgrade: "why"},
+		{Name: "fs", State: plugin.Ready, Starts: 2, Crashes: 1, Waiting: 4}, {Name: "bad", State: plugin.Quarantined, Upgrade: "why", WantsMore: &plugin.WantsMore{}},
 	}}
 	n := New(func() Snapshot { return Snapshot{State: state, Load: control.Load{Calls: 5, Approvals: 6}} })
 	n.Call("fs.read", "", 20*time.Millisecond)
@@ -43,7 +43,7 @@ func TestNumbers(t *testing.T) {
 		`toolhost_plugin_state{plugin="fs",state="ready"} 1`, `toolhost_plugin_state{plugin="fs",state="quarantined"} 0`,
 		`toolhost_plugin_state{plugin="bad",state="quarantined"} 1`, `toolhost_plugin_starts_total{plugin="fs"} 2`,
 		`toolhost_plugin_crashes_total{plugin="fs"} 1`, `toolhost_plugin_calls_waiting{plugin="fs"} 4`,
-		`toolhost_plugin_upgrade_failed{plugin="bad"} 1`, "toolhost_calls_in_progress 5", "toolhost_approvals_waiting 6",
+		`toolhost_plugin_upgrade_failed{plugin="bad"} 1`, `toolhost_plugin_wants_more{plugin="bad"} 1`, `toolhost_plugin_wants_more{plugin="fs"} 0`, "toolhost_calls_in_progress 5", "toolhost_approvals_waiting 6",
 		"go_goroutines ",
 	} {
 		if !strings.Contains(text, want) {

@@ -45,13 +45,14 @@ var (
 	descWaiting   = describe("plugin_calls_waiting", "Calls that wait for their turn (limits.running).", "plugin")
 	descUpgrade   = describe("plugin_upgrade_failed", "1 if a newer file or newer settings of a plugin could not be used.", "plugin")
 	descHeld      = describe("plugin_held", "1 if a change of a plugin waits for the operator.", "plugin")
+	descWants     = describe("plugin_wants_more", "1 if a plugin needs more than was accepted, and runs without.", "plugin")
 )
 
 // Describe implements [prometheus.Collector].
 func (states) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descInfo, descSince, descTools, descFaults, descSkipped, descLeaving, descCalls, descApprovals,
-		descState, descStarts, descCrashes, descRunning, descWaiting, descUpgrade, descHeld,
+		descState, descStarts, descCrashes, descRunning, descWaiting, descUpgrade, descHeld, descWants,
 	} {
 		out <- d
 	}
@@ -85,6 +86,7 @@ func (c states) Collect(out chan<- prometheus.Metric) {
 		gauge(descWaiting, float64(p.Waiting), p.Name)
 		gauge(descUpgrade, boolean(p.Upgrade != ""), p.Name)
 		gauge(descHeld, boolean(p.Held != ""), p.Name)
+		gauge(descWants, boolean(p.WantsMore != nil), p.Name)
 	}
 }
 

@@ -28,7 +28,7 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 		"command": {program, "command: y"}, "args": {program, "args: [a]"}, "env": {program, "env: {A: b}"}, "env_file": {program, "env_file: x.env"},
 		"cwd": {program, "cwd: a"}, "url": {far, "url: 'https://b/mcp'"}, "headers": {far, "headers: {A: b}"}, "transport": {far, "transport: sse"},
 		"oauth": {far, "oauth: {client_id: a}"}, "include": {program, "include: [a]"}, "exclude": {program, "exclude: [a]"},
-		"enabled": {program, "enabled: false"}, "namespace": {program, "namespace: \"off\""}, "idle_time": {program, "idle_time: 1h"},
+		"enabled": {program, "enabled: false"}, "namespace": {program, "namespace: \"off\""}, "sandbox": {program, "sandbox: {level: strict}"}, "idle_time": {program, "idle_time: 1h"},
 		"start_timeout": {program, "start_timeout: 2s"}, "call_timeout": {program, "call_timeout: 2s"}, "max_timeout": {program, "max_timeout: 2h"},
 		"limits": {program, "limits: {running: 1}"}, "restart": {program, "restart: {free: 5}"},
 	}

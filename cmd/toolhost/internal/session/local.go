@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/accepted"
 	"github.com/toolhost/toolhost/internal/state"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -110,8 +111,9 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 	}
 	if dir, err := state.Dir(); err == nil {
 		opts = append(opts,
-			host.WithNames(filepath.Join(dir, "names.json")), // which plugin has which names of tools
-			host.WithRates(filepath.Join(dir, "rates.json"))) // how often callers have called
+			host.WithNames(filepath.Join(dir, "names.json")),         // which plugin has which names of tools
+			host.WithAccepted(filepath.Join(dir, accepted.FileName)), // which needs of plugins were accepted
+			host.WithRates(filepath.Join(dir, "rates.json")))         // how often callers have called
 	}
 	l.Host, err = host.New(append(opts, host.WithRoot(t.Root), host.WithLogger(logger), host.WithCarrier(carrier))...)
 	if err != nil {

@@ -130,13 +130,16 @@ func (t *Settings) ServersOf(c *config.Config, files ...servers.Content) (*serve
 	return set, nil
 }
 
-// Load reads what the configuration refers to: variables, files, and the lists of enabled and
-// disabled plugins.
+// Load reads what the configuration refers to: variables, files, paths of sandboxes, and the
+// lists of enabled and disabled plugins.
 //
 // # Errors
 //
 // [*exit.Error] with everything that is missing or cannot be used.
 func (t *Settings) Load() (setup.Loaded, error) {
+	if err := t.Config.CheckPaths(); err != nil {
+		return setup.Loaded{}, exit.With(exit.BadUsage, err)
+	}
 	plugins, err := setup.PluginSettings(t.Config, t.run)
 	if err != nil {
 		return setup.Loaded{}, exit.With(exit.BadUsage, err)

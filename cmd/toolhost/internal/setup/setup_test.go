@@ -153,6 +153,8 @@ func TestChanges(t *testing.T) {
 		"a variable":          {before: db, after: "plugins: {db: {environment: {KEY: hunter2}}}", content: "one", changes: []string{"plugin db: environment"}, process: true},
 		"idle time":           {before: db, after: "plugins: {db: {idle_time: 1h, environment: {KEY: {from_file: secret}}}}", content: "one", changes: []string{"plugin db: idle_time"}},
 		"a plugin, a default": {before: "", after: "{defaults: {previews: false}, plugins: {db: {arguments: [hunter2]}}}", content: "one", changes: []string{"defaults: previews", "plugin db: arguments, previews"}, process: true},
+		"a sandbox":           {before: "", after: "plugins: {db: {sandbox: {net: none}}}", content: "one", changes: []string{"plugin db: sandbox"}, process: true},
+		"a sandbox of all":    {before: "defaults: {sandbox: {pids: 64}}", after: "defaults: {sandbox: {pids: 65}}", content: "one", changes: []string{"defaults: sandbox"}, process: true},
 		"disabled":            {before: "", after: "plugins: {db: {enabled: false}}", content: "one", changes: []string{"plugin db: enabled"}, process: true},
 		"others":              {before: "", after: "{tools: {a.b: {disable: true}}, callers: {cli: {approval: \"no\"}}, log_level: info}", content: "one", changes: []string{"log_level", "tool a.b", "caller cli"}},
 	} {

@@ -52,12 +52,14 @@ func Summary(c *config.Config) []string {
 		out = append(out, loosened(name, c.Tools[name].Override)...)
 	}
 	out = append(out, given("plugins", c.Defaults)...)
+	out = append(out, allowed("plugins", c.Defaults.Sandbox, plugin.Sandbox{})...)
 	for _, name := range slices.Sorted(maps.Keys(c.Plugins)) {
 		p := c.Plugins[name]
 		if p.Environment.Equal(c.Defaults.Environment) {
 			p.Environment = nil // it is said
 		}
 		out = append(out, given("plugin "+name, p)...)
+		out = append(out, allowed("plugin "+name, p.Sandbox, c.Defaults.Sandbox)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
 		out = append(out, mounts(name, c.Servers[name])...)
@@ -122,6 +124,9 @@ func mounts(name string, s config.Server) []string {
 		out = append(out, fmt.Sprintf("gives %s what is in %s", who, s.EnvFile))
 	}
 	out = append(out, given(who, config.Plugin{Settings: s.Settings(), Environment: s.Env})...)
+	if s.URL == "" {
+		out = append(out, allowed(who, s.Sandbox, plugin.Sandbox{})...)
+	}
 	for _, v := range s.Headers {
 		out = append(out, fmt.Sprintf("sends %s a header %s", who, v.Name))
 	}

@@ -5,18 +5,29 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 func main() {
-	pluginsdk.Main(
+	// An argument that is JSON is what it declares to need, in addition to what a script needs
+	// that runs it.
+	var needs *tool.Needs
+	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "{") {
+		if err := json.Unmarshal([]byte(os.Args[1]), &needs); err != nil {
+			panic(err)
+		}
+		needs.Read, needs.Write, needs.Exec = []string{tool.Any}, []string{tool.Any}, []string{tool.Any}
+	}
+	pluginsdk.Plugin{Name: "player", Needs: needs, Tools: []tool.Tool{
 		pluginsdk.Func("play.wait", "Waits until the call is cancelled, after it has opened a FIFO for writing.", wait, pluginsdk.Safe()),
 		pluginsdk.Func("play.hold", "Waits until a FIFO that it reads is closed, after it has opened another for writing.", hold, pluginsdk.Safe()),
 		pluginsdk.Func("play.exit", "Ends the process with a status, after some last words.", exit, pluginsdk.Safe()),
@@ -33,7 +44,7 @@ func main() {
 		pluginsdk.Func("play.visit", "Asks a daemon for its state.", visit, pluginsdk.Safe()),
 		pluginsdk.Func("play.ask", "Asks what to play.", ask, pluginsdk.Safe()),
 		pluginsdk.Func("play.control", "Answers with characters that change a terminal.", control, pluginsdk.Safe()),
-	)
+	}}.Main()
 }
 
 type waitIn struct {
