@@ -95,12 +95,12 @@ func hosts(list []string) sandbox.Grant {
 // paths returns what the entries of a list give.
 func (c Config) paths(list, env []string) (g sandbox.Grant) {
 	for _, entry := range list {
-		switch {
-		case entry == tool.Any:
+		switch entry {
+		case tool.Any:
 			g.Any = true
-		case entry == tool.Workspace:
+		case tool.Workspace:
 			g.List = append(g.List, c.Root)
-		case entry == tool.Cache:
+		case tool.Cache:
 			if c.CacheDir != nil {
 				g.List = append(g.List, c.CacheDir())
 			}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/sandbox"
@@ -34,7 +35,7 @@ func (c *command) interpret(p *sandbox.Profile) error {
 		return &startFailure{reason: "its interpreter, " + line[0] + ", is a script that starts other programs, which its sandbox does not let it: " +
 			"name the interpreter that this leads to in the first line of the plugin, or give it exec: any", err: exec.ErrNotFound}
 	}
-	c.script = append(line, p.Program)
+	c.script = slices.Concat(line, []string{p.Program})
 	p.Script, p.Program = p.Program, line[0]
 	return nil
 }
@@ -72,11 +73,11 @@ func modulesOf(plugin string, files []string) (out []string) {
 // virtual environment of Python, read of it: of TREE/bin/PROGRAM, that is TREE/lib and its like.
 func libraries(programs []string) (out []string) {
 	for _, program := range programs {
-		real, err := filepath.EvalSymlinks(program)
+		target, err := filepath.EvalSymlinks(program)
 		if err != nil {
 			continue
 		}
-		for _, path := range []string{program, real} {
+		for _, path := range []string{program, target} {
 			bin, tree := filepath.Dir(path), filepath.Dir(filepath.Dir(path))
 			if base := filepath.Base(bin); tree == "/" || base != "bin" && base != "sbin" {
 				continue

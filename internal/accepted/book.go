@@ -27,8 +27,8 @@ type Plugin struct{ Dir, Name string }
 // At returns the plugin of a file, whatever way leads to its directory.
 func At(path, name string) Plugin {
 	dir := filepath.Dir(path)
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
+	if target, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = target
 	}
 	return Plugin{dir, name}
 }

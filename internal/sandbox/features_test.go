@@ -7,5 +7,6 @@ import (
 )
 
 func TestDetect(t *testing.T) {
+	t.Parallel()
 	t.Logf("%+v", sandbox.Detect())
 }

@@ -48,7 +48,6 @@ type ruleset struct {
 type rule struct {
 	path   string
 	rights uint64
-	must   bool // else it may be missing
 }
 
 func (r *ruleset) allow(rights uint64, paths ...string) {
@@ -123,8 +122,8 @@ func (r ruleset) restrict(p *stage.Program, f Features) {
 	var order []string
 	for _, one := range r.rules {
 		path := one.path
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			path = real
+		if target, err := filepath.EvalSymlinks(path); err == nil {
+			path = target
 		}
 		rights := one.rights
 		if info, err := os.Stat(path); err == nil && !info.IsDir() {

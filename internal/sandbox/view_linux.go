@@ -44,9 +44,9 @@ const (
 	harmless = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
 )
 
-// setAttributes sets and clears attributes of a mount and all below it.
-func setAttributes(p *stage.Program, what, path string, set, clear uint64) {
-	attr := p.Struct(set, clear, uint64(0), uint64(0))
+// setAttributes sets and unsets attributes of a mount and all below it.
+func setAttributes(p *stage.Program, what, path string, set, unset uint64) {
+	attr := p.Struct(set, unset, uint64(0), uint64(0))
 	p.Call(what, unix.SYS_MOUNT_SETATTR, atCWD, p.Text(path), unix.AT_RECURSIVE, attr, unix.MOUNT_ATTR_SIZE_VER0)
 }
 

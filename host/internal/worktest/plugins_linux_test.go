@@ -81,7 +81,7 @@ func TestStockPlugin(t *testing.T) {
 }
 
 // scripted is a plugin that no SDK has made: HTTP/2 of Node, messages written by hand, and a module
-// beside it.
+// next to it.
 const scripted = `
 const http2 = require("node:http2"), path = require("node:path");
 const {word} = require("./words/word.js");
