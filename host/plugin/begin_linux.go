@@ -72,6 +72,8 @@ func stageError(err error) error {
 		return f.Errno
 	case f.What == sandbox.Enter:
 		return &startFailure{"the workspace cannot be entered: " + f.Errno.Error(), f.Errno}
+	case f.What == sandbox.Join:
+		return &startFailure{errNotJoined.Error() + ": " + f.Errno.Error(), errors.Join(errNotJoined, f.Errno)}
 	case strings.HasPrefix(f.What, "close"): // before Linux 5.9
 		return errors.Join(stage.ErrUnavailable, f)
 	}

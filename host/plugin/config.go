@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/internal/cgroup"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -77,6 +78,8 @@ type Config struct {
 	needs       *tool.Needs   // that the plugin declared last; nil: they are not known
 	modules     []string      // in which it then said that its tools are; see [wire.Description]
 	denials     *denials      // counts what its sandbox refuses; nil: nothing does
+	// createGroup makes a control group; nil: where this process may make some.
+	createGroup func(purpose string, l cgroup.Limits) (*cgroup.Group, error)
 }
 
 func (c Config) withDefaults() Config {
@@ -94,6 +97,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Logger == nil {
 		c.Logger = hclog.NewNullLogger()
+	}
+	if c.createGroup == nil {
+		c.createGroup = func(purpose string, l cgroup.Limits) (*cgroup.Group, error) { return groups().Create(purpose, l) }
 	}
 	return c
 }

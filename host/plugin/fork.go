@@ -40,9 +40,10 @@ type command struct {
 	profile  func() sandbox.Profile // what the process may do; nil: there is no sandbox
 	strict   bool                   // it is not started if something of that cannot be enforced
 	plan     *sandbox.Plan          // how it is confined; set by spawn
-	control  *cgroup.Group          // that it joins; nil: none was needed yet
-	received []*os.File             // from the stage
-	script   []string               // the interpreter, its argument and the script, if that is how it is started
+	create   func(purpose string, l cgroup.Limits) (*cgroup.Group, error)
+	control  *cgroup.Group // that it joins; nil: none was needed yet
+	received []*os.File    // from the stage
+	script   []string      // the interpreter, its argument and the script, if that is how it is started
 
 	onForked   func(pid int) // called before the process runs the plugin
 	reap       func(*os.Process)
@@ -69,7 +70,8 @@ func (c *command) spawn(ctx context.Context, env []string, stdout, stderr *os.Fi
 			return nil, err
 		}
 	}
-	fork := func(n confine.Namespaces) (*os.Process, error) {
+	var fork func(n confine.Namespaces) (*os.Process, error)
+	fork = func(n confine.Namespaces) (*os.Process, error) {
 		plan, err := c.planned(n)
 		if err != nil {
 			return nil, err
@@ -77,6 +79,10 @@ func (c *command) spawn(ctx context.Context, env []string, stdout, stderr *os.Fi
 		cmd := c.build(env, stdout, stderr)
 		confine.Isolate(cmd, n)
 		process, err := c.begin(cmd, plan)
+		if errors.Is(err, errNotJoined) && !c.strict {
+			c.leaveGroup(err)
+			return fork(n)
+		}
 		if isNoStage(err) && c.noStage() == nil {
 			dropRights()
 			cmd = c.build(env, stdout, stderr)
@@ -153,16 +159,46 @@ func grouped(l sandbox.Limits) (out []cgroup.Limit) {
 	return out
 }
 
-// joinGroup makes the control group that the process joins, once, if it has limits.
-func (c *command) joinGroup(l sandbox.Limits) (err error) {
+// errNotJoined is the cause of a start that failed as the process could not join its control group.
+var errNotJoined = errors.New("its control group cannot be joined")
+
+// joinGroup makes the control group that the process joins, once, if it has limits. If there can
+// be none, it starts without, unless its sandbox is strict: its report says what is open.
+func (c *command) joinGroup(l sandbox.Limits) error {
 	limits := cgroup.Limits{Memory: l.Memory, CPU: l.CPU, PIDs: l.PIDs}
-	if c.control == nil && limits != (cgroup.Limits{}) {
-		c.control, err = groups().Create(c.name, limits)
-	}
-	if c.control == nil {
+	switch {
+	case c.control != nil:
+	case limits == cgroup.Limits{}:
 		c.control = &cgroup.Group{}
+	default:
+		made, err := c.create(c.name, limits)
+		switch {
+		case err == nil:
+			c.control = made
+		case c.strict:
+			return &startFailure{err.Error(), err}
+		default:
+			c.leaveGroup(err)
+		}
 	}
-	return err
+	return nil
+}
+
+// leaveGroup makes the process one without a control group.
+func (c *command) leaveGroup(why error) {
+	c.log.Warn("the plugin has no control group, so not all of its limits are enforced", "error", why)
+	c.closeGroup()
+	c.control = &cgroup.Group{}
+}
+
+// closeGroup ends what is left in the control group, and removes it.
+func (c *command) closeGroup() {
+	if c.control == nil {
+		return
+	}
+	if err := c.control.Close(); err != nil {
+		c.log.Warn("the plugin's control group is left", "error", err)
+	}
 }
 
 // noStage prepares a start without the stage, and with it without a sandbox, unless that has to
@@ -171,6 +207,8 @@ func (c *command) noStage() error {
 	if c.profile == nil {
 		return nil
 	}
+	c.closeGroup()
+	c.control = &cgroup.Group{}
 	c.plan = sandbox.New(c.profile(), sandbox.Features{}, nil)
 	if open := c.plan.Report.Open(); c.strict && len(open) > 0 {
 		return strictFailure(c.name, open)

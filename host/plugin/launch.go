@@ -201,7 +201,9 @@ func isScarce(err error) bool {
 // startReason explains why the system would not run a file.
 func startReason(path string, err error) error {
 	why := err.Error()
+	known := new(startFailure)
 	switch {
+	case errors.As(err, &known):
 	case errors.Is(err, syscall.ENOEXEC):
 		why = "the system cannot run it: it is not a program for this machine (wrong architecture, half a copy, or a script without #!)"
 	case errors.Is(err, fs.ErrNotExist):

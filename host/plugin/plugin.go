@@ -74,7 +74,11 @@ func (p *Plugin) Sandbox() SandboxStatus {
 	if cfg.Namespace == NamespaceOff {
 		features.Privileged, features.User = false, false
 	}
-	s.Lines = sandbox.New(profile, features, grouped(profile.Limits)).Report
+	enforced := grouped(profile.Limits)
+	if group := p.runs.group(); group != nil { // what it got counts, not what it could have
+		enforced = group.Enforces()
+	}
+	s.Lines = sandbox.New(profile, features, enforced).Report
 	return s
 }
 

@@ -64,7 +64,7 @@ func newProcess(c Candidate, cfg Config) *process {
 		path: c.Binary(), dir: cfg.Root, args: cfg.Args, env: cfg.environment(),
 		namespace: cfg.Namespace, group: confine.Group{Mark: confine.NewMark()}, inheritSocket: cfg.Carrier == Socket,
 		log: p.log, onForked: p.setPID, reap: func(process *os.Process) { p.reap(process) },
-		name: c.Name, strict: cfg.Sandbox.Level == Strict,
+		name: c.Name, strict: cfg.Sandbox.Level == Strict, create: cfg.createGroup,
 	}
 	if cfg.denials != nil {
 		p.denied = cfg.denials.add
@@ -159,6 +159,7 @@ func (p *process) notStarted(err error) error {
 	p.refuse(startReason(p.cmd.path, err))
 	p.output.closeHandshake()
 	p.finish(&ExitError{Code: -1}, time.Now())
+	p.cmd.closeGroup()
 	p.cmd.copied.close()
 	close(p.gone)
 	return err
@@ -193,11 +194,7 @@ func (p *process) own(process *os.Process, stdout, stderr *os.File) {
 	if !p.cmd.namespaced { // else the kernel has ended them
 		p.cmd.group.End()
 	}
-	if p.cmd.control != nil {
-		if err := p.cmd.control.Close(); err != nil {
-			p.log.Warn("the plugin's control group is left", "error", err)
-		}
-	}
+	p.cmd.closeGroup()
 	p.cmd.copied.close()
 	p.box.close()
 	p.leave()

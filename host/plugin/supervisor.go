@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/internal/cgroup"
 	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -334,6 +335,16 @@ func (s *supervisor) reportLocked() {
 		s.reported = out.State
 		s.cfg.OnState(out)
 	}
+}
+
+// group returns the control group of the newest run; nil: there was no process yet.
+func (s *supervisor) group() *cgroup.Group {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.newest == nil {
+		return nil
+	}
+	return s.newest.proc.cmd.control
 }
 
 // addTo adds to a status what the supervisor knows.

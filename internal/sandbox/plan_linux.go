@@ -51,7 +51,7 @@ func (p *Plan) Steps(s *stage.Program, report int, e Entry) error {
 		return nil
 	}
 	for _, path := range e.Procs {
-		write(s, "join "+path, path, "0")
+		write(s, Join, path, "0")
 	}
 	program := uintptr(e.Descriptor)
 	if program == 0 && p.start {
@@ -96,6 +96,9 @@ func (p *Plan) Steps(s *stage.Program, report int, e Entry) error {
 	p.run(s, e, first)
 	return nil
 }
+
+// Join names the step that joins the control group, in errors.
+const Join = "join the control group"
 
 // Enter names the step that enters the working directory, in errors.
 const Enter = "enter the workspace"
