@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/cgroup"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/pluginsdk"
@@ -191,5 +193,30 @@ func TestSandboxEnvironment(t *testing.T) {
 	out, _ := try(t, p, "environment", "")
 	if !strings.Contains(out, "NAMED=named") || strings.Contains(out, "SECRET_OF") || strings.Contains(out, "\nHOME=") {
 		t.Errorf("got %s", out)
+	}
+}
+
+// A start that fails leaves no control group.
+func TestFailedStartLeavesNoGroup(t *testing.T) {
+	t.Parallel()
+	if _, err := cgroup.Find().By(cgroup.PIDs); err != nil {
+		t.Skip(err)
+	}
+	const mode = boxed + "-without-workspace"
+	p := open(t, mode, func(c *plugin.Config) {
+		c.Root = filepath.Join(t.TempDir(), "missing")
+		c.Sandbox.PIDs = 64
+	})
+	if _, err := p.Tools(t.Context()); err == nil {
+		t.Fatal("it has started")
+	}
+	err := filepath.WalkDir("/sys/fs/cgroup", func(path string, _ fs.DirEntry, _ error) error {
+		if strings.HasSuffix(path, "-"+string(mode)) {
+			t.Errorf("%s is left", path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
