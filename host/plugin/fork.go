@@ -207,9 +207,12 @@ func (c *command) noStage() error {
 	if c.profile == nil {
 		return nil
 	}
-	c.closeGroup()
-	c.control = &cgroup.Group{}
-	c.plan = sandbox.New(c.profile(), sandbox.Features{}, nil)
+	features := sandbox.Features{Jobs: sandbox.Detect().Jobs}
+	if !features.Jobs { // it is the stage that joins a control group
+		c.closeGroup()
+		c.control = &cgroup.Group{}
+	}
+	c.plan = sandbox.New(c.profile(), features, c.control.Enforces())
 	if open := c.plan.Report.Open(); c.strict && len(open) > 0 {
 		return strictFailure(c.name, open)
 	}
@@ -236,7 +239,7 @@ func (c *command) beginDirectly(cmd *exec.Cmd) (*os.Process, error) {
 		return nil, err
 	}
 	defer done()
-	if err := cmd.Start(); err != nil {
+	if err := c.control.Start(cmd); err != nil {
 		return nil, err
 	}
 	c.onForked(cmd.Process.Pid)

@@ -1,5 +1,5 @@
 // Package cgroup bounds what the processes of one plugin use together, by control groups of
-// the kernel (cgroups(7)), version 2 or 1. [Find] says what can be bounded here, and changes
+// the Linux kernel (cgroups(7)), version 2 or 1. [Find] says what can be bounded here, and changes
 // nothing; [Tree.Create] makes a group, which a process joins by writing "0" to each of
 // [Group.Procs]. What a process starts is in its group.
 //
@@ -8,5 +8,6 @@
 // groups. A process in a group can leave it if it may write to the files of other groups:
 // the caller has to keep /sys/fs/cgroup from it, or root's rights.
 //
-// On systems other than Linux nothing can be bounded, and [Tree.By] says so.
+// On Windows a group is a job object, in which [Group.Start] starts a process. On other systems
+// nothing can be bounded, and [Tree.By] says so.
 package cgroup

@@ -3,7 +3,7 @@ package sandbox
 // Features are the mechanisms of this system, as far as this process may use them. The zero
 // value has none of them.
 type Features struct {
-	// Stage reports whether a process can begin as the stage. Nothing else works without.
+	// Stage reports whether a process can begin as the stage. Nothing else works without, but Jobs.
 	Stage bool
 	// Privileged reports whether namespaces can be made without a user namespace.
 	Privileged bool
@@ -19,6 +19,8 @@ type Features struct {
 	// Seccomp reports whether system calls can be filtered, and Notify whether the host can be
 	// told of those that were refused.
 	Seccomp, Notify bool
+	// Jobs reports whether limits are those of job objects (Windows), which need no stage.
+	Jobs bool
 }
 
 // Namespaces reports whether a process can have namespaces at all.
@@ -33,4 +35,5 @@ const (
 	bySeccomp  = "seccomp"
 	byCgroup   = "cgroup"
 	byRlimit   = "rlimit"
+	byJob      = "job object"
 )

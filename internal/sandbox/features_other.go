@@ -2,5 +2,7 @@
 
 package sandbox
 
-// Detect returns what this system has: nothing.
-func Detect() Features { return Features{} }
+import "runtime"
+
+// Detect returns what this system has.
+func Detect() Features { return Features{Jobs: runtime.GOOS == "windows"} }

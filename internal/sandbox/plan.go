@@ -239,7 +239,9 @@ func (p *Plan) kernel() Line {
 }
 
 // groups reports whether a control group enforces a limit.
-func (p *Plan) groups(l cgroup.Limit) bool { return p.features.Stage && slices.Contains(p.grouped, l) }
+func (p *Plan) groups(l cgroup.Limit) bool {
+	return (p.features.Stage || p.features.Jobs) && slices.Contains(p.grouped, l)
+}
 
 // Isolated reports whether the process has a PID namespace.
 func (p *Plan) Isolated() bool { return p.features.Namespaces() }
@@ -258,6 +260,7 @@ func (p *Plan) Environment() (env []string) {
 // limits are the lines of limits that were set.
 func (p *Plan) limits() (out Report) {
 	l := p.Profile.Limits
+	byGroup := cmp.Or(when(p.features.Jobs, byJob), byCgroup)
 	memory, cpu, pids := p.groups(cgroup.Memory), p.groups(cgroup.CPU), p.groups(cgroup.PIDs)
 	add := func(name, given, by, open string) {
 		line := Line{Name: name, Given: given, Open: open}
@@ -269,16 +272,16 @@ func (p *Plan) limits() (out Report) {
 	const noGroup = "there is no control group with this controller"
 	if l.Memory > 0 {
 		if memory {
-			add("memory", Bytes(l.Memory), byCgroup, "")
+			add("memory", Bytes(l.Memory), byGroup, "")
 		} else {
 			add("memory", Bytes(l.Memory), when(p.features.Stage, byRlimit), noGroup+", so each process has it for itself")
 		}
 	}
 	if l.CPU > 0 {
-		add("cpu", strconv.FormatFloat(l.CPU, 'g', -1, 64), when(cpu, byCgroup), when(!cpu, noGroup))
+		add("cpu", strconv.FormatFloat(l.CPU, 'g', -1, 64), when(cpu, byGroup), when(!cpu, noGroup))
 	}
 	if l.PIDs > 0 {
-		add("pids", strconv.Itoa(l.PIDs), when(pids, byCgroup), when(!pids, noGroup))
+		add("pids", strconv.Itoa(l.PIDs), when(pids, byGroup), when(!pids, noGroup))
 	}
 	if l.Files > 0 {
 		add("files", strconv.Itoa(l.Files), when(p.features.Stage, byRlimit), when(!p.features.Stage, "there is no stage"))

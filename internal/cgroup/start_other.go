@@ -1,0 +1,8 @@
+//go:build !windows
+
+package cgroup
+
+import "os/exec"
+
+// Start starts a command. Here a process joins a group by [Group.Procs].
+func (*Group) Start(cmd *exec.Cmd) error { return cmd.Start() }
