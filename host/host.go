@@ -117,7 +117,7 @@ func (h *Host) newRoster() (*roster.Roster, error) {
 			Root: o.root, OnState: h.events.pluginChanged, Protected: h.Protected, HostVersion: Version, Logger: o.logger,
 		},
 		Env:       o.pluginEnv,
-		Workspace: workspace, Unheld: o.unheld, CacheDir: o.cacheDir, KeptDir: o.keptDir, NamesFile: o.names, NeedsFile: o.accepted,
+		Workspace: workspace, Unheld: o.unheld, CacheDir: o.cacheDir, PluginCache: o.plugins, KeptDir: o.keptDir, NamesFile: o.names, NeedsFile: o.accepted,
 		Settings: h.operator.settingsOf, Pins: h.operator.pinsOf, ServerPins: h.operator.serverPins,
 	}, struct {
 		*compiler

@@ -21,6 +21,7 @@ type options struct {
 	defaults  plugin.Settings // of all plugins; tools that come from elsewhere have its limits
 	pluginEnv []string
 	cacheDir  string
+	plugins   string // the directory of their caches; empty: none
 	keptDir   string
 	names     string // a file; empty: none
 	accepted  string // a file; empty: none
@@ -115,6 +116,13 @@ func WithCarrier(c plugin.Carrier) Option { return func(o *options) { o.defaults
 // its first call. If the directory cannot be used, that is logged, and there is no cache.
 // Default: none, and Load starts every plugin.
 func WithCache(dir string) Option { return func(o *options) { o.cacheDir = dir } }
+
+// WithPluginCache gives each plugin that declares or is granted [tool.Cache] a directory of its
+// own, DIR/NAME, in which it keeps what makes it faster, such as what a compiler has built: it is
+// made when it is needed, private to the user, and in the plugin's XDG_CACHE_HOME. Other plugins
+// do not see it. If DIR cannot be used, that is logged. Default: none, and what is granted as cache
+// is nothing.
+func WithPluginCache(dir string) Option { return func(o *options) { o.plugins = dir } }
 
 // WithRollback keeps copies of plugin binaries that served, the last three of each plugin and
 // no more than 1 GiB in all, in a directory that is private to the user. If a newer file does

@@ -9,7 +9,7 @@ import (
 
 // WithProtected names files and directories that tools must not change, in addition to
 // those that the host knows itself: its own program, the directories that plugins were
-// loaded from, the cache, the kept binaries, the locks, the records of names and of accepted
+// loaded from, the cache, the caches of plugins, the kept binaries, the locks, the records of names and of accepted
 // needs, and the directory for sockets. An embedding program adds what else decides how it
 // runs, such as its configuration and its log of calls. They need not exist. Each plugin gets
 // the list when it is configured; the plugins that ship with toolhost refuse to write there.
@@ -22,7 +22,7 @@ func WithProtected(paths ...string) Option {
 // resolved; it includes the links on the way.
 func (h *Host) Protected() []string {
 	paths := slices.Concat(h.opts.protected, h.operator.lockFiles(), h.roster.Paths())
-	for _, path := range []string{h.opts.cacheDir, h.opts.keptDir, h.opts.names, h.opts.accepted} {
+	for _, path := range []string{h.opts.cacheDir, h.opts.plugins, h.opts.keptDir, h.opts.names, h.opts.accepted} {
 		if path != "" {
 			paths = append(paths, path)
 		}

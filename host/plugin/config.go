@@ -70,9 +70,12 @@ type Config struct {
 	// Default: none.
 	Journal *Journal
 
-	// CacheDir returns the directory that is the plugin's own, if it has one, and makes it.
-	// Default: there is none.
+	// CacheDir returns the directory that lasts and is the plugin's own ([tool.Cache]), and makes
+	// it; empty: there is none. Default: there is none.
 	CacheDir func() string
+	// Hidden are directories, without links in their paths, that look empty to the plugin, but
+	// for what is its own in them.
+	Hidden []string
 
 	healthPause time.Duration // 0: healthPause
 	needs       *tool.Needs   // that the plugin declared last; nil: they are not known
@@ -118,7 +121,8 @@ func goVariable(name string) bool {
 	return strings.HasPrefix(name, "GO") && !strings.Contains(name, "_")
 }
 
-func (c Config) environment() []string {
+// environment returns the plugin's environment, with its own variables, which replace the host's.
+func (c Config) environment(own ...string) []string {
 	var env []string
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
@@ -132,5 +136,5 @@ func (c Config) environment() []string {
 			env = append(env, kv)
 		}
 	}
-	return append(env, c.Env...)
+	return slices.Concat(env, own, c.Env)
 }

@@ -18,25 +18,13 @@ import (
 // says or, if that is nothing, what the plugin declares; nil: everything, as its needs are not
 // known.
 func (c Config) profile(path, program, sockets string) sandbox.Profile {
-	s, needs := c.Sandbox, c.effectiveNeeds()
-	if needs == nil {
-		needs = &tool.Needs{Read: []string{tool.Any}, Write: []string{tool.Any}, Net: []string{tool.Any}, Exec: []string{tool.Any}}
-	}
-	line := func(given, declared []string) []string {
-		if given != nil {
-			return given
-		}
-		return declared
-	}
+	s, n := c.Sandbox, c.given()
 	env := c.environment()
 	paths := func(list []string) sandbox.Grant { return c.paths(list, env) }
 	p := sandbox.Profile{
-		Dir: c.Root, Program: program, Sockets: sockets,
-		Read: paths(line(s.Read, needs.Read)), Write: paths(line(s.Write, needs.Write)),
-		Net: hosts(line(s.Net, needs.Net)), Exec: paths(programPaths(line(s.Exec, needs.Exec), env)),
-		Limits: sandbox.Limits{
-			Memory: cmp.Or(s.Memory, needs.Memory), CPU: cmp.Or(s.CPU, needs.CPU), PIDs: s.PIDs, Files: s.Files, Disk: s.Disk,
-		},
+		Dir: c.Root, Program: program, Sockets: sockets, Cache: c.cache(), Hidden: slices.Clone(c.Hidden),
+		Read: paths(n.Read), Write: paths(n.Write), Net: hosts(n.Net), Exec: paths(programPaths(n.Exec, env)),
+		Limits: sandbox.Limits{Memory: n.Memory, CPU: n.CPU, PIDs: s.PIDs, Files: s.Files, Disk: s.Disk},
 	}
 	p.Read.List = append(p.Read.List, modulesOf(path, c.modules)...)
 	p.Read.List = append(p.Read.List, libraries(p.Exec.List)...)
@@ -47,6 +35,42 @@ func (c Config) profile(path, program, sockets string) sandbox.Profile {
 		p.Hidden = append(p.Hidden, c.TempDir)
 	}
 	return p
+}
+
+// given returns what the process is given, in the words of [tool.Needs].
+func (c Config) given() tool.Needs {
+	s, needs := c.Sandbox, c.effectiveNeeds()
+	if needs == nil {
+		needs = &tool.Needs{Read: []string{tool.Any}, Write: []string{tool.Any}, Net: []string{tool.Any}, Exec: []string{tool.Any}}
+	}
+	line := func(given, declared []string) []string {
+		if given != nil {
+			return given
+		}
+		return declared
+	}
+	return tool.Needs{
+		Read: line(s.Read, needs.Read), Write: line(s.Write, needs.Write), Net: line(s.Net, needs.Net), Exec: line(s.Exec, needs.Exec),
+		Memory: cmp.Or(s.Memory, needs.Memory), CPU: cmp.Or(s.CPU, needs.CPU),
+	}
+}
+
+// cache returns the directory of the plugin's own that lasts, if it has one; else it is empty.
+func (c Config) cache() string {
+	n := c.given()
+	if c.CacheDir == nil || c.Sandbox.Level == NoSandbox || !slices.Contains(slices.Concat(n.Read, n.Write, n.Exec), tool.Cache) {
+		return ""
+	}
+	return c.CacheDir()
+}
+
+// cacheVariable is the variable by which programs find that directory (XDG Base Directory
+// Specification), if there is one.
+func (c Config) cacheVariable() []string {
+	if dir := c.cache(); dir != "" {
+		return []string{"XDG_CACHE_HOME=" + dir}
+	}
+	return nil
 }
 
 // effectiveNeeds returns what the plugin declares, as far as it was accepted; nil: its needs are
@@ -101,8 +125,8 @@ func (c Config) paths(list, env []string) (g sandbox.Grant) {
 		case tool.Workspace:
 			g.List = append(g.List, c.Root)
 		case tool.Cache:
-			if c.CacheDir != nil {
-				g.List = append(g.List, c.CacheDir())
+			if dir := c.cache(); dir != "" {
+				g.List = append(g.List, dir)
 			}
 		default:
 			g.List = append(g.List, filepath.Clean(expandHome(entry, env)))

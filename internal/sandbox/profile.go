@@ -23,6 +23,8 @@ type Profile struct {
 	Net Grant
 	// Sockets is a directory in which the process may make its socket. Empty: none.
 	Sockets string
+	// Cache is a directory of the process's own, in a hidden one. Empty: none.
+	Cache string
 	// Protected are files and directories that cannot be changed, in whatever tree they lie, and
 	// Hidden are directories that look empty.
 	Protected, Hidden []string

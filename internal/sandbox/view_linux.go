@@ -147,7 +147,10 @@ func closePaths(p *stage.Program, of Profile) {
 	}
 	for _, path := range of.Hidden {
 		if exists(path) && of.sees(path) {
-			hide(p, path, of.Sockets, of.Program, of.Script)
+			hide(p, path, of.Sockets, of.Program, of.Script, of.Cache)
+			if of.Cache != "" && within(path, of.Cache) && of.writes(of.Cache) {
+				setAttributes(p, "keep "+of.Cache+" writable", of.Cache, 0, readOnly)
+			}
 		}
 	}
 }
@@ -232,7 +235,12 @@ func makeRoot(p *stage.Program, f Features, of Profile) {
 	for _, path := range devices {
 		v.grant(path, true)
 	}
-	v.mount(of)
+	begins := of.Dir != "" && !of.sees(of.Dir) // there the process begins, and can leave nothing
+	if begins {
+		v.directory(of.Dir)
+		mountTmp(p, "mount "+of.Dir, of.Dir, 4096, "755")
+	}
+	v.mount(of) // also in it
 	if f.Proc {
 		v.directory("/proc")
 		mountProc(p)
@@ -244,14 +252,12 @@ func makeRoot(p *stage.Program, f Features, of Profile) {
 		v.directory(filepath.Dir(at))
 		p.Try(0, unix.SYS_SYMLINKAT, p.Text(v.links[at]), atCWD, p.Text(at))
 	}
-	if of.Dir != "" && !of.sees(of.Dir) { // where the process begins, and can leave nothing
-		v.directory(of.Dir)
-		mountTmp(p, "mount "+of.Dir, of.Dir, 4096, "755")
-		setAttributes(p, "mount "+of.Dir, of.Dir, readOnly, 0)
-	}
 	p.Call("leave the old root", unix.SYS_UMOUNT2, p.Text(oldRoot), unix.MNT_DETACH)
 	p.Try(0, unix.SYS_UNLINKAT, atCWD, p.Text(oldRoot), unix.AT_REMOVEDIR)
 	attr := p.Struct(uint64(readOnly|harmless), uint64(0), uint64(0), uint64(0))
+	if begins { // unless it is in a tree of the system, and so not that mount
+		p.Try(0, unix.SYS_MOUNT_SETATTR, atCWD, p.Text(of.Dir), 0, attr, unix.MOUNT_ATTR_SIZE_VER0)
+	}
 	p.Call("close the root", unix.SYS_MOUNT_SETATTR, atCWD, p.Text("/"), 0, attr, unix.MOUNT_ATTR_SIZE_VER0)
 	closePaths(p, of)
 }

@@ -19,6 +19,7 @@ func main() {
 		Tools:         b.tools(),
 		KeepsSessions: true,
 		ConfigSchema:  workspace.ConfigSchema, Configure: b.current.Configure,
+		Needs: &tool.Needs{Write: []string{tool.Workspace}},
 	}.Main()
 }
 

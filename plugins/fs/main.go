@@ -17,6 +17,7 @@ func main() {
 		Name: "fs", Version: "0.1.0",
 		Tools:        tools(current),
 		ConfigSchema: workspace.ConfigSchema, Configure: current.Configure,
+		Needs: &tool.Needs{Write: []string{tool.Workspace}},
 	}.Main()
 }
 

@@ -34,6 +34,9 @@ type Options struct {
 	Unheld bool
 	// CacheDir is the directory in which descriptions are remembered; empty: they are not.
 	CacheDir string
+	// PluginCache is the directory below which plugins have caches of their own; empty: they have
+	// none.
+	PluginCache string
 	// KeptDir is the directory in which the binaries that served last are kept; empty: they
 	// are not.
 	KeptDir string
@@ -52,15 +55,18 @@ type Options struct {
 
 // Roster is the plugins of a host, and its other providers. It is safe for concurrent use.
 type Roster struct {
-	opts       Options
-	registry   Registry
-	log        hclog.Logger
-	manifests  *manifest.Cache // nil: descriptions are not remembered
-	unstored   sync.Once       // the cache could not be written, which is told once
-	names      *nameBook       // nil: names are not remembered
-	needs      *accepted.Book  // which needs were accepted
-	binaries   *kept.Store     // nil: binaries are not kept
-	sockets    socketDirs
+	opts      Options
+	registry  Registry
+	log       hclog.Logger
+	manifests *manifest.Cache // nil: descriptions are not remembered
+	unstored  sync.Once       // the cache could not be written, which is told once
+	names     *nameBook       // nil: names are not remembered
+	needs     *accepted.Book  // which needs were accepted
+	binaries  *kept.Store     // nil: binaries are not kept
+	sockets   socketDirs
+
+	pluginCache string // without links; empty: plugins have no caches
+
 	starting   chan struct{}   // has room for each plugin that may start at a time
 	life       context.Context // ends when Close begins
 	endLife    context.CancelFunc
@@ -91,6 +97,11 @@ func New(o Options, r Registry) (*Roster, error) {
 	out.sockets.life = out.life
 	if o.CacheDir != "" {
 		out.manifests = openCache(o.CacheDir, out.log)
+	}
+	if o.PluginCache != "" {
+		if out.pluginCache = openPluginCache(o.PluginCache, out.log); out.pluginCache != "" {
+			out.opts.Plugin.Hidden = []string{out.pluginCache}
+		}
 	}
 	if o.KeptDir != "" {
 		out.binaries = openKept(o.KeptDir, out.log)

@@ -106,6 +106,9 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 	if dir := t.CacheDir(); dir != "" && !n.Uncached {
 		opts = append(opts, host.WithCache(dir))
 	}
+	if dir := t.CacheDir(); dir != "" {
+		opts = append(opts, host.WithPluginCache(filepath.Join(dir, "plugins")))
+	}
 	if dir, err := state.Dir(); err == nil && !n.Uncached { // what is compared with a lock is files
 		opts = append(opts, host.WithRollback(dir))
 	}

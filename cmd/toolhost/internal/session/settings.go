@@ -227,8 +227,8 @@ func (t *Settings) AuditPath(flag string) string {
 	return chosen(flag, t.Config.Audit.Path, AuditVariable)
 }
 
-// CacheDir returns the directory in which hosts remember what plugins say of themselves;
-// empty if the user or the system wants none.
+// CacheDir returns the directory in which hosts remember what plugins say of themselves, and
+// plugins have caches of their own; empty if the user or the system wants none.
 func (t *Settings) CacheDir() string {
 	dir := chosen("", t.Config.CacheDir, CacheVariable)
 	switch dir {
