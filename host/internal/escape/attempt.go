@@ -38,6 +38,9 @@ const (
 	Runs
 	// Stays: what the attempt left is there when the plugin is closed.
 	Stays
+	// RunsOn: the kernel did not stop it for what it had used of the processors. How long it
+	// took does not tell, as others use them too.
+	RunsOn
 )
 
 // Takes says who can do something without any sandbox.

@@ -2,12 +2,15 @@ package escape_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -40,10 +43,16 @@ func results(t *testing.T, w *world, r runner, attempts iter.Seq2[*escape.Group,
 	var later []rest
 	for _, a := range attempts {
 		its := w.of(a)
-		before := w.now(t, a, its)
+		before, stops := w.now(t, a, its), 0
+		if a.Proof == escape.RunsOn {
+			stops = stopped(t, r.pid())
+		}
 		said := r.try(t, a.Name, its)
 		if said.Outcome == escape.Done && said.Listens != "" && !reaches(said.Listens, its.Nonce) {
 			said.Outcome, said.Note = escape.Denied, "its listener is not reached"
+		}
+		if a.Proof == escape.RunsOn && said.Outcome == escape.Done && stopped(t, r.pid()) > stops {
+			said.Outcome, said.Note = escape.Denied, "its control group had to wait"
 		}
 		if a.Proof == escape.Stays && said.Outcome == escape.Done {
 			rest := rest{a, its, -1}
@@ -83,6 +92,38 @@ func reaches(address, nonce string) bool {
 	text := make([]byte, 64)
 	n, err := unix.Read(fd, text)
 	return err == nil && string(text[:n]) == nonce
+}
+
+// stopped returns in how many periods the control groups of a process, other than the test's
+// own, had used up their part of the processors.
+func stopped(t *testing.T, pid int) (n int) {
+	t.Helper()
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return 0
+	}
+	its, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	var groups []string
+	for line := range strings.Lines(string(its)) {
+		if !strings.Contains(string(own), line) {
+			groups = append(groups, filepath.Base(strings.TrimSpace(line)))
+		}
+	}
+	if len(groups) == 0 {
+		return 0
+	}
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d os.DirEntry, _ error) error { // others' groups come and go
+		if d == nil || d.Name() != "cpu.stat" || !slices.Contains(groups, filepath.Base(filepath.Dir(path))) {
+			return nil
+		}
+		text, _ := os.ReadFile(path)
+		_, text, _ = bytes.Cut(text, []byte("nr_throttled "))
+		text, _, _ = bytes.Cut(text, []byte("\n"))
+		count, _ := strconv.Atoi(string(text))
+		n += count
+		return nil
+	})
+	return n
 }
 
 // descriptorOf finds a process that a plugin has started, by the number that it has for the

@@ -92,7 +92,7 @@ func TestLimits(t *testing.T) {
 				}
 				w := newWorld(t)
 				got := results(t, w, started(t, w, profile, on, func(s *plugin.Sandbox) {
-					s.Memory, s.PIDs, s.Files, s.Disk, s.CPU = escape.TakenMemory/2, escape.TakenProcesses/2, escape.TakenDescriptors-100, escape.TakenDisk-1, 0.25
+					s.Memory, s.PIDs, s.Files, s.Disk, s.CPU = escape.TakenMemory/2, escape.TakenProcesses/2, escape.TakenDescriptors-100, escape.TakenDisk-1, 0.1
 				}), only(true))
 				compare(t, profile, got, systems...)
 			})

@@ -327,6 +327,6 @@ var Table = []Group{
 		{"take-descriptors", "Opens files.", Says, none, AnyUser, nil},
 		{"take-disk", "Makes a file that is too large.", Says, none, AnyUser, nil},
 		{"take-tmp", "Makes temporary files that are too large together.", Says, none, AnyUser, tmpOfUser},
-		{"take-processor", "Computes.", Says, none, Luck, noGroup},
+		{"take-processor", "Computes.", RunsOn, none, AnyUser, noGroup},
 	}, true},
 }
