@@ -50,24 +50,36 @@ func openBox(plan *sandbox.Plan, plugin string, received []*os.File, denied func
 			return b, err
 		}
 	}
+	for _, port := range plan.Forward {
+		if f := take(true); f != nil {
+			if err := b.serve(f, func(l net.Listener) error { return b.proxy.Forward(l, port) }); err != nil {
+				return b, err
+			}
+		}
+	}
 	if f := take(plan.Notify); f != nil {
 		b.workers.Go(func() { sandbox.Refuse(ctx, f, denied) })
 	}
 	return b, nil
 }
 
-// connect serves a listener in the network of the process.
-func (b *box) connect(f *os.File, hosts []string, plugin string, denied func(what string)) error {
+// serve serves a listener in the network of the process.
+func (b *box) serve(f *os.File, by func(net.Listener) error) error {
 	l, err := net.FileListener(f)
 	_ = f.Close()
-	if err != nil {
-		return err
+	if err == nil {
+		b.workers.Go(func() { _ = by(l) }) // it ends with the process, or with close
 	}
+	return err
+}
+
+// connect makes the proxy, which serves a listener in the network of the process.
+func (b *box) connect(f *os.File, hosts []string, plugin string, denied func(what string)) error {
 	patterns := make([]egress.Pattern, 0, len(hosts))
 	for _, host := range hosts {
 		p, err := egress.ParsePattern(host)
 		if err != nil {
-			return errors.Join(err, l.Close())
+			return errors.Join(err, f.Close())
 		}
 		patterns = append(patterns, p)
 	}
@@ -76,8 +88,7 @@ func (b *box) connect(f *os.File, hosts []string, plugin string, denied func(wha
 			denied("net: " + e.Target)
 		}
 	}})
-	b.workers.Go(func() { _ = b.proxy.Serve(l) }) // it ends with the process, or with close
-	return nil
+	return b.serve(f, b.proxy.Serve)
 }
 
 // close ends what the host does for the process, which has ended.

@@ -137,7 +137,7 @@ func TestSandbox(t *testing.T) {
 		"workspace": {plugin.Sandbox{Write: []string{tool.Workspace}}, "own inside change"},
 		"looks":     {plugin.Sandbox{Read: []string{tool.Workspace}}, "own inside"},
 		"secret":    {plugin.Sandbox{Read: []string{secret}}, "own secret"},
-		"host":      {plugin.Sandbox{Net: []string{address}}, "own get"},
+		"host":      {plugin.Sandbox{Net: []string{address}}, "own get dial"},
 		"network":   {plugin.Sandbox{Net: []string{tool.Any}}, "own get dial"},
 		"echo":      {plugin.Sandbox{Exec: []string{"/bin/echo"}}, "own run"},
 		"programs":  {plugin.Sandbox{Exec: []string{tool.Any}}, "own run other"},

@@ -62,7 +62,7 @@ func (p *Proxy) resolve(ctx context.Context, t target) ([]netip.Addr, error) {
 	case "":
 		return []netip.Addr{t.addr}, nil
 	case "localhost": // RFC 6761: never a name server's to say
-		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}, nil
+		return []netip.Addr{loopback, netip.IPv6Loopback()}, nil
 	}
 	addrs, err := p.opts.Lookup(ctx, t.name)
 	if err == nil && len(addrs) == 0 {

@@ -214,3 +214,27 @@ func TestForwardNonsense(t *testing.T) {
 		})
 	}
 }
+
+// A client that knows no proxy reaches the machine's loopback interface, if the list has it.
+func TestForwardsLoopback(t *testing.T) {
+	t.Parallel()
+	for pattern, reached := range map[string]bool{"localhost:5432": true, "127.0.0.1:5432": true, "localhost:80": false, "[::1]:5432": false} {
+		w := newWorld(t, pattern)
+		w.at("", "127.0.0.1:5432", server(t, echo))
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { _ = w.proxy.Forward(l, 5432) }() // it ends with the proxy
+		conn, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(conn, "hello")
+		_ = conn.(*net.TCPConn).CloseWrite()
+		if got, _ := io.ReadAll(conn); (string(got) == "hello") != reached {
+			t.Errorf("%s: %q came back", pattern, got)
+		}
+		_ = conn.Close()
+	}
+}

@@ -48,7 +48,7 @@ func FuzzFirstBytes(f *testing.F) {
 		})
 		defer p.Close()
 		client, inside := pipe()
-		if !p.start(inside) {
+		if !p.start(inside, (*session).proxied) {
 			t.Fatal("no session")
 		}
 		go func() {

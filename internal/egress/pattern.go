@@ -113,6 +113,14 @@ func cutPort(s string) (h, port string, ok bool) {
 	return h, port, ok && !strings.Contains(port, ":")
 }
 
+// Loopback returns the port if the pattern is one of the machine's own loopback interface that
+// has the address 127.0.0.1.
+func (p Pattern) Loopback() (port uint16, ok bool) {
+	return p.port, p.name == "localhost" || p.addr == loopback
+}
+
+var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
 func (p Pattern) tooWide() error {
 	switch {
 	case p.below && p.name == "":

@@ -93,7 +93,15 @@ func New(patterns []Pattern, opts Options) *Proxy {
 // # Errors
 //
 // That of l, if it fails before Close; nil after Close.
-func (p *Proxy) Serve(l net.Listener) error {
+func (p *Proxy) Serve(l net.Listener) error { return p.serve(l, (*session).proxied) }
+
+// Forward is Serve for clients that know no proxy: it connects each to localhost:port, if the list
+// has it.
+func (p *Proxy) Forward(l net.Listener, port uint16) error {
+	return p.serve(l, func(s *session) { s.toLoopback(port) })
+}
+
+func (p *Proxy) serve(l net.Listener, each func(*session)) error {
 	defer func() { _ = l.Close() }()
 	if !p.enter(l) {
 		return nil
@@ -112,7 +120,7 @@ func (p *Proxy) Serve(l net.Listener) error {
 			}
 			return fmt.Errorf("the proxy of plugin %s ends: %w", p.opts.Plugin, err)
 		}
-		if !p.start(conn) {
+		if !p.start(conn, each) {
 			p.report(Refused, "", "there are too many connections at a time")
 			_ = conn.Close()
 		}
@@ -138,7 +146,7 @@ func (p *Proxy) enter(l net.Listener) bool {
 }
 
 // start gives a connection its session, unless there are too many.
-func (p *Proxy) start(conn net.Conn) bool {
+func (p *Proxy) start(conn net.Conn, serve func(*session)) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed || p.open == connections {
@@ -146,7 +154,7 @@ func (p *Proxy) start(conn net.Conn) bool {
 	}
 	p.open++
 	p.running.Go(func() {
-		newSession(p, conn).run()
+		newSession(p, conn).run(serve)
 		p.mu.Lock()
 		p.open--
 		p.mu.Unlock()

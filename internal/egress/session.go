@@ -36,7 +36,7 @@ func newSession(p *Proxy, conn net.Conn) *session {
 }
 
 // run serves the connection to its end.
-func (s *session) run() {
+func (s *session) run(serve func(*session)) {
 	closed := make(chan struct{})
 	context.AfterFunc(s.ctx, func() {
 		defer close(closed)
@@ -51,6 +51,11 @@ func (s *session) run() {
 		s.cancel()
 		<-closed
 	}()
+	serve(s)
+}
+
+// proxied serves a client that says where it wants to connect to.
+func (s *session) proxied() {
 	_ = s.client.SetReadDeadline(time.Now().Add(handshakeTime))
 	first := make([]byte, 1)
 	if _, err := io.ReadFull(s.client, first); err != nil {
@@ -63,6 +68,18 @@ func (s *session) run() {
 		s.http(c)
 	default:
 		s.proxy.report(Refused, "", "what was sent is neither HTTP nor SOCKS5")
+	}
+}
+
+// toLoopback connects a client with the machine's loopback interface, by the name or the address
+// that the list has.
+func (s *session) toLoopback(port uint16) {
+	t := target{host{name: "localhost"}, port}
+	if !s.proxy.allows(t) {
+		t.host = host{addr: loopback}
+	}
+	if upstream, f := s.connect(s.ctx, t); f == nil {
+		s.tunnel(nil, upstream)
 	}
 }
 

@@ -94,7 +94,7 @@ func Clone(attr *syscall.SysProcAttr, f Features) {
 	if f.User {
 		attr.Cloneflags |= unix.CLONE_NEWUSER
 		// The stage has no user yet, and so would lose them when it is run.
-		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_SETPCAP}
+		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_SETPCAP}
 	}
 }
 

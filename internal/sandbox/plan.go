@@ -17,8 +17,12 @@ type Plan struct {
 	// Report says what of that is enforced here.
 	Report Report
 	// Proxy reports whether the process reaches the hosts that it was granted through a listener
-	// in its own network, which the host is handed at the start. See [ProxyPort].
+	// in its own network, which the host is handed at the start.
 	Proxy bool
+	// Forward are the ports on 127.0.0.1 of that network behind which are those of the machine's
+	// own loopback interface that it was granted. The host is handed a listener for each, after
+	// the proxy's.
+	Forward []uint16
 	// Notify reports whether the host is handed a descriptor on which it learns what was
 	// refused (seccomp_unotify(2)).
 	Notify bool
@@ -42,9 +46,15 @@ const (
 	grantedView      // what it was granted, and nothing else
 )
 
-// ProxyPort is the port on 127.0.0.1, in the network of the process, on which the host's proxy
-// answers.
-const ProxyPort = 3128
+// proxyPort returns the port on 127.0.0.1, in the network of the process, on which the host's
+// proxy answers.
+func (p *Plan) proxyPort() uint16 {
+	port := uint16(3128)
+	for slices.Contains(p.Forward, port) {
+		port++
+	}
+	return port
+}
 
 // New returns how a process of that profile is confined on a system of these features, and in
 // a control group that enforces these limits.
@@ -97,6 +107,12 @@ func (p *Plan) choose() {
 	}
 	p.network = f.Namespaces() && f.Network && !of.Net.Any
 	p.Proxy = p.network && len(of.Net.List) > 0
+	for _, host := range of.Net.List {
+		pattern, err := egress.ParsePattern(host)
+		if port, ok := pattern.Loopback(); err == nil && ok && p.Proxy && !slices.Contains(p.Forward, port) {
+			p.Forward = append(p.Forward, port)
+		}
+	}
 	p.landlock = f.Landlock > 0
 	p.seccomp = f.Seccomp && !of.isOpen()
 	p.start = p.seccomp && !of.Exec.Any && len(of.Exec.List) == 0
@@ -252,7 +268,7 @@ func (p *Plan) Environment() (env []string) {
 		env = append(env, "TMPDIR="+dir)
 	}
 	if p.Proxy {
-		env = append(env, egress.Environ("127.0.0.1:"+strconv.Itoa(ProxyPort))...)
+		env = append(env, egress.Environ("127.0.0.1:"+strconv.Itoa(int(p.proxyPort())))...)
 	}
 	return env
 }

@@ -73,7 +73,9 @@ func (p *Plan) Steps(s *stage.Program, report int, e Entry) error {
 		raiseLoopback(s)
 	}
 	if p.Proxy {
-		listen(s, report, ProxyPort)
+		for _, port := range append([]uint16{p.proxyPort()}, p.Forward...) {
+			listen(s, report, port)
+		}
 	}
 	if p.view != sameView {
 		newView(s, f, of, p.view == grantedView)

@@ -206,7 +206,7 @@ var Table = []Group{
 	}, false},
 	{"Network", "Listeners on the host's loopback stand for other machines.", []Attempt{
 		{"tcp", "Connects to a server over IPv4.", Arrives, network, AnyUser, nil},
-		{"tcp-listed", "Connects to the one that is on its list, other than through the host's proxy.", Arrives, network, AnyUser, nil},
+		{"tcp-listed", "Connects to the one that is on its list, at localhost, as a client that knows no proxy.", Arrives, network | NetList, AnyUser, noProxy},
 		{"tcp6", "Connects to a server over IPv6.", Arrives, network, AnyUser, nil},
 		{"tcp-metadata", "Connects to where a cloud has its metadata.", Arrives, network, AnyUser, nil},
 		{"tcp-fastopen", "Sends data with the first packet, without connect(2).", Arrives, network, AnyUser, nil},
