@@ -227,6 +227,8 @@ func (p *Plan) others() Line {
 		line.By = append(line.By, byLandlock)
 	}
 	switch {
+	case p.view == grantedView && !f.Proc:
+		line.Open = "it can see other processes of its user"
 	case f.Namespaces() && (f.Proc || p.landlock):
 	case p.landlock && f.Landlock >= 6 && !p.seccomp:
 		line.Open = "it can see other processes of its user, change their priorities and limits, and speak to their sockets"

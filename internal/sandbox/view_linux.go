@@ -241,12 +241,15 @@ func makeRoot(p *stage.Program, f Features, of Profile) {
 		mountTmp(p, "mount "+of.Dir, of.Dir, 4096, "755")
 	}
 	v.mount(of) // also in it
+	v.directory("/proc")
 	if f.Proc {
-		v.directory("/proc")
 		mountProc(p)
-		for name, target := range map[string]string{"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"} {
-			v.links["/dev/"+name] = "/proc/self/fd" + target
-		}
+	} else { // where it leads to the process itself, too
+		bind(p, "mount /proc", oldRoot+"/proc", "/proc")
+		setAttributes(p, "mount /proc", "/proc", harmless|readOnly|unix.MOUNT_ATTR_NOEXEC, 0)
+	}
+	for name, target := range map[string]string{"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"} {
+		v.links["/dev/"+name] = "/proc/self/fd" + target
 	}
 	for _, at := range slices.Sorted(maps.Keys(v.links)) {
 		v.directory(filepath.Dir(at))
