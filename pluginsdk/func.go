@@ -37,7 +37,8 @@ import (
 // If fn returns an error, the call succeeds with a result that has IsError, and the
 // caller's model sees "tool NAME execution failed: ...". An error that wraps a
 // [*tool.Error] fails the call with that error's code instead, and so does the error of
-// a context that has ended. Arguments that fit the schema but not In, such as
+// a context that has ended, and that of writing a file that exceeds the sandbox's limit
+// ([tool.CodeResourceExhausted]). Arguments that fit the schema but not In, such as
 // 9223372036854775808 for an int or malformed base64 for a []byte, fail the call with
 // [tool.CodeInvalidArguments] and the path to the value. A value of Out that cannot be encoded fails it with
 // [tool.CodeToolFailed].
@@ -97,6 +98,9 @@ func failure(ctx context.Context, name string, err error) (tool.Result, error) {
 	var e *tool.Error
 	if errors.As(err, &e) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return tool.Result{}, err
+	}
+	if e := overLimit(err); e != nil {
+		return tool.Result{}, e
 	}
 	return tool.Failure(tool.ExecutionError(name, err).Message), nil
 }

@@ -174,14 +174,17 @@ func (p *process) own(process *os.Process, stdout, stderr *os.File) {
 	pipes.Go(func() { p.output.readStderr(stderr) })
 
 	exit := exitError(p.reap(process))
-	exit.Limit = p.exceeded(exit)
 	at := time.Now()
+	finish := sync.OnceFunc(func() {
+		exit.Limit = p.exceeded(exit)
+		p.finish(exit, at)
+	})
 
 	p.output.limit.end()
 	end := at.Add(drainTime)
 	_, _ = stdout.SetReadDeadline(end), stderr.SetReadDeadline(end)
 	// Reading may still wait for the receiver of the log.
-	held := time.AfterFunc(drainTime+logGrace, func() { p.finish(exit, at) })
+	held := time.AfterFunc(drainTime+logGrace, finish)
 	if p.stdio != nil {
 		p.stdio.end()
 		_ = p.stdio.Close()
@@ -189,7 +192,7 @@ func (p *process) own(process *os.Process, stdout, stderr *os.File) {
 	pipes.Wait()
 	held.Stop()
 	_, _ = stdout.Close(), stderr.Close()
-	p.finish(exit, at)
+	finish()
 
 	if !p.cmd.namespaced { // else the kernel has ended them
 		p.cmd.group.End()
@@ -198,18 +201,6 @@ func (p *process) own(process *os.Process, stdout, stderr *os.File) {
 	p.cmd.copied.close()
 	p.box.close()
 	p.leave()
-}
-
-// exceeded returns the limit because of which the process was ended; empty: it was not, or that
-// is not known.
-func (p *process) exceeded(exit *ExitError) string {
-	switch {
-	case exit.Signal == "SIGXFSZ":
-		return "disk, " + sandbox.Bytes(p.cmd.plan.Profile.Limits.Disk) + " a file"
-	case exit.Signal == "SIGKILL" && p.cmd.control != nil && p.cmd.control.Exceeded().Memory > 0:
-		return "memory, " + sandbox.Bytes(p.cmd.plan.Profile.Limits.Memory)
-	}
-	return ""
 }
 
 // ownConnection is own for a server without a program: the run ends with the connection.

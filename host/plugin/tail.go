@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -33,10 +34,15 @@ func (t *tail) add(line []byte) {
 		close(t.begun)
 	}
 	t.next++
-	if bytes.HasPrefix(line, []byte("panic: ")) || bytes.HasPrefix(line, []byte("fatal error: ")) {
+	if slices.ContainsFunc(causes, func(c []byte) bool { return bytes.HasPrefix(line, c) }) {
 		copyStart(&t.why, line)
 	}
 }
+
+// causes are how the line begins with which the Go runtime says why it ends a program.
+var causes = [][]byte{[]byte("panic: "), []byte("fatal error: "), []byte(noThread)}
+
+const noThread = "runtime/cgo: pthread_create failed"
 
 // copyStart copies what will be shown of a line, and enough to see that there was more.
 func copyStart(to *[]byte, line []byte) {

@@ -1,0 +1,204 @@
+package limits_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// job is what a host is to do: call a tool of the taker, in its sandbox, and the neighbour at the
+// same time.
+type job struct {
+	Plugins, Root string
+	Sandbox       plugin.Sandbox
+	Namespace     plugin.Namespace
+	Tool          string
+}
+
+// outcome is how that ended.
+type outcome struct {
+	Code           tool.Code // of the call
+	Message, Text  string
+	Quiet, During  time.Duration // the neighbour's p99
+	Grown          int64         // the most that the host's memory was above what it was before
+	Cores          float64       // that the taker's process used during the call
+	Starts, Again  int           // of the neighbour, and of the taker when it has been called again
+	Error          string        // of whatever else failed
+	NeighbourCalls int
+}
+
+const (
+	// neighbourCalls are made at least, before and during the call.
+	neighbourCalls = 1000
+	// longEnough is how long the neighbour is called at least, so that shares of processors can be told.
+	longEnough = time.Second
+)
+
+// beHost does the job of the variable and prints the outcome.
+func beHost() {
+	var j job
+	err := json.Unmarshal([]byte(os.Getenv(hostVariable)), &j)
+	var out outcome
+	if err == nil {
+		err = j.run(context.Background(), &out)
+	}
+	if err != nil {
+		out.Error = err.Error()
+	}
+	_ = json.NewEncoder(os.Stdout).Encode(out)
+}
+
+func (j job) run(ctx context.Context, out *outcome) (err error) {
+	h, err := host.New(host.WithRoot(j.Root), host.WithPluginSettings(func(name string, s *plugin.Settings) {
+		if name == string(taker) {
+			s.Sandbox, s.Namespace = j.Sandbox, j.Namespace
+		}
+	}))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, h.Close(ctx)) }()
+	if _, err := h.Load(ctx, j.Plugins); err != nil {
+		return err
+	}
+	call := func(ctx context.Context, name string) (tool.Result, error) {
+		return h.Execute(ctx, tool.Call{Name: name, Arguments: []byte("{}")})
+	}
+	status := func(name string) plugin.Status {
+		all := h.Plugins()
+		return all[slices.IndexFunc(all, func(s plugin.Status) bool { return s.Name == name })]
+	}
+	// p99 is that of the neighbour until the time is over, and enough calls were made.
+	p99 := func(until func() bool) (time.Duration, error) {
+		var took []time.Duration
+		for began := time.Now(); len(took) < neighbourCalls || time.Since(began) < longEnough || !until(); {
+			from := time.Now()
+			if _, err := call(ctx, string(neighbour)+".rest"); err != nil {
+				return 0, fmt.Errorf("the neighbour: %w", err)
+			}
+			if took = append(took, time.Since(from)); len(took) > 1_000_000 {
+				return 0, errors.New("the call does not end")
+			}
+		}
+		out.NeighbourCalls = len(took)
+		slices.Sort(took)
+		return took[len(took)*99/100], nil
+	}
+	now := func() bool { return true }
+	for range 2 { // the first warms up
+		if _, err := call(ctx, string(taker)+".rest"); err != nil {
+			return err
+		}
+		if out.Quiet, err = p99(now); err != nil {
+			return err
+		}
+	}
+	before, stop := resident(), make(chan struct{})
+	var most atomic.Int64
+	go func() {
+		for tick := time.NewTicker(5 * time.Millisecond); ; {
+			most.Store(max(most.Load(), resident()))
+			select {
+			case <-tick.C:
+			case <-stop:
+				return
+			}
+		}
+	}()
+
+	pid := status(string(taker)).PID
+	used, began := processorTime(pid), time.Now()
+	taking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	endless := make(chan struct{}) // closed if the call says that it will not end
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		res, err := call(tool.WithProgress(taking, func(tool.Progress) { close(endless) }), string(taker)+"."+j.Tool)
+		if out.Text = res.Text(); err != nil {
+			out.Code, out.Message = tool.CodeOf(err), err.Error()
+		}
+	}()
+	isOver := func() bool {
+		select {
+		case <-ended:
+		case <-endless:
+		default:
+			return false
+		}
+		return true
+	}
+	out.During, err = p99(isOver)
+	out.Cores = (processorTime(pid) - used).Seconds() / time.Since(began).Seconds()
+	cancel()
+	<-ended
+	close(stop)
+	out.Grown = most.Load() - before
+	if err != nil {
+		return err
+	}
+	if _, err := call(ctx, string(taker)+".rest"); err != nil {
+		return fmt.Errorf("the next call: %w", err)
+	}
+	out.Starts, out.Again = status(string(neighbour)).Starts, status(string(taker)).Starts
+	return nil
+}
+
+// resident is how much memory this process has.
+func resident() int64 {
+	text, _ := os.ReadFile("/proc/self/statm")
+	pages, _ := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
+	return pages * int64(os.Getpagesize())
+}
+
+// processorTime is how long a process has used processors; 0: it has ended.
+func processorTime(pid int) time.Duration {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(rest)
+	user, _ := strconv.ParseInt(fields[11], 10, 64)
+	system, _ := strconv.ParseInt(fields[12], 10, 64)
+	return time.Duration(user+system) * time.Second / 100
+}
+
+// runHost runs a host that does the job.
+func (j job) runHost(t *testing.T) (out outcome) {
+	t.Helper()
+	text, err := json.Marshal(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")
+	cmd.Env = append(os.Environ(), hostVariable+"="+string(text))
+	cmd.SysProcAttr = &unix.SysProcAttr{Pdeathsig: unix.SIGKILL}
+	cmd.Stderr = os.Stderr
+	said, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(said, &out); err != nil {
+		t.Fatal(err)
+	}
+	if out.Error != "" {
+		t.Fatal(out.Error)
+	}
+	return out
+}
