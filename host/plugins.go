@@ -158,6 +158,12 @@ func (h *Host) Plugins() []plugin.Status {
 	return all
 }
 
+// Sandbox returns what the process of a plugin may do, and what of that is enforced: as it is in
+// force or, if it is not running, as it would be if it was started now; nothing is started for
+// that. False: the host has no plugin of that name, or the operator has disabled it, or it is not
+// a process of this system.
+func (h *Host) Sandbox(name string) (plugin.SandboxStatus, bool) { return h.roster.Sandbox(name) }
+
 // Draining returns the processes of plugins that were replaced or withdrawn and whose calls
 // may still end, sorted by name.
 func (h *Host) Draining() []plugin.Status { return h.roster.Draining() }

@@ -152,6 +152,29 @@ var ills = map[string]ill{
 		script: `echo 0 >/proc/sys/user/max_pid_namespaces`,
 		check:  "protections", result: doctor.Warning, says: []string{"PID namespace"}, hint: "docs/isolation.md",
 	},
+	"no namespaces for a sandbox": {
+		script: `echo 0 >/proc/sys/user/max_pid_namespaces`,
+		check:  "sandbox", result: doctor.Warning, says: []string{"this system lacks PID and IPC namespaces"}, hint: "user.max_user_namespaces",
+	},
+	"a sandbox that stays open in part": {
+		cause:  func(_ *testing.T, w *world) { w.configure("plugins: {player: {sandbox: {net: ['a.example:443']}}}") },
+		script: `echo 0 >/proc/sys/user/max_pid_namespaces`,
+		check:  "sandbox", result: doctor.Warning, says: []string{"plugin player, net (a.example:443): "}, hint: "toolhost plugins show player",
+	},
+	"a strict sandbox that cannot be enforced": {
+		cause: func(_ *testing.T, w *world) {
+			w.configure("plugins: {player: {sandbox: {level: strict, net: ['a.example:443']}}}")
+		},
+		script: `echo 0 >/proc/sys/user/max_pid_namespaces`,
+		check:  "sandbox", result: doctor.Failed, says: []string{"plugin player does not start: its sandbox is strict", "net a.example:443: "}, hint: "level: best-effort",
+	},
+	"a strict sandbox of a server that cannot be enforced": {
+		cause: func(_ *testing.T, w *world) {
+			w.configure("mcp_servers:", "  echo:", "    command: "+filepath.Join(built.dir, "mcpserver"), "    args: [echo]", "    sandbox: {level: strict, net: ['a.example:443']}")
+		},
+		script: `echo 0 >/proc/sys/user/max_pid_namespaces`,
+		check:  "sandbox", result: doctor.Failed, says: []string{"plugin echo does not start: its sandbox is strict"}, hint: "level: best-effort",
+	},
 	"an audit log that cannot be written": {
 		cause: func(t *testing.T, w *world) { w.env = append(w.env, session.AuditVariable+"="+t.TempDir()) },
 		check: "audit log", result: doctor.Failed, says: []string{"calls cannot be recorded"}, hint: session.AuditVariable,
@@ -219,13 +242,30 @@ func TestDoctorFindsNothing(t *testing.T) {
 	w := newWorld(t, "player")
 	w.run("doctor").exits(0).prints("ok       daemon: none is running on")
 	w.serve()
-	o := w.run("doctor").exits(0).prints("ok       plugin directories: ", "ok       state: ", "serves 15 tools of 1 plugin on")
+	o := w.run("doctor").exits(0).prints("ok       plugin directories: ", "ok       state: ", "serves 16 tools of 1 plugin on")
 	for line := range strings.Lines(o.stdout) {
 		if strings.HasPrefix(line, "failed") || len(line) > 81 && !strings.Contains(line, w.tmp) && !strings.Contains(line, w.state) {
 			t.Errorf("it prints %s", line)
 		}
 	}
 	equal(t, "standard error", o.stderr, "")
+}
+
+// It says what a plugin would get that does not run, and starts none for that, or what one has in
+// a daemon.
+func TestDoctorSandbox(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	w.run("doctor").exits(0).prints("sandbox: plugin player has not run, so what it", "read,")
+	left, err := os.ReadDir(w.state)
+	if err != nil || len(left) > 0 {
+		t.Errorf("it leaves %v (%v)", left, err)
+	}
+	w.serve()
+	w.run("doctor").exits(0).prints("sandbox: plugin player is undeclared: read, write, exec, net")
+	w.configure("plugins: {player: {sandbox: {level: none}}}")
+	w.run("reload").exits(0)
+	w.run("doctor").exits(0).prints("sandbox: plugin player has no sandbox, as its level is none")
 }
 
 // sick runs the command after a script, in namespaces of its own if there is one.

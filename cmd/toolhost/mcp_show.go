@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/suggest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -18,9 +19,9 @@ import (
 
 func newMCPShowCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
-		Use: "show NAME", Short: "Show an MCP server: its state, how it is reached, and its tools",
-		Long: `Show an MCP server: its state and why it cannot be used, how it is reached, and its tools,
-with the level that holds. Values of variables and headers are not shown, nor what looks like
+		Use: "show NAME", Short: "Show an MCP server: its state, how it is reached, its sandbox and its tools",
+		Long: `Show an MCP server: its state and why it cannot be used, how it is reached, what its process
+may do, and its tools, with the level that holds. Values of variables and headers are not shown, nor what looks like
 a secret in arguments and URLs. toolhost plugins show NAME has more of its runs, and toolhost
 plugins logs NAME what it has written to the daemon.`,
 		Example: "  toolhost mcp show github",
@@ -36,11 +37,13 @@ plugins logs NAME what it has written to the daemon.`,
 // shownServer is an MCP server with its tools and faults.
 type shownServer struct {
 	server
-	Command string   `json:"command,omitempty"`
-	Args    []string `json:"args,omitempty"`
-	Dir     string   `json:"cwd,omitempty"`
-	EnvFile string   `json:"env_file,omitempty"`
-	URL     string   `json:"url,omitempty"`
+	// Sandbox is what its process may do; nil: it has none.
+	Sandbox *plugin.SandboxStatus `json:"sandbox,omitempty"`
+	Command string                `json:"command,omitempty"`
+	Args    []string              `json:"args,omitempty"`
+	Dir     string                `json:"cwd,omitempty"`
+	EnvFile string                `json:"env_file,omitempty"`
+	URL     string                `json:"url,omitempty"`
 	// Env and Headers are names.
 	Env     []string         `json:"env,omitempty"`
 	Headers []string         `json:"headers,omitempty"`
@@ -81,6 +84,9 @@ func showServer(ctx context.Context, s *session.Session, b session.Backend, name
 		return err
 	}
 	p := shownServer{server: one, Tools: []serverTool{}, Faults: []output.Failure{}}
+	if p.Sandbox, err = b.Sandbox(ctx, name); err != nil {
+		return err
+	}
 	says := one.named.Server
 	p.Command, p.Args, p.Dir, p.EnvFile, p.URL = says.Command, says.Args.Shown(), says.Dir, says.EnvFile, says.URL.Shown()
 	for _, v := range says.Env {
@@ -107,6 +113,7 @@ func showServer(ctx context.Context, s *session.Session, b session.Backend, name
 		return s.Out.JSON(p)
 	}
 	s.Out.Fields(p.fields())
+	printSandbox(s.Out, p.Sandbox)
 	s.Out.Failures(p.Faults)
 	if len(p.Tools) > 0 {
 		s.Out.Printf("\n")
@@ -120,7 +127,7 @@ func showServer(ctx context.Context, s *session.Session, b session.Backend, name
 }
 
 func (p shownServer) fields() []output.Field {
-	of := shownPlugin{Status: p.Status}
+	of := shownPlugin{Status: p.Status, Sandbox: p.Sandbox}
 	skip := map[string]bool{"path": true, "carrier": true, "sdk": true, "kept": true, "tools": true, "won names": true}
 	reached := strings.Join(append([]string{p.Command}, p.Args...), " ")
 	if p.Command == "" {

@@ -35,7 +35,9 @@ func newPluginsShowCommand(s *session.Session) *cobra.Command {
 // shownPlugin is a plugin with its tools and faults.
 type shownPlugin struct {
 	plugin.Status
-	ToolNames []string `json:"tool_names"`
+	// Sandbox is what its process may do; nil: it has none.
+	Sandbox   *plugin.SandboxStatus `json:"sandbox,omitempty"`
+	ToolNames []string              `json:"tool_names"`
 	// Faults have the form of all errors, with their evidence.
 	Faults []output.Failure `json:"faults"`
 	// Warnings says what is not checked of the schemas of its tools.
@@ -60,6 +62,9 @@ func showPlugin(ctx context.Context, s *session.Session, b session.Backend, name
 		return err
 	}
 	p := shownPlugin{Status: status, ToolNames: []string{}, Faults: []output.Failure{}}
+	if p.Sandbox, err = b.Sandbox(ctx, name); err != nil {
+		return err
+	}
 	for _, other := range b.Plugins() {
 		for _, l := range other.Lost {
 			if l.To == name {
@@ -91,6 +96,7 @@ func showPlugin(ctx context.Context, s *session.Session, b session.Backend, name
 		return s.Out.JSON(p)
 	}
 	s.Out.Fields(p.fields())
+	printSandbox(s.Out, p.Sandbox)
 	s.Out.Failures(p.Faults)
 	printList(s.Out, "not checked, so the tools have to", p.Warnings)
 	return nil
@@ -136,6 +142,7 @@ func (p shownPlugin) fields() []output.Field {
 		{Name: "version", Value: output.OrDash(p.Version)},
 		{Name: "sdk", Value: output.OrDash(p.SDK)},
 		{Name: "needs", Value: needs(p.Status)},
+		{Name: "sandbox", Value: sandboxLevel(p.Sandbox)},
 		{Name: "start took", Value: startTime(p.Status)},
 		{Name: "ready since", Value: since},
 		{Name: "starts", Value: strconv.Itoa(p.Starts)},

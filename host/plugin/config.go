@@ -44,12 +44,12 @@ type Config struct {
 	// Pins returns what may run, before each start; nil, or if it returns nil: everything
 	// may.
 	Pins func() (Pins, error)
-	// Accepted returns, for each start and after Admit, what the operator has accepted of the
-	// plugin's needs: the process gets no more than that ([tool.Needs.Within]), whatever it
-	// declares now, except for lines that the operator decides ([Sandbox]). A nil ceiling that
-	// is known was accepted as undeclared, and bounds nothing. Not known: it has never run
-	// here, or nothing is remembered, and what it declares bounds it. Default: nil, never
-	// known.
+	// Accepted returns, for each start and after Admit, and for [Plugin.Sandbox], what the
+	// operator has accepted of the plugin's needs: the process gets no more than that
+	// ([tool.Needs.Within]), whatever it declares now, except for lines that the operator
+	// decides ([Sandbox]). A nil ceiling that is known was accepted as undeclared, and bounds
+	// nothing. Not known: it has never run here, or nothing is remembered, and what it declares
+	// bounds it. Default: nil, never known.
 	Accepted func() (ceiling *tool.Needs, known bool)
 	// Kept returns a copy of a binary that runs in place of the file, and its SHA-256 in
 	// hexadecimal digits, before each start; empty, or nil: the file runs.

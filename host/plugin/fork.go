@@ -55,13 +55,10 @@ type command struct {
 func (c *command) spawn(ctx context.Context, env []string, stdout, stderr *os.File) (*os.Process, error) {
 	namespaces, err := c.namespaces()
 	if err != nil {
-		//nolint:errorlint // err is not about the file
-		return nil, fmt.Errorf("a PID namespace is required and not available (see toolhost doctor): %v", err)
+		return nil, err
 	}
-	if c.find {
-		if c.path, err = findProgram(c.path, c.dir, c.env); err != nil {
-			return nil, err
-		}
+	if err := c.findPath(); err != nil {
+		return nil, err
 	}
 	if c.copied == nil {
 		program, err := openProgram(ctx, c.path)
@@ -106,13 +103,26 @@ func (c *command) spawn(ctx context.Context, env []string, stdout, stderr *os.Fi
 	}
 }
 
+// findPath makes a name a path.
+func (c *command) findPath() (err error) {
+	if c.find {
+		c.path, err = findProgram(c.path, c.dir, c.env)
+	}
+	return err
+}
+
 // namespaces returns those that the process gets on this system. A sandbox needs them, and has
 // a user namespace if that is the only way.
 func (c *command) namespaces() (confine.Namespaces, error) {
 	features := sandbox.Detect()
 	switch {
 	case c.profile == nil || c.namespace == NamespaceOff || !features.Namespaces():
-		return c.namespace.resolve()
+		n, err := c.namespace.resolve()
+		if err != nil {
+			//nolint:errorlint // err is not about the file
+			err = fmt.Errorf("a PID namespace is required and not available (see toolhost doctor): %v", err)
+		}
+		return n, err
 	case features.Privileged:
 		return confine.PIDNamespace, nil
 	}
@@ -127,12 +137,8 @@ func (c *command) planned(n confine.Namespaces) (*sandbox.Plan, error) {
 		c.plan = sandbox.Bare(c.dir)
 		return c.plan, nil
 	}
-	features := sandbox.Detect()
-	if !c.namespaced {
-		features.Privileged, features.User = false, false
-	}
-	profile := c.profile()
-	if err := c.interpret(&profile); err != nil {
+	profile, features, err := c.confined(n)
+	if err != nil {
 		return nil, err
 	}
 	if err := c.joinGroup(profile.Limits); err != nil {
@@ -144,6 +150,37 @@ func (c *command) planned(n confine.Namespaces) (*sandbox.Plan, error) {
 		return nil, strictFailure(c.name, open)
 	}
 	return c.plan, nil
+}
+
+// confined returns what the process may do with these namespaces, and what can enforce it.
+func (c *command) confined(n confine.Namespaces) (sandbox.Profile, sandbox.Features, error) {
+	features := sandbox.Detect()
+	if n == confine.NoNamespace {
+		features.Privileged, features.User = false, false
+	}
+	profile := c.profile()
+	return profile, features, c.interpret(&profile)
+}
+
+// foresee returns what would be enforced if the process was started now, which it is not. Before is
+// the control group of the one before; nil: there was none.
+func (c *command) foresee(before *cgroup.Group) (sandbox.Report, error) {
+	n, err := c.namespaces()
+	if err == nil {
+		err = c.findPath()
+	}
+	if err != nil {
+		return nil, err
+	}
+	profile, features, err := c.confined(n)
+	if err != nil {
+		return nil, err
+	}
+	enforced := grouped(profile.Limits)
+	if before != nil { // what it got counts, not what it could have
+		enforced = before.Enforces()
+	}
+	return sandbox.New(profile, features, enforced).Report, nil
 }
 
 // groups are where this process may make control groups.

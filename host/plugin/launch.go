@@ -37,6 +37,10 @@ func launch(
 			return nil, notPinned(err)
 		}
 	}
+	if cfg.Accepted != nil { // once, whatever is accepted meanwhile
+		ceiling, known := cfg.Accepted()
+		cfg.Accepted = func() (*tool.Needs, bool) { return ceiling, known }
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, cfg.StartTimeout, fmt.Errorf("not ready within %v", cfg.StartTimeout))
 	defer cancel()
 

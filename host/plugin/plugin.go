@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
@@ -17,6 +16,8 @@ type Plugin struct {
 	candidate Candidate
 	kind      string // of a server; empty: it is a binary
 	cfg       Config
+
+	command func(Config) *command // that a run starts; nil: there is no program
 
 	runs     supervisor
 	said     published
@@ -32,7 +33,11 @@ var (
 )
 
 // New makes a provider of a plugin binary. Nothing is started yet.
-func New(c Candidate, cfg Config) *Plugin { return newPlugin(c, cfg, prepareBinary(c)) }
+func New(c Candidate, cfg Config) *Plugin {
+	p := newPlugin(c, cfg, prepareBinary(c))
+	p.command = func(cfg Config) *command { return &newProcess(c, cfg).cmd }
+	return p
+}
 
 // newPlugin makes a provider whose runs prepare makes.
 func newPlugin(c Candidate, cfg Config, prepare func(context.Context, Config, *instance) error) *Plugin {
@@ -62,23 +67,26 @@ func (p *Plugin) declared() Config {
 	return cfg
 }
 
-// Sandbox returns what its process may do, and what of that this system enforces.
-func (p *Plugin) Sandbox() SandboxStatus {
-	cfg := p.declared()
-	s := SandboxStatus{Level: cfg.Sandbox.Level, Undeclared: cfg.effectiveNeeds() == nil, Denied: cfg.denials.list()}
-	if s.Level == NoSandbox {
+// Sandbox returns what its process may do, and what of that is enforced: as it is in force or, if
+// no process runs, as it would be if one was started now. Nothing is started for that. The zero
+// value: there is no process, but a server elsewhere.
+func (p *Plugin) Sandbox() (s SandboxStatus) {
+	if p.command == nil {
 		return s
 	}
-	profile := cfg.profile(p.candidate.Binary(), p.candidate.Binary(), "")
-	features := sandbox.Detect()
-	if cfg.Namespace == NamespaceOff {
-		features.Privileged, features.User = false, false
+	cfg := p.declared()
+	s = SandboxStatus{Level: cfg.Sandbox.Level, Undeclared: cfg.effectiveNeeds() == nil, Denied: cfg.denials.list()}
+	run := p.runs.current.Load()
+	switch s.InForce = run != nil; {
+	case s.Level == NoSandbox:
+	case s.InForce:
+		s.Lines = run.proc.cmd.plan.Report
+	default:
+		var err error
+		if s.Lines, err = p.command(cfg).foresee(p.runs.group()); err != nil {
+			s.Fault = sanitize.Line(err.Error(), 1000)
+		}
 	}
-	enforced := grouped(profile.Limits)
-	if group := p.runs.group(); group != nil { // what it got counts, not what it could have
-		enforced = group.Enforces()
-	}
-	s.Lines = sandbox.New(profile, features, enforced).Report
 	return s
 }
 

@@ -72,14 +72,21 @@ const (
 // SandboxStatus is what the process of a plugin may do, and what becomes of that on this system.
 type SandboxStatus struct {
 	Level SandboxLevel `json:"level"`
+	// InForce reports whether a process runs like that. If not, it is what one would get.
+	InForce bool `json:"in_force"`
 	// Undeclared reports that the plugin does not declare what it needs, so that what the operator
 	// does not decide is left to it.
 	Undeclared bool `json:"undeclared,omitempty"`
-	// Lines are what it may do, line by line; nil: there is no sandbox.
+	// Lines are what it may do, line by line; nil: there is no sandbox, or Fault says why that is
+	// not known.
 	Lines []SandboxLine `json:"lines,omitempty"`
+	Fault string        `json:"fault,omitempty"` // fit to be shown
 	// Denied is what was refused to it so far, as far as the system tells: not what files were.
 	Denied []Denial `json:"denied,omitempty"`
 }
+
+// Open returns the lines that are not enforced in full.
+func (s SandboxStatus) Open() []SandboxLine { return sandbox.Report(s.Lines).Open() }
 
 // SandboxLine is one line of what a process may do.
 type SandboxLine = sandbox.Line

@@ -82,6 +82,9 @@ func NewServer(s Server, cfg Config) *Plugin {
 		c.Path = command.Path
 	}
 	p := newPlugin(c, cfg, prepareServer(s))
+	if s.Connector.Command() != nil {
+		p.command = func(cfg Config) *command { return &newServerProcess(s, cfg).cmd }
+	}
 	if p.kind = s.Kind; p.kind == "" {
 		p.kind = KindMCP
 	}

@@ -40,12 +40,12 @@ func (s *source) bind() {
 	s.given.Store(&c)
 }
 
-// accepted is what bounds the start that is under way.
+// accepted is what bounds a start. Servers declare nothing.
 func (s *source) accepted() (*tool.Needs, bool) {
-	c := s.given.Load()
-	if c == nil {
+	if s.server != nil {
 		return nil, false
 	}
+	c := s.ceiling()
 	return c.needs, c.known
 }
 

@@ -192,6 +192,21 @@ func (r *Roster) Plugins() []plugin.Status {
 	return out
 }
 
+// Sandbox returns what the process of a plugin may do, as host.Host.Sandbox says.
+func (r *Roster) Sandbox(name string) (plugin.SandboxStatus, bool) {
+	r.mu.Lock()
+	var s *source
+	if m := r.members[name]; m != nil {
+		s = m.source
+	}
+	r.mu.Unlock()
+	if s == nil || s.plugin == nil {
+		return plugin.SandboxStatus{}, false
+	}
+	status := s.plugin.Sandbox()
+	return status, status.Level != ""
+}
+
 // Draining returns the processes of plugins that were replaced or withdrawn, whose calls may
 // still end, sorted by name and start.
 func (r *Roster) Draining() []plugin.Status {

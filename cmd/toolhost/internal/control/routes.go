@@ -41,6 +41,7 @@ func (s *Server) routes() http.Handler {
 		return s.service.ApplyPlugin(ctx, r.PathValue("name"))
 	}))
 	mux.HandleFunc("GET /v1/plugins/{name}/logs", operator(s.logs))
+	mux.HandleFunc("GET /v1/plugins/{name}/sandbox", operator(s.sandbox))
 	mux.HandleFunc("POST /v1/stop", operator(func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, stopping{tool.Duration(s.service.Stop())})
 	}))

@@ -65,6 +65,8 @@ type Service interface {
 	Reload(context.Context) error
 	// Stop makes the daemon end, and returns how long calls in progress may take.
 	Stop() time.Duration
+	// Sandbox returns what the process of a plugin may do; false: it has none.
+	Sandbox(name string) (plugin.SandboxStatus, bool)
 	// Journal returns what a plugin wrote; nil: there is no such plugin.
 	Journal(name string) *plugin.Journal
 	// Numbers serves /metrics and /debug/pprof/.

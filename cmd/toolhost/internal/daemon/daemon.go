@@ -190,6 +190,9 @@ func (d *daemon) RollbackPlugin(ctx context.Context, name string) error {
 	return err
 }
 
+// Sandbox implements [control.Service].
+func (d *daemon) Sandbox(name string) (plugin.SandboxStatus, bool) { return d.local.Host.Sandbox(name) }
+
 // ApplyPlugin implements [control.Service].
 func (d *daemon) ApplyPlugin(ctx context.Context, name string) error {
 	d.reloading.Lock()

@@ -56,6 +56,7 @@ var checks = []struct {
 	{"inotify", checkNotices},
 	{"/proc", checkProc},
 	{"protections", checkProtections},
+	{"sandbox", checkSandbox},
 	{"daemon", checkDaemon},
 }
 

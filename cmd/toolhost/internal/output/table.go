@@ -11,6 +11,26 @@ type Table [][]string
 // Add appends a row.
 func (t *Table) Add(cells ...string) { *t = append(*t, cells) }
 
+// AddFilled appends a row whose cells are filled to a width, on as many lines as that takes: all
+// of it can be read.
+func (t *Table) AddFilled(width int, cells ...string) {
+	lines := make([][]string, len(cells))
+	height := 1
+	for i, cell := range cells {
+		lines[i] = strings.Split(Fill(cell, width), "\n")
+		height = max(height, len(lines[i]))
+	}
+	for n := range height {
+		row := make([]string, len(cells))
+		for i := range cells {
+			if n < len(lines[i]) {
+				row[i] = lines[i][n]
+			}
+		}
+		t.Add(row...)
+	}
+}
+
 // minLastColumn is how much of the last column is shown even if the terminal is too narrow
 // for it, in characters.
 const minLastColumn = 20

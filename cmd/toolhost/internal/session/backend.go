@@ -26,6 +26,9 @@ type Backend interface {
 	Skipped() []plugin.Skipped
 	// Leaving returns the processes of plugins that were replaced or withdrawn.
 	Leaving() []plugin.Status
+	// Sandbox returns what the process of a plugin may do; nil: it has none, or the daemon is
+	// another user's, who is told.
+	Sandbox(ctx context.Context, name string) (*plugin.SandboxStatus, error)
 	// Faults say why plugins, tools and directories cannot be used.
 	Faults() []*tool.Error
 	// Dirs returns the plugin directories.

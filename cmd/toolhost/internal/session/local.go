@@ -101,7 +101,7 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 		l.close()
 		return nil, err
 	}
-	opts = append(opts, host.WithLocks(rules.Locks...), host.WithProtected(t.protected()...))
+	opts = append(opts, host.WithLocks(rules.Locks...), host.WithProtected(t.Protected()...))
 	opts = append(opts, n.Options...)
 	if dir := t.CacheDir(); dir != "" && !n.Uncached {
 		opts = append(opts, host.WithCache(dir))
@@ -186,6 +186,15 @@ func (l *Local) Skipped() []plugin.Skipped { return l.Host.Skipped() }
 
 // Leaving implements [Backend].
 func (l *Local) Leaving() []plugin.Status { return l.Host.Draining() }
+
+// Sandbox implements [Backend].
+func (l *Local) Sandbox(_ context.Context, name string) (*plugin.SandboxStatus, error) {
+	s, ok := l.Host.Sandbox(name)
+	if !ok {
+		return nil, nil //nolint:nilnil // as documented
+	}
+	return &s, nil
+}
 
 // Faults implements [Backend].
 func (l *Local) Faults() []*tool.Error { return l.faults }

@@ -13,9 +13,9 @@ import (
 	"github.com/toolhost/toolhost/internal/state"
 )
 
-// protected returns the files and directories that decide what this command or daemon does,
+// Protected returns the files and directories that decide what this command or daemon does,
 // whether or not they exist. The host adds those that it knows itself.
-func (t *Settings) protected() []string {
+func (t *Settings) Protected() []string {
 	out := slices.Clone(t.Dirs.Paths)
 	if path, _, err := t.flags.ConfigPath(); err == nil {
 		out = append(out, path)

@@ -34,6 +34,15 @@ func (r *Remote) Leaving() []plugin.Status { return r.State().Leaving }
 // Faults implements [Backend].
 func (r *Remote) Faults() []*tool.Error { return r.State().Faults }
 
+// Sandbox implements [Backend].
+func (r *Remote) Sandbox(ctx context.Context, name string) (*plugin.SandboxStatus, error) {
+	s, err := r.Client.Sandbox(ctx, name)
+	if tool.CodeOf(err) == tool.CodePermissionDenied {
+		return nil, nil //nolint:nilnil // as documented
+	}
+	return s, err
+}
+
 // Dirs implements [Backend].
 func (r *Remote) Dirs() []string { return r.dirs }
 

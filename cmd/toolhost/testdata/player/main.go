@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -43,6 +44,7 @@ func main() {
 		pluginsdk.Func("play.large", "Answers with a text so many times.", large, pluginsdk.Safe()),
 		pluginsdk.Func("play.visit", "Asks a daemon for its state.", visit, pluginsdk.Safe()),
 		pluginsdk.Func("play.ask", "Asks what to play.", ask, pluginsdk.Safe()),
+		pluginsdk.Func("play.run", "Runs a program, and answers with what it prints.", run, pluginsdk.Safe()),
 		pluginsdk.Func("play.control", "Answers with characters that change a terminal.", control, pluginsdk.Safe()),
 	}}.Main()
 }
@@ -74,6 +76,15 @@ func hold(_ context.Context, in holdIn) (string, error) {
 	_ = f.Close()
 	said, err := os.ReadFile(in.Until)
 	return string(said), err
+}
+
+type runIn struct {
+	Program string `json:"program"`
+}
+
+func run(ctx context.Context, in runIn) (string, error) {
+	out, err := exec.CommandContext(ctx, in.Program).CombinedOutput()
+	return string(out), err
 }
 
 type exitIn struct {
