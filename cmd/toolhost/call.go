@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -157,11 +158,15 @@ func (c *callCommand) run(ctx context.Context, name string, source []string) err
 		defer done()
 		ctx, silent := c.s.Asker(ctx)
 		defer silent()
+		began := time.Now()
 		answer := b.Call(ctx, control.Call{
 			Name: name, Session: c.session, Arguments: text, Grants: grants, Timeout: c.timeout, Yes: c.yes,
 		}, approver)
 		if answer.Begun {
 			c.s.Notef("session %s begins", c.session)
+		}
+		if !answer.Outcome.Success {
+			c.tellDenied(ctx, b, answer.Outcome.Metadata.Plugin, began)
 		}
 		if tool.CodeOf(answer.Err) == tool.CodeNotFound {
 			if why := whyMissing(ctx, c.s, b, name); why != nil {
@@ -170,6 +175,30 @@ func (c *callCommand) run(ctx context.Context, name string, source []string) err
 		}
 		return c.print(answer)
 	})
+}
+
+// tellDenied says what the sandbox of a plugin has denied since a call began that failed. A host of
+// the command's own has logged it.
+func (c *callCommand) tellDenied(ctx context.Context, b session.Backend, name string, began time.Time) {
+	if _, ok := b.(*session.Remote); !ok || name == "" {
+		return
+	}
+	s, err := b.Sandbox(ctx, name)
+	if err != nil || s == nil {
+		return // the answer counts
+	}
+	var what []string
+	for _, d := range s.Denied {
+		if d.Last.After(began) {
+			what = append(what, d.What)
+		}
+	}
+	if len(what) > 0 {
+		c.s.Warn(&tool.Error{
+			Message:      "the sandbox of plugin " + name + " denied: " + strings.Join(what, ", "),
+			OperatorHint: "see toolhost plugins show " + name,
+		})
+	}
 }
 
 // print prints an answer, and returns the error that decides the exit status.

@@ -3,6 +3,7 @@ package main
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/host/plugin"
@@ -45,9 +46,9 @@ func printSandbox(out *output.Writer, s *plugin.SandboxStatus) {
 		out.Table(t)
 	}
 	if len(s.Denied) > 0 {
-		t := output.Table{{"DENIED", "COUNT"}}
+		t := output.Table{{"DENIED", "COUNT", "LAST"}}
 		for _, d := range s.Denied {
-			t.Add(sanitize.Line(d.What, 0), strconv.FormatInt(d.Count, 10))
+			t.Add(sanitize.Line(d.What, 0), strconv.FormatInt(d.Count, 10), d.Last.Local().Format(time.RFC3339))
 		}
 		out.Printf("\n")
 		out.Table(t)

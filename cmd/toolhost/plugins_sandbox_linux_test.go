@@ -57,9 +57,12 @@ func TestShowSandbox(t *testing.T) {
 	if !sandbox.Detect().Notify {
 		t.Skip("this system does not tell what it refuses")
 	}
-	w.run("call", "play.run", `{"program":"/bin/true"}`).exits(exit.Failed)
-	w.run(show...).exits(exit.Done).prints("DENIED  COUNT\nexec    2\n")
-	if s := w.sandboxOf(show...); len(s.Denied) != 1 || s.Denied[0] != (plugin.Denial{What: "exec", Count: 2}) {
+	w.run("call", "play.run", `{"program":"/bin/true"}`).exits(exit.Failed).says("the sandbox of plugin player denied: exec", "toolhost plugins show player")
+	if o := w.run("call", "play.fail").exits(exit.Failed); strings.Contains(o.stderr, "denied") {
+		t.Errorf("about a failure that has nothing to do with it: %s", o.stderr)
+	}
+	w.run(show...).exits(exit.Done).prints("DENIED  COUNT  LAST\nexec    2      20")
+	if s := w.sandboxOf(show...); len(s.Denied) != 1 || s.Denied[0].What != "exec" || s.Denied[0].Count != 2 {
 		t.Errorf("denied: %+v", s.Denied)
 	}
 }

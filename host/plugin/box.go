@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -108,8 +109,9 @@ func (b *box) close() {
 type Denial struct {
 	// What it is, such as "exec", "socket: network" or "net: example.com:443".
 	What string `json:"what"`
-	// Count is how often, over all runs.
-	Count int64 `json:"count"`
+	// Count is how often, over all runs, and Last when it was so last.
+	Count int64     `json:"count"`
+	Last  time.Time `json:"last"`
 }
 
 // maxDenials bounds the kinds of denials that are kept: hosts are named by the plugin.
@@ -143,6 +145,7 @@ func (d *denials) add(what string) {
 		d.kinds = append(d.kinds, Denial{What: what})
 	}
 	d.kinds[i].Count++
+	d.kinds[i].Last = time.Now()
 	switch n := d.kinds[i].Count; {
 	case n == 1:
 		d.tell(what)
