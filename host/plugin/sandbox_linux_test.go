@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -167,6 +168,42 @@ func TestSandbox(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What this system does not enforce in full is not started if it has to be. Otherwise it runs, and
+// what stays open is told, before it runs and as it does.
+func TestStrictSandbox(t *testing.T) {
+	t.Parallel()
+	for _, level := range []plugin.SandboxLevel{plugin.Strict, plugin.BestEffort} {
+		p := open(t, boxed, func(c *plugin.Config) {
+			c.Namespace = plugin.NamespaceOff // without which hosts cannot be told apart
+			c.Sandbox = plugin.Sandbox{Level: level, Net: []string{"a.example:443"}}
+		})
+		before := p.Sandbox()
+		if before.InForce || !slices.Contains(names(before.Open()), "net") {
+			t.Errorf("%s, before: %+v", level, before)
+		}
+		err := p.Ready(t.Context())
+		if level == plugin.Strict {
+			if err == nil || !strings.Contains(err.Error(), "its sandbox is strict") || !strings.Contains(err.Error(), "net a.example:443: ") {
+				t.Errorf("it starts: %v", err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now := p.Sandbox(); !now.InForce || !slices.Contains(names(now.Open()), "net") {
+			t.Errorf("%s, running: %+v", level, now)
+		}
+	}
+}
+
+func names(lines []plugin.SandboxLine) (out []string) {
+	for _, l := range lines {
+		out = append(out, l.Name)
+	}
+	return out
 }
 
 // The host is told what the kernel refused.
