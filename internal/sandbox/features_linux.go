@@ -39,7 +39,7 @@ func detect() Features {
 	view := f
 	view.Mounts, view.Proc = true, true
 	mounts := func(v Features) error {
-		return try(v, func(p *stage.Program) { newView(p, v, Profile{Dir: "/"}, true) })
+		return try(v, func(p *stage.Program) { newView(p, v, Profile{Dir: "/"}, files{}, true) })
 	}
 	if mounts(view) != nil {
 		view.Proc = false

@@ -3,8 +3,7 @@
 package sandbox
 
 import (
-	"os"
-	"path/filepath"
+	"io/fs"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -106,7 +105,7 @@ func (p *Plan) rules() ruleset {
 }
 
 // restrict adds the steps that enforce the rules. A path that does not exist needs none.
-func (r ruleset) restrict(p *stage.Program, f Features) {
+func (r ruleset) restrict(p *stage.Program, f Features, at files) {
 	const what = "restrict it by Landlock"
 	files := known(f.Landlock, r.files)
 	size := uintptr(8)
@@ -121,12 +120,12 @@ func (r ruleset) restrict(p *stage.Program, f Features) {
 	merged := map[string]uint64{}
 	var order []string
 	for _, one := range r.rules {
-		path := one.path
-		if target, err := filepath.EvalSymlinks(path); err == nil {
-			path = target
+		path, mode, err := at.follow(one.path, nil)
+		if err != nil {
+			path, mode = one.path, fs.ModeDir // it may be in the view of the process alone
 		}
 		rights := one.rights
-		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		if !mode.IsDir() {
 			rights &= ofFiles
 		}
 		if merged[path] == 0 {
@@ -136,7 +135,8 @@ func (r ruleset) restrict(p *stage.Program, f Features) {
 	}
 	for _, path := range order {
 		rights := merged[path] & files
-		if rights == 0 {
+		inOther := func(other string) bool { return other != path && within(other, path) && rights&^merged[other] == 0 }
+		if rights == 0 || slices.ContainsFunc(order, inOther) {
 			continue
 		}
 		fd := uintptr(p.Free())

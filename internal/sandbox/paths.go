@@ -9,7 +9,8 @@ import (
 
 // within reports whether path is dir or below it.
 func within(dir, path string) bool {
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, "/"))
+	return ok && (rest == "" || rest[0] == '/')
 }
 
 func (of Profile) writes(path string) bool {

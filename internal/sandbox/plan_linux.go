@@ -38,7 +38,7 @@ func (p *Plan) Attributes(attr *syscall.SysProcAttr) {
 //
 // A plain error if the profile cannot be expressed.
 func (p *Plan) Steps(s *stage.Program, report int, e Entry) error {
-	of, f := p.Profile, p.features
+	of, f, at := p.Profile, p.features, files{}
 	s.Call("close descriptors", unix.SYS_CLOSE_RANGE, uintptr(s.Free()), lastDescriptor, 0)
 	closeOnExec(s, report)
 	if e.Descriptor > 0 {
@@ -78,7 +78,7 @@ func (p *Plan) Steps(s *stage.Program, report int, e Entry) error {
 		}
 	}
 	if p.view != sameView {
-		newView(s, f, of, p.view == grantedView)
+		newView(s, f, of, at, p.view == grantedView)
 	}
 	s.Call(Enter, unix.SYS_CHDIR, s.Text(of.Dir))
 	first := p.firstStart(s, program)
@@ -87,7 +87,7 @@ func (p *Plan) Steps(s *stage.Program, report int, e Entry) error {
 	s.Try(0, unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0)
 	s.Call("give up new privileges", unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 	if rules := p.rules(); p.landlock && rules.files|rules.net|rules.scope != 0 {
-		rules.restrict(s, f)
+		rules.restrict(s, f, at)
 	}
 	p.dropCapabilities(s)
 	if p.seccomp {

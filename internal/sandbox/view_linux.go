@@ -65,10 +65,10 @@ func mountProc(p *stage.Program) {
 
 // newView gives the process its view of the files: all of them with some of them closed, or
 // those alone that it was granted.
-func newView(p *stage.Program, f Features, of Profile, granted bool) {
+func newView(p *stage.Program, f Features, of Profile, at files, granted bool) {
 	p.Call("keep mounts to itself", unix.SYS_MOUNT, 0, p.Text("/"), 0, unix.MS_REC|unix.MS_SLAVE, 0)
 	if granted {
-		makeRoot(p, f, of)
+		makeRoot(p, f, of, at)
 	} else {
 		closeFiles(p, f, of)
 	}
@@ -202,14 +202,14 @@ type tree struct {
 
 // makeRoot makes a root of its own, in memory, in which only what was granted is mounted, at
 // its own paths.
-func makeRoot(p *stage.Program, f Features, of Profile) {
+func makeRoot(p *stage.Program, f Features, of Profile, at files) {
 	base := mountPoints[slices.IndexFunc(mountPoints, exists)]
 	mountTmp(p, "make a root", base, 1<<20, "755")
 	p.Call("make a root", unix.SYS_MKDIRAT, atCWD, p.Text(base+oldRoot), 0o700)
 	p.Call("enter the root", unix.SYS_PIVOT_ROOT, p.Text(base), p.Text(base+oldRoot))
 	p.Call("enter the root", unix.SYS_CHDIR, p.Text("/"))
 
-	v := &root{program: p, made: map[string]bool{"/": true}, links: map[string]string{}}
+	v := &root{program: p, files: at, made: map[string]bool{"/": true}, links: map[string]string{}}
 	size := cmp.Or(of.Limits.Disk, tmpSize)
 	for path, mode := range map[string]string{"/tmp": "1777", shared: "1777"} {
 		v.directory(path)
@@ -268,6 +268,7 @@ func makeRoot(p *stage.Program, f Features, of Profile) {
 // root is a root that is being made.
 type root struct {
 	program *stage.Program
+	files   files
 	trees   []tree
 	made    map[string]bool   // directories that are there
 	links   map[string]string // symbolic links, by where they are
@@ -275,35 +276,16 @@ type root struct {
 
 // grant adds a path with the links that lead to it. What does not exist is left out.
 func (v *root) grant(path string, write bool) {
-	at, rest := "/", strings.Split(strings.Trim(path, "/"), "/")
-	for hops := 0; len(rest) > 0 && rest[0] != ""; {
-		next := filepath.Join(at, rest[0])
-		info, err := os.Lstat(next)
-		if err != nil {
-			return
-		}
-		if info.Mode()&fs.ModeSymlink == 0 {
-			at, rest = next, rest[1:]
-			continue
-		}
-		target, err := os.Readlink(next)
-		if hops++; err != nil || hops > 40 {
-			return
-		}
-		v.links[next] = target
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(at, target)
-		}
-		at, rest = "/", append(strings.Split(strings.Trim(filepath.Clean(target), "/"), "/"), rest[1:]...)
-	}
-	if info, err := os.Stat(at); err == nil {
-		v.trees = append(v.trees, tree{path: at, write: write, file: !info.IsDir()})
+	at, mode, err := v.files.follow(path, func(at, target string) { v.links[at] = target })
+	if err == nil {
+		v.trees = append(v.trees, tree{path: at, write: write, file: !mode.IsDir()})
 	}
 }
 
 // mount mounts the trees, those that contain others first.
 func (v *root) mount(of Profile) {
 	slices.SortStableFunc(v.trees, func(a, b tree) int { return cmp.Compare(a.path, b.path) })
+	var mounted []tree
 	for i, t := range v.trees {
 		if i > 0 && v.trees[i-1].path == t.path {
 			continue // the ones that write are looked for below
@@ -313,7 +295,17 @@ func (v *root) mount(of Profile) {
 				t.write = t.write || same.write
 			}
 		}
+		around := tree{write: true} // the innermost
+		for _, m := range mounted {
+			if within(m.path, t.path) {
+				around = m
+			}
+		}
+		if !t.write && !around.write {
+			continue // it is there, as it should be
+		}
 		v.mountTree(t, of)
+		mounted = append(mounted, t)
 	}
 	for at := range v.links {
 		if slices.ContainsFunc(v.trees, func(t tree) bool { return !t.file && within(t.path, at) }) {
@@ -326,8 +318,7 @@ func (v *root) mountTree(t tree, of Profile) {
 	p, what := v.program, "mount "+t.path
 	if t.file {
 		v.directory(filepath.Dir(t.path))
-		p.Try(1, unix.SYS_OPENAT, atCWD, p.Text(t.path), unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
-		p.Call(what, unix.SYS_CLOSE, uintptr(p.Free()))
+		p.Try(0, unix.SYS_MKNODAT, atCWD, p.Text(t.path), unix.S_IFREG|0o600, 0)
 	} else {
 		v.directory(t.path)
 	}
