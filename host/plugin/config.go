@@ -79,6 +79,7 @@ type Config struct {
 
 	healthPause time.Duration // 0: healthPause
 	needs       *tool.Needs   // that the plugin declared last; nil: they are not known
+	unasked     bool          // it has never said what it needs
 	modules     []string      // in which it then said that its tools are; see [wire.Description]
 	denials     *denials      // counts what its sandbox refuses; nil: nothing does
 	// createGroup makes a control group; nil: where this process may make some.
@@ -115,9 +116,9 @@ var allowed = []string{
 	"SYSTEMROOT", "TEMP", "TMP", "USERPROFILE", "LOCALAPPDATA",
 }
 
-// goVariable reports whether a name is one of the go command's variables: it begins with
+// isGoVariable reports whether a name is one of the go command's variables: it begins with
 // GO and has no underscore, unlike GOOGLE_API_KEY.
-func goVariable(name string) bool {
+func isGoVariable(name string) bool {
 	return strings.HasPrefix(name, "GO") && !strings.Contains(name, "_")
 }
 
@@ -132,7 +133,7 @@ func (c Config) environment(own ...string) []string {
 			}
 			continue
 		}
-		if slices.Contains(allowed, name) || goVariable(name) {
+		if slices.Contains(allowed, name) || isGoVariable(name) {
 			env = append(env, kv)
 		}
 	}

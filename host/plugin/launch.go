@@ -44,7 +44,7 @@ func launch(
 	ctx, cancel := context.WithTimeoutCause(ctx, cfg.StartTimeout, fmt.Errorf("not ready within %v", cfg.StartTimeout))
 	defer cancel()
 
-	for again := true; ; again = false {
+	for again := true; ; {
 		in := &instance{
 			fault: fault, published: make(chan struct{}),
 			health: health{pause: cmp.Or(cfg.healthPause, healthPause)}, refresh: newRefresh(onChanged),
@@ -54,11 +54,16 @@ func launch(
 		if errors.As(err, &other) {
 			cfg.needs, cfg.modules = other.needs, other.modules
 		}
+		asked := cfg.asking()
+		cfg.unasked = false
 		switch {
 		case err == nil:
 			return in, nil
+		case asked && ctx.Err() == nil: // it may need more to say what it needs
 		case !worth || !again:
 			return nil, err
+		default:
+			again = false
 		}
 	}
 }

@@ -34,6 +34,7 @@ var (
 
 // New makes a provider of a plugin binary. Nothing is started yet.
 func New(c Candidate, cfg Config) *Plugin {
+	cfg.unasked = true
 	p := newPlugin(c, cfg, prepareBinary(c))
 	p.command = func(cfg Config) *command { return &newProcess(c, cfg).cmd }
 	return p
@@ -62,7 +63,7 @@ func newPlugin(c Candidate, cfg Config, prepare func(context.Context, Config, *i
 func (p *Plugin) declared() Config {
 	cfg := p.cfg
 	if about := p.said.Load(); about != nil {
-		cfg.needs, cfg.modules = about.Needs, about.Files
+		cfg.needs, cfg.modules, cfg.unasked = about.Needs, about.Files, false
 	}
 	return cfg
 }

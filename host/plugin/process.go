@@ -61,7 +61,7 @@ func newProcess(c Candidate, cfg Config) *process {
 	p.grpc.pace = p.output.limit.throttle().pass
 	p.grpc.refuse = p.refuse
 	p.cmd = command{
-		path: c.Binary(), dir: cfg.Root, args: cfg.Args, env: cfg.environment(cfg.cacheVariable()...),
+		path: c.Binary(), dir: cfg.Root, args: cfg.Args, env: cfg.environment(cfg.cacheVariables()...),
 		namespace: cfg.Namespace, group: confine.Group{Mark: confine.NewMark()}, inheritSocket: cfg.Carrier == Socket,
 		log: p.log, onForked: p.setPID, reap: func(process *os.Process) { p.reap(process) },
 		name: c.Name, strict: cfg.Sandbox.Level == Strict, create: cfg.createGroup,

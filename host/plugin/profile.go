@@ -27,7 +27,9 @@ func (c Config) profile(path, program, sockets string) sandbox.Profile {
 		Limits: sandbox.Limits{Memory: n.Memory, CPU: n.CPU, PIDs: s.PIDs, Files: s.Files, Disk: s.Disk},
 	}
 	p.Read.List = append(p.Read.List, modulesOf(path, c.modules)...)
-	p.Read.List = append(p.Read.List, libraries(p.Exec.List)...)
+	read, run := companions(p.Exec.List, env)
+	p.Read.List = slices.Concat(p.Read.List, read, libraries(p.Exec.List))
+	p.Exec.List = append(p.Exec.List, run...)
 	if c.Protected != nil {
 		p.Protected = c.Protected()
 	}
@@ -64,11 +66,11 @@ func (c Config) cache() string {
 	return c.CacheDir()
 }
 
-// cacheVariable is the variable by which programs find that directory (XDG Base Directory
+// cacheVariables are the variables by which programs find that directory (XDG Base Directory
 // Specification), if there is one.
-func (c Config) cacheVariable() []string {
+func (c Config) cacheVariables() []string {
 	if dir := c.cache(); dir != "" {
-		return []string{"XDG_CACHE_HOME=" + dir}
+		return append(goEnvironment(c.given(), dir), "XDG_CACHE_HOME="+dir)
 	}
 	return nil
 }
@@ -76,13 +78,30 @@ func (c Config) cacheVariable() []string {
 // effectiveNeeds returns what the plugin declares, as far as it was accepted; nil: its needs are
 // not known.
 func (c Config) effectiveNeeds() *tool.Needs {
-	if c.Accepted == nil {
-		return c.needs
+	if c.asking() {
+		return &tool.Needs{}
 	}
-	if ceiling, known := c.Accepted(); known {
-		return c.needs.Within(ceiling)
+	if c.Accepted != nil {
+		if ceiling, known := c.Accepted(); known {
+			return c.needs.Within(ceiling)
+		}
 	}
 	return c.needs
+}
+
+// asking reports whether the process is started to learn what it needs, for which it is to need
+// nothing: what needs more cannot be told apart from what declares nothing, of which too much may
+// stay open to be strict.
+func (c Config) asking() bool {
+	if !c.unasked || c.Sandbox.Level != Strict {
+		return false
+	}
+	if c.Accepted != nil {
+		if _, known := c.Accepted(); known {
+			return false
+		}
+	}
+	return true
 }
 
 // otherNeeds is the error of a start that found out that the plugin declares other needs than
@@ -100,7 +119,7 @@ func (*otherNeeds) Is(err error) bool { return err == ErrAgain }
 // is not confined as it declares.
 func (c Config) checkNeeds(about wire.Description) error {
 	known := c
-	known.needs = about.Needs
+	known.needs, known.unasked = about.Needs, false
 	effective := known.effectiveNeeds()
 	switch same := reflect.DeepEqual(effective, c.effectiveNeeds()); {
 	case c.Sandbox.Level == NoSandbox, same && (effective == nil || slices.Equal(about.Files, c.modules)):

@@ -13,9 +13,11 @@ package main
 import (
 	"context"
 
+	"github.com/toolhost/toolhost/plugins/internal/gocode"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/check"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/tools"
 	"github.com/toolhost/toolhost/pluginsdk"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 func main() {
@@ -26,6 +28,10 @@ func main() {
 		Tools:   tools.All(w),
 		Configure: func(_ context.Context, c pluginsdk.Config) error {
 			return w.Open(c.Root)
+		},
+		Needs: &tool.Needs{
+			Read: []string{tool.Workspace}, Write: []string{tool.Cache},
+			Exec: gocode.Toolchain(),
 		},
 		Processors: pluginsdk.AllProcessors, // packages are type-checked in parallel
 	}.Main()

@@ -23,7 +23,10 @@ import (
 // What every process may have is not declared: the programs, libraries and certificates of
 // the system to read, a small /tmp of its own, and /dev/null and its like. Nor is what belongs
 // to the programs that it is and starts: the interpreter of a script, and of a program that is
-// installed as TREE/bin/PROGRAM, TREE/lib. Nor are files of the plugin itself, in or below its
+// installed as TREE/bin/PROGRAM, TREE/lib. So it is with the programs that they are made of: of go,
+// its tools, the toolchains and modules that it has downloaded (GOMODCACHE, to read) and its settings
+// (GOENV); of gcc and git, those in their directories, while as and ld are declared. A plugin that
+// declares go and [Cache] has GOCACHE and GOTMPDIR in there. Nor are files of the plugin itself, in or below its
 // own directory, if its description names them (files).
 //
 // A list has at most 256 entries, each of 1 to 4,096 bytes, and all of them together have

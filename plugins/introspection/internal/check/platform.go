@@ -62,9 +62,12 @@ func (p Platform) environment() []string {
 	return out
 }
 
+// flags returns flags of the go command. It is not to ask version control, whose directory may be
+// out of the plugin's reach.
 func (p Platform) flags() []string {
-	if len(p.Tags) == 0 {
-		return nil
+	out := []string{"-buildvcs=false"}
+	if len(p.Tags) > 0 {
+		out = append(out, "-tags="+strings.Join(p.Tags, ","))
 	}
-	return []string{"-tags=" + strings.Join(p.Tags, ",")}
+	return out
 }

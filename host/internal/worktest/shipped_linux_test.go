@@ -1,0 +1,169 @@
+package worktest_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// shipped is where the plugins of this repository are, and the caches that they share between tests
+// as they do for a user: compiling the standard library takes the longest of all.
+type shipped struct{ plugins, caches string }
+
+var shippedOnce = sync.OnceValues(func() (s shipped, err error) {
+	dir, err := os.MkdirTemp("", "worktest-shipped-")
+	if err != nil {
+		return s, err
+	}
+	atEnd = append(atEnd, func() { _ = os.RemoveAll(dir) })
+	s = shipped{filepath.Join(dir, "plugins"), filepath.Join(dir, "caches")}
+	cmd := exec.Command("go", "build", "-o", s.plugins+string(filepath.Separator), //nolint:noctx // at once
+		"../../../plugins/fs", "../../../plugins/buffer", "../../../plugins/introspection", "../../../plugins/execution")
+	if err := os.MkdirAll(s.plugins, 0o755); err != nil { //nolint:gosec // as plugin directories are
+		return s, err
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return s, &exec.Error{Name: string(out), Err: err}
+	}
+	return s, nil
+})
+
+// ship returns a host with the plugins that toolhost ships, at strict.
+func ship(t *testing.T, root string, opts ...host.Option) *host.Host {
+	t.Helper()
+	s, err := shippedOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := host.New(append([]host.Option{
+		host.WithRoot(root), host.WithPluginCache(s.caches), host.WithSandbox(plugin.Sandbox{Level: plugin.Strict}),
+		host.WithProtected(filepath.Join(s.plugins, "..", "missing")), // is open to a plugin that declares nothing
+	}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(t.Context()); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	if _, err := h.Load(t.Context(), s.plugins); err != nil {
+		if strings.Contains(err.Error(), "does not enforce") {
+			t.Skip(err)
+		}
+		t.Fatal(err)
+	}
+	return h
+}
+
+var yes = policy.ApproverFunc(func(context.Context, policy.Request) (policy.Decision, error) {
+	return policy.Decision{Verdict: policy.Allow}, nil
+})
+
+// ask calls a tool as a caller that is granted everything.
+func ask(t *testing.T, h *host.Host, name string, args map[string]any) (tool.Result, error) {
+	t.Helper()
+	text, err := json.Marshal(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := h.Session(host.WithGrants(tool.FSRead, tool.FSWrite, tool.Exec), host.WithApprover(yes))
+	return s.Execute(t.Context(), tool.Call{Name: name, Arguments: text})
+}
+
+// well calls a tool that has to succeed, and returns its text.
+func well(t *testing.T, h *host.Host, name string, args map[string]any) string {
+	t.Helper()
+	res, err := ask(t, h, name, args)
+	if err != nil || res.IsError {
+		t.Fatalf("%s: %v %s", name, err, res.Text())
+	}
+	return res.Text() + string(res.Structured)
+}
+
+// workspace makes a module that has a dependency and C in it.
+func workspace(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	files := map[string]string{
+		"go.mod": "module example.test/small\n\ngo 1.24\n\nrequire example.test/dep v1.0.0\n", "main.go": mainSource, "main_test.go": testSource,
+		"c/c.go": cgoSource, "c/c_test.go": cgoTest,
+		".git": "gitdir: /nowhere\n", // as of a worktree, whose repository is elsewhere
+	}
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g, err := gophers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tidy := exec.CommandContext(t.Context(), "go", "mod", "tidy")
+	tidy.Dir, tidy.Env = root, append(os.Environ(), g.env...)
+	if out, err := tidy.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return root
+}
+
+// goEnv has the plugins use the modules of the tests.
+func goEnv(t *testing.T) host.Option {
+	t.Helper()
+	g, err := gophers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return host.WithPluginEnv("GOMODCACHE="+g.modules, "GOFLAGS=-mod=mod", "GONOSUMDB=*", "GOCACHE=", "GOTMPDIR=")
+}
+
+func TestShippedFiles(t *testing.T) {
+	t.Parallel()
+	root, outside := t.TempDir(), t.TempDir()
+	h := ship(t, root)
+	well(t, h, "fs.write", map[string]any{"path": "a/b.txt", "content": "one\n"})
+	well(t, h, "propose_file_edit", map[string]any{"path": "a/b.txt", "original": "one", "modified": "two", "description": "d"})
+	if got := well(t, h, "fs.read", map[string]any{"path": "a/b.txt"}); !strings.HasPrefix(got, "two") {
+		t.Errorf("it reads %q", got)
+	}
+	if err := os.Symlink(outside, filepath.Join(root, "out")); err != nil {
+		t.Fatal(err)
+	}
+	if res, err := ask(t, h, "fs.write", map[string]any{"path": "out/x", "content": ""}); err == nil && !res.IsError {
+		t.Errorf("it writes outside: %s", res.Text())
+	}
+}
+
+// The go command works in the sandbox that introspection declares, with modules, C and a working
+// tree whose repository is elsewhere.
+func TestShippedIntrospection(t *testing.T) {
+	t.Parallel()
+	h := ship(t, workspace(t), goEnv(t))
+	for symbol, want := range map[string]string{
+		"main": `"package":"example.test/small"`, "Three": "c/c.go", "dep.Word": `"value":"\"dependency\""`, "os.Getenv": `"package":"os"`,
+	} {
+		if got := well(t, h, "describe_symbol", map[string]any{"symbol": symbol}); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", symbol, got)
+		}
+	}
+	well(t, h, "show_source", map[string]any{"symbol": "dep.Word"})
+	well(t, h, "who_references", map[string]any{"variable": "dep.Word"})
+	res, err := ask(t, h, "describe_symbol", map[string]any{"symbol": "main", "goos": "windows"})
+	if err != nil || res.IsError {
+		t.Errorf("for windows: %v, %s", err, res.Text())
+	}
+}
