@@ -13,6 +13,7 @@ func TestDemo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.shareBuildCache()
 	var report demoReport
 	w.run("demo", "--root", repository, "--json").exits(0).json(&report)
 	steps := report.Steps

@@ -29,6 +29,7 @@ func TestTour(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.shareBuildCache()
 	w.serve("--root", repository, "--grant", "fs:read,exec")
 	called := map[string]bool{}
 	for line := range strings.Lines(tour) {
