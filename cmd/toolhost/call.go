@@ -63,24 +63,29 @@ func newCallCommand(s *session.Session) *cobra.Command {
 		ValidArgsFunction: completeArgument(s, toolNames),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0], args[1:]) },
 	}
+	c.bind(cmd)
+	cmd.Flags().StringVar(&c.session, "session", "",
+		"call in the session of the daemon with this `NAME`, begun if it is not there, see toolhost session")
+	completeFlag(s, cmd, "session", sessionNames)
+	_ = cmd.RegisterFlagCompletionFunc("arg", func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return c.complete(cmd.Context(), args, typed), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	})
+	return cmd
+}
+
+// bind adds the flags of a call.
+func (c *callCommand) bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&c.args, "arg", nil, "one argument, `NAME=VALUE`, or a part of one; may be repeated")
 	flags.StringSliceVar(&c.grants, "grant", nil, "`CAPABILITY` for this call, such as fs:read; may be repeated")
 	flags.BoolVar(&c.yes, "yes", false, "run a dangerous tool without asking")
 	flags.DurationVar(&c.timeout, "timeout", 0,
 		"give up after this `DURATION`, such as 30s, not counting the start of plugins (default: the tool's own limit)")
-	flags.StringVar(&c.session, "session", "",
-		"call in the session of the daemon with this `NAME`, begun if it is not there, see toolhost session")
 	flags.StringVar(&c.format, "for", "",
 		"the arguments are a model's that was given toolhost schema --for `FORMAT`")
 	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp))
 	bindAuditFlag(cmd, &c.audit)
-	completeFlag(s, cmd, "grant", capabilities)
-	completeFlag(s, cmd, "session", sessionNames)
-	_ = cmd.RegisterFlagCompletionFunc("arg", func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return c.complete(cmd.Context(), args, typed), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	})
-	return cmd
+	completeFlag(c.s, cmd, "grant", capabilities)
 }
 
 // complete completes a value of --arg by the schema of the tool.
@@ -105,20 +110,38 @@ func callArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// run checks the command line before any plugin starts; the host checks the arguments.
-func (c *callCommand) run(ctx context.Context, name string, source []string) error {
-	grants, err := session.ParseGrants(c.grants)
-	if err != nil {
-		return err
+// request is a call as the command line has it.
+type request struct {
+	name   string
+	grants []tool.Capability
+	pairs  arguments.Pairs
+	text   []byte
+	format llmschema.Format
+}
+
+// request checks the command line before any plugin starts; the host checks the arguments.
+func (c *callCommand) request(ctx context.Context, name string, source []string) (r request, err error) {
+	r.name = name
+	if r.grants, err = session.ParseGrants(c.grants); err != nil {
+		return r, err
 	}
 	if c.timeout < 0 {
-		return exit.Usage(fmt.Sprintf("--timeout %v is below zero", c.timeout), "give a time such as 30s")
+		return r, exit.Usage(fmt.Sprintf("--timeout %v is below zero", c.timeout), "give a time such as 30s")
 	}
-	pairs, err := arguments.Parse(c.args)
-	if err != nil {
-		return err
+	if r.pairs, err = arguments.Parse(c.args); err != nil {
+		return r, err
 	}
-	text, err := readArguments(ctx, c.s.Stdin, source)
+	if r.text, err = readArguments(ctx, c.s.Stdin, source); err != nil {
+		return r, err
+	}
+	if c.format != "" {
+		r.format, err = parseFormat(c.format)
+	}
+	return r, err
+}
+
+func (c *callCommand) run(ctx context.Context, name string, source []string) error {
+	r, err := c.request(ctx, name, source)
 	if err != nil {
 		return err
 	}
@@ -129,49 +152,10 @@ func (c *callCommand) run(ctx context.Context, name string, source []string) err
 		}
 		needs.Daemon = "plugins keep the state of a session, and those of a command alone end with it"
 	}
-	var format llmschema.Format
-	if c.format != "" {
-		if format, err = parseFormat(c.format); err != nil {
-			return err
-		}
-	}
 	return c.s.Use(ctx, needs, func(b session.Backend) error {
-		if format != "" {
-			t, _, err := b.Tool(ctx, name)
-			if err != nil {
-				return err
-			}
-			if text, err = ownNames(format, t.Definition, text); err != nil {
-				return err
-			}
-		}
-		if len(pairs) > 0 { // the tool decides their types
-			t, _, err := b.Tool(ctx, name)
-			if err != nil {
-				return err
-			}
-			if text, err = pairs.Over(text, t.InputSchema); err != nil {
-				return err
-			}
-		}
-		approver, done := c.s.Approver(c.yes)
-		defer done()
-		ctx, silent := c.s.Asker(ctx)
-		defer silent()
-		began := time.Now()
-		answer := b.Call(ctx, control.Call{
-			Name: name, Session: c.session, Arguments: text, Grants: grants, Timeout: c.timeout, Yes: c.yes,
-		}, approver)
-		if answer.Begun {
-			c.s.Notef("session %s begins", c.session)
-		}
-		if !answer.Outcome.Success {
-			c.tellDenied(ctx, b, answer.Outcome.Metadata.Plugin, began)
-		}
-		if tool.CodeOf(answer.Err) == tool.CodeNotFound {
-			if why := whyMissing(ctx, c.s, b, name); why != nil {
-				answer = answer.Failed(why)
-			}
+		answer, err := c.call(ctx, b, r)
+		if err != nil {
+			return err
 		}
 		return c.print(answer)
 	})
@@ -201,6 +185,49 @@ func (c *callCommand) tellDenied(ctx context.Context, b session.Backend, name st
 	}
 }
 
+// call runs a call. An error is about its arguments.
+func (c *callCommand) call(ctx context.Context, b session.Backend, r request) (answer control.Answer, err error) {
+	text := r.text
+	if r.format != "" {
+		t, _, err := b.Tool(ctx, r.name)
+		if err != nil {
+			return answer, err
+		}
+		if text, err = ownNames(r.format, t.Definition, text); err != nil {
+			return answer, err
+		}
+	}
+	if len(r.pairs) > 0 { // the tool decides their types
+		t, _, err := b.Tool(ctx, r.name)
+		if err != nil {
+			return answer, err
+		}
+		if text, err = r.pairs.Over(text, t.InputSchema); err != nil {
+			return answer, err
+		}
+	}
+	approver, done := c.s.Approver(c.yes)
+	defer done()
+	ctx, silent := c.s.Asker(ctx)
+	defer silent()
+	began := time.Now()
+	answer = b.Call(ctx, control.Call{
+		Name: r.name, Session: c.session, Arguments: text, Grants: r.grants, Timeout: c.timeout, Yes: c.yes,
+	}, approver)
+	if answer.Begun {
+		c.s.Notef("session %s begins", c.session)
+	}
+	if !answer.Outcome.Success {
+		c.tellDenied(ctx, b, answer.Outcome.Metadata.Plugin, began)
+	}
+	if tool.CodeOf(answer.Err) == tool.CodeNotFound {
+		if why := whyMissing(ctx, c.s, b, r.name); why != nil {
+			answer = answer.Failed(why)
+		}
+	}
+	return answer, nil
+}
+
 // print prints an answer, and returns the error that decides the exit status.
 func (c *callCommand) print(answer control.Answer) error {
 	res, err := answer.Result, answer.Err
@@ -212,10 +239,15 @@ func (c *callCommand) print(answer control.Answer) error {
 	case err == nil && !res.IsError:
 		c.s.Out.Result(res, answer.Outcome.Content)
 	}
-	if err == nil && res.IsError {
+	return failure(answer)
+}
+
+// failure returns the error of a call that did not succeed.
+func failure(answer control.Answer) error {
+	if answer.Err == nil && answer.Result.IsError {
 		return exit.With(exit.Failed, errors.New(answer.Outcome.Content))
 	}
-	return err
+	return answer.Err
 }
 
 // ownNames returns the arguments of a model with the names that the tool's schema has.

@@ -32,7 +32,7 @@ A refused plugin is listed with the reason; that is not a failure of this comman
 	}
 	cmd.AddCommand(
 		newPluginsShowCommand(s), newPluginsRestartCommand(s), newPluginsRollbackCommand(s), newPluginsLogsCommand(s),
-		newPluginsLockCommand(s),
+		newPluginsLockCommand(s), newPluginsTraceCommand(s),
 		newPluginsEnableCommand(s), newPluginsDisableCommand(s),
 	)
 	return cmd

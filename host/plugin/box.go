@@ -25,9 +25,10 @@ type box struct {
 	workers sync.WaitGroup
 }
 
-// openBox begins. Received is what the stage sent, in the order of the plan's steps; it is
-// closed when it is not needed any more.
-func openBox(plan *sandbox.Plan, plugin string, received []*os.File, denied func(what string)) (b *box, err error) {
+// openBox begins. What the stage sent is in the order of the plan's steps, and is closed when it
+// is not needed any more.
+func openBox(c *command, denied func(what string)) (b *box, err error) {
+	plan, received := c.plan, c.received
 	ctx, cancel := context.WithCancel(context.Background())
 	b = &box{end: cancel}
 	defer func() {
@@ -47,7 +48,7 @@ func openBox(plan *sandbox.Plan, plugin string, received []*os.File, denied func
 		return f
 	}
 	if f := take(plan.Proxy); f != nil {
-		if err := b.connect(f, plan.Profile.Net.List, plugin, denied); err != nil {
+		if err := b.connect(f, plan.Profile.Net.List, c.name, denied); err != nil {
 			return b, err
 		}
 	}
@@ -59,7 +60,18 @@ func openBox(plan *sandbox.Plan, plugin string, received []*os.File, denied func
 		}
 	}
 	if f := take(plan.Notify); f != nil {
-		b.workers.Go(func() { sandbox.Refuse(ctx, f, denied) })
+		b.workers.Go(func() {
+			if plan.Traced {
+				sandbox.Observe(ctx, f, c.trace.used)
+				return
+			}
+			sandbox.Refuse(ctx, f, denied)
+		})
+	}
+	if l := c.listener; l != nil {
+		c.listener = nil
+		b.proxy = egress.New(nil, egress.Options{Plugin: c.name, All: true, Report: c.trace.reached})
+		b.workers.Go(func() { _ = b.proxy.Serve(l) })
 	}
 	return b, nil
 }

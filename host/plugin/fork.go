@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"slices"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/cgroup"
 	"github.com/toolhost/toolhost/internal/confine"
+	"github.com/toolhost/toolhost/internal/egress"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
@@ -38,6 +41,8 @@ type command struct {
 
 	name     string                 // the plugin's
 	profile  func() sandbox.Profile // what the process may do; nil: there is no sandbox
+	listener net.Listener           // of the proxy that a traced process is told of
+	trace    *Trace                 // records what it uses, and nothing is refused; nil: nothing does
 	strict   bool                   // it is not started if something of that cannot be enforced
 	plan     *sandbox.Plan          // how it is confined; set by spawn
 	create   func(purpose string, l cgroup.Limits) (*cgroup.Group, error)
@@ -116,7 +121,7 @@ func (c *command) findPath() (err error) {
 func (c *command) namespaces() (confine.Namespaces, error) {
 	features := sandbox.Detect()
 	switch {
-	case c.profile == nil || c.namespace == NamespaceOff || !features.Namespaces():
+	case c.profile == nil || c.trace != nil || c.namespace == NamespaceOff || !features.Namespaces():
 		n, err := c.namespace.resolve()
 		if err != nil {
 			//nolint:errorlint // err is not about the file
@@ -132,8 +137,13 @@ func (c *command) namespaces() (confine.Namespaces, error) {
 // planned returns how the process is confined with these namespaces.
 func (c *command) planned(n confine.Namespaces) (*sandbox.Plan, error) {
 	c.namespaced = n != confine.NoNamespace
-	if c.profile == nil {
+	if c.profile == nil || c.trace != nil {
 		dropRights() // from what this thread starts, as nothing else does
+	}
+	switch {
+	case c.trace != nil:
+		return c.traced()
+	case c.profile == nil:
 		c.plan = sandbox.Bare(c.dir)
 		return c.plan, nil
 	}
@@ -181,6 +191,28 @@ func (c *command) foresee(before *cgroup.Group) (sandbox.Report, error) {
 		enforced = before.Enforces()
 	}
 	return sandbox.New(profile, features, enforced).Report, nil
+}
+
+// traced is planned for a process of which it is recorded what it uses.
+func (c *command) traced() (plan *sandbox.Plan, err error) {
+	profile := c.profile()
+	if c.plan, err = sandbox.Trace(profile, sandbox.Detect()); err != nil {
+		return nil, &startFailure{reason: err.Error(), err: errors.ErrUnsupported}
+	}
+	if err := c.interpret(&profile); err != nil {
+		c.trace.unconfinable(err)
+	}
+	var proxy netip.AddrPort
+	if c.listener == nil {
+		if c.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil { //nolint:noctx // it is at once
+			return nil, err
+		}
+	}
+	if a, ok := c.listener.Addr().(*net.TCPAddr); ok {
+		proxy = a.AddrPort()
+	}
+	c.trace.begin(profile, c.env, proxy)
+	return c.plan, nil
 }
 
 // groups are where this process may make control groups.
@@ -241,7 +273,10 @@ func (c *command) closeGroup() {
 // noStage prepares a start without the stage, and with it without a sandbox, unless that has to
 // be there.
 func (c *command) noStage() error {
-	if c.profile == nil {
+	switch {
+	case c.trace != nil:
+		return errors.ErrUnsupported
+	case c.profile == nil:
 		return nil
 	}
 	features := sandbox.Features{Jobs: sandbox.Detect().Jobs}
@@ -311,6 +346,9 @@ func (c *command) build(env []string, stdout, stderr *os.File) *exec.Cmd {
 	}
 	if c.plan != nil {
 		cmd.Env = append(cmd.Env, c.plan.Environment()...)
+	}
+	if c.trace != nil {
+		cmd.Env = append(cmd.Env, egress.Environ(c.listener.Addr().String())...)
 	}
 	return cmd
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // drainTime is how long the pipes of a process that has ended are read on: what it wrote
@@ -52,6 +53,10 @@ type process struct {
 }
 
 func newProcess(c Candidate, cfg Config) *process {
+	if cfg.Trace != nil { // it gets its cache, and what it uses besides what every process has is recorded
+		none := []string{}
+		cfg.Sandbox = Sandbox{Level: BestEffort, Read: none, Write: []string{tool.Cache}, Net: none, Exec: none, Env: cfg.Sandbox.Env}
+	}
 	p := &process{
 		name: c.Name, log: cfg.Logger.Named(c.Name), denied: func(string) {},
 		exited: make(chan struct{}), gone: make(chan struct{}), detached: make(chan struct{}),
@@ -64,7 +69,7 @@ func newProcess(c Candidate, cfg Config) *process {
 		path: c.Binary(), dir: cfg.Root, args: cfg.Args, env: cfg.environment(cfg.cacheVariables()...),
 		namespace: cfg.Namespace, group: confine.Group{Mark: confine.NewMark()}, inheritSocket: cfg.Carrier == Socket,
 		log: p.log, onForked: p.setPID, reap: func(process *os.Process) { p.reap(process) },
-		name: c.Name, strict: cfg.Sandbox.Level == Strict, create: cfg.createGroup,
+		name: c.Name, strict: cfg.Sandbox.Level == Strict, trace: cfg.Trace, create: cfg.createGroup,
 	}
 	if cfg.denials != nil {
 		p.denied = cfg.denials.add
@@ -106,10 +111,13 @@ func (p *process) start(ctx context.Context, env []string) error {
 			if p.stdio != nil {
 				_ = p.stdio.Close()
 			}
+			if p.cmd.listener != nil {
+				_ = p.cmd.listener.Close()
+			}
 			started <- p.notStarted(err)
 			return
 		}
-		if p.box, err = openBox(p.cmd.plan, p.name, p.cmd.received, p.denied); err != nil {
+		if p.box, err = openBox(&p.cmd, p.denied); err != nil {
 			p.refuse(err)
 			p.kill()
 		}

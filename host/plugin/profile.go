@@ -122,7 +122,7 @@ func (c Config) checkNeeds(about wire.Description) error {
 	known.needs, known.unasked = about.Needs, false
 	effective := known.effectiveNeeds()
 	switch same := reflect.DeepEqual(effective, c.effectiveNeeds()); {
-	case c.Sandbox.Level == NoSandbox, same && (effective == nil || slices.Equal(about.Files, c.modules)):
+	case c.Sandbox.Level == NoSandbox, c.Trace != nil, same && (effective == nil || slices.Equal(about.Files, c.modules)):
 		return nil
 	}
 	return &otherNeeds{about.Needs, about.Files}

@@ -73,6 +73,9 @@ func (l *protocolLink) connect(ctx context.Context) (wire.Description, error) {
 	if err := l.cfg.checkNeeds(l.about); err != nil {
 		return l.about, err
 	}
+	if l.cfg.Trace != nil {
+		l.cfg.Trace.knows(modulesOf(l.proc.cmd.path, l.about.Files))
+	}
 	if err := checkConfiguration(ctx, l.about.ConfigSchema, l.cfg.Config); err != nil {
 		return l.about, err
 	}

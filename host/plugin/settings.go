@@ -32,6 +32,9 @@ type Settings struct {
 	// Sandbox is what the process may have. Default: what the plugin declares, at the level
 	// [BestEffort].
 	Sandbox Sandbox `json:"sandbox"`
+	// Trace records what the process uses, to propose a sandbox. Nothing is refused to it,
+	// whatever Sandbox says, and it starts only where this can be seen: on Linux. Default: nil.
+	Trace *Trace `json:"-"`
 	// Previews lets approvers ask the plugin's tools what a call would do. Default: true.
 	Previews bool `json:"previews"`
 	// IdleTimeout ends a process that has had no calls for this long, or up to a quarter
@@ -94,7 +97,7 @@ func (s Settings) SameProcess(other Settings) bool {
 	of := func(s Settings) Settings {
 		return Settings{
 			Enabled: s.Enabled, Args: s.Args, Env: s.Env, Config: s.Config, Carrier: s.Carrier, Namespace: s.Namespace,
-			Sandbox: s.Sandbox,
+			Sandbox: s.Sandbox, Trace: s.Trace,
 		}
 	}
 	return of(s).Equal(of(other))

@@ -47,7 +47,7 @@ func (p *Proxy) connect(ctx context.Context, t target) (net.Conn, *failure) {
 }
 
 func (p *Proxy) allows(t target) bool {
-	return slices.ContainsFunc(p.patterns, func(pattern Pattern) bool { return pattern.matches(t) })
+	return p.opts.All || slices.ContainsFunc(p.patterns, func(pattern Pattern) bool { return pattern.matches(t) })
 }
 
 // permits reports whether a name that is allowed may lead to a. The names' owners decide where

@@ -43,6 +43,8 @@ const (
 type Options struct {
 	// Plugin is the name that the texts for clients have.
 	Plugin string
+	// All lets all targets pass, for a plugin of which it is recorded what it uses.
+	All bool
 	// Report is told what happened to connections; nil: no report. It hears of each target and
 	// outcome the first time, the tenth, the hundredth and so on, is called from several
 	// goroutines, and holds its connection up until it returns.

@@ -43,24 +43,37 @@ type response struct {
 // the process and all that it started have ended, or ctx has; it closes f. Refused is told what
 // each was.
 func Refuse(ctx context.Context, f *os.File, refused func(what string)) {
+	pace := rate.NewLimiter(refusalsPerSecond, refusalsPerSecond)
+	serve(ctx, f, func(n notification, _ func() bool) response {
+		_ = pace.Wait(ctx) // its end ends the next wait for a call
+		what, errno := explain(n)
+		refused(what)
+		return response{ID: n.ID, Error: -int32(errno)} //nolint:gosec // small
+	})
+}
+
+// serve answers calls. Valid reports whether the process still waits for the answer.
+func serve(ctx context.Context, f *os.File, answer func(n notification, valid func() bool) response) {
 	defer func() { _ = f.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(aLongTimeAgo) })()
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return
 	}
-	pace := rate.NewLimiter(refusalsPerSecond, refusalsPerSecond)
-	for pace.Wait(ctx) == nil {
+	control := func(request uintptr, argument unsafe.Pointer) (done bool) {
+		err := raw.Control(func(fd uintptr) {
+			_, _, errno := unix.Syscall(unix.SYS_IOCTL, fd, request, uintptr(argument))
+			done = errno == 0
+		})
+		return done && err == nil
+	}
+	for {
 		n, ok := receive(raw)
 		if !ok {
 			return
 		}
-		what, errno := explain(n)
-		refused(what)
-		answer := response{ID: n.ID, Error: -int32(errno)} //nolint:gosec // small
-		_ = raw.Control(func(fd uintptr) {                 // one that is gone needs none
-			_, _, _ = unix.Syscall(unix.SYS_IOCTL, fd, unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&answer)))
-		})
+		a := answer(n, func() bool { return control(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&n.ID)) })
+		_ = control(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&a)) // one that is gone needs none
 	}
 }
 

@@ -26,6 +26,8 @@ type Plan struct {
 	// Notify reports whether the host is handed a descriptor on which it learns what was
 	// refused (seccomp_unotify(2)).
 	Notify bool
+	// Traced reports whether that descriptor is for [Observe]: nothing is refused.
+	Traced bool
 
 	bare     bool // nothing is confined
 	features Features

@@ -47,7 +47,13 @@ func (p *Plan) Steps(s *stage.Program, report int, e Entry) error {
 	if p.bare {
 		s.Call(Enter, unix.SYS_CHDIR, s.Text(of.Dir))
 		limit(s, "processes", unix.RLIMIT_NPROC, e.Limit.Cur, e.Limit.Max)
-		p.run(s, e, 0)
+		path := s.Text(p.started(e))
+		if p.Traced {
+			if err := installTrace(s, report, path); err != nil {
+				return err
+			}
+		}
+		p.run(s, e, 0, path)
 		return nil
 	}
 	for _, path := range e.Procs {
@@ -95,7 +101,7 @@ func (p *Plan) Steps(s *stage.Program, report int, e Entry) error {
 			return err
 		}
 	}
-	p.run(s, e, first)
+	p.run(s, e, first, s.Text(p.started(e)))
 	return nil
 }
 
@@ -148,17 +154,25 @@ func (p *Plan) filter(first uintptr) filter {
 	}
 }
 
-// run makes the process the program.
-func (p *Plan) run(s *stage.Program, e Entry, first uintptr) {
+// started returns the path that is run; empty: a descriptor is.
+func (p *Plan) started(e Entry) string {
+	if p.start || e.Descriptor > 0 {
+		return ""
+	}
+	return e.Path
+}
+
+// run makes the process the program, of which path is the address of the path.
+func (p *Plan) run(s *stage.Program, e Entry, first, path uintptr) {
 	switch {
 	case p.start:
-		s.Call(Run, unix.SYS_EXECVEAT, first, s.Text(""), 0, 0, unix.AT_EMPTY_PATH)
+		s.Call(Run, unix.SYS_EXECVEAT, first, path, 0, 0, unix.AT_EMPTY_PATH)
 		s.Arguments(2, 3)
 	case e.Descriptor > 0:
-		s.Call(Run, unix.SYS_EXECVEAT, uintptr(e.Descriptor), s.Text(""), 0, 0, unix.AT_EMPTY_PATH)
+		s.Call(Run, unix.SYS_EXECVEAT, uintptr(e.Descriptor), path, 0, 0, unix.AT_EMPTY_PATH)
 		s.Arguments(2, 3)
 	default:
-		s.Call(Run, unix.SYS_EXECVE, s.Text(e.Path), 0, 0)
+		s.Call(Run, unix.SYS_EXECVE, path, 0, 0)
 		s.Arguments(1, 2)
 	}
 }

@@ -254,7 +254,16 @@ func (f filter) addExec(a *assembler) {
 
 // install adds the step that applies the filter, and hands its listener to the host.
 func (f filter) install(p *stage.Program, report int) error {
-	code, err := bpf.Assemble(f.assemble())
+	flags := uintptr(0)
+	if f.notify {
+		flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER
+	}
+	return install(p, report, f.assemble(), flags)
+}
+
+// install applies a filter and, with a flag for it, hands its listener to the host.
+func install(p *stage.Program, report int, filter []bpf.Instruction, flags uintptr) error {
+	code, err := bpf.Assemble(filter)
 	if err != nil {
 		return err
 	}
@@ -264,13 +273,11 @@ func (f filter) install(p *stage.Program, report int) error {
 	}
 	program := p.Struct(uint16(len(code)), uint16(0), uint32(0), uint64(p.Struct(raw...))) //nolint:gosec // few
 	const what = "filter its system calls"
-	if !f.notify {
-		p.Call(what, unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, program)
-		return nil
-	}
 	listener := p.Free()
-	p.Call(what, unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, program)
-	p.Send(report, listener)
-	p.Call(what, unix.SYS_CLOSE, uintptr(listener))
+	p.Call(what, unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, program)
+	if flags&unix.SECCOMP_FILTER_FLAG_NEW_LISTENER != 0 {
+		p.Send(report, listener)
+		p.Call(what, unix.SYS_CLOSE, uintptr(listener))
+	}
 	return nil
 }

@@ -8,3 +8,6 @@ const (
 )
 
 var kernelCallsHere, absentHere, attributeCallsHere []uint32
+
+// looksHere: there are no old forms of calls.
+var looksHere map[uint32][]look

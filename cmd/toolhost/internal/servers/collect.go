@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/host/plugin"
 )
 
 // Set are the servers that an operator has named, each with what it refers to.
@@ -26,6 +27,8 @@ type Named struct {
 	Target config.Target
 	// Disabled says that the operator has switched it off.
 	Disabled bool
+	// Trace records what the server uses; nil: nothing does.
+	Trace *plugin.Trace
 	// Malformed says that the entry itself is wrong, whatever it refers to.
 	Malformed bool
 }

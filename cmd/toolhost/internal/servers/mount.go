@@ -123,6 +123,7 @@ func (m *Mounts) mount(ctx context.Context, n Named) error {
 		Settings: n.Server.Settings(),
 	}
 	server.Settings.Enabled = server.Settings.Enabled && !n.Disabled
+	server.Settings.Trace = n.Trace
 	now := &mounted{revision: revision}
 	if n.Err == nil && server.Settings.Enabled {
 		now.upstream, n.Err = n.Upstream()

@@ -7,6 +7,8 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/servers"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
@@ -54,8 +56,40 @@ type Needs struct {
 	Daemon string
 	// Uncached starts every plugin, whatever the cache remembers of it.
 	Uncached bool
+	// Trace is a plugin of which it is recorded what it uses; nil: none is.
+	Trace *Traced
 	// Shown is the plugin whose faults the command shows itself.
 	Shown string
+}
+
+// Traced is a plugin, or an MCP server, of which it is recorded what it uses. No other one is
+// started, and what is remembered of plugins from one command to the next stays as it is.
+type Traced struct {
+	Name string
+	By   *plugin.Trace
+}
+
+// settings completes how a plugin is run.
+func (t *Traced) settings(of setup.Settings) func(name string, s *plugin.Settings) {
+	return func(name string, s *plugin.Settings) {
+		if of != nil {
+			of.Apply(name, s)
+		}
+		s.Enabled = s.Enabled && name == t.Name
+		s.Trace = t.By
+	}
+}
+
+// server returns of a set of servers that which is traced.
+func (t *Traced) server(of *servers.Set) *servers.Set {
+	out := &servers.Set{}
+	if of != nil {
+		if one, ok := of.Get(t.Name); ok {
+			one.Trace = t.By
+			out.All = append(out.All, one)
+		}
+	}
+	return out
 }
 
 // Use opens a backend, warns of plugins that cannot be used, runs f, and closes the backend.

@@ -102,6 +102,10 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 		return nil, err
 	}
 	opts = append(opts, host.WithLocks(rules.Locks...), host.WithProtected(t.Protected()...))
+	if n.Trace != nil {
+		l.Loaded.Servers = n.Trace.server(l.Loaded.Servers)
+		opts = append(opts, host.WithPluginSettings(n.Trace.settings(l.Loaded.Plugins)))
+	}
 	opts = append(opts, n.Options...)
 	if dir := t.CacheDir(); dir != "" && !n.Uncached {
 		opts = append(opts, host.WithCache(dir))
@@ -112,7 +116,7 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 	if dir, err := state.Dir(); err == nil && !n.Uncached { // what is compared with a lock is files
 		opts = append(opts, host.WithRollback(dir))
 	}
-	if dir, err := state.Dir(); err == nil {
+	if dir, err := state.Dir(); err == nil && n.Trace == nil {
 		opts = append(opts,
 			host.WithNames(filepath.Join(dir, "names.json")),         // which plugin has which names of tools
 			host.WithAccepted(filepath.Join(dir, accepted.FileName)), // which needs of plugins were accepted
