@@ -29,7 +29,7 @@ const (
 // known returns the rights that a version of Landlock knows. What is not known is not refused.
 func known(abi int, rights uint64) uint64 {
 	for right, since := range map[uint64]int{
-		unix.LANDLOCK_ACCESS_FS_REFER: 2, unix.LANDLOCK_ACCESS_FS_TRUNCATE: 3, unix.LANDLOCK_ACCESS_FS_IOCTL_DEV: 5,
+		unix.LANDLOCK_ACCESS_FS_REFER: 2, unix.LANDLOCK_ACCESS_FS_TRUNCATE: truncates, unix.LANDLOCK_ACCESS_FS_IOCTL_DEV: 5,
 	} {
 		if abi < since {
 			rights &^= right
@@ -70,10 +70,10 @@ func (p *Plan) rules() ruleset {
 	if !of.Write.Any {
 		r.files |= makes | makesDevices | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 	}
-	if f.Landlock >= 4 && !of.Net.Any && !p.network {
+	if f.Landlock >= networked && !of.Net.Any && !p.network {
 		r.net = tcp
 	}
-	if f.Landlock >= 6 {
+	if f.Landlock >= scoped {
 		r.scope = scopes
 	}
 	r.allow(reads, system...)
@@ -110,9 +110,9 @@ func (r ruleset) restrict(p *stage.Program, f Features, at files) {
 	files := known(f.Landlock, r.files)
 	size := uintptr(8)
 	switch {
-	case f.Landlock >= 6:
+	case f.Landlock >= scoped:
 		size = 24
-	case f.Landlock >= 4:
+	case f.Landlock >= networked:
 		size = 16
 	}
 	p.Call(what, unix.SYS_LANDLOCK_CREATE_RULESET, p.Struct(files, r.net, r.scope), size, 0)

@@ -1,8 +1,6 @@
 package sandbox
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -115,148 +113,40 @@ func (p *Plan) choose() {
 			p.Forward = append(p.Forward, port)
 		}
 	}
-	p.landlock = f.Landlock > 0
+	p.landlock = f.Landlock > 0 && p.ruled()
 	p.seccomp = f.Seccomp && !of.isOpen()
 	p.start = p.seccomp && !of.Exec.Any && len(of.Exec.List) == 0
 	p.Notify = p.seccomp && f.Notify
 }
 
-// report says what becomes of each line of the profile.
-func (p *Plan) report() {
+// ruled reports whether there is something that Landlock can refuse.
+func (p *Plan) ruled() bool {
 	of, f := p.Profile, p.features
-	add := func(name string, given fmt.Stringer, open string, by ...string) {
-		line := Line{Name: name, Given: given.String(), Open: open, By: slices.DeleteFunc(by, func(s string) bool { return s == "" })}
-		p.Report = append(p.Report, line)
-	}
-	landlock := when(p.landlock, byLandlock)
-	ifLimited := func(g Grant, by string) string { return when(!g.Any, by) }
-
-	add("read", of.Read, p.openRead(),
-		when(p.view == grantedView, byMounts), ifLimited(of.Read, landlock))
-	add("write", of.Write, p.openWrite(),
-		when(!of.Write.Any && p.view != sameView, byMounts), ifLimited(of.Write, landlock))
-	p.Report = append(p.Report, p.protected())
-	add("exec", of.Exec, p.openExec(), when(p.start, bySeccomp), ifLimited(of.Exec, landlock))
-	add("net", of.Net, p.openNet(), when(p.network, byNetwork), when(!of.Net.Any && p.seccomp, bySeccomp),
-		when(!of.Net.Any && !p.network && f.Landlock >= 4 && p.landlock, byLandlock))
-	p.Report = append(p.Report, p.others(), p.kernel())
-	p.Report = append(p.Report, p.limits()...)
+	return !of.Read.Any || !of.Write.Any || !of.Exec.Any || f.Landlock >= scoped || f.Landlock >= networked && !of.Net.Any && !p.network
 }
 
-func when(condition bool, text string) string {
-	if condition {
-		return text
-	}
-	return ""
-}
+// connects reports whether the process can connect its sockets.
+func (p *Plan) connects() bool { return !p.seccomp || p.view != sameView || p.Profile.Net.Any }
 
-// openRead says what stays open of read.
-func (p *Plan) openRead() string {
+// ownProc reports whether /proc shows the process no others than those that it has started.
+func (of Profile) ownProc(f Features, v view) bool {
 	switch {
-	case p.Profile.Read.Any || p.view == grantedView:
-		return ""
-	case p.landlock:
-		return "that a file is there, its size and its times can be seen"
+	case v == sameView || !f.Proc:
+		return false
+	case v == grantedView || !of.isOpen():
+		return true
 	}
-	return "every file of its user can be read"
+	// What is in /proc of others is out of reach by Landlock, or for who is in a user namespace. That
+	// they are there can be seen by a process whose needs are not known, as by all of its user's.
+	return f.Landlock < scoped && !f.User
 }
 
-// openWrite says what stays open of write.
-func (p *Plan) openWrite() string {
-	switch {
-	case p.Profile.Write.Any || p.view != sameView:
-		return ""
-	case !p.landlock:
-		return "every file of its user can be changed"
-	case p.seccomp && len(p.Profile.Write.List) == 0:
-		return ""
-	}
-	return "modes, owners, times and attributes of every file of its user can be changed"
-}
-
-// openExec says what stays open of exec.
-func (p *Plan) openExec() string {
-	switch {
-	case p.Profile.Exec.Any, p.start, len(p.Profile.Exec.List) > 0 && p.landlock:
-		return ""
-	}
-	return "every program of the system can be started"
-}
-
-// openNet says what stays open of net.
-func (p *Plan) openNet() string {
-	of := p.Profile
-	switch {
-	case of.Net.Any || p.network:
-		return ""
-	case !p.seccomp:
-		return "every host can be reached"
-	case len(of.Net.List) > 0:
-		return "there is no network namespace, in which the hosts could be told apart, so none can be reached"
-	}
-	return ""
-}
-
-// protected is the line of what the host keeps for itself.
-func (p *Plan) protected() Line {
-	line := Line{Name: "protected", Given: "not to be changed"}
-	reachable := slices.DeleteFunc(slices.Clone(p.Profile.Protected), func(path string) bool { return !p.Profile.writes(path) })
-	switch {
-	case len(reachable) == 0 && (p.landlock || p.view != sameView):
-		line.By = []string{cmp.Or(when(p.view != sameView, byMounts), byLandlock)}
-	case p.view != sameView:
-		line.By = []string{byMounts}
-		if missing := slices.DeleteFunc(reachable, exists); len(missing) > 0 {
-			line.Open = "what does not exist yet can be made: " + missing[0]
-			if len(missing) > 1 {
-				line.Open += fmt.Sprintf(" and %d more", len(missing)-1)
-			}
-		}
-	default:
-		line.Open = "the plugin is told what is protected, and nothing enforces it"
-	}
-	return line
-}
-
-// others is the line of other processes.
-func (p *Plan) others() Line {
-	line := Line{Name: "processes", Given: "its own"}
-	f := p.features
-	if f.Namespaces() {
-		line.By = append(line.By, byPID)
-	}
-	if p.landlock {
-		line.By = append(line.By, byLandlock)
-	}
-	switch {
-	case p.view == grantedView && !f.Proc:
-		line.Open = "it can see other processes of its user"
-	case f.Namespaces() && (f.Proc || p.landlock):
-	case p.landlock && f.Landlock >= 6 && !p.seccomp:
-		line.Open = "it can see other processes of its user, change their priorities and limits, and speak to their sockets"
-	case p.landlock && f.Landlock >= 6:
-		line.Open = "it can see other processes of its user" + when(p.Profile.Net.Any, ", and speak to their sockets")
-	case p.landlock || f.Namespaces():
-		line.Open = "it can see, and may signal, other processes of its user"
-	default:
-		line.Open = "it can signal and trace other processes of its user"
-	}
-	return line
-}
-
-// kernel is the line of system calls that a tool does not need.
-func (p *Plan) kernel() Line {
-	line := Line{Name: "kernel", Given: "without calls that reach into the system"}
-	switch {
-	case p.Profile.isOpen():
-		line.Given = "all calls that its user may make"
-	case p.seccomp:
-		line.By = []string{bySeccomp}
-	default:
-		line.Open = "system calls cannot be filtered"
-	}
-	return line
-}
+// Versions of Landlock from which it knows more (landlock(7)).
+const (
+	truncates = 3 // it refuses to truncate files
+	networked = 4 // TCP
+	scoped    = 6 // signals, and abstract sockets
+)
 
 // groups reports whether a control group enforces a limit.
 func (p *Plan) groups(l cgroup.Limit) bool {
@@ -275,52 +165,4 @@ func (p *Plan) Environment() (env []string) {
 		env = append(env, egress.Environ("127.0.0.1:"+strconv.Itoa(int(p.proxyPort())))...)
 	}
 	return env
-}
-
-// limits are the lines of limits that were set.
-func (p *Plan) limits() (out Report) {
-	l := p.Profile.Limits
-	byGroup := cmp.Or(when(p.features.Jobs, byJob), byCgroup)
-	memory, cpu, pids := p.groups(cgroup.Memory), p.groups(cgroup.CPU), p.groups(cgroup.PIDs)
-	add := func(name, given, by, open string) {
-		line := Line{Name: name, Given: given, Open: open}
-		if by != "" {
-			line.By = []string{by}
-		}
-		out = append(out, line)
-	}
-	const noGroup = "there is no control group with this controller"
-	if l.Memory > 0 {
-		if memory {
-			add("memory", Bytes(l.Memory), byGroup, "")
-		} else {
-			add("memory", Bytes(l.Memory), when(p.features.Stage, byRlimit), noGroup+", so each process has it for itself")
-		}
-	}
-	if l.CPU > 0 {
-		add("cpu", strconv.FormatFloat(l.CPU, 'g', -1, 64), when(cpu, byGroup), when(!cpu, noGroup))
-	}
-	if l.PIDs > 0 {
-		add("pids", strconv.Itoa(l.PIDs), when(pids, byGroup), when(!pids, noGroup))
-	}
-	if l.Files > 0 {
-		add("files", strconv.Itoa(l.Files), when(p.features.Stage, byRlimit), when(!p.features.Stage, "there is no stage"))
-	}
-	if l.Disk > 0 {
-		add("disk", Bytes(l.Disk)+" a file", when(p.features.Stage, byRlimit), when(!p.features.Stage, "there is no stage"))
-	}
-	return out
-}
-
-// Bytes writes a number of bytes for people.
-func Bytes(n int64) string {
-	for _, unit := range []struct {
-		size int64
-		name string
-	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
-		if n >= unit.size && n%unit.size == 0 {
-			return strconv.FormatInt(n/unit.size, 10) + " " + unit.name
-		}
-	}
-	return strconv.FormatInt(n, 10) + " bytes"
 }

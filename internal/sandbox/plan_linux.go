@@ -92,8 +92,8 @@ func (p *Plan) Steps(s *stage.Program, report int, e Entry) error {
 	limit(s, "processes", unix.RLIMIT_NPROC, e.Limit.Cur, e.Limit.Max)
 	s.Try(0, unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0)
 	s.Call("give up new privileges", unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-	if rules := p.rules(); p.landlock && rules.files|rules.net|rules.scope != 0 {
-		rules.restrict(s, f, at)
+	if p.landlock {
+		p.rules().restrict(s, f, at)
 	}
 	p.dropCapabilities(s)
 	if p.seccomp {
@@ -148,7 +148,7 @@ func (p *Plan) filter(first uintptr) filter {
 	of := p.Profile
 	return filter{
 		notify: p.Notify, network: p.network || of.Net.Any,
-		connect: p.view != sameView || of.Net.Any,
+		connect: p.connects(),
 		apart:   p.features.Namespaces(), changes: p.view != sameView || of.Write.Any || len(of.Write.List) > 0,
 		exec: !p.start, anyExec: of.Exec.Any, start: uint32(first), //nolint:gosec // small
 	}

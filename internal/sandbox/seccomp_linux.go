@@ -191,9 +191,12 @@ func (f filter) addOthers(a *assembler) {
 // addSockets refuses sockets but those of the process's own: Unix streams, and what the network
 // allows. A datagram would reach others' sockets without connecting.
 func (f filter) addSockets(a *assembler) {
-	types := []uint32{unix.SOCK_STREAM}
+	types, local := []uint32{unix.SOCK_STREAM}, []uint32{unix.SOCK_STREAM}
 	if f.network {
 		types = append(types, unix.SOCK_DGRAM)
+	}
+	if f.network && f.connect {
+		local = append(local, unix.SOCK_DGRAM, unix.SOCK_SEQPACKET)
 	}
 	ofType := func(types ...uint32) {
 		a.load(1)
@@ -217,12 +220,12 @@ func (f filter) addSockets(a *assembler) {
 			a.unless(a.refused, unix.NETLINK_ROUTE)
 			a.ret(allowed)
 		})
-		a.call(unix.AF_UNIX, func() { ofType(unix.SOCK_STREAM, unix.SOCK_DGRAM, unix.SOCK_SEQPACKET) })
+		a.call(unix.AF_UNIX, func() { ofType(local...) })
 		a.load(2) // MPTCP is TCP by another number
 		a.unless(a.refused, 0, unix.IPPROTO_TCP, unix.IPPROTO_UDP)
 		ofType(types...)
 	})
-	a.call(unix.SYS_SOCKETPAIR, func() { ofType(types...) })
+	a.call(unix.SYS_SOCKETPAIR, func() { ofType(local...) })
 	if !f.connect {
 		a.call(unix.SYS_CONNECT, func() { a.ret(a.refused) })
 	}

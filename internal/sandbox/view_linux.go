@@ -92,13 +92,21 @@ func closeFiles(p *stage.Program, f Features, of Profile) {
 			setAttributes(p, "keep "+path+" writable", path, 0, readOnly)
 		}
 	}
-	// What is in /proc of other processes than its own is out of reach by Landlock, or for who
-	// is in a user namespace; that they are there can be seen, as by all of its user's processes.
-	if f.Proc && f.Landlock == 0 && !f.User {
+	if of.ownProc(f, wholeView) {
 		mountProc(p)
 	}
 	closeSystem(p)
 	closePaths(p, of)
+}
+
+// closeSettings closes those below a directory, of which root is the owner.
+func closeSettings(p *stage.Program, dir string) {
+	for _, path := range settings {
+		if os.Getuid() == 0 && within(dir, path) && exists(path) {
+			bind(p, "close "+path, path, path)
+			setAttributes(p, "close "+path, path, readOnly, 0)
+		}
+	}
 }
 
 // settings are files by which root, whatever its capabilities are, changes the kernel.
@@ -107,14 +115,7 @@ var settings = []string{"/proc/sys", "/proc/irq", "/proc/bus", "/proc/fs", "/pro
 // closeSystem closes what its user may change and is not a file of anyone: the kernel's settings,
 // and the terminals of others.
 func closeSystem(p *stage.Program) {
-	if os.Getuid() == 0 {
-		for _, path := range settings {
-			if exists(path) {
-				bind(p, "close "+path, path, path)
-				setAttributes(p, "close "+path, path, readOnly, 0)
-			}
-		}
-	}
+	closeSettings(p, "/")
 	const terminals = "/dev/pts"
 	if exists(terminals) {
 		mountTmp(p, "hide "+terminals, terminals, 4096, "755")
@@ -244,6 +245,9 @@ func makeRoot(p *stage.Program, f Features, of Profile, at files) {
 	v.directory("/proc")
 	if f.Proc {
 		mountProc(p)
+		if f.Landlock == 0 { // which refuses it
+			closeSettings(p, "/proc")
+		}
 	} else { // where it leads to the process itself, too
 		bind(p, "mount /proc", oldRoot+"/proc", "/proc")
 		setAttributes(p, "mount /proc", "/proc", harmless|readOnly|unix.MOUNT_ATTR_NOEXEC, 0)

@@ -21,6 +21,10 @@ const (
 var built string
 
 func TestMain(m *testing.M) {
+	if err := simulate(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	if built = os.Getenv(builtVariable); built != "" {
 		os.Exit(m.Run())
 	}

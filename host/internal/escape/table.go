@@ -1,11 +1,17 @@
 package escape
 
-import "iter"
+import (
+	"cmp"
+	"iter"
+)
 
 // A Group is attempts of one kind.
 type Group struct {
-	Title    string
-	About    string
+	Title string
+	About string
+	// Line is the line of a sandbox's report that says whether most of them are possible; empty:
+	// plugins have to be able to do them. See [LineOf].
+	Line     string
 	Attempts []Attempt
 	// Limited says that the sandboxes have the limits of which each attempt takes more.
 	Limited bool
@@ -72,7 +78,7 @@ var (
 
 // Table is what a sandbox lets a plugin do, and what not.
 var Table = []Group{
-	{"What plugins have to be able to do", "", []Attempt{
+	{"What plugins have to be able to do", "", "", []Attempt{
 		{"workspace-read", "Reads a file of the workspace.", Reads, reading, AnyUser, nil},
 		{"workspace-list", "Lists the workspace.", Says, reading, AnyUser, nil},
 		{"workspace-write", "Writes a file of the workspace.", Changes, writing, AnyUser, nil},
@@ -93,7 +99,7 @@ var Table = []Group{
 		{"own-seccomp", "Confines a child by a filter of system calls.", Says, everyone, AnyUser, nil},
 		{"own-landlock", "Confines a child by Landlock.", Says, everyone, AnyUser, nil},
 	}, false},
-	{"Reading files outside of the workspace", "The file is one that the host's user may read.", []Attempt{
+	{"Reading files outside of the workspace", "The file is one that the host's user may read.", "read", []Attempt{
 		{"read-path", "Opens the file by its absolute path.", Reads, asUser, AnyUser, nil},
 		{"read-dots", "Opens it by a path with `..` from the workspace.", Reads, asUser, AnyUser, nil},
 		{"read-link", "Opens a symbolic link in the workspace that leads to it.", Reads, asUser, AnyUser, nil},
@@ -119,7 +125,7 @@ var Table = []Group{
 		{"stat-outside", "Asks for its size and times.", Says, asUser, AnyUser, notHidden},
 		{"watch-outside", "Watches its directory (inotify).", Says, asUser, AnyUser, notHidden},
 	}, false},
-	{"Changing files outside of the workspace", "The file is one that the host's user may write.", []Attempt{
+	{"Changing files outside of the workspace", "The file is one that the host's user may write.", "write", []Attempt{
 		{"outside-write", "Writes to the file.", Changes, asUser, AnyUser, nil},
 		{"outside-mmap", "Changes it through shared memory.", Changes, asUser, AnyUser, nil},
 		{"outside-truncate", "Truncates it by its path.", Changes, asUser, AnyUser, nil},
@@ -141,7 +147,7 @@ var Table = []Group{
 		{"tmp-write", "Makes a file where another process has its own in /tmp.", Changes, asUser, AnyUser, nil},
 		{"shm-write", "Makes a file where another process has its own in /dev/shm.", Changes, asUser, AnyUser, nil},
 	}, false},
-	{"Changing protected paths in the workspace", "The host protects its configuration, lock, plugin directories, audit log, cache and state, wherever they are.", []Attempt{
+	{"Changing protected paths in the workspace", "The host protects its configuration, lock, plugin directories, audit log, cache and state, wherever they are.", "protected", []Attempt{
 		{"protected-write", "Writes to a protected file.", Changes, none, AnyUser, noMounts},
 		{"protected-mmap", "Changes it through shared memory.", Changes, none, AnyUser, noMounts},
 		{"protected-truncate", "Truncates it by its path.", Changes, none, AnyUser, noMounts},
@@ -161,7 +167,7 @@ var Table = []Group{
 		{"protected-through-link", "Writes to it through a symbolic link.", Changes, none, AnyUser, noMounts},
 		{"protected-through-hard-link", "Makes a hard link to it, and writes to that.", Changes, none, AnyUser, noMounts},
 	}, false},
-	{"Devices, terminals and memory that processes share", "", []Attempt{
+	{"Devices, terminals and memory that processes share", "", "processes", []Attempt{
 		{"terminal-write", "Writes to a terminal of its user by the name of the device.", Arrives, none, AnyUser, noView},
 		{"terminal-type", "Types on the terminal of another session (TIOCSTI).", Says, 0, Rights, nil},
 		{"segment", "Attaches a System V shared memory segment of its user.", Reads, none, AnyUser, noIPC},
@@ -172,7 +178,7 @@ var Table = []Group{
 		{"proc-sys", "Opens a setting of the kernel in /proc/sys for writing.", Says, none, Root, noView},
 		{"sys", "Opens a setting of the kernel in /sys for writing.", Says, none, Root, noView},
 	}, false},
-	{"Other processes", "A neighbour is another plugin's process, of the same user.", []Attempt{
+	{"Other processes", "A neighbour is another plugin's process, of the same user.", "processes", []Attempt{
 		{"processes-list", "Finds a neighbour in /proc.", Says, asUser, AnyUser, notApart},
 		{"arguments", "Reads a neighbour's arguments.", Says, asUser, AnyUser, notApart},
 		{"environment", "Reads a neighbour's environment.", Reads, none, AnyUser, nil},
@@ -204,7 +210,7 @@ var Table = []Group{
 		{"kill-owner", "Has the kernel signal a neighbour when a pipe can be read (F_SETOWN).", Signals, none, AnyUser, nil},
 		{"kill-host", "Asks whether it could signal the host.", Says, none, AnyUser, nil},
 	}, false},
-	{"Network", "Listeners on the host's loopback stand for other machines.", []Attempt{
+	{"Network", "Listeners on the host's loopback stand for other machines.", "net", []Attempt{
 		{"tcp", "Connects to a server over IPv4.", Arrives, network, AnyUser, nil},
 		{"tcp-listed", "Connects to the one that is on its list, at localhost, as a client that knows no proxy.", Arrives, network | NetList, AnyUser, noProxy},
 		{"tcp6", "Connects to a server over IPv6.", Arrives, network, AnyUser, nil},
@@ -233,7 +239,7 @@ var Table = []Group{
 		{"uring-connect", "Connects to a server by io_uring.", Arrives, asUser, AnyUser, nil},
 		{"uring-open", "Opens the file outside of the workspace by io_uring.", Reads, asUser, AnyUser, nil},
 	}, false},
-	{"Unix sockets", "", []Attempt{
+	{"Unix sockets", "", "processes", []Attempt{
 		{"unix-daemon", "Connects to the daemon's socket.", Arrives, none, AnyUser, noPaths},
 		{"unix-foreign", "Connects to a socket of another process of its user.", Arrives, asUser, AnyUser, noPaths[1:]},
 		{"unix-abstract", "Connects to an abstract socket.", Arrives, none, AnyUser, nil},
@@ -241,7 +247,7 @@ var Table = []Group{
 		{"unix-datagram", "Sends a datagram to a socket of the daemon, without connect(2).", Arrives, none, AnyUser, noPaths},
 		{"unix-pair-datagram", "Sends one from a pair of connected sockets.", Arrives, none, AnyUser, noPaths},
 	}, false},
-	{"Programs", "Each prints something, so that the attempt is done only if it ran.", []Attempt{
+	{"Programs", "Each prints something, so that the attempt is done only if it ran.", "exec", []Attempt{
 		{"exec-listed", "Runs a program on its list.", Runs, programs | ExecList, AnyUser, nil},
 		{"exec-unlisted", "Runs another one.", Runs, programs, AnyUser, nil},
 		{"exec-shell", "Runs a command in a shell.", Runs, programs, AnyUser, nil},
@@ -256,7 +262,7 @@ var Table = []Group{
 		{"exec-over-listed", "Opens the program on its list for writing.", Says, asUser, Root, nil},
 		{"exec-setuid", "Runs a program that has another user's rights (setuid).", Runs, none, AnyUser, nil},
 	}, false},
-	{"Namespaces and mounts", "", []Attempt{
+	{"Namespaces and mounts", "", "kernel", []Attempt{
 		{"unshare-user", "Makes a user namespace, in which it has all rights.", Says, asUser, AnyUser, nil},
 		{"clone-user", "Makes one by clone.", Says, asUser, AnyUser, nil},
 		{"clone3-user", "Makes one by clone3.", Says, asUser, AnyUser, nil},
@@ -283,7 +289,7 @@ var Table = []Group{
 		{"pivot-root", "Exchanges the root.", Says, 0, Rights, nil},
 		{"chroot", "Enters another root.", Says, asUser, Root, nil},
 	}, false},
-	{"The kernel", "What would change the machine is called with arguments that cannot be right.", []Attempt{
+	{"The kernel", "What would change the machine is called with arguments that cannot be right.", "kernel", []Attempt{
 		{"bpf", "Makes a BPF map.", Says, 0, Rights, nil},
 		{"perf", "Measures itself (perf_event_open).", Says, asUser, AnyUser, nil},
 		{"userfaultfd", "Handles its own page faults (userfaultfd).", Says, asUser, AnyUser, nil},
@@ -306,7 +312,7 @@ var Table = []Group{
 		{"host-name", "Sets the machine's name.", Says, 0, Rights, nil},
 		{"reboot", "Reboots.", Says, 0, Rights, nil},
 	}, false},
-	{"Rights and limits", "", []Attempt{
+	{"Rights and limits", "", "kernel", []Attempt{
 		{"gain-by-program", "Could gain rights by running a program.", Says, none, AnyUser, nil},
 		{"regain", "Takes back rights that it had.", Says, 0, Rights, nil},
 		{"change-user", "Becomes another user.", Says, asUser, Root, nil},
@@ -314,14 +320,14 @@ var Table = []Group{
 		{"raise-priority", "Raises its priority.", Says, none, Root, nil},
 		{"real-time", "Gets precedence over all other processes.", Says, none, Root, nil},
 	}, false},
-	{"Staying when the plugin is closed", "", []Attempt{
+	{"Staying when the plugin is closed", "", "processes", []Attempt{
 		{"stay-forked", "Leaves a process without a parent, in a session of its own.", Stays, 0, AnyUser, nil},
 		{"stay-ignoring", "Leaves one that ignores signals.", Stays, 0, AnyUser, nil},
 		{"stay-unmarked", "Leaves one that has cleared its environment.", Stays, none, AnyUser, noPID},
 		{"stay-in-group", "Moves to another control group.", Says, none, Root, noView},
 		{"leave-segment", "Leaves a shared memory segment.", Stays, none, AnyUser, noIPC},
 	}, false},
-	{"Limits", "Each takes more than the limit, which is set.", []Attempt{
+	{"Limits", "Each takes more than the limit, which is set.", "", []Attempt{
 		{"take-memory", "Takes memory.", Says, none, AnyUser, nil},
 		{"take-processes", "Starts processes.", Says, none, AnyUser, noGroup},
 		{"take-descriptors", "Opens files.", Says, none, AnyUser, nil},
@@ -330,3 +336,23 @@ var Table = []Group{
 		{"take-processor", "Computes.", RunsOn, none, AnyUser, noGroup},
 	}, true},
 }
+
+// lines are the lines of attempts that belong to another one than most of their group.
+var lines = map[string]string{
+	"read-first": "processes", "read-neighbour-root": "processes", "read-neighbour-cwd": "processes", "read-neighbour-file": "processes",
+	"read-host-root": "processes", "read-host-file": "processes",
+
+	"terminal-type": "kernel", "keyring-user": "kernel", "disk": "read", "make-device": "write", "proc-sys": "write", "sys": "write",
+	"ptrace-me": "kernel",
+
+	"raw": "kernel", "packet": "kernel", "netlink-audit": "kernel", "netlink-netfilter": "kernel",
+	"network-settings": "kernel", "crypto": "kernel", "other-families": "kernel", "uring-open": "read",
+	"exec-over-listed": "write",
+
+	"user-unprotect": "protected", "join-user": "processes", "join-network": "processes", "join-mounts": "processes", "join-pidfd": "processes",
+
+	"take-memory": "memory", "take-processes": "pids", "take-descriptors": "files", "take-disk": "disk", "take-tmp": "disk", "take-processor": "cpu",
+}
+
+// LineOf returns the line of a sandbox's report that says whether an attempt is possible.
+func LineOf(g *Group, a Attempt) string { return cmp.Or(lines[a.Name], g.Line) }

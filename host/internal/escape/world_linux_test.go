@@ -28,14 +28,15 @@ type world struct {
 	neighbour *victim
 	*listeners
 
-	hostSecret []byte // what Host.Secret points to
+	hostSecret []byte        // what Host.Secret points to
+	patience   time.Duration // how long it waits for what was done to be seen
 }
 
 func token(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{secret: token(escape.SecretPrefix), listeners: newListeners(), base: directory(t, ground())}
+	w := &world{secret: token(escape.SecretPrefix), listeners: newListeners(), base: directory(t, ground()), patience: time.Second}
 	w.files(t)
 	w.processes(t, w.terminal(t))
 	w.sockets(t)
@@ -297,7 +298,7 @@ func (w *world) outcome(t *testing.T, a escape.Attempt, its escape.World, before
 	}
 	done, wait := said.Outcome == escape.Done, time.Duration(0)
 	if done { // what arrives is read by another process
-		wait = time.Second
+		wait = w.patience
 	}
 	var shown bool
 	switch a.Proof {

@@ -37,7 +37,12 @@ func reads() map[string]func(*escape.World) escape.Answer {
 		"read-thread": func(w *escape.World) escape.Answer {
 			return content("/proc/thread-self/cwd/../" + filepath.Base(w.Outside) + "/secret")
 		},
-		"read-first": func(w *escape.World) escape.Answer { return content("/proc/1/root" + w.Secret) },
+		"read-first": func(w *escape.World) escape.Answer {
+			if self, _ := os.Readlink("/proc/self"); self == "1" {
+				return denied("it is process 1 of its own namespace")
+			}
+			return content("/proc/1/root" + w.Secret)
+		},
 		"read-openat2": func(w *escape.World) escape.Answer {
 			fd, err := unix.Openat2(unix.AT_FDCWD, w.Secret, &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_CLOEXEC})
 			return contentOf(fd, err)

@@ -9,6 +9,9 @@ import (
 
 func TestDocument(t *testing.T) {
 	t.Parallel()
+	if os.Getenv(builtVariable) != "" {
+		t.Skip("this binary runs elsewhere")
+	}
 	have, err := os.ReadFile("../../../docs/sandbox.md")
 	if err != nil || string(have) != escape.Document() {
 		t.Errorf("docs/sandbox.md is not what the table gives; run make generate (%v)", err)
