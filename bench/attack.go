@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/cgroup"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -31,12 +33,14 @@ type attack struct {
 	// burns: it uses processors and nothing else, which no host can hinder without a
 	// quota. It has no target.
 	burns bool
+	// sandbox is what the process may have.
+	sandbox plugin.Sandbox
 	// moves: it moves as much data as it can, which takes CPU of both processes.
 	moves bool
 }
 
 func attacks() []attack {
-	return []attack{
+	all := []attack{
 		{name: "stderr_lines", about: "writes lines to standard error for ever"},
 		{name: "stderr_bytes", about: "writes to standard error for ever, and no line's end"},
 		{name: "stderr_json", about: "writes JSON log lines of the wrong types for ever"},
@@ -53,6 +57,16 @@ func attacks() []attack {
 		{name: "stop", about: "is stopped in a call", stopped: true},
 		{name: "cpu", about: "computes on all processors", burns: true},
 	}
+	if hasQuota() {
+		all = append(all, attack{name: "cpu_quota", about: "computes on all processors, with `cpu: 0.5`", sandbox: plugin.Sandbox{CPU: .5}})
+	}
+	return all
+}
+
+// hasQuota reports whether a plugin can be kept from processors here.
+func hasQuota() bool {
+	_, err := cgroup.Find().By(cgroup.CPU)
+	return err == nil
 }
 
 // note is what has to be known of an attack to read its figures.

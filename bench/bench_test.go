@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -16,7 +17,7 @@ var keys = []string{
 	"p50_socket", "p50_stream", "p99_64_socket", "p99_64_stream", "tput64_socket", "tput64_stream", "cpu64_socket",
 	"p50_64k", "p50_8m", "p99_behind_large", "cold_list_100", "cold_call", "recovery", "upgrade_failed", "upgrade_p99", "goroutines_per_plugin",
 	"mcp_stdio", "mcp_http", "mcp_mounted", "mcp_tput64_stdio", "mcp_tput64_http", "mcp_list_20_ms",
-	"p50_vs_mcp", "tput64_vs_mcp",
+	"p50_vs_mcp", "tput64_vs_mcp", "sandbox_start", "sandbox_call",
 	"neighbour_p99_worst", "neighbour_p99_stderr_lines", "neighbour_p99_stderr_bytes", "neighbour_p99_stderr_json",
 	"neighbour_p99_stdout", "neighbour_p99_log", "neighbour_p99_progress", "neighbour_p99_gigabyte", "neighbour_p99_results_8m",
 	"neighbour_p99_crash", "neighbour_p99_hang", "neighbour_p99_stop", "neighbour_p99_cpu",
@@ -71,6 +72,7 @@ func alive(pid int) bool {
 }
 
 func checkFiles(t *testing.T, r *report) {
+	keys := slices.Clone(keys)
 	dir := filepath.Join(t.TempDir(), "new")
 	if err := r.write(dir); err != nil {
 		t.Fatal(err)
@@ -86,6 +88,9 @@ func checkFiles(t *testing.T, r *report) {
 	markdown, err := os.ReadFile(filepath.Join(dir, "latest.md"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if hasQuota() {
+		keys = append(keys, "neighbour_p99_cpu_quota")
 	}
 	for _, key := range keys {
 		if v, ok := got[key].(float64); !ok || v < 0 || v == 0 && key != "upgrade_failed" {

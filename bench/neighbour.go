@@ -101,6 +101,11 @@ func worst(r *results) float64 {
 func (b *bench) measureNeighbour(ctx context.Context, a attack) error {
 	h, err := openHost(ctx, plugin.Socket, filepath.Join(b.dir, attackDir(a)),
 		host.WithRestartPolicy(plugin.RestartPolicy{}), // the default
+		host.WithPluginSettings(func(name string, s *plugin.Settings) {
+			if name == a.name {
+				s.Sandbox = a.sandbox
+			}
+		}),
 		host.WithLogger(hclog.New(&hclog.LoggerOptions{Output: io.Discard, Level: hclog.Info})))
 	if err != nil {
 		return err

@@ -57,7 +57,7 @@ func main() {
 			<-ctx.Done()
 			return "", ctx.Err()
 		},
-		"cpu": burn,
+		"cpu": burn, "cpu_quota": burn,
 	}
 	f := pluginsdk.Func(name, "Does harm.", attacks[name], pluginsdk.Safe())
 	p := pluginsdk.Plugin{Tools: []tool.Tool{f}}
@@ -68,7 +68,7 @@ func main() {
 			os.Exit(1)
 		}
 		return
-	case "cpu":
+	case "cpu", "cpu_quota":
 		p.Processors = pluginsdk.AllProcessors
 	}
 	p.Main()
