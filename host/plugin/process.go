@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -56,6 +57,7 @@ func newProcess(c Candidate, cfg Config) *process {
 	if cfg.Trace != nil { // it gets its cache, and what it uses besides what every process has is recorded
 		none := []string{}
 		cfg.Sandbox = Sandbox{Level: BestEffort, Read: none, Write: []string{tool.Cache}, Net: none, Exec: none, Env: cfg.Sandbox.Env}
+		cfg.Env = slices.Concat(goEnvironment(tool.Needs{Exec: []string{"go"}, Net: []string{tool.Any}}, cfg.cache()), cfg.Env)
 	}
 	p := &process{
 		name: c.Name, log: cfg.Logger.Named(c.Name), denied: func(string) {},

@@ -58,7 +58,8 @@ func (t *Trace) begin(of sandbox.Profile, env []string, proxy netip.AddrPort) {
 		}
 	}
 	reads, writes := of.Always()
-	a.reads, a.writes = leading(reads...), leading(writes...)
+	telemetry := filepath.Join(filepath.Dir(goConfig(env)), "telemetry") // of the go command, which does without
+	a.reads, a.writes = leading(append(reads, telemetry)...), leading(append(writes, telemetry)...)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.around = a

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -149,5 +150,24 @@ func TestTraceGit(t *testing.T) {
 		git(t, p, "clone", "-q", "--no-local", "one", "two")
 	}
 	n, _ := traced(t, work)
+	suffices(t, n, work)
+}
+
+// What comes with a program, such as the tools and modules of go, is not proposed.
+func TestTraceGo(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip(err)
+	}
+	work := func(t *testing.T, p *place) {
+		p.file(t, "go.mod", "module example.test/m\n")
+		p.file(t, "m.go", "package m\n\nimport _ \"net\"\n")
+		p.run(t, "go", "list", "-deps", ".")
+	}
+	n, notes := traced(t, work)
+	outside := strings.ContainsAny(strings.Join(slices.Concat(n.Read, n.Write, n.Exec), ""), "/~")
+	if outside || len(notes) > 0 || !slices.Contains(n.Exec, "go") || n.Net != nil {
+		t.Fatalf("it proposes %s: %q", n, notes)
+	}
 	suffices(t, n, work)
 }
