@@ -124,7 +124,7 @@ func pinImported(ctx context.Context, s *session.Session, report *importReport, 
 	now, err := lockfile.Read(rules.File)
 	if errors.Is(err, fs.ErrNotExist) {
 		var found *inspection
-		if found, err = inspect(ctx, s, nil, host.WithLocks()); err == nil {
+		if found, err = inspect(ctx, s, nil, session.Needs{Options: []host.Option{host.WithLocks()}, Writes: rules.File}); err == nil {
 			now, _ = found.pinned(nil)
 			for _, n := range found.wanting(now) { // which is asked by plugins lock
 				e := now.Plugins[n.Plugin]

@@ -23,10 +23,11 @@ type inspection struct {
 // inspect starts the plugins that the options let run, from copies that other users cannot
 // write to, and asks for their descriptions. What they get meanwhile is bounded by the needs that
 // pinned has, nil: by what was accepted otherwise.
-func inspect(ctx context.Context, s *session.Session, pinned *lockfile.Lock, opts ...host.Option) (*inspection, error) {
+func inspect(ctx context.Context, s *session.Session, pinned *lockfile.Lock, needs session.Needs) (*inspection, error) {
 	out := &inspection{skipped: map[string]bool{}}
 	out.recorder.Pinned = pinned
-	l, err := s.OpenLocal(ctx, session.Needs{Options: append(opts, host.WithRecorder(&out.recorder)), Uncached: true})
+	needs.Options, needs.Uncached = append(needs.Options, host.WithRecorder(&out.recorder)), true
+	l, err := s.OpenLocal(ctx, needs)
 	if err != nil {
 		return nil, err
 	}

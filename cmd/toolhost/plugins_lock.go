@@ -83,7 +83,7 @@ func writeLock(ctx context.Context, s *session.Session, rules pins.Rules, yes bo
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.Err.Printf("toolhost: %s cannot be read, and is replaced: %s\n", sanitize.Text(file), output.FirstLine(err.Error()))
 	}
-	found, err := inspect(ctx, s, before, host.WithLocks())
+	found, err := inspect(ctx, s, before, session.Needs{Options: []host.Option{host.WithLocks()}, Writes: file})
 	if err != nil {
 		return err
 	}

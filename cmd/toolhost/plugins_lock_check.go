@@ -27,7 +27,7 @@ func checkLock(ctx context.Context, s *session.Session, rules pins.Rules) error 
 	case err != nil:
 		return exit.With(exit.Failed, err)
 	}
-	i, err := inspect(ctx, s, nil)
+	i, err := inspect(ctx, s, nil, session.Needs{})
 	if err != nil {
 		return err
 	}

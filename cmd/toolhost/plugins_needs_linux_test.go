@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/accepted"
 	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/internal/sandbox"
 )
 
 const (
@@ -224,4 +225,19 @@ func TestLockWithoutNeeds(t *testing.T) {
 	w.write(pins.LockName, strings.Replace(string(text), `"memory":268435456`, `"memory":536870912`, 1))
 	w.run("call", "play.echo").exits(exit.Done)
 	w.run("plugins", "lock", "--check").exits(exit.Failed).prints("memory: 256 MiB, was 512 MiB")
+}
+
+// A lock that is missing keeps strict plugins from running that could make it, and not from being
+// pinned by the command that makes it.
+func TestLockOfStrictPlugins(t *testing.T) {
+	t.Parallel()
+	if f := sandbox.Detect(); !f.Mounts || !f.Proc || !f.Network || f.Landlock == 0 || !f.Notify {
+		t.Skipf("this system does not enforce everything: %+v", f)
+	}
+	w := newWorld(t, "fs")
+	w.configure("defaults:", "  sandbox: {level: strict}")
+	call := []string{"call", "fs.list", "--grant", "fs:read"}
+	w.run(call...).exits(exit.Unavailable).says(pins.LockName)
+	w.run("plugins", "lock").exits(exit.Done)
+	w.run(call...).exits(exit.Done)
 }

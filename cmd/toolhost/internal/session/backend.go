@@ -58,6 +58,9 @@ type Needs struct {
 	Uncached bool
 	// Trace is a plugin of which it is recorded what it uses; nil: none is.
 	Trace *Traced
+	// Writes is a lock that the command writes once the plugins have ended, and so need not be
+	// protected from being made before.
+	Writes string
 	// Shown is the plugin whose faults the command shows itself.
 	Shown string
 }

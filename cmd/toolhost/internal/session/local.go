@@ -101,7 +101,7 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 		l.close()
 		return nil, err
 	}
-	opts = append(opts, host.WithLocks(rules.Locks...), host.WithProtected(t.Protected()...))
+	opts = append(opts, host.WithLocks(rules.Locks...), host.WithProtected(t.protected(n.Writes)...))
 	if n.Trace != nil {
 		l.Loaded.Servers = n.Trace.server(l.Loaded.Servers)
 		opts = append(opts, host.WithPluginSettings(n.Trace.settings(l.Loaded.Plugins)))

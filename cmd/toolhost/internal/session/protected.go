@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/internal/protect"
@@ -55,6 +56,11 @@ func (t *Settings) Protected() []string {
 		}
 	}
 	return out
+}
+
+// protected is Protected without a lock that does not exist and is about to be written.
+func (t *Settings) protected(written string) []string {
+	return slices.DeleteFunc(t.Protected(), func(path string) bool { return path == written && !paths.Exists(path) })
 }
 
 // ProtectedInside returns the protected paths inside a workspace, relative to it.
