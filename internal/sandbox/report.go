@@ -116,7 +116,7 @@ func (p *Plan) protected() Line {
 	}
 	open := ""
 	if missing := slices.DeleteFunc(reachable, p.covered); len(missing) > 0 {
-		open = "what does not exist yet can be made: " + missing[0]
+		open = "what does not exist can be made by it, unless you make it first: " + missing[0]
 		if len(missing) > 1 {
 			open += fmt.Sprintf(" and %d more", len(missing)-1)
 		}
