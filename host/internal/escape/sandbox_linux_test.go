@@ -1,12 +1,16 @@
 package escape_test
 
 import (
+	"encoding/json"
 	"iter"
+	"os"
+	"slices"
 	"testing"
 
 	"github.com/toolhost/toolhost/host/internal/escape"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/cgroup"
+	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -45,6 +49,44 @@ func started(t *testing.T, w *world, p escape.Profiles, on escape.System, change
 			c.Namespace = plugin.NamespaceOff
 		}
 	})
+}
+
+// What a plugin declares bounds it as if the operator had said so, and strictly.
+func TestDeclared(t *testing.T) {
+	t.Parallel()
+	if f := sandbox.Detect(); !f.Mounts || !f.Proc || !f.Network || f.Landlock == 0 || !f.Seccomp {
+		t.Skipf("this system does not enforce everything: %+v", f)
+	}
+	withoutSandbox(t)
+	for i, name := range escape.ProfileNames {
+		profile := escape.Profiles(1) << i
+		if profile == escape.NoSandbox || profile == escape.Undeclared {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.protected = slices.DeleteFunc(w.protected, isMissing) // what is not there cannot be protected
+			c := newConfined(t, w, func(c *plugin.Config) {
+				s := sandboxOf(profile, w)
+				text, err := json.Marshal(tool.Needs{Read: s.Read, Write: s.Write, Net: s.Net, Exec: s.Exec})
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.Env = append(c.Env, escape.NeedsVariable+"="+string(text))
+				c.Sandbox.Level, c.Namespace = plugin.Strict, plugin.NamespaceOn
+			})
+			if s := c.plugin.Sandbox(); s.Undeclared || len(s.Open()) > 0 {
+				t.Errorf("its sandbox: %+v", s)
+			}
+			compare(t, profile, results(t, w, c, only(false)), escape.Namespaces)
+		})
+	}
+}
+
+func isMissing(path string) bool {
+	_, err := os.Lstat(path)
+	return err != nil
 }
 
 // only yields the attempts of groups that have limits, or of the others.

@@ -93,3 +93,6 @@ type Victim struct {
 
 // SecretPrefix begins each secret.
 const SecretPrefix = "secret-"
+
+// NeedsVariable has what the probe declares to need, as JSON; empty: nothing is declared.
+const NeedsVariable = "ESCAPE_NEEDS"

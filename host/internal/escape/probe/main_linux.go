@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/escape"
 	"github.com/toolhost/toolhost/pluginsdk"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // attempts are the attempts by name. Each runs on a thread of its own, which ends with it.
@@ -52,9 +53,17 @@ func main() {
 			return
 		}
 	}
-	pluginsdk.Main(pluginsdk.Func("attempt", "Makes an attempt to leave the sandbox.", func(_ context.Context, r request) (escape.Answer, error) {
-		return r.make(), nil
-	}, pluginsdk.Safe()))
+	var needs *tool.Needs
+	if text := os.Getenv(escape.NeedsVariable); text != "" {
+		if err := json.Unmarshal([]byte(text), &needs); err != nil {
+			panic(err)
+		}
+	}
+	pluginsdk.Plugin{Needs: needs, Tools: []tool.Tool{
+		pluginsdk.Func("attempt", "Makes an attempt to leave the sandbox.", func(_ context.Context, r request) (escape.Answer, error) {
+			return r.make(), nil
+		}, pluginsdk.Safe()),
+	}}.Main()
 }
 
 // make makes an attempt, which may spoil its thread.
