@@ -86,6 +86,14 @@ type Config struct {
 	createGroup func(purpose string, l cgroup.Limits) (*cgroup.Group, error)
 }
 
+// locateSockets sets the directory for sockets, for one start.
+func (c *Config) locateSockets() (err error) {
+	if c.Sockets != nil {
+		c.TempDir, err = c.Sockets()
+	}
+	return err
+}
+
 func (c Config) withDefaults() Config {
 	if c.StartTimeout <= 0 {
 		c.StartTimeout = DefaultStartTimeout

@@ -33,10 +33,8 @@ type protocolLink struct {
 // is started yet.
 func prepareBinary(c Candidate) func(context.Context, Config, *instance) error {
 	return func(ctx context.Context, cfg Config, in *instance) (err error) {
-		if cfg.Sockets != nil {
-			if cfg.TempDir, err = cfg.Sockets(); err != nil {
-				return err
-			}
+		if err := cfg.locateSockets(); err != nil {
+			return err
 		}
 		copied, err := cfg.binary(ctx, c)
 		if err != nil {

@@ -99,6 +99,9 @@ func prepareServer(s Server) func(context.Context, Config, *instance) error {
 		if err == nil && pins != nil {
 			err = notPinned(pins.Binary(s.Name, s.Digest()))
 		}
+		if err == nil && s.Connector.Command() != nil { // which does not see the sockets of plugins
+			err = cfg.locateSockets()
+		}
 		if err != nil {
 			return err
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/internal/test/toolserver"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
@@ -42,6 +43,26 @@ func reach(t *testing.T, s plugin.Server, change ...func(*plugin.Config)) *plugi
 
 // program is what a server of a test runs.
 func program(s plugin.Server) *plugin.Command { return s.Connector.Command() }
+
+// A server sees nothing in the directory in which plugins have their sockets.
+func TestServerSeesNoSockets(t *testing.T) {
+	t.Parallel()
+	if !sandbox.Detect().Mounts {
+		t.Skip("there are no mount namespaces")
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "socket"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := reach(t, toolserver.New(t, "s"), func(c *plugin.Config) { c.Sockets = func() (string, error) { return dir, nil } })
+	if err := p.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sees, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(p.Status().PID), "root", dir))
+	if err != nil || len(sees) > 0 {
+		t.Errorf("it sees %v, %v", sees, err)
+	}
+}
 
 // A server that exits in a call is a crash, with how it ended and its last words, and the
 // next call starts it again.
