@@ -13,7 +13,6 @@ func TestDemo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.shareBuildCache()
 	var report demoReport
 	w.run("demo", "--root", repository, "--json").exits(0).json(&report)
 	steps := report.Steps

@@ -153,7 +153,7 @@ type outcome struct {
 // command is the real binary on this world's plugins and workspace, without a
 // terminal.
 func (w *world) command(args ...string) *exec.Cmd {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	w.t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, filepath.Join(built.dir, "toolhost"), args...)
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = w.root, w.env, noTerminal()

@@ -164,8 +164,6 @@ func (p *Program) await(from *os.File, received func(fd int)) error {
 	}
 }
 
-func (p *Program) firstOffset() int { return dataBase + headerSize + p.data.Len() }
-
 // Send adds the sending of a descriptor to who started the stage. It is 8 bytes with nothing
 // in them, so that the receiver never has half a message.
 func (p *Program) Send(report, fd int) {

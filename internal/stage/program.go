@@ -23,6 +23,7 @@ type Program struct {
 	// The two arguments, by step and place, that are to be the program's arguments and its
 	// environment; the kernel put them on the stack of the stage.
 	argv, envp slot
+	base       uintptr // the address of its memory
 }
 
 type step struct {
@@ -38,7 +39,9 @@ const stepSize = 64
 type slot struct{ step, argument int }
 
 // NewProgram returns an empty list for a process that has the descriptors below free.
-func NewProgram(free int) *Program { return &Program{free: free, argv: slot{-1, 0}, envp: slot{-1, 0}} }
+func NewProgram(free int) *Program {
+	return &Program{free: free, argv: slot{-1, 0}, envp: slot{-1, 0}, base: dataBase}
+}
 
 // Free returns the number of the next descriptor that the stage opens.
 func (p *Program) Free() int { return p.free }
@@ -82,10 +85,10 @@ func (p *Program) Text(s string) uintptr { return p.Bytes(append([]byte(s), 0)) 
 
 // Bytes returns the address of bytes in the stage's memory.
 func (p *Program) Bytes(b []byte) uintptr {
-	at := dataBase + headerSize + p.data.Len()
+	at := p.base + headerSize + uintptr(p.data.Len())
 	p.data.Write(b)
 	p.data.Write(make([]byte, -len(b)&7)) // what follows is aligned
-	return uintptr(at)
+	return at
 }
 
 // Struct is Bytes of the fields of a structure of the kernel, in its order and without gaps.
@@ -118,10 +121,10 @@ const headerSize = 40
 
 // memory returns the stage's memory.
 func (p *Program) memory(report int) []byte {
-	first := uint64(dataBase + headerSize + p.data.Len()) //nolint:gosec // small
+	first := uint64(p.firstOffset()) //nolint:gosec // small
 	address := func(s slot) uint64 {
 		if s.step < 0 {
-			return dataBase + headerSize - 8
+			return uint64(p.base) + headerSize - 8
 		}
 		return first + uint64(s.step*stepSize+8+8*s.argument) //nolint:gosec // small
 	}
@@ -138,6 +141,8 @@ func (p *Program) memory(report int) []byte {
 	}
 	return out
 }
+
+func (p *Program) firstOffset() int { return int(p.base) + headerSize + p.data.Len() }
 
 // Failure is a step that failed.
 type Failure struct {

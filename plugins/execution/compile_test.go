@@ -93,7 +93,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("the schema is %s", schema)
 	}
 	l, err := parseLimits([]byte(`{"time": "5s", "processes": 3}`))
-	if want := (limits{Time: tool.Duration(5 * time.Second), Memory: 2 << 30, Processes: 3, Output: 32 << 10}); err != nil || l != want {
+	if want := (limits{Time: tool.Duration(5 * time.Second), Memory: 2 << 30, Processes: 3, Output: 32 << 10, Confine: true}); err != nil || l != want {
 		t.Errorf("got %+v, %v", l, err)
 	}
 	for _, bad := range []string{`{"time": "3h"}`, `{"time": "0s"}`, `{"memory": 1}`, `{"processes": 0}`, `{"output": 1}`, `[]`} {

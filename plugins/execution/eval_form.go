@@ -19,7 +19,7 @@ const evalDescription = `Evaluates Go with the real toolchain in the scope of a 
 
 An expression returns its values and types. Statements run; if the last is an expression, its values are returned. Declarations (func, type, var, const, import) at the beginning of a form last for the session, in that package: declaring a name again replaces it, one of the package itself too (its file is unchanged), and a declaration that would break earlier ones is refused. reset forgets declarations. Each form is a program of its own: variables start again from their initializers, and x := 1 is gone after its form. Packages of the standard library are imported automatically.
 
-Each program has limits on time, memory, processes and output, and an empty standard input. When it ends, everything it started ends too. Nothing is written into the workspace, except by the form itself.`
+Each program has limits on time, memory, processes and output, and an empty standard input. When it ends, everything it started ends too. On Linux it can start no programs, use no network, and write to its temporary directory (os.TempDir) alone, unless the operator lets it; elsewhere a note says that it is not confined.`
 
 // evaluation is the result of eval_form.
 type evaluation struct {

@@ -325,7 +325,7 @@ func TestDefinitions(t *testing.T) {
 // the temporary directory.
 func TestCanceledCall(t *testing.T) {
 	t.Parallel()
-	p := sharedShop(t)
+	p := fresh(t, nil, `{"confine": false}`) // it says in which directory it runs
 	ready := filepath.Join(t.TempDir(), "ready")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

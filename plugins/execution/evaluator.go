@@ -54,7 +54,7 @@ func (e *evaluator) configure(c pluginsdk.Config) error {
 		return errors.New("the workspace is not a directory; the operator has to name one")
 	}
 	e.runner.root, e.runner.limits, e.compiler = root, l, compile.New(root)
-	tempdir.Sweep(os.TempDir())
+	tempdir.Sweep(tempdir.Base())
 	return nil
 }
 

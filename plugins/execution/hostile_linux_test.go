@@ -142,3 +142,47 @@ func TestSession(t *testing.T) {
 		}
 	})
 }
+
+// A form starts nothing, connects to nothing, listens nowhere, and writes to its own directory
+// alone, unless the operator lets it.
+func TestBox(t *testing.T) {
+	t.Parallel()
+	if !canBox() {
+		t.Skip("this system has no Landlock or no seccomp")
+	}
+	outside := filepath.Join(t.TempDir(), "outside")
+	if err := os.WriteFile(outside, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	attempts := map[string]string{
+		"start":        `exec.Command("true").Run()`,
+		"start itself": `exec.Command("/proc/self/exe").Run()`,
+		"connect":      `func() error { _, err := net.Dial("tcp", "127.0.0.1:1"); return err }()`,
+		"listen":       `func() error { _, err := net.Listen("tcp", "127.0.0.1:0"); return err }()`,
+		"read outside": `func() error { _, err := os.ReadFile("` + outside + `"); return err }()`,
+		"change":       `os.WriteFile("` + outside + `", nil, 0o600)`,
+		"make":         `os.WriteFile("made", nil, 0o600)`,
+		"remove":       `os.Remove("kept")`,
+	}
+	free := []string{
+		`os.WriteFile(filepath.Join(os.TempDir(), "x"), nil, 0o600)`,
+		`func() error { _, err := os.ReadFile("kept"); return err }()`,
+		`func() error { _, err := os.ReadFile("/usr/share/zoneinfo/UTC"); if os.IsNotExist(err) { return nil }; return err }()`,
+	}
+	p := fresh(t, map[string]string{"kept": "kept"})
+	for what, form := range attempts {
+		out := p.eval(t, "err := "+form+"; fmt.Print(errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES), err)")
+		if !strings.HasPrefix(out.Stdout, "true") {
+			t.Errorf("%s: %s", what, out.Text())
+		}
+	}
+	for _, form := range free {
+		if out := p.must(t, "fmt.Print("+form+")"); out.Stdout != "<nil>" {
+			t.Errorf("%s: %s", form, out.Text())
+		}
+	}
+	p = fresh(t, nil, `{"confine": false}`)
+	if out := p.must(t, `fmt.Print(exec.Command("true").Run(), os.WriteFile("made", nil, 0o600))`); out.Stdout != "<nil> <nil>" {
+		t.Errorf("not confined: %s", out.Text())
+	}
+}

@@ -9,7 +9,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// limits bound what one call may use. All have defaults; none can be switched off.
+// limits bound what one call may use. All have defaults; of these none can be switched off but Confine.
 type limits struct {
 	// Time is how long a program may run, not counting its compilation.
 	Time tool.Duration `json:"time"`
@@ -20,6 +20,8 @@ type limits struct {
 	// Output is how much of standard output, and of standard error, is returned, in
 	// bytes.
 	Output int `json:"output"`
+	// Confine says whether programs of forms are confined to what they need, see [runner.box].
+	Confine bool `json:"confine"`
 }
 
 const (
@@ -29,7 +31,7 @@ const (
 )
 
 func defaultLimits() limits {
-	return limits{Time: tool.Duration(30 * time.Second), Memory: 2 << 30, Processes: 64, Output: 32 << 10}
+	return limits{Time: tool.Duration(30 * time.Second), Memory: 2 << 30, Processes: 64, Output: 32 << 10, Confine: true}
 }
 
 // configSchema returns the schema of the operator's configuration.
@@ -45,7 +47,9 @@ func configSchema() tool.Schema {
 		"processes": {"type": "integer", "minimum": 1,
 			"description": "processes that a program may have at a time, 64 more for tests with the go command; default %d"},
 		"output": {"type": "integer", "minimum": %d,
-			"description": "bytes of standard output, and of standard error, that are returned; default %d"}
+			"description": "bytes of standard output, and of standard error, that are returned; default %d"},
+		"confine": {"type": "boolean", "default": true,
+			"description": "whether a form is kept from starting programs, from the network, and from writing but in its temporary directory (Linux); false: it may do what the plugin may"}
 	}
 }`, time.Duration(l.Time), maxTime, minMemory, l.Memory, l.Processes, minOutput, l.Output))
 }

@@ -20,14 +20,20 @@
 // end gets as far as it can in that time. macOS bounds time, output and the size of
 // files; Windows bounds time and output, and ends only the first process.
 //
-// It is not a sandbox: a program may read and write what the plugin's user may,
-// and reach the network.
+// # What a program may do
+//
+// The plugin declares what it needs, and its host confines it to that. On Linux, with Landlock and
+// seccomp, the program of a form is confined once more, whatever the plugin may do: it reads the
+// workspace, Go's tree and the system's programs and libraries, writes to its own temporary
+// directory, starts no program and has no sockets but its own. Elsewhere, with confine set to false,
+// and for the programs of run_tests, it may do what the plugin may.
 package main
 
 import (
 	"context"
 
 	"github.com/toolhost/toolhost/plugins/execution/internal/process"
+	"github.com/toolhost/toolhost/plugins/internal/gocode"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -44,7 +50,11 @@ func main() {
 			return e.configure(c)
 		},
 		KeepsSessions: true,
-		Processors:    pluginsdk.AllProcessors, // several packages are type-checked at a time
+		Needs: &tool.Needs{
+			Read: []string{tool.Workspace}, Write: []string{tool.Cache},
+			Exec: append(gocode.Toolchain(), tool.Cache), // what it builds
+		},
+		Processors: pluginsdk.AllProcessors, // several packages are type-checked at a time
 	}.Main()
 }
 

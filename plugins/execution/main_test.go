@@ -33,12 +33,15 @@ func open(t testing.TB, root, config string) plugin {
 	return openWith(t, newEvaluator(), root, config)
 }
 
-// openConfined returns the plugin on an empty workspace, with namespaces to try.
+// openConfined returns the plugin on an empty workspace, with namespaces to try. Its programs may
+// start others.
 func openConfined(t testing.TB, config string, namespaces []confine.Namespaces) plugin {
 	t.Helper()
 	e := newEvaluator()
 	e.runner.namespaces = namespaces
-	return openWith(t, e, t.TempDir(), config)
+	p := openWith(t, e, t.TempDir(), config)
+	e.runner.limits.Confine = false
+	return p
 }
 
 func openWith(t testing.TB, e *evaluator, root, config string) plugin {

@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/toolhost/toolhost/internal/confine"
+	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/plugins/execution/internal/process"
 	"github.com/toolhost/toolhost/plugins/execution/internal/program"
 )
@@ -34,6 +37,25 @@ type result struct {
 	stdout, stderr       string
 	kind, message, stack string // of a failure, see [evaluation]
 	note                 string
+}
+
+// canBox reports whether programs can be confined more narrowly than the plugin is.
+func canBox() bool { return sandbox.Inner() != sandbox.Features{} }
+
+// box is what a program may do that the plugin has built: read the workspace and Go's tree, and
+// write to its own directories. It starts no programs and has no network. Nil: it may do what the
+// plugin may.
+func (r runner) box(program string, own ...string) *sandbox.Profile {
+	if !r.limits.Confine || !canBox() {
+		return nil
+	}
+	read := []string{r.root}
+	if path, err := exec.LookPath("go"); err == nil {
+		if path, err = filepath.EvalSymlinks(path); err == nil {
+			read = append(read, filepath.Dir(filepath.Dir(path)))
+		}
+	}
+	return &sandbox.Profile{Dir: r.root, Program: program, Read: sandbox.Grant{List: read}, Write: sandbox.Grant{List: own}}
 }
 
 // run runs a program, which may use the directory temp.
@@ -63,6 +85,7 @@ func (r runner) run(ctx context.Context, path, temp string) (result, error) {
 			CPU:  uint64(limit.Seconds()*float64(runtime.NumCPU())) + 1,
 			Data: uint64(r.limits.Memory) + unusedMemory,
 			File: process.MaxFile,
+			Box:  r.box(path, tempDir, reportDir),
 		},
 		Namespaces: r.namespaces,
 	}
@@ -86,6 +109,9 @@ func (r runner) run(ctx context.Context, path, temp string) (result, error) {
 		out.kind, out.message = "panic", crash.Message
 	default:
 		out.kind, out.message = "exit", "the program ended with "+state.String()
+	}
+	if r.limits.Confine && !canBox() {
+		out.note = strings.TrimPrefix(out.note+"; this system does not confine forms: it could do what the plugin may", "; ")
 	}
 	return out, nil
 }

@@ -128,7 +128,7 @@ func goEnv(t *testing.T) host.Option {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return host.WithPluginEnv("GOMODCACHE="+g.modules, "GOFLAGS=-mod=mod", "GONOSUMDB=*", "GOCACHE=", "GOTMPDIR=")
+	return host.WithPluginEnv("GOMODCACHE="+g.modules, "GOFLAGS=-mod=mod", "GONOSUMDB=*")
 }
 
 func TestShippedFiles(t *testing.T) {
@@ -166,4 +166,41 @@ func TestShippedIntrospection(t *testing.T) {
 	if err != nil || res.IsError {
 		t.Errorf("for windows: %v, %s", err, res.Text())
 	}
+}
+
+// Forms and tests are compiled and run in the sandbox that execution declares.
+func TestShippedExecution(t *testing.T) {
+	t.Parallel()
+	h := ship(t, workspace(t), goEnv(t))
+	for form, want := range map[string]string{
+		`dep.Word`: `dependency`, `1 + 2`: `3`,
+		`f, err := os.CreateTemp("", "x"); fmt.Println(f != nil, err)`:   "true <nil>",
+		`b, err := os.ReadFile("main.go"); fmt.Println(len(b) > 0, err)`: "true <nil>",
+	} {
+		if got := well(t, h, "eval_form", map[string]any{"form": form}); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", form, got)
+		}
+	}
+	for form, refused := range map[string]string{
+		`exec.Command("true").Run()`:                                 "operation not permitted",
+		`exec.Command("git", "version").Run()`:                       "operation not permitted",
+		`_, err := net.Dial("tcp", "127.0.0.1:1"); fmt.Println(err)`: "operation not permitted",
+		`os.WriteFile("new", nil, 0o600)`:                            "",
+		`os.WriteFile("/tmp/new", nil, 0o600)`:                       "permission denied",
+		`c, _ := os.UserCacheDir(); fmt.Println(os.WriteFile(c+"/new", nil, 0o600)); fmt.Println(os.ReadDir(c))`: "permission denied",
+		`_, err := os.ReadFile(os.Getenv("HOME") + "/.config/go/env"); fmt.Println(err)`:                         "",
+	} {
+		res, err := ask(t, h, "eval_form", map[string]any{"form": form})
+		got := res.Text() + string(res.Structured)
+		if err != nil || !strings.Contains(got, refused) || !strings.Contains(got, "permi") && !strings.Contains(got, "read-only") && !strings.Contains(got, "no such file") {
+			t.Errorf("%s: %v %s", form, err, got)
+		}
+	}
+	well(t, h, "eval_form", map[string]any{"form": "Three()", "package": "./c"})
+	for _, pkg := range []string{".", "./c"} {
+		if got := well(t, h, "run_tests", map[string]any{"package": pkg}); !strings.Contains(got, `"ok":true`) {
+			t.Errorf("the tests of %s: %s", pkg, got)
+		}
+	}
+	well(t, h, "check_package", map[string]any{"package": "./..."})
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+
+	"github.com/toolhost/toolhost/internal/sandbox"
 )
 
 // Programs are started by this executable. Go cannot set limits between fork and exec, so
@@ -27,6 +29,8 @@ type Limits struct {
 	CPU  uint64 `json:"cpu"`  // seconds of processor time
 	Data uint64 `json:"data"` // bytes of memory
 	File uint64 `json:"file"` // bytes of a file that it writes
+	// Box is what the program may do, besides what the plugin may; nil: all of that.
+	Box *sandbox.Profile `json:"box,omitempty"`
 }
 
 // BecomeProgram turns a process that was started to run a program into that program. In

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/sandbox"
 )
 
 func (l Limits) become(path string, args, env []string) error {
@@ -29,6 +32,11 @@ func (l Limits) become(path string, args, env []string) error {
 	}
 	if err := leaveProcesses(); err != nil {
 		return fmt.Errorf("launching a program: limiting its processes: %w", err)
+	}
+	if l.Box != nil {
+		runtime.LockOSThread()
+		l.Box.Program = path
+		return fmt.Errorf("launching a program: %w", sandbox.New(*l.Box, sandbox.Inner(), nil).Become(args, env))
 	}
 	return fmt.Errorf("launching a program: %w", unix.Exec(path, args, env))
 }

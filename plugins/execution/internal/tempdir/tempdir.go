@@ -3,6 +3,7 @@
 package tempdir
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,11 +28,15 @@ const (
 // behind may go on writing to it.
 const removeTime = 10 * time.Second
 
-// New makes a directory in the system's temporary directory. A file in it is
+// Base returns the directory in which [New] makes others: GOTMPDIR, which a host sets to where
+// programs may be run in the sandbox, or the system's temporary directory.
+func Base() string { return cmp.Or(os.Getenv("GOTMPDIR"), os.TempDir()) }
+
+// New makes a directory in [Base]. A file in it is
 // locked until remove is called or the plugin ends, so that [Sweep] can tell what
 // a plugin that was killed left behind.
 func New() (dir string, remove func(), err error) {
-	dir, err = os.MkdirTemp("", Prefix)
+	dir, err = os.MkdirTemp(Base(), Prefix)
 	if err != nil {
 		return "", nil, fmt.Errorf("a temporary directory cannot be made: %w", err)
 	}
