@@ -1,6 +1,7 @@
 package worktest_test
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -31,7 +32,7 @@ func cached(t *testing.T, name, root, caches string, needs *tool.Needs, settings
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := h.Close(t.Context()); err != nil {
+		if err := h.Close(context.Background()); err != nil {
 			t.Errorf("Close: %v", err)
 		}
 	})

@@ -53,7 +53,7 @@ func ship(t *testing.T, root string, opts ...host.Option) *host.Host {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := h.Close(t.Context()); err != nil {
+		if err := h.Close(context.Background()); err != nil {
 			t.Errorf("Close: %v", err)
 		}
 	})
