@@ -20,6 +20,9 @@ import (
 // as they do for a user: compiling the standard library takes the longest of all.
 type shipped struct{ plugins, caches string }
 
+// shippedVariable has the directory of the plugins, for the tests as another user.
+const shippedVariable = "WORKTEST_SHIPPED"
+
 var shippedOnce = sync.OnceValues(func() (s shipped, err error) {
 	dir, err := os.MkdirTemp("", "worktest-shipped-")
 	if err != nil {
@@ -27,6 +30,13 @@ var shippedOnce = sync.OnceValues(func() (s shipped, err error) {
 	}
 	atEnd = append(atEnd, func() { _ = os.RemoveAll(dir) })
 	s = shipped{filepath.Join(dir, "plugins"), filepath.Join(dir, "caches")}
+	if built := os.Getenv(shippedVariable); built != "" {
+		s.plugins = built
+		return s, nil
+	}
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // another user has to get there
+		return s, err
+	}
 	cmd := exec.Command("go", "build", "-o", s.plugins+string(filepath.Separator), //nolint:noctx // at once
 		"../../../plugins/fs", "../../../plugins/buffer", "../../../plugins/introspection", "../../../plugins/execution")
 	if err := os.MkdirAll(s.plugins, 0o755); err != nil { //nolint:gosec // as plugin directories are

@@ -23,6 +23,10 @@ func TestAsOtherUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	shipped, err := shippedOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
 	binary := plugintest.Install(t, dir, "test")
 	if err := os.Chown(dir, nobody, nobody); err != nil {
 		t.Fatal(err)
@@ -32,7 +36,7 @@ func TestAsOtherUser(t *testing.T) {
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		return strings.HasPrefix(kv, "TMPDIR=") || strings.HasPrefix(kv, "HOME=") || strings.HasPrefix(kv, "XDG_") || strings.HasPrefix(kv, "GO")
 	})
-	cmd.Env = append(cmd.Env, "TMPDIR="+dir, "HOME="+dir)
+	cmd.Env = append(cmd.Env, "TMPDIR="+dir, "HOME="+dir, shippedVariable+"="+shipped.plugins)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
