@@ -33,6 +33,7 @@ import (
 	"context"
 
 	"github.com/toolhost/toolhost/plugins/execution/internal/process"
+	"github.com/toolhost/toolhost/plugins/internal/gocache"
 	"github.com/toolhost/toolhost/plugins/internal/gocode"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -40,6 +41,7 @@ import (
 
 func main() {
 	process.BecomeProgram()
+	gocache.Main()
 	e := newEvaluator()
 	pluginsdk.Plugin{
 		Name:         "execution",
@@ -47,11 +49,12 @@ func main() {
 		Tools:        tools(e),
 		ConfigSchema: configSchema(),
 		Configure: func(_ context.Context, c pluginsdk.Config) error {
+			gocache.Use()
 			return e.configure(c)
 		},
 		KeepsSessions: true,
 		Needs: &tool.Needs{
-			Read: []string{tool.Workspace}, Write: []string{tool.Cache},
+			Read: []string{tool.Workspace, gocache.User}, Write: []string{tool.Cache},
 			Exec: append(gocode.Toolchain(), tool.Cache), // what it builds
 		},
 		Processors: pluginsdk.AllProcessors, // several packages are type-checked at a time

@@ -13,6 +13,7 @@ package main
 import (
 	"context"
 
+	"github.com/toolhost/toolhost/plugins/internal/gocache"
 	"github.com/toolhost/toolhost/plugins/internal/gocode"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/check"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/tools"
@@ -21,16 +22,18 @@ import (
 )
 
 func main() {
+	gocache.Main()
 	w := &check.Workspace{}
 	pluginsdk.Plugin{
 		Name:    "introspection",
 		Version: "0.1.0",
 		Tools:   tools.All(w),
 		Configure: func(_ context.Context, c pluginsdk.Config) error {
+			gocache.Use()
 			return w.Open(c.Root)
 		},
 		Needs: &tool.Needs{
-			Read: []string{tool.Workspace}, Write: []string{tool.Cache},
+			Read: []string{tool.Workspace, gocache.User}, Write: []string{tool.Cache},
 			Exec: gocode.Toolchain(),
 		},
 		Processors: pluginsdk.AllProcessors, // packages are type-checked in parallel
