@@ -55,7 +55,7 @@ func files(t *testing.T, dir string) (out []string) {
 	return out
 }
 
-// What the user has compiled is used where it is, and what is compiled is kept apart.
+// What the user has compiled is used at its place, and what is compiled is kept apart.
 func TestUse(t *testing.T) {
 	home, own := t.TempDir(), t.TempDir()
 	user := filepath.Join(home, ".cache", "go-build")
