@@ -138,7 +138,7 @@ func TestAnOperatorsDay(t *testing.T) {
 	w.until("it was refused", func() bool { return strings.Contains(w.known("fs").Upgrade, "toolhost.lock") })
 	equal(t, "the process", w.known("fs").PID, before)
 	w.run("plugins", "lock", "--check").exits(1).prints("fs")
-	w.run("plugins", "lock").exits(0)
+	w.run("plugins", "lock", "--yes").exits(0) // it needs more
 	w.until("it runs", func() bool { s := w.known("fs"); return s.Tools > 6 && s.PID != before })
 
 	// The directory goes away and comes back; a plugin is taken out.

@@ -36,7 +36,7 @@ func TestPluginsLock(t *testing.T) {
 	run("call", "play.echo").exits(6).says("not what toolhost.lock pins", "toolhost plugins lock")
 	run("plugins").exits(0).prints("refused")
 	var change lockReport
-	run("plugins", "lock", "--json").exits(0).json(&change)
+	run("plugins", "lock", "--yes", "--json").exits(0).json(&change) // it needs more
 	if change.File != lock || change.Plugins != 2 || len(change.Differences) == 0 {
 		t.Errorf("what changed is %+v", change)
 	}

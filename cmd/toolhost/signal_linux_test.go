@@ -49,11 +49,20 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = started.Close() }()
-	for _, pid := range runs(t, filepath.Join(w.plugins, "player")) {
-		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
+	stopped := func() bool {
+		pids := runs(t, filepath.Join(w.plugins, "player"))
+		for _, pid := range pids {
+			if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat") // PID (name) state
+			if _, state, _ := strings.Cut(string(stat), ") "); err != nil || !strings.HasPrefix(state, "T") {
+				return false
+			}
 		}
+		return len(pids) > 0
 	}
+	w.until("the plugin is stopped", stopped)
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
