@@ -2,11 +2,8 @@ package main
 
 import (
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
-
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 )
 
 // shipped are the plugins that come with toolhost.
@@ -42,21 +39,4 @@ func TestShippedTools(t *testing.T) {
 	for c, n := range map[string]int{"introspection": 12, "execution": 6, "testing": 2, "buffer": 4, "diff": 1, "xref": 2, "clos": 2, "packages": 2} {
 		equal(t, "the tools of category "+c, categories[c], n)
 	}
-}
-
-// shareBuildCache lets the plugins use this user's build cache, by the operator's word, and has
-// them run at strict: their own would be filled for each test.
-func (w *world) shareBuildCache() {
-	w.t.Helper()
-	cache, err := exec.CommandContext(w.t.Context(), "go", "env", "GOCACHE").Output()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	dir := strings.TrimSpace(string(cache))
-	lines := []string{"plugins:"}
-	for _, name := range []string{"introspection", "execution"} {
-		lines = append(lines, fmt.Sprintf("  %s: {environment: {GOCACHE: %s}, sandbox: {level: strict, write: [cache, %[2]s]}}", name, dir))
-	}
-	w.configure(lines...)
-	w.env = append(w.env, session.ConfigVariable+"="+w.config())
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 )
 
 // Every command in docs/tour.md works, and every tool is in it. A daemon serves the commands in
@@ -29,7 +31,8 @@ func TestTour(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.shareBuildCache()
+	w.configure("plugins:", "  introspection: {sandbox: {level: strict}}", "  execution: {sandbox: {level: strict}}")
+	w.env = append(w.env, session.ConfigVariable+"="+w.config())
 	w.serve("--root", repository, "--grant", "fs:read,exec")
 	called := map[string]bool{}
 	for line := range strings.Lines(tour) {
