@@ -27,6 +27,9 @@ type Trace struct {
 	notes                      []string
 }
 
+// maxUses bounds what a trace remembers of a plugin that makes up names.
+const maxUses = 100_000
+
 // surroundings are what a process has around it.
 type surroundings struct {
 	root, cache, home string
@@ -97,7 +100,11 @@ func (t *Trace) reached(e egress.Event) {
 func (t *Trace) used(u sandbox.Use) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.seen[u] {
+	switch {
+	case t.seen[u]:
+		return
+	case len(t.seen) == maxUses:
+		t.note("only the first %d uses are looked at", maxUses)
 		return
 	}
 	t.seen[u] = true
