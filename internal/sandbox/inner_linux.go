@@ -19,7 +19,7 @@ func Inner() Features {
 }
 
 // Become makes this process the program of the plan, confined, see [stage.Become]. The plan is one
-// of [Inner] features; its limits were set before.
+// of [Inner] features.
 func (p *Plan) Become(args, env []string) error {
 	return stage.Become(args, env, func(s *stage.Program) error {
 		s.Call(Enter, unix.SYS_CHDIR, s.Text(p.Profile.Dir))
@@ -29,7 +29,7 @@ func (p *Plan) Become(args, env []string) error {
 			s.Keep()
 		}
 		first := p.firstStart(s, program)
-		applyLimits(s, p.Profile.Limits, false)
+		applyLimits(s, p.Profile.Limits, true)
 		s.Call("give up new privileges", unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 		if p.landlock {
 			p.rules().restrict(s, p.features, files{})

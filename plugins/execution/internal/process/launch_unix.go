@@ -23,7 +23,7 @@ func (l Limits) become(path string, args, env []string) error {
 		limit uint64
 	}{{unix.RLIMIT_CORE, 0}, {unix.RLIMIT_CPU, l.CPU}, {unix.RLIMIT_FSIZE, l.File}, {unix.RLIMIT_DATA, l.Data}}
 	for _, b := range bounds {
-		if b.limit == 0 && b.what != unix.RLIMIT_CORE {
+		if b.limit == 0 && b.what != unix.RLIMIT_CORE || b.what == unix.RLIMIT_DATA && l.Box != nil {
 			continue
 		}
 		if err := lower(b.what, b.limit); err != nil {
@@ -36,6 +36,12 @@ func (l Limits) become(path string, args, env []string) error {
 	if l.Box != nil {
 		runtime.LockOSThread()
 		l.Box.Program = path
+		var now unix.Rlimit
+		if err := unix.Getrlimit(unix.RLIMIT_DATA, &now); err != nil {
+			return err
+		}
+		// What is left to do takes memory, which the program may not have so much of.
+		l.Box.Limits.Memory = int64(min(l.Data, now.Max)) //nolint:gosec // below what a machine has
 		return fmt.Errorf("launching a program: %w", sandbox.New(*l.Box, sandbox.Inner(), nil).Become(args, env))
 	}
 	return fmt.Errorf("launching a program: %w", unix.Exec(path, args, env))
