@@ -179,13 +179,7 @@ func (m *member) ask(ctx context.Context, s *source, wait impatience) (_ *source
 // Rollback makes the kept binary serve that served before the one that does, as
 // host.Host.RollbackPlugin says.
 func (r *Roster) Rollback(ctx context.Context, name string) error {
-	r.mu.Lock()
-	m := r.members[name]
-	r.mu.Unlock()
-	if m == nil {
-		return noPlugin(name)
-	}
-	end, err := m.begin(ctx)
+	m, end, err := r.begin(ctx, name)
 	if err != nil {
 		return err
 	}

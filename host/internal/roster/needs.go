@@ -160,13 +160,7 @@ func (r *Roster) AcceptNeeds(ctx context.Context, name string, n *tool.Needs) er
 	if err := n.Check(); err != nil {
 		return err
 	}
-	r.mu.Lock()
-	m := r.members[name]
-	r.mu.Unlock()
-	if m == nil {
-		return noPlugin(name)
-	}
-	end, err := m.begin(ctx)
+	m, end, err := r.begin(ctx, name)
 	if err != nil {
 		return err
 	}

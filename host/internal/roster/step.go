@@ -58,15 +58,21 @@ func (r *Roster) SyncPlugin(ctx context.Context, name string, dirs ...string) er
 	return errors.Join(append(faults, r.regrantAll(ctx, name))...)
 }
 
-// Restart restarts a plugin, as host.Host.RestartPlugin says.
-func (r *Roster) Restart(ctx context.Context, name string) error {
+// begin begins a step of one plugin, which lasts until end is called.
+func (r *Roster) begin(ctx context.Context, name string) (m *member, end func(), err error) {
 	r.mu.Lock()
-	m := r.members[name]
+	m = r.members[name]
 	r.mu.Unlock()
 	if m == nil {
-		return noPlugin(name)
+		return nil, nil, noPlugin(name)
 	}
-	end, err := m.begin(ctx)
+	end, err = m.begin(ctx)
+	return m, end, err
+}
+
+// Restart restarts a plugin, as host.Host.RestartPlugin says.
+func (r *Roster) Restart(ctx context.Context, name string) error {
+	m, end, err := r.begin(ctx, name)
 	if err != nil {
 		return err
 	}
