@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/form"
+	"github.com/toolhost/toolhost/internal/sample"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -23,7 +24,7 @@ func checkQuestions(t *testing.T, p tool.Provider, calls []tool.Call) {
 				}
 				answer := tool.Answer{Action: action}
 				if action == tool.Accept && len(q.Schema) > 0 {
-					answer.Content = argumentsFor(tool.Definition{InputSchema: q.Schema}, true)
+					answer.Content = sample.Arguments(q.Schema, true)
 				}
 				return answer, nil
 			})

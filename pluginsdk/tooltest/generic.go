@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/sample"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -27,7 +28,7 @@ func callsOf(t *testing.T, defs []tool.Definition, given []tool.Call) []tool.Cal
 		}
 		before := len(out)
 		for _, all := range []bool{true, false} {
-			args := argumentsFor(d, all)
+			args := sample.Arguments(d.InputSchema, all)
 			if checkArguments(t.Context(), d, args) == nil {
 				out = append(out, tool.Call{Name: d.Name, Arguments: args})
 			}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/sample"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -109,7 +110,7 @@ func TestArguments(t *testing.T) {
 			d := tool.Definition{Name: "x", InputSchema: tool.Schema(`{"type":"object","additionalProperties":false,"required":["a"],
 				"$defs":{"tree":{"type":"object","properties":{"children":{"type":"array","items":{"$ref":"#/$defs/tree"}}}}},
 				"properties":{` + properties + `}}`)}
-			args := argumentsFor(d, all)
+			args := sample.Arguments(d.InputSchema, all)
 			if err := checkArguments(t.Context(), d, args); err != nil {
 				t.Errorf("%s: made %s: %v", properties, args, err)
 			}

@@ -1,4 +1,6 @@
-package tooltest
+// Package sample makes values that fit a JSON Schema, to call tools of which nothing else is
+// known. Begin with [Arguments].
+package sample
 
 import (
 	"encoding/json"
@@ -13,15 +15,15 @@ import (
 // maxDepth bounds the values that are made of a schema that contains itself.
 const maxDepth = 8
 
-// argumentsFor returns arguments made from a definition's input schema: with all properties,
-// or with the required ones only. They need not fit: a schema can ask for what cannot be
-// guessed, such as a text that matches a pattern.
-func argumentsFor(d tool.Definition, all bool) json.RawMessage {
-	if len(d.InputSchema) == 0 {
+// Arguments returns arguments made from a tool's input schema: with all properties, or with the
+// required ones only. They need not fit: a schema can ask for what cannot be guessed, such as a
+// text that matches a pattern. Nil: the schema is not JSON.
+func Arguments(input tool.Schema, all bool) json.RawMessage {
+	if len(input) == 0 {
 		return json.RawMessage(`{}`)
 	}
 	var root any
-	if json.Unmarshal(d.InputSchema, &root) != nil {
+	if json.Unmarshal(input, &root) != nil {
 		return nil
 	}
 	m := maker{root: root, all: all}
