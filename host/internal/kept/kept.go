@@ -23,9 +23,9 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/internal/manifest"
-	"github.com/toolhost/toolhost/host/internal/marked"
 	"github.com/toolhost/toolhost/host/internal/sealed"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/marked"
 	"github.com/toolhost/toolhost/internal/state"
 )
 

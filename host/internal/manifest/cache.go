@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/toolhost/toolhost/host/internal/marked"
+	"github.com/toolhost/toolhost/internal/marked"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolhost/toolhost/host/internal/marked"
+	"github.com/toolhost/toolhost/internal/marked"
 )
 
 // old is longer ago than anything is kept.

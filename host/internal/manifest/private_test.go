@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/toolhost/toolhost/host/internal/marked"
+	"github.com/toolhost/toolhost/internal/marked"
 	"github.com/toolhost/toolhost/internal/safefile"
 )
 

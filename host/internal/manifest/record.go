@@ -10,7 +10,7 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/toolhost/toolhost/host/internal/marked"
+	"github.com/toolhost/toolhost/internal/marked"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
