@@ -27,9 +27,14 @@ require (
 require github.com/tailscale/hujson v0.0.0-20260727124030-b80ff77dac4f
 
 require (
+	aead.dev/minisign v0.3.0
 	github.com/coreos/go-oidc/v3 v3.21.0
 	github.com/go-jose/go-jose/v4 v4.1.4
+	github.com/opencontainers/go-digest v1.0.0
+	github.com/opencontainers/image-spec v1.1.1
 )
+
+require golang.org/x/crypto v0.58.0 // indirect
 
 require (
 	github.com/modelcontextprotocol/go-sdk v1.8.0
