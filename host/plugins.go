@@ -8,7 +8,8 @@ import (
 )
 
 // Load finds the plugin binaries of directories, starts them side by side, and
-// registers their tools. It returns how many tools the registry holds. Loading a
+// registers their tools. The path of a binary stands for that plugin alone, here and wherever
+// directories are taken. It returns how many tools the registry holds. Loading a
 // directory again adds what is new, tries again what did not start, after pauses that
 // grow, and changes nothing else. With [WithCache], only plugins of which nothing is
 // remembered are started; that one did not start, and why, is remembered too.

@@ -35,6 +35,10 @@ for approval on the terminal, even if standard input is something else, and is r
 if there is no terminal; --yes approves the call in advance. A tool may ask for what it
 needs, field by field, on the terminal too; without one it gets no answer.
 
+With --plugin FILE the tool is one of that executable, which need not be installed, and
+no other plugin is started. No daemon is used, and a lock counts only if the
+configuration requires it.
+
 The result goes to standard output, without changes unless that is a terminal, which gets
 printable text and indented JSON; a single block of binary data is written as bytes. A failure goes to standard error. With --json
 the outcome goes to standard output, whatever it is.`
@@ -58,12 +62,14 @@ func newCallCommand(s *session.Session) *cobra.Command {
 		Short: "Call a tool",
 		Long:  aboutCall,
 		Example: `  toolhost call fs.read '{"path":"README.md"}' --grant fs:read
-  toolhost call fs.list --arg recursive=true --arg glob='*.go' --grant fs:read`,
+  toolhost call fs.list --arg recursive=true --arg glob='*.go' --grant fs:read
+  toolhost call --plugin ./hello hello --arg name=World`,
 		Args:              callArguments,
 		ValidArgsFunction: completeArgument(s, toolNames),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0], args[1:]) },
 	}
 	c.bind(cmd)
+	s.Flags.BindPlugin(cmd)
 	cmd.Flags().StringVar(&c.session, "session", "",
 		"call in the session of the daemon with this `NAME`, begun if it is not there, see toolhost session")
 	completeFlag(s, cmd, "session", sessionNames)
@@ -149,6 +155,9 @@ func (c *callCommand) run(ctx context.Context, name string, source []string) err
 	if c.session != "" {
 		if err := control.CheckSession(c.session); err != nil {
 			return exit.With(exit.BadUsage, err)
+		}
+		if c.s.Flags.Plugin != "" {
+			return exit.Usage("--session has no effect with --plugin", "leave one of them out: sessions are kept by a daemon")
 		}
 		needs.Daemon = "plugins keep the state of a session, and those of a command alone end with it"
 	}

@@ -23,6 +23,7 @@ func (f *filterFlags) bind(s *session.Session, cmd *cobra.Command) {
 	flags.StringSliceVar(&f.filter.Categories, "category", nil, "only tools of this `CATEGORY`; may be repeated")
 	flags.StringVar(&f.filter.Search, "search", "", "only tools with this `TEXT` in name, title or description")
 	_ = cmd.RegisterFlagCompletionFunc("max-safety", cobra.FixedCompletions(safetyLevels(), cobra.ShellCompDirectiveNoFileComp))
+	s.Flags.BindPlugin(cmd)
 	completeFlag(s, cmd, "category", categories)
 }
 

@@ -55,6 +55,9 @@ or the one of --caller. The log is on standard error, and nothing but MCP on sta
 makes one of the caller NAME. An address of other machines needs a certificate (mcp.tls).
 /healthz says whether the process lives, /readyz whether it serves.
 
+--plugin FILE makes an MCP server of one executable, which need not be installed: its tools
+alone, with the same checks, grants, approval and record as those of any plugin.
+
 MCP clients get what the configuration gives their caller, and what --grant and --yes say: they
 cannot ask for more.`
 
@@ -84,6 +87,7 @@ func newServeCommand(s *session.Session) *cobra.Command {
 		Example: `  toolhost serve --root ~/project --grant fs:read
   toolhost call fs.read --arg path=README.md --root ~/project --grant fs:read
   toolhost serve --mcp stdio --root ~/project --grant fs:read
+  toolhost serve --mcp stdio --plugin ./hello
   toolhost serve --mcp http`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -96,6 +100,8 @@ func newServeCommand(s *session.Session) *cobra.Command {
 			switch given := cmd.Flags().Changed; {
 			case mcp != "" && !slices.Contains(mcpWays, mcp):
 				return exit.Usage(fmt.Sprintf("--mcp %q is not a way to serve MCP clients", mcp), "use "+strings.Join(mcpWays, " or "))
+			case mcp == "" && given("plugin"):
+				return exit.Usage("--plugin has no effect without --mcp", "commands take --plugin themselves; to serve MCP clients, add --mcp stdio")
 			case mcp != mcpHTTP && given("listen"):
 				return exit.Usage("--listen has no effect without --mcp http", "add --mcp http, or leave it out")
 			case mcp != mcpStdio && given("caller"):
@@ -120,6 +126,7 @@ func newServeCommand(s *session.Session) *cobra.Command {
 	flags.StringVar(&o.Listen, "listen", "", "with --mcp http, listen on this `ADDRESS` (default mcp.listen in the configuration, else 127.0.0.1:7411)")
 	flags.StringVar(&o.Caller, "caller", setup.MCP, "with --mcp stdio, the `NAME` of the caller that the client is")
 	bindAuditFlag(cmd, &o.Audit)
+	s.Flags.BindPlugin(cmd)
 	completeFlag(s, cmd, "caller", func(context.Context, session.Backend) []string { return callerNames(s) })
 	_ = cmd.RegisterFlagCompletionFunc("mcp", cobra.FixedCompletions(mcpWays, cobra.ShellCompDirectiveNoFileComp))
 	completeFlag(s, cmd, "grant", capabilities)

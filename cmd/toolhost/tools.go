@@ -16,6 +16,8 @@ func newToolsCommand(s *session.Session) *cobra.Command {
 		Long: `List the tools of all plugins, sorted by name.
 
 A tool has to pass every filter; of several categories it needs one.`,
+		Example: `  toolhost tools --max-safety safe
+  toolhost tools --plugin ./hello`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return filter.use(cmd.Context(), s, func(tools []host.Tool) error { return listTools(s, tools) })

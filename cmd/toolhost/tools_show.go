@@ -17,9 +17,11 @@ import (
 )
 
 func newToolsShowCommand(s *session.Session) *cobra.Command {
-	return &cobra.Command{
-		Use:               "show NAME",
-		Short:             "Show everything about a tool",
+	cmd := &cobra.Command{
+		Use:   "show NAME",
+		Short: "Show everything about a tool",
+		Example: `  toolhost tools show fs.read
+  toolhost tools show --plugin ./hello hello`,
 		Args:              oneName("a tool"),
 		ValidArgsFunction: completeArgument(s, toolNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -28,6 +30,8 @@ func newToolsShowCommand(s *session.Session) *cobra.Command {
 			})
 		},
 	}
+	s.Flags.BindPlugin(cmd)
+	return cmd
 }
 
 func showTool(ctx context.Context, s *session.Session, b session.Backend, name string) error {

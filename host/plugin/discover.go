@@ -76,15 +76,26 @@ var leftovers = []string{
 // the link, the file or a directory on the way. Everything else is skipped, and nothing is
 // opened. Of names that differ only in case the first is used.
 //
+// The path of a file stands for that one plugin, which is held to the same rules. Its
+// neighbors are not looked at, so other users may add files next to it if they cannot replace
+// it, as in /tmp.
+//
 // # Errors
 //
 // [tool.CodeNotFound] if there is no such directory; [tool.CodePermissionDenied] if other
 // users may write to it or to a directory above it; [tool.CodeUnavailable] if it cannot be
-// read.
+// read. For a file that cannot be a plugin, [tool.CodeUnavailable].
 func Discover(dir string) ([]Candidate, []Skipped, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, nil, directoryError(dir, err)
+	}
+	if isFile(abs) {
+		c, err := findFile(abs)
+		if err != nil {
+			return nil, nil, err
+		}
+		return []Candidate{c}, nil, nil
 	}
 	if err := checkDirectory(abs); err != nil {
 		return nil, nil, err
@@ -113,6 +124,31 @@ func Discover(dir string) ([]Candidate, []Skipped, error) {
 	}
 	slices.SortFunc(found, func(a, b Candidate) int { return cmp.Compare(a.Name, b.Name) })
 	return found, skipped, nil
+}
+
+// isFile reports whether a path is that of something other than a directory.
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
+}
+
+// findFile returns the plugin of a file that was named.
+func findFile(abs string) (Candidate, error) {
+	if _, _, err := trusted.Way(abs); err != nil {
+		return Candidate{}, err
+	}
+	c := Candidate{NameOf(filepath.Base(abs)), abs, ""}
+	info, err := os.Lstat(abs)
+	if err != nil {
+		return Candidate{}, directoryError(filepath.Dir(abs), err)
+	}
+	if reason := c.examine(fs.FileInfoToDirEntry(info)); reason != "" {
+		return Candidate{}, &tool.Error{
+			Code: tool.CodeUnavailable, Plugin: c.Name, Stage: tool.StageStart,
+			Message: fmt.Sprintf("%s cannot be a plugin: %s", abs, reason), OperatorHint: "name the executable of a plugin",
+		}
+	}
+	return c, nil
 }
 
 // examine returns why a directory entry is not a plugin; empty: it is one. It finds out where

@@ -103,7 +103,7 @@ func TestDiscoverRefuses(t *testing.T) {
 		code            tool.Code
 	}{
 		{"missing", filepath.Join(open, "none"), "there is no plugin directory", tool.CodeNotFound},
-		{"file", file, "not a directory", tool.CodeNotFound},
+		{"file", file, file + " cannot be a plugin: not executable", tool.CodeUnavailable},
 		{"writable", open, "others may write to " + open, tool.CodePermissionDenied},
 		{"below a writable one", below, "others may write to " + open, tool.CodePermissionDenied},
 	} {
@@ -114,6 +114,31 @@ func TestDiscoverRefuses(t *testing.T) {
 				t.Errorf("got %v, want %s with %q", err, c.code, c.text)
 			}
 		})
+	}
+}
+
+// A file stands for itself alone, and in a directory such as /tmp too.
+func TestDiscoverFile(t *testing.T) {
+	t.Parallel()
+	shared := t.TempDir()
+	if err := os.Chmod(shared, 0o777|os.ModeSticky); err != nil { //nolint:gosec // as /tmp is
+		t.Fatal(err)
+	}
+	for _, name := range []string{"toolhost-plugin-one", "other"} {
+		if err := os.WriteFile(filepath.Join(shared, name), nil, 0o700); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(shared, "toolhost-plugin-one")
+	found, skipped, err := plugin.Discover(path)
+	if err != nil || len(skipped) > 0 || len(found) != 1 || found[0] != (plugin.Candidate{Name: "one", Path: path}) {
+		t.Errorf("found %+v, skipped %v, %v", found, skipped, err)
+	}
+	if err := os.Chmod(path, 0o777); err != nil { //nolint:gosec // that is what is refused
+		t.Fatal(err)
+	}
+	if _, _, err := plugin.Discover(path); err == nil || !strings.Contains(err.Error(), "others may write to it") {
+		t.Errorf("a file that others may write: %v", err)
 	}
 }
 

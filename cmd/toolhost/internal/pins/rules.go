@@ -35,6 +35,9 @@ type Source struct {
 	Config     *config.Config
 	ConfigPath string
 	Dirs       []string // the plugin directories
+	// Single says that a plugin's file was named in place of directories: then a lock counts
+	// only if the configuration requires it.
+	Single bool
 	// Trusts reports whether the operator has trusted a file with content of this digest.
 	Trusts func(path, digest string) (bool, error)
 	// Ignored is told of a lock that exists and does not count.
@@ -68,6 +71,12 @@ func (k *Keeper) Rules(src Source) (Rules, error) {
 	rules := Rules{Own: own.File, File: own.File}
 	if src.Config.Lock == config.LockOff {
 		rules.Off = true
+		return rules, nil
+	}
+	if src.Single {
+		if own.Required {
+			rules.Locks = []host.Lock{own}
+		}
 		return rules, nil
 	}
 	record, err := ReadRecord()

@@ -21,21 +21,26 @@ type Dirs struct {
 	// Source is the flag, setting or variable that names them; empty for the default
 	// directories.
 	Source string
+	// Single says that the only path is that of a plugin's file.
+	Single bool
 }
 
 // pluginDirs returns the directories of --plugin-dir, else of the configuration file, else of
 // the environment, else the default ones.
 func pluginDirs(f *Flags, c *config.Config) Dirs {
+	if f.Plugin != "" {
+		return Dirs{Paths: []string{f.Plugin}, Source: pluginFlag, Single: true}
+	}
 	if len(f.PluginDirs) > 0 {
-		return Dirs{f.PluginDirs, "--plugin-dir"}
+		return Dirs{Paths: f.PluginDirs, Source: "--plugin-dir"}
 	}
 	if len(c.PluginDirs) > 0 {
-		return Dirs{c.PluginDirs, "plugin_dirs in " + c.File}
+		return Dirs{Paths: c.PluginDirs, Source: "plugin_dirs in " + c.File}
 	}
 	dirs := filepath.SplitList(os.Getenv(PluginDirVariable))
 	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return dir == "" })
 	if len(dirs) > 0 {
-		return Dirs{dirs, PluginDirVariable}
+		return Dirs{Paths: dirs, Source: PluginDirVariable}
 	}
 	return Dirs{Paths: defaultDirs()}
 }
@@ -44,6 +49,9 @@ func pluginDirs(f *Flags, c *config.Config) Dirs {
 // default directories that exist. With MCP servers, none need to exist.
 func (d Dirs) usable(set *servers.Set) ([]string, error) {
 	const hint = "and copy plugin binaries into it, or name another with --plugin-dir or " + PluginDirVariable
+	if d.Single {
+		return d.Paths, checkFile(d.Paths[0])
+	}
 	if d.Source == "" {
 		dirs := d.Existing()
 		if len(dirs) == 0 && (set == nil || len(set.All) == 0) {

@@ -40,6 +40,7 @@ var (
 type Flags struct {
 	Config     string
 	PluginDirs []string
+	Plugin     string // a file, absolute once the session is configured; empty: the directories
 	MCPConfigs []string
 	Root       string
 	JSON       bool

@@ -49,6 +49,9 @@ func New(stdin io.Reader, stdout, stderr io.Writer) *Session {
 // Those of [Session.ReadConfig]. A command may go on after one, if a daemon serves it that has
 // an earlier content of the file in effect; a host of its own is refused with the same error.
 func (s *Session) Configure(once bool) error {
+	if err := s.Flags.resolvePlugin(); err != nil {
+		return err
+	}
 	c, err := s.ReadConfig(AtStart, nil)
 	if err != nil {
 		if path, _, bad := s.Flags.ConfigPath(); bad == nil {
