@@ -58,9 +58,10 @@ fuzz: ## each fuzz target for FUZZTIME (30s)
 gopls: ## introspection's answers for SYMBOLS (400) drawn symbols against gopls' own
 	TOOLHOST_GOPLS_SYMBOLS=$(or $(SYMBOLS),400) go test -count=1 -v -timeout 60m -run TestAnswersAsGopls ./plugins/introspection/internal/tools
 
-generate: ## the Go code of proto/, and docs/sandbox.md
+generate: ## the Go code of proto/, docs/reference and docs/sandbox.md
 	$(BUF) generate
 	go run ./host/internal/escape/document
+	go run ./cmd/toolhost/internal/reference
 
 bench: ## what a call costs, next to other ways to make it; writes docs/bench
 	cd bench && go run .

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 )
 
 // helpWidth is the width of the help, in columns.
@@ -18,13 +19,13 @@ const helpWidth = 80
 // setHelp makes root and all commands below it print their help in one form: within
 // [helpWidth] columns, whatever the terminal, and without a flag's text more than once.
 // The help of a command that does not exist prints nothing, see [misnamed].
-func setHelp(root *cobra.Command) {
+func setHelp(s *session.Session, root *cobra.Command) {
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		if misnamed(cmd) == nil {
 			_, _ = io.WriteString(cmd.OutOrStdout(), helpOf(cmd))
 		}
 	})
-	root.SetHelpCommand(newHelpCommand(root))
+	root.SetHelpCommand(newHelpCommand(s, root))
 	root.InitDefaultCompletionCmd("completion")
 	for _, cmd := range root.Commands() {
 		if !cmd.Runnable() { // cobra would print its help, whatever word follows
@@ -42,10 +43,11 @@ func misnamed(cmd *cobra.Command) error {
 	return nil
 }
 
-func newHelpCommand(root *cobra.Command) *cobra.Command {
+func newHelpCommand(s *session.Session, root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]...",
 		Short: "Show the help of a command",
+		Long:  "Show the help of a command. With --json, it has the commands below it, too.",
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			var names []string
 			if found, rest, err := root.Find(args); err == nil && len(rest) == 0 {
@@ -64,6 +66,9 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 			}
 			if err != nil {
 				return err
+			}
+			if s.Flags.JSON {
+				return s.Out.JSON(helpTree(found))
 			}
 			return found.Help()
 		},

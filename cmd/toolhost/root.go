@@ -84,7 +84,7 @@ func newRootCommand(s *session.Session, accepted func()) *cobra.Command {
 	)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
-	setHelp(root)
+	setHelp(s, root)
 	return root
 }
 

@@ -52,6 +52,11 @@ func TestUsage(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	t.Parallel()
+	var lock commandHelp
+	inProcess(t, "help", "plugins", "lock", "--json").exits(0).json(&lock)
+	if lock.Name != "toolhost plugins lock" || len(lock.Flags) == 0 {
+		t.Errorf("the help as JSON is %+v", lock)
+	}
 	inProcess(t, "help", "nope").exits(2).says(`toolhost has no command "nope"`)
 	inProcess(t, "nope", "--help").exits(2).says(`toolhost has no command "nope"`)
 	inProcess(t, "plugins", "list", "-h").exits(2).says("it has disable, enable,")

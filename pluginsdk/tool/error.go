@@ -11,7 +11,7 @@ import (
 // Code classifies an [Error]. Programs compare codes; people read messages.
 type Code string
 
-// The codes. docs/errors.md explains to operators what to do about each.
+// The codes. docs/reference/errors.md explains to operators what to do about each.
 const (
 	CodeInvalidArguments  Code = "invalid_arguments"  // the arguments do not fit the schema
 	CodePermissionDenied  Code = "permission_denied"  // the caller lacks the capability

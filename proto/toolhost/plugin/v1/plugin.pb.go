@@ -1624,7 +1624,7 @@ func (x *ResourceLink) GetMimeType() string {
 
 type Error struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One of the codes in docs/errors.md, such as "invalid_arguments"; empty or
+	// One of the codes in docs/reference/errors.md, such as "invalid_arguments"; empty or
 	// unknown: "tool_failed".
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	// What happened, in one line, for people and models.
