@@ -10,7 +10,7 @@ PLUGINS := $(notdir $(patsubst %/main.go,%,$(wildcard plugins/*/main.go)))
 # What is built and not run needs no optimizing, which is a third of the time.
 UNRUN := -gcflags 'all=-N -l' -ldflags '-s -w'
 
-.PHONY: help build run quick test vet lint cross race generate conformance soak fuzz gopls bench microbench clean
+.PHONY: help build run quick test vet lint cross race generate conformance languages soak fuzz gopls bench microbench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "%-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ race: ## all tests, with the race detector; vet is another target
 
 conformance: ## MCP's conformance suite, and others' servers and clients; needs npm
 	modules=$$(.ci/npm) && TOOLHOST_NODE_MODULES=$$modules go test -count=1 -vet=off -timeout 10m ./internal/test/conformance
+
+languages: ## the examples of plugins in Python and Node; needs npm, protoc and Debian's python3-grpcio
+	modules=$$(.ci/npm examples/plugins/node) && TOOLHOST_NODE_MODULES=$$modules go test -count=1 -vet=off -timeout 10m ./internal/test/languages
 
 soak: ## 64 callers while plugins are killed 1,000 times; DURATION=1m for as long as that
 	go run ./internal/test/soak $(if $(DURATION),-duration $(DURATION))

@@ -24,7 +24,7 @@ func TestDocsNameFiles(t *testing.T) {
 	tree := os.DirFS("../../..")
 	var files, documents []string
 	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && (d.Name() == ".git" || d.Name() == "bin") {
+		if err == nil && d.IsDir() && (d.Name() == ".git" || d.Name() == "bin" || d.Name() == "node_modules") {
 			return fs.SkipDir
 		}
 		files = append(files, "/"+name)
