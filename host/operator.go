@@ -16,6 +16,9 @@ type operator struct {
 	hold     func(plugin.Candidate) string
 	locks    []Lock                                // that pins reads
 	pins     func(dir string) (plugin.Pins, error) // nil: nothing is pinned; of servers the directory is empty
+	trust    Trust
+
+	signed verdicts // of what was started
 }
 
 // settingsOf returns what the operator decides for a plugin that was found.
@@ -37,22 +40,28 @@ func (o *operator) settingsOf(c plugin.Candidate) plugin.Settings {
 // pinsOf returns the pins of a plugin directory, or of servers if it is empty; nil: all may run.
 func (o *operator) pinsOf(dir string) (plugin.Pins, error) {
 	o.mu.Lock()
-	of := o.pins
+	of, trust := o.pins, o.trust
 	o.mu.Unlock()
-	var pins plugin.Pins
+	var all allPins
+	if o.recorder != nil {
+		all = append(all, recording{o.recorder, dir == ""})
+	}
+	if signed := trust.of(dir, &o.signed); signed != nil {
+		all = append(all, signed)
+	}
 	if of != nil {
-		var err error
-		if pins, err = of(dir); err != nil {
+		pins, err := of(dir)
+		if err != nil {
 			return nil, err
 		}
+		if pins != nil {
+			all = append(all, pins)
+		}
 	}
-	switch {
-	case o.recorder == nil:
-		return pins, nil
-	case pins == nil:
-		return recording{o.recorder, dir == ""}, nil
+	if all == nil {
+		return nil, nil
 	}
-	return allPins{recording{o.recorder, dir == ""}, pins}, nil
+	return all, nil
 }
 
 // serverPins returns the pins of servers; nil: every server may run.

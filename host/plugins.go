@@ -156,7 +156,7 @@ func (h *Host) Plugins() []plugin.Status {
 	for i := range all {
 		all[i].Waiting = waiting[all[i].Name]
 	}
-	return all
+	return h.operator.signed.add(all)
 }
 
 // Sandbox returns what the process of a plugin may do, and what of that is enforced: as it is in

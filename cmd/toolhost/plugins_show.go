@@ -141,6 +141,7 @@ func (p shownPlugin) fields() []output.Field {
 		{Name: "carrier", Value: output.OrDash(string(p.Carrier))},
 		{Name: "version", Value: output.OrDash(p.Version)},
 		{Name: "sdk", Value: output.OrDash(p.SDK)},
+		{Name: "signed", Value: signature(p.Status)},
 		{Name: "needs", Value: needs(p.Status)},
 		{Name: "sandbox", Value: sandboxLevel(p.Sandbox)},
 		{Name: "start took", Value: startTime(p.Status)},
@@ -150,6 +151,14 @@ func (p shownPlugin) fields() []output.Field {
 		{Name: "kept", Value: keptBinaries(p.Kept)},
 		{Name: "tools", Value: output.OrDash(strings.Join(p.ToolNames, ", "))},
 	}
+}
+
+// signature says how a plugin's file is signed; empty: signatures do not count.
+func signature(s plugin.Status) string {
+	if s.Signature == nil {
+		return ""
+	}
+	return s.Signature.String()
 }
 
 // keptBinaries lists the copies of binaries, the newest first.

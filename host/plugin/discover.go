@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/pluginpackage"
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/trusted"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -74,7 +75,7 @@ var leftovers = []string{
 // Discover finds the plugins of one directory: every executable regular file directly in
 // it, sorted by name, and every symbolic link to one if only this user and root could change
 // the link, the file or a directory on the way. Everything else is skipped, and nothing is
-// opened. Of names that differ only in case the first is used.
+// opened; .signed, with the signatures, is not mentioned. Of names that differ only in case the first is used.
 //
 // The path of a file stands for that one plugin, which is held to the same rules. Its
 // neighbors are not looked at, so other users may add files next to it if they cannot replace
@@ -108,6 +109,9 @@ func Discover(dir string) ([]Candidate, []Skipped, error) {
 	var skipped []Skipped
 	taken := map[string]string{}
 	for _, e := range entries {
+		if e.Name() == pluginpackage.SignedDir { // what belongs there need not be mentioned
+			continue
+		}
 		c := Candidate{NameOf(e.Name()), filepath.Join(abs, e.Name()), ""}
 		reason := c.examine(e)
 		if reason == "" {

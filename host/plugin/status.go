@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -61,6 +62,9 @@ type Status struct {
 	// WantsMore is what it declares and the operator has not accepted, so that it runs without.
 	// Nil: nothing.
 	WantsMore *WantsMore `json:"wants_more,omitempty"`
+	// Signature says how its file is signed. Nil: signatures do not count, it has not
+	// described itself since they do, or it is refused.
+	Signature *Signature `json:"signature,omitempty"`
 	// RetryAt is when a plugin that did not start, and whose tools are not known, may be
 	// started again by a call. Zero: nothing keeps it from being started.
 	RetryAt time.Time `json:"retry_at,omitzero"`
@@ -87,6 +91,28 @@ type WantsMore struct {
 	Changes tool.NeedsChanges `json:"changes"`
 	Text    string            `json:"text"`   // Changes on one line, fit to be shown
 	Accept  string            `json:"accept"` // the command that accepts them
+}
+
+// Signature is how a plugin's file is signed. The zero value: it is not.
+type Signature struct {
+	// Publisher is the trusted publisher who signed it, by the operator's name. Empty: none did.
+	Publisher string `json:"publisher,omitempty"`
+	// Key is the ID of the key, in hexadecimal digits as minisign shows it. Without a Publisher it
+	// is only what the signature claims.
+	Key string `json:"key,omitempty"`
+	// Version is that of the signed manifest, if there is a publisher.
+	Version string `json:"version,omitempty"`
+}
+
+// String is the signature on one line, for people.
+func (s Signature) String() string {
+	switch {
+	case s.Publisher != "":
+		return fmt.Sprintf("by %s, with key %s, as version %s", s.Publisher, s.Key, s.Version)
+	case s.Key != "":
+		return fmt.Sprintf("with key %s, of no trusted publisher", s.Key)
+	}
+	return "no"
 }
 
 // KeptBinaries is how many binaries of a plugin are kept.

@@ -34,7 +34,7 @@ const AnyPlatform = "any"
 type Manifest struct {
 	// SchemaVersion is [SchemaVersion].
 	SchemaVersion int `json:"schema_version"`
-	// Name is the plugin's name, and that of its file where it is installed:
+	// Name is the plugin's name, and that of its file once it is installed:
 	// [A-Za-z0-9][A-Za-z0-9_.-]{0,63}.
 	Name string `json:"name"`
 	// Version is a semantic version without a leading v and without build metadata, such as

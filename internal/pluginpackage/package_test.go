@@ -137,7 +137,7 @@ func TestChangedFile(t *testing.T) {
 	}
 }
 
-// Nobody's blob is believed: another content, a shorter and a longer one.
+// No blob is believed: another content, a shorter and a longer one.
 func TestWrongContent(t *testing.T) {
 	t.Parallel()
 	p, _ := pack(t, sample(t))

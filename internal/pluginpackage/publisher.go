@@ -31,7 +31,7 @@ type Publisher struct {
 	// MaxSafety is the highest level that its tools may declare. Unset: dangerous.
 	MaxSafety tool.Safety `json:"max_safety,omitempty"`
 	// Permissions are the capabilities that its tools may ask of callers. Nil: any.
-	Permissions []tool.Capability `json:"permissions,omitempty"`
+	Permissions []tool.Capability `json:"permissions,omitzero"`
 	// Needs are what its plugins may need. Nil: anything, and they need not declare it.
 	Needs *tool.Needs `json:"needs,omitempty"`
 }

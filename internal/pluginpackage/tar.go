@@ -158,7 +158,7 @@ func isEntry(name string) bool {
 	return ok && digest.NewDigestFromEncoded(digest.SHA256, hex).Validate() == nil
 }
 
-// checkTrailer checks that behind the last entry are the two empty blocks that end an archive,
+// checkTrailer checks that the two empty blocks that end an archive come after the last entry,
 // and at most the padding that writers add.
 func (t *Tar) checkTrailer(end, size int64) error {
 	n := size - end

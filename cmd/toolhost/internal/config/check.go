@@ -32,6 +32,7 @@ func (r *reader) check(c *Config) {
 		}
 		spelling[lower] = name
 	}
+	r.checkTrust(c.Trust)
 	r.checkSandboxes(c)
 	r.checkNames(c.Tools)
 	r.checkMCP(c.MCP)

@@ -35,6 +35,8 @@ type Config struct {
 	// then required. Default: empty, and the toolhost.lock next to the file is required
 	// once it has been seen.
 	Lock string `json:"lock,omitempty"`
+	// Trust says whose plugins run.
+	Trust Trust `json:"trust"`
 	// HoldNew keeps plugins that were never enabled from running. Default: false.
 	HoldNew bool `json:"hold_new"`
 	// LogLevel is trace, debug, info, warn, error or off. Default: warn.
@@ -63,6 +65,14 @@ type Config struct {
 	digest [sha256.Size]byte // of the file's content
 	places map[string]place
 	src    func() *source // a function, as the text has secrets in it that printing would follow a pointer to
+}
+
+// Trust says whose plugins run.
+type Trust struct {
+	// Required runs only plugins that a publisher has signed. Default: false.
+	Required bool `json:"required"`
+	// Publishers are those who are trusted, by name. Default: none.
+	Publishers map[string]host.Publisher `json:"publishers,omitempty"`
 }
 
 // Audit configures the audit log.

@@ -83,6 +83,7 @@ func (d *daemon) apply(after *inEffect, why session.Reading) error {
 	h.SetPluginSettings(after.loaded.Plugins.Apply)
 	h.SetHold(after.loaded.Hold)
 	h.SetLocks(rules.Locks...)
+	h.SetTrust(setup.Trust(c))
 	d.session.SetLogLevel(after.settings.LogLevel)
 	d.current.Store(after)
 	d.share()

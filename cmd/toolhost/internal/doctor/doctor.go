@@ -43,6 +43,7 @@ var checks = []struct {
 	{"lock", checkLock},
 	{"plugin directories", checkDirectories},
 	{"plugin files", checkPrograms},
+	{"signatures", checkTrust},
 	{"MCP servers", checkServers},
 	{"noexec", checkMounts},
 	{"clock", checkClock},

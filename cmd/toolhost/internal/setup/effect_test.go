@@ -120,7 +120,7 @@ func effects(t *testing.T, c *config.Config) string {
 	}
 	caller := CallerOf(c, CLI)
 	s := h.Session(caller.Session()...)
-	out := []any{c.Audit.Required, settings("example"), settings("other"), settings("example").Env, settings("other").Env, c.Tools, s.Holds("fs:read"), s.ResultLimit(), s.Caller(), caller.CanonicalNames(), c.Sessions, c.Audit}
+	out := []any{c.Audit.Required, settings("example"), settings("other"), settings("example").Env, settings("other").Env, c.Tools, s.Holds("fs:read"), s.ResultLimit(), s.Caller(), caller.CanonicalNames(), c.Sessions, c.Audit, Trust(c)}
 	out = append(out, len(s.Tools(host.Filter{})))
 	for _, d := range []tool.Definition{{Name: "fs.read", Safety: tool.Safe}, {Name: "fs.write", Safety: tool.Cautious}, {Name: "db.delete"}} {
 		out = append(out, s.Sees(&d))
@@ -170,7 +170,12 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 				if l.path[0] == "tools" || l.path[0] == "callers" { // being named is not an effect
 					before = effects(t, parsed(t, []byte(fmt.Sprintf(`{%q: {%q: {}}}`, l.path[0], l.path[1]))))
 				}
-				c := parsed(t, l.text(t, v))
+				text := l.text(t, v)
+				if l.path[0] == "trust" { // which is refused if it is incomplete
+					text = withPublisher(t, text)
+					before = effects(t, parsed(t, withPublisher(t, []byte("{}"))))
+				}
+				c := parsed(t, text)
 				if err := Check(c); err != nil {
 					if key := strings.Join(l.path, "."); !strings.Contains(err.Error(), key+": ") {
 						t.Errorf("%s: %v", l.text(t, v), err)
@@ -181,6 +186,35 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 			}
 		})
 	}
+}
+
+// withPublisher is a file with a publisher, of whom it may say more.
+func withPublisher(t *testing.T, text []byte) []byte {
+	t.Helper()
+	var file, trust, all, one object
+	if err := json.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	below := func(o object, key string) object {
+		if _, ok := o[key]; !ok {
+			o[key] = object{}
+		}
+		return o[key].(object)
+	}
+	trust = below(file, "trust")
+	all = below(trust, "publishers")
+	one = below(all, "example")
+	if _, ok := one["keys"]; !ok {
+		one["keys"] = []string{"RWTIoFL5WYgZ5h7tO+DRuvyX7wmHHHLYCN3+RMWBzFA3NQtiXHu0AAAA"}
+	}
+	if _, ok := one["plugins"]; !ok {
+		one["plugins"] = []string{"example"}
+	}
+	out, err := json.Marshal(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // sameAsUnset are values that say what holds anyway for the tools and callers of this

@@ -56,14 +56,21 @@ func Check(c *config.Config) error {
 // Options returns options of a host. The root, the cache and the audit log are left to the
 // command, because flags take precedence over the file.
 func Options(c *config.Config) []host.Option {
-	return []host.Option{host.WithAuditRequired(c.Audit.Required), host.WithOverrides(c.Overrides())}
+	return []host.Option{
+		host.WithAuditRequired(c.Audit.Required), host.WithOverrides(c.Overrides()), host.WithTrust(Trust(c)),
+	}
+}
+
+// Trust returns whose plugins the file lets run.
+func Trust(c *config.Config) host.Trust {
+	return host.Trust{Required: c.Trust.Required, Publishers: c.Trust.Publishers}
 }
 
 // Fixed returns the keys of settings in which two configurations differ and that a running
 // host cannot change.
 func Fixed(before, after *config.Config) []string {
 	fixed := slices.DeleteFunc(config.Diff(before, after).Host, func(key string) bool {
-		return slices.Contains([]string{"log_level", "hold_new", "approvals", "sessions", "mcp"}, key)
+		return slices.Contains([]string{"log_level", "hold_new", "trust", "approvals", "sessions", "mcp"}, key)
 	})
 	a, b := before.MCP, after.MCP
 	for key, differs := range map[string]bool{

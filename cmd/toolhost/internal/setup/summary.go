@@ -30,6 +30,13 @@ func Summary(c *config.Config) []string {
 			add("%s is %s", path.what, path.path)
 		}
 	}
+	if c.Trust.Required {
+		add("runs only plugins that a publisher of trust has signed")
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Trust.Publishers)) {
+		p := c.Trust.Publishers[name]
+		add("trusts the publisher %s (%s) for the plugins %s", name, strings.Join(p.Keys, ", "), strings.Join(p.Plugins, ", "))
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Callers)) {
 		caller := c.Callers[name]
 		if caller.UID != nil {

@@ -1,0 +1,66 @@
+package doctor
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginpackage"
+	"github.com/toolhost/toolhost/internal/safefile"
+)
+
+// checkTrust looks for plugins that do not run for their signature. No plugin is started, so that
+// one that serves other tools than were signed is found only when it is.
+func checkTrust(ctx context.Context, p *patient) {
+	trust := p.settings.Config.Trust
+	if !trust.Required && len(trust.Publishers) == 0 {
+		p.ok("signatures of plugins do not count: the configuration has no trust.publishers")
+		return
+	}
+	signed, total := 0, 0
+	for _, dir := range p.settings.Dirs.Watched() {
+		found, _, err := plugin.Discover(dir)
+		if err != nil {
+			continue // it is a finding of the directory
+		}
+		for _, c := range found {
+			total++
+			err := checkSigned(ctx, trust.Publishers, dir, c)
+			switch tolerated := errors.Is(err, pluginpackage.ErrUnsigned) || errors.Is(err, pluginpackage.ErrUnknownKey); {
+			case err == nil:
+				signed++
+			case tolerated && !trust.Required:
+				p.warning(fmt.Sprintf("plugin %s runs, and %v", c.Name, err), "install it from a signed package, and then set trust.required")
+			default:
+				p.failed(fmt.Sprintf("plugin %s does not run: %v", c.Name, err), "install it from a package of a publisher whom you trust")
+			}
+		}
+	}
+	p.ok(fmt.Sprintf("%d of %s are signed by publishers whom the configuration trusts", signed, count(total, "plugin")))
+}
+
+// checkSigned returns what is wrong with the signature of a plugin's file.
+func checkSigned(ctx context.Context, publishers pluginpackage.Publishers, dir string, c plugin.Candidate) error {
+	f, _, err := safefile.Open(c.Binary(), 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.LimitReader(f, pluginpackage.MaxSize)); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s, err := pluginpackage.ReadSigned(dir, c.Name, hex.EncodeToString(sum.Sum(nil)))
+	if err != nil {
+		return err
+	}
+	_, err = publishers.CheckSigned(s)
+	return err
+}
