@@ -16,15 +16,13 @@ import (
 // a person at a terminal, at an MCP client or at the program that embeds the host.
 //
 // T is a struct whose fields are the form to fill in. They are strings, numbers, booleans, or
-// lists of strings with an enum; json and jsonschema tags name and describe them, as for
-// [Func], and fields with omitempty or omitzero are optional. [Argument] adds keywords:
+// lists of strings with an enum; the tags are those of [Func], and [Argument] adds keywords:
 //
 //	type order struct {
-//		Size string `json:"size" jsonschema:"how large"`
+//		Size string `json:"size" jsonschema:"how large" enum:"s,m,l" default:"m"`
 //		Gift bool   `json:"gift,omitempty"`
 //	}
-//	o, action, err := pluginsdk.Ask[order](ctx, "Which one?",
-//		pluginsdk.Argument("size", `{"enum": ["s", "m", "l"], "default": "m"}`))
+//	o, action, err := pluginsdk.Ask[order](ctx, "Which one?")
 //
 // An empty struct asks for a yes or a no. Options other than Argument have no effect.
 //
@@ -40,7 +38,7 @@ import (
 // [tool.CodeInvalidResult] if the answer does not fit the form.
 func Ask[T any](ctx context.Context, message string, opts ...Option) (T, tool.Action, error) {
 	var zero T
-	schema, err := formOf(reflect.TypeFor[T](), opts)
+	schema, d, err := formOf(reflect.TypeFor[T](), opts)
 	if err != nil {
 		return zero, "", tool.Errorf(tool.CodeInvalidArguments, "pluginsdk.Ask[%s]: %w", reflect.TypeFor[T](), err)
 	}
@@ -64,38 +62,39 @@ func Ask[T any](ctx context.Context, message string, opts ...Option) (T, tool.Ac
 	case q.Schema == nil:
 		return zero, tool.Accept, nil
 	}
-	filled, err := fill[T](schema, answer.Content)
+	filled, err := fill[T](schema, d, answer.Content)
 	if err != nil {
 		return zero, "", tool.Errorf(tool.CodeInvalidResult, "the answer does not fit the form: %w", err)
 	}
 	return filled, tool.Accept, nil
 }
 
-// formOf returns the schema of a form.
-func formOf(t reflect.Type, opts []Option) (*jsonschema.Schema, error) {
+// formOf returns the schema of a form, and what fills in the fields that were left out.
+func formOf(t reflect.Type, opts []Option) (*jsonschema.Schema, defaults, error) {
 	if t.Kind() != reflect.Struct {
-		return nil, fmt.Errorf("a form must be a struct, not %s", t)
+		return nil, defaults{}, fmt.Errorf("a form must be a struct, not %s", t)
 	}
 	s, err := inferInput(t)
 	if err != nil {
-		return nil, err
+		return nil, defaults{}, err
 	}
 	for _, field := range s.Properties { // the library allows null for slices, and forms do not
 		if len(field.Types) == 2 && field.Types[0] == "null" {
 			field.Type, field.Types = field.Types[1], nil
 		}
 	}
-	b := &builder{Definition: new(tool.Definition), in: t, input: s}
+	b := &builder{Definition: new(tool.Definition), in: t, input: s, defaults: new(defaults)}
 	for _, opt := range opts {
 		if err := opt(b); err != nil {
-			return nil, err
+			return nil, defaults{}, err
 		}
 	}
-	return s, nil
+	d, err := setDefaults(s)
+	return s, d, err
 }
 
 // fill decodes a form that was filled in.
-func fill[T any](s *jsonschema.Schema, content json.RawMessage) (T, error) {
+func fill[T any](s *jsonschema.Schema, d defaults, content json.RawMessage) (T, error) {
 	var out T
 	var value any
 	if err := json.Unmarshal(content, &value); err != nil {
@@ -108,5 +107,5 @@ func fill[T any](s *jsonschema.Schema, content json.RawMessage) (T, error) {
 	if err := resolved.Validate(value); err != nil {
 		return out, err
 	}
-	return decode[T]("", content)
+	return decode[T]("", d.fill(content))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/tooltest"
 )
 
 type greeting struct {
@@ -208,4 +209,24 @@ func ExamplePlugin_needs() {
 	}
 	fmt.Println(p.Needs)
 	// Output: write cache; net api.example.com:443; memory 128 MiB
+}
+
+// Tags say what an argument takes, and what the function sees if it is absent.
+func ExampleFunc_tags() {
+	type query struct {
+		Path  string `json:"path" jsonschema:"the directory" pattern:"^[^/]"`
+		Sort  string `json:"sort" enum:"name,size" default:"name"`
+		Limit int    `json:"limit" minimum:"1" maximum:"500" default:"20"`
+	}
+	list := pluginsdk.Func("list", "Lists files.", func(_ context.Context, in query) (string, error) {
+		return fmt.Sprintf("%d of %s by %s", in.Limit, in.Path, in.Sort), nil
+	}, pluginsdk.Safe())
+
+	result, err := tooltest.Call(context.Background(), list, `{"path": "src"}`)
+	fmt.Println(result.Text(), err)
+	_, err = tooltest.Call(context.Background(), list, `{"path": "src", "sort": "date"}`)
+	fmt.Println(err)
+	// Output:
+	// 20 of src by name <nil>
+	// Invalid tool call: invalid value for sort: "date" is not one of "name", "size"
 }

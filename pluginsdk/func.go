@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -14,9 +15,24 @@ import (
 // Func makes a tool from a function.
 //
 // In is a struct whose fields are the arguments: json tags name them, jsonschema tags
-// describe them, and fields with omitempty or omitzero are optional. An empty struct
+// describe them, and fields with omitempty, omitzero or a default are optional. An empty struct
 // means no arguments. In may also be a map from argument names to values. Integers may be
-// written as 3.0 or 1e2, and bytes are base64.
+// written as 3.0 or 1e2, and bytes are base64. These tags constrain a field:
+//
+//	enum:"name,size"              one of these; as JSON if a value has a comma: ["a,b","c"]
+//	default:"10"                  what fn sees if the argument is absent
+//	minimum:"1" maximum:"500"     of numbers
+//	minLength:"1" maxLength:"80"  of texts, in characters
+//	pattern:"^[a-z]+$"            of texts, a regular expression
+//	format:"email"                of texts, as JSON Schema names formats
+//	minItems:"1" maxItems:"9"     of lists
+//	example:"size"                shown to the model
+//	sensitive:"true"              not shown in logs, see [Sensitive]
+//
+// Values are those of the field's type: texts as they stand, lists between commas or as JSON,
+// all else as JSON. The tags for numbers and texts hold for each element of a list or map.
+// [Argument] adds what has no tag. Defaults are filled in also in structs below, in lists and in
+// maps, but not in [CallFrom]; a struct that is absent is filled in if its fields are all optional.
 //
 // Out determines the result:
 //
@@ -29,8 +45,8 @@ import (
 // The tool is dangerous unless an [Option] sets another safety level.
 //
 // Func panics if JSON Schema cannot describe In or Out, if the definition is invalid
-// (see [tool.Definition.Check]), or if an option does not fit: these are mistakes in the
-// program, and appear as soon as it starts.
+// (see [tool.Definition.Check]), or if an option or a tag does not fit, such as a default that is
+// not in its enum: these are mistakes in the program, and appear as soon as it starts.
 //
 // # Errors
 //
@@ -43,18 +59,18 @@ import (
 // [tool.CodeInvalidArguments] and the path to the value. A value of Out that cannot be encoded fails it with
 // [tool.CodeToolFailed].
 func Func[In, Out any](name, description string, fn func(context.Context, In) (Out, error), opts ...Option) tool.Tool {
-	t, err := define[In, Out](name, description, opts)
+	t, d, err := define[In, Out](name, description, opts)
 	if err != nil {
 		panic(fmt.Sprintf("pluginsdk.Func(%q): %v", name, err))
 	}
-	t.Handler = handler(name, fn)
+	t.Handler = handler(name, d, fn)
 	return t
 }
 
-// handler returns fn as a handler that decodes arguments and encodes results.
-func handler[In, Out any](name string, fn func(context.Context, In) (Out, error)) tool.Handler {
+// handler returns fn as a handler that fills in and decodes arguments and encodes results.
+func handler[In, Out any](name string, d *defaults, fn func(context.Context, In) (Out, error)) tool.Handler {
 	return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-		in, err := decode[In](name, call.Arguments)
+		in, err := decode[In](name, d.fill(call.Arguments))
 		if err != nil {
 			return tool.Result{}, err
 		}
@@ -67,30 +83,38 @@ func handler[In, Out any](name string, fn func(context.Context, In) (Out, error)
 }
 
 // define builds a tool without its handler from the types and the options.
-func define[In, Out any](name, description string, opts []Option) (tool.Tool, error) {
+func define[In, Out any](name, description string, opts []Option) (tool.Tool, *defaults, error) {
 	def := tool.Definition{Name: name, Description: description}
-	b := &builder{Definition: &def, in: reflect.TypeFor[In]()}
+	b := &builder{Definition: &def, in: reflect.TypeFor[In](), defaults: new(defaults)}
 	var err error
 	if b.input, err = inferInput(b.in); err != nil {
-		return tool.Tool{}, err
+		return tool.Tool{}, nil, err
 	}
 	if b.output, err = inferOutput(reflect.TypeFor[Out]()); err != nil {
-		return tool.Tool{}, err
+		return tool.Tool{}, nil, err
 	}
 	for _, opt := range opts {
 		if err := opt(b); err != nil {
-			return tool.Tool{}, err
+			return tool.Tool{}, nil, err
 		}
 	}
+	for _, name := range takeSensitive(b.input) {
+		if !slices.Contains(def.Sensitive, name) {
+			def.Sensitive = append(def.Sensitive, name)
+		}
+	}
+	if *b.defaults, err = setDefaults(b.input); err != nil {
+		return tool.Tool{}, nil, err
+	}
 	if def.InputSchema, err = json.Marshal(b.input); err != nil {
-		return tool.Tool{}, err
+		return tool.Tool{}, nil, err
 	}
 	if b.output != nil {
 		if def.OutputSchema, err = json.Marshal(b.output); err != nil {
-			return tool.Tool{}, err
+			return tool.Tool{}, nil, err
 		}
 	}
-	return tool.Tool{Definition: def, Preview: b.preview}, def.Check()
+	return tool.Tool{Definition: def, Preview: b.preview}, b.defaults, def.Check()
 }
 
 // failure separates the errors that fail the call from those that are the tool's result.

@@ -78,6 +78,14 @@ func infer(t reflect.Type) (*jsonschema.Schema, error) {
 		}
 	}
 	tidy(s)
+	if err := in.constrain(t, s, true); err != nil {
+		return nil, err
+	}
+	for name, typ := range in.recursive {
+		if err := in.constrain(typ, s.Defs[name], true); err != nil {
+			return nil, err
+		}
+	}
 	return s, nil
 }
 
@@ -187,7 +195,7 @@ func special(t reflect.Type) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "string", Format: "date-time"}
 	case t == reflect.TypeFor[json.Number]():
 		return &jsonschema.Schema{Type: "number"}
-	case t == reflect.TypeFor[slog.Level]():
+	case t == reflect.TypeFor[slog.Level](), t == reflect.TypeFor[tool.Duration]():
 		return &jsonschema.Schema{Type: "string"}
 	case t.Kind() == reflect.Interface, t.Kind() == reflect.Pointer:
 		return nil

@@ -374,6 +374,10 @@ func TestInferRefuses(t *testing.T) {
 		"embedded word":      {reflect.TypeFor[struct{ Word }](), "embeds pluginsdk.Word"},
 		"embedded interface": {reflect.TypeFor[struct{ json.Token }](), "embeds json.Token"},
 		"array":              {reflect.TypeFor[[2]chan int](), "chan int has no form in JSON"},
+		"malformed tag": {
+			reflect.StructOf([]reflect.StructField{{Name: "A", Type: reflect.TypeFor[string](), Tag: `json:"a" enum='b'`}}),
+			`field A: the struct tag is malformed from "enum='b'" on; it must be KEY:"VALUE"`,
+		},
 		"keywords in a tag": {reflect.TypeFor[struct {
 			A int `jsonschema:"minimum=1"`
 		}](), "tag must not begin with 'WORD='"},

@@ -23,6 +23,7 @@ type builder struct {
 	*tool.Definition
 	in            reflect.Type // of the arguments
 	input, output *jsonschema.Schema
+	defaults      *defaults // of the input, once all options are set
 	preview       tool.Handler
 }
 
@@ -78,7 +79,7 @@ func RateLimit(calls int, period time.Duration) Option {
 }
 
 // Sensitive names arguments whose values logs must redact, wherever in the arguments the
-// name occurs. Default: none.
+// name occurs, as the tag sensitive:"true" does. Default: none.
 func Sensitive(arguments ...string) Option {
 	return set(func(d *tool.Definition) { d.Sensitive = append(d.Sensitive, arguments...) })
 }
@@ -104,13 +105,14 @@ func Preview[In any](fn func(context.Context, In) (tool.Result, error)) Option {
 		if in := reflect.TypeFor[In](); in != b.in {
 			return fmt.Errorf("Preview takes %v, but the tool's function takes %v", in, b.in)
 		}
-		b.preview = handler(b.Name, fn)
+		b.preview = handler(b.Name, b.defaults, fn)
 		return nil
 	}
 }
 
-// Argument adds JSON Schema keywords to the schema of one argument. The keywords are the
-// JSON text of an object, and replace inferred keywords of the same name. The path is the
+// Argument adds JSON Schema keywords to the schema of one argument, for those that have no struct
+// tag (see [Func]) and for values that are not constants. The keywords are the JSON text of an
+// object, and replace keywords of the same name; a default makes the argument optional. The path is the
 // name of the argument; dots lead into nested objects:
 //
 //	pluginsdk.Argument("filter.path", `{"pattern": "^[^/].*$", "errorMessage": "paths are relative"}`)
