@@ -32,6 +32,7 @@ require (
 	github.com/go-jose/go-jose/v4 v4.1.4
 	github.com/opencontainers/go-digest v1.0.0
 	github.com/opencontainers/image-spec v1.1.1
+	oras.land/oras-go/v2 v2.7.0
 )
 
 require golang.org/x/crypto v0.58.0 // indirect

@@ -98,7 +98,7 @@ func newWorld(t *testing.T, plugins ...string) *world {
 			w.env = append(w.env, kv)
 		}
 	}
-	w.env = append(w.env, "TMPDIR="+tmp, "XDG_DATA_HOME="+filepath.Join(w.root, "no-data"), "XDG_STATE_HOME="+w.state, session.CacheVariable+"="+filepath.Join(w.state, "cache"), session.SocketVariable+"="+w.socket())
+	w.env = append(w.env, "TMPDIR="+tmp, "XDG_DATA_HOME="+filepath.Join(w.state, "data"), "XDG_STATE_HOME="+w.state, session.CacheVariable+"="+filepath.Join(w.state, "cache"), session.SocketVariable+"="+w.socket())
 	t.Cleanup(w.leftNothing)
 	return w
 }

@@ -8,13 +8,30 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
-// newest is the format that is written. Older ones are read.
-const newest = 2
+// newest is the format that is written if there are lines of it, else plain is. Older ones are read.
+const (
+	newest = 3
+	plain  = 2
+)
+
+// maxSource bounds a REF, in bytes.
+const maxSource = 4 << 10
+
+// format is the oldest that can be read by who knows it.
+func (l *Lock) format() int {
+	for _, name := range l.Names() {
+		if _, any := l.elsewhere[name][AnyPlatform]; any || l.Plugins[name].Source != "" {
+			return newest
+		}
+	}
+	return plain
+}
 
 const head = `# Made by toolhost plugins lock. It pins what may run: anything else is refused.
 # Do not edit it; run the command again to accept what has changed.
@@ -27,7 +44,7 @@ const head = `# Made by toolhost plugins lock. It pins what may run: anything el
 // A plain error for a malformed name, digest or version.
 func (l *Lock) Bytes() ([]byte, error) {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%sformat %d\n", head, newest)
+	fmt.Fprintf(&b, "%sformat %d\n", head, l.format())
 	for _, name := range l.Names() {
 		e, platforms := l.Plugins[name], maps.Clone(l.elsewhere[name])
 		if err := e.check(name, len(platforms) > 0); err != nil {
@@ -36,7 +53,7 @@ func (l *Lock) Bytes() ([]byte, error) {
 		if platforms == nil {
 			platforms = map[string]foreign{}
 		}
-		if e.SHA256 != "" {
+		if e.SHA256 != "" && e.SHA256 != platforms[AnyPlatform].digest {
 			platforms[platform] = foreign{e.SHA256, e.Needs}
 		}
 		b.WriteByte('\n')
@@ -56,6 +73,9 @@ func (l *Lock) Bytes() ([]byte, error) {
 		fmt.Fprintf(&b, "%s definitions %s%s\n", name, digestPrefix, e.Definitions)
 		for _, tool := range slices.Sorted(maps.Keys(e.Tools)) {
 			fmt.Fprintf(&b, "%s tool %s %s\n", name, tool, e.Tools[tool])
+		}
+		if e.Source != "" {
+			fmt.Fprintf(&b, "%s source %s\n", name, e.Source)
 		}
 		if isPlain(e.Version) {
 			fmt.Fprintf(&b, "%s version %s\n", name, e.Version)
@@ -79,6 +99,8 @@ func (e Entry) check(name string, elsewhere bool) error {
 		return fmt.Errorf("plugin %s cannot be pinned: a digest is missing or malformed", name)
 	case e.Needs != "" && e.SHA256 == "":
 		return fmt.Errorf("plugin %s cannot be pinned: it has needs and no binary", name)
+	case e.Source != "" && checkSource(e.Source) != nil:
+		return fmt.Errorf("plugin %s cannot be pinned: its source: %w", name, checkSource(e.Source))
 	case len(e.Version) > maxVersion || !utf8.ValidString(e.Version):
 		return fmt.Errorf("plugin %s cannot be pinned: its version has more than %d bytes, or is not UTF-8", name, maxVersion)
 	}
@@ -126,6 +148,7 @@ func (p *parser) parse(content []byte) (line int, err error) {
 		return line, errors.New("the file is empty")
 	}
 	for _, name := range p.lock.Names() {
+		p.lock.takeAny(name)
 		what := "binary"
 		if p.lock.Plugins[name].Identity != "" {
 			what = "identity"
@@ -171,7 +194,7 @@ func (p *parser) add(line string) error {
 		if p.format > 1 {
 			at, value, _ = strings.Cut(value, " ")
 		}
-		if !isPlatform(at) {
+		if !isPlatform(at) || at == AnyPlatform && p.format <= plain {
 			return fmt.Errorf("%s of %s: expected a platform such as %s, got %s", fact, name, platform, sanitize.Quote(at, 40))
 		}
 		p.seen[key] = true
@@ -185,6 +208,11 @@ func (p *parser) add(line string) error {
 			e.SHA256 = digest
 		} else if err == nil {
 			p.lock.addElsewhere(name, at, foreign{digest: digest})
+		}
+	case "source":
+		e.Source, err = value, checkSource(value)
+		if p.format <= plain {
+			err = fmt.Errorf("format %d has no such fact", p.format)
 		}
 	case "identity":
 		e.Identity, err = parseDigest(value)
@@ -213,12 +241,31 @@ func (p *parser) setFormat(line string) error {
 	n, err := strconv.ParseUint(text, 10, 31)
 	switch {
 	case !ok || err != nil || n == 0:
-		return fmt.Errorf("expected format %d, got %s: this is not a lock", newest, sanitize.Quote(line, 60))
+		return fmt.Errorf("expected format %d, got %s: this is not a lock", plain, sanitize.Quote(line, 60))
 	case n > newest:
 		return fmt.Errorf("format %d is newer than %d, the newest that this toolhost knows: use the toolhost that wrote it", n, newest)
 	}
 	p.format = int(n)
 	return nil
+}
+
+// takeAny pins the file for any platform on this one, if there is none for it.
+func (l *Lock) takeAny(name string) {
+	e, script := l.Plugins[name], l.elsewhere[name][AnyPlatform]
+	if e.SHA256 == "" && script.digest != "" {
+		e.SHA256, e.Needs = script.digest, script.needs
+		l.Plugins[name] = e
+	}
+}
+
+// checkSource checks that a REF is one line and has the digest of a package.
+func checkSource(ref string) error {
+	i := strings.LastIndex(ref, "@")
+	if i <= 0 || len(ref) > maxSource || !utf8.ValidString(ref) || strings.ContainsFunc(ref, unicode.IsControl) {
+		return errors.New("expected REF@" + digestPrefix + "DIGEST, got " + sanitize.Quote(ref, 100))
+	}
+	_, err := parseDigest(ref[i+1:])
+	return err
 }
 
 func parseDigest(value string) (string, error) {

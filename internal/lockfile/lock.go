@@ -35,6 +35,16 @@
 //
 // A definition of more than 16 KiB is a digest there.
 //
+// Of a plugin that toolhost has installed, the lock has the files of all platforms that its package
+// has, and where the package is:
+//
+//	files binary darwin/arm64 sha256:77ab...
+//	files binary linux/amd64 sha256:0f3c...
+//	files source oci://registry.example/tools/files@sha256:9b1d...
+//
+// The platform any stands for every one that has no line of its own. A lock with either has
+// format 3, others have format 2, so that an older toolhost reads them.
+//
 // A file with a fact or format that is not known here is refused, as it may forbid
 // something. Format 1, whose binary lines have no platform and count on every one, is
 // still read.
@@ -89,6 +99,9 @@ type Entry struct {
 	Definitions string `json:"definitions"`
 	// Version is what the plugin says of itself; at most 256 bytes.
 	Version string `json:"version"`
+	// Source is the REF from which the plugin was installed, with the digest of its package:
+	// REF@sha256:DIGEST. Empty: it was not installed by toolhost.
+	Source string `json:"source,omitempty"`
 	// Needs is what the plugin declares to need, see [NeedsText]; empty: it is not pinned, or it
 	// is a server.
 	Needs string `json:"needs,omitempty"`
@@ -99,11 +112,55 @@ type Entry struct {
 // Names returns the plugins' names, sorted.
 func (l *Lock) Names() []string { return slices.Sorted(maps.Keys(l.Plugins)) }
 
+// AnyPlatform stands in a lock for every platform that has no line of its own: the file is a script.
+const AnyPlatform = "any"
+
+// Pin pins a plugin's files by platform, in place of what was pinned of it. Needs counts for all of
+// them, and the digest and needs in e do not.
+func (l *Lock) Pin(name string, e Entry, files map[string]string, needs string) {
+	l.Unpin(name)
+	for at, digest := range files {
+		if at != platform {
+			l.addElsewhere(name, at, foreign{digest, needs})
+		}
+	}
+	e.Needs, e.SHA256 = "", cmp.Or(files[platform], files[AnyPlatform])
+	if e.SHA256 != "" {
+		e.Needs = needs
+	}
+	if l.Plugins == nil {
+		l.Plugins = map[string]Entry{}
+	}
+	l.Plugins[name] = e
+}
+
+// Unpin removes all that is pinned of a plugin.
+func (l *Lock) Unpin(name string) {
+	delete(l.Plugins, name)
+	delete(l.elsewhere, name)
+}
+
+// Files returns the digests of a plugin's files by platform.
+func (l *Lock) Files(name string) map[string]string {
+	out := map[string]string{}
+	for at, f := range l.elsewhere[name] {
+		out[at] = f.digest
+	}
+	if sum := l.Plugins[name].SHA256; sum != "" && sum != out[AnyPlatform] {
+		out[platform] = sum
+	}
+	return out
+}
+
 // KeepPlatforms pins what before pins for other platforms, for plugins whose definitions and
-// version are the same in both.
+// version are the same in both. Plugins whose files are the same keep where they came from.
 func (l *Lock) KeepPlatforms(before *Lock) {
 	for name, e := range l.Plugins {
 		was := before.Plugins[name]
+		if e.SHA256 != "" && e.SHA256 == was.SHA256 {
+			e.Source = was.Source
+			l.Plugins[name] = e
+		}
 		if was.Definitions != e.Definitions || was.Version != e.Version {
 			continue
 		}
@@ -181,8 +238,11 @@ func isName(s string) bool {
 // isDigest reports whether s is a SHA-256 in 64 lower-case hexadecimal digits.
 func isDigest(s string) bool { return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == "" }
 
-// isPlatform reports whether s is a platform such as linux/amd64.
+// isPlatform reports whether s is a platform such as linux/amd64, or any.
 func isPlatform(s string) bool {
+	if s == AnyPlatform {
+		return true
+	}
 	system, arch, ok := strings.Cut(s, "/")
 	return ok && system != "" && arch != "" && len(s) <= 64 && strings.Trim(system+arch, letters) == ""
 }

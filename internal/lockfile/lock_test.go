@@ -145,7 +145,7 @@ func TestParseRefuses(t *testing.T) {
 		"# c\n\n":                               "l:2: the file is empty",
 		"{}\n":                                  "l:1: expected format 2, got \"{}\"",
 		"format\n":                              "l:1: expected format 2",
-		"format 3\n":                            "l:1: format 3 is newer than 2, the newest that this toolhost knows: use the toolhost that wrote it",
+		"format 4\n":                            "l:1: format 4 is newer than 3, the newest that this toolhost knows: use the toolhost that wrote it",
 		"format 0\n":                            "l:1: expected format 2",
 		"format 99999999999\n":                  "l:1: expected format 2",
 		"\xff\n":                                "l:1: the file is not UTF-8",

@@ -24,6 +24,9 @@ type Config struct {
 	// the command chooses (--plugin-dir, TOOLHOST_PLUGIN_DIR, plugins next to the program,
 	// the user's data directory).
 	PluginDirs []string `json:"plugin_dirs,omitempty"`
+	// InstallDir is where plugins are installed, absolute. Default: empty, a directory of the
+	// user's.
+	InstallDir string `json:"install_dir,omitempty"`
 	// Root is the workspace, absolute. Default: empty, the current directory.
 	Root string `json:"root,omitempty"`
 	// CacheDir is where the host remembers what plugins say about themselves, absolute.

@@ -71,6 +71,7 @@ var _ control.Service = (*daemon)(nil)
 // open makes a daemon with its plugins loaded.
 func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 	t := s.Settings()
+	t.Dirs.MakeInstalled()
 	identity, err := t.Identity()
 	if err != nil {
 		return nil, exit.With(exit.BadUsage, err)

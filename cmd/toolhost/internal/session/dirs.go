@@ -12,7 +12,9 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/servers"
+	"github.com/toolhost/toolhost/internal/installed"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/state"
 )
 
 // Dirs are the plugin directories in effect. They need not exist.
@@ -23,6 +25,9 @@ type Dirs struct {
 	Source string
 	// Single says that the only path is that of a plugin's file.
 	Single bool
+	// Installed is that of the paths to which plugins are installed, which need not exist whatever
+	// the source. Empty: none of them.
+	Installed string
 }
 
 // pluginDirs returns the directories of --plugin-dir, else of the configuration file, else of
@@ -35,14 +40,51 @@ func pluginDirs(f *Flags, c *config.Config) Dirs {
 		return Dirs{Paths: f.PluginDirs, Source: "--plugin-dir"}
 	}
 	if len(c.PluginDirs) > 0 {
-		return Dirs{Paths: c.PluginDirs, Source: "plugin_dirs in " + c.File}
+		return Dirs{Paths: c.PluginDirs, Source: "plugin_dirs in " + c.File}.withInstalled(c)
 	}
 	dirs := filepath.SplitList(os.Getenv(PluginDirVariable))
 	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return dir == "" })
 	if len(dirs) > 0 {
 		return Dirs{Paths: dirs, Source: PluginDirVariable}
 	}
-	return Dirs{Paths: defaultDirs()}
+	return Dirs{Paths: defaultDirs()}.withInstalled(c)
+}
+
+// withInstalled adds the directory to which plugins are installed.
+func (d Dirs) withInstalled(c *config.Config) Dirs {
+	dir := installDir(c)
+	if dir == "" {
+		return d
+	}
+	d.Installed = installed.PluginDir(dir)
+	d.Paths = append(slices.Clone(d.Paths), d.Installed)
+	return d
+}
+
+// installDir returns the directory of toolhost's own for what it installs; empty: the system has no
+// place for it.
+func installDir(c *config.Config) string {
+	if dir := chosen("", c.InstallDir, InstallVariable); dir != "" {
+		return dir
+	}
+	if data := dataDir(); data != "" {
+		return filepath.Join(data, "toolhost", installed.Name)
+	}
+	if own := state.OfService("STATE_DIRECTORY"); own != "" {
+		return filepath.Join(own, installed.Name)
+	}
+	return ""
+}
+
+// MakeInstalled makes the directory to which plugins are installed, so that a daemon can watch it. If
+// it cannot be made, it is not watched until it is there.
+func (d Dirs) MakeInstalled() {
+	if d.Installed == "" {
+		return
+	}
+	if made, err := installed.Open(filepath.Dir(d.Installed)); err == nil {
+		_ = made.Close()
+	}
 }
 
 // usable returns the directories to load: all that were named, which have to exist, or the
@@ -61,11 +103,15 @@ func (d Dirs) usable(set *servers.Set) ([]string, error) {
 	}
 	for _, dir := range d.Paths {
 		// Other problems are found when the directory is loaded.
-		if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		info, err := os.Stat(dir)
+		if dir == d.Installed && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
 			return nil, exit.Usage(fmt.Sprintf("there is no plugin directory %s (from %s)", sanitize.Text(dir), d.Source), "make it "+hint)
 		}
 	}
-	return d.Paths, nil
+	return d.Watched(), nil
 }
 
 // Watched returns the directories that a daemon watches: all that were named, as they may come
@@ -74,7 +120,10 @@ func (d Dirs) Watched() []string {
 	if d.Source == "" {
 		return d.Existing()
 	}
-	return d.Paths
+	return slices.DeleteFunc(slices.Clone(d.Paths), func(dir string) bool {
+		_, err := os.Stat(dir)
+		return dir == d.Installed && errors.Is(err, fs.ErrNotExist)
+	})
 }
 
 // Existing returns the directories that exist.
@@ -97,15 +146,22 @@ func defaultDirs() []string {
 		}
 		dirs = append(dirs, filepath.Join(filepath.Dir(exe), "plugins"))
 	}
+	if data := dataDir(); data != "" {
+		dirs = append(dirs, filepath.Join(data, "toolhost", "plugins"))
+	}
+	return dirs
+}
+
+// dataDir returns the user's directory for data; empty: the system does not say.
+func dataDir() string {
 	// A relative XDG_DATA_HOME is to be ignored (XDG Base Directory Specification,
 	// "Environment variables").
-	data := os.Getenv("XDG_DATA_HOME")
-	if !filepath.IsAbs(data) {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return dirs
-		}
-		data = filepath.Join(home, ".local", "share")
+	if data := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(data) {
+		return data
 	}
-	return append(dirs, filepath.Join(data, "toolhost", "plugins"))
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(home, ".local", "share")
 }

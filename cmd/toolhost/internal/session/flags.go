@@ -23,6 +23,7 @@ const (
 	SocketVariable    = "TOOLHOST_SOCKET"
 	AuditVariable     = "TOOLHOST_AUDIT"
 	CacheVariable     = "TOOLHOST_CACHE_DIR"
+	InstallVariable   = "TOOLHOST_INSTALL_DIR"
 )
 
 // Off stands in place of a path for no socket, no audit log, or no cache.

@@ -39,6 +39,9 @@ func (t *Settings) Protected() []string {
 	if dir := t.CacheDir(); dir != "" {
 		out = append(out, dir)
 	}
+	if dir := t.InstallDir(); dir != "" {
+		out = append(out, dir)
+	}
 	for _, path := range t.flags.MCPConfigs {
 		if abs, err := filepath.Abs(path); err == nil {
 			out = append(out, abs)

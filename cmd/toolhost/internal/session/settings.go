@@ -247,6 +247,10 @@ func (t *Settings) CacheDir() string {
 	return dir
 }
 
+// InstallDir returns the directory to which plugins are installed; empty: the system has no place
+// for it.
+func (t *Settings) InstallDir() string { return installDir(t.Config) }
+
 // chosen returns the value of the flag, else of the file, else of the environment.
 func chosen(flag, file, variable string) string { return cmp.Or(flag, file, os.Getenv(variable)) }
 

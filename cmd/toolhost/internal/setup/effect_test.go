@@ -20,7 +20,7 @@ import (
 
 // commandKeys are the settings that the command itself looks at, as flags go before
 // them. Its own test has each.
-var commandKeys = []string{"plugin_dirs", "root", "cache_dir", "socket", "lock", "hold_new", "log_level", "audit.path",
+var commandKeys = []string{"plugin_dirs", "install_dir", "root", "cache_dir", "socket", "lock", "hold_new", "log_level", "audit.path",
 	"metrics.address", "metrics.profiles",
 	"mcp.listen", "mcp.url", "mcp.hosts", "mcp.origins", "mcp.tls.cert", "mcp.tls.key", "mcp.oidc.issuer", "mcp.oidc.audience",
 	"mcp.oidc.claim", "mcp.limits.connections", "mcp.limits.requests", "mcp.limits.body",

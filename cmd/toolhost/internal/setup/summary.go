@@ -24,7 +24,7 @@ func Summary(c *config.Config) []string {
 	}
 	for _, path := range []struct{ what, path string }{
 		{"the workspace of the plugins", c.Root}, {"the daemon's socket", c.Socket},
-		{"the cache", c.CacheDir}, {"the log of calls", c.Audit.Path},
+		{"the cache", c.CacheDir}, {"the directory to which plugins are installed", c.InstallDir}, {"the log of calls", c.Audit.Path},
 	} {
 		if path.path != "" {
 			add("%s is %s", path.what, path.path)

@@ -1,0 +1,118 @@
+package pluginsource
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/toolhost/toolhost/internal/pluginpackage"
+	"github.com/toolhost/toolhost/internal/sanitize"
+)
+
+// IndexName is the name of the file that lists the packages of a directory.
+const IndexName = "index.json"
+
+// indexVersion is the version of [Index] that is written and read.
+const indexVersion = 1
+
+// maxIndex bounds an index, in bytes.
+const maxIndex = 16 << 20
+
+// Index lists packages that are files of the same directory.
+type Index struct {
+	SchemaVersion int `json:"schema_version"`
+	// Plugins has the packages of each plugin.
+	Plugins map[string][]IndexEntry `json:"plugins"`
+}
+
+// IndexEntry is a package in a file.
+type IndexEntry struct {
+	Version string `json:"version"`
+	// File is its name.
+	File string `json:"file"`
+	// Digest is the package's, that of its OCI manifest.
+	Digest digest.Digest `json:"digest"`
+	// Size is the file's, in bytes.
+	Size int64 `json:"size"`
+}
+
+// FileName is the name of the file of a package in a mirror.
+func FileName(m pluginpackage.Manifest, d digest.Digest) string {
+	return fmt.Sprintf("%s-%s-%.12s.tar", m.Name, m.Version, d.Encoded())
+}
+
+// Bytes returns the index as a file, the same for the same packages.
+func (x Index) Bytes() ([]byte, error) {
+	x.SchemaVersion = indexVersion
+	sorted := map[string][]IndexEntry{}
+	for name, all := range x.Plugins {
+		sorted[name] = slices.SortedFunc(slices.Values(all), func(a, b IndexEntry) int {
+			if c := CompareVersions(a.Version, b.Version); c != 0 {
+				return c
+			}
+			return strings.Compare(string(a.Digest), string(b.Digest))
+		})
+	}
+	x.Plugins = sorted
+	text, err := json.MarshalIndent(x, "", "  ")
+	return append(text, '\n'), err
+}
+
+// ParseIndex reads an index.
+//
+// # Errors
+//
+// A plain error for the first thing that is wrong.
+func ParseIndex(text []byte) (Index, error) {
+	var x Index
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&x); err != nil {
+		return Index{}, fmt.Errorf("%s is malformed: %w", IndexName, err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) || x.SchemaVersion != indexVersion {
+		return Index{}, fmt.Errorf("%s has the version %d, and this toolhost knows %d", IndexName, x.SchemaVersion, indexVersion)
+	}
+	for name, all := range x.Plugins {
+		for _, e := range all {
+			switch {
+			case !IsVersion(e.Version) || e.Digest.Validate() != nil || e.Digest.Algorithm() != digest.SHA256:
+				return Index{}, fmt.Errorf("%s has a malformed version or digest of %s", IndexName, sanitize.Quote(name, 70))
+			case e.File == "" || e.File != filepath.Base(e.File) || strings.ContainsAny(e.File, `/\:`) || strings.HasPrefix(e.File, "."):
+				return Index{}, fmt.Errorf("%s names %s, which is not a file of its directory", IndexName, sanitize.Quote(e.File, 100))
+			case e.Size < 1 || e.Size > maxTar:
+				return Index{}, fmt.Errorf("%s says that %s has %d bytes, expected 1 to %d", IndexName, sanitize.Quote(e.File, 100), e.Size, int64(maxTar))
+			}
+		}
+	}
+	return x, nil
+}
+
+// of returns the packages of a plugin; of the only one, if none is named.
+func (x Index) of(plugin string) ([]Version, error) {
+	names := slices.Sorted(maps.Keys(x.Plugins))
+	if plugin == "" && len(names) == 1 {
+		plugin = names[0]
+	}
+	all, ok := x.Plugins[plugin]
+	if !ok {
+		what := "name one behind #"
+		if plugin != "" {
+			what = "it has no plugin " + sanitize.Line(plugin, 70)
+		}
+		return nil, fmt.Errorf("the index has the plugins %s: %s", sanitize.Line(strings.Join(names, ", "), 500), what)
+	}
+	var out []Version
+	for _, e := range all {
+		out = append(out, Version{Version: e.Version, Digest: e.Digest, file: e.File, size: e.Size})
+	}
+	return out, nil
+}
