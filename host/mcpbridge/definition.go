@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/mcpjson"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -23,19 +24,7 @@ import (
 //     world, to which what it reads could be sent;
 //   - it says that it destroys nothing: cautious;
 //   - anything else: dangerous.
-func Proposed(a *mcp.ToolAnnotations) tool.Safety {
-	switch {
-	case a == nil:
-		return tool.Dangerous
-	case a.ReadOnlyHint && a.OpenWorldHint != nil && *a.OpenWorldHint:
-		return tool.Cautious
-	case a.ReadOnlyHint:
-		return tool.Safe
-	case a.DestructiveHint != nil && !*a.DestructiveHint:
-		return tool.Cautious
-	}
-	return tool.Dangerous
-}
+func Proposed(a *mcp.ToolAnnotations) tool.Safety { return mcpjson.Safety(a) }
 
 // rawTool is a tool as a server describes it. Each member is decoded by itself, so that a
 // wrong one costs no more than itself.
@@ -111,13 +100,13 @@ func (b *listingBuilder) tool(raw json.RawMessage) error {
 // shown adds to a definition what only clients see of it. It costs the tool nothing if it is wrong.
 func (b *listingBuilder) shown(d *tool.Definition, t rawTool) {
 	with := *d
-	with.Icons = present(t.Icons)
+	with.Icons = mcpjson.Present(t.Icons)
 	if err := with.Check(); len(with.Icons) > 0 && err != nil && d.Check() == nil {
 		b.l.fault(fmt.Errorf("the icons of its tool %.128q are left out: %w", t.Name, err))
 		with.Icons = nil
 	}
 	*d = with
-	with.Meta = unreserved(t.Meta)
+	with.Meta = mcpjson.Unreserved(t.Meta)
 	if err := with.Check(); len(with.Meta) > 0 && err != nil && d.Check() == nil {
 		b.l.fault(fmt.Errorf("the _meta of its tool %.128q is left out: %w", t.Name, err))
 		with.Meta = nil
@@ -130,11 +119,11 @@ func (b *listingBuilder) shown(d *tool.Definition, t rawTool) {
 func (u *Upstream) definition(t rawTool) tool.Definition {
 	annotations := t.annotations()
 	d := tool.Definition{
-		Name:         fit(u.config.Name + "." + t.Name),
+		Name:         mcpjson.Name(u.config.Name + "." + t.Name),
 		Title:        cmp.Or(text(t.Title), annotations.Title),
 		Description:  text(t.Description),
-		InputSchema:  present(t.InputSchema),
-		OutputSchema: present(t.OutputSchema),
+		InputSchema:  mcpjson.Present(t.InputSchema),
+		OutputSchema: mcpjson.Present(t.OutputSchema),
 	}
 	if strings.TrimSpace(d.Description) == "" {
 		d.Description = fmt.Sprintf("The tool %s of the MCP server %s, which does not describe it.",
@@ -171,22 +160,4 @@ func text(raw json.RawMessage) string {
 	var s string
 	_ = json.Unmarshal(raw, &s)
 	return strings.ReplaceAll(s, "\r\n", "\n")
-}
-
-func present(raw json.RawMessage) json.RawMessage {
-	if string(raw) == "null" {
-		return nil
-	}
-	return raw
-}
-
-// fit returns a name with _ in place of what tools' names do not have, cut to their length.
-func fit(name string) string {
-	out := strings.Map(func(r rune) rune {
-		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("_.-", r) {
-			return r
-		}
-		return '_'
-	}, name)
-	return out[:min(len(out), tool.MaxNameLength)]
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/mcpjson"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -40,7 +41,7 @@ func (l *link) Execute(ctx context.Context, call tool.Call) (tool.Result, error)
 	if err != nil {
 		return tool.Result{}, l.failure(ctx, call, err)
 	}
-	result, err := received(raw)
+	result, err := mcpjson.Result(raw)
 	if err != nil {
 		err = fmt.Errorf("tool %s of the MCP server %s: %w", call.Name, l.u.config.Name, err)
 		l.fault(err)

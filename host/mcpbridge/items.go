@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/internal/mcpjson"
 )
 
 // pages follows the pages of a list within the bounds. What exceeds them is left out, and
@@ -106,7 +108,7 @@ func (k kind) page(raw json.RawMessage) (items []item, next string, err error) {
 	if err := json.Unmarshal(raw, &page); err != nil {
 		return nil, "", err
 	}
-	if one := present(page[k.member]); one != nil {
+	if one := mcpjson.Present(page[k.member]); one != nil {
 		if err := json.Unmarshal(one, &all); err != nil {
 			return nil, "", err
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/mcpjson"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -78,7 +79,7 @@ func (c *catalogue) of(d tool.Definition, f form) json.RawMessage {
 func encodeTool(d tool.Definition, f form) json.RawMessage {
 	t := toolJSON{
 		Name: f.nameOf(&d), Title: d.Title, Description: d.Description,
-		InputSchema: inputSchema(d), Annotations: annotations(&d), Icons: d.Icons, Meta: unreserved(d.Meta),
+		InputSchema: inputSchema(d), Annotations: annotations(&d), Icons: d.Icons, Meta: mcpjson.Unreserved(d.Meta),
 	}
 	if f&anyOutput != 0 || isObjectSchema(d.OutputSchema) {
 		t.OutputSchema = d.OutputSchema

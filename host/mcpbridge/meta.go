@@ -1,171 +1,12 @@
 package mcpbridge
 
 import (
-	"bytes"
 	"encoding/json"
-	"slices"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/internal/mcpjson"
 )
-
-// Icons, annotations and "_meta" of tools and results pass as the plugin or server wrote them,
-// numbers and the order of keys included.
-
-// extraMembers are the members of a content block that [tool.Content] has in its Extra.
-type extraMembers struct {
-	Annotations json.RawMessage `json:"annotations,omitempty"`
-	Meta        json.RawMessage `json:"_meta,omitempty"`
-	Title       json.RawMessage `json:"title,omitempty"`
-	Size        json.RawMessage `json:"size,omitempty"`
-	Icons       json.RawMessage `json:"icons,omitempty"`
-	// Inside is the "_meta" of the resource that the block has.
-	Inside json.RawMessage `json:"-"`
-}
-
-// extraJSON is a [tool.Extra].
-type extraJSON struct {
-	extraMembers
-	Resource *resourceMeta `json:"resource,omitempty"`
-}
-
-type resourceMeta struct {
-	Meta json.RawMessage `json:"_meta,omitempty"`
-}
-
-// membersOf returns the members for clients; nil: there are none.
-func membersOf(e tool.Extra) *extraMembers {
-	if e == "" {
-		return nil
-	}
-	var in extraJSON
-	if json.Unmarshal([]byte(e), &in) != nil { // the host has checked it
-		return nil
-	}
-	m := &in.extraMembers
-	m.Meta = unreserved(m.Meta)
-	if in.Resource != nil {
-		m.Inside = unreserved(in.Resource.Meta)
-	}
-	return m
-}
-
-// extra returns the members of a block of a server as its Extra. One that is wrong is left out.
-func (m *extraMembers) extra(kind string) tool.Extra {
-	if m.Annotations == nil && m.Meta == nil && m.Inside == nil && kind != "resource_link" {
-		return ""
-	}
-	right := func(members extraJSON) (tool.Extra, bool) {
-		b, err := json.Marshal(members)
-		e := tool.Extra(b)
-		return e, err == nil && len(b) > len("{}") && e.Check() == nil
-	}
-	var out extraJSON
-	add := func(to *json.RawMessage, value json.RawMessage) {
-		before := *to
-		if *to = present(value); *to == nil {
-			return
-		}
-		if _, ok := right(out); !ok {
-			*to = before
-		}
-	}
-	add(&out.Annotations, m.Annotations)
-	add(&out.Meta, unreserved(m.Meta))
-	switch kind {
-	case "resource_link":
-		add(&out.Title, m.Title)
-		add(&out.Size, m.Size)
-		add(&out.Icons, m.Icons)
-	case "resource":
-		inside := resourceMeta{}
-		out.Resource = &inside
-		if add(&inside.Meta, unreserved(m.Inside)); inside.Meta == nil {
-			out.Resource = nil
-		}
-	}
-	if e, ok := right(out); ok {
-		return e
-	}
-	return ""
-}
-
-// unreserved returns a "_meta" without the keys that the protocol or this server gives a
-// meaning: what comes from a plugin or a mounted server is not the word of this one. What is
-// not an object, and one that is empty then, is none.
-func unreserved(meta json.RawMessage) json.RawMessage {
-	if len(meta) == 0 || tool.CheckMeta(meta) != nil {
-		return nil
-	}
-	all := membersIn(meta)
-	kept := slices.DeleteFunc(slices.Clone(all), func(m jsonMember) bool { return isReserved(m.key) })
-	switch {
-	case len(kept) == 0:
-		return nil
-	case len(kept) == len(all):
-		return meta
-	}
-	return encodeMembers(kept)
-}
-
-// isReserved reports whether a key of "_meta" is not for plugins and mounted servers. Prefixes
-// with the label modelcontextprotocol or mcp are the protocol's (specification 2025-11-25, basic).
-func isReserved(key string) bool {
-	switch strings.ToLower(key) {
-	case "progresstoken", "traceparent", "tracestate", "baggage":
-		return true
-	}
-	prefix, _, found := strings.Cut(strings.ToLower(key), "/")
-	if !found {
-		return false
-	}
-	for label := range strings.SplitSeq(prefix, ".") {
-		if label == "modelcontextprotocol" || label == "mcp" || label == "toolhost" {
-			return true
-		}
-	}
-	return false
-}
-
-// jsonMember is one of an object.
-type jsonMember struct {
-	key   string
-	value json.RawMessage
-}
-
-// membersIn returns the members of an object in their order; nil: it is not one.
-func membersIn(object json.RawMessage) (out []jsonMember) {
-	dec := json.NewDecoder(bytes.NewReader(object))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil
-	}
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return nil
-		}
-		m := jsonMember{}
-		if m.key, _ = key.(string); dec.Decode(&m.value) != nil {
-			return nil
-		}
-		out = append(out, m)
-	}
-	return out
-}
-
-func encodeMembers(all []jsonMember) json.RawMessage {
-	out := []byte{'{'}
-	for i, m := range all {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		key, _ := json.Marshal(m.key) // a string
-		out = append(append(append(out, key...), ':'), m.value...)
-	}
-	return append(out, '}')
-}
 
 // toldMeta is the "_meta" of a result that a plugin or server has told, followed by what is said
 // here.
@@ -183,7 +24,7 @@ func (m toldMeta) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encodeMembers(append(membersIn(m.told), membersIn(said)...)), nil
+	return mcpjson.EncodeObject(append(mcpjson.ObjectOf(m.told), mcpjson.ObjectOf(said)...)), nil
 }
 
 // toldResult is a toolResult with a "_meta" that was told. It hides that of the SDK.

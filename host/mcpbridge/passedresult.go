@@ -6,13 +6,15 @@ import (
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/internal/mcpjson"
 )
 
 // passedResult is a result whose members are JSON already, those of a mounted server as it sent
 // them.
 type passedResult struct {
 	mcp.ResultBase
-	members []jsonMember
+	members []mcpjson.Member
 	told    json.RawMessage // the "_meta" of the mounted server
 }
 
@@ -24,25 +26,25 @@ func (r *passedResult) MarshalJSON() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		members = append(slices.Clip(members), jsonMember{"_meta", meta})
+		members = append(slices.Clip(members), mcpjson.Member{Key: "_meta", Value: meta})
 	}
-	return encodeMembers(members), nil
+	return mcpjson.EncodeObject(members), nil
 }
 
 // passed returns the result of a mounted server for the client, with members of this server's in
 // place of its own.
-func (at *request) passed(result json.RawMessage, ours ...jsonMember) mcp.Result {
+func (at *request) passed(result json.RawMessage, ours ...mcpjson.Member) mcp.Result {
 	if at.latest {
-		ours = append(ours, jsonMember{"resultType", quoted(resultComplete)})
+		ours = append(ours, mcpjson.Member{Key: "resultType", Value: quoted(resultComplete)})
 	}
 	out := &passedResult{}
-	for _, m := range membersIn(scrubbed(result)) {
-		switch m.key {
+	for _, m := range mcpjson.ObjectOf(scrubbed(result)) {
+		switch m.Key {
 		case "_meta":
-			out.told = unreserved(m.value)
+			out.told = mcpjson.Unreserved(m.Value)
 		case "resultType", "inputRequests", "requestState":
 		default:
-			if !slices.ContainsFunc(ours, func(o jsonMember) bool { return o.key == m.key }) {
+			if !slices.ContainsFunc(ours, func(o mcpjson.Member) bool { return o.Key == m.Key }) {
 				out.members = append(out.members, m)
 			}
 		}
@@ -61,7 +63,7 @@ func scrubbed(raw json.RawMessage) json.RawMessage {
 	if !bytes.Contains(raw, []byte("_meta")) && !bytes.Contains(raw, []byte(`\u`)) {
 		return raw
 	}
-	c := newCopier(raw, func(in, key string) bool { return in == "_meta" && isReserved(key) })
+	c := newCopier(raw, func(in, key string) bool { return in == "_meta" && mcpjson.IsReserved(key) })
 	if c.value("") != nil || !c.dropped { // the SDK has read it
 		return raw
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/toolhost/toolhost/internal/mcpjson"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -74,7 +75,7 @@ func elicitation(params json.RawMessage) (*mcp.ElicitParams, error) {
 	var schema struct {
 		Raw json.RawMessage `json:"requestedSchema"`
 	}
-	if err := json.Unmarshal(params, &schema); err == nil && present(schema.Raw) != nil {
+	if err := json.Unmarshal(params, &schema); err == nil && mcpjson.Present(schema.Raw) != nil {
 		p.RequestedSchema = schema.Raw
 	}
 	if p.Mode == "" && p.URL != "" {

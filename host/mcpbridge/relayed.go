@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/mcpjson"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -30,21 +31,21 @@ func (c *clientSession) itemPage(k kind, at string, latest bool, all []offered) 
 	if err != nil {
 		return nil, err
 	}
-	out := &passedResult{members: []jsonMember{{k.member, list}}}
+	out := &passedResult{members: []mcpjson.Member{{Key: k.member, Value: list}}}
 	out.members = append(out.members, cacheMembers(listTTL)...)
 	if next != "" {
-		out.members = append(out.members, jsonMember{"nextCursor", quoted(next)})
+		out.members = append(out.members, mcpjson.Member{Key: "nextCursor", Value: quoted(next)})
 	}
 	if latest {
-		out.members = append(out.members, jsonMember{"resultType", quoted(resultComplete)})
+		out.members = append(out.members, mcpjson.Member{Key: "resultType", Value: quoted(resultComplete)})
 	}
 	return out, nil
 }
 
 // cacheMembers are how long, in milliseconds, and by whom a result may be kept.
-func cacheMembers(ttl int) []jsonMember {
-	return []jsonMember{
-		{"ttlMs", json.RawMessage(strconv.Itoa(ttl))}, {"cacheScope", quoted(listCache.CacheScope)},
+func cacheMembers(ttl int) []mcpjson.Member {
+	return []mcpjson.Member{
+		{Key: "ttlMs", Value: json.RawMessage(strconv.Itoa(ttl))}, {Key: "cacheScope", Value: quoted(listCache.CacheScope)},
 	}
 }
 
@@ -119,7 +120,7 @@ func (c *clientSession) complete(ctx context.Context, r *mcp.CompleteRequest) (m
 	if err != nil {
 		return nil, passedOn(err)
 	}
-	maps.DeleteFunc(res.Meta, func(key string, _ any) bool { return isReserved(key) })
+	maps.DeleteFunc(res.Meta, func(key string, _ any) bool { return mcpjson.IsReserved(key) })
 	return res, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/mcpjson"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -48,7 +49,7 @@ type contentBlock struct {
 	URI         string         `json:"uri,omitempty"`
 	Name        string         `json:"name,omitempty"`
 	Description string         `json:"description,omitempty"`
-	*extraMembers
+	*mcpjson.Members
 }
 
 type resourceBlock struct {
@@ -65,11 +66,11 @@ func textBlock(s string) contentBlock { return contentBlock{Type: "text", Text: 
 func blockOf(c tool.Content) contentBlock {
 	switch c := c.(type) {
 	case tool.TextContent:
-		return contentBlock{Type: "text", Text: &c.Text, extraMembers: membersOf(c.Extra)}
+		return contentBlock{Type: "text", Text: &c.Text, Members: mcpjson.MembersOf(c.Extra)}
 	case tool.ImageContent:
-		return contentBlock{Type: "image", Data: c.Data, MIMEType: c.MIMEType, extraMembers: membersOf(c.Extra)}
+		return contentBlock{Type: "image", Data: c.Data, MIMEType: c.MIMEType, Members: mcpjson.MembersOf(c.Extra)}
 	case tool.AudioContent:
-		return contentBlock{Type: "audio", Data: c.Data, MIMEType: c.MIMEType, extraMembers: membersOf(c.Extra)}
+		return contentBlock{Type: "audio", Data: c.Data, MIMEType: c.MIMEType, Members: mcpjson.MembersOf(c.Extra)}
 	case tool.ResourceContent:
 		r := &resourceBlock{URI: c.URI, MIMEType: c.MIMEType}
 		if c.Blob != nil {
@@ -77,11 +78,11 @@ func blockOf(c tool.Content) contentBlock {
 		} else {
 			r.Text = &c.Text
 		}
-		extra := membersOf(c.Extra)
+		extra := mcpjson.MembersOf(c.Extra)
 		if extra != nil {
 			r.Meta = extra.Inside
 		}
-		return contentBlock{Type: "resource", Resource: r, extraMembers: extra}
+		return contentBlock{Type: "resource", Resource: r, Members: extra}
 	case tool.ResourceLink:
 		name := c.Name
 		if name == "" { // the protocol requires one
@@ -89,7 +90,7 @@ func blockOf(c tool.Content) contentBlock {
 		}
 		return contentBlock{
 			Type: "resource_link", URI: c.URI, Name: name, Description: c.Description, MIMEType: c.MIMEType,
-			extraMembers: membersOf(c.Extra),
+			Members: mcpjson.MembersOf(c.Extra),
 		}
 	}
 	return textBlock("[content of an unknown kind]")
@@ -127,7 +128,7 @@ func resultOf(out host.Outcome, res tool.Result, err error, latest, named bool) 
 			Code: out.Error.Code, Call: out.ID, RetryAfter: time.Duration(out.Error.RetryAfter).Seconds(),
 		}}
 	}
-	if meta := unreserved(res.Meta); err == nil && len(meta) > 0 {
+	if meta := mcpjson.Unreserved(res.Meta); err == nil && len(meta) > 0 {
 		return told(r, meta), nil
 	}
 	return r, nil

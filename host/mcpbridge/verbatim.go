@@ -2,11 +2,11 @@ package mcpbridge
 
 import (
 	"encoding/json"
-	"log/slog"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/mcpjson"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -58,7 +58,7 @@ func (l *link) logged(call *openCall, params json.RawMessage) {
 	}
 	text = sanitize.Line(text, maxNote)
 	if l.to.Log != nil {
-		l.to.Log(slogLevel(p.Level), text)
+		l.to.Log(mcpjson.Level(p.Level), text)
 	}
 	if len(params) > maxLogLine { // clients are kept what they have not read
 		p = mcp.LoggingMessageParams{Level: p.Level, Data: text}
@@ -72,18 +72,6 @@ func (l *link) logged(call *openCall, params json.RawMessage) {
 	if to := peerFrom(call.ctx); to != nil {
 		to.log(call.ctx, &p)
 	}
-}
-
-func slogLevel(level mcp.LoggingLevel) slog.Level {
-	switch level {
-	case "debug":
-		return slog.LevelDebug
-	case "info", "notice":
-		return slog.LevelInfo
-	case "warning":
-		return slog.LevelWarn
-	}
-	return slog.LevelError
 }
 
 // uncache keeps the SDK from answering the next request from this result, or from holding

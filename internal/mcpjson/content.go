@@ -1,4 +1,4 @@
-package mcpbridge
+package mcpjson
 
 import (
 	"encoding/json"
@@ -8,8 +8,8 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// received converts a result of tools/call as a server sent it.
-func received(raw json.RawMessage) (tool.Result, error) {
+// Result converts a result of tools/call as a server sent it.
+func Result(raw json.RawMessage) (tool.Result, error) {
 	var in struct {
 		Content    []json.RawMessage `json:"content"`
 		Structured json.RawMessage   `json:"structuredContent"`
@@ -19,7 +19,7 @@ func received(raw json.RawMessage) (tool.Result, error) {
 	if err := json.Unmarshal(raw, &in); err != nil {
 		return tool.Result{}, fmt.Errorf("its result cannot be read: %w", err)
 	}
-	out := tool.Result{Structured: present(in.Structured), IsError: in.IsError, Meta: unreserved(in.Meta)}
+	out := tool.Result{Structured: Present(in.Structured), IsError: in.IsError, Meta: Unreserved(in.Meta)}
 	for i, block := range in.Content {
 		c, err := contentOf(block)
 		if err != nil {
@@ -40,7 +40,7 @@ func contentOf(raw json.RawMessage) (tool.Content, error) {
 		URI         string `json:"uri"`
 		Name        string `json:"name"`
 		Description string `json:"description"`
-		extraMembers
+		Members
 		Resource *struct {
 			URI      string  `json:"uri"`
 			MIMEType string  `json:"mimeType"`
