@@ -53,7 +53,7 @@ func buildAll() error {
 	}
 	built.dir = dir
 	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", dir+string(filepath.Separator),
-		".", "../../plugins/buffer", "../../plugins/execution", "../../plugins/fs", "../../plugins/introspection", "./testdata/player", "./testdata/away", "./testdata/mcpserver")
+		".", "../../plugins/buffer", "../../plugins/execution", "../../plugins/fs", "../../plugins/introspection", "./testdata/player", "./testdata/away", "./testdata/greeter", "./testdata/mcpserver")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)
 	}

@@ -68,7 +68,7 @@ func newRootCommand(s *session.Session, accepted func()) *cobra.Command {
 				s.Out = output.New(io.Discard)
 			}
 			err := s.Configure(top.Name() != "serve")
-			if s.Unread() != nil && throughDaemon[top.Name()] && cmd.Name() != "lock" {
+			if s.Unread() != nil && throughDaemon[top.Name()] && !ownWork[cmd.Name()] {
 				return nil
 			}
 			return err
@@ -86,6 +86,11 @@ func newRootCommand(s *session.Session, accepted func()) *cobra.Command {
 	root.SetErr(s.Err)
 	setHelp(s, root)
 	return root
+}
+
+// ownWork are the commands below plugins that go by the configuration themselves, daemon or not.
+var ownWork = map[string]bool{
+	"lock": true, "install": true, "upgrade": true, "outdated": true, "remove": true, "mirror": true,
 }
 
 // noArguments accepts no arguments. For a command with subcommands, a word is most likely a

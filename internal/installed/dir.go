@@ -203,7 +203,7 @@ func (d *Dir) readDir(dir string) ([]fs.DirEntry, error) {
 	defer func() { _ = f.Close() }()
 	entries, err := f.ReadDir(maxEntries)
 	if len(entries) == 0 {
-		return nil, nil //nolint:nilerr // io.EOF
+		return nil, nil
 	}
 	return entries, err
 }

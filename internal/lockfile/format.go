@@ -26,7 +26,7 @@ const maxSource = 4 << 10
 // format is the oldest that can be read by who knows it.
 func (l *Lock) format() int {
 	for _, name := range l.Names() {
-		if _, any := l.elsewhere[name][AnyPlatform]; any || l.Plugins[name].Source != "" {
+		if _, script := l.elsewhere[name][AnyPlatform]; script || l.Plugins[name].Source != "" {
 			return newest
 		}
 	}

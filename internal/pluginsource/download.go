@@ -56,7 +56,7 @@ func (d *download) open(ctx context.Context, offset int64) (io.ReadCloser, error
 
 // check compares an answer with what is known of the file.
 func (d *download) check(resp *http.Response, offset int64) error {
-	size := int64(-1)
+	var size int64
 	switch resp.StatusCode {
 	case http.StatusOK:
 		size = resp.ContentLength

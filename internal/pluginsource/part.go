@@ -52,7 +52,7 @@ func keep(f *os.File, h io.Writer, size int64) (int64, error) {
 	return io.Copy(h, f)
 }
 
-// Sweep removes files that were not fetched whole, and that nobody has gone on with for a week.
+// Sweep removes files that were not fetched whole, and that were not gone on with for a week.
 //
 // # Errors
 //

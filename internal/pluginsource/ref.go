@@ -94,7 +94,7 @@ func (r Ref) registry(rest string) (Ref, error) {
 		err = ref.ValidateReferenceAsTag()
 	}
 	if err != nil {
-		return Ref{}, fmt.Errorf("%s: expected oci://HOST/REPOSITORY, with :TAG or @sha256:DIGEST behind it: %w", sanitize.Quote(r.Place, 200), err)
+		return Ref{}, fmt.Errorf("%s: expected oci://HOST/REPOSITORY, then :TAG or @sha256:DIGEST: %w", sanitize.Quote(r.Place, 200), err)
 	}
 	r.Kind, r.Place = Registry, "oci://"+rest
 	return r, nil

@@ -28,7 +28,7 @@ type Options struct {
 	// after a cut, and is used the next time. See [Sweep].
 	Dir  *os.Root
 	Path string
-	// Progress is told how much of what was fetched. Nil: nobody is.
+	// Progress is told how much of what was fetched. Nil: there is no such function.
 	Progress func(what string, done, size int64)
 }
 
@@ -113,7 +113,7 @@ func (s *Source) Versions(ctx context.Context) ([]Version, error) {
 }
 
 // Newest returns the newest release among versions in ascending order; false: there is none. A
-// version such as 1.2.0-rc.1 is no release.
+// version such as 1.2.0-rc.1 does not count as a release.
 func Newest(all []Version) (Version, bool) {
 	for _, v := range slices.Backward(all) {
 		if !strings.Contains(v.Version, "-") {

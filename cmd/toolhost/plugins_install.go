@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/installer"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/terminal"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/installed"
+	"github.com/toolhost/toolhost/internal/pluginsource"
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+const aboutInstall = `Install a plugin from its package: find the version, take the file for this machine, check its
+digest and its signature, show what it is, ask, put it in place, and pin it.
+
+REF is one of
+
+  oci://HOST/REPOSITORY[:TAG]        a registry; without a tag the newest release
+  https://HOST/PATH/NAME.tar         a package on a web server
+  https://HOST/PATH/index.json#NAME  a mirror that toolhost plugins mirror wrote
+  FILE.tar, DIRECTORY#NAME           the same on a disk
+
+and any of them may end in @sha256:DIGEST, which is that of the package. Credentials for registries
+are those of Docker's configuration, and proxies those of the environment. A download that was cut
+off is gone on with, by the next command if need be.
+
+What is shown are the tools with their safety, what they ask of callers, and what the plugin's
+process needs, with what is new in comparison with the version before. Without a terminal, and with
+--json, --yes is the answer. What the trust: section of the configuration forbids is not installed,
+whatever the answer.
+
+Plugins are installed to a directory of toolhost's own (install_dir), and nothing else is written
+to, but the lock: it pins the files of all platforms that the package has, and where it came from.
+If there is no lock, one is made that pins what is there.`
+
+// installFlags are the flags of commands that install something.
+type installFlags struct {
+	version                       string
+	yes, noLock, downgrade, force bool
+}
+
+func newPluginsInstallCommand(s *session.Session) *cobra.Command {
+	var f installFlags
+	cmd := &cobra.Command{
+		Use:   "install REF",
+		Short: "Install a plugin from a registry, a web server or a file",
+		Long:  aboutInstall,
+		Example: `  toolhost plugins install oci://registry.example/tools/files
+  toolhost plugins install oci://registry.example/tools/files --version 1.2.0
+  toolhost plugins install ./files-1.2.0.tar --yes`,
+		Args: oneName("a package"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ref, err := parseRef(args[0])
+			if err != nil {
+				return err
+			}
+			return installing(cmd.Context(), s, f, "toolhost plugins install "+args[0], func(i *install) error {
+				done, err := i.one(cmd.Context(), installer.Wish{Ref: ref, Version: f.version})
+				return i.report(done, err)
+			})
+		},
+	}
+	f.bind(cmd)
+	cmd.Flags().StringVar(&f.version, "version", "", "`VERSION` to install, such as 1.2.0 (default: the newest release)")
+	return cmd
+}
+
+func (f *installFlags) bind(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.yes, "yes", false, "do not ask")
+	flags.BoolVar(&f.noLock, "no-lock", false, "do not pin it; it is refused where a lock is in effect")
+	flags.BoolVar(&f.downgrade, "downgrade", false, "go back to an older version")
+	flags.BoolVar(&f.force, "force", false, "take other bytes of the same version, or a package that lost its signature")
+}
+
+func parseRef(text string) (pluginsource.Ref, error) {
+	ref, err := pluginsource.Parse(text)
+	if err != nil {
+		return ref, exit.With(exit.BadUsage, err)
+	}
+	return ref, nil
+}
+
+// install is one run of a command that installs plugins.
+type install struct {
+	*installer.Installer
+	s     *session.Session
+	flags installFlags
+	lock  *installLock
+}
+
+// installing opens what commands that install need, and runs f.
+func installing(ctx context.Context, s *session.Session, f installFlags, doing string, run func(*install) error) error {
+	if s.Flags.JSON && !f.yes {
+		return exit.Usage("--json does not ask", "add --yes")
+	}
+	lock, err := openInstallLock(s, f.noLock)
+	if err != nil {
+		return err
+	}
+	i, err := installer.Open(ctx, s, doing)
+	if err != nil {
+		return err
+	}
+	return errors.Join(run(&install{i, s, f, lock}), i.Close())
+}
+
+// installation is the outcome of installing one plugin.
+type installation struct {
+	installer.Plan
+	// Lock are the files that pin it. None: it is not pinned.
+	Lock []string `json:"lock,omitempty"`
+	// Pinned counts the plugins that a new lock pins besides it.
+	Pinned int `json:"pinned,omitempty"`
+	// Served says whether the daemon serves it. Empty: none runs, or has other plugin directories.
+	Served string `json:"served,omitempty"`
+	// Reason says why it does not.
+	Reason string `json:"reason,omitempty"`
+}
+
+// one installs a plugin.
+func (i *install) one(ctx context.Context, w installer.Wish) (installation, error) {
+	w.Downgrade, w.Force, w.Pinned = i.flags.downgrade, i.flags.force, i.lock.pinned()
+	c, err := i.Find(ctx, w)
+	if err != nil {
+		return installation{}, err
+	}
+	done, err := i.put(ctx, c)
+	return done, errors.Join(err, c.Close())
+}
+
+// put asks about a package and puts it in place.
+func (i *install) put(ctx context.Context, c *installer.Candidate) (installation, error) {
+	out := installation{Plan: c.Plan}
+	if c.Plan.Action == installer.Nothing && i.lock.has(c.Plan) {
+		return out, nil
+	}
+	if err := i.confirm(ctx, c.Plan); err != nil {
+		return out, err
+	}
+	prepared, err := i.Prepare(ctx, c)
+	if err != nil {
+		return out, err
+	}
+	return i.finish(ctx, out, prepared, c.Signed.Manifest)
+}
+
+// confirm shows a plan and asks, unless the answer was given.
+func (i *install) confirm(ctx context.Context, p installer.Plan) error {
+	if i.flags.yes {
+		if !i.s.Flags.JSON {
+			i.s.Out.Text(p.Text())
+		}
+		return nil
+	}
+	t, err := i.s.OpenTerminal()
+	if err != nil {
+		i.s.Err.Text(p.Text())
+		return &tool.Error{
+			Code: tool.CodeApprovalRequired, Plugin: p.Plugin,
+			Message: p.String() + " was not installed: there is no terminal to ask at", Hint: "read what it is, and add --yes",
+		}
+	}
+	defer func() { _ = t.Close() }()
+	yes, err := terminal.Confirm(ctx, t, sanitize.Text(p.Text()), "Install it? [y/N] ")
+	if err != nil || yes {
+		return err
+	}
+	return &tool.Error{Code: tool.CodeApprovalDenied, Plugin: p.Plugin, Message: p.String() + " was not installed: the answer was not yes"}
+}
+
+// finish pins a version that is ready, puts it in place, and tells the daemon. If it cannot be put in
+// place, the lock is as it was.
+func (i *install) finish(ctx context.Context, out installation, p *installed.Prepared, m manifest) (installation, error) {
+	written, err := i.lock.write(ctx, i.s, out.Plan, m)
+	if err != nil {
+		return out, errors.Join(err, p.Discard())
+	}
+	out.Lock, out.Pinned = written.files, written.others
+	at := i.Dir.PluginDir() + "/" + out.Plugin
+	unrecorded := acceptNeeds([]plugin.Status{{Name: out.Plugin, Path: at, Needs: m.Needs}})
+	if err := p.Put(); err != nil {
+		return out, errors.Join(&tool.Error{
+			Code: tool.CodeUnavailable, Plugin: out.Plugin, Message: out.String() + " could not be put in place: " + err.Error(), Err: err,
+		}, written.undo(), p.Discard())
+	}
+	if unrecorded != nil {
+		i.s.Warn(&tool.Error{Plugin: out.Plugin, Message: "what it needs could not be noted as accepted: " + unrecorded.Error(), Hint: "toolhost plugins lock"})
+	}
+	out.Served, out.Reason = i.served(ctx, out.Plan)
+	return out, nil
+}
+
+// report prints what was installed.
+func (i *install) report(done installation, err error) error {
+	switch {
+	case i.s.Flags.JSON && done.Plugin == "":
+		return err
+	case i.s.Flags.JSON:
+		return i.s.Out.Report(done, err)
+	case err == nil:
+		i.s.Out.Text(done.text())
+		i.noteUnserved()
+	}
+	return err
+}
+
+// noteUnserved says so if flags or the environment name other plugin directories.
+func (i *install) noteUnserved() {
+	if d := i.s.Settings().Dirs; d.Installed == "" {
+		i.s.Notef("%s names the plugin directories, and what is installed is not among them: leave it out, or add %s", d.Source, i.Dir.PluginDir())
+	}
+}
+
+func (d installation) text() string {
+	var b strings.Builder
+	if d.Action == installer.Nothing && d.Lock == nil {
+		return d.String() + " is installed\n"
+	}
+	b.WriteString("installed " + d.String())
+	if d.Before != "" && d.Before != d.Version {
+		b.WriteString(" in place of " + d.Before)
+	}
+	if len(d.Lock) > 0 {
+		b.WriteString(", pinned in " + strings.Join(d.Lock, " and "))
+	}
+	if d.Pinned > 0 {
+		b.WriteString(", which is new and pins " + plural(d.Pinned, "plugin") + " that were there")
+	}
+	b.WriteString("\n")
+	switch {
+	case d.Served == "":
+	case d.Reason == "":
+		b.WriteString("the daemon serves it\n")
+	default:
+		b.WriteString("the daemon does not serve it: " + d.Reason + "\n")
+	}
+	return b.String()
+}
