@@ -48,7 +48,7 @@ func TestHostileHandshake(t *testing.T) { //nolint:paralleltest // it counts
 		late(refused(hostile.NoConfig, true, "not ready within 6s")),
 		refused(hostile.HalfAndGone, true, `"1|1|un"`),
 		refused(plugintest.Garbage, false, "standard output before its handshake", `"hello from the plugin\x1b[31m"`, "use standard error for logs"),
-		refused(hostile.LongLine, true, "longer than 4096 bytes"),
+		refused(hostile.LongLine, true, "more than 64 lines or 64 KiB"),
 		refused(hostile.Control, true, `\x1b[2J\x1b]0;owned\a\u202egnp|\x9b31m`),
 		refused(plugintest.OldCore, false, "version 99 of the go-plugin protocol", "this host version 1"),
 		refused(plugintest.OtherApp, false, "version 99 of the toolhost protocol", "this host version 1"),

@@ -104,8 +104,11 @@ func Main(tools ...tool.Tool) { Plugin{Tools: tools}.Main() }
 // when the host no longer needs it: with status 0, or with status 1 and a message if it
 // cannot serve, for instance because a tool's definition is invalid or no host started it.
 //
-// Print nothing to standard output before Main, as it carries the handshake. After the
-// handshake, os.Stdout and os.Stderr both lead to standard error, which the host logs.
+// What the process prints to standard error is its log. The defaults of log/slog, log and hclog lead
+// to it with their levels and attributes, unless the program has set others; [slog.InfoContext] and
+// its like name the call that their context belongs to, as [tool.Log] does. What is printed to
+// standard output is in the log too. It is meant for the handshake, so the host adds a warning to
+// what was printed there before; it takes 64 lines of at most 64 KiB.
 func (p Plugin) Main() {
 	if err := p.serve(); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", p.name(), err)
@@ -128,6 +131,7 @@ func (p Plugin) serve() error {
 	if os.Getenv(wire.CookieKey) != wire.CookieValue {
 		return errByHand
 	}
+	leadLogs(os.Stderr)
 	set, changes, err := p.set()
 	if err == nil {
 		err = p.Needs.Check()

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -11,26 +12,44 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
-// maxHandshake bounds the handshake line, in bytes. An honest one has about
-// 100, or 1,000 with a certificate.
+// maxHandshake bounds the handshake, in bytes. An honest one has about 100, or 1,000 with a certificate.
 const maxHandshake = 4 << 10
 
-// checkHandshake reads a plugin's first line of standard output,
-// CORE|APP|network|address|protocol|..., as go-plugin's client will, so that
-// what is wrong with it can be told to the plugin's author.
+var (
+	// versions is how a handshake begins, of whatever version.
+	versions = regexp.MustCompile(`^\s*[0-9]+\|[^|]*\|[a-z]+\|[^|]*`)
+	// own is how one begins that this host takes, in a line that begins with something else.
+	own = regexp.MustCompile(fmt.Sprintf(`%d\|%d\|(unix|tcp)\|`, plugin.CoreProtocolVersion, wire.ProtocolVersion))
+)
+
+// cutHandshake finds the handshake in a line, which may follow text that was printed without a
+// newline. It returns false and the line if there is none.
+func cutHandshake(line string) (before, handshake string, ok bool) {
+	if versions.MatchString(line) {
+		return "", line, true
+	}
+	if at := own.FindStringIndex(line); at != nil {
+		return line[:at[0]], line[at[0]:], true
+	}
+	return line, "", false
+}
+
+// checkHandshake reads a plugin's handshake, CORE|APP|network|address|protocol|..., as go-plugin's
+// client will, so that what is wrong with it can be told to the plugin's author.
 //
 // It returns what go-plugin is shown: the fields that are checked, and none after those.
 // Its client panics if a certificate that it did not ask for follows.
 func checkHandshake(line string) (checked string, err error) {
+	if len(line) > maxHandshake {
+		return "", fmt.Errorf("the handshake is longer than %d bytes", maxHandshake)
+	}
 	parts := strings.Split(strings.TrimSpace(line), "|")
 	if len(parts) < 4 {
-		return "", fmt.Errorf("the plugin printed %s to standard output before its handshake; "+
-			"nothing else may be printed there (use standard error for logs)", sanitize.Quote(line, 120))
+		return "", fmt.Errorf("the handshake %s has less than four fields", sanitize.Quote(line, 120))
 	}
 	core, err := strconv.Atoi(parts[0])
 	if err != nil {
-		return "", fmt.Errorf("the handshake starts with %s, which is not a version; nothing else may be printed "+
-			"to standard output (use standard error for logs)", sanitize.Quote(parts[0], 60))
+		return "", fmt.Errorf("the handshake starts with %s, which is not a version", sanitize.Quote(parts[0], 60))
 	}
 	if core != plugin.CoreProtocolVersion {
 		return "", fmt.Errorf("the plugin speaks version %d of the go-plugin protocol, this host version %d; "+

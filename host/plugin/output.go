@@ -3,11 +3,11 @@ package plugin
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -31,6 +31,7 @@ type output struct {
 	limit   *outputLimit // bounds what is read and logged
 	records *throttle    // on its stream
 
+	printing  sync.Once      // the first line on standard output besides the handshake
 	handshake *io.PipeWriter // what go-plugin reads as standard output
 	forGo     *io.PipeReader
 }
@@ -45,30 +46,62 @@ func newOutput(log hclog.Logger, refuse func(reason error)) *output {
 
 var errClosedEarly = errors.New("the plugin closed its standard output before the handshake")
 
-// readStdout passes on the handshake and drops the rest, which no honest plugin writes:
-// pluginsdk sends what tools print to standard error.
+// What a plugin may print to standard output before its handshake.
+const (
+	maxPrinted      = 64 << 10 // bytes
+	maxPrintedLines = 64
+)
+
+// readStdout passes on the handshake, and takes all else for lines of the log: what libraries and
+// programs print that know nothing of the handshake.
 func (o *output) readStdout(r io.Reader) {
-	in := bufio.NewReaderSize(slowReader{r, o.limit.throttle()}, maxHandshake)
-	line, err := in.ReadSlice('\n')
-	switch {
-	case errors.Is(err, bufio.ErrBufferFull):
-		o.refuse(fmt.Errorf("the first line on standard output is longer than %d bytes, so it is not a handshake; "+
-			"nothing else may be printed there", maxHandshake))
-	case err != nil && len(line) == 0:
-		o.refuse(errClosedEarly)
-	default:
-		if checked, err := checkHandshake(string(line)); err != nil {
-			o.refuse(err)
-		} else {
-			_, _ = io.WriteString(o.handshake, checked)
-		}
+	in := bufio.NewReaderSize(slowReader{r, o.limit.throttle()}, maxPrinted)
+	if err := o.shake(in); err != nil {
+		o.refuse(err)
 	}
 	o.closeHandshake()
-	eachLine(bufio.NewReaderSize(in, maxLogLine), func(line []byte) {
-		if o.limit.admit() {
-			o.log.Debug("standard output after the handshake", "line", sanitize.Line(string(line), 0))
+	eachLine(bufio.NewReaderSize(in, maxLogLine), o.printed)
+}
+
+// shake looks for the handshake.
+func (o *output) shake(in *bufio.Reader) error {
+	last, size := "", 0
+	for range maxPrintedLines + 1 {
+		line, err := in.ReadSlice('\n')
+		if size += len(line); size > maxPrinted || errors.Is(err, bufio.ErrBufferFull) {
+			break
 		}
+		before, handshake, ok := cutHandshake(string(line))
+		if s := strings.TrimRight(before, "\r\n"); s != "" {
+			last = s
+			o.printed([]byte(s))
+		}
+		switch {
+		case ok:
+			checked, err := checkHandshake(handshake)
+			if err == nil {
+				_, _ = io.WriteString(o.handshake, checked)
+			}
+			return err
+		case err != nil && last == "":
+			return errClosedEarly
+		case err != nil:
+			return fmt.Errorf("the plugin printed %s to standard output before its handshake, which did not follow "+
+				"(use standard error for logs)", sanitize.Quote(last, 120))
+		}
+	}
+	return fmt.Errorf("the plugin printed more than %d lines or %d KiB to standard output before its handshake "+
+		"(use standard error for logs)", maxPrintedLines, maxPrinted>>10)
+}
+
+// printed logs a line of standard output, and says once that it does not belong there.
+func (o *output) printed(line []byte) {
+	o.printing.Do(func() {
+		const hint = "the plugin prints to standard output, which is for its handshake; print to standard error, or log"
+		o.journal.Tell(hclog.Warn, hint)
+		o.log.Warn(hint)
 	})
+	o.logLine(line)
 }
 
 // closeHandshake ends what go-plugin reads as standard output.
@@ -160,23 +193,4 @@ func eachLine(r *bufio.Reader, f func([]byte)) {
 			return
 		}
 	}
-}
-
-// parseLog finds level and message of a line in hclog's JSON format. Any other
-// line, wrong types included, is a message as it stands.
-func parseLog(line string) (hclog.Level, string) {
-	if !strings.HasPrefix(line, "{") {
-		return hclog.Info, line
-	}
-	var entry struct {
-		Level   string `json:"@level"`
-		Message string `json:"@message"`
-	}
-	if err := json.Unmarshal([]byte(line), &entry); err != nil || entry.Message == "" {
-		return hclog.Info, line
-	}
-	if level := hclog.LevelFromString(entry.Level); level != hclog.NoLevel {
-		return level, entry.Message
-	}
-	return hclog.Info, entry.Message
 }

@@ -20,7 +20,7 @@ const (
 	HalfLine    plugintest.Mode = "halfline"    // writes half a handshake line, and no more
 	HalfAndGone plugintest.Mode = "halfandgone" // writes half a handshake line and exits with 4
 	LongLine    plugintest.Mode = "longline"    // begins with a line of 70 KB
-	Control     plugintest.Mode = "control"     // begins with a line that would rewrite a terminal
+	Control     plugintest.Mode = "control"     // writes a line that would rewrite a terminal, and exits with 4
 	NetRPC      plugintest.Mode = "netrpc"      // speaks go-plugin's older protocol, and says so
 	OldNetRPC   plugintest.Mode = "oldnetrpc"   // speaks it, and does not say so, as it was older still
 	Foreign     plugintest.Mode = "foreign"     // announces a socket elsewhere; leaves "dialled" if it is dialled
@@ -43,7 +43,7 @@ func handshakeModes() map[plugintest.Mode]func() {
 		HalfLine:    func() { warn(); shout("1|1|un"); plugintest.Hang() },
 		HalfAndGone: func() { warn(); shout("1|1|un"); os.Exit(4) },
 		LongLine:    func() { warn(); shout(strings.Repeat("x", 70_000) + "\n"); plugintest.Hang() },
-		Control:     func() { warn(); shout("\x1b[2J\x1b]0;owned\x07\u202egnp|\x9b31m\r\n"); plugintest.Hang() },
+		Control:     func() { warn(); shout("\x1b[2J\x1b]0;owned\x07\u202egnp|\x9b31m\r\n"); os.Exit(4) },
 		NetRPC: server{shake: func(address string) string {
 			warn()
 			return "1|1|unix|" + address + "|netrpc\n"

@@ -28,7 +28,8 @@ var behaviours = map[Mode]func(){
 	Versioned: beVersioned,
 	Twice:     describeTwice,
 	Silent:    Hang,
-	Garbage:   func() { shout("hello from the plugin\x1b[31m\n"); pluginsdk.Main(tooltest.Fixture()...) },
+	Garbage:   func() { shout("hello from the plugin\x1b[31m\n") },
+	Printing:  func() { printEverywhere(); pluginsdk.Main(logTools()...) },
 	Quitter: func() {
 		fmt.Fprintln(os.Stderr, "cannot find my configuration")
 		os.Exit(3)

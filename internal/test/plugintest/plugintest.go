@@ -35,7 +35,8 @@ const (
 	Versioned Mode = "versioned" // serves tools that tell its version, see Deploy
 	Twice     Mode = "twice"     // describes a tool twice
 	Silent    Mode = "silent"    // never shakes hands
-	Garbage   Mode = "garbage"   // prints something before its handshake
+	Garbage   Mode = "garbage"   // prints something and no handshake
+	Printing  Mode = "printing"  // prints before its handshake, and serves tools that log, see logTools
 	Quitter   Mode = "quitter"   // exits with 3 before its handshake, with last words
 	OldCore   Mode = "oldcore"   // speaks version 99 of go-plugin's protocol
 	OtherApp  Mode = "otherapp"  // speaks version 99 of toolhost's protocol
