@@ -61,10 +61,12 @@ fuzz: ## each fuzz target for FUZZTIME (30s)
 gopls: ## introspection's answers for SYMBOLS (400) drawn symbols against gopls' own
 	TOOLHOST_GOPLS_SYMBOLS=$(or $(SYMBOLS),400) go test -count=1 -v -timeout 60m -run TestAnswersAsGopls ./plugins/introspection/internal/tools
 
-generate: ## the Go code of proto/, docs/reference and docs/sandbox.md
+generate: ## the Go code of proto/, docs/reference, docs/sandbox.md, and what is in examples/plugins
 	$(BUF) generate
 	go run ./host/internal/escape/document
 	go run ./cmd/toolhost/internal/reference
+	cp proto/toolhost/plugin/v1/plugin.proto cmd/toolhost/internal/scaffold/templates/
+	go test ./internal/test/languages -run TestExamplesAreFresh -update
 
 bench: ## what a call costs, next to other ways to make it; writes docs/bench
 	cd bench && go run .

@@ -17,6 +17,6 @@ host runs, use toolhost plugins.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand()
+	cmd.AddCommand(newPluginNewCommand(s))
 	return cmd
 }

@@ -1,44 +1,88 @@
-// Package languages builds the plugins in examples/plugins as their authors do, and has a host run
-// them. Each is written in another language, from docs/plugin-protocol.md and plugin.proto alone.
+// Package languages begins a plugin in each language as an author does, with toolhost plugin new,
+// builds and tests it, and has a host run it. The projects in Python and Node are the ones in
+// examples/plugins: they are written from docs/plugin-protocol.md and plugin.proto alone.
 package languages
 
 import (
+	"flag"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 )
 
-// name is what the plugins are called.
-const name = "notes"
+// update has TestExamplesAreFresh write the examples.
+var update = flag.Bool("update", false, "write examples/plugins")
 
-// modulesVariable names the directory into which make languages has put npm's packages.
-const modulesVariable = "TOOLHOST_NODE_MODULES"
+const (
+	// name is what the plugins are called.
+	name = "notes"
+	// modulesVariable names the directory into which make languages has put npm's packages. It also
+	// says that there is a network.
+	modulesVariable = "TOOLHOST_NODE_MODULES"
+	examples        = "../../../examples/plugins"
+)
 
 // A language is how plugins are built in it.
 type language struct {
-	// source is the file that an author writes.
-	source string
+	// example is the file of examples/plugins/LANGUAGE that an author writes; empty: there is no such
+	// example.
+	example string
 	// needs says what is missing on this machine to build and run it; empty: nothing.
 	needs func() string
-	// prepare puts into the directory what a build would get from the network; may be nil.
-	prepare func(dir string) error
-	// build are arguments of make.
-	build []string
+	// prepare puts into the directory what a build would get from the network, and returns
+	// arguments of make that have it used; may be nil.
+	prepare func(dir string) ([]string, error)
 }
 
 var languages = map[string]language{
-	"python": {source: "plugin.py", needs: needsPython},
-	"node": {
-		source: "plugin.mjs",
-		needs:  needsNode,
-		prepare: func(dir string) error {
-			return os.Symlink(os.Getenv(modulesVariable), filepath.Join(dir, "node_modules"))
-		},
-		build: []string{"-o", "node_modules"},
-	},
+	"go":     {needs: func() string { return needsPrograms("make") }, prepare: prepareGo},
+	"python": {example: "plugin.py", needs: needsPython},
+	"node":   {example: "plugin.mjs", needs: needsNode, prepare: prepareNode},
+}
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if dir, err := command(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(dir))
+	}
+	os.Exit(status)
+}
+
+// command is the path of the command, built once.
+var command = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "toolhost-languages-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "toolhost")
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", path, "../../../cmd/toolhost") //nolint:gosec // of this test
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return path, fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// prepareGo spares go mod tidy the network, if there is none: the checksums are those of this
+// repository.
+func prepareGo(dir string) ([]string, error) {
+	if os.Getenv(modulesVariable) != "" {
+		return nil, nil
+	}
+	sums, err := os.ReadFile("../../../go.sum")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o600)
+	}
+	return []string{"-o", "go.sum", "GOFLAGS=-mod=mod"}, err
+}
+
+func prepareNode(dir string) ([]string, error) {
+	return []string{"-o", "node_modules"}, os.Symlink(os.Getenv(modulesVariable), filepath.Join(dir, "node_modules"))
 }
 
 func needsPython() string {
@@ -64,76 +108,128 @@ func needsPrograms(names ...string) string {
 	return ""
 }
 
-// inEach runs a test with the plugin of each language that this machine can build.
-func inEach(t *testing.T, test func(t *testing.T, l language, project string)) {
+// project is what toolhost plugin new wrote, and how it is built.
+type project struct {
+	dir  string
+	make []string // arguments of make
+}
+
+// inEach runs a test with a new project in each language that this machine can build.
+func inEach(t *testing.T, test func(t *testing.T, language string, p project)) {
 	t.Helper()
-	for name, l := range languages {
-		t.Run(name, func(t *testing.T) {
+	for language, l := range languages {
+		t.Run(language, func(t *testing.T) {
 			t.Parallel()
 			if runtime.GOOS == "windows" {
-				t.Skip("the examples are scripts with a line that names their interpreter")
+				t.Skip("make, and scripts with a line that names their interpreter")
 			}
 			if missing := l.needs(); missing != "" {
 				t.Skip("needs " + missing)
 			}
-			test(t, l, project(t, name, l))
+			p := project{dir: newProject(t, language)}
+			if l.prepare != nil {
+				var err error
+				if p.make, err = l.prepare(p.dir); err != nil {
+					t.Fatal(err)
+				}
+			}
+			test(t, language, p)
 		})
 	}
 }
 
-// project copies an example, links resolved, to where it can be built.
-func project(t *testing.T, name string, l language) string {
+// newProject writes a project with the command, and returns its directory.
+func newProject(t *testing.T, language string) string {
 	t.Helper()
-	from, to := filepath.Join("../../../examples/plugins", name), t.TempDir()
-	files, err := os.ReadDir(from)
+	path, err := command()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range files {
-		if f.IsDir() {
-			continue // what was built there
-		}
-		text, err := os.ReadFile(filepath.Join(from, f.Name()))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(to, f.Name()), text, 0o600)
-		}
+	args := []string{"plugin", "new", name, "--lang", language}
+	if language == "go" {
+		checkout, err := filepath.Abs("../../..")
 		if err != nil {
 			t.Fatal(err)
 		}
+		args = append(args, "--toolhost", checkout)
 	}
-	if l.prepare != nil {
-		if err := l.prepare(to); err != nil {
-			t.Fatal(err)
-		}
+	cmd := exec.CommandContext(t.Context(), path, args...) //nolint:gosec // of this test
+	cmd.Dir = t.TempDir()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("toolhost plugin new: %v\n%s", err, out)
 	}
-	return to
+	return filepath.Join(cmd.Dir, name)
 }
 
-// run runs make in a project.
-func (l language) run(t *testing.T, dir string, args ...string) {
+// run runs make in the project, with the command under test.
+func (p project) run(t *testing.T, targets ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "make", append(append([]string{}, l.build...), args...)...) //nolint:gosec // of this test
-	cmd.Dir = dir
+	path, err := command()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"TOOLHOST=" + path}, p.make...)
+	cmd := exec.CommandContext(t.Context(), "make", append(args, targets...)...) //nolint:gosec // of this test
+	cmd.Dir = p.dir
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("make %s: %v\n%s", strings.Join(args, " "), err, out)
+		t.Fatalf("make %s: %v\n%s", strings.Join(targets, " "), err, out)
+	}
+}
+
+// The examples are what toolhost plugin new writes. Their plugin.proto is a link to the contract.
+func TestExamplesAreFresh(t *testing.T) {
+	t.Parallel()
+	for language, l := range languages {
+		if l.example == "" {
+			continue
+		}
+		from, to := newProject(t, language), filepath.Join(examples, language)
+		err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || *update && d.Name() == "plugin.proto" {
+				return err
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			file := filepath.Join(to, d.Name())
+			if have, err := os.ReadFile(file); err == nil && string(have) == string(want) {
+				return nil
+			}
+			if !*update {
+				t.Errorf("%s is not what toolhost plugin new writes: run make generate", file)
+				return nil
+			}
+			info, err := d.Info()
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(file, want, info.Mode())
+		})
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }
 
 // The example is one file that a person reads in a few minutes.
 func TestExamplesAreShort(t *testing.T) {
 	t.Parallel()
-	for name, l := range languages {
-		text, err := os.ReadFile(filepath.Join("../../../examples/plugins", name, l.source))
+	for language, l := range languages {
+		if l.example == "" {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(examples, language, l.example))
 		if err != nil {
 			t.Fatal(err)
 		}
 		lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 		if len(lines) > 80 {
-			t.Errorf("%s has %d lines", l.source, len(lines))
+			t.Errorf("%s has %d lines", l.example, len(lines))
 		}
 		for i, line := range lines {
 			if len(line) > 120 {
-				t.Errorf("%s:%d has %d columns", l.source, i+1, len(line))
+				t.Errorf("%s:%d has %d columns", l.example, i+1, len(line))
 			}
 		}
 	}
@@ -142,9 +238,9 @@ func TestExamplesAreShort(t *testing.T) {
 // The project's own tests pass, and two builds give the same bytes.
 func TestProjects(t *testing.T) {
 	t.Parallel()
-	inEach(t, func(t *testing.T, l language, dir string) {
-		l.run(t, dir, "test")
-		file := filepath.Join(dir, "bin", name)
+	inEach(t, func(t *testing.T, _ string, p project) {
+		p.run(t, "help", "test", "build")
+		file := filepath.Join(p.dir, "bin", name)
 		first, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -152,10 +248,9 @@ func TestProjects(t *testing.T) {
 		if err := os.Remove(file); err != nil {
 			t.Fatal(err)
 		}
-		l.run(t, dir, "build")
+		p.run(t, "build")
 		if second, err := os.ReadFile(file); err != nil || string(first) != string(second) {
 			t.Errorf("another build gives other bytes (%v)", err)
 		}
-		l.run(t, dir, "help")
 	})
 }
