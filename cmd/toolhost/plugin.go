@@ -18,5 +18,9 @@ host runs, use toolhost plugins.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newPluginNewCommand(s))
+	cmd.AddCommand(newPluginPackCommand(s))
+	cmd.AddCommand(newPluginPushCommand(s))
+	cmd.AddCommand(newPluginInspectCommand(s))
+	cmd.AddCommand(newPluginKeygenCommand(s))
 	return cmd
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -138,25 +139,43 @@ func (b *built) add(content []byte) Blob {
 }
 
 func (b *built) addFile(ctx context.Context, path string) (Blob, error) {
-	f, info, err := safefile.OpenTarget(path)
+	hex, n, err := hashFile(ctx, path)
 	if err != nil {
 		return Blob{}, err
 	}
+	d := digest.NewDigestFromEncoded(digest.SHA256, hex)
+	b.files[d] = path
+	return Blob{Digest: d, Size: n}, nil
+}
+
+// HashFile returns the SHA-256 of a file, in hexadecimal digits.
+//
+// # Errors
+//
+// Those of reading it; a plain error if it is larger than a package may be.
+func HashFile(ctx context.Context, path string) (string, error) {
+	sum, _, err := hashFile(ctx, path)
+	return sum, err
+}
+
+func hashFile(ctx context.Context, path string) (sum string, size int64, err error) {
+	f, info, err := safefile.OpenTarget(path)
+	if err != nil {
+		return "", 0, err
+	}
 	defer func() { _ = f.Close() }()
 	if info.Size() > MaxSize {
-		return Blob{}, fmt.Errorf("%s has %d bytes, more than a package may have", path, info.Size())
+		return "", 0, fmt.Errorf("%s has %d bytes, more than a package may have", path, info.Size())
 	}
 	h := sha256.New()
 	n, err := io.Copy(h, io.LimitReader(f, MaxSize+1))
 	if err := cmp.Or(err, ctx.Err()); err != nil {
-		return Blob{}, fmt.Errorf("%s: %w", path, err)
+		return "", 0, fmt.Errorf("%s: %w", path, err)
 	}
 	if n != info.Size() {
-		return Blob{}, fmt.Errorf("%s changed while it was read", path)
+		return "", 0, fmt.Errorf("%s changed while it was read", path)
 	}
-	d := digest.NewDigest(digest.SHA256, h)
-	b.files[d] = path
-	return Blob{Digest: d, Size: n}, nil
+	return hex.EncodeToString(h.Sum(nil)), n, nil
 }
 
 // Fetch implements [Blobs].

@@ -2,15 +2,11 @@ package doctor
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
-	"github.com/toolhost/toolhost/internal/safefile"
 )
 
 // checkTrust looks for plugins that do not run for their signature. No plugin is started, so that
@@ -45,19 +41,11 @@ func checkTrust(ctx context.Context, p *patient) {
 
 // checkSigned returns what is wrong with the signature of a plugin's file.
 func checkSigned(ctx context.Context, publishers pluginpackage.Publishers, dir string, c plugin.Candidate) error {
-	f, _, err := safefile.Open(c.Binary(), 0)
+	sum, err := pluginpackage.HashFile(ctx, c.Binary())
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, io.LimitReader(f, pluginpackage.MaxSize)); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	s, err := pluginpackage.ReadSigned(dir, c.Name, hex.EncodeToString(sum.Sum(nil)))
+	s, err := pluginpackage.ReadSigned(dir, c.Name, sum)
 	if err != nil {
 		return err
 	}
