@@ -34,7 +34,8 @@ A refused plugin is listed with the reason; that is not a failure of this comman
 		newPluginsShowCommand(s), newPluginsRestartCommand(s), newPluginsRollbackCommand(s), newPluginsLogsCommand(s),
 		newPluginsLockCommand(s), newPluginsTraceCommand(s),
 		newPluginsEnableCommand(s), newPluginsDisableCommand(s),
-		newPluginsInstallCommand(s),
+		newPluginsInstallCommand(s), newPluginsUpgradeCommand(s), newPluginsOutdatedCommand(s), newPluginsRemoveCommand(s),
+		newPluginsMirrorCommand(s),
 	)
 	return cmd
 }

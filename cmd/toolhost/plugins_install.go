@@ -150,7 +150,7 @@ func (i *install) put(ctx context.Context, c *installer.Candidate) (installation
 	if err != nil {
 		return out, err
 	}
-	return i.finish(ctx, out, prepared, c.Signed.Manifest)
+	return i.finish(ctx, out, prepared, c.Manifest)
 }
 
 // confirm shows a plan and asks, unless the answer was given.

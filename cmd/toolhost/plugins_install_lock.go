@@ -26,6 +26,7 @@ type manifest = pluginpackage.Manifest
 type installLock struct {
 	rules pins.Rules
 	off   bool // nothing is pinned
+	keep  bool // it has what is installed, and is not written
 	// files are those that exist, the one that is written first; none: there is no lock yet.
 	files []string
 }
@@ -128,7 +129,7 @@ func (l *installLock) change(ctx context.Context, s *session.Session, f func(*lo
 		}
 		return err
 	}
-	if l.off {
+	if l.off || l.keep {
 		return out, nil
 	}
 	if len(l.files) == 0 {
@@ -144,7 +145,8 @@ func (l *installLock) change(ctx context.Context, s *session.Session, f func(*lo
 		undo = append(undo, func() error { return os.Remove(l.rules.File) })
 		l.files = []string{l.rules.File}
 		out.files = l.files
-		return out, l.record(s)
+		l.record(s)
+		return out, nil
 	}
 	for _, file := range l.files {
 		before, err := lockfile.Read(file)
@@ -159,15 +161,15 @@ func (l *installLock) change(ctx context.Context, s *session.Session, f func(*lo
 		undo = append(undo, func() error { return before.Write(file) })
 	}
 	out.files = l.files
-	return out, l.record(s)
+	l.record(s)
+	return out, nil
 }
 
 // record notes by which lock the directories are pinned, as toolhost plugins lock does.
-func (l *installLock) record(s *session.Session) error {
+func (l *installLock) record(s *session.Session) {
 	if _, err := pins.Pin(l.rules.File, s.Settings().Dirs.Paths); err != nil {
 		s.Warn(&tool.Error{Message: "other processes do not know that the lock is required: " + err.Error(), Hint: "say lock: required in the configuration"})
 	}
-	return nil
 }
 
 // newLock returns a lock that pins the plugins that are there. They are started for that.

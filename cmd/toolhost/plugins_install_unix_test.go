@@ -14,7 +14,6 @@ import (
 	"aead.dev/minisign"
 	"github.com/opencontainers/go-digest"
 
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
@@ -147,5 +146,3 @@ func TestInstallFile(t *testing.T) {
 		}
 	}
 }
-
-var _ = session.InstallVariable

@@ -8,21 +8,31 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/installed"
 )
 
 func newPluginsRollbackCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
-		Use:   "rollback NAME",
+		Use:   "rollback NAME [VERSION]",
 		Short: "Go back to the plugin's binary that served before",
-		Long: fmt.Sprintf(`Go back to the binary of a plugin that served before the one that serves now, here and
+		Long: fmt.Sprintf(`Of a plugin that toolhost has installed, put the version in place that was there before, or the
+one that is named, and pin it: the last %d are kept, and nothing is fetched. It stays until
+another version is installed.
+
+Of other plugins, go back to the binary of a plugin that served before the one that serves now, here and
 in the daemon, without losing a call. The plugin's file stays as it is. Again, it goes
 back to the one before that. Copies of the last %d binaries that served are kept, see
 toolhost plugins show NAME; a lock decides about them as about files.
 
-It lasts until the file is another one, or until toolhost plugins restart NAME.`, plugin.KeptBinaries),
-		Args:              oneName("a plugin"),
+It lasts until the file is another one, or until toolhost plugins restart NAME.`, installed.KeptVersions, plugin.KeptBinaries),
+		Example: `  toolhost plugins rollback files
+  toolhost plugins rollback files 1.1.0`,
+		Args:              nameAndVersion,
 		ValidArgsFunction: completeArgument(s, pluginNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if v, ok, err := installedVersion(s, args); err != nil || ok {
+				return rollBackInstalled(cmd.Context(), s, v, err)
+			}
 			return s.Use(cmd.Context(), session.Needs{Shown: args[0]}, func(b session.Backend) error {
 				return rollBackPlugin(cmd.Context(), s, b, args[0])
 			})

@@ -80,7 +80,7 @@ func newRootCommand(s *session.Session, accepted func()) *cobra.Command {
 		newServeCommand(s), newStatusCommand(s), newReloadCommand(s), newStopCommand(s), newSessionCommand(s), newTokenCommand(s),
 		newApprovalsCommand(s),
 		newMCPCommand(s), newPluginCommand(s), newConfigCommand(s), newTrustCommand(s), newDemoCommand(s),
-		newDoctorCommand(s), newVersionCommand(s),
+		newDoctorCommand(s), newVersionCommand(s), newSyncCommand(s),
 	)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)

@@ -182,6 +182,15 @@ func (r Ref) Line(d digest.Digest, plugin string) string {
 	return r.String()
 }
 
+// DigestOf is the digest of the package of a REF; empty: it has none.
+func DigestOf(ref string) digest.Digest {
+	_, d, ok := cutLast(ref, "@sha256:")
+	if !ok {
+		return ""
+	}
+	return digest.Digest("sha256:" + d)
+}
+
 // Follow is a REF of the lock without the digest: where newer versions are.
 func (r Ref) Follow() Ref {
 	r.Digest = ""

@@ -81,6 +81,8 @@ type Wish struct {
 	Version string
 	// Name is the plugin that the package has to be of. Empty: any.
 	Name string
+	// Source is where the package is by the lock, if it is taken from a mirror. Empty: it is Ref.
+	Source string
 	// Downgrade allows a version below the one before. Force allows other bytes of the same
 	// version, and a package without the signature that the one before had.
 	Downgrade, Force bool

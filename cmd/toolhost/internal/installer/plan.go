@@ -87,6 +87,9 @@ func (i *Installer) plan(w Wish, found *pluginpackage.Package) (Plan, error) {
 		Plugin: m.Name, Version: m.Version, Action: Install, Source: w.Ref.Line(found.Digest, m.Name), Package: found.Digest.String(),
 		Platform: Platform, SHA256: file.Digest.Encoded(), Size: file.Size, License: m.License, Description: m.Description, Needs: m.Needs,
 	}
+	if w.Source != "" {
+		p.Source = w.Source
+	}
 	if _, exact := m.Platforms[Platform]; !exact {
 		p.Platform = pluginpackage.AnyPlatform
 	}
@@ -96,7 +99,7 @@ func (i *Installer) plan(w Wish, found *pluginpackage.Package) (Plan, error) {
 	if at := i.elsewhere(m.Name); at != "" {
 		return p, refused(p, "there is a plugin of this name that toolhost did not install: "+at, "remove that file first, or keep it")
 	}
-	if err := i.checkTrust(&p, w, found); err != nil {
+	if err := i.checkTrust(&p, found.Signed); err != nil {
 		return p, err
 	}
 	there, err := i.Dir.Plugin(m.Name)
@@ -118,6 +121,38 @@ func (i *Installer) plan(w Wish, found *pluginpackage.Package) (Plan, error) {
 	}
 	p.compare(m, was)
 	return p, p.decide(w, before, ok)
+}
+
+// PlanKept is the plan of putting a version in place that is kept.
+//
+// # Errors
+//
+// [tool.CodePermissionDenied] if the operator's rules refuse it by now; [tool.CodeUnavailable].
+func (i *Installer) PlanKept(v installed.Version, s pluginpackage.Signed) (Plan, error) {
+	p := Plan{
+		Plugin: v.Name, Version: v.Version, Action: Nothing, Source: v.Source, Package: v.Package, Platform: v.Platform, SHA256: v.SHA256,
+		License: s.Manifest.License, Description: s.Manifest.Description, Needs: s.Manifest.Needs,
+	}
+	if err := i.checkTrust(&p, s); err != nil {
+		return p, err
+	}
+	there, err := i.Dir.Plugin(v.Name)
+	if err != nil {
+		return p, unusable(err)
+	}
+	p.compare(s.Manifest, nil)
+	if before, ok := there.Current(); ok {
+		p.Before = before.Version
+	}
+	if !v.Current {
+		p.Action = Reinstall
+		if c := pluginsource.CompareVersions(v.Version, p.Before); p.Before != "" && c < 0 {
+			p.Action = Downgrade
+		} else if c > 0 {
+			p.Action = Upgrade
+		}
+	}
+	return p, nil
 }
 
 // decide says what the package does to what is in place, or why it may not.
@@ -195,11 +230,14 @@ func describe(s tool.Safety, c tool.Capability) string {
 }
 
 // checkTrust goes by what the operator says of publishers.
-func (i *Installer) checkTrust(p *Plan, w Wish, found *pluginpackage.Package) error {
-	publisher, err := i.trust.publishers.Check(found)
+func (i *Installer) checkTrust(p *Plan, s pluginpackage.Signed) error {
+	ref := p.Source
+	if parsed, err := pluginsource.Parse(ref); err == nil { // else it is a file that is gone
+		ref = parsed.Place
+	}
+	publisher, err := i.trust.publishers.CheckSigned(s)
 	switch {
 	case err == nil:
-		ref := w.Ref.Place
 		if !i.trust.publishers[publisher].MayComeFrom(ref) {
 			return refused(*p, fmt.Sprintf("publisher %s may not be installed from %s", publisher, ref), "see trust.publishers in toolhost.yaml: sources")
 		}

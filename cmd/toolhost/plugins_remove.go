@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+func newPluginsRemoveCommand(s *session.Session) *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove NAME",
+		Short: "Remove a plugin that toolhost has installed",
+		Long: `Remove a plugin that toolhost has installed, with the versions of it that are kept, and unpin it. A
+running daemon lets its calls end. What toolhost did not install it does not remove.`,
+		Example:           `  toolhost plugins remove files`,
+		Args:              oneName("a plugin"),
+		ValidArgsFunction: completeArgument(s, func(context.Context, session.Backend) []string { return installedNames(s) }),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return installing(cmd.Context(), s, installFlags{yes: true}, "toolhost plugins remove "+args[0], func(i *install) error {
+				return i.remove(cmd.Context(), args[0])
+			})
+		},
+	}
+}
+
+func (i *install) remove(ctx context.Context, name string) error {
+	p, err := i.Dir.Plugin(name)
+	if err != nil {
+		return err
+	}
+	if len(p.Versions) == 0 {
+		return notInstalled(i.s, name)
+	}
+	if err := i.Dir.Remove(name); err != nil {
+		return &tool.Error{Code: tool.CodeUnavailable, Plugin: name, Message: name + " cannot be removed: " + err.Error(), Err: err}
+	}
+	var unpinned lockChange
+	if len(i.lock.files) > 0 {
+		if unpinned, err = i.lock.change(ctx, i.s, func(l *lockfile.Lock) { l.Unpin(name) }); err != nil {
+			return err
+		}
+	}
+	i.s.ReloadDaemon(ctx)
+	if i.s.Flags.JSON {
+		return i.s.Out.JSON(map[string]any{"removed": name, "unpinned": append([]string{}, unpinned.files...)})
+	}
+	i.s.Out.Printf("removed %s\n", name)
+	return nil
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/installer"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/internal/installed"
+	"github.com/toolhost/toolhost/internal/pluginsource"
+	"github.com/toolhost/toolhost/internal/suggest"
+)
+
+func newPluginsUpgradeCommand(s *session.Session) *cobra.Command {
+	var f installFlags
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "upgrade [NAME]",
+		Short: "Install the newest release of an installed plugin",
+		Long: fmt.Sprintf(`Install the newest release of a plugin from the place that it was installed from, or of all of them, as
+toolhost plugins install does. The daemon changes over without losing a call. The last %d versions are kept:
+toolhost plugins rollback NAME goes back.`, installed.KeptVersions),
+		Example: `  toolhost plugins upgrade files
+  toolhost plugins upgrade --all --yes`,
+		Args: cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeArgument(s, func(context.Context, session.Backend) []string {
+			return installedNames(s)
+		}),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all == (len(args) == 1) {
+				return exit.Usage("it needs the name of a plugin, or --all", "toolhost plugins outdated lists those with a newer release")
+			}
+			return installing(cmd.Context(), s, f, "toolhost plugins upgrade", func(i *install) error {
+				return i.upgrade(cmd.Context(), args)
+			})
+		},
+	}
+	f.bind(cmd)
+	cmd.Flags().BoolVar(&all, "all", false, "upgrade all that were installed")
+	return cmd
+}
+
+// installedNames are the names of the plugins that are installed, for completion.
+func installedNames(s *session.Session) (out []string) {
+	d, err := installed.OpenExisting(s.Settings().InstallDir())
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = d.Close() }()
+	all, _ := d.Plugins()
+	for _, p := range all {
+		out = append(out, p.Name)
+	}
+	return out
+}
+
+// notInstalled is the error of a name that toolhost has not installed.
+func notInstalled(s *session.Session, name string) error {
+	hint := "toolhost plugins outdated lists what it has"
+	if near := suggest.Nearest(name, installedNames(s), 3); len(near) > 0 {
+		hint = output.DidYouMean(near)
+	}
+	return exit.Usage(fmt.Sprintf("toolhost has not installed a plugin %q", name), hint)
+}
+
+// upgrade upgrades the named plugin, or all.
+func (i *install) upgrade(ctx context.Context, names []string) error {
+	plugins, err := i.Dir.Plugins()
+	if err != nil {
+		return err
+	}
+	if len(names) == 1 {
+		p, err := i.Dir.Plugin(names[0])
+		if err != nil {
+			return err
+		}
+		if _, ok := p.Current(); !ok {
+			return notInstalled(i.s, names[0])
+		}
+		plugins = []installed.Plugin{p}
+	}
+	done, failed := []installation{}, error(nil)
+	for _, p := range plugins {
+		v, ok := p.Current()
+		if !ok {
+			continue
+		}
+		one, err := i.upgradeOne(ctx, v)
+		failed = errors.Join(failed, err)
+		if err == nil {
+			done = append(done, one)
+			if !i.s.Flags.JSON {
+				i.s.Out.Text(one.text())
+			}
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if i.s.Flags.JSON {
+		return i.s.Out.Report(map[string]any{"plugins": done}, failed)
+	}
+	i.noteUnserved()
+	return failed
+}
+
+func (i *install) upgradeOne(ctx context.Context, v installed.Version) (installation, error) {
+	newest, newer, err := i.Newest(ctx, v)
+	if err != nil {
+		return installation{}, err
+	}
+	if !newer {
+		return installation{Plan: installer.Plan{
+			Plugin: v.Name, Version: v.Version, Before: v.Version, Action: installer.Nothing, Source: v.Source, Package: v.Package,
+			Platform: v.Platform, SHA256: v.SHA256, Publisher: v.Publisher,
+		}}, nil
+	}
+	ref, err := pluginsource.Parse(v.Source)
+	if err != nil {
+		return installation{}, err
+	}
+	if ref.Tag != "" {
+		newest = ""
+	}
+	return i.one(ctx, installer.Wish{Ref: ref.Follow(), Version: newest, Name: v.Name})
+}
