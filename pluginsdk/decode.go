@@ -22,31 +22,49 @@ import (
 // [tool.CodeInvalidArguments] with the path to a value that fits the schema but not the
 // Go type, such as 9223372036854775808 for an int.
 func decode[In any](name string, args json.RawMessage) (In, error) {
-	var in In
-	if len(args) == 0 {
-		return in, nil
+	in, err := unmarshal[In](args)
+	if err != nil {
+		return in, invalidCall(name, err)
 	}
-	err := json.Unmarshal(args, &in)
+	return in, nil
+}
+
+// misfitError is why a document does not fit a Go type.
+type misfitError struct {
+	text  string
+	cause error
+}
+
+func (e *misfitError) Error() string { return e.text }
+func (e *misfitError) Unwrap() error { return e.cause }
+
+// unmarshal decodes a document; an empty one is the zero value.
+func unmarshal[T any](doc json.RawMessage) (T, error) {
+	var v T
+	if len(doc) == 0 {
+		return v, nil
+	}
+	err := json.Unmarshal(doc, &v)
 	if err == nil {
-		return in, nil
+		return v, nil
 	}
-	var again In
-	if !json.Valid(args) { // the caller was not a host
-		return again, invalidCall(name, reason(err), err)
+	var again T
+	if !json.Valid(doc) { // the caller was not a host
+		return again, &misfitError{reason(err), err}
 	}
-	if plain := plainIntegers(args); plain != nil {
+	if plain := plainIntegers(doc); plain != nil {
 		if err = json.Unmarshal(plain, &again); err == nil {
 			return again, nil
 		}
-		args = plain
+		doc = plain
 	}
-	return again, invalidCall(name, misfit(reflect.TypeFor[In](), args, err), err)
+	return again, &misfitError{misfit(reflect.TypeFor[T](), doc, err), err}
 }
 
-func invalidCall(name, why string, err error) error {
+func invalidCall(name string, err error) error {
 	return &tool.Error{
-		Code: tool.CodeInvalidArguments, Tool: name, Stage: tool.StageExecute, Err: err,
-		Message: "Invalid tool call: " + why,
+		Code: tool.CodeInvalidArguments, Tool: name, Stage: tool.StageExecute, Err: errors.Unwrap(err),
+		Message: "Invalid tool call: " + err.Error(),
 	}
 }
 

@@ -32,8 +32,11 @@ type Plugin struct {
 	// and replaces them, [tool.Set.Remove] removes them, at any time, also within Configure or
 	// a call, and the host lists them again. Nil: the tools do not change.
 	Set *tool.Set
-	// ConfigSchema is the JSON Schema of the configuration that Configure takes.
-	// Empty: the plugin takes no configuration.
+	// Configuration takes the operator's configuration as a Go type, see [Configuration]. Zero:
+	// ConfigSchema and Configure say what is taken.
+	Configuration Configurator
+	// ConfigSchema is the JSON Schema of the configuration that Configure takes, for one that is
+	// not a Go type. Empty: the plugin takes no configuration.
 	ConfigSchema tool.Schema
 	// Configure runs once, before the first call. If it returns an error, the host
 	// shows it to the operator and does not use the plugin. Nil: nothing to configure.
@@ -127,7 +130,7 @@ func (p Plugin) name() string {
 var errByHand = errors.New("this is a toolhost plugin, not meant to be run by hand; " +
 	"put it into a plugin directory and run: toolhost tools")
 
-func (p Plugin) serve() error {
+func (p *Plugin) serve() error {
 	if os.Getenv(wire.CookieKey) != wire.CookieValue {
 		return errByHand
 	}
@@ -135,6 +138,9 @@ func (p Plugin) serve() error {
 	set, changes, err := p.set()
 	if err == nil {
 		err = p.Needs.Check()
+	}
+	if err == nil {
+		err = p.configured()
 	}
 	if err != nil {
 		return err
@@ -193,6 +199,18 @@ func (p Plugin) serve() error {
 	config := wire.ServeConfig(server)
 	config.Logger = hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: stderr, JSONFormat: true})
 	plugin.Serve(config)
+	return nil
+}
+
+// configured sets what Configuration stands for.
+func (p *Plugin) configured() error {
+	switch {
+	case p.Configuration.configure == nil:
+		return nil
+	case p.Configure != nil || len(p.ConfigSchema) > 0:
+		return errors.New("a plugin has either Configuration, or ConfigSchema and Configure")
+	}
+	p.ConfigSchema, p.Configure = p.Configuration.schema, p.Configuration.configure
 	return nil
 }
 

@@ -30,6 +30,21 @@ const kindEnv = "PLUGINSDK_TEST_PLUGIN"
 var kinds = map[string]func(){
 	"fixture": func() { pluginsdk.Main(tooltest.Fixture()...) },
 	"broken":  func() { pluginsdk.Main(tool.Tool{}) },
+	"typed": func() {
+		var configured settings
+		pluginsdk.Plugin{
+			Configuration: pluginsdk.Configuration(func(_ context.Context, _ pluginsdk.Config, s settings) error { configured = s; return nil }),
+			Tools: []tool.Tool{pluginsdk.Func("region", "Shows the region.", func(context.Context, struct{}) (string, error) {
+				return fmt.Sprint(configured.Region, " ", configured.Retries), nil
+			})},
+		}.Main()
+	},
+	"both": func() {
+		pluginsdk.Plugin{
+			Name: "both", ConfigSchema: tool.Schema(`{}`),
+			Configuration: pluginsdk.Configuration(func(context.Context, pluginsdk.Config, settings) error { return nil }),
+		}.Main()
+	},
 	"needy": func() {
 		pluginsdk.Plugin{Name: "needy", Needs: &tool.Needs{Net: []string{"*:443"}}, Tools: tooltest.Fixture()}.Main()
 	},
@@ -185,6 +200,8 @@ func TestPluginDescribesItself(t *testing.T) {
 	}
 }
 
+func pluginsdkConfig(text string) wire.Config { return wire.Config{JSON: json.RawMessage(text)} }
+
 func TestPluginIsConfigured(t *testing.T) {
 	t.Parallel()
 	p := start(t, "full")
@@ -238,7 +255,7 @@ func TestPluginByHand(t *testing.T) {
 func TestPluginWithABadDescription(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[string]string{
-		"broken": tool.ErrEmptyName.Error(), "needy": `needy: the declared needs are malformed: net "*:443": it is too wide`,
+		"broken": tool.ErrEmptyName.Error(), "both": "both: a plugin has either Configuration, or ConfigSchema and Configure", "needy": `needy: the declared needs are malformed: net "*:443": it is too wide`,
 	} {
 		cmd := command(t, kind)
 		cmd.Env = append(cmd.Env, wire.CookieKey+"="+wire.CookieValue)

@@ -337,3 +337,17 @@ func TestConfigSchema(t *testing.T) {
 	inProcess(t, "config").exits(0).prints("check", "init", "schema", "show")
 	inProcess(t, "config", "chekc").exits(2).says("did you mean check")
 }
+
+// What a plugin can be configured with is shown, and what does not fit is named.
+func TestPluginConfiguration(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "fs")
+	w.run("plugins", "show", "fs").exits(0).prints("configuration:", `"allow_git": {`)
+	var shown shownPlugin
+	w.run("plugins", "show", "fs", "--json").exits(0).json(&shown)
+	if !strings.Contains(string(shown.ConfigSchema), `"allow_git"`) {
+		t.Errorf("the schema is %s", shown.ConfigSchema)
+	}
+	w.configure("plugin_dirs: ["+w.plugins+"]", "plugins:", "  fs:", "    config: {allow_git: much}")
+	w.bare("config", "check", "--start").exits(1).prints("allow_git")
+}

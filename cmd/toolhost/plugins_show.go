@@ -96,6 +96,7 @@ func showPlugin(ctx context.Context, s *session.Session, b session.Backend, name
 		return s.Out.JSON(p)
 	}
 	s.Out.Fields(p.fields())
+	printSchema(s.Out, "configuration", p.ConfigSchema)
 	printSandbox(s.Out, p.Sandbox)
 	s.Out.Failures(p.Faults)
 	printList(s.Out, "not checked, so the tools have to", p.Warnings)

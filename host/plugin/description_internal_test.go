@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -20,6 +21,22 @@ func TestNeedsCountInADescription(t *testing.T) {
 	} {
 		if got := p.store(wire.Description{Name: "p", Needs: c.needs}); got != c.changed {
 			t.Errorf("%d: %v: changed is %v", i, c.needs, got)
+		}
+	}
+}
+
+// An error of a configuration names the setting, and shows no value that the schema marks as writeOnly.
+func TestSensitiveConfiguration(t *testing.T) {
+	t.Parallel()
+	const declared = `{"type":"object","properties":{"region":{"enum":["eu"]},"accounts":{"type":"array","items":{"type":"object",
+		"properties":{"token":{"type":"string","maxLength":4,"writeOnly":true}}}}}}`
+	for text, want := range map[string]string{
+		`{"region":"us"}`:                   `the configuration does not fit: invalid value for region: "us" is not "eu"`,
+		`{"accounts":[{"token":"s3cret"}]}`: "the configuration does not fit: invalid value for accounts[0].token (its value is sensitive, and not shown)",
+		`{"accounts":[{"token":"ok"}]}`:     "<nil>",
+	} {
+		if got := fmt.Sprint(checkConfiguration(t.Context(), []byte(declared), []byte(text))); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"sync/atomic"
 
@@ -288,6 +289,9 @@ func (p *Plugin) Status() Status {
 	s := Status{Name: p.Name(), Path: p.candidate.Path, Kind: p.kind, State: Idle, LastFault: p.fault.Load()}
 	if about := p.said.Load(); about != nil {
 		s.Version, s.SDK = sanitize.Line(about.Version, 100), sanitize.Line(about.SDK, 100)
+		if len(about.ConfigSchema) <= maxShownSchema && json.Valid(about.ConfigSchema) {
+			s.ConfigSchema = about.ConfigSchema
+		}
 		s.Tools, s.Needs, s.Undeclared = len(about.Tools), about.Needs.Normal(), about.Needs == nil
 	}
 	p.runs.addTo(&s)

@@ -55,6 +55,9 @@ type Status struct {
 	// Held says what has changed inside the workspace and waits for the operator's
 	// approval, while the plugin runs on as it was. Empty: nothing has.
 	Held string `json:"held,omitempty"`
+	// ConfigSchema is the JSON Schema of the configuration that the plugin takes; empty: none, or
+	// it is not known, or larger than 64 KiB.
+	ConfigSchema tool.Schema `json:"config_schema,omitempty"`
 	// Needs is what the plugin declares to need; nil: it does not declare it, as Undeclared says,
 	// or has not described itself.
 	Needs      *tool.Needs `json:"needs,omitempty"`
