@@ -34,7 +34,7 @@ func TestAgentsPage(t *testing.T) {
 	}
 	for section := range strings.SplitSeq(string(page), "\n## ") {
 		name, _, _ := strings.Cut(section, "\n")
-		for _, block := range regexp.MustCompile("(?s)```([a-z]+)\n(.*?)```").FindAllStringSubmatch(section, -1) {
+		for _, block := range regexp.MustCompile("(?s)```([a-z]+)(?: no-run:[^\n]*)?\n(.*?)```").FindAllStringSubmatch(section, -1) {
 			text := block[2]
 			if n := strings.Count(text, "\n"); n >= 10 {
 				t.Errorf("%s: %d lines", name, n)
@@ -49,7 +49,7 @@ func TestAgentsPage(t *testing.T) {
 				takes(regexp.MustCompile(`[^][", ]+`).FindAllString(list[1], -1))
 			}
 		}
-		for _, line := range regexp.MustCompile(`(?m)^    claude mcp add toolhost -- toolhost (.*)$`).FindAllStringSubmatch(section, -1) {
+		for _, line := range regexp.MustCompile(`(?m)^claude mcp add toolhost -- toolhost (.*)$`).FindAllStringSubmatch(section, -1) {
 			takes(strings.Fields(line[1]))
 		}
 	}

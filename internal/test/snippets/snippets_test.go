@@ -1,0 +1,46 @@
+package snippets
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	blocks, err := Read("# T\n\n```sh fails\nfalse\n```\n\n- item\n\n      in the item\n\n```go file=a/main.go\npackage main\n```\n```text output\nok\n```\n```sh no-run: needs a moon\nx\n```\n")
+	if err != nil || len(blocks) != 4 {
+		t.Fatalf("%d blocks: %v", len(blocks), err)
+	}
+	for i, want := range []Block{
+		{Line: 4, Language: "sh", Fails: true, Text: "false\n"}, {Line: 12, Language: "go", File: "a/main.go", Text: "package main\n"},
+		{Line: 15, Language: "text", Output: true, Text: "ok\n"}, {Line: 18, Language: "sh", NoRun: "needs a moon", Text: "x\n"},
+	} {
+		if blocks[i] != want {
+			t.Errorf("block %d is %+v, want %+v", i, blocks[i], want)
+		}
+	}
+	for _, bad := range []string{"```\nx\n```\n", "```sh\nx\n", "```sh ?\n```\n", "```sh no-run:\n```\n", "text\n\n    toolhost tools\n", "```sh\n```go\n"} {
+		if _, err := Read(bad); err == nil {
+			t.Errorf("%q is read", bad)
+		}
+	}
+}
+
+func TestMatch(t *testing.T) {
+	t.Parallel()
+	const output = "NAME   STATE   DIGEST\nfs     ready   sha256:0123456789abcdef\nread in 12.5 ms, 3 files\n"
+	for want, ok := range map[string]bool{
+		"NAME STATE DIGEST\nfs ready sha256:fedcba9876543210\n": true,
+		"NAME STATE ...\n...\nread in 1 ms, 9 files\n":          true,
+		"read in 1 ms, 9 files\nNAME STATE DIGEST\n":            false,
+		"fs degraded sha256:0123456789abcdef\n":                 false,
+		"fs\n":                                                  false,
+	} {
+		if err := Match(want, output); (err == nil) != ok {
+			t.Errorf("%q: %v", want, err)
+		}
+	}
+	if err := Match("gone\n", output); err == nil || !strings.Contains(err.Error(), "gone") {
+		t.Error(err)
+	}
+}
