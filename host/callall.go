@@ -19,6 +19,9 @@ const maxSideBySide = 64
 // approval, waits for those before it, and those after it wait for it.
 func (s *Session) CallAll(ctx context.Context, calls []tool.Call) []Outcome {
 	out := make([]Outcome, len(calls))
+	if tool.DeltasFrom(ctx) != nil { // which do not say of which call they are
+		ctx = tool.WithDeltas(ctx, nil)
+	}
 	if s.approver != nil {
 		s = s.With(WithApprover(oneByOne(s.approver)))
 	}

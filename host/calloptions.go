@@ -21,6 +21,9 @@ type CallOptions struct {
 	// Progress receives what the tool reports, see [tool.WithProgress]. Nil: the function
 	// that the context has, if any.
 	Progress func(tool.Progress)
+	// Deltas receives the text that the tool streams, as it comes, see [tool.WithDeltas]. Nil: the
+	// function that the context has, if any.
+	Deltas func(tool.Delta)
 	// Timeout bounds the whole call, with approval and all attempts. 0 or less: it is
 	// bounded by the context and the tool's own limits only.
 	Timeout time.Duration
@@ -47,6 +50,9 @@ func (o CallOptions) begin(ctx context.Context, s *Session, call tool.Call) (_ c
 	}
 	if o.Progress != nil {
 		ctx = tool.WithProgress(ctx, o.Progress)
+	}
+	if o.Deltas != nil {
+		ctx = tool.WithDeltas(ctx, o.Deltas)
 	}
 	if o.Timeout > 0 {
 		ctx, end = context.WithTimeoutCause(ctx, o.Timeout, callLimit(o.Timeout))

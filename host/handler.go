@@ -25,8 +25,12 @@ import (
 // else and whose errors are all of one kind.
 func (c *compiler) provider(e *entry) tool.Handler {
 	run := tool.Protect(e.handler)
+	if e.owner == "" { // a provider collects what its handlers stream itself
+		run = tool.Protect(tool.Collect(e.handler))
+	}
 	return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-		if t := chain.TraceFrom(ctx); t != nil {
+		t := chain.TraceFrom(ctx)
+		if t != nil {
 			// The limit of this attempt began a moment ago: look at the caller's.
 			if err := t.Err(); err != nil {
 				return tool.Result{}, &tool.Error{
@@ -37,6 +41,9 @@ func (c *compiler) provider(e *entry) tool.Handler {
 			t.Attempts++
 		}
 		res, err := run(ctx, call)
+		if t != nil {
+			res = tool.Streamed(t.Streamed.Take(), res) // of a provider that does not collect it
+		}
 		if err == nil {
 			return res, nil
 		}

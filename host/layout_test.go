@@ -16,19 +16,20 @@ const module = "github.com/toolhost/toolhost/"
 // besides its own. The longest folder that fits counts. docs/decisions.md tells
 // why the arrows point down.
 var mayImport = map[string][]string{
-	"proto":              {},
-	"internal":           {"pluginsdk/tool"},
-	"internal/callctx":   {},
-	"internal/sanitize":  {},
-	"internal/test":      {"host", "pluginsdk", "internal"},
-	"pluginsdk/tool":     {"internal/callctx", "internal/sanitize"},
-	"pluginsdk/wire":     {"pluginsdk/tool", "proto", "internal"},
-	"pluginsdk/tooltest": {"pluginsdk/tool", "internal"},
-	"pluginsdk":          {"pluginsdk/tool", "pluginsdk/wire", "internal"},
-	"host":               {"pluginsdk", "internal"},
-	"plugins":            {"pluginsdk", "internal"},
-	"cmd":                {"host", "pluginsdk", "internal"},
-	"examples":           {"host", "pluginsdk"},
+	"proto":               {},
+	"internal":            {"pluginsdk/tool"},
+	"internal/callctx":    {},
+	"internal/sanitize":   {},
+	"internal/textstream": {},
+	"internal/test":       {"host", "pluginsdk", "internal"},
+	"pluginsdk/tool":      {"internal/callctx", "internal/sanitize", "internal/textstream"},
+	"pluginsdk/wire":      {"pluginsdk/tool", "proto", "internal"},
+	"pluginsdk/tooltest":  {"pluginsdk/tool", "internal"},
+	"pluginsdk":           {"pluginsdk/tool", "pluginsdk/wire", "internal"},
+	"host":                {"pluginsdk", "internal"},
+	"plugins":             {"pluginsdk", "internal"},
+	"cmd":                 {"host", "pluginsdk", "internal"},
+	"examples":            {"host", "pluginsdk"},
 }
 
 func TestImportsPointDown(t *testing.T) {

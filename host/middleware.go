@@ -20,8 +20,9 @@ import (
 // record as it is: changed arguments are validated, authorized and approved as changed, and
 // the record has both. A call for an unknown tool does not reach them; [WithHooks] reports it.
 // A step that does not call the next one answers without a capability, a rate, an approval or
-// the tool. Name, ID and session of a call cannot be changed. A panic fails the call. Default:
-// none.
+// the tool. Name, ID and session of a call cannot be changed. A panic fails the call. Callers of a
+// host with middleware get the text that a tool streams with the result, which the middleware has
+// seen, and no deltas before. Default: none.
 func WithMiddleware(steps ...tool.Middleware) Option {
 	return func(o *options) {
 		for _, step := range steps {
@@ -39,6 +40,9 @@ func (c *compiler) embedded() chain.Middleware {
 	return func(next tool.Handler) tool.Handler {
 		run := tool.Protect(containMiddleware(chain.Wrap(callThrough(next), c.middleware...)))
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			if tool.DeltasFrom(ctx) != nil { // it decides on the result, and has not seen it yet
+				ctx = tool.WithDeltas(ctx, nil)
+			}
 			return run(context.WithValue(ctx, enteredKey{}, &call), call)
 		}
 	}

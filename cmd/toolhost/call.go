@@ -40,7 +40,7 @@ no other plugin is started. No daemon is used, and a lock counts only if the
 configuration requires it.
 
 The result goes to standard output, without changes unless that is a terminal, which gets
-printable text and indented JSON; a single block of binary data is written as bytes. A failure goes to standard error. With --json
+printable text and indented JSON, and gets the text that a tool streams as it comes; a single block of binary data is written as bytes. A failure goes to standard error. With --json
 the outcome goes to standard output, whatever it is.`
 
 // callCommand is toolhost call.
@@ -219,6 +219,9 @@ func (c *callCommand) call(ctx context.Context, b session.Backend, r request) (a
 	defer done()
 	ctx, silent := c.s.Asker(ctx)
 	defer silent()
+	if c.s.Out.Terminal() && !c.s.Flags.JSON {
+		ctx = tool.WithDeltas(ctx, c.s.Out.Delta)
+	}
 	began := time.Now()
 	answer = b.Call(ctx, control.Call{
 		Name: r.name, Session: c.session, Arguments: text, Grants: r.grants, Timeout: c.timeout, Yes: c.yes,
@@ -247,6 +250,8 @@ func (c *callCommand) print(answer control.Answer) error {
 		}
 	case err == nil && !res.IsError:
 		c.s.Out.Result(res, answer.Outcome.Content)
+	default:
+		c.s.Out.EndText()
 	}
 	return failure(answer)
 }

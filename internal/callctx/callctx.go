@@ -14,4 +14,8 @@ type (
 	Trace struct{}
 	// Ask is the key of a tool.Asker.
 	Ask struct{}
+	// Deltas is the key of a func(tool.Delta).
+	Deltas struct{}
+	// Stream is the key of a *textstream.Slot.
+	Stream struct{}
 )

@@ -81,9 +81,9 @@ func (s *Set) Put(tools ...Tool) error {
 	s.edit(func(next *setTools) {
 		next.remove(func(name string) bool { _, there := added[name]; return there })
 		for _, t := range tools {
-			next.handlers[t.Name] = Protect(t.Handler)
+			next.handlers[t.Name] = Protect(Collect(t.Handler))
 			if t.Preview != nil {
-				next.previews[t.Name] = Protect(t.Preview)
+				next.previews[t.Name] = Protect(Collect(t.Preview))
 			}
 			next.defs = append(next.defs, t.Clone())
 		}

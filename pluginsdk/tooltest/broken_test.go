@@ -113,6 +113,12 @@ func broken() map[string]*bent {
 			c.Session = ""
 			return p.Execute(ctx, c)
 		}},
+		"Stream": {execute: func(ctx context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
+			if show := tool.DeltasFrom(ctx); show != nil && c.Name == StreamTool {
+				show(tool.Delta{Text: "something else"})
+			}
+			return p.Execute(ctx, c)
+		}},
 		"Large": {execute: func(ctx context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
 			r, err := p.Execute(ctx, c)
 			if b, ok := r.Content[0].(tool.ResourceContent); ok {

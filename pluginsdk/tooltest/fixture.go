@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -21,6 +22,7 @@ const (
 	ErrorTool   = "test.error"   // returns a plain error
 	CodedTool   = "test.coded"   // returns a tool.Error with the code in "code"
 	PanicTool   = "test.panic"   // panics; a provider need not serve it
+	StreamTool  = "test.stream"  // streams [StreamedText] in pieces, and returns one more block
 	WaitTool    = "test.wait"    // returns when its context ends, and not before
 	WaitedTool  = "test.waited"  // returns how many calls of test.wait with a "key" have begun and ended
 )
@@ -65,6 +67,7 @@ func Fixture() []tool.Tool {
 		}),
 		fixture(CodedTool, "Returns an error with a code.",
 			`{"type":"object","properties":{"code":{"type":"string"}},"required":["code"]}`, coded),
+		fixture(StreamTool, "Streams its text.", "", stream),
 		fixture(PanicTool, "Panics.", "", func(context.Context, tool.Call) (tool.Result, error) { panic(panicText) }),
 		fixture(WaitTool, "Waits until its context ends.",
 			`{"type":"object","properties":{"key":{"type":"string"}},"required":["key"]}`, w.wait),
@@ -124,6 +127,25 @@ func blob(_ context.Context, c tool.Call) (tool.Result, error) {
 	return tool.Result{Content: []tool.Content{
 		tool.ResourceContent{URI: "test://blob", MIMEType: "application/octet-stream", Blob: pattern(in.Bytes)},
 	}}, nil
+}
+
+// StreamedText is the first block of the result of [StreamTool].
+var StreamedText = strings.Repeat("a line of text, é, 世界 and 🜚\n", 4000)
+
+// streamedLast is its last block.
+const streamedLast = "the end"
+
+// stream writes pieces of some sizes that end anywhere, also within characters.
+func stream(ctx context.Context, _ tool.Call) (tool.Result, error) {
+	out := tool.Stream(ctx)
+	for rest, i := []byte(StreamedText), 0; len(rest) > 0; i++ {
+		n := min(len(rest), []int{1, 2, 7, 300, 5000, 40_000}[i%6])
+		if _, err := out.Write(rest[:n]); err != nil {
+			return tool.Result{}, err
+		}
+		rest = rest[n:]
+	}
+	return tool.Text(streamedLast), nil
 }
 
 // pattern returns n bytes that differ if a piece is missing or repeated.

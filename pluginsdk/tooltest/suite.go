@@ -2,6 +2,7 @@ package tooltest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -97,6 +99,7 @@ var fixtureChecks = []check{
 	{"CodedError", checkCodedError},
 	{"Panic", checkPanic},
 	{"Session", checkSession},
+	{"Stream", checkStream},
 	{"Large", checkLarge},
 	{"Garbled", checkGarbled},
 	{"Concurrent", checkConcurrent},
@@ -296,6 +299,35 @@ func checkSession(t *testing.T, p tool.Provider) {
 	}
 	if r.Text() == "" {
 		t.Error("the tool sees no session")
+	}
+}
+
+// checkStream accepts a provider that passes deltas on, and one that does not. The result is the
+// same.
+func checkStream(t *testing.T, p tool.Provider) {
+	for range 5 {
+		var shown strings.Builder
+		var over atomic.Bool
+		ctx := tool.WithDeltas(t.Context(), func(d tool.Delta) {
+			if over.Load() || d.Reset || !utf8.ValidString(d.Text) {
+				t.Errorf("a delta after the end (%v), or a reset (%v), or no text: %.40q", over.Load(), d.Reset, d.Text)
+			}
+			shown.WriteString(d.Text)
+		})
+		for _, ctx := range []context.Context{t.Context(), ctx} {
+			r, err := within(t, func() (tool.Result, error) { return p.Execute(ctx, call(StreamTool, `{}`)) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []tool.Content{tool.TextContent{Text: StreamedText}, tool.TextContent{Text: streamedLast}}
+			if !reflect.DeepEqual(r.Content, want) {
+				t.Fatalf("got %d blocks, %d bytes, %.60q; want the text that is streamed, and %q",
+					len(r.Content), len(r.Text()), r.Text(), streamedLast)
+			}
+		}
+		if over.Store(true); !strings.HasPrefix(StreamedText, shown.String()) {
+			t.Errorf("the deltas are %d bytes, which are not how the text begins", shown.Len())
+		}
 	}
 }
 

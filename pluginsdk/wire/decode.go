@@ -113,6 +113,8 @@ func parseRequest(b []byte, intern func([]byte) string) (request, error) {
 			r.progress = protowire.DecodeBool(f.value)
 		case fieldKey(requestAsk, varint):
 			r.ask = protowire.DecodeBool(f.value)
+		case fieldKey(requestDeltas, varint):
+			r.deltas = protowire.DecodeBool(f.value)
 		case fieldKey(requestTrace, length):
 			r.trace.Parent = string(cleanBytes(f.bytes))
 		case fieldKey(requestState, length):

@@ -16,7 +16,7 @@ func requestSize(r *request) int {
 		stringSize(requestTool, clean(r.call.Name)) +
 		stringSize(requestArguments, view(r.call.Arguments)) +
 		stringSize(requestSession, clean(r.call.Session)) +
-		boolSize(requestProgress, r.progress) + boolSize(requestAsk, r.ask)
+		boolSize(requestProgress, r.progress) + boolSize(requestAsk, r.ask) + boolSize(requestDeltas, r.deltas)
 	if ms := toMilliseconds(tool.Duration(r.timeout)); ms != 0 {
 		n += protowire.SizeTag(requestTimeout) + protowire.SizeVarint(uint64(ms))
 	}
@@ -37,7 +37,8 @@ func appendRequest(b []byte, r *request) []byte {
 	b = appendBool(b, requestProgress, r.progress)
 	b = appendBool(b, requestAsk, r.ask)
 	b = appendString(b, requestTrace, clean(r.trace.Parent))
-	return appendString(b, requestState, clean(r.trace.State))
+	b = appendString(b, requestState, clean(r.trace.State))
+	return appendBool(b, requestDeltas, r.deltas)
 }
 
 // answer is a result or an error, ready to be sent.

@@ -42,6 +42,9 @@ const (
 	kindChanged  kind = 8  // plugin: its tools have changed; no payload
 	kindLog      kind = 9  // plugin: a LogRecord
 	kindAnswer   kind = 10 // host: the Answer to a Question
+	kindDelta    kind = 11 // plugin: a Delta of a call
+	kindMore     kind = 12 // host: how many more bytes of a call's deltas the plugin may send, a uint32
+	kindEnded    kind = 13 // host: a SessionEnded
 )
 
 // flagFirst marks the first chunk of a message.
@@ -56,6 +59,9 @@ const (
 	// firstWindow is how much of a message the sender may send before it receives a
 	// window frame.
 	firstWindow = 256 << 10
+	// deltaWindow is how much text of a call's deltas the plugin may send before it receives a frame
+	// that allows more.
+	deltaWindow = 64 << 10
 )
 
 // appendHeader appends the header of a frame.

@@ -34,6 +34,7 @@ const (
 	requestAsk       protowire.Number = 7
 	requestTrace     protowire.Number = 8
 	requestState     protowire.Number = 9
+	requestDeltas    protowire.Number = 10
 
 	responseResult protowire.Number = 1
 	responseError  protowire.Number = 2
@@ -65,6 +66,7 @@ type request struct {
 	timeout  time.Duration // how long the host will wait; 0: unknown; negative: already over
 	progress bool          // the caller wants progress
 	ask      bool          // the caller may answer questions
+	deltas   bool          // the caller shows the text of the result as it comes
 	trace    tool.Trace
 }
 

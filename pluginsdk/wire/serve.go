@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/deadline"
+	"github.com/toolhost/toolhost/internal/textstream"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -81,6 +82,7 @@ type run struct {
 	canceled atomic.Bool // the caller no longer waits for the result
 	asking   *asking     // nil: questions cannot be answered
 	trace    tool.Trace
+	streamed textstream.Slot
 }
 
 // takeOverAfter is the time after which another goroutine becomes the reader in place of
@@ -118,7 +120,7 @@ func (v *service) routePayload(f frame) error {
 		if v.in.messages[f.number] != nil {
 			return v.in.assemble(f)
 		}
-	case kindWindow, kindAnswer:
+	case kindWindow, kindAnswer, kindMore, kindEnded:
 	default: // no payload, or a kind of a later version
 		return nil
 	}
@@ -152,6 +154,9 @@ func (v *service) handleFrame(f frame) (*run, error) {
 		} else {
 			call.Init(v.base, until, nil)
 		}
+		if req.deltas {
+			call.streamed.Sink = call.deltas()
+		}
 		return call, nil
 	case kindChunk:
 		v.in.consumed(f.number)
@@ -159,6 +164,8 @@ func (v *service) handleFrame(f frame) (*run, error) {
 		v.cancel(f.number)
 	case kindAnswer:
 		return nil, v.answered(f.number, v.payload)
+	case kindMore:
+		return nil, v.accepted(f.number, v.payload)
 	case kindWindow:
 		if len(v.payload) != 4 {
 			return nil, protocolError("a window of %d bytes", len(v.payload))
@@ -225,12 +232,16 @@ func (v *service) handle(call *run, done func(ends bool)) {
 	defer func() {
 		if !returned {
 			done(true)
+			call.streamed.Take()
 			v.answer(call, tool.Result{}, tool.ExecutionError(call.call.Name, errors.New("the handler called runtime.Goexit")))
 			v.forget(call)
 			v.flush()
 		}
 	}()
 	res, err := v.server.Provider.Execute(call, call.call)
+	if text := call.streamed.Take(); text != "" {
+		res = tool.Streamed(text, res)
+	}
 	returned = true
 	done(false)
 	v.answer(call, res, err)
@@ -281,6 +292,10 @@ func (r *run) Value(key any) any {
 	switch key.(type) {
 	case callctx.Call:
 		return &r.call
+	case callctx.Stream:
+		return &r.streamed
+	case callctx.Deltas:
+		return nil
 	case callctx.Progress:
 		if r.progress {
 			return r.sendProgress

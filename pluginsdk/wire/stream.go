@@ -81,6 +81,7 @@ type pending struct {
 	reply     []byte    // an ExecuteResponse
 	err       error
 	progress  chan tool.Progress // nil: the caller wants no reports
+	deltas    *deltas            // nil: the caller wants none
 	questions *questions         // nil: they cannot be answered
 	caller    context.Context    // has who wants the lines that the tool logs
 	asked     int                // questions, answered or refused
@@ -161,7 +162,7 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 	if until, ok := ctx.Deadline(); ok {
 		at, req.timeout = until, max(time.Until(until), 1)
 	}
-	report := tool.ProgressFrom(caller)
+	report, text := tool.ProgressFrom(caller), newDeltas(tool.DeltasFrom(caller))
 	var asked *questions
 	if ask := tool.AskerFrom(caller); ask != nil && s.hooks.Asks {
 		asked = newQuestions(ctx, ask)
@@ -169,9 +170,10 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 		req.ask, caller, at = true, ctx, time.Time{} // a deadline that stands still is not watched here
 	}
 	k := pendings.Get().(*pending) //nolint:forcetypeassert // nothing else is in there
-	req.progress, req.trace = report != nil, tool.TraceFrom(caller)
+	req.progress, req.deltas, req.trace = report != nil, text != nil, tool.TraceFrom(caller)
 	*k = pending{
 		done: k.done, id: call.ID, deadline: at, size: headerSize + requestSize(&req), questions: asked, caller: caller,
+		deltas: text,
 	}
 	if report != nil {
 		k.progress = make(chan tool.Progress, progressQueue)
@@ -218,7 +220,7 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 		return tool.Result{}, gaveUp(caller, call.Name, context.Cause(caller))
 	}
 	reply, err := k.reply, k.err
-	if report == nil && asked == nil { // otherwise others may still use k
+	if report == nil && asked == nil && text == nil { // otherwise others may still use k
 		k.reply, k.err, k.caller = nil, nil, nil // the pool would keep them alive
 		pendings.Put(k)
 	}
@@ -274,8 +276,8 @@ const progressQueue = 16
 // await waits for the call to finish. It returns false if ctx ended first.
 func (s *Stream) await(ctx context.Context, number uint32, k *pending, report func(tool.Progress)) bool {
 	lead := s.readToken
-	if report != nil && lead != nil {
-		// The caller's function must not delay reading for other calls.
+	if (report != nil || k.deltas != nil) && lead != nil {
+		// The caller's functions must not delay reading for other calls.
 		over := make(chan struct{})
 		defer close(over)
 		go s.readFor(ctx, k, over)
@@ -284,26 +286,30 @@ func (s *Stream) await(ctx context.Context, number uint32, k *pending, report fu
 	for {
 		select {
 		case <-k.done:
-			k.deliverReports(report)
+			k.deliver(report)
 			return true
 		case <-ctx.Done():
 		case p := <-k.progress:
 			report(p)
+			continue
+		case <-k.deltas.arrived():
+			s.accept(number, k.deltas.deliver())
 			continue
 		case lead <- struct{}{}:
 			s.readUntil(ctx, k)
 		}
 		if k.finished.Load() || !s.abandon(number, k) {
 			<-k.done
-			k.deliverReports(report)
+			k.deliver(report)
 			return true
 		}
 		return false
 	}
 }
 
-// deliverReports calls report for the reports that arrived before the call finished.
-func (k *pending) deliverReports(report func(tool.Progress)) {
+// deliver hands the caller what arrived before the call finished.
+func (k *pending) deliver(report func(tool.Progress)) {
+	k.deltas.deliver()
 	for report != nil {
 		select {
 		case p := <-k.progress:

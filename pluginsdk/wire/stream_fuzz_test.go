@@ -36,6 +36,9 @@ func streamSeeds() [][]byte {
 		slices.Concat(raw(kindAsk, 1, encodeQuestion(1, tool.Question{Message: "?"})),
 			raw(kindAsk, 3, encodeQuestion(7, tool.Question{Message: "?", Schema: []byte("{")})),
 			raw(kindAsk, 3, encodeQuestion(7, tool.Question{Message: "?"}))),
+		slices.Concat(raw(kindDelta, 2, encodeDelta("a")), raw(kindDelta, 2, encodeDelta(strings.Repeat("é", 30_000))),
+			raw(kindDelta, 2, nil), raw(kindResult, 2, textResponse("a"))),
+		slices.Concat(raw(kindDelta, 1, encodeDelta("a")), raw(kindMore, 2, window(1)), raw(kindEnded, 0, nil)),
 		first(kindChunk, 1, 5, nil)[:14],
 		appendHeader(nil, frame{size: maxFrame + 1, kind: kindResult, number: 1}),
 	}
@@ -69,7 +72,7 @@ func FuzzStreamFrames(f *testing.F) {
 		defer stop()
 		calls := []<-chan outcome{
 			begin(short, s, tool.Call{Name: "x"}),
-			begin(tool.WithProgress(ctx, func(tool.Progress) {}), s, tool.Call{Name: "x"}),
+			begin(tool.WithDeltas(tool.WithProgress(ctx, func(tool.Progress) {}), func(tool.Delta) {}), s, tool.Call{Name: "x"}),
 			begin(tool.WithAsker(ctx, waitForever), s, tool.Call{Name: "x", Arguments: large}),
 		}
 		for s.awaited.Load() < 3 && s.Err() == nil {
@@ -116,6 +119,9 @@ func FuzzServeFrames(f *testing.F) {
 		slices.Concat(raw(kindCall, 1, requestOf(tool.Call{Name: "goexit"})), raw(kindCall, 1, call)),
 		slices.Concat(raw(kindCall, 1, askingOf(tool.Call{Name: "ask"})), raw(kindAnswer, 1, encodeAnswer(1, tool.Answer{}, nil)),
 			raw(kindAnswer, 1, encodeAnswer(9, tool.Answer{}, nil)), raw(kindAnswer, 8, nil), raw(kindAnswer, 1, []byte{0xff})),
+		slices.Concat(raw(kindCall, 1, streamingOf(tool.Call{Name: "stream"})), raw(kindMore, 1, window(1<<20)),
+			raw(kindMore, 1, window(0)), raw(kindMore, 7, window(1)), raw(kindCancel, 1, nil), raw(kindMore, 1, nil)),
+		slices.Concat(raw(kindEnded, 0, []byte{0xa, 1, 'a'}), raw(kindEnded, 0, []byte{0xff}), raw(kindCall, 1, call)),
 		first(kindChunk, 1, 1<<60, nil), first(kindChunk, 1, 5, nil)[:14],
 		slices.Concat(raw(99, 1, call), raw(kindResult, 1, call), raw(kindWindow, 1, nil)),
 	} {
@@ -133,6 +139,10 @@ func FuzzServeFrames(f *testing.F) {
 			},
 			"ask": func(ctx context.Context, _ tool.Call) (tool.Result, error) {
 				_, err := tool.Ask(ctx, tool.Question{Message: "?"})
+				return tool.Result{}, err
+			},
+			"stream": func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+				_, err := tool.Stream(ctx).WriteString(text)
 				return tool.Result{}, err
 			},
 			"goexit": func(context.Context, tool.Call) (tool.Result, error) { runtime.Goexit(); return tool.Result{}, nil },

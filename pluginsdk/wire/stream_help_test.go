@@ -386,3 +386,9 @@ func (p *packetStream) Write(b []byte) (int, error) {
 }
 
 func (p *packetStream) Close() error { close(p.closed); return nil }
+
+// streamingOf is a request whose caller wants deltas.
+func streamingOf(c tool.Call) []byte {
+	r := request{call: c, deltas: true}
+	return appendRequest(nil, &r)
+}

@@ -76,7 +76,8 @@ const minChunk = 256
 
 // routePayload chooses where a frame's payload goes.
 func (s *Stream) routePayload(f frame) error {
-	paced := f.kind != kindResult && f.kind != kindChunk || f.kind == kindChunk && f.size < minChunk
+	carries := f.kind == kindChunk || f.kind == kindDelta
+	paced := f.kind != kindResult && !carries || carries && f.size < minChunk
 	if s.hooks.Pace != nil && paced {
 		s.hooks.Pace(headerSize + f.size)
 	}
@@ -84,10 +85,10 @@ func (s *Stream) routePayload(f frame) error {
 		return s.routeResult(f)
 	}
 	switch f.kind {
-	case kindWindow, kindProgress, kindLog, kindAsk:
+	case kindWindow, kindProgress, kindLog, kindAsk, kindDelta:
 		s.in.readInto(make([]byte, f.size))
 		s.small = s.in.dest
-	case kindCall, kindCancel, kindAnswer:
+	case kindCall, kindCancel, kindAnswer, kindMore, kindEnded:
 		return protocolError("a frame that only a host sends (kind %d)", f.kind)
 	default: // no payload, or a kind of a later version
 	}
@@ -111,7 +112,9 @@ func (s *Stream) handleFrame(f frame) error {
 		}
 	case kindAsk:
 		return s.ask(f.number, s.small)
-	case kindCall, kindCancel, kindAnswer:
+	case kindDelta:
+		return s.delta(f.number, s.small)
+	case kindCall, kindCancel, kindAnswer, kindMore, kindEnded:
 	}
 	return nil
 }

@@ -15,28 +15,39 @@ const Truncated = "[... truncated ...]"
 // Output checks the size of results, in bytes (most; 0: unlimited), what they say besides
 // their content, and that structured output is valid under the tool's output schema (nil: none). It
 // does not check the schema if the tool failed. Then it cuts text to the
-// caller's limit.
+// caller's limit. What a caller is shown of a text as it comes, see [tool.WithDeltas], passes
+// through here too, and has the same limits.
 //
 // # Errors
 //
 //   - [tool.CodeResourceExhausted] for a result that is too large, or would take
 //     too long to check
 //   - [tool.CodeInvalidResult] for a result that does not match its schema, or whose _meta or
-//     Extra is malformed
+//     Extra is malformed, or that is not what was streamed of it
 //   - the code of the call's context if it ends first
 func Output(output *schema.Schema, most int) Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			limit := traceOf(ctx).caller().ResultLimit()
+			s := showingFor(ctx, call.Name, most, limit)
+			if s != nil {
+				ctx = s
+			}
 			res, err := next(ctx, call)
 			if err == nil {
 				err = checkResult(ctx, output, most, call.Name, res)
 			}
-			limit := traceOf(ctx).caller().ResultLimit()
+			if s != nil {
+				err = s.end(res, err)
+			}
 			switch {
 			case err != nil:
 				return tool.Result{}, cutError(err, limit)
 			case limit > 0:
 				res = cutResult(res, limit)
+			}
+			if s != nil {
+				s.finish(res)
 			}
 			return res, nil
 		}

@@ -45,6 +45,9 @@ func Retry(most int, idempotent bool, total time.Duration) Middleware {
 				if !pause(ctx, retry) {
 					return res, err
 				}
+				if s, ok := ctx.Value(showingKey{}).(*showing); ok {
+					s.again()
+				}
 			}
 		}
 	}

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/deadline"
+	"github.com/toolhost/toolhost/internal/textstream"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -60,6 +62,8 @@ type Trace struct {
 	ApprovedBy string
 	// Attempts is the number of times the provider was called.
 	Attempts int
+	// Streamed has the text that a function of this process streams.
+	Streamed textstream.Slot
 }
 
 // modify records that the arguments have changed, perhaps again.
@@ -93,6 +97,8 @@ func (t *Trace) Value(key any) any {
 	switch key {
 	case traceKey{}:
 		return t
+	case callctx.Stream{}:
+		return &t.Streamed
 	case passedKey{}, askingKey{}: // of an outer host; see [Passed] and [Ask]
 		return nil
 	}

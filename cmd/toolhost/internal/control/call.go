@@ -68,6 +68,7 @@ const (
 	eventBegin    = "begin"
 	eventApproval = "approval"
 	eventQuestion = "question"
+	eventDelta    = "delta"
 	eventPart     = "part"
 	eventEnd      = "end"
 )
@@ -79,6 +80,8 @@ type event struct {
 	Approval *question `json:"approval,omitempty"` // approval: the question
 
 	Question *toolQuestion `json:"question,omitempty"` // question: that of a tool
+
+	Delta *tool.Delta `json:"delta,omitempty"` // delta: text that the tool streams
 
 	// part: a piece of the result. Block begins a block of that type. The piece continues
 	// the field; Data replaces Text for bytes, and for text that would be much longer as JSON.

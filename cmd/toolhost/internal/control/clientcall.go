@@ -25,7 +25,7 @@ const cancelGrace = 2 * time.Second
 const maxAnswer = 256 << 20
 
 // Call runs a call in the daemon. The approver is asked here; nil: no approver. The asker of ctx
-// answers the questions of the tool. The call ends when ctx does.
+// answers the questions of the tool, and deltas go where ctx says. The call ends when ctx does.
 func (c *Client) Call(ctx context.Context, call Call, a policy.Approver) Answer {
 	answer, err := c.stream(ctx, call, a)
 	switch {
@@ -67,12 +67,12 @@ func (c *Client) stream(ctx context.Context, call Call, a policy.Approver) (Answ
 	if call.Timeout > 0 {
 		q.Set("timeout", call.Timeout.String())
 	}
-	for name, on := range map[string]bool{"yes": call.Yes, "ask": a != nil, "questions": tool.AskerFrom(ctx) != nil} {
+	for name, on := range map[string]bool{"yes": call.Yes, "ask": a != nil, "questions": tool.AskerFrom(ctx) != nil, "deltas": tool.DeltasFrom(ctx) != nil} {
 		if on {
 			q.Set(name, "true")
 		}
 	}
-	r := &callReader{client: c, approver: a, asker: tool.AskerFrom(ctx), begun: make(chan struct{})}
+	r := &callReader{client: c, approver: a, asker: tool.AskerFrom(ctx), show: tool.DeltasFrom(ctx), begun: make(chan struct{})}
 	// The connection outlives ctx for a moment: the daemon reports the outcome.
 	wire, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer hangUp()
@@ -89,7 +89,8 @@ func (c *Client) stream(ctx context.Context, call Call, a policy.Approver) (Answ
 type callReader struct {
 	client   *Client
 	approver policy.Approver
-	asker    tool.Asker // nil: nothing answers questions
+	asker    tool.Asker       // nil: nothing answers questions
+	show     func(tool.Delta) // nil: the text is wanted with the result
 
 	address string        // of the call, once it has begun
 	begun   chan struct{} // closed when the address is known
@@ -124,6 +125,8 @@ func (r *callReader) read(ctx context.Context, body io.Reader) (Answer, error) {
 			close(r.begun)
 		case e.Event == eventApproval && e.Approval != nil && r.approver != nil:
 			asking.Go(func() { r.ask(ctx, *e.Approval) })
+		case e.Event == eventDelta && e.Delta != nil && r.show != nil:
+			r.show(*e.Delta)
 		case e.Event == eventQuestion && e.Question != nil && r.asker != nil:
 			asking.Go(func() { r.answer(ctx, *e.Question) })
 		}

@@ -130,6 +130,9 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("questions") == "true" {
 		ctx = tool.WithAsker(ctx, run.Ask)
 	}
+	if r.URL.Query().Get("deltas") == "true" {
+		ctx = tool.WithDeltas(ctx, run.show)
+	}
 	_ = s.sendAnswer(out, s.service.Call(ctx, callerOf(r), c, asked)) // an answer that is not read is on record
 }
 

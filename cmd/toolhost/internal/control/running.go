@@ -60,6 +60,14 @@ func (r *runningCall) Approve(ctx context.Context, q policy.Request) (policy.Dec
 	}
 }
 
+// show sends what the tool streams to the client. A client that does not read is gone: the call
+// ends, as its answer could not be sent either.
+func (r *runningCall) show(d tool.Delta) {
+	if err := r.lines.sendNow(event{Event: eventDelta, Delta: &d}); err != nil {
+		r.cancel(errUnread)
+	}
+}
+
 func (r *runningCall) setQuestion(p *pending) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,4 +114,5 @@ var (
 	errNotAsked = tool.Errorf(tool.CodeUnavailable, "the call does not wait for an approval")
 	errCanceled = errors.New("the caller canceled the call")
 	errEnding   = errors.New("the daemon is ending")
+	errUnread   = errors.New("the caller does not read what the tool streams")
 )

@@ -22,6 +22,7 @@ type Writer struct {
 	terminal bool
 	width    int  // of the terminal, in columns; 0: no limit
 	printed  bool // a whole JSON text was printed
+	streamed streamed
 }
 
 // New returns a writer to w, which may be a terminal.

@@ -12,6 +12,14 @@ import (
 // cannot change the terminal, and indents it if it is the structured result; elsewhere it prints the text as it is, or the bytes of a result
 // that is a single block of binary data.
 func (o *Writer) Result(res tool.Result, text string) {
+	if rest, ok := strings.CutPrefix(text, o.streamed.text.String()); ok && o.streamed.text.Len() > 0 {
+		o.Text(rest)
+		if !strings.HasSuffix(text, "\n") {
+			_, _ = o.WriteString("\n")
+		}
+		return
+	}
+	o.EndText()
 	if o.terminal {
 		if isJSON(text, res.Structured) {
 			text = PrettyJSON([]byte(text))

@@ -66,14 +66,25 @@ func wait(ctx context.Context, in waitIn) (string, error) {
 type holdIn struct {
 	FIFO  string `json:"fifo"`
 	Until string `json:"until"`
+	// Stream hands on what the other FIFO has as it comes.
+	Stream bool `json:"stream,omitempty"`
 }
 
-func hold(_ context.Context, in holdIn) (string, error) {
+func hold(ctx context.Context, in holdIn) (string, error) {
 	f, err := os.OpenFile(in.FIFO, os.O_WRONLY, 0)
 	if err != nil {
 		return "", err
 	}
 	_ = f.Close()
+	if in.Stream {
+		until, err := os.Open(in.Until)
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = until.Close() }()
+		_, err = io.Copy(tool.Stream(ctx), until)
+		return "that was it", err
+	}
 	said, err := os.ReadFile(in.Until)
 	return string(said), err
 }

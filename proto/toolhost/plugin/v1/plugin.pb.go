@@ -31,6 +31,168 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type HealthRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HealthRequest) Reset() {
+	*x = HealthRequest{}
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HealthRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HealthRequest) ProtoMessage() {}
+
+func (x *HealthRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
+func (*HealthRequest) Descriptor() ([]byte, []int) {
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{0}
+}
+
+type HealthResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Why the plugin cannot work, in one line, for operators; empty: it can.
+	Problem       string `protobuf:"bytes,1,opt,name=problem,proto3" json:"problem,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HealthResponse) Reset() {
+	*x = HealthResponse{}
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HealthResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HealthResponse) ProtoMessage() {}
+
+func (x *HealthResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HealthResponse.ProtoReflect.Descriptor instead.
+func (*HealthResponse) Descriptor() ([]byte, []int) {
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *HealthResponse) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
+type ShutdownRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShutdownRequest) Reset() {
+	*x = ShutdownRequest{}
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShutdownRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShutdownRequest) ProtoMessage() {}
+
+func (x *ShutdownRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShutdownRequest.ProtoReflect.Descriptor instead.
+func (*ShutdownRequest) Descriptor() ([]byte, []int) {
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{2}
+}
+
+type ShutdownResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What went wrong, in one line, for the host's log; empty: nothing.
+	Problem       string `protobuf:"bytes,1,opt,name=problem,proto3" json:"problem,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShutdownResponse) Reset() {
+	*x = ShutdownResponse{}
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShutdownResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShutdownResponse) ProtoMessage() {}
+
+func (x *ShutdownResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShutdownResponse.ProtoReflect.Descriptor instead.
+func (*ShutdownResponse) Descriptor() ([]byte, []int) {
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ShutdownResponse) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
 // Packet is a piece of a byte stream that consists of frames. The boundaries
 // between packets have no meaning.
 type Packet struct {
@@ -42,7 +204,7 @@ type Packet struct {
 
 func (x *Packet) Reset() {
 	*x = Packet{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[0]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -54,7 +216,7 @@ func (x *Packet) String() string {
 func (*Packet) ProtoMessage() {}
 
 func (x *Packet) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[0]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -67,7 +229,7 @@ func (x *Packet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Packet.ProtoReflect.Descriptor instead.
 func (*Packet) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{0}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Packet) GetData() []byte {
@@ -87,7 +249,7 @@ type DescribeRequest struct {
 
 func (x *DescribeRequest) Reset() {
 	*x = DescribeRequest{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[1]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -99,7 +261,7 @@ func (x *DescribeRequest) String() string {
 func (*DescribeRequest) ProtoMessage() {}
 
 func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[1]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -112,7 +274,7 @@ func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeRequest.ProtoReflect.Descriptor instead.
 func (*DescribeRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{1}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *DescribeRequest) GetHostVersion() string {
@@ -149,7 +311,7 @@ type DescribeResponse struct {
 
 func (x *DescribeResponse) Reset() {
 	*x = DescribeResponse{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[2]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -161,7 +323,7 @@ func (x *DescribeResponse) String() string {
 func (*DescribeResponse) ProtoMessage() {}
 
 func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[2]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -174,7 +336,7 @@ func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeResponse.ProtoReflect.Descriptor instead.
 func (*DescribeResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{2}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *DescribeResponse) GetName() string {
@@ -268,7 +430,7 @@ type Needs struct {
 
 func (x *Needs) Reset() {
 	*x = Needs{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[3]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -280,7 +442,7 @@ func (x *Needs) String() string {
 func (*Needs) ProtoMessage() {}
 
 func (x *Needs) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[3]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -293,7 +455,7 @@ func (x *Needs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Needs.ProtoReflect.Descriptor instead.
 func (*Needs) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{3}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Needs) GetRead() []string {
@@ -381,7 +543,7 @@ type ToolDefinition struct {
 
 func (x *ToolDefinition) Reset() {
 	*x = ToolDefinition{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[4]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -393,7 +555,7 @@ func (x *ToolDefinition) String() string {
 func (*ToolDefinition) ProtoMessage() {}
 
 func (x *ToolDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[4]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -406,7 +568,7 @@ func (x *ToolDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolDefinition.ProtoReflect.Descriptor instead.
 func (*ToolDefinition) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{4}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ToolDefinition) GetName() string {
@@ -527,7 +689,7 @@ type RateLimit struct {
 
 func (x *RateLimit) Reset() {
 	*x = RateLimit{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[5]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -539,7 +701,7 @@ func (x *RateLimit) String() string {
 func (*RateLimit) ProtoMessage() {}
 
 func (x *RateLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[5]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -552,7 +714,7 @@ func (x *RateLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RateLimit.ProtoReflect.Descriptor instead.
 func (*RateLimit) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{5}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RateLimit) GetCalls() int32 {
@@ -589,7 +751,7 @@ type ConfigureRequest struct {
 
 func (x *ConfigureRequest) Reset() {
 	*x = ConfigureRequest{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[6]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -601,7 +763,7 @@ func (x *ConfigureRequest) String() string {
 func (*ConfigureRequest) ProtoMessage() {}
 
 func (x *ConfigureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[6]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -614,7 +776,7 @@ func (x *ConfigureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureRequest.ProtoReflect.Descriptor instead.
 func (*ConfigureRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{6}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ConfigureRequest) GetRoot() string {
@@ -646,7 +808,7 @@ type ConfigureResponse struct {
 
 func (x *ConfigureResponse) Reset() {
 	*x = ConfigureResponse{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[7]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -658,7 +820,7 @@ func (x *ConfigureResponse) String() string {
 func (*ConfigureResponse) ProtoMessage() {}
 
 func (x *ConfigureResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[7]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -671,7 +833,7 @@ func (x *ConfigureResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureResponse.ProtoReflect.Descriptor instead.
 func (*ConfigureResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{7}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{11}
 }
 
 type ExecuteRequest struct {
@@ -695,15 +857,18 @@ type ExecuteRequest struct {
 	Ask bool `protobuf:"varint,7,opt,name=ask,proto3" json:"ask,omitempty"`
 	// The trace that the call belongs to, as in W3C Trace Context; empty: none is
 	// known.
-	Traceparent   string `protobuf:"bytes,8,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
-	Tracestate    string `protobuf:"bytes,9,opt,name=tracestate,proto3" json:"tracestate,omitempty"`
+	Traceparent string `protobuf:"bytes,8,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
+	Tracestate  string `protobuf:"bytes,9,opt,name=tracestate,proto3" json:"tracestate,omitempty"`
+	// Whether the caller shows the text of the result as it comes, in Delta
+	// messages. Used in Stream only.
+	Deltas        bool `protobuf:"varint,10,opt,name=deltas,proto3" json:"deltas,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExecuteRequest) Reset() {
 	*x = ExecuteRequest{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[8]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -715,7 +880,7 @@ func (x *ExecuteRequest) String() string {
 func (*ExecuteRequest) ProtoMessage() {}
 
 func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[8]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -728,7 +893,7 @@ func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteRequest.ProtoReflect.Descriptor instead.
 func (*ExecuteRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{8}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ExecuteRequest) GetId() string {
@@ -794,6 +959,107 @@ func (x *ExecuteRequest) GetTracestate() string {
 	return ""
 }
 
+func (x *ExecuteRequest) GetDeltas() bool {
+	if x != nil {
+		return x.Deltas
+	}
+	return false
+}
+
+// Delta is a piece of the text that a call streams. Used in Stream only.
+type Delta struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The text that follows that of the call's earlier deltas. All of them
+	// together are how the text of the result's first block begins.
+	Text          string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Delta) Reset() {
+	*x = Delta{}
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Delta) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Delta) ProtoMessage() {}
+
+func (x *Delta) ProtoReflect() protoreflect.Message {
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Delta.ProtoReflect.Descriptor instead.
+func (*Delta) Descriptor() ([]byte, []int) {
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Delta) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// SessionEnded says that no call of a session comes any more. Used in Stream
+// only.
+type SessionEnded struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// That of ExecuteRequest.session.
+	Session       string `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SessionEnded) Reset() {
+	*x = SessionEnded{}
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SessionEnded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SessionEnded) ProtoMessage() {}
+
+func (x *SessionEnded) ProtoReflect() protoreflect.Message {
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SessionEnded.ProtoReflect.Descriptor instead.
+func (*SessionEnded) Descriptor() ([]byte, []int) {
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *SessionEnded) GetSession() string {
+	if x != nil {
+		return x.Session
+	}
+	return ""
+}
+
 // Question is what a call asks whoever made it. Used in Stream only.
 type Question struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -812,7 +1078,7 @@ type Question struct {
 
 func (x *Question) Reset() {
 	*x = Question{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[9]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -824,7 +1090,7 @@ func (x *Question) String() string {
 func (*Question) ProtoMessage() {}
 
 func (x *Question) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[9]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -837,7 +1103,7 @@ func (x *Question) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Question.ProtoReflect.Descriptor instead.
 func (*Question) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{9}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Question) GetNumber() uint32 {
@@ -880,7 +1146,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[10]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -892,7 +1158,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[10]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -905,7 +1171,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{10}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Answer) GetNumber() uint32 {
@@ -951,7 +1217,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[11]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -963,7 +1229,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[11]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -976,7 +1242,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{11}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Progress) GetDone() float64 {
@@ -1012,7 +1278,7 @@ type LogRecord struct {
 
 func (x *LogRecord) Reset() {
 	*x = LogRecord{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[12]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1024,7 +1290,7 @@ func (x *LogRecord) String() string {
 func (*LogRecord) ProtoMessage() {}
 
 func (x *LogRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[12]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1037,7 +1303,7 @@ func (x *LogRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogRecord.ProtoReflect.Descriptor instead.
 func (*LogRecord) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{12}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *LogRecord) GetLevel() string {
@@ -1070,7 +1336,7 @@ type ExecuteResponse struct {
 
 func (x *ExecuteResponse) Reset() {
 	*x = ExecuteResponse{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[13]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1082,7 +1348,7 @@ func (x *ExecuteResponse) String() string {
 func (*ExecuteResponse) ProtoMessage() {}
 
 func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[13]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1095,7 +1361,7 @@ func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteResponse.ProtoReflect.Descriptor instead.
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{13}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ExecuteResponse) GetOutcome() isExecuteResponse_Outcome {
@@ -1157,7 +1423,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[14]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1169,7 +1435,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[14]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1182,7 +1448,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{14}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Result) GetContent() []*Content {
@@ -1236,7 +1502,7 @@ type Content struct {
 
 func (x *Content) Reset() {
 	*x = Content{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[15]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1248,7 +1514,7 @@ func (x *Content) String() string {
 func (*Content) ProtoMessage() {}
 
 func (x *Content) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[15]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1261,7 +1527,7 @@ func (x *Content) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Content.ProtoReflect.Descriptor instead.
 func (*Content) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{15}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Content) GetBlock() isContent_Block {
@@ -1366,7 +1632,7 @@ type Text struct {
 
 func (x *Text) Reset() {
 	*x = Text{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[16]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1378,7 +1644,7 @@ func (x *Text) String() string {
 func (*Text) ProtoMessage() {}
 
 func (x *Text) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[16]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1391,7 +1657,7 @@ func (x *Text) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Text.ProtoReflect.Descriptor instead.
 func (*Text) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{16}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Text) GetText() string {
@@ -1412,7 +1678,7 @@ type Media struct {
 
 func (x *Media) Reset() {
 	*x = Media{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[17]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1424,7 +1690,7 @@ func (x *Media) String() string {
 func (*Media) ProtoMessage() {}
 
 func (x *Media) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[17]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1437,7 +1703,7 @@ func (x *Media) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Media.ProtoReflect.Descriptor instead.
 func (*Media) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{17}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Media) GetData() []byte {
@@ -1470,7 +1736,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[18]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1482,7 +1748,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[18]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1495,7 +1761,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{18}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Resource) GetUri() string {
@@ -1566,7 +1832,7 @@ type ResourceLink struct {
 
 func (x *ResourceLink) Reset() {
 	*x = ResourceLink{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[19]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1578,7 +1844,7 @@ func (x *ResourceLink) String() string {
 func (*ResourceLink) ProtoMessage() {}
 
 func (x *ResourceLink) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[19]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1591,7 +1857,7 @@ func (x *ResourceLink) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceLink.ProtoReflect.Descriptor instead.
 func (*ResourceLink) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{19}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ResourceLink) GetUri() string {
@@ -1630,14 +1896,16 @@ type Error struct {
 	// What happened, in one line, for people and models.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// What to do next; empty: none.
-	Hint          string `protobuf:"bytes,3,opt,name=hint,proto3" json:"hint,omitempty"`
+	Hint string `protobuf:"bytes,3,opt,name=hint,proto3" json:"hint,omitempty"`
+	// How long to wait before trying again, in milliseconds; 0: not known.
+	RetryAfterMs  int64 `protobuf:"varint,4,opt,name=retry_after_ms,json=retryAfterMs,proto3" json:"retry_after_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[20]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1649,7 +1917,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[20]
+	mi := &file_toolhost_plugin_v1_plugin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1662,7 +1930,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{20}
+	return file_toolhost_plugin_v1_plugin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Error) GetCode() string {
@@ -1686,11 +1954,24 @@ func (x *Error) GetHint() string {
 	return ""
 }
 
+func (x *Error) GetRetryAfterMs() int64 {
+	if x != nil {
+		return x.RetryAfterMs
+	}
+	return 0
+}
+
 var File_toolhost_plugin_v1_plugin_proto protoreflect.FileDescriptor
 
 const file_toolhost_plugin_v1_plugin_proto_rawDesc = "" +
 	"\n" +
-	"\x1ftoolhost/plugin/v1/plugin.proto\x12\x12toolhost.plugin.v1\"\x1c\n" +
+	"\x1ftoolhost/plugin/v1/plugin.proto\x12\x12toolhost.plugin.v1\"\x0f\n" +
+	"\rHealthRequest\"*\n" +
+	"\x0eHealthResponse\x12\x18\n" +
+	"\aproblem\x18\x01 \x01(\tR\aproblem\"\x11\n" +
+	"\x0fShutdownRequest\",\n" +
+	"\x10ShutdownResponse\x12\x18\n" +
+	"\aproblem\x18\x01 \x01(\tR\aproblem\"\x1c\n" +
 	"\x06Packet\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\"4\n" +
 	"\x0fDescribeRequest\x12!\n" +
@@ -1746,7 +2027,7 @@ const file_toolhost_plugin_v1_plugin_proto_rawDesc = "" +
 	"\vconfig_json\x18\x02 \x01(\fR\n" +
 	"configJson\x12\x1c\n" +
 	"\tprotected\x18\x03 \x03(\tR\tprotected\"\x13\n" +
-	"\x11ConfigureResponse\"\x84\x02\n" +
+	"\x11ConfigureResponse\"\x9c\x02\n" +
 	"\x0eExecuteRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12%\n" +
@@ -1759,7 +2040,13 @@ const file_toolhost_plugin_v1_plugin_proto_rawDesc = "" +
 	"\vtraceparent\x18\b \x01(\tR\vtraceparent\x12\x1e\n" +
 	"\n" +
 	"tracestate\x18\t \x01(\tR\n" +
-	"tracestate\"]\n" +
+	"tracestate\x12\x16\n" +
+	"\x06deltas\x18\n" +
+	" \x01(\bR\x06deltas\"\x1b\n" +
+	"\x05Delta\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\"(\n" +
+	"\fSessionEnded\x12\x18\n" +
+	"\asession\x18\x01 \x01(\tR\asession\"]\n" +
 	"\bQuestion\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x1f\n" +
@@ -1810,18 +2097,21 @@ const file_toolhost_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x03uri\x18\x01 \x01(\tR\x03uri\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x03 \x01(\tR\vdescription\x12\x1b\n" +
-	"\tmime_type\x18\x04 \x01(\tR\bmimeType\"I\n" +
+	"\tmime_type\x18\x04 \x01(\tR\bmimeType\"o\n" +
 	"\x05Error\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
-	"\x04hint\x18\x03 \x01(\tR\x04hint2\xab\x03\n" +
+	"\x04hint\x18\x03 \x01(\tR\x04hint\x12$\n" +
+	"\x0eretry_after_ms\x18\x04 \x01(\x03R\fretryAfterMs2\xd3\x04\n" +
 	"\n" +
 	"ToolPlugin\x12U\n" +
 	"\bDescribe\x12#.toolhost.plugin.v1.DescribeRequest\x1a$.toolhost.plugin.v1.DescribeResponse\x12X\n" +
 	"\tConfigure\x12$.toolhost.plugin.v1.ConfigureRequest\x1a%.toolhost.plugin.v1.ConfigureResponse\x12R\n" +
 	"\aExecute\x12\".toolhost.plugin.v1.ExecuteRequest\x1a#.toolhost.plugin.v1.ExecuteResponse\x12R\n" +
 	"\aPreview\x12\".toolhost.plugin.v1.ExecuteRequest\x1a#.toolhost.plugin.v1.ExecuteResponse\x12D\n" +
-	"\x06Stream\x12\x1a.toolhost.plugin.v1.Packet\x1a\x1a.toolhost.plugin.v1.Packet(\x010\x01B@Z>github.com/toolhost/toolhost/proto/toolhost/plugin/v1;pluginv1b\x06proto3"
+	"\x06Stream\x12\x1a.toolhost.plugin.v1.Packet\x1a\x1a.toolhost.plugin.v1.Packet(\x010\x01\x12O\n" +
+	"\x06Health\x12!.toolhost.plugin.v1.HealthRequest\x1a\".toolhost.plugin.v1.HealthResponse\x12U\n" +
+	"\bShutdown\x12#.toolhost.plugin.v1.ShutdownRequest\x1a$.toolhost.plugin.v1.ShutdownResponseB@Z>github.com/toolhost/toolhost/proto/toolhost/plugin/v1;pluginv1b\x06proto3"
 
 var (
 	file_toolhost_plugin_v1_plugin_proto_rawDescOnce sync.Once
@@ -1835,55 +2125,65 @@ func file_toolhost_plugin_v1_plugin_proto_rawDescGZIP() []byte {
 	return file_toolhost_plugin_v1_plugin_proto_rawDescData
 }
 
-var file_toolhost_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_toolhost_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_toolhost_plugin_v1_plugin_proto_goTypes = []any{
-	(*Packet)(nil),            // 0: toolhost.plugin.v1.Packet
-	(*DescribeRequest)(nil),   // 1: toolhost.plugin.v1.DescribeRequest
-	(*DescribeResponse)(nil),  // 2: toolhost.plugin.v1.DescribeResponse
-	(*Needs)(nil),             // 3: toolhost.plugin.v1.Needs
-	(*ToolDefinition)(nil),    // 4: toolhost.plugin.v1.ToolDefinition
-	(*RateLimit)(nil),         // 5: toolhost.plugin.v1.RateLimit
-	(*ConfigureRequest)(nil),  // 6: toolhost.plugin.v1.ConfigureRequest
-	(*ConfigureResponse)(nil), // 7: toolhost.plugin.v1.ConfigureResponse
-	(*ExecuteRequest)(nil),    // 8: toolhost.plugin.v1.ExecuteRequest
-	(*Question)(nil),          // 9: toolhost.plugin.v1.Question
-	(*Answer)(nil),            // 10: toolhost.plugin.v1.Answer
-	(*Progress)(nil),          // 11: toolhost.plugin.v1.Progress
-	(*LogRecord)(nil),         // 12: toolhost.plugin.v1.LogRecord
-	(*ExecuteResponse)(nil),   // 13: toolhost.plugin.v1.ExecuteResponse
-	(*Result)(nil),            // 14: toolhost.plugin.v1.Result
-	(*Content)(nil),           // 15: toolhost.plugin.v1.Content
-	(*Text)(nil),              // 16: toolhost.plugin.v1.Text
-	(*Media)(nil),             // 17: toolhost.plugin.v1.Media
-	(*Resource)(nil),          // 18: toolhost.plugin.v1.Resource
-	(*ResourceLink)(nil),      // 19: toolhost.plugin.v1.ResourceLink
-	(*Error)(nil),             // 20: toolhost.plugin.v1.Error
+	(*HealthRequest)(nil),     // 0: toolhost.plugin.v1.HealthRequest
+	(*HealthResponse)(nil),    // 1: toolhost.plugin.v1.HealthResponse
+	(*ShutdownRequest)(nil),   // 2: toolhost.plugin.v1.ShutdownRequest
+	(*ShutdownResponse)(nil),  // 3: toolhost.plugin.v1.ShutdownResponse
+	(*Packet)(nil),            // 4: toolhost.plugin.v1.Packet
+	(*DescribeRequest)(nil),   // 5: toolhost.plugin.v1.DescribeRequest
+	(*DescribeResponse)(nil),  // 6: toolhost.plugin.v1.DescribeResponse
+	(*Needs)(nil),             // 7: toolhost.plugin.v1.Needs
+	(*ToolDefinition)(nil),    // 8: toolhost.plugin.v1.ToolDefinition
+	(*RateLimit)(nil),         // 9: toolhost.plugin.v1.RateLimit
+	(*ConfigureRequest)(nil),  // 10: toolhost.plugin.v1.ConfigureRequest
+	(*ConfigureResponse)(nil), // 11: toolhost.plugin.v1.ConfigureResponse
+	(*ExecuteRequest)(nil),    // 12: toolhost.plugin.v1.ExecuteRequest
+	(*Delta)(nil),             // 13: toolhost.plugin.v1.Delta
+	(*SessionEnded)(nil),      // 14: toolhost.plugin.v1.SessionEnded
+	(*Question)(nil),          // 15: toolhost.plugin.v1.Question
+	(*Answer)(nil),            // 16: toolhost.plugin.v1.Answer
+	(*Progress)(nil),          // 17: toolhost.plugin.v1.Progress
+	(*LogRecord)(nil),         // 18: toolhost.plugin.v1.LogRecord
+	(*ExecuteResponse)(nil),   // 19: toolhost.plugin.v1.ExecuteResponse
+	(*Result)(nil),            // 20: toolhost.plugin.v1.Result
+	(*Content)(nil),           // 21: toolhost.plugin.v1.Content
+	(*Text)(nil),              // 22: toolhost.plugin.v1.Text
+	(*Media)(nil),             // 23: toolhost.plugin.v1.Media
+	(*Resource)(nil),          // 24: toolhost.plugin.v1.Resource
+	(*ResourceLink)(nil),      // 25: toolhost.plugin.v1.ResourceLink
+	(*Error)(nil),             // 26: toolhost.plugin.v1.Error
 }
 var file_toolhost_plugin_v1_plugin_proto_depIdxs = []int32{
-	4,  // 0: toolhost.plugin.v1.DescribeResponse.tools:type_name -> toolhost.plugin.v1.ToolDefinition
-	3,  // 1: toolhost.plugin.v1.DescribeResponse.needs:type_name -> toolhost.plugin.v1.Needs
-	5,  // 2: toolhost.plugin.v1.ToolDefinition.rate_limit:type_name -> toolhost.plugin.v1.RateLimit
-	20, // 3: toolhost.plugin.v1.Answer.error:type_name -> toolhost.plugin.v1.Error
-	14, // 4: toolhost.plugin.v1.ExecuteResponse.result:type_name -> toolhost.plugin.v1.Result
-	20, // 5: toolhost.plugin.v1.ExecuteResponse.error:type_name -> toolhost.plugin.v1.Error
-	15, // 6: toolhost.plugin.v1.Result.content:type_name -> toolhost.plugin.v1.Content
-	16, // 7: toolhost.plugin.v1.Content.text:type_name -> toolhost.plugin.v1.Text
-	17, // 8: toolhost.plugin.v1.Content.image:type_name -> toolhost.plugin.v1.Media
-	17, // 9: toolhost.plugin.v1.Content.audio:type_name -> toolhost.plugin.v1.Media
-	18, // 10: toolhost.plugin.v1.Content.resource:type_name -> toolhost.plugin.v1.Resource
-	19, // 11: toolhost.plugin.v1.Content.resource_link:type_name -> toolhost.plugin.v1.ResourceLink
-	1,  // 12: toolhost.plugin.v1.ToolPlugin.Describe:input_type -> toolhost.plugin.v1.DescribeRequest
-	6,  // 13: toolhost.plugin.v1.ToolPlugin.Configure:input_type -> toolhost.plugin.v1.ConfigureRequest
-	8,  // 14: toolhost.plugin.v1.ToolPlugin.Execute:input_type -> toolhost.plugin.v1.ExecuteRequest
-	8,  // 15: toolhost.plugin.v1.ToolPlugin.Preview:input_type -> toolhost.plugin.v1.ExecuteRequest
-	0,  // 16: toolhost.plugin.v1.ToolPlugin.Stream:input_type -> toolhost.plugin.v1.Packet
-	2,  // 17: toolhost.plugin.v1.ToolPlugin.Describe:output_type -> toolhost.plugin.v1.DescribeResponse
-	7,  // 18: toolhost.plugin.v1.ToolPlugin.Configure:output_type -> toolhost.plugin.v1.ConfigureResponse
-	13, // 19: toolhost.plugin.v1.ToolPlugin.Execute:output_type -> toolhost.plugin.v1.ExecuteResponse
-	13, // 20: toolhost.plugin.v1.ToolPlugin.Preview:output_type -> toolhost.plugin.v1.ExecuteResponse
-	0,  // 21: toolhost.plugin.v1.ToolPlugin.Stream:output_type -> toolhost.plugin.v1.Packet
-	17, // [17:22] is the sub-list for method output_type
-	12, // [12:17] is the sub-list for method input_type
+	8,  // 0: toolhost.plugin.v1.DescribeResponse.tools:type_name -> toolhost.plugin.v1.ToolDefinition
+	7,  // 1: toolhost.plugin.v1.DescribeResponse.needs:type_name -> toolhost.plugin.v1.Needs
+	9,  // 2: toolhost.plugin.v1.ToolDefinition.rate_limit:type_name -> toolhost.plugin.v1.RateLimit
+	26, // 3: toolhost.plugin.v1.Answer.error:type_name -> toolhost.plugin.v1.Error
+	20, // 4: toolhost.plugin.v1.ExecuteResponse.result:type_name -> toolhost.plugin.v1.Result
+	26, // 5: toolhost.plugin.v1.ExecuteResponse.error:type_name -> toolhost.plugin.v1.Error
+	21, // 6: toolhost.plugin.v1.Result.content:type_name -> toolhost.plugin.v1.Content
+	22, // 7: toolhost.plugin.v1.Content.text:type_name -> toolhost.plugin.v1.Text
+	23, // 8: toolhost.plugin.v1.Content.image:type_name -> toolhost.plugin.v1.Media
+	23, // 9: toolhost.plugin.v1.Content.audio:type_name -> toolhost.plugin.v1.Media
+	24, // 10: toolhost.plugin.v1.Content.resource:type_name -> toolhost.plugin.v1.Resource
+	25, // 11: toolhost.plugin.v1.Content.resource_link:type_name -> toolhost.plugin.v1.ResourceLink
+	5,  // 12: toolhost.plugin.v1.ToolPlugin.Describe:input_type -> toolhost.plugin.v1.DescribeRequest
+	10, // 13: toolhost.plugin.v1.ToolPlugin.Configure:input_type -> toolhost.plugin.v1.ConfigureRequest
+	12, // 14: toolhost.plugin.v1.ToolPlugin.Execute:input_type -> toolhost.plugin.v1.ExecuteRequest
+	12, // 15: toolhost.plugin.v1.ToolPlugin.Preview:input_type -> toolhost.plugin.v1.ExecuteRequest
+	4,  // 16: toolhost.plugin.v1.ToolPlugin.Stream:input_type -> toolhost.plugin.v1.Packet
+	0,  // 17: toolhost.plugin.v1.ToolPlugin.Health:input_type -> toolhost.plugin.v1.HealthRequest
+	2,  // 18: toolhost.plugin.v1.ToolPlugin.Shutdown:input_type -> toolhost.plugin.v1.ShutdownRequest
+	6,  // 19: toolhost.plugin.v1.ToolPlugin.Describe:output_type -> toolhost.plugin.v1.DescribeResponse
+	11, // 20: toolhost.plugin.v1.ToolPlugin.Configure:output_type -> toolhost.plugin.v1.ConfigureResponse
+	19, // 21: toolhost.plugin.v1.ToolPlugin.Execute:output_type -> toolhost.plugin.v1.ExecuteResponse
+	19, // 22: toolhost.plugin.v1.ToolPlugin.Preview:output_type -> toolhost.plugin.v1.ExecuteResponse
+	4,  // 23: toolhost.plugin.v1.ToolPlugin.Stream:output_type -> toolhost.plugin.v1.Packet
+	1,  // 24: toolhost.plugin.v1.ToolPlugin.Health:output_type -> toolhost.plugin.v1.HealthResponse
+	3,  // 25: toolhost.plugin.v1.ToolPlugin.Shutdown:output_type -> toolhost.plugin.v1.ShutdownResponse
+	19, // [19:26] is the sub-list for method output_type
+	12, // [12:19] is the sub-list for method input_type
 	12, // [12:12] is the sub-list for extension type_name
 	12, // [12:12] is the sub-list for extension extendee
 	0,  // [0:12] is the sub-list for field type_name
@@ -1894,18 +2194,18 @@ func file_toolhost_plugin_v1_plugin_proto_init() {
 	if File_toolhost_plugin_v1_plugin_proto != nil {
 		return
 	}
-	file_toolhost_plugin_v1_plugin_proto_msgTypes[13].OneofWrappers = []any{
+	file_toolhost_plugin_v1_plugin_proto_msgTypes[19].OneofWrappers = []any{
 		(*ExecuteResponse_Result)(nil),
 		(*ExecuteResponse_Error)(nil),
 	}
-	file_toolhost_plugin_v1_plugin_proto_msgTypes[15].OneofWrappers = []any{
+	file_toolhost_plugin_v1_plugin_proto_msgTypes[21].OneofWrappers = []any{
 		(*Content_Text)(nil),
 		(*Content_Image)(nil),
 		(*Content_Audio)(nil),
 		(*Content_Resource)(nil),
 		(*Content_ResourceLink)(nil),
 	}
-	file_toolhost_plugin_v1_plugin_proto_msgTypes[18].OneofWrappers = []any{
+	file_toolhost_plugin_v1_plugin_proto_msgTypes[24].OneofWrappers = []any{
 		(*Resource_Text)(nil),
 		(*Resource_Blob)(nil),
 	}
@@ -1915,7 +2215,7 @@ func file_toolhost_plugin_v1_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolhost_plugin_v1_plugin_proto_rawDesc), len(file_toolhost_plugin_v1_plugin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -34,6 +34,8 @@ const (
 	ToolPlugin_Execute_FullMethodName   = "/toolhost.plugin.v1.ToolPlugin/Execute"
 	ToolPlugin_Preview_FullMethodName   = "/toolhost.plugin.v1.ToolPlugin/Preview"
 	ToolPlugin_Stream_FullMethodName    = "/toolhost.plugin.v1.ToolPlugin/Stream"
+	ToolPlugin_Health_FullMethodName    = "/toolhost.plugin.v1.ToolPlugin/Health"
+	ToolPlugin_Shutdown_FullMethodName  = "/toolhost.plugin.v1.ToolPlugin/Shutdown"
 )
 
 // ToolPluginClient is the client API for ToolPlugin service.
@@ -71,6 +73,16 @@ type ToolPluginClient interface {
 	// buf:lint:ignore RPC_REQUEST_STANDARD_NAME
 	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
 	Stream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Packet, Packet], error)
+	// Health says whether the plugin can work: an answer without a problem says
+	// that it can. The host asks from time to time, never two questions at once,
+	// waits 5 seconds, and shows the problem to operators; calls are still sent.
+	// Only if DescribeResponse.features names "health".
+	Health(ctx context.Context, in *HealthRequest, opts ...grpc.CallOption) (*HealthResponse, error)
+	// Shutdown is called when the plugin's last call has ended and before its
+	// process is asked to end, so that it can finish what it does for itself. The
+	// deadline of the call is how long the process has. Only if
+	// DescribeResponse.features names "shutdown".
+	Shutdown(ctx context.Context, in *ShutdownRequest, opts ...grpc.CallOption) (*ShutdownResponse, error)
 }
 
 type toolPluginClient struct {
@@ -134,6 +146,26 @@ func (c *toolPluginClient) Stream(ctx context.Context, opts ...grpc.CallOption) 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ToolPlugin_StreamClient = grpc.BidiStreamingClient[Packet, Packet]
 
+func (c *toolPluginClient) Health(ctx context.Context, in *HealthRequest, opts ...grpc.CallOption) (*HealthResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(HealthResponse)
+	err := c.cc.Invoke(ctx, ToolPlugin_Health_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *toolPluginClient) Shutdown(ctx context.Context, in *ShutdownRequest, opts ...grpc.CallOption) (*ShutdownResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ShutdownResponse)
+	err := c.cc.Invoke(ctx, ToolPlugin_Shutdown_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ToolPluginServer is the server API for ToolPlugin service.
 // All implementations must embed UnimplementedToolPluginServer
 // for forward compatibility.
@@ -169,6 +201,16 @@ type ToolPluginServer interface {
 	// buf:lint:ignore RPC_REQUEST_STANDARD_NAME
 	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
 	Stream(grpc.BidiStreamingServer[Packet, Packet]) error
+	// Health says whether the plugin can work: an answer without a problem says
+	// that it can. The host asks from time to time, never two questions at once,
+	// waits 5 seconds, and shows the problem to operators; calls are still sent.
+	// Only if DescribeResponse.features names "health".
+	Health(context.Context, *HealthRequest) (*HealthResponse, error)
+	// Shutdown is called when the plugin's last call has ended and before its
+	// process is asked to end, so that it can finish what it does for itself. The
+	// deadline of the call is how long the process has. Only if
+	// DescribeResponse.features names "shutdown".
+	Shutdown(context.Context, *ShutdownRequest) (*ShutdownResponse, error)
 	mustEmbedUnimplementedToolPluginServer()
 }
 
@@ -193,6 +235,12 @@ func (UnimplementedToolPluginServer) Preview(context.Context, *ExecuteRequest) (
 }
 func (UnimplementedToolPluginServer) Stream(grpc.BidiStreamingServer[Packet, Packet]) error {
 	return status.Error(codes.Unimplemented, "method Stream not implemented")
+}
+func (UnimplementedToolPluginServer) Health(context.Context, *HealthRequest) (*HealthResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Health not implemented")
+}
+func (UnimplementedToolPluginServer) Shutdown(context.Context, *ShutdownRequest) (*ShutdownResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Shutdown not implemented")
 }
 func (UnimplementedToolPluginServer) mustEmbedUnimplementedToolPluginServer() {}
 func (UnimplementedToolPluginServer) testEmbeddedByValue()                    {}
@@ -294,6 +342,42 @@ func _ToolPlugin_Stream_Handler(srv interface{}, stream grpc.ServerStream) error
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ToolPlugin_StreamServer = grpc.BidiStreamingServer[Packet, Packet]
 
+func _ToolPlugin_Health_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(HealthRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ToolPluginServer).Health(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ToolPlugin_Health_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ToolPluginServer).Health(ctx, req.(*HealthRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ToolPlugin_Shutdown_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ShutdownRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ToolPluginServer).Shutdown(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ToolPlugin_Shutdown_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ToolPluginServer).Shutdown(ctx, req.(*ShutdownRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ToolPlugin_ServiceDesc is the grpc.ServiceDesc for ToolPlugin service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -316,6 +400,14 @@ var ToolPlugin_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Preview",
 			Handler:    _ToolPlugin_Preview_Handler,
+		},
+		{
+			MethodName: "Health",
+			Handler:    _ToolPlugin_Health_Handler,
+		},
+		{
+			MethodName: "Shutdown",
+			Handler:    _ToolPlugin_Shutdown_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+)
+
+// What a tool streams is on the terminal as it comes, also by a daemon. Elsewhere it is printed once,
+// with the result.
+func TestCallStreams(t *testing.T) {
+	t.Parallel()
+	for _, by := range []string{"alone", "by a daemon"} {
+		t.Run(by, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "player")
+			if by != "alone" {
+				w.serve()
+			}
+			begun, source := filepath.Join(w.root, "begun"), filepath.Join(w.root, "source")
+			for _, fifo := range []string{begun, source} {
+				if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			line := []string{"call", "play.hold", "--arg", "fifo=" + begun, "--arg", "until=" + source, "--arg", "stream=true",
+				"--plugin-dir", w.plugins}
+			person, program := newTerminal(t)
+			cmd := w.command(line...)
+			cmd.Stdout, cmd.Stderr = program, program
+			to := w.source(cmd, begun, source)
+			at := screen{t, person}
+			for _, text := range []string{"first line\n", "half a li", "ne, \x1b[2J and é\n", "the end"} {
+				if _, err := to.WriteString(text); err != nil {
+					t.Fatal(err)
+				}
+				switch text {
+				case "first line\n":
+					at.sees("first line\r\n")
+				case "ne, \x1b[2J and é\n":
+					at.sees(`ne, \x1b[2J and é`)
+				default:
+					at.sees(text)
+				}
+			}
+			if err := to.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if seen := at.sees("that was it\r\n"); seen != "\r\nthat was it\r\n" {
+				t.Errorf("after the text the person sees %q", seen)
+			}
+			if err := cmd.Wait(); err != nil {
+				t.Error(err)
+			}
+
+			for _, flag := range []string{"--json", "--log-level=error"} {
+				u := w.startCall(begun, "call", "play.hold", "--arg", "until="+source, "--arg", "stream=true", flag)
+				if err := os.WriteFile(source, []byte("all of it"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				o := u.wait().exits(exit.Done)
+				if flag == "--json" {
+					o.prints(`"content": "all of it\nthat was it"`)
+				} else {
+					equal(t, "what is printed", o.stdout, "all of it\nthat was it")
+				}
+			}
+		})
+	}
+}
+
+// source starts a command whose tool reads a FIFO, and returns what writes to that.
+func (w *world) source(cmd *exec.Cmd, begun, source string) *os.File {
+	w.t.Helper()
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	b, err := os.Open(begun)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	to, err := os.OpenFile(source, os.O_WRONLY, 0)
+	if err := errors.Join(err, b.Close()); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = to.Close() })
+	return to
+}
