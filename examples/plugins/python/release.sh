@@ -1,10 +1,9 @@
 #!/bin/sh
-# Makes a release of what plugin.yaml names: tests and verifies it, builds it, and
-# makes one package. With REF, such as oci://registry.example.com/tools/notes, pushes that.
-# usage: ./release.sh [REF]
+# Makes a release: tests and verifies the plugin, builds it, and makes one package of it.
+# With REF, such as oci://registry.example.com/tools/notes, pushes the package there. KEY names the
+# secret key to sign it with, see toolhost plugin keygen.
+# usage: [KEY=FILE] ./release.sh [REF]
 set -eu
 cd "$(dirname "$0")"
-make clean test verify pack
-if [ $# -gt 0 ]; then
-	"${TOOLHOST:-toolhost}" plugin push dist/notes-*.tar "$1"
-fi
+make clean test verify
+"${TOOLHOST:-toolhost}" plugin pack ${KEY:+--sign "$KEY"} ${1:+--push "$1"}

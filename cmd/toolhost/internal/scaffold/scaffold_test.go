@@ -3,6 +3,7 @@ package scaffold
 import (
 	"errors"
 	"fmt"
+	"go/format"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -57,6 +58,11 @@ func TestFiles(t *testing.T) {
 		for _, f := range files {
 			if s := string(f.content); strings.Contains(s, "{{") || strings.Contains(s, "<no value>") || !strings.HasSuffix(s, "\n") || strings.HasSuffix(s, "\n\n") {
 				t.Errorf("%s: %s has\n%s", l, f.path, s)
+			}
+			if strings.HasSuffix(f.path, ".go") {
+				if pretty, err := format.Source(f.content); err != nil || string(pretty) != string(f.content) {
+					t.Errorf("%s is not formatted as gofmt does: %v", f.path, err)
+				}
 			}
 			if f.path == "go.mod" {
 				if m, err := modfile.Parse(f.path, f.content, nil); err != nil || m.Replace[0].New.Path != "/a b" {
