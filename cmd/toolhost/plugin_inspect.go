@@ -57,6 +57,9 @@ type signatureReport struct {
 }
 
 func inspectPackage(ctx context.Context, s *session.Session, text string) (err error) {
+	if err := s.Configure(true); err != nil { // for the publishers; the other commands of authors need none
+		return err
+	}
 	ref, err := pluginsource.Parse(text)
 	if err != nil {
 		return exit.With(exit.BadUsage, err)

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2"
+	"oras.land/oras-go/v2/content/memory"
+	"oras.land/oras-go/v2/registry/remote"
+
+	"github.com/toolhost/toolhost/internal/pluginpackage"
+)
+
+// project makes the directory of a plugin to pack: the fs plugin for this platform, a script for
+// another, and the plugin.yaml.
+func (w *world) project(more string) (dir string) {
+	w.t.Helper()
+	dir = w.t.TempDir()
+	if err := os.Link(filepath.Join(built.dir, "fs"), filepath.Join(dir, "fs")); err != nil {
+		w.t.Fatal(err)
+	}
+	files := map[string]string{
+		"script":  "#!/bin/sh\nexec true\n",
+		"LICENSE": "Do what you like.\n",
+		"plugin.yaml": fmt.Sprintf("description: Files.\nlicense: Apache-2.0\nlicense_file: LICENSE\nsource: https://example.com/fs\n"+
+			"binaries:\n  %s/%s: fs\n  plan9/386: script\n", runtime.GOOS, runtime.GOARCH) + more,
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// packed is what plugin pack --json prints.
+type packed struct {
+	File, Digest, Key string
+	Manifest          pluginpackage.Manifest
+	Pushed            *struct {
+		Reference string
+		Blobs     int
+	}
+}
+
+// What is packed has what the plugin says of itself, is the same each time, and is read again; a
+// registry has it under the same digest, and other programs for registries fetch it.
+func TestPluginPack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	dir := w.project("")
+	key := filepath.Join(t.TempDir(), "acme.key")
+	w.env = append(w.env, "TOOLHOST_KEY_PASSWORD=hunter2", "DOCKER_CONFIG="+t.TempDir())
+	var made struct{ ID, Public, File string }
+	w.bare("plugin", "keygen", key, "--json").exits(0).json(&made)
+	if text, err := os.ReadFile(key); err != nil || bytes.Contains(text, []byte("hunter2")) || !bytes.Contains(text, []byte("encrypted")) {
+		t.Errorf("the secret key is %s, %v", text, err)
+	}
+	w.bare("plugin", "keygen", key).exits(2).says("there is a key already")
+
+	var first, second packed
+	w.bare("plugin", "pack", dir, "--sign", key, "--json").exits(0).json(&first)
+	m := first.Manifest
+	if m.Name != "fs" || m.Version == "" || m.CreatedBy == "" || len(m.Definitions) < 5 || m.Needs == nil || len(m.SBOM) != 2 || first.Key != made.ID {
+		t.Errorf("packed %+v", first)
+	}
+	w.bare("plugin", "pack", dir, "--sign", key, "-o", filepath.Join(dir, "again.tar"), "--json").exits(0).json(&second)
+	if a, b := read(t, first.File), read(t, second.File); a != b || first.Digest != second.Digest {
+		t.Errorf("%s and %s differ", first.File, second.File)
+	}
+	w.bare("plugin", "inspect", first.File).exits(0).prints(m.Version).prints("fs.read").prints("CycloneDX").prints(made.ID).prints("no trusted publisher")
+	w.write("trusting.yaml", "trust: {publishers: {acme: {keys: ["+made.Public+"], plugins: [fs]}}}\n")
+	w.bare("--config", "trusting.yaml", "plugin", "inspect", first.File).exits(0).prints("by acme, with key " + made.ID)
+	w.write("narrow.yaml", "trust: {publishers: {acme: {keys: ["+made.Public+"], plugins: [fs], max_safety: safe}}}\n")
+	w.bare("--config", "narrow.yaml", "plugin", "inspect", first.File).exits(1).prints("is dangerous, above safe")
+
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(server.Close)
+	host := strings.TrimPrefix(server.URL, "http://")
+	ref := "oci://" + host + "/acme/fs"
+	w.bare("plugin", "push", first.File, ref).exits(0).prints("pushed " + ref + ":" + m.Version + "@" + first.Digest)
+	w.bare("plugin", "push", first.File, ref).exits(0) // which it has
+	w.bare("plugin", "pack", dir, "--description", "Other files.").exits(0)
+	w.bare("plugin", "push", first.File, ref).exits(5).says("the tag is another package's").says("--force")
+	w.bare("plugin", "push", first.File, ref+":next").exits(0)
+	w.bare("plugin", "push", second.File, ref+":next", "--force").exits(0).prints(first.Digest)
+	w.bare("plugin", "inspect", ref+":"+m.Version).exits(0).prints(first.Digest)
+
+	repository, err := remote.NewRepository(host + "/acme/fs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	repository.PlainHTTP = true
+	store := memory.New()
+	root, err := oras.Copy(t.Context(), repository, m.Version, store, "", oras.DefaultCopyOptions)
+	if err != nil || root.Digest.String() != first.Digest || root.MediaType != ocispec.MediaTypeImageManifest {
+		t.Fatalf("ORAS fetches %+v, %v", root, err)
+	}
+	if p, err := pluginpackage.Read(t.Context(), store, root); err != nil || p.Manifest.Version != m.Version {
+		t.Errorf("what ORAS fetched: %v", err)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Credentials are those of Docker's configuration; without them, the refusal says what to do.
+func TestPluginPushCredentials(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	docker := t.TempDir()
+	w.env = append(w.env, "DOCKER_CONFIG="+docker)
+	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if user, word, ok := r.BasicAuth(); !ok || user != "ann" || word != "hunter2" {
+			rw.Header().Set("WWW-Authenticate", `Basic realm="registry"`)
+			rw.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		inner.ServeHTTP(rw, r)
+	}))
+	t.Cleanup(server.Close)
+	host := strings.TrimPrefix(server.URL, "http://")
+	var out packed
+	w.bare("plugin", "pack", w.project(""), "--json").exits(0).json(&out)
+	w.bare("plugin", "push", out.File, "oci://"+host+"/fs").exits(1).says("docker login " + host)
+	config, err := json.Marshal(map[string]any{"auths": map[string]any{host: map[string]string{"auth": base64.StdEncoding.EncodeToString([]byte("ann:hunter2"))}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(docker, "config.json"), config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.bare("plugin", "push", out.File, "oci://"+host+"/fs").exits(0).prints(out.Digest)
+}
+
+// What cannot be packed is said before anything is written; the platform of a program is read from
+// its header.
+func TestPluginPackRefuses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	dir := w.project("")
+	file := filepath.Join(dir, "fs")
+	platform := runtime.GOOS + "/" + runtime.GOARCH
+	for _, c := range []struct {
+		args []string
+		exit int
+		want string
+	}{
+		{[]string{"--binary", "plan9/arm=" + file}, 2, "is a program for " + platform + ", and listed for plan9/arm"},
+		{[]string{"--binary", "any=" + file}, 2, "which is for scripts"},
+		{[]string{"--binary", platform + "=" + filepath.Join(dir, "LICENSE")}, 2, "nor a script"},
+		{[]string{"--binary", platform}, 2, "has no file"},
+		{[]string{"--binary", platform + "=" + filepath.Join(dir, "missing")}, 2, "missing"},
+		{[]string{"--license", "Whatever"}, 2, "is not a licence expression"},
+		{[]string{"--version", "9.9.9"}, 1, "build it with that version"},
+		{[]string{"--name", "other"}, 1, "the plugin says that it is \"fs\""},
+		{[]string{"--source", "http://example.com"}, 1, "is not an https URL"},
+		{[]string{"--sbom", filepath.Join(dir, "LICENSE")}, 1, "not an SBOM"},
+		{[]string{"--sign", filepath.Join(dir, "LICENSE")}, 2, "is not a secret key of minisign"},
+		{[]string{"--sign", filepath.Join(dir, "missing")}, 2, "toolhost plugin keygen"},
+		{[]string{"--definitions", filepath.Join(dir, "LICENSE")}, 1, "--print-definitions"},
+		{[]string{"--binary", "plan9/386=" + filepath.Join(dir, "script")}, 1, "no file is for " + platform},
+		{[]string{"--push", "ghcr.io/acme/fs"}, 2, "expected oci://"},
+		{[]string{"--binary", platform + "=" + filepath.Join(dir, "script")}, 1, "script"},
+	} {
+		w.bare(append([]string{"plugin", "pack", dir}, c.args...)...).exits(c.exit).says(c.want)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "dist")); err == nil {
+		t.Error("something was written")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "plugin.yaml"), []byte("descripton: x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.bare("plugin", "pack", dir).exits(2).says("descripton")
+	w.bare("plugin", "pack", t.TempDir()).exits(2).says("has no binaries")
+}
+
+// Where no file runs, the package is made of what another machine printed, and is the same.
+func TestPluginPackDefinitions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	dir := w.project("")
+	said := filepath.Join(t.TempDir(), "said.json")
+	printed := w.bare("plugin", "pack", dir, "--print-definitions").exits(0).stdout
+	if err := os.WriteFile(said, []byte(printed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var here, there packed
+	w.bare("plugin", "pack", dir, "--json").exits(0).json(&here)
+	w.bare("plugin", "pack", dir, "--definitions", said, "--json").exits(0).json(&there)
+	if here.Digest != there.Digest {
+		t.Errorf("%s and %s", here.Digest, there.Digest)
+	}
+}
