@@ -22,5 +22,6 @@ host runs, use toolhost plugins.`,
 	cmd.AddCommand(newPluginPushCommand(s))
 	cmd.AddCommand(newPluginInspectCommand(s))
 	cmd.AddCommand(newPluginKeygenCommand(s))
+	cmd.AddCommand(newPluginVerifyCommand(s))
 	return cmd
 }

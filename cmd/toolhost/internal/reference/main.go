@@ -20,6 +20,7 @@ var documents = map[string]func(root string) (string, error){
 	"errors.md":        errorCodes,
 	"metrics.md":       metricNames,
 	"protocol.md":      protocol,
+	"verify.md":        checks,
 }
 
 func main() {

@@ -1,0 +1,504 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/toolhost/toolhost/internal/sample"
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/schema"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
+)
+
+// call is a call that a plugin should carry out.
+type call struct {
+	declared
+	args  json.RawMessage
+	tried bool
+	good  bool // it was answered as a call should be
+	out   *pluginv1.ExecuteResponse
+	took  time.Duration
+}
+
+func (c *call) String() string {
+	return c.shown() + " " + sanitize.Line(string(c.args[:min(len(c.args), 120)]), 100)
+}
+
+// mayCall reports whether a tool may be called with any arguments.
+func (s *subject) mayCall(d declared) bool { return d.def.Safety == tool.Safe || s.Dangerous }
+
+// makeCalls makes the calls: those that the author gave, and for each other tool that may be called
+// two that are made from its schema.
+func (s *subject) makeCalls(ctx context.Context) {
+	if s.calls != nil {
+		return
+	}
+	s.calls = []*call{}
+	for _, d := range s.tools {
+		input, err := schema.CompileInput(d.GetInputSchemaJson())
+		if err != nil || d.unread != nil {
+			continue
+		}
+		all := s.given(d.GetName())
+		if all == nil && s.mayCall(d) {
+			all = []json.RawMessage{sample.Arguments(d.def.InputSchema, true), sample.Arguments(d.def.InputSchema, false)}
+			if string(all[0]) == string(all[1]) {
+				all = all[:1]
+			}
+		}
+		for _, args := range all {
+			if input.Check(ctx, args) == nil {
+				s.calls = append(s.calls, &call{declared: d, args: args})
+			}
+		}
+	}
+	// Those that only read come first, so that it can be seen whether they do.
+	slices.SortStableFunc(s.calls, func(a, b *call) int { return int(a.def.Safety.Effective()) - int(b.def.Safety.Effective()) })
+}
+
+// request is a call as it is sent.
+func (s *subject) request(name string, args []byte) *pluginv1.ExecuteRequest {
+	s.sent++
+	return &pluginv1.ExecuteRequest{Id: fmt.Sprintf("verify-%d", s.sent), Tool: name, ArgumentsJson: args, Session: "verify"}
+}
+
+// filler returns a call of which many can be made: the fastest of those that were answered well or,
+// if there is none, of a tool that does not exist.
+func (s *subject) filler() (name string, args []byte, err error) {
+	var best *call
+	for _, c := range s.calls {
+		if c.good && c.def.Safety == tool.Safe && (best == nil || c.took < best.took) {
+			best = c
+		}
+	}
+	switch {
+	case best != nil && best.took < 50*time.Millisecond:
+		return best.def.Name, best.args, nil
+	case s.found["calls.unknown"] == Pass:
+		return noTool, nil, nil
+	}
+	return "", nil, errNoTool
+}
+
+// noTool is the name of a tool that does not exist.
+const noTool = "toolhost.verify.no_such_tool"
+
+func serviceChecks() []Check {
+	after := []string{"configure.accepts"}
+	return []Check{
+		{
+			ID: "services.unknown", See: "services", after: after,
+			What: "an RPC that it does not know is answered with Unimplemented",
+			Do:   "leave unknown methods to the gRPC server: newer hosts may try them",
+			run: func(ctx context.Context, s *subject) finding {
+				p, err := s.live(ctx)
+				if err != nil {
+					return failIf(err)
+				}
+				ctx, cancel := p.link.within(ctx)
+				defer cancel()
+				err = p.link.conn.Invoke(ctx, "/toolhost.plugin.v1.ToolPlugin/OfALaterVersion", &pluginv1.DescribeRequest{}, &pluginv1.ConfigureResponse{})
+				if code := status.Code(err); code != codes.Unimplemented {
+					return fail("%v", p.link.explain(ctx, "an unknown method", err))
+				}
+				return passed
+			},
+		},
+		{
+			ID: "services.health", See: "services", after: after,
+			What: "if it serves grpc.health.v1.Health, it says that it serves",
+			Do:   "set the status of the service \"plugin\" to SERVING, or leave the health service out",
+			run:  checkHealth,
+		},
+		{
+			ID: "services.preview", See: "preview", after: after,
+			What: "if it names the feature preview, it serves Preview",
+			Do:   "implement Preview, or do not name the feature; for a tool without a preview answer with the error not_found",
+			run: func(ctx context.Context, s *subject) finding {
+				if !s.offers("preview") {
+					return skip("it does not name the feature preview")
+				}
+				p, err := s.live(ctx)
+				if err != nil {
+					return failIf(err)
+				}
+				out, err := p.link.preview(ctx, s.request(noTool, nil))
+				switch {
+				case err != nil:
+					return failIf(err)
+				case out.GetError() == nil:
+					return fail("the preview of a tool that does not exist is a result, and not an error")
+				}
+				return passed
+			},
+		},
+	}
+}
+
+func (s *subject) offers(feature string) bool { return slices.Contains(s.about.GetFeatures(), feature) }
+
+func callChecks() []Check {
+	after := []string{"configure.accepts"}
+	valid := []string{"calls.valid"}
+	return []Check{
+		{
+			ID: "calls.unknown", See: "rules", after: after,
+			What: "a call of a tool that does not exist ends with the error not_found",
+			Do:   "answer ExecuteResponse.error with the code not_found, and the gRPC status OK",
+			run:  checkUnknown,
+		},
+		{
+			ID: "calls.valid", See: "rules", after: after,
+			What: "tools take the arguments that their schemas allow",
+			Do: "let the schema say all that the tool expects; return ExecuteResponse with a result or an error, and never a gRPC status; " +
+				"give verify --call TOOL=JSON where arguments cannot be guessed",
+			run: checkValid,
+		},
+		{
+			ID: "calls.reads", See: "definitions", after: valid,
+			What: "tools that say they are safe change nothing in the workspace",
+			Do:   "say cautious or dangerous: safe tools are called without asking anyone",
+			run: func(_ context.Context, s *subject) finding {
+				if !slices.ContainsFunc(s.calls, func(c *call) bool { return c.tried && c.def.Safety == tool.Safe }) {
+					return skip("no safe tool was called")
+				}
+				return s.reads
+			},
+		},
+		{
+			ID: "calls.content", See: "rules", after: valid,
+			What: "each block of a result has content, and media and resources have a type or a URI",
+			Do:   "set one kind of block in each Content, mime_type of images and sound, and uri of resources",
+			run:  eachAnswer(contentFault),
+		},
+		{
+			ID: "calls.output", See: "definitions", after: valid,
+			What: "results fit the output schemas",
+			Do:   "correct structured_json or the output schema: a host refuses the result",
+			run:  eachAnswer(outputFault),
+		},
+		{
+			ID: "calls.codes", See: "rules", after: valid,
+			What: "errors have codes that hosts know, and a message",
+			Do:   "use a code of docs/errors.md, such as invalid_arguments; a tool's own failure is a result with is_error",
+			run:  eachAnswer(errorFault),
+		},
+		{
+			ID: "calls.empty", See: "rules", after: valid,
+			What: "empty arguments mean {}",
+			Do:   "read empty arguments_json as {}",
+			run:  checkEmpty,
+		},
+		{
+			ID: "calls.invalid", See: "rules", after: valid,
+			What: "arguments of the wrong types do not end it",
+			Do:   "catch the exception, and answer with the error invalid_arguments",
+			run: badArguments(func(d declared) [][]byte {
+				return [][]byte{spoilt(d.def.InputSchema), []byte(`{"unknown":{"a":[null]}}`)}
+			}),
+		},
+		{
+			ID: "calls.malformed", See: "rules", after: append(valid, "calls.invalid"),
+			What: "arguments that are not a JSON object do not end it",
+			Do:   "catch the error of parsing, and answer with the error invalid_arguments",
+			run: badArguments(func(declared) [][]byte {
+				return [][]byte{[]byte(`{`), []byte(`[]`), []byte(`null`), {0xff, 0}, []byte(strings.Repeat(`[`, 100_000))}
+			}),
+		},
+		{
+			ID: "calls.idempotent", See: "definitions", after: valid,
+			What: "a second call of a tool that says it is idempotent changes nothing more",
+			Do:   "remove idempotent: hosts repeat calls of such tools",
+			run:  checkIdempotent,
+		},
+		{
+			ID: "calls.preview", See: "preview", after: append(valid, "services.preview"),
+			What: "previews change nothing in the workspace",
+			Do:   "compute what the call would do without doing it: the preview is shown before the call is allowed",
+			run:  checkPreviews,
+		},
+	}
+}
+
+func checkUnknown(ctx context.Context, s *subject) finding {
+	p, err := s.live(ctx)
+	if err != nil {
+		return failIf(err)
+	}
+	out, err := p.link.execute(ctx, s.request(noTool, []byte(`{}`)))
+	switch {
+	case err != nil:
+		return failIf(err)
+	case out.GetError() == nil:
+		return fail("it answers with a result")
+	case tool.Code(out.GetError().GetCode()) != tool.CodeNotFound:
+		return fail("the code of the error is %s", sanitize.Quote(out.GetError().GetCode(), 40))
+	}
+	return passed
+}
+
+// maxHung is how many calls may hang before no more are tried.
+const maxHung = 3
+
+func checkValid(ctx context.Context, s *subject) finding {
+	s.makeCalls(ctx)
+	var f faults
+	before, changing := treeOf(s.root), false
+	hung := map[string]bool{}
+	seen := func() {
+		if !changing {
+			changing, s.reads = true, changed(&before, treeOf(s.root), "the safe tools were called")
+		}
+	}
+	for _, c := range s.calls {
+		if hung[c.def.Name] || len(hung) == maxHung {
+			continue
+		}
+		if c.def.Safety != tool.Safe {
+			seen()
+		}
+		p, err := s.live(ctx)
+		if err != nil {
+			return failIf(err)
+		}
+		began := time.Now()
+		c.tried = true
+		c.out, err = p.link.execute(ctx, s.request(c.def.Name, c.args))
+		c.took = time.Since(began)
+		hung[c.def.Name] = status.Code(err) == codes.DeadlineExceeded
+		if !hung[c.def.Name] {
+			delete(hung, c.def.Name)
+		}
+		switch refused := c.out.GetError(); {
+		case err != nil:
+			f.add("%s: %v", c, err)
+		case c.out.GetOutcome() == nil:
+			f.add("%s: the answer has neither a result nor an error", c)
+		case tool.Code(refused.GetCode()) == tool.CodeInvalidArguments:
+			f.add("%s, which its schema allows, is refused: %s", c, sanitize.Line(refused.GetMessage(), 200))
+		default:
+			c.good = true
+		}
+	}
+	seen()
+	if len(s.calls) == 0 {
+		return skip("no tool is safe and has arguments that can be made from its schema; give --call TOOL=JSON")
+	}
+	return f.finding(Fail)
+}
+
+// eachAnswer is a check of the answers of the calls that were made.
+func eachAnswer(fault func(context.Context, *call) string) func(context.Context, *subject) finding {
+	return func(ctx context.Context, s *subject) finding {
+		var f faults
+		for _, c := range s.calls {
+			if c.good {
+				if why := fault(ctx, c); why != "" {
+					f.add("%s: %s", c, why)
+				}
+			}
+		}
+		return f.finding(Fail)
+	}
+}
+
+func contentFault(_ context.Context, c *call) string {
+	for i, block := range c.out.GetResult().GetContent() {
+		what := ""
+		switch b := block.GetBlock().(type) {
+		case nil:
+			what = "is empty"
+		case *pluginv1.Content_Image:
+			what = mediaFault(b.Image)
+		case *pluginv1.Content_Audio:
+			what = mediaFault(b.Audio)
+		case *pluginv1.Content_Resource:
+			if b.Resource.GetUri() == "" {
+				what = "is a resource without a URI"
+			}
+		case *pluginv1.Content_ResourceLink:
+			if b.ResourceLink.GetUri() == "" || b.ResourceLink.GetName() == "" {
+				what = "is a link without a URI or a name"
+			}
+		}
+		if what != "" {
+			return fmt.Sprintf("block %d %s", i+1, what)
+		}
+	}
+	return ""
+}
+
+func mediaFault(m *pluginv1.Media) string {
+	if len(m.GetData()) == 0 || !strings.Contains(m.GetMimeType(), "/") {
+		return "has no data or no MIME type"
+	}
+	return ""
+}
+
+func outputFault(ctx context.Context, c *call) string {
+	res := c.out.GetResult()
+	if res == nil || res.GetIsError() || len(c.def.OutputSchema) == 0 {
+		if text := res.GetStructuredJson(); len(text) > 0 && !json.Valid(text) {
+			return "structured_json is not JSON"
+		}
+		return ""
+	}
+	if len(res.GetStructuredJson()) == 0 {
+		return "there is no structured_json, which the output schema promises"
+	}
+	output, err := schema.CompileOutput(c.def.OutputSchema)
+	if err != nil {
+		return ""
+	}
+	return textOf(output.Check(ctx, res.GetStructuredJson()))
+}
+
+// known are the codes that a plugin may send.
+var known = []tool.Code{
+	tool.CodeInvalidArguments, tool.CodePermissionDenied, tool.CodeRateLimited, tool.CodeUnavailable, tool.CodeDeadlineExceeded,
+	tool.CodeCanceled, tool.CodeResourceExhausted, tool.CodeNotFound, tool.CodeAlreadyExists, tool.CodeToolFailed,
+	tool.CodeUnsupported, tool.CodeInternal, tool.CodeApprovalDenied, tool.CodeApprovalRequired, tool.CodeInvalidResult,
+}
+
+func errorFault(_ context.Context, c *call) string {
+	e := c.out.GetError()
+	switch {
+	case e == nil:
+		return ""
+	case e.GetCode() != "" && !slices.Contains(known, tool.Code(e.GetCode())):
+		return "the code " + sanitize.Quote(e.GetCode(), 40) + " is not known"
+	case strings.TrimSpace(e.GetMessage()) == "":
+		return "the error has no message"
+	}
+	return ""
+}
+
+func checkEmpty(ctx context.Context, s *subject) finding {
+	var f faults
+	tried := map[string]bool{}
+	for _, c := range s.calls {
+		input, err := schema.CompileInput(c.def.InputSchema)
+		if !c.good || err != nil || tried[c.def.Name] || !s.mayCall(c.declared) || input.Check(ctx, []byte(`{}`)) != nil {
+			continue
+		}
+		tried[c.def.Name] = true
+		p, err := s.live(ctx)
+		if err != nil {
+			return failIf(err)
+		}
+		out, err := p.link.execute(ctx, s.request(c.def.Name, nil))
+		if err != nil {
+			f.add("%s without arguments: %v", c.shown(), err)
+		} else if e := out.GetError(); tool.Code(e.GetCode()) == tool.CodeInvalidArguments {
+			f.add("%s without arguments is refused: %s", c.shown(), sanitize.Line(e.GetMessage(), 200))
+		}
+	}
+	if len(tried) == 0 {
+		return skip("each tool that may be called needs arguments")
+	}
+	return f.finding(Fail)
+}
+
+// badArguments is a check of calls that a host would not have made.
+func badArguments(of func(declared) [][]byte) func(context.Context, *subject) finding {
+	return func(ctx context.Context, s *subject) finding {
+		var f, statuses faults
+		tried := 0
+		for _, d := range s.tools {
+			if !s.mayCall(d) {
+				continue
+			}
+			for _, args := range of(d) {
+				p, err := s.live(ctx)
+				if err != nil {
+					return failIf(err)
+				}
+				tried++
+				_, err = p.link.execute(ctx, s.request(d.GetName(), args))
+				if err == nil {
+					continue
+				}
+				what := d.shown() + " " + sanitize.Quote(string(args[:min(len(args), 100)]), 60)
+				if code := status.Code(err); p.waitEnd(endGrace) || code == codes.DeadlineExceeded || code == codes.Unavailable {
+					f.add("%s: %v", what, err)
+					break
+				}
+				statuses.add("%s: %v", what, err)
+			}
+		}
+		switch {
+		case tried == 0:
+			return skip("no tool is safe")
+		case len(f) > 0:
+			return f.finding(Fail)
+		}
+		return statuses.finding(Warn)
+	}
+}
+
+func checkIdempotent(ctx context.Context, s *subject) finding {
+	var f faults
+	tried := false
+	for _, c := range s.calls {
+		if !c.good || !c.def.Idempotent {
+			continue
+		}
+		p, err := s.live(ctx)
+		if err != nil {
+			return failIf(err)
+		}
+		tried = true
+		before := treeOf(s.root)
+		out, err := p.link.execute(ctx, s.request(c.def.Name, c.args))
+		if err != nil {
+			f.add("%s, the second time: %v", c, err)
+			continue
+		}
+		if again := changed(&before, treeOf(s.root), "the second call"); again.outcome == Fail {
+			f.add("%s: %s", c, again.why)
+		}
+		if (c.out.GetError() == nil) != (out.GetError() == nil) || c.out.GetResult().GetIsError() != out.GetResult().GetIsError() {
+			f.add("%s succeeds once and fails the other time", c)
+		}
+	}
+	if !tried {
+		return skip("no tool that was called says that it is idempotent")
+	}
+	return f.finding(Fail)
+}
+
+func checkPreviews(ctx context.Context, s *subject) finding {
+	var f faults
+	tried := false
+	for _, c := range s.calls {
+		p, err := s.live(ctx)
+		if err != nil {
+			return failIf(err)
+		}
+		before := treeOf(s.root)
+		out, err := p.link.preview(ctx, s.request(c.def.Name, c.args))
+		switch {
+		case err != nil:
+			f.add("%s: %v", c, err)
+			continue
+		case tool.Code(out.GetError().GetCode()) == tool.CodeNotFound:
+			continue
+		}
+		tried = true
+		if done := changed(&before, treeOf(s.root), "the preview"); done.outcome == Fail {
+			f.add("%s: %s", c, done.why)
+		}
+	}
+	if !tried && len(f) == 0 {
+		return skip("no tool that may be called has a preview")
+	}
+	return f.finding(Fail)
+}

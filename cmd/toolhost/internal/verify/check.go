@@ -1,0 +1,142 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Check is one thing that holds of a plugin that keeps the protocol.
+type Check struct {
+	// ID is GROUP.NAME.
+	ID string `json:"id"`
+	// What holds of a plugin that passes.
+	What string `json:"what"`
+	// Do is what the author does about a plugin that does not pass.
+	Do string `json:"do"`
+	// See is the section of docs/plugin-protocol.md, as a link has it.
+	See string `json:"see"`
+
+	after  []string // IDs of checks that have to have passed; a warning counts as passed
+	unless []string // patterns of IDs; the check is skipped if one of these has found something
+	run    func(context.Context, *subject) finding
+}
+
+// Group returns the part of the ID before the dot.
+func (c Check) Group() string {
+	group, _, _ := strings.Cut(c.ID, ".")
+	return group
+}
+
+// groups are the titles of the groups, in the order in which they are run.
+var groups = []struct{ name, title string }{
+	{"handshake", "Handshake"},
+	{"describe", "Description"},
+	{"configure", "Configuration"},
+	{"start", "Start"},
+	{"definitions", "Definitions of tools"},
+	{"schemas", "Schemas"},
+	{"models", "What model providers take"},
+	{"services", "Services"},
+	{"calls", "Calls"},
+	{"stream", "Stream"},
+	{"cancel", "Cancellation"},
+	{"concurrency", "Concurrency"},
+	{"size", "Sizes"},
+	{"resources", "Memory, processor and descriptors"},
+	{"crash", "Crashes"},
+	{"needs", "Declared needs"},
+	{"host", "In the host"},
+	{"sandbox", "Sandbox"},
+	{"output", "Standard output and standard error"},
+	{"shutdown", "Shutdown"},
+}
+
+// Title returns the title of a group.
+func Title(group string) string {
+	for _, g := range groups {
+		if g.name == group {
+			return g.title
+		}
+	}
+	return group
+}
+
+// Groups returns the names of the groups in order.
+func Groups() []string {
+	out := make([]string, len(groups))
+	for i, g := range groups {
+		out[i] = g.name
+	}
+	return out
+}
+
+// Checks returns all checks in the order in which they are run: what a check needs is before it.
+func Checks() []Check {
+	return slices.Concat(
+		handshakeChecks(), describeChecks(), configureChecks(), startChecks(), definitionChecks(), schemaChecks(),
+		modelChecks(), serviceChecks(), callChecks(), streamChecks(), cancelChecks(), concurrencyChecks(), sizeChecks(),
+		resourceChecks(), crashChecks(), needsChecks(), hostChecks(), sandboxChecks(), outputChecks(), shutdownChecks(),
+	)
+}
+
+// matches reports whether an ID fits one of the patterns, which are those of [path.Match].
+func matches(patterns []string, id string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		ok, _ := path.Match(p, id)
+		return ok
+	})
+}
+
+// Outcome is what became of a check.
+type Outcome string
+
+// The outcomes.
+const (
+	Pass Outcome = "pass"
+	Fail Outcome = "fail" // the plugin breaks the protocol, or some host or model refuses it
+	Warn Outcome = "warn" // the plugin works, and could be better
+	Skip Outcome = "skip" // it could not be tried, or does not concern this plugin
+)
+
+// finding is what a check has found.
+type finding struct {
+	outcome Outcome
+	why     string
+}
+
+var passed = finding{outcome: Pass}
+
+func fail(format string, args ...any) finding { return finding{Fail, fmt.Sprintf(format, args...)} }
+func warn(format string, args ...any) finding { return finding{Warn, fmt.Sprintf(format, args...)} }
+func skip(format string, args ...any) finding { return finding{Skip, fmt.Sprintf(format, args...)} }
+
+// failIf returns a failure if there is an error.
+func failIf(err error) finding {
+	if err != nil {
+		return finding{Fail, err.Error()}
+	}
+	return passed
+}
+
+// maxNamed bounds how many tools a finding names.
+const maxNamed = 5
+
+// faults collects what is wrong with several tools.
+type faults []string
+
+func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
+
+func (f *faults) finding(as Outcome) finding {
+	all := *f
+	if len(all) == 0 {
+		return passed
+	}
+	why := strings.Join(all[:min(len(all), maxNamed)], "; ")
+	if more := len(all) - maxNamed; more > 0 {
+		why += fmt.Sprintf("; and %d more", more)
+	}
+	return finding{as, why}
+}

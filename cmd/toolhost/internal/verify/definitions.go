@@ -1,0 +1,203 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/wire"
+	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
+)
+
+// declared is a tool as the plugin describes it.
+type declared struct {
+	*pluginv1.ToolDefinition
+	def    tool.Definition
+	unread error // of the safety level; def has none then
+}
+
+// declaredBy reads the tools of a description, each on its own.
+func declaredBy(about *pluginv1.DescribeResponse) []declared {
+	out := make([]declared, 0, len(about.GetTools()))
+	for _, t := range about.GetTools() {
+		d := declared{ToolDefinition: t}
+		if d.def, d.unread = definitionOf(t); d.unread != nil {
+			known, ok := proto.Clone(t).(*pluginv1.ToolDefinition)
+			if ok {
+				known.Safety = ""
+				d.def, _ = definitionOf(known)
+			}
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+func definitionOf(t *pluginv1.ToolDefinition) (tool.Definition, error) {
+	text, err := proto.Marshal(&pluginv1.DescribeResponse{Tools: []*pluginv1.ToolDefinition{t}})
+	if err != nil {
+		return tool.Definition{}, err
+	}
+	var d wire.Description
+	if err := d.UnmarshalBinary(text); err != nil {
+		return tool.Definition{}, err
+	}
+	return d.Tools[0], nil
+}
+
+// shown returns the name for findings.
+func (d declared) shown() string { return sanitize.Quote(d.GetName(), 60) }
+
+// maxAbout is how long a description may be for OpenAI, in characters.
+const maxAbout = 1024
+
+func definitionChecks() []Check {
+	return []Check{
+		eachTool("definitions.name", Fail, "each name has 1 to 128 letters, digits, _, . and -", "rename the tool",
+			func(d declared) string { return wrong(tool.Definition{Name: d.GetName(), Description: "description"}) }),
+		eachTool("definitions.description", Fail, "each tool has a description", "say what the tool does: models choose by it",
+			func(d declared) string {
+				if strings.TrimSpace(d.GetDescription()) == "" {
+					return "the description is empty"
+				}
+				return ""
+			}),
+		eachTool("definitions.length", Warn, "no description has more than 1,024 characters, which is all that OpenAI takes",
+			"shorten it: say what the tool is for, and put details into the descriptions of arguments",
+			func(d declared) string {
+				if n := utf8.RuneCountInString(d.GetDescription()); n > maxAbout {
+					return "the description is too long for OpenAI"
+				}
+				return ""
+			}),
+		eachTool("definitions.text", Fail, "titles and descriptions are plain text within the limits",
+			"remove control characters, escape sequences and invisible characters, and shorten what is too long",
+			func(d declared) string {
+				return only(tool.Definition{Title: d.GetTitle(), Description: d.GetDescription()})
+			}),
+		eachTool("definitions.safety", Fail, "each safety level is safe, cautious, dangerous or empty",
+			"use one of them", func(d declared) string {
+				if d.unread != nil {
+					return tool.AsError(d.unread).Message
+				}
+				return ""
+			}),
+		eachTool("definitions.says_safety", Warn, "each tool says how safe it is", "set safety: a tool that does not is treated as dangerous",
+			func(d declared) string {
+				if d.GetSafety() == "" {
+					return "it does not say how safe it is, so that each call has to be approved"
+				}
+				return ""
+			}),
+		eachTool("definitions.permission", Fail, "each permission is word:word, such as fs:read", "correct it",
+			func(d declared) string { return only(tool.Definition{Permission: d.def.Permission}) }),
+		eachTool("definitions.categories", Fail, "categories are words of letters, digits, _, ., : and -", "correct them",
+			func(d declared) string { return only(tool.Definition{Categories: d.def.Categories}) }),
+		eachTool("definitions.retries", Fail, "max_retries is 0 to 10", "correct it",
+			func(d declared) string { return only(tool.Definition{MaxRetries: d.def.MaxRetries}) }),
+		eachTool("definitions.idempotent", Warn, "only tools that are idempotent ask to be retried",
+			"set idempotent if repeating a call has no further effect, or remove max_retries: it is ignored",
+			func(d declared) string {
+				if d.GetMaxRetries() > 0 && !d.GetIdempotent() {
+					return "it asks for retries and is not idempotent"
+				}
+				return ""
+			}),
+		eachTool("definitions.limits", Fail, "time limits are not negative, and rate limits allow at least one call in a period above zero",
+			"correct timeout_ms or rate_limit", func(d declared) string {
+				return only(tool.Definition{Timeout: d.def.Timeout, RateLimit: d.def.RateLimit})
+			}),
+		eachTool("definitions.sensitive", Fail, "each sensitive name is that of an argument",
+			"correct the name, or the secret is written to logs", func(d declared) string {
+				if why := only(tool.Definition{Sensitive: d.def.Sensitive}); why != "" {
+					return why
+				}
+				known := propertiesOf(d.GetInputSchemaJson())
+				for _, name := range d.GetSensitive() {
+					if !known[name] {
+						return "it has no argument " + sanitize.Quote(name, 60)
+					}
+				}
+				return ""
+			}),
+		eachTool("definitions.extras", Fail, "icons and _meta are as MCP has them", "correct icons_json or meta_json",
+			func(d declared) string { return only(tool.Definition{Icons: d.def.Icons, Meta: d.def.Meta}) }),
+	}
+}
+
+// eachTool is a check of each definition; check returns what is wrong, or nothing.
+func eachTool(id string, as Outcome, what, do string, check func(declared) string) Check {
+	return Check{
+		ID: id, See: "definitions", What: what, Do: do, after: []string{"describe.answers"},
+		run: func(_ context.Context, s *subject) finding {
+			var f faults
+			for _, d := range s.tools {
+				if why := check(d); why != "" {
+					f.add("%s: %s", d.shown(), why)
+				}
+			}
+			if len(s.tools) == 0 {
+				return skip("it has no tools")
+			}
+			return f.finding(as)
+		},
+	}
+}
+
+// only returns what a host finds wrong with these fields of a definition, whatever the others are.
+func only(d tool.Definition) string {
+	d.Name = "name"
+	if strings.TrimSpace(d.Description) == "" {
+		d.Description = "description"
+	}
+	return wrong(d)
+}
+
+// wrong returns what a host finds wrong with a definition; empty: nothing.
+func wrong(d tool.Definition) string {
+	err := d.Check()
+	if err == nil {
+		return ""
+	}
+	text := tool.AsError(err).Message
+	if _, why, found := strings.Cut(text, ": "); found {
+		return why
+	}
+	return text
+}
+
+// propertiesOf returns the names of all properties, at any depth: a sensitive name counts anywhere.
+func propertiesOf(schema []byte) map[string]bool {
+	out := map[string]bool{}
+	var root any
+	if json.Unmarshal(schema, &root) != nil {
+		return out
+	}
+	var visit func(any)
+	visit = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			if of, ok := v["properties"].(map[string]any); ok {
+				for _, name := range slices.Sorted(maps.Keys(of)) {
+					out[name] = true
+				}
+			}
+			for _, part := range v {
+				visit(part)
+			}
+		case []any:
+			for _, part := range v {
+				visit(part)
+			}
+		}
+	}
+	visit(root)
+	return out
+}

@@ -1,0 +1,255 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/toolhost/toolhost/internal/sample"
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/schema"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
+)
+
+func describeChecks() []Check {
+	return []Check{
+		{
+			ID: "describe.answers", See: "services", after: []string{"handshake.connects"},
+			What: "Describe is answered",
+			Do:   "serve toolhost.plugin.v1.ToolPlugin; Describe needs no configuration, and comes first",
+			run: func(ctx context.Context, s *subject) (f finding) {
+				about, err := s.main.link.describe(ctx, s.describeRequest())
+				if err != nil {
+					return failIf(err)
+				}
+				s.about, s.tools = about, declaredBy(about)
+				return passed
+			},
+		},
+		about("describe.name", "it gives itself a name", "set DescribeResponse.name", func(d *pluginv1.DescribeResponse) finding {
+			if strings.TrimSpace(d.GetName()) == "" {
+				return fail("the name is empty")
+			}
+			return passed
+		}),
+		about("describe.version", "it says which version it is", "set DescribeResponse.version, preferably to a semantic version",
+			func(d *pluginv1.DescribeResponse) finding {
+				if strings.TrimSpace(d.GetVersion()) == "" {
+					return warn("the version is empty, so that operators cannot tell two builds apart")
+				}
+				return passed
+			}),
+		about("describe.tools", "it has tools", "list the tools in DescribeResponse.tools", func(d *pluginv1.DescribeResponse) finding {
+			if len(d.GetTools()) == 0 {
+				return warn("it describes no tool")
+			}
+			return passed
+		}),
+		about("describe.unique", "no two tools have the same name", "rename one of them: a host refuses the whole plugin",
+			func(d *pluginv1.DescribeResponse) finding {
+				var f faults
+				seen := map[string]int{}
+				for _, t := range d.GetTools() {
+					if seen[t.GetName()]++; seen[t.GetName()] == 2 {
+						f.add("%s is there twice", sanitize.Quote(t.GetName(), 60))
+					}
+				}
+				return f.finding(Fail)
+			}),
+		{
+			ID: "describe.files", See: "interpreted-plugins", after: []string{"describe.answers"},
+			What: "the files that it names exist",
+			Do:   "name files by absolute paths, or relative to the directory of the executable, and ship them with it",
+			run:  checkFiles,
+		},
+		{
+			ID: "describe.newer", See: "services", after: []string{"describe.answers"},
+			What: "fields that a newer host sends are ignored",
+			Do:   "decode with a protobuf library, which skips unknown fields",
+			run: func(ctx context.Context, s *subject) finding {
+				in := s.describeRequest()
+				in.ProtoReflect().SetUnknown(protowire.AppendBytes(protowire.AppendTag(nil, 999, protowire.BytesType), []byte("new")))
+				_, err := s.main.link.describe(ctx, in)
+				return failIf(err)
+			},
+		},
+		{
+			ID: "describe.again", See: "tools-that-change", after: []string{"describe.answers"},
+			What: "all answers to Describe are the same",
+			Do:   "sort what comes from maps and sets; send \"tools changed\" when the tools do change",
+			run: func(ctx context.Context, s *subject) finding {
+				for range 3 {
+					again, err := s.main.link.describe(ctx, s.describeRequest())
+					if err != nil {
+						return fail("another time: %v", err)
+					}
+					if f := sameDescription(s.about, again); f.outcome != Pass {
+						return f
+					}
+				}
+				return passed
+			},
+		},
+	}
+}
+
+// about is a check of the description.
+func about(id, what, do string, check func(*pluginv1.DescribeResponse) finding) Check {
+	return Check{
+		ID: id, See: "services", What: what, Do: do, after: []string{"describe.answers"},
+		run: func(_ context.Context, s *subject) finding { return check(s.about) },
+	}
+}
+
+func sameDescription(a, b *pluginv1.DescribeResponse) finding {
+	if proto.Equal(a, b) {
+		return passed
+	}
+	if len(a.GetTools()) != len(b.GetTools()) {
+		return fail("there are %d tools the first time and %d the second", len(a.GetTools()), len(b.GetTools()))
+	}
+	for i, t := range a.GetTools() {
+		switch other := b.GetTools()[i]; {
+		case t.GetName() != other.GetName():
+			return fail("the order differs: tool %d is %s the first time and %s the second", i+1,
+				sanitize.Quote(t.GetName(), 60), sanitize.Quote(other.GetName(), 60))
+		case !proto.Equal(t, other):
+			return fail("tool %s is defined differently the second time", sanitize.Quote(t.GetName(), 60))
+		}
+	}
+	return fail("name, version, features, files or needs differ the second time")
+}
+
+// maxFiles is how many files a description may name.
+const maxFiles = 256
+
+func checkFiles(_ context.Context, s *subject) finding {
+	files := s.about.GetFiles()
+	if len(files) > maxFiles {
+		return fail("it names %d files, more than %d", len(files), maxFiles)
+	}
+	var f faults
+	target, err := filepath.EvalSymlinks(s.path)
+	if err != nil {
+		return skip("%v", err)
+	}
+	for _, name := range files {
+		path := name
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(target), path)
+		}
+		if _, err := os.Lstat(path); err != nil {
+			f.add("%s does not exist", sanitize.Quote(path, 150))
+		}
+	}
+	return f.finding(Fail)
+}
+
+func configureChecks() []Check {
+	return []Check{
+		{
+			ID: "configure.schema", See: "services", after: []string{"describe.answers"},
+			What: "the schema of its configuration is a JSON Schema of an object",
+			Do:   "correct DescribeResponse.config_schema_json, or leave it empty if nothing is configured",
+			run: func(_ context.Context, s *subject) finding {
+				if len(s.about.GetConfigSchemaJson()) == 0 {
+					return passed
+				}
+				_, err := schema.CompileInput(s.about.GetConfigSchemaJson())
+				return failIf(err)
+			},
+		},
+		{
+			ID: "configure.fits", See: "services", after: []string{"configure.schema"},
+			What: "the configuration that is given, or none, fits its schema",
+			Do:   "give verify a configuration with --config, or let the schema require nothing",
+			run: func(ctx context.Context, s *subject) finding {
+				if len(s.about.GetConfigSchemaJson()) == 0 {
+					if len(s.Config) > 0 {
+						return fail("a configuration is given, and the plugin describes none")
+					}
+					return passed
+				}
+				compiled, err := schema.CompileInput(s.about.GetConfigSchemaJson())
+				if err != nil {
+					return skip("%v", err)
+				}
+				if err := compiled.Check(ctx, s.Config); err != nil {
+					return fail("a host refuses to start it: %v", err)
+				}
+				return passed
+			},
+		},
+		{
+			ID: "configure.accepts", See: "services", after: []string{"configure.fits"},
+			What: "Configure accepts a workspace, that configuration and protected paths that do not exist",
+			Do:   "answer with an empty ConfigureResponse; nothing of it has to be there already",
+			run: func(ctx context.Context, s *subject) finding {
+				err := s.prepare(ctx, s.main)
+				if err != nil {
+					s.end(s.main)
+				}
+				return failIf(err)
+			},
+		},
+		{
+			ID: "configure.refuses", See: "services", after: []string{"configure.accepts"},
+			What: "a configuration that does not fit is refused, and does not crash it",
+			Do:   "answer with a gRPC status, whose message the operator sees, or ignore what is not known",
+			run: func(ctx context.Context, s *subject) finding {
+				if len(s.about.GetConfigSchemaJson()) == 0 {
+					return skip("it takes no configuration")
+				}
+				p, err := s.start(startOptions{})
+				if err != nil {
+					return failIf(err)
+				}
+				defer s.end(p)
+				if err := s.greetAndConnect(ctx, p); err != nil {
+					return skip("%v", err)
+				}
+				in := s.configuration(p.root)
+				for _, in.ConfigJson = range [][]byte{spoilt(s.about.GetConfigSchemaJson()), []byte(`[]`), []byte(`{`)} {
+					_ = p.link.configure(ctx, in)
+					if err := p.isWell(ctx); err != nil {
+						return fail("after the configuration %s: %v", sanitize.Quote(string(in.GetConfigJson()), 100), err)
+					}
+				}
+				return passed
+			},
+		},
+	}
+}
+
+// spoilt returns arguments in which each value has another type than the schema says.
+func spoilt(input tool.Schema) json.RawMessage {
+	var members map[string]any
+	if json.Unmarshal(sample.Arguments(input, true), &members) != nil {
+		return json.RawMessage(`{"":[]}`)
+	}
+	for name, v := range members {
+		switch v.(type) {
+		case string:
+			members[name] = 42
+		case []any:
+			members[name] = map[string]any{"not": "a list"}
+		default:
+			members[name] = []any{"neither", 0, nil}
+		}
+	}
+	out, err := json.Marshal(members)
+	if err != nil {
+		return json.RawMessage(`{"":[]}`)
+	}
+	return out
+}
+
+// sorted returns a copy in order.
+func sorted(all []string) []string { return slices.Sorted(slices.Values(all)) }

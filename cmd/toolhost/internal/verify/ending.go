@@ -1,0 +1,264 @@
+package verify
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"google.golang.org/grpc/codes"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/wire"
+)
+
+// checkHealth asks go-plugin's health service, as a host does of a plugin that is late.
+func checkHealth(ctx context.Context, s *subject) finding {
+	p, err := s.live(ctx)
+	if err != nil {
+		return failIf(err)
+	}
+	ctx, cancel := p.link.within(ctx)
+	defer cancel()
+	out, err := healthv1.NewHealthClient(p.link.conn).Check(ctx, &healthv1.HealthCheckRequest{Service: "plugin"})
+	switch code := status.Code(err); {
+	case code == codes.Unimplemented, code == codes.NotFound:
+		return skip("it has no health service")
+	case err != nil:
+		return failIf(p.link.explain(ctx, "Health.Check", err))
+	case out.GetStatus() == healthv1.HealthCheckResponse_NOT_SERVING:
+		return fail("it says NOT_SERVING, so that hosts show it as degraded")
+	}
+	return passed
+}
+
+func crashChecks() []Check {
+	return []Check{
+		{
+			ID: "crash.restart", See: "rules", after: []string{"start.twice"},
+			What: "after it was killed it starts again",
+			Do:   "leave nothing that keeps the next process from starting, such as a lock file or a socket at a fixed path",
+			run: func(ctx context.Context, s *subject) finding {
+				p, err := s.open(ctx, startOptions{})
+				if err != nil {
+					return failIf(err)
+				}
+				s.end(p)
+				if s.main != nil {
+					s.end(s.main)
+				}
+				if _, err := s.live(ctx); err != nil {
+					return fail("after SIGKILL: %v", err)
+				}
+				return passed
+			},
+		},
+		{
+			ID: "crash.stranger", See: "the-inherited-connection", after: []string{"configure.accepts"},
+			What: "nonsense on a second connection to its socket does not end it",
+			Do:   "let the gRPC server close that connection, and go on",
+			run: func(ctx context.Context, s *subject) finding {
+				p, err := s.live(ctx)
+				if err != nil {
+					return failIf(err)
+				}
+				path, err := p.socketPath()
+				if err != nil {
+					return skip("its socket cannot be reached a second time")
+				}
+				var d net.Dialer
+				conn, err := d.DialContext(ctx, "unix", path)
+				if err != nil {
+					return skip("its socket takes no second connection")
+				}
+				_, _ = conn.Write([]byte("GET / HTTP/1.1\r\n\r\n\x00\xff\xff"))
+				_ = conn.Close()
+				return failIf(p.isWell(ctx))
+			},
+		},
+	}
+}
+
+// The limits of what a plugin writes to standard error.
+const (
+	maxLogLine = 64 << 10 // bytes
+	maxLog     = 1 << 20  // bytes of a process, during all that is tried here
+)
+
+func outputChecks() []Check {
+	after := []string{"handshake.line"}
+	return []Check{
+		{
+			ID: "output.stdout", See: "handshake", after: after,
+			What: "nothing is printed to standard output after the handshake line",
+			Do:   "print to standard error: hosts log the rest of standard output with a warning, or discard it",
+			run: func(_ context.Context, s *subject) finding {
+				for _, p := range s.running {
+					if n, beginning := p.later(); n > 0 {
+						return warn("it printed %d bytes: %s", n, sanitize.Quote(beginning, 100))
+					}
+				}
+				return passed
+			},
+		},
+		eachLog("output.lines", "each line of its log has at most 64 KiB", "break long lines, and log sizes in place of data",
+			func(c *capture) string {
+				if c.longest > maxLogLine {
+					return "a line of standard error is longer than 64 KiB"
+				}
+				return ""
+			}),
+		eachLog("output.plain", "its log is plain text in UTF-8", "switch colours off if standard error is not a terminal",
+			func(c *capture) string {
+				text := string(c.first)
+				if cut := len(text) - utf8.UTFMax; len(text) == maxFirst { // not in the middle of a character
+					text = strings.ToValidUTF8(text[:cut], "") + strings.ToValidUTF8(text[cut:], "")
+				}
+				switch {
+				case strings.Contains(text, "\x1b["):
+					return "there are terminal codes in standard error"
+				case !utf8.ValidString(text):
+					return "standard error is not UTF-8"
+				}
+				return ""
+			}),
+		eachLog("output.amount", "its log stays below 1 MiB while it is verified", "log less by default: a host reads it at a bounded rate",
+			func(c *capture) string {
+				if c.bytes > maxLog {
+					return "a process wrote more than 1 MiB to standard error"
+				}
+				return ""
+			}),
+	}
+}
+
+// eachLog is a check of the standard error of each process.
+func eachLog(id, what, do string, fault func(*capture) string) Check {
+	return Check{
+		ID: id, See: "handshake", What: what, Do: do, after: []string{"handshake.line"},
+		run: func(_ context.Context, s *subject) finding {
+			for _, p := range s.running {
+				p.stderr.mu.Lock()
+				why := fault(&p.stderr)
+				p.stderr.mu.Unlock()
+				if why != "" {
+					return warn("%s", why)
+				}
+			}
+			return passed
+		},
+	}
+}
+
+// shutdown is how a process ended that was asked to.
+type shutdown struct {
+	err     error // of asking
+	ended   bool  // in time
+	success bool
+	how     string
+	left    int      // processes
+	files   []string // in its TMPDIR
+	started error    // why there was no process
+}
+
+// shutdownTime is how long a host waits for a plugin that was asked to end.
+const shutdownTime = 2 * time.Second
+
+// askToEnd starts a process without a namespace, in which all would end with it, and asks it to
+// end, once.
+func (s *subject) askToEnd(ctx context.Context) *shutdown {
+	if s.ended != nil {
+		return s.ended
+	}
+	out := &shutdown{}
+	s.ended = out
+	temp := filepath.Join(s.dir, "temp")
+	if out.started = os.Mkdir(temp, 0o700); out.started != nil {
+		return out
+	}
+	p, err := s.open(ctx, startOptions{loose: true, temp: temp})
+	if err != nil {
+		out.started = err
+		return out
+	}
+	defer s.end(p)
+	for _, c := range s.calls {
+		if c.good && s.mayCall(c.declared) {
+			_, _ = p.link.execute(ctx, s.request(c.def.Name, c.args))
+		}
+	}
+	call, cancel := context.WithTimeout(ctx, shutdownTime)
+	defer cancel()
+	out.err = wire.Shutdown(call, p.link.conn)
+	if out.ended = p.waitEnd(shutdownTime); out.ended {
+		out.success, out.how, out.left = p.state != nil && p.state.Success(), p.ending(), p.left
+		for path := range treeOf(temp).entries {
+			out.files = append(out.files, path)
+		}
+	}
+	return out
+}
+
+func shutdownChecks() []Check {
+	check := func(id, what, do string, after []string, judge func(*shutdown) finding) Check {
+		return Check{
+			ID: id, See: "services", What: what, Do: do, after: after,
+			run: func(ctx context.Context, s *subject) finding {
+				out := s.askToEnd(ctx)
+				if out.started != nil {
+					return skip("it does not start: %v", out.started)
+				}
+				return judge(out)
+			},
+		}
+	}
+	return []Check{
+		check("shutdown.served", "plugin.GRPCController is served, so that it can end by itself",
+			"serve Shutdown of plugin.GRPCController; without it, a host kills the process", []string{"start.twice"},
+			func(out *shutdown) finding {
+				if code := status.Code(out.err); code == codes.Unimplemented {
+					return warn("Shutdown is not served")
+				}
+				return passed
+			}),
+		check("shutdown.ends", "it ends within 2 s after Shutdown",
+			"end the process when Shutdown is called: stop the server, and do not wait for connections to close", []string{"shutdown.served"},
+			func(out *shutdown) finding {
+				switch code := status.Code(out.err); {
+				case code == codes.Unimplemented:
+					return skip("Shutdown is not served")
+				case !out.ended:
+					return fail("it still runs %v after Shutdown was called", shutdownTime)
+				}
+				return passed
+			}),
+		check("shutdown.status", "it ends with status 0 after Shutdown", "exit with 0: another status counts as a crash", []string{"shutdown.ends"},
+			func(out *shutdown) finding {
+				if !out.success {
+					return warn("%s", out.how)
+				}
+				return passed
+			}),
+		check("shutdown.processes", "no process of it is left when it has ended",
+			"end what it has started before it ends: without a PID namespace they live on", []string{"shutdown.ends"},
+			func(out *shutdown) finding {
+				if out.left > 0 {
+					return fail("%d processes that it started are left", out.left)
+				}
+				return passed
+			}),
+		check("shutdown.files", "nothing is left in TMPDIR when it has ended", "remove temporary files, at the latest in Shutdown",
+			[]string{"shutdown.ends"},
+			func(out *shutdown) finding {
+				if len(out.files) > 0 {
+					return warn("in TMPDIR is left: %s", named(sorted(out.files)))
+				}
+				return passed
+			}),
+	}
+}

@@ -1,0 +1,202 @@
+package verify
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/wire"
+	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
+)
+
+func hostChecks() []Check {
+	return []Check{
+		{
+			ID: "host.loads", See: "handshake", after: []string{"configure.accepts"}, unless: []string{"*"},
+			What: "the host loads it, and registers each of its tools",
+			Do:   "do what the host's error says",
+			run: func(ctx context.Context, s *subject) finding {
+				return s.inHost(ctx, plugin.Sandbox{Level: plugin.NoSandbox}, func(*host.Host, string) finding { return passed })
+			},
+		},
+		{
+			ID: "host.calls", See: "rules", after: []string{"host.loads", "calls.valid"}, unless: []string{"*"},
+			What: "calls through the host's whole chain end as they did without it",
+			Do:   "do what the host's error says",
+			run: func(ctx context.Context, s *subject) finding {
+				return s.inHost(ctx, plugin.Sandbox{Level: plugin.NoSandbox}, func(h *host.Host, _ string) finding { return s.compare(ctx, h) })
+			},
+		},
+	}
+}
+
+// inHost runs the plugin in a host.
+func (s *subject) inHost(ctx context.Context, box plugin.Sandbox, use func(h *host.Host, name string) finding) (f finding) {
+	h, err := host.New(host.WithRoot(s.root), host.WithPluginEnv("TMPDIR="+s.temp), host.WithPluginCache(filepath.Join(s.dir, "cache")),
+		host.WithDefaults(func(settings *plugin.Settings) {
+			settings.StartTimeout, settings.Config, settings.Sandbox = s.Timeout, s.Config, box
+		}))
+	if err != nil {
+		return skip("%v", err)
+	}
+	defer func() { _ = h.Close(context.WithoutCancel(ctx)) }()
+	n, err := h.Load(ctx, s.path)
+	name := plugin.NameOf(filepath.Base(s.path))
+	switch {
+	case err != nil:
+		return failIf(err)
+	case n != len(s.tools):
+		return fail("it describes %d tools, and the host has %d", len(s.tools), n)
+	}
+	return use(h, name)
+}
+
+// compare makes the calls that were answered well again, in a host.
+func (s *subject) compare(ctx context.Context, h *host.Host) finding {
+	var f faults
+	caller := h.Session(host.WithApprover(policy.ApproverFunc(func(context.Context, policy.Request) (policy.Decision, error) {
+		return policy.Decision{Verdict: policy.Allow}, nil
+	})))
+	tried := 0
+	for _, c := range s.calls {
+		if !c.good {
+			continue
+		}
+		if c.def.Permission != "" {
+			caller.Grant(c.def.Permission)
+		}
+		tried++
+		ctx, cancel := context.WithTimeout(ctx, s.Timeout)
+		res, err := caller.Execute(ctx, tool.Call{Name: c.def.Name, Arguments: c.args})
+		cancel()
+		failed := c.out.GetError() != nil || c.out.GetResult().GetIsError()
+		switch {
+		case failed: // it may fail in another way now
+		case err != nil:
+			f.add("%s: %v", c, err)
+		case res.IsError:
+			f.add("%s: it fails: %s", c, sanitize.Line(res.Text(), 200))
+		}
+	}
+	if tried == 0 {
+		return skip("no call was answered")
+	}
+	return f.finding(Fail)
+}
+
+func needsChecks() []Check {
+	return []Check{
+		{
+			ID: "needs.declared", See: "needs", after: []string{"describe.answers"},
+			What: "it declares what it needs of the system",
+			Do:   "set DescribeResponse.needs; toolhost plugins trace prints what it uses, and a message without fields says that it needs nothing",
+			run: func(_ context.Context, s *subject) finding {
+				if s.about.GetNeeds() == nil {
+					return warn("it does not, so that it keeps the files and the network of the host's user unless the operator decides")
+				}
+				return passed
+			},
+		},
+		{
+			ID: "needs.valid", See: "needs", after: []string{"describe.answers"},
+			What: "each entry of its needs is well formed and not too wide",
+			Do:   "correct the entry: a host refuses the whole description",
+			run: func(_ context.Context, s *subject) finding {
+				if _, err := s.declaredNeeds(); err != nil {
+					return fail("%s", tool.AsError(err).Message)
+				}
+				return passed
+			},
+		},
+		{
+			ID: "needs.portable", See: "needs", after: []string{"needs.valid"},
+			What: "its needs do not name paths of one machine",
+			Do:   "use workspace, cache, ~/ and names of programs: a lock pins the needs for other machines, too",
+			run:  checkPortable,
+		},
+	}
+}
+
+func sandboxChecks() []Check {
+	declared := []string{"configure.accepts", "needs.valid"}
+	return []Check{
+		{
+			ID: "sandbox.starts", See: "needs", after: append(declared, "host.loads"), unless: []string{"*"},
+			What: "it starts with nothing but what it declares",
+			Do:   "declare what the start needs; toolhost plugins trace prints it",
+			run: func(ctx context.Context, s *subject) finding {
+				return s.confined(ctx, func(*host.Host, string) finding { return passed })
+			},
+		},
+		{
+			ID: "sandbox.calls", See: "needs", after: append(declared, "sandbox.starts", "host.calls"), unless: []string{"*"},
+			What: "calls succeed with nothing but what it declares",
+			Do:   "declare what the call needs; toolhost plugins trace NAME -- TOOL ARGUMENTS prints it",
+			run: func(ctx context.Context, s *subject) finding {
+				return s.confined(ctx, func(h *host.Host, name string) finding {
+					f := s.compare(ctx, h)
+					status, _ := h.Sandbox(name)
+					for _, d := range status.Denied {
+						s.denied.add("%s (%d times)", sanitize.Line(d.What, 200), d.Count)
+					}
+					return f
+				})
+			},
+		},
+		{
+			ID: "sandbox.denied", See: "needs", after: append(declared, "sandbox.calls"), unless: []string{"*"},
+			What: "nothing that it tries meanwhile is refused by the sandbox",
+			Do:   "declare it, or do without it: it fails where the sandbox is enforced",
+			run:  func(_ context.Context, s *subject) finding { return s.denied.finding(Warn) },
+		},
+	}
+}
+
+// declaredNeeds reads the plugin's needs as a host does.
+func (s *subject) declaredNeeds() (*tool.Needs, error) {
+	d := wire.Description{}
+	text, err := proto.Marshal(&pluginv1.DescribeResponse{Needs: s.about.GetNeeds()})
+	if err == nil {
+		err = d.UnmarshalBinary(text)
+	}
+	return d.Needs, err
+}
+
+// confined runs the plugin in a host that lets it have what it declares.
+func (s *subject) confined(ctx context.Context, use func(*host.Host, string) finding) finding {
+	if s.about.GetNeeds() == nil {
+		return skip("it does not declare what it needs, so that nothing is refused to it")
+	}
+	return s.inHost(ctx, plugin.Sandbox{Level: plugin.BestEffort}, func(h *host.Host, name string) finding {
+		f := use(h, name)
+		status, _ := h.Sandbox(name)
+		if open := status.Open(); f.outcome == Pass && len(open) > 0 {
+			return skip("this system does not enforce all of it: %s: %s", open[0].Name, open[0].Open)
+		}
+		return f
+	})
+}
+
+func checkPortable(_ context.Context, s *subject) finding {
+	n := s.about.GetNeeds()
+	home, _ := os.UserHomeDir() // none: nothing lies in it
+	var f faults
+	for _, entry := range slices.Concat(n.GetRead(), n.GetWrite(), n.GetExec()) {
+		for _, local := range []string{home, filepath.Dir(s.path), "/home", "/Users", "/tmp", "/var/tmp"} {
+			if local != "" && local != "/" && strings.HasPrefix(entry+"/", local+"/") {
+				f.add("%s", sanitize.Quote(entry, 150))
+				break
+			}
+		}
+	}
+	return f.finding(Warn)
+}

@@ -1,0 +1,198 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/toolhost/toolhost/host/llmschema"
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/schema"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+func schemaChecks() []Check {
+	return []Check{
+		eachTool("schemas.input", Fail, "each input schema is JSON Schema 2020-12 of an object, within a host's limits",
+			"correct the schema: a host leaves the tool out", func(d declared) string {
+				_, err := schema.CompileInput(d.GetInputSchemaJson())
+				return textOf(err)
+			}),
+		eachTool("schemas.output", Fail, "each output schema is JSON Schema 2020-12, within a host's limits",
+			"correct the schema: a host leaves the tool out", func(d declared) string {
+				_, err := schema.CompileOutput(d.GetOutputSchemaJson())
+				return textOf(err)
+			}),
+		eachTool("schemas.patterns", Warn, "hosts can check all of each schema", "write patterns without lookaround and back references",
+			func(d declared) string {
+				for _, text := range [][]byte{d.GetInputSchemaJson(), d.GetOutputSchemaJson()} {
+					if s, err := schema.CompileOutput(text); err == nil && len(s.Warnings()) > 0 {
+						return s.Warnings()[0]
+					}
+				}
+				return ""
+			}),
+		eachTool("schemas.described", Warn, "each argument has a description", "say what the argument is: models fill it in by that",
+			func(d declared) string {
+				var missing []string
+				for name, of := range argumentsOf(d) {
+					if o, ok := of.(map[string]any); ok && o["description"] == nil && o["$ref"] == nil && o["title"] == nil {
+						missing = append(missing, name)
+					}
+				}
+				if len(missing) == 0 {
+					return ""
+				}
+				return "without a description: " + named(sorted(missing))
+			}),
+		values("schemas.defaults", "default", "each default fits the schema of its argument"),
+		values("schemas.examples", "examples", "each example fits the schema of its argument"),
+	}
+}
+
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// argumentsOf returns the schemas of a tool's arguments.
+func argumentsOf(d declared) map[string]any {
+	var root struct {
+		Properties map[string]any `json:"properties"`
+	}
+	_ = json.Unmarshal(d.GetInputSchemaJson(), &root)
+	return root.Properties
+}
+
+// values is a check of what schemas have in a keyword.
+func values(id, keyword, what string) Check {
+	return eachTool(id, Fail, what, "correct the value, or the schema: models use the one and hosts refuse it by the other",
+		func(d declared) string {
+			all := argumentsOf(d)
+			for _, name := range slices.Sorted(maps.Keys(all)) {
+				of, ok := all[name].(map[string]any)
+				if !ok || of[keyword] == nil {
+					continue
+				}
+				list, several := of[keyword].([]any)
+				if keyword == "default" || !several {
+					list = []any{of[keyword]}
+				}
+				for _, v := range list {
+					if why := fits(d, name, of, v); why != "" {
+						return fmt.Sprintf("%s of %s: %s", keyword, sanitize.Quote(name, 60), why)
+					}
+				}
+			}
+			return ""
+		})
+}
+
+// fits returns why a value does not fit the schema of an argument. References within the document
+// are kept.
+func fits(d declared, name string, of map[string]any, v any) string {
+	var root map[string]any
+	if json.Unmarshal(d.GetInputSchemaJson(), &root) != nil {
+		return ""
+	}
+	alone := map[string]any{"type": "object", "properties": map[string]any{name: of}}
+	for _, keyword := range []string{"$schema", "$defs", "definitions"} {
+		if part := root[keyword]; part != nil {
+			alone[keyword] = part
+		}
+	}
+	text, err := json.Marshal(alone)
+	if err != nil {
+		return ""
+	}
+	compiled, err := schema.CompileInput(text)
+	if err != nil { // it refers to what is not here
+		return ""
+	}
+	value, err := json.Marshal(map[string]any{name: v})
+	if err != nil {
+		return ""
+	}
+	return textOf(compiled.Check(context.Background(), value))
+}
+
+func modelChecks() []Check {
+	provider := func(id string, format llmschema.Format, name string) Check {
+		return Check{
+			ID: id, See: "definitions", after: []string{"describe.unique", "schemas.input", "definitions.name"},
+			What: name + " takes each tool, and is told all of its schema",
+			Do:   "write the schema without the keywords that the reason names; the host checks them all the same, and the model does not know them",
+			run:  func(_ context.Context, s *subject) finding { return s.export(format) },
+		}
+	}
+	return []Check{
+		provider("models.openai", llmschema.OpenAI, "OpenAI"),
+		provider("models.anthropic", llmschema.Anthropic, "Anthropic"),
+		provider("models.gemini", llmschema.Gemini, "Gemini"),
+		provider("models.mcp", llmschema.MCP, "an MCP client"),
+		{
+			ID: "models.names", See: "definitions", after: []string{"definitions.name", "describe.unique"},
+			What: "names stay recognizable and different for models, which know letters, digits, _ and -, at most 64",
+			Do:   "shorten the name, or rename one of the two: for models they are the same",
+			run: func(_ context.Context, s *subject) finding {
+				var f faults
+				seen := map[string]string{}
+				for _, d := range s.tools {
+					alias := llmschema.Alias(d.GetName(), func(string) bool { return false })
+					if len(alias) < len(d.GetName()) {
+						f.add("%s is cut to %s", d.shown(), alias)
+					} else if other := seen[alias]; other != "" {
+						f.add("%s and %s are both %s", sanitize.Quote(other, 60), d.shown(), alias)
+					}
+					seen[alias] = d.GetName()
+				}
+				return f.finding(Warn)
+			},
+		},
+		{
+			ID: "models.count", See: "definitions", after: []string{"describe.answers"},
+			What: "there are at most 128 tools, which is all that OpenAI takes in a request",
+			Do:   "offer fewer tools with more arguments, or several plugins",
+			run: func(_ context.Context, s *subject) finding {
+				if n := len(s.tools); n > 128 {
+					return warn("there are %d", n)
+				}
+				return passed
+			},
+		},
+	}
+}
+
+// export exports the tools for a provider.
+func (s *subject) export(format llmschema.Format) finding {
+	var defs []tool.Definition
+	taken := map[string]bool{}
+	for _, d := range s.tools {
+		def := d.def
+		def.Alias = llmschema.Alias(def.Name, func(alias string) bool { return taken[alias] })
+		taken[def.Alias] = true
+		defs = append(defs, def)
+	}
+	offer, err := llmschema.Export(format, defs)
+	if err != nil {
+		return failIf(err)
+	}
+	var out, lost faults
+	for _, note := range offer.Notes {
+		switch {
+		case note.LeftOut != "":
+			out.add("%s: %s", sanitize.Quote(note.Tool, 60), note.LeftOut)
+		case len(note.Lost) > 0:
+			lost.add("%s: the model is not told %s", sanitize.Quote(note.Tool, 60), strings.Join(note.Lost, ", "))
+		}
+	}
+	if len(out) > 0 {
+		return out.finding(Fail)
+	}
+	return lost.finding(Warn)
+}

@@ -1,0 +1,210 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/wire"
+)
+
+func startChecks() []Check {
+	return []Check{
+		{
+			ID: "start.twice", See: "handshake", after: []string{"configure.accepts"},
+			What: "two processes of it run at the same time, as during an upgrade",
+			Do:   "use no fixed port, lock file or path: all that a process makes lies in directories of its own",
+			run: func(ctx context.Context, s *subject) finding {
+				if _, err := s.live(ctx); err != nil {
+					return failIf(err)
+				}
+				p, err := s.open(ctx, startOptions{})
+				if err != nil {
+					return fail("while one runs, the second: %v", err)
+				}
+				defer s.end(p)
+				if err := s.main.isWell(ctx); err != nil {
+					return fail("since the second was started, the first: %v", err)
+				}
+				return passed
+			},
+		},
+		{
+			ID: "start.repeats", See: "tools-that-change", after: []string{"start.twice", "describe.again"},
+			What: "another process of it describes itself in the same way: locks pin the definitions",
+			Do:   "let the description depend on the version alone: no times, random names, machine names or orders of maps",
+			run: func(ctx context.Context, s *subject) finding {
+				p, err := s.start(startOptions{})
+				if err != nil {
+					return failIf(err)
+				}
+				defer s.end(p)
+				if err := s.greetAndConnect(ctx, p); err != nil {
+					return skip("%v", err)
+				}
+				again, err := p.link.describe(ctx, s.describeRequest())
+				if err != nil {
+					return skip("%v", err)
+				}
+				return sameDescription(s.about, again)
+			},
+		},
+		{
+			ID: "start.by_hand", See: "start", after: []string{"handshake.line"},
+			What: "started by hand, without TOOLHOST_PLUGIN, it says that it is a plugin and ends",
+			Do:   "look at TOOLHOST_PLUGIN first; without it print a sentence to standard error and exit with a status that is not 0",
+			run:  checkByHand,
+		},
+		{
+			ID: "start.newer", See: "start", after: []string{"start.twice"},
+			What: "a newer host, which offers a further version of the protocol, gets version 1",
+			Do:   "look for 1 in the list of PLUGIN_PROTOCOL_VERSIONS, and do not compare the whole variable",
+			run: func(ctx context.Context, s *subject) finding {
+				p, err := s.start(startOptions{versions: "1,2"})
+				if err != nil {
+					return failIf(err)
+				}
+				defer s.end(p)
+				if err := s.greetAndConnect(ctx, p); err != nil {
+					return fail("with PLUGIN_PROTOCOL_VERSIONS=1,2: %v", err)
+				}
+				if v := p.field(1); v != "1" {
+					return fail("with PLUGIN_PROTOCOL_VERSIONS=1,2 it announces version %s, which does not exist", sanitize.Quote(v, 20))
+				}
+				return passed
+			},
+		},
+		{
+			ID: "start.inherited", See: "the-inherited-connection", after: []string{"start.twice"},
+			What: "with TOOLHOST_GRPC_FD it serves gRPC on the descriptor, or ignores it",
+			Do: "write the greeting before the handshake line and serve on the descriptor, without a socket; " +
+				"or leave the descriptor alone",
+			run: checkInherited,
+		},
+		{
+			ID: "start.time", See: "handshake", after: []string{"configure.accepts"},
+			What: "it is ready within 2 s: the first call of a session waits for that",
+			Do:   "load what calls need when the first call needs it, and not before the handshake",
+			run: func(_ context.Context, s *subject) finding {
+				if s.fastest > 2*time.Second {
+					return warn("its fastest start took %v", s.fastest.Round(10*time.Millisecond))
+				}
+				return passed
+			},
+		},
+		{
+			ID: "start.workspace", See: "start", after: []string{"start.twice"},
+			What: "it starts in a workspace whose path has spaces and letters that are not ASCII",
+			Do:   "pass paths as they are: quote them for shells, and do not split them at spaces",
+			run: func(ctx context.Context, s *subject) finding {
+				root, err := s.workspace("work space é")
+				if err != nil {
+					return skip("%v", err)
+				}
+				p, err := s.open(ctx, startOptions{root: root})
+				if err != nil {
+					return fail("in %q: %v", root, err)
+				}
+				s.end(p)
+				return passed
+			},
+		},
+		{
+			ID: "start.clean", See: "start", after: []string{"start.twice"},
+			What: "it writes nothing into the workspace before it is called",
+			Do:   "keep state in memory, or declare write: cache and keep files in XDG_CACHE_HOME",
+			run: func(ctx context.Context, s *subject) finding {
+				root, err := s.workspace("clean")
+				if err != nil {
+					return skip("%v", err)
+				}
+				p, err := s.open(ctx, startOptions{root: root})
+				if err != nil {
+					return skip("%v", err)
+				}
+				defer s.end(p)
+				return changed(nil, treeOf(root), "it has started")
+			},
+		},
+	}
+}
+
+// workspace makes another workspace.
+func (s *subject) workspace(name string) (root string, err error) {
+	root = filepath.Join(s.dir, name)
+	return root, os.Mkdir(root, 0o700)
+}
+
+func checkByHand(_ context.Context, s *subject) finding {
+	p, err := s.start(startOptions{byHand: true})
+	if err != nil {
+		return failIf(err)
+	}
+	defer s.end(p)
+	if !p.waitEnd(s.Timeout) {
+		return fail("it still runs after %v", s.Timeout)
+	}
+	said := p.stdout.tail() + p.stderr.tail()
+	switch {
+	case p.state != nil && p.state.Success():
+		return warn("it exits with status 0, as if all was well")
+	case strings.TrimSpace(said) == "":
+		return warn("it says nothing, so that a person does not learn what it is")
+	}
+	return passed
+}
+
+func checkInherited(ctx context.Context, s *subject) finding {
+	p, err := s.start(startOptions{inherit: wire.GRPCVariable})
+	if err != nil {
+		return failIf(err)
+	}
+	defer s.end(p)
+	start, cancel := context.WithTimeoutCause(ctx, s.Timeout, fmt.Errorf("more than %v have passed", s.Timeout))
+	defer cancel()
+	if err := p.greet(start); err != nil {
+		return fail("with %s: %v", wire.GRPCVariable, err)
+	}
+	said := make([]byte, len(wire.Greeting))
+	_ = p.ours.SetReadDeadline(time.Now().Add(greetingTime))
+	n, err := io.ReadFull(p.ours, said)
+	_ = p.ours.SetReadDeadline(time.Time{})
+	switch {
+	case n == 0 && (errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, io.EOF)):
+		if err := p.connect(start, nil, s.Timeout); err != nil {
+			return fail("it ignores %s, and then: %v", wire.GRPCVariable, err)
+		}
+		return failIf(s.prepare(ctx, p))
+	case !bytes.Equal(said[:n], []byte(wire.Greeting)):
+		return fail("it wrote %s to the descriptor before its handshake, which is not the greeting %q",
+			sanitize.Quote(string(said[:n]), 60), wire.Greeting)
+	}
+	over := p.ours
+	p.ours = nil
+	if err := p.connect(start, over, s.Timeout); err != nil {
+		return fail("it wrote the greeting to the descriptor, and then: %v", err)
+	}
+	if err := s.prepare(ctx, p); err != nil {
+		return fail("it wrote the greeting to the descriptor, and then: %v", err)
+	}
+	entries, err := os.ReadDir(p.dir)
+	if err != nil {
+		return skip("%v", err)
+	}
+	if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Type() == os.ModeSocket }) {
+		return warn("it serves on the descriptor and also listens on a socket, to which other processes can connect")
+	}
+	return passed
+}
+
+// greetingTime is how long a greeting may take once the handshake line is read: it was written
+// before, so it is there.
+const greetingTime = 100 * time.Millisecond

@@ -1,0 +1,407 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/wire"
+	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
+)
+
+func streamChecks() []Check {
+	after := []string{"stream.opens", "calls.unknown"}
+	return []Check{
+		{
+			ID: "stream.opens", See: "stream", after: []string{"start.twice", "calls.unknown"},
+			What: "if it names the feature stream, calls are answered on Stream as by Execute",
+			Do:   "read frames from the concatenated packets and answer each call with a result frame; or do not name the feature",
+			run: func(ctx context.Context, s *subject) finding {
+				if !s.offers(wire.FeatureStream) {
+					return skip("it does not name the feature stream")
+				}
+				return s.onLane(ctx, func(ctx context.Context, l *lane) error { return s.ask(ctx, l, 1) })
+			},
+		},
+		onLane("stream.packets", "the boundaries between packets have no meaning",
+			"collect bytes until a header and its payload are there, whatever packets they come in",
+			func(ctx context.Context, s *subject, l *lane) error {
+				text, err := proto.Marshal(s.request(noTool, []byte(`{}`)))
+				if err != nil {
+					return err
+				}
+				l.begin(1)
+				l.begin(2)
+				both := append(frame(kindCall, 0, 1, 0, text), frame(kindCall, 0, 2, 0, text)...)
+				for i := range len(both) - 5 { // each byte of its own, and the last few together
+					if err := l.put(both[i : i+1]); err != nil {
+						return err
+					}
+				}
+				if err := l.put(both[len(both)-5:]); err != nil {
+					return err
+				}
+				return l.refused(ctx, 1, 2)
+			}, after),
+		onLane("stream.newer", "frames of an unknown kind are skipped", "skip the payload of a frame whose kind is not known",
+			func(ctx context.Context, s *subject, l *lane) error {
+				if err := l.send(kindNew, 0, 7, 0, []byte("of a later version")); err != nil {
+					return err
+				}
+				return s.ask(ctx, l, 1)
+			}, after),
+		onLane("stream.chunks", "a call of 1 MiB arrives in chunks, for which it sends windows",
+			"collect chunks until the call frame, and send a window frame for what was taken",
+			func(ctx context.Context, s *subject, l *lane) error {
+				if err := l.call(ctx, 1, s.request(noTool, padded(1<<20))); err != nil {
+					return err
+				}
+				return l.refused(ctx, 1)
+			}, after),
+		onLane("stream.results", "calls have their own results: 256 of them at a time, on one stream",
+			"put the number of the call into its result frame; answer each call once",
+			func(ctx context.Context, s *subject, l *lane) error {
+				numbers := make([]uint32, 256)
+				for i := range numbers {
+					numbers[i] = uint32(i + 1) //nolint:gosec // small
+					if err := l.call(ctx, numbers[i], s.request(fmt.Sprint(noTool, i), nil)); err != nil {
+						return err
+					}
+				}
+				return l.refused(ctx, numbers...)
+			}, after),
+		{
+			ID: "stream.socket", See: "the-socket-carrier", after: after,
+			What: "started with TOOLHOST_STREAM_FD, it serves the stream on the descriptor if it names the feature socket",
+			Do:   "read and write frames on the descriptor without packets; or ignore the variable and do not name the feature",
+			run:  checkSocket,
+		},
+		{
+			ID: "stream.frames", See: "stream", after: []string{"stream.opens"}, unless: []string{"stream.*", "cancel.*"},
+			What: "its frames keep the rules: sizes, windows, numbers of calls, one result for each",
+			Do:   "compare what the reason names with the tables of frames",
+			run: func(_ context.Context, s *subject) finding {
+				var f faults
+				for _, text := range s.lanes {
+					f.add("%s", text)
+				}
+				return f.finding(Fail)
+			},
+		},
+	}
+}
+
+// padded returns arguments of a size.
+func padded(size int) json.RawMessage {
+	return json.RawMessage(`{"padding":"` + strings.Repeat("x", size) + `"}`)
+}
+
+// onLane is a check on a stream of its own.
+func onLane(id, what, do string, check func(context.Context, *subject, *lane) error, after []string) Check {
+	return Check{
+		ID: id, See: "stream", What: what, Do: do, after: after,
+		run: func(ctx context.Context, s *subject) finding {
+			return s.onLane(ctx, func(ctx context.Context, l *lane) error { return check(ctx, s, l) })
+		},
+	}
+}
+
+// onLane opens a stream in a process of its own, as a plugin serves one: a host opens no second.
+func (s *subject) onLane(ctx context.Context, use func(context.Context, *lane) error) finding {
+	p, err := s.open(ctx, startOptions{})
+	if err != nil {
+		return failIf(err)
+	}
+	defer s.end(p)
+	l, err := p.openLane(ctx)
+	if err != nil {
+		return failIf(err)
+	}
+	err = use(ctx, l)
+	if broken := l.close(); broken != nil && err == nil {
+		s.lanes = append(s.lanes, broken.Error())
+	}
+	if p.waitEnd(0) && err != nil {
+		return fail("%v; %s", err, p.ending())
+	}
+	return failIf(err)
+}
+
+// ask makes a call of a tool that does not exist, which each plugin can answer.
+func (s *subject) ask(ctx context.Context, l *lane, number uint32) error {
+	if err := l.call(ctx, number, s.request(noTool, []byte(`{}`))); err != nil {
+		return err
+	}
+	return l.refused(ctx, number)
+}
+
+// refused waits for the results of calls of tools that do not exist.
+func (l *lane) refused(ctx context.Context, numbers ...uint32) error {
+	for _, n := range numbers {
+		out, err := l.result(ctx, n)
+		switch {
+		case err != nil:
+			return err
+		case tool.Code(out.GetError().GetCode()) != tool.CodeNotFound:
+			return fmt.Errorf("call %d, of a tool that does not exist, is not answered with the error not_found", n)
+		}
+	}
+	return nil
+}
+
+func checkSocket(ctx context.Context, s *subject) finding {
+	p, err := s.start(startOptions{inherit: wire.SocketVariable})
+	if err != nil {
+		return failIf(err)
+	}
+	defer s.end(p)
+	if err := s.greetAndConnect(ctx, p); err != nil {
+		return fail("with %s: %v", wire.SocketVariable, err)
+	}
+	about, err := p.link.describe(ctx, s.describeRequest())
+	if err != nil {
+		return fail("with %s: %v", wire.SocketVariable, err)
+	}
+	if err := p.link.configure(ctx, s.configuration(p.root)); err != nil {
+		return failIf(err)
+	}
+	offers := false
+	for _, feature := range about.GetFeatures() {
+		offers = offers || feature == wire.FeatureSocket
+	}
+	if !offers {
+		return skip("it does not name the feature socket")
+	}
+	conn := p.ours
+	write := func(b []byte) error { _, err := conn.Write(b); return err }
+	l := newLane(p, conn, write, func() { _ = conn.Close() })
+	err = s.ask(ctx, l, 1)
+	if broken := l.close(); err == nil {
+		err = broken
+	}
+	return failIf(err)
+}
+
+func cancelChecks() []Check {
+	after := []string{"configure.accepts", "calls.unknown"}
+	onStream := []string{"stream.opens"}
+	return []Check{
+		{
+			ID: "cancel.call", See: "services", after: after,
+			What: "calls that are cancelled leave others alone",
+			Do:   "end the work of a call whose gRPC context ends, and keep what calls share consistent",
+			run: func(ctx context.Context, s *subject) finding {
+				return s.givenUp(ctx, context.WithCancel)
+			},
+		},
+		{
+			ID: "cancel.deadline", See: "services", after: append(after, "cancel.call"),
+			What: "calls whose deadline passes leave others alone",
+			Do:   "treat the end of a deadline as any cancellation",
+			run: func(ctx context.Context, s *subject) finding {
+				return s.givenUp(ctx, func(ctx context.Context) (context.Context, context.CancelFunc) {
+					return context.WithTimeout(ctx, time.Millisecond)
+				})
+			},
+		},
+		onLane("cancel.result", "a call that is cancelled on the stream gets a result frame, too",
+			"answer a cancelled call with any error; a host ends a plugin that leaves 1,024 of them without",
+			func(ctx context.Context, s *subject, l *lane) error {
+				name, args, err := s.filler()
+				if err != nil {
+					return err
+				}
+				for n := uint32(1); n <= 1200; n++ {
+					if err := l.call(ctx, n, s.request(name, args)); err != nil {
+						return err
+					}
+					if err := l.send(kindCancel, 0, n, 0, nil); err != nil {
+						return err
+					}
+				}
+				for n := uint32(1); n <= 1200; n++ {
+					if _, err := l.result(ctx, n); err != nil {
+						return fmt.Errorf("since it was cancelled, %w", err)
+					}
+				}
+				return s.ask(ctx, l, 2000)
+			}, onStream),
+		onLane("cancel.partial", "a call that is cancelled while its request is on the way gets a result frame",
+			"forget the chunks, and answer with any error",
+			func(ctx context.Context, s *subject, l *lane) error {
+				l.begin(1)
+				if err := l.send(kindChunk, flagFirst, 1, 1<<20, make([]byte, chunkSize)); err != nil {
+					return err
+				}
+				if err := l.send(kindCancel, 0, 1, 0, nil); err != nil {
+					return err
+				}
+				if _, err := l.result(ctx, 1); err != nil {
+					return err
+				}
+				return s.ask(ctx, l, 2)
+			}, []string{"stream.opens", "stream.chunks"}),
+	}
+}
+
+// givenUp makes calls that are given up at once, and looks whether others are still answered.
+func (s *subject) givenUp(ctx context.Context, limit func(context.Context) (context.Context, context.CancelFunc)) finding {
+	name, args, err := s.filler()
+	if err != nil {
+		return skip("%v", err)
+	}
+	p, err := s.live(ctx)
+	if err != nil {
+		return failIf(err)
+	}
+	for range 50 {
+		short, cancel := limit(ctx)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = p.link.client.Execute(short, s.fixed(name, args))
+		}()
+		time.AfterFunc(time.Millisecond, cancel)
+		<-done
+		cancel()
+	}
+	out, err := p.link.execute(ctx, s.request(noTool, nil))
+	switch {
+	case err != nil:
+		return fail("after 50 calls were given up: %v", err)
+	case out.GetError() == nil:
+		return fail("after 50 calls were given up, a call of a tool that does not exist has a result")
+	}
+	return passed
+}
+
+// fixed is request for several goroutines.
+func (s *subject) fixed(name string, args []byte) *pluginv1.ExecuteRequest {
+	return &pluginv1.ExecuteRequest{Id: "verify-0", Tool: name, ArgumentsJson: args, Session: "verify"}
+}
+
+func concurrencyChecks() []Check {
+	after := []string{"configure.accepts", "calls.unknown"}
+	return []Check{
+		{
+			ID: "concurrency.calls", See: "services", after: after,
+			What: "64 calls at a time are all answered",
+			Do:   "run calls side by side, with locks around what they share; a pool of few workers must not be held up by one slow call",
+			run:  checkManyCalls,
+		},
+		{
+			ID: "concurrency.describe", See: "tools-that-change", after: append(after, "concurrency.calls"),
+			What: "Describe is answered while calls run",
+			Do:   "hold no lock during a call that Describe takes",
+			run: func(ctx context.Context, s *subject) finding {
+				return s.during(ctx, func(p *process) error { return p.isWell(ctx) })
+			},
+		},
+	}
+}
+
+// side is how many calls are made at a time.
+const side = 64
+
+func checkManyCalls(ctx context.Context, s *subject) finding {
+	return s.during(ctx, func(*process) error { return nil })
+}
+
+// during makes many calls and does something meanwhile. All calls have to be answered in the same way.
+func (s *subject) during(ctx context.Context, do func(*process) error) finding {
+	name, args, err := s.filler()
+	if err != nil {
+		return skip("%v", err)
+	}
+	p, err := s.live(ctx)
+	if err != nil {
+		return failIf(err)
+	}
+	type answer struct {
+		out *pluginv1.ExecuteResponse
+		err error
+	}
+	answers := make(chan answer, side)
+	for range side {
+		go func() {
+			out, err := p.link.execute(ctx, s.fixed(name, args))
+			answers <- answer{out, err}
+		}()
+	}
+	meanwhile := do(p)
+	refused := 0
+	for range side {
+		a := <-answers
+		if a.err != nil {
+			err = a.err
+		}
+		if a.out.GetError() != nil {
+			refused++
+		}
+	}
+	switch {
+	case err != nil:
+		return fail("of %d calls at a time: %v", side, err)
+	case refused != 0 && refused != side:
+		return fail("of %d equal calls at a time, %d end with an error", side, refused)
+	case meanwhile != nil:
+		return fail("while %d calls ran: %v", side, meanwhile)
+	}
+	return passed
+}
+
+func sizeChecks() []Check {
+	return []Check{
+		{
+			ID: "size.request", See: "rules", after: []string{"configure.accepts", "calls.unknown"},
+			What: "a call of 8 MiB arrives",
+			Do:   "raise the limit of the gRPC server for messages that it receives from 4 MiB to 64 MiB",
+			run: func(ctx context.Context, s *subject) finding {
+				p, err := s.live(ctx)
+				if err != nil {
+					return failIf(err)
+				}
+				_, err = p.link.execute(ctx, s.request(noTool, padded(8<<20)))
+				if status.Code(err) == codes.ResourceExhausted {
+					return fail("it refuses a message of 8 MiB: %v", err)
+				}
+				return failIf(err)
+			},
+		},
+		{
+			ID: "size.result", See: "rules", after: []string{"calls.valid"},
+			What: "results are of a size that a model can read, less than 1 MiB of text",
+			Do:   "return less: a part, a summary, or a limit as an argument",
+			run: eachLarge(func(c *call) string {
+				text := 0
+				for _, block := range c.out.GetResult().GetContent() {
+					text += len(block.GetText().GetText())
+				}
+				if text > 1<<20 {
+					return fmt.Sprintf("%d bytes of text", text)
+				}
+				return ""
+			}),
+		},
+	}
+}
+
+// eachLarge is a check of the results, that warns.
+func eachLarge(fault func(*call) string) func(context.Context, *subject) finding {
+	return func(_ context.Context, s *subject) finding {
+		var f faults
+		for _, c := range s.calls {
+			if why := fault(c); c.good && why != "" {
+				f.add("%s: %s", c, why)
+			}
+		}
+		return f.finding(Warn)
+	}
+}

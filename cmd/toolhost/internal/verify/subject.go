@@ -1,0 +1,204 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
+)
+
+// subject is the plugin that is verified, with what the checks have learned of it.
+type subject struct {
+	Options
+	path    string   // of the file, absolute
+	dir     string   // everything that is made is in here
+	root    string   // the workspace
+	sockets string   // a directory of a directory for each process
+	temp    string   // the TMPDIR of the plugin
+	env     []string // as a host gives it
+	found   map[string]Outcome
+	needed  map[string]bool
+
+	running []*process // all that were started
+	first   *process   // nil: it was not started
+	main    *process   // which most checks talk to; nil: none runs
+	about   *pluginv1.DescribeResponse
+	tools   []declared
+	calls   []*call
+	sent    int           // calls
+	denied  faults        // by the sandbox
+	reads   finding       // whether safe tools only read
+	fastest time.Duration // start, of those that were made
+	lanes   []string      // what was wrong with frames
+	used    *usage        // what a process uses; nil: not measured
+	ended   *shutdown     // how a process ended that was asked to; nil: none was
+	stderr  string        // the end of it, of the first run that has written some
+}
+
+// textFile is a file of a new workspace: a text that is made from a schema is "text", and so leads
+// to something if it is a path.
+const textFile = "text"
+
+func newSubject(o Options) (*subject, error) {
+	if !unixSockets {
+		return nil, &tool.Error{
+			Code: tool.CodeUnsupported, Message: "plugins are verified on systems with Unix sockets only", Hint: "use Linux or macOS",
+		}
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = plugin.DefaultStartTimeout
+	}
+	path, err := filepath.Abs(o.File)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil, &tool.Error{
+			Code: tool.CodeNotFound, Message: fmt.Sprintf("there is no file %s", o.File), Hint: "name the executable of the plugin", Err: err,
+		}
+	}
+	chosen, err := o.chosen()
+	if err != nil {
+		return nil, err
+	}
+	s := &subject{Options: o, path: path, found: map[string]Outcome{}, needed: needs(chosen)}
+	if s.dir, err = os.MkdirTemp("", "th-verify-"); err != nil {
+		return nil, err
+	}
+	if err := s.furnish(); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// furnish makes the directories.
+func (s *subject) furnish() (err error) {
+	if s.dir, err = filepath.EvalSymlinks(s.dir); err != nil {
+		return err
+	}
+	s.sockets, s.temp, s.root = filepath.Join(s.dir, "s"), filepath.Join(s.dir, "t"), filepath.Join(s.dir, "work")
+	for _, dir := range []string{s.sockets, s.temp, s.root} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	if s.Root == "" {
+		err = os.WriteFile(filepath.Join(s.root, textFile), []byte("text\nin a file of the workspace\n"), 0o600)
+	} else if s.root, err = filepath.Abs(s.Root); err == nil {
+		s.root, err = filepath.EvalSymlinks(s.root)
+	}
+	s.env = plugin.New(plugin.Candidate{Name: plugin.NameOf(filepath.Base(s.path)), Path: s.path}, plugin.Config{Root: s.root}).Environment()
+	return err
+}
+
+// close ends everything that was started, and removes what was made.
+func (s *subject) close() {
+	for _, p := range s.running {
+		p.end()
+	}
+	_ = os.RemoveAll(s.dir)
+}
+
+// open starts the plugin, connects to it and configures it.
+func (s *subject) open(ctx context.Context, o startOptions) (*process, error) {
+	p, err := s.start(o)
+	if err != nil {
+		return nil, err
+	}
+	if err = s.greetAndConnect(ctx, p); err == nil {
+		err = s.prepare(ctx, p)
+	}
+	if err != nil {
+		s.end(p)
+		return nil, err
+	}
+	return p, nil
+}
+
+// greetAndConnect takes a process as far as the connection.
+func (s *subject) greetAndConnect(ctx context.Context, p *process) error {
+	start, cancel := context.WithTimeoutCause(ctx, s.Timeout, fmt.Errorf("more than %v have passed", s.Timeout))
+	defer cancel()
+	if err := p.greet(start); err != nil {
+		return err
+	}
+	return p.connect(start, nil, s.Timeout)
+}
+
+// prepare describes and configures a process that is connected, as a host does.
+func (s *subject) prepare(ctx context.Context, p *process) error {
+	about, err := p.link.describe(ctx, s.describeRequest())
+	if err != nil {
+		return err
+	}
+	if s.about == nil {
+		s.about = about
+	}
+	if err := p.link.configure(ctx, s.configuration(p.root)); err != nil {
+		return err
+	}
+	p.ready = time.Since(p.began)
+	if s.fastest == 0 || p.ready < s.fastest {
+		s.fastest = p.ready
+	}
+	return nil
+}
+
+func (s *subject) describeRequest() *pluginv1.DescribeRequest {
+	return &pluginv1.DescribeRequest{HostVersion: s.HostVersion}
+}
+
+// configuration is what the plugin is configured with.
+func (s *subject) configuration(root string) *pluginv1.ConfigureRequest {
+	return &pluginv1.ConfigureRequest{Root: root, ConfigJson: s.Config, Protected: []string{filepath.Join(s.dir, "protected")}}
+}
+
+// live returns a process that takes calls: the one that there is or, if that has ended, another.
+func (s *subject) live(ctx context.Context) (*process, error) {
+	if s.main != nil && !s.main.hasEnded() {
+		return s.main, nil
+	}
+	var err error
+	s.main, err = s.open(ctx, startOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("it does not start again: %w", err)
+	}
+	return s.main, nil
+}
+
+// end ends a process, and keeps what it has written.
+func (s *subject) end(p *process) {
+	p.end()
+	if s.stderr == "" {
+		s.stderr = p.stderr.tail()
+	}
+}
+
+var errNoTool = errors.New("no tool may be called, and one that does not exist is not refused")
+
+// given returns the arguments that the author gave for a tool.
+func (s *subject) given(name string) (out []json.RawMessage) {
+	for _, c := range s.Calls {
+		if c.Name == name {
+			out = append(out, c.Arguments)
+		}
+	}
+	return out
+}
+
+// named returns a list of names, shortened.
+func named(all []string) string {
+	if len(all) > maxNamed {
+		return strings.Join(all[:maxNamed], ", ") + fmt.Sprintf(" and %d more", len(all)-maxNamed)
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,104 @@
+package verify
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// tree is what a directory contains: by the path from there, what would show a change.
+type tree struct {
+	entries map[string]string
+	whole   bool // it was not too large
+}
+
+// The limits of a tree.
+const (
+	maxEntries = 10_000
+	maxHashed  = 1 << 20 // bytes of a file; of a larger one only size and time count
+)
+
+var errTooLarge = errors.New("too many files")
+
+// treeOf reads a directory. Links are not followed.
+func treeOf(dir string) tree {
+	t := tree{entries: map[string]string{}}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return t
+	}
+	defer func() { _ = root.Close() }()
+	err = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case path == ".":
+			return err
+		case len(t.entries) == maxEntries:
+			return errTooLarge
+		case err != nil:
+			t.entries[path] = err.Error()
+			return nil //nolint:nilerr // it is compared
+		}
+		t.entries[path] = fingerprint(root, path, d)
+		return nil
+	})
+	t.whole = err == nil
+	return t
+}
+
+func fingerprint(root *os.Root, path string, d fs.DirEntry) string {
+	info, err := d.Info()
+	if err != nil {
+		return err.Error()
+	}
+	if d.IsDir() {
+		return info.Mode().String()
+	}
+	shown := fmt.Sprint(info.Mode(), info.Size())
+	if !info.Mode().IsRegular() || info.Size() > maxHashed {
+		return shown + info.ModTime().String()
+	}
+	f, err := root.Open(path)
+	if err != nil {
+		return shown + info.ModTime().String()
+	}
+	defer func() { _ = f.Close() }()
+	sum := sha256.New()
+	_, err = io.Copy(sum, io.LimitReader(f, maxHashed))
+	return fmt.Sprintf("%s %x %v", shown, sum.Sum(nil), err)
+}
+
+// changes returns the paths that differ between two trees, sorted; before is nil for an empty one.
+func changes(before *tree, after tree) (paths []string) {
+	had := map[string]string{}
+	if before != nil {
+		had = before.entries
+	}
+	for path, now := range after.entries {
+		if had[path] != now {
+			paths = append(paths, filepath.ToSlash(path))
+		}
+	}
+	for path := range had {
+		if _, there := after.entries[path]; !there {
+			paths = append(paths, filepath.ToSlash(path))
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// changed is the finding about a directory that should be as it was.
+func changed(before *tree, after tree, when string) finding {
+	if !after.whole || before != nil && !before.whole {
+		return skip("the workspace has more than %d files", maxEntries)
+	}
+	if paths := changes(before, after); len(paths) > 0 {
+		return fail("since %s, this has changed in the workspace: %s", when, named(paths))
+	}
+	return passed
+}

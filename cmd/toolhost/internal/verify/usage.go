@@ -1,0 +1,193 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// usage is what a process uses of the system.
+type usage struct {
+	rest, after moment // before the calls and after them
+	calls       int
+	busy        time.Duration // of the processor, at rest
+	watched     time.Duration
+	err         error
+}
+
+// moment is the usage at one moment.
+type moment struct {
+	memory      int64 // resident, in bytes
+	descriptors int
+	threads     int
+	processes   int
+	cpu         time.Duration
+}
+
+// The measurement: calls before it, so that what is made once is made, calls, and how long the
+// process is watched at rest.
+const (
+	warmUp   = 200
+	measured = 1000
+	atRest   = 500 * time.Millisecond
+	settle   = 200 * time.Millisecond
+	tick     = 10 * time.Millisecond // of a processor's time in /proc
+)
+
+// look reads the usage of a process.
+func (p *process) look() (u moment, err error) {
+	if runtime.GOOS != "linux" {
+		return u, errors.New("this system does not say what a process uses")
+	}
+	dir := filepath.Join("/proc", strconv.Itoa(p.pid))
+	text, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if err != nil {
+		return u, err
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest) // from the third on: proc(5)
+	if len(fields) < 22 {
+		return u, fmt.Errorf("%s/stat cannot be read", dir)
+	}
+	number := func(field int) int64 { n, _ := strconv.ParseInt(fields[field-3], 10, 64); return n }
+	u.cpu = time.Duration(number(14)+number(15)) * tick
+	u.threads, u.memory = int(number(20)), number(24)*int64(os.Getpagesize())
+	open, err := os.ReadDir(filepath.Join(dir, "fd"))
+	u.descriptors = len(open)
+	u.processes, _ = p.group.Usage()
+	return u, err
+}
+
+// measure measures a process of its own, once.
+func (s *subject) measure(ctx context.Context) *usage {
+	if s.used != nil {
+		return s.used
+	}
+	u := &usage{}
+	s.used = u
+	name, args, err := s.filler()
+	if err != nil {
+		u.err = err
+		return u
+	}
+	p, err := s.open(ctx, startOptions{})
+	if err != nil {
+		u.err = err
+		return u
+	}
+	defer s.end(p)
+	if u.err = pause(ctx, settle); u.err != nil {
+		return u
+	}
+	first, err := p.look()
+	if err != nil {
+		u.err = err
+		return u
+	}
+	began := time.Now()
+	if u.err = pause(ctx, atRest); u.err != nil {
+		return u
+	}
+	last, err := p.look()
+	u.busy, u.watched, u.err = last.cpu-first.cpu, time.Since(began), err
+	for i := range warmUp + measured {
+		if i == warmUp && u.err == nil {
+			u.rest, u.err = p.look()
+		}
+		if u.err != nil {
+			return u
+		}
+		_, u.err = p.link.execute(ctx, s.fixed(name, args))
+	}
+	u.calls = measured
+	if u.err == nil {
+		u.after, u.err = p.look()
+	}
+	return u
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// The limits of what a process uses.
+const (
+	largeMemory    = 256 << 20 // at rest
+	memoryGrowth   = 64 << 20  // by the calls
+	openGrowth     = 16
+	threadGrowth   = 64
+	processGrowth  = 4
+	busyPercentage = 30
+)
+
+func resourceChecks() []Check {
+	after := []string{"start.twice", "calls.unknown"}
+	check := func(id, what, do string, judge func(*usage, *subject) finding) Check {
+		return Check{
+			ID: id, See: "rules", What: what, Do: do, after: after,
+			run: func(ctx context.Context, s *subject) finding {
+				u := s.measure(ctx)
+				if u.err != nil {
+					return skip("%v", u.err)
+				}
+				return judge(u, s)
+			},
+		}
+	}
+	return []Check{
+		check("resources.idle", "at rest it leaves the processor alone", "wait for events, and do not poll in a loop",
+			func(u *usage, _ *subject) finding {
+				if share := 100 * u.busy / u.watched; share > busyPercentage {
+					return fail("at rest it takes %d %% of a processor", share)
+				}
+				return passed
+			}),
+		check("resources.memory", "at rest it takes less than 256 MiB, and less than it declares",
+			"load less at the start, or declare memory_bytes as it is", func(u *usage, s *subject) finding {
+				switch declared := s.about.GetNeeds().GetMemoryBytes(); {
+				case declared > 0 && u.rest.memory > declared:
+					return fail("it has %d MiB in memory, more than the %d MiB that it declares", u.rest.memory>>20, declared>>20)
+				case u.rest.memory > largeMemory:
+					return warn("it has %d MiB in memory", u.rest.memory>>20)
+				}
+				return passed
+			}),
+		check("resources.growth", "1,000 calls leave its memory as it was, within 64 MiB", "forget what belongs to a call when the call ends",
+			func(u *usage, _ *subject) finding {
+				if more := u.after.memory - u.rest.memory; more > memoryGrowth {
+					return fail("after %d calls it has %d MiB more", u.calls, more>>20)
+				}
+				return passed
+			}),
+		check("resources.descriptors", "1,000 calls leave no descriptors open", "close files and connections when the call ends",
+			func(u *usage, _ *subject) finding {
+				if more := u.after.descriptors - u.rest.descriptors; more > openGrowth {
+					return fail("after %d calls it has %d more descriptors open", u.calls, more)
+				}
+				return passed
+			}),
+		check("resources.threads", "1,000 calls leave no threads or processes",
+			"end what a call has started when the call ends, and wait for child processes", func(u *usage, _ *subject) finding {
+				if more := u.after.processes - u.rest.processes; more > processGrowth {
+					return fail("after %d calls there are %d more processes", u.calls, more)
+				}
+				if more := u.after.threads - u.rest.threads; more > threadGrowth {
+					return fail("after %d calls there are %d more threads", u.calls, more)
+				}
+				return passed
+			}),
+	}
+}

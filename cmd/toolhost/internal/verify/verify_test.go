@@ -1,0 +1,71 @@
+package verify_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/verify"
+	"github.com/toolhost/toolhost/internal/test/plugintest"
+)
+
+// TestMain is a faulty plugin if its file is named for one: not all of them look at the cookie.
+func TestMain(m *testing.M) {
+	name := filepath.Base(os.Args[0])
+	if name == "honest" {
+		(&honest{stream: honestFrames.serve}).serve()
+		return
+	}
+	if f, ok := faults[name]; ok {
+		f.plugin().serve()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// found verifies a plugin, and returns the names of the checks that have found something.
+func found(t *testing.T, name string) (names []string, report *verify.Report) {
+	t.Helper()
+	dir := plugintest.Dir(t, plugintest.Mode(name))
+	report, err := verify.Run(t.Context(), verify.Options{File: filepath.Join(dir, name)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range report.Checks {
+		if r.Found() && r.ID != "start.time" { // which is about the machine that runs this
+			names = append(names, r.ID)
+			t.Logf("%s: %s: %s", r.Outcome, r.ID, r.Why)
+		}
+	}
+	return names, report
+}
+
+// Each faulty plugin has one fault, and one check names it.
+func TestFaultyPlugins(t *testing.T) {
+	t.Parallel()
+	for _, name := range slices.Sorted(maps.Keys(faults)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			names, report := found(t, name)
+			want := faults[name].check
+			for _, r := range report.Checks {
+				if r.ID == want && r.Outcome == verify.Skip {
+					t.Skipf("%s: %s", want, r.Why) // as for the sandbox on some systems
+				}
+			}
+			if !slices.Equal(names, []string{want}) {
+				t.Errorf("%v have found something, want %s alone", names, want)
+			}
+		})
+	}
+}
+
+// An honest plugin without an SDK passes.
+func TestHonestPlugin(t *testing.T) {
+	t.Parallel()
+	if names, report := found(t, "honest"); len(names) > 0 || report.Passed < 90 {
+		t.Errorf("%v have found something, and %d have passed", names, report.Passed)
+	}
+}
