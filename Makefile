@@ -10,7 +10,7 @@ PLUGINS := $(notdir $(patsubst %/main.go,%,$(wildcard plugins/*/main.go)))
 # What is built and not run needs no optimizing, which is a third of the time.
 UNRUN := -gcflags 'all=-N -l' -ldflags '-s -w'
 
-.PHONY: help build run quick test vet lint cross race generate conformance languages soak fuzz gopls bench microbench clean
+.PHONY: help build run quick test vet lint cross race generate conformance languages soak fuzz gopls bench microbench release clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "%-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,5 +74,8 @@ bench: ## what a call costs, next to other ways to make it; writes docs/bench
 microbench: ## what the parts cost
 	go test -run '^$$' -bench . -benchmem ./host ./host/audit ./internal/schema ./pluginsdk/wire
 
-clean: ## remove what build makes
-	rm -rf bin
+release: ## archives of command and plugins for each platform, and their checksums, into dist/
+	go run ./internal/release
+
+clean: ## remove what build and release make
+	rm -rf bin dist

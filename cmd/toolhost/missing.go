@@ -144,12 +144,17 @@ func unknownPlugin(b session.Backend, name string) error {
 	return exit.Usage(message, hint)
 }
 
+// shippedPlugins is what has the plugins that ship with the command.
+const shippedPlugins = "a release (or go install github.com/toolhost/toolhost/plugins/...@latest, with GOBIN set to one of these directories)"
+
 // noPluginsNote explains an empty list; it is empty if there are plugins.
 func noPluginsNote(b session.Backend) string {
 	if len(b.Plugins()) > 0 || len(b.Faults()) > 0 {
 		return ""
 	}
-	note := fmt.Sprintf("no plugins in %s: copy plugin binaries there", strings.Join(b.Dirs(), " and "))
+	note := fmt.Sprintf("no plugins in %s: install one with toolhost plugins install REF, "+
+		"copy a binary there, or write one with toolhost plugin new; "+
+		"%s has those that ship with toolhost", strings.Join(b.Dirs(), " and "), shippedPlugins)
 	if n := len(b.Skipped()); n > 0 {
 		note += fmt.Sprintf(" (skipped there: %d, see toolhost plugins)", n)
 	}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The README's line installs the command and the plugins from a module proxy, and the command
+// finds the plugins.
+func TestGoInstall(t *testing.T) {
+	t.Parallel()
+	repository, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile(filepath.Join(repository, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile("(?s)no-run: TestGoInstall runs it\n(.*?)```").FindSubmatch(readme)
+	if line == nil {
+		t.Fatal("README.md does not say how to install by go install")
+	}
+	newWorld(t) // the proxy is where its programs are
+	home := t.TempDir()
+	env := append(moduleEnv(t, repository), "HOME="+home, "PATH="+os.Getenv("PATH"), "TMPDIR="+t.TempDir(),
+		"GOPATH="+filepath.Join(home, "go"), "TOOLHOST_SOCKET=off")
+	run := func(name string, args ...string) []byte {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), name, args...)
+		cmd.Dir, cmd.Env = home, env
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", cmd, err, out)
+		}
+		return out
+	}
+	run("sh", "-euc", string(line[1]))
+	var tools []struct{ Plugin string }
+	if err := json.Unmarshal(run(filepath.Join(home, "go", "bin", "toolhost"), "tools", "--json"), &tools); err != nil {
+		t.Fatal(err)
+	}
+	plugins := map[string]bool{}
+	for _, x := range tools {
+		plugins[x.Plugin] = true
+	}
+	for _, name := range shipped {
+		if !plugins[name] {
+			t.Errorf("%s is not installed: %v", name, plugins)
+		}
+	}
+	if len(plugins) != len(shipped) {
+		t.Errorf("the plugins are %s", strings.Join(shipped, ", "))
+	}
+}
