@@ -109,17 +109,73 @@ func TestProtoLint(t *testing.T) {
 // `buf build --exclude-source-info -o FILE`.
 func TestContractIsCompatible(t *testing.T) {
 	t.Parallel()
-	released, err := filepath.Glob("testdata/v*.json")
-	if err != nil || len(released) == 0 {
-		t.Fatalf("%d released contracts: %v", len(released), err)
+	for _, against := range released(t) {
+		if msg, err := buf(t, "breaking", "--against", against).CombinedOutput(); err != nil {
+			t.Errorf("buf breaking against %s: %v\n%s", against, err, msg)
+		}
 	}
-	for _, file := range released {
-		against, err := filepath.Abs(file)
-		if err != nil {
+}
+
+// released returns the paths of the released contracts, oldest first.
+func released(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/v*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d released contracts: %v", len(files), err)
+	}
+	for i := range files {
+		if files[i], err = filepath.Abs(files[i]); err != nil {
 			t.Fatal(err)
 		}
-		if msg, err := buf(t, "breaking", "--against", against).CombinedOutput(); err != nil {
-			t.Errorf("buf breaking against %s: %v\n%s", file, err, msg)
-		}
+	}
+	return files
+}
+
+// A change that breaks plugins which were built before is found in each released contract, and one that
+// does not is let through.
+func TestIncompatibleContractIsFound(t *testing.T) {
+	t.Parallel()
+	const contract = "proto/toolhost/plugin/v1/plugin.proto"
+	text, err := os.ReadFile(filepath.Join(root, contract))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ old, new, finds string }{
+		"a field with another number": {"bytes arguments_json = 3;", "bytes arguments_json = 19;", "arguments_json"},
+		"a field of another type":     {"bytes arguments_json = 3;", "int64 arguments_json = 3;", "arguments_json"},
+		"a field with another name":   {"bytes arguments_json = 3;", "bytes arguments = 3;", "arguments"},
+		"a field that is gone":        {"  bytes arguments_json = 3;\n", "", "ExecuteRequest"},
+		"a method that is gone":       {"  rpc Execute(ExecuteRequest) returns (ExecuteResponse);\n", "", "Execute"},
+		"a method that streams":       {"rpc Execute(ExecuteRequest)", "rpc Execute(stream ExecuteRequest)", "Execute"},
+		"another package":             {"package toolhost.plugin.v1;", "package toolhost.plugin.v2;", "toolhost.plugin.v1"},
+		"a new field":                 {"bytes arguments_json = 3;", "bytes arguments_json = 3;\n  string added = 1000;", ""},
+		"a new method": {
+			"  rpc Execute(ExecuteRequest)", "  rpc Added(DescribeRequest) returns (DescribeResponse);\n  rpc Execute(ExecuteRequest)", "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			changed := strings.Replace(string(text), c.old, c.new, 1)
+			if changed == string(text) {
+				t.Fatalf("the contract has no %q", c.old)
+			}
+			dir := t.TempDir()
+			settings, err := os.ReadFile(filepath.Join(root, "buf.yaml"))
+			if err == nil {
+				err = errors.Join(
+					os.MkdirAll(filepath.Join(dir, filepath.Dir(contract)), 0o700),
+					os.WriteFile(filepath.Join(dir, contract), []byte(changed), 0o600),
+					os.WriteFile(filepath.Join(dir, "buf.yaml"), settings, 0o600))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, against := range released(t) {
+				msg, err := buf(t, "breaking", dir, "--against", against).CombinedOutput()
+				if (err != nil) != (c.finds != "") || !strings.Contains(string(msg), c.finds) {
+					t.Errorf("against %s: %v\n%s", against, err, msg)
+				}
+			}
+		})
 	}
 }
