@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -263,5 +265,33 @@ func TestPluginWithABadDescription(t *testing.T) {
 		if err == nil || !strings.Contains(string(out), want) {
 			t.Errorf("%s: %v: %s", kind, err, out)
 		}
+	}
+}
+
+// A plugin's process is recorded once, and answered for without it.
+func TestRecordedPlugin(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "fixture.json")
+	p := tooltest.Record(start(t, "fixture"), file)
+	defs, err := p.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := tool.Call{Name: tooltest.EchoTool, Arguments: json.RawMessage(`{"n":1}`)}
+	want, err := p.Execute(t.Context(), call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if p, err = tooltest.Replay(file); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := p.List(t.Context()); err != nil || !reflect.DeepEqual(again, defs) {
+		t.Errorf("the definitions: %+v, %v", again, err)
+	}
+	if got, err := p.Execute(t.Context(), call); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
 }

@@ -1,5 +1,6 @@
-// Package tooltest is a test suite for implementations of [tool.Provider]: functions, a
-// plugin's process, a host or a session.
+// Package tooltest tests tools and what calls them, without a host: a suite for implementations of
+// [tool.Provider] (functions, a plugin's process, a host or a session), calls of single tools,
+// golden definitions, and recorded plugins.
 //
 // Start with [Run], which takes any provider, such as a [tool.Set] of a plugin's tools:
 //
@@ -13,7 +14,10 @@
 //		})
 //	}
 //
-// [Call] calls a single tool as a host does. A provider that passes calls on is tested with
+// [Call] calls a single tool as a host does. [Golden] compares the definitions with a file, so that
+// they change only on purpose. [Record] and [Replay] answer the calls of an agent's tests from a file.
+//
+// A provider that passes calls on is tested with
 // the tools of [Fixture]. A test binary can serve them as a plugin:
 //
 //	func TestMain(m *testing.M) {
