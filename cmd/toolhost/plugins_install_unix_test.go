@@ -24,6 +24,7 @@ type parcel struct {
 	version   string
 	platforms []string             // none: this one, and another
 	key       *minisign.PrivateKey // nil: it is not signed
+	forged    bool                 // the signature is of another manifest
 	license   string
 	change    func(*pluginpackage.Manifest)
 }
@@ -62,7 +63,12 @@ func (p parcel) ship(t *testing.T, dir string) (string, digest.Digest) {
 		p.change(&in.Manifest)
 	}
 	if p.key != nil {
-		in.Sign = func(s pluginpackage.Signed) ([]byte, error) { return pluginpackage.Sign(*p.key, s), nil }
+		in.Sign = func(s pluginpackage.Signed) ([]byte, error) {
+			if p.forged {
+				s.Text = append([]byte(" "), s.Text...)
+			}
+			return pluginpackage.Sign(*p.key, s), nil
+		}
 	}
 	made, err := pluginpackage.Build(t.Context(), in)
 	if err != nil {
