@@ -18,7 +18,7 @@ func TestFullDisk(t *testing.T) {
 		put(t, d, "1.0.0", "one")
 		was := tree(t, d)
 		failed := 0
-		for left := int64(0); left < 12; left++ { // pages that are left
+		for left := range int64(12) { // pages that are left
 			if err := fill(d, left); err != nil {
 				t.Fatal(err)
 			}
