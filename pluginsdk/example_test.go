@@ -138,13 +138,44 @@ func ExampleConfig_CheckWrite() {
 	// <nil>
 }
 
+// What a function learns of the call that it serves: the session, the trace and the deadline.
 func ExampleCallFrom() {
 	whoami := pluginsdk.Func("whoami", "Returns the session.", func(ctx context.Context, _ struct{}) (string, error) {
-		return pluginsdk.CallFrom(ctx).Session, nil
+		_, limited := ctx.Deadline()
+		return fmt.Sprint(pluginsdk.CallFrom(ctx).Session, " ", tool.TraceFrom(ctx).Parent, " ", limited), nil
 	})
-	result, err := whoami.Handler(context.Background(), tool.Call{Name: "whoami", Session: "s1"})
+	// A host makes such a context for each call.
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	ctx = tool.WithTrace(ctx, tool.Trace{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"})
+	result, err := whoami.Handler(ctx, tool.Call{Name: "whoami", Session: "s1"})
 	fmt.Println(result.Text(), err)
-	// Output: s1 <nil>
+	// Output: s1 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 true <nil>
+}
+
+// A plugin takes its configuration as a Go type. A test hands one over with Configure.
+func ExampleConfiguration() {
+	type settings struct {
+		Region string        `json:"region" enum:"eu,us" default:"eu"`
+		Wait   tool.Duration `json:"wait" default:"10s"`
+		Token  string        `json:"token,omitempty" sensitive:"true"`
+	}
+	p := pluginsdk.Plugin{
+		Name: "weather",
+		Configuration: pluginsdk.Configuration(func(_ context.Context, _ pluginsdk.Config, s settings) error {
+			fmt.Println(s.Region, time.Duration(s.Wait))
+			return nil
+		}),
+	}
+	ctx := context.Background()
+	fmt.Println(p.Configuration.Configure(ctx, pluginsdk.Config{JSON: json.RawMessage(`{"wait": "1m"}`)}))
+	fmt.Println(p.Configuration.Configure(ctx, pluginsdk.Config{JSON: json.RawMessage(`{"wait": "soon"}`)}))
+	fmt.Println(string(p.Configuration.Schema()))
+	// Output:
+	// eu 1m0s
+	// <nil>
+	// the configuration does not fit: invalid value for wait: time: invalid duration "soon"
+	// {"type":"object","properties":{"region":{"type":"string","default":"eu","enum":["eu","us"]},"wait":{"type":"string","default":"10s"},"token":{"type":"string","writeOnly":true}},"additionalProperties":false}
 }
 
 // The main function of a plugin needs only one call. A plugin that is started by hand
@@ -155,7 +186,10 @@ func ExampleMain() { //nolint:testableexamples // it ends the process
 
 // A plugin with configuration. Its main function calls [pluginsdk.Plugin.Main].
 func ExamplePlugin() {
-	word := "hello"
+	type settings struct {
+		Word string `json:"word" default:"hello"`
+	}
+	var word string
 	p := pluginsdk.Plugin{
 		Name:    "greeter",
 		Version: "1.2.0",
@@ -164,33 +198,20 @@ func ExamplePlugin() {
 				return word + " " + in.Name, nil
 			}, pluginsdk.Safe()),
 		},
-		ConfigSchema: tool.Schema(`{"type": "object", "properties": {"word": {"type": "string"}}}`),
-		Configure: func(_ context.Context, c pluginsdk.Config) error {
-			var settings struct{ Word string }
-			if len(c.JSON) == 0 {
-				return nil
-			}
-			if err := json.Unmarshal(c.JSON, &settings); err != nil {
-				return err
-			}
-			word = settings.Word
+		Configuration: pluginsdk.Configuration(func(_ context.Context, _ pluginsdk.Config, s settings) error {
+			word = s.Word
 			return nil
-		},
+		}),
 	}
 
 	// A host makes these calls:
 	ctx := context.Background()
 	config := pluginsdk.Config{Root: "/srv/project", JSON: json.RawMessage(`{"word": "good morning,"}`)}
-	if err := p.Configure(ctx, config); err != nil {
+	if err := p.Configuration.Configure(ctx, config); err != nil {
 		fmt.Println(err)
 		return
 	}
-	set, err := tool.NewSet(p.Tools...)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	result, err := set.Execute(ctx, tool.Call{Name: "greet", Arguments: json.RawMessage(`{"name": "Ann"}`)})
+	result, err := tooltest.Call(ctx, p.Tools[0], `{"name": "Ann"}`)
 	fmt.Println(result.Text(), err)
 	// Output: good morning, Ann <nil>
 }
