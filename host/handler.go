@@ -93,7 +93,8 @@ func holding(l roster.Listing) chain.Middleware {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			if c := callerOf(chain.TraceFrom(ctx)); c != nil {
 				if s := c.holder(); s != nil {
-					s.holds.add(l.Plugin)
+					s.holds.begin(l.Plugin)
+					defer s.holds.end(l.Plugin, s.id)
 				}
 			}
 			return next(ctx, call)

@@ -145,9 +145,9 @@ func (s *Session) execute(ctx context.Context, t *chain.Trace, call tool.Call) (
 }
 
 // Close implements [tool.Provider]: it ends the session, so that plugins need not keep its
-// state any longer. The host stays open.
+// state any longer, and are told so when its calls have ended. The host stays open.
 func (s *Session) Close(context.Context) error {
-	s.holds.releaseAll()
+	s.holds.releaseAll(s.id)
 	s.notices.end()
 	return nil
 }

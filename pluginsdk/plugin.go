@@ -45,6 +45,24 @@ type Plugin struct {
 	// (see [tool.Call.Session]), which would be lost with its process. The host does not
 	// stop such a plugin for being idle while a session that has called it is open.
 	KeepsSessions bool
+	// SessionEnded runs when a session that has called the plugin has ended, and its calls too, so
+	// that its state can be dropped; see [Sessions]. It runs for one session at a time. A plugin
+	// that does not run is not started for it, and when the process ends, all sessions have ended.
+	// It may run for a session that this process has not seen. Hosts and carriers that cannot tell
+	// do not, so that a plugin should bound what it keeps. Not nil: the plugin also KeepsSessions.
+	// Default: nil.
+	SessionEnded func(ctx context.Context, session string)
+	// Health returns why the plugin cannot work, such as a login that has expired or a service that
+	// does not answer; nil: it can. The host asks after the start and every 10 seconds, one question
+	// at a time, waits 5 seconds, and shows the error to operators: the plugin is degraded. Calls
+	// still come. Nil: the host does not ask.
+	Health func(context.Context) error
+	// Shutdown runs once, after the last call, when the host stops or replaces the plugin: to write
+	// what is not written yet, or to log out. It has the time until its context ends, 5 seconds. The
+	// host logs its error. It also runs, while calls may still run, when the process gets SIGTERM
+	// from someone else, and exits then with status 143. It does not run when the process is killed.
+	// Nil: nothing is to be finished.
+	Shutdown func(context.Context) error
 	// Files names files besides the executable that decide which tools there are, such as a
 	// list of tools that the plugin reads: absolute paths, or paths relative to the directory
 	// of the executable, at most 256. A host that remembers the tools asks again if one of
@@ -158,7 +176,7 @@ func (p *Plugin) serve() error {
 	if changes || set.Previews() {
 		features = append(features, wire.FeaturePreview)
 	}
-	if p.KeepsSessions {
+	if p.KeepsSessions || p.SessionEnded != nil {
 		features = append(features, wire.FeatureSessions)
 	}
 	if socket != nil {
@@ -182,6 +200,8 @@ func (p *Plugin) serve() error {
 	if p.Configure != nil {
 		server.OnConfigure = func(ctx context.Context, c wire.Config) error { return p.Configure(ctx, Config(c)) }
 	}
+	finish := p.lifecycle(server)
+	defer finish()
 	if socket != nil {
 		// Serve returns when the host closes the socket; at the latest the process exits.
 		go func() { _ = server.Serve(context.Background(), socket) }()

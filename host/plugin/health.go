@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -15,6 +16,7 @@ type health struct {
 	checking atomic.Bool            // now
 	missed   atomic.Int32           // checks in a row with no answer
 	degraded atomic.Pointer[string] // why; nil: the plugin is well as far as is known
+	problem  atomic.Pointer[string] // that the plugin tells of itself; nil: none
 	changed  func()                 // called when degraded has changed
 }
 
@@ -63,6 +65,49 @@ func (h *health) check(in *instance) {
 			h.degrade(in, fmt.Sprintf("the plugin answered no call in time, and no health check %d times in a row", missed))
 			return
 		}
+	}
+}
+
+// problemTime is how long a plugin may take to say how it is.
+const problemTime = 5 * time.Second
+
+// ask asks the plugin how it is, now and after each pause, until the run has ended.
+func (h *health) ask(in *instance) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		<-in.proc.exited
+		cancel()
+	}()
+	for ctx.Err() == nil && !in.calls.draining.Load() {
+		limited, over := context.WithTimeout(ctx, problemTime)
+		problem := in.link.problem(limited)
+		over()
+		if ctx.Err() == nil {
+			h.tellProblem(in, problem)
+		}
+		pause := time.NewTimer(h.pause)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+		}
+		pause.Stop()
+	}
+}
+
+// tellProblem notes what a plugin says of itself.
+func (h *health) tellProblem(in *instance, problem string) {
+	was := h.problem.Load()
+	if problem == "" {
+		if h.problem.Store(nil); was != nil {
+			in.proc.log.Info("the plugin is well again")
+			h.tellChanged()
+		}
+		return
+	}
+	if h.problem.Store(&problem); was == nil || *was != problem {
+		in.proc.log.Warn("the plugin is degraded: " + problem)
+		h.tellChanged()
 	}
 }
 

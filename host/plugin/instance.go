@@ -178,6 +178,8 @@ func (in *instance) addTo(out *Status, idleTimeout time.Duration) {
 		out.Calls = int(in.calls.n.Load())
 		if why := in.health.degraded.Load(); why != nil {
 			out.State, out.Reason = Degraded, *why
+		} else if why := in.health.problem.Load(); why != nil {
+			out.State, out.Reason = Degraded, *why
 		}
 	case in.idle.expired.Load():
 		out.Reason = fmt.Sprintf("stopped, as it was not used for %v", idleTimeout)

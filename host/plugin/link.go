@@ -20,6 +20,12 @@ type link interface {
 	carrier() Carrier
 	// check asks the run how it is, for at most [internalTimeout].
 	check() (serving, answered bool)
+	// endSession tells the run that no call of a session comes any more, if it wants to know.
+	endSession(session string)
+	// problem asks the run why it cannot work, until ctx ends; empty: it can, or does not say.
+	problem(ctx context.Context) string
+	// saysProblems reports whether it is worth asking.
+	saysProblems() bool
 	// isPrivate reports whether nothing but the host can ask the run to end.
 	isPrivate() bool
 	// shutdown asks the run to end, and waits for a moment until it has.

@@ -243,6 +243,24 @@ func (p *Plugin) Environment() []string { return p.cfg.environment() }
 // that is in use, until release is called.
 func (p *Plugin) Hold() (release func()) { return p.runs.hold() }
 
+// Latest returns the plugin that takes the calls: this one, or the one that it was handed over to.
+func (p *Plugin) Latest() *Plugin {
+	for {
+		next := p.next.Load()
+		if next == nil {
+			return p
+		}
+		p = next
+	}
+}
+
+// EndSession tells the process, if one runs, that no call of a session comes any more.
+func (p *Plugin) EndSession(session string) {
+	if run := p.runs.current.Load(); run != nil {
+		run.link.endSession(session)
+	}
+}
+
 // Refuse ends the plugin's run, when its calls have ended, and starts no other until
 // [Plugin.Restart]: what the plugin says of itself cannot be used, and why says so. Nil
 // takes that back.

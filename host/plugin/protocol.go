@@ -169,15 +169,56 @@ func (l *protocolLink) check() (serving, answered bool) {
 	return true, true
 }
 
+// endSession implements [link].
+func (l *protocolLink) endSession(session string) {
+	if l.stream != nil && l.offers(wire.FeatureSessionEnd) {
+		l.stream.EndSession(session)
+	}
+}
+
+// saysProblems implements [link].
+func (l *protocolLink) saysProblems() bool { return l.offers(wire.FeatureHealth) }
+
+// problem implements [link]. A plugin that cannot be asked shows otherwise how it is.
+func (l *protocolLink) problem(ctx context.Context) string {
+	problem, err := l.wire.Health(ctx)
+	switch {
+	case tool.CodeOf(err) == tool.CodeDeadlineExceeded:
+		return "its health check does not answer"
+	case err != nil:
+		return ""
+	}
+	return sanitize.Line(problem, 500)
+}
+
 // isPrivate implements [link].
 func (l *protocolLink) isPrivate() bool { return l.proc.grpc.isPrivate() }
 
 // shutdown implements [link].
 func (l *protocolLink) shutdown(ctx context.Context) {
+	if l.offers(wire.FeatureShutdown) && !l.proc.hasEnded() {
+		l.finish(ctx)
+	}
 	if wire.Shutdown(ctx, l.conn) == nil {
 		waitFor(l.proc.exited, shutdownGrace)
 	}
 }
+
+// finish lets the plugin finish what it does for itself.
+func (l *protocolLink) finish(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, finishTime)
+	defer cancel()
+	problem, err := l.wire.Shutdown(ctx)
+	if err != nil {
+		problem = tool.AsError(err).Message
+	}
+	if problem != "" && !l.proc.hasEnded() {
+		l.proc.log.Warn("the plugin did not shut down in good order: " + sanitize.Line(problem, 1000))
+	}
+}
+
+// finishTime is how long a plugin may take to finish what it does for itself.
+const finishTime = 5 * time.Second
 
 // shutdownGrace is how long a plugin that said it will end may take to.
 const shutdownGrace = 2 * time.Second

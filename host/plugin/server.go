@@ -273,6 +273,15 @@ func (l *serverLink) check() (serving, answered bool) {
 	return true, err == nil || ctx.Err() == nil
 }
 
+// endSession implements [link]. MCP has no word for it.
+func (l *serverLink) endSession(string) {}
+
+// problem implements [link].
+func (l *serverLink) problem(context.Context) string { return "" }
+
+// saysProblems implements [link].
+func (l *serverLink) saysProblems() bool { return false }
+
 // isPrivate implements [link].
 func (l *serverLink) isPrivate() bool { return true }
 

@@ -152,6 +152,9 @@ func (s *supervisor) start(a *attempt) {
 		s.notify()
 	}
 	s.cfg.Logger.Debug("plugin started", "plugin", s.name, "pid", a.run.proc.id(), "took", a.run.took)
+	if a.run.link.saysProblems() {
+		s.background(func() { a.run.health.ask(a.run) })
+	}
 	a.run.idle.watch(s.cfg.IdleTimeout,
 		func() bool { return a.run.calls.n.Load() > 0 || s.holds.Load() > 0 },
 		func() { s.stopIdle(a.run) })

@@ -52,7 +52,7 @@ func main() {
 			gocache.Use()
 			return e.configure(c)
 		},
-		KeepsSessions: true,
+		SessionEnded: e.sessions.End,
 		Needs: &tool.Needs{
 			Read: []string{tool.Workspace, gocache.User}, Write: []string{tool.Cache},
 			Exec: append(gocode.Toolchain(), tool.Cache), // what it builds

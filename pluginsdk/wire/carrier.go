@@ -29,7 +29,11 @@ const (
 	FeatureSocket = "socket" // the plugin serves the stream on an inherited socket
 	FeatureStderr = "stderr" // the plugin prints to its standard error, not over go-plugin's GRPCStdio
 
-	FeaturePreview  = "preview"  // the plugin serves Preview, for tools that have a preview
-	FeatureSessions = "sessions" // the plugin keeps state per calling session
-	FeatureAsk      = "ask"      // calls on the stream may ask their callers questions
+	FeaturePreview    = "preview"     // the plugin serves Preview, for tools that have a preview
+	FeatureSessions   = "sessions"    // the plugin keeps state per calling session
+	FeatureSessionEnd = "session_end" // the plugin is told on the stream when a session has ended
+	FeatureHealth     = "health"      // the plugin serves Health
+	FeatureShutdown   = "shutdown"    // the plugin serves Shutdown
+
+	FeatureAsk = "ask" // calls on the stream may ask their callers questions
 )

@@ -78,6 +78,34 @@ func (c *Client) Preview(ctx context.Context, call tool.Call) (tool.Result, erro
 	return c.call(ctx, pluginv1.ToolPlugin_Preview_FullMethodName, "preview ", call, grpc.MaxCallRecvMsgSize(maxPreview))
 }
 
+// Health asks the plugin whether it can work; an empty problem says that it can. The plugin must
+// offer [FeatureHealth].
+//
+// # Errors
+//
+// The connection errors of [Client.Execute].
+func (c *Client) Health(ctx context.Context) (problem string, err error) {
+	var out pluginv1.HealthResponse
+	if err := c.invoke(ctx, pluginv1.ToolPlugin_Health_FullMethodName, &pluginv1.HealthRequest{}, &out); err != nil {
+		return "", statusError(ctx, "say how it is", err)
+	}
+	return out.GetProblem(), nil
+}
+
+// Shutdown tells the plugin that no call comes any more, and waits until it has finished what it
+// does for itself. The plugin must offer [FeatureShutdown].
+//
+// # Errors
+//
+// Those of [Client.Health].
+func (c *Client) Shutdown(ctx context.Context) (problem string, err error) {
+	var out pluginv1.ShutdownResponse
+	if err := c.invoke(ctx, pluginv1.ToolPlugin_Shutdown_FullMethodName, &pluginv1.ShutdownRequest{}, &out); err != nil {
+		return "", statusError(ctx, "shut down", err)
+	}
+	return out.GetProblem(), nil
+}
+
 func (c *Client) call(
 	ctx context.Context, method, verb string, call tool.Call, opts ...grpc.CallOption,
 ) (tool.Result, error) {

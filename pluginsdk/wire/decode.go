@@ -152,6 +152,7 @@ func parseResponse(b []byte) (tool.Result, error) {
 		case fieldKey(responseError, length):
 			in.setOutcome(responseError)
 			err = mergeFields(&in.failure, f.bytes, errorShape)
+			in.retry = retryAfter(f.bytes, in.retry)
 		}
 		if err != nil {
 			return tool.Result{}, invalidResult(err.Error())
@@ -168,6 +169,7 @@ type response struct {
 	result  tool.Result      // with its structured value unchecked
 	problem string           // what is wrong with result although it can be read
 	failure fields
+	retry   tool.Duration // of failure
 }
 
 // setOutcome resets the response if its outcome so far differs from outcome.
@@ -223,7 +225,7 @@ func (in *response) answer() (tool.Result, error) {
 	case in.outcome == responseError:
 		f := &in.failure
 		return tool.Result{}, claimed(
-			tool.Code(cleanView(f[errorCode])), cleanView(f[errorMessage]), cleanView(f[errorHint]))
+			tool.Code(cleanView(f[errorCode])), cleanView(f[errorMessage]), cleanView(f[errorHint]), in.retry)
 	case in.outcome == 0:
 		return tool.Result{}, &tool.Error{
 			Code: tool.CodeInvalidResult, Stage: tool.StageExecute,

@@ -167,6 +167,7 @@ type block struct {
 	bytes  protowire.Number // the field of type bytes; 0: all are strings
 	body   protowire.Number // the field that is written even if empty; 0: none
 	extra  string           // what the Content says besides the block
+	retry  int64            // of an error: how long to wait, in milliseconds
 }
 
 func newBlock(c tool.Content) block {
@@ -220,6 +221,9 @@ func (k *block) size() int {
 	if k.body != 0 && k.fields[k.body] == "" {
 		n += messageSize(k.body, 0)
 	}
+	if k.retry > 0 {
+		n += protowire.SizeTag(errorRetry) + protowire.SizeVarint(uint64(k.retry))
+	}
 	return n
 }
 
@@ -241,6 +245,9 @@ func (k *block) encode(e *encoder) {
 	}
 	if k.body != 0 && k.fields[k.body] == "" {
 		e.b = appendPrefix(e.b, k.body, 0)
+	}
+	if k.retry > 0 {
+		e.b = protowire.AppendVarint(protowire.AppendTag(e.b, errorRetry, protowire.VarintType), uint64(k.retry))
 	}
 	e.text(contentExtra, k.extra, false)
 }

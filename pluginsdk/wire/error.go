@@ -50,7 +50,7 @@ func newFailure(err error) block {
 	if advice := e.Advice(); advice != "" {
 		message = strings.TrimSuffix(message, " ("+advice+")")
 	}
-	return block{kind: responseError, fields: [5]string{
+	return block{kind: responseError, retry: max(toMilliseconds(e.RetryAfter), 0), fields: [5]string{
 		errorCode: clean(string(e.Code)), errorMessage: clean(message), errorHint: clean(e.Hint),
 	}}
 }
@@ -74,14 +74,14 @@ var claimable = map[tool.Code]bool{
 }
 
 // claimed returns the error that a plugin answered with.
-func claimed(code tool.Code, message, hint string) *tool.Error {
+func claimed(code tool.Code, message, hint string, retry tool.Duration) *tool.Error {
 	if !claimable[code] {
 		code = tool.CodeToolFailed
 	}
 	if message == "" {
 		message = string(code)
 	}
-	return &tool.Error{Code: code, Stage: tool.StageExecute, Message: message, Hint: hint, Err: ErrClaimed}
+	return &tool.Error{Code: code, Stage: tool.StageExecute, Message: message, Hint: hint, RetryAfter: retry, Err: ErrClaimed}
 }
 
 // statusError converts a gRPC status to an error. If the context has ended, the error

@@ -28,7 +28,7 @@ func responseFromProto(p *pluginv1.ExecuteResponse) (tool.Result, error) {
 	case *pluginv1.ExecuteResponse_Result:
 		return resultFromProto(o.Result)
 	case *pluginv1.ExecuteResponse_Error:
-		return tool.Result{}, claimed(tool.Code(o.Error.GetCode()), o.Error.GetMessage(), o.Error.GetHint())
+		return tool.Result{}, claimed(tool.Code(o.Error.GetCode()), o.Error.GetMessage(), o.Error.GetHint(), boundedRetry(o.Error.GetRetryAfterMs()))
 	}
 	return tool.Result{}, &tool.Error{Code: tool.CodeInvalidResult, Message: "neither"}
 }

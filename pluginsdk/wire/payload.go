@@ -47,6 +47,7 @@ const (
 	errorCode    protowire.Number = 1
 	errorMessage protowire.Number = 2
 	errorHint    protowire.Number = 3
+	errorRetry   protowire.Number = 4
 
 	contentText         protowire.Number = 1 // Text{1: text}
 	contentImage        protowire.Number = 2 // Media{1: data, 2: mime_type}

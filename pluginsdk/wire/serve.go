@@ -166,6 +166,8 @@ func (v *service) handleFrame(f frame) (*run, error) {
 		return nil, v.answered(f.number, v.payload)
 	case kindMore:
 		return nil, v.accepted(f.number, v.payload)
+	case kindEnded:
+		return nil, v.sessionEnded(v.payload)
 	case kindWindow:
 		if len(v.payload) != 4 {
 			return nil, protocolError("a window of %d bytes", len(v.payload))

@@ -20,10 +20,18 @@ type Server struct {
 	About Description
 	// OnConfigure receives the operator's configuration. If nil, the server ignores it.
 	OnConfigure func(context.Context, Config) error
+	// OnSessionEnded runs when a session has ended, for one session at a time. Its context ends
+	// with the stream. Nil: the plugin does not offer [FeatureSessionEnd].
+	OnSessionEnded func(ctx context.Context, session string)
+	// OnHealth returns why the plugin cannot work, or nil. Nil: it does not offer [FeatureHealth].
+	OnHealth func(context.Context) error
+	// OnShutdown runs after the last call. Nil: the plugin does not offer [FeatureShutdown].
+	OnShutdown func(context.Context) error
 	// OnConnect runs each time a host asks for the description. It may be nil.
 	OnConnect func()
 
 	notices notices
+	ended   endedSessions
 }
 
 // serviceDesc describes the service to gRPC. It replaces the generated description
@@ -37,6 +45,8 @@ var serviceDesc = grpc.ServiceDesc{
 		method("Configure", (*Server).configure),
 		method("Execute", (*Server).execute),
 		method("Preview", (*Server).preview),
+		method("Health", (*Server).health),
+		method("Shutdown", (*Server).shutdown),
 	},
 	Streams: []grpc.StreamDesc{{
 		StreamName: "Stream", ClientStreams: true, ServerStreams: true,

@@ -24,6 +24,7 @@ var behaviours = map[Mode]func(){
 	Snoop:     snoop,
 	Preview:   func() { pluginsdk.Main(previewTools()...) },
 	Growing:   grow,
+	Lively:    beLively,
 	Asking:    func() { pluginsdk.Main(askTools()...) },
 	Versioned: beVersioned,
 	Twice:     describeTwice,

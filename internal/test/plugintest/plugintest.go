@@ -32,6 +32,7 @@ const (
 	Preview   Mode = "preview"   // serves dangerous tools with previews, see previewTools
 	Growing   Mode = "growing"   // serves tools that it is told to put and to remove
 	Asking    Mode = "asking"    // serves tools that ask their callers, see askTools
+	Lively    Mode = "lively"    // has health, sessions that end and a shutdown, see beLively
 	Versioned Mode = "versioned" // serves tools that tell its version, see Deploy
 	Twice     Mode = "twice"     // describes a tool twice
 	Silent    Mode = "silent"    // never shakes hands

@@ -65,6 +65,13 @@ func (s *Sessions) Get(id string) *Session {
 	return found
 }
 
+// End forgets a session.
+func (s *Sessions) End(_ context.Context, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.known, id)
+}
+
 // Lock waits for the earlier calls of the session.
 func (s *Session) Lock(ctx context.Context) (unlock func(), err error) {
 	select {
