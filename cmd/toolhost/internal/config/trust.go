@@ -12,7 +12,7 @@ func (r *reader) checkTrust(t Trust) {
 	const key = "trust.publishers"
 	for _, name := range slices.Sorted(maps.Keys(t.Publishers)) {
 		if err := (pluginpackage.Publishers{name: t.Publishers[name]}).Validate(); err != nil {
-			r.at(below(key, name), "toolhost plugin inspect shows what a package has", "%s", err.Error())
+			r.at(below(key, name), "", "%s", err.Error())
 		}
 	}
 	if len(r.problems) > 0 {

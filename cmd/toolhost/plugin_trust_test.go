@@ -1,0 +1,70 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginpackage"
+)
+
+// sign puts the signed manifest of a package next to the plugins.
+func (w *world) sign(archive string) {
+	w.t.Helper()
+	tar, err := pluginpackage.OpenTar(archive)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = tar.Close() }()
+	p, err := pluginpackage.Read(w.t.Context(), tar, tar.Root())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, b := range p.Manifest.Platforms {
+		at := filepath.Join(w.plugins, pluginpackage.SignedDir, b.SHA256())
+		if err := os.MkdirAll(at, 0o700); err != nil {
+			w.t.Fatal(err)
+		}
+		for name, content := range map[string][]byte{pluginpackage.ManifestFile: p.Text, pluginpackage.SignatureFile: p.Signature} {
+			if err := os.WriteFile(filepath.Join(at, name), content, 0o600); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
+}
+
+// Where signatures are required, what a publisher signed runs and is shown as signed, and what no one
+// signed is refused with the reason; doctor finds both without a start.
+func TestPluginTrust(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "fs", "buffer")
+	key := filepath.Join(t.TempDir(), "acme.key")
+	var made struct{ ID, Public string }
+	w.bare("plugin", "keygen", key, "--no-password", "--json").exits(0).json(&made)
+	var out packed
+	w.bare("plugin", "pack", w.project(""), "--sign", key, "--json").exits(0).json(&out)
+	w.sign(out.File)
+	w.write("trust.yaml", "trust:\n  required: true\n  publishers:\n    acme:\n      keys: ["+made.Public+"]\n      plugins: [fs]\n")
+	w.env = append(w.env, "TOOLHOST_CONFIG=trust.yaml")
+
+	var fs, buffer plugin.Status
+	w.run("plugins", "show", "fs", "--json").exits(0).json(&fs)
+	if s := fs.Signature; s == nil || s.Publisher != "acme" || s.Key != made.ID || s.Version != out.Manifest.Version {
+		t.Errorf("fs is %+v", fs)
+	}
+	w.run("plugins", "show", "fs").exits(0).prints("by acme, with key " + made.ID)
+	w.run("plugins", "show", "buffer", "--json").exits(0).json(&buffer)
+	if buffer.State != plugin.Refused || buffer.Signature != nil {
+		t.Errorf("buffer is %+v", buffer)
+	}
+	w.run("plugins", "show", "buffer").exits(0).prints("it is not signed")
+	doctor := w.run("doctor").prints("plugin buffer does not run: it is not signed", "1 of 2 plugins are signed")
+	equal(t, "the status of doctor", doctor.status, 1)
+	w.bare("config", "show").exits(0).prints(`"required": true`, made.Public)
+	w.bare("trust", "trust.yaml", "--yes").exits(0).prints("trusts the publisher acme ("+made.Public+") for the plugins fs", "runs only plugins that a publisher")
+	w.write("bad.yaml", "trust:\n  required: true\n  publishers:\n    acme:\n      plugins: [fs]\n")
+	w.bare("config", "check", "bad.yaml").exits(1).prints("trust.publishers.acme: ", "it has no keys")
+	w.write("none.yaml", "trust:\n  required: true\n")
+	w.bare("config", "check", "none.yaml").exits(1).prints("no plugin would run")
+}
