@@ -23,5 +23,6 @@ host runs, use toolhost plugins.`,
 	cmd.AddCommand(newPluginInspectCommand(s))
 	cmd.AddCommand(newPluginKeygenCommand(s))
 	cmd.AddCommand(newPluginVerifyCommand(s))
+	cmd.AddCommand(newPluginDevCommand(s))
 	return cmd
 }

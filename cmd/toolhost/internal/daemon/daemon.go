@@ -81,7 +81,7 @@ func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 		return nil, err
 	}
 	d := &daemon{session: s, log: logger, since: time.Now(), options: o, stop: make(chan struct{})}
-	needs := session.Needs{Record: true, Audit: o.Audit}
+	needs := session.Needs{Record: true, Audit: o.Audit, Options: o.Host}
 	if o.HTTP || o.Caller != "" {
 		needs.Options = append(needs.Options, host.WithHooks(policy.Hooks{After: d.count, Error: d.count}))
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/metrics"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -35,6 +36,10 @@ type Options struct {
 	// HTTP serves MCP clients over HTTP, on Listen; empty: the address of the configuration.
 	HTTP   bool
 	Listen string
+	// Host are options of the host, after those of the settings.
+	Host []host.Option
+	// Serving is called with the host when the daemon serves. Nil: no one is.
+	Serving func(*host.Host)
 }
 
 // Serve runs a daemon until ctx ends, and then shuts it down in good order.
@@ -132,6 +137,9 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, f
 	notify("READY=1")
 	tasks.add(func(ctx context.Context) { watchdog(ctx, func() { d.State() }) })
 	front.say(d.session)
+	if d.options.Serving != nil {
+		d.options.Serving(h)
+	}
 	drain := d.options.Drain
 	over, err := d.wait(ctx, hangUp, changed, served)
 	if over { // there is no caller to wait for

@@ -35,9 +35,9 @@ type Source struct {
 	Config     *config.Config
 	ConfigPath string
 	Dirs       []string // the plugin directories
-	// Single says that a plugin's file was named in place of directories: then a lock counts
-	// only if the configuration requires it.
-	Single bool
+	// Apart says that one plugin was named in place of those that are installed: then a lock
+	// counts only if the configuration requires it.
+	Apart bool
 	// Trusts reports whether the operator has trusted a file with content of this digest.
 	Trusts func(path, digest string) (bool, error)
 	// Ignored is told of a lock that exists and does not count.
@@ -73,7 +73,7 @@ func (k *Keeper) Rules(src Source) (Rules, error) {
 		rules.Off = true
 		return rules, nil
 	}
-	if src.Single {
+	if src.Apart {
 		if own.Required {
 			rules.Locks = []host.Lock{own}
 		}

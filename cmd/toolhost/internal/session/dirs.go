@@ -23,8 +23,9 @@ type Dirs struct {
 	// Source is the flag, setting or variable that names them; empty for the default
 	// directories.
 	Source string
-	// Single says that the only path is that of a plugin's file.
-	Single bool
+	// Apart says that the only path is that of one plugin, on which nothing bears that is
+	// installed: of its file, or of the private directory in which it is developed.
+	Apart bool
 	// Installed is that of the paths to which plugins are installed, which need not exist whatever
 	// the source. Empty: none of them.
 	Installed string
@@ -34,7 +35,10 @@ type Dirs struct {
 // the environment, else the default ones.
 func pluginDirs(f *Flags, c *config.Config) Dirs {
 	if f.Plugin != "" {
-		return Dirs{Paths: []string{f.Plugin}, Source: pluginFlag, Single: true}
+		return Dirs{Paths: []string{f.Plugin}, Source: pluginFlag, Apart: true}
+	}
+	if f.Developed != "" {
+		return Dirs{Paths: []string{f.Developed}, Source: "toolhost plugin dev", Apart: true}
 	}
 	if len(f.PluginDirs) > 0 {
 		return Dirs{Paths: f.PluginDirs, Source: "--plugin-dir"}
@@ -91,7 +95,7 @@ func (d Dirs) MakeInstalled() {
 // default directories that exist. With MCP servers, none need to exist.
 func (d Dirs) usable(set *servers.Set) ([]string, error) {
 	const hint = "and copy plugin binaries into it, or name another with --plugin-dir or " + PluginDirVariable
-	if d.Single {
+	if d.Source == pluginFlag {
 		return d.Paths, checkFile(d.Paths[0])
 	}
 	if d.Source == "" {

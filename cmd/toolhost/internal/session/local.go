@@ -67,7 +67,7 @@ func (s *Session) OpenLocal(ctx context.Context, n Needs) (*Local, error) {
 	if err := l.unusable(ctx); err != nil {
 		return nil, errors.Join(err, l.Close(ctx))
 	}
-	if dirs := t.Dirs; dirs.Single {
+	if dirs := t.Dirs; dirs.Source == pluginFlag {
 		if err := l.onlyFault(); err != nil {
 			return nil, errors.Join(err, l.Close(ctx))
 		}
@@ -118,10 +118,10 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 	if dir := t.CacheDir(); dir != "" {
 		opts = append(opts, host.WithPluginCache(filepath.Join(dir, "plugins")))
 	}
-	if dir, err := state.Dir(); err == nil && !n.Uncached && !t.Dirs.Single { // what is compared with a lock is files
+	if dir, err := state.Dir(); err == nil && !n.Uncached && !t.Dirs.Apart { // what is compared with a lock is files
 		opts = append(opts, host.WithRollback(dir))
 	}
-	if dir, err := state.Dir(); err == nil && n.Trace == nil && !t.Dirs.Single {
+	if dir, err := state.Dir(); err == nil && n.Trace == nil && !t.Dirs.Apart {
 		opts = append(opts,
 			host.WithNames(filepath.Join(dir, "names.json")),         // which plugin has which names of tools
 			host.WithAccepted(filepath.Join(dir, accepted.FileName)), // which needs of plugins were accepted
@@ -148,7 +148,7 @@ func (s *Session) LockRules(t *Settings) (pins.Rules, error) {
 		return pins.Rules{}, err
 	}
 	return s.locks.Rules(pins.Source{
-		Config: t.Config, ConfigPath: path, Dirs: t.Dirs.Paths, Single: t.Dirs.Single,
+		Config: t.Config, ConfigPath: path, Dirs: t.Dirs.Paths, Apart: t.Dirs.Apart,
 		Trusts: trustsContent, Ignored: s.noteUntrusted,
 		Unrecorded: func(lock string, err error) {
 			if s.log != nil {

@@ -54,7 +54,7 @@ func (r *Remote) Close(context.Context) error { return nil }
 func (s *Session) Daemon(ctx context.Context, n Needs) *Remote {
 	t := s.Settings()
 	path, err := t.SocketPath()
-	if err != nil || path == "" || s.Flags.NoDaemon || t.Dirs.Single {
+	if err != nil || path == "" || s.Flags.NoDaemon || t.Dirs.Apart {
 		return nil
 	}
 	_, named := setup.Named(t.Config, os.Geteuid()) // by the configuration of another user's daemon

@@ -40,6 +40,13 @@ func New(stdin io.Reader, stdout, stderr io.Writer) *Session {
 	}
 }
 
+// Silent returns a session with the same flags that prints nothing.
+func (s *Session) Silent() *Session {
+	out := New(s.Stdin, io.Discard, io.Discard)
+	out.Flags, out.OpenTerminal, out.Quiet = s.Flags, s.OpenTerminal, true
+	return out
+}
+
 // Configure reads the configuration file, which from then on decides what flags leave open.
 // A command that does not read it goes by flags and defaults alone. Once says that the
 // command ends with its work.

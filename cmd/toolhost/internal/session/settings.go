@@ -91,7 +91,7 @@ func (f *Flags) mcpFiles() func() ([]servers.Content, error) {
 //
 // [*exit.Error] for a file that cannot be read.
 func (t *Settings) Servers() (*servers.Set, error) {
-	if t.Dirs.Single {
+	if t.Dirs.Apart {
 		return &servers.Set{}, nil
 	}
 	files, err := t.files()
@@ -155,7 +155,7 @@ func (t *Settings) Load() (setup.Loaded, error) {
 	if out.Servers, err = t.Servers(); err != nil {
 		return setup.Loaded{}, err
 	}
-	if t.Config.HoldNew && !t.Dirs.Single { // that one was named
+	if t.Config.HoldNew && !t.Dirs.Apart { // that one was named
 		enabled, err := toggle.Read(toggle.Enabled)
 		if err != nil {
 			return setup.Loaded{}, err

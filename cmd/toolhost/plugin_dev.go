@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/dev"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+)
+
+const aboutDev = `Build the plugin in a directory, serve it, and build it again whenever a source is saved.
+What the build, the plugin and the host say is shown as it happens: the compiler's errors,
+the plugin's log, each call with its duration and outcome, and what the sandbox denied.
+
+The command that builds is what follows --, else make build if there is a Makefile with
+that target, else go build. A plugin that go build makes is written to a private directory;
+another command says where it writes with --output, or writes the only executable in bin.
+Sources are the files that git does not ignore, or without git all but hidden files and
+the directories bin, build, dist, target and node_modules.
+
+What was built takes over without losing a call. If it does not compile, or does not start,
+the build before goes on serving.
+
+It runs as a daemon of its own, in a private directory, without locks, publishers or what
+is installed; the rest of the configuration applies, and calls are recorded. The flags by
+which toolhost call and other commands use it, from another terminal, are printed. --grant
+and --yes are as for toolhost serve. An interrupt ends all of it, and leaves nothing.
+
+--call calls a tool after each build: its name, and a JSON object of arguments if it takes
+any; it has all grants of --grant, and is approved. With --json each event is a line of JSON.`
+
+func newPluginDevCommand(s *session.Session) *cobra.Command {
+	var o dev.Options
+	var grants []string
+	var call, output string
+	cmd := &cobra.Command{
+		Use:   "dev DIR [-- COMMAND...]",
+		Short: "Build and serve a plugin, again whenever its sources change",
+		Long:  aboutDev,
+		Example: `  toolhost plugin dev .
+  toolhost plugin dev ./hello --call 'hello {"name":"World"}'
+  toolhost plugin dev ./hello --output out/hello -- cargo build --release
+  toolhost plugin dev ./hello --once --json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			words := len(args)
+			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+				words = dash
+				if dash == len(args) {
+					return fmt.Errorf("after --, %s needs the command that builds", cmd.CommandPath())
+				}
+			}
+			switch words {
+			case 0:
+				return fmt.Errorf("%s needs the directory of a plugin's sources, such as . (toolhost plugin new NAME makes one)", cmd.CommandPath())
+			case 1:
+				return nil
+			}
+			return fmt.Errorf("%s takes one directory, not %d; a command that builds follows --", cmd.CommandPath(), words)
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 || cmd.ArgsLenAtDash() >= 0 {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			for _, other := range []string{"plugin-dir", "mcp-config", "socket", "no-daemon"} {
+				if s.Flags.Given(other) {
+					return exit.Usage("--"+other+" has no effect with toolhost plugin dev", "leave it out: the plugin is served from a directory of its own")
+				}
+			}
+			if o.Grants, err = session.ParseGrants(grants); err != nil {
+				return err
+			}
+			if o.Call, err = parseCall(call); err != nil {
+				return err
+			}
+			o.Call.Grants, o.Call.Yes = o.Grants, true
+			p, err := dev.Find(cmd.Context(), args[0], output, args[1:])
+			if err != nil {
+				return err
+			}
+			return dev.Run(cmd.Context(), s, p, o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&call, "call", "", "after each build, make this `CALL`: a tool, and its arguments as JSON")
+	flags.StringVar(&output, "output", "", "the `FILE` that the build writes, in DIR")
+	flags.BoolVar(&o.Once, "once", false, "build, serve and call once, and end with the status of that")
+	flags.StringSliceVar(&grants, "grant", nil, "`CAPABILITY` that callers may request, such as fs:read; may be repeated")
+	flags.BoolVar(&o.Yes, "yes", false, "let callers run dangerous tools with --yes")
+	completeFlag(s, cmd, "grant", capabilities)
+	return cmd
+}
+
+// parseCall takes a call apart: the name of a tool, and a JSON object.
+func parseCall(text string) (c control.Call, err error) {
+	name, arguments, _ := strings.Cut(strings.TrimSpace(text), " ")
+	c.Name = name
+	if arguments = strings.TrimSpace(arguments); arguments == "" {
+		return c, nil
+	}
+	var object map[string]json.RawMessage
+	if err := json.NewDecoder(bytes.NewReader([]byte(arguments))).Decode(&object); err != nil || object == nil {
+		return c, exit.Usage("--call: what follows the tool's name is not a JSON object", `write it as --call '`+name+` {"name":"value"}'`)
+	}
+	c.Arguments = json.RawMessage(arguments)
+	return c, nil
+}
