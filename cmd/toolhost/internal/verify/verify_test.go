@@ -5,7 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/verify"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
@@ -18,11 +20,43 @@ func TestMain(m *testing.M) {
 		(&honest{stream: honestFrames.serve}).serve()
 		return
 	}
+	if behave := hostile[name]; behave != nil {
+		behave()
+		return
+	}
 	if f, ok := faults[name]; ok {
 		f.plugin().serve()
 		return
 	}
 	os.Exit(m.Run())
+}
+
+// hostile are programs that keep nothing of the protocol.
+var hostile = map[string]func(){
+	"hang": plugintest.Hang,
+	"flood": func() {
+		for text := []byte(strings.Repeat("x", 1<<16)); ; {
+			_, _ = os.Stdout.Write(text)
+		}
+	},
+}
+
+// A program that hangs or floods is ended, and its checks end.
+func TestHostilePrograms(t *testing.T) {
+	t.Parallel()
+	for name := range hostile {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := plugintest.Dir(t, plugintest.Mode(name))
+			report, err := verify.Run(t.Context(), verify.Options{File: filepath.Join(dir, name), Timeout: time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if report.Failed == 0 || report.Checks[1].ID != "handshake.line" || report.Checks[1].Outcome != verify.Fail {
+				t.Errorf("%s: %+v", report.Summary(), report.Checks[1])
+			}
+		})
+	}
 }
 
 // found verifies a plugin, and returns the names of the checks that have found something.
