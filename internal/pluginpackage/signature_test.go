@@ -50,13 +50,13 @@ func TestCheck(t *testing.T) {
 		want       error
 		text       string
 	}{
-		"signed":     {by(public, nil), *p, nil, ""},
-		"one of two": {Publishers{"a": by(other, nil)["acme"], "acme": by(public, nil)["acme"]}, *p, nil, ""},
-		"unsigned":   {by(public, nil), with(func(s *Signed) { s.Signature = nil }), ErrUnsigned, "sample 1.2.3: it is not signed"},
-		"malformed":  {by(public, nil), with(func(s *Signed) { s.Signature = []byte("no") }), ErrMalformed, ""},
-		"nobody":     {nil, *p, ErrUnknownKey, KeyID(public.ID())},
-		"unknown":    {by(other, nil), *p, ErrUnknownKey, KeyID(public.ID()) + ": if you trust its owner, add the public key"},
-		"changed":    {by(public, nil), with(func(s *Signed) { s.Text = append([]byte(" "), s.Text...) }), ErrWrong, ""},
+		"signed":        {by(public, nil), *p, nil, ""},
+		"one of two":    {Publishers{"a": by(other, nil)["acme"], "acme": by(public, nil)["acme"]}, *p, nil, ""},
+		"unsigned":      {by(public, nil), with(func(s *Signed) { s.Signature = nil }), ErrUnsigned, "sample 1.2.3: it is not signed"},
+		"malformed":     {by(public, nil), with(func(s *Signed) { s.Signature = []byte("no") }), ErrMalformed, ""},
+		"no publishers": {nil, *p, ErrUnknownKey, KeyID(public.ID())},
+		"unknown":       {by(other, nil), *p, ErrUnknownKey, KeyID(public.ID()) + ": if you trust its owner, add the public key"},
+		"changed":       {by(public, nil), with(func(s *Signed) { s.Text = append([]byte(" "), s.Text...) }), ErrWrong, ""},
 		"comment": {by(public, nil), with(func(s *Signed) {
 			s.Signature = []byte(strings.Replace(string(s.Signature), "plugin sample", "plugin simple", 1))
 		}), ErrWrong, ""},
