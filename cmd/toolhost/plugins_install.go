@@ -23,7 +23,7 @@ digest and its signature, show what it is, ask, put it in place, and pin it.
 
 REF is one of
 
-  oci://HOST/REPOSITORY[:TAG]        a registry; without a tag the newest release
+  oci://HOST/REPOSITORY[:TAG]        a registry; without a tag the newest
   https://HOST/PATH/NAME.tar         a package on a web server
   https://HOST/PATH/index.json#NAME  a mirror that toolhost plugins mirror wrote
   FILE.tar, DIRECTORY#NAME           the same on a disk

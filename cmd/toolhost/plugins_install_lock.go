@@ -46,6 +46,9 @@ func openInstallLock(s *session.Session, no bool) (*installLock, error) {
 		_, err := lockfile.Read(one)
 		switch {
 		case slices.Contains(l.files, one):
+		case err == nil && !counts(rules, one): // it was merely found
+			return nil, exit.Usage(sanitize.Text(one)+" is not trusted as it is: others may have written it",
+				"look at it, and: toolhost trust; or name its configuration with --config")
 		case err == nil:
 			l.files = append(l.files, one)
 		case !errors.Is(err, fs.ErrNotExist):
@@ -69,6 +72,11 @@ func lockFiles(rules pins.Rules, dir string) (out []string) {
 		}
 	}
 	return out
+}
+
+// counts reports whether a lock that exists is in effect.
+func counts(rules pins.Rules, file string) bool {
+	return slices.ContainsFunc(rules.Locks, func(l host.Lock) bool { return l.File == file })
 }
 
 func requires(rules pins.Rules, file string) bool {

@@ -162,6 +162,8 @@ func TestInstallFromRegistry(t *testing.T) {
 
 	second := newInstallWorld(t)
 	copyFile(t, filepath.Join(w.root, "toolhost.lock"), filepath.Join(second.root, "toolhost.lock"))
+	second.bare("sync").exits(2).says("is not trusted", "toolhost trust") // anyone may have put it there
+	second.bare("plugins", "upgrade", "--all", "--yes").exits(2).says("is not trusted")
 	second.env = append(second.env, "TOOLHOST_CONFIG="+filepath.Join(second.root, "toolhost.yaml"))
 	second.write("toolhost.yaml", "lock: required\n")
 	second.bare("sync", "--check").exits(1).prints("greeter 1.1.100: install")

@@ -26,7 +26,7 @@ import (
 )
 
 // notRun is how many blocks of the documents say that they cannot be run here, and why.
-const notRun = 20
+const notRun = 23
 
 // unread are documents without blocks to run: those that are made from the code, and the record
 // of decisions.

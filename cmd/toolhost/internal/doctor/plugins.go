@@ -29,6 +29,9 @@ func checkDirectories(_ context.Context, p *patient) {
 		if info, err := os.Stat(dir); err == nil && !safefile.Ours(info) {
 			p.warning(dir+" belongs to another user, who decides what runs", "use a directory of your own, or of root")
 		}
+		if len(found) == 0 && dir == d.Installed {
+			continue // nothing was installed yet
+		}
 		if len(found) == 0 {
 			p.warning("there are no plugins in "+dir, "copy plugin binaries into it; toolhost plugins says what it skips")
 			continue
