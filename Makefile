@@ -49,7 +49,7 @@ race: ## all tests, with the race detector; vet is another target
 conformance: ## MCP's conformance suite, and others' servers and clients; needs npm
 	modules=$$(.ci/npm) && TOOLHOST_NODE_MODULES=$$modules go test -count=1 -vet=off -timeout 10m ./internal/test/conformance
 
-languages: ## the examples of plugins in Python and Node; needs npm, protoc and Debian's python3-grpcio
+languages: ## what plugin new writes in Go, Python and Node; needs npm, protoc and Debian's python3-grpcio
 	modules=$$(.ci/npm examples/plugins/node) && TOOLHOST_NODE_MODULES=$$modules go test -count=1 -vet=off -timeout 10m ./internal/test/languages
 
 soak: ## 64 callers while plugins are killed 1,000 times; DURATION=1m for as long as that

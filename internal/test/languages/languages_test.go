@@ -235,6 +235,36 @@ func TestExamplesAreShort(t *testing.T) {
 	}
 }
 
+// A new project passes toolhost plugin verify, and is packed: in Python by its release script, in Go
+// for this platform alone, as building for all takes minutes.
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	inEach(t, func(t *testing.T, language string, p project) {
+		path, err := command()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), path, "plugin", "pack") //nolint:gosec // of this test
+		switch language {
+		case "python":
+			cmd = exec.CommandContext(t.Context(), "./release.sh")
+			cmd.Env = append(os.Environ(), "TOOLHOST="+path)
+		case "go":
+			p.run(t, "verify")
+			cmd.Args = append(cmd.Args, "--binary", runtime.GOOS+"/"+runtime.GOARCH+"=bin/"+name)
+		default:
+			p.run(t, "verify")
+		}
+		cmd.Dir = p.dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", cmd, err, out)
+		}
+		if _, err := os.Stat(filepath.Join(p.dir, "dist", name+"-0.1.0.tar")); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // The project's own tests pass, and two builds give the same bytes.
 func TestProjects(t *testing.T) {
 	t.Parallel()
