@@ -10,7 +10,7 @@ PLUGINS := $(notdir $(patsubst %/main.go,%,$(wildcard plugins/*/main.go)))
 # What is built and not run needs no optimizing, which is a third of the time.
 UNRUN := -gcflags 'all=-N -l' -ldflags '-s -w'
 
-.PHONY: help build run quick test vet lint cross race generate conformance languages soak fuzz gopls bench microbench release clean
+.PHONY: help build run quick test vet lint cross race generate conformance languages soak fuzz gopls bench microbench release record clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "%-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -76,6 +76,9 @@ microbench: ## what the parts cost
 
 release: ## archives of command and plugins for each platform, and their checksums, into dist/
 	go run ./internal/release
+
+record: build ## docs/demo.cast and docs/demo.svg, of the demo as it runs here
+	go run ./internal/record docs/demo bin/toolhost demo
 
 clean: ## remove what build and release make
 	rm -rf bin dist

@@ -52,7 +52,7 @@ func TestPluginDirectoryDefault(t *testing.T) {
 func TestPluginDirectoryEmpty(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	o := w.run("tools").exits(0).says("no plugins in " + w.plugins + ": copy plugin binaries there")
+	o := w.run("tools").exits(0).says("no plugins in " + w.plugins + ": install one with toolhost plugins install REF")
 	equal(t, "standard output", o.stdout, "")
 	o = w.run("tools", "--json").exits(0)
 	equal(t, "standard output", o.stdout, "[]\n")

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A release is made twice with the same bytes, and runs where it is unpacked: command and
+// A release is made twice with the same bytes, and runs in the directory that it is unpacked to: command and
 // plugins, without a configuration.
 func TestRelease(t *testing.T) {
 	t.Chdir(filepath.Join("..", ".."))

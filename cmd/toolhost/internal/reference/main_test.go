@@ -9,15 +9,6 @@ import (
 func TestReferenceIsUpToDate(t *testing.T) {
 	t.Parallel()
 	const root = "../../../.."
-	files, err := os.ReadDir(filepath.Join(root, directory))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		if documents[f.Name()] == nil {
-			t.Errorf("%s/%s is not made by this program", directory, f.Name())
-		}
-	}
 	for name, document := range documents {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
