@@ -106,7 +106,7 @@ func save(t *testing.T, path, text string) {
 	}
 }
 
-// makefile copies the built binary that the file which names, and another text behind it.
+// makefile copies the built binary that the file which names, and another text after it.
 var makefile = ".PHONY: build\nbuild:\n\tmkdir -p bin\n\t@sh build.sh\n"
 
 const buildScript = "set -e\ncp \"$BUILT/$(cat which)\" bin/new\ncat text >> bin/new\nchmod +x bin/new\nmv bin/new bin/player\n"

@@ -42,7 +42,7 @@ type Flags struct {
 	Config     string
 	PluginDirs []string
 	// Developed is the private directory of a plugin that is being developed, which is used in
-	// place of all others; empty: there is none. It is no flag.
+	// place of all others; empty: there is none. It is not a flag.
 	Developed  string
 	Plugin     string // a file, absolute once the session is configured; empty: the directories
 	MCPConfigs []string
