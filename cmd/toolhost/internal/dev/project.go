@@ -137,7 +137,7 @@ const maxBuildOutput = 64 << 10
 // buildWait is how long a build that was told to end may take to.
 const buildWait = 5 * time.Second
 
-// build builds the plugin, and returns where it is. Scratch is a private directory for what is
+// build builds the plugin, and returns its path. Scratch is a private directory for what is
 // built there.
 func (p *Project) build(ctx context.Context, scratch string) (built, said string, err error) {
 	out := &tail{most: maxBuildOutput}
