@@ -52,7 +52,7 @@ func release(out string, platforms []string) error {
 			return err
 		}
 		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(archive), name)
-		fmt.Println(filepath.Join(out, name))
+		fmt.Fprintln(os.Stderr, filepath.Join(out, name))
 	}
 	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), []byte(sums.String()), 0o644) //nolint:gosec // for all to read
 }
