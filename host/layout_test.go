@@ -21,6 +21,7 @@ var mayImport = map[string][]string{
 	"internal/callctx":    {},
 	"internal/sanitize":   {},
 	"internal/textstream": {},
+	"internal/release":    {"host"}, // a program that only the build runs
 	"internal/test":       {"host", "pluginsdk", "internal"},
 	"pluginsdk/tool":      {"internal/callctx", "internal/sanitize", "internal/textstream"},
 	"pluginsdk/wire":      {"pluginsdk/tool", "proto", "internal"},

@@ -23,16 +23,16 @@ const aboutPack = `Make a package of a plugin for several platforms: one file fo
 stick, from which toolhost plugins install installs it. DIR (default: the current directory) has
 a plugin.yaml, whose paths are relative to it; flags take precedence:
 
-  name: hello                 # and version: whatever the plugin says, if they are left out
+  name: hello          # and version: what the plugin says, if left out
   version: 1.2.0
   description: Says hello.
-  license: Apache-2.0         # an SPDX expression
+  license: Apache-2.0  # an SPDX expression
   license_file: LICENSE
   source: https://example.com/hello
   binaries:
     linux/amd64: dist/hello-linux-amd64
     darwin/arm64: dist/hello-darwin-arm64   # or any: FILE, for a script
-  sbom: sbom.json             # CycloneDX or SPDX; if it is left out, one is made of each binary
+  sbom: sbom.json      # CycloneDX or SPDX; made of each binary, if left out
 
 The binary for this platform is run, confined to what it declares (sandbox level strict), and
 asked for its tools and needs. If none runs here, --definitions takes what another machine
@@ -58,8 +58,8 @@ func newPluginPackCommand(s *session.Session) *cobra.Command {
 		Short: "Make a package of a plugin",
 		Long:  aboutPack,
 		Example: `  toolhost plugin pack
-  toolhost plugin pack --sign toolhost-plugin.key --push oci://ghcr.io/acme/hello
-  toolhost plugin pack --binary linux/amd64=./hello --description "Says hello." --license MIT -o hello.tar`,
+  toolhost plugin pack --sign acme.key --push oci://ghcr.io/acme/hello
+  toolhost plugin pack --binary any=./hello --license MIT -o hello.tar`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), append(args, ".")[0]) },
 	}
@@ -72,9 +72,9 @@ func newPluginPackCommand(s *session.Session) *cobra.Command {
 	f.StringVar(&c.definitions, "definitions", "", "run no binary, and take what --print-definitions printed from `FILE`")
 	f.BoolVar(&c.printDefinitions, "print-definitions", false, "print what the plugin says of itself, and pack nothing")
 	p := &c.project
-	f.StringVar(&p.Name, "name", "", "the plugin's name")
-	f.StringVar(&p.Version, "version", "", "its version")
-	f.StringVar(&p.Description, "description", "", "what it is for, on one line")
+	f.StringVar(&p.Name, "name", "", "the plugin's `NAME`")
+	f.StringVar(&p.Version, "version", "", "its `VERSION`")
+	f.StringVar(&p.Description, "description", "", "what it is for, one line of `TEXT`")
 	f.StringVar(&p.License, "license", "", "its licence, an `SPDX` expression")
 	f.StringVar(&p.LicenseFile, "license-file", "", "the text of the licence, a `FILE`")
 	f.StringVar(&p.Source, "source", "", "the `URL` of its source")

@@ -188,10 +188,10 @@ func TestPluginPackRefuses(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "dist")); err == nil {
 		t.Error("something was written")
 	}
-	if err := os.WriteFile(filepath.Join(dir, "plugin.yaml"), []byte("descripton: x\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "plugin.yaml"), []byte("summary: x\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w.bare("plugin", "pack", dir).exits(2).says("descripton")
+	w.bare("plugin", "pack", dir).exits(2).says("summary")
 	w.bare("plugin", "pack", t.TempDir()).exits(2).says("has no binaries")
 }
 

@@ -55,7 +55,7 @@ func newPluginVerifyCommand(s *session.Session) *cobra.Command {
 		Short: "Check a plugin's binary against the plugin protocol",
 		Long:  aboutVerify,
 		Example: `  toolhost plugin verify ./hello
-  toolhost plugin verify ./hello --call 'hello={"name":"World"}' --junit report.xml
+  toolhost plugin verify ./hello --call 'hello={}' --junit report.xml
   toolhost plugin verify ./hello --group handshake --group definitions
   toolhost plugin verify --list`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -78,7 +78,7 @@ func newPluginVerifyCommand(s *session.Session) *cobra.Command {
 	flags.StringArrayVar(&c.calls, "call", nil, "call a tool with these arguments, `TOOL=JSON`; may be repeated")
 	flags.BoolVar(&c.of.Dangerous, "allow-dangerous", false, "call all tools, also those that are not safe")
 	flags.StringVar(&c.config, "plugin-config", "", "configure the plugin with this `JSON` object, or @FILE")
-	flags.DurationVar(&c.of.Timeout, "timeout", plugin.DefaultStartTimeout, "how long a start, or a call, may take")
+	flags.DurationVar(&c.of.Timeout, "timeout", plugin.DefaultStartTimeout, "how long a start, or a call, may take, a `DURATION`")
 	flags.StringVar(&c.junit, "junit", "", "write a report in JUnit's XML to this `FILE`, too")
 	_ = cmd.RegisterFlagCompletionFunc("group", cobra.FixedCompletions(verify.Groups(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("check", cobra.FixedCompletions(checkNames(), cobra.ShellCompDirectiveNoFileComp))
