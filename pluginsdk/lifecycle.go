@@ -24,8 +24,8 @@ const (
 )
 
 // lifecycle sets what a server does for the author's functions. The caller calls finish when the
-// host has asked the plugin to exit.
-func (p *Plugin) lifecycle(server *wire.Server) (finish func()) {
+// host has asked the plugin to exit. Signals says that nothing else takes SIGTERM.
+func (p *Plugin) lifecycle(server *wire.Server, signals bool) (finish func()) {
 	if p.SessionEnded != nil {
 		server.OnSessionEnded = p.SessionEnded
 		server.About.Features = append(server.About.Features, wire.FeatureSessionEnd)
@@ -51,6 +51,14 @@ func (p *Plugin) lifecycle(server *wire.Server) (finish func()) {
 			slog.Error("the plugin did not shut down in good order: " + err.Error())
 		}
 	}
+	finish = func() {
+		limit := time.AfterFunc(lateShutdownTime, func() { os.Exit(0) })
+		defer limit.Stop()
+		within(lateShutdownTime)
+	}
+	if !signals {
+		return finish
+	}
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGTERM)
 	go func() {
@@ -61,11 +69,7 @@ func (p *Plugin) lifecycle(server *wire.Server) (finish func()) {
 		limit.Stop()
 		os.Exit(terminated)
 	}()
-	return func() {
-		limit := time.AfterFunc(lateShutdownTime, func() { os.Exit(0) })
-		defer limit.Stop()
-		within(lateShutdownTime)
-	}
+	return finish
 }
 
 var errStillChecking = errors.New("the health check before has not ended")

@@ -20,9 +20,10 @@ var (
 )
 
 // leadLogs leads what is logged by default to the host's log, with levels and attributes. What
-// the author has set stays. All levels are sent: the host chooses what it shows.
-func leadLogs(stderr io.Writer) {
-	out := hclog.New(&hclog.LoggerOptions{Level: hclog.Trace, Output: stderr, JSONFormat: true})
+// the author has set stays. All levels are sent: the host chooses what it shows. A host reads lines
+// of JSON, and an author who has the plugin's terminal does not.
+func leadLogs(stderr io.Writer, json bool) {
+	out := hclog.New(&hclog.LoggerOptions{Level: hclog.Trace, Output: stderr, JSONFormat: json})
 	if hclog.Default() == plainHclog {
 		hclog.SetDefault(out)
 	}

@@ -130,6 +130,10 @@ func Main(tools ...tool.Tool) { Plugin{Tools: tools}.Main() }
 // its like name the call that their context belongs to, as [tool.Log] does. What is printed to
 // standard output is in the log too. It is meant for the handshake, so the host adds a warning to
 // what was printed there before; it takes 64 lines of at most 64 KiB.
+//
+// With TOOLHOST_DEBUG=1 in the environment and no host, as in a debugger, it prints a line to export,
+// TOOLHOST_REATTACH, with which toolhost plugin dev uses this process. It serves until it is
+// interrupted. Hosts come and go, each of them configures the plugin, and output stays as it is.
 func (p Plugin) Main() {
 	if err := p.serve(); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", p.name(), err)
@@ -146,13 +150,14 @@ func (p Plugin) name() string {
 }
 
 var errByHand = errors.New("this is a toolhost plugin, not meant to be run by hand; " +
-	"put it into a plugin directory and run: toolhost tools")
+	"put it into a plugin directory and run: toolhost tools; to debug it, set " + wire.DebugVariable + "=1")
 
 func (p *Plugin) serve() error {
-	if os.Getenv(wire.CookieKey) != wire.CookieValue {
+	debugged := isDebugged()
+	if os.Getenv(wire.CookieKey) != wire.CookieValue && !debugged {
 		return errByHand
 	}
-	leadLogs(os.Stderr)
+	leadLogs(os.Stderr, !debugged)
 	set, changes, err := p.set()
 	if err == nil {
 		err = p.Needs.Check()
@@ -200,8 +205,11 @@ func (p *Plugin) serve() error {
 	if p.Configure != nil {
 		server.OnConfigure = func(ctx context.Context, c wire.Config) error { return p.Configure(ctx, Config(c)) }
 	}
-	finish := p.lifecycle(server)
+	finish := p.lifecycle(server, !debugged)
 	defer finish()
+	if debugged {
+		return p.debug(server)
+	}
 	if socket != nil {
 		// Serve returns when the host closes the socket; at the latest the process exits.
 		go func() { _ = server.Serve(context.Background(), socket) }()

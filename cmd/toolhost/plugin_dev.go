@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/dev"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 const aboutDev = `Build the plugin in a directory, serve it, and build it again whenever a source is saved.
@@ -33,20 +36,26 @@ which toolhost call and other commands use it, from another terminal, are printe
 and --yes are as for toolhost serve. An interrupt ends all of it, and leaves nothing.
 
 --call calls a tool after each build: its name, and a JSON object of arguments if it takes
-any; it has all grants of --grant, and is approved. With --json each event is a line of JSON.`
+any; it has all grants of --grant, and is approved. With --json each event is a line of JSON.
+
+With TOOLHOST_REATTACH in the environment, or --reattach, it builds and starts nothing: it uses
+a plugin that runs already, perhaps in a debugger, and lets it go at the end. A plugin of the
+Go SDK that is started with TOOLHOST_DEBUG=1 prints the line to export.`
 
 func newPluginDevCommand(s *session.Session) *cobra.Command {
 	var o dev.Options
 	var grants []string
-	var call, output string
+	var call, output, reattach string
 	cmd := &cobra.Command{
-		Use:   "dev DIR [-- COMMAND...]",
+		Use:   "dev [DIR] [-- COMMAND...]",
 		Short: "Build and serve a plugin, again whenever its sources change",
 		Long:  aboutDev,
 		Example: `  toolhost plugin dev .
   toolhost plugin dev ./hello --call 'hello {"name":"World"}'
   toolhost plugin dev ./hello --output out/hello -- cargo build --release
-  toolhost plugin dev ./hello --once --json`,
+  toolhost plugin dev ./hello --once --json
+  TOOLHOST_DEBUG=1 dlv exec ./hello      # prints TOOLHOST_REATTACH='...'
+  TOOLHOST_REATTACH='...' toolhost plugin dev`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			words := len(args)
 			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
@@ -57,6 +66,9 @@ func newPluginDevCommand(s *session.Session) *cobra.Command {
 			}
 			switch words {
 			case 0:
+				if reattachment(reattach) != "" {
+					return nil
+				}
 				return fmt.Errorf("%s needs the directory of a plugin's sources, such as . (toolhost plugin new NAME makes one)", cmd.CommandPath())
 			case 1:
 				return nil
@@ -82,6 +94,17 @@ func newPluginDevCommand(s *session.Session) *cobra.Command {
 				return err
 			}
 			o.Call.Grants, o.Call.Yes = o.Grants, true
+			if running := reattachment(reattach); running != "" {
+				if output != "" || cmd.ArgsLenAtDash() >= 0 {
+					return exit.Usage("a plugin that runs already is not built: --output and a command have no effect",
+						"leave them out, or "+wire.ReattachVariable+" and --reattach")
+				}
+				p, err := dev.Reattach(running)
+				if err != nil {
+					return err
+				}
+				return dev.Run(cmd.Context(), s, p, o)
+			}
 			p, err := dev.Find(cmd.Context(), args[0], output, args[1:])
 			if err != nil {
 				return err
@@ -92,11 +115,22 @@ func newPluginDevCommand(s *session.Session) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&call, "call", "", "after each build, make this `CALL`: a tool, and its arguments as JSON")
 	flags.StringVar(&output, "output", "", "the `FILE` that the build writes, in DIR")
+	flags.StringVar(&reattach, "reattach", "", "use the plugin that runs where this `JSON` says (default $"+wire.ReattachVariable+")")
 	flags.BoolVar(&o.Once, "once", false, "build, serve and call once, and end with the status of that")
 	flags.StringSliceVar(&grants, "grant", nil, "`CAPABILITY` that callers may request, such as fs:read; may be repeated")
 	flags.BoolVar(&o.Yes, "yes", false, "let callers run dangerous tools with --yes")
 	completeFlag(s, cmd, "grant", capabilities)
 	return cmd
+}
+
+// reattachment says where a plugin runs that is not to be built; empty: there is none.
+func reattachment(flag string) string { return cmp.Or(flag, os.Getenv(wire.ReattachVariable)) }
+
+// ignoreReattach says that a command has no use for [wire.ReattachVariable], if it is set.
+func ignoreReattach(s *session.Session, cmd *cobra.Command) {
+	if os.Getenv(wire.ReattachVariable) != "" && cmd.CommandPath() != "toolhost plugin dev" {
+		s.Err.Printf("%s counts in toolhost plugin dev only\n", wire.ReattachVariable)
+	}
 }
 
 // parseCall takes a call apart: the name of a tool, and a JSON object.

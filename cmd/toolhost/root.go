@@ -56,6 +56,7 @@ func newRootCommand(s *session.Session, accepted func()) *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			accepted()
+			ignoreReattach(s, cmd)
 			top := cmd
 			for top.HasParent() && top.Parent().HasParent() {
 				top = top.Parent()

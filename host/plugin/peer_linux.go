@@ -19,18 +19,8 @@ import (
 // the descendant of another plugin's. A session or a group would prove less: members of a
 // session can join its groups.
 func checkPeer(conn net.Conn, started int) error {
-	sc, ok := conn.(syscall.Conn)
-	if !ok {
-		return fmt.Errorf("a connection of type %T has no peer credentials", conn)
-	}
-	raw, err := sc.SyscallConn()
+	peer, err := peerOf(conn)
 	if err != nil {
-		return err
-	}
-	var peer *unix.Ucred
-	var credErr error
-	err = raw.Control(func(fd uintptr) { peer, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
-	if err := errors.Join(err, os.NewSyscallError("getsockopt", credErr)); err != nil {
 		return err
 	}
 	pid := int(peer.Pid)
@@ -46,6 +36,29 @@ func checkPeer(conn net.Conn, started int) error {
 		}
 	}
 	return fmt.Errorf("the announced socket belongs to process %d, more than %d generations away", peer.Pid, maxDepth)
+}
+
+// checkPeerUser returns an error unless this user runs the process at the other end.
+func checkPeerUser(conn net.Conn) error {
+	peer, err := peerOf(conn)
+	if err == nil && int64(peer.Uid) != int64(os.Geteuid()) {
+		err = fmt.Errorf("user %d listens there, and not this one", peer.Uid)
+	}
+	return err
+}
+
+func peerOf(conn net.Conn) (peer *unix.Ucred, err error) {
+	sc, ok := conn.(syscall.Conn)
+	if !ok {
+		return nil, fmt.Errorf("a connection of type %T has no peer credentials", conn)
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var credErr error
+	err = raw.Control(func(fd uintptr) { peer, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	return peer, errors.Join(err, os.NewSyscallError("getsockopt", credErr))
 }
 
 // maxDepth bounds how many generations may lie between a plugin's first process and

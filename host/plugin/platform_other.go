@@ -35,6 +35,9 @@ func openProgram(context.Context, string) (openFiles, error) { return openFiles{
 // checkPeer does nothing here: the address was checked, and that is all.
 func checkPeer(net.Conn, int) error { return nil }
 
+// checkPeerUser does nothing here either.
+func checkPeerUser(net.Conn) error { return nil }
+
 // runCopy makes the command run a copy in place of the file at its path, which stays the
 // name that the program sees.
 func runCopy(cmd *exec.Cmd, p *pinnedCopy) (done func(), err error) {

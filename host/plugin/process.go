@@ -419,3 +419,10 @@ func (p *process) number() int {
 	defer p.mu.Unlock()
 	return p.pid
 }
+
+// isKilled reports whether the host has ended the run.
+func (p *process) isKilled() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.killed
+}

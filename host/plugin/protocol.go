@@ -22,7 +22,7 @@ type protocolLink struct {
 	run    *instance
 	proc   *process
 	cfg    Config
-	client *plugin.Client
+	client *plugin.Client // nil: the plugin is a [Running] one
 	conn   *grpc.ClientConn
 	wire   *wire.Client
 	stream *wire.Stream     // nil: calls are unary
@@ -74,17 +74,22 @@ func (l *protocolLink) connect(ctx context.Context) (wire.Description, error) {
 	if l.cfg.Trace != nil {
 		l.cfg.Trace.knows(modulesOf(l.proc.cmd.path, l.about.Files))
 	}
+	return l.about, l.configure(ctx)
+}
+
+// configure hands the plugin, which has described itself, its configuration, and makes the carrier.
+func (l *protocolLink) configure(ctx context.Context) error {
 	if err := checkConfiguration(ctx, l.about.ConfigSchema, l.cfg.Config); err != nil {
-		return l.about, err
+		return err
 	}
 	handed := wire.Config{Root: l.cfg.Root, JSON: l.cfg.Config}
 	if l.cfg.Protected != nil {
 		handed.Protected = l.cfg.Protected()
 	}
 	if err := l.wire.Configure(ctx, handed); err != nil {
-		return l.about, err
+		return err
 	}
-	return l.about, l.openStream(ctx, l.cfg.Carrier)
+	return l.openStream(ctx, l.cfg.Carrier)
 }
 
 // describe implements [link].
@@ -235,6 +240,8 @@ func (l *protocolLink) release() {
 		_ = l.conn.Close()
 	}
 	l.proc.kill()
-	l.client.Kill()
+	if l.client != nil {
+		l.client.Kill()
+	}
 	l.proc.grpc.close()
 }

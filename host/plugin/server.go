@@ -22,8 +22,10 @@ import (
 type Server struct {
 	// Name is its name as a plugin: ^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$. Required.
 	Name string
-	// Connector reaches it. Required.
+	// Connector reaches it. Required, unless Running is set.
 	Connector Connector
+	// Running is a plugin that runs already, in place of a Connector. Default: nil.
+	Running *Running
 	// Identity says what is reached, such as a command line or a URL, without the values of
 	// secrets: what a server has said is remembered, and pinned, under its identity.
 	// Required.
@@ -50,6 +52,14 @@ func (s Server) Digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
+// command is the program that the server is, if it is one.
+func (s Server) command() *Command {
+	if s.Connector == nil {
+		return nil
+	}
+	return s.Connector.Command()
+}
+
 // Check reports what is missing of a server; nil: nothing is.
 //
 // # Errors
@@ -60,11 +70,16 @@ func (s Server) Check() error {
 	switch {
 	case !isPluginName(s.Name):
 		why = fmt.Sprintf("%.70q is not the name of a server: it has letters, digits and _.-, at most 64", s.Name)
+	case s.Running != nil:
+		if err := s.Running.check(); err != nil {
+			why = err.Error()
+		}
 	case s.Connector == nil:
 		why = fmt.Sprintf("server %s has no connector", s.Name)
 	case s.Identity == "":
 		why = fmt.Sprintf("server %s has no identity", s.Name)
-	default:
+	}
+	if why == "" {
 		return nil
 	}
 	return &tool.Error{
@@ -78,11 +93,11 @@ func (s Server) Check() error {
 // binary are. Nothing is started yet. The settings are those of the Config.
 func NewServer(s Server, cfg Config) *Plugin {
 	c := Candidate{Name: s.Name, Path: s.Path}
-	if command := s.Connector.Command(); s.Path == "" && command != nil {
+	if command := s.command(); s.Path == "" && command != nil {
 		c.Path = command.Path
 	}
 	p := newPlugin(c, cfg, prepareServer(s))
-	if s.Connector.Command() != nil {
+	if s.command() != nil {
 		p.command = func(cfg Config) *command { return &newServerProcess(s, cfg).cmd }
 	}
 	if p.kind = s.Kind; p.kind == "" {
@@ -99,20 +114,24 @@ func prepareServer(s Server) func(context.Context, Config, *instance) error {
 		if err == nil && pins != nil {
 			err = notPinned(pins.Binary(s.Name, s.Digest()))
 		}
-		if err == nil && s.Connector.Command() != nil { // which does not see the sockets of plugins
+		if err == nil && s.command() != nil { // which does not see the sockets of plugins
 			err = cfg.locateSockets()
 		}
 		if err != nil {
 			return err
 		}
 		in.proc = newServerProcess(s, cfg)
+		if s.Running != nil {
+			in.link = &runningLink{protocolLink{run: in, proc: in.proc, cfg: cfg}, s.Running}
+			return nil
+		}
 		in.link = &serverLink{run: in, proc: in.proc, cfg: cfg, server: s}
 		return nil
 	}
 }
 
 func newServerProcess(s Server, cfg Config) *process {
-	command := s.Connector.Command()
+	command := s.command()
 	if command == nil {
 		p := newProcess(Candidate{Name: s.Name}, cfg)
 		p.lost = make(chan string, 1)

@@ -21,8 +21,11 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
-// Hosted reports whether a host started this process as a plugin, so that it has to call [Main].
-func Hosted() bool { return os.Getenv(wire.CookieKey) == wire.CookieValue }
+// Hosted reports whether a host started this process as a plugin, or TOOLHOST_DEBUG=1 has it be one
+// for [pluginsdk.Plugin.Main], so that it has to call [Main].
+func Hosted() bool {
+	return os.Getenv(wire.CookieKey) == wire.CookieValue || os.Getenv(wire.DebugVariable) == "1"
+}
 
 // Main serves the tools of an MCP server to the host that started this process, and exits the
 // process when the host no longer needs it, as [pluginsdk.Plugin.Main] does. See [Plugin].

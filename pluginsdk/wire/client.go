@@ -15,8 +15,8 @@ type Client struct {
 	conn grpc.ClientConnInterface
 }
 
-// newClient returns a client for the plugin at the other end of conn.
-func newClient(conn grpc.ClientConnInterface) *Client { return &Client{conn: conn} }
+// NewClient returns a client for the plugin at the other end of conn.
+func NewClient(conn grpc.ClientConnInterface) *Client { return &Client{conn: conn} }
 
 func (c *Client) invoke(ctx context.Context, method string, in, out any, opts ...grpc.CallOption) error {
 	return c.conn.Invoke(ctx, method, in, out, append(opts, grpc.StaticMethod(), grpc.ForceCodecV2(newCodec()))...)

@@ -51,7 +51,7 @@ func TestErrorsKeepTheirCode(t *testing.T) {
 	}
 	g := newGRPCServer(nil)
 	Register(g, &Server{Provider: set})
-	across := map[string]tool.Provider{"unary": &unaryProvider{newClient(dialTo(t, g)), set}}
+	across := map[string]tool.Provider{"unary": &unaryProvider{NewClient(dialTo(t, g)), set}}
 	for _, carrier := range carriers {
 		across[carrier] = serve(t, carrier, set, StreamHooks{})
 	}

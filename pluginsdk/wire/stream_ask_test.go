@@ -97,7 +97,7 @@ func TestAskUnsupported(t *testing.T) {
 	})
 	g := newGRPCServer(nil)
 	Register(g, &Server{Provider: handlers{"ask": asker}})
-	client := newClient(dialTo(t, g))
+	client := NewClient(dialTo(t, g))
 	_ = wantCode(t, within(t, "a unary call", begin(ctx, client, call)), tool.CodeUnsupported)
 }
 

@@ -115,7 +115,7 @@ func serve(t testing.TB, carrier string, p tool.Provider, hooks StreamHooks) *se
 	if carrier == onGRPC {
 		g := newGRPCServer(nil)
 		Register(g, server)
-		s, err := newClient(dialTo(t, g)).OpenStream(t.Context(), hooks)
+		s, err := NewClient(dialTo(t, g)).OpenStream(t.Context(), hooks)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +228,7 @@ func withPeer(t testing.TB, carrier string, hooks StreamHooks) (*Stream, *peer) 
 		raw := &packets{streams: make(chan *packetStream, 1)}
 		g := grpc.NewServer()
 		pluginv1.RegisterToolPluginServer(g, raw)
-		s, err := newClient(dialTo(t, g)).OpenStream(t.Context(), hooks)
+		s, err := NewClient(dialTo(t, g)).OpenStream(t.Context(), hooks)
 		if err != nil {
 			t.Fatal(err)
 		}

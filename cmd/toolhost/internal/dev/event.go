@@ -28,6 +28,7 @@ const (
 	Denied      Kind = "denied"       // what the sandbox denied
 	Called      Kind = "call"         // a call of Tool has ended
 	Answered    Kind = "answer"       // Text is what the call of --call returned
+	Gone        Kind = "gone"         // the process PID, which the author started, has ended
 	Ending      Kind = "ending"
 )
 
@@ -111,7 +112,11 @@ func (e Event) lines() (head, body string) {
 	case Unchanged:
 		return e.Plugin + " goes on: the build has changed nothing", ""
 	case Serving:
-		head = fmt.Sprintf("%s, built and started in %v: %s", e.Plugin, took, strings.Join(e.Tools, ", "))
+		how := fmt.Sprintf("built and started in %v", took)
+		if e.Text != "" {
+			how = fmt.Sprintf("%s process %d", e.Text, e.PID)
+		}
+		head = fmt.Sprintf("%s, %s: %s", e.Plugin, how, strings.Join(e.Tools, ", "))
 		if len(e.Tools) == 0 {
 			head += "no tools"
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // Project is a directory in which a plugin is built.
@@ -29,6 +30,8 @@ type Project struct {
 	// write it, or the only executable in bin.
 	output string
 	goes   bool // the command is told where to write
+	// running is where a plugin listens that its author started; nil: it is built.
+	running *wire.Reattach
 }
 
 var buildTarget = regexp.MustCompile(`(?m)^build\s*:([^=]|$)`)

@@ -45,7 +45,7 @@ type runner struct {
 }
 
 // Run builds a plugin, serves it as a daemon does, and builds it again whenever its sources change,
-// until ctx ends.
+// until ctx ends. One of [Reattach] is served as it runs, until its process ends.
 //
 // # Errors
 //
@@ -83,8 +83,13 @@ func Run(ctx context.Context, s *session.Session, p *Project, o Options) (err er
 		return err
 	}
 	r.journal = newJournal(r.host, p.Name, r.teller)
-	err = r.loop(ctx)
-	r.teller.tell(Event{Kind: Ending, Plugin: p.Name, Text: "the plugin ends"})
+	ending := "the plugin ends"
+	if p.running == nil {
+		err = r.loop(ctx)
+	} else {
+		err, ending = r.reattach(ctx), "the plugin is let go"
+	}
+	r.teller.tell(Event{Kind: Ending, Plugin: p.Name, Text: ending})
 	end()
 	err = errors.Join(err, <-served)
 	r.journal.close()
@@ -205,7 +210,16 @@ func (r *runner) sync(ctx context.Context, began time.Time, old bool) error {
 		return exit.With(exit.Unavailable, errors.New("the plugin does not serve what was built"))
 	}
 	status, _ := session.Status(r.host.Plugins(), name)
-	e := Event{Kind: Serving, Plugin: name, PID: status.PID, Duration: millis(time.Since(began)), Connect: r.connect}
+	r.serving(began, status.PID)
+	return nil
+}
+
+// serving tells what is served, by which process.
+func (r *runner) serving(began time.Time, pid int) {
+	e := Event{Kind: Serving, Plugin: r.project.Name, PID: pid, Duration: millis(time.Since(began)), Connect: r.connect}
+	if r.project.running != nil {
+		e.Text = "reattached to"
+	}
 	for _, t := range r.host.Tools(host.Filter{}) {
 		e.Tools = append(e.Tools, t.Name)
 	}
@@ -213,7 +227,6 @@ func (r *runner) sync(ctx context.Context, began time.Time, old bool) error {
 	if !r.teller.json {
 		r.connect = nil
 	}
-	return nil
 }
 
 // giveNeeds gives the plugin what it declares: its author is who would have to accept it.

@@ -1,0 +1,50 @@
+package pluginsdk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/toolhost/toolhost/pluginsdk/wire"
+)
+
+// isDebugged reports whether the author runs the plugin, perhaps in a debugger.
+func isDebugged() bool {
+	return os.Getenv(wire.CookieKey) != wire.CookieValue && os.Getenv(wire.DebugVariable) == "1"
+}
+
+// debug serves hosts that reattach, which come and go, until the process is interrupted. The
+// directory of the socket keeps other users out.
+func (p *Plugin) debug(server *wire.Server) (err error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	dir, err := os.MkdirTemp("", "toolhost-debug-") // for this user alone
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.Remove(dir)) }()
+	l, err := (&net.ListenConfig{}).Listen(ctx, "unix", filepath.Join(dir, "s"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = l.Close() }() // which removes the socket
+	if err := os.Chmod(l.Addr().String(), 0o600); err != nil {
+		return err
+	}
+	at, err := json.Marshal(map[string]wire.Reattach{p.name(): {
+		Protocol: "grpc", ProtocolVersion: wire.ProtocolVersion, Pid: os.Getpid(),
+		Addr: wire.ReattachAddr{Network: "unix", String: l.Addr().String()},
+	}})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s='%s'\n", wire.ReattachVariable, strings.ReplaceAll(string(at), "'", `'\''`))
+	return server.ServeOn(ctx, l)
+}
