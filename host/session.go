@@ -137,7 +137,7 @@ func (s *Session) execute(ctx context.Context, t *chain.Trace, call tool.Call) (
 	if call.ID == "" {
 		call.ID = s.host.nextID()
 	}
-	call.Session = t.Caller.ID()
+	call.Session, call.Caller = t.Caller.ID(), t.Caller.Name()
 	if s.asker != nil && tool.AskerFrom(ctx) == nil {
 		ctx = tool.WithAsker(ctx, s.asker)
 	}

@@ -20,6 +20,9 @@ type Call struct {
 	// Session is the ID of the calling session, which the host sets. A provider that
 	// keeps state for a session must not show it to another.
 	Session string `json:"session,omitempty"`
+	// Caller is the name by which the host knows who calls, such as cli, or that of a token;
+	// it sets it. Empty: the caller has no name. Several sessions may have one caller.
+	Caller string `json:"caller,omitempty"`
 }
 
 // WithCall returns a context in which [CallFrom] finds the call. It returns ctx itself
@@ -32,7 +35,7 @@ func WithCall(ctx context.Context, call Call) context.Context {
 }
 
 func (c *Call) same(other Call) bool {
-	return c.ID == other.ID && c.Name == other.Name && c.Session == other.Session &&
+	return c.ID == other.ID && c.Name == other.Name && c.Session == other.Session && c.Caller == other.Caller &&
 		len(c.Arguments) == len(other.Arguments) && unsafe.SliceData(c.Arguments) == unsafe.SliceData(other.Arguments)
 }
 

@@ -82,14 +82,14 @@ const shortRequest = 4 << 10
 
 // parseRequest decodes an ExecuteRequest. The arguments, and the ID of a short
 // request, share b's memory, so the caller must not modify b afterwards. parseRequest
-// calls intern to turn a tool's name or a session's ID into a string; intern must not
+// calls intern to turn the name of a tool or a caller, or a session's ID, into a string; intern must not
 // retain its argument. If intern is nil, parseRequest allocates a new string each time.
 func parseRequest(b []byte, intern func([]byte) string) (request, error) {
 	if intern == nil {
 		intern = func(b []byte) string { return string(b) }
 	}
 	var r request
-	var id, name, session []byte
+	var id, name, session, caller []byte
 	// An ID that shares a long request's memory would keep the whole request alive.
 	short := len(b) <= shortRequest
 	for len(b) > 0 {
@@ -107,6 +107,8 @@ func parseRequest(b []byte, intern func([]byte) string) (request, error) {
 			r.call.Arguments = orNil(f.bytes)
 		case fieldKey(requestSession, length):
 			session = f.bytes
+		case fieldKey(requestCaller, length):
+			caller = f.bytes
 		case fieldKey(requestTimeout, varint):
 			r.timeout = time.Duration(fromMilliseconds(int64(f.value)))
 		case fieldKey(requestProgress, varint):
@@ -126,7 +128,7 @@ func parseRequest(b []byte, intern func([]byte) string) (request, error) {
 	} else {
 		r.call.ID = string(id)
 	}
-	r.call.Name, r.call.Session = intern(cleanBytes(name)), intern(cleanBytes(session))
+	r.call.Name, r.call.Session, r.call.Caller = intern(cleanBytes(name)), intern(cleanBytes(session)), intern(cleanBytes(caller))
 	return r, nil
 }
 

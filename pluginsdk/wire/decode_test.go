@@ -19,7 +19,7 @@ import (
 func TestParseRequest(t *testing.T) {
 	t.Parallel()
 	want := request{
-		call:    tool.Call{ID: "c1", Name: "fs.read", Arguments: []byte(`{"p":1}`), Session: "s"},
+		call:    tool.Call{ID: "c1", Name: "fs.read", Arguments: []byte(`{"p":1}`), Session: "s", Caller: "cli"},
 		timeout: 1500 * time.Millisecond, progress: true,
 	}
 	b := appendRequest(nil, &want)
@@ -28,8 +28,8 @@ func TestParseRequest(t *testing.T) {
 		seen = append(seen, string(b))
 		return strings.ToUpper(string(b))
 	})
-	want.call.Name, want.call.Session = "FS.READ", "S"
-	if err != nil || !reflect.DeepEqual(got, want) || !reflect.DeepEqual(seen, []string{"fs.read", "s"}) {
+	want.call.Name, want.call.Session, want.call.Caller = "FS.READ", "S", "CLI"
+	if err != nil || !reflect.DeepEqual(got, want) || !reflect.DeepEqual(seen, []string{"fs.read", "s", "cli"}) {
 		t.Errorf("%+v, %v, interned %q, want %+v", got, err, seen, want)
 	}
 	if cap(got.call.Arguments) != len(got.call.Arguments) {

@@ -16,6 +16,7 @@ func requestSize(r *request) int {
 		stringSize(requestTool, clean(r.call.Name)) +
 		stringSize(requestArguments, view(r.call.Arguments)) +
 		stringSize(requestSession, clean(r.call.Session)) +
+		stringSize(requestCaller, clean(r.call.Caller)) +
 		boolSize(requestProgress, r.progress) + boolSize(requestAsk, r.ask) + boolSize(requestDeltas, r.deltas)
 	if ms := toMilliseconds(tool.Duration(r.timeout)); ms != 0 {
 		n += protowire.SizeTag(requestTimeout) + protowire.SizeVarint(uint64(ms))
@@ -38,7 +39,8 @@ func appendRequest(b []byte, r *request) []byte {
 	b = appendBool(b, requestAsk, r.ask)
 	b = appendString(b, requestTrace, clean(r.trace.Parent))
 	b = appendString(b, requestState, clean(r.trace.State))
-	return appendBool(b, requestDeltas, r.deltas)
+	b = appendBool(b, requestDeltas, r.deltas)
+	return appendString(b, requestCaller, clean(r.call.Caller))
 }
 
 // answer is a result or an error, ready to be sent.

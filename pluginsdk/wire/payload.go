@@ -35,6 +35,7 @@ const (
 	requestTrace     protowire.Number = 8
 	requestState     protowire.Number = 9
 	requestDeltas    protowire.Number = 10
+	requestCaller    protowire.Number = 11
 
 	responseResult protowire.Number = 1
 	responseError  protowire.Number = 2

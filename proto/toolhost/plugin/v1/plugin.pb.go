@@ -861,7 +861,10 @@ type ExecuteRequest struct {
 	Tracestate  string `protobuf:"bytes,9,opt,name=tracestate,proto3" json:"tracestate,omitempty"`
 	// Whether the caller shows the text of the result as it comes, in Delta
 	// messages. Used in Stream only.
-	Deltas        bool `protobuf:"varint,10,opt,name=deltas,proto3" json:"deltas,omitempty"`
+	Deltas bool `protobuf:"varint,10,opt,name=deltas,proto3" json:"deltas,omitempty"`
+	// The name by which the host knows who calls, such as cli or that of a token;
+	// empty: the caller has no name. Several sessions may have one caller.
+	Caller        string `protobuf:"bytes,11,opt,name=caller,proto3" json:"caller,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -964,6 +967,13 @@ func (x *ExecuteRequest) GetDeltas() bool {
 		return x.Deltas
 	}
 	return false
+}
+
+func (x *ExecuteRequest) GetCaller() string {
+	if x != nil {
+		return x.Caller
+	}
+	return ""
 }
 
 // Delta is a piece of the text that a call streams. Used in Stream only.
@@ -2027,7 +2037,7 @@ const file_toolhost_plugin_v1_plugin_proto_rawDesc = "" +
 	"\vconfig_json\x18\x02 \x01(\fR\n" +
 	"configJson\x12\x1c\n" +
 	"\tprotected\x18\x03 \x03(\tR\tprotected\"\x13\n" +
-	"\x11ConfigureResponse\"\x9c\x02\n" +
+	"\x11ConfigureResponse\"\xb4\x02\n" +
 	"\x0eExecuteRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12%\n" +
@@ -2042,7 +2052,8 @@ const file_toolhost_plugin_v1_plugin_proto_rawDesc = "" +
 	"tracestate\x18\t \x01(\tR\n" +
 	"tracestate\x12\x16\n" +
 	"\x06deltas\x18\n" +
-	" \x01(\bR\x06deltas\"\x1b\n" +
+	" \x01(\bR\x06deltas\x12\x16\n" +
+	"\x06caller\x18\v \x01(\tR\x06caller\"\x1b\n" +
 	"\x05Delta\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\"(\n" +
 	"\fSessionEnded\x12\x18\n" +
