@@ -10,7 +10,7 @@ PLUGINS := $(notdir $(patsubst %/main.go,%,$(wildcard plugins/*/main.go)))
 # What is built and not run needs no optimizing, which is a third of the time.
 UNRUN := -gcflags 'all=-N -l' -ldflags '-s -w'
 
-.PHONY: help build run quick test vet lint cross race generate conformance languages soak fuzz gopls bench microbench release record clean
+.PHONY: help build run quick test vet lint cross race faults generate conformance languages soak fuzz gopls bench microbench release record clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "%-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,7 +25,7 @@ run: build ## show the main job: toolhost demo
 quick: ## what concerns the change: it builds, and its packages' fast tests pass
 	.ci/quick
 
-test: vet lint cross race ## everything that has to hold
+test: vet lint cross race faults ## everything that has to hold
 
 vet:
 	go vet ./...
@@ -45,6 +45,9 @@ race: ## all tests, with the race detector; vet is another target
 	TOOLHOST_STRESS=60s go test -race -vet=off ./...
 	cd examples/agent && go test -race -vet=off ./...
 	cd bench && go test -race -vet=off ./...
+
+faults: ## plugin verify finds the fault in each faulty plugin, without the race detector
+	go test -vet=off ./cmd/toolhost/internal/verify
 
 conformance: ## MCP's conformance suite, and others' servers and clients; needs npm
 	modules=$$(.ci/npm) && TOOLHOST_NODE_MODULES=$$modules go test -count=1 -vet=off -timeout 10m ./internal/test/conformance

@@ -28,6 +28,9 @@ var built struct {
 }
 
 func TestMain(m *testing.M) {
+	if os.Getenv(measureVariable) != "" {
+		measure(os.Args[1:])
+	}
 	_ = os.Setenv(session.SocketVariable, session.Off) // tests must not use a daemon that runs here
 	status := m.Run()
 	if built.dir != "" {
@@ -190,6 +193,30 @@ func (w *world) finish(cmd *exec.Cmd) outcome {
 		w.t.Fatal(err)
 	}
 	return outcome{w.t, cmd.Args[1:], stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// measureVariable has this binary run a command and print on standard error the most memory that it
+// had, in KiB. A process begins with the maximum of the one that starts it (getrusage(2)), which is
+// large for the one that runs the tests.
+const measureVariable = "MEASURE"
+
+func measure(args []string) {
+	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // it ends with the command
+	cmd.Stdout = os.Stdout
+	_ = cmd.Run() // the status tells
+	fmt.Fprintln(os.Stderr, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)
+	os.Exit(cmd.ProcessState.ExitCode())
+}
+
+// measured has a command print its memory in place of its standard error.
+func (w *world) measured(cmd *exec.Cmd) *exec.Cmd {
+	w.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	cmd.Path, cmd.Args, cmd.Env = self, append([]string{self}, append([]string{cmd.Path}, cmd.Args[1:]...)...), append(slices.Clone(cmd.Env), measureVariable+"=1")
+	return cmd
 }
 
 // inProcess runs the command in this process, for what starts no plugins.

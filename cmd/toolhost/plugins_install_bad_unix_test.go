@@ -145,7 +145,7 @@ func gated(t *testing.T, version string) (*shop, *gate) {
 		t.Fatal(err)
 	}
 	sum := digest.FromBytes(text)
-	s.between = func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	between := func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/blobs/"+sum.String()) {
 			next.ServeHTTP(w, r)
 			return
@@ -171,6 +171,7 @@ func gated(t *testing.T, version string) (*shop, *gate) {
 		case <-r.Context().Done():
 		}
 	}
+	s.between.Store(&between)
 	return s, g
 }
 

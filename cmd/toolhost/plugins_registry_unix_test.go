@@ -24,7 +24,7 @@ import (
 // shop is a registry in this process, at a loopback address.
 type shop struct {
 	*httptest.Server
-	between func(w http.ResponseWriter, r *http.Request, next http.Handler) // nil: nothing is
+	between atomic.Pointer[func(w http.ResponseWriter, r *http.Request, next http.Handler)] // nil: nothing is
 }
 
 func newShop(t *testing.T) *shop {
@@ -32,8 +32,8 @@ func newShop(t *testing.T) *shop {
 	s := &shop{}
 	next := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.between != nil {
-			s.between(w, r, next)
+		if between := s.between.Load(); between != nil {
+			(*between)(w, r, next)
 			return
 		}
 		next.ServeHTTP(w, r)

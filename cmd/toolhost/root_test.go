@@ -24,7 +24,7 @@ func TestUsage(t *testing.T) {
 		{"tolls", []string{`toolhost: toolhost has no command "tolls"`, "did you mean tools?"}},
 		{"xyzzy", []string{`toolhost has no command "xyzzy"`, "it has approvals, audit, call"}},
 		{"tools shwo x", []string{`toolhost tools has no command "shwo"`, "did you mean show?"}},
-		{"plugins list", []string{`toolhost plugins has no command "list"`, "it has disable, enable, lock, logs, restart, rollback, show"}},
+		{"plugins list", []string{`toolhost plugins has no command "list"`, "it has disable, enable, install, lock, logs, mirror, outdated"}},
 		{"mcp show", []string{"toolhost mcp show needs the name of an MCP server", "see toolhost mcp show --help"}},
 		{"plugins show", []string{"toolhost plugins show needs the name of a plugin"}},
 		{"mcp import", []string{"toolhost mcp import needs the file of another MCP client", "see toolhost mcp import --help"}},

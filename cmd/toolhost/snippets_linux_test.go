@@ -215,7 +215,7 @@ func (p *page) run(blocks []snippets.Block) {
 			p.t.Fatal(err)
 		}
 	}
-	p.env = append(moduleEnv(p.t, p.repository), "PATH="+in("bin")+":"+os.Getenv("PATH"), "HOME="+in("home"),
+	p.env = append(slices.Clone(moduleEnv(p.t, p.repository)), "PATH="+in("bin")+":"+os.Getenv("PATH"), "HOME="+in("home"),
 		"TMPDIR="+in("tmp"), "XDG_RUNTIME_DIR="+in("run"), "LANG=C.UTF-8", "TERM=dumb")
 	ctx, cancel := context.WithTimeout(p.t.Context(), 5*time.Minute)
 	defer cancel()

@@ -79,7 +79,7 @@ func TestFileCannotTrustItself(t *testing.T) {
 	if _, err := os.Stat(marker); err == nil {
 		t.Error("what the file names was run")
 	}
-	for _, key := range []string{"trust: true", "trusted: [.]", "protected: []"} {
+	for _, key := range []string{"trust_this: true", "trusted: [.]", "protected: []"} {
 		w.found(key + "\n")
 		w.run("tools").exits(0).says(untrusted)
 		w.run("tools", "--config", session.DefaultConfig).exits(2).says("unknown key")

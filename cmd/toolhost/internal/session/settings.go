@@ -177,6 +177,9 @@ func (t *Settings) Identity() (control.Identity, error) {
 	root, err := paths.Canonical(t.Root)
 	out := control.Identity{Root: root, PluginDirs: []string{}}
 	for _, dir := range t.Dirs.Paths {
+		if dir == t.Dirs.Installed && chosen("", t.Config.InstallDir, InstallVariable) == "" {
+			continue // in the data directory, it is each user's own: that of the daemon counts
+		}
 		path, bad := paths.Canonical(dir)
 		out.PluginDirs = append(out.PluginDirs, path)
 		err = errors.Join(err, bad)
