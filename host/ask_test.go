@@ -266,7 +266,7 @@ func TestPluginAsks(t *testing.T) {
 	for _, carrier := range []plugin.Carrier{plugin.Stream, plugin.Socket, plugin.Unary} {
 		t.Run(string(carrier), func(t *testing.T) {
 			t.Parallel()
-			const limit = 200 * time.Millisecond
+			const limit = time.Second
 			h := newHost(t, host.WithCarrier(carrier), host.WithCallTimeout(limit), host.WithIdleTimeout(limit))
 			must[int](t)(h.Load(t.Context(), dir))
 			pid := h.Plugins()[0].PID

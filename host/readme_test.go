@@ -18,7 +18,7 @@ func TestReadmePlugin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(readme), "```go\npackage main")
+	_, rest, _ := strings.Cut(string(readme), "```go file=hello/main.go\npackage main")
 	code, _, ok := strings.Cut("package main"+rest, "```")
 	if !ok {
 		t.Fatal("the README has no plugin")

@@ -26,7 +26,7 @@ import (
 )
 
 // notRunAtMost bounds how many blocks of the documents say that they cannot be run here, and why.
-const notRunAtMost = 32
+const notRunAtMost = 34
 
 // unread are documents without blocks to run: those that are made from the code, and the record
 // of decisions.
