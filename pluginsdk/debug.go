@@ -45,6 +45,8 @@ func (p *Plugin) debug(server *wire.Server) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s='%s'\n", wire.ReattachVariable, strings.ReplaceAll(string(at), "'", `'\''`))
+	if _, err := fmt.Fprintf(os.Stdout, "%s='%s'\n", wire.ReattachVariable, strings.ReplaceAll(string(at), "'", `'\''`)); err != nil {
+		return err
+	}
 	return server.ServeOn(ctx, l)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -68,7 +69,7 @@ type debugged struct {
 func (w *world) debugs(binary string) *debugged {
 	w.t.Helper()
 	d := &debugged{w: w, cmd: exec.Command(binary)} //nolint:noctx,gosec // it is ended
-	d.cmd.Env = append(w.env, wire.DebugVariable+"=1")
+	d.cmd.Env = append(slices.Clone(w.env), wire.DebugVariable+"=1")
 	d.cmd.Stderr = os.Stderr
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 // Running is a plugin that its author started, perhaps in a debugger: the host connects to it, and
 // neither confines nor ends its process. What its tools say of their time does not count, since
 // whoever stops at a breakpoint takes longer. On Linux, the process that listens has to be the one
-// that is named, and this user's.
+// that is named, or one that it started, and this user's.
 type Running struct {
 	// At is where it listens: a socket that other users cannot replace.
 	At wire.Reattach
