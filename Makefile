@@ -7,10 +7,14 @@ LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BUILD := go build -trimpath -ldflags '-s -w'
 PLUGINS := $(notdir $(patsubst %/main.go,%,$(wildcard plugins/*/main.go)))
 
+# Tests that mostly wait for programs that they start: with the race detector they take minutes more.
+UNRACED := ./cmd/toolhost/internal/reference ./cmd/toolhost/internal/verify ./host/internal/escape ./host/internal/worktest \
+	./internal/generate ./internal/release ./plugins/introspection/internal/tools
+
 # What is built and not run needs no optimizing, which is a third of the time.
 UNRUN := -gcflags 'all=-N -l' -ldflags '-s -w'
 
-.PHONY: help build run quick test vet lint cross race faults generate conformance languages soak fuzz gopls bench microbench release record clean
+.PHONY: help build run quick test vet lint cross race unraced generate conformance languages soak fuzz gopls bench microbench release record clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "%-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,7 +29,7 @@ run: build ## show the main job: toolhost demo
 quick: ## what concerns the change: it builds, and its packages' fast tests pass
 	.ci/quick
 
-test: vet lint cross race faults ## everything that has to hold
+test: vet lint cross race unraced ## everything that has to hold
 
 vet:
 	go vet ./...
@@ -41,13 +45,13 @@ cross: ## it builds for macOS and Windows too
 	GOOS=darwin go build $(UNRUN) ./...
 	GOOS=windows go build $(UNRUN) ./...
 
-race: ## all tests, with the race detector; vet is another target
-	TOOLHOST_STRESS=60s go test -race -vet=off -timeout 20m ./...
+race: ## all other tests, with the race detector; vet is another target
+	TOOLHOST_STRESS=20s go test -race -vet=off -timeout 20m $$(go list ./... | grep -vxF "$$(go list $(UNRACED))")
 	cd examples/agent && go test -race -vet=off ./...
 	cd bench && go test -race -vet=off ./...
 
-faults: ## plugin verify finds the fault in each faulty plugin, without the race detector
-	go test -vet=off ./cmd/toolhost/internal/verify
+unraced: ## the tests that the race detector would slow down, and that have little for it
+	go test -vet=off -timeout 20m $(UNRACED)
 
 conformance: ## MCP's conformance suite, and others' servers and clients; needs npm
 	modules=$$(.ci/npm) && TOOLHOST_NODE_MODULES=$$modules go test -count=1 -vet=off -timeout 10m ./internal/test/conformance

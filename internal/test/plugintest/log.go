@@ -22,10 +22,13 @@ func printEverywhere() {
 	shout("early, and no newline")
 }
 
+// descriptor is kept, as a file that is collected closes its descriptor.
+var descriptor = os.NewFile(1, "standard output")
+
 // child has a program print to this process's own descriptor of standard output.
 func child(text string) {
 	cmd := exec.Command("/bin/sh", "-c", `echo "$1"`, "sh", text)
-	cmd.Stdout = os.NewFile(1, "standard output")
+	cmd.Stdout = descriptor
 	if err := cmd.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}

@@ -79,10 +79,7 @@ func found(t *testing.T, name string) (names []string, report *verify.Report) {
 // Each faulty plugin has one fault, and one check names it.
 func TestFaultyPlugins(t *testing.T) {
 	t.Parallel()
-	for i, name := range slices.Sorted(maps.Keys(faults)) {
-		if raced && i%6 != 0 { // make faults runs all, in minutes less
-			continue
-		}
+	for _, name := range slices.Sorted(maps.Keys(faults)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			names, report := found(t, name)
