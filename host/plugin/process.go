@@ -21,7 +21,7 @@ import (
 
 // drainTime is how long the pipes of a process that has ended are read on: what it wrote
 // is there already, and only a descendant that left its group can still hold them open.
-const drainTime = 200 * time.Millisecond
+const drainTime = time.Second
 
 // process is one run of a program, from fork to reaping, or of a server without one, from the
 // start to the end of the connection. Its pipes are the host's own: go-plugin is shown a
