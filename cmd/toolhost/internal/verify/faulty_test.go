@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -268,14 +267,10 @@ var faults = map[string]fault{
 	"small": {"size.request", func() *honest { return &honest{options: []grpc.ServerOption{grpc.WriteBufferSize(1 << 10)}} }},
 	"busy": {"resources.idle", func() *honest {
 		return &honest{configure: func(*pluginv1.ConfigureRequest) error {
-			const workers = 8 // which show on a machine that is busy, too
-			runtime.GOMAXPROCS(2 * workers)
-			for range workers {
-				go func() {
-					for n := 0; ; n++ { // looks whether there is something to do
-					}
-				}()
-			}
+			go func() {
+				for n := 0; ; n++ { // looks whether there is something to do
+				}
+			}()
 			return nil
 		}}
 	}},
