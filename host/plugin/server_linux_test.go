@@ -366,7 +366,11 @@ func TestRemoteServer(t *testing.T) {
 		_, err := p.Execute(t.Context(), tool.Call{Name: "r.wait"})
 		failed <- err
 	}()
-	awaitCalls(t, p, 1)
+	for begin := time.Now(); p.Status().Calls < 1; call(t, p, "r.now", "{}") { // there is no event for it from outside
+		if time.Since(begin) > ceiling {
+			t.Fatal("the call is not under way")
+		}
+	}
 	r.lose <- errors.New("reset by peer")
 	if err := <-failed; tool.CodeOf(err) != tool.CodeCrashed ||
 		!strings.Contains(err.Error(), "r.wait: the connection was lost: reset by peer") {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolhost/toolhost/pluginsdk"
@@ -70,6 +71,7 @@ func grow() {
 
 // crashTools end the process in every way that a tool can.
 func crashTools() []tool.Tool {
+	var waiting atomic.Int64
 	return []tool.Tool{
 		pluginsdk.Func("crash.panic", "Panics in an unguarded goroutine.", func(ctx context.Context, _ none) (string, error) {
 			fmt.Fprintln(os.Stderr, "about to panic")
@@ -83,8 +85,13 @@ func crashTools() []tool.Tool {
 			return "", nil
 		}, pluginsdk.Safe()),
 		pluginsdk.Func("crash.wait", "Waits for its context, or for the end.", func(ctx context.Context, _ none) (string, error) {
+			waiting.Add(1)
+			defer waiting.Add(-1)
 			<-ctx.Done()
 			return "", ctx.Err()
+		}, pluginsdk.Safe()),
+		pluginsdk.Func("crash.waiting", "Tells how many calls wait.", func(context.Context, none) (int64, error) {
+			return waiting.Load(), nil
 		}, pluginsdk.Safe()),
 		pluginsdk.Func("crash.pid", "Tells the process number.", func(context.Context, none) (int, error) {
 			return ProcessNumber(), nil
