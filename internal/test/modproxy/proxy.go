@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -19,7 +20,8 @@ import (
 const Module = "github.com/toolhost/toolhost"
 
 // Environment is what makes go use the proxy in a directory, with modules in a cache of its own
-// there and nothing from the network: other modules come from the cache that go has now.
+// there and nothing from the network: other modules come from the cache that go has now, in which
+// [Write] sees to what a module that needs this one asks for.
 func Environment(dir, modules string) []string {
 	return []string{
 		"GOPROXY=file://" + filepath.ToSlash(dir) + ",file://" + filepath.ToSlash(modules) + "/cache/download,off",
@@ -30,6 +32,12 @@ func Environment(dir, modules string) []string {
 
 // Write makes a proxy in dir that has the checkout at root as one version of the module.
 func Write(dir, root, version string) (err error) {
+	graph := exec.Command("go", "mod", "graph") //nolint:noctx // as long as it takes
+	graph.Dir = root
+	// It reads the go.mod of every module in the graph, also of those that a build here leaves alone.
+	if out, err := graph.CombinedOutput(); err != nil {
+		return fmt.Errorf("go mod graph: %w\n%s", err, out)
+	}
 	at := filepath.Join(dir, filepath.FromSlash(Module), "@v")
 	if err := os.MkdirAll(at, 0o755); err != nil { //nolint:gosec // like any module
 		return err
