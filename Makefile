@@ -9,12 +9,9 @@ PLUGINS := $(notdir $(patsubst %/main.go,%,$(wildcard plugins/*/main.go)))
 
 # Tests that mostly wait for programs that they start: with the race detector they take minutes more.
 UNRACED := ./cmd/toolhost/internal/reference ./cmd/toolhost/internal/verify ./host/internal/escape ./host/internal/worktest \
-	./internal/generate ./internal/release ./plugins/introspection/internal/tools
+	./internal/release ./internal/test/cross ./plugins/introspection/internal/tools
 
-# What is built and not run needs no optimizing, which is a third of the time.
-UNRUN := -gcflags 'all=-N -l' -ldflags '-s -w'
-
-.PHONY: help build run quick test vet lint cross race unraced generate conformance languages soak fuzz gopls bench microbench release record clean
+.PHONY: help build run quick test lint race unraced generate contract conformance languages soak fuzz gopls bench microbench release record clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "%-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,29 +26,24 @@ run: build ## show the main job: toolhost demo
 quick: ## what concerns the change: it builds, and its packages' fast tests pass
 	.ci/quick
 
-test: vet lint cross race unraced ## everything that has to hold
+test: lint race unraced ## everything that has to hold
 
-vet:
-	go vet ./...
-	cd examples/agent && go vet ./...
-	cd bench && go vet ./...
-
-lint: ## golangci-lint, configured in .golangci.yml, and the words of the project
+lint: ## golangci-lint, configured in .golangci.yml, vet in it, and the words of the project
 	$(LINT) run
 	go test ./internal/test/words
 	cd bench && $(LINT) run -c ../.golangci.yml ./...
+	cd examples/agent && $(LINT) run -c ../../.golangci.yml ./...
 
-cross: ## it builds for macOS and Windows too
-	GOOS=darwin go build $(UNRUN) ./...
-	GOOS=windows go build $(UNRUN) ./...
-
-race: ## all other tests, with the race detector; vet is another target
+race: ## all other tests, with the race detector; lint vets them
 	TOOLHOST_STRESS=20s go test -race -vet=off -timeout 20m $$(go list ./... | grep -vxF "$$(go list $(UNRACED))")
 	cd examples/agent && go test -race -vet=off ./...
 	cd bench && go test -race -vet=off ./...
 
 unraced: ## the tests that the race detector would slow down, and that have little for it
 	go test -vet=off -timeout 20m $(UNRACED)
+
+contract: ## that buf finds what would break plugins of earlier releases
+	TOOLHOST_BUF='$(BUF)' go test -count=1 ./internal/generate
 
 conformance: ## MCP's conformance suite, and others' servers and clients; needs npm
 	modules=$$(.ci/npm) && TOOLHOST_NODE_MODULES=$$modules go test -count=1 -vet=off -timeout 10m ./internal/test/conformance
@@ -69,7 +61,10 @@ gopls: ## introspection's answers for SYMBOLS (400) drawn symbols against gopls'
 	TOOLHOST_GOPLS_SYMBOLS=$(or $(SYMBOLS),400) go test -count=1 -v -timeout 60m -run TestAnswersAsGopls ./plugins/introspection/internal/tools
 
 generate: ## the Go code of proto/, docs/reference, docs/sandbox.md, and what is in examples/plugins
+	$(BUF) lint
+	for release in internal/generate/testdata/v*.json; do $(BUF) breaking --against $$release || exit 1; done
 	$(BUF) generate
+	go test ./internal/generate -update
 	go run ./host/internal/escape/document
 	go run ./cmd/toolhost/internal/reference
 	cp proto/toolhost/plugin/v1/plugin.proto cmd/toolhost/internal/scaffold/templates/
