@@ -41,6 +41,7 @@ race: ## all other tests, with the race detector; lint vets them
 
 unraced: ## the tests that the race detector would slow down, and that have little for it
 	go test -vet=off -timeout 20m $(UNRACED)
+	go test -vet=off -timeout 20m -run TestHostileVerbose ./host
 
 contract: ## that buf finds what would break plugins of earlier releases
 	TOOLHOST_BUF='$(BUF)' go test -count=1 ./internal/generate

@@ -14,11 +14,6 @@ import (
 // Descriptions of which each tool is within the bounds, and all together are not.
 func TestHostileDescriptions(t *testing.T) { //nolint:paralleltest // it counts
 	together(t, 2, []attack{
-		{
-			mode: hostile.Verbose, within: 6 * time.Second, then: hasSomeTools,
-			opts:  []host.Option{host.WithStartTimeout(4 * ceiling)}, // the race detector compiles ten times as slowly
-			start: &fault{code: tool.CodeInvalidDefinition, texts: []string{"tools from", "subschemas together"}},
-		},
 		{mode: hostile.Secretive, uncalled: true, within: 5 * time.Second, start: &fault{code: tool.CodeUnavailable, texts: []string{"sensitive names together"}}},
 	})
 }
@@ -39,12 +34,4 @@ func TestHostileWhispers(t *testing.T) { //nolint:paralleltest // it counts
 		mode: hostile.Whisperer, start: &fault{code: tool.CodeInvalidDefinition, texts: []string{"has a hidden character, U+"}},
 		then: hasOneTool,
 	}})
-}
-
-// hasSomeTools has a plugin keep the tools that come before it is too much.
-func hasSomeTools(t *testing.T, s *scene) {
-	if n := len(s.owned()); n < 2 || n > 60 {
-		t.Errorf("it has %d tools", n)
-	}
-	s.call(t)
 }

@@ -36,12 +36,12 @@ var sizes = []int{
 
 // letters returns n bytes that identify a call.
 func letters(n, seed int) []byte {
-	b := make([]byte, n)
+	b := make([]byte, 8191) // a prime: chunks that change places are found
 	r := rand.NewPCG(uint64(seed), 1)
 	for i := range b {
 		b[i] = 'a' + byte(r.Uint64()%26)
 	}
-	return b
+	return bytes.Repeat(b, n/len(b)+1)[:n]
 }
 
 // resize answers with as many bytes as the call's ID says, taken from the arguments.

@@ -51,7 +51,7 @@ var gophers = sync.OnceValues(func() (g gopher, err error) {
 	g = gopher{root: strings.TrimSpace(string(root)), modules: filepath.Join(dir, "mod"), cache: filepath.Join(dir, "cache")}
 	g.env = []string{
 		"GOMODCACHE=" + g.modules, "GOCACHE=" + g.cache, "GOTMPDIR=" + g.cache, "GOPATH=" + dir, "GOPROXY=off", "GONOSUMDB=*",
-		"GOFLAGS=-mod=mod", "GOTOOLCHAIN=local", "GOENV=off", "GOTELEMETRY=off", "GOWORK=off", "CGO_ENABLED=0",
+		"GOFLAGS=-mod=mod '-gcflags=all=-N -l'", "GOTOOLCHAIN=local", "GOENV=off", "GOTELEMETRY=off", "GOWORK=off", "CGO_ENABLED=0",
 	}
 	versions := filepath.Join(proxy, "example.test", "dep", "@v")
 	for _, dir := range []string{g.cache, g.modules, versions} {
