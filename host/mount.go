@@ -22,6 +22,7 @@ import (
 // # Errors
 //
 // [tool.CodeInvalidDefinition] for a server without a name, connector or identity;
+// [tool.CodeUnavailable] for a running plugin that may not be connected to;
 // [tool.CodeAlreadyExists] if the name is that of a plugin or provider, which stays; those of
 // [Host.Load] for a server that does not start, or single tools of it.
 func (h *Host) Mount(ctx context.Context, server plugin.Server) (int, error) {

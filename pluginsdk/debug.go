@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
@@ -21,15 +22,19 @@ func isDebugged() bool {
 }
 
 // debug serves hosts that reattach, which come and go, until the process is interrupted. The
-// directory of the socket keeps other users out.
+// directory of the socket keeps other users out. If the process is killed, as debuggers do, the next
+// host removes the directory.
 func (p *Plugin) debug(server *wire.Server) (err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	dir, err := os.MkdirTemp("", "toolhost-debug-") // for this user alone
+	dir, err := os.MkdirTemp("", confine.DirPrefix+"debug-") // for this user alone
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.Remove(dir)) }()
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := confine.Claim(dir); err != nil {
+		return err
+	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "unix", filepath.Join(dir, "s"))
 	if err != nil {
 		return err

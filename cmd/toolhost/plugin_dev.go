@@ -31,9 +31,10 @@ What was built takes over without losing a call. If it does not compile, or does
 the build before goes on serving.
 
 It runs as a daemon of its own, in a private directory, without locks, publishers or what
-is installed; the rest of the configuration applies, and calls are recorded. The flags by
-which toolhost call and other commands use it, from another terminal, are printed. --grant
-and --yes are as for toolhost serve. An interrupt ends all of it, and leaves nothing.
+is installed; if the configuration requires a lock or signatures, it says that they do not
+apply. The rest of the configuration applies, and calls are recorded. The flags by which
+toolhost call and other commands use it, from another terminal, are printed. --grant and --yes
+are as for toolhost serve. An interrupt ends all of it, and leaves nothing.
 
 --call calls a tool after each build: its name, and a JSON object of arguments if it takes
 any; it has all grants of --grant, and is approved. With --json each event is a line of JSON.

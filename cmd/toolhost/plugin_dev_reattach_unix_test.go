@@ -66,11 +66,14 @@ type debugged struct {
 }
 
 // debugs starts a plugin as its author does, in a debugger or without.
-func (w *world) debugs(binary string) *debugged {
+func (w *world) debugs(binary string, as ...func(*exec.Cmd)) *debugged {
 	w.t.Helper()
 	d := &debugged{w: w, cmd: exec.Command(binary)} //nolint:noctx,gosec // it is ended
 	d.cmd.Env = append(slices.Clone(w.env), wire.DebugVariable+"=1")
 	d.cmd.Stderr = os.Stderr
+	for _, change := range as {
+		change(d.cmd)
+	}
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {
 		w.t.Fatal(err)
@@ -156,9 +159,12 @@ func TestPluginDevReattach(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 		w.bare(append([]string{"call", "notes.add", `{"Text":"b"}`}, serving.Connect...)...).exits(0).prints("b " + want)
-		d.await(dev.Called, nil)
-		d.await(dev.Log, func(e dev.Event) bool { return strings.Contains(e.Text, "adding b") })
+		logged := d.await(dev.Log, func(e dev.Event) bool { return strings.Contains(e.Text, "adding b") })
 		d.ends()
+		// The call may be shown before what it logs, or after.
+		if !slices.ContainsFunc(d.seen, func(e dev.Event) bool { return e.Kind == dev.Called && e.Call == logged.Call }) {
+			t.Errorf("the call is not shown: %+v", d.seen)
+		}
 	}
 
 	w.env = append(w.env, wire.ReattachVariable+"="+p.said)
@@ -213,6 +219,12 @@ func TestPluginDevReattachRefuses(t *testing.T) {
 	}
 
 	refused(`{"notes":`, 2, "TOOLHOST_REATTACH cannot be read", "TOOLHOST_DEBUG=1")
+	for line := range strings.Lines(w.bare("plugin", "dev", "--reattach", at("relative"), "--json").exits(6).stdout) {
+		var e struct{ Error *struct{ Code string } }
+		if err := json.Unmarshal([]byte(line), &e); err != nil || e.Error != nil && e.Error.Code != "unavailable" {
+			t.Errorf("%v: it prints %q", err, line)
+		}
+	}
 	refused(`{}`, 2, "names 0 plugins")
 	refused(`{"a":{},"b":{}}`, 2, "names 2 plugins")
 	refused(p.saying(func(r *wire.Reattach) { r.ProtocolVersion = 7 }), 6, "speaks version 7 of the toolhost protocol, this host version 1")

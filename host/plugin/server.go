@@ -64,7 +64,7 @@ func (s Server) command() *Command {
 //
 // # Errors
 //
-// [tool.CodeInvalidDefinition].
+// [tool.CodeInvalidDefinition]; [tool.CodeUnavailable] if Running may not be connected to.
 func (s Server) Check() error {
 	var why string
 	switch {
@@ -72,7 +72,7 @@ func (s Server) Check() error {
 		why = fmt.Sprintf("%.70q is not the name of a server: it has letters, digits and _.-, at most 64", s.Name)
 	case s.Running != nil:
 		if err := s.Running.check(); err != nil {
-			why = err.Error()
+			return unavailable(s.Name, err, err.Error(), "")
 		}
 	case s.Connector == nil:
 		why = fmt.Sprintf("server %s has no connector", s.Name)

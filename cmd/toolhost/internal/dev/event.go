@@ -17,6 +17,7 @@ type Kind string
 
 // The kinds of events.
 const (
+	Note        Kind = "note"         // Text is what the configuration requires, and a run leaves out
 	Building    Kind = "building"     // Command runs
 	BuildFailed Kind = "build_failed" // Text is what the command printed, and Error how it ended
 	Unchanged   Kind = "unchanged"    // what was built is what is served
@@ -72,7 +73,7 @@ func (t *teller) tell(e Event) {
 		if err != nil {
 			return // it has only texts and numbers
 		}
-		_, _ = sanitize.JSON(t.out).Write(append(text, '\n'))
+		t.out.Line(text)
 		return
 	}
 	head, body := e.lines()

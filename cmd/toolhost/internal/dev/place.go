@@ -2,13 +2,16 @@ package dev
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
+	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -25,8 +28,14 @@ const (
 	socketName  = "control.sock"
 )
 
-func newPlace() (*place, error) {
-	path, err := os.MkdirTemp("", "toolhost-dev-") // for this user alone
+// sweepTime bounds the look for what runs and debugged plugins left that were killed.
+const sweepTime = time.Second
+
+func newPlace(ctx context.Context) (*place, error) {
+	ctx, cancel := context.WithTimeout(ctx, sweepTime)
+	defer cancel()
+	confine.Sweep(ctx, os.TempDir())
+	path, err := os.MkdirTemp("", confine.DirPrefix+"dev-") // for this user alone
 	if err != nil {
 		return nil, fmt.Errorf("there is no place to build in: %w", err)
 	}
@@ -38,6 +47,9 @@ func newPlace() (*place, error) {
 		return nil, err
 	}
 	p := &place{root: root, path: path}
+	if err := confine.Claim(path); err != nil {
+		return nil, errors.Join(err, p.remove())
+	}
 	for _, name := range []string{servedName, scratchName} {
 		if err := root.Mkdir(name, 0o700); err != nil {
 			return nil, errors.Join(err, p.remove())

@@ -3,7 +3,6 @@ package dev
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -77,7 +76,7 @@ func (r *runner) reattach(ctx context.Context) error {
 			failure.Hint = reattachHint
 			r.teller.tell(Event{Kind: NotServed, Plugin: name, Error: failure})
 		}
-		return exit.With(exit.Unavailable, errors.New("the plugin that runs cannot be used"))
+		return unserved(name, "the plugin that runs cannot be used")
 	}
 	r.serving(began, at.Pid)
 	if err := r.call(ctx); r.Once {

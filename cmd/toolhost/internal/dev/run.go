@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/daemon"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
@@ -55,7 +56,8 @@ func Run(ctx context.Context, s *session.Session, p *Project, o Options) (err er
 	if err := s.Configure(false); err != nil {
 		return err
 	}
-	pl, err := newPlace()
+	required := requiredBy(s.Settings().Config)
+	pl, err := newPlace(ctx)
 	if err != nil {
 		return exit.With(exit.Failed, err)
 	}
@@ -68,6 +70,9 @@ func Run(ctx context.Context, s *session.Session, p *Project, o Options) (err er
 	}
 	if r.connect, err = connectFlags(r.session); err != nil {
 		return err
+	}
+	if required != "" {
+		r.teller.tell(Event{Kind: Note, Plugin: p.Name, Text: required})
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -96,14 +101,29 @@ func Run(ctx context.Context, s *session.Session, p *Project, o Options) (err er
 	return err
 }
 
-// daemonOptions are those of the daemon that serves. The author has just built what it runs, so no
-// lock and no publisher has a say, and nothing waits for the operator.
+// requiredBy says which checks a configuration requires that a run leaves out; empty: none. The author
+// has just built, or started, what runs: no lock knows it, and nobody has signed it. Refusing would
+// protect from nothing, as the author can run it without a host, too.
+func requiredBy(c *config.Config) string {
+	var keys []string
+	if c.Lock != "" && c.Lock != config.LockOff {
+		keys = append(keys, "lock")
+	}
+	if c.Trust.Required {
+		keys = append(keys, "trust.required")
+	}
+	if len(keys) == 0 {
+		return ""
+	}
+	return strings.Join(keys, " and ") + " of " + c.File + " does not apply here: what is being developed is neither locked nor signed"
+}
+
+// daemonOptions are those of the daemon that serves. Nothing waits for the operator.
 func (r *runner) daemonOptions(serving chan<- *host.Host) daemon.Options {
 	return daemon.Options{
 		Grants: r.Grants, Yes: r.Yes, Drain: drainTime,
 		Host: []host.Option{
 			host.WithHooks(policy.Hooks{After: r.called, Error: r.called}), host.WithHolding(false),
-			host.WithLocks(), host.WithTrust(host.Trust{}),
 		},
 		Serving: func(h *host.Host) { serving <- h },
 	}
@@ -207,11 +227,16 @@ func (r *runner) sync(ctx context.Context, began time.Time, old bool) error {
 			failure.Hint = ""
 			r.teller.tell(Event{Kind: NotServed, Plugin: name, Error: failure, Old: old})
 		}
-		return exit.With(exit.Unavailable, errors.New("the plugin does not serve what was built"))
+		return unserved(name, "the plugin does not serve what was built")
 	}
 	status, _ := session.Status(r.host.Plugins(), name)
 	r.serving(began, status.PID)
 	return nil
+}
+
+// unserved returns the error of a run whose plugin does not serve; why was told.
+func unserved(name, message string) error {
+	return &tool.Error{Code: tool.CodeUnavailable, Plugin: name, Message: message}
 }
 
 // serving tells what is served, by which process.

@@ -34,7 +34,13 @@ func FailureOf(err error) Failure {
 // Failure prints an error as a JSON object with the member error, unless a JSON text was
 // printed before: standard output has one.
 func (o *Writer) Failure(err error) {
-	if !o.printed && o.err == nil {
+	switch {
+	case o.printed || o.err != nil:
+	case o.lines:
+		if text, err := compact(map[string]Failure{"error": FailureOf(err)}); err == nil {
+			o.Line(text)
+		}
+	default:
 		_ = o.JSON(map[string]Failure{"error": FailureOf(err)})
 	}
 }
@@ -88,6 +94,6 @@ func compact(v any) ([]byte, error) {
 
 // Line prints a JSON text as one of several lines.
 func (o *Writer) Line(text []byte) {
-	o.printed = false // an error is a line, too
+	o.printed, o.lines = false, true // an error is a line, too
 	_, _ = sanitize.JSON(o).Write(append(text[:len(text):len(text)], '\n'))
 }

@@ -22,6 +22,7 @@ type Writer struct {
 	terminal bool
 	width    int  // of the terminal, in columns; 0: no limit
 	printed  bool // a whole JSON text was printed
+	lines    bool // a JSON text was printed as one of several lines
 	streamed streamed
 }
 

@@ -67,6 +67,9 @@ func (s *Session) ReadConfig(why Reading, current *Settings) (*config.Config, er
 	case err != nil:
 		return nil, exit.With(exit.BadUsage, err)
 	}
+	if s.Flags.Developed != "" { // it is neither locked nor signed, at each reload
+		c.Lock, c.Trust = config.LockOff, config.Trust{}
+	}
 	return c, nil
 }
 
