@@ -102,7 +102,7 @@ func Run(ctx context.Context, s *session.Session, p *Project, o Options) (err er
 }
 
 // requiredBy says which checks a configuration requires that a run leaves out; empty: none. The author
-// has just built, or started, what runs: no lock knows it, and nobody has signed it. Refusing would
+// has just built, or started, what runs: no lock knows it, and it is not signed. Refusing would
 // protect from nothing, as the author can run it without a host, too.
 func requiredBy(c *config.Config) string {
 	var keys []string
