@@ -3,8 +3,12 @@
 BUF := go run github.com/bufbuild/buf/cmd/buf@v1.73.0
 LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-# Binaries without symbols and without paths of the machine that built them.
-BUILD := go build -trimpath -ldflags '-s -w'
+# Nothing that is built has paths of the machine in it. Tests that install this module as users do
+# then find their dependencies compiled.
+export GOFLAGS ?= -trimpath
+
+# Binaries without symbols.
+BUILD := go build -ldflags '-s -w'
 PLUGINS := $(notdir $(patsubst %/main.go,%,$(wildcard plugins/*/main.go)))
 
 # Tests that mostly wait for programs that they start: with the race detector they take minutes more.
