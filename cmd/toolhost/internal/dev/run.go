@@ -115,7 +115,7 @@ func requiredBy(c *config.Config) string {
 	if len(keys) == 0 {
 		return ""
 	}
-	return strings.Join(keys, " and ") + " of " + c.File + " does not apply here: what is being developed is neither locked nor signed"
+	return "not applied here: " + strings.Join(keys, " and ") + " of " + c.File + "; what is being developed is neither locked nor signed"
 }
 
 // daemonOptions are those of the daemon that serves. Nothing waits for the operator.
