@@ -139,7 +139,8 @@ func (out *testRun) execute(
 		},
 		Scrub: scrub, Verbose: in.Verbose, Done: report, Problems: problems,
 	})
-	args := append([]string{"test", "-json", "-fullpath", "-buildvcs=false"}, flags...)
+	// What fails has a file of the workspace as its position, also if GOFLAGS has -trimpath.
+	args := append([]string{"test", "-json", "-fullpath", "-buildvcs=false", "-trimpath=false"}, flags...)
 	args = append(args, tagFlags(in.Tags)...)
 	if in.Race {
 		args = append(args, "-race")
