@@ -11,9 +11,10 @@ export GOFLAGS ?= -trimpath
 BUILD := go build -ldflags '-s -w'
 PLUGINS := $(notdir $(patsubst %/main.go,%,$(wildcard plugins/*/main.go)))
 
-# Tests that mostly wait for programs that they start: with the race detector they take minutes more.
+# Tests that mostly wait for programs that they start, or compute in one goroutine: with the race detector they
+# take minutes more.
 UNRACED := ./cmd/toolhost/internal/reference ./cmd/toolhost/internal/verify ./host/internal/escape ./host/internal/worktest \
-	./internal/release ./internal/test/cross ./plugins/introspection/internal/tools
+	./internal/release ./internal/schema ./internal/test/cross ./plugins/introspection/internal/tools
 
 .PHONY: help build run quick test lint race unraced generate contract conformance languages soak fuzz gopls bench microbench release record clean
 
@@ -39,13 +40,13 @@ lint: ## golangci-lint, configured in .golangci.yml, vet in it, and the words of
 	cd examples/agent && $(LINT) run -c ../../.golangci.yml ./...
 
 race: ## all other tests, with the race detector; lint vets them
-	TOOLHOST_STRESS=20s go test -race -vet=off -timeout 20m $$(go list ./... | grep -vxF "$$(go list $(UNRACED))")
+	TOOLHOST_STRESS=10s go test -race -vet=off -timeout 20m $$(go list ./... | grep -vxF "$$(go list $(UNRACED))")
 	cd examples/agent && go test -race -vet=off ./...
-	cd bench && go test -race -vet=off ./...
 
 unraced: ## the tests that the race detector would slow down, and that have little for it
 	go test -vet=off -timeout 20m $(UNRACED)
 	go test -vet=off -timeout 20m -run TestHostileVerbose ./host
+	cd bench && go test -vet=off ./...
 
 contract: ## that buf finds what would break plugins of earlier releases
 	TOOLHOST_BUF='$(BUF)' go test -count=1 ./internal/generate
