@@ -90,8 +90,9 @@ func removeEntry(ctx context.Context, dir *os.Root, name string, depth int) erro
 	if err != nil {
 		return err
 	}
-	if info.IsDir() {
+	err = dir.Remove(name)
+	if err != nil && info.IsDir() { // it has something in it: an empty one takes no descriptor to remove
 		return remove(ctx, dir, name, info, depth-1)
 	}
-	return dir.Remove(name)
+	return err
 }
