@@ -2,6 +2,8 @@ package confine
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -35,5 +37,39 @@ func TestOrphaned(t *testing.T) {
 		if got := Orphaned(name); got != want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+// What cannot be removed at once still says whose it was, so that a later sweep removes it.
+func TestSweepAgain(t *testing.T) {
+	t.Parallel()
+	me, err := self()
+	if err != nil {
+		t.Skip(err)
+	}
+	base := t.TempDir()
+	path := filepath.Join(base, DirPrefix+"dev-1")
+	deep := filepath.Join(path, strings.Repeat("d/", 120)) // more than is removed
+	if err := os.MkdirAll(deep, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.OpenRoot(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = dir.Close() }()
+	if err := noteOwner(dir, owner{me.pid, me.start - 1, me.space, me.boot}); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if n := sweepDirectories(t.Context(), base, me); n != 0 {
+			t.Fatalf("%d were removed", n)
+		}
+	}
+	if err := dir.RemoveAll("d"); err != nil {
+		t.Fatal(err)
+	}
+	if n := sweepDirectories(t.Context(), base, me); n != 1 {
+		t.Errorf("%d were removed, want 1", n)
 	}
 }

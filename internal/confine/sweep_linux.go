@@ -25,11 +25,19 @@ func Claim(dir string) error {
 	if err != nil {
 		return nil //nolint:nilerr // then nothing is swept either
 	}
-	f, err := os.OpenFile(filepath.Join(dir, ownerFile), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(me.String() + "\n")
+	return errors.Join(noteOwner(root, me), root.Close())
+}
+
+func noteOwner(dir *os.Root, o owner) error {
+	f, err := dir.OpenFile(ownerFile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(o.String() + "\n")
 	return errors.Join(err, f.Close())
 }
 
@@ -39,7 +47,7 @@ func Claim(dir string) error {
 // is certainly dead; a living host loses nothing.
 //
 // It takes about a millisecond for each hundred processes of the machine. A directory that
-// cannot be removed within a quarter of a second, because it keeps growing, is left.
+// cannot be removed within a second, perhaps because it keeps growing, is left to the next sweep.
 func Sweep(ctx context.Context, dir string) Swept {
 	me, err := self()
 	if err != nil {
@@ -66,7 +74,7 @@ func Sweep(ctx context.Context, dir string) Swept {
 }
 
 // sweepTime bounds the removal of one directory.
-const sweepTime = 250 * time.Millisecond
+const sweepTime = time.Second
 
 // sweepDirectories removes what dead hosts left in a directory for temporary files. It
 // reads a few entries at a time, as there may be very many.
@@ -96,12 +104,25 @@ func sweepDirectory(ctx context.Context, path string, me owner) bool {
 	if err != nil || !made.IsDir() || !safefile.Private(made, 0o077) {
 		return false
 	}
-	if owner, ok := ownerOf(path, made); !ok || !owner.isDead(me) {
+	owner, ok := ownerOf(path, made)
+	if !ok || !owner.isDead(me) {
 		return false
 	}
+	dir, err := os.OpenRoot(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = dir.Close() }()
 	ctx, cancel := context.WithTimeout(ctx, sweepTime)
 	defer cancel()
-	return tree.Remove(ctx, path, made) == nil
+	if err := tree.Remove(ctx, path, made); err != nil {
+		// The note may be gone, and without it nothing removes the rest.
+		if now, err := dir.Stat("."); err == nil && os.SameFile(now, made) {
+			_ = noteOwner(dir, owner) // it is there still
+		}
+		return false
+	}
+	return true
 }
 
 // ownerOf returns the owner that [Claim] noted in a directory; false: there is none.

@@ -29,7 +29,7 @@ const (
 )
 
 // sweepTime bounds the look for what runs and debugged plugins left that were killed.
-const sweepTime = time.Second
+const sweepTime = 5 * time.Second
 
 func newPlace(ctx context.Context) (*place, error) {
 	ctx, cancel := context.WithTimeout(ctx, sweepTime)
