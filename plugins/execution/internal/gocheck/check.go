@@ -26,6 +26,10 @@ type Checker struct {
 	Report func(done int, doing string)
 }
 
+// wholePaths overrides -trimpath in GOFLAGS: with it, what the build cache keeps of go vet
+// belongs to any directory with the same files, and names those of the first.
+const wholePaths = "-trimpath=false"
+
 // Report is what a check found.
 type Report struct {
 	Packages   int       // that were checked
@@ -43,7 +47,7 @@ type Report struct {
 func (c *Checker) Check(ctx context.Context, s *target.Selection) (Report, error) {
 	problems := &Problems{Place: func(file string) string { return c.Finder.Rel(s.Go.Dir, file) }, Scrub: c.Scrub}
 	c.Report(0, "compiling")
-	args := append([]string{"-e", "-export"}, c.Flags...)
+	args := append([]string{"-e", "-export", wholePaths}, c.Flags...)
 	if c.Tests {
 		args = append(args, "-test")
 	}
@@ -163,7 +167,7 @@ func addSyntax(problems *Problems, p *gocmd.Package) {
 
 // vet adds what go vet finds in packages.
 func (c *Checker) vet(ctx context.Context, s *target.Selection, packages []*gocmd.Package, problems *Problems) error {
-	args := append([]string{"vet", "-json", "-buildvcs=false"}, c.Flags...)
+	args := append([]string{"vet", "-json", "-buildvcs=false", wholePaths}, c.Flags...)
 	if !c.Tests { // go vet has no flag for that
 		overlay := gocmd.Overlay{}
 		for _, p := range packages {
