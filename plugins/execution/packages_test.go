@@ -128,6 +128,21 @@ func TestCheckPackage(t *testing.T) {
 	}
 }
 
+// With -trimpath, the build cache's answer of go vet is that of any directory with the same files.
+func TestCheckPackageOfTwoEqualWorkspaces(t *testing.T) {
+	t.Setenv("GOFLAGS", "-trimpath")
+	files := map[string]string{
+		"go.mod": "module example.com/twice\n\ngo 1.24\n",
+		"a.go":   "package twice\n\nfunc Keep(x int) {\n\tx = x\n}\n",
+	}
+	for range 2 {
+		out := fresh(t, files).check(t, args{})
+		if len(out.Problems) != 1 || out.Problems[0].File != "a.go" || out.Problems[0].Line != 4 {
+			t.Error(out.Text())
+		}
+	}
+}
+
 // Packages that are not of the workspace, and arguments that are not packages.
 func TestPackagesThatAreRefused(t *testing.T) {
 	t.Parallel()
