@@ -1,0 +1,235 @@
+package fleet
+
+import (
+	"path"
+	"regexp"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/nats-io/nats.go"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Config is what a host does in a fleet. By default it shares nothing and mounts nothing.
+//
+// A pattern matches names of tools: * stands for any characters, ? for one, as in [path.Match].
+type Config struct {
+	// URL is where NATS servers are, several separated by commas. Required, unless Conn is set.
+	URL string
+	// Conn is a connection to use in place of URL, Credentials, TLS and Options. [Fleet.Close]
+	// leaves it open. Default: nil.
+	Conn *nats.Conn
+	// Credentials is a file with the JWT and the seed of a user of the NATS server. Default: empty,
+	// the host logs in with its Key.
+	Credentials string
+	// TLS names files for the connection. Default: those of the system.
+	TLS TLS
+	// Options are further ones of the connection.
+	Options []nats.Option
+
+	// Key is who the host is. Required; see [KeyFile].
+	Key Key
+	// Name is what the host is called: [A-Za-z0-9][A-Za-z0-9_.-]{0,63}. Required. No other host should have it.
+	Name string
+	// Version is what others are told that runs here. Default: host.Version.
+	Version string
+	// Labels are told to others, who choose hosts by them: at most 32, of at most 64 bytes each side.
+	Labels map[string]string
+
+	// Peers are the hosts that this one knows, by the name that it has for them. Those that have
+	// its own Key are known too. Default: none.
+	Peers map[string]Peer
+	// Share are patterns of the tools that known hosts may see and call. Default: none.
+	Share []string
+	// Mount are patterns of the tools of known hosts that become tools of this one. Default: none.
+	Mount []string
+	// Prefix is put in front of the names of mounted tools. Default: empty.
+	Prefix string
+	// Rules say how the calls of mounted tools are placed. Of a tool, the first counts whose pattern
+	// matches its name with the prefix. Default: none, and each has its defaults.
+	Rules []Rule
+	// Accept returns what the session has in which the calls of a caller of another host run here,
+	// such as grants and an approver. Its error refuses the calls. Default: no grants and no
+	// approver.
+	Accept func(Caller) ([]host.SessionOption, error)
+	// MaxCalls is how many calls of each known host may be in progress here. Default: 0, 1,024.
+	MaxCalls int
+
+	// Log receives what operators should know. Default: nothing does.
+	Log hclog.Logger
+	// Now is the clock, which nothing is decided by. Default: time.Now.
+	Now func() time.Time
+}
+
+// TLS names the files of a connection's certificates. Empty: not used.
+type TLS struct {
+	CA   string `json:"ca,omitempty"`   // the authorities that the server's certificate is checked by
+	Cert string `json:"cert,omitempty"` // the host's own certificate
+	Key  string `json:"key,omitempty"`  // its private key
+}
+
+// Peer is another host that is known.
+type Peer struct {
+	// Key is the public half of its [Key]. Required.
+	Key string `json:"key"`
+	// Share are patterns of the tools that it may see and call, in place of [Config.Share].
+	// Default: nil, those.
+	Share []string `json:"share,omitempty"`
+	// Mount are patterns of its tools that are mounted, in place of [Config.Mount]. Default: nil,
+	// those.
+	Mount []string `json:"mount,omitempty"`
+	// Admin lets it drain this host. Default: false.
+	Admin bool `json:"admin,omitempty"`
+}
+
+// Caller is who calls from another host.
+type Caller struct {
+	// Peer is the name of the host in [Config.Peers]; empty: the host has this host's own key, and
+	// no name there.
+	Peer string
+	// Host is the name that it gives itself.
+	Host string
+	// Name is its caller, by its own word; empty: the caller has no name.
+	Name string
+}
+
+// Rule says how the calls of tools are placed.
+type Rule struct {
+	// Tools is a pattern of names. Required.
+	Tools string `json:"tools"`
+	// Version chooses among different definitions of a name: "newest", a version of the plugin, or
+	// "sha256:" and the first digits, at least 8, of the definition's digest. Default: newest.
+	Version string `json:"version,omitempty"`
+	// Labels are those that a host must have. Default: none.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Avoid are labels: a host with one of them is used only if there is no other. Default: none.
+	Avoid map[string]string `json:"avoid,omitempty"`
+	// Hedge sends a call of an idempotent tool to a second host if the first has not answered
+	// within this time; the first answer counts. Default: 0, never.
+	Hedge time.Duration `json:"hedge,omitempty"`
+	// Durable is how calls run that outlive their caller. Default: empty, as the tool's
+	// idempotency allows.
+	Durable string `json:"durable,omitempty"`
+}
+
+// NewestVersion is the [Rule.Version] that is the default.
+const NewestVersion = "newest"
+
+var hostName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+
+const (
+	maxLabels      = 32
+	maxLabelLength = 64 // bytes
+)
+
+// Check reports the first mistake; nil: there is none.
+//
+// # Errors
+//
+// [tool.CodeInvalidArguments].
+func (c *Config) Check() error {
+	bad := func(format string, args ...any) error {
+		e := tool.Errorf(tool.CodeInvalidArguments, format, args...)
+		e.OperatorHint = "see fleet.Config, or nats in the configuration"
+		return e
+	}
+	switch {
+	case c.URL == "" && c.Conn == nil:
+		return bad("the fleet has no NATS server")
+	case c.Key.public == "":
+		return bad("the host has no key")
+	case !hostName.MatchString(c.Name):
+		return bad("%.70q is not a name of a host: use 1 to 64 letters, digits, _, . and -, first a letter or digit", c.Name)
+	case len(c.Labels) > maxLabels:
+		return bad("the host has %d labels, more than %d", len(c.Labels), maxLabels)
+	case (c.TLS.Cert == "") != (c.TLS.Key == ""):
+		return bad("a certificate for NATS needs its key, and a key its certificate")
+	}
+	for k, v := range c.Labels {
+		if k == "" || len(k) > maxLabelLength || len(v) > maxLabelLength {
+			return bad("the label %.70q has an empty side or one longer than %d bytes", k+"="+v, maxLabelLength)
+		}
+	}
+	patterns := append(append([]string{}, c.Share...), c.Mount...)
+	keys := map[string]string{}
+	for name, p := range c.Peers {
+		switch {
+		case !hostName.MatchString(name):
+			return bad("%.70q is not a name of a host", name)
+		case !ValidKey(p.Key):
+			return bad("the key of host %s is not the public half of an NKey of the user type: it begins with U, and toolhost fleet key prints it", name)
+		case keys[p.Key] != "":
+			return bad("hosts %s and %s have the same key", keys[p.Key], name)
+		}
+		keys[p.Key] = name
+		patterns = append(append(patterns, p.Share...), p.Mount...)
+	}
+	for _, r := range c.Rules {
+		if r.Tools == "" {
+			return bad("a rule names no tools")
+		}
+		if r.Hedge < 0 {
+			return bad("the rule of %s hedges after %v", r.Tools, r.Hedge)
+		}
+		patterns = append(patterns, r.Tools)
+	}
+	for _, p := range patterns {
+		if _, err := path.Match(p, ""); err != nil {
+			return bad("%.70q is not a pattern: %w", p, err)
+		}
+	}
+	if c.Prefix != "" && (tool.Definition{Name: c.Prefix, Description: "-"}).Check() != nil {
+		return bad("%.70q is not a prefix of tools' names", c.Prefix)
+	}
+	return nil
+}
+
+// matches reports whether one of the patterns matches a name.
+func matches(patterns []string, name string) bool {
+	for _, p := range patterns {
+		if ok, err := path.Match(p, name); ok && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// ruleOf returns the rule of a tool, by the name that it has here.
+func (c *Config) ruleOf(name string) Rule {
+	for _, r := range c.Rules {
+		if matches([]string{r.Tools}, name) {
+			return r
+		}
+	}
+	return Rule{}
+}
+
+// peerOf returns the host that a key is that of.
+func (c *Config) peerOf(key string) (name string, p Peer, known bool) {
+	for name, p := range c.Peers {
+		if p.Key == key {
+			return name, p, true
+		}
+	}
+	if key == c.Key.public {
+		return "", Peer{Key: key, Admin: true}, true
+	}
+	return "", Peer{}, false
+}
+
+func (p Peer) shares(c *Config) []string {
+	if p.Share != nil {
+		return p.Share
+	}
+	return c.Share
+}
+
+func (p Peer) mounts(c *Config) []string {
+	if p.Mount != nil {
+		return p.Mount
+	}
+	return c.Mount
+}
+
