@@ -20,8 +20,11 @@ type Caller struct {
 	// Calls is how many calls may be in progress at a time, those that wait for approval
 	// included. Default: 0, no bound.
 	Calls int
+	// Account is who answers for the caller, such as the host of a fleet that it calls from: it is
+	// on record, and nothing is decided or counted by it. Default: empty, this host.
+	Account string
 	// Via is how the calls come in, such as "mcp", for the record. Default: empty, in no way that
-	// is on record. It is cut to 128 bytes, and Client too.
+	// is on record. It is cut to 128 bytes, and Account and Client too.
 	Via string
 	// Client is the program at the other end as it calls itself, such as "claude-code 2.1.0".
 	// It is the program's own word: it is on record, and nothing is decided by it. Characters that
@@ -34,11 +37,13 @@ const Anonymous = "anonymous"
 
 // WithCaller says who makes the session's calls. Default: the session is a caller of its own.
 func WithCaller(c Caller) SessionOption {
-	c.Via, c.Client = sanitize.Line(c.Via, maxOrigin), sanitize.Line(c.Client, maxOrigin)
+	for _, s := range []*string{&c.Account, &c.Via, &c.Client} {
+		*s = sanitize.Line(*s, maxOrigin)
+	}
 	return func(s *Session) { s.caller.Caller = c }
 }
 
-// maxOrigin bounds [Caller.Via] and [Caller.Client], in bytes.
+// maxOrigin bounds [Caller.Account], [Caller.Via] and [Caller.Client], in bytes.
 const maxOrigin = 128
 
 // WithRates counts calls for rate limits in a file, together with other hosts that use it, one
@@ -69,7 +74,8 @@ func (c *asCaller) Name() string                    { return c.caller.Name }
 func (c *asCaller) ID() string                      { return c.id }
 func (c *asCaller) Via() string                     { return c.caller.Via }
 func (c *asCaller) Client() string                  { return c.caller.Client }
-func (c *asCaller) Account() string                 { return c.caller.key }
+func (c *asCaller) Account() string                 { return c.caller.Account }
+func (c *asCaller) Key() string                     { return c.caller.key }
 func (c *asCaller) Quota() *chain.Quota             { return c.caller.quota }
 func (c *asCaller) Holds(held tool.Capability) bool { return (*Session)(c).Holds(held) }
 func (c *asCaller) Approver() policy.Approver       { return c.approver }

@@ -201,17 +201,17 @@ func TestCallerIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	var asked policy.Request
-	ann := host.Caller{Name: "ann", Via: "mcp", Client: "strange\x1b[2J " + strings.Repeat("x", 1<<20)}
+	ann := host.Caller{Name: "ann", Account: "lab\n", Via: "mcp", Client: "strange\x1b[2J " + strings.Repeat("x", 1<<20)}
 	s := h.Session(host.WithCaller(ann), host.WithApprover(policy.ApproverFunc(
 		func(_ context.Context, r policy.Request) (policy.Decision, error) {
 			asked = r
 			return policy.Decision{Verdict: policy.Modify, Arguments: []byte(`{"text":1}`), By: "eva"}, nil
 		})))
-	view := s.With(host.WithCaller(host.Caller{Via: "other", Client: "other"}))
+	view := s.With(host.WithCaller(host.Caller{Account: "other", Via: "other", Client: "other"}))
 	if out := view.Call(t.Context(), tool.Call{Name: "danger", Arguments: []byte(`{"text":"asked"}`)}); out.Success {
 		t.Errorf("with arguments that are not valid: %+v", out)
 	}
-	if e := <-events; asked.Caller != "ann" || asked.Session != s.ID() || e.Caller != "ann" || e.Session != s.ID() {
+	if e := <-events; asked.Caller != "ann" || asked.Session != s.ID() || asked.Account != `lab\n` || e.Account != `lab\n` || e.Caller != "ann" || e.Session != s.ID() {
 		t.Errorf("the approver was asked for %q, %q and the hook told of %q, %q", asked.Caller, asked.Session, e.Caller, e.Session)
 	}
 	client := `strange\x1b[2J ` + strings.Repeat("x", 128-len(`strange\x1b[2J `)) + "…"
@@ -220,7 +220,7 @@ func TestCallerIsNamed(t *testing.T) {
 	}
 	// The approver's change is on record although it was refused.
 	r := <-records
-	if r.Caller != "ann" || r.Via != "mcp" || r.Client != client || r.Session != s.ID() || r.Decision != audit.Denied || r.Approver != "eva" ||
+	if r.Caller != "ann" || r.Account != `lab\n` || r.Via != "mcp" || r.Client != client || r.Session != s.ID() || r.Decision != audit.Denied || r.Approver != "eva" ||
 		r.AskedInput != `{"text":"asked"}` || r.Input != `{"text":1}` || r.AskedArguments == r.Arguments {
 		t.Errorf("the record is %+v", r)
 	}
@@ -229,7 +229,7 @@ func TestCallerIsNamed(t *testing.T) {
 		t.Errorf("a call without a session is on record as %+v", r)
 	}
 	_ = h.Session().Call(t.Context(), tool.Call{Name: "danger"})
-	if r := <-records; r.Caller+r.Via+r.Client != "" || r.Session == "" {
+	if r := <-records; r.Caller+r.Account+r.Via+r.Client != "" || r.Session == "" {
 		t.Errorf("a call of a session without a caller is on record as %+v", r)
 	}
 }

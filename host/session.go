@@ -43,9 +43,9 @@ func (h *Host) Session(opts ...SessionOption) *Session {
 }
 
 // With returns a view of the session in which options hold too, such as the grants and the
-// approver of a single call. It has the session's ID, and its caller's name, Via and Client,
-// whatever the options say, so that plugins have the same state for it; [WithCaller] sets the bounds
-// of that caller. It ends with the session, and closing it ends the session.
+// approver of a single call. It has the session's ID, and its caller's name, Account, Via and
+// Client, whatever the options say, so that plugins have the same state for it; [WithCaller] sets the
+// bounds of that caller. It ends with the session, and closing it ends the session.
 func (s *Session) With(opts ...SessionOption) *Session {
 	view := &Session{
 		host: s.host, caller: s.caller, approver: s.approver, asker: s.asker, limit: s.limit, sees: s.sees, searches: s.searches,
@@ -53,7 +53,7 @@ func (s *Session) With(opts ...SessionOption) *Session {
 	}
 	view.grants.Store(s.grants.Load())
 	view.apply(opts)
-	view.id, view.caller.Name = s.id, s.caller.Name
+	view.id, view.caller.Name, view.caller.Account = s.id, s.caller.Name, s.caller.Account
 	view.caller.Via, view.caller.Client = s.caller.Via, s.caller.Client
 	view.caller.open(s.host.rates, s.id)
 	return view

@@ -50,6 +50,8 @@ in upper or lower case.`,
 	flags := cmd.Flags()
 	flags.StringVar(&c.filter.Tool, "tool", "", "only calls of the tool with this `NAME`")
 	flags.StringVar(&c.filter.Caller, "caller", "", "only calls of the caller with this `NAME`, such as cli")
+	flags.StringVar(&c.filter.Account, "account", "",
+		"only calls that the host of a fleet with this `NAME` made for its callers")
 	flags.StringVar(&c.filter.Via, "via", "", "only calls that came in by this `WAY`, such as mcp")
 	flags.StringVar(&c.filter.Client, "client", "",
 		"only calls of the program with this `NAME`, or with a name that begins so, such as claude-code")

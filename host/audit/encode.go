@@ -25,6 +25,7 @@ func appendRecord(b []byte, r *Record) []byte {
 	b = append(b, '"')
 	b = appendField(b, `,"call":"`, r.Call)
 	b = appendField(b, `,"caller":"`, r.Caller)
+	b = appendField(b, `,"account":"`, r.Account)
 	b = appendField(b, `,"via":"`, r.Via)
 	b = appendField(b, `,"client":"`, r.Client)
 	b = appendField(b, `,"session":"`, r.Session)

@@ -19,7 +19,7 @@ func encoded(r Record) string { return "{" + string(appendRecord(nil, &r)) + "}"
 
 func full() Record {
 	r := record(0)
-	r.Via, r.Client = "mcp", "codex 1.2"
+	r.Account, r.Via, r.Client = "lab", "mcp", "codex 1.2"
 	r.Event, r.Definition, r.Approver, r.Decision = Begin, Digest(nil), "operator", Approved
 	r.Code, r.Message = tool.CodeToolFailed, "no such file"
 	r.AskedArguments, r.AskedInput = Digest(nil), json.RawMessage(`{"path":"b.txt"}`)
@@ -30,7 +30,7 @@ func TestEncode(t *testing.T) {
 	t.Parallel()
 	const empty = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	const braces = "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
-	equal(t, "a full record", encoded(full()), `{"time":"2026-10-11T12:00:00Z","event":"begin","call":"c0","caller":"cli","via":"mcp","client":"codex 1.2","session":"session-1","tool":"fs.read","plugin":"fs",`+
+	equal(t, "a full record", encoded(full()), `{"time":"2026-10-11T12:00:00Z","event":"begin","call":"c0","caller":"cli","account":"lab","via":"mcp","client":"codex 1.2","session":"session-1","tool":"fs.read","plugin":"fs",`+
 		`"definition":"`+empty+`","arguments":"`+braces+`","input":{"path":"a.txt"},`+
 		`"asked_arguments":"`+empty+`","asked_input":{"path":"b.txt"},"decision":"approved","approver":"operator",`+
 		`"attempts":1,"duration":"1.5ms","code":"tool_failed","message":"no such file"}`)
@@ -101,7 +101,7 @@ func TestLongestLine(t *testing.T) {
 	t.Parallel()
 	worst := strings.Repeat(`\"`, 1<<20)
 	r := Record{
-		Event: worst, Call: worst, Caller: worst, Via: worst, Client: worst, Session: worst, Tool: worst, Plugin: worst, Definition: worst, Arguments: worst, Decision: worst,
+		Event: worst, Call: worst, Caller: worst, Account: worst, Via: worst, Client: worst, Session: worst, Tool: worst, Plugin: worst, Definition: worst, Arguments: worst, Decision: worst,
 		Approver: worst, Code: tool.Code(worst), Message: worst, Attempts: -1 << 62, Duration: -1 << 62,
 		Input: json.RawMessage(`"` + strings.Repeat("\x7f", MaxInput-2) + `"`),
 	}

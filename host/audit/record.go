@@ -38,6 +38,9 @@ type Record struct {
 	Call string `json:"call,omitempty"`
 	// Caller is the name of who made the call; empty: the session belongs to no named caller.
 	Caller string `json:"caller,omitempty"`
+	// Account is who answers for the caller, such as the host of a fleet that it calls from;
+	// empty: this host.
+	Account string `json:"account,omitempty"`
 	// Via is how the call came in, such as "mcp"; empty: by the command or by the embedding
 	// program. Client is the program that made it, as it calls itself; empty: not known.
 	Via    string `json:"via,omitempty"`

@@ -21,6 +21,8 @@ type Filter struct {
 	Tool string
 	// Caller is a caller's whole name.
 	Caller string
+	// Account is the whole name of who answers for the caller.
+	Account string
 	// Via is how calls came in, such as "mcp".
 	Via string
 	// Client is the beginning of what the program that made the calls calls itself.
@@ -44,6 +46,7 @@ func (f *Filter) match(e *Entry) bool {
 	switch {
 	case f.Tool != "" && e.Tool != f.Tool,
 		f.Caller != "" && e.Caller != f.Caller,
+		f.Account != "" && e.Account != f.Account,
 		f.Via != "" && e.Via != f.Via,
 		!strings.HasPrefix(e.Client, f.Client),
 		!strings.HasPrefix(e.Session, f.Session),
@@ -58,7 +61,7 @@ func (f *Filter) match(e *Entry) bool {
 	}
 	has := func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(f.Text)) }
 	return slices.ContainsFunc([]string{
-		e.Tool, e.Message, string(e.Input), string(e.AskedInput), e.Plugin, e.Caller, e.Via, e.Client, e.Session, e.Call, e.Approver, string(e.Code), e.Decision,
+		e.Tool, e.Message, string(e.Input), string(e.AskedInput), e.Plugin, e.Caller, e.Account, e.Via, e.Client, e.Session, e.Call, e.Approver, string(e.Code), e.Decision,
 	}, has)
 }
 

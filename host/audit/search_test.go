@@ -83,7 +83,7 @@ func TestSearch(t *testing.T) {
 		func(r *Record) { r.Tool, r.Input = "fs.write", []byte(`{"path":"Notes.txt"}`) },
 		func(r *Record) { r.Event = Begin },
 		func(r *Record) {
-			r.Caller, r.Via, r.Client, r.Session = "other", "mcp", "claude-code 2.1.0", "other-2"
+			r.Caller, r.Account, r.Via, r.Client, r.Session = "other", "lab", "mcp", "claude-code 2.1.0", "other-2"
 		},
 		func(r *Record) {
 			r.Code, r.Message, r.Decision = tool.CodePermissionDenied, "Permission denied for tool: fs.read", Denied
@@ -106,6 +106,8 @@ func TestSearch(t *testing.T) {
 		{Filter{Caller: "other"}, "c3"},
 		{Filter{Caller: "cli"}, "c0 c1 c2 c4 c5"},
 		{Filter{Caller: "cl"}, ""},
+		{Filter{Account: "lab"}, "c3"},
+		{Filter{Account: "la"}, ""},
 		{Filter{Via: "mcp"}, "c3"},
 		{Filter{Via: "m"}, ""},
 		{Filter{Client: "claude-code"}, "c3"},

@@ -25,6 +25,7 @@ func newSieve(f *Filter) *sieve {
 	}
 	add(`,"tool":"`, f.Tool, `"`)
 	add(`,"caller":"`, f.Caller, `"`)
+	add(`,"account":"`, f.Account, `"`)
 	add(`,"via":"`, f.Via, `"`)
 	add(`,"client":"`, f.Client, "")
 	add(`,"session":"`, f.Session, "")

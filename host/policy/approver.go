@@ -37,6 +37,9 @@ type Request struct {
 	Plugin string `json:"plugin,omitempty"`
 	// Caller is the caller's name; empty: it has none.
 	Caller string `json:"caller,omitempty"`
+	// Account is who answers for the caller, such as the host of a fleet that it calls from;
+	// empty: this host.
+	Account string `json:"account,omitempty"`
 	// Via is how the call came in, such as "mcp", and Client the program that made it, as it
 	// calls itself; empty: not known.
 	Via    string `json:"via,omitempty"`

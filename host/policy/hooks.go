@@ -53,6 +53,9 @@ type Event struct {
 	Call tool.Call
 	// Caller is the caller's name; empty: it has none.
 	Caller string
+	// Account is who answers for the caller, such as the host of a fleet that it calls from;
+	// empty: this host.
+	Account string
 	// Via is how the call came in, such as "mcp"; empty: in no way that is on record.
 	Via string
 	// Session is the session's ID.

@@ -38,7 +38,7 @@ func (q Question) asks() bool {
 func (q Question) request(call tool.Call, caller Caller, failure *atomic.Pointer[tool.Result]) policy.Request {
 	r := policy.Request{
 		Call: call, Definition: q.Definition.Clone(), Plugin: q.Plugin,
-		Caller: caller.Name(), Via: caller.Via(), Client: caller.Client(), Session: caller.ID(),
+		Caller: caller.Name(), Account: caller.Account(), Via: caller.Via(), Client: caller.Client(), Session: caller.ID(),
 	}
 	if q.Preview != nil {
 		r.Preview = func(ctx context.Context) (tool.Result, error) {

@@ -115,7 +115,7 @@ func record(event string, t *Trace, call tool.Call) audit.Record {
 	caller := t.caller()
 	r := audit.Record{
 		Event: event, Call: call.ID, Tool: call.Name,
-		Caller: caller.Name(), Via: caller.Via(), Client: caller.Client(), Session: caller.ID(),
+		Caller: caller.Name(), Account: caller.Account(), Via: caller.Via(), Client: caller.Client(), Session: caller.ID(),
 		Plugin: t.Plugin, Definition: t.Digest, Attempts: t.Attempts,
 		Decision: t.Decision, Approver: t.ApprovedBy,
 	}

@@ -50,7 +50,7 @@ func newBuckets(limit tool.RateLimit) *buckets {
 // charge takes a token of the call's caller as of the time the call came in, or returns why it
 // is refused: too many calls, as the text says, or a file that cannot be used.
 func (b *buckets) charge(t *Trace, call tool.Call, tooMany func() string) error {
-	account := t.caller().Account()
+	account := t.caller().Key()
 	var wait time.Duration
 	if b.file == nil {
 		wait = b.take(account, t.Begin)

@@ -22,7 +22,11 @@ func Observe(o *Observer) Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			t := traceOf(ctx)
-			e := policy.Event{Time: t.Begin, Call: call, Caller: t.caller().Name(), Via: t.caller().Via(), Session: t.caller().ID()}
+			caller := t.caller()
+			e := policy.Event{
+				Time: t.Begin, Call: call,
+				Caller: caller.Name(), Account: caller.Account(), Via: caller.Via(), Session: caller.ID(),
+			}
 			o.Send(o.Hooks.Before, e)
 			res, err := next(ctx, call)
 			e.Duration, e.Result, e.Err = time.Since(e.Time), res, err

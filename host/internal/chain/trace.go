@@ -23,8 +23,10 @@ type Caller interface {
 	Via() string
 	// Client returns the program that makes the calls, as it calls itself; empty: not known.
 	Client() string
-	// Account returns what the caller's calls are counted under, for rates.
+	// Account returns who answers for the caller; empty: this host.
 	Account() string
+	// Key returns what the caller's calls are counted under, for rates.
+	Key() string
 	// Quota returns what bounds all of the caller's calls; nil: nothing does.
 	Quota() *Quota
 	// Holds reports whether the caller was granted c.
@@ -146,6 +148,7 @@ func (noCaller) ID() string                 { return "" }
 func (noCaller) Via() string                { return "" }
 func (noCaller) Client() string             { return "" }
 func (noCaller) Account() string            { return "" }
+func (noCaller) Key() string                { return "" }
 func (noCaller) Quota() *Quota              { return nil }
 func (noCaller) Holds(tool.Capability) bool { return false }
 func (noCaller) Approver() policy.Approver  { return nil }
