@@ -31,7 +31,9 @@ type CallOptions struct {
 	// arguments runs nothing, and ends as the first one did, for which it waits. Use a key of
 	// its own for each call that is meant. A call that never reached its tool is forgotten, so
 	// that the next one with its key runs. The session remembers the last 256 keys, and at
-	// most 16 MiB of results. Empty: the call has no key.
+	// most 16 MiB of results. Its tool has the key, see [tool.Call.IdempotencyKey], which bounds
+	// it. Empty: the call has that of the [tool.Call], if any, which is passed on and not
+	// remembered.
 	IdempotencyKey string
 }
 

@@ -1,10 +1,12 @@
 package host_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -107,6 +109,46 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 	if runs.Load() != 2 {
 		t.Errorf("ran %d times for two sessions", runs.Load())
+	}
+}
+
+// A tool is told the key; one that came with the call is passed on, and not remembered.
+func TestToolIsToldIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	var runs int
+	who := echo("who")
+	who.Handler = func(_ context.Context, c tool.Call) (tool.Result, error) {
+		runs++
+		return tool.Text(c.IdempotencyKey), nil
+	}
+	if err := h.Register(who); err != nil {
+		t.Fatal(err)
+	}
+	call := tool.Call{Name: "who", Arguments: json.RawMessage(`{"text":"x"}`), IdempotencyKey: "its own"}
+	for _, key := range []string{"", "", "given", "given"} {
+		want := cmp.Or(key, "its own")
+		if out, _, err := h.Session().CallWith(t.Context(), call, host.CallOptions{IdempotencyKey: key}); out.Content != want {
+			t.Errorf("with the option %q: %q, %v", key, out.Content, err)
+		}
+	}
+	s := h.Session()
+	for range 2 {
+		if res, err := s.Execute(t.Context(), call); err != nil || res.Text() != "its own" {
+			t.Errorf("executed: %v, %v", res, err)
+		}
+	}
+	if runs != 6 {
+		t.Errorf("it ran %d times", runs)
+	}
+	for _, bad := range []string{strings.Repeat("k", tool.MaxIdempotencyKey+1), "\xff"} {
+		call.IdempotencyKey = bad
+		if _, err := s.Execute(t.Context(), call); tool.CodeOf(err) != tool.CodeInvalidArguments {
+			t.Errorf("the key %.10q: %v", bad, err)
+		}
+		if _, _, err := s.CallWith(t.Context(), tool.Call{Name: "who"}, host.CallOptions{IdempotencyKey: bad}); tool.CodeOf(err) != tool.CodeInvalidArguments {
+			t.Errorf("the key %.10q as an option: %v", bad, err)
+		}
 	}
 }
 

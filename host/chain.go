@@ -61,6 +61,9 @@ func (h *Host) commonChain() tool.Handler {
 // through its chain.
 func (h *Host) resolve(ctx context.Context, call tool.Call) (tool.Result, error) {
 	t := chain.TraceFrom(ctx)
+	if err := checkKey(call); err != nil {
+		return tool.Result{}, err
+	}
 	e, err := h.find(ctx, call.Name, callerOf(t))
 	if err != nil {
 		return tool.Result{}, err

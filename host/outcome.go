@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -65,6 +66,7 @@ func (s *Session) CallWith(ctx context.Context, call tool.Call, o CallOptions) (
 	}
 	ctx, trace, end := o.begin(ctx, s, call)
 	defer end()
+	call.IdempotencyKey = cmp.Or(o.IdempotencyKey, call.IdempotencyKey)
 	res, err := s.execute(ctx, trace, call)
 	out := Outcome{ID: call.ID, Name: call.Name, Metadata: Metadata{
 		ExecutionTimeMS: float64(time.Since(trace.Begin).Microseconds()) / 1000,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/internal/deadline"
@@ -35,6 +36,19 @@ type replay struct {
 	res       tool.Result
 	err       error
 	forgotten bool // it never reached its tool
+}
+
+// checkKey refuses a call whose idempotency key is too long, or would be another one on the wire.
+func checkKey(call tool.Call) error {
+	if len(call.IdempotencyKey) <= tool.MaxIdempotencyKey && utf8.ValidString(call.IdempotencyKey) {
+		return nil
+	}
+	return &tool.Error{
+		Code: tool.CodeInvalidArguments, Tool: call.Name, Stage: tool.StageValidate, Unsent: true,
+		Message: fmt.Sprintf("Invalid tool call: an idempotency key of %d bytes, which must be at most %d and UTF-8",
+			len(call.IdempotencyKey), tool.MaxIdempotencyKey),
+		Hint: "use a short random text",
+	}
 }
 
 // once runs a call with a key, unless it has run: then it returns what that call returned.

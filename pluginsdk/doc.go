@@ -32,8 +32,9 @@
 // The context of a function belongs to its call. It ends when the caller gives up or the time is
 // over (its Deadline), and these take it:
 //
-//   - [CallFrom]: the call's ID, the tool, the raw arguments, the caller's name, and the
-//     session, by which state is kept. What a caller may do is decided before the call
+//   - [CallFrom]: the call's ID, the tool, the raw arguments, the caller's name, the session,
+//     by which state is kept, and the idempotency key of a call that may be repeated. What a caller
+//     may do is decided before the call
 //   - [tool.TraceFrom]: the trace, to be passed on with requests to others
 //   - [tool.Report]: progress, for callers that show it
 //   - [tool.Stream]: the text of a long result as it comes, for callers that show it

@@ -23,7 +23,16 @@ type Call struct {
 	// Caller is the name by which the host knows who calls, such as cli, or that of a token;
 	// it sets it. Empty: the caller has no name. Several sessions may have one caller.
 	Caller string `json:"caller,omitempty"`
+	// IdempotencyKey names what the caller means to happen once: calls of one session with the
+	// same key, tool and arguments are one call that is repeated, for example after a lost
+	// connection. A tool with an effect that must not be repeated can keep it, by session and
+	// key, and answer a repeated call as the first one. At most [MaxIdempotencyKey] bytes.
+	// Empty: the call has no key.
+	IdempotencyKey string `json:"idempotency_key,omitempty"`
 }
+
+// MaxIdempotencyKey bounds [Call.IdempotencyKey], in bytes. A host refuses calls with longer keys.
+const MaxIdempotencyKey = 256
 
 // WithCall returns a context in which [CallFrom] finds the call. It returns ctx itself
 // if it has the call already.
@@ -36,7 +45,7 @@ func WithCall(ctx context.Context, call Call) context.Context {
 
 func (c *Call) same(other Call) bool {
 	return c.ID == other.ID && c.Name == other.Name && c.Session == other.Session && c.Caller == other.Caller &&
-		len(c.Arguments) == len(other.Arguments) && unsafe.SliceData(c.Arguments) == unsafe.SliceData(other.Arguments)
+		c.IdempotencyKey == other.IdempotencyKey && len(c.Arguments) == len(other.Arguments) && unsafe.SliceData(c.Arguments) == unsafe.SliceData(other.Arguments)
 }
 
 // CallFrom returns the call that ctx belongs to, or the zero Call outside a call.

@@ -109,6 +109,8 @@ func parseRequest(b []byte, intern func([]byte) string) (request, error) {
 			session = f.bytes
 		case fieldKey(requestCaller, length):
 			caller = f.bytes
+		case fieldKey(requestKey, length):
+			r.call.IdempotencyKey = string(cleanBytes(f.bytes))
 		case fieldKey(requestTimeout, varint):
 			r.timeout = time.Duration(fromMilliseconds(int64(f.value)))
 		case fieldKey(requestProgress, varint):

@@ -109,7 +109,7 @@ func lengthField(num protowire.Number, parts ...[]byte) []byte {
 
 func FuzzDecodeRequest(f *testing.F) {
 	seed(f, &pluginv1.ExecuteRequest{
-		Id: "c1", Tool: "fs.read", ArgumentsJson: []byte(`{"p":1}`), Session: "s", Caller: "cli", TimeoutMs: 1500, Progress: true,
+		Id: "c1", Tool: "fs.read", ArgumentsJson: []byte(`{"p":1}`), Session: "s", Caller: "cli", IdempotencyKey: "k", TimeoutMs: 1500, Progress: true,
 	})
 	seed(f, &pluginv1.ExecuteRequest{TimeoutMs: -1})
 	seed(f, &pluginv1.ExecuteRequest{TimeoutMs: math.MaxInt64, Tool: "é"})
@@ -125,7 +125,10 @@ func FuzzDecodeRequest(f *testing.F) {
 		var p pluginv1.ExecuteRequest
 		wantErr := referenceDecode(t, b, &p)
 		want := request{
-			call:     tool.Call{ID: p.GetId(), Name: p.GetTool(), Arguments: p.GetArgumentsJson(), Session: p.GetSession(), Caller: p.GetCaller()},
+			call: tool.Call{
+				ID: p.GetId(), Name: p.GetTool(), Arguments: p.GetArgumentsJson(), Session: p.GetSession(), Caller: p.GetCaller(),
+				IdempotencyKey: p.GetIdempotencyKey(),
+			},
 			timeout:  time.Duration(fromMilliseconds(p.GetTimeoutMs())),
 			progress: p.GetProgress(),
 		}

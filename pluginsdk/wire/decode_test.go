@@ -19,7 +19,7 @@ import (
 func TestParseRequest(t *testing.T) {
 	t.Parallel()
 	want := request{
-		call:    tool.Call{ID: "c1", Name: "fs.read", Arguments: []byte(`{"p":1}`), Session: "s", Caller: "cli"},
+		call:    tool.Call{ID: "c1", Name: "fs.read", Arguments: []byte(`{"p":1}`), Session: "s", Caller: "cli", IdempotencyKey: "k"},
 		timeout: 1500 * time.Millisecond, progress: true,
 	}
 	b := appendRequest(nil, &want)

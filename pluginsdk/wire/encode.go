@@ -17,6 +17,7 @@ func requestSize(r *request) int {
 		stringSize(requestArguments, view(r.call.Arguments)) +
 		stringSize(requestSession, clean(r.call.Session)) +
 		stringSize(requestCaller, clean(r.call.Caller)) +
+		stringSize(requestKey, clean(r.call.IdempotencyKey)) +
 		boolSize(requestProgress, r.progress) + boolSize(requestAsk, r.ask) + boolSize(requestDeltas, r.deltas)
 	if ms := toMilliseconds(tool.Duration(r.timeout)); ms != 0 {
 		n += protowire.SizeTag(requestTimeout) + protowire.SizeVarint(uint64(ms))
@@ -40,7 +41,8 @@ func appendRequest(b []byte, r *request) []byte {
 	b = appendString(b, requestTrace, clean(r.trace.Parent))
 	b = appendString(b, requestState, clean(r.trace.State))
 	b = appendBool(b, requestDeltas, r.deltas)
-	return appendString(b, requestCaller, clean(r.call.Caller))
+	b = appendString(b, requestCaller, clean(r.call.Caller))
+	return appendString(b, requestKey, clean(r.call.IdempotencyKey))
 }
 
 // answer is a result or an error, ready to be sent.

@@ -59,7 +59,7 @@ func FuzzEncodeRequest(f *testing.F) {
 	f.Add("", "", bytes.Repeat([]byte("x"), 1<<14), strings.Repeat("\xffx", 127), int64(math.MaxInt64), false)
 	f.Fuzz(func(t *testing.T, id, name string, arguments []byte, session string, timeout int64, progress bool) {
 		r := request{
-			call:    tool.Call{ID: id, Name: name, Arguments: arguments, Session: session, Caller: session},
+			call:    tool.Call{ID: id, Name: name, Arguments: arguments, Session: session, Caller: session, IdempotencyKey: id},
 			timeout: time.Duration(timeout), progress: progress,
 		}
 		b := encoded(t, func(b []byte) []byte { return appendRequest(b, &r) }, requestSize(&r))
@@ -68,7 +68,7 @@ func FuzzEncodeRequest(f *testing.F) {
 			t.Fatal(err)
 		}
 		want := &pluginv1.ExecuteRequest{
-			Id: clean(id), Tool: clean(name), ArgumentsJson: arguments, Session: clean(session), Caller: clean(session),
+			Id: clean(id), Tool: clean(name), ArgumentsJson: arguments, Session: clean(session), Caller: clean(session), IdempotencyKey: clean(id),
 			TimeoutMs: toMilliseconds(tool.Duration(timeout)), Progress: progress,
 		}
 		if !proto.Equal(&got, want) {

@@ -36,6 +36,7 @@ const (
 	requestState     protowire.Number = 9
 	requestDeltas    protowire.Number = 10
 	requestCaller    protowire.Number = 11
+	requestKey       protowire.Number = 12
 
 	responseResult protowire.Number = 1
 	responseError  protowire.Number = 2

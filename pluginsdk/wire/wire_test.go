@@ -191,7 +191,7 @@ func TestExecutePassesTheCallOn(t *testing.T) {
 			got = c
 			return tool.Result{}, nil
 		}})
-	want := tool.Call{ID: "7", Name: "t", Arguments: json.RawMessage(`{"a": 1}`), Session: "s", Caller: "cli"}
+	want := tool.Call{ID: "7", Name: "t", Arguments: json.RawMessage(`{"a": 1}`), Session: "s", Caller: "cli", IdempotencyKey: "k"}
 	r, err := connect(t, &wire.Server{Provider: s}).Execute(t.Context(), want)
 	if err != nil || !reflect.DeepEqual(got, want) || !reflect.DeepEqual(r, tool.Result{}) {
 		t.Errorf("%+v, %+v, %v", got, r, err)

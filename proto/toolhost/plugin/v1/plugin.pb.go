@@ -864,9 +864,15 @@ type ExecuteRequest struct {
 	Deltas bool `protobuf:"varint,10,opt,name=deltas,proto3" json:"deltas,omitempty"`
 	// The name by which the host knows who calls, such as cli or that of a token;
 	// empty: the caller has no name. Several sessions may have one caller.
-	Caller        string `protobuf:"bytes,11,opt,name=caller,proto3" json:"caller,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Caller string `protobuf:"bytes,11,opt,name=caller,proto3" json:"caller,omitempty"`
+	// What the caller means to happen once: calls of one session with the same key,
+	// tool and arguments are one call that is repeated, for example after a lost
+	// connection. A tool with an effect that must not be repeated can keep it, by
+	// session and key, and answer a repeated call as the first one. At most 256
+	// bytes; empty: the call has no key.
+	IdempotencyKey string `protobuf:"bytes,12,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ExecuteRequest) Reset() {
@@ -972,6 +978,13 @@ func (x *ExecuteRequest) GetDeltas() bool {
 func (x *ExecuteRequest) GetCaller() string {
 	if x != nil {
 		return x.Caller
+	}
+	return ""
+}
+
+func (x *ExecuteRequest) GetIdempotencyKey() string {
+	if x != nil {
+		return x.IdempotencyKey
 	}
 	return ""
 }
@@ -2037,7 +2050,7 @@ const file_toolhost_plugin_v1_plugin_proto_rawDesc = "" +
 	"\vconfig_json\x18\x02 \x01(\fR\n" +
 	"configJson\x12\x1c\n" +
 	"\tprotected\x18\x03 \x03(\tR\tprotected\"\x13\n" +
-	"\x11ConfigureResponse\"\xb4\x02\n" +
+	"\x11ConfigureResponse\"\xdd\x02\n" +
 	"\x0eExecuteRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12%\n" +
@@ -2053,7 +2066,8 @@ const file_toolhost_plugin_v1_plugin_proto_rawDesc = "" +
 	"tracestate\x12\x16\n" +
 	"\x06deltas\x18\n" +
 	" \x01(\bR\x06deltas\x12\x16\n" +
-	"\x06caller\x18\v \x01(\tR\x06caller\"\x1b\n" +
+	"\x06caller\x18\v \x01(\tR\x06caller\x12'\n" +
+	"\x0fidempotency_key\x18\f \x01(\tR\x0eidempotencyKey\"\x1b\n" +
 	"\x05Delta\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\"(\n" +
 	"\fSessionEnded\x12\x18\n" +
