@@ -83,18 +83,18 @@ func renamed(run tool.Handler, theirs, ours string) tool.Handler {
 }
 
 // holding keeps a plugin that has state for sessions from being stopped for idleness, as
-// long as the session of a call lives. The anonymous session holds nothing, as it never
+// long as the session of a call lives, and tells its keeper when that ends. The anonymous session holds nothing, as it never
 // ends.
 func holding(l roster.Listing) chain.Middleware {
-	if !l.KeepsSessions {
+	if l.Keeper == nil {
 		return nil
 	}
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			if c := callerOf(chain.TraceFrom(ctx)); c != nil {
 				if s := c.holder(); s != nil {
-					s.holds.begin(l.Plugin)
-					defer s.holds.end(l.Plugin, s.id)
+					s.holds.begin(l.Keeper)
+					defer s.holds.end(l.Keeper, s.id)
 				}
 			}
 			return next(ctx, call)

@@ -71,7 +71,8 @@ func (s *Session) apply(opts []SessionOption) {
 // Caller returns who makes the session's calls.
 func (s *Session) Caller() Caller { return s.caller.Caller }
 
-// Plugins returns the names, sorted, of the plugins that keep state for the session.
+// Plugins returns the names, sorted, of the plugins and attached providers that keep state for the
+// session.
 func (s *Session) Plugins() []string { return s.holds.plugins() }
 
 // ID identifies the session.

@@ -44,6 +44,16 @@ type Previewer interface {
 	Preview(context.Context, Call) (Result, error)
 }
 
+// SessionEnder is a [Provider] that keeps state for sessions, by [Call.Session].
+type SessionEnder interface {
+	// EndSession tells the provider that the calls of a session have ended and no more
+	// come. It does not block: it is called while a session is closed, or its last call
+	// returns. A host tells a provider that is attached to it of each session that called
+	// one of its tools, and tells nothing of calls without a session of their own, such as
+	// those of Host.Execute.
+	EndSession(session string)
+}
+
 // Handler runs one tool. It may be called concurrently, and should return soon after its
 // context ends.
 type Handler func(context.Context, Call) (Result, error)

@@ -31,13 +31,22 @@ type Listing struct {
 	Plugin *plugin.Plugin
 	// Functions says that the tools are functions of a [tool.Set], which cannot be a host.
 	Functions bool
-	// KeepsSessions says that the plugin keeps state for each session.
-	KeepsSessions bool
+	// Keeper keeps state for each session; nil: nothing of the owner does.
+	Keeper Keeper
 	// Settings are the plugin's; nil: the owner is not a plugin.
 	Settings *plugin.Settings
 	// Changed is called when a call fails because its tool's definition has changed;
 	// nil: definitions do not change between listings.
 	Changed func()
+}
+
+// Keeper keeps state for sessions: a plugin, or an attached provider.
+type Keeper interface {
+	Name() string
+	// Hold keeps it from being stopped for idleness until release is called.
+	Hold() (release func())
+	// EndSession tells it that no call of a session comes any more. It does not block.
+	EndSession(session string)
 }
 
 // Entry is a tool that a [Registry] has compiled.

@@ -144,13 +144,37 @@ func (s *source) describe(said listing) Listing {
 	out := Listing{Owner: s.member.owner, Tools: said.tools, Recalled: said.recalled}
 	if s.plugin == nil {
 		_, out.Functions = s.provider.(*tool.Set)
+		if _, ok := s.provider.(tool.SessionEnder); ok {
+			out.Keeper = (*attachedKeeper)(s)
+		}
 		return out
 	}
 	out.Plugin, out.Settings = s.plugin, &s.settings
-	about, ok := s.plugin.Description()
-	out.KeepsSessions = ok && slices.Contains(about.Features, wire.FeatureSessions)
+	if about, ok := s.plugin.Description(); ok && slices.Contains(about.Features, wire.FeatureSessions) {
+		out.Keeper = s.plugin
+	}
 	out.Changed = func() { s.refreshOrLog() }
 	return out
+}
+
+// attachedKeeper is an attached provider that keeps state for sessions.
+type attachedKeeper source
+
+// Name implements [Keeper].
+func (k *attachedKeeper) Name() string { return k.member.owner }
+
+// Hold implements [Keeper]. An attached provider is not stopped for idleness.
+func (k *attachedKeeper) Hold() (release func()) { return func() {} }
+
+// EndSession implements [Keeper]. A provider that was detached is not told.
+func (k *attachedKeeper) EndSession(session string) {
+	if k.life.Err() != nil {
+		return
+	}
+	_ = (*source)(k).contain(func() error { // which logs a panic
+		k.provider.(tool.SessionEnder).EndSession(session)
+		return nil
+	})
 }
 
 // isDisabled reports whether the operator does not want the plugin.
