@@ -1,0 +1,157 @@
+package link
+
+import (
+	"context"
+	"crypto/ecdh"
+	"crypto/rand"
+	"errors"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// errNotTheHost is the error of an answer that who has the key of the host did not write.
+var errNotTheHost = &tool.Error{
+	Code: tool.CodeUnavailable, Stage: tool.StageExecute, Unsent: true,
+	Message: "the answer to the opening of a link is not that of the host",
+}
+
+// subjectOf returns the subject of the packets to one side of a link.
+func subjectOf(link, side string) string { return "toolhost.v1.l." + link + "." + side }
+
+const (
+	toCaller = "c"
+	toServer = "s"
+)
+
+// packetSize returns the size of the packets that a connection takes, in bytes.
+func packetSize(nc *nats.Conn) int { return int(min(nc.MaxPayload(), maxPacket)) }
+
+// Dial opens a link to the host whose instance has the public half remote, and whose requests for
+// links come on subject. About is what this host says of itself. Ctx bounds only the opening. When
+// Dial returns, the other side has proven who it is.
+//
+// # Errors
+//
+// [nats.ErrNoResponders] if no such host is there, and other errors of the connection; the error of
+// ctx; a [tool.Error] with the code and the message of [Refuse], with [tool.CodeUnavailable] if a
+// stranger answers, and with [tool.CodeUnsupported] if the server takes only messages that are too
+// small.
+func Dial(ctx context.Context, nc *nats.Conn, self *Instance, remote []byte, subject string, about []byte) (*Link, error) {
+	static, err := publicKey(remote)
+	if err != nil {
+		return nil, err
+	}
+	ephemeral, err := ecdh.X25519().GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	id := make([]byte, linkSize)
+	_, _ = rand.Read(id) // never fails
+	o, err := newOpening(id, ephemeral.PublicKey().Bytes(), about, packetSize(nc))
+	if err != nil {
+		return nil, err
+	}
+	// What the server sends at once must not be too early.
+	l, err := newLink(nc, o.Link, toServer, toCaller)
+	if err != nil {
+		return nil, err
+	}
+	m, err := nc.RequestWithContext(ctx, subject, o.raw)
+	if err == nil {
+		err = l.agree(&agreement{static: self.key, ephemeral: ephemeral, remoteStatic: static}, o, m.Data)
+	}
+	if err == nil {
+		err = l.hello()
+	}
+	if err != nil {
+		l.end(err)
+		return nil, err
+	}
+	return l, nil
+}
+
+// agree checks the answer of a server, and starts the caller's side.
+func (l *Link) agree(a *agreement, o *Opening, data []byte) error {
+	got, err := parseAnswer(data)
+	if err != nil {
+		return err
+	}
+	if a.remoteEphemeral, err = publicKey(got.ephemeral); err != nil {
+		return errNotTheHost
+	}
+	ofCaller, ofServer, err := a.ciphers(true, o.raw, got.raw)
+	if err != nil {
+		return errNotTheHost
+	}
+	in := &opener{aead: ofServer, most: min(o.MaxPacket, maxPacket)}
+	if _, err := in.open(got.proof); err != nil {
+		return errNotTheHost
+	}
+	l.start(&sealer{aead: ofCaller}, in, min(got.maxPacket, o.MaxPacket, maxPacket))
+	l.prove()
+	return nil
+}
+
+// Accept answers an opening, whose About has to have said that the caller's instance has the public
+// half remote. It calls respond once with the answer, when the link is ready. Until the link is
+// [Link.Proven], anybody may have sent the opening, or repeated one: so its owner bounds how many
+// such links there are, has only one of each ID, and closes those that are not proven in time.
+//
+// # Errors
+//
+// [tool.CodeInvalidArguments] for keys that are none; [tool.CodeUnsupported] if the server takes
+// only messages that are too small; those of the connection and of respond.
+func Accept(nc *nats.Conn, self *Instance, remote []byte, o *Opening, respond func([]byte) error) (*Link, error) {
+	size := packetSize(nc)
+	if size < minPacket {
+		return nil, tooSmall(size)
+	}
+	a := &agreement{static: self.key}
+	var err error
+	if a.remoteStatic, err = publicKey(remote); err != nil {
+		return nil, err
+	}
+	if a.remoteEphemeral, err = publicKey(o.Ephemeral); err != nil {
+		return nil, err
+	}
+	if a.ephemeral, err = ecdh.X25519().GenerateKey(rand.Reader); err != nil {
+		return nil, err
+	}
+	answer := newAnswer(a.ephemeral.PublicKey().Bytes(), size)
+	ofCaller, ofServer, err := a.ciphers(false, o.raw, answer.raw)
+	if err != nil { // a key whose secrets anybody can compute
+		return nil, tool.Errorf(tool.CodeInvalidArguments, "a key of another host cannot be used: %w", err)
+	}
+	out := &sealer{aead: ofServer}
+	proof, _ := out.seal(0, 0, nil, 0)
+	l, err := newLink(nc, o.Link, toCaller, toServer)
+	if err != nil {
+		return nil, err
+	}
+	l.start(out, &opener{aead: ofCaller, most: size}, min(size, o.MaxPacket, maxPacket))
+	if err := respond(append(answer.raw, proof...)); err != nil {
+		l.end(err)
+		return nil, err
+	}
+	return l, nil
+}
+
+// newLink returns a link that is subscribed, and not started: what comes is left until it is.
+func newLink(nc *nats.Conn, id, to, from string) (*Link, error) {
+	l := &Link{id: id, nc: nc, subject: subjectOf(id, to), done: make(chan struct{}), proven: make(chan struct{}), started: make(chan struct{})}
+	l.readable.L, l.writable.L = &l.mu, &l.mu
+	l.credit = window
+	sub, err := nc.Subscribe(subjectOf(id, from), l.receive)
+	if err != nil {
+		return nil, err
+	}
+	l.sub = sub
+	err = sub.SetPendingLimits(maxPending, 2*window)
+	sub.SetClosedHandler(func(string) { l.end(nats.ErrConnectionClosed) }) // or the link has ended before
+	if err != nil {
+		return nil, errors.Join(err, sub.Unsubscribe())
+	}
+	return l, nil
+}

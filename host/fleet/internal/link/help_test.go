@@ -1,0 +1,120 @@
+package link_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"github.com/toolhost/toolhost/host/fleet/embedded"
+	"github.com/toolhost/toolhost/host/fleet/internal/link"
+)
+
+// bus is a server, and who may log in to it.
+type bus struct {
+	*embedded.Server
+	key nkeys.KeyPair
+}
+
+func newBus(t testing.TB, maxPayload int32) *bus {
+	t.Helper()
+	key, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := key.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := embedded.Start(embedded.Config{Keys: []string{public}, MaxPayload: maxPayload})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+		defer cancel()
+		if err := s.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return &bus{s, key}
+}
+
+func (b *bus) connect(t testing.TB, options ...nats.Option) *nats.Conn {
+	t.Helper()
+	public, err := b.key.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc, err := nats.Connect(b.URL(), append([]nats.Option{nats.Nkey(public, b.key.Sign)}, options...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+// host is a connection and an instance.
+type host struct {
+	*link.Instance
+	nc *nats.Conn
+}
+
+func (b *bus) host(t testing.TB, options ...nats.Option) *host {
+	t.Helper()
+	i, err := link.NewInstance()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &host{i, b.connect(t, options...)}
+}
+
+func (h *host) subject() string { return "toolhost.v1.h." + h.ID() + ".open" }
+
+// accept accepts the next openings, which have to be of the instance remote.
+func (h *host) accept(t testing.TB, remote []byte) <-chan *link.Link {
+	t.Helper()
+	out := make(chan *link.Link, 16)
+	sub, err := h.nc.Subscribe(h.subject(), func(m *nats.Msg) {
+		o, err := link.ParseOpening(m.Data)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		l, err := link.Accept(h.nc, h.Instance, remote, o, m.Respond)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		out <- l
+	})
+	if err == nil {
+		err = h.nc.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) && !errors.Is(err, nats.ErrBadSubscription) {
+			t.Error(err)
+		}
+	})
+	return out
+}
+
+// pair returns both ends of a link, and their hosts.
+func (b *bus) pair(t testing.TB, options ...nats.Option) (caller, server *link.Link, ch, sh *host) {
+	t.Helper()
+	ch, sh = b.host(t, options...), b.host(t, options...)
+	accepted := sh.accept(t, ch.Public())
+	caller, err := link.Dial(t.Context(), ch.nc, ch.Instance, sh.Public(), sh.subject(), []byte("about"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server = <-accepted
+	t.Cleanup(func() { _, _ = caller.Close(), server.Close() })
+	return caller, server, ch, sh
+}

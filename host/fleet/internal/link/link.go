@@ -1,0 +1,213 @@
+// Package link connects two hosts over NATS: a [Link] carries bytes in order, without loss, sealed,
+// and with flow control, so that the protocol of pluginsdk/wire runs over it. Begin with [Dial] at
+// the one host, and [ParseOpening] and [Accept] at the other.
+//
+// Whoever can publish on the server can write to a link's subjects: what is not from the other
+// host, or was sent before, is dropped. What is lost ends the link, as does the loss of the
+// connection; nothing is sent twice.
+package link
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	// window is how much of one side may be unread at the other, in bytes: of data, and
+	// packetCost a packet.
+	window = 4 << 20
+	// packetCost is what a packet takes of the window beside its data, in bytes: about what it
+	// takes of memory.
+	packetCost = 512
+	// maxPending bounds the messages that wait to be opened: more than a side can send, so that
+	// only strangers exceed it.
+	maxPending = 2 * window / packetCost
+)
+
+var (
+	errWindow = errors.New("the other host sends more than it may")
+	errClosed = net.ErrClosed
+)
+
+// Link is one end of a connection between two hosts. It implements wire.Carrier. Send may be called
+// concurrently, Read may not.
+type Link struct {
+	id      string
+	nc      *nats.Conn
+	sub     *nats.Subscription
+	subject string        // to the other side
+	started chan struct{} // closed when there are keys
+
+	ready bool // only receive uses it
+	in    *opener
+
+	turn   sync.Mutex // held by Send
+	pieces [][]byte   // of what Send sends, reused
+
+	wmu  sync.Mutex // packets are published in the order of their numbers
+	out  *sealer
+	most int // bytes of data in a packet
+
+	mu       sync.Mutex
+	readable sync.Cond
+	writable sync.Cond
+	queue    [][]byte // data that came; of it, head packets and taken bytes of the next are read
+	head     int
+	taken    int
+	unread   int  // bytes of the window that the other side has used
+	owed     int  // bytes that were read, and that the other side does not know of
+	credit   int  // bytes that may be sent
+	timedOut bool // the deadline of reading has passed
+	timer    *time.Timer
+	err      error // why the link has ended
+
+	done    chan struct{}
+	proven  chan struct{}
+	heard   atomic.Int64 // nanoseconds from epoch
+	dropped atomic.Uint64
+}
+
+// epoch is what times are measured from, whatever happens to the clock.
+var epoch = time.Now()
+
+// ID returns the link's ID, the same at both ends.
+func (l *Link) ID() string { return l.id }
+
+// Done returns a channel that is closed when the link has ended. What came before can still be read.
+func (l *Link) Done() <-chan struct{} { return l.done }
+
+// Err returns why the link has ended: [io.EOF] if the other side closed it, [net.ErrClosed] if this
+// one did. Nil: it has not ended.
+func (l *Link) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// Proven returns a channel that is closed when the other side has shown that it has the key of its
+// instance. At the caller it is closed from the start.
+func (l *Link) Proven() <-chan struct{} { return l.proven }
+
+// Heard returns when the last packet of the other side came. Its difference to other times does not
+// depend on the clock of the machine.
+func (l *Link) Heard() time.Time { return epoch.Add(time.Duration(l.heard.Load())) }
+
+// Dropped returns how many messages came that were not from the other side, or not for the first
+// time.
+func (l *Link) Dropped() uint64 { return l.dropped.Load() }
+
+// Close ends the link. The other side reads [io.EOF] after what was sent. Pending Read and Send
+// calls return [net.ErrClosed].
+func (l *Link) Close() error {
+	l.end(errClosed)
+	return nil
+}
+
+// Fail ends the link with an error, as when the connection to the server is lost.
+func (l *Link) Fail(err error) { l.end(err) }
+
+// start starts a link with its keys; packets have up to size bytes.
+func (l *Link) start(out *sealer, in *opener, size int) {
+	l.wmu.Lock()
+	l.out, l.in, l.most = out, in, size-overhead
+	l.wmu.Unlock()
+	l.heard.Store(int64(time.Since(epoch)))
+	close(l.started)
+}
+
+// prove records that the other side has its key.
+func (l *Link) prove() { close(l.proven) }
+
+// end ends the link, unless it has ended.
+func (l *Link) end(err error) {
+	l.mu.Lock()
+	if l.err != nil {
+		l.mu.Unlock()
+		return
+	}
+	l.err = err
+	if errors.Is(err, errClosed) {
+		l.queue, l.head, l.taken = nil, 0, 0
+	}
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	l.readable.Broadcast()
+	l.writable.Broadcast()
+	l.mu.Unlock()
+	_ = l.sub.Unsubscribe() // fails only if the connection is closed, and nothing is left of it
+	close(l.done)
+	if !errors.Is(err, io.EOF) && l.nc.IsConnected() {
+		l.wmu.Lock()
+		_, _ = l.publish(flagClose, 0, nil, 0) // the other side may be gone too
+		l.wmu.Unlock()
+	}
+}
+
+// receive takes a message of the link's subject.
+func (l *Link) receive(m *nats.Msg) {
+	if !l.ready {
+		select {
+		case <-l.started:
+			l.ready = true
+		case <-l.done:
+			return
+		}
+	}
+	p, err := l.in.open(m.Data)
+	switch {
+	case err == errForged: //nolint:errorlint // it is never wrapped
+		l.dropped.Add(1)
+	case err != nil:
+		l.end(err)
+	default:
+		l.take(p)
+	}
+	// What was dropped may be the last packet, after which no gap would show.
+	if n, err := m.Sub.Dropped(); err == nil && n > 0 {
+		l.end(errLost)
+	}
+}
+
+// take acts on a packet of the other side.
+func (l *Link) take(p packet) {
+	l.heard.Store(int64(time.Since(epoch)))
+	select {
+	case <-l.proven:
+	default:
+		l.prove()
+	}
+	var err error
+	l.mu.Lock()
+	if l.credit += p.credit; l.credit > window {
+		err = errFlags
+	}
+	if p.credit > 0 {
+		l.writable.Signal()
+	}
+	if len(p.data) > 0 && l.err == nil {
+		if l.unread += len(p.data) + packetCost; l.unread > window {
+			err = errWindow
+		}
+		if l.head > len(l.queue)/2 { // of a queue that is never empty
+			n := copy(l.queue, l.queue[l.head:])
+			clear(l.queue[n:])
+			l.queue, l.head = l.queue[:n], 0
+		}
+		l.queue = append(l.queue, p.data)
+		l.readable.Signal()
+	}
+	l.mu.Unlock()
+	switch {
+	case err != nil:
+		l.end(err)
+	case p.flags&flagClose != 0:
+		l.end(io.EOF)
+	}
+}
