@@ -11,7 +11,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// errNotTheHost is the error of an answer that who has the key of the host did not write.
+// errNotTheHost is the error of an answer that was not made with the key of the host.
 var errNotTheHost = &tool.Error{
 	Code: tool.CodeUnavailable, Stage: tool.StageExecute, Unsent: true,
 	Message: "the answer to the opening of a link is not that of the host",
@@ -96,12 +96,12 @@ func (l *Link) agree(a *agreement, o *Opening, data []byte) error {
 
 // Accept answers an opening, whose About has to have said that the caller's instance has the public
 // half remote. It calls respond once with the answer, when the link is ready. Until the link is
-// [Link.Proven], anybody may have sent the opening, or repeated one: so its owner bounds how many
-// such links there are, has only one of each ID, and closes those that are not proven in time.
+// [Link.Proven], a stranger may have sent the opening, or repeated one: its owner bounds how many
+// such links there are, keeps only one of each ID, and closes those that are not proven in time.
 //
 // # Errors
 //
-// [tool.CodeInvalidArguments] for keys that are none; [tool.CodeUnsupported] if the server takes
+// [tool.CodeInvalidArguments] for keys that cannot be used; [tool.CodeUnsupported] if the server takes
 // only messages that are too small; those of the connection and of respond.
 func Accept(nc *nats.Conn, self *Instance, remote []byte, o *Opening, respond func([]byte) error) (*Link, error) {
 	size := packetSize(nc)

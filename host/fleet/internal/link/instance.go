@@ -10,8 +10,8 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Instance is one start of a host: the pair of X25519 keys that its links are made with. Who holds
-// the secret half is that start of that host.
+// Instance is one start of a host: the pair of X25519 keys that its links are made with. The secret
+// half never leaves the process.
 type Instance struct{ key *ecdh.PrivateKey }
 
 // NewInstance makes an instance that no other host has.

@@ -15,9 +15,8 @@ type agreement struct {
 	remoteStatic, remoteEphemeral *ecdh.PublicKey
 }
 
-// ciphers returns the ciphers of the packets of the caller and of the server. Only who has a
-// static and the ephemeral key of a side can compute them, and they follow from every byte of
-// opening and answer.
+// ciphers returns the ciphers of the caller's packets and of the server's. Computing them takes the
+// secret halves of both keys of one side, and they depend on every byte of opening and answer.
 func (a *agreement) ciphers(caller bool, opening, answer []byte) (ofCaller, ofServer cipher.AEAD, err error) {
 	static, remote := a.static.PublicKey(), a.remoteStatic
 	pairs := [4]struct {

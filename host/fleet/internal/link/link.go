@@ -2,8 +2,8 @@
 // and with flow control, so that the protocol of pluginsdk/wire runs over it. Begin with [Dial] at
 // the one host, and [ParseOpening] and [Accept] at the other.
 //
-// Whoever can publish on the server can write to a link's subjects: what is not from the other
-// host, or was sent before, is dropped. What is lost ends the link, as does the loss of the
+// Every user of the server who may publish there can write to a link's subjects: messages that are
+// not from the other host, or repeat one, are dropped. A lost message ends the link, as does a lost
 // connection; nothing is sent twice.
 package link
 
@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// window is how much of one side may be unread at the other, in bytes: of data, and
-	// packetCost a packet.
+	// window is how much may be sent that the other side has not read, in bytes: data, plus
+	// packetCost for each packet.
 	window = 4 << 20
-	// packetCost is what a packet takes of the window beside its data, in bytes: about what it
-	// takes of memory.
+	// packetCost is what a packet uses of the window in addition to its data, in bytes: about
+	// its overhead in memory.
 	packetCost = 512
-	// maxPending bounds the messages that wait to be opened: more than a side can send, so that
-	// only strangers exceed it.
+	// maxPending bounds the messages that wait to be opened: more than one side can send within
+	// the window, so that only strangers exceed it.
 	maxPending = 2 * window / packetCost
 )
 

@@ -198,7 +198,7 @@ func TestDialRefused(t *testing.T) {
 	}
 }
 
-// Nobody answers, and the context ends.
+// No answer comes, and the context ends.
 func TestDialCanceled(t *testing.T) {
 	t.Parallel()
 	bus := newBus(t, 0)

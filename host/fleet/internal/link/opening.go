@@ -7,7 +7,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Opening is the request for a link, as anybody may have written it: it proves nothing.
+// Opening is the request for a link. A stranger may have written it: it proves nothing.
 type Opening struct {
 	Link      string // the ID of the link
 	Ephemeral []byte // the public half of the caller's key for this link only

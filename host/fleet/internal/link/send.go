@@ -78,8 +78,8 @@ func (l *Link) publish(flags uint8, credit int, pieces [][]byte, n int) ([][]byt
 	if l.out == nil { // there are no keys yet
 		return nil, nil
 	}
-	// Without a connection the message would wait for the next one, on which nobody knows what of
-	// the other side was lost.
+	// Without a connection the message would wait for the next one, and messages of the other side
+	// may have been lost by then.
 	if !l.nc.IsConnected() {
 		return nil, nats.ErrDisconnected
 	}
