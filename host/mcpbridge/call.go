@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/task"
 	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -24,6 +25,8 @@ type running struct {
 	mu     sync.Mutex
 	at     *request // nil: none is open, the call is parked or has ended
 	before *request // the last that was open
+
+	noted func(tool.Progress) // of the task that the call has become; nil: it is none
 
 	notes    noteQueue
 	reports  sync.Mutex
@@ -44,6 +47,7 @@ type request struct {
 	// servers, which choose the keys themselves, and never for approvals.
 	early mcp.InputResponseMap
 	http  bool
+	task  *tasking // nil: the call does not become a task
 
 	can func() *mcp.ClientCapabilities // what the client can be asked for; nil: it did not say
 }
@@ -128,7 +132,7 @@ type runKey struct{}
 func (r *running) Value(key any) any {
 	switch key.(type) {
 	case callctx.Progress:
-		if r.last().token() == nil {
+		if r.last().token() == nil && (r.parking == nil || r.parking.task == nil) {
 			return nil
 		}
 		return r.report
@@ -171,7 +175,13 @@ func (r *running) last() *request {
 
 // report sends progress, which only grows.
 func (r *running) report(p tool.Progress) {
-	at := r.attached()
+	r.mu.Lock()
+	at, noted := r.at, r.noted
+	r.mu.Unlock()
+	if noted != nil {
+		noted(p)
+		return
+	}
 	if at == nil || at.token() == nil {
 		return
 	}
@@ -199,8 +209,14 @@ func (c *clientSession) callTool(ctx context.Context, r *mcp.CallToolRequest) (m
 	}
 	at := c.requestOf(ctx, r.Session, r.Extra, p.Meta)
 	key := requestKey{methodCall, p.Name, p.Arguments}
+	if err := c.mayBecomeTask(at, p); err != nil {
+		return nil, err
+	}
 	return c.answer(ctx, at, key, p.RequestState, p.InputResponses, func(ctx context.Context) (mcp.Result, error) {
 		out, res, err := c.now().CallWith(ctx, tool.Call{Name: p.Name, Arguments: p.Arguments}, host.CallOptions{})
+		if at.task != nil {
+			at.task.end = task.End{Outcome: out, Result: res, Err: err}
+		}
 		return resultOf(out, res, err, at.latest, out.Name == p.Name)
 	})
 }

@@ -323,6 +323,7 @@ func (s *Server) initialize(
 	s.follow(r.Session, c)
 	if init, ok := res.(*mcp.InitializeResult); ok {
 		s.adjust(c.relays(), init.Capabilities)
+		delete(init.Capabilities.Extensions, tasksExtension) // tasks are of the stateless revision
 	}
 	return res, nil
 }

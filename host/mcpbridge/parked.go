@@ -29,6 +29,7 @@ type parking struct {
 	key  requestKey
 	done chan struct{} // closed when result and err are set
 	wake chan struct{} // receives when there is a question to put
+	task *tasking      // nil: the call does not become a task
 
 	result mcp.Result
 	err    error
@@ -39,6 +40,7 @@ type parking struct {
 	asked     int                  // numbers questions
 	nonce     []byte               // of the state that is good; nil: none is
 	closed    error                // why no question can be put any more
+	tasked    bool                 // the call is a task, of which its questions are
 	expire    *time.Timer
 }
 
@@ -46,6 +48,8 @@ type parking struct {
 type question struct {
 	ask    mcp.InputRequest
 	answer chan mcp.InputResponse // has room for the answer; nil: there is none
+	ctx    context.Context        // of whoever waits for it
+	sent   bool                   // it is a question of the task
 }
 
 // maxKey bounds the key of a question that an upstream chose, in bytes.
@@ -73,7 +77,7 @@ func (c *clientSession) answer(
 // run does the work of a request in the goroutine of its handler, or, if the client can be
 // asked meanwhile without being sent requests, in one that outlives the handler.
 func (c *clientSession) run(ctx context.Context, at *request, key requestKey, f work) (mcp.Result, error) {
-	if !at.latest || !at.asks() {
+	if !at.latest || !at.asks() && at.task == nil {
 		r := c.newRun(ctx, at)
 		defer r.end()
 		if at.post != nil {
@@ -84,19 +88,29 @@ func (c *clientSession) run(ctx context.Context, at *request, key requestKey, f 
 	r := c.newRun(context.WithoutCancel(ctx), at)
 	r.parking = &parking{
 		id: rand.Text(), key: key, done: make(chan struct{}), wake: make(chan struct{}, 1), questions: map[string]*question{},
-		early: at.early,
+		early: at.early, task: at.task,
 	}
+	if at.task != nil && at.task.after == 0 {
+		if res := r.startTask(ctx, f); res != nil {
+			return res, nil
+		}
+	}
+	r.begin(f)
+	return r.wait(ctx)
+}
+
+// begin does the work of a call that can be parked.
+func (r *running) begin(f work) {
 	go func() {
 		defer close(r.parking.done)
 		defer r.end()
 		defer func() {
 			if v := recover(); v != nil {
-				r.parking.err = c.server.recovered(v)
+				r.parking.err = r.client.server.recovered(v)
 			}
 		}()
 		r.parking.result, r.parking.err = f(r)
 	}()
-	return r.wait(ctx)
 }
 
 // resume goes on with a parked call, under the request that brings the answers.
@@ -142,6 +156,8 @@ func fits(ask mcp.InputRequest, answer mcp.InputResponse) bool {
 // question of a mounted server need not hold it up, keeps its result until the client returns, or
 // the state expires.
 func (r *running) wait(ctx context.Context) (mcp.Result, error) {
+	late, stop := r.parking.task.patience()
+	defer stop()
 	for {
 		select {
 		case <-r.parking.done:
@@ -150,6 +166,10 @@ func (r *running) wait(ctx context.Context) (mcp.Result, error) {
 		case <-r.parking.wake:
 			if res, err := r.park(); res != nil || err != nil {
 				return res, err
+			}
+		case <-late:
+			if res := r.becomeTask(ctx); res != nil {
+				return res, nil
 			}
 		case <-ctx.Done():
 			r.cancel(errGone)
@@ -179,7 +199,7 @@ func (p *parking) wakeUp() {
 
 // put puts a question to the client and waits for the answer.
 func (r *running) put(ctx context.Context, ask mcp.InputRequest) (mcp.InputResponse, error) {
-	q := &question{ask: ask, answer: make(chan mcp.InputResponse, 1)}
+	q := &question{ask: ask, answer: make(chan mcp.InputResponse, 1), ctx: ctx}
 	r.mu.Lock()
 	p := r.parking
 	if p.closed != nil {
@@ -198,7 +218,7 @@ func (r *running) put(ctx context.Context, ask mcp.InputRequest) (mcp.InputRespo
 		id = others.key
 	}
 	p.questions[id] = q
-	if r.at != nil && !several {
+	if (r.at != nil || p.tasked) && !several {
 		p.wakeUp()
 	}
 	r.mu.Unlock()
@@ -209,7 +229,7 @@ func (r *running) put(ctx context.Context, ask mcp.InputRequest) (mcp.InputRespo
 		case <-ctx.Done():
 		}
 		r.mu.Lock()
-		if r.at != nil && p.questions[id] == q {
+		if (r.at != nil || p.tasked) && p.questions[id] == q {
 			p.wakeUp()
 		}
 		r.mu.Unlock()

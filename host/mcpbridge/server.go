@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/task"
 )
 
 // ServerOptions say how a [Server] serves its clients.
@@ -36,6 +37,15 @@ type ServerOptions struct {
 	// Upstreams returns the mounted servers whose prompts, resources and completions clients are
 	// offered too, and which learn the level of log lines that clients want. Default: nil, none.
 	Upstreams func() []*Upstream
+
+	// Tasks keeps the calls of clients that have the extension for tasks
+	// (io.modelcontextprotocol/tasks): such a client may get a task in place of a result, for
+	// which it comes back. Whoever made the store closes it, after the server. Default: nil, a
+	// call is answered with its result, however long it takes.
+	Tasks task.Store
+	// TaskRule says when calls of a tool become tasks, by the tool's name in the registry. It is
+	// called for each call. Default: nil, the zero TaskRule with an After of 10 seconds.
+	TaskRule func(tool string) TaskRule
 
 	// Name and Version are what the server says of itself. Default: "toolhost" and "dev".
 	Name, Version string
@@ -167,6 +177,10 @@ func NewServer(h *host.Host, opts ServerOptions) (*Server, error) {
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: opts.Name, Version: opts.Version}, about)
 	s.mcp.AddReceivingMiddleware(s.receive)
 	s.mcp.AddSendingMiddleware(s.send)
+	if opts.Tasks != nil {
+		about.Capabilities.AddExtension(tasksExtension, nil)
+		s.serveTasks()
+	}
 	s.list.bindHeaders(s.mcp)
 	s.relays()
 	s.tasks.Go(s.watch)
@@ -262,6 +276,8 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return serve(ctx, s, r, (*clientSession).listTools)
 		case *mcp.CallToolRequest:
 			return serve(ctx, s, r, (*clientSession).callTool)
+		case *mcp.ServerRequest[*taskParams]:
+			return s.taskMethod(ctx, method, r)
 		case *mcp.SubscriptionsListenRequest:
 			return s.listen(ctx, next, method, r)
 		case *mcp.ServerRequest[*mcp.DiscoverParams]:
