@@ -104,7 +104,7 @@ func TestServer(t *testing.T) {
 	for _, revision := range revisions { //nolint:paralleltest // each takes the whole machine
 		t.Run(revision, func(t *testing.T) {
 			front := newProxy(t)
-			w := newWorld(t, suiteConfig(t)+"mcp:\n  origins: ["+front.origin()+"]\n", fixtures)
+			w := newWorld(t, suiteConfig(t)+"mcp:\n  origins: ["+front.origin()+"]\n  tasks: "+mcptest.TaskConfig+"\n", fixtures)
 			runSuite(t, "server", revision, "--url", front.start(t, w.serve()))
 		})
 	}

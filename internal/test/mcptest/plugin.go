@@ -17,7 +17,7 @@ import (
 func Plugin() {
 	var set tool.Set
 	var changes atomic.Int64
-	pluginsdk.Plugin{Set: &set, Tools: append(contentTools(),
+	pluginsdk.Plugin{Set: &set, Tools: append(append(contentTools(), taskTools()...),
 		handled("test_tool_with_logging", "Logs three lines.", "", logLines),
 		handled("test_tool_with_progress", "Reports its progress three times.", "", progress),
 		handled("test_error_handling", "Fails.", "", func(context.Context, tool.Call) (tool.Result, error) {

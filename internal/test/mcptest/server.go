@@ -26,6 +26,7 @@ var tools = []struct {
 	{"test_input_required_result_multiple_inputs", "Asks for three things at once.", "", always(askAll)},
 	{"test_input_required_result_capabilities", "Asks for what the client can answer.", "", always(askPossible)},
 	{"test_missing_capability", "Needs a client with a model.", "", always(needSampling)},
+	{"protocol_error_job", "Fails by an error of the protocol.", "", always(protocolError)},
 	{"test_trigger_prompt_change", "Adds a prompt.", "", addPrompt},
 	{"test_watched_resource_change", "Says that the watched resource has changed.", "", changeResource},
 }
@@ -212,5 +213,13 @@ func needSampling(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolRes
 	}
 	return nil, &jsonrpc.Error{
 		Code: mcp.CodeMissingRequiredClientCapabilities, Message: "the client must have the capability sampling", Data: data,
+	}
+}
+
+// protocolError needs an extension that no client has.
+func protocolError(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	return nil, &jsonrpc.Error{
+		Code: mcp.CodeMissingRequiredClientCapabilities, Message: "the client must have another extension",
+		Data: json.RawMessage(`{"requiredCapabilities":{"extensions":{"example.com/none":{}}}}`),
 	}
 }

@@ -1,5 +1,10 @@
 package config
 
+import (
+	"slices"
+	"time"
+)
+
 // MCP says how the tools are served to MCP clients over HTTP.
 type MCP struct {
 	// Listen is the address, unless a flag names one. Default: 127.0.0.1:7411.
@@ -17,6 +22,8 @@ type MCP struct {
 	OIDC OIDC `json:"oidc"`
 	// Limits bound the server.
 	Limits MCPLimits `json:"limits"`
+	// Tasks are calls whose clients come back for the result.
+	Tasks MCPTasks `json:"tasks"`
 }
 
 // TLS names the files of a certificate, both or none, absolute.
@@ -45,10 +52,44 @@ type MCPLimits struct {
 	Body int64 `json:"body"`
 }
 
+// MCPTasks say which calls of clients that have the extension for tasks become tasks.
+type MCPTasks struct {
+	// After is how long a call is waited for before it becomes a task; 0: it does not. Default: 10s.
+	After time.Duration `json:"after"`
+	// AtOnce, Required and Never are patterns of tools whose calls are tasks from the start, are
+	// tasks from the start and refused without the extension, and never become tasks. A tool is
+	// looked for in Required first and in AtOnce last. Default: none.
+	AtOnce   []string `json:"at_once,omitempty"`
+	Required []string `json:"required,omitempty"`
+	Never    []string `json:"never,omitempty"`
+	// TTL is how long a task is kept. Default: 1h.
+	TTL time.Duration `json:"ttl"`
+	// Max is how many tasks of one caller are kept. Default: 100.
+	Max int `json:"max"`
+}
+
+// Rule returns when the calls of a tool become tasks, at once if after is 0, and whether they have
+// to. Ever reports whether they do.
+func (t MCPTasks) Rule(tool string) (after time.Duration, required, ever bool) {
+	has := func(patterns []string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool { return match(p, tool) })
+	}
+	switch {
+	case has(t.Required):
+		return 0, true, true
+	case has(t.Never):
+		return 0, false, false
+	case has(t.AtOnce):
+		return 0, false, true
+	}
+	return t.After, false, t.After > 0
+}
+
 func defaultMCP() MCP {
 	return MCP{
 		Listen: "127.0.0.1:7411", OIDC: OIDC{Claim: "sub"},
 		Limits: MCPLimits{Connections: 512, Requests: 256, Body: 8 << 20},
+		Tasks:  MCPTasks{After: 10 * time.Second, TTL: time.Hour, Max: 100},
 	}
 }
 

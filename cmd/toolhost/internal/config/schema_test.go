@@ -34,6 +34,7 @@ func levels() map[string]level {
 		"approvals":    {top.member("approvals"), reflect.TypeFor[Approvals](), `{"approvals":%s}`},
 		"mcp":          {top.member("mcp"), reflect.TypeFor[MCP](), `{"mcp":%s}`},
 		"mcp.limits":   {top.member("mcp").member("limits"), reflect.TypeFor[MCPLimits](), `{"mcp":{"limits":%s}}`},
+		"mcp.tasks":    {top.member("mcp").member("tasks"), reflect.TypeFor[MCPTasks](), `{"mcp":{"tasks":%s}}`},
 		"plugin":       {one, reflect.TypeFor[Plugin](), `{"plugins":{"p":%s}}`},
 		"limits":       {one.member("limits"), reflect.TypeFor[plugin.Limits](), `{"plugins":{"p":{"limits":%s}}}`},
 		"restart":      {one.member("restart"), reflect.TypeFor[plugin.RestartPolicy](), `{"plugins":{"p":{"restart":%s}}}`},

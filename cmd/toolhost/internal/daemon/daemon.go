@@ -39,8 +39,8 @@ type daemon struct {
 	stop     chan struct{} // closed when a command ends the daemon
 	stopOnce sync.Once
 	numbers  *metrics.Numbers
-	server   atomic.Pointer[control.Server]   // nil until the daemon serves
-	mcp      atomic.Pointer[mcpbridge.Server] // nil: there are no MCP clients
+	server   atomic.Pointer[control.Server] // nil until the daemon serves
+	mcp      atomic.Pointer[mcpServer]      // nil: there are no MCP clients
 
 	lastSession atomic.Pointer[lastSession]
 

@@ -13,7 +13,6 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/token"
-	"github.com/toolhost/toolhost/host/mcpbridge"
 )
 
 // front is where MCP clients come in over HTTP. A nil front is one that is not wanted.
@@ -22,7 +21,7 @@ type front struct {
 	http     *mcphttp.Server
 	tokens   *token.Checker
 	url      string
-	mcp      *mcpbridge.Server
+	mcp      *mcpServer
 	// settings are those of the daemon once it is there.
 	settings atomic.Pointer[func() *config.Config]
 	once     sync.Once

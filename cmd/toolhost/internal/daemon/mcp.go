@@ -13,21 +13,48 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/mcpbridge"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/host/task"
 )
 
 // viaMCP is how the calls of MCP clients come in, on record.
 const viaMCP = "mcp"
 
+// mcpServer is an MCP server with its tasks.
+type mcpServer struct {
+	*mcpbridge.Server
+	tasks *task.Memory
+}
+
+// Close ends both, with the calls that are in progress.
+func (s *mcpServer) Close() error {
+	return errors.Join(s.Server.Close(), s.tasks.Close(context.Background()))
+}
+
 // newMCP returns what serves MCP clients.
-func (d *daemon) newMCP() (*mcpbridge.Server, error) {
+func (d *daemon) newMCP() (*mcpServer, error) {
 	c := d.current.Load().loaded.Config
-	return mcpbridge.NewServer(d.local.Host, mcpbridge.ServerOptions{
+	tasks := task.NewMemory(task.MemoryOptions{TTL: c.MCP.Tasks.TTL, MaxOwner: c.MCP.Tasks.Max})
+	server, err := mcpbridge.NewServer(d.local.Host, mcpbridge.ServerOptions{
 		Upstreams: d.local.Mounts.Upstreams,
 		Session:   d.clientSession, Current: d.currentSession, CanonicalNames: d.namesCanonical,
 		Name: "toolhost", Version: host.Version,
 		MaxRequestBytes: c.MCP.Limits.Body, MaxOpen: c.MCP.Limits.Requests, QuestionTimeout: c.Approvals.Timeout,
+		Tasks: tasks, TaskRule: d.taskRule,
 		Logger: slogOf(d.log.Named("mcp")),
 	})
+	if err != nil {
+		return nil, err
+	}
+	return &mcpServer{server, tasks}, nil
+}
+
+// taskRule says when the calls of a tool become tasks.
+func (d *daemon) taskRule(tool string) mcpbridge.TaskRule {
+	after, required, ever := d.current.Load().loaded.Config.MCP.Tasks.Rule(tool)
+	if !ever {
+		after = -1
+	}
+	return mcpbridge.TaskRule{After: after, Required: required}
 }
 
 // clientSession gives an MCP client its session, which has no grants: each request brings those

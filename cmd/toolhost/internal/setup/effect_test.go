@@ -24,6 +24,7 @@ var commandKeys = []string{"plugin_dirs", "install_dir", "root", "cache_dir", "s
 	"metrics.address", "metrics.profiles",
 	"mcp.listen", "mcp.url", "mcp.hosts", "mcp.origins", "mcp.tls.cert", "mcp.tls.key", "mcp.oidc.issuer", "mcp.oidc.audience",
 	"mcp.oidc.claim", "mcp.limits.connections", "mcp.limits.requests", "mcp.limits.body",
+	"mcp.tasks.after", "mcp.tasks.at_once", "mcp.tasks.required", "mcp.tasks.never", "mcp.tasks.ttl", "mcp.tasks.max",
 }
 
 type object = map[string]any

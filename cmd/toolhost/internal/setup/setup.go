@@ -75,6 +75,7 @@ func Fixed(before, after *config.Config) []string {
 	a, b := before.MCP, after.MCP
 	for key, differs := range map[string]bool{
 		"mcp.listen": a.Listen != b.Listen, "mcp.tls": a.TLS != b.TLS, "mcp.limits": a.Limits != b.Limits,
+		"mcp.tasks.ttl": a.Tasks.TTL != b.Tasks.TTL, "mcp.tasks.max": a.Tasks.Max != b.Tasks.Max,
 	} {
 		if differs {
 			fixed = append(fixed, key)
