@@ -52,6 +52,7 @@ type callCommand struct {
 	timeout time.Duration
 	audit   string
 	session string
+	on      string // a host of the daemon's fleet; empty: any
 	format  string
 }
 
@@ -161,6 +162,9 @@ func (c *callCommand) run(ctx context.Context, name string, source []string) err
 		}
 		needs.Daemon = "plugins keep the state of a session, and those of a command alone end with it"
 	}
+	if c.on != "" {
+		needs.Daemon = "it is the daemon that is in a fleet"
+	}
 	return c.s.Use(ctx, needs, func(b session.Backend) error {
 		answer, err := c.call(ctx, b, r)
 		if err != nil {
@@ -224,7 +228,7 @@ func (c *callCommand) call(ctx context.Context, b session.Backend, r request) (a
 	}
 	began := time.Now()
 	answer = b.Call(ctx, control.Call{
-		Name: r.name, Session: c.session, Arguments: text, Grants: r.grants, Timeout: c.timeout, Yes: c.yes,
+		Name: r.name, Session: c.session, On: c.on, Arguments: text, Grants: r.grants, Timeout: c.timeout, Yes: c.yes,
 	}, approver)
 	if answer.Begun {
 		c.s.Notef("session %s begins", c.session)

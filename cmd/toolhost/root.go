@@ -34,7 +34,7 @@ with the member error, which has code, message and hint.`
 // defaults.
 var unconfigured = map[string]bool{
 	"config": true, "demo": true, "doctor": true, "version": true, "completion": true, "help": true,
-	"plugin": true, "trust": true, "reload": true, "status": true, "stop": true, "token": true, "approvals": true,
+	"plugin": true, "trust": true, "reload": true, "status": true, "stop": true, "token": true, "approvals": true, "fleet": true,
 	cobra.ShellCompRequestCmd: true, cobra.ShellCompNoDescRequestCmd: true,
 }
 
@@ -79,7 +79,7 @@ func newRootCommand(s *session.Session, accepted func()) *cobra.Command {
 	root.AddCommand(
 		newToolsCommand(s), newCallCommand(s), newSchemaCommand(s), newPluginsCommand(s), newAuditCommand(s),
 		newServeCommand(s), newStatusCommand(s), newReloadCommand(s), newStopCommand(s), newSessionCommand(s), newTokenCommand(s),
-		newApprovalsCommand(s),
+		newApprovalsCommand(s), newFleetCommand(s),
 		newMCPCommand(s), newPluginCommand(s), newConfigCommand(s), newTrustCommand(s), newDemoCommand(s),
 		newDoctorCommand(s), newVersionCommand(s), newSyncCommand(s),
 	)

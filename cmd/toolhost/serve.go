@@ -58,6 +58,12 @@ makes one of the caller NAME. An address of other machines needs a certificate (
 --plugin FILE makes an MCP server of one executable, which need not be installed: its tools
 alone, with the same checks, grants, approval and record as those of any plugin.
 
+--nats URL joins the fleet of the hosts that meet on a NATS server; --nats embedded runs a server
+in the daemon, on port 4222 of 127.0.0.1, for hosts on this machine. By default nothing is shared
+and nothing is mounted: --share and --mount name tools, or patterns such as gpu.*, as nats.share and
+nats.mount in the configuration do. If no server is reached, the daemon serves its own tools and
+goes on trying. See toolhost fleet.
+
 MCP clients get what the configuration gives their caller, and what --grant and --yes say: they
 cannot ask for more.`
 
@@ -80,6 +86,7 @@ func newServeCommand(s *session.Session) *cobra.Command {
 	var o daemon.Options
 	var grants []string
 	var mcp string
+	var f fleetFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the plugins as a daemon that other commands use, or for MCP clients",
@@ -97,7 +104,12 @@ func newServeCommand(s *session.Session) *cobra.Command {
 			if o.Drain < 0 {
 				return exit.Usage(fmt.Sprintf("--drain %v is below zero", o.Drain), "give a time such as 30s")
 			}
+			if o.Fleet, err = f.parse(cmd.Flags().Changed); err != nil {
+				return err
+			}
 			switch given := cmd.Flags().Changed; {
+			case mcp == mcpStdio && given("nats"):
+				return exit.Usage("--nats has no effect with --mcp stdio", "the daemon joins a fleet: toolhost serve, or toolhost serve --mcp http")
 			case mcp != "" && !slices.Contains(mcpWays, mcp):
 				return exit.Usage(fmt.Sprintf("--mcp %q is not a way to serve MCP clients", mcp), "use "+strings.Join(mcpWays, " or "))
 			case mcp == "" && given("plugin"):
@@ -125,6 +137,8 @@ func newServeCommand(s *session.Session) *cobra.Command {
 	flags.StringVar(&mcp, "mcp", "", "serve MCP clients, this `WAY`: "+strings.Join(mcpWays, " or "))
 	flags.StringVar(&o.Listen, "listen", "", "with --mcp http, listen on this `ADDRESS` (default mcp.listen in the configuration, else 127.0.0.1:7411)")
 	flags.StringVar(&o.Caller, "caller", setup.MCP, "with --mcp stdio, the `NAME` of the caller that the client is")
+	f.bind(cmd)
+	completeFlag(s, cmd, "share", toolNames)
 	bindAuditFlag(cmd, &o.Audit)
 	s.Flags.BindPlugin(cmd)
 	completeFlag(s, cmd, "caller", func(context.Context, session.Backend) []string { return callerNames(s) })

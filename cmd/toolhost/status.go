@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
@@ -69,6 +70,9 @@ func problemsOf(d control.State) []string {
 	add := func(format string, args ...any) { out = append(out, sanitize.Line(fmt.Sprintf(format, args...), 0)) }
 	if d.Draining {
 		add("it is ending, and takes no more calls")
+	}
+	if f := d.Fleet; f != nil && f.State != fleet.HostReady && f.State != fleet.HostDraining {
+		add("the fleet on %s is not reached: %s", f.Server, f.Reason)
 	}
 	told := map[string]bool{}
 	for _, p := range d.Plugins {
@@ -131,6 +135,7 @@ func (d daemonStatus) print(w *output.Writer) {
 		{Name: "tools", Value: fmt.Sprint(d.Tools)},
 		{Name: "calls", Value: fmt.Sprint(d.Calls)},
 		{Name: "approvals", Value: waitingText(d.Approvals)},
+		{Name: "fleet", Value: fleetText(d.Fleet)},
 	})
 	for _, p := range d.Problems {
 		w.Printf("problem: %s\n", p)

@@ -29,7 +29,10 @@ type Config struct {
 }
 
 // Server is a NATS server of this process.
-type Server struct{ server *server.Server }
+type Server struct {
+	server  *server.Server
+	options *server.Options
+}
 
 // startTime bounds how long the server may take until it accepts connections.
 const startTime = 10 * time.Second
@@ -45,11 +48,9 @@ func Start(c Config) (*Server, error) {
 		MaxPayload: c.MaxPayload, JetStream: c.StoreDir != "", StoreDir: c.StoreDir,
 		DisableJetStreamBanner: true, MaxControlLine: 4 << 10,
 	}
-	for _, key := range c.Keys {
-		o.Nkeys = append(o.Nkeys, &server.NkeyUser{Nkey: key})
-	}
-	if len(o.Nkeys) == 0 { // which would let everybody in
-		return nil, tool.Errorf(tool.CodeInvalidArguments, "an embedded NATS server needs the keys of those who may log in")
+	var err error
+	if o.Nkeys, err = usersOf(c.Keys); err != nil {
+		return nil, err
 	}
 	// The server would only log that it cannot listen.
 	ln, err := net.Listen("tcp", net.JoinHostPort(o.Host, strconv.Itoa(o.Port)))
@@ -69,7 +70,7 @@ func Start(c Config) (*Server, error) {
 		s.Shutdown()
 		return nil, unavailable(fmt.Errorf("it does not accept connections within %v", startTime))
 	}
-	return &Server{s}, nil
+	return &Server{s, o}, nil
 }
 
 func unavailable(err error) error {
@@ -95,4 +96,33 @@ func (s *Server) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// SetKeys replaces the public halves of the keys that may log in. Connections of others end.
+//
+// # Errors
+//
+// [tool.CodeInvalidArguments] for no keys, or one that is not a key: nothing changes.
+func (s *Server) SetKeys(keys ...string) error {
+	users, err := usersOf(keys)
+	if err != nil {
+		return err
+	}
+	o := s.options.Clone()
+	o.Nkeys = users
+	if err := s.server.ReloadOptions(o); err != nil {
+		return tool.Errorf(tool.CodeInvalidArguments, "the keys of the embedded NATS server have not changed: %w", err)
+	}
+	return nil
+}
+
+// usersOf returns the users with these keys. Without any, the server would let everybody in.
+func usersOf(keys []string) (users []*server.NkeyUser, err error) {
+	for _, key := range keys {
+		users = append(users, &server.NkeyUser{Nkey: key})
+	}
+	if len(users) == 0 {
+		return nil, tool.Errorf(tool.CodeInvalidArguments, "an embedded NATS server needs the keys of those who may log in")
+	}
+	return users, nil
 }

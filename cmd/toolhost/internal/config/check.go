@@ -36,6 +36,7 @@ func (r *reader) check(c *Config) {
 	r.checkSandboxes(c)
 	r.checkNames(c.Tools)
 	r.checkMCP(c.MCP)
+	r.checkNATS(c.NATS)
 	users, subjects := map[int]string{}, map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(c.Callers)) {
 		key, caller := below("callers", name), c.Callers[name]

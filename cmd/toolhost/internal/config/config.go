@@ -64,6 +64,8 @@ type Config struct {
 	Tools map[string]Tool `json:"tools,omitempty"`
 	// Callers is what the operator decides about callers, such as cli.
 	Callers map[string]Caller `json:"callers,omitempty"`
+	// NATS is what a daemon does in a fleet.
+	NATS NATS `json:"nats"`
 
 	digest [sha256.Size]byte // of the file's content
 	places map[string]place
@@ -150,14 +152,14 @@ func (c *Config) Overrides() map[string]host.Override {
 
 // Asked returns who is asked about a caller's calls of a tool, by the name that callers see: in
 // this order, the first that can be. What is said of the tool goes before what is said of the caller.
-func (c *Config) Asked(caller, seen string) []Asker {
+func (c *Config) Asked(of Caller, seen string) []Asker {
 	for name, t := range c.Tools {
 		if cmp.Or(t.Name, name) == seen && len(t.Ask) > 0 {
 			return t.Ask
 		}
 	}
-	if own := c.Callers[caller].Ask; len(own) > 0 {
-		return own
+	if len(of.Ask) > 0 {
+		return of.Ask
 	}
 	return c.Approvals.Ask
 }
@@ -186,7 +188,7 @@ func Default() *Config {
 		LogLevel: "warn", Approvals: Approvals{Timeout: 5 * time.Minute, Ask: []Asker{AskClient}},
 		Audit:    Audit{MaxSize: 64 << 20, MaxFiles: 8},
 		Sessions: Sessions{IdleTime: time.Hour, Max: 16},
-		MCP:      defaultMCP(),
+		MCP:      defaultMCP(), NATS: NATS{MaxCalls: 1024},
 		Defaults: Plugin{Settings: plugin.DefaultSettings()},
 		src:      func() *source { return nothing },
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -60,6 +61,23 @@ callers:
     tools: {allow: ["fs.*", "*_x*"], deny: [fs.delete], max_safety: moderate}
     approval: no
     result_limit: 100
+nats:
+  url: tls://user:pw@a.example:4222,tls://b.example
+  credentials: host.creds
+  tls: {ca: ca.crt, cert: /c, key: k}
+  key: fleet.key
+  name: build-1
+  labels: {region: eu, gpu: 1, spot: true}
+  share: [gpu.*]
+  mount: ["*"]
+  prefix: far.
+  peers:
+    partner: {key: UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4, share: [], admin: true}
+  rules:
+    - {tools: far.gpu.*, version: 1.4.0, labels: {gpu: 1}, avoid: {spot: true}, hedge: 200ms, durable: at-most-once}
+    - tools: "*"
+  callers: {partner/alice: {grants: [fs:read]}, partner: {rate: 5/m}, "*": {}}
+  max_calls: 8
 `
 
 var valid = []string{
@@ -71,6 +89,7 @@ var valid = []string{
 	"defaults: {restart: {free: unlimited}}\nplugins: {a: {restart: {free: 2}}}\n",
 	"tools: {a: {rename: b}, b: {rename: a}}\n", "tools: {a: {rename: b}, b: {disable: true}}\n",
 	"plugins: {a: {environment: {X: 0x1F, Y: 1_000, Z: .inf, EMPTY: ''}}}\n",
+	"nats:\n", "nats: {embedded: on}", "nats: {embedded: 0, share: [a]}", "nats: {embedded: off, url: nats://127.0.0.1:4222}",
 	sandboxed, "defaults: {sandbox: }\n", "defaults: {sandbox: {net: [a.example:443, \"*.b.example:443\"]}}\n",
 }
 
@@ -120,6 +139,19 @@ func TestParse(t *testing.T) {
 			UID: new(1001), Grants: []tool.Capability{"fs:read", "exec"}, Tools: Visible{[]string{"fs.*", "*_x*"}, []string{"fs.delete"}, tool.Cautious},
 			Rate: tool.RateLimit{Calls: 100, Period: tool.Duration(minute)}, MaxCalls: 8, Approval: AnswerNo, ResultLimit: 100,
 		}}, {c.Sessions, Sessions{Max: 4}},
+		{c.NATS, NATS{
+			URL: "tls://user:pw@a.example:4222,tls://b.example", Credentials: "/etc/toolhost/host.creds",
+			TLS: fleet.TLS{CA: "/etc/toolhost/ca.crt", Cert: "/c", Key: "/etc/toolhost/k"}, Key: "/etc/toolhost/fleet.key", Name: "build-1",
+			Labels: map[string]string{"region": "eu", "gpu": "1", "spot": "true"}, Share: []string{"gpu.*"}, Mount: []string{"*"}, Prefix: "far.",
+			Peers: map[string]Peer{"partner": {Key: "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4", Share: []string{}, Admin: true}},
+			Rules: []fleet.Rule{{
+				Tools: "far.gpu.*", Version: "1.4.0", Labels: map[string]string{"gpu": "1"}, Avoid: map[string]string{"spot": "true"},
+				Hedge: 200 * time.Millisecond, Durable: "at-most-once",
+			}, {Tools: "*"}},
+			Callers: map[string]Caller{
+				"partner/alice": {Grants: []tool.Capability{"fs:read"}}, "partner": {Rate: tool.RateLimit{Calls: 5, Period: tool.Duration(minute)}}, "*": {},
+			}, MaxCalls: 8,
+		}},
 	} {
 		if !reflect.DeepEqual(x.got, x.want) {
 			t.Errorf("%+v, want %+v", x.got, x.want)
@@ -249,6 +281,40 @@ var invalid = map[string]wrong{
 	"callers: {a: {approval: maybe}}":                               {at: place{1, 25}, text: "unknown word `maybe`"},
 	"callers: {a: {result_limit: -5}}":                              {at: place{1, 29}, text: "out of range"},
 
+	"nats: {url: a.example:4222}":                                         {at: place{1, 13}, text: "this is not a URL (give a URL such as tls://"},
+	"nats: {url: 'http://a.example'}":                                     {at: place{1, 13}, text: "this is not a URL"},
+	"nats: {url: 'nats://a b'}":                                           {at: place{1, 13}, text: "this is not a URL"},
+	"nats: {embedded: yes}":                                               {at: place{1, 18}, text: "`yes` is not a whole number from 0 to 65535, or off, or on"},
+	"nats: {embedded: 65536}":                                             {at: place{1, 18}, text: "out of range"},
+	"nats: {embedded: on, url: 'nats://a'}":                               {at: place{1, 27}, text: "no effect with nats.embedded", beyondSchema: true},
+	"nats: {embedded: on, credentials: a}":                                {at: place{1, 35}, text: "no effect with nats.embedded", beyondSchema: true},
+	"nats: {url: 'nats://a', tls: {cert: a}}":                             {at: place{1, 37}, text: "a certificate needs its key", beyondSchema: true},
+	"nats: {url: 'nats://a', tls: {key: a}}":                              {at: place{1, 36}, text: "a key needs its certificate", beyondSchema: true},
+	"nats: {name: a b}":                                                   {at: place{1, 14}, text: "`a b` is not a host's name"},
+	"nats: {labels: {a: ''}}":                                             {at: place{1, 20}, text: "is empty"},
+	"nats: {labels: {a: [b]}}":                                            {at: place{1, 20}, text: "expected a text of 1 to 64 characters, got a list"},
+	"nats: {labels: {a=b: c}}":                                            {at: place{1, 17}, text: "a label's name has 1 to 64"},
+	"nats: {labels: {" + strings.Repeat("a", 65) + ": c}}":                {at: place{1, 17}, text: "a label's name has 1 to 64"},
+	"nats: {labels: {" + manyLabels + "}}":                                {at: place{1, 16}, text: "there are 33 labels, more than 32", beyondSchema: true},
+	"nats: {share: a}":                                                    {at: place{1, 15}, text: "expected a list, got text"},
+	"nats: {share: [a/b]}":                                                {at: place{1, 16}, text: "nats.share[0]: `a/b` is not a tool's name"},
+	"nats: {share: ['[']}":                                                {at: place{1, 16}, text: "`[` is not a tool's name"},
+	"nats: {peers: {a: {}}}":                                              {at: place{1, 16}, text: "the host has no key", beyondSchema: true},
+	"nats: {peers: {a: {key: x}}}":                                        {at: place{1, 25}, text: "`x` is not the public half of a host's key"},
+	"nats: {peers: {a: {key: " + seed + "}}}":                             {at: place{1, 25}, text: "is not the public half"},
+	"nats: {peers: {a: {key: U" + strings.Repeat("A", 55) + "}}}":         {at: place{1, 25}, text: "a letter or digit is wrong", beyondSchema: true},
+	"nats: {peers: {a: {key: " + public + "}, b: {key: " + public + "}}}": {at: place{1, 93}, text: "a has this key too", beyondSchema: true},
+	"nats: {peers: {-a: {}}}":                                             {at: place{1, 16}, text: "a host's name has"},
+	"nats: {peers: {a: {key: " + public + ", shares: []}}}":               {at: place{1, 83}, text: "did you mean `share`?"},
+	"nats: {rules: [{version: newest}]}":                                  {at: place{1, 16}, text: "the rule is of no tools", beyondSchema: true},
+	"nats: {rules: [{tools: a, hedge: 1}]}":                               {at: place{1, 34}, text: "1 has no unit"},
+	"nats: {rules: [{tools: a, hedge: 25h}]}":                             {at: place{1, 34}, text: "out of range", beyondSchema: true},
+	"nats: {rules: [{tools: a, durable: twice}]}":                         {at: place{1, 36}, text: "unknown word `twice`"},
+	"nats: {callers: {'*/a': {}}}":                                        {at: place{1, 18}, text: "this name cannot be used here (a host's name"},
+	"nats: {callers: {a: {uid: 1}}}":                                      {at: place{1, 22}, text: "unknown key `uid`"},
+	"nats: {callers: {a: {grants: [exec, exec]}}}":                        {at: place{1, 37}, text: "exec is there twice", beyondSchema: true},
+	"nats: {max_calls: 0}":                                                {at: place{1, 19}, text: "0 is out of range"},
+
 	"sandbox: {net: none}":                                                     {at: place{1, 1}, text: "unknown key `sandbox` (put it under defaults, for all plugins, or under plugins"},
 	"defaults: {sandbox: strict}":                                              {at: place{1, 21}, text: "expected a mapping of settings, got text"},
 	"defaults: {sandbox: {network: none}}":                                     {at: place{1, 22}, text: "did you mean `net`?"},
@@ -326,6 +392,20 @@ var invalid = map[string]wrong{
 	strings.Repeat("\n", maxLines):                      {at: place{maxLines, 1}, text: "more than 20000 lines", notYAML: true},
 	"root: " + strings.Repeat("x", MaxSize):             {at: place{1, 1}, text: "more than 1048576 bytes", notYAML: true},
 }
+
+const (
+	seed   = "SUAMLK2ZNL35WSMW37E7UD4VZ7ELPKW7DHC3BWBSD2GCZ7IUQQXZIORRBU"
+	public = "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4"
+)
+
+// manyLabels are 33.
+var manyLabels = func() string {
+	var all []string
+	for i := range 33 {
+		all = append(all, fmt.Sprintf("l%d: x", i))
+	}
+	return strings.Join(all, ", ")
+}()
 
 // manyTools are 1000 tools, b0 to b999.
 var manyTools = func() string {

@@ -57,7 +57,7 @@ func (r *reader) value(key string, n *node, s *setting) any {
 	case !s.takes(n.kind), slices.Contains(s.Type, "integer") && n.kind == number && !wholeNumber(n.text):
 		r.wrong(key, n, s) // the schema takes 0x10 for text, and 1.0 for a whole number
 		return nil
-	case n.kind == text || s.WriteOnly:
+	case n.kind == text || s.WriteOnly || s.Format == "label":
 		return r.text(key, n, s)
 	}
 	return json.RawMessage(n.text)

@@ -43,6 +43,7 @@ func levels() map[string]level {
 		"oauth":        {top.member("mcp_servers").each.member("oauth"), reflect.TypeFor[OAuth](), `{"mcp_servers":{"s":{"oauth":%s}}}`},
 		"tool":         {top.member("tools").each, reflect.TypeFor[Tool](), `{"tools":{"t":%s}}`},
 		"caller":       {caller, reflect.TypeFor[Caller](), `{"callers":{"c":%s}}`},
+		"nats":         {top.member("nats"), reflect.TypeFor[NATS](), `{"nats":%s}`},
 		"caller.tools": {caller.member("tools"), reflect.TypeFor[Visible](), `{"callers":{"c":{"tools":%s}}}`},
 	}
 }

@@ -18,6 +18,8 @@ type Call struct {
 	// Session is the name of a session of the daemon, which is begun if the caller has none of
 	// that name; empty: the call has a session of its own.
 	Session string
+	// On is the host of the daemon's fleet that is to run it; empty: any.
+	On string
 	// Arguments are checked by the host; they need not be JSON.
 	Arguments []byte
 	// Grants are capabilities for this call, which the daemon may refuse.

@@ -61,6 +61,9 @@ func (c *Client) stream(ctx context.Context, call Call, a policy.Approver) (Answ
 	if call.Session != "" {
 		q.Set("session", call.Session)
 	}
+	if call.On != "" {
+		q.Set("on", call.On)
+	}
 	for _, g := range call.Grants {
 		q.Add("grant", string(g))
 	}

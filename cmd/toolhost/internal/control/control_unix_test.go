@@ -24,6 +24,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/approval"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -130,6 +131,10 @@ func (s *service) Stop() time.Duration { return time.Second }
 func (s *service) Journal(string) *plugin.Journal { return nil }
 
 func (s *service) Numbers() http.Handler { return http.NotFoundHandler() }
+
+func (s *service) Fleet() (*fleet.Fleet, error) {
+	return nil, tool.Errorf(tool.CodeUnsupported, "in no fleet")
+}
 
 func (s *service) Reload(context.Context) error { return s.reload }
 

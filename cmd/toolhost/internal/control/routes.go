@@ -45,6 +45,10 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("POST /v1/stop", operator(func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, stopping{tool.Duration(s.service.Stop())})
 	}))
+	mux.HandleFunc("GET /v1/fleet/hosts", operator(s.fleetHosts))
+	mux.HandleFunc("GET /v1/fleet/tools", operator(s.fleetTools))
+	mux.HandleFunc("POST /v1/fleet/hosts/{name}/drain", s.drainHost(true))
+	mux.HandleFunc("POST /v1/fleet/hosts/{name}/resume", s.drainHost(false))
 	numbers := operator(s.numbers(s.service.Numbers()))
 	mux.HandleFunc("GET /metrics", numbers)
 	mux.HandleFunc("GET /debug/pprof/", numbers)
@@ -167,7 +171,7 @@ func (s *Server) sendAnswer(out *lines, a Answer) error {
 
 // parseCall reads what a request says in addition to the arguments.
 func parseCall(q url.Values) (Call, error) {
-	c := Call{Name: q.Get("name"), Session: q.Get("session"), Yes: q.Get("yes") == "true"}
+	c := Call{Name: q.Get("name"), Session: q.Get("session"), On: q.Get("on"), Yes: q.Get("yes") == "true"}
 	if c.Session != "" {
 		if err := CheckSession(c.Session); err != nil {
 			return c, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/approval"
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -69,6 +70,8 @@ type Service interface {
 	Sandbox(name string) (plugin.SandboxStatus, bool)
 	// Journal returns what a plugin wrote; nil: there is no such plugin.
 	Journal(name string) *plugin.Journal
+	// Fleet returns the fleet that the daemon is in, or an error: it is in none.
+	Fleet() (*fleet.Fleet, error)
 	// Numbers serves /metrics and /debug/pprof/.
 	Numbers() http.Handler
 }

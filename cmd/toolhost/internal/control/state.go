@@ -32,6 +32,8 @@ type State struct {
 	Skipped []plugin.Skipped `json:"skipped,omitempty"`
 	// Leaving are processes of plugins that were replaced or withdrawn, whose calls may end.
 	Leaving []plugin.Status `json:"leaving,omitempty"`
+	// Fleet is the daemon's part in a fleet; nil: it has none.
+	Fleet *FleetState `json:"fleet,omitempty"`
 	// Faults say why plugins, tools and directories cannot be used.
 	Faults []*tool.Error `json:"faults,omitempty"`
 }

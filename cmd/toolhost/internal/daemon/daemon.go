@@ -18,6 +18,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/mcpbridge"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
@@ -41,6 +42,8 @@ type daemon struct {
 	numbers  *metrics.Numbers
 	server   atomic.Pointer[control.Server] // nil until the daemon serves
 	mcp      atomic.Pointer[mcpServer]      // nil: there are no MCP clients
+
+	fleet atomic.Pointer[member] // nil: the daemon is in none
 
 	lastSession atomic.Pointer[lastSession]
 
@@ -82,7 +85,7 @@ func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 	}
 	d := &daemon{session: s, log: logger, since: time.Now(), options: o, stop: make(chan struct{})}
 	needs := session.Needs{Record: true, Audit: o.Audit, Options: o.Host}
-	if o.HTTP || o.Caller != "" {
+	if o.HTTP || o.Caller != "" || o.Fleet.over(t.Config.NATS).Joins() {
 		needs.Options = append(needs.Options, host.WithHooks(policy.Hooks{After: d.count, Error: d.count}))
 	}
 	l, err := s.OpenLocal(ctx, needs)
@@ -128,7 +131,7 @@ func (d *daemon) State() control.State {
 		Version: host.Version, PID: os.Getpid(), Since: d.since,
 		Identity: now.identityNow(), Configured: now.settings.Configured(), Audit: d.local.Audit,
 		Tools: h.Len(), Plugins: h.Plugins(), Skipped: h.Skipped(), Leaving: h.Draining(),
-		Faults: control.SentFaults(d.faults.current(h)),
+		Fleet: d.fleetState(), Faults: control.SentFaults(d.faults.current(h)),
 	}
 }
 
@@ -162,6 +165,12 @@ func (d *daemon) countCall(name string, r tool.Result, err error, took time.Dura
 
 func (d *daemon) call(ctx context.Context, by control.Caller, c control.Call, asked policy.Approver) control.Answer {
 	may, can := d.allowance(by), setup.Askers{Client: asked, Queue: d.queue}
+	if c.On != "" {
+		if err := d.checkPlace(c.Name, c.On); err != nil {
+			return control.Answer{Outcome: host.Outcome{Name: c.Name}}.Failed(err)
+		}
+		ctx = fleet.On(ctx, c.On)
+	}
 	if c.Session == "" {
 		return session.CallAs(ctx, d.local.Host, c, may, can)
 	}

@@ -100,9 +100,9 @@ func (d *daemon) askersOfClients() setup.Askers {
 	return setup.Askers{Client: setup.SaysYes, Terminal: setup.SaysYes, Queue: setup.SaysYes}
 }
 
-// count counts the call of an MCP client. Those of commands are counted where they are answered.
+// count counts the call of an MCP client, or of another host. Those of commands are counted where they are answered.
 func (d *daemon) count(e policy.Event) {
-	if e.Via == viaMCP {
+	if e.Via == viaMCP || e.Via == setup.OfFleet {
 		d.countCall(e.Call.Name, e.Result, e.Err, e.Duration)
 	}
 }

@@ -55,6 +55,9 @@ func (d *daemon) prepare(ctx context.Context, before *inEffect, why session.Read
 	if err := d.checkFixed(before.settings.Config, c); err != nil {
 		return nil, err
 	}
+	if err := d.checkFleet(c); err != nil {
+		return nil, err
+	}
 	after := &inEffect{settings: before.settings.With(c)}
 	if why == session.ByOperator { // tools may have written the files of --mcp-config
 		after.settings = after.settings.Reread()
@@ -87,6 +90,7 @@ func (d *daemon) apply(after *inEffect, why session.Reading) error {
 	d.session.SetLogLevel(after.settings.LogLevel)
 	d.current.Store(after)
 	d.share()
+	d.reconfigureFleet()
 	if mcp := d.mcp.Load(); mcp != nil {
 		mcp.Refresh()
 	}
@@ -104,7 +108,7 @@ func (d *daemon) checkFixed(before, after *config.Config) error {
 	flags := map[string]string{"root": "root", "plugin_dirs": "plugin-dir", "socket": "socket"}
 	var problems []config.Problem
 	for _, key := range setup.Fixed(before, after) {
-		if flag := flags[key]; flag == "" || !d.session.Flags.Given(flag) {
+		if flag := flags[key]; (flag == "" || !d.session.Flags.Given(flag)) && !d.options.Fleet.given(key) {
 			problems = append(problems, after.Problem("a running daemon cannot change it",
 				"start the daemon again, or change it back", strings.Split(key, ".")...))
 		}

@@ -36,6 +36,8 @@ type Options struct {
 	// HTTP serves MCP clients over HTTP, on Listen; empty: the address of the configuration.
 	HTTP   bool
 	Listen string
+	// Fleet is what the daemon does in a fleet.
+	Fleet Fleet
 	// Host are options of the host, after those of the settings.
 	Host []host.Option
 	// Serving is called with the host when the daemon serves. Nil: no one is.
@@ -121,6 +123,10 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, f
 	defer d.watchConfig(changed)()
 	defer d.watchPlugins()()
 
+	if err := d.joinFleet(ctx); err != nil && ctx.Err() == nil {
+		return errors.Join(err, ln.Close())
+	}
+	defer d.closeFleet()
 	if err := d.serveMetrics(tasks); err != nil {
 		return errors.Join(err, ln.Close()) // which removes the socket
 	}
@@ -151,6 +157,7 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, f
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
 	tasks.add(func(context.Context) { front.shutdown(bound) })
+	tasks.add(func(context.Context) { d.leaveFleet(bound) })
 	server.Shutdown(bound)
 	tasks.end()
 	d.sessions.close()

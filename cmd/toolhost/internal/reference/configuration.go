@@ -176,12 +176,16 @@ func (r *settings) group(m member) {
 // there.
 func (r *settings) rows(prefix string, all members, section string) {
 	for _, m := range all {
-		s := r.follow(m.setting)
+		s, key := r.follow(m.setting), prefix+m.name
+		if inner, suffix := r.inner(s); inner != nil {
+			r.row(prefix, m.name, m.setting)
+			s, key = inner, key+suffix
+		}
 		if len(s.Properties) == 0 || slices.Contains(s.Type, "string") {
 			r.row(prefix, m.name, m.setting)
 			continue
 		}
-		key, at := prefix+m.name, r.told[s.Ref].section
+		at := r.told[s.Ref].section
 		if at != "" {
 			fmt.Fprintf(&r.Builder, "| `%s` | [as for %s](#%s) | | %s |\n", key, at, at, cell(s.Description))
 			continue
@@ -192,6 +196,22 @@ func (r *settings) rows(prefix string, all members, section string) {
 		fmt.Fprintf(&r.Builder, "| `%s` | a mapping | | %s |\n", key, cell(s.Description))
 		r.rows(key+".", s.Properties, section)
 	}
+}
+
+// inner returns what a list or a mapping from names has in it, if that is a mapping of settings;
+// else nil.
+func (r *settings) inner(s *setting) (inner *setting, suffix string) {
+	inner, suffix = s.Items, "[]"
+	if each := s.each(); each != nil {
+		inner, suffix = each, ".NAME"
+	}
+	if inner == nil {
+		return nil, ""
+	}
+	if inner = r.follow(inner); len(inner.Properties) == 0 || slices.Contains(inner.Type, "string") {
+		return nil, ""
+	}
+	return inner, suffix
 }
 
 // row writes one setting.

@@ -1,13 +1,16 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -53,6 +56,7 @@ func Shared(c *config.Config) bool {
 type Caller struct {
 	name        string
 	via, client string // how its calls come in, and from which program
+	account     string // the host of the fleet that answers for it; empty: this one
 	says        config.Caller
 	// asked returns who is asked about calls of a tool, by the name that callers see.
 	asked func(seen string) []config.Asker
@@ -61,9 +65,23 @@ type Caller struct {
 }
 
 // CallerOf returns what the file gives a caller.
-func CallerOf(c *config.Config, name string) Caller {
-	asked := func(seen string) []config.Asker { return c.Asked(name, seen) }
-	return Caller{name: name, says: c.Callers[name], asked: asked, patience: c.Approvals.Timeout}
+func CallerOf(c *config.Config, name string) Caller { return callerOf(c, name, c.Callers[name]) }
+
+func callerOf(c *config.Config, name string, says config.Caller) Caller {
+	asked := func(seen string) []config.Asker { return c.Asked(says, seen) }
+	return Caller{name: name, says: says, asked: asked, patience: c.Approvals.Timeout}
+}
+
+// OfFleet is how the calls of other hosts come in, on record.
+const OfFleet = "fleet"
+
+// CallerOfFleet returns what the file gives a caller of another host.
+func CallerOfFleet(c *config.Config, by fleet.Caller) Caller {
+	account := cmp.Or(by.Peer, by.Host)
+	name, says := c.NATS.Caller(account, by.Name)
+	out := callerOf(c, name, says).Through(OfFleet, strings.TrimSpace(by.Name+" on "+by.Host))
+	out.account = account
+	return out
 }
 
 // Through returns the caller as one whose calls come in that way, from that program.
@@ -81,7 +99,7 @@ func (c Caller) Name() string { return c.name }
 // Session returns the options of a session of the caller, except for its approver.
 func (c Caller) Session() []host.SessionOption {
 	return []host.SessionOption{
-		host.WithCaller(host.Caller{Name: c.name, Rate: &c.says.Rate, Calls: c.says.MaxCalls, Via: c.via, Client: c.client}),
+		host.WithCaller(host.Caller{Name: c.name, Rate: &c.says.Rate, Calls: c.says.MaxCalls, Account: c.account, Via: c.via, Client: c.client}),
 		host.WithGrants(c.says.Grants...), host.WithVisible(c.Sees), host.WithResultLimit(c.says.ResultLimit),
 		host.WithDiscovery(c.says.Discovery),
 	}

@@ -7,6 +7,7 @@ package setup
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
@@ -70,12 +71,14 @@ func Trust(c *config.Config) host.Trust {
 // host cannot change.
 func Fixed(before, after *config.Config) []string {
 	fixed := slices.DeleteFunc(config.Diff(before, after).Host, func(key string) bool {
-		return slices.Contains([]string{"log_level", "hold_new", "trust", "approvals", "sessions", "mcp"}, key)
+		return slices.Contains([]string{"log_level", "hold_new", "trust", "approvals", "sessions", "mcp", "nats"}, key)
 	})
-	a, b := before.MCP, after.MCP
+	a, b, m, n := before.MCP, after.MCP, before.NATS, after.NATS
 	for key, differs := range map[string]bool{
 		"mcp.listen": a.Listen != b.Listen, "mcp.tls": a.TLS != b.TLS, "mcp.limits": a.Limits != b.Limits,
 		"mcp.tasks.ttl": a.Tasks.TTL != b.Tasks.TTL, "mcp.tasks.max": a.Tasks.Max != b.Tasks.Max,
+		"nats.url": m.URL != n.URL, "nats.embedded": !reflect.DeepEqual(m.Embedded, n.Embedded), "nats.credentials": m.Credentials != n.Credentials,
+		"nats.tls": m.TLS != n.TLS, "nats.key": m.Key != n.Key, "nats.name": m.Name != n.Name, "nats.store": m.Store != n.Store,
 	} {
 		if differs {
 			fixed = append(fixed, key)

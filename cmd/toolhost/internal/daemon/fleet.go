@@ -1,0 +1,320 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/host/fleet/embedded"
+	"github.com/toolhost/toolhost/internal/safefile"
+	"github.com/toolhost/toolhost/internal/state"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Fleet is what the operator says of a fleet on the command line. It goes before the configuration;
+// labels are added to those there. The zero value says nothing.
+type Fleet struct {
+	URL          string
+	Embedded     *int
+	Name         string
+	Share, Mount []string
+	Labels       map[string]string
+}
+
+// over returns what holds of a configuration.
+func (f Fleet) over(n config.NATS) config.NATS {
+	if f.URL != "" || f.Embedded != nil {
+		n.URL, n.Embedded = config.Addresses(f.URL), f.Embedded
+	}
+	n.Name = cmp.Or(f.Name, n.Name)
+	if f.Share != nil {
+		n.Share = f.Share
+	}
+	if f.Mount != nil {
+		n.Mount = f.Mount
+	}
+	if len(f.Labels) > 0 {
+		labels := maps.Clone(f.Labels)
+		for k, v := range n.Labels {
+			if _, given := labels[k]; !given {
+				labels[k] = v
+			}
+		}
+		n.Labels = labels
+	}
+	return n
+}
+
+// given reports whether the command line says what a setting of the configuration is about.
+func (f Fleet) given(key string) bool {
+	switch key {
+	case "nats.url", "nats.embedded":
+		return f.URL != "" || f.Embedded != nil
+	case "nats.name":
+		return f.Name != ""
+	}
+	return false
+}
+
+// member is a daemon's part in a fleet.
+type member struct {
+	*fleet.Fleet
+	key    fleet.Key
+	name   string
+	url    string
+	server *embedded.Server // nil: the server is not in this process
+}
+
+// joinFleet joins the fleet, if there is to be one.
+//
+// # Errors
+//
+// [*exit.Error] for settings that cannot be used; those of [embedded.Start] and [fleet.Join].
+func (d *daemon) joinFleet(ctx context.Context) error {
+	n := d.options.Fleet.over(d.current.Load().loaded.Config.NATS)
+	if !n.Joins() {
+		return nil
+	}
+	m := &member{url: string(n.URL)}
+	var err error
+	if m.key, err = session.FleetKey(n); err != nil {
+		return err
+	}
+	if m.name, err = fleetName(n); err != nil {
+		return err
+	}
+	if err := checkFiles(n); err != nil {
+		return err
+	}
+	if n.Embedded != nil {
+		store, err := storeOf(n)
+		if err != nil {
+			return exit.With(exit.BadUsage, err)
+		}
+		if m.server, err = embedded.Start(embedded.Config{Port: *n.Embedded, Keys: keysOf(m.key, n), StoreDir: store}); err != nil {
+			return err
+		}
+		m.url = m.server.URL()
+	}
+	if m.Fleet, err = fleet.Join(ctx, d.local.Host, d.fleetConfig(m, n)); err != nil {
+		m.closeServer()
+		if tool.CodeOf(err) == tool.CodeInvalidArguments {
+			err = exit.With(exit.BadUsage, err)
+		}
+		return err
+	}
+	d.fleet.Store(m)
+	d.session.Notef("fleet: %s on %s, with the key %s", m.name, config.Addresses(m.url).Shown(), m.key)
+	return nil
+}
+
+// fleetConfig returns what the fleet is told.
+func (d *daemon) fleetConfig(m *member, n config.NATS) fleet.Config {
+	return fleet.Config{
+		URL: m.url, Credentials: n.Credentials, TLS: n.TLS, Key: m.key, Name: m.name, Labels: n.Labels,
+		Peers: n.Known(), Share: n.Share, Mount: n.Mount, Prefix: n.Prefix, Rules: n.Rules, MaxCalls: n.MaxCalls,
+		Accept: d.acceptOfFleet, Log: d.log.Named("fleet"),
+	}
+}
+
+// acceptOfFleet returns what a caller of another host has here. What the operator says on the
+// command line is not for it.
+func (d *daemon) acceptOfFleet(by fleet.Caller) ([]host.SessionOption, error) {
+	caller := setup.CallerOfFleet(d.current.Load().loaded.Config, by)
+	return append(caller.Session(), host.WithApprover(caller.Approver(setup.Askers{Queue: d.queue}))), nil
+}
+
+// checkFleet checks what a reload is about to put into effect.
+func (d *daemon) checkFleet(c *config.Config) error {
+	m := d.fleet.Load()
+	if m == nil {
+		return nil
+	}
+	told := d.fleetConfig(m, d.options.Fleet.over(c.NATS))
+	if err := told.Check(); err != nil {
+		return c.Problems([]config.Problem{c.Problem(tool.AsError(err).Message, "mend it, or change it back", "nats")})
+	}
+	return nil
+}
+
+// reconfigureFleet puts a configuration that was checked into effect.
+func (d *daemon) reconfigureFleet() {
+	m := d.fleet.Load()
+	if m == nil {
+		return
+	}
+	n := d.options.Fleet.over(d.current.Load().loaded.Config.NATS)
+	err := m.Reconfigure(d.fleetConfig(m, n))
+	if m.server != nil {
+		err = errors.Join(err, m.server.SetKeys(keysOf(m.key, n)...))
+	}
+	if err != nil {
+		d.log.Error("what the fleet goes by has not changed", "error", err)
+	}
+}
+
+// leaveFleet tells the others that the host leaves, and gives their calls time until ctx ends.
+func (d *daemon) leaveFleet(ctx context.Context) {
+	if m := d.fleet.Load(); m != nil {
+		if err := m.Leave(ctx); err != nil {
+			d.log.Warn("calls of other hosts were in progress at the end", "error", err)
+		}
+	}
+}
+
+// closeTime bounds what is left of a fleet at the end.
+const closeTime = 5 * time.Second
+
+func (d *daemon) closeFleet() {
+	m := d.fleet.Swap(nil)
+	if m == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	if err := m.Close(ctx); err != nil {
+		d.log.Warn("the fleet was not left in good order", "error", err)
+	}
+	m.closeServer()
+}
+
+func (m *member) closeServer() {
+	if m.server == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	_ = m.server.Close(ctx) // the process ends in any case
+}
+
+// Fleet implements [control.Service].
+func (d *daemon) Fleet() (*fleet.Fleet, error) {
+	if m := d.fleet.Load(); m != nil {
+		return m.Fleet, nil
+	}
+	return nil, &tool.Error{
+		Code: tool.CodeUnsupported, Message: "the daemon is in no fleet",
+		Hint: "set nats in its configuration, or start it with toolhost serve --nats URL",
+	}
+}
+
+// fleetState returns how the daemon's part in a fleet is; nil: it has none.
+func (d *daemon) fleetState() *control.FleetState {
+	m := d.fleet.Load()
+	if m == nil {
+		return nil
+	}
+	out := &control.FleetState{Name: m.name, Server: config.Addresses(m.url).Shown()}
+	for _, h := range m.Hosts() {
+		switch {
+		case h.Self:
+			out.State, out.Reason = h.State, h.Reason
+		case h.State == fleet.HostRefused:
+			out.Refused++
+		default:
+			out.Hosts++
+			out.Calls += h.Calls
+		}
+	}
+	for _, t := range m.Tools() {
+		if slices.ContainsFunc(t.Versions, func(v fleet.VersionStatus) bool { return v.Used }) {
+			out.Tools++
+		}
+	}
+	return out
+}
+
+// checkPlace checks that a call for a host would go there: a tool of this host's own runs here.
+func (d *daemon) checkPlace(name, on string) error {
+	m, err := d.Fleet()
+	if err != nil {
+		return err
+	}
+	t, ok := d.local.Host.Get(name)
+	here := func(h fleet.HostStatus) bool { return h.Self && h.Name == on }
+	if !ok || t.Owner == fleet.Owner || slices.ContainsFunc(m.Hosts(), here) {
+		return nil
+	}
+	return &tool.Error{
+		Code: tool.CodeInvalidArguments, Tool: name, Unsent: true,
+		Message: fmt.Sprintf("tool %s is this host's own, and does not run on %s", name, on),
+		Hint:    "set nats.prefix, so that the tools of other hosts have other names",
+	}
+}
+
+// keysOf returns the keys that may log in to the embedded server.
+func keysOf(own fleet.Key, n config.NATS) []string {
+	keys := []string{own.Public()}
+	for _, name := range slices.Sorted(maps.Keys(n.Peers)) {
+		if key := n.Peers[name].Key; !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// storeOf returns the directory of the embedded server; empty: nothing is kept.
+func storeOf(n config.NATS) (string, error) {
+	if n.Store != "" || !n.Durable() {
+		return n.Store, nil
+	}
+	dir, err := state.Dir()
+	return filepath.Join(dir, "nats"), err
+}
+
+// notInNames are what a host's name cannot have.
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+
+// fleetName returns what the host is called.
+func fleetName(n config.NATS) (string, error) {
+	if n.Name != "" {
+		return n.Name, nil
+	}
+	machine, err := os.Hostname()
+	name := strings.Trim(notInNames.ReplaceAllString(machine, "-"), "_.-")
+	if err != nil || name == "" {
+		return "", exit.Usage("this machine has no name that a host of a fleet can have", "name the host with nats.name or serve --name")
+	}
+	return name[:min(len(name), 64)], nil
+}
+
+// checkFiles looks at the files of the connection, which would otherwise be missed each time that
+// the host connects.
+func checkFiles(n config.NATS) error {
+	for key, path := range map[string]string{
+		"nats.credentials": n.Credentials, "nats.tls.ca": n.TLS.CA, "nats.tls.cert": n.TLS.Cert, "nats.tls.key": n.TLS.Key,
+	} {
+		if path == "" {
+			continue
+		}
+		f, info, err := safefile.OpenTarget(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("there is no file %s", path)
+		}
+		if err != nil {
+			return exit.Usage(fmt.Sprintf("%s: %v", key, err), "mend the configuration")
+		}
+		_ = f.Close() // it is only looked at
+		if secret := key == "nats.credentials" || key == "nats.tls.key"; secret && !safefile.Private(info, 0o077) {
+			return exit.Usage(fmt.Sprintf("%s: %s is secret, and other users can read it", key, path),
+				"chmod 600 "+path+", and make a new one if they may have")
+		}
+	}
+	return nil
+}

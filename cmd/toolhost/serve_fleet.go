@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/daemon"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+)
+
+// fleetFlags are those of serve about a fleet.
+type fleetFlags struct {
+	nats, name           string
+	share, mount, labels []string
+}
+
+func (f *fleetFlags) bind(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.nats, "nats", "", "join the fleet on the NATS server at this `URL`, or run one: embedded[:PORT]")
+	flags.StringVar(&f.name, "name", "", "the `NAME` of this host in its fleet (default nats.name in the configuration, else the machine's)")
+	flags.StringSliceVar(&f.share, "share", nil, "share the tools that match this `PATTERN` with known hosts; may be repeated")
+	flags.StringSliceVar(&f.mount, "mount", nil, "mount the tools of known hosts that match this `PATTERN`; may be repeated")
+	flags.StringSliceVar(&f.labels, "label", nil, "a label of this host, `KEY=VALUE`; may be repeated")
+	_ = cmd.RegisterFlagCompletionFunc("nats", cobra.FixedCompletions([]string{embeddedNATS, "nats://", "tls://"},
+		cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
+}
+
+const (
+	embeddedNATS = "embedded"
+	natsPort     = 4222
+)
+
+var natsURL = regexp.MustCompile(`^(nats|tls|wss?)://[^\s,/]+/?(,(nats|tls|wss?)://[^\s,/]+/?)*$`)
+
+// parse returns what the flags say.
+//
+// # Errors
+//
+// [*exit.Error] for what cannot be read.
+func (f *fleetFlags) parse(given func(string) bool) (out daemon.Fleet, err error) {
+	switch port, numbered := strings.CutPrefix(f.nats, embeddedNATS+":"); {
+	case f.nats == "" && given("nats"):
+		return out, exit.Usage("--nats is empty", "give a URL such as nats://127.0.0.1:4222, or embedded")
+	case f.nats == embeddedNATS || numbered:
+		n := natsPort
+		if numbered {
+			if n, err = strconv.Atoi(port); err != nil || n < 0 || n > 1<<16-1 {
+				return out, exit.Usage(fmt.Sprintf("--nats: %q is not a port", port), "give embedded, or embedded: and a number up to 65535")
+			}
+		}
+		out.Embedded = &n
+	case f.nats != "" && !natsURL.MatchString(f.nats):
+		return out, exit.Usage("--nats is neither a URL of a NATS server nor embedded", "give a URL such as nats://127.0.0.1:4222, or embedded[:PORT]")
+	default:
+		out.URL = f.nats
+	}
+	out.Name, out.Share, out.Mount, out.Labels = f.name, f.share, f.mount, map[string]string{}
+	for _, label := range f.labels {
+		k, v, ok := strings.Cut(label, "=")
+		if !ok || k == "" || v == "" {
+			return out, exit.Usage(fmt.Sprintf("--label %q is not KEY=VALUE", label), "give one such as region=eu")
+		}
+		out.Labels[k] = v
+	}
+	return out, nil
+}
