@@ -45,8 +45,15 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) bool {
 		}
 		cost = 0
 		for _, m := range messages {
-			if q, ok := m.(*jsonrpc.Request); ok && q.IsCall() && q.Method != methodCall {
-				cost++
+			q, ok := m.(*jsonrpc.Request)
+			if !ok || !q.IsCall() || q.Method == methodCall {
+				continue
+			}
+			cost++
+			if err := mayListen(q); err != nil {
+				answer, _ := encodeMessage(&jsonrpc.Response{ID: q.ID, Error: err}) // which is one of ours
+				turnAway(w, http.StatusBadRequest, answer)
+				return false
 			}
 		}
 	}

@@ -71,6 +71,9 @@ func (c *streamConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 func (c *streamConn) begin(req *jsonrpc.Request) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := mayListen(req); err != nil {
+		return err
+	}
 	switch {
 	case len(c.all) >= maxStreams:
 		return refused("%d subscriptions are open, and that is the limit; cancel one", len(c.all))

@@ -215,6 +215,29 @@ func (at *request) hasTasks() bool {
 	return ok
 }
 
+// mayListen refuses a subscription to tasks of a client that does not have the extension. The SDK
+// does not decode what it is about. Of other clients it is taken, and acknowledged without tasks.
+func mayListen(r *jsonrpc.Request) error {
+	var p struct {
+		Meta struct {
+			Can struct {
+				Extensions map[string]json.RawMessage `json:"extensions"`
+			} `json:"io.modelcontextprotocol/clientCapabilities"`
+		} `json:"_meta"`
+		Notifications struct {
+			TaskIDs []json.RawMessage `json:"taskIds"`
+		} `json:"notifications"`
+	}
+	if r.Method != methodListen {
+		return nil
+	}
+	_ = json.Unmarshal(r.Params, &p) // the SDK refuses what cannot be read
+	if _, ok := p.Meta.Can.Extensions[tasksExtension]; !ok && len(p.Notifications.TaskIDs) > 0 {
+		return errNoTasks()
+	}
+	return nil
+}
+
 // errNoTasks is what a client is told that would have to have tasks.
 func errNoTasks() error {
 	return &jsonrpc.Error{

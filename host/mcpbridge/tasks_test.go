@@ -231,6 +231,9 @@ func TestTasksOfOtherClients(t *testing.T) {
 			t.Errorf("%s: %s", method, a.body)
 		}
 	}
+	if a := plain.ask("subscriptions/listen", "", `,"notifications":{"taskIds":["`+id+`"]}`); a.Error.Code != -32021 {
+		t.Errorf("a subscription: %s", a.body)
+	}
 	required := tasks(t, h, task.MemoryOptions{}, mcpbridge.TaskRule{Required: true})
 	required.task("t_echo")
 	required.can = ""
@@ -453,12 +456,12 @@ func TestTasksOfAPlugin(t *testing.T) {
 	t.Cleanup(func() { _ = store.Close(context.Background()) })
 	s := serve(t, h, mcpbridge.ServerOptions{Tasks: store, TaskRule: func(string) mcpbridge.TaskRule { return mcpbridge.TaskRule{} }})
 	to, from, _ := rawClient(t, s)
-	n := 0
+	n, can := 0, ""
 	ask := func(method, params string) (a answer) {
 		t.Helper()
 		n++
 		_, err := fmt.Fprintf(to, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
-			`"io.modelcontextprotocol/clientCapabilities":{%s}},%s}}`+"\n", n, method, extension, params)
+			`"io.modelcontextprotocol/clientCapabilities":{%s}},%s}}`+"\n", n, method, can, params)
 		if err != nil || !from.Scan() {
 			t.Fatal(err, from.Err())
 		}
@@ -468,6 +471,10 @@ func TestTasksOfAPlugin(t *testing.T) {
 		}
 		return a
 	}
+	if a := ask("subscriptions/listen", `"notifications":{"taskIds":["x"]}`); a.Error.Code != -32021 {
+		t.Errorf("a subscription: %s", a.body)
+	}
+	can = extension
 	id := ask("tools/call", `"name":"r_progress","arguments":{}`).Result.TaskID
 	if id == "" {
 		t.Fatal("not a task")
