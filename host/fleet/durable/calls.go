@@ -1,0 +1,227 @@
+// Package durable runs calls that survive the restart of who submitted them and of who runs them:
+// they wait in a queue of NATS JetStream, and their results in a bucket. Begin with [Open].
+//
+// A call belongs to the key of the host that submitted it, which signs it. Hosts that share its tool
+// with that host take it from the queue when they have a slot. The first thing that a worker does is to
+// replace the call's record, as its host stored it, by its claim, which the server lets happen once; so
+// what a stranger puts into the queue again runs no second time. What is stored is signed by its
+// writer, and believed only of hosts that may say it. Who may write to the account's streams can
+// still delete and delay calls: their permissions are the NATS operator's.
+package durable
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Calls are the durable calls of a host: those that it submits, and those that it runs.
+type Calls struct {
+	cfg    Config
+	store  *store
+	worker *worker
+	stop   context.CancelFunc // of everything but calls that run
+	done   sync.WaitGroup     // what stop ends
+	news   news
+	stale  stale
+}
+
+// Stats are counts since the start, and what runs.
+type Stats struct {
+	// Running is how many calls run here, and Slots how many may.
+	Running int `json:"running"`
+	Slots   int `json:"slots"`
+	// Ran is how many attempts have ended here.
+	Ran uint64 `json:"ran"`
+	// Refused is how many messages in the queue were refused: forged, damaged, or there again.
+	Refused uint64 `json:"refused"`
+}
+
+// Open makes sure that the queue and the bucket are there, and begins to run the calls of tools that
+// the host shares.
+//
+// # Errors
+//
+// [tool.CodeInvalidArguments] for a [Config] that cannot be used; [tool.CodeUnavailable] if the
+// server or the account has no JetStream, or no room for the streams; the context's end.
+func Open(ctx context.Context, cfg Config) (*Calls, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	s, err := openStore(ctx, &cfg)
+	if err != nil {
+		return nil, err
+	}
+	c := &Calls{cfg: cfg, store: s}
+	run, stop := context.WithCancel(context.Background())
+	c.stop = stop
+	if c.worker, err = c.work(run); err != nil {
+		stop()
+		return nil, unavailable("subscribing", err)
+	}
+	return c, nil
+}
+
+// Close takes no more calls, and waits until those that run here have ended. When ctx ends first, it
+// interrupts them: those that may run again go back to the queue, the others fail with
+// [ErrOutcomeUnknown]. Calls that wait are left as they are.
+func (c *Calls) Close(ctx context.Context) error {
+	c.news.mu.Lock() // so that no listener begins while it is waited for
+	c.stop()
+	c.news.mu.Unlock()
+	ended := make(chan struct{})
+	go func() {
+		c.done.Wait()
+		c.worker.jobs.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+	}
+	c.worker.hurry(errClosing)
+	<-ended
+	return context.Cause(ctx)
+}
+
+// Drain has the host take no more calls from the queue, or take them again. Those that run go on.
+func (c *Calls) Drain(on bool) {
+	c.worker.paused.Store(on)
+	c.worker.rouse()
+}
+
+// Stats returns what the host has done for the queue.
+func (c *Calls) Stats() Stats {
+	return Stats{
+		Running: c.worker.inProgress(), Slots: c.cfg.Slots,
+		Ran: c.worker.ran.Load(), Refused: c.worker.refused.Load(),
+	}
+}
+
+// news tells who waits that a record has changed.
+type news struct {
+	mu      sync.Mutex
+	watches bool // there is a watcher
+	waiting map[string]map[chan struct{}]bool
+}
+
+// of returns a channel that receives a value when the record of a call may have changed.
+func (n *news) of(id string) (changed chan struct{}, end func()) {
+	changed = make(chan struct{}, 1)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.waiting == nil {
+		n.waiting = map[string]map[chan struct{}]bool{}
+	}
+	if n.waiting[id] == nil {
+		n.waiting[id] = map[chan struct{}]bool{}
+	}
+	n.waiting[id][changed] = true
+	return changed, func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if delete(n.waiting[id], changed); len(n.waiting[id]) == 0 {
+			delete(n.waiting, id)
+		}
+	}
+}
+
+func (n *news) tell(id string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for changed := range n.waiting[id] {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// listen has [news] told of changes, until [Calls.Close]. Without it, who waits looks from time to
+// time.
+func (c *Calls) listen() {
+	c.news.mu.Lock()
+	defer c.news.mu.Unlock()
+	if c.news.watches || c.worker.life.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(c.worker.life)
+	prefix := owner(c.cfg.Key.Public()) + "."
+	w, err := c.store.bucket.Watch(ctx, prefix+"*", jetstream.UpdatesOnly(), jetstream.MetaOnly())
+	if err != nil {
+		cancel()
+		c.cfg.Log.Warn("changes of durable calls are not told", "error", err)
+		return
+	}
+	c.news.watches = true
+	c.done.Go(func() {
+		defer cancel()
+		defer w.Stop() //nolint:errcheck // there is nothing to be done
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case e, ok := <-w.Updates():
+				if !ok {
+					c.news.mu.Lock()
+					c.news.watches = false
+					c.news.mu.Unlock()
+					return
+				}
+				if e != nil {
+					c.news.tell(e.Key()[len(prefix):])
+				}
+			}
+		}
+	})
+}
+
+// stale remembers which claims were seen without a sign of life.
+type stale struct {
+	mu   sync.Mutex
+	seen map[string]sighting
+}
+
+type sighting struct {
+	revision, connects uint64
+	at                 time.Time
+}
+
+// maxStale bounds the memory of [stale].
+const maxStale = 10_000
+
+// since returns for how long a record has been seen to be the same, over one connection: when the
+// server was away, the worker needs time to report too.
+func (s *stale) since(id string, revision, connects uint64) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := sighting{revision, connects, time.Now()}
+	was, ok := s.seen[id]
+	if ok && was.revision == revision && was.connects == connects {
+		return now.at.Sub(was.at)
+	}
+	if s.seen == nil || len(s.seen) >= maxStale {
+		s.seen = map[string]sighting{}
+	}
+	s.seen[id] = now
+	return 0
+}
+
+func (s *stale) forget(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.seen, id)
+}
+
+// connects counts how often the connection was made.
+func connects(nc *nats.Conn) uint64 { return nc.Stats().Reconnects }
+
+func unavailable(doing string, err error) *tool.Error {
+	return tool.Errorf(tool.CodeUnavailable, "durable calls cannot be used: %s: %w", doing, err)
+}

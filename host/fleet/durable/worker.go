@@ -1,0 +1,268 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/toolhost/toolhost/host"
+)
+
+// mounted owns the tools of other hosts, which are not shared again.
+const mounted = "fleet"
+
+// worker takes calls from the queue. It fetches only what it has slots for; that something came is
+// told by nudges, and found out from time to time without them.
+type worker struct {
+	*Calls
+	life    context.Context // until Close
+	base    context.Context // of the jobs
+	hurry   context.CancelCauseFunc
+	paused  atomic.Bool
+	warned  atomic.Int64 // when a message was last said to be refused, in ns
+	wake    chan struct{}
+	jobs    sync.WaitGroup
+	ran     atomic.Uint64
+	refused atomic.Uint64
+
+	consumers map[string]jetstream.Consumer // by token; of the goroutine that serves
+
+	mu      sync.Mutex
+	offers  map[string]string // the tools that are shared, by token
+	ready   []string          // tokens that may have calls, each once
+	running map[string]*job   // by ID
+	free    int
+	missing bool // the last look failed
+}
+
+func (c *Calls) work(life context.Context) (*worker, error) {
+	w := &worker{
+		Calls: c, life: life, wake: make(chan struct{}, 1), consumers: map[string]jetstream.Consumer{},
+		running: map[string]*job{}, free: c.cfg.Slots,
+	}
+	w.base, w.hurry = context.WithCancelCause(context.Background())
+	subs := []*nats.Subscription{}
+	for subject, f := range map[string]func(string){nudges: w.nudge, interrupt: w.look} {
+		sub, err := c.cfg.Conn.Subscribe(subject+"*", func(m *nats.Msg) { f(strings.TrimPrefix(m.Subject, subject)) })
+		if err != nil {
+			return nil, err
+		}
+		subs = append(subs, sub)
+	}
+	c.done.Go(func() {
+		w.serve(life)
+		for _, sub := range subs {
+			_ = sub.Unsubscribe() // the connection may be closed
+		}
+	})
+	return w, nil
+}
+
+// nudge notes that there may be a call for a token.
+func (w *worker) nudge(tok string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.offers[tok] != "" {
+		w.add(tok)
+	}
+}
+
+// add notes that a token may have calls. It holds the lock.
+func (w *worker) add(tok string) {
+	for _, t := range w.ready {
+		if t == tok {
+			return
+		}
+	}
+	w.ready = append(w.ready, tok)
+	w.rouse()
+}
+
+func (w *worker) rouse() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// look has a job that runs look at its record.
+func (w *worker) look(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if j := w.running[id]; j != nil {
+		select {
+		case j.changed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (w *worker) inProgress() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.cfg.Slots - w.free
+}
+
+func (w *worker) serve(ctx context.Context) {
+	tick := time.NewTicker(w.cfg.Lapse / 2)
+	defer tick.Stop()
+	w.poll(ctx)
+	for {
+		for w.next(ctx) {
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.wake:
+		case <-tick.C:
+			w.poll(ctx)
+		}
+	}
+}
+
+// poll finds out which tools are shared, and which of them have calls in the queue: those that no
+// nudge told of, such as what a dead worker has left.
+func (w *worker) poll(ctx context.Context) {
+	offers := w.offered()
+	w.mu.Lock()
+	w.offers = offers
+	busy := w.free == 0
+	w.mu.Unlock()
+	for tok := range w.consumers {
+		if offers[tok] == "" {
+			delete(w.consumers, tok)
+		}
+	}
+	if len(offers) == 0 || busy || w.paused.Load() {
+		return
+	}
+	info, err := w.store.queue.Info(ctx, jetstream.WithSubjectFilter(subjects+">"))
+	if err != nil {
+		if !w.missing && ctx.Err() == nil {
+			w.cfg.Log.Warn("the queue of durable calls is not to be seen", "error", err)
+		}
+		w.missing = true
+		return
+	}
+	w.missing = false
+	w.store.sync(info)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for subject := range info.State.Subjects {
+		if tok, _ := idOfSubject(subject); offers[tok] != "" {
+			w.add(tok)
+		}
+	}
+}
+
+// offered returns the names of the tools that a peer may have called, by token.
+func (w *worker) offered() map[string]string {
+	peers, out := w.cfg.Peers(), map[string]string{}
+	if len(peers) == 0 {
+		return out
+	}
+	var patterns []string
+	for _, p := range peers {
+		patterns = append(patterns, p.Share...)
+	}
+	for _, t := range w.cfg.Host.Tools(host.Filter{}) {
+		if t.Owner != mounted && matches(patterns, t.Name) {
+			out[token(t.Name, w.cfg.Digest(t.Definition))] = t.Name
+		}
+	}
+	return out
+}
+
+// next fetches calls of one token, and reports whether there may be more.
+func (w *worker) next(ctx context.Context) (more bool) {
+	w.mu.Lock()
+	if ctx.Err() != nil || w.paused.Load() || w.free == 0 || len(w.ready) == 0 {
+		w.mu.Unlock()
+		return false
+	}
+	tok := w.ready[0]
+	w.ready = w.ready[1:]
+	slots := w.free
+	if others := len(w.ready); others > 0 {
+		slots = max(1, slots/(others+1)) // so that one tool does not take them all
+	}
+	w.free -= slots
+	w.mu.Unlock()
+
+	got, err := w.fetch(ctx, tok, slots)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.free += slots - got
+	if err != nil {
+		delete(w.consumers, tok) // it may be gone; the next look makes it again
+		if ctx.Err() == nil && !errors.Is(err, nats.ErrConnectionClosed) {
+			w.cfg.Log.Debug("durable calls were not fetched", "tool", w.offers[tok], "error", err)
+		}
+	} else if got > 0 && w.offers[tok] != "" {
+		w.add(tok)
+	}
+	return true
+}
+
+func (w *worker) fetch(ctx context.Context, tok string, most int) (got int, err error) {
+	c := w.consumers[tok]
+	if c == nil {
+		c, err = w.store.queue.CreateConsumer(ctx, jetstream.ConsumerConfig{
+			Durable: tok, FilterSubject: subjects + tok + ".*", AckPolicy: jetstream.AckExplicitPolicy, AckWait: w.cfg.Lapse,
+			MaxDeliver: -1, MaxAckPending: -1, InactiveThreshold: w.cfg.Keep, // how often is counted by who gets it
+		})
+		if errors.Is(err, jetstream.ErrConsumerExists) {
+			c, err = w.store.queue.Consumer(ctx, tok)
+		}
+		if err != nil {
+			return 0, err
+		}
+		w.consumers[tok] = c
+	}
+	batch, err := c.FetchNoWait(most)
+	if err != nil {
+		return 0, err
+	}
+	for m := range batch.Messages() {
+		got++
+		w.start(m, c.CachedInfo().Config.AckWait)
+	}
+	return got, batch.Error()
+}
+
+// start runs what a message says, in a slot of its own.
+func (w *worker) start(m jetstream.Msg, wait time.Duration) {
+	j := &job{
+		worker: w, msg: m, lapse: max(minLapse, min(w.cfg.Lapse, wait)), changed: make(chan struct{}, 1),
+		log: w.cfg.Log.With("subject", m.Subject()),
+	}
+	j.ctx, j.cancel = context.WithCancelCause(w.base)
+	w.jobs.Go(func() {
+		j.run()
+		j.cancel(nil)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.running[j.id] == j {
+			delete(w.running, j.id)
+		}
+		w.free++
+		w.rouse()
+	})
+}
+
+// enter has a call found by its ID. False: it runs here, by that message if same.
+func (w *worker) enter(j *job, id string) (entered, same bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if there := w.running[id]; there != nil {
+		return false, there.sequence == j.sequence
+	}
+	j.id, w.running[id] = id, j
+	return true, false
+}
