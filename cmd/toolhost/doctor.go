@@ -17,7 +17,7 @@ import (
 const aboutDoctor = `Look for what keeps plugins, commands or the daemon from working here: the
 configuration and the lock, the plugin directories and files, the MCP servers, the clock,
 the directories that are written to, the limits of the system, what it confines plugins
-with, and the daemon. Each finding says what to do about it. No plugin and no server is
+with, the daemon, and its fleet. Each finding says what to do about it. No plugin and no server is
 started.
 
 A warning is about something that is weaker than it could be, such as a protection from

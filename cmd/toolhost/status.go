@@ -14,7 +14,6 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
-	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
@@ -71,7 +70,7 @@ func problemsOf(d control.State) []string {
 	if d.Draining {
 		add("it is ending, and takes no more calls")
 	}
-	if f := d.Fleet; f != nil && f.State != fleet.HostReady && f.State != fleet.HostDraining {
+	if f := d.Fleet; f != nil && !f.Reached() {
 		add("the fleet on %s is not reached: %s", f.Server, f.Reason)
 	}
 	told := map[string]bool{}

@@ -25,6 +25,11 @@ type FleetState struct {
 	Calls int `json:"calls"`
 }
 
+// Reached reports whether the host is in its fleet.
+func (f *FleetState) Reached() bool {
+	return f.State == fleet.HostReady || f.State == fleet.HostDraining
+}
+
 func (s *Server) fleetHosts(w http.ResponseWriter, r *http.Request) {
 	f, err := s.service.Fleet()
 	if err != nil {

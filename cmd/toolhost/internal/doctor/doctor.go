@@ -59,6 +59,7 @@ var checks = []struct {
 	{"protections", checkProtections},
 	{"sandbox", checkSandbox},
 	{"daemon", checkDaemon},
+	{"fleet", checkFleet},
 }
 
 // patient is what is examined, and what was found so far.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -29,6 +30,7 @@ func TestNumbers(t *testing.T) {
 	state := control.State{Version: "1", Since: time.Now(), Tools: 3, Plugins: []plugin.Status{
 		{Name: "fs", State: plugin.Ready, Starts: 2, Crashes: 1, Waiting: 4}, {Name: "bad", State: plugin.Quarantined, Upgrade: "why", WantsMore: &plugin.WantsMore{}},
 	}}
+	state.Fleet = &control.FleetState{State: fleet.HostReady, Hosts: 3, Refused: 1, Tools: 7, Calls: 2}
 	n := New(func() Snapshot { return Snapshot{State: state, Load: control.Load{Calls: 5, Approvals: 6}} })
 	n.Call("fs.read", "", 20*time.Millisecond)
 	n.Call("fs.read", tool.CodeCrashed, time.Second)
@@ -44,7 +46,8 @@ func TestNumbers(t *testing.T) {
 		`toolhost_plugin_state{plugin="bad",state="quarantined"} 1`, `toolhost_plugin_starts_total{plugin="fs"} 2`,
 		`toolhost_plugin_crashes_total{plugin="fs"} 1`, `toolhost_plugin_calls_waiting{plugin="fs"} 4`,
 		`toolhost_plugin_upgrade_failed{plugin="bad"} 1`, `toolhost_plugin_wants_more{plugin="bad"} 1`, `toolhost_plugin_wants_more{plugin="fs"} 0`, "toolhost_calls_in_progress 5", "toolhost_approvals_waiting 6",
-		"go_goroutines ",
+		"toolhost_fleet_reached 1", `toolhost_fleet_hosts{refused="false"} 3`, `toolhost_fleet_hosts{refused="true"} 1`,
+		"toolhost_fleet_tools 7", "toolhost_fleet_calls_in_progress 2", "go_goroutines ",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %s in\n%s", want, text)

@@ -46,6 +46,11 @@ var (
 	descUpgrade   = describe("plugin_upgrade_failed", "1 if a newer file or newer settings of a plugin could not be used.", "plugin")
 	descHeld      = describe("plugin_held", "1 if a change of a plugin waits for the operator.", "plugin")
 	descWants     = describe("plugin_wants_more", "1 if a plugin needs more than was accepted, and runs without.", "plugin")
+
+	descFleetReached = describe("fleet_reached", "1 if the host is in its fleet, 0 if no NATS server is reached; absent: it has none.")
+	descFleetHosts   = describe("fleet_hosts", "Other hosts of the fleet, refused if they are not used.", "refused")
+	descFleetTools   = describe("fleet_tools", "Tools of other hosts that are mounted.")
+	descFleetCalls   = describe("fleet_calls_in_progress", "Calls of this host that other hosts of its fleet run.")
 )
 
 // Describe implements [prometheus.Collector].
@@ -53,6 +58,7 @@ func (states) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descInfo, descSince, descTools, descFaults, descSkipped, descLeaving, descCalls, descApprovals,
 		descState, descStarts, descCrashes, descRunning, descWaiting, descUpgrade, descHeld, descWants,
+		descFleetReached, descFleetHosts, descFleetTools, descFleetCalls,
 	} {
 		out <- d
 	}
@@ -76,6 +82,13 @@ func (c states) Collect(out chan<- prometheus.Metric) {
 	gauge(descLeaving, float64(len(now.Leaving)))
 	gauge(descCalls, float64(load.Calls))
 	gauge(descApprovals, float64(load.Approvals))
+	if f := now.Fleet; f != nil {
+		gauge(descFleetReached, boolean(f.Reached()))
+		gauge(descFleetHosts, float64(f.Hosts), "false")
+		gauge(descFleetHosts, float64(f.Refused), "true")
+		gauge(descFleetTools, float64(f.Tools))
+		gauge(descFleetCalls, float64(f.Calls))
+	}
 	for _, p := range now.Plugins {
 		for _, state := range allStates {
 			gauge(descState, boolean(p.State == state), p.Name, string(state))

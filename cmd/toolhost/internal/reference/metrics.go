@@ -16,7 +16,7 @@ import (
 // metricNames describes the metrics of a daemon, by what one with a plugin serves.
 func metricNames(string) (string, error) {
 	n := metrics.New(func() metrics.Snapshot {
-		return metrics.Snapshot{State: control.State{Plugins: []plugin.Status{{Name: "example"}}}}
+		return metrics.Snapshot{State: control.State{Plugins: []plugin.Status{{Name: "example"}}, Fleet: &control.FleetState{}}}
 	})
 	n.Call("example", "", time.Second)
 	n.Reload(nil)

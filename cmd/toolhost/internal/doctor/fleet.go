@@ -1,0 +1,97 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/host/fleet"
+)
+
+const (
+	natsTimeout = 2 * time.Second // for a connection to a server
+	largeSkew   = time.Minute     // between the clocks of two hosts: what they say of times misleads
+)
+
+// checkFleet examines the host's key, and asks the daemon for its fleet; if there is no daemon,
+// whether the servers can be connected to.
+func checkFleet(ctx context.Context, p *patient) {
+	n := p.settings.Config.NATS
+	if path, err := session.FleetKeyPath(n); err == nil && paths.Exists(path) {
+		if key, err := fleet.KeyFile(path); err != nil {
+			p.error(err, "mend "+path)
+		} else {
+			p.ok("the key of this host is " + key.Public())
+		}
+	}
+	if path, err := p.settings.SocketPath(); err == nil && path != "" {
+		if c, err := control.Dial(ctx, path); err == nil {
+			checkHosts(ctx, p, c)
+			return
+		}
+	}
+	if n.URL == "" {
+		return
+	}
+	for one := range strings.SplitSeq(string(n.URL), ",") {
+		address := natsAddress(one)
+		d := net.Dialer{Timeout: natsTimeout}
+		conn, err := d.DialContext(ctx, "tcp", address)
+		if err != nil {
+			p.failed("the NATS server is not reached: "+err.Error(), "start it, or mend nats.url")
+			continue
+		}
+		_ = conn.Close() // it is only tried
+		p.ok("a NATS server can be connected to on " + address)
+	}
+}
+
+// natsAddress returns the address of a server, without what is secret.
+func natsAddress(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	port := map[string]string{"ws": "80", "wss": "443"}[u.Scheme]
+	if port == "" {
+		port = "4222"
+	}
+	if own := u.Port(); own != "" {
+		port = own
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// checkHosts looks at the fleet as the daemon sees it.
+func checkHosts(ctx context.Context, p *patient, c *control.Client) {
+	f := c.State().Fleet
+	if f == nil {
+		p.ok("the daemon is in no fleet")
+		return
+	}
+	if !f.Reached() {
+		p.failed(fmt.Sprintf("the daemon is not in its fleet on %s: %s", f.Server, f.Reason), "see its log")
+	}
+	hosts, err := c.FleetHosts(ctx)
+	if err != nil {
+		p.error(err, "see toolhost fleet")
+		return
+	}
+	for _, h := range hosts {
+		switch {
+		case h.Self:
+		case h.State == fleet.HostRefused, h.State == fleet.HostLate:
+			p.warning(fmt.Sprintf("host %s is %s: %s", h.Name, h.State, h.Reason), "see toolhost fleet")
+		case h.Skew.Abs() > largeSkew:
+			p.warning(fmt.Sprintf("the clocks of this host and of %s are %v apart", h.Name, h.Skew.Abs().Round(time.Second)),
+				"set them by NTP: nothing is decided by them, but the records of the two do not fit")
+		}
+	}
+	p.ok(fmt.Sprintf("%s is in a fleet with %s, and mounts %s", f.Name, count(f.Hosts, "other host"), count(f.Tools, "tool")))
+}
