@@ -86,36 +86,17 @@ func plain(b *testing.B, bus *bus) roundTrip {
 
 // calls runs a tool over a link.
 func calls(b *testing.B, bus *bus) roundTrip {
-	s := stream(b, bus)
-	arguments := []byte(`{"a":"` + strings.Repeat("x", size-8) + `"}`)
-	return func(int) error {
-		_, err := s.Execute(b.Context(), tool.Call{Name: "echo", Arguments: arguments})
-		return err
-	}
-}
-
-func stream(t testing.TB, bus *bus) *wire.Stream {
-	t.Helper()
-	caller, server, _, _ := bus.pair(t)
-	set, err := tool.NewSet(tool.Tool{
+	r := overLink(b, bus, tool.Tool{
 		Definition: tool.Definition{
 			Name: "echo", Description: "Echoes.", Safety: tool.Safe, InputSchema: tool.Schema(`{"type":"object"}`),
 		},
 		Handler: func(_ context.Context, c tool.Call) (tool.Result, error) { return tool.Text(string(c.Arguments)), nil },
 	})
-	if err != nil {
-		t.Fatal(err)
+	arguments := []byte(`{"a":"` + strings.Repeat("x", size-8) + `"}`)
+	return func(int) error {
+		_, err := r.Execute(b.Context(), tool.Call{Name: "echo", Arguments: arguments})
+		return err
 	}
-	served := make(chan error, 1)
-	go func() { served <- (&wire.Server{Provider: set}).Serve(t.Context(), server) }()
-	s := wire.NewStream(caller, wire.StreamHooks{Asks: true})
-	t.Cleanup(func() {
-		_ = s.Close()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	})
-	return s
 }
 
 const callers = 64

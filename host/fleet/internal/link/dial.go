@@ -34,11 +34,14 @@ func packetSize(nc *nats.Conn) int { return int(min(nc.MaxPayload(), maxPacket))
 //
 // # Errors
 //
-// [nats.ErrNoResponders] if no such host is there, and other errors of the connection; the error of
-// ctx; a [tool.Error] with the code and the message of [Refuse], with [tool.CodeUnavailable] if a
+// [nats.ErrNoResponders] if no such host is there, [nats.ErrDisconnected] without a connection, and
+// its other errors; the error of ctx; a [tool.Error] with the code and the message of [Refuse], with [tool.CodeUnavailable] if a
 // stranger answers, and with [tool.CodeUnsupported] if the server takes only messages that are too
 // small.
 func Dial(ctx context.Context, nc *nats.Conn, self *Instance, remote []byte, subject string, about []byte) (*Link, error) {
+	if !nc.IsConnected() { // the request would wait for the next connection
+		return nil, nats.ErrDisconnected
+	}
 	static, err := publicKey(remote)
 	if err != nil {
 		return nil, err
@@ -63,7 +66,7 @@ func Dial(ctx context.Context, nc *nats.Conn, self *Instance, remote []byte, sub
 		err = l.agree(&agreement{static: self.key, ephemeral: ephemeral, remoteStatic: static}, o, m.Data)
 	}
 	if err == nil {
-		err = l.hello()
+		err = l.signal(0) // the server knows then that this is no replay
 	}
 	if err != nil {
 		l.end(err)
@@ -148,7 +151,7 @@ func newLink(nc *nats.Conn, id, to, from string) (*Link, error) {
 		return nil, err
 	}
 	l.sub = sub
-	err = sub.SetPendingLimits(maxPending, 2*window)
+	err = sub.SetPendingLimits(maxPending, maxPendingBytes)
 	sub.SetClosedHandler(func(string) { l.end(nats.ErrConnectionClosed) }) // or the link has ended before
 	if err != nil {
 		return nil, errors.Join(err, sub.Unsubscribe())

@@ -25,9 +25,12 @@ const (
 	// packetCost is what a packet uses of the window in addition to its data, in bytes: about
 	// its overhead in memory.
 	packetCost = 512
-	// maxPending bounds the messages that wait to be opened: more than one side can send within
-	// the window, so that only strangers exceed it.
-	maxPending = 2 * window / packetCost
+	// maxPending and maxPendingBytes bound the messages that wait to be opened: more than one side
+	// can send within the window, so that only strangers exceed it.
+	maxPending      = 8 * window / packetCost
+	maxPendingBytes = 4 * window
+	// probeAfter is how long after messages were dropped the other side is asked for a packet.
+	probeAfter = time.Second
 )
 
 var (
@@ -44,8 +47,10 @@ type Link struct {
 	subject string        // to the other side
 	started chan struct{} // closed when there are keys
 
-	ready bool // only receive uses it
-	in    *opener
+	ready     bool // only receive uses it, in and discarded
+	in        *opener
+	discarded int         // messages that the subscription had no room for
+	probing   atomic.Bool // there will be a probe
 
 	turn   sync.Mutex // held by Send
 	pieces [][]byte   // of what Send sends, reused
@@ -98,6 +103,24 @@ func (l *Link) Proven() <-chan struct{} { return l.proven }
 // depend on the clock of the machine.
 func (l *Link) Heard() time.Time { return epoch.Add(time.Duration(l.heard.Load())) }
 
+// Probe asks the other side for a packet: [Link.Heard] is later then. If messages were lost on the
+// way, in either direction, the link ends. Links do not probe of their own accord: an idle one sends
+// nothing.
+//
+// # Errors
+//
+// Those of [Link.Send].
+func (l *Link) Probe() error {
+	if err := l.Err(); err != nil {
+		return err
+	}
+	err := l.signal(flagProbe)
+	if err != nil {
+		l.end(err)
+	}
+	return err
+}
+
 // Dropped returns how many messages came that were not from the other side, or not for the first
 // time.
 func (l *Link) Dropped() uint64 { return l.dropped.Load() }
@@ -143,10 +166,19 @@ func (l *Link) end(err error) {
 	l.mu.Unlock()
 	_ = l.sub.Unsubscribe() // fails only if the connection is closed, and nothing is left of it
 	close(l.done)
-	if !errors.Is(err, io.EOF) && l.nc.IsConnected() {
-		l.wmu.Lock()
-		_, _ = l.publish(flagClose, 0, nil, 0) // the other side may be gone too
-		l.wmu.Unlock()
+	if !errors.Is(err, io.EOF) && l.signal(flagClose) != nil && !l.nc.IsClosed() {
+		go l.closeLater()
+	}
+}
+
+// closeLater tells the other side that the link has ended as soon as there is a connection again:
+// the other side may have kept its own, and would wait for answers. It returns when the connection
+// is closed at the latest.
+func (l *Link) closeLater() {
+	status := l.nc.StatusChanged(nats.CONNECTED, nats.CLOSED)
+	defer l.nc.RemoveStatusListener(status)
+	for l.signal(flagClose) != nil && !l.nc.IsClosed() {
+		<-status
 	}
 }
 
@@ -169,9 +201,16 @@ func (l *Link) receive(m *nats.Msg) {
 	default:
 		l.take(p)
 	}
-	// What was dropped may be the last packet, after which no gap would show.
-	if n, err := m.Sub.Dropped(); err == nil && n > 0 {
-		l.end(errLost)
+	// Strangers have filled the subscription. If a packet of the other side was discarded, the next
+	// one shows it; if it was the last one, the answer to the probe does.
+	if n, err := m.Sub.Dropped(); err == nil && n != l.discarded {
+		l.discarded = n
+		if l.probing.CompareAndSwap(false, true) {
+			time.AfterFunc(probeAfter, func() {
+				l.probing.Store(false)
+				_ = l.Probe() // if it fails, the link has ended
+			})
+		}
 	}
 }
 
@@ -186,7 +225,7 @@ func (l *Link) take(p packet) {
 	var err error
 	l.mu.Lock()
 	if l.credit += p.credit; l.credit > window {
-		err = errFlags
+		err = errBroken
 	}
 	if p.credit > 0 {
 		l.writable.Signal()
@@ -204,6 +243,9 @@ func (l *Link) take(p packet) {
 		l.readable.Signal()
 	}
 	l.mu.Unlock()
+	if err == nil && p.flags&flagProbe != 0 {
+		err = l.signal(0)
+	}
 	switch {
 	case err != nil:
 		l.end(err)

@@ -25,8 +25,11 @@ const (
 	minPacket = 1 << 10
 )
 
-// flagClose marks the last packet of a side.
-const flagClose = 1
+// The flags of a packet.
+const (
+	flagClose = 1 << iota // it is the last of its side
+	flagProbe             // it asks for a packet
+)
 
 // packet is what was sealed.
 type packet struct {
@@ -38,7 +41,7 @@ type packet struct {
 var (
 	errForged = errors.New("the packet is not one of the link, or an old one")
 	errLost   = errors.New("messages of the other host were lost")
-	errFlags  = errors.New("the other host breaks the protocol of links")
+	errBroken = errors.New("the other host breaks the protocol of links")
 )
 
 // sealer makes the packets of one side.
@@ -84,7 +87,7 @@ type opener struct {
 // # Errors
 //
 // errForged, after which nothing has changed; errLost, if packets before this one are missing;
-// errFlags.
+// errBroken.
 func (o *opener) open(data []byte) (packet, error) {
 	if len(data) < overhead || len(data) > o.most {
 		return packet{}, errForged
@@ -103,8 +106,8 @@ func (o *opener) open(data []byte) (packet, error) {
 	}
 	o.next++
 	p := packet{flags: plain[0], credit: int(binary.BigEndian.Uint32(plain[1:])), data: plain[sealedHeader:]}
-	if p.flags&^flagClose != 0 {
-		return packet{}, errFlags
+	if p.flags&^(flagClose|flagProbe) != 0 {
+		return packet{}, errBroken
 	}
 	return p, nil
 }

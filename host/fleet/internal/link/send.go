@@ -54,11 +54,11 @@ func (l *Link) reserve(n int) (owed int, err error) {
 	return owed, nil
 }
 
-// hello sends a packet without data: the other side learns that this one has its key.
-func (l *Link) hello() error {
+// signal sends a packet without data.
+func (l *Link) signal(flags uint8) error {
 	l.wmu.Lock()
 	defer l.wmu.Unlock()
-	_, err := l.publish(0, 0, nil, 0)
+	_, err := l.publish(flags, 0, nil, 0)
 	return err
 }
 
