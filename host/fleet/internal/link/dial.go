@@ -66,7 +66,7 @@ func Dial(ctx context.Context, nc *nats.Conn, self *Instance, remote []byte, sub
 		err = l.agree(&agreement{static: self.key, ephemeral: ephemeral, remoteStatic: static}, o, m.Data)
 	}
 	if err == nil {
-		err = l.signal(0) // the server knows then that this is no replay
+		err = l.signal(0) // proves to the server that the opening is not a replay
 	}
 	if err != nil {
 		l.end(err)
