@@ -26,6 +26,8 @@ type Config struct {
 	Credentials string
 	// TLS names files for the connection. Default: those of the system.
 	TLS TLS
+	// KeepTrying joins when a server is reached, if none is now. Default: false.
+	KeepTrying bool
 	// Options are further ones of the connection.
 	Options []nats.Option
 
@@ -206,19 +208,6 @@ func (c *Config) ruleOf(name string) Rule {
 	return Rule{}
 }
 
-// peerOf returns the host that a key is that of.
-func (c *Config) peerOf(key string) (name string, p Peer, known bool) {
-	for name, p := range c.Peers {
-		if p.Key == key {
-			return name, p, true
-		}
-	}
-	if key == c.Key.public {
-		return "", Peer{Key: key, Admin: true}, true
-	}
-	return "", Peer{}, false
-}
-
 func (p Peer) shares(c *Config) []string {
 	if p.Share != nil {
 		return p.Share
@@ -232,4 +221,3 @@ func (p Peer) mounts(c *Config) []string {
 	}
 	return c.Mount
 }
-

@@ -311,6 +311,7 @@ func (p *Plugin) Status() Status {
 			s.ConfigSchema = about.ConfigSchema
 		}
 		s.Tools, s.Needs, s.Undeclared = len(about.Tools), about.Needs.Normal(), about.Needs == nil
+		s.KeepsSessions = slices.Contains(about.Features, wire.FeatureSessions)
 	}
 	p.runs.addTo(&s)
 	return s

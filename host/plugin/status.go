@@ -37,7 +37,9 @@ type Status struct {
 	PID     int    `json:"pid,omitempty"`
 	Version string `json:"version,omitempty"` // the plugin's own
 	SDK     string `json:"sdk,omitempty"`
-	Tools   int    `json:"tools"`
+	// KeepsSessions says that it keeps state for each session.
+	KeepsSessions bool `json:"keeps_sessions,omitempty"`
+	Tools         int  `json:"tools"`
 	// Carrier is what calls travel on; empty: the plugin is not running.
 	Carrier Carrier `json:"carrier,omitempty"`
 	// Calls counts the calls under way.

@@ -1,0 +1,209 @@
+package fleet
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// The fleet's own operations. They are calls on a link, by names that no tool can have.
+const (
+	indexOperation       = "fleet:index"
+	definitionsOperation = "fleet:definitions"
+	drainOperation       = "fleet:drain"
+)
+
+// catalogue is what this host could share, at one moment. It never changes.
+type catalogue struct {
+	revision uint64
+	tools    map[string]shared // by name
+	names    []string          // sorted
+	texts    map[string]json.RawMessage
+}
+
+// shared is a tool that can be shared.
+type shared struct {
+	Name string `json:"name"`
+	// Digest is the SHA-256 of the definition's JSON, in hexadecimal digits.
+	Digest string `json:"digest"`
+	// Plugin and Version are those that it comes with; Keeps says that it keeps state per session.
+	Plugin  string `json:"plugin,omitempty"`
+	Version string `json:"version,omitempty"`
+	Keeps   bool   `json:"keeps,omitempty"`
+}
+
+// index is the answer to indexOperation.
+type index struct {
+	Revision uint64   `json:"revision"`
+	Tools    []shared `json:"tools"`
+}
+
+// A host asks for definitions by their digests, and gets as many as fit an answer, at least one.
+type (
+	definitionsRequest struct {
+		Digests []string `json:"digests"`
+	}
+	definitionsAnswer struct {
+		Definitions map[string]json.RawMessage `json:"definitions"`
+	}
+)
+
+// maxAnswer bounds the definitions in one answer, in bytes.
+const maxAnswer = 4 << 20
+
+// gather makes the catalogue of the host's tools: what is not of the fleet itself, so that a call
+// never travels on.
+func gather(h *host.Host, revision uint64, before *catalogue) *catalogue {
+	c := &catalogue{revision: revision, tools: map[string]shared{}, texts: map[string]json.RawMessage{}}
+	type owner struct {
+		version string
+		keeps   bool
+	}
+	owners := map[string]owner{}
+	for _, p := range h.Plugins() {
+		owners[p.Name] = owner{p.Version, p.KeepsSessions}
+	}
+	for _, t := range h.Tools(host.Filter{}) {
+		if t.Owner == Owner {
+			continue
+		}
+		t.Alias = ""
+		text, err := json.Marshal(t.Definition)
+		if err != nil {
+			continue // no registry has such a schema
+		}
+		sum := sha256.Sum256(text)
+		s := shared{t.Name, hex.EncodeToString(sum[:]), t.Owner, owners[t.Owner].version, owners[t.Owner].keeps}
+		c.tools[t.Name], c.texts[s.Digest] = s, text
+	}
+	c.names = slices.Sorted(maps.Keys(c.tools))
+	if before != nil && maps.Equal(before.tools, c.tools) {
+		return before
+	}
+	return c
+}
+
+// index returns what the patterns match.
+func (c *catalogue) index(patterns []string) []shared {
+	out := []shared{}
+	for _, name := range c.names {
+		if matches(patterns, name) {
+			out = append(out, c.tools[name])
+		}
+	}
+	return out
+}
+
+// revision changes whenever what is shared may have. It is announced, and others read anew.
+func (f *Fleet) revision() uint64 {
+	return f.catalogue.Load().revision<<16 + f.settings.Load().epoch
+}
+
+// definitions returns those that were asked for, of what the patterns match.
+func (c *catalogue) definitions(patterns []string, r definitionsRequest) definitionsAnswer {
+	asked := map[string]bool{}
+	for _, d := range r.Digests {
+		asked[d] = true
+	}
+	out, size := definitionsAnswer{map[string]json.RawMessage{}}, 0
+	for _, name := range c.names {
+		digest := c.tools[name].Digest
+		text := c.texts[digest]
+		if !asked[digest] || !matches(patterns, name) {
+			continue
+		}
+		if size > 0 && size+len(text) > maxAnswer {
+			break
+		}
+		size += len(text)
+		out.Definitions[digest] = text
+	}
+	return out
+}
+
+// followHost keeps the catalogue as the host's tools change, and says so to the fleet.
+func (f *Fleet) followHost() {
+	for {
+		select {
+		case _, more := <-f.hostChanges:
+			if !more {
+				return
+			}
+		case <-f.life.Done():
+			return
+		}
+		f.regather()
+		if !f.pause(gatherTime) {
+			return
+		}
+	}
+}
+
+// regather brings the catalogue up to date.
+func (f *Fleet) regather() {
+	if f.settings.Load().sharesAny() {
+		before := f.catalogue.Load()
+		if now := gather(f.host, before.revision+1, before); now != before {
+			f.catalogue.Store(now)
+			f.announceSoon()
+		}
+	}
+	f.unshadow()
+}
+
+func (f *Fleet) background(run func()) {
+	f.running.Add(1)
+	go func() {
+		defer f.running.Done()
+		run()
+	}()
+}
+
+// decodeDefinition reads a definition whose digest is known, and checks that it is that one.
+//
+// # Errors
+//
+// [tool.CodeInvalidDefinition].
+func decodeDefinition(s shared, text json.RawMessage) (*tool.Definition, error) {
+	d := new(tool.Definition)
+	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != s.Digest {
+		return nil, tool.Errorf(tool.CodeInvalidDefinition, "the definition of %s is not the announced one", s.Name)
+	}
+	if err := json.Unmarshal(text, d); err != nil {
+		return nil, tool.Errorf(tool.CodeInvalidDefinition, "the definition of %s cannot be read: %w", s.Name, err)
+	}
+	if d.Name != s.Name {
+		return nil, tool.Errorf(tool.CodeInvalidDefinition, "the definition of %s has the name %.70q", s.Name, d.Name)
+	}
+	d.Alias = ""
+	return d, d.Check()
+}
+
+func (c *Config) sharesAny() bool {
+	if len(c.Share) > 0 {
+		return true
+	}
+	for _, p := range c.Peers {
+		if len(p.Share) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Config) mountsAny() bool {
+	if len(c.Mount) > 0 {
+		return true
+	}
+	for _, p := range c.Peers {
+		if len(p.Mount) > 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,112 @@
+package fleet_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+func TestMountedToolRunsOnItsHost(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	join(t, s.config("b", share("math.*"), grants()), says("math.add", "three"), says("secret", "no"))
+	a := join(t, s.config("a", mount("*")), says("own", "mine"))
+	if got := a.text(t, "math.add"); got != "three" {
+		t.Errorf("got %q", got)
+	}
+	if a.has("secret") {
+		t.Error("a tool that is not shared is mounted")
+	}
+	got, _ := a.Get("math.add")
+	if got.Owner != fleet.Owner {
+		t.Errorf("owner %q", got.Owner)
+	}
+}
+
+func TestToolsComeAndGoWithTheirHost(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	a := join(t, s.config("a", mount("*")))
+	b := join(t, s.config("b", share("*")), says("one", "1"))
+	until(t, "the tool", func() bool { return a.has("one") })
+	if err := b.Register(says("two", "2")); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the second tool", func() bool { return a.has("two") })
+	_ = b.Fleet.Close(context.Background())
+	begin := time.Now()
+	until(t, "their end", func() bool { return !a.has("one") && !a.has("two") })
+	t.Logf("gone after %v", time.Since(begin))
+}
+
+func TestReplicasAreOneTool(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for _, name := range []string{"b", "c"} {
+		join(t, s.config(name, share("*")), says("who", name, idempotent))
+	}
+	a := join(t, s.config("a", mount("*")))
+	seen := map[string]int{}
+	for range 200 {
+		seen[a.text(t, "who")]++
+	}
+	if len(seen) != 2 {
+		t.Errorf("calls went to %v", seen)
+	}
+	tools := a.Fleet.Tools()
+	if len(tools) != 1 || len(tools[0].Versions) != 1 || len(tools[0].Versions[0].Hosts) != 2 {
+		t.Errorf("%+v", tools)
+	}
+	for _, name := range []string{"b", "c"} {
+		res, err := a.Fleet.Execute(fleet.On(t.Context(), name), tool.Call{Name: "who"})
+		if err != nil || res.Text() != name {
+			t.Errorf("on %s: %v %v", name, res.Text(), err)
+		}
+	}
+}
+
+func TestDrainedHostTakesNothingNew(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := join(t, s.config("b", share("*")), says("who", "b"))
+	join(t, s.config("c", share("*")), says("who", "c"))
+	a := join(t, s.config("a", mount("*")))
+	if err := a.Drain(t.Context(), "b", true); err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		if got := a.text(t, "who"); got != "c" {
+			t.Fatalf("a call went to %s", got)
+		}
+	}
+	if h := b.Hosts(); h[0].State != fleet.HostDraining {
+		t.Errorf("b is %s", h[0].State)
+	}
+}
+
+func TestCallerIsKnown(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	other, err := fleet.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = other
+	var asked []fleet.Caller
+	join(t, s.config("b", share("*"), func(c *fleet.Config) {
+		c.Accept = func(by fleet.Caller) ([]host.SessionOption, error) {
+			asked = append(asked, by)
+			return nil, nil
+		}
+	}), handler("me", func(_ context.Context, call tool.Call) (tool.Result, error) { return tool.Text(call.Caller), nil }))
+	a := join(t, s.config("a", mount("*")))
+	session := a.Session(host.WithCaller(host.Caller{Name: "alice"}))
+	out := session.Call(t.Context(), tool.Call{Name: "me"})
+	if out.Content != "a/alice" || len(asked) != 1 || asked[0] != (fleet.Caller{Host: "a", Name: "alice"}) {
+		t.Errorf("%q, %+v", out.Content, asked)
+	}
+}

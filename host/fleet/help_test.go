@@ -1,0 +1,130 @@
+package fleet_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/host/fleet/embedded"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// site is a NATS server, and the key of all hosts at it.
+type site struct {
+	*embedded.Server
+	key fleet.Key
+}
+
+func newSite(t testing.TB) *site {
+	t.Helper()
+	key, err := fleet.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := embedded.Start(embedded.Config{Keys: []string{key.Public()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close(context.Background()) })
+	return &site{s, key}
+}
+
+// config returns what a host shares and mounts at the site.
+func (s *site) config(name string, change ...func(*fleet.Config)) fleet.Config {
+	c := fleet.Config{URL: s.URL(), Key: s.key, Name: name}
+	if os.Getenv("FLEET_LOG") != "" {
+		c.Log = hclog.New(&hclog.LoggerOptions{Name: name, Level: hclog.Debug})
+	}
+	for _, f := range change {
+		f(&c)
+	}
+	return c
+}
+
+func share(patterns ...string) func(*fleet.Config) {
+	return func(c *fleet.Config) { c.Share = patterns }
+}
+func mount(patterns ...string) func(*fleet.Config) {
+	return func(c *fleet.Config) { c.Mount = patterns }
+}
+
+// grants accepts all callers with capabilities.
+func grants(caps ...tool.Capability) func(*fleet.Config) {
+	return func(c *fleet.Config) {
+		c.Accept = func(fleet.Caller) ([]host.SessionOption, error) {
+			return []host.SessionOption{host.WithGrants(caps...)}, nil
+		}
+	}
+}
+
+// node is a host in a fleet.
+type node struct {
+	*host.Host
+	*fleet.Fleet
+}
+
+func join(t testing.TB, c fleet.Config, tools ...tool.Tool) *node {
+	t.Helper()
+	h, err := host.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close(context.Background()) })
+	for _, one := range tools {
+		if err := h.Register(one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := fleet.Join(t.Context(), h, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close(context.Background()) })
+	return &node{h, f}
+}
+
+// handler returns a tool.
+func handler(name string, run tool.Handler, change ...func(*tool.Definition)) tool.Tool {
+	d := tool.Definition{Name: name, Description: "A tool of a test.", Safety: tool.Safe}
+	for _, f := range change {
+		f(&d)
+	}
+	return tool.Tool{Definition: d, Handler: run}
+}
+
+// says returns a tool that answers with a text.
+func says(name, text string, change ...func(*tool.Definition)) tool.Tool {
+	return handler(name, func(context.Context, tool.Call) (tool.Result, error) { return tool.Text(text), nil }, change...)
+}
+
+func idempotent(d *tool.Definition) { d.Idempotent = true }
+
+// until waits for a condition that the changes of a host's tools, or other events, bring about.
+func until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for begin := time.Now(); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(begin) > 20*time.Second {
+			t.Fatalf("waited for %s", what)
+		}
+	}
+}
+
+func (n *node) has(name string) bool {
+	_, there := n.Get(name)
+	return there
+}
+
+func (n *node) text(t testing.TB, name string) string {
+	t.Helper()
+	out := n.Call(t.Context(), tool.Call{Name: name, Arguments: json.RawMessage("{}")})
+	if !out.Success {
+		t.Fatalf("%s: %s", name, out.Content)
+	}
+	return out.Content
+}

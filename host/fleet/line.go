@@ -1,0 +1,147 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/toolhost/toolhost/host/fleet/internal/link"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/wire"
+)
+
+// line carries this host's calls to another one.
+type line struct {
+	link   *link.Link
+	stream *wire.Stream
+}
+
+func (l *line) fail(err error) {
+	l.link.Fail(err)
+	_ = l.stream.Close()
+}
+
+// dialTime bounds how long a host may take to accept a link.
+const dialTime = 2 * time.Second
+
+// connect returns the line to the host, and makes one if there is none.
+//
+// # Errors
+//
+// A *tool.Error, unsent; the context's end.
+func (m *member) connect(ctx context.Context) (*line, error) {
+	f := m.fleet
+	for {
+		f.mu.Lock()
+		if m.line != nil {
+			l := m.line
+			f.mu.Unlock()
+			return l, nil
+		}
+		if m.life.Err() != nil || f.closed {
+			f.mu.Unlock()
+			return nil, m.unreachable(errors.New("it is gone"))
+		}
+		if wait := m.dialing; wait != nil {
+			f.mu.Unlock()
+			select {
+			case <-wait:
+				continue
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		done := make(chan struct{})
+		m.dialing = done
+		f.mu.Unlock()
+
+		l, err := m.dial()
+		f.mu.Lock()
+		m.dialing = nil
+		if err == nil && m.life.Err() == nil {
+			m.line, m.lost = l, time.Time{}
+			f.signal()
+		} else if err == nil {
+			err = errors.New("it is gone")
+			l.fail(err)
+		}
+		f.mu.Unlock()
+		close(done)
+		if err != nil {
+			return nil, m.unreachable(err)
+		}
+		go m.watch(l)
+		return l, nil
+	}
+}
+
+// dial makes a line. It is not bounded by one call, as others may wait for it too.
+func (m *member) dial() (*line, error) {
+	ctx, cancel := context.WithTimeout(m.life, dialTime)
+	defer cancel()
+	about, err := m.fleet.announcement(false)
+	if err != nil {
+		return nil, err
+	}
+	k, err := link.Dial(ctx, m.fleet.nc, m.fleet.self, m.public, instanceSubject+m.id+".open", about)
+	if err != nil {
+		return nil, err
+	}
+	return &line{k, wire.NewStream(k, wire.StreamHooks{Asks: true})}, nil
+}
+
+// watch forgets a line that has ended.
+func (m *member) watch(l *line) {
+	<-l.stream.Failed()
+	l.link.Close() //nolint:errcheck,gosec // it has ended
+	f := m.fleet
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if m.line == l {
+		m.line, m.lost = nil, time.Now()
+		if m.life.Err() == nil {
+			m.wake()
+		}
+		f.signal()
+	}
+}
+
+func (m *member) unreachable(err error) *tool.Error {
+	why := err.Error()
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+		why = "it does not listen"
+	case errors.Is(err, context.DeadlineExceeded):
+		why = "it does not answer"
+	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrConnectionReconnecting), errors.Is(err, nats.ErrDisconnected):
+		why = "the connection to the NATS server is lost"
+	}
+	return &tool.Error{
+		Code: tool.CodeUnavailable, Stage: tool.StageExecute, Unsent: true, Err: err,
+		Message: "host " + m.host + " cannot be reached: " + why,
+		Hint:    "try again later", OperatorHint: "toolhost fleet shows the hosts",
+	}
+}
+
+// ask runs one of the fleet's own operations at the host.
+func (m *member) ask(ctx context.Context, operation string, in, out any) error {
+	arguments, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	l, err := m.connect(ctx)
+	if err != nil {
+		return err
+	}
+	res, err := l.stream.Execute(ctx, tool.Call{ID: operation, Name: operation, Arguments: arguments})
+	if err == nil {
+		res, err = answered(res)
+	}
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(res.Structured, out)
+}

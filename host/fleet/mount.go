@@ -1,0 +1,450 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// offer is a tool that a host shares and this one mounts. It never changes.
+type offer struct {
+	shared
+
+	member *member
+	def    *definition
+}
+
+// definition is one that offers have. Hosts with the same one share it.
+type definition struct {
+	tool.Definition
+
+	uses int // offers; guarded by the fleet's lock
+}
+
+// mounted is a tool by its name here. It never changes.
+type mounted struct {
+	name     string
+	versions []*version // the one that is used first
+}
+
+// version is one definition of a name, and the hosts that share it.
+type version struct {
+	digest string
+	def    *definition
+	offers []*offer // sorted by the names of hosts
+	reason string   // why it is not used; empty: it is, or is not the first
+}
+
+const (
+	// gatherTime is how long changes are collected before they are told.
+	gatherTime = 100 * time.Millisecond
+	// maxShared bounds the tools of one host, and maxShareBytes their definitions.
+	maxShared     = 20_000
+	maxShareBytes = 64 << 20
+	// asksAtOnce bounds the definitions in one request.
+	asksAtOnce = 2000
+	// syncTime bounds one reading of what a host shares.
+	syncTime = 30 * time.Second
+)
+
+// follow reads what a host shares, whenever that has changed or the line to it is lost.
+func (m *member) follow() {
+	const firstPause, longestPause = 100 * time.Millisecond, 5 * time.Second
+	for pause := firstPause; ; {
+		select {
+		case <-m.poke:
+		case <-m.life.Done():
+			return
+		}
+		ctx, cancel := context.WithTimeout(m.life, syncTime)
+		err := m.sync(ctx)
+		cancel()
+		m.ready()
+		if err == nil {
+			pause = firstPause
+			continue
+		}
+		if m.life.Err() != nil {
+			return
+		}
+		m.fleet.log.Debug("what a host shares could not be read", "host", m.host, "error", err)
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-m.life.Done():
+		}
+		timer.Stop()
+		pause = min(2*pause, longestPause)
+		m.wake()
+	}
+}
+
+// sync brings the offers of a host up to date.
+func (m *member) sync(ctx context.Context) error {
+	f := m.fleet
+	c := f.settings.Load()
+	_, p, known := c.peerOf(m.key)
+	patterns := p.mounts(&c.Config)
+	f.mu.Lock()
+	revision, have, usable := m.said.Revision, m.have, m.usable()
+	connected := m.line != nil
+	f.mu.Unlock()
+	if !known || !usable || len(patterns) == 0 {
+		f.take(m, nil, 0)
+		return nil
+	}
+	if connected && have == revision {
+		return nil
+	}
+	var in index
+	if err := m.ask(ctx, indexOperation, struct{}{}, &in); err != nil {
+		return err
+	}
+	if len(in.Tools) > maxShared {
+		return tool.Errorf(tool.CodeResourceExhausted, "it shares %d tools, more than %d", len(in.Tools), maxShared)
+	}
+	wanted := map[string]shared{}
+	for _, s := range in.Tools {
+		if matches(patterns, s.Name) {
+			s.Plugin, s.Version = sanitize.Line(s.Plugin, maxLabelLength), sanitize.Line(s.Version, maxLabelLength)
+			wanted[s.Name] = s
+		}
+	}
+	defs, err := m.definitions(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	offers := make(map[string]*offer, len(wanted))
+	for name, s := range wanted {
+		if d := defs[s.Digest]; d != nil && d.Name == name {
+			offers[c.Prefix+name] = &offer{s, m, d}
+		}
+	}
+	f.take(m, offers, in.Revision)
+	return nil
+}
+
+// definitions returns those of tools, by their digests, and reads the ones that are not known.
+func (m *member) definitions(ctx context.Context, wanted map[string]shared) (map[string]*definition, error) {
+	f := m.fleet
+	out := map[string]*definition{}
+	byDigest := map[string]shared{}
+	f.mu.Lock()
+	for _, s := range wanted {
+		if d := f.defs[s.Digest]; d != nil {
+			out[s.Digest] = d
+		} else {
+			byDigest[s.Digest] = s
+		}
+	}
+	f.mu.Unlock()
+	size := 0
+	missing := slices.Sorted(maps.Keys(byDigest))
+	for len(missing) > 0 {
+		var got definitionsAnswer
+		asked := missing[:min(len(missing), asksAtOnce)]
+		if err := m.ask(ctx, definitionsOperation, definitionsRequest{asked}, &got); err != nil {
+			return nil, err
+		}
+		before := len(missing)
+		missing = slices.DeleteFunc(missing, func(digest string) bool {
+			text, there := got.Definitions[digest]
+			if !there {
+				return false
+			}
+			size += len(text)
+			d, err := decodeDefinition(byDigest[digest], text)
+			if err != nil {
+				f.log.Warn("a tool of another host cannot be used", "host", m.host, "tool", byDigest[digest].Name, "error", err)
+				return true
+			}
+			out[digest] = &definition{Definition: *d}
+			return true
+		})
+		switch {
+		case size > maxShareBytes:
+			return nil, tool.Errorf(tool.CodeResourceExhausted, "its definitions have more than %d MiB", maxShareBytes>>20)
+		case len(missing) == before: // they have changed meanwhile, and it will say so
+			return out, nil
+		}
+	}
+	return out, nil
+}
+
+// take replaces the offers of a host, which are by the names that they have here.
+func (f *Fleet) take(m *member, offers map[string]*offer, revision uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.members[m.id] != m {
+		return
+	}
+	before := m.offers
+	for _, o := range offers {
+		if d := f.defs[o.Digest]; d != nil {
+			o.def = d
+		} else {
+			f.defs[o.Digest] = o.def
+		}
+		o.def.uses++
+	}
+	m.offers, m.have = offers, revision
+	for name, o := range before {
+		f.forget(name, o)
+		if offers[name] == nil {
+			f.fit(name)
+		}
+	}
+	for name, o := range offers {
+		f.offers[name] = append(f.offers[name], o)
+		slices.SortFunc(f.offers[name], byHost)
+		f.fit(name)
+	}
+}
+
+func byHost(a, b *offer) int {
+	return cmp.Or(cmp.Compare(a.member.host, b.member.host), cmp.Compare(a.member.id, b.member.id))
+}
+
+// forget removes an offer. The lock is held.
+func (f *Fleet) forget(name string, o *offer) {
+	if o.def.uses--; o.def.uses == 0 && f.defs[o.Digest] == o.def {
+		delete(f.defs, o.Digest)
+	}
+	// The list may be in use.
+	f.offers[name] = slices.DeleteFunc(slices.Clone(f.offers[name]), func(other *offer) bool { return other == o })
+	if len(f.offers[name]) == 0 {
+		delete(f.offers, name)
+	}
+}
+
+// withdraw removes the offers of a host that is gone. The lock is held.
+func (f *Fleet) withdraw(m *member) {
+	before := m.offers
+	m.offers = nil
+	for name, o := range before {
+		f.forget(name, o)
+		f.fit(name)
+	}
+}
+
+// refit makes the tools of a host anew, as which of their versions is used may depend on it. The
+// lock is held.
+func (f *Fleet) refit(m *member) {
+	for name := range m.offers {
+		f.fit(name)
+	}
+}
+
+// fit makes what is mounted under a name anew, and tells the registry if it matters there. The lock
+// is held.
+func (f *Fleet) fit(name string) {
+	before, now := f.tools[name], f.build(name)
+	if now == nil {
+		delete(f.tools, name)
+	} else {
+		f.tools[name] = now
+	}
+	if before.listed() != now.listed() {
+		f.notifySoon()
+	}
+}
+
+// listed returns the digest of the definition that the registry has; empty: it has none.
+func (t *mounted) listed() string {
+	if t == nil || t.versions[0].reason != "" {
+		return ""
+	}
+	return t.versions[0].digest
+}
+
+// build returns what is mounted under a name; nil: nothing. The lock is held.
+func (f *Fleet) build(name string) *mounted {
+	c := f.settings.Load()
+	rule := c.ruleOf(name)
+	byDigest := map[string]*version{}
+	t := &mounted{name: name}
+	for _, o := range f.offers[name] {
+		v := byDigest[o.Digest]
+		if v == nil {
+			v = &version{digest: o.Digest, def: o.def}
+			byDigest[o.Digest] = v
+			t.versions = append(t.versions, v)
+		}
+		v.offers = append(v.offers, o)
+	}
+	if len(t.versions) == 0 {
+		return nil
+	}
+	for _, v := range t.versions {
+		v.reason = v.excluded(rule)
+	}
+	slices.SortFunc(t.versions, func(a, b *version) int {
+		return cmp.Or(
+			cmp.Compare(rank(a), rank(b)),
+			-semver.Compare(a.semver(), b.semver()),
+			cmp.Compare(a.digest, b.digest),
+		)
+	})
+	return t
+}
+
+// rank orders versions: those that calls can go to now come first, those that the rule excludes last.
+func rank(v *version) int {
+	switch {
+	case v.reason != "":
+		return 2
+	case !slices.ContainsFunc(v.offers, func(o *offer) bool { return o.member.takes() }):
+		return 1
+	}
+	return 0
+}
+
+// excluded says why a rule does not use the version; empty: it does. The lock is held.
+func (v *version) excluded(r Rule) string {
+	if len(r.Labels) > 0 && !slices.ContainsFunc(v.offers, func(o *offer) bool { return has(o.member.said.Labels, r.Labels) }) {
+		return "no host that shares it has the labels of the rule"
+	}
+	if digits, ok := strings.CutPrefix(r.Version, "sha256:"); ok {
+		if !strings.HasPrefix(v.digest, digits) {
+			return "the rule wants the definition " + r.Version
+		}
+	} else if r.Version != "" && r.Version != NewestVersion && r.Version != v.newest() {
+		return "the rule wants version " + r.Version
+	}
+	return ""
+}
+
+// newest returns the largest version of the plugin that the version's hosts tell.
+func (v *version) newest() string {
+	best := ""
+	for _, o := range v.offers {
+		if best == "" || semver.Compare(canonical(o.Version), canonical(best)) > 0 {
+			best = o.Version
+		}
+	}
+	return best
+}
+
+func (v *version) semver() string { return canonical(v.newest()) }
+
+// canonical returns a version as package semver wants it; what is none is smaller than any.
+func canonical(version string) string { return "v" + strings.TrimPrefix(version, "v") }
+
+// has reports whether a host has all labels.
+func has(labels, wanted map[string]string) bool {
+	for k, v := range wanted {
+		if now, there := labels[k]; !there || now != v {
+			return false
+		}
+	}
+	return true
+}
+
+// List implements [tool.Provider].
+func (f *Fleet) List(context.Context) ([]tool.Definition, error) {
+	f.mu.Lock()
+	all := make([]*mounted, 0, len(f.tools))
+	for _, t := range f.tools {
+		if t.listed() != "" {
+			all = append(all, t)
+		}
+	}
+	f.mu.Unlock()
+	shadowed := map[string]bool{}
+	out := make([]tool.Definition, 0, len(all))
+	for _, t := range all {
+		if own, there := f.host.Get(t.name); there && own.Owner != Owner {
+			shadowed[t.name] = true // the host's own tools keep their names
+			continue
+		}
+		out = append(out, t.definition())
+	}
+	slices.SortFunc(out, func(a, b tool.Definition) int { return strings.Compare(a.Name, b.Name) })
+	f.mu.Lock()
+	f.shadowed = shadowed
+	f.mu.Unlock()
+	return out, nil
+}
+
+// definition returns the tool's definition as the registry gets it. What is shared between tools
+// of the same definition is not to be changed: the registry does not.
+func (t *mounted) definition() tool.Definition {
+	d := t.versions[0].def.Definition
+	d.Name = t.name
+	d.MaxRetries = 0 // the fleet repeats a call itself, at most once
+	return d
+}
+
+// unshadow lists the tools again if a tool of the host that had the name of one is gone.
+func (f *Fleet) unshadow() {
+	f.mu.Lock()
+	shadowed := f.shadowed
+	f.mu.Unlock()
+	for name := range shadowed {
+		if _, there := f.host.Get(name); !there {
+			f.mu.Lock()
+			f.notifySoon()
+			f.mu.Unlock()
+			return
+		}
+	}
+}
+
+// notifySoon tells the registry that the tools have changed, once for all changes of a moment. The
+// lock is held.
+func (f *Fleet) notifySoon() {
+	if f.telling || f.closed {
+		return
+	}
+	f.telling = true
+	time.AfterFunc(gatherTime, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.telling = false
+		if !f.closed {
+			select {
+			case f.changes <- struct{}{}:
+			default:
+			}
+		}
+	})
+}
+
+// Changes implements [tool.Notifier].
+func (f *Fleet) Changes() <-chan struct{} { return f.changes }
+
+// Tools returns the mounted tools, sorted by name, and those that could be.
+func (f *Fleet) Tools() []ToolStatus {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := make([]ToolStatus, 0, len(f.tools))
+	for _, name := range slices.Sorted(maps.Keys(f.tools)) {
+		status := ToolStatus{Name: name}
+		for i, v := range f.tools[name].versions {
+			s := VersionStatus{
+				Digest: v.digest, Plugin: v.offers[0].Plugin, Version: v.newest(), Reason: v.reason, Used: i == 0 && v.reason == "",
+			}
+			for _, o := range v.offers {
+				s.Hosts = append(s.Hosts, o.member.host)
+			}
+			switch {
+			case f.shadowed[name]:
+				s.Used, s.Reason = false, "this host has a tool of that name"
+			case i > 0 && s.Reason == "":
+				s.Reason = fmt.Sprintf("the definition %.12s of version %s is used", f.tools[name].versions[0].digest, cmp.Or(f.tools[name].versions[0].newest(), "unknown"))
+			}
+			status.Versions = append(status.Versions, s)
+		}
+		out = append(out, status)
+	}
+	return out
+}
