@@ -99,7 +99,7 @@ func (c *catalogue) index(patterns []string) []shared {
 	return out
 }
 
-// revision changes whenever what is shared may have. It is announced, and others read anew.
+// revision changes whenever what is shared may have. It is announced, and others then read it.
 func (f *Fleet) revision() uint64 {
 	return f.catalogue.Load().revision<<16 + f.settings.Load().epoch
 }

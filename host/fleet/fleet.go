@@ -165,7 +165,7 @@ func (f *Fleet) dial(c *Config) error {
 	options := []nats.Option{
 		nats.Name("toolhost " + c.Name), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond),
 		nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond), nats.ReconnectBufSize(-1), nats.Timeout(5 * time.Second),
-		nats.RetryOnFailedConnect(c.KeepTrying), nats.PingInterval(10 * time.Second), nats.MaxPingsOutstanding(2),
+		nats.IgnoreAuthErrorAbort(), nats.PingInterval(10 * time.Second), nats.MaxPingsOutstanding(2),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			f.log.Warn("the NATS server reports an error", "error", err)
 		}),
@@ -185,7 +185,12 @@ func (f *Fleet) dial(c *Config) error {
 		options = append(options, nats.Secure(&tls.Config{MinVersion: tls.VersionTLS12}))
 	}
 	var err error
-	if f.nc, err = nats.Connect(c.URL, append(options, c.Options...)...); err == nil {
+	options = append(options, c.Options...)
+	f.nc, err = nats.Connect(c.URL, options...)
+	if err != nil && c.KeepTrying && !refusedBy(err) {
+		f.nc, err = nats.Connect(c.URL, append(options, nats.RetryOnFailedConnect(true))...)
+	}
+	if err == nil {
 		return nil
 	}
 	e := &tool.Error{
@@ -339,7 +344,7 @@ func (f *Fleet) meet(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	defer sub.Unsubscribe() //nolint:errcheck // nobody else has the inbox
+	defer sub.Unsubscribe() //nolint:errcheck // no other has the inbox
 	if f.nc.PublishRequest(whoSubject, inbox, nil) != nil {
 		return
 	}

@@ -236,7 +236,7 @@ func (f *Fleet) withdraw(m *member) {
 	}
 }
 
-// refit makes the tools of a host anew, as which of their versions is used may depend on it. The
+// refit makes the tools of a host again, as which of their versions is used may depend on it. The
 // lock is held.
 func (f *Fleet) refit(m *member) {
 	for name := range m.offers {
@@ -244,7 +244,7 @@ func (f *Fleet) refit(m *member) {
 	}
 }
 
-// fit makes what is mounted under a name anew, and tells the registry if it matters there. The lock
+// fit makes what is mounted under a name again, and tells the registry if it matters there. The lock
 // is held.
 func (f *Fleet) fit(name string) {
 	before, now := f.tools[name], f.build(name)

@@ -316,11 +316,11 @@ func (r *remoteCall) choose(but *member) (*offer, error) {
 				}
 			}
 		}
-		return nil, r.nobody(v)
+		return nil, r.noHost(v)
 	}
 	fit := r.candidates(v, but)
 	if len(fit) == 0 {
-		return nil, r.nobody(v)
+		return nil, r.noHost(v)
 	}
 	o := fit[0]
 	if len(fit) > 1 {
@@ -423,8 +423,8 @@ func (m *member) cost() float64 {
 	return float64(m.load()+1) / float64(max(m.said.Load.Slots, 1)) * float64(max(m.latency.Load(), int64(least)))
 }
 
-// nobody says why no host can take the call. The fleet's lock is held.
-func (r *remoteCall) nobody(v *version) error {
+// noHost says why no host can take the call. The fleet's lock is held.
+func (r *remoteCall) noHost(v *version) error {
 	why := "each host that shares it drains, and takes no new calls"
 	switch {
 	case r.on != "":

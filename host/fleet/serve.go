@@ -272,6 +272,8 @@ func (g *guest) sessionOf(c *configured, peer string, call *tool.Call) (*host.Se
 	defer g.mu.Unlock()
 	s = g.sessions[key]
 	if s == nil {
+		// Accept may have the host count several callers as one.
+		by = g.fleet.host.Session(append([]host.SessionOption{host.WithCaller(by)}, options...)...).Caller()
 		s = &visitor{base: g.fleet.host.Session(host.WithCaller(by))}
 		g.sessions[key] = s
 	}

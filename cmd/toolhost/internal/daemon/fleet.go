@@ -127,7 +127,7 @@ func (d *daemon) joinFleet(ctx context.Context) error {
 // fleetConfig returns what the fleet is told.
 func (d *daemon) fleetConfig(m *member, n config.NATS) fleet.Config {
 	return fleet.Config{
-		URL: m.url, Credentials: n.Credentials, TLS: n.TLS, Key: m.key, Name: m.name, Labels: n.Labels,
+		URL: m.url, KeepTrying: true, Credentials: n.Credentials, TLS: n.TLS, Key: m.key, Name: m.name, Labels: n.Labels,
 		Peers: n.Known(), Share: n.Share, Mount: n.Mount, Prefix: n.Prefix, Rules: n.Rules, MaxCalls: n.MaxCalls,
 		Accept: d.acceptOfFleet, Log: d.log.Named("fleet"),
 	}
