@@ -81,7 +81,7 @@ func TestFleet(t *testing.T) {
 	b.run("doctor").prints("b is in a fleet with 1 other host")
 	b.run("fleet", "call", "--on", "a", "play.echo", `{"text":"there"}`).exits(0).prints("there")
 	b.run("fleet", "call", "--on", "a", "fs.list").exits(4).says("this host's own, and does not run on a")
-	if o := b.run("fleet", "call", "--on", "nobody", "play.echo"); o.status == 0 {
+	if o := b.run("fleet", "call", "--on", "no host", "play.echo"); o.status == 0 {
 		t.Errorf("a host that is not there answers: %s", o.stdout)
 	}
 	b.bare("__complete", "--plugin-dir", b.plugins, "fleet", "drain", "").exits(0).prints("a\tready")
@@ -96,7 +96,7 @@ func TestFleet(t *testing.T) {
 	a.run("fleet", "resume", "a").exits(0)
 	b.until("a takes calls again", func() bool { return b.hosts()["a"].State == fleet.HostReady })
 	b.run("call", "play.echo").exits(0)
-	b.run("fleet", "drain", "nobody").exits(2)
+	b.run("fleet", "drain", "no host").exits(2)
 
 	one.ends(syscall.SIGTERM, 0)
 	b.until("its tools are gone", func() bool { return !strings.Contains(b.run("tools").stdout, "play.echo") })
