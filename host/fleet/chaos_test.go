@@ -1,0 +1,283 @@
+package fleet_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/url"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/host/fleet/embedded"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// A host is killed in the midst of calls: those that may run again all succeed, the others end once,
+// typed, and none of them ran twice.
+func TestKilledHost(t *testing.T) {
+	t.Parallel()
+	calls := 20_000
+	if testing.Short() {
+		calls = 2_000
+	}
+	keyFile := t.TempDir() + "/fleet.key"
+	key, err := fleet.KeyFile(keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := embedded.Start(embedded.Config{Keys: []string{key.Public()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close(context.Background()) })
+	s := &site{server, key}
+	b, c := s.start(t, keyFile, "b"), s.start(t, keyFile, "c")
+	a := join(t, s.config("a", mount("*")))
+	until(t, "both hosts", func() bool { return len(a.Hosts()) == 3 })
+
+	var next, lost, failed atomic.Int64
+	var slowest atomic.Int64
+	var killed sync.Once
+	var killedAt atomic.Int64
+	var group sync.WaitGroup
+	for range 32 {
+		group.Go(func() {
+			for {
+				i := next.Add(1)
+				if i > int64(calls) {
+					return
+				}
+				if i == int64(calls/4) {
+					killed.Do(func() {
+						killedAt.Store(time.Now().UnixNano())
+						_ = b.Process.Kill()
+					})
+				}
+				name := []string{"work.again", "work.once"}[i%2]
+				_, err := a.Host.Execute(t.Context(), tool.Call{ID: strconv.FormatInt(i, 10), Name: name})
+				if at := killedAt.Load(); at != 0 && err != nil {
+					slowest.Store(max(slowest.Load(), time.Now().UnixNano()-at))
+				}
+				switch {
+				case err == nil:
+				case name == "work.once" && tool.CodeOf(err) == tool.CodeUnavailable && !tool.AsError(err).Unsent:
+					lost.Add(1)
+				default:
+					failed.Add(1)
+					t.Errorf("call %d of %s: %v", i, name, err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	ledger := map[string]int{}
+	b.entries(t, ledger)
+	c.entries(t, ledger)
+	for i := 1; i <= calls; i++ {
+		n := ledger[strconv.Itoa(i)]
+		if i%2 == 1 && n > 1 || i%2 == 0 && (n < 1 || n > 2) {
+			t.Errorf("call %d ran %d times", i, n)
+		}
+	}
+	t.Logf("%d calls, %d of not idempotent tools ended with an unknown outcome, the last %v after the kill",
+		calls, lost.Load(), time.Duration(slowest.Load()))
+	if late := time.Duration(slowest.Load()); late > 40*time.Second {
+		t.Errorf("the last call ended %v after the kill", late)
+	}
+}
+
+// The server is restarted: hosts find each other again, and calls wait for it.
+func TestRestartedServer(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	join(t, s.config("b", share("*")), says("who", "b", idempotent))
+	a := join(t, s.config("a", mount("*")))
+	a.text(t, "who")
+	at, err := url.Parse(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(at.Port())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Close(context.Background())
+	again, err := embedded.Start(embedded.Config{Keys: []string{s.key.Public()}, Port: port})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = again.Close(context.Background()) })
+	until(t, "a call", func() bool {
+		_, err := a.Host.Execute(t.Context(), tool.Call{Name: "who"})
+		return err == nil
+	})
+}
+
+// Strangers write to all subjects of the fleet, and repeat what they have heard.
+func TestStrangers(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	stranger := s.connect(t)
+	var heard []*nats.Msg
+	var mu sync.Mutex
+	if _, err := stranger.Subscribe("toolhost.>", func(m *nats.Msg) {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(heard) < 5000 {
+			heard = append(heard, m)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var ran atomic.Int64
+	b := join(t, s.config("b", share("*")), handler("count", func(context.Context, tool.Call) (tool.Result, error) {
+		ran.Add(1)
+		return tool.Text("b"), nil
+	}))
+	a := join(t, s.config("a", mount("*")))
+	for range 20 {
+		a.text(t, "count")
+	}
+	mu.Lock()
+	repeated := append([]*nats.Msg{}, heard...)
+	mu.Unlock()
+	if len(repeated) < 20 {
+		t.Fatalf("the stranger has heard %d messages", len(repeated))
+	}
+	for _, m := range repeated {
+		_ = stranger.PublishRequest(m.Subject, stranger.NewInbox(), m.Data)
+	}
+	noise := make([]byte, 3000)
+	for i := range 2000 {
+		_, _ = rand.Read(noise)
+		for _, subject := range []string{
+			"toolhost.v1.hello", "toolhost.v1.who", "toolhost.v1.h." + b.Hosts()[0].Instance + ".open", repeated[i%len(repeated)].Subject,
+		} {
+			_ = stranger.Publish(subject, noise[:i])
+		}
+	}
+	if err := stranger.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "a call among the noise", func() bool {
+		_, err := a.Host.Execute(t.Context(), tool.Call{Name: "count"})
+		return err == nil
+	})
+	if n := ran.Load(); n < 21 || n > 30 {
+		t.Errorf("the tool ran %d times", n)
+	}
+}
+
+// connect returns a connection of somebody who may use the server, and is not a host.
+func (s *site) connect(t testing.TB) *nats.Conn {
+	t.Helper()
+	nc, err := nats.Connect(s.URL(), nats.Nkey(s.key.Public(), s.key.Sign))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+// Hosts whose keys are not known see nothing and call nothing, and are shown.
+func TestUnknownHost(t *testing.T) {
+	t.Parallel()
+	own, other := newKey(t), newKey(t)
+	server, err := embedded.Start(embedded.Config{Keys: []string{own.Public(), other.Public()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close(context.Background()) })
+	s := &site{server, own}
+	b := join(t, s.config("b", share("*")), says("who", "b"))
+	x := join(t, fleet.Config{URL: server.URL(), Key: other, Name: "x", Mount: []string{"*"}, Share: []string{"*"}}, says("trap", "x"))
+	until(t, "the stranger", func() bool { return len(b.Hosts()) == 2 })
+	if got := b.Hosts()[1]; got.State != fleet.HostRefused || got.Name != "x" || got.Key != other.Public() {
+		t.Errorf("%+v", got)
+	}
+	if x.has("who") || b.has("trap") {
+		t.Error("hosts that do not know each other share tools")
+	}
+	// Once it is known, its tools come.
+	c := s.config("b", share("*"), mount("*"))
+	c.Peers = map[string]fleet.Peer{"guest": {Key: other.Public()}}
+	if err := b.Reconfigure(c); err != nil {
+		t.Fatal(err)
+	}
+	c = fleet.Config{Mount: []string{"*"}, Share: []string{"*"}, Peers: map[string]fleet.Peer{"friend": {Key: own.Public(), Share: []string{}}}}
+	if err := x.Reconfigure(c); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "its tools", func() bool { return x.has("who") })
+	if b.has("trap") {
+		t.Error("a peer sees a tool that is not shared with it")
+	}
+}
+
+func newKey(t testing.TB) fleet.Key {
+	t.Helper()
+	key, err := fleet.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// A server that lets messages be 64 KiB at most carries results of megabytes.
+func TestLargeResult(t *testing.T) {
+	t.Parallel()
+	key := newKey(t)
+	server, err := embedded.Start(embedded.Config{Keys: []string{key.Public()}, MaxPayload: 64 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close(context.Background()) })
+	s := &site{server, key}
+	large := make([]byte, 8<<20)
+	for i := range large {
+		large[i] = 'a' + byte(i%26)
+	}
+	join(t, s.config("b", share("*")), says("large", string(large)))
+	a := join(t, s.config("a", mount("*")))
+	if got := a.text(t, "large"); got != string(large) {
+		t.Errorf("%d bytes came, of %d", len(got), len(large))
+	}
+}
+
+// Different definitions of a name are versions: the rule chooses, never chance.
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	label := func(key, value string) func(*fleet.Config) {
+		return func(c *fleet.Config) { c.Labels = map[string]string{key: value} }
+	}
+	join(t, s.config("b", share("*"), label("gpu", "1")), says("who", "b"))
+	join(t, s.config("c", share("*")), says("who", "c", func(d *tool.Definition) { d.Description = "Another one." }))
+	for _, rule := range []struct {
+		rule fleet.Rule
+		want string
+	}{
+		{fleet.Rule{Tools: "*", Labels: map[string]string{"gpu": "1"}}, "b"},
+		{fleet.Rule{Tools: "*", Avoid: map[string]string{"gpu": "1"}}, ""},
+	} {
+		a := join(t, s.config(fmt.Sprintf("a%d", len(rule.rule.Labels)), mount("*"), func(c *fleet.Config) { c.Rules = []fleet.Rule{rule.rule} }))
+		if n := len(a.Fleet.Tools()[0].Versions); n != 2 {
+			t.Fatalf("%d versions", n)
+		}
+		first := a.text(t, "who")
+		if rule.want != "" && first != rule.want {
+			t.Errorf("the call went to %s, not %s", first, rule.want)
+		}
+		for range 20 {
+			if got := a.text(t, "who"); got != first {
+				t.Fatalf("calls went to %s and %s", first, got)
+			}
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package fleet_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// A host of a test can be a process of its own, this binary with nodeVariable set.
+const nodeVariable = "TOOLHOST_TEST_FLEET_NODE"
+
+// nodeSpec is what such a process is told.
+type nodeSpec struct{ URL, KeyFile, Name, Ledger string }
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(nodeVariable); text != "" {
+		if err := runNode(text); err != nil {
+			fmt.Println("error:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// runNode shares two tools that write each call into the ledger, until its standard input ends.
+func runNode(text string) error {
+	var spec nodeSpec
+	if err := json.Unmarshal([]byte(text), &spec); err != nil {
+		return err
+	}
+	key, err := fleet.KeyFile(spec.KeyFile)
+	if err != nil {
+		return err
+	}
+	ledger, err := os.OpenFile(spec.Ledger, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	h, err := host.New()
+	if err != nil {
+		return err
+	}
+	run := func(_ context.Context, call tool.Call) (tool.Result, error) {
+		_, err := fmt.Fprintln(ledger, call.ID)
+		return tool.Text(spec.Name), err
+	}
+	for _, one := range []tool.Tool{handler("work.again", run, idempotent), handler("work.once", run)} {
+		if err := h.Register(one); err != nil {
+			return err
+		}
+	}
+	ctx := context.Background()
+	f, err := fleet.Join(ctx, h, fleet.Config{URL: spec.URL, Key: key, Name: spec.Name, Share: []string{"work.*"}})
+	if err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	_ = f.Close(ctx)
+	return h.Close(ctx)
+}
+
+// process is a host in a process of its own.
+type process struct {
+	*exec.Cmd
+	ledger string
+}
+
+func (s *site) start(t testing.TB, keyFile, name string) *process {
+	t.Helper()
+	spec := nodeSpec{s.URL(), keyFile, name, t.TempDir() + "/ledger"}
+	text, err := json.Marshal(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0]) //nolint:gosec,noctx // this binary
+	cmd.Env = append(os.Environ(), nodeVariable+"="+string(text))
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = stdin.Close()
+		_ = cmd.Wait()
+	})
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || line != "ready\n" {
+		t.Fatalf("host %s: %q %v", name, line, err)
+	}
+	return &process{cmd, spec.Ledger}
+}
+
+// entries returns how often each call is in the ledger.
+func (p *process) entries(t testing.TB, into map[string]int) {
+	t.Helper()
+	text, err := os.ReadFile(p.ledger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id := range strings.Lines(string(text)) {
+		into[strings.TrimSpace(id)]++
+	}
+}
