@@ -16,7 +16,7 @@ PLUGINS := $(notdir $(patsubst %/main.go,%,$(wildcard plugins/*/main.go)))
 UNRACED := ./cmd/toolhost/internal/reference ./cmd/toolhost/internal/verify ./host/internal/escape ./host/internal/worktest \
 	./internal/release ./internal/schema ./internal/test/cross ./plugins/introspection/internal/tools
 
-.PHONY: help build run quick test lint race unraced generate contract conformance languages soak fuzz gopls bench microbench release record clean
+.PHONY: help build run quick test lint race unraced generate contract conformance languages soak fuzz gopls bench bench-fleet microbench release record clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "%-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ generate: ## the Go code of proto/, docs/reference, docs/sandbox.md, and what is
 
 bench: ## what a call costs, next to other ways to make it; writes docs/bench
 	cd bench && go run .
+
+bench-fleet: ## what a call of another host's tool costs, next to a bare NATS request
+	go test -run '^$$' -bench BenchmarkFleet -benchtime 3x ./host/fleet
 
 microbench: ## what the parts cost
 	go test -run '^$$' -bench . -benchmem ./host ./host/audit ./internal/schema ./pluginsdk/wire

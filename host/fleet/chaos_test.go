@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/host/fleet"
@@ -31,12 +32,12 @@ func TestKilledHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := embedded.Start(embedded.Config{Keys: []string{key.Public()}})
+	bus, err := embedded.Start(embedded.Config{Keys: []string{key.Public()}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = server.Close(context.Background()) })
-	s := &site{server, key}
+	t.Cleanup(func() { _ = bus.Close(context.Background()) })
+	s := &site{bus, key}
 	b, c := s.start(t, keyFile, "b"), s.start(t, keyFile, "c")
 	a := join(t, s.config("a", mount("*")))
 	until(t, "both hosts", func() bool { return len(a.Hosts()) == 3 })
@@ -189,14 +190,14 @@ func (s *site) connect(t testing.TB) *nats.Conn {
 func TestUnknownHost(t *testing.T) {
 	t.Parallel()
 	own, other := newKey(t), newKey(t)
-	server, err := embedded.Start(embedded.Config{Keys: []string{own.Public(), other.Public()}})
+	bus, err := embedded.Start(embedded.Config{Keys: []string{own.Public(), other.Public()}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = server.Close(context.Background()) })
-	s := &site{server, own}
+	t.Cleanup(func() { _ = bus.Close(context.Background()) })
+	s := &site{bus, own}
 	b := join(t, s.config("b", share("*")), says("who", "b"))
-	x := join(t, fleet.Config{URL: server.URL(), Key: other, Name: "x", Mount: []string{"*"}, Share: []string{"*"}}, says("trap", "x"))
+	x := join(t, fleet.Config{URL: bus.URL(), Key: other, Name: "x", Mount: []string{"*"}, Share: []string{"*"}}, says("trap", "x"))
 	until(t, "the stranger", func() bool { return len(b.Hosts()) == 2 })
 	if got := b.Hosts()[1]; got.State != fleet.HostRefused || got.Name != "x" || got.Key != other.Public() {
 		t.Errorf("%+v", got)
@@ -233,12 +234,12 @@ func newKey(t testing.TB) fleet.Key {
 func TestLargeResult(t *testing.T) {
 	t.Parallel()
 	key := newKey(t)
-	server, err := embedded.Start(embedded.Config{Keys: []string{key.Public()}, MaxPayload: 64 << 10})
+	bus, err := embedded.Start(embedded.Config{Keys: []string{key.Public()}, MaxPayload: 64 << 10})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = server.Close(context.Background()) })
-	s := &site{server, key}
+	t.Cleanup(func() { _ = bus.Close(context.Background()) })
+	s := &site{bus, key}
 	large := make([]byte, 8<<20)
 	for i := range large {
 		large[i] = 'a' + byte(i%26)
@@ -279,5 +280,37 @@ func TestVersions(t *testing.T) {
 				t.Fatalf("calls went to %s and %s", first, got)
 			}
 		}
+	}
+}
+
+// A server without any users is joined too: what hosts say is signed and sealed all the same.
+func TestOpenServer(t *testing.T) {
+	t.Parallel()
+	open, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	open.Start()
+	t.Cleanup(open.Shutdown)
+	key := newKey(t)
+	join(t, fleet.Config{URL: open.ClientURL(), Key: key, Name: "b", Share: []string{"*"}}, says("who", "b"))
+	a := join(t, fleet.Config{URL: open.ClientURL(), Key: key, Name: "a", Mount: []string{"*"}})
+	if got := a.text(t, "who"); got != "b" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Whoever the server does not let in is told so, also if it would go on trying.
+func TestRefusedByServer(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	h := join(t, s.config("b"))
+	_, err := fleet.Join(t.Context(), h.Host, fleet.Config{URL: s.URL(), Key: newKey(t), Name: "x", KeepTrying: true})
+	if tool.CodeOf(err) != tool.CodePermissionDenied {
+		t.Errorf("%v", err)
+	}
+	_, err = fleet.Join(t.Context(), h.Host, fleet.Config{URL: "nats://127.0.0.1:1", Key: s.key, Name: "x"})
+	if tool.CodeOf(err) != tool.CodeUnavailable {
+		t.Errorf("%v", err)
 	}
 }

@@ -170,10 +170,9 @@ func (f *Fleet) dial(c *Config) error {
 			f.log.Warn("the NATS server reports an error", "error", err)
 		}),
 	}
+	login := nats.Nkey(c.Key.Public(), c.Key.Sign)
 	if c.Credentials != "" {
-		options = append(options, nats.UserCredentials(c.Credentials))
-	} else {
-		options = append(options, nats.Nkey(c.Key.Public(), c.Key.Sign))
+		login = nats.UserCredentials(c.Credentials)
 	}
 	if c.TLS.CA != "" {
 		options = append(options, nats.RootCAs(c.TLS.CA))
@@ -186,9 +185,13 @@ func (f *Fleet) dial(c *Config) error {
 	}
 	var err error
 	options = append(options, c.Options...)
-	f.nc, err = nats.Connect(c.URL, options...)
+	f.nc, err = nats.Connect(c.URL, append(options, login)...)
+	if errors.Is(err, nats.ErrNkeysNotSupported) { // the server lets in whoever comes
+		login = nil
+		f.nc, err = nats.Connect(c.URL, options...)
+	}
 	if err != nil && c.KeepTrying && !refusedBy(err) {
-		f.nc, err = nats.Connect(c.URL, append(options, nats.RetryOnFailedConnect(true))...)
+		f.nc, err = nats.Connect(c.URL, append(options, login, nats.RetryOnFailedConnect(true))...)
 	}
 	if err == nil {
 		return nil
