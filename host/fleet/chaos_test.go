@@ -175,7 +175,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// connect returns a connection of somebody who may use the server, and is not a host.
+// connect returns a connection that may use the server, and is not a host.
 func (s *site) connect(t testing.TB) *nats.Conn {
 	t.Helper()
 	nc, err := nats.Connect(s.URL(), nats.Nkey(s.key.Public(), s.key.Sign))
