@@ -98,7 +98,7 @@ func (c *configured) peerOf(key string) (name string, p Peer, known bool) {
 }
 
 // Join connects a host to its fleet: it shares and mounts from then on. The tools of the hosts that
-// are there are mounted when Join returns.
+// answer within 0.2 s are mounted when Join returns.
 //
 // # Errors
 //
@@ -353,7 +353,7 @@ func (f *Fleet) meet(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, meetMost)
 	defer cancel()
-	quiet := time.NewTimer(2 * meetQuiet)
+	quiet := time.NewTimer(4 * meetQuiet)
 	defer quiet.Stop()
 	var met []*member
 collect:
@@ -593,29 +593,42 @@ func (f *Fleet) setDraining(on bool) {
 // The context's end: there are still calls.
 func (f *Fleet) Leave(ctx context.Context) error {
 	f.setDraining(true)
+	if !f.wait(ctx, func() bool { return f.serving.Load() == 0 }) {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// wait waits until ok returns true, which a signal announces, and returns false if ctx ended first.
+func (f *Fleet) wait(ctx context.Context, ok func() bool) bool {
 	for {
 		f.mu.Lock()
 		changed := f.changed
 		f.mu.Unlock()
-		if f.serving.Load() == 0 {
-			return nil
+		if ok() {
+			return true
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return false
 		}
 	}
 }
 
+// leaveTime bounds how long a host that leaves waits until others have hung up: until then it answers
+// calls that were under way to it, with a refusal.
+const leaveTime = time.Second
+
 // Close implements [tool.Provider]: it leaves the fleet. Calls in progress end.
 func (f *Fleet) Close(ctx context.Context) error {
 	f.closing.Do(func() {
+		f.draining.Store(true)
 		f.leaving.Store(true)
 		if data, err := f.announcement(true); err == nil && f.nc.IsConnected() {
 			_ = f.nc.Publish(helloSubject, data)
-			flush, cancel := context.WithTimeout(ctx, time.Second)
-			_ = f.nc.FlushWithContext(flush)
+			goodbye, cancel := context.WithTimeout(ctx, leaveTime)
+			f.wait(goodbye, func() bool { return !f.hasGuests() || !f.nc.IsConnected() })
 			cancel()
 		}
 		f.mu.Lock()

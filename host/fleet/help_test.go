@@ -122,9 +122,29 @@ func (n *node) has(name string) bool {
 
 func (n *node) text(t testing.TB, name string) string {
 	t.Helper()
+	until(t, "tool "+name, func() bool { return n.has(name) }) // the machine may be slow
 	out := n.Call(t.Context(), tool.Call{Name: name, Arguments: json.RawMessage("{}")})
 	if !out.Success {
 		t.Fatalf("%s: %s", name, out.Content)
 	}
 	return out.Content
+}
+
+// shared waits until a tool has so many versions, of so many hosts together.
+func (n *node) shared(t testing.TB, name string, versions, hosts int) fleet.ToolStatus {
+	t.Helper()
+	var out fleet.ToolStatus
+	until(t, "the hosts of "+name, func() bool {
+		for _, out = range n.Fleet.Tools() {
+			all := 0
+			for _, v := range out.Versions {
+				all += len(v.Hosts)
+			}
+			if out.Name == name && len(out.Versions) == versions && all == hosts {
+				return true
+			}
+		}
+		return false
+	})
+	return out
 }

@@ -41,6 +41,7 @@ type member struct {
 	end    context.CancelFunc
 
 	calls   atomic.Int32 // of this host, in progress there
+	left    atomic.Bool  // it has left, and takes no calls but answers those that it has
 	latency atomic.Int64 // a moving average, in nanoseconds
 	poke    chan struct{}
 	synced  chan struct{} // closed when what it shares was read, or could not be, for the first time
@@ -65,6 +66,14 @@ type member struct {
 // wants no new ones. The fleet's lock is held.
 func (m *member) usable() bool { return m.refused == "" && !m.said.Leaving }
 func (m *member) takes() bool  { return m.usable() && !m.said.Draining }
+
+// release counts calls that have ended. The last one of a host that has left closes the line, for
+// which the host waits.
+func (m *member) release(ended int32) {
+	if m.calls.Add(-ended) == 0 && m.left.Load() {
+		go m.line.stream.Close() //nolint:errcheck // it always closes
+	}
+}
 
 // wake has the member's goroutine look at what the host shares.
 func (m *member) wake() {
@@ -133,7 +142,13 @@ func (f *Fleet) update(id, peer string, a *announcement) *member {
 		f.log.Info("a host of the fleet is heard of again", "host", m.host)
 	}
 	if a.Leaving {
+		l := m.line
+		m.line = nil
 		f.remove(m, "it has left")
+		if m.line = l; l != nil {
+			m.left.Store(true)
+			m.release(0)
+		}
 		return nil
 	}
 	m.timer.Reset(silence)

@@ -161,7 +161,7 @@ func (r *remoteCall) onceAt(ctx context.Context, but *member, started func(*offe
 		return tool.Result{}, nil, err
 	}
 	m := o.member
-	defer m.calls.Add(-1)
+	defer m.release(1)
 	if started != nil {
 		started(o)
 	}
@@ -245,7 +245,7 @@ func (r *remoteCall) place(ctx context.Context, but *member) (*offer, *line, err
 			if l, err = o.member.connect(ctx); err == nil {
 				return o, l, nil
 			}
-			o.member.calls.Add(-1)
+			o.member.release(1)
 			if ctx.Err() != nil {
 				return nil, nil, r.gaveUp(ctx)
 			}

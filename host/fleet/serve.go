@@ -178,12 +178,31 @@ func (g *guest) serve() {
 	if err != nil && g.fleet.life.Err() == nil {
 		g.fleet.log.Debug("a link has ended", "host", g.called, "error", err)
 	}
+	f := g.fleet
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.signal()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.drop(g)
 	if len(g.guests) == 0 && g.expiry == nil {
 		g.expiry = time.AfterFunc(keptFor, g.expire)
 	}
+}
+
+// hasGuests reports whether other hosts have links to this one.
+func (f *Fleet) hasGuests() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, v := range f.visits {
+		v.mu.Lock()
+		n := len(v.guests)
+		v.mu.Unlock()
+		if n > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // expire ends the sessions of a host that has not come back.

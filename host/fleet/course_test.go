@@ -1,0 +1,163 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// What belongs to a call travels with it, and what a tool says on the way comes back.
+func TestCourseOfCall(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	canceled := make(chan struct{})
+	join(t, s.config("b", share("*")),
+		handler("reports", func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			if report := tool.ProgressFrom(ctx); report != nil {
+				report(tool.Progress{Done: 1, Total: 2})
+			}
+			answer, err := tool.Ask(ctx, tool.Question{Message: "go on?", Schema: tool.Schema(`{"type":"object","properties":{"yes":{"type":"boolean"}}}`)})
+			if err != nil {
+				return tool.Result{}, err
+			}
+			text := tool.Stream(ctx)
+			_, _ = text.Write([]byte("streamed "))
+			until, limited := ctx.Deadline()
+			if !limited || time.Until(until) > time.Minute {
+				return tool.Failure("there is no deadline"), nil
+			}
+			return tool.Text(call.IdempotencyKey + " " + string(answer.Action) + " " + tool.TraceFrom(ctx).Parent), nil
+		}),
+		handler("waits", func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+			<-ctx.Done()
+			close(canceled)
+			return tool.Result{}, ctx.Err()
+		}),
+		handler("fails", func(context.Context, tool.Call) (tool.Result, error) {
+			e := tool.Errorf(tool.CodeRateLimited, "not so fast")
+			e.Hint, e.RetryAfter = "wait", tool.Duration(3*time.Second)
+			return tool.Result{}, e
+		}))
+	a := join(t, s.config("a", mount("*")))
+	session := a.Session()
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	ctx := tool.WithTrace(t.Context(), tool.Trace{Parent: parent})
+	var progress atomic.Int32
+	var shown strings.Builder
+	_, res, err := session.CallWith(ctx, tool.Call{Name: "reports"}, host.CallOptions{
+		IdempotencyKey: "key-1", Timeout: 30 * time.Second,
+		Progress: func(tool.Progress) { progress.Add(1) },
+		Deltas:   func(d tool.Delta) { shown.WriteString(d.Text) },
+		Asker: func(context.Context, tool.Question) (tool.Answer, error) {
+			return tool.Answer{Action: tool.Accept, Content: []byte(`{"yes":true}`)}, nil
+		},
+	})
+	if err != nil || !strings.HasPrefix(res.Text(), "streamed ") || !strings.Contains(res.Text(), "key-1 accept 00-0af7651916cd43dd8448eb211c80319c") {
+		t.Errorf("%q %v", res.Text(), err)
+	}
+	if progress.Load() != 1 || !strings.HasPrefix(shown.String(), "streamed ") {
+		t.Errorf("%d reports, %q shown", progress.Load(), shown.String())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := session.Execute(ctx, tool.Call{Name: "waits"})
+		ended <- err
+	}()
+	until(t, "the call", func() bool { return a.Hosts()[1].Calls == 1 })
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	<-canceled
+	_, err = session.Execute(t.Context(), tool.Call{Name: "fails"})
+	if e := tool.AsError(err); e.Code != tool.CodeRateLimited || e.RetryAfter != tool.Duration(3*time.Second) || e.Hint != "wait" {
+		t.Errorf("%+v", e)
+	}
+}
+
+// A call of an idempotent tool goes to a second host if the first is slow, and no other tool's does.
+func TestHedgedCall(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	var slow, calls atomic.Int32
+	stuck := func(name string) tool.Handler {
+		return func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+			calls.Add(1)
+			if slow.CompareAndSwap(0, 1) {
+				<-ctx.Done()
+				return tool.Result{}, ctx.Err()
+			}
+			return tool.Text(name), nil
+		}
+	}
+	for _, name := range []string{"b", "c"} {
+		join(t, s.config(name, share("*")), handler("who", stuck(name), idempotent))
+	}
+	a := join(t, s.config("a", mount("*"), func(c *fleet.Config) {
+		c.Rules = []fleet.Rule{{Tools: "*", Hedge: 10 * time.Millisecond}}
+	}))
+	a.shared(t, "who", 1, 2)
+	a.text(t, "who")
+	if n := calls.Load(); n != 2 {
+		t.Errorf("%d calls", n)
+	}
+}
+
+// A clock that is five minutes off changes nothing but what is shown.
+func TestClockThatIsOff(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	join(t, s.config("b", share("*"), func(c *fleet.Config) {
+		c.Now = func() time.Time { return time.Now().Add(5 * time.Minute) }
+	}), says("who", "b"))
+	a := join(t, s.config("a", mount("*")))
+	if got := a.text(t, "who"); got != "b" {
+		t.Errorf("got %q", got)
+	}
+	if skew := a.Hosts()[1].Skew; skew < 4*time.Minute || skew > 6*time.Minute {
+		t.Errorf("the clock is %v ahead", skew)
+	}
+}
+
+// Hosts are replaced one after another while they are called: no call fails.
+func TestRollingUpgrade(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	a := join(t, s.config("a", mount("*")))
+	b := join(t, s.config("b", share("*")), says("who", "b"))
+	until(t, "the tool", func() bool { return a.has("who") })
+	stop, ended := make(chan struct{}), make(chan int)
+	go func() {
+		n := 0
+		for ; ; n++ {
+			select {
+			case <-stop:
+				ended <- n
+				return
+			default:
+			}
+			if _, err := a.Host.Execute(t.Context(), tool.Call{Name: "who"}); err != nil {
+				t.Errorf("call %d: %v", n, err)
+			}
+		}
+	}()
+	for range 5 {
+		next := join(t, s.config("b", share("*")), says("who", "b"))
+		a.shared(t, "who", 1, 2)
+		if err := b.Leave(t.Context()); err != nil {
+			t.Error(err)
+		}
+		_ = b.Fleet.Close(context.Background())
+		b = next
+	}
+	close(stop)
+	t.Logf("%d calls", <-ended)
+}
