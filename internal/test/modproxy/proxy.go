@@ -20,11 +20,15 @@ import (
 const Module = "github.com/toolhost/toolhost"
 
 // Environment is what makes go use the proxy in a directory, with modules in a cache of its own
-// there and nothing from the network: other modules come from the cache that go has now, in which
-// [Write] sees to what a module that needs this one asks for.
+// there: other modules come from the cache that go has now, and what is not in it, such as what only
+// tests of dependencies need, from where go gets it now.
 func Environment(dir, modules string) []string {
+	rest := "off"
+	if out, err := exec.Command("go", "env", "GOPROXY").Output(); err == nil { //nolint:noctx // as long as it takes
+		rest = strings.TrimSpace(string(out))
+	}
 	return []string{
-		"GOPROXY=file://" + filepath.ToSlash(dir) + ",file://" + filepath.ToSlash(modules) + "/cache/download,off",
+		"GOPROXY=file://" + filepath.ToSlash(dir) + ",file://" + filepath.ToSlash(modules) + "/cache/download," + rest,
 		"GOSUMDB=off", "GONOSUMDB=*", "GOFLAGS=-modcacherw -trimpath", "GOWORK=off", "GOTOOLCHAIN=local",
 		"GOMODCACHE=" + filepath.Join(dir, "modules"),
 	}
