@@ -195,15 +195,3 @@ func (c *Config) sharesAny() bool {
 	}
 	return false
 }
-
-func (c *Config) mountsAny() bool {
-	if len(c.Mount) > 0 {
-		return true
-	}
-	for _, p := range c.Peers {
-		if len(p.Mount) > 0 {
-			return true
-		}
-	}
-	return false
-}

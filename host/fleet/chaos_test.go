@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -309,6 +310,53 @@ func TestRefusedByServer(t *testing.T) {
 	}
 	_, err = fleet.Join(t.Context(), h.Host, fleet.Config{URL: "nats://127.0.0.1:1", Key: s.key, Name: "x"})
 	if tool.CodeOf(err) != tool.CodeUnavailable {
+		t.Errorf("%v", err)
+	}
+}
+
+// A host that mounts nothing at first mounts when it is reconfigured.
+func TestMountLater(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	join(t, s.config("b", share("*")), says("who", "b"))
+	a := join(t, s.config("a"))
+	if err := a.Reconfigure(s.config("a", mount("*"))); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.text(t, "who"); got != "b" {
+		t.Errorf("got %q", got)
+	}
+	if err := a.Reconfigure(s.config("a")); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the end of the tool", func() bool { return !a.has("who") })
+}
+
+// A host cannot pass for another by its name.
+func TestNameOfAnother(t *testing.T) {
+	t.Parallel()
+	own, other := newKey(t), newKey(t)
+	bus, err := embedded.Start(embedded.Config{Keys: []string{own.Public(), other.Public()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = bus.Close(context.Background()) })
+	s := &site{bus, own}
+	join(t, s.config("b", share("*")), says("who", "b"))
+	c := s.config("b", share("*"))
+	c.Key, c.Peers = other, map[string]fleet.Peer{"ay": {Key: own.Public()}}
+	join(t, c, says("who", "an impostor"))
+	a := join(t, s.config("a", mount("*"), func(c *fleet.Config) {
+		c.Peers = map[string]fleet.Peer{"partner": {Key: other.Public()}}
+	}))
+	a.shared(t, "who", 1, 2)
+	if _, err := a.Fleet.Execute(fleet.On(t.Context(), "b"), tool.Call{Name: "who"}); err == nil || !strings.Contains(err.Error(), "different keys") {
+		t.Errorf("%v", err)
+	}
+	if res, err := a.Fleet.Execute(fleet.On(t.Context(), "partner"), tool.Call{Name: "who"}); err != nil || res.Text() != "an impostor" {
+		t.Errorf("%v %v", res.Text(), err)
+	}
+	if err := a.Drain(t.Context(), "b", true); tool.CodeOf(err) != tool.CodeAlreadyExists {
 		t.Errorf("%v", err)
 	}
 }

@@ -149,9 +149,7 @@ func Join(ctx context.Context, h *host.Host, c Config) (*Fleet, error) {
 		f.background(f.followHost)
 		f.background(f.announce)
 		f.meet(ctx)
-		if c.mountsAny() || len(c.Peers) > 0 {
-			_, err = h.Attach(ctx, Owner, f)
-		}
+		_, err = h.Attach(ctx, Owner, f) // though nothing is mounted: Reconfigure may change that
 	}
 	if err != nil {
 		_ = f.Close(context.WithoutCancel(ctx))
@@ -548,13 +546,8 @@ func status(a *announcement, heard time.Time) HostStatus {
 // [tool.CodePermissionDenied] if it does not let this one drain it; [tool.CodeUnavailable].
 func (f *Fleet) Drain(ctx context.Context, name string, on bool) error {
 	c := f.settings.Load()
-	var found []*member
 	f.mu.Lock()
-	for _, m := range f.members {
-		if m.called(name) {
-			found = append(found, m)
-		}
-	}
+	found := f.named(name)
 	f.mu.Unlock()
 	self := name == "" || name == c.Name || name == f.self.ID()
 	switch {

@@ -17,6 +17,21 @@ import (
 type line struct {
 	link   *link.Link
 	stream *wire.Stream
+	probed time.Time // when the other side was asked for a sign; guarded by the fleet's lock
+}
+
+// listen asks the other side for a sign if it is silent while it has calls. A link notices a lost
+// message by the next one, which may never come. It is called at intervals.
+func (l *line) listen() {
+	heard := l.link.Heard()
+	switch {
+	case time.Since(heard) < interval:
+	case l.probed.Before(heard):
+		l.probed = time.Now()
+		go l.link.Probe() //nolint:errcheck // its error ends the link
+	case time.Since(l.probed) > goneAfter:
+		l.link.Fail(errors.New("nothing is heard of it"))
+	}
 }
 
 func (l *line) fail(err error) {
@@ -90,17 +105,22 @@ func (m *member) dial() (*line, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &line{k, wire.NewStream(k, wire.StreamHooks{Asks: true})}, nil
+	return &line{link: k, stream: wire.NewStream(k, wire.StreamHooks{Asks: true})}, nil
 }
 
-// watch forgets a line that has ended.
+// watch waits for the end of a line.
 func (m *member) watch(l *line) {
 	<-l.stream.Failed()
 	l.link.Close() //nolint:errcheck,gosec // it has ended
+	m.forget(l)
+}
+
+// forget says that a line has ended.
+func (m *member) forget(l *line) {
 	f := m.fleet
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if m.line == l {
+	if m.line == l && !m.left.Load() {
 		m.line, m.lost = nil, time.Now()
 		if m.life.Err() == nil {
 			m.wake()

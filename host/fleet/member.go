@@ -129,7 +129,10 @@ func (f *Fleet) update(id, peer string, a *announcement) *member {
 		if a.Leaving {
 			return nil
 		}
-		m = &member{fleet: f, id: id, host: a.cleanName(), key: a.Key, public: a.Instance, poke: make(chan struct{}, 1), synced: make(chan struct{}), said: a}
+		m = &member{
+			fleet: f, id: id, host: a.cleanName(), key: a.Key, public: a.Instance, said: a,
+			poke: make(chan struct{}, 1), synced: make(chan struct{}),
+		}
 		m.life, m.end = context.WithCancel(f.life)
 		f.members[id] = m
 		m.timer = time.AfterFunc(silence, func() { f.probe(m) })
@@ -152,6 +155,9 @@ func (f *Fleet) update(id, peer string, a *announcement) *member {
 		return nil
 	}
 	m.timer.Reset(silence)
+	if m.line != nil && m.calls.Load() > 0 {
+		m.line.listen()
+	}
 	if isNew {
 		if m.refused != "" {
 			f.log.Warn("a host of the fleet is not used", "host", m.host, "why", m.refused)
@@ -248,6 +254,9 @@ func (f *Fleet) remove(m *member, why string) {
 	if m.line != nil {
 		m.line.fail(fmt.Errorf("host %s is gone: %s", m.host, why))
 		m.line = nil
+	}
+	for _, visited := range f.visited {
+		delete(visited, m)
 	}
 	f.withdraw(m)
 	f.dismiss(m.id)

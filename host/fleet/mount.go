@@ -440,7 +440,8 @@ func (f *Fleet) Tools() []ToolStatus {
 			case f.shadowed[name]:
 				s.Used, s.Reason = false, "this host has a tool of that name"
 			case i > 0 && s.Reason == "":
-				s.Reason = fmt.Sprintf("the definition %.12s of version %s is used", f.tools[name].versions[0].digest, cmp.Or(f.tools[name].versions[0].newest(), "unknown"))
+				used := f.tools[name].versions[0]
+				s.Reason = fmt.Sprintf("the definition %.12s of version %s is used", used.digest, cmp.Or(used.newest(), "unknown"))
 			}
 			status.Versions = append(status.Versions, s)
 		}

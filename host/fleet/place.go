@@ -80,7 +80,11 @@ func (r *remoteCall) tried(ctx context.Context) (tool.Result, error) {
 	if show := tool.DeltasFrom(ctx); show != nil {
 		show(tool.Delta{Reset: true})
 	}
-	again, second, err2 := r.once(ctx, first.member)
+	but := first.member
+	if tool.AsError(err).Unsent && errors.Is(err, wire.ErrDisconnected) {
+		but = nil // the line was lost, and not the host
+	}
+	again, second, err2 := r.once(ctx, but)
 	if second == nil { // no other host can take it
 		return res, err
 	}
@@ -171,6 +175,9 @@ func (r *remoteCall) onceAt(ctx context.Context, but *member, started func(*offe
 	res, err := l.stream.Execute(ctx, call)
 	host := m.host
 	if err != nil {
+		if errors.Is(err, wire.ErrDisconnected) {
+			m.forget(l)
+		}
 		return tool.Result{}, o, r.failed(ctx, host, err)
 	}
 	res, a := answerOf(res)
@@ -201,8 +208,14 @@ func (r *remoteCall) failed(ctx context.Context, host string, err error) error {
 		e.Hint = "find out what it did before calling it again"
 		return &e
 	}
-	if e.Unsent && errors.Is(err, wire.ErrDisconnected) {
+	switch {
+	case errors.Is(err, wire.ErrDisconnected):
 		e.Message = fmt.Sprintf("host %s was lost before the call of %s was sent", host, r.call.Name)
+	case ctx.Err() != nil:
+		e.Message = fmt.Sprintf("gave up waiting for host %s to run %s: %v", host, r.call.Name, context.Cause(ctx))
+	case errors.Is(err, wire.ErrProtocol):
+		e.Message = fmt.Sprintf("host %s answered the call of %s with what is not an answer", host, r.call.Name)
+		e.OperatorHint = "upgrade the host, or take it out of nats.peers"
 	}
 	return &e
 }
@@ -369,8 +382,12 @@ func (f *Fleet) visit(session string, m *member) {
 // line, and are not to be avoided. The fleet's lock is held.
 func (r *remoteCall) candidates(v *version, but *member) []*offer {
 	offers := v.offers
+	var named []*member
 	if r.on != "" {
 		offers = nil
+		if named = r.fleet.named(r.on); severalOwners(named) {
+			return nil
+		}
 		for _, version := range r.tool.versions {
 			offers = append(offers, version.offers...)
 		}
@@ -379,7 +396,7 @@ func (r *remoteCall) candidates(v *version, but *member) []*offer {
 	for _, o := range offers {
 		m := o.member
 		switch {
-		case m == but || !m.takes(), r.on != "" && !m.called(r.on), len(r.rule.Labels) > 0 && !has(m.said.Labels, r.rule.Labels):
+		case m == but || !m.takes(), r.on != "" && !slices.Contains(named, m), len(r.rule.Labels) > 0 && !has(m.said.Labels, r.rule.Labels):
 		default:
 			fit = append(fit, o)
 		}
@@ -408,8 +425,28 @@ func (r *remoteCall) avoids(m *member) bool {
 	return false
 }
 
-// called reports whether a name is one of the host's.
-func (m *member) called(name string) bool { return m.host == name || m.peer == name || m.id == name }
+// named returns the hosts that a name is that of. What this host calls them comes before what they
+// call themselves, so that none passes for another. The lock is held.
+func (f *Fleet) named(name string) []*member {
+	var ours, theirs []*member
+	for _, m := range f.members {
+		switch name {
+		case m.id, m.peer:
+			ours = append(ours, m)
+		case m.host:
+			theirs = append(theirs, m)
+		}
+	}
+	if len(ours) > 0 {
+		return ours
+	}
+	return theirs
+}
+
+// severalOwners reports whether hosts have different keys.
+func severalOwners(all []*member) bool {
+	return slices.ContainsFunc(all, func(m *member) bool { return m.key != all[0].key })
+}
 
 // load is how many calls run and wait at the host, as far as this one knows. The fleet's lock is held.
 func (m *member) load() int {
@@ -427,6 +464,8 @@ func (m *member) cost() float64 {
 func (r *remoteCall) noHost(v *version) error {
 	why := "each host that shares it drains, and takes no new calls"
 	switch {
+	case r.on != "" && severalOwners(r.fleet.named(r.on)):
+		why = "hosts with different keys are called " + r.on + ": use the instance, which toolhost fleet --json shows"
 	case r.on != "":
 		why = "host " + r.on + " does not share it, or takes no calls"
 	case v.reason != "":

@@ -397,8 +397,8 @@ func (g *guest) run(ctx context.Context, c *configured, peer string, p Peer, cal
 		e.Stage, e.Err = tool.StageResolve, tool.ErrNotFound
 		return failed(e)
 	}
-	limit := int32(c.maxCalls()) //nolint:gosec // bounded
-	if n := g.paid.calls.Add(1); n > limit {
+	limit := c.maxCalls()
+	if n := g.paid.calls.Add(1); int(n) > limit {
 		g.paid.calls.Add(-1)
 		e := unsent(tool.CodeResourceExhausted, "%d calls of this host are in progress there, as many as may be", limit)
 		e.Stage, e.Hint, e.RetryAfter = tool.StageLimit, "try again later", tool.Duration(time.Second)
