@@ -3,14 +3,11 @@ package fleet
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
 
-	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // reachTime bounds how long a call waits for a host that can take it, such as while a NATS server is
@@ -22,202 +19,6 @@ type placement struct{}
 // On returns a context whose calls of mounted tools go to the host of this name, or fail.
 func On(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, placement{}, name)
-}
-
-// Execute implements [tool.Provider].
-//
-// # Errors
-//
-// Those of the other host; [tool.CodeUnavailable] if no host can take the call, if the host is lost
-// during it, or if the state that the session had there is.
-func (f *Fleet) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
-	t := f.tool(call.Name)
-	if t == nil {
-		return tool.Result{}, &tool.Error{
-			Code: tool.CodeNotFound, Tool: call.Name, Stage: tool.StageExecute, Unsent: true, Err: tool.ErrNotFound,
-			Message: fmt.Sprintf("%v: no host of the fleet shares %s any more", tool.ErrNotFound, call.Name),
-		}
-	}
-	rule := f.settings.Load().ruleOf(call.Name)
-	idempotent := t.versions[0].def.Idempotent
-	if p := chain.PassedFrom(ctx); p != nil && p.Trace.Definition != nil {
-		idempotent = p.Trace.Definition.Idempotent // as the operator has it
-	}
-	r := &remoteCall{fleet: f, call: call, rule: rule, tool: t, idempotent: idempotent}
-	r.on, _ = ctx.Value(placement{}).(string)
-	if rule.Hedge > 0 && idempotent {
-		return r.hedged(ctx)
-	}
-	return r.tried(ctx)
-}
-
-// tool returns what is mounted under a name.
-func (f *Fleet) tool(name string) *mounted {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.tools[name]
-}
-
-// remoteCall is a call of a mounted tool.
-type remoteCall struct {
-	fleet      *Fleet
-	call       tool.Call
-	rule       Rule
-	tool       *mounted
-	idempotent bool
-	on         string // the host that it has to go to; empty: any
-
-	// bonded is the host that the session has got by this call. Guarded by the fleet's lock.
-	bonded *member
-}
-
-// tried runs the call, and once more on another host if that is harmless.
-func (r *remoteCall) tried(ctx context.Context) (tool.Result, error) {
-	res, first, err := r.once(ctx, nil)
-	if err == nil || first == nil || ctx.Err() != nil || !r.repeatable(err) {
-		return res, err
-	}
-	if show := tool.DeltasFrom(ctx); show != nil {
-		show(tool.Delta{Reset: true})
-	}
-	but := first.member
-	if tool.AsError(err).Unsent && errors.Is(err, wire.ErrDisconnected) {
-		but = nil // the line was lost, and not the host
-	}
-	again, second, err2 := r.once(ctx, but)
-	if second == nil { // no other host can take it
-		return res, err
-	}
-	return again, err2
-}
-
-// errLost is the cause of the error of a call whose host was lost during it.
-var errLost = errors.New("the host was lost during the call")
-
-// repeatable reports whether another attempt is harmless, and not the same again.
-func (r *remoteCall) repeatable(err error) bool {
-	var e *tool.Error
-	if !errors.As(err, &e) {
-		return false
-	}
-	switch e.Code {
-	case tool.CodeUnavailable, tool.CodeCrashed, tool.CodeResourceExhausted, tool.CodeNotFound:
-		return e.Unsent || r.idempotent && errors.Is(err, errLost)
-	default:
-		return false
-	}
-}
-
-// hedged runs the call, and on a second host too if the first has not answered in time. The first
-// answer counts.
-func (r *remoteCall) hedged(ctx context.Context) (tool.Result, error) {
-	type end struct {
-		res tool.Result
-		at  *offer
-		err error
-	}
-	// Of two answers only one can be shown as it comes, and which is not known.
-	ctx, cancel := context.WithCancel(tool.WithDeltas(ctx, nil))
-	defer cancel()
-	ends := make(chan end, 2)
-	started := make(chan *offer, 2)
-	run := func(but *member) {
-		res, at, err := r.onceAt(ctx, but, func(o *offer) { started <- o })
-		ends <- end{res, at, err}
-	}
-	go run(nil)
-	timer := time.NewTimer(r.rule.Hedge)
-	defer timer.Stop()
-	under, second := 1, false
-	var first *offer
-	for {
-		select {
-		case first = <-started:
-		case <-timer.C:
-			if first != nil && !second {
-				second, under = true, under+1
-				go run(first.member)
-			}
-		case e := <-ends:
-			under--
-			if e.err == nil || !r.repeatable(e.err) && e.at != nil {
-				return e.res, e.err
-			}
-			if e.at != nil && !second {
-				second, under = true, under+1
-				go run(e.at.member)
-			}
-			if under == 0 {
-				return e.res, e.err
-			}
-		}
-	}
-}
-
-// once runs the call on one host, but not on a certain one. It returns on which; nil: on none.
-func (r *remoteCall) once(ctx context.Context, but *member) (tool.Result, *offer, error) {
-	return r.onceAt(ctx, but, nil)
-}
-
-func (r *remoteCall) onceAt(ctx context.Context, but *member, started func(*offer)) (tool.Result, *offer, error) {
-	o, l, err := r.place(ctx, but)
-	if err != nil {
-		return tool.Result{}, nil, err
-	}
-	m := o.member
-	defer m.release(1)
-	if started != nil {
-		started(o)
-	}
-	call := r.call
-	call.Name = o.Name
-	begin := time.Now()
-	res, err := l.stream.Execute(ctx, call)
-	host := m.host
-	if err != nil {
-		if errors.Is(err, wire.ErrDisconnected) {
-			m.forget(l)
-		}
-		return tool.Result{}, o, r.failed(ctx, host, err)
-	}
-	res, a := answerOf(res)
-	if a.Error != nil {
-		e := ofHost(a.Error.clean(), host)
-		e.Tool = r.call.Name
-		if e.Unsent {
-			r.unbond()
-		}
-		return tool.Result{}, o, e
-	}
-	m.measure(time.Since(begin))
-	if a.Reset {
-		if show := tool.DeltasFrom(ctx); show != nil {
-			show(tool.Delta{Reset: true})
-		}
-	}
-	return res, o, nil
-}
-
-// failed returns the error of a call that got no answer.
-func (r *remoteCall) failed(ctx context.Context, host string, err error) error {
-	e := *tool.AsError(err)
-	e.Tool, e.Plugin = r.call.Name, Owner
-	if errors.Is(err, wire.ErrDisconnected) && !e.Unsent && ctx.Err() == nil {
-		e.Err = fmt.Errorf("%w: %w", errLost, err)
-		e.Message = fmt.Sprintf("host %s was lost during the call of %s, and whether it has run is not known", host, r.call.Name)
-		e.Hint = "find out what it did before calling it again"
-		return &e
-	}
-	switch {
-	case errors.Is(err, wire.ErrDisconnected):
-		e.Message = fmt.Sprintf("host %s was lost before the call of %s was sent", host, r.call.Name)
-	case ctx.Err() != nil:
-		e.Message = fmt.Sprintf("gave up waiting for host %s to run %s: %v", host, r.call.Name, context.Cause(ctx))
-	case errors.Is(err, wire.ErrProtocol):
-		e.Message = fmt.Sprintf("host %s answered the call of %s with what is not an answer", host, r.call.Name)
-		e.OperatorHint = "upgrade the host, or take it out of nats.peers"
-	}
-	return &e
 }
 
 // measure takes what a call took into the average.
@@ -283,13 +84,6 @@ func (r *remoteCall) place(ctx context.Context, but *member) (*offer, *line, err
 	}
 }
 
-func (r *remoteCall) gaveUp(ctx context.Context) error {
-	return &tool.Error{
-		Code: tool.CodeOf(ctx.Err()), Tool: r.call.Name, Stage: tool.StageExecute, Unsent: true, Err: ctx.Err(),
-		Message: fmt.Sprintf("gave up waiting for a host that can run %s: %v", r.call.Name, context.Cause(ctx)),
-	}
-}
-
 var (
 	errStateLost = errors.New("the state is lost")
 	errNoHost    = errors.New("no host takes calls")
@@ -297,13 +91,6 @@ var (
 
 // final reports whether waiting does not help.
 func (*remoteCall) final(err error) bool { return errors.Is(err, errStateLost) }
-
-// bondKey names the state that a session has in a plugin of the fleet.
-type bondKey struct{ session, plugin string }
-
-// stateKeptFor is for how long without a line the state of a session counts as kept: half of what
-// its host keeps it for, as that may have missed this host earlier.
-const stateKeptFor = keptFor / 2
 
 // choose returns one of the hosts that can take the call, the better one of two. The fleet's lock is
 // held.
@@ -353,29 +140,6 @@ func (r *remoteCall) choose(but *member) (*offer, error) {
 		}
 	}
 	return o, nil
-}
-
-// unbond lets the session go elsewhere, as its first call was refused.
-func (r *remoteCall) unbond() {
-	f := r.fleet
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for key, m := range f.bonds {
-		if r.bonded != nil && key.session == r.call.Session && m == r.bonded {
-			delete(f.bonds, key)
-		}
-	}
-	r.bonded = nil
-}
-
-// visit remembers that a session has called a host, which is told of its end. The lock is held.
-func (f *Fleet) visit(session string, m *member) {
-	visited := f.visited[session]
-	if visited == nil {
-		visited = map[*member]bool{}
-		f.visited[session] = visited
-	}
-	visited[m] = true
 }
 
 // candidates returns the hosts that can take the call: if there are any, those that answer, have a
@@ -477,22 +241,5 @@ func (r *remoteCall) noHost(v *version) error {
 		Code: tool.CodeUnavailable, Tool: r.call.Name, Plugin: Owner, Stage: tool.StageExecute, Unsent: true, Err: errNoHost,
 		Message: "no host of the fleet can run " + r.call.Name + ": " + why,
 		Hint:    "try again later", OperatorHint: "toolhost fleet shows the hosts, and toolhost fleet tools the tools",
-	}
-}
-
-// EndSession implements [tool.SessionEnder]: the hosts that the session has called are told.
-func (f *Fleet) EndSession(session string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for m := range f.visited[session] {
-		if m.line != nil {
-			m.line.stream.EndSession(session)
-		}
-	}
-	delete(f.visited, session)
-	for key := range f.bonds {
-		if key.session == session {
-			delete(f.bonds, key)
-		}
 	}
 }

@@ -1,6 +1,12 @@
 package fleet
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/toolhost/toolhost/host"
+)
 
 // HostState is what a host of the fleet is doing, as this one sees it.
 type HostState string
@@ -67,4 +73,64 @@ type VersionStatus struct {
 	Used bool `json:"used"`
 	// Reason is why it is not used.
 	Reason string `json:"reason,omitempty"`
+}
+
+// Hosts returns the hosts of the fleet, this one first, the others sorted by name.
+func (f *Fleet) Hosts() []HostStatus {
+	c := f.settings.Load()
+	self := HostStatus{
+		Name: c.Name, Self: true, Key: c.Key.Public(), Instance: f.self.ID(), Version: cmp.Or(c.Version, host.Version), Labels: c.Labels,
+		State: HostReady, Tools: len(f.catalogue.Load().index(c.Share)),
+	}
+	own := f.load()
+	self.Running, self.Waiting, self.Slots = own.Running, own.Waiting, own.Slots
+	if f.draining.Load() {
+		self.State = HostDraining
+	}
+	if !f.nc.IsConnected() {
+		self.State, self.Reason = HostLate, "it has no connection to the NATS server"
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []HostStatus
+	names := map[string]int{c.Name: 1}
+	for _, m := range f.members {
+		names[m.host]++
+		s := status(m.said, m.heard)
+		s.Peer, s.Tools, s.Calls, s.Latency, s.Skew = m.peer, len(m.offers), int(m.calls.Load()), time.Duration(m.latency.Load()), m.skew
+		switch {
+		case m.refused != "":
+			s.State, s.Reason = HostRefused, m.refused
+		case m.late:
+			s.State = HostLate
+		case m.said.Draining:
+			s.State = HostDraining
+		}
+		out = append(out, s)
+	}
+	for _, x := range f.strangers {
+		if time.Since(x.heard) > goneAfter {
+			continue
+		}
+		s := status(x.said, x.heard)
+		s.State, s.Reason = HostRefused, "its key is not known here: nats.peers lists those that are"
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b HostStatus) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Instance, b.Instance))
+	})
+	out = append([]HostStatus{self}, out...)
+	for i := range out {
+		if names[out[i].Name] > 1 && out[i].Reason == "" {
+			out[i].Reason = "another host has this name too"
+		}
+	}
+	return out
+}
+
+func status(a *announcement, heard time.Time) HostStatus {
+	return HostStatus{
+		Name: a.cleanName(), Key: a.Key, Instance: a.id(), Version: a.Version, Labels: a.Labels, State: HostReady,
+		Running: a.Load.Running, Waiting: a.Load.Waiting, Slots: a.Load.Slots, Heard: time.Since(heard),
+	}
 }

@@ -1,0 +1,172 @@
+package fleet
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// dial connects to the server.
+func (f *Fleet) dial(c *Config) error {
+	options := []nats.Option{
+		nats.Name("toolhost " + c.Name), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond),
+		nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond), nats.ReconnectBufSize(-1), nats.Timeout(5 * time.Second),
+		nats.IgnoreAuthErrorAbort(), nats.PingInterval(10 * time.Second), nats.MaxPingsOutstanding(2),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			f.log.Warn("the NATS server reports an error", "error", err)
+		}),
+	}
+	login := nats.Nkey(c.Key.Public(), c.Key.Sign)
+	if c.Credentials != "" {
+		login = nats.UserCredentials(c.Credentials)
+	}
+	if c.TLS.CA != "" {
+		options = append(options, nats.RootCAs(c.TLS.CA))
+	}
+	if c.TLS.Cert != "" {
+		options = append(options, nats.ClientCert(c.TLS.Cert, c.TLS.Key))
+	}
+	if c.TLS != (TLS{}) {
+		options = append(options, nats.Secure(&tls.Config{MinVersion: tls.VersionTLS12}))
+	}
+	var err error
+	options = append(options, c.Options...)
+	f.nc, err = nats.Connect(c.URL, append(options, login)...)
+	if errors.Is(err, nats.ErrNkeysNotSupported) { // the server lets in whoever comes
+		login = nil
+		f.nc, err = nats.Connect(c.URL, options...)
+	}
+	if err != nil && c.KeepTrying && !refusedBy(err) {
+		f.nc, err = nats.Connect(c.URL, append(options, login, nats.RetryOnFailedConnect(true))...)
+	}
+	if err == nil {
+		return nil
+	}
+	e := &tool.Error{
+		Code: tool.CodeUnavailable, Message: fmt.Sprintf("no NATS server is reached at %s: %v", c.URL, err), Err: err,
+		OperatorHint: "start one, or look at nats.url; toolhost serve --nats embedded starts one for this machine",
+	}
+	if refusedBy(err) {
+		e.Code, e.Message = tool.CodePermissionDenied, fmt.Sprintf("the NATS server at %s does not let this host in: %v", c.URL, err)
+		e.OperatorHint = "give it nats.credentials, or let the key " + c.Key.Public() + " log in there"
+	}
+	return e
+}
+
+// refusedBy reports whether an error is the server's no to whoever logs in.
+func refusedBy(err error) bool {
+	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) || errors.Is(err, nats.ErrAuthRevoked) ||
+		errors.Is(err, nats.ErrAccountAuthExpired) || errors.Is(err, nats.ErrPermissionViolation)
+}
+
+// listen subscribes to what others send.
+func (f *Fleet) listen(ctx context.Context) error {
+	c := f.settings.Load()
+	about := map[string]string{"host": c.Name, "key": c.Key.Public(), "instance": f.self.ID()}
+	for k, v := range c.Labels {
+		about["label."+k] = v
+	}
+	var err error
+	f.service, err = micro.AddService(f.nc, micro.Config{
+		Name: "toolhost", Version: host.Version, Description: "A host of tools", Metadata: about, QueueGroupDisabled: true,
+		StatsHandler: func(*micro.Endpoint) any { return f.load() },
+	})
+	subject := instanceSubject + f.self.ID()
+	endpoints := []struct {
+		name, subject string
+		handle        micro.HandlerFunc
+	}{
+		{"ping", subject + ".ping", func(r micro.Request) { f.tell(r.Respond) }},
+		{"open", subject + ".open", func(r micro.Request) {
+			f.opened(r.Data(), func(b []byte) error { return r.Respond(b) })
+		}},
+		{"who", whoSubject, func(r micro.Request) { f.tell(r.Respond) }},
+	}
+	for _, e := range endpoints {
+		if err == nil {
+			err = f.service.AddEndpoint(e.name, e.handle, micro.WithEndpointSubject(e.subject))
+		}
+	}
+	if err == nil {
+		_, err = f.nc.Subscribe(helloSubject, func(m *nats.Msg) { f.hear(m.Data) })
+	}
+	if err == nil && f.nc.IsConnected() {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		err = f.nc.FlushWithContext(ctx)
+		if err == nil && errors.Is(f.nc.LastError(), nats.ErrPermissionViolation) {
+			err = f.nc.LastError()
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	e := &tool.Error{Code: tool.CodeUnavailable, Message: "the fleet cannot be joined: " + err.Error(), Err: err}
+	if refusedBy(err) {
+		e.Code, e.OperatorHint = tool.CodePermissionDenied, "its user of NATS needs toolhost.v1.> and _INBOX.>; see docs/fleet.md"
+	}
+	return e
+}
+
+// followConnection takes what happens to the connection.
+func (f *Fleet) followConnection(states <-chan nats.Status) {
+	for {
+		select {
+		case state := <-states:
+			if state != nats.CONNECTED {
+				f.disconnected()
+				continue
+			}
+			for !f.nc.IsConnected() { // it is about to be
+				if f.nc.IsClosed() || f.nc.IsReconnecting() || !f.pause(time.Millisecond) {
+					break
+				}
+			}
+			f.reconnected()
+		case <-f.life.Done():
+			return
+		}
+	}
+}
+
+// disconnected ends what went over the connection. What others share stays for a moment, as a server
+// may only be restarted.
+func (f *Fleet) disconnected() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return
+	}
+	f.log.Warn("the connection to the NATS server is lost", "error", f.nc.LastError())
+	lost := errors.New("the connection to the NATS server is lost")
+	for _, m := range f.members {
+		if m.line != nil {
+			m.line.fail(lost)
+		}
+	}
+	for id := range f.visits {
+		f.dismiss(id)
+	}
+	f.signal()
+}
+
+// reconnected says that the host is there, and asks who else is.
+func (f *Fleet) reconnected() {
+	f.log.Info("there is a connection to the NATS server", "url", f.nc.ConnectedUrlRedacted())
+	f.announceSoon()
+	f.background(func() { f.meet(f.life) })
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range f.members {
+		m.wake()
+	}
+	f.signal()
+}

@@ -1,0 +1,228 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// account is what this host keeps of a caller's host, by its key.
+type account struct{ calls atomic.Int32 }
+
+// visit is what this host keeps of one start of another host that calls here. It outlives links.
+type visit struct {
+	fleet *Fleet
+	id    string
+	key   string
+	paid  *account
+
+	mu       sync.Mutex
+	guests   []*guest
+	sessions map[sessionKey]*visitor
+	expiry   *time.Timer
+}
+
+// sessionKey names a session of the other host.
+type sessionKey struct{ session, caller string }
+
+// visitor is a session here in which the calls of one session there run.
+type visitor struct {
+	base    *host.Session // without grants
+	session *host.Session // with those of the configuration that has the number epoch
+	epoch   uint64
+	used    time.Time
+}
+
+// visitOf returns the visit of an instance; nil: there are too many.
+func (f *Fleet) visitOf(a *announcement) *visit {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	id := a.id()
+	v := f.visits[id]
+	if v == nil {
+		if len(f.visits) >= maxLinks || f.closed {
+			return nil
+		}
+		paid := f.accounts[a.Key]
+		if paid == nil {
+			paid = new(account)
+			f.accounts[a.Key] = paid
+		}
+		v = &visit{fleet: f, id: id, key: a.Key, paid: paid, sessions: map[sessionKey]*visitor{}}
+		f.visits[id] = v
+	}
+	return v
+}
+
+// admit adds a link, in the place of one that was never proven if there are too many.
+func (v *visit) admit(g *guest) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.expiry != nil {
+		v.expiry.Stop()
+		v.expiry = nil
+	}
+	if len(v.guests) >= maxGuests {
+		oldest := v.guests[0] // of a host that has made another since
+		for _, other := range v.guests {
+			select {
+			case <-other.link.Proven():
+			default:
+				oldest = other
+			}
+		}
+		oldest.link.Fail(errors.New("another link has taken its place"))
+		v.drop(oldest)
+	}
+	v.guests = append(v.guests, g)
+	return true
+}
+
+func (v *visit) drop(g *guest) {
+	for i, other := range v.guests {
+		if other == g {
+			v.guests = append(v.guests[:i:i], v.guests[i+1:]...)
+			return
+		}
+	}
+}
+
+// hasGuests reports whether other hosts have links to this one.
+func (f *Fleet) hasGuests() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, v := range f.visits {
+		v.mu.Lock()
+		n := len(v.guests)
+		v.mu.Unlock()
+		if n > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// expire ends the sessions of a host that has not come back.
+func (v *visit) expire() {
+	v.fleet.mu.Lock()
+	v.mu.Lock()
+	gone := len(v.guests) == 0
+	if gone && v.fleet.visits[v.id] == v {
+		delete(v.fleet.visits, v.id)
+	}
+	sessions := v.sessions
+	if gone {
+		v.sessions = map[sessionKey]*visitor{}
+	}
+	v.mu.Unlock()
+	v.fleet.mu.Unlock()
+	if gone {
+		for _, s := range sessions {
+			_ = s.base.Close(context.Background())
+		}
+	}
+}
+
+// dismiss ends the links of an instance that is gone; its sessions are kept for a while, as it may be
+// only its connection that is. The fleet's lock is held.
+func (f *Fleet) dismiss(id string) {
+	v := f.visits[id]
+	if v == nil {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, g := range v.guests {
+		g.link.Fail(errors.New("the host is gone"))
+	}
+}
+
+// endSession ends the sessions here of one there.
+func (v *visit) endSession(session string) {
+	v.mu.Lock()
+	var ended []*visitor
+	for key, s := range v.sessions {
+		if key.session == session {
+			delete(v.sessions, key)
+			ended = append(ended, s)
+		}
+	}
+	v.mu.Unlock()
+	for _, s := range ended {
+		_ = s.base.Close(context.Background())
+	}
+}
+
+// sessionOf returns the session in which a call runs.
+//
+// # Errors
+//
+// [tool.CodeResourceExhausted]; those of [Config.Accept].
+func (g *guest) sessionOf(c *configured, peer string, call *tool.Call) (*host.Session, error) {
+	key := sessionKey{call.Session, call.Caller}
+	g.mu.Lock()
+	s := g.sessions[key]
+	if s != nil && s.epoch == c.epoch {
+		defer g.mu.Unlock()
+		s.used = time.Now()
+		return s.session, nil
+	}
+	full := s == nil && len(g.sessions) >= maxSessions && !g.evict()
+	g.mu.Unlock()
+	if full {
+		return nil, tool.Errorf(tool.CodeResourceExhausted, "its host has %d sessions here", maxSessions)
+	}
+	caller := Caller{Peer: peer, Host: g.called, Name: call.Caller}
+	by := host.Caller{Name: caller.account(), Account: caller.account(), Via: Owner, Client: "toolhost on " + g.called}
+	if call.Caller != "" {
+		by.Name += "/" + call.Caller
+	}
+	var options []host.SessionOption
+	if c.Accept != nil {
+		var err error
+		if options, err = c.Accept(caller); err != nil {
+			return nil, err
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s = g.sessions[key]
+	if s == nil {
+		// Accept may have the host count several callers as one.
+		by = g.fleet.host.Session(append([]host.SessionOption{host.WithCaller(by)}, options...)...).Caller()
+		s = &visitor{base: g.fleet.host.Session(host.WithCaller(by))}
+		g.sessions[key] = s
+	}
+	s.session, s.epoch, s.used = s.base.With(options...), c.epoch, time.Now()
+	return s.session, nil
+}
+
+// evict ends the session that was used longest ago, of those for which no plugin keeps state. The lock is
+// held.
+func (v *visit) evict() bool {
+	var oldest sessionKey
+	var found *visitor
+	for key, s := range v.sessions {
+		if (found == nil || s.used.Before(found.used)) && len(s.base.Plugins()) == 0 {
+			oldest, found = key, s
+		}
+	}
+	if found != nil {
+		delete(v.sessions, oldest)
+		_ = found.base.Close(context.Background())
+	}
+	return found != nil
+}
+
+// account names who answers for the caller.
+func (c Caller) account() string {
+	if c.Peer != "" {
+		return c.Peer
+	}
+	return c.Host
+}
