@@ -112,7 +112,8 @@ func benchmarkJoin(b *testing.B) {
 	tools := make([]tool.Tool, benchTools)
 	for i := range tools {
 		tools[i] = says(fmt.Sprintf("far.tool-%d", i), "", func(d *tool.Definition) {
-			d.InputSchema = tool.Schema(fmt.Sprintf(`{"type":"object","properties":{"path":{"type":"string","description":"The file, number %d."},"limit":{"type":"integer","minimum":1}},"required":["path"]}`, i))
+			d.InputSchema = tool.Schema(fmt.Sprintf(`{"type":"object","properties":{
+				"path":{"type":"string","description":"The file, number %d."},"limit":{"type":"integer","minimum":1}},"required":["path"]}`, i))
 		})
 	}
 	join(b, s.config("b", share("*")), tools...)

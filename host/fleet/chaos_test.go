@@ -212,7 +212,8 @@ func TestUnknownHost(t *testing.T) {
 	if err := b.Reconfigure(c); err != nil {
 		t.Fatal(err)
 	}
-	c = fleet.Config{Mount: []string{"*"}, Share: []string{"*"}, Peers: map[string]fleet.Peer{"friend": {Key: own.Public(), Share: []string{}}}}
+	friend := fleet.Peer{Key: own.Public(), Share: []string{}}
+	c = fleet.Config{Mount: []string{"*"}, Share: []string{"*"}, Peers: map[string]fleet.Peer{"friend": friend}}
 	if err := x.Reconfigure(c); err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +269,8 @@ func TestVersions(t *testing.T) {
 		{fleet.Rule{Tools: "*", Labels: map[string]string{"gpu": "1"}}, "b"},
 		{fleet.Rule{Tools: "*", Avoid: map[string]string{"gpu": "1"}}, ""},
 	} {
-		a := join(t, s.config(fmt.Sprintf("a%d", len(rule.rule.Labels)), mount("*"), func(c *fleet.Config) { c.Rules = []fleet.Rule{rule.rule} }))
+		ruled := func(c *fleet.Config) { c.Rules = []fleet.Rule{rule.rule} }
+		a := join(t, s.config(fmt.Sprintf("a%d", len(rule.rule.Labels)), mount("*"), ruled))
 		a.shared(t, "who", 2, 2)
 		first := a.text(t, "who")
 		if rule.want != "" && first != rule.want {

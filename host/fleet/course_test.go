@@ -59,7 +59,8 @@ func TestCourseOfCall(t *testing.T) {
 			return tool.Answer{Action: tool.Accept, Content: []byte(`{"yes":true}`)}, nil
 		},
 	})
-	if err != nil || !strings.HasPrefix(res.Text(), "streamed ") || !strings.Contains(res.Text(), "key-1 accept 00-0af7651916cd43dd8448eb211c80319c") {
+	if err != nil || !strings.HasPrefix(res.Text(), "streamed ") ||
+		!strings.Contains(res.Text(), "key-1 accept 00-0af7651916cd43dd8448eb211c80319c") {
 		t.Errorf("%q %v", res.Text(), err)
 	}
 	if progress.Load() != 1 || !strings.HasPrefix(shown.String(), "streamed ") {

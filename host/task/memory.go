@@ -133,7 +133,9 @@ func (m *Memory) room(owner string) error {
 func run(ctx context.Context, c Call) (end End) {
 	defer func() {
 		if v := recover(); v != nil {
-			end = End{Err: &tool.Error{Code: tool.CodeInternal, Tool: c.Tool, Message: "the call failed inside of the host", Err: fmt.Errorf("panic: %v", v)}}
+			end = End{Err: &tool.Error{
+				Code: tool.CodeInternal, Tool: c.Tool, Message: "the call failed inside of the host", Err: fmt.Errorf("panic: %v", v),
+			}}
 		}
 		if end.Err != nil && end.Outcome.Error == nil {
 			end.Outcome = host.Outcome{ID: end.Outcome.ID, Name: c.Tool, Metadata: end.Outcome.Metadata}.Ended(tool.Result{}, end.Err)

@@ -45,7 +45,8 @@ func WithCall(ctx context.Context, call Call) context.Context {
 
 func (c *Call) same(other Call) bool {
 	return c.ID == other.ID && c.Name == other.Name && c.Session == other.Session && c.Caller == other.Caller &&
-		c.IdempotencyKey == other.IdempotencyKey && len(c.Arguments) == len(other.Arguments) && unsafe.SliceData(c.Arguments) == unsafe.SliceData(other.Arguments)
+		c.IdempotencyKey == other.IdempotencyKey && len(c.Arguments) == len(other.Arguments) &&
+		unsafe.SliceData(c.Arguments) == unsafe.SliceData(other.Arguments)
 }
 
 // CallFrom returns the call that ctx belongs to, or the zero Call outside a call.

@@ -241,7 +241,9 @@ func TestNoJetStream(t *testing.T) {
 	if e := tool.AsError(err); tool.CodeOf(err) != tool.CodeUnavailable || !strings.Contains(e.OperatorHint, "JetStream") {
 		t.Errorf("Open: %v", err)
 	}
-	for _, bad := range []durable.Config{{}, {Conn: nc, Host: h, Key: s.keys[0]}, {Conn: nc, Host: h, Key: s.keys[0], Name: "a", Slots: -1}, {Conn: nc, Host: h, Name: "a", Key: s.keys[0], Lapse: 1}} {
+	for _, bad := range []durable.Config{{}, {Conn: nc, Host: h, Key: s.keys[0]},
+		{Conn: nc, Host: h, Key: s.keys[0], Name: "a", Slots: -1}, {Conn: nc, Host: h, Name: "a", Key: s.keys[0], Lapse: 1},
+	} {
 		if _, err := durable.Open(t.Context(), bad); tool.CodeOf(err) != tool.CodeInvalidArguments {
 			t.Errorf("%+v: %v", bad, err)
 		}

@@ -184,7 +184,9 @@ func (c *Config) check() error {
 func (c *Config) own(name string) (Target, error) {
 	t, ok := c.Host.Get(name)
 	if !ok {
-		return Target{}, &tool.Error{Code: tool.CodeNotFound, Tool: name, Stage: tool.StageResolve, Message: "Unknown tool: " + name, Unsent: true}
+		return Target{}, &tool.Error{
+			Code: tool.CodeNotFound, Tool: name, Stage: tool.StageResolve, Message: "Unknown tool: " + name, Unsent: true,
+		}
 	}
 	return Target{Tool: t.Name, Digest: c.Digest(t.Definition), Repeatable: c.repeatable(&t)}, nil
 }

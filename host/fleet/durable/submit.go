@@ -52,7 +52,8 @@ func (c *Calls) Submit(ctx context.Context, r Request) (id string, err error) {
 	if err := c.enqueue(ctx, e); err != nil {
 		err = c.refused(r.Tool, err)
 		if tool.CodeOf(err) == tool.CodeResourceExhausted {
-			_ = c.store.bucket.Purge(context.WithoutCancel(ctx), keyOf(o.Key, o.ID), jetstream.LastRevision(e.revision)) // it expires otherwise
+			// It expires otherwise.
+			_ = c.store.bucket.Purge(context.WithoutCancel(ctx), keyOf(o.Key, o.ID), jetstream.LastRevision(e.revision))
 		}
 		return "", err
 	}

@@ -99,7 +99,9 @@ func (c Caller) Name() string { return c.name }
 // Session returns the options of a session of the caller, except for its approver.
 func (c Caller) Session() []host.SessionOption {
 	return []host.SessionOption{
-		host.WithCaller(host.Caller{Name: c.name, Rate: &c.says.Rate, Calls: c.says.MaxCalls, Account: c.account, Via: c.via, Client: c.client}),
+		host.WithCaller(host.Caller{
+			Name: c.name, Rate: &c.says.Rate, Calls: c.says.MaxCalls, Account: c.account, Via: c.via, Client: c.client,
+		}),
 		host.WithGrants(c.says.Grants...), host.WithVisible(c.Sees), host.WithResultLimit(c.says.ResultLimit),
 		host.WithDiscovery(c.says.Discovery),
 	}
