@@ -99,6 +99,7 @@ func (f *Fleet) listen(ctx context.Context) error {
 		_, err = f.nc.Subscribe(helloSubject, func(m *nats.Msg) { f.hear(m.Data) })
 	}
 	if err == nil && f.nc.IsConnected() {
+		f.sayHello() // which shows whether the host may
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 		err = f.nc.FlushWithContext(ctx)

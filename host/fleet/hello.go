@@ -38,12 +38,10 @@ func (f *Fleet) load() load {
 	return l
 }
 
-// announce tells others of this host, at intervals and when something has changed.
+// announce tells others of this host, at intervals and when something has changed. Whoever makes a
+// connection has said hello.
 func (f *Fleet) announce() {
-	for {
-		if data, err := f.announcement(false); err == nil && f.nc.IsConnected() {
-			_ = f.nc.Publish(helloSubject, data)
-		}
+	for ; ; f.sayHello() {
 		timer := time.NewTimer(interval)
 		select {
 		case <-timer.C:
@@ -56,6 +54,13 @@ func (f *Fleet) announce() {
 			timer.Stop()
 			return
 		}
+	}
+}
+
+// sayHello publishes an announcement, unless there is no connection.
+func (f *Fleet) sayHello() {
+	if data, err := f.announcement(false); err == nil && f.nc.IsConnected() {
+		_ = f.nc.Publish(helloSubject, data)
 	}
 }
 
