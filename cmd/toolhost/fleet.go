@@ -41,12 +41,18 @@ func newFleetCommand(s *session.Session) *cobra.Command {
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return listHosts(cmd.Context(), s) },
 	}
+	var wait bool
 	drain := func(use, short, long string, on bool) *cobra.Command {
 		return &cobra.Command{
 			Use: use + " HOST", Short: short, Long: long, Args: oneName("a host"), ValidArgsFunction: completeHosts(s),
-			RunE: func(cmd *cobra.Command, args []string) error { return drainHost(cmd.Context(), s, args[0], on) },
+			RunE: func(cmd *cobra.Command, args []string) error { return drainHost(cmd.Context(), s, args[0], on, wait) },
 		}
 	}
+	drainCommand := drain("drain", "Have a host take no new calls of other hosts", `Have a host take no new calls of other hosts, and end those in progress. The exit status is 0
+when the host has said so, and with --wait when its calls of other hosts have ended, after which it can
+be stopped. To interrupt the command ends only the wait. The host has to know this one by its own
+key, or as a peer with admin. This host can be drained too.`, true)
+	drainCommand.Flags().BoolVar(&wait, "wait", false, "wait until the calls in progress there have ended")
 	cmd.AddCommand(
 		&cobra.Command{
 			Use: "tools", Short: "Show the tools of other hosts, and which of them is used",
@@ -55,9 +61,7 @@ plugin and version it comes with, its hosts, and whether calls go to it, or why 
 			Args: noArguments,
 			RunE: func(cmd *cobra.Command, _ []string) error { return listFleetTools(cmd.Context(), s) },
 		},
-		drain("drain", "Have a host take no new calls of other hosts", `Have a host take no new calls of other hosts, and end those in progress. The exit status is 0
-when the host has said so, not when its calls have ended; toolhost fleet shows them. The host has
-to know this one by its own key, or as a peer with admin. This host can be drained too.`, true),
+		drainCommand,
 		drain("resume", "Have a host that was drained take calls again", "Have a host that was drained take calls of other hosts again.", false),
 		newFleetKeyCommand(s), newFleetCallCommand(s),
 	)
@@ -211,18 +215,22 @@ func listFleetTools(ctx context.Context, s *session.Session) error {
 	return nil
 }
 
-func drainHost(ctx context.Context, s *session.Session, name string, on bool) error {
+func drainHost(ctx context.Context, s *session.Session, name string, on, wait bool) error {
 	c, err := dialDaemon(ctx, s)
 	if err != nil {
 		return err
 	}
-	if err := c.DrainHost(ctx, name, on); err != nil {
+	if err := c.DrainHost(ctx, name, on, wait); err != nil {
 		return fleetError(err)
 	}
 	if s.Flags.JSON {
 		return s.Out.JSON(map[string]any{"host": name, "draining": on})
 	}
-	if on {
+	switch {
+	case wait:
+		s.Out.Printf("%s is drained: its calls of other hosts have ended\n", sanitize.Line(name, 0))
+		return nil
+	case on:
 		s.Out.Printf("%s drains: it takes no new calls of other hosts\n", sanitize.Line(name, 0))
 		return nil
 	}

@@ -93,6 +93,7 @@ func TestFleet(t *testing.T) {
 	b.run("fleet", "drain", "a").exits(0).prints("a drains")
 	b.until("a drains", func() bool { return b.hosts()["a"].State == fleet.HostDraining })
 	b.run("call", "play.echo").exits(6)
+	b.run("fleet", "drain", "--wait", "a").exits(0).prints("a is drained")
 	a.run("fleet", "resume", "a").exits(0)
 	b.until("a takes calls again", func() bool { return b.hosts()["a"].State == fleet.HostReady })
 	b.run("call", "play.echo").exits(0)

@@ -16,6 +16,7 @@ const (
 	indexOperation       = "fleet:index"
 	definitionsOperation = "fleet:definitions"
 	drainOperation       = "fleet:drain"
+	drainedOperation     = "fleet:drained"
 )
 
 // catalogue is what this host could share, at one moment. It never changes.

@@ -4,6 +4,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -198,36 +199,88 @@ func (f *Fleet) Reconfigure(c Config) error {
 // [tool.CodeNotFound] for a host that is not there; [tool.CodeAlreadyExists] if several have the name;
 // [tool.CodePermissionDenied] if it does not let this one drain it; [tool.CodeUnavailable].
 func (f *Fleet) Drain(ctx context.Context, name string, on bool) error {
+	m, err := f.one(name)
+	if err != nil {
+		return err
+	}
+	if m == nil {
+		f.setDraining(on)
+		return nil
+	}
+	return m.told(ctx, drainOperation, drainRequest{on}, new(struct{}))
+}
+
+// Drained returns when a host that drains has ended the calls of other hosts. Empty: this host.
+//
+// # Errors
+//
+// Those of [Fleet.Drain]; [tool.CodeCanceled] if it takes calls again; the context's end.
+func (f *Fleet) Drained(ctx context.Context, name string) error {
+	m, err := f.one(name)
+	if err != nil {
+		return err
+	}
+	for {
+		var now drainState
+		if m == nil {
+			now = f.drainState(ctx)
+		} else if err = m.told(ctx, drainedOperation, struct{}{}, &now); err != nil {
+			return err
+		}
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !now.Draining:
+			return tool.Errorf(tool.CodeCanceled, "host %s takes calls again", cmp.Or(name, f.settings.Load().Name))
+		case now.Calls == 0:
+			return nil
+		}
+	}
+}
+
+// one returns the host that a name is that of; nil: it is this one.
+func (f *Fleet) one(name string) (*member, error) {
+	if name == "" {
+		return nil, nil
+	}
 	c := f.settings.Load()
 	f.mu.Lock()
 	found := f.named(name)
 	f.mu.Unlock()
-	self := name == "" || name == c.Name || name == f.self.ID()
+	self := name == c.Name || name == f.self.ID()
 	switch {
 	case self && len(found) == 0:
-		f.setDraining(on)
-		return nil
+		return nil, nil
 	case len(found) == 0:
 		e := tool.Errorf(tool.CodeNotFound, "no host of the fleet is called %.70q", name)
 		e.OperatorHint = "toolhost fleet shows the hosts"
-		return e
+		return nil, e
 	case self || len(found) > 1:
 		e := tool.Errorf(tool.CodeAlreadyExists, "several hosts of the fleet are called %s", name)
 		e.OperatorHint = "use the instance, which toolhost fleet --json shows"
-		return e
+		return nil, e
 	}
-	ctx, cancel := context.WithTimeout(ctx, syncTime)
+	return found[0], nil
+}
+
+// drainPoll bounds how long a host is asked to wait for the end of its calls before it answers.
+const drainPoll = 10 * time.Second
+
+// drainState returns how a host drains that does, as soon as it has no calls of other hosts any more,
+// or after a while.
+func (f *Fleet) drainState(ctx context.Context) drainState {
+	ctx, cancel := context.WithTimeout(ctx, drainPoll)
 	defer cancel()
-	err := found[0].ask(ctx, drainOperation, drainRequest{on}, new(struct{}))
-	if e := new(tool.Error); errors.As(err, &e) && !e.Unsent {
-		return ofHost(e, found[0].host)
-	}
-	return err
+	f.wait(ctx, func() bool { return f.serving.Load() == 0 || !f.draining.Load() })
+	return drainState{f.draining.Load(), int(f.serving.Load())}
 }
 
 func (f *Fleet) setDraining(on bool) {
 	if f.draining.Swap(on) != on {
 		f.announceSoon()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.signal()
 	}
 }
 

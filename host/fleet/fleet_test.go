@@ -2,6 +2,8 @@ package fleet_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,6 +85,60 @@ func TestDrainedHostTakesNothingNew(t *testing.T) {
 	}
 	if h := b.Hosts(); h[0].State != fleet.HostDraining {
 		t.Errorf("b is %s", h[0].State)
+	}
+}
+
+// Whoever waits for a host to be drained waits for the calls in progress there, or until it takes calls
+// again.
+func TestDrained(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	began, end := make(chan struct{}), make(chan struct{})
+	b := join(t, s.config("b", share("*")), handler("slow", func(context.Context, tool.Call) (tool.Result, error) {
+		close(began)
+		<-end
+		return tool.Text("b"), nil
+	}))
+	a := join(t, s.config("a", mount("*")))
+	until(t, "the tool", func() bool { return a.has("slow") })
+	if err := a.Drained(t.Context(), "b"); tool.CodeOf(err) != tool.CodeCanceled {
+		t.Errorf("a host that does not drain: %v", err)
+	}
+	called, drained := make(chan error, 1), make(chan error, 3)
+	go func() {
+		_, err := a.Host.Execute(t.Context(), tool.Call{Name: "slow"})
+		called <- err
+	}()
+	<-began
+	wait := func(n *node, name string) { drained <- n.Drained(t.Context(), name) }
+	if err := a.Drain(t.Context(), "b", true); err != nil {
+		t.Fatal(err)
+	}
+	go wait(a, "b")
+	short, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := b.Drained(short, ""); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a call in progress: %v", err)
+	}
+	if err := a.Drain(t.Context(), "b", false); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-drained; tool.CodeOf(err) != tool.CodeCanceled || !strings.Contains(err.Error(), "takes calls again") {
+		t.Errorf("it takes calls again: %v", err)
+	}
+	if err := a.Drain(t.Context(), "b", true); err != nil {
+		t.Fatal(err)
+	}
+	go wait(a, "b")
+	go wait(b, "")
+	close(end)
+	for range 2 {
+		if err := <-drained; err != nil {
+			t.Errorf("its calls have ended: %v", err)
+		}
+	}
+	if err := <-called; err != nil {
+		t.Error(err)
 	}
 }
 

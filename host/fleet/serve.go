@@ -134,7 +134,15 @@ func (g *guest) Execute(ctx context.Context, call tool.Call) (tool.Result, error
 	case drainOperation:
 		var in drainRequest
 		if err = json.Unmarshal(call.Arguments, &in); err == nil {
-			out, err = struct{}{}, g.drain(p, in)
+			if err = g.mayDrain(p); err == nil {
+				g.fleet.log.Info("another host has this one drain, or not", "host", g.called, "on", in.On)
+				g.fleet.setDraining(in.On)
+			}
+			out = struct{}{}
+		}
+	case drainedOperation:
+		if err = g.mayDrain(p); err == nil {
+			out = g.fleet.drainState(ctx)
 		}
 	default:
 		return g.run(ctx, c, peer, p, call), nil
@@ -153,15 +161,19 @@ type drainRequest struct {
 	On bool `json:"on"`
 }
 
-func (g *guest) drain(p Peer, in drainRequest) error {
-	if !p.Admin {
-		e := tool.Errorf(tool.CodePermissionDenied, "it does not let this host drain it")
-		e.OperatorHint = "set admin: true for this host's key under nats.peers there"
-		return e
+// drainState is the answer to drainedOperation.
+type drainState struct {
+	Draining bool `json:"draining"`
+	Calls    int  `json:"calls"` // of other hosts, in progress
+}
+
+func (*guest) mayDrain(p Peer) error {
+	if p.Admin {
+		return nil
 	}
-	g.fleet.log.Info("another host has this one drain, or not", "host", g.called, "on", in.On)
-	g.fleet.setDraining(in.On)
-	return nil
+	e := tool.Errorf(tool.CodePermissionDenied, "it does not let this host drain it")
+	e.OperatorHint = "set admin: true for this host's key under nats.peers there"
+	return e
 }
 
 func unsent(code tool.Code, format string, args ...any) *tool.Error {

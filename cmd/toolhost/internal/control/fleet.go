@@ -48,14 +48,19 @@ func (s *Server) fleetTools(w http.ResponseWriter, r *http.Request) {
 	s.replyLarge(w, r, append([]fleet.ToolStatus{}, f.Tools()...))
 }
 
-// drainHost has a host take no new calls, or take them again.
+// drainHost has a host take no new calls, or take them again. With the query wait it waits for the
+// end of those in progress.
 func (s *Server) drainHost(on bool) http.HandlerFunc {
 	return s.do(func(ctx context.Context, r *http.Request) error {
 		f, err := s.service.Fleet()
 		if err != nil {
 			return err
 		}
-		return f.Drain(ctx, r.PathValue("name"), on)
+		err = f.Drain(ctx, r.PathValue("name"), on)
+		if err == nil && r.URL.Query().Has("wait") {
+			err = f.Drained(ctx, r.PathValue("name"))
+		}
+		return err
 	})
 }
 
@@ -81,18 +86,23 @@ func (c *Client) FleetTools(ctx context.Context) ([]fleet.ToolStatus, error) {
 	return out, c.explain(err)
 }
 
-// DrainHost has a host of the daemon's fleet take no new calls, or take them again.
+// DrainHost has a host of the daemon's fleet take no new calls, or take them again. With wait it
+// returns when the calls of other hosts there have ended.
 //
 // # Errors
 //
-// [tool.CodeUnsupported] if the daemon is in no fleet; those of [fleet.Fleet.Drain].
-func (c *Client) DrainHost(ctx context.Context, name string, on bool) error {
+// [tool.CodeUnsupported] if the daemon is in no fleet; those of [fleet.Fleet.Drain] and
+// [fleet.Fleet.Drained].
+func (c *Client) DrainHost(ctx context.Context, name string, on, wait bool) error {
 	if name == "" { // it would stand for the daemon's own
 		return tool.Errorf(tool.CodeInvalidArguments, "the host has no name")
 	}
 	what := "/resume"
 	if on {
 		what = "/drain"
+	}
+	if wait {
+		what += "?wait"
 	}
 	return c.explain(c.ask(ctx, http.MethodPost, "/v1/fleet/hosts/"+url.PathEscape(name)+what, nil, nil))
 }
