@@ -74,19 +74,24 @@ func gather(h *host.Host, revision uint64, before *catalogue) *catalogue {
 			continue
 		}
 		t.Alias = ""
-		text, err := json.Marshal(t.Definition)
-		if err != nil {
-			continue // no registry has such a schema
-		}
-		sum := sha256.Sum256(text)
-		s := shared{t.Name, hex.EncodeToString(sum[:]), t.Owner, owners[t.Owner].version, owners[t.Owner].keeps}
-		c.tools[t.Name], c.texts[s.Digest] = s, text
+		c.add(&t.Definition, shared{Plugin: t.Owner, Version: owners[t.Owner].version, Keeps: owners[t.Owner].keeps})
 	}
 	c.names = slices.Sorted(maps.Keys(c.tools))
 	if before != nil && maps.Equal(before.tools, c.tools) {
 		return before
 	}
 	return c
+}
+
+// add adds a tool, of which s says what its definition does not. It is only for a catalogue that is being made.
+func (c *catalogue) add(d *tool.Definition, s shared) {
+	text, err := json.Marshal(d)
+	if err != nil {
+		return // no registry has such a schema
+	}
+	sum := sha256.Sum256(text)
+	s.Name, s.Digest = d.Name, hex.EncodeToString(sum[:])
+	c.tools[s.Name], c.texts[s.Digest] = s, text
 }
 
 // index returns what the patterns match.

@@ -67,8 +67,8 @@ func refusedBy(err error) bool {
 		errors.Is(err, nats.ErrAccountAuthExpired) || errors.Is(err, nats.ErrPermissionViolation)
 }
 
-// listen subscribes to what others send.
-func (f *Fleet) listen(ctx context.Context) error {
+// offer makes the host's micro service: others ask it whether it is there, and for links, which open takes.
+func (f *Fleet) offer(open func(data []byte, respond func([]byte) error)) error {
 	c := f.settings.Load()
 	about := map[string]string{"host": c.Name, "key": c.Key.Public(), "instance": f.self.ID()}
 	for k, v := range c.Labels {
@@ -86,7 +86,7 @@ func (f *Fleet) listen(ctx context.Context) error {
 	}{
 		{"ping", subject + ".ping", func(r micro.Request) { f.tell(r.Respond) }},
 		{"open", subject + ".open", func(r micro.Request) {
-			f.opened(r.Data(), func(b []byte) error { return r.Respond(b) })
+			open(r.Data(), func(b []byte) error { return r.Respond(b) })
 		}},
 		{"who", whoSubject, func(r micro.Request) { f.tell(r.Respond) }},
 	}
@@ -95,6 +95,12 @@ func (f *Fleet) listen(ctx context.Context) error {
 			err = f.service.AddEndpoint(e.name, e.handle, micro.WithEndpointSubject(e.subject))
 		}
 	}
+	return err
+}
+
+// listen subscribes to what others send.
+func (f *Fleet) listen(ctx context.Context) error {
+	err := f.offer(f.opened)
 	if err == nil {
 		_, err = f.nc.Subscribe(helloSubject, func(m *nats.Msg) { f.hear(m.Data) })
 	}

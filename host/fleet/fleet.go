@@ -106,31 +106,9 @@ func Join(ctx context.Context, h *host.Host, c Config) (*Fleet, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	self, err := link.NewInstance()
+	f, err := newFleet(h, &c)
 	if err != nil {
 		return nil, err
-	}
-	f := &Fleet{
-		host: h, self: self, log: c.Log, now: c.Now, changes: make(chan struct{}, 1), announces: make(chan struct{}, 1),
-		changed: make(chan struct{}), members: map[string]*member{}, strangers: map[string]*stranger{},
-		offers: map[string][]*offer{}, tools: map[string]*mounted{}, defs: map[string]*definition{}, bonds: map[bondKey]*member{},
-		visited: map[string]map[*member]bool{}, visits: map[string]*visit{}, accounts: map[string]*account{},
-	}
-	if f.log == nil {
-		f.log = hclog.NewNullLogger()
-	}
-	if f.now == nil {
-		f.now = time.Now
-	}
-	f.settings.Store(configure(c, 1))
-	f.life, f.end = context.WithCancel(context.Background())
-	f.catalogue.Store(&catalogue{revision: 1})
-	if f.nc = c.Conn; f.nc == nil {
-		f.own = true
-		if err = f.dial(&c); err != nil {
-			f.end()
-			return nil, err
-		}
 	}
 	f.hostChanges = h.Changes()
 	if c.sharesAny() {
@@ -151,6 +129,37 @@ func Join(ctx context.Context, h *host.Host, c Config) (*Fleet, error) {
 	if err != nil {
 		_ = f.Close(context.WithoutCancel(ctx))
 		return nil, err
+	}
+	return f, nil
+}
+
+// newFleet returns a part in a fleet that has a connection, and does nothing yet.
+func newFleet(h *host.Host, c *Config) (*Fleet, error) {
+	self, err := link.NewInstance()
+	if err != nil {
+		return nil, err
+	}
+	f := &Fleet{
+		host: h, self: self, log: c.Log, now: c.Now, changes: make(chan struct{}, 1), announces: make(chan struct{}, 1),
+		changed: make(chan struct{}), members: map[string]*member{}, strangers: map[string]*stranger{},
+		offers: map[string][]*offer{}, tools: map[string]*mounted{}, defs: map[string]*definition{}, bonds: map[bondKey]*member{},
+		visited: map[string]map[*member]bool{}, visits: map[string]*visit{}, accounts: map[string]*account{},
+	}
+	if f.log == nil {
+		f.log = hclog.NewNullLogger()
+	}
+	if f.now == nil {
+		f.now = time.Now
+	}
+	f.settings.Store(configure(*c, 1))
+	f.life, f.end = context.WithCancel(context.Background())
+	f.catalogue.Store(&catalogue{revision: 1})
+	if f.nc = c.Conn; f.nc == nil {
+		f.own = true
+		if err = f.dial(c); err != nil {
+			f.end()
+			return nil, err
+		}
 	}
 	return f, nil
 }

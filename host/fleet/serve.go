@@ -39,32 +39,46 @@ type guest struct {
 
 // opened takes a request for a link, which anybody may have sent.
 func (f *Fleet) opened(data []byte, respond func([]byte) error) {
-	refuse := func(code tool.Code, format string, args ...any) {
-		_ = respond(link.Refuse(tool.Errorf(code, format, args...)))
+	if o, a := f.checkOpening(data, respond); o != nil {
+		f.hear(o.About)
+		f.accept(o, a, respond)
 	}
+}
+
+func refuse(respond func([]byte) error, code tool.Code, format string, args ...any) {
+	_ = respond(link.Refuse(tool.Errorf(code, format, args...)))
+}
+
+// checkOpening reads a request for a link, and what its host says of itself; nil: it is not one of a host
+// that is known.
+func (f *Fleet) checkOpening(data []byte, respond func([]byte) error) (*link.Opening, *announcement) {
 	o, err := link.ParseOpening(data)
 	if err != nil {
 		f.strange.Add(1)
-		return
+		return nil, nil
 	}
 	a, err := parseAnnouncement(o.About)
 	if err != nil || a.foreign() != "" {
 		f.strange.Add(1)
-		return
+		return nil, nil
 	}
 	if _, _, known := f.settings.Load().peerOf(a.Key); !known {
 		f.stranger(a, o.About)
-		refuse(tool.CodePermissionDenied, "host %s does not know the key %s", f.settings.Load().Name, a.Key)
-		return
+		refuse(respond, tool.CodePermissionDenied, "host %s does not know the key %s", f.settings.Load().Name, a.Key)
+		return nil, nil
 	}
 	if !a.signed(o.About) {
 		f.strange.Add(1)
-		return
+		return nil, nil
 	}
-	f.hear(o.About)
+	return o, a
+}
+
+// accept makes a link that a known host has asked for, and serves it.
+func (f *Fleet) accept(o *link.Opening, a *announcement, respond func([]byte) error) {
 	v := f.visitOf(a)
 	if v == nil {
-		refuse(tool.CodeResourceExhausted, "host %s has too many links", f.settings.Load().Name)
+		refuse(respond, tool.CodeResourceExhausted, "host %s has too many links", f.settings.Load().Name)
 		return
 	}
 	k, err := link.Accept(f.nc, f.self, a.Instance, o, respond)
