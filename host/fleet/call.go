@@ -42,7 +42,7 @@ func (f *Fleet) Execute(ctx context.Context, call tool.Call) (tool.Result, error
 func (f *Fleet) tool(name string) *mounted {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.tools[name]
+	return f.mountedAs(name)
 }
 
 // remoteCall is a call of a mounted tool.

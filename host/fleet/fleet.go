@@ -56,11 +56,13 @@ type Fleet struct {
 	strangers        map[string]*stranger
 	strangersSince   time.Time
 	strangersChecked int
-	offers           map[string][]*offer // by the name here, sorted by host
-	tools            map[string]*mounted
+	offers           map[string][]*offer    // by the name here, sorted by host
+	tools            map[string]*mounted    // see mountedAs
+	unfit            map[string]bool        // names that tools has as they were
 	defs             map[string]*definition // by digest
 	shadowed         map[string]bool        // mounted tools whose name the host itself uses
 	telling          bool                   // the registry is about to be told of a change
+	untold           bool                   // there is one that the registry has not been told
 	bonds            map[bondKey]*member
 	visited          map[string]map[*member]bool // by session
 	visits           map[string]*visit           // by instance
@@ -142,7 +144,7 @@ func newFleet(h *host.Host, c *Config) (*Fleet, error) {
 	f := &Fleet{
 		host: h, self: self, log: c.Log, now: c.Now, changes: make(chan struct{}, 1), announces: make(chan struct{}, 1),
 		changed: make(chan struct{}), members: map[string]*member{}, strangers: map[string]*stranger{},
-		offers: map[string][]*offer{}, tools: map[string]*mounted{}, defs: map[string]*definition{}, bonds: map[bondKey]*member{},
+		offers: map[string][]*offer{}, tools: map[string]*mounted{}, unfit: map[string]bool{}, defs: map[string]*definition{}, bonds: map[bondKey]*member{},
 		visited: map[string]map[*member]bool{}, visits: map[string]*visit{}, accounts: map[string]*account{},
 	}
 	if f.log == nil {

@@ -204,8 +204,8 @@ func (f *Fleet) take(m *member, offers map[string]*offer, revision uint64) {
 		}
 	}
 	for name, o := range offers {
-		f.offers[name] = append(f.offers[name], o)
-		slices.SortFunc(f.offers[name], byHost)
+		i, _ := slices.BinarySearchFunc(f.offers[name], o, byHost)
+		f.offers[name] = slices.Insert(f.offers[name], i, o)
 		f.fit(name)
 	}
 }
@@ -219,8 +219,9 @@ func (f *Fleet) forget(name string, o *offer) {
 	if o.def.uses--; o.def.uses == 0 && f.defs[o.Digest] == o.def {
 		delete(f.defs, o.Digest)
 	}
-	// The list may be in use.
-	f.offers[name] = slices.DeleteFunc(slices.Clone(f.offers[name]), func(other *offer) bool { return other == o })
+	if i, there := slices.BinarySearchFunc(f.offers[name], o, byHost); there {
+		f.offers[name] = slices.Delete(f.offers[name], i, i+1)
+	}
 	if len(f.offers[name]) == 0 {
 		delete(f.offers, name)
 	}
@@ -244,17 +245,42 @@ func (f *Fleet) refit(m *member) {
 	}
 }
 
-// fit makes what is mounted under a name again, and tells the registry if it matters there. The lock
-// is held.
+// fit has what is mounted under a name made again: before it is used, and for many changes once. The lock is
+// held.
 func (f *Fleet) fit(name string) {
-	before, now := f.tools[name], f.build(name)
-	if now == nil {
-		delete(f.tools, name)
-	} else {
-		f.tools[name] = now
+	f.unfit[name] = true
+	f.notifySoon()
+}
+
+// mountedAs returns what is mounted under a name; nil: nothing. The lock is held.
+func (f *Fleet) mountedAs(name string) *mounted {
+	if f.unfit[name] {
+		before, now := f.tools[name], f.build(name)
+		if now == nil {
+			delete(f.tools, name)
+		} else {
+			f.tools[name] = now
+		}
+		f.untold = f.untold || before.listed() != now.listed()
+		delete(f.unfit, name)
 	}
-	if before.listed() != now.listed() {
-		f.notifySoon()
+	return f.tools[name]
+}
+
+// fitAll makes again what has to be. It lets others have the lock in between.
+func (f *Fleet) fitAll() {
+	const atOnce = 1000
+	for left := true; left; {
+		f.mu.Lock()
+		n := 0
+		for name := range f.unfit {
+			if n++; n > atOnce {
+				break
+			}
+			f.mountedAs(name)
+		}
+		left = len(f.unfit) > 0
+		f.mu.Unlock()
 	}
 }
 
@@ -270,13 +296,16 @@ func (t *mounted) listed() string {
 func (f *Fleet) build(name string) *mounted {
 	c := f.settings.Load()
 	rule := c.ruleOf(name)
-	byDigest := map[string]*version{}
+	byDefinition := map[*definition]*version{}
 	t := &mounted{name: name}
+	var v *version // mostly, that of all offers
 	for _, o := range f.offers[name] {
-		v := byDigest[o.Digest]
+		if v == nil || v.def != o.def {
+			v = byDefinition[o.def]
+		}
 		if v == nil {
 			v = &version{digest: o.Digest, def: o.def}
-			byDigest[o.Digest] = v
+			byDefinition[o.def] = v
 			t.versions = append(t.versions, v)
 		}
 		v.offers = append(v.offers, o)
@@ -327,7 +356,7 @@ func (v *version) excluded(r Rule) string {
 func (v *version) newest() string {
 	best := ""
 	for _, o := range v.offers {
-		if best == "" || semver.Compare(canonical(o.Version), canonical(best)) > 0 {
+		if best == "" || o.Version != best && semver.Compare(canonical(o.Version), canonical(best)) > 0 {
 			best = o.Version
 		}
 	}
@@ -351,6 +380,7 @@ func has(labels, wanted map[string]string) bool {
 
 // List implements [tool.Provider].
 func (f *Fleet) List(context.Context) ([]tool.Definition, error) {
+	f.fitAll()
 	f.mu.Lock()
 	all := make([]*mounted, 0, len(f.tools))
 	for _, t := range f.tools {
@@ -359,6 +389,7 @@ func (f *Fleet) List(context.Context) ([]tool.Definition, error) {
 		}
 	}
 	f.mu.Unlock()
+	slices.SortFunc(all, func(a, b *mounted) int { return strings.Compare(a.name, b.name) })
 	shadowed := map[string]bool{}
 	out := make([]tool.Definition, 0, len(all))
 	for _, t := range all {
@@ -368,7 +399,6 @@ func (f *Fleet) List(context.Context) ([]tool.Definition, error) {
 		}
 		out = append(out, t.definition())
 	}
-	slices.SortFunc(out, func(a, b tool.Definition) int { return strings.Compare(a.Name, b.Name) })
 	f.mu.Lock()
 	f.shadowed = shadowed
 	f.mu.Unlock()
@@ -392,6 +422,7 @@ func (f *Fleet) unshadow() {
 	for name := range shadowed {
 		if _, there := f.host.Get(name); !there {
 			f.mu.Lock()
+			f.untold = true
 			f.notifySoon()
 			f.mu.Unlock()
 			return
@@ -399,7 +430,7 @@ func (f *Fleet) unshadow() {
 	}
 }
 
-// notifySoon tells the registry that the tools have changed, once for all changes of a moment. The
+// notifySoon tells the registry if its tools have changed, once for all changes of a moment. The
 // lock is held.
 func (f *Fleet) notifySoon() {
 	if f.telling || f.closed {
@@ -408,9 +439,13 @@ func (f *Fleet) notifySoon() {
 	f.telling = true
 	time.AfterFunc(gatherTime, func() {
 		f.mu.Lock()
+		f.telling = false // changes from here on are told again
+		f.mu.Unlock()
+		f.fitAll()
+		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.telling = false
-		if !f.closed {
+		if f.untold && !f.closed {
+			f.untold = false
 			select {
 			case f.changes <- struct{}{}:
 			default:
@@ -424,6 +459,7 @@ func (f *Fleet) Changes() <-chan struct{} { return f.changes }
 
 // Tools returns the mounted tools, sorted by name, and those that could be.
 func (f *Fleet) Tools() []ToolStatus {
+	f.fitAll()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	out := make([]ToolStatus, 0, len(f.tools))

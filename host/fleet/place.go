@@ -96,7 +96,7 @@ func (*remoteCall) final(err error) bool { return errors.Is(err, errStateLost) }
 // held.
 func (r *remoteCall) choose(but *member) (*offer, error) {
 	f := r.fleet
-	if t := f.tools[r.call.Name]; t != nil {
+	if t := f.mountedAs(r.call.Name); t != nil {
 		r.tool = t
 	}
 	v := r.tool.versions[0]

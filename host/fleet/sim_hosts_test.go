@@ -33,12 +33,13 @@ type simHost struct {
 
 // simHosts are all of them.
 type simHosts struct {
-	spec  simSpec
-	key   Key
-	idle  *host.Host // without tools; that of each
-	out   *json.Encoder
-	outMu sync.Mutex
-	all   []*simHost // nil: it has left
+	spec   simSpec
+	key    Key
+	idle   *host.Host // without tools; that of each
+	out    *json.Encoder
+	outMu  sync.Mutex
+	all    []*simHost // nil: it has left
+	starts []int      // of each
 }
 
 // runHosts runs the simulated hosts.
@@ -51,7 +52,7 @@ func runHosts(spec simSpec, commands <-chan simCommand, out *json.Encoder) error
 	if err != nil {
 		return err
 	}
-	s := &simHosts{spec: spec, key: key, idle: idle, out: out, all: make([]*simHost, spec.Hosts)}
+	s := &simHosts{spec: spec, key: key, idle: idle, out: out, all: make([]*simHost, spec.Hosts), starts: make([]int, spec.Hosts)}
 	for c := range commands {
 		r := simReply{Done: c.Do}
 		switch c.Do {
@@ -95,6 +96,7 @@ func (s *simHosts) each(do func(int) error) error {
 
 // join starts a host, or starts it again.
 func (s *simHosts) join(i int) error {
+	s.starts[i]++ // a host that comes back has others
 	h := &simHost{name: fmt.Sprintf("h%04d", i), versions: map[string]int{}}
 	c := Config{URL: s.spec.URL, Key: s.key, Name: h.name, Share: []string{"*"}}
 	if err := c.Check(); err != nil {
@@ -106,7 +108,7 @@ func (s *simHosts) join(i int) error {
 	}
 	h.Fleet = f
 	for range s.spec.Tools {
-		h.versions[h.newTool(s.spec.Same)] = 1
+		h.versions[h.newTool(s.spec.Same)] = s.starts[i]
 	}
 	f.catalogue.Store(h.gather(s.spec.Properties, 2))
 	err = f.offer(func(data []byte, respond func([]byte) error) {
@@ -268,7 +270,7 @@ func each(ctx context.Context, rate float64, do func(n int)) {
 func (s *simHosts) move(i, n int) error {
 	h := s.all[i]
 	if h == nil {
-		e := &simEvent{Kind: "host came back", Version: 1, At: time.Now()}
+		e := &simEvent{Kind: "host came back", Version: s.starts[i] + 1, At: time.Now()}
 		err := s.join(i)
 		e.Tools = s.all[i].catalogue.Load().names
 		s.say(simReply{Event: e})
