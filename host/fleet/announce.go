@@ -39,8 +39,33 @@ type announcement struct {
 	Leaving  bool              `json:"leaving,omitempty"`
 	Revision uint64            `json:"revision"` // of what it shares
 	Load     load              `json:"load"`
-	Time     time.Time         `json:"time"` // to be shown: nothing is decided by it
+	Every    int64             `json:"every_ms,omitempty"` // until the next one at the latest; 0: a second
+	Time     time.Time         `json:"time"`               // to be shown: nothing is decided by it
 }
+
+// When a host announces itself. Each host of a fleet hears each other one, so that the more there are, the less often they
+// do.
+const (
+	interval        = time.Second // between two announcements, in a fleet of up to 200 hosts
+	intervalAHost   = 5 * time.Millisecond
+	longestInterval = 10 * time.Second
+	// spread is the part of an interval by which it is longer at random. Hosts that have started together
+	// would go on announcing themselves together.
+	spread = 20
+)
+
+// every returns how often this host announces itself.
+func (f *Fleet) every() time.Duration {
+	return min(max(interval, time.Duration(f.known.Load())*intervalAHost), longestInterval)
+}
+
+// every returns how often the host announces itself, by its own word.
+func (a *announcement) every() time.Duration {
+	return time.Duration(min(max(a.Every, interval.Milliseconds()), longestInterval.Milliseconds())) * time.Millisecond
+}
+
+// silence returns after how long without an announcement the host is asked whether it is there, if they come so often.
+func silence(every time.Duration) time.Duration { return every + every/spread + 50*time.Millisecond }
 
 // load is what a host has to do.
 type load struct {

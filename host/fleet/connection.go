@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -169,7 +170,11 @@ func (f *Fleet) disconnected() {
 func (f *Fleet) reconnected() {
 	f.log.Info("there is a connection to the NATS server", "url", f.nc.ConnectedUrlRedacted())
 	f.announceSoon()
-	f.background(func() { f.meet(f.life) })
+	f.background(func() {
+		if f.pause(rand.N(f.every() - interval + 1)) { //nolint:gosec // not a secret; many may be back at once
+			f.meet(f.life)
+		}
+	})
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, m := range f.members {

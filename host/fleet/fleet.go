@@ -45,6 +45,7 @@ type Fleet struct {
 	seq       atomic.Uint64
 	draining  atomic.Bool
 	leaving   atomic.Bool
+	known     atomic.Int32  // other hosts that are known
 	serving   atomic.Int32  // calls of other hosts
 	strange   atomic.Uint64 // messages that were not understood, or not of a known host
 	announces chan struct{}

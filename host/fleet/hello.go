@@ -3,6 +3,7 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"math/rand/v2"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -24,7 +25,7 @@ func (f *Fleet) announcement(leaving bool) ([]byte, error) {
 	a := announcement{
 		Protocol: spoken, Name: c.Name, Key: c.Key.Public(), Instance: f.self.Public(), Seq: f.seq.Add(1),
 		Version: cmp.Or(c.Version, host.Version), Labels: c.Labels, Draining: f.draining.Load(), Leaving: leaving,
-		Revision: f.revision(), Load: f.load(), Time: f.now(),
+		Revision: f.revision(), Load: f.load(), Every: f.every().Milliseconds(), Time: f.now(),
 	}
 	return a.sign(c.Key)
 }
@@ -42,7 +43,8 @@ func (f *Fleet) load() load {
 // connection has said hello.
 func (f *Fleet) announce() {
 	for ; ; f.sayHello() {
-		timer := time.NewTimer(interval)
+		every := f.every()
+		timer := time.NewTimer(every + rand.N(every/spread)) //nolint:gosec // not a secret
 		select {
 		case <-timer.C:
 		case <-f.announces:
@@ -95,13 +97,26 @@ func (f *Fleet) meet(ctx context.Context) {
 	if !f.nc.IsConnected() {
 		return
 	}
-	answers := make(chan *nats.Msg, 1024)
+	answers := make(chan *nats.Msg, maxMembers)
 	inbox := f.nc.NewInbox()
 	sub, err := f.nc.ChanSubscribe(inbox, answers)
 	if err != nil {
 		return
 	}
-	defer sub.Unsubscribe() //nolint:errcheck // no other has the inbox
+	late := time.NewTimer(meetSync)
+	defer f.background(func() { // those that answer later are heard all the same
+		defer sub.Unsubscribe() //nolint:errcheck // no other has the inbox
+		for {
+			select {
+			case msg := <-answers:
+				f.hear(msg.Data)
+			case <-late.C:
+				return
+			case <-f.life.Done():
+				return
+			}
+		}
+	})
 	if f.nc.PublishRequest(whoSubject, inbox, nil) != nil {
 		return
 	}
@@ -124,8 +139,8 @@ collect:
 			break collect
 		}
 	}
-	late := time.NewTimer(meetSync)
-	defer late.Stop()
+	synced := time.NewTimer(meetSync)
+	defer synced.Stop()
 	f.mu.Lock()
 	for _, m := range f.members {
 		met = append(met, m)
@@ -134,7 +149,7 @@ collect:
 	for _, m := range met {
 		select {
 		case <-m.synced:
-		case <-late.C:
+		case <-synced.C:
 			return
 		case <-f.life.Done():
 			return

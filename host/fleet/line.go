@@ -29,7 +29,7 @@ func (l *line) listen() {
 	case l.probed.Before(heard):
 		l.probed = time.Now()
 		go l.link.Probe() //nolint:errcheck // its error ends the link
-	case time.Since(l.probed) > goneAfter:
+	case time.Since(l.probed) > goneAfter+interval:
 		l.link.Fail(errors.New("nothing is heard of it"))
 	}
 }

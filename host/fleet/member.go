@@ -13,16 +13,11 @@ import (
 
 // When a host is missed.
 const (
-	// interval is the time between two announcements.
-	interval = time.Second
-	// silence is after how long without one a host is asked whether it is there. A server tells at
-	// once that a host which has lost its connection does not listen.
-	silence = interval + 50*time.Millisecond
 	// probeTime bounds the wait for an answer.
 	probeTime = 500 * time.Millisecond
-	// goneAfter is after how long without a word a host is gone, though a server still knows it, or
-	// none is there to ask.
-	goneAfter = 3 * time.Second
+	// goneAfter is for how long a host is asked in vain until it is gone, though a server still knows it, or none is
+	// there to ask.
+	goneAfter = 2 * time.Second
 	// maxMembers bounds the hosts that are known at a time.
 	maxMembers = 8192
 	// maxStrangers bounds the hosts that are shown with the reason why they are not used.
@@ -51,6 +46,7 @@ type member struct {
 	peer    string // its name in the configuration
 	said    *announcement
 	heard   time.Time
+	asked   time.Time // in vain since then; zero: it has answered
 	skew    time.Duration
 	late    bool
 	refused string // why it is not used
@@ -66,6 +62,14 @@ type member struct {
 // wants no new ones. The fleet's lock is held.
 func (m *member) usable() bool { return m.refused == "" && !m.said.Leaving }
 func (m *member) takes() bool  { return m.usable() && !m.said.Draining }
+
+// hurry has a host that has calls of this one asked as soon as in a small fleet, if it announces itself less often. The
+// fleet's lock is held.
+func (m *member) hurry() {
+	if m.said.every() > interval {
+		m.timer.Reset(max(silence(interval)-time.Since(m.heard), 0))
+	}
+}
 
 // release counts calls that have ended. The last one of a host that has left closes the line, for
 // which the host waits.
@@ -135,11 +139,12 @@ func (f *Fleet) update(id, peer string, a *announcement) *member {
 		}
 		m.life, m.end = context.WithCancel(f.life)
 		f.members[id] = m
-		m.timer = time.AfterFunc(silence, func() { f.probe(m) })
+		f.known.Store(int32(len(f.members))) //nolint:gosec // at most maxMembers
+		m.timer = time.AfterFunc(silence(a.every()), func() { f.probe(m) })
 		f.log.Info("a host has joined the fleet", "host", m.host, "instance", id, "version", a.Version)
 	}
 	before := m.said
-	m.peer, m.said, m.heard, m.skew, m.refused = peer, a, time.Now(), a.Time.Sub(f.now()), a.foreign()
+	m.peer, m.said, m.heard, m.asked, m.skew, m.refused = peer, a, time.Now(), time.Time{}, a.Time.Sub(f.now()), a.foreign()
 	if m.late {
 		m.late = false
 		f.log.Info("a host of the fleet is heard of again", "host", m.host)
@@ -154,15 +159,17 @@ func (f *Fleet) update(id, peer string, a *announcement) *member {
 		}
 		return nil
 	}
-	m.timer.Reset(silence)
-	if m.line != nil && m.calls.Load() > 0 {
-		m.line.listen()
+	m.timer.Reset(silence(a.every()))
+	if m.calls.Load() > 0 {
+		m.hurry()
+		if m.line != nil {
+			m.line.listen()
+		}
 	}
 	if isNew {
 		if m.refused != "" {
 			f.log.Warn("a host of the fleet is not used", "host", m.host, "why", m.refused)
 		}
-		f.announceSoon() // so that it knows this host as soon
 		f.background(m.follow)
 	}
 	if isNew || before.Revision != a.Revision {
@@ -186,7 +193,7 @@ func (f *Fleet) stranger(a *announcement, data []byte) {
 	}
 	if _, there := f.strangers[a.id()]; !there && len(f.strangers) >= maxStrangers {
 		for id, s := range f.strangers {
-			if now.Sub(s.heard) > 2*interval {
+			if now.Sub(s.heard) > 2*s.said.every() {
 				delete(f.strangers, id)
 			}
 		}
@@ -217,6 +224,11 @@ func (f *Fleet) probe(m *member) {
 	ctx, cancel := context.WithTimeout(m.life, probeTime)
 	defer cancel()
 	begin := time.Now()
+	f.mu.Lock()
+	if m.asked.IsZero() {
+		m.asked = begin
+	}
+	f.mu.Unlock()
 	msg, err := f.nc.RequestWithContext(ctx, instanceSubject+m.id+".ping", nil)
 	if err == nil {
 		if f.hear(msg.Data) == m {
@@ -230,8 +242,8 @@ func (f *Fleet) probe(m *member) {
 	case f.members[m.id] != m || m.heard.After(begin): // it was heard of meanwhile
 	case errors.Is(err, nats.ErrNoResponders):
 		f.remove(m, "it has lost its connection")
-	case time.Since(m.heard) > goneAfter:
-		f.remove(m, fmt.Sprintf("nothing was heard of it for %v", goneAfter))
+	case time.Since(m.asked) > goneAfter:
+		f.remove(m, fmt.Sprintf("nothing was heard of it for %v", time.Since(m.heard).Round(time.Millisecond)))
 	default:
 		if !m.late && f.nc.IsConnected() {
 			m.late = true
@@ -248,6 +260,7 @@ func (f *Fleet) remove(m *member, why string) {
 		return
 	}
 	delete(f.members, m.id)
+	f.known.Store(int32(len(f.members))) //nolint:gosec // at most maxMembers
 	m.timer.Stop()
 	m.end()
 	m.ready()

@@ -48,7 +48,9 @@ func (r *remoteCall) place(ctx context.Context, but *member) (*offer, *line, err
 		o, err := r.choose(but)
 		var l *line
 		if o != nil {
-			o.member.calls.Add(1)
+			if o.member.calls.Add(1) == 1 {
+				o.member.hurry()
+			}
 			l = o.member.line
 		}
 		f.mu.Unlock()

@@ -109,7 +109,7 @@ func (f *Fleet) Hosts() []HostStatus {
 		out = append(out, s)
 	}
 	for _, x := range f.strangers {
-		if time.Since(x.heard) > goneAfter {
+		if time.Since(x.heard) > silence(x.said.every())+goneAfter {
 			continue
 		}
 		s := status(x.said, x.heard)
