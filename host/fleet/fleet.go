@@ -127,6 +127,7 @@ func Join(ctx context.Context, h *host.Host, c Config) (*Fleet, error) {
 		f.background(f.followHost)
 		f.background(f.announce)
 		f.meet(ctx)
+		f.told()
 		_, err = h.Attach(ctx, Owner, f) // though nothing is mounted: Reconfigure may change that
 	}
 	if err != nil {

@@ -454,6 +454,18 @@ func (f *Fleet) notifySoon() {
 	})
 }
 
+// told says that the registry is about to list the tools.
+func (f *Fleet) told() {
+	f.fitAll()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.untold = false
+	select {
+	case <-f.changes:
+	default:
+	}
+}
+
 // Changes implements [tool.Notifier].
 func (f *Fleet) Changes() <-chan struct{} { return f.changes }
 
