@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -96,5 +97,29 @@ func TestIntervalsHaveBounds(t *testing.T) {
 		if got, told := f.every(), (&announcement{Every: c.said}).every(); got != c.want || told != c.want {
 			t.Errorf("%d hosts: %v; %d ms: %v; want %v", c.known, got, c.said, told, c.want)
 		}
+	}
+}
+
+// A definition that no registry takes is left out alone, also while a host joins.
+func TestJoinLeavesOutBadTools(t *testing.T) {
+	t.Parallel()
+	key, err := NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := embedded.Start(embedded.Config{Keys: []string{key.Public()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close(context.Background()) })
+	_, b := joined(t, s.URL(), key, "b")
+	c := &catalogue{revision: 99, tools: map[string]shared{}, texts: map[string]json.RawMessage{}, names: []string{"bad", "good"}}
+	for name, schema := range map[string]string{"bad": `{"type":"nonsense"}`, "good": `{"type":"object"}`} {
+		c.add(&tool.Definition{Name: name, Description: "-", Safety: tool.Safe, InputSchema: tool.Schema(schema)}, shared{})
+	}
+	b.catalogue.Store(c)
+	h, _ := joined(t, s.URL(), key, "a")
+	if _, there := h.Get("good"); !there || h.Len() != 1 {
+		t.Errorf("%d tools", h.Len())
 	}
 }

@@ -129,6 +129,10 @@ func Join(ctx context.Context, h *host.Host, c Config) (*Fleet, error) {
 		f.meet(ctx)
 		f.told()
 		_, err = h.Attach(ctx, Owner, f) // though nothing is mounted: Reconfigure may change that
+		if e := new(tool.Error); errors.As(err, &e) && e.Tool != "" {
+			f.log.Warn("tools of other hosts cannot be used", "error", err)
+			err = nil // the others are attached: no host may keep this one from joining
+		}
 	}
 	if err != nil {
 		_ = f.Close(context.WithoutCancel(ctx))
