@@ -2,7 +2,9 @@ package fleet
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,6 +12,21 @@ import (
 	"github.com/toolhost/toolhost/host/fleet/embedded"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
+
+// served returns a server, and the key of all hosts at it.
+func served(t *testing.T) (url string, key Key) {
+	t.Helper()
+	key, err := NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := embedded.Start(embedded.Config{Keys: []string{key.Public()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close(context.Background()) })
+	return s.URL(), key
+}
 
 // joined returns a host in the fleet of a server, which knows all that have the key.
 func joined(t *testing.T, url string, key Key, name string, tools ...tool.Tool) (*host.Host, *Fleet) {
@@ -35,17 +52,9 @@ func joined(t *testing.T, url string, key Key, name string, tools ...tool.Tool) 
 // A host of a large fleet announces itself rarely. That it was killed shows at once to those with calls there.
 func TestKilledHostOfLargeFleet(t *testing.T) {
 	t.Parallel()
-	key, err := NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := embedded.Start(embedded.Config{Keys: []string{key.Public()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close(context.Background()) })
+	url, key := served(t)
 	began := make(chan struct{})
-	_, b := joined(t, s.URL(), key, "b", tool.Tool{
+	_, b := joined(t, url, key, "b", tool.Tool{
 		Definition: tool.Definition{Name: "wait", Description: "It waits.", Safety: tool.Safe},
 		Handler: func(ctx context.Context, _ tool.Call) (tool.Result, error) {
 			close(began)
@@ -53,7 +62,7 @@ func TestKilledHostOfLargeFleet(t *testing.T) {
 			return tool.Result{}, ctx.Err()
 		},
 	})
-	h, a := joined(t, s.URL(), key, "a")
+	h, a := joined(t, url, key, "a")
 	b.known.Store(maxMembers)
 	b.announceSoon()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -77,7 +86,7 @@ func TestKilledHostOfLargeFleet(t *testing.T) {
 	<-began
 	killed := time.Now()
 	b.nc.Close()
-	err = <-ended
+	err := <-ended
 	if took := time.Since(killed); tool.CodeOf(err) != tool.CodeUnavailable || took > longestInterval*8/10 {
 		t.Errorf("the call ended after %v: %v", took, err)
 	}
@@ -103,23 +112,69 @@ func TestIntervalsHaveBounds(t *testing.T) {
 // A definition that no registry takes is left out alone, also while a host joins.
 func TestJoinLeavesOutBadTools(t *testing.T) {
 	t.Parallel()
-	key, err := NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := embedded.Start(embedded.Config{Keys: []string{key.Public()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close(context.Background()) })
-	_, b := joined(t, s.URL(), key, "b")
+	url, key := served(t)
+	_, b := joined(t, url, key, "b")
 	c := &catalogue{revision: 99, tools: map[string]shared{}, texts: map[string]json.RawMessage{}, names: []string{"bad", "good"}}
 	for name, schema := range map[string]string{"bad": `{"type":"nonsense"}`, "good": `{"type":"object"}`} {
 		c.add(&tool.Definition{Name: name, Description: "-", Safety: tool.Safe, InputSchema: tool.Schema(schema)}, shared{})
 	}
 	b.catalogue.Store(c)
-	h, _ := joined(t, s.URL(), key, "a")
+	h, _ := joined(t, url, key, "a")
 	if _, there := h.Get("good"); !there || h.Len() != 1 {
 		t.Errorf("%d tools", h.Len())
+	}
+}
+
+// A host that says that it has started again and again keeps no other out.
+func TestStartsOfOneKeyHaveBounds(t *testing.T) {
+	t.Parallel()
+	f := &Fleet{members: map[string]*member{}, visits: map[string]*visit{}, accounts: map[string]*account{}}
+	f.settings.Store(configure(Config{Key: Key{public: "own"}}, 1))
+	visit := func(key string, i int) *visit {
+		return f.visitOf(&announcement{Key: key, Instance: binary.BigEndian.AppendUint32([]byte(key), uint32(i))}) //nolint:gosec // small
+	}
+	for i := range maxStarts {
+		if f.full("hostile") || visit("hostile", i) == nil {
+			t.Fatalf("%d starts are too many", i)
+		}
+		f.members[fmt.Sprint(i)] = &member{key: "hostile"}
+	}
+	if !f.full("hostile") || visit("hostile", maxStarts) != nil {
+		t.Error("it may start more often")
+	}
+	for _, key := range []string{"other", "own"} {
+		if f.full(key) || visit(key, 0) == nil {
+			t.Errorf("it keeps out hosts with the key %s", key)
+		}
+	}
+	v := visit("hostile", 0)
+	v.expire()
+	if visit("hostile", maxStarts) == nil {
+		t.Error("a visit that has ended counts")
+	}
+}
+
+// Of a link that cannot be accepted nothing is left.
+func TestUnacceptableLinkExpires(t *testing.T) {
+	t.Parallel()
+	url, key := served(t)
+	_, f := joined(t, url, key, "a")
+	a := announcement{Protocol: spoken, Name: "b", Key: key.Public(), Instance: make([]byte, instanceSize), Seq: 1}
+	about, err := a.sign(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opening := binary.BigEndian.AppendUint32(append([]byte{1}, make([]byte, 16+32)...), 1<<16) // of a key that everybody has
+	f.opened(append(opening, about...), func([]byte) error { return nil })
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	v := f.visits[a.id()]
+	if v == nil {
+		t.Fatal("the opening was not read")
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.guests) > 0 || v.expiry == nil {
+		t.Errorf("%d links, and the visit does not expire", len(v.guests))
 	}
 }

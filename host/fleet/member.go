@@ -18,8 +18,10 @@ const (
 	// goneAfter is for how long a host is asked in vain until it is gone, though a server still knows it, or none is
 	// there to ask.
 	goneAfter = 2 * time.Second
-	// maxMembers bounds the hosts that are known at a time.
+	// maxMembers bounds the hosts that are known at a time, and maxStarts those of them that have one key, unless it is
+	// this host's own: no other can keep the rest out.
 	maxMembers = 8192
+	maxStarts  = 1024
 	// maxStrangers bounds the hosts that are shown with the reason why they are not used.
 	maxStrangers = 64
 )
@@ -105,7 +107,7 @@ func (f *Fleet) hear(data []byte) *member {
 	f.mu.Lock()
 	m := f.members[id]
 	stale := m != nil && a.Seq <= m.said.Seq
-	full := m == nil && len(f.members) >= maxMembers
+	full := m == nil && f.full(a.Key)
 	f.mu.Unlock()
 	switch {
 	case stale: // repeated, by whomever
@@ -118,6 +120,20 @@ func (f *Fleet) hear(data []byte) *member {
 		return nil
 	}
 	return f.update(id, peer, a)
+}
+
+// full reports whether no further start of a host with the key can be known. The lock is held.
+func (f *Fleet) full(key string) bool {
+	if len(f.members) < maxStarts || key == f.settings.Load().Key.public {
+		return len(f.members) >= maxMembers
+	}
+	starts := 0
+	for _, m := range f.members {
+		if m.key == key {
+			starts++
+		}
+	}
+	return len(f.members) >= maxMembers || starts >= maxStarts
 }
 
 // update takes what a known host has said.

@@ -84,6 +84,9 @@ func (f *Fleet) accept(o *link.Opening, a *announcement, respond func([]byte) er
 	k, err := link.Accept(f.nc, f.self, a.Instance, o, respond)
 	if err != nil {
 		f.log.Warn("a link could not be accepted", "host", a.Name, "error", err)
+		v.mu.Lock()
+		v.linger()
+		v.mu.Unlock()
 		return
 	}
 	g := &guest{v, k, a.Name}
@@ -116,9 +119,7 @@ func (g *guest) serve() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.drop(g)
-	if len(g.guests) == 0 && g.expiry == nil {
-		g.expiry = time.AfterFunc(keptFor, g.expire)
-	}
+	g.linger()
 }
 
 // List implements [tool.Provider]. What is shared is read by indexOperation.

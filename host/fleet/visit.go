@@ -12,7 +12,10 @@ import (
 )
 
 // account is what this host keeps of a caller's host, by its key.
-type account struct{ calls atomic.Int32 }
+type account struct {
+	calls  atomic.Int32
+	visits int // guarded by the fleet's lock
+}
 
 // visit is what this host keeps of one start of another host that calls here. It outlives links.
 type visit struct {
@@ -53,6 +56,10 @@ func (f *Fleet) visitOf(a *announcement) *visit {
 			paid = new(account)
 			f.accounts[a.Key] = paid
 		}
+		if paid.visits >= maxStarts && a.Key != f.settings.Load().Key.public {
+			return nil
+		}
+		paid.visits++
 		v = &visit{fleet: f, id: id, key: a.Key, paid: paid, sessions: map[sessionKey]*visitor{}}
 		f.visits[id] = v
 	}
@@ -107,6 +114,13 @@ func (f *Fleet) hasGuests() bool {
 	return false
 }
 
+// linger has a visit without links expire. The lock is held.
+func (v *visit) linger() {
+	if len(v.guests) == 0 && v.expiry == nil {
+		v.expiry = time.AfterFunc(keptFor, v.expire)
+	}
+}
+
 // expire ends the sessions of a host that has not come back.
 func (v *visit) expire() {
 	v.fleet.mu.Lock()
@@ -114,6 +128,7 @@ func (v *visit) expire() {
 	gone := len(v.guests) == 0
 	if gone && v.fleet.visits[v.id] == v {
 		delete(v.fleet.visits, v.id)
+		v.paid.visits--
 	}
 	sessions := v.sessions
 	if gone {
