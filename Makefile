@@ -16,10 +16,10 @@ PLUGINS := $(notdir $(patsubst %/main.go,%,$(wildcard plugins/*/main.go)))
 UNRACED := ./cmd/toolhost/internal/reference ./cmd/toolhost/internal/verify ./host/internal/escape ./host/internal/worktest \
 	./internal/release ./internal/schema ./internal/test/cross ./plugins/introspection/internal/tools
 
-.PHONY: help build run quick test lint race unraced generate contract conformance languages soak fuzz gopls bench bench-fleet microbench release record clean
+.PHONY: help build run quick test lint race unraced generate contract conformance languages soak fuzz gopls bench bench-fleet simulate-fleet microbench release record clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "%-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "%-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## the host into bin/, the plugins into bin/plugins/
 	$(BUILD) -o bin/toolhost ./cmd/toolhost
@@ -81,6 +81,10 @@ bench: ## what a call costs, next to other ways to make it; writes docs/bench
 
 bench-fleet: ## what a call of another host's tool costs, next to a bare NATS request
 	go test -run '^$$' -bench BenchmarkFleet -benchtime 3x ./host/fleet
+
+simulate-fleet: ## one host in a simulated fleet: HOSTS (1000) with TOOLS (100) each, DURATION (10s) of each step; FLAGS: -sim.…
+	go test -count=1 -v -timeout 30m -run TestSimulatedFleet ./host/fleet -sim.hosts=$(or $(HOSTS),1000) -sim.tools=$(or $(TOOLS),100) \
+		-sim.duration=$(or $(DURATION),10s) -sim.down=5s -sim.patience=5m $(FLAGS)
 
 microbench: ## what the parts cost
 	go test -run '^$$' -bench . -benchmem ./host ./host/audit ./internal/schema ./pluginsdk/wire

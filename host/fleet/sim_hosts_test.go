@@ -136,6 +136,7 @@ func (s *simHosts) join(i int) error {
 			}
 		}
 	})
+	f.sayHello()
 	f.background(f.announce)
 	s.all[i] = h
 	return nil

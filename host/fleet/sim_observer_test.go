@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"time"
+
+	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/host"
 )
@@ -28,7 +31,7 @@ type simObserver struct {
 
 // runObserver runs the observer.
 func runObserver(spec simSpec, commands <-chan simCommand, out *json.Encoder) error {
-	h, err := host.New()
+	h, err := host.New(host.WithLogger(hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: os.Stderr})))
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ var (
 	simNumber     = flag.Int("sim.hosts", 30, "simulated hosts")
 	simTools      = flag.Int("sim.tools", 20, "tools of each")
 	simProperties = flag.Int("sim.properties", 3, "arguments of each tool")
-	simDuration   = flag.Duration("sim.duration", 2*time.Second, "how long is measured while nothing changes, and while much does")
+	simDuration   = flag.Duration("sim.duration", time.Second, "how long is measured while nothing changes, and while much does")
 	simToolChurn  = flag.Float64("sim.toolchurn", 20, "tools that are added, removed or changed in a second")
 	simHostChurn  = flag.Float64("sim.hostchurn", 4, "hosts that leave, are killed or come back in a second")
 	simDown       = flag.Duration("sim.down", 0, "how long the server is away when it is restarted")
@@ -31,7 +31,8 @@ type simulation struct {
 	before          simUsage // of the observer, in an empty fleet
 }
 
-// TestSimulatedFleet measures a host in a fleet of many.
+// TestSimulatedFleet measures a host in a fleet of many. Whatever the numbers, the registry has to have what the hosts share
+// in the end, and messages have bounds.
 func TestSimulatedFleet(t *testing.T) {
 	t.Parallel()
 	out := t.Output()
@@ -93,6 +94,7 @@ func (s *simulation) join() {
 	s.observer.tell(simCommand{Do: "await", Count: *simNumber})
 	r := s.observer.answer("await")
 	after, now := s.server.traffic(s.t), s.observer.ask(simCommand{Do: "usage"}).Usage
+	s.bound("joining", after.since(before), 8)
 	s.say("joining: Join returns", "%v, with %d tools", round(joined.At.Sub(begin)), joined.Tools)
 	s.say("  everything is read", "%v", round(r.Mounted.Sub(begin)))
 	s.say("  it is in the registry", "%v, %d tools", round(r.At.Sub(begin)), r.Tools)
@@ -108,6 +110,16 @@ func (s *simulation) join() {
 	s.say("  server's subscriptions a host", "%.1f", float64(after.subscriptions)/float64(*simNumber+1))
 }
 
+// bound fails if more messages came than the other hosts' announcements, each of them late and so asked for, and some a host.
+func (s *simulation) bound(when string, d difference, aHost int) {
+	s.t.Helper()
+	every := min(max(interval, time.Duration(*simNumber)*intervalAHost), longestInterval)
+	rounds := 1 + int64(d.time/every)
+	if most := int64(*simNumber) * (2*rounds + int64(aHost)); d.toObserver > most || d.fromObserver > most {
+		s.t.Errorf("%s, the observer received %d messages and sent %d: more than %d", when, d.toObserver, d.fromObserver, most)
+	}
+}
+
 // check compares the registry with what the hosts have.
 func (s *simulation) check(when string) {
 	s.t.Helper()
@@ -120,9 +132,10 @@ func (s *simulation) check(when string) {
 // idle measures while nothing changes.
 func (s *simulation) idle() {
 	used, before := s.observer.ask(simCommand{Do: "usage"}), s.server.traffic(s.t)
-	time.Sleep(*simDuration)
+	<-time.After(*simDuration)
 	now, after := s.observer.ask(simCommand{Do: "usage"}), s.server.traffic(s.t)
 	d := after.since(before)
+	s.bound("idle", d, 0)
 	seconds := d.time.Seconds()
 	sent := float64(d.all) / seconds / float64(*simNumber+1)
 	s.say("idle: messages a host", "%.2f/s, %s/s", sent, size(float64(d.allBytes)/seconds/float64(*simNumber+1)))
@@ -161,20 +174,22 @@ func (s *simulation) restart() {
 	key := s.server.options.Nkeys[0].Nkey
 	s.server.Shutdown()
 	s.server.WaitForShutdown()
-	time.Sleep(*simDown)
+	<-time.After(*simDown)
 	used := s.observer.ask(simCommand{Do: "usage"}).Usage
 	begin := time.Now()
 	s.server.start(s.t, key)
 	s.observer.tell(simCommand{Do: "await", Count: *simNumber})
 	r := s.observer.answer("await")
 	after, now := s.server.traffic(s.t), s.observer.ask(simCommand{Do: "usage"}).Usage
+	s.bound("after the restart", after.since(traffic{at: begin}), 8+2)
 	s.say("restart: everything is read", "%v after the server is back", round(r.Mounted.Sub(begin)))
 	s.say("  it is in the registry", "%v", round(r.At.Sub(begin)))
 	s.say("  observer's messages", "%s", after.since(traffic{at: begin}).observed())
 	s.say("  observer's CPU time", "%v", round(now.CPU-used.CPU))
 	s.check("after the restart")
-	time.Sleep(*simDuration)
+	<-time.After(*simDuration)
 	d := s.server.traffic(s.t).since(after)
+	s.bound("later", d, 0)
 	s.say("  afterwards", "%s", d.observed())
 	s.say("  server's slow consumers", "%d", after.slow)
 }
