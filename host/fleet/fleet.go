@@ -150,7 +150,8 @@ func newFleet(h *host.Host, c *Config) (*Fleet, error) {
 	f := &Fleet{
 		host: h, self: self, log: c.Log, now: c.Now, changes: make(chan struct{}, 1), announces: make(chan struct{}, 1),
 		changed: make(chan struct{}), members: map[string]*member{}, strangers: map[string]*stranger{},
-		offers: map[string][]*offer{}, tools: map[string]*mounted{}, unfit: map[string]bool{}, defs: map[string]*definition{}, bonds: map[bondKey]*member{},
+		offers: map[string][]*offer{}, tools: map[string]*mounted{}, unfit: map[string]bool{},
+		defs: map[string]*definition{}, bonds: map[bondKey]*member{},
 		visited: map[string]map[*member]bool{}, visits: map[string]*visit{}, accounts: map[string]*account{},
 	}
 	if f.log == nil {

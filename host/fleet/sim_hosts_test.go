@@ -180,16 +180,16 @@ func (h *simHost) gather(properties int, revision uint64) *catalogue {
 func simDefinition(name string, version, properties int) *tool.Definition {
 	schema := `{"type":"object"`
 	for i := range properties {
-		schema += cmpText(i == 0, `,"properties":{`, ",") +
+		schema += either(i == 0, `,"properties":{`, ",") +
 			fmt.Sprintf(`"argument_%d":{"type":"string","description":"What the tool does it with, number %d."}`, i, i)
 	}
 	return &tool.Definition{
 		Name: name, Safety: tool.Safe, Description: fmt.Sprintf("%s is a tool of a simulation. It has version %d", name, version),
-		InputSchema: tool.Schema(schema + cmpText(properties > 0, "}}", "}")),
+		InputSchema: tool.Schema(schema + either(properties > 0, "}}", "}")),
 	}
 }
 
-func cmpText(which bool, yes, no string) string {
+func either(which bool, yes, no string) string {
 	if which {
 		return yes
 	}

@@ -160,7 +160,7 @@ func startSimulated(t testing.TB, spec simSpec) *simProcess {
 	}()
 	t.Cleanup(func() {
 		_ = stdin.Close()
-		for range p.replies { //nolint:revive // nobody waits for them
+		for range p.replies { // of what has failed
 		}
 		<-read
 		if err := cmd.Wait(); err != nil {

@@ -36,7 +36,7 @@ type simulation struct {
 func TestSimulatedFleet(t *testing.T) {
 	t.Parallel()
 	out := t.Output()
-	fmt.Fprintf(out, `
+	_, _ = fmt.Fprintf(out, `
 This is a simulation of a fleet of %d hosts with %d tools each, on one machine.
 Real: the NATS server; the observer, a host of a process of its own that mounts all tools; the connections of the other
 hosts, their signatures, announcements, links, indexes and definitions.
@@ -44,7 +44,7 @@ Not real: the other hosts are in one process, have one key, no registries and no
 Messages and bytes are counted by the server, CPU time by the system, memory by the observer's runtime.
 
 `, *simNumber, *simTools)
-	for _, same := range []bool{false, true} {
+	for _, same := range []bool{false, true} { //nolint:paralleltest // one after the other, as both want all of the machine
 		t.Run(map[bool]string{false: "different", true: "same"}[same], func(t *testing.T) {
 			s := &simulation{t: t, out: out}
 			s.begin(same)
@@ -78,11 +78,11 @@ func (s *simulation) begin(same bool) {
 	if same {
 		kind = "all hosts have the same tools"
 	}
-	fmt.Fprintf(s.out, "%s\n", kind)
+	_, _ = fmt.Fprintf(s.out, "%s\n", kind)
 }
 
 func (s *simulation) say(what, format string, args ...any) {
-	fmt.Fprintf(s.out, "  %-34s %s\n", what, fmt.Sprintf(format, args...))
+	_, _ = fmt.Fprintf(s.out, "  %-34s %s\n", what, fmt.Sprintf(format, args...))
 }
 
 // join has the observer join a fleet that is there.
@@ -140,7 +140,7 @@ func (s *simulation) idle() {
 	sent := float64(d.all) / seconds / float64(*simNumber+1)
 	s.say("idle: messages a host", "%.2f/s, %s/s", sent, size(float64(d.allBytes)/seconds/float64(*simNumber+1)))
 	s.say("  observer's messages", "%s", d.observed())
-	s.say("  observer's CPU time", "%.1f %% of a core, %s/s allocated", 100*(now.Usage.CPU-used.Usage.CPU).Seconds()/now.At.Sub(used.At).Seconds(),
+	s.say("  observer's CPU time", "%.1f %% of a core, %s/s allocated", share(used, now),
 		size(float64(now.Usage.Allocated-used.Usage.Allocated)/now.At.Sub(used.At).Seconds()))
 }
 
@@ -153,7 +153,7 @@ func (s *simulation) churn() {
 	now, after := s.observer.ask(simCommand{Do: "usage"}), s.server.traffic(s.t)
 	r := s.observer.ask(simCommand{Do: "settle"})
 	s.say("churn: observer's messages", "%s", after.since(before).observed())
-	s.say("  observer's CPU time", "%.1f %% of a core", 100*(now.Usage.CPU-used.Usage.CPU).Seconds()/now.At.Sub(used.At).Seconds())
+	s.say("  observer's CPU time", "%.1f %% of a core", share(used, now))
 	s.say("  settled after the last change", "%v", round(r.At.Sub(changed)))
 	for _, kind := range []string{"tool added", "tool removed", "tool changed", "host left", "host killed", "host came back"} {
 		all := r.Latency[kind]
@@ -161,7 +161,8 @@ func (s *simulation) churn() {
 			continue
 		}
 		slices.Sort(all)
-		s.say("  "+kind, "%d times: p50 %v, p99 %v, max %v", len(all), round(all[len(all)/2]), round(all[len(all)*99/100]), round(all[len(all)-1]))
+		at := func(percent int) time.Duration { return round(all[(len(all)-1)*percent/100]) }
+		s.say("  "+kind, "%d times: p50 %v, p99 %v, max %v", len(all), at(50), at(99), at(100))
 	}
 	if r.Missed > 0 {
 		s.say("  overtaken by another change", "%d", r.Missed)
@@ -192,6 +193,11 @@ func (s *simulation) restart() {
 	s.bound("later", d, 0)
 	s.say("  afterwards", "%s", d.observed())
 	s.say("  server's slow consumers", "%d", after.slow)
+}
+
+// share returns how much of a core a process has used between two measurements, in percent.
+func share(before, after simReply) float64 {
+	return 100 * (after.Usage.CPU - before.Usage.CPU).Seconds() / after.At.Sub(before.At).Seconds()
 }
 
 // difference is traffic of a time.
