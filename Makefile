@@ -84,7 +84,7 @@ bench-fleet: ## what a call of another host's tool costs, next to a bare NATS re
 
 simulate-fleet: ## one host in a simulated fleet: HOSTS (1000) with TOOLS (100) each, DURATION (10s) of each step; FLAGS: -sim.…
 	go test -count=1 -v -timeout 30m -run TestSimulatedFleet ./host/fleet -sim.hosts=$(or $(HOSTS),1000) -sim.tools=$(or $(TOOLS),100) \
-		-sim.duration=$(or $(DURATION),10s) -sim.down=8s -sim.patience=5m $(FLAGS)
+		-sim.duration=$(or $(DURATION),10s) -sim.down=5s -sim.patience=5m $(FLAGS)
 
 microbench: ## what the parts cost
 	go test -run '^$$' -bench . -benchmem ./host ./host/audit ./internal/schema ./pluginsdk/wire

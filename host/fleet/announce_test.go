@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet/embedded"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -176,5 +178,50 @@ func TestUnacceptableLinkExpires(t *testing.T) {
 	defer v.mu.Unlock()
 	if len(v.guests) > 0 || v.expiry == nil {
 		t.Errorf("%d links, and the visit does not expire", len(v.guests))
+	}
+}
+
+// A host that joins is told of the others by them, and does not have them announce themselves to all.
+func TestJoiningIsQuiet(t *testing.T) {
+	t.Parallel()
+	const others = 5
+	url, key := served(t)
+	said := make(chan *announcement, 1024)
+	var all []*Fleet
+	for i := range others {
+		_, f := joined(t, url, key, fmt.Sprintf("h%d", i))
+		all = append(all, f)
+	}
+	if _, err := all[0].nc.Subscribe(helloSubject, func(m *nats.Msg) {
+		if a, err := parseAnnouncement(m.Data); err == nil {
+			said <- a
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := all[0].nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	// From their next announcements on, they are silent for ten seconds.
+	rare := map[string]bool{}
+	for _, f := range all {
+		f.known.Store(maxMembers)
+		f.announceSoon()
+	}
+	for len(rare) < others {
+		if a := <-said; a.every() == longestInterval {
+			rare[a.Name] = true
+		}
+	}
+	begin := time.Now()
+	joined(t, url, key, "new")
+	all[1].announceSoon() // later than what the others would say
+	heard := map[string]int{}
+	for name := ""; name != "h1"; {
+		name = (<-said).Name
+		heard[name]++
+	}
+	if took := time.Since(begin); heard["new"] == 0 || len(heard) != 2 {
+		t.Errorf("within %v, these announced themselves: %v", took, heard)
 	}
 }
