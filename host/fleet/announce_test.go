@@ -122,6 +122,14 @@ func TestJoinLeavesOutBadTools(t *testing.T) {
 	}
 	b.catalogue.Store(c)
 	h, _ := joined(t, url, key, "a")
+	changes := h.Changes()
+	for h.Len() == 0 { // it answers late
+		select {
+		case <-changes:
+		case <-time.After(20 * time.Second):
+			t.Fatal("there are no tools")
+		}
+	}
 	if _, there := h.Get("good"); !there || h.Len() != 1 {
 		t.Errorf("%d tools", h.Len())
 	}
