@@ -159,7 +159,7 @@ func (r *remoteCall) onceAt(ctx context.Context, but *member, started func(*offe
 	call := r.call
 	call.Name = o.Name
 	begin := time.Now()
-	res, err := l.stream.Execute(ctx, call)
+	res, err := l.execute(ctx, call)
 	host := m.host
 	if err != nil {
 		if errors.Is(err, wire.ErrDisconnected) {

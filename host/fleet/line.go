@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -17,15 +18,24 @@ import (
 type line struct {
 	link   *link.Link
 	stream *wire.Stream
-	probed time.Time // when the other side was asked for a sign; guarded by the fleet's lock
+	calls  atomic.Int32 // in progress on it, also the fleet's own
+	probed time.Time    // when the other side was asked for a sign; guarded by the fleet's lock
 }
 
-// listen asks the other side for a sign if it is silent while it has calls. A link notices a lost
-// message by the next one, which may never come. It is called at intervals.
+// execute runs a call of a tool, or one of the fleet's own operations.
+func (l *line) execute(ctx context.Context, call tool.Call) (tool.Result, error) {
+	l.calls.Add(1)
+	defer l.calls.Add(-1)
+	return l.stream.Execute(ctx, call)
+}
+
+// listen asks the other side for a sign if it is silent while it has calls, or after something else was
+// said to it, such as that a call is canceled. A link notices a lost message by the next one, which may
+// never come. It is called at intervals.
 func (l *line) listen() {
 	heard := l.link.Heard()
 	switch {
-	case time.Since(heard) < interval:
+	case time.Since(heard) < interval, l.calls.Load() == 0 && !l.link.Unheard():
 	case l.probed.Before(heard):
 		l.probed = time.Now()
 		go l.link.Probe() //nolint:errcheck // its error ends the link
@@ -156,7 +166,7 @@ func (m *member) ask(ctx context.Context, operation string, in, out any) error {
 	if err != nil {
 		return err
 	}
-	res, err := l.stream.Execute(ctx, tool.Call{ID: operation, Name: operation, Arguments: arguments})
+	res, err := l.execute(ctx, tool.Call{ID: operation, Name: operation, Arguments: arguments})
 	if err == nil {
 		res, err = answered(res)
 	}

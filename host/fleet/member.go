@@ -178,9 +178,9 @@ func (f *Fleet) update(id, peer string, a *announcement) *member {
 	m.timer.Reset(silence(a.every()))
 	if m.calls.Load() > 0 {
 		m.hurry()
-		if m.line != nil {
-			m.line.listen()
-		}
+	}
+	if m.line != nil {
+		m.line.listen()
 	}
 	if isNew {
 		if m.refused != "" {

@@ -75,6 +75,7 @@ type Link struct {
 	done    chan struct{}
 	proven  chan struct{}
 	heard   atomic.Int64 // nanoseconds from epoch
+	unheard atomic.Bool  // nothing came after the last packet to the other side
 	dropped atomic.Uint64
 }
 
@@ -102,6 +103,10 @@ func (l *Link) Proven() <-chan struct{} { return l.proven }
 // Heard returns when the last packet of the other side came. Its difference to other times does not
 // depend on the clock of the machine.
 func (l *Link) Heard() time.Time { return epoch.Add(time.Duration(l.heard.Load())) }
+
+// Unheard reports whether nothing came from the other side after the last packet to it, which may be lost
+// then.
+func (l *Link) Unheard() bool { return l.unheard.Load() }
 
 // Probe asks the other side for a packet: [Link.Heard] is later then. If messages were lost on the
 // way, in either direction, the link ends. Links do not probe of their own accord: an idle one sends
@@ -217,6 +222,7 @@ func (l *Link) receive(m *nats.Msg) {
 // take acts on a packet of the other side.
 func (l *Link) take(p packet) {
 	l.heard.Store(int64(time.Since(epoch)))
+	l.unheard.Store(false)
 	select {
 	case <-l.proven:
 	default:

@@ -84,5 +84,6 @@ func (l *Link) publish(flags uint8, credit int, pieces [][]byte, n int) ([][]byt
 		return nil, nats.ErrDisconnected
 	}
 	sealed, left := l.out.seal(flags, credit, pieces, n)
+	l.unheard.Store(true)
 	return left, l.nc.Publish(l.subject, sealed)
 }
