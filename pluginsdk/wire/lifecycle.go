@@ -55,8 +55,39 @@ const maxEnded = 1024
 
 // endedSessions tells the plugin of sessions that have ended, one after the other.
 type endedSessions struct {
-	once  sync.Once
-	queue chan func()
+	mu    sync.Mutex
+	queue []func()
+	busy  bool // a goroutine tells of those in the queue, and ends after the last one
+}
+
+// add has the plugin told, unless it has not finished with too many others.
+func (e *endedSessions) add(tell func()) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.queue) >= maxEnded {
+		return false
+	}
+	e.queue = append(e.queue, tell)
+	if !e.busy {
+		e.busy = true
+		go e.work()
+	}
+	return true
+}
+
+func (e *endedSessions) work() {
+	for {
+		e.mu.Lock()
+		if len(e.queue) == 0 {
+			e.queue, e.busy = nil, false
+			e.mu.Unlock()
+			return
+		}
+		next := e.queue[0]
+		e.queue = e.queue[1:]
+		e.mu.Unlock()
+		next()
+	}
 }
 
 // sessionEnded tells the plugin that a session has ended, without waiting for it.
@@ -65,27 +96,17 @@ func (v *service) sessionEnded(b []byte) error {
 	if err := proto.Unmarshal(b, &p); err != nil {
 		return protocolError("the end of a session that cannot be read: %v", err)
 	}
-	run, ended := v.server.OnSessionEnded, &v.server.ended
+	run := v.server.OnSessionEnded
 	if run == nil {
 		return nil
 	}
-	ended.once.Do(func() { // it lasts as long as the process, which ends with its host
-		ended.queue = make(chan func(), maxEnded)
-		go func() {
-			for next := range ended.queue {
-				next()
-			}
-		}()
-	})
 	tell := func() {
 		err := contained("what is told of the ends of sessions", func() error { run(v.base, p.GetSession()); return nil })
 		if err != nil {
 			slog.Error(err.Error())
 		}
 	}
-	select {
-	case ended.queue <- tell:
-	default:
+	if !v.server.ended.add(tell) {
 		slog.Warn("the plugin is not told that a session has ended: it has not finished with earlier ones", "waiting", maxEnded)
 	}
 	return nil
