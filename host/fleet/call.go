@@ -157,7 +157,7 @@ func (r *remoteCall) onceAt(ctx context.Context, but *member, started func(*offe
 		started(o)
 	}
 	call := r.call
-	call.Name = o.Name
+	call.Name, call.Session = o.Name, r.sessionAt(o)
 	begin := time.Now()
 	res, err := l.execute(ctx, call)
 	host := m.host

@@ -28,17 +28,7 @@ func TestKilledHost(t *testing.T) {
 	if testing.Short() {
 		calls = 2_000
 	}
-	keyFile := t.TempDir() + "/fleet.key"
-	key, err := fleet.KeyFile(keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	bus, err := embedded.Start(embedded.Config{Keys: []string{key.Public()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = bus.Close(context.Background()) })
-	s := &site{bus, key}
+	s, keyFile := siteWithFile(t)
 	b, c := s.start(t, keyFile, "b"), s.start(t, keyFile, "c")
 	a := join(t, s.config("a", mount("*")))
 	until(t, "both hosts", func() bool { return len(a.Hosts()) == 3 })
@@ -191,14 +181,9 @@ func (s *site) connect(t testing.TB) *nats.Conn {
 func TestUnknownHost(t *testing.T) {
 	t.Parallel()
 	own, other := newKey(t), newKey(t)
-	bus, err := embedded.Start(embedded.Config{Keys: []string{own.Public(), other.Public()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = bus.Close(context.Background()) })
-	s := &site{bus, own}
+	s := siteOf(t, own, other)
 	b := join(t, s.config("b", share("*")), says("who", "b"))
-	x := join(t, fleet.Config{URL: bus.URL(), Key: other, Name: "x", Mount: []string{"*"}, Share: []string{"*"}}, says("trap", "x"))
+	x := join(t, fleet.Config{URL: s.URL(), Key: other, Name: "x", Mount: []string{"*"}, Share: []string{"*"}}, says("trap", "x"))
 	until(t, "the stranger", func() bool { return len(b.Hosts()) == 2 })
 	if got := b.Hosts()[1]; got.State != fleet.HostRefused || got.Name != "x" || got.Key != other.Public() {
 		t.Errorf("%+v", got)
@@ -338,12 +323,7 @@ func TestMountLater(t *testing.T) {
 func TestNameOfAnother(t *testing.T) {
 	t.Parallel()
 	own, other := newKey(t), newKey(t)
-	bus, err := embedded.Start(embedded.Config{Keys: []string{own.Public(), other.Public()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = bus.Close(context.Background()) })
-	s := &site{bus, own}
+	s := siteOf(t, own, other)
 	join(t, s.config("b", share("*")), says("who", "b"))
 	c := s.config("b", share("*"))
 	c.Key, c.Peers = other, map[string]fleet.Peer{"ay": {Key: own.Public()}}

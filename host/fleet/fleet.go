@@ -64,10 +64,11 @@ type Fleet struct {
 	shadowed         map[string]bool        // mounted tools whose name the host itself uses
 	telling          bool                   // the registry is about to be told of a change
 	untold           bool                   // there is one that the registry has not been told
-	bonds            map[bondKey]*member
-	visited          map[string]map[*member]bool // by session
-	visits           map[string]*visit           // by instance
-	accounts         map[string]*account         // by key
+	bonds            map[bondKey]*bond
+	visited          map[string]map[string]bool // the instances that a session has called, by session
+	endings          map[string][]string        // sessions that have ended, by the instance that is to be told
+	visits           map[string]*visit          // by instance
+	accounts         map[string]*account        // by key
 }
 
 // configured is a configuration in use.
@@ -151,8 +152,8 @@ func newFleet(h *host.Host, c *Config) (*Fleet, error) {
 		host: h, self: self, log: c.Log, now: c.Now, changes: make(chan struct{}, 1), announces: make(chan struct{}, 1),
 		changed: make(chan struct{}), members: map[string]*member{}, strangers: map[string]*stranger{},
 		offers: map[string][]*offer{}, tools: map[string]*mounted{}, unfit: map[string]bool{},
-		defs: map[string]*definition{}, bonds: map[bondKey]*member{},
-		visited: map[string]map[*member]bool{}, visits: map[string]*visit{}, accounts: map[string]*account{},
+		defs: map[string]*definition{}, bonds: map[bondKey]*bond{},
+		visited: map[string]map[string]bool{}, endings: map[string][]string{}, visits: map[string]*visit{}, accounts: map[string]*account{},
 	}
 	if f.log == nil {
 		f.log = hclog.NewNullLogger()

@@ -23,11 +23,28 @@ type site struct {
 
 func newSite(t testing.TB) *site {
 	t.Helper()
-	key, err := fleet.NewKey()
+	return siteOf(t, newKey(t))
+}
+
+// siteWithFile is a site whose key is in a file, for hosts in processes of their own.
+func siteWithFile(t testing.TB) (s *site, keyFile string) {
+	t.Helper()
+	keyFile = t.TempDir() + "/fleet.key"
+	key, err := fleet.KeyFile(keyFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := embedded.Start(embedded.Config{Keys: []string{key.Public()}})
+	return siteOf(t, key), keyFile
+}
+
+// siteOf is a site of hosts with a key, where others may log in too.
+func siteOf(t testing.TB, key fleet.Key, others ...fleet.Key) *site {
+	t.Helper()
+	keys := []string{key.Public()}
+	for _, other := range others {
+		keys = append(keys, other.Public())
+	}
+	s, err := embedded.Start(embedded.Config{Keys: keys})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,11 +88,21 @@ type node struct {
 
 func join(t testing.TB, c fleet.Config, tools ...tool.Tool) *node {
 	t.Helper()
-	h, err := host.New()
+	return joined(t, newHost(t), c, tools...)
+}
+
+func newHost(t testing.TB, options ...host.Option) *host.Host {
+	t.Helper()
+	h, err := host.New(options...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.Close(context.Background()) })
+	return h
+}
+
+func joined(t testing.TB, h *host.Host, c fleet.Config, tools ...tool.Tool) *node {
+	t.Helper()
 	for _, one := range tools {
 		if err := h.Register(one); err != nil {
 			t.Fatal(err)
@@ -140,7 +167,7 @@ func (n *node) shared(t testing.TB, name string, versions, hosts int) fleet.Tool
 			for _, v := range out.Versions {
 				all += len(v.Hosts)
 			}
-			if out.Name == name && len(out.Versions) == versions && all == hosts {
+			if out.Name == name && len(out.Versions) == versions && all == hosts && n.has(name) {
 				return true
 			}
 		}

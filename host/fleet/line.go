@@ -88,6 +88,7 @@ func (m *member) connect(ctx context.Context) (*line, error) {
 		m.dialing = nil
 		if err == nil && m.life.Err() == nil {
 			m.line, m.lost = l, time.Time{}
+			f.tellEnds(m.id, l)
 			f.signal()
 		} else if err == nil {
 			err = errors.New("it is gone")

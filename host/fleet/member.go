@@ -284,9 +284,8 @@ func (f *Fleet) remove(m *member, why string) {
 		m.line.fail(fmt.Errorf("host %s is gone: %s", m.host, why))
 		m.line = nil
 	}
-	for _, visited := range f.visited {
-		delete(visited, m)
-	}
+	f.unlessBack(m.id, stateKeptFor, func() { f.loseBonds(m.id) })
+	f.unlessBack(m.id, keptFor, func() { f.forgetVisits(m.id) })
 	f.withdraw(m)
 	f.dismiss(m.id)
 	f.signal()

@@ -13,27 +13,33 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // A host of a test can be a process of its own, this binary with nodeVariable set.
 const nodeVariable = "TOOLHOST_TEST_FLEET_NODE"
 
 // nodeSpec is what such a process is told.
-type nodeSpec struct{ URL, KeyFile, Name, Ledger string }
+type nodeSpec struct {
+	URL, KeyFile, Name, Ledger string
+	Plugins                    string // a directory; empty: there are none
+	Root                       string // where the plugins work
+}
 
 func TestMain(m *testing.M) {
 	if fleet.IsSimulated() {
 		return
 	}
-	if text := os.Getenv(nodeVariable); text != "" {
+	if text := os.Getenv(nodeVariable); text != "" && os.Getenv(wire.CookieKey) == "" {
 		if err := runNode(text); err != nil {
 			fmt.Println("error:", err)
 			os.Exit(1)
 		}
 		return
 	}
-	os.Exit(m.Run())
+	plugintest.Main(m)
 }
 
 // runNode shares two tools that write each call into the ledger, until its standard input ends.
@@ -50,9 +56,15 @@ func runNode(text string) error {
 	if err != nil {
 		return err
 	}
-	h, err := host.New()
+	h, err := host.New(host.WithRoot(spec.Root))
 	if err != nil {
 		return err
+	}
+	ctx := context.Background()
+	if spec.Plugins != "" {
+		if _, err := h.Load(ctx, spec.Plugins); err != nil {
+			return err
+		}
 	}
 	run := func(_ context.Context, call tool.Call) (tool.Result, error) {
 		_, err := fmt.Fprintln(ledger, call.ID)
@@ -63,8 +75,7 @@ func runNode(text string) error {
 			return err
 		}
 	}
-	ctx := context.Background()
-	f, err := fleet.Join(ctx, h, fleet.Config{URL: spec.URL, Key: key, Name: spec.Name, Share: []string{"work.*"}})
+	f, err := fleet.Join(ctx, h, fleet.Config{URL: spec.URL, Key: key, Name: spec.Name, Share: []string{"*"}})
 	if err != nil {
 		return err
 	}
@@ -80,9 +91,13 @@ type process struct {
 	ledger string
 }
 
-func (s *site) start(t testing.TB, keyFile, name string) *process {
+func (s *site) start(t testing.TB, keyFile, name string, change ...func(*nodeSpec)) *process {
 	t.Helper()
-	spec := nodeSpec{s.URL(), keyFile, name, t.TempDir() + "/ledger"}
+	dir := t.TempDir()
+	spec := nodeSpec{URL: s.URL(), KeyFile: keyFile, Name: name, Ledger: dir + "/ledger", Root: dir}
+	for _, f := range change {
+		f(&spec)
+	}
 	text, err := json.Marshal(spec)
 	if err != nil {
 		t.Fatal(err)

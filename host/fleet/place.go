@@ -103,10 +103,11 @@ func (r *remoteCall) choose(but *member) (*offer, error) {
 	}
 	v := r.tool.versions[0]
 	key := bondKey{r.call.Session, v.offers[0].Plugin}
-	if bound := f.bonds[key]; bound != nil && v.offers[0].Keeps && r.on == "" {
-		if f.members[bound.id] != bound || !bound.lost.IsZero() && time.Since(bound.lost) > stateKeptFor {
-			delete(f.bonds, key)
-			e := tool.Errorf(tool.CodeUnavailable, "the state that the session had in plugin %s is lost with host %s", key.plugin, bound.host)
+	if b := f.bonds[key]; b != nil && b.id != "" && v.offers[0].Keeps && r.on == "" {
+		bound := f.bonded(b)
+		if bound == nil {
+			b.id, b.losses = "", b.losses+1
+			e := tool.Errorf(tool.CodeUnavailable, "the state that the session had in plugin %s is lost with host %s", key.plugin, b.host)
 			e.Tool, e.Plugin, e.Stage, e.Err = r.call.Name, Owner, tool.StageExecute, errStateLost
 			e.Hint = "begin again what was begun in this session: the next call starts without state"
 			return nil, e
@@ -138,7 +139,8 @@ func (r *remoteCall) choose(but *member) (*offer, error) {
 	if r.call.Session != "" {
 		f.visit(r.call.Session, o.member)
 		if o.Keeps && r.on == "" {
-			f.bonds[key], r.bonded = o.member, o.member
+			f.bind(key, o.member)
+			r.bonded = o.member
 		}
 	}
 	return o, nil

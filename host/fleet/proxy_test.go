@@ -50,11 +50,7 @@ func (s *site) proxied(t testing.TB) *proxy {
 	})
 	t.Cleanup(func() {
 		_ = l.Close()
-		p.mu.Lock()
-		for _, c := range p.conns {
-			_ = c.Close()
-		}
-		p.mu.Unlock()
+		p.cut()
 		all.Wait()
 	})
 	return p
@@ -67,6 +63,16 @@ func (p *proxy) lose(rule func(toServer bool, subject string) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rule = rule
+}
+
+// cut ends all connections. New ones are made at once.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conns {
+		_ = c.Close()
+	}
+	p.conns = nil
 }
 
 // copy passes on what one side sends, operation by operation.
