@@ -109,11 +109,23 @@ func (f *Fleet) listen(ctx context.Context) error {
 		f.sayHello() // which shows whether the host may
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		err = f.nc.FlushWithContext(ctx)
-		if err == nil && errors.Is(f.nc.LastError(), nats.ErrPermissionViolation) {
-			err = f.nc.LastError()
+		if err = f.nc.FlushWithContext(ctx); err == nil {
+			err = f.denied()
 		}
 	}
+	return cannotJoin(err)
+}
+
+// denied returns the server's no to a subject; nil: it has said none on this connection.
+func (f *Fleet) denied() error {
+	if err := f.nc.LastError(); errors.Is(err, nats.ErrPermissionViolation) {
+		return err
+	}
+	return nil
+}
+
+// cannotJoin returns the error of Join for what the server has said.
+func cannotJoin(err error) error {
 	if err == nil {
 		return nil
 	}

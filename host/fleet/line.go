@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -31,16 +32,19 @@ func (l *line) execute(ctx context.Context, call tool.Call) (tool.Result, error)
 
 // listen asks the other side for a sign if it is silent while it has calls, or after something else was
 // said to it, such as that a call is canceled. A link notices a lost message by the next one, which may
-// never come. It is called at intervals.
-func (l *line) listen() {
+// never come. It is called at intervals, with what the server does not allow.
+func (l *line) listen(denied error) {
 	heard := l.link.Heard()
 	switch {
 	case time.Since(heard) < interval, l.calls.Load() == 0 && !l.link.Unheard():
 	case l.probed.Before(heard):
 		l.probed = time.Now()
 		go l.link.Probe() //nolint:errcheck // its error ends the link
-	case time.Since(l.probed) > goneAfter+interval:
-		l.link.Fail(errors.New("nothing is heard of it"))
+	case time.Since(l.probed) <= goneAfter+interval:
+	case denied != nil:
+		l.link.Fail(fmt.Errorf("nothing is heard on it, perhaps as the NATS server refuses a subject: %w", denied))
+	default:
+		l.link.Fail(errors.New("nothing is heard on it"))
 	}
 }
 

@@ -180,7 +180,7 @@ func (f *Fleet) update(id, peer string, a *announcement) *member {
 		m.hurry()
 	}
 	if m.line != nil {
-		m.line.listen()
+		m.line.listen(f.denied())
 	}
 	if isNew {
 		if m.refused != "" {

@@ -58,7 +58,7 @@ func (f *Fleet) checkOpening(data []byte, respond func([]byte) error) (*link.Ope
 		return nil, nil
 	}
 	a, err := parseAnnouncement(o.About)
-	if err != nil || a.foreign() != "" {
+	if err != nil {
 		f.strange.Add(1)
 		return nil, nil
 	}
@@ -69,6 +69,11 @@ func (f *Fleet) checkOpening(data []byte, respond func([]byte) error) (*link.Ope
 	}
 	if !a.signed(o.About) {
 		f.strange.Add(1)
+		return nil, nil
+	}
+	if why := a.foreign(); why != "" {
+		f.hear(o.About)
+		refuse(respond, tool.CodeUnsupported, "host %s takes no calls of that version: %s", f.settings.Load().Name, why)
 		return nil, nil
 	}
 	return o, a

@@ -87,6 +87,9 @@ func (f *Fleet) Hosts() []HostStatus {
 	if f.draining.Load() {
 		self.State = HostDraining
 	}
+	if err := f.denied(); err != nil {
+		self.Reason = "the NATS server refuses a subject: " + err.Error()
+	}
 	if !f.nc.IsConnected() {
 		self.State, self.Reason = HostLate, "it has no connection to the NATS server"
 	}

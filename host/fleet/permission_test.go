@@ -1,0 +1,101 @@
+package fleet_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// serverOf starts a server that lets keys log in, each with its permissions; nil: it may do all.
+func serverOf(t testing.TB, users map[fleet.Key]*server.Permissions) (url string) {
+	t.Helper()
+	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true}
+	for key, may := range users {
+		o.Nkeys = append(o.Nkeys, &server.NkeyUser{Nkey: key.Public(), Permissions: may})
+	}
+	s, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(s.Shutdown)
+	return s.ClientURL()
+}
+
+func denyPublish(subjects ...string) *server.Permissions {
+	return &server.Permissions{Publish: &server.SubjectPermission{Deny: subjects}}
+}
+
+func denySubscribe(subjects ...string) *server.Permissions {
+	return &server.Permissions{Subscribe: &server.SubjectPermission{Deny: subjects}}
+}
+
+// A user who may not use the subjects of the fleet does not join it, and is told the subject and what to do.
+func TestJoinWithoutPermission(t *testing.T) {
+	t.Parallel()
+	for subject, may := range map[string]*server.Permissions{
+		"Publish to toolhost.v1.hello":      denyPublish("toolhost.v1.hello"),
+		"Publish to toolhost.v1.who":        denyPublish("toolhost.>", "_INBOX.>"),
+		"Subscription to toolhost.v1.hello": denySubscribe("toolhost.v1.hello"),
+		"Subscription to toolhost.v1.h.":    denySubscribe("toolhost.v1.h.>"),
+		"Subscription to _INBOX.":           denySubscribe("_INBOX.>"),
+	} {
+		t.Run(subject, func(t *testing.T) {
+			t.Parallel()
+			key := newKey(t)
+			url := serverOf(t, map[fleet.Key]*server.Permissions{key: may})
+			_, err := fleet.Join(t.Context(), newHost(t), fleet.Config{URL: url, Key: key, Name: "a", Share: []string{"*"}, Mount: []string{"*"}})
+			if e := tool.AsError(err); err == nil || e.Code != tool.CodePermissionDenied ||
+				!strings.Contains(strings.ReplaceAll(e.Message, `"`, ""), subject) && subject != "Publish to toolhost.v1.who" ||
+				!strings.Contains(e.OperatorHint, "needs toolhost.v1.>") {
+				t.Errorf("%+v", err)
+			}
+		})
+	}
+}
+
+// A subject that is only needed later is refused: the host is there, says what it lacks, and its calls end.
+func TestLinkWithoutPermission(t *testing.T) {
+	t.Parallel()
+	for name, may := range map[string]*server.Permissions{
+		"publish": denyPublish("toolhost.v1.l.>"), "subscribe": denySubscribe("toolhost.v1.l.>"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			key, other, third := newKey(t), newKey(t), newKey(t)
+			url := serverOf(t, map[fleet.Key]*server.Permissions{key: may, other: nil, third: nil})
+			with := func(key fleet.Key, name string, peers ...fleet.Key) fleet.Config {
+				c := fleet.Config{URL: url, Key: key, Name: name, Peers: map[string]fleet.Peer{}, Mount: []string{"*"}, Share: []string{"*"}}
+				for i, p := range peers {
+					c.Peers[strconv.Itoa(i)] = fleet.Peer{Key: p.Public(), Admin: true}
+				}
+				return c
+			}
+			a := join(t, with(key, "a", other))
+			join(t, with(other, "b", key, third), says("who", "b"))
+			c := join(t, with(third, "c", other))
+			until(t, "the host", func() bool { return a.state("b") == fleet.HostReady })
+			begin := time.Now()
+			err := a.Drain(t.Context(), "b", false)
+			if e := tool.AsError(err); err == nil || e.Code != tool.CodeUnavailable {
+				t.Errorf("%v", err)
+			}
+			t.Logf("after %v: %v", time.Since(begin), err)
+			if got := a.Hosts()[0].Reason; !strings.Contains(got, "toolhost.v1.l.") {
+				t.Errorf("its status says %q", got)
+			}
+			if got := c.text(t, "who"); got != "b" {
+				t.Errorf("%q", got)
+			}
+			if a.Hosts()[0].State != fleet.HostReady {
+				t.Error("it is not there")
+			}
+		})
+	}
+}
