@@ -1,9 +1,11 @@
 package fleet
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -40,8 +42,57 @@ type shared struct {
 
 // index is the answer to indexOperation.
 type index struct {
-	Revision uint64   `json:"revision"`
-	Tools    []shared `json:"tools"`
+	Revision uint64      `json:"revision"`
+	Tools    sharedTools `json:"tools"`
+}
+
+// sharedTools and definitionTexts are read up to their bounds: another host may repeat the shortest
+// of elements in as many bytes as an answer may have.
+type (
+	sharedTools     []shared
+	definitionTexts map[string]json.RawMessage
+)
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (t *sharedTools) UnmarshalJSON(text []byte) error {
+	return elements(text, '[', maxShared, func(d *json.Decoder) error {
+		var s shared
+		err := d.Decode(&s)
+		*t = append(*t, s)
+		return err
+	})
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (t *definitionTexts) UnmarshalJSON(text []byte) error {
+	*t = definitionTexts{}
+	return elements(text, '{', asksAtOnce, func(d *json.Decoder) error {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		var value json.RawMessage
+		err = d.Decode(&value)
+		(*t)[fmt.Sprint(key)] = value
+		return err
+	})
+}
+
+// elements has the elements of an array or an object read, of which there may be so many.
+func elements(text []byte, begin json.Delim, most int, read func(*json.Decoder) error) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if first, err := d.Token(); err != nil || first != begin {
+		return errMalformed
+	}
+	for ; d.More(); most-- {
+		if most == 0 {
+			return tool.Errorf(tool.CodeResourceExhausted, "it shares too many tools: it says more of them than this host reads")
+		}
+		if err := read(d); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // A host asks for definitions by their digests, and gets as many as fit an answer, at least one.
@@ -50,7 +101,7 @@ type (
 		Digests []string `json:"digests"`
 	}
 	definitionsAnswer struct {
-		Definitions map[string]json.RawMessage `json:"definitions"`
+		Definitions definitionTexts `json:"definitions"`
 	}
 )
 
@@ -116,7 +167,7 @@ func (c *catalogue) definitions(patterns []string, r definitionsRequest) definit
 	for _, d := range r.Digests {
 		asked[d] = true
 	}
-	out, size := definitionsAnswer{map[string]json.RawMessage{}}, 0
+	out, size := definitionsAnswer{definitionTexts{}}, 0
 	for _, name := range c.names {
 		digest := c.tools[name].Digest
 		text := c.texts[digest]

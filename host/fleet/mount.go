@@ -65,6 +65,7 @@ func (m *member) follow() {
 		case <-m.life.Done():
 			return
 		}
+		begin := time.Now()
 		ctx, cancel := context.WithTimeout(m.life, syncTime)
 		err := m.sync(ctx)
 		cancel()
@@ -77,7 +78,8 @@ func (m *member) follow() {
 			return
 		}
 		m.fleet.log.Debug("what a host shares could not be read", "host", m.host, "error", err)
-		timer := time.NewTimer(pause)
+		// One that says nothing of use at length has a tenth of the time at most.
+		timer := time.NewTimer(max(pause, min(10*time.Since(begin), time.Minute)))
 		select {
 		case <-timer.C:
 		case <-m.life.Done():
