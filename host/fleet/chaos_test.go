@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -33,54 +32,16 @@ func TestKilledHost(t *testing.T) {
 	a := join(t, s.config("a", mount("*")))
 	until(t, "both hosts", func() bool { return len(a.Hosts()) == 3 })
 
-	var next, lost, failed atomic.Int64
-	var slowest atomic.Int64
 	var killed sync.Once
-	var killedAt atomic.Int64
-	var group sync.WaitGroup
-	for range 32 {
-		group.Go(func() {
-			for {
-				i := next.Add(1)
-				if i > int64(calls) {
-					return
-				}
-				if i == int64(calls/4) {
-					killed.Do(func() {
-						killedAt.Store(time.Now().UnixNano())
-						_ = b.Process.Kill()
-					})
-				}
-				name := []string{"work.again", "work.once"}[i%2]
-				_, err := a.Host.Execute(t.Context(), tool.Call{ID: strconv.FormatInt(i, 10), Name: name})
-				if at := killedAt.Load(); at != 0 && err != nil {
-					slowest.Store(max(slowest.Load(), time.Now().UnixNano()-at))
-				}
-				switch {
-				case err == nil:
-				case name == "work.once" && tool.CodeOf(err) == tool.CodeUnavailable && !tool.AsError(err).Unsent:
-					lost.Add(1)
-				default:
-					failed.Add(1)
-					t.Errorf("call %d of %s: %v", i, name, err)
-				}
-			}
-		})
-	}
-	group.Wait()
-	ledger := map[string]int{}
-	b.entries(t, ledger)
-	c.entries(t, ledger)
-	for i := 1; i <= calls; i++ {
-		n := ledger[strconv.Itoa(i)]
-		if i%2 == 1 && n > 1 || i%2 == 0 && (n < 1 || n > 2) {
-			t.Errorf("call %d ran %d times", i, n)
+	l := a.load(t, 32, func(i int64) bool {
+		if i == int64(calls/4) {
+			killed.Do(func() { _ = b.Process.Kill() })
 		}
-	}
-	t.Logf("%d calls, %d of not idempotent tools ended with an unknown outcome, the last %v after the kill",
-		calls, lost.Load(), time.Duration(slowest.Load()))
-	if late := time.Duration(slowest.Load()); late > 40*time.Second {
-		t.Errorf("the last call ended %v after the kill", late)
+		return i <= int64(calls)
+	})
+	l.check(t, b, c)
+	if n := l.refused.Load(); n > 0 {
+		t.Errorf("%d calls found no host, and there is one", n)
 	}
 }
 
@@ -226,7 +187,7 @@ func TestLargeResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = bus.Close(context.Background()) })
-	s := &site{bus, key}
+	s := &site{Server: bus, key: key}
 	large := make([]byte, 8<<20)
 	for i := range large {
 		large[i] = 'a' + byte(i%26)

@@ -19,6 +19,15 @@ import (
 type site struct {
 	*embedded.Server
 	key fleet.Key
+	url string // of servers that are not in this process
+}
+
+// URL is where hosts connect to.
+func (s *site) URL() string {
+	if s.url != "" {
+		return s.url
+	}
+	return s.Server.URL()
 }
 
 func newSite(t testing.TB) *site {
@@ -49,7 +58,7 @@ func siteOf(t testing.TB, key fleet.Key, others ...fleet.Key) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close(context.Background()) })
-	return &site{s, key}
+	return &site{Server: s, key: key}
 }
 
 // config returns what a host shares and mounts at the site.

@@ -78,8 +78,13 @@ func (m *member) follow() {
 			return
 		}
 		m.fleet.log.Debug("what a host shares could not be read", "host", m.host, "error", err)
-		// One that says nothing of use at length has a tenth of the time at most.
-		timer := time.NewTimer(max(pause, min(10*time.Since(begin), time.Minute)))
+		wait := pause
+		switch tool.CodeOf(err) {
+		case tool.CodeUnavailable, tool.CodeDeadlineExceeded:
+		default: // one that says nothing of use, at length, has a tenth of the time at most
+			wait = max(pause, min(10*time.Since(begin), time.Minute))
+		}
+		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
 		case <-m.life.Done():

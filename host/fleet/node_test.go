@@ -4,12 +4,16 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
@@ -26,6 +30,8 @@ type nodeSpec struct {
 	URL, KeyFile, Name, Ledger string
 	Plugins                    string // a directory; empty: there are none
 	Root                       string // where the plugins work
+	Space                      string // a network namespace; empty: that of the test
+	Server                     string // the address of a NATS server, which this process is then, and no host
 }
 
 func TestMain(m *testing.M) {
@@ -52,6 +58,9 @@ func runNode(text string) error {
 	if err != nil {
 		return err
 	}
+	if spec.Server != "" {
+		return runServer(spec.Server, key)
+	}
 	ledger, err := os.OpenFile(spec.Ledger, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -70,7 +79,9 @@ func runNode(text string) error {
 		_, err := fmt.Fprintln(ledger, call.ID)
 		return tool.Text(spec.Name), err
 	}
-	for _, one := range []tool.Tool{handler("work.again", run, idempotent), handler("work.once", run)} {
+	for _, one := range []tool.Tool{
+		handler("work.again", run, idempotent), handler("work.once", run), says("only."+spec.Name, spec.Name),
+	} {
 		if err := h.Register(one); err != nil {
 			return err
 		}
@@ -84,6 +95,27 @@ func runNode(text string) error {
 	_ = f.Close(ctx)
 	return h.Close(ctx)
 }
+
+// runServer runs a NATS server until standard input ends.
+func runServer(address string, key fleet.Key) error {
+	s, err := server.NewServer(&server.Options{
+		Host: address, Port: serverPort, NoLog: true, NoSigs: true, Nkeys: []*server.NkeyUser{{Nkey: key.Public()}},
+	})
+	if err != nil {
+		return err
+	}
+	s.Start()
+	if !s.ReadyForConnections(10 * time.Second) {
+		return errors.New("the server does not accept connections")
+	}
+	fmt.Println("ready")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	s.Shutdown()
+	return nil
+}
+
+// serverPort is the port of a server in a network namespace of its own.
+const serverPort = 4222
 
 // process is a host in a process of its own.
 type process struct {
@@ -103,6 +135,10 @@ func (s *site) start(t testing.TB, keyFile, name string, change ...func(*nodeSpe
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0]) //nolint:gosec,noctx // this binary
+	if spec.Space != "" {
+		cmd = exec.Command("ip", "netns", "exec", spec.Space, os.Args[0]) //nolint:gosec,noctx // this binary
+	}
+	cmd.Stderr = os.Stderr
 	cmd.Env = append(os.Environ(), nodeVariable+"="+string(text))
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
