@@ -68,7 +68,7 @@ func (r *remoteCall) tried(ctx context.Context) (tool.Result, error) {
 		show(tool.Delta{Reset: true})
 	}
 	but := first.member
-	if tool.AsError(err).Unsent && errors.Is(err, wire.ErrDisconnected) {
+	if tool.AsError(err).Unsent && errors.Is(err, wire.ErrDisconnected) || errors.Is(err, errConnection) {
 		but = nil // the line was lost, and not the host
 	}
 	again, second, err2 := r.once(ctx, but)
@@ -164,6 +164,11 @@ func (r *remoteCall) onceAt(ctx context.Context, but *member, started func(*offe
 	if err != nil {
 		if errors.Is(err, wire.ErrDisconnected) {
 			m.forget(l)
+			if r.fleet.lostSince(l) {
+				e := *tool.AsError(err)
+				e.Err = fmt.Errorf("%w: %w", errConnection, err)
+				err = &e
+			}
 		}
 		return tool.Result{}, o, r.failed(ctx, host, err)
 	}

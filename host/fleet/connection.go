@@ -157,6 +157,14 @@ func (f *Fleet) followConnection(states <-chan nats.Status) {
 	}
 }
 
+// errConnection is the cause of errors of calls whose host may be well.
+var errConnection = errors.New("the connection to the NATS server is lost")
+
+// lostSince reports whether the connection was lost since a line was made.
+func (f *Fleet) lostSince(l *line) bool {
+	return !f.nc.IsConnected() || f.nc.Stats().Reconnects != l.reconnects
+}
+
 // disconnected ends what went over the connection. What others share stays for a moment, as a server
 // may only be restarted.
 func (f *Fleet) disconnected() {
@@ -166,11 +174,15 @@ func (f *Fleet) disconnected() {
 		return
 	}
 	f.log.Warn("the connection to the NATS server is lost", "error", f.nc.LastError())
-	lost := errors.New("the connection to the NATS server is lost")
+	var lines []*line
 	for _, m := range f.members {
 		if m.line != nil {
-			m.line.fail(lost)
+			lines = append(lines, m.line)
+			m.line, m.lost = nil, time.Now() // before one fails: its call would go to the next
 		}
+	}
+	for _, l := range lines {
+		l.fail(errConnection)
 	}
 	for id := range f.visits {
 		f.dismiss(id)

@@ -20,7 +20,9 @@ type line struct {
 	link   *link.Link
 	stream *wire.Stream
 	calls  atomic.Int32 // in progress on it, also the fleet's own
-	probed time.Time    // when the other side was asked for a sign; guarded by the fleet's lock
+	// reconnects is how often the connection had been made again when the line was made.
+	reconnects uint64
+	probed     time.Time // when the other side was asked for a sign; guarded by the fleet's lock
 }
 
 // execute runs a call of a tool, or one of the fleet's own operations.
@@ -116,11 +118,12 @@ func (m *member) dial() (*line, error) {
 	if err != nil {
 		return nil, err
 	}
+	reconnects := m.fleet.nc.Stats().Reconnects
 	k, err := link.Dial(ctx, m.fleet.nc, m.fleet.self, m.public, instanceSubject+m.id+".open", about)
 	if err != nil {
 		return nil, err
 	}
-	return &line{link: k, stream: wire.NewStream(k, wire.StreamHooks{Asks: true})}, nil
+	return &line{link: k, reconnects: reconnects, stream: wire.NewStream(k, wire.StreamHooks{Asks: true})}, nil
 }
 
 // watch waits for the end of a line.

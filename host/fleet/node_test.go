@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
@@ -86,7 +87,9 @@ func runNode(text string) error {
 			return err
 		}
 	}
-	f, err := fleet.Join(ctx, h, fleet.Config{URL: spec.URL, Key: key, Name: spec.Name, Share: []string{"*"}})
+	f, err := fleet.Join(ctx, h, fleet.Config{
+		URL: spec.URL, Key: key, Name: spec.Name, Share: []string{"*"}, Options: []nats.Option{nats.DontRandomize()},
+	})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,143 @@
+// Package natstest runs clusters of NATS servers in tests, as operators do.
+package natstest
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// Cluster is three servers of this process, of which each can end and start again.
+type Cluster struct {
+	t       testing.TB
+	options []*server.Options
+	servers []*server.Server
+}
+
+const size = 3
+
+// patience bounds what a cluster takes to agree, on a machine that is busy.
+const patience = 60 * time.Second
+
+// NewCluster starts a cluster with JetStream, which the public halves of keys may log in to. It ends with
+// the test.
+func NewCluster(t testing.TB, keys ...string) *Cluster {
+	t.Helper()
+	c := &Cluster{t: t, servers: make([]*server.Server, size)}
+	ports := freePorts(t, 2*size)
+	var routes []*url.URL
+	for i := range size {
+		routes = append(routes, &url.URL{Scheme: "nats-route", Host: fmt.Sprint("127.0.0.1:", ports[i])})
+	}
+	for i := range size {
+		o := &server.Options{
+			ServerName: fmt.Sprint("server-", i), Host: "127.0.0.1", Port: ports[size+i], NoLog: true, NoSigs: true,
+			JetStream: true, StoreDir: t.TempDir(), DisableJetStreamBanner: true, Routes: routes,
+			Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: ports[i]},
+		}
+		for _, key := range keys {
+			o.Nkeys = append(o.Nkeys, &server.NkeyUser{Nkey: key})
+		}
+		c.options = append(c.options, o)
+		c.Start(i)
+	}
+	t.Cleanup(func() {
+		for _, s := range c.servers {
+			s.Shutdown()
+			s.WaitForShutdown()
+		}
+	})
+	c.Ready()
+	return c
+}
+
+// freePorts returns ports of loopback that nobody listens on.
+func freePorts(t testing.TB, n int) []int {
+	t.Helper()
+	var out []int
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // on loopback
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()                                 //nolint:errcheck // nobody has connected
+		out = append(out, l.Addr().(*net.TCPAddr).Port) //nolint:forcetypeassert // of a TCP listener
+	}
+	return out
+}
+
+// Start starts the i-th server, with what it has stored.
+func (c *Cluster) Start(i int) {
+	c.t.Helper()
+	s, err := server.NewServer(c.options[i].Clone())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.servers[i] = s
+	s.Start()
+	if !s.ReadyForConnections(patience) {
+		c.t.Fatalf("server %d does not accept connections", i)
+	}
+}
+
+// Stop ends the i-th server at once, with its connections.
+func (c *Cluster) Stop(i int) {
+	c.servers[i].Shutdown()
+	c.servers[i].WaitForShutdown()
+}
+
+// Ready waits until each server has routes to the others and knows a leader.
+func (c *Cluster) Ready() {
+	c.t.Helper()
+	c.await("the servers to agree", func() bool {
+		leaders := 0
+		for _, s := range c.servers {
+			if !s.JetStreamIsCurrent() {
+				return false
+			}
+			if s.JetStreamIsLeader() {
+				leaders++
+			}
+		}
+		return leaders == 1
+	})
+}
+
+// StreamLeader returns the server that leads a stream of the account that everybody has.
+func (c *Cluster) StreamLeader(stream string) int {
+	c.t.Helper()
+	leader := -1
+	c.await("a leader of "+stream, func() bool {
+		for i, s := range c.servers {
+			if s.Running() && s.JetStreamIsStreamLeader("$G", stream) {
+				leader = i
+			}
+		}
+		return leader >= 0
+	})
+	return leader
+}
+
+// await waits for what servers tell nobody of.
+func (c *Cluster) await(what string, holds func() bool) {
+	c.t.Helper()
+	for end := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			c.t.Fatalf("waited for %s", what)
+		}
+	}
+}
+
+// URL is the servers' URLs, that of the i-th one first.
+func (c *Cluster) URL(i int) string {
+	var all []string
+	for n := range size {
+		all = append(all, fmt.Sprint("nats://127.0.0.1:", c.options[(i+n)%size].Port))
+	}
+	return strings.Join(all, ",")
+}
