@@ -44,10 +44,28 @@ type site struct {
 	public []string
 	config embedded.Config
 	server *embedded.Server
+	url    string // of servers elsewhere
+}
+
+func (s *site) URL() string {
+	if s.url != "" {
+		return s.url
+	}
+	return s.server.URL()
 }
 
 // newSite starts a server with JetStream, which n keys may log in to.
 func newSite(t testing.TB, n int) *site {
+	t.Helper()
+	s := newKeys(t, n)
+	s.config = embedded.Config{Keys: s.public, StoreDir: t.TempDir()}
+	s.start()
+	t.Cleanup(func() { _ = s.server.Close(context.Background()) })
+	return s
+}
+
+// newKeys is a site with n keys and no server.
+func newKeys(t testing.TB, n int) *site {
 	t.Helper()
 	s := &site{t: t}
 	dir := t.TempDir()
@@ -60,9 +78,6 @@ func newSite(t testing.TB, n int) *site {
 		s.seeds = append(s.seeds, seed)
 		s.keys, s.public = append(s.keys, k), append(s.public, k.Public())
 	}
-	s.config = embedded.Config{Keys: s.public, StoreDir: t.TempDir()}
-	s.start()
-	t.Cleanup(func() { _ = s.server.Close(context.Background()) })
 	return s
 }
 
@@ -93,7 +108,7 @@ func dial(url string, k fleet.Key) (*nats.Conn, error) {
 
 func (s *site) dial(n int) *nats.Conn {
 	s.t.Helper()
-	nc, err := dial(s.server.URL(), s.keys[n])
+	nc, err := dial(s.URL(), s.keys[n])
 	if err != nil {
 		s.t.Fatal(err)
 	}

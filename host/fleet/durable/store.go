@@ -75,6 +75,9 @@ func openStore(ctx context.Context, c *Config) (*store, error) {
 	if err != nil {
 		return nil, noJetStream(err)
 	}
+	if err = s.readFromLeader(ctx); err != nil {
+		return nil, noJetStream(err)
+	}
 	return s, nil
 }
 
