@@ -33,7 +33,7 @@ func (n *node) load(t testing.TB, callers int, more func(int64) bool) *load {
 		all.Go(func() {
 			for {
 				i := next.Add(1)
-				if i >= maxLoad || !more(i) {
+				if i >= maxLoad || !more(i) || t.Context().Err() != nil {
 					return
 				}
 				begin := time.Now()
