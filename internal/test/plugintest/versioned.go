@@ -17,9 +17,10 @@ import (
 
 // Deploy puts a plugin into a directory in one step, in place of what has its name. It
 // is of the mode [Versioned] and of a version: one with "broken" in it does not start,
-// one with "more" has another tool, one with "keeps" says that it keeps sessions, one with
-// "raw" serves nothing and says what pluginsdk would not. JSON after a space is what it
-// declares to need, in addition to what a script needs that runs a program of this test.
+// one with "more" has another tool, one with "worded" defines the first tool by its
+// version, one with "keeps" says that it keeps sessions, one with "raw" serves nothing and says
+// what pluginsdk would not. JSON after a space is what it declares to need, in addition to what a
+// script needs that runs a program of this test.
 func Deploy(t testing.TB, dir, name, version string) {
 	t.Helper()
 	part := filepath.Join(dir, "."+name)
@@ -67,6 +68,9 @@ func beVersioned() {
 			}
 			return version, awaitFile(ctx, in.File)
 		}, pluginsdk.Safe()),
+	}
+	if strings.Contains(version, "worded") {
+		tools[0].Description += " It is version " + version + "."
 	}
 	if strings.Contains(version, "more") {
 		tools = append(tools, pluginsdk.Func("versioned.more", "Is new.", func(context.Context, none) (string, error) { return version, nil }, pluginsdk.Safe()))
