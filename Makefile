@@ -16,7 +16,7 @@ PLUGINS := $(notdir $(patsubst %/main.go,%,$(wildcard plugins/*/main.go)))
 UNRACED := ./cmd/toolhost/internal/reference ./cmd/toolhost/internal/verify ./host/internal/escape ./host/internal/worktest \
 	./internal/release ./internal/schema ./internal/test/cross ./plugins/introspection/internal/tools
 
-.PHONY: help build run quick test lint race unraced generate contract conformance languages soak fuzz gopls bench bench-fleet simulate-fleet microbench release record clean
+.PHONY: help build run quick test lint race unraced generate contract conformance languages soak soak-fleet fuzz gopls bench bench-fleet simulate-fleet microbench release record clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "%-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ languages: ## what plugin new writes in Go, Python and Node; needs npm, protoc a
 
 soak: ## 64 callers while plugins are killed 1,000 times; DURATION=1m for as long as that
 	go run ./internal/test/soak $(if $(DURATION),-duration $(DURATION))
+
+soak-fleet: ## 32 callers while hosts of a fleet are killed, stopped and drained, and its server restarts; DURATION=1m
+	go run ./internal/test/soak -fleet -callers 32 $(if $(DURATION),-duration $(DURATION))
 
 fuzz: ## each fuzz target for FUZZTIME (30s)
 	.ci/fuzz $(FUZZTIME)

@@ -4,10 +4,11 @@
 //
 //	go run ./internal/test/soak                # until 200,000 calls and 1,000 kills are done
 //	go run ./internal/test/soak -duration 1m   # for a minute, however many that are
+//	go run ./internal/test/soak -fleet         # with three hosts of a fleet, which are killed, stopped and drained
 //
 // It exits with 1 if a promise was broken, and says which. The files are in this order:
 // [soak] is a run, a [caller] makes calls, the [killer] kills, [serve] is the plugin with
-// its ledger, and [Report] is the outcome, which it judges.
+// its ledger, and [Report] is the outcome, which it judges. [fleetSoak] is a run with hosts.
 package main
 
 import (
@@ -32,6 +33,13 @@ func main() {
 		serve()
 		return
 	}
+	if text := os.Getenv(nodeVariable); text != "" {
+		if err := runNode(text); err != nil {
+			_, _ = fmt.Fprintln(os.Stderr, "soak:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := command(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
@@ -49,10 +57,22 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	if err != nil {
 		return err
 	}
+	if s.fleet {
+		r, err := runFleet(ctx, s, progress)
+		if err != nil {
+			return err
+		}
+		return show(out, s, r, r.Broken)
+	}
 	r, err := run(ctx, s, progress)
 	if err != nil {
 		return err
 	}
+	return show(out, s, r, r.Broken)
+}
+
+// show shows a report.
+func show(out io.Writer, s settings, r interface{ table() string }, broken []string) (err error) {
 	if s.json {
 		enc := json.NewEncoder(out)
 		enc.SetIndent("", "  ")
@@ -60,7 +80,7 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	} else {
 		_, err = io.WriteString(out, r.table())
 	}
-	if err == nil && len(r.Broken) > 0 {
+	if err == nil && len(broken) > 0 {
 		err = errBroken
 	}
 	return err
@@ -75,6 +95,7 @@ type settings struct {
 	carriers     []plugin.Carrier
 	every        time.Duration // the mean pause between two kills
 	json         bool
+	fleet        bool // of three hosts, in place of plugins
 }
 
 func parse(args []string, complaints io.Writer) (settings, error) {
@@ -89,6 +110,7 @@ func parse(args []string, complaints io.Writer) (settings, error) {
 	flags.IntVar(&s.plugins, "plugins", 2, "how many plugins each host has")
 	flags.StringVar(&carriers, "carrier", "stream,socket", "what calls travel on: stream, socket or unary; for each that is named there is a host")
 	flags.DurationVar(&s.every, "every", 100*time.Millisecond, "the mean pause between two kills")
+	flags.BoolVar(&s.fleet, "fleet", false, "disturb hosts of a fleet in place of plugins; of the other flags, callers, duration (1m) and json count")
 	flags.BoolVar(&s.json, "json", false, "print JSON in place of a table")
 	if err := flags.Parse(args); err != nil {
 		return s, err

@@ -215,14 +215,19 @@ func (r *Report) table() string {
 	_ = w.Flush()
 	_, _ = fmt.Fprintf(&b, "directories left: %d; Close took %v\n\n", len(r.Left), time.Duration(r.CloseTook).Round(time.Millisecond))
 
+	r.verdict(&b)
+	return b.String()
+}
+
+// verdict shows what was broken.
+func (r *Report) verdict(b *strings.Builder) {
 	for _, reason := range r.Broken {
-		_, _ = fmt.Fprintf(&b, "BROKEN: %s\n", reason)
+		_, _ = fmt.Fprintf(b, "BROKEN: %s\n", reason)
 	}
 	for _, example := range r.Examples[:min(10, len(r.Examples))] {
-		_, _ = fmt.Fprintf(&b, "  %s\n", example)
+		_, _ = fmt.Fprintf(b, "  %s\n", example)
 	}
 	if len(r.Broken) == 0 {
 		b.WriteString("every promise was kept\n")
 	}
-	return b.String()
 }

@@ -41,7 +41,16 @@ func serve() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	run := func(ctx context.Context, w work) (string, error) {
+	run := noted(ledger)
+	repeated := pluginsdk.Func(name+"."+again, "Notes the call, waits, and may be repeated.", run, pluginsdk.Safe(), pluginsdk.Idempotent(retries))
+	single := pluginsdk.Func(name+"."+once, "Notes the call, waits, and must not be repeated.", run, pluginsdk.Safe())
+	single.MaxRetries = retries
+	pluginsdk.Main(repeated, single)
+}
+
+// noted is what the tools do.
+func noted(ledger ledger) func(context.Context, work) (string, error) {
+	return func(ctx context.Context, w work) (string, error) {
 		id := pluginsdk.CallFrom(ctx).ID
 		if err := ledger.add(id); err != nil {
 			return "", err
@@ -55,8 +64,4 @@ func serve() {
 			return "", ctx.Err()
 		}
 	}
-	repeated := pluginsdk.Func(name+"."+again, "Notes the call, waits, and may be repeated.", run, pluginsdk.Safe(), pluginsdk.Idempotent(retries))
-	single := pluginsdk.Func(name+"."+once, "Notes the call, waits, and must not be repeated.", run, pluginsdk.Safe())
-	single.MaxRetries = retries
-	pluginsdk.Main(repeated, single)
 }

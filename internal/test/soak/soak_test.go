@@ -19,6 +19,12 @@ func TestMain(m *testing.M) {
 		serve()
 		return
 	}
+	if text := os.Getenv(nodeVariable); text != "" {
+		if err := runNode(text); err != nil {
+			panic(err)
+		}
+		return
+	}
 	os.Exit(m.Run())
 }
 
