@@ -10,7 +10,8 @@ import (
 	"github.com/toolhost/toolhost/internal/test/natstest"
 )
 
-// A cluster loses the server that one host is connected to, then that of the caller, and gets both back: calls that may be repeated all succeed, and the others end once.
+// A cluster loses the server that one host is connected to, then that of the caller, and gets both back:
+// calls that may be repeated all succeed, and the others end once.
 func TestClusterLosesServers(t *testing.T) {
 	t.Parallel()
 	keyFile := t.TempDir() + "/fleet.key"

@@ -135,7 +135,7 @@ func (n *node) undisturbed(t *testing.T, done <-chan struct{}) {
 	t.Logf("%d calls of the honest host, the slowest %v", calls, slowest)
 }
 
-// A known host that lies about its definitions loses them, and not what is true of it. Nobody else does.
+// A known host that lies about its definitions loses them, and not what is true of it. The tools of others stay.
 func TestLiesAboutDefinitions(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -58,7 +58,8 @@ func (n *node) load(t testing.TB, callers int, more func(int64) bool) *load {
 		})
 	}
 	all.Wait()
-	for l.calls = 0; l.calls+1 < maxLoad && l.ended[l.calls+1].Load() > 0; l.calls++ { //nolint:revive // it only counts
+	for l.calls+1 < maxLoad && l.ended[l.calls+1].Load() > 0 {
+		l.calls++
 	}
 	return l
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // A message is lost after which nothing more is sent on its link. Whoever waits for the answer is told
-// within seconds, though nobody has lost a connection and the call has no deadline to speak of.
+// within seconds, though no connection is lost and the deadline of the call is far away.
 func TestLastMessageLost(t *testing.T) {
 	t.Parallel()
 	const request, reply = ".s", ".c" // the ends of the subjects of a link

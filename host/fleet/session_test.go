@@ -171,7 +171,8 @@ func TestSessionOfHostOutOfReach(t *testing.T) {
 	a.shared(t, "lively.visit", 1, 2)
 	p.lose(func(bool, string) bool { return true })
 	until(t, "the host to be gone", func() bool { return a.state("b") == "" })
-	if _, err := told.Execute(t.Context(), tool.Call{Name: "lively.visit"}); err == nil || !strings.Contains(err.Error(), "is lost with host b") {
+	_, err := told.Execute(t.Context(), tool.Call{Name: "lively.visit"})
+	if err == nil || !strings.Contains(err.Error(), "is lost with host b") {
 		t.Errorf("%v", err)
 	}
 	if err := over.Close(t.Context()); err != nil {

@@ -40,7 +40,8 @@ func newSpaces(t *testing.T, hosts ...string) *spaces {
 	}
 	s := &spaces{t: t, prefix: fmt.Sprintf("toolhost-%d-%d-", os.Getpid(), spacesMade.Add(1)), hosts: hosts}
 	for i, name := range append([]string{"hub"}, hosts...) {
-		if out, err := exec.CommandContext(t.Context(), "ip", "netns", "add", s.prefix+name).CombinedOutput(); err != nil { //nolint:gosec // of this test
+		add := exec.CommandContext(t.Context(), "ip", "netns", "add", s.prefix+name) //nolint:gosec // of this test
+		if out, err := add.CombinedOutput(); err != nil {
 			if i == 0 {
 				t.Skipf("this machine lets root make no network namespaces: %v: %s", err, out)
 			}
@@ -71,7 +72,8 @@ func address(host int) string { return fmt.Sprint("10.99.0.", 10+host) }
 // ip runs the command in a namespace.
 func (s *spaces) ip(space, args string) {
 	s.t.Helper()
-	out, err := exec.CommandContext(s.t.Context(), "ip", append([]string{"-n", s.prefix + space}, strings.Fields(args)...)...).CombinedOutput() //nolint:gosec // of this test
+	all := append([]string{"-n", s.prefix + space}, strings.Fields(args)...)
+	out, err := exec.CommandContext(s.t.Context(), "ip", all...).CombinedOutput() //nolint:gosec // of this test
 	if err != nil {
 		s.t.Fatalf("ip %s: %v: %s", args, err, out)
 	}

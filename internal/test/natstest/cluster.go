@@ -56,7 +56,7 @@ func NewCluster(t testing.TB, keys ...string) *Cluster {
 	return c
 }
 
-// freePorts returns ports of loopback that nobody listens on.
+// freePorts returns ports of loopback that are free.
 func freePorts(t testing.TB, n int) []int {
 	t.Helper()
 	var out []int
@@ -65,7 +65,7 @@ func freePorts(t testing.TB, n int) []int {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close()                                 //nolint:errcheck // nobody has connected
+		defer l.Close()                                 //nolint:errcheck // without connections
 		out = append(out, l.Addr().(*net.TCPAddr).Port) //nolint:forcetypeassert // of a TCP listener
 	}
 	return out
@@ -123,7 +123,7 @@ func (c *Cluster) StreamLeader(stream string) int {
 	return leader
 }
 
-// await waits for what servers tell nobody of.
+// await waits for what servers do not tell of.
 func (c *Cluster) await(what string, holds func() bool) {
 	c.t.Helper()
 	for end := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {

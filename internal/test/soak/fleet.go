@@ -218,11 +218,8 @@ func (k *fleetSoak) disturb(ctx context.Context) error {
 		}},
 	}
 	k.report.Disturbed = map[string]int{}
-	for said := time.Now(); ; {
-		pause(ctx, time.Duration(rand.ExpFloat64()*float64(disturbEvery))) //nolint:gosec // no secret
-		if ctx.Err() != nil {
-			return nil
-		}
+	said := time.Now()
+	for pause(ctx, time.Duration(rand.ExpFloat64()*float64(disturbEvery))) { //nolint:gosec // no secret
 		kind, n := kinds[rand.IntN(len(kinds))], k.nodes[rand.IntN(len(k.nodes))] //nolint:gosec // no secret
 		if err := kind.run(ctx, n); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("%s, %s: %w", n.name, kind.name, err)
@@ -236,25 +233,25 @@ func (k *fleetSoak) disturb(ctx context.Context) error {
 			_, _ = fmt.Fprintf(k.progress, "%6v  %d calls, %v\n", time.Since(k.begin).Round(time.Second), k.all.Load(), k.report.Disturbed)
 		}
 	}
+	return nil
 }
 
 // sample takes what this process has, until ctx ends.
 func (k *fleetSoak) sample(ctx context.Context) {
 	every := min(5*time.Second, k.duration/20)
-	for {
-		pause(ctx, every)
-		if ctx.Err() != nil {
-			return
-		}
+	for pause(ctx, every) {
 		k.report.Samples = append(k.report.Samples, measure())
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) {
+// pause waits, and reports whether ctx has not ended.
+func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
+		return ctx.Err() == nil
 	case <-ctx.Done():
+		return false
 	}
 }

@@ -109,7 +109,7 @@ func runNode(text string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("ready")
+	_, _ = fmt.Fprintln(os.Stdout, "ready")
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	leave, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

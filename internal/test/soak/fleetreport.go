@@ -58,7 +58,8 @@ func (r *FleetReport) judge() {
 	}
 	r.First, r.Last = median(r.Samples[:third]), median(r.Samples[len(r.Samples)-third:])
 	broken(r.Last.Goroutines > r.First.Goroutines+fleetGoroutines, "goroutines grew from %d to %d", r.First.Goroutines, r.Last.Goroutines)
-	broken(r.Last.Descriptors > r.First.Descriptors+fleetDescriptors, "descriptors grew from %d to %d", r.First.Descriptors, r.Last.Descriptors)
+	broken(r.Last.Descriptors > r.First.Descriptors+fleetDescriptors,
+		"descriptors grew from %d to %d", r.First.Descriptors, r.Last.Descriptors)
 	broken(r.Last.HeapInUse > r.First.HeapInUse+r.First.HeapInUse/10+fleetHeap, "the heap grew from %d to %d MiB",
 		r.First.HeapInUse>>20, r.Last.HeapInUse>>20)
 }
@@ -74,8 +75,9 @@ func median(all []Usage) Usage {
 		return out[len(out)/2]
 	}
 	return Usage{
-		Goroutines: int(of(func(u Usage) int64 { return int64(u.Goroutines) })), Descriptors: int(of(func(u Usage) int64 { return int64(u.Descriptors) })),
-		HeapInUse: of(func(u Usage) int64 { return u.HeapInUse }), Resident: of(func(u Usage) int64 { return u.Resident }),
+		Goroutines:  int(of(func(u Usage) int64 { return int64(u.Goroutines) })),
+		Descriptors: int(of(func(u Usage) int64 { return int64(u.Descriptors) })),
+		HeapInUse:   of(func(u Usage) int64 { return u.HeapInUse }), Resident: of(func(u Usage) int64 { return u.Resident }),
 	}
 }
 

@@ -110,7 +110,7 @@ func parse(args []string, complaints io.Writer) (settings, error) {
 	flags.IntVar(&s.plugins, "plugins", 2, "how many plugins each host has")
 	flags.StringVar(&carriers, "carrier", "stream,socket", "what calls travel on: stream, socket or unary; for each that is named there is a host")
 	flags.DurationVar(&s.every, "every", 100*time.Millisecond, "the mean pause between two kills")
-	flags.BoolVar(&s.fleet, "fleet", false, "disturb hosts of a fleet in place of plugins; of the other flags, callers, duration (1m) and json count")
+	flags.BoolVar(&s.fleet, "fleet", false, "disturb hosts of a fleet, not plugins; of the other flags callers, duration (1m) and json count")
 	flags.BoolVar(&s.json, "json", false, "print JSON in place of a table")
 	if err := flags.Parse(args); err != nil {
 		return s, err
