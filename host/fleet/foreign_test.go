@@ -119,3 +119,49 @@ func (r *raw) instance(t testing.TB, id string) []byte {
 	}
 	return public(m.Data)
 }
+
+// Two hosts of one name, and of one key, are replicas like any others. Whoever means one of them is told to
+// name its instance.
+func TestTwoHostsOfOneName(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for range 2 {
+		join(t, s.config("b", share("*")), says("who", "b"))
+	}
+	a := join(t, s.config("a", mount("*")))
+	a.shared(t, "who", 1, 2)
+	if got := a.text(t, "who"); got != "b" {
+		t.Errorf("%q", got)
+	}
+	hosts := a.Hosts()
+	for _, h := range hosts[1:] {
+		if h.Name != "b" || h.State != fleet.HostReady || h.Reason != "another host has this name too" {
+			t.Errorf("%+v", h)
+		}
+	}
+	if err := a.Drain(t.Context(), "b", true); tool.CodeOf(err) != tool.CodeAlreadyExists {
+		t.Errorf("%v", err)
+	}
+	if err := a.Drain(t.Context(), hosts[1].Instance, true); err != nil {
+		t.Error(err)
+	}
+	until(t, "one of them to drain", func() bool { return a.draining() == 1 })
+	for range 20 {
+		if res, err := a.Fleet.Execute(fleet.On(t.Context(), hosts[2].Instance), tool.Call{Name: "who"}); err != nil || res.Text() != "b" {
+			t.Errorf("%q %v", res.Text(), err)
+		}
+	}
+	if _, err := a.Fleet.Execute(fleet.On(t.Context(), hosts[1].Instance), tool.Call{Name: "who"}); tool.CodeOf(err) != tool.CodeUnavailable {
+		t.Errorf("%v", err)
+	}
+}
+
+// draining is how many other hosts drain.
+func (n *node) draining() (count int) {
+	for _, h := range n.Hosts()[1:] {
+		if h.State == fleet.HostDraining {
+			count++
+		}
+	}
+	return count
+}

@@ -206,9 +206,9 @@ func (k *fleetSoak) disturb(ctx context.Context) error {
 		{"stopped for a moment", func(ctx context.Context, n *node) error { return n.stop(ctx, time.Second) }},
 		{"stopped until it is gone", func(ctx context.Context, n *node) error { return n.stop(ctx, 4*time.Second) }},
 		{"drained", func(ctx context.Context, n *node) error {
-			err := k.fleet.Drain(ctx, n.name, true)
+			err := k.drain(ctx, n, true)
 			pause(ctx, 500*time.Millisecond)
-			return errors.Join(err, k.fleet.Drain(ctx, n.name, false))
+			return errors.Join(err, k.drain(ctx, n, false))
 		}},
 		{"server restarted", func(context.Context, *node) error {
 			if err := k.server.Close(context.Background()); err != nil {
@@ -234,6 +234,18 @@ func (k *fleetSoak) disturb(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// drain tries until the host is reached: this one may not have noticed yet that the server was restarted.
+func (k *fleetSoak) drain(ctx context.Context, n *node, on bool) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		err := k.fleet.Drain(ctx, n.name, on)
+		if code := tool.CodeOf(err); code != tool.CodeUnavailable && code != tool.CodeNotFound || !pause(ctx, 10*time.Millisecond) {
+			return err
+		}
+	}
 }
 
 // sample takes what this process has, until ctx ends.
