@@ -53,6 +53,7 @@ type remoteCall struct {
 	tool       *mounted
 	idempotent bool
 	on         string // the host that it has to go to; empty: any
+	careful    bool   // lines that were made before the connection was lost are not used
 
 	// bonded is the host that the session has got by this call. Guarded by the fleet's lock.
 	bonded *member
@@ -69,7 +70,7 @@ func (r *remoteCall) tried(ctx context.Context) (tool.Result, error) {
 	}
 	but := first.member
 	if tool.AsError(err).Unsent && errors.Is(err, wire.ErrDisconnected) || errors.Is(err, errConnection) {
-		but = nil // the line was lost, and not the host
+		but, r.careful = nil, true // the line was lost, and not the host
 	}
 	again, second, err2 := r.once(ctx, but)
 	if second == nil { // no other host can take it
@@ -164,7 +165,7 @@ func (r *remoteCall) onceAt(ctx context.Context, but *member, started func(*offe
 	if err != nil {
 		if errors.Is(err, wire.ErrDisconnected) {
 			m.forget(l)
-			if r.fleet.lostSince(l) {
+			if r.fleet.lostSince(l.reconnects) {
 				e := *tool.AsError(err)
 				e.Err = fmt.Errorf("%w: %w", errConnection, err)
 				err = &e

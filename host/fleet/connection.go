@@ -160,13 +160,14 @@ func (f *Fleet) followConnection(states <-chan nats.Status) {
 // errConnection is the cause of errors of calls whose host may be well.
 var errConnection = errors.New("the connection to the NATS server is lost")
 
-// lostSince reports whether the connection was lost since a line was made.
-func (f *Fleet) lostSince(l *line) bool {
-	return !f.nc.IsConnected() || f.nc.Stats().Reconnects != l.reconnects
+// lostSince reports whether the connection was lost since a link was made, when it had been made again so
+// many times.
+func (f *Fleet) lostSince(reconnects uint64) bool {
+	return !f.nc.IsConnected() || f.nc.Stats().Reconnects != reconnects
 }
 
-// disconnected ends what went over the connection. What others share stays for a moment, as a server
-// may only be restarted.
+// disconnected ends what went over the connection, and not what is on the next one: there may be one already.
+// What others share stays for a moment, as a server may only be restarted.
 func (f *Fleet) disconnected() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -176,7 +177,7 @@ func (f *Fleet) disconnected() {
 	f.log.Warn("the connection to the NATS server is lost", "error", f.nc.LastError())
 	var lines []*line
 	for _, m := range f.members {
-		if m.line != nil {
+		if m.line != nil && f.lostSince(m.line.reconnects) {
 			lines = append(lines, m.line)
 			m.line, m.lost = nil, time.Now() // before one fails: its call would go to the next
 		}
@@ -184,8 +185,8 @@ func (f *Fleet) disconnected() {
 	for _, l := range lines {
 		l.fail(errConnection)
 	}
-	for id := range f.visits {
-		f.dismiss(id)
+	for _, v := range f.visits {
+		v.dismiss(errConnection, func(g *guest) bool { return f.lostSince(g.reconnects) })
 	}
 	f.signal()
 }

@@ -54,6 +54,11 @@ func (r *remoteCall) place(ctx context.Context, but *member) (*offer, *line, err
 			l = o.member.line
 		}
 		f.mu.Unlock()
+		if l != nil && r.careful && f.lostSince(l.reconnects) {
+			l.fail(errConnection)
+			o.member.forget(l)
+			l = nil
+		}
 		switch {
 		case l != nil:
 			return o, l, nil

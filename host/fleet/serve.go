@@ -35,6 +35,8 @@ type guest struct {
 	*visit
 	link   *link.Link
 	called string // what the host calls itself
+	// reconnects is how often the connection had been made again when the link was accepted.
+	reconnects uint64
 }
 
 // opened takes a request for a link, which anybody may have sent.
@@ -86,6 +88,7 @@ func (f *Fleet) accept(o *link.Opening, a *announcement, respond func([]byte) er
 		refuse(respond, tool.CodeResourceExhausted, "host %s has too many links", f.settings.Load().Name)
 		return
 	}
+	reconnects := f.nc.Stats().Reconnects
 	k, err := link.Accept(f.nc, f.self, a.Instance, o, respond)
 	if err != nil {
 		f.log.Warn("a link could not be accepted", "host", a.Name, "error", err)
@@ -94,7 +97,7 @@ func (f *Fleet) accept(o *link.Opening, a *announcement, respond func([]byte) er
 		v.mu.Unlock()
 		return
 	}
-	g := &guest{v, k, a.Name}
+	g := &guest{v, k, a.Name, reconnects}
 	if !v.admit(g) {
 		_ = k.Close()
 		return

@@ -150,10 +150,17 @@ func (f *Fleet) dismiss(id string) {
 	if v == nil {
 		return
 	}
+	v.dismiss(errors.New("the host is gone"), func(*guest) bool { return true })
+}
+
+// dismiss ends those links that which reports.
+func (v *visit) dismiss(why error, which func(*guest) bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, g := range v.guests {
-		g.link.Fail(errors.New("the host is gone"))
+		if which(g) {
+			g.link.Fail(why)
+		}
 	}
 }
 
