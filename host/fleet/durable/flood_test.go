@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/toolhost/toolhost/host/fleet/durable"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -21,52 +23,35 @@ func TestFlood(t *testing.T) {
 	first := caller.submit(t, durable.Request{Tool: "add", Arguments: args("first")})
 	caller.wait(t, first)
 	m := x.message(first)
-	stop, stopped := make(chan struct{}), make(chan int)
-	go func() {
-		noise, n := make([]byte, 4000), 0
-		for ; ; n++ {
-			select {
-			case <-stop:
-				stopped <- n
-				return
-			default:
-			}
-			_, _ = rand.Read(noise)
-			for _, subject := range []string{m.Subject, m.Subject[:len(m.Subject)-1] + "A", "toolhost.v1.q.x.y", "toolhost.v1.n.x"} {
-				if err := x.nc.Publish(subject, noise[:n%len(noise)]); err != nil {
-					t.Error(err)
-				}
-			}
-			if err := x.nc.Publish(m.Subject, m.Data); err != nil {
-				t.Error(err)
-			}
-			if n%100 == 0 {
-				if err := x.nc.Flush(); err != nil {
-					t.Error(err)
-				}
-			}
+	flooded := make(chan error, 1)
+	go func() { flooded <- x.flood(m, 3000) }()
+	var ids []string
+	full, over := 0, false
+	for i := 0; !over || len(ids) == 0; i++ {
+		id, err := caller.Submit(t.Context(), durable.Request{Tool: "add", Arguments: args(fmt.Sprint(i))})
+		switch {
+		case err == nil:
+			ids = append(ids, id)
+			caller.wait(t, id)
+		case tool.CodeOf(err) != tool.CodeResourceExhausted:
+			t.Fatalf("%d: %v", i, err)
+		default:
+			full++
 		}
-	}()
-	full := 0
-	for i := range 20 {
-		var id string
-		eventually(t, "a call is accepted", func() (ok bool) {
-			var err error
-			id, err = caller.Submit(t.Context(), durable.Request{Tool: "add", Arguments: args(fmt.Sprint(i))})
-			if err != nil {
-				full++
-				if tool.CodeOf(err) != tool.CodeResourceExhausted {
-					t.Errorf("%v", err)
-				}
+		select {
+		case err := <-flooded:
+			if over = true; err != nil {
+				t.Fatal(err)
 			}
-			return err == nil
-		})
+		default:
+		}
+	}
+	for _, id := range ids {
 		if c := caller.wait(t, id); c.State != durable.StateDone {
 			t.Errorf("%+v", c)
 		}
 	}
-	close(stop)
-	t.Logf("%d rounds of the flood, %d times the queue was full", <-stopped, full)
+	t.Logf("%d calls ran, %d were refused as the queue was full", len(ids), full)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for text, n := range l.runs {
@@ -74,7 +59,29 @@ func TestFlood(t *testing.T) {
 			t.Errorf("%s ran %d times", text, n)
 		}
 	}
-	if len(l.runs) != 21 {
-		t.Errorf("%d calls ran", len(l.runs))
+	if len(l.runs) != len(ids)+1 {
+		t.Errorf("%d calls ran, of %d", len(l.runs), len(ids)+1)
 	}
+}
+
+// flood sends noise, and a message again and again, to all subjects of the queue.
+func (x *stranger) flood(m *nats.Msg, rounds int) error {
+	noise := make([]byte, 4000)
+	for n := range rounds {
+		_, _ = rand.Read(noise)
+		for _, subject := range []string{m.Subject, m.Subject[:len(m.Subject)-1] + "A", "toolhost.v1.q.x.y", "toolhost.v1.n.x"} {
+			if err := x.nc.Publish(subject, noise[:n%len(noise)]); err != nil {
+				return err
+			}
+		}
+		if err := x.nc.Publish(m.Subject, m.Data); err != nil {
+			return err
+		}
+		if n%100 == 0 {
+			if err := x.nc.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return x.nc.Flush()
 }
