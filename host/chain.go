@@ -27,19 +27,19 @@ import (
 // back meanwhile. The begin line is written when it is
 // certain that the tool will run. The timeout bounds one attempt and begins when the plugin
 // is ready; all attempts together have a limit too, and the caller's deadline bounds all.
-func (c *compiler) buildChain(e *entry) tool.Handler {
+func (c *compiler) buildChain(e *compiled) tool.Handler {
 	attempt, total := e.timeouts()
 	return chain.Wrap(
-		c.provider(e),
+		c.provider(e.entry),
 		c.embedded(),
 		chain.Validate(e.input),
 		chain.Authorize(e.def.Permission),
 		chain.Quotas(),
 		chain.RateLimit(c.rates, e.def.Name, e.def.RateLimit),
 		chain.Approve(chain.Question{
-			Definition: &e.def, Plugin: e.owner, Input: e.input, Rule: e.override.Approval, Preview: c.previewOf(e),
+			Definition: e.def, Plugin: e.owner, Input: e.input, Rule: e.override.Approval, Preview: c.previewOf(e.entry),
 		}),
-		c.audit.Begin(&e.def),
+		c.audit.Begin(e.def),
 		chain.Output(e.output, e.settings.Limits.MaxResult),
 		chain.Ask(chain.Asking{
 			Tool: e.def.Name, Plugin: e.owner, Most: e.settings.Limits.Questions, Within: e.settings.AskTimeout,
@@ -48,7 +48,7 @@ func (c *compiler) buildChain(e *entry) tool.Handler {
 		chain.Retry(min(e.def.MaxRetries, e.settings.Limits.MaxRetries), e.def.Idempotent, total),
 		chain.Prepare(e.ready),
 		chain.Timeout(attempt),
-		chain.Concurrency(c.slotsOf(e)),
+		chain.Concurrency(c.slotsOf(e.entry)),
 	)
 }
 
@@ -71,7 +71,7 @@ func (h *Host) resolve(ctx context.Context, call tool.Call) (tool.Result, error)
 	asked := call.Name
 	call.Name = e.def.Name
 	if t != nil {
-		t.Definition, t.Digest, t.Plugin = &e.def, e.digest, e.owner
+		t.Definition, t.Digest, t.Plugin = e.def, e.digest, e.owner
 	}
 	run := e.chain
 	if c, ok := callerOf(t).(*keyedCaller); ok {
@@ -105,10 +105,10 @@ func failureBy(res tool.Result, name, asked string) tool.Result {
 
 // find returns the tool that a caller's call by that name runs; nil is a caller that sees
 // every tool.
-func (h *Host) find(ctx context.Context, name string, by visitor) (*entry, error) {
+func (h *Host) find(ctx context.Context, name string, by visitor) (*compiled, error) {
 	if by != nil && reserved[name] {
 		if own := by.discovers(); own != nil {
-			return own.find(name), nil
+			return own.find(name).compiled()
 		}
 	}
 	e := h.registry.find(name)
@@ -127,14 +127,14 @@ func (h *Host) find(ctx context.Context, name string, by visitor) (*entry, error
 			Message: fmt.Sprintf("the host is closed, so tool %s cannot run", name), OperatorHint: "make a new host",
 		}
 	}
-	e, err := e.compiled()
+	made, err := e.compiled()
 	if err != nil {
 		return nil, err
 	}
-	if by != nil && !by.mayCall(&e.def) {
+	if by != nil && !by.mayCall(e.def) {
 		return nil, unknownError(name, "it is not among the tools of this caller")
 	}
-	return e, nil
+	return made, nil
 }
 
 // unknown returns the error for a name that no tool has, with the names that may have been

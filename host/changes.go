@@ -127,9 +127,12 @@ func difference(before, after *snapshot) (added, removed, changed []string) {
 	return added, removed, changed
 }
 
+// sameDefinition reports whether two definitions are equal.
+func sameDefinition(a, b *tool.Definition) bool { return a == b || reflect.DeepEqual(a, b) }
+
 // definedAs reports whether two entries of one name are defined alike. What the owner said
 // is compared, as schemas change when they are compiled.
 func (e *entry) definedAs(other *entry) bool {
 	return e == other || e.alias == other.alias && e.owner == other.owner && e.def.Timeout == other.def.Timeout &&
-		e.override.equal(other.override) && reflect.DeepEqual(e.source.Definition, other.source.Definition)
+		e.override.equal(other.override) && sameDefinition(e.source, other.source)
 }

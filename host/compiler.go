@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/internal/chain"
+	"github.com/toolhost/toolhost/host/internal/checked"
 	"github.com/toolhost/toolhost/host/internal/roster"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/schema"
@@ -29,6 +31,9 @@ type compiler struct {
 	logger   hclog.Logger
 
 	middleware []tool.Middleware // of the embedding program
+
+	published func(name string) *entry // what the registry has by a name; nil: nothing
+	recent    recent                   // entries that are compiled
 
 	mu    sync.Mutex // never held while waiting
 	slots map[slotsKey]*chain.Slots
@@ -85,31 +90,32 @@ const maxSubschemas = 100_000
 // that come when the budget or ctx has ended. It returns nil if all of them are refused
 // together.
 func (c *compiler) Compile(ctx context.Context, l roster.Listing) ([]roster.Entry, error) {
-	seen := make(map[string]bool, len(l.Tools))
-	for _, t := range l.Tools {
-		if seen[t.Name] {
-			return nil, &tool.Error{
-				Code: tool.CodeInvalidDefinition, Tool: shorten(t.Name), Plugin: l.Owner, Stage: tool.StageRegister,
-				Message: fmt.Sprintf("plugin %s defines tool %.128q twice, so none of its tools are used", l.Owner, t.Name),
-				Hint:    "report this to the plugin's author",
-			}
+	if twice := repeated(l.Definitions); twice != "" {
+		return nil, &tool.Error{
+			Code: tool.CodeInvalidDefinition, Tool: shorten(twice), Plugin: l.Owner, Stage: tool.StageRegister,
+			Message: fmt.Sprintf("plugin %s defines tool %.128q twice, so none of its tools are used", l.Owner, twice),
+			Hint:    "report this to the plugin's author",
 		}
-		seen[t.Name] = true
 	}
 	var faults []error
-	entries := make([]roster.Entry, 0, len(l.Tools))
+	entries := make([]roster.Entry, 0, len(l.Definitions))
 	budget := schema.NewBudget(maxSubschemas)
-	for i, t := range l.Tools {
+	from := c.originOf(l)
+	for i, d := range l.Definitions {
+		if e := c.known(l, d); e != nil {
+			entries = append(entries, e)
+			continue
+		}
 		if err := ctx.Err(); err != nil {
 			why := "compiling its tools takes too long: " + err.Error()
-			faults = append(faults, leftOut(l.Owner, l.Tools[i:], tool.CodeOf(err), why))
+			faults = append(faults, leftOut(l.Owner, l.Definitions[i:], tool.CodeOf(err), why))
 			break
 		}
-		e, err := c.compileListed(l, t, budget)
+		e, err := c.compileListed(l, from, d, budget)
 		if errors.Is(err, schema.ErrBudget) {
 			why := fmt.Sprintf(
 				"its tools have more than %d subschemas together, or schemas that take as much work", maxSubschemas)
-			faults = append(faults, leftOut(l.Owner, l.Tools[i:], tool.CodeInvalidDefinition, why))
+			faults = append(faults, leftOut(l.Owner, l.Definitions[i:], tool.CodeInvalidDefinition, why))
 			break
 		}
 		if err != nil {
@@ -121,29 +127,69 @@ func (c *compiler) Compile(ctx context.Context, l roster.Listing) ([]roster.Entr
 	return entries, errors.Join(faults...)
 }
 
-// compileListed makes an entry of one of an owner's tools.
-func (c *compiler) compileListed(l roster.Listing, t tool.Tool, budget *schema.Budget) (*entry, error) {
-	if t.Handler != nil {
-		t.Handler = chain.Wrap(t.Handler, holding(l), refreshing(l))
+// repeated returns a name that several definitions have; empty: there is none.
+func repeated(all []*tool.Definition) string {
+	byName := func(a, b *tool.Definition) int { return cmp.Compare(a.Name, b.Name) }
+	if !slices.IsSortedFunc(all, byName) {
+		all = slices.Clone(all)
+		slices.SortStableFunc(all, byName)
 	}
-	if l.Plugin == nil && !l.Functions {
-		t.Handler, t.Preview = chain.PassOn(t.Handler), chain.PassOn(t.Preview)
+	for i := range max(len(all)-1, 0) {
+		if all[i].Name == all[i+1].Name {
+			return all[i].Name
+		}
 	}
-	e, err := c.check(l.Owner, t, cmp.Or(l.Settings, c.defaults))
-	if err != nil {
-		return nil, err
+	return ""
+}
+
+// originOf returns what the tools of a listing have in common.
+func (c *compiler) originOf(l roster.Listing) *origin {
+	from := &origin{
+		compiler: c, owner: l.Owner, settings: cmp.Or(l.Settings, c.defaults), run: l.Handler, show: l.Preview, lister: l.Source,
+	}
+	if from.run != nil {
+		from.run = chain.Wrap(from.run, holding(l), refreshing(l))
 	}
 	if l.Plugin != nil {
-		e.ready = l.Plugin.Ready
+		from.ready = l.Plugin.Ready
+	} else if !l.Functions {
+		from.run, from.show = chain.PassOn(from.run), chain.PassOn(from.show)
 	}
-	if l.Recalled {
-		return c.lazyEntry(e), nil
+	return from
+}
+
+// known returns the entry that the registry has of a listed tool, if the same source has listed the
+// same definition before; nil: the tool is new, or another.
+func (c *compiler) known(l roster.Listing, d *tool.Definition) *entry {
+	if l.Source == nil {
+		return nil
 	}
-	return c.compile(e, budget)
+	rules := c.rules.Load()
+	e := c.published(cmp.Or(rules.of(d.Name).Name, d.Name))
+	if e == nil || e.lister != l.Source || e.source != d && (l.Checked || !sameDefinition(e.source, d)) {
+		return nil
+	}
+	return e
+}
+
+// compileListed makes an entry of one of an owner's tools.
+func (c *compiler) compileListed(l roster.Listing, from *origin, d *tool.Definition, budget *schema.Budget) (*entry, error) {
+	if !l.Checked {
+		copied := d.Clone()
+		d = &copied
+	}
+	e, err := c.check(from, d)
+	if err != nil || l.Recalled || l.Checked {
+		// A tool that an earlier process compiled, or its provider, is compiled again by its first call:
+		// a host that lists a thousand tools and calls one compiles one. That takes nothing on trust, as
+		// a call is refused whose tool does not compile.
+		return e, err
+	}
+	return e, c.admit(e, budget)
 }
 
 // leftOut is the error for tools that were not looked at.
-func leftOut(owner string, rest []tool.Tool, code tool.Code, why string) error {
+func leftOut(owner string, rest []*tool.Definition, code tool.Code, why string) error {
 	return &tool.Error{
 		Code: code, Tool: shorten(rest[0].Name), Plugin: owner, Stage: tool.StageRegister,
 		Message: fmt.Sprintf("%s: %d tools from %.128q on are refused: %s", ownerName(owner), len(rest), rest[0].Name, why),
@@ -153,93 +199,83 @@ func leftOut(owner string, rest []tool.Tool, code tool.Code, why string) error {
 
 // entryOf makes an entry of a tool that the embedder registers.
 func (c *compiler) entryOf(owner string, t tool.Tool) (*entry, error) {
-	e, err := c.check(owner, t, c.defaults)
+	d := t.Clone()
+	e, err := c.check(&origin{compiler: c, owner: owner, run: t.Handler, show: t.Preview, settings: c.defaults}, &d)
 	if err != nil {
 		return nil, err
 	}
-	return c.compile(e, nil)
+	return e, c.admit(e, nil)
 }
 
-// check makes an entry of a tool, with the operator's override, if nothing is wrong with
-// its definition. It does not look at the schemas: the entry is not compiled.
-func (c *compiler) check(owner string, t tool.Tool, s *plugin.Settings) (*entry, error) {
-	if err := t.Check(); err != nil {
-		return nil, signOwner(err, owner)
+// check makes an entry of a definition, which nobody changes any more, with the operator's override,
+// if nothing is wrong with it. It does not look at the schemas.
+func (c *compiler) check(from *origin, d *tool.Definition) (*entry, error) {
+	if err := d.Check(); err != nil {
+		return nil, signOwner(err, from.owner)
 	}
-	if t.Handler == nil {
-		return nil, badTool(owner, t.Name, "the handler is nil")
+	if from.run == nil {
+		return nil, badTool(from.owner, d.Name, "the handler is nil")
 	}
-	t.Alias = "" // another host's, if anybody's
+	if d.Alias != "" { // another host's, if anybody's
+		other := *d
+		other.Alias = ""
+		d = &other
+	}
 	rules := c.rules.Load()
-	e := &entry{
-		source: t, owner: owner, handler: t.Handler, preview: t.Preview, settings: s,
-		rules: rules, override: rules.of(t.Name),
+	e := &entry{origin: from, source: d, def: d, rules: rules, override: rules.of(d.Name)}
+	if limit := e.limited(d.Timeout); e.override != &noOverride || limit != d.Timeout || len(d.InputSchema) == 0 {
+		def := e.override.apply(*d)
+		def.Timeout = e.limited(def.Timeout)
+		if len(def.InputSchema) == 0 {
+			def.InputSchema = noArguments()
+		}
+		e.def = &def
 	}
-	e.def = e.override.apply(t.Definition)
-	e.limitTimeout()
 	if !e.override.isZero() {
 		if err := e.def.Check(); err != nil {
-			return nil, badTool(owner, t.Name, "what is configured for it does not fit: %w", err)
+			return nil, badTool(from.owner, d.Name, "what is configured for it does not fit: %w", err)
 		}
 	}
 	if reserved[e.def.Name] {
 		return nil, &tool.Error{
-			Code: tool.CodeAlreadyExists, Tool: e.def.Name, Plugin: owner, Stage: tool.StageRegister, Err: tool.ErrAlreadyExists,
+			Code: tool.CodeAlreadyExists, Tool: e.def.Name, Plugin: from.owner, Stage: tool.StageRegister, Err: tool.ErrAlreadyExists,
 			Message:      fmt.Sprintf("%v: %s is the host's own", tool.ErrAlreadyExists, e.def.Name),
 			OperatorHint: "rename it under tools in the configuration",
 		}
 	}
-	if e.def.Name != t.Name {
-		e.handler, e.preview = renamed(t.Handler, t.Name, e.def.Name), renamed(t.Preview, t.Name, e.def.Name)
-	}
 	return e, nil
 }
 
-// compile makes the entry of a checked one: it compiles its schemas, unless it has them
-// already, and builds its chain.
-func (c *compiler) compile(checked *entry, budget *schema.Budget) (*entry, error) {
-	made := *checked
-	e := &made
-	bad := func(format string, args ...any) error { return badTool(e.owner, e.source.Name, format, args...) }
-	e.def = e.def.Clone()
-	e.source.Definition = e.source.Clone()
-	var err error
-	if e.input == nil {
-		if e.input, err = budget.CompileInput(e.def.InputSchema); err != nil {
-			return nil, bad("input schema: %w", err)
-		}
-		if len(e.def.OutputSchema) > 0 {
-			if e.output, err = budget.CompileOutput(e.def.OutputSchema); err != nil {
-				return nil, bad("output schema: %w", err)
-			}
-		}
+// admit compiles an entry that is not published yet, so that one which does not compile is refused.
+func (c *compiler) admit(e *entry, budget *schema.Budget) error {
+	made, err := c.compile(e, budget)
+	if err != nil {
+		return err
 	}
-	e.def.InputSchema = e.input.Text()
+	form := func() (*compiled, error) { return made, nil }
+	e.form.Store(&form)
+	c.recent.add(e)
+	return nil
+}
+
+// compile compiles the schemas of an entry, and builds its chain.
+func (c *compiler) compile(e *entry, budget *schema.Budget) (*compiled, error) {
+	bad := func(format string, args ...any) error { return badTool(e.owner, e.source.Name, format, args...) }
+	made := &compiled{entry: e}
+	var err error
+	if made.input, made.output, err = checked.Compile(e.def, budget); err != nil {
+		return nil, bad("%w", err)
+	}
 	text, err := json.Marshal(e.def)
 	if err != nil {
 		return nil, bad("its schemas are not JSON: %w", err)
 	}
-	for _, w := range e.warnings() {
+	for _, w := range made.warnings() {
 		c.logger.Info("a tool's schema is not checked in full", "tool", e.def.Name, "plugin", e.owner, "warning", w)
 	}
-	e.digest = audit.Digest(text)
-	e.chain = c.buildChain(e)
-	return e, nil
-}
-
-// lazyEntry is compile for a tool that an earlier process compiled, and whose definition is
-// the same: what takes time is left to the first call. A host that lists a thousand tools
-// and calls one compiles one.
-//
-// That takes nothing on trust. No call is decided before its tool is compiled, with all
-// checks; if that fails, for whatever reason, the call is refused.
-func (c *compiler) lazyEntry(e *entry) *entry {
-	checked := *e
-	if len(e.def.InputSchema) == 0 {
-		e.def.InputSchema = noArguments()
-	}
-	e.lazy = sync.OnceValues(func() (*entry, error) { return c.compile(&checked, nil) })
-	return e
+	made.digest = audit.Digest(text)
+	made.chain = c.buildChain(made)
+	return made, nil
 }
 
 // current returns the entry as the overrides of the moment have it: the same one, unless
@@ -252,18 +288,8 @@ func (c *compiler) current(e *entry) (*entry, error) {
 	return c.recompile(e)
 }
 
-// recompile makes an entry again, by the overrides of the moment.
-func (c *compiler) recompile(e *entry) (*entry, error) {
-	now, err := c.check(e.owner, e.source, e.settings)
-	if err != nil {
-		return nil, err
-	}
-	now.ready, now.input, now.output = e.ready, e.input, e.output
-	if e.lazy != nil {
-		return c.lazyEntry(now), nil
-	}
-	return c.compile(now, nil)
-}
+// recompile makes an entry again, by the overrides of the moment. Its schemas stay as they are.
+func (c *compiler) recompile(e *entry) (*entry, error) { return c.check(e.origin, e.source) }
 
 func badTool(owner, name, format string, args ...any) error {
 	err := tool.Errorf(tool.CodeInvalidDefinition, "tool %q: "+format, append([]any{name}, args...)...)

@@ -53,11 +53,13 @@ func newDiscovery(h *Host) *discovery {
 	made := func(name, alias string, t tool.Tool) *entry {
 		t.Name, t.Safety = name, tool.Safe
 		c := &h.compiler
-		e, err := c.compile(&entry{source: t, def: t.Definition, handler: t.Handler, settings: c.defaults, rules: c.rules.Load()}, nil)
-		if err != nil {
+		d := &t.Definition
+		e := &entry{
+			origin: &origin{compiler: c, run: t.Handler, settings: c.defaults}, def: d, source: d, override: c.rules.Load().of(""), alias: alias,
+		}
+		if _, err := e.compiled(); err != nil {
 			panic(err)
 		}
-		e.alias = alias
 		return e
 	}
 	return &discovery{
@@ -115,7 +117,7 @@ func (d *discovery) definitions() []tool.Definition {
 func (d *discovery) tools(f Filter) []Tool {
 	var out []Tool
 	for _, e := range []*entry{d.call, d.search} {
-		if f.match(&e.def) {
+		if f.match(e.def) {
 			out = append(out, e.tool())
 		}
 	}
@@ -163,7 +165,7 @@ type found struct {
 func indexOf(listed []*entry) *search.Index {
 	definitions := make([]*tool.Definition, len(listed))
 	for i, e := range listed {
-		definitions[i] = &e.def
+		definitions[i] = e.def
 	}
 	return search.New(definitions)
 }
@@ -185,7 +187,7 @@ func (h *Host) searchTools(ctx context.Context, call tool.Call) (tool.Result, er
 	}{Tools: []found{}}
 	if now.index != nil {
 		chosen := now.index().Find(in.Query, int(in.Limit), func(i int) bool {
-			d := &now.listed[i].def
+			d := now.listed[i].def
 			return by == nil || by.mayCall(d) && (d.Permission == "" || by.Holds(d.Permission))
 		})
 		size := 0

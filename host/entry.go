@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
@@ -32,26 +33,40 @@ type Tool struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// entry is a tool as the registry keeps it: checked, compiled, and with the chain of its
-// calls built once; or it is lazy, and the rest is done by its first call. An entry never
-// changes after it is published.
-type entry struct {
-	def      tool.Definition // with the operator's override
-	source   tool.Tool       // as its owner defined it
-	override Override
-	rules    *overrides // that the override was one of
-	digest   string     // of the definition
-	alias    string     // given when it is published
+// origin is what the tools of one listing have in common.
+type origin struct {
+	compiler *compiler
 	owner    string
-	handler  tool.Handler                // the tool itself, by this host's name for it
-	preview  tool.Handler                // nil: there is none
-	settings *plugin.Settings            // of its plugin, or the host's defaults
-	ready    func(context.Context) error // starts the tool's plugin; nil: nothing needs to be started
-	input    *schema.Schema
-	output   *schema.Schema // nil: the tool promises nothing
-	chain    tool.Handler   // the steps of a call from validate on
+	run      tool.Handler                // by its owner's name for the tool
+	show     tool.Handler                // the preview; nil: there is none
+	settings *plugin.Settings            // of the plugin, or the host's defaults
+	ready    func(context.Context) error // starts the plugin; nil: nothing needs to be started
+	lister   any                         // the source of the listing; nil: it is compiled anew when listed again
+}
 
-	lazy func() (*entry, error) // compiles the tool; nil: it is compiled
+// entry is a tool as the registry keeps it: checked, and small, as there may be a hundred thousand.
+// What its calls need is compiled by the first of them, and for a while only, see [recent]. Nothing
+// else of an entry changes after it is published.
+type entry struct {
+	*origin
+
+	def      *tool.Definition // with the operator's override; never changes
+	source   *tool.Definition // as its owner defined it; never changes
+	override *Override
+	rules    *overrides // that the override was one of
+	alias    string     // given when it is published
+
+	form atomic.Pointer[func() (*compiled, error)] // nil: the next call compiles it
+}
+
+// compiled is an entry with what its calls need, made once for all of them.
+type compiled struct {
+	*entry
+
+	digest string // of the definition
+	input  *schema.Schema
+	output *schema.Schema // nil: the tool promises nothing
+	chain  tool.Handler   // the steps of a call from validate on
 }
 
 // Name returns the tool's name in the registry.
@@ -62,13 +77,13 @@ func (e *entry) ClaimedName() string { return e.source.Name }
 
 func (e *entry) tool() Tool {
 	return Tool{
-		Tool:  tool.Tool{Definition: e.definition(), Handler: e.handler, Preview: e.preview},
+		Tool:  tool.Tool{Definition: e.definition(), Handler: e.handler(), Preview: e.preview()},
 		Owner: e.owner, Claimed: e.source.Clone(), Approval: e.override.Approval,
 	}
 }
 
-// warnings returns what is not checked of the schemas of a compiled entry.
-func (e *entry) warnings() []string {
+// warnings returns what is not checked of the schemas.
+func (e *compiled) warnings() []string {
 	var out []string
 	for what, s := range map[string]*schema.Schema{"arguments": e.input, "result": e.output} {
 		if s == nil {
@@ -91,12 +106,40 @@ func (e *entry) definition() tool.Definition {
 
 func (e *entry) disabled() bool { return e.override.Disabled }
 
-// compiled returns the entry that calls go to: this one, or what its first call compiled.
-func (e *entry) compiled() (*entry, error) {
-	if e.lazy == nil {
-		return e, nil
+// compiled returns what calls of the tool need. The first to ask compiles it, and others wait.
+func (e *entry) compiled() (*compiled, error) {
+	if form := e.form.Load(); form != nil {
+		return (*form)()
 	}
-	return e.lazy()
+	form := sync.OnceValues(func() (*compiled, error) { return e.compiler.compile(e, nil) })
+	if !e.form.CompareAndSwap(nil, &form) {
+		return e.compiled()
+	}
+	e.compiler.recent.add(e)
+	return form()
+}
+
+// handler returns the tool itself, by this host's name for it, and preview what shows a call of it;
+// nil: there is none.
+func (e *entry) handler() tool.Handler { return e.named(e.run) }
+func (e *entry) preview() tool.Handler { return e.named(e.show) }
+
+func (e *entry) named(run tool.Handler) tool.Handler {
+	if e.def.Name == e.source.Name {
+		return run
+	}
+	return renamed(run, e.source.Name, e.def.Name)
+}
+
+// withAlias returns the entry with an alias, which is the same one unless it has another.
+func (e *entry) withAlias(alias string) *entry {
+	if e.alias == "" { // it has not been published
+		e.alias = alias
+	}
+	if e.alias == alias {
+		return e
+	}
+	return &entry{origin: e.origin, def: e.def, source: e.source, override: e.override, rules: e.rules, alias: alias}
 }
 
 func sortEntries(all []*entry) []*entry {

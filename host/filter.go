@@ -64,7 +64,7 @@ func (c *choices) of(f Filter, sorted []*entry) []*entry {
 	}
 	var chosen []*entry
 	for _, e := range sorted {
-		if f.match(&e.def) {
+		if f.match(e.def) {
 			chosen = append(chosen, e)
 		}
 	}

@@ -24,9 +24,9 @@ import (
 // provider is the innermost step of the chain: it runs the tool, whose panic harms nothing
 // else and whose errors are all of one kind.
 func (c *compiler) provider(e *entry) tool.Handler {
-	run := tool.Protect(e.handler)
+	run := tool.Protect(e.handler())
 	if e.owner == "" { // a provider collects what its handlers stream itself
-		run = tool.Protect(tool.Collect(e.handler))
+		run = tool.Protect(tool.Collect(e.handler()))
 	}
 	return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 		t := chain.TraceFrom(ctx)

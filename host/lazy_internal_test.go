@@ -17,14 +17,17 @@ func TestLazyEntryIsCheckedWhenItIsCalled(t *testing.T) {
 		t.Fatal(err)
 	}
 	ran := false
-	checked, err := h.compiler.check("plugin", tool.Tool{
-		Definition: tool.Definition{Name: "late", Description: "Has a bad schema.", Safety: tool.Safe, InputSchema: tool.Schema(`{"type":"object","required":["missing"]}`)},
-		Handler:    func(context.Context, tool.Call) (tool.Result, error) { ran = true; return tool.Result{}, nil },
-	}, h.compiler.defaults)
+	from := &origin{
+		compiler: &h.compiler, owner: "plugin", settings: h.compiler.defaults,
+		run: func(context.Context, tool.Call) (tool.Result, error) { ran = true; return tool.Result{}, nil },
+	}
+	late, err := h.compiler.check(from, &tool.Definition{
+		Name: "late", Description: "Has a bad schema.", Safety: tool.Safe, InputSchema: tool.Schema(`{"type":"object","required":["missing"]}`),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	put := h.registry.Put([]roster.Set{{Owner: "plugin", Entries: []roster.Entry{h.compiler.lazyEntry(checked)}}})
+	put := h.registry.Put([]roster.Set{{Owner: "plugin", Entries: []roster.Entry{late}}})
 	if put[0].Err != nil {
 		t.Fatal(put[0].Err)
 	}
@@ -36,7 +39,7 @@ func TestLazyEntryIsCheckedWhenItIsCalled(t *testing.T) {
 	if err := h.ValidateCall("late", nil); tool.CodeOf(err) != tool.CodeInvalidDefinition {
 		t.Errorf("ValidateCall: %v", err)
 	}
-	if _, err := h.compiler.check("plugin", tool.Tool{Definition: tool.Definition{Name: "late"}}, h.compiler.defaults); tool.CodeOf(err) != tool.CodeInvalidDefinition {
+	if _, err := h.compiler.check(from, &tool.Definition{Name: "late"}); tool.CodeOf(err) != tool.CodeInvalidDefinition {
 		t.Errorf("without a description: %v", err)
 	}
 }

@@ -41,16 +41,21 @@ type Override struct {
 type overrides map[string]Override
 
 // of returns the override of a tool.
-func (o *overrides) of(name string) Override {
-	if o == nil {
-		return Override{}
+func (o *overrides) of(name string) *Override {
+	if o != nil {
+		if out, there := (*o)[name]; there {
+			return &out
+		}
 	}
-	return (*o)[name]
+	return &noOverride
 }
+
+// noOverride is that of most tools, which share it.
+var noOverride Override
 
 func (o Override) isZero() bool { return reflect.ValueOf(o).IsZero() }
 
-func (o Override) equal(other Override) bool { return reflect.DeepEqual(o, other) }
+func (o *Override) equal(other *Override) bool { return o == other || reflect.DeepEqual(o, other) }
 
 // WithOverrides sets the operator's overrides of tools, by the names that their sources
 // give them. They hold for tools of every kind, whenever they are added. Default: none.
@@ -70,7 +75,7 @@ func (h *Host) SetOverrides(all map[string]Override) error {
 	err := h.registry.revise(func() (undo func()) {
 		before := h.compiler.rules.Swap(&next)
 		return func() { h.compiler.rules.Store(before) }
-	}, func(e *entry) bool { return !e.override.equal(next[e.source.Name]) }, h.compiler.recompile)
+	}, func(e *entry) bool { return !e.override.equal(next.of(e.source.Name)) }, h.compiler.recompile)
 	if err == nil { // a tool may have been renamed, or have got the name of another
 		h.roster.ReturnNames()
 	}
@@ -101,12 +106,13 @@ func (o Override) apply(d tool.Definition) tool.Definition {
 	return d
 }
 
-// limitTimeout cuts the timeout that the tool claims down to the limit of its settings. One
-// that the operator set for the tool stands.
-func (e *entry) limitTimeout() {
-	if most := tool.Duration(e.settings.MaxTimeout); e.override.Timeout == 0 && most > 0 && e.def.Timeout > most {
-		e.def.Timeout = most
+// limited returns the timeout that the tool claims, cut down to the limit of its settings. One that
+// the operator set for the tool stands.
+func (e *entry) limited(claimed tool.Duration) tool.Duration {
+	if most := tool.Duration(e.settings.MaxTimeout); e.override.Timeout == 0 && most > 0 {
+		return min(claimed, most)
 	}
+	return claimed
 }
 
 // timeouts returns the bounds of one attempt, and of all of them; 0: there is none.

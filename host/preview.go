@@ -37,7 +37,7 @@ func (s *Session) Preview(ctx context.Context, call tool.Call) (tool.Result, err
 	if err != nil {
 		return tool.Result{}, err
 	}
-	show := s.host.compiler.previewOf(e)
+	show := s.host.compiler.previewOf(e.entry)
 	if show == nil {
 		return tool.Result{}, tool.NoPreview(e.def.Name)
 	}
@@ -49,10 +49,11 @@ func (s *Session) Preview(ctx context.Context, call tool.Call) (tool.Result, err
 // not be asked. A preview takes one of the plugin's slots like a call, but is not a call: it
 // is not retried, and only the call and its approval are on record.
 func (c *compiler) previewOf(e *entry) tool.Handler {
-	if e.preview == nil || !e.settings.Previews {
+	preview := e.preview()
+	if preview == nil || !e.settings.Previews {
 		return nil
 	}
 	return chain.Wrap(
-		tool.Protect(e.preview), chain.Limit(maxPreview), chain.Timeout(previewTimeout), chain.Concurrency(c.slotsOf(e)),
+		tool.Protect(preview), chain.Limit(maxPreview), chain.Timeout(previewTimeout), chain.Concurrency(c.slotsOf(e)),
 	)
 }

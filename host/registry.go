@@ -145,17 +145,26 @@ func (r *registry) revise(
 func (r *registry) Put(sets []roster.Set) []roster.Result {
 	out := make([]roster.Result, len(sets))
 	_ = r.edit(func(t *tx) error {
-		owners := map[string]bool{}
+		had := map[string][]*entry{}
 		for _, e := range t.before.sorted {
-			owners[e.owner] = true
+			had[e.owner] = append(had[e.owner], e)
 		}
 		for i, set := range sets {
-			if owners[set.Owner] {
-				t.removeAll(set.Owner)
+			stays := make(map[*entry]bool, len(set.Entries))
+			var entries []*entry
+			for _, one := range set.Entries {
+				e := one.(*entry) //nolint:forcetypeassert // the compiler made it
+				if t.byName[e.def.Name] == e {
+					stays[e] = true
+					out[i].Names = append(out[i].Names, e.source.Name)
+				} else {
+					entries = append(entries, e)
+				}
 			}
-			entries := make([]*entry, len(set.Entries))
-			for j, e := range set.Entries {
-				entries[j] = e.(*entry) //nolint:forcetypeassert // the compiler made it
+			for _, e := range had[set.Owner] {
+				if !stays[e] && t.byName[e.def.Name] == e {
+					t.remove(e)
+				}
 			}
 			added, faults := t.put(entries)
 			out[i].Err = errors.Join(faults...)

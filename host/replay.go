@@ -53,7 +53,7 @@ func checkKey(call tool.Call) error {
 
 // once runs a call with a key, unless it has run: then it returns what that call returned.
 // The permission is checked again, as it may have been revoked.
-func (r *replays) once(ctx context.Context, key string, e *entry, call tool.Call) (tool.Result, error) {
+func (r *replays) once(ctx context.Context, key string, e *compiled, call tool.Call) (tool.Result, error) {
 	this := &replay{tool: e.def.Name, arguments: sha256.Sum256(call.Arguments), done: make(chan struct{})}
 	for {
 		first, mine := r.claim(key, this)
@@ -89,7 +89,7 @@ func (r *replays) claim(key string, this *replay) (first *replay, mine bool) {
 	return this, true
 }
 
-func (r *replays) run(ctx context.Context, key string, this *replay, e *entry, call tool.Call) (tool.Result, error) {
+func (r *replays) run(ctx context.Context, key string, this *replay, e *compiled, call tool.Call) (tool.Result, error) {
 	this.forgotten = true // unless it returns
 	defer func() { r.end(key, this) }()
 	this.res, this.err = e.chain(ctx, call)

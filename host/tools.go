@@ -53,8 +53,11 @@ func (h *Host) Upsert(owner string, t tool.Tool) (Tool, error) {
 		return Tool{}, err
 	}
 	added := e.tool()
-	added.Warnings = e.warnings()
-	return added, nil
+	made, err := e.compiled()
+	if err == nil {
+		added.Warnings = made.warnings()
+	}
+	return added, err
 }
 
 // Unregister removes all tools of an owner in one step. Calls under way are not affected. If
@@ -73,6 +76,16 @@ func (h *Host) Get(name string) (Tool, bool) {
 		t.Warnings = compiled.warnings()
 	}
 	return t, true
+}
+
+// OwnerOf returns what the tool of that name, or with that alias, came with, as [Tool.Owner] has it;
+// false: there is none.
+func (h *Host) OwnerOf(name string) (owner string, ok bool) {
+	e := h.registry.find(name)
+	if e == nil {
+		return "", false
+	}
+	return e.owner, true
 }
 
 // Tools returns the tools that pass the filter, sorted by name. The caller owns them.
@@ -124,9 +137,9 @@ func (h *Host) ValidateCall(name string, args []byte) error {
 		why, certain := h.roster.WhyMissing(name)
 		return h.missing(name, why, certain)
 	}
-	e, err := e.compiled()
+	made, err := e.compiled()
 	if err != nil {
 		return err
 	}
-	return chain.CheckArguments(context.Background(), e.input, name, args)
+	return chain.CheckArguments(context.Background(), made.input, name, args)
 }

@@ -14,20 +14,29 @@ type tx struct {
 	before  *snapshot
 	byName  map[string]*entry
 	byAlias map[string]*entry
+	added   []*entry
 	current func(*entry) (*entry, error) // see registry
 }
 
 func begin(before *snapshot, current func(*entry) (*entry, error)) *tx {
-	t := &tx{before: before, byName: map[string]*entry{}, byAlias: map[string]*entry{}, current: current}
-	maps.Copy(t.byName, before.byName)
-	maps.Copy(t.byAlias, before.byAlias)
+	t := &tx{before: before, byName: maps.Clone(before.byName), byAlias: maps.Clone(before.byAlias), current: current}
+	if t.byName == nil {
+		t.byName, t.byAlias = map[string]*entry{}, map[string]*entry{}
+	}
 	return t
 }
 
 func (t *tx) snapshot() *snapshot {
 	sorted := make([]*entry, 0, len(t.byName))
-	for _, e := range t.byName {
-		sorted = append(sorted, e)
+	for _, e := range t.before.sorted { // most stay, in their order
+		if t.byName[e.def.Name] == e {
+			sorted = append(sorted, e)
+		}
+	}
+	for _, e := range t.added {
+		if t.byName[e.def.Name] == e && t.before.byName[e.def.Name] != e {
+			sorted = append(sorted, e)
+		}
 	}
 	return newSnapshot(t.byName, t.byAlias, sortEntries(sorted))
 }
@@ -35,15 +44,6 @@ func (t *tx) snapshot() *snapshot {
 func (t *tx) remove(e *entry) {
 	delete(t.byName, e.def.Name)
 	delete(t.byAlias, e.alias)
-}
-
-// removeAll removes what an owner had before the transaction.
-func (t *tx) removeAll(owner string) {
-	for _, e := range t.before.sorted {
-		if e.owner == owner && t.byName[e.def.Name] == e {
-			t.remove(e)
-		}
-	}
 }
 
 // putOne is put for one entry.
@@ -72,8 +72,8 @@ func (t *tx) put(entries []*entry) (added []*entry, faults []error) {
 			fresh = append(fresh, e)
 			continue
 		}
+		e = e.withAlias(alias)
 		t.byName[e.def.Name], t.byAlias[alias] = e, e
-		e.alias = alias
 		added = append(added, e)
 	}
 	named := fresh[:0]
@@ -85,13 +85,15 @@ func (t *tx) put(entries []*entry) (added []*entry, faults []error) {
 		t.byName[e.def.Name] = e
 		named = append(named, e)
 	}
-	for _, e := range sortEntries(named) {
-		e.alias = llmschema.Alias(e.def.Name, func(alias string) bool {
+	for i, e := range sortEntries(named) {
+		e = e.withAlias(llmschema.Alias(e.def.Name, func(alias string) bool {
 			return reserved[alias] || t.byAlias[alias] != nil || t.byName[alias] != nil && alias != e.def.Name
-		})
-		t.byAlias[e.alias] = e
+		}))
+		named[i], t.byName[e.def.Name], t.byAlias[e.alias] = e, e, e
 	}
-	return append(added, named...), faults
+	added = append(added, named...)
+	t.added = append(t.added, added...)
+	return added, faults
 }
 
 // formerAlias returns the alias of a tool that the transaction has removed, if it can come

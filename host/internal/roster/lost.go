@@ -97,14 +97,25 @@ func (r *Roster) put(sources []*source, sets []Set) (faults []error, freed bool,
 		if m.source != s {
 			continue
 		}
-		gone := func(name string) bool { return !slices.Contains(result.Names, name) }
-		freed = freed || slices.ContainsFunc(m.names, gone)
+		freed = freed || !holdsAll(result.Names, m.names)
 		m.names, m.lost = result.Names, nil
 		if lost := lostTo(faults[i]); len(lost) > 0 {
 			m.lost = &lostNames{all, lost}
 		}
 	}
 	return faults, freed, named
+}
+
+// holdsAll reports whether names has all of others.
+func holdsAll(names, others []string) bool {
+	if slices.Equal(names, others) {
+		return true
+	}
+	has := make(map[string]bool, len(names))
+	for _, name := range names {
+		has[name] = true
+	}
+	return !slices.ContainsFunc(others, func(name string) bool { return !has[name] })
 }
 
 // ReturnNames gives the names that became free to those that wanted them: it is called after

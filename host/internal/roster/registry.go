@@ -23,7 +23,15 @@ type Registry interface {
 // Listing is what an owner says that it serves.
 type Listing struct {
 	Owner string
-	Tools []tool.Tool
+	// Definitions are those of its tools, all of which Handler runs. Preview shows their calls; nil:
+	// there are no previews.
+	Definitions      []*tool.Definition
+	Handler, Preview tool.Handler
+	// Source identifies what lists the tools, if its definitions may be compared with those that it
+	// listed before; nil: they are compiled again.
+	Source any
+	// Checked says that the definitions are those of a [checked.Lister].
+	Checked bool
 	// Recalled says that the tools were checked by an earlier process, and have not
 	// changed since: their schemas need not be compiled before a call needs them.
 	Recalled bool

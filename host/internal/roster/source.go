@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/toolhost/toolhost/host/internal/chain"
+	"github.com/toolhost/toolhost/host/internal/checked"
 	"github.com/toolhost/toolhost/host/internal/kept"
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
@@ -49,9 +50,11 @@ type source struct {
 
 // listing is what a source said that it serves, now or to an earlier process.
 type listing struct {
-	tools    []tool.Tool
-	recalled bool
-	err      error
+	definitions  []*tool.Definition
+	run, preview tool.Handler
+	checked      bool // see [checked.Lister]
+	recalled     bool
+	err          error
 }
 
 // newSource makes a source of a candidate. Nothing is started.
@@ -118,14 +121,30 @@ func (s *source) pins() (plugin.Pins, error) {
 // list asks the source for its tools.
 func (s *source) list(ctx context.Context) (out listing) {
 	if s.plugin != nil {
-		out.tools, out.err = s.plugin.Tools(ctx)
+		var tools []tool.Tool
+		if tools, out.err = s.plugin.Tools(ctx); len(tools) > 0 {
+			out.run, out.preview = tools[0].Handler, tools[0].Preview // as those of all its tools
+		}
+		for i := range tools {
+			out.definitions = append(out.definitions, &tools[i].Definition)
+		}
 		return out
 	}
-	out.err = s.contain(func() error {
+	out.run = s.provider.Execute
+	out.err = s.contain(func() (err error) {
+		out.preview = previewOf(s.provider)
+		if p, ok := s.provider.(checked.Lister); ok {
+			out.checked = true
+			all, err := p.ListChecked(ctx)
+			out.definitions = make([]*tool.Definition, len(all))
+			for i, d := range all {
+				out.definitions[i] = d.Get()
+			}
+			return err
+		}
 		defs, err := s.provider.List(ctx)
-		preview := previewOf(s.provider)
-		for _, d := range defs {
-			out.tools = append(out.tools, tool.Tool{Definition: d, Handler: s.provider.Execute, Preview: preview})
+		for i := range defs {
+			out.definitions = append(out.definitions, &defs[i])
 		}
 		return err
 	})
@@ -141,8 +160,12 @@ func previewOf(p tool.Provider) tool.Handler {
 
 // describe is what the registry is told of a listing.
 func (s *source) describe(said listing) Listing {
-	out := Listing{Owner: s.member.owner, Tools: said.tools, Recalled: said.recalled}
+	out := Listing{
+		Owner: s.member.owner, Definitions: said.definitions, Handler: said.run, Preview: said.preview,
+		Checked: said.checked, Recalled: said.recalled,
+	}
 	if s.plugin == nil {
+		out.Source = s
 		_, out.Functions = s.provider.(*tool.Set)
 		if _, ok := s.provider.(tool.SessionEnder); ok {
 			out.Keeper = (*attachedKeeper)(s)
