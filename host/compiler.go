@@ -207,7 +207,7 @@ func (c *compiler) entryOf(owner string, t tool.Tool) (*entry, error) {
 	return e, c.admit(e, nil)
 }
 
-// check makes an entry of a definition, which nobody changes any more, with the operator's override,
+// check makes an entry of a definition, which is not changed any more, with the operator's override,
 // if nothing is wrong with it. It does not look at the schemas.
 func (c *compiler) check(from *origin, d *tool.Definition) (*entry, error) {
 	if err := d.Check(); err != nil {

@@ -41,7 +41,7 @@ type origin struct {
 	show     tool.Handler                // the preview; nil: there is none
 	settings *plugin.Settings            // of the plugin, or the host's defaults
 	ready    func(context.Context) error // starts the plugin; nil: nothing needs to be started
-	lister   any                         // the source of the listing; nil: it is compiled anew when listed again
+	lister   any                         // the source of the listing; nil: it is compiled again when it is listed again
 }
 
 // entry is a tool as the registry keeps it: checked, and small, as there may be a hundred thousand.

@@ -20,6 +20,8 @@ type Filter struct {
 	// Search selects tools whose name, title or description contains the text, ignoring
 	// case. Empty: any.
 	Search string
+	// Without leaves out the tools that came with an owner, see [Tool.Owner]. Empty: none.
+	Without string
 }
 
 func (f Filter) match(d *tool.Definition) bool {
@@ -52,10 +54,10 @@ type choices struct {
 
 // of returns the entries of sorted that pass f.
 func (c *choices) of(f Filter, sorted []*entry) []*entry {
-	if f.MaxSafety == tool.Unset && len(f.Categories) == 0 && f.Search == "" {
+	if f.MaxSafety == tool.Unset && len(f.Categories) == 0 && f.Search == "" && f.Without == "" {
 		return sorted
 	}
-	key := fmt.Sprintf("%d %q %q", f.MaxSafety, f.Categories, f.Search)
+	key := fmt.Sprintf("%d %q %q %q", f.MaxSafety, f.Categories, f.Search, f.Without)
 	known := c.set.Load()
 	if known != nil {
 		if chosen, ok := (*known)[key]; ok {
@@ -64,7 +66,7 @@ func (c *choices) of(f Filter, sorted []*entry) []*entry {
 	}
 	var chosen []*entry
 	for _, e := range sorted {
-		if f.match(e.def) {
+		if (f.Without == "" || e.owner != f.Without) && f.match(e.def) {
 			chosen = append(chosen, e)
 		}
 	}

@@ -26,7 +26,7 @@ func (f *Fleet) Execute(ctx context.Context, call tool.Call) (tool.Result, error
 		}
 	}
 	rule := f.settings.Load().ruleOf(call.Name)
-	idempotent := t.versions[0].def.Idempotent
+	idempotent := t.versions[0].def.Get().Idempotent
 	if p := chain.PassedFrom(ctx); p != nil && p.Trace.Definition != nil {
 		idempotent = p.Trace.Definition.Idempotent // as the operator has it
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/internal/checked"
+	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -120,10 +122,7 @@ func gather(h *host.Host, revision uint64, before *catalogue) *catalogue {
 	for _, p := range h.Plugins() {
 		owners[p.Name] = owner{p.Version, p.KeepsSessions}
 	}
-	for _, t := range h.Tools(host.Filter{}) {
-		if t.Owner == Owner {
-			continue
-		}
+	for _, t := range h.Tools(host.Filter{Without: Owner}) {
 		t.Alias = ""
 		c.add(&t.Definition, shared{Plugin: t.Owner, Version: owners[t.Owner].version, Keeps: owners[t.Owner].keeps})
 	}
@@ -225,20 +224,21 @@ func (f *Fleet) background(run func()) {
 //
 // # Errors
 //
-// [tool.CodeInvalidDefinition].
-func decodeDefinition(s shared, text json.RawMessage) (*tool.Definition, error) {
-	d := new(tool.Definition)
+// [tool.CodeInvalidDefinition], also for a schema that does not compile; it wraps [schema.ErrBudget] if
+// the budget is used up.
+func decodeDefinition(s shared, text json.RawMessage, budget *schema.Budget) (*checked.Definition, error) {
+	var d tool.Definition
 	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != s.Digest {
 		return nil, tool.Errorf(tool.CodeInvalidDefinition, "the definition of %s is not the announced one", s.Name)
 	}
-	if err := json.Unmarshal(text, d); err != nil {
+	if err := json.Unmarshal(text, &d); err != nil {
 		return nil, tool.Errorf(tool.CodeInvalidDefinition, "the definition of %s cannot be read: %w", s.Name, err)
 	}
 	if d.Name != s.Name {
 		return nil, tool.Errorf(tool.CodeInvalidDefinition, "the definition of %s has the name %.70q", s.Name, d.Name)
 	}
-	d.Alias = ""
-	return d, d.Check()
+	d.MaxRetries = 0 // the fleet repeats a call itself, at most once
+	return checked.New(d, budget)
 }
 
 func (c *Config) sharesAny() bool {

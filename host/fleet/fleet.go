@@ -50,6 +50,8 @@ type Fleet struct {
 	strange   atomic.Uint64 // messages that were not understood, or not of a known host
 	announces chan struct{}
 
+	compiling sync.Mutex // held while a schema is compiled
+
 	mu               sync.Mutex
 	closed           bool
 	changed          chan struct{} // closed and replaced when hosts, lines or the connection change

@@ -3,6 +3,8 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,7 +13,9 @@ import (
 
 	"golang.org/x/mod/semver"
 
+	"github.com/toolhost/toolhost/host/internal/checked"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -25,7 +29,7 @@ type offer struct {
 
 // definition is one that offers have. Hosts with the same one share it.
 type definition struct {
-	tool.Definition
+	*checked.Definition
 
 	uses int // offers; guarded by the fleet's lock
 }
@@ -33,7 +37,8 @@ type definition struct {
 // mounted is a tool by its name here. It never changes.
 type mounted struct {
 	name     string
-	versions []*version // the one that is used first
+	versions []*version          // the one that is used first
+	def      *checked.Definition // of that one, by the name here: the registry has it
 }
 
 // version is one definition of a name, and the hosts that share it.
@@ -50,9 +55,12 @@ const (
 	// maxShared bounds the tools of one host, and maxShareBytes their definitions.
 	maxShared     = 20_000
 	maxShareBytes = 64 << 20
+	// maxSubschemas bounds the schemas in one reading of what a host shares: six for each of the most
+	// tools. Each takes some 30 µs.
+	maxSubschemas = 6 * maxShared
 	// asksAtOnce bounds the definitions in one request.
 	asksAtOnce = 2000
-	// syncTime bounds one reading of what a host shares.
+	// syncTime bounds each answer of a host that says what it shares.
 	syncTime = 30 * time.Second
 )
 
@@ -66,9 +74,7 @@ func (m *member) follow() {
 			return
 		}
 		begin := time.Now()
-		ctx, cancel := context.WithTimeout(m.life, syncTime)
-		err := m.sync(ctx)
-		cancel()
+		err := m.sync(m.life)
 		m.ready()
 		if err == nil {
 			pause = firstPause
@@ -113,7 +119,7 @@ func (m *member) sync(ctx context.Context) error {
 		return nil
 	}
 	var in index
-	if err := m.ask(ctx, indexOperation, struct{}{}, &in); err != nil {
+	if err := m.read(ctx, indexOperation, struct{}{}, &in); err != nil {
 		return err
 	}
 	if len(in.Tools) > maxShared {
@@ -132,12 +138,19 @@ func (m *member) sync(ctx context.Context) error {
 	}
 	offers := make(map[string]*offer, len(wanted))
 	for name, s := range wanted {
-		if d := defs[s.Digest]; d != nil && d.Name == name {
+		if d := defs[s.Digest]; d != nil && d.Get().Name == name {
 			offers[c.Prefix+name] = &offer{s, m, d}
 		}
 	}
 	f.take(m, offers, in.Revision)
 	return nil
+}
+
+// read is ask with a bound of its own: to compile what was read may take long on a slow machine.
+func (m *member) read(ctx context.Context, operation string, request, answer any) error {
+	ctx, cancel := context.WithTimeout(ctx, syncTime)
+	defer cancel()
+	return m.ask(ctx, operation, request, answer)
 }
 
 // definitions returns those of tools, by their digests, and reads the ones that are not known.
@@ -154,12 +167,13 @@ func (m *member) definitions(ctx context.Context, wanted map[string]shared) (map
 		}
 	}
 	f.mu.Unlock()
-	size := 0
+	size, budget := 0, schema.NewBudget(maxSubschemas)
 	missing := slices.Sorted(maps.Keys(byDigest))
-	for len(missing) > 0 {
+	left := 0
+	for len(missing) > 0 && ctx.Err() == nil {
 		var got definitionsAnswer
 		asked := missing[:min(len(missing), asksAtOnce)]
-		if err := m.ask(ctx, definitionsOperation, definitionsRequest{asked}, &got); err != nil {
+		if err := m.read(ctx, definitionsOperation, definitionsRequest{asked}, &got); err != nil {
 			return nil, err
 		}
 		before := len(missing)
@@ -169,12 +183,16 @@ func (m *member) definitions(ctx context.Context, wanted map[string]shared) (map
 				return false
 			}
 			size += len(text)
-			d, err := decodeDefinition(byDigest[digest], text)
+			d, err := f.decode(byDigest[digest], text, budget)
+			if errors.Is(err, schema.ErrBudget) {
+				left++
+				return true
+			}
 			if err != nil {
 				f.log.Warn("a tool of another host cannot be used", "host", m.host, "tool", byDigest[digest].Name, "error", err)
 				return true
 			}
-			out[digest] = &definition{Definition: *d}
+			out[digest] = &definition{Definition: d}
 			return true
 		})
 		switch {
@@ -184,7 +202,19 @@ func (m *member) definitions(ctx context.Context, wanted map[string]shared) (map
 			return out, nil
 		}
 	}
-	return out, nil
+	if left > 0 {
+		f.log.Warn("tools of another host cannot be used: its schemas are too large together, and it should share less",
+			"host", m.host, "tools", left)
+	}
+	return out, ctx.Err()
+}
+
+// decode is decodeDefinition of one host at a time, in turn: what one shares costs all of them together
+// no more than a processor, and the others their turn.
+func (f *Fleet) decode(s shared, text json.RawMessage, budget *schema.Budget) (*checked.Definition, error) {
+	f.compiling.Lock()
+	defer f.compiling.Unlock()
+	return decodeDefinition(s, text, budget)
 }
 
 // take replaces the offers of a host, which are by the names that they have here.
@@ -330,6 +360,10 @@ func (f *Fleet) build(name string) *mounted {
 			cmp.Compare(a.digest, b.digest),
 		)
 	})
+	t.def = t.versions[0].def.As(name)
+	if before := f.tools[name]; before != nil && before.versions[0].def == t.versions[0].def {
+		t.def = before.def // by which the registry knows that nothing has changed
+	}
 	return t
 }
 
@@ -386,39 +420,40 @@ func has(labels, wanted map[string]string) bool {
 }
 
 // List implements [tool.Provider].
-func (f *Fleet) List(context.Context) ([]tool.Definition, error) {
+func (f *Fleet) List(ctx context.Context) ([]tool.Definition, error) {
+	all, err := f.ListChecked(ctx)
+	out := make([]tool.Definition, len(all))
+	for i, d := range all {
+		out[i] = d.Get().Clone()
+	}
+	return out, err
+}
+
+// ListChecked is List for the registry of this host.
+func (f *Fleet) ListChecked(context.Context) ([]*checked.Definition, error) {
 	f.fitAll()
 	f.mu.Lock()
-	all := make([]*mounted, 0, len(f.tools))
+	all := make([]*checked.Definition, 0, len(f.tools))
 	for _, t := range f.tools {
 		if t.listed() != "" {
-			all = append(all, t)
+			all = append(all, t.def)
 		}
 	}
 	f.mu.Unlock()
-	slices.SortFunc(all, func(a, b *mounted) int { return strings.Compare(a.name, b.name) })
 	shadowed := map[string]bool{}
-	out := make([]tool.Definition, 0, len(all))
-	for _, t := range all {
-		if own, there := f.host.Get(t.name); there && own.Owner != Owner {
-			shadowed[t.name] = true // the host's own tools keep their names
-			continue
+	all = slices.DeleteFunc(all, func(d *checked.Definition) bool {
+		name := d.Get().Name
+		if owner, there := f.host.OwnerOf(name); !there || owner == Owner {
+			return false
 		}
-		out = append(out, t.definition())
-	}
+		shadowed[name] = true // the host's own tools keep their names
+		return true
+	})
+	slices.SortFunc(all, func(a, b *checked.Definition) int { return strings.Compare(a.Get().Name, b.Get().Name) })
 	f.mu.Lock()
 	f.shadowed = shadowed
 	f.mu.Unlock()
-	return out, nil
-}
-
-// definition returns the tool's definition as the registry gets it. What is shared between tools
-// of the same definition is not to be changed: the registry does not.
-func (t *mounted) definition() tool.Definition {
-	d := t.versions[0].def.Definition
-	d.Name = t.name
-	d.MaxRetries = 0 // the fleet repeats a call itself, at most once
-	return d
+	return all, nil
 }
 
 // unshadow lists the tools again if a tool of the host that had the name of one is gone.
@@ -427,7 +462,7 @@ func (f *Fleet) unshadow() {
 	shadowed := f.shadowed
 	f.mu.Unlock()
 	for name := range shadowed {
-		if _, there := f.host.Get(name); !there {
+		if _, there := f.host.OwnerOf(name); !there {
 			f.mu.Lock()
 			f.untold = true
 			f.notifySoon()
@@ -475,6 +510,20 @@ func (f *Fleet) told() {
 
 // Changes implements [tool.Notifier].
 func (f *Fleet) Changes() <-chan struct{} { return f.changes }
+
+// CountTools returns how many of the mounted tools are used.
+func (f *Fleet) CountTools() int {
+	f.fitAll()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for name, t := range f.tools {
+		if t.listed() != "" && !f.shadowed[name] {
+			n++
+		}
+	}
+	return n
+}
 
 // Tools returns the mounted tools, sorted by name, and those that could be.
 func (f *Fleet) Tools() []ToolStatus {

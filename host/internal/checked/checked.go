@@ -15,7 +15,7 @@ import (
 type Definition struct{ def tool.Definition }
 
 // Lister is a provider whose definitions are checked when it gets them. One that has not changed is
-// listed by the same pointer. Only this module can name the type, so nobody else can claim it.
+// listed by the same pointer. Only this module can name the type, so no other provider can claim it.
 type Lister interface {
 	// ListChecked is List. The definitions are sorted by name, and are not to be changed.
 	ListChecked(context.Context) ([]*Definition, error)

@@ -232,11 +232,7 @@ func (d *daemon) fleetState() *control.FleetState {
 			out.Calls += h.Calls
 		}
 	}
-	for _, t := range m.Tools() {
-		if slices.ContainsFunc(t.Versions, func(v fleet.VersionStatus) bool { return v.Used }) {
-			out.Tools++
-		}
-	}
+	out.Tools = m.CountTools()
 	return out
 }
 
