@@ -20,10 +20,7 @@ import (
 func (f *Fleet) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
 	t := f.tool(call.Name)
 	if t == nil {
-		return tool.Result{}, &tool.Error{
-			Code: tool.CodeNotFound, Tool: call.Name, Stage: tool.StageExecute, Unsent: true, Err: tool.ErrNotFound,
-			Message: fmt.Sprintf("%v: no host of the fleet shares %s any more", tool.ErrNotFound, call.Name),
-		}
+		return tool.Result{}, notShared(call.Name)
 	}
 	rule := f.settings.Load().ruleOf(call.Name)
 	idempotent := t.versions[0].def.Get().Idempotent
@@ -32,10 +29,20 @@ func (f *Fleet) Execute(ctx context.Context, call tool.Call) (tool.Result, error
 	}
 	r := &remoteCall{fleet: f, call: call, rule: rule, tool: t, idempotent: idempotent}
 	r.on, _ = ctx.Value(placement{}).(string)
+	if rule.Durable != "" {
+		return r.queued(ctx)
+	}
 	if rule.Hedge > 0 && idempotent {
 		return r.hedged(ctx)
 	}
 	return r.tried(ctx)
+}
+
+func notShared(name string) error {
+	return &tool.Error{
+		Code: tool.CodeNotFound, Tool: name, Stage: tool.StageExecute, Unsent: true, Err: tool.ErrNotFound,
+		Message: fmt.Sprintf("%v: no host of the fleet shares %s any more", tool.ErrNotFound, name),
+	}
 }
 
 // tool returns what is mounted under a name.

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/fleet/durable"
 	"github.com/toolhost/toolhost/host/internal/checked"
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -123,7 +124,6 @@ func gather(h *host.Host, revision uint64, before *catalogue) *catalogue {
 		owners[p.Name] = owner{p.Version, p.KeepsSessions}
 	}
 	for _, t := range h.Tools(host.Filter{Without: Owner}) {
-		t.Alias = ""
 		c.add(&t.Definition, shared{Plugin: t.Owner, Version: owners[t.Owner].version, Keeps: owners[t.Owner].keeps})
 	}
 	c.names = slices.Sorted(maps.Keys(c.tools))
@@ -135,12 +135,11 @@ func gather(h *host.Host, revision uint64, before *catalogue) *catalogue {
 
 // add adds a tool, of which s says what its definition does not. It is only for a catalogue that is being made.
 func (c *catalogue) add(d *tool.Definition, s shared) {
-	text, err := json.Marshal(d)
-	if err != nil {
+	digest, text := durable.Encode(*d)
+	if digest == "" {
 		return // no registry has such a schema
 	}
-	sum := sha256.Sum256(text)
-	s.Name, s.Digest = d.Name, hex.EncodeToString(sum[:])
+	s.Name, s.Digest = d.Name, digest
 	c.tools[s.Name], c.texts[s.Digest] = s, text
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/fleet/durable"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -58,6 +59,10 @@ type Config struct {
 	Accept func(Caller) ([]host.SessionOption, error)
 	// MaxCalls is how many calls of each known host may be in progress here. Default: 0, 1,024.
 	MaxCalls int
+
+	// Lapse is how long after the last sign of life of the host that runs a durable call it counts as
+	// dead, at least 300 ms. Default: 0, 10 s.
+	Lapse time.Duration
 
 	// Log receives what operators should know. Default: nothing does.
 	Log hclog.Logger
@@ -111,9 +116,11 @@ type Rule struct {
 	// Hedge sends a call of an idempotent tool to a second host if the first has not answered
 	// within this time; the first answer counts. Default: 0, never.
 	Hedge time.Duration `json:"hedge,omitempty"`
-	// Durable is how calls run that outlive their caller. Default: empty, as the tool's
-	// idempotency allows.
-	Durable string `json:"durable,omitempty"`
+	// Durable has calls of the tool wait in a queue of NATS JetStream, where they outlive their caller and their
+	// host, and says how often one may run. [durable.AtLeastOnce] is the operator's word that the
+	// tool is idempotent or looks at the idempotency key. Labels, Avoid and Hedge have no effect on
+	// where such a call runs. Default: empty, the caller waits for the host on a link.
+	Durable durable.Mode `json:"durable,omitempty"`
 }
 
 // NewestVersion is the [Rule.Version] that is the default.
@@ -174,6 +181,9 @@ func (c *Config) Check() error {
 		}
 		if r.Hedge < 0 {
 			return bad("the rule of %s hedges after %v", r.Tools, r.Hedge)
+		}
+		if r.Durable != "" && r.Durable != durable.AtLeastOnce && r.Durable != durable.AtMostOnce {
+			return bad("the rule of %s is durable %.40q: use %s or %s", r.Tools, r.Durable, durable.AtLeastOnce, durable.AtMostOnce)
 		}
 		patterns = append(patterns, r.Tools)
 	}

@@ -195,6 +195,7 @@ func (f *Fleet) disconnected() {
 func (f *Fleet) reconnected() {
 	f.log.Info("there is a connection to the NATS server", "url", f.nc.ConnectedUrlRedacted())
 	f.announceSoon()
+	f.queue.rouse()
 	f.background(func() {
 		if f.pause(rand.N(f.every() - interval + 1)) { //nolint:gosec // not a secret; many may be back at once
 			f.meet(f.life)

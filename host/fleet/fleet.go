@@ -39,6 +39,7 @@ type Fleet struct {
 	changes     chan struct{}
 	service     micro.Service
 	closing     sync.Once
+	queue       queue
 
 	settings  atomic.Pointer[configured]
 	catalogue atomic.Pointer[catalogue]
@@ -128,6 +129,7 @@ func Join(ctx context.Context, h *host.Host, c Config) (*Fleet, error) {
 			f.followConnection(states)
 		})
 		f.background(f.followHost)
+		f.background(f.followQueue)
 		f.background(f.announce)
 		f.meet(ctx)
 		err = cannotJoin(f.denied()) // to announce it, or to ask who is there
@@ -159,6 +161,7 @@ func newFleet(h *host.Host, c *Config) (*Fleet, error) {
 		offers: map[string][]*offer{}, tools: map[string]*mounted{}, unfit: map[string]bool{},
 		defs: map[string]*definition{}, bonds: map[bondKey]*bond{},
 		visited: map[string]map[string]bool{}, endings: map[string][]string{}, visits: map[string]*visit{}, accounts: map[string]*account{},
+		queue: newQueue(),
 	}
 	if f.log == nil {
 		f.log = hclog.NewNullLogger()
@@ -198,6 +201,7 @@ func (f *Fleet) Reconfigure(c Config) error {
 		f.catalogue.Store(gather(f.host, before.revision+1, nil))
 	}
 	f.announceSoon()
+	f.queue.rouse()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, m := range f.members {
@@ -301,6 +305,7 @@ func (f *Fleet) drainState(ctx context.Context) drainState {
 
 func (f *Fleet) setDraining(on bool) {
 	if f.draining.Swap(on) != on {
+		f.queue.drain(on)
 		f.announceSoon()
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -372,6 +377,7 @@ func (f *Fleet) Close(ctx context.Context) error {
 		for _, v := range visits {
 			v.leave()
 		}
+		f.queue.close(ctx)
 		if f.service != nil {
 			_ = f.service.Stop()
 		}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
+	"github.com/toolhost/toolhost/host/fleet/durable"
 	"github.com/toolhost/toolhost/host/internal/checked"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/schema"
@@ -39,6 +40,7 @@ type mounted struct {
 	name     string
 	versions []*version          // the one that is used first
 	def      *checked.Definition // of that one, by the name here: the registry has it
+	durable  durable.Mode
 }
 
 // version is one definition of a name, and the hosts that share it.
@@ -321,12 +323,12 @@ func (f *Fleet) fitAll() {
 	}
 }
 
-// listed returns the digest of the definition that the registry has; empty: it has none.
+// listed tells what the registry has of a tool from what it had before; empty: it has nothing.
 func (t *mounted) listed() string {
 	if t == nil || t.versions[0].reason != "" {
 		return ""
 	}
-	return t.versions[0].digest
+	return t.versions[0].digest + string(t.durable)
 }
 
 // build returns what is mounted under a name; nil: nothing. The lock is held.
@@ -334,7 +336,7 @@ func (f *Fleet) build(name string) *mounted {
 	c := f.settings.Load()
 	rule := c.ruleOf(name)
 	byDefinition := map[*definition]*version{}
-	t := &mounted{name: name}
+	t := &mounted{name: name, durable: rule.Durable}
 	var v *version // mostly, that of all offers
 	for _, o := range f.offers[name] {
 		if v == nil || v.def != o.def {
@@ -361,7 +363,10 @@ func (f *Fleet) build(name string) *mounted {
 		)
 	})
 	t.def = t.versions[0].def.As(name)
-	if before := f.tools[name]; before != nil && before.versions[0].def == t.versions[0].def {
+	if t.durable != "" {
+		t.def = t.def.Within(durable.DefaultTTL) // it waits for a host, too
+	}
+	if before := f.tools[name]; before != nil && before.versions[0].def == t.versions[0].def && before.durable == t.durable {
 		t.def = before.def // by which the registry knows that nothing has changed
 	}
 	return t

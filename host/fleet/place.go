@@ -246,9 +246,13 @@ func (r *remoteCall) noHost(v *version) error {
 	case !r.fleet.nc.IsConnected():
 		why = "the connection to the NATS server is lost"
 	}
+	return noHost(r.call.Name, why)
+}
+
+func noHost(name, why string) error {
 	return &tool.Error{
-		Code: tool.CodeUnavailable, Tool: r.call.Name, Plugin: Owner, Stage: tool.StageExecute, Unsent: true, Err: errNoHost,
-		Message: "no host of the fleet can run " + r.call.Name + ": " + why,
+		Code: tool.CodeUnavailable, Tool: name, Plugin: Owner, Stage: tool.StageExecute, Unsent: true, Err: errNoHost,
+		Message: "no host of the fleet can run " + name + ": " + why,
 		Hint:    "try again later", OperatorHint: "toolhost fleet shows the hosts, and toolhost fleet tools the tools",
 	}
 }

@@ -26,7 +26,8 @@ type running struct {
 	at     *request // nil: none is open, the call is parked or has ended
 	before *request // the last that was open
 
-	noted func(tool.Progress) // of the task that the call has become; nil: it is none
+	noted  func(tool.Progress) // of the task that the call has become; nil: it is none
+	tasked context.Context     // of the task that the call began as, set before it runs; nil: it is none
 
 	notes    noteQueue
 	reports  sync.Mutex
@@ -153,7 +154,11 @@ func (r *running) Value(key any) any {
 	case callctx.Trace:
 		return r.trace
 	}
-	return r.Context.Value(key)
+	v := r.Context.Value(key)
+	if v == nil && r.tasked != nil {
+		v = r.tasked.Value(key) // what the store says
+	}
+	return v
 }
 
 // attached returns the request that is open; nil: none is.

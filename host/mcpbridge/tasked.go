@@ -82,6 +82,7 @@ func (r *running) startTask(ctx context.Context, f work) mcp.Result {
 	r.mu.Unlock()
 	call := r.parking.task.call
 	call.Run = func(ctx context.Context) task.End {
+		r.tasked = ctx
 		r.begin(f)
 		return r.follow(ctx)
 	}

@@ -79,7 +79,9 @@ func NewMemory(o MemoryOptions) *Memory {
 }
 
 var (
-	errCancelled = errors.New("the task was cancelled")
+	// ErrCancelled is the cause of the end of a call's context whose task was cancelled.
+	ErrCancelled = errors.New("the task was cancelled")
+
 	errExpired   = errors.New("the time of the task is over")
 	errClosed    = errors.New("the tasks of this host end with it")
 )
@@ -89,12 +91,12 @@ func (m *Memory) Start(ctx context.Context, c Call) (Task, error) {
 	e := &entry{owner: Owner(c.Session), answers: map[string]chan json.RawMessage{}}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.room(e.owner); err != nil {
+	if err := m.room(e.owner, c.ID); err != nil {
 		return Task{}, err
 	}
 	now := time.Now()
 	e.Task = Task{
-		ID: rand.Text(), Tool: c.Tool, State: Working, Created: now, Updated: now, TTL: m.opts.TTL, Poll: m.opts.Poll,
+		ID: cmp.Or(c.ID, rand.Text()), Tool: c.Tool, State: Working, Created: now, Updated: now, TTL: m.opts.TTL, Poll: m.opts.Poll,
 		Questions: map[string]json.RawMessage{},
 	}
 	e.ctx, e.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -108,11 +110,13 @@ func (m *Memory) Start(ctx context.Context, c Call) (Task, error) {
 }
 
 // room refuses a task if there is no room for it. The lock is held.
-func (m *Memory) room(owner string) error {
+func (m *Memory) room(owner, id string) error {
 	var what string
 	switch {
 	case m.closed:
 		return tool.Errorf(tool.CodeUnavailable, "no task can be started: %w", errClosed)
+	case m.tasks[id] != nil:
+		return tool.Errorf(tool.CodeAlreadyExists, "there is a task with the ID %.40s", id)
 	case len(m.tasks) >= m.opts.Max:
 		what = fmt.Sprintf("%d tasks are kept", len(m.tasks))
 	case m.owned[owner] >= m.opts.MaxOwner:
@@ -233,7 +237,7 @@ func (m *Memory) Cancel(_ context.Context, s *host.Session, id string) error {
 		return err
 	}
 	m.settle(e, Cancelled)
-	e.cancel(errCancelled)
+	e.cancel(ErrCancelled)
 	return nil
 }
 
@@ -274,7 +278,7 @@ func (m *Memory) ask(ctx context.Context, e *entry, question json.RawMessage) (j
 	switch {
 	case e.State.Over() || m.tasks[e.ID] != e:
 		m.mu.Unlock()
-		return nil, errCancelled
+		return nil, ErrCancelled
 	case len(e.answers) >= maxQuestions:
 		m.mu.Unlock()
 		return nil, tool.Errorf(tool.CodeResourceExhausted, "%d questions of the task wait for answers", maxQuestions)

@@ -58,6 +58,9 @@ type Call struct {
 	// return. A store that carries calls out elsewhere need not call it. Default: nil, the
 	// session's CallWith.
 	Run func(context.Context) End
+	// ID is that of the task, 26 letters and digits that cannot be guessed, as crypto/rand.Text returns.
+	// Default: empty, one that the store makes.
+	ID string
 	// Running says that the call runs already, in this process, and that Run waits for its end:
 	// a store must not carry it out again. Default: false.
 	Running bool

@@ -56,6 +56,9 @@ type Request struct {
 	Arguments json.RawMessage
 	// Caller is the name of who calls, at most 256 bytes. Default: empty, no name.
 	Caller string
+	// ID is that of the call, 26 letters and digits that cannot be guessed, as crypto/rand.Text returns.
+	// With an IdempotencyKey it does not count: the ID follows from that. Default: empty, a new one.
+	ID string
 	// IdempotencyKey names the call: a second one of the same caller and tool with the key is the
 	// first one. At most 256 bytes. Default: empty, the call's ID.
 	IdempotencyKey string

@@ -36,6 +36,9 @@ type Stats struct {
 	// Running is how many calls run here, and Slots how many may.
 	Running int `json:"running"`
 	Slots   int `json:"slots"`
+	// Queued is how many calls of all hosts were in the queue when this one looked last, which may be
+	// half a minute ago, with those that run at least once.
+	Queued uint64 `json:"queued"`
 	// Ran is how many attempts have ended here.
 	Ran uint64 `json:"ran"`
 	// Refused is how many messages in the queue were refused: forged, damaged, or there again.
@@ -93,13 +96,14 @@ func (c *Calls) Close(ctx context.Context) error {
 // Drain has the host take no more calls from the queue, or take them again. Those that run go on.
 func (c *Calls) Drain(on bool) {
 	c.worker.paused.Store(on)
+	c.worker.told.Store(true)
 	c.worker.rouse()
 }
 
 // Stats returns what the host has done for the queue.
 func (c *Calls) Stats() Stats {
 	return Stats{
-		Running: c.worker.inProgress(), Slots: c.cfg.Slots,
+		Running: c.worker.inProgress(), Slots: c.cfg.Slots, Queued: c.store.inQueue(),
 		Ran: c.worker.ran.Load(), Refused: c.worker.refused.Load(),
 	}
 }

@@ -2,8 +2,6 @@ package durable
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"path"
 	"slices"
@@ -43,9 +41,16 @@ type Config struct {
 	// it looks at the idempotency key. Default: nil, only those tools can that say they are
 	// idempotent.
 	Repeatable func(tool string) bool
+	// Track is called before a call of the queue runs here, and what it returns when it has ended.
+	// Default: nil, nobody is told.
+	Track func() (ended func())
 	// Digest returns what tells definitions of one name apart. All hosts need the same. Default:
 	// [Digest].
 	Digest func(tool.Definition) string
+
+	// Existing has [Open] use the queue and the bucket only if they are there: a host that only runs
+	// calls of others makes none on a server where nobody submits any. Default: false, it makes them.
+	Existing bool
 
 	// Slots is how many calls run here at a time; no more are fetched. Default: 0, 16.
 	Slots int
@@ -120,15 +125,21 @@ type Target struct {
 	Repeatable bool
 }
 
-// Digest returns the SHA-256 of a definition without its alias, in hexadecimal digits.
+// Digest returns the SHA-256 of a definition without its alias, in hexadecimal digits; empty: it
+// has a schema that is not JSON, which no registry has.
 func Digest(d tool.Definition) string {
+	digest, _ := Encode(d)
+	return digest
+}
+
+// Encode returns the [Digest] of a definition, and the JSON that it is the digest of.
+func Encode(d tool.Definition) (digest string, text json.RawMessage) {
 	d.Alias = ""
 	text, err := json.Marshal(d)
 	if err != nil {
-		return ""
+		return "", nil
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	return sumOf(text), text
 }
 
 const (
@@ -159,6 +170,9 @@ func (c *Config) check() error {
 	}
 	if c.Peers == nil {
 		c.Peers = func() map[string]Peer { return nil }
+	}
+	if c.Track == nil {
+		c.Track = func() func() { return func() {} }
 	}
 	if c.Digest == nil {
 		c.Digest = Digest

@@ -51,6 +51,11 @@ func (j *job) io() (context.Context, context.CancelFunc) {
 
 // run decides what a delivery is, and runs the call if it may.
 func (j *job) run() {
+	defer j.cfg.Track()()
+	if j.paused.Load() { // since it was fetched
+		_ = j.msg.NakWithDelay(backFrom)
+		return
+	}
 	meta, err := j.msg.Metadata()
 	if err == nil {
 		j.sequence = meta.Sequence.Stream

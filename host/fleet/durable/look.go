@@ -25,6 +25,20 @@ func (c *Calls) Get(ctx context.Context, id string) (Call, error) {
 	return call, err
 }
 
+// Peek is [Calls.Get] without the result.
+//
+// # Errors
+//
+// Those of [Calls.Get].
+func (c *Calls) Peek(ctx context.Context, id string) (Call, error) {
+	r, at, err := c.get(ctx, id)
+	if err != nil {
+		return Call{}, err
+	}
+	call, _ := c.seen(ctx, r, at)
+	return call, nil
+}
+
 // Wait returns a call when it has ended. It goes on while the server is away.
 //
 // # Errors

@@ -13,6 +13,9 @@ import (
 	"time"
 )
 
+// Nudges is the subject on which hosts are told that there is something in the queue.
+const Nudges = nudges + "*"
+
 const (
 	subjects  = "toolhost.v1.q." // of the queue: the token of the tool, and the ID of the call
 	nudges    = "toolhost.v1.n." // a token: there is something in the queue; nothing is believed

@@ -40,6 +40,7 @@ type store struct {
 	mu     sync.Mutex
 	server time.Time // the server's clock at synced
 	synced time.Time
+	queued uint64 // calls in the queue by then
 }
 
 func openStore(ctx context.Context, c *Config) (*store, error) {
@@ -51,7 +52,11 @@ func openStore(ctx context.Context, c *Config) (*store, error) {
 	if _, err := js.AccountInfo(ctx); err != nil {
 		return nil, noJetStream(err)
 	}
-	if s.queue, err = js.CreateStream(ctx, jetstream.StreamConfig{
+	if c.Existing {
+		if s.queue, err = js.Stream(ctx, QueueName); errors.Is(err, jetstream.ErrStreamNotFound) {
+			return nil, noQueue(err)
+		}
+	} else if s.queue, err = js.CreateStream(ctx, jetstream.StreamConfig{
 		Name: QueueName, Description: "toolhost: calls that wait or run", Subjects: []string{subjects + "*.*"},
 		Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Discard: jetstream.DiscardNew,
 		MaxMsgs: int64(c.Queue), MaxBytes: c.Bytes, MaxAge: c.Keep, Replicas: c.Replicas, Duplicates: min(2*time.Minute, c.Keep),
@@ -66,7 +71,11 @@ func openStore(ctx context.Context, c *Config) (*store, error) {
 		e.OperatorHint = "remove the stream, and toolhost makes it again"
 		return nil, e
 	}
-	if s.bucket, err = js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
+	if c.Existing {
+		if s.bucket, err = js.KeyValue(ctx, ResultsName); errors.Is(err, jetstream.ErrBucketNotFound) {
+			return nil, noQueue(err)
+		}
+	} else if s.bucket, err = js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
 		Bucket: ResultsName, Description: "toolhost: calls and their results", History: 1,
 		TTL: c.Keep, MaxBytes: c.Bytes, Storage: jetstream.FileStorage, Replicas: c.Replicas,
 	}); errors.Is(err, jetstream.ErrBucketExists) || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
@@ -79,6 +88,13 @@ func openStore(ctx context.Context, c *Config) (*store, error) {
 		return nil, noJetStream(err)
 	}
 	return s, nil
+}
+
+// noQueue is the error of a host that is not to make what is missing.
+func noQueue(err error) error {
+	e := tool.Errorf(tool.CodeNotFound, "no host has made the queue of durable calls: %w", err)
+	e.OperatorHint = "set durable in a rule under nats.rules of the host that submits the calls"
+	return e
 }
 
 func noJetStream(err error) error {
@@ -113,8 +129,14 @@ func (s *store) now(ctx context.Context) (time.Time, error) {
 func (s *store) sync(info *jetstream.StreamInfo) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.server, s.synced = info.TimeStamp, time.Now()
+	s.server, s.synced, s.queued = info.TimeStamp, time.Now(), info.State.Msgs
 	return s.server
+}
+
+func (s *store) inQueue() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.queued
 }
 
 // read returns what is stored of a call. Its order is that of the host with the key.

@@ -2,6 +2,7 @@ package durable
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,7 +14,8 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const defaultTTL = 24 * time.Hour
+// DefaultTTL is how long a call waits for a worker whose [Request] does not say.
+const DefaultTTL = 24 * time.Hour
 
 // Submit puts a call into the queue and returns its ID, by which it is found after a restart too.
 // When it returns, the server has stored the call.
@@ -79,7 +81,7 @@ func (c *Calls) order(ctx context.Context, r *Request) (*order, []byte, error) {
 	}
 	ttl := r.TTL
 	if ttl == 0 {
-		ttl = min(defaultTTL, c.cfg.Keep)
+		ttl = min(DefaultTTL, c.cfg.Keep)
 	}
 	arguments := new(bytes.Buffer)
 	switch {
@@ -105,7 +107,7 @@ func (c *Calls) order(ctx context.Context, r *Request) (*order, []byte, error) {
 	}
 	trace := tool.TraceFrom(ctx)
 	o := &order{
-		ID: newID(), Key: c.cfg.Key.Public(), Host: c.cfg.Name, Caller: r.Caller, Tool: t.Tool, Digest: t.Digest,
+		ID: cmp.Or(r.ID, newID()), Key: c.cfg.Key.Public(), Host: c.cfg.Name, Caller: r.Caller, Tool: t.Tool, Digest: t.Digest,
 		Arguments: sumOf(arguments.Bytes()), Mode: mode, Named: r.IdempotencyKey, TTL: ttl.Milliseconds(),
 		Submitted: c.cfg.Now().UTC(),
 	}
@@ -129,7 +131,7 @@ func (c *Calls) again(ctx context.Context, o *order, arguments []byte) (*envelop
 		return nil, err
 	}
 	if r.Tool != o.Tool || r.Caller != o.Caller || r.Named != o.Named || r.Arguments != o.Arguments {
-		e := tool.Errorf(tool.CodeInvalidArguments, "Invalid tool call: the idempotency key %.64q belongs to another call", o.Named)
+		e := tool.Errorf(tool.CodeInvalidArguments, "Invalid tool call: the idempotency key %.64q belongs to another call", cmp.Or(o.Named, o.ID))
 		e.Tool, e.Stage, e.Unsent = o.Tool, tool.StageValidate, true
 		e.Hint = "use a new key for each call, and the same one only to repeat a call as it was"
 		return nil, e

@@ -39,6 +39,8 @@ type worker struct {
 	running map[string]*job   // by ID
 	free    int
 	missing bool // the last look failed
+
+	told atomic.Bool // a nudge came since the last look
 }
 
 func (c *Calls) work(life context.Context) (*worker, error) {
@@ -66,6 +68,7 @@ func (c *Calls) work(life context.Context) (*worker, error) {
 
 // nudge notes that there may be a call for a token.
 func (w *worker) nudge(tok string) {
+	w.told.Store(true) // of a tool that may be shared by now
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.offers[tok] != "" {
@@ -109,11 +112,15 @@ func (w *worker) inProgress() int {
 	return w.cfg.Slots - w.free
 }
 
+// idleTicks is how many times rarer the host looks at an empty queue.
+const idleTicks = 6
+
 func (w *worker) serve(ctx context.Context) {
 	tick := time.NewTicker(w.cfg.Lapse / 2)
 	defer tick.Stop()
 	w.poll(ctx)
-	for {
+	made := connects(w.cfg.Conn)
+	for idle := 0; ; {
 		for w.next(ctx) {
 		}
 		select {
@@ -121,6 +128,11 @@ func (w *worker) serve(ctx context.Context) {
 			return
 		case <-w.wake:
 		case <-tick.C:
+			now := connects(w.cfg.Conn)
+			if idle++; idle < idleTicks && !w.told.Swap(false) && !w.missing && now == made && w.store.inQueue() == 0 {
+				continue
+			}
+			idle, made = 0, now
 			w.poll(ctx)
 		}
 	}
@@ -139,9 +151,6 @@ func (w *worker) poll(ctx context.Context) {
 			delete(w.consumers, tok)
 		}
 	}
-	if len(offers) == 0 || busy || w.paused.Load() {
-		return
-	}
 	info, err := w.store.queue.Info(ctx, jetstream.WithSubjectFilter(subjects+">"))
 	if err != nil {
 		if !w.missing && ctx.Err() == nil {
@@ -152,6 +161,9 @@ func (w *worker) poll(ctx context.Context) {
 	}
 	w.missing = false
 	w.store.sync(info)
+	if len(offers) == 0 || busy || w.paused.Load() {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for subject := range info.State.Subjects {

@@ -64,9 +64,33 @@ func Concurrency(s *Slots) Middleware {
 				defer turn.letGo()
 				return next(ctx, call)
 			}
-			defer s.release()
+			t := TraceFrom(ctx)
+			if t == nil {
+				defer s.release()
+				return next(ctx, call)
+			}
+			t.held = s
+			defer t.letGo()
 			return next(ctx, call)
 		}
+	}
+}
+
+// Yield gives the slot of a call back for good, and does nothing if it has none. A provider does so
+// whose call only waits from then on for what takes place elsewhere. Only the call's goroutine may.
+func Yield(ctx context.Context) {
+	if a := askingFrom(ctx); a != nil {
+		a.turn.Load().letGo()
+	} else if t := TraceFrom(ctx); t != nil {
+		t.letGo()
+	}
+}
+
+// letGo gives the slot back, if it is held.
+func (t *Trace) letGo() {
+	if t.held != nil {
+		t.held.release()
+		t.held = nil
 	}
 }
 

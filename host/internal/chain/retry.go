@@ -22,7 +22,7 @@ const (
 // most times: an attempt that never left the host, or any attempt of an
 // idempotent tool. It never repeats a refusal, a tool's own failure, or a call
 // whose context has ended. All attempts together may take total (0: unlimited);
-// Retry does not start one that has no time left. If most is 0 or less, the
+// Retry does not start one that has no time left, and repeats nothing if [Trace.Once] is set. If most is 0 or less, the
 // step is skipped.
 func Retry(most int, idempotent bool, total time.Duration) Middleware {
 	if most <= 0 {
@@ -34,7 +34,7 @@ func Retry(most int, idempotent bool, total time.Duration) Middleware {
 			begin := traceOf(ctx).now()
 			for retry := 0; ; retry++ {
 				res, err := next(ctx, call)
-				if err == nil || retry == most || ctx.Err() != nil || !repeatable(err, idempotent) {
+				if err == nil || retry == most || ctx.Err() != nil || traceOf(ctx).Once || !repeatable(err, idempotent) {
 					return res, err
 				}
 				if retry == 0 && total > 0 { // the first attempt's own limit is not longer than total

@@ -64,6 +64,11 @@ type Trace struct {
 	ApprovedBy string
 	// Attempts is the number of times the provider was called.
 	Attempts int
+	// Once is set by a provider that has handed the call on to what outlives it: [Retry] does not
+	// repeat it.
+	Once bool
+	// held are the slots of which the attempt has one; nil: it has none, or has given it back.
+	held *Slots
 	// Streamed has the text that a function of this process streams.
 	Streamed textstream.Slot
 }

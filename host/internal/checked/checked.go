@@ -6,6 +6,7 @@ package checked
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -47,6 +48,13 @@ func (d *Definition) As(name string) *Definition {
 	}
 	out := *d
 	out.def.Name = name
+	return &out
+}
+
+// Within returns the definition with another limit of time for its calls.
+func (d *Definition) Within(limit time.Duration) *Definition {
+	out := *d
+	out.def.Timeout = tool.Duration(limit)
 	return &out
 }
 

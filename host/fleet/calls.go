@@ -1,0 +1,215 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/toolhost/toolhost/host/fleet/durable"
+	"github.com/toolhost/toolhost/host/internal/chain"
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// ErrGoesOn is what the error of a durable call wraps that is not waited for any longer: it goes on,
+// and [Fleet.WaitCall] returns how it ends.
+var ErrGoesOn = errors.New("the call goes on")
+
+// Submission is what the context of a call says of it if it is durable, see [WithSubmission].
+type Submission struct {
+	// ID is that of the call, as crypto/rand.Text returns. A call with an idempotency key has
+	// another. Default: empty, a new one.
+	ID string
+	// Told is called with the call's ID once the queue has it, before it is waited for. Default:
+	// nil, nobody is told.
+	Told func(id string)
+}
+
+type submissionKey struct{}
+
+// WithSubmission returns the context of a call that may be durable.
+func WithSubmission(ctx context.Context, s Submission) context.Context {
+	return context.WithValue(ctx, submissionKey{}, s)
+}
+
+// idLength is that of a call's ID.
+const idLength = 26
+
+// submitTime bounds how long a call may take to get into the queue.
+const submitTime = 5 * time.Second
+
+// queued runs the call by way of the queue, and waits for its end. It is in the queue at most once: the
+// chain does not repeat it.
+func (r *remoteCall) queued(ctx context.Context) (tool.Result, error) {
+	f, name := r.fleet, r.call.Name
+	if p := chain.PassedFrom(ctx); p != nil {
+		p.Trace.Once = true
+	}
+	if r.on != "" {
+		e := unsent(tool.CodeInvalidArguments, "calls of tool %s wait in a queue, from which the hosts take them: none can be chosen", name)
+		e.Tool, e.Hint = name, "call it without a host"
+		return tool.Result{}, e
+	}
+	if ctx.Err() != nil {
+		return tool.Result{}, r.gaveUp(ctx)
+	}
+	calls, err := f.openQueue(ctx, true)
+	if err != nil {
+		e := *tool.AsError(err)
+		e.Tool, e.Unsent = name, true
+		e.Message = fmt.Sprintf("the durable call of %s was not submitted: %s", name, e.Message)
+		return tool.Result{}, &e
+	}
+	s, _ := ctx.Value(submissionKey{}).(Submission)
+	submit, cancel := context.WithTimeout(context.WithoutCancel(ctx), submitTime) // so that it is known whether it was
+	id, err := calls.Submit(submit, r.request(s))
+	cancel()
+	if err != nil {
+		return tool.Result{}, err
+	}
+	if s.Told != nil {
+		s.Told(id)
+	}
+	chain.Yield(ctx) // those that wait here hold up no others
+	c, err := calls.Wait(ctx, id)
+	if err != nil {
+		return tool.Result{}, goesOn(ctx, name, id, err)
+	}
+	return outcomeOf(c, name)
+}
+
+// request returns the call as the queue takes it.
+func (r *remoteCall) request(s Submission) durable.Request {
+	out := durable.Request{
+		ID: cmp.Or(s.ID, rand.Text()), Tool: r.call.Name, Arguments: r.call.Arguments, Caller: r.call.Caller,
+		IdempotencyKey: r.call.IdempotencyKey, Mode: r.rule.Durable,
+	}
+	if key := out.IdempotencyKey; key != "" && out.Caller == "" { // it is one among those of the session
+		sum := sha256.Sum256([]byte(r.call.Session + "\x00" + key))
+		out.ID, out.IdempotencyKey = base32.StdEncoding.EncodeToString(sum[:])[:idLength], ""
+	}
+	return out
+}
+
+// goesOn is the error of a call that is not waited for any longer.
+func goesOn(ctx context.Context, name, id string, err error) error {
+	code := tool.CodeOf(err)
+	switch {
+	case ctx.Err() != nil:
+		code = tool.CodeOf(ctx.Err())
+	case code != tool.CodeUnavailable: // it is gone, or not believed
+		e := *tool.AsError(err)
+		e.Tool = name
+		return &e
+	}
+	return &tool.Error{
+		Code: code, Tool: name, Plugin: Owner, Stage: tool.StageExecute, Err: fmt.Errorf("%w: %w", ErrGoesOn, err),
+		Message: fmt.Sprintf("the durable call %s of %s is not waited for any longer, and goes on: %v", id, name, err),
+		Hint:    fmt.Sprintf("toolhost calls wait %s prints its result, toolhost calls cancel %s ends it", id, id),
+	}
+}
+
+// outcomeOf returns how a call of a tool, by its name here, has ended.
+func outcomeOf(c durable.Call, name string) (tool.Result, error) {
+	res, err := c.Outcome()
+	if err == nil {
+		return withoutAnswer(res), nil
+	}
+	e := *tool.AsError(err)
+	e.Tool = name
+	if c.State == durable.StateFailed && c.Worker != "" && !errors.Is(err, durable.ErrOutcomeUnknown) {
+		return tool.Result{}, ofHost(&e, sanitize.Line(c.Worker, maxLabelLength))
+	}
+	return tool.Result{}, &e
+}
+
+// DurableMode returns how often a call of a mounted tool may run; empty: its calls are not durable.
+func (f *Fleet) DurableMode(name string) durable.Mode {
+	if t := f.tool(name); t != nil {
+		return t.durable
+	}
+	return ""
+}
+
+// ListCalls returns the durable calls of this host's key without their results, those submitted last
+// first, at most 10,000. Tools have their names here.
+//
+// # Errors
+//
+// [tool.CodeNotFound] if there is no queue; those of [durable.Calls.List].
+func (f *Fleet) ListCalls(ctx context.Context) ([]durable.Call, error) {
+	calls, err := f.openQueue(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	all, err := calls.List(ctx)
+	for i := range all {
+		all[i] = f.here(all[i])
+	}
+	return all, err
+}
+
+// GetCall returns a durable call without its result.
+//
+// # Errors
+//
+// [tool.CodeNotFound] if there is no queue; those of [durable.Calls.Get].
+func (f *Fleet) GetCall(ctx context.Context, id string) (durable.Call, error) {
+	calls, err := f.openQueue(ctx, false)
+	if err != nil {
+		return durable.Call{}, err
+	}
+	c, err := calls.Peek(ctx, id)
+	return f.here(c), err
+}
+
+// WaitCall returns a durable call when it has ended. That it has failed is not an error.
+//
+// # Errors
+//
+// [tool.CodeNotFound] if there is no queue; those of [durable.Calls.Wait], which wrap [ErrGoesOn] if
+// the call goes on.
+func (f *Fleet) WaitCall(ctx context.Context, id string) (durable.Call, error) {
+	calls, err := f.openQueue(ctx, false)
+	if err != nil {
+		return durable.Call{}, err
+	}
+	c, err := calls.Wait(ctx, id)
+	c = f.here(c)
+	if err != nil {
+		err = goesOn(ctx, c.Tool, id, err)
+	}
+	return c, err
+}
+
+// CancelCall ends a durable call. One that has ended stays as it is.
+//
+// # Errors
+//
+// [tool.CodeNotFound] if there is no queue; those of [durable.Calls.Cancel].
+func (f *Fleet) CancelCall(ctx context.Context, id string) error {
+	calls, err := f.openQueue(ctx, false)
+	if err != nil {
+		return err
+	}
+	return calls.Cancel(ctx, id)
+}
+
+// here returns a call by the name that its tool has on this host, and fit to be shown.
+func (f *Fleet) here(c durable.Call) durable.Call {
+	if c.Tool != "" {
+		c.Tool = f.settings.Load().Prefix + c.Tool
+	}
+	c.Worker = sanitize.Line(c.Worker, maxLabelLength)
+	if c.Error != nil {
+		e := *c.Error
+		e.Tool = c.Tool
+		c.Error = &e
+	}
+	return c
+}

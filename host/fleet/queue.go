@@ -1,0 +1,232 @@
+package fleet
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/fleet/durable"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// queue is the host's part in the queue of durable calls. It is opened when a rule is durable, which makes
+// what is missing of it on the server; by a host that only shares tools, when it is there.
+type queue struct {
+	calls atomic.Pointer[durable.Calls] // nil: it is not open
+	wake  chan struct{}
+	turn  chan struct{} // has a token while it is opened
+
+	mu     sync.Mutex
+	err    error     // why it is not open
+	tried  time.Time // when err came
+	made   bool      // that attempt was to make what is missing
+	closed bool
+}
+
+const (
+	// openTime bounds an attempt to open the queue.
+	openTime = 5 * time.Second
+	// openPause is the least time between two attempts.
+	openPause = time.Second
+	// openAgain is after how long the next one is made that nothing gives a reason for.
+	openAgain = 30 * time.Second
+)
+
+func newQueue() queue { return queue{wake: make(chan struct{}, 1), turn: make(chan struct{}, 1)} }
+
+func (q *queue) rouse() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (q *queue) drain(on bool) {
+	if c := q.calls.Load(); c != nil {
+		c.Drain(on)
+	}
+}
+
+// close gives running calls back that may run again, if ctx ends before they have.
+func (q *queue) close(ctx context.Context) {
+	q.turn <- struct{}{}
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	<-q.turn
+	c := q.calls.Load()
+	if c == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, leaveTime)
+	defer cancel()
+	_ = c.Close(ctx) // the calls say how they ended
+}
+
+// openQueue returns the durable calls, and opens the queue if it is not open. Makes says whether it
+// makes on the server what is missing.
+func (f *Fleet) openQueue(ctx context.Context, makes bool) (*durable.Calls, error) {
+	q := &f.queue
+	if c := q.calls.Load(); c != nil {
+		return c, nil
+	}
+	select {
+	case q.turn <- struct{}{}:
+		defer func() { <-q.turn }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if c := q.calls.Load(); c != nil {
+		return c, nil
+	}
+	q.mu.Lock()
+	closed, err := q.closed, q.err
+	if time.Since(q.tried) > openPause || makes && !q.made {
+		err = nil
+	}
+	q.mu.Unlock()
+	switch {
+	case closed:
+		return nil, unsent(tool.CodeUnavailable, "the host leaves its fleet")
+	case err != nil:
+		return nil, err
+	case !f.nc.IsConnected():
+		return nil, unsent(tool.CodeUnavailable, "the connection to the NATS server is lost")
+	}
+	open, cancel := context.WithTimeout(ctx, openTime)
+	defer cancel()
+	c, err := durable.Open(open, f.queueConfig(!makes))
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err != nil {
+		if ctx.Err() == nil {
+			q.err, q.tried, q.made = err, time.Now(), makes
+		}
+		return nil, err
+	}
+	q.err = nil
+	c.Drain(f.draining.Load())
+	q.calls.Store(c)
+	c.Drain(f.draining.Load()) // which may have changed just now
+	return c, nil
+}
+
+func (f *Fleet) queueConfig(existing bool) durable.Config {
+	c := f.settings.Load()
+	return durable.Config{
+		Conn: f.nc, Host: f.host, Key: c.Key, Name: c.Name, Existing: existing, Log: f.log, Now: f.now,
+		Lapse: c.Lapse,
+		Peers: f.queuePeers, Accept: f.queueAccept, Find: f.queueFind, Repeatable: f.queueRepeats,
+		Track: func() func() {
+			f.serving.Add(1)
+			return f.served
+		},
+	}
+}
+
+// queuePeers returns the hosts that are known.
+func (f *Fleet) queuePeers() map[string]durable.Peer {
+	c := f.settings.Load()
+	out := map[string]durable.Peer{c.Key.Public(): {Share: c.Share, Mount: c.Mount}}
+	for name, p := range c.Peers {
+		out[p.Key] = durable.Peer{Name: name, Share: p.shares(&c.Config), Mount: p.mounts(&c.Config)}
+	}
+	return out
+}
+
+func (f *Fleet) queueAccept(by durable.Caller) ([]host.SessionOption, error) {
+	if accept := f.settings.Load().Accept; accept != nil {
+		return accept(Caller(by))
+	}
+	return nil, nil
+}
+
+// queueFind returns the version of a mounted tool that its rule chooses.
+func (f *Fleet) queueFind(name string) (durable.Target, error) {
+	t := f.tool(name)
+	if t == nil {
+		return durable.Target{}, notShared(name)
+	}
+	v := t.versions[0]
+	if v.reason != "" {
+		return durable.Target{}, noHost(name, v.reason)
+	}
+	return durable.Target{
+		Tool: v.offers[0].Name, Digest: v.digest, Repeatable: v.def.Get().Idempotent || t.durable == durable.AtLeastOnce,
+	}, nil
+}
+
+// queueRepeats reports whether the operator says of a tool of this host that it may run again.
+func (f *Fleet) queueRepeats(name string) bool {
+	return f.settings.Load().ruleOf(name).Durable == durable.AtLeastOnce
+}
+
+// followQueue opens the queue as soon as it can be, and says once why it cannot.
+func (f *Fleet) followQueue() {
+	nudged, err := f.nc.Subscribe(durable.Nudges, func(*nats.Msg) { f.queue.rouse() })
+	if err != nil {
+		return // the connection is closed
+	}
+	defer nudged.Unsubscribe() //nolint:errcheck // the connection may be closed
+	said := ""
+	for f.queue.calls.Load() == nil {
+		c := f.settings.Load()
+		if makes := c.durable(); f.nc.IsConnected() && (makes || c.sharesAny()) {
+			if _, err := f.openQueue(f.life, makes); err != nil && f.life.Err() == nil && makes && err.Error() != said {
+				said = err.Error()
+				f.log.Warn("the tools whose rule is durable cannot be called", "error", err)
+			}
+			if !f.pause(openPause) {
+				return
+			}
+		}
+		again := time.NewTimer(openAgain)
+		select {
+		case <-f.queue.wake:
+		case <-again.C:
+		case <-f.life.Done():
+		}
+		again.Stop()
+		if f.life.Err() != nil {
+			return
+		}
+	}
+}
+
+// durable reports whether a rule is.
+func (c *Config) durable() bool {
+	for _, r := range c.Rules {
+		if r.Durable != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// QueueStatus is the queue of durable calls, as this host sees it.
+type QueueStatus struct {
+	// Open says that this host takes part in it; Reason is why not.
+	Open   bool   `json:"open"`
+	Reason string `json:"reason,omitempty"`
+	durable.Stats
+}
+
+// Queue returns how the queue of durable calls is. It asks no server.
+func (f *Fleet) Queue() QueueStatus {
+	if c := f.queue.calls.Load(); c != nil {
+		return QueueStatus{Open: true, Stats: c.Stats()}
+	}
+	f.queue.mu.Lock()
+	defer f.queue.mu.Unlock()
+	out := QueueStatus{Reason: "no rule under nats.rules is durable"}
+	if c := f.settings.Load(); c.durable() {
+		if out.Reason = "it has not been opened yet"; f.queue.err != nil {
+			out.Reason = f.queue.err.Error()
+		}
+	}
+	return out
+}

@@ -1,0 +1,280 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/host/fleet/durable"
+	"github.com/toolhost/toolhost/host/fleet/embedded"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// newStore starts a server that keeps durable calls.
+func newStore(t testing.TB) *site {
+	t.Helper()
+	key, err := fleet.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := embedded.Start(embedded.Config{Keys: []string{key.Public()}, StoreDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close(context.Background()) })
+	return &site{s, key}
+}
+
+// lasting has the calls of tools wait in the queue.
+func lasting(mode durable.Mode, patterns ...string) func(*fleet.Config) {
+	return func(c *fleet.Config) {
+		c.Lapse = 600 * time.Millisecond
+		for _, p := range patterns {
+			c.Rules = append(c.Rules, fleet.Rule{Tools: p, Durable: mode})
+		}
+	}
+}
+
+// submitted returns a context whose durable call tells its ID.
+func submitted(ctx context.Context) (context.Context, chan string) {
+	ids := make(chan string, 1)
+	return fleet.WithSubmission(ctx, fleet.Submission{Told: func(id string) { ids <- id }}), ids
+}
+
+// A call of a durable tool runs through both chains, by way of the queue; what ends its caller's
+// wait does not end it, and any host of the key returns its result.
+func TestDurableCall(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	release := make(chan struct{})
+	var asked []fleet.Caller
+	join(t, s.config("b", share("*"), func(c *fleet.Config) {
+		c.Accept = func(by fleet.Caller) ([]host.SessionOption, error) {
+			asked = append(asked, by)
+			return []host.SessionOption{host.WithGrants("net")}, nil
+		}
+	}), handler("slow", func(_ context.Context, call tool.Call) (tool.Result, error) {
+		<-release
+		return tool.Text("for " + call.Caller + " with " + call.IdempotencyKey), nil
+	}, func(d *tool.Definition) { d.Permission = "net" }))
+	a := join(t, s.config("a", mount("*"), lasting(durable.AtMostOnce, "slow")))
+	until(t, "the tool", func() bool { return a.has("slow") })
+	if got := a.DurableMode("slow"); got != durable.AtMostOnce {
+		t.Errorf("it is %q", got)
+	}
+	if _, err := a.Host.Execute(t.Context(), tool.Call{Name: "slow"}); tool.CodeOf(err) != tool.CodePermissionDenied {
+		t.Errorf("without the capability: %v", err)
+	}
+	alice := a.Session(host.WithCaller(host.Caller{Name: "alice"}), host.WithGrants("net"))
+	ctx, cancel := context.WithCancel(t.Context())
+	ctx, ids := submitted(ctx)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := alice.Execute(ctx, tool.Call{Name: "slow", IdempotencyKey: "k"})
+		ended <- err
+	}()
+	id := <-ids
+	until(t, "it runs", func() bool {
+		c, err := a.GetCall(t.Context(), id)
+		return err == nil && c.State == durable.StateRunning
+	})
+	cancel()
+	err := <-ended
+	e := tool.AsError(err)
+	if e.Code != tool.CodeCanceled || e.Unsent || !errors.Is(err, fleet.ErrGoesOn) || !strings.Contains(e.Hint, "toolhost calls wait "+id) {
+		t.Errorf("who gives up is told %+v", e)
+	}
+	close(release)
+	a2 := join(t, s.config("a2", mount("*")))
+	c, err := a2.WaitCall(t.Context(), id)
+	if err != nil || c.State != durable.StateDone || c.Result.Text() != "for a/alice with k" || c.Caller != "alice" || c.Attempts != 1 {
+		t.Errorf("%+v %v", c, err)
+	}
+	out, res, err := alice.Receive(t.Context(), tool.Call{ID: id, Name: c.Tool}, *c.Result, nil)
+	if err != nil || !out.Success || res.Text() != c.Result.Text() || out.Metadata.Plugin != fleet.Owner {
+		t.Errorf("%+v %v", out, err)
+	}
+	if len(asked) != 1 || asked[0] != (fleet.Caller{Host: "a", Name: "alice"}) {
+		t.Errorf("its host was asked about %+v", asked)
+	}
+	if got, err := alice.Execute(t.Context(), tool.Call{Name: "slow", IdempotencyKey: "k"}); err != nil || got.Text() != c.Result.Text() {
+		t.Errorf("with its key again: %v %v", got.Text(), err)
+	}
+	if all, err := a.ListCalls(t.Context()); err != nil || len(all) != 1 || all[0].ID != id {
+		t.Errorf("%+v %v", all, err)
+	}
+}
+
+// Callers without a name do not get each other's calls by a key.
+func TestDurableCallOfNobody(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	var runs atomic.Int32
+	join(t, s.config("b", share("*")), handler("count", func(context.Context, tool.Call) (tool.Result, error) {
+		return tool.Text(fmt.Sprint(runs.Add(1))), nil
+	}))
+	a := join(t, s.config("a", mount("*"), lasting(durable.AtMostOnce, "*")))
+	until(t, "the tool", func() bool { return a.has("count") })
+	one, two := a.Session(), a.Session()
+	got := []string{}
+	for _, session := range []*host.Session{one, two, one} {
+		res, err := session.Execute(t.Context(), tool.Call{Name: "count", IdempotencyKey: "k"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, res.Text())
+	}
+	if fmt.Sprint(got) != "[1 2 1]" {
+		t.Errorf("the sessions got %v", got)
+	}
+}
+
+// Calls that wait hold no slot that other calls need, and a call that fails is in the queue once,
+// whatever the operator says of retries.
+func TestDurableCallsHoldNoSlots(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	release := make(chan struct{})
+	var failed atomic.Int32
+	join(t, s.config("b", share("*")),
+		handler("slow", func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+			return tool.Text("late"), nil
+		}),
+		handler("fails", func(context.Context, tool.Call) (tool.Result, error) {
+			failed.Add(1)
+			return tool.Result{}, tool.Errorf(tool.CodeCrashed, "it crashes")
+		}, idempotent),
+		says("quick", "now"))
+	retries := 3
+	h, err := host.New(host.WithConcurrency(2, 1), host.WithOverrides(map[string]host.Override{"fails": {MaxRetries: &retries}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close(context.Background()) })
+	f, err := fleet.Join(t.Context(), h, s.config("a", mount("*"), lasting(durable.AtMostOnce, "slow", "fails")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &node{h, f}
+	until(t, "the tools", func() bool { return a.has("slow") && a.has("quick") && a.has("fails") })
+	var waiting sync.WaitGroup
+	for range 20 {
+		ctx, ids := submitted(t.Context())
+		waiting.Go(func() {
+			if res, err := a.Host.Execute(ctx, tool.Call{Name: "slow"}); err != nil || res.Text() != "late" {
+				t.Errorf("%v %v", res.Text(), err)
+			}
+		})
+		<-ids
+	}
+	if got := a.text(t, "quick"); got != "now" {
+		t.Errorf("got %q", got)
+	}
+	if _, err := a.Host.Execute(t.Context(), tool.Call{Name: "fails"}); tool.CodeOf(err) != tool.CodeCrashed || !strings.Contains(err.Error(), "host b") {
+		t.Errorf("it fails with %v", err)
+	}
+	close(release)
+	waiting.Wait()
+	if n := failed.Load(); n != 1 {
+		t.Errorf("the call that fails ran %d times", n)
+	}
+}
+
+// A server without JetStream has everything but durable calls, which fail and say what to do.
+func TestDurableCallWithoutJetStream(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	join(t, s.config("b", share("*")), says("one", "1"), says("two", "2"))
+	a := join(t, s.config("a", mount("*"), lasting(durable.AtMostOnce, "one")))
+	until(t, "the tools", func() bool { return a.has("one") && a.has("two") })
+	_, err := a.Host.Execute(t.Context(), tool.Call{Name: "one"})
+	if e := tool.AsError(err); e.Code != tool.CodeUnavailable || !e.Unsent || e.Tool != "one" || !strings.Contains(e.OperatorHint, "-js") {
+		t.Errorf("%+v", e)
+	}
+	if got := a.text(t, "two"); got != "2" {
+		t.Errorf("got %q", got)
+	}
+	if q := a.Queue(); q.Open || !strings.Contains(q.Reason, "JetStream") {
+		t.Errorf("%+v", q)
+	}
+	c := s.config("a", mount("*"))
+	if err := a.Reconfigure(c); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it is not durable any more", func() bool {
+		res, err := a.Host.Execute(t.Context(), tool.Call{Name: "one"})
+		return err == nil && res.Text() == "1"
+	})
+}
+
+// A host that leaves ends the durable calls that it runs; one that is closed gives back those that may
+// run again.
+func TestDurableCallOfHostThatLeaves(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	began, release := make(chan string, 4), make(chan struct{})
+	work := func(name string) tool.Tool {
+		return handler("work", func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+			began <- name
+			select {
+			case <-release:
+				return tool.Text(name), nil
+			case <-ctx.Done():
+				return tool.Result{}, ctx.Err()
+			}
+		}, idempotent)
+	}
+	b := join(t, s.config("b", share("*")), work("b"))
+	a := join(t, s.config("a", mount("*"), lasting(durable.AtLeastOnce, "*")))
+	until(t, "the tool", func() bool { return a.has("work") })
+	call := func() chan string {
+		out := make(chan string, 1)
+		go func() {
+			res, err := a.Host.Execute(t.Context(), tool.Call{Name: "work"})
+			out <- fmt.Sprint(res.Text(), err)
+		}()
+		return out
+	}
+	first := call()
+	<-began
+	left := make(chan error, 1)
+	go func() { left <- b.Leave(t.Context()) }()
+	until(t, "it drains", func() bool { return b.Hosts()[0].State == fleet.HostDraining })
+	select {
+	case err := <-left:
+		t.Fatalf("it has left with a call: %v", err)
+	default:
+	}
+	release <- struct{}{}
+	if got := <-first; got != "b<nil>" {
+		t.Errorf("the call of a host that leaves: %s", got)
+	}
+	if err := <-left; err != nil {
+		t.Error(err)
+	}
+	c := join(t, s.config("c", share("*")), work("c"))
+	second := call()
+	if at := <-began; at != "c" {
+		t.Errorf("it runs on %s", at)
+	}
+	_ = c.Fleet.Close(t.Context())
+	join(t, s.config("d", share("*")), work("d"))
+	if at := <-began; at != "d" {
+		t.Errorf("it runs again on %s", at)
+	}
+	close(release)
+	if got := <-second; got != "d<nil>" {
+		t.Errorf("the call that was given back: %s", got)
+	}
+}

@@ -1,0 +1,185 @@
+package fleet
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/fleet/durable"
+	"github.com/toolhost/toolhost/host/task"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Tasks returns a store whose tasks of durable tools survive the restart of the host: such a task
+// has the ID of its durable call. While the host runs, they are in memory with all other tasks, and so count
+// among those that it keeps; afterwards, and when their time there is over, they are found in the
+// queue. Those of callers without a name are only in memory, as nobody could tell them from
+// those of others. Current returns the fleet; nil: the host is in none.
+func Tasks(memory *task.Memory, current func() *Fleet) task.Store {
+	return &taskStore{Memory: memory, current: current}
+}
+
+type taskStore struct {
+	*task.Memory
+	current func() *Fleet
+}
+
+const (
+	// cancelTime bounds how long the end of a task's call may take to reach the queue.
+	cancelTime = 5 * time.Second
+	taskPoll   = time.Second
+	// taskTTL is what a client is told of a task that is only in the queue, which keeps it longer.
+	taskTTL = durable.DefaultTTL
+)
+
+// Start implements [task.Store]. It returns when the queue has the call, or when the call has a question or
+// has ended.
+func (s *taskStore) Start(ctx context.Context, c task.Call) (task.Task, error) {
+	f := s.current()
+	if f == nil || c.Running || c.Run == nil || c.Session.Caller().Name == "" || !f.lasts(c.Session, c.Tool) {
+		return s.Memory.Start(ctx, c)
+	}
+	c.ID = rand.Text()
+	run, begun := c.Run, make(chan struct{}, 1)
+	tell := func() {
+		select {
+		case begun <- struct{}{}:
+		default:
+		}
+	}
+	c.Run = func(ctx context.Context) task.End {
+		defer tell()
+		ctx = WithSubmission(ctx, Submission{ID: c.ID, Told: func(string) { tell() }})
+		if ask := task.AskerFrom(ctx); ask != nil {
+			ctx = task.WithAsker(ctx, func(ctx context.Context, question json.RawMessage) (json.RawMessage, error) {
+				tell()
+				return ask(ctx, question)
+			})
+		}
+		end := run(ctx)
+		if errors.Is(context.Cause(ctx), task.ErrCancelled) { // it may have been submitted just then
+			_ = s.cancelCall(context.WithoutCancel(ctx), c.ID)
+		}
+		return end
+	}
+	t, err := s.Memory.Start(ctx, c)
+	if err != nil {
+		return t, err
+	}
+	select {
+	case <-begun:
+	case <-ctx.Done(): // the task can be asked for all the same
+	}
+	if now, err := s.Memory.Get(ctx, c.Session, t.ID); err == nil {
+		return now, nil
+	}
+	return t, nil
+}
+
+// lasts reports whether the calls of a tool, by the name that a session has for it, are durable.
+func (f *Fleet) lasts(s *host.Session, name string) bool {
+	t, there := f.host.Get(name)
+	return there && s.Sees(&t.Definition) && t.Owner == Owner && f.DurableMode(t.Claimed.Name) != ""
+}
+
+// Get implements [task.Store].
+func (s *taskStore) Get(ctx context.Context, session *host.Session, id string) (task.Task, error) {
+	t, err := s.Memory.Get(ctx, session, id)
+	if err == nil && (t.End == nil || !errors.Is(t.End.Err, ErrGoesOn)) || err != nil && tool.CodeOf(err) != tool.CodeNotFound {
+		return t, err
+	}
+	c, f, callErr := s.find(ctx, session, id)
+	switch {
+	case f == nil && err == nil:
+		return t, nil
+	case f == nil:
+		return t, err
+	case callErr != nil:
+		return task.Task{}, callErr
+	}
+	out := task.Task{
+		ID: id, Tool: c.Tool, State: task.Working, Created: c.Submitted, Updated: latest(c.Submitted, c.Started, c.Ended),
+		TTL: taskTTL, Poll: taskPoll,
+	}
+	switch {
+	case c.State == durable.StateCanceled:
+		out.State = task.Cancelled
+	case c.State.Ended():
+		if c, err = f.WaitCall(ctx, id); err != nil { // with its result
+			return task.Task{}, err
+		}
+		out.State = task.Ended
+		out.End = new(f.received(ctx, session, c))
+	}
+	return out, nil
+}
+
+// received returns how a call has ended, as the session gets it.
+func (f *Fleet) received(ctx context.Context, session *host.Session, c durable.Call) task.End {
+	res, err := outcomeOf(c, c.Tool)
+	var end task.End
+	end.Outcome, end.Result, end.Err = session.Receive(ctx, tool.Call{ID: c.ID, Name: c.Tool}, res, err)
+	return end
+}
+
+func latest(times ...time.Time) (out time.Time) {
+	for _, t := range times {
+		if t.After(out) {
+			out = t
+		}
+	}
+	return out
+}
+
+// find returns a durable call of the session's caller. Without a fleet, or a call of the caller's, the fleet
+// is nil.
+func (s *taskStore) find(ctx context.Context, session *host.Session, id string) (durable.Call, *Fleet, error) {
+	f, name := s.current(), session.Caller().Name
+	if f == nil || name == "" {
+		return durable.Call{}, nil, nil
+	}
+	c, err := f.GetCall(ctx, id)
+	if tool.CodeOf(err) == tool.CodeNotFound || err == nil && c.Caller != name {
+		return durable.Call{}, nil, nil
+	}
+	return c, f, err
+}
+
+// Cancel implements [task.Store].
+func (s *taskStore) Cancel(ctx context.Context, session *host.Session, id string) error {
+	err := s.Memory.Cancel(ctx, session, id)
+	if err != nil && tool.CodeOf(err) != tool.CodeNotFound {
+		return err
+	}
+	switch _, f, callErr := s.find(ctx, session, id); {
+	case f == nil:
+		return err
+	case callErr != nil:
+		return callErr
+	}
+	return s.cancelCall(ctx, id)
+}
+
+func (s *taskStore) cancelCall(ctx context.Context, id string) error {
+	f := s.current()
+	if f == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, cancelTime)
+	defer cancel()
+	return f.CancelCall(ctx, id)
+}
+
+// Answer implements [task.Store]. A call in the queue has no questions.
+func (s *taskStore) Answer(ctx context.Context, session *host.Session, id string, answers map[string]json.RawMessage) error {
+	err := s.Memory.Answer(ctx, session, id, answers)
+	if err != nil && tool.CodeOf(err) == tool.CodeNotFound {
+		if _, f, _ := s.find(ctx, session, id); f != nil {
+			return nil
+		}
+	}
+	return err
+}
