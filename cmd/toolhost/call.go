@@ -35,6 +35,10 @@ for approval on the terminal, even if standard input is something else, and is r
 if there is no terminal; --yes approves the call in advance. A tool may ask for what it
 needs, field by field, on the terminal too; without one it gets no answer.
 
+A tool whose rule under nats.rules says durable waits in a queue for a host of the fleet. The ID
+of its call goes to standard error, or with --detach to standard output, and the command
+returns. The call goes on if you interrupt the command, or its time is over, see toolhost calls.
+
 With --plugin FILE the tool is one of that executable, which need not be installed, and
 no other plugin is started. No daemon is used, and a lock counts only if the
 configuration requires it.
@@ -53,6 +57,7 @@ type callCommand struct {
 	audit   string
 	session string
 	on      string // a host of the daemon's fleet; empty: any
+	detach  bool   // it is durable, and not waited for
 	format  string
 }
 
@@ -74,6 +79,7 @@ func newCallCommand(s *session.Session) *cobra.Command {
 	cmd.Flags().StringVar(&c.session, "session", "",
 		"call in the session of the daemon with this `NAME`, begun if it is not there, see toolhost session")
 	completeFlag(s, cmd, "session", sessionNames)
+	cmd.Flags().BoolVar(&c.detach, "detach", false, "print the ID of a durable call once it is in the queue, and do not wait, see toolhost calls")
 	_ = cmd.RegisterFlagCompletionFunc("arg", func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return c.complete(cmd.Context(), args, typed), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	})
@@ -162,6 +168,12 @@ func (c *callCommand) run(ctx context.Context, name string, source []string) err
 		}
 		needs.Daemon = "plugins keep the state of a session, and those of a command alone end with it"
 	}
+	if c.detach {
+		if c.timeout > 0 || c.s.Flags.Plugin != "" {
+			return exit.Usage("--detach does not go with --timeout and --plugin", "leave them out: nothing is waited for, and the fleet has the plugin")
+		}
+		needs.Daemon = "durable calls are those of the daemon's fleet"
+	}
 	if c.on != "" {
 		needs.Daemon = "it is the daemon that is in a fleet"
 	}
@@ -229,6 +241,7 @@ func (c *callCommand) call(ctx context.Context, b session.Backend, r request) (a
 	began := time.Now()
 	answer = b.Call(ctx, control.Call{
 		Name: r.name, Session: c.session, On: c.on, Arguments: text, Grants: r.grants, Timeout: c.timeout, Yes: c.yes,
+		Detach: c.detach, Told: c.tell,
 	}, approver)
 	if answer.Begun {
 		c.s.Notef("session %s begins", c.session)
@@ -244,10 +257,22 @@ func (c *callCommand) call(ctx context.Context, b session.Backend, r request) (a
 	return answer, nil
 }
 
+// tell says what the ID of a durable call is.
+func (c *callCommand) tell(id string) {
+	if !c.detach {
+		c.s.Notef("the call is in the queue: toolhost calls wait %s prints its result, too", id)
+	}
+}
+
 // print prints an answer, and returns the error that decides the exit status.
 func (c *callCommand) print(answer control.Answer) error {
 	res, err := answer.Result, answer.Err
 	switch {
+	case answer.Detached != "" && c.s.Flags.JSON:
+		return c.s.Out.JSON(map[string]any{"id": answer.Detached, "name": answer.Outcome.Name})
+	case answer.Detached != "":
+		c.s.Out.Printf("%s\n", answer.Detached)
+		return nil
 	case c.s.Flags.JSON:
 		if bad := c.s.Out.Outcome(answer.Outcome, err); bad != nil {
 			return bad

@@ -247,7 +247,7 @@ func fleetText(f *control.FleetState) string {
 	if f.Refused > 0 {
 		text += fmt.Sprintf(" (%d refused)", f.Refused)
 	}
-	return text + fmt.Sprintf(", %d tools mounted", f.Tools)
+	return text + fmt.Sprintf(", %d tools mounted", f.Tools) + queueText(f.Queue)
 }
 
 func hostNames(ctx context.Context, s *session.Session) (out []string) {

@@ -79,7 +79,7 @@ func newRootCommand(s *session.Session, accepted func()) *cobra.Command {
 	root.AddCommand(
 		newToolsCommand(s), newCallCommand(s), newSchemaCommand(s), newPluginsCommand(s), newAuditCommand(s),
 		newServeCommand(s), newStatusCommand(s), newReloadCommand(s), newStopCommand(s), newSessionCommand(s), newTokenCommand(s),
-		newApprovalsCommand(s), newFleetCommand(s),
+		newApprovalsCommand(s), newFleetCommand(s), newCallsCommand(s),
 		newMCPCommand(s), newPluginCommand(s), newConfigCommand(s), newTrustCommand(s), newDemoCommand(s),
 		newDoctorCommand(s), newVersionCommand(s), newSyncCommand(s),
 	)

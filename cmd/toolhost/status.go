@@ -73,6 +73,9 @@ func problemsOf(d control.State) []string {
 	if f := d.Fleet; f != nil && !f.Reached() {
 		add("the fleet on %s is not reached: %s", f.Server, f.Reason)
 	}
+	if f := d.Fleet; f != nil && f.Reached() && f.Queue != nil && !f.Queue.Open {
+		add("tools whose rule is durable cannot be called: %s", f.Queue.Reason)
+	}
 	told := map[string]bool{}
 	for _, p := range d.Plugins {
 		switch p.State {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet/durable"
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -128,10 +129,14 @@ func outcomeOf(c durable.Call, name string) (tool.Result, error) {
 	return tool.Result{}, &e
 }
 
-// DurableMode returns how often a call of a mounted tool may run; empty: its calls are not durable.
+// DurableMode returns how often a call of a tool of the host may run; empty: its calls are not durable.
 func (f *Fleet) DurableMode(name string) durable.Mode {
-	if t := f.tool(name); t != nil {
-		return t.durable
+	t, there := f.host.Get(name)
+	if !there || t.Owner != Owner {
+		return ""
+	}
+	if m := f.tool(t.Claimed.Name); m != nil {
+		return m.durable
 	}
 	return ""
 }
@@ -185,6 +190,21 @@ func (f *Fleet) WaitCall(ctx context.Context, id string) (durable.Call, error) {
 		err = goesOn(ctx, c.Tool, id, err)
 	}
 	return c, err
+}
+
+// Received returns how a call that [Fleet.WaitCall] returned has ended, as a session of its caller gets it: see
+// [host.Session.Receive].
+func (f *Fleet) Received(ctx context.Context, s *host.Session, c durable.Call) (host.Outcome, tool.Result, error) {
+	name := c.Tool
+	if t, there := f.host.Get(name); !there || t.Owner != Owner { // the operator may have renamed it
+		for _, t := range f.host.Tools(host.Filter{}) {
+			if t.Owner == Owner && t.Claimed.Name == c.Tool {
+				name = t.Name
+			}
+		}
+	}
+	res, err := outcomeOf(c, name)
+	return s.Receive(ctx, tool.Call{ID: c.ID, Name: name}, res, err)
 }
 
 // CancelCall ends a durable call. One that has ended stays as it is.

@@ -209,7 +209,7 @@ func (c *Config) durable() bool {
 
 // QueueStatus is the queue of durable calls, as this host sees it.
 type QueueStatus struct {
-	// Open says that this host takes part in it; Reason is why not.
+	// Open says that this host takes part in it; Reason is why not, though it should.
 	Open   bool   `json:"open"`
 	Reason string `json:"reason,omitempty"`
 	durable.Stats
@@ -222,7 +222,7 @@ func (f *Fleet) Queue() QueueStatus {
 	}
 	f.queue.mu.Lock()
 	defer f.queue.mu.Unlock()
-	out := QueueStatus{Reason: "no rule under nats.rules is durable"}
+	var out QueueStatus
 	if c := f.settings.Load(); c.durable() {
 		if out.Reason = "it has not been opened yet"; f.queue.err != nil {
 			out.Reason = f.queue.err.Error()

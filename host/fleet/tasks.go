@@ -39,7 +39,7 @@ const (
 // has ended.
 func (s *taskStore) Start(ctx context.Context, c task.Call) (task.Task, error) {
 	f := s.current()
-	if f == nil || c.Running || c.Run == nil || c.Session.Caller().Name == "" || !f.lasts(c.Session, c.Tool) {
+	if f == nil || c.Running || c.Run == nil || c.Session.Caller().Name == "" || f.DurableMode(c.Tool) == "" {
 		return s.Memory.Start(ctx, c)
 	}
 	c.ID = rand.Text()
@@ -79,12 +79,6 @@ func (s *taskStore) Start(ctx context.Context, c task.Call) (task.Task, error) {
 	return t, nil
 }
 
-// lasts reports whether the calls of a tool, by the name that a session has for it, are durable.
-func (f *Fleet) lasts(s *host.Session, name string) bool {
-	t, there := f.host.Get(name)
-	return there && s.Sees(&t.Definition) && t.Owner == Owner && f.DurableMode(t.Claimed.Name) != ""
-}
-
 // Get implements [task.Store].
 func (s *taskStore) Get(ctx context.Context, session *host.Session, id string) (task.Task, error) {
 	t, err := s.Memory.Get(ctx, session, id)
@@ -112,17 +106,10 @@ func (s *taskStore) Get(ctx context.Context, session *host.Session, id string) (
 			return task.Task{}, err
 		}
 		out.State = task.Ended
-		out.End = new(f.received(ctx, session, c))
+		out.End = new(task.End)
+		out.End.Outcome, out.End.Result, out.End.Err = f.Received(ctx, session, c)
 	}
 	return out, nil
-}
-
-// received returns how a call has ended, as the session gets it.
-func (f *Fleet) received(ctx context.Context, session *host.Session, c durable.Call) task.End {
-	res, err := outcomeOf(c, c.Tool)
-	var end task.End
-	end.Outcome, end.Result, end.Err = session.Receive(ctx, tool.Call{ID: c.ID, Name: c.Tool}, res, err)
-	return end
 }
 
 func latest(times ...time.Time) (out time.Time) {
@@ -138,7 +125,7 @@ func latest(times ...time.Time) (out time.Time) {
 // is nil.
 func (s *taskStore) find(ctx context.Context, session *host.Session, id string) (durable.Call, *Fleet, error) {
 	f, name := s.current(), session.Caller().Name
-	if f == nil || name == "" {
+	if f == nil || name == "" || f.queue.calls.Load() == nil && !f.settings.Load().durable() {
 		return durable.Call{}, nil, nil
 	}
 	c, err := f.GetCall(ctx, id)

@@ -82,8 +82,8 @@ var (
 	// ErrCancelled is the cause of the end of a call's context whose task was cancelled.
 	ErrCancelled = errors.New("the task was cancelled")
 
-	errExpired   = errors.New("the time of the task is over")
-	errClosed    = errors.New("the tasks of this host end with it")
+	errExpired = errors.New("the time of the task is over")
+	errClosed  = errors.New("the tasks of this host end with it")
 )
 
 // Start implements [Store].

@@ -121,10 +121,16 @@ func (c *Calls) believes(r *record) bool {
 	return r.Key == c.cfg.Key.Public() && r.mayBe(c.cfg.Key.Public(), c.cfg.Peers())
 }
 
+// NotFound is the error for a call that is not there.
+func NotFound(id string) *tool.Error {
+	e := tool.Errorf(tool.CodeNotFound, "there is no durable call %.40q", id)
+	e.Hint = "calls are forgotten after some days; submit it again if it is still meant"
+	return e
+}
+
 // get reads the record of an own call.
 func (c *Calls) get(ctx context.Context, id string) (*record, jetstream.KeyValueEntry, error) {
-	unknown := tool.Errorf(tool.CodeNotFound, "there is no durable call %.40q", id)
-	unknown.Hint = "calls are forgotten after some days; submit it again if it is still meant"
+	unknown := NotFound(id)
 	if !validID.MatchString(id) {
 		return nil, nil, unknown
 	}

@@ -28,6 +28,10 @@ type Call struct {
 	Timeout time.Duration
 	// Yes approves a dangerous call in advance, which the daemon may refuse.
 	Yes bool
+	// Detach has a durable call answered once it is in the queue.
+	Detach bool
+	// Told is called with the ID of a durable call once it is in the queue; nil: it is not.
+	Told func(id string)
 }
 
 // Answer is the outcome of a call.
@@ -37,6 +41,8 @@ type Answer struct {
 	Err     error
 	// Begun reports whether the call began the session that it names.
 	Begun bool
+	// Detached is the ID of the durable call, which goes on and is not waited for; empty: the call has ended.
+	Detached string
 }
 
 // Failed returns the answer with another error, also in its outcome.
@@ -71,6 +77,7 @@ const (
 	eventApproval = "approval"
 	eventQuestion = "question"
 	eventDelta    = "delta"
+	eventDurable  = "durable"
 	eventPart     = "part"
 	eventEnd      = "end"
 )
@@ -78,7 +85,7 @@ const (
 // event is one line of the answer to a call. Readers ignore events they do not know.
 type event struct {
 	Event    string    `json:"event"`
-	ID       string    `json:"id,omitempty"`       // begin: the ID of the call
+	ID       string    `json:"id,omitempty"`       // begin: the ID of the call; durable: that of the durable call
 	Approval *question `json:"approval,omitempty"` // approval: the question
 
 	Question *toolQuestion `json:"question,omitempty"` // question: that of a tool
@@ -122,18 +129,19 @@ type ending struct {
 	Metadata host.Metadata `json:"metadata"`
 	Error    *tool.Error   `json:"error,omitempty"`
 	Begun    bool          `json:"session_begun,omitempty"`
+	Detached string        `json:"detached,omitempty"`
 }
 
 func endingOf(a Answer) event {
 	return event{Event: eventEnd, End: &ending{
 		ID: a.Outcome.ID, Name: a.Outcome.Name, Success: a.Outcome.Success, IsError: a.Result.IsError,
-		Metadata: a.Outcome.Metadata, Error: sentError(a.Err), Begun: a.Begun,
+		Metadata: a.Outcome.Metadata, Error: sentError(a.Err), Begun: a.Begun, Detached: a.Detached,
 	}}
 }
 
 // answer joins the parts of a result and the end of its call.
 func (e ending) answer(p parts) Answer {
-	a := Answer{Begun: e.Begun, Outcome: host.Outcome{ID: e.ID, Name: e.Name, Metadata: e.Metadata}}
+	a := Answer{Begun: e.Begun, Detached: e.Detached, Outcome: host.Outcome{ID: e.ID, Name: e.Name, Metadata: e.Metadata}}
 	if e.Error != nil {
 		return a.Failed(e.Error)
 	}

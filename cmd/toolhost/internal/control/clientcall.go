@@ -70,12 +70,15 @@ func (c *Client) stream(ctx context.Context, call Call, a policy.Approver) (Answ
 	if call.Timeout > 0 {
 		q.Set("timeout", call.Timeout.String())
 	}
-	for name, on := range map[string]bool{"yes": call.Yes, "ask": a != nil, "questions": tool.AskerFrom(ctx) != nil, "deltas": tool.DeltasFrom(ctx) != nil} {
+	for name, on := range map[string]bool{
+		"yes": call.Yes, "ask": a != nil, "questions": tool.AskerFrom(ctx) != nil,
+		"deltas": tool.DeltasFrom(ctx) != nil, "detach": call.Detach,
+	} {
 		if on {
 			q.Set(name, "true")
 		}
 	}
-	r := &callReader{client: c, approver: a, asker: tool.AskerFrom(ctx), show: tool.DeltasFrom(ctx), begun: make(chan struct{})}
+	r := &callReader{client: c, approver: a, asker: tool.AskerFrom(ctx), show: tool.DeltasFrom(ctx), told: call.Told, begun: make(chan struct{})}
 	// The connection outlives ctx for a moment: the daemon reports the outcome.
 	wire, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer hangUp()
@@ -94,6 +97,7 @@ type callReader struct {
 	approver policy.Approver
 	asker    tool.Asker       // nil: nothing answers questions
 	show     func(tool.Delta) // nil: the text is wanted with the result
+	told     func(id string)  // of a durable call; nil: it is not wanted
 
 	address string        // of the call, once it has begun
 	begun   chan struct{} // closed when the address is known
@@ -130,6 +134,8 @@ func (r *callReader) read(ctx context.Context, body io.Reader) (Answer, error) {
 			asking.Go(func() { r.ask(ctx, *e.Approval) })
 		case e.Event == eventDelta && e.Delta != nil && r.show != nil:
 			r.show(*e.Delta)
+		case e.Event == eventDurable && r.told != nil:
+			r.told(e.ID)
 		case e.Event == eventQuestion && e.Question != nil && r.asker != nil:
 			asking.Go(func() { r.answer(ctx, *e.Question) })
 		}

@@ -136,6 +136,10 @@ func (s *service) Fleet() (*fleet.Fleet, error) {
 	return nil, tool.Errorf(tool.CodeUnsupported, "in no fleet")
 }
 
+func (s *service) Durable() (control.Durable, error) {
+	return nil, tool.Errorf(tool.CodeUnsupported, "in no fleet")
+}
+
 func (s *service) Reload(context.Context) error { return s.reload }
 
 func (s *service) ApplyPlugin(ctx context.Context, name string) error { return s.SyncPlugin(ctx, name) }

@@ -23,6 +23,8 @@ type FleetState struct {
 	// Tools counts the mounted tools, and Calls the calls in progress on other hosts.
 	Tools int `json:"tools"`
 	Calls int `json:"calls"`
+	// Queue is that of durable calls; nil: no rule is durable, and no other host has made one.
+	Queue *fleet.QueueStatus `json:"queue,omitempty"`
 }
 
 // Reached reports whether the host is in its fleet.

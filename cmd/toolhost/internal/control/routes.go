@@ -49,6 +49,10 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /v1/fleet/tools", operator(s.fleetTools))
 	mux.HandleFunc("POST /v1/fleet/hosts/{name}/drain", s.drainHost(true))
 	mux.HandleFunc("POST /v1/fleet/hosts/{name}/resume", s.drainHost(false))
+	mux.HandleFunc("GET "+durablePath, s.durably(s.durableCalls))
+	mux.HandleFunc("GET "+durablePath+"/{id}", s.durably(s.durableCall))
+	mux.HandleFunc("GET "+durablePath+"/{id}/wait", s.waitDurable)
+	mux.HandleFunc("POST "+durablePath+"/{id}/cancel", s.durably(s.cancelDurable))
 	numbers := operator(s.numbers(s.service.Numbers()))
 	mux.HandleFunc("GET /metrics", numbers)
 	mux.HandleFunc("GET /debug/pprof/", numbers)
@@ -137,6 +141,7 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("deltas") == "true" {
 		ctx = tool.WithDeltas(ctx, run.show)
 	}
+	c.Told = run.submitted
 	_ = s.sendAnswer(out, s.service.Call(ctx, callerOf(r), c, asked)) // an answer that is not read is on record
 }
 
@@ -171,7 +176,7 @@ func (s *Server) sendAnswer(out *lines, a Answer) error {
 
 // parseCall reads what a request says in addition to the arguments.
 func parseCall(q url.Values) (Call, error) {
-	c := Call{Name: q.Get("name"), Session: q.Get("session"), On: q.Get("on"), Yes: q.Get("yes") == "true"}
+	c := Call{Name: q.Get("name"), Session: q.Get("session"), On: q.Get("on"), Yes: q.Get("yes") == "true", Detach: q.Get("detach") == "true"}
 	if c.Session != "" {
 		if err := CheckSession(c.Session); err != nil {
 			return c, err

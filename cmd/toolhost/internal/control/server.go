@@ -72,6 +72,8 @@ type Service interface {
 	Journal(name string) *plugin.Journal
 	// Fleet returns the fleet that the daemon is in, or an error: it is in none.
 	Fleet() (*fleet.Fleet, error)
+	// Durable returns the durable calls of the fleet, or the error of Fleet.
+	Durable() (Durable, error)
 	// Numbers serves /metrics and /debug/pprof/.
 	Numbers() http.Handler
 }
@@ -96,6 +98,7 @@ type Server struct {
 	mu       sync.Mutex
 	calls    map[string]*runningCall
 	waiting  map[*runningCall]bool // those that wait for approval
+	parked   map[*runningCall]bool // those that wait for a durable call
 	silent   map[net.Conn]bool     // connections without a request so far
 	draining bool
 	idle     chan struct{} // closed when the server drains and the last call has ended
@@ -107,7 +110,7 @@ func NewServer(s Service, log hclog.Logger) *Server {
 		service:   s,
 		arguments: newBudget(maxHeldArguments), answers: newBudget(maxHeldAnswers),
 		work: make(chan struct{}, maxWork), readers: make(chan struct{}, maxReaders), ending: make(chan struct{}),
-		calls: map[string]*runningCall{}, waiting: map[*runningCall]bool{}, silent: map[net.Conn]bool{},
+		calls: map[string]*runningCall{}, waiting: map[*runningCall]bool{}, parked: map[*runningCall]bool{}, silent: map[net.Conn]bool{},
 		idle: make(chan struct{}),
 	}
 	out.http = http.Server{
@@ -203,7 +206,7 @@ func (s *Server) addCall(r *runningCall) error {
 			Code: tool.CodeUnavailable, Message: "the daemon is ending, and takes no more calls",
 			Hint: "use --no-daemon, or try again when it is back",
 		}
-	case len(s.calls)-len(s.waiting) >= maxCalls:
+	case len(s.calls)-len(s.waiting)-len(s.parked) >= maxCalls:
 		return &tool.Error{Code: tool.CodeResourceExhausted, Message: "the daemon has too many calls in progress", Hint: "try again later"}
 	}
 	s.calls[r.id] = r
@@ -247,6 +250,7 @@ func (s *Server) removeCall(r *runningCall) {
 	r.cancel(nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	delete(s.parked, r)
 	if delete(s.calls, r.id); s.draining && len(s.calls) == 0 {
 		close(s.idle)
 	}

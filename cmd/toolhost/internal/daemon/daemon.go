@@ -43,7 +43,8 @@ type daemon struct {
 	server   atomic.Pointer[control.Server] // nil until the daemon serves
 	mcp      atomic.Pointer[mcpServer]      // nil: there are no MCP clients
 
-	fleet atomic.Pointer[member] // nil: the daemon is in none
+	fleet    atomic.Pointer[member] // nil: the daemon is in none
+	detached *detached
 
 	lastSession atomic.Pointer[lastSession]
 
@@ -83,7 +84,7 @@ func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{session: s, log: logger, since: time.Now(), options: o, stop: make(chan struct{})}
+	d := &daemon{session: s, log: logger, since: time.Now(), options: o, stop: make(chan struct{}), detached: newDetached()}
 	needs := session.Needs{Record: true, Audit: o.Audit, Options: o.Host}
 	if o.HTTP || o.Caller != "" || o.Fleet.over(t.Config.NATS).Joins() {
 		needs.Options = append(needs.Options, host.WithHooks(policy.Hooks{After: d.count, Error: d.count}))
@@ -148,6 +149,13 @@ func (d *daemon) Get(c control.Caller, name string) (host.Tool, bool) {
 
 // Call implements [control.Service].
 func (d *daemon) Call(ctx context.Context, by control.Caller, c control.Call, asked policy.Approver) control.Answer {
+	if c.Detach {
+		return d.detach(ctx, by, c, asked)
+	}
+	return d.counted(ctx, by, c, asked)
+}
+
+func (d *daemon) counted(ctx context.Context, by control.Caller, c control.Call, asked policy.Approver) control.Answer {
 	began := time.Now()
 	answer := d.call(ctx, by, c, asked)
 	d.countCall(c.Name, answer.Result, answer.Err, time.Since(began))
@@ -165,6 +173,7 @@ func (d *daemon) countCall(name string, r tool.Result, err error, took time.Dura
 
 func (d *daemon) call(ctx context.Context, by control.Caller, c control.Call, asked policy.Approver) control.Answer {
 	may, can := d.allowance(by), setup.Askers{Client: asked, Queue: d.queue}
+	ctx = fleet.WithSubmission(ctx, fleet.Submission{Told: c.Told})
 	if c.On != "" {
 		if err := d.checkPlace(c.Name, c.On); err != nil {
 			return control.Answer{Outcome: host.Outcome{Name: c.Name}}.Failed(err)

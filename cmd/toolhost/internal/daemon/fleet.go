@@ -233,6 +233,9 @@ func (d *daemon) fleetState() *control.FleetState {
 		}
 	}
 	out.Tools = m.CountTools()
+	if q := m.Queue(); q.Open || q.Reason != "" {
+		out.Queue = &q
+	}
 	return out
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/mcpbridge"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/host/task"
@@ -39,7 +40,7 @@ func (d *daemon) newMCP() (*mcpServer, error) {
 		Session:   d.clientSession, Current: d.currentSession, CanonicalNames: d.namesCanonical,
 		Name: "toolhost", Version: host.Version,
 		MaxRequestBytes: c.MCP.Limits.Body, MaxOpen: c.MCP.Limits.Requests, QuestionTimeout: c.Approvals.Timeout,
-		Tasks: tasks, TaskRule: d.taskRule,
+		Tasks: fleet.Tasks(tasks, d.fleetNow), TaskRule: d.taskRule,
 		Logger: slogOf(d.log.Named("mcp")),
 	})
 	if err != nil {
@@ -48,11 +49,16 @@ func (d *daemon) newMCP() (*mcpServer, error) {
 	return &mcpServer{server, tasks}, nil
 }
 
-// taskRule says when the calls of a tool become tasks.
+// taskRule says when the calls of a tool become tasks. A durable one does at once, so that its task has the ID
+// of the call, by which it is found after a restart.
 func (d *daemon) taskRule(tool string) mcpbridge.TaskRule {
 	after, required, ever := d.current.Load().loaded.Config.MCP.Tasks.Rule(tool)
-	if !ever {
+	f := d.fleetNow()
+	switch {
+	case !ever:
 		after = -1
+	case f != nil && f.DurableMode(tool) != "":
+		after = 0
 	}
 	return mcpbridge.TaskRule{After: after, Required: required}
 }

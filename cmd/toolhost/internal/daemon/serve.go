@@ -127,6 +127,7 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, f
 		return errors.Join(err, ln.Close())
 	}
 	defer d.closeFleet()
+	defer d.detached.end()
 	if err := d.serveMetrics(tasks); err != nil {
 		return errors.Join(err, ln.Close()) // which removes the socket
 	}
@@ -159,6 +160,7 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, f
 	tasks.add(func(context.Context) { front.shutdown(bound) })
 	tasks.add(func(context.Context) { d.leaveFleet(bound) })
 	server.Shutdown(bound)
+	d.detached.end()
 	tasks.end()
 	d.sessions.close()
 	if !over {

@@ -78,6 +78,12 @@ func checkHosts(ctx context.Context, p *patient, c *control.Client) {
 	if !f.Reached() {
 		p.failed(fmt.Sprintf("the daemon is not in its fleet on %s: %s", f.Server, f.Reason), "see its log")
 	}
+	switch q := f.Queue; {
+	case q != nil && q.Open:
+		p.ok(fmt.Sprintf("durable calls can be made: %d are in the queue", q.Queued))
+	case q != nil && f.Reached():
+		p.failed("tools whose rule is durable cannot be called: "+q.Reason, "give the NATS server JetStream, or remove durable under nats.rules")
+	}
 	hosts, err := c.FleetHosts(ctx)
 	if err != nil {
 		p.error(err, "see toolhost fleet")

@@ -50,6 +50,8 @@ var (
 	descFleetReached = describe("fleet_reached", "1 if the host is in its fleet, 0 if no NATS server is reached; absent: it has none.")
 	descFleetHosts   = describe("fleet_hosts", "Other hosts of the fleet, refused if they are not used.", "refused")
 	descFleetTools   = describe("fleet_tools", "Tools of other hosts that are mounted.")
+	descFleetQueued  = describe("fleet_queue_calls", "Durable calls of all hosts in the queue; absent: the host takes no part in it.")
+	descFleetRunning = describe("fleet_queue_calls_running", "Durable calls that run on this host.")
 	descFleetCalls   = describe("fleet_calls_in_progress", "Calls of this host that other hosts of its fleet run.")
 )
 
@@ -58,7 +60,7 @@ func (states) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descInfo, descSince, descTools, descFaults, descSkipped, descLeaving, descCalls, descApprovals,
 		descState, descStarts, descCrashes, descRunning, descWaiting, descUpgrade, descHeld, descWants,
-		descFleetReached, descFleetHosts, descFleetTools, descFleetCalls,
+		descFleetReached, descFleetHosts, descFleetTools, descFleetCalls, descFleetQueued, descFleetRunning,
 	} {
 		out <- d
 	}
@@ -88,6 +90,10 @@ func (c states) Collect(out chan<- prometheus.Metric) {
 		gauge(descFleetHosts, float64(f.Refused), "true")
 		gauge(descFleetTools, float64(f.Tools))
 		gauge(descFleetCalls, float64(f.Calls))
+		if q := f.Queue; q != nil && q.Open {
+			gauge(descFleetQueued, float64(q.Queued))
+			gauge(descFleetRunning, float64(q.Running))
+		}
 	}
 	for _, p := range now.Plugins {
 		for _, state := range allStates {
