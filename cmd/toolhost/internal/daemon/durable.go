@@ -39,7 +39,7 @@ func (d *daemon) detach(ctx context.Context, by control.Caller, c control.Call, 
 		err = &tool.Error{
 			Code: tool.CodeInvalidArguments, Tool: t.Name, Unsent: true,
 			Message: fmt.Sprintf("calls of tool %s end with their callers, so that there is nothing to come back for", t.Name),
-			Hint:    "leave out --detach", OperatorHint: "set durable in a rule for the tool under nats.rules",
+			Hint:    "leave out --detach", OperatorHint: "leave out --detach, or set durable in a rule for the tool under nats.rules",
 		}
 	}
 	if err != nil {

@@ -10,13 +10,16 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/metrics"
+	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/plugin"
 )
 
 // metricNames describes the metrics of a daemon, by what one with a plugin serves.
 func metricNames(string) (string, error) {
 	n := metrics.New(func() metrics.Snapshot {
-		return metrics.Snapshot{State: control.State{Plugins: []plugin.Status{{Name: "example"}}, Fleet: &control.FleetState{}}}
+		return metrics.Snapshot{State: control.State{
+			Plugins: []plugin.Status{{Name: "example"}}, Fleet: &control.FleetState{Queue: &fleet.QueueStatus{Open: true}},
+		}}
 	})
 	n.Call("example", "", time.Second)
 	n.Reload(nil)
