@@ -57,6 +57,7 @@ type callCommand struct {
 	audit   string
 	session string
 	on      string // a host of the daemon's fleet; empty: any
+	key     string // of idempotency; empty: none
 	detach  bool   // it is durable, and not waited for
 	format  string
 }
@@ -79,6 +80,8 @@ func newCallCommand(s *session.Session) *cobra.Command {
 	cmd.Flags().StringVar(&c.session, "session", "",
 		"call in the session of the daemon with this `NAME`, begun if it is not there, see toolhost session")
 	completeFlag(s, cmd, "session", sessionNames)
+	cmd.Flags().StringVar(&c.key, "idempotency-key", "",
+		"the `KEY` of this call, which its tool gets: a durable call with the same key is the same call")
 	cmd.Flags().BoolVar(&c.detach, "detach", false, "print the ID of a durable call once it is in the queue, and do not wait, see toolhost calls")
 	_ = cmd.RegisterFlagCompletionFunc("arg", func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return c.complete(cmd.Context(), args, typed), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
@@ -241,7 +244,7 @@ func (c *callCommand) call(ctx context.Context, b session.Backend, r request) (a
 	began := time.Now()
 	answer = b.Call(ctx, control.Call{
 		Name: r.name, Session: c.session, On: c.on, Arguments: text, Grants: r.grants, Timeout: c.timeout, Yes: c.yes,
-		Detach: c.detach, Told: c.tell,
+		IdempotencyKey: c.key, Detach: c.detach, Told: c.tell,
 	}, approver)
 	if answer.Begun {
 		c.s.Notef("session %s begins", c.session)

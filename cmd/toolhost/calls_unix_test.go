@@ -136,6 +136,12 @@ func TestCalls(t *testing.T) {
 	b.run("call", "play.run", `{"program":"/no/such/program"}`).exits(1)
 	b.run("calls", "--state", "done").exits(0).prints(id)
 
+	keyed := []string{"play.run", newWork(t).call(), "--idempotency-key", "order-17"}
+	if first, again := b.detach(keyed...), b.detach(keyed...); first != again {
+		t.Errorf("with one key there are the calls %s and %s", first, again)
+	}
+	b.run("call", "play.run", work.call(), "--idempotency-key", "order-17").exits(4).says("belongs to another call")
+
 	second := newWork(t)
 	var detached struct{ ID, Name string }
 	b.run("call", "--detach", "--json", "play.run", second.call()).exits(0).json(&detached)
@@ -218,7 +224,8 @@ func TestCallsSurviveTheirHost(t *testing.T) {
 	if n := once.runs(); n != 1 {
 		t.Errorf("it ran %d times", n)
 	}
-	killed.serve() // which removes what the killed one has left
+	killed.serve() // which removes what the killed one has left, and so does the start of a plugin
+	killed.run("call", "play.echo").exits(0)
 }
 
 // A queue that is full says so at once, and a server without JetStream says what to do.

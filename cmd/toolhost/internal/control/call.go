@@ -28,6 +28,8 @@ type Call struct {
 	Timeout time.Duration
 	// Yes approves a dangerous call in advance, which the daemon may refuse.
 	Yes bool
+	// IdempotencyKey is that of the call; empty: it has none.
+	IdempotencyKey string
 	// Detach has a durable call answered once it is in the queue.
 	Detach bool
 	// Told is called with the ID of a durable call once it is in the queue; nil: it is not.

@@ -67,6 +67,9 @@ func (c *Client) stream(ctx context.Context, call Call, a policy.Approver) (Answ
 	for _, g := range call.Grants {
 		q.Add("grant", string(g))
 	}
+	if call.IdempotencyKey != "" {
+		q.Set("key", call.IdempotencyKey)
+	}
 	if call.Timeout > 0 {
 		q.Set("timeout", call.Timeout.String())
 	}

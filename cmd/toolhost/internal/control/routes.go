@@ -176,7 +176,10 @@ func (s *Server) sendAnswer(out *lines, a Answer) error {
 
 // parseCall reads what a request says in addition to the arguments.
 func parseCall(q url.Values) (Call, error) {
-	c := Call{Name: q.Get("name"), Session: q.Get("session"), On: q.Get("on"), Yes: q.Get("yes") == "true", Detach: q.Get("detach") == "true"}
+	c := Call{
+		Name: q.Get("name"), Session: q.Get("session"), On: q.Get("on"), Yes: q.Get("yes") == "true", Detach: q.Get("detach") == "true",
+		IdempotencyKey: q.Get("key"),
+	}
 	if c.Session != "" {
 		if err := CheckSession(c.Session); err != nil {
 			return c, err

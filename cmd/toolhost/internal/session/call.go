@@ -37,7 +37,7 @@ func CallIn(ctx context.Context, h *host.Host, in *host.Session, c control.Call,
 	session := in.With(append(may.Caller.Session(), host.WithGrants(given...), host.WithApprover(may.approver(c.Yes, asked)))...)
 	ctx, cancel := bounded(ctx, c.Timeout)
 	defer cancel()
-	out, res, err := session.CallWith(ctx, tool.Call{Name: c.Name, Arguments: c.Arguments}, host.CallOptions{})
+	out, res, err := session.CallWith(ctx, tool.Call{Name: c.Name, Arguments: c.Arguments, IdempotencyKey: c.IdempotencyKey}, host.CallOptions{})
 	answer := control.Answer{Outcome: out, Result: res, Err: err}
 	switch code := tool.CodeOf(err); {
 	case code == tool.CodePermissionDenied && len(refused) > 0:
