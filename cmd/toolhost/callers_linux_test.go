@@ -12,23 +12,26 @@ import (
 	"github.com/toolhost/toolhost/host/audit"
 )
 
-// Another user, whom the configuration names, is a caller with grants, a rate and sessions of its
-// own, and manages nothing.
-func TestCallerOfAnotherUser(t *testing.T) {
-	t.Parallel()
+// other is a world in whose daemon other users are callers.
+type other struct {
+	*world
+	base string // all users may enter it
+}
+
+// newOther makes a world with plugins and a configuration besides the places.
+func newOther(t *testing.T, config string, plugins ...string) *other {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can become another user")
 	}
-	const uid, stranger = 65533, 65532
-	w := newWorld(t)
-	base, err := os.MkdirTemp("/tmp", "thu-") // all users may enter it
+	base, err := os.MkdirTemp("/tmp", "thu-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(base) })
-	path := func(name string) string { return filepath.Join(base, name) }
-	w.root, w.plugins = path("root"), path("plugins")
-	for _, dir := range []string{base, w.root, w.plugins, path("home")} {
+	o := &other{newWorld(t), base}
+	o.root, o.plugins = o.path("root"), o.path("plugins")
+	for _, dir := range []string{base, o.root, o.plugins, o.path("home")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -36,32 +39,75 @@ func TestCallerOfAnotherUser(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Chmod(path("home"), 0o777); err != nil { //nolint:gosec // for the state of two users
+	if err := os.Chmod(o.path("home"), 0o777); err != nil { //nolint:gosec // for the state of two users
 		t.Fatal(err)
 	}
-	w.install("buffer", "buffer")
-	if err := os.Link(filepath.Join(built.dir, "toolhost"), path("toolhost")); err != nil {
+	for _, name := range plugins {
+		o.install(name, name)
+	}
+	if err := os.Link(filepath.Join(built.dir, "toolhost"), o.path("toolhost")); err != nil {
 		t.Fatal(err)
 	}
+	text := "root: root\nplugin_dirs: [plugins]\nsocket: run.sock\n" + config
+	if err := os.WriteFile(o.path("toolhost.yaml"), []byte(text), 0o644); err != nil { //nolint:gosec // for others
+		t.Fatal(err)
+	}
+	o.env = append(o.env, "TOOLHOST_SOCKET="+o.path("run.sock"))
+	return o
+}
+
+func (o *other) path(name string) string { return filepath.Join(o.base, name) }
+
+// as runs the command as a user; 0: as the daemon's.
+func (o *other) as(uid uint32, words ...string) outcome {
+	o.t.Helper()
+	cmd := o.command(append(words, "--config", o.path("toolhost.yaml"))...)
+	cmd.Path, cmd.Dir = o.path("toolhost"), o.root
+	if uid != 0 {
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + o.path("home/"+string(rune('a'+uid%26))), "TOOLHOST_CACHE_DIR=off"}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	}
+	return o.finish(cmd)
+}
+
+// Durable calls are their caller's: another user sees, waits for and cancels none of others.
+func TestCallsOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	const uid = 65533
+	hub, work := newWorld(t, "player"), newWork(t)
+	_, url := hub.fleetOf("  share: ['play.*']")
+	w := newOther(t, "nats: {url: "+url+", name: b, mount: ['*'], "+atMostOnce+"}\ncallers: {visitor: {uid: 65533}}\n")
+	w.sharesKey(hub)
+	w.begin("--config", w.path("toolhost.yaml")).await("toolhost: ready: ")
+	w.until("the tool is there", func() bool { return strings.Contains(w.as(0, "tools").stdout, "play.run") })
+	detach := func(uid uint32) string {
+		t.Helper()
+		return strings.TrimSpace(w.as(uid, "call", "--detach", "play.run", work.call()).exits(0).stdout)
+	}
+	ours, theirs := detach(0), detach(uid)
+	w.as(0, "calls").exits(0).prints(ours, theirs, "visitor")
+	if o := w.as(uid, "calls").exits(0).prints(theirs); strings.Contains(o.stdout, ours) {
+		t.Errorf("the visitor sees\n%s", o.stdout)
+	}
+	for _, words := range [][]string{{"show"}, {"wait"}, {"cancel"}} {
+		w.as(uid, append([]string{"calls"}, append(words, ours)...)...).exits(2).says("there is no durable call")
+	}
+	w.as(uid, "calls", "cancel", theirs).exits(0).prints("canceled")
+	work.mayEnd()
+	w.as(0, "calls", "wait", ours).exits(0).prints("finished")
+	w.as(0, "calls", "show", theirs).exits(0).prints("canceled")
+}
+
+// Another user, whom the configuration names, is a caller with grants, a rate and sessions of its
+// own, and manages nothing.
+func TestCallerOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	const uid, stranger = 65533, 65532
+	w := newOther(t, "callers:\n  cli:\n    grants: [fs:read]\n  visitor:\n    uid: 65533\n    grants: [fs:read]\n    rate: 4/1h\n", "buffer")
+	path, as := w.path, w.as
 	if err := os.WriteFile(path("root/a.txt"), []byte("text\n"), 0o644); err != nil { //nolint:gosec // for others
 		t.Fatal(err)
 	}
-	config := "root: root\nplugin_dirs: [plugins]\nsocket: run.sock\n" +
-		"callers:\n  cli:\n    grants: [fs:read]\n  visitor:\n    uid: 65533\n    grants: [fs:read]\n    rate: 4/1h\n"
-	if err := os.WriteFile(path("toolhost.yaml"), []byte(config), 0o644); err != nil { //nolint:gosec // for others
-		t.Fatal(err)
-	}
-	as := func(uid uint32, words ...string) outcome {
-		t.Helper()
-		cmd := w.command(append(words, "--config", path("toolhost.yaml"))...)
-		cmd.Path, cmd.Dir = path("toolhost"), w.root
-		if uid != 0 {
-			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + path("home/"+string(rune('a'+uid%26))), "TOOLHOST_CACHE_DIR=off"}
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: &syscall.Credential{Uid: uid, Gid: uid}}
-		}
-		return w.finish(cmd)
-	}
-	w.env = append(w.env, "TOOLHOST_SOCKET="+path("run.sock"))
 	s := w.begin("--config", path("toolhost.yaml"))
 	s.await("toolhost: ready: ")
 

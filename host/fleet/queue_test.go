@@ -42,10 +42,20 @@ func lasting(mode durable.Mode, patterns ...string) func(*fleet.Config) {
 	}
 }
 
-// submitted returns a context whose durable call tells its ID.
-func submitted(ctx context.Context) (context.Context, chan string) {
+// submitted returns a context whose durable call tells its ID, and what waits for that.
+func submitted(t testing.TB, ctx context.Context) (_ context.Context, id func() string) { //nolint:revive // testing comes first
+	t.Helper()
 	ids := make(chan string, 1)
-	return fleet.WithSubmission(ctx, fleet.Submission{Told: func(id string) { ids <- id }}), ids
+	return fleet.WithSubmission(ctx, fleet.Submission{Told: func(id string) { ids <- id }}), func() string {
+		t.Helper()
+		select {
+		case id := <-ids:
+			return id
+		case <-time.After(20 * time.Second):
+			t.Fatal("the call is not in the queue")
+			return ""
+		}
+	}
 }
 
 // A call of a durable tool runs through both chains, by way of the queue; what ends its caller's
@@ -74,13 +84,13 @@ func TestDurableCall(t *testing.T) {
 	}
 	alice := a.Session(host.WithCaller(host.Caller{Name: "alice"}), host.WithGrants("net"))
 	ctx, cancel := context.WithCancel(t.Context())
-	ctx, ids := submitted(ctx)
+	ctx, submittedID := submitted(t, ctx)
 	ended := make(chan error, 1)
 	go func() {
 		_, err := alice.Execute(ctx, tool.Call{Name: "slow", IdempotencyKey: "k"})
 		ended <- err
 	}()
-	id := <-ids
+	id := submittedID()
 	until(t, "it runs", func() bool {
 		c, err := a.GetCall(t.Context(), id)
 		return err == nil && c.State == durable.StateRunning
@@ -169,14 +179,14 @@ func TestDurableCallsHoldNoSlots(t *testing.T) {
 	a := &node{h, f}
 	until(t, "the tools", func() bool { return a.has("slow") && a.has("quick") && a.has("fails") })
 	var waiting sync.WaitGroup
-	for range 20 {
-		ctx, ids := submitted(t.Context())
+	for range 12 { // fewer than run on b at a time
+		ctx, submittedID := submitted(t, t.Context())
 		waiting.Go(func() {
 			if res, err := a.Host.Execute(ctx, tool.Call{Name: "slow"}); err != nil || res.Text() != "late" {
 				t.Errorf("%v %v", res.Text(), err)
 			}
 		})
-		<-ids
+		submittedID()
 	}
 	if got := a.text(t, "quick"); got != "now" {
 		t.Errorf("got %q", got)
