@@ -111,7 +111,8 @@ func (c *Calls) Stats() Stats {
 // news tells who waits that a record has changed.
 type news struct {
 	mu      sync.Mutex
-	watches bool // there is a watcher
+	end     context.CancelFunc // of the watcher; nil: there is none
+	made    uint64             // the connection that it is on
 	waiting map[string]map[chan struct{}]bool
 }
 
@@ -148,12 +149,17 @@ func (n *news) tell(id string) {
 }
 
 // listen has [news] told of changes, until [Calls.Close]. Without it, who waits looks from time to
-// time.
+// time. A watcher notices late that its server was restarted, so a new connection has a new one.
 func (c *Calls) listen() {
 	c.news.mu.Lock()
 	defer c.news.mu.Unlock()
-	if c.news.watches || c.worker.life.Err() != nil {
+	made := connects(c.cfg.Conn)
+	if c.news.end != nil && c.news.made == made || c.worker.life.Err() != nil || !c.cfg.Conn.IsConnected() {
 		return
+	}
+	if c.news.end != nil {
+		c.news.end()
+		c.news.end = nil
 	}
 	ctx, cancel := context.WithCancel(c.worker.life)
 	prefix := owner(c.cfg.Key.Public()) + "."
@@ -163,7 +169,7 @@ func (c *Calls) listen() {
 		c.cfg.Log.Warn("changes of durable calls are not told", "error", err)
 		return
 	}
-	c.news.watches = true
+	c.news.end, c.news.made = cancel, made
 	c.done.Go(func() {
 		defer cancel()
 		defer w.Stop() //nolint:errcheck // there is nothing to be done
@@ -174,8 +180,10 @@ func (c *Calls) listen() {
 			case e, ok := <-w.Updates():
 				if !ok {
 					c.news.mu.Lock()
-					c.news.watches = false
-					c.news.mu.Unlock()
+					defer c.news.mu.Unlock()
+					if ctx.Err() == nil { // it has no successor
+						c.news.end = nil
+					}
 					return
 				}
 				if e != nil {

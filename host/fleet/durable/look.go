@@ -48,9 +48,9 @@ func (c *Calls) Peek(ctx context.Context, id string) (Call, error) {
 func (c *Calls) Wait(ctx context.Context, id string) (Call, error) {
 	changed, end := c.news.of(id)
 	defer end()
-	c.listen()
 	var bad time.Time // since when the record is not a call's; its worker writes it again
 	for {
+		c.listen()
 		call, again, err := c.look(ctx, id)
 		switch code := tool.CodeOf(err); {
 		case ctx.Err() != nil:

@@ -40,7 +40,7 @@ type worker struct {
 	free    int
 	missing bool // the last look failed
 
-	told atomic.Bool // a nudge came since the last look
+	told atomic.Bool // there may be more in the queue than at the last look
 }
 
 func (c *Calls) work(life context.Context) (*worker, error) {
@@ -213,6 +213,7 @@ func (w *worker) next(ctx context.Context) (more bool) {
 	w.free += slots - got
 	if err != nil {
 		delete(w.consumers, tok) // it may be gone; the next look makes it again
+		w.told.Store(true)
 		if ctx.Err() == nil && !errors.Is(err, nats.ErrConnectionClosed) {
 			w.cfg.Log.Debug("durable calls were not fetched", "tool", w.offers[tok], "error", err)
 		}
@@ -258,6 +259,7 @@ func (w *worker) start(m jetstream.Msg, wait time.Duration) {
 	w.jobs.Go(func() {
 		j.run()
 		j.cancel(nil)
+		w.told.Store(true) // it may have been given back
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.running[j.id] == j {
