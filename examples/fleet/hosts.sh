@@ -4,6 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 export PATH="$PWD/bin:$PATH"
 work=$(mktemp -d)
+export XDG_STATE_HOME="$work/state" # the hosts' key, and what the NATS server keeps
 ln -s "$PWD/bin/plugins" "$work/plugins"
 hosts=()
 stop() {
@@ -38,3 +39,6 @@ three call fs.read '{"path":"name.txt"}'
 three fleet drain one
 three call fs.read '{"path":"name.txt"}'
 three fleet tools
+call=$(three call --detach fs.list) # it waits in a queue until a host takes it
+three calls wait "$call"
+three calls
