@@ -27,7 +27,7 @@ type Submission struct {
 	// another. Default: empty, a new one.
 	ID string
 	// Told is called with the call's ID once the queue has it, before it is waited for. Default:
-	// nil, nobody is told.
+	// nil, it is not told.
 	Told func(id string)
 }
 

@@ -43,7 +43,7 @@ func lasting(mode durable.Mode, patterns ...string) func(*fleet.Config) {
 }
 
 // submitted returns a context whose durable call tells its ID, and what waits for that.
-func submitted(t testing.TB, ctx context.Context) (_ context.Context, id func() string) { //nolint:revive // testing comes first
+func submitted(t testing.TB, ctx context.Context) (_ context.Context, id func() string) {
 	t.Helper()
 	ids := make(chan string, 1)
 	return fleet.WithSubmission(ctx, fleet.Submission{Told: func(id string) { ids <- id }}), func() string {

@@ -16,7 +16,7 @@ import (
 // Tasks returns a store whose tasks of durable tools survive the restart of the host: such a task
 // has the ID of its durable call. While the host runs, they are in memory with all other tasks, and so count
 // among those that it keeps; afterwards, and when their time there is over, they are found in the
-// queue. Those of callers without a name are only in memory, as nobody could tell them from
+// queue. Those of callers without a name are only in memory, as they could not be told from
 // those of others. Current returns the fleet; nil: the host is in none.
 func Tasks(memory *task.Memory, current func() *Fleet) task.Store {
 	return &taskStore{Memory: memory, current: current}

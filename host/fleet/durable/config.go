@@ -42,14 +42,14 @@ type Config struct {
 	// idempotent.
 	Repeatable func(tool string) bool
 	// Track is called before a call of the queue runs here, and what it returns when it has ended.
-	// Default: nil, nobody is told.
+	// Default: nil, it is not told.
 	Track func() (ended func())
 	// Digest returns what tells definitions of one name apart. All hosts need the same. Default:
 	// [Digest].
 	Digest func(tool.Definition) string
 
 	// Existing has [Open] use the queue and the bucket only if they are there: a host that only runs
-	// calls of others makes none on a server where nobody submits any. Default: false, it makes them.
+	// calls of others makes none on a server where none are submitted. Default: false, it makes them.
 	Existing bool
 
 	// Slots is how many calls run here at a time; no more are fetched. Default: 0, 16.

@@ -109,7 +109,7 @@ func of(c control.Caller, call durable.Call) bool {
 // List implements [control.Durable].
 func (d durableCalls) List(ctx context.Context, by control.Caller) ([]durable.Call, error) {
 	all, err := d.fleet.ListCalls(ctx)
-	if tool.CodeOf(err) == tool.CodeNotFound { // nobody has made the queue
+	if tool.CodeOf(err) == tool.CodeNotFound { // there is not even a queue
 		return nil, nil
 	}
 	return slices.DeleteFunc(all, func(c durable.Call) bool { return !of(by, c) }), err
