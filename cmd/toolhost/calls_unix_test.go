@@ -302,9 +302,9 @@ func TestTaskOfDurableTool(t *testing.T) {
 	f := b.serveMCP()
 	ann, ben := b.token("ann"), b.token("ben")
 	b.has("play.run")
-	begin := func(w interface{ call() string }) string {
+	begin := func(call string) string {
 		t.Helper()
-		a := f.tasked(ann, can, "tools/call", "play_run", `"name":"play_run","arguments":`+w.call())
+		a := f.tasked(ann, can, "tools/call", "play_run", `"name":"play_run","arguments":`+call)
 		if a.Result.ResultType != "task" || len(a.Result.TaskID) != 26 {
 			t.Fatalf("not a task: %s", a.text)
 		}
@@ -314,7 +314,7 @@ func TestTaskOfDurableTool(t *testing.T) {
 		t.Helper()
 		return f.tasked(token, can, "tasks/"+method, id, `"taskId":"`+id+`"`)
 	}
-	id, ended := begin(work), begin(other)
+	id, ended := begin(work.call()), begin(other.call())
 	if c := b.callOf(id); c.Caller != "ann" || c.Tool != "play.run" {
 		t.Errorf("the call of the task is %+v", c)
 	}
@@ -345,7 +345,11 @@ func TestTaskOfDurableTool(t *testing.T) {
 	if len(a.Result.Result.Content) != 1 || !strings.Contains(a.Result.Result.Content[0].Text, "finished") || work.runs() != 1 {
 		t.Errorf("its result after %d runs: %s", work.runs(), a.text)
 	}
-	if live := begin(work); about(ann, "cancel", live).Error.Code != 0 {
-		t.Error("a task that lives is not canceled")
+	live := begin(newWork(t).call())
+	if a := about(ann, "cancel", live); a.Error.Code != 0 {
+		t.Errorf("cancel: %s", a.text)
+	}
+	if c := b.callOf(live); c.State != durable.StateCanceled {
+		t.Errorf("the call of a task that was canceled is %s", c.State)
 	}
 }
