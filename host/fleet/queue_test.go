@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
+
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/fleet/durable"
@@ -286,5 +288,36 @@ func TestDurableCallOfHostThatLeaves(t *testing.T) {
 	close(release)
 	if got := <-second; got != "d<nil>" {
 		t.Errorf("the call that was given back: %s", got)
+	}
+}
+
+// What docs/fleet.md says that the user of a host needs is enough for durable calls.
+func TestDurableCallWithPermissions(t *testing.T) {
+	t.Parallel()
+	key := newKey(t)
+	may := &server.SubjectPermission{Allow: []string{
+		"toolhost.v1.>", "_INBOX.>", "$SRV.>", "$JS.API.>", "$JS.ACK.TOOLHOST_CALLS.>", "$JS.FC.>", "$KV.TOOLHOST_RESULTS.>",
+	}}
+	url := serve(t, server.Options{
+		JetStream: true, StoreDir: t.TempDir(),
+		Nkeys: []*server.NkeyUser{{Nkey: key.Public(), Permissions: &server.Permissions{Publish: may, Subscribe: may}}},
+	})
+	join(t, fleet.Config{URL: url, Key: key, Name: "b", Share: []string{"*"}}, says("one", "1"))
+	a := join(t, fleet.Config{URL: url, Key: key, Name: "a", Mount: []string{"*"}}, says("own", "-"))
+	if got := a.text(t, "one"); got != "1" {
+		t.Errorf("got %q", got)
+	}
+	c := fleet.Config{URL: url, Key: key, Name: "a", Mount: []string{"*"}}
+	lasting(durable.AtMostOnce, "*")(&c)
+	if err := a.Reconfigure(c); err != nil { // which takes effect for the next call
+		t.Fatal(err)
+	}
+	ctx, submittedID := submitted(t, t.Context())
+	res, err := a.Host.Execute(ctx, tool.Call{Name: "one"})
+	if err != nil || res.Text() != "1" || submittedID() == "" {
+		t.Errorf("%v %v", res.Text(), err)
+	}
+	if all, err := a.ListCalls(t.Context()); err != nil || len(all) != 1 || all[0].State != durable.StateDone {
+		t.Errorf("%+v %v", all, err)
 	}
 }
