@@ -22,16 +22,13 @@ import (
 // newStore starts a server that keeps durable calls.
 func newStore(t testing.TB) *site {
 	t.Helper()
-	key, err := fleet.NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := newKey(t)
 	s, err := embedded.Start(embedded.Config{Keys: []string{key.Public()}, StoreDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close(context.Background()) })
-	return &site{s, key}
+	return &site{Server: s, key: key}
 }
 
 // lasting has the calls of tools wait in the queue.
