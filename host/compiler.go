@@ -252,7 +252,7 @@ func (c *compiler) admit(e *entry, budget *schema.Budget) error {
 	if err != nil {
 		return err
 	}
-	form := func() (*compiled, error) { return made, nil }
+	form := func() (*compiled, error) { return made, err }
 	e.form.Store(&form)
 	c.recent.add(e)
 	return nil

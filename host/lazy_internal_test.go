@@ -2,7 +2,9 @@ package host
 
 import (
 	"context"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/toolhost/toolhost/host/internal/roster"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -41,5 +43,41 @@ func TestLazyEntryIsCheckedWhenItIsCalled(t *testing.T) {
 	}
 	if _, err := h.compiler.check(from, &tool.Definition{Name: "late"}); tool.CodeOf(err) != tool.CodeInvalidDefinition {
 		t.Errorf("without a description: %v", err)
+	}
+}
+
+// Of many tools that were called, those that were compiled first are compiled again by their next call, and
+// what was counted of them goes on.
+func TestCompiledToolsHaveBounds(t *testing.T) {
+	t.Parallel()
+	h, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range maxCompiled + 1 {
+		err := h.Register(tool.Tool{
+			Definition: tool.Definition{
+				Name: fmt.Sprintf("t%d", i), Description: "-", Safety: tool.Safe,
+				RateLimit: &tool.RateLimit{Calls: 1, Period: tool.Duration(time.Hour)},
+			},
+			Handler: func(_ context.Context, call tool.Call) (tool.Result, error) { return tool.Text(call.Name), nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			if _, err := h.Execute(t.Context(), tool.Call{Name: "t0"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if e := h.registry.find("t0"); e.form.Load() != nil {
+		t.Error("the tool that was compiled first still is")
+	}
+	if e := h.registry.find("t1"); e.form.Load() == nil {
+		t.Error("more are dropped than have to be")
+	}
+	if _, err := h.Execute(t.Context(), tool.Call{Name: "t0"}); tool.CodeOf(err) != tool.CodeRateLimited {
+		t.Errorf("its rate has begun again: %v", err)
 	}
 }

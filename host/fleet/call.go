@@ -23,11 +23,11 @@ func (f *Fleet) Execute(ctx context.Context, call tool.Call) (tool.Result, error
 		return tool.Result{}, notShared(call.Name)
 	}
 	rule := f.settings.Load().ruleOf(call.Name)
-	idempotent := t.versions[0].def.Get().Idempotent
-	if p := chain.PassedFrom(ctx); p != nil && p.Trace.Definition != nil {
-		idempotent = p.Trace.Definition.Idempotent // as the operator has it
+	idempotent, outer := t.versions[0].def.Get().Idempotent, 0
+	if p := chain.PassedFrom(ctx); p != nil && p.Trace.Definition != nil { // as the operator has it
+		idempotent, outer = p.Trace.Definition.Idempotent, p.Trace.Definition.MaxRetries
 	}
-	r := &remoteCall{fleet: f, call: call, rule: rule, tool: t, idempotent: idempotent}
+	r := &remoteCall{fleet: f, call: call, rule: rule, tool: t, idempotent: idempotent, repeated: outer > 0}
 	r.on, _ = ctx.Value(placement{}).(string)
 	if rule.Durable != "" {
 		return r.queued(ctx)
@@ -60,6 +60,7 @@ type remoteCall struct {
 	tool       *mounted
 	idempotent bool
 	on         string // the host that it has to go to; empty: any
+	repeated   bool   // the operator has the host's chain repeat the call, and not the fleet
 	careful    bool   // lines that were made before the connection was lost are not used
 
 	// bonded is the host that the session has got by this call. Guarded by the fleet's lock.
@@ -97,6 +98,9 @@ func (r *remoteCall) repeatable(err error) bool {
 	}
 	switch e.Code {
 	case tool.CodeUnavailable, tool.CodeCrashed, tool.CodeResourceExhausted, tool.CodeNotFound:
+		if r.repeated && e.Code != tool.CodeResourceExhausted && e.Code != tool.CodeNotFound {
+			return false
+		}
 		return e.Unsent || r.idempotent && errors.Is(err, errLost)
 	default:
 		return false

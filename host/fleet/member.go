@@ -37,12 +37,13 @@ type member struct {
 	life   context.Context // until it is gone
 	end    context.CancelFunc
 
-	calls   atomic.Int32 // of this host, in progress there
-	left    atomic.Bool  // it has left, and takes no calls but answers those that it has
-	latency atomic.Int64 // a moving average, in nanoseconds
-	poke    chan struct{}
-	synced  chan struct{} // closed when what it shares was read, or could not be, for the first time
-	once    sync.Once
+	calls     atomic.Int32  // of this host, in progress there
+	left      atomic.Bool   // it has left, and takes no calls but answers those that it has
+	latency   atomic.Int64  // a moving average, in nanoseconds
+	compiling time.Duration // of what it shares, in the reading that is under way; its goroutine's own
+	poke      chan struct{}
+	synced    chan struct{} // closed when what it shares was read, or could not be, for the first time
+	once      sync.Once
 
 	// The fields below are guarded by the fleet's lock.
 	peer    string // its name in the configuration

@@ -1,0 +1,35 @@
+package fleet
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// A call is repeated only if that is harmless, and by the fleet only if the host's chain does not repeat it:
+// else each of the operator's retries would be two.
+func TestRepeatable(t *testing.T) {
+	t.Parallel()
+	lost := &tool.Error{Code: tool.CodeUnavailable, Err: errLost}
+	for _, c := range []struct {
+		idempotent, repeated bool
+		err                  error
+		want                 bool
+	}{
+		{false, false, &tool.Error{Code: tool.CodeUnavailable, Unsent: true}, true},
+		{false, true, &tool.Error{Code: tool.CodeUnavailable, Unsent: true}, false},
+		{false, true, &tool.Error{Code: tool.CodeResourceExhausted, Unsent: true}, true},
+		{false, false, lost, false},
+		{true, false, lost, true},
+		{true, true, lost, false},
+		{true, false, &tool.Error{Code: tool.CodeUnavailable}, false},
+		{true, false, &tool.Error{Code: tool.CodePermissionDenied, Unsent: true}, false},
+		{true, false, fmt.Errorf("another error"), false},
+	} {
+		r := &remoteCall{idempotent: c.idempotent, repeated: c.repeated}
+		if got := r.repeatable(c.err); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
