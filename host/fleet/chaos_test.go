@@ -97,12 +97,14 @@ func TestStrangers(t *testing.T) {
 	for range 20 {
 		a.text(t, "count")
 	}
+	until(t, "what the stranger hears", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(heard) >= 20
+	})
 	mu.Lock()
 	repeated := append([]*nats.Msg{}, heard...)
 	mu.Unlock()
-	if len(repeated) < 20 {
-		t.Fatalf("the stranger has heard %d messages", len(repeated))
-	}
 	for _, m := range repeated {
 		_ = stranger.PublishRequest(m.Subject, stranger.NewInbox(), m.Data)
 	}
