@@ -3,8 +3,6 @@ package fleet
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,8 +13,6 @@ import (
 
 	"github.com/toolhost/toolhost/host/fleet/durable"
 	"github.com/toolhost/toolhost/host/internal/checked"
-	"github.com/toolhost/toolhost/internal/sanitize"
-	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -51,182 +47,8 @@ type version struct {
 	reason string   // why it is not used; empty: it is, or is not the first
 }
 
-const (
-	// gatherTime is how long changes are collected before they are told.
-	gatherTime = 100 * time.Millisecond
-	// maxShared bounds the tools of one host, and maxShareBytes their definitions.
-	maxShared     = 20_000
-	maxShareBytes = 64 << 20
-	// maxSubschemas bounds the schemas in one reading of what a host shares: six for each of the most
-	// tools. Each takes some 30 µs.
-	maxSubschemas = 6 * maxShared
-	// asksAtOnce bounds the definitions in one request.
-	asksAtOnce = 2000
-	// syncTime bounds each answer of a host that says what it shares.
-	syncTime = 30 * time.Second
-)
-
-// follow reads what a host shares, whenever that has changed or the line to it is lost.
-func (m *member) follow() {
-	const firstPause, longestPause = 100 * time.Millisecond, 5 * time.Second
-	for pause := firstPause; ; {
-		select {
-		case <-m.poke:
-		case <-m.life.Done():
-			return
-		}
-		begin := time.Now()
-		m.compiling = 0
-		err := m.sync(m.life)
-		m.ready()
-		if err == nil { // one that has other schemas all the time has a fifth of the time at most
-			pause = firstPause
-			m.rest(min(4*m.compiling, time.Minute))
-			continue
-		}
-		if m.life.Err() != nil {
-			return
-		}
-		m.fleet.log.Debug("what a host shares could not be read", "host", m.host, "error", err)
-		wait := pause
-		switch tool.CodeOf(err) {
-		case tool.CodeUnavailable, tool.CodeDeadlineExceeded:
-		default: // one that says nothing of use, at length, has a tenth of the time at most
-			wait = max(pause, min(10*time.Since(begin), time.Minute))
-		}
-		m.rest(wait)
-		pause = min(2*pause, longestPause)
-		m.wake()
-	}
-}
-
-// rest waits, as long as the host is there.
-func (m *member) rest(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-m.life.Done():
-	}
-}
-
-// sync brings the offers of a host up to date.
-func (m *member) sync(ctx context.Context) error {
-	f := m.fleet
-	c := f.settings.Load()
-	_, p, known := c.peerOf(m.key)
-	patterns := p.mounts(&c.Config)
-	f.mu.Lock()
-	revision, have, usable := m.said.Revision, m.have, m.usable()
-	connected := m.line != nil
-	f.mu.Unlock()
-	if !known || !usable || len(patterns) == 0 {
-		f.take(m, nil, 0)
-		return nil
-	}
-	if connected && have == revision {
-		return nil
-	}
-	var in index
-	if err := m.read(ctx, indexOperation, struct{}{}, &in); err != nil {
-		return err
-	}
-	if len(in.Tools) > maxShared {
-		return tool.Errorf(tool.CodeResourceExhausted, "it shares %d tools, more than %d", len(in.Tools), maxShared)
-	}
-	wanted := map[string]shared{}
-	for _, s := range in.Tools {
-		if matches(patterns, s.Name) {
-			s.Plugin, s.Version = sanitize.Line(s.Plugin, maxLabelLength), sanitize.Line(s.Version, maxLabelLength)
-			wanted[s.Name] = s
-		}
-	}
-	defs, err := m.definitions(ctx, wanted)
-	if err != nil {
-		return err
-	}
-	offers := make(map[string]*offer, len(wanted))
-	for name, s := range wanted {
-		if d := defs[s.Digest]; d != nil && d.Get().Name == name {
-			offers[c.Prefix+name] = &offer{s, m, d}
-		}
-	}
-	f.take(m, offers, in.Revision)
-	return nil
-}
-
-// read is ask with a bound of its own: to compile what was read may take long on a slow machine.
-func (m *member) read(ctx context.Context, operation string, request, answer any) error {
-	ctx, cancel := context.WithTimeout(ctx, syncTime)
-	defer cancel()
-	return m.ask(ctx, operation, request, answer)
-}
-
-// definitions returns those of tools, by their digests, and reads the ones that are not known.
-func (m *member) definitions(ctx context.Context, wanted map[string]shared) (map[string]*definition, error) {
-	f := m.fleet
-	out := map[string]*definition{}
-	byDigest := map[string]shared{}
-	f.mu.Lock()
-	for _, s := range wanted {
-		if d := f.defs[s.Digest]; d != nil {
-			out[s.Digest] = d
-		} else {
-			byDigest[s.Digest] = s
-		}
-	}
-	f.mu.Unlock()
-	size, budget := 0, schema.NewBudget(maxSubschemas)
-	missing := slices.Sorted(maps.Keys(byDigest))
-	left := 0
-	for len(missing) > 0 && ctx.Err() == nil {
-		var got definitionsAnswer
-		asked := missing[:min(len(missing), asksAtOnce)]
-		if err := m.read(ctx, definitionsOperation, definitionsRequest{asked}, &got); err != nil {
-			return nil, err
-		}
-		before := len(missing)
-		missing = slices.DeleteFunc(missing, func(digest string) bool {
-			text, there := got.Definitions[digest]
-			if !there {
-				return false
-			}
-			size += len(text)
-			d, err := m.decode(byDigest[digest], text, budget)
-			if errors.Is(err, schema.ErrBudget) {
-				left++
-				return true
-			}
-			if err != nil {
-				f.log.Warn("a tool of another host cannot be used", "host", m.host, "tool", byDigest[digest].Name, "error", err)
-				return true
-			}
-			out[digest] = &definition{Definition: d}
-			return true
-		})
-		switch {
-		case size > maxShareBytes:
-			return nil, tool.Errorf(tool.CodeResourceExhausted, "its definitions have more than %d MiB", maxShareBytes>>20)
-		case len(missing) == before: // they have changed meanwhile, and it will say so
-			return out, nil
-		}
-	}
-	if left > 0 {
-		f.log.Warn("tools of another host cannot be used: its schemas are too large together, and it should share less",
-			"host", m.host, "tools", left)
-	}
-	return out, ctx.Err()
-}
-
-// decode is decodeDefinition of one host at a time, in turn: what one shares costs all of them together
-// no more than a processor, and the others their turn.
-func (m *member) decode(s shared, text json.RawMessage, budget *schema.Budget) (*checked.Definition, error) {
-	m.fleet.compiling.Lock()
-	defer m.fleet.compiling.Unlock()
-	begin := time.Now()
-	defer func() { m.compiling += time.Since(begin) }()
-	return decodeDefinition(s, text, budget)
-}
+// gatherTime is how long changes are collected before they are told.
+const gatherTime = 100 * time.Millisecond
 
 // take replaces the offers of a host, which are by the names that they have here.
 func (f *Fleet) take(m *member, offers map[string]*offer, revision uint64) {
@@ -379,58 +201,6 @@ func (f *Fleet) build(name string) *mounted {
 		t.def = before.def // by which the registry knows that nothing has changed
 	}
 	return t
-}
-
-// rank orders versions: those that calls can go to now come first, those that the rule excludes last.
-func rank(v *version) int {
-	switch {
-	case v.reason != "":
-		return 2
-	case !slices.ContainsFunc(v.offers, func(o *offer) bool { return o.member.takes() }):
-		return 1
-	}
-	return 0
-}
-
-// excluded says why a rule does not use the version; empty: it does. The lock is held.
-func (v *version) excluded(r Rule) string {
-	if len(r.Labels) > 0 && !slices.ContainsFunc(v.offers, func(o *offer) bool { return has(o.member.said.Labels, r.Labels) }) {
-		return "no host that shares it has the labels of the rule"
-	}
-	if digits, ok := strings.CutPrefix(r.Version, "sha256:"); ok {
-		if !strings.HasPrefix(v.digest, digits) {
-			return "the rule wants the definition " + r.Version
-		}
-	} else if r.Version != "" && r.Version != NewestVersion && r.Version != v.newest() {
-		return "the rule wants version " + r.Version
-	}
-	return ""
-}
-
-// newest returns the largest version of the plugin that the version's hosts tell.
-func (v *version) newest() string {
-	best := ""
-	for _, o := range v.offers {
-		if best == "" || o.Version != best && semver.Compare(canonical(o.Version), canonical(best)) > 0 {
-			best = o.Version
-		}
-	}
-	return best
-}
-
-func (v *version) semver() string { return canonical(v.newest()) }
-
-// canonical returns a version as package semver wants it; what is none is smaller than any.
-func canonical(version string) string { return "v" + strings.TrimPrefix(version, "v") }
-
-// has reports whether a host has all labels.
-func has(labels, wanted map[string]string) bool {
-	for k, v := range wanted {
-		if now, there := labels[k]; !there || now != v {
-			return false
-		}
-	}
-	return true
 }
 
 // List implements [tool.Provider].
