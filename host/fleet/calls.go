@@ -110,8 +110,9 @@ func goesOn(ctx context.Context, name, id string, err error) error {
 	}
 	return &tool.Error{
 		Code: code, Tool: name, Plugin: Owner, Stage: tool.StageExecute, Err: fmt.Errorf("%w: %w", ErrGoesOn, err),
-		Message: fmt.Sprintf("the durable call %s of %s is not waited for any longer, and goes on: %v", id, name, err),
-		Hint:    fmt.Sprintf("toolhost calls wait %s prints its result, toolhost calls cancel %s ends it", id, id),
+		Message:      fmt.Sprintf("the durable call %s of %s is not waited for any longer, and goes on: %v", id, name, err),
+		Hint:         "do not repeat the call: it goes on, and the tool would run twice",
+		OperatorHint: fmt.Sprintf("toolhost calls wait %s prints its result, toolhost calls cancel %s ends it", id, id),
 	}
 }
 

@@ -97,7 +97,7 @@ func TestDurableCall(t *testing.T) {
 	cancel()
 	err := <-ended
 	e := tool.AsError(err)
-	if e.Code != tool.CodeCanceled || e.Unsent || !errors.Is(err, fleet.ErrGoesOn) || !strings.Contains(e.Hint, "toolhost calls wait "+id) {
+	if e.Code != tool.CodeCanceled || e.Unsent || !errors.Is(err, fleet.ErrGoesOn) || !strings.Contains(e.OperatorHint, "toolhost calls wait "+id) {
 		t.Errorf("who gives up is told %+v", e)
 	}
 	close(release)
