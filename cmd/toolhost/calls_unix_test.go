@@ -228,6 +228,35 @@ func TestCallsSurviveTheirHost(t *testing.T) {
 	killed.run("call", "play.echo").exits(0)
 }
 
+// Hosts of other keys use the queue that the host of the server has made, with no more than the subjects that
+// they need.
+func TestCallsOfPeers(t *testing.T) {
+	t.Parallel()
+	hub, a, b, work := newWorld(t), newWorld(t, "player"), newWorld(t), newWork(t)
+	keyA, keyB := a.fleetKey(), b.fleetKey()
+	_, url := hub.fleetOf("  peers: {ay: {key: " + keyA + "}, bee: {key: " + keyB + "}}")
+	a.configure("nats:", "  url: "+url, "  name: a", "  share: ['play.*']", "  peers: {bee: {key: "+keyB+"}}")
+	a.serve()
+	b.configure("nats:", "  url: "+url, "  name: b", "  mount: ['*']", "  "+atMostOnce, "  peers: {ay: {key: "+keyA+"}}")
+	b.serve()
+	b.has("play.run")
+	id := b.detach("play.run", work.call())
+	b.until("it runs", func() bool { return work.runs() == 1 })
+	hub.run("calls").exits(0).says("no durable calls")
+	canceled := b.detach("play.run", newWork(t).call())
+	b.run("calls", "cancel", canceled).exits(0)
+	work.mayEnd()
+	b.run("calls", "wait", id).exits(0).prints("finished")
+	b.run("calls").exits(0).prints(id, "done", canceled, "canceled")
+	for _, w := range []*world{a, b} {
+		var all []fleet.HostStatus
+		w.run("fleet", "--json").exits(0).json(&all)
+		if all[0].Reason != "" {
+			t.Errorf("%s lacks a permission: %s", all[0].Name, all[0].Reason)
+		}
+	}
+}
+
 // A queue that is full says so at once, and a server without JetStream says what to do.
 func TestCallsRefused(t *testing.T) {
 	t.Parallel()
@@ -283,7 +312,7 @@ func limitQueue(t *testing.T, w *world, url string, most int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{
+	if _, err := js.CreateOrUpdateStream(t.Context(), jetstream.StreamConfig{
 		Name: durable.QueueName, Subjects: []string{"toolhost.v1.q.*.*"}, Retention: jetstream.WorkQueuePolicy,
 		Discard: jetstream.DiscardNew, MaxMsgs: most,
 	}); err != nil {

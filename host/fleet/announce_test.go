@@ -8,10 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/host/fleet/embedded"
+	"github.com/toolhost/toolhost/internal/test/natstest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -22,12 +23,7 @@ func served(t *testing.T) (url string, key Key) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := embedded.Start(embedded.Config{Keys: []string{key.Public()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close(context.Background()) })
-	return s.URL(), key
+	return natstest.Start(t, &server.NkeyUser{Nkey: key.Public()}), key
 }
 
 // joined returns a host in the fleet of a server, which knows all that have the key.

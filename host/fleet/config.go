@@ -60,6 +60,9 @@ type Config struct {
 	// MaxCalls is how many calls of each known host may be in progress here. Default: 0, 1,024.
 	MaxCalls int
 
+	// Queue has the host make the queue of durable calls on the server, for others that may not. Default: false, and
+	// hosts make it that have a rule which is durable.
+	Queue bool
 	// Lapse is how long after the last sign of life of the host that runs a durable call it counts as
 	// dead, at least 300 ms. Default: 0, 10 s.
 	Lapse time.Duration

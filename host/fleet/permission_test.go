@@ -1,6 +1,9 @@
 package fleet_test
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -9,23 +12,44 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/internal/test/natstest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // serverOf starts a server that lets keys log in, each with its permissions; nil: it may do all.
 func serverOf(t testing.TB, users map[fleet.Key]*server.Permissions) (url string) {
 	t.Helper()
-	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true}
+	var logins []*server.NkeyUser
 	for key, may := range users {
-		o.Nkeys = append(o.Nkeys, &server.NkeyUser{Nkey: key.Public(), Permissions: may})
+		logins = append(logins, &server.NkeyUser{Nkey: key.Public(), Permissions: may})
 	}
-	s, err := server.NewServer(o)
+	return natstest.Start(t, logins...)
+}
+
+// What the documentation gives the user of a host is what the embedded server gives a peer.
+func TestDocumentedPermissions(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/fleet.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Start()
-	t.Cleanup(s.Shutdown)
-	return s.ClientURL()
+	_, block, _ := strings.Cut(string(text), "```conf file=nats-server.conf\n")
+	block, _, _ = strings.Cut(block, "```")
+	file := filepath.Join(t.TempDir(), "nats-server.conf")
+	if err := os.WriteFile(file, []byte(block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o, err := server.ProcessConfigFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, needs := o.Nkeys[0].Permissions, fleet.Needs(true)
+	if !slices.Equal(p.Publish.Allow, needs.Publish) || !slices.Equal(p.Subscribe.Allow, needs.Subscribe) {
+		t.Errorf("docs/fleet.md has\n%q\n%q, and fleet.Needs\n%q\n%q", p.Publish.Allow, p.Subscribe.Allow, needs.Publish, needs.Subscribe)
+	}
+	if without := fleet.Needs(false); !slices.Equal(without.Publish, needs.Publish[:2]) || !slices.Equal(without.Subscribe, needs.Subscribe) {
+		t.Errorf("without durable calls: %q", without)
+	}
 }
 
 func denyPublish(subjects ...string) *server.Permissions {

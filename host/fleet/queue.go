@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,8 +14,8 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// queue is the host's part in the queue of durable calls. It is opened when a rule is durable, which makes
-// what is missing of it on the server; by a host that only shares tools, when it is there.
+// queue is the host's part in the queue of durable calls. It is opened when a rule is durable, or [Config.Queue] is set,
+// which makes what is missing of it on the server; by a host that only shares tools, when it is there.
 type queue struct {
 	calls atomic.Pointer[durable.Calls] // nil: it is not open
 	wake  chan struct{}
@@ -175,7 +176,7 @@ func (f *Fleet) followQueue() {
 	said := ""
 	for f.queue.calls.Load() == nil {
 		c := f.settings.Load()
-		if makes := c.durable(); f.nc.IsConnected() && (makes || c.sharesAny()) {
+		if makes := c.makesQueue(); f.nc.IsConnected() && (makes || c.sharesAny()) {
 			if _, err := f.openQueue(f.life, makes); err != nil && f.life.Err() == nil && makes && err.Error() != said {
 				said = err.Error()
 				f.log.Warn("the tools whose rule is durable cannot be called", "error", err)
@@ -197,14 +198,8 @@ func (f *Fleet) followQueue() {
 	}
 }
 
-// durable reports whether a rule is.
-func (c *Config) durable() bool {
-	for _, r := range c.Rules {
-		if r.Durable != "" {
-			return true
-		}
-	}
-	return false
+func (c *Config) makesQueue() bool {
+	return c.Queue || slices.ContainsFunc(c.Rules, func(r Rule) bool { return r.Durable != "" })
 }
 
 // QueueStatus is the queue of durable calls, as this host sees it.
@@ -223,7 +218,7 @@ func (f *Fleet) Queue() QueueStatus {
 	f.queue.mu.Lock()
 	defer f.queue.mu.Unlock()
 	var out QueueStatus
-	if c := f.settings.Load(); c.durable() {
+	if c := f.settings.Load(); c.makesQueue() {
 		if out.Reason = "it has not been opened yet"; f.queue.err != nil {
 			out.Reason = f.queue.err.Error()
 		}

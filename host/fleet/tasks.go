@@ -125,7 +125,7 @@ func latest(times ...time.Time) (out time.Time) {
 // is nil.
 func (s *taskStore) find(ctx context.Context, session *host.Session, id string) (durable.Call, *Fleet, error) {
 	f, name := s.current(), session.Caller().Name
-	if f == nil || name == "" || f.queue.calls.Load() == nil && !f.settings.Load().durable() {
+	if f == nil || name == "" || f.queue.calls.Load() == nil && !f.settings.Load().makesQueue() {
 		return durable.Call{}, nil, nil
 	}
 	c, err := f.GetCall(ctx, id)

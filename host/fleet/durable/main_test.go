@@ -54,11 +54,11 @@ func (s *site) URL() string {
 	return s.server.URL()
 }
 
-// newSite starts a server with JetStream, which n keys may log in to.
+// newSite starts a server with JetStream, which n keys may log in to. The first may do everything there.
 func newSite(t testing.TB, n int) *site {
 	t.Helper()
 	s := newKeys(t, n)
-	s.config = embedded.Config{Keys: s.public, StoreDir: t.TempDir()}
+	s.config = embedded.Config{Keys: s.public[:1], Peers: s.public[1:], StoreDir: t.TempDir()}
 	s.start()
 	t.Cleanup(func() { _ = s.server.Close(context.Background()) })
 	return s

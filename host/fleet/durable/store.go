@@ -52,37 +52,35 @@ func openStore(ctx context.Context, c *Config) (*store, error) {
 	if _, err := js.AccountInfo(ctx); err != nil {
 		return nil, noJetStream(err)
 	}
-	if c.Existing {
-		if s.queue, err = js.Stream(ctx, QueueName); errors.Is(err, jetstream.ErrStreamNotFound) {
-			return nil, noQueue(err)
+	if s.queue, err = js.Stream(ctx, QueueName); errors.Is(err, jetstream.ErrStreamNotFound) && !c.Existing {
+		s.queue, err = js.CreateStream(ctx, jetstream.StreamConfig{
+			Name: QueueName, Description: "toolhost: calls that wait or run", Subjects: []string{subjects + "*.*"},
+			Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Discard: jetstream.DiscardNew,
+			MaxMsgs: int64(c.Queue), MaxBytes: c.Bytes, MaxAge: c.Keep, Replicas: c.Replicas, Duplicates: min(2*time.Minute, c.Keep),
+		})
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another host was quicker
+			s.queue, err = js.Stream(ctx, QueueName)
 		}
-	} else if s.queue, err = js.CreateStream(ctx, jetstream.StreamConfig{
-		Name: QueueName, Description: "toolhost: calls that wait or run", Subjects: []string{subjects + "*.*"},
-		Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Discard: jetstream.DiscardNew,
-		MaxMsgs: int64(c.Queue), MaxBytes: c.Bytes, MaxAge: c.Keep, Replicas: c.Replicas, Duplicates: min(2*time.Minute, c.Keep),
-	}); errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-		s.queue, err = js.Stream(ctx, QueueName)
 	}
 	if err != nil {
-		return nil, noJetStream(err)
+		return nil, noQueue(err)
 	}
 	if c := s.queue.CachedInfo().Config; c.Retention != jetstream.WorkQueuePolicy || c.Discard != jetstream.DiscardNew {
 		e := unavailable("the stream "+QueueName, errors.New("it is not a work queue that refuses new messages when it is full"))
 		e.OperatorHint = "remove the stream, and toolhost makes it again"
 		return nil, e
 	}
-	if c.Existing {
-		if s.bucket, err = js.KeyValue(ctx, ResultsName); errors.Is(err, jetstream.ErrBucketNotFound) {
-			return nil, noQueue(err)
+	if s.bucket, err = js.KeyValue(ctx, ResultsName); errors.Is(err, jetstream.ErrBucketNotFound) && !c.Existing {
+		s.bucket, err = js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
+			Bucket: ResultsName, Description: "toolhost: calls and their results", History: 1,
+			TTL: c.Keep, MaxBytes: c.Bytes, Storage: jetstream.FileStorage, Replicas: c.Replicas,
+		})
+		if errors.Is(err, jetstream.ErrBucketExists) || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			s.bucket, err = js.KeyValue(ctx, ResultsName)
 		}
-	} else if s.bucket, err = js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: ResultsName, Description: "toolhost: calls and their results", History: 1,
-		TTL: c.Keep, MaxBytes: c.Bytes, Storage: jetstream.FileStorage, Replicas: c.Replicas,
-	}); errors.Is(err, jetstream.ErrBucketExists) || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-		s.bucket, err = js.KeyValue(ctx, ResultsName)
 	}
 	if err != nil {
-		return nil, noJetStream(err)
+		return nil, noQueue(err)
 	}
 	if err = s.readFromLeader(ctx); err != nil {
 		return nil, noJetStream(err)
@@ -90,8 +88,11 @@ func openStore(ctx context.Context, c *Config) (*store, error) {
 	return s, nil
 }
 
-// noQueue is the error of a host that is not to make what is missing.
+// noQueue is the error for a queue or a bucket that cannot be used.
 func noQueue(err error) error {
+	if !errors.Is(err, jetstream.ErrStreamNotFound) && !errors.Is(err, jetstream.ErrBucketNotFound) {
+		return noJetStream(err)
+	}
 	e := tool.Errorf(tool.CodeNotFound, "no host has made the queue of durable calls: %w", err)
 	e.OperatorHint = "set durable in a rule under nats.rules of the host that submits the calls"
 	return e
@@ -105,7 +106,7 @@ func noJetStream(err error) error {
 	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
 		e.OperatorHint = "start the NATS server with JetStream (-js), or name a directory for the embedded one; an account needs it too"
 	} else {
-		e.OperatorHint = "the NATS user needs the permission for $JS.API.> and " + subjects + ">, and the account room for the streams " +
+		e.OperatorHint = "the NATS user needs the permissions in docs/fleet.md, and the account room for the streams " +
 			QueueName + " and KV_" + ResultsName
 	}
 	return e

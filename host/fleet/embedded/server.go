@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -18,9 +19,11 @@ import (
 type Config struct {
 	// Port is that of loopback. Default: 0, any free one.
 	Port int
-	// Keys are the public halves of the keys that may log in: the messages of a fleet are its own,
-	// and every user of a machine can connect to its loopback address. Required.
+	// Keys are the public halves of the keys that may log in and do everything: the messages of a fleet
+	// are its own, and every user of a machine can connect to its loopback address. Required.
 	Keys []string
+	// Peers are those of others, which may do what [fleet.Needs] says. Default: none.
+	Peers []string
 	// StoreDir is where JetStream keeps what it stores. Default: empty, and the server has no
 	// JetStream, and so no durable calls.
 	StoreDir string
@@ -49,7 +52,7 @@ func Start(c Config) (*Server, error) {
 		DisableJetStreamBanner: true, MaxControlLine: 4 << 10,
 	}
 	var err error
-	if o.Nkeys, err = usersOf(c.Keys); err != nil {
+	if o.Nkeys, err = usersOf(c.Keys, c.Peers); err != nil {
 		return nil, err
 	}
 	// The server would only log that it cannot listen.
@@ -98,13 +101,13 @@ func (s *Server) Close(ctx context.Context) error {
 	}
 }
 
-// SetKeys replaces the public halves of the keys that may log in. Connections of others end.
+// SetKeys replaces [Config.Keys] and [Config.Peers]. Connections of others end.
 //
 // # Errors
 //
 // [tool.CodeInvalidArguments] for no keys, or one that is not a key: nothing changes.
-func (s *Server) SetKeys(keys ...string) error {
-	users, err := usersOf(keys)
+func (s *Server) SetKeys(keys, peers []string) error {
+	users, err := usersOf(keys, peers)
 	if err != nil {
 		return err
 	}
@@ -116,13 +119,25 @@ func (s *Server) SetKeys(keys ...string) error {
 	return nil
 }
 
-// usersOf returns the users with these keys. Without any, the server would let everybody in.
-func usersOf(keys []string) (users []*server.NkeyUser, err error) {
-	for _, key := range keys {
-		users = append(users, &server.NkeyUser{Nkey: key})
-	}
-	if len(users) == 0 {
+// usersOf returns the users as the server has them. Without any, it would let everybody in. A key that is
+// among both may do everything.
+func usersOf(keys, peers []string) (users []*server.NkeyUser, err error) {
+	if len(keys) == 0 {
 		return nil, tool.Errorf(tool.CodeInvalidArguments, "an embedded NATS server needs the keys of those who may log in")
 	}
+	seen := map[string]bool{}
+	add := func(keys []string, may *server.Permissions) {
+		for _, key := range keys {
+			if !seen[key] {
+				seen[key] = true
+				users = append(users, &server.NkeyUser{Nkey: key, Permissions: may})
+			}
+		}
+	}
+	needs := fleet.Needs(true)
+	add(keys, nil)
+	add(peers, &server.Permissions{
+		Publish: &server.SubjectPermission{Allow: needs.Publish}, Subscribe: &server.SubjectPermission{Allow: needs.Subscribe},
+	})
 	return users, nil
 }

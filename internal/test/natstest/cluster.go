@@ -1,4 +1,4 @@
-// Package natstest runs clusters of NATS servers in tests, as operators do.
+// Package natstest runs NATS servers and clusters of them in tests, as operators do.
 package natstest
 
 import (

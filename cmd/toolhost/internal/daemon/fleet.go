@@ -79,6 +79,7 @@ type member struct {
 	name   string
 	url    string
 	server *embedded.Server // nil: the server is not in this process
+	stores bool             // it has JetStream
 }
 
 // joinFleet joins the fleet, if there is to be one.
@@ -107,10 +108,12 @@ func (d *daemon) joinFleet(ctx context.Context) error {
 		if err != nil {
 			return exit.With(exit.BadUsage, err)
 		}
-		if m.server, err = embedded.Start(embedded.Config{Port: *n.Embedded, Keys: keysOf(m.key, n), StoreDir: store}); err != nil {
+		if m.server, err = embedded.Start(embedded.Config{
+			Port: *n.Embedded, Keys: []string{m.key.Public()}, Peers: keysOf(n.Peers), StoreDir: store,
+		}); err != nil {
 			return err
 		}
-		m.url = m.server.URL()
+		m.url, m.stores = m.server.URL(), store != ""
 	}
 	if m.Fleet, err = fleet.Join(ctx, d.local.Host, d.fleetConfig(m, n)); err != nil {
 		m.closeServer()
@@ -128,7 +131,7 @@ func (d *daemon) joinFleet(ctx context.Context) error {
 func (d *daemon) fleetConfig(m *member, n config.NATS) fleet.Config {
 	return fleet.Config{
 		URL: m.url, KeepTrying: true, Credentials: n.Credentials, TLS: n.TLS, Key: m.key, Name: m.name, Labels: n.Labels,
-		Peers: n.Known(), Share: n.Share, Mount: n.Mount, Prefix: n.Prefix, Rules: n.Rules, MaxCalls: n.MaxCalls,
+		Peers: n.Known(), Share: n.Share, Mount: n.Mount, Prefix: n.Prefix, Rules: n.Rules, MaxCalls: n.MaxCalls, Queue: m.stores,
 		Accept: d.acceptOfFleet, Log: d.log.Named("fleet"),
 	}
 }
@@ -162,7 +165,7 @@ func (d *daemon) reconfigureFleet() {
 	n := d.options.Fleet.over(d.current.Load().loaded.Config.NATS)
 	err := m.Reconfigure(d.fleetConfig(m, n))
 	if m.server != nil {
-		err = errors.Join(err, m.server.SetKeys(keysOf(m.key, n)...))
+		err = errors.Join(err, m.server.SetKeys([]string{m.key.Public()}, keysOf(n.Peers)))
 	}
 	if err != nil {
 		d.log.Error("what the fleet goes by has not changed", "error", err)
@@ -257,13 +260,9 @@ func (d *daemon) checkPlace(name, on string) error {
 	}
 }
 
-// keysOf returns the keys that may log in to the embedded server.
-func keysOf(own fleet.Key, n config.NATS) []string {
-	keys := []string{own.Public()}
-	for _, name := range slices.Sorted(maps.Keys(n.Peers)) {
-		if key := n.Peers[name].Key; !slices.Contains(keys, key) {
-			keys = append(keys, key)
-		}
+func keysOf(peers map[string]config.Peer) (keys []string) {
+	for _, name := range slices.Sorted(maps.Keys(peers)) {
+		keys = append(keys, peers[name].Key)
 	}
 	return keys
 }

@@ -1,0 +1,19 @@
+package fleet
+
+import "github.com/toolhost/toolhost/host/fleet/durable"
+
+// Permissions are the subjects that a user of a NATS server may use.
+type Permissions struct {
+	Publish   []string
+	Subscribe []string
+}
+
+// Needs returns what the user of a host has to have: with durable calls, or without.
+func Needs(queue bool) Permissions {
+	both := []string{"toolhost.v1.>", "_INBOX.>"}
+	p := Permissions{Publish: both, Subscribe: append(both[:2:2], "$SRV.>")}
+	if queue {
+		p.Publish = append(both[:2:2], durable.Permissions()...)
+	}
+	return p
+}
