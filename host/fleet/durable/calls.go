@@ -149,11 +149,11 @@ func (n *news) tell(id string) {
 }
 
 // listen has [news] told of changes, until [Calls.Close]. Without it, who waits looks from time to
-// time. A watcher notices late that its server was restarted, so a new connection has a new one.
+// time. A watcher notices late that its server was restarted, or what it watches deleted: it gets a successor.
 func (c *Calls) listen() {
 	c.news.mu.Lock()
 	defer c.news.mu.Unlock()
-	made := connects(c.cfg.Conn)
+	made := connects(c.cfg.Conn) + c.store.remade.Load()
 	if c.news.end != nil && c.news.made == made || c.worker.life.Err() != nil || !c.cfg.Conn.IsConnected() {
 		return
 	}

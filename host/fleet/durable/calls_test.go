@@ -3,9 +3,12 @@ package durable_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet/durable"
@@ -216,6 +219,31 @@ func TestExpires(t *testing.T) {
 	c := caller.wait(t, caller.submit(t, durable.Request{Tool: "add", Arguments: args("a"), TTL: 50 * time.Millisecond}))
 	if c.State != durable.StateExpired || c.Error.Code != tool.CodeDeadlineExceeded || c.Attempts != 0 {
 		t.Errorf("%+v", c)
+	}
+}
+
+// Streams that an operator has deleted while hosts run are made again by the next call.
+func TestDeletedQueue(t *testing.T) {
+	t.Parallel()
+	s, l := newSite(t, 2), new(ledger)
+	add := noted("add", l, false, nil)
+	caller := s.join(0, nil, remote(add), trusting(s.peers(1)), func(c *durable.Config) { c.Lapse = time.Second })
+	s.join(1, []tool.Tool{add}, trusting(s.peers(0)), func(c *durable.Config) { c.Existing, c.Lapse = true, time.Second })
+	caller.wait(t, caller.submit(t, durable.Request{Tool: "add", Arguments: args("a")}))
+	js, err := jetstream.New(s.dial(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, streams := range [][]string{{durable.QueueName}, {"KV_" + durable.ResultsName}, {"KV_" + durable.ResultsName, durable.QueueName}} {
+		for _, name := range streams {
+			if err := js.DeleteStream(t.Context(), name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c := caller.wait(t, caller.submit(t, durable.Request{Tool: "add", Arguments: args(fmt.Sprint(i))}))
+		if c.State != durable.StateDone || l.count(fmt.Sprint(i)) != 1 {
+			t.Errorf("without %q: %+v", streams, c)
+		}
 	}
 }
 

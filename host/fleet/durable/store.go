@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -36,6 +37,7 @@ type store struct {
 	queue  jetstream.Stream
 	bucket jetstream.KeyValue
 	chunk  int
+	remade atomic.Uint64 // how often the queue or the bucket was made again
 
 	mu     sync.Mutex
 	server time.Time // the server's clock at synced
@@ -52,17 +54,7 @@ func openStore(ctx context.Context, c *Config) (*store, error) {
 	if _, err := js.AccountInfo(ctx); err != nil {
 		return nil, noJetStream(err)
 	}
-	if s.queue, err = js.Stream(ctx, QueueName); errors.Is(err, jetstream.ErrStreamNotFound) && !c.Existing {
-		s.queue, err = js.CreateStream(ctx, jetstream.StreamConfig{
-			Name: QueueName, Description: "toolhost: calls that wait or run", Subjects: []string{subjects + "*.*"},
-			Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Discard: jetstream.DiscardNew,
-			MaxMsgs: int64(c.Queue), MaxBytes: c.Bytes, MaxAge: c.Keep, Replicas: c.Replicas, Duplicates: min(2*time.Minute, c.Keep),
-		})
-		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another host was quicker
-			s.queue, err = js.Stream(ctx, QueueName)
-		}
-	}
-	if err != nil {
+	if s.queue, err = findQueue(ctx, js, c); err != nil {
 		return nil, noQueue(err)
 	}
 	if c := s.queue.CachedInfo().Config; c.Retention != jetstream.WorkQueuePolicy || c.Discard != jetstream.DiscardNew {
@@ -70,22 +62,58 @@ func openStore(ctx context.Context, c *Config) (*store, error) {
 		e.OperatorHint = "remove the stream, and toolhost makes it again"
 		return nil, e
 	}
-	if s.bucket, err = js.KeyValue(ctx, ResultsName); errors.Is(err, jetstream.ErrBucketNotFound) && !c.Existing {
-		s.bucket, err = js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket: ResultsName, Description: "toolhost: calls and their results", History: 1,
-			TTL: c.Keep, MaxBytes: c.Bytes, Storage: jetstream.FileStorage, Replicas: c.Replicas,
-		})
-		if errors.Is(err, jetstream.ErrBucketExists) || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			s.bucket, err = js.KeyValue(ctx, ResultsName)
-		}
-	}
-	if err != nil {
+	if s.bucket, err = findBucket(ctx, js, c); err != nil {
 		return nil, noQueue(err)
 	}
 	if err = s.readFromLeader(ctx); err != nil {
 		return nil, noJetStream(err)
 	}
 	return s, nil
+}
+
+// findQueue returns the stream, and makes it if it is not there.
+func findQueue(ctx context.Context, js jetstream.JetStream, c *Config) (jetstream.Stream, error) {
+	stream, err := js.Stream(ctx, QueueName)
+	if c.Existing || !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return stream, err
+	}
+	stream, err = js.CreateStream(ctx, jetstream.StreamConfig{
+		Name: QueueName, Description: "toolhost: calls that wait or run", Subjects: []string{subjects + "*.*"},
+		Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Discard: jetstream.DiscardNew,
+		MaxMsgs: int64(c.Queue), MaxBytes: c.Bytes, MaxAge: c.Keep, Replicas: c.Replicas, Duplicates: min(2*time.Minute, c.Keep),
+	})
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another host was quicker
+		return js.Stream(ctx, QueueName)
+	}
+	return stream, err
+}
+
+// findBucket returns the bucket, and makes it if it is not there.
+func findBucket(ctx context.Context, js jetstream.JetStream, c *Config) (jetstream.KeyValue, error) {
+	bucket, err := js.KeyValue(ctx, ResultsName)
+	if c.Existing || !errors.Is(err, jetstream.ErrBucketNotFound) {
+		return bucket, err
+	}
+	bucket, err = js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
+		Bucket: ResultsName, Description: "toolhost: calls and their results", History: 1,
+		TTL: c.Keep, MaxBytes: c.Bytes, Storage: jetstream.FileStorage, Replicas: c.Replicas,
+	})
+	if errors.Is(err, jetstream.ErrBucketExists) || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		return js.KeyValue(ctx, ResultsName)
+	}
+	return bucket, err
+}
+
+// madeAgain reports whether an error says that somebody has deleted the queue or the bucket, and it is there again.
+func (s *store) madeAgain(ctx context.Context, err error, c *Config) bool {
+	if c.Existing || !errors.Is(err, jetstream.ErrNoStreamResponse) {
+		return false
+	}
+	if _, err = findQueue(ctx, s.js, c); err == nil {
+		_, err = findBucket(ctx, s.js, c)
+	}
+	s.remade.Add(1)
+	return err == nil
 }
 
 // noQueue is the error for a queue or a bucket that cannot be used.

@@ -41,7 +41,11 @@ func (c *Calls) Submit(ctx context.Context, r Request) (id string, err error) {
 		return "", err
 	}
 	e := &envelope{order: o, sealed: sealed, arguments: arguments}
-	e.revision, err = c.store.bucket.Create(ctx, keyOf(o.Key, o.ID), (&record{sealed: sealed}).pack())
+	key, stored := keyOf(o.Key, o.ID), (&record{sealed: sealed}).pack()
+	e.revision, err = c.store.bucket.Create(ctx, key, stored)
+	if c.store.madeAgain(ctx, err, &c.cfg) {
+		e.revision, err = c.store.bucket.Create(ctx, key, stored)
+	}
 	if errors.Is(err, jetstream.ErrKeyExists) {
 		e, err = c.again(ctx, o, arguments)
 	}
@@ -55,7 +59,7 @@ func (c *Calls) Submit(ctx context.Context, r Request) (id string, err error) {
 		err = c.refused(r.Tool, err)
 		if tool.CodeOf(err) == tool.CodeResourceExhausted {
 			// It expires otherwise.
-			_ = c.store.bucket.Purge(context.WithoutCancel(ctx), keyOf(o.Key, o.ID), jetstream.LastRevision(e.revision))
+			_ = c.store.bucket.Purge(context.WithoutCancel(ctx), key, jetstream.LastRevision(e.revision))
 		}
 		return "", err
 	}
@@ -147,8 +151,14 @@ func (c *Calls) enqueue(ctx context.Context, e *envelope) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.store.js.PublishMsg(ctx, &nats.Msg{Subject: e.subject(), Data: data},
-		jetstream.WithMsgID(e.ID), jetstream.WithExpectStream(QueueName)); err != nil {
+	publish := func() error {
+		_, err := c.store.js.PublishMsg(ctx, &nats.Msg{Subject: e.subject(), Data: data}, jetstream.WithMsgID(e.ID), jetstream.WithExpectStream(QueueName))
+		return err
+	}
+	if err = publish(); c.store.madeAgain(ctx, err, &c.cfg) {
+		err = publish()
+	}
+	if err != nil {
 		return err
 	}
 	return c.cfg.Conn.Publish(nudges+token(e.Tool, e.Digest), nil)
