@@ -90,6 +90,60 @@ func TestKilledHostOfLargeFleet(t *testing.T) {
 	}
 }
 
+// What a host has said that is gone can be repeated by nobody.
+func TestGoneHostsStayGone(t *testing.T) {
+	t.Parallel()
+	url, key := served(t)
+	_, a := joined(t, url, key, "a")
+	for _, goes := range []func(*Fleet){
+		func(b *Fleet) { _ = b.Close(t.Context()) },
+		func(b *Fleet) { b.nc.Close() },
+	} {
+		_, b := joined(t, url, key, "b")
+		data, err := b.announcement(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := b.seq.Load()
+		is := func(there bool) func() bool {
+			return func() bool {
+				a.mu.Lock()
+				defer a.mu.Unlock()
+				return (a.members[b.self.ID()] != nil) == there
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		b.announceSoon()
+		later := func() bool {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			m := a.members[b.self.ID()]
+			return m != nil && m.said.Seq > said
+		}
+		if !a.wait(ctx, later) {
+			t.Fatal("nothing is heard of it")
+		}
+		goes(b)
+		if !a.wait(ctx, is(false)) {
+			t.Fatal("it has not left")
+		}
+		if a.hear(data) != nil || is(true)() {
+			t.Error("it is there again")
+		}
+	}
+	for i := range maxDeparted + 10 {
+		a.mu.Lock()
+		m := &member{fleet: a, id: fmt.Sprint(i), said: new(announcement), timer: time.NewTimer(0), end: func() {}, synced: make(chan struct{})}
+		a.members[m.id] = m
+		a.remove(m, "it is a test")
+		a.mu.Unlock()
+	}
+	if len(a.departed) != maxDeparted {
+		t.Errorf("%d hosts are remembered", len(a.departed))
+	}
+}
+
 func TestIntervalsHaveBounds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -57,6 +57,7 @@ type Fleet struct {
 	closed           bool
 	changed          chan struct{} // closed and replaced when hosts, lines or the connection change
 	members          map[string]*member
+	departed         map[string]uint64 // the last numbers that hosts which are gone have said, at most maxDeparted
 	strangers        map[string]*stranger
 	strangersSince   time.Time
 	strangersChecked int
@@ -157,7 +158,7 @@ func newFleet(h *host.Host, c *Config) (*Fleet, error) {
 	}
 	f := &Fleet{
 		host: h, self: self, log: c.Log, now: c.Now, changes: make(chan struct{}, 1), announces: make(chan struct{}, 1),
-		changed: make(chan struct{}), members: map[string]*member{}, strangers: map[string]*stranger{},
+		changed: make(chan struct{}), members: map[string]*member{}, departed: map[string]uint64{}, strangers: map[string]*stranger{},
 		offers: map[string][]*offer{}, tools: map[string]*mounted{}, unfit: map[string]bool{},
 		defs: map[string]*definition{}, bonds: map[bondKey]*bond{},
 		visited: map[string]map[string]bool{}, endings: map[string][]string{}, visits: map[string]*visit{}, accounts: map[string]*account{},

@@ -22,6 +22,8 @@ const (
 	// this host's own: no other can keep the rest out.
 	maxMembers = 8192
 	maxStarts  = 1024
+	// maxDeparted bounds the hosts that are gone and remembered, so that nobody can repeat what they have said.
+	maxDeparted = maxMembers
 	// maxStrangers bounds the hosts that are shown with the reason why they are not used.
 	maxStrangers = 64
 )
@@ -107,7 +109,7 @@ func (f *Fleet) hear(data []byte) *member {
 	peer, _, known := f.settings.Load().peerOf(a.Key)
 	f.mu.Lock()
 	m := f.members[id]
-	stale := m != nil && a.Seq <= m.said.Seq
+	stale := f.repeated(m, a)
 	full := m == nil && f.full(a.Key)
 	f.mu.Unlock()
 	switch {
@@ -121,6 +123,16 @@ func (f *Fleet) hear(data []byte) *member {
 		return nil
 	}
 	return f.update(id, peer, a)
+}
+
+// repeated reports whether a start of a host, which is m unless it is not known or gone, has said something
+// before, or something later. The lock is held.
+func (f *Fleet) repeated(m *member, a *announcement) bool {
+	if m != nil {
+		return a.Seq <= m.said.Seq
+	}
+	last, gone := f.departed[a.id()]
+	return gone && a.Seq <= last
 }
 
 // full reports whether no further start of a host with the key can be known. The lock is held.
@@ -142,7 +154,7 @@ func (f *Fleet) update(id, peer string, a *announcement) *member {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m := f.members[id]
-	if f.closed || m != nil && (a.Seq <= m.said.Seq || a.Key != m.key) {
+	if f.closed || f.repeated(m, a) || m != nil && a.Key != m.key {
 		return m
 	}
 	isNew := m == nil
@@ -277,6 +289,13 @@ func (f *Fleet) remove(m *member, why string) {
 		return
 	}
 	delete(f.members, m.id)
+	if len(f.departed) >= maxDeparted {
+		for id := range f.departed { // any one
+			delete(f.departed, id)
+			break
+		}
+	}
+	f.departed[m.id] = m.said.Seq
 	f.known.Store(int32(len(f.members))) //nolint:gosec // at most maxMembers
 	m.timer.Stop()
 	m.end()
