@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
@@ -22,7 +24,11 @@ func (f *Fleet) dial(c *Config) error {
 		nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond), nats.ReconnectBufSize(-1), nats.Timeout(5 * time.Second),
 		nats.IgnoreAuthErrorAbort(), nats.PingInterval(10 * time.Second), nats.MaxPingsOutstanding(2),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			f.log.Warn("the NATS server reports an error", "error", err)
+			level := hclog.Warn
+			if aboutQueue(err) && !f.settings.Load().makesQueue() { // it only looks whether there is one
+				level = hclog.Debug
+			}
+			f.log.Log(level, "the NATS server reports an error", "error", err)
 		}),
 	}
 	login := nats.Nkey(c.Key.Public(), c.Key.Sign)
@@ -116,12 +122,18 @@ func (f *Fleet) listen(ctx context.Context) error {
 	return cannotJoin(err)
 }
 
-// denied returns the server's no to a subject; nil: it has said none on this connection.
+// denied returns the server's no to a subject of the fleet; nil: it has said none on this connection.
 func (f *Fleet) denied() error {
-	if err := f.nc.LastError(); errors.Is(err, nats.ErrPermissionViolation) {
+	if err := f.nc.LastError(); errors.Is(err, nats.ErrPermissionViolation) && !aboutQueue(err) {
 		return err
 	}
 	return nil
+}
+
+// aboutQueue reports whether an error is the server's no to JetStream, which only durable calls need. The server
+// says it in words only.
+func aboutQueue(err error) bool {
+	return errors.Is(err, nats.ErrPermissionViolation) && (strings.Contains(err.Error(), `"$JS.`) || strings.Contains(err.Error(), `"$KV.`))
 }
 
 // cannotJoin returns the error of Join for what the server has said.

@@ -130,13 +130,13 @@ func Join(ctx context.Context, h *host.Host, c Config) (*Fleet, error) {
 			f.followConnection(states)
 		})
 		f.background(f.followHost)
-		f.background(f.followQueue)
 		f.background(f.announce)
 		f.meet(ctx)
 		err = cannotJoin(f.denied()) // to announce it, or to ask who is there
 		f.told()
 	}
 	if err == nil {
+		f.background(f.followQueue) // what the server says to it replaces what denied looks at
 		_, err = h.Attach(ctx, Owner, f) // though nothing is mounted: Reconfigure may change that
 		if e := new(tool.Error); errors.As(err, &e) && e.Tool != "" {
 			f.log.Warn("tools of other hosts cannot be used", "error", err)

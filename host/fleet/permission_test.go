@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/toolhost/toolhost/host/fleet"
@@ -121,5 +122,32 @@ func TestLinkWithoutPermission(t *testing.T) {
 				t.Error("it is not there")
 			}
 		})
+	}
+}
+
+// A host whose user has what docs/fleet.md asks for, and may not use JetStream, joins, shares and is called. That the
+// server refuses it the queue of durable calls, in which it would take part, is not a fault.
+func TestJoinWithoutJetStream(t *testing.T) {
+	t.Parallel()
+	key := newKey(t)
+	own := []string{"toolhost.v1.>", "_INBOX.>"}
+	url := serverOf(t, map[fleet.Key]*server.Permissions{key: {
+		Publish:   &server.SubjectPermission{Allow: own},
+		Subscribe: &server.SubjectPermission{Allow: append([]string{"$SRV.>"}, own...)},
+	}})
+	log := new(lines)
+	b := join(t, fleet.Config{
+		URL: url, Key: key, Name: "b", Share: []string{"*"}, Log: hclog.New(&hclog.LoggerOptions{Level: hclog.Debug, Output: log}),
+	}, says("who", "b"))
+	a := join(t, fleet.Config{URL: url, Key: key, Name: "a", Mount: []string{"*"}})
+	if got := a.text(t, "who"); got != "b" {
+		t.Errorf("%q", got)
+	}
+	until(t, "the server's no to the queue", func() bool { return strings.Contains(log.String(), "$JS.API.INFO") })
+	if got := b.Hosts()[0]; got.State != fleet.HostReady || got.Reason != "" {
+		t.Errorf("%+v", got)
+	}
+	if text := log.String(); strings.Contains(text, "[WARN]") {
+		t.Errorf("log: %s", text)
 	}
 }

@@ -166,7 +166,8 @@ func (f *Fleet) queueRepeats(name string) bool {
 	return f.settings.Load().ruleOf(name).Durable == durable.AtLeastOnce
 }
 
-// followQueue opens the queue as soon as it can be, and says once why it cannot.
+// followQueue opens the queue as soon as it can be, and says once why it cannot. A host that only shares does not
+// ask a server again that has refused it, before it is told of a call or has another connection.
 func (f *Fleet) followQueue() {
 	nudged, err := f.nc.Subscribe(durable.Nudges, func(*nats.Msg) { f.queue.rouse() })
 	if err != nil {
@@ -176,16 +177,22 @@ func (f *Fleet) followQueue() {
 	said := ""
 	for f.queue.calls.Load() == nil {
 		c := f.settings.Load()
+		refused := false
 		if makes := c.makesQueue(); f.nc.IsConnected() && (makes || c.sharesAny()) {
-			if _, err := f.openQueue(f.life, makes); err != nil && f.life.Err() == nil && makes && err.Error() != said {
+			_, err := f.openQueue(f.life, makes)
+			if err != nil && f.life.Err() == nil && makes && err.Error() != said {
 				said = err.Error()
 				f.log.Warn("the tools whose rule is durable cannot be called", "error", err)
 			}
+			refused = err != nil && !makes && aboutQueue(f.nc.LastError())
 			if !f.pause(openPause) {
 				return
 			}
 		}
 		again := time.NewTimer(openAgain)
+		if refused {
+			again.Stop()
+		}
 		select {
 		case <-f.queue.wake:
 		case <-again.C:
