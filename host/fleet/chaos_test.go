@@ -160,12 +160,27 @@ func TestUnknownHost(t *testing.T) {
 	if err := b.Reconfigure(c); err != nil {
 		t.Fatal(err)
 	}
+	if got := b.state("x"); got == fleet.HostRefused {
+		t.Error("a host that is known now is shown as one that is not")
+	}
+	reason := func() string {
+		for _, h := range b.Hosts() {
+			if h.Name == "x" {
+				return h.Reason
+			}
+		}
+		return "it is not there"
+	}
+	until(t, "why its tools are not there", func() bool {
+		return strings.Contains(reason(), "host x does not know the key "+own.Public()+": add it under nats.peers there")
+	})
 	friend := fleet.Peer{Key: own.Public(), Share: []string{}}
 	c = fleet.Config{Mount: []string{"*"}, Share: []string{"*"}, Peers: map[string]fleet.Peer{"friend": friend}}
 	if err := x.Reconfigure(c); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "its tools", func() bool { return x.has("who") })
+	until(t, "an end of the reason", func() bool { return reason() == "" })
 	if b.has("trap") {
 		t.Error("a peer sees a tool that is not shared with it")
 	}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -136,7 +137,7 @@ func Join(ctx context.Context, h *host.Host, c Config) (*Fleet, error) {
 		f.told()
 	}
 	if err == nil {
-		f.background(f.followQueue) // what the server says to it replaces what denied looks at
+		f.background(f.followQueue)      // what the server says to it replaces what denied looks at
 		_, err = h.Attach(ctx, Owner, f) // though nothing is mounted: Reconfigure may change that
 		if e := new(tool.Error); errors.As(err, &e) && e.Tool != "" {
 			f.log.Warn("tools of other hosts cannot be used", "error", err)
@@ -214,6 +215,10 @@ func (f *Fleet) Reconfigure(c Config) error {
 		m.peer, m.have = peer, 0
 		m.wake()
 	}
+	maps.DeleteFunc(f.strangers, func(_ string, s *stranger) bool {
+		_, _, known := now.peerOf(s.said.Key)
+		return known
+	})
 	for name := range f.offers {
 		f.fit(name)
 	}

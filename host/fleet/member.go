@@ -55,6 +55,7 @@ type member struct {
 	skew    time.Duration
 	late    bool
 	refused string // why it is not used
+	unread  string // why what it shares could not be read; empty: it was
 	timer   *time.Timer
 	offers  map[string]*offer // what it shares, by name here
 	have    uint64            // the revision of offers; 0: none

@@ -23,6 +23,8 @@ const (
 	maxSubschemas = 6 * maxShared
 	// asksAtOnce bounds the definitions in one request.
 	asksAtOnce = 2000
+	// maxReason bounds the bytes of what is shown of an error, which may be the other host's.
+	maxReason = 500
 	// syncTime bounds each answer of a host that says what it shares.
 	syncTime = 30 * time.Second
 )
@@ -39,7 +41,7 @@ func (m *member) follow() {
 		begin := time.Now()
 		m.compiling = 0
 		err := m.sync(m.life)
-		m.ready()
+		m.attempted(err)
 		if err == nil { // one that has other schemas all the time has a fifth of the time at most
 			pause = firstPause
 			m.rest(min(4*m.compiling, time.Minute))
@@ -59,6 +61,16 @@ func (m *member) follow() {
 		pause = min(2*pause, longestPause)
 		m.wake()
 	}
+}
+
+// attempted takes how an attempt to read what the host shares has ended.
+func (m *member) attempted(err error) {
+	m.fleet.mu.Lock()
+	if m.unread = ""; err != nil {
+		m.unread = "what it shares could not be read: " + sanitize.Line(err.Error(), maxReason)
+	}
+	m.fleet.mu.Unlock()
+	m.ready()
 }
 
 // rest waits, as long as the host is there.

@@ -66,7 +66,7 @@ func (f *Fleet) checkOpening(data []byte, respond func([]byte) error) (*link.Ope
 	}
 	if _, _, known := f.settings.Load().peerOf(a.Key); !known {
 		f.stranger(a, o.About)
-		refuse(respond, tool.CodePermissionDenied, "host %s does not know the key %s", f.settings.Load().Name, a.Key)
+		refuse(respond, tool.CodePermissionDenied, "host %s does not know the key %s: add it under nats.peers there", f.settings.Load().Name, a.Key)
 		return nil, nil
 	}
 	if !a.signed(o.About) {

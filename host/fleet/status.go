@@ -34,7 +34,8 @@ type HostStatus struct {
 	Version string            `json:"version"`
 	Labels  map[string]string `json:"labels,omitempty"`
 	State   HostState         `json:"state"`
-	Reason  string            `json:"reason,omitempty"`
+	// Reason is why it is not used, or what is wrong with it otherwise.
+	Reason string `json:"reason,omitempty"`
 	// Tools is how many it shares with this host.
 	Tools int `json:"tools"`
 	// Running, Waiting and Slots are its calls in progress, those that wait, and how many may run.
@@ -100,6 +101,7 @@ func (f *Fleet) Hosts() []HostStatus {
 	for _, m := range f.members {
 		names[m.host]++
 		s := status(m.said, m.heard)
+		s.Reason = m.unread
 		s.Peer, s.Tools, s.Calls, s.Latency, s.Skew = m.peer, len(m.offers), int(m.calls.Load()), time.Duration(m.latency.Load()), m.skew
 		switch {
 		case m.refused != "":
