@@ -155,7 +155,7 @@ func (h *Host) unknown(name string) error {
 	e.Hint = didYouMean(suggest.Nearest(name, aliases, nearest))
 	switch e.OperatorHint = didYouMean(suggest.Nearest(name, names, nearest)); {
 	case len(listed) == 0:
-		e.OperatorHint = "no tools are loaded: check the plugin directory with toolhost plugins"
+		e.OperatorHint = "no tools are loaded: see toolhost plugins, and in a fleet toolhost fleet"
 	case e.OperatorHint == "" && e.Hint == "":
 		e.OperatorHint = "see toolhost tools for the names"
 	}

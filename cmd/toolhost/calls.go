@@ -199,7 +199,7 @@ func queueText(q *fleet.QueueStatus) string {
 	case !q.Open:
 		return ", no durable calls: " + q.Reason
 	}
-	return fmt.Sprintf(", %d durable calls in the queue, %d run here", q.Queued, q.Running)
+	return fmt.Sprintf(", %s in the queue, %d run here", plural(int(q.Queued), "durable call"), q.Running)
 }
 
 // completeCalls completes the IDs of calls.

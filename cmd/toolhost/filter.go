@@ -39,7 +39,7 @@ func (f *filterFlags) use(ctx context.Context, s *session.Session, show func([]h
 		if err != nil {
 			return err
 		}
-		if note := noPluginsNote(b); note != "" {
+		if note := noPluginsNote(b); note != "" && b.Len() == 0 { // else they are other hosts' or MCP servers'
 			s.Err.Printf("%s\n", note)
 		} else if len(tools) == 0 {
 			s.Err.Printf("no tool matches (%d are registered)\n", b.Len())

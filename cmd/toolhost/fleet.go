@@ -243,11 +243,11 @@ func fleetText(f *control.FleetState) string {
 	if f == nil {
 		return ""
 	}
-	text := fmt.Sprintf("%s on %s: %s, %d other hosts", f.Name, f.Server, f.State, f.Hosts)
+	text := fmt.Sprintf("%s on %s: %s, %s", f.Name, f.Server, f.State, plural(f.Hosts, "other host"))
 	if f.Refused > 0 {
 		text += fmt.Sprintf(" (%d refused)", f.Refused)
 	}
-	return text + fmt.Sprintf(", %d tools mounted", f.Tools) + queueText(f.Queue)
+	return text + fmt.Sprintf(", %s mounted", plural(f.Tools, "tool")) + queueText(f.Queue)
 }
 
 func hostNames(ctx context.Context, s *session.Session) (out []string) {

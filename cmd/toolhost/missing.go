@@ -39,7 +39,7 @@ func unknownTool(ctx context.Context, s *session.Session, b session.Backend, nam
 	} else if slices.ContainsFunc(b.Plugins(), func(p plugin.Status) bool { return p.State == plugin.Disabled }) {
 		hint = "see toolhost tools for the names, and toolhost plugins for plugins that are disabled"
 	} else if len(names) == 0 {
-		hint = "no tools are loaded: see toolhost plugins"
+		hint = "no tools are loaded: see toolhost plugins, and in a fleet toolhost fleet"
 	}
 	return &tool.Error{
 		Code: tool.CodeNotFound, Tool: name, Hint: hint,

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -92,8 +93,8 @@ func checkHosts(ctx context.Context, p *patient, c *control.Client) {
 	for _, h := range hosts {
 		switch {
 		case h.Self:
-		case h.State == fleet.HostRefused, h.State == fleet.HostLate:
-			p.warning(fmt.Sprintf("host %s is %s: %s", h.Name, h.State, h.Reason), "see toolhost fleet")
+		case h.Reason != "", h.State == fleet.HostLate:
+			p.warning(fmt.Sprintf("host %s is %s: %s", h.Name, h.State, cmp.Or(h.Reason, "nothing was heard of it for longer than usual")), "see toolhost fleet")
 		case h.Skew.Abs() > largeSkew:
 			p.warning(fmt.Sprintf("the clocks of this host and of %s are %v apart", h.Name, h.Skew.Abs().Round(time.Second)),
 				"set them by NTP: nothing is decided by them, but the records of the two do not fit")
