@@ -205,7 +205,10 @@ func TestFleetWithoutServer(t *testing.T) {
 	}
 	a, b := newWorld(t, "player"), newWorld(t)
 	b.sharesKey(a)
-	b.serve("--nats", "nats://"+address, "--name", "b", "--mount", "*")
+	alone := b.serve("--nats", "nats://"+address, "--name", "b", "--mount", "*")
+	if said := strings.Join(alone.said, "\n"); !strings.Contains(said, "no NATS server is reached") {
+		t.Errorf("the daemon does not say that it is alone: %s", said)
+	}
 	b.run("status").exits(1).prints("the fleet on nats://" + address + " is not reached")
 	b.run("fleet").exits(0).prints("b (this)")
 	_, port, _ := net.SplitHostPort(address)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"time"
 
@@ -52,21 +53,28 @@ func (f *Fleet) dial(c *Config) error {
 		f.nc, err = nats.Connect(c.URL, options...)
 	}
 	if err != nil && c.KeepTrying && !refusedBy(err) {
+		f.log.Warn("no NATS server is reached, and it is tried again and again", "error", withoutUsers(err.Error()))
 		f.nc, err = nats.Connect(c.URL, append(options, login, nats.RetryOnFailedConnect(true))...)
 	}
 	if err == nil {
 		return nil
 	}
 	e := &tool.Error{
-		Code: tool.CodeUnavailable, Message: fmt.Sprintf("no NATS server is reached at %s: %v", c.URL, err), Err: err,
+		Code: tool.CodeUnavailable, Message: withoutUsers(fmt.Sprintf("no NATS server is reached at %s: %v", c.URL, err)), Err: err,
 		OperatorHint: "start one, or look at nats.url; toolhost serve --nats embedded starts one for this machine",
 	}
 	if refusedBy(err) {
-		e.Code, e.Message = tool.CodePermissionDenied, fmt.Sprintf("the NATS server at %s does not let this host in: %v", c.URL, err)
+		e.Code, e.Message = tool.CodePermissionDenied, withoutUsers(fmt.Sprintf("the NATS server at %s does not let this host in: %v", c.URL, err))
 		e.OperatorHint = "give it nats.credentials, or let the key " + c.Key.Public() + " log in there"
 	}
 	return e
 }
+
+// users finds the users in URLs, with their passwords or tokens.
+var users = regexp.MustCompile(`//[^/\s,]*@`)
+
+// withoutUsers returns a text with URLs without what is secret in them.
+func withoutUsers(text string) string { return users.ReplaceAllString(text, "//(hidden)@") }
 
 // refusedBy reports whether an error is the server's no to whoever logs in.
 func refusedBy(err error) bool {

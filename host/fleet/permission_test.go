@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -149,5 +150,25 @@ func TestJoinWithoutJetStream(t *testing.T) {
 	}
 	if text := log.String(); strings.Contains(text, "[WARN]") {
 		t.Errorf("log: %s", text)
+	}
+}
+
+// What a URL has of a user's password or token is not shown when the server is not reached, or lets nobody in.
+func TestJoinHidesPassword(t *testing.T) {
+	t.Parallel()
+	url := strings.TrimPrefix(serverOf(t, map[fleet.Key]*server.Permissions{newKey(t): nil}), "nats://")
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := ln.Addr().String()
+	if err := ln.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, urls := range []string{"nats://joe:s3cret@" + url, "nats://s3cret@" + nobody, "nats://" + nobody + ",nats://joe:s3cret@" + nobody} {
+		_, err := fleet.Join(t.Context(), newHost(t), fleet.Config{URL: urls, Key: newKey(t), Name: "a"})
+		if err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "nats://(hidden)@127.0.0.1:") {
+			t.Errorf("%s: %v", urls, err)
+		}
 	}
 }
