@@ -20,7 +20,7 @@ func Authorize(c tool.Capability) Middleware {
 					"Permission denied for tool: "+call.Name,
 					fmt.Sprintf("it needs the capability %s, which you were not given; "+
 						"do what you can without it, or say that you need it", c)),
-					fmt.Sprintf("it needs the capability %s, which the operator grants: "+
+					fmt.Sprintf("it needs the capability %s, which the operator grants: in the configuration under callers, "+
 						"--grant %s on the command line, Session.Grant in a program", c, c))
 			}
 			t.Decision = audit.Allowed
