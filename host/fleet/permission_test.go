@@ -12,8 +12,10 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/host/fleet/durable"
 	"github.com/toolhost/toolhost/internal/test/natstest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -151,6 +153,18 @@ func TestJoinWithoutJetStream(t *testing.T) {
 	if text := log.String(); strings.Contains(text, "[WARN]") {
 		t.Errorf("log: %s", text)
 	}
+	// Once there is a durable call, the operator is told that this host does not run it.
+	nc, err := nats.Connect(url, nats.Nkey(key.Public(), key.Sign))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	until(t, "a warning", func() bool {
+		if err := nc.Publish(strings.Replace(durable.Nudges, "*", "x", 1), nil); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(log.String(), "[WARN]  the durable calls of other hosts do not run here")
+	})
 }
 
 // What a URL has of a user's password or token is not shown when the server is not reached, or lets nobody in.

@@ -169,7 +169,11 @@ func (f *Fleet) queueRepeats(name string) bool {
 // followQueue opens the queue as soon as it can be, and says once why it cannot. A host that only shares does not
 // ask a server again that has refused it, before it is told of a call or has another connection.
 func (f *Fleet) followQueue() {
-	nudged, err := f.nc.Subscribe(durable.Nudges, func(*nats.Msg) { f.queue.rouse() })
+	var used atomic.Bool // there are durable calls in this fleet
+	nudged, err := f.nc.Subscribe(durable.Nudges, func(*nats.Msg) {
+		used.Store(true)
+		f.queue.rouse()
+	})
 	if err != nil {
 		return // the connection is closed
 	}
@@ -180,11 +184,15 @@ func (f *Fleet) followQueue() {
 		refused := false
 		if makes := c.makesQueue(); f.nc.IsConnected() && (makes || c.sharesAny()) {
 			_, err := f.openQueue(f.life, makes)
-			if err != nil && f.life.Err() == nil && makes && err.Error() != said {
-				said = err.Error()
-				f.log.Warn("the tools whose rule is durable cannot be called", "error", err)
-			}
 			refused = err != nil && !makes && aboutQueue(f.nc.LastError())
+			if err != nil && f.life.Err() == nil && (makes || refused && used.Load()) && err.Error() != said {
+				said = err.Error()
+				text := "the tools whose rule is durable cannot be called"
+				if !makes {
+					text = "the durable calls of other hosts do not run here"
+				}
+				f.log.Warn(text, "error", err)
+			}
 			if !f.pause(openPause) {
 				return
 			}
