@@ -194,7 +194,10 @@ func (f *Fleet) disconnected() {
 	if f.closed {
 		return
 	}
-	f.log.Warn("the connection to the NATS server is lost", "error", f.nc.LastError())
+	if why := withoutUsers(fmt.Sprint(f.nc.LastError())); why != f.lostBy { // each attempt to connect ends here
+		f.lostBy = why
+		f.log.Warn("the connection to the NATS server is lost", "error", why)
+	}
 	var lines []*line
 	for _, m := range f.members {
 		if m.line != nil && f.lostSince(m.line.reconnects) {
@@ -223,6 +226,7 @@ func (f *Fleet) reconnected() {
 	})
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.lostBy = ""
 	for _, m := range f.members {
 		m.wake()
 	}

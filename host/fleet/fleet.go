@@ -56,6 +56,7 @@ type Fleet struct {
 
 	mu               sync.Mutex
 	closed           bool
+	lostBy           string        // the error with which the connection was lost, until there is another one
 	changed          chan struct{} // closed and replaced when hosts, lines or the connection change
 	members          map[string]*member
 	departed         map[string]uint64 // the last numbers that hosts which are gone have said, at most maxDeparted

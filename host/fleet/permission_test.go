@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -184,5 +185,36 @@ func TestJoinHidesPassword(t *testing.T) {
 		if err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "nats://(hidden)@127.0.0.1:") {
 			t.Errorf("%s: %v", urls, err)
 		}
+	}
+}
+
+// A host that is turned away by a server again and again says so once.
+func TestLossIsToldOnce(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var attempts atomic.Int32
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			attempts.Add(1)
+			_ = c.Close()
+		}
+	}()
+	t.Cleanup(func() { _ = ln.Close() })
+	log := new(lines)
+	join(t, fleet.Config{
+		URL: "nats://" + ln.Addr().String(), KeepTrying: true, Key: newKey(t), Name: "a",
+		Log: hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: log}),
+	})
+	until(t, "more attempts", func() bool { return attempts.Load() > 8 })
+	const lost = "the connection to the NATS server is lost"
+	if text := log.String(); strings.Count(text, lost) > 1 || !strings.Contains(text, "no NATS server is reached") {
+		t.Errorf("log: %s", text)
 	}
 }
