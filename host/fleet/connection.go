@@ -26,8 +26,8 @@ func (f *Fleet) dial(c *Config) error {
 		nats.IgnoreAuthErrorAbort(), nats.PingInterval(10 * time.Second), nats.MaxPingsOutstanding(2),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			level := hclog.Warn
-			if aboutQueue(err) && !f.settings.Load().makesQueue() { // it only looks whether there is one
-				level = hclog.Debug
+			if aboutQueue(err) && !f.settings.Load().makesQueue() || refusedBy(err) && !errors.Is(err, nats.ErrPermissionViolation) {
+				level = hclog.Debug // it only looks whether there is a queue; that the login is refused is told once
 			}
 			f.log.Log(level, "the NATS server reports an error", "error", err)
 		}),
@@ -53,7 +53,8 @@ func (f *Fleet) dial(c *Config) error {
 		f.nc, err = nats.Connect(c.URL, options...)
 	}
 	if err != nil && c.KeepTrying && !refusedBy(err) {
-		f.log.Warn("no NATS server is reached, and it is tried again and again", "error", withoutUsers(err.Error()))
+		f.lostBy = withoutUsers(err.Error())
+		f.log.Warn("no NATS server is reached, and it is tried again and again", "error", f.lostBy)
 		f.nc, err = nats.Connect(c.URL, append(options, login, nats.RetryOnFailedConnect(true))...)
 	}
 	if err == nil {
@@ -194,7 +195,11 @@ func (f *Fleet) disconnected() {
 	if f.closed {
 		return
 	}
-	if why := withoutUsers(fmt.Sprint(f.nc.LastError())); why != f.lostBy { // each attempt to connect ends here
+	why := "the server has closed it"
+	if err := f.nc.LastError(); err != nil {
+		why = withoutUsers(err.Error())
+	}
+	if why != f.lostBy { // each attempt to connect ends here
 		f.lostBy = why
 		f.log.Warn("the connection to the NATS server is lost", "error", why)
 	}

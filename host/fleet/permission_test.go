@@ -208,7 +208,7 @@ func TestLossIsToldOnce(t *testing.T) {
 	}()
 	t.Cleanup(func() { _ = ln.Close() })
 	log := new(lines)
-	join(t, fleet.Config{
+	a := join(t, fleet.Config{
 		URL: "nats://" + ln.Addr().String(), KeepTrying: true, Key: newKey(t), Name: "a",
 		Log: hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: log}),
 	})
@@ -216,5 +216,8 @@ func TestLossIsToldOnce(t *testing.T) {
 	const lost = "the connection to the NATS server is lost"
 	if text := log.String(); strings.Count(text, lost) > 1 || !strings.Contains(text, "no NATS server is reached") {
 		t.Errorf("log: %s", text)
+	}
+	if got := a.Hosts()[0]; got.State != fleet.HostLate || !strings.HasSuffix(got.Reason, "no connection to the NATS server: EOF") {
+		t.Errorf("%+v", got)
 	}
 }

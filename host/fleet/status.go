@@ -91,11 +91,14 @@ func (f *Fleet) Hosts() []HostStatus {
 	if err := f.denied(); err != nil {
 		self.Reason = "the NATS server refuses a subject: " + err.Error()
 	}
-	if !f.nc.IsConnected() {
-		self.State, self.Reason = HostLate, "it has no connection to the NATS server"
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if !f.nc.IsConnected() {
+		self.State, self.Reason = HostLate, "it has no connection to the NATS server"
+		if f.lostBy != "" {
+			self.Reason += ": " + f.lostBy
+		}
+	}
 	var out []HostStatus
 	names := map[string]int{c.Name: 1}
 	for _, m := range f.members {
