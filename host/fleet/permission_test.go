@@ -168,7 +168,7 @@ func TestJoinWithoutJetStream(t *testing.T) {
 	})
 }
 
-// What a URL has of a user's password or token is not shown when the server is not reached, or lets nobody in.
+// What a URL has of a user's password or token is not shown when the server is not reached, or refuses the user.
 func TestJoinHidesPassword(t *testing.T) {
 	t.Parallel()
 	url := strings.TrimPrefix(serverOf(t, map[fleet.Key]*server.Permissions{newKey(t): nil}), "nats://")
@@ -176,11 +176,11 @@ func TestJoinHidesPassword(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := ln.Addr().String()
+	closed := ln.Addr().String()
 	if err := ln.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, urls := range []string{"nats://joe:s3cret@" + url, "nats://s3cret@" + nobody, "nats://" + nobody + ",nats://joe:s3cret@" + nobody} {
+	for _, urls := range []string{"nats://joe:s3cret@" + url, "nats://s3cret@" + closed, "nats://" + closed + ",nats://joe:s3cret@" + closed} {
 		_, err := fleet.Join(t.Context(), newHost(t), fleet.Config{URL: urls, Key: newKey(t), Name: "a"})
 		if err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "nats://(hidden)@127.0.0.1:") {
 			t.Errorf("%s: %v", urls, err)
