@@ -128,8 +128,10 @@ func (f *failure) clean() *tool.Error {
 	return e
 }
 
-// ofHost says in an error which host it comes from, unless it is the tool's own.
-func ofHost(e *tool.Error, host string) *tool.Error {
+// ofHost returns an error that says which host it comes from, unless it is the tool's own. Others may have the
+// error that it is given: it is that of all who wait for a line.
+func ofHost(from *tool.Error, host string) *tool.Error {
+	e := *from
 	switch e.Code {
 	case tool.CodeToolFailed, tool.CodeInvalidArguments:
 	default:
@@ -138,5 +140,5 @@ func ofHost(e *tool.Error, host string) *tool.Error {
 	if e.OperatorHint != "" {
 		e.OperatorHint = "on host " + host + ": " + e.OperatorHint
 	}
-	return e
+	return &e
 }
