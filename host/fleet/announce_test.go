@@ -90,7 +90,7 @@ func TestKilledHostOfLargeFleet(t *testing.T) {
 	}
 }
 
-// What a host has said that is gone can be repeated by nobody.
+// What a host has said that is gone has no effect when it is repeated.
 func TestGoneHostsStayGone(t *testing.T) {
 	t.Parallel()
 	url, key := served(t)

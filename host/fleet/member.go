@@ -22,7 +22,7 @@ const (
 	// this host's own: no other can keep the rest out.
 	maxMembers = 8192
 	maxStarts  = 1024
-	// maxDeparted bounds the hosts that are gone and remembered, so that nobody can repeat what they have said.
+	// maxDeparted bounds the hosts that are gone and remembered, so that what they have said has no effect when it is repeated.
 	maxDeparted = maxMembers
 	// maxStrangers bounds the hosts that are shown with the reason why they are not used.
 	maxStrangers = 64

@@ -1,6 +1,10 @@
 package fleet
 
-import "github.com/toolhost/toolhost/host/fleet/durable"
+import (
+	"slices"
+
+	"github.com/toolhost/toolhost/host/fleet/durable"
+)
 
 // Permissions are the subjects that a user of a NATS server may use.
 type Permissions struct {
@@ -11,9 +15,9 @@ type Permissions struct {
 // Needs returns what the user of a host has to have: with durable calls, or without.
 func Needs(queue bool) Permissions {
 	both := []string{"toolhost.v1.>", "_INBOX.>"}
-	p := Permissions{Publish: both, Subscribe: append(both[:2:2], "$SRV.>")}
+	p := Permissions{Publish: both, Subscribe: slices.Concat(both, []string{"$SRV.>"})}
 	if queue {
-		p.Publish = append(both[:2:2], durable.Permissions()...)
+		p.Publish = slices.Concat(both, durable.Permissions())
 	}
 	return p
 }

@@ -104,7 +104,7 @@ func findBucket(ctx context.Context, js jetstream.JetStream, c *Config) (jetstre
 	return bucket, err
 }
 
-// madeAgain reports whether an error says that somebody has deleted the queue or the bucket, and it is there again.
+// madeAgain reports whether an error says that the queue or the bucket was deleted, and it is there again.
 func (s *store) madeAgain(ctx context.Context, err error, c *Config) bool {
 	if c.Existing || !errors.Is(err, jetstream.ErrNoStreamResponse) {
 		return false
