@@ -54,7 +54,7 @@ type Config struct {
 
 	// Slots is how many calls run here at a time; no more are fetched. Default: 0, 16.
 	Slots int
-	// Attempts is how often a call is given to a worker, until it fails. Default: 0, 5.
+	// Attempts is how often workers begin a call, until it fails. Default: 0, 5.
 	Attempts int
 	// Lapse is how long after a worker's last sign of life it counts as dead, at least 300 ms.
 	// Default: 0, 10 s.

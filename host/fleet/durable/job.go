@@ -43,6 +43,8 @@ const (
 	giveUp   = 10 * time.Minute // of storing a result while the server is away
 	backFrom = time.Second
 	quiet    = 10 * time.Second // between two reports of refused messages
+	// mostAway is how rarely a call that this host may not run comes back to it.
+	mostAway = 10 * time.Second
 )
 
 func (j *job) io() (context.Context, context.CancelFunc) {
@@ -73,44 +75,39 @@ func (j *job) run() {
 		j.refuse(errors.New("the call runs"))
 		return
 	}
-	spent := int(meta.NumDelivered) > j.cfg.Attempts //nolint:gosec // it is small
-	peer, known := j.cfg.Peers()[j.Key]
-	t, here := j.cfg.Host.Get(j.Tool)
-	if !known || !here || t.Owner == mounted || !matches(peer.Share, j.Tool) || j.cfg.Digest(t.Definition) != j.Digest {
-		if spent {
-			j.refuse(errors.New("no worker runs it for its host"))
-			return
-		}
-		_ = j.msg.NakWithDelay(backFrom) // it may be for another
-		return
-	}
 	now, err := j.now()
 	if err != nil {
 		_ = j.msg.NakWithDelay(backFrom)
+		return
+	}
+	late := now.Sub(meta.Timestamp) > j.ttl()
+	peer, known := j.cfg.Peers()[j.Key]
+	t, here := j.cfg.Host.Get(j.Tool)
+	if !known || !here || t.Owner == mounted || !matches(peer.Share, j.Tool) || j.cfg.Digest(t.Definition) != j.Digest {
+		if late {
+			j.refuse(errors.New("no worker runs it for its host"))
+			return
+		}
+		_ = j.msg.NakWithDelay(min(backFrom<<min(meta.NumDelivered-1, 6), mostAway)) // it may be for another
 		return
 	}
 	first := status{
 		Host: j.cfg.Name, State: StateRunning, Attempt: 1, Claim: newID(), Lapse: j.lapse,
 		Queued: meta.Timestamp, Started: j.cfg.Now().UTC(),
 	}
-	var end *tool.Error
-	switch late := now.Sub(meta.Timestamp) > j.ttl(); {
+	switch {
 	case late:
-		first.State, first.Attempt, end = StateExpired, 0, expired(j.order)
-	case spent:
-		first.State, end = StateFailed, tool.Errorf(tool.CodeCrashed, "the call of %s was given to a worker %d times, and none ended it", j.Tool, j.cfg.Attempts)
-		end.Hint, end.OperatorHint = "the call may be what ends them: do not repeat it as it is", "see the logs of the workers"
+		first.Attempt = 0
+		first.fail(StateExpired, j.order, expired(j.order))
 	case j.Mode == AtLeastOnce && !j.cfg.repeatable(&t):
-		first.State, end = StateFailed, tool.Errorf(tool.CodeInvalidArguments, "tool %s cannot run at least once here: it does not say that it is idempotent", j.Tool)
-		end.Hint, end.Unsent = "submit the call at most once", true
+		e := tool.Errorf(tool.CodeInvalidArguments, "tool %s cannot run at least once here: it does not say that it is idempotent", j.Tool)
+		e.Hint, e.Unsent = "submit the call at most once", true
+		first.fail(StateFailed, j.order, e)
 	}
-	if end != nil {
-		end.Tool, first.Error, first.Ended = j.Tool, end, first.Started
-	}
-	if !j.claim(first, meta.NumDelivered) {
+	if !j.claim(&first, meta.NumDelivered) {
 		return
 	}
-	if end != nil {
+	if first.State.Ended() {
 		j.ack()
 		return
 	}
@@ -146,11 +143,11 @@ func (j *job) ack() {
 }
 
 // claim makes the call this worker's. False: it is not, and the message has been answered.
-func (j *job) claim(s status, delivered uint64) bool {
+func (j *job) claim(s *status, delivered uint64) bool {
 	ctx, cancel := j.io()
 	defer cancel()
 	unclaimed := &record{sealed: j.sealed, order: j.order}
-	err := j.put(ctx, unclaimed, s, j.envelope.revision)
+	err := j.put(ctx, unclaimed, *s, j.envelope.revision)
 	if err == nil {
 		return true
 	}
@@ -170,11 +167,16 @@ func (j *job) claim(s status, delivered uint64) bool {
 		_ = j.msg.NakWithDelay(j.lapse)
 		return false
 	default: // its worker is dead, or has given it back
-		s.Attempt += there.s.Attempt
+		if before := there.s.Attempt; s.State == StateRunning && before >= j.cfg.Attempts {
+			s.Attempt = before
+			s.fail(StateFailed, j.order, poison(j.order, before))
+		} else {
+			s.Attempt += before
+		}
 		if !there.s.Queued.IsZero() {
 			s.Queued = there.s.Queued
 		}
-		if err := j.put(ctx, there, s, at.Revision()); err == nil {
+		if err := j.put(ctx, there, *s, at.Revision()); err == nil {
 			return true
 		}
 		_ = j.msg.NakWithDelay(backFrom)
@@ -332,12 +334,12 @@ func (j *job) settle(o outcome) {
 		return
 	case o.err == nil:
 	case errors.Is(cause, errClosing) && j.Mode == AtLeastOnce:
-		j.giveBack(0)
+		j.giveBack(0, true)
 		return
 	case errors.Is(cause, errClosing) && !e.Unsent:
 		s.State, s.Error, s.Unknown = StateFailed, closing(j.cfg.Name, j.order), true
 	case j.Mode == AtLeastOnce && e.Unsent && later(e.Code):
-		j.giveBack(max(time.Duration(e.RetryAfter), backFrom))
+		j.giveBack(max(time.Duration(e.RetryAfter), backFrom), false)
 		return
 	default:
 		s.State, s.Error = StateFailed, e
@@ -409,10 +411,14 @@ func (j *job) putResult(text []byte) (chunks int, err error) {
 	return chunks, nil
 }
 
-// giveBack leaves a call that may run again to another worker, or to this one later.
-func (j *job) giveBack(after time.Duration) {
+// giveBack leaves a call that may run again to another worker, or to this one later. One that has not begun
+// has not been attempted.
+func (j *job) giveBack(after time.Duration, begun bool) {
 	s := *j.record.s
 	s.State, s.Claim = StateQueued, ""
+	if !begun {
+		s.Attempt--
+	}
 	if next, err := j.record.with(j.cfg.Key, s, nil); err == nil {
 		_ = j.replace(next) // else it counts as dead after a while
 	}

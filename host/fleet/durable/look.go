@@ -238,6 +238,13 @@ func expired(o *order) *tool.Error {
 	return e
 }
 
+// poison is the error of a call that was begun as often as it may be.
+func poison(o *order, attempts int) *tool.Error {
+	e := tool.Errorf(tool.CodeCrashed, "the call of %s was given to a worker %d times, and none ended it", o.Tool, attempts)
+	e.Hint, e.OperatorHint = "the call may be what ends them: do not repeat it as it is", "see the logs of the workers"
+	return e
+}
+
 // lost is the error of a call whose worker is gone.
 func lost(r *record) *tool.Error {
 	e := tool.Errorf(tool.CodeUnavailable, "host %s was lost while it ran %s: %w, and it was not run again", sanitize.Line(r.s.Host, maxName), r.Tool, ErrOutcomeUnknown)

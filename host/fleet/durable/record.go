@@ -27,6 +27,12 @@ type status struct {
 	Chunks  int           `json:"chunks,omitempty"` // 0: it is in the record
 }
 
+// fail says that the call has ended with an error.
+func (s *status) fail(state State, o *order, e *tool.Error) {
+	e.Tool = o.Tool
+	s.State, s.Error, s.Ended = state, e, s.Started
+}
+
 // record is what is stored of a call. Without a status it is queued, by the word of its order.
 type record struct {
 	sealed []byte // the order

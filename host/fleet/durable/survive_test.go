@@ -202,6 +202,42 @@ func TestPoison(t *testing.T) {
 	}
 }
 
+// A call that comes to hosts which may not run it, or to one that cannot run it yet, has not been attempted: it
+// waits for one that can.
+func TestNotAttempted(t *testing.T) {
+	t.Parallel()
+	s, l := newSite(t, 3), new(ledger)
+	add := noted("add", l, true, nil)
+	add.RateLimit = &tool.RateLimit{Calls: 1, Period: tool.Duration(time.Second)}
+	once := func(c *durable.Config) { c.Attempts = 1 }
+	caller := s.join(0, nil, remote(add), trusting(s.peers(2)))
+	other := s.join(1, []tool.Tool{add}, trusting(s.peers(2)), once)
+	ids := []string{}
+	for i := range 3 {
+		ids = append(ids, caller.submit(t, durable.Request{Tool: "add", Arguments: args(fmt.Sprint(i)), TTL: ceiling}))
+	}
+	queue, err := s.stranger(t, 0).js.Stream(t.Context(), durable.QueueName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "they come to the other host a second time", func() bool {
+		for c := range queue.ListConsumers(t.Context()).Info() {
+			return c.Delivered.Consumer >= 6
+		}
+		return false
+	})
+	other.end()
+	s.join(2, []tool.Tool{add}, trusting(s.peers(0)), once)
+	for _, id := range ids {
+		if c := caller.wait(t, id); c.State != durable.StateDone || c.Attempts != 1 {
+			t.Errorf("%+v %v", c, c.Error)
+		}
+	}
+	if l.all.Load() != 3 {
+		t.Errorf("they ran %d times", l.all.Load())
+	}
+}
+
 // 500 calls, while workers come and go: at most once never twice, and each ends; at least once all
 // succeed.
 func TestChurn(t *testing.T) {
