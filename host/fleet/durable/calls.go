@@ -11,6 +11,8 @@ package durable
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -148,8 +150,19 @@ func (n *news) tell(id string) {
 	}
 }
 
+// tellAll has all who wait look: what has changed before is not told.
+func (n *news) tellAll() {
+	n.mu.Lock()
+	ids := slices.Collect(maps.Keys(n.waiting))
+	n.mu.Unlock()
+	for _, id := range ids {
+		n.tell(id)
+	}
+}
+
 // listen has [news] told of changes, until [Calls.Close]. Without it, who waits looks from time to
 // time. A watcher notices late that its server was restarted, or what it watches deleted: it gets a successor.
+// It does not wait for the server, which may not answer.
 func (c *Calls) listen() {
 	c.news.mu.Lock()
 	defer c.news.mu.Unlock()
@@ -159,39 +172,45 @@ func (c *Calls) listen() {
 	}
 	if c.news.end != nil {
 		c.news.end()
-		c.news.end = nil
 	}
 	ctx, cancel := context.WithCancel(c.worker.life)
-	prefix := owner(c.cfg.Key.Public()) + "."
-	w, err := c.store.bucket.Watch(ctx, prefix+"*", jetstream.UpdatesOnly(), jetstream.MetaOnly())
-	if err != nil {
-		cancel()
-		c.cfg.Log.Warn("changes of durable calls are not told", "error", err)
-		return
-	}
 	c.news.end, c.news.made = cancel, made
 	c.done.Go(func() {
 		defer cancel()
-		defer w.Stop() //nolint:errcheck // there is nothing to be done
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case e, ok := <-w.Updates():
-				if !ok {
-					c.news.mu.Lock()
-					defer c.news.mu.Unlock()
-					if ctx.Err() == nil { // it has no successor
-						c.news.end = nil
-					}
-					return
-				}
-				if e != nil {
-					c.news.tell(e.Key()[len(prefix):])
-				}
-			}
+		c.watch(ctx)
+		c.news.mu.Lock()
+		defer c.news.mu.Unlock()
+		if ctx.Err() == nil { // it has no successor
+			c.news.end = nil
 		}
 	})
+}
+
+// watch tells of changes, until ctx ends or the server does not tell of them.
+func (c *Calls) watch(ctx context.Context) {
+	prefix := owner(c.cfg.Key.Public()) + "."
+	w, err := c.store.bucket.Watch(ctx, prefix+"*", jetstream.UpdatesOnly(), jetstream.MetaOnly())
+	if err != nil {
+		if ctx.Err() == nil {
+			c.cfg.Log.Warn("changes of durable calls are not told", "error", err)
+		}
+		return
+	}
+	defer w.Stop() //nolint:errcheck // there is nothing to be done
+	c.news.tellAll()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e, ok := <-w.Updates():
+			if !ok {
+				return
+			}
+			if e != nil {
+				c.news.tell(e.Key()[len(prefix):])
+			}
+		}
+	}
 }
 
 // stale remembers which claims were seen without a sign of life.

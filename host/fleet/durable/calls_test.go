@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/toolhost/toolhost/host"
@@ -244,6 +246,45 @@ func TestDeletedQueue(t *testing.T) {
 		if c.State != durable.StateDone || l.count(fmt.Sprint(i)) != 1 {
 			t.Errorf("without %q: %+v", streams, c)
 		}
+	}
+}
+
+// A server that does not answer who asks for news keeps nobody from giving up, and the host from ending.
+func TestWaitWithoutNews(t *testing.T) {
+	t.Parallel()
+	s := newKeys(t, 1)
+	bus, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true, JetStream: true, StoreDir: t.TempDir(),
+		Nkeys: []*server.NkeyUser{{Nkey: s.public[0], Permissions: &server.Permissions{
+			Publish: &server.SubjectPermission{Deny: []string{"$JS.API.CONSUMER.CREATE.KV_" + durable.ResultsName + ".>"}},
+		}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bus.Start()
+	t.Cleanup(bus.Shutdown)
+	s.url = bus.ClientURL()
+	caller := s.join(0, nil, remote(noted("add", new(ledger), true, nil)))
+	id := caller.submit(t, durable.Request{Tool: "add", Arguments: args("a")})
+	const most = 20 * 300 * time.Millisecond
+	begin := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	var all sync.WaitGroup
+	for range 6 {
+		all.Go(func() {
+			if _, err := caller.Wait(ctx, id); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Wait: %v", err)
+			}
+		})
+	}
+	all.Wait()
+	if err := caller.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(begin); took > most {
+		t.Errorf("giving up and ending took %v", took)
 	}
 }
 
