@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -105,20 +106,30 @@ func (c *Calls) List(ctx context.Context) ([]Call, error) {
 			if !ok {
 				return nil, unavailable("listing", errors.New("the server went away"))
 			}
-			if e == nil || len(out) == maxList {
-				slices.SortFunc(out, func(a, b Call) int { return b.Submitted.Compare(a.Submitted) })
-				return out, nil
+			if e == nil {
+				return newest(out), nil
 			}
 			if r, err := openRecord(e.Value()); err == nil && e.Key() == keyOf(c.cfg.Key.Public(), r.ID) && c.believes(r) {
 				call, _ := c.seen(ctx, r, e)
-				out = append(out, call)
+				if out = append(out, call); len(out) == 2*maxList {
+					out = newest(out)
+				}
 			}
 		}
 	}
 }
 
+// newest returns the calls that were submitted last, at most 10,000. One that has changed meanwhile counts as it
+// came last.
+func newest(all []Call) []Call {
+	slices.Reverse(all)
+	slices.SortStableFunc(all, func(a, b Call) int { return cmp.Or(b.Submitted.Compare(a.Submitted), cmp.Compare(a.ID, b.ID)) })
+	all = slices.CompactFunc(all, func(a, b Call) bool { return a.ID == b.ID })
+	return all[:min(len(all), maxList)]
+}
+
 func (c *Calls) believes(r *record) bool {
-	return r.Key == c.cfg.Key.Public() && r.mayBe(c.cfg.Key.Public(), c.cfg.Peers())
+	return r.Key == c.cfg.Key.Public() && r.mayBe(c.cfg.Key.Public(), c.cfg.Peers)
 }
 
 // NotFound is the error for a call that is not there.

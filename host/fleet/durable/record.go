@@ -115,11 +115,11 @@ func (r *record) with(k Key, s status, result []byte) (*record, error) {
 func cut(s string) string { return s[:min(len(s), 4<<10)] }
 
 // mayBe reports whether the writer of a record's status may say it.
-func (r *record) mayBe(own string, peers map[string]Peer) bool {
+func (r *record) mayBe(own string, peers func() map[string]Peer) bool {
 	if r.s == nil || r.s.By == own || r.s.By == r.Key {
 		return true
 	}
-	p, known := peers[r.s.By]
+	p, known := peers()[r.s.By]
 	return known && r.s.State != StateCanceled && matches(p.Mount, r.Tool)
 }
 

@@ -183,8 +183,8 @@ func (w *worker) offered() map[string]string {
 	for _, p := range peers {
 		patterns = append(patterns, p.Share...)
 	}
-	for _, t := range w.cfg.Host.Tools(host.Filter{}) {
-		if t.Owner != mounted && matches(patterns, t.Name) {
+	for _, t := range w.cfg.Host.Tools(host.Filter{Without: mounted}) {
+		if matches(patterns, t.Name) {
 			out[token(t.Name, w.cfg.Digest(t.Definition))] = t.Name
 		}
 	}
