@@ -276,22 +276,42 @@ func TestListOfMany(t *testing.T) {
 	}
 }
 
+// denying starts a server that does not answer what is published on a subject.
+func (s *site) denying(subject string) {
+	s.t.Helper()
+	bus, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true, JetStream: true, StoreDir: s.t.TempDir(),
+		Nkeys: []*server.NkeyUser{{Nkey: s.public[0], Permissions: &server.Permissions{
+			Publish: &server.SubjectPermission{Deny: []string{subject}},
+		}}},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	bus.Start()
+	s.t.Cleanup(bus.Shutdown)
+	s.url = bus.ClientURL()
+}
+
+// Who submits a call and gets no answer is told that it may be there.
+func TestSubmitWithoutAnswer(t *testing.T) {
+	t.Parallel()
+	s := newKeys(t, 1)
+	s.denying("toolhost.v1.q.>")
+	caller := s.join(0, nil, remote(noted("add", new(ledger), true, nil)))
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err := caller.Submit(ctx, durable.Request{Tool: "add", Arguments: args("a")})
+	if e := tool.AsError(err); e.Code != tool.CodeUnavailable || e.Unsent || !strings.Contains(e.Message, "not known") {
+		t.Errorf("Submit: %+v", e)
+	}
+}
+
 // A server that does not answer who asks for news keeps nobody from giving up, and the host from ending.
 func TestWaitWithoutNews(t *testing.T) {
 	t.Parallel()
 	s := newKeys(t, 1)
-	bus, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true, JetStream: true, StoreDir: t.TempDir(),
-		Nkeys: []*server.NkeyUser{{Nkey: s.public[0], Permissions: &server.Permissions{
-			Publish: &server.SubjectPermission{Deny: []string{"$JS.API.CONSUMER.CREATE.KV_" + durable.ResultsName + ".>"}},
-		}}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	bus.Start()
-	t.Cleanup(bus.Shutdown)
-	s.url = bus.ClientURL()
+	s.denying("$JS.API.CONSUMER.CREATE.KV_" + durable.ResultsName + ".>")
 	caller := s.join(0, nil, remote(noted("add", new(ledger), true, nil)))
 	id := caller.submit(t, durable.Request{Tool: "add", Arguments: args("a")})
 	const most = 20 * 300 * time.Millisecond

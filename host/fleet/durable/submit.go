@@ -175,8 +175,12 @@ func (c *Calls) refused(name string, err error) error {
 		e = tool.Errorf(tool.CodeResourceExhausted, "the queue of durable calls is full: %w", err)
 		e.Hint, e.Unsent = "try again later", true
 		e.OperatorHint = "more workers, or a larger stream " + QueueName
-	default:
+	case errors.As(err, &api), errors.Is(err, jetstream.ErrNoStreamResponse):
 		e = unavailable("the call was not submitted", err)
+		e.Unsent = true
+	default: // an answer was lost
+		e = tool.Errorf(tool.CodeUnavailable, "it is not known whether the call of %s is in the queue: %w", name, err)
+		e.Hint, e.OperatorHint = "find out before you repeat it", "toolhost calls shows it, if it is"
 	}
 	e.Tool = name
 	return e
