@@ -30,20 +30,29 @@ type taskStore struct {
 const (
 	// cancelTime bounds how long the end of a task's call may take to reach the queue.
 	cancelTime = 5 * time.Second
+	// startTime bounds how long a client waits for its task, until the call is in the queue: before that, somebody may
+	// have to approve it.
+	startTime = 2 * time.Second
 	taskPoll   = time.Second
 	// taskTTL is what a client is told of a task that is only in the queue, which keeps it longer.
 	taskTTL = durable.DefaultTTL
 )
 
 // Start implements [task.Store]. It returns when the queue has the call, or when the call has a question or
-// has ended.
+// has ended, but after a while in any case.
 func (s *taskStore) Start(ctx context.Context, c task.Call) (task.Task, error) {
 	f := s.current()
-	if f == nil || c.Running || c.Run == nil || c.Session.Caller().Name == "" || f.DurableMode(c.Tool) == "" {
+	if f == nil || c.Running || c.Session.Caller().Name == "" || f.DurableMode(c.Tool) == "" {
 		return s.Memory.Start(ctx, c)
 	}
 	c.ID = rand.Text()
 	run, begun := c.Run, make(chan struct{}, 1)
+	if run == nil {
+		run = func(ctx context.Context) (end task.End) {
+			end.Outcome, end.Result, end.Err = c.Session.CallWith(ctx, tool.Call{Name: c.Tool, Arguments: c.Arguments}, host.CallOptions{})
+			return end
+		}
+	}
 	tell := func() {
 		select {
 		case begun <- struct{}{}:
@@ -69,9 +78,12 @@ func (s *taskStore) Start(ctx context.Context, c task.Call) (task.Task, error) {
 	if err != nil {
 		return t, err
 	}
+	late := time.NewTimer(startTime)
+	defer late.Stop()
 	select {
 	case <-begun:
-	case <-ctx.Done(): // the task can be asked for all the same
+	case <-late.C: // the task can be asked for all the same
+	case <-ctx.Done():
 	}
 	if now, err := s.Memory.Get(ctx, c.Session, t.ID); err == nil {
 		return now, nil
