@@ -73,10 +73,10 @@ func (r *remoteCall) queued(ctx context.Context) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
+	chain.Yield(ctx) // those that wait here, or are slow to read the ID, hold up no others
 	if s.Told != nil {
 		s.Told(id)
 	}
-	chain.Yield(ctx) // those that wait here hold up no others
 	c, err := calls.Wait(ctx, id)
 	if err != nil {
 		return tool.Result{}, goesOn(ctx, name, id, err)
@@ -91,7 +91,7 @@ func (r *remoteCall) request(s Submission) durable.Request {
 		IdempotencyKey: r.call.IdempotencyKey, Mode: r.rule.Durable,
 	}
 	if key := out.IdempotencyKey; key != "" && out.Caller == "" { // it is one among those of the session
-		sum := sha256.Sum256([]byte(r.call.Session + "\x00" + key))
+		sum := sha256.Sum256([]byte(r.call.Session + "\x00" + out.Tool + "\x00" + key))
 		out.ID, out.IdempotencyKey = base32.StdEncoding.EncodeToString(sum[:])[:idLength], ""
 	}
 	return out
@@ -108,9 +108,13 @@ func goesOn(ctx context.Context, name, id string, err error) error {
 		e.Tool = name
 		return &e
 	}
+	of := ""
+	if name != "" {
+		of = " of " + name
+	}
 	return &tool.Error{
 		Code: code, Tool: name, Plugin: Owner, Stage: tool.StageExecute, Err: fmt.Errorf("%w: %w", ErrGoesOn, err),
-		Message:      fmt.Sprintf("the durable call %s of %s is not waited for any longer, and goes on: %v", id, name, err),
+		Message:      fmt.Sprintf("the durable call %s%s is not waited for any longer, and goes on: %v", id, of, err),
 		Hint:         "do not repeat the call: it goes on, and the tool would run twice",
 		OperatorHint: fmt.Sprintf("toolhost calls wait %s prints its result, toolhost calls cancel %s ends it", id, id),
 	}
@@ -197,7 +201,7 @@ func (f *Fleet) WaitCall(ctx context.Context, id string) (durable.Call, error) {
 // [host.Session.Receive].
 func (f *Fleet) Received(ctx context.Context, s *host.Session, c durable.Call) (host.Outcome, tool.Result, error) {
 	name := c.Tool
-	if t, there := f.host.Get(name); !there || t.Owner != Owner { // the operator may have renamed it
+	if owner, _ := f.host.OwnerOf(name); owner != Owner && f.tool(name) != nil { // the operator may have renamed it
 		for _, t := range f.host.Tools(host.Filter{}) {
 			if t.Owner == Owner && t.Claimed.Name == c.Tool {
 				name = t.Name

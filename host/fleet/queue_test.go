@@ -96,6 +96,9 @@ func TestDurableCall(t *testing.T) {
 	})
 	cancel()
 	err := <-ended
+	if _, err := a.WaitCall(ctx, id); !errors.Is(err, fleet.ErrGoesOn) || strings.Contains(err.Error(), "  ") {
+		t.Errorf("who gives up at once is told %v", err)
+	}
 	e := tool.AsError(err)
 	if e.Code != tool.CodeCanceled || e.Unsent || !errors.Is(err, fleet.ErrGoesOn) || !strings.Contains(e.OperatorHint, "toolhost calls wait "+id) {
 		t.Errorf("who gives up is told %+v", e)
@@ -128,9 +131,9 @@ func TestDurableCallOfNobody(t *testing.T) {
 	var runs atomic.Int32
 	join(t, s.config("b", share("*")), handler("count", func(context.Context, tool.Call) (tool.Result, error) {
 		return tool.Text(fmt.Sprint(runs.Add(1))), nil
-	}))
+	}), says("other", "another"))
 	a := join(t, s.config("a", mount("*"), lasting(durable.AtMostOnce, "*")))
-	until(t, "the tool", func() bool { return a.has("count") })
+	until(t, "the tools", func() bool { return a.has("count") && a.has("other") })
 	one, two := a.Session(), a.Session()
 	got := []string{}
 	for _, session := range []*host.Session{one, two, one} {
@@ -142,6 +145,9 @@ func TestDurableCallOfNobody(t *testing.T) {
 	}
 	if fmt.Sprint(got) != "[1 2 1]" {
 		t.Errorf("the sessions got %v", got)
+	}
+	if res, err := one.Execute(t.Context(), tool.Call{Name: "other", IdempotencyKey: "k"}); err != nil || res.Text() != "another" {
+		t.Errorf("another tool with the key: %v %v", res.Text(), err)
 	}
 }
 
@@ -179,13 +185,21 @@ func TestDurableCallsHoldNoSlots(t *testing.T) {
 	until(t, "the tools", func() bool { return a.has("slow") && a.has("quick") && a.has("fails") })
 	var waiting sync.WaitGroup
 	for range 12 { // fewer than run on b at a time
-		ctx, submittedID := submitted(t, t.Context())
+		told := make(chan struct{})
+		ctx := fleet.WithSubmission(t.Context(), fleet.Submission{Told: func(string) {
+			close(told)
+			<-release // as one who is slow to read the ID
+		}})
 		waiting.Go(func() {
 			if res, err := a.Host.Execute(ctx, tool.Call{Name: "slow"}); err != nil || res.Text() != "late" {
 				t.Errorf("%v %v", res.Text(), err)
 			}
 		})
-		submittedID()
+		select {
+		case <-told:
+		case <-time.After(20 * time.Second):
+			t.Fatal("a call holds up another")
+		}
 	}
 	if got := a.text(t, "quick"); got != "now" {
 		t.Errorf("got %q", got)
