@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/fleet/durable"
 )
@@ -76,6 +77,13 @@ func (w *world) callOf(id string) (c durable.Call) {
 	w.t.Helper()
 	w.run("calls", "show", id, "--json").exits(0).json(&c)
 	return c
+}
+
+// running are the durable calls that run.
+func (w *world) running() (all []durable.Call) {
+	w.t.Helper()
+	w.run("calls", "--state", "running", "--json").exits(0).json(&all)
+	return all
 }
 
 func (w *world) has(tool string) {
@@ -167,7 +175,22 @@ func TestCallsSurviveTheirCaller(t *testing.T) {
 	b.has("play.run")
 	id := b.detach("play.run", work.call())
 	b.until("it runs", func() bool { return work.runs() == 1 })
+	waiting := make(chan outcome)
+	for _, args := range [][]string{{"calls", "wait", id}, {"call", "play.run", newWork(t).call()}} {
+		go func() { waiting <- b.run(args...) }()
+	}
+	b.until("both commands wait", func() bool {
+		var now control.State
+		b.run("status", "--json").json(&now)
+		return now.Calls == 2 && len(b.running()) == 2
+	})
 	first.ends(syscall.SIGKILL, -1)
+	for range 2 {
+		o := (<-waiting).exits(6).says("goes on", "toolhost calls wait ")
+		if strings.Contains(o.stderr, "not known") {
+			t.Errorf("it says %s", o.stderr)
+		}
+	}
 	b.serve()
 	b.has("play.run")
 	if c := b.callOf(id); c.State != durable.StateRunning {

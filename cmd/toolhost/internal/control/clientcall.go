@@ -27,10 +27,22 @@ const maxAnswer = 256 << 20
 // Call runs a call in the daemon. The approver is asked here; nil: no approver. The asker of ctx
 // answers the questions of the tool, and deltas go where ctx says. The call ends when ctx does.
 func (c *Client) Call(ctx context.Context, call Call, a policy.Approver) Answer {
+	id := "" // of the durable call; empty: it is none, or is not in the queue yet
+	told := call.Told
+	call.Told = func(is string) {
+		id = is
+		if told != nil {
+			told(is)
+		}
+	}
 	answer, err := c.stream(ctx, call, a)
 	switch {
 	case err == nil:
 		return answer
+	case id != "" && ctx.Err() != nil:
+		err = goesOn(id, ctx.Err(), context.Cause(ctx))
+	case id != "":
+		err = c.waitLost(id, err)
 	case ctx.Err() != nil:
 		err = &tool.Error{
 			Code: tool.CodeOf(ctx.Err()), Tool: call.Name, Err: ctx.Err(),

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -109,7 +110,6 @@ func (s *Server) waitDurable(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		run.cancel(nil)
-		w.Header().Del("Content-Type")
 		fail(w, http.StatusServiceUnavailable, err)
 		return
 	}
@@ -151,14 +151,29 @@ func (c *Client) WaitDurable(ctx context.Context, id string) Answer {
 			return answer
 		}
 	}
-	if ctx.Err() != nil {
-		err = &tool.Error{
-			Code: tool.CodeOf(ctx.Err()), Err: ctx.Err(),
-			Message: fmt.Sprintf("the durable call %s is not waited for any longer, and goes on: %v", id, context.Cause(ctx)),
-			Hint:    "toolhost calls wait " + id + " waits again, toolhost calls cancel " + id + " ends it",
-		}
+	if err = c.waitLost(id, err); ctx.Err() != nil {
+		err = goesOn(id, ctx.Err(), context.Cause(ctx))
 	}
-	return Answer{Outcome: host.Outcome{ID: id}}.Failed(c.explain(err))
+	return Answer{Outcome: host.Outcome{ID: id}}.Failed(err)
+}
+
+// goesOn is the error of a durable call that is not waited for any longer.
+func goesOn(id string, err, cause error) error {
+	return &tool.Error{
+		Code: tool.CodeOf(err), Err: err,
+		Message: fmt.Sprintf("the durable call %s is not waited for any longer, and goes on: %v", id, cause),
+		Hint:    "toolhost calls wait " + id + " waits again, toolhost calls cancel " + id + " ends it",
+	}
+}
+
+// waitLost returns the error of who waits for a durable call: if the daemon went away, the call goes on.
+func (c *Client) waitLost(id string, err error) error {
+	var said *tool.Error
+	if errors.As(err, &said) { // the daemon sent it
+		return err
+	}
+	e := tool.AsError(c.explain(err))
+	return goesOn(id, e, errors.New(e.Message))
 }
 
 // CancelDurable ends a durable call. One that has ended stays as it is.
