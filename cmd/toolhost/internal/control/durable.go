@@ -23,9 +23,6 @@ type Durable interface {
 	Cancel(ctx context.Context, c Caller, id string) error
 }
 
-// maxParked bounds the calls that only wait for a durable call: they hold connections.
-const maxParked = 64
-
 // submitted tells the client that its call is in the queue. From then on the call does not count as one in
 // progress; if too many wait, it is not waited for.
 func (r *runningCall) submitted(id string) {

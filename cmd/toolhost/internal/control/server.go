@@ -22,12 +22,13 @@ import (
 // Limits of a server. A client that sends nothing, or nonsense, holds few resources, and not
 // for long.
 const (
-	// MaxConnections bounds the open connections.
-	MaxConnections = 256
-	// Requests that hold a connection for long leave connections for others: calls in
-	// progress, calls that wait for approval (of all callers, and of one process), other work.
+	// MaxConnections bounds the open connections. Requests that hold one for long leave some for others.
+	MaxConnections = maxCalls + maxWaiting + maxParked + maxWork + maxReaders + 32
+	// Calls in progress, calls that wait for approval (of all callers, and of one process), calls that only
+	// wait for a durable call, other work.
 	maxCalls       = 128
 	maxWaiting     = 64
+	maxParked      = 64
 	maxWaitingOf   = 16
 	maxWork        = 16
 	maxReaders     = 16
