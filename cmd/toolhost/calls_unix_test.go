@@ -150,6 +150,17 @@ func TestCalls(t *testing.T) {
 	}
 	b.run("call", "play.run", work.call(), "--idempotency-key", "order-17").exits(4).says("belongs to another call")
 
+	// Of large arguments, so many are kept.
+	large := newWork(t)
+	b.write("large.json", large.call()+strings.Repeat(" ", 15<<20))
+	for range 5 {
+		b.detach("play.run", "@large.json")
+	}
+	b.until("a call is not followed", func() bool {
+		return strings.Contains(b.run("audit", "search", "--tool", "play.run", "--json").stdout, "as large ones, as can be")
+	})
+	large.mayEnd()
+
 	second := newWork(t)
 	var detached struct{ ID, Name string }
 	b.run("call", "--detach", "--json", "play.run", second.call()).exits(0).json(&detached)

@@ -15,20 +15,32 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// maxDetached bounds the detached calls whose ends are waited for, to be recorded.
-const maxDetached = 1024
+// Bounds of the detached calls whose ends are waited for, to be recorded: how many, and the bytes of their arguments.
+const (
+	maxDetached      = 1024
+	maxDetachedBytes = 64 << 20
+)
 
 // detached are durable calls whose callers have gone on.
 type detached struct {
 	*tasks
-	n atomic.Int64
+	n, bytes atomic.Int64
+}
+
+// hold counts a call with so many bytes of arguments until release is called. False: there are too many.
+func (d *detached) hold(size int) (release func(), ok bool) {
+	n, bytes := d.n.Add(1), d.bytes.Add(int64(size))
+	return func() {
+		d.n.Add(-1)
+		d.bytes.Add(-int64(size))
+	}, n <= maxDetached && bytes <= maxDetachedBytes
 }
 
 func newDetached() *detached { return &detached{tasks: newTasks()} }
 
 var (
 	errEnding      = errors.New("the daemon ends")
-	errNotFollowed = fmt.Errorf("%d detached calls are waited for already", maxDetached)
+	errNotFollowed = errors.New("as many detached calls are followed, or as large ones, as can be")
 )
 
 // detach makes a durable call, and answers once it is in the queue. Its chain goes on, so that its end is on
@@ -55,14 +67,15 @@ func (d *daemon) detach(ctx context.Context, by control.Caller, c control.Call, 
 	d.detached.add(func(ending context.Context) {
 		defer cancel(nil)
 		defer context.AfterFunc(ending, func() { cancel(errEnding) })()
-		if d.detached.n.Add(1) > maxDetached {
+		release, ok := d.detached.hold(len(c.Arguments))
+		defer release()
+		if !ok {
 			told := c.Told
 			c.Told = func(id string) {
 				told(id)
 				cancel(errNotFollowed)
 			}
 		}
-		defer d.detached.n.Add(-1)
 		ended <- d.counted(life, by, c, asked)
 	})
 	var answer control.Answer
