@@ -324,6 +324,8 @@ func TestCallsRefused(t *testing.T) {
 	d.run("call", "play.echo").exits(0)
 	d.run("status").exits(1).prints("tools whose rule is durable cannot be called")
 	d.run("calls", "show", strings.Repeat("A", 26)).says("JetStream")
+	c.configure("nats:", "  "+atMostOnce)
+	c.run("reload").exits(1).says("start the daemon again", "nats.rules")
 	three.ends(syscall.SIGTERM, 0)
 	if n := strings.Count(strings.Join(three.said, "\n"), "the tools whose rule is durable cannot be called"); n != 1 {
 		t.Errorf("its log says so %d times:\n%s", n, strings.Join(three.said, "\n"))

@@ -149,7 +149,12 @@ func (d *daemon) checkFleet(c *config.Config) error {
 	if m == nil {
 		return nil
 	}
-	told := d.fleetConfig(m, d.options.Fleet.over(c.NATS))
+	n := d.options.Fleet.over(c.NATS)
+	if m.server != nil && !m.stores && n.Durable() {
+		return c.Problems([]config.Problem{c.Problem("the embedded NATS server was started with no place for durable calls, and a running daemon cannot give it one",
+			"start the daemon again, or change it back", "nats", "rules")})
+	}
+	told := d.fleetConfig(m, n)
 	if err := told.Check(); err != nil {
 		return c.Problems([]config.Problem{c.Problem(tool.AsError(err).Message, "mend it, or change it back", "nats")})
 	}
