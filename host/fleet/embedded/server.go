@@ -4,14 +4,18 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -35,6 +39,7 @@ type Config struct {
 type Server struct {
 	server  *server.Server
 	options *server.Options
+	store   *os.File // in the StoreDir, locked; nil: there is none
 }
 
 // startTime bounds how long the server may take until it accepts connections.
@@ -44,16 +49,26 @@ const startTime = 10 * time.Second
 //
 // # Errors
 //
-// [tool.CodeUnavailable] if the port is taken, or what is stored cannot be used.
-func Start(c Config) (*Server, error) {
+// [tool.CodeUnavailable] if the port is taken, or what is stored cannot be used, such as by a second server.
+func Start(c Config) (_ *Server, err error) {
 	o := &server.Options{
 		ServerName: "toolhost", Host: "127.0.0.1", Port: c.Port, NoSigs: true, NoLog: true,
 		MaxPayload: c.MaxPayload, JetStream: c.StoreDir != "", StoreDir: c.StoreDir,
 		DisableJetStreamBanner: true, MaxControlLine: 4 << 10,
 	}
-	var err error
 	if o.Nkeys, err = usersOf(c.Keys, c.Peers); err != nil {
 		return nil, err
+	}
+	out := &Server{options: o}
+	if c.StoreDir != "" {
+		if out.store, err = takeStore(c.StoreDir); err != nil {
+			return nil, err
+		}
+		defer func() {
+			if err != nil {
+				_ = out.store.Close() // which unlocks it
+			}
+		}()
 	}
 	// The server would only log that it cannot listen.
 	ln, err := net.Listen("tcp", net.JoinHostPort(o.Host, strconv.Itoa(o.Port)))
@@ -64,19 +79,40 @@ func Start(c Config) (*Server, error) {
 	if err := ln.Close(); err != nil {
 		return nil, unavailable(err)
 	}
-	s, err := server.NewServer(o)
+	if out.server, err = server.NewServer(o); err != nil {
+		return nil, unavailable(err)
+	}
+	out.server.Start()
+	if !out.server.ReadyForConnections(startTime) {
+		out.server.Shutdown()
+		return nil, unavailable(fmt.Errorf("it does not accept connections within %v", startTime))
+	}
+	return out, nil
+}
+
+// takeStore locks a directory, as two servers would damage what they store there.
+func takeStore(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, unavailable(err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the directory is the operator's
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	s.Start()
-	if !s.ReadyForConnections(startTime) {
-		s.Shutdown()
-		return nil, unavailable(fmt.Errorf("it does not accept connections within %v", startTime))
+	err = safefile.Lock(f, safefile.Exclusive, time.Time{})
+	if err == nil || errors.Is(err, errors.ErrUnsupported) {
+		return f, nil
 	}
-	return &Server{s, o}, nil
+	_ = f.Close()
+	e := unavailable(fmt.Errorf("%s: %w", dir, err))
+	if errors.Is(err, safefile.ErrLocked) {
+		e = unavailable(fmt.Errorf("another one stores durable calls in %s", dir))
+		e.OperatorHint = "name another directory under nats.store, or join the fleet of the other server by its URL"
+	}
+	return nil, e
 }
 
-func unavailable(err error) error {
+func unavailable(err error) *tool.Error {
 	e := tool.Errorf(tool.CodeUnavailable, "the embedded NATS server did not start: %w", err)
 	e.OperatorHint = "choose another port with embedded:PORT, or name a server that runs"
 	return e
@@ -91,6 +127,9 @@ func (s *Server) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		s.server.WaitForShutdown()
+		if s.store != nil {
+			_ = s.store.Close() // which unlocks it
+		}
 		close(done)
 	}()
 	select {

@@ -1,0 +1,34 @@
+package embedded_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/host/fleet/embedded"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Two servers do not store in one directory; the second may when the first has ended.
+func TestOneStore(t *testing.T) {
+	t.Parallel()
+	key, err := fleet.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := embedded.Config{Keys: []string{key.Public()}, StoreDir: t.TempDir()}
+	for range 2 {
+		one, err := embedded.Start(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := embedded.Start(c)
+		if e := tool.AsError(err); second != nil || tool.CodeOf(err) != tool.CodeUnavailable || !strings.Contains(e.OperatorHint, "nats.store") {
+			t.Errorf("the second: %v", err)
+		}
+		if err := one.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
