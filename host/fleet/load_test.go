@@ -85,3 +85,26 @@ func (l *load) check(t testing.TB, all ...*process) {
 	t.Logf("%d calls, of those that must not be repeated %d ended with an unknown outcome and %d never left, the slowest took %v",
 		l.calls, l.lost.Load(), l.refused.Load(), slowest)
 }
+
+// underLoad begins to make calls, and returns after some. Ended ends that.
+func (n *node) underLoad(t testing.TB, callers int, after int64) (ended func() *load) {
+	begun, over, done := make(chan struct{}), make(chan struct{}), make(chan *load)
+	go func() {
+		done <- n.load(t, callers, func(i int64) bool {
+			if i == after {
+				close(begun)
+			}
+			select {
+			case <-over:
+				return false
+			default:
+				return true
+			}
+		})
+	}()
+	<-begun
+	return func() *load {
+		close(over)
+		return <-done
+	}
+}

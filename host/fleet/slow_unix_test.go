@@ -3,7 +3,6 @@
 package fleet_test
 
 import (
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -42,23 +41,7 @@ func TestHostThatDoesNotRead(t *testing.T) {
 			a.shared(t, "work.once", 1, 2)
 			a.shared(t, "only.b", 1, 1)
 			a.shared(t, "only.c", 1, 1)
-			begun, over := make(chan struct{}), make(chan struct{})
-			done := make(chan *load)
-			var calls atomic.Int64
-			go func() {
-				done <- a.load(t, 8, func(int64) bool {
-					if calls.Add(1) == 200 {
-						close(begun)
-					}
-					select {
-					case <-over:
-						return false
-					default:
-						return true
-					}
-				})
-			}()
-			<-begun
+			ended := a.underLoad(t, 8, 200)
 			if err := b.Process.Signal(syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
 			}
@@ -100,8 +83,7 @@ func TestHostThatDoesNotRead(t *testing.T) {
 			if got := a.text(t, "only.b"); got != "b" {
 				t.Errorf("%q", got)
 			}
-			close(over)
-			l := <-done
+			l := ended()
 			l.check(t, b, c)
 			t.Logf("meanwhile the slowest call of another host took %v", slowest)
 		})

@@ -134,23 +134,7 @@ func TestPartition(t *testing.T) {
 		{"to the host", "hub", "route add blackhole " + address(1) + "/32", "route del blackhole " + address(1) + "/32"},
 		{"from the host", "b", "route add blackhole " + serverAddress + "/32", "route del blackhole " + serverAddress + "/32"},
 	} {
-		begun, over := make(chan struct{}), make(chan struct{})
-		var calls atomic.Int64
-		done := make(chan *load)
-		go func() {
-			done <- a.load(t, 16, func(int64) bool {
-				if calls.Add(1) == 1000 {
-					close(begun)
-				}
-				select {
-				case <-over:
-					return false
-				default:
-					return true
-				}
-			})
-		}()
-		<-begun
+		ended := a.underLoad(t, 16, 1000)
 		net.ip(cut.space, cut.begin)
 		at := time.Now()
 		until(t, "the host to be gone", func() bool { return a.state("b") == "" && !a.has("only.b") })
@@ -165,8 +149,7 @@ func TestPartition(t *testing.T) {
 		if got := a.text(t, "only.b"); got != "b" {
 			t.Errorf("%q", got)
 		}
-		close(over)
-		l := <-done
+		l := ended()
 		l.check(t, b, c)
 		for _, p := range []*process{b, c} {
 			if err := os.Truncate(p.ledger, 0); err != nil {

@@ -33,7 +33,7 @@ const (
 	// startTime bounds how long a client waits for its task, until the call is in the queue: before that, somebody may
 	// have to approve it.
 	startTime = 2 * time.Second
-	taskPoll   = time.Second
+	taskPoll  = time.Second
 	// taskTTL is what a client is told of a task that is only in the queue, which keeps it longer.
 	taskTTL = durable.DefaultTTL
 )

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -35,32 +33,18 @@ const (
 // judge says which promises were broken.
 func (r *FleetReport) judge() {
 	r.Broken = []string{}
-	broken := func(is bool, format string, args ...any) {
-		if is {
-			r.Broken = append(r.Broken, fmt.Sprintf(format, args...))
-		}
-	}
-	broken(r.Calls == 0 || len(r.Disturbed) == 0, "nothing was tried")
-	broken(r.Untyped > 0, "%d calls ended with no typed error that names its owner, or with an answer that is not theirs", r.Untyped)
-	for _, code := range slices.Sorted(maps.Keys(r.Typed)) {
-		broken(code != tool.CodeUnavailable, "%d calls ended with %s, which no disturbance explains", r.Typed[code], code)
-	}
-	broken(r.Idempotent.Calls > 0 && r.Idempotent.rate() < leastOfFleet, "%.3f %% of the idempotent calls succeeded, of %.1f %%",
-		100*r.Idempotent.rate(), 100*leastOfFleet)
-	broken(r.Repeated > 0, "%d calls that must not be repeated ran more than once", r.Repeated)
-	broken(r.Lies > 0, "%d calls ran of which the host says that they never left", r.Lies)
-	broken(r.Ghosts > 0, "%d calls were answered and never ran", r.Ghosts)
-	broken(r.NoAnswer > 0, "%d calls had no answer within %v", r.NoAnswer, patience)
+	r.broken(r.Calls == 0 || len(r.Disturbed) == 0, "nothing was tried")
+	r.judgeCalls("owner", "disturbance", leastOfFleet, tool.CodeUnavailable)
 	third := len(r.Samples) / 3
 	if third == 0 {
-		broken(true, "there are too few samples of what the process has")
+		r.broken(true, "there are too few samples of what the process has")
 		return
 	}
 	r.First, r.Last = median(r.Samples[:third]), median(r.Samples[len(r.Samples)-third:])
-	broken(r.Last.Goroutines > r.First.Goroutines+fleetGoroutines, "goroutines grew from %d to %d", r.First.Goroutines, r.Last.Goroutines)
-	broken(r.Last.Descriptors > r.First.Descriptors+fleetDescriptors,
+	r.broken(r.Last.Goroutines > r.First.Goroutines+fleetGoroutines, "goroutines grew from %d to %d", r.First.Goroutines, r.Last.Goroutines)
+	r.broken(r.Last.Descriptors > r.First.Descriptors+fleetDescriptors,
 		"descriptors grew from %d to %d", r.First.Descriptors, r.Last.Descriptors)
-	broken(r.Last.HeapInUse > r.First.HeapInUse+r.First.HeapInUse/10+fleetHeap, "the heap grew from %d to %d MiB",
+	r.broken(r.Last.HeapInUse > r.First.HeapInUse+r.First.HeapInUse/10+fleetHeap, "the heap grew from %d to %d MiB",
 		r.First.HeapInUse>>20, r.Last.HeapInUse>>20)
 }
 
@@ -84,33 +68,20 @@ func median(all []Usage) Usage {
 // table shows the report to people.
 func (r *FleetReport) table() string {
 	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	row := func(name, format string, args ...any) {
-		_, _ = fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...))
-	}
+	row, end := rows(&b)
 	row("load", "%d callers on one host, tools of 0 to %v on two others, a disturbance every %v on average", r.Callers, maxWork, disturbEvery)
 	row("took", "%v", time.Duration(r.Took).Round(time.Millisecond))
 	for _, name := range slices.Sorted(maps.Keys(r.Disturbed)) {
 		row(name, "%d times", r.Disturbed[name])
 	}
 	row("calls", "%d, the slowest took %v", r.Calls, time.Duration(r.Slowest).Round(time.Millisecond))
-	for _, code := range slices.Sorted(maps.Keys(r.Typed)) {
-		row("typed failures", "%d %s", r.Typed[code], code)
-	}
-	row("untyped failures", "%d (must be 0)", r.Untyped)
-	row("idempotent calls", "%d, succeeded: %d, %.4f %% (at least %.1f %%)",
-		r.Idempotent.Calls, r.Idempotent.Succeeded, 100*r.Idempotent.rate(), 100*leastOfFleet)
-	row("other calls", "%d, succeeded: %d, never left the host: %d", r.Other.Calls, r.Other.Succeeded, r.Other.Unsent)
-	row("ran more than once", "%d of the others (must be 0)", r.Repeated)
-	row("said not to have left, and ran", "%d of the others (must be 0)", r.Lies)
-	row("answered, and never ran", "%d (must be 0)", r.Ghosts)
-	row("no answer", "%d (must be 0)", r.NoAnswer)
+	r.showCalls(row, leastOfFleet)
 	row("goroutines", "%d in the first third, %d in the last (at most %d more)", r.First.Goroutines, r.Last.Goroutines, fleetGoroutines)
 	row("descriptors", "%d in the first third, %d in the last (at most %d more)", r.First.Descriptors, r.Last.Descriptors, fleetDescriptors)
 	row("heap in use", "%d MiB in the first third, %d in the last (at most %d and a tenth more)",
 		r.First.HeapInUse>>20, r.Last.HeapInUse>>20, fleetHeap>>20)
 	row("resident", "%d MiB in the first third, %d in the last", r.First.Resident>>20, r.Last.Resident>>20)
-	_ = w.Flush()
+	_ = end()
 	r.verdict(&b)
 	return b.String()
 }

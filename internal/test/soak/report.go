@@ -121,30 +121,38 @@ func (r *Report) count(m made, ran int) {
 // expected are the codes that a killed plugin explains.
 var expected = []tool.Code{tool.CodeCrashed, tool.CodeUnavailable, tool.CodeDeadlineExceeded}
 
+// broken notes a promise that was not kept, if one is.
+func (r *Report) broken(is bool, format string, args ...any) {
+	if is {
+		r.Broken = append(r.Broken, fmt.Sprintf(format, args...))
+	}
+}
+
 // judge says which promises were broken.
 func (r *Report) judge(s settings) {
 	r.Broken = []string{}
-	broken := func(is bool, format string, args ...any) {
-		if is {
-			r.Broken = append(r.Broken, fmt.Sprintf(format, args...))
-		}
-	}
 	if s.duration == 0 {
-		broken(r.Calls < s.calls, "%d calls of %d", r.Calls, s.calls)
-		broken(r.Kills < s.kills, "%d kills of %d", r.Kills, s.kills)
+		r.broken(r.Calls < s.calls, "%d calls of %d", r.Calls, s.calls)
+		r.broken(r.Kills < s.kills, "%d kills of %d", r.Kills, s.kills)
 	}
-	broken(r.Calls == 0 || r.Kills == 0 && s.kills > 0, "nothing was tried")
-	broken(r.Untyped > 0, "%d calls ended with no typed error that names its plugin, or with an answer that is not theirs", r.Untyped)
-	for _, code := range slices.Sorted(maps.Keys(r.Typed)) {
-		broken(!slices.Contains(expected, code), "%d calls ended with %s, which no kill explains", r.Typed[code], code)
-	}
-	broken(r.Idempotent.Calls > 0 && r.Idempotent.rate() < least, "%.2f %% of the idempotent calls succeeded in the end, of %.0f %%", 100*r.Idempotent.rate(), 100*least)
-	broken(r.Repeated > 0, "%d calls that must not be repeated ran more than once", r.Repeated)
-	broken(r.Lies > 0, "%d calls ran of which the host says that they never left", r.Lies)
-	broken(r.Ghosts > 0, "%d calls were answered and never ran", r.Ghosts)
-	broken(r.NoAnswer > 0, "%d calls had no answer within %v", r.NoAnswer, patience)
+	r.broken(r.Calls == 0 || r.Kills == 0 && s.kills > 0, "nothing was tried")
+	r.judgeCalls("plugin", "kill", least, expected...)
 	r.Broken = append(r.Broken, r.After.beyond(r.Before)...)
-	broken(len(r.Left) > 0, "directories are left: %s", strings.Join(r.Left, ", "))
+	r.broken(len(r.Left) > 0, "directories are left: %s", strings.Join(r.Left, ", "))
+}
+
+// judgeCalls does so for the calls, of which errors name an owner, and causes explain some codes.
+func (r *Report) judgeCalls(owner, cause string, least float64, explained ...tool.Code) {
+	r.broken(r.Untyped > 0, "%d calls ended with no typed error that names its %s, or with an answer that is not theirs", r.Untyped, owner)
+	for _, code := range slices.Sorted(maps.Keys(r.Typed)) {
+		r.broken(!slices.Contains(explained, code), "%d calls ended with %s, which no %s explains", r.Typed[code], code, cause)
+	}
+	r.broken(r.Idempotent.Calls > 0 && r.Idempotent.rate() < least,
+		"%.3f %% of the idempotent calls succeeded in the end, of %.1f %%", 100*r.Idempotent.rate(), 100*least)
+	r.broken(r.Repeated > 0, "%d calls that must not be repeated ran more than once", r.Repeated)
+	r.broken(r.Lies > 0, "%d calls ran of which the host says that they never left", r.Lies)
+	r.broken(r.Ghosts > 0, "%d calls were answered and never ran", r.Ghosts)
+	r.broken(r.NoAnswer > 0, "%d calls had no answer within %v", r.NoAnswer, patience)
 }
 
 // beyond says what is more than before.
@@ -167,37 +175,46 @@ func (u Usage) beyond(before Usage) []string {
 	return out
 }
 
-// table shows the report to people.
-func (r *Report) table() string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	row := func(name, format string, args ...any) {
+// rows begins a table of names and values.
+func rows(b *strings.Builder) (row func(name, format string, args ...any), end func() error) {
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	return func(name, format string, args ...any) {
 		_, _ = fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...))
-	}
-	row("hosts", "%d, on %v, with %d plugins each", len(r.Carriers), r.Carriers, r.Plugins)
-	row("load", "%d callers, tools of 0 to %v, a kill every %v on average", r.Callers, maxWork, time.Duration(r.Every))
-	row("breaker", "%s", r.Breaker)
-	row("took", "%v", time.Duration(r.Took).Round(time.Millisecond))
-	_, _ = fmt.Fprintln(w)
-	row("calls", "%d", r.Calls)
-	row("kills", "%d", r.Kills)
-	row("starts of plugins", "%d", r.Starts)
-	row("calls that took more attempts", "%d", r.Retried)
-	row("slowest call", "%v", time.Duration(r.Slowest).Round(time.Millisecond))
+	}, w.Flush
+}
+
+// showCalls shows how calls ended.
+func (r *Report) showCalls(row func(name, format string, args ...any), least float64) {
 	for _, code := range slices.Sorted(maps.Keys(r.Typed)) {
 		row("typed failures", "%d %s", r.Typed[code], code)
 	}
 	row("untyped failures", "%d (must be 0)", r.Untyped)
-	row("idempotent calls", "%d, succeeded in the end: %d, %.3f %% (at least %.0f %%)",
+	row("idempotent calls", "%d, succeeded in the end: %d, %.4f %% (at least %.1f %%)",
 		r.Idempotent.Calls, r.Idempotent.Succeeded, 100*r.Idempotent.rate(), 100*least)
 	row("other calls", "%d, succeeded: %d, never left the host: %d", r.Other.Calls, r.Other.Succeeded, r.Other.Unsent)
 	row("ran more than once", "%d of the others (must be 0)", r.Repeated)
 	row("said not to have left, and ran", "%d of the others (must be 0)", r.Lies)
 	row("answered, and never ran", "%d (must be 0)", r.Ghosts)
 	row("no answer", "%d (must be 0)", r.NoAnswer)
-	_ = w.Flush()
+}
 
-	w = tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+// table shows the report to people.
+func (r *Report) table() string {
+	var b strings.Builder
+	row, end := rows(&b)
+	row("hosts", "%d, on %v, with %d plugins each", len(r.Carriers), r.Carriers, r.Plugins)
+	row("load", "%d callers, tools of 0 to %v, a kill every %v on average", r.Callers, maxWork, time.Duration(r.Every))
+	row("breaker", "%s", r.Breaker)
+	row("took", "%v", time.Duration(r.Took).Round(time.Millisecond))
+	row("calls", "%d", r.Calls)
+	row("kills", "%d", r.Kills)
+	row("starts of plugins", "%d", r.Starts)
+	row("calls that took more attempts", "%d", r.Retried)
+	row("slowest call", "%v", time.Duration(r.Slowest).Round(time.Millisecond))
+	r.showCalls(row, least)
+	_ = end()
+
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintf(w, "\n\tbefore\tat work\tafter Close\tmay be more\t\n")
 	line := func(name string, tolerance int64, of func(Usage) int64, unit int64) {
 		show := func(u Usage) string {
