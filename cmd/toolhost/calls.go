@@ -105,7 +105,11 @@ func listCalls(ctx context.Context, s *session.Session, states []string) error {
 		return s.Out.JSON(all)
 	}
 	if len(all) == 0 {
-		s.Err.Printf("no durable calls: those of tools with durable in a rule under nats.rules are\n")
+		why := "the calls of a tool are if a rule for it under nats.rules says so"
+		if len(states) > 0 {
+			why = "none is " + strings.Join(states, " or ")
+		}
+		s.Err.Printf("no durable calls: %s\n", why)
 		return nil
 	}
 	rows := output.Table{{"ID", "TOOL", "STATE", "ATTEMPTS", "WORKER", "CALLER", "AGE"}}

@@ -121,7 +121,7 @@ func TestCalls(t *testing.T) {
 	id := b.detach("play.run", work.call())
 	b.until("it runs", func() bool { return work.runs() == 1 })
 	b.run("calls").exits(0).prints(id, "play.run", "running", "hub", "cli")
-	b.run("calls", "list", "--state", "queued,done").exits(0).says("no durable calls")
+	b.run("calls", "list", "--state", "queued,done").exits(0).says("no durable calls: none is queued or done")
 	b.run("calls", "show", id).exits(0).prints("at-most-once", "running", "the last on hub")
 	b.run("calls", "wait", id, "--timeout", "100ms").exits(7).says("goes on", "toolhost calls wait "+id)
 	b.run("call", "play.run", work.call(), "--timeout", "300ms").exits(7).says("in the queue: toolhost calls wait", "goes on")
