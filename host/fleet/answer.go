@@ -3,10 +3,8 @@ package fleet
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
-	"strings"
 
-	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/host/fleet/internal/fault"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -27,12 +25,6 @@ type failure struct {
 	Unsent bool `json:"unsent,omitempty"`
 }
 
-// The bounds of the texts of a failure, in bytes.
-const (
-	maxMessage = 8 << 10
-	maxHint    = 2 << 10
-)
-
 func (a answer) result(res tool.Result) tool.Result {
 	meta := map[string]json.RawMessage{}
 	if len(res.Meta) > 0 {
@@ -49,13 +41,8 @@ func (a answer) result(res tool.Result) tool.Result {
 
 // failed returns the result that stands for an error.
 func failed(err error) tool.Result {
-	e := *tool.AsError(err)
-	e.Message = err.Error() // says more than the error's own if that is wrapped
-	if advice := e.Advice(); advice != "" {
-		e.Message = strings.TrimSuffix(e.Message, " ("+advice+")")
-	}
-	e.Detail = ""
-	return answer{Error: &failure{e, e.Unsent}}.result(tool.Result{IsError: true})
+	e := fault.Sent(err)
+	return answer{Error: &failure{*e, e.Unsent}}.result(tool.Result{IsError: true})
 }
 
 // withoutAnswer removes what a tool has no business to say.
@@ -99,32 +86,10 @@ func answered(res tool.Result) (tool.Result, error) {
 	return res, nil
 }
 
-var stages = []string{
-	tool.StageResolve, tool.StageValidate, tool.StageAuthorize, tool.StageRateLimit, tool.StageApprove, tool.StageAudit,
-	tool.StageLimit, tool.StageOutput, tool.StageStart, tool.StageExecute,
-}
-
-var codes = []tool.Code{
-	tool.CodeInvalidArguments, tool.CodePermissionDenied, tool.CodeApprovalDenied, tool.CodeApprovalRequired, tool.CodeRateLimited,
-	tool.CodeUnavailable, tool.CodeCrashed, tool.CodeDeadlineExceeded, tool.CodeCanceled, tool.CodeResourceExhausted,
-	tool.CodeNotFound, tool.CodeInvalidResult, tool.CodeToolFailed, tool.CodeUnsupported, tool.CodeInternal,
-}
-
 // clean returns the error as this host can show it, whatever the other one has sent.
 func (f *failure) clean() *tool.Error {
-	e := &tool.Error{
-		Code: f.Code, Stage: f.Stage, Message: sanitize.Line(f.Message, maxMessage), Hint: sanitize.Line(f.Hint, maxHint),
-		OperatorHint: sanitize.Line(f.OperatorHint, maxHint), Unsent: f.Unsent, RetryAfter: max(f.RetryAfter, 0),
-	}
-	if !slices.Contains(codes, e.Code) {
-		e.Code = tool.CodeToolFailed
-	}
-	if !slices.Contains(stages, e.Stage) {
-		e.Stage = tool.StageExecute
-	}
-	if e.Message == "" {
-		e.Message = string(e.Code)
-	}
+	e := fault.Received(&f.Error)
+	e.Unsent = f.Unsent
 	return e
 }
 

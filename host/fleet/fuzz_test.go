@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/toolhost/toolhost/host/fleet/internal/fault"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -60,7 +61,7 @@ func FuzzAnswer(f *testing.F) {
 		if a.Error == nil {
 			return
 		}
-		if e := a.Error.clean(); e.Message == "" || len(e.Message) > maxMessage || e.Message != sanitize.Line(e.Message, maxMessage) {
+		if e := a.Error.clean(); e.Message == "" || len(e.Message) > fault.MaxMessage || e.Message != sanitize.Line(e.Message, fault.MaxMessage) {
 			t.Errorf("%s is shown as %+v", meta, e)
 		}
 	})

@@ -66,6 +66,8 @@ func TestOutcomes(t *testing.T) {
 			return tool.Failure("no"), nil
 		case "error":
 			return tool.Result{}, errors.New("broken")
+		case "crash":
+			return tool.Result{}, &tool.Error{Code: "\x1b[31m", Message: "it \x1b[31mcrashed", Detail: "the key is 123"}
 		}
 		return tool.Text(text), nil
 	})
@@ -78,6 +80,10 @@ func TestOutcomes(t *testing.T) {
 		},
 		"error": func(c durable.Call) bool {
 			return c.State == durable.StateFailed && c.Error.Code == tool.CodeToolFailed && strings.Contains(c.Error.Message, "broken")
+		},
+		"crash": func(c durable.Call) bool {
+			return c.State == durable.StateFailed && c.Error.Code == tool.CodeToolFailed && strings.HasSuffix(c.Error.Message, `it \x1b[31mcrashed`) &&
+				c.Error.Detail == "" && c.Error.Tool == "add"
 		},
 	} {
 		c := caller.wait(t, caller.submit(t, durable.Request{Tool: "add", Arguments: args(text)}))

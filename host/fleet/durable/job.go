@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/fleet/internal/fault"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -342,7 +343,7 @@ func (j *job) settle(o outcome) {
 		j.giveBack(max(time.Duration(e.RetryAfter), backFrom), false)
 		return
 	default:
-		s.State, s.Error = StateFailed, e
+		s.State, s.Error = StateFailed, fault.Sent(o.err)
 	}
 	if s.State == StateDone {
 		s.Size, s.Sum = len(text), sumOf(text)

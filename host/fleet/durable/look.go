@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/toolhost/toolhost/host/fleet/internal/fault"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -191,7 +192,7 @@ func (c *Calls) look(ctx context.Context, id string) (Call, time.Duration, error
 func (c *Calls) seen(ctx context.Context, r *record, at jetstream.KeyValueEntry) (Call, time.Duration) {
 	call := r.call()
 	if call.Error != nil && r.s.By != c.cfg.Key.Public() {
-		foreign(call.Error)
+		call.Error = foreign(call.Error, r.Tool)
 	}
 	now, err := c.store.now(ctx)
 	if call.State.Ended() || err != nil {
@@ -235,11 +236,11 @@ func (c *Calls) seen(ctx context.Context, r *record, at jetstream.KeyValueEntry)
 	return settle(StateFailed, lost(r), true)
 }
 
-// foreign makes the error of another host one that can be shown.
-func foreign(e *tool.Error) {
-	e.Message, e.Hint = sanitize.Line(e.Message, 4<<10), sanitize.Line(e.Hint, 4<<10)
-	e.Detail, e.OperatorHint = sanitize.Line(e.Detail, 4<<10), ""
-	e.Tool, e.Plugin = sanitize.Line(e.Tool, maxName), sanitize.Line(e.Plugin, maxName)
+// foreign is the error of another host as this one can show it.
+func foreign(from *tool.Error, name string) *tool.Error {
+	e := fault.Received(from)
+	e.Tool, e.Err = name, from.Err
+	return e
 }
 
 func expired(o *order) *tool.Error {

@@ -1,0 +1,57 @@
+// Package fault has errors pass from one host to another. [Sent] is for the one, [Received] for the other.
+package fault
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// The bounds of the texts of an error that was received, in bytes.
+const (
+	MaxMessage = 8 << 10
+	maxHint    = 2 << 10
+)
+
+// Sent returns an error as another host gets it: with the text of its causes, and without the evidence, such as
+// the last words of a plugin, which is for this host's operator.
+func Sent(err error) *tool.Error {
+	e := *tool.AsError(err)
+	e.Message = err.Error() // says more than the error's own if that is wrapped
+	if advice := e.Advice(); advice != "" {
+		e.Message = strings.TrimSuffix(e.Message, " ("+advice+")")
+	}
+	e.Detail = ""
+	return &e
+}
+
+var stages = []string{
+	tool.StageResolve, tool.StageValidate, tool.StageAuthorize, tool.StageRateLimit, tool.StageApprove, tool.StageAudit,
+	tool.StageLimit, tool.StageOutput, tool.StageStart, tool.StageExecute,
+}
+
+var codes = []tool.Code{
+	tool.CodeInvalidArguments, tool.CodePermissionDenied, tool.CodeApprovalDenied, tool.CodeApprovalRequired, tool.CodeRateLimited,
+	tool.CodeUnavailable, tool.CodeCrashed, tool.CodeDeadlineExceeded, tool.CodeCanceled, tool.CodeResourceExhausted,
+	tool.CodeNotFound, tool.CodeInvalidResult, tool.CodeToolFailed, tool.CodeUnsupported, tool.CodeInternal,
+}
+
+// Received returns an error of another host as this one can show it, whatever it is. Unsent is false.
+func Received(from *tool.Error) *tool.Error {
+	e := &tool.Error{
+		Code: from.Code, Stage: from.Stage, Message: sanitize.Line(from.Message, MaxMessage), Hint: sanitize.Line(from.Hint, maxHint),
+		OperatorHint: sanitize.Line(from.OperatorHint, maxHint), RetryAfter: max(from.RetryAfter, 0),
+	}
+	if !slices.Contains(codes, e.Code) {
+		e.Code = tool.CodeToolFailed
+	}
+	if !slices.Contains(stages, e.Stage) {
+		e.Stage = tool.StageExecute
+	}
+	if e.Message == "" {
+		e.Message = string(e.Code)
+	}
+	return e
+}
