@@ -30,8 +30,8 @@ type taskStore struct {
 const (
 	// cancelTime bounds how long the end of a task's call may take to reach the queue.
 	cancelTime = 5 * time.Second
-	// startTime bounds how long a client waits for its task, until the call is in the queue: before that, somebody may
-	// have to approve it.
+	// startTime bounds how long a client waits for its task, until the call is in the queue: before that, the call may
+	// need an approval.
 	startTime = 2 * time.Second
 	taskPoll  = time.Second
 	// taskTTL is what a client is told of a task that is only in the queue, which keeps it longer.

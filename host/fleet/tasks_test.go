@@ -13,7 +13,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Who calls a durable tool that somebody has to approve gets a task meanwhile.
+// The caller of a durable tool gets its task while the call still waits for an approval.
 func TestTaskOfCallThatWaitsForApproval(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)

@@ -299,7 +299,7 @@ func (s *site) denying(subject string) {
 	s.url = bus.ClientURL()
 }
 
-// Who submits a call and gets no answer is told that it may be there.
+// A caller that gets no answer to a submission is told that the call may be in the queue.
 func TestSubmitWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	s := newKeys(t, 1)
@@ -313,7 +313,7 @@ func TestSubmitWithoutAnswer(t *testing.T) {
 	}
 }
 
-// A server that does not answer who asks for news keeps nobody from giving up, and the host from ending.
+// While the server does not answer the request for a watch, callers can give up waiting, and the host can end.
 func TestWaitWithoutNews(t *testing.T) {
 	t.Parallel()
 	s := newKeys(t, 1)

@@ -70,7 +70,7 @@ func TestJudge(t *testing.T) {
 		"0 kills of 1":   func(r *Report) { r.Kills = 0 },
 		"typed":          func(r *Report) { r.Untyped = 1 },
 		"invalid_result": func(r *Report) { r.Typed[tool.CodeInvalidResult] = 1 },
-		"94.000 %":        func(r *Report) { r.Idempotent.Succeeded = 94 },
+		"94.000 %":       func(r *Report) { r.Idempotent.Succeeded = 94 },
 		"more than once": func(r *Report) { r.Repeated = 1 },
 		"never left":     func(r *Report) { r.Lies = 1 },
 		"never ran":      func(r *Report) { r.Ghosts = 1 },
