@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -253,32 +252,6 @@ func TestDeletedQueue(t *testing.T) {
 		if c.State != durable.StateDone || l.count(fmt.Sprint(i)) != 1 {
 			t.Errorf("without %q: %+v", streams, c)
 		}
-	}
-}
-
-// Of more calls than a list has, the oldest are missing.
-func TestListOfMany(t *testing.T) {
-	t.Parallel()
-	const most, callers = 10_000, 100
-	s := newSite(t, 1)
-	caller := s.join(0, nil, remote(noted("add", new(ledger), true, nil)), func(c *durable.Config) { c.Queue = 2 * most })
-	first := caller.submit(t, durable.Request{Tool: "add", Arguments: args("first")})
-	var all sync.WaitGroup
-	for range callers {
-		all.Go(func() {
-			for range most / callers {
-				caller.submit(t, durable.Request{Tool: "add", Arguments: args("a")})
-			}
-		})
-	}
-	all.Wait()
-	last := caller.submit(t, durable.Request{Tool: "add", Arguments: args("last")})
-	got, err := caller.List(t.Context())
-	if err != nil || len(got) != most || got[0].ID != last {
-		t.Fatalf("%d calls, %v", len(got), err)
-	}
-	if slices.ContainsFunc(got, func(c durable.Call) bool { return c.ID == first }) {
-		t.Error("the first is not left out")
 	}
 }
 
