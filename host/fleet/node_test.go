@@ -175,3 +175,13 @@ func (p *process) entries(t testing.TB, into map[string]int) {
 		into[strings.TrimSpace(id)]++
 	}
 }
+
+// state returns what a host is doing, as n sees it; empty: it is gone.
+func (n *node) state(name string) fleet.HostState {
+	for _, h := range n.Hosts() {
+		if h.Name == name {
+			return h.State
+		}
+	}
+	return ""
+}

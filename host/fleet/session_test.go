@@ -90,16 +90,6 @@ func TestSessionStays(t *testing.T) {
 	until(t, "the end of the second session", func() bool { return ended(roots[other]) == 1 })
 }
 
-// state returns what a host is doing, as n sees it; empty: it is gone.
-func (n *node) state(name string) fleet.HostState {
-	for _, h := range n.Hosts() {
-		if h.Name == name {
-			return h.State
-		}
-	}
-	return ""
-}
-
 // The host of a session's state is killed: the session is told once, and begins again elsewhere.
 func TestSessionLost(t *testing.T) {
 	t.Parallel()
