@@ -103,6 +103,8 @@ func (c *Calls) List(ctx context.Context) ([]Call, error) {
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
+		case <-time.After(ioTime):
+			return nil, unavailable("listing", errors.New("the server does not answer any more"))
 		case e, ok := <-w.Updates():
 			if !ok {
 				return nil, unavailable("listing", errors.New("the server went away"))
