@@ -73,7 +73,7 @@ func TestLimits(t *testing.T) {
 			if out.Grown > memoryCeiling {
 				t.Errorf("the host grew by %d bytes", out.Grown)
 			}
-			if out.During > slowCeiling*max(out.Quiet, shortest) {
+			if out.slow() {
 				t.Errorf("the neighbour's p99 was %v, and %v before", out.During, out.Quiet)
 			}
 		})
