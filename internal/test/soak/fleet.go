@@ -219,7 +219,7 @@ func (k *fleetSoak) disturb(ctx context.Context) error {
 	}
 	k.report.Disturbed = map[string]int{}
 	said := time.Now()
-	for pause(ctx, time.Duration(rand.ExpFloat64()*float64(disturbEvery))) { //nolint:gosec // no secret
+	for pause(ctx, time.Duration(min(rand.ExpFloat64(), 3)*float64(disturbEvery))) { //nolint:gosec // no secret
 		kind, n := kinds[rand.IntN(len(kinds))], k.nodes[rand.IntN(len(k.nodes))] //nolint:gosec // no secret
 		if err := kind.run(ctx, n); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("%s, %s: %w", n.name, kind.name, err)

@@ -255,12 +255,15 @@ var faults = map[string]fault{
 	})},
 	"crowded": {"concurrency.calls", func() *honest {
 		var running atomic.Int64
-		return &honest{execute: func(_ context.Context, in *request) (*response, error) {
+		return &honest{execute: func(ctx context.Context, in *request) (*response, error) {
 			defer running.Add(-1)
-			if running.Add(1) > 8 {
+			if running.Add(1) > 16 {
 				return nil, status.Error(codes.Internal, "too many workers")
 			}
-			time.Sleep(2 * time.Millisecond) // a call that takes a moment
+			select { // a call that takes a moment, and ends when it is given up
+			case <-ctx.Done():
+			case <-time.After(5 * time.Millisecond):
+			}
 			return answer(in), nil
 		}}
 	}},
