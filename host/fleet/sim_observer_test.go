@@ -144,9 +144,14 @@ func (o *simObserver) whole(hosts int) bool {
 	return n == hosts
 }
 
+// tools is how many tools the registry has when it knows of all changes; -1: it is about to be told of some.
 func (o *simObserver) tools() int {
+	o.fleet.fitAll()
 	o.fleet.mu.Lock()
 	defer o.fleet.mu.Unlock()
+	if o.fleet.untold {
+		return -1
+	}
 	return len(o.fleet.tools)
 }
 
