@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/binaries"
 )
 
 const module = "github.com/toolhost/toolhost/"
@@ -38,6 +40,7 @@ var mayImport = map[string][]string{
 
 func TestImportsPointDown(t *testing.T) {
 	t.Parallel()
+	binaries.Sources(t, "./...")
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", module+"...")
 	out, err := cmd.StdoutPipe()
 	if err != nil {

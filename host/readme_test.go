@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/binaries"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -41,6 +42,7 @@ func TestReadmePlugin(t *testing.T) {
 	if err := os.WriteFile(src, []byte(code), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	binaries.Sources(t, "./pluginsdk")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "hello"), src)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)

@@ -18,13 +18,14 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/internal/test/binaries"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // built is a directory with the real binaries and some that are not plugins.
 var built struct {
 	once sync.Once
 	dir  string
-	err  error
 }
 
 func TestMain(m *testing.M) {
@@ -49,23 +50,21 @@ var scripts = map[string]string{
 	"leftover": "#!/bin/sh\nexit 0\n",
 }
 
-func buildAll() error {
-	dir, err := os.MkdirTemp("", "toolhost-test-")
-	if err != nil {
-		return err
+func buildAll(t *testing.T) {
+	t.Helper()
+	programs := []string{
+		"cmd/toolhost", "plugins/buffer", "plugins/execution", "plugins/fs", "plugins/introspection",
+		"cmd/toolhost/testdata/player", "cmd/toolhost/testdata/away", "cmd/toolhost/testdata/greeter", "cmd/toolhost/testdata/mcpserver",
 	}
-	built.dir = dir
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", dir+string(filepath.Separator),
-		".", "../../plugins/buffer", "../../plugins/execution", "../../plugins/fs", "../../plugins/introspection", "./testdata/player", "./testdata/away", "./testdata/greeter", "./testdata/mcpserver")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, out)
+	from := binaries.Build(t, programs...)
+	dir := require.Must(os.MkdirTemp("", "toolhost-test-"))(t)
+	for _, p := range programs {
+		binaries.Install(t, filepath.Join(from, filepath.Base(p)), filepath.Join(dir, filepath.Base(p)))
 	}
 	for name, text := range scripts {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil { //nolint:gosec // a program
-			return err
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755)) //nolint:gosec // a program
 	}
-	return nil
+	built.dir = dir
 }
 
 // world is a place to use the command in as a user: a plugin directory, a
@@ -83,9 +82,9 @@ type world struct {
 // of it may be left.
 func newWorld(t *testing.T, plugins ...string) *world {
 	t.Helper()
-	built.once.Do(func() { built.err = buildAll() })
-	if built.err != nil {
-		t.Fatal(built.err)
+	built.once.Do(func() { buildAll(t) })
+	if built.dir == "" {
+		t.Fatal("the programs could not be built: another test says why")
 	}
 	// A short path: the host puts sockets there.
 	tmp, err := os.MkdirTemp("/tmp", "th-")

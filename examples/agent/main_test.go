@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,11 +19,7 @@ func plugins(t *testing.T) string {
 	if err := os.Chmod(dir, 0o700); err != nil { // others may not write, whatever the umask
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir+string(filepath.Separator), "./plugins/fs")
-	build.Dir = filepath.Join("..", "..")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	binaries.Install(t, filepath.Join(binaries.Build(t, "plugins/fs"), "fs"), filepath.Join(dir, "fs"))
 	return dir
 }
 

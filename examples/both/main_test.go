@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/test/binaries"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -16,10 +17,7 @@ import (
 func TestBoth(t *testing.T) {
 	t.Parallel()
 	const want = "Hello, World!"
-	binary := filepath.Join(t.TempDir(), "both")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	binary := filepath.Join(binaries.Build(t, "examples/both"), "both")
 
 	c, err := mcp.NewClient(&mcp.Implementation{Name: "tester"}, nil).
 		Connect(t.Context(), &mcp.CommandTransport{Command: exec.CommandContext(t.Context(), binary)}, nil)

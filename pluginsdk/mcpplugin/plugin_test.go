@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/test/binaries"
 	"github.com/toolhost/toolhost/pluginsdk/mcpplugin"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
@@ -224,6 +225,7 @@ func TestPluginRefuses(t *testing.T) {
 // A plugin that does not use this package does not have MCP's SDK in it.
 func TestOtherPluginsDoNotLinkTheSDK(t *testing.T) {
 	t.Parallel()
+	binaries.Sources(t, "./plugins/fs")
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "github.com/toolhost/toolhost/plugins/fs").Output()
 	if err != nil || !bytes.Contains(out, []byte("toolhost/pluginsdk/wire")) || bytes.Contains(out, []byte("modelcontextprotocol")) {
 		t.Errorf("%v: %s", err, out)

@@ -4,10 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
+	"sync"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/binaries"
 )
 
 // Variables by which this test's binary is told what its parent has made, when it runs again
@@ -17,51 +18,63 @@ const (
 	setuidVariable = "ESCAPE_TEST_SETUID"
 )
 
-// built is a directory with the probe, alone, so that it can be a plugin directory.
-var built string
+// built is a directory with the probe, alone, so that it can be a plugin directory, and next to it
+// one that runs as its owner.
+var built struct {
+	sync.Mutex
+	dir string
+}
 
 func TestMain(m *testing.M) {
 	if err := simulate(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	if built = os.Getenv(builtVariable); built != "" {
-		os.Exit(m.Run())
-	}
-	code, err := buildAndRun(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
+	_ = os.Setenv("CGO_ENABLED", "0") // the probe runs where there are no libraries
+	built.dir = os.Getenv(builtVariable)
+	ours := built.dir == ""
+	code := m.Run()
+	if ours && built.dir != "" {
+		if err := os.RemoveAll(filepath.Dir(built.dir)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
 	}
 	os.Exit(code)
 }
 
-func buildAndRun(m *testing.M) (code int, err error) {
+func plugins(t *testing.T) string {
+	t.Helper()
+	built.Lock()
+	defer built.Unlock()
+	if built.dir != "" {
+		return built.dir
+	}
+	program := filepath.Join(binaries.Build(t, "host/internal/escape/probe"), "probe")
 	dir, err := os.MkdirTemp(ground(), "escape-probe-")
 	if err != nil {
-		return 1, err
+		t.Fatal(err)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	built = filepath.Join(dir, "plugins")
-	if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(built, 0o755)); err != nil { //nolint:gosec // another user has to get there
-		return 1, err
+	built.dir = filepath.Join(dir, "plugins")
+	err = errors.Join(os.Chmod(dir, 0o755), os.Mkdir(built.dir, 0o755)) //nolint:gosec // another user has to get there
+	if err == nil {
+		err = binaries.Copy(program, filepath.Join(built.dir, "probe"))
 	}
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", built+string(filepath.Separator), "./probe") //nolint:noctx // before all tests
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return 1, fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	if os.Geteuid() == 0 {
+	if err == nil && os.Geteuid() == 0 {
 		setuid := filepath.Join(dir, "setuid")
 		const owner = 65533 // who is neither root nor the other user
-		if err := errors.Join(copyFile(probe(), setuid), os.Chown(setuid, owner, owner), os.Chmod(setuid, 0o755|os.ModeSetuid), os.Setenv(setuidVariable, setuid)); err != nil {
-			return 1, err
-		}
+		err = errors.Join(binaries.Copy(program, setuid), os.Chown(setuid, owner, owner), os.Chmod(setuid, 0o755|os.ModeSetuid), os.Setenv(setuidVariable, setuid))
 	}
-	return m.Run(), nil
+	if err != nil {
+		t.Fatal(err)
+	}
+	return built.dir
 }
 
-func probe() string { return filepath.Join(built, "probe") }
+func probe(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(plugins(t), "probe")
+}
 
 // ground is where worlds are made: not in /tmp, as that is another one in a sandbox.
 func ground() string {
@@ -69,16 +82,4 @@ func ground() string {
 		return "/var/tmp"
 	}
 	return os.TempDir()
-}
-
-// copyFile copies a program. What this process forks meanwhile would have it open for writing,
-// and then it cannot be run.
-func copyFile(from, to string) error {
-	text, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	return os.WriteFile(to, text, 0o755) //nolint:gosec // a program
 }

@@ -80,7 +80,7 @@ func TestReportIsTrue(t *testing.T) {
 				t.Fatal(err)
 			}
 			cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestReportOf$", "-test.parallel=1")
-			cmd.Env = append(os.Environ(), featuresVariable+"="+string(text), builtVariable+"="+built)
+			cmd.Env = append(os.Environ(), featuresVariable+"="+string(text), builtVariable+"="+plugins(t))
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v without %s\n%s", err, name, out)
 			}

@@ -189,7 +189,7 @@ type free struct {
 
 func newFree(t *testing.T, w *world) *free {
 	t.Helper()
-	cmd := exec.Command(probe(), "run") //nolint:noctx // it ends with its input
+	cmd := exec.Command(probe(t), "run") //nolint:noctx // it ends with its input
 	cmd.Dir, cmd.Stderr = w.Workspace, os.Stderr
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + w.scratch()}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -252,7 +252,7 @@ type confined struct {
 
 func newConfined(t *testing.T, w *world, change func(*plugin.Config)) *confined {
 	t.Helper()
-	found, skipped, err := plugin.Discover(built)
+	found, skipped, err := plugin.Discover(plugins(t))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("Discover: %v, skipped %v, error %v", found, skipped, err)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/binaries"
 )
 
 // As another user than root, all tests run again: what protects root's plugins and what
@@ -24,7 +26,7 @@ func TestAsOtherUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(dir, "test")
-	for _, err := range []error{copyFile(self, binary), os.Chown(dir, nobody, nobody)} {
+	for _, err := range []error{binaries.Copy(self, binary), os.Chown(dir, nobody, nobody)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +34,7 @@ func TestAsOtherUser(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), binary, "-test.timeout=5m")
 	cmd.Dir = dir
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "TMPDIR=") || strings.HasPrefix(kv, "HOME=") })
-	cmd.Env = append(cmd.Env, builtVariable+"="+built, "TMPDIR="+dir, "HOME="+dir)
+	cmd.Env = append(cmd.Env, builtVariable+"="+plugins(t), "TMPDIR="+dir, "HOME="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -34,7 +34,7 @@ type victim struct {
 // may give it namespaces.
 func newVictim(t *testing.T, dir, secret string, terminal *os.File, change func(*syscall.SysProcAttr)) *victim {
 	t.Helper()
-	cmd := exec.Command(probe(), "victim") //nolint:noctx // it ends with its input
+	cmd := exec.Command(probe(t), "victim") //nolint:noctx // it ends with its input
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
 	cmd.Env = []string{"ESCAPE_SECRET=" + secret, "TMPDIR=" + dir}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolhost/toolhost/host/internal/escape"
+	"github.com/toolhost/toolhost/internal/test/binaries"
 )
 
 // ceiling bounds what should take milliseconds, on a machine that is busy.
@@ -268,8 +269,9 @@ func (w *world) memory(t *testing.T) {
 
 func (w *world) programs(t *testing.T) {
 	t.Helper()
+	plugins(t) // makes the setuid program
 	w.Program, w.Unlisted, w.Setuid = "/bin/echo", "/usr/bin/printf", os.Getenv(setuidVariable)
-	if err := copyFile(w.Unlisted, filepath.Join(w.Workspace, "program")); err != nil {
+	if err := binaries.Copy(w.Unlisted, filepath.Join(w.Workspace, "program")); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -3,6 +3,7 @@ package worktest_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/binaries"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -23,38 +26,37 @@ type shipped struct{ plugins, caches string }
 // shippedVariable has the directory of the plugins, for the tests as another user.
 const shippedVariable = "WORKTEST_SHIPPED"
 
-var shippedOnce = sync.OnceValues(func() (s shipped, err error) {
-	dir, err := os.MkdirTemp("", "worktest-shipped-")
-	if err != nil {
-		return s, err
+var (
+	shippedMu   sync.Mutex
+	shippedHere shipped
+)
+
+func shippedPlugins(t *testing.T) shipped {
+	t.Helper()
+	shippedMu.Lock()
+	defer shippedMu.Unlock()
+	if shippedHere.plugins != "" {
+		return shippedHere
 	}
+	dir := require.Must(os.MkdirTemp("", "worktest-shipped-"))(t)
 	atEnd = append(atEnd, func() { _ = os.RemoveAll(dir) })
-	s = shipped{filepath.Join(dir, "plugins"), filepath.Join(dir, "caches")}
+	s := shipped{filepath.Join(dir, "plugins"), filepath.Join(dir, "caches")}
 	if built := os.Getenv(shippedVariable); built != "" {
 		s.plugins = built
-		return s, nil
+	} else {
+		require.NoError(t, errors.Join(os.Chmod(dir, 0o755), os.Mkdir(s.plugins, 0o755))) //nolint:gosec // another user has to get there
+		for _, name := range []string{"fs", "buffer", "introspection", "execution"} {
+			binaries.Install(t, filepath.Join(binaries.Build(t, "plugins/"+name), name), filepath.Join(s.plugins, name))
+		}
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // another user has to get there
-		return s, err
-	}
-	cmd := exec.Command("go", "build", "-o", s.plugins+string(filepath.Separator), //nolint:noctx // at once
-		"../../../plugins/fs", "../../../plugins/buffer", "../../../plugins/introspection", "../../../plugins/execution")
-	if err := os.MkdirAll(s.plugins, 0o755); err != nil { //nolint:gosec // as plugin directories are
-		return s, err
-	}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return s, &exec.Error{Name: string(out), Err: err}
-	}
-	return s, nil
-})
+	shippedHere = s
+	return s
+}
 
 // ship returns a host with the plugins that toolhost ships, at strict.
 func ship(t *testing.T, root string, opts ...host.Option) *host.Host {
 	t.Helper()
-	s, err := shippedOnce()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := shippedPlugins(t)
 	h, err := host.New(append([]host.Option{
 		host.WithRoot(root), host.WithPluginCache(s.caches), host.WithSandbox(plugin.Sandbox{Level: plugin.Strict}),
 		host.WithProtected(filepath.Join(s.plugins, "..", "missing")), // is open to a plugin that declares nothing

@@ -23,10 +23,7 @@ func TestAsOtherUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	shipped, err := shippedOnce()
-	if err != nil {
-		t.Fatal(err)
-	}
+	shipped := shippedPlugins(t)
 	binary := plugintest.Install(t, dir, "test")
 	if err := os.Chown(dir, nobody, nobody); err != nil {
 		t.Fatal(err)

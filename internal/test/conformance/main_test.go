@@ -7,9 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -67,16 +65,3 @@ func node(t *testing.T, file string, args ...string) []string {
 	}
 	return append([]string{programs[0], filepath.Join(dir, file)}, args...)
 }
-
-// built is the command, built once.
-var built = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "toolhost-conformance-")
-	if err != nil {
-		return "", err
-	}
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", dir+string(filepath.Separator), "../../../cmd/toolhost")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return filepath.Join(dir, "toolhost"), nil
-})

@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/binaries"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 )
 
@@ -84,11 +85,7 @@ func (w *world) program(ctx context.Context, program string, args ...string) *ex
 // toolhost is the command itself.
 func (w *world) toolhost() string {
 	w.t.Helper()
-	path, err := built()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return path
+	return filepath.Join(binaries.Build(w.t, "cmd/toolhost"), "toolhost")
 }
 
 // run runs toolhost to its end and returns what it printed.

@@ -5,15 +5,15 @@ package languages
 
 import (
 	"flag"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/binaries"
 )
 
 // update has TestExamplesAreFresh write the examples.
@@ -45,27 +45,11 @@ var languages = map[string]language{
 	"node":   {example: "plugin.mjs", needs: func() string { return needsPrograms("make", "node") }, prepare: prepareNode},
 }
 
-func TestMain(m *testing.M) {
-	status := m.Run()
-	if dir, err := command(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(dir))
-	}
-	os.Exit(status)
+// command is the path of the command.
+func command(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(binaries.Build(t, "cmd/toolhost"), "toolhost")
 }
-
-// command is the path of the command, built once.
-var command = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "toolhost-languages-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "toolhost")
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", path, "../../../cmd/toolhost") //nolint:gosec // of this test
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return path, fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return path, nil
-})
 
 func prepareNode(dir string) ([]string, error) {
 	return []string{"-o", "node_modules"}, os.Symlink(os.Getenv(modulesVariable), filepath.Join(dir, "node_modules"))
@@ -123,10 +107,7 @@ func inEach(t *testing.T, test func(t *testing.T, language string, p project)) {
 // newProject writes a project with the command, and returns its directory.
 func newProject(t *testing.T, language string) string {
 	t.Helper()
-	path, err := command()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := command(t)
 	args := []string{"plugin", "new", name, "--lang", language}
 	if language == "go" {
 		checkout, err := filepath.Abs("../../..")
@@ -146,10 +127,7 @@ func newProject(t *testing.T, language string) string {
 // run runs make in the project, with the command under test.
 func (p project) run(t *testing.T, targets ...string) {
 	t.Helper()
-	path, err := command()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := command(t)
 	args := append([]string{"TOOLHOST=" + path}, p.make...)
 	cmd := exec.CommandContext(t.Context(), "make", append(args, targets...)...) //nolint:gosec // of this test
 	cmd.Dir = p.dir
@@ -222,10 +200,7 @@ func TestExamplesAreShort(t *testing.T) {
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	inEach(t, func(t *testing.T, language string, p project) {
-		path, err := command()
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := command(t)
 		cmd := exec.CommandContext(t.Context(), path, "plugin", "pack") //nolint:gosec // of this test
 		switch language {
 		case "python":

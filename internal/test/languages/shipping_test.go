@@ -126,11 +126,7 @@ func newUser(t *testing.T, dir string) *user {
 
 func (u *user) command(ctx context.Context, args ...string) *exec.Cmd {
 	u.t.Helper()
-	path, err := command()
-	if err != nil {
-		u.t.Fatal(err)
-	}
-	cmd := exec.CommandContext(ctx, path, args...)
+	cmd := exec.CommandContext(ctx, command(u.t), args...)
 	cmd.Dir, cmd.Env = u.cwd, u.env
 	return cmd
 }
