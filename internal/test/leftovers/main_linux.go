@@ -27,7 +27,7 @@ import (
 
 // grace is how long what is ending may take for it: a process that nothing waits for, such as a
 // plugin whose host was killed.
-const grace = 20 * time.Second
+var grace = 20 * time.Second
 
 func main() {
 	if len(os.Args) < 2 {
