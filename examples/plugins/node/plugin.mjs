@@ -20,7 +20,7 @@ const DESCRIPTION = { name: NAME, version: VERSION, tools: [ADD], features: ["pr
   needs: { write: ["workspace"] } };
 let config;
 
-class Failure extends Error { // The call cannot be carried out: a code of docs/errors.md, what happened, what to do.
+class Failure extends Error { // The call fails: a code of docs/reference/errors.md, what happened, what to do.
   constructor(code, message, hint) { super(message); Object.assign(this, { code, hint }); }
 }
 

@@ -19,7 +19,7 @@ DESCRIPTION = pb.DescribeResponse(name=NAME, version=VERSION, tools=[ADD], featu
 config, lock, ended = pb.ConfigureRequest(), threading.Lock(), threading.Event()
 
 
-class Failure(Exception):  # The call cannot be carried out: a code of docs/errors.md, what happened, what to do.
+class Failure(Exception):  # The call fails: a code of docs/reference/errors.md, what happened, what to do.
     pass
 
 

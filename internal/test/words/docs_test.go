@@ -5,10 +5,12 @@
 package words
 
 import (
+	"bytes"
 	"io/fs"
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -16,41 +18,83 @@ import (
 var (
 	namedFile = regexp.MustCompile("`([a-zA-Z0-9_./-]+\\.(?:go|s|proto))`")
 	link      = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+
+	namedDocument = regexp.MustCompile(`\b(?:docs|how-to|reference|tutorials)(?:/[\w-]+)+\.md\b`)
 )
 
-// Source files that the documents name exist, and so do the targets of their links.
+// What documents name exists: source files, and the targets of links. So does each document that a file names:
+// in comments, texts of the programs, templates or another document.
 func TestDocsNameFiles(t *testing.T) {
 	t.Parallel()
 	tree := os.DirFS("../../..")
-	var files, documents []string
+	var files []string
 	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && (d.Name() == ".git" || d.Name() == "bin" || d.Name() == "node_modules") {
-			return fs.SkipDir
+		if err != nil || d.IsDir() {
+			if err == nil && slices.Contains([]string{".git", "bin", "dist", "node_modules"}, d.Name()) {
+				err = fs.SkipDir
+			}
+			return err
 		}
 		files = append(files, "/"+name)
-		if path.Ext(name) == ".md" && name != "CHANGELOG.md" {
-			documents = append(documents, name)
-		}
-		return err
+		return nil
 	})
-	if err != nil || len(documents) < 8 {
-		t.Fatalf("%d documents: %v", len(documents), err)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, document := range documents {
-		text, err := fs.ReadFile(tree, document)
+	documents := 0
+	for _, file := range files {
+		name := file[1:]
+		prose := !slices.ContainsFunc(strings.Split(name, "/"), func(dir string) bool { return skipped[dir] })
+		if name == "CHANGELOG.md" || !prose && path.Ext(name) != ".md" { // the changelog names what there was
+			continue
+		}
+		text, err := fs.ReadFile(tree, name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range namedFile.FindAllStringSubmatch(string(text), -1) {
-			if !anyHasSuffix(files, "/"+m[1]) {
-				t.Errorf("%s names %s, which does not exist", document, m[1])
+		var named []string
+		if prose {
+			named = documentsIn(text)
+		}
+		if path.Ext(name) == ".md" {
+			documents++
+			for _, m := range namedFile.FindAllStringSubmatch(string(text), -1) {
+				named = append(named, m[1])
+			}
+			for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+				if _, err := fs.Stat(tree, path.Join(path.Dir(name), m[1])); err != nil {
+					t.Errorf("%s has a link to %s: %v", name, m[1], err)
+				}
 			}
 		}
-		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
-			if _, err := fs.Stat(tree, path.Join(path.Dir(document), m[1])); err != nil {
-				t.Errorf("%s has a link to %s: %v", document, m[1], err)
+		for _, n := range named {
+			if !anyHasSuffix(files, "/"+n) {
+				t.Errorf("%s names %s, which does not exist", name, n)
 			}
 		}
+	}
+	if documents < 8 {
+		t.Errorf("read %d documents", documents)
+	}
+}
+
+// documentsIn finds the names of documents in a text.
+func documentsIn(text []byte) (names []string) {
+	for line := range bytes.Lines(text) {
+		if bytes.Contains(line, []byte(".md")) {
+			names = append(names, namedDocument.FindAllString(string(line), -1)...)
+		}
+	}
+	return names
+}
+
+func TestDocumentsIn(t *testing.T) {
+	t.Parallel()
+	text := "// a code of docs/errors.md, or of ../reference/errors.md,\n" +
+		"[there](docs/how-to/audit.md) and document/a.md\n"
+	want := "docs/errors.md reference/errors.md docs/how-to/audit.md"
+	if got := strings.Join(documentsIn([]byte(text)), " "); got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 

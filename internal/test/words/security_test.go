@@ -154,8 +154,9 @@ func TestFaultsOf(t *testing.T) {
 		"`go test ./b -run 'One\\|'`":                          `"" selects no test of ./b`,
 		"`go test ./b -run (`":                                 `"(" selects no test of ./b`,
 		"`-run One`":                                           "-run One has no package",
-		"`go vet ./a`":                                         "`go vet ./a` does not name tests: write go test ./PACKAGE, or -run PATTERN in ./PACKAGE",
-		"a person looks":                                       "no test is named",
+
+		"`go vet ./a`":   "`go vet ./a` does not name tests: write go test ./PACKAGE, or -run PATTERN in ./PACKAGE",
+		"a person looks": "no test is named",
 	} {
 		if got := strings.Join(faultsOf(cell, tests), "; "); got != want {
 			t.Errorf("%s: %q, want %q", cell, got, want)
