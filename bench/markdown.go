@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toolhost/toolhost/bench/internal/chart"
@@ -66,7 +67,7 @@ func (r *report) writeVariants(b *strings.Builder) {
 		for _, c := range shown {
 			fmt.Fprintf(b, " %s |", number(r.median(c.figure, v.name)/c.divisor))
 			if c.ratio {
-				fmt.Fprintf(b, " %s |", number(r.ratio(c.figure, v.name, bareUnary)))
+				fmt.Fprintf(b, " %s |", number(significant(r.ratio(c.figure, v.name, bareUnary))))
 			}
 		}
 		b.WriteString("\n")
@@ -112,7 +113,7 @@ func (r *report) writeAttacks(b *strings.Builder) {
 		"|---|--:|--:|--:|--:|---|\n")
 	for _, a := range attacks() {
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", a.about, number(r.median(unattacked, a.name)), number(r.median(attacked, a.name)),
-			number(r.over(attacked, a.name, unattacked, a.name)), number(r.median(attackCPU, a.name)), a.note())
+			number(significant(a.ratio(r.results))), number(r.median(attackCPU, a.name)), a.note())
 	}
 }
 
@@ -131,23 +132,36 @@ func (r *report) writeKeys(b *strings.Builder) {
 		if k.shown {
 			target, verdict = "–", ""
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", k.name, k.about, target, number(k.measured), verdict)
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", k.name, k.about, target, k.text(), verdict)
+	}
+}
+
+// text is what was measured, with the digits that tell it from a target that it misses: 0.6248 is not 0.62.
+func (k judged) text() string {
+	text := number(k.measured)
+	for digits := 2; ; digits++ {
+		if shown, err := strconv.ParseFloat(text, 64); err != nil || k.met(shown) == k.met(k.measured) {
+			return text
+		}
+		text = strconv.FormatFloat(k.measured, 'f', digits, 64)
 	}
 }
 
 // number writes three digits or a few more, and a dash if there is no value.
 func number(v float64) string {
+	digits := 0
 	switch {
 	case math.IsNaN(v):
 		return "–"
 	case v < .1:
-		return fmt.Sprintf("%.3f", v)
+		digits = 3
 	case v < 10:
-		return fmt.Sprintf("%.2f", v)
+		digits = 2
 	case v < 100:
-		return fmt.Sprintf("%.1f", v)
+		digits = 1
 	}
-	return fmt.Sprintf("%.0f", v)
+	scale := math.Pow10(digits) // 1.845 is 1.85, although its nearest float64 is below that
+	return strconv.FormatFloat(math.Round(v*scale)/scale, 'f', digits, 64)
 }
 
 // chart draws what most people want to know.

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"encoding/json"
+	"flag"
 	"math"
+	"os"
 	"strings"
 	"testing"
 )
@@ -56,9 +59,71 @@ func TestKeyIsMet(t *testing.T) {
 	}
 }
 
+// What misses its target is shown with the digits that say so.
+func TestMissedTargetsAreShown(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		target, measured float64
+		least            bool
+		want             string
+	}{
+		{.62, .6248, false, "0.625"},
+		{.18, .1833, false, "0.183"},
+		{.62, .62, false, "0.62"},
+		{.62, .6152, false, "0.62"},
+		{.62, .71, false, "0.71"},
+		{60, 60.04, false, "60.04"},
+		{.8, .7996, true, "0.7996"},
+		{20, 20, true, "20.0"},
+		{0, 2, false, "2.00"},
+	} {
+		if got := (judged{key{target: c.target, least: c.least}, c.measured}).text(); got != c.want {
+			t.Errorf("%v, with the target %v, is shown as %s, want %s", c.measured, c.target, got, c.want)
+		}
+	}
+}
+
+var update = flag.Bool("update", false, "write the table of keys in docs/bench/latest.md")
+
+// The table of keys in the newest report is what is written of latest.json.
+func TestNewestKeys(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(defaultOut + "/latest.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var latest map[string]any
+	if err := json.Unmarshal(text, &latest); err != nil {
+		t.Fatal(err)
+	}
+	var r report
+	for _, m := range measurements() {
+		for _, k := range m.keys {
+			if v, ok := latest[k.name].(float64); ok {
+				r.keys = append(r.keys, judged{k, v})
+			}
+		}
+	}
+	var table strings.Builder
+	r.writeKeys(&table)
+	page, err := os.ReadFile(defaultOut + "/latest.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	others, _, _ := strings.Cut(string(page), "\n| key |")
+	if want := others + table.String(); want != string(page) {
+		if !*update {
+			t.Fatal("the keys in docs/bench/latest.md are not those of latest.json: run go test -run Newest -update")
+		}
+		if err := os.WriteFile(defaultOut+"/latest.md", []byte(want), 0o644); err != nil { //nolint:gosec // a document
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestNumbers(t *testing.T) {
 	t.Parallel()
-	for v, want := range map[float64]string{.0471: "0.047", .2: "0.20", 5.994: "5.99", 23.44: "23.4", 2648.4: "2648"} {
+	for v, want := range map[float64]string{.0471: "0.047", .2: "0.20", 1.845: "1.85", 5.994: "5.99", 23.44: "23.4", 2648.4: "2648"} {
 		if got := number(v); got != want {
 			t.Errorf("number(%v) = %s, want %s", v, got, want)
 		}

@@ -53,7 +53,7 @@ func (b *bench) report() (*report, error) {
 			if math.IsNaN(v) || math.IsInf(v, 0) || v < 0 || v == 0 && !k.count {
 				return nil, fmt.Errorf("%s came out as %v", k.name, v)
 			}
-			r.keys = append(r.keys, judged{k, v})
+			r.keys = append(r.keys, judged{k, significant(v)}) // judged is what latest.json has
 		}
 	}
 	return r, nil
@@ -82,7 +82,7 @@ func (r *report) MarshalJSON() ([]byte, error) {
 	}
 	all := map[string]any{"details": details, "machine": r.machine}
 	for _, k := range r.keys {
-		all[k.name] = significant(k.measured)
+		all[k.name] = k.measured
 	}
 	return json.Marshal(all)
 }
