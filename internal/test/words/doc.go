@@ -6,4 +6,7 @@
 // comes last, and words used in a sense that a dictionary calls archaic. The
 // names are private metaphors for which the field has a term;
 // docs/architecture.md has the glossary.
+//
+// Its tests also compare what documents say with what there is: files and documents that they name,
+// the tests that SECURITY.md names for its guarantees, and the figures of the newest benchmark.
 package words

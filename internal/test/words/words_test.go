@@ -68,6 +68,9 @@ func TestFindings(t *testing.T) {
 		"Who reads it passes over the others.": 1,
 		"Who may do what?":                     0,
 		"is started anew":                      1,
+		"Anybody is behind THEM":               1,
+		"It belongs into what came of it":      2,
+		"done otherwise than here":             1,
 	} {
 		if got := inText(text, 1); len(got) != want {
 			t.Errorf("%q: %d findings, want %d: %v", text, len(got), want, got)
