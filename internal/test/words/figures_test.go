@@ -19,10 +19,11 @@ type newest struct {
 	rows    map[string][]string // of the tables of docs/bench/latest.md, by their first cell
 }
 
-// key is a figure of latest.json with two digits after the point, as in latest.md.
-func (n newest) key(name string) string {
+// key is a figure of latest.json with so many digits after the point, rounded as in latest.md.
+func (n newest) key(name string, digits int) string {
 	if v, ok := n.keys[name].(float64); ok {
-		return fmt.Sprintf("%.2f", math.Round(v*100)/100)
+		scale := math.Pow10(digits)
+		return fmt.Sprintf("%.*f", digits, math.Round(v*scale)/scale)
 	}
 	return "(docs/bench/latest.json has no " + name + ")"
 }
@@ -50,18 +51,18 @@ func (n newest) targets(prefix string) (all, missed int) {
 
 // sentences are what documents say of the newest run, by document.
 func (n newest) sentences() map[string][]string {
-	const ofBare, measured = 3, 3 // columns of variants and of keys
+	const ofBare, target = 3, 2 // columns of variants and of keys
 	minutes := word(int(math.Ceil(n.seconds / 60)))
 	all, missed := n.targets("")
 	_, missedMCP := n.targets("mcp_")
-	mcp := func(about, key, unit string) string {
-		return fmt.Sprintf("| %s | %s%s | %s%s |", about, n.cell(key, 2), unit, n.cell(key, measured), unit)
+	mcp := func(about, key string) string {
+		return fmt.Sprintf("| %s | %s | %s |", about, n.cell(key, target), n.key(key, 2))
 	}
 	return map[string][]string{
 		"README.md": {
 			fmt.Sprintf("Of the %d speed targets in the [newest benchmark](docs/bench/latest.md), %d are not met.",
 				all, missed),
-			fmt.Sprintf("[%s to %s of a bare go-plugin call]", n.key("p50_socket"), n.key("p50_stream")),
+			fmt.Sprintf("[%s to %s of a bare go-plugin call]", n.key("p50_socket", 2), n.key("p50_stream", 2)),
 			fmt.Sprintf("| %s of a bare go-plugin call, with the MCP SDK", n.cell("mcp", ofBare)),
 		},
 		"CONTRIBUTING.md": {
@@ -72,13 +73,14 @@ func (n newest) sentences() map[string][]string {
 		"docs/performance.md": {
 			fmt.Sprintf("a raw socket took %s of bare go-plugin's p50", n.cell("raw", ofBare)),
 			fmt.Sprintf("p99 is %s times its quiet one next to 8 MiB results, and %s at worst",
-				n.key("neighbour_p99_results_8m"), n.key("neighbour_p99_worst")),
-			mcp("p50, stdio, to a plugin, against the SDK's server", "mcp_stdio", ""),
-			mcp("p50, HTTP, to a plugin, against the SDK's server", "mcp_http", ""),
-			mcp("p50, to a mounted server, against that server", "mcp_mounted", ""),
-			mcp("calls per second, 64 callers, stdio", "mcp_tput64_stdio", ""),
-			mcp("calls per second, 64 callers, HTTP", "mcp_tput64_http", ""),
-			mcp("from the start of `serve --mcp stdio` to the list of 20 remembered plugins", "mcp_list_20_ms", " ms"),
+				n.key("neighbour_p99_results_8m", 2), n.key("neighbour_p99_worst", 2)),
+			mcp("p50, stdio, to a plugin, against the SDK's server", "mcp_stdio"),
+			mcp("p50, HTTP, to a plugin, against the SDK's server", "mcp_http"),
+			mcp("p50, to a mounted server, against that server", "mcp_mounted"),
+			mcp("calls per second, 64 callers, stdio", "mcp_tput64_stdio"),
+			mcp("calls per second, 64 callers, HTTP", "mcp_tput64_http"),
+			fmt.Sprintf("to the list of 20 remembered plugins | %s ms | %s ms |",
+				n.cell("mcp_list_20_ms", target), n.key("mcp_list_20_ms", 1)),
 			fmt.Sprintf("%s of these targets are not met", word(missedMCP)),
 		},
 	}
