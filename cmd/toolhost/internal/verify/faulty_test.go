@@ -319,6 +319,9 @@ var faults = map[string]fault{
 	"undeclared": {"needs.declared", func() *honest { return &honest{about: func(a *about) { a.Needs = nil }} }},
 }
 
+// shownBy are the checks without whose calls another one has nothing to look at.
+var shownBy = map[string]string{"output.stdout": "calls.valid", "output.plain": "calls.valid", "stream.frames": "stream.results"}
+
 // held keeps files open.
 var held []*os.File
 
