@@ -13,6 +13,9 @@ import (
 // A release is made twice with the same bytes, and runs in the directory that it is unpacked to: command and
 // plugins, without a configuration.
 func TestRelease(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute: .ci/long runs it")
+	}
 	t.Chdir(filepath.Join("..", ".."))
 	platform := runtime.GOOS + "/" + runtime.GOARCH
 	first, second, place := t.TempDir(), t.TempDir(), t.TempDir()

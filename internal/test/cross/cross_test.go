@@ -16,6 +16,9 @@ import (
 // takes ten times as long. `make release` compiles and links for all of them.
 func TestOtherSystems(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes 11 s: .ci/long runs it")
+	}
 	root, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
