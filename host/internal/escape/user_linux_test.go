@@ -19,6 +19,9 @@ func TestAsOtherUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("these tests run as another user")
 	}
+	if testing.Short() {
+		t.Skip("takes 50 s: .ci/long runs it")
+	}
 	const nobody = 65534
 	dir := directory(t, ground())
 	self, err := os.Executable()
@@ -31,7 +34,7 @@ func TestAsOtherUser(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), binary, "-test.timeout=5m")
+	cmd := exec.CommandContext(t.Context(), binary, "-test.timeout=20m")
 	cmd.Dir = dir
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "TMPDIR=") || strings.HasPrefix(kv, "HOME=") })
 	cmd.Env = append(cmd.Env, builtVariable+"="+plugins(t), "TMPDIR="+dir, "HOME="+dir)

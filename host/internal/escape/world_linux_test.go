@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/escape"
 	"github.com/toolhost/toolhost/internal/test/binaries"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // ceiling bounds what should take milliseconds, on a machine that is busy.
@@ -254,14 +255,13 @@ func (w *world) memory(t *testing.T) {
 		}
 		w.CGroup = group
 		t.Cleanup(func() {
-			for end := time.Now().Add(ceiling); ; time.Sleep(time.Millisecond) { // until its processes have ended
-				if err := unix.Rmdir(group); !errors.Is(err, unix.EBUSY) || time.Now().After(end) {
-					if err != nil {
-						t.Error(group, err)
-					}
-					return
+			require.Eventually(t, "the processes of "+group+" have ended", func() bool {
+				err := unix.Rmdir(group)
+				if err != nil && !errors.Is(err, unix.EBUSY) {
+					t.Error(group, err)
 				}
-			}
+				return !errors.Is(err, unix.EBUSY)
+			})
 		})
 		break
 	}

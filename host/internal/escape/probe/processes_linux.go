@@ -75,7 +75,10 @@ func processes() map[string]func(*escape.World) escape.Answer {
 			return outcome(err)
 		},
 		"priority": func(w *escape.World) escape.Answer {
-			return outcome(unix.Setpriority(unix.PRIO_PROCESS, w.Neighbour.PID, 1))
+			// One more than now, as less takes a right. If it does not tell, the attempt is made all the same.
+			const zero = 20 // as the system call counts
+			now, _ := unix.Getpriority(unix.PRIO_PROCESS, w.Neighbour.PID)
+			return outcome(unix.Setpriority(unix.PRIO_PROCESS, w.Neighbour.PID, zero-now+1))
 		},
 		"io-priority": func(w *escape.World) escape.Answer {
 			const process, idle = 1, 3 << 13
