@@ -92,6 +92,9 @@ var gophers = sync.OnceValues(func() (g gopher, err error) {
 
 func TestGo(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes two minutes: .ci/long runs it")
+	}
 	g, err := gophers()
 	if err != nil {
 		t.Fatal(err)

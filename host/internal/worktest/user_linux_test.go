@@ -17,6 +17,9 @@ func TestAsOtherUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("these tests run as another user")
 	}
+	if testing.Short() {
+		t.Skip("takes two minutes: .ci/long runs it")
+	}
 	const nobody = 65534
 	dir, err := os.MkdirTemp("", "worktest-")
 	if err != nil {
