@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -327,15 +326,8 @@ func TestCanceledCall(t *testing.T) {
 	t.Parallel()
 	p := fresh(t, nil, `{"confine": false}`) // it says in which directory it runs
 	ready := filepath.Join(t.TempDir(), "ready")
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	go func() {
-		awaitFile(ctx, ready)
-		cancel()
-	}()
 	form := "os.WriteFile(" + quote(ready) + ", []byte(os.TempDir()), 0o600)\nselect { case <-time.After(time.Minute): }"
-	_, err := p.Execute(ctx, p.NewCall(t, "eval_form", args{"form": form}))
-	if tool.CodeOf(err) != tool.CodeCanceled {
+	if err := p.abandon(t, ready, "eval_form", args{"form": form}); tool.CodeOf(err) != tool.CodeCanceled {
 		t.Fatalf("got %v", err)
 	}
 	temp, err := os.ReadFile(ready)

@@ -9,26 +9,29 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/execution/internal/program"
 )
 
 // ceiling is twenty times what anything here takes.
 const ceiling = 2 * time.Minute
 
-// awaitFile returns when a file is there and not empty, or ctx ends.
-func awaitFile(ctx context.Context, path string) {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if info, err := os.Stat(path); err == nil && info.Size() > 0 {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+// abandon makes a call, and gives it up when a file is there and not empty.
+func (p plugin) abandon(t *testing.T, ready, name string, arguments args) error {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	call, ended := p.NewCall(t, name, arguments), make(chan error, 1)
+	go func() {
+		_, err := p.Execute(ctx, call)
+		ended <- err
+	}()
+	require.Eventually(t, "the call has made "+ready, func() bool {
+		info, err := os.Stat(ready)
+		return err == nil && info.Size() > 0 || len(ended) > 0
+	})
+	cancel()
+	return <-ended
 }
 
 // How programs end that do not end well: each is an answer, and the session goes on.
@@ -94,7 +97,7 @@ func TestDeadline(t *testing.T) {
 	p.is(t, "1", "1", "int")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	res, err := p.Execute(ctx, p.NewCall(t, "eval_form", args{"form": "fmt.Println(\"so far\")\nfor {}"}))
+	res, err := p.Execute(ctx, p.NewCall(t, "eval_form", args{"form": "fmt.Println(\"so far\")\ntime.Sleep(time.Hour)"}))
 	if err != nil || !res.IsError || !strings.Contains(res.Text(), "so far") {
 		t.Errorf("got %s, %v", res.Text(), err)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -242,13 +241,7 @@ func TestCanceledTests(t *testing.T) {
 	ready := filepath.Join(t.TempDir(), "ready")
 	t.Setenv("READY", ready)
 	p := fresh(t, suite)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	go func() {
-		awaitFile(ctx, ready)
-		cancel()
-	}()
-	_, err := p.Execute(ctx, p.NewCall(t, "run_tests", args{"test": "TestLeaves"}))
+	err := p.abandon(t, ready, "run_tests", args{"test": "TestLeaves"})
 	if _, read := os.Stat(ready); tool.CodeOf(err) != tool.CodeCanceled || read != nil {
 		t.Errorf("got %v, %v", err, read)
 	}
