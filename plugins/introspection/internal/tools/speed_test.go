@@ -80,6 +80,9 @@ func (b *bench) answer(t testing.TB, name string, args any) time.Duration {
 // which a loaded machine keeps too. The benchmarks tell the times, and those of more questions.
 func TestSpeed(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes 20 s: .ci/long runs it")
+	}
 	questions := questions[:3]
 	root := thirdParty(t)
 	warm := open(t, root)
