@@ -36,7 +36,7 @@ const (
 	headerTimeout  = 5 * time.Second
 	bodyTimeout    = 30 * time.Second
 	idleTimeout    = 5 * time.Second
-	endTimeout     = 2 * time.Second // for requests in progress at the end
+	endTimeout     = 2 * time.Second
 	connectTimeout = 5 * time.Second
 	numbersTimeout = 90 * time.Second // a profile takes at most a minute
 )
@@ -87,8 +87,9 @@ type Load struct {
 
 // Server is the daemon's end.
 type Server struct {
-	service Service
-	http    http.Server
+	service    Service
+	http       http.Server
+	endTimeout time.Duration // for requests in progress at the end
 	// What all callers hold together.
 	arguments, answers *budget
 
@@ -108,7 +109,7 @@ type Server struct {
 // NewServer returns a server that logs errors.
 func NewServer(s Service, log hclog.Logger) *Server {
 	out := &Server{
-		service:   s,
+		service: s, endTimeout: endTimeout,
 		arguments: newBudget(maxHeldArguments), answers: newBudget(maxHeldAnswers),
 		work: make(chan struct{}, maxWork), readers: make(chan struct{}, maxReaders), ending: make(chan struct{}),
 		calls: map[string]*runningCall{}, waiting: map[*runningCall]bool{}, parked: map[*runningCall]bool{}, silent: map[net.Conn]bool{},
@@ -146,7 +147,7 @@ func (s *Server) Shutdown(ctx context.Context) {
 	case <-ctx.Done():
 		s.endCalls()
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.endTimeout)
 	defer cancel()
 	select {
 	case <-s.idle:
