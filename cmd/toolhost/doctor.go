@@ -58,10 +58,11 @@ func examine(ctx context.Context, s *session.Session) error {
 	return err
 }
 
-// printItem prints a text behind a word, within the width of the help.
+// printItem prints a text behind a word: as wide as the terminal, and without one on a line of its
+// own, which programs can search.
 func printItem(out *output.Writer, word, text string) {
 	const margin = len("warning") + 2
-	text = output.Indent(output.Fill(text, helpWidth-margin), strings.Repeat(" ", margin))
+	text = output.Indent(out.Wrapped(text, margin), strings.Repeat(" ", margin))
 	out.Printf("%-*s%s\n", margin, word, strings.TrimLeft(text, " "))
 }
 
