@@ -1,26 +1,28 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
+// The demo shows each step on a module like this one, and on less: without files, with one plugin and
+// with neither of its own.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "fs", "introspection", "quitter")
-	repository, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var report demoReport
-	w.run("demo", "--root", repository, "--json").exits(0).json(&report)
-	steps := report.Steps
+	w.write("go.mod", "module github.com/toolhost/toolhost\n\ngo 1.26\n")
+	require.NoError(t, os.Mkdir(filepath.Join(w.root, "host"), 0o700))
+	w.write("host/host.go", "package host\n\n// Host is what the demo looks for.\ntype Host struct{}\n")
+	steps := w.demo(0)
 	want := [][]string{
 		{"fs ", "introspection ", "not used: plugin quitter did not start"},
 		{" tools: apropos_search, class_hierarchy"},
 		{"go.mod (", "module github.com/toolhost/toolhost"},
-		{"type Host struct, type in github.com/toolhost/toolhost/host"},
+		{"type Host struct", ", type in github.com/toolhost/toolhost/host"},
 		{"permission_denied", "invalid_arguments", "not_found"},
 		{"SIGKILL to introspection", "crashed: plugin introspection crashed while it ran describe_symbol: killed by SIGKILL"},
 		{"fs answers as before"},
@@ -40,35 +42,39 @@ func TestDemo(t *testing.T) {
 			}
 		}
 	}
-}
 
-func TestDemoInEmptyDirectory(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "fs", "introspection")
-	w.run("tools").exits(0) // what is remembered from then on starts no plugin, but in the demo
-	o := w.run("demo").exits(0).prints(
-		"left out: there is no file", "func Println(", "All 9 steps took", " ms\n")
+	// With fs alone, fs is the one that is killed.
+	one := newWorld(t, "fs")
+	one.run("tools").exits(0) // what is remembered from then on starts no plugin, but in the demo
+	one.run("demo").exits(0).prints("left out: there is no file", "All 9 steps took", " ms\n")
+	one.write("zero.txt", "first line\nsecond line\n")
+	o := one.run("demo").exits(0).prints("zero.txt (23 bytes): first line", "left out: there is no plugin introspection",
+		"SIGKILL to fs", "left out: fs is the only plugin", "fs was started again")
 	if strings.Contains(o.stdout, "\x1b") {
 		t.Errorf("colour without a terminal: %q", o.stdout)
 	}
-}
 
-// With fs alone, fs is the one that is killed.
-func TestDemoWithOnePlugin(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "fs")
-	w.write("zero.txt", "first line\nsecond line\n")
-	w.run("demo").exits(0).prints("zero.txt (23 bytes): first line", "left out: there is no plugin introspection",
-		"SIGKILL to fs", "left out: fs is the only plugin", "fs was started again")
-}
-
-func TestDemoWithoutItsPlugins(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "player")
-	var report demoReport
-	w.run("demo", "--json").exits(6).says("neither the plugin fs nor introspection").json(&report)
-	steps := report.Steps
+	none := newWorld(t, "player")
+	steps = none.demo(6, "neither the plugin fs nor introspection")
 	equal(t, "the number of steps", len(steps), 2) // it is shut down all the same
 	equal(t, "whether the first works", steps[0].OK, false)
 	equal(t, "whether the last works", steps[1].OK, true)
+}
+
+// demo returns the steps that a demo reports.
+func (w *world) demo(status int, says ...string) []demoStep {
+	w.t.Helper()
+	var report demoReport
+	w.run("demo", "--json").exits(status).says(says...).json(&report)
+	return report.Steps
+}
+
+// Where there is no module, the symbol is one of the standard library.
+func TestDemoInEmptyDirectory(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes 4 s to read the standard library: .ci/long runs it")
+	}
+	w := newWorld(t, "fs", "introspection")
+	w.run("demo").exits(0).prints("left out: there is no file", "func Println(", "All 9 steps took", " ms\n")
 }
