@@ -5,9 +5,11 @@ package main
 import (
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -18,6 +20,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/toggle"
 	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // script puts a script into the plugin directory that leaves a file where it ran, and is
@@ -50,66 +53,68 @@ func (w *world) removeFile(path string) {
 	}
 }
 
-// To look is not to run: --check starts nothing that is not pinned, and everything that
-// differs is a difference, whether it starts or not.
-func TestLockCheckRunsNothingThatIsNotPinned(t *testing.T) {
+// An operator pins what is there; a change is refused with what was expected and found,
+// shown by --check, and accepted by the same command again.
+func TestPluginsLock(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "fs", "player", "introspection")
-	w.run("plugins", "lock").exits(0)
-	check := func(status int) lockReport {
-		t.Helper()
-		var c lockReport
-		w.run("plugins", "lock", "--check", "--json").exits(status).json(&c)
-		return c
-	}
-	equal(t, "differences", len(check(0).Differences), 0)
-
-	evil := w.script("evil") // one that is not pinned
-	w.run("plugins", "lock", "--check").exits(1).prints("evil: not pinned").says("not as toolhost.lock pins them")
-	w.ran(evil, false)
-
-	w.remove("player") // one that was exchanged
-	exchanged := w.script("player")
-	w.run("plugins", "lock", "--check").exits(1).prints("player: the binary is sha256:")
-	w.ran(exchanged, false)
-
-	w.remove("introspection") // one that is missing
-	kinds := map[string][]lockfile.Kind{}
-	for _, d := range check(1).Differences {
-		kinds[d.Plugin] = append(kinds[d.Plugin], d.Kind)
-	}
-	for name, want := range map[string]lockfile.Kind{"evil": lockfile.Added, "player": lockfile.Binary, "introspection": lockfile.Removed} {
-		if !slices.Equal(kinds[name], []lockfile.Kind{want}) {
-			t.Errorf("%s is %v, want %v", name, kinds[name], want)
-		}
-	}
-	equal(t, "plugins that differ", len(kinds), 3)
-	w.ran(evil, false)
-	w.ran(exchanged, false)
-}
-
-// A pinned plugin that does not start cannot be compared, which is not a yes.
-func TestLockCheckOfWhatDoesNotStart(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "fs", "quitter")
-	w.run("plugins", "lock").exits(1).says("quitter (it is not pinned)")
+	w := newWorld(t, "fs", "player")
 	lock := filepath.Join(w.root, pins.LockName)
-	pins, err := lockfile.Read(lock)
-	if err != nil {
+	config := filepath.Join(w.root, "toolhost.yaml")
+	if err := os.WriteFile(config, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(w.plugins, "quitter"))
-	if err != nil {
+	run := func(args ...string) outcome { return w.run(append(args, "--config", config)...) }
+	run("plugins", "lock", "--check").exits(1).says("there is no", "toolhost plugins lock")
+	run("plugins", "lock").exits(0).prints("fs", "2 plugins are pinned in")
+	run("plugins", "lock", "--check").exits(0).prints("2 plugins are as pinned")
+	run("tools", "show", "fs.read").exits(0)
+
+	// To look is not to run: what is not pinned, exchanged or missing is a difference, and starts nothing.
+	w.remove("fs")
+	w.remove("player")
+	exchanged, evil := w.script("fs"), w.script("evil")
+	run("plugins", "lock", "--check").exits(1).prints("fs: the binary is sha256:", "evil: not pinned", "player").
+		says("not as toolhost.lock pins them")
+	var found lockReport
+	run("plugins", "lock", "--check", "--json").exits(1).json(&found)
+	kinds := map[string]lockfile.Kind{}
+	for _, d := range found.Differences {
+		kinds[d.Plugin] = d.Kind
+	}
+	want := map[string]lockfile.Kind{"evil": lockfile.Added, "fs": lockfile.Binary, "player": lockfile.Removed}
+	if !maps.Equal(kinds, want) || len(found.Differences) != len(want) {
+		t.Errorf("the differences are %+v", found.Differences)
+	}
+	w.ran(exchanged, false)
+	w.ran(evil, false)
+
+	// Other bytes under the name, and a plugin that is not pinned.
+	w.remove("evil")
+	w.remove("fs")
+	w.install("introspection", "fs")
+	w.put("player", "player", 0)
+	run("call", "play.echo").exits(6).says("not what toolhost.lock pins", "toolhost plugins lock")
+	run("plugins").exits(0).prints("refused")
+	var change lockReport
+	run("plugins", "lock", "--yes", "--json").exits(0).json(&change) // it needs more
+	if change.File != lock || change.Plugins != 2 || len(change.Differences) == 0 {
+		t.Errorf("what changed is %+v", change)
+	}
+	run("call", "play.echo").exits(0)
+
+	if err := os.WriteFile(lock, []byte("format 1\nfs binary"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sum := fmt.Sprintf("%x", sha256.Sum256(text))
-	pins.Plugins["quitter"] = lockfile.Entry{SHA256: sum, Definitions: strings.Repeat("0", 64), Version: "1"}
-	if err := pins.Write(lock); err != nil {
-		t.Fatal(err)
-	}
-	o := w.run("plugins", "lock", "--check").exits(1).prints("quitter: it did not start").says("no license")
-	if strings.Contains(o.stdout, "fs:") {
-		t.Errorf("the neighbour differs too:\n%s", o.stdout)
+	run("call", "play.echo").exits(6).says(pins.LockName)
+	run("plugins", "lock", "--check").exits(1).says(pins.LockName)
+	run("plugins", "lock").exits(0).says("is replaced")
+	w.env = slices.DeleteFunc(w.env, func(kv string) bool {
+		return strings.HasPrefix(kv, "HOME=") || strings.HasPrefix(kv, "XDG_STATE_HOME=")
+	})
+	run("plugins", "lock", "--log-level", "error").exits(0).says("lock: required in the configuration") // no place for the record
+	text, err := os.ReadFile(lock)
+	if err != nil || !strings.Contains(string(text), "format 2\n") || !strings.Contains(string(text), "player binary "+runtime.GOOS+"/"+runtime.GOARCH+" sha256:") {
+		t.Errorf("the lock is %q, %v", text, err)
 	}
 }
 
@@ -147,6 +152,18 @@ func TestLockOfWhatDoesNotStart(t *testing.T) {
 	w.remove("fresh")
 	w.run("plugins", "lock").exits(1).says("player (it keeps its previous pin)")
 	w.remove("player")
+
+	// One that is pinned and does not start cannot be compared, which is not a yes.
+	w.install("quitter", "quitter")
+	text := require.Must(os.ReadFile(filepath.Join(w.plugins, "quitter")))(t)
+	now = require.Must(lockfile.Read(lock))(t)
+	now.Plugins["quitter"] = lockfile.Entry{SHA256: fmt.Sprintf("%x", sha256.Sum256(text)), Definitions: strings.Repeat("0", 64), Version: "1"}
+	require.NoError(t, now.Write(lock))
+	o := w.run("plugins", "lock", "--check").exits(1).prints("quitter: it did not start").says("no license")
+	if strings.Contains(o.stdout, "introspection:") {
+		t.Errorf("the neighbour differs too:\n%s", o.stdout)
+	}
+	w.remove("quitter")
 	w.run("plugins", "disable", "introspection").exits(0)
 	w.run("plugins", "lock").exits(0).prints("player: pinned as", "1 plugins are pinned")
 	w.run("plugins", "lock", "--check").exits(0)
@@ -167,7 +184,11 @@ func TestLockThatIsRemoved(t *testing.T) {
 	}
 	w.run("plugins", "lock").exits(0)
 	w.run("call", "play.echo").exits(0)
-	from(elsewhere, "call", "play.echo").exits(0) // by the same lock
+	from(elsewhere, "call", "play.echo").exits(0)      // by the same lock
+	another := filepath.Join(elsewhere, pins.LockName) // takes nothing away from the one that is on record
+	require.NoError(t, os.WriteFile(another, require.Must(os.ReadFile(lock))(t), 0o600))
+	from(elsewhere, "plugins", "lock", "--off").exits(5).says(another+" would be removed", lock+" stays, and pins plugins")
+	w.removeFile(another)
 	evil := w.script("evil")
 	from(elsewhere, "call", "play.echo").exits(0).says("evil does not run", "the pins are those of "+lock)
 	w.ran(evil, false)
@@ -196,6 +217,12 @@ func TestLockThatIsRemoved(t *testing.T) {
 	w.run("call", "play.echo").exits(6)
 	from(elsewhere, "plugins", "lock").exits(0).prints("2 plugins are pinned in " + lock)
 	w.run("call", "play.echo").exits(0)
+	record := filepath.Join(w.state, "toolhost", "locked.json")
+	require.NoError(t, os.WriteFile(record, []byte("{"), 0o600))
+	w.run("call", "play.echo").exits(2).says("locked.json", "mend or remove")
+	w.removeFile(record)
+	w.run("tools").exits(0).says(lock + " is not trusted")
+	w.run("plugins", "lock").exits(0)
 	var off unlockReport
 	w.run("plugins", "lock", "--off", "--yes", "--json").exits(0).json(&off)
 	if off.Removed != lock || paths.Exists(lock) ||
@@ -206,168 +233,44 @@ func TestLockThatIsRemoved(t *testing.T) {
 	w.run("plugins", "lock", "--off", "--check").exits(2)
 }
 
-// Seeing a lock that came with a project, and is trusted, is enough for it to be wanted,
-// and every lock that is on record has to agree.
-func TestLockThatWasSeen(t *testing.T) {
+// At a lock's path, everything that is not a lock keeps all plugins from running, until the
+// configuration has another word, if it is the operator's.
+func TestLockThatIsNone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "fs", "player")
-	lock := filepath.Join(w.root, pins.LockName)
-	record := filepath.Join(w.state, "toolhost", "locked.json")
+	w := newWorld(t, "player")
+	lock, pinned := filepath.Join(w.root, pins.LockName), filepath.Join(w.root, "pins")
 	w.run("plugins", "lock").exits(0)
-	w.removeFile(record)
-	w.run("tools").exits(0).says(lock + " is not trusted")
-	w.run("trust", "--yes").exits(0)
-	w.run("tools").exits(0)
-	text, err := os.ReadFile(lock)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.removeFile(lock)
-	w.run("call", "play.echo").exits(6).says(lock + " is missing")
-
-	// Another lock, in another directory, does not stand for the one that is missing, and
-	// takes nothing away from it.
-	other := t.TempDir()
-	in := func(args ...string) outcome {
-		t.Helper()
-		cmd := w.command(append(args, "--plugin-dir", w.plugins)...)
-		cmd.Dir = other
-		return w.finish(cmd)
-	}
-	if err := os.WriteFile(filepath.Join(other, pins.LockName), text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	in("call", "play.echo").exits(6).says(lock + " is missing")
-	w.write(pins.LockName, string(text))
-	in("call", "play.echo").exits(0)
-	in("plugins", "lock", "--off").exits(5).says(filepath.Join(other, pins.LockName)+" would be removed", lock+" stays, and pins plugins")
 	evil := w.script("evil")
-	w.write(pins.LockName, string(text)+"evil binary sha256:"+strings.Repeat("0", 64)+"\n")
-	in("call", "play.echo").exits(6).says(lock) // which is damaged now
-	w.ran(evil, false)
-
-	// A record that is damaged decides nothing.
-	w.write(pins.LockName, string(text))
-	if err := os.WriteFile(record, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w.run("call", "play.echo").exits(2).says("locked.json", "mend or remove")
-	w.removeFile(record)
-	if err := os.Symlink(record+"-target", record); err != nil {
-		t.Fatal(err)
-	}
-	w.run("call", "play.echo").exits(2).says("locked.json", "a file that is not there")
-}
-
-// At a lock's path, everything that is not a lock keeps all plugins from running.
-func TestLockThatLeadsNowhere(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	lock := filepath.Join(w.root, pins.LockName)
 	for what, put := range map[string]func() error{
 		"link":      func() error { return os.Symlink(filepath.Join(w.root, "nowhere"), lock) },
 		"directory": func() error { return os.Mkdir(lock, 0o700) },
 		"FIFO":      func() error { return syscall.Mkfifo(lock, 0o600) },
 	} {
-		w.run("plugins", "lock").exits(0)
 		w.removeFile(lock)
-		evil := w.script("evil")
-		if err := put(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, put())
 		w.run("tools").exits(0).says(lock, what)
 		w.run("plugins", "lock", "--check").exits(1).says(lock, what)
-		w.ran(evil, false)
-		w.removeFile(lock)
-		w.run("tools").exits(0).says(lock + " is missing")
-		w.ran(evil, false)
-		w.run("plugins", "lock", "--off", "--yes").exits(0)
-		w.removeFile(filepath.Join(w.plugins, "evil"))
 	}
-}
+	w.removeFile(lock)
+	w.run("tools").exits(0).says(lock + " is missing")
+	w.ran(evil, false)
+	w.remove("evil")
 
-// The configuration has the last word if it is the operator's: if its file was named, or lies
-// where no tool writes.
-func TestLockOfTheConfiguration(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "player")
 	config := filepath.Join(w.root, "toolhost.yaml")
-	pinned := filepath.Join(w.root, "pins")
-	call := []string{"call", "play.echo"}
-	named := append(slices.Clone(call), "--config", config)
-
-	trusted := func(content string) {
-		t.Helper()
-		w.write("toolhost.yaml", content)
-		w.run("trust", "--yes").exits(0)
-	}
-	trusted("lock: required\n")
-	w.run(call...).exits(6).says(filepath.Join(w.root, pins.LockName) + " is missing")
-	w.run("plugins", "lock", "--off", "--yes").exits(2).says("says lock: required")
-	w.run("plugins", "lock").exits(0)
-	w.run(call...).exits(0)
-
-	trusted("lock: pins\n")
-	w.run(call...).exits(6).says(pinned + " is missing")
-	w.run("plugins", "lock").exits(0).prints("pinned in " + pinned)
-	w.run(call...).exits(0)
-
-	// A file that was merely found takes nothing away, unless it is named or trusted.
-	w.write("toolhost.yaml", "lock: off\n")
+	named := func(args ...string) outcome { t.Helper(); return w.run(append(args, "--config", config)...) }
+	w.write("toolhost.yaml", "lock: required\n")
+	named("call", "play.echo").exits(6).says(lock + " is missing")
+	named("plugins", "lock", "--off", "--yes").exits(2).says("says lock: required")
+	w.write("toolhost.yaml", "lock: pins\n")
+	named("plugins", "lock").exits(0).prints("pinned in " + pinned)
 	w.removeFile(pinned)
-	w.run(call...).exits(6).says(pinned + " is missing")
-	w.run("plugins", "lock", "--config", config).exits(2).says("says lock: off")
-	w.run("plugins", "lock", "--check", "--config", config).exits(1).says("says lock: off")
-	w.run(named...).exits(0)
+	w.write("toolhost.yaml", "lock: off\n")
+	named("plugins", "lock").exits(2).says("says lock: off")
+	named("plugins", "lock", "--check").exits(1).says("says lock: off")
+	named("call", "play.echo").exits(0)
+	w.run("call", "play.echo").exits(6).says(pinned + " is missing") // the file that was found takes nothing away
 	w.run("trust", "--yes").exits(0)
-	w.run(call...).exits(0)
-
-	// So does one that names another lock.
-	w.write("toolhost.yaml", "")
-	w.run("plugins", "lock", "--off", "--yes").exits(0)
-	w.run("plugins", "lock").exits(0)
-	w.removeFile(filepath.Join(w.root, pins.LockName))
-	trusted("lock: pins\n")
-	w.run(append([]string{"plugins", "lock"}, "--config", config)...).exits(0)
-	w.run(named...).exits(0)
-}
-
-// A configuration file can be a link: the lock next to its target counts if there is none next
-// to the link.
-func TestLockNextToALinkedConfiguration(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "player")
-	w.write("toolhost.yaml", "")
-	w.run("plugins", "lock").exits(0)
-	w.removeFile(filepath.Join(w.state, "toolhost", "locked.json"))
-	evil := w.script("evil")
-	other := t.TempDir()
-	link := filepath.Join(other, "linked.yaml")
-	if err := os.Symlink(filepath.Join(w.root, "toolhost.yaml"), link); err != nil {
-		t.Fatal(err)
-	}
-	w.run("call", "play.echo", "--config", link).exits(0).says("evil does not run")
-	w.ran(evil, false)
-}
-
-// Without a place to keep that there was a lock, commands work by the lock that is there,
-// and the one that writes it says what is missing.
-func TestLockWithoutAStateDirectory(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "player")
-	w.env = slices.DeleteFunc(w.env, func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		return name == "HOME" || name == "XDG_STATE_HOME"
-	})
-	run := func(args ...string) outcome { t.Helper(); return w.run(append(args, "--log-level", "error")...) }
-	run("plugins", "lock").exits(0).says("lock: required in the configuration")
-	evil := w.script("evil")
-	run("tools").exits(0).says("evil does not run")
-	run("plugins", "lock", "--check").exits(1)
-	w.ran(evil, false)
-	run("plugins", "lock", "--off", "--yes").exits(0).prints("is removed")
-	run("tools").exits(0)
-	w.ran(evil, true)
+	w.run("call", "play.echo").exits(0)
 }
 
 // Removing the lock under a daemon lets nothing run, is logged and shown, and ends when
