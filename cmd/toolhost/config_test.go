@@ -125,8 +125,12 @@ func TestConfigThatIsBad(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
 	w.configure("plugins:", "  player:", "    enabeld: true", "    idle_time: soon")
-	for _, args := range [][]string{{"tools"}, {"plugins"}, {"call", "play.echo"}, {"schema", "--for", "mcp"}, {"serve"}, {"audit"}} {
-		w.run(args...).exits(2).says(w.config()+":3:5: plugins.player.enabeld: unknown key", "did you mean `enabled`?", "  3 | ", w.config()+":4:16: ", "`soon` is not a time")
+	says := []string{
+		w.config() + ":3:5: plugins.player.enabeld: unknown key", "did you mean `enabled`?", "  3 | ", w.config() + ":4:16: ", "`soon` is not a time",
+	}
+	w.run("tools").exits(2).says(says...)
+	for _, args := range [][]string{{"plugins"}, {"call", "play.echo"}, {"schema", "--for", "mcp"}, {"serve"}, {"audit"}} {
+		inProcess(t, append(args, "--config", w.config(), "--plugin-dir", w.plugins)...).exits(2).says(says...)
 	}
 	w.run("version").exits(0)
 	w.run("doctor").exits(1).prints("failed   configuration:", "unknown key `enabeld`")
@@ -296,20 +300,20 @@ func TestConfigCheck(t *testing.T) {
 	w := newWorld(t, "player")
 	w.bare("config", "check").exits(2).says("there is no configuration file "+w.config(), "toolhost config init")
 	w.configure("plugin_dirs: [nowhere]", "root: nowhere", "callers: {cli: {uid: 7}}", "defaults:", "  environment: {A: {from_env: NOT_THERE}}")
-	o := w.bare("config", "check").exits(1).says("there are 4 problems in " + w.config())
+	o := inProcess(t, "config", "check", w.config()).exits(1).says("there are 4 problems in " + w.config())
 	o.prints(w.config()+":1:14: plugin_dirs: there is no directory", w.config()+":2:7: root: ", w.config()+":3:22: callers.cli.uid: cli is the user", w.config()+":5:17: defaults.environment.A", "  3 | callers: {cli: {uid: 7}}\n")
 	var report configReport
-	w.bare("config", "check", "--json").exits(1).json(&report)
+	inProcess(t, "config", "check", w.config(), "--json").exits(1).json(&report)
 	if len(report.Problems) != 4 || report.Problems[2].Line != 3 || report.Problems[2].Key != "callers.cli.uid" || report.Problems[2].Snippet == "" || report.File != w.config() {
 		t.Errorf("the report is %+v", report)
 	}
 	w.configure("nonsense: 1", "root: [a]")
-	w.bare("config", "check").exits(1).prints(":1:1: nonsense: unknown key", ":2:7: root: ")
-	w.bare("config", "check", "a", "b").exits(2)
+	inProcess(t, "config", "check", w.config()).exits(1).prints(":1:1: nonsense: unknown key", ":2:7: root: ")
+	inProcess(t, "config", "check", "a", "b").exits(2)
 	if err := os.Chmod(w.config(), 0o666); err != nil { //nolint:gosec // what is to be refused
 		t.Fatal(err)
 	}
-	w.bare("config", "check").exits(1).prints("others may write to it")
+	inProcess(t, "config", "check", w.config()).exits(1).prints("others may write to it")
 }
 
 // With --start, what the file says of plugins and tools has to fit them.

@@ -51,15 +51,16 @@ func TestPluginDirectoryDefault(t *testing.T) {
 
 func TestPluginDirectoryEmpty(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	o := w.run("tools").exits(0).says("no plugins in " + w.plugins + ": install one with toolhost plugins install REF")
+	dir := t.TempDir()
+	run := func(args ...string) outcome { t.Helper(); return inProcess(t, append(args, "--plugin-dir", dir)...) }
+	o := run("tools").exits(0).says("no plugins in " + dir + ": install one with toolhost plugins install REF")
 	equal(t, "standard output", o.stdout, "")
-	o = w.run("tools", "--json").exits(0)
+	o = run("tools", "--json").exits(0)
 	equal(t, "standard output", o.stdout, "[]\n")
 	var list pluginList
-	w.run("plugins", "--json").exits(0).prints(`"plugins": []`, `"skipped": []`).json(&list)
-	w.run("call", "fs.read").exits(3).says("toolhost: Unknown tool: fs.read")
-	w.run("demo").exits(6).says("neither the plugin fs nor introspection is in "+w.plugins, "make run", "--plugin-dir")
+	run("plugins", "--json").exits(0).prints(`"plugins": []`, `"skipped": []`).json(&list)
+	run("call", "fs.read").exits(3).says("toolhost: Unknown tool: fs.read")
+	run("demo").exits(6).says("neither the plugin fs nor introspection is in "+dir, "make run", "--plugin-dir")
 }
 
 func TestPluginDirectoryOthersMayWrite(t *testing.T) {

@@ -84,13 +84,12 @@ func TestPluginVerifyCalls(t *testing.T) {
 
 func TestPluginVerifyUsage(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	list := w.bare("plugin", "verify", "--list").exits(exit.Done).prints("handshake.line", "shutdown.ends").stdout
+	list := inProcess(t, "plugin", "verify", "--list").exits(exit.Done).prints("handshake.line", "shutdown.ends").stdout
 	if n := strings.Count(list, "\n"); n != len(verify.Checks())+1 {
 		t.Errorf("--list has %d lines, for %d checks", n, len(verify.Checks()))
 	}
 	var all []struct{ Group, ID, See string }
-	w.bare("plugin", "verify", "--list", "--json").exits(exit.Done).json(&all)
+	inProcess(t, "plugin", "verify", "--list", "--json").exits(exit.Done).json(&all)
 	if len(all) != len(verify.Checks()) || all[0].Group != "handshake" {
 		t.Errorf("--list --json has %d", len(all))
 	}
@@ -108,6 +107,6 @@ func TestPluginVerifyUsage(t *testing.T) {
 		{[]string{"x", "--plugin-config", "[]"}, "is not a JSON object"},
 		{[]string{"x", "--timeout", "0s"}, "is not above zero"},
 	} {
-		w.bare(append([]string{"plugin", "verify"}, c.args...)...).exits(exit.BadUsage).says(c.says)
+		inProcess(t, append([]string{"plugin", "verify"}, c.args...)...).exits(exit.BadUsage).says(c.says)
 	}
 }
