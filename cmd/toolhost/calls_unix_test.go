@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,9 +15,10 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/fleet/durable"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // work is a program that a tool runs, which writes a line into a ledger and ends when it may.
@@ -88,7 +90,14 @@ func (w *world) running() (all []durable.Call) {
 
 func (w *world) has(tool string) {
 	w.t.Helper()
-	w.until(tool+" is mounted", func() bool { return strings.Contains(w.run("tools").stdout, tool+" ") })
+	w.until(tool+" is mounted", func() bool { return w.knows(tool) })
+}
+
+// knows reports whether the daemon has a tool whose name begins so.
+func (w *world) knows(prefix string) bool {
+	w.t.Helper()
+	all := require.Must(w.client().Tools(w.t.Context(), host.Filter{}))(w.t)
+	return slices.ContainsFunc(all, func(t host.Tool) bool { return strings.HasPrefix(t.Name, prefix) })
 }
 
 const (
@@ -191,9 +200,7 @@ func TestCallsSurviveTheirCaller(t *testing.T) {
 		go func() { waiting <- b.run(args...) }()
 	}
 	b.until("both commands wait", func() bool {
-		var now control.State
-		b.run("status", "--json").json(&now)
-		return now.Calls == 2 && len(b.running()) == 2
+		return b.client().State().Calls == 2 && len(b.running()) == 2
 	})
 	first.ends(syscall.SIGKILL, -1)
 	for range 2 {

@@ -3,9 +3,10 @@
 package main
 
 import (
-	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 )
 
 // Two daemons that share a tool are restarted, one after the other, while a third one is called: no call
@@ -29,8 +30,8 @@ func TestFleetRollingRestart(t *testing.T) {
 	}
 	start(0)
 	start(1)
-	a.until("the tool", func() bool { return strings.Contains(a.run("tools").stdout, "play.echo") })
-	stop := a.load("play.echo")
+	a.until("the tool", func() bool { return a.knows("play.echo") })
+	stop := a.load(control.Call{Name: "play.echo", Arguments: []byte("{}")})
 	for i := range hosts {
 		hosts[i].runs.ends(syscall.SIGTERM, 0)
 		start(i)

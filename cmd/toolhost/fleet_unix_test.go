@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // keyFile is where the key of this world's host is.
@@ -54,8 +55,7 @@ func (s *serving) server() string {
 // hosts is the fleet as this world's daemon sees it, by name.
 func (w *world) hosts() map[string]fleet.HostStatus {
 	w.t.Helper()
-	var all []fleet.HostStatus
-	w.run("fleet", "--json").exits(0).json(&all)
+	all := require.Must(w.client().FleetHosts(w.t.Context()))(w.t)
 	out := map[string]fleet.HostStatus{}
 	for _, h := range all {
 		out[h.Name] = h
@@ -100,7 +100,7 @@ func TestFleet(t *testing.T) {
 	b.run("fleet", "drain", "no host").exits(2)
 
 	one.ends(syscall.SIGTERM, 0)
-	b.until("its tools are gone", func() bool { return !strings.Contains(b.run("tools").stdout, "play.echo") })
+	b.until("its tools are gone", func() bool { return !b.knows("play.echo") })
 	b.run("status").exits(1).says("not well").prints("the fleet on nats://127.0.0.1:")
 }
 
@@ -143,7 +143,7 @@ func TestFleetOfPeers(t *testing.T) {
 
 	a.configure("nats: {embedded: 0, name: a}")
 	one.await("toolhost: reloaded: nats")
-	b.until("its tools are gone", func() bool { return !strings.Contains(b.run("tools").stdout, "far.") })
+	b.until("its tools are gone", func() bool { return !b.knows("far.") })
 }
 
 // A daemon with settings that cannot work ends and says why.
@@ -213,7 +213,7 @@ func TestFleetWithoutServer(t *testing.T) {
 	b.run("fleet").exits(0).prints("b (this)")
 	_, port, _ := net.SplitHostPort(address)
 	a.serve("--nats", "embedded:"+port, "--name", "a", "--share", "*")
-	b.until("the tools are there", func() bool { return strings.Contains(b.run("tools").stdout, "play.echo") })
+	b.until("the tools are there", func() bool { return b.knows("play.echo") })
 	b.run("call", "play.echo").exits(0)
 	b.run("status").exits(0)
 }

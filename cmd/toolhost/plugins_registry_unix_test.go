@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/registry"
 	"oras.land/oras-go/v2/registry/remote"
@@ -89,21 +90,23 @@ func (w *world) serveInstalled() *serving {
 	return s
 }
 
-// load calls a tool of the daemon until stop is called, which returns how many calls there were.
-func (w *world) load(name string) (stop func() int64) {
+// load calls a tool of the daemon until stop is called, which returns how many calls there were. A
+// pause after each leaves the machine to what is tested.
+func (w *world) load(call control.Call) (stop func() int64) {
 	w.t.Helper()
 	c, ctx := w.client(), context.WithoutCancel(w.t.Context())
 	var calls atomic.Int64
 	end, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		for {
+		for pause := time.NewTicker(20 * time.Millisecond); ; <-pause.C {
 			select {
 			case <-end:
+				pause.Stop()
 				return
 			default:
 			}
-			answer := c.Call(ctx, control.Call{Name: name, Arguments: []byte("{}")}, nil)
+			answer := c.Call(ctx, call, nil)
 			if answer.Err != nil || !answer.Outcome.Success {
 				w.t.Errorf("a call failed: %v %+v", answer.Err, answer.Outcome)
 				return
@@ -140,7 +143,7 @@ func TestInstallFromRegistry(t *testing.T) {
 	offer("1.1.100")
 	w.bare("plugins", "outdated").exits(0).prints("1.1.100")
 	w.bare("plugins", "outdated", "--check", "--json").exits(1).prints(`"outdated": true`)
-	stop := w.load("greet.version")
+	stop := w.load(control.Call{Name: "greet.version", Arguments: []byte("{}")})
 	w.bare("plugins", "upgrade", "--all", "--yes").exits(0).prints("installed greeter 1.1.100 in place of 1.0.100", "the daemon serves it")
 	w.bare("call", "greet.version").exits(0).prints("1.1.100")
 	if n := stop(); n == 0 {

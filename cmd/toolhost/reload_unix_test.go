@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // hangUp sends the signal that means reload.
@@ -26,11 +27,10 @@ func (s *serving) hangUp() {
 // status is what the daemon says of a plugin.
 func (w *world) status(name string) plugin.Status {
 	w.t.Helper()
-	var list pluginList
-	w.run("--log-level", "info", "plugins", "--json").exits(0).says("using the daemon").json(&list)
-	s, ok := session.Status(list.Plugins, name)
+	all := w.client().State().Plugins
+	s, ok := session.Status(all, name)
 	if !ok {
-		w.t.Fatalf("there is no %s in %+v", name, list)
+		w.t.Fatalf("there is no %s in %+v", name, all)
 	}
 	return s
 }
@@ -100,19 +100,19 @@ func TestReloadOfASandbox(t *testing.T) {
 	equal(t, "the process of fs", w.status("fs").PID, fs.PID)
 }
 
-// until waits until something holds that no line of the log tells of.
+// until is [require.Eventually] for what a daemon or a command is asked, which takes more of the machine
+// than to look: it asks each 20 ms.
 func (w *world) until(what string, holds func() bool) {
 	w.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	end := time.After(time.Minute)
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-end:
-			w.t.Fatalf("it never came to be that %s", what)
+	require.Eventually(w.t, what, func() bool {
+		if holds() {
+			return true
 		}
-	}
+		<-tick.C
+		return false
+	})
 }
 
 // A bad file changes nothing and says why, also if only the last thing in it is bad.
@@ -241,9 +241,7 @@ func TestConfigOfTheDaemon(t *testing.T) {
 	s.await(" plugins on " + socket)
 	w.run("--log-level", "info", "call", "play.echo", "--root", ".").exits(0).says(fmt.Sprintf("using the daemon (pid %d)", s.cmd.Process.Pid))
 	w.until("the plugin rests", func() bool {
-		var list pluginList
-		w.run("plugins", "--json", "--root", ".").exits(0).json(&list)
-		return list.Plugins[0].State == plugin.Idle
+		return w.known("player").State == plugin.Idle
 	})
 	// Another root in the file does not matter where a flag names it.
 	w.configure("socket: "+socket, "defaults: {idle_time: never}", "root: /elsewhere")
