@@ -21,6 +21,14 @@ func (w *world) developPlayer(flags ...string) []string {
 		`cp "$0" new && cat text >> new && mv new player`, filepath.Join(built.dir, "player"))
 }
 
+// Once, the status is that of the call.
+func TestPluginDevOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	args := w.developPlayer("--once", "--call", `play.run {"program":1}`)
+	w.bare(append([]string{"plugin", "dev"}, args...)...).exits(4).prints("serving ", "play.run: invalid_arguments")
+}
+
 // The author sees what the sandbox denies.
 func TestPluginDevShowsDenials(t *testing.T) {
 	t.Parallel()

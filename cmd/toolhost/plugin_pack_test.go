@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -22,6 +21,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 
 	"github.com/toolhost/toolhost/internal/pluginpackage"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // project makes the directory of a plugin to pack: the fs plugin for this platform, a script for
@@ -63,13 +63,20 @@ func TestPluginPack(t *testing.T) {
 	w := newWorld(t)
 	dir := w.project("")
 	key := filepath.Join(t.TempDir(), "acme.key")
-	w.env = append(w.env, "TOOLHOST_KEY_PASSWORD=hunter2", "DOCKER_CONFIG="+t.TempDir())
-	var made struct{ ID, Public, File string }
-	w.bare("plugin", "keygen", key, "--json").exits(0).json(&made)
-	if text, err := os.ReadFile(key); err != nil || bytes.Contains(text, []byte("hunter2")) || !bytes.Contains(text, []byte("encrypted")) {
-		t.Errorf("the secret key is %s, %v", text, err)
+	w.env = append(w.env, "DOCKER_CONFIG="+t.TempDir())
+	keygen := []string{"plugin", "keygen", key, "--json"}
+	if testing.Short() { // each use of a password takes 6 s of the machine and a GiB
+		keygen = append(keygen, "--no-password")
+	} else {
+		w.env = append(w.env, "TOOLHOST_KEY_PASSWORD=hunter2")
 	}
-	w.bare("plugin", "keygen", key).exits(2).says("there is a key already")
+	var made struct{ ID, Public, File string }
+	w.bare(keygen...).exits(0).json(&made)
+	text := read(t, key)
+	if strings.Contains(text, "hunter2") || strings.Contains(text, "encrypted") == testing.Short() {
+		t.Errorf("the secret key is %s", text)
+	}
+	w.bare(keygen...).exits(2).says("there is a key already")
 
 	var first, second packed
 	w.bare("plugin", "pack", dir, "--sign", key, "--json").exits(0).json(&first)
@@ -161,11 +168,14 @@ func TestPluginPackRefuses(t *testing.T) {
 	dir := w.project("")
 	file := filepath.Join(dir, "fs")
 	platform := runtime.GOOS + "/" + runtime.GOARCH
+	encrypted := filepath.Join(t.TempDir(), "encrypted.key")
+	require.NoError(t, os.WriteFile(encrypted, []byte("untrusted comment: minisign encrypted secret key\nRWRTY0Iy\n"), 0o600)) // what tells it
 	for _, c := range []struct {
 		args []string
 		exit int
 		want string
 	}{
+		{[]string{"--sign", encrypted}, 2, "there is no terminal to ask for the key's password"},
 		{[]string{"--binary", "plan9/arm=" + file}, 2, "is a program for " + platform + ", and listed for plan9/arm"},
 		{[]string{"--binary", "any=" + file}, 2, "which is for scripts"},
 		{[]string{"--binary", platform + "=" + filepath.Join(dir, "LICENSE")}, 2, "nor a script"},

@@ -57,7 +57,7 @@ func (w *world) removeFile(path string) {
 // shown by --check, and accepted by the same command again.
 func TestPluginsLock(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "fs", "player")
+	w := newWorld(t, "fs", "buffer")
 	lock := filepath.Join(w.root, pins.LockName)
 	config := filepath.Join(w.root, "toolhost.yaml")
 	if err := os.WriteFile(config, nil, 0o600); err != nil {
@@ -71,9 +71,9 @@ func TestPluginsLock(t *testing.T) {
 
 	// To look is not to run: what is not pinned, exchanged or missing is a difference, and starts nothing.
 	w.remove("fs")
-	w.remove("player")
+	w.remove("buffer")
 	exchanged, evil := w.script("fs"), w.script("evil")
-	run("plugins", "lock", "--check").exits(1).prints("fs: the binary is sha256:", "evil: not pinned", "player").
+	run("plugins", "lock", "--check").exits(1).prints("fs: the binary is sha256:", "evil: not pinned", "buffer: pinned as").
 		says("not as toolhost.lock pins them")
 	var found lockReport
 	run("plugins", "lock", "--check", "--json").exits(1).json(&found)
@@ -81,7 +81,7 @@ func TestPluginsLock(t *testing.T) {
 	for _, d := range found.Differences {
 		kinds[d.Plugin] = d.Kind
 	}
-	want := map[string]lockfile.Kind{"evil": lockfile.Added, "fs": lockfile.Binary, "player": lockfile.Removed}
+	want := map[string]lockfile.Kind{"evil": lockfile.Added, "fs": lockfile.Binary, "buffer": lockfile.Removed}
 	if !maps.Equal(kinds, want) || len(found.Differences) != len(want) {
 		t.Errorf("the differences are %+v", found.Differences)
 	}
@@ -92,7 +92,7 @@ func TestPluginsLock(t *testing.T) {
 	w.remove("evil")
 	w.remove("fs")
 	w.install("introspection", "fs")
-	w.put("player", "player", 0)
+	w.install("player", "player")
 	run("call", "play.echo").exits(6).says("not what toolhost.lock pins", "toolhost plugins lock")
 	run("plugins").exits(0).prints("refused")
 	var change lockReport

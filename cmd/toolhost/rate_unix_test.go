@@ -26,14 +26,14 @@ func TestRateOfCommands(t *testing.T) {
 		}
 		return passed
 	}
-	equal(t, "the number of 20 calls of commands alone that passed", passed(20, "alone"), 3)
+	equal(t, "the number of 6 calls of commands alone that passed", passed(6, "alone"), 3)
 	equal(t, "the number of calls alone that passed", passed(2, "mixed"), 2)
 	w.serve()
-	equal(t, "the number of 20 calls by the daemon that passed", passed(20, "served"), 3)
+	equal(t, "the number of 6 calls by the daemon that passed", passed(6, "served"), 3)
 	equal(t, "the number of calls that passed after 2 alone", passed(3, "mixed"), 1)
 	equal(t, "the number of calls alone that passed after the daemon's", passed(2, "served", "--no-daemon"), 0)
 
 	o := w.run("audit", "search", "--caller", "cli", "--code", "rate_limited", "--json").exits(0)
-	equal(t, "the number of refused calls on record", strings.Count(o.stdout, "\n"), 17+17+2+2)
-	equal(t, "the number of records with a session", strings.Count(o.stdout, `"caller":"cli","session":"`), 17+17+2+2)
+	equal(t, "the number of refused calls on record", strings.Count(o.stdout, "\n"), 3+3+2+2)
+	equal(t, "the number of records with a session", strings.Count(o.stdout, `"caller":"cli","session":"`), 3+3+2+2)
 }
