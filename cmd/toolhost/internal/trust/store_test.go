@@ -7,19 +7,13 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/trust"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 func check(t *testing.T, s trust.Store, path, digest string, want bool) {
 	t.Helper()
 	if got, err := s.Trusts(path, digest); got != want || err != nil {
 		t.Errorf("%s with %s is trusted: %t, %v", path, digest, got, err)
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -31,14 +25,14 @@ func TestStore(t *testing.T) {
 	s := trust.In(filepath.Join(dir, "state"))
 	file := filepath.Join(dir, "real", "toolhost.yaml")
 	check(t, s, file, "one", false)
-	must(t, os.Mkdir(filepath.Dir(file), 0o755))
-	must(t, os.Symlink("real", filepath.Join(dir, "link")))
-	must(t, os.Symlink(file, filepath.Join(dir, "toolhost.yaml")))
-	must(t, s.Trust(filepath.Join(dir, "link", "toolhost.yaml"), "one"))
+	require.NoError(t, os.Mkdir(filepath.Dir(file), 0o755))
+	require.NoError(t, os.Symlink("real", filepath.Join(dir, "link")))
+	require.NoError(t, os.Symlink(file, filepath.Join(dir, "toolhost.yaml")))
+	require.NoError(t, s.Trust(filepath.Join(dir, "link", "toolhost.yaml"), "one"))
 	check(t, s, file, "one", true)
 	check(t, s, file, "two", false)
 	check(t, s, filepath.Join(dir, "toolhost.yaml"), "one", false) // relative paths in it lead elsewhere
-	must(t, s.Trust(file, "two"))
+	require.NoError(t, s.Trust(file, "two"))
 	check(t, s, file, "one", false)
 	check(t, s, file, "two", true)
 	if all, err := s.List(); len(all) != 1 || err != nil || all[0].File == "" || all[0].Since.IsZero() {
@@ -50,7 +44,7 @@ func TestStore(t *testing.T) {
 		}
 	}
 	check(t, s, file, "two", false)
-	must(t, os.WriteFile(s.Path(), []byte("{"), 0o600))
+	require.NoError(t, os.WriteFile(s.Path(), []byte("{"), 0o600))
 	if got, err := s.Trusts(file, "two"); got || err == nil {
 		t.Error("a damaged store trusts", got, err)
 	}
@@ -61,10 +55,10 @@ func TestStoreIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	s := trust.In(dir)
 	keep := filepath.Join(dir, "kept")
-	must(t, os.WriteFile(keep, nil, 0o600))
-	must(t, s.Trust(keep, "x"))
+	require.NoError(t, os.WriteFile(keep, nil, 0o600))
+	require.NoError(t, s.Trust(keep, "x"))
 	for i := range trust.MaxEntries {
-		must(t, s.Trust(filepath.Join(dir, fmt.Sprint("gone-", i)), "x"))
+		require.NoError(t, s.Trust(filepath.Join(dir, fmt.Sprint("gone-", i)), "x"))
 	}
 	check(t, s, keep, "x", true) // of those that are gone none was needed
 	if all, err := s.List(); len(all) > trust.MaxEntries || err != nil {
