@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -43,7 +44,7 @@ func answering(action tool.Action, content string) tool.Asker {
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	must[any](t)(nil, h.Register(asking("t.ask")))
+	require.NoError(t, h.Register(asking("t.ask")))
 	call := tool.Call{Name: "t.ask"}
 	for name, c := range map[string]struct {
 		session, ctx, call tool.Asker
@@ -83,8 +84,8 @@ func TestAsk(t *testing.T) {
 func TestAskSaysWho(t *testing.T) {
 	t.Parallel()
 	inner, outer := newHost(t), newHost(t)
-	must[any](t)(nil, inner.Register(asking("t.ask")))
-	must[int](t)(outer.Attach(t.Context(), "inner", inner))
+	require.NoError(t, inner.Register(asking("t.ask")))
+	require.Must(outer.Attach(t.Context(), "inner", inner))(t)
 	for name, h := range map[string]*host.Host{"": inner, "attached": outer} {
 		var got tool.Question
 		_, err := h.Execute(tool.WithAsker(t.Context(), func(_ context.Context, q tool.Question) (tool.Answer, error) {
@@ -111,7 +112,7 @@ func TestAskRefused(t *testing.T) {
 		}
 		return tool.Result{}, err
 	}
-	must[any](t)(nil, h.Register(again))
+	require.NoError(t, h.Register(again))
 	deep := strings.Repeat(`{"allOf":[`, 100) + `{}` + strings.Repeat(`]}`, 100)
 	for name, c := range map[string]struct {
 		q     tool.Question
@@ -143,7 +144,7 @@ func TestAskGivesSlotBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t, host.WithConcurrency(1, 1), host.WithCallTimeout(10*time.Second))
-		must[any](t)(nil, h.Register(asking("t.ask")))
+		require.NoError(t, h.Register(asking("t.ask")))
 		var running atomic.Int32
 		slow := echo("t.slow")
 		slow.Handler = func(context.Context, tool.Call) (tool.Result, error) {
@@ -154,7 +155,7 @@ func TestAskGivesSlotBack(t *testing.T) {
 			running.Add(-1)
 			return tool.Text("on"), nil
 		}
-		must[any](t)(nil, h.Register(slow))
+		require.NoError(t, h.Register(slow))
 		answer := make(chan struct{})
 		outcome := make(chan error, 1)
 		go func() {
@@ -192,13 +193,13 @@ func TestAskWaitsForSlotInVain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t, host.WithConcurrency(1, 1), host.WithCallTimeout(10*time.Second))
-		must[any](t)(nil, h.Register(asking("t.ask")))
+		require.NoError(t, h.Register(asking("t.ask")))
 		slow := echo("t.slow", func(d *tool.Definition) { d.Timeout = tool.Duration(time.Hour) })
 		slow.Handler = func(ctx context.Context, _ tool.Call) (tool.Result, error) {
 			<-time.After(time.Minute)
 			return tool.Text("on"), nil
 		}
-		must[any](t)(nil, h.Register(slow))
+		require.NoError(t, h.Register(slow))
 		other := make(chan host.Outcome, 1)
 		_, err := h.Execute(tool.WithAsker(t.Context(), func(context.Context, tool.Question) (tool.Answer, error) {
 			go func() { other <- h.Call(t.Context(), tool.Call{Name: "t.slow"}) }()
@@ -233,7 +234,7 @@ func TestAskEnds(t *testing.T) {
 				}
 			}
 		}
-		must[any](t)(nil, h.Register(again))
+		require.NoError(t, h.Register(again))
 		for name, c := range map[string]struct {
 			arguments string
 			limit     time.Duration
@@ -268,7 +269,7 @@ func TestPluginAsks(t *testing.T) {
 			t.Parallel()
 			const limit = time.Second
 			h := newHost(t, host.WithCarrier(carrier), host.WithCallTimeout(limit), host.WithIdleTimeout(limit))
-			must[int](t)(h.Load(t.Context(), dir))
+			require.Must(h.Load(t.Context(), dir))(t)
 			pid := h.Plugins()[0].PID
 			asked := tool.Question{}
 			out, _, err := h.Session().CallWith(t.Context(), tool.Call{Name: "ask.order"}, host.CallOptions{

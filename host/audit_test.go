@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -37,7 +38,7 @@ func lines(t *testing.T, path string) []audit.Record {
 func TestEveryCallIsOnRecord(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
-	log := must[*audit.File](t)(audit.Open(path, audit.Options{}))
+	log := require.Must(audit.Open(path, audit.Options{}))(t)
 	h := newHost(t, host.WithAudit(log))
 	onDisk := 0
 	for name, safety := range map[string]tool.Safety{"safe": tool.Safe, "picky": tool.Safe, "cautious": tool.Cautious, "dangerous": tool.Dangerous} {
@@ -54,7 +55,7 @@ func TestEveryCallIsOnRecord(t *testing.T) {
 			onDisk = len(lines(t, path)) // what is there before the side effect
 			return tool.Text("done"), nil
 		}
-		must[host.Tool](t)(h.Upsert("plug", x))
+		require.Must(h.Upsert("plug", x))(t)
 	}
 	stranger := h.Session(host.WithSessionID("stranger"))
 	caller := h.Session(host.WithSessionID("caller"), host.WithGrants("exec"),

@@ -16,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -23,7 +24,7 @@ import (
 func load(t *testing.T, dir, cache string, opts ...host.Option) *host.Host {
 	t.Helper()
 	h := newHost(t, append(opts, host.WithCache(cache))...)
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 	return h
 }
 
@@ -49,7 +50,7 @@ func TestCachedPluginsAreNotStarted(t *testing.T) {
 	if got := starts(warm); len(got) != 0 {
 		t.Errorf("the second host started %v", got)
 	}
-	want, got := must[[]byte](t)(json.Marshal(cold.Tools(host.Filter{}))), must[[]byte](t)(json.Marshal(warm.Tools(host.Filter{})))
+	want, got := require.Must(json.Marshal(cold.Tools(host.Filter{})))(t), require.Must(json.Marshal(warm.Tools(host.Filter{})))(t)
 	if string(got) != string(want) {
 		t.Errorf("the tools are\n%s\nwant\n%s", got, want)
 	}
@@ -96,7 +97,7 @@ func TestNamesGoToTheFirstFromTheCacheToo(t *testing.T) {
 // exchange puts other bytes that do the same in a plugin's place.
 func exchange(t *testing.T, path string) {
 	t.Helper()
-	content := must[[]byte](t)(os.ReadFile(path))
+	content := require.Must(os.ReadFile(path))(t)
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +160,7 @@ func TestTouchedBinaryIsTheSame(t *testing.T) {
 	binary := plugintest.Install(t, dir, "named")
 	exchange(t, binary) // a file of its own: the test's binary is linked by others
 	load(t, dir, cache)
-	then := must[fs.FileInfo](t)(os.Stat(binary)).ModTime().Add(-1e9)
+	then := require.Must(os.Stat(binary))(t).ModTime().Add(-1e9)
 	if err := os.Chtimes(binary, then, then); err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +183,7 @@ func TestUnusableCache(t *testing.T) {
 			if err := os.RemoveAll(vanished); err != nil {
 				t.Fatal(err)
 			}
-			must[int](t)(h.Load(t.Context(), dir))
+			require.Must(h.Load(t.Context(), dir))(t)
 			if got := starts(h); got["named"] != 1 {
 				t.Errorf("%s: started %v", cache, got)
 			}
@@ -241,7 +242,7 @@ func newWorld(t *testing.T, defs ...tool.Definition) world {
 
 func (w world) define(defs ...tool.Definition) {
 	w.t.Helper()
-	text := must[[]byte](w.t)(json.Marshal(defs))
+	text := require.Must(json.Marshal(defs))(w.t)
 	if err := os.WriteFile(filepath.Join(w.root, plugintest.Definitions), text, 0o600); err != nil {
 		w.t.Fatal(err)
 	}

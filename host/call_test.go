@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
 )
@@ -41,7 +42,7 @@ func TestNestedHostIsAProvider(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		must[int](t)(outer.Attach(t.Context(), "inner", inner))
+		require.Must(outer.Attach(t.Context(), "inner", inner))(t)
 		return outer.Session()
 	})
 }
@@ -129,7 +130,7 @@ func TestArguments(t *testing.T) {
 	if err := h.ValidateCall("missing", nil); !errors.Is(err, tool.ErrNotFound) {
 		t.Errorf("ValidateCall of an unknown tool: %v", err)
 	}
-	must[tool.Result](t)(h.Execute(t.Context(), tool.Call{Name: "none"}))
+	require.Must(h.Execute(t.Context(), tool.Call{Name: "none"}))(t)
 }
 
 func TestGrants(t *testing.T) {
@@ -210,7 +211,7 @@ func TestOutcome(t *testing.T) {
 		t.Helper()
 		x := echo(name)
 		x.Handler = func(context.Context, tool.Call) (tool.Result, error) { return res, err }
-		must[host.Tool](t)(h.Upsert("plug", x))
+		require.Must(h.Upsert("plug", x))(t)
 	}
 	reply("text", tool.Text("hello"), nil)
 	reply("nothing", tool.Result{}, nil)
@@ -236,7 +237,7 @@ func TestOutcome(t *testing.T) {
 			t.Errorf("%s: error %+v", c.name, out.Error)
 		}
 		var raw map[string]any
-		b := must[[]byte](t)(json.Marshal(out))
+		b := require.Must(json.Marshal(out))(t)
 		if err := json.Unmarshal(b, &raw); err != nil {
 			t.Fatal(err)
 		}
@@ -361,7 +362,7 @@ func TestDefaultHost(t *testing.T) {
 	if err := host.Register(echo(name)); err != nil {
 		t.Fatal(err)
 	}
-	listed := must[[]tool.Definition](t)(host.List(t.Context()))
+	listed := require.Must(host.List(t.Context()))(t)
 	named := func(d tool.Definition) bool { return d.Name == name && d.Alias == strings.ReplaceAll(name, ".", "_") }
 	if _, ok := host.Get(name); !ok || !slices.ContainsFunc(listed, named) {
 		t.Errorf("listed %v", listed)
@@ -371,7 +372,7 @@ func TestDefaultHost(t *testing.T) {
 	if err := host.Replace(next); err != nil {
 		t.Fatal(err)
 	}
-	if res := must[tool.Result](t)(host.Execute(t.Context(), tool.Call{Name: name})); res.Text() != "next:" {
+	if res := require.Must(host.Execute(t.Context(), tool.Call{Name: name}))(t); res.Text() != "next:" {
 		t.Errorf("answered %q", res.Text())
 	}
 }

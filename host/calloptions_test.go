@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -174,10 +175,10 @@ func TestOutcomeHasBlocksAndNames(t *testing.T) {
 		t.Errorf("blocks %v", out.Blocks)
 	}
 	var again host.Outcome
-	if err := json.Unmarshal(must[[]byte](t)(json.Marshal(out)), &again); err != nil || !reflect.DeepEqual(again, out) {
+	if err := json.Unmarshal(require.Must(json.Marshal(out))(t), &again); err != nil || !reflect.DeepEqual(again, out) {
 		t.Errorf("%+v, %v", again, err)
 	}
-	text := must[[]byte](t)(json.Marshal(h.Call(t.Context(), tool.Call{Name: "text.echo", Arguments: []byte(`{"text":"x"}`)})))
+	text := require.Must(json.Marshal(h.Call(t.Context(), tool.Call{Name: "text.echo", Arguments: []byte(`{"text":"x"}`)})))(t)
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil || members["blocks"] != nil {
 		t.Errorf("text is told twice: %s", text)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/llmschema"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -43,7 +44,7 @@ func catalogueHost(t *testing.T) *host.Host {
 	t.Helper()
 	h := newHost(t)
 	for _, c := range catalogue {
-		level := must[tool.Safety](t)(tool.ParseSafety(c.safety))
+		level := require.Must(tool.ParseSafety(c.safety))(t)
 		register(t, h, c.name, func(d *tool.Definition) {
 			d.Safety, d.Permission, d.Categories = level, tool.Capability(c.permission), strings.Fields(c.categories)
 			d.InputSchema = argumentSchema(t, c.args)
@@ -86,9 +87,9 @@ func argumentSchema(t *testing.T, args string) tool.Schema {
 		}
 		properties[name] = property{kind}
 	}
-	return must[[]byte](t)(json.Marshal(map[string]any{
+	return require.Must(json.Marshal(map[string]any{
 		"type": "object", "properties": properties, "required": required, "additionalProperties": false,
-	}))
+	}))(t)
 }
 
 func TestCatalogueFilter(t *testing.T) {
@@ -176,8 +177,8 @@ type openAITool struct {
 // exportOpenAI is what models are told of a host's tools.
 func exportOpenAI(t *testing.T, h *host.Host) []openAITool {
 	t.Helper()
-	tools := must[[]tool.Definition](t)(h.List(t.Context()))
-	text := must[*llmschema.Offer](t)(llmschema.Export(llmschema.OpenAI, tools)).Tools
+	tools := require.Must(h.List(t.Context()))(t)
+	text := require.Must(llmschema.Export(llmschema.OpenAI, tools))(t).Tools
 	var out []openAITool
 	dec := json.NewDecoder(strings.NewReader(string(text)))
 	dec.DisallowUnknownFields() // the shape has these members and no others
@@ -302,7 +303,7 @@ func TestLiveCatalogue(t *testing.T) {
 	go func() { turn <- h.Call(t.Context(), tool.Call{Name: "slow"}) }()
 	<-begun
 	before := len(exportOpenAI(t, h))
-	must[host.Tool](t)(h.Upsert("late", echo("new.tool")))
+	require.Must(h.Upsert("late", echo("new.tool")))(t)
 	close(finish)
 	if out := <-turn; !out.Success {
 		t.Errorf("the turn under way: %+v", out)

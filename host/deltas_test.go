@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
 )
@@ -43,11 +44,11 @@ func TestDeltasAddUp(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must[int](t)(inner.Load(t.Context(), dir))
-	must[int](t)(outer.Attach(t.Context(), "inner", inner))
-	set := must[*tool.Set](t)(tool.NewSet(tooltest.Fixture()...))
+	require.Must(inner.Load(t.Context(), dir))(t)
+	require.Must(outer.Attach(t.Context(), "inner", inner))(t)
+	set := require.Must(tool.NewSet(tooltest.Fixture()...))(t)
 	attached := newHost(t)
-	must[int](t)(attached.Attach(t.Context(), "set", set))
+	require.Must(attached.Attach(t.Context(), "set", set))(t)
 	for name, h := range map[string]*host.Host{"function": own, "plugin": inner, "host in a host": outer, "set": attached} {
 		var s viewed
 		_, res, err := h.Session().CallWith(t.Context(), tool.Call{Name: tooltest.StreamTool}, host.CallOptions{Deltas: s.take})
@@ -117,9 +118,9 @@ func TestDeltasMustFit(t *testing.T) {
 		}
 	}
 	outer := newHost(t, host.WithPluginSettings(func(_ string, s *plugin.Settings) { s.Limits.MaxResult = 1000 }))
-	must[int](t)(outer.Load(t.Context(), dir))
-	must[int](t)(outer.Attach(t.Context(), "inner", inner))
-	must[int](t)(outer.Attach(t.Context(), "liar", liar{must[*tool.Set](t)(tool.NewSet(lies))}))
+	require.Must(outer.Load(t.Context(), dir))(t)
+	require.Must(outer.Attach(t.Context(), "inner", inner))(t)
+	require.Must(outer.Attach(t.Context(), "liar", liar{require.Must(tool.NewSet(lies))(t)}))(t)
 	s := outer.Session()
 	for name, c := range map[string]struct {
 		code  tool.Code

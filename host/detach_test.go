@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -30,7 +31,7 @@ type stubborn struct {
 func newStubborn(t *testing.T, tools ...tool.Tool) *stubborn {
 	t.Helper()
 	s := &stubborn{
-		Provider: must[*tool.Set](t)(tool.NewSet(tools...)),
+		Provider: require.Must(tool.NewSet(tools...))(t),
 		changes:  make(chan struct{}, 1), release: make(chan struct{}), listing: make(chan struct{}, 1),
 	}
 	t.Cleanup(func() { close(s.release) })
@@ -60,7 +61,7 @@ func TestCloseIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newStubborn(t, echo("a"))
-	must[int](t)(h.Attach(t.Context(), "stubborn", s))
+	require.Must(h.Attach(t.Context(), "stubborn", s))(t)
 	s.waits.Store(true)
 	s.changes <- struct{}{}
 	<-s.listing // a goroutine of the host is in the provider
@@ -90,7 +91,7 @@ func TestDetach(t *testing.T) {
 	if err := inner.Register(echo("in")); err != nil {
 		t.Fatal(err)
 	}
-	must[int](t)(h.Attach(t.Context(), "inner", inner))
+	require.Must(h.Attach(t.Context(), "inner", inner))(t)
 	closed := inner.Changes()
 	if err := h.Detach(t.Context(), "inner"); err != nil || h.Len() != 0 {
 		t.Errorf("%v, tools %q", err, h.Names())
@@ -101,12 +102,12 @@ func TestDetach(t *testing.T) {
 	if err := h.Detach(t.Context(), "inner"); tool.CodeOf(err) != tool.CodeNotFound {
 		t.Errorf("again: %v", err)
 	}
-	set := must[*tool.Set](t)(tool.NewSet(echo("in")))
-	if n := must[int](t)(h.Attach(t.Context(), "inner", set)); n != 1 {
+	set := require.Must(tool.NewSet(echo("in")))(t)
+	if n := require.Must(h.Attach(t.Context(), "inner", set))(t); n != 1 {
 		t.Errorf("%d tools of the next", n)
 	}
 	h.Unregister("inner")
-	if n := must[int](t)(h.Attach(t.Context(), "inner", set)); n != 1 {
+	if n := require.Must(h.Attach(t.Context(), "inner", set))(t); n != 1 {
 		t.Errorf("%d tools after Unregister", n)
 	}
 }
@@ -117,7 +118,7 @@ func TestDetachStubborn(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	s := newStubborn(t, echo("a"))
-	must[int](t)(h.Attach(t.Context(), "name", s))
+	require.Must(h.Attach(t.Context(), "name", s))(t)
 	s.waits.Store(true)
 	s.changes <- struct{}{}
 	<-s.listing
@@ -126,7 +127,7 @@ func TestDetachStubborn(t *testing.T) {
 	if err := h.Detach(ctx, "name"); !errors.Is(err, context.DeadlineExceeded) || h.Len() != 0 {
 		t.Errorf("%v, tools %q", err, h.Names())
 	}
-	must[int](t)(h.Attach(t.Context(), "name", must[*tool.Set](t)(tool.NewSet(echo("b")))))
+	require.Must(h.Attach(t.Context(), "name", require.Must(tool.NewSet(echo("b")))(t)))(t)
 	if got := h.Names(); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("tools %q", got)
 	}
@@ -137,7 +138,7 @@ func TestDetachPlugin(t *testing.T) {
 	t.Parallel()
 	dir := plugintest.Dir(t, plugintest.Fixture)
 	h := newHost(t)
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 	before := h.Plugins()
 	if len(before) != 1 || before[0].State != plugin.Ready {
 		t.Fatalf("%+v", before)
@@ -178,7 +179,7 @@ func TestCallAllIsBounded(t *testing.T) {
 	if err := inner.Register(echo("nested")); err != nil {
 		t.Fatal(err)
 	}
-	must[int](t)(h.Attach(t.Context(), "inner", inner))
+	require.Must(h.Attach(t.Context(), "inner", inner))(t)
 	s := h.Session(host.WithApprover(policy.ApproverFunc(func(context.Context, policy.Request) (policy.Decision, error) {
 		defer asking.Add(-1)
 		if n := asking.Add(1); n > 1 {

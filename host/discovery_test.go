@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -54,11 +55,11 @@ func TestDiscovery(t *testing.T) {
 		described("fs.secret", "Reads a secret file.", func(d *tool.Definition) { d.Permission = "secrets" }),
 		described("net.get", "Fetches a page of the web."),
 	} {
-		must[any](t)(nil, h.Register(made))
+		require.NoError(t, h.Register(made))
 	}
 	s := h.Session(host.WithDiscovery(host.DiscoverySearch),
 		host.WithVisible(func(d tool.Definition) bool { return d.Name != "fs.hidden" })).With()
-	listed := must[[]tool.Definition](t)(s.List(t.Context()))
+	listed := require.Must(s.List(t.Context()))(t)
 	var names []string
 	for _, x := range s.Tools(host.Filter{}) {
 		names = append(names, x.Name, x.Alias)
@@ -73,7 +74,7 @@ func TestDiscovery(t *testing.T) {
 	if got := foundBy(t, s, "secret files"); got[0] != "fs.secret" || slices.Contains(got, "fs.hidden") {
 		t.Errorf("it finds %v", got)
 	}
-	must[any](t)(nil, h.Register(described("mail.send", "Sends a message to a person.")))
+	require.NoError(t, h.Register(described("mail.send", "Sends a message to a person.")))
 	if got := foundBy(t, s, "send message"); !slices.Equal(got, []string{"mail.send"}) {
 		t.Errorf("of a new tool it finds %v", got)
 	}
@@ -118,7 +119,7 @@ func TestDiscoveryDecides(t *testing.T) {
 	t.Parallel()
 	record := &recorded{}
 	h := newHost(t, host.WithAudit(record))
-	must[any](t)(nil, h.Register(echo("db.drop", func(d *tool.Definition) { d.Safety = tool.Dangerous; d.Permission = "db" })))
+	require.NoError(t, h.Register(echo("db.drop", func(d *tool.Definition) { d.Safety = tool.Dangerous; d.Permission = "db" })))
 	var asked []string
 	s := h.Session(host.WithDiscovery(host.DiscoverySearch), host.WithApprover(
 		policy.ApproverFunc(func(_ context.Context, r policy.Request) (policy.Decision, error) {
@@ -152,5 +153,5 @@ func TestDiscoveryNames(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	must[any](t)(nil, h.Register(echo("tools.find")))
+	require.NoError(t, h.Register(echo("tools.find")))
 }

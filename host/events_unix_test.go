@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -33,13 +34,13 @@ func TestChangesReachHooks(t *testing.T) {
 			return policy.ToolsChange{}
 		}
 	}
-	must[host.Tool](t)(h.Upsert("guest", echo("one")))
+	require.Must(h.Upsert("guest", echo("one")))(t)
 	if c := next(); !slices.Equal(c.Added, []string{"one"}) || len(c.Removed)+len(c.Changed) != 0 {
 		t.Errorf("added: %+v", c)
 	}
 	other := func(d *tool.Definition) { d.Description = "Another." }
-	must[host.Tool](t)(h.Upsert("guest", echo("one", other)))
-	must[host.Tool](t)(h.Upsert("guest", echo("one", other))) // changes nothing
+	require.Must(h.Upsert("guest", echo("one", other)))(t)
+	require.Must(h.Upsert("guest", echo("one", other)))(t) // changes nothing
 	h.Unregister("guest")
 	if c := next(); !slices.Equal(c.Changed, []string{"one"}) {
 		t.Errorf("changed: %+v", c)
@@ -61,7 +62,7 @@ func TestChangesReachHooks(t *testing.T) {
 			}
 		}
 	}
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 	reaches("starting", "ready")
 	p := h.Plugins()[0]
 	if err := syscall.Kill(p.PID, syscall.SIGKILL); err != nil {
@@ -87,7 +88,7 @@ func TestDroppedEventsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 1100 {
-		must[tool.Result](t)(h.Execute(t.Context(), tool.Call{Name: "a"}))
+		require.Must(h.Execute(t.Context(), tool.Call{Name: "a"}))(t)
 	}
 	if n := h.DroppedEvents(); n < 70 || n > 76 {
 		t.Errorf("%d events are missing", n)

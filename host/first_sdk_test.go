@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -43,6 +44,9 @@ func buildFirst(t *testing.T) string {
 
 // A plugin that was built with the first SDK keeps working, on every carrier.
 func TestFirstSDK(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the first SDK, which takes 20 s of processors: .ci/long runs it")
+	}
 	t.Parallel()
 	dir := buildFirst(t)
 	for _, carrier := range []plugin.Carrier{plugin.Stream, plugin.Socket, plugin.Unary} {
@@ -124,12 +128,12 @@ func cancelFirst(t *testing.T, s *host.Session, root string) {
 		_, err := s.Execute(ctx, tool.Call{Name: "first.wait", Arguments: []byte(`{"text":"it "}`)})
 		ended <- err
 	}()
-	soon(t, "the plugin runs it", func() bool { return exists(filepath.Join(root, "it STARTED")) })
+	require.Eventually(t, "the plugin runs it", func() bool { return exists(filepath.Join(root, "it STARTED")) })
 	cancel()
 	if err := <-ended; tool.CodeOf(err) != tool.CodeCanceled {
 		t.Errorf("first.wait: %v", err)
 	}
-	soon(t, "the plugin notices", func() bool { return exists(filepath.Join(root, "it CANCELLED")) })
+	require.Eventually(t, "the plugin notices", func() bool { return exists(filepath.Join(root, "it CANCELLED")) })
 }
 
 func exists(path string) bool {

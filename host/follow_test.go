@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -62,21 +63,21 @@ func TestFollowLinks(t *testing.T) {
 	exchange(filepath.Join(dir, "weather"), filepath.Join(current, "weather"))
 	h := newHost(t, host.WithRoot(t.TempDir()))
 	follow(t, h, dir)
-	soon(t, "version 1", answers(t, h, "1"))
+	require.Eventually(t, "version 1", answers(t, h, "1"))
 	if s := pluginOf(h, "weather"); s.Path != filepath.Join(dir, "weather") {
 		t.Errorf("its path is %s", s.Path)
 	}
 	exchange(current, "2")
-	soon(t, "version 2", answers(t, h, "2"))
+	require.Eventually(t, "version 2", answers(t, h, "2"))
 	exchange(filepath.Join(dir, "weather"), filepath.Join(store, "3", "weather"))
-	soon(t, "version 3", answers(t, h, "3"))
+	require.Eventually(t, "version 3", answers(t, h, "3"))
 	if protected := strings.Join(h.Protected(), "\n"); !strings.Contains(protected, filepath.Join(store, "3", "weather")) {
 		t.Errorf("tools may change what the link leads to: %s", protected)
 	}
 	if err := os.Remove(filepath.Join(store, "3", "weather")); err != nil {
 		t.Fatal(err)
 	}
-	soon(t, "withdrawn", func() bool { return h.Len() == 0 })
+	require.Eventually(t, "withdrawn", func() bool { return h.Len() == 0 })
 }
 
 // The same bytes are not started again, whatever the file's times say.
@@ -93,8 +94,8 @@ func TestFollowTouch(t *testing.T) {
 	}
 	touch(old)
 	h := newHost(t, host.WithRoot(t.TempDir()), host.WithCache(t.TempDir()))
-	must[int](t)(h.Load(t.Context(), dir))
-	soon(t, "version 1", answers(t, h, "1"))
+	require.Must(h.Load(t.Context(), dir))(t)
+	require.Eventually(t, "version 1", answers(t, h, "1"))
 	before := pluginOf(h, "versioned").PID
 	touch(time.Now())
 	// Sync has done all that is to be done when it returns, Follow the same at its looks.
@@ -152,15 +153,15 @@ func TestFollowCopyInParts(t *testing.T) {
 		if i+1 == parts {
 			break
 		}
-		soon(t, "the part is seen", func() bool { return strings.Contains(pluginOf(h, "fixture").Reason, "incomplete") })
+		require.Eventually(t, "the part is seen", func() bool { return strings.Contains(pluginOf(h, "fixture").Reason, "incomplete") })
 		other := "other" + string(rune('a'+i))
 		plugintest.Deploy(t, dir, other, "1") // takes two looks, and a start
-		soon(t, "it has looked meanwhile", func() bool { return pluginOf(h, other).State == plugin.Ready })
+		require.Eventually(t, "it has looked meanwhile", func() bool { return pluginOf(h, other).State == plugin.Ready })
 		if s := pluginOf(h, "fixture"); s.State != plugin.Refused || !strings.Contains(s.Reason, "incomplete") {
 			t.Errorf("part %d was run: %+v", i, s)
 		}
 	}
-	soon(t, "it serves", func() bool { return pluginOf(h, "fixture").State == plugin.Ready })
+	require.Eventually(t, "it serves", func() bool { return pluginOf(h, "fixture").State == plugin.Ready })
 }
 
 // What is wrong with a directory shows as long as it lasts.
@@ -173,7 +174,7 @@ func TestFollowTellsFaults(t *testing.T) {
 	if err := os.Chmod(dir, 0o777); err != nil { //nolint:gosec // that is what is refused
 		t.Fatal(err)
 	}
-	soon(t, "it is told", func() bool {
+	require.Eventually(t, "it is told", func() bool {
 		all := h.Faults()
 		return len(all) == 1 && strings.Contains(all[0].Message, "others may write to "+dir)
 	})
@@ -183,7 +184,7 @@ func TestFollowTellsFaults(t *testing.T) {
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // as plugin directories are
 		t.Fatal(err)
 	}
-	soon(t, "it is over", func() bool { return len(h.Faults()) == 0 })
+	require.Eventually(t, "it is over", func() bool { return len(h.Faults()) == 0 })
 }
 
 // A process that was replaced is listed until its calls have ended.
@@ -192,13 +193,13 @@ func TestDraining(t *testing.T) {
 	dir, root := t.TempDir(), t.TempDir()
 	plugintest.Deploy(t, dir, "versioned", "1")
 	h := newHost(t, host.WithRoot(root))
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 	answered := make(chan error, 1)
 	go func() {
 		_, err := h.Execute(t.Context(), tool.Call{Name: "versioned.wait", Arguments: []byte(`{"file":"go"}`)})
 		answered <- err
 	}()
-	soon(t, "the call runs", func() bool { return pluginOf(h, "versioned").Calls == 1 })
+	require.Eventually(t, "the call runs", func() bool { return pluginOf(h, "versioned").Calls == 1 })
 	old := pluginOf(h, "versioned").PID
 	plugintest.Deploy(t, dir, "versioned", "2")
 	if err := h.Sync(t.Context(), dir); err != nil || !answers(t, h, "2")() {
@@ -214,5 +215,5 @@ func TestDraining(t *testing.T) {
 	if err := <-answered; err != nil {
 		t.Error(err)
 	}
-	soon(t, "it is gone", func() bool { return len(h.Draining()) == 0 })
+	require.Eventually(t, "it is gone", func() bool { return len(h.Draining()) == 0 })
 }

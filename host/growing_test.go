@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -14,7 +15,7 @@ func TestPluginChangesItsTools(t *testing.T) {
 	t.Parallel()
 	dir := plugintest.Dir(t, plugintest.Growing)
 	h := newHost(t)
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 	changes := h.Changes()
 	for _, step := range []struct {
 		call string
@@ -34,7 +35,7 @@ func TestPluginChangesItsTools(t *testing.T) {
 			}
 		}
 		if step.call == "grow.put" {
-			if res := must[tool.Result](t)(h.Execute(t.Context(), tool.Call{Name: "grow.new"})); res.Text() != "new" {
+			if res := require.Must(h.Execute(t.Context(), tool.Call{Name: "grow.new"}))(t); res.Text() != "new" {
 				t.Errorf("answered %q", res.Text())
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -28,7 +29,7 @@ func inRoot(t *testing.T, opts ...host.Option) (h *host.Host, dir string) {
 	}
 	plugintest.Deploy(t, dir, "versioned", "1")
 	h = newHost(t, append([]host.Option{host.WithRoot(root)}, opts...)...)
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- h.Follow(ctx, dir) }()
@@ -56,10 +57,10 @@ func TestFollowHoldsWhatChangesInTheRoot(t *testing.T) {
 	before := pluginOf(h, "versioned").PID
 	plugintest.Deploy(t, dir, "versioned", "2-more")
 	plugintest.Install(t, dir, "named-another")
-	soon(t, "the change is held", func() bool {
+	require.Eventually(t, "the change is held", func() bool {
 		return strings.Contains(pluginOf(h, "versioned").Held, "toolhost plugins enable versioned")
 	})
-	soon(t, "the new one is held", func() bool { return pluginOf(h, "named-another").Held != "" })
+	require.Eventually(t, "the new one is held", func() bool { return pluginOf(h, "named-another").Held != "" })
 	if s := pluginOf(h, "versioned"); s.PID != before || s.State != plugin.Ready {
 		t.Errorf("the old one: %+v", s)
 	}
@@ -79,7 +80,7 @@ func TestFollowHoldsWhatChangesInTheRoot(t *testing.T) {
 	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	soon(t, "the process has ended", func() bool { return pluginOf(h, "versioned").State == plugin.Idle })
+	require.Eventually(t, "the process has ended", func() bool { return pluginOf(h, "versioned").State == plugin.Idle })
 	_, err := h.Execute(t.Context(), tool.Call{Name: "versioned.count"})
 	var fault *tool.Error
 	if !errors.As(err, &fault) || fault.Code != tool.CodeUnavailable || !strings.Contains(fault.Message, "has changed inside the workspace") || !fault.Unsent {
@@ -107,12 +108,12 @@ func TestFollowHoldsWhatChangesInTheRoot(t *testing.T) {
 	if err := os.Rename(path, filepath.Join(dir, ".away")); err != nil {
 		t.Fatal(err)
 	}
-	soon(t, "the loss is held", func() bool { return strings.Contains(pluginOf(h, "versioned").Held, "was removed") })
+	require.Eventually(t, "the loss is held", func() bool { return strings.Contains(pluginOf(h, "versioned").Held, "was removed") })
 	equalVersion("2-more")
 	if err := os.Rename(filepath.Join(dir, ".away"), path); err != nil {
 		t.Fatal(err)
 	}
-	soon(t, "all is as it was", func() bool { return pluginOf(h, "versioned").Held == "" })
+	require.Eventually(t, "all is as it was", func() bool { return pluginOf(h, "versioned").Held == "" })
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -142,5 +143,5 @@ func TestFollowInTheRoot(t *testing.T) {
 	t.Parallel()
 	h, dir := inRoot(t, host.WithHolding(false))
 	plugintest.Deploy(t, dir, "versioned", "2")
-	soon(t, "version 2", func() bool { return version(t, h) == "2" })
+	require.Eventually(t, "version 2", func() bool { return version(t, h) == "2" })
 }

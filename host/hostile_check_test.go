@@ -20,7 +20,26 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
+
+// aboutCarriers has an attack tried on all of its carriers by day too.
+func aboutCarriers(a attack) attack {
+	a.each = true
+	return a
+}
+
+// byDay is one of the carriers that an attack is tried on, and of all where there is time for
+// them, or where it is about carriers. The next attack of a table is tried on the next one.
+func (a attack) byDay(turn int) []plugin.Carrier {
+	switch {
+	case a.on == nil:
+		return []plugin.Carrier{""}
+	case a.each || !testing.Short():
+		return a.on
+	}
+	return a.on[turn%len(a.on):][:1]
+}
 
 // together runs attacks side by side, so many at a time as wait more than they
 // work, and looks for what they leave in this process. Tests that use it are not
@@ -30,16 +49,12 @@ func together(t *testing.T, atOnce int, attacks []attack) {
 	before := measure()
 	var all sync.WaitGroup
 	slots := make(chan struct{}, atOnce)
-	for _, a := range attacks {
+	for i, a := range attacks {
 		name := a.name
 		if name == "" {
 			name = string(a.mode)
 		}
-		carriers := a.on
-		if carriers == nil {
-			carriers = []plugin.Carrier{""}
-		}
-		for _, carrier := range carriers {
+		for _, carrier := range a.byDay(i) {
 			name := name
 			if carrier != "" {
 				name += "/" + string(carrier)
@@ -80,22 +95,12 @@ const maxHeapLeft = 32 << 20
 // nothingLeft waits until this process has no more than before.
 func nothingLeft(t *testing.T, before resources) {
 	t.Helper()
-	var now resources
-	for begin := time.Now(); time.Since(begin) < ceiling/2; time.Sleep(10 * time.Millisecond) { // there is no event for it
-		now = measure()
-		if now.goroutines <= before.goroutines && now.files <= before.files && now.heap < before.heap+maxHeapLeft {
-			return
-		}
-	}
-	t.Errorf("left: %d goroutines, before %d; %d descriptors, before %d; %d MiB, before %d", now.goroutines, before.goroutines,
-		now.files, before.files, now.heap>>20, before.heap>>20)
-	stacks := make([]byte, 4<<20)
-	stacks = stacks[:runtime.Stack(stacks, true)]
-	for stack := range bytes.SplitSeq(stacks, []byte("\n\n")) {
-		if s := string(stack); !strings.Contains(s, "testing.tRunner") && strings.Contains(s, "github.com/") {
-			t.Logf("%.2000s", s)
-		}
-	}
+	what := fmt.Sprintf("there are no more than %d goroutines, %d descriptors and %d MiB", before.goroutines, before.files,
+		(before.heap+maxHeapLeft)>>20)
+	require.Eventually(t, what, func() bool {
+		now := measure()
+		return now.goroutines <= before.goroutines && now.files <= before.files && now.heap < before.heap+maxHeapLeft
+	})
 }
 
 // peak tells how much more memory f took at its most, in bytes.

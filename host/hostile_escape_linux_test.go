@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/test/hostile"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -31,13 +32,13 @@ func leftSomething(t *testing.T, s *scene) {
 
 // allGone waits until nothing but the neighbour is left, while the host lives.
 func allGone(t *testing.T, s *scene) {
-	s.await(t, "processes are left", func() bool { return len(marked(s.mark)) == 1 })
+	require.Eventually(t, "only the neighbour is left", func() bool { return len(marked(s.mark)) == 1 })
 }
 
 // A plugin gets nothing of the host that it was not given.
 func TestHostileTheft(t *testing.T) {
 	t.Setenv(hostile.Secret, "of the host")
-	together(t, 3, []attack{{mode: hostile.Thief, on: everyCarrier, then: func(t *testing.T, s *scene) {
+	together(t, 3, []attack{{mode: hostile.Thief, on: everyCarrier, each: true, then: func(t *testing.T, s *scene) {
 		loot := lootOf(t, s.result)
 		if len(loot.Inherited) > 0 {
 			t.Errorf("it inherited %q", loot.Inherited)

@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/hostile"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
@@ -39,13 +40,13 @@ func goesOn(t *testing.T, s *scene) {
 // Floods come one after the other, so that the memory of each can be told.
 func TestHostileFlood(t *testing.T) { //nolint:paralleltest // it counts
 	unary := []plugin.Carrier{plugin.Unary}
-	for _, a := range []attack{
-		{mode: hostile.Large, name: "8 MiB", on: everyCarrier, args: `{"bytes":8388608}`, then: has(8 << 20)},
+	for i, a := range []attack{
+		{mode: hostile.Large, name: "8 MiB", on: everyCarrier, each: true, args: `{"bytes":8388608}`, then: has(8 << 20)},
 		{
-			mode: hostile.Large, name: "65 MiB", on: everyCarrier, args: `{"bytes":68157440}`, within: 2 * time.Second,
+			mode: hostile.Large, name: "65 MiB", on: everyCarrier, each: true, args: `{"bytes":68157440}`, within: 2 * time.Second,
 			call: &fault{code: tool.CodeResourceExhausted},
 		},
-		{mode: hostile.Gigabyte, on: everyCarrier, call: &fault{code: tool.CodeResourceExhausted, words: true}, fault: "larger than", within: 2 * time.Second, then: goesOnAfter},
+		{mode: hostile.Gigabyte, on: everyCarrier, each: true, call: &fault{code: tool.CodeResourceExhausted, words: true}, fault: "larger than", within: 2 * time.Second, then: goesOnAfter},
 		{mode: hostile.Bomb, on: unary, call: &fault{code: tool.CodeResourceExhausted}, within: 2 * time.Second},
 		{mode: hostile.Blocks, on: unary, call: &fault{code: tool.CodeInvalidResult, texts: []string{"content block 0: unknown kind"}}},
 		flooding(hostile.StderrLines),
@@ -54,6 +55,7 @@ func TestHostileFlood(t *testing.T) { //nolint:paralleltest // it counts
 		flooding(hostile.StdoutLines),
 		flooding(hostile.StdioStream),
 	} {
+		a.on = a.byDay(i)
 		taken := peak(func() { together(t, len(everyCarrier), []attack{a}) })
 		t.Logf("%s%s: %d MiB", a.mode, a.name, taken>>20)
 		if taken > maxHeapTaken {
@@ -82,8 +84,7 @@ func has(bytes int) func(t *testing.T, s *scene) {
 
 // goesOnAfter has the neighbour answer for a while, and asks the attacker no more.
 func goesOnAfter(t *testing.T, s *scene) {
-	answered := s.answered.Load()
-	s.await(t, "the neighbour answers no more", func() bool { return s.answered.Load() > answered+10 })
+	s.neighbourAnswers(t, s.answered.Load()+10)
 }
 
 // Whoever breaks the rules of the stream loses all that is on it.
@@ -95,7 +96,7 @@ func TestHostileFrames(t *testing.T) { //nolint:paralleltest // it counts
 	spamming := func(mode plugintest.Mode) attack { return attack{mode: mode, on: streams, then: goesOn} }
 	together(t, 4, []attack{
 		broken(hostile.HugeFrame, "4294967295 bytes"),
-		{mode: hostile.HugeTotal, on: streams, call: &fault{code: tool.CodeResourceExhausted}},
+		{mode: hostile.HugeTotal, on: streams, each: true, call: &fault{code: tool.CodeResourceExhausted}},
 		{mode: hostile.NoWindow, on: streams, uncalled: true, call: &fault{code: tool.CodeInvalidResult, words: true}, then: threeAtOnce},
 		broken(hostile.ManyMessages),
 		{mode: hostile.TwoAnswers, on: streams},
@@ -104,7 +105,7 @@ func TestHostileFrames(t *testing.T) { //nolint:paralleltest // it counts
 		broken(hostile.BadFrames, "cannot be read"),
 		{mode: hostile.HalfFrame, on: streams, reason: "exit status 6", call: &fault{code: tool.CodeCrashed, texts: []string{"exit status 6"}, words: true}},
 		{
-			mode: hostile.NotReading, on: streams, call: &fault{code: tool.CodeDeadlineExceeded}, then: fills,
+			mode: hostile.NotReading, on: streams, each: true, call: &fault{code: tool.CodeDeadlineExceeded}, then: fills,
 			// Not the caller's patience, which is also spent on checking large arguments.
 			opts: []host.Option{host.WithOverrides(map[string]host.Override{hostile.Tool: {Timeout: time.Second}})},
 		},
@@ -117,7 +118,7 @@ func TestHostileFrames(t *testing.T) { //nolint:paralleltest // it counts
 
 // ends has the operator see why the host ended the attacker.
 func ends(t *testing.T, s *scene) {
-	s.await(t, "the operator does not see why it ended", func() bool {
+	require.Eventually(t, "the operator sees why it ended", func() bool {
 		return slices.ContainsFunc(s.Plugins(), func(p plugin.Status) bool {
 			return p.Name == s.owner && strings.Contains(p.Reason, "killed by SIGKILL by the host: the plugin broke the stream's protocol")
 		})

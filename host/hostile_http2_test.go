@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc/grpclog"
 
@@ -39,11 +38,11 @@ func TestHostileHTTP2(t *testing.T) { //nolint:paralleltest // it counts
 	before := grpcLines.n.Load()
 	together(t, 4, []attack{
 		refused(hostile.OddSettings, true, "header list size"),
-		{mode: hostile.GoAways, on: everyCarrier, then: func(t *testing.T, s *scene) {
+		{mode: hostile.GoAways, on: everyCarrier, each: true, then: func(t *testing.T, s *scene) {
 			// A second call ends with the connection, or finds the plugin started again.
 			ctx, cancel := context.WithTimeout(t.Context(), ceiling)
 			defer cancel()
-			time.Sleep(500 * time.Millisecond) // it goes on sending
+			s.neighbourAnswers(t, s.answered.Load()+20) // and it goes on sending
 			if _, err := s.Execute(ctx, tool.Call{Name: hostile.Tool}); err != nil && tool.CodeOf(err) != tool.CodeCrashed {
 				t.Error(err)
 			}

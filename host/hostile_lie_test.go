@@ -18,6 +18,7 @@ import (
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/test/hostile"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -41,11 +42,11 @@ func TestHostileLies(t *testing.T) { //nolint:paralleltest // it counts
 			call: &fault{code: tool.CodeToolFailed, texts: []string{`\x1b[2J\u202emessage\nand more`}}, then: hasOneTool,
 		},
 		lying(hostile.BadJSON, tool.CodeInvalidResult, "is not JSON"),
-		lying(hostile.BadMessage, tool.CodeInvalidResult),
+		aboutCarriers(lying(hostile.BadMessage, tool.CodeInvalidResult)),
 		lying(hostile.Neither, tool.CodeInvalidResult, "neither a result nor an error"),
 		lying(hostile.Both, tool.CodeToolFailed, `and it failed\x1b[2J`), // the last one counts, as protobuf has it
 		lying(hostile.Poser, tool.CodeToolFailed, `plugin snoop crashed\x1b[2J\n`),
-		{mode: hostile.BadUTF8, on: []plugin.Carrier{plugin.Socket, plugin.Stream, plugin.Unary}, then: isText},
+		{mode: hostile.BadUTF8, on: everyCarrier, each: true, then: isText},
 		{mode: hostile.Shifty, uncalled: true, on: []plugin.Carrier{plugin.Socket, plugin.Stream}, then: asksAgain},
 		{mode: hostile.Fickle, uncalled: true, on: []plugin.Carrier{plugin.Socket, plugin.Stream}, then: isAskedSeldom},
 	})
@@ -57,7 +58,7 @@ func TestHostileClaims(t *testing.T) {
 	t.Parallel()
 	dir, root, no := plugintest.Dir(t, plugintest.Crasher), t.TempDir(), false
 	h := newHost(t, host.WithRoot(root), host.WithOverrides(map[string]host.Override{"crash.flaky": {Safety: tool.Dangerous, Idempotent: &no}}))
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 	x, _ := h.Get("crash.flaky")
 	if !x.Claimed.Idempotent || x.Claimed.Safety != tool.Safe || x.Safety != tool.Dangerous || x.Idempotent {
 		t.Fatalf("it claims %+v, and is taken for %+v", x.Claimed, x.Definition)
@@ -98,7 +99,7 @@ func isRefused(t *testing.T, s *scene) {
 		all := s.Plugins()
 		return all[slices.IndexFunc(all, func(p plugin.Status) bool { return p.Name == s.owner })]
 	}
-	s.await(t, "it runs on", func() bool { return status().PID == 0 })
+	require.Eventually(t, "it has ended", func() bool { return status().PID == 0 })
 	err := s.RestartPlugin(t.Context(), s.owner)
 	for _, e := range faultsOf(err) {
 		s.check(t, e, s.attack.start)
@@ -144,7 +145,7 @@ func asksAgain(t *testing.T, s *scene) {
 		}
 	}
 	for _, text := range []string{"called 0 times", "called 1 times", "called 2 times"} {
-		s.await(t, "the definition is not "+text, described(text))
+		require.Eventually(t, "the definition is "+text, described(text))
 		if _, err := caller.Execute(t.Context(), tool.Call{Name: hostile.Tool}); err != nil {
 			t.Error(err)
 		}
@@ -169,12 +170,10 @@ func isAskedSeldom(t *testing.T, s *scene) {
 		_, _ = fmt.Sscanf(x.Description, "Has been described %d times.", &n)
 		return n
 	}
-	s.await(t, "it is not asked again", func() bool { return asked() > 1 })
-	// More looks than are free show the pace. Each costs ten times as long as the last one
-	// took, so that a loaded machine sees fewer, which is right as well.
-	for asked() <= 8 && time.Since(begin) < ceiling {
-		time.Sleep(5 * time.Millisecond)
-	}
+	require.Eventually(t, "it is asked again", func() bool { return asked() > 1 })
+	// Some are free. Each of the others costs ten times as long as the last one took, so that a
+	// loaded machine sees fewer, which is right as well.
+	s.neighbourAnswers(t, s.answered.Load()+50)
 	if n, most := asked(), 7+int(time.Since(begin)/(250*time.Millisecond)); n > most {
 		t.Errorf("it was asked %d times, more than %d", n, most)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/hostile"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -55,7 +56,7 @@ func TestHostileLiveness(t *testing.T) { //nolint:paralleltest // it counts
 		crashed(hostile.Panic, "exit status 2"),
 		crashed(hostile.Exit, "exit status 3"),
 		crashed(hostile.Segfault, "killed by SIGSEGV"),
-		crashed(hostile.HangUp, "killed by SIGKILL by the host: the connection was gone"),
+		aboutCarriers(crashed(hostile.HangUp, "killed by SIGKILL by the host: the connection was gone")),
 		degraded(hostile.NoHealth, "no health check"),
 		degraded(hostile.Sick, "the health service says"),
 		{mode: hostile.NoShutdown, on: everyCarrier},
@@ -72,7 +73,7 @@ func stopped() attack {
 			defer close(ended)
 			s.call(t)
 		}()
-		s.await(t, "the call has not come", func() bool { return s.logged.says(`now I will do it`) })
+		require.Eventually(t, "the call has come", func() bool { return s.logged.says(`now I will do it`) })
 		if err := syscall.Kill(s.number(t), syscall.SIGSTOP); err != nil {
 			t.Error(err)
 		}
@@ -99,7 +100,7 @@ func degraded(mode plugintest.Mode, why string) attack {
 // becomes waits for an operator to see a state of the attacker, and its reason.
 func (s *scene) becomes(t *testing.T, state plugin.State, why string) {
 	t.Helper()
-	s.await(t, fmt.Sprintf("it is not %s as %s", state, why), func() bool {
+	require.Eventually(t, fmt.Sprintf("it is %s as %s", state, why), func() bool {
 		return slices.ContainsFunc(s.Plugins(), func(p plugin.Status) bool {
 			return p.Name == s.owner && p.State == state && strings.Contains(p.Reason, why)
 		})
@@ -109,7 +110,7 @@ func (s *scene) becomes(t *testing.T, state plugin.State, why string) {
 // Calls under way when the process is killed end once each, as crashed. Those of
 // a tool that may be repeated are, and no others: the plugin's own ledger says so.
 func TestHostileKill(t *testing.T) { //nolint:paralleltest // it counts
-	kill := attack{mode: hostile.Ledger, on: everyCarrier, uncalled: true, within: 2 * time.Second}
+	kill := attack{mode: hostile.Ledger, on: everyCarrier, each: true, uncalled: true, within: 2 * time.Second}
 	kill.then = func(t *testing.T, s *scene) {
 		const calls = 100
 		errs := map[string]chan error{hostile.LedgerOnce: make(chan error, calls), hostile.LedgerSafe: make(chan error, calls)}
@@ -123,7 +124,7 @@ func TestHostileKill(t *testing.T) { //nolint:paralleltest // it counts
 				errs[name] <- err
 			}()
 		}
-		s.await(t, "calls have not come", func() bool { return len(s.ledger()) == calls })
+		require.Eventually(t, "all calls have come", func() bool { return len(s.ledger()) == calls })
 		if err := syscall.Kill(s.number(t), syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/internal/test/fulldisk"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -24,7 +25,7 @@ func TestRequiredOfSafeToolsOnAFullDisk(t *testing.T) {
 func safeCallsOn(t *testing.T, disk string) {
 	t.Helper()
 	path := filepath.Join(disk, "audit.jsonl")
-	log := must[*audit.File](t)(audit.Open(path, audit.Options{}))
+	log := require.Must(audit.Open(path, audit.Options{}))(t)
 	h := newHost(t, host.WithAudit(log), host.WithAuditRequired(tool.Safe))
 	runs := 0
 	if err := h.Register(counted(echo("safe"), &runs)); err != nil {
@@ -64,7 +65,7 @@ func TestRequiredWhileLocked(t *testing.T) {
 		}
 	}
 	// As flock(1) does: a lock belongs to the open file and not to the process.
-	holder := must[int](t)(unix.Open(path+".lock", unix.O_RDONLY|unix.O_CLOEXEC, 0))
+	holder := require.Must(unix.Open(path+".lock", unix.O_RDONLY|unix.O_CLOEXEC, 0))(t)
 	if err := unix.Flock(holder, unix.LOCK_SH|unix.LOCK_NB); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func TestRequiredWhileLocked(t *testing.T) {
 	if *runs["safe"] != calls || *runs["cautious"] != 1 {
 		t.Errorf("%d and %d runs", *runs["safe"], *runs["cautious"])
 	}
-	report := must[audit.Report](t)(audit.Verify(t.Context(), path))
+	report := require.Must(audit.Verify(t.Context(), path))(t)
 	if !report.Whole() || report.Lines != 2*calls+2 {
 		t.Errorf("the record of %d calls:\n%s", 2*calls+1, &report)
 	}

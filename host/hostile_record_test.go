@@ -18,6 +18,7 @@ import (
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -25,7 +26,7 @@ import (
 func openLog(t *testing.T) (*audit.File, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
-	log := must[*audit.File](t)(audit.Open(path, audit.Options{}))
+	log := require.Must(audit.Open(path, audit.Options{}))(t)
 	t.Cleanup(func() { _ = log.Close() })
 	return log, path
 }
@@ -255,7 +256,7 @@ func TestVisiblePanics(t *testing.T) {
 		}
 		return true
 	}))
-	if all := must[[]tool.Definition](t)(s.List(t.Context())); len(all) != 1 || len(s.Tools(host.Filter{})) != 1 {
+	if all := require.Must(s.List(t.Context()))(t); len(all) != 1 || len(s.Tools(host.Filter{})) != 1 {
 		t.Errorf("there are %+v", all)
 	}
 	out := s.CallAll(t.Context(), []tool.Call{{Name: "a"}, {Name: "b"}})
@@ -304,7 +305,7 @@ func (p *panicking) Changes() <-chan struct{} {
 // stays open, or is nil, does not keep the host from closing.
 func TestProviderPanics(t *testing.T) {
 	t.Parallel()
-	set := must[*tool.Set](t)(tool.NewSet(echo("x")))
+	set := require.Must(tool.NewSet(echo("x")))(t)
 	for _, where := range []string{"", "List", "Execute", "Changes", "Close", "later List"} {
 		h, err := host.New(host.WithRoot(t.TempDir()))
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/hostile"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -30,6 +31,8 @@ type attack struct {
 	name string
 	// on are the carriers that it is tried on. Default: the host's own.
 	on []plugin.Carrier
+	// each says that it is about carriers: it is tried on all of them by day too.
+	each bool
 	// opts are the host's, in addition to those of every attack.
 	opts []host.Option
 	// plant puts the attacker into a plugin directory, under the name of its mode.
@@ -109,7 +112,7 @@ func strike(t *testing.T, a attack, carrier plugin.Carrier) {
 	if a.then != nil {
 		a.then(t, s)
 	}
-	s.await(t, "the neighbour answers no more", func() bool { return s.answered.Load() > 2 })
+	s.neighbourAnswers(t, 2)
 	s.close(t)
 	if line := s.logged.fault(); line != "" {
 		t.Errorf("in the log: %.200q", line)
@@ -287,6 +290,12 @@ func (s *scene) findSockets(t *testing.T) {
 	}
 }
 
+// neighbourAnswers waits until the neighbour has answered more often than that.
+func (s *scene) neighbourAnswers(t *testing.T, times int64) {
+	t.Helper()
+	require.Eventually(t, "the neighbour answers", func() bool { return s.answered.Load() > times })
+}
+
 // close closes the host, once, and looks for what is left.
 func (s *scene) close(t *testing.T) {
 	t.Helper()
@@ -308,18 +317,7 @@ func (s *scene) close(t *testing.T) {
 	if _, err := os.Lstat(s.sockets); !os.IsNotExist(err) && s.sockets != "" {
 		t.Errorf("the socket directory %s is still there (%v)", s.sockets, err)
 	}
-	s.await(t, "processes are left", func() bool { return len(marked(s.mark)) == 0 })
-}
-
-// await polls for what soon has to be so.
-func (s *scene) await(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for begin := time.Now(); !ok(); time.Sleep(5 * time.Millisecond) { // there is no event for it
-		if time.Since(begin) > ceiling {
-			t.Errorf("%s: %v", what, marked(s.mark))
-			return
-		}
-	}
+	require.Eventually(t, "no process is left", func() bool { return len(marked(s.mark)) == 0 })
 }
 
 // faultsOf are the *tool.Errors in a tree of joined errors.

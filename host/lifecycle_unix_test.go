@@ -4,17 +4,18 @@ package host_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -31,20 +32,17 @@ func openLively(t *testing.T, opts ...host.Option) *lively {
 	l := &lively{t: t, root: t.TempDir()}
 	dir := plugintest.Dir(t, plugintest.Lively)
 	l.Host = newHost(t, append(opts, host.WithRoot(l.root))...)
-	must[int](t)(l.Load(t.Context(), dir))
+	require.Must(l.Load(t.Context(), dir))(t)
 	return l
 }
 
 // says waits until a file of the workspace has a text.
 func (l *lively) says(name, want string) {
 	l.t.Helper()
-	var have []byte
-	for limit := time.Now().Add(ceiling); time.Now().Before(limit); time.Sleep(time.Millisecond) { // there is no event
-		if have, _ = os.ReadFile(filepath.Join(l.root, name)); string(have) == want {
-			return
-		}
-	}
-	l.t.Errorf("%s has %q, want %q", name, have, want)
+	require.Eventually(l.t, fmt.Sprintf("%s has %q", name, want), func() bool {
+		have, _ := os.ReadFile(filepath.Join(l.root, name))
+		return string(have) == want
+	})
 }
 
 func (l *lively) status() plugin.Status { return l.Plugins()[0] }
@@ -52,13 +50,10 @@ func (l *lively) status() plugin.Status { return l.Plugins()[0] }
 // becomes waits for a state of the plugin.
 func (l *lively) becomes(state plugin.State, reason string) {
 	l.t.Helper()
-	var s plugin.Status
-	for limit := time.Now().Add(ceiling); time.Now().Before(limit); time.Sleep(time.Millisecond) { // there is no event
-		if s = l.status(); s.State == state && strings.Contains(s.Reason, reason) {
-			return
-		}
-	}
-	l.t.Fatalf("%s, %q; want %s, %q", s.State, s.Reason, state, reason)
+	require.Eventually(l.t, fmt.Sprintf("it is %s: %s", state, reason), func() bool {
+		s := l.status()
+		return s.State == state && strings.Contains(s.Reason, reason)
+	})
 }
 
 // A plugin is told of the end of a session that has called it, once, when its calls have ended too.
@@ -84,9 +79,7 @@ func TestSessionEnds(t *testing.T) {
 			t.Errorf("%+v", out)
 		}
 	})
-	for limit := time.Now().Add(ceiling); l.status().Calls == 0 && time.Now().Before(limit); {
-		time.Sleep(time.Millisecond) // there is no event
-	}
+	require.Eventually(t, "the call runs", func() bool { return l.status().Calls == 1 })
 	_ = one.Close(t.Context())
 	_ = one.Close(t.Context())
 	visit(two, "2 of 2")
@@ -117,7 +110,7 @@ func TestPluginSaysHowItIs(t *testing.T) {
 	}
 	dir := plugintest.Dir(t, plugintest.Lively)
 	l := &lively{t: t, root: root, Host: newHost(t, host.WithRoot(root))}
-	must[int](t)(l.Load(t.Context(), dir))
+	require.Must(l.Load(t.Context(), dir))(t)
 	s := l.Session()
 	for _, c := range []struct{ health, reason string }{{"", "the login has"}, {"panic", "out of order"}, {"hang", "does not answer"}} {
 		if c.health != "" {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -37,7 +38,7 @@ func TestRateLimit(t *testing.T) {
 		}
 		a, b := caller(), caller()
 		for range 2 {
-			must[tool.Result](t)(a.Execute(t.Context(), tool.Call{Name: "x"}))
+			require.Must(a.Execute(t.Context(), tool.Call{Name: "x"}))(t)
 		}
 		_, err := a.Execute(t.Context(), tool.Call{Name: "x"})
 		var e *tool.Error
@@ -47,9 +48,9 @@ func TestRateLimit(t *testing.T) {
 		if runs != 2 || asked != 2 {
 			t.Errorf("%d runs, the approver was asked %d times", runs, asked)
 		}
-		must[tool.Result](t)(b.Execute(t.Context(), tool.Call{Name: "x"})) // another caller's bucket
-		time.Sleep(30 * time.Second)                                       // in the bubble's time
-		must[tool.Result](t)(a.Execute(t.Context(), tool.Call{Name: "x"}))
+		require.Must(b.Execute(t.Context(), tool.Call{Name: "x"}))(t) // another caller's bucket
+		time.Sleep(30 * time.Second)                                  // in the bubble's time
+		require.Must(a.Execute(t.Context(), tool.Call{Name: "x"}))(t)
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
 )
@@ -22,7 +23,7 @@ func TestLoadedPluginIsAProvider(t *testing.T) {
 	dir := plugintest.Dir(t, plugintest.Fixture)
 	tooltest.Run(t, func(t *testing.T) tool.Provider {
 		h := newHost(t)
-		must[int](t)(h.Load(t.Context(), dir))
+		require.Must(h.Load(t.Context(), dir))(t)
 		return h
 	})
 }
@@ -112,7 +113,7 @@ func TestCrashIsIsolated(t *testing.T) {
 	t.Parallel()
 	dir := plugintest.Dir(t, plugintest.Fixture, plugintest.Crasher)
 	h := newHost(t)
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 	ctx, cancel := context.WithTimeout(t.Context(), ceiling)
 	defer cancel()
 	for range 3 {
@@ -137,7 +138,7 @@ func TestCrashIsIsolated(t *testing.T) {
 func TestClosedHost(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	must[int](t)(h.Load(t.Context(), plugintest.Dir(t, plugintest.Fixture)))
+	require.Must(h.Load(t.Context(), plugintest.Dir(t, plugintest.Fixture)))(t)
 	for range 2 {
 		if err := h.Close(t.Context()); err != nil {
 			t.Fatal(err)
@@ -189,10 +190,10 @@ func (c *changing) Close(context.Context) error                     { close(c.ch
 func TestChangesAreFollowed(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	set := must[*tool.Set](t)(tool.NewSet(echo("a"), echo("b")))
+	set := require.Must(tool.NewSet(echo("a"), echo("b")))(t)
 	c := &changing{Provider: set, defs: make(chan []tool.Definition, 1), changes: make(chan struct{})}
 	c.defs <- []tool.Definition{echo("a").Definition}
-	must[int](t)(h.Attach(t.Context(), "live", c))
+	require.Must(h.Attach(t.Context(), "live", c))(t)
 	if got := strings.Join(h.Names(), " "); got != "a" {
 		t.Fatalf("names %q", got)
 	}
@@ -203,5 +204,5 @@ func TestChangesAreFollowed(t *testing.T) {
 	if got := strings.Join(h.Names(), " "); got != "b" {
 		t.Errorf("names %q", got)
 	}
-	must[tool.Result](t)(h.Execute(t.Context(), tool.Call{Name: "b"}))
+	require.Must(h.Execute(t.Context(), tool.Call{Name: "b"}))(t)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 func removeFile(t *testing.T, path string) {
@@ -31,7 +32,7 @@ func TestLockThatGoesAway(t *testing.T) {
 	lock := pinAll(t, dir, lockPath)
 	seen := 0
 	h := newHost(t, host.WithLocks(host.Lock{File: lockPath, Seen: func() { seen++ }}))
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 
 	removeFile(t, lockPath)
 	if err := h.Sync(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "is missing") {

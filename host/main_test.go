@@ -57,13 +57,3 @@ func counted(t tool.Tool, runs *int) tool.Tool {
 	}
 	return t
 }
-
-func must[T any](t *testing.T) func(v T, err error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}

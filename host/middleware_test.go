@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -54,20 +55,20 @@ func TestMiddleware(t *testing.T) {
 	call := func(text string) (tool.Result, error) {
 		return s.Execute(t.Context(), tool.Call{Name: "text_echo", Arguments: []byte(`{"text":"` + text + `"}`)})
 	}
-	if res := must[tool.Result](t)(call("as it is")); res.Text() != `text.echo:{"text":"as it is"}` {
+	if res := require.Must(call("as it is"))(t); res.Text() != `text.echo:{"text":"as it is"}` {
 		t.Errorf("answered %q", res.Text())
 	}
 	if want := []string{"one text.echo", "two other"}; !slices.Equal(order, want) {
 		t.Errorf("order %q", order)
 	}
-	if res := must[tool.Result](t)(call("change")); res.Text() != `text.echo:{"text":"changed"}` {
+	if res := require.Must(call("change"))(t); res.Text() != `text.echo:{"text":"changed"}` {
 		t.Errorf("answered %q", res.Text())
 	}
 	last := sink.all[len(sink.all)-1]
 	if string(last.Input) != `{"text":"changed"}` || string(last.AskedInput) != `{"text":"change"}` || last.Session != s.ID() {
 		t.Errorf("on record: %+v", last)
 	}
-	if res := must[tool.Result](t)(call("answer")); res.Text() != "at once" {
+	if res := require.Must(call("answer"))(t); res.Text() != "at once" {
 		t.Errorf("answered %q", res.Text())
 	}
 	if _, err := call("break"); tool.CodeOf(err) != tool.CodeInvalidArguments {

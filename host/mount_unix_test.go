@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/internal/test/toolserver"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -24,7 +25,7 @@ func mounted(t *testing.T, servers ...plugin.Server) *host.Host {
 	t.Helper()
 	h := newHost(t)
 	for _, s := range servers {
-		must[int](t)(h.Mount(t.Context(), s))
+		require.Must(h.Mount(t.Context(), s))(t)
 	}
 	return h
 }
@@ -32,7 +33,7 @@ func mounted(t *testing.T, servers ...plugin.Server) *host.Host {
 // ask runs a tool of a server and returns its text.
 func ask(t *testing.T, h *host.Host, name, args string) string {
 	t.Helper()
-	return must[tool.Result](t)(h.Execute(t.Context(), tool.Call{Name: name, Arguments: []byte(args)})).Text()
+	return require.Must(h.Execute(t.Context(), tool.Call{Name: name, Arguments: []byte(args)}))(t).Text()
 }
 
 // A mounted server's tools are called as those of plugins are, and its process sees of the
@@ -61,7 +62,7 @@ func TestMount(t *testing.T) {
 		}
 	}
 	before := len(h.Plugins())
-	must[int](t)(h.Mount(t.Context(), server))
+	require.Must(h.Mount(t.Context(), server))(t)
 	if now := pluginOf(h, "files"); now.PID != s.PID || now.Starts != 1 || len(h.Plugins()) != before {
 		t.Errorf("mounted again it is %+v", now)
 	}
@@ -76,7 +77,7 @@ func serverLock(t *testing.T, servers ...plugin.Server) string {
 	var r host.Recorder
 	h := newHost(t, host.WithRecorder(&r))
 	for _, s := range servers {
-		must[int](t)(h.Mount(t.Context(), s))
+		require.Must(h.Mount(t.Context(), s))(t)
 	}
 	path := filepath.Join(t.TempDir(), "toolhost.lock")
 	if err := r.Lock().Write(path); err != nil {
@@ -92,7 +93,7 @@ func TestMountedServersArePinned(t *testing.T) {
 	server := toolserver.New(t, "files")
 	lock := serverLock(t, server)
 	h := newHost(t, host.WithLockFile(lock))
-	must[int](t)(h.Mount(t.Context(), server))
+	require.Must(h.Mount(t.Context(), server))(t)
 	if got := ask(t, h, "files.echo", `{"text":"x"}`); got != "x" {
 		t.Errorf("echo: %q", got)
 	}
@@ -121,10 +122,10 @@ func TestMountedServerChangesUnderALock(t *testing.T) {
 	t.Parallel()
 	server := toolserver.New(t, "files")
 	h := newHost(t, host.WithLockFile(serverLock(t, server)))
-	must[int](t)(h.Mount(t.Context(), server))
+	require.Must(h.Mount(t.Context(), server))(t)
 	before := pluginOf(h, "files").PID
 	_, _ = h.Execute(t.Context(), tool.Call{Name: "files.change", Arguments: []byte(`{"text":"Obey."}`)})
-	soon(t, "it is ended", func() bool { return pluginOf(h, "files").State == plugin.Idle })
+	require.Eventually(t, "it is ended", func() bool { return pluginOf(h, "files").State == plugin.Idle })
 	s := pluginOf(h, "files")
 	if want := `tool files.echo: description was "Answers with its text.", is "Obey."`; !strings.Contains(s.Reason, want) {
 		t.Errorf("the reason is %q", s.Reason)
@@ -138,9 +139,9 @@ func TestMountedServerChangesUnderALock(t *testing.T) {
 func TestMountedServerIsRemembered(t *testing.T) {
 	t.Parallel()
 	server, cache := toolserver.New(t, "files"), host.WithCache(t.TempDir())
-	must[int](t)(newHost(t, cache).Mount(t.Context(), server))
+	require.Must(newHost(t, cache).Mount(t.Context(), server))(t)
 	h := newHost(t, cache)
-	n := must[int](t)(h.Mount(t.Context(), server))
+	n := require.Must(h.Mount(t.Context(), server))(t)
 	if s := pluginOf(h, "files"); n == 0 || s.State != plugin.Idle || s.Starts != 0 || s.Tools != n {
 		t.Errorf("%d tools, %+v", n, s)
 	}
@@ -150,7 +151,7 @@ func TestMountedServerIsRemembered(t *testing.T) {
 	other := server
 	other.Identity = "another"
 	h = newHost(t, cache)
-	must[int](t)(h.Mount(t.Context(), other))
+	require.Must(h.Mount(t.Context(), other))(t)
 	if s := pluginOf(h, "files"); s.Starts != 1 {
 		t.Errorf("another server has the same memory: %+v", s)
 	}
@@ -186,7 +187,7 @@ func TestMountedNames(t *testing.T) {
 	plugintest.Install(t, dir, "named-files")
 	files, same, named := toolserver.New(t, "named-files"), toolserver.New(t, "same"), toolserver.New(t, "named")
 	h := newHost(t)
-	must[int](t)(h.Mount(t.Context(), files))
+	require.Must(h.Mount(t.Context(), files))(t)
 	_, err := h.Load(t.Context(), dir)
 	if tool.CodeOf(err) != tool.CodeAlreadyExists || pluginOf(h, "named-files").Kind != plugin.KindMCP {
 		t.Errorf("a plugin of the server's name: %v", err)
@@ -237,7 +238,7 @@ func TestMountUpgrades(t *testing.T) {
 			}
 		}
 	}()
-	must[int](t)(h.Mount(t.Context(), next))
+	require.Must(h.Mount(t.Context(), next))(t)
 	close(stop)
 	if err := <-calls; err != nil {
 		t.Errorf("a call was lost: %v", err)
@@ -255,7 +256,7 @@ func TestMountUpgrades(t *testing.T) {
 	if err := h.RestartPlugin(t.Context(), "files"); err == nil || pluginOf(h, "files").PID != was.PID {
 		t.Errorf("restarted: %v", err)
 	}
-	must[int](t)(h.Mount(t.Context(), next))
+	require.Must(h.Mount(t.Context(), next))(t)
 	if s := pluginOf(h, "files"); s.Upgrade != "" || s.PID != was.PID {
 		t.Errorf("as it runs: %+v", s)
 	}
@@ -280,7 +281,7 @@ func TestMountedServerChanges(t *testing.T) {
 	t.Parallel()
 	h := mounted(t, toolserver.New(t, "files"))
 	ask(t, h, "files.change", `{"text":"Another."}`)
-	soon(t, "the change is there", func() bool {
+	require.Eventually(t, "the change is there", func() bool {
 		echo, ok := h.Get("files.echo")
 		return ok && echo.Description == "Another."
 	})
@@ -312,7 +313,7 @@ func TestMountedServerComesUp(t *testing.T) {
 	if got := ask(t, h, "files.echo", `{"text":"x"}`); got != "x" {
 		t.Errorf("its neighbour answers %q", got)
 	}
-	soon(t, "it is started again", func() bool { return pluginOf(h, "late").State == plugin.Ready })
+	require.Eventually(t, "it is started again", func() bool { return pluginOf(h, "late").State == plugin.Ready })
 }
 
 // A server that floods takes nothing from its neighbour.

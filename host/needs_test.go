@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/internal/accepted"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -61,7 +62,7 @@ func TestTheFirstNeedsAreACeiling(t *testing.T) {
 			later := func() *host.Host {
 				t.Helper()
 				h := newHost(t, opts...)
-				must[int](t)(h.Load(t.Context(), dir))
+				require.Must(h.Load(t.Context(), dir))(t)
 				return h
 			}
 			plugintest.Deploy(t, dir, "versioned", "1"+needsA)
@@ -81,7 +82,7 @@ func TestTheFirstNeedsAreACeiling(t *testing.T) {
 				t.Fatal(err)
 			}
 			linked := newHost(t, opts...)
-			must[int](t)(linked.Load(t.Context(), link))
+			require.Must(linked.Load(t.Context(), link))(t)
 			wants(t, linked, moreB)
 			deploy(t, h, dir, "3") // declares nothing any more
 			wants(t, h, "it does not declare any more what it needs, which was: read any; write any; net a.example:443; exec any")
@@ -98,7 +99,7 @@ func TestTheFirstNeedsAreACeiling(t *testing.T) {
 				_, err := h.Execute(t.Context(), tool.Call{Name: "versioned.wait", Arguments: []byte(`{"file":"go"}`)})
 				waited <- err
 			}()
-			soon(t, "it waits", func() bool { return pluginOf(h, "versioned").Calls > 0 })
+			require.Eventually(t, "it waits", func() bool { return pluginOf(h, "versioned").Calls > 0 })
 			before := pluginOf(h, "versioned")
 			if err := h.AcceptNeeds(t.Context(), "versioned", before.Needs); err != nil {
 				t.Fatal(err)
@@ -142,7 +143,7 @@ func TestNeedsThatAreDeclaredLater(t *testing.T) {
 	dir := t.TempDir()
 	plugintest.Deploy(t, dir, "versioned", "1")
 	h := newHost(t)
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 	if s := pluginOf(h, "versioned"); !s.Undeclared || s.WantsMore != nil {
 		t.Errorf("%+v", s)
 	}
@@ -151,7 +152,7 @@ func TestNeedsThatAreDeclaredLater(t *testing.T) {
 	deploy(t, h, dir, "3"+needsAB)
 	wants(t, h, moreB)
 	other := newHost(t)
-	must[int](t)(other.Load(t.Context(), dir))
+	require.Must(other.Load(t.Context(), dir))(t)
 	wants(t, other, "")
 }
 
@@ -172,7 +173,7 @@ func TestNeedsThatTheOperatorDecides(t *testing.T) {
 			dir := t.TempDir()
 			plugintest.Deploy(t, dir, "versioned", `1 {"net":["a.example:443"],"memory":1073741824}`)
 			h := newHost(t, host.WithPluginSettings(func(_ string, s *plugin.Settings) { s.Sandbox = c.sandbox }))
-			must[int](t)(h.Load(t.Context(), dir))
+			require.Must(h.Load(t.Context(), dir))(t)
 			deploy(t, h, dir, "2"+needsAB)
 			wants(t, h, c.want)
 		})
@@ -195,7 +196,7 @@ func TestWantsMoreIsToldOnce(t *testing.T) {
 	dir := t.TempDir()
 	plugintest.Deploy(t, dir, "versioned", "1"+needsA)
 	h := newHost(t, host.WithLogger(log.logger()))
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 	deploy(t, h, dir, "2"+needsAB)
 	for range 3 {
 		if err := h.RestartPlugin(t.Context(), "versioned"); err != nil {
@@ -244,7 +245,7 @@ func TestNeedsAcceptedElsewhere(t *testing.T) {
 	dir, path := t.TempDir(), filepath.Join(t.TempDir(), "needs.json")
 	plugintest.Deploy(t, dir, "versioned", "1"+needsA)
 	h := newHost(t, host.WithAccepted(path))
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 	deploy(t, h, dir, "2"+needsAB)
 	wants(t, h, moreB)
 	accept := func() {
@@ -280,7 +281,7 @@ func TestNeedsAcceptedElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	version(t, h)
-	soon(t, "it wants nothing", func() bool { return pluginOf(h, "versioned").WantsMore == nil })
+	require.Eventually(t, "it wants nothing", func() bool { return pluginOf(h, "versioned").WantsMore == nil })
 }
 
 // A lock that has needs is the ceiling in place of the record, and refuses a plugin that
@@ -290,7 +291,7 @@ func TestPinsOfNeeds(t *testing.T) {
 	dir, path, record := t.TempDir(), filepath.Join(t.TempDir(), "toolhost.lock"), filepath.Join(t.TempDir(), "needs.json")
 	plugintest.Deploy(t, dir, "versioned", "1"+needsA)
 	first := newHost(t, host.WithAccepted(record))
-	must[int](t)(first.Load(t.Context(), dir))
+	require.Must(first.Load(t.Context(), dir))(t)
 	plugintest.Deploy(t, dir, "versioned", "2"+needsAB)
 	lock := pinAll(t, dir, path)
 	if got := lock.Plugins["versioned"].Needs; got != `{"exec":["any"],"net":["a.example:443","b.example:443"],"read":["any"],"write":["any"]}` {
@@ -333,13 +334,13 @@ func TestPinsOfNeeds(t *testing.T) {
 	recorder := &host.Recorder{Pinned: &lockfile.Lock{Plugins: map[string]lockfile.Entry{"versioned": {Needs: `{"exec":["any"],"net":["a.example:443"],"read":["any"],"write":["any"]}`}}}}
 	fresh := filepath.Join(t.TempDir(), "needs.json")
 	h := newHost(t, host.WithRecorder(recorder), host.WithAccepted(fresh))
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 	wants(t, h, moreB)
 	if recorder.Lock().Plugins["versioned"].Needs != lock.Plugins["versioned"].Needs {
 		t.Errorf("recorded is %+v", recorder.Lock().Plugins)
 	}
 	h = newHost(t, host.WithAccepted(fresh))
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 	wants(t, h, moreB) // it ran with less than it declared
 }
 
@@ -350,8 +351,8 @@ func TestAcceptNeedsRefuses(t *testing.T) {
 	dir, path := t.TempDir(), filepath.Join(t.TempDir(), "needs.json")
 	plugintest.Deploy(t, dir, "versioned", "1"+needsA)
 	h := newHost(t, host.WithAccepted(path))
-	must[int](t)(h.Load(t.Context(), dir))
-	must[int](t)(h.Attach(t.Context(), "attached", must[*tool.Set](t)(tool.NewSet())))
+	require.Must(h.Load(t.Context(), dir))(t)
+	require.Must(h.Attach(t.Context(), "attached", require.Must(tool.NewSet())(t)))(t)
 	for name, c := range map[string]struct {
 		needs *tool.Needs
 		want  tool.Code

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -20,7 +21,7 @@ func nested(t *testing.T, inner *host.Host, as tool.Provider) (outer *host.Host)
 	if as == nil {
 		as = inner
 	}
-	must[int](t)(outer.Attach(t.Context(), "inner", as))
+	require.Must(outer.Attach(t.Context(), "inner", as))(t)
 	return outer
 }
 
@@ -89,7 +90,7 @@ func TestNestedGrantsAndApproval(t *testing.T) {
 
 	// Where the outer operator says that the tool is safe, the inner host still asks.
 	lenient := newHost(t, host.WithOverrides(map[string]host.Override{"p.session": {Safety: tool.Safe}}))
-	must[int](t)(lenient.Attach(t.Context(), "inner", inner))
+	require.Must(lenient.Attach(t.Context(), "inner", inner))(t)
 	if _, err := lenient.Session(host.WithGrants(tool.FSWrite)).Execute(t.Context(), call); tool.CodeOf(err) != tool.CodeApprovalRequired {
 		t.Errorf("without an approver: %v", err)
 	}
@@ -128,7 +129,7 @@ func TestApprovalIsForOneCall(t *testing.T) {
 	} {
 		deed := echo(name, func(d *tool.Definition) { d.Safety = tool.Dangerous })
 		deed.Handler = run
-		must[int](t)(outer.Attach(t.Context(), name, struct{ tool.Provider }{must[*tool.Set](t)(tool.NewSet(deed))}))
+		require.Must(outer.Attach(t.Context(), name, struct{ tool.Provider }{require.Must(tool.NewSet(deed))(t)}))(t)
 		fn := echo(name+".fn", func(d *tool.Definition) { d.Safety = tool.Dangerous })
 		fn.Handler = run
 		if err := outer.Register(fn); err != nil {
@@ -162,7 +163,7 @@ func TestNestedChangesAreSeen(t *testing.T) {
 		do   func()
 		want []string
 	}{
-		{func() { must[host.Tool](t)(inner.Upsert("guest", echo("late"))) }, []string{"late"}},
+		{func() { require.Must(inner.Upsert("guest", echo("late")))(t) }, []string{"late"}},
 		{func() { inner.Unregister("guest") }, nil},
 	} {
 		step.do()

@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -22,7 +23,7 @@ func pinAll(t *testing.T, dir, path string) *lockfile.Lock {
 	t.Helper()
 	var r host.Recorder
 	h := newHost(t, host.WithRecorder(&r))
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 	lock := r.Lock()
 	if err := lock.Write(path); err != nil {
 		t.Fatal(err)
@@ -42,7 +43,7 @@ func TestPins(t *testing.T) {
 	}
 
 	h := newHost(t, host.WithLockFile(lockPath))
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 	if runtime.GOOS == "linux" {
 		exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pluginOf(h, "named").PID))
 		if err != nil || !strings.HasPrefix(exe, "/memfd:") {

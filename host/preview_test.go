@@ -10,6 +10,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -39,7 +40,7 @@ func TestPreview(t *testing.T) {
 			t.Parallel()
 			dir := plugintest.Dir(t, plugintest.Preview)
 			h := newHost(t, host.WithCarrier(carrier), host.WithOverrides(map[string]host.Override{"preview.write": {Name: "write"}}))
-			must[int](t)(h.Load(t.Context(), dir))
+			require.Must(h.Load(t.Context(), dir))(t)
 			l := &looks{t: t}
 			s := h.Session(host.WithApprover(l))
 			res, err := s.Execute(t.Context(), tool.Call{Name: "write", Arguments: []byte(`{"text":"one"}`)})
@@ -59,7 +60,7 @@ func TestPreviewsAreOptional(t *testing.T) {
 	t.Parallel()
 	dir := plugintest.Dir(t, plugintest.Preview)
 	off, old := newHost(t, host.WithPreviews(false)), newHost(t)
-	must[int](t)(off.Load(t.Context(), dir))
+	require.Must(off.Load(t.Context(), dir))(t)
 	if err := old.Register(echo("here", func(d *tool.Definition) { d.Safety = tool.Dangerous })); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -23,8 +24,8 @@ func TestProtectedPaths(t *testing.T) {
 	}
 	cache, lock := filepath.Join(root, "cache"), filepath.Join(root, "toolhost.lock")
 	h := newHost(t, host.WithRoot(root), host.WithCache(cache), host.WithLockFile(lock), host.WithProtected(filepath.Join(root, "link", "conf")))
-	must[int](t)(h.Load(t.Context(), dir))
-	self := must[string](t)(os.Executable())
+	require.Must(h.Load(t.Context(), dir))(t)
+	self := require.Must(os.Executable())(t)
 	for _, want := range []string{cache, lock, dir, filepath.Join(elsewhere, "conf"), filepath.Join(root, "link"), self} {
 		if got := h.Protected(); !slices.Contains(got, want) {
 			t.Errorf("%s is not protected: %q", want, got)

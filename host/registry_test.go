@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -26,7 +27,7 @@ func TestRegister(t *testing.T) {
 	if h.Len() != 1 {
 		t.Errorf("%d tools, want 1", h.Len())
 	}
-	res := must[tool.Result](t)(h.Execute(t.Context(), tool.Call{Name: "a.tool"}))
+	res := require.Must(h.Execute(t.Context(), tool.Call{Name: "a.tool"}))(t)
 	if res.Text() != "a.tool:" {
 		t.Errorf("the first no longer answers: %q", res.Text())
 	}
@@ -49,7 +50,7 @@ func TestReplace(t *testing.T) {
 	if err := h.Replace(next); err != nil {
 		t.Fatal(err)
 	}
-	if res := must[tool.Result](t)(h.Execute(t.Context(), tool.Call{Name: "a"})); res.Text() != "new:" {
+	if res := require.Must(h.Execute(t.Context(), tool.Call{Name: "a"}))(t); res.Text() != "new:" {
 		t.Errorf("the old one still answers: %q", res.Text())
 	}
 }
@@ -60,7 +61,7 @@ func TestUpsert(t *testing.T) {
 	for _, version := range []string{"one", "two"} {
 		next := echo("a", func(d *tool.Definition) { d.Title = version })
 		next.Handler = echo(version).Handler
-		got := must[host.Tool](t)(h.Upsert("plug", next))
+		got := require.Must(h.Upsert("plug", next))(t)
 		if got.Title != version || got.Owner != "plug" || got.Handler == nil {
 			t.Errorf("Upsert returned %+v", got)
 		}
@@ -72,7 +73,7 @@ func TestUpsert(t *testing.T) {
 	if !errors.Is(err, tool.ErrAlreadyExists) || !strings.Contains(err.Error(), "plugin plug") {
 		t.Errorf("another owner's name: %v", err)
 	}
-	if res := must[tool.Result](t)(h.Execute(t.Context(), tool.Call{Name: "a"})); res.Text() != "two:" {
+	if res := require.Must(h.Execute(t.Context(), tool.Call{Name: "a"}))(t); res.Text() != "two:" {
 		t.Errorf("answered %q, want the last", res.Text())
 	}
 }
@@ -81,7 +82,7 @@ func TestUnregisterTakesOneOwnersTools(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	for name, owner := range map[string]string{"a": "x", "b": "x", "c": "y"} {
-		must[host.Tool](t)(h.Upsert(owner, echo(name)))
+		require.Must(h.Upsert(owner, echo(name)))(t)
 	}
 	h.Unregister("x")
 	h.Unregister("missing")
@@ -107,7 +108,7 @@ func TestReadsAreCopies(t *testing.T) {
 	for _, got := range h.Tools(host.Filter{}) {
 		spoil(&got.Definition)
 	}
-	for _, d := range must[[]tool.Definition](t)(h.List(t.Context())) {
+	for _, d := range require.Must(h.List(t.Context()))(t) {
 		spoil(&d)
 	}
 	one, _ := h.Get("a")
@@ -215,13 +216,13 @@ func TestAliases(t *testing.T) {
 	h := newHost(t)
 	long := strings.Repeat("x", 64)
 	for _, name := range []string{"fs.read", "fs-read", long + "y"} {
-		must[host.Tool](t)(h.Upsert("plug", echo(name)))
+		require.Must(h.Upsert("plug", echo(name)))(t)
 	}
 	for _, c := range []struct{ name, alias string }{{"fs.read", "fs_read"}, {"fs-read", "fs-read"}, {long + "y", long}} {
 		if got, _ := h.Get(c.name); got.Alias != c.alias {
 			t.Errorf("%.10s has the alias %q, want %q", c.name, got.Alias, c.alias)
 		}
-		if res := must[tool.Result](t)(h.Execute(t.Context(), tool.Call{Name: c.alias})); res.Text() != c.name+":" {
+		if res := require.Must(h.Execute(t.Context(), tool.Call{Name: c.alias}))(t); res.Text() != c.name+":" {
 			t.Errorf("%q runs %.20q", c.alias, res.Text())
 		}
 	}
@@ -232,14 +233,14 @@ func TestAliases(t *testing.T) {
 	}
 
 	live := &changing{defs: make(chan []tool.Definition, 1), changes: make(chan struct{})}
-	live.Provider = must[*tool.Set](t)(tool.NewSet(echo("a.b"), echo("a_b")))
+	live.Provider = require.Must(tool.NewSet(echo("a.b"), echo("a_b")))(t)
 	live.defs <- []tool.Definition{echo("a.b").Definition}
-	must[int](t)(h.Attach(t.Context(), "live", live))
+	require.Must(h.Attach(t.Context(), "live", live))(t)
 	live.changes <- struct{}{}
 	live.defs <- []tool.Definition{echo("a_b").Definition, echo("a.b").Definition}
 	live.changes <- struct{}{}
 	live.defs <- []tool.Definition{echo("a_b").Definition, echo("a.b").Definition}
-	if res := must[tool.Result](t)(h.Execute(t.Context(), tool.Call{Name: "a_b"})); res.Text() != "a.b:" {
+	if res := require.Must(h.Execute(t.Context(), tool.Call{Name: "a_b"}))(t); res.Text() != "a.b:" {
 		t.Errorf("the alias of a.b runs %q", res.Text())
 	}
 }
@@ -258,7 +259,7 @@ func TestFilterSeesChanges(t *testing.T) {
 		if n := count("tool"); n != want {
 			t.Errorf("%d tools, want %d", n, want)
 		}
-		must[host.Tool](t)(h.Upsert("plug", echo(name)))
+		require.Must(h.Upsert("plug", echo(name)))(t)
 	}
 	h.Unregister("plug")
 	if n := count("tool"); n != 0 {

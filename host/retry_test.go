@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -19,7 +20,7 @@ func TestRetries(t *testing.T) {
 	t.Parallel()
 	dir, root := plugintest.Dir(t, plugintest.Crasher), t.TempDir()
 	h := newHost(t, host.WithRoot(root))
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 	ledger := func(name string) int {
 		b, err := os.ReadFile(filepath.Join(root, "ledger"))
 		if err != nil {
@@ -41,7 +42,7 @@ func TestRefusalsDoNotReachThePlugin(t *testing.T) {
 	t.Parallel()
 	dir, root := plugintest.Dir(t, plugintest.Crasher), t.TempDir()
 	h := newHost(t, host.WithRoot(root))
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 	granted := h.Session(host.WithGrants("guard"))
 	for _, c := range []struct {
 		session    *host.Session
@@ -96,7 +97,7 @@ func TestWhatIsRetried(t *testing.T) {
 			h := newHost(t)
 			x := echo("x", func(d *tool.Definition) { d.MaxRetries, d.Idempotent = 2, c.idempotent })
 			x.Handler = func(context.Context, tool.Call) (tool.Result, error) { return c.res, c.err }
-			must[host.Tool](t)(h.Upsert("plug", x))
+			require.Must(h.Upsert("plug", x))(t)
 			if out := h.Call(t.Context(), tool.Call{Name: "x"}); out.Metadata.Attempts != c.attempts {
 				t.Errorf("%d attempts, want %d: %+v", out.Metadata.Attempts, c.attempts, out)
 			}
@@ -113,7 +114,7 @@ func TestNoRetryAfterCancel(t *testing.T) {
 		cancel()
 		return tool.Result{}, &tool.Error{Code: tool.CodeCrashed, Message: "gone"}
 	}
-	must[host.Tool](t)(h.Upsert("plug", x))
+	require.Must(h.Upsert("plug", x))(t)
 	if out := h.Call(ctx, tool.Call{Name: "x"}); out.Metadata.Attempts != 1 {
 		t.Errorf("outcome %+v", out)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
@@ -18,7 +19,7 @@ import (
 // keeps waits until the binary that serves is kept.
 func keeps(t *testing.T, h *host.Host, version string) {
 	t.Helper()
-	soon(t, "version "+version+" is kept", func() bool {
+	require.Eventually(t, "version "+version+" is kept", func() bool {
 		kept := pluginOf(h, "versioned").Kept
 		return len(kept) > 0 && kept[0].Version == version && kept[0].Current
 	})
@@ -49,7 +50,7 @@ func TestFailedUpgradeServesOn(t *testing.T) {
 		t.Fatalf("Sync: %v", err)
 	}
 	for range 2 {
-		soon(t, "it is idle", func() bool { return pluginOf(h, "versioned").State == plugin.Idle })
+		require.Eventually(t, "it is idle", func() bool { return pluginOf(h, "versioned").State == plugin.Idle })
 		if version(t, h) != "1" {
 			t.Error("another version answers")
 		}
@@ -106,7 +107,7 @@ func TestRollback(t *testing.T) {
 		t.Errorf("after a look: %v", err)
 	}
 	h = newHost(t, opt, cache)
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 	if version(t, h) != "1" || pluginOf(h, "versioned").RolledBack == "" {
 		t.Errorf("a later host: %+v", pluginOf(h, "versioned"))
 	}
@@ -119,7 +120,7 @@ func TestRollback(t *testing.T) {
 		t.Errorf("with a new file: %+v", s)
 	}
 	h = newHost(t, opt)
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 	if version(t, h) != "4" {
 		t.Errorf("a later host: %+v", pluginOf(h, "versioned"))
 	}
@@ -135,7 +136,7 @@ func TestKeptBinariesAreChecked(t *testing.T) {
 	at := func(i int) string { return filepath.Join(kept, "toolhost-binaries", of[i].SHA256) }
 
 	pinned := newHost(t, host.WithRollback(kept), host.WithPins(func() (plugin.Pins, error) { return onlyDigest(of[0].SHA256), nil }))
-	must[int](t)(pinned.Load(t.Context(), dir))
+	require.Must(pinned.Load(t.Context(), dir))(t)
 	if err := pinned.RollbackPlugin(t.Context(), "versioned"); err == nil || !strings.Contains(err.Error(), "not this digest") || version(t, pinned) != "2" {
 		t.Errorf("a copy that is not pinned: %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -32,13 +33,13 @@ func TestAttachedProviderIsToldOfSessions(t *testing.T) {
 	}
 	var told []string
 	provider := remembering{
-		Provider: must[*tool.Set](t)(tool.NewSet(echo("quick"), wait)),
+		Provider: require.Must(tool.NewSet(echo("quick"), wait))(t),
 		ended: func(session string) {
 			told = append(told, session)
 			panic("it forgot how")
 		},
 	}
-	must[int](t)(h.Attach(t.Context(), "far", provider))
+	require.Must(h.Attach(t.Context(), "far", provider))(t)
 	call := tool.Call{Name: "quick", Arguments: []byte(`{"text":"x"}`)}
 	one, two, never := h.Session(), h.Session(), h.Session()
 	for _, s := range []interface {

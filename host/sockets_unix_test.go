@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -19,7 +20,7 @@ import (
 func socketsOf(t *testing.T, h *host.Host) string {
 	t.Helper()
 	var seen plugintest.Seen
-	if err := json.Unmarshal(must[tool.Result](t)(h.Execute(t.Context(), tool.Call{Name: "snoop.look"})).Structured, &seen); err != nil {
+	if err := json.Unmarshal(require.Must(h.Execute(t.Context(), tool.Call{Name: "snoop.look"}))(t).Structured, &seen); err != nil {
 		t.Fatal(err)
 	}
 	for _, kv := range seen.Env {
@@ -54,7 +55,7 @@ func TestSocketDirectoryIsGone(t *testing.T) {
 				t.Fatal(err)
 			}
 			h := newHost(t)
-			must[int](t)(h.Load(t.Context(), plugintest.Dir(t, plugintest.Snoop, plugintest.Crasher)))
+			require.Must(h.Load(t.Context(), plugintest.Dir(t, plugintest.Snoop, plugintest.Crasher)))(t)
 			before := socketsOf(t, h)
 			t.Cleanup(func() { _ = os.RemoveAll(before) })
 			moved := before + "-moved" // a directory that is only removed could give the next its number

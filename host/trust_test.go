@@ -18,6 +18,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -41,7 +42,7 @@ func newPublisher(t *testing.T) *publisher {
 func (p *publisher) manifest(dir, name string) pluginpackage.Manifest {
 	p.t.Helper()
 	h := newHost(p.t)
-	must[int](p.t)(h.Load(p.t.Context(), dir))
+	require.Must(h.Load(p.t.Context(), dir))(p.t)
 	m := pluginpackage.Manifest{
 		Name: name, Version: "1.0.0", Description: "For tests.", License: "MIT", Protocols: []int{1}, Needs: pluginOf(h, name).Needs,
 	}
@@ -74,7 +75,7 @@ func (p *publisher) sign(dir, name string, m pluginpackage.Manifest) (at string)
 // digestOf returns the SHA-256 of a file, in hexadecimal digits.
 func digestOf(t *testing.T, path string) string {
 	t.Helper()
-	sum := sha256.Sum256(must[[]byte](t)(os.ReadFile(path)))
+	sum := sha256.Sum256(require.Must(os.ReadFile(path))(t))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -117,7 +118,7 @@ func TestTrust(t *testing.T) {
 		"manifest changed": {
 			after: func(t *testing.T, _, at string) {
 				path := filepath.Join(at, pluginpackage.ManifestFile)
-				put(t, path, bytes.Replace(must[[]byte](t)(os.ReadFile(path)), []byte("For tests."), []byte("For tests!"), 1))
+				put(t, path, bytes.Replace(require.Must(os.ReadFile(path))(t), []byte("For tests."), []byte("For tests!"), 1))
 			},
 			want: "its signature does not fit its manifest",
 		},
@@ -200,7 +201,7 @@ func TestTrustOfUpgrades(t *testing.T) {
 	plugintest.Deploy(t, dir, "versioned", "1")
 	first := sign()
 	h := newHost(t, trust, host.WithCache(cache), host.WithRollback(kept))
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 	if version(t, h) != "1" {
 		t.Fatal("it is another version")
 	}
@@ -213,11 +214,11 @@ func TestTrustOfUpgrades(t *testing.T) {
 		t.Fatalf("an upgrade to what is signed: %v, version %s", err, version(t, h))
 	}
 	again := newHost(t, trust, host.WithCache(cache))
-	must[int](t)(again.Load(t.Context(), dir))
+	require.Must(again.Load(t.Context(), dir))(t)
 	if s := pluginOf(again, "versioned"); s.Starts != 0 || s.Signature == nil || s.Signature.Publisher != "acme" {
 		t.Errorf("what is remembered: %+v", s)
 	}
-	soon(t, "the first binary is kept", func() bool { return len(pluginOf(h, "versioned").Kept) == 2 })
+	require.Eventually(t, "the first binary is kept", func() bool { return len(pluginOf(h, "versioned").Kept) == 2 })
 	if err := h.RollbackPlugin(t.Context(), "versioned"); err != nil || version(t, h) != "1" {
 		t.Errorf("a rollback to what is signed: %v, version %s", err, version(t, h))
 	}

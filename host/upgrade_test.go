@@ -16,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -27,16 +28,6 @@ func pluginOf(h *host.Host, name string) plugin.Status {
 		}
 	}
 	return plugin.Status{}
-}
-
-// soon polls for what soon has to be so: there is no event for it.
-func soon(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for begin := time.Now(); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Since(begin) > 20*time.Second {
-			t.Fatalf("not after 20 s: %s", what)
-		}
-	}
 }
 
 func version(t *testing.T, h *host.Host) string {
@@ -59,7 +50,7 @@ func TestUpgradeLosesNoCall(t *testing.T) {
 			dir, root := t.TempDir(), t.TempDir()
 			plugintest.Deploy(t, dir, "versioned", "0")
 			h := newHost(t, host.WithRoot(root), host.WithCarrier(carrier), host.WithMaxRetries(0))
-			must[int](t)(h.Load(t.Context(), dir))
+			require.Must(h.Load(t.Context(), dir))(t)
 			var calls, failed atomic.Int64
 			var all sync.WaitGroup
 			ctx, stop := context.WithCancel(t.Context())
@@ -102,14 +93,14 @@ func TestUpgradeDrains(t *testing.T) {
 	dir, root := t.TempDir(), t.TempDir()
 	plugintest.Deploy(t, dir, "versioned", "old")
 	h := newHost(t, host.WithRoot(root))
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 	before, _ := h.Get("versioned.count")
 	answer := make(chan string, 1)
 	go func() {
 		res, err := h.Execute(t.Context(), tool.Call{Name: "versioned.wait", Arguments: []byte(`{"file":"go"}`)})
 		answer <- fmt.Sprint(res.Text(), err)
 	}()
-	soon(t, "it waits", func() bool { _, err := os.Stat(filepath.Join(root, "ledger")); return err == nil })
+	require.Eventually(t, "it waits", func() bool { _, err := os.Stat(filepath.Join(root, "ledger")); return err == nil })
 	old := pluginOf(h, "versioned").PID
 	plugintest.Deploy(t, dir, "versioned", "new-more")
 	if err := h.Sync(t.Context(), dir); err != nil {
@@ -118,7 +109,7 @@ func TestUpgradeDrains(t *testing.T) {
 	if s := pluginOf(h, "versioned"); s.PID == old || s.Version != "new-more" || s.Tools != 3 {
 		t.Errorf("after the upgrade: %+v", s)
 	}
-	soon(t, "a call that was on its way goes to the new one", func() bool {
+	require.Eventually(t, "a call that was on its way goes to the new one", func() bool {
 		res, err := before.Handler(t.Context(), tool.Call{Name: "versioned.count"})
 		if err != nil {
 			t.Fatal(err)
@@ -131,7 +122,7 @@ func TestUpgradeDrains(t *testing.T) {
 	if got := <-answer; got != "old<nil>" {
 		t.Errorf("the call under way: %s", got)
 	}
-	soon(t, "the old process is gone", func() bool { _, err := os.Stat(fmt.Sprintf("/proc/%d", old)); return os.IsNotExist(err) })
+	require.Eventually(t, "the old process is gone", func() bool { _, err := os.Stat(fmt.Sprintf("/proc/%d", old)); return os.IsNotExist(err) })
 }
 
 // A new version that cannot be used leaves the old one serving, says so, and is
@@ -141,7 +132,7 @@ func TestUpgradeThatDoesNotStart(t *testing.T) {
 	dir := t.TempDir()
 	plugintest.Deploy(t, dir, "versioned", "1")
 	h := newHost(t)
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 	pid := pluginOf(h, "versioned").PID
 	plugintest.Deploy(t, dir, "versioned", "2-broken")
 	err := h.Sync(t.Context(), dir)
@@ -170,7 +161,7 @@ func TestSyncSettings(t *testing.T) {
 	dir := t.TempDir()
 	plugintest.Deploy(t, dir, "versioned", "1")
 	h := newHost(t)
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 	set := func(change func(*plugin.Settings)) error {
 		h.SetPluginSettings(func(_ string, s *plugin.Settings) { change(s) })
 		return h.Sync(t.Context(), dir)
@@ -221,9 +212,9 @@ func TestFollow(t *testing.T) {
 	}
 	plugintest.Install(t, dir, "silent") // does not hold up the others
 	plugintest.Deploy(t, dir, "versioned", "1")
-	soon(t, "version 1", answers("1"))
+	require.Eventually(t, "version 1", answers("1"))
 	plugintest.Deploy(t, dir, "versioned", "2-broken")
-	soon(t, "version 2 was tried", func() bool { return pluginOf(h, "versioned").Upgrade != "" })
+	require.Eventually(t, "version 2 was tried", func() bool { return pluginOf(h, "versioned").Upgrade != "" })
 	if !answers("1")() {
 		t.Error("the old one is gone")
 	}
@@ -243,7 +234,7 @@ func TestFollow(t *testing.T) {
 	}
 	for _, name := range []string{"other", "another"} { // each takes two looks, and a start
 		plugintest.Deploy(t, dir, name, "4-more")
-		soon(t, "it has looked meanwhile", func() bool { return pluginOf(h, name).State == plugin.Ready })
+		require.Eventually(t, "it has looked meanwhile", func() bool { return pluginOf(h, name).State == plugin.Ready })
 	}
 	if s := pluginOf(h, "versioned"); s.Version != "1" || !strings.Contains(s.Upgrade, "this version is broken") {
 		t.Errorf("half a file was run: %+v", s)
@@ -252,13 +243,13 @@ func TestFollow(t *testing.T) {
 	if err != nil || f.Close() != nil {
 		t.Fatal(err)
 	}
-	soon(t, "version 3", answers("3"))
+	require.Eventually(t, "version 3", answers("3"))
 
 	away := filepath.Join(above, "away")
 	if err := os.Rename(dir, away); err != nil {
 		t.Fatal(err)
 	}
-	soon(t, "it is told that the directory is gone", func() bool { return log.says("there is no plugin directory") })
+	require.Eventually(t, "it is told that the directory is gone", func() bool { return log.says("there is no plugin directory") })
 	if !answers("3")() {
 		t.Error("the plugins went with their directory")
 	}
@@ -266,12 +257,12 @@ func TestFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	plugintest.Deploy(t, dir, "versioned", "5")
-	soon(t, "version 5", answers("5"))
+	require.Eventually(t, "version 5", answers("5"))
 	if err := os.Remove(filepath.Join(dir, "versioned")); err != nil {
 		t.Fatal(err)
 	}
-	soon(t, "withdrawn", func() bool { return pluginOf(h, "versioned").Name == "" })
-	soon(t, "its names are those of the others that wanted them", func() bool {
+	require.Eventually(t, "withdrawn", func() bool { return pluginOf(h, "versioned").Name == "" })
+	require.Eventually(t, "its names are those of the others that wanted them", func() bool {
 		count, _ := h.Get("versioned.count")
 		return count.Owner == "another" && h.Len() == 3 && answers("4-more")()
 	})
@@ -284,9 +275,9 @@ func TestIdle(t *testing.T) {
 	dir := t.TempDir()
 	plugintest.Deploy(t, dir, "versioned", "1-keeps")
 	h := newHost(t, host.WithIdleTimeout(20*time.Millisecond))
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 	idle := func() bool { return pluginOf(h, "versioned").State == plugin.Idle }
-	soon(t, "idle", idle)
+	require.Eventually(t, "idle", idle)
 	if s := pluginOf(h, "versioned"); s.PID != 0 || !strings.Contains(s.Reason, "not used for 20ms") {
 		t.Errorf("idle: %+v", s)
 	}
@@ -303,7 +294,7 @@ func TestIdle(t *testing.T) {
 	if err := s.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	soon(t, "idle again", idle)
+	require.Eventually(t, "idle again", idle)
 }
 
 // Limits of one plugin are not another's: here its calls run one at a time, none waits,
@@ -318,7 +309,7 @@ func TestLimitsOfOnePlugin(t *testing.T) {
 			s.CallTimeout, s.MaxTimeout, s.Limits = timeout, 0, limits
 		}
 	}))
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 	wait := tool.Call{Name: "versioned.wait", Arguments: []byte(`{"file":"never"}`)}
 	if _, err := h.Execute(t.Context(), wait); tool.CodeOf(err) != tool.CodeDeadlineExceeded {
 		t.Errorf("got %v", err)
@@ -333,7 +324,7 @@ func TestLimitsOfOnePlugin(t *testing.T) {
 		_, err := h.Execute(ctx, wait)
 		ended <- err
 	}()
-	soon(t, "it runs", func() bool { return pluginOf(h, "versioned").Calls == 1 })
+	require.Eventually(t, "it runs", func() bool { return pluginOf(h, "versioned").Calls == 1 })
 	_, err := h.Execute(t.Context(), tool.Call{Name: "versioned.count"})
 	if tool.CodeOf(err) != tool.CodeResourceExhausted || !strings.Contains(err.Error(), "1 calls run and 0 wait") {
 		t.Errorf("a second call: %v", err)
@@ -350,7 +341,7 @@ func TestSyncAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	plugintest.Deploy(t, dir, "versioned", "1")
 	h := newHost(t)
-	must[int](t)(h.Load(t.Context(), dir))
+	require.Must(h.Load(t.Context(), dir))(t)
 	for i := range 5 {
 		plugintest.Deploy(t, dir, "versioned", fmt.Sprint("next-", i))
 		var all sync.WaitGroup

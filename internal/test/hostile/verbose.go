@@ -12,7 +12,8 @@ import (
 
 // What a plugin may describe, tool by tool within the bounds, that is too much.
 const (
-	Verbose   plugintest.Mode = "verbose"   // has 200 tools, each with 1,990 subschemas
+	Verbose   plugintest.Mode = "verbose"   // has 1,000 tools, each with 200 subschemas, and a good one
+	Intricate plugintest.Mode = "intricate" // has 200 tools, each with 1,990 subschemas, and a good one
 	Secretive plugintest.Mode = "secretive" // has a tool with 1.5 million sensitive names, and a good one
 	Eternal   plugintest.Mode = "eternal"   // claims 292 years for a call, and as many again ten times, and never answers
 	Whisperer plugintest.Mode = "whisperer" // has a tool for each of [Whispers], and a good one
@@ -20,20 +21,8 @@ const (
 
 func verboseModes() map[plugintest.Mode]func() {
 	return map[plugintest.Mode]func(){
-		Verbose: func() {
-			about := wire.Description{Tools: []tool.Definition{define(Tool)}}
-			var branches strings.Builder
-			for range 1988 {
-				branches.WriteString("{},")
-			}
-			for i := range 200 {
-				d := define(fmt.Sprintf("verbose.t%03d", i))
-				d.InputSchema = tool.Schema(fmt.Sprintf(`{"type":"object","title":"%d","anyOf":[%s{}]}`, i, branches.String()))
-				about.Tools = append(about.Tools, d)
-			}
-			warn()
-			server{about: about}.serve()
-		},
+		Verbose:   func() { describeMuch(1000, 200) },
+		Intricate: func() { describeMuch(200, 1990) },
 		Secretive: func() {
 			secretive := define("secretive.many")
 			secretive.Sensitive = make([]string, 1_500_000)
@@ -61,6 +50,19 @@ func verboseModes() map[plugintest.Mode]func() {
 			server{about: about}.serve()
 		},
 	}
+}
+
+// describeMuch has so many tools with so many subschemas each.
+func describeMuch(tools, subschemas int) {
+	about := wire.Description{Tools: []tool.Definition{define(Tool)}}
+	branches := strings.Repeat("{},", subschemas-2) // without the schema itself and the last
+	for i := range tools {
+		d := define(fmt.Sprintf("verbose.t%03d", i))
+		d.InputSchema = tool.Schema(fmt.Sprintf(`{"type":"object","title":"%d","anyOf":[%s{}]}`, i, branches))
+		about.Tools = append(about.Tools, d)
+	}
+	warn()
+	server{about: about}.serve()
 }
 
 // Whispers are texts that a model reads and a person does not see, or sees in another
