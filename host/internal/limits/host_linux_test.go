@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,25 +29,33 @@ type job struct {
 	Sandbox       plugin.Sandbox
 	Namespace     plugin.Namespace
 	Tool          string
+	Measure       bool // how long the neighbour's calls take, for which it takes a while
 }
 
 // outcome is how that ended.
 type outcome struct {
 	Code           tool.Code // of the call
 	Message, Text  string
-	Quiet, During  time.Duration // the neighbour's p99
+	Quiet, During  time.Duration // the neighbour's p99; 0: it was not measured
 	Grown          int64         // the most that the host's memory was above what it was before
 	Cores          float64       // that the taker's process used during the call
+	Throttled      int           // in how many periods it was to wait for a processor
 	Starts, Again  int           // of the neighbour, and of the taker when it has been called again
 	Error          string        // of whatever else failed
 	NeighbourCalls int
 }
 
 const (
-	// neighbourCalls are made at least, before and during the call.
-	neighbourCalls = 1000
-	// longEnough is how long the neighbour is called at least, so that shares of processors can be told.
+	// neighbourCalls are made at least, before and during the call, and measuredCalls to measure them.
+	neighbourCalls, measuredCalls = 100, 1000
+	// callPause is the time between two calls that are not measured.
+	callPause = 5 * time.Millisecond
+	// longEnough is how long the neighbour is called at least to measure it.
 	longEnough = time.Second
+	// throttledPeriods are so many that shares of processors can be told, where they are limited. A
+	// machine that has less to give than the limit for so long, busyTime, is too busy for it.
+	throttledPeriods = 10
+	busyTime         = 20 * time.Second
 )
 
 // beHost does the job of the variable and prints the outcome.
@@ -84,9 +93,16 @@ func (j job) run(ctx context.Context, out *outcome) (err error) {
 		return all[slices.IndexFunc(all, func(s plugin.Status) bool { return s.Name == name })]
 	}
 	// p99 is that of the neighbour until the time is over, and enough calls were made.
+	calls, long, tick := neighbourCalls, time.Duration(0), time.NewTicker(callPause)
+	defer tick.Stop()
+	if j.Measure {
+		calls, long = measuredCalls, longEnough
+		tick.Reset(time.Nanosecond) // one call after the other
+	}
 	p99 := func(until func() bool) (time.Duration, error) {
 		var took []time.Duration
-		for began := time.Now(); len(took) < neighbourCalls || time.Since(began) < longEnough || !until(); {
+		for began := time.Now(); len(took) < calls || time.Since(began) < long || !until(); {
+			<-tick.C
 			from := time.Now()
 			if _, err := call(ctx, string(neighbour)+".rest"); err != nil {
 				return 0, fmt.Errorf("the neighbour: %w", err)
@@ -100,10 +116,10 @@ func (j job) run(ctx context.Context, out *outcome) (err error) {
 		return took[len(took)*99/100], nil
 	}
 	now := func() bool { return true }
-	for range 2 { // the first warms up
-		if _, err := call(ctx, string(taker)+".rest"); err != nil {
-			return err
-		}
+	if _, err := call(ctx, string(taker)+".rest"); err != nil {
+		return err
+	}
+	for n := 0; n < 2 && j.Measure; n++ { // the first warms up
 		if out.Quiet, err = p99(now); err != nil {
 			return err
 		}
@@ -134,10 +150,13 @@ func (j job) run(ctx context.Context, out *outcome) (err error) {
 			out.Code, out.Message = tool.CodeOf(err), err.Error()
 		}
 	}()
-	isOver := func() bool { return over(ended) || over(endless) }
+	isOver := func() bool {
+		out.Throttled = throttled(pid)
+		return over(ended) || over(endless) && (out.Throttled >= throttledPeriods || time.Since(began) > busyTime)
+	}
 	out.During, err = p99(isOver)
 	// What else the machine does comes and goes; what a call does that goes on shows each time.
-	for n := 0; n < 3 && err == nil && out.slow() && !over(ended); n++ {
+	for n := 0; n < 3 && j.Measure && err == nil && out.slow() && !over(ended); n++ {
 		var again time.Duration
 		again, err = p99(now)
 		out.During = min(out.During, again)
@@ -157,8 +176,24 @@ func (j job) run(ctx context.Context, out *outcome) (err error) {
 	return nil
 }
 
-// slow reports whether the neighbour was slower than can be.
-func (o *outcome) slow() bool { return o.During > slowCeiling*max(o.Quiet, shortest) }
+// slow reports whether the neighbour was slower than can be, if that was measured.
+func (o *outcome) slow() bool { return o.Quiet > 0 && o.During > slowCeiling*max(o.Quiet, shortest) }
+
+// throttled is in how many periods the control group of a process was to wait for a processor.
+func throttled(pid int) (periods int) {
+	groups, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	for line := range strings.Lines(string(groups)) {
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) < 3 || fields[1] != "" && !slices.Contains(strings.Split(fields[1], ","), "cpu") {
+			continue
+		}
+		stat, _ := os.ReadFile(filepath.Join("/sys/fs/cgroup", fields[1], fields[2], "cpu.stat"))
+		for line := range strings.Lines(string(stat)) {
+			_, _ = fmt.Sscanf(line, "nr_throttled %d", &periods)
+		}
+	}
+	return periods
+}
 
 func over(done <-chan struct{}) bool {
 	select {
