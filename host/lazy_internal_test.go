@@ -54,8 +54,8 @@ func TestCompiledToolsHaveBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range maxCompiled + 1 {
-		err := h.Register(tool.Tool{
+	entryOf := func(i int) *entry {
+		e, err := h.compiler.entryOf("", tool.Tool{
 			Definition: tool.Definition{
 				Name: fmt.Sprintf("t%d", i), Description: "-", Safety: tool.Safe,
 				RateLimit: &tool.RateLimit{Calls: 1, Period: tool.Duration(time.Hour)},
@@ -65,11 +65,21 @@ func TestCompiledToolsHaveBounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if i == 0 {
-			if _, err := h.Execute(t.Context(), tool.Call{Name: "t0"}); err != nil {
-				t.Fatal(err)
-			}
+		return e
+	}
+	if err := h.registry.add(entryOf(0)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Execute(t.Context(), tool.Call{Name: "t0"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.registry.edit(func(to *tx) (err error) { // at once, as each edit copies all tools
+		for i := 1; i <= maxCompiled && err == nil; i++ {
+			_, err = to.putOne(entryOf(i))
 		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
 	}
 	if e := h.registry.find("t0"); e.form.Load() != nil {
 		t.Error("the tool that was compiled first still is")
