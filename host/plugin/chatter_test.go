@@ -3,10 +3,10 @@ package plugin_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -29,14 +29,7 @@ func TestChatterIsSlowedDown(t *testing.T) {
 				_, err := p.Execute(ctx, tool.Call{Name: "crash.chatter"})
 				ended <- err
 			}()
-			tick := time.Tick(time.Millisecond) // there is no event for it
-			for p.Status().Output == "" {
-				select {
-				case <-tick:
-				case err := <-ended:
-					t.Fatalf("it was not slowed down, and ended with %v", err)
-				}
-			}
+			require.Eventually(t, "it is slowed down", func() bool { return p.Status().Output != "" })
 			// It was the bytes that were too many: of lines, none is left out yet.
 			if got, want := p.Status().Output, "the plugin writes too much, and is slowed down"; got != want {
 				t.Errorf("the operator is told %q, want %q", got, want)

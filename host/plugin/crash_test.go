@@ -10,10 +10,10 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -102,11 +102,7 @@ func killDuringManyCalls(t *testing.T, carrier func(*plugin.Config)) {
 			ended <- err
 		}()
 	}
-	for begin := time.Now(); number(t, victim, "crash.waiting") < calls; { // there is no event for it from outside
-		if time.Since(begin) > ceiling {
-			t.Fatal("the plugin has not got the calls")
-		}
-	}
+	require.Eventually(t, "the plugin has got the calls", func() bool { return number(t, victim, "crash.waiting") == calls })
 	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

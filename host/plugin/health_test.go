@@ -1,75 +1,69 @@
-//go:build unix
-
 package plugin_test
 
 import (
 	"context"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
-	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// giveUp makes a call that is not answered in time.
-func giveUp(t *testing.T, p *plugin.Plugin) {
+// giveUpAfter makes a call that is not answered in time.
+func giveUpAfter(t *testing.T, p *plugin.Plugin, d time.Duration) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
-	if _, err := p.Execute(ctx, tool.Call{Name: "crash.wait"}); tool.CodeOf(err) != tool.CodeDeadlineExceeded {
+	if _, err := p.Execute(ctx, tool.Call{Name: "r.wait"}); tool.CodeOf(err) != tool.CodeDeadlineExceeded {
 		t.Fatalf("got %v, want a call that is given up", err)
 	}
 }
 
-// becomes waits for a state.
-func becomes(t *testing.T, p *plugin.Plugin, want plugin.State) plugin.Status {
-	t.Helper()
-	for begin := time.Now(); ; time.Sleep(time.Millisecond) { // there is no event for it
-		s := p.Status()
-		if s.State == want {
-			return s
-		}
-		if time.Since(begin) > ceiling {
-			t.Fatalf("want %s: %+v", want, s)
-		}
-	}
-}
-
-// A plugin that is stopped is degraded, and well again when it goes on; if it does
-// not, it is ended, and the next call starts it.
-func TestStopped(t *testing.T) {
+// The health of a server is asked for when a call was not answered in time, and no more often than
+// each pause. With two checks in a row that are not answered, a second each, it is degraded, and
+// with the third it is ended.
+func TestHealthIsCheckedAfterACall(t *testing.T) {
 	t.Parallel()
-	p := open(t, plugintest.Crasher, func(c *plugin.Config) { plugin.WithHealthPause(c, time.Millisecond) })
-	call(t, p, "crash.pid", "{}")
-	stop := func(signal syscall.Signal) {
-		if err := syscall.Kill(p.Status().PID, signal); err != nil {
-			t.Fatal(err)
-		}
-	}
-	giveUp(t, p) // and nothing comes of it: it is well
-	stop(syscall.SIGSTOP)
-	giveUp(t, p)
-	if s := becomes(t, p, plugin.Degraded); s.PID == 0 || !strings.Contains(s.Reason, "no health check 2 times") || s.LastFault == nil {
-		t.Errorf("%+v", s)
-	}
-	stop(syscall.SIGCONT)
-	call(t, p, "crash.pid", "{}")
-	if s := p.Status(); s.State != plugin.Ready || s.Reason != "" {
-		t.Errorf("it goes on: %+v", s)
-	}
+	inBubble(t, func(t *testing.T, r remote, reached func(...func(*plugin.Config)) *plugin.Plugin) {
+		const pause = 10 * time.Second
+		p := reached()
+		call(t, p, "r.now", "{}")
+		after(time.Hour)
+		giveUpAfter(t, p, time.Second)
+		after(time.Minute)
+		state(t, p, plugin.Ready, "") // it answered the check
 
-	stop(syscall.SIGSTOP)
-	giveUp(t, p)
-	becomes(t, p, plugin.Degraded)
-	giveUp(t, p)
-	if s := becomes(t, p, plugin.Idle); !strings.Contains(s.Reason, "killed by SIGKILL by the host: the plugin answered no call and no health check") {
-		t.Errorf("%+v", s)
-	}
-	call(t, p, "crash.pid", "{}")
-	if s := p.Status(); s.State != plugin.Ready || s.Starts != 2 {
-		t.Errorf("%+v", s)
-	}
+		r.silent.Store(true)
+		giveUpAfter(t, p, time.Second)
+		after(2*time.Second - 1)
+		state(t, p, plugin.Ready, "")
+		after(1)
+		state(t, p, plugin.Degraded, "no health check 2 times in a row")
+		if p.Status().LastFault == nil {
+			t.Error("there is no fault")
+		}
+		giveUpAfter(t, p, time.Second) // too soon for a check
+		after(time.Minute)
+		state(t, p, plugin.Degraded, "no health check 2 times in a row")
+
+		r.silent.Store(false)
+		call(t, p, "r.now", "{}")
+		state(t, p, plugin.Ready, "")
+
+		r.silent.Store(true)
+		giveUpAfter(t, p, time.Second)
+		after(2 * time.Second)
+		state(t, p, plugin.Degraded, "no health check 2 times in a row")
+		after(pause)
+		giveUpAfter(t, p, time.Second)
+		after(time.Second - 1)
+		state(t, p, plugin.Degraded, "")
+		after(1)
+		state(t, p, plugin.Idle, "")
+		r.silent.Store(false)
+		call(t, p, "r.now", "{}")
+		if s := p.Status(); s.State != plugin.Ready || s.Starts != 2 || s.Crashes != 1 {
+			t.Errorf("%+v", s)
+		}
+	})
 }

@@ -1,14 +1,14 @@
 package plugin_test
 
 import (
-	"context"
+	"fmt"
 	"os"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -49,17 +49,10 @@ func leavesNothing(t *testing.T, cycle func()) {
 	for range 3 {
 		cycle()
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), ceiling)
-	defer cancel()
-	for tick := time.Tick(time.Millisecond); runtime.NumGoroutine() > goroutines || descriptors(t) > files; {
-		select {
-		case <-tick: // goroutines that were told to end need a moment
-		case <-ctx.Done():
-			stacks := make([]byte, 1<<20)
-			t.Fatalf("%d goroutines, before %d; %d descriptors, before %d\n%s", runtime.NumGoroutine(), goroutines,
-				descriptors(t), files, stacks[:runtime.Stack(stacks, true)])
-		}
-	}
+	// Goroutines that were told to end need a moment.
+	require.Eventually(t, fmt.Sprintf("there are no more than %d goroutines and %d descriptors", goroutines, files), func() bool {
+		return runtime.NumGoroutine() <= goroutines && descriptors(t) <= files
+	})
 }
 
 func descriptors(t *testing.T) int {

@@ -19,6 +19,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -139,15 +140,7 @@ func in(n plugin.Namespace) func(*plugin.Config) {
 // awaitEnd fails the test where a process does not end.
 func awaitEnd(t *testing.T, pid int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), ceiling)
-	defer cancel()
-	for tick := time.Tick(time.Millisecond); alive(pid); {
-		select {
-		case <-tick:
-		case <-ctx.Done():
-			t.Fatalf("process %d lives on", pid)
-		}
-	}
+	require.Eventually(t, fmt.Sprintf("process %d has ended", pid), func() bool { return !alive(pid) })
 }
 
 // A process that left the group, the session and its parent has ended when Close

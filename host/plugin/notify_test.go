@@ -1,48 +1,58 @@
 package plugin_test
 
 import (
-	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
-	"github.com/toolhost/toolhost/internal/test/hostile"
-	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// A plugin that has other tools each time that it is asked, and says so without end, is
-// asked the less often the longer it takes the host to make something of them.
+// A server that has other tools each time that it is asked, and says so without end, is asked at
+// once for a few times, then at a pace, and the less often the longer it takes the host to make
+// something of them.
 func TestChangesArePacedByTheirCost(t *testing.T) {
 	t.Parallel()
-	const cost = 100 * time.Millisecond
-	var taken atomic.Int64
-	fourth := make(chan struct{})
-	p := open(t, hostile.Fickle, func(cfg *plugin.Config) {
-		cfg.Changed = func() {
-			time.Sleep(cost) // as compiling what it describes does
-			if taken.Add(1) == 4 {
-				close(fourth)
-			}
-		}
-	})
-	tools, err := p.Tools(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	begin := time.Now()
-	// Each of three pauses is as long as the machine is slow, and a minute at most.
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute+ceiling)
-	defer cancel()
-	if _, err := tools[0].Handler(ctx, tool.Call{ID: "1", Name: hostile.Tool}); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-fourth:
-	case <-ctx.Done():
-		t.Fatalf("it was asked %d times", taken.Load())
-	}
-	if took := time.Since(begin); took < 3*10*cost {
-		t.Errorf("four changes that took %v each came within %v", cost, took)
+	for name, c := range map[string]struct {
+		cost  time.Duration
+		began []time.Duration
+	}{
+		"at once": {0, []time.Duration{0, 0, 0, 0, 0, 250, 500, 750}},
+		"shortly": {20, []time.Duration{0, 220, 440, 660, 880, 1100, 1320}},
+		"a while": {100, []time.Duration{0, 1100, 2200, 3300}},
+		"long":    {7000, []time.Duration{0, 67_000, 134_000}}, // a pause is a minute at most
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newRemote()
+				r.described, r.changed = &atomic.Int32{}, make(chan func(), 1)
+				var began []time.Duration
+				var changed func()
+				start := time.Now()
+				p := reach(t, plugin.Server{Name: "r", Connector: r, Identity: "here"}, func(cfg *plugin.Config) {
+					cfg.Changed = func() {
+						began = append(began, time.Since(start)/time.Millisecond)
+						time.Sleep(c.cost * time.Millisecond) // as compiling what it describes takes
+						if len(began) < len(c.began) {
+							changed()
+						}
+					}
+				})
+				if err := p.Ready(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				changed = <-r.changed
+				after(time.Hour) // which is nothing to a server that says nothing
+				began, start = nil, time.Now()
+				changed()
+				after(time.Hour)
+				if !slices.Equal(began, c.began) {
+					t.Errorf("it was asked after %v ms, want %v", began, c.began)
+				}
+			})
+		})
 	}
 }

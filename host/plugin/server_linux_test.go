@@ -3,7 +3,6 @@ package plugin_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -20,26 +18,10 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sandbox"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/internal/test/toolserver"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
-
-// reach is a provider of a server, closed with the test.
-func reach(t *testing.T, s plugin.Server, change ...func(*plugin.Config)) *plugin.Plugin {
-	t.Helper()
-	cfg := plugin.Config{Root: t.TempDir(), Logger: hclog.NewNullLogger(), Settings: plugin.Settings{StartTimeout: ceiling}}
-	for _, f := range change {
-		f(&cfg)
-	}
-	p := plugin.NewServer(s, cfg)
-	t.Cleanup(func() {
-		if err := p.Close(context.Background()); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-	})
-	return p
-}
 
 // program is what a server of a test runs.
 func program(s plugin.Server) *plugin.Command { return s.Connector.Command() }
@@ -147,11 +129,7 @@ func TestServerThatLeavesIsQuarantined(t *testing.T) {
 // ends waits until a plugin does not run.
 func ends(t *testing.T, p *plugin.Plugin) {
 	t.Helper()
-	for begin := time.Now(); p.Status().State == plugin.Ready; time.Sleep(time.Millisecond) { // there is no event for it
-		if time.Since(begin) > ceiling {
-			t.Fatalf("it goes on: %+v", p.Status())
-		}
-	}
+	require.Eventually(t, "it has ended", func() bool { return p.Status().State != plugin.Ready })
 }
 
 // What a server writes without end is not kept: a line that is too long and lines that are not
@@ -175,11 +153,7 @@ func TestServerFloods(t *testing.T) {
 				for range 20 {
 					call(t, p, "s.echo", `{"text":"x"}`)
 				}
-				for begin := time.Now(); p.Status().Output == ""; time.Sleep(time.Millisecond) { // there is no event for it
-					if time.Since(begin) > ceiling {
-						t.Fatalf("the status does not say so: %+v", p.Status())
-					}
-				}
+				require.Eventually(t, "the status says so", func() bool { return p.Status().Output != "" })
 				lines, _ := journal.Since(0)
 				if len(lines) == 0 || strings.Contains(lines[0].Text, "\x1b") {
 					t.Errorf("the journal has %d lines", len(lines))
@@ -290,111 +264,6 @@ func TestServerProgram(t *testing.T) {
 	}
 	if !slices.Contains(seen.Env, "MY_TOKEN=abc") || seen.Dir != dir || !slices.Equal(seen.Args[1:], []string{"one"}) {
 		t.Errorf("it sees %+v", seen)
-	}
-}
-
-// A server that is not used is stopped, and started by the next call.
-func TestServerIsIdle(t *testing.T) {
-	t.Parallel()
-	p := reach(t, toolserver.New(t, "s"), func(c *plugin.Config) { c.IdleTimeout = 40 * time.Millisecond })
-	first := call(t, p, "s.pid", "{}").Text()
-	ends(t, p)
-	if second := call(t, p, "s.pid", "{}").Text(); first == second {
-		t.Error("it was not stopped")
-	}
-}
-
-// remote is a server without a program.
-type remote struct {
-	lose    chan error
-	refuses *atomic.Int32 // how many connections it refuses; nil: none
-}
-
-func (remote) Command() *plugin.Command { return nil }
-
-func (r remote) Connect(context.Context, io.ReadWriteCloser, plugin.Events) (plugin.Connection, error) {
-	if r.refuses != nil && r.refuses.Add(-1) >= 0 {
-		return nil, fmt.Errorf("%w: it speaks an older revision", plugin.ErrAgain)
-	}
-	c := &remoteConnection{done: make(chan struct{}), closed: make(chan struct{})}
-	go func() {
-		select {
-		case c.err = <-r.lose:
-		case <-c.closed:
-		}
-		close(c.done)
-	}()
-	return c, nil
-}
-
-type remoteConnection struct {
-	done, closed chan struct{}
-	err          error
-}
-
-func (*remoteConnection) Description() wire.Description {
-	return wire.Description{Tools: []tool.Definition{{Name: "r.wait"}, {Name: "r.now"}}}
-}
-
-func (c *remoteConnection) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
-	if call.Name != "r.wait" {
-		return tool.Text("done"), nil
-	}
-	select {
-	case <-c.done:
-		return tool.Result{}, errors.New("EOF")
-	case <-ctx.Done():
-		return tool.Result{}, ctx.Err()
-	}
-}
-func (c *remoteConnection) Done() <-chan struct{}       { return c.done }
-func (c *remoteConnection) Err() error                  { return c.err }
-func (c *remoteConnection) Close(context.Context) error { close(c.closed); return nil }
-
-// A server without a program is connected again after its connection was lost, and is closed
-// when it is not wanted any more.
-func TestRemoteServer(t *testing.T) {
-	t.Parallel()
-	r := remote{lose: make(chan error)}
-	p := reach(t, plugin.Server{Name: "r", Connector: r, Identity: "here"})
-	call(t, p, "r.now", "{}")
-	if s := p.Status(); s.State != plugin.Ready || s.PID != 0 || s.Carrier != plugin.Remote {
-		t.Errorf("the status is %+v", s)
-	}
-	failed := make(chan error, 1)
-	go func() {
-		_, err := p.Execute(t.Context(), tool.Call{Name: "r.wait"})
-		failed <- err
-	}()
-	for begin := time.Now(); p.Status().Calls < 1; call(t, p, "r.now", "{}") { // there is no event for it from outside
-		if time.Since(begin) > ceiling {
-			t.Fatal("the call is not under way")
-		}
-	}
-	r.lose <- errors.New("reset by peer")
-	if err := <-failed; tool.CodeOf(err) != tool.CodeCrashed ||
-		!strings.Contains(err.Error(), "r.wait: the connection was lost: reset by peer") {
-		t.Errorf("got %v", err)
-	}
-	call(t, p, "r.now", "{}")
-	if s := p.Status(); s.Starts != 2 || s.Crashes != 1 {
-		t.Errorf("the status is %+v", s)
-	}
-	if err := p.Restart(t.Context()); err != nil || p.Status().State != plugin.Idle {
-		t.Errorf("restarted: %v, %+v", err, p.Status())
-	}
-}
-
-// A Connector that has learned from a failure is asked once more, at once.
-func TestServerIsReachedAgain(t *testing.T) {
-	t.Parallel()
-	for refuses, starts := range map[int32]bool{1: true, 2: false} {
-		n := &atomic.Int32{}
-		n.Store(refuses)
-		p := reach(t, plugin.Server{Name: "r", Connector: remote{make(chan error), n}, Identity: "here"})
-		if err := p.Ready(t.Context()); (err == nil) != starts || p.Status().Starts != 1 {
-			t.Errorf("after %d refusals: %v, %+v", refuses, err, p.Status())
-		}
 	}
 }
 
