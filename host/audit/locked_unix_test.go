@@ -3,59 +3,28 @@
 package audit
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/toolhost/toolhost/internal/safefile"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
-func init() { children["hold"] = childHolds }
-
-// childHolds locks a file as flock(1) does, shared or alone, until its standard
-// input ends.
-func childHolds(args []string) error {
-	file, err := os.Open(args[0])
-	if err != nil {
-		return err
-	}
-	if err := safefile.Lock(file, safefile.LockMode(args[1] != "alone"), time.Time{}); err != nil {
-		return err
-	}
-	fmt.Println("locked")
-	_, err = io.Copy(io.Discard, os.Stdin)
-	return err
-}
-
-// hold has another process lock a file. The function ends it.
-func hold(t *testing.T, path, how string) (release func()) {
+// hold locks a file by a handle of its own, as another process does. The function unlocks it.
+func hold(t *testing.T, path string, how safefile.LockMode) (release func()) {
 	t.Helper()
-	cmd := child(t, "hold", path, how)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	release = sync.OnceFunc(func() { _ = errors.Join(in.Close(), cmd.Wait()) })
+	file := require.Must(os.Open(path))(t)
+	require.NoError(t, safefile.Lock(file, how, time.Time{}))
+	release = sync.OnceFunc(func() { _ = errors.Join(safefile.Unlock(file), file.Close()) })
 	t.Cleanup(release)
-	if line, err := bufio.NewReader(out).ReadString('\n'); line != "locked\n" {
-		t.Fatalf("the other process says %q, %v", line, err)
-	}
 	return release
 }
 
@@ -71,19 +40,22 @@ func warned(t *testing.T, o Options) (f *File, path string, warnings chan string
 // Readers of the log can lock it, and delay no writer.
 func TestReaderLocksTheLog(t *testing.T) {
 	t.Parallel()
-	for _, how := range []string{"shared", "alone"} {
-		f, path, warnings := warned(t, Options{})
-		hold(t, path, how)
-		began := time.Now()
-		write(t, f, 50)
-		g := open(t, path, Options{})
-		write(t, g, 1)
-		// A wait that was in vain would be as long for each.
-		if took := time.Since(began); took > 20*50*(olderWriterTimeout+5*time.Millisecond) {
-			t.Errorf("%s: 51 lines took %v", how, took)
-		}
-		isWhole(t, path, 52)
-		equal(t, "the number of warnings", len(warnings), 0)
+	for how, wait := range map[safefile.LockMode]time.Duration{
+		safefile.Shared: 0, safefile.Exclusive: 53 * 2 * olderWriterTimeout, // the same for each line, and for Open
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f, path, warnings := warned(t, Options{})
+			hold(t, path, how)
+			began := time.Now()
+			write(t, f, 50)
+			g := open(t, path, Options{})
+			write(t, g, 1)
+			if took := time.Since(began); took > wait {
+				t.Errorf("51 lines took %v, more than %v", took, wait)
+			}
+			isWhole(t, path, 52)
+			equal(t, "the number of warnings", len(warnings), 0)
+		})
 	}
 }
 
@@ -91,107 +63,113 @@ func TestReaderLocksTheLog(t *testing.T) {
 // and written in their order when it is free; a begin line fails at once.
 func TestLockedForLong(t *testing.T) {
 	t.Parallel()
-	f, path, warnings := warned(t, Options{MaxSize: threeLines(t), Keep: -1})
-	release := hold(t, path+lockSuffix, "shared")
-	const wait, lines = 100 * time.Millisecond, 200
-	f.lockTimeout = wait
-	began := time.Now()
-	for i := range lines {
-		if err := f.Write(record(i)); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		f, path, warnings := warned(t, Options{MaxSize: threeLines(t), Keep: -1})
+		release := hold(t, path+lockSuffix, safefile.Shared)
+		const lines = 200
+		began := time.Now()
+		for i := range lines {
+			require.NoError(t, f.Write(record(i)))
+			begin := record(i)
+			begin.Event = Begin
+			if err := f.Write(begin); !errors.Is(err, safefile.ErrLocked) || !strings.Contains(err.Error(), lockSuffix+" open") {
+				t.Fatalf("a begin line: %v", err)
+			}
 		}
-		begin := record(i)
-		begin.Event = Begin
-		if err := f.Write(begin); !errors.Is(err, safefile.ErrLocked) || !strings.Contains(err.Error(), lockSuffix+" open") {
-			t.Fatalf("a begin line: %v", err)
+		isLockTimeout(t, "all calls, of which one waits,", time.Since(began))
+		if first := <-warnings; !strings.Contains(first, "another process keeps it locked; the end lines of calls are kept in memory") {
+			t.Errorf("it says %q", first)
 		}
+		equal(t, "the number of lines on disk", len(readLines(t, path)), 1)
+		release()
+		began = time.Now()
+		if last := <-warnings; !strings.HasSuffix(last, "is written again, with the 200 lines that waited") { // by itself
+			t.Errorf("it says %q", last)
+		}
+		equal(t, "the time until then", time.Since(began), retryPause)
+		write(t, f, 1)
+		isWhole(t, path, lines+2)
+		want := "c0"
+		for i := range lines {
+			want += fmt.Sprint(" c", i)
+		}
+		equal(t, "the calls", calls(t, Search(t.Context(), path, Filter{})), want+" c0")
+		equal(t, "the number of other warnings", len(warnings), 0)
+	})
+}
+
+// isLockTimeout checks that something took as long as a call waits for the lock.
+func isLockTimeout(t *testing.T, what string, took time.Duration) {
+	t.Helper()
+	const pause = 5 * time.Millisecond // between two attempts
+	if took < lockTimeout || took > lockTimeout+pause {
+		t.Errorf("%s took %v, not %v", what, took, lockTimeout)
 	}
-	if took := time.Since(began); took > 20*wait {
-		t.Errorf("%d calls took %v, where one was to wait %v", lines, took, wait)
-	}
-	if first := <-warnings; !strings.Contains(first, "another process keeps it locked; the end lines of calls are kept in memory") {
-		t.Errorf("it says %q", first)
-	}
-	equal(t, "the number of lines on disk", len(readLines(t, path)), 1)
-	release()
-	if last := <-warnings; !strings.HasSuffix(last, "is written again, with the 200 lines that waited") { // by itself
-		t.Errorf("it says %q", last)
-	}
-	write(t, f, 1)
-	isWhole(t, path, lines+2)
-	want := "c0"
-	for i := range lines {
-		want += fmt.Sprint(" c", i)
-	}
-	equal(t, "the calls", calls(t, Search(t.Context(), path, Filter{})), want+" c0")
-	equal(t, "the number of other warnings", len(warnings), 0)
 }
 
 // What waits has bounds, and Close tells of what it could not write.
 func TestCloseWhileLocked(t *testing.T) {
 	t.Parallel()
-	f, path, _ := warned(t, Options{})
-	f.lockTimeout = time.Millisecond
-	release := hold(t, path+lockSuffix, "alone")
-	kept := 0
-	for ; f.Write(record(kept)) == nil; kept++ {
-		continue
-	}
-	equal(t, "the number of lines that are kept", kept, maxQueued)
-	large := record(0)
-	large.Input = fmt.Appendf(nil, "%q", strings.Repeat("x", MaxInput-2))
-	g := open(t, path, Options{}) // which cannot be had now, either
-	g.lockTimeout = time.Millisecond
-	kept = 0
-	for ; g.Write(large) == nil; kept++ {
-		continue
-	}
-	if kept >= maxQueued || g.waiting.bytes > maxQueuedBytes {
-		t.Errorf("%d large lines are kept, of %d bytes", kept, g.waiting.bytes)
-	}
-	if err := f.Close(); !errors.Is(err, safefile.ErrLocked) || !strings.Contains(err.Error(), "the end lines of calls c0, c1, c2, ") ||
-		!strings.Contains(err.Error(), " and 1014 more are lost") {
-		t.Errorf("Close: %v", err)
-	}
-	release()
-	if err := g.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
-	isWhole(t, path, 1+kept)
+	synctest.Test(t, func(t *testing.T) {
+		f, path, _ := warned(t, Options{})
+		release := hold(t, path+lockSuffix, safefile.Exclusive)
+		kept := 0
+		for ; f.Write(record(kept)) == nil; kept++ {
+			continue
+		}
+		equal(t, "the number of lines that are kept", kept, maxQueued)
+		large := record(0)
+		large.Input = fmt.Appendf(nil, "%q", strings.Repeat("x", MaxInput-2))
+		g := open(t, path, Options{}) // which cannot be had now, either
+		kept = 0
+		for ; g.Write(large) == nil; kept++ {
+			continue
+		}
+		if kept >= maxQueued || g.waiting.bytes > maxQueuedBytes {
+			t.Errorf("%d large lines are kept, of %d bytes", kept, g.waiting.bytes)
+		}
+		began := time.Now()
+		if err := f.Close(); !errors.Is(err, safefile.ErrLocked) || !strings.Contains(err.Error(), "the end lines of calls c0, c1, c2, ") ||
+			!strings.Contains(err.Error(), " and 1014 more are lost") {
+			t.Errorf("Close: %v", err)
+		}
+		isLockTimeout(t, "Close", time.Since(began))
+		release()
+		if err := g.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		isWhole(t, path, 1+kept)
+	})
 }
 
 // The lock file may be removed or exchanged, and is none of the log.
 func TestLockFile(t *testing.T) {
 	t.Parallel()
-	f, path := newLog(t, 1, Options{})
-	if err := os.Remove(path + lockSuffix); err != nil {
-		t.Fatal(err)
-	}
-	g := open(t, path, Options{})
-	write(t, g, 1)
-	hold(t, path+lockSuffix, "alone")
-	f.lockTimeout = time.Millisecond
 	begin := record(0)
 	begin.Event = Begin
-	if err := f.Write(begin); !errors.Is(err, safefile.ErrLocked) {
-		t.Errorf("a lock file that was replaced does not keep writers out: %v", err)
-	}
-	info, err := os.Stat(path + lockSuffix)
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the lock file: %v, %v", info, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f, path := newLog(t, 1, Options{})
+		require.NoError(t, os.Remove(path+lockSuffix))
+		g := open(t, path, Options{})
+		write(t, g, 1)
+		hold(t, path+lockSuffix, safefile.Exclusive)
+		if err := f.Write(begin); !errors.Is(err, safefile.ErrLocked) {
+			t.Errorf("a lock file that was replaced does not keep writers out: %v", err)
+		}
+		info, err := os.Stat(path + lockSuffix)
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("the lock file: %v, %v", info, err)
+		}
 
-	// Log and lock file moved away together are made again together.
-	f, path = newLog(t, 1, Options{})
-	if err := errors.Join(os.Rename(path, path+".away"), os.Rename(path+lockSuffix, path+".away.lock")); err != nil {
-		t.Fatal(err)
-	}
-	write(t, open(t, path, Options{}), 1)
-	hold(t, path+lockSuffix, "alone")
-	f.lockTimeout = time.Millisecond
-	if err := f.Write(begin); !errors.Is(err, safefile.ErrLocked) {
-		t.Errorf("a lock file that was moved away is kept to: %v", err)
-	}
+		// Log and lock file moved away together are made again together.
+		f, path = newLog(t, 1, Options{})
+		require.NoError(t, errors.Join(os.Rename(path, path+".away"), os.Rename(path+lockSuffix, path+".away.lock")))
+		write(t, open(t, path, Options{}), 1)
+		hold(t, path+lockSuffix, safefile.Exclusive)
+		if err := f.Write(begin); !errors.Is(err, safefile.ErrLocked) {
+			t.Errorf("a lock file that was moved away is kept to: %v", err)
+		}
+	})
 
 	link := filepath.Join(t.TempDir(), "audit.jsonl")
 	target := filepath.Join(t.TempDir(), "target")
@@ -220,7 +198,7 @@ func TestLockFile(t *testing.T) {
 func TestReadWhileLocked(t *testing.T) {
 	t.Parallel()
 	_, path := newLog(t, 3, Options{})
-	release := hold(t, path+lockSuffix, "alone")
+	release := hold(t, path+lockSuffix, safefile.Exclusive)
 	isWhole(t, path, 3)
 	release()
 	if err := os.Remove(path + lockSuffix); err != nil {
