@@ -2,13 +2,16 @@ package egress
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -113,76 +116,91 @@ func TestReset(t *testing.T) {
 // one has ended.
 func TestConnections(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "api.example.com:443")
-	w.at("api.example.com", "93.184.216.34:443", server(t, echo))
-	var open []*net.TCPConn
-	for range connections {
-		open = append(open, w.connect())
-	}
-	for w.proxy.Stats().Open < connections {
-		time.Sleep(time.Millisecond)
-	}
-	if _, err := w.connect().Read(make([]byte, 1)); err == nil {
-		t.Error("one connection more is served")
-	}
-	if n := w.proxy.Stats().Count(Refused); n != 1 {
-		t.Errorf("%d connections are counted as refused, not 1", n)
-	}
-	_ = open[7].Close()
-	for w.proxy.Stats().Open == connections {
-		time.Sleep(time.Millisecond)
-	}
-	_ = w.tunnel("api.example.com:443")
+	inTime(t, func(in *bubble) {
+		in.upstream()
+		var open []net.Conn
+		for range connections {
+			open = append(open, in.connect(""))
+		}
+		synctest.Wait()
+		if n := in.proxy.Stats().Open; n != connections {
+			in.Fatalf("%d connections are open, not %d", n, connections)
+		}
+		if _, err := in.connect("").Read(make([]byte, 1)); err == nil {
+			in.Error("one connection more is served")
+		}
+		if n := in.proxy.Stats().Count(Refused); n != 1 {
+			in.Errorf("%d connections are counted as refused, not 1", n)
+		}
+		_ = open[7].Close()
+		synctest.Wait()
+		established(in.T, in.connect(connectRequest))
+		if n := in.proxy.Stats().Open; n != connections {
+			in.Errorf("%d connections are open, not %d", n, connections)
+		}
+	})
 }
 
 // Close ends everything, in whatever state, and waits for it.
 func TestClose(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "api.example.com:443", "api.example.com:80")
-	reached := make(chan bool, 3)
-	silent := server(t, func(conn *net.TCPConn) {
-		reached <- true
-		_, _ = io.Copy(io.Discard, conn)
-		<-t.Context().Done() // its own end stays open, too
-	})
-	w.at("api.example.com", "93.184.216.34:443", silent)
-	w.at("", "93.184.216.34:80", silent)
-	conns := []net.Conn{w.connect(), w.connect(), w.connect(), w.connect(), w.tunnel("api.example.com:443")}
-	_, _ = io.WriteString(conns[1], "CONNECT api.exa")
-	_, _ = io.WriteString(conns[2], "\x05\x01\x00\x05\x01\x00\x03\x0fapi.")
-	_, _ = io.WriteString(conns[3], "GET http://api.example.com/ HTTP/1.1\r\nHost: x\r\n\r\n")
-	half := w.tunnel("api.example.com:443")
-	_ = half.CloseWrite()
-	for range 3 {
-		<-reached
-	}
-	for w.proxy.Stats().Open < 6 {
-		time.Sleep(time.Millisecond)
-	}
-	var closing sync.WaitGroup
-	for range 2 {
-		closing.Go(w.proxy.Close)
-	}
-	closing.Wait()
-	if n := w.proxy.Stats().Open; n != 0 {
-		t.Errorf("%d connections are open", n)
-	}
-	for i, conn := range append(conns, half) {
-		if _, err := io.ReadAll(conn); err != nil {
-			if errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Errorf("connection %d is open", i)
+	inTime(t, func(in *bubble) {
+		const tunnels = 3
+		servers := make(chan net.Conn, tunnels) // they read nothing, and their own ends stay open
+		in.dial = func(context.Context, netip.AddrPort) (net.Conn, error) {
+			near, far := pipe()
+			servers <- far
+			return near, nil
+		}
+		socks := in.connect("\x05\x01\x00")
+		_, _ = io.ReadFull(socks, make([]byte, 2))
+		_, _ = io.WriteString(socks, "\x05\x01\x00\x03\x0fapi.")
+		whole, half := in.connect(connectRequest), in.connect(connectRequest)
+		established(in.T, whole)
+		established(in.T, half)
+		_ = half.(*duplex).CloseWrite()
+		conns := []net.Conn{
+			in.connect(""), in.connect("CONNECT api.exa"), socks, in.connect("GET http://api.example.com/ HTTP/1.1\r\nHost: x\r\n\r\n"),
+			whole, half,
+		}
+		synctest.Wait()
+		if n := in.proxy.Stats().Open; n != len(conns) || len(servers) != tunnels {
+			in.Fatalf("%d connections are open, and %d to servers", n, len(servers))
+		}
+		began := time.Now()
+		var closing sync.WaitGroup
+		for range 2 {
+			closing.Go(in.proxy.Close)
+		}
+		closing.Wait()
+		if n := in.proxy.Stats().Open; n != 0 || time.Since(began) != 0 {
+			in.Errorf("%d connections are open after %v", n, time.Since(began))
+		}
+		for range tunnels {
+			conns = append(conns, <-servers)
+		}
+		for i, conn := range conns {
+			_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+			if _, err := io.ReadAll(conn); errors.Is(err, os.ErrDeadlineExceeded) {
+				in.Errorf("connection %d is open", i)
 			}
 		}
-	}
-	if conn, err := net.Dial("tcp", w.addr); err == nil {
-		t.Error("there still is a listener")
-		_ = conn.Close()
-	}
+		if _, err := in.listener.Accept(); err == nil {
+			in.Error("there still is a listener")
+		}
+	})
+}
+
+// A proxy that was closed serves no more, and closes the listener that it is given.
+func TestServeAfterClose(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.proxy.Serve(l); err != nil {
+	p := New(nil, Options{})
+	p.Close()
+	if err := p.Serve(l); err != nil {
 		t.Errorf("Serve after Close: %v", err)
 	}
 	if _, err := l.Accept(); err == nil {

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // TestMain fails if a goroutine of the package is left.
@@ -22,11 +24,10 @@ func TestMain(m *testing.M) {
 		os.Exit(child())
 	}
 	code := m.Run()
-	for range 500 {
+	for begin := time.Now(); time.Since(begin) < require.Ceiling; time.Sleep(10 * time.Millisecond) {
 		if left := goroutines(); left == "" {
 			os.Exit(code)
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	fmt.Fprintln(os.Stderr, "goroutines are left:\n"+goroutines())
 	os.Exit(1)
@@ -152,7 +153,7 @@ func (w *world) connect() *net.TCPConn {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(require.Ceiling))
 	return conn.(*net.TCPConn)
 }
 
