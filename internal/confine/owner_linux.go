@@ -2,8 +2,10 @@ package confine
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -49,35 +51,49 @@ var self = sync.OnceValues(func() (owner, error) {
 		return me, err
 	}
 	me.boot, _, _ = strings.Cut(string(boot), "-")
-	var alive bool
-	if me.start, alive = startOf(me.pid); !alive {
-		return me, fmt.Errorf("/proc/%d/stat cannot be read", me.pid)
-	}
-	return me, nil
+	me.start, err = startOf(me.pid)
+	return me, err
 })
 
 // isDead reports whether a process has certainly ended: it was in the PID namespace of me
-// since this boot, and no process has its number, or another one has.
+// since this boot, and no process has its number, or another one has. A number that cannot be
+// looked at, as for want of descriptors, says nothing.
 func (o owner) isDead(me owner) bool {
 	if o.space != me.space || o.boot != me.boot {
 		return false
 	}
-	start, alive := startOf(o.pid)
-	return !alive || start != o.start
+	start, err := startOf(o.pid)
+	if err != nil {
+		return errors.Is(err, errEnded)
+	}
+	return start != o.start
 }
 
-// startOf returns when a process was started, in ticks since boot; false: there is no such
-// process, or it has ended and was not reaped.
-func startOf(pid int) (uint64, bool) {
+// errEnded is the error for a process that has ended.
+var errEnded = errors.New("there is no such process")
+
+// startOf returns when a process was started, in ticks since boot.
+//
+// # Errors
+//
+// [errEnded], also for one that was not reaped; others, if it cannot be told.
+func startOf(pid int) (uint64, error) {
 	fields, err := statOf(pid)
-	if err != nil || len(fields) < 20 {
-		return 0, false
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ESRCH): // ESRCH: while it was read
+		return 0, errEnded
+	case err != nil:
+		return 0, err
+	case len(fields) < 20:
+		return 0, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
+	case fields[0] == "X":
+		return 0, errEnded
+	case fields[0] == "Z":
+		if lives, err := hasThreads(pid); err != nil || !lives {
+			return 0, cmp.Or(err, errEnded)
+		}
 	}
-	if state := fields[0]; state == "X" || state == "Z" && !hasThreads(pid) {
-		return 0, false
-	}
-	start, err := strconv.ParseUint(fields[19], 10, 64)
-	return start, err == nil
+	return strconv.ParseUint(fields[19], 10, 64)
 }
 
 // statOf returns the fields of /proc/PID/stat from the third on (proc_pid_stat(5)): the
@@ -91,14 +107,17 @@ func statOf(pid int) ([]string, error) {
 }
 
 // hasThreads reports whether a process lives on without its first thread.
-func hasThreads(pid int) bool {
+func hasThreads(pid int) (bool, error) {
 	tasks, err := os.Open(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
-		return false
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return false, err
 	}
 	defer func() { _ = tasks.Close() }()
 	names, _ := tasks.Readdirnames(2) // another process may have many
-	return len(names) > 1
+	return len(names) > 1, nil
 }
 
 var marks atomic.Uint64

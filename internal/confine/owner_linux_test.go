@@ -1,11 +1,15 @@
 package confine
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // Only what certainly was a dead host's is an orphan.
@@ -37,6 +41,39 @@ func TestOrphaned(t *testing.T) {
 		if got := Orphaned(name); got != want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+// A process that has no descriptors left cannot look at others, and takes none of them for dead.
+func TestOrphanedWithoutDescriptors(t *testing.T) {
+	t.Parallel()
+	const alone = "TOOLHOST_TEST_ALONE" // other tests need descriptors
+	if os.Getenv(alone) == "" {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOrphanedWithoutDescriptors$")
+		cmd.Env = append(os.Environ(), alone+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	name, err := NewName("fs")
+	if err != nil {
+		t.Skip(err)
+	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Max: limit.Max}); err != nil {
+		t.Fatal(err)
+	}
+	_, open := os.Open("/dev/null")
+	orphaned := Orphaned(name)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(open, unix.EMFILE) || orphaned {
+		t.Errorf("this process is dead: %v, after %v", orphaned, open)
 	}
 }
 
