@@ -29,8 +29,8 @@ func aboutCarriers(a attack) attack {
 	return a
 }
 
-// byDay is one of the carriers that an attack is tried on, and of all where there is time for
-// them, or where it is about carriers. The next attack of a table is tried on the next one.
+// byDay is one of the carriers that an attack is tried on, and all of them with .ci/long or if the
+// attack is about carriers. The next attack of a table is tried on the next one.
 func (a attack) byDay(turn int) []plugin.Carrier {
 	switch {
 	case a.on == nil:

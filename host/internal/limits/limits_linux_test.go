@@ -22,7 +22,7 @@ const (
 
 // A plugin that takes too much is ended or slowed, and what ended it has a name. Its host does not
 // grow, its neighbour answers meanwhile, and it can be called again. How much slower the neighbour
-// is gets measured where there is time for it.
+// is gets measured by .ci/long.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	sandbox := plugin.Sandbox{

@@ -4,7 +4,7 @@
 //	changed packages  the packages whose tests see the change, for make quick
 //
 // A change is what differs, also without a commit, from the commit that BASE names, else from the
-// merge base with origin/main. Where there is none, or it is the newest commit, all stages are
+// merge base with origin/main. If there is none, or it is the newest commit, all stages are
 // printed, as nothing says what is new.
 package main
 

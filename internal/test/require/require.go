@@ -13,8 +13,8 @@ import (
 const Ceiling = time.Minute
 
 // Eventually waits until ok, which it asks each millisecond, and fails with what was waited for and
-// the stacks of all goroutines if that is not within [Ceiling]. A channel or another event is better
-// where there is one. In a bubble of testing/synctest its time is the bubble's.
+// the stacks of all goroutines if that is not within [Ceiling]. If there is a channel or another event,
+// that is better. In a bubble of testing/synctest its time is the bubble's.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for begin := time.Now(); !ok(); time.Sleep(time.Millisecond) {
