@@ -93,7 +93,7 @@ func prepare(t *testing.T, c plugin.Candidate, needs *tool.Needs, settings plugi
 		}
 		settings.Env = append(settings.Env, needsVariable+"="+string(text))
 	}
-	sockets, err := os.MkdirTemp("", "work-") // that of t.TempDir is too long for a socket
+	sockets, err := os.MkdirTemp("/tmp", "work-") // t.TempDir and TMPDIR may be too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -217,7 +217,7 @@ func TestShippedExecution(t *testing.T) {
 	if got.Stdout != "true <nil> true <nil>\n" || len(got.Values) != 1 || got.Values[0].Value != "3" {
 		t.Errorf("what it may do: %+v", got)
 	}
-	// In one program, as linking each takes the time.
+	// In one program, since linking is what takes the time.
 	refused := []struct{ err, want string }{
 		{`exec.Command("true").Run()`, "operation not permitted"},
 		{`exec.Command("git", "version").Run()`, "operation not permitted"},
