@@ -156,7 +156,7 @@ func TestBox(t *testing.T) {
 		t.Fatal(err)
 	}
 	const second = "second := func(_ any, err error) error { return err }\n"
-	// In one program, as linking each takes the time.
+	// In one program, since linking is what takes the time.
 	attempts := []string{
 		`exec.Command("true").Run()`,
 		`exec.Command("/proc/self/exe").Run()`,
