@@ -29,8 +29,8 @@ func aboutCarriers(a attack) attack {
 	return a
 }
 
-// byDay is one of the carriers that an attack is tried on, and all of them with .ci/long or if the
-// attack is about carriers. The next attack of a table is tried on the next one.
+// byDay is one of the carriers that an attack is tried on, the next one for the next attack of a
+// table; all of them if it is about carriers, and in the long run.
 func (a attack) byDay(turn int) []plugin.Carrier {
 	switch {
 	case a.on == nil:

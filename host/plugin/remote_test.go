@@ -91,7 +91,9 @@ func (c *remoteConnection) Close(context.Context) error { close(c.closed); retur
 // reach is a provider of a server, closed with the test.
 func reach(t *testing.T, s plugin.Server, change ...func(*plugin.Config)) *plugin.Plugin {
 	t.Helper()
-	cfg := plugin.Config{Root: t.TempDir(), Logger: hclog.NewNullLogger(), Settings: plugin.Settings{StartTimeout: ceiling}}
+	cfg := plugin.Config{
+		Root: t.TempDir(), Logger: hclog.NewNullLogger(), Settings: plugin.Settings{StartTimeout: ceiling},
+	}
 	for _, f := range change {
 		f(&cfg)
 	}
