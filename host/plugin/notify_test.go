@@ -17,25 +17,25 @@ func TestChangesArePacedByTheirCost(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		cost  time.Duration
-		began []time.Duration
+		began []int64 // milliseconds
 	}{
-		"at once": {0, []time.Duration{0, 0, 0, 0, 0, 250, 500, 750}},
-		"shortly": {20, []time.Duration{0, 220, 440, 660, 880, 1100, 1320}},
-		"a while": {100, []time.Duration{0, 1100, 2200, 3300}},
-		"long":    {7000, []time.Duration{0, 67_000, 134_000}}, // a pause is a minute at most
+		"at once": {0, []int64{0, 0, 0, 0, 0, 250, 500, 750}},
+		"shortly": {20 * time.Millisecond, []int64{0, 220, 440, 660, 880, 1100, 1320}},
+		"a while": {100 * time.Millisecond, []int64{0, 1100, 2200, 3300}},
+		"long":    {7 * time.Second, []int64{0, 67_000, 134_000}}, // a pause is a minute at most
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := newRemote()
 				r.described, r.changed = &atomic.Int32{}, make(chan func(), 1)
-				var began []time.Duration
+				var began []int64
 				var changed func()
 				start := time.Now()
 				p := reach(t, plugin.Server{Name: "r", Connector: r, Identity: "here"}, func(cfg *plugin.Config) {
 					cfg.Changed = func() {
-						began = append(began, time.Since(start)/time.Millisecond)
-						time.Sleep(c.cost * time.Millisecond) // as compiling what it describes takes
+						began = append(began, time.Since(start).Milliseconds())
+						time.Sleep(c.cost) // as compiling what it describes takes
 						if len(began) < len(c.began) {
 							changed()
 						}
