@@ -246,6 +246,17 @@ func TestServerIsStopped(t *testing.T) {
 	}
 }
 
+// The process of a server that nothing calls ends, and the next call starts another.
+func TestServerIsIdle(t *testing.T) {
+	t.Parallel()
+	p := reach(t, toolserver.New(t, "s"), func(c *plugin.Config) { c.IdleTimeout = 40 * time.Millisecond })
+	first := call(t, p, "s.pid", "{}").Text()
+	ends(t, p)
+	if second := call(t, p, "s.pid", "{}").Text(); first == second {
+		t.Error("it was not stopped")
+	}
+}
+
 // A program is found in the PATH that the Connector gives it, and may be a script.
 func TestServerProgram(t *testing.T) {
 	t.Parallel()
