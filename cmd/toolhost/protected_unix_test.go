@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -22,6 +23,7 @@ import (
 func inside(t *testing.T, plugins ...string) *world {
 	t.Helper()
 	w := newWorld(t)
+	w.root = shortDir(t)
 	w.plugins = filepath.Join(w.root, "bin", "plugins")
 	if err := os.MkdirAll(w.plugins, 0o755); err != nil { //nolint:gosec // as plugin directories are
 		t.Fatal(err)
@@ -30,6 +32,14 @@ func inside(t *testing.T, plugins ...string) *world {
 		w.install(name, name)
 	}
 	return w
+}
+
+// shortDir is a directory with a short path, whatever TMPDIR is: sockets can be in it.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir := require.Must(os.MkdirTemp("/tmp", "th-"))(t)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	return dir
 }
 
 func (w *world) link(target, name string) {

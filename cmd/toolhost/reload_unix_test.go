@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/require"
@@ -241,7 +242,7 @@ func TestConfigOfTheDaemon(t *testing.T) {
 	s.await(" plugins on " + socket)
 	w.run("--log-level", "info", "call", "play.echo", "--root", ".").exits(0).says(fmt.Sprintf("using the daemon (pid %d)", s.cmd.Process.Pid))
 	w.until("the plugin rests", func() bool {
-		return w.known("player").State == plugin.Idle
+		return require.Must(control.Dial(t.Context(), socket))(t).State().Plugins[0].State == plugin.Idle
 	})
 	// Another root in the file does not matter where a flag names it.
 	w.configure("socket: "+socket, "defaults: {idle_time: never}", "root: /elsewhere")

@@ -285,7 +285,8 @@ func TestStaleSocket(t *testing.T) {
 func TestSocketThatCannotBe(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
-	file := filepath.Join(w.state, "file.sock")
+	dir := shortDir(t)
+	file := filepath.Join(dir, "file.sock")
 	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +299,7 @@ func TestSocketThatCannotBe(t *testing.T) {
 	w.run("serve", "--socket", long).exits(2).says("the path of the socket has", "name a shorter one")
 	w.run("tools", "--socket", long).exits(0)
 	w.run("serve", "--socket", "off").exits(2).says("a daemon needs a socket")
-	open := filepath.Join(w.state, "open")
+	open := filepath.Join(dir, "open")
 	if err := os.Mkdir(open, 0o700); err != nil { //nolint:gosec // a directory
 		t.Fatal(err)
 	}
