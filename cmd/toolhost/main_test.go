@@ -221,6 +221,7 @@ func (w *world) measured(cmd *exec.Cmd) *exec.Cmd {
 // inProcess runs the command in this process, for what starts no plugins.
 func inProcess(t *testing.T, args ...string) outcome {
 	t.Helper()
+	usesOwn(t)
 	var stdout, stderr bytes.Buffer
 	status := run(args, strings.NewReader(""), &stdout, &stderr)
 	return outcome{t, args, stdout.String(), stderr.String(), status}
