@@ -14,6 +14,9 @@ import (
 // finds the plugins.
 func TestGoInstall(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes minutes to build all: .ci/long runs it")
+	}
 	repository, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
