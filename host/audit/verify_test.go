@@ -111,8 +111,12 @@ func TestVerifyEachByte(t *testing.T) {
 	original := read(t, path)
 	second := bytes.IndexByte(original, '\n') + 1
 	third := second + bytes.IndexByte(original[second:], '\n') + 1
+	bits := []byte{1, 0x20, 0x80}
+	if testing.Short() {
+		bits = bits[1:2] // the case of a letter
+	}
 	for i := second; i < third; i++ {
-		for _, bit := range []byte{1, 0x20, 0x80} {
+		for _, bit := range bits {
 			changed := slices.Clone(original)
 			changed[i] ^= bit
 			overwrite(t, path, changed)

@@ -99,8 +99,9 @@ func TestNeedsInParts(t *testing.T) { //nolint:paralleltest // it measures memor
 	if err := got.UnmarshalBinary(append(half, half...)); err == nil || !strings.Contains(err.Error(), "more than 256 entries of net") {
 		t.Errorf("%v", err)
 	}
-	flood := lengthField(fieldNeeds, []byte(strings.Repeat("\x0a\x00", maxDescription/2)))
-	empty := []byte(strings.Repeat(string(protowire.AppendBytes(protowire.AppendTag(nil, fieldNeeds, protowire.BytesType), nil)), maxDescription/2))
+	size := maxDescription / byDay(16, 1) // a sixteenth would still become more than is allowed
+	flood := lengthField(fieldNeeds, []byte(strings.Repeat("\x0a\x00", size/2)))
+	empty := []byte(strings.Repeat(string(protowire.AppendBytes(protowire.AppendTag(nil, fieldNeeds, protowire.BytesType), nil)), size/2))
 	for name, b := range map[string][]byte{"entries": flood, "parts": empty} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

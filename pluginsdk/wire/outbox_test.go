@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // recorder is a carrier that records what is sent, and can be blocked before a write.
@@ -98,7 +100,7 @@ func TestOutboxOrder(t *testing.T) {
 	if err := o.flush(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the chunks are sent", func() bool {
+	require.Eventually(t, "the chunks are sent", func() bool {
 		_, p := r.frames(t)
 		return len(p[1]) == firstWindow && len(p[2]) == maxFrame+1
 	})
@@ -116,7 +118,7 @@ func TestOutboxOrder(t *testing.T) {
 	if err := o.flush(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the rest is sent", func() bool { _, p := r.frames(t); return len(p[1]) == large })
+	require.Eventually(t, "the rest is sent", func() bool { _, p := r.frames(t); return len(p[1]) == large })
 	if got, _ := r.frames(t); got[len(got)-1] != "end1" {
 		t.Errorf("got %v", got)
 	}
@@ -154,8 +156,8 @@ func TestOutboxDrop(t *testing.T) {
 			if err := o.flush(); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "it is sent", func() bool { _, p := r.frames(t); return len(p[number]) == min(c.size, firstWindow) })
-			eventually(t, "the writer has finished", func() bool { o.mu.Lock(); defer o.mu.Unlock(); return !o.writing })
+			require.Eventually(t, "it is sent", func() bool { _, p := r.frames(t); return len(p[number]) == min(c.size, firstWindow) })
+			require.Eventually(t, "the writer has finished", func() bool { o.mu.Lock(); defer o.mu.Unlock(); return !o.writing })
 		}
 		if found, begun := o.drop(number); found != c.found || begun != c.begun {
 			t.Errorf("%+v: got %v, %v", c, found, begun)
@@ -187,7 +189,7 @@ func TestOutboxFlushSome(t *testing.T) {
 			t.Error(err)
 		}
 		close(r.gate)
-		eventually(t, "a goroutine writes all", func() bool { f, _ := r.frames(t); return len(f) >= 3 })
+		require.Eventually(t, "a goroutine writes all", func() bool { f, _ := r.frames(t); return len(f) >= 3 })
 	}
 }
 
@@ -218,7 +220,7 @@ func TestOutboxConcurrent(t *testing.T) {
 		})
 	}
 	all.Wait()
-	eventually(t, "all is sent", func() bool {
+	require.Eventually(t, "all is sent", func() bool {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		return !o.writing && len(o.small)+len(o.whole)+len(o.waiting) == 0

@@ -190,12 +190,13 @@ func TestServeCancelMeetsResult(t *testing.T) {
 			<-let
 			return tool.Text(text), nil
 		}})
-		for i := range uint32(200) {
+		turns := byDay(60, 200)
+		for i := range uint32(turns) { //nolint:gosec // small
 			number := 2*i + 1
 			p.ask(number, tool.Call{Name: "large"})
 			p.on(number + 1) // another goroutine reads now
 			go func() { let <- struct{}{} }()
-			time.Sleep(time.Duration(i) * 5 * time.Microsecond) // the cancel comes before, while or after
+			time.Sleep(time.Duration(i) * time.Millisecond / time.Duration(turns)) // the cancel comes before, while or after
 			p.send(raw(kindCancel, number, nil))
 			if got, _ := p.result(); got != number {
 				t.Fatalf("an answer to %d, want %d", got, number)

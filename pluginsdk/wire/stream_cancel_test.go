@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/deadline"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -27,7 +28,7 @@ func (s *Stream) table() (calls, given int) {
 // settled waits until neither end holds any call.
 func settled(t *testing.T, s *Stream) {
 	t.Helper()
-	eventually(t, "the calls are forgotten", func() bool {
+	require.Eventually(t, "the calls are forgotten", func() bool {
 		calls, given := s.table()
 		s.out.mu.Lock()
 		defer s.out.mu.Unlock()
@@ -182,10 +183,10 @@ func TestStreamCancelOnTheWay(t *testing.T) {
 	onCarriers(t, func(t *testing.T, carrier string) {
 		s := serve(t, carrier, handlers{"echo": echo, "resize": resize}, StreamHooks{})
 		var all sync.WaitGroup
-		for caller := range 16 {
+		for caller := range byDay(8, 16) {
 			all.Go(func() {
 				r := rand.New(rand.NewPCG(uint64(caller), 3))
-				for range 25 {
+				for range byDay(10, 25) {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(r.IntN(8000))*time.Microsecond)
 					c := tool.Call{Name: "resize", ID: strconv.Itoa(r.IntN(2 << 20)), Arguments: letters(r.IntN(1<<20), 1)}
 					if _, err := s.Execute(ctx, c); err != nil && tool.CodeOf(err) != tool.CodeDeadlineExceeded {
@@ -201,7 +202,8 @@ func TestStreamCancelOnTheWay(t *testing.T) {
 	})
 }
 
-// More uploads and downloads are canceled than a plugin may leave unanswered.
+// More uploads and downloads are canceled than a plugin may leave unanswered. By day they are fewer,
+// and each is forgotten when it is answered.
 func TestStreamCancelManyLarge(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
@@ -211,12 +213,12 @@ func TestStreamCancelManyLarge(t *testing.T) {
 			return resize(ctx, c)
 		}}, StreamHooks{})
 		up := letters(firstWindow+chunkSize, 1)
-		for i := range maxAbandoned + 100 {
+		for i := range byDay(60, maxAbandoned+100) {
 			ctx, cancel := context.WithCancel(t.Context())
 			var c <-chan outcome
 			if i%2 == 0 { // while the request is sent
 				c = begin(ctx, s, tool.Call{Name: "resize", ID: "1", Arguments: up})
-				eventually(t, "the call is made", func() bool { return s.awaited.Load() > 0 || len(c) > 0 })
+				require.Eventually(t, "the call is made", func() bool { return s.awaited.Load() > 0 || len(c) > 0 })
 			} else { // while the result is sent
 				c = begin(ctx, s, tool.Call{Name: "resize", ID: strconv.Itoa(firstWindow + chunkSize*(i%9))})
 				within(t, "the handler", began)
@@ -251,7 +253,7 @@ func TestStreamHandover(t *testing.T) {
 		for caller := range 32 {
 			all.Go(func() {
 				r := rand.New(rand.NewPCG(uint64(caller), 4))
-				for i := range 100 {
+				for i := range byDay(30, 100) {
 					ctx, cancel := t.Context(), func() {}
 					switch r.IntN(4) {
 					case 0:

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -80,7 +81,7 @@ func TestStreamSlowReader(t *testing.T) {
 		}), s, tool.Call{Name: "stream"})
 		within(t, "the first delta", busy)
 		wantText(t, within(t, "another call", begin(t.Context(), s, tool.Call{Name: "echo", Arguments: []byte("{}")})), "{}")
-		eventually(t, "the result is there", func() bool { calls, _ := s.table(); return calls == 0 })
+		require.Eventually(t, "the result is there", func() bool { calls, _ := s.table(); return calls == 0 })
 		close(let)
 		wantText(t, within(t, "the slow call", c), text)
 		if !strings.HasPrefix(text, shown.String()) || shown.Len() > 3*deltaWindow {

@@ -21,6 +21,15 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
+// byDay returns the first number by day, when each test takes a second or so, and the second in
+// .ci/long.
+func byDay(day, long int) int {
+	if testing.Short() {
+		return day
+	}
+	return long
+}
+
 // ceiling is the time after which anything counts as hanging, on a busy machine.
 const ceiling = 2 * time.Minute
 
@@ -179,17 +188,6 @@ func within[T any](t testing.TB, what string, c <-chan T) T {
 		stacks := make([]byte, 1<<20)
 		t.Fatalf("%s: nothing in %v\n%s", what, ceiling, stacks[:runtime.Stack(stacks, true)])
 		panic("unreachable")
-	}
-}
-
-// eventually polls until ok returns true. It is for conditions that have no event.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for limit := time.Now().Add(ceiling); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(limit) {
-			stacks := make([]byte, 1<<20)
-			t.Fatalf("%s: not in %v\n%s", what, ceiling, stacks[:runtime.Stack(stacks, true)])
-		}
 	}
 }
 

@@ -227,7 +227,7 @@ func TestStreamFlood(t *testing.T) { //nolint:paralleltest // it measures
 				number, _ := p.call()
 				used := heap(func() {
 					many := []byte(strings.Repeat(string(raw(name, number, payload)), 1000))
-					for range 200 {
+					for range byDay(40, 200) {
 						p.send(many)
 					}
 					other := begin(t.Context(), s, tool.Call{Name: "y"})
@@ -235,7 +235,7 @@ func TestStreamFlood(t *testing.T) { //nolint:paralleltest // it measures
 					p.answer(n, "on")
 					wantText(t, within(t, "a call amid the flood", other), "on")
 				})
-				if used > 32<<20 {
+				if limit := uint64(byDay(8, 32)) << 20; used > limit {
 					t.Errorf("%d MiB are in use", used>>20)
 				}
 				p.answer(number, "done")

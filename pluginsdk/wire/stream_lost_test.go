@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -125,7 +126,7 @@ func TestStreamLeavesNothing(t *testing.T) { //nolint:paralleltest // it counts
 				tool.Call{Name: "echo", Arguments: []byte("on")})
 			wantText(t, within(t, "echo", c), "on")
 		}
-		eventually(t, "calls that are over leave no goroutine", func() bool { return runtime.NumGoroutine() <= before+5 })
+		require.Eventually(t, "calls that are over leave no goroutine", func() bool { return runtime.NumGoroutine() <= before+5 })
 		ctx, cancel := context.WithCancel(t.Context())
 		given := begin(ctx, s, tool.Call{Name: "stubborn"})
 		within(t, "the canceled call", began)
@@ -147,5 +148,5 @@ func TestStreamLeavesNothing(t *testing.T) { //nolint:paralleltest // it counts
 			}
 		})
 	}
-	eventually(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
+	require.Eventually(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
 }

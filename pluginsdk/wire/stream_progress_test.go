@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -108,7 +109,7 @@ func TestStreamSlowListener(t *testing.T) {
 			wantText(t, within(t, "another call", c), "on")
 		}
 		p.answer(number, "done")
-		eventually(t, "the result is there", func() bool { calls, _ := s.table(); return calls == 0 })
+		require.Eventually(t, "the result is there", func() bool { calls, _ := s.table(); return calls == 0 })
 		close(let)
 		wantText(t, within(t, "the slow call", slow), "done")
 		if len(got) > 1+progressQueue || got[len(got)-1] != reports+1 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -38,7 +39,7 @@ func TestStreamLeaderLeavesMidway(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				leader := begin(ctx, s, tool.Call{Name: "leader"})
 				leading, _ := p.call()
-				eventually(t, "it reads", func() bool { return len(s.readToken) == 1 && !s.idling.Load() })
+				require.Eventually(t, "it reads", func() bool { return len(s.readToken) == 1 && !s.idling.Load() })
 				other := begin(t.Context(), s, tool.Call{Name: "other"})
 				number, _ := p.call()
 
@@ -126,7 +127,7 @@ func TestStreamIdleAndBusy(t *testing.T) {
 	s := serve(t, onSocket, handlers{"echo": echo}, StreamHooks{})
 	for range 8 {
 		wantText(t, within(t, "a call", begin(t.Context(), s, tool.Call{Name: "echo", Arguments: []byte("on")})), "on")
-		eventually(t, "it idles", s.idling.Load)
+		require.Eventually(t, "it idles", s.idling.Load)
 	}
 	for i := range 200 { // around the moment at which the idle reader starts
 		wantText(t, within(t, "a call", begin(t.Context(), s, tool.Call{Name: "echo", Arguments: []byte("on")})), "on")
@@ -134,5 +135,5 @@ func TestStreamIdleAndBusy(t *testing.T) {
 			time.Sleep(2*idleAfter - time.Duration(i)*100*time.Microsecond)
 		}
 	}
-	eventually(t, "it idles", s.idling.Load)
+	require.Eventually(t, "it idles", s.idling.Load)
 }

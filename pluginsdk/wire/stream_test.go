@@ -60,10 +60,10 @@ func TestStreamManySizes(t *testing.T) {
 	onCarriers(t, func(t *testing.T, carrier string) {
 		s := serve(t, carrier, handlers{"resize": resize}, StreamHooks{})
 		var all sync.WaitGroup
-		for caller := range 64 {
+		for caller := range byDay(16, 64) {
 			all.Go(func() {
 				r := rand.New(rand.NewPCG(uint64(caller), 2))
-				for turn := range 4 {
+				for turn := range byDay(2, 4) {
 					in, out := sizes[r.IntN(len(sizes)-5)], sizes[r.IntN(len(sizes)-5)]
 					switch { // few are large, to limit memory and time
 					case caller == 0 && turn == 0:
@@ -134,10 +134,11 @@ func TestStreamSmallAmongLarge(t *testing.T) {
 	onCarriers(t, func(t *testing.T, carrier string) {
 		s := serve(t, carrier, handlers{"echo": echo, "resize": resize}, StreamHooks{})
 		var large []<-chan outcome
-		for i := range 3 {
+		size := byDay(8, 32) << 20
+		for i := range byDay(1, 3) {
 			large = append(large, begin(t.Context(), s,
-				tool.Call{Name: "resize", ID: strconv.Itoa(32 << 20), Arguments: letters(100, i)}),
-				begin(t.Context(), s, tool.Call{Name: "resize", ID: "100", Arguments: letters(8<<20, i)}))
+				tool.Call{Name: "resize", ID: strconv.Itoa(size), Arguments: letters(100, i)}),
+				begin(t.Context(), s, tool.Call{Name: "resize", ID: "100", Arguments: letters(size/4, i)}))
 		}
 		before := 0
 		for range 50 {
@@ -196,7 +197,7 @@ func TestStreamMoodyError(t *testing.T) {
 func TestStreamThousandsAtATime(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
-		const calls = 2000
+		calls := byDay(1000, 2000)
 		let, arrived := make(chan struct{}), make(chan struct{}, calls)
 		s := serve(t, carrier, handlers{"wait": func(ctx context.Context, c tool.Call) (tool.Result, error) {
 			arrived <- struct{}{}

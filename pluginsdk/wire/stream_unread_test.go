@@ -18,7 +18,7 @@ func TestStreamPluginDoesNotRead(t *testing.T) { //nolint:paralleltest // it mea
 			t.Run(carrier+", "+name, func(t *testing.T) {
 				s, p := withPeer(t, carrier, StreamHooks{})
 				args := letters(4<<20, 1)
-				const callers, turns = 40, 5
+				callers, turns := byDay(20, 40), byDay(2, 5)
 				used := heap(func() {
 					var all sync.WaitGroup
 					for caller := range callers {
@@ -39,7 +39,7 @@ func TestStreamPluginDoesNotRead(t *testing.T) { //nolint:paralleltest // it mea
 					all.Wait()
 				})
 				// A small message cannot be withdrawn; a large one can.
-				if used > callers*turns*maxCopied+32<<20 {
+				if used > uint64(callers*turns*maxCopied+32<<20) { //nolint:gosec // small
 					t.Errorf("%d MiB are in use", used>>20)
 				}
 				if s.Err() != nil {
@@ -123,6 +123,9 @@ func TestStreamNeverAnswers(t *testing.T) {
 		for name, limit := range limits {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
+				if testing.Short() && (name == "ours") != (carrier == onSocket) {
+					t.Skip("takes a second: .ci/long has each deadline on each carrier")
+				}
 				s, p := withPeer(t, carrier, StreamHooks{})
 				go func() {
 					for {
