@@ -14,15 +14,9 @@ import (
 	"aead.dev/minisign"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
 
 // sample is the input of a package with all kinds of blobs.
 func sample(t *testing.T) Input {
@@ -94,7 +88,8 @@ func readTar(ctx context.Context, path string) (*Package, error) {
 // is read is what was built.
 func TestReproducible(t *testing.T) {
 	t.Parallel()
-	key := must2(minisign.GenerateKey(rand.Reader))
+	_, key, err := minisign.GenerateKey(rand.Reader)
+	require.NoError(t, err)
 	build := func() (*Package, string) {
 		in := sample(t)
 		in.Sign = func(s Signed) ([]byte, error) { return Sign(key, s), nil }
@@ -102,7 +97,7 @@ func TestReproducible(t *testing.T) {
 	}
 	one, path := build()
 	two, other := build()
-	if a, b := must(os.ReadFile(path)), must(os.ReadFile(other)); !bytes.Equal(a, b) || one.Digest != two.Digest {
+	if a, b := require.Must(os.ReadFile(path))(t), require.Must(os.ReadFile(other))(t); !bytes.Equal(a, b) || one.Digest != two.Digest {
 		t.Error("two builds differ")
 	}
 	got, err := readTar(t.Context(), path)
@@ -118,10 +113,6 @@ func TestReproducible(t *testing.T) {
 	if _, err := got.File("plan9/386"); err == nil || !strings.Contains(err.Error(), "only for linux/amd64, linux/arm64") {
 		t.Errorf("another platform: %v", err)
 	}
-}
-
-func must2(_ minisign.PublicKey, key minisign.PrivateKey, err error) minisign.PrivateKey {
-	return must(key, err)
 }
 
 // A file that changed after it was hashed is not packed.
@@ -141,7 +132,7 @@ func TestChangedFile(t *testing.T) {
 func TestWrongContent(t *testing.T) {
 	t.Parallel()
 	p, _ := pack(t, sample(t))
-	d := must(p.File("linux/amd64"))
+	d := require.Must(p.File("linux/amd64"))(t)
 	for _, content := range []string{"binary b", "binary", "binary a and more", ""} {
 		p.blobs = fixed(content)
 		r, err := p.Open(t.Context(), d)

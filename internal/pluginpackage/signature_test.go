@@ -11,6 +11,7 @@ import (
 
 	"aead.dev/minisign"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -156,7 +157,7 @@ func TestMinisign(t *testing.T) {
 	}
 	run("-G", "-W", "-p", "k.pub", "-s", "k.key")
 	var public minisign.PublicKey
-	if err := public.UnmarshalText(must(os.ReadFile(filepath.Join(dir, "k.pub")))); err != nil {
+	if err := public.UnmarshalText(require.Must(os.ReadFile(filepath.Join(dir, "k.pub")))(t)); err != nil {
 		t.Fatal(err)
 	}
 	publishers := Publishers{"acme": {Keys: []string{public.String()}, Plugins: []string{"*"}}}

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // file is an entry of an archive of a stranger's.
@@ -33,7 +35,7 @@ func unpack(t *testing.T, archive []byte) (out []file) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, file{*h, must(io.ReadAll(r))})
+		out = append(out, file{*h, require.Must(io.ReadAll(r))(t)})
 	}
 }
 
@@ -72,7 +74,7 @@ func edit(t *testing.T, files []file, name string, change func(m map[string]any)
 		t.Fatal(err)
 	}
 	change(v)
-	return exchange(files, i, must(json.Marshal(v)))
+	return exchange(files, i, require.Must(json.Marshal(v))(t))
 }
 
 // exchange puts another content in place of an entry's, and follows references to it: those are
@@ -93,7 +95,8 @@ func exchange(files []file, i int, content []byte) []file {
 		var v any
 		_ = json.Unmarshal(f.content, &v)
 		follow(v, "sha256:"+hex, "sha256:"+digest.FromBytes(content).Encoded(), len(content))
-		files = exchange(files, j, must(json.Marshal(v)))
+		again, _ := json.Marshal(v) // it was JSON
+		files = exchange(files, j, again)
 	}
 	return files
 }
@@ -118,7 +121,7 @@ func follow(v any, from, to string, size int) {
 func TestStrangersArchive(t *testing.T) {
 	t.Parallel()
 	p, path := pack(t, sample(t))
-	whole := must(os.ReadFile(path))
+	whole := require.Must(os.ReadFile(path))(t)
 	files := unpack(t, whole)
 	oci, config := blobPrefix+p.Digest.Encoded(), blobPrefix+p.OCI.Config.Digest.Encoded()
 	binary := p.Manifest.Platforms["linux/amd64"]
@@ -241,7 +244,7 @@ func FuzzTar(f *testing.F) {
 	if err := os.WriteFile(in.Files["any"], []byte("#!/bin/sh\n"), 0o600); err != nil {
 		f.Fatal(err)
 	}
-	p := must(Build(f.Context(), in))
+	p := require.Must(Build(f.Context(), in))(f)
 	var b bytes.Buffer
 	if err := p.WriteTar(f.Context(), &b); err != nil {
 		f.Fatal(err)
@@ -276,7 +279,7 @@ func FuzzManifest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := ParseManifest(must(json.Marshal(m)))
+		again, err := ParseManifest(require.Must(json.Marshal(m))(t))
 		if err != nil || again.Name != m.Name || again.Version != m.Version {
 			t.Errorf("%s: %v", text, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/protect"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -20,21 +21,14 @@ func place(t *testing.T) string {
 	return dir
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	dir := place(t)
-	must(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755))
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755))
 	for name, target := range map[string]string{
 		"to-b": "a/b", "absolute": filepath.Join(dir, "a"), "up": "a/../to-b", "dangling": "a/none/below", "circle": "circle", "chain": "to-b/..",
 	} {
-		must(t, os.Symlink(target, filepath.Join(dir, name)))
+		require.NoError(t, os.Symlink(target, filepath.Join(dir, name)))
 	}
 	for given, want := range map[string]string{
 		"a/b": "a/b", "to-b": "a/b", "to-b/x": "a/b/x", "absolute/b/./y": "a/b/y", "up": "a/b", "none/at/all": "none/at/all",
@@ -56,9 +50,9 @@ func TestResolve(t *testing.T) {
 func TestExpand(t *testing.T) {
 	t.Parallel()
 	dir := place(t)
-	must(t, os.MkdirAll(filepath.Join(dir, "real"), 0o755))
-	must(t, os.Symlink("real", filepath.Join(dir, "one")))
-	must(t, os.Symlink("one", filepath.Join(dir, "two")))
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "real"), 0o755))
+	require.NoError(t, os.Symlink("real", filepath.Join(dir, "one")))
+	require.NoError(t, os.Symlink("one", filepath.Join(dir, "two")))
 	got, err := protect.Expand(filepath.Join(dir, "two", "file"), filepath.Join(dir, "real", "file"), filepath.Join(dir, "absent"))
 	want := []string{filepath.Join(dir, "absent"), filepath.Join(dir, "one"), filepath.Join(dir, "real", "file"), filepath.Join(dir, "two")}
 	if !slices.Equal(got, want) || err != nil {
@@ -70,18 +64,18 @@ func TestCovers(t *testing.T) {
 	t.Parallel()
 	dir := place(t)
 	for _, d := range []string{"bin/plugins/deep", "src", "elsewhere"} {
-		must(t, os.MkdirAll(filepath.Join(dir, d), 0o755))
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, d), 0o755))
 	}
 	for _, f := range []string{"toolhost.yaml", "bin/plugins/fs", "src/file"} {
-		must(t, os.WriteFile(filepath.Join(dir, f), nil, 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, f), nil, 0o600))
 	}
-	must(t, os.Link(filepath.Join(dir, "toolhost.yaml"), filepath.Join(dir, "src", "hard")))
-	must(t, os.Symlink("../toolhost.yaml", filepath.Join(dir, "src", "soft")))
-	must(t, os.Symlink("bin/plugins", filepath.Join(dir, "shortcut")))
-	must(t, os.Symlink("none/yet", filepath.Join(dir, "dangling")))
+	require.NoError(t, os.Link(filepath.Join(dir, "toolhost.yaml"), filepath.Join(dir, "src", "hard")))
+	require.NoError(t, os.Symlink("../toolhost.yaml", filepath.Join(dir, "src", "soft")))
+	require.NoError(t, os.Symlink("bin/plugins", filepath.Join(dir, "shortcut")))
+	require.NoError(t, os.Symlink("none/yet", filepath.Join(dir, "dangling")))
 	protected, err := protect.Expand(filepath.Join(dir, "toolhost.yaml"), filepath.Join(dir, "bin", "plugins"),
 		filepath.Join(dir, "toolhost.lock"), filepath.Join(dir, "none", "yet"), filepath.Join(dir, "audit.jsonl"))
-	must(t, err)
+	require.NoError(t, err)
 	for path, want := range map[string]bool{
 		"toolhost.yaml": true, "src/../toolhost.yaml": true, "TOOLHOST.yaml": true, "toolhost.lock": true, "toolhost.lock.new": true,
 		"bin/plugins": true, "bin/plugins/fs": true, "bin/plugins/new/one": true, "bin": true, "none": true, "none/yet/x": true,

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/test/binaries"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/mcpplugin"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
@@ -155,7 +155,7 @@ func TestPluginPassesOn(t *testing.T) {
 	if tool.CodeOf(err) != tool.CodeCanceled || got != (tool.Progress{Done: 1, Total: 2, Message: "half"}) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	until(t, func() bool { _, err := os.Stat(filepath.Join(root, "canceled")); return err == nil })
+	require.Eventually(t, "the server is told", func() bool { _, err := os.Stat(filepath.Join(root, "canceled")); return err == nil })
 }
 
 // Sessions of the host do not share what the server keeps of one.
@@ -182,7 +182,7 @@ func TestPluginGrows(t *testing.T) {
 	if _, err := h.Session().Execute(t.Context(), tool.Call{Name: "grow"}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, func() bool {
+	require.Eventually(t, "the host has the tools that there are now", func() bool {
 		_, grown := h.Get("grown")
 		_, there := h.Get("wipe")
 		return grown && !there
@@ -229,15 +229,5 @@ func TestOtherPluginsDoNotLinkTheSDK(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "github.com/toolhost/toolhost/plugins/fs").Output()
 	if err != nil || !bytes.Contains(out, []byte("toolhost/pluginsdk/wire")) || bytes.Contains(out, []byte("modelcontextprotocol")) {
 		t.Errorf("%v: %s", err, out)
-	}
-}
-
-// until waits until something holds.
-func until(t *testing.T, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it does not happen")
-		}
 	}
 }
