@@ -19,6 +19,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/mcpbridge"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -83,7 +84,7 @@ func TestReportsOfAPlugin(t *testing.T) {
 // began waits until a call of test.wait with the key has begun, ended until it has ended.
 func waited(t *testing.T, h *host.Host, key, what string) {
 	t.Helper()
-	wait(t, func() bool {
+	require.Eventually(t, "the call has "+what, func() bool {
 		out := h.Call(context.Background(), tool.Call{
 			Name: "test.waited", Arguments: json.RawMessage(fmt.Sprintf(`{"key":%q,%q:1}`, key, what)),
 		})

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -24,16 +24,6 @@ func readAll(t testing.TB, r io.Reader) string {
 		t.Fatal(err)
 	}
 	return string(b)
-}
-
-// wait returns when f reports true.
-func wait(t testing.TB, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(ceiling); !f(); runtime.Gosched() {
-		if time.Now().After(end) {
-			t.Fatal("it did not happen")
-		}
-	}
 }
 
 // authenticated takes each bearer token for the name of its caller.
@@ -54,6 +44,48 @@ func pipes() (client, server *mcp.IOTransport, hangUp func()) {
 	}
 	return &mcp.IOTransport{Reader: fromServer, Writer: toServer}, &mcp.IOTransport{Reader: fromClient, Writer: toClient},
 		func() { _ = toServer.Close(); _ = fromServer.Close() }
+}
+
+// inMemory is a listener, and what connects to it, whose connections are in memory, as those of a
+// bubble of testing/synctest have to be.
+type inMemory struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func (m *inMemory) Accept() (net.Conn, error) {
+	select {
+	case conn := <-m.conns:
+		return conn, nil
+	case <-m.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (m *inMemory) Close() error   { m.once.Do(func() { close(m.done) }); return nil }
+func (m *inMemory) Addr() net.Addr { return &net.TCPAddr{} }
+
+func (m *inMemory) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	select {
+	case m.conns <- theirs:
+		return ours, nil
+	case <-m.done:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// frontInMemory serves a handler in memory until the test ends, and returns a client of it: any
+// URL leads there.
+func frontInMemory(t testing.TB, handler http.Handler) *http.Client {
+	l := &inMemory{conns: make(chan net.Conn), done: make(chan struct{})}
+	front, by := &http.Server{Handler: handler}, &http.Transport{DialContext: l.dial} //nolint:gosec // of a test
+	go func() { _ = front.Serve(l) }()
+	t.Cleanup(func() { by.CloseIdleConnections(); _ = front.Close() })
+	return &http.Client{Transport: by}
 }
 
 // recorder writes the bodies of answers to a writer, too.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -18,6 +19,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/mcpbridge"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -272,23 +274,23 @@ func TestStateOfAnotherCaller(t *testing.T) {
 	if _, body = rawWith(t, front.URL, "tools/call", "t_rm", params, map[string]string{"Authorization": "Bearer ann"}, can); !strings.Contains(body, "-32602") {
 		t.Errorf("the answer after the theft: %s", body)
 	}
-	wait(t, func() bool { return record.last().Event == audit.End })
+	require.Eventually(t, "the end is recorded", func() bool { return record.last().Event == audit.End })
 	if len(ran) > 0 || record.last().Decision != audit.Denied {
 		t.Errorf("it ran %d times, and the record says %+v", len(ran), record.last())
 	}
 }
 
-// A question that is not answered in time denies the call, and calls that wait are bounded.
+// A question that is not answered in time denies the call.
 func TestUnansweredQuestions(t *testing.T) {
 	t.Parallel()
-	everyWay(t, func(t *testing.T, w way) {
+	everyWayInTime(t, func(t *testing.T, w way) {
 		ran, record := make(chan string, 8), &ledger{}
 		h := newHost(t, host.WithAudit(record))
 		if err := h.Register(dangerous("t.rm", ran)); err != nil {
 			t.Fatal(err)
 		}
-		s := serve(t, h, mcpbridge.ServerOptions{QuestionTimeout: 100 * time.Millisecond, MaxQuestions: 2},
-			host.WithApprover(mcpbridge.ClientApprover()))
+		const patience = 5 * time.Minute // of a server, by default
+		s, began := serve(t, h, mcpbridge.ServerOptions{}, host.WithApprover(mcpbridge.ClientApprover())), time.Now()
 		if w.version != "2026-07-28" {
 			over := make(chan struct{})
 			c := w.connect(t, s, &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -296,25 +298,28 @@ func TestUnansweredQuestions(t *testing.T) {
 				return nil, errors.New("too late")
 			}})
 			defer close(over)
-			if got := text(call(t, c, "t_rm", `{}`)); !strings.Contains(got, "not answered") {
-				t.Errorf("the client was told %q", got)
+			res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "t_rm", Arguments: json.RawMessage(`{}`)})
+			if err != nil || !strings.Contains(text(res), "not answered") || time.Since(began) != patience {
+				t.Errorf("after %v the client was told %+v, %v", time.Since(began), res, err)
 			}
 			return
 		}
 		c := manual(t, s, w)
 		state := call(t, c, "t_rm", `{}`).RequestState
-		wait(t, func() bool { return record.last().Event == audit.End })
-		if got := record.last(); got.Decision != audit.Denied || got.Approver != "client tester" {
+		time.Sleep(patience - 1)
+		synctest.Wait()
+		if got := record.last(); got.Event == audit.End {
+			t.Errorf("before its time was over, the record says %+v", got)
+		}
+		time.Sleep(1)
+		synctest.Wait()
+		if got := record.last(); got.Event != audit.End || got.Decision != audit.Denied || got.Approver != "client tester" {
 			t.Errorf("the record says %+v", got)
 		}
-		late, err := c.CallTool(context.Background(), &mcp.CallToolParams{
+		_, err := c.CallTool(t.Context(), &mcp.CallToolParams{
 			Name: "t_rm", Arguments: json.RawMessage(`{}`), RequestState: state, InputResponses: yes("q1"),
 		})
-		if err != nil { // the state has expired, too: it lives as long as the question, and began a moment later
-			wantCode(t, err, jsonrpc.CodeInvalidParams)
-		} else if got := text(late); !strings.Contains(got, "not answered") {
-			t.Errorf("the client was told %q", got)
-		}
+		wantCode(t, err, jsonrpc.CodeInvalidParams)
 		if len(ran) > 0 {
 			t.Error("the tool ran")
 		}
@@ -342,33 +347,40 @@ func TestCallsThatWaitAreBounded(t *testing.T) {
 // A call that ends while it is parked, without its answer, keeps its result for the client: once.
 func TestEndsWhileParked(t *testing.T) {
 	t.Parallel()
-	end := make(chan struct{})
-	record := &ledger{}
-	h := newHost(t, host.WithAudit(record))
-	careless := echo("t.careless")
-	careless.Handler = func(ctx context.Context, _ tool.Call) (tool.Result, error) {
-		go func() {
-			_, _ = tool.Ask(ctx, tool.Question{Message: "Why?", Schema: json.RawMessage(`{"type":"object"}`)})
-		}()
-		<-end
-		return tool.Text("done without"), nil
-	}
-	if err := h.Register(careless); err != nil {
-		t.Fatal(err)
-	}
-	c := manual(t, serve(t, h, mcpbridge.ServerOptions{}), ways[0])
-	asked := call(t, c, "t_careless", `{}`)
-	if !asked.NeedsInput() {
-		t.Fatalf("not a question: %+v", asked)
-	}
-	close(end)
-	wait(t, func() bool { return record.last().Event == audit.End })
-	again := &mcp.CallToolParams{
-		Name: "t_careless", Arguments: json.RawMessage(`{}`), RequestState: asked.RequestState, InputResponses: yes("q1"),
-	}
-	if res, err := c.CallTool(context.Background(), again); err != nil || text(res) != "done without" {
-		t.Errorf("the client returned: %+v, %v", res, err)
-	}
-	_, err := c.CallTool(context.Background(), again)
-	wantCode(t, err, jsonrpc.CodeInvalidParams)
+	synctest.Test(t, func(t *testing.T) {
+		w := ways[0]
+		w.memory = true
+		end := make(chan struct{})
+		record := &ledger{}
+		h := newHost(t, host.WithAudit(record))
+		careless := echo("t.careless")
+		careless.Handler = func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+			go func() {
+				_, _ = tool.Ask(ctx, tool.Question{Message: "Why?", Schema: json.RawMessage(`{"type":"object"}`)})
+			}()
+			<-end
+			return tool.Text("done without"), nil
+		}
+		if err := h.Register(careless); err != nil {
+			t.Fatal(err)
+		}
+		c := manual(t, serve(t, h, mcpbridge.ServerOptions{}), w)
+		asked := call(t, c, "t_careless", `{}`)
+		if !asked.NeedsInput() {
+			t.Fatalf("not a question: %+v", asked)
+		}
+		close(end)
+		synctest.Wait()
+		if got := record.last(); got.Event != audit.End {
+			t.Errorf("the record says %+v", got)
+		}
+		again := &mcp.CallToolParams{
+			Name: "t_careless", Arguments: json.RawMessage(`{}`), RequestState: asked.RequestState, InputResponses: yes("q1"),
+		}
+		if res, err := c.CallTool(context.Background(), again); err != nil || text(res) != "done without" {
+			t.Errorf("the client returned: %+v, %v", res, err)
+		}
+		_, err := c.CallTool(context.Background(), again)
+		wantCode(t, err, jsonrpc.CodeInvalidParams)
+	})
 }

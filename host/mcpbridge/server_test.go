@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -20,6 +22,7 @@ import (
 	"github.com/toolhost/toolhost/host/mcpbridge"
 	"github.com/toolhost/toolhost/internal/test/mcptest"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
@@ -83,11 +86,11 @@ func loaded(t testing.TB, modes ...plugintest.Mode) *host.Host {
 }
 
 // ceiling bounds what should take milliseconds, on a machine that is busy.
-const ceiling = 30 * time.Second
+const ceiling = require.Ceiling
 
 func newHost(t testing.TB, opts ...host.Option) *host.Host {
 	t.Helper()
-	h, err := host.New(append([]host.Option{host.WithRoot(t.TempDir()), host.WithStartTimeout(ceiling)}, opts...)...)
+	h, err := host.New(append([]host.Option{host.WithRoot(t.TempDir()), host.WithStartTimeout(ceiling), host.WithCallTimeout(time.Hour)}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,11 +120,12 @@ func serve(t testing.TB, h *host.Host, o mcpbridge.ServerOptions, opts ...host.S
 type way struct {
 	name, version string
 	http          bool
+	memory        bool // its connections are in memory
 }
 
 var ways = []way{
-	{"stdio 2026", "2026-07-28", false}, {"stdio 2025-11", "2025-11-25", false}, {"stdio 2025-03", "2025-03-26", false},
-	{"http 2026", "2026-07-28", true}, {"http 2025-11", "2025-11-25", true}, {"http 2025-03", "2025-03-26", true},
+	{name: "stdio 2026", version: "2026-07-28"}, {name: "stdio 2025-11", version: "2025-11-25"}, {name: "stdio 2025-03", version: "2025-03-26"},
+	{name: "http 2026", version: "2026-07-28", http: true}, {name: "http 2025-11", version: "2025-11-25", http: true}, {name: "http 2025-03", version: "2025-03-26", http: true},
 }
 
 // connect returns a client of the server.
@@ -135,6 +139,10 @@ func (w way) reach(
 	t testing.TB, handler http.Handler, run func(context.Context, mcp.Transport) error, o *mcp.ClientOptions, name ...string,
 ) *mcp.ClientSession {
 	t.Helper()
+	if w.http && w.memory {
+		by := &mcp.StreamableClientTransport{Endpoint: "http://memory", HTTPClient: frontInMemory(t, handler)}
+		return w.connectBy(t, by, o, name...)
+	}
 	if w.http {
 		front := httptest.NewServer(handler)
 		t.Cleanup(front.Close)
@@ -144,6 +152,10 @@ func (w way) reach(
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	theirs, ours, _ := pipes()
+	if w.memory {
+		client, server := net.Pipe()
+		theirs, ours = &mcp.IOTransport{Reader: client, Writer: client}, &mcp.IOTransport{Reader: server, Writer: server}
+	}
 	go func() { _ = run(ctx, ours) }()
 	return w.connectBy(t, theirs, o, name...)
 }
@@ -160,6 +172,15 @@ func (w way) connectBy(t testing.TB, by mcp.Transport, o *mcp.ClientOptions, nam
 	}
 	t.Cleanup(func() { _ = c.Close() })
 	return c
+}
+
+// everyWayInTime is everyWay in bubbles of testing/synctest, whose time is not the real one.
+func everyWayInTime(t *testing.T, f func(*testing.T, way)) {
+	t.Helper()
+	everyWay(t, func(t *testing.T, w way) {
+		w.memory = true
+		synctest.Test(t, func(t *testing.T) { f(t, w) })
+	})
 }
 
 // everyWay runs a test for each way to reach a server.

@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/mcpbridge"
 	"github.com/toolhost/toolhost/host/task"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -86,7 +87,7 @@ func (c tasker) task(name string) string {
 // until returns the task once it has a status.
 func (c tasker) until(id, status string) (a answer) {
 	c.t.Helper()
-	wait(c.t, func() bool {
+	require.Eventually(c.t, "the task is "+status, func() bool {
 		a = c.about("get", id)
 		if a.Error.Code != 0 {
 			c.t.Fatalf("tasks/get: %s", a.body)
@@ -157,7 +158,7 @@ func TestTasks(t *testing.T) {
 
 	id := c.task("t_wait")
 	var a answer
-	wait(t, func() bool { a = c.about("get", id); return a.Result.StatusMessage != "" })
+	require.Eventually(t, "the task has a progress", func() bool { a = c.about("get", id); return a.Result.StatusMessage != "" })
 	if a.Result.Status != "working" || strings.Contains(a.Result.StatusMessage, "\x1b") || !strings.HasPrefix(a.Result.StatusMessage, "half") {
 		t.Errorf("in progress: %s", a.body)
 	}
@@ -202,13 +203,13 @@ func TestTaskIsCancelled(t *testing.T) {
 	register(t, h, waits("t.wait", nil, &ended))
 	c := tasks(t, h, task.MemoryOptions{}, mcpbridge.TaskRule{})
 	id := c.task("t_wait")
-	wait(t, func() bool { return c.about("get", id).Result.StatusMessage != "" })
+	require.Eventually(t, "the task has a progress", func() bool { return c.about("get", id).Result.StatusMessage != "" })
 	for range 2 {
 		if a := c.about("cancel", id); a.Result.ResultType != "complete" || a.Result.Status != "" {
 			t.Errorf("tasks/cancel: %s", a.body)
 		}
 	}
-	wait(t, func() bool { return ended.Load() == 1 })
+	require.Eventually(t, "the call has ended", func() bool { return ended.Load() == 1 })
 	if a := c.until(id, "cancelled"); strings.Contains(a.body, `"result":{"content"`) {
 		t.Errorf("after the end: %s", a.body)
 	}
@@ -321,7 +322,7 @@ func TestQuestionsOfTasks(t *testing.T) {
 	c := tasks(t, h, task.MemoryOptions{}, mcpbridge.TaskRule{})
 	id := c.task("t_ask")
 	var a answer
-	wait(t, func() bool { a = c.about("get", id); return len(a.Result.InputRequests) == 2 })
+	require.Eventually(t, "both questions are asked", func() bool { a = c.about("get", id); return len(a.Result.InputRequests) == 2 })
 	if a.Result.Status != "input_required" || a.Result.InputRequests["q1"].Method != "elicitation/create" || a.Result.InputRequests["q2"].Params.Message == "" {
 		t.Errorf("the questions: %s", a.body)
 	}
@@ -480,7 +481,10 @@ func TestTasksOfAPlugin(t *testing.T) {
 		t.Fatal("not a task")
 	}
 	var a answer
-	wait(t, func() bool { a = ask("tasks/get", `"taskId":"`+id+`"`); return a.Result.Status == "completed" })
+	require.Eventually(t, "the task is completed", func() bool {
+		a = ask("tasks/get", `"taskId":"`+id+`"`)
+		return a.Result.Status == "completed"
+	})
 	if a.Result.StatusMessage != "at it" || a.Result.Result.Content[0].Text != "done" {
 		t.Errorf("the task: %s", a.body)
 	}
