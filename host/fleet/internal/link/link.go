@@ -74,13 +74,11 @@ type Link struct {
 
 	done    chan struct{}
 	proven  chan struct{}
+	epoch   time.Time    // what times are measured from, whatever happens to the clock
 	heard   atomic.Int64 // nanoseconds from epoch
 	unheard atomic.Bool  // nothing came after the last packet to the other side
 	dropped atomic.Uint64
 }
-
-// epoch is what times are measured from, whatever happens to the clock.
-var epoch = time.Now()
 
 // ID returns the link's ID, the same at both ends.
 func (l *Link) ID() string { return l.id }
@@ -102,7 +100,7 @@ func (l *Link) Proven() <-chan struct{} { return l.proven }
 
 // Heard returns when the last packet of the other side came. Its difference to other times does not
 // depend on the clock of the machine.
-func (l *Link) Heard() time.Time { return epoch.Add(time.Duration(l.heard.Load())) }
+func (l *Link) Heard() time.Time { return l.epoch.Add(time.Duration(l.heard.Load())) }
 
 // Unheard reports whether nothing came from the other side after the last packet to it, which may be lost
 // then.
@@ -145,7 +143,7 @@ func (l *Link) start(out *sealer, in *opener, size int) {
 	l.wmu.Lock()
 	l.out, l.in, l.most = out, in, size-overhead
 	l.wmu.Unlock()
-	l.heard.Store(int64(time.Since(epoch)))
+	l.heard.Store(int64(time.Since(l.epoch)))
 	close(l.started)
 }
 
@@ -221,7 +219,7 @@ func (l *Link) receive(m *nats.Msg) {
 
 // take acts on a packet of the other side.
 func (l *Link) take(p packet) {
-	l.heard.Store(int64(time.Since(epoch)))
+	l.heard.Store(int64(time.Since(l.epoch)))
 	l.unheard.Store(false)
 	select {
 	case <-l.proven:
