@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet/durable"
 	"github.com/toolhost/toolhost/host/fleet/embedded"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -168,7 +169,7 @@ func TestCancel(t *testing.T) {
 			t.Errorf("again: %v", err)
 		}
 	}
-	eventually(t, "the slots are free", func() bool { return worker.Stats().Running == 0 })
+	require.Eventually(t, "the slots are free", func() bool { return worker.Stats().Running == 0 })
 	if l.count("queued") != 0 {
 		t.Error("a canceled call ran")
 	}

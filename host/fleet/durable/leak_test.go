@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/fleet/durable"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -36,5 +37,5 @@ func TestLeaksNothing(t *testing.T) { //nolint:paralleltest // it counts gorouti
 	for range 5 {
 		round()
 	}
-	eventually(t, "no more goroutines run than before", func() bool { return runtime.NumGoroutine() <= settled+3 })
+	require.Eventually(t, "no more goroutines run than before", func() bool { return runtime.NumGoroutine() <= settled+3 })
 }

@@ -145,7 +145,7 @@ func (s *site) join(n int, tools []tool.Tool, change ...func(*durable.Config)) *
 			s.t.Fatal(err)
 		}
 	}
-	cfg := durable.Config{Conn: s.dial(n), Host: h, Key: s.keys[n], Name: fmt.Sprint("name-", n), Lapse: 2 * time.Second}
+	cfg := durable.Config{Conn: s.dial(n), Host: h, Key: s.keys[n], Name: fmt.Sprint("name-", n)}
 	for _, f := range change {
 		f(&cfg)
 	}
@@ -258,16 +258,6 @@ func (p *party) wait(t testing.TB, id string) durable.Call {
 		t.Fatalf("Wait: %v", err)
 	}
 	return c
-}
-
-// eventually waits until something holds that nothing tells of.
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(ceiling); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within %v", what, ceiling)
-		}
-	}
 }
 
 // processSpec is what a worker process is told.

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/toolhost/toolhost/host/fleet/durable"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -52,7 +53,7 @@ func (s *site) stranger(t *testing.T, n int) *stranger {
 func (x *stranger) message(id string) *nats.Msg {
 	x.t.Helper()
 	var found *nats.Msg
-	eventually(x.t, "the message is heard", func() bool {
+	require.Eventually(x.t, "the message is heard", func() bool {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		for _, m := range x.heard {
@@ -104,14 +105,15 @@ func TestStrangersMessages(t *testing.T) {
 	t.Parallel()
 	s, l := newSite(t, 3), new(ledger)
 	once, many := noted("once", l, false, nil), noted("many", l, true, nil)
-	caller := s.join(0, nil, remote(once, many), trusting(s.peers(1)))
+	soon := func(c *durable.Config) { c.Lapse = 2 * time.Second }
+	caller := s.join(0, nil, remote(once, many), trusting(s.peers(1)), soon)
 	x := s.stranger(t, 2)
 	ids := []string{
 		caller.submit(t, durable.Request{Tool: "once", Arguments: args("a")}),
 		caller.submit(t, durable.Request{Tool: "many", Arguments: args("a")}),
 	}
 	key, queued := x.record(ids[0])
-	worker := s.join(1, []tool.Tool{once, many}, trusting(s.peers(0)))
+	worker := s.join(1, []tool.Tool{once, many}, trusting(s.peers(0)), soon)
 	for _, id := range ids {
 		if c := caller.wait(t, id); c.State != durable.StateDone {
 			t.Fatalf("%+v", c)
@@ -138,12 +140,12 @@ func TestStrangersMessages(t *testing.T) {
 	if err := x.nc.Publish("toolhost.v1.n."+strings.Split(m.Subject, ".")[3], nil); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "all are refused", func() bool { return worker.Stats().Refused == uint64(len(bad)) })
+	require.Eventually(t, "all are refused", func() bool { return worker.Stats().Refused == uint64(len(bad)) })
 
 	// It puts the record back as it was when the call was queued, and the message again.
 	x.put(key, queued)
 	x.publish(m.Subject, m.Data)
-	eventually(t, "that is refused too", func() bool { return worker.Stats().Refused == uint64(len(bad))+1 })
+	require.Eventually(t, "that is refused too", func() bool { return worker.Stats().Refused == uint64(len(bad))+1 })
 	if l.all.Load() != 2 {
 		t.Errorf("they ran %v", l.runs)
 	}
@@ -221,7 +223,7 @@ func TestStrangersRecords(t *testing.T) {
 	caller := s.join(0, nil, remote(slow, large), trusting(s.peers(1)), func(c *durable.Config) { c.Lapse = time.Second })
 	x := s.stranger(t, 2)
 	id := caller.submit(t, durable.Request{Tool: "slow", Arguments: args("a")})
-	eventually(t, "it runs", func() bool { return l.count("a") == 1 })
+	require.Eventually(t, "it runs", func() bool { return l.count("a") == 1 })
 	key, _ := x.record(id)
 	x.put(key, []byte("rubbish"))
 	close(release)

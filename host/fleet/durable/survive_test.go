@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/fleet/durable"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -86,7 +87,7 @@ func TestWorkerKilled(t *testing.T) {
 	caller := s.join(0, nil, remote(processTools(file, false)...), trusting(s.peers(1, 2)), func(c *durable.Config) { c.Lapse = time.Second })
 	once := caller.submit(t, durable.Request{Tool: "once.add", Arguments: args("once")})
 	many := caller.submit(t, durable.Request{Tool: "many.add", Arguments: args("many")})
-	eventually(t, "both run", func() bool { l := lines(t, file); return l["once"] == 1 && l["many"] == 1 })
+	require.Eventually(t, "both run", func() bool { l := lines(t, file); return l["once"] == 1 && l["many"] == 1 })
 	if c, err := caller.Get(t.Context(), once); err != nil || c.State != durable.StateRunning || !strings.HasPrefix(c.Worker, "process-") {
 		t.Errorf("it runs as %+v, %v", c, err)
 	}
@@ -129,7 +130,7 @@ func TestRestarts(t *testing.T) {
 
 	// Now the server goes while a call runs, and comes back after its end, and while a caller waits.
 	running := caller.submit(t, durable.Request{Tool: "slow", Arguments: args("b")})
-	eventually(t, "it runs", func() bool { return l.count("b") == 1 })
+	require.Eventually(t, "it runs", func() bool { return l.count("b") == 1 })
 	waited := make(chan durable.Call, 1)
 	go func() {
 		c, err := caller.Wait(t.Context(), running)
@@ -168,7 +169,7 @@ func TestWorkerEnds(t *testing.T) {
 	caller := s.join(0, nil, remote(noted("once", l, false, nil), noted("many", l, true, nil)), trusting(s.peers(1, 2)))
 	once := caller.submit(t, durable.Request{Tool: "once", Arguments: args("once")})
 	many := caller.submit(t, durable.Request{Tool: "many", Arguments: args("many")})
-	eventually(t, "both run", func() bool { return l.count("once") == 1 && l.count("many") == 1 })
+	require.Eventually(t, "both run", func() bool { return l.count("once") == 1 && l.count("many") == 1 })
 	worker.end()
 	if c := caller.wait(t, once); c.State != durable.StateFailed || !unknown(c) {
 		t.Errorf("at most once: %+v", c)
@@ -190,7 +191,7 @@ func TestPoison(t *testing.T) {
 	id := caller.submit(t, durable.Request{Tool: "many.add", Arguments: args("poison")})
 	for n := range 2 {
 		p := s.startProcess(1, file, true)
-		eventually(t, "it runs", func() bool { return lines(t, file)["poison"] == n+1 })
+		require.Eventually(t, "it runs", func() bool { return lines(t, file)["poison"] == n+1 })
 		p.kill()
 	}
 	s.join(2, processTools(file, false), trusting(s.peers(0)), func(c *durable.Config) { c.Attempts = 2; c.Lapse = time.Second })
@@ -209,7 +210,7 @@ func TestNotAttempted(t *testing.T) {
 	s, l := newSite(t, 3), new(ledger)
 	add := noted("add", l, true, nil)
 	add.RateLimit = &tool.RateLimit{Calls: 1, Period: tool.Duration(time.Second)}
-	once := func(c *durable.Config) { c.Attempts = 1 }
+	once := func(c *durable.Config) { c.Attempts, c.Lapse = 1, 2*time.Second }
 	caller := s.join(0, nil, remote(add), trusting(s.peers(2)))
 	other := s.join(1, []tool.Tool{add}, trusting(s.peers(2)), once)
 	ids := []string{}
@@ -220,7 +221,7 @@ func TestNotAttempted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "they come to the other host a second time", func() bool {
+	require.Eventually(t, "they come to the other host a second time", func() bool {
 		for c := range queue.ListConsumers(t.Context()).Info() {
 			return c.Delivered.Consumer >= 6
 		}
@@ -260,7 +261,7 @@ func TestChurn(t *testing.T) {
 			default:
 			}
 			before := total(t, file)
-			eventually(t, "calls run", func() bool {
+			require.Eventually(t, "calls run", func() bool {
 				select {
 				case <-stop:
 					return true

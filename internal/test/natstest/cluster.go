@@ -7,9 +7,10 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // Cluster is three servers of this process, of which each can end and start again.
@@ -20,9 +21,6 @@ type Cluster struct {
 }
 
 const size = 3
-
-// patience bounds what a cluster takes to agree, on a machine that is busy.
-const patience = 60 * time.Second
 
 // NewCluster starts a cluster with JetStream, which the public halves of keys may log in to. It ends with
 // the test.
@@ -80,7 +78,7 @@ func (c *Cluster) Start(i int) {
 	}
 	c.servers[i] = s
 	s.Start()
-	if !s.ReadyForConnections(patience) {
+	if !s.ReadyForConnections(require.Ceiling) {
 		c.t.Fatalf("server %d does not accept connections", i)
 	}
 }
@@ -94,7 +92,7 @@ func (c *Cluster) Stop(i int) {
 // Ready waits until each server has routes to the others and knows a leader.
 func (c *Cluster) Ready() {
 	c.t.Helper()
-	c.await("the servers to agree", func() bool {
+	require.Eventually(c.t, "the servers to agree", func() bool {
 		leaders := 0
 		for _, s := range c.servers {
 			if !s.JetStreamIsCurrent() {
@@ -112,7 +110,7 @@ func (c *Cluster) Ready() {
 func (c *Cluster) StreamLeader(stream string) int {
 	c.t.Helper()
 	leader := -1
-	c.await("a leader of "+stream, func() bool {
+	require.Eventually(c.t, "a leader of "+stream, func() bool {
 		for i, s := range c.servers {
 			if s.Running() && s.JetStreamIsStreamLeader("$G", stream) {
 				leader = i
@@ -121,16 +119,6 @@ func (c *Cluster) StreamLeader(stream string) int {
 		return leader >= 0
 	})
 	return leader
-}
-
-// await waits for what servers do not tell of.
-func (c *Cluster) await(what string, holds func() bool) {
-	c.t.Helper()
-	for end := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			c.t.Fatalf("waited for %s", what)
-		}
-	}
 }
 
 // URL is the servers' URLs, that of the i-th one first.
