@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/test/natstest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -176,7 +177,7 @@ func TestJoinLeavesOutBadTools(t *testing.T) {
 	for h.Len() == 0 { // it answers late
 		select {
 		case <-changes:
-		case <-time.After(20 * time.Second):
+		case <-time.After(require.Ceiling):
 			t.Fatal("there are no tools")
 		}
 	}

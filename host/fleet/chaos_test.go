@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/fleet/embedded"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -30,7 +31,7 @@ func TestKilledHost(t *testing.T) {
 	s, keyFile := siteWithFile(t)
 	b, c := s.start(t, keyFile, "b"), s.start(t, keyFile, "c")
 	a := join(t, s.config("a", mount("*")))
-	until(t, "both hosts", func() bool { return len(a.Hosts()) == 3 })
+	require.Eventually(t, "both hosts", func() bool { return len(a.Hosts()) == 3 })
 
 	var killed sync.Once
 	l := a.load(t, 32, func(i int64) bool {
@@ -66,7 +67,7 @@ func TestRestartedServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = again.Close(context.Background()) })
-	until(t, "a call", func() bool {
+	require.Eventually(t, "a call", func() bool {
 		_, err := a.Host.Execute(t.Context(), tool.Call{Name: "who"})
 		return err == nil
 	})
@@ -97,7 +98,7 @@ func TestStrangers(t *testing.T) {
 	for range 20 {
 		a.text(t, "count")
 	}
-	until(t, "what the stranger hears", func() bool {
+	require.Eventually(t, "what the stranger hears", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(heard) >= 20
@@ -120,7 +121,7 @@ func TestStrangers(t *testing.T) {
 	if err := stranger.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "a call among the noise", func() bool {
+	require.Eventually(t, "a call among the noise", func() bool {
 		_, err := a.Host.Execute(t.Context(), tool.Call{Name: "count"})
 		return err == nil
 	})
@@ -147,7 +148,7 @@ func TestUnknownHost(t *testing.T) {
 	s := siteOf(t, own, other)
 	b := join(t, s.config("b", share("*")), says("who", "b"))
 	x := join(t, fleet.Config{URL: s.URL(), Key: other, Name: "x", Mount: []string{"*"}, Share: []string{"*"}}, says("trap", "x"))
-	until(t, "the stranger", func() bool { return len(b.Hosts()) == 2 })
+	require.Eventually(t, "the stranger", func() bool { return len(b.Hosts()) == 2 })
 	if got := b.Hosts()[1]; got.State != fleet.HostRefused || got.Name != "x" || got.Key != other.Public() {
 		t.Errorf("%+v", got)
 	}
@@ -171,7 +172,7 @@ func TestUnknownHost(t *testing.T) {
 		}
 		return "it is not there"
 	}
-	until(t, "why its tools are not there", func() bool {
+	require.Eventually(t, "why its tools are not there", func() bool {
 		return strings.Contains(reason(), "host x does not know the key "+own.Public()+": add it under nats.peers there")
 	})
 	friend := fleet.Peer{Key: own.Public(), Share: []string{}}
@@ -179,8 +180,8 @@ func TestUnknownHost(t *testing.T) {
 	if err := x.Reconfigure(c); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "its tools", func() bool { return x.has("who") })
-	until(t, "an end of the reason", func() bool { return reason() == "" })
+	require.Eventually(t, "its tools", func() bool { return x.has("who") })
+	require.Eventually(t, "an end of the reason", func() bool { return reason() == "" })
 	if b.has("trap") {
 		t.Error("a peer sees a tool that is not shared with it")
 	}
@@ -294,7 +295,7 @@ func TestMountLater(t *testing.T) {
 	if err := a.Reconfigure(s.config("a")); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the end of the tool", func() bool { return !a.has("who") })
+	require.Eventually(t, "the end of the tool", func() bool { return !a.has("who") })
 }
 
 // A host cannot pass for another by its name.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/internal/test/natstest"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // A cluster loses the server that one host is connected to, then that of the caller, and gets both back:
@@ -43,10 +44,10 @@ func TestClusterLosesServers(t *testing.T) {
 	}()
 	for _, lost := range []int{1, 0} {
 		more := calls.Load() + 1000
-		until(t, "more calls", func() bool { return calls.Load() > more })
+		require.Eventually(t, "more calls", func() bool { return calls.Load() > more })
 		cluster.Stop(lost)
 		more = calls.Load() + 1000
-		until(t, "more calls without it", func() bool { return calls.Load() > more })
+		require.Eventually(t, "more calls without it", func() bool { return calls.Load() > more })
 		cluster.Start(lost)
 		cluster.Ready()
 		a.shared(t, "work.once", 1, 2)

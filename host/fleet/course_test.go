@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -72,7 +73,7 @@ func TestCourseOfCall(t *testing.T) {
 		_, err := session.Execute(ctx, tool.Call{Name: "waits"})
 		ended <- err
 	}()
-	until(t, "the call", func() bool { return a.Hosts()[1].Calls == 1 })
+	require.Eventually(t, "the call", func() bool { return a.Hosts()[1].Calls == 1 })
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
@@ -134,7 +135,7 @@ func TestRollingUpgrade(t *testing.T) {
 	s := newSite(t)
 	a := join(t, s.config("a", mount("*")))
 	b := join(t, s.config("b", share("*")), says("who", "b"))
-	until(t, "the tool", func() bool { return a.has("who") })
+	require.Eventually(t, "the tool", func() bool { return a.has("who") })
 	stop, ended := make(chan struct{}), make(chan int)
 	go func() {
 		n := 0

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -34,14 +35,14 @@ func TestToolsComeAndGoWithTheirHost(t *testing.T) {
 	s := newSite(t)
 	a := join(t, s.config("a", mount("*")))
 	b := join(t, s.config("b", share("*")), says("one", "1"))
-	until(t, "the tool", func() bool { return a.has("one") })
+	require.Eventually(t, "the tool", func() bool { return a.has("one") })
 	if err := b.Register(says("two", "2")); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the second tool", func() bool { return a.has("two") })
+	require.Eventually(t, "the second tool", func() bool { return a.has("two") })
 	_ = b.Fleet.Close(context.Background())
 	begin := time.Now()
-	until(t, "their end", func() bool { return !a.has("one") && !a.has("two") })
+	require.Eventually(t, "their end", func() bool { return !a.has("one") && !a.has("two") })
 	t.Logf("gone after %v", time.Since(begin))
 }
 
@@ -100,7 +101,7 @@ func TestDrained(t *testing.T) {
 		return tool.Text("b"), nil
 	}))
 	a := join(t, s.config("a", mount("*")))
-	until(t, "the tool", func() bool { return a.has("slow") })
+	require.Eventually(t, "the tool", func() bool { return a.has("slow") })
 	if err := a.Drained(t.Context(), "b"); tool.CodeOf(err) != tool.CodeCanceled {
 		t.Errorf("a host that does not drain: %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/fleet/internal/link"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -33,7 +34,7 @@ func TestOtherProtocol(t *testing.T) {
 		r := s.newRaw(t, s.key, map[string]any{
 			"protocol": map[string]int{"min": c.version, "max": c.version}, "name": name, "news": strings.Repeat("x", 1000),
 		}, unused)
-		until(t, name, func() bool { return a.state(name) != "" && b.state(name) != "" })
+		require.Eventually(t, name, func() bool { return a.state(name) != "" && b.state(name) != "" })
 		for _, h := range a.Hosts() {
 			if h.Name == name && (h.State != fleet.HostRefused || !strings.Contains(h.Reason, "speaks "+strings.Replace(name, "-", " ", 1)) ||
 				!strings.Contains(h.Reason, c.advice)) {
@@ -93,7 +94,7 @@ func TestAnnouncementBounds(t *testing.T) {
 		c.says["name"] = name
 		s.newRaw(t, s.key, c.says, unused)
 		end := s.newRaw(t, s.key, map[string]any{"name": "after-" + name}, unused) // which is heard later
-		until(t, "the host after it", func() bool { return a.state("after-"+name) != "" })
+		require.Eventually(t, "the host after it", func() bool { return a.state("after-"+name) != "" })
 		if got := a.state(name) != ""; got != c.good {
 			t.Errorf("%d: known: %v", i, got)
 		}
@@ -145,7 +146,7 @@ func TestTwoHostsOfOneName(t *testing.T) {
 	if err := a.Drain(t.Context(), hosts[1].Instance, true); err != nil {
 		t.Error(err)
 	}
-	until(t, "one of them to drain", func() bool { return a.draining() == 1 })
+	require.Eventually(t, "one of them to drain", func() bool { return a.draining() == 1 })
 	for range 20 {
 		if res, err := a.Fleet.Execute(fleet.On(t.Context(), hosts[2].Instance), tool.Call{Name: "who"}); err != nil || res.Text() != "b" {
 			t.Errorf("%q %v", res.Text(), err)

@@ -5,21 +5,24 @@ import (
 	"encoding/json"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/fleet/embedded"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // site is a NATS server, and the key of all hosts at it.
 type site struct {
 	*embedded.Server
-	key fleet.Key
-	url string // of servers that are not in this process
+	key   fleet.Key
+	url   string         // of servers that are not in this process, or in a bubble
+	pipes *server.Server // in a bubble; nil: it is reached by its URL
 }
 
 // URL is where hosts connect to.
@@ -64,6 +67,9 @@ func siteOf(t testing.TB, key fleet.Key, others ...fleet.Key) *site {
 // config returns what a host shares and mounts at the site.
 func (s *site) config(name string, change ...func(*fleet.Config)) fleet.Config {
 	c := fleet.Config{URL: s.URL(), Key: s.key, Name: name}
+	if s.pipes != nil {
+		c.Options = []nats.Option{nats.InProcessServer(s.pipes)}
+	}
 	if os.Getenv("FLEET_LOG") != "" {
 		c.Log = hclog.New(&hclog.LoggerOptions{Name: name, Level: hclog.Debug})
 	}
@@ -141,16 +147,6 @@ func says(name, text string, change ...func(*tool.Definition)) tool.Tool {
 
 func idempotent(d *tool.Definition) { d.Idempotent = true }
 
-// until waits for a condition that the changes of a host's tools, or other events, bring about.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for begin := time.Now(); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Since(begin) > 20*time.Second {
-			t.Fatalf("waited for %s", what)
-		}
-	}
-}
-
 func (n *node) has(name string) bool {
 	_, there := n.Get(name)
 	return there
@@ -158,7 +154,7 @@ func (n *node) has(name string) bool {
 
 func (n *node) text(t testing.TB, name string) string {
 	t.Helper()
-	until(t, "tool "+name, func() bool { return n.has(name) }) // the machine may be slow
+	require.Eventually(t, "tool "+name, func() bool { return n.has(name) }) // the machine may be slow
 	out := n.Call(t.Context(), tool.Call{Name: name, Arguments: json.RawMessage("{}")})
 	if !out.Success {
 		t.Fatalf("%s: %s", name, out.Content)
@@ -170,7 +166,7 @@ func (n *node) text(t testing.TB, name string) string {
 func (n *node) shared(t testing.TB, name string, versions, hosts int) fleet.ToolStatus {
 	t.Helper()
 	var out fleet.ToolStatus
-	until(t, "the hosts of "+name, func() bool {
+	require.Eventually(t, "the hosts of "+name, func() bool {
 		for _, out = range n.Fleet.Tools() {
 			all := 0
 			for _, v := range out.Versions {

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -43,12 +44,12 @@ func TestHugeSchemasHarmNoOtherHost(t *testing.T) {
 		return n
 	}
 	begin := time.Now()
-	until(t, "the tools of the honest host", func() bool { return count("honest.") == honest })
+	require.Eventually(t, "the tools of the honest host", func() bool { return count("honest.") == honest })
 	t.Logf("the honest host's tools are there after %v", time.Since(begin))
 	if got := a.text(t, "honest.t7"); got != "fine" {
 		t.Errorf("got %q", got)
 	}
-	until(t, "some of the others", func() bool { return count("huge.") > 0 })
+	require.Eventually(t, "some of the others", func() bool { return count("huge.") > 0 })
 	if n := count("huge."); n >= huge {
 		t.Errorf("%d huge tools are mounted", n)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -112,7 +113,7 @@ func liarSite(t *testing.T, change ...func(*fleet.Config)) (s *site, a *node, li
 // undisturbed calls the tool of the honest host until done is closed, or 20 times, and bounds the slowest call.
 func (n *node) undisturbed(t *testing.T, done <-chan struct{}) {
 	t.Helper()
-	const ceiling = 20 * 100 * time.Millisecond // one that computes for it has a turn of tens of milliseconds
+	const ceiling = 20 * 300 * time.Millisecond // one that computes for it has a turn, of 0.3 s on a busy machine
 	slowest, calls := time.Duration(0), 0
 	for ; ; calls++ {
 		select {
@@ -207,9 +208,9 @@ func TestLiesAboutDefinitions(t *testing.T) {
 			l := &liar{offers: []offered{offer("lie.true")}, place: map[string]answer{}}
 			c.lie(l)
 			lie(l)
-			until(t, "the liar", func() bool { return a.state("raw") != "" })
+			require.Eventually(t, "the liar", func() bool { return a.state("raw") != "" })
 			if c.takes {
-				until(t, "its tool", func() bool { return a.has("lie.true") })
+				require.Eventually(t, "its tool", func() bool { return a.has("lie.true") })
 			}
 			a.undisturbed(t, nil)
 			allowed := map[string]bool{"who": true, "lie.own": true, "lie.true": c.takes}
@@ -251,7 +252,7 @@ func TestLiesAreBounded(t *testing.T) { //nolint:paralleltest // it counts what 
 		r := lie(l)
 		select {
 		case <-read:
-		case <-time.After(40 * time.Second):
+		case <-time.After(require.Ceiling):
 			t.Fatalf("%s: no bound was noticed", operation)
 		}
 		runtime.ReadMemStats(&after)
@@ -327,7 +328,7 @@ func TestLiesInCalls(t *testing.T) {
 			if name == "no answer" {
 				t.Cleanup(func() { close(stuck) })
 			}
-			until(t, "its tool", func() bool { return a.has("lie.true") })
+			require.Eventually(t, "its tool", func() bool { return a.has("lie.true") })
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			if !slices.Contains(c.codes, tool.CodeDeadlineExceeded) {
 				ctx = t.Context()

@@ -7,14 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // A message is lost after which nothing more is sent on its link. Whoever waits for the answer is told
 // within seconds, though no connection is lost and the deadline of the call is far away.
-func TestLastMessageLost(t *testing.T) {
-	t.Parallel()
+func TestLastMessageLost(t *testing.T) { //nolint:paralleltest // bubbles are alone
 	const request, reply = ".s", ".c" // the ends of the subjects of a link
 	for name, c := range map[string]struct {
 		tool, lost string
@@ -26,44 +25,41 @@ func TestLastMessageLost(t *testing.T) {
 		"reply, once":         {"once", reply, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newSite(t)
-			p := s.proxied(t)
-			var runs atomic.Int32
-			run := func(context.Context, tool.Call) (tool.Result, error) {
-				runs.Add(1)
-				return tool.Text("done"), nil
-			}
-			for _, name := range []string{"b", "c"} {
-				join(t, s.config(name, share("*")), handler("again", run, idempotent), handler("once", run))
-			}
-			a := join(t, s.config("a", mount("*"), at(p)))
-			a.shared(t, c.tool, 1, 2)
-			var lost atomic.Bool
-			p.lose(func(_ bool, subject string) bool {
-				return strings.HasPrefix(subject, "toolhost.v1.l.") && strings.HasSuffix(subject, c.lost) && !lost.Swap(true)
+			bubble(t, func(t *testing.T, s *site) {
+				p := s.proxied(t)
+				var runs atomic.Int32
+				run := func(context.Context, tool.Call) (tool.Result, error) {
+					runs.Add(1)
+					return tool.Text("done"), nil
+				}
+				for _, name := range []string{"b", "c"} {
+					join(t, s.config(name, share("*")), handler("again", run, idempotent), handler("once", run))
+				}
+				a := join(t, s.config("a", mount("*"), at(p)))
+				a.shared(t, c.tool, 1, 2)
+				lost := p.loseOne(func(_ bool, subject string) bool { return strings.HasSuffix(subject, c.lost) })
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+				defer cancel()
+				begin := time.Now()
+				_, err := a.Host.Execute(ctx, tool.Call{Name: c.tool})
+				switch {
+				case c.tool == "again" && err != nil:
+					t.Error(err)
+				case c.tool == "once" && (tool.CodeOf(err) != tool.CodeUnavailable || tool.AsError(err).Unsent):
+					t.Errorf("%v", err)
+				}
+				if !lost.Load() {
+					t.Error("no message was lost")
+				}
+				if n := runs.Load(); n != c.runs {
+					t.Errorf("it ran %d times", n)
+				}
+				if took := time.Since(begin); took > promisedEnd {
+					t.Errorf("the call ended after %v", took)
+				} else {
+					t.Logf("after %v", took)
+				}
 			})
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-			defer cancel()
-			begin := time.Now()
-			_, err := a.Host.Execute(ctx, tool.Call{Name: c.tool})
-			took := time.Since(begin)
-			switch {
-			case c.tool == "again" && err != nil:
-				t.Error(err)
-			case c.tool == "once" && (tool.CodeOf(err) != tool.CodeUnavailable || tool.AsError(err).Unsent):
-				t.Errorf("%v", err)
-			}
-			if !lost.Load() {
-				t.Error("no message was lost")
-			}
-			if n := runs.Load(); n != c.runs {
-				t.Errorf("it ran %d times", n)
-			}
-			if took > 20*promisedEnd {
-				t.Errorf("the call ended after %v", took)
-			}
-			t.Logf("after %v", took)
 		})
 	}
 }
@@ -71,60 +67,58 @@ func TestLastMessageLost(t *testing.T) {
 // promisedEnd is how soon a call ends whose message was lost.
 const promisedEnd = 2100 * time.Millisecond
 
-// What a host shares is read again if a message of the reading is lost.
-func TestIndexLost(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	p := s.proxied(t)
-	var lost atomic.Bool
+// loseOne has the next message of a link be lost that is as it should be.
+func (p *proxy) loseOne(is func(toServer bool, subject string) bool) (lost *atomic.Bool) {
+	lost = new(atomic.Bool)
 	p.lose(func(toServer bool, subject string) bool {
-		return !toServer && strings.HasPrefix(subject, "toolhost.v1.l.") && !lost.Swap(true)
+		return strings.HasPrefix(subject, "toolhost.v1.l.") && is(toServer, subject) && !lost.Swap(true)
 	})
-	join(t, s.config("b", share("*")), says("who", "b"))
-	a := join(t, s.config("a", mount("*"), at(p)))
-	if got := a.text(t, "who"); got != "b" || !lost.Load() {
-		t.Errorf("%q, and a message was lost: %v", got, lost.Load())
-	}
+	return lost
+}
+
+// What a host shares is read again if a message of the reading is lost.
+func TestIndexLost(t *testing.T) { //nolint:paralleltest // bubbles are alone
+	bubble(t, func(t *testing.T, s *site) {
+		p := s.proxied(t)
+		lost := p.loseOne(func(toServer bool, _ string) bool { return !toServer })
+		join(t, s.config("b", share("*")), says("who", "b"))
+		a := join(t, s.config("a", mount("*"), at(p)))
+		if got := a.text(t, "who"); got != "b" || !lost.Load() {
+			t.Errorf("%q, and a message was lost: %v", got, lost.Load())
+		}
+	})
 }
 
 // The message that a call is canceled is lost: the call there ends all the same.
-func TestCancelLost(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	p := s.proxied(t)
-	begun, ended := make(chan struct{}), make(chan struct{})
-	join(t, s.config("b", share("*")), handler("waits", func(ctx context.Context, _ tool.Call) (tool.Result, error) {
-		close(begun)
-		<-ctx.Done()
-		close(ended)
-		return tool.Result{}, ctx.Err()
-	}))
-	a := join(t, s.config("a", mount("*"), at(p)))
-	until(t, "the tool", func() bool { return a.has("waits") })
-	ctx, cancel := context.WithCancel(t.Context())
-	returned := make(chan struct{})
-	go func() {
-		defer close(returned)
-		_, _ = a.Host.Execute(ctx, tool.Call{Name: "waits"})
-	}()
-	<-begun
-	var lost atomic.Bool
-	p.lose(func(toServer bool, subject string) bool {
-		return toServer && strings.HasPrefix(subject, "toolhost.v1.l.") && !lost.Swap(true)
+func TestCancelLost(t *testing.T) { //nolint:paralleltest // bubbles are alone
+	bubble(t, func(t *testing.T, s *site) {
+		p := s.proxied(t)
+		begun, ended := make(chan struct{}), make(chan struct{})
+		join(t, s.config("b", share("*")), handler("waits", func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+			close(begun)
+			<-ctx.Done()
+			close(ended)
+			return tool.Result{}, ctx.Err()
+		}))
+		a := join(t, s.config("a", mount("*"), at(p)))
+		require.Eventually(t, "the tool", func() bool { return a.has("waits") })
+		ctx, cancel := context.WithCancel(t.Context())
+		returned := make(chan struct{})
+		go func() {
+			defer close(returned)
+			_, _ = a.Host.Execute(ctx, tool.Call{Name: "waits"})
+		}()
+		<-begun
+		lost := p.loseOne(func(toServer bool, _ string) bool { return toServer })
+		begin := time.Now()
+		cancel()
+		<-returned
+		<-ended
+		if took := time.Since(begin); took > promisedEnd {
+			t.Errorf("the call went on for %v", took)
+		}
+		if !lost.Load() {
+			t.Error("no message was lost")
+		}
 	})
-	cancel()
-	<-returned
-	select {
-	case <-ended:
-	case <-time.After(20 * promisedEnd):
-		t.Error("the call goes on")
-	}
-	if !lost.Load() {
-		t.Error("no message was lost")
-	}
-}
-
-// at has a host connect through a proxy.
-func at(p *proxy) func(*fleet.Config) {
-	return func(c *fleet.Config) { c.URL = p.URL() }
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/fleet/durable"
 	"github.com/toolhost/toolhost/internal/test/natstest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -109,7 +110,7 @@ func TestLinkWithoutPermission(t *testing.T) {
 			a := join(t, with(key, "a", other))
 			join(t, with(other, "b", key, third), says("who", "b"))
 			c := join(t, with(third, "c", other))
-			until(t, "the host", func() bool { return a.state("b") == fleet.HostReady })
+			require.Eventually(t, "the host", func() bool { return a.state("b") == fleet.HostReady })
 			begin := time.Now()
 			err := a.Drain(t.Context(), "b", false)
 			if e := tool.AsError(err); err == nil || e.Code != tool.CodeUnavailable {
@@ -147,7 +148,7 @@ func TestJoinWithoutJetStream(t *testing.T) {
 	if got := a.text(t, "who"); got != "b" {
 		t.Errorf("%q", got)
 	}
-	until(t, "the server's no to the queue", func() bool { return strings.Contains(log.String(), "$JS.API.INFO") })
+	require.Eventually(t, "the server's no to the queue", func() bool { return strings.Contains(log.String(), "$JS.API.INFO") })
 	if got := b.Hosts()[0]; got.State != fleet.HostReady || got.Reason != "" {
 		t.Errorf("%+v", got)
 	}
@@ -160,7 +161,7 @@ func TestJoinWithoutJetStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	until(t, "a warning", func() bool {
+	require.Eventually(t, "a warning", func() bool {
 		if err := nc.Publish(strings.Replace(durable.Nudges, "*", "x", 1), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +213,7 @@ func TestLossIsToldOnce(t *testing.T) {
 		URL: "nats://" + ln.Addr().String(), KeepTrying: true, Key: newKey(t), Name: "a",
 		Log: hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: log}),
 	})
-	until(t, "more attempts", func() bool { return attempts.Load() > 8 })
+	require.Eventually(t, "more attempts", func() bool { return attempts.Load() > 8 })
 	const lost = "the connection to the NATS server is lost"
 	if text := log.String(); strings.Count(text, lost) > 1 || !strings.Contains(text, "no NATS server is reached") {
 		t.Errorf("log: %s", text)

@@ -8,55 +8,58 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/toolhost/toolhost/host/fleet"
 )
 
-// proxy stands between hosts and their NATS server, and can keep messages from arriving, as a server
-// does that has no room for them, or a network that is cut.
+// proxy stands between hosts of a bubble and their NATS server, and can keep messages from arriving, as a
+// server does that has no room for them, or a network that is cut.
 type proxy struct {
-	listener net.Listener
-	server   string
+	server nats.InProcessConnProvider
+	all    sync.WaitGroup
 
 	mu    sync.Mutex
 	rule  func(toServer bool, subject string) bool // reports whether a message is lost; nil: none is
 	conns []net.Conn
+	over  bool // there are no more connections
 }
 
-// proxied returns what is between the hosts that connect to its URL and the site's server.
+// proxied returns what is between the hosts that are at it and the site's server.
 func (s *site) proxied(t testing.TB) *proxy {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &proxy{listener: l, server: strings.TrimPrefix(s.URL(), "nats://")}
-	var all sync.WaitGroup
-	all.Go(func() {
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("tcp", p.server) //nolint:noctx // on loopback
-			if err != nil {
-				_ = client.Close()
-				continue
-			}
-			p.mu.Lock()
-			p.conns = append(p.conns, client, server)
-			p.mu.Unlock()
-			all.Go(func() { p.copy(server, client, true) })
-			all.Go(func() { p.copy(client, server, false) })
-		}
-	})
+	p := &proxy{server: s.pipes}
 	t.Cleanup(func() {
-		_ = l.Close()
 		p.cut()
-		all.Wait()
+		p.all.Wait()
 	})
 	return p
 }
 
-func (p *proxy) URL() string { return "nats://" + p.listener.Addr().String() }
+// at has a host connect through a proxy.
+func at(p *proxy) func(*fleet.Config) {
+	return func(c *fleet.Config) { c.Options = []nats.Option{nats.InProcessServer(p)} }
+}
+
+// InProcessConn implements [nats.InProcessConnProvider].
+func (p *proxy) InProcessConn() (net.Conn, error) {
+	server, err := p.server.InProcessConn()
+	if err != nil {
+		return nil, err
+	}
+	client, end := net.Pipe()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		_ = server.Close()
+		return nil, net.ErrClosed
+	}
+	p.conns = append(p.conns, end, server)
+	p.all.Go(func() { p.copy(server, end, true) })
+	p.all.Go(func() { p.copy(end, server, false) })
+	return client, nil
+}
 
 // lose sets which messages are lost from now on; nil: none are.
 func (p *proxy) lose(rule func(toServer bool, subject string) bool) {
@@ -73,6 +76,14 @@ func (p *proxy) cut() {
 		_ = c.Close()
 	}
 	p.conns = nil
+}
+
+// end ends them for good, as the death of a host does that is at the proxy.
+func (p *proxy) end() {
+	p.mu.Lock()
+	p.over = true
+	p.mu.Unlock()
+	p.cut()
 }
 
 // copy passes on what one side sends, operation by operation.

@@ -16,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/fleet/durable"
 	"github.com/toolhost/toolhost/host/fleet/embedded"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -50,7 +51,7 @@ func submitted(t testing.TB, ctx context.Context) (_ context.Context, id func() 
 		select {
 		case id := <-ids:
 			return id
-		case <-time.After(20 * time.Second):
+		case <-time.After(require.Ceiling):
 			t.Fatal("the call is not in the queue")
 			return ""
 		}
@@ -74,7 +75,7 @@ func TestDurableCall(t *testing.T) {
 		return tool.Text("for " + call.Caller + " with " + call.IdempotencyKey), nil
 	}, func(d *tool.Definition) { d.Permission = "net" }))
 	a := join(t, s.config("a", mount("*"), lasting(durable.AtMostOnce, "slow")))
-	until(t, "the tool", func() bool { return a.has("slow") })
+	require.Eventually(t, "the tool", func() bool { return a.has("slow") })
 	if got := a.DurableMode("slow"); got != durable.AtMostOnce {
 		t.Errorf("it is %q", got)
 	}
@@ -90,7 +91,7 @@ func TestDurableCall(t *testing.T) {
 		ended <- err
 	}()
 	id := submittedID()
-	until(t, "it runs", func() bool {
+	require.Eventually(t, "it runs", func() bool {
 		c, err := a.GetCall(t.Context(), id)
 		return err == nil && c.State == durable.StateRunning
 	})
@@ -133,7 +134,7 @@ func TestDurableCallOfNobody(t *testing.T) {
 		return tool.Text(fmt.Sprint(runs.Add(1))), nil
 	}), says("other", "another"))
 	a := join(t, s.config("a", mount("*"), lasting(durable.AtMostOnce, "*")))
-	until(t, "the tools", func() bool { return a.has("count") && a.has("other") })
+	require.Eventually(t, "the tools", func() bool { return a.has("count") && a.has("other") })
 	one, two := a.Session(), a.Session()
 	got := []string{}
 	for _, session := range []*host.Session{one, two, one} {
@@ -182,7 +183,7 @@ func TestDurableCallsHoldNoSlots(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := &node{h, f}
-	until(t, "the tools", func() bool { return a.has("slow") && a.has("quick") && a.has("fails") })
+	require.Eventually(t, "the tools", func() bool { return a.has("slow") && a.has("quick") && a.has("fails") })
 	var waiting sync.WaitGroup
 	for range 12 { // fewer than run on b at a time
 		told := make(chan struct{})
@@ -197,7 +198,7 @@ func TestDurableCallsHoldNoSlots(t *testing.T) {
 		})
 		select {
 		case <-told:
-		case <-time.After(20 * time.Second):
+		case <-time.After(require.Ceiling):
 			t.Fatal("a call holds up another")
 		}
 	}
@@ -220,7 +221,7 @@ func TestDurableCallWithoutJetStream(t *testing.T) {
 	s := newSite(t)
 	join(t, s.config("b", share("*")), says("one", "1"), says("two", "2"))
 	a := join(t, s.config("a", mount("*"), lasting(durable.AtMostOnce, "one")))
-	until(t, "the tools", func() bool { return a.has("one") && a.has("two") })
+	require.Eventually(t, "the tools", func() bool { return a.has("one") && a.has("two") })
 	_, err := a.Host.Execute(t.Context(), tool.Call{Name: "one"})
 	if e := tool.AsError(err); e.Code != tool.CodeUnavailable || !e.Unsent || e.Tool != "one" || !strings.Contains(e.OperatorHint, "-js") {
 		t.Errorf("%+v", e)
@@ -235,7 +236,7 @@ func TestDurableCallWithoutJetStream(t *testing.T) {
 	if err := a.Reconfigure(c); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "it is not durable any more", func() bool {
+	require.Eventually(t, "it is not durable any more", func() bool {
 		res, err := a.Host.Execute(t.Context(), tool.Call{Name: "one"})
 		return err == nil && res.Text() == "1"
 	})
@@ -260,7 +261,7 @@ func TestDurableCallOfHostThatLeaves(t *testing.T) {
 	}
 	b := join(t, s.config("b", share("*")), work("b"))
 	a := join(t, s.config("a", mount("*"), lasting(durable.AtLeastOnce, "*")))
-	until(t, "the tool", func() bool { return a.has("work") })
+	require.Eventually(t, "the tool", func() bool { return a.has("work") })
 	call := func() chan string {
 		out := make(chan string, 1)
 		go func() {
@@ -273,7 +274,7 @@ func TestDurableCallOfHostThatLeaves(t *testing.T) {
 	<-began
 	left := make(chan error, 1)
 	go func() { left <- b.Leave(t.Context()) }()
-	until(t, "it drains", func() bool { return b.Hosts()[0].State == fleet.HostDraining })
+	require.Eventually(t, "it drains", func() bool { return b.Hosts()[0].State == fleet.HostDraining })
 	select {
 	case err := <-left:
 		t.Fatalf("it has left with a call: %v", err)

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -58,7 +59,7 @@ func TestHostThatDoesNotRead(t *testing.T) {
 			}
 			slowest := time.Duration(0)
 			late := false
-			until(t, "the host to be gone", func() bool {
+			require.Eventually(t, "the host to be gone", func() bool {
 				at := time.Now()
 				if _, err := a.Host.Execute(t.Context(), tool.Call{Name: "only.c"}); err != nil {
 					t.Error(err)
@@ -79,7 +80,7 @@ func TestHostThatDoesNotRead(t *testing.T) {
 			if err := b.Process.Signal(syscall.SIGCONT); err != nil {
 				t.Fatal(err)
 			}
-			until(t, "the host to be back", func() bool { return a.state("b") == fleet.HostReady && a.has("only.b") })
+			require.Eventually(t, "the host to be back", func() bool { return a.state("b") == fleet.HostReady && a.has("only.b") })
 			if got := a.text(t, "only.b"); got != "b" {
 				t.Errorf("%q", got)
 			}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -137,14 +138,14 @@ func TestPartition(t *testing.T) {
 		ended := a.underLoad(t, 16, 1000)
 		net.ip(cut.space, cut.begin)
 		at := time.Now()
-		until(t, "the host to be gone", func() bool { return a.state("b") == "" && !a.has("only.b") })
+		require.Eventually(t, "the host to be gone", func() bool { return a.state("b") == "" && !a.has("only.b") })
 		t.Logf("%s: the host is gone after %v", cut.name, time.Since(at))
 		if _, err := a.Host.Execute(t.Context(), tool.Call{Name: "only.b"}); tool.CodeOf(err) != tool.CodeNotFound {
 			t.Errorf("%v", err)
 		}
 		net.ip(cut.space, cut.end)
 		at = time.Now()
-		until(t, "the host to be back", func() bool { return a.has("only.b") })
+		require.Eventually(t, "the host to be back", func() bool { return a.has("only.b") })
 		t.Logf("%s: it is back after %v", cut.name, time.Since(at))
 		if got := a.text(t, "only.b"); got != "b" {
 			t.Errorf("%q", got)

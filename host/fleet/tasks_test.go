@@ -10,6 +10,7 @@ import (
 	"github.com/toolhost/toolhost/host/fleet/durable"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/host/task"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -19,7 +20,7 @@ func TestTaskOfCallThatWaitsForApproval(t *testing.T) {
 	s := newStore(t)
 	join(t, s.config("b", share("*")), says("risky", "done", func(d *tool.Definition) { d.Safety = tool.Dangerous }))
 	a := join(t, s.config("a", mount("*"), lasting(durable.AtMostOnce, "*")))
-	until(t, "the tool", func() bool { return a.has("risky") })
+	require.Eventually(t, "the tool", func() bool { return a.has("risky") })
 	decided := make(chan policy.Decision, 1)
 	ann := a.Session(host.WithCaller(host.Caller{Name: "ann"}), host.WithApprover(policy.ApproverFunc(
 		func(ctx context.Context, _ policy.Request) (policy.Decision, error) {
@@ -40,7 +41,7 @@ func TestTaskOfCallThatWaitsForApproval(t *testing.T) {
 		t.Fatalf("%+v %v, %v", begun, err, ctx.Err())
 	}
 	decided <- policy.Decision{Verdict: policy.Deny}
-	until(t, "the task has ended", func() bool {
+	require.Eventually(t, "the task has ended", func() bool {
 		now, err := store.Get(t.Context(), ann, begun.ID)
 		return err == nil && now.State == task.Ended && now.End.Outcome.Error != nil && now.End.Outcome.Error.Code == tool.CodeApprovalDenied
 	})

@@ -22,6 +22,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -35,7 +36,7 @@ func serve(t *testing.T, o server.Options) string {
 	}
 	s.Start()
 	t.Cleanup(s.Shutdown)
-	if !s.ReadyForConnections(20 * time.Second) {
+	if !s.ReadyForConnections(require.Ceiling) {
 		t.Fatal("the server does not accept connections")
 	}
 	return s.ClientURL()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -62,16 +63,16 @@ func TestRollingUpgradeOfPlugins(t *testing.T) {
 	for n := 1; n <= upgrades; n++ {
 		for i, one := range all {
 			before := calls.Load()
-			until(t, "calls", func() bool { return calls.Load() > before+50 })
+			require.Eventually(t, "calls", func() bool { return calls.Load() > before+50 })
 			plugintest.Deploy(t, one.dir, "versioned", version(n))
 			if err := one.Sync(t.Context(), one.dir); err != nil {
 				t.Fatal(err)
 			}
-			until(t, "the new version", func() bool {
+			require.Eventually(t, "the new version", func() bool {
 				used := a.shared(t, "versioned.count", len(all)-i, len(all)).Versions[0]
 				return used.Version == version(n) && used.Used
 			})
-			until(t, "its definition", func() bool {
+			require.Eventually(t, "its definition", func() bool {
 				one, _ := a.Get("versioned.count")
 				return strings.Contains(one.Description, version(n))
 			})
