@@ -14,6 +14,9 @@ import (
 // A cluster loses the server that one host is connected to, then that of the caller, and gets both back:
 // calls that may be repeated all succeed, and the others end once.
 func TestClusterLosesServers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 4 s of CPU time: .ci/long runs it")
+	}
 	t.Parallel()
 	keyFile := t.TempDir() + "/fleet.key"
 	key, err := fleet.KeyFile(keyFile)

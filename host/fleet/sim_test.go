@@ -34,6 +34,9 @@ type simulation struct {
 // TestSimulatedFleet measures a host in a fleet of many. Whatever the numbers, the registry has to have what the hosts share
 // in the end, and messages have bounds.
 func TestSimulatedFleet(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 11 s of CPU time: .ci/long runs it")
+	}
 	t.Parallel()
 	out := t.Output()
 	_, _ = fmt.Fprintf(out, `

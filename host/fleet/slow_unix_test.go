@@ -21,6 +21,9 @@ func TestHostThatDoesNotRead(t *testing.T) {
 	t.Parallel()
 	for name, flood := range map[string]int{"quiet": 0, "flooded": 2000} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && flood == 0 {
+				t.Skip("takes 4 s of CPU time: .ci/long runs it, and TestHostOutOfReach is its like by day")
+			}
 			t.Parallel()
 			keyFile := t.TempDir() + "/fleet.key"
 			key, err := fleet.KeyFile(keyFile)

@@ -114,6 +114,9 @@ func (d dialer) Dial(network, address string) (net.Conn, error) {
 // A host is cut off from the others, whose packets vanish, and comes back: first in both directions, and
 // then only what is sent to it is lost. Calls end in the time that is promised.
 func TestPartition(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 15 s of CPU time: .ci/long runs it, and TestHostOutOfReach is its like by day")
+	}
 	t.Parallel()
 	net := newSpaces(t, "a", "b", "c")
 	keyFile := t.TempDir() + "/fleet.key"

@@ -94,7 +94,10 @@ func TestMessages(t *testing.T) {
 	<-server.Proven()
 	count := func() uint64 { return ch.nc.Stats().OutMsgs + sh.nc.Stats().OutMsgs }
 	before := count()
-	const n = 1000
+	n := uint64(1000)
+	if testing.Short() {
+		n = 100 // three windows
+	}
 	for range n {
 		exchange(t, caller, server, 1<<10)
 	}
