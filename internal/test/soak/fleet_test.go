@@ -12,6 +12,9 @@ import (
 
 // A short run with three hosts keeps all promises, and says so as JSON.
 func TestFleetSoak(t *testing.T) { //nolint:paralleltest // it counts
+	if testing.Short() {
+		t.Skip("takes 5 s, and wants a machine for itself: .ci/long runs it")
+	}
 	var out, progress bytes.Buffer
 	err := command(t.Context(), []string{"-fleet", "-duration", "4s", "-callers", "8", "-json"}, &out, &progress)
 	if err != nil {
