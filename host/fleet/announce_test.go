@@ -17,18 +17,30 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// served returns a server, and the key of all hosts at it.
-func served(t *testing.T) (url string, key Key) {
+// served is a server, and the key of all hosts at it.
+type served struct {
+	url     string
+	key     Key
+	options []nats.Option
+}
+
+func serve(t *testing.T) served {
 	t.Helper()
-	key, err := NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return natstest.Start(t, &server.NkeyUser{Nkey: key.Public()}), key
+	key := require.Must(NewKey())(t)
+	return served{url: natstest.Start(t, &server.NkeyUser{Nkey: key.Public()}), key: key}
+}
+
+// bubble runs a test with such a server in a bubble of testing/synctest.
+func bubble(t *testing.T, test func(*testing.T, served)) {
+	t.Helper()
+	key := require.Must(NewKey())(t)
+	natstest.Bubble(t, func(t *testing.T, s *server.Server) {
+		test(t, served{"nats://in.memory", key, []nats.Option{nats.InProcessServer(s)}})
+	}, &server.NkeyUser{Nkey: key.Public()})
 }
 
 // joined returns a host in the fleet of a server, which knows all that have the key.
-func joined(t *testing.T, url string, key Key, name string, tools ...tool.Tool) (*host.Host, *Fleet) {
+func joined(t *testing.T, at served, name string, tools ...tool.Tool) (*host.Host, *Fleet) {
 	t.Helper()
 	h, err := host.New()
 	if err != nil {
@@ -40,7 +52,9 @@ func joined(t *testing.T, url string, key Key, name string, tools ...tool.Tool) 
 			t.Fatal(err)
 		}
 	}
-	f, err := Join(t.Context(), h, Config{URL: url, Key: key, Name: name, Share: []string{"*"}, Mount: []string{"*"}})
+	f, err := Join(t.Context(), h, Config{
+		URL: at.url, Key: at.key, Options: at.options, Name: name, Share: []string{"*"}, Mount: []string{"*"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,100 +63,100 @@ func joined(t *testing.T, url string, key Key, name string, tools ...tool.Tool) 
 }
 
 // A host of a large fleet announces itself rarely. That it was killed shows at once to those with calls there.
-func TestKilledHostOfLargeFleet(t *testing.T) {
-	t.Parallel()
-	url, key := served(t)
-	began := make(chan struct{})
-	_, b := joined(t, url, key, "b", tool.Tool{
-		Definition: tool.Definition{Name: "wait", Description: "It waits.", Safety: tool.Safe},
-		Handler: func(ctx context.Context, _ tool.Call) (tool.Result, error) {
-			close(began)
-			<-ctx.Done()
-			return tool.Result{}, ctx.Err()
-		},
-	})
-	h, a := joined(t, url, key, "a")
-	b.known.Store(maxMembers)
-	b.announceSoon()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	rare := func() bool {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		for _, m := range a.members {
-			return m.said.every() == longestInterval && m.line != nil
+func TestKilledHostOfLargeFleet(t *testing.T) { //nolint:paralleltest // bubbles are alone
+	bubble(t, func(t *testing.T, at served) {
+		began := make(chan struct{})
+		_, b := joined(t, at, "b", tool.Tool{
+			Definition: tool.Definition{Name: "wait", Description: "It waits.", Safety: tool.Safe},
+			Handler: func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+				close(began)
+				<-ctx.Done()
+				return tool.Result{}, ctx.Err()
+			},
+		})
+		h, a := joined(t, at, "a")
+		b.known.Store(maxMembers)
+		b.announceSoon()
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		rare := func() bool {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			for _, m := range a.members {
+				return m.said.every() == longestInterval && m.line != nil
+			}
+			return false
 		}
-		return false
-	}
-	if !a.wait(ctx, rare) {
-		t.Fatal("b does not say how often it announces itself")
-	}
-	ended := make(chan error, 1)
-	go func() {
-		_, err := h.Execute(ctx, tool.Call{Name: "wait"})
-		ended <- err
-	}()
-	<-began
-	killed := time.Now()
-	b.nc.Close()
-	err := <-ended
-	if took := time.Since(killed); tool.CodeOf(err) != tool.CodeUnavailable || took > longestInterval*8/10 {
-		t.Errorf("the call ended after %v: %v", took, err)
-	}
+		if !a.wait(ctx, rare) {
+			t.Fatal("b does not say how often it announces itself")
+		}
+		ended := make(chan error, 1)
+		go func() {
+			_, err := h.Execute(ctx, tool.Call{Name: "wait"})
+			ended <- err
+		}()
+		<-began
+		killed := time.Now()
+		b.nc.Close()
+		err := <-ended
+		if took := time.Since(killed); tool.CodeOf(err) != tool.CodeUnavailable || took > silence(interval) {
+			t.Errorf("the call ended after %v: %v", took, err)
+		}
+	})
 }
 
 // What a host has said that is gone has no effect when it is repeated.
-func TestGoneHostsStayGone(t *testing.T) {
-	t.Parallel()
-	url, key := served(t)
-	_, a := joined(t, url, key, "a")
-	for _, goes := range []func(*Fleet){
-		func(b *Fleet) { _ = b.Close(t.Context()) },
-		func(b *Fleet) { b.nc.Close() },
-	} {
-		_, b := joined(t, url, key, "b")
-		data, err := b.announcement(false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		said := b.seq.Load()
-		is := func(there bool) func() bool {
-			return func() bool {
+func TestGoneHostsStayGone(t *testing.T) { //nolint:paralleltest // bubbles are alone
+	bubble(t, func(t *testing.T, at served) {
+		_, a := joined(t, at, "a")
+		for _, goes := range []func(*Fleet){
+			func(b *Fleet) { _ = b.Close(t.Context()) },
+			func(b *Fleet) { b.nc.Close() },
+		} {
+			_, b := joined(t, at, "b")
+			data, err := b.announcement(false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := b.seq.Load()
+			is := func(there bool) func() bool {
+				return func() bool {
+					a.mu.Lock()
+					defer a.mu.Unlock()
+					return (a.members[b.self.ID()] != nil) == there
+				}
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			b.announceSoon()
+			later := func() bool {
 				a.mu.Lock()
 				defer a.mu.Unlock()
-				return (a.members[b.self.ID()] != nil) == there
+				m := a.members[b.self.ID()]
+				return m != nil && m.said.Seq > said
+			}
+			if !a.wait(ctx, later) {
+				t.Fatal("nothing is heard of it")
+			}
+			goes(b)
+			if !a.wait(ctx, is(false)) {
+				t.Fatal("it has not left")
+			}
+			if a.hear(data) != nil || is(true)() {
+				t.Error("it is there again")
 			}
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-		defer cancel()
-		b.announceSoon()
-		later := func() bool {
+		for i := range maxDeparted + 10 {
 			a.mu.Lock()
-			defer a.mu.Unlock()
-			m := a.members[b.self.ID()]
-			return m != nil && m.said.Seq > said
+			m := &member{fleet: a, id: fmt.Sprint(i), said: new(announcement), timer: time.NewTimer(0), end: func() {}, synced: make(chan struct{})}
+			a.members[m.id] = m
+			a.remove(m, "it is a test")
+			a.mu.Unlock()
 		}
-		if !a.wait(ctx, later) {
-			t.Fatal("nothing is heard of it")
+		if len(a.departed) != maxDeparted {
+			t.Errorf("%d hosts are remembered", len(a.departed))
 		}
-		goes(b)
-		if !a.wait(ctx, is(false)) {
-			t.Fatal("it has not left")
-		}
-		if a.hear(data) != nil || is(true)() {
-			t.Error("it is there again")
-		}
-	}
-	for i := range maxDeparted + 10 {
-		a.mu.Lock()
-		m := &member{fleet: a, id: fmt.Sprint(i), said: new(announcement), timer: time.NewTimer(0), end: func() {}, synced: make(chan struct{})}
-		a.members[m.id] = m
-		a.remove(m, "it is a test")
-		a.mu.Unlock()
-	}
-	if len(a.departed) != maxDeparted {
-		t.Errorf("%d hosts are remembered", len(a.departed))
-	}
+	})
 }
 
 func TestIntervalsHaveBounds(t *testing.T) {
@@ -165,14 +179,14 @@ func TestIntervalsHaveBounds(t *testing.T) {
 // A definition that no registry takes is left out alone, also while a host joins.
 func TestJoinLeavesOutBadTools(t *testing.T) {
 	t.Parallel()
-	url, key := served(t)
-	_, b := joined(t, url, key, "b")
+	at := serve(t)
+	_, b := joined(t, at, "b")
 	c := &catalogue{revision: 99, tools: map[string]shared{}, texts: map[string]json.RawMessage{}, names: []string{"bad", "good"}}
 	for name, schema := range map[string]string{"bad": `{"type":"nonsense"}`, "good": `{"type":"object"}`} {
 		c.add(&tool.Definition{Name: name, Description: "-", Safety: tool.Safe, InputSchema: tool.Schema(schema)}, shared{})
 	}
 	b.catalogue.Store(c)
-	h, _ := joined(t, url, key, "a")
+	h, _ := joined(t, at, "a")
 	changes := h.Changes()
 	for h.Len() == 0 { // it answers late
 		select {
@@ -218,10 +232,10 @@ func TestStartsOfOneKeyHaveBounds(t *testing.T) {
 // Of a link that cannot be accepted nothing is left.
 func TestUnacceptableLinkExpires(t *testing.T) {
 	t.Parallel()
-	url, key := served(t)
-	_, f := joined(t, url, key, "a")
-	a := announcement{Protocol: spoken, Name: "b", Key: key.Public(), Instance: make([]byte, instanceSize), Seq: 1}
-	about, err := a.sign(key)
+	at := serve(t)
+	_, f := joined(t, at, "a")
+	a := announcement{Protocol: spoken, Name: "b", Key: at.key.Public(), Instance: make([]byte, instanceSize), Seq: 1}
+	about, err := a.sign(at.key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,46 +255,46 @@ func TestUnacceptableLinkExpires(t *testing.T) {
 }
 
 // A host that joins is told of the others by them, and does not have them announce themselves to all.
-func TestJoiningIsQuiet(t *testing.T) {
-	t.Parallel()
-	const others = 5
-	url, key := served(t)
-	said := make(chan *announcement, 1024)
-	var all []*Fleet
-	for i := range others {
-		_, f := joined(t, url, key, fmt.Sprintf("h%d", i))
-		all = append(all, f)
-	}
-	if _, err := all[0].nc.Subscribe(helloSubject, func(m *nats.Msg) {
-		if a, err := parseAnnouncement(m.Data); err == nil {
-			said <- a
+func TestJoiningIsQuiet(t *testing.T) { //nolint:paralleltest // bubbles are alone
+	bubble(t, func(t *testing.T, at served) {
+		const others = 5
+		said := make(chan *announcement, 1024)
+		var all []*Fleet
+		for i := range others {
+			_, f := joined(t, at, fmt.Sprintf("h%d", i))
+			all = append(all, f)
 		}
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := all[0].nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	// From their next announcements on, they are silent for ten seconds.
-	rare := map[string]bool{}
-	for _, f := range all {
-		f.known.Store(maxMembers)
-		f.announceSoon()
-	}
-	for len(rare) < others {
-		if a := <-said; a.every() == longestInterval {
-			rare[a.Name] = true
+		if _, err := all[0].nc.Subscribe(helloSubject, func(m *nats.Msg) {
+			if a, err := parseAnnouncement(m.Data); err == nil {
+				said <- a
+			}
+		}); err != nil {
+			t.Fatal(err)
 		}
-	}
-	begin := time.Now()
-	joined(t, url, key, "new")
-	all[1].announceSoon() // later than what the others would say
-	heard := map[string]int{}
-	for name := ""; name != "h1"; {
-		name = (<-said).Name
-		heard[name]++
-	}
-	if took := time.Since(begin); heard["new"] == 0 || len(heard) != 2 {
-		t.Errorf("within %v, these announced themselves: %v", took, heard)
-	}
+		if err := all[0].nc.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		// From their next announcements on, they are silent for ten seconds.
+		rare := map[string]bool{}
+		for _, f := range all {
+			f.known.Store(maxMembers)
+			f.announceSoon()
+		}
+		for len(rare) < others {
+			if a := <-said; a.every() == longestInterval {
+				rare[a.Name] = true
+			}
+		}
+		begin := time.Now()
+		joined(t, at, "new")
+		all[1].announceSoon() // later than what the others would say
+		heard := map[string]int{}
+		for name := ""; name != "h1"; {
+			name = (<-said).Name
+			heard[name]++
+		}
+		if took := time.Since(begin); heard["new"] == 0 || len(heard) != 2 {
+			t.Errorf("within %v, these announced themselves: %v", took, heard)
+		}
+	})
 }
