@@ -75,7 +75,8 @@ func (c *counter) Connect(context.Context, io.ReadWriteCloser, plugin.Events) (p
 
 func (c *counter) Description() wire.Description {
 	return wire.Description{
-		Name: "lively", Features: []string{wire.FeatureSessions}, Tools: []tool.Definition{says("lively.visit", "").Definition},
+		Name: "lively", Features: []string{wire.FeatureSessions},
+		Tools: []tool.Definition{says("lively.visit", "").Definition},
 	}
 }
 

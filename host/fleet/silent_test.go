@@ -10,8 +10,8 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// When a host is missed, after its last word, in a fleet of three. The least time is 3.1 s, which a question ends
-// that is asked at the right moment.
+// When a host is missed, after its last word, in a small fleet. It is gone after 3.1 s at the earliest, and
+// when the question that is open then has had its time.
 const (
 	asked     = 1100 * time.Millisecond // it is asked
 	lateAfter = asked + 500*time.Millisecond
@@ -35,11 +35,12 @@ func watch(t *testing.T, s *site) *watched {
 	t.Helper()
 	w := &watched{p: s.proxied(t), ended: make(chan error, 1)}
 	begun := make(chan struct{})
-	join(t, s.config("b", share("*"), at(w.p)), says("only.b", "b"), handler("waits", func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+	waits := handler("waits", func(ctx context.Context, _ tool.Call) (tool.Result, error) {
 		close(begun)
 		<-ctx.Done()
 		return tool.Result{}, ctx.Err()
-	}))
+	})
+	join(t, s.config("b", share("*"), at(w.p)), says("only.b", "b"), waits)
 	join(t, s.config("c", share("*")), says("only.c", "c"))
 	w.node = join(t, s.config("a", mount("*")))
 	w.shared(t, "only.b", 1, 1)
