@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -40,6 +41,7 @@ type process struct {
 	exited   chan struct{} // closed when the process is reaped and its pipes are read
 	gone     chan struct{} // closed after exited, when its descendants have ended too
 	detached chan struct{} // closed when go-plugin's client has nothing more to do with it
+	forked   atomic.Int64  // the number that it had, also when it is reaped: its last lines are read later
 	exit     *ExitError    // how it ended; set before exited is closed
 	exitTime time.Time     // and when
 
@@ -64,7 +66,7 @@ func newProcess(c Candidate, cfg Config) *process {
 		exited: make(chan struct{}), gone: make(chan struct{}), detached: make(chan struct{}),
 	}
 	p.output = newOutput(p.log, p.refuse)
-	p.output.journal, p.output.pid = cfg.Journal, p.number
+	p.output.journal, p.output.pid = cfg.Journal, func() int { return int(p.forked.Load()) }
 	p.grpc.pace = p.output.limit.throttle().pass
 	p.grpc.refuse = p.refuse
 	p.cmd = command{
@@ -384,6 +386,9 @@ func (p *process) setPID(pid int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.pid = pid
+	if pid != 0 {
+		p.forked.Store(int64(pid))
+	}
 	if p.killed {
 		p.killNow()
 	}
