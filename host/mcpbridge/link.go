@@ -118,6 +118,7 @@ func (l *link) watch() {
 	}
 	l.u.lose(l)
 	l.end(err)
+	_ = l.session.Close() // ends the goroutine that the SDK has for notices
 	l.err = l.clean(err)
 	close(l.done)
 }
