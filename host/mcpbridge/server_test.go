@@ -330,6 +330,13 @@ func rawWith(
 	t *testing.T, url, method, name, params string, header map[string]string, change *strings.Replacer,
 ) (int, string) {
 	t.Helper()
+	return rawBy(t, http.DefaultClient, url, method, name, params, header, change)
+}
+
+func rawBy(
+	t *testing.T, by *http.Client, url, method, name, params string, header map[string]string, change *strings.Replacer,
+) (int, string) {
+	t.Helper()
 	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{"_meta":{` +
 		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}` + params + `}}`
 	body = change.Replace(body)
@@ -349,7 +356,7 @@ func rawWith(
 	for k, v := range header {
 		req.Header.Set(k, v)
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := by.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

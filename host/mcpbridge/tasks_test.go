@@ -4,10 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http/httptest"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/toolhost/toolhost/host"
@@ -21,9 +22,10 @@ const extension = `"extensions":{"io.modelcontextprotocol/tasks":{}}`
 
 // tasker is a client on HTTP that has tasks, or says so.
 type tasker struct {
-	t         *testing.T
-	url, name string
-	can       string // capabilities
+	t    *testing.T
+	by   *http.Client
+	name string
+	can  string // capabilities
 }
 
 // answer is what a server says to a request that concerns tasks.
@@ -53,7 +55,7 @@ type answer struct {
 func (c tasker) ask(method, name, params string) (a answer) {
 	c.t.Helper()
 	can := strings.NewReplacer(`"io.modelcontextprotocol/clientCapabilities":{}`, `"io.modelcontextprotocol/clientCapabilities":{`+c.can+`}`)
-	_, a.body = rawWith(c.t, c.url, method, name, params, map[string]string{"Authorization": "Bearer " + c.name}, can)
+	_, a.body = rawBy(c.t, c.by, "http://memory", method, name, params, map[string]string{"Authorization": "Bearer " + c.name}, can)
 	text := a.body
 	if _, event, ok := strings.Cut(a.body, "data: "); ok {
 		text = event
@@ -115,9 +117,7 @@ func tasks(t *testing.T, h *host.Host, m task.MemoryOptions, rule mcpbridge.Task
 			return h.Session(append(opts, host.WithCaller(host.Caller{Name: c.Identity}))...), nil
 		},
 	})
-	front := httptest.NewServer(authenticated(s.Handler()))
-	t.Cleanup(front.Close)
-	return tasker{t, front.URL, "ann", `"elicitation":{},` + extension}
+	return tasker{t, frontInMemory(t, authenticated(s.Handler())), "ann", `"elicitation":{},` + extension}
 }
 
 // waits is a tool that waits for its channel, or for the end of the call, which it counts.
@@ -390,44 +390,48 @@ func TestTaskIsApproved(t *testing.T) {
 // A call that takes long becomes a task, whose questions until then are put without it.
 func TestCallBecomesTask(t *testing.T) {
 	t.Parallel()
-	h, open := newHost(t), make(chan struct{})
-	slow := echo("t.slow")
-	slow.Handler = func(ctx context.Context, _ tool.Call) (tool.Result, error) {
-		ask := func() string {
-			a, err := tool.Ask(ctx, tool.Question{Message: "name?"})
-			if err != nil {
-				return err.Error()
+	synctest.Test(t, func(t *testing.T) {
+		h, open := newHost(t), make(chan struct{})
+		slow := echo("t.slow")
+		slow.Handler = func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+			ask := func() string {
+				a, err := tool.Ask(ctx, tool.Question{Message: "name?"})
+				if err != nil {
+					return err.Error()
+				}
+				return string(a.Action)
 			}
-			return string(a.Action)
+			first := ask()
+			<-open
+			return tool.Text(first + ask()), nil
 		}
-		first := ask()
-		<-open
-		return tool.Text(first + ask()), nil
-	}
-	register(t, h, slow, echo("t.echo"))
-	c := tasks(t, h, task.MemoryOptions{}, mcpbridge.TaskRule{After: 200 * time.Millisecond})
-	if a := c.call("t_echo"); a.Result.ResultType != "complete" {
-		t.Errorf("a call that ends at once: %s", a.body)
-	}
-	a := c.call("t_slow")
-	if a.Result.ResultType != "input_required" || a.Result.TaskID != "" {
-		t.Fatalf("a call that asks at once: %s", a.body)
-	}
-	a = c.ask("tools/call", "t_slow", `,"name":"t_slow","arguments":{},"inputResponses":{"q1":{"action":"accept"}},"requestState":"`+a.Result.RequestState+`"`)
-	if a.Result.ResultType != "task" {
-		t.Fatalf("a call that takes long: %s", a.body)
-	}
-	close(open)
-	id := a.Result.TaskID
-	c.until(id, "input_required")
-	c.about("update", id, `,"inputResponses":{"q1":{"action":"decline"}}`)
-	if a = c.until(id, "completed"); a.Result.Result.Content[0].Text != "acceptdecline" {
-		t.Errorf("the result: %s", a.body)
-	}
-	never := tasks(t, h, task.MemoryOptions{}, mcpbridge.TaskRule{After: -1})
-	if a := never.call("t_echo"); a.Result.ResultType != "complete" {
-		t.Errorf("a call that never becomes a task: %s", a.body)
-	}
+		register(t, h, slow, echo("t.echo"))
+		const after = 10 * time.Second
+		c := tasks(t, h, task.MemoryOptions{}, mcpbridge.TaskRule{After: after})
+		if a := c.call("t_echo"); a.Result.ResultType != "complete" {
+			t.Errorf("a call that ends at once: %s", a.body)
+		}
+		a := c.call("t_slow")
+		if a.Result.ResultType != "input_required" || a.Result.TaskID != "" {
+			t.Fatalf("a call that asks at once: %s", a.body)
+		}
+		began := time.Now()
+		a = c.ask("tools/call", "t_slow", `,"name":"t_slow","arguments":{},"inputResponses":{"q1":{"action":"accept"}},"requestState":"`+a.Result.RequestState+`"`)
+		if a.Result.ResultType != "task" || time.Since(began) != after {
+			t.Fatalf("a call that takes long, after %v: %s", time.Since(began), a.body)
+		}
+		close(open)
+		id := a.Result.TaskID
+		c.until(id, "input_required")
+		c.about("update", id, `,"inputResponses":{"q1":{"action":"decline"}}`)
+		if a = c.until(id, "completed"); a.Result.Result.Content[0].Text != "acceptdecline" {
+			t.Errorf("the result: %s", a.body)
+		}
+		never := tasks(t, h, task.MemoryOptions{}, mcpbridge.TaskRule{After: -1})
+		if a := never.call("t_echo"); a.Result.ResultType != "complete" {
+			t.Errorf("a call that never becomes a task: %s", a.body)
+		}
+	})
 }
 
 // A caller that floods the server with tasks gets results in their place, and takes no room of others.

@@ -13,10 +13,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -31,10 +33,16 @@ func listsOne(s *rawServer, call func(id, params json.RawMessage)) {
 // TestHostileFrames has a server send what is not an answer.
 func TestHostileFrames(t *testing.T) {
 	t.Parallel()
-	soon := func(t *testing.T) context.Context {
-		ctx, stop := context.WithTimeout(within(t), 300*time.Millisecond)
-		t.Cleanup(stop)
-		return ctx
+	// late runs a test in a bubble, with a context that ends when nothing happens any more.
+	late := func(name string, test func(t *testing.T, soon context.Context)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				soon, stop := context.WithTimeout(t.Context(), patience/2)
+				defer stop()
+				test(t, soon)
+			})
+		})
 	}
 	call := tool.Call{Name: "srv.t"}
 	t.Run("text", func(t *testing.T) {
@@ -59,14 +67,13 @@ func TestHostileFrames(t *testing.T) {
 			t.Errorf("what is reported is %q", w.faults)
 		}
 	})
-	t.Run("half", func(t *testing.T) {
-		t.Parallel()
+	late("half", func(t *testing.T, soon context.Context) {
 		l, _, _ := mountRaw(t, upstream(t, nil), func(s *rawServer) {
 			listsOne(s, func(id, _ json.RawMessage) {
 				_, _ = io.WriteString(s.conn, `{"jsonrpc":"2.0","id":`+string(id)+`,"result":{"content":[`)
 			})
 		})
-		if _, err := l.Execute(soon(t), call); tool.CodeOf(err) != tool.CodeDeadlineExceeded {
+		if _, err := l.Execute(soon, call); tool.CodeOf(err) != tool.CodeDeadlineExceeded {
 			t.Error(err)
 		}
 	})
@@ -125,15 +132,14 @@ func TestHostileFrames(t *testing.T) {
 			}
 		}
 	})
-	t.Run("late", func(t *testing.T) {
-		t.Parallel()
+	late("late", func(t *testing.T, soon context.Context) {
 		ids := make(chan json.RawMessage, 2)
 		canceled := make(chan struct{}, 1)
 		l, _, s := mountRaw(t, upstream(t, nil), func(s *rawServer) {
 			listsOne(s, func(id, _ json.RawMessage) { ids <- id })
 			s.methods["notifications/cancelled"] = func(json.RawMessage, json.RawMessage) { canceled <- struct{}{} }
 		})
-		if _, err := l.Execute(soon(t), call); tool.CodeOf(err) != tool.CodeDeadlineExceeded {
+		if _, err := l.Execute(soon, call); tool.CodeOf(err) != tool.CodeDeadlineExceeded {
 			t.Error(err)
 		}
 		await(t, canceled, newWatched())
@@ -146,17 +152,15 @@ func TestHostileFrames(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	t.Run("deaf", func(t *testing.T) {
-		t.Parallel()
+	late("deaf", func(t *testing.T, soon context.Context) {
 		stop := make(chan struct{})
 		l, _, _ := mountRaw(t, upstream(t, nil), func(s *rawServer) {
 			listsOne(s, func(json.RawMessage, json.RawMessage) { <-stop })
 		})
-		ctx := soon(t)
 		errs := make(chan error, 2*maxUnread)
 		for range cap(errs) { // more than are queued
 			go func() {
-				_, err := l.Execute(ctx, call)
+				_, err := l.Execute(soon, call)
 				errs <- err
 			}()
 		}
@@ -269,45 +273,49 @@ func TestHostileFlood(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var sent, lists atomic.Int64
-			l, _, s := mountRaw(t, upstream(t, nil), func(s *rawServer) {
-				s.methods["tools/list"] = func(id, _ json.RawMessage) { lists.Add(1); s.result(id, oneTool) }
+			synctest.Test(t, func(t *testing.T) {
+				var sent, lists atomic.Int64
+				l, _, s := mountRaw(t, upstream(t, nil), func(s *rawServer) {
+					s.methods["tools/list"] = func(id, _ json.RawMessage) { lists.Add(1); s.result(id, oneTool) }
+				})
+				other, _ := mount(t, upstream(t, nil), newBusyServer().Server)
+				go func() {
+					for i := 0; ; i++ {
+						text := line
+						if strings.Contains(line, "%d") {
+							text = fmt.Sprintf(line, i)
+						}
+						if s.try(text) != nil {
+							return
+						}
+						sent.Add(1)
+					}
+				}()
+				for range 20 {
+					if _, err := other.Execute(within(t), tool.Call{Name: "srv.fail"}); err != nil {
+						t.Error(err)
+					}
+				}
+				const took = 10*relistEvery + relistEvery/2
+				time.Sleep(took)
+				synctest.Wait()
+				most := int64(messagesBurst + messagesRate*took.Seconds())
+				if name == "requests" {
+					most /= requestCost
+				}
+				// One is read before it waits, and another is on its way.
+				if n := sent.Load(); n < most || n > most+2 {
+					t.Errorf("%d messages were read in %v, not %d", n, took, most)
+				}
+				asked := int64(1) // when it connects
+				if name == "lists" {
+					asked += 1 + int64(took/relistEvery)
+				}
+				if n := lists.Load(); n != asked {
+					t.Errorf("%d lists in %v, not %d", n, took, asked)
+				}
+				_ = l.Close(within(t))
 			})
-			other, _ := mount(t, upstream(t, nil), newBusyServer().Server)
-			stop := make(chan struct{})
-			go func() {
-				for i := 0; ; i++ {
-					select {
-					case <-stop:
-						return
-					default:
-					}
-					text := line
-					if strings.Contains(line, "%d") {
-						text = fmt.Sprintf(line, i)
-					}
-					if _, err := io.WriteString(s.conn, text+"\n"); err != nil {
-						return
-					}
-					sent.Add(1)
-				}
-			}()
-			began := time.Now()
-			for range 20 {
-				if _, err := other.Execute(within(t), tool.Call{Name: "srv.fail"}); err != nil {
-					t.Error(err)
-				}
-			}
-			<-time.After(time.Second)
-			close(stop)
-			took := time.Since(began).Seconds()
-			if most := messagesBurst + 2*messagesRate*(took+1); float64(sent.Load()) > most {
-				t.Errorf("%d messages were read in %.1f s", sent.Load(), took)
-			}
-			if most := 2 + 2*took/relistEvery.Seconds(); float64(lists.Load()) > most {
-				t.Errorf("%d lists in %.1f s", lists.Load(), took)
-			}
-			_ = l.Close(within(t))
 		})
 	}
 }
@@ -337,17 +345,21 @@ func TestLegacy(t *testing.T) {
 // context lets it.
 func TestConnectEnds(t *testing.T) {
 	t.Parallel()
-	ours, theirs := net.Pipe()
-	go func() { _, _ = io.Copy(io.Discard, theirs) }()
-	ctx, stop := context.WithTimeout(context.Background(), 100*time.Millisecond)
-	defer stop()
-	_, err := upstream(t, nil).Connect(ctx, ours, newWatched().events())
-	if err == nil || !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
-	}
-	if _, err := ours.Write(nil); !errors.Is(err, io.ErrClosedPipe) {
-		t.Errorf("the process's pipes are still open: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		go func() { _, _ = io.Copy(io.Discard, theirs) }()
+		const limit = 5 * time.Second
+		ctx, stop := context.WithTimeout(t.Context(), limit)
+		defer stop()
+		began := time.Now()
+		_, err := upstream(t, nil).Connect(ctx, ours, newWatched().events())
+		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took != limit {
+			t.Errorf("after %v: %v", took, err)
+		}
+		if _, err := ours.Write(nil); !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("the process's pipes are still open: %v", err)
+		}
+	})
 }
 
 // TestNoLeak proves that connections leave no goroutines behind, however they end.
@@ -381,13 +393,7 @@ func TestNoLeak(t *testing.T) { //nolint:paralleltest // it counts goroutines
 	l, _, web := onHTTPServer(t, h, func(c *UpstreamConfig) { c.Version = lastWithSessions })
 	_ = l.Close(within(t))
 	web.CloseClientConnections()
-	for end := time.Now().Add(patience); stacks() > before; {
-		if time.Now().After(end) {
-			buf := make([]byte, 1<<20)
-			t.Fatalf("%d goroutines more:\n%s", stacks()-before, buf[:runtime.Stack(buf, true)])
-		}
-		runtime.Gosched()
-	}
+	require.Eventually(t, "no goroutine is left", func() bool { return stacks() <= before })
 }
 
 // TestPatterns proves that a name of a tool is not a path: a slash in it is a character as others are.

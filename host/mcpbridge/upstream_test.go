@@ -15,11 +15,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // patience is how long a test waits for what takes a moment.
-const patience = 20 * time.Second
+const patience = require.Ceiling
 
 // watched records what a connection reports.
 type watched struct {
@@ -126,13 +127,14 @@ func execute(t testing.TB, l *link, ctx context.Context, name, arguments string)
 // rawServer answers with JSON as it is written.
 type rawServer struct {
 	conn    net.Conn
+	turn    chan struct{} // full while it writes: to wait for a pipe's own mutex holds up the time of a bubble
 	mu      sync.Mutex
 	methods map[string]func(id, params json.RawMessage)
 }
 
 // newRawServer returns a server of the revision with sessions that answers as methods say.
 func newRawServer(conn net.Conn) *rawServer {
-	s := &rawServer{conn: conn, methods: map[string]func(id, params json.RawMessage){}}
+	s := &rawServer{conn: conn, turn: make(chan struct{}, 1), methods: map[string]func(id, params json.RawMessage){}}
 	s.methods["initialize"] = func(id, _ json.RawMessage) {
 		s.result(id, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},`+
 			`"serverInfo":{"name":"raw","version":"1"}}`)
@@ -141,7 +143,14 @@ func newRawServer(conn net.Conn) *rawServer {
 	return s
 }
 
-func (s *rawServer) write(line string) { _, _ = io.WriteString(s.conn, line+"\n") }
+func (s *rawServer) write(line string) { _ = s.try(line) }
+
+func (s *rawServer) try(line string) error {
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	_, err := io.WriteString(s.conn, line+"\n")
+	return err
+}
 
 func (s *rawServer) result(id json.RawMessage, result string) {
 	s.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result))
