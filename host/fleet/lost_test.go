@@ -14,8 +14,8 @@ import (
 // A message is lost after which nothing more is sent on its link. Whoever waits for the answer is told
 // within seconds, though no connection is lost and the deadline of the call is far away.
 func TestLastMessageLost(t *testing.T) { //nolint:paralleltest // bubbles are alone
-	const request, reply = ".s", ".c" // the ends of the subjects of a link
-	for name, c := range map[string]struct {
+	const request, reply = ".s", ".c"        // the ends of the subjects of a link
+	for name, c := range map[string]struct { //nolint:paralleltest // as above
 		tool, lost string
 		runs       int32
 	}{

@@ -111,7 +111,7 @@ func (w *watched) returns(t *testing.T) {
 // A host is cut off, in both directions or in one, and comes back. One that is heard is not gone, but the call is
 // that nothing is heard of.
 func TestHostOutOfReach(t *testing.T) { //nolint:paralleltest // bubbles are alone
-	for name, cut := range map[string]struct{ to, from bool }{
+	for name, cut := range map[string]struct{ to, from bool }{ //nolint:paralleltest // as above
 		"both directions": {true, true}, "to the host": {true, false}, "from the host": {false, true},
 	} {
 		t.Run(name, func(t *testing.T) {

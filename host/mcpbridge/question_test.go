@@ -311,7 +311,7 @@ func TestUnansweredQuestions(t *testing.T) {
 		if got := record.last(); got.Event == audit.End {
 			t.Errorf("before its time was over, the record says %+v", got)
 		}
-		time.Sleep(1)
+		time.Sleep(1 * time.Nanosecond)
 		synctest.Wait()
 		if got := record.last(); got.Event != audit.End || got.Decision != audit.Denied || got.Approver != "client tester" {
 			t.Errorf("the record says %+v", got)

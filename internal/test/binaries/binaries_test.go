@@ -14,7 +14,7 @@ import (
 
 // In a copy of the module, a test that passed is not repeated, and is after a change of one of the
 // files of each kind that its programs are made of.
-func TestChangesAreSeen(t *testing.T) {
+func TestChangesAreSeen(t *testing.T) { //nolint:paralleltest // it compiles with all processors
 	if testing.Short() {
 		t.Skip("it compiles for a minute: .ci/long runs it")
 	}

@@ -105,7 +105,7 @@ func TestRulesOfWhatWasSeen(t *testing.T) {
 }
 
 // A record that cannot be read may require a lock, so it decides nothing.
-func TestRulesOfADamagedRecord(t *testing.T) {
+func TestRulesOfADamagedRecord(t *testing.T) { //nolint:paralleltest // newPlace sets the environment
 	p := newPlace(t)
 	record := filepath.Join(p.state, "toolhost", "locked.json")
 	require.Must(pins.Pin(p.lock, []string{p.dir}))(t)
@@ -131,7 +131,7 @@ func TestRulesOfADamagedRecord(t *testing.T) {
 }
 
 // The configuration has the last word.
-func TestRulesOfTheConfiguration(t *testing.T) {
+func TestRulesOfTheConfiguration(t *testing.T) { //nolint:paralleltest // newPlace sets the environment
 	p := newPlace(t)
 	p.config = config.Config{File: filepath.Join(p.root, "toolhost.yaml"), Lock: config.LockRequired}
 	p.counts(p.lock + "!")
@@ -148,7 +148,7 @@ func TestRulesOfTheConfiguration(t *testing.T) {
 
 // A configuration file can be a link: the lock next to its target counts if there is none next to the
 // link.
-func TestRulesNextToALinkedConfiguration(t *testing.T) {
+func TestRulesNextToALinkedConfiguration(t *testing.T) { //nolint:paralleltest // newPlace sets the environment
 	p := newPlace(t)
 	p.write(p.lock)
 	target := filepath.Join(p.root, "toolhost.yaml")
@@ -187,7 +187,7 @@ func TestRulesWithoutAStateDirectory(t *testing.T) {
 }
 
 // What cannot be recorded is wanted by this process, and told.
-func TestRulesThatAreNotRecorded(t *testing.T) {
+func TestRulesThatAreNotRecorded(t *testing.T) { //nolint:paralleltest // newPlace sets the environment
 	p := newPlace(t)
 	p.config.File = filepath.Join(p.root, "toolhost.yaml")
 	p.write(p.lock)
