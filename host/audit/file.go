@@ -290,6 +290,9 @@ func (f *File) makeDurable(at *handle) error {
 func (f *File) Close() error {
 	deadline := time.Now().Add(f.lockTimeout)
 	f.mu.Lock()
+	if f.retry != nil {
+		f.retry.Stop() // the queued lines are written here
+	}
 	before, lost := len(f.waiting.lines), error(nil)
 	f.ends = true
 	if before == 0 && !f.closed && f.last.seq > f.head.last && f.head.path != "" {
@@ -303,9 +306,6 @@ func (f *File) Close() error {
 			lost = &e
 			f.waiting = queue{}
 		}
-	}
-	if f.retry != nil {
-		f.retry.Stop()
 	}
 	f.closed = true
 	err := f.closeFile()

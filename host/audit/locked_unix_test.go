@@ -128,6 +128,7 @@ func TestCloseWhileLocked(t *testing.T) {
 		if kept >= maxQueued || g.waiting.bytes > maxQueuedBytes {
 			t.Errorf("%d large lines are kept, of %d bytes", kept, g.waiting.bytes)
 		}
+		synctest.Wait() // an attempt to write them that has begun would wait for Close, and time for it
 		began := time.Now()
 		if err := f.Close(); !errors.Is(err, safefile.ErrLocked) || !strings.Contains(err.Error(), "the end lines of calls c0, c1, c2, ") ||
 			!strings.Contains(err.Error(), " and 1014 more are lost") {
