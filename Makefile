@@ -25,7 +25,7 @@ GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0 --format pkgname --format-hid
 	--rerun-fails=1 --rerun-fails-max-failures=1
 TEST := $(if $(filter Linux,$(shell uname)),-exec "$(CURDIR)/bin/leftovers") -vet=off -short -count=1 -timeout 15m
 
-.PHONY: help build run quick test lint leftovers race unraced all confinement vulnerabilities generate contract conformance languages soak soak-fleet fuzz gopls bench bench-fleet simulate-fleet microbench release record clean
+.PHONY: help build run quick test lint leftovers race unraced all confinement execution snippets vulnerabilities generate contract conformance languages soak soak-fleet fuzz gopls bench bench-fleet simulate-fleet microbench release record clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "%-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,6 +67,12 @@ all: ## all tests, also those that -short leaves out, ROUNDS (1) times
 
 confinement: ## the tests of sandboxes that -short leaves out, as another user among them
 	go test -vet=off -count=1 -timeout 20m ./host/internal/escape ./host/internal/worktest
+
+execution: ## all programs that the tests of the plugin execution link
+	go test -vet=off -count=1 -timeout 20m ./plugins/execution
+
+snippets: ## the blocks of all documents
+	go test -vet=off -count=1 -timeout 20m -run TestSnippets ./cmd/toolhost
 
 vulnerabilities: ## what is known of what the programs call
 	.ci/vulnerabilities

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/binaries"
 )
 
 // plugins is a directory with the plugin fs, built from the module that this one

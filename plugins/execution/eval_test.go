@@ -14,6 +14,7 @@ import (
 
 // Values and types of expressions, unexported names of the package among them.
 func TestExpressions(t *testing.T) {
+	links(t)
 	t.Parallel()
 	p := sharedShop(t)
 	p.is(t, "1 + 2", "3", "int")
@@ -60,6 +61,7 @@ func TestStatements(t *testing.T) {
 
 // Declarations last for the session; declaring a name again replaces it.
 func TestDeclarations(t *testing.T) {
+	links(t)
 	t.Parallel()
 	p := sharedShop(t)
 	for _, step := range []struct {
@@ -190,6 +192,7 @@ func quote(s string) string {
 // The package at the root, in a directory, by name, by path; internal ones and
 // programs.
 func TestPackages(t *testing.T) {
+	links(t)
 	t.Parallel()
 	p := sharedShop(t)
 	p.is(t, "hidden() + Depth", "6", "int", "example.com/shop/internal/deep")
@@ -228,6 +231,7 @@ func TestPackageThatDoesNotCompile(t *testing.T) {
 // A module without a package at its root has a scratch package, a directory
 // without a module too.
 func TestScratch(t *testing.T) {
+	links(t)
 	t.Parallel()
 	bare := fresh(t, nil)
 	bare.is(t, `len(os.Getenv("nothing"))`, "0", "int")
@@ -256,6 +260,7 @@ func TestScratch(t *testing.T) {
 
 // What changes on disk is seen by the next call.
 func TestChangedFiles(t *testing.T) {
+	links(t)
 	t.Parallel()
 	p := fresh(t, map[string]string{"go.mod": "module example.com/m\n\ngo 1.25\n", "m.go": "package m\n\nvar v = 1\n"})
 	p.is(t, "v", "1", "int")

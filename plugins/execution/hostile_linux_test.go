@@ -96,6 +96,7 @@ func TestNothingIsLeft(t *testing.T) {
 // Memory is bounded for a program, and for all that it starts together. The form
 // stops by itself at 1 GiB.
 func TestMemory(t *testing.T) {
+	links(t)
 	t.Parallel()
 	p := fresh(t, nil, `{"memory": 134217728}`)
 	out := p.eval(t, "var all [][]byte\nfor range 64 {\n\tb := make([]byte, 16<<20)\n\tfor i := range b { b[i] = 1 }\n\tall = append(all, b)\n}\nlen(all)")
@@ -107,6 +108,7 @@ func TestMemory(t *testing.T) {
 
 // A program inherits no descriptor but the three, and writes no file without end.
 func TestDescriptors(t *testing.T) {
+	links(t)
 	t.Parallel()
 	p := sharedShop(t)
 	out := p.must(t, "files, err := os.ReadDir(\"/proc/self/fd\")\nfor _, f := range files {\n\tto, _ := os.Readlink(\"/proc/self/fd/\" + f.Name())\n\tfmt.Println(to)\n}\nerr")

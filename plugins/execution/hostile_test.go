@@ -36,6 +36,7 @@ func (p plugin) abandon(t *testing.T, ready, name string, arguments args) error 
 
 // How programs end that do not end well: each is an answer, and the session goes on.
 func TestProgramsThatFail(t *testing.T) {
+	links(t)
 	t.Parallel()
 	p := sharedShop(t)
 	for _, c := range []struct{ form, kind, message, stack string }{
@@ -64,6 +65,7 @@ func TestProgramsThatFail(t *testing.T) {
 }
 
 func TestEndlessLoop(t *testing.T) {
+	links(t)
 	t.Parallel()
 	p := fresh(t, nil, `{"time": "1s"}`)
 	begin := time.Now()
@@ -104,6 +106,7 @@ func TestDeadline(t *testing.T) {
 }
 
 func TestFlood(t *testing.T) {
+	links(t)
 	t.Parallel()
 	p := fresh(t, nil, `{"output": 1000}`)
 	out := p.must(t, "for i := range 100000 {\n\tfmt.Println(\"line\", i)\n\tfmt.Fprintln(os.Stderr, \"fault\", i)\n}")
@@ -128,6 +131,7 @@ func TestFlood(t *testing.T) {
 // Standard input is empty, the working directory is the workspace, and the
 // environment has nothing of the host's.
 func TestSurroundings(t *testing.T) {
+	links(t)
 	t.Setenv("TOOLHOST_PLUGIN", "cookie")
 	t.Setenv("PLUGIN_CLIENT_CERT", "certificate")
 	p := sharedShop(t)

@@ -13,6 +13,15 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk"
 )
 
+// links skips, by day, a test of a dozen programs, each of which is compiled and linked: what they show
+// changes only with the plugin, and then make test runs them (internal/test/changed).
+func links(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it links many programs: make execution runs it")
+	}
+}
+
 // The test binary launches programs as the plugin does.
 func TestMain(m *testing.M) {
 	process.BecomeProgram()

@@ -21,6 +21,7 @@ func (p plugin) told(t *testing.T, text, note string) evaluation {
 
 // The package's own name means the package itself, imported or not.
 func TestOwnPackageByName(t *testing.T) {
+	links(t)
 	t.Parallel()
 	p := sharedShop(t)
 	const note = "evaluated inside package example.com/shop: shop.X means X there"
@@ -34,6 +35,7 @@ func TestOwnPackageByName(t *testing.T) {
 }
 
 func TestImportCycle(t *testing.T) {
+	links(t)
 	t.Parallel()
 	p := fresh(t, map[string]string{
 		"go.mod": "module example.com/m\n\ngo 1.25\n", "m.go": "package m\n\nvar V = 1\n",
@@ -50,6 +52,7 @@ func TestImportCycle(t *testing.T) {
 
 // A declaration of the form stands in for the package's own, until it is forgotten.
 func TestReplaceInPackage(t *testing.T) {
+	links(t)
 	t.Parallel()
 	p := sharedShop(t)
 	p.told(t, "func (i item) String() string { return \"mine\" }", "item.String stands in for the package's own (shop.go:22:15)")
@@ -68,6 +71,7 @@ func TestReplaceInPackage(t *testing.T) {
 }
 
 func TestReset(t *testing.T) {
+	links(t)
 	t.Parallel()
 	p := sharedShop(t)
 	p.must(t, "import r \"math/rand\"\nvar a, b = 1, 2\ntype pair struct{ l, r int }\nfunc (p pair) sum() int { return p.l + a }\nfunc init() { println(\"again\") }")
@@ -96,6 +100,7 @@ func TestReset(t *testing.T) {
 
 // What a form does to later ones, and what it does not keep, is told.
 func TestNotes(t *testing.T) {
+	links(t)
 	t.Parallel()
 	p := sharedShop(t)
 	p.told(t, "1 + 1", "-")
@@ -150,6 +155,7 @@ func TestBrokenRoot(t *testing.T) {
 
 // A package that is not of the workspace can be used from a scratch package.
 func TestPackageOutside(t *testing.T) {
+	links(t)
 	t.Parallel()
 	p := sharedShop(t)
 	for _, pkg := range []string{"encoding/json", "json"} {
@@ -185,6 +191,7 @@ func TestNothingGeneratedIsTold(t *testing.T) {
 
 // What only test files declare or import is there for forms that use it.
 func TestTestSymbols(t *testing.T) {
+	links(t)
 	t.Parallel()
 	p := fresh(t, map[string]string{
 		"go.mod": "module example.com/m\n\ngo 1.25\n", "m.go": "package m\n\ntype T struct{}\n",

@@ -50,7 +50,9 @@ type row struct {
 var table = []row{
 	{"confinement", regexp.MustCompile(`^internal/(sandbox|stage|cgroup|egress|confine|protect)/|^host/(plugin|internal/escape|internal/worktest)/|^plugins/`)},
 	{"conformance", regexp.MustCompile(`^host/(mcp[a-z]*|task)/|^cmd/toolhost/internal/(mcp[a-z]*|control)/|^internal/test/(conformance|mcptest)/|^go\.mod$`)},
+	{"execution", regexp.MustCompile(`^plugins/(execution|internal)/|^go\.mod$`)},
 	{"languages", regexp.MustCompile(`^cmd/toolhost/internal/scaffold/|^examples/plugins/|^internal/test/languages/|^proto/`)},
+	{"snippets", regexp.MustCompile(`^docs/|\.md$|^internal/test/snippets/`)},
 	{"vulnerabilities", regexp.MustCompile(`^go\.(mod|sum)$`)},
 }
 

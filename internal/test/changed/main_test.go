@@ -17,10 +17,12 @@ var changes = map[string][]string{
 	"confinement": {
 		"internal/sandbox/report.go", "internal/stage/stage.go", "internal/cgroup/group_linux.go", "internal/egress/proxy.go",
 		"internal/confine/process_linux.go", "internal/protect/protect.go", "host/plugin/plugin.go", "plugins/fs/main.go",
-		"host/internal/escape/table.go", "host/internal/worktest/doc.go",
+		"host/internal/escape/table.go", "host/internal/worktest/doc.go", "plugins/execution/main.go", "plugins/internal/lines/lines.go",
 	},
 	"conformance":     {"host/mcpbridge/server.go", "host/task/memory.go", "cmd/toolhost/internal/control/routes.go", "cmd/toolhost/internal/mcphttp/requests.go", "internal/test/conformance/expected.yaml", "internal/test/mcptest/server.go", "go.mod"},
-	"languages":       {"cmd/toolhost/internal/scaffold/templates/plugin.proto", "examples/plugins/python/plugin.py", "proto/toolhost/plugin/v1/plugin.proto", "internal/test/languages/calls_test.go"},
+	"execution":       {"plugins/execution/main.go", "plugins/internal/lines/lines.go", "go.mod"},
+	"snippets":        {"docs/agents.md", "README.md", "examples/plugins/README.md", "internal/test/snippets/block.go"},
+	"languages":       {"cmd/toolhost/internal/scaffold/templates/plugin.proto", "examples/plugins/python/plugin.py", "examples/plugins/README.md", "proto/toolhost/plugin/v1/plugin.proto", "internal/test/languages/calls_test.go"},
 	"vulnerabilities": {"go.mod", "go.sum"},
 }
 
@@ -79,9 +81,9 @@ func TestStages(t *testing.T) {
 	runs(t, "update-ref", "refs/remotes/origin/main", "HEAD")
 	same(t, "at origin/main", all...)
 
-	write(t, "docs/agents.md", "two")
+	write(t, "LICENSE", "two")
 	second := commit(t)
-	same(t, "after a change of a document")
+	same(t, "after a change of the licence")
 	t.Setenv("BASE", second)
 	same(t, "if BASE is the newest commit", all...)
 	t.Setenv("BASE", "0000000000000000000000000000000000000000") // what GitHub says of a new branch
