@@ -294,6 +294,9 @@ func (f *File) Close() error {
 		f.retry.Stop() // the queued lines are written here
 	}
 	before, lost := len(f.waiting.lines), error(nil)
+	if f.retry != nil { // it would wait until Close has written what there is
+		f.retry.Stop()
+	}
 	f.ends = true
 	if before == 0 && !f.closed && f.last.seq > f.head.last && f.head.path != "" {
 		_ = f.append(nil, deadline)
