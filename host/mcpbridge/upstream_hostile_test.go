@@ -296,7 +296,7 @@ func TestHostileFlood(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				const took = 10*relistEvery + relistEvery/2
+				const took = 2*relistEvery + relistEvery/2
 				time.Sleep(took)
 				synctest.Wait()
 				most := int64(messagesBurst + messagesRate*took.Seconds())
