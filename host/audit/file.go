@@ -290,9 +290,6 @@ func (f *File) makeDurable(at *handle) error {
 func (f *File) Close() error {
 	deadline := time.Now().Add(f.lockTimeout)
 	f.mu.Lock()
-	if f.retry != nil {
-		f.retry.Stop() // the queued lines are written here
-	}
 	before, lost := len(f.waiting.lines), error(nil)
 	if f.retry != nil { // it would wait until Close has written what there is
 		f.retry.Stop()
