@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -355,12 +356,16 @@ func limitQueue(t *testing.T, w *world, url string, most int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := js.CreateOrUpdateStream(t.Context(), jetstream.StreamConfig{
-		Name: durable.QueueName, Subjects: []string{"toolhost.v1.q.*.*"}, Retention: jetstream.WorkQueuePolicy,
-		Discard: jetstream.DiscardNew, MaxMsgs: most,
-	}); err != nil {
-		t.Fatal(err)
-	}
+	require.Eventually(t, "the queue is limited", func() bool {
+		_, err = js.CreateOrUpdateStream(t.Context(), jetstream.StreamConfig{
+			Name: durable.QueueName, Subjects: []string{"toolhost.v1.q.*.*"}, Retention: jetstream.WorkQueuePolicy,
+			Discard: jetstream.DiscardNew, MaxMsgs: most,
+		})
+		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // the hub has just made it
+			t.Fatal(err)
+		}
+		return err == nil
+	})
 }
 
 // A task of a durable tool survives the restart of the daemon, for its caller and no other one.
