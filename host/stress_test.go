@@ -3,7 +3,6 @@ package host_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,15 +12,12 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// stressTime is how long TestEverythingAtOnce runs: TOOLHOST_STRESS, else one
-// second. `make test` sets a minute.
-func stressTime(t *testing.T) time.Duration {
-	t.Helper()
-	d, err := time.ParseDuration(os.Getenv("TOOLHOST_STRESS"))
-	if err != nil {
+// stressTime is how long TestEverythingAtOnce runs.
+func stressTime() time.Duration {
+	if testing.Short() {
 		return time.Second
 	}
-	return d
+	return 10 * time.Second
 }
 
 // Register, replace, list, filter, execute and unregister at once: nothing is
@@ -29,7 +25,7 @@ func stressTime(t *testing.T) time.Duration {
 func TestEverythingAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	stop, cancel := context.WithTimeout(t.Context(), stressTime(t))
+	stop, cancel := context.WithTimeout(t.Context(), stressTime())
 	defer cancel()
 	var calls, missing atomic.Int64
 	var all sync.WaitGroup
