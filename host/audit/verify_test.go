@@ -82,6 +82,7 @@ func TestVerify(t *testing.T) {
 		{"moved and dropped", func(l [][]byte) [][]byte { l[3], l[4] = l[4], l[3]; return slices.Delete(l, 2, 3) }, "2 lines: reordered 3, then 4", 2, "line 4 stands after this one"},
 		{"backwards", func(l [][]byte) [][]byte { slices.Reverse(l); return l }, "1 lines: reordered 2, then 6", 7, ""},
 		{"forged start", func(l [][]byte) [][]byte { l[0] = forge(l[0], `"prev":""`, `"prev":"`+Digest(nil)+`"`); return l }, "0 lines: edited 1, then 7", 0, ""},
+		{"forged start, alone", func(l [][]byte) [][]byte { return [][]byte{forge(l[0], `"prev":""`, `"prev":"`+Digest(nil)+`"`)} }, "0 lines: edited 1, then 1", 0, ""},
 		{"torn end", func(l [][]byte) [][]byte { l[6] = l[6][:50]; return l }, "6 lines:", 6, "the last line has no end"},
 		{"garbage and torn end", func(l [][]byte) [][]byte { l[5], l[6] = garbage, l[6][:50]; return l }, "5 lines: edited 6, then 2", 5, ""},
 		{"forged note of a torn line", func(l [][]byte) [][]byte {
