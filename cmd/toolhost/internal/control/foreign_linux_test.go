@@ -78,19 +78,24 @@ func TestOtherUser(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "cp", os.Args[0], program).CombinedOutput(); err != nil {
 		t.Fatalf("cp: %v: %s", err, out)
 	}
-	cmd := exec.CommandContext(t.Context(), program)
-	cmd.Env = append(os.Environ(), visitVariable+"="+path)
-	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	if text := string(out); !strings.HasPrefix(text, "answer: \n") || !strings.Contains(text, "command: permission_denied the socket "+path+" belongs to user 0") {
-		t.Errorf("it is told %q", text)
-	}
-	if err := <-refused; !strings.Contains(err.Error(), "user 65534 connected") {
-		t.Errorf("it was refused with %v", err)
+	for _, owner := range []int{0, 65534} { // of the socket: the one who listens counts, too
+		if err := os.Chown(path, owner, owner); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), program)
+		cmd.Env = append(os.Environ(), visitVariable+"="+path)
+		cmd.Dir = "/"
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if text := string(out); !strings.HasPrefix(text, "answer: \n") || !strings.Contains(text, "command: permission_denied the socket "+path+" belongs to user 0") {
+			t.Errorf("it is told %q", text)
+		}
+		if err := <-refused; !strings.Contains(err.Error(), "user 65534 connected") {
+			t.Errorf("it was refused with %v", err)
+		}
 	}
 	if err := ln.Close(); err != nil {
 		t.Error(err)
