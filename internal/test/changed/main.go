@@ -169,12 +169,17 @@ func affected(files []string, listed string) []string {
 			imports[test] = words[1:]
 		}
 	}
-	changed := map[string]bool{}
-	for _, f := range files {
+	changed, tests := map[string]bool{}, map[string]bool{} // for others, and for its own tests alone
+	files = slices.Clone(files)
+	for i, f := range files {
+		into := changed
+		if strings.HasSuffix(f, "_test.go") {
+			into, files[i] = tests, "" // no program is made of it
+		}
 		// Files that are embedded or in testdata are of the package above them.
 		for dir := path.Dir(f); ; dir = path.Dir(dir) {
 			if pkg := path.Join(module, dir); known[pkg] {
-				changed[pkg] = true
+				into[pkg] = true
 				break
 			}
 			if dir == "." {
@@ -185,7 +190,7 @@ func affected(files []string, listed string) []string {
 	var out []string
 	for test, deps := range imports {
 		reads := also[strings.TrimPrefix(test, module+"/")]
-		if changed[test] || slices.ContainsFunc(deps, func(d string) bool { return changed[d] }) ||
+		if changed[test] || tests[test] || slices.ContainsFunc(deps, func(d string) bool { return changed[d] }) ||
 			reads != nil && slices.ContainsFunc(files, reads.MatchString) {
 			out = append(out, test)
 		}

@@ -143,7 +143,7 @@ github.com/toolhost/toolhost/plugins/fs
 github.com/toolhost/toolhost/cmd/toolhost.test github.com/toolhost/toolhost/b
 `
 	for file, want := range map[string][]string{
-		"a/a.go": {"a", "b"}, "b/testdata/deep/x.json": {"b", "cmd/toolhost"}, "b/b_test.go": {"b", "cmd/toolhost"},
+		"a/a.go": {"a", "b"}, "b/testdata/deep/x.json": {"b", "cmd/toolhost"}, "b/b_test.go": {"b"}, "plugins/fs/fs_test.go": nil,
 		"plugins/fs/read.go": {"cmd/toolhost"}, "docs/fleet.md": {"cmd/toolhost"}, "LICENSE": nil,
 	} {
 		var got []string
