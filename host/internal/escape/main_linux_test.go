@@ -62,8 +62,9 @@ func plugins(t *testing.T) string {
 	}
 	if err == nil && os.Geteuid() == 0 {
 		setuid := filepath.Join(dir, "setuid")
-		const owner = 65533                                                                                                                                         // who is neither root nor the other user
-		err = errors.Join(binaries.Copy(program, setuid), os.Chown(setuid, owner, owner), os.Chmod(setuid, 0o755|os.ModeSetuid), os.Setenv(setuidVariable, setuid)) //nolint:usetesting // for all tests
+		const owner = 65533 // who is neither root nor the other user
+		err = errors.Join(binaries.Copy(program, setuid), os.Chown(setuid, owner, owner), os.Chmod(setuid, 0o755|os.ModeSetuid),
+			os.Setenv(setuidVariable, setuid)) //nolint:usetesting // for all tests
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -76,8 +76,8 @@ func Copy(program, path string) error {
 	return os.WriteFile(path, text, 0o755) //nolint:gosec // a program
 }
 
-// Sources has Go repeat a test that runs go list or the like when a file of these packages or of those of the module that they
-// import changes: patterns as of go list, from the root of the module.
+// Sources has Go repeat a test that runs go list or the like when a file changes of these packages, or
+// of those of the module that they import: patterns as of go list, from the root of the module.
 func Sources(t testing.TB, patterns ...string) {
 	t.Helper()
 	if err := open(patterns); err != nil {
@@ -111,7 +111,8 @@ func build(packages []string) (_ string, err error) {
 	for _, p := range packages {
 		patterns = append(patterns, "./"+p)
 	}
-	args := append([]string{"build", "-buildvcs=false", "-ldflags=-s -w", "-o", filepath.Join(dir, "go") + string(filepath.Separator)}, patterns...)
+	out := filepath.Join(dir, "go") + string(filepath.Separator)
+	args := append([]string{"build", "-buildvcs=false", "-ldflags=-s -w", "-o", out}, patterns...)
 	if _, err := run(append(os.Environ(), "GOFLAGS="+flags), args...); err != nil {
 		return "", err
 	}

@@ -85,7 +85,8 @@ func checkout(t *testing.T) string {
 func TestOneBuilds(t *testing.T) {
 	t.Parallel()
 	root := require.Must(binaries.Root())(t)
-	out, _ := exec.CommandContext(t.Context(), "git", "-C", root, "grep", "-lE", `exec\.Command(Context)?\(.*"go", "(build|install|run)"`, "--", "*_test.go").Output()
+	const builds = `exec\.Command(Context)?\(.*"go", "(build|install|run)"`
+	out, _ := exec.CommandContext(t.Context(), "git", "-C", root, "grep", "-lE", builds, "--", "*_test.go").Output()
 	allowed := map[string]string{
 		"cmd/toolhost/snippets_linux_test.go":                       "what a document shows",
 		"cmd/toolhost/plugin_dev_reattach_unix_test.go":             "a project that the test writes",

@@ -41,7 +41,8 @@ func repository(t *testing.T) {
 
 func runs(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"}, args...)...)
+	args = append([]string{"-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"}, args...)
+	cmd := exec.CommandContext(t.Context(), "git", args...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("git %v: %v\n%s", args, err, out)
@@ -113,7 +114,8 @@ func TestStages(t *testing.T) {
 func TestTable(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "..")
-	makefile, long := require.Must(os.ReadFile(filepath.Join(root, "Makefile")))(t), require.Must(os.ReadFile(filepath.Join(root, ".ci", "long")))(t)
+	makefile := require.Must(os.ReadFile(filepath.Join(root, "Makefile")))(t)
+	long := require.Must(os.ReadFile(filepath.Join(root, ".ci", "long")))(t)
 	for _, r := range table {
 		if !regexp.MustCompile(`(?m)^` + r.stage + `:`).Match(makefile) {
 			t.Errorf("the Makefile has no target %s", r.stage)

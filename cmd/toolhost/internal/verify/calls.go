@@ -134,9 +134,8 @@ func callChecks() []Check {
 		{
 			ID: "calls.codes", See: "rules", after: valid,
 			What: "errors have codes that hosts know, and a message",
-			Do: "use a code of docs/reference/errors.md, such as invalid_arguments; " +
-				"a tool's own failure is a result with is_error",
-			run: eachAnswer(errorFault),
+			Do:   "use a code of docs/reference/errors.md, such as invalid_arguments; a tool's own failure is a result with is_error",
+			run:  eachAnswer(errorFault),
 		},
 		{
 			ID: "calls.empty", See: "rules", after: valid,
