@@ -17,6 +17,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/internal/roster"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/trust"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -54,7 +55,7 @@ var (
 // [WithNames] exists and cannot be read.
 func New(opts ...Option) (*Host, error) {
 	o := options{
-		root: ".", logger: hclog.NewNullLogger(), defaults: plugin.DefaultSettings(), operator: new(operator),
+		root: ".", logger: hclog.NewNullLogger(), defaults: plugin.DefaultSettings(), operator: &operator{trusted: trust.Memory()},
 	}
 	for _, opt := range opts {
 		if o.refuseNil("New", opt == nil); opt != nil {
@@ -76,7 +77,7 @@ func New(opts ...Option) (*Host, error) {
 	}
 	o.root = root
 	h := &Host{opts: o, operator: o.operator, run: strings.ToLower(rand.Text()[:8])}
-	h.operator.defaults = o.defaults
+	h.operator.defaults, h.operator.root = o.defaults, root
 	h.compiler.defaults, h.compiler.logger = &h.opts.defaults, o.logger
 	h.rates = chain.NewRates(o.rates)
 	h.compiler.rates = h.rates

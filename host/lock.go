@@ -2,6 +2,7 @@ package host
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"sync"
 
@@ -9,6 +10,8 @@ import (
 	"github.com/toolhost/toolhost/host/internal/roster"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/internal/protect"
+	"github.com/toolhost/toolhost/internal/trust"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
@@ -16,6 +19,10 @@ import (
 // Lock is a toolhost.lock, and the plugins that it pins. The file is checked before each
 // start; a process that already runs goes on. If the file cannot be read, or anything in it
 // is wrong, no plugin of its directories starts.
+//
+// Inside the root, where plugins may have written it, the file counts with content that was
+// trusted ([WithTrusted], [Host.TrustLock]): the first that is read, and no other. While it has
+// other content, what was read before counts, and [Host.Faults] says so.
 type Lock struct {
 	// File is its path.
 	File string
@@ -27,79 +34,138 @@ type Lock struct {
 	// Required keeps plugins from running while the file is missing. A file that was
 	// there once is required from then on: removing it does not remove the pins.
 	Required bool
+	// Found says that the file was not named: inside the root its first content does not
+	// count by itself either.
+	Found bool
 	// Seen is called when the file is there for the first time. Nil: nothing is called.
 	Seen func()
 }
 
 // WithLocks runs only plugins that match every lock for their directory. Default: none, and
 // every plugin may run.
-func WithLocks(locks ...Lock) Option {
-	return func(o *options) { o.operator.locks, o.operator.pins = locks, pinsOf(locks) }
-}
+func WithLocks(locks ...Lock) Option { return func(o *options) { o.operator.setLocks(locks) } }
 
 // WithLockFile is WithLocks with one file for all plugins, which need not exist.
 func WithLockFile(path string) Option { return WithLocks(Lock{File: path}) }
 
-// pinsOf returns the pins of locks, by a plugin's directory; empty: those of servers.
-func pinsOf(locks []Lock) func(dir string) (plugin.Pins, error) {
+// WithTrusted remembers in a file, from one host to the next, which content of locks inside the
+// root is trusted. The file may be that of the command, trusted.json in the user's state
+// directory. Default: none, and it is remembered for the process.
+func WithTrusted(path string) Option {
+	return func(o *options) { o.operator.trusted = trust.At(path) }
+}
+
+// TrustLock trusts the content of a lock with this SHA-256, in hexadecimal digits, which
+// [WaitingLock] has.
+//
+// # Errors
+//
+// [tool.CodeInternal] if that cannot be remembered: the content goes on waiting.
+func (h *Host) TrustLock(path, sha256 string) error {
+	if err := h.operator.trusted.Trust(path, sha256); err != nil {
+		return &tool.Error{Code: tool.CodeInternal, Message: path + " is not trusted: " + err.Error(), Err: err}
+	}
+	return nil
+}
+
+// WaitingLock is a lock inside the root whose content is not trusted, so that it does not count.
+type WaitingLock struct {
+	File   string
+	SHA256 string // of its content, in hexadecimal digits
+	// InForce is the content that counts instead, as toolhost writes it; nil: nothing that it
+	// pins starts.
+	InForce []byte
+	Error   *tool.Error
+}
+
+// WaitingLocks returns the locks whose content waits to be trusted.
+func (h *Host) WaitingLocks() (out []WaitingLock) {
+	for _, f := range h.operator.allLocks() {
+		_, _ = f.current(h.operator)
+		f.mu.Lock()
+		if f.waits != nil {
+			w := WaitingLock{File: f.File, SHA256: f.sum, Error: f.waits}
+			if f.lock != nil {
+				w.InForce, _ = f.lock.Bytes()
+			}
+			out = append(out, w)
+		}
+		f.mu.Unlock()
+	}
+	return out
+}
+
+// setLocks replaces the locks. Those that stay keep what was read of them.
+func (o *operator) setLocks(locks []Lock) {
 	files := make([]*lockFile, len(locks))
 	for i, l := range locks {
 		files[i] = &lockFile{Lock: l}
-	}
-	return func(dir string) (plugin.Pins, error) {
-		var all allPins
-		for _, f := range files {
-			server := dir == ""
-			pinned := f.Servers
-			if !server {
-				pinned = roster.HoldsDir(f.Dirs, dir)
-			}
-			if len(f.Dirs) > 0 && !pinned {
-				continue
-			}
-			lock, err := f.current()
-			if err != nil {
-				return nil, err
-			}
-			if lock != nil {
-				all = append(all, lockPin{lock, f.File, server})
+		for _, known := range o.locks {
+			if known.File == l.File {
+				known.mu.Lock()
+				files[i].lock, files[i].read, files[i].sum, files[i].waits = known.lock, known.read, known.sum, known.waits
+				known.mu.Unlock()
 			}
 		}
-		if all == nil {
-			return nil, nil
-		}
-		return all, nil
 	}
+	o.locks, o.pins = files, nil
+}
+
+// lockPins returns the pins of a plugin's directory; empty: those of servers.
+func (o *operator) lockPins(dir string) (plugin.Pins, error) {
+	var all allPins
+	for _, f := range o.allLocks() {
+		server := dir == ""
+		pinned := f.Servers
+		if !server {
+			pinned = roster.HoldsDir(f.Dirs, dir)
+		}
+		if len(f.Dirs) > 0 && !pinned {
+			continue
+		}
+		lock, err := f.current(o)
+		if err != nil {
+			return nil, err
+		}
+		if lock != nil {
+			all = append(all, lockPin{lock, f.File, server})
+		}
+	}
+	if all == nil {
+		return nil, nil //nolint:nilnil // nothing is pinned
+	}
+	return all, nil
 }
 
 // lockFile is a lock as it was when it was read last.
 type lockFile struct {
 	Lock
 
-	mu   sync.Mutex
-	seen bool
-	read manifest.Stamp
-	lock *lockfile.Lock
-	err  error
+	mu    sync.Mutex
+	seen  bool
+	read  manifest.Stamp
+	sum   string // of what was read last; empty: it could not be read
+	lock  *lockfile.Lock
+	err   error
+	waits *tool.Error // the content that was read last is not trusted; nil: it counts
 }
 
 // current returns what the file pins; nil: it does not exist, and need not.
-func (f *lockFile) current() (*lockfile.Lock, error) {
-	lock, appeared, err := f.load()
+func (f *lockFile) current(o *operator) (*lockfile.Lock, error) {
+	lock, appeared, err := f.load(o)
 	if appeared && f.Seen != nil {
 		f.Seen()
 	}
 	return lock, err
 }
 
-func (f *lockFile) load() (lock *lockfile.Lock, appeared bool, err error) {
+func (f *lockFile) load(o *operator) (lock *lockfile.Lock, appeared bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := manifest.StampOf(f.File)
 	// What was wrong with a file may be repaired without a change of its content.
-	if now != f.read || f.lock == nil {
-		f.read = now
-		f.lock, f.err = lockfile.Read(f.File)
+	if now != f.read || f.lock == nil || f.waits != nil {
+		f.take(o, now)
 	}
 	if errors.Is(f.err, fs.ErrNotExist) {
 		if f.Required || f.seen {
@@ -109,6 +175,50 @@ func (f *lockFile) load() (lock *lockfile.Lock, appeared bool, err error) {
 	}
 	appeared, f.seen = !f.seen, true
 	return f.lock, appeared, f.err
+}
+
+// take reads the file. Content that does not count leaves in force what was read before.
+func (f *lockFile) take(o *operator, now manifest.Stamp) {
+	if f.waits != nil && now == f.read && !o.trusts(f.File, f.sum) {
+		return
+	}
+	lock, sum, err := lockfile.ReadSum(f.File)
+	f.read, f.sum, f.waits = now, sum, nil
+	if sum != "" {
+		f.waits = o.lockWaits(f.Lock, sum, err == nil)
+	}
+	switch {
+	case f.waits == nil:
+		f.lock, f.err = lock, err
+	case f.lock == nil:
+		f.err = f.waits
+	}
+}
+
+// lockWaits returns why the content of a lock does not count; nil: it does. What is not a lock is
+// not remembered as its first content.
+func (o *operator) lockWaits(l Lock, sum string, isLock bool) *tool.Error {
+	counts, err := o.trusted.Counts(l.File, sum, trust.Circumstances{
+		Inside: protect.Inside(o.root, l.File), Named: true, First: !l.Found && isLock,
+	})
+	e := &tool.Error{
+		Code: tool.CodeUnavailable, Stage: tool.StageStart, Unsent: true, Err: err,
+		Message:      l.File + " is not in effect as it is now: tools, or others, may have written it",
+		OperatorHint: "look at it, and: toolhost trust " + l.File + ", or toolhost reload",
+	}
+	switch {
+	case err != nil:
+		e.Message = fmt.Sprintf("%s is not in effect, as which content of it was trusted is not known: %v", l.File, err)
+		e.OperatorHint = ""
+	case counts:
+		return nil
+	}
+	return e
+}
+
+func (o *operator) trusts(path, sum string) bool {
+	ok, err := o.trusted.Trusts(path, sum)
+	return ok && err == nil
 }
 
 func missingLock(file string) error {

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/trust"
 )
 
 // operator is what the operator decides for plugins, and may change while the host runs.
@@ -14,9 +15,11 @@ type operator struct {
 	mu       sync.Mutex // never held while waiting
 	settings func(name string, s *plugin.Settings)
 	hold     func(plugin.Candidate) string
-	locks    []Lock                                // that pins reads
-	pins     func(dir string) (plugin.Pins, error) // nil: nothing is pinned; of servers the directory is empty
+	locks    []*lockFile
+	pins     func() (plugin.Pins, error) // in place of the locks; nil: they count
 	trust    Trust
+	trusted  trust.Store // which content of locks inside the root counts
+	root     string
 
 	signed verdicts // of what was started
 }
@@ -40,23 +43,24 @@ func (o *operator) settingsOf(c plugin.Candidate) plugin.Settings {
 // pinsOf returns the pins of a plugin directory, or of servers if it is empty; nil: all may run.
 func (o *operator) pinsOf(dir string) (plugin.Pins, error) {
 	o.mu.Lock()
-	of, trust := o.pins, o.trust
+	verified, of := o.trust, o.pins
 	o.mu.Unlock()
 	var all allPins
 	if o.recorder != nil {
 		all = append(all, recording{o.recorder, dir == ""})
 	}
-	if signed := trust.of(dir, &o.signed); signed != nil {
+	if signed := verified.of(dir, &o.signed); signed != nil {
 		all = append(all, signed)
 	}
-	if of != nil {
-		pins, err := of(dir)
-		if err != nil {
-			return nil, err
-		}
-		if pins != nil {
-			all = append(all, pins)
-		}
+	if of == nil {
+		of = func() (plugin.Pins, error) { return o.lockPins(dir) }
+	}
+	pins, err := of()
+	if err != nil {
+		return nil, err
+	}
+	if pins != nil {
+		all = append(all, pins)
 	}
 	if all == nil {
 		return nil, nil
@@ -100,16 +104,12 @@ func (h *Host) SetHold(of func(plugin.Candidate) (reason string)) {
 func (h *Host) SetLocks(locks ...Lock) {
 	h.operator.mu.Lock()
 	defer h.operator.mu.Unlock()
-	h.operator.locks, h.operator.pins = locks, pinsOf(locks)
+	h.operator.setLocks(locks)
 }
 
-// lockFiles returns the paths of the locks.
-func (o *operator) lockFiles() []string {
+// allLocks returns the locks, which never change.
+func (o *operator) allLocks() []*lockFile {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var out []string
-	for _, l := range o.locks {
-		out = append(out, l.File)
-	}
-	return out
+	return o.locks
 }

@@ -175,8 +175,15 @@ func (h *Host) Journal(name string) *plugin.Journal { return h.roster.Journal(na
 
 // Faults returns what keeps [Host.Follow] from following the directories as it should, as of
 // its last look: a directory that cannot be read or that others may write to, or that changes
-// are noticed late. Nil: nothing is wrong, or no Follow runs.
-func (h *Host) Faults() []*tool.Error { return h.roster.Faults() }
+// are noticed late; and the locks whose content waits ([Host.WaitingLocks]). Nil: nothing is
+// wrong, or no Follow runs.
+func (h *Host) Faults() []*tool.Error {
+	out := h.roster.Faults()
+	for _, w := range h.WaitingLocks() {
+		out = append(out, w.Error)
+	}
+	return out
+}
 
 // Skipped returns the entries of the plugin directories that are not plugins, and why,
 // sorted by path.

@@ -21,7 +21,10 @@ func WithProtected(paths ...string) Option {
 // Protected returns the paths that tools must not change, absolute and sorted, with links
 // resolved; it includes the links on the way.
 func (h *Host) Protected() []string {
-	paths := slices.Concat(h.opts.protected, h.operator.lockFiles(), h.roster.Paths())
+	paths := slices.Concat(h.opts.protected, h.roster.Paths())
+	for _, f := range h.operator.allLocks() {
+		paths = append(paths, f.File)
+	}
 	for _, path := range []string{h.opts.cacheDir, h.opts.plugins, h.opts.keptDir, h.opts.names, h.opts.accepted} {
 		if path != "" {
 			paths = append(paths, path)

@@ -15,7 +15,7 @@ import (
 func WithPins(of func() (plugin.Pins, error)) Option {
 	return func(o *options) {
 		o.refuseNil("WithPins", of == nil)
-		o.operator.pins = func(string) (plugin.Pins, error) { return of() }
+		o.operator.pins = of
 	}
 }
 

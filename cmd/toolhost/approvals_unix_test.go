@@ -149,7 +149,7 @@ func TestApprovalsOfAnotherProcess(t *testing.T) {
 	w := newWorld(t, "player")
 	w.configure("approvals: {ask: [client, queue]}")
 	s := w.serve()
-	own := []string{"call", "play.danger", "--arg", "text=own", "--audit", w.root + "/own.jsonl"}
+	own := []string{"call", "play.danger", "--arg", "text=own", "--audit", w.state + "/own.jsonl"}
 	u, q := w.queued(own...)
 	w.run("approvals", "show", q.ID).exits(0).prints(`"text": "own"`)
 	w.run("approvals", "approve", q.ID).exits(0)

@@ -112,11 +112,11 @@ func TestCacheDirectory(t *testing.T) {
 func TestCacheInAProject(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
-	w.configure("cache_dir: .")
-	elsewhere := t.TempDir()
+	elsewhere, project := t.TempDir(), t.TempDir()
+	w.configure("cache_dir: " + project)
 	long := time.Now().Add(-60 * 24 * time.Hour)
 	files := []string{
-		filepath.Join(w.root, "manifests", "app.yaml"), filepath.Join(w.root, "digests"), filepath.Join(w.root, ".new-chart"),
+		filepath.Join(project, "manifests", "app.yaml"), filepath.Join(project, "digests"), filepath.Join(project, ".new-chart"),
 		filepath.Join(elsewhere, "app.yaml"), filepath.Join(elsewhere, strings.Repeat("a", 64)),
 	}
 	for _, path := range files {
@@ -139,7 +139,7 @@ func TestCacheInAProject(t *testing.T) {
 	}
 
 	for _, name := range []string{"manifests", "toolhost-manifests"} {
-		dir := filepath.Join(w.root, name)
+		dir := filepath.Join(project, name)
 		if err := errors.Join(os.Rename(dir, dir+".moved"), os.Symlink(elsewhere, dir)); err != nil {
 			t.Fatal(err)
 		}

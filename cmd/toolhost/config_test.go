@@ -11,7 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/trust"
+	"github.com/toolhost/toolhost/internal/trust"
 )
 
 // configure writes the configuration file that commands of this world find by default,
@@ -86,10 +86,11 @@ func TestConfigCacheAndAudit(t *testing.T) {
 	w := newWorld(t, "player")
 	variable, flag := filepath.Join(w.state, "variable.jsonl"), filepath.Join(w.state, "flag.jsonl")
 	w.env = append(w.env, session.AuditVariable+"="+variable)
-	w.configure("cache_dir: remembered", "audit: {path: calls.jsonl}")
+	dir := t.TempDir()
+	w.configure("cache_dir: "+dir+"/remembered", "audit: {path: "+dir+"/calls.jsonl}")
 	w.run("call", "play.echo").exits(0)
 	w.run("call", "play.echo", "--audit", flag).exits(0)
-	for _, path := range []string{filepath.Join(w.root, "remembered"), filepath.Join(w.root, "calls.jsonl"), flag} {
+	for _, path := range []string{filepath.Join(dir, "remembered"), filepath.Join(dir, "calls.jsonl"), flag} {
 		if _, err := os.Stat(path); err != nil {
 			t.Error(err)
 		}

@@ -70,7 +70,7 @@ var ills = map[string]ill{
 	},
 	"a cache that is a file": {
 		cause: func(t *testing.T, w *world) {
-			w.env = append(w.env, session.CacheVariable+"="+put(t, w.root, "file", ""))
+			w.env = append(w.env, session.CacheVariable+"="+put(t, t.TempDir(), "file", ""))
 		},
 		check: "cache", result: doctor.Failed, says: []string{"is not a directory"}, hint: session.CacheVariable,
 	},

@@ -16,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/trust"
 	"github.com/toolhost/toolhost/internal/trusted"
 )
 
@@ -43,7 +44,7 @@ func insertImport(text string, entries, levels [][]string) (string, error) {
 
 // writeImport adds lines to the configuration file, if that counts, and returns its path.
 func writeImport(s *session.Session, entries, levels [][]string) (string, error) {
-	path, by, err := s.Flags.ConfigPath()
+	path, _, err := s.Flags.ConfigPath()
 	if err != nil {
 		return "", err
 	}
@@ -52,8 +53,10 @@ func writeImport(s *session.Session, entries, levels [][]string) (string, error)
 	switch {
 	case err != nil && !missing:
 		return "", exit.With(exit.BadUsage, err)
-	case !missing && by == "" && s.Settings().Config.File == "":
+	case !missing && s.Settings().Config.File == "":
 		return "", exit.Usage(sanitize.Text(path)+" is not trusted as it is, and was left so", "look at it, and: toolhost trust")
+	case !missing && trust.Sum(before) != s.Settings().Config.Digest():
+		return "", exit.With(exit.Refused, session.Held(path)) // it has changed since this command read it
 	}
 	text, err := insertImport(string(before), entries, levels)
 	if err != nil {
@@ -121,7 +124,7 @@ func pinImported(ctx context.Context, s *session.Session, report *importReport, 
 		s.Notef("the configuration says lock: off, so the definitions that you accepted are not pinned")
 		return nil
 	}
-	now, err := lockfile.Read(rules.File)
+	now, err := s.ReadLock(rules.File)
 	if errors.Is(err, fs.ErrNotExist) {
 		var found *inspection
 		if found, err = inspect(ctx, s, nil, session.Needs{Options: []host.Option{host.WithLocks()}, Writes: rules.File}); err == nil {
@@ -137,7 +140,7 @@ func pinImported(ctx context.Context, s *session.Session, report *importReport, 
 		return err
 	}
 	maps.Copy(now.Plugins, seen.Plugins)
-	if err := now.Write(rules.File); err != nil {
+	if err := s.WriteLock(now, rules.File); err != nil {
 		return err
 	}
 	_, err = pins.Pin(rules.File, s.Settings().Dirs.Paths)

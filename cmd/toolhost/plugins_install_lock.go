@@ -25,6 +25,7 @@ type manifest = pluginpackage.Manifest
 // installLock has the locks that pin what is installed.
 type installLock struct {
 	rules pins.Rules
+	s     *session.Session
 	off   bool // nothing is pinned
 	keep  bool // it has what is installed, and is not written
 	// files are those that exist, the one that is written first; none: there is no lock yet.
@@ -37,13 +38,13 @@ func openInstallLock(s *session.Session, no bool) (*installLock, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &installLock{rules: rules, off: no || rules.Off}
+	l := &installLock{rules: rules, s: s, off: no || rules.Off}
 	if rules.Off {
 		return l, nil
 	}
 	at := s.Settings().Dirs.Installed
 	for _, one := range append([]string{rules.File}, lockFiles(rules, at)...) {
-		_, err := lockfile.Read(one)
+		_, err := s.ReadLock(one)
 		switch {
 		case slices.Contains(l.files, one):
 		case err == nil && !counts(rules, one): // it was merely found
@@ -51,6 +52,8 @@ func openInstallLock(s *session.Session, no bool) (*installLock, error) {
 				"look at it, and: toolhost trust; or name its configuration with --config")
 		case err == nil:
 			l.files = append(l.files, one)
+		case exit.Status(err) == exit.Refused:
+			return nil, err
 		case !errors.Is(err, fs.ErrNotExist):
 			return nil, exit.With(exit.BadUsage, err)
 		case requires(rules, one):
@@ -88,7 +91,7 @@ func (l *installLock) pinned() *lockfile.Lock {
 	if l.off || len(l.files) == 0 {
 		return nil
 	}
-	lock, err := lockfile.Read(l.files[0])
+	lock, err := l.s.ReadLock(l.files[0])
 	if err != nil { // it was read before, and is read again before it is written
 		return nil
 	}
@@ -98,7 +101,7 @@ func (l *installLock) pinned() *lockfile.Lock {
 // has reports whether all locks pin the file of a plan, and its source.
 func (l *installLock) has(p installer.Plan) bool {
 	for _, file := range l.files {
-		lock, err := lockfile.Read(file)
+		lock, err := l.s.ReadLock(file)
 		if err != nil || lock.Plugins[p.Plugin].SHA256 != p.SHA256 || lock.Plugins[p.Plugin].Source != p.Source {
 			return false
 		}
@@ -147,7 +150,7 @@ func (l *installLock) change(ctx context.Context, s *session.Session, f func(*lo
 		}
 		out.others = len(lock.Plugins)
 		f(lock)
-		if err := lock.Write(l.rules.File); err != nil {
+		if err := s.WriteLock(lock, l.rules.File); err != nil {
 			return out, err
 		}
 		undo = append(undo, func() error { return os.Remove(l.rules.File) })
@@ -157,16 +160,16 @@ func (l *installLock) change(ctx context.Context, s *session.Session, f func(*lo
 		return out, nil
 	}
 	for _, file := range l.files {
-		before, err := lockfile.Read(file)
-		now, bad := lockfile.Read(file)
+		before, err := s.ReadLock(file)
+		now, bad := s.ReadLock(file)
 		if err := errors.Join(err, bad); err != nil {
 			return out, errors.Join(err, out.undo())
 		}
 		f(now)
-		if err := now.Write(file); err != nil {
+		undo = append(undo, func() error { return s.WriteLock(before, file) })
+		if err := s.WriteLock(now, file); err != nil {
 			return out, errors.Join(err, out.undo())
 		}
-		undo = append(undo, func() error { return before.Write(file) })
 	}
 	out.files = l.files
 	l.record(s)

@@ -22,7 +22,7 @@ func (i *install) served(ctx context.Context, p installer.Plan) (state, reason s
 	if d == nil {
 		return "", ""
 	}
-	failed := d.Reload(ctx)
+	failed := d.Refresh(ctx)
 	for end := time.Now().Add(servedTime); time.Now().Before(end); {
 		if d = i.s.Daemon(ctx, session.Needs{}); d == nil {
 			return "gone", "it has ended"

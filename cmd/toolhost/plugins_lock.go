@@ -79,8 +79,11 @@ func writeLock(ctx context.Context, s *session.Session, rules pins.Rules, yes bo
 	if rules.Off {
 		return exit.Usage(sanitize.Text(s.Settings().Config.File)+" says lock: off", "say lock: required there, or remove the key")
 	}
-	before, err := lockfile.Read(file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	before, err := s.ReadLock(file)
+	switch {
+	case exit.Status(err) == exit.Refused: // what is pinned is the operator's
+		return err
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		s.Err.Printf("toolhost: %s cannot be read, and is replaced: %s\n", sanitize.Text(file), output.FirstLine(err.Error()))
 	}
 	found, err := inspect(ctx, s, before, session.Needs{Options: []host.Option{host.WithLocks()}, Writes: file})
@@ -98,7 +101,7 @@ func writeLock(ctx context.Context, s *session.Session, rules pins.Rules, yes bo
 			return err
 		}
 	}
-	if err := now.Write(file); err != nil {
+	if err := s.WriteLock(now, file); err != nil {
 		return err
 	}
 	unrecorded := acceptNeeds(found.described(now))

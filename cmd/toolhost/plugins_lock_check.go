@@ -20,10 +20,12 @@ func checkLock(ctx context.Context, s *session.Session, rules pins.Rules) error 
 	if rules.Off {
 		return exit.With(exit.Failed, fmt.Errorf("%s says lock: off, so nothing is pinned", sanitize.Text(s.Settings().Config.File)))
 	}
-	pinned, err := lockfile.Read(rules.File)
+	pinned, err := s.ReadLock(rules.File)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return exit.With(exit.Failed, fmt.Errorf("there is no %s: make it with toolhost plugins lock", sanitize.Text(rules.File)))
+	case exit.Status(err) == exit.Refused:
+		return err
 	case err != nil:
 		return exit.With(exit.Failed, err)
 	}

@@ -2,38 +2,65 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const aboutReload = `Make the daemon read its configuration file and the plugin directories again, as SIGHUP
-does. With this you confirm what is there now: changes inside the workspace, where tools
-may have made them, are applied and run, which a daemon does not do without you. The new
-configuration is applied as a whole; if any part is invalid, nothing changes and the exit
-status is 1.
+const aboutReload = `Make the daemon read its configuration file, its lock and the plugin directories again. With
+this you confirm what is there now: changed plugins inside the workspace, where tools may
+have made them, are run, which a daemon does not do without you. The new configuration is
+applied as a whole; if any part is invalid, nothing changes and the exit status is 1.
+
+A configuration file or lock inside the workspace counts with the content that you trust. If
+it has other content than is in effect, reload shows the difference and asks; --yes is the
+answer. Without a terminal nothing changes and the exit status is 5: look at the file, and
+toolhost trust FILE. SIGHUP, too, applies only what you trust.
 
 The daemon is the one on the socket (--socket), whatever its root.`
 
 func newReloadCommand(s *session.Session) *cobra.Command {
-	return &cobra.Command{
+	var yes bool
+	cmd := &cobra.Command{
 		Use:   "reload",
 		Short: "Make the daemon apply what has changed",
 		Long:  aboutReload,
 		Args:  noArguments,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return reload(cmd.Context(), s) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return reload(cmd.Context(), s, yes) },
 	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "trust the configuration and the lock as they are now")
+	return cmd
 }
 
-func reload(ctx context.Context, s *session.Session) error {
+func reload(ctx context.Context, s *session.Session, yes bool) error {
 	c, err := dialDaemon(ctx, s)
 	if err != nil {
 		return err
 	}
-	if err := c.Reload(ctx); err != nil {
+	waiting, err := c.Waiting(ctx)
+	if err != nil {
+		return err
+	}
+	var accept []string
+	for _, w := range waiting {
+		if !yes {
+			if err := confirmContent(ctx, s, w); err != nil {
+				return err
+			}
+		}
+		accept = append(accept, w.SHA256)
+	}
+	switch err := c.Reload(ctx, accept...); {
+	case tool.CodeOf(err) == tool.CodePermissionDenied: // it has changed meanwhile
+		return err
+	case err != nil:
 		return exit.With(exit.Failed, err)
 	}
 	pid, root := c.State().PID, c.State().Identity.Root
@@ -42,4 +69,28 @@ func reload(ctx context.Context, s *session.Session) error {
 	}
 	s.Out.Printf("reloaded the daemon (pid %d) of %s\n", pid, sanitize.Text(root))
 	return nil
+}
+
+// confirmContent asks at the terminal whether the content of a file is to be trusted, and returns an
+// error unless the answer is yes.
+func confirmContent(ctx context.Context, s *session.Session, w control.Waiting) error {
+	file := sanitize.Text(w.File)
+	shown := fmt.Sprintf("%s (sha256 %.12s) differs from what is in effect:\n", file, w.SHA256)
+	for _, line := range w.Difference {
+		shown += "  " + sanitize.Line(line, 300) + "\n"
+	}
+	t, err := s.OpenTerminal()
+	if err != nil {
+		s.Err.Printf("%s", shown)
+		return &tool.Error{
+			Code: tool.CodeApprovalRequired, Message: "nothing was reloaded: " + file + " has other content, and there is no terminal to ask at",
+			Hint: "look at it, and: toolhost trust " + file + ", or toolhost reload --yes",
+		}
+	}
+	defer func() { _ = t.Close() }()
+	yes, err := terminal.Confirm(ctx, t, shown, "Trust it? [y/N] ")
+	if err != nil || yes {
+		return err
+	}
+	return &tool.Error{Code: tool.CodeApprovalDenied, Message: "nothing was reloaded: the answer for " + file + " was not yes"}
 }

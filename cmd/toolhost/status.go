@@ -95,7 +95,7 @@ func problemsOf(d control.State) []string {
 	}
 	for _, fault := range d.Faults {
 		if fault.Plugin == "" || fault.Tool != "" || !told[fault.Plugin] {
-			add("%s", output.Message(fault))
+			add("%s", fault.Error())
 		}
 	}
 	return out

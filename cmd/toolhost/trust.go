@@ -15,23 +15,24 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/terminal"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/trust"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/trust"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const aboutTrust = `Trust the ` + session.DefaultConfig + ` of a directory, or its ` + pins.LockName + ` if there is no
-configuration file, so that commands use it. A file that a command finds in the current
-directory may come from anyone: the author of a repository that you have cloned, or a tool.
-Until you trust it, commands use the defaults, and say so.
+const aboutTrust = `Trust the ` + session.DefaultConfig + ` and the ` + pins.LockName + ` of a directory, so that commands use them.
+A file that a command finds in the current directory may come from anyone: the author of a
+repository that you have cloned, or a tool. Until you trust it, commands use the defaults,
+and say so; plugins that a lock pins do not start until you trust the lock.
 
-This first shows what the file grants, and asks you; without a terminal, --yes confirms.
+This first shows what each file grants, and asks you; without a terminal, --yes confirms.
 The file is trusted at its place and with its present content: a changed file or a copy
-elsewhere is not. Whatever the file refers to, such as a plugin directory, is trusted with
-it, including later changes there.
+elsewhere is not. What toolhost itself has written, such as a lock, needs no trust.
 
-A file named with --config or ` + session.ConfigVariable + ` needs no trust. Nothing in the file
-can change these rules.
+A file outside of the workspace that is named with --config or ` + session.ConfigVariable + ` needs no
+trust. One inside, where tools may write it, counts with the content with which it is named
+first, and with another after you have trusted that. Nothing in the file can change these
+rules.
 
 The exit status is 5 if you did not confirm.`
 
@@ -82,10 +83,12 @@ type trustReport struct {
 	SHA256  string   `json:"sha256"`
 	Grants  []string `json:"grants"`
 	Trusted bool     `json:"trusted"`
+	// Lock is the lock of the directory, if that has a configuration file, too.
+	Lock *trustReport `json:"lock,omitempty"`
 }
 
 func (c *trustCommand) trust(ctx context.Context, at string) error {
-	f, err := readTrustable(at)
+	all, err := readTrustables(at)
 	if err != nil {
 		return err
 	}
@@ -93,6 +96,25 @@ func (c *trustCommand) trust(ctx context.Context, at string) error {
 	if err != nil {
 		return fmt.Errorf("there is no place to remember trusted files: %w", err)
 	}
+	for _, f := range all {
+		if err := c.trustOne(ctx, store, f); err != nil {
+			return err
+		}
+	}
+	if !c.s.Flags.JSON {
+		return nil
+	}
+	reports := make([]trustReport, len(all))
+	for i, f := range all {
+		reports[i] = trustReport{File: f.path, SHA256: f.digest, Grants: f.grants, Trusted: true}
+	}
+	if len(reports) > 1 {
+		reports[0].Lock = &reports[1]
+	}
+	return c.s.Out.JSON(reports[0])
+}
+
+func (c *trustCommand) trustOne(ctx context.Context, store trust.Store, f trustable) error {
 	before, err := store.Trusts(f.path, f.digest)
 	if err != nil {
 		return err
@@ -106,7 +128,7 @@ func (c *trustCommand) trust(ctx context.Context, at string) error {
 		return fmt.Errorf("%s is not trusted: %w", sanitize.Text(f.path), err)
 	}
 	if c.s.Flags.JSON {
-		return c.s.Out.JSON(trustReport{f.path, f.digest, f.grants, true})
+		return nil
 	}
 	if c.yes || before { // otherwise the question has shown it
 		c.s.Out.Printf("%s", f)
@@ -134,15 +156,15 @@ func (c *trustCommand) confirm(ctx context.Context, f trustable) error {
 }
 
 func (c *trustCommand) revokeTrust(at string) error {
-	path, err := findTrustable(at)
+	paths, err := findTrustable(at)
+	path := at
 	switch {
 	case err == nil:
+		path = paths[0]
 	case at == ".": // the file may be gone by now
 		path = session.DefaultConfig
 	case filepath.Ext(at) == "":
 		path = filepath.Join(at, session.DefaultConfig)
-	default:
-		path = at
 	}
 	if path, err = trust.Place(path); err != nil {
 		return err

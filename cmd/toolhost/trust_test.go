@@ -45,9 +45,9 @@ func TestFoundFile(t *testing.T) {
 	// Another content is another file, and so is the same content elsewhere.
 	w.found("tools:\n  play.echo: {rename: exchanged}\n")
 	w.run("tools").exits(0).says(untrusted).prints("play.echo")
-	w.run("tools", "--config", session.DefaultConfig).exits(0).prints("exchanged")
+	w.run("tools", "--config", session.DefaultConfig).exits(5).says("toolhost trust " + w.config())
 	w.env = append(w.env, session.ConfigVariable+"="+w.config())
-	w.run("tools").exits(0).prints("exchanged")
+	w.run("tools").exits(5).says("toolhost trust " + w.config())
 	w.env = append(w.env, session.ConfigVariable+"=")
 
 	// One that is not trusted is not even judged; one that is broken is not trusted.

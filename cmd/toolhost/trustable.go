@@ -13,9 +13,9 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/trust"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/trust"
 )
 
 // trustable is a file that may be trusted: the digest of its content, and what that grants.
@@ -34,28 +34,47 @@ func (f trustable) String() string {
 	return b.String()
 }
 
-// findTrustable returns the file that commands find in a directory, or the file itself.
-func findTrustable(at string) (string, error) {
+// findTrustable returns the files that commands find in a directory, or the file itself.
+func findTrustable(at string) (paths []string, err error) {
 	info, err := os.Stat(at)
 	if err != nil || !info.IsDir() {
-		return at, err
+		return []string{at}, err
 	}
 	for _, name := range []string{session.DefaultConfig, pins.LockName} {
 		path := filepath.Join(at, name)
-		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-			return path, err
+		switch _, err := os.Lstat(path); {
+		case err == nil:
+			paths = append(paths, path)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
 		}
 	}
-	return "", fmt.Errorf("there is no %s and no %s in %s: %w", session.DefaultConfig, pins.LockName, at, fs.ErrNotExist)
+	if len(paths) > 0 {
+		return paths, nil
+	}
+	return nil, fmt.Errorf("there is no %s and no %s in %s: %w", session.DefaultConfig, pins.LockName, at, fs.ErrNotExist)
+}
+
+// readTrustables reads the files of a directory, or a file.
+func readTrustables(at string) (all []trustable, err error) {
+	paths, err := findTrustable(at)
+	if err != nil {
+		return nil, exit.Usage(output.FirstLine(err.Error()), "name a directory or a file; toolhost config init makes one")
+	}
+	for _, path := range paths {
+		one, err := readTrustable(path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
 }
 
 // readTrustable reads a file. A file with a problem cannot be trusted.
-func readTrustable(at string) (trustable, error) {
-	path, err := findTrustable(at)
+func readTrustable(path string) (trustable, error) {
+	path, err := trust.Place(path)
 	if err != nil {
-		return trustable{}, exit.Usage(output.FirstLine(err.Error()), "name a directory or a file; toolhost config init makes one")
-	}
-	if path, err = trust.Place(path); err != nil {
 		return trustable{}, err
 	}
 	if strings.HasSuffix(path, ".lock") {
@@ -68,19 +87,20 @@ func readTrustable(at string) (trustable, error) {
 	return trustable{path, c.Digest(), setup.Summary(c)}, nil
 }
 
-// readLock reads a lock. It takes the digest before and after, so that what is trusted is what
-// was read.
+// readLock reads a lock.
 func readLock(path string) (trustable, error) {
-	digest, err := trust.Digest(path)
+	l, digest, err := lockfile.ReadSum(path)
 	if err != nil {
 		return trustable{}, exit.With(exit.BadUsage, err)
 	}
-	l, err := lockfile.Read(path)
-	if err != nil {
-		return trustable{}, exit.With(exit.BadUsage, err)
+	out := trustable{path, digest, []string{fmt.Sprintf("pins %d plugins: nothing else runs", len(l.Plugins))}}
+	for _, name := range l.Names() {
+		switch needs, pinned := l.Needs(name); {
+		case pinned && needs == nil:
+			out.grants = append(out.grants, "gives "+name+" everything that its user has: it declares no needs")
+		case pinned:
+			out.grants = append(out.grants, "gives "+name+": "+needs.String())
+		}
 	}
-	if again, err := trust.Digest(path); err != nil || again != digest {
-		return trustable{}, exit.With(exit.Failed, fmt.Errorf("%s changes while it is read: try again", sanitize.Text(path)))
-	}
-	return trustable{path, digest, []string{fmt.Sprintf("pins %d plugins: nothing else runs", len(l.Plugins))}}, nil
+	return out, nil
 }

@@ -63,6 +63,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/safefile"
+	"github.com/toolhost/toolhost/internal/trust"
 	"github.com/toolhost/toolhost/internal/trusted"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -191,11 +192,19 @@ func (l *Lock) addElsewhere(name, at string, f foreign) {
 // code not_found, a file that others may write permission_denied, a file of more than
 // [MaxSize] resource_exhausted, one that cannot be read unavailable.
 func Read(path string) (*Lock, error) {
+	l, _, err := ReadSum(path)
+	return l, err
+}
+
+// ReadSum is [Read] that also returns the digest of the content ([trust.Sum]); empty: it could not be
+// read. One that cannot be parsed has a digest too.
+func ReadSum(path string) (l *Lock, sha256 string, err error) {
 	content, err := trusted.Read(path, MaxSize)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return Parse(path, content)
+	l, err = Parse(path, content)
+	return l, trust.Sum(content), err
 }
 
 // Write puts the file at path, in one step and with mode 0644, in place of the file that

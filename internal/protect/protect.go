@@ -65,6 +65,17 @@ func Covers(protected []string, path string) (bool, error) {
 	return false, nil
 }
 
+// Inside reports whether a path, the file that it leads to, or a link on the way lies in a
+// workspace, where plugins may write. What cannot be resolved does.
+func Inside(root, path string) bool {
+	root, _, err := Resolve(root)
+	if err != nil {
+		return true
+	}
+	all, err := Expand(path)
+	return err != nil || slices.ContainsFunc(all, func(at string) bool { return within(root, at) })
+}
+
 // Refusal is the error for a path that is covered.
 func Refusal(path string) error {
 	return &tool.Error{

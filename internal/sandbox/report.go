@@ -121,7 +121,7 @@ func (p *Plan) protected() Line {
 			open += fmt.Sprintf(" and %d more", len(missing)-1)
 		}
 	}
-	return newLine("protected", given, open, byMounts)
+	return newLine("protected", given+" until another file takes its place", open, byMounts)
 }
 
 // covered reports whether a protected path is there, or cannot be made, as it is in a directory

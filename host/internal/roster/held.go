@@ -37,10 +37,7 @@ func (r *Roster) inWorkspace(path string) bool {
 	if r.opts.Unheld || path == "" {
 		return false
 	}
-	return slices.ContainsFunc([]string{path, filepath.Dir(path)}, func(p string) bool {
-		all, err := protect.Expand(p)
-		return err != nil || slices.ContainsFunc(all, func(at string) bool { return protect.Within(r.opts.Workspace, at) })
-	})
+	return protect.Inside(r.opts.Workspace, path) || protect.Inside(r.opts.Workspace, filepath.Dir(path))
 }
 
 // hold reports whether a step has to wait for the operator, and remembers that: it would

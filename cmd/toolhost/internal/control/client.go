@@ -119,11 +119,6 @@ func (c *Client) ApplyPlugin(ctx context.Context, name string) error {
 	return c.explain(c.ask(ctx, http.MethodPost, "/v1/plugins/"+url.PathEscape(name)+"/sync", nil, nil))
 }
 
-// Reload makes the daemon reload, as SIGHUP does.
-func (c *Client) Reload(ctx context.Context) error {
-	return c.explain(c.ask(ctx, http.MethodPost, "/v1/reload", nil, nil))
-}
-
 func (c *Client) get(ctx context.Context, path string, into any) error {
 	return c.ask(ctx, http.MethodGet, path, nil, into)
 }

@@ -140,7 +140,9 @@ func (s *service) Durable() (control.Durable, error) {
 	return nil, tool.Errorf(tool.CodeUnsupported, "in no fleet")
 }
 
-func (s *service) Reload(context.Context) error { return s.reload }
+func (s *service) Waiting() []control.Waiting             { return nil }
+func (s *service) Reload(context.Context, []string) error { return s.reload }
+func (s *service) Refresh(context.Context) error          { return s.reload }
 
 func (s *service) ApplyPlugin(ctx context.Context, name string) error { return s.SyncPlugin(ctx, name) }
 

@@ -56,8 +56,14 @@ func (s *Server) routes() http.Handler {
 	numbers := operator(s.numbers(s.service.Numbers()))
 	mux.HandleFunc("GET /metrics", numbers)
 	mux.HandleFunc("GET /debug/pprof/", numbers)
-	mux.HandleFunc("POST /v1/reload", s.do(func(ctx context.Context, _ *http.Request) error {
-		return s.service.Reload(ctx)
+	mux.HandleFunc("GET /v1/waiting", operator(func(w http.ResponseWriter, r *http.Request) {
+		s.replyLarge(w, r, s.service.Waiting())
+	}))
+	mux.HandleFunc("POST /v1/reload", s.do(func(ctx context.Context, r *http.Request) error {
+		return s.service.Reload(ctx, r.URL.Query()["accept"])
+	}))
+	mux.HandleFunc("POST /v1/refresh", s.do(func(ctx context.Context, _ *http.Request) error {
+		return s.service.Refresh(ctx)
 	}))
 	return mux
 }

@@ -64,7 +64,11 @@ type Service interface {
 	RollbackPlugin(ctx context.Context, name string) error
 	// ApplyPlugin applies what the operator, the settings and the file of a plugin say now.
 	ApplyPlugin(ctx context.Context, name string) error
-	Reload(context.Context) error
+	// Waiting returns the files whose content waits for the operator's word; Reload applies what
+	// has changed, and of that what has an accepted digest; Refresh tries again what was refused.
+	Waiting() []Waiting
+	Reload(ctx context.Context, accept []string) error
+	Refresh(ctx context.Context) error
 	// Stop makes the daemon end, and returns how long calls in progress may take.
 	Stop() time.Duration
 	// Sandbox returns what the process of a plugin may do; false: it has none.

@@ -37,6 +37,7 @@ type daemon struct {
 	askers   setup.Askers   // of MCP clients
 	claim    *control.Claim // on the socket
 	faults   faultList
+	held     atomic.Pointer[tool.Error] // content of the configuration file that waits; nil: none
 	stop     chan struct{} // closed when a command ends the daemon
 	stopOnce sync.Once
 	numbers  *metrics.Numbers
@@ -128,11 +129,15 @@ func (d *daemon) snapshot() metrics.Snapshot {
 // State implements [control.Service].
 func (d *daemon) State() control.State {
 	h, now := d.local.Host, d.current.Load()
+	faults := d.faults.current(h)
+	if held := d.held.Load(); held != nil {
+		faults = append(faults, held)
+	}
 	return control.State{
 		Version: host.Version, PID: os.Getpid(), Since: d.since,
 		Identity: now.identityNow(), Configured: now.settings.Configured(), Audit: d.local.Audit,
 		Tools: h.Len(), Plugins: h.Plugins(), Skipped: h.Skipped(), Leaving: h.Draining(),
-		Fleet: d.fleetState(), Faults: control.SentFaults(d.faults.current(h)),
+		Fleet: d.fleetState(), Faults: control.SentFaults(faults),
 	}
 }
 
@@ -237,8 +242,8 @@ func (d *daemon) applyPlugin(ctx context.Context, name string) error {
 	return d.local.Host.SyncPlugin(ctx, name, now.settings.Dirs.Watched()...)
 }
 
-// Reload implements [control.Service].
-func (d *daemon) Reload(ctx context.Context) error { return d.reload(ctx, session.ByOperator) }
+// Refresh implements [control.Service].
+func (d *daemon) Refresh(ctx context.Context) error { return d.reload(ctx, session.ByCommand) }
 
 // reload reloads the configuration and the plugins, and logs what went wrong.
 func (d *daemon) reload(ctx context.Context, why session.Reading) error {

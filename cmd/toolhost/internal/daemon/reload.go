@@ -19,6 +19,9 @@ import (
 // line with the directories. Without an operator's word, plugins whose files changed inside the
 // workspace stay as they are.
 func (d *daemon) reloadAll(ctx context.Context, why session.Reading) error {
+	if waiting := d.local.Host.WaitingLocks(); why == session.ByOperator && len(waiting) > 0 {
+		return notReloaded(session.Held(waiting[0].File))
+	}
 	before := d.current.Load()
 	after, err := d.prepare(ctx, before, why)
 	if err == nil {
@@ -88,14 +91,16 @@ func (d *daemon) apply(after *inEffect, why session.Reading) error {
 	h.SetLocks(rules.Locks...)
 	h.SetTrust(setup.Trust(c))
 	d.session.SetLogLevel(after.settings.LogLevel)
-	d.current.Store(after)
+	if d.current.Swap(after).identity.ConfigDigest != after.identity.ConfigDigest {
+		d.held.Store(nil) // what waited is in effect, or was exchanged
+	}
 	d.share()
 	d.reconfigureFleet()
 	if mcp := d.mcp.Load(); mcp != nil {
 		mcp.Refresh()
 	}
 	if why == session.ByOperator && c.File != "" {
-		if ok, err := d.session.Counts(session.ByChange, c.Digest(), after.settings); err == nil && !ok {
+		if ok, err := d.session.Counts(session.ByChange, c.Digest(), after.settings.Root, after.settings); err == nil && !ok {
 			d.session.Trust(c.File, c.Digest()) // for the commands that find the file
 		}
 	}
@@ -161,6 +166,10 @@ func (d *daemon) rehearse(ctx context.Context, before, after *inEffect, why sess
 func notReloaded(err error) error {
 	const prefix = "the configuration was not reloaded, and nothing has changed: "
 	out := &tool.Error{Code: tool.CodeInvalidArguments, Err: err, Message: prefix + output.FirstLine(err.Error())}
+	if tool.CodeOf(err) == tool.CodePermissionDenied {
+		held := tool.AsError(err)
+		out.Code, out.Message, out.Hint = held.Code, prefix+held.Message, held.Hint
+	}
 	var bad *config.Error
 	if errors.As(err, &bad) {
 		out.Message = prefix + bad.Problems[0].String()

@@ -204,7 +204,7 @@ func (d *daemon) wait(ctx context.Context, hangUp <-chan os.Signal, changed <-ch
 		case err := <-served:
 			return true, err
 		case <-hangUp:
-			_ = d.Reload(ctx) // reload logs its errors
+			_ = d.reload(ctx, session.ByOperator) // which logs its errors
 		case <-changed:
 			_ = d.reload(ctx, session.ByChange)
 		}

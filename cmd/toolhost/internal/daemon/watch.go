@@ -8,8 +8,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/trust"
-	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/internal/trust"
 )
 
 // How long to wait before the configuration file is read: editors write it in several steps.
@@ -158,7 +157,7 @@ func (w *configWatch) check() {
 }
 
 func (w *configWatch) counts(digest string, current *session.Settings) bool {
-	ok, err := w.daemon.session.Counts(session.ByChange, digest, current)
+	ok, err := w.daemon.session.Counts(session.ByChange, digest, current.Root, current)
 	return ok && err == nil
 }
 
@@ -168,11 +167,11 @@ func (w *configWatch) hold(digest string) {
 		return
 	}
 	w.held = digest
-	held := session.HeldConfig(w.path)
-	var fault error
-	if digest != "" {
-		fault = held
-		w.daemon.log.Warn("reload", "fault", fault)
+	if digest == "" {
+		w.daemon.held.Store(nil)
+		return
 	}
-	w.daemon.faults.replace(func(known *tool.Error) bool { return known.Message == held.Message }, fault)
+	held := session.Held(w.path)
+	w.daemon.log.Warn("reload", "fault", held)
+	w.daemon.held.Store(held)
 }

@@ -7,8 +7,8 @@ import (
 	"io/fs"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
-	"github.com/toolhost/toolhost/internal/lockfile"
 )
 
 // checkConfiguration reads the configuration file, and what it refers to.
@@ -49,12 +49,14 @@ func checkLock(_ context.Context, p *patient) {
 		return
 	}
 	for _, l := range rules.Locks {
-		lock, err := lockfile.Read(l.File)
+		lock, err := p.session.ReadLock(l.File)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && l.Required:
 			p.failed("the lock "+l.File+" is required and does not exist, so nothing runs",
 				"restore it, or write it again with toolhost plugins lock")
 		case errors.Is(err, fs.ErrNotExist):
+		case exit.Status(err) == exit.Refused:
+			p.error(err, "")
 		case err != nil:
 			p.error(err, "restore it, or write it again with toolhost plugins lock")
 		default:

@@ -12,10 +12,10 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/toggle"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/trust"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/state"
+	"github.com/toolhost/toolhost/internal/trust"
 )
 
 // checkState examines the directory in which commands remember what the operator decides.

@@ -10,9 +10,9 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/trust"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/state"
+	"github.com/toolhost/toolhost/internal/trust"
 )
 
 // LockName is the name of the lock next to the configuration file.
@@ -100,7 +100,7 @@ func (k *Keeper) Rules(src Source) (Rules, error) {
 		case own.File:
 			own.Required = true
 		default:
-			rules.Locks = append(rules.Locks, host.Lock{File: file, Dirs: src.Dirs[i : i+1], Required: true})
+			rules.Locks = append(rules.Locks, host.Lock{File: file, Dirs: src.Dirs[i : i+1], Required: true, Found: true})
 		}
 	}
 	if len(rules.Locks) > 0 && !own.Required && !paths.Exists(own.File) && paths.Exists(filepath.Dir(rules.Locks[0].File)) {
@@ -126,7 +126,7 @@ func OwnLock(c *config.Config, configPath string) (host.Lock, error) {
 		return host.Lock{File: filepath.Join(dir, filepath.Base(c.Lock)), Required: true}, err
 	}
 	file, err := lockNextTo(configPath)
-	return host.Lock{File: file, Required: c.Lock == config.LockRequired}, err
+	return host.Lock{File: file, Required: c.Lock == config.LockRequired, Found: true}, err
 }
 
 // lockNextTo returns the lock next to a configuration file. If the file is a link and the
@@ -161,7 +161,7 @@ func (s Source) counts(own host.Lock) (bool, error) {
 		return false, nil // toolhost plugins lock records the lock that it writes
 	}
 	if _, err := state.Dir(); err != nil {
-		return true, nil //nolint:nilerr // nothing can be trusted here, and a lock only takes away
+		return true, nil //nolint:nilerr // nothing lasts here that is trusted, and what does not count keeps plugins from starting
 	}
 	counts := false
 	if digest, err := trust.Digest(own.File); err == nil { // a lock that cannot be read is not trusted

@@ -106,6 +106,9 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 		l.close()
 		return nil, err
 	}
+	if store := store(); store.Path() != "" {
+		opts = append(opts, host.WithTrusted(store.Path()))
+	}
 	opts = append(opts, host.WithLocks(rules.Locks...), host.WithProtected(t.protected(n.Writes)...))
 	if n.Trace != nil {
 		l.Loaded.Servers = n.Trace.server(l.Loaded.Servers)

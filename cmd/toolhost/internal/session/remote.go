@@ -85,7 +85,7 @@ func (s *Session) Daemon(ctx context.Context, n Needs) *Remote {
 // an error, which the daemon logs too.
 func (s *Session) ReloadDaemon(ctx context.Context) {
 	if d := s.Daemon(ctx, Needs{}); d != nil {
-		if err := d.Reload(ctx); err != nil {
+		if err := d.Refresh(ctx); err != nil {
 			s.Warn(tool.AsError(err))
 		}
 	}

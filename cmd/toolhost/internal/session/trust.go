@@ -7,10 +7,12 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/trust"
+	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/protect"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/trust"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -22,6 +24,7 @@ const (
 	AtStart    Reading = iota // a command, or a daemon that starts
 	ByOperator                // an operator tells a daemon to read the file again
 	ByChange                  // a daemon has noticed that the file changed
+	ByCommand                 // a command that has changed something else
 )
 
 // ReadConfig reads the configuration file and checks it. It returns the configuration of an
@@ -41,6 +44,8 @@ func (s *Session) ReadConfig(why Reading, current *Settings) (*config.Config, er
 	switch missing := errors.Is(err, fs.ErrNotExist); {
 	case missing && by == "":
 		return config.Default(), nil
+	case err != nil && by != "" && !missing:
+		return nil, exit.With(exit.BadUsage, err)
 	case missing:
 		return nil, exit.Usage("there is no configuration file "+sanitize.Text(path)+" (from "+by+")",
 			"make it with toolhost config init, or name another with --config")
@@ -49,15 +54,18 @@ func (s *Session) ReadConfig(why Reading, current *Settings) (*config.Config, er
 	var digest string
 	if c != nil {
 		digest = c.Digest()
-	} else if digest, _ = trust.Digest(path); digest == "" && by != "" {
-		return nil, exit.With(exit.BadUsage, err)
+	} else {
+		digest, _ = trust.Digest(path)
 	}
-	counts, bad := s.Counts(why, digest, current)
+	named := by != "" || current != nil && current.Config.File == path
+	counts, bad := s.Counts(why, digest, s.rootOf(c, current), current)
 	switch {
 	case bad != nil:
 		return nil, exit.With(exit.BadUsage, bad)
-	case !counts && why == ByChange:
-		return nil, exit.With(exit.Refused, HeldConfig(path))
+	case !counts && why == ByCommand:
+		return current.Config, nil
+	case !counts && (named || why == ByChange):
+		return nil, exit.With(exit.Refused, Held(path))
 	case !counts:
 		if why == AtStart {
 			s.unread = unread{path: path}
@@ -73,42 +81,48 @@ func (s *Session) ReadConfig(why Reading, current *Settings) (*config.Config, er
 	return c, nil
 }
 
-// Counts reports whether the configuration file counts, with content of this digest. A file
-// that was named counts; a file that was found counts if it is trusted, or if an operator
-// reloads the file in effect. A change inside the root, which tools may have made, counts only
-// if it is trusted, even in a file that was named. Current is what a daemon goes by; nil at
-// the start.
-func (s *Session) Counts(why Reading, digest string, current *Settings) (bool, error) {
+// rootOf returns the workspace that goes with a configuration; nil: it cannot be read.
+func (s *Session) rootOf(c *config.Config, current *Settings) string {
+	switch {
+	case current != nil:
+		return current.Root
+	case c != nil && c.Root != "" && !s.Flags.Given("root"):
+		return c.Root
+	}
+	return s.Flags.Root
+}
+
+// Counts reports whether the configuration file counts, with content of this digest, if this is
+// the root. Outside of the root a file counts that was named, or that an operator reloads. Any
+// other counts with the content that is trusted: that of a named file is from its first use on.
+// Current is what a daemon goes by; nil at the start.
+func (s *Session) Counts(why Reading, digest, root string, current *Settings) (bool, error) {
 	path, by, err := s.Flags.ConfigPath()
 	if err != nil {
 		return false, err
 	}
 	named := by != ""
-	switch {
-	case why == AtStart && named,
-		why == ByOperator && (named || current.Config.File == path),
-		why == ByChange && named && !inRoot(path, current.Root):
-		return true, nil
-	}
-	return trustsContent(path, digest)
+	counts, err := store().Counts(path, digest, trust.Circumstances{
+		Inside: protect.Inside(root, path), First: named && why == AtStart,
+		Named: named || why == ByOperator && current.Config.File == path,
+	})
+	return counts, unusable(err)
 }
 
-// inRoot reports whether a path, or the file that it leads to, is in the workspace.
-func inRoot(path, root string) bool {
-	root, _, err := protect.Resolve(root)
+// store returns the list of what is trusted. Without a place for it, this process remembers it.
+func store() trust.Store {
+	s, err := trust.Open()
 	if err != nil {
-		return true
+		return trust.Memory()
 	}
-	all, err := protect.Expand(path)
+	return s
+}
+
+func unusable(err error) error {
 	if err != nil {
-		return true
+		return fmt.Errorf("which files are trusted is not known: %w", err)
 	}
-	for _, at := range all {
-		if protect.Within(root, at) {
-			return true
-		}
-	}
-	return false
+	return nil
 }
 
 // trustsContent reports whether the operator has trusted a file with content of this digest
@@ -118,15 +132,8 @@ func inRoot(path, root string) bool {
 //
 // That of reading the list of trusted files: then the file does not count.
 func trustsContent(path, digest string) (bool, error) {
-	s, err := trust.Open()
-	if err != nil {
-		return false, nil //nolint:nilerr // without a state directory nothing was ever trusted
-	}
-	ok, err := s.Trusts(path, digest)
-	if err != nil {
-		return false, fmt.Errorf("the list of trusted files cannot be used: %w", err)
-	}
-	return ok, nil
+	ok, err := store().Trusts(path, digest)
+	return ok, unusable(err)
 }
 
 // NoteIfUntrusted says that commands do not go by a configuration file that is looked at.
@@ -156,25 +163,73 @@ func (s *Session) noteUntrusted(path string) {
 	}
 }
 
-// HeldConfig returns the error of a change that is not in effect.
-func HeldConfig(path string) *tool.Error {
+// Held returns the error of a file whose content is not in effect.
+func Held(path string) *tool.Error {
 	return &tool.Error{
-		Code:    tool.CodePermissionDenied,
-		Message: sanitize.Text(path) + " is not in effect as it is now: tools, or others, may have written it",
-		Hint:    "look at it, and: toolhost trust, or toolhost reload",
+		Code: tool.CodePermissionDenied, Message: heldText(path),
+		Hint: "look at it, and: toolhost trust " + sanitize.Text(path) + ", or toolhost reload",
 	}
+}
+
+func heldText(path string) string {
+	return sanitize.Text(path) + " is not in effect as it is now: tools, or others, may have written it"
 }
 
 // Trust remembers a file whose content the operator has written or put into effect.
 func (s *Session) Trust(path, digest string) {
-	store, err := trust.Open()
-	if err == nil {
-		err = store.Trust(path, digest)
-	}
-	if err != nil {
+	if err := store().Trust(path, digest); err != nil {
 		s.Warn(&tool.Error{
 			Message: sanitize.Text(path) + " could not be remembered as trusted: " + err.Error(),
-			Hint:    "name it with --config",
+			Hint:    "mend that, and: toolhost trust",
 		})
 	}
+}
+
+// Accept is Trust that fails: for what waits in a daemon.
+func (s *Session) Accept(path, digest string) error {
+	if err := store().Trust(path, digest); err != nil {
+		return fmt.Errorf("%s is not trusted: %w", sanitize.Text(path), err)
+	}
+	return nil
+}
+
+// ReadLock reads a lock that a command goes by, or changes.
+//
+// # Errors
+//
+// Those of [lockfile.Read]; [*exit.Error] if its content does not count.
+func (s *Session) ReadLock(file string) (*lockfile.Lock, error) {
+	l, sum, err := lockfile.ReadSum(file)
+	if sum == "" {
+		return nil, err
+	}
+	t, first := s.Settings(), false
+	if path, _, bad := s.Flags.ConfigPath(); bad == nil {
+		own, bad := pins.OwnLock(t.Config, path)
+		first = bad == nil && own.File == file && !own.Found && err == nil
+	}
+	counts, bad := store().Counts(file, sum, trust.Circumstances{Inside: protect.Inside(t.Root, file), Named: true, First: first})
+	switch {
+	case bad != nil:
+		return nil, exit.With(exit.BadUsage, unusable(bad))
+	case !counts:
+		return nil, exit.With(exit.Refused, Held(file))
+	}
+	return l, err
+}
+
+// WriteLock writes a lock, whose content counts from then on.
+//
+// # Errors
+//
+// Those of [lockfile.Lock.Write]; a plain one if the lock was written and waits to be trusted.
+func (s *Session) WriteLock(l *lockfile.Lock, file string) error {
+	content, err := l.Bytes()
+	if err == nil {
+		err = l.Write(file)
+	}
+	if err == nil {
+		err = s.Accept(file, trust.Sum(content))
+	}
+	return err
 }

@@ -1,0 +1,167 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/internal/test/require"
+	"github.com/toolhost/toolhost/internal/trust"
+)
+
+const waits = " is not in effect as it is now"
+
+// intrude has the plugin replace a text in a file of the workspace.
+func (w *world) intrude(path, was, is string) {
+	w.t.Helper()
+	w.run("call", "intrude.replace", "--arg", "path="+filepath.Join(w.root, path), "--arg", "was="+was, "--arg", "is="+is).
+		exits(exit.Done).prints("replaced")
+}
+
+// A plugin that writes the workspace gets no larger needs by a lock that it has changed, once the
+// operator has written that anew and it is no longer mounted: the content waits for trust.
+func TestLockOfAPluginWaits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "intruder")
+	lock, secret := filepath.Join(w.root, pins.LockName), filepath.Join(t.TempDir(), "secret")
+	require.NoError(t, os.WriteFile(secret, []byte("hunter2"), 0o600))
+	w.run("plugins", "lock").exits(exit.Done)
+	w.serve()
+	read := func(args ...string) outcome {
+		t.Helper()
+		o := w.run(append([]string{"call", "intrude.read", "--arg", "path=" + secret}, args...)...)
+		if strings.Contains(o.stdout+o.stderr, "hunter2") {
+			t.Errorf("it reads more than it needs: %s", o.stdout)
+		}
+		return o
+	}
+	read().exits(exit.Failed)
+	w.run("plugins", "lock").exits(exit.Done) // another file in the same place
+	const larger = `{"exec":["any"],"net":["any"],"read":["any"],"write":["any"]}`
+	w.intrude(pins.LockName, `{"write":["workspace"]}`, larger)
+
+	for range 2 { // in the process that runs, and in the next one
+		read().exits(exit.Failed)
+		w.run("plugins", "restart", "intruder").exits(exit.Done)
+	}
+	read("--no-daemon").exits(exit.Unavailable).says(lock+waits, "toolhost trust "+lock)
+	w.run("plugins").says(lock+waits, "toolhost trust "+lock)
+	w.run("status").exits(exit.Failed).prints(lock+waits, "toolhost trust "+lock)
+	w.run("plugins", "lock").exits(exit.Refused).says(lock+waits, "toolhost trust "+lock)
+	w.run("plugins", "lock", "--check").exits(exit.Refused).says(lock + waits)
+	w.run("doctor").prints(lock + waits)
+	w.bare("reload").exits(exit.Refused).says(`- intruder needs`, `+ intruder needs `, larger, "no terminal to ask at", "toolhost trust "+lock)
+	read().exits(exit.Failed)
+
+	w.bare("trust", lock).exits(exit.Refused).says("gives intruder: read any; write any; net any; exec any")
+	w.bare("trust", lock, "--yes").exits(exit.Done)
+	w.run("status").exits(exit.Done)
+	w.bare("reload").exits(exit.Done)
+}
+
+// So it is with the configuration, which a reload takes for the operator's word.
+func TestConfigurationOfAPluginWaits(t *testing.T) {
+	t.Parallel()
+	for name, by := range map[string]string{"found": "", "named": session.ConfigVariable + "="} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "intruder")
+			if by != "" {
+				by += w.config()
+				w.env = append(w.env, by)
+			}
+			w.configure("# nothing")
+			s := w.serve()
+			w.configure("# edited") // by the operator: another file in the same place
+			s.await("toolhost: reloaded: nothing has changed")
+			w.intrude(session.DefaultConfig, "# edited", `callers: {cli: {approval: "yes"}}`)
+			s.await(w.config() + waits)
+			for _, args := range [][]string{{"reload"}, {"reload", "--json"}} {
+				w.bare(args...).exits(exit.Refused).says(`- # edited`, `+ callers: {cli: {approval: "yes"}}`, "toolhost trust "+w.config())
+			}
+			s.hangUp()
+			s.await("the configuration was not reloaded, and nothing has changed: " + w.config() + waits)
+			if by == "" {
+				w.run("plugins", "lock").exits(exit.Done) // the word for one is not the word for the other
+			}
+			w.run("status").exits(exit.Failed).prints(w.config()+waits, "toolhost trust")
+			if c := w.client().State().Identity; c.ConfigDigest != trust.Sum([]byte("# edited\n")) {
+				t.Errorf("the configuration in effect has the digest %s", c.ConfigDigest)
+			}
+			w.bare("reload", "--yes").exits(exit.Done)
+			s.await("toolhost: reloaded: caller cli")
+			w.bare("reload").exits(exit.Done)
+		})
+	}
+}
+
+// A file in the workspace that is named counts with its first content, and with no other, whatever
+// root that says; outside of it any counts.
+func TestNamedFile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	named := func(args ...string) outcome { return w.run(append(args, "--config", w.config())...) }
+	w.found("tools: {play.echo: {rename: first}}\n")
+	named("tools").exits(exit.Done).prints("first")
+	for _, more := range []string{"", "root: " + t.TempDir() + "\n"} {
+		w.found("tools: {play.echo: {rename: second}}\n" + more)
+		named("tools").exits(exit.Refused).says(w.config()+waits, "toolhost trust "+w.config())
+		named("call", "first").exits(exit.Refused)
+	}
+	w.removeFile(w.config())
+	w.found("tools: {play.echo: {rename: third}}\n")
+	named("tools").exits(exit.Refused).says(w.config() + waits)
+	w.bare("trust", "--yes").exits(exit.Done)
+	named("tools").exits(exit.Done).prints("third")
+
+	elsewhere := filepath.Join(t.TempDir(), session.DefaultConfig)
+	for _, name := range []string{"one", "two"} {
+		require.NoError(t, os.WriteFile(elsewhere, []byte("tools: {play.echo: {rename: "+name+"}}\n"), 0o600))
+		w.run("tools", "--config", elsewhere).exits(exit.Done).prints(name)
+	}
+	store := trust.In(filepath.Join(w.state, "toolhost"))
+	require.NoError(t, os.WriteFile(store.Path(), []byte("["), 0o600))
+	named("tools").exits(exit.BadUsage).says("which files are trusted is not known", store.Path())
+}
+
+// What a repository brings: its configuration is named, and its lock waits.
+func TestClonedLockWaits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	lock := filepath.Join(w.root, pins.LockName)
+	w.found("lock: required\n")
+	named := func(args ...string) outcome { return w.run(append(args, "--config", w.config())...) }
+	named("plugins", "lock").exits(exit.Done)
+	clone := newWorld(t, "player")
+	for _, name := range []string{session.DefaultConfig, pins.LockName} {
+		clone.replace(name, string(require.Must(os.ReadFile(filepath.Join(w.root, name)))(t)))
+	}
+	w, lock = clone, filepath.Join(clone.root, pins.LockName)
+	named("call", "play.echo").exits(exit.Unavailable).says(lock+waits, "toolhost trust "+lock)
+	named("plugins", "lock", "--check").exits(exit.Refused).says("toolhost trust " + lock)
+	w.bare("trust").exits(exit.Refused).says("pins 1 plugins")
+	var both trustReport
+	w.bare("trust", "--yes", "--json").exits(exit.Done).json(&both)
+	if both.Lock == nil || both.Lock.File != lock || both.File != w.config() {
+		t.Errorf("trust says %+v", both)
+	}
+	named("plugins", "lock", "--check").exits(exit.Done)
+	named("call", "play.echo").exits(exit.Done)
+
+	// All of a large file counts.
+	text := string(require.Must(os.ReadFile(lock))(t)) + strings.Repeat("# a comment\n", 100_000)
+	w.replace(pins.LockName, text)
+	w.bare("trust", lock, "--yes").exits(exit.Done)
+	named("call", "play.echo").exits(exit.Done)
+	w.replace(pins.LockName, text+"# one more\n")
+	named("call", "play.echo").exits(exit.Unavailable).says(lock + waits)
+	require.NoError(t, os.WriteFile(lock, make([]byte, lockfile.MaxSize+1), 0o600))
+	named("call", "play.echo").exits(exit.Unavailable).says("more than")
+}

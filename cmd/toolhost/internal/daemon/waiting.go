@@ -1,0 +1,68 @@
+package daemon
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
+	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/trust"
+	"github.com/toolhost/toolhost/internal/trusted"
+)
+
+// Waiting implements [control.Service].
+func (d *daemon) Waiting() []control.Waiting {
+	out := []control.Waiting{}
+	now := d.current.Load()
+	c := now.settings.Config
+	if content, err := trusted.Read(c.File, config.MaxSize); c.File != "" && err == nil {
+		sum := trust.Sum(content)
+		counts, err := d.session.Counts(session.ByOperator, sum, now.settings.Root, now.settings)
+		if sum != c.Digest() && (!counts || err != nil) {
+			out = append(out, control.Waiting{File: c.File, SHA256: sum, Difference: c.Difference(content)})
+		}
+	}
+	for _, w := range d.local.Host.WaitingLocks() {
+		content, err := trusted.Read(w.File, lockfile.MaxSize)
+		if err != nil || trust.Sum(content) != w.SHA256 {
+			content = nil // it changes again, and that digest is not there to be accepted
+		}
+		before, after := strings.Split(string(w.InForce), "\n"), strings.Split(string(content), "\n")
+		out = append(out, control.Waiting{File: w.File, SHA256: w.SHA256, Difference: output.Difference(before, after,
+			func(i int) string { return sanitize.Line(before[i], 200) }, func(i int) string { return sanitize.Line(after[i], 200) })})
+	}
+	return out
+}
+
+// Reload implements [control.Service].
+func (d *daemon) Reload(ctx context.Context, accept []string) error {
+	for _, w := range d.Waiting() {
+		if !slices.Contains(accept, w.SHA256) {
+			continue
+		}
+		if err := d.accept(w); err != nil {
+			return notReloaded(err)
+		}
+	}
+	return d.reload(ctx, session.ByOperator)
+}
+
+// accept trusts what waits, if it can be used.
+func (d *daemon) accept(w control.Waiting) error {
+	var err error
+	if w.File == d.current.Load().settings.Config.File {
+		_, err = setup.Load(w.File)
+	} else {
+		_, err = lockfile.Read(w.File)
+	}
+	if err != nil {
+		return err
+	}
+	return d.session.Accept(w.File, w.SHA256)
+}

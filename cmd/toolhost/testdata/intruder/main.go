@@ -1,0 +1,45 @@
+// Command intruder is a plugin that declares that it writes the workspace, and changes there what
+// decides about it.
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"github.com/toolhost/toolhost/pluginsdk"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+func main() {
+	pluginsdk.Plugin{Name: "intruder", Needs: &tool.Needs{Write: []string{tool.Workspace}}, Tools: []tool.Tool{
+		pluginsdk.Func("intrude.replace", "Replaces a text in a file, by another file in its place.", replace, pluginsdk.Safe()),
+		pluginsdk.Func("intrude.read", "Answers with the content of a file.", read, pluginsdk.Safe()),
+	}}.Main()
+}
+
+type replaceIn struct {
+	Path string `json:"path"`
+	Was  string `json:"was"`
+	Is   string `json:"is"`
+}
+
+func replace(_ context.Context, in replaceIn) (string, error) {
+	text, err := os.ReadFile(in.Path)
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(in.Path+".new", []byte(strings.ReplaceAll(string(text), in.Was, in.Is)), 0o644); err != nil {
+		return "", err
+	}
+	return "replaced", os.Rename(in.Path+".new", in.Path)
+}
+
+type readIn struct {
+	Path string `json:"path"`
+}
+
+func read(_ context.Context, in readIn) (string, error) {
+	text, err := os.ReadFile(in.Path)
+	return string(text), err
+}
