@@ -70,7 +70,7 @@ func checkConfig(ctx context.Context, s *session.Session, start bool) error {
 	s.NoteIfUntrusted(path, by)
 	s.Quiet = true // it is said
 	if c != nil {
-		err = checkReferences(c, err)
+		err = checkReferences(s, c, err)
 	}
 	if err == nil && start {
 		report.Warnings, err = checkPlugins(ctx, s)
@@ -129,7 +129,7 @@ func (r configReport) err() error {
 
 // checkReferences finds references to what does not exist, and returns them with the
 // problems that were found before.
-func checkReferences(c *config.Config, before error) error {
+func checkReferences(s *session.Session, c *config.Config, before error) error {
 	var problems []config.Problem
 	directory := func(path string, keys ...string) {
 		if info, err := os.Stat(path); err != nil || !info.IsDir() {
@@ -143,7 +143,7 @@ func checkReferences(c *config.Config, before error) error {
 		directory(dir, "plugin_dirs")
 	}
 	_, unresolved := setup.PluginSettings(c, setup.Run{Once: true, Lookup: os.LookupEnv})
-	for _, err := range []error{before, unresolved, c.CheckPaths()} {
+	for _, err := range []error{before, unresolved, c.CheckPaths(), s.Settings().With(c).CheckPlaces("", nil)} {
 		var bad *config.Error
 		if errors.As(err, &bad) {
 			problems = append(problems, bad.Problems...)

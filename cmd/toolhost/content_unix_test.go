@@ -165,3 +165,38 @@ func TestClonedLockWaits(t *testing.T) {
 	require.NoError(t, os.WriteFile(lock, make([]byte, lockfile.MaxSize+1), 0o600))
 	named("call", "play.echo").exits(exit.Unavailable).says("more than")
 }
+
+// What the host keeps is not put where plugins write, whoever says so; where the user's system puts it
+// by default it may lie.
+func TestPlacesInTheWorkspace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	elsewhere := t.TempDir()
+	for _, line := range []string{"audit: {path: calls.jsonl}", "socket: here.sock", "cache_dir: cache", "install_dir: mine"} {
+		w.configure("# this and that", line)
+		for _, args := range [][]string{{"call", "play.echo"}, {"serve"}} {
+			w.run(args...).exits(exit.BadUsage).says(w.config()+":2:", "would be in the workspace, and could be replaced there")
+		}
+		w.run("config", "check").exits(exit.Failed).prints("would be in the workspace")
+	}
+	w.configure("audit: {path: "+elsewhere+"/calls.jsonl}", "plugins: {player: {sandbox: {write: ["+elsewhere+"]}}}")
+	w.run("call", "play.echo").exits(exit.BadUsage).says(w.config()+":1:", elsewhere+", which plugins.player.sandbox.write has")
+	w.configure("# nothing")
+	for _, name := range []string{session.AuditVariable, session.CacheVariable, session.InstallVariable} {
+		before := w.env
+		w.env = append(w.env[:len(w.env):len(w.env)], name+"="+filepath.Join(w.root, "x"))
+		w.run("call", "play.echo").exits(exit.BadUsage).says(name + ": " + w.root)
+		w.env = before
+	}
+	w.run("call", "play.echo", "--audit", "x").exits(exit.BadUsage).says("--audit: x: the record would be in the workspace")
+	w.run("serve", "--socket", "x").exits(exit.BadUsage).says("--socket: x: the socket would be in the workspace")
+	for _, name := range []string{"calls.jsonl", "x", "cache", "mine"} {
+		if _, err := os.Lstat(filepath.Join(w.root, name)); err == nil {
+			t.Errorf("%s was made", name)
+		}
+	}
+	w.env = append(w.env, "XDG_STATE_HOME="+filepath.Join(w.root, ".local", "state"))
+	w.configure("# nothing")
+	w.bare("trust", "--yes").exits(exit.Done)
+	w.run("call", "play.echo").exits(exit.Done)
+}

@@ -75,6 +75,9 @@ func Serve(ctx context.Context, s *session.Session, o Options) error {
 func takeSocket(s *session.Session) (*control.Claim, string, error) {
 	t := s.Settings()
 	path, err := t.SocketPath()
+	if err == nil {
+		err = t.CheckPlaces("", nil)
+	}
 	if err != nil {
 		return nil, "", err
 	}

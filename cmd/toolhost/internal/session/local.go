@@ -64,6 +64,9 @@ func (s *Session) OpenLocal(ctx context.Context, n Needs) (*Local, error) {
 	}
 	_, err = l.Host.Load(ctx, dirs...)
 	l.dirs, l.faults = dirs, Faults(errors.Join(err, l.Mounts.Sync(ctx, l.Loaded.Servers)))
+	if err := t.CheckPlaces(n.Audit, l.Plugins()); err != nil { // by their own needs, too
+		return nil, errors.Join(err, l.Close(ctx))
+	}
 	if err := l.unusable(ctx); err != nil {
 		return nil, errors.Join(err, l.Close(ctx))
 	}
@@ -80,6 +83,9 @@ func (s *Session) OpenLocal(ctx context.Context, n Needs) (*Local, error) {
 func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, error) {
 	if s.unread.err != nil {
 		return nil, s.unread.err
+	}
+	if err := t.CheckPlaces(n.Audit, nil); err != nil {
+		return nil, err
 	}
 	logger, err := s.Logger()
 	if err != nil {
