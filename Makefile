@@ -104,6 +104,7 @@ generate: ## the Go code of proto/, docs/reference, docs/sandbox.md, and what is
 	$(BUF) generate
 	go test ./internal/generate -update
 	go run ./host/internal/escape/document
+	go test ./internal/sandbox -run TestCallsPage -update
 	go run ./cmd/toolhost/internal/reference
 	cp proto/toolhost/plugin/v1/plugin.proto cmd/toolhost/internal/scaffold/templates/
 	go test ./internal/test/languages -run TestExamplesAreFresh -update

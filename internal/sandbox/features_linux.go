@@ -22,7 +22,7 @@ var Detect = sync.OnceValue(detect)
 
 func detect() Features {
 	f := Features{Landlock: landlockABI(), Seccomp: seccompHas(unix.SECCOMP_RET_ERRNO)}
-	f.Notify = f.Seccomp && seccompHas(unix.SECCOMP_RET_USER_NOTIF)
+	f.Notify = f.Seccomp && listens(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
 	if f.Stage = try(Features{Stage: true}, nil) == nil; !f.Stage {
 		return Features{}
 	}
@@ -111,4 +111,10 @@ func landlockABI() int {
 func seccompHas(action uint32) bool {
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
 	return errno == 0
+}
+
+// listens reports whether a filter with a listener may be installed with these flags: not by a plugin.
+func listens(flags uintptr) bool {
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, 0)
+	return errno == unix.EFAULT // as it is at no address
 }

@@ -35,10 +35,8 @@ func (p *Plan) Become(args, env []string) error {
 			p.rules().restrict(s, p.features, files{})
 		}
 		dropCapabilities(s, rootKeeps)
-		if p.seccomp {
-			if err := p.filter(first).install(s, 0); err != nil {
-				return err
-			}
+		if err := p.filter(first).install(s, 0); err != nil {
+			return err
 		}
 		entry := Entry{Path: p.Profile.Program}
 		p.run(s, entry, first, s.Text(p.started(entry)))

@@ -33,7 +33,7 @@ type Plan struct {
 	view     view
 	network  bool // its own
 	landlock bool
-	seccomp  bool
+	seccomp  bool // the filter lists what is allowed; else it is the small one, if there is any
 	start    bool // it can start no program but the first
 }
 
@@ -79,7 +79,7 @@ func (of Profile) normal() Profile {
 			g.Any = true
 		}
 		if g.Any {
-			g.List = nil
+			g.List, g.Said = nil, nil
 		}
 	}
 	if of.Write.Any { // what can be written can be read

@@ -36,6 +36,9 @@ type Profile struct {
 type Grant struct {
 	Any  bool
 	List []string
+	// Said is the list as who gave it said it, without what belongs to that, such as the programs that
+	// git is made of. Nil: it is the list.
+	Said []string
 }
 
 // Everything is the grant of everything.
@@ -48,6 +51,10 @@ func (g Grant) String() string {
 		return "any"
 	case len(g.List) == 0:
 		return "none"
+	case len(g.Said) > 0 && len(g.Said) < len(g.List):
+		return strings.Join(g.Said, ", ") + ", and what belongs to it"
+	case len(g.Said) > 0:
+		return strings.Join(g.Said, ", ")
 	}
 	return strings.Join(g.List, ", ")
 }

@@ -187,7 +187,8 @@ func (p *Plan) kernel() Line {
 	const given = "without calls that reach into the system"
 	switch {
 	case p.Profile.isOpen():
-		return newLine("kernel", "all calls that its user may make", "")
+		return newLine("kernel", "all calls that its user may make"+
+			when(p.features.Seccomp, ", but for leases on files, typing into terminals and filters that it answers itself"), "", when(p.features.Seccomp, bySeccomp))
 	case p.seccomp:
 		return newLine("kernel", given, "", bySeccomp)
 	}

@@ -21,54 +21,16 @@ const (
 
 func argument(n int) uint32 { return uint32(dataArguments + 8*n) } //nolint:gosec // small
 
-// kernelCalls change the system, reach into other processes, or have more of the kernel exposed
-// than a tool needs.
-var kernelCalls = []uint32{
-	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE, unix.SYS_KCMP,
-	unix.SYS_PIDFD_GETFD, unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_BPF, unix.SYS_USERFAULTFD,
-	unix.SYS_PERF_EVENT_OPEN, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_MOVE_MOUNT,
-	unix.SYS_OPEN_TREE, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
-	unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_INIT_MODULE,
-	unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_ACCT, unix.SYS_QUOTACTL,
-	unix.SYS_QUOTACTL_FD, unix.SYS_REBOOT, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_SETHOSTNAME,
-	unix.SYS_SETDOMAINNAME, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_FANOTIFY_INIT, unix.SYS_VHANGUP, unix.SYS_SYSLOG,
-	unix.SYS_NFSSERVCTL, unix.SYS_LOOKUP_DCOOKIE, unix.SYS_MEMFD_SECRET,
-}
-
-// setXattr is FS_IOC_FSSETXATTR (ioctl_xfs_fsgetxattr(2)).
-const setXattr = 0x401c5820
-
-// sharedCalls reach memory that all processes of a user share, if there is no IPC namespace.
-var sharedCalls = []uint32{
-	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
-	unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
-	unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
-}
-
-// processCalls change how a process runs, by the argument that names it; 0 is the one that calls.
-var processCalls = map[uint32]int{
-	unix.SYS_SETPRIORITY: 1, unix.SYS_IOPRIO_SET: 1, unix.SYS_PRLIMIT64: 0, unix.SYS_SCHED_SETAFFINITY: 0, unix.SYS_SCHED_SETSCHEDULER: 0,
-	unix.SYS_SCHED_SETPARAM: 0, unix.SYS_SCHED_SETATTR: 0, unix.SYS_MIGRATE_PAGES: 0, unix.SYS_MOVE_PAGES: 0,
-}
-
-// attributeCalls change what Landlock does not look at: modes, owners, times and attributes.
-var attributeCalls = []uint32{
-	unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT,
-	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR,
-	unix.SYS_SETXATTRAT, unix.SYS_REMOVEXATTRAT, unix.SYS_FILE_SETATTR,
-}
-
-// absentCalls look as if the kernel did not have them, so that programs use what is older, whose
-// arguments a filter can see.
-var absentCalls = []uint32{
-	unix.SYS_CLONE3, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
-}
-
-const cloneNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
-	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+// cloneFlags are those of threads and processes in the namespaces that there are. CLONE_PARENT, which
+// would make children of the host's, is not among them.
+const cloneFlags = unix.CSIGNAL | unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND | unix.CLONE_PIDFD |
+	unix.CLONE_VFORK | unix.CLONE_THREAD | unix.CLONE_SYSVSEM | unix.CLONE_SETTLS | unix.CLONE_PARENT_SETTID | unix.CLONE_CHILD_CLEARTID |
+	unix.CLONE_DETACHED | unix.CLONE_UNTRACED | unix.CLONE_CHILD_SETTID | unix.CLONE_IO
 
 // filter says what a seccomp filter refuses.
 type filter struct {
+	open    bool // but for what no plugin may do, everything passes
+	users   bool // user namespaces are the process's own, and bounded
 	notify  bool // the host is told
 	network bool // the network is the process's own, or it was granted
 	connect bool // else no socket is connected
@@ -92,11 +54,31 @@ func (a *assembler) ret(v answer) { a.code = append(a.code, bpf.RetConstant{Val:
 
 // call applies then to one system call, which is loaded.
 func (a *assembler) call(number uint32, then func()) {
+	a.when(bpf.JumpIf{Cond: bpf.JumpEqual, Val: number}, then)
+}
+
+// when applies then under a condition on what is loaded.
+func (a *assembler) when(condition bpf.JumpIf, then func()) {
 	at := len(a.code)
 	a.code = append(a.code, nil)
 	then()
-	skip := uint8(len(a.code) - at - 1) //nolint:gosec // few
-	a.code[at] = bpf.JumpIf{Cond: bpf.JumpEqual, Val: number, SkipFalse: skip}
+	condition.SkipFalse = uint8(len(a.code) - at - 1) //nolint:gosec // few
+	a.code[at] = condition
+}
+
+// among ends with an answer if what is loaded is one of the values.
+func (a *assembler) among(v answer, values ...uint32) {
+	values = slices.Compact(slices.Sorted(slices.Values(values)))
+	for first := 0; first < len(values); {
+		last := first
+		for last+1 < len(values) && values[last+1] == values[last]+1 {
+			last++
+		}
+		a.when(bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: values[first]}, func() {
+			a.when(bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: values[last]}, func() { a.ret(v) })
+		})
+		first = last + 1
+	}
 }
 
 // load loads an argument, of which the lower half counts.
@@ -121,71 +103,64 @@ func (f filter) assemble() []bpf.Instruction {
 	if f.notify {
 		a.refused = answer(unix.SECCOMP_RET_USER_NOTIF)
 	}
-	absent := refusal(unix.ENOSYS)
 	a.code = append(a.code, bpf.LoadAbsolute{Off: dataMachine, Size: 4})
+	if f.open {
+		for _, abi := range abis {
+			a.when(bpf.JumpIf{Cond: bpf.JumpEqual, Val: abi.machine}, func() { f.addCommon(a, abi) })
+		}
+		a.ret(refusal(unix.ENOSYS))
+		return a.code
+	}
 	a.unless(answer(unix.SECCOMP_RET_KILL_PROCESS), machine)
-	a.code = append(a.code, bpf.LoadAbsolute{Off: dataNumber, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: newestCall, SkipTrue: 1}, bpf.RetConstant{Val: uint32(absent)})
-	for _, number := range append(absentCalls, absentHere...) {
-		a.call(number, func() { a.ret(absent) })
+	a.code = append(a.code, bpf.LoadAbsolute{Off: dataNumber, Size: 4})
+	passed := slices.Concat(allowedCalls, allowedHere, f.byArgument(a))
+	told := slices.Concat(kernelCalls, kernelCallsHere)
+	sort := func(passes bool, calls ...uint32) {
+		if passes {
+			passed = append(passed, calls...)
+		} else {
+			told = append(told, calls...)
+		}
 	}
-	for _, number := range append(kernelCalls, kernelCallsHere...) {
-		a.call(number, func() { a.ret(a.refused) })
-	}
-	f.addOthers(a)
+	sort(f.changes, append(attributeCalls, attributeCallsHere...)...)
+	sort(f.apart, sharedCalls...)
+	sort(f.connect, unix.SYS_CONNECT)
+	sort(f.exec, unix.SYS_EXECVE, unix.SYS_EXECVEAT)
+	a.among(allowed, passed...)
+	a.among(a.refused, told...)
+	a.ret(refusal(unix.ENOSYS))
+	return a.code
+}
+
+// byArgument adds what goes by arguments, and returns calls whose arguments do not count.
+func (f filter) byArgument(a *assembler) (passed []uint32) {
+	a.call(unix.SYS_FCNTL, a.fcntl)
+	a.call(unix.SYS_IOCTL, func() { a.ioctl(f.changes) })
+	a.call(unix.SYS_SECCOMP, a.seccomp)
+	a.call(unix.SYS_CLONE, func() { a.flags(^uint32(cloneFlags)) })
 	a.call(unix.SYS_PERSONALITY, func() {
 		a.load(0)
 		a.unless(a.refused, 0, ^uint32(0)) // which asks
 		a.ret(allowed)
 	})
-	a.call(unix.SYS_CLONE, func() {
-		a.load(0)
-		a.code = append(a.code, bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: cloneNamespaces, SkipFalse: 1})
-		a.ret(a.refused)
-		a.ret(allowed)
-	})
-	a.call(unix.SYS_IOCTL, func() { // typing into a terminal
-		a.load(1)
-		a.code = append(a.code, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.TIOCSTI, SkipTrue: 1},
-			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.TIOCLINUX, SkipTrue: 1})
-		a.ret(refusal(unix.EPERM))
-		a.ret(allowed)
-	})
 	f.addSockets(a)
-	f.addExec(a)
-	a.ret(allowed)
-	return a.code
-}
-
-// addOthers refuses what reaches other processes and their files if no namespace keeps them out
-// of reach.
-func (f filter) addOthers(a *assembler) {
-	if !f.changes {
-		a.call(unix.SYS_IOCTL, func() { // attributes as some file systems have them
-			a.load(1)
-			for _, request := range []uint32{unix.FS_IOC_SETFLAGS, setXattr} {
-				a.code = append(a.code, bpf.JumpIf{Cond: bpf.JumpEqual, Val: request, SkipFalse: 1})
-				a.ret(a.refused)
-			}
-			a.code = append(a.code, bpf.LoadAbsolute{Off: dataNumber, Size: 4})
-		})
-		for _, number := range append(attributeCalls, attributeCallsHere...) {
-			a.call(number, func() { a.ret(a.refused) })
-		}
-	}
-	if f.apart {
-		return
-	}
-	for _, number := range sharedCalls {
-		a.call(number, func() { a.ret(a.refused) })
-	}
+	passed = f.addExec(a)
 	for _, number := range slices.Sorted(maps.Keys(processCalls)) {
+		if f.apart {
+			passed = append(passed, number)
+			continue
+		}
 		a.call(number, func() {
+			if kind, ok := processKinds[number]; ok {
+				a.load(0)
+				a.unless(a.refused, kind)
+			}
 			a.load(processCalls[number])
 			a.unless(a.refused, 0)
 			a.ret(allowed)
 		})
 	}
+	return passed
 }
 
 // addSockets refuses sockets but those of the process's own: Unix streams, and what the network
@@ -225,16 +200,20 @@ func (f filter) addSockets(a *assembler) {
 		a.unless(a.refused, 0, unix.IPPROTO_TCP, unix.IPPROTO_UDP)
 		ofType(types...)
 	})
-	a.call(unix.SYS_SOCKETPAIR, func() { ofType(local...) })
-	if !f.connect {
-		a.call(unix.SYS_CONNECT, func() { a.ret(a.refused) })
-	}
+	a.call(unix.SYS_SOCKETPAIR, func() {
+		a.load(0)
+		a.unless(a.refused, unix.AF_UNIX)
+		ofType(local...)
+	})
 }
 
-// addExec refuses to start programs. The one start that is allowed is of a descriptor whose
-// number no other can ever have, as it is the limit of descriptors: after it, there is none.
-func (f filter) addExec(a *assembler) {
-	if !f.anyExec {
+// addExec refuses to start programs, and returns calls that it lets pass. The one start that is allowed
+// is of a descriptor whose number no other can ever have, as it is the limit of descriptors: after it,
+// there is none.
+func (f filter) addExec(a *assembler) (passed []uint32) {
+	if f.anyExec {
+		passed = append(passed, unix.SYS_MEMFD_CREATE)
+	} else {
 		a.call(unix.SYS_MEMFD_CREATE, func() {
 			a.load(1)
 			a.code = append(a.code, bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: unix.MFD_NOEXEC_SEAL, SkipTrue: 1})
@@ -242,17 +221,16 @@ func (f filter) addExec(a *assembler) {
 			a.ret(allowed)
 		})
 	}
-	if f.exec {
-		return
+	if !f.exec {
+		a.call(unix.SYS_EXECVEAT, func() {
+			a.load(0)
+			a.unless(a.refused, f.start)
+			a.load(4)
+			a.unless(a.refused, unix.AT_EMPTY_PATH)
+			a.ret(allowed)
+		})
 	}
-	a.call(unix.SYS_EXECVE, func() { a.ret(a.refused) })
-	a.call(unix.SYS_EXECVEAT, func() {
-		a.load(0)
-		a.unless(a.refused, f.start)
-		a.load(4)
-		a.unless(a.refused, unix.AT_EMPTY_PATH)
-		a.ret(allowed)
-	})
+	return passed
 }
 
 // install adds the step that applies the filter, and hands its listener to the host.

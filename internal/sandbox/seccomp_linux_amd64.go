@@ -2,14 +2,24 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-const (
-	machine    = unix.AUDIT_ARCH_X86_64
-	newestCall = unix.SYS_FILE_SETATTR // as of Linux 6.17; the x32 calls are above, too
-)
+const machine = unix.AUDIT_ARCH_X86_64
 
-var kernelCallsHere = []uint32{unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_MODIFY_LDT, unix.SYS_USELIB, unix.SYS_CREATE_MODULE}
+// abis: calls of x32 have a bit that is cleared first, and a number of their own for ioctl.
+var abis = []abi{
+	{unix.AUDIT_ARCH_X86_64, []uint32{unix.SYS_FCNTL}, []uint32{unix.SYS_IOCTL, 514}, unix.SYS_SECCOMP, unix.SYS_CLONE, unix.SYS_UNSHARE, unix.SYS_SETNS},
+	{unix.AUDIT_ARCH_I386, []uint32{55, 221}, []uint32{54}, 354, 120, 310, 346},
+}
 
-var absentHere []uint32
+var allowedHere = []uint32{
+	unix.SYS_ACCESS, unix.SYS_ALARM, unix.SYS_ARCH_PRCTL, unix.SYS_CREAT, unix.SYS_DUP2, unix.SYS_EPOLL_CREATE,
+	unix.SYS_EPOLL_WAIT, unix.SYS_EVENTFD, unix.SYS_FORK, unix.SYS_GETDENTS, unix.SYS_GETPGRP, unix.SYS_INOTIFY_INIT,
+	unix.SYS_LINK, unix.SYS_LSTAT, unix.SYS_MKDIR, unix.SYS_MKNOD, unix.SYS_OPEN, unix.SYS_PAUSE, unix.SYS_PIPE,
+	unix.SYS_POLL, unix.SYS_READLINK, unix.SYS_RENAME, unix.SYS_RMDIR, unix.SYS_SELECT, unix.SYS_SIGNALFD,
+	unix.SYS_STAT, unix.SYS_SYMLINK, unix.SYS_TIME, unix.SYS_UNLINK, unix.SYS_UPROBE, unix.SYS_URETPROBE,
+	unix.SYS_VFORK,
+}
+
+var kernelCallsHere = []uint32{unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_MODIFY_LDT}
 
 var attributeCallsHere = []uint32{
 	unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT,

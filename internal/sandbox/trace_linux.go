@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"unsafe"
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
@@ -69,8 +68,7 @@ func trace(start uintptr) []bpf.Instruction {
 // uninterrupted is a flag of filters with which a call is not begun again because of a signal
 // while the host looks at it, if the kernel has it (Linux 5.19).
 func uninterrupted() uintptr {
-	const flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
-	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(nil))); errno == unix.EFAULT {
+	if listens(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV) {
 		return unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 	}
 	return 0

@@ -99,30 +99,6 @@ func closeFiles(p *stage.Program, f Features, of Profile) {
 	closePaths(p, of)
 }
 
-// closeSettings closes those below a directory, of which root is the owner.
-func closeSettings(p *stage.Program, dir string) {
-	for _, path := range settings {
-		if os.Getuid() == 0 && within(dir, path) && exists(path) {
-			bind(p, "close "+path, path, path)
-			setAttributes(p, "close "+path, path, readOnly, 0)
-		}
-	}
-}
-
-// settings are files by which root, whatever its capabilities are, changes the kernel.
-var settings = []string{"/proc/sys", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/sysrq-trigger", "/sys"}
-
-// closeSystem closes what its user may change and is not a file of anyone: the kernel's settings,
-// and the terminals of others.
-func closeSystem(p *stage.Program) {
-	closeSettings(p, "/")
-	const terminals = "/dev/pts"
-	if exists(terminals) {
-		mountTmp(p, "hide "+terminals, terminals, 4096, "755")
-		p.Try(0, unix.SYS_MOUNT, p.Text("devpts"), p.Text(terminals), p.Text("devpts"), unix.MS_NOSUID|unix.MS_NOEXEC, p.Text("newinstance,ptmxmode=0666,mode=620"))
-	}
-}
-
 // closePaths closes what is protected and hidden, as far as it exists and is visible.
 func closePaths(p *stage.Program, of Profile) {
 	var protected []string
@@ -158,6 +134,18 @@ func closePaths(p *stage.Program, of Profile) {
 
 // hide makes a directory look empty, but for what the process has of its own in it.
 func hide(p *stage.Program, path string, own ...string) {
+	cover(p, path, own...)
+	seal(p, path)
+}
+
+// seal makes one mount read-only.
+func seal(p *stage.Program, path string) {
+	attr := p.Struct(uint64(readOnly), uint64(0), uint64(0), uint64(0))
+	p.Call("hide "+path, unix.SYS_MOUNT_SETATTR, atCWD, p.Text(path), 0, attr, unix.MOUNT_ATTR_SIZE_VER0)
+}
+
+// cover mounts a directory that has what the process has of its own in another, over that.
+func cover(p *stage.Program, path string, own ...string) {
 	what := "hide " + path
 	reach := map[string]int{}
 	for _, at := range own {
@@ -181,8 +169,6 @@ func hide(p *stage.Program, path string, own ...string) {
 		}
 		bind(p, what, fmt.Sprintf("/proc/self/fd/%d", fd), at)
 	}
-	attr := p.Struct(uint64(readOnly), uint64(0), uint64(0), uint64(0))
-	p.Call(what, unix.SYS_MOUNT_SETATTR, atCWD, p.Text(path), 0, attr, unix.MOUNT_ATTR_SIZE_VER0)
 }
 
 // writable returns what can be changed besides what is made for the process.
@@ -252,6 +238,7 @@ func makeRoot(p *stage.Program, f Features, of Profile, at files) {
 		bind(p, "mount /proc", oldRoot+"/proc", "/proc")
 		setAttributes(p, "mount /proc", "/proc", harmless|readOnly|unix.MOUNT_ATTR_NOEXEC, 0)
 	}
+	closeKernelFiles(p)
 	for name, target := range map[string]string{"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"} {
 		v.links["/dev/"+name] = "/proc/self/fd" + target
 	}

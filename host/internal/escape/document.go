@@ -114,6 +114,7 @@ func (d *document) profiles() {
 
 // where says on which systems an exception holds.
 var where = map[System]string{
+	AsRoot:     "As root",
 	Bare:       "Where namespaces cannot be had",
 	Ungrouped:  "Where no control group can be made",
 	Namespaces: "Where namespaces can be had",
@@ -123,7 +124,7 @@ var where = map[System]string{
 // differences says what ends differently, and why.
 func (d *document) differences() {
 	d.line("\n## Where it ends differently")
-	for _, on := range []System{Bare, Ungrouped, "", Namespaces} {
+	for _, on := range []System{Bare, Ungrouped, AsRoot, "", Namespaces} {
 		d.line("\n%s:\n", where[on])
 		var reasons []string
 		ends := map[string][]Exception{}  // by the reason

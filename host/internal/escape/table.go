@@ -64,7 +64,7 @@ var (
 	notThere     = []Exception{{"", Undeclared | WorkspaceWrite, "What does not exist cannot be protected in a tree that can be written."}}
 	noIPC        = []Exception{{Bare, Undeclared, "Without an IPC namespace it shares what its user's processes share."}}
 	notApart     = []Exception{{Bare, declared, "Without a PID namespace, /proc shows the processes of the machine, though nothing in them."}}
-	noFilter     = []Exception{{Bare, Undeclared, "Without a PID namespace only a filter of system calls keeps it from that, which plugins do not have that declare nothing."}}
+	noFilter     = []Exception{{Bare, Undeclared, "Without a PID namespace only a filter of system calls keeps it from that, and the one of plugins that declare nothing does not."}}
 	machineProc  = []Exception{{"", Undeclared, "It sees the machine's /proc."}}
 
 	machineSockets = []Exception{{Bare, declared &^ NetAny, "Without a network namespace, /proc shows the machine's."}}
@@ -73,8 +73,13 @@ var (
 	noPaths        = []Exception{{Bare, Undeclared, "Landlock does not look at Unix sockets before its version 9."}, {Bare, NetAny, "Landlock does not look at Unix sockets before its version 9."}}
 	tmpOfUser      = []Exception{{"", Undeclared, "It has the temporary files of its user."}, {Bare, declared, "Without mounts the limit is one of each file."}}
 	noGroup        = []Exception{{Ungrouped, declared | Undeclared, "It takes a control group that the host may make."}}
+	ownGroup       = []Exception{{Bare, declared, "Without a PID namespace a group can have processes of others, and its user has them."}}
+	kernelTables   = []Exception{{Bare, declared | Undeclared, "Without mounts nothing hides the kernel's own files in /proc."}}
+	noUsers        = []Exception{{Bare, Undeclared, uncounted}, {AsRoot, Undeclared, uncounted}}
 	noView         = []Exception{{Bare, Undeclared, "Without mounts it sees the machine's devices and settings."}}
 )
+
+const uncounted = "Without a user namespace of its own, those that it made would count as its user's, of whom others would get none."
 
 // Table is what a sandbox lets a plugin do, and what not.
 var Table = []Group{
@@ -144,6 +149,7 @@ var Table = []Group{
 		{"outside-xattr", "Sets an extended attribute.", Changes, asUser, AnyUser, attributes},
 		{"outside-utimes", "Sets its times.", Changes, asUser, AnyUser, attributes},
 		{"outside-flags", "Sets a flag of the file system through a descriptor for reading.", Changes, asUser, AnyUser, nil},
+		{"workspace-version", "Sets the generation of a file in the workspace by a descriptor for reading (FS_IOC_SETVERSION).", Changes, writing, Luck, nil},
 		{"tmp-write", "Makes a file where another process has its own in /tmp.", Changes, asUser, AnyUser, nil},
 		{"shm-write", "Makes a file where another process has its own in /dev/shm.", Changes, asUser, AnyUser, nil},
 	}, false},
@@ -170,10 +176,13 @@ var Table = []Group{
 	{"Devices, terminals and memory that processes share", "", "processes", []Attempt{
 		{"terminal-write", "Writes to a terminal of its user by the name of the device.", Arrives, none, AnyUser, noView},
 		{"terminal-type", "Types on the terminal of another session (TIOCSTI).", Says, 0, Rights, nil},
+		{"terminal-type-own", "Types on a terminal of its own.", Says, none, Luck, nil},
+		{"console", "Opens the machine's console, or a terminal of its screen.", Says, none, Luck, noView},
 		{"segment", "Attaches a System V shared memory segment of its user.", Reads, none, AnyUser, noIPC},
 		{"queue", "Receives a message from a POSIX message queue of its user.", Reads, none, AnyUser, noIPC},
 		{"keyring-user", "Reads a key in the keyring of its user.", Reads, none, AnyUser, nil},
-		{"disk", "Opens the device of a disk.", Says, none, Luck, nil},
+		{"disk", "Opens the device of a disk.", Says, none, Luck, noView},
+		{"kernel-files", "Reads what the kernel tells of itself in /proc (slabinfo).", Says, none, Root, kernelTables},
 		{"make-device", "Makes a device and opens it.", Says, none, Root, nil},
 		{"proc-sys", "Opens a setting of the kernel in /proc/sys for writing.", Says, none, Root, noView},
 		{"sys", "Opens a setting of the kernel in /sys for writing.", Says, none, Root, noView},
@@ -198,6 +207,8 @@ var Table = []Group{
 		{"perf-neighbour", "Measures a neighbour (perf_event_open).", Says, none, AnyUser, nil},
 		{"priority", "Changes a neighbour's priority.", Says, none, AnyUser, noFilter},
 		{"io-priority", "Changes a neighbour's priority for disks.", Says, none, AnyUser, noFilter},
+		{"priority-group", "Changes the priority of a process group.", Says, everyone, AnyUser, ownGroup},
+		{"io-priority-group", "Changes that for disks.", Says, everyone, AnyUser, ownGroup},
 		{"scheduler", "Changes a neighbour's scheduling class.", Says, none, AnyUser, noFilter},
 		{"affinity", "Sets a neighbour's processors.", Says, none, AnyUser, noFilter},
 		{"limits", "Changes a neighbour's resource limits.", Says, none, AnyUser, noFilter},
@@ -263,11 +274,11 @@ var Table = []Group{
 		{"exec-setuid", "Runs a program that has another user's rights (setuid).", Runs, none, AnyUser, nil},
 	}, false},
 	{"Namespaces and mounts", "", "kernel", []Attempt{
-		{"unshare-user", "Makes a user namespace, in which it has all rights.", Says, asUser, AnyUser, nil},
-		{"clone-user", "Makes one by clone.", Says, asUser, AnyUser, nil},
-		{"clone3-user", "Makes one by clone3.", Says, asUser, AnyUser, nil},
-		{"user-mount", "Mounts a file system in one.", Says, asUser, AnyUser, nil},
-		{"user-network", "Opens a packet socket in one.", Says, asUser, AnyUser, nil},
+		{"unshare-user", "Makes a user namespace, in which it has all rights.", Says, asUser, AnyUser, noUsers},
+		{"clone-user", "Makes one by clone.", Says, asUser, AnyUser, noUsers},
+		{"clone3-user", "Makes one by clone3.", Says, asUser, AnyUser, noUsers},
+		{"user-mount", "Mounts a file system in one.", Says, asUser, AnyUser, noUsers},
+		{"user-network", "Opens a packet socket in one.", Says, asUser, AnyUser, noUsers},
 		{"unshare-mounts", "Makes a mount namespace.", Says, 0, Rights, nil},
 		{"unshare-pid", "Makes a PID namespace.", Says, 0, Rights, nil},
 		{"unshare-network", "Makes a network namespace.", Says, 0, Rights, nil},
@@ -275,7 +286,7 @@ var Table = []Group{
 		{"unshare-host-name", "Makes a UTS namespace.", Says, 0, Rights, nil},
 		{"unshare-cgroup", "Makes a cgroup namespace.", Says, 0, Rights, nil},
 		{"unshare-time", "Makes a time namespace.", Says, 0, Rights, nil},
-		{"user-unprotect", "Removes the mount that protects a path, in a mount namespace of its own.", Changes, none, AnyUser, noMounts[:1]},
+		{"user-unprotect", "Removes the mount that protects a path, in a mount namespace of its own.", Changes, none, AnyUser, nil},
 		{"join-user", "Joins the user namespace of another process.", Says, none, AnyUser, nil},
 		{"join-network", "Joins its network namespace.", Says, none, AnyUser, nil},
 		{"join-mounts", "Joins its mount namespace.", Says, none, AnyUser, nil},
@@ -295,6 +306,10 @@ var Table = []Group{
 		{"userfaultfd", "Handles its own page faults (userfaultfd).", Says, asUser, AnyUser, nil},
 		{"fanotify", "Watches file systems (fanotify).", Says, asUser, AnyUser, nil},
 		{"io-uring", "Sets up io_uring.", Says, asUser, AnyUser, nil},
+		{"aio", "Sets up asynchronous reads and writes (io_setup), of which the machine has a number.", Says, asUser, AnyUser, nil},
+		{"lease", "Takes a lease on a file of its user, for which whoever opens it waits.", Says, none, AnyUser, nil},
+		{"lease-system", "Takes one on a file of the system.", Says, none, Root, nil},
+		{"own-listener", "Installs a filter of system calls that it answers itself, in place of the host.", Says, none, AnyUser, nil},
 		{"secret-memory", "Makes memory that the kernel cannot read (memfd_secret).", Says, asUser, AnyUser, nil},
 		{"keyring-add", "Adds a key to a keyring of its own.", Says, asUser, AnyUser, nil},
 		{"keyring-session", "Makes a session keyring.", Says, asUser, AnyUser, nil},
@@ -342,7 +357,7 @@ var lines = map[string]string{
 	"read-first": "processes", "read-neighbour-root": "processes", "read-neighbour-cwd": "processes", "read-neighbour-file": "processes",
 	"read-host-root": "processes", "read-host-file": "processes",
 
-	"terminal-type": "kernel", "keyring-user": "kernel", "disk": "read", "make-device": "write", "proc-sys": "write", "sys": "write",
+	"terminal-type": "kernel", "terminal-type-own": "kernel", "console": "read", "kernel-files": "read", "keyring-user": "kernel", "disk": "read", "make-device": "write", "proc-sys": "write", "sys": "write",
 	"ptrace-me": "kernel",
 
 	"raw": "kernel", "packet": "kernel", "netlink-audit": "kernel", "netlink-netfilter": "kernel",

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"unsafe"
 
@@ -30,9 +32,45 @@ func kernel() map[string]func(*escape.World) escape.Answer {
 			c.do(unix.SYS_BPF, mapCreate, unsafe.Pointer(&attr[0]), 72)
 			return outcome(c.run())
 		},
-		"perf":            func(*escape.World) escape.Answer { return perf(0) },
-		"userfaultfd":     one(nil, unix.SYS_USERFAULTFD, unix.O_CLOEXEC|1),
-		"fanotify":        one(nil, unix.SYS_FANOTIFY_INIT, 0x200, unix.O_RDONLY),
+		"perf":        func(*escape.World) escape.Answer { return perf(0) },
+		"userfaultfd": one(nil, unix.SYS_USERFAULTFD, unix.O_CLOEXEC|1),
+		"fanotify":    one(nil, unix.SYS_FANOTIFY_INIT, 0x200, unix.O_RDONLY),
+		"aio":         one(nil, unix.SYS_IO_SETUP, 1, make([]byte, 8)),
+		"lease": inScratch(func(w *escape.World, dir string) escape.Answer {
+			path := filepath.Join(w.Workspace, "inside")
+			if unix.Access(path, unix.R_OK) != nil {
+				path = dir + "/file"
+				if err := os.WriteFile(path, nil, 0o600); err != nil {
+					return outcome(err)
+				}
+			}
+			return outcome(lease(path))
+		}),
+		"lease-system": func(*escape.World) escape.Answer {
+			err := error(unix.ENOSYS)
+			for _, path := range []string{"/usr/share/common-licenses/GPL-3", "/usr/share/zoneinfo/Antarctica/Troll", "/usr/lib/os-release"} {
+				if err = lease(path); err != unix.ENOENT {
+					break
+				}
+			}
+			return outcome(err)
+		},
+		"own-listener": func(*escape.World) escape.Answer {
+			allow := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}}
+			var c child
+			c.kept = append(c.kept, allow)
+			c.do(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+			c.do(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER,
+				unsafe.Pointer(&unix.SockFprog{Len: 1, Filter: &allow[0]}))
+			return outcome(c.run())
+		},
+		"kernel-files": func(*escape.World) escape.Answer {
+			text, err := os.ReadFile("/proc/slabinfo")
+			if err == nil && len(text) == 0 {
+				return denied("it is empty")
+			}
+			return outcome(err)
+		},
 		"io-uring":        func(*escape.World) escape.Answer { return setUpUring() },
 		"kexec":           one(is(unix.EINVAL), unix.SYS_KEXEC_LOAD, 0, 0, 0, 0xffff),
 		"module":          one(is(unix.ENOEXEC, unix.EFAULT), unix.SYS_INIT_MODULE, 0, 0, 0),
@@ -69,4 +107,17 @@ func setUpUring() escape.Answer {
 		_ = u.close()
 	}
 	return outcome(err)
+}
+
+// lease takes a lease on a file, and gives it back at once.
+func lease(path string) error {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	if _, err = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_WRLCK); err == nil {
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
+	}
+	return err
 }

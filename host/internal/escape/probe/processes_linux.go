@@ -85,6 +85,19 @@ func processes() map[string]func(*escape.World) escape.Answer {
 			_, err := call(unix.SYS_IOPRIO_SET, process, w.Neighbour.PID, idle)
 			return outcome(err)
 		},
+		"priority-group": func(*escape.World) escape.Answer {
+			var c child
+			c.do(unix.SYS_SETSID) // a group of its own
+			c.do(unix.SYS_SETPRIORITY, unix.PRIO_PGRP, 0, 19)
+			return outcome(c.run())
+		},
+		"io-priority-group": func(*escape.World) escape.Answer {
+			const group, idle = 2, 3 << 13
+			var c child
+			c.do(unix.SYS_SETSID)
+			c.do(unix.SYS_IOPRIO_SET, group, 0, idle)
+			return outcome(c.run())
+		},
 		"limits": func(w *escape.World) escape.Answer {
 			var limit unix.Rlimit
 			if err := unix.Prlimit(w.Neighbour.PID, unix.RLIMIT_CORE, nil, &limit); err != nil {

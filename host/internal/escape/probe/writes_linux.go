@@ -73,6 +73,15 @@ var ways = map[string]func(*escape.World) error{
 		const noDump = 0x40
 		return unix.IoctlSetPointerInt(fd, unix.FS_IOC_SETFLAGS, flags|noDump)
 	},
+	"version": func(w *escape.World) error {
+		fd, err := unix.Open(w.Target, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = unix.Close(fd) }()
+		const setVersion = 0x40087602 // FS_IOC_SETVERSION
+		return unix.IoctlSetPointerInt(fd, setVersion, 12345)
+	},
 	"through-link": func(w *escape.World) error {
 		link := filepath.Join(w.Workspace, w.Nonce)
 		if err := os.Symlink(w.Target, link); err != nil {
@@ -125,7 +134,8 @@ func writes() map[string]func(*escape.World) escape.Answer {
 		return outcome(errors.Join(err, unix.Close(fd)))
 	}
 	all["protected-missing"] = all["protected-create"]
-	for _, name := range []string{"outside-through-link", "outside-through-hard-link", "outside-parent"} {
+	all["workspace-version"] = all["outside-version"]
+	for _, name := range []string{"outside-through-link", "outside-through-hard-link", "outside-parent", "outside-version", "protected-version"} {
 		delete(all, name)
 	}
 	for _, name := range []string{"protected-tmpfile", "protected-mkdir", "protected-fifo", "protected-symlink", "protected-link"} {
@@ -182,18 +192,25 @@ func shared() map[string]func(*escape.World) escape.Answer {
 			return outcome(c.run())
 		},
 		"disk": func(*escape.World) escape.Answer {
-			var last error
-			for _, name := range []string{"vda", "sda", "nvme0n1", "xvda", "mmcblk0"} {
-				fd, err := unix.Open("/dev/"+name, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-				if err == nil {
-					_ = unix.Close(fd)
-					return done("/dev/" + name)
-				}
-				if last == nil || !errors.Is(err, unix.ENOENT) {
-					last = err
-				}
+			return opensOne("vda", "sda", "sg0", "nvme0", "nvme0n1", "xvda", "mmcblk0", "loop0", "zram0", "dm-0", "ram0")
+		},
+		"console": func(*escape.World) escape.Answer { return opensOne("console", "tty1", "ttyS0", "vcs1", "kmsg") },
+		"terminal-type-own": func(*escape.World) escape.Answer {
+			person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+			if err != nil {
+				return outcome(err)
 			}
-			return outcome(last)
+			defer func() { _ = person.Close() }()
+			if err := unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+				return outcome(err)
+			}
+			const peer = 0x5441 // TIOCGPTPEER
+			var c child
+			c.do(unix.SYS_SETSID)
+			fd := c.do(unix.SYS_IOCTL, int(person.Fd()), peer, unix.O_RDWR|unix.O_NOCTTY)
+			c.do(unix.SYS_IOCTL, fd, unix.TIOCSCTTY, 0)
+			c.do(unix.SYS_IOCTL, fd, unix.TIOCSTI, []byte("y"))
+			return outcome(c.run())
 		},
 		"make-device": inScratch(func(_ *escape.World, dir string) escape.Answer {
 			path := dir + "/null"
@@ -211,6 +228,22 @@ func shared() map[string]func(*escape.World) escape.Answer {
 			return opensForWriting("/sys/kernel/mm/transparent_hugepage/enabled")
 		},
 	}
+}
+
+// opensOne opens the first of these devices that it can.
+func opensOne(names ...string) escape.Answer {
+	var last error
+	for _, name := range names {
+		fd, err := unix.Open("/dev/"+name, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+		if err == nil {
+			_ = unix.Close(fd)
+			return done("/dev/" + name)
+		}
+		if last == nil || !errors.Is(err, unix.ENOENT) {
+			last = err
+		}
+	}
+	return outcome(last)
 }
 
 // opensForWriting opens a file of the system, and does not write.
