@@ -4,9 +4,16 @@ package safefile
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"syscall"
+	"time"
 )
+
+// leaseGrace is how long a file is waited for on which another process has a lease (F_SETLEASE): an
+// honest one, such as a file server, gives it up sooner, and the kernel waits 45 s.
+const leaseGrace = 2 * time.Second
 
 // Open opens a regular file and nothing else: it does not follow a symbolic link, which
 // could lead to a file of another user, and does not wait for the other end of a FIFO.
@@ -14,7 +21,8 @@ import (
 //
 // # Errors
 //
-// Those of the system, and that of [Regular].
+// Those of the system, and that of [Regular]. If another process keeps a lease on the file, the error
+// comes after 2 s and names that process.
 func Open(path string, flag int) (*os.File, fs.FileInfo, error) {
 	return open(path, os.Lstat, func() (*os.File, error) { return openNoFollow(path, flag) })
 }
@@ -32,6 +40,15 @@ func open(path string, stat func(string) (fs.FileInfo, error), open func() (*os.
 		}
 	}
 	f, err := open()
+	for until := time.Now().Add(leaseGrace); errors.Is(err, syscall.EAGAIN) && time.Now().Before(until); {
+		time.Sleep(longestPause)
+		f, err = open()
+	}
+	if errors.Is(err, syscall.EAGAIN) {
+		if info, statErr := stat(path); statErr == nil {
+			err = fmt.Errorf("%w: %s keeps a lease on it; end that process", err, holderOf(info))
+		}
+	}
 	if err != nil {
 		return nil, nil, err
 	}

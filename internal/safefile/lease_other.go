@@ -1,0 +1,7 @@
+//go:build !linux
+
+package safefile
+
+import "io/fs"
+
+func holderOf(fs.FileInfo) string { return "another process" }
