@@ -12,6 +12,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
+	"github.com/toolhost/toolhost/internal/egress"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
@@ -66,6 +67,9 @@ func (l *protocolLink) connect(ctx context.Context) (wire.Description, error) {
 		return l.about, err
 	}
 	if err := l.proc.cmd.copied.described(l.proc.name, l.about); err != nil {
+		return l.about, err
+	}
+	if err := egress.CheckNeeds(l.about.Needs); err != nil {
 		return l.about, err
 	}
 	if err := l.cfg.checkNeeds(l.about); err != nil {

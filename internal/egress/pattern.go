@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // Pattern is one line of an allow-list: where connections may go. It is comparable.
@@ -41,8 +42,8 @@ func (p Pattern) String() string {
 //	localhost:8080         the loopback interface of the host's machine
 //	api.example.com:*      every port of that name, or of a public address
 //
-// Case, a dot at the end and Unicode are normalized. A name allows no connection to an
-// address in its place, and an address none to a name.
+// It is what a plugin may declare ([tool.CheckNet]), and no more. Case is normalized. A name allows no
+// connection to an address in its place, and an address none to a name.
 //
 // # Errors
 //
@@ -100,7 +101,7 @@ func parsePattern(s string) (Pattern, error) {
 	if !hasPort {
 		return Pattern{}, fmt.Errorf("it has no port; %s", hint(s))
 	}
-	return p, nil
+	return p, tool.CheckNet(s) // one spelling of each host, whoever writes it
 }
 
 // cutPort cuts host:port, or [address]:port.

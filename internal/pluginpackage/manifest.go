@@ -16,6 +16,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	"golang.org/x/mod/semver"
 
+	"github.com/toolhost/toolhost/internal/egress"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/schema"
@@ -220,7 +221,7 @@ func (m Manifest) Check() error {
 	if err := m.checkBlobs(); err != nil {
 		return bad("%w", err)
 	}
-	if err := m.Needs.Check(); err != nil {
+	if err := egress.CheckNeeds(m.Needs); err != nil {
 		return bad("%w", err)
 	}
 	if err := checkDefinitions(m.Definitions); err != nil {

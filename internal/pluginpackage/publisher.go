@@ -10,6 +10,7 @@ import (
 
 	"aead.dev/minisign"
 
+	"github.com/toolhost/toolhost/internal/egress"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -176,5 +177,5 @@ func (p Publisher) validate(name string, owners map[uint64]string) error {
 			return fmt.Errorf("%s is not a capability: use word:word, such as fs:read", sanitize.Quote(string(c), 100))
 		}
 	}
-	return p.Needs.Check()
+	return egress.CheckNeeds(p.Needs)
 }

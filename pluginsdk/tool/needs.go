@@ -39,7 +39,7 @@ type Needs struct {
 	Write []string `json:"write,omitempty"`
 	// Net lists what it connects to: [Any], or host:port, such as api.example.com:443,
 	// *.example.com:443, 192.0.2.7:5432, [2001:db8::1]:53, or api.example.com:* for every
-	// port of a name. Loopback inside its own sandbox needs no entry.
+	// port of a name or a public address. Loopback inside its own sandbox needs no entry.
 	Net []string `json:"net,omitempty"`
 	// Exec lists the programs that it starts: [Any], names that are looked up in PATH,
 	// paths, or directories (everything in them). [Workspace] and [Cache] are for what is
@@ -85,7 +85,7 @@ type list struct {
 var lists = []list{
 	{"read", func(n *Needs) *[]string { return &n.Read }, checkPath, normalPath, pathCovers},
 	{"write", func(n *Needs) *[]string { return &n.Write }, checkPath, normalPath, pathCovers},
-	{"net", func(n *Needs) *[]string { return &n.Net }, checkNet, normalNet, netCovers},
+	{"net", func(n *Needs) *[]string { return &n.Net }, CheckNet, normalNet, netCovers},
 	{"exec", func(n *Needs) *[]string { return &n.Exec }, checkProgram, normalPath, pathCovers},
 }
 

@@ -16,9 +16,9 @@ type netPattern struct {
 	port  string // "*": every port
 }
 
-// checkNet checks the form of an entry. What the names in it mean, such as that anyone can
-// have one below co.uk, is for the host that lets a connection pass to know.
-func checkNet(entry string) error {
+// CheckNet returns an error unless an entry has the form of those of [Needs.Net]. What it means, such as
+// that anyone can have a name below co.uk, a host knows, which refuses that when the plugin describes itself.
+func CheckNet(entry string) error {
 	if entry == Any {
 		return nil
 	}
@@ -36,7 +36,7 @@ func parseNet(entry string) (p netPattern, err error) {
 	}
 	if addr, err := netip.ParseAddr(host); err == nil {
 		p.addr = addr
-		return p, checkAddr(addr, p.port)
+		return p, checkAddr(addr)
 	}
 	name, below := strings.CutPrefix(strings.ToLower(host), "*.")
 	p.name, p.below = name, below
@@ -83,7 +83,7 @@ func parsePort(port string) (string, error) {
 	return port, nil
 }
 
-func checkAddr(addr netip.Addr, port string) error {
+func checkAddr(addr netip.Addr) error {
 	switch {
 	case addr.Zone() != "":
 		return errors.New("an address has no zone here")
@@ -91,8 +91,6 @@ func checkAddr(addr netip.Addr, port string) error {
 		return errors.New("it is an IPv4 address inside an IPv6 one: write " + addr.Unmap().String())
 	case addr.IsUnspecified(), addr.IsMulticast(), addr == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
 		return errors.New("the address does not stand for one machine")
-	case port == "*":
-		return errors.New("it is too wide: say the port of an address")
 	}
 	return nil
 }

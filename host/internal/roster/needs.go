@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/accepted"
+	"github.com/toolhost/toolhost/internal/egress"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -157,7 +158,7 @@ func (m *member) tellWants(w *plugin.WantsMore) {
 
 // AcceptNeeds accepts the needs of a plugin, as host.Host.AcceptNeeds says.
 func (r *Roster) AcceptNeeds(ctx context.Context, name string, n *tool.Needs) error {
-	if err := n.Check(); err != nil {
+	if err := egress.CheckNeeds(n); err != nil {
 		return err
 	}
 	m, end, err := r.begin(ctx, name)

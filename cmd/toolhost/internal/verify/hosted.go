@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/egress"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
@@ -167,6 +168,9 @@ func (s *subject) declaredNeeds() (*tool.Needs, error) {
 	text, err := proto.Marshal(&pluginv1.DescribeResponse{Needs: s.about.GetNeeds()})
 	if err == nil {
 		err = d.UnmarshalBinary(text)
+	}
+	if err == nil {
+		err = egress.CheckNeeds(d.Needs)
 	}
 	return d.Needs, err
 }

@@ -1,0 +1,30 @@
+package egress
+
+import (
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// CheckNeeds is [tool.Needs.Check] with what only a host knows: under which names anyone can have one, and
+// which addresses are not public. A declaration that passes is one that a plugin can be started with.
+//
+// # Errors
+//
+// [tool.CodeInvalidDefinition].
+func CheckNeeds(n *tool.Needs) error {
+	if err := n.Check(); err != nil || n == nil {
+		return err
+	}
+	for _, host := range n.Net {
+		if host == tool.Any {
+			continue
+		}
+		if _, err := parsePattern(host); err != nil {
+			return &tool.Error{
+				Code: tool.CodeInvalidDefinition, Stage: tool.StageRegister, Err: err,
+				Message: "the declared needs are malformed: net " + sanitize.Quote(host, 100) + ": " + err.Error(),
+			}
+		}
+	}
+	return nil
+}
