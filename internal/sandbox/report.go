@@ -148,10 +148,11 @@ func (p *Plan) others() Line {
 		given += ", and sockets of others that it sees"
 	}
 	if p.view == wholeView && !ownProc && p.Profile.isOpen() {
-		given += "; others of its user can be seen, and ended first when memory is short"
+		given += "; others of its user can be seen, ended first when memory is short, and given other settings in /proc"
 	} else {
 		add(!ownProc, "seen")
 		add(!ownProc && p.Profile.Write.Any, "ended first when memory is short")
+		add(!ownProc && p.Profile.Write.Any, "given other settings in /proc")
 	}
 	add(!apart && !scope, "signalled")
 	add(!p.landlock && !ownProc && (!apart || !f.User), "traced, with all that they have in memory")

@@ -213,6 +213,7 @@ var Table = []Group{
 		{"affinity", "Sets a neighbour's processors.", Says, none, AnyUser, noFilter},
 		{"limits", "Changes a neighbour's resource limits.", Says, none, AnyUser, noFilter},
 		{"oom-score", "Makes the kernel end a neighbour first when memory is short.", Says, none, AnyUser, machineProc},
+		{"settings", "Writes one of a neighbour's settings in /proc (coredump_filter).", Says, none, AnyUser, machineProc},
 		{"kill", "Signals a neighbour.", Signals, none, AnyUser, nil},
 		{"kill-thread", "Signals a thread of a neighbour (tgkill).", Signals, none, AnyUser, nil},
 		{"kill-group", "Signals a neighbour's process group.", Signals, none, AnyUser, nil},
