@@ -26,6 +26,12 @@ func (c Config) profile(path, program, sockets string) sandbox.Profile {
 		Read: paths(n.Read), Write: paths(n.Write), Net: hosts(n.Net), Exec: paths(programPaths(n.Exec, env)),
 		Limits: sandbox.Limits{Memory: n.Memory, CPU: n.CPU, PIDs: s.PIDs, Files: s.Files, Disk: s.Disk},
 	}
+	p.Read.Said = slices.Clone(p.Read.List)
+	for _, entry := range n.Exec {
+		if len(programPaths([]string{entry}, env)) > 0 { // else it is not there
+			p.Exec.Said = append(p.Exec.Said, paths([]string{entry}).List...)
+		}
+	}
 	p.Read.List = append(p.Read.List, modulesOf(path, c.modules)...)
 	read, run := companions(p.Exec.List, env)
 	p.Read.List = slices.Concat(p.Read.List, read, libraries(p.Exec.List))

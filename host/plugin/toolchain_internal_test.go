@@ -80,3 +80,22 @@ func TestCompanionsOfGo(t *testing.T) {
 		})
 	}
 }
+
+// An operator is shown what was said, and not the paths that go with it.
+func TestProgramsAreShownAsTheyWereSaid(t *testing.T) {
+	t.Parallel()
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	distribution(t, filepath.Join(home, "sdk"))
+	c := Config{Root: "/w", Settings: Settings{Sandbox: Sandbox{Read: []string{"workspace"}, Write: []string{}, Net: []string{}, Exec: []string{"go", "no-such-program"}}}}
+	c.Env = []string{"PATH=" + filepath.Join(home, "sdk", "bin"), "HOME=" + home}
+	p := c.profile("/p/x", "/p/x", "")
+	if got, want := p.Exec.String(), "go, and what belongs to it"; got != want || len(p.Exec.List) < 2 {
+		t.Errorf("exec is %q, want %q: %q", got, want, p.Exec.List)
+	}
+	if got, want := p.Read.String(), "/w, and what belongs to it"; got != want {
+		t.Errorf("read is %q, want %q", got, want)
+	}
+}
