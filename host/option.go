@@ -118,9 +118,9 @@ func WithCarrier(c plugin.Carrier) Option { return func(o *options) { o.defaults
 func WithCache(dir string) Option { return func(o *options) { o.cacheDir = dir } }
 
 // WithPluginCache gives each plugin that declares or is granted [tool.Cache] a directory of its
-// own, DIR/NAME, in which it keeps what makes it faster, such as what a compiler has built: it is
-// made when it is needed, private to the user, and in the plugin's XDG_CACHE_HOME. Other plugins
-// do not see it. If DIR cannot be used, that is logged. Default: none, and what is granted as cache
+// own for each workspace, DIR/NAME-DIGEST, in which it keeps what makes it faster, such as what a compiler
+// has built: it is made when it is needed, private to the user, and in the plugin's XDG_CACHE_HOME. It goes
+// by the plugin's path, whatever its version. Other plugins do not see it. If DIR cannot be used, that is logged. Default: none, and what is granted as cache
 // is nothing.
 func WithPluginCache(dir string) Option { return func(o *options) { o.plugins = dir } }
 

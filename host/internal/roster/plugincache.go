@@ -1,11 +1,13 @@
 package roster
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -32,12 +34,15 @@ func openPluginCache(dir string, log hclog.Logger) string {
 	return dir
 }
 
-// cacheOf returns what makes and returns the cache of a plugin; nil: there are no caches.
-func (r *Roster) cacheOf(owner string) func() string {
+// cacheOf returns what makes and returns the cache of the plugin at a path; nil: there are no caches. It is
+// of that file, whatever version of it, and of the workspace: what a plugin runs of one repository may write
+// there, and is not to be what it runs for another.
+func (r *Roster) cacheOf(owner, path string) func() string {
 	if r.pluginCache == "" || filepath.Base(owner) != owner || owner == "." || !filepath.IsLocal(owner) {
 		return nil
 	}
-	dir := filepath.Join(r.pluginCache, owner)
+	of := sha256.Sum256([]byte(path + "\x00" + r.opts.Workspace))
+	dir := filepath.Join(r.pluginCache, fmt.Sprintf("%s-%x", owner, of[:8]))
 	return func() string {
 		err := os.Mkdir(dir, 0o700)
 		if err == nil || errors.Is(err, fs.ErrExist) {
@@ -47,6 +52,7 @@ func (r *Roster) cacheOf(owner string) func() string {
 			r.log.Warn("the plugin has no cache of its own", "plugin", owner, "error", err)
 			return ""
 		}
+		_ = os.Chtimes(dir, time.Now(), time.Now()) // by which unused ones are found
 		return dir
 	}
 }

@@ -100,7 +100,7 @@ func (s *source) config() plugin.Config {
 	c.Sockets = func() (string, error) { return r.sockets.path(s.member.owner) }
 	c.Pins = s.pins
 	c.Admit, c.Changed, c.Journal = s.mayStart, s.changed, &s.member.journal
-	c.Accepted, c.CacheDir = s.accepted, r.cacheOf(s.member.owner)
+	c.Accepted, c.CacheDir = s.accepted, r.cacheOf(s.member.owner, s.shownPath())
 	c.OnState = func(now plugin.Status) {
 		if s.reports.Load() {
 			r.opts.Plugin.OnState(now)

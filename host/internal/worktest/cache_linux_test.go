@@ -15,10 +15,11 @@ import (
 )
 
 // cached is a worker that is a host's only plugin, with a cache below a directory.
-func cached(t *testing.T, name, root, caches string, needs *tool.Needs, settings plugin.Settings) func(script string) ran {
+func cached(t *testing.T, dir, name, root, caches string, needs *tool.Needs, settings plugin.Settings) func(script string) ran {
 	t.Helper()
-	dir := t.TempDir()
-	plugintest.Install(t, dir, name)
+	if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+		plugintest.Install(t, dir, name)
+	}
 	env, err := json.Marshal(needs)
 	if err != nil {
 		t.Fatal(err)
@@ -77,31 +78,36 @@ func TestPluginCache(t *testing.T) {
 			root := t.TempDir()
 			caches := filepath.Join(root, ".cache", "toolhost", "plugins")
 			c.needs.Exec = []string{"sh", "cat", "ls"}
-			one := cached(t, "worker-1", root, caches, &c.needs, c.Settings)
+			first := t.TempDir()
+			one := cached(t, first, "worker-1", root, caches, &c.needs, c.Settings)
 			const write = `printf secret > "$XDG_CACHE_HOME/file" && echo "$XDG_CACHE_HOME"`
-			if r := one(write); strings.TrimSpace(r.Out) != filepath.Join(caches, "worker-1") || r.Failed != "" {
+			r := one(write)
+			cache := strings.TrimSpace(r.Out)
+			if filepath.Dir(cache) != caches || !strings.HasPrefix(filepath.Base(cache), "worker-1-") || r.Failed != "" {
 				t.Errorf("the first: %+v", r)
 			}
-			info, err := os.Stat(filepath.Join(caches, "worker-1"))
+			info, err := os.Stat(cache)
 			if err != nil || info.Mode().Perm() != 0o700 {
 				t.Errorf("%v, %v", info, err)
 			}
-			again := cached(t, "worker-1", root, caches, &c.needs, c.Settings)
+			again := cached(t, first, "worker-1", root, caches, &c.needs, c.Settings)
 			if r := again(`cat "$XDG_CACHE_HOME/file"`); r.Out != "secret" {
 				t.Errorf("the same again: %+v", r)
 			}
-			two := cached(t, "worker-2", root, caches, &c.needs, c.Settings)
-			for _, script := range []string{`cat "$CACHES/worker-1/file"`, `ls "$CACHES/worker-1"`, `echo x > "$CACHES/worker-1/file"`, `echo x > "$CACHES/x"`} {
-				if r := two(script); r.Failed == "" {
-					t.Errorf("the second: %s: %+v", script, r)
+			for _, name := range []string{"worker-2", "worker-1"} { // one of the same name is another
+				two := cached(t, t.TempDir(), name, root, caches, &c.needs, c.Settings)
+				for _, script := range []string{"cat " + cache + "/file", "ls " + cache, "echo x > " + cache + "/file", `echo x > "$CACHES/x"`, `cat "$XDG_CACHE_HOME/file"`} {
+					if r := two(script); r.Failed == "" {
+						t.Errorf("another %s: %s: %+v", name, script, r)
+					}
 				}
 			}
-			third := cached(t, "worker-3", root, caches, &tool.Needs{Exec: c.needs.Exec}, plugin.Settings{Namespace: c.Namespace})
+			third := cached(t, t.TempDir(), "worker-3", root, caches, &tool.Needs{Exec: c.needs.Exec}, plugin.Settings{Namespace: c.Namespace})
 			if r := third(write); r.Failed == "" {
 				t.Errorf("one that declares none: %+v", r)
 			}
-			if _, err := os.Stat(filepath.Join(caches, "worker-3")); err == nil {
-				t.Error("one that declares none has one")
+			if found, _ := filepath.Glob(filepath.Join(caches, "worker-3*")); len(found) > 0 {
+				t.Error("one that declares none has one: ", found)
 			}
 		})
 	}

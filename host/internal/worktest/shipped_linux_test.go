@@ -19,8 +19,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// shipped is where the plugins of this repository are, and the caches that they share between tests
-// as they do for a user: compiling the standard library takes the longest of all.
+// shipped is where the plugins of this repository are, and their caches, one of each workspace.
 type shipped struct{ plugins, caches string }
 
 // shippedVariable has the directory of the plugins, for the tests as another user.
@@ -246,3 +245,34 @@ func TestShippedExecution(t *testing.T) {
 	}
 	well(t, h, "check_package", map[string]any{"package": "./..."})
 }
+
+// What tests of one workspace write into the build cache, no other workspace has: it would run it.
+func TestShippedTestsKeepTheirCache(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"first", "second"} {
+		root := t.TempDir()
+		for file, text := range map[string]string{"go.mod": "module example.test/" + name + "\n\ngo 1.24\n", "x_test.go": poisonTest} {
+			require.NoError(t, os.WriteFile(filepath.Join(root, file), []byte(text), 0o600))
+		}
+		h := ship(t, root, goEnv(t))
+		for _, run := range []string{"nothing", "poison"} { // so what it has written is there when it runs again
+			if got := well(t, h, "run_tests", map[string]any{"verbose": true, "count": 1, "package": "."}); !strings.Contains(got, "found "+run) {
+				t.Errorf("%s, which is to find %s: %s", name, run, got)
+			}
+		}
+	}
+}
+
+// poisonTest says what an earlier run left in the cache.
+const poisonTest = `package x
+
+import ("os"; "testing")
+
+func TestCache(t *testing.T) {
+	path := os.Getenv("XDG_CACHE_HOME") + "/go-build/00/poison"
+	text, _ := os.ReadFile(path)
+	if len(text) == 0 { text = []byte("nothing") }
+	err := os.WriteFile(path, []byte("poison"), 0o600)
+	t.Log("found " + string(text), err)
+}
+`
