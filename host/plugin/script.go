@@ -2,12 +2,12 @@ package plugin
 
 import (
 	"bytes"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/sandbox"
 )
 
@@ -93,7 +93,7 @@ func libraries(programs []string) (out []string) {
 // scriptLine returns the interpreter that a script names, and its argument if it has one; nil:
 // it is not a script.
 func scriptLine(path string) []string {
-	f, err := os.Open(path)
+	f, _, err := safefile.OpenTarget(path)
 	if err != nil {
 		return nil
 	}

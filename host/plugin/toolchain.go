@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -95,7 +96,7 @@ func goVariable(env []string, name string) string {
 
 // configured returns the value of a variable in a file of lines NAME=value.
 func configured(path, name string) (value string) {
-	f, err := os.Open(path)
+	f, _, err := safefile.OpenTarget(path)
 	if err != nil {
 		return ""
 	}

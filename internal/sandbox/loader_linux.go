@@ -6,6 +6,8 @@ import (
 	"debug/elf"
 	"io"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/safefile"
 )
 
 // loaderOf returns the program that the kernel starts a binary with (PT_INTERP of elf(5));
@@ -14,11 +16,15 @@ func loaderOf(path string) string {
 	if path == "" {
 		return ""
 	}
-	f, err := elf.Open(path)
+	program, _, err := safefile.OpenTarget(path)
 	if err != nil {
 		return ""
 	}
-	defer func() { _ = f.Close() }()
+	defer func() { _ = program.Close() }()
+	f, err := elf.NewFile(program)
+	if err != nil {
+		return ""
+	}
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {
 			text, _ := io.ReadAll(io.LimitReader(p.Open(), 4096))
