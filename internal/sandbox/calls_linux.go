@@ -83,8 +83,8 @@ var sharedCalls = []uint32{
 	unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
 }
 
-// processCalls change how a process runs, by the argument that names it; 0 is the one that calls. If there
-// is no PID namespace, they change no other.
+// processCalls change how a process runs, by the argument that names it; 0 is the one that calls. Without
+// a PID namespace they change no other.
 var processCalls = map[uint32]int{
 	unix.SYS_SETPRIORITY: 1, unix.SYS_IOPRIO_SET: 1, unix.SYS_PRLIMIT64: 0, unix.SYS_SCHED_SETAFFINITY: 0, unix.SYS_SCHED_SETSCHEDULER: 0,
 	unix.SYS_SCHED_SETPARAM: 0, unix.SYS_SCHED_SETATTR: 0, unix.SYS_MIGRATE_PAGES: 0, unix.SYS_MOVE_PAGES: 0,

@@ -49,7 +49,7 @@ func (p *Plan) openRead() string {
 	case p.Profile.Read.Any || p.view == grantedView:
 		return ""
 	case p.landlock:
-		return "that a file is there, its size and its times can be seen"
+		return "that a file is there, its size and times, its extended attributes and where a link leads can be seen"
 	}
 	return "every file of its user can be read"
 }
@@ -144,8 +144,11 @@ func (p *Plan) others() Line {
 		}
 	}
 	given := "its own"
-	if p.view == wholeView { // what it sees, it can connect to
+	switch { // what it sees, it can connect to
+	case p.view == wholeView:
 		given += ", and sockets of others that it sees"
+	case p.view == grantedView && len(p.Profile.Read.List)+len(p.Profile.Write.List) > 0:
+		given += ", and sockets in what it may read"
 	}
 	if p.view == wholeView && !ownProc && p.Profile.isOpen() {
 		given += "; others of its user can be seen, ended first when memory is short, and given other settings in /proc"

@@ -11,7 +11,7 @@ import (
 // can change what is open for reading only, and there is no list of those.
 var readingRequests = []uint32{unix.FS_IOC_GETFLAGS, 0x801c581f, 0x80087601, 0xc020660b} // FSGETXATTR, GETVERSION, FIEMAP
 
-// The kinds of requests that are no file system's: of terminals and all descriptors, and of sockets.
+// The kinds of requests of terminals and all descriptors, and of sockets, that file systems do not have.
 const terminalRequests, socketRequests = 0x5400, 0x8900
 
 // newestFcntl is the last command of fcntl that was looked at, F_SET_FILE_RW_HINT (Linux 6.18). The next

@@ -57,7 +57,7 @@ const declared = everyone &^ asUser
 var (
 	noLoopback   = []Exception{{Bare, declared &^ NetAny, "Without a network namespace there is no loopback of its own."}}
 	noProxy      = []Exception{{Bare, NetList, "Without a network namespace the host's proxy cannot be the only way out, and there is none."}}
-	notHidden    = []Exception{{Bare, declared, "Landlock does not hide that a file is there, nor its size and times."}}
+	notHidden    = []Exception{{Bare, declared, "Landlock does not hide that a file is there, its size, its times and attributes, and where a link leads."}}
 	attributes   = []Exception{{Bare, WorkspaceWrite, "Landlock does not look at modes, owners, times and attributes. They stay as they are for plugins that write nothing."}}
 	noMounts     = []Exception{{Bare, Undeclared, "Without mounts nothing in a tree that can be written is protected."}, {Bare, WorkspaceWrite, "Without mounts nothing in a tree that can be written is protected."}}
 	acrossMounts = []Exception{{Namespaces, Undeclared, "The directories above a protected path are mounts, so that they stay in their place, and nothing is renamed or linked across mounts. Programs copy then."}}
@@ -70,6 +70,7 @@ var (
 	machineSockets = []Exception{{Bare, declared &^ NetAny, "Without a network namespace, /proc shows the machine's."}}
 	ownLoader      = []Exception{{"", ExecList, "The loader of a program on the list runs whatever can be read, as the process could do in its own memory."}}
 	noPID          = []Exception{{Bare, Undeclared | ExecAny, "Without a PID namespace, what a process leaves is found by its environment."}}
+	noConnect      = []Exception{noPaths[1], {Bare, WorkspaceRead | WorkspaceWrite, "Without mounts sockets cannot be told apart, and nothing is connected."}}
 	noPaths        = []Exception{{Bare, Undeclared, "Landlock does not look at Unix sockets before its version 9."}, {Bare, NetAny, "Landlock does not look at Unix sockets before its version 9."}}
 	tmpOfUser      = []Exception{{"", Undeclared, "It has the temporary files of its user."}, {Bare, declared, "Without mounts the limit is one of each file."}}
 	noGroup        = []Exception{{Ungrouped, declared | Undeclared, "It takes a control group that the host may make."}}
@@ -128,6 +129,8 @@ var Table = []Group{
 		{"read-shm", "Reads a file that another process has in /dev/shm.", Reads, asUser, AnyUser, nil},
 		{"list-outside", "Lists its directory.", Says, asUser, AnyUser, nil},
 		{"stat-outside", "Asks for its size and times.", Says, asUser, AnyUser, notHidden},
+		{"attributes-outside", "Asks for an extended attribute of it.", Says, asUser, AnyUser, notHidden},
+		{"link-outside", "Asks where it leads, if it is a link.", Says, asUser, AnyUser, notHidden},
 		{"watch-outside", "Watches its directory (inotify).", Says, asUser, AnyUser, notHidden},
 	}, false},
 	{"Changing files outside of the workspace", "The file is one that the host's user may write.", "write", []Attempt{
@@ -254,6 +257,7 @@ var Table = []Group{
 	{"Unix sockets", "", "processes", []Attempt{
 		{"unix-daemon", "Connects to the daemon's socket.", Arrives, none, AnyUser, noPaths},
 		{"unix-foreign", "Connects to a socket of another process of its user.", Arrives, asUser, AnyUser, noPaths[1:]},
+		{"unix-inside", "Connects to one in the workspace.", Arrives, reading, AnyUser, noConnect},
 		{"unix-abstract", "Connects to an abstract socket.", Arrives, none, AnyUser, nil},
 		{"unix-proc", "Connects to the daemon's socket through another plugin's root in /proc.", Arrives, none, AnyUser, nil},
 		{"unix-datagram", "Sends a datagram to a socket of the daemon, without connect(2).", Arrives, none, AnyUser, noPaths},

@@ -39,6 +39,8 @@ type World struct {
 	Daemon   string `json:"daemon"`
 	Foreign  string `json:"foreign"`
 	Datagram string `json:"datagram"`
+	// Inside is one in Workspace.
+	Inside   string `json:"inside"`
 	Abstract string `json:"abstract"`
 	// TCP, TCP6, Metadata, Listed, UDP, UDPLite and DNS listen on loopback. Listed is what a
 	// sandbox with a list of hosts allows. TCP6 and UDPLite are empty if the kernel has none.

@@ -166,6 +166,7 @@ func (w *world) sockets(t *testing.T) {
 	t.Helper()
 	w.Daemon = w.stream(t, "unix", filepath.Join(w.Outside, "daemon"))
 	w.Foreign = w.stream(t, "unix", filepath.Join(w.Outside, "foreign"))
+	w.Inside = w.stream(t, "unix", filepath.Join(w.Workspace, "socket"))
 	w.protected = append(w.protected, w.Daemon, filepath.Join(w.Outside, "datagram"))
 	w.Datagram = w.datagrams(t, "unixgram", filepath.Join(w.Outside, "datagram"), nil)
 	w.Abstract = strings.TrimPrefix(w.stream(t, "unix", "@"+token("escape-")), "@")

@@ -70,6 +70,14 @@ func reads() map[string]func(*escape.World) escape.Answer {
 			_, err := os.Stat(w.Secret)
 			return outcome(err)
 		},
+		"attributes-outside": func(w *escape.World) escape.Answer {
+			_, err := unix.Lgetxattr(w.Secret, "user.none", nil)
+			return reached(err, unix.ENODATA)
+		},
+		"link-outside": func(w *escape.World) escape.Answer {
+			_, err := unix.Readlink(w.Secret, make([]byte, 1))
+			return reached(err, unix.EINVAL)
+		},
 		"watch-outside": func(w *escape.World) escape.Answer {
 			fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
 			if err != nil {

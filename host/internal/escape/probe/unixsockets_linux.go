@@ -14,6 +14,7 @@ func unixSockets() map[string]func(*escape.World) escape.Answer {
 	return map[string]func(*escape.World) escape.Answer{
 		"unix-daemon":   func(w *escape.World) escape.Answer { return tell("unix", w.Daemon, w) },
 		"unix-foreign":  func(w *escape.World) escape.Answer { return tell("unix", w.Foreign, w) },
+		"unix-inside":   func(w *escape.World) escape.Answer { return tell("unix", w.Inside, w) },
 		"unix-abstract": func(w *escape.World) escape.Answer { return tell("unix", "@"+w.Abstract, w) },
 		"unix-proc": func(w *escape.World) escape.Answer {
 			return tell("unix", proc(w.Neighbour, "root"+w.Daemon), w)
