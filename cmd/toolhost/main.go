@@ -28,6 +28,7 @@ func main() {
 	}
 	quietGRPC()
 	_ = plugin.Conceal() // toolhost doctor shows whether it works here
+	_ = plugin.Adopt()   // what plugins leave is found without it, too
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

@@ -25,7 +25,7 @@ func (c *command) begin(cmd *exec.Cmd, plan *sandbox.Plan) (*os.Process, error) 
 		defer func() { _ = stdin.Close() }()
 		cmd.Stdin = stdin
 	}
-	entry := sandbox.Entry{Path: cmd.Path, Limit: processLimit()}
+	entry := sandbox.Entry{Path: cmd.Path, Limit: processLimit(), Brand: uint64(c.group.Brand)}
 	if c.control != nil {
 		entry.Procs = c.control.Procs()
 	}

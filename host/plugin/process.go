@@ -71,7 +71,7 @@ func newProcess(c Candidate, cfg Config) *process {
 	p.grpc.refuse = p.refuse
 	p.cmd = command{
 		path: c.Binary(), dir: cfg.Root, args: cfg.Args, env: cfg.environment(cfg.cacheVariables()...),
-		namespace: cfg.Namespace, group: confine.Group{Mark: confine.NewMark()}, inheritSocket: cfg.Carrier == Socket,
+		namespace: cfg.Namespace, group: confine.NewRun(), inheritSocket: cfg.Carrier == Socket,
 		log: p.log, onForked: p.setPID, reap: func(process *os.Process) { p.reap(process) },
 		name: c.Name, strict: cfg.Sandbox.Level == Strict, trace: cfg.Trace, create: cfg.createGroup,
 	}
@@ -107,6 +107,7 @@ func (p *process) start(ctx context.Context, env []string) error {
 		// so this one is the process's as long as it lives, and ends with the goroutine. What
 		// is done to it concerns what it starts and nothing else of the host, see dropRights.
 		runtime.LockOSThread()
+		p.cmd.group.Begin()
 		process, err := p.cmd.spawn(ctx, env, outW, errW)
 		_, _ = outW.Close(), errW.Close()
 		p.cmd.closeInherited()
@@ -171,6 +172,7 @@ func (p *process) notStarted(err error) error {
 	p.refuse(startReason(p.cmd.path, err))
 	p.output.closeHandshake()
 	p.finish(&ExitError{Code: -1}, time.Now())
+	p.cmd.group.Forget()
 	p.cmd.closeGroup()
 	p.cmd.copied.close()
 	close(p.gone)
@@ -192,6 +194,14 @@ func (p *process) own(process *os.Process, stdout, stderr *os.File) {
 		p.finish(exit, at)
 	})
 
+	var left sync.WaitGroup
+	left.Go(func() {
+		if p.cmd.namespaced { // the kernel has ended it
+			p.cmd.group.Forget()
+		} else {
+			p.cmd.group.End()
+		}
+	})
 	p.output.limit.end()
 	end := at.Add(drainTime)
 	_, _ = stdout.SetReadDeadline(end), stderr.SetReadDeadline(end)
@@ -206,9 +216,7 @@ func (p *process) own(process *os.Process, stdout, stderr *os.File) {
 	_, _ = stdout.Close(), stderr.Close()
 	finish()
 
-	if !p.cmd.namespaced { // else the kernel has ended them
-		p.cmd.group.End()
-	}
+	left.Wait()
 	p.cmd.closeGroup()
 	p.cmd.copied.close()
 	p.box.close()
@@ -388,6 +396,9 @@ func (p *process) setPID(pid int) {
 	p.pid = pid
 	if pid != 0 {
 		p.forked.Store(int64(pid))
+		if err := p.cmd.group.Forked(pid); err != nil {
+			p.log.Warn("what the plugin leaves is not found if it clears its environment", "error", err)
+		}
 	}
 	if p.killed {
 		p.killNow()

@@ -16,15 +16,23 @@ const (
 )
 
 // Group is what one process started: the processes of its PID namespace or, without one,
-// those of this user whose environment has a mark.
+// those that have its brand, and those of this user whose environment has its mark.
 type Group struct {
-	// Mark is a variable of the environment, NAME=value. Empty: the processes are not
-	// marked, and none is found.
+	// Mark is a variable of the environment, NAME=value. Empty: the processes are not marked.
 	Mark string
+	// Brand is that of the processes. 0: they have none.
+	Brand Brand
 	// Namespace is the PID namespace as /proc/self/ns/pid has it, such as
 	// "pid:[4026531836]". Empty, or this process's own: the group has none to itself.
 	Namespace string
 }
+
+// Brand is the hard limit of file locks (RLIMIT_LOCKS, Linux) that a host gives to the processes of a
+// plugin's run. The kernel has counted no such locks since version 2.4, so it bounds nothing. But each
+// process inherits it, whatever it runs, whomever it has for a parent and however it clears its
+// environment; without CAP_SYS_RESOURCE no process can raise it; and it can be read of a process
+// that shows nothing else.
+type Brand uint64
 
 // RunVariable is the variable of the mark that a host gives to the processes of a plugin:
 //

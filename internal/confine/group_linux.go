@@ -23,9 +23,11 @@ func (g Group) Usage() (processes int, memory int64) {
 	return processes, memory
 }
 
-// End kills what the group's first process left when it ended, and waits for that, for
-// little more than a second. A group with a namespace was ended by the kernel.
+// End kills what the group's first process left when it ended and was reaped, and waits for that,
+// for little more than a second. A group with a namespace was ended by the kernel.
 func (g Group) End() {
+	defer tend()
+	g.Forget()
 	if g.hasNamespace() || g.Mark == "" {
 		return
 	}
@@ -45,7 +47,7 @@ func (g Group) has(p Process) bool {
 	if g.hasNamespace() {
 		return p.Namespace() == g.Namespace
 	}
-	return g.Mark != "" && hasEntry(p.Environ(), g.Mark)
+	return g.Brand != 0 && p.brand() == g.Brand && !p.isZombie() || g.Mark != "" && hasEntry(p.Environ(), g.Mark)
 }
 
 // hasEntry reports whether an environment has an entry that ends with the mark. It is
@@ -88,7 +90,9 @@ func killAll(chosen func(Process) bool, until time.Time) int {
 		if wait := p.kill(pid); wait != nil {
 			ending = append(ending, func(until time.Time) {
 				wait(until)
+				runs.Lock()
 				_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // an orphan may have become a child of this process
+				runs.Unlock()
 			})
 		}
 	})

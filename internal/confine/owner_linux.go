@@ -100,10 +100,11 @@ func startOf(pid int) (uint64, error) {
 // second, the name, may have brackets and spaces itself.
 func statOf(pid int) ([]string, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return nil, err
-	}
-	return strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])), nil
+	return fieldsOf(stat), err
+}
+
+func fieldsOf(stat []byte) []string {
+	return strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 }
 
 // hasThreads reports whether a process lives on without its first thread.
@@ -122,15 +123,20 @@ func hasThreads(pid int) (bool, error) {
 
 var marks atomic.Uint64
 
-// NewMark returns the mark for one more run of a program that this host starts, such as
-// "TOOLHOST_RUN=4711.815.4026531836.c0ffee00/1"; empty: this process cannot be identified,
+// NewRun returns the group of one more run of a program that this host starts, with a mark such
+// as "TOOLHOST_RUN=4711.815.4026531836.c0ffee00/1"; empty: this process cannot be identified,
 // and nothing that it starts is found.
-func NewMark() string {
+func NewRun() (g Group) {
 	me, err := self()
 	if err != nil {
-		return ""
+		return g
 	}
-	return RunVariable + "=" + me.String() + "/" + strconv.FormatUint(marks.Add(1), 10)
+	count := marks.Add(1)
+	g.Mark = RunVariable + "=" + me.String() + "/" + strconv.FormatUint(count, 10)
+	if ownBrand() == unbranded {
+		g.Brand = newBrand(me, count)
+	}
+	return g
 }
 
 // NewName returns a name for something that this host makes and a later one can find if this

@@ -30,8 +30,8 @@ func AwaitExit(int) bool { return false }
 // ReapGroup does nothing here.
 func ReapGroup(int) {}
 
-// NewMark is empty here: nothing is found by it.
-func NewMark() string { return "" }
+// NewRun is empty here: nothing is found by it.
+func NewRun() Group { return Group{} }
 
 // CheckSweep returns [errors.ErrUnsupported].
 func CheckSweep() error { return errors.ErrUnsupported }
@@ -44,3 +44,15 @@ func Sweep(context.Context, string) Swept { return Swept{} }
 
 // OfPlugin is empty here: nothing is known of other processes.
 func OfPlugin(_, _ int) (why string) { return "" }
+
+// Begin does nothing here.
+func (g Group) Begin() {}
+
+// Forked does nothing here.
+func (g Group) Forked(int) error { return nil }
+
+// Forget does nothing here.
+func (g Group) Forget() {}
+
+// Adopt returns [errors.ErrUnsupported].
+func Adopt() error { return errors.ErrUnsupported }

@@ -59,11 +59,16 @@ func Each(until time.Time, f func(p Process)) {
 // Environ returns the process's environment, at most [MaxEnviron] bytes of it, valid until
 // the next read; nil: the process is another user's, or cannot be read.
 func (p Process) Environ() []byte {
-	var stat unix.Stat_t
-	if unix.Fstat(p.dir, &stat) != nil || int64(stat.Uid) != int64(os.Geteuid()) {
+	if !p.isOurs() {
 		return nil
 	}
 	return p.read("environ", MaxEnviron)
+}
+
+// isOurs reports whether the process is this user's, and does not conceal itself.
+func (p Process) isOurs() bool {
+	var stat unix.Stat_t
+	return unix.Fstat(p.dir, &stat) == nil && int64(stat.Uid) == int64(os.Geteuid())
 }
 
 // File returns one of the process's files, such as "statm", valid until the next read; nil:
@@ -105,6 +110,16 @@ func (p Process) read(name string, most int) []byte {
 	return b
 }
 
+// isZombie reports whether the process has ended and is not reaped.
+func (p Process) isZombie() bool {
+	fields := fieldsOf(p.File("stat"))
+	if len(fields) > 0 && fields[0] != "Z" {
+		return false
+	}
+	lives, _ := hasThreads(p.Number)
+	return !lives
+}
+
 // number is the process's number for the system calls of this process, which is not what
 // /proc calls it where that belongs to another PID namespace; 0: it has none, or has ended.
 func (p Process) number() int {
@@ -128,7 +143,7 @@ func (p Process) number() int {
 }
 
 // kill kills the process, which has this number for system calls. The function that it
-// returns waits for the end, and has to be called; nil: there is no such process.
+// returns waits for the end, and has to be called; nil: there is no such process, or it has ended.
 func (p Process) kill(number int) (wait func(until time.Time)) {
 	fd, err := unix.PidfdOpen(number, 0)
 	if err != nil {
@@ -136,17 +151,26 @@ func (p Process) kill(number int) (wait func(until time.Time)) {
 	}
 	// The number may have become another's before that. If the directory is still there, it
 	// has not, and from here on the descriptor is of one process.
-	if unix.Faccessat(p.dir, "stat", unix.F_OK, 0) != nil || unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) != nil {
+	if hasEnded(fd) || unix.Faccessat(p.dir, "stat", unix.F_OK, 0) != nil || unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) != nil {
 		_ = unix.Close(fd)
 		return nil
 	}
-	return func(until time.Time) {
-		defer func() { _ = unix.Close(fd) }()
-		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		for left := time.Until(until); left > 0; left = time.Until(until) {
-			if _, err := unix.Poll(poll, int(left.Milliseconds())+1); err != unix.EINTR {
-				return
-			}
+	return func(until time.Time) { awaitEnd(fd, until) }
+}
+
+// awaitEnd waits for the end of a process until a time, and closes its descriptor.
+func awaitEnd(fd int, until time.Time) {
+	defer func() { _ = unix.Close(fd) }()
+	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	for left := time.Until(until); left > 0; left = time.Until(until) {
+		if _, err := unix.Poll(poll, int(left.Milliseconds())+1); err != unix.EINTR {
+			return
 		}
 	}
+}
+
+// hasEnded reports whether a process has ended, of which this is a descriptor.
+func hasEnded(fd int) bool {
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0) //nolint:gosec // small
+	return n > 0 || err != nil && err != unix.EINTR
 }

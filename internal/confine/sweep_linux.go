@@ -55,6 +55,9 @@ func Sweep(ctx context.Context, dir string) Swept {
 	}
 	dead := map[string]bool{} // by owner
 	orphaned := func(p Process) bool {
+		if b := p.brand(); b.isForeign() && p.isOurs() && p.Namespace() == ownNamespace() && b.isOfDead() {
+			return !p.isZombie()
+		}
 		text, ok := ownerIn(p.Environ())
 		if !ok {
 			return false

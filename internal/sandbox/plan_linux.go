@@ -22,6 +22,8 @@ type Entry struct {
 	Procs []string
 	// Limit is the limit of the user's processes (RLIMIT_NPROC), soft and hard.
 	Limit unix.Rlimit
+	// Brand is the limit by which the processes of the run are known (RLIMIT_LOCKS); 0: by none.
+	Brand uint64
 }
 
 // Attributes completes the attributes of a process that begins as the stage. Its caller has set
@@ -43,6 +45,9 @@ func (p *Plan) Steps(s *stage.Program, report int, e Entry) error {
 	closeOnExec(s, report)
 	if e.Descriptor > 0 {
 		closeOnExec(s, e.Descriptor)
+	}
+	if e.Brand != 0 {
+		limit(s, "file locks", unix.RLIMIT_LOCKS, e.Brand, e.Brand)
 	}
 	if p.bare {
 		s.Call(Enter, unix.SYS_CHDIR, s.Text(of.Dir))

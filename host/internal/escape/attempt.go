@@ -38,6 +38,10 @@ const (
 	Runs
 	// Stays: what the attempt left is there when the plugin is closed.
 	Stays
+	// Lingers: the process that the attempt left is not reaped when the plugin is closed.
+	Lingers
+	// ArrivesLate: a listener of the test was told the nonce when the plugin was closed.
+	ArrivesLate
 	// RunsOn: the kernel did not stop it for what it had used of the processors. How long it
 	// took does not tell, as others use them too.
 	RunsOn

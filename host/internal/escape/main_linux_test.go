@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/binaries"
 )
 
@@ -27,6 +28,10 @@ var built struct {
 
 func TestMain(m *testing.M) {
 	if err := simulate(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	if err := plugin.Adopt(); err != nil { // as the command does
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

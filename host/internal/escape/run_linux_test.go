@@ -54,7 +54,7 @@ func results(t *testing.T, w *world, r runner, attempts iter.Seq2[*escape.Group,
 		if a.Proof == escape.RunsOn && said.Outcome == escape.Done && stopped(t, r.pid()) > stops {
 			said.Outcome, said.Note = escape.Denied, "its control group had to wait"
 		}
-		if a.Proof == escape.Stays && said.Outcome == escape.Done {
+		if isLate(a.Proof) && said.Outcome == escape.Done {
 			rest := rest{a, its, -1}
 			if said.PID != 0 {
 				rest.process = descriptorOf(t, r.pid(), said.PID)
@@ -66,7 +66,19 @@ func results(t *testing.T, w *world, r runner, attempts iter.Seq2[*escape.Group,
 	r.close(t)
 	for _, l := range later {
 		said := all[l.attempt.Name]
-		if l.process >= 0 && !lives(l.process) || l.process < 0 && !left(said.Left, l.its.SegmentSize()) {
+		var there bool
+		switch {
+		case l.attempt.Proof == escape.Lingers:
+			there = unix.PidfdSendSignal(l.process, 0, nil, 0) == nil
+			_ = unix.Waitid(unix.P_PIDFD, l.process, nil, unix.WEXITED|unix.WNOHANG, nil)
+		case l.attempt.Proof == escape.ArrivesLate:
+			there = lives(l.process) && w.has(l.its.Nonce, ceiling) || w.has(l.its.Nonce, 0)
+		case l.process >= 0:
+			there = lives(l.process)
+		default:
+			there = left(said.Left, l.its.SegmentSize())
+		}
+		if !there {
 			said.Outcome, said.Note = escape.Denied, "it is gone when the plugin is closed"
 			all[l.attempt.Name] = said
 		}
@@ -76,6 +88,11 @@ func results(t *testing.T, w *world, r runner, attempts iter.Seq2[*escape.Group,
 		}
 	}
 	return all
+}
+
+// isLate reports whether a proof is looked for when the plugin is closed.
+func isLate(p escape.Proof) bool {
+	return p == escape.Stays || p == escape.Lingers || p == escape.ArrivesLate
 }
 
 // reaches reports whether a listener of the probe is reached from here.

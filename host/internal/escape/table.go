@@ -69,7 +69,6 @@ var (
 
 	machineSockets = []Exception{{Bare, declared &^ NetAny, "Without a network namespace, /proc shows the machine's."}}
 	ownLoader      = []Exception{{"", ExecList, "The loader of a program on the list runs whatever can be read, as the process could do in its own memory."}}
-	noPID          = []Exception{{Bare, Undeclared | ExecAny, "Without a PID namespace, what a process leaves is found by its environment."}}
 	noConnect      = []Exception{noPaths[1], {Bare, WorkspaceRead | WorkspaceWrite, "Without mounts sockets cannot be told apart, and nothing is connected."}}
 	noPaths        = []Exception{{Bare, Undeclared, "Landlock does not look at Unix sockets before its version 9."}, {Bare, NetAny, "Landlock does not look at Unix sockets before its version 9."}}
 	tmpOfUser      = []Exception{{"", Undeclared, "It has the temporary files of its user."}, {Bare, declared, "Without mounts the limit is one of each file."}}
@@ -343,9 +342,13 @@ var Table = []Group{
 	{"Staying when the plugin is closed", "", "processes", []Attempt{
 		{"stay-forked", "Leaves a process without a parent, in a session of its own.", Stays, 0, AnyUser, nil},
 		{"stay-ignoring", "Leaves one that ignores signals.", Stays, 0, AnyUser, nil},
-		{"stay-unmarked", "Leaves one that has cleared its environment.", Stays, none, AnyUser, noPID},
+		{"stay-unmarked", "Leaves a program that was started with no environment.", Stays, 0, AnyUser, nil},
+		{"stay-cleared", "Leaves one that has cleared its environment in its memory.", Stays, 0, AnyUser, nil},
+		{"stay-lowered", "Leaves one that has lowered the limit by which its host knows it (RLIMIT_LOCKS).", Stays, 0, Luck, nil},
+		{"parent-zombies", "Leaves one that has ended to its host, as a child that no one reaps (CLONE_PARENT).", Lingers, 0, AnyUser, nil},
 		{"stay-in-group", "Moves to another control group.", Says, none, Root, noView},
 		{"leave-segment", "Leaves a shared memory segment.", Stays, none, AnyUser, noIPC},
+		{"late-listener", "Leaves one that waits for the plugin's end and then connects to the daemon's socket, with a filter of its own that lets it.", ArrivesLate, 0, AnyUser, nil},
 	}, false},
 	{"Limits", "Each takes more than the limit, which is set.", "", []Attempt{
 		{"take-memory", "Takes memory.", Says, none, AnyUser, nil},

@@ -74,7 +74,7 @@ func (s *subject) start(o startOptions) (*process, error) {
 	p := &process{dir: dir, root: cmp.Or(o.root, s.root), exited: make(chan struct{})}
 	cmd := exec.Command(s.path) //nolint:noctx // it is ended with its group
 	cmd.Dir = p.root
-	p.group = confine.Group{Mark: confine.NewMark()}
+	p.group = confine.NewRun()
 	cmd.Env = slices.Concat(s.env, []string{"TMPDIR=" + cmp.Or(o.temp, s.temp)})
 	if p.group.Mark != "" {
 		cmd.Env = append(cmd.Env, p.group.Mark)
@@ -117,15 +117,18 @@ func (p *process) fork(cmd *exec.Cmd) error {
 	p.began = time.Now()
 	go func() {
 		runtime.LockOSThread()
+		p.group.Begin()
 		err := cmd.Start()
 		_, _ = outW.Close(), errW.Close()
 		if err != nil {
+			p.group.Forget()
 			_, _ = outR.Close(), errR.Close()
 			close(p.exited)
 			started <- err
 			return
 		}
 		p.pid = cmd.Process.Pid
+		_ = p.group.Forked(p.pid) // else what it leaves is found by its environment alone
 		started <- nil
 		p.own(cmd, outR, errR)
 	}()

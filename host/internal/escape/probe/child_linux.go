@@ -26,6 +26,8 @@ type child struct {
 	// out is shared with the process: what each call returned, or an error below zero.
 	out []int64
 	pid int
+	// flags are those of its own clone, besides the signal that tells its parent of its end.
+	flags uintptr
 }
 
 type step struct {
@@ -34,6 +36,7 @@ type step struct {
 	from   [6]int32       // of the steps whose results are arguments, plus 1; 0: none
 	soft   uint32         // goes on after an error
 	leaves uint32         // ends the process if the result is not 0, as for the parent of a clone
+	parent uint32         // the step from which on the parent of a clone goes on; 0: the next
 	code   func() uintptr // runs in place of the call; nil: the call is made
 }
 
@@ -94,7 +97,7 @@ func (c *child) start() error {
 	for i := range c.out {
 		c.out[i] = notRun
 	}
-	pid, errno := carryOut(&c.steps[0], &c.out[0], len(c.steps))
+	pid, errno := carryOut(&c.steps[0], &c.out[0], len(c.steps), c.flags)
 	c.pid = int(pid)
 	return errnoOf(errno)
 }
@@ -104,12 +107,12 @@ func (c *child) start() error {
 //
 //go:nosplit
 //go:norace
-func carryOut(steps *step, out *int64, n int) (uintptr, syscall.Errno) {
-	pid, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+func carryOut(steps *step, out *int64, n int, flags uintptr) (uintptr, syscall.Errno) {
+	pid, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, flags|uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
 	if errno != 0 || pid != 0 {
 		return pid, errno
 	}
-	for i := range n {
+	for i := 0; i < n; i++ {
 		s := (*step)(unsafe.Add(unsafe.Pointer(steps), uintptr(i)*unsafe.Sizeof(step{})))
 		for a := range 6 {
 			if s.from[a] != 0 {
@@ -139,6 +142,9 @@ func carryOut(steps *step, out *int64, n int) (uintptr, syscall.Errno) {
 			continue
 		}
 		*at = int64(r)
+		if s.parent != 0 && r != 0 {
+			i = int(s.parent) - 1
+		}
 	}
 	for {
 		_, _, _ = syscall.RawSyscall6(unix.SYS_EXIT_GROUP, 0, 0, 0, 0, 0, 0)

@@ -3,11 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
-	"strconv"
-	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -69,101 +65,4 @@ func rights() map[string]func(*escape.World) escape.Answer {
 			return outcome(c.run())
 		},
 	}
-}
-
-// remains are ways to be there when the plugin was closed. The test looks for what they leave.
-func remains() map[string]func(*escape.World) escape.Answer {
-	return map[string]func(*escape.World) escape.Answer{
-		"stay-forked": func(*escape.World) escape.Answer {
-			var c child
-			c.do(unix.SYS_SETSID)
-			return c.stay()
-		},
-		"stay-ignoring": func(*escape.World) escape.Answer {
-			var c child
-			ignore := make([]uintptr, 8)
-			ignore[0] = 1 // SIG_IGN
-			for _, s := range []syscall.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT} {
-				c.do(unix.SYS_RT_SIGACTION, int(s), unsafe.Pointer(&ignore[0]), 0, 8)
-			}
-			c.kept = append(c.kept, ignore)
-			c.do(unix.SYS_SETSID)
-			return c.stay()
-		},
-		"stay-unmarked": func(*escape.World) escape.Answer {
-			cmd := exec.Command("/bin/sh", "-c", "sleep 600 & echo $!") //nolint:noctx // it ends at once
-			cmd.Env = []string{"PATH=/bin:/usr/bin"}
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-			r, w, err := os.Pipe()
-			if err != nil {
-				return outcome(err)
-			}
-			defer func() { _ = r.Close() }()
-			cmd.Stdout = w
-			err = cmd.Run()
-			_ = w.Close()
-			if err != nil {
-				return outcome(err)
-			}
-			line := make([]byte, 32)
-			n, err := r.Read(line)
-			if err != nil {
-				return outcome(err)
-			}
-			pid, err := strconv.Atoi(string(bytes.TrimSpace(line[:n])))
-			if err != nil {
-				return inconclusive("%v", err)
-			}
-			return staying(pid)
-		},
-		"stay-in-group": func(w *escape.World) escape.Answer {
-			if w.CGroup == "" {
-				return escape.Answer{Outcome: escape.Unavailable, Note: "the test can make no control group"}
-			}
-			var c child
-			fd := c.do(unix.SYS_OPENAT, unix.AT_FDCWD, w.CGroup+"/cgroup.procs", unix.O_WRONLY, 0)
-			c.do(unix.SYS_WRITE, fd, []byte("0"), 1)
-			return outcome(c.run())
-		},
-		"leave-segment": func(w *escape.World) escape.Answer {
-			id, err := unix.SysvShmGet(unix.IPC_PRIVATE, w.SegmentSize(), 0o600|unix.IPC_CREAT)
-			if err != nil {
-				return outcome(err)
-			}
-			return escape.Answer{Outcome: escape.Done, Left: id}
-		},
-	}
-}
-
-// stay forks once more, so that the process has no parent here, and waits for ever. Its number
-// is told as /proc has it.
-func (c *child) stay() escape.Answer {
-	number, err := unix.Mmap(-1, 0, 8, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
-	if err != nil {
-		return outcome(err)
-	}
-	const setTID = unix.CLONE_PARENT_SETTID
-	c.steps[c.do(unix.SYS_CLONE, setTID|int(unix.SIGCHLD), 0, number)].leaves = 1
-	c.do(unix.SYS_PPOLL, 0, 0, 0, 0, 0)
-	if err := c.start(); err != nil {
-		return outcome(err)
-	}
-	var status unix.WaitStatus
-	if _, err := unix.Wait4(c.pid, &status, unix.WALL, nil); err != nil {
-		return inconclusive("%v", err)
-	}
-	pid := int(*(*int32)(unsafe.Pointer(&number[0])))
-	if pid == 0 {
-		return outcome(c.firstError())
-	}
-	return staying(pid)
-}
-
-// staying is the answer of an attempt that has left a process. Other namespaces have other
-// numbers for it, which the test finds by the link.
-func staying(pid int) escape.Answer {
-	if err := unix.Kill(pid, 0); err != nil && !errors.Is(err, unix.EPERM) {
-		return outcome(fmt.Errorf("process %d: %w", pid, err))
-	}
-	return escape.Answer{Outcome: escape.Done, PID: pid}
 }

@@ -1,0 +1,119 @@
+package confine
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/test/require"
+)
+
+// What this test's binary does for tests, in processes of its own, besides [child]'s.
+func init() {
+	read := func() bool { n, _ := os.Stdin.Read(make([]byte, 1)); return n > 0 }
+	switch os.Getenv(variable) {
+	case "leaves": // when it is told to, a process without an environment, in a session of its own
+		read()
+		cmd := exec.Command(os.Args[0]) //nolint:noctx // the test ends it
+		cmd.Args, cmd.Env, cmd.Stdout = []string{"headless"}, []string{variable + "="}, os.Stdout
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := cmd.Start(); err != nil {
+			fmt.Println(err)
+		}
+		read()
+		os.Exit(0)
+	}
+	if os.Args[0] == "headless" { // its first thread ends, and with that what /proc shows of its environment
+		fmt.Println(os.Getpid())
+		_, _, _ = unix.RawSyscall(unix.SYS_EXIT, 0, 0, 0)
+	}
+}
+
+// program is this test's binary as one of the above.
+type program struct {
+	*exec.Cmd
+	in  io.WriteCloser
+	out io.Reader
+}
+
+func start(t *testing.T, what string, args ...string) program {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...) //nolint:noctx // the test ends it
+	cmd.Env, cmd.Stderr = []string{variable + "=" + what}, os.Stderr
+	p := program{cmd, require.Must(cmd.StdinPipe())(t), require.Must(cmd.StdoutPipe())(t)}
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _, _ = p.in.Close(), cmd.Wait() })
+	return p
+}
+
+// number is that of the process that it tells.
+func (p program) number(t *testing.T) int {
+	t.Helper()
+	text := make([]byte, 100)
+	n, _ := p.out.Read(text)
+	pid, err := strconv.Atoi(string(bytes.TrimSpace(text[:n])))
+	if err != nil {
+		t.Fatalf("it says %q", text[:n])
+	}
+	t.Cleanup(func() { _ = unix.Kill(pid, unix.SIGKILL) })
+	return pid
+}
+
+func exists(pid int) bool { return unix.Kill(pid, 0) == nil }
+
+// left is a process that a run has left.
+func left(t *testing.T, of Group) (pid int) {
+	t.Helper()
+	p := start(t, "leaves")
+	require.NoError(t, of.Brand.give(p.Process.Pid))
+	_ = require.Must(p.in.Write([]byte("x")))(t)
+	pid = p.number(t)
+	require.NoError(t, p.in.Close())
+	_ = p.Wait()
+	require.Eventually(t, "its first thread has ended", func() bool {
+		fields, err := statOf(pid)
+		return err == nil && fields[0] == "Z"
+	})
+	return pid
+}
+
+// What a process has in its environment does not matter, nor whether its first thread lives.
+func TestEndWithoutEnvironment(t *testing.T) {
+	t.Parallel()
+	run := NewRun()
+	if run.Brand == 0 {
+		t.Skip("this process cannot give brands")
+	}
+	pid, other := left(t, run), left(t, NewRun())
+	if n, _ := run.Usage(); n != 1 {
+		t.Errorf("the run has %d processes", n)
+	}
+	run.End()
+	require.Eventually(t, "the process that was left has ended", func() bool { return !exists(pid) })
+	if !exists(other) {
+		t.Error("the process of another run has ended")
+	}
+}
+
+// A later host ends what one that was killed left, and nothing of one that lives.
+func TestSweepWithoutEnvironment(t *testing.T) {
+	t.Parallel()
+	me, err := self()
+	if err != nil || ownBrand() != unbranded {
+		t.Skip("this process cannot give brands", err)
+	}
+	living := left(t, NewRun())
+	dead := left(t, Group{Brand: newBrand(owner{me.pid, me.start - 1, me.space, me.boot}, 1)})
+	Sweep(t.Context(), t.TempDir())
+	require.Eventually(t, "what the dead host left has ended", func() bool { return !exists(dead) })
+	if !exists(living) {
+		t.Error("what belongs to a living one has ended")
+	}
+}
