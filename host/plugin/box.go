@@ -23,6 +23,9 @@ type box struct {
 	end     context.CancelFunc
 	proxy   *egress.Proxy // nil: there is none
 	workers sync.WaitGroup
+	// empty is closed when nothing is left that the filter of its system calls is on; nil: the host
+	// does not learn of that.
+	empty chan struct{}
 }
 
 // openBox begins. What the stage sent is in the order of the plan's steps, and is closed when it
@@ -37,6 +40,7 @@ func openBox(c *command, denied func(what string)) (b *box, err error) {
 				_ = f.Close()
 			}
 			b.close()
+			b.shut()
 		}
 	}()
 	take := func(wanted bool) *os.File {
@@ -60,13 +64,15 @@ func openBox(c *command, denied func(what string)) (b *box, err error) {
 		}
 	}
 	if f := take(plan.Notify); f != nil {
-		b.workers.Go(func() {
+		b.empty = make(chan struct{})
+		go func() {
+			defer close(b.empty)
 			if plan.Traced {
 				sandbox.Observe(ctx, f, c.trace.used)
 				return
 			}
 			sandbox.Refuse(ctx, f, denied)
-		})
+		}()
 	}
 	if l := c.listener; l != nil {
 		c.listener = nil
@@ -104,16 +110,37 @@ func (b *box) connect(f *os.File, hosts []string, plugin string, denied func(wha
 	return b.serve(f, b.proxy.Serve)
 }
 
-// close ends what the host does for the process, which has ended.
+// close ends what the host does for the process, which has ended, but that it refuses system calls to
+// what is left of it: what has no host that answers could have another one, of its own.
 func (b *box) close() {
-	if b == nil {
-		return
-	}
-	b.end()
 	if b.proxy != nil {
 		b.proxy.Close()
 	}
 	b.workers.Wait()
+}
+
+// isEmpty reports whether nothing is left of the process within d, or ctx has ended. Where the host does
+// not learn of that, it takes it for granted.
+func (b *box) isEmpty(ctx context.Context, d time.Duration) bool {
+	if b.empty == nil {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	select {
+	case <-b.empty:
+		return true
+	case <-ctx.Done():
+		return !errors.Is(ctx.Err(), context.DeadlineExceeded)
+	}
+}
+
+// shut ends all that the host does for the process, and for what is left of it.
+func (b *box) shut() {
+	b.end()
+	if b.empty != nil {
+		<-b.empty
+	}
 }
 
 // Denial is something that the sandbox of a plugin has refused to its process. What files it was

@@ -77,11 +77,12 @@ type Config struct {
 	// for what is its own in them.
 	Hidden []string
 
-	healthPause time.Duration // 0: healthPause
-	needs       *tool.Needs   // that the plugin declared last; nil: they are not known
-	unasked     bool          // it has never said what it needs
-	modules     []string      // in which it then said that its tools are; see [wire.Description]
-	denials     *denials      // counts what its sandbox refuses; nil: nothing does
+	healthPause time.Duration  // 0: healthPause
+	needs       *tool.Needs    // that the plugin declared last; nil: they are not known
+	unasked     bool           // it has never said what it needs
+	modules     []string       // in which it then said that its tools are; see [wire.Description]
+	survived    func(*process) // is called when something of a run lives on that has ended; nil: nothing is
+	denials     *denials       // counts what its sandbox refuses; nil: nothing does
 	// createGroup makes a control group; nil: where this process may make some.
 	createGroup func(purpose string, l cgroup.Limits) (*cgroup.Group, error)
 }

@@ -25,6 +25,7 @@ const (
 	EventAdded       Event = "added"
 	EventUpgraded    Event = "upgraded"
 	EventRemoved     Event = "removed"
+	EventSurvived    Event = "survived"   // a process of a run that has ended lives on
 	EventWantsMore   Event = "wants_more" // it declares needs that were not accepted, and runs without
 )
 

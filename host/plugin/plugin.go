@@ -45,7 +45,9 @@ func New(c Candidate, cfg Config) *Plugin {
 func newPlugin(c Candidate, cfg Config, prepare func(context.Context, Config, *instance) error) *Plugin {
 	cfg = cfg.withDefaults()
 	cfg.denials = newDenials(c.Name, cfg.Logger, cfg.Journal)
-	p := &Plugin{candidate: c, cfg: cfg}
+	p := &Plugin{candidate: c}
+	cfg.survived = p.runs.outlast
+	p.cfg = cfg
 	p.notifier = notifier{
 		name: c.Name, cfg: cfg, runs: &p.runs, said: &p.said, changes: make(chan struct{}, 1),
 	}

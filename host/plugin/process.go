@@ -38,6 +38,8 @@ type process struct {
 	box    *box     // what the host does for its sandbox; set when the process runs
 	denied func(what string)
 
+	survived func(*process) // is called when something of the run lives on; nil: nothing is
+
 	exited   chan struct{} // closed when the process is reaped and its pipes are read
 	gone     chan struct{} // closed after exited, when its descendants have ended too
 	detached chan struct{} // closed when go-plugin's client has nothing more to do with it
@@ -63,7 +65,7 @@ func newProcess(c Candidate, cfg Config) *process {
 	}
 	p := &process{
 		name: c.Name, log: cfg.Logger.Named(c.Name), denied: func(string) {},
-		exited: make(chan struct{}), gone: make(chan struct{}), detached: make(chan struct{}),
+		survived: cfg.survived, exited: make(chan struct{}), gone: make(chan struct{}), detached: make(chan struct{}),
 	}
 	p.output = newOutput(p.log, p.refuse)
 	p.output.journal, p.output.pid = cfg.Journal, func() int { return int(p.forked.Load()) }
@@ -219,8 +221,22 @@ func (p *process) own(process *os.Process, stdout, stderr *os.File) {
 	left.Wait()
 	p.cmd.closeGroup()
 	p.cmd.copied.close()
-	p.box.close()
+	p.shutBox()
 	p.leave()
+}
+
+// shutBox ends what the host does for the sandbox, unless something of the run is left that could not
+// be ended: that has to be refused on.
+func (p *process) shutBox() {
+	if p.box == nil {
+		return
+	}
+	p.box.close()
+	if p.cmd.trace == nil && p.survived != nil && !p.box.isEmpty(context.Background(), endGrace) {
+		p.survived(p)
+		return
+	}
+	p.box.shut()
 }
 
 // ownConnection is own for a server without a program: the run ends with the connection.
@@ -273,6 +289,7 @@ func (p *process) onEnd(exited, gone func()) {
 // What a process, or reading its output, may take to end when it must.
 const (
 	killGrace = 5 * time.Second // after SIGKILL
+	endGrace  = time.Second     // of what the process leaves, when that was killed
 	logGrace  = time.Second
 )
 

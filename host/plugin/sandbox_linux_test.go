@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/toolhost/toolhost/host/plugin"
@@ -93,6 +94,11 @@ func attempts() []tool.Tool {
 			defer func() { _ = res.Body.Close() }()
 			b, err := io.ReadAll(res.Body)
 			return string(b), err
+		}),
+		try("leave", func(on string) (string, error) { // a script that has nothing of what it comes from
+			cmd := exec.Command("/bin/sh", "-c", on)
+			cmd.Env, cmd.SysProcAttr = []string{"PATH=/bin:/usr/bin:/sbin:/usr/sbin"}, &syscall.SysProcAttr{Setsid: true}
+			return "", cmd.Start()
 		}),
 		try("environment", func(string) (string, error) { return strings.Join(os.Environ(), "\n"), nil }),
 	}

@@ -218,6 +218,33 @@ func (s *supervisor) background(f func()) {
 	}
 }
 
+// survivorPause is how long the host waits before it looks again for what a run has left; the
+// pause doubles each time, up to a minute.
+const survivorPause = time.Second
+
+// outlast goes on with the sandbox of a run that has ended, and ends what it can find of it, until
+// nothing of it is left or the plugin is closed. What is left costs the host a descriptor, a look each
+// minute, and the refusals that any process may have.
+func (s *supervisor) outlast(p *process) {
+	look := func() {
+		defer p.box.shut()
+		s.tell(hclog.Warn, EventSurvived, "a process of the plugin lives on", "its run has ended, and it could not be ended with that; "+
+			"it is refused what its sandbox refuses, and looked for again", "ran as", p.forked.Load())
+		for pause := survivorPause; !p.box.isEmpty(s.life, pause); pause = min(2*pause, time.Minute) {
+			p.cmd.group.End()
+		}
+	}
+	s.mu.Lock()
+	closed := s.closed
+	if !closed {
+		s.workers.Go(look)
+	}
+	s.mu.Unlock()
+	if closed {
+		p.box.shut()
+	}
+}
+
 func (s *supervisor) isCurrent(run *instance) bool { return s.current.Load() == run }
 
 func (s *supervisor) isClosed() bool {
