@@ -1,63 +1,153 @@
 package confine
 
 import (
-	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
-	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
-	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// Bounds of what is read of a process that may be hostile: it can make its environment as
-// large as it likes, and can make reading it wait.
-const (
-	maxStatus   = 64 << 10
-	environTime = time.Second
-	maxParents  = 256
-)
+// maxParents bounds how far the parents of a process are followed.
+const maxParents = 256
 
-// environs bounds how many environments are being read: one that waits keeps a thread.
-var environs = make(chan struct{}, 4)
-
-// OfPlugin returns why a process, which may be at the other end of a socket, counts as a
-// plugin's; empty: it does not. It counts if it descends from host (0: from none that is
-// known), lives in a PID namespace below this process's, or has a [RunVariable] in its
-// environment that this process does not have. A process of which nothing can be read, or
-// that has left its parents and cleared or hidden its environment, is not found.
-func OfPlugin(pid, host int) (why string) {
+// OfPlugin returns why the process at the other end of a Unix socket, as it was when it connected or
+// began to listen, counts as a plugin's; empty: it does not. It counts if it lives in a PID namespace
+// below this process's, has a [Brand] of another run than this process, or descends from this one,
+// if that is a host; also if it has ended, as it may have handed its socket on, or
+// if none of that can be found out.
+//
+// A process that cannot be seen from here does not count: it is in no namespace in which this process
+// starts others. Nor does another user's of which nothing can be read, unless this process is root's: no
+// other can make its plugins another user's.
+func OfPlugin(conn syscall.Conn, host bool) (why string) {
+	peer, process, err := peerOf(conn)
+	if err != nil {
+		return "the process cannot be looked at: " + err.Error()
+	}
+	if process >= 0 {
+		defer func() { _ = unix.Close(process) }()
+	}
+	pid := int(peer.Pid)
 	if pid <= 0 || pid == os.Getpid() {
 		return ""
 	}
-	mine, err1 := depthOf(os.Getpid())
-	theirs, err2 := depthOf(pid)
+	number, theirs, err := numbersIn(fmt.Sprintf("/proc/%d/status", pid))
+	if process >= 0 && (err != nil || !procIsOwn()) { // it is hidden, or has another number there
+		number, theirs, err = numbersIn(fmt.Sprintf("/proc/self/fdinfo/%d", process))
+	}
+	mine, err2 := ownDepth()
+	brand, branded := brandOf(pid, func(name string) []byte {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", number, name))
+		return text
+	})
+	descends, err3 := descends(number)
+	foreign := os.Geteuid() != 0 && int64(peer.Uid) != int64(os.Geteuid())
 	switch {
-	case err1 != nil || err2 != nil:
-		return ""
+	case process >= 0 && hasEnded(process): // then all of the above may be about another one
+		return "the process has ended"
+	case err != nil || err2 != nil:
+		return "the process cannot be looked at: " + errors.Join(err, err2).Error()
 	case theirs > mine:
 		return "the process lives in a PID namespace of its own"
-	case host != 0 && descends(pid, host):
-		return fmt.Sprintf("the process descends from process %d, which runs plugins", host)
-	case isMarked(pid):
-		return "the environment of the process says so"
+	case branded && brand.isForeign():
+		return "the process was started by a host of plugins, or by what that has started"
+	case host && descends:
+		return fmt.Sprintf("the process descends from process %d, which runs plugins", os.Getpid())
+	case err3 != nil && !branded && !foreign:
+		return "the process cannot be looked at: " + err3.Error()
 	}
 	return ""
 }
 
-func descends(pid, from int) bool {
-	for range maxParents {
-		parent, err := Parent(pid)
-		if err != nil || parent <= 1 {
-			return false
+// peerOf returns who is at the other end of a connection, and a descriptor of that process. Before
+// Linux 6.5 that is of the process which has the number now; below 0: before 5.3 there is none.
+func peerOf(conn syscall.Conn) (peer *unix.Ucred, process int, err error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, -1, err
+	}
+	var asked error
+	err = raw.Control(func(fd uintptr) {
+		if peer, asked = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); asked != nil {
+			return
 		}
-		if parent == from {
-			return true
+		if process, asked = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PEERPIDFD); asked == unix.ENOPROTOOPT && peer.Pid > 0 {
+			process, asked = unix.PidfdOpen(int(peer.Pid), 0)
+		}
+	})
+	switch {
+	case err == nil && asked == nil:
+		return peer, process, nil
+	case peer != nil && (peer.Pid <= 0 || asked == unix.ENOSYS):
+		return peer, -1, nil
+	}
+	return nil, -1, errors.Join(err, os.NewSyscallError("look for the peer", asked))
+}
+
+// numbersIn returns the number that a process has in /proc, and in how many PID namespaces it is; 0: the
+// kernel has none. The file is its status or says what a descriptor of it is; both are open to every user.
+func numbersIn(file string) (number, depth int, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0, 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		switch words := strings.Fields(line); {
+		case len(words) < 2:
+		case words[0] == "Pid:":
+			number, err = strconv.Atoi(words[1])
+		case words[0] == "NSpid:":
+			depth = len(words) - 1
+		}
+	}
+	return number, depth, err
+}
+
+// ownDepth is in how many PID namespaces this process is.
+var ownDepth = sync.OnceValues(func() (depth int, err error) {
+	_, depth, err = numbersIn("/proc/self/status")
+	return depth, err
+})
+
+// descends reports whether a process descends from this one, by its number in /proc. What does so stays
+// below this one if it adopts orphans, and else is lost for good. So a line of parents that is the same
+// when it is read again was true, whatever ended meanwhile and had its number taken.
+func descends(number int) (bool, error) {
+	self, err := os.Readlink("/proc/self")
+	if err != nil {
+		return false, err
+	}
+	for range 8 {
+		line, err := lineOf(number, self)
+		if again, err2 := lineOf(number, self); slices.Equal(line, again) {
+			return len(line) > 0 && strings.HasPrefix(line[len(line)-1], self+" "), cmp.Or(err, err2)
+		}
+	}
+	return false, errors.New("its parents change all the time")
+}
+
+// lineOf returns the numbers and starts of a process and of those that it descends from, up to a given one.
+func lineOf(pid int, to string) (line []string, err error) {
+	for range maxParents {
+		fields, err := statOf(pid)
+		if err != nil || len(fields) < 20 {
+			return line, cmp.Or(err, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields)))
+		}
+		line = append(line, fmt.Sprint(pid, " ", fields[19]))
+		parent, err := strconv.Atoi(fields[1])
+		if err != nil || strconv.Itoa(pid) == to || parent <= 1 {
+			return line, err
 		}
 		pid = parent
 	}
-	return false
+	return line, errors.New("it has too many parents")
 }
 
 // Parent returns the number of a process's parent.
@@ -70,70 +160,4 @@ func Parent(pid int) (int, error) {
 		return 0, fmt.Errorf("/proc/%d/stat has no parent", pid)
 	}
 	return strconv.Atoi(fields[1])
-}
-
-// depthOf returns in how many PID namespaces a process is; 0: the kernel has none. The file
-// is open to every user, even for a process that conceals itself.
-func depthOf(pid int) (int, error) {
-	text, err := readBounded(fmt.Sprintf("/proc/%d/status", pid), maxStatus)
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(text)) {
-		if numbers, ok := strings.CutPrefix(line, "NSpid:"); ok {
-			return len(strings.Fields(numbers)), nil
-		}
-	}
-	return 0, nil
-}
-
-func readBounded(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	return io.ReadAll(io.LimitReader(f, most))
-}
-
-// isMarked reports whether the environment of a process of this user names a run other
-// than the one that this process belongs to. An environment that is too large, or cannot
-// be read in time, is meant to hide something.
-func isMarked(pid int) bool {
-	info, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
-	if err != nil {
-		return false
-	}
-	if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Geteuid() {
-		return false
-	}
-	select {
-	case environs <- struct{}{}:
-	default:
-		return false // all of them wait; the other signs are left
-	}
-	marked := make(chan bool, 1)
-	go func() {
-		defer func() { <-environs }()
-		env, err := readBounded(fmt.Sprintf("/proc/%d/environ", pid), MaxEnviron)
-		marked <- err == nil && (len(env) == MaxEnviron || hasOtherRun(env, os.Getenv(RunVariable)))
-	}()
-	timer := time.NewTimer(environTime)
-	defer timer.Stop()
-	select {
-	case found := <-marked:
-		return found
-	case <-timer.C:
-		return true
-	}
-}
-
-// hasOtherRun reports whether an environment names a run that is not this one.
-func hasOtherRun(env []byte, own string) bool {
-	for kv := range bytes.SplitSeq(env, []byte{0}) {
-		if run, ok := bytes.CutPrefix(kv, []byte(RunVariable+"=")); ok && string(run) != own {
-			return true
-		}
-	}
-	return false
 }

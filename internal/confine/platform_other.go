@@ -43,7 +43,7 @@ func Claim(string) error { return nil }
 func Sweep(context.Context, string) Swept { return Swept{} }
 
 // OfPlugin is empty here: nothing is known of other processes.
-func OfPlugin(_, _ int) (why string) { return "" }
+func OfPlugin(syscall.Conn, bool) (why string) { return "" }
 
 // Begin does nothing here.
 func (g Group) Begin() {}

@@ -2,11 +2,15 @@ package confine
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -27,6 +31,20 @@ func init() {
 		if err := cmd.Start(); err != nil {
 			fmt.Println(err)
 		}
+		read()
+		os.Exit(0)
+	case "connects": // or hands its connection on, and ends
+		conn, err := net.Dial("unix", os.Args[1]) //nolint:noctx // at once
+		if err == nil && len(os.Args) > 2 {
+			var f *os.File
+			f, err = conn.(*net.UnixConn).File()
+			cmd := exec.Command("/bin/sleep", "600") //nolint:noctx // the test ends it
+			cmd.ExtraFiles = []*os.File{f}
+			err = errors.Join(err, cmd.Start())
+			fmt.Println(cmd.Process.Pid)
+			os.Exit(0)
+		}
+		fmt.Println(os.Getpid(), err)
 		read()
 		os.Exit(0)
 	}
@@ -115,5 +133,41 @@ func TestSweepWithoutEnvironment(t *testing.T) {
 	require.Eventually(t, "what the dead host left has ended", func() bool { return !exists(dead) })
 	if !exists(living) {
 		t.Error("what belongs to a living one has ended")
+	}
+}
+
+// A process that has a brand, descends from a host, or has handed its connection on counts as a plugin's.
+func TestOfPlugin(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "s")
+	ln := require.Must(net.Listen("unix", path))(t) //nolint:noctx // at once
+	defer func() { _ = ln.Close() }()
+	for _, c := range []struct {
+		what, want string
+		args       []string
+		host       bool
+		brand      Brand
+	}{
+		{what: "another process"},
+		{what: "a descendant", host: true, want: fmt.Sprintf("descends from process %d", os.Getpid())},
+		{what: "one that has ended", args: []string{"hands"}, want: "the process has ended"},
+		{what: "one of another host", brand: newBrand(owner{pid: 1}, 1), want: "was started by a host of plugins"},
+	} {
+		p := start(t, "connects", append([]string{path}, c.args...)...)
+		conn := require.Must(ln.Accept())(t).(*net.UnixConn)
+		if len(c.args) > 0 {
+			_ = p.number(t)
+			_ = p.Wait()
+		}
+		if c.brand != 0 {
+			if ownBrand() != unbranded {
+				continue
+			}
+			require.NoError(t, c.brand.give(p.Process.Pid))
+		}
+		if why := OfPlugin(conn, c.host); !strings.Contains(why, c.want) || c.want == "" && why != "" {
+			t.Errorf("%s: %q, want %q", c.what, why, c.want)
+		}
+		_, _ = p.in.Close(), conn.Close()
 	}
 }

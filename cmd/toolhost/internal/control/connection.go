@@ -2,10 +2,11 @@ package control
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/toolhost/toolhost/internal/confine"
@@ -83,6 +84,14 @@ func peerOfRequest(r *http.Request) peer {
 	return peer{}
 }
 
+// ofPlugin returns why the client counts as a process of a plugin; empty: it does not.
+func (c *connection) ofPlugin() string {
+	if conn, ok := c.Conn.(syscall.Conn); ok {
+		return confine.OfPlugin(conn, true)
+	}
+	return fmt.Sprintf("who uses a %T is not known", c.Conn)
+}
+
 // refusePlugins refuses the processes of plugins: a plugin must not use the operator's rights
 // in its host's daemon.
 func refusePlugins(next http.Handler) http.Handler {
@@ -91,7 +100,7 @@ func refusePlugins(next http.Handler) http.Handler {
 		c.owes(false)
 		defer c.owes(true)
 		if c != nil && !c.known.Load() {
-			if why := confine.OfPlugin(c.peer.pid, os.Getpid()); why != "" {
+			if why := c.ofPlugin(); why != "" {
 				fail(w, http.StatusForbidden, &tool.Error{
 					Code: tool.CodePermissionDenied, Message: c.peer.String() + " belongs to a plugin, which the daemon does not serve: " + why,
 					Hint: "use --no-daemon",

@@ -61,7 +61,7 @@ func connect(path string, foreign bool) (net.Conn, error) {
 		err = foreignError(path, who.uid)
 	}
 	if err == nil {
-		if why := confine.OfPlugin(who.pid, 0); why != "" {
+		if why := confine.OfPlugin(conn.(*net.UnixConn), false); why != "" {
 			err = &tool.Error{
 				Code: tool.CodePermissionDenied, Message: fmt.Sprintf("%s listens on the socket %s and belongs to a plugin: %s", who, path, why),
 				Hint: "name another with --socket, or use --no-daemon",
