@@ -74,9 +74,12 @@ func (a *assembler) among(v answer, values ...uint32) {
 		for last+1 < len(values) && values[last+1] == values[last]+1 {
 			last++
 		}
-		a.when(bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: values[first]}, func() {
-			a.when(bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: values[last]}, func() { a.ret(v) })
-		})
+		below := func() { a.when(bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: values[last]}, func() { a.ret(v) }) }
+		if first == last {
+			a.call(values[first], func() { a.ret(v) })
+		} else {
+			a.when(bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: values[first]}, below)
+		}
 		first = last + 1
 	}
 }
