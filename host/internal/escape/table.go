@@ -101,6 +101,7 @@ var Table = []Group{
 		{"unix-pair", "Makes a pair of connected stream sockets.", Says, everyone, AnyUser, nil},
 		{"high-descriptor", "Has a descriptor with a high number.", Says, everyone, AnyUser, nil},
 		{"own-code", "Runs machine code that it has put into its memory.", Says, everyone, AnyUser, nil},
+		{"own-terminal", "Opens a terminal of its own.", Says, asUser, AnyUser, nil},
 		{"own-seccomp", "Confines a child by a filter of system calls.", Says, everyone, AnyUser, nil},
 		{"own-landlock", "Confines a child by Landlock.", Says, everyone, AnyUser, nil},
 	}, false},

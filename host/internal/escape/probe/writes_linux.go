@@ -194,23 +194,10 @@ func shared() map[string]func(*escape.World) escape.Answer {
 		"disk": func(*escape.World) escape.Answer {
 			return opensOne("vda", "sda", "sg0", "nvme0", "nvme0n1", "xvda", "mmcblk0", "loop0", "zram0", "dm-0", "ram0")
 		},
-		"console": func(*escape.World) escape.Answer { return opensOne("console", "tty1", "ttyS0", "vcs1", "kmsg") },
+		"console":      func(*escape.World) escape.Answer { return opensOne("console", "tty1", "ttyS0", "vcs1", "kmsg") },
+		"own-terminal": func(*escape.World) escape.Answer { return onTerminal(func(*child, result) {}) },
 		"terminal-type-own": func(*escape.World) escape.Answer {
-			person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-			if err != nil {
-				return outcome(err)
-			}
-			defer func() { _ = person.Close() }()
-			if err := unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-				return outcome(err)
-			}
-			const peer = 0x5441 // TIOCGPTPEER
-			var c child
-			c.do(unix.SYS_SETSID)
-			fd := c.do(unix.SYS_IOCTL, int(person.Fd()), peer, unix.O_RDWR|unix.O_NOCTTY)
-			c.do(unix.SYS_IOCTL, fd, unix.TIOCSCTTY, 0)
-			c.do(unix.SYS_IOCTL, fd, unix.TIOCSTI, []byte("y"))
-			return outcome(c.run())
+			return onTerminal(func(c *child, fd result) { c.do(unix.SYS_IOCTL, fd, unix.TIOCSTI, []byte("y")) })
 		},
 		"make-device": inScratch(func(_ *escape.World, dir string) escape.Answer {
 			path := dir + "/null"
@@ -228,6 +215,25 @@ func shared() map[string]func(*escape.World) escape.Answer {
 			return opensForWriting("/sys/kernel/mm/transparent_hugepage/enabled")
 		},
 	}
+}
+
+// onTerminal makes a terminal, which is a child's that carries out more.
+func onTerminal(more func(c *child, fd result)) escape.Answer {
+	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		return outcome(err)
+	}
+	defer func() { _ = person.Close() }()
+	if err := unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		return outcome(err)
+	}
+	const peer = 0x5441 // TIOCGPTPEER
+	var c child
+	c.do(unix.SYS_SETSID)
+	fd := c.do(unix.SYS_IOCTL, int(person.Fd()), peer, unix.O_RDWR|unix.O_NOCTTY)
+	c.do(unix.SYS_IOCTL, fd, unix.TIOCSCTTY, 0)
+	more(&c, fd)
+	return outcome(c.run())
 }
 
 // opensOne opens the first of these devices that it can.
