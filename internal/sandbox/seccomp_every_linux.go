@@ -11,8 +11,9 @@ import (
 // can change what is open for reading only, and there is no list of those.
 var readingRequests = []uint32{unix.FS_IOC_GETFLAGS, 0x801c581f, 0x80087601, 0xc020660b} // FSGETXATTR, GETVERSION, FIEMAP
 
-// The kinds of requests of terminals and all descriptors, and of sockets, that file systems do not have.
-const terminalRequests, socketRequests = 0x5400, 0x8900
+// otherRequests are the kinds of requests that no file system has: those of terminals and all descriptors,
+// of sockets, and of descriptors of processes.
+var otherRequests = []uint32{0x5400, 0x8900, 0xff00}
 
 // newestFcntl is the last command of fcntl that was looked at, F_SET_FILE_RW_HINT (Linux 6.18). The next
 // ones give leases on directories.
@@ -77,7 +78,7 @@ func (a *assembler) ioctl(changes bool) {
 	if !changes {
 		a.among(allowed, readingRequests...)
 		a.code = append(a.code, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xff00})
-		a.unless(a.refused, terminalRequests, socketRequests)
+		a.unless(a.refused, otherRequests...)
 	}
 	a.ret(allowed)
 }
