@@ -3,9 +3,11 @@ package confine
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -97,7 +99,7 @@ func tend() {
 	}
 	runs.Lock()
 	defer runs.Unlock()
-	until := time.Now().Add(adoptPause)
+	until, firsts := time.Now().Add(adoptPause), slices.Collect(maps.Values(runs.first))
 	for _, pid := range children() {
 		b, known := brandOf(pid, func(name string) []byte {
 			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
@@ -107,7 +109,7 @@ func tend() {
 			continue
 		}
 		first, lives := runs.first[b]
-		if lives && (first == 0 || first == pid) {
+		if lives && first == 0 || slices.Contains(firsts, pid) {
 			continue
 		}
 		if !lives {
