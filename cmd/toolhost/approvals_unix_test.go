@@ -154,7 +154,7 @@ func TestApprovalsOfAnotherProcess(t *testing.T) {
 	w.run("approvals", "show", q.ID).exits(0).prints(`"text": "own"`)
 	w.run("approvals", "approve", q.ID).exits(0)
 	(<-u.ended).exits(0).prints("own")
-	w.run("audit", "--json", "--file", w.root+"/own.jsonl").exits(0).prints(`"decision":"approved"`, `"approver":"process `)
+	w.run("audit", "--json", "--file", w.state+"/own.jsonl").exits(0).prints(`"decision":"approved"`, `"approver":"process `)
 
 	u, q = w.queued(own...)
 	w.run("approvals", "deny", q.ID, "--reason", "no").exits(0)

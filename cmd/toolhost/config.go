@@ -69,7 +69,7 @@ func shownConfig(s *session.Session) (*config.Config, error) {
 		s.NoteIfUntrusted(path, by)
 		s.Flags.Config = path
 	}
-	return s.ReadConfig(session.AtStart, nil)
+	return s.ReadConfig(session.ToShow, nil)
 }
 
 // nameConfig uses the file that is given as an argument.

@@ -108,6 +108,9 @@ func TestNamedFile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
 	named := func(args ...string) outcome { return w.run(append(args, "--config", w.config())...) }
+	w.found("tools: {play.echo: {rename: other}}\n")
+	named("config", "show").exits(exit.Done) // which trusts nothing
+	named("config", "check").exits(exit.Done)
 	w.found("tools: {play.echo: {rename: first}}\n")
 	named("tools").exits(exit.Done).prints("first")
 	for _, more := range []string{"", "root: " + t.TempDir() + "\n"} {

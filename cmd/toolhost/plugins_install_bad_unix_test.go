@@ -54,7 +54,7 @@ func TestInstallTrust(t *testing.T) {
 	public, private := newKey(t)
 	_, stranger := newKey(t)
 	configure := func(acme, all string) {
-		w.write("toolhost.yaml", fmt.Sprintf("trust: {publishers: {acme: {keys: [%q], plugins: [greeter]%s}}%s}\n", public, acme, all))
+		w.configure(fmt.Sprintf("trust: {publishers: {acme: {keys: [%q], plugins: [greeter]%s}}%s}", public, acme, all))
 	}
 	w.env = append(w.env, "TOOLHOST_CONFIG="+w.config())
 	ship := func(p parcel) string {

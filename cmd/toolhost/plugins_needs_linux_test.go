@@ -211,6 +211,7 @@ func TestLockWithoutNeeds(t *testing.T) {
 		t.Fatalf("the lock has no needs:\n%s", text)
 	}
 	w.write(pins.LockName, strings.Join(older, ""))
+	w.bare("trust", lock, "--yes").exits(exit.Done)
 	w.run("call", "play.echo").exits(exit.Done)
 	w.run("plugins", "lock", "--check").exits(exit.Done)
 	w.run("plugins", "lock").exits(exit.Done)
@@ -220,9 +221,11 @@ func TestLockWithoutNeeds(t *testing.T) {
 	}
 	// What is pinned and declared differs, though the bytes are the same.
 	w.write(pins.LockName, strings.Replace(string(text), `"memory":268435456`, `"memory":134217728`, 1))
+	w.bare("trust", lock, "--yes").exits(exit.Done)
 	w.run("plugins", "lock", "--check").exits(exit.Failed).prints("needy: the needs differ from what is pinned: memory: 256 MiB, was 128 MiB")
 	w.run("call", "play.echo").exits(exit.Unavailable).says("memory: 256 MiB, was 128 MiB", "toolhost plugins lock")
 	w.write(pins.LockName, strings.Replace(string(text), `"memory":268435456`, `"memory":536870912`, 1))
+	w.bare("trust", lock, "--yes").exits(exit.Done)
 	w.run("call", "play.echo").exits(exit.Done)
 	w.run("plugins", "lock", "--check").exits(exit.Failed).prints("memory: 256 MiB, was 512 MiB")
 }

@@ -165,10 +165,12 @@ func TestInstallFromRegistry(t *testing.T) {
 
 	second := newInstallWorld(t)
 	copyFile(t, filepath.Join(w.root, "toolhost.lock"), filepath.Join(second.root, "toolhost.lock"))
-	second.bare("sync").exits(2).says("is not trusted", "toolhost trust") // anyone may have put it there
-	second.bare("plugins", "upgrade", "--all", "--yes").exits(2).says("is not trusted")
+	second.bare("sync").exits(5).says("toolhost trust") // anyone may have put it there
+	second.bare("plugins", "upgrade", "--all", "--yes").exits(5).says("toolhost trust")
 	second.env = append(second.env, "TOOLHOST_CONFIG="+filepath.Join(second.root, "toolhost.yaml"))
 	second.write("toolhost.yaml", "lock: required\n")
+	second.bare("sync", "--check").exits(5).says("toolhost trust")
+	second.bare("trust", "--yes").exits(0)
 	second.bare("sync", "--check").exits(1).prints("greeter 1.1.100: install")
 	second.bare("sync").exits(0)
 	second.bare("call", "greet.version").exits(0).prints("1.1.100")
@@ -188,6 +190,7 @@ func TestInstallFromRegistry(t *testing.T) {
 	third.env = append(third.env, "TOOLHOST_CONFIG="+filepath.Join(third.root, "toolhost.yaml"))
 	third.write("toolhost.yaml", "lock: required\n")
 	copyFile(t, filepath.Join(w.root, "toolhost.lock"), filepath.Join(third.root, "toolhost.lock"))
+	third.bare("trust", "--yes").exits(0)
 	third.bare("sync").exits(6).says("connection refused")
 	third.bare("sync", "--mirror", mirror).exits(0)
 	third.bare("call", "greet.version").exits(0).prints("1.1.100")

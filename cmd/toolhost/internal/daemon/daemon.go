@@ -38,7 +38,7 @@ type daemon struct {
 	claim    *control.Claim // on the socket
 	faults   faultList
 	held     atomic.Pointer[tool.Error] // content of the configuration file that waits; nil: none
-	stop     chan struct{} // closed when a command ends the daemon
+	stop     chan struct{}              // closed when a command ends the daemon
 	stopOnce sync.Once
 	numbers  *metrics.Numbers
 	server   atomic.Pointer[control.Server] // nil until the daemon serves

@@ -156,7 +156,7 @@ func (s *Session) LockRules(t *Settings) (pins.Rules, error) {
 	if err != nil {
 		return pins.Rules{}, err
 	}
-	return s.locks.Rules(pins.Source{
+	rules, err := s.locks.Rules(pins.Source{
 		Config: t.Config, ConfigPath: path, Dirs: t.Dirs.Paths, Apart: t.Dirs.Apart,
 		Trusts: trustsContent, Ignored: s.noteUntrusted,
 		Unrecorded: func(lock string, err error) {
@@ -166,6 +166,12 @@ func (s *Session) LockRules(t *Settings) (pins.Rules, error) {
 			}
 		},
 	})
+	if store().Path() == "" { // nothing lasts here: what this process reads first counts
+		for i := range rules.Locks {
+			rules.Locks[i].Found = false
+		}
+	}
+	return rules, err
 }
 
 // unusable returns the error of a host of which nothing can be used; nil if something can.

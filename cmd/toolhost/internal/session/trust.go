@@ -25,6 +25,7 @@ const (
 	ByOperator                // an operator tells a daemon to read the file again
 	ByChange                  // a daemon has noticed that the file changed
 	ByCommand                 // a command that has changed something else
+	ToShow                    // to show it, which trusts nothing
 )
 
 // ReadConfig reads the configuration file and checks it. It returns the configuration of an
@@ -60,6 +61,8 @@ func (s *Session) ReadConfig(why Reading, current *Settings) (*config.Config, er
 	named := by != "" || current != nil && current.Config.File == path
 	counts, bad := s.Counts(why, digest, s.rootOf(c, current), current)
 	switch {
+	case why == ToShow && err == nil:
+		return c, nil
 	case bad != nil:
 		return nil, exit.With(exit.BadUsage, bad)
 	case !counts && why == ByCommand:
@@ -200,13 +203,13 @@ func (s *Session) Accept(path, digest string) error {
 // Those of [lockfile.Read]; [*exit.Error] if its content does not count.
 func (s *Session) ReadLock(file string) (*lockfile.Lock, error) {
 	l, sum, err := lockfile.ReadSum(file)
-	if sum == "" {
+	if err != nil { // what is broken gives nothing
 		return nil, err
 	}
-	t, first := s.Settings(), false
+	t, first := s.Settings(), store().Path() == ""
 	if path, _, bad := s.Flags.ConfigPath(); bad == nil {
 		own, bad := pins.OwnLock(t.Config, path)
-		first = bad == nil && own.File == file && !own.Found && err == nil
+		first = first || bad == nil && own.File == file && !own.Found
 	}
 	counts, bad := store().Counts(file, sum, trust.Circumstances{Inside: protect.Inside(t.Root, file), Named: true, First: first})
 	switch {
@@ -215,7 +218,7 @@ func (s *Session) ReadLock(file string) (*lockfile.Lock, error) {
 	case !counts:
 		return nil, exit.With(exit.Refused, Held(file))
 	}
-	return l, err
+	return l, nil
 }
 
 // WriteLock writes a lock, whose content counts from then on.
