@@ -14,7 +14,7 @@ type operator struct {
 
 	mu       sync.Mutex // never held while waiting
 	settings func(name string, s *plugin.Settings)
-	hold     func(plugin.Candidate) string
+	hold     func(plugin.Candidate) (reason, sha256 string)
 	locks    []*lockFile
 	pins     func() (plugin.Pins, error) // in place of the locks; nil: they count
 	trust    Trust
@@ -34,7 +34,7 @@ func (o *operator) settingsOf(c plugin.Candidate) plugin.Settings {
 		change(c.Name, &s)
 	}
 	if hold != nil && s.Enabled {
-		s.Reason = hold(c)
+		s.Reason, s.SHA256 = hold(c)
 		s.Enabled = s.Reason == ""
 	}
 	return s
@@ -87,13 +87,14 @@ func (h *Host) SetPluginSettings(change func(name string, s *plugin.Settings)) {
 }
 
 // WithHold disables plugins for a reason that depends on their files: it is asked when one
-// is found. Empty: it may run. Default: nil, and all may.
-func WithHold(of func(plugin.Candidate) (reason string)) Option {
+// is found. An empty reason: it may run, with this content of its file ([plugin.Settings.SHA256]).
+// Default: nil, and all may.
+func WithHold(of func(plugin.Candidate) (reason, sha256 string)) Option {
 	return func(o *options) { o.operator.hold = of }
 }
 
 // SetHold replaces what [WithHold] says, as [Host.SetPluginSettings] does.
-func (h *Host) SetHold(of func(plugin.Candidate) (reason string)) {
+func (h *Host) SetHold(of func(plugin.Candidate) (reason, sha256 string)) {
 	h.operator.mu.Lock()
 	defer h.operator.mu.Unlock()
 	h.operator.hold = of

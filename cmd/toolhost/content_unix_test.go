@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
@@ -202,4 +203,41 @@ func TestPlacesInTheWorkspace(t *testing.T) {
 	w.configure("# nothing")
 	w.bare("trust", "--yes").exits(exit.Done)
 	w.run("call", "play.echo").exits(exit.Done)
+}
+
+// A plugin directory of the workspace that the configuration names goes by the lock, else what is in it
+// waits for the operator, in each command; one that is named on the command line counts as it is.
+func TestPluginsOfTheWorkspaceWait(t *testing.T) {
+	t.Parallel()
+	w := inside(t, "player")
+	w.configure("plugin_dirs: [bin/plugins]")
+	const waits = "it lies in the workspace and is not trusted as it is"
+	w.bare("call", "play.echo").exits(exit.Unknown)
+	w.bare("plugins").exits(exit.Done).prints(waits, "toolhost plugins enable player")
+	w.run("call", "play.echo").exits(exit.Done)
+	w.bare("plugins", "enable", "player").exits(exit.Done)
+	w.bare("call", "play.echo").exits(exit.Done)
+
+	evil := w.script("evil") // as a tool may have put it there
+	w.put("fs", "player")
+	w.bare("plugins").exits(exit.Done).prints("toolhost plugins enable player", "toolhost plugins enable evil")
+	w.bare("call", "play.echo").exits(exit.Unknown)
+	w.ran(evil, false)
+	w.remove("evil")
+	w.bare("plugins", "lock").exits(exit.Done).prints("player")
+	w.bare("tools").exits(exit.Done).prints("fs.read")
+	w.put("player", "player")
+	w.bare("call", "play.echo").exits(exit.Unknown).says("toolhost.lock pins")
+	w.bare("plugins", "lock", "--off", "--yes").exits(exit.Done)
+	w.bare("call", "play.echo").exits(exit.Done) // it was enabled
+	w.put("greeter", "player")
+
+	s := &serving{w: w, cmd: w.command("serve"), lines: make(chan string, 10000)}
+	s.start()
+	s.await("toolhost: ready: ")
+	w.bare("plugins").exits(exit.Done).prints(waits)
+	w.bare("reload").exits(exit.Done)
+	w.bare("--log-level", "info", "call", "greet.version").exits(exit.Done).says("using the daemon")
+	s.ends(syscall.SIGTERM, 0)
+	w.bare("call", "greet.version").exits(exit.Done)
 }

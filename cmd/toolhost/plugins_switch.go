@@ -71,10 +71,13 @@ func enablePlugin(ctx context.Context, s *session.Session, name string) error {
 	if err == nil {
 		_, err = toggle.Set(toggle.Enabled, dir, name, true)
 	}
+	disabled := status.State == plugin.Disabled
+	if err == nil && status.Kind == "" && (status.Held != "" || disabled) {
+		err = s.Settings().TrustPlugin(plugin.Candidate{Name: name, Path: status.Path})
+	}
 	if err != nil {
 		return unchanged(name, err)
 	}
-	disabled := status.State == plugin.Disabled
 	changed = changed || disabled && status.Reason != "" // it was held as new
 	if status.WantsMore != nil {
 		if err := acceptNeeds([]plugin.Status{status}); err != nil {

@@ -62,7 +62,7 @@ func (c Config) binary(ctx context.Context, of Candidate) (*pinnedCopy, error) {
 	if err := checkComplete(ctx, of); err != nil {
 		return nil, err
 	}
-	return c.copyPinned(ctx, of.Name, of.Binary(), "")
+	return c.copyPinned(ctx, of.Name, of.Binary(), c.SHA256)
 }
 
 // copyPinned copies a binary, if there are pins, or if it has to have a digest; empty: any.
@@ -85,7 +85,11 @@ func (c Config) copyPinned(ctx context.Context, plugin, path, sum string) (*pinn
 	}
 	if sum != "" && f.SHA256 != sum {
 		_ = f.Close()
-		return nil, notPinned(notStarted(plugin, fmt.Errorf("%s is not the binary that was kept there", path), "remove the file"))
+		text, hint := "%s is not the binary that was kept there", "remove the file"
+		if c.SHA256 != "" {
+			text, hint = "%s has changed since it was allowed to run", "if you changed it: toolhost plugins enable "+plugin
+		}
+		return nil, notPinned(notStarted(plugin, fmt.Errorf(text, path), hint))
 	}
 	if pins == nil {
 		return &pinnedCopy{nil, f}, nil

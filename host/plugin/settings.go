@@ -17,6 +17,9 @@ type Settings struct {
 	// Reason explains in the plugin's status why it is not enabled. Empty: the
 	// operator disabled it.
 	Reason string `json:"-"`
+	// SHA256 is the digest, in hexadecimal digits, of the only content of the file that may run:
+	// a copy of it is compared, and runs. Default: empty, and any may.
+	SHA256 string `json:"-"`
 	// Args are the arguments of the binary. Default: none.
 	Args []string `json:"arguments,omitempty"`
 	// Env holds variables, NAME=value, in addition to those of host.WithPluginEnv and

@@ -8,8 +8,8 @@ import (
 	"github.com/toolhost/toolhost/internal/safefile"
 )
 
-// maxDigested bounds what [Digest] reads, in bytes: no file that decides something may have more.
-const maxDigested = 16<<20 + 1
+// maxDigested bounds what [Digest] reads, in bytes: no file that counts may have more.
+const maxDigested = 256<<20 + 1
 
 // Sum returns the SHA-256 of a content in hexadecimal digits.
 func Sum(content []byte) string { return fmt.Sprintf("%x", sha256.Sum256(content)) }

@@ -30,11 +30,14 @@ func (d *daemon) reloadAll(ctx context.Context, why session.Reading) error {
 	if err != nil {
 		return notReloaded(err)
 	}
+	if why == session.ByOperator {
+		err = after.settings.TrustPlugins()
+	}
 	sync := d.local.Host.Sync
 	if why == session.ByChange {
 		sync = d.local.Host.Refresh
 	}
-	err = errors.Join(sync(ctx, after.settings.Dirs.Watched()...), d.local.Mounts.Sync(ctx, after.loaded.Servers))
+	err = errors.Join(err, sync(ctx, after.settings.Dirs.Watched()...), d.local.Mounts.Sync(ctx, after.loaded.Servers))
 	changes, file := setup.Changes(before.loaded, after.loaded), after.settings.Config.File
 	switch {
 	case len(changes) > 0:

@@ -143,17 +143,26 @@ func (d Dirs) Existing() []string {
 
 func defaultDirs() []string {
 	var dirs []string
-	if exe, err := os.Executable(); err == nil {
-		// Next to the program itself, not to a link to it.
-		if resolved, err := filepath.EvalSymlinks(exe); err == nil {
-			exe = resolved
-		}
-		dirs = append(dirs, filepath.Join(filepath.Dir(exe), "plugins"))
+	if dir := nextToProgram(); dir != "" {
+		dirs = append(dirs, dir)
 	}
 	if data := dataDir(); data != "" {
 		dirs = append(dirs, filepath.Join(data, "toolhost", "plugins"))
 	}
 	return dirs
+}
+
+// nextToProgram returns the directory next to the program itself, not to a link to it; empty: the
+// system does not say where that is.
+func nextToProgram() string {
+	exe, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	if resolved, err := filepath.EvalSymlinks(exe); err == nil {
+		exe = resolved
+	}
+	return filepath.Join(filepath.Dir(exe), "plugins")
 }
 
 // dataDir returns the user's directory for data; empty: the system does not say.

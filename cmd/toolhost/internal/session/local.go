@@ -116,6 +116,14 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 		opts = append(opts, host.WithTrusted(store.Path()))
 	}
 	opts = append(opts, host.WithLocks(rules.Locks...), host.WithProtected(t.protected(n.Writes)...))
+	if n.Writes != "" { // which is the word for what is there
+		hold, err := t.hold(true)
+		if err != nil {
+			l.close()
+			return nil, err
+		}
+		opts = append(opts, host.WithHold(hold))
+	}
 	if n.Trace != nil {
 		l.Loaded.Servers = n.Trace.server(l.Loaded.Servers)
 		opts = append(opts, host.WithPluginSettings(n.Trace.settings(l.Loaded.Plugins)))

@@ -158,14 +158,8 @@ func (t *Settings) Load() (setup.Loaded, error) {
 	if out.Servers, err = t.Servers(); err != nil {
 		return setup.Loaded{}, err
 	}
-	if t.Config.HoldNew && !t.Dirs.Apart { // that one was named
-		enabled, err := toggle.Read(toggle.Enabled)
-		if err != nil {
-			return setup.Loaded{}, err
-		}
-		out.Hold = enabled.Hold
-	}
-	return out, nil
+	out.Hold, err = t.hold(false)
+	return out, err
 }
 
 // Caller returns what the configuration gives the caller that uses commands.

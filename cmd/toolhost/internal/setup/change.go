@@ -14,8 +14,8 @@ import (
 type Loaded struct {
 	Config  *config.Config
 	Plugins Settings
-	// Hold returns why a plugin's file must not be run; empty: it may. Nil: all may.
-	Hold func(plugin.Candidate) (reason string)
+	// Hold returns why a plugin's file must not be run; empty: it may, with this content. Nil: all may.
+	Hold func(plugin.Candidate) (reason, sha256 string)
 	// Servers are the MCP servers. Nil: none.
 	Servers *servers.Set
 }
