@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/dev"
 	"github.com/toolhost/toolhost/internal/sandbox"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
@@ -32,7 +33,7 @@ func TestPluginDevOnce(t *testing.T) {
 // The author sees what the sandbox denies.
 func TestPluginDevShowsDenials(t *testing.T) {
 	t.Parallel()
-	if !sandbox.Detect().Notify {
+	if !require.Must(sandbox.Detect())(t).Notify {
 		t.Skip("this system does not tell what it refuses")
 	}
 	w := newWorld(t)

@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/internal/accepted"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/sandbox"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 const (
@@ -234,7 +235,7 @@ func TestLockWithoutNeeds(t *testing.T) {
 // pinned by the command that makes it.
 func TestLockOfStrictPlugins(t *testing.T) {
 	t.Parallel()
-	if f := sandbox.Detect(); !f.Mounts || !f.Proc || !f.Network || f.Landlock == 0 || !f.Notify {
+	if f := require.Must(sandbox.Detect())(t); !f.Mounts || !f.Proc || !f.Network || f.Landlock == 0 || !f.Notify {
 		t.Skipf("this system does not enforce everything: %+v", f)
 	}
 	w := newWorld(t, "fs")

@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sandbox"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // sandboxOf is what a command shows of a sandbox.
@@ -54,7 +55,7 @@ func TestShowSandbox(t *testing.T) {
 	if !s.InForce || !slices.EqualFunc(s.Lines, running.Lines, func(a, b plugin.SandboxLine) bool { return a.Name == b.Name && a.Given == b.Given }) {
 		t.Errorf("the daemon says %+v", s)
 	}
-	if !sandbox.Detect().Notify {
+	if !require.Must(sandbox.Detect())(t).Notify {
 		t.Skip("this system does not tell what it refuses")
 	}
 	w.run("call", "play.run", `{"program":"/bin/true"}`).exits(exit.Failed).says("the sandbox of plugin player denied: exec", "toolhost plugins show player")

@@ -4,12 +4,13 @@ package plugin
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/internal/stage"
 )
@@ -41,6 +42,9 @@ func (c *command) begin(cmd *exec.Cmd, plan *sandbox.Plan) (*os.Process, error) 
 	list := func(report, free int) *stage.Program {
 		p := stage.NewProgram(free)
 		invalid = plan.Steps(p, report, entry)
+		if c.failing != nil {
+			p.Fail(c.failing(p.Len()))
+		}
 		return p
 	}
 	var forked bool
@@ -57,6 +61,7 @@ func (c *command) begin(cmd *exec.Cmd, plan *sandbox.Plan) (*os.Process, error) 
 	}
 	c.received = nil
 	if forked {
+		confine.Kill(cmd.Process.Pid) // whatever it is by now
 		c.reap(cmd.Process)
 	}
 	return nil, stageError(err)
@@ -67,21 +72,16 @@ func stageError(err error) error {
 	var f *stage.Failure
 	switch {
 	case !errors.As(err, &f):
-		return err
+		return notConfined(err)
 	case f.What == sandbox.Run:
 		return f.Errno
 	case f.What == sandbox.Enter:
 		return &startFailure{"the workspace cannot be entered: " + f.Errno.Error(), f.Errno}
 	case f.What == sandbox.Join:
-		return &startFailure{errNotJoined.Error() + ": " + f.Errno.Error(), errors.Join(errNotJoined, f.Errno)}
-	case strings.HasPrefix(f.What, "close"): // before Linux 5.9
-		return errors.Join(stage.ErrUnavailable, f)
+		return notConfined(fmt.Errorf("its control group cannot be joined: %w", f.Errno))
 	}
-	return &startFailure{"its sandbox cannot be made: " + f.Error(), f.Errno}
+	return notConfined(f)
 }
-
-// isNoStage reports whether a process has to be started without the stage.
-func isNoStage(err error) bool { return errors.Is(err, stage.ErrUnavailable) }
 
 // received returns a descriptor from the stage as a file, whose reads can be ended.
 func received(fd int) *os.File {

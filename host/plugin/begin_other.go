@@ -10,8 +10,7 @@ import (
 	"github.com/toolhost/toolhost/internal/sandbox"
 )
 
-var errNoStage = errors.New("the stage exists on Linux, for two processors")
-
-func (*command) begin(*exec.Cmd, *sandbox.Plan) (*os.Process, error) { return nil, errNoStage }
-
-func isNoStage(err error) bool { return errors.Is(err, errNoStage) }
+// begin is not called here: there is no stage.
+func (*command) begin(*exec.Cmd, *sandbox.Plan) (*os.Process, error) {
+	return nil, errors.ErrUnsupported
+}

@@ -77,12 +77,13 @@ type Config struct {
 	// for what is its own in them.
 	Hidden []string
 
-	healthPause time.Duration  // 0: healthPause
-	needs       *tool.Needs    // that the plugin declared last; nil: they are not known
-	unasked     bool           // it has never said what it needs
-	modules     []string       // in which it then said that its tools are; see [wire.Description]
-	survived    func(*process) // is called when something of a run lives on that has ended; nil: nothing is
-	denials     *denials       // counts what its sandbox refuses; nil: nothing does
+	healthPause time.Duration       // 0: healthPause
+	needs       *tool.Needs         // that the plugin declared last; nil: they are not known
+	unasked     bool                // it has never said what it needs
+	modules     []string            // in which it then said that its tools are; see [wire.Description]
+	survived    func(*process)      // is called when something of a run lives on that has ended; nil: nothing is
+	failing     func(steps int) int // returns which step of the stage is to fail; tests set it
+	denials     *denials            // counts what its sandbox refuses; nil: nothing does
 	// createGroup makes a control group; nil: where this process may make some.
 	createGroup func(purpose string, l cgroup.Limits) (*cgroup.Group, error)
 }
@@ -112,7 +113,13 @@ func (c Config) withDefaults() Config {
 		c.Logger = hclog.NewNullLogger()
 	}
 	if c.createGroup == nil {
-		c.createGroup = func(purpose string, l cgroup.Limits) (*cgroup.Group, error) { return groups().Create(purpose, l) }
+		c.createGroup = func(purpose string, l cgroup.Limits) (*cgroup.Group, error) {
+			tree, err := groups()
+			if err != nil {
+				return nil, err
+			}
+			return tree.Create(purpose, l)
+		}
 	}
 	return c
 }

@@ -13,3 +13,6 @@ func WithHealthPause(cfg *Config, d time.Duration) { cfg.healthPause = d }
 func WithGroups(cfg *Config, create func(purpose string, l cgroup.Limits) (*cgroup.Group, error)) {
 	cfg.createGroup = create
 }
+
+// WithFailing is cfg with a step of the stage that fails.
+func WithFailing(cfg *Config, step func(steps int) int) { cfg.failing = step }

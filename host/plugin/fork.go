@@ -3,14 +3,12 @@ package plugin
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"os"
 	"os/exec"
 	"slices"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
 
@@ -46,6 +44,7 @@ type command struct {
 	strict   bool                   // it is not started if something of that cannot be enforced
 	plan     *sandbox.Plan          // how it is confined; set by spawn
 	create   func(purpose string, l cgroup.Limits) (*cgroup.Group, error)
+	failing  func(int) int // see [Config]
 	control  *cgroup.Group // that it joins; nil: none was needed yet
 	received []*os.File    // from the stage
 	script   []string      // the interpreter, its argument and the script, if that is how it is started
@@ -72,32 +71,21 @@ func (c *command) spawn(ctx context.Context, env []string, stdout, stderr *os.Fi
 			return nil, err
 		}
 	}
-	var fork func(n confine.Namespaces) (*os.Process, error)
-	fork = func(n confine.Namespaces) (*os.Process, error) {
-		plan, err := c.planned(n)
+	fork := func() (*os.Process, error) {
+		plan, stage, err := c.planned(namespaces)
 		if err != nil {
 			return nil, err
 		}
 		cmd := c.build(env, stdout, stderr)
-		confine.Isolate(cmd, n)
-		process, err := c.begin(cmd, plan)
-		if errors.Is(err, errNotJoined) && !c.strict {
-			c.leaveGroup(err)
-			return fork(n)
+		confine.Isolate(cmd, namespaces)
+		if stage {
+			return c.begin(cmd, plan)
 		}
-		if isNoStage(err) && c.noStage() == nil {
-			dropRights()
-			cmd = c.build(env, stdout, stderr)
-			confine.Isolate(cmd, n)
-			process, err = c.beginDirectly(cmd)
-		}
-		return process, err
+		dropRights()
+		return c.beginDirectly(cmd)
 	}
 	for until := time.Now().Add(busyGrace); ; {
-		process, err := fork(namespaces)
-		if err != nil && c.namespaced && c.namespace.isOptional(err) && !c.strict {
-			process, err = fork(confine.NoNamespace)
-		}
+		process, err := fork()
 		if !errors.Is(err, syscall.ETXTBSY) || time.Now().After(until) || ctx.Err() != nil {
 			return process, err
 		}
@@ -116,60 +104,72 @@ func (c *command) findPath() (err error) {
 	return err
 }
 
+// features returns what can confine the process on this system. What could be found once is never done
+// without: as long as it cannot be found out, nothing is started.
+func (c *command) features() (sandbox.Features, error) {
+	f, err := sandbox.Detect()
+	apart := c.profile != nil && c.trace == nil && c.namespace != NamespaceOff
+	if err != nil && (apart || !f.Stage) {
+		return f, notConfined(err)
+	}
+	return f, nil
+}
+
 // namespaces returns those that the process gets on this system. A sandbox needs them, and has
 // a user namespace if that is the only way.
 func (c *command) namespaces() (confine.Namespaces, error) {
-	features := sandbox.Detect()
+	features, err := c.features()
 	switch {
+	case err != nil:
+		return confine.NoNamespace, err
 	case c.profile == nil || c.trace != nil || c.namespace == NamespaceOff || !features.Namespaces():
-		n, err := c.namespace.resolve()
-		if err != nil {
-			//nolint:errorlint // err is not about the file
-			err = fmt.Errorf("a PID namespace is required and not available (see toolhost doctor): %v", err)
-		}
-		return n, err
+		return c.namespace.resolve()
 	case features.Privileged:
 		return confine.PIDNamespace, nil
 	}
 	return confine.UserNamespace, nil
 }
 
-// planned returns how the process is confined with these namespaces.
-func (c *command) planned(n confine.Namespaces) (*sandbox.Plan, error) {
+// planned returns how the process is confined with these namespaces, and whether by the stage.
+func (c *command) planned(n confine.Namespaces) (plan *sandbox.Plan, stage bool, err error) {
 	c.namespaced = n != confine.NoNamespace
 	if c.profile == nil || c.trace != nil {
 		dropRights() // from what this thread starts, as nothing else does
 	}
+	features, err := c.features()
 	switch {
+	case err != nil:
+		return nil, false, err
 	case c.trace != nil:
-		return c.traced()
+		plan, err = c.traced(features)
+		return plan, true, err
 	case c.profile == nil:
-		c.plan = sandbox.Bare(c.dir)
-		return c.plan, nil
+		c.plan, c.control = sandbox.Bare(c.dir), &cgroup.Group{}
+		return c.plan, features.Stage, nil
 	}
-	profile, features, err := c.confined(n)
+	profile, err := c.confined(n, &features)
+	if err == nil {
+		err = c.joinGroup(profile.Limits, features)
+	}
 	if err != nil {
-		return nil, err
-	}
-	if err := c.joinGroup(profile.Limits); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	c.plan = sandbox.New(profile, features, c.control.Enforces())
-	c.namespaced = c.plan.Isolated()
+	c.namespaced = n != confine.NoNamespace || c.plan.Isolated()
 	if open := c.plan.Report.Open(); c.strict && len(open) > 0 {
-		return nil, strictFailure(c.name, open)
+		return nil, false, strictFailure(c.name, open)
 	}
-	return c.plan, nil
+	return c.plan, features.Stage, nil
 }
 
-// confined returns what the process may do with these namespaces, and what can enforce it.
-func (c *command) confined(n confine.Namespaces) (sandbox.Profile, sandbox.Features, error) {
-	features := sandbox.Detect()
+// confined returns what the process may do, and leaves of the features what can enforce it with these
+// namespaces.
+func (c *command) confined(n confine.Namespaces, features *sandbox.Features) (sandbox.Profile, error) {
 	if n == confine.NoNamespace {
 		features.Privileged, features.User = false, false
 	}
 	profile := c.profile()
-	return profile, features, c.interpret(&profile)
+	return profile, c.interpret(&profile)
 }
 
 // foresee returns what would be enforced if the process was started now, which it is not. Before is
@@ -182,21 +182,25 @@ func (c *command) foresee(before *cgroup.Group) (sandbox.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	profile, features, err := c.confined(n)
+	features, err := c.features()
 	if err != nil {
 		return nil, err
 	}
-	enforced := grouped(profile.Limits)
+	profile, err := c.confined(n, &features)
+	if err != nil {
+		return nil, err
+	}
+	enforced, err := grouped(profile.Limits)
 	if before != nil { // what it got counts, not what it could have
 		enforced = before.Enforces()
 	}
-	return sandbox.New(profile, features, enforced).Report, nil
+	return sandbox.New(profile, features, enforced).Report, err
 }
 
 // traced is planned for a process of which it is recorded what it uses.
-func (c *command) traced() (plan *sandbox.Plan, err error) {
+func (c *command) traced(f sandbox.Features) (plan *sandbox.Plan, err error) {
 	profile := c.profile()
-	if c.plan, err = sandbox.Trace(profile, sandbox.Detect()); err != nil {
+	if c.plan, err = sandbox.Trace(profile, f); err != nil {
 		return nil, &startFailure{reason: err.Error(), err: errors.ErrUnsupported}
 	}
 	if err := c.interpret(&profile); err != nil {
@@ -215,49 +219,47 @@ func (c *command) traced() (plan *sandbox.Plan, err error) {
 	return c.plan, nil
 }
 
-// groups are where this process may make control groups.
-var groups = sync.OnceValue(cgroup.Find)
+// groups returns where this process may make control groups.
+//
+// # Errors
+//
+// That cannot be found out for now.
+var groups = confine.Found(func() (*cgroup.Tree, error) {
+	tree := cgroup.Find()
+	for _, limit := range []cgroup.Limit{cgroup.Memory, cgroup.CPU, cgroup.PIDs} {
+		_, err := tree.By(limit)
+		if errno := syscall.Errno(0); errors.As(err, &errno) && !confine.Impossible(err) {
+			return tree, notConfined(err)
+		}
+	}
+	return tree, nil
+})
 
 // grouped returns which of the limits a control group would enforce.
-func grouped(l sandbox.Limits) (out []cgroup.Limit) {
+func grouped(l sandbox.Limits) (out []cgroup.Limit, err error) {
+	tree, err := groups()
 	for limit, wanted := range map[cgroup.Limit]bool{cgroup.Memory: l.Memory > 0, cgroup.CPU: l.CPU > 0, cgroup.PIDs: l.PIDs > 0} {
-		if _, err := groups().By(limit); wanted && err == nil {
+		if _, err := tree.By(limit); wanted && err == nil {
 			out = append(out, limit)
 		}
 	}
-	return out
+	return out, err
 }
 
-// errNotJoined is the cause of a start that failed as the process could not join its control group.
-var errNotJoined = errors.New("its control group cannot be joined")
-
-// joinGroup makes the control group that the process joins, once, if it has limits. If there can
-// be none, it starts without, unless its sandbox is strict: its report says what is open.
-func (c *command) joinGroup(l sandbox.Limits) error {
+// joinGroup makes the control group that the process joins, once, if it has limits, of those limits for
+// which there can be one; the report says that the others are open.
+func (c *command) joinGroup(l sandbox.Limits, f sandbox.Features) (err error) {
 	limits := cgroup.Limits{Memory: l.Memory, CPU: l.CPU, PIDs: l.PIDs}
 	switch {
 	case c.control != nil:
-	case limits == cgroup.Limits{}:
+	case limits == cgroup.Limits{}, !f.Stage && !f.Jobs: // it is the stage that joins it
 		c.control = &cgroup.Group{}
 	default:
-		made, err := c.create(c.name, limits)
-		switch {
-		case err == nil:
-			c.control = made
-		case c.strict:
-			return &startFailure{err.Error(), err}
-		default:
-			c.leaveGroup(err)
+		if c.control, err = c.create(c.name, limits); err != nil {
+			c.control, err = nil, notConfined(err)
 		}
 	}
-	return nil
-}
-
-// leaveGroup makes the process one without a control group.
-func (c *command) leaveGroup(why error) {
-	c.log.Warn("the plugin has no control group, so not all of its limits are enforced", "error", why)
-	c.closeGroup()
-	c.control = &cgroup.Group{}
+	return err
 }
 
 // closeGroup ends what is left in the control group, and removes it.
@@ -268,27 +270,6 @@ func (c *command) closeGroup() {
 	if err := c.control.Close(); err != nil {
 		c.log.Warn("the plugin's control group is left", "error", err)
 	}
-}
-
-// noStage prepares a start without the stage, and with it without a sandbox, unless that has to
-// be there.
-func (c *command) noStage() error {
-	switch {
-	case c.trace != nil:
-		return errors.ErrUnsupported
-	case c.profile == nil:
-		return nil
-	}
-	features := sandbox.Features{Jobs: sandbox.Detect().Jobs}
-	if !features.Jobs { // it is the stage that joins a control group
-		c.closeGroup()
-		c.control = &cgroup.Group{}
-	}
-	c.plan = sandbox.New(c.profile(), features, c.control.Enforces())
-	if open := c.plan.Report.Open(); c.strict && len(open) > 0 {
-		return strictFailure(c.name, open)
-	}
-	return nil
 }
 
 // A file that is open for writing cannot be run (ETXTBSY). Its writer may be about to close

@@ -203,8 +203,9 @@ func (e *startFailure) Unwrap() error { return e.err }
 // isScarce reports whether a start failed for want of something that the host, or the whole
 // system, has too little of: that is not the plugin's fault.
 func isScarce(err error) bool {
-	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM, syscall.ETXTBSY},
-		func(e error) bool { return errors.Is(err, e) })
+	return slices.ContainsFunc([]error{
+		syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM, syscall.ETXTBSY, syscall.ENOSPC, syscall.EUSERS, syscall.ETOOMANYREFS,
+	}, func(e error) bool { return errors.Is(err, e) })
 }
 
 // startReason explains why the system would not run a file.

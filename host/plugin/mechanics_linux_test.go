@@ -111,7 +111,7 @@ func escapes() []tool.Tool {
 // namespaced reports whether this machine lets the host make PID namespaces.
 func namespaced(t *testing.T) bool {
 	t.Helper()
-	return sandbox.Detect().Namespaces()
+	return require.Must(sandbox.Detect())(t).Namespaces()
 }
 
 func structured[T any](t *testing.T, p tool.Provider, name string) (out T) {

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"errors"
+	"fmt"
 	"syscall"
 
 	"github.com/toolhost/toolhost/internal/confine"
@@ -29,21 +30,34 @@ const (
 //
 // # Errors
 //
-// For [NamespaceOn], if it gets none.
+// For [NamespaceOn], if it gets none; for [NamespaceAuto], if that cannot be found out for now.
 func (n Namespace) resolve() (confine.Namespaces, error) {
-	switch {
-	case n == NamespaceOff:
+	if n == NamespaceOff {
 		return confine.NoNamespace, nil
-	case confine.PIDNamespace.Check() == nil:
+	}
+	err := confine.PIDNamespace.Check()
+	switch {
+	case err == nil:
 		return confine.PIDNamespace, nil
+	case !confine.Impossible(err):
+		return confine.NoNamespace, notConfined(err)
 	case n != NamespaceOn:
 		return confine.NoNamespace, nil
 	}
-	return confine.UserNamespace, confine.UserNamespace.Check()
+	if err := confine.UserNamespace.Check(); err != nil {
+		err = fmt.Errorf("a PID namespace is required and not available (see toolhost doctor): %w", err)
+		return confine.NoNamespace, notConfined(err)
+	}
+	return confine.UserNamespace, nil
 }
 
-// isOptional reports whether a start that failed because there are too many namespaces at
-// the moment may be repeated without one.
-func (n Namespace) isOptional(err error) bool {
-	return n != NamespaceOn && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EUSERS))
+// notConfined is the error of a start for want of something that confines the process. What was found
+// possible on this system is never done without: the start fails, and is tried again as others are.
+func notConfined(err error) error {
+	reason := "it is not started without its sandbox, which cannot be made now: " + err.Error()
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EUSERS) {
+		reason += " (if that is namespaces, this user has no more, user.max_*_namespaces: end what holds them, " +
+			"or, where it never has any, set namespace: off)"
+	}
+	return &startFailure{reason, err}
 }

@@ -75,7 +75,7 @@ func newProcess(c Candidate, cfg Config) *process {
 		path: c.Binary(), dir: cfg.Root, args: cfg.Args, env: cfg.environment(cfg.cacheVariables()...),
 		namespace: cfg.Namespace, group: confine.NewRun(), inheritSocket: cfg.Carrier == Socket,
 		log: p.log, onForked: p.setPID, reap: func(process *os.Process) { p.reap(process) },
-		name: c.Name, strict: cfg.Sandbox.Level == Strict, trace: cfg.Trace, create: cfg.createGroup,
+		name: c.Name, strict: cfg.Sandbox.Level == Strict, trace: cfg.Trace, create: cfg.createGroup, failing: cfg.failing,
 	}
 	if cfg.denials != nil {
 		p.denied = cfg.denials.add
@@ -98,8 +98,12 @@ func (p *process) start(ctx context.Context, env []string) error {
 		return p.notStarted(errors.Join(err, outR.Close(), outW.Close()))
 	}
 	if p.stdio == nil {
-		p.offerSockets()
-	} else if p.cmd.stdin, err = p.openStdio(outR); err != nil {
+		err = p.offerSockets()
+	} else {
+		p.cmd.stdin, err = p.openStdio(outR)
+	}
+	if err != nil {
+		p.cmd.closeInherited()
 		return p.notStarted(errors.Join(err, outR.Close(), outW.Close(), errR.Close(), errW.Close()))
 	}
 	started := make(chan error, 1)
@@ -156,17 +160,17 @@ var errNotForked = errors.New("the system did not start it in time; does the fil
 
 // offerSockets makes the socket pairs that the process inherits ends of: one for calls, if
 // that was chosen, and one for gRPC. If the system has none, calls travel on the next
-// carrier, and gRPC on a socket that has a path.
-func (p *process) offerSockets() {
-	var err error
+// carrier, and gRPC on a socket that has a path, which other processes can reach.
+func (p *process) offerSockets() (err error) {
 	if p.cmd.inheritSocket {
 		if p.socket, p.cmd.socket, err = socketPair(); err != nil {
 			p.log.Warn("no socket for the plugin's calls; they take the stream", "error", err)
 		}
 	}
 	if p.grpc.ours, p.cmd.grpc, err = socketPair(); err != nil && unixSockets {
-		p.log.Warn("no socket pair for the plugin; it is reached by a path, as other processes can", "error", err)
+		return notConfined(err)
 	}
+	return nil
 }
 
 // notStarted leaves the process in the state of one that has ended.

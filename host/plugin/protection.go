@@ -70,6 +70,8 @@ func namespaceProtection() Protection {
 	case err == nil:
 		p.Detail = "the kernel kills all that a plugin started when the plugin or the host ends; " +
 			"a plugin can signal no other process"
+	case !confine.Impossible(err):
+		p.Detail = fmt.Sprintf("it cannot be found out now: %v; until then no plugin is started", err)
 	case confine.UserNamespace.Check() == nil:
 		p.Detail = fmt.Sprintf("not as this user (%v), but with a user namespace, if PID namespaces are switched on; "+
 			"until then %s", err, otherwise)

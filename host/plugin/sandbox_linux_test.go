@@ -22,6 +22,7 @@ import (
 	"github.com/toolhost/toolhost/internal/cgroup"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -107,7 +108,7 @@ func attempts() []tool.Tool {
 // strictly needs a system that enforces everything.
 func strictly(t *testing.T, s plugin.Sandbox) func(*plugin.Config) {
 	t.Helper()
-	if f := sandbox.Detect(); !f.Mounts || !f.Network || !f.Proc || f.Landlock == 0 || !f.Notify {
+	if f := require.Must(sandbox.Detect())(t); !f.Mounts || !f.Network || !f.Proc || f.Landlock == 0 || !f.Notify {
 		t.Skipf("this system does not enforce everything: %+v", f)
 	}
 	s.Level = plugin.Strict

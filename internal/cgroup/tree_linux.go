@@ -99,7 +99,11 @@ func (t *Tree) findParent(m membership, limit Limit, unified error) parent {
 	case unified != nil:
 		return parent{err: unified}
 	}
-	if !slices.Contains(words(filepath.Join(t.unified.dir, "cgroup.controllers")), string(limit)) {
+	controllers, err := os.ReadFile(filepath.Join(t.unified.dir, "cgroup.controllers"))
+	if err != nil {
+		return parent{err: err}
+	}
+	if !slices.Contains(strings.Fields(string(controllers)), string(limit)) {
 		return parent{err: fmt.Errorf("%s was not given the controller %s; with systemd: Delegate=memory pids cpu",
 			t.unified.dir, limit)}
 	}

@@ -2,10 +2,11 @@ package confine
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
-	"sync"
+	"strings"
 	"syscall"
 )
 
@@ -28,25 +29,43 @@ func addNamespaces(attr *syscall.SysProcAttr, n Namespaces) {
 	}
 }
 
-// Check returns why this process cannot start others in such namespaces; nil: it can.
-func (n Namespaces) Check() error {
+// Check returns why this process cannot start others in such namespaces; nil: it can. Only if the
+// error is [Impossible] it never can.
+func (n Namespaces) Check() (err error) {
 	switch n {
 	case PIDNamespace:
-		return pidNamespace()
+		_, err = pidNamespace()
 	case UserNamespace:
-		return userNamespace()
+		_, err = userNamespace()
 	}
-	return nil
+	return err
 }
 
-var pidNamespace = sync.OnceValue(func() error { return tryClone(syscall.CLONE_NEWPID) })
-
-var userNamespace = sync.OnceValue(func() error {
-	if !procIsOwn() { // the users are mapped by a file there
-		return errors.New("/proc belongs to another PID namespace")
-	}
-	return tryClone(syscall.CLONE_NEWPID | syscall.CLONE_NEWUSER)
+var pidNamespace = Found(func() (Namespaces, error) {
+	return PIDNamespace, NoneAllowed(tryClone(syscall.CLONE_NEWPID), "pid")
 })
+
+var userNamespace = Found(func() (Namespaces, error) {
+	if !procIsOwn() { // the users are mapped by a file there
+		return UserNamespace, fmt.Errorf("%w: /proc belongs to another PID namespace", errors.ErrUnsupported)
+	}
+	return UserNamespace, NoneAllowed(tryClone(syscall.CLONE_NEWPID|syscall.CLONE_NEWUSER), "user", "pid")
+})
+
+// NoneAllowed makes an error for want of namespaces one for good if the system's settings allow none
+// of one of these kinds, which are named as in /proc/sys/user (namespaces(7)).
+func NoneAllowed(err error, kinds ...string) error {
+	if !errors.Is(err, syscall.ENOSPC) {
+		return err
+	}
+	for _, kind := range kinds {
+		setting := "max_" + kind + "_namespaces"
+		if text, _ := os.ReadFile("/proc/sys/user/" + setting); strings.TrimSpace(string(text)) == "0" {
+			return fmt.Errorf("user.%s is 0: %w", setting, syscall.EPERM)
+		}
+	}
+	return err
+}
 
 // tryClone clones a process that has nothing to run. Capabilities alone do not tell: a
 // container's filter of system calls may forbid it to root.

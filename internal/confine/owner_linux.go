@@ -9,7 +9,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -37,7 +36,7 @@ func parseOwner(s string) (owner, bool) {
 
 // self identifies this process. It fails if /proc is missing or has other numbers than
 // system calls take: then nothing is looked for.
-var self = sync.OnceValues(func() (owner, error) {
+var self = Found(func() (owner, error) {
 	me := owner{pid: os.Getpid()}
 	if !procIsOwn() {
 		return me, fmt.Errorf("/proc is missing or belongs to another PID namespace than process %d", me.pid)

@@ -4,53 +4,90 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
-	"sync"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/internal/stage"
 )
 
 // Detect returns what this system has. It tries each mechanism in a process of its own, once:
 // whether a kernel has something does not tell whether a container or a security module lets
 // this user use it.
-var Detect = sync.OnceValue(detect)
+//
+// # Errors
+//
+// Something cannot be found out for now, for want of what the system or this user has too little of.
+// Then the features are those that need no namespaces, and the next call tries again.
+var Detect = confine.Found(detect)
 
-func detect() Features {
+func detect() (Features, error) {
 	f := Features{Landlock: landlockABI(), Seccomp: seccompHas(unix.SECCOMP_RET_ERRNO)}
 	f.Notify = f.Seccomp && listens(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
-	if f.Stage = try(Features{Stage: true}, nil) == nil; !f.Stage {
-		return Features{}
+	stage, err := has(Features{Stage: true}, nil)
+	if !stage {
+		return Features{}, err
 	}
-	for _, f.Privileged = range []bool{true, false} {
-		f.User = !f.Privileged
-		if try(f, nil) == nil {
+	f.Stage = true
+	spaces := f
+	if err := spaces.findNamespaces(); err != nil {
+		return f, err
+	}
+	return spaces, nil
+}
+
+// findNamespaces tries what needs namespaces.
+func (f *Features) findNamespaces() error {
+	none := *f
+	for _, way := range []Features{{Privileged: true}, {User: true}} {
+		f.Privileged, f.User = way.Privileged, way.User
+		switch found, err := has(*f, nil); {
+		case err != nil:
+			return err
+		case found:
+			return f.findViews()
+		}
+	}
+	*f = none
+	return nil
+}
+
+// findViews tries what processes with namespaces can have of their own.
+func (f *Features) findViews() (err error) {
+	for _, proc := range []bool{true, false} {
+		view := *f
+		view.Mounts, view.Proc = true, proc
+		if view.Mounts, err = has(view, func(p *stage.Program) { newView(p, view, Profile{Dir: "/"}, files{}, true) }); err != nil {
+			return err
+		}
+		if view.Mounts {
+			f.Mounts, f.Proc = true, proc
 			break
 		}
-		f.User = false
 	}
-	if !f.Namespaces() {
-		return f
-	}
-	view := f
-	view.Mounts, view.Proc = true, true
-	mounts := func(v Features) error {
-		return try(v, func(p *stage.Program) { newView(p, v, Profile{Dir: "/"}, files{}, true) })
-	}
-	if mounts(view) != nil {
-		view.Proc = false
-		view.Mounts = mounts(view) == nil
-	}
-	f.Mounts, f.Proc = view.Mounts, view.Proc
-	f.Network = try(f, func(p *stage.Program) {
+	f.Network, err = has(*f, func(p *stage.Program) {
 		p.Call("unshare", unix.SYS_UNSHARE, unix.CLONE_NEWNET)
 		raiseLoopback(p)
-	}) == nil
-	return f
+	})
+	return err
+}
+
+// has reports whether a process can have the namespaces of f and carry out the steps.
+func has(f Features, steps func(p *stage.Program)) (bool, error) {
+	kinds := []string{"pid", "mnt", "ipc", "net"}
+	if f.User {
+		kinds = append(kinds, "user")
+	}
+	err := confine.NoneAllowed(try(f, steps), kinds...)
+	if err != nil && !confine.Impossible(err) {
+		return false, fmt.Errorf("what this system can confine a process with cannot be found out now: %w", err)
+	}
+	return err == nil, nil
 }
 
 // try starts a process with the namespaces of f that carries out the steps and ends.
@@ -82,6 +119,9 @@ func try(f Features, steps func(p *stage.Program)) error {
 	}, func(int) { started = true }, nil)
 	if started {
 		err = errors.Join(err, cmd.Wait())
+		if cmd.ProcessState != nil && confine.SignalName(cmd.ProcessState) == "SIGSYS" { // a filter of system calls
+			err = errors.Join(err, errors.ErrUnsupported)
+		}
 	}
 	return err
 }
@@ -94,7 +134,9 @@ func Clone(attr *syscall.SysProcAttr, f Features) {
 	if f.User {
 		attr.Cloneflags |= unix.CLONE_NEWUSER
 		// The stage has no user yet, and so would lose them when it is run.
-		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_SETPCAP}
+		attr.AmbientCaps = []uintptr{
+			unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_SETPCAP,
+		}
 	}
 }
 

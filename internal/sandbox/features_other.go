@@ -5,4 +5,4 @@ package sandbox
 import "runtime"
 
 // Detect returns what this system has.
-func Detect() Features { return Features{Jobs: runtime.GOOS == "windows"} }
+func Detect() (Features, error) { return Features{Jobs: runtime.GOOS == "windows"}, nil }

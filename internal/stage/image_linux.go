@@ -7,7 +7,6 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
@@ -57,8 +56,11 @@ func image(memory []byte) (head, data []byte) {
 	return out.Bytes(), memory
 }
 
-// file returns a program in memory, which cannot be changed.
+// file returns a program in memory, which cannot be changed. While it is open for writing it cannot be
+// run (ETXTBSY), so no process is forked meanwhile that would have a copy of the descriptor.
 func file(head, data []byte) (*os.File, error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	fd, err := unix.MemfdCreate("toolhost-stage", flags|unix.MFD_EXEC)
 	if errors.Is(err, unix.EINVAL) { // before Linux 6.3 each memory file can be run
@@ -93,6 +95,9 @@ func aboveAll(cmd *exec.Cmd, f *os.File) (held *os.File, path string, err error)
 		above = max(above, int(used.Fd()))
 	}
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, above+forFork+len(cmd.ExtraFiles))
+	if errors.Is(err, unix.EINVAL) { // the number is above the limit
+		err = unix.EMFILE
+	}
 	if err != nil {
 		return nil, "", os.NewSyscallError("fcntl", err)
 	}
@@ -100,10 +105,9 @@ func aboveAll(cmd *exec.Cmd, f *os.File) (held *os.File, path string, err error)
 }
 
 func start(cmd *exec.Cmd, list func(report, free int) *Program, forked func(pid int), received func(fd int)) (err error) {
-	unavailable := func(err error) error { return fmt.Errorf("%w: %w", ErrUnavailable, err) }
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return unavailable(os.NewSyscallError("socketpair", err))
+		return os.NewSyscallError("socketpair", err)
 	}
 	ours, theirs := os.NewFile(uintptr(pair[0]), "stage"), os.NewFile(uintptr(pair[1]), "stage")
 	defer func() { _ = ours.Close() }()
@@ -114,7 +118,7 @@ func start(cmd *exec.Cmd, list func(report, free int) *Program, forked func(pid 
 	err = fork(cmd, program.memory(report))
 	_ = theirs.Close()
 	if err != nil {
-		return unavailable(err)
+		return err
 	}
 	forked(cmd.Process.Pid)
 	return program.await(ours, received)
@@ -140,11 +144,13 @@ func fork(cmd *exec.Cmd, memory []byte) error {
 func (p *Program) await(from *os.File, received func(fd int)) error {
 	message, control := make([]byte, 8), make([]byte, unix.CmsgSpace(4))
 	for {
-		n, c, _, _, err := unix.Recvmsg(int(from.Fd()), message, control, unix.MSG_CMSG_CLOEXEC|unix.MSG_WAITALL)
+		n, c, flags, _, err := unix.Recvmsg(int(from.Fd()), message, control, unix.MSG_CMSG_CLOEXEC|unix.MSG_WAITALL)
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
 			return os.NewSyscallError("recvmsg", err)
+		case flags&unix.MSG_CTRUNC != 0: // what was sent is lost
+			return os.NewSyscallError("recvmsg", unix.EMFILE)
 		case c > 0:
 			messages, err := unix.ParseSocketControlMessage(control[:c])
 			if err != nil || len(messages) == 0 {

@@ -5,7 +5,6 @@ package stage
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"os/exec"
 	"slices"
@@ -79,6 +78,9 @@ func (p *Program) Arguments(argv, envp int) {
 
 // Len returns how many steps there are.
 func (p *Program) Len() int { return len(p.steps) }
+
+// Fail makes a step fail, of which the number is as in [Failure]. Tests use it.
+func (p *Program) Fail(step int) { p.steps[step].Number = ^uint64(0) } // the kernel has no such call
 
 // Text returns the address of a string in the stage's memory.
 func (p *Program) Text(s string) uintptr { return p.Bytes(append([]byte(s), 0)) }
@@ -155,10 +157,6 @@ func (f *Failure) Error() string { return fmt.Sprintf("%s: %v", f.What, f.Errno)
 
 func (f *Failure) Unwrap() error { return f.Errno }
 
-// ErrUnavailable is the cause if there is no stage: before Linux 5.11, if memory files may not
-// be run, or on other systems.
-var ErrUnavailable = errors.New("the stage cannot be used")
-
 // Start starts a command as the stage. The command has what its process is given: its
 // descriptors (standard input is required), environment, attributes, and arguments, all of
 // them for the program. It must be new, and what it says of its path and directory does not
@@ -171,8 +169,8 @@ var ErrUnavailable = errors.New("the stage cannot be used")
 //
 // # Errors
 //
-// [ErrUnavailable], if there is no process; a [*Failure], if a step failed; then the process is
-// about to end, and has to be waited for.
+// The system's, and a [*Failure] if a step failed. If forked was called, the process has to be ended and
+// waited for. Before Linux 5.9, and where memory files may not be run, each start fails.
 func Start(cmd *exec.Cmd, list func(report, free int) *Program, forked func(pid int), received func(fd int)) error {
 	return start(cmd, list, forked, received)
 }

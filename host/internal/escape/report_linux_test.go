@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/escape"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sandbox"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -31,7 +32,7 @@ func simulate() error {
 	if err := json.Unmarshal([]byte(text), &f); err != nil {
 		return err
 	}
-	sandbox.Detect = func() sandbox.Features { return f }
+	sandbox.Detect = func() (sandbox.Features, error) { return f, nil }
 	return nil
 }
 
@@ -43,7 +44,7 @@ func TestReportIsTrue(t *testing.T) {
 	if os.Getenv(featuresVariable) != "" {
 		t.Skip("the features are given")
 	}
-	have := sandbox.Detect()
+	have := require.Must(sandbox.Detect())(t)
 	off := map[string]func(f *sandbox.Features){
 		"nothing":   func(*sandbox.Features) {},
 		"mounts":    func(f *sandbox.Features) { f.Mounts, f.Proc = false, false },
@@ -136,7 +137,7 @@ func TestReportOf(t *testing.T) {
 			w.patience = 100 * time.Millisecond
 			c := newConfined(t, w, func(c *plugin.Config) {
 				c.Sandbox = profile.sandbox(w)
-				if !sandbox.Detect().Namespaces() {
+				if !require.Must(sandbox.Detect())(t).Namespaces() {
 					c.Namespace = plugin.NamespaceOff
 				}
 			})

@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/cgroup"
 	"github.com/toolhost/toolhost/internal/sandbox"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -54,7 +55,7 @@ func started(t *testing.T, w *world, p escape.Profiles, on escape.System, change
 // What a plugin declares bounds it as if the operator had said so, and strictly.
 func TestDeclared(t *testing.T) {
 	t.Parallel()
-	if f := sandbox.Detect(); !f.Mounts || !f.Proc || !f.Network || f.Landlock == 0 || !f.Seccomp {
+	if f := require.Must(sandbox.Detect())(t); !f.Mounts || !f.Proc || !f.Network || f.Landlock == 0 || !f.Seccomp {
 		t.Skipf("this system does not enforce everything: %+v", f)
 	}
 	withoutSandbox(t)

@@ -12,13 +12,14 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sandbox"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // traced does work in a process of which it is recorded what it uses, and returns what that was.
 func traced(t *testing.T, work func(t *testing.T, p *place)) (*tool.Needs, []string) {
 	t.Helper()
-	if f := sandbox.Detect(); !f.Stage || !f.Notify {
+	if f := require.Must(sandbox.Detect())(t); !f.Stage || !f.Notify {
 		t.Skip("this system does not tell what a process uses")
 	}
 	trace := plugin.NewTrace()
@@ -131,7 +132,7 @@ func TestTraceNet(t *testing.T) {
 			if told := strings.Contains(strings.Join(notes, ""), "udp 127.0.0.1:"+datagrams); told != (name == "datagrams") {
 				t.Errorf("notes: %q", notes)
 			}
-			if sandbox.Detect().Network {
+			if require.Must(sandbox.Detect())(t).Network {
 				suffices(t, got, c.work)
 			}
 		})

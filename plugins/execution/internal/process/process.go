@@ -101,7 +101,7 @@ func (p *Process) Run(ctx context.Context) (*os.ProcessState, Excess, error) {
 	return cmd.ProcessState, reason, nil
 }
 
-// start forks, in the strongest namespaces that the system grants.
+// start forks, in the strongest namespaces that the system grants. A shortage is an error.
 func (p *Process) start() (*exec.Cmd, error) {
 	self, err := executable()
 	if err != nil {
@@ -116,17 +116,18 @@ func (p *Process) start() (*exec.Cmd, error) {
 		choices = strongestFirst
 	}
 	for _, n := range choices {
-		if err = n.Check(); err != nil {
+		if err = n.Check(); err != nil && confine.Impossible(err) {
 			continue
 		}
 		var cmd *exec.Cmd
-		if cmd, err = p.command(self); err != nil {
+		if err == nil {
+			cmd, err = p.command(self)
+		}
+		if err != nil {
 			return nil, err
 		}
 		confine.Isolate(cmd, n)
-		if err = p.begin(cmd); err == nil {
-			return cmd, nil
-		}
+		return cmd, p.begin(cmd)
 	}
 	return nil, err
 }
