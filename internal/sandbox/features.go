@@ -9,6 +9,8 @@ type Features struct {
 	Privileged bool
 	// User reports whether they can be made in a user namespace.
 	User bool
+	// Bounded reports whether it can then be bounded how many further namespaces the process makes.
+	Bounded bool
 	// Mounts reports whether a process can have its own view of the files, and Proc whether that
 	// can have its own /proc.
 	Mounts, Proc bool

@@ -44,8 +44,8 @@ func detect() (Features, error) {
 // findNamespaces tries what needs namespaces.
 func (f *Features) findNamespaces() error {
 	none := *f
-	for _, way := range []Features{{Privileged: true}, {User: true}} {
-		f.Privileged, f.User = way.Privileged, way.User
+	for _, way := range []Features{{Privileged: true}, {User: true, Bounded: true}, {User: true}} {
+		f.Privileged, f.User, f.Bounded = way.Privileged, way.User, way.Bounded
 		switch found, err := has(*f, nil); {
 		case err != nil:
 			return err
@@ -109,6 +109,7 @@ func try(f Features, steps func(p *stage.Program)) error {
 		p.Call("close", unix.SYS_CLOSE_RANGE, uintptr(free), lastDescriptor, 0)
 		if f.Namespaces() {
 			mapUser(p, f)
+			boundNamespaces(p, f)
 			p.Call("unshare", unix.SYS_UNSHARE, unix.CLONE_NEWNS|unix.CLONE_NEWIPC)
 		}
 		if steps != nil {
@@ -136,6 +137,7 @@ func Clone(attr *syscall.SysProcAttr, f Features) {
 		// The stage has no user yet, and so would lose them when it is run.
 		attr.AmbientCaps = []uintptr{
 			unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_SETPCAP,
+			unix.CAP_SYS_RESOURCE,
 		}
 	}
 }

@@ -71,6 +71,7 @@ func (p *Plan) Steps(s *stage.Program, report int, e Entry) error {
 	}
 	if f.Namespaces() {
 		mapUser(s, f)
+		boundNamespaces(s, f)
 		spaces := uintptr(unix.CLONE_NEWIPC)
 		if p.view != sameView {
 			spaces |= unix.CLONE_NEWNS

@@ -43,6 +43,25 @@ func mapUser(p *stage.Program, f Features) {
 	write(p, what, "/proc/self/gid_map", fmt.Sprintf("%d %[1]d 1", os.Getgid()))
 }
 
+// boundNamespaces bounds what the process of a new user namespace can have of what the kernel counts by
+// user (namespaces(7), inotify(7)), so that it uses up nothing of the user's own. It has no right to raise
+// that again. Chromium makes one user namespace for itself, and others for its processes in it.
+func boundNamespaces(p *stage.Program, f Features) {
+	if !f.Bounded {
+		return
+	}
+	const what, setting = "bound its namespaces", "/proc/sys/user/max_"
+	write(p, what, setting+"user_namespaces", "32")
+	for _, kind := range []string{"pid", "net", "mnt", "ipc", "uts", "cgroup", "time"} {
+		write(p, what, setting+kind+"_namespaces", "256")
+	}
+	for _, kind := range []string{"inotify_instances", "fanotify_groups"} {
+		if exists(setting + kind) {
+			write(p, what, setting+kind, "32")
+		}
+	}
+}
+
 // raiseLoopback makes 127.0.0.1 and ::1 reachable in a new network namespace.
 func raiseLoopback(p *stage.Program) {
 	const what = "raise loopback"

@@ -17,13 +17,14 @@ type Group struct {
 	Limited bool
 }
 
-// What attempts to exceed limits take: bytes, processes, descriptors, and bytes of one file or of
-// all temporary files. Limits below are exceeded.
+// What attempts to exceed limits take: bytes, processes, descriptors, bytes of one file or of
+// all temporary files, and user namespaces. Limits below are exceeded.
 const (
 	TakenMemory      = 256 << 20
 	TakenProcesses   = 200
 	TakenDescriptors = 300
 	TakenDisk        = 8 << 20
+	TakenNamespaces  = 40
 )
 
 // Attempts yields all attempts, with their groups.
@@ -282,6 +283,7 @@ var Table = []Group{
 		{"unshare-user", "Makes a user namespace, in which it has all rights.", Says, asUser, AnyUser, noUsers},
 		{"clone-user", "Makes one by clone.", Says, asUser, AnyUser, noUsers},
 		{"clone3-user", "Makes one by clone3.", Says, asUser, AnyUser, noUsers},
+		{"namespaces-many", "Makes 40 of them.", Says, none, AnyUser, nil},
 		{"user-mount", "Mounts a file system in one.", Says, asUser, AnyUser, noUsers},
 		{"user-network", "Opens a packet socket in one.", Says, asUser, AnyUser, noUsers},
 		{"unshare-mounts", "Makes a mount namespace.", Says, 0, Rights, nil},

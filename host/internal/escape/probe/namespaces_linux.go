@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -28,6 +30,31 @@ func namespaces() map[string]func(*escape.World) escape.Answer {
 			c.kept = append(c.kept, &args)
 			c.do(unix.SYS_GETPID)
 			return outcome(c.run())
+		},
+		"namespaces-many": func(*escape.World) escape.Answer {
+			var all []*child
+			defer func() {
+				for _, c := range all {
+					_ = unix.Kill(c.pid, unix.SIGKILL)
+					_ = c.wait()
+				}
+			}()
+			for range escape.TakenNamespaces {
+				c := &child{}
+				made := c.do(unix.SYS_UNSHARE, unix.CLONE_NEWUSER)
+				c.do(unix.SYS_PPOLL, 0, 0, 0, 0, 0)
+				if err := c.start(); err != nil {
+					return outcome(err)
+				}
+				all = append(all, c)
+				for atomic.LoadInt64(&c.out[made]) == notRun {
+					time.Sleep(time.Millisecond)
+				}
+				if _, err := c.value(made); err != nil {
+					return outcome(err)
+				}
+			}
+			return done("")
 		},
 		// With a user namespace comes every right in it.
 		"user-mount": inScratch(func(_ *escape.World, dir string) escape.Answer {
