@@ -169,7 +169,12 @@ func (c *command) confined(n confine.Namespaces, features *sandbox.Features) (sa
 		features.Privileged, features.User = false, false
 	}
 	profile := c.profile()
-	return profile, c.interpret(&profile)
+	err := c.interpret(&profile)
+	if err == nil {
+		profile.Limits, err = withDefaults(profile.Limits, *features)
+		profile.Limits.Memory, profile.Limits.PIDs = max(profile.Limits.Memory, 0), max(profile.Limits.PIDs, 0)
+	}
+	return profile, err
 }
 
 // foresee returns what would be enforced if the process was started now, which it is not. Before is

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"net"
 	"os/exec"
+
+	"github.com/toolhost/toolhost/internal/sandbox"
 )
 
 // Conceal keeps other processes of this user, plugins among them, from reading this
@@ -24,6 +26,8 @@ func privileged() bool { return false }
 func dropRights() {}
 
 func limitProcesses(int) error { return nil }
+
+func withDefaults(l sandbox.Limits, _ sandbox.Features) (sandbox.Limits, error) { return l, nil }
 
 // openFiles is not needed on systems without leases.
 type openFiles struct{}

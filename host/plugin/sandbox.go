@@ -19,14 +19,15 @@ type Sandbox struct {
 	Net   []string `json:"net,omitzero"`
 	Exec  []string `json:"exec,omitzero"`
 	// Memory bounds the memory of the process and what it starts, together with its /tmp, in
-	// bytes; 0: what it declares, or no bound.
+	// bytes; 0: what it declares or, where a control group can be made, half of the machine's; -1: no bound.
 	Memory int64 `json:"memory,omitempty"`
 	// CPU bounds how many processors they use together, such as 0.5; 0: what it declares, or
 	// no bound.
 	CPU float64 `json:"cpu,omitempty"`
-	// PIDs bounds how many processes and threads they are together; 0: no bound.
+	// PIDs bounds how many processes and threads they are together; 0: 4,096 where a control group can
+	// be made; -1: no bound.
 	PIDs int `json:"pids,omitempty"`
-	// Files bounds how many descriptors each process has; 0: 65,536, or the host's limit.
+	// Files bounds how many descriptors each process has; 0: 65,536, or half of the host's limit.
 	Files int `json:"files,omitempty"`
 	// Disk bounds the size of each file that they write and of their /tmp, in bytes; 0: no
 	// bound for files, 64 MiB for /tmp.

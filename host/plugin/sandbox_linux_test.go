@@ -101,6 +101,7 @@ func attempts() []tool.Tool {
 			cmd.Env, cmd.SysProcAttr = []string{"PATH=/bin:/usr/bin:/sbin:/usr/sbin"}, &syscall.SysProcAttr{Setsid: true}
 			return "", cmd.Start()
 		}),
+		try("send", send),
 		try("environment", func(string) (string, error) { return strings.Join(os.Environ(), "\n"), nil }),
 	}
 }

@@ -260,3 +260,50 @@ func TestNamespacesUsedUp(t *testing.T) {
 		}
 	}
 }
+
+// However many descriptors a plugin has sent that are not received, another one starts.
+func TestDescriptorsInFlight(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(shortageVariable) == "" {
+		var attr *syscall.SysProcAttr
+		if os.Geteuid() == 0 { // the kernel counts by user
+			attr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		}
+		short(t, "TestDescriptorsInFlight", "descriptors", attr)
+		return
+	}
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 1200, Max: 1200}))
+	for _, n := range []plugin.Namespace{plugin.NamespaceOff, plugin.NamespaceAuto} {
+		holder, sent := open(t, boxed, in(n)), ""
+		require.Eventually(t, "some are in flight", func() bool { // those of one that has ended are counted for a moment longer
+			sent, _ = try(t, holder, "send", "")
+			return sent != "0"
+		})
+		t.Log(n, "in flight:", sent)
+		for profile := range profiles {
+			if err := confinedBy(t, profile, in(n)).Ready(t.Context()); err != nil {
+				t.Errorf("%s: %v", profile, err)
+			}
+		}
+		require.NoError(t, holder.Close(t.Context()))
+	}
+}
+
+// send sends descriptors that nothing receives, as many as it may, and keeps them.
+func send(string) (string, error) {
+	sent := 0
+	for {
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		if err != nil {
+			return fmt.Sprint(sent), nil
+		}
+		for {
+			if err := unix.Sendmsg(pair[0], []byte("x"), unix.UnixRights(slices.Repeat([]int{2}, 250)...), nil, 0); errors.Is(err, unix.EAGAIN) {
+				break
+			} else if err != nil {
+				return fmt.Sprint(sent), nil
+			}
+			sent += 250
+		}
+	}
+}

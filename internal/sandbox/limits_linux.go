@@ -3,21 +3,25 @@
 package sandbox
 
 import (
-	"cmp"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/toolhost/toolhost/internal/stage"
 )
 
-// defaultFiles is how many descriptors a process has if nothing else is said.
-const defaultFiles = 65536
+// hardLimit returns what this process may have.
+func hardLimit(resource int) uint64 {
+	have := unix.Rlimit{Max: 1024}
+	_ = unix.Getrlimit(resource, &have)
+	return have.Max
+}
 
 // files returns how many descriptors the process may have: no more than this one.
 func (l Limits) files() uint64 {
-	have := unix.Rlimit{Max: 1024}
-	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &have)
-	return min(uint64(cmp.Or(l.Files, defaultFiles)), have.Max) //nolint:gosec // above 0
+	have := hardLimit(unix.RLIMIT_NOFILE)
+	if l.Files > 0 {
+		return min(uint64(l.Files), have)
+	}
+	return have
 }
 
 // limit sets a limit, so that the process cannot raise it.
@@ -25,11 +29,12 @@ func limit(p *stage.Program, what string, resource int, soft, hard uint64) {
 	p.Call("limit "+what, unix.SYS_PRLIMIT64, 0, uintptr(resource), p.Struct(soft, hard), 0)
 }
 
-// applyLimits sets the limits that each process has for itself (getrlimit(2)). RLIMIT_AS is not
-// used: the Go runtime reserves more than it takes.
+// applyLimits sets the limits that each process has for itself (getrlimit(2)), but for that of
+// descriptors, see [Plan.run]. RLIMIT_AS is not used: the Go runtime reserves more than it takes.
 func applyLimits(p *stage.Program, l Limits, memory bool) {
-	files := l.files()
-	limit(p, "descriptors", unix.RLIMIT_NOFILE, files, files)
+	if signals := uint64(l.Signals); signals > 0 { //nolint:gosec // above 0
+		limit(p, "signals", unix.RLIMIT_SIGPENDING, signals, signals)
+	}
 	limit(p, "core dumps", unix.RLIMIT_CORE, 0, 0)
 	if l.Disk > 0 {
 		limit(p, "the size of files", unix.RLIMIT_FSIZE, uint64(l.Disk), uint64(l.Disk)) //nolint:gosec // above 0

@@ -64,6 +64,8 @@ func (p *Plan) Steps(s *stage.Program, report int, e Entry) error {
 	for _, path := range e.Procs {
 		write(s, Join, path, "0")
 	}
+	have := hardLimit(unix.RLIMIT_NOFILE)
+	limit(s, "descriptors", unix.RLIMIT_NOFILE, have, have) // until its own are sent, whatever others hold in flight
 	program := uintptr(e.Descriptor)
 	if program == 0 && p.start {
 		program = open(s, "open "+e.Path, e.Path, unix.O_PATH)
@@ -130,11 +132,8 @@ func (p *Plan) firstStart(s *stage.Program, program uintptr) (first uintptr) {
 	if !p.start {
 		return program
 	}
-	first = uintptr(p.Profile.Limits.files())
-	const what = "keep the program"
-	limit(s, "descriptors", unix.RLIMIT_NOFILE, uint64(first), uint64(first))
-	first--
-	s.Call(what, unix.SYS_DUP3, program, first, unix.O_CLOEXEC)
+	first = uintptr(p.Profile.Limits.files()) - 1
+	s.Call("keep the program", unix.SYS_DUP3, program, first, unix.O_CLOEXEC)
 	p.Profile.Limits.Files = int(first) //nolint:gosec // small
 	return first
 }
@@ -168,8 +167,12 @@ func (p *Plan) started(e Entry) string {
 	return e.Path
 }
 
-// run makes the process the program, of which path is the address of the path.
+// run makes the process the program, of which path is the address of the path. Its limit of descriptors
+// is the last that is lowered.
 func (p *Plan) run(s *stage.Program, e Entry, first, path uintptr) {
+	if files := p.Profile.Limits.files(); !p.bare {
+		limit(s, "descriptors", unix.RLIMIT_NOFILE, files, files)
+	}
 	switch {
 	case p.start:
 		s.Call(Run, unix.SYS_EXECVEAT, first, path, 0, 0, unix.AT_EMPTY_PATH)

@@ -66,6 +66,8 @@ type Limits struct {
 	PIDs   int     // processes and threads, together
 	Files  int     // descriptors, each process
 	Disk   int64   // bytes of each file, and of /tmp
+	// Signals that wait, of which each timer has one; those of all processes of its user count.
+	Signals int
 }
 
 // Line is one line of a profile, and what becomes of it on this system.

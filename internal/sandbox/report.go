@@ -223,6 +223,9 @@ func (p *Plan) limits() (out Report) {
 	add(l.Memory > 0, "memory", Bytes(l.Memory), memory, openMemory)
 	add(l.CPU > 0, "cpu", strconv.FormatFloat(l.CPU, 'g', -1, 64), cpu, openCPU)
 	add(l.PIDs > 0, "pids", strconv.Itoa(l.PIDs), pids, openPIDs)
+	add(l.Memory == 0, "memory", "no bound", "", "")
+	add(l.PIDs == 0, "pids", "no bound", "", "")
+	add(l.Signals > 0, "signals", strconv.Itoa(l.Signals), when(stage, byRlimit), when(!stage, noStage))
 	add(l.Files > 0, "files", strconv.Itoa(l.Files), when(stage, byRlimit), when(!stage, noStage))
 	add(l.Disk > 0, "disk", Bytes(l.Disk)+" a file", when(stage, byRlimit), when(!stage, noStage))
 	return out

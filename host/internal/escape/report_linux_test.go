@@ -137,6 +137,7 @@ func TestReportOf(t *testing.T) {
 			w.patience = 100 * time.Millisecond
 			c := newConfined(t, w, func(c *plugin.Config) {
 				c.Sandbox = profile.sandbox(w)
+				ungrouped(&c.Sandbox)
 				if !require.Must(sandbox.Detect())(t).Namespaces() {
 					c.Namespace = plugin.NamespaceOff
 				}

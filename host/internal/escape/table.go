@@ -18,12 +18,13 @@ type Group struct {
 }
 
 // What attempts to exceed limits take: bytes, processes, descriptors, bytes of one file or of
-// all temporary files, and user namespaces. Limits below are exceeded.
+// all temporary files, timers and user namespaces. Limits below are exceeded.
 const (
 	TakenMemory      = 256 << 20
 	TakenProcesses   = 200
 	TakenDescriptors = 300
 	TakenDisk        = 8 << 20
+	TakenSignals     = 5000
 	TakenNamespaces  = 40
 )
 
@@ -357,6 +358,7 @@ var Table = []Group{
 		{"take-memory", "Takes memory.", Says, none, AnyUser, nil},
 		{"take-processes", "Starts processes.", Says, none, AnyUser, noGroup},
 		{"take-descriptors", "Opens files.", Says, none, AnyUser, nil},
+		{"take-signals", "Has 5,000 signals wait, by timers.", Says, none, AnyUser, nil},
 		{"take-disk", "Makes a file that is too large.", Says, none, AnyUser, nil},
 		{"take-tmp", "Makes temporary files that are too large together.", Says, none, AnyUser, tmpOfUser},
 		{"take-processor", "Computes.", RunsOn, none, AnyUser, noGroup},

@@ -65,7 +65,7 @@ func TestSandboxShown(t *testing.T) {
 	if d := Diff(c, again); d.any() || !reflect.DeepEqual(c.Defaults.Sandbox, again.Defaults.Sandbox) {
 		t.Errorf("%+v\n%s", d, text)
 	}
-	for _, want := range []string{`"net":"none"`, `"net":"declared"`, `"exec":"any"`, `"write":"cache"`, `"memory":"512MiB"`, `"disk":"default"`, `"pids":"unlimited"`} {
+	for _, want := range []string{`"net":"none"`, `"net":"declared"`, `"exec":"any"`, `"write":"cache"`, `"memory":"512MiB"`, `"disk":"default"`, `"pids":"default"`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("it has no %s: %s", want, text)
 		}

@@ -62,6 +62,22 @@ func limits() map[string]func(*escape.World) escape.Answer {
 			}
 			return done("")
 		},
+		"take-signals": func(*escape.World) escape.Answer {
+			var all []int32
+			defer func() {
+				for _, timer := range all {
+					_, _, _ = unix.Syscall(unix.SYS_TIMER_DELETE, uintptr(timer), 0, 0)
+				}
+			}()
+			for range escape.TakenSignals {
+				var timer int32
+				if _, _, errno := unix.Syscall(unix.SYS_TIMER_CREATE, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&timer))); errno != 0 {
+					return outcome(errno)
+				}
+				all = append(all, timer)
+			}
+			return done("")
+		},
 		"take-disk": func(w *escape.World) escape.Answer {
 			path := filepath.Join(os.TempDir(), w.Nonce)
 			defer func() { _ = os.Remove(path) }()
