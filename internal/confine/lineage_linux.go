@@ -98,6 +98,10 @@ func numbersIn(file string) (number, depth int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
+	return numbersOf(text)
+}
+
+func numbersOf(text []byte) (number, depth int, err error) {
 	for line := range strings.Lines(string(text)) {
 		switch words := strings.Fields(line); {
 		case len(words) < 2:

@@ -59,16 +59,19 @@ func Each(until time.Time, f func(p Process)) {
 // Environ returns the process's environment, at most [MaxEnviron] bytes of it, valid until
 // the next read; nil: the process is another user's, or cannot be read.
 func (p Process) Environ() []byte {
-	if !p.isOurs() {
+	var stat unix.Stat_t
+	if unix.Fstat(p.dir, &stat) != nil || int64(stat.Uid) != int64(os.Geteuid()) {
 		return nil
 	}
 	return p.read("environ", MaxEnviron)
 }
 
-// isOurs reports whether the process is this user's, and does not conceal itself.
-func (p Process) isOurs() bool {
-	var stat unix.Stat_t
-	return unix.Fstat(p.dir, &stat) == nil && int64(stat.Uid) == int64(os.Geteuid())
+// isHere reports whether the process is in this one's PID namespace, also if it conceals itself: of
+// those that can be seen, only those in one below are in more of them.
+func (p Process) isHere() bool {
+	_, theirs, err := numbersOf(p.File("status"))
+	mine, err2 := ownDepth()
+	return procIsOwn() && err == nil && err2 == nil && theirs == mine
 }
 
 // File returns one of the process's files, such as "statm", valid until the next read; nil:

@@ -43,8 +43,8 @@ func noteOwner(dir *os.Root, o owner) error {
 
 // Sweep ends the plugin processes of hosts that were killed and could not do so, and
 // removes the socket directories that such hosts left in dir, until ctx ends. It touches
-// only what belongs to this user and says that it belongs to a host of this machine that
-// is certainly dead; a living host loses nothing.
+// only what belongs to this user, or for root to any, and says that it belongs to a host of this
+// machine that is certainly dead; a living host loses nothing.
 //
 // It takes about a millisecond for each hundred processes of the machine. A directory that
 // cannot be removed within a second, perhaps because it keeps growing, is left to the next sweep.
@@ -55,7 +55,7 @@ func Sweep(ctx context.Context, dir string) Swept {
 	}
 	dead := map[string]bool{} // by owner
 	orphaned := func(p Process) bool {
-		if b := p.brand(); b.isForeign() && p.isOurs() && p.Namespace() == ownNamespace() && b.isOfDead() {
+		if b := p.brand(); b.isForeign() && p.isHere() && b.isOfDead() {
 			return !p.isZombie()
 		}
 		text, ok := ownerIn(p.Environ())

@@ -348,6 +348,7 @@ var Table = []Group{
 		{"stay-ignoring", "Leaves one that ignores signals.", Stays, 0, AnyUser, nil},
 		{"stay-unmarked", "Leaves a program that was started with no environment.", Stays, 0, AnyUser, nil},
 		{"stay-cleared", "Leaves one that has cleared its environment in its memory.", Stays, 0, AnyUser, nil},
+		{"stay-concealed", "Leaves one that shows no one its environment (PR_SET_DUMPABLE).", Stays, 0, AnyUser, nil},
 		{"stay-lowered", "Leaves one that has lowered the limit by which its host knows it (RLIMIT_LOCKS).", Stays, 0, Luck, nil},
 		{"parent-zombies", "Leaves one that has ended to its host, as a child that no one reaps (CLONE_PARENT).", Lingers, 0, AnyUser, nil},
 		{"stay-in-group", "Moves to another control group.", Says, none, Root, noView},
