@@ -171,3 +171,49 @@ func TestOfPlugin(t *testing.T) {
 		_, _ = p.in.Close(), conn.Close()
 	}
 }
+
+// A process that adopts reaps and ends what runs leave, and nothing of what it has started for a person. It
+// is one of its own, as others of this test's binary are not to adopt.
+func TestAdopt(t *testing.T) {
+	t.Parallel()
+	const alone = "TOOLHOST_TEST_ADOPTS"
+	if os.Getenv(alone) == "" {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAdopt$")
+		cmd.Env = append(os.Environ(), alone+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	require.NoError(t, Adopt())
+	persons := require.Must(exec.CommandContext(t.Context(), "/bin/sh", "-c", "sleep 600 >&- 2>&- & echo $!").Output())(t)
+	person := require.Must(strconv.Atoi(strings.TrimSpace(string(persons))))(t)
+	t.Cleanup(func() {
+		_ = unix.Kill(person, unix.SIGKILL)
+		_, _ = unix.Wait4(person, nil, 0, nil)
+	})
+	run := NewRun()
+	if run.Brand == 0 {
+		t.Skip("this process cannot give brands")
+	}
+	run.Begin()
+	runs.Lock()
+	runs.first[run.Brand] = 1 // any but those below
+	runs.Unlock()
+	stays, ends := left(t, run), left(t, run)
+	for _, pid := range []int{stays, ends, person} {
+		if parent, err := Parent(pid); parent != os.Getpid() {
+			t.Errorf("process %d has the parent %d, %v", pid, parent, err)
+		}
+	}
+	require.NoError(t, unix.Kill(ends, unix.SIGKILL))
+	require.Eventually(t, "what has ended is reaped while its run goes on", func() bool { return !exists(ends) })
+	if !exists(stays) {
+		t.Error("a process of the run has ended before it")
+	}
+	run.End()
+	require.Eventually(t, "what the run has left has ended, and is reaped", func() bool { return !exists(stays) })
+	if fields, err := statOf(person); err != nil || fields[0] == "Z" {
+		t.Errorf("what was started for a person is %v, %v", fields, err)
+	}
+}
