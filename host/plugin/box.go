@@ -143,6 +143,20 @@ func (b *box) shut() {
 	}
 }
 
+// shutBox ends what the host does for the sandbox, unless something of the run is left that could not
+// be ended: that has to be refused on.
+func (p *process) shutBox() {
+	if p.box == nil {
+		return
+	}
+	p.box.close()
+	if p.cmd.trace == nil && p.survived != nil && !p.box.isEmpty(context.Background(), endGrace) {
+		p.survived(p)
+		return
+	}
+	p.box.shut()
+}
+
 // Denial is something that the sandbox of a plugin has refused to its process. What files it was
 // refused is not known to the host.
 type Denial struct {

@@ -229,20 +229,6 @@ func (p *process) own(process *os.Process, stdout, stderr *os.File) {
 	p.leave()
 }
 
-// shutBox ends what the host does for the sandbox, unless something of the run is left that could not
-// be ended: that has to be refused on.
-func (p *process) shutBox() {
-	if p.box == nil {
-		return
-	}
-	p.box.close()
-	if p.cmd.trace == nil && p.survived != nil && !p.box.isEmpty(context.Background(), endGrace) {
-		p.survived(p)
-		return
-	}
-	p.box.shut()
-}
-
 // ownConnection is own for a server without a program: the run ends with the connection.
 func (p *process) ownConnection() {
 	how := <-p.lost
