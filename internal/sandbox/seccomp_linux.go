@@ -68,20 +68,44 @@ func (a *assembler) when(condition bpf.JumpIf, then func()) {
 
 // among ends with an answer if what is loaded is one of the values.
 func (a *assembler) among(v answer, values ...uint32) {
-	values = slices.Compact(slices.Sorted(slices.Values(values)))
-	for first := 0; first < len(values); {
-		last := first
-		for last+1 < len(values) && values[last+1] == values[last]+1 {
-			last++
-		}
-		below := func() { a.when(bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: values[last]}, func() { a.ret(v) }) }
-		if first == last {
-			a.call(values[first], func() { a.ret(v) })
-		} else {
-			a.when(bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: values[first]}, below)
-		}
-		first = last + 1
+	for _, value := range values {
+		a.call(value, func() { a.ret(v) })
 	}
+}
+
+// choose ends with the answer of the number that is loaded, or, if it has none, with another. It is a tree:
+// when a filter is installed the kernel tries it with each number.
+func (a *assembler) choose(answers map[uint32]answer, other answer) {
+	type span struct {
+		first uint32
+		v     answer
+	}
+	spans := []span{{0, other}}
+	begin := func(first uint32, v answer) {
+		last := &spans[len(spans)-1]
+		if last.first == first {
+			last.v = v
+		} else if last.v != v {
+			spans = append(spans, span{first, v})
+		}
+	}
+	for _, number := range slices.Sorted(maps.Keys(answers)) {
+		begin(number, answers[number])
+		begin(number+1, other)
+	}
+	var tree func(spans []span)
+	tree = func(spans []span) {
+		if len(spans) > 1 {
+			half, at := len(spans)/2, len(a.code)
+			a.code = append(a.code, bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: spans[half].first, SkipTrue: 1}, nil)
+			tree(spans[half:])
+			a.code[at+1] = bpf.Jump{Skip: uint32(len(a.code) - at - 2)} //nolint:gosec // one of a condition may be too short
+			tree(spans[:half])
+			return
+		}
+		a.ret(spans[0].v)
+	}
+	tree(spans)
 }
 
 // load loads an argument, of which the lower half counts.
@@ -129,9 +153,14 @@ func (f filter) assemble() []bpf.Instruction {
 	sort(f.apart, sharedCalls...)
 	sort(f.connect, unix.SYS_CONNECT)
 	sort(f.exec, unix.SYS_EXECVE, unix.SYS_EXECVEAT)
-	a.among(allowed, passed...)
-	a.among(a.refused, told...)
-	a.ret(refusal(unix.ENOSYS))
+	answers := map[uint32]answer{}
+	for _, number := range told {
+		answers[number] = a.refused
+	}
+	for _, number := range passed {
+		answers[number] = allowed
+	}
+	a.choose(answers, refusal(unix.ENOSYS))
 	return a.code
 }
 
