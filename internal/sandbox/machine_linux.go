@@ -73,9 +73,13 @@ func closeDevices(p *stage.Program) {
 		}) {
 			continue
 		}
-		if target, err := os.Readlink(path); err == nil {
+		target, err := os.Readlink(path)
+		switch {
+		case e.Name() == "ptmx": // as a mount it would not find the directory of its terminals
+			links[path] = "pts/ptmx"
+		case err == nil:
 			links[path] = target
-		} else {
+		default:
 			kept = append(kept, path)
 		}
 	}
