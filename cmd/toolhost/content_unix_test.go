@@ -27,7 +27,7 @@ func (w *world) intrude(path, was, is string) {
 }
 
 // A plugin that writes the workspace gets no larger needs by a lock that it has changed, once the
-// operator has written that anew and it is no longer mounted: the content waits for trust.
+// operator has written that again and it is no longer mounted: the content waits for trust.
 func TestLockOfAPluginWaits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "intruder")

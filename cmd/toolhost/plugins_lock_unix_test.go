@@ -269,6 +269,7 @@ func TestLockThatIsNone(t *testing.T) {
 	named("plugins", "lock").exits(2).says("says lock: off")
 	named("plugins", "lock", "--check").exits(1).says("says lock: off")
 	named("call", "play.echo").exits(0)
+	w.found("lock: off # found\n")
 	w.run("call", "play.echo").exits(6).says(pinned + " is missing") // the file that was found takes nothing away
 	w.run("trust", "--yes").exits(0)
 	w.run("call", "play.echo").exits(0)

@@ -16,7 +16,7 @@ import (
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
-// A place is a path for what the host keeps, that somebody chose.
+// chosenPlace is a path for what the host keeps that is not the default.
 type chosenPlace struct {
 	what, path string
 	key        []string // in the configuration; nil: it is from
