@@ -59,7 +59,7 @@ func TestShortageLowersNoSandbox(t *testing.T) {
 	sandbox, _, _ = strings.Cut(sandbox, "\n\n")
 	var limit unix.Rlimit
 	require.NoError(t, unix.Prlimit(s.cmd.Process.Pid, unix.RLIMIT_NOFILE, nil, &limit))
-	step := 4
+	step := 6
 	if !testing.Short() {
 		step = 1
 	}
