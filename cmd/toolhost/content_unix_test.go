@@ -52,6 +52,12 @@ func TestLockOfAPluginWaits(t *testing.T) {
 		read().exits(exit.Failed)
 		w.run("plugins", "restart", "intruder").exits(exit.Done)
 	}
+	w.write("greedy", "")
+	w.run("plugins", "restart", "intruder")
+	read()
+	read("--no-daemon")
+	w.removeFile(filepath.Join(w.root, "greedy"))
+	w.run("plugins", "restart", "intruder").exits(exit.Done)
 	read("--no-daemon").exits(exit.Unavailable).says(lock+waits, "toolhost trust "+lock)
 	w.run("plugins").says(lock+waits, "toolhost trust "+lock)
 	w.run("status").exits(exit.Failed).prints(lock+waits, "toolhost trust "+lock)
