@@ -20,7 +20,7 @@ import (
 // learns that it is there. The test is a process of its own, in which a host can give no brands.
 func TestSurvivorIsRefusedOn(t *testing.T) {
 	t.Parallel()
-	if !sandbox.Detect().Notify {
+	if !require.Must(sandbox.Detect())(t).Notify {
 		t.Skip("the host does not learn here of what it refuses")
 	}
 	const unbranding = "TOOLHOST_TEST_UNBRANDING"
