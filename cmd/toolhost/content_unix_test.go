@@ -141,6 +141,29 @@ func TestNamedFile(t *testing.T) {
 	named("tools").exits(exit.BadUsage).says("which files are trusted is not known", store.Path())
 }
 
+// So it is with a file of MCP servers, which says what programs run.
+func TestServersOfAPluginWait(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "intruder")
+	const mine = `{"mcpServers": {"mine": {"command": "no-such-program"}}}`
+	w.write("servers.json", mine+"}")
+	file := filepath.Join(w.root, "servers.json")
+	list := func() outcome { return w.run("mcp", "list", "--mcp-config", file, "--no-daemon") }
+	list().exits(exit.BadUsage).says("is not JSON") // which is not remembered
+	w.write("servers.json", mine)
+	list().exits(exit.Done).prints("mine")
+	w.serve("--mcp-config", file)
+	w.write("servers.json", mine+"\n") // another file in the same place
+	w.bare("trust", file, "--yes").exits(exit.Done).prints(`mounts the MCP server mine, for which it runs ["no-such-program"]`)
+	w.bare("reload").exits(exit.Done)
+	w.write("servers.json", strings.ReplaceAll(mine, "mine", "theirs"))
+	w.bare("reload").exits(exit.Refused).says(file+waits, "toolhost trust "+file)
+	list().exits(exit.Refused).says(file+waits, "toolhost trust "+file)
+	w.bare("trust", file, "--yes").exits(exit.Done)
+	w.bare("reload").exits(exit.Failed).says("plugin theirs did not start")
+	list().exits(exit.Done).prints("theirs")
+}
+
 // What a repository brings: its configuration is named, and its lock waits.
 func TestClonedLockWaits(t *testing.T) {
 	t.Parallel()

@@ -10,6 +10,8 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/require"
+	"github.com/toolhost/toolhost/internal/trust"
 )
 
 // mcpServer is an entry of a file of servers, which starts testdata/mcpserver.
@@ -25,7 +27,9 @@ func (w *world) mcpConfig(servers map[string]any) string {
 		w.t.Fatal(err)
 	}
 	w.write("mcp.json", string(text))
-	return "--mcp-config=" + filepath.Join(w.root, "mcp.json")
+	path := filepath.Join(w.root, "mcp.json")
+	require.NoError(w.t, trust.In(filepath.Join(w.state, "toolhost")).Trust(path, trust.Sum(text)))
+	return "--mcp-config=" + path
 }
 
 // mcpServers returns the servers as mcp list has them, by name.

@@ -29,9 +29,9 @@ This first shows what each file grants, and asks you; without a terminal, --yes 
 The file is trusted at its place and with its present content: a changed file or a copy
 elsewhere is not. What toolhost itself has written, such as a lock, needs no trust.
 
-A file outside of the workspace that is named with --config or ` + session.ConfigVariable + ` needs no
-trust. One inside, where tools may write it, counts with the content with which it is named
-first, and with another after you have trusted that. Nothing in the file can change these
+A file outside of the workspace that is named with --config, ` + session.ConfigVariable + ` or --mcp-config
+needs no trust. One inside, where tools may write it, counts with the content with which it is
+named first, and with another after you have trusted that. Nothing in the file can change these
 rules.
 
 The exit status is 5 if you did not confirm.`

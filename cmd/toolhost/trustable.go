@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/servers"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/internal/lockfile"
@@ -77,8 +79,11 @@ func readTrustable(path string) (trustable, error) {
 	if err != nil {
 		return trustable{}, err
 	}
-	if strings.HasSuffix(path, ".lock") {
+	switch filepath.Ext(path) {
+	case ".lock":
 		return readLock(path)
+	case ".json":
+		return readServers(path)
 	}
 	c, err := setup.Load(path)
 	if err != nil {
@@ -101,6 +106,23 @@ func readLock(path string) (trustable, error) {
 		case pinned:
 			out.grants = append(out.grants, "gives "+name+": "+needs.String())
 		}
+	}
+	return out, nil
+}
+
+// readServers reads a file of MCP servers.
+func readServers(path string) (trustable, error) {
+	content, err := servers.Read(path)
+	if err != nil {
+		return trustable{}, exit.With(exit.BadUsage, err)
+	}
+	file, err := servers.Parse(content, func(string) config.Server { return config.Default().NewServer() })
+	if err != nil {
+		return trustable{}, exit.With(exit.BadUsage, err)
+	}
+	out := trustable{path: path, digest: content.Digest()}
+	for _, e := range file.Entries {
+		out.grants = append(out.grants, setup.SummaryOfServer(e.Name, e.Server)...)
 	}
 	return out, nil
 }

@@ -16,7 +16,10 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/toggle"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/protect"
+	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/state"
+	"github.com/toolhost/toolhost/internal/trust"
 )
 
 // Settings are what a command or daemon goes by: flags, and where they leave something open
@@ -41,7 +44,7 @@ func newSettings(f *Flags, c *config.Config, once bool) *Settings {
 	if f.Given("carrier") {
 		run.Carrier = plugin.Carrier(f.Carrier)
 	}
-	return (&Settings{flags: f, run: run, files: f.mcpFiles()}).With(c)
+	return (&Settings{flags: f, run: run}).With(c).Reread()
 }
 
 func defaultSettings(f *Flags) *Settings {
@@ -66,22 +69,34 @@ func (t *Settings) With(c *config.Config) *Settings {
 // Reread returns the settings with the files of --mcp-config as they are now.
 func (t *Settings) Reread() *Settings {
 	out := *t
-	out.files = t.flags.mcpFiles()
+	out.files = sync.OnceValues(out.mcpFiles)
 	return &out
 }
 
-// mcpFiles returns what reads the files of --mcp-config once.
-func (f *Flags) mcpFiles() func() ([]servers.Content, error) {
-	return sync.OnceValues(func() (all []servers.Content, err error) {
-		for _, path := range f.MCPConfigs {
-			one, err := servers.Read(path)
-			if err != nil {
-				return nil, exit.With(exit.BadUsage, err)
-			}
-			all = append(all, one)
+// mcpFiles reads the files of --mcp-config. One inside the root counts with the content that is trusted.
+func (t *Settings) mcpFiles() (all []servers.Content, err error) {
+	for _, path := range t.flags.MCPConfigs {
+		one, err := servers.Read(path)
+		if err != nil {
+			return nil, exit.With(exit.BadUsage, err)
 		}
-		return all, nil
-	})
+		_, bad := servers.Parse(one, func(string) config.Server { return t.Config.NewServer() })
+		counts, err := store().Counts(one.Path, one.Digest(), trust.Circumstances{
+			Inside: protect.Inside(t.Root, one.Path), Named: true, First: bad == nil,
+		})
+		switch {
+		case err != nil:
+			return nil, exit.With(exit.BadUsage, unusable(err))
+		case !counts && bad != nil:
+			return nil, exit.With(exit.BadUsage, bad)
+		case !counts:
+			held := Held(one.Path)
+			held.Hint = "look at it, and: toolhost trust " + sanitize.Text(one.Path)
+			return nil, exit.With(exit.Refused, held)
+		}
+		all = append(all, one)
+	}
+	return all, nil
 }
 
 // Servers returns the MCP servers of the configuration and of --mcp-config, those that toolhost

@@ -69,7 +69,7 @@ func Summary(c *config.Config) []string {
 		out = append(out, allowed("plugin "+name, p.Sandbox, c.Defaults.Sandbox)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
-		out = append(out, mounts(name, c.Servers[name])...)
+		out = append(out, SummaryOfServer(name, c.Servers[name])...)
 	}
 	if rest := Changes(withoutEnvironment(config.Default()), withoutEnvironment(c)); len(rest) > 0 {
 		add("sets: %s", strings.Join(rest, "; "))
@@ -117,8 +117,8 @@ func given(who string, p config.Plugin) []string {
 	return out
 }
 
-// mounts returns what an MCP server is started or asked with.
-func mounts(name string, s config.Server) []string {
+// SummaryOfServer returns what an MCP server is started or asked with, a line each.
+func SummaryOfServer(name string, s config.Server) []string {
 	who := "the MCP server " + name
 	var out []string
 	switch {
