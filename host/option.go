@@ -117,11 +117,11 @@ func WithCarrier(c plugin.Carrier) Option { return func(o *options) { o.defaults
 // Default: none, and Load starts every plugin.
 func WithCache(dir string) Option { return func(o *options) { o.cacheDir = dir } }
 
-// WithPluginCache gives each plugin that declares or is granted [tool.Cache] a directory of its
-// own for each workspace, DIR/NAME-DIGEST, in which it keeps what makes it faster, such as what a compiler
-// has built: it is made when it is needed, private to the user, and in the plugin's XDG_CACHE_HOME. It goes
-// by the plugin's path, whatever its version. Other plugins do not see it. If DIR cannot be used, that is logged. Default: none, and what is granted as cache
-// is nothing.
+// WithPluginCache gives each plugin that declares or is granted [tool.Cache] a directory of its own
+// for each workspace, DIR/NAME-DIGEST, in which it keeps what makes it faster, such as what a compiler has
+// built: it is made when it is needed, private to the user, and in the plugin's XDG_CACHE_HOME. It
+// goes by the plugin's path, whatever its version. Other plugins do not see it. If DIR cannot be used,
+// that is logged. Default: none, and what is granted as cache is nothing.
 func WithPluginCache(dir string) Option { return func(o *options) { o.plugins = dir } }
 
 // WithRollback keeps copies of plugin binaries that served, the last three of each plugin and

@@ -38,3 +38,18 @@ func ParseCarrier(name string) (Carrier, error) {
 		Code: tool.CodeInvalidArguments, Message: fmt.Sprintf("unknown carrier %.40q", name), Hint: "use socket, stream or unary",
 	}
 }
+
+// offerSockets makes the socket pairs that the process inherits ends of: one for calls, if
+// that was chosen, and one for gRPC. If the system has none, calls travel on the next
+// carrier, and gRPC on a socket that has a path, which other processes can reach.
+func (p *process) offerSockets() (err error) {
+	if p.cmd.inheritSocket {
+		if p.socket, p.cmd.socket, err = socketPair(); err != nil {
+			p.log.Warn("no socket for the plugin's calls; they take the stream", "error", err)
+		}
+	}
+	if p.grpc.ours, p.cmd.grpc, err = socketPair(); err != nil && unixSockets {
+		return notConfined(err)
+	}
+	return nil
+}

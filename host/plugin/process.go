@@ -158,21 +158,6 @@ func (p *process) openStdio(out *os.File) (*os.File, error) {
 
 var errNotForked = errors.New("the system did not start it in time; does the file system that it is on answer?")
 
-// offerSockets makes the socket pairs that the process inherits ends of: one for calls, if
-// that was chosen, and one for gRPC. If the system has none, calls travel on the next
-// carrier, and gRPC on a socket that has a path, which other processes can reach.
-func (p *process) offerSockets() (err error) {
-	if p.cmd.inheritSocket {
-		if p.socket, p.cmd.socket, err = socketPair(); err != nil {
-			p.log.Warn("no socket for the plugin's calls; they take the stream", "error", err)
-		}
-	}
-	if p.grpc.ours, p.cmd.grpc, err = socketPair(); err != nil && unixSockets {
-		return notConfined(err)
-	}
-	return nil
-}
-
 // notStarted leaves the process in the state of one that has ended.
 func (p *process) notStarted(err error) error {
 	p.refuse(startReason(p.cmd.path, err))
