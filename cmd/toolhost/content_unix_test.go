@@ -168,7 +168,6 @@ func TestServersOfAPluginWait(t *testing.T) {
 func TestClonedLockWaits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
-	lock := filepath.Join(w.root, pins.LockName)
 	w.found("lock: required\n")
 	named := func(args ...string) outcome { return w.run(append(args, "--config", w.config())...) }
 	named("plugins", "lock").exits(exit.Done)
@@ -176,7 +175,8 @@ func TestClonedLockWaits(t *testing.T) {
 	for _, name := range []string{session.DefaultConfig, pins.LockName} {
 		clone.replace(name, string(require.Must(os.ReadFile(filepath.Join(w.root, name)))(t)))
 	}
-	w, lock = clone, filepath.Join(clone.root, pins.LockName)
+	w = clone
+	lock := filepath.Join(w.root, pins.LockName)
 	named("call", "play.echo").exits(exit.Unavailable).says(lock+waits, "toolhost trust "+lock)
 	named("plugins", "lock", "--check").exits(exit.Refused).says("toolhost trust " + lock)
 	w.bare("trust").exits(exit.Refused).says("pins 1 plugins")

@@ -69,12 +69,12 @@ func TestShortageLowersNoSandbox(t *testing.T) {
 		require.NoError(t, unix.Prlimit(s.cmd.Process.Pid, unix.RLIMIT_NOFILE, &few, nil))
 		o := call()
 		require.NoError(t, unix.Prlimit(s.cmd.Process.Pid, unix.RLIMIT_NOFILE, &limit, nil))
-		switch now := w.known("fs"); {
-		case now.State == plugin.Ready:
+		switch now := w.known("fs"); now.State {
+		case plugin.Ready:
 			if got := confined(); got != before {
 				t.Errorf("with %d descriptors left it runs with\n%sinstead of\n%s", free, got, before)
 			}
-		case now.State == plugin.Refused: // else the call was not taken
+		case plugin.Refused: // else the call was not taken
 			failed++
 			if o.status == 0 || now.PID != 0 || !strings.Contains(now.Reason, "too many open files") {
 				t.Errorf("with %d descriptors left: %s, %s, and the call exits with %d", free, now.State, now.Reason, o.status)

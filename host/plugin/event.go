@@ -29,25 +29,25 @@ const (
 	EventWantsMore   Event = "wants_more" // it declares needs that were not accepted, and runs without
 )
 
-// tell logs an event, and keeps it in the journal.
-func (s *supervisor) tell(level hclog.Level, e Event, what, why string, args ...any) {
+// tell warns of an event, and keeps it in the journal.
+func (s *supervisor) tell(e Event, what, why string, args ...any) {
 	why = sanitize.Line(why, 1000)
-	s.cfg.Logger.Log(level, what, append([]any{EventKey, string(e), "plugin", s.name, "reason", why}, args...)...)
-	s.cfg.Journal.Tell(level, what+": "+why)
+	s.cfg.Logger.Warn(what, append([]any{EventKey, string(e), "plugin", s.name, "reason", why}, args...)...)
+	s.cfg.Journal.Tell(hclog.Warn, what+": "+why)
 }
 
 func (s *supervisor) tellConsequence(then consequence) {
 	what := map[Event]string{EventBackoff: "plugin waits for its next start", EventQuarantined: "plugin is quarantined"}[then.event]
 	if what != "" {
 		wait := then.wait.Round(100 * time.Millisecond)
-		s.tell(hclog.Warn, then.event, what, fmt.Sprintf("it failed %d times in a row and is tried again in %v", then.after, wait))
+		s.tell(then.event, what, fmt.Sprintf("it failed %d times in a row and is tried again in %v", then.after, wait))
 	}
 }
 
 // tellEnd logs the end of a run. It is not called before the end is recorded.
 func (s *supervisor) tellEnd(run *instance) {
 	if run.end.crashed {
-		s.tell(hclog.Warn, EventCrashed, "plugin crashed", run.end.reason, "ran", run.end.at.Sub(run.since).Round(time.Millisecond).String())
+		s.tell(EventCrashed, "plugin crashed", run.end.reason, "ran", run.end.at.Sub(run.since).Round(time.Millisecond).String())
 		s.tellConsequence(run.end.then)
 	}
 }

@@ -53,13 +53,16 @@ func withDefaults(l sandbox.Limits, f sandbox.Features) (sandbox.Limits, error) 
 		_ = unix.Getrlimit(resource, &have)
 		return int(min(most, have.Max/2)) //nolint:gosec // small
 	}
-	var machine unix.Sysinfo_t
-	if !f.Stage || unix.Sysinfo(&machine) != nil {
+	if !f.Stage {
 		return l, nil
+	}
+	var machine unix.Sysinfo_t
+	if err := unix.Sysinfo(&machine); err != nil {
+		return l, err
 	}
 	l.Files = cmp.Or(l.Files, half(unix.RLIMIT_NOFILE, defaultFiles))
 	l.Signals = half(unix.RLIMIT_SIGPENDING, defaultSignals)
-	memory := int64(uint64(machine.Totalram)*uint64(machine.Unit)/2) &^ (1<<20 - 1) //nolint:gosec // of a machine
+	memory := int64(uint64(machine.Totalram)*uint64(machine.Unit)/2) &^ (1<<20 - 1) //nolint:gosec,unconvert // of a machine; some have fields of 32 bits
 	can, err := grouped(sandbox.Limits{Memory: memory, PIDs: defaultPIDs})
 	if slices.Contains(can, cgroup.Memory) {
 		l.Memory = cmp.Or(l.Memory, memory)

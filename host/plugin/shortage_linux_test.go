@@ -297,16 +297,13 @@ func send(string) (string, error) {
 	sent := 0
 	for {
 		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-		if err != nil {
-			return fmt.Sprint(sent), nil
-		}
-		for {
-			if err := unix.Sendmsg(pair[0], []byte("x"), unix.UnixRights(slices.Repeat([]int{2}, 250)...), nil, 0); errors.Is(err, unix.EAGAIN) {
-				break
-			} else if err != nil {
-				return fmt.Sprint(sent), nil
+		for err == nil {
+			if err = unix.Sendmsg(pair[0], []byte("x"), unix.UnixRights(slices.Repeat([]int{2}, 250)...), nil, 0); err == nil {
+				sent += 250
 			}
-			sent += 250
+		}
+		if !errors.Is(err, unix.EAGAIN) {
+			return fmt.Sprint(sent), nil
 		}
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-
 	"github.com/toolhost/toolhost/internal/cgroup"
 	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -139,7 +137,7 @@ func (s *supervisor) start(a *attempt) {
 	close(a.done)
 	if a.err != nil {
 		if !errors.Is(a.err, ErrIncomplete) && s.life.Err() == nil {
-			s.tell(hclog.Warn, EventStartFailed, "plugin did not start", tool.AsError(a.err).Message)
+			s.tell(EventStartFailed, "plugin did not start", tool.AsError(a.err).Message)
 			s.tellConsequence(then)
 		}
 		return
@@ -228,7 +226,7 @@ const survivorPause = time.Second
 func (s *supervisor) outlast(p *process) {
 	look := func() {
 		defer p.box.shut()
-		s.tell(hclog.Warn, EventSurvived, "a process of the plugin lives on", "its run has ended, and it could not be ended with that; "+
+		s.tell(EventSurvived, "a process of the plugin lives on", "its run has ended, and it could not be ended with that; "+
 			"it is refused what its sandbox refuses, and looked for again", "ran as", p.forked.Load())
 		for pause := survivorPause; !p.box.isEmpty(s.life, pause); pause = min(2*pause, time.Minute) {
 			p.cmd.group.End()

@@ -38,7 +38,8 @@ func TestSurvivorIsRefusedOn(t *testing.T) {
 	require.NoError(t, unix.Mkfifo(fifo, 0o600))
 	p := open(t, boxed, in(plugin.NamespaceOff), func(c *plugin.Config) {
 		c.Root, c.Journal = dir, journal
-		c.Sandbox = plugin.Sandbox{Read: []string{tool.Workspace}, Exec: []string{tool.Any}}
+		// No control group, which would end what is left.
+		c.Sandbox = plugin.Sandbox{Read: []string{tool.Workspace}, Exec: []string{tool.Any}, Memory: -1, PIDs: -1}
 	})
 	if text, ok := try(t, p, "leave", "read x < '"+fifo+"'; chroot / /bin/true"); !ok {
 		t.Fatal(text)

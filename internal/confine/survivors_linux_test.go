@@ -40,8 +40,9 @@ func init() {
 			f, err = conn.(*net.UnixConn).File()
 			cmd := exec.Command("/bin/sleep", "600") //nolint:noctx // the test ends it
 			cmd.ExtraFiles = []*os.File{f}
-			err = errors.Join(err, cmd.Start())
-			fmt.Println(cmd.Process.Pid)
+			if err = errors.Join(err, cmd.Start()); err == nil {
+				fmt.Println(cmd.Process.Pid)
+			}
 			os.Exit(0)
 		}
 		fmt.Println(os.Getpid(), err)

@@ -123,6 +123,7 @@ func TestAskSeveral(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
 		const many = maxOpenQuestions + 3
+		full := make(chan struct{}) // closed when as many as may be are open, and all others were refused
 		s := serve(t, carrier, handlers{"ask": func(ctx context.Context, _ tool.Call) (tool.Result, error) {
 			var all sync.WaitGroup
 			refused := make(chan error, many)
@@ -142,18 +143,12 @@ func TestAskSeveral(t *testing.T) {
 					t.Errorf("refused with %v", err)
 				}
 			}
-			_, err := tool.Ask(ctx, tool.Question{Message: "open"}) // refused too: lets the others go on
+			_, err := tool.Ask(ctx, tool.Question{Message: "open"}) // refused too
+			close(full)
 			all.Wait()
 			return tool.Text(string(tool.CodeOf(err))), nil
 		}}, asks)
-		var mu sync.Mutex
-		seen, full := 0, make(chan struct{})
 		ctx := tool.WithAsker(t.Context(), func(ctx context.Context, q tool.Question) (tool.Answer, error) {
-			mu.Lock()
-			if seen++; seen == maxOpenQuestions {
-				time.AfterFunc(time.Millisecond, func() { close(full) })
-			}
-			mu.Unlock()
 			<-full
 			return tool.Answer{Action: tool.Accept, Content: []byte(`"` + q.Message + `"`)}, nil
 		})
