@@ -152,7 +152,7 @@ func (p *Plan) dropCapabilities(s *stage.Program) {
 func (p *Plan) filter(first uintptr) filter {
 	of := p.Profile
 	return filter{
-		open: !p.seccomp, users: p.features.Bounded, notify: p.Notify, network: p.network || of.Net.Any,
+		open: !p.seccomp, users: p.features.User && p.features.Bounded, notify: p.Notify, network: p.network || of.Net.Any,
 		connect: p.connects(),
 		apart:   p.features.Namespaces(), changes: p.view != sameView || of.Write.Any || len(of.Write.List) > 0,
 		exec: !p.start, anyExec: of.Exec.Any, start: uint32(first), //nolint:gosec // small
