@@ -24,7 +24,7 @@ func coldCall() measurement {
 			args := string(j.Arguments)
 			env := []string{cacheVariable + "=" + filepath.Join(b.dir, "cache"), auditVariable + "=" + filepath.Join(b.dir, "audit.jsonl")}
 			hosted = func(ctx context.Context) error {
-				out, err := execute(ctx, b.dir, env, b.binary("toolhost"), "call", j.Tool, args, "--grant", work.Permission, "--plugin-dir", dir)
+				out, err := execute(ctx, b.binary(""), env, b.binary("toolhost"), "call", j.Tool, args, "--grant", work.Permission, "--plugin-dir", dir)
 				if err != nil {
 					return err
 				}

@@ -41,7 +41,7 @@ func coldList() measurement {
 			}
 			defer os.RemoveAll(cache) //nolint:errcheck // the parent is removed as well
 			list := func() error {
-				out, err := execute(ctx, b.dir, []string{cacheVariable + "=" + cache}, b.binary("toolhost"), "tools", "--plugin-dir", dir)
+				out, err := execute(ctx, b.binary(""), []string{cacheVariable + "=" + cache}, b.binary("toolhost"), "tools", "--plugin-dir", dir)
 				if n := strings.Count(out, "\np"); err == nil && n != b.sizes.plugins {
 					err = fmt.Errorf("toolhost tools lists %d of %d tools:\n%s", n, b.sizes.plugins, out)
 				}
