@@ -249,6 +249,9 @@ func TestShippedExecution(t *testing.T) {
 // What tests of one workspace write into the build cache, no other workspace has: it would run it.
 func TestShippedTestsKeepTheirCache(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("builds two workspaces with caches of their own: TestPluginCache looks at the names by day")
+	}
 	for _, name := range []string{"first", "second"} {
 		root := t.TempDir()
 		for file, text := range map[string]string{"go.mod": "module example.test/" + name + "\n\ngo 1.24\n", "x_test.go": poisonTest} {
