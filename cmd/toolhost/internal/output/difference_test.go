@@ -28,7 +28,7 @@ func TestDifference(t *testing.T) {
 	for i := range many {
 		many[i] = fmt.Sprint(i)
 	}
-	if got := difference(many, nil); len(got) != 101 || got[100] != "… of 100000 and 0 lines" {
+	if got := difference(many, nil); len(got) != 101 || got[100] != "… of 100000 lines that went and 0 that came" {
 		t.Errorf("%d lines, the last %q", len(got), got[len(got)-1])
 	}
 }
