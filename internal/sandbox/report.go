@@ -188,11 +188,13 @@ func sentence(words []string) string {
 
 // kernel is the line of system calls that a tool does not need.
 func (p *Plan) kernel() Line {
-	const given = "without calls that reach into the system"
+	const given, all = "without calls that reach into the system", "all calls that its user may make"
 	switch {
+	case p.Profile.isOpen() && p.features.Seccomp:
+		const but = ", but for leases on files, typing into terminals and filters that it answers itself"
+		return newLine("kernel", all+but, "", bySeccomp)
 	case p.Profile.isOpen():
-		return newLine("kernel", "all calls that its user may make"+
-			when(p.features.Seccomp, ", but for leases on files, typing into terminals and filters that it answers itself"), "", when(p.features.Seccomp, bySeccomp))
+		return newLine("kernel", all, "")
 	case p.seccomp:
 		return newLine("kernel", given, "", bySeccomp)
 	}
