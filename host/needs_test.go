@@ -382,18 +382,24 @@ func TestAcceptNeedsRefuses(t *testing.T) {
 	}
 }
 
-// A plugin whose needs cannot be read is refused, and the operator learns which entry.
+// A plugin whose needs cannot be read is refused, and so is one that declares what the proxy would not
+// take; the operator learns which entry.
 func TestMalformedNeedsAreRefused(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	plugintest.Deploy(t, dir, "versioned", `1-raw {"net":["a.example:443","*.com:443"]}`)
-	h := newHost(t)
-	n, err := h.Load(t.Context(), dir)
-	const want = `net "*.com:443": it is too wide`
-	if n != 0 || err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("%d tools, %v", n, err)
-	}
-	if s := pluginOf(h, "versioned"); s.State == plugin.Ready || !strings.Contains(s.Reason, want) {
-		t.Errorf("%+v", s)
+	for _, entry := range []string{"*.com:443", "*.github.io:443"} {
+		t.Run(entry, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			plugintest.Deploy(t, dir, "versioned", `1-raw {"net":["a.example:443","`+entry+`"]}`)
+			h := newHost(t)
+			n, err := h.Load(t.Context(), dir)
+			want := `net "` + entry + `": it is too wide`
+			if n != 0 || err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%d tools, %v", n, err)
+			}
+			if s := pluginOf(h, "versioned"); s.State == plugin.Ready || !strings.Contains(s.Reason, want) {
+				t.Errorf("%+v", s)
+			}
+		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/internal/trust"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 const waits = " is not in effect as it is now"
@@ -101,6 +102,9 @@ func TestConfigurationOfAPluginWaits(t *testing.T) {
 			w.run("status").exits(exit.Failed).prints(w.config()+waits, "toolhost trust")
 			if c := w.client().State().Identity; c.ConfigDigest != trust.Sum([]byte("# edited\n")) {
 				t.Errorf("the configuration in effect has the digest %s", c.ConfigDigest)
+			}
+			if err := w.client().Reload(t.Context(), trust.Sum([]byte("shown"))); tool.CodeOf(err) != tool.CodePermissionDenied {
+				t.Errorf("content that was not shown is accepted: %v", err)
 			}
 			w.bare("reload", "--yes").exits(exit.Done)
 			s.await("toolhost: reloaded: caller cli")

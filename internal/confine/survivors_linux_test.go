@@ -201,14 +201,16 @@ func TestAdopt(t *testing.T) {
 	runs.Lock()
 	runs.first[run.Brand] = 1 // any but those below
 	runs.Unlock()
-	stays, ends := left(t, run), left(t, run)
-	for _, pid := range []int{stays, ends, person} {
+	stays, ends, changed := left(t, run), left(t, run), left(t, run)
+	for _, pid := range []int{stays, ends, changed, person} {
 		if parent, err := Parent(pid); parent != os.Getpid() {
 			t.Errorf("process %d has the parent %d, %v", pid, parent, err)
 		}
 	}
+	require.NoError(t, unix.Prlimit(changed, unix.RLIMIT_LOCKS, &unix.Rlimit{Cur: 1000, Max: 1000}, nil)) // as it can itself
 	require.NoError(t, unix.Kill(ends, unix.SIGKILL))
 	require.Eventually(t, "what has ended is reaped while its run goes on", func() bool { return !exists(ends) })
+	require.Eventually(t, "what belongs to no run that goes on has ended", func() bool { return !exists(changed) })
 	if !exists(stays) {
 		t.Error("a process of the run has ended before it")
 	}
