@@ -28,7 +28,12 @@ func (c *command) begin(cmd *exec.Cmd, plan *sandbox.Plan) (*os.Process, error) 
 	}
 	entry := sandbox.Entry{Path: cmd.Path, Limit: processLimit(), Brand: uint64(c.group.Brand)}
 	if c.control != nil {
-		entry.Procs = c.control.Procs()
+		groups, done, err := c.control.Enter(cmd.SysProcAttr)
+		if err != nil {
+			return nil, notConfined(fmt.Errorf("its control group cannot be joined: %w", err))
+		}
+		defer done()
+		entry.Groups = groups
 	}
 	if c.copied != nil && c.script == nil {
 		entry.Path = c.copied.file.Path()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -55,8 +56,10 @@ func TestControlGroupOfFailedStart(t *testing.T) {
 		c.Root, c.Sandbox = c.Root+"/missing", plugin.Sandbox{PIDs: 64}
 		plugin.WithGroups(c, func(purpose string, l cgroup.Limits) (*cgroup.Group, error) {
 			g, err := where.Create(purpose, l)
-			made = append(made, g.Procs()...)
-			return g, err
+			files, done, entered := g.Enter(&syscall.SysProcAttr{})
+			done()
+			made = append(made, files...)
+			return g, errors.Join(err, entered)
 		})
 	})
 	if _, err := p.List(t.Context()); err == nil || !strings.Contains(err.Error(), "the workspace cannot be entered: no such file") {

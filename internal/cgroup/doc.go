@@ -1,7 +1,7 @@
 // Package cgroup bounds what the processes of one plugin use together, by control groups of
 // the Linux kernel (cgroups(7)), version 2 or 1. [Find] says what can be bounded here, and changes
-// nothing; [Tree.Create] makes a group, which a process joins by writing "0" to each of
-// [Group.Procs]. What a process starts is in its group.
+// nothing; [Tree.Create] makes a group, in which a process starts by [Group.Enter]. What a process
+// starts is in its group.
 //
 // A group is made below the one that this process is in, and only if that was handed to it:
 // by systemd (Delegate=), as a container's own, or on a machine that has no manager of

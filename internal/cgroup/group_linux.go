@@ -73,15 +73,6 @@ func (t *Tree) Create(purpose string, limits Limits) (_ *Group, err error) {
 	return g, nil
 }
 
-// Procs returns the files to each of which a process writes "0" to join the group.
-func (g *Group) Procs() []string {
-	var out []string
-	for _, p := range g.parts {
-		out = append(out, filepath.Join(p.dir, procs))
-	}
-	return out
-}
-
 // Enforces returns the limits that hold.
 func (g *Group) Enforces() []Limit {
 	var out []Limit

@@ -99,6 +99,28 @@ func TestCPUBelowLess(t *testing.T) {
 	}
 }
 
+// A process that has one thread is in all of a group that it enters.
+func TestEnter(t *testing.T) {
+	t.Parallel()
+	g := group(t, Limits{PIDs: 50, Memory: 256 << 20})
+	cmd := command("")
+	files, done, err := g.Enter(cmd.SysProcAttr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", `for f; do echo 0 >"$f"; done; echo ready; exec cat`, "sh"}, files...)
+	c := start(t, cmd)
+	done()
+	if c.line() != "ready" {
+		t.Fatal("it did not start")
+	}
+	for _, file := range g.Procs() {
+		if all, err := numbers(filepath.Dir(file)); err != nil || !slices.Equal(all, []int{c.Process.Pid}) {
+			t.Errorf("%s has %v, want %d: %v", file, all, c.Process.Pid, err)
+		}
+	}
+}
+
 // Close ends what is in groups that a process has made in its own, and removes them.
 func TestCloseBelow(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -202,6 +203,15 @@ func group(t *testing.T, limits Limits) *Group {
 		t.Fatalf("enforced: %v, want %v", got, wanted)
 	}
 	return g
+}
+
+// Procs returns the files of the processes of the group. One that writes "0" to each joins it.
+func (g *Group) Procs() []string {
+	var out []string
+	for _, p := range g.parts {
+		out = append(out, filepath.Join(p.dir, procs))
+	}
+	return out
 }
 
 // sweep removes what killed tests left, in version 2 too if it has no controllers here.

@@ -35,9 +35,6 @@ func (t *Tree) Create(_ string, limits Limits) (*Group, error) {
 // Sweep finds nothing here.
 func (t *Tree) Sweep(context.Context) {}
 
-// Procs is empty here.
-func (g *Group) Procs() []string { return nil }
-
 // Enforces is empty here.
 func (g *Group) Enforces() []Limit { return nil }
 

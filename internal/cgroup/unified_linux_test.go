@@ -43,13 +43,12 @@ func TestUnified(t *testing.T) {
 	if err := unix.Setxattr(service, "user.delegate", []byte("1"), 0); err != nil {
 		t.Skip("it cannot be marked:", err)
 	}
-	dir, err := os.Open(service)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = dir.Close() }()
 	cmd := command("divides")
-	cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(dir.Fd())
+	files, done, err := (&Group{parts: []part{{dir: service, v2: true}}}).Enter(cmd.SysProcAttr)
+	if err != nil || len(files) > 0 || !cmd.SysProcAttr.UseCgroupFD {
+		t.Fatal("it would have to join by", files, err)
+	}
+	defer done()
 	c := start(t, cmd)
 	for said := c.line(); said != "done"; said = c.line() {
 		if said == "" {

@@ -18,8 +18,8 @@ type Entry struct {
 	// Descriptor is the number of a descriptor that the stage has of the program, and that it
 	// does not hand on; 0: it has none, and opens the path.
 	Descriptor int
-	// Procs are the files to which a process writes 0 to join its control group.
-	Procs []string
+	// Groups are the files to which a process writes 0 to be in its control group.
+	Groups []string
 	// Limit is the limit of the user's processes (RLIMIT_NPROC), soft and hard.
 	Limit unix.Rlimit
 	// Brand is the limit by which the processes of the run are known (RLIMIT_LOCKS); 0: by none.
@@ -61,7 +61,7 @@ func (p *Plan) Steps(s *stage.Program, report int, e Entry) error {
 		p.run(s, e, 0, path)
 		return nil
 	}
-	for _, path := range e.Procs {
+	for _, path := range e.Groups {
 		write(s, Join, path, "0")
 	}
 	have := hardLimit(unix.RLIMIT_NOFILE)
