@@ -9,7 +9,7 @@ var ranges = []struct {
 	prefix netip.Prefix
 	kind   string
 }{
-	{thisNetwork, "an address of this machine"},
+	{netip.MustParsePrefix("0.0.0.0/8"), "an address of this machine"},
 	{netip.MustParsePrefix("10.0.0.0/8"), "a private address"},
 	{netip.MustParsePrefix("100.64.0.0/10"), "an address inside a provider's network"},
 	{netip.MustParsePrefix("127.0.0.0/8"), "a loopback address"},
@@ -36,8 +36,7 @@ var ranges = []struct {
 }
 
 var (
-	thisNetwork = netip.MustParsePrefix("0.0.0.0/8")
-	broadcast   = netip.MustParseAddr("255.255.255.255")
+	loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	// nat64 is what a network without IPv4 gives names that have only IPv4 addresses
 	// (RFC 6052): the last 32 bits are the address.
 	nat64   = netip.MustParsePrefix("64:ff9b::/96")

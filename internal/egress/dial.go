@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/grant"
 )
 
 // failure is why there is no connection, as each protocol says it.
@@ -33,7 +35,8 @@ func (p *Proxy) connect(ctx context.Context, t target) (net.Conn, *failure) {
 	}
 	if !slices.ContainsFunc(addrs, func(a netip.Addr) bool { return p.permits(t, a) }) {
 		more := fmt.Sprintf(": the name leads to %s, %s", addrs[0], special(addrs[0]))
-		if there := (Pattern{host: host{addr: addrs[0]}, port: t.port}); there.tooWide() == nil {
+		there := grant.Hosts{Addr: addrs[0], Port: t.port}
+		if _, err := ParsePattern(there.String()); err == nil {
 			more += fmt.Sprintf("; the operator can add %s to net", there)
 		}
 		return nil, p.refuse(t, more)

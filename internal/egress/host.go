@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/idna"
+
+	"github.com/toolhost/toolhost/internal/grant"
 )
 
 // host is a name or an address in the one form in which it is compared, resolved and dialed:
@@ -45,7 +47,7 @@ func parseTarget(s string) (target, error) {
 	if strings.HasPrefix(s, "[") != strings.Contains(h, ":") {
 		return target{}, errors.New("brackets are for IPv6 addresses, and only for those")
 	}
-	port, err := parsePort(p)
+	port, err := grant.ParsePort(p)
 	if err != nil {
 		return target{}, err
 	}
@@ -82,48 +84,10 @@ func parseHost(s string) (host, error) {
 		return host{addr: addr}, nil
 	}
 	s = strings.ToLower(s)
-	if err := checkName(s); err != nil {
+	if err := grant.CheckName(s); err != nil {
 		return host{}, err
 	}
 	return host{name: s}, nil
-}
-
-// checkName checks a name in lower case. Underscores are allowed: some services have them.
-func checkName(s string) error {
-	if s == "" {
-		return errors.New("the host is missing")
-	}
-	if len(s) > 253 {
-		return errors.New("a name has at most 253 characters")
-	}
-	labels := strings.Split(s, ".")
-	for _, label := range labels {
-		if label == "" || len(label) > 63 {
-			return errors.New("each part of a name has 1 to 63 characters")
-		}
-		for _, c := range []byte(label) {
-			if !nameByte(c) {
-				return errors.New("a name has only letters, digits, hyphens and dots")
-			}
-		}
-		if label[0] == '-' || label[len(label)-1] == '-' {
-			return errors.New("no part of a name begins or ends with a hyphen")
-		}
-	}
-	// 127.1, 0x7f.1 and 2130706433 are 127.0.0.1 for inet_aton.
-	last := labels[len(labels)-1]
-	if number(last) || strings.HasPrefix(last, "0x") {
-		return errors.New("an IPv4 address has four decimal numbers")
-	}
-	return nil
-}
-
-func nameByte(c byte) bool {
-	return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '_'
-}
-
-func number(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
 func ascii(s string) bool {
@@ -133,12 +97,4 @@ func ascii(s string) bool {
 		}
 	}
 	return true
-}
-
-func parsePort(s string) (uint16, error) {
-	n, err := strconv.ParseUint(s, 10, 16)
-	if err != nil || n == 0 || s[0] == '+' {
-		return 0, errors.New("a port is a number from 1 to 65535")
-	}
-	return uint16(n), nil
 }

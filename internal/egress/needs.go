@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"github.com/toolhost/toolhost/internal/grant"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -19,7 +20,11 @@ func CheckNeeds(n *tool.Needs) error {
 		if host == tool.Any {
 			continue
 		}
-		if _, err := parsePattern(host); err != nil {
+		h, err := grant.ParseHosts(host)
+		if err == nil {
+			err = Pattern{h}.tooWide()
+		}
+		if err != nil {
 			return &tool.Error{
 				Code: tool.CodeInvalidDefinition, Stage: tool.StageRegister, Err: err,
 				Message: "the declared needs are malformed: net " + sanitize.Quote(host, 100) + ": " + err.Error(),

@@ -85,7 +85,7 @@ type list struct {
 var lists = []list{
 	{"read", func(n *Needs) *[]string { return &n.Read }, checkPath, normalPath, pathCovers},
 	{"write", func(n *Needs) *[]string { return &n.Write }, checkPath, normalPath, pathCovers},
-	{"net", func(n *Needs) *[]string { return &n.Net }, CheckNet, normalNet, netCovers},
+	{"net", func(n *Needs) *[]string { return &n.Net }, checkNet, normalNet, netCovers},
 	{"exec", func(n *Needs) *[]string { return &n.Exec }, checkProgram, normalPath, pathCovers},
 }
 
