@@ -66,7 +66,7 @@ all: ## all tests, also those that -short leaves out, ROUNDS (1) times
 	go test -vet=off -count=$(or $(ROUNDS),1) -timeout 6h ./...
 
 confinement: ## the tests of sandboxes that -short leaves out, as another user among them
-	go test -vet=off -count=1 -timeout 20m ./host/internal/escape ./host/internal/worktest
+	go test -vet=off -count=1 -timeout 20m ./internal/test/escape ./internal/test/worktest
 
 execution: ## all programs that the tests of the plugin execution link
 	go test -vet=off -count=1 -timeout 20m ./plugins/execution
@@ -103,7 +103,7 @@ generate: ## the Go code of proto/, docs/reference, docs/sandbox.md, and what is
 	for release in internal/generate/testdata/v*.json; do $(BUF) breaking --against $$release || exit 1; done
 	$(BUF) generate
 	go test ./internal/generate -update
-	go run ./host/internal/escape/document
+	go run ./internal/test/escape/document
 	go test ./internal/sandbox -run TestCallsPage -update
 	go run ./cmd/toolhost/internal/reference
 	cp proto/toolhost/plugin/v1/plugin.proto cmd/toolhost/internal/scaffold/templates/

@@ -19,7 +19,7 @@ import (
 func TestSurvivorOfAPlugin(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "fs")
-	binaries.Install(t, filepath.Join(binaries.Build(t, "host/internal/escape/probe"), "probe"), filepath.Join(w.plugins, "probe"))
+	binaries.Install(t, filepath.Join(binaries.Build(t, "internal/test/escape/probe"), "probe"), filepath.Join(w.plugins, "probe"))
 	w.configure("plugins: {probe: {namespace: 'off', sandbox: {read: none, write: none, net: none, exec: none}}}")
 	w.serve("--grant", "fs:write")
 

@@ -48,7 +48,7 @@ type row struct {
 }
 
 var table = []row{
-	{"confinement", regexp.MustCompile(`^internal/(sandbox|stage|cgroup|egress|confine|protect)/|^host/(plugin|internal/escape|internal/worktest)/|^plugins/`)},
+	{"confinement", regexp.MustCompile(`^internal/(sandbox|stage|cgroup|egress|confine|protect|test/(escape|worktest))/|^host/plugin/|^plugins/`)},
 	{"conformance", regexp.MustCompile(`^host/(mcp[a-z]*|task)/|^cmd/toolhost/internal/(mcp[a-z]*|control)/|^internal/test/(conformance|mcptest)/|^go\.mod$`)},
 	{"execution", regexp.MustCompile(`^plugins/(execution|internal)/|^go\.mod$`)},
 	{"languages", regexp.MustCompile(`^cmd/toolhost/internal/scaffold/|^examples/plugins/|^internal/test/languages/|^proto/`)},
@@ -126,13 +126,13 @@ var also = map[string]*regexp.Regexp{
 	"cmd/toolhost":              regexp.MustCompile(`^(plugins|docs|examples|packaging)/|\.md$`),
 	"examples/both":             regexp.MustCompile(`^examples/both/`),
 	"host":                      regexp.MustCompile(`^README\.md$`),
-	"host/internal/escape":      regexp.MustCompile(`^docs/sandbox\.md$`),
-	"host/internal/worktest":    regexp.MustCompile(`^plugins/`),
 	"internal/generate":         regexp.MustCompile(`^proto/`),
 	"internal/test/binaries":    regexp.MustCompile(`^go\.(mod|sum)$`),
 	"internal/test/changed":     regexp.MustCompile(`^(Makefile|\.ci/.*)$`),
 	"internal/test/conformance": regexp.MustCompile(`^cmd/`),
+	"internal/test/escape":      regexp.MustCompile(`^docs/sandbox\.md$`),
 	"internal/test/languages":   regexp.MustCompile(`^(cmd|examples/plugins)/`),
+	"internal/test/worktest":    regexp.MustCompile(`^plugins/`),
 	"pluginsdk/mcpplugin":       regexp.MustCompile(`^plugins/fs/`),
 }
 
