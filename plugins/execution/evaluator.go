@@ -2,16 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"time"
 
 	"github.com/toolhost/toolhost/plugins/execution/internal/compile"
 	"github.com/toolhost/toolhost/plugins/execution/internal/session"
 	"github.com/toolhost/toolhost/plugins/execution/internal/tempdir"
+	"github.com/toolhost/toolhost/plugins/internal/source"
 	"github.com/toolhost/toolhost/pluginsdk"
 )
 
@@ -32,28 +29,17 @@ func newEvaluator() *evaluator {
 	}
 }
 
-// configure sets the root and the limits. It resolves links in the root, because
-// the go command reports resolved paths.
+// configure sets the root and the limits.
 func (e *evaluator) configure(c pluginsdk.Config) error {
 	l, err := parseLimits(c.JSON)
 	if err != nil {
 		return err
 	}
-	root, err := filepath.Abs(c.Root)
-	if err == nil {
-		root, err = filepath.EvalSymlinks(root)
-	}
+	root, err := source.OpenRoot(c.Root)
 	if err != nil {
-		return fmt.Errorf("the workspace cannot be read: %w", err)
+		return err
 	}
-	info, err := os.Stat(root)
-	if err != nil {
-		return fmt.Errorf("the workspace cannot be read: %w", err)
-	}
-	if !info.IsDir() {
-		return errors.New("the workspace is not a directory; the operator has to name one")
-	}
-	e.runner.root, e.runner.limits, e.compiler = root, l, compile.New(root)
+	e.runner.root, e.runner.limits, e.compiler = string(root), l, compile.New(root)
 	tempdir.Sweep(tempdir.Base())
 	return nil
 }

@@ -3,7 +3,7 @@
 // are related, what an expression means. It reads the workspace, the modules that it
 // depends on and the standard library, and changes nothing.
 //
-// Its packages depend on each other in one direction. internal/source reads files,
+// Its packages depend on each other in one direction. plugins/internal/source reads files,
 // internal/check loads and type-checks packages, internal/lookup finds what a caller
 // names, and internal/tools has the tools. Next to these, internal/typeutil answers
 // questions about single types, internal/xref finds uses of symbols, and

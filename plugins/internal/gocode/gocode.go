@@ -1,13 +1,15 @@
 // Package gocode has what the plugins that work on Go code share: how a caller
-// may name a package, where its module is, and the names of receivers.
+// may name a package, where its module is, and what files declare.
 package gocode
 
 import (
 	"fmt"
 	"go/ast"
+	"go/token"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -44,6 +46,12 @@ func RefusePackage(name, reason string) error {
 	}
 }
 
+// IsInternal reports whether only packages near it can import the package of a path.
+func IsInternal(path string) bool {
+	parts := strings.Split(path, "/")
+	return slices.Contains(parts, "internal") || parts[0] == "vendor"
+}
+
 // ModuleDir returns the nearest directory, from dir upwards, that has a go.mod or
 // go.work file. It is empty if there is none.
 func ModuleDir(dir string) string {
@@ -57,6 +65,36 @@ func ModuleDir(dir string) string {
 			return ""
 		}
 	}
+}
+
+// Declared returns the names that a file declares at the top level, methods as
+// Type.Method. Those of init functions are not names.
+func Declared(f *ast.File) map[string]*ast.Ident {
+	out := map[string]*ast.Ident{}
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Recv != nil || d.Name.Name != "init" {
+				out[FuncName(d)] = d.Name
+			}
+		case *ast.GenDecl:
+			if d.Tok == token.IMPORT {
+				continue
+			}
+			for _, spec := range d.Specs {
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					out[spec.Name.Name] = spec.Name
+				case *ast.ValueSpec:
+					for _, n := range spec.Names {
+						out[n.Name] = n
+					}
+				}
+			}
+		}
+	}
+	delete(out, "_")
+	return out
 }
 
 // FuncName returns the name of a function, or Type.Method for a method. Type is ?

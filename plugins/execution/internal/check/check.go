@@ -21,6 +21,7 @@ import (
 	"github.com/toolhost/toolhost/plugins/execution/internal/gocmd"
 	"github.com/toolhost/toolhost/plugins/execution/internal/program"
 	"github.com/toolhost/toolhost/plugins/execution/internal/target"
+	"github.com/toolhost/toolhost/plugins/internal/gocode"
 )
 
 // Checker type-checks a package together with the files generated for a form. It
@@ -77,11 +78,13 @@ func dropBody(fn *ast.FuncDecl) {
 	}
 }
 
-// Declared returns the names that the package's own files declare.
+// Declared returns the names that the package's own files declare, methods as Type.Method.
 func (c *Checker) Declared() map[string]bool {
 	out := map[string]bool{}
 	for _, f := range c.Files {
-		maps.Copy(out, gocmd.TopLevel(f))
+		for name := range gocode.Declared(f) {
+			out[name] = true
+		}
 	}
 	return out
 }

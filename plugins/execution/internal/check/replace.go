@@ -2,8 +2,6 @@ package check
 
 import (
 	"fmt"
-	"go/ast"
-	"go/token"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,7 +25,7 @@ type Replaced struct {
 func (c *Checker) Replace(names map[string]bool) (replaced []Replaced, files map[string]string, err error) {
 	files = map[string]string{}
 	for _, f := range c.Files {
-		for name, id := range declarations(f) {
+		for name, id := range gocode.Declared(f) {
 			if !names[name] {
 				continue
 			}
@@ -60,39 +58,9 @@ func (c *Checker) Replace(names map[string]bool) (replaced []Replaced, files map
 // Position returns where the package's own files declare a name; empty if they do not.
 func (c *Checker) Position(name string) string {
 	for _, f := range c.Files {
-		if id := declarations(f)[name]; id != nil {
+		if id := gocode.Declared(f)[name]; id != nil {
 			return c.fset.Position(id.Pos()).String()
 		}
 	}
 	return ""
-}
-
-// declarations returns the names that a file declares at the top level, methods as
-// Type.Method. Those of init functions are not names.
-func declarations(f *ast.File) map[string]*ast.Ident {
-	out := map[string]*ast.Ident{}
-	for _, d := range f.Decls {
-		switch d := d.(type) {
-		case *ast.FuncDecl:
-			if d.Recv != nil || d.Name.Name != "init" {
-				out[gocode.FuncName(d)] = d.Name
-			}
-		case *ast.GenDecl:
-			if d.Tok == token.IMPORT {
-				continue
-			}
-			for _, spec := range d.Specs {
-				switch spec := spec.(type) {
-				case *ast.TypeSpec:
-					out[spec.Name.Name] = spec.Name
-				case *ast.ValueSpec:
-					for _, n := range spec.Names {
-						out[n.Name] = n
-					}
-				}
-			}
-		}
-	}
-	delete(out, "_")
-	return out
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/plugins/execution/internal/gocmd"
+	"github.com/toolhost/toolhost/plugins/internal/gocode"
 )
 
 // Tests are the test files of a package that belong to the package itself.
@@ -32,7 +33,7 @@ func FindTests(g *gocmd.Graph, path string) Tests {
 			continue
 		}
 		out.Files[name] = file
-		for declared := range declarations(f) {
+		for declared := range gocode.Declared(f) {
 			out.Names[declared[strings.LastIndexByte(declared, '.')+1:]] = true
 		}
 		for _, spec := range f.Imports {

@@ -108,7 +108,7 @@ func (c *Compilation) check(ctx context.Context, r Request) error {
 	}
 	if c.Target = r.Instead; c.Target == nil {
 		if c.Target, err = c.compiler.Finder.Find(ctx, r.Package, c.temp); err != nil {
-			return broken(err, c.compiler.Scrubber.For(ctx, gocmd.Command{Dir: c.compiler.Finder.Root, Temp: c.temp}))
+			return broken(err, c.compiler.Scrubber.For(ctx, gocmd.Command{Dir: string(c.compiler.Finder.Root), Temp: c.temp}))
 		}
 	}
 	if c.Target.OnlyTests && c.tests == nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/toolhost/toolhost/plugins/execution/internal/gocmd"
 	"github.com/toolhost/toolhost/plugins/execution/internal/session"
 	"github.com/toolhost/toolhost/plugins/execution/internal/target"
+	"github.com/toolhost/toolhost/plugins/internal/source"
 )
 
 // Compiler compiles forms in the packages of a workspace. It is safe for
@@ -19,14 +20,13 @@ type Compiler struct {
 	Scrubber *gocmd.Scrubber
 }
 
-// New returns a compiler for the workspace at root, an absolute path without
-// symbolic links.
-func New(root string) *Compiler {
+// New returns a compiler for the workspace at root.
+func New(root source.Root) *Compiler {
 	cache := &gocmd.Cache{}
 	return &Compiler{
 		cache:    cache,
 		Finder:   &target.Finder{Root: root, Cache: cache},
-		Scrubber: &gocmd.Scrubber{Root: root},
+		Scrubber: &gocmd.Scrubber{Root: string(root)},
 	}
 }
 

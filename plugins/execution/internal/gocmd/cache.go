@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/toolhost/toolhost/plugins/internal/gocode"
 )
 
 // Cache keeps graphs and the list of the standard library. A graph is used until
@@ -82,7 +84,7 @@ func (c *Cache) Std(ctx context.Context, cmd Command) (map[string][]*Package, er
 	}
 	c.std = map[string][]*Package{}
 	for _, p := range g.Order {
-		if !p.isInternal() {
+		if !gocode.IsInternal(p.ImportPath) {
 			c.std[p.Name] = append(c.std[p.Name], p)
 		}
 	}

@@ -1,14 +1,12 @@
 package gocmd
 
 import (
-	"go/ast"
 	"go/parser"
 	"go/token"
 	"maps"
-	"os"
 	"path/filepath"
-	"slices"
-	"strings"
+
+	"github.com/toolhost/toolhost/plugins/internal/gocode"
 )
 
 // Package is what go list says of a package.
@@ -49,53 +47,18 @@ func (p *Package) isLocal() bool {
 	return !p.Standard && (p.Module == nil || p.Module.Main || p.Module.Replace != nil && p.Module.Replace.Version == "")
 }
 
-// isInternal reports whether other modules cannot import the package.
-func (p *Package) isInternal() bool {
-	parts := strings.Split(p.ImportPath, "/")
-	return slices.Contains(parts, "internal") || parts[0] == "vendor"
-}
-
 // Declares reports whether the package declares all of the names, by a look at
 // its syntax.
 func (p *Package) Declares(names map[string]bool) bool {
 	missing := maps.Clone(names)
-	entries, _ := os.ReadDir(p.Dir)
-	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
+	for _, name := range p.GoFiles {
+		file, _ := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+		if file == nil {
 			continue
 		}
-		file, _ := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, e.Name()), nil, parser.SkipObjectResolution)
-		if file == nil || file.Name.Name != p.Name {
-			continue
-		}
-		for name := range TopLevel(file) {
+		for name := range gocode.Declared(file) {
 			delete(missing, name)
 		}
 	}
 	return len(missing) == 0
-}
-
-// TopLevel returns the names that a file declares for its package.
-func TopLevel(file *ast.File) map[string]bool {
-	out := map[string]bool{}
-	for _, d := range file.Decls {
-		switch d := d.(type) {
-		case *ast.FuncDecl:
-			if d.Recv == nil {
-				out[d.Name.Name] = true
-			}
-		case *ast.GenDecl:
-			for _, spec := range d.Specs {
-				switch spec := spec.(type) {
-				case *ast.TypeSpec:
-					out[spec.Name.Name] = true
-				case *ast.ValueSpec:
-					for _, n := range spec.Names {
-						out[n.Name] = true
-					}
-				}
-			}
-		}
-	}
-	return out
 }

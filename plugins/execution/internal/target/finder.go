@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -14,11 +13,12 @@ import (
 	"github.com/toolhost/toolhost/internal/suggest"
 	"github.com/toolhost/toolhost/plugins/execution/internal/gocmd"
 	"github.com/toolhost/toolhost/plugins/internal/gocode"
+	"github.com/toolhost/toolhost/plugins/internal/source"
 )
 
 // Finder finds packages of a workspace. It is safe for concurrent use.
 type Finder struct {
-	Root  string // of the workspace: absolute, without symbolic links
+	Root  source.Root
 	Cache *gocmd.Cache
 
 	mu   sync.Mutex
@@ -45,11 +45,11 @@ func (f *Finder) Find(ctx context.Context, hint, temp string) (*Target, error) {
 	if err := refuse(hint); err != nil {
 		return nil, err
 	}
-	home := gocode.ModuleDir(f.Root)
+	home := gocode.ModuleDir(string(f.Root))
 	clean := path.Clean(filepath.ToSlash(hint))
-	cmd := gocmd.Command{Dir: f.Root, Temp: temp}
+	cmd := gocmd.Command{Dir: string(f.Root), Temp: temp}
 	if hint != "" && hint != "." {
-		if dir, _, err := f.dir(clean); err == nil && isBelow(gocode.ModuleDir(dir), f.Root) {
+		if dir, _, err := f.dir(clean); err == nil && f.nested(dir) != "" {
 			return f.inDir(ctx, cmd, clean)
 		}
 	}
@@ -61,15 +61,15 @@ func (f *Finder) Find(ctx context.Context, hint, temp string) (*Target, error) {
 		return standalone(temp)
 	}
 	if hint == "" {
-		if !hasFiles(f.Root, ".go", "_test.go") {
-			return scratch(f.Root, home, temp)
+		if !hasFiles(string(f.Root), ".go", "_test.go") {
+			return scratch(string(f.Root), home, temp)
 		}
 		hint, clean = ".", "."
 	}
 	if hint == "." || strings.HasPrefix(hint, "./") {
 		t, err := f.inDir(ctx, cmd, clean)
 		if errors.Is(err, errNoGoFiles) && clean == "." {
-			return scratch(f.Root, home, temp)
+			return scratch(string(f.Root), home, temp)
 		}
 		return t, err
 	}
@@ -78,7 +78,7 @@ func (f *Finder) Find(ctx context.Context, hint, temp string) (*Target, error) {
 		return t, nil
 	}
 	if clean == Scratch {
-		return scratch(f.Root, home, temp)
+		return scratch(string(f.Root), home, temp)
 	}
 	if t := f.outside(ctx, cmd, clean, home); t != nil {
 		return t, nil
@@ -97,7 +97,7 @@ func (f *Finder) outside(ctx context.Context, cmd gocmd.Command, hint, home stri
 	if err != nil || g.ImportError(path) != nil {
 		return nil
 	}
-	t, err := scratch(f.Root, home, cmd.Temp)
+	t, err := scratch(string(f.Root), home, cmd.Temp)
 	if err != nil {
 		return nil
 	}
@@ -112,8 +112,8 @@ func (f *Finder) outside(ctx context.Context, cmd gocmd.Command, hint, home stri
 // of the workspace's module, then, if the module is broken too, one that can import the
 // standard library only.
 func (f *Finder) Fallback(temp string, module bool) (*Target, error) {
-	if home := gocode.ModuleDir(f.Root); module && home != "" {
-		return scratch(f.Root, home, temp)
+	if home := gocode.ModuleDir(string(f.Root)); module && home != "" {
+		return scratch(string(f.Root), home, temp)
 	}
 	return standalone(temp)
 }
@@ -121,15 +121,25 @@ func (f *Finder) Fallback(temp string, module bool) (*Target, error) {
 // dir returns a directory of the workspace, and its path from the root, without symbolic
 // links.
 func (f *Finder) dir(rel string) (dir, inside string, err error) {
-	dir, err = filepath.EvalSymlinks(filepath.Join(f.Root, filepath.FromSlash(rel)))
+	dir, err = filepath.EvalSymlinks(f.Root.Join(rel))
 	if err != nil {
 		return "", "", fmt.Errorf("there is %w %s in the workspace", errNoDirectory, rel)
 	}
-	inside, err = filepath.Rel(f.Root, dir)
-	if err != nil || !filepath.IsLocal(inside) {
+	inside, ok := f.Root.Relative(dir)
+	if !ok {
 		return "", "", refuse("../" + rel) // a link that leads out is as bad as a path that does
 	}
 	return dir, inside, nil
+}
+
+// nested returns the root of the module in the workspace that a directory belongs to, which has
+// its own dependencies; empty if it belongs to the workspace's own.
+func (f *Finder) nested(dir string) string {
+	module := gocode.ModuleDir(dir)
+	if rel, ok := f.Root.Relative(module); !ok || rel == "." {
+		return ""
+	}
+	return module
 }
 
 // inDir returns the package in a directory of the workspace.
@@ -138,8 +148,8 @@ func (f *Finder) inDir(ctx context.Context, cmd gocmd.Command, rel string) (*Tar
 	if err != nil {
 		return nil, err
 	}
-	pattern := "./" + filepath.ToSlash(inside)
-	if module := gocode.ModuleDir(dir); isBelow(module, f.Root) { // it has its own dependencies
+	pattern := "./" + inside
+	if module := f.nested(dir); module != "" {
 		below, err := filepath.Rel(module, dir)
 		if err != nil {
 			return nil, err
@@ -189,7 +199,7 @@ func (f *Finder) named(ctx context.Context, cmd gocmd.Command, hint string) (*Ta
 // lookUp returns the directory of the package of the workspace with an import path, a
 // directory or a name, from the root.
 func (f *Finder) lookUp(ctx context.Context, cmd gocmd.Command, hint string) (string, error) {
-	packages, err := f.packages(ctx, cmd)
+	g, err := gocmd.List(ctx, cmd, append([]string{"-e"}, f.everything()...)...)
 	if err != nil {
 		return "", err
 	}
@@ -201,10 +211,9 @@ func (f *Finder) lookUp(ctx context.Context, cmd gocmd.Command, hint string) (st
 		},
 	} {
 		var dirs, paths []string
-		for _, p := range packages {
-			rel, err := filepath.Rel(f.Root, p.Dir)
-			if err == nil && filepath.IsLocal(rel) && matches(p, filepath.ToSlash(rel)) {
-				dirs, paths = append(dirs, filepath.ToSlash(rel)), append(paths, p.ImportPath)
+		for _, p := range g.Order {
+			if rel, ok := f.Root.Relative(p.Dir); ok && matches(p, rel) {
+				dirs, paths = append(dirs, rel), append(paths, p.ImportPath)
 			}
 		}
 		switch {
@@ -215,7 +224,7 @@ func (f *Finder) lookUp(ctx context.Context, cmd gocmd.Command, hint string) (st
 				hint, strings.Join(paths, ", "))
 		}
 	}
-	return "", notFound(hint, packages)
+	return "", notFound(hint, g.Order)
 }
 
 func (f *Finder) remember(hint, dir string) {
@@ -228,35 +237,8 @@ func (f *Finder) remember(hint, dir string) {
 }
 
 // everything returns the patterns that name all packages of the workspace.
-func (f *Finder) everything(ctx context.Context, cmd gocmd.Command) ([]string, error) {
-	if info, _ := os.Stat(filepath.Join(gocode.ModuleDir(f.Root), "go.work")); info == nil {
-		return []string{"./..."}, nil
-	}
-	out, _, err := cmd.Run(ctx, "list", "-m", "-f", "{{.Dir}}")
-	if err != nil {
-		return nil, err
-	}
-	var patterns []string
-	for dir := range strings.Lines(out) {
-		rel, err := filepath.Rel(f.Root, strings.TrimSpace(dir))
-		if err == nil && filepath.IsLocal(rel) {
-			patterns = append(patterns, "./"+filepath.ToSlash(rel)+"/...")
-		}
-	}
-	return patterns, nil
-}
-
-// packages lists the packages of the workspace.
-func (f *Finder) packages(ctx context.Context, cmd gocmd.Command) ([]*gocmd.Package, error) {
-	patterns, err := f.everything(ctx, cmd)
-	if err != nil {
-		return nil, err
-	}
-	g, err := gocmd.List(ctx, cmd, append([]string{"-e"}, patterns...)...)
-	if err != nil {
-		return nil, err
-	}
-	return g.Order, nil
+func (f *Finder) everything() []string {
+	return source.Patterns(f.Root, gocode.ModuleDir(string(f.Root)))
 }
 
 func notFound(hint string, packages []*gocmd.Package) error {

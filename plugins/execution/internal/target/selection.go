@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/toolhost/toolhost/plugins/execution/internal/gocmd"
 	"github.com/toolhost/toolhost/plugins/internal/gocode"
+	"github.com/toolhost/toolhost/plugins/internal/source"
 )
 
 // Selection is a set of packages of the workspace.
@@ -38,7 +38,7 @@ func (f *Finder) Select(ctx context.Context, hint, temp string) (*Selection, err
 	if err := gocode.CheckPackage(hint); err != nil {
 		return nil, err
 	}
-	s := &Selection{Go: gocmd.Command{Dir: f.Root, Temp: temp}}
+	s := &Selection{Go: gocmd.Command{Dir: string(f.Root), Temp: temp}}
 	clean := path.Clean(filepath.ToSlash(hint))
 	if hint == "" || clean == "..." {
 		return s, f.selectAll(ctx, s)
@@ -67,13 +67,12 @@ func (f *Finder) Select(ctx context.Context, hint, temp string) (*Selection, err
 		if err != nil {
 			return nil, err
 		}
-		dir = filepath.Join(f.Root, filepath.FromSlash(found))
+		dir = f.Root.Join(found)
 	}
-	base := f.Root
-	if module := gocode.ModuleDir(dir); isBelow(module, f.Root) {
-		base, s.Go.Dir = module, module // a module in the workspace has its own dependencies
+	if module := f.nested(dir); module != "" {
+		s.Go.Dir = module
 	}
-	below, err := filepath.Rel(base, dir)
+	below, err := filepath.Rel(s.Go.Dir, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -93,9 +92,18 @@ func cleanDir(rel string) string {
 }
 
 // selectAll selects all packages of the workspace.
-func (f *Finder) selectAll(ctx context.Context, s *Selection) (err error) {
-	nested := f.modules()
-	home := gocode.ModuleDir(f.Root)
+func (f *Finder) selectAll(ctx context.Context, s *Selection) error {
+	listing, err := source.List(ctx, f.Root)
+	if err != nil {
+		return err
+	}
+	var nested []string
+	for _, dir := range listing.ModuleDirs() {
+		if rel, ok := f.Root.Relative(dir); ok && rel != "." && len(nested) < maxModules {
+			nested = append(nested, rel)
+		}
+	}
+	home := gocode.ModuleDir(string(f.Root))
 	if home == "" && len(nested) == 0 {
 		return errors.New("the workspace has no go.mod, and neither has a directory above it: there are no packages to work on")
 	}
@@ -103,9 +111,7 @@ func (f *Finder) selectAll(ctx context.Context, s *Selection) (err error) {
 		return fmt.Errorf("the workspace's root has no go.mod; name one of the modules in it, as ./DIR/... of %s",
 			strings.Join(nested, ", "))
 	}
-	if s.Patterns, err = f.everything(ctx, s.Go); err != nil {
-		return err
-	}
+	s.Patterns = f.everything()
 	for _, dir := range nested {
 		if !slices.Contains(s.Patterns, "./"+dir+"/...") {
 			s.LeftOut = append(s.LeftOut, dir)
@@ -114,41 +120,13 @@ func (f *Finder) selectAll(ctx context.Context, s *Selection) (err error) {
 	return nil
 }
 
-// Bounds of the search for modules.
-const (
-	maxWalked  = 20_000 // directories and files
-	maxModules = 20
-)
-
-// modules returns the directories below the root that have a go.mod.
-func (f *Finder) modules() (out []string) {
-	walked := 0
-	_ = filepath.WalkDir(f.Root, func(name string, entry fs.DirEntry, err error) error {
-		if walked++; walked > maxWalked || len(out) == maxModules {
-			return filepath.SkipAll
-		}
-		if err != nil || name == f.Root {
-			return nil //nolint:nilerr // what cannot be read does not have a module
-		}
-		rel, err := filepath.Rel(f.Root, name)
-		switch base := entry.Name(); {
-		case err != nil:
-			return err
-		case entry.IsDir() && (strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "testdata" ||
-			base == "vendor" || base == "node_modules"):
-			return filepath.SkipDir
-		case base == "go.mod" && entry.Type().IsRegular() && rel != base:
-			out = append(out, filepath.ToSlash(filepath.Dir(rel)))
-		}
-		return nil
-	})
-	return out
-}
+// maxModules bounds how many modules are named.
+const maxModules = 20
 
 // Refuse refuses packages outside of the workspace, which a pattern may name.
 func (f *Finder) Refuse(packages []*gocmd.Package) error {
 	for _, p := range packages {
-		if rel, err := filepath.Rel(f.Root, p.Dir); p.Dir != "" && (err != nil || !filepath.IsLocal(rel)) {
+		if _, ok := f.Root.Relative(p.Dir); p.Dir != "" && !ok {
 			return gocode.RefusePackage(p.ImportPath, "it is not a package of the workspace")
 		}
 	}
@@ -162,20 +140,13 @@ func (f *Finder) Rel(dir, name string) string {
 	if !filepath.IsAbs(full) {
 		full = filepath.Join(dir, full)
 	}
-	rel, err := filepath.Rel(f.Root, full)
-	if err != nil || !filepath.IsLocal(rel) {
-		return name
+	if rel, ok := f.Root.Relative(full); ok {
+		return rel
 	}
-	return filepath.ToSlash(rel)
+	return name
 }
 
 func exists(dir string) bool {
 	info, err := os.Stat(dir)
 	return err == nil && info.IsDir()
-}
-
-// isBelow reports whether a directory is inside of another one and not that itself.
-func isBelow(dir, root string) bool {
-	rel, err := filepath.Rel(root, dir)
-	return dir != "" && err == nil && rel != "." && filepath.IsLocal(rel)
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
+	"github.com/toolhost/toolhost/plugins/internal/source"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/xref"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/plugins/internal/gocode"
-	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
+	"github.com/toolhost/toolhost/plugins/internal/source"
 )
 
 // declaration is a name that source code declares, with the comments on it: before

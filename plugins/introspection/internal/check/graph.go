@@ -3,15 +3,14 @@ package check
 import (
 	"go/types"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"golang.org/x/mod/modfile"
 	"golang.org/x/tools/go/packages"
 
-	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
+	"github.com/toolhost/toolhost/plugins/internal/gocode"
+	"github.com/toolhost/toolhost/plugins/internal/source"
 )
 
 // Graph is a set of packages without their types.
@@ -226,7 +225,7 @@ func (g *Graph) imported() []string {
 
 // isPublic reports whether a package comes as export data and can be imported by any other.
 func (n *Node) isPublic() bool {
-	return !n.source && n.Name != "main" && !IsInternal(n.Path) && len(n.Files) > 0
+	return !n.source && n.Name != "main" && !gocode.IsInternal(n.Path) && len(n.Files) > 0
 }
 
 // sourceDirs returns the directories of what is type-checked from source, sorted.
@@ -257,12 +256,6 @@ func (n *Node) Named(name string) bool {
 	return n.Name == name || n.Path == name || strings.HasSuffix(n.Path, "/"+name)
 }
 
-// IsInternal reports whether only packages near it can import the package.
-func IsInternal(path string) bool {
-	parts := strings.Split(path, "/")
-	return slices.Contains(parts, "internal") || parts[0] == "vendor"
-}
-
 // Distance returns how far away a package is: 0 in the workspace, 1 in a module that
 // it depends on, 2 in the standard library.
 func (n *Node) Distance() int {
@@ -273,33 +266,4 @@ func (n *Node) Distance() int {
 		return 1
 	}
 	return 2
-}
-
-// patterns match the workspace's packages. In a go.work workspace, "./..." does not
-// match modules below a root that is not a module itself, so each is named.
-func patterns(root source.Root, moduleDir string) []string {
-	everything := []string{"./..."}
-	work := filepath.Join(moduleDir, "go.work")
-	content, err := os.ReadFile(work)
-	if err != nil || os.Getenv("GOWORK") == "off" {
-		return everything
-	}
-	parsed, err := modfile.ParseWork(work, content, nil)
-	if err != nil {
-		return everything
-	}
-	var out []string
-	for _, use := range parsed.Use {
-		dir := use.Path
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(moduleDir, dir)
-		}
-		if rel, ok := root.Relative(dir); ok {
-			out = append(out, strings.TrimSuffix("./"+rel, "/.")+"/...")
-		}
-	}
-	if len(out) == 0 {
-		return everything
-	}
-	return out
 }

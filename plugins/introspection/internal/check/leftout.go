@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
+	"github.com/toolhost/toolhost/plugins/internal/source"
 )
 
 // LeftOut are the files of a directory that build constraints leave out.

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
+	"github.com/toolhost/toolhost/plugins/internal/source"
 )
 
 // Module is a module of the workspace.

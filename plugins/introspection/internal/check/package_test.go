@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
+	"github.com/toolhost/toolhost/plugins/internal/source"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 

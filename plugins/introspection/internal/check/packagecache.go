@@ -4,8 +4,8 @@ import (
 	"context"
 	"sync"
 
+	"github.com/toolhost/toolhost/plugins/internal/source"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/singleflight"
-	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
 )
 
 const (

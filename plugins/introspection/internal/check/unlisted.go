@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/tools/go/packages"
 
+	"github.com/toolhost/toolhost/plugins/internal/source"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/singleflight"
-	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
 )
 
 // unlisted has packages that are in no graph and were asked for by name, such as

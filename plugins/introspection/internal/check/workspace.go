@@ -12,7 +12,7 @@ import (
 	"golang.org/x/tools/go/packages"
 
 	"github.com/toolhost/toolhost/plugins/internal/gocode"
-	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
+	"github.com/toolhost/toolhost/plugins/internal/source"
 )
 
 // Workspace is the directory that the tools answer questions about, and what is
@@ -91,16 +91,13 @@ func (w *Workspace) Snapshot(ctx context.Context) (*Snapshot, error) {
 	}
 	var err error
 	if s.listing, err = source.List(ctx, w.root); err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, fmt.Errorf("the workspace cannot be read: %s", w.root.Scrub(err.Error()))
+		return nil, err
 	}
 	s.modules = s.listing.Modules()
 	key := s.importsFingerprint()
 	s.Graph, err = w.graph.get(ctx, fmt.Sprintf("%x", key), func(ctx context.Context) (*Graph, error) {
 		config := packages.Config{Mode: graphMode, Tests: true}
-		found, err := w.command().loadConfig(ctx, config, patterns(w.root, s.moduleDir))
+		found, err := w.command().loadConfig(ctx, config, source.Patterns(w.root, s.moduleDir))
 		if err != nil {
 			return nil, err
 		}

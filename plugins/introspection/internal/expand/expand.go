@@ -9,8 +9,8 @@ import (
 	"go/types"
 	"strings"
 
+	"github.com/toolhost/toolhost/plugins/internal/source"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/lookup"
-	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/typeutil"
 )
 

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/plugins/internal/source"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/check"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/lookup"
-	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
 )
 
 // Scope is where a form stands: in a package, whose names and imports it sees, or in

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/mod/module"
 
 	"github.com/toolhost/toolhost/plugins/internal/gocode"
+	"github.com/toolhost/toolhost/plugins/internal/source"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/check"
-	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
 )
 
 // Finder finds packages and symbols in a snapshot of the workspace.
@@ -122,7 +122,7 @@ func (f Finder) elsewhere(ctx context.Context, name string, t tier) ([]*check.No
 	fits := func(n *check.Node) bool {
 		of := tierPublic
 		switch {
-		case check.IsInternal(n.Path):
+		case gocode.IsInternal(n.Path):
 			of = tierInternal
 		case n.TestOnly && !n.Std:
 			of = tierTestOnly
@@ -280,7 +280,7 @@ func (f Finder) packageNames(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	visible := func(n *check.Node) bool { return n.Own || !check.IsInternal(n.Path) }
+	visible := func(n *check.Node) bool { return n.Own || !gocode.IsInternal(n.Path) }
 	names := append(Paths(f.Snapshot.Graph.Select(visible)), Paths(std.Select(visible))...)
 	slices.Sort(names)
 	return slices.Compact(names), nil

@@ -6,9 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/plugins/internal/gocode"
+	"github.com/toolhost/toolhost/plugins/internal/source"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/check"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/lookup"
-	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -101,9 +102,9 @@ func searched(ctx context.Context, f lookup.Finder, pkg string) ([]*check.Node, 
 		}
 	}
 	out := graph.Select(func(n *check.Node) bool {
-		return n.Own || imported[n.Path] && !n.Std && !check.IsInternal(n.Path)
+		return n.Own || imported[n.Path] && !n.Std && !gocode.IsInternal(n.Path)
 	})
-	return append(out, std.Select(func(n *check.Node) bool { return !check.IsInternal(n.Path) })...), nil
+	return append(out, std.Select(func(n *check.Node) bool { return !gocode.IsInternal(n.Path) })...), nil
 }
 
 // testsOf returns the packages with the tests of those that are searched.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"go/types"
 
+	"github.com/toolhost/toolhost/plugins/internal/source"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/check"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/lookup"
-	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/typeutil"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"

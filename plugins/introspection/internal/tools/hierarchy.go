@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/plugins/internal/gocode"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/check"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/lookup"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/typeutil"
@@ -260,7 +261,7 @@ func (f *relativeFinder) candidates(others []*types.Package) []*types.TypeName {
 		add(pkg, true)
 	}
 	for _, pkg := range others {
-		if !check.IsInternal(pkg.Path()) || pkg == home {
+		if !gocode.IsInternal(pkg.Path()) || pkg == home {
 			add(pkg, false)
 		}
 	}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/toolhost/toolhost/plugins/internal/source"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/check"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/expand"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/lookup"
-	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )

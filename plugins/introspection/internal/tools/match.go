@@ -5,7 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
+	"github.com/toolhost/toolhost/plugins/internal/source"
 )
 
 // How well a name matches, best first.

@@ -4,7 +4,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
+	"github.com/toolhost/toolhost/plugins/internal/source"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/typeutil"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/xref"
 )

@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/tools/go/ast/astutil"
 
+	"github.com/toolhost/toolhost/plugins/internal/source"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/check"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/lookup"
-	"github.com/toolhost/toolhost/plugins/introspection/internal/source"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )

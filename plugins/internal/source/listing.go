@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -33,6 +34,10 @@ func EmptyListing() *Listing { return &Listing{dirs: map[string][]File{}} }
 // List lists a workspace. It visits the directories that the go command's "./..."
 // visits, and nested modules, which a go.work file may name. It leaves out
 // vendored code, whose state vendor/modules.txt tells.
+//
+// # Errors
+//
+// A plain error if the root cannot be read; the context's error.
 func List(ctx context.Context, root Root) (*Listing, error) {
 	l := EmptyListing()
 	err := filepath.WalkDir(string(root), func(path string, d fs.DirEntry, err error) error {
@@ -52,8 +57,11 @@ func List(ctx context.Context, root Root) (*Listing, error) {
 		}
 		return nil
 	})
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the workspace cannot be read: %s", root.Scrub(err.Error()))
 	}
 	l.add(root.Join("vendor", "modules.txt"), nil)
 	for dir := string(root); dir != filepath.Dir(dir); {

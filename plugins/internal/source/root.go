@@ -28,7 +28,7 @@ func OpenRoot(dir string) (Root, error) {
 		return "", fmt.Errorf("the workspace cannot be read: %w", err)
 	}
 	if !info.IsDir() {
-		return "", fmt.Errorf("the workspace %s is not a directory", abs)
+		return "", fmt.Errorf("the workspace %s is not a directory; the operator has to name one", abs)
 	}
 	return Root(abs), nil
 }
