@@ -14,7 +14,7 @@ PLUGINS := $(notdir $(patsubst %/main.go,%,$(wildcard plugins/*/main.go)))
 # The packages whose own goroutines are the point: their tests look for races. Those of others do, too,
 # with `.ci/long`, which also runs what -short leaves out.
 RACED := ./host ./host/plugin ./host/internal/roster ./host/internal/chain ./host/fleet ./host/fleet/internal/link \
-	./host/fleet/durable ./host/mcpbridge ./host/task ./host/audit ./pluginsdk/wire ./cmd/toolhost/internal/control \
+	./host/fleet/durable ./host/mcpserver ./host/mcpclient ./host/task ./host/audit ./pluginsdk/wire ./cmd/toolhost/internal/control \
 	./cmd/toolhost/internal/approval ./internal/egress
 
 # Tests of ./host whose subject is a process that attacks it: the race detector would see little, and take minutes.

@@ -53,8 +53,8 @@ var floors = map[string][][]string{
 		{"internal/kept"},
 		{"internal/roster"},
 		{""}, // host itself
-		{"task", "fleet/durable"},
-		{"fleet", "mcpbridge"}, // ways to a host from elsewhere
+		{"task", "fleet/durable", "internal/mcpwire"},
+		{"fleet", "mcpserver", "mcpclient"}, // ways to a host from elsewhere
 		{"fleet/embedded"},
 	},
 	"cmd/toolhost": {
@@ -175,6 +175,7 @@ func TestArrowsUp(t *testing.T) {
 		{"internal/test/soak", "host", true}, {"host", "internal/test/soak", false}, {"internal/schema", "host", false},
 		{"elsewhere", "host", false},
 		{"host", "host/plugin", true}, {"host/plugin", "host", false}, {"host/audit", "host/policy", false}, {"host/elsewhere", "fmt", false},
+		{"host/mcpserver", "host/policy", true}, {"host/mcpserver", "host/mcpclient", false},
 		{"cmd/toolhost/internal/session", "cmd/toolhost/internal/setup", true}, {"cmd/toolhost/internal/setup", "cmd/toolhost/internal/session", false},
 		{"cmd/toolhost/internal/session", "cmd/toolhost/internal/daemon", false}, {"cmd/toolhost/internal/control", "cmd/toolhost/internal/session", false},
 	} {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/llmschema"
-	"github.com/toolhost/toolhost/host/mcpbridge"
+	"github.com/toolhost/toolhost/host/mcpclient"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/mcptest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -79,7 +79,7 @@ func TestDiscoveryQuality(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.Close(context.Background()) })
-	upstream, err := mcpbridge.NewUpstream(mcpbridge.UpstreamConfig{Name: mcptest.Everything, URL: server.URL})
+	upstream, err := mcpclient.New(mcpclient.Config{Name: mcptest.Everything, URL: server.URL})
 	if err != nil {
 		t.Fatal(err)
 	}

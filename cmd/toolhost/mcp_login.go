@@ -13,7 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
-	"github.com/toolhost/toolhost/host/mcpbridge"
+	"github.com/toolhost/toolhost/host/mcpclient"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -50,7 +50,7 @@ func newMCPLogoutCommand(s *session.Session) *cobra.Command {
 }
 
 // upstreamOf returns an MCP server that is reached by a URL. Nothing is connected.
-func upstreamOf(s *session.Session, name string) (*mcpbridge.Upstream, error) {
+func upstreamOf(s *session.Session, name string) (*mcpclient.Upstream, error) {
 	if err := s.Unread(); err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func login(ctx context.Context, s *session.Session, name string, timeout time.Du
 		}
 		return nil
 	}
-	if err := u.Login(ctx, mcpbridge.LoginOptions{OpenBrowser: open, Timeout: timeout}); err != nil {
+	if err := u.Login(ctx, mcpclient.LoginOptions{OpenBrowser: open, Timeout: timeout}); err != nil {
 		if ctx.Err() != nil {
 			return exit.With(exit.Ended, err)
 		}

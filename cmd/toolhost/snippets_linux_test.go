@@ -269,7 +269,7 @@ func (p *page) command(ctx context.Context, dir string, words ...string) *exec.C
 // imports are those that pieces of Go in the documents use, by the names of the packages.
 var imports = map[string]string{
 	"context": "context", "errors": "errors", "fmt": "fmt", "log": "log", "os": "os", "testing": "testing", "time": "time",
-	"host": modproxy.Module + "/host", "mcpbridge": modproxy.Module + "/host/mcpbridge", "policy": modproxy.Module + "/host/policy",
+	"host": modproxy.Module + "/host", "mcpserver": modproxy.Module + "/host/mcpserver", "policy": modproxy.Module + "/host/policy",
 	"pluginsdk": modproxy.Module + "/pluginsdk", "tool": modproxy.Module + "/pluginsdk/tool",
 	"tooltest": modproxy.Module + "/pluginsdk/tooltest", "llmschema": modproxy.Module + "/host/llmschema",
 }

@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/host/mcpbridge"
+	"github.com/toolhost/toolhost/host/mcpclient"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) 
 		return err
 	}
 	if command := strings.Fields(*server); len(command) > 0 {
-		u, err := mcpbridge.NewUpstream(mcpbridge.UpstreamConfig{Name: "everything", Command: command[0], Args: command[1:]})
+		u, err := mcpclient.New(mcpclient.Config{Name: "everything", Command: command[0], Args: command[1:]})
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,6 @@
 // Package task keeps calls whose callers come back for the result. A [Store] begins such a call,
 // and whoever made it asks for its [Task], answers its questions and cancels it. [NewMemory]
-// returns a store in memory; the MCP server of package mcpbridge serves the tasks of a store.
+// returns a store in memory; the MCP server of package mcpserver serves the tasks of a store.
 package task
 
 import (

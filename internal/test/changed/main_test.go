@@ -19,7 +19,7 @@ var changes = map[string][]string{
 		"internal/confine/process_linux.go", "internal/protect/protect.go", "host/plugin/plugin.go", "plugins/fs/main.go",
 		"internal/test/escape/table.go", "internal/test/worktest/doc.go", "plugins/execution/main.go", "plugins/internal/lines/lines.go",
 	},
-	"conformance":     {"host/mcpbridge/server.go", "host/task/memory.go", "cmd/toolhost/internal/control/routes.go", "cmd/toolhost/internal/mcphttp/requests.go", "internal/test/conformance/expected.yaml", "internal/test/mcptest/server.go", "go.mod"},
+	"conformance":     {"host/mcpserver/server.go", "host/mcpclient/upstream.go", "host/task/memory.go", "cmd/toolhost/internal/control/routes.go", "cmd/toolhost/internal/mcphttp/requests.go", "internal/test/conformance/expected.yaml", "internal/test/mcptest/server.go", "go.mod"},
 	"execution":       {"plugins/execution/main.go", "plugins/internal/lines/lines.go", "go.mod"},
 	"snippets":        {"docs/agents.md", "README.md", "examples/plugins/README.md", "internal/test/snippets/block.go"},
 	"languages":       {"cmd/toolhost/internal/scaffold/templates/plugin.proto", "examples/plugins/python/plugin.py", "examples/plugins/README.md", "proto/toolhost/plugin/v1/plugin.proto", "internal/test/languages/calls_test.go"},

@@ -7,14 +7,14 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/host/mcpbridge"
+	"github.com/toolhost/toolhost/host/mcpclient"
+	"github.com/toolhost/toolhost/host/mcpserver"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -46,7 +46,7 @@ func beClient(scenario, url string) error {
 			return fmt.Errorf("%s: %w", contextVariable, err)
 		}
 	}
-	config := mcpbridge.UpstreamConfig{
+	config := mcpclient.Config{
 		Name: mounted, URL: url, Safety: func(string) tool.Safety { return tool.Safe },
 	}
 	if strings.HasPrefix(scenario, "auth/") {
@@ -55,7 +55,7 @@ func beClient(scenario, url string) error {
 			return err
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
-		config.OAuth = mcpbridge.OAuth{
+		config.OAuth = mcpclient.OAuth{
 			ClientID: given.ClientID, ClientSecret: given.ClientSecret, MetadataURL: metadataURL, Dir: dir,
 		}
 		return beAuthorized(ctx, config)
@@ -109,7 +109,7 @@ const loginTime = 10 * time.Second
 const maxLogins = 2
 
 // beAuthorized logs in, and again when the server wants more, and calls a tool.
-func beAuthorized(ctx context.Context, config mcpbridge.UpstreamConfig) (err error) {
+func beAuthorized(ctx context.Context, config mcpclient.Config) (err error) {
 	for range maxLogins {
 		if err = login(ctx, config); err != nil {
 			return err
@@ -121,12 +121,12 @@ func beAuthorized(ctx context.Context, config mcpbridge.UpstreamConfig) (err err
 	return err
 }
 
-func login(ctx context.Context, config mcpbridge.UpstreamConfig) error {
-	u, err := mcpbridge.NewUpstream(config)
+func login(ctx context.Context, config mcpclient.Config) error {
+	u, err := mcpclient.New(config)
 	if err != nil {
 		return err
 	}
-	return u.Login(ctx, mcpbridge.LoginOptions{Timeout: loginTime, OpenBrowser: func(page string) error {
+	return u.Login(ctx, mcpclient.LoginOptions{Timeout: loginTime, OpenBrowser: func(page string) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 		if err != nil {
 			return err
@@ -140,7 +140,7 @@ func login(ctx context.Context, config mcpbridge.UpstreamConfig) error {
 	}})
 }
 
-func callOnce(ctx context.Context, config mcpbridge.UpstreamConfig) error {
+func callOnce(ctx context.Context, config mcpclient.Config) error {
 	c, err := mount(ctx, config)
 	if err != nil {
 		return err
@@ -152,11 +152,11 @@ func callOnce(ctx context.Context, config mcpbridge.UpstreamConfig) error {
 // client is a host with one server.
 type client struct {
 	host     *host.Host
-	upstream *mcpbridge.Upstream
+	upstream *mcpclient.Upstream
 }
 
-func mount(ctx context.Context, config mcpbridge.UpstreamConfig) (*client, error) {
-	u, err := mcpbridge.NewUpstream(config)
+func mount(ctx context.Context, config mcpclient.Config) (*client, error) {
+	u, err := mcpclient.New(config)
 	if err != nil {
 		return nil, err
 	}
@@ -202,17 +202,35 @@ func (c *client) useAll(ctx context.Context) error {
 	for _, t := range c.host.Tools(host.Filter{}) {
 		_ = c.call(ctx, strings.TrimPrefix(t.Name, mounted+"."), `{}`)
 	}
-	resources, err := c.upstream.Resources(ctx)
-	for _, r := range resources {
-		if _, err := c.upstream.ReadResource(ctx, &mcp.ReadResourceParams{URI: r.URI}); err != nil {
+	s, err := mcpserver.New(c.host, mcpserver.Options{
+		Session:   func(context.Context, mcpserver.Client) (*host.Session, error) { return c.host.Session(), nil },
+		Upstreams: func() []mcpserver.Upstream { return []mcpserver.Upstream{c.upstream} },
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Close() }()
+	here, there := mcp.NewInMemoryTransports()
+	go func() { _ = s.Run(ctx, there) }() // until it is closed
+	through, err := mcp.NewClient(&mcp.Implementation{Name: "conformance"}, nil).Connect(ctx, here, nil)
+	if err != nil {
+		return err
+	}
+	for r, listErr := range through.Resources(ctx, nil) {
+		if err = listErr; err != nil {
+			break
+		}
+		if _, err := through.ReadResource(ctx, &mcp.ReadResourceParams{URI: r.URI}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}
-	prompts, promptsErr := c.upstream.Prompts(ctx)
-	for _, p := range slices.Clone(prompts) {
-		if _, err := c.upstream.GetPrompt(ctx, &mcp.GetPromptParams{Name: p.Name}); err != nil {
+	for p, listErr := range through.Prompts(ctx, nil) {
+		if listErr != nil {
+			return errors.Join(err, listErr)
+		}
+		if _, err := through.GetPrompt(ctx, &mcp.GetPromptParams{Name: p.Name}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}
-	return errors.Join(err, promptsErr)
+	return err
 }

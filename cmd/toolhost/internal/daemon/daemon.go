@@ -19,7 +19,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
-	"github.com/toolhost/toolhost/host/mcpbridge"
+	"github.com/toolhost/toolhost/host/mcpserver"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -97,7 +97,7 @@ func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 	s.WarnOf(l.Faults(), l.Plugins(), "")
 	d.local = l
 	d.queue = approval.NewQueue(d.stale)
-	d.askers = setup.Askers{Client: mcpbridge.ClientApprover(), Queue: d.queue}
+	d.askers = setup.Askers{Client: mcpserver.ClientApprover(), Queue: d.queue}
 	d.numbers = metrics.New(d.snapshot)
 	d.faults.all = l.Faults()
 	d.current.Store(&inEffect{t, l.Loaded, identity})

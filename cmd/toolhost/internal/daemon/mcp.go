@@ -12,7 +12,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
-	"github.com/toolhost/toolhost/host/mcpbridge"
+	"github.com/toolhost/toolhost/host/mcpserver"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/host/task"
 )
@@ -22,7 +22,7 @@ const viaMCP = "mcp"
 
 // mcpServer is an MCP server with its tasks.
 type mcpServer struct {
-	*mcpbridge.Server
+	*mcpserver.Server
 	tasks *task.Memory
 }
 
@@ -35,7 +35,7 @@ func (s *mcpServer) Close() error {
 func (d *daemon) newMCP() (*mcpServer, error) {
 	c := d.current.Load().loaded.Config
 	tasks := task.NewMemory(task.MemoryOptions{TTL: c.MCP.Tasks.TTL, MaxOwner: c.MCP.Tasks.Max})
-	server, err := mcpbridge.NewServer(d.local.Host, mcpbridge.ServerOptions{
+	server, err := mcpserver.New(d.local.Host, mcpserver.Options{
 		Upstreams: d.local.Mounts.Upstreams,
 		Session:   d.clientSession, Current: d.currentSession, CanonicalNames: d.namesCanonical,
 		Name: "toolhost", Version: host.Version,
@@ -51,7 +51,7 @@ func (d *daemon) newMCP() (*mcpServer, error) {
 
 // taskRule says when the calls of a tool become tasks. A durable one does at once, so that its task has the ID
 // of the call, by which it is found after a restart.
-func (d *daemon) taskRule(tool string) mcpbridge.TaskRule {
+func (d *daemon) taskRule(tool string) mcpserver.TaskRule {
 	after, required, ever := d.current.Load().loaded.Config.MCP.Tasks.Rule(tool)
 	f := d.fleetNow()
 	switch {
@@ -60,12 +60,12 @@ func (d *daemon) taskRule(tool string) mcpbridge.TaskRule {
 	case f != nil && f.DurableMode(tool) != "":
 		after = 0
 	}
-	return mcpbridge.TaskRule{After: after, Required: required}
+	return mcpserver.TaskRule{After: after, Required: required}
 }
 
 // clientSession gives an MCP client its session, which has no grants: each request brings those
 // that its caller has by then.
-func (d *daemon) clientSession(_ context.Context, c mcpbridge.Client) (*host.Session, error) {
+func (d *daemon) clientSession(_ context.Context, c mcpserver.Client) (*host.Session, error) {
 	name := cmp.Or(c.Identity, d.options.Caller)
 	if name == "" {
 		return nil, errors.New("the client has no token") // which cannot happen behind mcphttp

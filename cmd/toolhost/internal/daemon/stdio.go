@@ -11,7 +11,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/mcpstdio"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
-	"github.com/toolhost/toolhost/host/mcpbridge"
+	"github.com/toolhost/toolhost/host/mcpserver"
 )
 
 // ServeStdio serves one MCP client on standard input and output, with a host of this process and
@@ -29,7 +29,7 @@ func ServeStdio(ctx context.Context, s *session.Session, o Options) error {
 		}
 		return err
 	}
-	d.askers = s.Askers(mcpbridge.ClientApprover())
+	d.askers = s.Askers(mcpserver.ClientApprover())
 	return errors.Join(d.serveStdio(ctx), d.local.Close(ctx))
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolhost/toolhost/host/mcpbridge"
+	"github.com/toolhost/toolhost/host/mcpserver"
 )
 
 // Transport is an MCP transport on files of this process.
@@ -35,7 +35,7 @@ var _ mcp.Transport = (*Transport)(nil)
 
 // Connect implements [mcp.Transport].
 func (t *Transport) Connect(ctx context.Context) (mcp.Connection, error) {
-	inner, err := (&mcpbridge.StdioTransport{In: input(t.In, t.Out, os.Stderr), Out: t.Out}).Connect(ctx)
+	inner, err := (&mcpserver.StdioTransport{In: input(t.In, t.Out, os.Stderr), Out: t.Out}).Connect(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
-	"github.com/toolhost/toolhost/host/mcpbridge"
+	"github.com/toolhost/toolhost/host/mcpclient"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -31,7 +31,7 @@ func Propose(tools []tool.Definition, claims map[string]mcp.ToolAnnotations) []P
 		p := Proposal{Tool: d.Name, Safety: tool.Dangerous, Annotations: []string{}}
 		p.Description, _, _ = strings.Cut(strings.TrimSpace(d.Description), "\n")
 		if ok {
-			p.Safety, p.Annotations = mcpbridge.Proposed(&a), claimed(a)
+			p.Safety, p.Annotations = mcpclient.Proposed(&a), claimed(a)
 			p.Idempotent = p.Safety < tool.Dangerous && (a.IdempotentHint || a.ReadOnlyHint)
 		}
 		out = append(out, p)

@@ -9,13 +9,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/host/mcpbridge"
+	"github.com/toolhost/toolhost/host/mcpclient"
+	"github.com/toolhost/toolhost/host/mcpserver"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -33,7 +33,7 @@ type Mounts struct {
 // mounted is a server as it was mounted last.
 type mounted struct {
 	revision string
-	upstream *mcpbridge.Upstream // nil: it cannot be reached
+	upstream *mcpclient.Upstream // nil: it cannot be reached
 }
 
 // NewMounts returns the mounts of a host, of which there are none yet.
@@ -89,8 +89,8 @@ func (m *Mounts) set(name string, now *mounted) {
 }
 
 // Upstreams returns the servers of which prompts, resources and the like can be passed on, as
-// they were mounted last, sorted by name.
-func (m *Mounts) Upstreams() (out []*mcpbridge.Upstream) {
+// they were mounted last.
+func (m *Mounts) Upstreams() (out []mcpserver.Upstream) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, one := range m.mounted {
@@ -98,12 +98,11 @@ func (m *Mounts) Upstreams() (out []*mcpbridge.Upstream) {
 			out = append(out, one.upstream)
 		}
 	}
-	slices.SortFunc(out, func(a, b *mcpbridge.Upstream) int { return strings.Compare(a.Name(), b.Name()) })
 	return out
 }
 
 // Upstream returns the server of a name; nil: it is not mounted, or cannot be reached.
-func (m *Mounts) Upstream(name string) *mcpbridge.Upstream {
+func (m *Mounts) Upstream(name string) *mcpclient.Upstream {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.mounted[name].upstream
@@ -150,11 +149,11 @@ func (m *Mounts) mount(ctx context.Context, n Named) error {
 }
 
 // Upstream returns the server to be mounted. Nothing is started.
-func (n Named) Upstream() (*mcpbridge.Upstream, error) { return mcpbridge.NewUpstream(n.upstream()) }
+func (n Named) Upstream() (*mcpclient.Upstream, error) { return mcpclient.New(n.upstream()) }
 
-func (n Named) upstream() mcpbridge.UpstreamConfig {
+func (n Named) upstream() mcpclient.Config {
 	t := n.Target
-	c := mcpbridge.UpstreamConfig{
+	c := mcpclient.Config{
 		Name: n.Name, Command: t.Command, Args: t.Args, Env: t.Env, Dir: t.Dir, URL: t.URL,
 		Include: n.Server.Include, Exclude: n.Server.Exclude,
 	}
@@ -167,7 +166,7 @@ func (n Named) upstream() mcpbridge.UpstreamConfig {
 		c.Headers.Set(name, value)
 	}
 	own := n.Server.OAuth
-	c.OAuth = mcpbridge.OAuth{ClientID: own.ClientID, ClientSecret: t.ClientSecret, Scopes: own.Scopes, Port: own.Port}
+	c.OAuth = mcpclient.OAuth{ClientID: own.ClientID, ClientSecret: t.ClientSecret, Scopes: own.Scopes, Port: own.Port}
 	return c
 }
 

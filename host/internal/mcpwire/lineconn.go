@@ -1,0 +1,174 @@
+package mcpwire
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// LineConn is a connection on which each message, or batch of them, is a line. Unlike the SDK's own,
+// it reads in the goroutine that wants the message, decodes it once, and goes on after a line that
+// is not one. Make it with [NewLineConn].
+type LineConn struct {
+	// Check is called with each line that is not blank, and its messages, or why it has none. It
+	// reports whether they are handed on; an error ends the connection. Default: a line that has
+	// none ends it.
+	Check func(line []byte, messages []jsonrpc.Message, err error) (bool, error)
+
+	in  *bufio.Reader
+	out io.WriteCloser
+	end io.Closer
+
+	read []jsonrpc.Message // the rest of a batch
+
+	mu      sync.Mutex
+	batches map[jsonrpc.ID]*batch // by the requests in them that are not answered
+
+	closing sync.Once
+	err     error // of closing
+}
+
+var _ mcp.Connection = (*LineConn)(nil)
+
+// batch is what answers a batch of requests, until it is complete.
+type batch struct {
+	left    int
+	answers [][]byte
+}
+
+// NewLineConn returns the connection of a stream each way.
+func NewLineConn(in io.ReadCloser, out io.WriteCloser) *LineConn {
+	c := &LineConn{in: bufio.NewReaderSize(in, bufferSize), out: out, end: in}
+	c.Check = func(_ []byte, _ []jsonrpc.Message, err error) (bool, error) { return true, err }
+	return c
+}
+
+const bufferSize = 16 << 10
+
+// ErrTooLong is the error of a line that is too long to be a message.
+var ErrTooLong = fmt.Errorf("it sent a message of more than %d MiB", MaxMessage>>20)
+
+// Read implements [mcp.Connection].
+func (c *LineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for len(c.read) == 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		line, err := c.line()
+		if err == nil || errors.Is(err, io.EOF) && len(line) > 0 { // the last may have no newline
+			err = c.take(line)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	msg := c.read[0]
+	c.read = c.read[1:]
+	return msg, nil
+}
+
+// line returns the next line without the space around it, in memory of its own.
+func (c *LineConn) line() (line []byte, err error) {
+	for {
+		part, err := c.in.ReadSlice('\n')
+		if line = append(line, part...); len(line) > MaxMessage {
+			return nil, ErrTooLong
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return bytes.TrimSpace(line), err
+		}
+	}
+}
+
+// take makes the messages of a line those that are read.
+func (c *LineConn) take(line []byte) error {
+	if len(line) == 0 {
+		return nil
+	}
+	messages, err := DecodeAll(line)
+	ok, end := c.Check(line, messages, err)
+	if ok && end == nil && line[0] == '[' {
+		if err := c.begin(messages); err != nil {
+			ok, end = c.Check(line, nil, err)
+		}
+	}
+	if ok && end == nil {
+		c.read = messages
+	}
+	return end
+}
+
+// begin notes the requests of a batch.
+func (c *LineConn) begin(messages []jsonrpc.Message) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b, ids := &batch{}, map[jsonrpc.ID]*batch{}
+	for _, m := range messages {
+		r, ok := m.(*jsonrpc.Request)
+		switch {
+		case !ok || !r.IsCall():
+			continue
+		case ids[r.ID] != nil:
+			return BatchError(fmt.Sprintf("the batch has two requests with the ID %v", r.ID.Raw()))
+		case c.batches[r.ID] != nil:
+			return BatchError(fmt.Sprintf("the ID %v of a request in the batch is in use", r.ID.Raw()))
+		}
+		ids[r.ID] = b
+	}
+	b.left = len(ids)
+	if c.batches == nil {
+		c.batches = map[jsonrpc.ID]*batch{}
+	}
+	maps.Copy(c.batches, ids)
+	return nil
+}
+
+// Write implements [mcp.Connection].
+func (c *LineConn) Write(ctx context.Context, msg jsonrpc.Message) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	line, err := Encode(msg)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r, ok := msg.(*jsonrpc.Response); ok && c.batches[r.ID] != nil {
+		b := c.batches[r.ID]
+		delete(c.batches, r.ID)
+		b.answers = append(b.answers, line)
+		if b.left--; b.left > 0 {
+			return nil
+		}
+		line = slices.Concat([]byte("["), bytes.Join(b.answers, []byte(",")), []byte("]"))
+	}
+	_, err = c.out.Write(append(line, '\n'))
+	return err
+}
+
+// WriteLine writes a line that need not be a message.
+func (c *LineConn) WriteLine(line []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, err := c.out.Write(append(line, '\n'))
+	return err
+}
+
+// Close implements [mcp.Connection].
+func (c *LineConn) Close() error {
+	c.closing.Do(func() { c.err = errors.Join(c.end.Close(), c.out.Close()) })
+	return c.err
+}
+
+// SessionID implements [mcp.Connection].
+func (c *LineConn) SessionID() string { return "" }

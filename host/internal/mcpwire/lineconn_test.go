@@ -1,0 +1,127 @@
+package mcpwire
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// TestMessagesAreTheSDKs demands that messages are decoded and encoded as the SDK does.
+func TestMessagesAreTheSDKs(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"n":9007199254740993,"s":"\u00e9<>"}}}`,
+		`{"jsonrpc":"2.0","id":"a<b","method":"ping"}`,
+		`{"jsonrpc":"2.0","id":1.5,"method":"ping","params":null}`,
+		`{"jsonrpc":"2.0","method":"notifications/x","params":{"a":[1,{}]}}`,
+		`{"jsonrpc":"2.0","id":1,"method":""}`,
+		`{"jsonrpc":"2.0","id":1,"METHOD":"ping","method":"pong","Params":{}}`,
+		`{"jsonrpc":"2.0","id":1,"METHOD":"ping"}`,
+		`{"jsonrpc":"2.0","id":7,"result":{"content":[]}}`,
+		`{"jsonrpc":"2.0","id":7,"result":null}`,
+		`{"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"no","data":{"a":1}}}`,
+		`{"jsonrpc":"2.0","id":7}`,
+		`{"jsonrpc":"2.0","result":{}}`,
+		`{"jsonrpc":"1.0","id":7,"method":"ping"}`,
+		`{"id":7,"method":"ping"}`,
+		`{"jsonrpc":"2.0","id":{},"method":"ping"}`,
+		`{"jsonrpc":"2.0","id":7,"method":5}`,
+		`{"jsonrpc":"2.0","id":7,"method":null}`,
+		`{"jsonrpc":"2.0","id":null,"method":"ping"}`,
+		`{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":}}`,
+		`{"jsonrpc":"2.0","id":7`, `"text"`, `null`, `[]`, `{}`, ``,
+		`{"jsonrpc":"2.0","id":7,"method":"x","params":` + strings.Repeat("[", maxDepth-1) + strings.Repeat("]", maxDepth-1) + `}`,
+		`{"jsonrpc":"2.0","id":7,"method":"x","params":` + strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth) + `}`,
+		`{"jsonrpc":"2.0","id":7,"method":"x","params":["\"` + strings.Repeat("[", 2*maxDepth) + `"]}`,
+		`{"jsonrpc":"2.0","id":7,"method":"x","params":[` + strings.Repeat("[],", 2*maxDepth) + `[]]}`,
+	} {
+		short := text[:min(len(text), 120)]
+		want, wantErr := jsonrpc.DecodeMessage([]byte(text))
+		got, err := Decode([]byte(text))
+		if (err == nil) != (wantErr == nil) {
+			t.Errorf("%s: %v, the SDK: %v", short, err, wantErr)
+			continue
+		}
+		if err != nil {
+			continue
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %#v, the SDK: %#v", short, got, want)
+		}
+		line, err := Encode(got)
+		theirs, theirErr := jsonrpc.EncodeMessage(want)
+		var a, b any
+		if err != nil || theirErr != nil || json.Unmarshal(line, &a) != nil || json.Unmarshal(theirs, &b) != nil || !reflect.DeepEqual(a, b) {
+			t.Errorf("%s: encoded as %s (%v), by the SDK as %s (%v)", short, line, err, theirs, theirErr)
+		}
+	}
+	if _, err := Decode([]byte(`{"jsonrpc":"2.0","id":7,"method":"ping"} {}`)); err == nil {
+		t.Error("two values are a message")
+	}
+	line, err := Encode(&jsonrpc.Request{Method: "x", Params: json.RawMessage("{\n \"a\": \"\\n\"\r\n}")})
+	if err != nil || strings.ContainsAny(string(line), "\r\n") {
+		t.Errorf("a message of several lines is %q (%v)", line, err)
+	}
+}
+
+// TestLineConn reads messages and batches, and answers them.
+func TestLineConn(t *testing.T) {
+	t.Parallel()
+	in, feed := io.Pipe()
+	answers, out := io.Pipe()
+	conn, refused := NewLineConn(in, out), 0
+	conn.Check = func(_ []byte, _ []jsonrpc.Message, err error) (bool, error) {
+		if err != nil {
+			refused++
+		}
+		return err == nil, nil
+	}
+	go func() {
+		_, _ = io.WriteString(feed, "\n"+`{"jsonrpc":"2.0","id":1,"method":"a"}`+"\r\n"+
+			`[{"jsonrpc":"2.0","id":2,"method":"b"},{"jsonrpc":"2.0","method":"c"},{"jsonrpc":"2.0","id":3,"method":"d"}]`+"\n"+
+			`[]`+"\n"+`[{"jsonrpc":"2.0","id":4,"method":"e"},{"jsonrpc":"2.0","id":4,"method":"f"}]`+"\n"+
+			`[{"jsonrpc":"2.0","id":2,"method":"g"}]`+"\n"+`{"jsonrpc":"2.0","id":5,"method":"h"}`+"\n")
+		_ = feed.Close()
+	}()
+	var methods []string
+	for {
+		msg, err := conn.Read(context.Background())
+		if err == io.EOF { //nolint:errorlint // as readers return it
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		methods = append(methods, msg.(*jsonrpc.Request).Method)
+	}
+	if got := strings.Join(methods, ""); got != "abcdh" || refused != 3 {
+		t.Errorf("read %s, and %d lines are refused", got, refused)
+	}
+	go func() {
+		for _, id := range []float64{2, 1, 3} {
+			id, _ := jsonrpc.MakeID(id)
+			if err := conn.Write(context.Background(), &jsonrpc.Response{ID: id, Result: json.RawMessage(`{}`)}); err != nil {
+				t.Error(err)
+			}
+		}
+		_ = conn.Close()
+	}()
+	scan := bufio.NewScanner(answers)
+	var lines []string
+	for scan.Scan() {
+		lines = append(lines, scan.Text())
+	}
+	want := []string{
+		`{"jsonrpc":"2.0","id":1,"result":{}}`,
+		`[{"jsonrpc":"2.0","id":2,"result":{}},{"jsonrpc":"2.0","id":3,"result":{}}]`,
+	}
+	if !reflect.DeepEqual(lines, want) {
+		t.Errorf("wrote %q", lines)
+	}
+}

@@ -1,0 +1,173 @@
+package mcpwire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	fast "github.com/segmentio/encoding/json"
+)
+
+// Messages are decoded as the SDK decodes them, with the library that it uses, which takes names
+// of members as they are written. The SDK's own function copies each message, and what is in
+// it, to buffers of 32 KiB.
+
+// maxDepth is how deep JSON may be, as in the SDK: a stack is not without end.
+const maxDepth = 1000
+
+var errTooDeep = fmt.Errorf("it has more than %d levels", maxDepth)
+
+// unmarshal decodes one JSON value, whose raw parts stay where they are.
+func unmarshal(data []byte, v any) error {
+	if tooDeep(data) {
+		return errTooDeep
+	}
+	rest, err := fast.Parse(data, v, fast.DontMatchCaseInsensitiveStructFields|fast.DontCopyRawMessage)
+	if err == nil && FirstByte(rest) != 0 {
+		err = errors.New("more than one JSON value")
+	}
+	return err
+}
+
+// tooDeep reports whether objects and arrays are in each other more than maxDepth times.
+func tooDeep(data []byte) bool {
+	if bytes.Count(data, []byte("{"))+bytes.Count(data, []byte("[")) <= maxDepth { // as in nearly all messages
+		return false
+	}
+	depth, text := 0, false
+	for i := 0; i < len(data); i++ {
+		switch b := data[i]; {
+		case text && b == '\\':
+			i++
+		case b == '"':
+			text = !text
+		case text:
+		case b == '{', b == '[':
+			if depth++; depth > maxDepth {
+				return true
+			}
+		case b == '}', b == ']':
+			depth--
+		}
+	}
+	return false
+}
+
+// message is what messages of all kinds have.
+type message struct {
+	Version string          `json:"jsonrpc"`
+	ID      any             `json:"id"`
+	Method  json.RawMessage `json:"method"`
+	Params  json.RawMessage `json:"params"`
+	Result  json.RawMessage `json:"result"`
+	Error   *jsonrpc.Error  `json:"error"`
+}
+
+// Decode decodes a message, whose parts stay where they are.
+func Decode(data []byte) (jsonrpc.Message, error) {
+	var m message
+	if err := unmarshal(data, &m); err != nil {
+		return nil, err
+	}
+	if m.Version != "2.0" {
+		return nil, fmt.Errorf("the version of JSON-RPC is %.20q, not 2.0", m.Version)
+	}
+	id, err := jsonrpc.MakeID(m.ID)
+	if err != nil {
+		return nil, err
+	}
+	if m.Method != nil {
+		r := &jsonrpc.Request{ID: id, Params: m.Params}
+		return r, unmarshal(m.Method, &r.Method)
+	}
+	if !id.IsValid() {
+		return nil, errors.New("neither a method nor an ID")
+	}
+	r := &jsonrpc.Response{ID: id, Result: m.Result}
+	if m.Error != nil {
+		r.Error = m.Error
+	}
+	return r, nil
+}
+
+// BatchError says what is wrong with a batch as such.
+type BatchError string
+
+func (e BatchError) Error() string { return string(e) }
+
+// DecodeAll returns the messages of a text: one, or those of a batch.
+func DecodeAll(text []byte) (messages []jsonrpc.Message, err error) {
+	all := []json.RawMessage{text}
+	if FirstByte(text) == '[' {
+		all = nil
+		if err := unmarshal(text, &all); err != nil {
+			return nil, err
+		}
+		if len(all) == 0 {
+			return nil, BatchError("the batch is empty")
+		}
+	}
+	for _, one := range all {
+		m, err := Decode(one)
+		if err != nil {
+			return nil, err
+		}
+		messages = append(messages, m)
+	}
+	return messages, nil
+}
+
+// FirstByte returns the first byte of a JSON value; 0: there is none.
+func FirstByte(value []byte) byte {
+	if value = bytes.TrimLeft(value, " \t\r\n"); len(value) > 0 {
+		return value[0]
+	}
+	return 0
+}
+
+// Encode encodes a message on one line. What is encoded already is not encoded again, as
+// the SDK does.
+func Encode(msg jsonrpc.Message) ([]byte, error) {
+	switch m := msg.(type) {
+	case *jsonrpc.Response:
+		if m.Error == nil && len(m.Result) > 0 {
+			return envelope(m.ID, "", "result", m.Result)
+		}
+	case *jsonrpc.Request:
+		if len(m.Params) > 0 {
+			return envelope(m.ID, m.Method, "params", m.Params)
+		}
+	}
+	return jsonrpc.EncodeMessage(msg)
+}
+
+// envelope returns a message whose content is JSON.
+func envelope(id jsonrpc.ID, method, name string, content []byte) ([]byte, error) {
+	b := make([]byte, 0, len(content)+len(method)+80)
+	b = append(b, `{"jsonrpc":"2.0"`...)
+	if id.IsValid() {
+		text, err := json.Marshal(id.Raw())
+		if err != nil {
+			return nil, err
+		}
+		b = append(append(b, `,"id":`...), text...)
+	}
+	if method != "" {
+		text, err := json.Marshal(method)
+		if err != nil {
+			return nil, err
+		}
+		b = append(append(b, `,"method":`...), text...)
+	}
+	b = append(append(append(b, `,"`...), name...), `":`...)
+	if bytes.ContainsAny(content, "\r\n") {
+		var line bytes.Buffer
+		if err := json.Compact(&line, content); err != nil {
+			return nil, err
+		}
+		content = line.Bytes()
+	}
+	return append(append(b, content...), '}'), nil
+}

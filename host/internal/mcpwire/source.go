@@ -1,0 +1,82 @@
+package mcpwire
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Source is what a mounted server has besides tools. What it asks during a request goes to the
+// [Peer] of the context.
+//
+// # Errors
+//
+// The server's own, a *jsonrpc.Error of the SDK; [tool.CodeUnsupported] if the server has no such
+// thing, or asks what the client cannot answer; [tool.CodeUnavailable] if it cannot be reached or
+// started; [tool.CodeInvalidResult] for a result that cannot be read; the context's end.
+type Source interface {
+	// Capabilities are what the server said last that it has; nil: it was not connected yet.
+	Capabilities() *mcp.ServerCapabilities
+	// List lists what the server has of a kind; none if it has none.
+	List(context.Context, Kind) ([]Item, error)
+	// GetPrompt returns the result as the server sent it.
+	GetPrompt(ctx context.Context, name string, arguments map[string]string) (json.RawMessage, error)
+	// ReadResource returns the result as the server sent it, and for how many milliseconds it may
+	// be kept.
+	ReadResource(ctx context.Context, uri string) (result json.RawMessage, ttl int, err error)
+	Complete(context.Context, *mcp.CompleteParams) (*mcp.CompleteResult, error)
+	// Subscribe has [Notices.ResourceUpdated] called when a resource changes, across connections,
+	// until Unsubscribe was called as often.
+	Subscribe(ctx context.Context, uri string) error
+	Unsubscribe(ctx context.Context, uri string) error
+	// SetLevel sets from which level on the server sends its log, across connections. Clients
+	// share it: the lowest that one of them asked for. Empty: as the server does by itself.
+	SetLevel(context.Context, mcp.LoggingLevel) error
+	// Notify has the notices given from now on, across connections, until stop is called.
+	Notify(Notices) (stop func())
+}
+
+// Kind is a kind of what servers list besides tools: the member of a page that has them.
+type Kind string
+
+// The kinds.
+const (
+	Prompts   Kind = "prompts"
+	Resources Kind = "resources"
+	Templates Kind = "resourceTemplates"
+)
+
+// Item is something that a server lists, as the server sent it, less what is reserved, and its
+// key, by which clients ask for it.
+type Item struct {
+	Key string
+	Raw json.RawMessage
+}
+
+// Notices is what a [Source] tells. The functions return at once.
+type Notices struct {
+	PromptsChanged   func()
+	ResourcesChanged func() // the templates too
+	// ResourceUpdated says that a resource changed that is subscribed to.
+	ResourceUpdated func(uri string)
+}
+
+// Mounted is a mounted server: what embeds a [Handle]. Its source goes round the chain of the
+// host, so that it has no method by which a program could call it.
+type Mounted interface {
+	// Name is the server's name here.
+	Name() string
+	source() Source
+}
+
+// Handle makes what embeds it a [Mounted].
+type Handle struct{ of Source }
+
+// HandleOf returns the handle of a source.
+func HandleOf(s Source) Handle { return Handle{s} }
+
+func (h Handle) source() Source { return h.of }
+
+// SourceOf returns what a mounted server has besides tools.
+func SourceOf(m Mounted) Source { return m.source() }

@@ -1,0 +1,170 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/host/internal/mcpwire"
+	"github.com/toolhost/toolhost/internal/mcpjson"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Execute implements [plugin.Connection].
+//
+// # Errors
+//
+// [tool.CodeInvalidArguments] and [tool.CodeNotFound] if the server says so;
+// [tool.CodeToolFailed] for its other errors; [tool.CodeUnsupported] if it asks what the caller cannot
+// answer; [tool.CodeInvalidResult] for a result that cannot be read; [tool.CodeCrashed] and
+// [tool.CodeUnavailable] if it went away; the context's end.
+func (l *link) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
+	theirs, ok := l.listed.Load().theirs[call.Name]
+	if !ok {
+		return tool.Result{}, &tool.Error{
+			Code: tool.CodeNotFound, Tool: call.Name, Plugin: l.u.config.Name, Stage: tool.StageExecute,
+			Message: "Unknown tool: " + call.Name, Hint: "list the tools again",
+		}
+	}
+	arguments := call.Arguments
+	if len(arguments) == 0 {
+		arguments = json.RawMessage("{}")
+	}
+	raw, err := l.rounds(ctx, call.Session, func(ctx context.Context, meta mcp.Meta, in answers) error {
+		_, err := l.session.CallTool(ctx, &mcp.CallToolParams{
+			Meta: meta, Name: theirs, Arguments: arguments, InputResponses: in.responses, RequestState: in.state,
+		})
+		return err
+	})
+	if err != nil {
+		return tool.Result{}, l.failure(ctx, call, err)
+	}
+	result, err := mcpjson.Result(raw)
+	if err != nil {
+		err = fmt.Errorf("tool %s of the MCP server %s: %w", call.Name, l.u.config.Name, err)
+		l.fault(err)
+		return tool.Result{}, &tool.Error{
+			Code: tool.CodeInvalidResult, Tool: call.Name, Plugin: l.u.config.Name, Stage: tool.StageExecute,
+			Message: l.clean(err).Error(), Err: err,
+		}
+	}
+	return result, nil
+}
+
+// answers are the answers to what a server asked in the result before.
+type answers struct {
+	responses mcp.InputResponseMap
+	state     string
+}
+
+// needs is a result that is a question.
+type needs struct {
+	ResultType    string                  `json:"resultType"`
+	InputRequests map[string]inputRequest `json:"inputRequests"`
+	RequestState  string                  `json:"requestState"`
+}
+
+type inputRequest struct {
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+}
+
+const (
+	maxBusy  = 3 // answers of a server that only says that it is busy
+	busyTime = 200 * time.Millisecond
+)
+
+// rounds sends a request, and again with answers as long as its result is a question. It
+// returns the result as the server sent it.
+func (l *link) rounds(
+	ctx context.Context, session string, send func(context.Context, mcp.Meta, answers) error,
+) (json.RawMessage, error) {
+	call, err := l.open.begin(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	defer call.finish()
+	var in answers
+	for round, busy := 1, 0; ; round++ {
+		meta := traceMeta(ctx)
+		if meta == nil {
+			meta = mcp.Meta{}
+		}
+		if call.report != nil {
+			meta["progressToken"] = call.token
+		}
+		if level := l.u.levelOf(l); level != "" {
+			meta[mcp.MetaKeyLogLevel] = level
+		}
+		if l.stateless() {
+			meta[mcp.MetaKeyClientCapabilities] = answerable(ctx)
+		}
+		err := send(call.ctx, meta, in)
+		raw := call.take()
+		if raw == nil {
+			if err == nil {
+				err = fmt.Errorf("the result did not arrive")
+			}
+			return nil, err
+		}
+		var asks needs
+		if json.Unmarshal(raw, &asks) != nil || asks.ResultType != mcpwire.ResultQuestion {
+			return raw, nil
+		}
+		if len(asks.InputRequests) == 0 {
+			busy++
+		}
+		if round >= maxRounds || busy > maxBusy {
+			return nil, tool.Errorf(tool.CodeResourceExhausted,
+				"the MCP server %s asked %d times in one call", l.u.config.Name, round)
+		}
+		if len(asks.InputRequests) == 0 {
+			select {
+			case <-time.After(busyTime << busy):
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		in = answers{state: asks.RequestState}
+		if in.responses, err = l.answer(call, asks.InputRequests); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// answerable is what whoever made a call can answer, as a server that asks wants to know.
+func answerable(ctx context.Context) map[string]any {
+	out := map[string]any{}
+	if p := mcpwire.PeerFrom(ctx); p != nil {
+		if c := p.Capabilities(); c != nil {
+			if c.Elicitation != nil {
+				out["elicitation"] = c.Elicitation
+			}
+			if c.Sampling != nil {
+				out["sampling"] = c.Sampling
+			}
+			if c.RootsV2 != nil {
+				out["roots"] = struct{}{}
+			}
+		}
+	} else if tool.AskerFrom(ctx) != nil {
+		out["elicitation"] = &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}}
+	}
+	return out
+}
+
+// traceMeta returns a new _meta with the trace that ctx belongs to; nil: none.
+func traceMeta(ctx context.Context) mcp.Meta {
+	trace := tool.TraceFrom(ctx)
+	if trace.Parent == "" {
+		return nil
+	}
+	meta := mcp.Meta{"traceparent": trace.Parent}
+	if trace.State != "" {
+		meta["tracestate"] = trace.State
+	}
+	return meta
+}

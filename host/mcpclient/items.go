@@ -1,0 +1,118 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/host/internal/mcpwire"
+	"github.com/toolhost/toolhost/internal/mcpjson"
+)
+
+// pages follows the pages of a list within the bounds. What exceeds them is left out, and
+// reported.
+func pages[T any](l *link, what string, page func(cursor string) ([]T, string, error)) ([]T, error) {
+	var out []T
+	cursors := map[string]bool{}
+	cursor := ""
+	for n := 1; ; n++ {
+		items, next, err := page(cursor)
+		if err != nil && n == 1 {
+			return nil, err
+		}
+		out = append(out, items...)
+		switch {
+		case err != nil:
+		case next == "":
+			return out, nil
+		case cursors[next]:
+			err = fmt.Errorf("the cursor of page %d was one of an earlier page", n+1)
+		case n == maxPages || len(out) > maxTools:
+			err = errors.New("it has no end")
+		}
+		if err != nil {
+			l.fault(fmt.Errorf("the list of its %s ends at page %d: %w", what, n, err))
+			return out[:min(len(out), maxTools)], nil
+		}
+		cursors[next], cursor = true, next
+	}
+}
+
+// kind is a kind of what a server lists besides tools.
+type kind struct {
+	what string // in messages
+	key  string // the member of an item that is its key
+	has  capability
+	ask  func(context.Context, *mcp.ClientSession, string) error // for the page of a cursor
+}
+
+var kinds = map[mcpwire.Kind]kind{
+	mcpwire.Prompts: {
+		"prompts", "name", hasPrompts, func(ctx context.Context, s *mcp.ClientSession, cursor string) error {
+			_, err := s.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursor, Meta: traceMeta(ctx)})
+			return err
+		},
+	},
+	mcpwire.Resources: {
+		"resources", "uri", hasResources, func(ctx context.Context, s *mcp.ClientSession, cursor string) error {
+			_, err := s.ListResources(ctx, &mcp.ListResourcesParams{Cursor: cursor, Meta: traceMeta(ctx)})
+			return err
+		},
+	},
+	mcpwire.Templates: {
+		"resource templates", "uriTemplate", hasResources,
+		func(ctx context.Context, s *mcp.ClientSession, cursor string) error {
+			_, err := s.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor, Meta: traceMeta(ctx)})
+			return err
+		},
+	},
+}
+
+// List implements [mcpwire.Source]. The SDK has checked each page.
+func (u source) List(ctx context.Context, of mcpwire.Kind) ([]mcpwire.Item, error) {
+	k := kinds[of]
+	l, err := u.with(ctx, k.has)
+	if l == nil {
+		return nil, err
+	}
+	ctx, stop := context.WithTimeout(ctx, requestTime)
+	defer stop()
+	size := 0
+	return pages(l, k.what, func(cursor string) ([]mcpwire.Item, string, error) {
+		call, ctx := observed(ctx)
+		defer call.finish()
+		if err := k.ask(ctx, l.session, cursor); err != nil {
+			return nil, "", l.passed(ctx, err)
+		}
+		raw := call.take()
+		if size += len(raw); size > u.most {
+			return nil, "", fmt.Errorf("it has more than %d bytes", u.most)
+		}
+		return itemsOf(raw, string(of), k.key)
+	})
+}
+
+// itemsOf returns the items of a page, and the cursor of the next.
+func itemsOf(raw json.RawMessage, member, key string) (items []mcpwire.Item, next string, err error) {
+	var page map[string]json.RawMessage
+	var all []json.RawMessage
+	if err := json.Unmarshal(raw, &page); err != nil {
+		return nil, "", err
+	}
+	if one := mcpjson.Present(page[member]); one != nil {
+		if err := json.Unmarshal(one, &all); err != nil {
+			return nil, "", err
+		}
+	}
+	for _, one := range all {
+		var members map[string]json.RawMessage
+		if json.Unmarshal(one, &members) == nil && members != nil {
+			items = append(items, mcpwire.Item{Key: text(members[key]), Raw: mcpjson.Scrubbed(one)})
+		}
+	}
+	_ = json.Unmarshal(page["nextCursor"], &next)
+	return items, next, nil
+}

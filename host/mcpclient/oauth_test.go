@@ -1,0 +1,282 @@
+package mcpclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/mcptest"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+func newIssuer(t testing.TB) *mcptest.Issuer {
+	t.Helper()
+	s := mcptest.NewIssuer(newBusyServer().Server)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// browse is a browser whose user agrees.
+func browse(page string) error {
+	go func() {
+		resp, err := http.Get(page) //nolint:gosec,noctx // the test's own server
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+	}()
+	return nil
+}
+
+func oauthUpstream(t testing.TB, s *mcptest.Issuer, dir string) *Upstream {
+	t.Helper()
+	return upstream(t, func(c *Config) {
+		c.Command, c.URL, c.OAuth.Dir = "", s.URL+"/mcp", dir
+	})
+}
+
+// tryEcho connects and calls a tool.
+func tryEcho(t testing.TB, u *Upstream) error {
+	t.Helper()
+	conn, err := u.Connect(within(t), nil, plugin.Events{})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(within(t)) }()
+	_, err = conn.Execute(within(t), tool.Call{Name: "srv.fail"})
+	return err
+}
+
+// TestLogin authorizes the host in a browser, keeps the token for its user alone, and refreshes it.
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	s := newIssuer(t)
+	dir := filepath.Join(t.TempDir(), "tokens")
+	u := oauthUpstream(t, s, dir)
+
+	err := tryEcho(t, u)
+	if tool.CodeOf(err) != tool.CodeUnavailable || !strings.Contains(err.Error(), "toolhost mcp login srv") {
+		t.Fatalf("before the login: %v", err)
+	}
+	if err := u.Login(within(t), LoginOptions{OpenBrowser: browse}); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Asked; got.Get("code_challenge_method") != "S256" || got.Get("resource") != s.URL+"/mcp" ||
+		got.Get("scope") != "use" || len(got.Get("state")) < 16 {
+		t.Errorf("the page was asked for with %v", got)
+	}
+	if err := tryEcho(t, u); err != nil {
+		t.Fatal(err)
+	}
+
+	// The file is the user's alone, and other programs see nothing.
+	files, err := filepath.Glob(filepath.Join(dir, "srv-*.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	for path, mode := range map[string]os.FileMode{dir: 0o700, files[0]: 0o600} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
+			t.Errorf("%s: %v %v", path, info.Mode(), err)
+		}
+	}
+
+	// A token that was revoked is refreshed, by whichever process needs it first.
+	s.Lock()
+	s.Access = "revoked"
+	s.Unlock()
+	old, err := u.tokens.get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := tryEcho(t, oauthUpstream(t, s, dir)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := oauthUpstream(t, s, dir).tokens.refresh(old.Token.AccessToken); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.Refreshes != 1 {
+		t.Errorf("%d refreshes", s.Refreshes)
+	}
+	// So is one that expired.
+	if err := u.tokens.file.Update(func(a *authorization) error {
+		a.Token.Expiry = time.Now().Add(-time.Hour)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := tryEcho(t, oauthUpstream(t, s, dir)); err != nil || s.Refreshes != 2 {
+		t.Errorf("%v, %d refreshes", err, s.Refreshes)
+	}
+
+	// Another login uses the client that is registered.
+	if err := oauthUpstream(t, s, dir).Login(within(t), LoginOptions{OpenBrowser: browse}); err != nil || s.Clients != 1 {
+		t.Errorf("%v, %d clients", err, s.Clients)
+	}
+
+	// A refresh that fails shows no token.
+	s.Lock()
+	secret := s.Refresh
+	s.Access, s.Refresh = "x", "other"
+	s.Unlock()
+	err = tryEcho(t, oauthUpstream(t, s, dir))
+	if err == nil || strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "mcp login") {
+		t.Errorf("a refresh that fails: %v", err)
+	}
+	if err := u.Logout(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(files[0]); !os.IsNotExist(err) {
+		t.Error("the tokens are still there")
+	}
+}
+
+// TestLoginCallback proves that only the login's own answer counts.
+func TestLoginCallback(t *testing.T) {
+	t.Parallel()
+	s := newIssuer(t)
+	u := oauthUpstream(t, s, t.TempDir())
+	var statuses []int
+	err := u.Login(within(t), LoginOptions{OpenBrowser: func(page string) error {
+		p, err := url.Parse(page)
+		if err != nil {
+			return err
+		}
+		back := p.Query().Get("redirect_uri")
+		for _, c := range []struct{ method, url, host string }{
+			{"GET", back + "?code=evil&state=wrong", ""},
+			{"GET", back + "?code=evil", ""},
+			{"POST", back + "?code=evil&state=" + p.Query().Get("state"), ""},
+			{"GET", back + "?code=evil&state=" + p.Query().Get("state"), "evil.example"},
+			{"GET", strings.TrimSuffix(back, callbackPath) + "/?code=evil&state=" + p.Query().Get("state"), ""},
+		} {
+			req, err := http.NewRequestWithContext(within(t), c.method, c.url, http.NoBody)
+			if err != nil {
+				return err
+			}
+			req.Host = c.host
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				return err
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
+			statuses = append(statuses, resp.StatusCode)
+		}
+		return browse(page)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(statuses, []int{400, 400, 404, 404, 404}) {
+		t.Errorf("statuses %v", statuses)
+	}
+
+	s.Access, s.Deny = "", true
+	u = oauthUpstream(t, s, t.TempDir())
+	if err := u.Login(within(t), LoginOptions{OpenBrowser: browse}); err == nil ||
+		!strings.Contains(err.Error(), "access_denied") {
+		t.Errorf("a user who refuses: %v", err)
+	}
+	quiet := func(string) error { return nil }
+	if err := u.Login(within(t), LoginOptions{OpenBrowser: quiet, Timeout: time.Second}); err == nil ||
+		!strings.Contains(err.Error(), "in time") {
+		t.Errorf("a user who is away: %v", err)
+	}
+	ctx, cancel := context.WithCancel(within(t))
+	if err := u.Login(ctx, LoginOptions{OpenBrowser: func(string) error { cancel(); return nil }}); err == nil {
+		t.Error("a login that was given up succeeded")
+	}
+}
+
+// TestTokensStay proves that headers and tokens go to the server's host only.
+func TestTokensStay(t *testing.T) {
+	t.Parallel()
+	stolen := make(chan http.Header, 10)
+	thief := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		stolen <- r.Header
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer thief.Close()
+	elsewhere := thief.URL // another port is another server
+	for name, handler := range map[string]http.HandlerFunc{
+		TransportHTTP: func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere, http.StatusTemporaryRedirect)
+		},
+		TransportSSE: func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = fmt.Fprintf(w, "event: endpoint\ndata: %s/steal\n\n", elsewhere)
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		},
+	} {
+		web := httptest.NewServer(handler)
+		u := upstream(t, func(c *Config) {
+			c.Command, c.URL, c.Transport = "", web.URL+"?key=querysecret", name
+			c.Headers = http.Header{"Authorization": {"Bearer headersecret"}}
+		})
+		_, err := u.Connect(within(t), nil, plugin.Events{})
+		if err == nil || !strings.Contains(err.Error(), "must not go") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: the error has a secret: %v", name, err)
+		}
+		web.CloseClientConnections()
+		web.Close()
+	}
+	select {
+	case h := <-stolen:
+		t.Errorf("another host was asked, with %v", h)
+	default:
+	}
+	for _, bad := range []string{
+		"http://example.com/mcp", "https://u:p@example.com", "ftp://x", "https://", "http://127.0.0.1.example.com",
+	} {
+		if _, err := New(Config{Name: "x", URL: bad}); err == nil {
+			t.Errorf("%s is accepted", bad)
+		}
+	}
+	// A server elsewhere does not choose addresses of this machine, or ones without TLS.
+	client := oauthClient("https://mcp.example.com", nil)
+	for _, to := range []string{thief.URL, "http://example.com"} {
+		req, err := http.NewRequestWithContext(within(t), http.MethodGet, to, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(req)
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), "is refused") {
+			t.Errorf("%s: %v", to, err)
+		}
+	}
+}
+
+// TestLoginOpensPagesOnly has an authorization server name what is not a page in a browser.
+func TestLoginOpensPagesOnly(t *testing.T) {
+	t.Parallel()
+	for _, page := range []string{"file://localhost/etc/passwd", "vscode://127.0.0.1/x", "http://192.0.2.1/"} {
+		s := newIssuer(t)
+		s.Page = page
+		err := oauthUpstream(t, s, t.TempDir()).Login(within(t), LoginOptions{OpenBrowser: func(string) error {
+			t.Errorf("%s is opened", page)
+			return errors.New("no")
+		}})
+		if err == nil {
+			t.Errorf("%s: no error", page)
+		}
+	}
+}

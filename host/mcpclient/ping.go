@@ -1,0 +1,13 @@
+package mcpclient
+
+import (
+	"context"
+
+	"github.com/toolhost/toolhost/host/plugin"
+)
+
+var _ plugin.Pinger = (*link)(nil)
+
+// Ping implements [plugin.Pinger]. A server of a revision that has no ping says so, which is an
+// answer too.
+func (l *link) Ping(ctx context.Context) error { return l.session.Ping(ctx, nil) }

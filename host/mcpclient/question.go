@@ -1,0 +1,174 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/toolhost/toolhost/host/internal/mcpwire"
+	"github.com/toolhost/toolhost/internal/mcpjson"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// answer has what a server asks in a result answered by whoever made the call.
+func (l *link) answer(call *openCall, requests map[string]inputRequest) (mcp.InputResponseMap, error) {
+	if len(requests) > maxQuestions {
+		return nil, tool.Errorf(tool.CodeResourceExhausted,
+			"the MCP server %s asks %d questions at once, more than %d", l.u.config.Name, len(requests), maxQuestions)
+	}
+	group, ctx := errgroup.WithContext(call.ctx)
+	var mu sync.Mutex
+	all := mcpwire.NewTogether(len(requests))
+	out := make(mcp.InputResponseMap, len(requests))
+	for id, r := range requests {
+		group.Go(func() error {
+			ctx, done := all.With(ctx, id)
+			defer done()
+			response, err := l.question(ctx, r)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			out[id] = response
+			return nil
+		})
+	}
+	return out, group.Wait()
+}
+
+func (l *link) question(ctx context.Context, r inputRequest) (mcp.InputResponse, error) {
+	switch r.Method {
+	case "elicitation/create":
+		p, err := elicitation(r.Params)
+		if err != nil {
+			return nil, l.unreadable(err)
+		}
+		return l.elicit(ctx, p)
+	case "sampling/createMessage":
+		var p mcp.CreateMessageWithToolsParams
+		if err := json.Unmarshal(r.Params, &p); err != nil {
+			return nil, l.unreadable(err)
+		}
+		return l.sample(ctx, &p)
+	case "roots/list":
+		return l.roots(ctx)
+	}
+	return nil, l.unreadable(fmt.Errorf("unknown kind %.100q", r.Method))
+}
+
+func (l *link) unreadable(err error) error {
+	return tool.Errorf(tool.CodeInvalidResult, "a question of the MCP server %s cannot be read: %w", l.u.config.Name, err)
+}
+
+// elicitation decodes a question, with the schema as it was sent.
+func elicitation(params json.RawMessage) (*mcp.ElicitParams, error) {
+	var p mcp.ElicitParams
+	if err := json.Unmarshal(params, &p); err != nil {
+		return nil, err
+	}
+	var schema struct {
+		Raw json.RawMessage `json:"requestedSchema"`
+	}
+	if err := json.Unmarshal(params, &schema); err == nil && mcpjson.Present(schema.Raw) != nil {
+		p.RequestedSchema = schema.Raw
+	}
+	if p.Mode == "" && p.URL != "" {
+		p.Mode = mcpwire.ModeURL
+	}
+	return &p, nil
+}
+
+// isPage reports whether a URL is that of a page: others, such as javascript:, run what they say.
+func isPage(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != ""
+}
+
+// ask runs f, which puts a question to a person or a model, within the bounds.
+func ask[R any](ctx context.Context, l *link, f func(context.Context) (R, error)) (R, error) {
+	defer l.asking.Add(-1)
+	if n := l.asking.Add(1); n > maxQuestions {
+		var none R
+		return none, tool.Errorf(tool.CodeResourceExhausted,
+			"%d questions of the MCP server %s wait for answers", n-1, l.u.config.Name)
+	}
+	ctx, stop := context.WithTimeout(ctx, questionTime)
+	defer stop()
+	return f(ctx)
+}
+
+// unanswered is the refusal of a question.
+func (l *link) unanswered(kind string) error {
+	return &tool.Error{
+		Code: tool.CodeUnsupported, Plugin: l.u.config.Name,
+		Message: fmt.Sprintf("the MCP server %s asks for %s, which whoever made the call cannot answer",
+			l.u.config.Name, kind),
+		Hint: "call again with all that the tool needs as arguments",
+	}
+}
+
+func (l *link) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	if p.URL != "" && !isPage(p.URL) {
+		return nil, l.unreadable(errors.New("only http and https pages can be opened"))
+	}
+	if to := mcpwire.PeerFrom(ctx); to != nil {
+		return ask(ctx, l, func(ctx context.Context) (*mcp.ElicitResult, error) { return to.Elicit(ctx, p) })
+	}
+	asker := tool.AskerFrom(ctx)
+	if asker == nil || p.Mode == mcpwire.ModeURL {
+		return nil, l.unanswered("an answer of a person")
+	}
+	schema, err := json.Marshal(p.RequestedSchema)
+	if err != nil || p.RequestedSchema == nil {
+		schema = nil
+	}
+	return ask(ctx, l, func(ctx context.Context) (*mcp.ElicitResult, error) {
+		answer, err := asker(ctx, tool.Question{Message: p.Message, Schema: schema})
+		if err != nil {
+			return nil, err
+		}
+		out := &mcp.ElicitResult{Action: string(answer.Action)}
+		if answer.Action == "" {
+			out.Action = string(tool.Cancel)
+		}
+		if answer.Action == tool.Accept && len(answer.Content) > 0 {
+			if err := json.Unmarshal(answer.Content, &out.Content); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	})
+}
+
+func (l *link) sample(
+	ctx context.Context, p *mcp.CreateMessageWithToolsParams,
+) (*mcp.CreateMessageWithToolsResult, error) {
+	to := mcpwire.PeerFrom(ctx)
+	if to == nil {
+		return nil, l.unanswered("an answer of a model")
+	}
+	return ask(ctx, l, func(ctx context.Context) (*mcp.CreateMessageWithToolsResult, error) {
+		return to.CreateMessage(ctx, p)
+	})
+}
+
+// roots are those of the caller. A caller without any has an empty list.
+func (l *link) roots(ctx context.Context) (*mcp.ListRootsResult, error) {
+	none := &mcp.ListRootsResult{Roots: []*mcp.Root{}}
+	to := mcpwire.PeerFrom(ctx)
+	if to == nil {
+		return none, nil
+	}
+	out, err := ask(ctx, l, to.ListRoots)
+	if tool.CodeOf(err) == tool.CodeUnsupported {
+		return none, nil
+	}
+	return out, err
+}

@@ -1,0 +1,142 @@
+package mcpclient
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// listing is a server's tools, in its order.
+type listing struct {
+	tools  []tool.Definition
+	theirs map[string]string // the server's names, by those here
+	digest string            // of what the server sent
+
+	annotations map[string]mcp.ToolAnnotations // by the names here
+}
+
+func (s *listing) definitions() []tool.Definition {
+	out := make([]tool.Definition, len(s.tools))
+	for i, d := range s.tools {
+		out[i] = d.Clone()
+	}
+	return out
+}
+
+// listFirst lists the tools of a new connection.
+func (l *link) listFirst(ctx context.Context) error {
+	listed, err := l.list(ctx)
+	if err == nil {
+		l.listed.Store(listed)
+	}
+	return err
+}
+
+// listAgain lists the tools when the server says that they changed.
+func (l *link) listAgain() {
+	select {
+	case <-l.ready:
+	case <-l.life.Done():
+		return
+	}
+	ctx, stop := context.WithTimeout(l.life, requestTime)
+	defer stop()
+	listed, err := l.list(ctx)
+	if err != nil {
+		if l.life.Err() == nil {
+			l.fault(fmt.Errorf("its tools cannot be listed again: %w", err))
+		}
+		return
+	}
+	if before := l.listed.Swap(listed); before != nil && before.digest == listed.digest {
+		return
+	}
+	if l.to.Changed != nil {
+		l.to.Changed()
+	}
+}
+
+// list lists all pages. What is wrong with one tool or page costs that, and is reported; so is
+// what exceeds a bound.
+func (l *link) list(ctx context.Context) (*listing, error) {
+	b := newListingBuilder(l)
+	if about := l.session.InitializeResult(); about == nil || about.Capabilities == nil || about.Capabilities.Tools == nil {
+		return b.done(), nil
+	}
+	cursors := map[string]bool{}
+	cursor, size := "", 0
+	for page := 1; ; page++ {
+		raw, err := l.toolsPage(ctx, cursor)
+		if err != nil && page == 1 || ctx.Err() != nil {
+			return nil, cmp.Or(err, ctx.Err())
+		}
+		size += len(raw)
+		if err == nil && size > l.u.most {
+			err = fmt.Errorf("it has more than %d bytes", l.u.most)
+		}
+		var list struct {
+			Tools      []json.RawMessage `json:"tools"`
+			NextCursor string            `json:"nextCursor"`
+		}
+		if err == nil {
+			err = json.Unmarshal(raw, &list)
+		}
+		if err == nil {
+			err = b.add(list.Tools)
+		}
+		if err == nil && list.NextCursor == "" {
+			return b.done(), nil
+		}
+		cursor = list.NextCursor
+		switch {
+		case err != nil:
+		case cursors[cursor]:
+			err = fmt.Errorf("the cursor of page %d was one of an earlier page", page+1)
+		case page == maxPages:
+			err = fmt.Errorf("it has more than %d pages", maxPages)
+		}
+		if err != nil {
+			l.fault(fmt.Errorf("the list of its tools ends at page %d: %w", page, err))
+			return b.done(), nil
+		}
+		cursors[cursor] = true
+	}
+}
+
+// toolsPage returns a page as the server sent it.
+func (l *link) toolsPage(ctx context.Context, cursor string) (json.RawMessage, error) {
+	call, ctx := observed(ctx)
+	defer call.finish()
+	_, err := l.session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor, Meta: traceMeta(ctx)})
+	raw := call.take()
+	if raw == nil && err == nil {
+		err = errors.New("the list did not arrive")
+	}
+	if raw != nil {
+		// What the SDK could not decode is looked at tool by tool.
+		return raw, nil
+	}
+	return nil, err
+}
+
+// chosen reports whether the operator wants a tool, by the server's name for it.
+func (u *Upstream) chosen(name string) bool {
+	flat := strings.NewReplacer("/", "\x00") // a name is not a path: * matches what / separates, too
+	name = flat.Replace(name)
+	matches := func(patterns []string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool {
+			ok, _ := path.Match(flat.Replace(p), name)
+			return ok
+		})
+	}
+	return (len(u.config.Include) == 0 || matches(u.config.Include)) && !matches(u.config.Exclude)
+}

@@ -1,0 +1,341 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/internal/mcpwire"
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// stateless is the first revision of the protocol without sessions.
+const stateless = "2026-07-28"
+
+// codeBusy is the code, of those that JSON-RPC leaves to servers, of a refusal for a bound.
+const codeBusy = -32000
+
+func refused(format string, args ...any) error {
+	return &jsonrpc.Error{Code: codeBusy, Message: fmt.Sprintf(format, args...)}
+}
+
+func invalid(format string, args ...any) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
+}
+
+var errUninitialized = mcpwire.InvalidRequest("the session is not initialized")
+
+// clientSession is a client that is served: an MCP session, or the requests without one of an
+// identity and a program.
+type clientSession struct {
+	server    *Server
+	info      Client
+	session   *host.Session
+	canonical bool
+	err       error // of the function that was to give the session
+	ready     chan struct{}
+	loggable  atomic.Bool // it has set a level, for the session
+	said      atomic.Pointer[said]
+
+	mu    sync.Mutex
+	open  int
+	last  time.Time
+	calls map[*running]struct{}
+	gone  bool
+}
+
+// statelessKey identifies a client that has no MCP session.
+type statelessKey struct{ identity, name, version string }
+
+// isStateless reports whether a request with such a "_meta" is of a revision without sessions.
+func isStateless(meta map[string]any) bool {
+	v, _ := meta[mcp.MetaKeyProtocolVersion].(string)
+	return v >= stateless
+}
+
+func onHTTP(extra *mcp.RequestExtra) bool { return extra != nil && extra.Header != nil }
+
+// clientFrom describes the sender of a request.
+func clientFrom(ss *mcp.ServerSession, extra *mcp.RequestExtra) (Client, bool) {
+	c := Client{Transport: "stdio"}
+	if onHTTP(extra) {
+		c.Transport = "http"
+		if extra.TokenInfo != nil {
+			c.Identity = extra.TokenInfo.UserID
+		}
+	}
+	init := ss.InitializeParams()
+	if init == nil {
+		return c, false
+	}
+	if init.ClientInfo != nil {
+		c.Name, c.Version = shortened(init.ClientInfo.Name), shortened(init.ClientInfo.Version)
+	}
+	return c, true
+}
+
+// Bounds of what a client says of itself, in bytes: it is kept as long as the client's session.
+const (
+	maxClientText  = 256      // its name and its version, each
+	maxIntroducing = 64 << 10 // the request that begins a session
+)
+
+func shortened(s string) string {
+	if len(s) > maxClientText {
+		return sanitize.Line(s, maxClientText)
+	}
+	return s
+}
+
+// clientOf returns the client that sent a request. The first request makes its session.
+func (s *Server) clientOf(
+	ctx context.Context, ss *mcp.ServerSession, extra *mcp.RequestExtra, meta map[string]any,
+) (*clientSession, error) {
+	info, ok := clientFrom(ss, extra)
+	if !ok {
+		return nil, errUninitialized
+	}
+	one := onHTTP(extra) && isStateless(meta)
+	key := statelessKey{info.Identity, info.Name, info.Version}
+	s.mu.Lock()
+	if client := s.streams[ss]; client != nil {
+		ss = client
+	}
+	c := s.sessions[ss]
+	if one {
+		c = s.stateless[key]
+	}
+	if c == nil {
+		if err := s.room(info); err != nil {
+			s.mu.Unlock()
+			return nil, err
+		}
+		c = &clientSession{
+			server: s, info: info, ready: make(chan struct{}), last: time.Now(), calls: map[*running]struct{}{},
+		}
+		if one {
+			s.stateless[key] = c
+		} else {
+			s.sessions[ss] = c
+		}
+		s.mu.Unlock()
+		c.start(ctx)
+		if c.err == nil && !one && onHTTP(extra) {
+			go func() { _ = ss.Wait(); s.leave(ss) }()
+		}
+	} else {
+		s.mu.Unlock()
+	}
+	select {
+	case <-c.ready:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if c.err != nil {
+		s.mu.Lock()
+		if s.stateless[key] == c {
+			delete(s.stateless, key)
+		}
+		if s.sessions[ss] == c {
+			delete(s.sessions, ss)
+		}
+		s.mu.Unlock()
+		return nil, c.err
+	}
+	return c, nil
+}
+
+// clients returns all clients. The lock is held.
+func (s *Server) clients() []*clientSession {
+	return slices.AppendSeq(slices.Collect(maps.Values(s.sessions)), maps.Values(s.stateless))
+}
+
+// room refuses a client on HTTP if there are too many. The lock is held.
+func (s *Server) room(info Client) error {
+	if s.ended.Err() != nil {
+		return refused("the server is being stopped; connect to it again later")
+	}
+	if info.Transport != "http" {
+		return nil
+	}
+	all, own := s.clients(), 0
+	for _, c := range all {
+		if c.info.Identity == info.Identity {
+			own++
+		}
+	}
+	if most := s.opts.MaxSessions; len(all) >= most || info.Identity != "" && own >= (most+1)/2 {
+		return refused("too many sessions are open; end one that is not needed, or try again later")
+	}
+	return nil
+}
+
+func (c *clientSession) start(ctx context.Context) {
+	defer close(c.ready)
+	s, err := c.server.opts.Session(context.WithoutCancel(ctx), c.info)
+	if err == nil && s == nil {
+		err = fmt.Errorf("client %.100q was given no session", c.info.Name)
+	}
+	if err != nil {
+		c.err = mcpwire.InvalidRequest("the client is refused: " + err.Error())
+		return
+	}
+	c.session = s
+	c.canonical = c.server.opts.CanonicalNames != nil && c.server.opts.CanonicalNames(s)
+}
+
+// now returns the session as it is now.
+func (c *clientSession) now() *host.Session {
+	if current := c.server.opts.Current; current != nil {
+		return current(c.session)
+	}
+	return c.session
+}
+
+// may reports whether the client may call a tool: it sees it, and its caller has the grant.
+func may(session *host.Session, d *tool.Definition) bool {
+	return session.Sees(d) && (d.Permission == "" || session.Holds(d.Permission))
+}
+
+// begin counts a request of the client.
+func (c *clientSession) begin() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.gone:
+		return refused("the session has ended; start another")
+	case c.open >= c.server.opts.MaxOpen:
+		return refused("%d requests are open, and that is the limit; send more when some are answered", c.open)
+	}
+	c.open++
+	return nil
+}
+
+func (c *clientSession) done() {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open--
+	c.last = now
+}
+
+// leave ends the session of a client that is gone, and its calls.
+func (s *Server) leave(ss *mcp.ServerSession) {
+	s.mu.Lock()
+	c := s.sessions[ss]
+	delete(s.sessions, ss)
+	delete(s.streams, ss)
+	delete(s.listeners, ss)
+	delete(s.levels, ss)
+	s.mu.Unlock()
+	c.close()
+	s.unsubscribeAll(ss)
+}
+
+func (s *Server) leaveAll() {
+	s.mu.Lock()
+	all := s.clients()
+	clear(s.sessions)
+	clear(s.stateless)
+	s.mu.Unlock()
+	for _, c := range all {
+		c.close()
+	}
+}
+
+// leaveIdle ends the sessions of clients that have no MCP session, and are silent.
+func (s *Server) leaveIdle() {
+	var idle []*clientSession
+	s.mu.Lock()
+	for key, c := range s.stateless {
+		if c.idle(s.opts.IdleTimeout) {
+			idle = append(idle, c)
+			delete(s.stateless, key)
+		}
+	}
+	s.mu.Unlock()
+	for _, c := range idle {
+		c.close()
+	}
+}
+
+func (c *clientSession) idle(limit time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.gone = c.gone || c.open == 0 && len(c.calls) == 0 && time.Since(c.last) >= limit
+	return c.gone
+}
+
+// close ends the calls of the client, and its session. A nil client has none.
+func (c *clientSession) close() {
+	if c == nil {
+		return
+	}
+	<-c.ready
+	c.mu.Lock()
+	c.gone = true
+	for call := range c.calls {
+		call.cancel(errGone)
+	}
+	c.mu.Unlock()
+	c.server.forgetAll(c)
+	if c.session != nil {
+		_ = c.session.Close(context.Background())
+	}
+}
+
+// initialize begins an MCP session, so that a client that is refused is told at once.
+func (s *Server) initialize(
+	ctx context.Context, next mcp.MethodHandler, method string, r *mcp.ServerRequest[*mcp.InitializeParams],
+) (mcp.Result, error) {
+	if info, _ := clientFrom(r.Session, r.Extra); info.Transport == "http" {
+		s.mu.Lock()
+		err := s.room(info)
+		s.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+	}
+	if text, err := json.Marshal(r.Params); err != nil || len(text) > maxIntroducing {
+		return nil, invalid("the client says more of itself than %d bytes", maxIntroducing)
+	}
+	res, err := next(ctx, method, r)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.clientOf(ctx, r.Session, r.Extra, nil)
+	if err != nil {
+		return nil, err
+	}
+	s.follow(r.Session, c)
+	if init, ok := res.(*mcp.InitializeResult); ok {
+		s.adjust(c.relays(), init.Capabilities)
+		delete(init.Capabilities.Extensions, tasksExtension) // tasks are of the stateless revision
+	}
+	return res, nil
+}
+
+// discover answers server/discover.
+func (s *Server) discover(
+	ctx context.Context, next mcp.MethodHandler, method string, r *mcp.ServerRequest[*mcp.DiscoverParams],
+) (mcp.Result, error) {
+	res, err := next(ctx, method, r)
+	if found, ok := res.(*mcp.DiscoverResult); ok && err == nil {
+		c, err := s.clientOf(ctx, r.Session, r.Extra, r.Params.GetMeta())
+		if err != nil {
+			return nil, err
+		}
+		s.adjust(c.relays(), found.Capabilities)
+	}
+	return res, err
+}

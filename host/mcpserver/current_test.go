@@ -1,0 +1,56 @@
+package mcpserver_test
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/mcpserver"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// What a client may do follows what its session is now, and the client is told.
+func TestCurrent(t *testing.T) {
+	t.Parallel()
+	everyWay(t, func(t *testing.T, w way) {
+		h := newHost(t)
+		guarded := echo("a.guarded", func(d *tool.Definition) { d.Permission = "fs:read" })
+		for _, one := range []tool.Tool{echo("a.open"), guarded} {
+			if err := h.Register(one); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var granted atomic.Bool
+		s := serve(t, h, mcpserver.Options{Current: func(given *host.Session) *host.Session {
+			if !granted.Load() {
+				return given
+			}
+			return given.With(host.WithGrants("fs:read"))
+		}})
+		told := make(chan struct{}, 10)
+		c := w.connect(t, s, &mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { told <- struct{}{} }})
+		if got := names(t, c); !slices.Equal(got, []string{"a_open"}) {
+			t.Errorf("before, the client sees %q", got)
+		}
+		granted.Store(true)
+		s.Refresh()
+		if w.version < "2026" { // since then, clients have to ask for it, and keep the list for a while
+			select {
+			case <-told:
+			case <-time.After(ceiling):
+				t.Error("the client was not told")
+			}
+			if got := names(t, c); !slices.Equal(got, []string{"a_guarded", "a_open"}) {
+				t.Errorf("after, the client sees %q", got)
+			}
+		}
+		if r := call(t, c, "a_guarded", `{"text":"x"}`); r.IsError {
+			t.Errorf("the call is refused: %s", text(r))
+		}
+	})
+}

@@ -1,0 +1,4 @@
+// Package mcpserver serves the tools of a host to clients of the Model Context Protocol, on the
+// official SDK (github.com/modelcontextprotocol/go-sdk): on standard input and output, or on HTTP.
+// Start with [New]. What mounted servers have besides tools, of package mcpclient, it passes on.
+package mcpserver

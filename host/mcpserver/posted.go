@@ -1,0 +1,120 @@
+package mcpserver
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"golang.org/x/time/rate"
+
+	"github.com/toolhost/toolhost/host/internal/mcpwire"
+)
+
+// assumed is the revision of a request that names none.
+const assumed = "2025-03-26"
+
+// admit reports whether a request is to be answered, and answers it if it is not: because its
+// body is not a message, or its sender sends too many.
+func (s *Server) admit(w http.ResponseWriter, r *http.Request) bool {
+	cost := 1
+	if r.Method == http.MethodPost {
+		media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+		if media != "application/json" {
+			return true // the SDK refuses it
+		}
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.opts.MaxRequestBytes))
+		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+			http.Error(w, fmt.Sprintf("the request has more than %d bytes", tooLarge.Limit), http.StatusRequestEntityTooLarge)
+			return false
+		}
+		if err != nil {
+			http.Error(w, "the body of the request cannot be read", http.StatusBadRequest)
+			return false
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		messages, err := mcpwire.DecodeAll(body)
+		if answer := refusal(body, messages, err, cmp.Or(r.Header.Get(versionHeader), assumed)); answer != nil {
+			turnAway(w, http.StatusBadRequest, answer)
+			return false
+		}
+		cost = 0
+		for _, m := range messages {
+			q, ok := m.(*jsonrpc.Request)
+			if !ok || !q.IsCall() || q.Method == mcpwire.MethodCall {
+				continue
+			}
+			cost++
+			if err := mayListen(q); err != nil {
+				answer, _ := mcpwire.Encode(&jsonrpc.Response{ID: q.ID, Error: err}) // which is one of ours
+				turnAway(w, http.StatusBadRequest, answer)
+				return false
+			}
+		}
+	}
+	if cost > 0 && !s.rates.allow(identityOf(r), cost, s.opts.MaxRate) {
+		w.Header().Set("Retry-After", "1")
+		turnAway(w, http.StatusTooManyRequests, errorWithoutID(codeBusy, fmt.Sprintf(
+			"the caller sends more than %d requests a second besides calls of tools: send them later", s.opts.MaxRate)))
+		return false
+	}
+	return true
+}
+
+func turnAway(w http.ResponseWriter, status int, answer []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(answer)
+}
+
+// identityOf returns the caller that a request was authenticated as; empty: it was not.
+func identityOf(r *http.Request) string {
+	if t := auth.TokenInfoFromContext(r.Context()); t != nil {
+		return t.UserID
+	}
+	return ""
+}
+
+// rates bound the requests of each caller. The zero value is ready.
+type rates struct {
+	mu sync.Mutex
+	of map[string]*rate.Limiter // by identity
+}
+
+const (
+	burstTime = 5    // seconds whose requests may come at once, as when many clients connect
+	maxRates  = 4096 // callers that are remembered
+)
+
+// allow reports whether a caller may send n requests more. Without an identity, all may.
+func (l *rates) allow(identity string, n, most int) bool {
+	if identity == "" {
+		return true
+	}
+	burst := burstTime * most
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	one := l.of[identity]
+	if one == nil {
+		if l.of == nil {
+			l.of = map[string]*rate.Limiter{}
+		}
+		if len(l.of) >= maxRates { // those that were silent for a while are as good as new
+			for name, other := range l.of {
+				if other.Tokens() >= float64(burst) {
+					delete(l.of, name)
+				}
+			}
+		}
+		one = rate.NewLimiter(rate.Limit(most), burst)
+		l.of[identity] = one
+	}
+	return one.AllowN(time.Now(), min(n, burst))
+}

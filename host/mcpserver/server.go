@@ -1,0 +1,373 @@
+package mcpserver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/internal/mcpwire"
+	"github.com/toolhost/toolhost/host/task"
+)
+
+// Options say how a [Server] serves its clients.
+type Options struct {
+	// Session gives a client its session, which has the client's grants, approver and visible
+	// tools. It is called once for each MCP session, and for clients of the stateless revision
+	// of the protocol once for each Identity and program, as long as they keep calling; the
+	// server closes the session. Sessions whose approver is [ClientApprover] ask the client
+	// itself. An error refuses the client. Required.
+	Session func(context.Context, Client) (*host.Session, error)
+	// Current returns a client's session with the grants, approver and visible tools that it has
+	// now: a view of the one that Session gave ([host.Session.With]). It is called for each
+	// request. Call [Server.Refresh] when clients may see other tools than before. Default: nil,
+	// what Session gave stays.
+	Current func(*host.Session) *host.Session
+	// CanonicalNames reports whether a session's tools are listed by their names, such as
+	// "fs.read". Default: nil, by their aliases, such as "fs_read", which every model takes.
+	// Calls take both.
+	CanonicalNames func(*host.Session) bool
+
+	// Upstreams returns the mounted servers, whose prompts, resources and completions clients are
+	// offered too, and which learn the level of log lines that clients want. Default: nil, none.
+	Upstreams func() []Upstream
+
+	// Tasks keeps the calls of clients that have the extension for tasks
+	// (io.modelcontextprotocol/tasks): such a client may get a task in place of a result, for
+	// which it comes back. Whoever made the store closes it, after the server. Default: nil, a
+	// call is answered with its result, however long it takes.
+	Tasks task.Store
+	// TaskRule says when calls of a tool become tasks, by the tool's name in the registry. It is
+	// called for each call. Default: nil, the zero TaskRule with an After of 10 seconds.
+	TaskRule func(tool string) TaskRule
+
+	// Name and Version are what the server says of itself. Default: "toolhost" and "dev".
+	Name, Version string
+	// Instructions tell a model how to use the server. Default: none.
+	Instructions string
+
+	// PageSize is the number of tools on a page of a list. Default: 200.
+	PageSize int
+	// MaxRequestBytes bounds an HTTP request. Default: 16 MiB. Transports of [Server.Run] have
+	// a bound of their own.
+	MaxRequestBytes int64
+	// MaxOpen bounds the requests of one client that are in progress; more are refused.
+	// Default: 256.
+	MaxOpen int
+	// MaxRate bounds the requests of one Identity on HTTP a second, apart from calls of tools,
+	// which have the rates of their caller; five times as many may come at once. More get 429.
+	// Default: 100.
+	MaxRate int
+	// MaxSessions bounds the clients on HTTP; more are refused. One Identity has at most half
+	// of them. Default: 1000.
+	MaxSessions int
+	// IdleTimeout is how long a client on HTTP may be silent before its session ends.
+	// Default: 1 hour.
+	IdleTimeout time.Duration
+	// QuestionTimeout is how long a client has to answer a question. Default: 5 minutes.
+	QuestionTimeout time.Duration
+	// MaxQuestions bounds the calls of a client that wait for an answer; more are refused.
+	// Default: 16.
+	MaxQuestions int
+	// Logger keeps what goes wrong. Default: nothing is kept.
+	Logger *slog.Logger
+}
+
+func (o *Options) setDefaults() {
+	o.Name = cmp.Or(o.Name, "toolhost")
+	o.Version = cmp.Or(o.Version, "dev")
+	o.PageSize = cmp.Or(max(o.PageSize, 0), 200)
+	o.MaxRequestBytes = cmp.Or(max(o.MaxRequestBytes, 0), 16<<20)
+	o.MaxOpen = cmp.Or(max(o.MaxOpen, 0), 256)
+	o.MaxRate = cmp.Or(max(o.MaxRate, 0), 100)
+	o.MaxSessions = cmp.Or(max(o.MaxSessions, 0), 1000)
+	o.IdleTimeout = cmp.Or(max(o.IdleTimeout, 0), time.Hour)
+	o.QuestionTimeout = cmp.Or(max(o.QuestionTimeout, 0), 5*time.Minute)
+	o.MaxQuestions = cmp.Or(max(o.MaxQuestions, 0), 16)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+}
+
+// Upstream is a mounted MCP server, of package mcpclient.
+type Upstream = mcpwire.Mounted
+
+// Client is an MCP client as it comes in.
+type Client struct {
+	// Name and Version are what the client program says of itself. Default: empty, it says
+	// nothing.
+	Name, Version string
+	// Transport is "stdio" or "http".
+	Transport string
+	// Identity is the authenticated caller, the UserID of the SDK's auth.TokenInfo. Default:
+	// empty, on stdio and without authentication.
+	Identity string
+}
+
+// Server serves the tools of a host to MCP clients: one on standard input and output with
+// [Server.Run], many on HTTP with [Server.Handler]. It speaks the stateless revision
+// 2026-07-28 of the protocol and the revisions with sessions before it.
+type Server struct {
+	host *host.Host
+	opts Options
+	mcp  *mcp.Server
+	list *catalogue
+
+	ended context.Context // ends with Close
+	end   context.CancelFunc
+	tasks sync.WaitGroup
+	posts posts
+	rates rates
+
+	relayed relayedServers
+
+	mu         sync.Mutex
+	sessions   map[*mcp.ServerSession]*clientSession
+	stateless  map[statelessKey]*clientSession
+	streams    map[*mcp.ServerSession]*mcp.ServerSession // clients, by the sessions of their subscriptions
+	listeners  map[*mcp.ServerSession]*listener
+	parked     map[string]*running                              // by ID
+	subscribed map[*mcp.ServerSession]map[string]mcpwire.Source // by URI
+	levels     map[*mcp.ServerSession]mcp.LoggingLevel
+	wanted     mcp.LoggingLevel // the lowest that a request has said
+	key        []byte           // authenticates the states of parked calls
+}
+
+// New returns a server for the tools of h.
+//
+// # Errors
+//
+// A plain error if the options have no Session.
+func New(h *host.Host, opts Options) (*Server, error) {
+	if h == nil || opts.Session == nil {
+		return nil, errors.New("an MCP server needs a host, and a function that gives clients their sessions")
+	}
+	opts.setDefaults()
+	s := &Server{
+		host: h, opts: opts, list: newCatalogue(h),
+		streams:    map[*mcp.ServerSession]*mcp.ServerSession{},
+		sessions:   map[*mcp.ServerSession]*clientSession{},
+		stateless:  map[statelessKey]*clientSession{},
+		listeners:  map[*mcp.ServerSession]*listener{},
+		parked:     map[string]*running{},
+		subscribed: map[*mcp.ServerSession]map[string]mcpwire.Source{},
+		levels:     map[*mcp.ServerSession]mcp.LoggingLevel{},
+		relayed:    relayedServers{all: map[Upstream]*relay{}},
+		key:        newKey(),
+	}
+	s.ended, s.end = context.WithCancel(context.Background())
+	about := &mcp.ServerOptions{
+		Instructions: opts.Instructions,
+		Logger:       quiet(opts.Logger),
+		Capabilities: &mcp.ServerCapabilities{
+			Tools:   &mcp.ToolCapabilities{ListChanged: true},
+			Logging: &mcp.LoggingCapabilities{},
+		},
+		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { *c = listCache },
+	}
+	if opts.Upstreams != nil {
+		about.Capabilities.Prompts = &mcp.PromptCapabilities{ListChanged: true}
+		about.Capabilities.Resources = &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true}
+		about.Capabilities.Completions = &mcp.CompletionCapabilities{}
+		about.SubscribeHandler, about.UnsubscribeHandler = s.subscribe, s.unsubscribe
+	}
+	s.mcp = mcp.NewServer(&mcp.Implementation{Name: opts.Name, Version: opts.Version}, about)
+	s.mcp.AddReceivingMiddleware(s.receive)
+	s.mcp.AddSendingMiddleware(s.send)
+	if opts.Tasks != nil {
+		about.Capabilities.AddExtension(tasksExtension, nil)
+		s.serveTasks()
+	}
+	s.list.bindHeaders(s.mcp)
+	s.relays()
+	s.tasks.Go(s.watch)
+	return s, nil
+}
+
+// quiet drops what the SDK logs of the course of each session.
+func quiet(l *slog.Logger) *slog.Logger { return slog.New(warnings{l.Handler()}) }
+
+type warnings struct{ slog.Handler }
+
+func (w warnings) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && w.Handler.Enabled(ctx, level)
+}
+
+// Run serves one client until it leaves, ctx ends, or the server is closed, and then ends its
+// calls and its session. A client that leaves is not an error.
+//
+// # Errors
+//
+// Those of the transport, such as a message that is too long or not JSON; those of ctx.
+func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
+	connected := make(chan *mcp.ServerSession, 1)
+	ss, err := s.mcp.Connect(ctx, &streams{t, s.streamsOf(connected)}, nil)
+	if err != nil {
+		return err
+	}
+	connected <- ss
+	gone := make(chan error, 1)
+	go func() { gone <- ss.Wait() }()
+	select {
+	case err = <-gone:
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-s.ended.Done():
+	}
+	s.leave(ss)
+	_ = ss.Close()
+	return err
+}
+
+// streamsOf serves the subscriptions of a client, once it is connected.
+func (s *Server) streamsOf(connected chan *mcp.ServerSession) func(mcp.Transport) {
+	return func(t mcp.Transport) {
+		go func() {
+			client := <-connected
+			connected <- client
+			ss, err := s.mcp.Connect(context.Background(), t, nil)
+			if err != nil {
+				return
+			}
+			s.mu.Lock()
+			s.streams[ss] = client
+			s.mu.Unlock()
+			_ = ss.Wait()
+			s.leave(ss)
+		}()
+	}
+}
+
+// Close ends all sessions, with the calls that are in progress. The host stays open.
+func (s *Server) Close() error {
+	s.end()
+	s.leaveAll()
+	for ss := range s.mcp.Sessions() {
+		s.leave(ss)
+		_ = ss.Close()
+	}
+	s.tasks.Wait()
+	return nil
+}
+
+// receive decides what is answered here, and what by the SDK.
+func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
+		defer func() { // a panic here would end the process, for all clients
+			if v := recover(); v != nil {
+				res, err = nil, s.recovered(v)
+			}
+		}()
+		if s.opts.Upstreams != nil {
+			if res, ok, err := s.relay(ctx, req); ok {
+				return res, err
+			}
+		}
+		switch r := req.(type) {
+		case *mcp.ServerRequest[*mcp.InitializeParams]:
+			return s.initialize(ctx, next, method, r)
+		case *mcp.ListToolsRequest:
+			if r.Params == nil {
+				r.Params = &mcp.ListToolsParams{}
+			}
+			return serve(ctx, s, r, (*clientSession).listTools)
+		case *mcp.CallToolRequest:
+			return serve(ctx, s, r, (*clientSession).callTool)
+		case *mcp.ServerRequest[*taskParams]:
+			return s.taskMethod(ctx, method, r)
+		case *mcp.SubscriptionsListenRequest:
+			return s.listen(ctx, next, method, r)
+		case *mcp.ServerRequest[*mcp.DiscoverParams]:
+			return s.discover(ctx, next, method, r)
+		case *mcp.ServerRequest[*mcp.SetLoggingLevelParams]:
+			s.setLevel(ctx, r.Session, r.Params.Level)
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// relay answers requests for what mounted servers have besides tools.
+func (s *Server) relay(ctx context.Context, req mcp.Request) (res mcp.Result, ok bool, err error) {
+	switch r := req.(type) {
+	case *mcp.ListPromptsRequest:
+		if r.Params == nil {
+			r.Params = &mcp.ListPromptsParams{}
+		}
+		res, err = serve(ctx, s, r, (*clientSession).listPrompts)
+	case *mcp.ListResourcesRequest:
+		if r.Params == nil {
+			r.Params = &mcp.ListResourcesParams{}
+		}
+		res, err = serve(ctx, s, r, (*clientSession).listResources)
+	case *mcp.ListResourceTemplatesRequest:
+		if r.Params == nil {
+			r.Params = &mcp.ListResourceTemplatesParams{}
+		}
+		res, err = serve(ctx, s, r, (*clientSession).listTemplates)
+	case *mcp.GetPromptRequest:
+		res, err = serve(ctx, s, r, (*clientSession).getPrompt)
+	case *mcp.ReadResourceRequest:
+		res, err = serve(ctx, s, r, (*clientSession).readResource)
+	case *mcp.CompleteRequest:
+		res, err = serve(ctx, s, r, (*clientSession).complete)
+	default:
+		return nil, false, nil
+	}
+	return res, true, err
+}
+
+// recovered logs a panic of a request, and returns the error that the client gets.
+func (s *Server) recovered(v any) error {
+	s.opts.Logger.Error("a request of an MCP client failed", "panic", v, "stack", string(debug.Stack()))
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the server has failed; its log says how"}
+}
+
+// serve answers a request of a client with its session.
+func serve[P mcp.Params](
+	ctx context.Context, s *Server, r *mcp.ServerRequest[P],
+	answer func(*clientSession, context.Context, *mcp.ServerRequest[P]) (mcp.Result, error),
+) (mcp.Result, error) {
+	c, err := s.clientOf(ctx, r.Session, r.Extra, r.Params.GetMeta())
+	if err != nil {
+		return nil, err
+	}
+	if err := c.begin(); err != nil {
+		return nil, err
+	}
+	defer c.done()
+	return answer(c, ctx, r)
+}
+
+// Refresh tells clients whose lists of tools are not as before that they have changed. Changes of
+// the host's tools are noticed without it.
+func (s *Server) Refresh() { s.announceTools() }
+
+// watch tells clients of changes, and ends the sessions of those that are silent.
+func (s *Server) watch() {
+	changes := s.host.Changes()
+	idle := time.NewTicker(max(s.opts.IdleTimeout/4, time.Millisecond))
+	defer idle.Stop()
+	for {
+		select {
+		case <-s.ended.Done():
+			return
+		case _, open := <-changes:
+			if !open {
+				changes = nil
+				continue
+			}
+			s.list.bindHeaders(s.mcp)
+			s.relays()
+			s.announceTools()
+		case <-idle.C:
+			s.leaveIdle()
+		}
+	}
+}
