@@ -134,10 +134,6 @@ func (d *demo) run(ctx context.Context) error {
 			d.refused(ctx, d.reader, allowed.tool+"s", "", tool.CodeNotFound))
 	})
 	d.step(ctx, "kill a plugin in the middle of a call", func() error {
-		if !canKill {
-			d.notef("left out: this system has no signals")
-			return nil
-		}
 		return d.kill(ctx, victim, other)
 	})
 	d.step(ctx, "call the other plugin", func() error {
@@ -160,7 +156,7 @@ func (d *demo) run(ctx context.Context) error {
 			return err
 		}
 		s, _ := session.Status(d.host.Plugins(), victim.plugin)
-		if s.State != plugin.Ready || canKill && s.PID == victim.pid {
+		if s.State != plugin.Ready || s.PID == victim.pid {
 			return fmt.Errorf("plugin %s answers, but is %s as process %d", s.Name, s.State, s.PID)
 		}
 		d.notef("%s was started again (pid %d) in %s, and answers", s.Name, s.PID, output.Milliseconds(time.Duration(s.Took)))

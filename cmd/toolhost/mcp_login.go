@@ -139,15 +139,11 @@ func logout(s *session.Session, name string) error {
 
 // openBrowser shows a page in the user's browser. The URL is an argument, which no shell reads.
 func openBrowser(url string) error {
-	var cmd *exec.Cmd
-	switch runtime.GOOS {
-	case "darwin":
-		cmd = exec.Command("open", url) //nolint:gosec // a URL that begins with a scheme
-	case "windows":
-		cmd = exec.Command("rundll32", "url.dll,FileProtocolHandler", url) //nolint:gosec // as above
-	default:
-		cmd = exec.Command("xdg-open", url) //nolint:gosec // as above
+	opener := "xdg-open"
+	if runtime.GOOS == "darwin" {
+		opener = "open"
 	}
+	cmd := exec.Command(opener, url) //nolint:gosec // a URL that begins with a scheme
 	if err := cmd.Start(); err != nil {
 		return err
 	}

@@ -152,7 +152,7 @@ func (f *File) recall() {
 
 // DefaultPath returns the path of a user's log: toolhost/audit.jsonl in the directory for
 // state. That is $XDG_STATE_HOME if set, else ~/.local/state, on macOS
-// ~/Library/Application Support, on Windows %LocalAppData%. For a system service without a
+// ~/Library/Application Support. For a system service without a
 // home it is in $LOGS_DIRECTORY, else $STATE_DIRECTORY.
 //
 // # Errors

@@ -14,7 +14,7 @@ type Carrier string
 const (
 	// Socket is a socket pair of which the plugin inherits one end: no path, no dialling,
 	// and no other process can reach it. The fastest. Plugins built with pluginsdk offer
-	// it; Windows has none.
+	// it.
 	Socket Carrier = "socket"
 	// Stream is one gRPC stream on go-plugin's connection. The default.
 	Stream Carrier = "stream"
@@ -40,15 +40,14 @@ func ParseCarrier(name string) (Carrier, error) {
 }
 
 // offerSockets makes the socket pairs that the process inherits ends of: one for calls, if
-// that was chosen, and one for gRPC. If the system has none, calls travel on the next
-// carrier, and gRPC on a socket that has a path, which other processes can reach.
+// that was chosen, and one for gRPC. If the first cannot be made, calls travel on the next carrier.
 func (p *process) offerSockets() (err error) {
 	if p.cmd.inheritSocket {
 		if p.socket, p.cmd.socket, err = socketPair(); err != nil {
 			p.log.Warn("no socket for the plugin's calls; they take the stream", "error", err)
 		}
 	}
-	if p.grpc.ours, p.cmd.grpc, err = socketPair(); err != nil && unixSockets {
+	if p.grpc.ours, p.cmd.grpc, err = socketPair(); err != nil {
 		return notConfined(err)
 	}
 	return nil

@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -12,8 +11,6 @@ import (
 	"github.com/toolhost/toolhost/internal/cgroup"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
-
-const unixSockets = runtime.GOOS != "windows"
 
 // DefaultStartTimeout is how long a plugin may take to start by default.
 const DefaultStartTimeout = 10 * time.Second
@@ -127,9 +124,7 @@ func (c Config) withDefaults() Config {
 // allowed are the variables of the host's environment that a plugin sees. Every other
 // variable may be a secret.
 var allowed = []string{
-	"PATH", "HOME", "TMPDIR", "LANG", "TZ", "XDG_CACHE_HOME",
-	// Windows starts no process without these.
-	"SYSTEMROOT", "TEMP", "TMP", "USERPROFILE", "LOCALAPPDATA",
+	"PATH", "HOME", "TMPDIR", "TEMP", "TMP", "LANG", "TZ", "XDG_CACHE_HOME",
 }
 
 // isGoVariable reports whether a name is one of the go command's variables: it begins with

@@ -146,7 +146,7 @@ func (c *connection) greeted() (bool, error) {
 
 // removeSocket removes the plugin's socket, so that nothing else connects to it.
 func (c *connection) removeSocket(address string) {
-	if !unixSockets || filepath.Dir(address) != filepath.Clean(c.path) {
+	if filepath.Dir(address) != filepath.Clean(c.path) {
 		return
 	}
 	name := filepath.Base(address)
@@ -159,9 +159,6 @@ func (c *connection) removeSocket(address string) {
 // socket in the directory that was made for this process. It returns the path that was
 // looked at: with a link in the directory, link/../name may be anywhere.
 func (c *connection) checkAddress(network, address string) (string, error) {
-	if !unixSockets {
-		return address, nil // go-plugin uses TCP on loopback here; toolhost doctor says so
-	}
 	if address != "" {
 		address = filepath.Clean(address)
 	}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -19,8 +18,7 @@ import (
 
 // Candidate is a file that counts as a plugin. It was not opened or run.
 type Candidate struct {
-	// Name is the plugin's name: that of its file, without a leading
-	// "toolhost-plugin-" and a trailing ".exe".
+	// Name is the plugin's name: that of its file, without a leading "toolhost-plugin-".
 	Name string
 	// Path is absolute, and directly in the plugin directory.
 	Path string
@@ -41,14 +39,11 @@ type Skipped struct {
 // String returns the path and the reason.
 func (s Skipped) String() string { return s.Path + ": " + s.Reason }
 
-const (
-	filePrefix = "toolhost-plugin-"
-	fileSuffix = ".exe"
-)
+const filePrefix = "toolhost-plugin-"
 
 // NameOf returns the name of the plugin in a file of this name.
 func NameOf(file string) string {
-	return strings.TrimSuffix(strings.TrimPrefix(file, filePrefix), fileSuffix)
+	return strings.TrimPrefix(file, filePrefix)
 }
 
 // isPluginName reports whether a name is ^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$.
@@ -228,14 +223,8 @@ func (c *Candidate) follow() (reason string) {
 	return ""
 }
 
-// executable reports whether the system would run a file: it goes by the mode, on Windows
-// by the name.
-func executable(info fs.FileInfo) bool {
-	if runtime.GOOS == "windows" {
-		return strings.HasSuffix(strings.ToLower(info.Name()), fileSuffix)
-	}
-	return info.Mode().Perm()&0o111 != 0
-}
+// executable reports whether the system would run a file.
+func executable(info fs.FileInfo) bool { return info.Mode().Perm()&0o111 != 0 }
 
 // checkDirectory refuses a directory that another user could put a binary into, or replace.
 func checkDirectory(abs string) error {

@@ -257,7 +257,7 @@ func (c *command) joinGroup(l sandbox.Limits, f sandbox.Features) (err error) {
 	limits := cgroup.Limits{Memory: l.Memory, CPU: l.CPU, PIDs: l.PIDs}
 	switch {
 	case c.control != nil:
-	case limits == cgroup.Limits{}, !f.Stage && !f.Jobs: // it is the stage that joins it
+	case limits == cgroup.Limits{}, !f.Stage: // it is the stage that joins it
 		c.control = &cgroup.Group{}
 	default:
 		if c.control, err = c.create(c.name, limits); err != nil {
@@ -297,7 +297,7 @@ func (c *command) beginDirectly(cmd *exec.Cmd) (*os.Process, error) {
 		return nil, err
 	}
 	defer done()
-	if err := c.control.Start(cmd); err != nil {
+	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
 	c.onForked(cmd.Process.Pid)

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 )
 
@@ -18,9 +17,6 @@ func findProgram(name, dir string, env []string) (string, error) {
 			name = filepath.Join(dir, name)
 		}
 		return name, nil
-	}
-	if runtime.GOOS == "windows" { // with its endings of programs, in the host's PATH
-		return exec.LookPath(name)
 	}
 	path := ""
 	for _, kv := range env {

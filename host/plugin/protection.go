@@ -21,21 +21,10 @@ func Protections() []Protection {
 	out := []Protection{
 		{"own pipes", true, "output is read at a bounded rate, sanitised, and never parsed by go-plugin"},
 		{"environment", true, "a plugin sees a short list of the host's variables and an empty standard input"},
-	}
-	if unixSockets {
-		out = append(out, []Protection{
-			{"unix socket", true, "plugins are reached in a private directory only"},
-			{"socket pair", true, "calls can travel on a connection that nothing else can reach"},
-			{"closed descriptors", true, "a plugin inherits no descriptor of the host but its end of the socket pair"},
-			{"process group", true, "what a plugin starts is killed with it"},
-		}...)
-	} else {
-		out = append(out, []Protection{
-			{"unix socket", false, "plugins listen on loopback TCP, which other users of this machine can reach"},
-			{"socket pair", false, "calls travel on the stream"},
-			{"closed descriptors", true, "a process inherits only what is named on this system"},
-			{"process group", false, "what a plugin starts is not ended with it"},
-		}...)
+		{"unix socket", true, "plugins are reached in a private directory only"},
+		{"socket pair", true, "calls can travel on a connection that nothing else can reach"},
+		{"closed descriptors", true, "a plugin inherits no descriptor of the host but its end of the socket pair"},
+		{"process group", true, "what a plugin starts is killed with it"},
 	}
 	if runtime.GOOS == "linux" {
 		return append(out,

@@ -8,6 +8,5 @@
 // groups. A process in a group can leave it if it may write to the files of other groups:
 // the caller has to keep /sys/fs/cgroup from it, or root's rights.
 //
-// On Windows a group is a job object, in which [Group.Start] starts a process. On other systems
-// nothing can be bounded, and [Tree.By] says so.
+// On other systems nothing can be bounded, and [Tree.By] says so.
 package cgroup

@@ -1,4 +1,4 @@
-//go:build !linux && !windows
+//go:build !linux
 
 package cgroup
 
@@ -19,7 +19,7 @@ func Find() *Tree { return &Tree{} }
 
 // By returns [errors.ErrUnsupported].
 func (t *Tree) By(limit Limit) (string, error) {
-	return "", fmt.Errorf("%s is bounded on Linux and Windows alone: %w", limit, errors.ErrUnsupported)
+	return "", fmt.Errorf("%s is bounded on Linux alone: %w", limit, errors.ErrUnsupported)
 }
 
 // Create makes a group that bounds nothing.

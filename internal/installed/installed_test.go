@@ -70,7 +70,7 @@ func put(t *testing.T, d *Dir, version, content string) {
 // serves checks that the file in the plugin directory has this content, and its manifest is there.
 func serves(t *testing.T, d *Dir, content string) {
 	t.Helper()
-	got, err := os.ReadFile(filepath.Join(d.PluginDir(), fileName("sample")))
+	got, err := os.ReadFile(filepath.Join(d.PluginDir(), "sample"))
 	if err != nil || string(got) != content {
 		t.Errorf("%q is served (%v), want %q", got, err, content)
 	}
@@ -174,7 +174,7 @@ func TestChangedFiles(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	serves(t, d, "two")
-	served := filepath.Join(d.PluginDir(), fileName("sample"))
+	served := filepath.Join(d.PluginDir(), "sample")
 	if err := os.Remove(served); err != nil {
 		t.Fatal(err)
 	}

@@ -181,7 +181,7 @@ func (p *Prepared) sign(s pluginpackage.Signed) error {
 // be removed.
 func (p *Prepared) Put() error {
 	root := p.dir.marked.Root()
-	at := path.Join(pluginsDir, fileName(p.Name))
+	at := path.Join(pluginsDir, p.Name)
 	if now, err := root.Lstat(at); err == nil {
 		next, err := root.Lstat(p.next)
 		if err != nil {
@@ -284,7 +284,7 @@ func (d *Dir) Remove(name string) error {
 	if err != nil || len(p.Versions) == 0 {
 		return err
 	}
-	at := path.Join(pluginsDir, fileName(name))
+	at := path.Join(pluginsDir, name)
 	if p.Changed {
 		return fmt.Errorf("%s was not put there by toolhost plugins install: look at it, and remove it yourself", path.Join(d.marked.Path(), at))
 	}

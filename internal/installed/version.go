@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -87,14 +86,6 @@ func isName(name string) bool {
 	})
 }
 
-// fileName is that of a plugin in the plugin directory.
-func fileName(name string) string {
-	if runtime.GOOS == "windows" {
-		return name + ".exe"
-	}
-	return name
-}
-
 // Plugins returns what is installed, sorted by name.
 //
 // # Errors
@@ -141,7 +132,7 @@ func (d *Dir) Plugin(name string) (Plugin, error) {
 // mark says which version is served: the file that is in place is that of the version, or has its
 // digest.
 func (d *Dir) mark(p *Plugin) error {
-	at := path.Join(pluginsDir, fileName(p.Name))
+	at := path.Join(pluginsDir, p.Name)
 	there, err := d.marked.Root().Lstat(at)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -60,7 +59,7 @@ func TestWriteAndRead(t *testing.T) {
 		t.Errorf("%v:\n%s\nwant\n%s", err, content, written)
 	}
 	info, err := os.Stat(path)
-	if err != nil || runtime.GOOS != "windows" && info.Mode() != 0o644 {
+	if err != nil || info.Mode() != 0o644 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
 	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {

@@ -2,10 +2,8 @@ package main
 
 import (
 	"archive/tar"
-	"archive/zip"
 	"bytes"
 	"compress/gzip"
-	"io"
 	"io/fs"
 	"os"
 	"time"
@@ -50,27 +48,4 @@ func tarred(directory string, files []file) ([]byte, error) {
 		return nil, err
 	}
 	return b.Bytes(), nil
-}
-
-// zipped returns a .zip of files in a directory.
-func zipped(directory string, files []file) ([]byte, error) {
-	var b bytes.Buffer
-	z := zip.NewWriter(&b)
-	for _, f := range files {
-		content, err := os.ReadFile(f.from)
-		if err != nil {
-			return nil, err
-		}
-		head := &zip.FileHeader{Name: directory + "/" + f.name, Method: zip.Deflate, Modified: past}
-		head.SetMode(f.mode)
-		w, err := z.CreateHeader(head)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := io.Copy(w, bytes.NewReader(content)); err != nil {
-			return nil, err
-		}
-	}
-	err := z.Close()
-	return b.Bytes(), err
 }

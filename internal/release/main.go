@@ -19,7 +19,7 @@ import (
 )
 
 // platforms are those that a release has archives for.
-var platforms = []string{"darwin/amd64", "darwin/arm64", "linux/amd64", "linux/arm64", "windows/amd64", "windows/arm64"}
+var platforms = []string{"darwin/amd64", "darwin/arm64", "linux/amd64", "linux/arm64"}
 
 // documents are in each archive.
 var documents = []string{"CHANGELOG.md", "LICENSE", "README.md", "SECURITY.md"}
@@ -111,10 +111,6 @@ func pack(platform, version string) (name string, archive []byte, err error) {
 	}
 	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
 	name = fmt.Sprintf("toolhost_%s_%s_%s", version, system, arch)
-	if system == "windows" {
-		archive, err = zipped(name, files)
-		return name + ".zip", archive, err
-	}
 	archive, err = tarred(name, files)
 	return name + ".tar.gz", archive, err
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // ErrLocked is returned by [Lock] when others keep the file locked.
@@ -28,7 +30,7 @@ const longestPause = 5 * time.Millisecond
 //
 // # Errors
 //
-// [ErrLocked]; [errors.ErrUnsupported] on systems without such locks.
+// [ErrLocked], and those of flock(2).
 func Lock(f *os.File, mode LockMode, deadline time.Time) error {
 	// Polling, as a wait inside flock(2) would not end if the holder was stopped.
 	for pause := 50 * time.Microsecond; ; pause = min(2*pause, longestPause) {
@@ -45,3 +47,22 @@ func Lock(f *os.File, mode LockMode, deadline time.Time) error {
 		time.Sleep(pause)
 	}
 }
+
+func tryLock(f *os.File, mode LockMode) error {
+	how := unix.LOCK_EX
+	if mode == Shared {
+		how = unix.LOCK_SH
+	}
+	for {
+		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
+		switch {
+		case errors.Is(err, unix.EWOULDBLOCK):
+			return ErrLocked
+		case !errors.Is(err, unix.EINTR):
+			return err
+		}
+	}
+}
+
+// Unlock unlocks a file.
+func Unlock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }

@@ -29,7 +29,7 @@ func Open(path string, flag int) (*os.File, fs.FileInfo, error) {
 
 // OpenTarget is [Open] for reading, but follows symbolic links.
 func OpenTarget(path string) (*os.File, fs.FileInfo, error) {
-	return open(path, os.Stat, func() (*os.File, error) { return os.OpenFile(path, os.O_RDONLY|noWait, 0) })
+	return open(path, os.Stat, func() (*os.File, error) { return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) })
 }
 
 func open(path string, stat func(string) (fs.FileInfo, error), open func() (*os.File, error)) (*os.File, fs.FileInfo, error) {

@@ -21,8 +21,6 @@ type Features struct {
 	// Seccomp reports whether system calls can be filtered, and Notify whether the host can be
 	// told of those that were refused.
 	Seccomp, Notify bool
-	// Jobs reports whether limits are those of job objects (Windows), which need no stage.
-	Jobs bool
 }
 
 // Namespaces reports whether a process can have namespaces at all.
@@ -37,5 +35,4 @@ const (
 	bySeccomp  = "seccomp"
 	byCgroup   = "cgroup"
 	byRlimit   = "rlimit"
-	byJob      = "job object"
 )

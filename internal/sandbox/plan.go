@@ -150,7 +150,7 @@ const (
 
 // groups reports whether a control group enforces a limit.
 func (p *Plan) groups(l cgroup.Limit) bool {
-	return (p.features.Stage || p.features.Jobs) && slices.Contains(p.grouped, l)
+	return p.features.Stage && slices.Contains(p.grouped, l)
 }
 
 // Isolated reports whether the process has a PID namespace.

@@ -209,10 +209,9 @@ func (p *Plan) limits() (out Report) {
 			out = append(out, newLine(name, given, open, by))
 		}
 	}
-	byGroup := cmp.Or(when(p.features.Jobs, byJob), byCgroup)
 	group := func(wanted bool, l cgroup.Limit) (by, open string) {
 		if !wanted || p.groups(l) {
-			return byGroup, ""
+			return byCgroup, ""
 		}
 		return "", p.noGroup(l)
 	}

@@ -3,7 +3,6 @@
 package state
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -11,8 +10,7 @@ import (
 )
 
 // Dir returns toolhost/ in the user's directory for state: $XDG_STATE_HOME if set, else
-// ~/.local/state, on macOS ~/Library/Application Support, on Windows %LocalAppData%. A system
-// service without a home has $STATE_DIRECTORY, see [OfService]. It need not exist.
+// ~/.local/state, on macOS ~/Library/Application Support. A system service without a home has $STATE_DIRECTORY, see [OfService]. It need not exist.
 //
 // # Errors
 //
@@ -49,12 +47,6 @@ func userDir(goos string, getenv func(string) string, home func() (string, error
 	// "Environment variables").
 	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return dir, nil
-	}
-	if goos == "windows" {
-		if dir := getenv("LocalAppData"); dir != "" {
-			return dir, nil
-		}
-		return "", errors.New("%LocalAppData% is not set")
 	}
 	dir, err := home()
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/trusted"
@@ -38,5 +39,111 @@ func TestRead(t *testing.T) {
 	}
 	if _, err := trusted.Read(dir, 7); tool.CodeOf(err) != tool.CodeUnavailable || !strings.Contains(err.Error(), "a directory") {
 		t.Errorf("a directory: %v", err)
+	}
+}
+
+// refused checks that a file is not used, and that the reason names what is wrong.
+func refused(t *testing.T, path string, code tool.Code, reason string) {
+	t.Helper()
+	if _, err := trusted.Read(path, 100); tool.CodeOf(err) != code || !strings.Contains(err.Error(), reason) {
+		t.Errorf("%s: %v, want %s with %q", filepath.Base(path), err, code, reason)
+	}
+}
+
+func mkdir(t *testing.T, path string, mode fs.FileMode) {
+	t.Helper()
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReadWhatOthersMayWrite(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	write(t, path, 0o646)
+	refused(t, path, tool.CodePermissionDenied, "chmod go-w "+path)
+
+	open := filepath.Join(dir, "open")
+	mkdir(t, open, 0o777)
+	write(t, filepath.Join(open, "file"), 0o644)
+	refused(t, filepath.Join(open, "file"), tool.CodePermissionDenied, "chmod go-w "+open)
+	mkdir(t, filepath.Join(open, "inner"), 0o755)
+	write(t, filepath.Join(open, "inner", "file"), 0o644)
+	refused(t, filepath.Join(open, "inner", "file"), tool.CodePermissionDenied, "chmod go-w "+open)
+
+	// A link is as safe as both ends of it.
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(filepath.Join(open, "file"), link); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, link, tool.CodePermissionDenied, "chmod go-w "+open)
+	safe := filepath.Join(dir, "safe")
+	write(t, safe, 0o644)
+	for at, ok := range map[string]bool{filepath.Join(dir, "fine"): true, filepath.Join(open, "link"): false} {
+		if err := os.Symlink(safe, at); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := trusted.Read(at, 100); (err == nil) != ok {
+			t.Errorf("a link at %s: %v", at, err)
+		}
+	}
+}
+
+func TestReadInSticky(t *testing.T) {
+	t.Parallel()
+	sticky := filepath.Join(t.TempDir(), "sticky")
+	mkdir(t, sticky, 0o777|fs.ModeSticky)
+	path := filepath.Join(sticky, "file")
+	write(t, path, 0o644)
+	if _, err := trusted.Read(path, 100); err != nil {
+		t.Errorf("one's own file: %v", err)
+	}
+	if os.Geteuid() != 0 {
+		return // only root can give a file to another user
+	}
+	if err := os.Chown(path, 12345, 12345); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := trusted.Read(path, 100); tool.CodeOf(err) != tool.CodePermissionDenied {
+		t.Errorf("another user's file: %v", err)
+	}
+}
+
+func TestReadSpecial(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, fifo, tool.CodeUnavailable, "a FIFO")
+	refused(t, "/dev/null", tool.CodeUnavailable, "a device")
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(fifo, link); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, link, tool.CodeUnavailable, "a FIFO")
+	loop := filepath.Join(dir, "loop")
+	if err := os.Symlink(loop, loop); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, loop, tool.CodeUnavailable, "too many")
+}
+
+// A link that leads nowhere is refused: what reads a file that decides something goes on
+// without it only if there is none.
+func TestReadDanglingLink(t *testing.T) {
+	t.Parallel()
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(link+"-target", link); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, link, tool.CodeUnavailable, "a file that is not there")
+	if _, err := trusted.Read(link, 100); errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it counts as a missing file: %v", err)
 	}
 }

@@ -18,7 +18,7 @@
 // leaves the group and clears its environment. Processes are counted, and their
 // memory is summed up, every 50 ms and on Linux only: a program that forks without
 // end gets as far as it can in that time. macOS bounds time, output and the size of
-// files; Windows bounds time and output, and ends only the first process.
+// files.
 //
 // # What a program may do
 //

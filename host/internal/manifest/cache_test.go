@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -139,11 +138,9 @@ func TestStoreAndFind(t *testing.T) {
 			t.Errorf("found %v, %+v", ok, got)
 		}
 	}
-	if runtime.GOOS != "windows" {
-		for p, want := range map[string]os.FileMode{c.dir.Above: 0o700, filepath.Dir(path): 0o700, path: 0o600} {
-			if info, err := os.Stat(p); err != nil || info.Mode().Perm() != want {
-				t.Errorf("%s: %v, %v, want %v", p, info.Mode(), err, want)
-			}
+	for p, want := range map[string]os.FileMode{c.dir.Above: 0o700, filepath.Dir(path): 0o700, path: 0o600} {
+		if info, err := os.Stat(p); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v, want %v", p, info.Mode(), err, want)
 		}
 	}
 	c.Forget(s)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"runtime"
 	"sync"
 	"time"
 
@@ -92,7 +91,7 @@ func (s *socketDirs) path(owner string) (string, error) {
 		return s.dir.path, nil
 	}
 	base := os.TempDir()
-	if len(base) > 40 && runtime.GOOS != "windows" {
+	if len(base) > 40 {
 		base = "/tmp"
 	}
 	s.sweep(base)

@@ -176,9 +176,6 @@ func TestCopyRefuses(t *testing.T) {
 		"an open directory":  {t.Context(), script, Options{Dir: open}, nil, "is not private"},
 		"a file for a place": {t.Context(), script, Options{Dir: path}, nil, "is not private"},
 	} {
-		if runtime.GOOS == "windows" && name == "an open directory" {
-			continue
-		}
 		f, err := Copy(c.ctx, c.path, c.o)
 		if f != nil || err == nil || c.is != nil && !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: %v, %v", name, f, err)

@@ -1,3 +1,3 @@
 // Package cross has no code: its test checks the types of all packages for
-// systems other than the one it runs on.
+// macOS.
 package cross

@@ -83,9 +83,6 @@ func inEach(t *testing.T, test func(t *testing.T, language string, p project)) {
 	for language, l := range languages {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
-			if runtime.GOOS == "windows" {
-				t.Skip("make, and scripts with a line that names their interpreter")
-			}
 			if os.Getenv(modulesVariable) == "" {
 				t.Skip("it takes minutes: run make languages")
 			}

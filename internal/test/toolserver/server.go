@@ -153,3 +153,9 @@ type Seen struct {
 	Env, Args []string
 	Dir       string
 }
+
+// startAlone starts a process in a session of its own.
+func startAlone(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd.Start()
+}

@@ -8,7 +8,7 @@ import (
 )
 
 // noWait makes opening a named pipe return at once, whether or not another process has
-// it open, and keeps a terminal from becoming the plugin's. Windows ignores both flags.
+// it open, and keeps a terminal from becoming the plugin's.
 const noWait = syscall.O_NONBLOCK | syscall.O_NOCTTY
 
 // Open opens a regular file for reading. The caller closes it, and passes errors of

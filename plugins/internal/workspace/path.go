@@ -31,7 +31,6 @@ func Clean(given string) (string, error) {
 	if clean == ".." || strings.HasPrefix(clean, "../") {
 		return "", escapeError(given, hintRelative)
 	}
-	// On Windows this refuses backslashes, drives and names of devices.
 	if _, err := filepath.Localize(clean); err != nil {
 		return "", newFault(err, "not a path on this system: %s (use names separated by /)", Show(given))
 	}

@@ -1,9 +1,17 @@
 package control
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"net"
+	"os"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // peer is the process at the other end of a connection, as the kernel identifies it.
@@ -27,4 +35,72 @@ func (p peer) String() string {
 		return fmt.Sprintf("process %d of user %d, named %s", p.pid, p.uid, sanitize.Quote(name, 32))
 	}
 	return fmt.Sprintf("process %d of user %d", p.pid, p.uid)
+}
+
+// peerAt asks the kernel which process is at the other end: the process that connected to a
+// listener, or the process that listens.
+func peerAt(conn net.Conn) (peer, error) {
+	c, ok := conn.(*net.UnixConn)
+	if !ok {
+		return peer{}, fmt.Errorf("%T is not a connection of a Unix socket", conn)
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return peer{}, err
+	}
+	var found peer
+	var asked error
+	err = raw.Control(func(fd uintptr) { found, asked = peerOf(int(fd)) })
+	return found, errors.Join(err, asked)
+}
+
+// connect connects to a daemon of this user, or, if foreign, to one of the user who owns the
+// socket.
+func connect(path string, foreign bool) (net.Conn, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+			return nil, ErrNoDaemon
+		}
+		return nil, err
+	}
+	if info.Mode().Type() != fs.ModeSocket {
+		return nil, ErrNoDaemon
+	}
+	owner := ownerOf(info)
+	if owner != os.Geteuid() && !foreign {
+		return nil, foreignError(path, owner)
+	}
+	conn, err := net.DialTimeout("unix", path, connectTimeout)
+	if err != nil {
+		if errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.ENOENT) { // it was killed
+			return nil, ErrNoDaemon
+		}
+		return nil, err
+	}
+	who, err := peerAt(conn)
+	if err == nil && who.uid != owner {
+		err = foreignError(path, who.uid)
+	}
+	if err == nil {
+		if why := confine.OfPlugin(conn.(*net.UnixConn), false); why != "" {
+			err = &tool.Error{
+				Code: tool.CodePermissionDenied, Message: fmt.Sprintf("%s listens on the socket %s and belongs to a plugin: %s", who, path, why),
+				Hint: "name another with --socket, or use --no-daemon",
+			}
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+// foreignError returns the error for a socket of another user, who must not get the arguments.
+func foreignError(path string, uid int) error {
+	return &tool.Error{
+		Code: tool.CodePermissionDenied, Message: fmt.Sprintf("the socket %s belongs to user %d, not to this user", path, uid),
+		Hint: "name another with --socket, or use --no-daemon; to use the daemon of that user, " +
+			"use its configuration (--config), which names your uid under callers",
+	}
 }

@@ -43,7 +43,7 @@ func programFault(path string) *fault {
 		return &fault{Failed, "the file is empty", "copy it again"}
 	case bytes.HasPrefix(head, []byte("#!")):
 		return interpreterFault(f)
-	case runtime.GOOS == "windows", runtime.GOOS == "darwin":
+	case runtime.GOOS == "darwin":
 		return nil
 	case bytes.HasPrefix(head, []byte("\x7fELF")):
 		return elfFault(f, info.Size())

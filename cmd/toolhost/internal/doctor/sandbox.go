@@ -45,7 +45,7 @@ func checkSandbox(ctx context.Context, p *patient) {
 // checkFeatures reports the mechanisms of the kernel.
 func (p *patient) checkFeatures(f sandbox.Features) {
 	if !f.Stage {
-		p.warning("this system confines no plugin"+map[bool]string{true: ", but bounds what it uses, by job objects"}[f.Jobs], seeIsolation)
+		p.warning("this system confines no plugin", seeIsolation)
 		return
 	}
 	const unprivileged = "let this user make user namespaces (user.max_user_namespaces, kernel.unprivileged_userns_clone, " +

@@ -101,9 +101,6 @@ func place(dir, name, from string) (path string, err error) {
 		return "", err
 	}
 	path = filepath.Join(dir, name)
-	if runtime.GOOS == "windows" {
-		path += ".exe"
-	}
 	in, err := os.Open(from)
 	if err != nil {
 		return "", err

@@ -15,9 +15,6 @@ const maxName = 40
 
 var plainName = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
 
-// devices are names that Windows keeps for itself.
-var devices = regexp.MustCompile(`^(con|prn|aux|nul|com[0-9]|lpt[0-9])$`)
-
 // CheckName returns an error if a name is not fit for a plugin: lower-case letters, digits and
 // single hyphens or underscores within, beginning with a letter, at most 40 characters.
 func CheckName(name string) error {
@@ -27,15 +24,13 @@ func CheckName(name string) error {
 		e.Message = "the name of the plugin is empty"
 	case len(name) > maxName:
 		e.Message = fmt.Sprintf("the name of the plugin has %d characters, and at most %d are allowed", len(name), maxName)
-	case devices.MatchString(name):
-		e.Message = fmt.Sprintf("%q is a device on Windows, so no file can have that name there", name)
 	case plainName.MatchString(name):
 		return nil
 	default:
 		e.Message = fmt.Sprintf("%q is not the name of a plugin", name)
 	}
 	e.Hint = "a name has lower-case letters and digits, with single hyphens in between, such as weather or unit-tests"
-	if near := plain(name); near != name && plainName.MatchString(near) && !devices.MatchString(near) {
+	if near := plain(name); near != name && plainName.MatchString(near) {
 		e.Hint = "did you mean " + near + "? " + e.Hint
 	}
 	return e

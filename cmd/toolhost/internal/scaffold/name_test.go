@@ -25,8 +25,6 @@ func TestCheckName(t *testing.T) {
 		"ä":                       "is not the name of a plugin",
 		"a\n":                     `"a\n" is not the name`,
 		"a\x00":                   "is not the name of a plugin",
-		"con":                     "is a device on Windows",
-		"lpt1":                    "is a device on Windows",
 		"{{.Name}}":               "did you mean name?",
 		"Con":                     "is not the name of a plugin",
 		strings.Repeat("\xff", 9): "is not the name of a plugin",

@@ -3,7 +3,6 @@ package servers
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -194,9 +193,6 @@ func FuzzParse(f *testing.F) {
 // Only what the operator alone can have written is read.
 func TestRead(t *testing.T) {
 	t.Parallel()
-	if runtime.GOOS == "windows" {
-		t.Skip("modes say nothing there")
-	}
 	path := filepath.Join(t.TempDir(), "mcp.json")
 	if err := os.WriteFile(path, []byte(`{"mcpServers": {}}`), 0o600); err != nil {
 		t.Fatal(err)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/internal/state"
 )
@@ -49,4 +51,14 @@ func wasTold(daemon control.State) bool {
 		return nil
 	})
 	return false
+}
+
+// terminalSession identifies the session of this process, which all commands of a terminal
+// share; 0: it is not known.
+func terminalSession() int {
+	id, err := unix.Getsid(0)
+	if err != nil {
+		return 0
+	}
+	return id
 }

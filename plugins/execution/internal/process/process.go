@@ -135,9 +135,6 @@ func (p *Process) start() (*exec.Cmd, error) {
 // begin starts the command, which tells through a pipe which namespace it is in before it
 // becomes the program: nothing that the program does can change that.
 func (p *Process) begin(cmd *exec.Cmd) error {
-	if !canLaunch {
-		return cmd.Start()
-	}
 	r, w, err := os.Pipe()
 	if err != nil {
 		return err
@@ -156,15 +153,11 @@ func (p *Process) begin(cmd *exec.Cmd) error {
 }
 
 func (p *Process) command(self string) (*exec.Cmd, error) {
-	path, args := p.Path, p.Args
-	if canLaunch {
-		var err error
-		if args, err = p.Limits.arguments(p.Path, p.Args); err != nil {
-			return nil, err
-		}
-		path = self
+	args, err := p.Limits.arguments(p.Path, p.Args)
+	if err != nil {
+		return nil, err
 	}
-	cmd := exec.Command(path, args...) //nolint:noctx // run ends it, with all that it started
+	cmd := exec.Command(self, args...) //nolint:noctx // run ends it, with all that it started
 	cmd.Dir, cmd.Env = p.Dir, p.environment()
 	cmd.Stdout, cmd.Stderr = p.Stdout, p.Stderr // standard input is empty
 	cmd.WaitDelay = outputGrace

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
@@ -54,15 +53,9 @@ func New() (dir string, remove func(), err error) {
 // lockContent marks a directory as one that this plugin made.
 const lockContent = "toolhost execution\n"
 
-// canSweep is false on Windows, where a directory with an open file cannot be removed.
-const canSweep = runtime.GOOS != "windows"
-
 // lock locks a file in a directory. The file gets its name once it is locked: a
 // file of that name that is not locked has lost its owner.
 func lock(dir string) (unlock func()) {
-	if !canSweep {
-		return func() {}
-	}
 	unnamed := filepath.Join(dir, lockFile+".new")
 	f, err := os.OpenFile(unnamed, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -79,9 +72,6 @@ func lock(dir string) (unlock func()) {
 // were killed. It recognizes them by their names, by being closed to other users,
 // and by the marked lock file inside.
 func Sweep(temp string) {
-	if !canSweep {
-		return
-	}
 	entries, _ := os.ReadDir(temp)
 	for _, e := range entries {
 		dir := filepath.Join(temp, e.Name())

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/host/audit"
+)
+
+func TestAuditFollow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	path := filepath.Join(w.root, "audit.jsonl")
+	writeAudit(t, path, func(r *audit.Record) { r.Tool = "before" })
+	cmd := w.command("audit", "tail", "--follow", "--file", path)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	sees := func(word string) {
+		t.Helper()
+		if !lines.Scan() || !strings.Contains(lines.Text(), word) {
+			t.Fatalf("it prints %q, not %s", lines.Text(), word)
+		}
+	}
+	sees("TIME")
+	sees("before")
+	writeAudit(t, path, func(r *audit.Record) { r.Tool = "after" })
+	sees("after")
+	if err := os.Rename(path, path+".000001"); err != nil {
+		t.Fatal(err)
+	}
+	writeAudit(t, path, func(r *audit.Record) { r.Tool = "rotated" })
+	sees("rotated")
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() {
+		t.Errorf("it prints %q after its end", lines.Text())
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("an interrupt ends it with %v", err)
+	}
+}

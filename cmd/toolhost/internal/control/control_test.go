@@ -1,0 +1,609 @@
+package control_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/approval"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// service is a host with tools of this process, and the outcome of its calls.
+type service struct {
+	*host.Host
+	began, ended chan string // names of tools
+	reload       error
+	queue        *approval.Queue
+}
+
+func newService(t *testing.T) *service {
+	t.Helper()
+	h, err := host.New(host.WithRoot(t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &service{Host: h, queue: approval.NewQueue(nil), began: make(chan string, 1000), ended: make(chan string, 1000)}
+	wait := func(ctx context.Context, call tool.Call) (tool.Result, error) {
+		s.began <- call.Name
+		<-ctx.Done()
+		s.ended <- call.Name
+		return tool.Result{}, ctx.Err()
+	}
+	echo := func(_ context.Context, call tool.Call) (tool.Result, error) {
+		return tool.Result{Structured: append([]byte(" "), call.Arguments...)}, nil
+	}
+	blocks := func(context.Context, tool.Call) (tool.Result, error) {
+		return tool.Result{IsError: true, Content: []tool.Content{
+			tool.TextContent{Text: "<\u2028>"}, tool.ImageContent{Data: []byte{0, 255}, MIMEType: "image/png"},
+			tool.ResourceContent{URI: "x:y", Blob: []byte{}}, tool.ResourceLink{URI: "x:z"},
+		}}, nil
+	}
+	preview := func(context.Context, tool.Call) (tool.Result, error) { return tool.Text("it would <change>"), nil }
+	fail := func(context.Context, tool.Call) (tool.Result, error) {
+		return tool.Result{}, &tool.Error{Code: tool.CodeRateLimited, Message: "too <much>", Hint: "wait (a bit)", Detail: "two\nlines", RetryAfter: tool.Duration(time.Second), Plugin: "p"}
+	}
+	object := tool.Schema(`{"type":"object","description":"<any>","additionalProperties":true}`)
+	for _, x := range []tool.Tool{
+		{Definition: tool.Definition{Name: "wait", Description: "Waits.", Safety: tool.Safe}, Handler: wait},
+		{Definition: tool.Definition{Name: "x.echo", Description: "Echoes.", Safety: tool.Safe, InputSchema: object, Categories: []string{"odd"}}, Handler: echo},
+		{Definition: tool.Definition{Name: "blocks", Description: "Answers.", Safety: tool.Safe}, Handler: blocks},
+		{Definition: tool.Definition{Name: "fail", Description: "Fails.", Safety: tool.Safe}, Handler: fail},
+		{Definition: tool.Definition{Name: "danger", Description: "Destroys.", InputSchema: object}, Handler: echo, Preview: preview},
+	} {
+		if err := h.Register(x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func (s *service) State() control.State {
+	return control.State{PID: os.Getpid(), Tools: s.Len(), Identity: control.Identity{Root: s.Root()}}
+}
+
+// visitor is a user who may call tools.
+const visitor = 65533
+
+func (s *service) Caller(uid int) (control.Caller, bool) {
+	if uid == visitor {
+		return control.Caller{Name: "visitor"}, true
+	}
+	return control.Caller{Name: "own", Operator: true}, uid == os.Geteuid()
+}
+
+func (s *service) Tools(_ control.Caller, f host.Filter) []host.Tool { return s.Host.Tools(f) }
+
+func (s *service) Get(_ control.Caller, name string) (host.Tool, bool) { return s.Host.Get(name) }
+
+func (s *service) Sessions(c control.Caller) []control.SessionInfo {
+	return []control.SessionInfo{{Caller: c.Name, Name: "work"}}
+}
+
+func (s *service) EndSession(c control.Caller, name string) error {
+	if c.Name == "own" && name == "work" {
+		return nil
+	}
+	return tool.Errorf(tool.CodeNotFound, "%s has no %s", c.Name, name)
+}
+
+func (s *service) Call(ctx context.Context, _ control.Caller, c control.Call, a policy.Approver) control.Answer {
+	if c.Name == "hold" { // whatever its arguments are
+		s.began <- c.Name
+		<-ctx.Done()
+		return control.Answer{}.Failed(tool.Errorf(tool.CodeCanceled, "%w", ctx.Err()))
+	}
+	session := s.Session(host.WithGrants(c.Grants...), host.WithApprover(a))
+	if c.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
+		defer cancel()
+	}
+	out, res, err := session.CallWith(ctx, tool.Call{Name: c.Name, Arguments: c.Arguments}, host.CallOptions{})
+	return control.Answer{Outcome: out, Result: res, Err: err}
+}
+
+func (s *service) Approvals() *approval.Queue { return s.queue }
+
+func (s *service) Stop() time.Duration { return time.Second }
+
+func (s *service) Journal(string) *plugin.Journal { return nil }
+
+func (s *service) Numbers() http.Handler { return http.NotFoundHandler() }
+
+func (s *service) Fleet() (*fleet.Fleet, error) {
+	return nil, tool.Errorf(tool.CodeUnsupported, "in no fleet")
+}
+
+func (s *service) Durable() (control.Durable, error) {
+	return nil, tool.Errorf(tool.CodeUnsupported, "in no fleet")
+}
+
+func (s *service) Waiting() []control.Waiting             { return nil }
+func (s *service) Reload(context.Context, []string) error { return s.reload }
+func (s *service) Refresh(context.Context) error          { return s.reload }
+
+func (s *service) ApplyPlugin(ctx context.Context, name string) error { return s.SyncPlugin(ctx, name) }
+
+// daemon is a server on a socket of its own.
+type daemon struct {
+	*service
+	t      *testing.T
+	path   string
+	server *control.Server
+	stop   func() // in good order, once
+}
+
+// newDaemon starts a daemon that was prepared.
+func newDaemon(t *testing.T, prepare ...func(*control.Server)) *daemon {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "thc-") // a short path
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &daemon{service: newService(t), t: t, path: filepath.Join(dir, "c.sock")}
+	claim, err := control.Take(d.path, control.Holder{PID: os.Getpid(), Root: "/here"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := claim.Listen(control.MaxConnections, admits, func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.server = control.NewServer(d.service, hclog.NewNullLogger())
+	for _, p := range prepare {
+		p(d.server)
+	}
+	served := make(chan error, 1)
+	go func() { served <- d.server.Serve(ln) }()
+	d.stop = sync.OnceFunc(func() {
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		d.server.Shutdown(ended)
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		if err := claim.Release(); err != nil {
+			t.Error(err)
+		}
+		left, err := os.ReadDir(dir)
+		if err != nil || len(left) > 0 {
+			t.Errorf("it leaves %v, %v", left, err)
+		}
+		_ = os.RemoveAll(dir)
+	})
+	t.Cleanup(d.stop)
+	return d
+}
+
+func (d *daemon) client() *control.Client {
+	d.t.Helper()
+	c, err := control.Dial(d.t.Context(), d.path)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return c
+}
+
+func (d *daemon) connect() net.Conn {
+	d.t.Helper()
+	conn, err := net.Dial("unix", d.path)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// serves checks that the daemon does its work.
+func (d *daemon) serves() {
+	d.t.Helper()
+	if a := d.client().Call(d.t.Context(), control.Call{Name: "x.echo", Arguments: []byte(`{}`)}, nil); a.Err != nil {
+		d.t.Error(a.Err)
+	}
+}
+
+func same(t *testing.T, what string, got, want any) {
+	t.Helper()
+	g, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(g, w) {
+		t.Errorf("%s is\n%s\nwant\n%s", what, g, w)
+	}
+}
+
+// What comes over the socket is what the host said.
+func TestCall(t *testing.T) {
+	t.Parallel()
+	d := newDaemon(t)
+	c := d.client()
+	for _, call := range []control.Call{
+		{Name: "x.echo", Arguments: []byte(`{"text": "<&>", "n": 1.50}`)},
+		{Name: "x_echo", Arguments: []byte("{}")},
+		{Name: "x.echo", Arguments: []byte(`{"text":`)},
+		{Name: "blocks"},
+		{Name: "fail"},
+		{Name: "no such & tool?"},
+		{Name: "danger"},
+	} {
+		want, got := d.Call(t.Context(), control.Caller{}, call, nil), c.Call(t.Context(), call, nil)
+		same(t, "the result", got.Result, want.Result)
+		if string(got.Result.Structured) != string(want.Result.Structured) {
+			t.Errorf("the structured part is %q, want %q", got.Result.Structured, want.Result.Structured)
+		}
+		want.Outcome.ID, want.Outcome.Metadata.ExecutionTimeMS = "", 0
+		got.Outcome.ID, got.Outcome.Metadata.ExecutionTimeMS = "", 0
+		same(t, "the outcome", got.Outcome, want.Outcome)
+		if (got.Err == nil) != (want.Err == nil) {
+			t.Fatalf("the error is %v, want %v", got.Err, want.Err)
+		}
+		if want.Err != nil {
+			g, w := *tool.AsError(got.Err), *tool.AsError(want.Err)
+			g.Err, w.Err, w.Unsent = nil, nil, false // these do not travel
+			if g != w || g.Error() != want.Err.Error() {
+				t.Errorf("the error is\n%+v\nwant\n%+v", g, w)
+			}
+		}
+	}
+}
+
+func TestTools(t *testing.T) {
+	t.Parallel()
+	d := newDaemon(t)
+	if err := d.SetOverrides(map[string]host.Override{"x.echo": {Safety: tool.Dangerous, Name: "y.echo", Approval: policy.AllowAll}}); err != nil {
+		t.Fatal(err)
+	}
+	c := d.client()
+	for _, f := range []host.Filter{{}, {MaxSafety: tool.Safe}, {Categories: []string{"odd", "x"}}, {Search: "WAIT"}, {Search: "nothing"}} {
+		got, err := c.Tools(t.Context(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := d.Tools(control.Caller{}, f)
+		same(t, "the list", got, want)
+		for i := range got {
+			same(t, "the claim", got[i].Claimed, want[i].Claimed)
+			same(t, "the schema", string(got[i].InputSchema), string(want[i].InputSchema))
+		}
+	}
+	if x, ok, err := c.Tool(t.Context(), "y_echo"); !ok || err != nil || x.Name != "y.echo" || x.Claimed.Name != "x.echo" {
+		t.Errorf("the tool is %+v, %v, %v", x, ok, err)
+	}
+	if _, ok, err := c.Tool(t.Context(), "x.echo"); ok || err != nil {
+		t.Errorf("it is there: %v, %v", ok, err)
+	}
+	if err := c.RestartPlugin(t.Context(), "a/b"); tool.CodeOf(err) != tool.CodeNotFound || !strings.Contains(err.Error(), "a/b") {
+		t.Errorf("a plugin that is not there: %v", err)
+	}
+	if err := c.Reload(t.Context()); err != nil {
+		t.Error(err)
+	}
+	d.reload = errors.New("line 7 is bad")
+	if err := c.Reload(t.Context()); err == nil || err.Error() != "line 7 is bad" {
+		t.Errorf("the reload says %v", err)
+	}
+}
+
+func TestApproval(t *testing.T) {
+	t.Parallel()
+	d := newDaemon(t)
+	c := d.client()
+	call := control.Call{Name: "danger", Arguments: []byte(`{"text": "<&>"}`)}
+	for name, x := range map[string]struct {
+		decision policy.Decision
+		err      error
+		code     tool.Code
+		says     string
+	}{
+		"yes":      {policy.Decision{Verdict: policy.Allow}, nil, "", ` {"text":"<&>"}`},
+		"no":       {policy.Decision{Verdict: policy.Deny, Reason: "not today"}, nil, tool.CodeApprovalDenied, "not today"},
+		"changed":  {policy.Decision{Verdict: policy.Modify, Arguments: []byte(`{"other":1}`)}, nil, "", ` {"other":1}`},
+		"a bad no": {policy.Decision{Verdict: policy.Modify, Arguments: []byte(`[]`)}, nil, tool.CodeInvalidArguments, ""},
+		"an error": {policy.Decision{Verdict: policy.Allow}, errors.New("no terminal"), tool.CodeApprovalDenied, "no terminal"},
+	} {
+		var asked policy.Request
+		a := c.Call(t.Context(), call, policy.ApproverFunc(func(ctx context.Context, r policy.Request) (policy.Decision, error) {
+			asked = r
+			res, err := r.Preview(ctx)
+			if err != nil || res.Text() != "it would <change>" {
+				t.Errorf("%s: the preview is %q, %v", name, res.Text(), err)
+			}
+			return x.decision, x.err
+		}))
+		if asked.Call.Name != "danger" || string(asked.Call.Arguments) != `{"text":"<&>"}` || asked.Definition.Description != "Destroys." || asked.Session == "" {
+			t.Errorf("%s: asked about %+v", name, asked)
+		}
+		if code := tool.CodeOf(a.Err); code != x.code {
+			t.Errorf("%s: the code is %q, want %q: %v", name, code, x.code, a.Err)
+		}
+		if text := a.Outcome.Content; !strings.Contains(strings.ReplaceAll(text, ": ", ":"), x.says) {
+			t.Errorf("%s: the outcome is %q, without %q", name, text, x.says)
+		}
+	}
+}
+
+// An answer that is not JSON is reported as one that cannot be sent.
+func TestAnswerThatIsNotJSON(t *testing.T) {
+	t.Parallel()
+	d := newDaemon(t)
+	a := d.client().Call(t.Context(), control.Call{Name: "x.echo"}, nil) // it answers with a space
+	if tool.CodeOf(a.Err) != tool.CodeInvalidResult || a.Outcome.Error == nil {
+		t.Errorf("it ends with %v, %+v", a.Err, a.Outcome)
+	}
+}
+
+// A call ends when its caller goes away; who waits for an answer goes with it.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	d := newDaemon(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	answered, c := make(chan control.Answer, 1), d.client()
+	go func() { answered <- c.Call(ctx, control.Call{Name: "wait"}, nil) }()
+	<-d.began
+	cancel()
+	a := <-answered
+	if tool.CodeOf(a.Err) != tool.CodeCanceled || a.Outcome.Metadata.Attempts != 1 {
+		t.Errorf("it ends with %v, %+v", a.Err, a.Outcome)
+	}
+	<-d.ended
+
+	conn := d.connect()
+	_, _ = fmt.Fprint(conn, "POST /v1/call?name=wait HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+	<-d.began
+	_ = conn.Close()
+	<-d.ended
+
+	ctx, cancel = context.WithCancel(t.Context())
+	a = d.client().Call(ctx, control.Call{Name: "danger"}, policy.ApproverFunc(func(ctx context.Context, _ policy.Request) (policy.Decision, error) {
+		cancel()
+		<-ctx.Done()
+		return policy.Decision{}, ctx.Err()
+	}))
+	if tool.CodeOf(a.Err) != tool.CodeCanceled {
+		t.Errorf("the question ends with %v", a.Err)
+	}
+	a = d.client().Call(t.Context(), control.Call{Name: "danger", Timeout: time.Millisecond}, policy.ApproverFunc(func(ctx context.Context, _ policy.Request) (policy.Decision, error) {
+		<-ctx.Done() // which only the daemon can bring about
+		return policy.Decision{}, ctx.Err()
+	}))
+	if tool.CodeOf(a.Err) != tool.CodeDeadlineExceeded {
+		t.Errorf("the question ends with %v", a.Err)
+	}
+}
+
+// A client that sends nonsense gets an error or loses the connection, and does no harm.
+func TestNonsense(t *testing.T) {
+	t.Parallel()
+	d := newDaemon(t)
+	post := func(path, body string) string {
+		return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
+	}
+	for name, c := range map[string]struct{ send, want string }{
+		"bytes":              {"\x16\x03\x01\x00\xff\x00\r\n\r\n", "400"},
+		"text":               {"hello, world\r\n\r\n", "400"},
+		"a long line":        {strings.Repeat("x", 1<<20), "431"},
+		"a long header":      {"GET /v1/state HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 1<<20) + "\r\n\r\n", "431"},
+		"an unknown path":    {"GET /v2/state HTTP/1.0\r\n\r\n", "404"},
+		"an unknown method":  {"PUT /v1/state HTTP/1.0\r\n\r\n", "405"},
+		"a large body":       {post("/v1/call?name=x.echo", strings.Repeat("x", control.MaxArguments+1)), "413"},
+		"a bad grant":        {post("/v1/call?name=x.echo&grant=%3f", "{}"), "400"},
+		"a bad time":         {post("/v1/call?name=x.echo&timeout=-1s", "{}"), "400"},
+		"a bad level":        {"GET /v1/tools?max_safety=x HTTP/1.0\r\n\r\n", "400"},
+		"an unknown call":    {post("/v1/calls/x/approval", "{}"), "404"},
+		"an unknown preview": {"GET /v1/calls/x/preview HTTP/1.0\r\n\r\n", "404"},
+	} {
+		conn := d.connect()
+		// The daemon may hang up before all is written.
+		go func() { _, _ = io.WriteString(conn, c.send) }()
+		line, err := bufio.NewReader(conn).ReadString('\n')
+		if fields := strings.Fields(line); len(fields) < 2 || fields[1] != c.want {
+			t.Errorf("%s: it answers %q, %v, want %s", name, line, err, c.want)
+		}
+		_ = conn.Close()
+	}
+	d.serves()
+}
+
+// A decision that is invalid, or answers no question, changes nothing.
+func TestNonsenseInAnApproval(t *testing.T) {
+	t.Parallel()
+	d := newDaemon(t)
+	conn := d.connect()
+	_, _ = fmt.Fprint(conn, "POST /v1/call?name=danger&ask=true HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}")
+	in := bufio.NewReader(conn)
+	line := ""
+	for !strings.HasPrefix(line, "{") {
+		var err error
+		if line, err = in.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var begin struct{ ID string }
+	if err := json.Unmarshal([]byte(line), &begin); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := in.ReadString('\n'); err != nil || !strings.Contains(line, `"event":"approval"`) {
+		t.Fatalf("%q, %v", line, err)
+	}
+	decide := func(body string) string {
+		c := d.connect()
+		_, _ = fmt.Fprintf(c, "POST /v1/calls/%s/approval HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s", begin.ID, len(body), body)
+		answer, _ := io.ReadAll(c)
+		return string(answer)
+	}
+	for body, want := range map[string]string{"": " 400 ", "yes": " 400 ", `{"verdict":"sure"}`: " 400 ", `{}`: " 400 "} {
+		if got := decide(body); !strings.Contains(got, want) {
+			t.Errorf("to %q it answers %q", body, got)
+		}
+	}
+	if got := decide(`{"verdict":"allow"}`); !strings.Contains(got, " 200 ") {
+		t.Errorf("to a yes it answers %q", got)
+	}
+	if rest, err := io.ReadAll(in); err != nil || !strings.Contains(string(rest), `"success":true`) {
+		t.Errorf("%q, %v", rest, err)
+	}
+}
+
+// A client that sends nothing, or not all of a request, loses the connection.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"nothing":       "",
+		"half a header": "GET /v1/state HTTP/1.1\r\nHost: ",
+		"no next one":   "GET /v1/state HTTP/1.1\r\nHost: x\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDaemon(t)
+			conn := d.connect()
+			if _, err := io.WriteString(conn, text); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.Copy(io.Discard, conn); err != nil { // until the daemon hangs up
+				t.Error(err)
+			}
+			d.serves()
+		})
+	}
+}
+
+// Connections beyond the limit wait, and are served when others end.
+func TestManyConnections(t *testing.T) {
+	t.Parallel()
+	d := newDaemon(t)
+	for range control.MaxConnections + 10 {
+		d.connect()
+	}
+	conn := d.connect()
+	if _, err := io.WriteString(conn, "GET /v1/state HTTP/1.0\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, " 200 ") {
+		t.Errorf("it answers %q, %v", line, err)
+	}
+}
+
+// Of many calls at a time some are refused, and leave connections for everything else.
+func TestManyCalls(t *testing.T) {
+	t.Parallel()
+	d := newDaemon(t)
+	c := d.client()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	const calls = 140
+	codes := make(chan tool.Code, calls)
+	for range calls {
+		go func() { codes <- tool.CodeOf(c.Call(ctx, control.Call{Name: "wait"}, nil).Err) }()
+	}
+	for range calls - 128 {
+		if code := <-codes; code != tool.CodeResourceExhausted {
+			t.Errorf("a call too many ends with %s", code)
+		}
+	}
+	for range 128 {
+		<-d.began
+	}
+	if state := d.client().State(); state.Calls != 128 {
+		t.Errorf("%d calls are under way", state.Calls)
+	}
+	cancel()
+	for range 128 {
+		if code := <-codes; code != tool.CodeCanceled {
+			t.Errorf("a call ends with %s", code)
+		}
+	}
+}
+
+// A server that ends waits for no connection that says nothing, and tells callers.
+func TestShutdown(t *testing.T) {
+	t.Parallel()
+	d := newDaemon(t, (*control.Server).Patient)
+	silent := d.connect()
+	answered := make(chan control.Answer, 1)
+	go func() { answered <- d.client().Call(t.Context(), control.Call{Name: "wait"}, nil) }()
+	<-d.began
+	d.stop()
+	if a := <-answered; tool.CodeOf(a.Err) != tool.CodeCanceled || a.Outcome.Metadata.Attempts != 1 {
+		t.Errorf("the call ends with %v", a.Err)
+	}
+	if _, err := silent.Read(make([]byte, 1)); err == nil {
+		t.Error("the silent one was told something")
+	}
+	if _, err := control.Dial(t.Context(), d.path); !errors.Is(err, control.ErrNoDaemon) {
+		t.Errorf("there is a daemon: %v", err)
+	}
+}
+
+// A process that is not a daemon may listen on the socket.
+func TestDialNonsense(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("/tmp", "thc-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	for name, says := range map[string]string{
+		"closes": "", "garbage": "\x00\x01\x02\r\n\r\n", "html": "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>",
+		"empty": "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", "no such thing": "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
+	} {
+		path := filepath.Join(dir, strings.ReplaceAll(name, " ", ""))
+		ln, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			for {
+				conn, err := ln.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = io.WriteString(conn, says)
+				_ = conn.Close()
+			}
+		}()
+		_, err = control.Dial(t.Context(), path)
+		if tool.CodeOf(err) != tool.CodeUnavailable || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", name, err)
+		}
+		_ = ln.Close()
+	}
+	// One that says nothing is not waited for.
+	ln, err := net.Listen("unix", filepath.Join(dir, "silent"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ln.Close() }()
+	if _, err := control.Dial(t.Context(), ln.Addr().String()); tool.CodeOf(err) != tool.CodeUnavailable {
+		t.Errorf("a silent one: %v", err)
+	}
+	for _, path := range []string{filepath.Join(dir, "nowhere", "x"), filepath.Join(dir, strings.Repeat("x", 200)), dir} {
+		if _, err := control.Dial(t.Context(), path); !errors.Is(err, control.ErrNoDaemon) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}

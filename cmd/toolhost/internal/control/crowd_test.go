@@ -1,0 +1,117 @@
+package control_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/require"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// Clients that do not speak, do not finish or do not read cannot keep others out.
+func TestCrowd(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct { //nolint:paralleltest // each crowd fills the socket
+		text   string
+		within time.Duration // less than the daemon waits for the crowd
+	}{
+		"silent":      {"", require.Ceiling},
+		"half header": {"GET /v1/state HTTP/1.1\r\nHost: ", require.Ceiling},
+		"half body":   {"POST /v1/call?name=x.echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{", 24 * time.Second},
+		"no reading":  {"GET /v1/tools HTTP/1.1\r\nHost: x\r\n\r\n", 24 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) { // one at a time, as time counts
+			d := newDaemon(t, (*control.Server).Patient)
+			for i := range 40 { // so that their list does not fit into the socket
+				d.answersAs(t, fmt.Sprint("tool", i), strings.Repeat("x", 4<<10))
+			}
+			for _, more := range []int{control.MaxConnections + 50, 20} {
+				for range more {
+					_, _ = io.WriteString(d.connect(), c.text)
+				}
+				conn := d.connect()
+				require.NoError(t, conn.SetReadDeadline(time.Now().Add(c.within)))
+				_, _ = io.WriteString(conn, "GET /v1/state HTTP/1.0\r\n\r\n")
+				line, err := bufio.NewReader(conn).ReadString('\n')
+				if err != nil || !strings.Contains(line, " 200 ") {
+					t.Errorf("it answers %q, %v", line, err)
+				}
+			}
+		})
+	}
+}
+
+// answersAs adds a tool with a description.
+func (s *service) answersAs(t *testing.T, name, description string) {
+	t.Helper()
+	if err := s.Register(tool.Tool{
+		Definition: tool.Definition{Name: name, Description: description, Safety: tool.Safe},
+		Handler:    func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, nil },
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Questions without answers do not keep callers from calling, and are bounded themselves.
+func TestQuestionsThatWait(t *testing.T) {
+	t.Parallel()
+	d := newDaemon(t)
+	c := d.client()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	asked, answers := make(chan bool, 100), make(chan control.Answer, 100)
+	ask := func() {
+		go func() {
+			answers <- c.Call(ctx, control.Call{Name: "danger"}, policy.ApproverFunc(func(ctx context.Context, _ policy.Request) (policy.Decision, error) {
+				asked <- true
+				<-ctx.Done()
+				return policy.Decision{}, ctx.Err()
+			}))
+		}()
+	}
+	for range 16 { // of this process
+		ask()
+		<-asked
+	}
+	ask()
+	a := <-answers
+	if tool.CodeOf(a.Err) != tool.CodeApprovalDenied || !strings.Contains(a.Err.Error(), "16 questions to process") {
+		t.Errorf("a question too many ends with %v", a.Err)
+	}
+	codes := make(chan tool.Code, 200)
+	for range 128 { // as many as without them
+		go func() { codes <- tool.CodeOf(c.Call(ctx, control.Call{Name: "wait"}, nil).Err) }()
+	}
+	for range 128 {
+		select {
+		case <-d.began:
+		case code := <-codes:
+			t.Fatalf("a call ends with %s", code)
+		}
+	}
+	cancel()
+}
+
+// A question has an end, which the client is told beforehand.
+func TestQuestionHasAnEnd(t *testing.T) {
+	t.Parallel()
+	d := newDaemon(t)
+	conn := d.connect()
+	_, _ = io.WriteString(conn, "POST /v1/call?name=danger&ask=true&timeout=1h HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}")
+	for in := bufio.NewScanner(conn); in.Scan(); {
+		if strings.Contains(in.Text(), `"event":"approval"`) {
+			if !strings.Contains(in.Text(), `"within":"1h0m0s"`) && !strings.Contains(in.Text(), `"within":"59m59`) {
+				t.Errorf("it asks %s", in.Text())
+			}
+			return
+		}
+	}
+	t.Error("it does not ask")
+}

@@ -1,0 +1,122 @@
+package control_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// answers adds a tool that gives a result.
+func (s *service) answers(t *testing.T, name string, res tool.Result) {
+	t.Helper()
+	if err := s.Register(tool.Tool{
+		Definition: tool.Definition{Name: name, Description: "Answers.", Safety: tool.Safe},
+		Handler:    func(context.Context, tool.Call) (tool.Result, error) { return res, nil },
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A result comes over the socket as it was, however large its parts are and whatever bytes
+// they have.
+func TestPartsOfAnAnswer(t *testing.T) {
+	t.Parallel()
+	d := newDaemon(t)
+	long := strings.Repeat("世\x01\n", 30_000)
+	for name, res := range map[string]tool.Result{
+		"nothing":    {},
+		"structured": {Structured: []byte(`{"a": "` + strings.Repeat("é", 40_000) + `"}`)},
+		"extra": {Meta: []byte(`{"b": 9007199254740993, "a": "` + strings.Repeat("é", 40_000) + `"}`), Content: []tool.Content{
+			tool.TextContent{Text: "t", Extra: `{"annotations":{"audience":["user"]}}`},
+			tool.ImageContent{Data: []byte{1}, Extra: `{"_meta":{}}`}, tool.AudioContent{Data: []byte{1}, Extra: `{"_meta":{}}`},
+			tool.ResourceContent{URI: "x:y", Extra: `{"_meta":{}}`}, tool.ResourceLink{URI: "x:y", Extra: `{"title":"T"}`},
+		}},
+		"many": {IsError: true, Structured: []byte(`[ 1]`), Content: []tool.Content{
+			tool.TextContent{}, tool.TextContent{Text: long}, tool.TextContent{Text: strings.Repeat("\x01\"", 70_000)},
+			tool.TextContent{Text: "bad \xff bytes"}, tool.TextContent{Text: strings.Repeat("\xff", 70_000)},
+			tool.ImageContent{}, tool.ImageContent{Data: []byte(long), MIMEType: "image/png"}, tool.AudioContent{Data: []byte{0}, MIMEType: "<&>"},
+			tool.ResourceContent{URI: "x:y", Blob: []byte{}}, tool.ResourceContent{URI: "x:y", Blob: bytes.Repeat([]byte{7}, 64<<10)},
+			tool.ResourceContent{URI: long, Text: long, MIMEType: "a/b"}, tool.ResourceLink{URI: "x:z", Name: "n", Description: long, MIMEType: "t"},
+		}},
+	} {
+		d.answers(t, name, res)
+		call := control.Call{Name: name}
+		want, got := d.Call(t.Context(), control.Caller{}, call, nil), d.client().Call(t.Context(), call, nil)
+		if !reflect.DeepEqual(got.Result, want.Result) {
+			t.Errorf("%s: the result is %.300q,\nwant %.300q", name, fmt.Sprint(got.Result), fmt.Sprint(want.Result))
+		}
+		want.Outcome.ID, want.Outcome.Metadata.ExecutionTimeMS = got.Outcome.ID, got.Outcome.Metadata.ExecutionTimeMS
+		if got.Err != nil || !reflect.DeepEqual(got.Outcome, want.Outcome) {
+			t.Errorf("%s: the outcome is %.300q, %v,\nwant %.300q", name, fmt.Sprint(got.Outcome), got.Err, fmt.Sprint(want.Outcome))
+		}
+	}
+}
+
+// Callers that do not read their answers hold only so much together.
+func TestAnswersThatAreNotRead(t *testing.T) {
+	t.Parallel()
+	d := newDaemon(t)
+	d.answers(t, "large", tool.Text(strings.Repeat("x", 60<<20)))
+	begin := func() *bufio.Reader {
+		conn := d.connect()
+		if _, err := io.WriteString(conn, "POST /v1/call?name=large HTTP/1.0\r\nContent-Length: 0\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		return bufio.NewReader(conn)
+	}
+	line := ""
+	for range 5 {
+		in := begin()
+		for line = ""; !strings.Contains(line, `"text":"xxx`) && !strings.Contains(line, `"end"`); {
+			var err error
+			if line, err = in.ReadString('\n'); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if !strings.Contains(line, `"resource_exhausted"`) || !strings.Contains(line, "tool large ran") {
+		t.Errorf("the fifth answer is %.300q", line)
+	}
+	d.serves()
+}
+
+// The same holds for what they send.
+func TestArgumentsThatAreHeld(t *testing.T) {
+	t.Parallel()
+	d := newDaemon(t)
+	c := d.client()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	large := make([]byte, control.MaxArguments)
+	codes := make(chan tool.Code, 10)
+	call := func() {
+		go func() { codes <- tool.CodeOf(c.Call(ctx, control.Call{Name: "hold", Arguments: large}, nil).Err) }()
+	}
+	for range 8 {
+		call()
+		select {
+		case <-d.began:
+		case code := <-codes:
+			t.Fatalf("a call ends with %s", code)
+		}
+	}
+	call()
+	if code := <-codes; code != tool.CodeResourceExhausted {
+		t.Errorf("the ninth call ends with %s", code)
+	}
+	d.serves()
+	cancel()
+	for range 8 {
+		if code := <-codes; code != tool.CodeCanceled {
+			t.Errorf("a call ends with %s", code)
+		}
+	}
+}

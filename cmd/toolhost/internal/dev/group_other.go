@@ -1,7 +1,0 @@
-//go:build !unix
-
-package dev
-
-import "os/exec"
-
-func inGroup(*exec.Cmd) {}

@@ -1,7 +1,0 @@
-//go:build darwin || freebsd
-
-package doctor
-
-import "golang.org/x/sys/unix"
-
-const noexec = unix.MNT_NOEXEC

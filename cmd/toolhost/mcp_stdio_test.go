@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// spoken starts toolhost serve --mcp stdio, and returns its standard input and output.
+func (w *world) spoken(args ...string) (cmd *exec.Cmd, in io.WriteCloser, lines *bufio.Scanner, leave func()) {
+	w.t.Helper()
+	cmd = w.command(append([]string{"serve", "--mcp", "stdio", "--plugin-dir", w.plugins}, args...)...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = cmd.Process.Kill() })
+	lines = bufio.NewScanner(out)
+	lines.Buffer(nil, 1<<20)
+	return cmd, in, lines, func() { _, _ = in.Close(), out.Close() }
+}
+
+// conversation is what a client says to call a tool, a line each.
+func conversation(tool, arguments string) string {
+	return hello + "\n" + `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" +
+		fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, tool, arguments) + "\n"
+}
+
+// A client that closes its end gets the answers to what it has asked, and nothing but MCP.
+func TestMCPOnStandardInput(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "fs", "player")
+	w.write("a.txt", "text")
+	w.configure("callers: {other: {grants: ['fs:read']}}")
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--grant", "fs:read"}, `"text":"text"`},
+		{nil, "Permission denied for tool: fs_read"},
+		{[]string{"--caller", "other", "--log-level", "debug", "--json"}, `"text":"text"`},
+	} {
+		o := w.runWith(conversation("fs_read", `{"path":"a.txt"}`), append([]string{"serve", "--mcp", "stdio", "--config", w.config()}, c.args...)...)
+		o.exits(0).prints(c.says)
+		answers := map[float64]bool{}
+		for line := range strings.Lines(o.stdout) {
+			var m map[string]any
+			if err := json.Unmarshal([]byte(line), &m); err != nil || m["jsonrpc"] != "2.0" {
+				t.Errorf("standard output has %q", line)
+			}
+			id, _ := m["id"].(float64)
+			answers[id] = true
+		}
+		if !answers[1] || !answers[2] {
+			t.Errorf("%q: it answers %s", c.args, o.stdout)
+		}
+	}
+	lines := w.run("audit", "search", "--via", "mcp", "--json").exits(0).stdout
+	for _, want := range []string{`"caller":"mcp","via":"mcp","client":"tester 7"`, `"caller":"other","via":"mcp"`} {
+		if !strings.Contains(lines, want) {
+			t.Errorf("on record is %s, and not %s", lines, want)
+		}
+	}
+	w.runWith("", "serve", "--mcp", "stdio", "--caller", "cli").exits(2)
+	if o := w.runWith("", "serve", "--mcp", "stdio", "--json", "--caller", "cli").exits(2); o.stdout != "" {
+		t.Errorf("standard output has %q", o.stdout)
+	}
+	o := w.runWith("not JSON\n"+conversation("play_echo", `{"text":"goes on"}`), "serve", "--mcp", "stdio").exits(0).prints("goes on")
+	if first, _, _ := strings.Cut(o.stdout, "\n"); !strings.Contains(first, `"id":null,"error":{"code":-32700`) {
+		t.Errorf("a line that is not JSON is answered by %s", first)
+	}
+	w.runWith(strings.Repeat("not JSON\n", 1000), "serve", "--mcp", "stdio").exits(1).says("standard input", "in a row are not messages")
+	if o := w.runWith(conversation("play_danger", `{}`), "serve", "--mcp", "stdio"); !strings.Contains(o.stdout, "isError") {
+		t.Errorf("a dangerous tool runs without a yes: %s", o.stdout)
+	}
+	w.runWith(conversation("play_danger", `{"text":"said yes"}`), "serve", "--mcp", "stdio", "--yes").exits(0).prints("said yes")
+}
+
+// A call ends with the client that left, and in its time when the process is told to end.
+func TestMCPClientOnStandardInputLeaves(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	begun := func(name string) (fifo string, wait func()) {
+		fifo = filepath.Join(w.root, name)
+		if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return fifo, func() {
+			t.Helper()
+			if _, err := os.ReadFile(fifo); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	ended := func(cmd *exec.Cmd) {
+		t.Helper()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("it ends with %v", err)
+		}
+	}
+
+	// The process of the client is gone.
+	fifo, _ := begun("left")
+	cmd, in, _, leave := w.spoken()
+	if _, err := io.WriteString(in, conversation("play_wait", fmt.Sprintf(`{"fifo":%q}`, fifo))); err != nil {
+		t.Fatal(err)
+	}
+	held, err := os.Open(fifo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	if _, err := io.Copy(io.Discard, held); err != nil {
+		t.Error(err)
+	}
+	_ = held.Close()
+	ended(cmd)
+
+	// The client has closed its end, and waits for the process to end.
+	fifo, _ = begun("waits")
+	cmd, in, lines, _ := w.spoken("--drain", "1h")
+	if _, err := io.WriteString(in, conversation("play_wait", fmt.Sprintf(`{"fifo":%q}`, fifo))); err != nil {
+		t.Fatal(err)
+	}
+	if held, err = os.Open(fifo); err != nil {
+		t.Fatal(err)
+	}
+	_ = in.Close()
+	if _, err := io.Copy(io.Discard, held); err != nil {
+		t.Error(err)
+	}
+	_ = held.Close()
+	for lines.Scan() { // until it has ended
+	}
+	ended(cmd)
+
+	// The client has closed its end, waits for a while, and then says that it is enough.
+	fifo, _ = begun("enough")
+	cmd, in, lines, _ = w.spoken()
+	if _, err := io.WriteString(in, conversation("play_wait", fmt.Sprintf(`{"fifo":%q}`, fifo))); err != nil {
+		t.Fatal(err)
+	}
+	if held, err = os.Open(fifo); err != nil {
+		t.Fatal(err)
+	}
+	_ = in.Close()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() { // until it has ended
+	}
+	_, _ = io.Copy(io.Discard, held)
+	_ = held.Close()
+	ended(cmd)
+
+	// The process is told to end, and the client is there.
+	fifo, wait := begun("begun")
+	until, _ := begun("until")
+	cmd, in, lines, _ = w.spoken()
+	if _, err := io.WriteString(in, conversation("play_hold", fmt.Sprintf(`{"fifo":%q,"until":%q}`, fifo, until))); err != nil {
+		t.Fatal(err)
+	}
+	wait()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	for late := 3; !slices.ContainsFunc(said, func(line string) bool { return strings.Contains(line, "takes no more requests") }); late++ {
+		_, _ = fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"ping"}`+"\n", late) // until the signal has come
+		if !lines.Scan() {
+			t.Fatalf("it ended: %q", said)
+		}
+		said = append(said, lines.Text())
+	}
+	if err := os.WriteFile(until, []byte("answered"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() {
+		said = append(said, lines.Text())
+	}
+	if !strings.Contains(strings.Join(said, "\n"), `"text":"answered"`) {
+		t.Errorf("the call in progress has no answer: %q", said)
+	}
+	ended(cmd)
+}
+
+// A server on standard input follows the plugin directories and the configuration, with no daemon.
+func TestMCPOnStandardInputFollows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	w.configure("callers: {mcp: {}}")
+	told := make(chan struct{}, 100)
+	cmd := w.command("serve", "--mcp", "stdio", "--plugin-dir", w.plugins, "--config", w.config())
+	c, err := mcp.NewClient(&mcp.Implementation{Name: "tester", Version: "7"}, &mcp.ClientOptions{
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { told <- struct{}{} },
+	}).Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sees := func(name string) {
+		t.Helper()
+		for !slices.Contains(toolsOf(t, c), name) {
+			select {
+			case <-told:
+			case <-time.After(time.Minute):
+				t.Fatalf("the client does not learn of %s", name)
+			}
+		}
+	}
+	sees("play_echo")
+	w.install("fs", "fs")
+	w.configure("callers: {mcp: {grants: ['fs:read']}}")
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	sees("fs_read")
+	if _, err := os.Lstat(w.socket()); err == nil {
+		t.Error("it has a socket")
+	}
+	if err := c.Close(); err != nil {
+		t.Errorf("the end: %v", err)
+	}
+}

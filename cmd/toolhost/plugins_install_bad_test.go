@@ -1,0 +1,244 @@
+package main
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"aead.dev/minisign"
+	"github.com/opencontainers/go-digest"
+)
+
+func newKey(t *testing.T) (public string, private *minisign.PrivateKey) {
+	t.Helper()
+	pub, key, err := minisign.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pub.String(), &key
+}
+
+// nothingInstalled checks that no plugin was put in place, and that no lock was made.
+func (w *world) nothingInstalled() {
+	w.t.Helper()
+	entries, err := os.ReadDir(w.installed("plugins"))
+	if err != nil && !os.IsNotExist(err) {
+		w.t.Error(err)
+	}
+	for _, e := range entries {
+		if e.Name() != ".signed" {
+			w.t.Errorf("%s is in the plugin directory", e.Name())
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(w.root, "toolhost.lock")); err == nil {
+		w.t.Error("there is a lock")
+	}
+}
+
+// What the operator does not trust is not installed, whatever the answer.
+func TestInstallTrust(t *testing.T) {
+	t.Parallel()
+	w := newInstallWorld(t)
+	public, private := newKey(t)
+	_, stranger := newKey(t)
+	configure := func(acme, all string) {
+		w.configure(fmt.Sprintf("trust: {publishers: {acme: {keys: [%q], plugins: [greeter]%s}}%s}", public, acme, all))
+	}
+	w.env = append(w.env, "TOOLHOST_CONFIG="+w.config())
+	ship := func(p parcel) string {
+		t.Helper()
+		file, _ := p.ship(t, t.TempDir())
+		return file
+	}
+	configure("", ", required: true")
+	w.bare("plugins", "install", ship(parcel{version: "1.0.100"}), "--yes").exits(5).says("trust.required", "not signed")
+	w.bare("plugins", "install", ship(parcel{version: "1.0.100", key: stranger}), "--yes").exits(5).says("key of no trusted publisher")
+	w.bare("plugins", "install", ship(parcel{version: "1.0.100", key: private, forged: true}), "--yes").exits(5).says("signature does not fit")
+	configure(", sources: [\"oci://registry.example/*\"]", "")
+	w.bare("plugins", "install", ship(parcel{version: "1.0.100", key: private}), "--yes").exits(5).says("acme may not be installed from")
+	configure(", max_safety: safe", "")
+	w.bare("plugins", "install", ship(parcel{version: "2.0.100", key: private}), "--yes").exits(5).says("greet.send is dangerous, above safe")
+	w.nothingInstalled()
+
+	w.bare("plugins", "install", ship(parcel{version: "1.0.100", key: private}), "--yes").exits(0).prints("signed by acme")
+	w.bare("call", "greet.version").exits(0).prints("1.0.100")
+	w.bare("plugins", "install", ship(parcel{version: "1.1.100"}), "--yes").exits(5).says("not signed, and version 1.0.100 was signed by acme")
+	configure("", ", required: true")
+	w.bare("plugins", "install", ship(parcel{version: "1.1.100", key: private}), "--yes").exits(0)
+	w.bare("call", "greet.version").exits(0).prints("1.1.100")
+}
+
+func TestInstallRefuses(t *testing.T) {
+	t.Parallel()
+	w := newInstallWorld(t)
+	foreign, _ := parcel{version: "1.0.100", platforms: []string{otherPlatform}}.ship(t, t.TempDir())
+	w.bare("plugins", "install", foreign, "--yes").exits(6).says("not for this machine", otherPlatform)
+	for name, says := range map[string]string{"../../escape": "an entry", "blobs/sha256/link": "an entry", "/etc/passwd": "an entry"} {
+		var b bytes.Buffer
+		out := tar.NewWriter(&b)
+		if err := out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: 1, Mode: 0o644}); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = out.Write([]byte("x"))
+		_ = out.Close()
+		file := filepath.Join(w.state, "evil.tar")
+		if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w.bare("plugins", "install", file, "--yes").exits(6).says(says, "evil.tar")
+	}
+	w.bare("plugins", "install", "oci://127.0.0.1:1/a", "--yes").exits(6).says("127.0.0.1:1", "connection refused")
+	w.bare("plugins", "install", "http://example.com/a.tar", "--yes").exits(2).says("use https")
+	w.bare("plugins", "install", "nowhere.tar", "--yes").exits(2).says("there is no file")
+	w.bare("plugins", "install", foreign, "--json").exits(2)
+	w.nothingInstalled()
+
+	own := filepath.Join(w.state, "data", "toolhost", "plugins")
+	if err := os.MkdirAll(own, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	copyFile(t, greeter(t, "1.0.100"), filepath.Join(own, "greeter"))
+	file, _ := parcel{version: "1.0.100"}.ship(t, t.TempDir())
+	w.bare("plugins", "install", file, "--yes").exits(5).says("toolhost did not install", filepath.Join(own, "greeter"))
+	w.nothingInstalled()
+	if err := os.Remove(filepath.Join(own, "greeter")); err != nil {
+		t.Fatal(err)
+	}
+	w.bare("plugins", "install", file, "--yes").exits(0)
+	twice, _ := parcel{version: "1.0.100", license: "Another text."}.ship(t, t.TempDir())
+	w.bare("plugins", "install", twice, "--yes").exits(5).says("published twice", "--force")
+	w.bare("plugins", "install", twice, "--yes", "--no-lock").exits(2).says("pins what runs")
+	w.bare("plugins", "install", twice, "--yes", "--force").exits(0)
+	w.bare("call", "greet.version").exits(0).prints("1.0.100")
+	w.bare("plugins", "install", "--help").exits(0).prints("oci://HOST/REPOSITORY")
+}
+
+// gate holds back the second half of a blob until it is opened.
+type gate struct {
+	open   chan struct{}
+	first  chan struct{} // closed when the first half of the blob was asked for
+	once   sync.Once
+	mu     sync.Mutex
+	ranges []string
+}
+
+// gated makes a shop that offers a version, and a gate before its file.
+func gated(t *testing.T, version string) (*shop, *gate) {
+	t.Helper()
+	s, g := newShop(t), &gate{open: make(chan struct{}), first: make(chan struct{})}
+	file, _ := parcel{version: version}.ship(t, t.TempDir())
+	s.offer(t, file, version)
+	text, err := os.ReadFile(greeter(t, version))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := digest.FromBytes(text)
+	between := func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/blobs/"+sum.String()) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		g.mu.Lock()
+		g.ranges = append(g.ranges, r.Header.Get("Range"))
+		g.mu.Unlock()
+		var from int
+		_, _ = fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from)
+		w.Header().Set("Accept-Ranges", "bytes")
+		w.Header().Set("Content-Length", fmt.Sprint(len(text)-from))
+		if from > 0 {
+			w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(text)-1, len(text)))
+			w.WriteHeader(http.StatusPartialContent)
+		}
+		half := max(from, len(text)/2)
+		_, _ = w.Write(text[from:half])
+		_ = http.NewResponseController(w).Flush()
+		g.once.Do(func() { close(g.first) })
+		select {
+		case <-g.open:
+			_, _ = w.Write(text[half:])
+		case <-r.Context().Done():
+		}
+	}
+	s.between.Store(&between)
+	return s, g
+}
+
+// partial is how much was fetched of files.
+func (w *world) partial() (n int64) {
+	entries, _ := os.ReadDir(w.installed("downloads"))
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			n += info.Size()
+		}
+	}
+	return n
+}
+
+// A command that is killed while it fetches has changed nothing, and the next one goes on.
+func TestInstallKilled(t *testing.T) {
+	t.Parallel()
+	w := newInstallWorld(t)
+	s, g := gated(t, "1.0.100")
+	cmd := w.command("plugins", "install", s.ref(), "--yes")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-g.first
+	w.until("something of the file is on disk", func() bool { return w.partial() > 0 })
+	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	w.nothingInstalled()
+	close(g.open)
+	w.bare("plugins", "install", s.ref(), "--yes").exits(0)
+	w.bare("call", "greet.version").exits(0).prints("1.0.100")
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if last := g.ranges[len(g.ranges)-1]; !strings.HasPrefix(last, "bytes=") {
+		t.Errorf("it asked for the ranges %q", g.ranges)
+	}
+}
+
+// Of two commands at once one waits for the other, says so, and then finds the work done.
+func TestTwoInstallsAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newInstallWorld(t)
+	s, g := gated(t, "1.0.100")
+	first := w.command("plugins", "install", s.ref(), "--yes")
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-g.first
+	second := w.command("plugins", "install", s.ref(), "--yes")
+	stderr, err := second.StderrPipe()
+	if err == nil {
+		err = second.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := bufio.NewScanner(stderr)
+	if !in.Scan() || !strings.Contains(in.Text(), fmt.Sprintf("waiting for process %d (toolhost plugins install %s)", first.Process.Pid, s.ref())) {
+		t.Errorf("it says %s", in.Text())
+	}
+	close(g.open)
+	_, _ = io.Copy(io.Discard, stderr)
+	if err := first.Wait(); err != nil {
+		t.Error(err)
+	}
+	if err := second.Wait(); err != nil {
+		t.Error(err)
+	}
+	w.bare("call", "greet.version").exits(0).prints("1.0.100")
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// underway is a command whose call has begun.
+type underway struct {
+	t              *testing.T
+	cmd            *exec.Cmd
+	stdout, stderr bytes.Buffer
+	fifo           *os.File // has an end when the tool has let go of it
+}
+
+// startCall runs a command, and waits until its tool has opened the FIFO.
+func (w *world) startCall(fifo string, args ...string) *underway {
+	w.t.Helper()
+	u := &underway{t: w.t, cmd: w.command(append(args, "--arg", "fifo="+fifo, "--plugin-dir", w.plugins)...)}
+	u.cmd.Stdout, u.cmd.Stderr = &u.stdout, &u.stderr
+	if err := u.cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	var err error
+	if u.fifo, err = os.Open(fifo); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = u.fifo.Close() })
+	return u
+}
+
+// over waits until the tool has ended, wherever it runs.
+func (u *underway) over() {
+	u.t.Helper()
+	if _, err := io.Copy(io.Discard, u.fifo); err != nil {
+		u.t.Error(err)
+	}
+}
+
+// wait waits for the command.
+func (u *underway) wait() outcome {
+	u.t.Helper()
+	var failed *exec.ExitError
+	if err := u.cmd.Wait(); err != nil && !errors.As(err, &failed) {
+		u.t.Fatal(err)
+	}
+	return outcome{u.t, u.cmd.Args[1:], u.stdout.String(), u.stderr.String(), u.cmd.ProcessState.ExitCode()}
+}
+
+// A daemon that is told to end lets a call end, and takes no other.
+func TestDaemonDrains(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	s := w.serve()
+	until := newFIFO(t)
+	u := w.startCall(newFIFO(t), "call", "play.hold", "--log-level", "info", "--arg", "until="+until)
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	s.await("toolhost: ending")
+	w.run("call", "play.echo").exits(0).says("it is ending")
+	if err := os.WriteFile(until, []byte("let go"), 0); err != nil {
+		t.Fatal(err)
+	}
+	u.wait().exits(0).prints("let go").says("using the daemon")
+	for line := range s.lines {
+		s.said = append(s.said, line)
+	}
+	if err := s.cmd.Wait(); err != nil {
+		t.Errorf("the daemon ended with %v:\n%s", err, strings.Join(s.said, "\n"))
+	}
+	if _, err := os.Lstat(w.socket()); err == nil {
+		t.Error("the socket is still there")
+	}
+}
+
+// A call that does not end is ended, and its caller told why.
+func TestDaemonDrainsNoLongerThanItMay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	s := w.serve("--drain", "50ms")
+	u := w.startCall(newFIFO(t), "call", "play.wait", "--json")
+	s.ends(syscall.SIGTERM, 0)
+	var out host.Outcome
+	u.wait().exits(7).json(&out)
+	equal(t, "the code", out.Error.Code, tool.CodeCanceled)
+	u.over()
+}
+
+// Where the caller goes away, in whatever way, so does its call.
+func TestCallerOfADaemonGoesAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	w.serve()
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
+		u := w.startCall(newFIFO(t), "call", "play.wait", "--json")
+		if err := u.cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		o := u.wait()
+		if sig != syscall.SIGKILL {
+			var out host.Outcome
+			o.exits(7).json(&out)
+			equal(t, "the code", out.Error.Code, tool.CodeCanceled)
+			equal(t, "the plugin", out.Metadata.Plugin, "player") // the daemon reported the outcome
+		}
+		u.over()
+	}
+	w.run("--log-level", "info", "call", "play.echo").exits(0).says("using the daemon")
+}
+
+func TestDaemonDiesInACall(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	s := w.serve()
+	u := w.startCall(newFIFO(t), "call", "play.wait", "--json")
+	s.ends(syscall.SIGKILL, -1)
+	var out host.Outcome
+	u.wait().exits(6).says("ended, or stopped answering, while it ran play.wait", "the outcome of the call is not known").json(&out)
+	equal(t, "the code", out.Error.Code, tool.CodeUnavailable)
+	u.over()
+	// Another one takes its place, and clears up.
+	w.serve()
+	w.run("--log-level", "info", "call", "play.echo").exits(0).says("using the daemon")
+}

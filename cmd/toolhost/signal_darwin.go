@@ -1,0 +1,4 @@
+package main
+
+// awaitStop has nothing to wait for: kill suspends the process itself.
+func awaitStop(int) error { return nil }

@@ -1,6 +1,0 @@
-//go:build unix && !linux
-
-package main
-
-// awaitStop has nothing to wait for: kill suspends the process itself.
-func awaitStop(int) error { return nil }

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/host/plugin"
+)
+
+// over asks the daemon over its socket.
+func (w *world) over(path string) string {
+	w.t.Helper()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return net.Dial("unix", w.socket())
+	}}}
+	return body(w.t, &client, "http://toolhost"+path)
+}
+
+func body(t *testing.T, client *http.Client, url string) string {
+	t.Helper()
+	resp, err := client.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Errorf("%s: %s, %v: %s", url, resp.Status, err, text)
+	}
+	return string(text)
+}
+
+// What a monitor sees of a daemon that is well, has a crashing plugin, and ends.
+func TestStatusAndStop(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	w.run("status").exits(6).says("no daemon is running on " + w.socket())
+	w.run("stop").exits(2).says("no daemon is running")
+	s := w.serve()
+	w.run("status").exits(0).prints("well", "1 ready", w.root)
+	for range 4 {
+		w.run("call", "play.exit", `{"status":3}`).exits(6)
+	}
+	// The default log tells of all of it.
+	s.await("[WARN]  toolhost: plugin crashed: event=crashed plugin=player reason=\"exit status 3\"")
+	s.await("event=backoff plugin=player")
+	w.install("quitter", "quitter")
+	s.await("event=start_failed plugin=quitter")
+	var status daemonStatus
+	w.run("status", "--json").exits(1).json(&status)
+	if status.Healthy || status.PID != s.cmd.Process.Pid || len(status.Problems) != 1 || !strings.Contains(status.Problems[0], "plugin quitter is refused") {
+		t.Errorf("%+v", status)
+	}
+	w.run("status").exits(1).prints("not well", "problem: plugin quitter is refused")
+	if err := os.Remove(filepath.Join(w.plugins, "quitter")); err != nil {
+		t.Fatal(err)
+	}
+	w.install("fs", "fs")
+	s.await("event=added plugin=fs")
+	w.run("status").exits(0)
+	if err := os.Remove(filepath.Join(w.plugins, "fs")); err != nil {
+		t.Fatal(err)
+	}
+	s.await("event=removed plugin=fs")
+
+	w.run("stop", "--json").exits(0).prints(`"stopped": true`)
+	if _, err := os.Lstat(w.socket() + ".daemon"); err == nil { // it has ended, not only begun to
+		t.Error("the daemon still has its socket")
+	}
+	for line := range s.lines {
+		s.said = append(s.said, line)
+	}
+	_ = s.cmd.Wait()
+	equal(t, "the exit status", s.cmd.ProcessState.ExitCode(), 0)
+}
+
+// Alone, a command's own error tells what has happened, and the log does not tell it again.
+func TestEventsOfACommandAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	if o := w.run("call", "play.exit", `{"status":3}`).exits(6); strings.Contains(o.stderr, "event=") {
+		t.Errorf("it says %s", o.stderr)
+	}
+}
+
+// With --json the daemon's log is JSON, from the first line to the last.
+func TestServeLogsJSON(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player", "quitter")
+	w.found("nonsense: [\n")
+	s := w.begin("--json", "--metrics", "127.0.0.1:0")
+	s.await("ready: 16 tools")
+	w.run("call", "play.exit", `{"status":3}`, "--log-level", "info").exits(6).says("using the daemon")
+	s.await(`"event":"crashed"`)
+	s.ends(15, 0)
+	events := map[string]bool{}
+	for _, text := range s.said {
+		var line struct {
+			Message string `json:"@message"`
+			Level   string `json:"@level"`
+			Event   string
+		}
+		if err := json.Unmarshal([]byte(text), &line); err != nil || line.Message == "" || line.Level == "" {
+			t.Errorf("not a line of the log: %s (%v)", text, err)
+		}
+		events[line.Event] = true
+	}
+	if !events["crashed"] || !events["note"] {
+		t.Errorf("the events are %v of %q", events, s.said)
+	}
+	if o := w.bare("serve", "--json", "--metrics", "0.0.0.0:1", "--plugin-dir", w.plugins); o.status != 2 || !strings.Contains(o.stderr, `"@level":"error"`) {
+		t.Errorf("%d: %s", o.status, o.stderr)
+	}
+}
+
+// Numbers and profiles are on the socket, and on a loopback address where that is asked for.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	w.configure("metrics: {address: \"127.0.0.1:0\"}")
+	s := w.serve()
+	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+`).FindString(strings.Join(s.said, "\n"))
+	w.run("call", "play.echo").exits(0)
+	w.run("call", "play.fail").exits(1)
+	w.run("call", "play.nope").exits(3)
+	for _, text := range []string{w.over("/metrics"), body(t, http.DefaultClient, address+"/metrics")} {
+		for _, want := range []string{
+			`toolhost_calls_total{code="ok",tool="play.echo"} 1`, `{code="tool_failed",tool="play.fail"} 1`,
+			`{code="not_found",tool="(unknown)"} 1`, `toolhost_plugin_state{plugin="player",state="ready"} 1`,
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("there is no %s in\n%s", want, text)
+			}
+		}
+	}
+	if text := w.over("/debug/pprof/goroutine?debug=1"); !strings.Contains(text, "goroutine profile") {
+		t.Errorf("the profile is %.100s", text)
+	}
+	resp, err := http.Get(address + "/debug/pprof/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	equal(t, "profiles that were not asked for", resp.StatusCode, http.StatusNotFound)
+	w.configure("metrics: {address: \"127.0.0.1:1\"}")
+	s.await("metrics: a running daemon cannot change it")
+	for _, address := range []string{"0.0.0.0:9464", "evil.example:80", "127.0.0.1"} {
+		w.found("metrics: {address: \"" + address + "\"}\n")
+		w.bare("config", "check").exits(1).prints("a loopback address with a port")
+	}
+}
+
+// The daemon keeps what plugins write, whatever its own level is.
+func TestPluginsLogs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	w.run("plugins", "logs", "player").exits(2).says("there is no daemon here")
+	s := w.serve("--log-level", "error")
+	w.run("plugins", "logs", "player").exits(0)
+	w.run("plugins", "logs", "plaier").exits(2).says("did you mean player?")
+	w.run("call", "play.exit", `{"status":3}`).exits(6)
+	w.until("the crash is told", func() bool {
+		o := w.run("plugins", "logs", "player").exits(0)
+		return strings.Contains(o.stdout, "goodbye") && strings.Contains(o.stdout, "plugin crashed: exit status 3")
+	})
+	cmd := w.command("plugins", "logs", "player", "--follow", "--json", "--plugin-dir", w.plugins)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	in, last := bufio.NewScanner(out), uint64(0)
+	next := func() (l plugin.Line) {
+		t.Helper()
+		if !in.Scan() || json.Unmarshal(in.Bytes(), &l) != nil || l.Number != last+1 {
+			t.Fatalf("after line %d comes %q (%v)", last, in.Text(), in.Err())
+		}
+		last = l.Number
+		return l
+	}
+	for range 2 {
+		next()
+	}
+	w.run("call", "play.exit", `{"status":3}`).exits(6) // while it follows
+	if l := next(); !strings.Contains(l.Text, "goodbye") || l.PID == 0 || l.Host {
+		t.Errorf("%+v", l)
+	}
+	if l := next(); !l.Host || l.Level != "warn" {
+		t.Errorf("%+v", l)
+	}
+	s.ends(15, 0) // and with it the reader
+	if in.Scan() {
+		t.Errorf("after the end comes %q", in.Text())
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}

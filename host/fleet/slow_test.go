@@ -1,0 +1,93 @@
+package fleet_test
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/internal/test/require"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// A host stops reading. In the one case nothing happens to its connection, in the other the server has more for
+// it than it keeps, and ends that. Either way its calls end, others' go on, and it comes back.
+func TestHostThatDoesNotRead(t *testing.T) {
+	t.Parallel()
+	for name, flood := range map[string]int{"quiet": 0, "flooded": 2000} {
+		t.Run(name, func(t *testing.T) {
+			if testing.Short() && flood == 0 {
+				t.Skip("takes 4 s of CPU time: .ci/long runs it, and TestHostOutOfReach is its like by day")
+			}
+			t.Parallel()
+			keyFile := t.TempDir() + "/fleet.key"
+			key, err := fleet.KeyFile(keyFile)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bus, err := server.NewServer(&server.Options{
+				Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true, MaxPending: 1 << 20,
+				Nkeys: []*server.NkeyUser{{Nkey: key.Public()}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			bus.Start()
+			t.Cleanup(bus.Shutdown)
+			s := &site{key: key, url: bus.ClientURL()}
+			b, c := s.start(t, keyFile, "b"), s.start(t, keyFile, "c")
+			a := join(t, s.config("a", mount("*")))
+			a.shared(t, "work.once", 1, 2)
+			a.shared(t, "only.b", 1, 1)
+			a.shared(t, "only.c", 1, 1)
+			ended := a.underLoad(t, 8, 200)
+			if err := b.Process.Signal(syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = b.Process.Signal(syscall.SIGCONT) })
+			nc, err := nats.Connect(s.URL(), nats.Nkey(key.Public(), key.Sign))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer nc.Close()
+			for range flood {
+				if err := nc.Publish("toolhost.v1.hello", make([]byte, 32<<10)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			slowest := time.Duration(0)
+			late := false
+			require.Eventually(t, "the host to be gone", func() bool {
+				at := time.Now()
+				if _, err := a.Host.Execute(t.Context(), tool.Call{Name: "only.c"}); err != nil {
+					t.Error(err)
+				}
+				slowest = max(slowest, time.Since(at))
+				late = late || a.state("b") == fleet.HostLate
+				return a.state("b") == "" && !a.has("only.b")
+			})
+			if slowest > 20*50*time.Millisecond {
+				t.Errorf("a call of another host took %v", slowest)
+			}
+			if !late && flood == 0 {
+				t.Error("it was not late first")
+			}
+			if closed := bus.NumSlowConsumers() > 0; closed != (flood > 0) {
+				t.Errorf("the server has ended its connection: %v", closed)
+			}
+			if err := b.Process.Signal(syscall.SIGCONT); err != nil {
+				t.Fatal(err)
+			}
+			require.Eventually(t, "the host to be back", func() bool { return a.state("b") == fleet.HostReady && a.has("only.b") })
+			if got := a.text(t, "only.b"); got != "b" {
+				t.Errorf("%q", got)
+			}
+			l := ended()
+			l.check(t, b, c)
+			t.Logf("meanwhile the slowest call of another host took %v", slowest)
+		})
+	}
+}

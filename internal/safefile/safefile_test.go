@@ -1,0 +1,135 @@
+package safefile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	if err := errors.Join(
+		os.WriteFile(at("file"), []byte("content"), 0o600),
+		os.Symlink(at("file"), at("link")),
+		syscall.Mkfifo(at("fifo"), 0o600),
+		os.Mkdir(at("dir"), 0o700),
+	); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"file": "", "none": "no such file", "link": "it is a symbolic link", "fifo": "it is a FIFO", "dir": "it is a directory",
+	} {
+		f, info, err := Open(at(name), os.O_RDONLY)
+		if want == "" {
+			if err != nil || info.Size() != 7 {
+				t.Errorf("%s: %v, %v", name, info, err)
+			}
+			_ = f.Close()
+		} else if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+	// What is opened counts, whatever the path was before.
+	if f, err := openNoFollow(at("link"), os.O_RDWR|os.O_CREATE); !errors.Is(err, errSymlink) {
+		t.Errorf("a link is opened: %v, %v", f, err)
+	}
+	if f, err := openNoFollow(at("fifo"), os.O_RDONLY); err != nil { // and does not wait
+		t.Error(err)
+	} else {
+		_ = f.Close()
+	}
+	f, _, err := OpenTarget(at("link"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	if there, err := IsAt(at("file"), f); !there || err != nil {
+		t.Errorf("the link's target is another file: %v", err)
+	}
+	for _, name := range []string{"link", "none"} {
+		if there, err := IsAt(at(name), f); there || err != nil {
+			t.Errorf("%s is the file: %v", name, err)
+		}
+	}
+}
+
+func TestReplaceAndCreate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	has := func(content string, mode fs.FileMode) {
+		t.Helper()
+		got, err := os.ReadFile(path)
+		if err != nil || string(got) != content {
+			t.Errorf("it has %q, %v, want %q", got, err, content)
+		}
+		if info, err := os.Lstat(path); err != nil || info.Mode() != mode {
+			t.Errorf("its mode is %v, %v, want %v", info.Mode(), err, mode)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+			t.Errorf("%v, %v are left", left, err)
+		}
+	}
+	if err := Create(path, []byte("a"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	has("a", 0o600)
+	if err := Create(path, []byte("b"), 0o600); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a file is replaced: %v", err)
+	}
+	has("a", 0o600)
+	if err := Replace(path, []byte("b"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	has("b", 0o644)
+	if err := Replace(filepath.Join(path, "below"), nil, 0o644); err == nil || IsFull(err) {
+		t.Errorf("below a file: %v", err)
+	}
+	if !IsFull(fmt.Errorf("wrapped: %w", syscall.EDQUOT)) {
+		t.Error("a quota that is used up is not a full disk")
+	}
+}
+
+func TestLock(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	open := func() *os.File {
+		t.Helper()
+		f, _, err := Open(path, os.O_RDWR|os.O_CREATE)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = f.Close() })
+		return f
+	}
+	a, b := open(), open()
+	for _, c := range []struct {
+		first, second LockMode
+		want          error
+	}{{Exclusive, Exclusive, ErrLocked}, {Exclusive, Shared, ErrLocked}, {Shared, Exclusive, ErrLocked}, {Shared, Shared, nil}} {
+		if err := Lock(a, c.first, time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := Lock(b, c.second, time.Now().Add(time.Millisecond)); !errors.Is(err, c.want) {
+			t.Errorf("shared %v, then shared %v: %v, want %v", c.first, c.second, err, c.want)
+		}
+		if err := errors.Join(Unlock(a), Unlock(b)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Lock(a, Exclusive, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(10*time.Millisecond, func() { _ = a.Close() })
+	if err := Lock(b, Exclusive, time.Now().Add(time.Minute)); err != nil {
+		t.Errorf("it is not locked when the holder has closed it: %v", err)
+	}
+}

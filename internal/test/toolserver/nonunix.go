@@ -1,7 +1,0 @@
-//go:build !unix
-
-package toolserver
-
-import "os/exec"
-
-func startAlone(cmd *exec.Cmd) error { return cmd.Start() }

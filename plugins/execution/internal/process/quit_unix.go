@@ -1,8 +1,0 @@
-//go:build unix
-
-package process
-
-import "golang.org/x/sys/unix"
-
-// quitGroup tells a process and its group to quit.
-func quitGroup(pid int) { _ = unix.Kill(-pid, unix.SIGQUIT) }

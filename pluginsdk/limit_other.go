@@ -1,5 +1,0 @@
-//go:build !unix
-
-package pluginsdk
-
-func sizeLimit() int64 { return 0 }
