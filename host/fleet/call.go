@@ -32,9 +32,6 @@ func (f *Fleet) Execute(ctx context.Context, call tool.Call) (tool.Result, error
 	if rule.Durable != "" {
 		return r.queued(ctx)
 	}
-	if rule.Hedge > 0 && idempotent {
-		return r.hedged(ctx)
-	}
 	return r.tried(ctx)
 }
 
@@ -107,67 +104,14 @@ func (r *remoteCall) repeatable(err error) bool {
 	}
 }
 
-// hedged runs the call, and on a second host too if the first has not answered in time. The first
-// answer counts.
-func (r *remoteCall) hedged(ctx context.Context) (tool.Result, error) {
-	type end struct {
-		res tool.Result
-		at  *offer
-		err error
-	}
-	// Of two answers only one can be shown as it comes, and which is not known.
-	ctx, cancel := context.WithCancel(tool.WithDeltas(ctx, nil))
-	defer cancel()
-	ends := make(chan end, 2)
-	started := make(chan *offer, 2)
-	run := func(but *member) {
-		res, at, err := r.onceAt(ctx, but, func(o *offer) { started <- o })
-		ends <- end{res, at, err}
-	}
-	go run(nil)
-	timer := time.NewTimer(r.rule.Hedge)
-	defer timer.Stop()
-	under, second := 1, false
-	var first *offer
-	for {
-		select {
-		case first = <-started:
-		case <-timer.C:
-			if first != nil && !second {
-				second, under = true, under+1
-				go run(first.member)
-			}
-		case e := <-ends:
-			under--
-			if e.err == nil || !r.repeatable(e.err) && e.at != nil {
-				return e.res, e.err
-			}
-			if e.at != nil && !second {
-				second, under = true, under+1
-				go run(e.at.member)
-			}
-			if under == 0 {
-				return e.res, e.err
-			}
-		}
-	}
-}
-
 // once runs the call on one host, but not on a certain one. It returns on which; nil: on none.
 func (r *remoteCall) once(ctx context.Context, but *member) (tool.Result, *offer, error) {
-	return r.onceAt(ctx, but, nil)
-}
-
-func (r *remoteCall) onceAt(ctx context.Context, but *member, started func(*offer)) (tool.Result, *offer, error) {
 	o, l, err := r.place(ctx, but)
 	if err != nil {
 		return tool.Result{}, nil, err
 	}
 	m := o.member
 	defer m.release(1)
-	if started != nil {
-		started(o)
-	}
 	call := r.call
 	call.Name, call.Session = o.Name, r.sessionAt(o)
 	begin := time.Now()

@@ -116,13 +116,10 @@ type Rule struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// Avoid are labels: a host with one of them is used only if there is no other. Default: none.
 	Avoid map[string]string `json:"avoid,omitempty"`
-	// Hedge sends a call of an idempotent tool to a second host if the first has not answered
-	// within this time; the first answer counts. Default: 0, never.
-	Hedge time.Duration `json:"hedge,omitempty"`
 	// Durable has calls of the tool wait in a queue of NATS JetStream, where they outlive their caller and their
 	// host, and says how often one may run. [durable.AtLeastOnce] is the operator's word that the
-	// tool is idempotent or looks at the idempotency key. Labels, Avoid and Hedge have no effect on
-	// where such a call runs. Default: empty, the caller waits for the host on a link.
+	// tool is idempotent or looks at the idempotency key. Labels and Avoid have no effect on where
+	// such a call runs. Default: empty, the caller waits for the host on a link.
 	Durable durable.Mode `json:"durable,omitempty"`
 }
 
@@ -181,9 +178,6 @@ func (c *Config) Check() error {
 	for _, r := range c.Rules {
 		if r.Tools == "" {
 			return bad("a rule names no tools")
-		}
-		if r.Hedge < 0 {
-			return bad("the rule of %s hedges after %v", r.Tools, r.Hedge)
 		}
 		if r.Durable != "" && r.Durable != durable.AtLeastOnce && r.Durable != durable.AtMostOnce {
 			return bad("the rule of %s is durable %.40q: use %s or %s", r.Tools, r.Durable, durable.AtLeastOnce, durable.AtMostOnce)

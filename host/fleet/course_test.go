@@ -85,34 +85,6 @@ func TestCourseOfCall(t *testing.T) {
 	}
 }
 
-// A call of an idempotent tool goes to a second host if the first is slow, and no other tool's does.
-func TestHedgedCall(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	var slow, calls atomic.Int32
-	stuck := func(name string) tool.Handler {
-		return func(ctx context.Context, _ tool.Call) (tool.Result, error) {
-			calls.Add(1)
-			if slow.CompareAndSwap(0, 1) {
-				<-ctx.Done()
-				return tool.Result{}, ctx.Err()
-			}
-			return tool.Text(name), nil
-		}
-	}
-	for _, name := range []string{"b", "c"} {
-		join(t, s.config(name, share("*")), handler("who", stuck(name), idempotent))
-	}
-	a := join(t, s.config("a", mount("*"), func(c *fleet.Config) {
-		c.Rules = []fleet.Rule{{Tools: "*", Hedge: 10 * time.Millisecond}}
-	}))
-	a.shared(t, "who", 1, 2)
-	a.text(t, "who")
-	if n := calls.Load(); n != 2 {
-		t.Errorf("%d calls", n)
-	}
-}
-
 // A clock that is five minutes off changes nothing but what is shown.
 func TestClockThatIsOff(t *testing.T) {
 	t.Parallel()

@@ -74,7 +74,7 @@ nats:
   peers:
     partner: {key: UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4, share: [], admin: true}
   rules:
-    - {tools: far.gpu.*, version: 1.4.0, labels: {gpu: 1}, avoid: {spot: true}, hedge: 200ms, durable: at-most-once}
+    - {tools: far.gpu.*, version: 1.4.0, labels: {gpu: 1}, avoid: {spot: true}, durable: at-most-once}
     - tools: "*"
   callers: {partner/alice: {grants: [fs:read]}, partner: {rate: 5/m}, "*": {}}
   max_calls: 8
@@ -146,7 +146,7 @@ func TestParse(t *testing.T) {
 			Peers: map[string]Peer{"partner": {Key: "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4", Share: []string{}, Admin: true}},
 			Rules: []fleet.Rule{{
 				Tools: "far.gpu.*", Version: "1.4.0", Labels: map[string]string{"gpu": "1"}, Avoid: map[string]string{"spot": "true"},
-				Hedge: 200 * time.Millisecond, Durable: "at-most-once",
+				Durable: "at-most-once",
 			}, {Tools: "*"}},
 			Callers: map[string]Caller{
 				"partner/alice": {Grants: []tool.Capability{"fs:read"}}, "partner": {Rate: tool.RateLimit{Calls: 5, Period: tool.Duration(minute)}}, "*": {},
@@ -307,8 +307,6 @@ var invalid = map[string]wrong{
 	"nats: {peers: {-a: {}}}":                                             {at: place{1, 16}, text: "a host's name has"},
 	"nats: {peers: {a: {key: " + public + ", shares: []}}}":               {at: place{1, 83}, text: "did you mean `share`?"},
 	"nats: {rules: [{version: newest}]}":                                  {at: place{1, 16}, text: "the rule is of no tools", beyondSchema: true},
-	"nats: {rules: [{tools: a, hedge: 1}]}":                               {at: place{1, 34}, text: "1 has no unit"},
-	"nats: {rules: [{tools: a, hedge: 25h}]}":                             {at: place{1, 34}, text: "out of range", beyondSchema: true},
 	"nats: {rules: [{tools: a, durable: twice}]}":                         {at: place{1, 36}, text: "unknown word `twice`"},
 	"nats: {callers: {'*/a': {}}}":                                        {at: place{1, 18}, text: "this name cannot be used here (a host's name"},
 	"nats: {callers: {a: {uid: 1}}}":                                      {at: place{1, 22}, text: "unknown key `uid`"},
