@@ -30,6 +30,7 @@ require (
 	aead.dev/minisign v0.3.0
 	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/coreos/go-oidc/v3 v3.21.0
+	github.com/flynn/noise v1.1.0
 	github.com/github/go-spdx/v2 v2.8.0
 	github.com/go-jose/go-jose/v4 v4.1.4
 	github.com/google/go-containerregistry v0.22.1

@@ -91,7 +91,11 @@ func (f *Fleet) accept(o *link.Opening, a *announcement, respond func([]byte) er
 	reconnects := f.nc.Stats().Reconnects
 	k, err := link.Accept(f.nc, f.self, a.Instance, o, respond)
 	if err != nil {
-		f.log.Warn("a link could not be accepted", "host", a.Name, "error", err)
+		if tool.CodeOf(err) == tool.CodeInvalidArguments {
+			f.strange.Add(1)
+		} else {
+			f.log.Warn("a link could not be accepted", "host", a.Name, "error", err)
+		}
 		v.mu.Lock()
 		v.linger()
 		v.mu.Unlock()

@@ -2,7 +2,6 @@ package link
 
 import (
 	"cmp"
-	"encoding/binary"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -13,17 +12,15 @@ import (
 
 // An answer that accepts is
 //
-//	version    uint8   1
-//	ephemeral  32 bytes
-//	max packet uint32
-//	proof      packet 0 of the server
+//	version  uint8   1
+//	message  52 bytes, the second of the handshake, with max packet (uint32) sealed in it
 //
 // One that refuses is a zero byte and a refusal in JSON.
 const (
-	refused      = 0
-	answerHeader = 1 + keySize + 4
-	maxRefusal   = 4 << 10 // bytes
-	maxMessage   = 512     // bytes of each text of a refusal
+	refused    = 0
+	answerSize = 1 + messageSize + 4
+	maxRefusal = 4 << 10 // bytes
+	maxMessage = 512     // bytes of each text of a refusal
 )
 
 // refusal is why a link is refused.
@@ -72,34 +69,14 @@ func parseRefusal(data []byte) *tool.Error {
 	}
 }
 
-// answer is what a host answers that accepts.
-type answer struct {
-	ephemeral []byte
-	maxPacket int
-	raw       []byte // all but the proof
-	proof     []byte
-}
-
-func newAnswer(ephemeral []byte, most int) *answer {
-	raw := append([]byte{version}, ephemeral...)
-	raw = binary.BigEndian.AppendUint32(raw, uint32(most)) //nolint:gosec // at most maxPacket
-	return &answer{ephemeral: ephemeral, maxPacket: most, raw: raw}
-}
-
-// parseAnswer reads an answer; the error of one that refuses is a [tool.Error] with its code.
-func parseAnswer(data []byte) (*answer, error) {
+// messageOf returns the second message of the handshake in an answer; the error of one that refuses is a [tool.Error]
+// with its code.
+func messageOf(answer []byte) ([]byte, error) {
 	switch {
-	case len(data) > 0 && data[0] == refused:
-		return nil, parseRefusal(data[1:])
-	case len(data) != answerHeader+overhead || data[0] != version:
+	case len(answer) > 0 && answer[0] == refused:
+		return nil, parseRefusal(answer[1:])
+	case len(answer) != answerSize || answer[0] != version:
 		return nil, errNotTheHost
 	}
-	a := &answer{
-		ephemeral: data[1 : 1+keySize], maxPacket: int(binary.BigEndian.Uint32(data[1+keySize:])),
-		raw: data[:answerHeader], proof: data[answerHeader:],
-	}
-	if a.maxPacket < minPacket { // with which a host refuses
-		return nil, errNotTheHost
-	}
-	return a, nil
+	return answer[1:], nil
 }

@@ -2,11 +2,12 @@ package link
 
 import (
 	"context"
-	"crypto/ecdh"
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"time"
 
+	"github.com/flynn/noise"
 	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -43,28 +44,21 @@ func Dial(ctx context.Context, nc *nats.Conn, self *Instance, remote []byte, sub
 	if !nc.IsConnected() { // the request would wait for the next connection
 		return nil, nats.ErrDisconnected
 	}
-	static, err := publicKey(remote)
-	if err != nil {
-		return nil, err
-	}
-	ephemeral, err := ecdh.X25519().GenerateKey(rand.Reader)
-	if err != nil {
-		return nil, err
-	}
 	id := make([]byte, linkSize)
 	_, _ = rand.Read(id) // never fails
-	o, err := newOpening(id, ephemeral.PublicKey().Bytes(), about, packetSize(nc))
+	size := packetSize(nc)
+	opening, hs, err := newOpening(self, remote, id, about, size)
 	if err != nil {
 		return nil, err
 	}
 	// What the server sends at once must not be too early.
-	l, err := newLink(nc, o.Link, toServer, toCaller)
+	l, err := newLink(nc, token(id), toServer, toCaller)
 	if err != nil {
 		return nil, err
 	}
-	m, err := nc.RequestWithContext(ctx, subject, o.raw)
+	m, err := nc.RequestWithContext(ctx, subject, opening)
 	if err == nil {
-		err = l.agree(&agreement{static: self.key, ephemeral: ephemeral, remoteStatic: static}, o, m.Data)
+		err = l.agree(hs, m.Data, size)
 	}
 	if err == nil {
 		err = l.signal(0) // proves to the server that the opening is not a replay
@@ -77,65 +71,55 @@ func Dial(ctx context.Context, nc *nats.Conn, self *Instance, remote []byte, sub
 }
 
 // agree checks the answer of a server, and starts the caller's side.
-func (l *Link) agree(a *agreement, o *Opening, data []byte) error {
-	got, err := parseAnswer(data)
+func (l *Link) agree(hs *noise.HandshakeState, answer []byte, size int) error {
+	message, err := messageOf(answer)
 	if err != nil {
 		return err
 	}
-	if a.remoteEphemeral, err = publicKey(got.ephemeral); err != nil {
-		return errNotTheHost
-	}
-	ofCaller, ofServer, err := a.ciphers(true, o.raw, got.raw)
+	payload, out, in, err := hs.ReadMessage(nil, message)
 	if err != nil {
 		return errNotTheHost
 	}
-	in := &opener{aead: ofServer, most: min(o.MaxPacket, maxPacket)}
-	if _, err := in.open(got.proof); err != nil {
+	most := int(binary.BigEndian.Uint32(payload))
+	if most < minPacket { // with which a host refuses
 		return errNotTheHost
 	}
-	l.start(&sealer{aead: ofCaller}, in, min(got.maxPacket, o.MaxPacket, maxPacket))
+	l.start(out, in, min(most, size))
 	l.prove()
 	return nil
 }
 
 // Accept answers an opening, whose About has to have said that the caller's instance has the public
 // half remote. It calls respond once with the answer, when the link is ready. Until the link is
-// [Link.Proven], a stranger may have sent the opening, or repeated one: its owner bounds how many
+// [Link.Proven], a stranger may have repeated the opening: its owner bounds how many
 // such links there are, keeps only one of each ID, and closes those that are not proven in time.
 //
 // # Errors
 //
-// [tool.CodeInvalidArguments] for keys that cannot be used; [tool.CodeUnsupported] if the server takes
-// only messages that are too small; those of the connection and of respond.
+// [tool.CodeInvalidArguments] if the caller's instance has not made the opening for this one;
+// [tool.CodeUnsupported] if the server takes only messages that are too small; those of the connection and of respond.
 func Accept(nc *nats.Conn, self *Instance, remote []byte, o *Opening, respond func([]byte) error) (*Link, error) {
 	size := packetSize(nc)
 	if size < minPacket {
 		return nil, tooSmall(size)
 	}
-	a := &agreement{static: self.key}
-	var err error
-	if a.remoteStatic, err = publicKey(remote); err != nil {
+	hs, err := noise.NewHandshakeState(self.handshake(false, remote, o.prologue))
+	if err != nil {
 		return nil, err
 	}
-	if a.remoteEphemeral, err = publicKey(o.Ephemeral); err != nil {
+	if _, _, _, err = hs.ReadMessage(nil, o.message); err != nil {
+		return nil, tool.Errorf(tool.CodeInvalidArguments, "the opening of a link is not that of the host: %w", err)
+	}
+	answer, in, out, err := hs.WriteMessage([]byte{version}, binary.BigEndian.AppendUint32(nil, uint32(size))) //nolint:gosec // at most maxPacket
+	if err != nil {
 		return nil, err
 	}
-	if a.ephemeral, err = ecdh.X25519().GenerateKey(rand.Reader); err != nil {
-		return nil, err
-	}
-	answer := newAnswer(a.ephemeral.PublicKey().Bytes(), size)
-	ofCaller, ofServer, err := a.ciphers(false, o.raw, answer.raw)
-	if err != nil { // a key whose secrets anybody can compute
-		return nil, tool.Errorf(tool.CodeInvalidArguments, "a key of another host cannot be used: %w", err)
-	}
-	out := &sealer{aead: ofServer}
-	proof, _ := out.seal(0, 0, nil, 0)
 	l, err := newLink(nc, o.Link, toCaller, toServer)
 	if err != nil {
 		return nil, err
 	}
-	l.start(out, &opener{aead: ofCaller, most: size}, min(size, o.MaxPacket, maxPacket))
-	if err := respond(append(answer.raw, proof...)); err != nil {
+	l.start(out, in, min(size, o.MaxPacket))
+	if err := respond(answer); err != nil {
 		l.end(err)
 		return nil, err
 	}

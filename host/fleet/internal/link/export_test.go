@@ -13,7 +13,7 @@ const (
 // Skip makes the next packet of the link look as if one before it was lost.
 func (l *Link) Skip() {
 	l.wmu.Lock()
-	l.out.next++
+	l.out.SetNonce(l.out.Nonce() + 1)
 	l.wmu.Unlock()
 }
 

@@ -2,20 +2,26 @@ package link
 
 import (
 	"bytes"
+	"encoding/binary"
 	"testing"
+
+	"github.com/flynn/noise"
 )
 
 // Whatever a stranger sends as an opening is refused or has its parts, within their bounds.
 func FuzzParseOpening(f *testing.F) {
-	id, key := bytes.Repeat([]byte{1}, linkSize), bytes.Repeat([]byte{2}, keySize)
+	self, err := NewInstance()
+	if err != nil {
+		f.Fatal(err)
+	}
 	for _, about := range []int{0, 1, 40} {
-		o, err := newOpening(id, key, make([]byte, about), maxPacket)
+		opening, _, err := newOpening(self, self.Public(), bytes.Repeat([]byte{1}, linkSize), make([]byte, about), maxPacket)
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(o.raw)
-		f.Add(o.raw[:openingHeader-1])
-		f.Add(append(o.raw, 0))
+		f.Add(opening)
+		f.Add(opening[:openingHeader+messageSize-1])
+		f.Add(append(opening, 0))
 	}
 	f.Add([]byte{})
 	f.Add([]byte{version + 1})
@@ -24,12 +30,12 @@ func FuzzParseOpening(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(o.Link) != 26 || len(o.Ephemeral) != keySize || len(o.About) > maxAbout || o.MaxPacket < minPacket {
+		if len(o.Link) != 26 || len(o.message) != messageSize || len(o.About) > maxAbout || o.MaxPacket < minPacket {
 			t.Errorf("%+v", o)
 		}
-		again, err := newOpening(data[1:1+linkSize], o.Ephemeral, o.About, o.MaxPacket)
-		if err != nil || !bytes.Equal(again.raw, data) {
-			t.Errorf("%x became %x, %v", data, again.raw, err)
+		again := binary.BigEndian.AppendUint32(bytes.Clone(data[:1+linkSize]), uint32(o.MaxPacket))
+		if again = append(append(again, o.About...), o.message...); !bytes.Equal(again, data) || !bytes.HasPrefix(data, o.prologue) {
+			t.Errorf("%x became %x", data, again)
 		}
 	})
 }
@@ -37,40 +43,42 @@ func FuzzParseOpening(f *testing.F) {
 func FuzzParseAnswer(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(Refuse(errLost))
-	f.Add(append(newAnswer(make([]byte, keySize), maxPacket).raw, make([]byte, overhead)...))
+	f.Add(append([]byte{version}, make([]byte, answerSize-1)...))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		a, err := parseAnswer(data)
+		m, err := messageOf(data)
 		switch {
 		case err != nil && len(err.Error()) > 2*maxMessage+10:
 			t.Errorf("an error of %d bytes", len(err.Error()))
-		case err == nil && (a.maxPacket < minPacket || len(a.proof) != overhead):
-			t.Errorf("%+v", a)
+		case err == nil && len(m) != messageSize+4:
+			t.Errorf("%x", m)
 		}
 	})
 }
 
 // Only what was sealed is opened, once and in order.
 func FuzzOpen(f *testing.F) {
-	aead, err := newCipher(make([]byte, 32))
-	if err != nil {
-		f.Fatal(err)
+	c := noise.UnsafeNewCipherState(suite, [32]byte{}, 0)
+	sealed := func(flags uint8, credit int, data ...byte) []byte {
+		p, _, err := seal(c, nil, flags, credit, [][]byte{data}, len(data))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(p)
+		return p
 	}
-	s := &sealer{aead: aead}
 	var genuine [3][]byte
 	for i := range genuine {
-		p, _ := s.seal(0, i, [][]byte{{byte(i)}}, 1)
-		genuine[i] = bytes.Clone(p)
-		f.Add(genuine[i])
-		f.Add(genuine[i][:len(p)-1])
+		genuine[i] = sealed(0, i, byte(i))
+		f.Add(genuine[i][:len(genuine[i])-1])
 	}
-	s.next = 0
-	unusual, _ := s.seal(1<<7, 0, nil, 0)
-	f.Add(bytes.Clone(unusual))
+	c.SetNonce(0)
+	unusual := sealed(1<<7, 0)
 	f.Add([]byte{})
 	f.Add(make([]byte, maxPacket+1))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		o := &opener{aead: aead, most: maxPacket}
-		_, err := o.open(bytes.Clone(data))
+		c := noise.UnsafeNewCipherState(suite, [32]byte{}, 0)
+		open := func(data []byte) (packet, error) { return open(c, bytes.Clone(data), maxPacket) }
+		_, err := open(data)
 		switch {
 		case bytes.Equal(data, genuine[0]):
 			if err != nil {
@@ -87,11 +95,11 @@ func FuzzOpen(f *testing.F) {
 		case err != errForged: //nolint:errorlint // it is never wrapped
 			t.Errorf("%x was opened: %v", data, err)
 		default:
-			p, err := o.open(bytes.Clone(genuine[0]))
+			p, err := open(genuine[0])
 			if err != nil || !bytes.Equal(p.data, []byte{0}) {
 				t.Errorf("the first packet was not opened after a forgery: %v", err)
 			}
-			if _, err := o.open(bytes.Clone(genuine[0])); err != errForged { //nolint:errorlint // it is never wrapped
+			if _, err := open(genuine[0]); err != errForged { //nolint:errorlint // it is never wrapped
 				t.Errorf("a packet was opened twice: %v", err)
 			}
 		}

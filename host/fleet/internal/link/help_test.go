@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/fleet/embedded"
 	"github.com/toolhost/toolhost/host/fleet/internal/link"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // bus is a server, and who may log in to it.
@@ -74,7 +75,7 @@ func (b *bus) host(t testing.TB, options ...nats.Option) *host {
 
 func (h *host) subject() string { return "toolhost.v1.h." + h.ID() + ".open" }
 
-// accept accepts the next openings, which have to be of the instance remote.
+// accept accepts the next openings of the instance remote, and refuses others.
 func (h *host) accept(t testing.TB, remote []byte) <-chan *link.Link {
 	t.Helper()
 	out := make(chan *link.Link, 16)
@@ -85,11 +86,14 @@ func (h *host) accept(t testing.TB, remote []byte) <-chan *link.Link {
 			return
 		}
 		l, err := link.Accept(h.nc, h.Instance, remote, o, m.Respond)
-		if err != nil {
+		switch {
+		case tool.CodeOf(err) == tool.CodeInvalidArguments:
+			_ = m.Respond(link.Refuse(err))
+		case err != nil:
 			t.Error(err)
-			return
+		default:
+			out <- l
 		}
-		out <- l
 	})
 	if err == nil {
 		err = h.nc.Flush()

@@ -185,39 +185,78 @@ func TestStolenAbout(t *testing.T) {
 	opening := <-openings
 
 	// It says the same with keys of its own.
-	if _, err := link.Dial(t.Context(), thief.nc, thief.Instance, sh.Public(), sh.subject(), []byte("about")); tool.CodeOf(err) != tool.CodeUnavailable {
+	_, err = link.Dial(t.Context(), thief.nc, thief.Instance, sh.Public(), sh.subject(), []byte("about"))
+	if tool.CodeOf(err) != tool.CodeInvalidArguments {
 		t.Error(err)
 	}
-	stolen := <-accepted
+	// It changes the opening.
+	for i := range opening.Data {
+		changed := bytes.Clone(opening.Data)
+		changed[i] ^= 1 << 7
+		if o, err := link.ParseOpening(changed); err == nil {
+			_, err = link.Accept(sh.nc, sh.Instance, victim.Public(), o, func([]byte) error { return nil })
+			if tool.CodeOf(err) != tool.CodeInvalidArguments {
+				t.Errorf("byte %d: %v", i, err)
+			}
+		}
+	}
 	// It repeats the opening itself, and with it the link's ID.
 	if _, err := thief.nc.Request(sh.subject(), opening.Data, 1e10); err != nil {
 		t.Fatal(err)
 	}
 	repeated := <-accepted
 	for range 10 {
-		for _, l := range []*link.Link{stolen, repeated} {
-			b := make([]byte, 100)
-			if err := thief.nc.Publish("toolhost.v1.l."+l.ID()+".s", b); err != nil {
-				t.Fatal(err)
-			}
+		if err := thief.nc.Publish("toolhost.v1.l."+repeated.ID()+".s", make([]byte, 100)); err != nil {
+			t.Fatal(err)
 		}
 	}
 	flush(t, thief.nc)
 	exchange(t, mine, theirs, 1<<10) // the packets reach the repeated link too
 	flush(t, sh.nc)
-	for name, l := range map[string]*link.Link{"stolen": stolen, "repeated": repeated} {
-		if l.Dropped() == 0 {
-			<-l.Done() // fails by the time limit of tests
-		}
-		select {
-		case <-l.Proven():
-			t.Errorf("the %s link is proven", name)
-		default:
-		}
-		_ = l.Close()
+	if repeated.Dropped() == 0 {
+		<-repeated.Done() // fails by the time limit of tests
 	}
+	select {
+	case <-repeated.Proven():
+		t.Error("the repeated link is proven")
+	default:
+	}
+	_ = repeated.Close()
 	exchange(t, mine, theirs, 1<<10) // to which the repeated link's end means nothing
 	_, _ = mine.Close(), theirs.Close()
+}
+
+// A stranger changes the answer of the host.
+func TestForgedAnswers(t *testing.T) {
+	t.Parallel()
+	bus := newBus(t, 0)
+	caller, sh := bus.host(t), bus.host(t)
+	at, size := 0, 1
+	if _, err := sh.nc.Subscribe(sh.subject(), func(m *nats.Msg) {
+		o, err := link.ParseOpening(m.Data)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		l, err := link.Accept(sh.nc, sh.Instance, caller.Public(), o, func(answer []byte) error {
+			size = len(answer)
+			answer[at] ^= 1 << 7
+			return m.Respond(answer)
+		})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = l.Close()
+	}); err != nil {
+		t.Fatal(err)
+	}
+	flush(t, sh.nc)
+	for ; at < size; at++ {
+		if _, err := link.Dial(t.Context(), caller.nc, caller.Instance, sh.Public(), sh.subject(), nil); tool.CodeOf(err) != tool.CodeUnavailable {
+			t.Errorf("byte %d: %v", at, err)
+		}
+	}
 }
 
 // What was lost ends the link at both sides, after what came before.

@@ -1,27 +1,26 @@
 package link
 
 import (
-	"crypto/ecdh"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base32"
 	"strings"
 
-	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/flynn/noise"
 )
 
 // Instance is one start of a host: the pair of X25519 keys that its links are made with. The secret
 // half never leaves the process.
-type Instance struct{ key *ecdh.PrivateKey }
+type Instance struct{ key noise.DHKey }
 
 // NewInstance makes an instance that no other host has.
 func NewInstance() (*Instance, error) {
-	key, err := ecdh.X25519().GenerateKey(rand.Reader)
+	key, err := noise.DH25519.GenerateKeypair(rand.Reader)
 	return &Instance{key}, err
 }
 
 // Public returns the public half, 32 bytes.
-func (i *Instance) Public() []byte { return i.key.PublicKey().Bytes() }
+func (i *Instance) Public() []byte { return i.key.Public }
 
 // ID returns the [IDOf] the public half.
 func (i *Instance) ID() string { return IDOf(i.Public()) }
@@ -38,14 +37,13 @@ var base32Lower = base32.StdEncoding.WithPadding(base32.NoPadding)
 // token returns bytes as a token of a subject.
 func token(b []byte) string { return strings.ToLower(base32Lower.EncodeToString(b)) }
 
-// keySize is the size of the public half of a key, in bytes.
-const keySize = 32
+var suite = noise.NewCipherSuite(noise.DH25519, noise.CipherAESGCM, noise.HashSHA256)
 
-// publicKey reads the public half of another's key.
-func publicKey(b []byte) (*ecdh.PublicKey, error) {
-	key, err := ecdh.X25519().NewPublicKey(b)
-	if err != nil {
-		return nil, tool.Errorf(tool.CodeInvalidArguments, "a key of another host is not an X25519 key: %w", err)
+// handshake returns the settings of Noise_KK_25519_AESGCM_SHA256: each side knows the other's instance before the
+// first of its two messages, and both have to mean the same prologue.
+func (i *Instance) handshake(caller bool, remote, prologue []byte) noise.Config {
+	return noise.Config{
+		CipherSuite: suite, Pattern: noise.HandshakeKK, Initiator: caller, Prologue: prologue,
+		StaticKeypair: i.key, PeerStatic: remote,
 	}
-	return key, nil
 }

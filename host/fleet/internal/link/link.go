@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/flynn/noise"
 	"github.com/nats-io/nats.go"
 )
 
@@ -48,16 +49,17 @@ type Link struct {
 	started chan struct{} // closed when there are keys
 
 	ready     bool // only receive uses it, in and discarded
-	in        *opener
+	in        *noise.CipherState
 	discarded int         // messages that the subscription had no room for
 	probing   atomic.Bool // there will be a probe
 
 	turn   sync.Mutex // held by Send
 	pieces [][]byte   // of what Send sends, reused
 
-	wmu  sync.Mutex // packets are published in the order of their numbers
-	out  *sealer
-	most int // bytes of data in a packet
+	wmu    sync.Mutex // packets are published in the order of their numbers
+	out    *noise.CipherState
+	sealed []byte // the packet that was made last, reused
+	most   int    // bytes of data in a packet
 
 	mu       sync.Mutex
 	readable sync.Cond
@@ -138,8 +140,8 @@ func (l *Link) Close() error {
 // Fail ends the link with an error, as when the connection to the server is lost.
 func (l *Link) Fail(err error) { l.end(err) }
 
-// start starts a link with its keys; packets have up to size bytes.
-func (l *Link) start(out *sealer, in *opener, size int) {
+// start starts a link with its keys; packets of either side have up to size bytes.
+func (l *Link) start(out, in *noise.CipherState, size int) {
 	l.wmu.Lock()
 	l.out, l.in, l.most = out, in, size-overhead
 	l.wmu.Unlock()
@@ -195,7 +197,7 @@ func (l *Link) receive(m *nats.Msg) {
 			return
 		}
 	}
-	p, err := l.in.open(m.Data)
+	p, err := open(l.in, m.Data, l.most+overhead)
 	switch {
 	case err == errForged: //nolint:errorlint // it is never wrapped
 		l.dropped.Add(1)

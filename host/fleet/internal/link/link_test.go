@@ -176,7 +176,7 @@ func TestDialRefused(t *testing.T) {
 		"garbage":   {[]byte("garbage"), tool.CodeUnavailable, "the answer to the opening of a link is not that of the host"},
 		"no reason": {[]byte{0}, tool.CodeUnavailable, "the other host refuses the link"},
 		"huge":      {bytes.Repeat([]byte{0}, 1<<20), tool.CodeUnavailable, "the other host refuses the link"},
-		"forged":    {append([]byte{1}, make([]byte, 65)...), tool.CodeUnavailable, "the answer to the opening of a link is not that of the host"},
+		"forged":    {append([]byte{1}, make([]byte, 52)...), tool.CodeUnavailable, "the answer to the opening of a link is not that of the host"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

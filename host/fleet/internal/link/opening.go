@@ -4,32 +4,35 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/flynn/noise"
+
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Opening is the request for a link. A stranger may have written it: it proves nothing.
+// Opening is the request for a link. A stranger may have written or repeated it: it proves nothing before [Accept],
+// and until the link is proven only that its caller once made it.
 type Opening struct {
 	Link      string // the ID of the link
-	Ephemeral []byte // the public half of the caller's key for this link only
 	About     []byte // what the caller says of itself; at most 32 KiB
 	MaxPacket int    // the size, in bytes, of the packets that the caller takes
 
-	raw []byte // all of it: both hosts have to mean the same opening
+	prologue, message []byte // of the handshake
 }
 
 // An opening is
 //
 //	version    uint8   1
 //	link       16 bytes
-//	ephemeral  32 bytes
 //	max packet uint32
-//	about      the rest
+//	about
+//	message    48 bytes, the first of the handshake, of which all before it is the prologue
 //
 // Integers are big-endian here and in packets.
 const (
 	version       = 1
 	linkSize      = 16
-	openingHeader = 1 + linkSize + keySize + 4
+	openingHeader = 1 + linkSize + 4
+	messageSize   = 32 + tagSize // an ephemeral key, and the tag of what is sealed with it
 	maxAbout      = 32 << 10
 )
 
@@ -40,17 +43,17 @@ const (
 // [tool.CodeUnsupported] for a version that this host does not speak, [tool.CodeInvalidArguments]
 // for anything else that is not an opening.
 func ParseOpening(data []byte) (*Opening, error) {
+	size := len(data) - messageSize
 	switch {
 	case len(data) > 0 && data[0] != version:
 		return nil, tool.Errorf(tool.CodeUnsupported, "a link has version %d, and this host speaks only version %d", data[0], version)
-	case len(data) < openingHeader || len(data) > openingHeader+maxAbout:
+	case size < openingHeader || size > openingHeader+maxAbout:
 		return nil, tool.Errorf(tool.CodeInvalidArguments, "%d bytes are not the opening of a link", len(data))
 	}
-	raw := slices.Clone(data)
-	link, rest := raw[1:1+linkSize], raw[1+linkSize:]
+	data = slices.Clone(data)
 	o := &Opening{
-		Link: token(link), Ephemeral: rest[:keySize:keySize], About: rest[keySize+4:], raw: raw,
-		MaxPacket: int(binary.BigEndian.Uint32(rest[keySize:])),
+		Link: token(data[1 : 1+linkSize]), About: data[openingHeader:size:size], prologue: data[:size:size], message: data[size:],
+		MaxPacket: int(binary.BigEndian.Uint32(data[1+linkSize:])),
 	}
 	if o.MaxPacket < minPacket {
 		return nil, tooSmall(o.MaxPacket)
@@ -64,13 +67,21 @@ func tooSmall(size int) error {
 	return e
 }
 
-// newOpening returns an opening for a link with a random ID.
-func newOpening(link, ephemeral, about []byte, most int) (*Opening, error) {
-	if len(about) > maxAbout {
-		return nil, tool.Errorf(tool.CodeResourceExhausted, "a host says %d bytes of itself, more than %d", len(about), maxAbout)
+// newOpening returns an opening for a link with a random ID, and the handshake that it begins.
+func newOpening(self *Instance, remote, link, about []byte, most int) ([]byte, *noise.HandshakeState, error) {
+	switch {
+	case len(about) > maxAbout:
+		return nil, nil, tool.Errorf(tool.CodeResourceExhausted, "a host says %d bytes of itself, more than %d", len(about), maxAbout)
+	case most < minPacket:
+		return nil, nil, tooSmall(most)
 	}
-	raw := append([]byte{version}, link...)
-	raw = append(raw, ephemeral...)
-	raw = binary.BigEndian.AppendUint32(raw, uint32(most)) //nolint:gosec // at most maxPacket
-	return ParseOpening(append(raw, about...))
+	prologue := append([]byte{version}, link...)
+	prologue = binary.BigEndian.AppendUint32(prologue, uint32(most)) //nolint:gosec // at most maxPacket
+	prologue = append(prologue, about...)
+	hs, err := noise.NewHandshakeState(self.handshake(true, remote, prologue))
+	if err != nil {
+		return nil, nil, err
+	}
+	opening, _, _, err := hs.WriteMessage(prologue, nil)
+	return opening, hs, err
 }

@@ -1,9 +1,10 @@
 package link
 
 import (
-	"crypto/cipher"
 	"encoding/binary"
 	"errors"
+
+	"github.com/flynn/noise"
 )
 
 // A packet is one message of NATS:
@@ -12,7 +13,10 @@ import (
 //	flags   uint8   sealed from here on
 //	credit  uint32  how many more bytes the receiver of the packet may send
 //	data    the rest
-//	        16 bytes of AES-256-GCM, whose nonce is the number
+//	        16 bytes of AES-256-GCM
+//
+// The number is the nonce of Noise, which therefore seals it too. It is sent as a message may be lost, which it shows,
+// or be forged, which then changes nothing.
 const (
 	numberSize   = 8
 	sealedHeader = 1 + 4
@@ -44,18 +48,10 @@ var (
 	errBroken = errors.New("the other host breaks the protocol of links")
 )
 
-// sealer makes the packets of one side.
-type sealer struct {
-	aead  cipher.AEAD
-	next  uint64
-	nonce [12]byte
-	buf   []byte // the packet being made, reused
-}
-
-// seal returns a packet with up to most bytes of pieces, and what is left of them. The packet is
-// valid until the next call; pieces is changed.
-func (s *sealer) seal(flags uint8, credit int, pieces [][]byte, most int) (sealed []byte, left [][]byte) {
-	b := binary.BigEndian.AppendUint64(s.buf[:0], s.next)
+// seal appends a packet with up to most bytes of pieces to an empty b, and returns it with what is left of them;
+// pieces is changed. Its number is that of the cipher.
+func seal(c *noise.CipherState, b []byte, flags uint8, credit int, pieces [][]byte, most int) (sealed []byte, left [][]byte, err error) {
+	b = binary.BigEndian.AppendUint64(b, c.Nonce())
 	b = append(b, flags)
 	b = binary.BigEndian.AppendUint32(b, uint32(credit)) //nolint:gosec // at most window
 	for ; len(pieces) > 0 && most > 0; pieces = pieces[1:] {
@@ -67,44 +63,33 @@ func (s *sealer) seal(flags uint8, credit int, pieces [][]byte, most int) (seale
 			break
 		}
 	}
-	binary.BigEndian.PutUint64(s.nonce[4:], s.next)
-	s.next++
-	b = s.aead.Seal(b[:numberSize], s.nonce[:], b[numberSize:], b[:numberSize])
-	s.buf = b
-	return b, pieces
+	sealed, err = c.Encrypt(b[:numberSize], nil, b[numberSize:])
+	return sealed, pieces, err
 }
 
-// opener reads the packets of the other side.
-type opener struct {
-	aead  cipher.AEAD
-	next  uint64
-	nonce [12]byte
-	most  int // bytes of a packet
-}
-
-// open reads a packet in place.
+// open reads a packet of at most so many bytes in place.
 //
 // # Errors
 //
 // errForged, after which nothing has changed; errLost, if packets before this one are missing;
 // errBroken.
-func (o *opener) open(data []byte) (packet, error) {
-	if len(data) < overhead || len(data) > o.most {
+func open(c *noise.CipherState, data []byte, most int) (packet, error) {
+	if len(data) < overhead || len(data) > most {
 		return packet{}, errForged
 	}
-	number := binary.BigEndian.Uint64(data)
-	if number < o.next {
+	next, number := c.Nonce(), binary.BigEndian.Uint64(data)
+	if number < next {
 		return packet{}, errForged
 	}
-	copy(o.nonce[4:], data[:numberSize])
-	plain, err := o.aead.Open(data[numberSize:numberSize], o.nonce[:], data[numberSize:], data[:numberSize])
+	c.SetNonce(number)
+	plain, err := c.Decrypt(data[numberSize:numberSize], nil, data[numberSize:])
 	switch {
 	case err != nil:
+		c.SetNonce(next)
 		return packet{}, errForged
-	case number > o.next:
+	case number > next:
 		return packet{}, errLost
 	}
-	o.next++
 	p := packet{flags: plain[0], credit: int(binary.BigEndian.Uint32(plain[1:])), data: plain[sealedHeader:]}
 	if p.flags&^(flagClose|flagProbe) != 0 {
 		return packet{}, errBroken

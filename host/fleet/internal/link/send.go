@@ -83,7 +83,11 @@ func (l *Link) publish(flags uint8, credit int, pieces [][]byte, n int) ([][]byt
 	if !l.nc.IsConnected() {
 		return nil, nats.ErrDisconnected
 	}
-	sealed, left := l.out.seal(flags, credit, pieces, n)
+	sealed, left, err := seal(l.out, l.sealed[:0], flags, credit, pieces, n)
+	if err != nil {
+		return nil, err
+	}
+	l.sealed = sealed
 	l.unheard.Store(true)
 	return left, l.nc.Publish(l.subject, sealed)
 }
