@@ -2,24 +2,9 @@ package llmschema
 
 import (
 	"slices"
-	"strings"
+
+	"github.com/toolhost/toolhost/internal/jsontree"
 )
-
-// since is the draft that introduced a keyword. In an older one the keyword means nothing,
-// so it must not come to life when the schema is converted.
-var since = map[string]int{
-	"const": 6, "contains": 6, "propertyNames": 6, "examples": 6,
-	"if": 7, "then": 7, "else": 7,
-	"dependentRequired": 2019, "dependentSchemas": 2019, "minContains": 2019, "maxContains": 2019,
-	"unevaluatedProperties": 2019, "unevaluatedItems": 2019, "$anchor": 2019,
-	"prefixItems": 2020,
-}
-
-// drafts are the values of $schema before 2020-12, without the scheme and "#".
-var drafts = map[string]int{
-	"json-schema.org/draft-04/schema": 4, "json-schema.org/draft-06/schema": 6, "json-schema.org/draft-07/schema": 7,
-	"json-schema.org/draft/2019-09/schema": 2019,
-}
 
 // besideRef are the keywords that stay next to $ref when an old draft is converted: they
 // say something to a reader, or are what references lead to.
@@ -28,27 +13,25 @@ var besideRef = []string{"$ref", "$defs", "definitions", "title", "description",
 // draft2020 converts a schema of an older draft to 2020-12, with the same meaning. Models
 // are told no "$schema": without one, 2020-12 is meant.
 func draft2020(r *rewrite) error {
-	address := r.root.text("$schema")
-	r.root.drop("$schema")
-	_, address, _ = strings.Cut(strings.TrimSuffix(address, "#"), "://")
-	draft, old := drafts[address]
-	if !old {
-		draft = 2020
+	draft, known := jsontree.DraftOf(r.root.Text("$schema"))
+	if !known {
+		draft = jsontree.Draft2020
 	}
-	moved{keyword: func(s *object, name string) string { return modernName(s, name, draft) }, property: same}.refs(r.root)
-	before := compact(r.root)
-	walk(r.root, func(s *object) { modernize(s, s == r.root, draft) })
-	if string(before) != string(compact(r.root)) {
+	r.root.Drop("$schema")
+	moved{keyword: func(s *jsontree.Object, name string) string { return modernName(s, name, draft) }, property: same}.refs(r.root)
+	before := jsontree.Encode(r.root)
+	jsontree.Walk(r.root, func(s *jsontree.Object) { modernize(s, s == r.root, draft) })
+	if string(before) != string(jsontree.Encode(r.root)) {
 		r.rewrote("it is converted to JSON Schema 2020-12 from an older draft")
 	}
 	return nil
 }
 
 // modernName returns where the content of a keyword is after the conversion.
-func modernName(s *object, name string, draft int) string {
-	_, tuple := s.get("items").([]any)
+func modernName(s *jsontree.Object, name string, draft int) string {
+	_, tuple := s.Get("items").([]any)
 	switch {
-	case name == "definitions" && draft <= 7 && mergeable(s):
+	case name == "definitions" && draft <= jsontree.Draft07 && mergeable(s):
 		return "$defs"
 	case name == "dependencies":
 		return "dependentSchemas"
@@ -61,81 +44,75 @@ func modernName(s *object, name string, draft int) string {
 }
 
 // mergeable reports whether the definitions of s can go to its $defs.
-func mergeable(s *object) bool {
-	for _, m := range s.object("definitions").all() {
-		if s.object("$defs").has(m.name) {
+func mergeable(s *jsontree.Object) bool {
+	for _, m := range s.Object("definitions").All() {
+		if s.Object("$defs").Has(m.Name) {
 			return false
 		}
 	}
-	return s.object("definitions") != nil && (!s.has("$defs") || s.object("$defs") != nil)
-}
-
-func (o *object) all() []member {
-	if o == nil {
-		return nil
-	}
-	return o.members
+	return s.Object("definitions") != nil && (!s.Has("$defs") || s.Object("$defs") != nil)
 }
 
 // modernize converts one subschema.
-func modernize(s *object, isRoot bool, draft int) {
-	s.members = slices.DeleteFunc(s.members, func(m member) bool { return since[m.name] > draft })
-	if draft <= 7 && s.text("$ref") != "" { // its neighbours mean nothing
-		s.members = slices.DeleteFunc(s.members, func(m member) bool {
-			return !slices.Contains(besideRef, m.name) && (!isRoot || m.name != "type")
+func modernize(s *jsontree.Object, isRoot bool, draft int) {
+	// What means nothing in an old draft must not come to life.
+	s.Members = slices.DeleteFunc(s.Members, func(m jsontree.Member) bool { return jsontree.Keywords[m.Name].Since > draft })
+	if draft <= jsontree.Draft07 && s.Text("$ref") != "" { // its neighbours mean nothing
+		s.Members = slices.DeleteFunc(s.Members, func(m jsontree.Member) bool {
+			return !slices.Contains(besideRef, m.Name) && (!isRoot || m.Name != "type")
 		})
 	}
-	if draft == 4 {
-		s.drop("id")
+	if draft == jsontree.Draft04 {
+		s.Drop("id")
 		for exclusive, limit := range map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} {
-			switch flag := s.get(exclusive); {
-			case isTrue(flag):
-				s.drop(exclusive)
-				s.rename(limit, exclusive)
-			case isFalse(flag):
-				s.drop(exclusive)
+			switch flag := s.Get(exclusive); {
+			case jsontree.Is(flag, "true"):
+				s.Drop(exclusive)
+				s.Rename(limit, exclusive)
+			case jsontree.Is(flag, "false"):
+				s.Drop(exclusive)
 			}
 		}
 	}
-	if draft <= 7 && mergeable(s) {
-		if defs := s.object("$defs"); defs != nil {
-			defs.members = append(defs.members, s.object("definitions").members...)
-			s.drop("definitions")
+	if draft <= jsontree.Draft07 && mergeable(s) {
+		if defs := s.Object("$defs"); defs != nil {
+			defs.Members = append(defs.Members, s.Object("definitions").Members...)
+			s.Drop("definitions")
 		} else {
-			s.rename("definitions", "$defs")
+			s.Rename("definitions", "$defs")
 		}
 	}
-	if _, tuple := s.get("items").([]any); tuple {
-		s.rename("items", "prefixItems")
-		s.rename("additionalItems", "items")
-		if len(s.list("prefixItems")) == 0 {
-			s.drop("prefixItems") // it has to have one
+	if _, tuple := s.Get("items").([]any); tuple {
+		s.Rename("items", "prefixItems")
+		s.Rename("additionalItems", "items")
+		if len(s.List("prefixItems")) == 0 {
+			s.Drop("prefixItems") // it has to have one
 		}
-	} else if draft < 2020 {
-		s.drop("additionalItems")
+	} else if draft < jsontree.Draft2020 {
+		s.Drop("additionalItems")
 	}
 	splitDependencies(s)
 }
 
 // splitDependencies replaces "dependencies", which toolhost judges in every draft.
-func splitDependencies(s *object) {
-	dependencies := s.object("dependencies")
-	if dependencies == nil || s.has("dependentRequired") || s.has("dependentSchemas") {
+func splitDependencies(s *jsontree.Object) {
+	dependencies := s.Object("dependencies")
+	if dependencies == nil || s.Has("dependentRequired") || s.Has("dependentSchemas") {
 		return
 	}
-	names, schemas := &object{}, &object{}
-	for _, m := range dependencies.members {
-		if _, list := m.value.([]any); list {
-			names.members = append(names.members, m)
+	names, schemas := &jsontree.Object{}, &jsontree.Object{}
+	for _, m := range dependencies.Members {
+		if _, list := m.Value.([]any); list {
+			names.Members = append(names.Members, m)
 		} else {
-			schemas.members = append(schemas.members, m)
+			schemas.Members = append(schemas.Members, m)
 		}
 	}
-	s.drop("dependencies")
-	if len(names.members) > 0 {
-		s.set("dependentRequired", names)
+	s.Drop("dependencies")
+	if len(names.Members) > 0 {
+		s.Set("dependentRequired", names)
 	}
-	if len(schemas.members) > 0 {
-		s.set("dependentSchemas", schemas)
+	if len(schemas.Members) > 0 {
+		s.Set("dependentSchemas", schemas)
 	}
 }

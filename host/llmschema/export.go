@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/toolhost/toolhost/internal/jsontree"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -75,7 +76,7 @@ func Export(f Format, tools []tool.Definition, opts ...Option) (*Offer, error) {
 	for _, d := range sorted {
 		name, note := f.nameOf(d), Note{Tool: d.Name}
 		input, err := f.rewritten(d, &note)
-		var nullable map[*object][]string
+		var nullable map[*jsontree.Object][]string
 		if chosen.strict && err == nil {
 			if closed, optional, why := strictly(input, &note); why == nil {
 				input, nullable = closed, optional
@@ -131,7 +132,7 @@ func (f Format) nameOf(d tool.Definition) string {
 }
 
 // tool returns an exported tool.
-func (f Format) tool(name string, d tool.Definition, aliases map[string]string, input *object, strict bool) any {
+func (f Format) tool(name string, d tool.Definition, aliases map[string]string, input *jsontree.Object, strict bool) any {
 	about := withAliases(d.Description, aliases)
 	switch f {
 	case OpenAI:

@@ -1,5 +1,7 @@
 package llmschema
 
+import "github.com/toolhost/toolhost/internal/jsontree"
+
 // geminiTool is an element of "tools" in a request to Gemini's generateContent
 // (https://ai.google.dev/api/caching#Tool).
 type geminiTool struct {
@@ -11,11 +13,11 @@ type geminiTool struct {
 // "parametersJsonSchema", which takes JSON Schema, or the older "parameters",
 // which takes a dialect of OpenAPI and would need a translation.
 type geminiFunction struct {
-	Name                 string  `json:"name"`
-	Description          string  `json:"description"`
-	ParametersJSONSchema *object `json:"parametersJsonSchema"`
+	Name                 string           `json:"name"`
+	Description          string           `json:"description"`
+	ParametersJSONSchema *jsontree.Object `json:"parametersJsonSchema"`
 }
 
-func newGeminiFunction(name, description string, input *object) geminiFunction {
+func newGeminiFunction(name, description string, input *jsontree.Object) geminiFunction {
 	return geminiFunction{name, description, input}
 }

@@ -1,6 +1,7 @@
 package llmschema
 
 import (
+	"github.com/toolhost/toolhost/internal/jsontree"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -10,12 +11,12 @@ import (
 // 2025-06-18 has the same members). MCP names may contain dots, so a tool keeps
 // its own name.
 type mcpTool struct {
-	Name         string         `json:"name"`
-	Title        string         `json:"title,omitempty"`
-	Description  string         `json:"description"`
-	InputSchema  *object        `json:"inputSchema"`
-	OutputSchema tool.Schema    `json:"outputSchema,omitempty"`
-	Annotations  mcpAnnotations `json:"annotations"`
+	Name         string           `json:"name"`
+	Title        string           `json:"title,omitempty"`
+	Description  string           `json:"description"`
+	InputSchema  *jsontree.Object `json:"inputSchema"`
+	OutputSchema tool.Schema      `json:"outputSchema,omitempty"`
+	Annotations  mcpAnnotations   `json:"annotations"`
 }
 
 // mcpAnnotations are hints. All of them are always sent, as two default to
@@ -29,7 +30,7 @@ type mcpAnnotations struct {
 
 // newMCPTool leaves out an output schema whose root is not of type object,
 // because the protocol does not allow it.
-func newMCPTool(d tool.Definition, input *object) mcpTool {
+func newMCPTool(d tool.Definition, input *jsontree.Object) mcpTool {
 	out := mcpTool{
 		Name: d.Name, Title: d.Title, Description: d.Description, InputSchema: input,
 		Annotations: mcpHints(d),
@@ -41,8 +42,8 @@ func newMCPTool(d tool.Definition, input *object) mcpTool {
 }
 
 func isObject(schema tool.Schema) bool {
-	root, err := parseObject(schema)
-	return err == nil && root.text("type") == "object"
+	root, err := jsontree.ParseObject(schema)
+	return err == nil && root.Text("type") == "object"
 }
 
 func mcpHints(d tool.Definition) mcpAnnotations {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/jsontree"
 )
 
 // Forms come from strangers, and may refer to each other in ways that double the work with
@@ -26,12 +28,12 @@ var annotations = []string{
 
 // form is what a schema for objects says, for the merging.
 type form struct {
-	properties []member
+	properties []jsontree.Member
 	required   []string
 	closed     bool // it allows no other properties
 }
 
-func (f form) property(name string) any { return (&object{members: f.properties}).get(name) }
+func (f form) property(name string) any { return (&jsontree.Object{Members: f.properties}).Get(name) }
 
 var errNever = errors.New("no arguments fit its schema")
 
@@ -39,10 +41,10 @@ var errNever = errors.New("no arguments fit its schema")
 // apply keep their meaning. Of forms of which one applies, which arguments go together is
 // lost, so the description says it.
 func flatRoot(r *rewrite) error {
-	if !slices.ContainsFunc(combinators, r.root.has) {
+	if !slices.ContainsFunc(combinators, r.root.Has) {
 		return nil
 	}
-	unevaluated := isFalse(r.root.get("unevaluatedProperties"))
+	unevaluated := jsontree.Is(r.root.Get("unevaluatedProperties"), "false")
 	merged, err := r.flatten(r.root, true, 0)
 	switch {
 	case err != nil:
@@ -50,9 +52,9 @@ func flatRoot(r *rewrite) error {
 	case r.work > maxMergeWork:
 		return errTooMuch
 	}
-	r.root.drop(combinators...)
+	r.root.Drop(combinators...)
 	if unevaluated {
-		r.root.drop("unevaluatedProperties")
+		r.root.Drop("unevaluatedProperties")
 		merged.closed = true
 	}
 	for _, name := range merged.required { // a form may require what no schema describes
@@ -61,17 +63,17 @@ func flatRoot(r *rewrite) error {
 		case merged.closed:
 			return errNever
 		default:
-			merged.properties = append(merged.properties, member{name, emptyObject()})
+			merged.properties = append(merged.properties, jsontree.Member{Name: name, Value: &jsontree.Object{}})
 		}
 	}
-	r.root.set("type", jsonText("object"))
-	r.root.set("properties", &object{members: merged.properties})
-	r.root.drop("required")
+	r.root.Set("type", "object")
+	r.root.Set("properties", &jsontree.Object{Members: merged.properties})
+	r.root.Drop("required")
 	if len(merged.required) > 0 {
-		r.root.set("required", jsonNames(merged.required))
+		r.root.Set("required", merged.required)
 	}
 	if merged.closed {
-		r.root.set("additionalProperties", rawFalse)
+		r.root.Set("additionalProperties", false)
 	}
 	r.rewrote("the combined schemas at its root are merged")
 	return nil
@@ -82,33 +84,33 @@ func (r *rewrite) flatten(schema any, isRoot bool, depth int) (form, error) {
 	if r.work++; depth > maxMerged || r.work > maxMergeWork {
 		return form{}, errTooMuch
 	}
-	if isTrue(schema) {
+	if jsontree.Is(schema, "true") {
 		return form{}, nil
 	}
-	s, ok := schema.(*object)
+	s, ok := schema.(*jsontree.Object)
 	if !ok || !allowsObjects(s) {
 		return form{}, errNever
 	}
-	out := form{properties: slices.Clone(s.object("properties").all()), required: s.names("required")}
-	for _, m := range s.members {
+	out := form{properties: slices.Clone(s.Object("properties").All()), required: s.Texts("required")}
+	for _, m := range s.Members {
 		switch {
-		case m.name == "type", m.name == "properties", m.name == "required", slices.Contains(combinators, m.name),
-			slices.Contains(annotations, m.name), isRoot && m.name == "unevaluatedProperties":
-		case m.name == "additionalProperties" && isFalse(m.value):
+		case m.Name == "type", m.Name == "properties", m.Name == "required", slices.Contains(combinators, m.Name),
+			slices.Contains(annotations, m.Name), isRoot && m.Name == "unevaluatedProperties":
+		case m.Name == "additionalProperties" && jsontree.Is(m.Value, "false"):
 			out.closed = true
-		case m.name == "additionalProperties" && isTrue(m.value), isRoot && m.name != "additionalProperties":
+		case m.Name == "additionalProperties" && jsontree.Is(m.Value, "true"), isRoot && m.Name != "additionalProperties":
 		default:
-			r.lose("what %s says in a combined schema", m.name)
+			r.lose("what %s says in a combined schema", m.Name)
 		}
 	}
-	if ref := s.text("$ref"); ref != "" {
-		target, err := r.flatten(follow(r.root, ref), false, depth+1)
+	if ref := s.Text("$ref"); ref != "" {
+		target, err := r.flatten(jsontree.Follow(r.root, ref), false, depth+1)
 		if err != nil {
 			return form{}, err
 		}
 		out = r.both(out, target)
 	}
-	for _, sub := range s.list("allOf") {
+	for _, sub := range s.List("allOf") {
 		f, err := r.flatten(sub, false, depth+1)
 		if err != nil {
 			return form{}, err
@@ -116,11 +118,11 @@ func (r *rewrite) flatten(schema any, isRoot bool, depth int) (form, error) {
 		out = r.both(out, f)
 	}
 	for _, name := range []string{"anyOf", "oneOf"} {
-		if !s.has(name) {
+		if !s.Has(name) {
 			continue
 		}
 		var forms []form
-		for _, sub := range s.list(name) {
+		for _, sub := range s.List(name) {
 			f, err := r.flatten(sub, false, depth+1)
 			if errors.Is(err, errNever) {
 				continue
@@ -144,11 +146,11 @@ func (r *rewrite) flatten(schema any, isRoot bool, depth int) (form, error) {
 }
 
 // allowsObjects reports whether the type of a schema allows objects.
-func allowsObjects(s *object) bool {
-	if types := s.list("type"); types != nil {
-		return slices.Contains(s.names("type"), "object")
+func allowsObjects(s *jsontree.Object) bool {
+	if types := s.List("type"); types != nil {
+		return slices.Contains(s.Texts("type"), "object")
 	}
-	return !s.has("type") || s.text("type") == "object"
+	return !s.Has("type") || s.Text("type") == "object"
 }
 
 // both returns the form of values that have both forms.
@@ -158,17 +160,17 @@ func (r *rewrite) both(a, b form) form {
 	}
 	out := form{closed: a.closed || b.closed, required: slices.Clone(a.required)}
 	for _, m := range a.properties {
-		other := b.property(m.name)
+		other := b.property(m.Name)
 		switch {
 		case other == nil && b.closed:
 			continue
-		case other != nil && !isTrue(other) && !sameJSON(m.value, other):
-			m.value = &object{members: []member{{"allOf", []any{m.value, other}}}}
+		case other != nil && !jsontree.Is(other, "true") && !jsontree.Equal(m.Value, other):
+			m.Value = jsontree.Of("allOf", []any{m.Value, other})
 		}
 		out.properties = append(out.properties, m)
 	}
 	for _, m := range b.properties {
-		if a.property(m.name) == nil && !a.closed {
+		if a.property(m.Name) == nil && !a.closed {
 			out.properties = append(out.properties, m)
 		}
 	}
@@ -195,24 +197,24 @@ func (r *rewrite) either(around form, forms []form) form {
 		out.closed = out.closed && f.closed
 		out.required = slices.DeleteFunc(out.required, func(name string) bool { return !slices.Contains(f.required, name) })
 		for _, m := range f.properties {
-			if (&object{members: out.properties}).has(m.name) {
+			if (&jsontree.Object{Members: out.properties}).Has(m.Name) {
 				continue
 			}
 			var different []any
 			for _, g := range forms {
-				v := g.property(m.name)
-				if v != nil && !slices.ContainsFunc(different, func(have any) bool { return sameJSON(have, v) }) {
+				v := g.property(m.Name)
+				if v != nil && !slices.ContainsFunc(different, func(have any) bool { return jsontree.Equal(have, v) }) {
 					different = append(different, v)
 				}
 			}
-			out.properties = append(out.properties, member{m.name, union(different)})
+			out.properties = append(out.properties, jsontree.Member{Name: m.Name, Value: union(different)})
 		}
 		if f.closed {
 			continue
 		}
 		for _, m := range around.properties { // it may have those as well
-			if f.property(m.name) == nil && !(&object{members: out.properties}).has(m.name) {
-				out.properties = append(out.properties, member{m.name, m.value})
+			if f.property(m.Name) == nil && !(&jsontree.Object{Members: out.properties}).Has(m.Name) {
+				out.properties = append(out.properties, jsontree.Member{Name: m.Name, Value: m.Value})
 			}
 		}
 	}
@@ -226,15 +228,15 @@ func union(all []any) any {
 	}
 	var values []any
 	for _, v := range all {
-		s, ok := v.(*object)
-		if !ok || s.get("const") == nil || slices.ContainsFunc(s.members, func(m member) bool {
-			return m.name != "const" && m.name != "type" && !slices.Contains(annotations, m.name)
+		s, ok := v.(*jsontree.Object)
+		if !ok || !s.Has("const") || slices.ContainsFunc(s.Members, func(m jsontree.Member) bool {
+			return m.Name != "const" && m.Name != "type" && !slices.Contains(annotations, m.Name)
 		}) {
-			return &object{members: []member{{"anyOf", all}}}
+			return jsontree.Of("anyOf", all)
 		}
-		values = append(values, s.get("const"))
+		values = append(values, s.Get("const"))
 	}
-	return &object{members: []member{{"enum", values}}}
+	return jsontree.Of("enum", values)
 }
 
 // maxForms is how many forms the description lists.
@@ -247,12 +249,12 @@ func (r *rewrite) explainForms(keyword string, forms []form) {
 	for _, f := range forms {
 		var parts []string
 		for _, m := range f.properties {
-			if s, ok := m.value.(*object); ok && s.has("const") {
-				parts = append(parts, fmt.Sprintf("%s = %s", m.name, compact(s.get("const"))))
+			if s, ok := m.Value.(*jsontree.Object); ok && s.Has("const") {
+				parts = append(parts, fmt.Sprintf("%s = %s", m.Name, jsontree.Encode(s.Get("const"))))
 			}
 		}
 		for _, name := range f.required {
-			if s, ok := f.property(name).(*object); !ok || !s.has("const") {
+			if s, ok := f.property(name).(*jsontree.Object); !ok || !s.Has("const") {
 				parts = append(parts, name)
 			}
 		}
@@ -271,8 +273,8 @@ func (r *rewrite) explainForms(keyword string, forms []form) {
 		texts = append(texts[:maxForms], "others")
 	}
 	text := "Give the arguments of " + how + " of these: (" + strings.Join(texts, ") or (") + ")."
-	if about := r.root.text("description"); about != "" {
+	if about := r.root.Text("description"); about != "" {
 		text = about + "\n" + text
 	}
-	r.root.set("description", jsonText(text))
+	r.root.Set("description", text)
 }

@@ -1,5 +1,7 @@
 package llmschema
 
+import "github.com/toolhost/toolhost/internal/jsontree"
+
 // openAITool is an element of "tools" in a request to OpenAI's Chat Completions
 // API (https://platform.openai.com/docs/api-reference/chat/create, "tools").
 // Its names have at most 64 letters, digits, "_" and "-".
@@ -9,13 +11,13 @@ type openAITool struct {
 }
 
 type openAIFunction struct {
-	Name        string  `json:"name"`
-	Description string  `json:"description"`
-	Parameters  *object `json:"parameters"`
-	Strict      bool    `json:"strict,omitempty"`
+	Name        string           `json:"name"`
+	Description string           `json:"description"`
+	Parameters  *jsontree.Object `json:"parameters"`
+	Strict      bool             `json:"strict,omitempty"`
 }
 
-func newOpenAITool(name, description string, input *object, strict bool) openAITool {
+func newOpenAITool(name, description string, input *jsontree.Object, strict bool) openAITool {
 	return openAITool{"function", openAIFunction{name, description, input, strict}}
 }
 
@@ -30,6 +32,6 @@ type openAIResponsesTool struct {
 	Strict bool `json:"strict"`
 }
 
-func newOpenAIResponsesTool(name, description string, input *object, strict bool) openAIResponsesTool {
+func newOpenAIResponsesTool(name, description string, input *jsontree.Object, strict bool) openAIResponsesTool {
 	return openAIResponsesTool{Type: "function", openAIFunction: openAIFunction{name, description, input, false}, Strict: strict}
 }

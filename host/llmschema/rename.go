@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/jsontree"
 )
 
 // maxProperty is Anthropic's limit for the name of a property, in bytes.
@@ -15,7 +17,7 @@ const maxProperty = 64
 // back their own.
 func propertyNames(r *rewrite) error {
 	taken := map[string]bool{}
-	walk(r.root, func(s *object) {
+	jsontree.Walk(r.root, func(s *jsontree.Object) {
 		for _, name := range namesIn(s) {
 			taken[name] = true
 		}
@@ -43,8 +45,8 @@ func propertyNames(r *rewrite) error {
 		}
 		return name
 	}
-	moved{keyword: func(_ *object, name string) string { return name }, property: property}.refs(r.root)
-	walk(r.root, func(s *object) { r.renameIn(s, property) })
+	moved{keyword: func(_ *jsontree.Object, name string) string { return name }, property: property}.refs(r.root)
+	jsontree.Walk(r.root, func(s *jsontree.Object) { r.renameIn(s, property) })
 	r.note.Renamed = map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(renamed)) {
 		r.note.Renamed[renamed[name]] = name
@@ -54,14 +56,14 @@ func propertyNames(r *rewrite) error {
 }
 
 // namesIn returns the names of properties that a subschema mentions.
-func namesIn(s *object) []string {
-	names := s.names("required")
+func namesIn(s *jsontree.Object) []string {
+	names := s.Texts("required")
 	for _, keyword := range []string{"properties", "dependentRequired", "dependentSchemas"} {
-		for _, m := range s.object(keyword).all() {
-			names = append(names, m.name)
-			if list, ok := m.value.([]any); ok {
+		for _, m := range s.Object(keyword).All() {
+			names = append(names, m.Name)
+			if list, ok := m.Value.([]any); ok {
 				for _, v := range list {
-					names = append(names, textOf(v))
+					names = append(names, jsontree.Text(v))
 				}
 			}
 		}
@@ -69,29 +71,29 @@ func namesIn(s *object) []string {
 	return names
 }
 
-func (r *rewrite) renameIn(s *object, property func(string) string) {
+func (r *rewrite) renameIn(s *jsontree.Object, property func(string) string) {
 	changed := false
-	all := func(names []string) []any {
+	all := func(names []string) []string {
 		for i, name := range names {
 			names[i] = property(name)
 		}
-		return jsonNames(names)
+		return names
 	}
 	for _, keyword := range []string{"properties", "dependentRequired", "dependentSchemas"} {
-		group := s.object(keyword)
-		for i := range group.all() {
-			m := &group.members[i]
-			changed = changed || property(m.name) != m.name
-			m.name = property(m.name)
-			if _, list := m.value.([]any); list {
-				m.value = all(group.names(m.name))
+		group := s.Object(keyword)
+		for i := range group.All() {
+			m := &group.Members[i]
+			changed = changed || property(m.Name) != m.Name
+			m.Name = property(m.Name)
+			if _, list := m.Value.([]any); list {
+				group.Set(m.Name, all(group.Texts(m.Name)))
 			}
 		}
 	}
-	if s.has("required") {
-		s.set("required", all(s.names("required")))
+	if s.Has("required") {
+		s.Set("required", all(s.Texts("required")))
 	}
-	if changed && (s.has("patternProperties") || s.has("propertyNames")) {
+	if changed && (s.Has("patternProperties") || s.Has("propertyNames")) {
 		r.lose("whether the names of renamed arguments fit the patterns of names next to them")
 	}
 }
@@ -112,21 +114,21 @@ func plainProperty(name string) string {
 
 // restorer gives the properties of arguments the names that they have in the tool's schema.
 type restorer struct {
-	root    *object           // the schema as it was exported
+	root    *jsontree.Object  // the schema as it was exported
 	renamed map[string]string // own names, by exported ones
 
-	nullable map[*object][]string // see strict
+	nullable map[*jsontree.Object][]string // see strict
 }
 
 // arguments returns arguments with the tool's own names. It returns texts that are not JSON
 // as they are: the host says what is wrong with them.
 func (r restorer) arguments(args json.RawMessage) json.RawMessage {
-	v, err := parseJSON(args)
+	v, err := jsontree.Parse(args)
 	if err != nil {
 		return args
 	}
 	r.restore([]any{r.root}, v)
-	return compact(v)
+	return jsontree.Encode(v)
 }
 
 // restore renames properties in a value to which some schemas apply. Only what a schema
@@ -134,42 +136,41 @@ func (r restorer) arguments(args json.RawMessage) json.RawMessage {
 func (r restorer) restore(schemas []any, v any) {
 	applied := r.expand(schemas)
 	switch v := v.(type) {
-	case *object:
+	case *jsontree.Object:
 		mentioned := map[string]bool{}
 		for _, s := range applied {
 			for _, name := range namesIn(s) {
 				mentioned[name] = true
 			}
 		}
-		v.members = slices.DeleteFunc(v.members, func(m member) bool {
-			raw, _ := m.value.(json.RawMessage)
-			return string(raw) == "null" && slices.ContainsFunc(applied, func(s *object) bool {
-				return slices.Contains(r.nullable[s], m.name)
+		v.Members = slices.DeleteFunc(v.Members, func(m jsontree.Member) bool {
+			return jsontree.Is(m.Value, "null") && slices.ContainsFunc(applied, func(s *jsontree.Object) bool {
+				return slices.Contains(r.nullable[s], m.Name)
 			})
 		})
-		for i := range v.members {
-			m := &v.members[i]
+		for i := range v.Members {
+			m := &v.Members[i]
 			var below []any
 			for _, s := range applied {
-				below = append(below, s.object("properties").get(m.name))
-				for _, p := range s.object("patternProperties").all() {
-					below = append(below, p.value)
+				below = append(below, s.Object("properties").Get(m.Name))
+				for _, p := range s.Object("patternProperties").All() {
+					below = append(below, p.Value)
 				}
-				below = append(below, s.get("additionalProperties"), s.get("unevaluatedProperties"))
+				below = append(below, s.Get("additionalProperties"), s.Get("unevaluatedProperties"))
 			}
-			r.restore(below, m.value)
-			if own, ok := r.renamed[m.name]; ok && mentioned[m.name] {
-				m.name = own
+			r.restore(below, m.Value)
+			if own, ok := r.renamed[m.Name]; ok && mentioned[m.Name] {
+				m.Name = own
 			}
 		}
 	case []any:
 		for i, item := range v {
 			var below []any
 			for _, s := range applied {
-				if prefix := s.list("prefixItems"); i < len(prefix) {
+				if prefix := s.List("prefixItems"); i < len(prefix) {
 					below = append(below, prefix[i])
 				}
-				below = append(below, s.get("items"), s.get("contains"), s.get("unevaluatedItems"))
+				below = append(below, s.Get("items"), s.Get("contains"), s.Get("unevaluatedItems"))
 			}
 			r.restore(below, item)
 		}
@@ -177,27 +178,21 @@ func (r restorer) restore(schemas []any, v any) {
 }
 
 // expand returns the schemas and all that they apply to the same value.
-func (r restorer) expand(schemas []any) []*object {
-	var out []*object
+func (r restorer) expand(schemas []any) []*jsontree.Object {
+	var out []*jsontree.Object
 	for len(schemas) > 0 {
-		s, ok := schemas[0].(*object)
+		s, ok := schemas[0].(*jsontree.Object)
 		schemas = schemas[1:]
 		if !ok || slices.Contains(out, s) {
 			continue
 		}
 		out = append(out, s)
-		for _, m := range s.members {
-			switch m.name {
-			case "$ref":
-				schemas = append(schemas, follow(r.root, textOf(m.value)))
-			case "allOf", "anyOf", "oneOf":
-				schemas = append(schemas, s.list(m.name)...)
-			case "if", "then", "else":
-				schemas = append(schemas, m.value)
-			case "dependentSchemas":
-				for _, sub := range s.object(m.name).all() {
-					schemas = append(schemas, sub.value)
-				}
+		for _, m := range s.Members {
+			if m.Name == "$ref" {
+				schemas = append(schemas, jsontree.Follow(r.root, jsontree.Text(m.Value)))
+			}
+			if jsontree.Keywords[m.Name].Place == jsontree.InPlace {
+				schemas = append(schemas, m.Schemas()...)
 			}
 		}
 	}

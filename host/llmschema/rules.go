@@ -1,11 +1,11 @@
 package llmschema
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/jsontree"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -80,7 +80,7 @@ var openAIRules = []rule{
 
 // rewrite is one schema on its way to a provider.
 type rewrite struct {
-	root *object
+	root *jsontree.Object
 	note *Note
 	work int // of merging forms, see maxMergeWork
 }
@@ -104,12 +104,12 @@ func appendNew(list []string, text string) []string {
 }
 
 // rewritten returns the input schema of a tool as a provider takes it.
-func (f Format) rewritten(d tool.Definition, note *Note) (*object, error) {
+func (f Format) rewritten(d tool.Definition, note *Note) (*jsontree.Object, error) {
 	text := d.InputSchema
 	if len(text) == 0 {
 		text = tool.Schema(noArguments)
 	}
-	root, err := parseObject(text)
+	root, err := jsontree.ParseObject(text)
 	if err != nil {
 		return nil, fmt.Errorf("its input schema is not a JSON object: %w", err)
 	}
@@ -131,14 +131,10 @@ func (f Format) rewritten(d tool.Definition, note *Note) (*object, error) {
 // argument for such a tool.
 const noArguments = `{"type":"object","properties":{},"additionalProperties":false}`
 
-var rawFalse = json.RawMessage("false")
-
-func emptyObject() *object { return &object{members: []member{}} }
-
 // dangling returns a reference that leads nowhere, or "".
-func dangling(root *object) (ref string) {
-	walk(root, func(s *object) {
-		if to := s.text("$ref"); strings.HasPrefix(to, "#") && follow(root, to) == nil {
+func dangling(root *jsontree.Object) (ref string) {
+	jsontree.Walk(root, func(s *jsontree.Object) {
+		if to := s.Text("$ref"); strings.HasPrefix(to, "#") && jsontree.Follow(root, to) == nil {
 			ref = to
 		}
 	})
@@ -147,11 +143,11 @@ func dangling(root *object) (ref string) {
 
 // objectRoot gives the root a type and properties.
 func objectRoot(r *rewrite) error {
-	if r.root.text("type") != "object" {
-		r.root.set("type", jsonText("object"))
+	if r.root.Text("type") != "object" {
+		r.root.Set("type", "object")
 	}
-	if !r.root.has("properties") {
-		r.root.set("properties", emptyObject())
+	if !r.root.Has("properties") {
+		r.root.Set("properties", &jsontree.Object{})
 		r.rewrote("it has empty properties")
 	}
 	return nil
@@ -160,7 +156,7 @@ func objectRoot(r *rewrite) error {
 // plainRoot leaves out what else OpenAI does not take at the root.
 func plainRoot(r *rewrite) error {
 	for _, name := range []string{"enum", "const", "not"} {
-		if r.root.drop(name) {
+		if r.root.Drop(name) {
 			r.lose("what %s says at the root", name)
 		}
 	}
@@ -169,11 +165,11 @@ func plainRoot(r *rewrite) error {
 
 // arrayItems gives arrays of anything the items that say so.
 func arrayItems(r *rewrite) error {
-	walk(r.root, func(s *object) {
-		if s.has("items") || s.text("type") != "array" && !slices.Contains(s.names("type"), "array") {
+	jsontree.Walk(r.root, func(s *jsontree.Object) {
+		if s.Has("items") || s.Text("type") != "array" && !slices.Contains(s.Texts("type"), "array") {
 			return
 		}
-		s.set("items", emptyObject())
+		s.Set("items", &jsontree.Object{})
 		r.rewrote("arrays have items")
 	})
 	return nil
@@ -181,22 +177,22 @@ func arrayItems(r *rewrite) error {
 
 // constAsEnum writes a constant as an enum of one value.
 func constAsEnum(r *rewrite) error {
-	walk(r.root, func(s *object) {
-		value := s.get("const")
-		isValue := func(v any) bool { return sameJSON(v, value) }
+	jsontree.Walk(r.root, func(s *jsontree.Object) {
+		value := s.Get("const")
+		isValue := func(v any) bool { return jsontree.Equal(v, value) }
 		switch {
-		case value == nil:
+		case value == nil: // there is no constant
 			return
-		case !s.has("enum"):
-			s.rename("const", "enum")
-		case slices.ContainsFunc(s.list("enum"), isValue):
-			s.drop("const")
+		case !s.Has("enum"):
+			s.Rename("const", "enum")
+		case slices.ContainsFunc(s.List("enum"), isValue):
+			s.Drop("const")
 		default:
-			s.drop("const")
+			s.Drop("const")
 			r.lose("a constant that is not in its enum")
 			return
 		}
-		s.set("enum", []any{value})
+		s.Set("enum", []any{value})
 		r.rewrote("constants are enums of one value")
 	})
 	return nil
@@ -204,24 +200,20 @@ func constAsEnum(r *rewrite) error {
 
 // refAlone moves a reference that has neighbours into an anyOf of one form.
 func refAlone(r *rewrite) error {
-	walk(r.root, func(s *object) {
-		ref := s.get("$ref")
-		neighbours := slices.ContainsFunc(s.members, func(m member) bool { return !strings.HasPrefix(m.name, "$") })
-		if ref == nil || !neighbours || s.has("anyOf") {
+	jsontree.Walk(r.root, func(s *jsontree.Object) {
+		ref := s.Get("$ref")
+		neighbours := slices.ContainsFunc(s.Members, func(m jsontree.Member) bool { return !strings.HasPrefix(m.Name, "$") })
+		if ref == nil || !neighbours || s.Has("anyOf") {
 			return
 		}
-		s.rename("$ref", "anyOf")
-		s.set("anyOf", []any{&object{members: []member{{"$ref", ref}}}})
+		s.Rename("$ref", "anyOf")
+		s.Set("anyOf", []any{jsontree.Of("$ref", ref)})
 		r.rewrote("references stand alone")
 	})
 	return nil
 }
 
-// errorText is a keyword of toolhost that says what an argument has to be; see package
-// pluginsdk. It is for the texts of errors, and providers do not know it.
-const errorText = "errorMessage"
-
 func noErrorTexts(r *rewrite) error {
-	walk(r.root, func(s *object) { s.drop(errorText) })
+	jsontree.Walk(r.root, func(s *jsontree.Object) { s.Drop(jsontree.ErrorMessage) })
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/toolhost/toolhost/internal/jsontree"
 )
 
 // Option changes an export.
@@ -49,25 +51,25 @@ const (
 // strict is a schema on its way to OpenAI's strict mode.
 type strict struct {
 	rewrite
-	nullable map[*object][]string // arguments that were optional, by the object that has them
+	nullable map[*jsontree.Object][]string // arguments that were optional, by the object that has them
 }
 
 // strictly returns a copy of a schema as strict mode takes it, or why it cannot be.
-func strictly(root *object, note *Note) (*object, map[*object][]string, error) {
-	copied, err := parseObject(compact(root))
+func strictly(root *jsontree.Object, note *Note) (*jsontree.Object, map[*jsontree.Object][]string, error) {
+	copied, err := jsontree.ParseObject(jsontree.Encode(root))
 	if err != nil {
 		return nil, nil, err
 	}
 	said := *note
 	said.Rewritten, said.Lost = slices.Clone(note.Rewritten), slices.Clone(note.Lost)
-	s := &strict{rewrite{root: copied, note: &said}, map[*object][]string{}}
+	s := &strict{rewrite{root: copied, note: &said}, map[*jsontree.Object][]string{}}
 	s.unions()
 	for _, apply := range []rule{constAsEnum, refAlone} {
 		if err := apply(&s.rewrite); err != nil {
 			return nil, nil, err
 		}
 	}
-	walk(copied, func(o *object) {
+	jsontree.Walk(copied, func(o *jsontree.Object) {
 		if err == nil {
 			err = s.close(o)
 		}
@@ -85,10 +87,10 @@ func strictly(root *object, note *Note) (*object, map[*object][]string, error) {
 // unions writes alternatives as anyOf: "'oneOf' is not permitted",
 // https://community.openai.com/t/oneof-allof-usage-has-problems-with-strict-mode/966047
 func (s *strict) unions() {
-	walk(s.root, func(o *object) {
+	jsontree.Walk(s.root, func(o *jsontree.Object) {
 		for _, name := range []string{"oneOf", "allOf"} {
-			if o.has(name) && !o.has("anyOf") && (name == "oneOf" || len(o.list(name)) == 1) {
-				o.rename(name, "anyOf")
+			if o.Has(name) && !o.Has("anyOf") && (name == "oneOf" || len(o.List(name)) == 1) {
+				o.Rename(name, "anyOf")
 				s.rewrote("alternatives are anyOf")
 			}
 		}
@@ -96,31 +98,31 @@ func (s *strict) unions() {
 }
 
 // close makes a subschema one that strict mode takes. Those in it are already.
-func (s *strict) close(o *object) error {
-	for _, m := range slices.Clone(o.members) {
+func (s *strict) close(o *jsontree.Object) error {
+	for _, m := range slices.Clone(o.Members) {
 		switch {
-		case slices.Contains(strictKeywords, m.name):
-		case slices.Contains(impossible, m.name):
-			return fmt.Errorf("it uses %s", m.name)
-		case slices.Contains(remarks, m.name):
-			o.drop(m.name)
+		case slices.Contains(strictKeywords, m.Name):
+		case slices.Contains(impossible, m.Name):
+			return fmt.Errorf("it uses %s", m.Name)
+		case slices.Contains(remarks, m.Name):
+			o.Drop(m.Name)
 		default: // minLength, uniqueItems, default and others: the same page
-			o.drop(m.name)
-			s.lose("%s", m.name)
+			o.Drop(m.Name)
+			s.lose("%s", m.Name)
 		}
 	}
-	if f := o.text("format"); f != "" && !slices.Contains(strictFormats, f) {
-		o.drop("format")
+	if f := o.Text("format"); f != "" && !slices.Contains(strictFormats, f) {
+		o.Drop("format")
 		s.lose("the format %.40s", f)
 	}
-	if !o.has("type") && !o.has("anyOf") && !o.has("$ref") {
-		kind := kindOf(o.list("enum"))
+	if !o.Has("type") && !o.Has("anyOf") && !o.Has("$ref") {
+		kind := kindOf(o.List("enum"))
 		if kind == "" {
 			return errors.New("a part of it takes any value")
 		}
-		o.set("type", jsonText(kind))
+		o.Set("type", kind)
 	}
-	if takes(o, "array") && o.object("items") == nil {
+	if takes(o, "array") && o.Object("items") == nil {
 		return errors.New("an array takes any items")
 	}
 	if takes(o, "object") {
@@ -132,68 +134,68 @@ func (s *strict) close(o *object) error {
 // closeObject requires every property, and allows no others:
 // https://platform.openai.com/docs/guides/structured-outputs#all-fields-must-be-required and
 // #additionalproperties-false-must-always-be-set-in-objects
-func (s *strict) closeObject(o *object) error {
-	properties := o.object("properties")
-	more := o.get("additionalProperties")
-	switch _, described := more.(*object); {
-	case described, !isFalse(more) && len(properties.all()) == 0 && o != s.root:
+func (s *strict) closeObject(o *jsontree.Object) error {
+	properties := o.Object("properties")
+	more := o.Get("additionalProperties")
+	switch _, described := more.(*jsontree.Object); {
+	case described, !jsontree.Is(more, "false") && len(properties.All()) == 0 && o != s.root:
 		return errors.New("an object takes any names")
-	case !isFalse(more):
+	case !jsontree.Is(more, "false"):
 		s.lose("that other names than the given ones are taken")
 	}
-	o.set("additionalProperties", rawFalse)
+	o.Set("additionalProperties", false)
 	if properties == nil {
-		properties = emptyObject()
-		o.set("properties", properties)
+		properties = &jsontree.Object{}
+		o.Set("properties", properties)
 	}
-	required := o.names("required")
-	names := make([]string, len(properties.members))
-	for i := range properties.members {
-		m := &properties.members[i]
-		names[i] = m.name
-		below, ok := m.value.(*object)
+	required := o.Texts("required")
+	names := make([]string, len(properties.Members))
+	for i := range properties.Members {
+		m := &properties.Members[i]
+		names[i] = m.Name
+		below, ok := m.Value.(*jsontree.Object)
 		if !ok {
-			return fmt.Errorf("the argument %.60q takes any value", m.name)
+			return fmt.Errorf("the argument %.60q takes any value", m.Name)
 		}
-		if slices.Contains(required, m.name) || takesNull(below) {
+		if slices.Contains(required, m.Name) || takesNull(below) {
 			continue
 		}
-		m.value = orNull(below)
-		s.nullable[o] = append(s.nullable[o], m.name)
+		m.Value = orNull(below)
+		s.nullable[o] = append(s.nullable[o], m.Name)
 		s.rewrote("optional arguments are null")
 	}
-	o.set("required", jsonNames(names))
+	o.Set("required", names)
 	return nil
 }
 
 // takes reports whether a subschema names a type.
-func takes(o *object, kind string) bool {
-	return o.text("type") == kind || slices.Contains(o.names("type"), kind)
+func takes(o *jsontree.Object, kind string) bool {
+	return o.Text("type") == kind || slices.Contains(o.Texts("type"), kind)
 }
 
-func takesNull(o *object) bool {
-	return takes(o, "null") || slices.ContainsFunc(o.list("anyOf"), func(v any) bool {
-		form, ok := v.(*object)
+func takesNull(o *jsontree.Object) bool {
+	return takes(o, "null") || slices.ContainsFunc(o.List("anyOf"), func(v any) bool {
+		form, ok := v.(*jsontree.Object)
 		return ok && takesNull(form)
 	})
 }
 
 // orNull returns a subschema that takes null as well.
-func orNull(o *object) *object {
-	null := &object{members: []member{{"type", jsonText("null")}}}
+func orNull(o *jsontree.Object) *jsontree.Object {
+	null := jsontree.Of("type", "null")
 	switch {
-	case o.has("anyOf"):
-		o.set("anyOf", append(o.list("anyOf"), null))
-	case o.has("$ref"):
-		return &object{members: []member{{"anyOf", []any{o, null}}}}
+	case o.Has("anyOf"):
+		o.Set("anyOf", append(o.List("anyOf"), null))
+	case o.Has("$ref"):
+		return jsontree.Of("anyOf", []any{o, null})
 	default:
-		kinds := o.names("type")
-		if kind := o.text("type"); kind != "" {
+		kinds := o.Texts("type")
+		if kind := o.Text("type"); kind != "" {
 			kinds = []string{kind}
 		}
-		o.set("type", jsonNames(append(kinds, "null")))
-		if o.has("enum") {
-			o.set("enum", append(o.list("enum"), json.RawMessage("null")))
+		o.Set("type", append(kinds, "null"))
+		if o.Has("enum") {
+			o.Set("enum", append(o.List("enum"), json.RawMessage("null")))
 		}
 	}
 	return o
@@ -224,14 +226,14 @@ func kindOf(values []any) (kind string) {
 // fits reports what is beyond the limits of strict mode.
 func (s *strict) fits() error {
 	properties, enums, text := 0, 0, 0
-	walk(s.root, func(o *object) {
-		for _, m := range append(o.object("properties").all(), o.object("$defs").all()...) {
-			text += len(m.name)
+	jsontree.Walk(s.root, func(o *jsontree.Object) {
+		for _, m := range append(o.Object("properties").All(), o.Object("$defs").All()...) {
+			text += len(m.Name)
 		}
-		properties += len(o.object("properties").all())
-		enums += len(o.list("enum"))
-		for _, v := range o.list("enum") {
-			text += len(textOf(v))
+		properties += len(o.Object("properties").All())
+		enums += len(o.List("enum"))
+		for _, v := range o.List("enum") {
+			text += len(jsontree.Text(v))
 		}
 	})
 	switch levels := nested(s.root); {
@@ -249,15 +251,15 @@ func (s *strict) fits() error {
 
 // nested returns how many objects and arrays are in one another.
 func nested(schema any) (levels int) {
-	o, ok := schema.(*object)
+	o, ok := schema.(*jsontree.Object)
 	if !ok {
 		return 0
 	}
-	for _, m := range o.object("properties").all() {
-		levels = max(levels, nested(m.value))
+	for _, m := range o.Object("properties").All() {
+		levels = max(levels, nested(m.Value))
 	}
-	levels = max(levels, nested(o.get("items")))
-	for _, form := range o.list("anyOf") {
+	levels = max(levels, nested(o.Get("items")))
+	for _, form := range o.List("anyOf") {
 		levels = max(levels, nested(form)-1)
 	}
 	return levels + 1

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/jsontree"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -91,9 +92,9 @@ func TestStrict(t *testing.T) {
 			if note.Unstrict != c.unstrict || is != (c.unstrict == "") || strings.Join(note.Lost, "; ") != c.lost {
 				t.Errorf("%s: strict %v, %+v", name, is, note)
 			}
-			parsed, err := parseObject(got)
-			if err != nil || c.want != "" && string(compact(parsed)) != c.want {
-				t.Errorf("%s: got\n%s, want\n%s", name, compact(parsed), c.want)
+			parsed, err := jsontree.ParseObject(got)
+			if err != nil || c.want != "" && string(jsontree.Encode(parsed)) != c.want {
+				t.Errorf("%s: got\n%s, want\n%s", name, jsontree.Encode(parsed), c.want)
 			}
 			if c.unstrict != "" { // as without the option
 				plain, err := Export(f, []tool.Definition{d})
