@@ -8,7 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolhost/toolhost/internal/mcpjson"
+	"github.com/toolhost/toolhost/internal/jsontree"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -65,11 +65,12 @@ func isObjectSchema(s tool.Schema) bool {
 
 // withoutHeaders returns a schema without its header keywords; all else stays, in its order.
 func withoutHeaders(schema json.RawMessage) json.RawMessage {
-	out, _ := mcpjson.Without(schema, func(_, key string) bool { return key == headerKeyword })
-	if out == nil {
+	root, err := jsontree.Parse(schema)
+	if err != nil {
 		return json.RawMessage(`{"type":"object"}`)
 	}
-	return out
+	jsontree.Prune(root, func(_, name string) bool { return name == headerKeyword })
+	return jsontree.Encode(root)
 }
 
 // unreachable is the handler of tools that the SDK knows by name only.

@@ -7,13 +7,13 @@
 package form
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolhost/toolhost/internal/jsontree"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -77,7 +77,7 @@ func Parse(schema json.RawMessage) (Form, error) {
 	}
 	var root struct {
 		Type       string
-		Properties ordered
+		Properties json.RawMessage
 		Required   []string
 	}
 	if err := json.Unmarshal(schema, &root); err != nil {
@@ -86,16 +86,20 @@ func Parse(schema json.RawMessage) (Form, error) {
 	if root.Type != "object" {
 		return f, errors.New("the schema of a question must have the type object")
 	}
-	if len(root.Properties) > maxFields {
-		return f, fmt.Errorf("a question has %d fields, more than %d", len(root.Properties), maxFields)
+	properties, err := jsontree.ParseObject(root.Properties)
+	if err != nil && root.Properties != nil {
+		return f, errors.New("the schema of a question cannot be read: the properties are not an object")
 	}
-	for _, p := range root.Properties {
-		field, err := parseField(p.name, p.value)
+	if n := len(properties.All()); n > maxFields {
+		return f, fmt.Errorf("a question has %d fields, more than %d", n, maxFields)
+	}
+	for _, p := range properties.All() {
+		field, err := parseField(p.Name, jsontree.Encode(p.Value))
 		if err != nil {
-			return f, fmt.Errorf("field %.64q of a question: %w", p.name, err)
+			return f, fmt.Errorf("field %.64q of a question: %w", p.Name, err)
 		}
 		if r, hidden := field.hidden(); hidden {
-			return f, fmt.Errorf("field %s of a question has a character that does not show, %U", sanitize.Quote(p.name, 64), r)
+			return f, fmt.Errorf("field %s of a question has a character that does not show, %U", sanitize.Quote(p.Name, 64), r)
 		}
 		f.Fields = append(f.Fields, field)
 	}
@@ -204,32 +208,4 @@ func (f Field) hidden() (rune, bool) {
 		}
 	}
 	return 0, false
-}
-
-// ordered is the members of a JSON object in their order.
-type ordered []member
-
-type member struct {
-	name  string
-	value json.RawMessage
-}
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (o *ordered) UnmarshalJSON(b []byte) error {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return errors.New("the properties are not an object")
-	}
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			return err
-		}
-		m := member{name: name.(string)} //nolint:forcetypeassert // so is the key of an object
-		if err := dec.Decode(&m.value); err != nil {
-			return err
-		}
-		*o = append(*o, m)
-	}
-	return nil
 }

@@ -67,15 +67,6 @@ func (p parser) value() any {
 	return json.RawMessage(bytes.TrimLeft(p.text[begin:p.dec.InputOffset()], " \t\r\n,:"))
 }
 
-// UnmarshalJSON implements [json.Unmarshaler].
-func (o *Object) UnmarshalJSON(text []byte) error {
-	parsed, err := ParseObject(text)
-	if err == nil {
-		*o = *parsed
-	}
-	return err
-}
-
 // MarshalJSON implements [json.Marshaler].
 func (o *Object) MarshalJSON() ([]byte, error) { return Encode(o), nil }
 

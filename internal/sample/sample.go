@@ -4,11 +4,11 @@ package sample
 
 import (
 	"encoding/json"
-	"maps"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/jsontree"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -22,8 +22,8 @@ func Arguments(input tool.Schema, all bool) json.RawMessage {
 	if len(input) == 0 {
 		return json.RawMessage(`{}`)
 	}
-	var root any
-	if json.Unmarshal(input, &root) != nil {
+	root, err := jsontree.Parse(input)
+	if err != nil {
 		return nil
 	}
 	m := maker{root: root, all: all}
@@ -41,30 +41,30 @@ type maker struct {
 }
 
 func (m maker) value(s any, depth int) any {
-	o, ok := s.(map[string]any)
+	o, ok := s.(*jsontree.Object)
 	if !ok || depth > maxDepth {
-		return map[string]any{} // true allows anything
+		return &jsontree.Object{} // true allows anything
 	}
-	if ref, ok := o["$ref"].(string); ok {
-		return m.value(m.lookup(ref), depth+1)
+	if ref := o.Text("$ref"); ref != "" {
+		return m.value(jsontree.Follow(m.root, ref), depth+1)
 	}
 	for _, keyword := range []string{"const", "default"} {
-		if v, there := o[keyword]; there {
-			return v
+		if o.Has(keyword) {
+			return o.Get(keyword)
 		}
 	}
 	for _, keyword := range []string{"examples", "enum"} {
-		if of, ok := o[keyword].([]any); ok && len(of) > 0 {
+		if of := o.List(keyword); len(of) > 0 {
 			return of[0]
 		}
 	}
 	for _, keyword := range []string{"anyOf", "oneOf"} {
-		if of, ok := o[keyword].([]any); ok && len(of) > 0 {
+		if of := o.List(keyword); len(of) > 0 {
 			return m.value(joined(o, of[0], keyword), depth+1)
 		}
 	}
-	if of, ok := o["allOf"].([]any); ok {
-		for _, part := range of {
+	if o.Has("allOf") {
+		for _, part := range o.List("allOf") {
 			o = joined(o, part, "allOf")
 		}
 		return m.value(o, depth+1)
@@ -83,36 +83,35 @@ func (m maker) value(s any, depth int) any {
 	case "null":
 		return nil
 	}
-	return map[string]any{}
+	return &jsontree.Object{}
 }
 
-func (m maker) object(o map[string]any, depth int) any {
+func (m maker) object(o *jsontree.Object, depth int) any {
 	out := map[string]any{}
-	properties, _ := o["properties"].(map[string]any)
-	required, _ := o["required"].([]any)
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		if slices.Contains(required, any(name)) || m.all && depth < maxDepth/2 {
-			out[name] = m.value(properties[name], depth+1)
+	required := o.Texts("required")
+	for _, p := range o.Object("properties").All() {
+		if slices.Contains(required, p.Name) || m.all && depth < maxDepth/2 {
+			out[p.Name] = m.value(p.Value, depth+1)
 		}
 	}
 	return out
 }
 
-func (m maker) array(o map[string]any, depth int) any {
+func (m maker) array(o *jsontree.Object, depth int) any {
 	out := []any{}
-	least, _ := o["minItems"].(float64)
+	least, _ := o.Number("minItems")
 	if m.all && depth < maxDepth/2 {
 		least = max(least, 1)
 	}
-	if most, ok := o["maxItems"].(float64); ok {
+	if most, ok := o.Number("maxItems"); ok {
 		least = min(least, most)
 	}
-	first, _ := o["prefixItems"].([]any)
+	first := o.List("prefixItems")
 	for i := range int(min(least, 100)) {
 		if i < len(first) {
 			out = append(out, m.value(first[i], depth+1))
-		} else if items, ok := o["items"]; ok {
-			out = append(out, m.value(items, depth+1))
+		} else if o.Has("items") {
+			out = append(out, m.value(o.Get("items"), depth+1))
 		}
 	}
 	return out
@@ -126,104 +125,84 @@ var formats = map[string]string{
 	"regex": "a", "json-pointer": "/a",
 }
 
-func text(o map[string]any) any {
-	format, _ := o["format"].(string)
-	out := formats[format]
+func text(o *jsontree.Object) any {
+	out := formats[o.Text("format")]
 	if out == "" {
 		out = "text"
 	}
-	if o["contentEncoding"] == "base64" {
+	if o.Text("contentEncoding") == "base64" {
 		out = "dGV4dA=="
 	}
-	if least, ok := o["minLength"].(float64); ok && len(out) < int(least) && least < 1<<16 {
+	if least, ok := o.Number("minLength"); ok && len(out) < int(least) && least < 1<<16 {
 		out += strings.Repeat("x", int(least)-len(out))
 	}
-	if most, ok := o["maxLength"].(float64); ok && len(out) > int(most) {
+	if most, ok := o.Number("maxLength"); ok && len(out) > int(most) {
 		out = out[:int(most)]
 	}
 	return out
 }
 
-func number(o map[string]any) any {
+func number(o *jsontree.Object) any {
 	n, step := 1.0, 1.0
-	if of, ok := o["multipleOf"].(float64); ok && of > 0 {
+	if of, ok := o.Number("multipleOf"); ok && of > 0 {
 		n, step = of, of
 	}
-	if least, ok := o["minimum"].(float64); ok && n < least {
+	if least, ok := o.Number("minimum"); ok && n < least {
 		n = math.Ceil(least/step) * step
 	}
-	if least, ok := o["exclusiveMinimum"].(float64); ok && n <= least {
+	if least, ok := o.Number("exclusiveMinimum"); ok && n <= least {
 		n = (math.Floor(least/step) + 1) * step
 	}
-	if most, ok := o["maximum"].(float64); ok && n > most {
+	if most, ok := o.Number("maximum"); ok && n > most {
 		n = math.Floor(most/step) * step
 	}
-	if most, ok := o["exclusiveMaximum"].(float64); ok && n >= most {
+	if most, ok := o.Number("exclusiveMaximum"); ok && n >= most {
 		n = (math.Ceil(most/step) - 1) * step
 	}
 	return n
 }
 
 // typeOf returns the type that a schema names, or that its keywords suggest.
-func typeOf(o map[string]any) string {
-	switch t := o["type"].(type) {
-	case string:
-		return t
-	case []any:
-		for _, one := range t {
-			if name, ok := one.(string); ok && name != "null" {
-				return name
-			}
-		}
-		return "null"
+func typeOf(o *jsontree.Object) string {
+	if name := o.Text("type"); name != "" {
+		return name
 	}
-	for keyword, name := range map[string]string{
-		"properties": "object", "items": "array", "minLength": "string", "pattern": "string", "minimum": "number",
-	} {
-		if _, there := o[keyword]; there {
-			return name
+	if of := o.Texts("type"); of != nil {
+		return append(slices.DeleteFunc(of, func(name string) bool { return name == "null" }), "null")[0]
+	}
+	for _, m := range o.Members {
+		switch m.Name {
+		case "properties":
+			return "object"
+		case "items":
+			return "array"
+		case "minLength", "pattern":
+			return "string"
+		case "minimum":
+			return "number"
 		}
 	}
 	return ""
 }
 
 // joined returns a schema with the keywords of one of its parts.
-func joined(o map[string]any, part any, without string) map[string]any {
-	out := maps.Clone(o)
-	delete(out, without)
-	more, _ := part.(map[string]any)
-	for keyword, v := range more {
-		switch there := out[keyword].(type) {
-		case map[string]any:
-			if add, ok := v.(map[string]any); ok {
-				both := maps.Clone(there)
-				maps.Copy(both, add)
-				out[keyword] = both
-				continue
+func joined(o *jsontree.Object, part any, without string) *jsontree.Object {
+	out := &jsontree.Object{Members: slices.Clone(o.Members)}
+	out.Drop(without)
+	more, _ := part.(*jsontree.Object)
+	for _, m := range more.All() {
+		both, value := out.Object(m.Name), m.Value
+		if add, ok := value.(*jsontree.Object); ok && both != nil {
+			both = &jsontree.Object{Members: slices.Clone(both.Members)}
+			for _, m := range add.Members {
+				both.Set(m.Name, m.Value)
 			}
-		case []any:
-			if add, ok := v.([]any); ok && keyword == "required" {
-				out[keyword] = slices.Concat(there, add)
-				continue
-			}
+			value = both
 		}
-		out[keyword] = v
+		if m.Name == "required" {
+			value = append(out.Texts(m.Name), more.Texts(m.Name)...)
+		}
+		out.Set(m.Name, value)
 	}
 	return out
-}
-
-// lookup returns the schema that a reference within the document names.
-func (m maker) lookup(ref string) any {
-	at := m.root
-	for step := range strings.SplitSeq(strings.TrimPrefix(ref, "#"), "/") {
-		if step == "" {
-			continue
-		}
-		o, ok := at.(map[string]any)
-		if !ok {
-			return nil
-		}
-		at = o[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)]
-	}
-	return at
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/jsontree"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -132,10 +133,10 @@ func describe(r *audit.Record, t *Trace, call tool.Call, err error) {
 	case t.Definition == nil:
 		r.Input, r.Arguments = redactUnknown(call.Arguments, nil, nil)
 	case t.Decision == "" && isInvalid(err):
-		known := argumentNames(t.Definition.InputSchema)
+		known := jsontree.PropertyNames(t.Definition.InputSchema)
 		r.Input, r.Arguments = redactUnknown(call.Arguments, t.Definition.Sensitive, known)
 	case m != nil && t.Decision == audit.Denied: // the approver's arguments are not valid
-		known := argumentNames(t.Definition.InputSchema)
+		known := jsontree.PropertyNames(t.Definition.InputSchema)
 		r.Input, r.Arguments = redactUnknown(m.Given, t.Definition.Sensitive, known)
 		r.AskedInput, r.AskedArguments = redacted(m.Asked, t.Definition.Sensitive)
 	case m != nil:
