@@ -3,26 +3,29 @@ package schema
 import (
 	"encoding/json"
 	"errors"
+	"iter"
 	"slices"
+
+	"github.com/toolhost/toolhost/internal/jsontree"
 )
 
 // shapes describe the values of keywords that hold no schemas.
-var shapes = map[shape]struct {
+var shapes = map[jsontree.Shape]struct {
 	fits func(any) bool
 	want string
 }{
-	anything:   {func(any) bool { return true }, ""},
-	text:       {is[string], "a string"},
-	boolean:    {is[bool], "true or false"},
-	number:     {is[json.Number], "a number"},
-	positive:   {isPositive, "a number above 0"},
-	limit:      {is[json.Number], "a number"},
-	count:      {isCount, "an integer from 0 up"},
-	names:      {isNames, "an array of different strings"},
-	namedNames: {isNamedNames, "an object of arrays of different strings"},
-	types:      {isTypes, "a type or an array of different types"},
-	values:     {is[[]any], "an array of values"},
-	anyList:    {is[[]any], "an array"},
+	jsontree.Anything:   {func(any) bool { return true }, ""},
+	jsontree.String:     {is[string], "a string"},
+	jsontree.Boolean:    {is[bool], "true or false"},
+	jsontree.Number:     {is[json.Number], "a number"},
+	jsontree.Positive:   {isPositive, "a number above 0"},
+	jsontree.Limit:      {is[json.Number], "a number"},
+	jsontree.Count:      {isCount, "an integer from 0 up"},
+	jsontree.Names:      {isNames, "an array of different strings"},
+	jsontree.NamedNames: {isNamedNames, "an object of arrays of different strings"},
+	jsontree.Types:      {isTypes, "a type or an array of different types"},
+	jsontree.Values:     {is[[]any], "an array of values"},
+	jsontree.List:       {is[[]any], "an array"},
 }
 
 var typeNames = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
@@ -31,15 +34,15 @@ var typeNames = []string{"array", "boolean", "integer", "null", "number", "objec
 var sibling = map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
 
 // assertion checks a keyword that holds no schemas and returns its copy.
-func (b *builder) assertion(n *node, name string, s shape, v any) (any, error) {
-	if s == limit && b.draft == draft04 {
+func (b *builder) assertion(n *node, name string, kw jsontree.Keyword, v any) (any, error) {
+	if kw.Shape == jsontree.Limit && b.draft == jsontree.Draft04 {
 		if _, ok := n.keys[sibling[name]]; !ok || !is[bool](v) {
 			return nil, n.errorf("%s must be true or false, next to %s, in draft-04", name, sibling[name])
 		}
-	} else if want := shapes[s]; !want.fits(v) {
+	} else if want := shapes[kw.Shape]; !want.fits(v) {
 		return nil, n.errorf("%s must be %s", name, want.want)
 	}
-	if !keywords[name].annotation {
+	if !kw.Annotation {
 		n.work.steps += 1 + textSize(v)/stepText // v5 may quote it
 	}
 	switch name {
@@ -47,12 +50,12 @@ func (b *builder) assertion(n *node, name string, s shape, v any) (any, error) {
 		n.work.quotes = true
 		n.work.regex = v == "regex"
 	case "$ref":
-		address, err := canonical(v.(string))
-		if err != nil {
-			return nil, n.errorf("$ref %s: %v", quote(v.(string)), err)
+		names, ok := jsontree.Tokens(v.(string))
+		if !ok {
+			return nil, n.errorf(`$ref %s: references must be "#" or begin with "#/"`, quote(v.(string)))
 		}
-		n.refAddress = address
-		return base + address, nil
+		n.refAddress = jsontree.Reference(names) // v5 would compile the target again for every other spelling
+		return base + n.refAddress, nil
 	case "pattern":
 		p, err := b.pattern(v.(string))
 		switch {
@@ -80,7 +83,7 @@ func (b *builder) assertion(n *node, name string, s shape, v any) (any, error) {
 			n.work.steps += 1 + len(list.([]any))
 		}
 	}
-	if s == count {
+	if kw.Shape == jsontree.Count {
 		if f, err := v.(json.Number).Float64(); err != nil || f > maxInteger {
 			return json.Number("2147483647"), nil //nolint:nilerr // equivalent: no value has that many of anything
 		}
@@ -141,36 +144,45 @@ func isTypes(v any) bool {
 	return len(list) > 0 && isNames(v)
 }
 
-// size returns the number of values in v, including v.
-func size(v any) int {
-	total := 1
+// nested yields a value and all values in it. A member comes with its name.
+func nested(v any) iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) { visit("", v, yield) }
+}
+
+func visit(name string, v any, yield func(string, any) bool) bool {
+	if !yield(name, v) {
+		return false
+	}
 	switch v := v.(type) {
 	case []any:
 		for _, item := range v {
-			total += size(item)
+			if !visit("", item, yield) {
+				return false
+			}
 		}
 	case map[string]any:
-		for _, member := range v {
-			total += size(member)
+		for name, member := range v {
+			if !visit(name, member, yield) {
+				return false
+			}
 		}
+	}
+	return true
+}
+
+// size returns the number of values in v, including v.
+func size(v any) (total int) {
+	for range nested(v) {
+		total++
 	}
 	return total
 }
 
 // textSize returns the number of bytes of text in v.
-func textSize(v any) int {
-	total := 0
-	switch v := v.(type) {
-	case string:
-		total = len(v)
-	case []any:
-		for _, item := range v {
-			total += textSize(item)
-		}
-	case map[string]any:
-		for key, member := range v {
-			total += len(key) + textSize(member)
-		}
+func textSize(v any) (total int) {
+	for name, v := range nested(v) {
+		s, _ := v.(string)
+		total += len(name) + len(s)
 	}
 	return total
 }
@@ -179,25 +191,13 @@ func textSize(v any) int {
 // items: look-ups for the text judge, and steps for v5, which parses both
 // numbers in each comparison.
 func comparison(v any) (lookUps, steps int) {
-	values := 0
-	var visit func(any)
-	visit = func(v any) {
-		values++
-		switch v := v.(type) {
-		case json.Number:
-			if steps += 2; heavy(v) {
+	for _, v := range nested(v) {
+		lookUps++
+		if n, ok := v.(json.Number); ok {
+			if steps += 2; heavy(n) {
 				steps += stepNumber
-			}
-		case []any:
-			for _, item := range v {
-				visit(item)
-			}
-		case map[string]any:
-			for _, member := range v {
-				visit(member)
 			}
 		}
 	}
-	visit(v)
-	return values, steps + values/stepLookUps
+	return lookUps, steps + lookUps/stepLookUps
 }

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strconv"
-	"strings"
+
+	"github.com/toolhost/toolhost/internal/jsontree"
 )
 
 // base is the address under which v5 knows the schema. It is short because v5
@@ -32,7 +32,8 @@ type builder struct {
 func build(doc any) (*builder, any, error) {
 	b := &builder{byAddress: map[string]*node{}, patterns: map[string]pattern{}}
 	var err error
-	if b.draft, err = readDraft(doc); err != nil {
+	keys, _ := doc.(map[string]any)
+	if b.draft, err = readDraft(keys); err != nil {
 		return b, nil, err
 	}
 	shown, err := b.visit(doc, nil, "", "#")
@@ -43,8 +44,8 @@ func build(doc any) (*builder, any, error) {
 		return b, nil, err
 	}
 	b.loosen()
-	if keys, ok := shown.(map[string]any); ok {
-		keys["$schema"] = draftAddress(b.draft)
+	if address, ok := keys["$schema"]; ok {
+		b.nodes[0].shown["$schema"] = address
 	}
 	return b, shown, nil
 }
@@ -53,29 +54,18 @@ func build(doc any) (*builder, any, error) {
 // text.
 func (b *builder) cost() int { return len(b.nodes) + b.program/costProgram + b.parsing/costParsing }
 
-func readDraft(doc any) (int, error) {
-	keys, _ := doc.(map[string]any)
+func readDraft(keys map[string]any) (int, error) {
 	v, ok := keys["$schema"]
 	if !ok {
-		return draft2020, nil
+		return jsontree.Draft2020, nil
 	}
 	name, _ := v.(string)
-	scheme, address, _ := strings.Cut(strings.TrimSuffix(name, "#"), "://")
-	draft, ok := drafts[address]
-	if !ok || scheme != "https" && scheme != "http" {
+	draft, ok := jsontree.DraftOf(name)
+	if !ok {
 		return 0, fmt.Errorf(
 			"unknown $schema %s; use https://json-schema.org/draft/2020-12/schema or leave it out", show(v))
 	}
 	return draft, nil
-}
-
-func draftAddress(draft int) string {
-	for address, d := range drafts {
-		if d == draft {
-			return "https://" + address
-		}
-	}
-	return ""
 }
 
 // visit makes a node of one subschema and returns the copy of the subschema.
@@ -95,7 +85,7 @@ func (b *builder) visit(doc any, parent *node, via, address string) (any, error)
 	}
 	switch doc := doc.(type) {
 	case bool:
-		if b.draft == draft04 && via != "additionalProperties" && via != "additionalItems" {
+		if b.draft == jsontree.Draft04 && via != "additionalProperties" && via != "additionalItems" {
 			return nil, n.errorf("draft-04 has no boolean schemas")
 		}
 		n.never = !doc
@@ -119,14 +109,14 @@ func (b *builder) object(n *node) (any, error) {
 	shown := make(map[string]any, len(n.keys))
 	n.shown = shown
 	for _, name := range slices.Sorted(maps.Keys(n.keys)) {
-		kw, known := keywords[name]
+		kw, known := jsontree.Keywords[name]
 		if !known {
 			continue // an unknown keyword is an annotation
 		}
-		if kw.refused != "" {
-			return nil, n.errorf("%s is refused: %s", name, kw.refused)
+		if kw.Refused != "" {
+			return nil, n.errorf("%s is refused: %s", name, kw.Refused)
 		}
-		v, err := b.keyword(n, name, kw.shape)
+		v, err := b.keyword(n, name, kw)
 		if errors.Is(err, errNotShown) {
 			continue
 		}
@@ -134,7 +124,7 @@ func (b *builder) object(n *node) (any, error) {
 			return nil, err
 		}
 		switch {
-		case kw.annotation:
+		case kw.Annotation:
 		case name == "enum" && len(v.([]any)) == 0:
 			shown[neverKeyword] = true
 		case name == "uniqueItems":
@@ -155,32 +145,35 @@ func (b *builder) identity(n *node) error {
 	if _, ok := n.keys["$id"]; ok {
 		return n.errorf("$id is refused below the root")
 	}
-	if _, ok := n.keys["id"].(string); ok && b.draft == draft04 {
+	if _, ok := n.keys["id"].(string); ok && b.draft == jsontree.Draft04 {
 		return n.errorf("id is refused below the root")
 	}
 	return nil
 }
 
 // keyword checks the value of one keyword and returns its copy.
-func (b *builder) keyword(n *node, name string, s shape) (any, error) {
+//
+// All keywords must be well-formed in every draft, though v5 decides whether one applies: it
+// answers a malformed schema with errors that can be a thousand times larger.
+func (b *builder) keyword(n *node, name string, kw jsontree.Keyword) (any, error) {
 	v := n.keys[name]
-	switch s {
-	case oneSchema:
+	switch kw.Shape {
+	case jsontree.OneSchema:
 		return b.child(n, name, "", name, v)
-	case manySchemas:
+	case jsontree.ManySchemas:
 		return b.children(n, name, v)
-	case itemSchemas:
+	case jsontree.ItemSchemas:
 		if _, ok := v.([]any); !ok {
 			return b.child(n, name, "", name, v)
 		}
-		if b.draft == draft2020 {
+		if b.draft == jsontree.Draft2020 {
 			return nil, n.errorf("items must be one schema in draft 2020-12; use prefixItems")
 		}
 		return b.children(n, name, v)
-	case namedSchemas, namedEither:
-		return b.members(n, name, v, s == namedEither)
+	case jsontree.NamedSchemas, jsontree.NamedEither:
+		return b.members(n, name, v, kw.Shape == jsontree.NamedEither)
 	}
-	return b.assertion(n, name, s, v)
+	return b.assertion(n, name, kw, v)
 }
 
 // child visits the subschema v of n; path is its address relative to n.
@@ -233,7 +226,7 @@ func (b *builder) members(n *node, name string, v any, lists bool) (any, error) 
 			shown[key] = list
 			continue
 		}
-		child, err := b.child(n, name, key, name+"/"+escape(key), m[key])
+		child, err := b.child(n, name, key, name+"/"+jsontree.Escape(key), m[key])
 		if errors.Is(err, errDialect) {
 			// Any name may match, so none is left to the keywords for the others.
 			b.unjudged(n, err)
@@ -249,40 +242,6 @@ func (b *builder) members(n *node, name string, v any, lists bool) (any, error) 
 	}
 	return shown, nil
 }
-
-// escape encodes a key as a token of an address, as v5 does: a JSON pointer
-// (RFC 6901) in the fragment of a URL.
-func escape(key string) string {
-	return url.PathEscape(strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1"))
-}
-
-// unescape is the inverse of escape.
-func unescape(token string) (string, error) {
-	token, err := url.PathUnescape(token)
-	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~"), err
-}
-
-// canonical returns a reference in the spelling that v5 uses for its target. v5
-// would compile the target again for every other spelling.
-func canonical(ref string) (string, error) {
-	if ref == "#" {
-		return ref, nil
-	}
-	tokens := strings.Split(ref, "/")
-	if tokens[0] != "#" {
-		return "", errReference
-	}
-	for i, token := range tokens[1:] {
-		key, err := unescape(token)
-		if err != nil {
-			return "", errReference
-		}
-		tokens[i+1] = escape(key)
-	}
-	return strings.Join(tokens, "/"), nil
-}
-
-var errReference = errors.New(`references must be "#" or begin with "#/"`)
 
 // resolve finds the targets of all references.
 func (b *builder) resolve() error {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/toolhost/toolhost/internal/jsontree"
 )
 
 // class is the kind of a problem; problems are sorted by it first.
@@ -89,7 +91,7 @@ func (s *Schema) explain(fault *jsonschema.ValidationError, v any) error {
 func (f finding) fault() Fault {
 	out := Fault{Member: f.name, Keyword: f.keyword, Name: f.ofName}
 	for _, token := range split(f.at) {
-		step, _ := unescape(token)
+		step, _ := jsontree.Unescape(token)
 		out.Path = append(out.Path, step)
 	}
 	if last := len(out.Path) - 1; last >= 0 && (f.ofName || f.class == unexpected && f.name == "") {
@@ -175,7 +177,7 @@ func (x *explainer) dependent(f finding) finding {
 	if !ok {
 		return f
 	}
-	owner, _ = unescape(owner)
+	owner, _ = jsontree.Unescape(owner)
 	lists, _ := f.node.keys[f.keyword].(map[string]any)
 	list, _ := lists[owner].([]any)
 	i, err := strconv.Atoi(index)

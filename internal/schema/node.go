@@ -1,6 +1,10 @@
 package schema
 
-import "regexp"
+import (
+	"regexp"
+
+	"github.com/toolhost/toolhost/internal/jsontree"
+)
 
 // node is one subschema, with its keywords, the nodes it applies, and its cost.
 type node struct {
@@ -64,9 +68,11 @@ type pattern struct {
 // attach adds child to the nodes that n applies. The name is the member's, for
 // keywords that hold schemas by name.
 func (n *node) attach(child *node, name string, p pattern) {
-	switch child.via {
-	case "not", "if", "then", "else", "allOf", "anyOf", "oneOf", "dependentSchemas", "dependencies":
+	if jsontree.Keywords[child.via].Place == jsontree.InPlace {
 		n.inPlace = append(n.inPlace, child)
+		return
+	}
+	switch child.via {
 	case "properties":
 		if n.named == nil {
 			n.named = map[string]*node{}

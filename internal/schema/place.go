@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"strconv"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/jsontree"
 )
 
 // locate splits the absolute location of a rule into a subschema, one of its
@@ -25,7 +27,7 @@ func (x *explainer) lookUp(at string) any {
 	for _, token := range split(at) {
 		switch in := v.(type) {
 		case map[string]any:
-			key, _ := unescape(token)
+			key, _ := jsontree.Unescape(token)
 			v = in[key]
 		case []any:
 			i, err := strconv.Atoi(token)
@@ -50,7 +52,7 @@ func (x *explainer) path(at string) string {
 				v = in[i]
 			}
 		case map[string]any:
-			key, _ := unescape(token)
+			key, _ := jsontree.Unescape(token)
 			path = join(path, key)
 			v = in[key]
 		}
@@ -90,30 +92,28 @@ func route(way string) (steps int, ofName bool) {
 	for i := 0; i < len(tokens); i++ {
 		name := tokens[i]
 		last := i == len(tokens)-1
-		switch keywords[name].shape {
-		case oneSchema:
-		case itemSchemas:
+		kw := jsontree.Keywords[name]
+		switch kw.Shape {
+		case jsontree.OneSchema:
+			if last && strings.HasPrefix(name, "additional") {
+				return steps, ofName // not a member's name: the object or array is at fault
+			}
+		case jsontree.ItemSchemas:
 			if !last && isIndex(tokens[i+1]) {
 				i++
 			}
-		case manySchemas, namedSchemas, namedEither:
+		case jsontree.ManySchemas, jsontree.NamedSchemas, jsontree.NamedEither:
 			i++
 		default:
 			if name != "$ref" {
 				return steps, ofName
 			}
 		}
-		switch name {
-		case "additionalProperties", "additionalItems":
-			if last {
-				return steps, ofName // not a member's name: the object or array is at fault
-			}
-			steps++
-		case "propertyNames":
+		switch kw.Place {
+		case jsontree.AtNames:
 			ofName = true
 			steps++
-		case "properties", "patternProperties", "unevaluatedProperties",
-			"items", "prefixItems", "contains", "unevaluatedItems":
+		case jsontree.AtMembers, jsontree.AtItems:
 			steps++
 		}
 	}

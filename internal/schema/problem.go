@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/internal/jsontree"
 )
 
 // problem returns the text of a finding.
@@ -43,7 +45,7 @@ func (x *explainer) lastKey(at string) any {
 	if len(tokens) == 0 {
 		return ""
 	}
-	key, _ := unescape(tokens[len(tokens)-1])
+	key, _ := jsontree.Unescape(tokens[len(tokens)-1])
 	return key
 }
 

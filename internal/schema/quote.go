@@ -95,7 +95,7 @@ func show(v any) string {
 	case nil:
 		return "null"
 	}
-	if room := 2 * maxValueLength; brief(v, &room) {
+	if brief(v) {
 		if text, err := json.Marshal(v); err == nil {
 			return oneLine(cut(string(text), maxValueLength))
 		}
@@ -103,27 +103,16 @@ func show(v any) string {
 	return "the " + typeName(v)
 }
 
-// brief reports whether v is small enough to be written in full, and deducts
-// its size from room.
-func brief(v any, room *int) bool {
-	switch v := v.(type) {
-	case []any:
-		for _, item := range v {
-			if !brief(item, room) {
-				return false
-			}
+// brief reports whether v is small enough to be written in full.
+func brief(v any) bool {
+	room := 2 * maxValueLength
+	for name, v := range nested(v) {
+		s, _ := v.(string)
+		if room -= 1 + len(name) + len(s); room < 0 {
+			return false
 		}
-	case map[string]any:
-		for key, member := range v {
-			if *room -= len(key); !brief(member, room) {
-				return false
-			}
-		}
-	case string:
-		*room -= len(v)
 	}
-	*room--
-	return *room >= 0
+	return true
 }
 
 // list formats the first values and says how many more there are.

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/toolhost/toolhost/internal/jsontree"
 )
 
 // rules are the requirements of a node that has only the most common keywords,
@@ -81,8 +83,8 @@ func rulesOf(n *node, draft int, patterns map[string]pattern) *rules {
 	}
 	asserts := 0
 	for name, v := range n.keys {
-		kw, known := keywords[name]
-		if !known || kw.annotation || name == "$defs" || name == "definitions" {
+		kw, known := jsontree.Keywords[name]
+		if !known || kw.Annotation || name == "$defs" || name == "definitions" {
 			continue
 		}
 		asserts++
@@ -136,9 +138,9 @@ func (r *rules) add(n *node, name string, v any, draft int, patterns map[string]
 	case "pattern":
 		r.pattern = patterns[v.(string)]
 	case "minimum", "exclusiveMinimum":
-		return draft != draft04 && setNumberLimit(&r.least, v, name == "minimum")
+		return draft != jsontree.Draft04 && setNumberLimit(&r.least, v, name == "minimum")
 	case "maximum", "exclusiveMaximum":
-		return draft != draft04 && setNumberLimit(&r.most, v, name == "maximum")
+		return draft != jsontree.Draft04 && setNumberLimit(&r.most, v, name == "maximum")
 	case "format":
 		_, judged := jsonschema.Formats[v.(string)]
 		return !judged

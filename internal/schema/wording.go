@@ -3,20 +3,16 @@ package schema
 import (
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/jsontree"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
-
-// errorMessage is an annotation with the author's words for a value that breaks a keyword
-// of the same schema: a text for all keywords but "type", or an object with texts by
-// keyword. The validator ajv knows it by the same name (https://ajv.js.org/packages/ajv-errors.html).
-const errorMessage = "errorMessage"
 
 // maxMessage is how many characters of an author's text an error has.
 const maxMessage = 200
 
 // message returns the author's words for values that break a keyword, or "".
 func (n *node) message(keyword string) string {
-	switch m := n.keys[errorMessage].(type) {
+	switch m := n.keys[jsontree.ErrorMessage].(type) {
 	case string:
 		return authored(m)
 	case map[string]any:
