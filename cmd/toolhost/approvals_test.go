@@ -134,7 +134,7 @@ func TestApprovalsThatEnd(t *testing.T) {
 	u, _ = w.queued("call", "play.danger", "--arg", "text=x")
 	s.ends(syscall.SIGTERM, 0)
 	(<-u.ended).exits(exit.Refused).says("the daemon ended before the operator answered")
-	w.run("approvals").exits(exit.BadUsage).says("no daemon is running")
+	w.run("approvals").exits(exit.Unavailable).says("no daemon is running")
 	w.run("call", "play.danger", "--arg", "text=x").exits(exit.Refused).says("no daemon runs that could keep the question", "toolhost serve")
 	w.run("audit", "search", "--tool", "play.danger", "--json").exits(0).
 		prints(`"approver":"timeout"`, `"approver":"change of the tool"`, `"approver":"end of the daemon"`)

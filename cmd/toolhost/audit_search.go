@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/errorcode"
 	"github.com/toolhost/toolhost/internal/suggest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -64,20 +65,20 @@ in upper or lower case.`,
 		"only calls that began and have no end line: in progress, or killed with their host")
 	flags.IntVar(&c.filter.Limit, "limit", 0, "only the newest `N` lines that match; 0: all")
 	completeFlag(log.s, cmd, "tool", toolNames)
-	_ = cmd.RegisterFlagCompletionFunc("code", cobra.FixedCompletions(auditCodes, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("code", cobra.FixedCompletions(auditCodes(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("caller", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return callerNames(log.s), cobra.ShellCompDirectiveNoFileComp
 	})
 	return cmd
 }
 
-// auditCodes are the codes with which calls end.
-var auditCodes = []string{
-	string(audit.CodeOK), string(tool.CodeInvalidArguments), string(tool.CodePermissionDenied), string(tool.CodeApprovalDenied),
-	string(tool.CodeApprovalRequired), string(tool.CodeRateLimited), string(tool.CodeUnavailable), string(tool.CodeCrashed),
-	string(tool.CodeDeadlineExceeded), string(tool.CodeCanceled), string(tool.CodeResourceExhausted), string(tool.CodeNotFound),
-	string(tool.CodeAlreadyExists), string(tool.CodeInvalidDefinition), string(tool.CodeInvalidResult), string(tool.CodeToolFailed),
-	string(tool.CodeUnsupported), string(tool.CodeInternal),
+// auditCodes returns the codes with which calls end.
+func auditCodes() []string {
+	all := []string{string(audit.CodeOK)}
+	for _, r := range errorcode.Table {
+		all = append(all, string(r.Code))
+	}
+	return all
 }
 
 func (c *auditSearch) run(ctx context.Context, args []string) (err error) {
@@ -93,9 +94,9 @@ func (c *auditSearch) run(ctx context.Context, args []string) (err error) {
 	if len(args) > 0 {
 		c.filter.Text = args[0]
 	}
-	if c.code != "" && !slices.Contains(auditCodes, c.code) {
-		hint := "use " + strings.Join(auditCodes, ", ")
-		if near := suggest.Nearest(c.code, auditCodes, 3); len(near) > 0 {
+	if all := auditCodes(); c.code != "" && !slices.Contains(all, c.code) {
+		hint := "use " + strings.Join(all, ", ")
+		if near := suggest.Nearest(c.code, all, 3); len(near) > 0 {
 			hint = output.DidYouMean(near)
 		}
 		return exit.Usage(fmt.Sprintf("--code %q is not a code with which calls end", c.code), hint)

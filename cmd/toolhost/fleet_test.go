@@ -181,7 +181,7 @@ func TestFleetRefuses(t *testing.T) {
 	b.run("fleet", "key").exits(2).says("other users can read")
 	b.run("doctor").prints("other users can read")
 
-	b.run("fleet").exits(2).says("no daemon is running")
+	b.run("fleet").exits(6).says("no daemon is running")
 	b.run("fleet", "call", "x").exits(2).says("needs the name of a host")
 	b.run("fleet", "call", "--on", "a", "x").exits(2)
 	b.serve()

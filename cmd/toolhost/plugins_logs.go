@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
@@ -44,8 +43,7 @@ func showLogs(ctx context.Context, s *session.Session, name string, follow bool)
 		if err := s.Unread(); err != nil {
 			return err
 		}
-		return exit.Usage("there is no daemon here that keeps what plugins write",
-			"run toolhost serve; any other command shows it with --log-level info")
+		return s.NoDaemon("any other command shows what plugins write with --log-level info")
 	}
 	if _, ok := session.Status(d.Plugins(), name); !ok {
 		return unknownPlugin(d, name)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
 )
@@ -41,8 +40,7 @@ func restartIn(ctx context.Context, s *session.Session, b session.Backend, name 
 		return unknownPlugin(b, name)
 	}
 	if _, alone := b.(*session.Local); alone && status.State != plugin.Refused && status.Upgrade == "" && status.RolledBack == "" {
-		return exit.Usage("there is no daemon here to restart plugins in",
-			"run toolhost serve; the plugins of any other command end with the command")
+		return s.NoDaemon("the plugins of any other command end with the command")
 	}
 	if err := b.RestartPlugin(ctx, name); err != nil {
 		return err

@@ -62,7 +62,7 @@ func TestRestartWithoutADaemon(t *testing.T) {
 	w.run("call", "quitter.x").exits(6).says("tool quitter.x is not available: "+reason, "toolhost plugins restart quitter")
 	w.run("tools", "show", "get_season").exits(6).says("get_season")
 	w.run("plugins", "restart", "quitter").exits(6).says(reason)
-	w.run("plugins", "restart", "fs").exits(2).says("there is no daemon here")
+	w.run("plugins", "restart", "fs").exits(6).says("no daemon is running on ")
 	if err := os.Remove(filepath.Join(w.plugins, "quitter")); err != nil {
 		t.Fatal(err)
 	}

@@ -187,7 +187,7 @@ func TestDaemonHoldsAChangedFile(t *testing.T) {
 func TestReloadOfAFileThatWasFound(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
-	w.bare("reload").exits(2).says("no daemon is running on " + w.socket())
+	w.bare("reload").exits(6).says("no daemon is running on " + w.socket())
 	w.found("tools: {play.echo: {rename: planted}}\n")
 	s := w.begin()
 	s.await(untrusted)

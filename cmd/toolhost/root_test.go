@@ -71,6 +71,21 @@ func TestHelp(t *testing.T) {
 	inProcess(t, "completion", "bash").exits(0).prints("__start_toolhost")
 }
 
+// Without a daemon, each command that needs one exits with the same status and says the same.
+func TestNoDaemon(t *testing.T) {
+	t.Parallel()
+	nowhere := t.TempDir()
+	for _, line := range []string{
+		"status", "stop", "reload", "fleet", "fleet tools", "approvals", "approvals show x", "approvals approve x", "approvals deny x",
+		"calls", "calls show x", "calls wait x", "calls cancel x", "session list", "session end x", "plugins logs x",
+		"call x --session work", "call x --on host",
+	} {
+		inProcess(t, append(strings.Fields(line), "--root", nowhere, "--socket", nowhere+"/none.sock", "--plugin-dir", nowhere)...).
+			exits(exit.Unavailable).
+			says("no daemon is running on "+nowhere+"/none.sock that this command can use", "start one with toolhost serve")
+	}
+}
+
 // With --json every failure is one JSON object on standard output, whatever fails.
 func TestErrorsAreJSON(t *testing.T) {
 	t.Parallel()
@@ -95,7 +110,7 @@ func TestErrorsAreJSON(t *testing.T) {
 		{"plugins restart x --json --plugin-dir " + nowhere, 2, exit.CodeUsage},
 		{"plugins lock --check --json --plugin-dir " + nowhere + " --config " + nowhere + "/none.yaml", 2, exit.CodeUsage},
 		{"schema --json", 2, exit.CodeUsage},
-		{"reload --json --socket " + socket, 2, exit.CodeUsage},
+		{"reload --json --socket " + socket, 6, tool.CodeUnavailable},
 		{"config check --json " + nowhere + "/none.yaml", 2, exit.CodeUsage},
 		{"config init --json " + nowhere + "/none/none.yaml", 1, exit.CodeFailed},
 		{"help nope --json", 2, exit.CodeUsage},

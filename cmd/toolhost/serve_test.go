@@ -200,7 +200,7 @@ func TestDaemonKeepsPlugins(t *testing.T) {
 		t.Errorf("pid %d was restarted, and is now %+v", pid, list.Plugins[0])
 	}
 	w.run("plugins", "restart", "plaier").exits(2).says("there is no plugin plaier", "did you mean player?")
-	w.run("plugins", "restart", "player", "--no-daemon").exits(2).says("there is no daemon here", "toolhost serve")
+	w.run("plugins", "restart", "player", "--no-daemon").exits(6).says("no daemon is running on ", "toolhost serve")
 }
 
 func TestDaemonThatIsUnlike(t *testing.T) {

@@ -57,7 +57,7 @@ func daemonOf(ctx context.Context, s *session.Session) (*session.Remote, error) 
 	if d := s.Daemon(ctx, session.Needs{}); d != nil {
 		return d, nil
 	}
-	return nil, session.NoDaemon("sessions with names are kept there")
+	return nil, s.NoDaemon("")
 }
 
 func listSessions(ctx context.Context, s *session.Session) error {

@@ -16,8 +16,8 @@ func TestSessionOverCommands(t *testing.T) {
 	in := func(name string, words ...string) outcome {
 		return w.run(append([]string{"call", "--session", name}, words...)...)
 	}
-	in("work", "read_buffer").exits(2).says("needs a daemon", "toolhost serve")
-	w.run("session", "list").exits(2).says("needs a daemon")
+	in("work", "read_buffer").exits(6).says("no daemon is running on ", "toolhost serve")
+	w.run("session", "list").exits(6).says("no daemon is running on ")
 	w.serve("--grant", "fs:read", "--grant", "exec", "--yes")
 
 	eval := func(name, form string) outcome {

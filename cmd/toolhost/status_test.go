@@ -44,7 +44,7 @@ func TestStatusAndStop(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
 	w.run("status").exits(6).says("no daemon is running on " + w.socket())
-	w.run("stop").exits(2).says("no daemon is running")
+	w.run("stop").exits(6).says("no daemon is running")
 	s := w.serve()
 	w.run("status").exits(0).prints("well", "1 ready", w.root)
 	for range 4 {
@@ -163,7 +163,7 @@ func TestMetrics(t *testing.T) {
 func TestPluginsLogs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
-	w.run("plugins", "logs", "player").exits(2).says("there is no daemon here")
+	w.run("plugins", "logs", "player").exits(6).says("no daemon is running on ")
 	s := w.serve("--log-level", "error")
 	w.run("plugins", "logs", "player").exits(0)
 	w.run("plugins", "logs", "plaier").exits(2).says("did you mean player?")

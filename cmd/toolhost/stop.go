@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
@@ -45,7 +44,7 @@ func newStopCommand(s *session.Session) *cobra.Command {
 //
 // # Errors
 //
-// [*exit.Error] if there is none; those of [control.Dial].
+// [tool.CodeUnavailable] if there is none; those of [control.Dial].
 func dialDaemon(ctx context.Context, s *session.Session, opts ...control.DialOption) (*control.Client, error) {
 	s.Quiet = true
 	_ = s.Configure(true) // only for the socket: the daemon reports an invalid file
@@ -55,8 +54,7 @@ func dialDaemon(ctx context.Context, s *session.Session, opts ...control.DialOpt
 	}
 	c, err := control.Dial(ctx, path, opts...)
 	if errors.Is(err, control.ErrNoDaemon) {
-		return nil, exit.Usage("no daemon is running on "+sanitize.Text(path),
-			"name its socket with --socket, or start one with toolhost serve")
+		return nil, s.NoDaemon("")
 	}
 	return c, err
 }

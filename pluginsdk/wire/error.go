@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/toolhost/toolhost/internal/deadline"
+	"github.com/toolhost/toolhost/internal/errorcode"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -55,27 +56,10 @@ func newFailure(err error) block {
 	}}
 }
 
-// claimable holds the codes that a plugin may use. The others are reserved for the
-// host: a plugin that used them could impersonate it.
-var claimable = map[tool.Code]bool{
-	tool.CodeInvalidArguments:  true,
-	tool.CodePermissionDenied:  true,
-	tool.CodeRateLimited:       true,
-	tool.CodeUnavailable:       true,
-	tool.CodeDeadlineExceeded:  true,
-	tool.CodeCanceled:          true,
-	tool.CodeResourceExhausted: true,
-	tool.CodeNotFound:          true,
-	tool.CodeAlreadyExists:     true,
-	tool.CodeInvalidResult:     true,
-	tool.CodeToolFailed:        true,
-	tool.CodeUnsupported:       true,
-	tool.CodeInternal:          true,
-}
-
-// claimed returns the error that a plugin answered with.
+// claimed returns the error that a plugin answered with. A plugin that used a code of the host's could impersonate
+// it.
 func claimed(code tool.Code, message, hint string, retry tool.Duration) *tool.Error {
-	if !claimable[code] {
+	if errorcode.Of(code).From != errorcode.Plugin {
 		code = tool.CodeToolFailed
 	}
 	if message == "" {

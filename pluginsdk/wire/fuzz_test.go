@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/internal/errorcode"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
@@ -54,7 +55,7 @@ func FuzzResult(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := parseResponse(bytes.Clone(b))
 		if err != nil {
-			if !claimable[tool.CodeOf(err)] {
+			if errorcode.Of(tool.CodeOf(err)).From != errorcode.Plugin {
 				t.Errorf("the code of %v", err)
 			}
 			return

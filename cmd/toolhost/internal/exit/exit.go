@@ -2,8 +2,11 @@
 package exit
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 
+	"github.com/toolhost/toolhost/internal/errorcode"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -40,6 +43,25 @@ func Usage(message, hint string) error {
 	return With(BadUsage, &tool.Error{Message: message, Hint: hint})
 }
 
+// The codes that only the command has, for errors that are not about a call.
+const (
+	CodeFailed tool.Code = "failed" // the command could not do it, or a check found something
+	CodeUsage  tool.Code = "usage"  // the command line or the configuration is wrong
+)
+
+// Own are the rows of these codes.
+var Own = []errorcode.Row{
+	{
+		Code: CodeUsage, Exit: BadUsage,
+		Meaning: "only of the command: the command line or the configuration is wrong",
+		Do:      "the hint says what to change",
+	}, {
+		Code: CodeFailed, Exit: Failed,
+		Meaning: "only of the command: a check found something, or a file could not be written",
+		Do:      "read the message, and the report",
+	},
+}
+
 // Status returns the exit status for an error; [Done] for nil.
 func Status(err error) int {
 	var own *Error
@@ -49,33 +71,13 @@ func Status(err error) int {
 	return ofCode(tool.CodeOf(err))
 }
 
-// ofCode returns the exit status for a code. A code that is not listed comes from a plugin
-// that sent an invalid answer, or from a newer plugin.
+// ofCode returns the exit status for a code. A code that is not in the table comes from a newer daemon.
 func ofCode(code tool.Code) int {
-	switch code {
-	case "":
+	if code == "" {
 		return Done
-	case tool.CodeToolFailed:
-		return Failed
-	case tool.CodeNotFound:
-		return Unknown
-	case tool.CodeInvalidArguments:
-		return Arguments
-	case tool.CodePermissionDenied, tool.CodeApprovalDenied, tool.CodeApprovalRequired,
-		tool.CodeRateLimited, tool.CodeResourceExhausted:
-		return Refused
-	case tool.CodeDeadlineExceeded, tool.CodeCanceled:
-		return Ended
-	default:
-		return Unavailable
 	}
+	return cmp.Or(errorcode.Of(code).Exit, Unavailable)
 }
-
-// The codes that only the command has, for errors that are not about a call.
-const (
-	CodeFailed tool.Code = "failed" // the command could not do it, or a check found something
-	CodeUsage  tool.Code = "usage"  // the command line or the configuration is wrong
-)
 
 // Code returns the code that programs read: that of the error, unless its exit status is
 // another than the code has.
@@ -85,19 +87,9 @@ func Code(err error) tool.Code {
 	if !errors.As(err, &own) || code != "" && ofCode(code) == own.Status {
 		return code
 	}
-	switch own.Status {
-	case Failed:
-		return CodeFailed
-	case BadUsage:
-		return CodeUsage
-	case Unknown:
-		return tool.CodeNotFound
-	case Arguments:
-		return tool.CodeInvalidArguments
-	case Refused:
-		return tool.CodePermissionDenied
-	case Ended:
-		return tool.CodeCanceled
+	all := slices.Concat(Own, errorcode.Table)
+	if i := slices.IndexFunc(all, func(r errorcode.Row) bool { return r.Exit == own.Status }); i >= 0 {
+		return all[i].Code
 	}
 	return tool.CodeUnavailable
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/toolhost/toolhost/internal/errorcode"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -33,15 +34,6 @@ const (
 // buckets are of durations, in seconds: from a function of Go to the default limit of a call
 // and beyond.
 var buckets = []float64{0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10, 60, 300}
-
-// codes are those of errors; others come from plugins.
-var codes = map[tool.Code]bool{
-	tool.CodeInvalidArguments: true, tool.CodePermissionDenied: true, tool.CodeApprovalDenied: true,
-	tool.CodeApprovalRequired: true, tool.CodeRateLimited: true, tool.CodeUnavailable: true, tool.CodeCrashed: true,
-	tool.CodeDeadlineExceeded: true, tool.CodeCanceled: true, tool.CodeResourceExhausted: true, tool.CodeNotFound: true,
-	tool.CodeAlreadyExists: true, tool.CodeInvalidDefinition: true, tool.CodeInvalidResult: true, tool.CodeToolFailed: true,
-	tool.CodeUnsupported: true, tool.CodeInternal: true,
-}
 
 // Numbers are the metrics of a daemon. They are safe for concurrent use.
 type Numbers struct {
@@ -82,7 +74,7 @@ func (n *Numbers) Call(name string, code tool.Code, took time.Duration) {
 	switch {
 	case code == "":
 		result = succeeded
-	case !codes[code]:
+	case !errorcode.Known(code): // it comes from a plugin
 		result = otherCode
 	}
 	n.calls.WithLabelValues(name, result).Inc()

@@ -6,12 +6,12 @@ import (
 	"slices"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/servers"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -115,15 +115,26 @@ func (s *Session) Open(ctx context.Context, n Needs) (Backend, error) {
 		return r, nil
 	}
 	if n.Daemon != "" {
-		return nil, NoDaemon(n.Daemon)
+		return nil, s.NoDaemon(n.Daemon)
 	}
 	return s.OpenLocal(ctx, n)
 }
 
-// NoDaemon returns the error of a command that needs a daemon.
-func NoDaemon(why string) error {
-	return exit.Usage("this needs a daemon, and none can be used: "+why,
-		"start one with toolhost serve and the same --root, --config and --plugin-dir")
+// NoDaemon returns the error of a command that needs a daemon, and found none that it can use. Why says what
+// for; empty: it is plain.
+func (s *Session) NoDaemon(why string) error {
+	path, err := s.Settings().SocketPath()
+	if err != nil {
+		return err
+	}
+	message := "no daemon is running on " + sanitize.Text(path) + " that this command can use"
+	if why != "" {
+		message += ": " + why
+	}
+	return &tool.Error{
+		Code: tool.CodeUnavailable, Message: message,
+		Hint: "start one with toolhost serve and the same --root, --config and --plugin-dir, or name its socket with --socket",
+	}
 }
 
 // Status returns the status of a plugin.

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/toolhost/toolhost/internal/errorcode"
 	"github.com/toolhost/toolhost/internal/sample"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/schema"
@@ -75,7 +76,7 @@ func (s *subject) request(name string, args []byte) *pluginv1.ExecuteRequest {
 func (s *subject) filler() (name string, args []byte, err error) {
 	var best *call
 	for _, c := range s.calls {
-		if c.good && c.def.Safety == tool.Safe && (best == nil || c.took < best.took) {
+		if c.good && c.def.Safety == tool.Safe && len(c.args) < chunkSize && (best == nil || c.took < best.took) {
 			best = c
 		}
 	}
@@ -133,7 +134,7 @@ func callChecks() []Check {
 		},
 		{
 			ID: "calls.codes", See: "rules", after: valid,
-			What: "errors have codes that hosts know, and a message",
+			What: "errors have codes that plugins may send, and a message",
 			Do:   "use a code of docs/reference/errors.md, such as invalid_arguments; a tool's own failure is a result with is_error",
 			run:  eachAnswer(errorFault),
 		},
@@ -307,20 +308,13 @@ func outputFault(ctx context.Context, c *call) string {
 	return textOf(output.Check(ctx, res.GetStructuredJson()))
 }
 
-// known are the codes that a plugin may send.
-var known = []tool.Code{
-	tool.CodeInvalidArguments, tool.CodePermissionDenied, tool.CodeRateLimited, tool.CodeUnavailable, tool.CodeDeadlineExceeded,
-	tool.CodeCanceled, tool.CodeResourceExhausted, tool.CodeNotFound, tool.CodeAlreadyExists, tool.CodeToolFailed,
-	tool.CodeUnsupported, tool.CodeInternal, tool.CodeApprovalDenied, tool.CodeApprovalRequired, tool.CodeInvalidResult,
-}
-
 func errorFault(_ context.Context, c *call) string {
 	e := c.out.GetError()
 	switch {
 	case e == nil:
 		return ""
-	case e.GetCode() != "" && !slices.Contains(known, tool.Code(e.GetCode())):
-		return "the code " + sanitize.Quote(e.GetCode(), 40) + " is not known"
+	case e.GetCode() != "" && errorcode.Of(tool.Code(e.GetCode())).From != errorcode.Plugin:
+		return "the code " + sanitize.Quote(e.GetCode(), 40) + " is not one that a plugin may send"
 	case strings.TrimSpace(e.GetMessage()) == "":
 		return "the error has no message"
 	}

@@ -212,6 +212,12 @@ var faults = map[string]fault{
 		}
 		return out, nil
 	})},
+	"posing": {"calls.codes", answers(func(_ context.Context, in *request) (*response, error) {
+		if in.GetTool() == lineTool {
+			return refusal("approval_denied", "the person said no"), nil
+		}
+		return answer(in), nil
+	})},
 	"empty": {"calls.content", answers(func(_ context.Context, in *request) (*response, error) {
 		out := answer(in)
 		if in.GetTool() == lineTool {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/errorcode"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -32,19 +33,13 @@ var stages = []string{
 	tool.StageLimit, tool.StageOutput, tool.StageStart, tool.StageExecute,
 }
 
-var codes = []tool.Code{
-	tool.CodeInvalidArguments, tool.CodePermissionDenied, tool.CodeApprovalDenied, tool.CodeApprovalRequired, tool.CodeRateLimited,
-	tool.CodeUnavailable, tool.CodeCrashed, tool.CodeDeadlineExceeded, tool.CodeCanceled, tool.CodeResourceExhausted,
-	tool.CodeNotFound, tool.CodeInvalidResult, tool.CodeToolFailed, tool.CodeUnsupported, tool.CodeInternal,
-}
-
 // Received returns an error of another host as this one can show it, whatever it is. Unsent is false.
 func Received(from *tool.Error) *tool.Error {
 	e := &tool.Error{
 		Code: from.Code, Stage: from.Stage, Message: sanitize.Line(from.Message, MaxMessage), Hint: sanitize.Line(from.Hint, maxHint),
 		OperatorHint: sanitize.Line(from.OperatorHint, maxHint), RetryAfter: max(from.RetryAfter, 0),
 	}
-	if !slices.Contains(codes, e.Code) {
+	if errorcode.Of(e.Code).From < errorcode.OtherHost {
 		e.Code = tool.CodeToolFailed
 	}
 	if !slices.Contains(stages, e.Stage) {
