@@ -13,318 +13,195 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/wire"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
-// The kinds of frames, their flag, and their limits in bytes: see "Stream" in the protocol page.
-const (
-	kindCall     = 1
-	kindResult   = 2
-	kindChunk    = 3
-	kindWindow   = 4
-	kindProgress = 5
-	kindCancel   = 6
-	kindLog      = 9
-	kindNew      = 200 // which does not exist
-
-	flagFirst   = 1
-	headerSize  = 12
-	maxFrame    = 128 << 10
-	chunkSize   = 64 << 10
-	firstWindow = 256 << 10
-	maxMessage  = 64 << 20
-)
-
-// lane is the host's end of a stream of frames. It keeps the rules, and notes if the plugin does not.
+// lane is a stream on the gRPC connection, on which a [wire.Stream] keeps and checks the rules. A check may also
+// send frames that a host would not, see [lane.raw].
 type lane struct {
-	write func([]byte) error
-	proc  *process
-	limit time.Duration
-	stop  func()
+	stream pluginv1.ToolPlugin_StreamClient
+	link   *link
+	stop   context.CancelFunc
+	pieces bool   // each byte is a packet, but for the last few
+	rest   []byte // of the packet that is read
+	broken error  // which rule the plugin has broken
 
-	mu      sync.Mutex
-	calls   map[uint32]*sentCall
-	fault   error // that the plugin broke a rule
-	ended   error // why nothing more comes
-	changed chan struct{}
+	mu sync.Mutex // one at a time sends
 }
 
-// sentCall is a call on a lane.
-type sentCall struct {
-	results int
-	part    []byte // of the result, in chunks
-	total   int
-	window  int // bytes that may still be sent
-	granted int // bytes that the plugin may still send
-	out     *pluginv1.ExecuteResponse
-	bad     error
-}
-
-// openLane opens a stream on the gRPC connection.
+// openLane opens a stream.
 func (p *process) openLane(ctx context.Context) (*lane, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	stream, err := p.link.client.Stream(ctx, grpc.MaxCallRecvMsgSize(maxMessage))
+	stream, err := p.link.client.Stream(ctx, grpc.MaxCallRecvMsgSize(wire.MaxMessage))
 	if err != nil {
 		cancel()
 		return nil, p.link.explain(ctx, "Stream", err)
 	}
-	write := func(b []byte) error { return stream.Send(&pluginv1.Packet{Data: b}) }
-	r := &packetReader{recv: func() ([]byte, error) {
-		in, err := stream.Recv()
+	return &lane{stream: stream, link: p.link, stop: cancel}, nil
+}
+
+// Read implements [wire.Carrier].
+func (l *lane) Read(b []byte) (n int, err error) {
+	for len(l.rest) == 0 {
+		in, err := l.stream.Recv()
 		if err != nil {
-			return nil, p.link.explain(ctx, "Stream", err)
+			return 0, l.link.explain(l.stream.Context(), "Stream", err)
 		}
-		return in.GetData(), nil
-	}}
-	return newLane(p, r, write, cancel), nil
-}
-
-func newLane(p *process, r io.Reader, write func([]byte) error, stop func()) *lane {
-	l := &lane{
-		write: write, proc: p, limit: p.link.limit, stop: stop,
-		calls: map[uint32]*sentCall{}, changed: make(chan struct{}),
+		l.rest = in.GetData()
 	}
-	go l.read(r)
-	return l
-}
-
-// packetReader makes bytes of packets.
-type packetReader struct {
-	recv func() ([]byte, error)
-	rest []byte
-}
-
-func (r *packetReader) Read(b []byte) (n int, err error) {
-	for len(r.rest) == 0 {
-		if r.rest, err = r.recv(); err != nil {
-			return 0, err
-		}
-	}
-	n = copy(b, r.rest)
-	r.rest = r.rest[n:]
+	n = copy(b, l.rest)
+	l.rest = l.rest[n:]
 	return n, nil
 }
 
-// read reads frames until there are no more, or one breaks a rule.
-func (l *lane) read(r io.Reader) {
-	for {
-		var head [headerSize + 8]byte
-		_, err := io.ReadFull(r, head[:headerSize])
-		size, kind, flags := binary.LittleEndian.Uint32(head[:]), head[4], head[5]
-		if err == nil && flags&flagFirst != 0 {
-			_, err = io.ReadFull(r, head[headerSize:])
-		}
-		if err == nil && size > maxFrame {
-			l.end(nil, fmt.Errorf("a frame of %d bytes, more than %d", size, maxFrame))
-			return
-		}
-		payload := make([]byte, min(size, maxFrame))
-		if err == nil {
-			_, err = io.ReadFull(r, payload)
-		}
-		if err != nil {
-			l.end(err, nil)
-			return
-		}
-		number := binary.LittleEndian.Uint32(head[8:])
-		total := int64(-1)
-		if flags&flagFirst != 0 {
-			total = int64(min(binary.LittleEndian.Uint64(head[headerSize:]), 1<<40)) //nolint:gosec // bounded here
-		}
-		grant, fault := l.take(kind, number, total, payload)
-		if fault != nil {
-			l.end(nil, fault)
-			return
-		}
-		if grant > 0 {
-			_ = l.send(kindWindow, 0, number, 0, binary.LittleEndian.AppendUint32(nil, uint32(grant))) //nolint:gosec // a frame's size
-		}
-	}
-}
-
-// end notes why nothing more is read.
-func (l *lane) end(err, fault error) {
+// Send implements [wire.Carrier]. It writes for at most the limit of a call.
+func (l *lane) Send(head []byte, body [][]byte) (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ended, l.fault = err, fault
-	if l.ended == nil {
-		l.ended = fault
-	}
-	l.tell()
-}
-
-// tell wakes those who wait. The lock is held.
-func (l *lane) tell() {
-	close(l.changed)
-	l.changed = make(chan struct{})
-}
-
-// take takes a frame, and returns how many more bytes the plugin may send, or which rule it breaks.
-func (l *lane) take(kind byte, number uint32, total int64, payload []byte) (grant int, fault error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	c := l.calls[number]
-	switch kind {
-	case kindResult, kindChunk, kindWindow, kindProgress:
-		if c == nil && kind != kindWindow {
-			return 0, fmt.Errorf("a frame of kind %d for call %d, which was not made", kind, number)
-		}
-	case kindCall, kindCancel:
-		return 0, fmt.Errorf("a frame of kind %d, which only hosts send", kind)
-	default:
-		return 0, nil
-	}
-	switch kind {
-	case kindWindow:
-		if len(payload) != 4 {
-			return 0, fmt.Errorf("a window frame with %d bytes", len(payload))
-		}
-		if c != nil {
-			c.window += int(binary.LittleEndian.Uint32(payload))
-		}
-	case kindChunk:
-		if total >= 0 {
-			c.total, c.granted, c.part = int(total), firstWindow, []byte{}
-		}
-		switch {
-		case c.part == nil:
-			return 0, fmt.Errorf("a chunk for call %d without a first chunk", number)
-		case c.total > maxMessage || len(c.part)+len(payload) > c.total:
-			return 0, fmt.Errorf("chunks of %d bytes of a message of %d", len(c.part)+len(payload), c.total)
-		case len(payload) > c.granted:
-			return 0, fmt.Errorf("a chunk of %d bytes, of which %d may be sent without waiting for a window", len(payload), c.granted)
-		}
-		c.part = append(c.part, payload...)
-		grant = len(payload)
-	case kindResult:
-		c.results++
-		whole := slices.Concat(c.part, payload)
-		if c.part != nil && len(whole) != c.total && len(payload) > 0 && c.bad == nil {
-			c.part = nil // it was cut off, and this is another result
-			whole = payload
-		}
-		out := &pluginv1.ExecuteResponse{}
-		if c.bad = proto.Unmarshal(whole, out); c.bad == nil {
-			c.out = out
-		}
-		c.part = nil
-	}
-	l.tell()
-	return grant, nil
-}
-
-// frame encodes a frame.
-func frame(kind, flags byte, number uint32, total int, payload []byte) []byte {
-	b := binary.LittleEndian.AppendUint32(nil, uint32(len(payload))) //nolint:gosec // a frame's size
-	b = append(b, kind, flags, 0, 0)
-	b = binary.LittleEndian.AppendUint32(b, number)
-	if flags&flagFirst != 0 {
-		b = binary.LittleEndian.AppendUint64(b, uint64(total)) //nolint:gosec // a message's size
-	}
-	return append(b, payload...)
-}
-
-func (l *lane) send(kind, flags byte, number uint32, total int, payload []byte) error {
-	return l.put(frame(kind, flags, number, total, payload))
-}
-
-// put writes, for at most the limit of a call.
-func (l *lane) put(b []byte) error {
-	late := time.AfterFunc(l.limit, l.stop)
+	late := time.AfterFunc(l.link.limit, l.stop)
 	defer late.Stop()
-	if err := l.write(b); err != nil {
+	all := slices.Concat(append([][]byte{head}, body...)...)
+	for ; l.pieces && len(all) > 5 && err == nil; all = all[1:] {
+		err = l.stream.Send(&pluginv1.Packet{Data: all[:1]})
+	}
+	if err == nil {
+		err = l.stream.Send(&pluginv1.Packet{Data: all})
+	}
+	if err != nil {
 		return fmt.Errorf("the stream takes nothing more: %w", err)
 	}
 	return nil
 }
 
-// begin registers a call.
-func (l *lane) begin(number uint32) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.calls[number] = &sentCall{window: firstWindow}
+// Close implements [wire.Carrier].
+func (l *lane) Close() error { l.stop(); return nil }
+
+// Kinds of frames, their flag and their sizes in bytes: see "Stream" in the protocol page.
+const (
+	kindCall   = 1
+	kindResult = 2
+	kindChunk  = 3
+	kindWindow = 4
+	kindCancel = 6
+	kindNew    = 200 // which does not exist
+
+	flagFirst  = 1
+	headerSize = 12
+	chunkSize  = 64 << 10
+)
+
+// frame sends a frame. Total is the size of the message that it begins; 0: it begins none.
+func (l *lane) frame(kind byte, number uint32, total uint64, payload []byte) error {
+	b := binary.LittleEndian.AppendUint32(nil, uint32(len(payload))) //nolint:gosec // a frame's size
+	b = append(b, kind, 0, 0, 0)
+	b = binary.LittleEndian.AppendUint32(b, number)
+	if total > 0 {
+		b[5] = flagFirst
+		b = binary.LittleEndian.AppendUint64(b, total)
+	}
+	return l.Send(b, [][]byte{payload})
 }
 
-// call sends a call, in chunks if it is long.
-func (l *lane) call(ctx context.Context, number uint32, in *pluginv1.ExecuteRequest) error {
+// raw is a lane without a [wire.Stream]: it reads frames, and keeps of them which calls have results.
+type raw struct {
+	*lane
+	results chan uint32
+	seen    map[uint32]bool
+	ended   error // why nothing more comes; set before results is closed
+}
+
+func (l *lane) raw() *raw {
+	r := &raw{lane: l, results: make(chan uint32, 4096), seen: map[uint32]bool{}}
+	go func() {
+		defer close(r.results)
+		for r.ended == nil {
+			r.ended = r.next()
+		}
+	}()
+	return r
+}
+
+// next reads a frame.
+func (r *raw) next() error {
+	var head [headerSize]byte
+	_, err := io.ReadFull(r, head[:])
+	size, number := binary.LittleEndian.Uint32(head[:]), binary.LittleEndian.Uint32(head[8:])
+	rest := int64(size)
+	if head[5]&flagFirst != 0 {
+		rest += 8
+	}
+	if err == nil {
+		_, err = io.CopyN(io.Discard, r, rest)
+	}
+	switch {
+	case err != nil:
+		return err
+	case head[4] == kindChunk:
+		return r.frame(kindWindow, number, 0, binary.LittleEndian.AppendUint32(nil, size))
+	case head[4] == kindResult:
+		select {
+		case r.results <- number:
+		case <-r.stream.Context().Done():
+			return r.stream.Context().Err()
+		}
+	}
+	return nil
+}
+
+// call sends a call that fits into a frame.
+func (r *raw) call(number uint32, in *pluginv1.ExecuteRequest) error {
 	text, err := proto.Marshal(in)
 	if err != nil {
 		return err
 	}
-	l.begin(number)
-	if len(text) <= maxFrame {
-		return l.send(kindCall, 0, number, 0, text)
+	return r.frame(kindCall, number, 0, text)
+}
+
+// ask makes a call after those that were answered.
+func (r *raw) ask(ctx context.Context, number uint32, in *pluginv1.ExecuteRequest) error {
+	if err := r.call(number, in); err != nil {
+		return err
 	}
-	flags := byte(flagFirst)
-	for rest := text; len(rest) > 0; flags = 0 {
-		size := min(len(rest), chunkSize)
-		if err := l.await(ctx, func() bool { return l.calls[number].window >= size }); err != nil {
-			return fmt.Errorf("no window for more than %d of the %d bytes of a call: %w", len(text)-len(rest), len(text), err)
+	return r.answered(ctx, number)
+}
+
+// answered waits for the results of the calls up to a number, from 1 on.
+func (r *raw) answered(ctx context.Context, last uint32) error {
+	late := time.NewTimer(r.link.limit)
+	defer late.Stop()
+	for number := uint32(1); number <= last; {
+		if r.seen[number] {
+			number++
+			continue
 		}
-		l.mu.Lock()
-		l.calls[number].window -= size
-		l.mu.Unlock()
-		kind := byte(kindChunk)
-		if size == len(rest) {
-			kind = kindCall
+		select {
+		case n, more := <-r.results:
+			if r.seen[n] = true; !more {
+				return fmt.Errorf("call %d has no result frame: %w", number, r.ended)
+			}
+		case <-late.C:
+			return fmt.Errorf("call %d has no result frame: %w", number, errLate)
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
-		if err := l.send(kind, flags, number, len(text), rest[:size]); err != nil {
-			return err
-		}
-		rest = rest[size:]
 	}
 	return nil
 }
 
 var errLate = errors.New("nothing came in time")
 
-// await waits until done, which is called with the lock held.
-func (l *lane) await(ctx context.Context, done func() bool) error {
-	late := time.NewTimer(l.limit)
-	defer late.Stop()
-	for {
-		l.mu.Lock()
-		ok, ended, changed := done(), l.ended, l.changed
-		l.mu.Unlock()
-		switch {
-		case ok:
-			return nil
-		case ended != nil:
-			return ended
-		}
-		select {
-		case <-changed:
-		case <-late.C:
-			return errLate
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+// refused makes a call of a tool that does not exist, which each plugin can answer.
+func (s *subject) refused(ctx context.Context, stream *wire.Stream, call tool.Call) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.Timeout, errLate)
+	defer cancel()
+	_, err := stream.Execute(ctx, call)
+	switch {
+	case tool.CodeOf(err) == tool.CodeNotFound:
+		return nil
+	case err == nil || errors.Is(err, wire.ErrClaimed):
+		return errors.New("a call of a tool that does not exist is not answered with the error not_found")
 	}
-}
-
-// result waits for the result of a call.
-func (l *lane) result(ctx context.Context, number uint32) (*pluginv1.ExecuteResponse, error) {
-	if err := l.await(ctx, func() bool { return l.calls[number].results > 0 }); err != nil {
-		return nil, fmt.Errorf("call %d has no result frame: %w", number, err)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	c := l.calls[number]
-	if c.bad != nil {
-		return nil, fmt.Errorf("the result frame of call %d is not an ExecuteResponse: %w", number, c.bad)
-	}
-	return c.out, nil
-}
-
-// close ends the stream, and returns which rule the plugin broke.
-func (l *lane) close() error {
-	l.stop()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for number, c := range l.calls {
-		if c.results > 1 && l.fault == nil {
-			l.fault = fmt.Errorf("call %d has %d result frames", number, c.results)
-		}
-	}
-	return l.fault
+	return err
 }
