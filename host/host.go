@@ -52,7 +52,7 @@ var (
 //
 // [tool.CodeInvalidArguments] if an option, or a value that one needs, is nil;
 // [tool.CodeNotFound] if the root is not a directory; [tool.CodeInternal] if the file of
-// [WithNames] exists and cannot be read.
+// [WithState] exists and cannot be read.
 func New(opts ...Option) (*Host, error) {
 	o := options{
 		root: ".", logger: hclog.NewNullLogger(), defaults: plugin.DefaultSettings(), operator: &operator{trusted: trust.Memory()},
@@ -119,7 +119,7 @@ func (h *Host) newRoster() (*roster.Roster, error) {
 			Root: o.root, OnState: h.events.pluginChanged, Protected: h.Protected, HostVersion: Version, Logger: o.logger,
 		},
 		Env:       o.pluginEnv,
-		Workspace: workspace, Unheld: o.unheld, CacheDir: o.cacheDir, PluginCache: o.plugins, KeptDir: o.keptDir, NamesFile: o.names, NeedsFile: o.accepted,
+		Workspace: workspace, Unheld: o.unheld, CacheDir: o.cacheDir, PluginCache: o.plugins, StateDir: o.state, Keeps: !o.noRollback,
 		Settings: h.operator.settingsOf, Pins: h.operator.pinsOf, ServerPins: h.operator.serverPins,
 	}, struct {
 		*compiler

@@ -38,7 +38,7 @@ func TestNamesStayWithTheirPlugin(t *testing.T) {
 	for name, cached := range map[string]bool{"started": false, "remembered": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir, kept := plugintest.Dir(t, "fixture-good"), host.WithNames(filepath.Join(t.TempDir(), "toolhost", "names.json"))
+			dir, kept := plugintest.Dir(t, "fixture-good"), host.WithState(filepath.Join(t.TempDir(), "toolhost"))
 			opts := []host.Option{kept}
 			if cached {
 				opts = append(opts, host.WithCache(t.TempDir()))
@@ -76,7 +76,7 @@ func TestNamesStayWithTheirPlugin(t *testing.T) {
 	}
 }
 
-// Without WithNames, the first has them, as before.
+// Without WithState, the first has them, as before.
 func TestNamesAreNotRememberedByThemselves(t *testing.T) {
 	t.Parallel()
 	dir := plugintest.Dir(t, "fixture-good")
@@ -93,7 +93,7 @@ func TestNamesAreNotRememberedByThemselves(t *testing.T) {
 // its others.
 func TestNamesAreGivenUp(t *testing.T) {
 	t.Parallel()
-	dir, opt := plugintest.Dir(t), host.WithNames(filepath.Join(t.TempDir(), "names.json"))
+	dir, opt := plugintest.Dir(t), host.WithState(t.TempDir())
 	plugintest.Deploy(t, dir, "good", "1-more")
 	if got, err := owners(t, dir, opt); err != nil || len(got) != 1 {
 		t.Fatalf("%q, %v", got, err)
@@ -112,11 +112,11 @@ func TestNamesAreGivenUp(t *testing.T) {
 // A record that cannot be understood is not taken for a missing one.
 func TestNamesAreNotForgottenByDamage(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "names.json")
-	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+	path := t.TempDir()
+	if err := os.WriteFile(filepath.Join(path, "plugins.json"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := host.New(host.WithNames(path)); err == nil || !strings.Contains(err.Error(), path) {
+	if _, err := host.New(host.WithState(path)); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("New: %v", err)
 	}
 }
@@ -153,7 +153,7 @@ func TestNamesComeBack(t *testing.T) {
 			dir := plugintest.Dir(t)
 			plugintest.Deploy(t, dir, "a", "1-more")
 			plugintest.Deploy(t, dir, "b", "1-more")
-			h := newHost(t, host.WithNames(filepath.Join(t.TempDir(), "names.json")))
+			h := newHost(t, host.WithState(t.TempDir()))
 			if n, err := h.Load(t.Context(), dir); n != 3 || !errors.Is(err, tool.ErrAlreadyExists) {
 				t.Fatalf("%d tools, %v", n, err)
 			}
@@ -176,7 +176,7 @@ func TestNamesComeBack(t *testing.T) {
 // that starts later.
 func TestPluginsExchangeNames(t *testing.T) {
 	t.Parallel()
-	dir, names := plugintest.Dir(t), host.WithNames(filepath.Join(t.TempDir(), "names.json"))
+	dir, names := plugintest.Dir(t), host.WithState(t.TempDir())
 	plugintest.Deploy(t, dir, "a", "1-more")
 	crasher := plugintest.Install(t, t.TempDir(), string(plugintest.Crasher))
 	script := "#!/bin/sh\nexec '" + crasher + "'\n"

@@ -9,7 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
-	"github.com/toolhost/toolhost/internal/accepted"
+	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
@@ -52,8 +52,8 @@ func TestTheFirstNeedsAreACeiling(t *testing.T) {
 	for name, cached := range map[string]bool{"started": false, "remembered": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir, root, path := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "toolhost", "needs.json")
-			opts := []host.Option{host.WithAccepted(path), host.WithRoot(root)}
+			dir, root, path := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "toolhost")
+			opts := []host.Option{host.WithState(path), host.WithRoot(root)}
 			if cached {
 				opts = append(opts, host.WithCache(t.TempDir()))
 			}
@@ -240,17 +240,19 @@ func (l *logbook) count(text string) (n int) {
 // What another process has accepted counts from the next sync on, or the next start.
 func TestNeedsAcceptedElsewhere(t *testing.T) {
 	t.Parallel()
-	dir, path := t.TempDir(), filepath.Join(t.TempDir(), "needs.json")
+	dir, path := t.TempDir(), t.TempDir()
 	plugintest.Deploy(t, dir, "versioned", "1"+needsA)
-	h := newHost(t, host.WithAccepted(path))
+	h := newHost(t, host.WithState(path))
 	require.Must(h.Load(t.Context(), dir))(t)
 	deploy(t, h, dir, "2"+needsAB)
 	wants(t, h, moreB)
 	accept := func() {
 		t.Helper()
-		book, err := accepted.Open(path)
+		book, err := known.Open(path)
 		if err == nil {
-			err = book.Accept(map[accepted.Plugin]*tool.Needs{accepted.At(filepath.Join(dir, "versioned"), "versioned"): pluginOf(h, "versioned").Needs})
+			err = book.Decide(func(all known.Records) {
+				all.Accept(known.At(filepath.Join(dir, "versioned"), "versioned"), pluginOf(h, "versioned").Needs)
+			})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -286,9 +288,9 @@ func TestNeedsAcceptedElsewhere(t *testing.T) {
 // declares more; one that has none leaves it to the record.
 func TestPinsOfNeeds(t *testing.T) {
 	t.Parallel()
-	dir, path, record := t.TempDir(), filepath.Join(t.TempDir(), "toolhost.lock"), filepath.Join(t.TempDir(), "needs.json")
+	dir, path, record := t.TempDir(), filepath.Join(t.TempDir(), "toolhost.lock"), t.TempDir()
 	plugintest.Deploy(t, dir, "versioned", "1"+needsA)
-	first := newHost(t, host.WithAccepted(record))
+	first := newHost(t, host.WithState(record))
 	require.Must(first.Load(t.Context(), dir))(t)
 	plugintest.Deploy(t, dir, "versioned", "2"+needsAB)
 	lock := pinAll(t, dir, path)
@@ -302,7 +304,7 @@ func TestPinsOfNeeds(t *testing.T) {
 		if err := (&lockfile.Lock{Plugins: map[string]lockfile.Entry{"versioned": e}}).Write(path); err != nil {
 			t.Fatal(err)
 		}
-		h := newHost(t, host.WithAccepted(record), host.WithLockFile(path))
+		h := newHost(t, host.WithState(record), host.WithLockFile(path))
 		_, err := h.Load(t.Context(), dir)
 		return h, err
 	}
@@ -330,14 +332,14 @@ func TestPinsOfNeeds(t *testing.T) {
 	}
 	// What is recorded for another lock is held to the one before.
 	recorder := &host.Recorder{Pinned: &lockfile.Lock{Plugins: map[string]lockfile.Entry{"versioned": {Needs: `{"exec":["any"],"net":["a.example:443"],"read":["any"],"write":["any"]}`}}}}
-	fresh := filepath.Join(t.TempDir(), "needs.json")
-	h := newHost(t, host.WithRecorder(recorder), host.WithAccepted(fresh))
+	fresh := t.TempDir()
+	h := newHost(t, host.WithRecorder(recorder), host.WithState(fresh))
 	require.Must(h.Load(t.Context(), dir))(t)
 	wants(t, h, moreB)
 	if recorder.Lock().Plugins["versioned"].Needs != lock.Plugins["versioned"].Needs {
 		t.Errorf("recorded is %+v", recorder.Lock().Plugins)
 	}
-	h = newHost(t, host.WithAccepted(fresh))
+	h = newHost(t, host.WithState(fresh))
 	require.Must(h.Load(t.Context(), dir))(t)
 	wants(t, h, moreB) // it ran with less than it declared
 }
@@ -346,9 +348,9 @@ func TestPinsOfNeeds(t *testing.T) {
 // taken for a missing one.
 func TestAcceptNeedsRefuses(t *testing.T) {
 	t.Parallel()
-	dir, path := t.TempDir(), filepath.Join(t.TempDir(), "needs.json")
+	dir, path := t.TempDir(), t.TempDir()
 	plugintest.Deploy(t, dir, "versioned", "1"+needsA)
-	h := newHost(t, host.WithAccepted(path))
+	h := newHost(t, host.WithState(path))
 	require.Must(h.Load(t.Context(), dir))(t)
 	require.Must(h.Attach(t.Context(), "attached", require.Must(tool.NewSet())(t)))(t)
 	for name, c := range map[string]struct {
@@ -364,10 +366,10 @@ func TestAcceptNeedsRefuses(t *testing.T) {
 	}
 	deploy(t, h, dir, "2"+needsAB)
 	wants(t, h, moreB)
-	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(path, known.FileName), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := host.New(host.WithAccepted(path)); err == nil || !strings.Contains(err.Error(), path) {
+	if _, err := host.New(host.WithState(path)); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("New: %v", err)
 	}
 	before := pluginOf(h, "versioned")

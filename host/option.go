@@ -16,20 +16,19 @@ import (
 type Option func(*options)
 
 type options struct {
-	root      string
-	logger    hclog.Logger
-	defaults  plugin.Settings // of all plugins; tools that come from elsewhere have its limits
-	pluginEnv []string
-	cacheDir  string
-	plugins   string // the directory of their caches; empty: none
-	keptDir   string
-	names     string // a file; empty: none
-	accepted  string // a file; empty: none
-	rates     string // a file; empty: counts are kept in memory
-	overrides overrides
-	operator  *operator
-	protected []string
-	unheld    bool // Follow runs what changes inside the root
+	root       string
+	logger     hclog.Logger
+	defaults   plugin.Settings // of all plugins; tools that come from elsewhere have its limits
+	pluginEnv  []string
+	cacheDir   string
+	plugins    string // the directory of their caches; empty: none
+	state      string // a directory; empty: none
+	noRollback bool
+	rates      string // a file; empty: counts are kept in memory
+	overrides  overrides
+	operator   *operator
+	protected  []string
+	unheld     bool // Follow runs what changes inside the root
 
 	audit         audit.Sink
 	auditRequired tool.Safety
@@ -124,13 +123,31 @@ func WithCache(dir string) Option { return func(o *options) { o.cacheDir = dir }
 // that is logged. Default: none, and what is granted as cache is nothing.
 func WithPluginCache(dir string) Option { return func(o *options) { o.plugins = dir } }
 
-// WithRollback keeps copies of plugin binaries that served, the last three of each plugin and
-// no more than 1 GiB in all, in a directory that is private to the user. If a newer file does
-// not start, the copy of the last that did serves, also after the process has ended and in
-// later hosts, and [Host.RollbackPlugin] goes back to an earlier one. A copy is compared with
-// the digest that it had before it runs, and with the pins ([WithLocks]). If the directory
-// cannot be used, that is logged. Default: none.
-func WithRollback(dir string) Option { return func(o *options) { o.keptDir = dir } }
+// WithState remembers in a directory, DIR/plugins.json, what is known of plugins from one host to the
+// next:
+//
+//   - which has which names of tools: a file that is added next to plugins takes none of theirs,
+//     however early in the alphabet it comes. A plugin keeps its names as long as its file is in its
+//     directory and it serves them, also while it is disabled or does not start;
+//   - which needs were accepted ([tool.Needs]): those that a plugin declared when it first ran, until
+//     [Host.AcceptNeeds] accepts others. A plugin that declares more after an upgrade, or nothing any
+//     more, runs with what was accepted, and [plugin.Status.WantsMore] says so. Locks that have needs,
+//     and the operator's [plugin.Sandbox], take precedence;
+//   - what of its sandbox was enforced in full: a start that would enforce less is refused, until
+//     [Host.AcceptSandbox];
+//   - which binaries served, see [WithRollback].
+//
+// Default: none. Names that are free at the start of a host go to the first, see [Host.Load], and all
+// else counts for one host.
+func WithState(dir string) Option { return func(o *options) { o.state = dir } }
+
+// WithRollback sets whether copies of plugin binaries that served, the last three of each plugin and
+// no more than 1 GiB in all, are kept in the directory of [WithState], DIR/binaries, which is private
+// to the user. If a newer file does not start, the copy of the last that did serves, also after the
+// process has ended and in later hosts, and [Host.RollbackPlugin] goes back to an earlier one. A copy
+// is compared with the digest that it had before it runs, and with the pins ([WithLocks]). If the
+// directory cannot be used, that is logged. Default: true.
+func WithRollback(on bool) Option { return func(o *options) { o.noRollback = !on } }
 
 // WithRestartPolicy sets what happens to plugins that fail again and again.
 // Default: that of [plugin.RestartPolicy].
@@ -175,21 +192,6 @@ func WithMaxResult(bytes int) Option {
 func WithMaxRetries(most int) Option {
 	return func(o *options) { o.defaults.Limits.MaxRetries = most }
 }
-
-// WithNames remembers in a file, from one host to the next, which plugin has which names
-// of tools: a file that is added next to plugins takes none of theirs, however early in the
-// alphabet it comes. A plugin keeps its names as long as its file is in its directory and
-// it serves them, also while it is disabled or does not start. Default: none, and names
-// that are free at the start of a host go to the first, see [Host.Load].
-func WithNames(path string) Option { return func(o *options) { o.names = path } }
-
-// WithAccepted remembers in a file, from one host to the next, which needs of plugins were
-// accepted ([tool.Needs]): those that a plugin declared when it first ran, until
-// [Host.AcceptNeeds] accepts others. A plugin that declares more after an upgrade, or nothing
-// any more, runs with what was accepted, and [plugin.Status.WantsMore] says so. Locks that
-// have needs, and the operator's [plugin.Sandbox], take precedence. Default: none, and what a
-// plugin declared first counts for one host.
-func WithAccepted(path string) Option { return func(o *options) { o.accepted = path } }
 
 // WithHolding sets whether [Host.Follow] holds what is new or has changed in plugin
 // directories inside the root, where the tools of this host may have written it, until

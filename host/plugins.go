@@ -58,7 +58,7 @@ func (h *Host) Detach(ctx context.Context, name string) error { return h.roster.
 // Sync brings the host's plugins in line with the directories: it loads new plugins,
 // withdraws those whose file is gone, and upgrades those whose file or settings have
 // changed, without losing a call, and those that get something else by now, as a lock or
-// [WithAccepted] has it. A directory that cannot be read changes nothing. What was tried in
+// [WithState] has it. A directory that cannot be read changes nothing. What was tried in
 // vain before is tried again at once. It returns when all that is done. A few plugins
 // are started at a time.
 //
@@ -91,7 +91,7 @@ func (h *Host) SyncPlugin(ctx context.Context, name string, dirs ...string) erro
 // AcceptNeeds lets a plugin of a directory have these needs from now on, such as those of its
 // [plugin.Status], in place of what was accepted before; nil: it need not declare them. If that
 // changes what its process gets, another one is started that takes its calls over. See
-// [WithAccepted]; what a lock pins holds all the same.
+// [WithState]; what a lock pins holds all the same.
 //
 // # Errors
 //
@@ -101,6 +101,16 @@ func (h *Host) SyncPlugin(ctx context.Context, name string, dirs ...string) erro
 // start with them: it runs on as it was.
 func (h *Host) AcceptNeeds(ctx context.Context, name string, needs *tool.Needs) error {
 	return h.roster.AcceptNeeds(ctx, name, needs)
+}
+
+// AcceptSandbox accepts that the sandbox of a plugin, or of a server, enforces less than at its first
+// start ([plugin.SandboxStatus]), and lets it start again.
+//
+// # Errors
+//
+// [tool.CodeNotFound] if there is no such plugin; those of writing its record, and of the start.
+func (h *Host) AcceptSandbox(ctx context.Context, name string) error {
+	return h.roster.AcceptSandbox(ctx, name)
 }
 
 // Follow keeps the host's plugins in line with the directories, until ctx ends: it

@@ -9,8 +9,7 @@ import (
 
 // WithProtected names files and directories that tools must not change, in addition to
 // those that the host knows itself: its own program, the directories that plugins were
-// loaded from, the cache, the caches of plugins, the kept binaries, the locks, the records of names and of accepted
-// needs, and the directory for sockets. An embedding program adds what else decides how it
+// loaded from, the cache, the caches of plugins, the state, the locks, and the directory for sockets. An embedding program adds what else decides how it
 // runs, such as its configuration and its log of calls. They need not exist. Each plugin gets
 // the list when it is configured; the plugins that ship with toolhost refuse to write there.
 // Default: none.
@@ -25,7 +24,7 @@ func (h *Host) Protected() []string {
 	for _, f := range h.operator.allLocks() {
 		paths = append(paths, f.File)
 	}
-	for _, path := range []string{h.opts.cacheDir, h.opts.plugins, h.opts.keptDir, h.opts.names, h.opts.accepted} {
+	for _, path := range []string{h.opts.cacheDir, h.opts.plugins, h.opts.state} {
 		if path != "" {
 			paths = append(paths, path)
 		}

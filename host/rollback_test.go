@@ -42,7 +42,7 @@ func deploys(t *testing.T, h *host.Host, dir string, versions ...string) {
 func TestFailedUpgradeServesOn(t *testing.T) {
 	t.Parallel()
 	dir, kept, cache := t.TempDir(), t.TempDir(), t.TempDir()
-	opts := []host.Option{host.WithRollback(kept), host.WithCache(cache), host.WithIdleTimeout(50 * time.Millisecond)}
+	opts := []host.Option{host.WithState(kept), host.WithCache(cache), host.WithIdleTimeout(50 * time.Millisecond)}
 	h := newHost(t, opts...)
 	deploys(t, h, dir, "1")
 	plugintest.Deploy(t, dir, "versioned", "2-broken")
@@ -80,7 +80,7 @@ func TestFailedUpgradeServesOn(t *testing.T) {
 // or the plugin is restarted.
 func TestRollback(t *testing.T) {
 	t.Parallel()
-	dir, opt, cache := t.TempDir(), host.WithRollback(t.TempDir()), host.WithCache(t.TempDir())
+	dir, opt, cache := t.TempDir(), host.WithState(t.TempDir()), host.WithCache(t.TempDir())
 	h := newHost(t, opt, cache)
 	deploys(t, h, dir, "0", "1", "2", "3") // the first is one too many
 	back := func(want string) {
@@ -130,19 +130,19 @@ func TestRollback(t *testing.T) {
 func TestKeptBinariesAreChecked(t *testing.T) {
 	t.Parallel()
 	dir, kept := t.TempDir(), t.TempDir()
-	h := newHost(t, host.WithRollback(kept))
+	h := newHost(t, host.WithState(kept))
 	deploys(t, h, dir, "1", "2")
 	of := pluginOf(h, "versioned").Kept
-	at := func(i int) string { return filepath.Join(kept, "toolhost-binaries", of[i].SHA256) }
+	at := func(i int) string { return filepath.Join(kept, "binaries", of[i].SHA256) }
 
-	pinned := newHost(t, host.WithRollback(kept), host.WithPins(func() (plugin.Pins, error) { return onlyDigest(of[0].SHA256), nil }))
+	pinned := newHost(t, host.WithState(kept), host.WithPins(func() (plugin.Pins, error) { return onlyDigest(of[0].SHA256), nil }))
 	require.Must(pinned.Load(t.Context(), dir))(t)
 	if err := pinned.RollbackPlugin(t.Context(), "versioned"); err == nil || !strings.Contains(err.Error(), "not this digest") || version(t, pinned) != "2" {
 		t.Errorf("a copy that is not pinned: %v", err)
 	}
 	// The file is another one, and the pinned one is kept: it serves.
 	plugintest.Deploy(t, dir, "versioned", "3")
-	pinned = newHost(t, host.WithRollback(kept), host.WithPins(func() (plugin.Pins, error) { return onlyDigest(of[1].SHA256), nil }))
+	pinned = newHost(t, host.WithState(kept), host.WithPins(func() (plugin.Pins, error) { return onlyDigest(of[1].SHA256), nil }))
 	if n, err := pinned.Load(t.Context(), dir); n != 2 || err == nil || version(t, pinned) != "1" {
 		t.Errorf("the pinned copy: %d tools, %v", n, err)
 	}

@@ -198,7 +198,7 @@ func TestTrustOfUpgrades(t *testing.T) {
 	sign := func() string { return acme.sign(dir, "versioned", acme.manifest(dir, "versioned")) }
 	plugintest.Deploy(t, dir, "versioned", "1")
 	first := sign()
-	h := newHost(t, trust, host.WithCache(cache), host.WithRollback(kept))
+	h := newHost(t, trust, host.WithCache(cache), host.WithState(kept))
 	require.Must(h.Load(t.Context(), dir))(t)
 	if version(t, h) != "1" {
 		t.Fatal("it is another version")

@@ -187,9 +187,9 @@ var ills = map[string]ill{
 			if err := os.Mkdir(w.state+"/toolhost", 0o700); err != nil {
 				t.Fatal(err)
 			}
-			put(t, w.state+"/toolhost", "disabled.json", "{")
+			put(t, w.state+"/toolhost", "plugins.json", "{")
 		},
-		check: "state", result: doctor.Failed, says: []string{"disabled.json is damaged", "mend or remove it"},
+		check: "state", result: doctor.Failed, says: []string{"plugins.json is damaged", "mend or remove it"},
 	},
 	"a daemon with another root": {
 		cause: func(t *testing.T, w *world) { w.serve("--root", t.TempDir()) },

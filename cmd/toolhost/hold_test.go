@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/toggle"
+	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/host/plugin"
 )
 
@@ -70,11 +70,11 @@ func TestHoldNewFailsClosed(t *testing.T) {
 	w.run("plugins", "lock").exits(0).prints("1 plugins are pinned")
 	w.run("plugins", "lock", "--check").exits(1).prints("evil: not pinned")
 	w.ran(evil, false)
-	file := filepath.Join(w.state, "toolhost", string(toggle.Enabled))
+	file := filepath.Join(w.state, "toolhost", known.FileName)
 	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w.run("call", "play.echo").exits(2).says(string(toggle.Enabled), "mend or remove")
+	w.run("call", "play.echo").exits(2).says(known.FileName, "mend or remove")
 	w.removeFile(file)
 	w.run("call", "play.echo").exits(3)
 }

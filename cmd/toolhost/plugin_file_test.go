@@ -46,7 +46,7 @@ func TestPluginFile(t *testing.T) {
 	w.bare("call", "--plugin", "player", "play.danger").exits(5)
 	w.bare("__complete", "call", "--plugin", "player", "play.ec").exits(0).prints("play.echo")
 	w.run("audit", "search", "--tool", "play.echo", "--json").exits(0).prints(`"plugin":"player"`)
-	if names, err := os.ReadFile(filepath.Join(w.state, "toolhost", "names.json")); err == nil && strings.Contains(string(names), "play") {
+	if names, err := os.ReadFile(filepath.Join(w.state, "toolhost", "plugins.json")); err == nil && strings.Contains(string(names), "play") {
 		t.Errorf("the names are remembered: %s", names)
 	}
 }

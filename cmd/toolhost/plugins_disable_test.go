@@ -34,9 +34,9 @@ func TestPluginsDisable(t *testing.T) {
 	w.write("toolhost.yaml", "plugins:\n  player: {enabled: false}\n")
 	w.run("plugins", "enable", "player", "--config", filepath.Join(w.root, "toolhost.yaml")).exits(2).says("by the configuration file")
 
-	file := filepath.Join(w.state, "toolhost", "disabled.json")
+	file := filepath.Join(w.state, "toolhost", "plugins.json")
 	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w.run("tools").exits(2).says("disabled.json", "mend or remove")
+	w.run("tools").exits(2).says("plugins.json", "mend or remove")
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/toggle"
+	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
@@ -311,7 +311,7 @@ func TestFilesThatDecideAndLeadNowhere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
 	w.run("plugins", "disable", "player").exits(0)
-	file := filepath.Join(w.state, "toolhost", string(toggle.Disabled))
+	file := filepath.Join(w.state, "toolhost", known.FileName)
 	w.removeFile(file)
 	if err := os.Symlink(file+"-target", file); err != nil {
 		t.Fatal(err)

@@ -2,15 +2,13 @@ package main
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/host/plugin"
-	"github.com/toolhost/toolhost/internal/accepted"
+	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/sanitize"
-	"github.com/toolhost/toolhost/internal/state"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -34,19 +32,15 @@ func wantsMore(s plugin.Status) string {
 // acceptNeeds records that the operator accepts what plugins declare to need, so that it is
 // their ceiling from now on.
 func acceptNeeds(plugins []plugin.Status) error {
-	dir, err := state.Dir()
+	book, err := known.OpenOwn()
 	if err != nil {
 		return err
 	}
-	book, err := accepted.Open(filepath.Join(dir, accepted.FileName))
-	if err != nil {
-		return err
-	}
-	all := map[accepted.Plugin]*tool.Needs{}
-	for _, s := range plugins {
-		all[accepted.At(s.Path, s.Name)] = s.Needs
-	}
-	return book.Accept(all)
+	return book.Decide(func(all known.Records) {
+		for _, s := range plugins {
+			all.Accept(known.At(s.Path, s.Name), s.Needs)
+		}
+	})
 }
 
 // needy is a plugin that wants more than was accepted.

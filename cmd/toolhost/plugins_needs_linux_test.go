@@ -10,7 +10,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
 	"github.com/toolhost/toolhost/host/plugin"
-	"github.com/toolhost/toolhost/internal/accepted"
+	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/internal/test/require"
@@ -83,7 +83,7 @@ func TestShowAndAcceptNeeds(t *testing.T) {
 	w.declares("needy", `{"net":["*:443"]}`)
 	w.run("plugins", "show", "needy").exits(exit.Done).prints("upgrade", `net "*:443": it is too wide`)
 
-	path := filepath.Join(w.state, "toolhost", accepted.FileName)
+	path := filepath.Join(w.state, "toolhost", known.FileName)
 	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -25,8 +25,13 @@ func sandboxLevel(s *plugin.SandboxStatus) string {
 	switch {
 	case s.Fault != "":
 		text += "; it cannot be made: " + s.Fault
+	case len(s.Less) > 0:
+		text += "; it does not start, as earlier starts enforced more: toolhost plugins enable accepts that"
 	case !s.InForce:
 		text += "; not running: this is what it would get"
+	}
+	if s.Advice != "" {
+		text += "; " + s.Advice
 	}
 	return text
 }

@@ -3,15 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/toggle"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -41,7 +40,8 @@ its directory runs from then on.
 
 A plugin that declares larger needs than those that were accepted runs without them; enable
 lets it have what it declares now, which toolhost plugins show NAME shows. Running calls may
-end.`,
+end. A plugin whose sandbox would enforce less than at its first start does not start; enable
+accepts that, line by line as it shows.`,
 		Args:              oneName("a plugin"),
 		ValidArgsFunction: completeArgument(s, pluginNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -51,90 +51,121 @@ end.`,
 }
 
 func disablePlugin(ctx context.Context, s *session.Session, name string) error {
-	_, dir, err := findPlugin(ctx, s, name)
+	p, err := findPlugin(ctx, s, name)
 	if err != nil {
 		return err
 	}
-	changed, err := toggle.Set(toggle.Disabled, dir, name, true)
+	changed, err := p.decide(func(one *known.Record) { one.Disabled = true })
 	if err != nil {
 		return unchanged(name, err)
 	}
-	return applySwitch(ctx, s, name, "disabled", changed, nil)
+	return applySwitch(ctx, s, name, "disabled", changed, accepted{})
 }
 
 func enablePlugin(ctx context.Context, s *session.Session, name string) error {
-	status, dir, err := findPlugin(ctx, s, name)
+	p, err := findPlugin(ctx, s, name)
 	if err != nil {
 		return err
 	}
-	changed, err := toggle.Set(toggle.Disabled, dir, name, false)
-	if err == nil {
-		_, err = toggle.Set(toggle.Enabled, dir, name, true)
+	disabled := p.State == plugin.Disabled
+	if p.Kind == "" && (p.Held != "" || disabled) {
+		if err := s.Settings().TrustPlugin(plugin.Candidate{Name: name, Path: p.Path}); err != nil {
+			return unchanged(name, err)
+		}
 	}
-	disabled := status.State == plugin.Disabled
-	if err == nil && status.Kind == "" && (status.Held != "" || disabled) {
-		err = s.Settings().TrustPlugin(plugin.Candidate{Name: name, Path: status.Path})
-	}
+	changed, err := p.decide(func(one *known.Record) { one.Disabled, one.Enabled = false, true })
 	if err != nil {
 		return unchanged(name, err)
 	}
-	changed = changed || disabled && status.Reason != "" // it was held as new
-	if status.WantsMore != nil {
-		if err := acceptNeeds([]plugin.Status{status}); err != nil {
-			return unchanged(name, err)
-		}
-		changed = true
-	}
+	held := disabled && p.Reason != "" // as new
+	changed = changed || held || p.WantsMore != nil || len(p.less) > 0
 	if !changed && disabled {
-		if status.Kind == plugin.KindMCP {
-			return exit.Usage(fmt.Sprintf("the MCP server %s is disabled by %s", name, dir), "enable it there")
+		if p.Kind == plugin.KindMCP {
+			return exit.Usage(fmt.Sprintf("the MCP server %s is disabled by %s", name, p.key.Dir), "enable it there")
 		}
 		return exit.Usage(fmt.Sprintf("plugin %s is disabled by the configuration file", name),
 			"set plugins: "+name+": enabled: true there")
 	}
-	return applySwitch(ctx, s, name, "enabled", changed || status.Held != "", status.WantsMore)
+	return applySwitch(ctx, s, name, "enabled", changed || p.Held != "", accepted{p.WantsMore, p.less})
 }
 
-// findPlugin returns the status of a plugin and its directory; of an MCP server the file that has
-// it.
-func findPlugin(ctx context.Context, s *session.Session, name string) (status plugin.Status, dir string, err error) {
+// accepted is what was accepted of a plugin.
+type accepted struct {
+	more *plugin.WantsMore // nil: it wanted no more
+	less []plugin.EnforcesLess
+}
+
+// switched is a plugin that is switched on or off.
+type switched struct {
+	plugin.Status
+	key     known.Plugin // has the switch: the plugin, or a name of the file that has the MCP server
+	sandbox known.Plugin // has what is enforced
+	less    []plugin.EnforcesLess
+}
+
+// decide changes the record of a plugin, and accepts what it wants and what its sandbox does not
+// enforce any more, if it is switched on. It reports whether it was switched.
+func (p switched) decide(change func(*known.Record)) (changed bool, err error) {
+	book, err := known.OpenOwn()
+	if err != nil {
+		return false, err
+	}
+	before := book.Of(p.key)
+	after := before
+	change(&after)
+	return before.Disabled != after.Disabled, book.Decide(func(all known.Records) {
+		all.Change(p.key, change)
+		if after.Disabled {
+			return
+		}
+		if p.WantsMore != nil {
+			all.Accept(p.key, p.Needs)
+		}
+		var lines []string
+		for _, l := range p.less {
+			lines = append(lines, l.Is.Name)
+		}
+		all.Loosen(p.sandbox, lines)
+	})
+}
+
+// findPlugin finds a plugin or an MCP server.
+func findPlugin(ctx context.Context, s *session.Session, name string) (p switched, err error) {
 	err = s.Use(ctx, session.Needs{}, func(b session.Backend) error {
 		var ok bool
-		if status, ok = session.Status(b.Plugins(), name); !ok {
+		if p.Status, ok = session.Status(b.Plugins(), name); !ok {
 			return unknownPlugin(b, name)
 		}
-		return nil
+		sandbox, err := b.Sandbox(ctx, name)
+		if sandbox != nil {
+			p.less = sandbox.Less
+		}
+		return err
 	})
-	if err == nil && status.Kind == plugin.KindMCP {
-		dir, err = fileOf(s, name)
-	} else if err == nil {
-		dir, err = paths.Canonical(filepath.Dir(status.Path))
+	if err != nil || p.Kind != plugin.KindMCP {
+		p.key = known.At(p.Path, name)
+		p.sandbox = p.key
+		return p, err
 	}
-	return status, dir, err
-}
-
-// fileOf returns the file that has an MCP server.
-func fileOf(s *session.Session, name string) (string, error) {
 	set, err := s.Settings().Servers()
 	if err != nil {
-		return "", err
+		return p, err
 	}
 	one, ok := set.Get(name)
 	if !ok {
-		return "", exit.Usage(fmt.Sprintf("no file here has the MCP server %s, which the daemon has", name), "toolhost reload")
+		return p, exit.Usage(fmt.Sprintf("no file here has the MCP server %s, which the daemon has", name), "toolhost reload")
 	}
-	return paths.Canonical(one.File)
+	p.key.Name, p.sandbox = name, one.Record()
+	p.key.Dir, err = paths.Canonical(one.File)
+	return p, err
 }
 
 func unchanged(name string, err error) error {
 	return fmt.Errorf("plugin %s stays as it is: %w", name, err)
 }
 
-// applySwitch makes a daemon apply a change, and prints it, with the needs that were accepted; nil:
-// none were.
-func applySwitch(
-	ctx context.Context, s *session.Session, name, done string, changed bool, more *plugin.WantsMore,
-) error {
+// applySwitch makes a daemon apply a change, and prints it, with what was accepted.
+func applySwitch(ctx context.Context, s *session.Session, name, done string, changed bool, p accepted) error {
 	if changed {
 		if d := s.Daemon(ctx, session.Needs{}); d != nil {
 			if err := d.ApplyPlugin(ctx, name); err != nil {
@@ -144,13 +175,19 @@ func applySwitch(
 	}
 	if s.Flags.JSON {
 		out := map[string]any{done: name, "changed": changed}
-		if more != nil {
-			out["accepted"] = more.Changes
+		if p.more != nil {
+			out["accepted"] = p.more.Changes
+		}
+		if len(p.less) > 0 {
+			out["enforces_less"] = p.less
 		}
 		return s.Out.JSON(out)
 	}
-	if more != nil {
-		s.Out.Printf("accepted for %s: %s\n", name, sanitize.Text(more.Text))
+	if p.more != nil {
+		s.Out.Printf("accepted for %s: %s\n", name, sanitize.Text(p.more.Text))
+	}
+	for _, l := range p.less {
+		s.Out.Printf("accepted for %s: %s\n", name, sanitize.Text(l.String()))
 	}
 	s.Out.Printf("%s %s\n", done, name)
 	return nil

@@ -36,7 +36,7 @@ func TestServiceWithoutHome(t *testing.T) {
 	w.bare("call", "play.echo", "--log-level", "info").exits(0).says("using the daemon")
 	w.bare("plugins", "disable", "player").exits(0)
 	s.ends(15, 0)
-	for _, file := range []string{dirs["LOGS"] + "/audit.jsonl", dirs["STATE"] + "/disabled.json", dirs["CACHE"] + "/toolhost-manifests"} {
+	for _, file := range []string{dirs["LOGS"] + "/audit.jsonl", dirs["STATE"] + "/plugins.json", dirs["CACHE"] + "/toolhost-manifests"} {
 		if _, err := os.Stat(file); err != nil {
 			t.Error(err)
 		}

@@ -48,6 +48,9 @@ type Config struct {
 	// nothing. Not known: it has never run here, or nothing is remembered, and what it declares
 	// bounds it. Default: nil, never known.
 	Accepted func() (ceiling *tool.Needs, known bool)
+	// Enforced returns, for each start and for [Plugin.Sandbox], what no start may do without; nil:
+	// nothing. Default: nil, nothing.
+	Enforced func() *Enforced
 	// Kept returns a copy of a binary that runs in place of the file, and its SHA-256 in
 	// hexadecimal digits, before each start; empty, or nil: the file runs.
 	Kept func() (path, sha256 string)

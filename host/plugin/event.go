@@ -27,6 +27,9 @@ const (
 	EventRemoved     Event = "removed"
 	EventSurvived    Event = "survived"   // a process of a run that has ended lives on
 	EventWantsMore   Event = "wants_more" // it declares needs that were not accepted, and runs without
+	// EventEnforcesLess: a start was refused that would have enforced less than earlier ones.
+	EventEnforcesLess Event = "enforces_less"
+	EventOpen         Event = "open" // it has started for the first time, and not all is closed to it
 )
 
 // tell warns of an event, and keeps it in the journal.

@@ -18,6 +18,7 @@ import (
 	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/internal/egress"
 	"github.com/toolhost/toolhost/internal/sandbox"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
@@ -37,12 +38,13 @@ type command struct {
 	inheritSocket bool
 	socket, grpc  *os.File // the ends of socket pairs that it inherits, until it has them; nil: none
 
-	name     string                 // the plugin's
-	profile  func() sandbox.Profile // what the process may do; nil: there is no sandbox
-	listener net.Listener           // of the proxy that a traced process is told of
-	trace    *Trace                 // records what it uses, and nothing is refused; nil: nothing does
-	strict   bool                   // it is not started if something of that cannot be enforced
-	plan     *sandbox.Plan          // how it is confined; set by spawn
+	name     string                     // the plugin's
+	profile  func() sandbox.Profile     // what the process may do; nil: there is no sandbox
+	listener net.Listener               // of the proxy that a traced process is told of
+	trace    *Trace                     // records what it uses, and nothing is refused; nil: nothing does
+	wanted   tool.Needs                 // that profile follows from
+	judge    func(sandbox.Report) error // refuses a start by what would be enforced; nil: there is no sandbox
+	plan     *sandbox.Plan              // how it is confined; set by spawn
 	create   func(purpose string, l cgroup.Limits) (*cgroup.Group, error)
 	failing  func(int) int // see [Config]
 	control  *cgroup.Group // that it joins; nil: none was needed yet
@@ -156,10 +158,7 @@ func (c *command) planned(n confine.Namespaces) (plan *sandbox.Plan, stage bool,
 	}
 	c.plan = sandbox.New(profile, features, c.control.Enforces())
 	c.namespaced = n != confine.NoNamespace || c.plan.Isolated()
-	if open := c.plan.Report.Open(); c.strict && len(open) > 0 {
-		return nil, false, strictFailure(c.name, open)
-	}
-	return c.plan, features.Stage, nil
+	return c.plan, features.Stage, c.judge(c.plan.Report)
 }
 
 // confined returns what the process may do, and leaves of the features what can enforce it with these

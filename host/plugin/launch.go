@@ -149,6 +149,9 @@ func startError(ctx context.Context, p *process, err error, took time.Duration) 
 	if errors.Is(err, errPinned) {
 		return err
 	}
+	if less := new(lessError); errors.As(p.refusal(), &less) {
+		return less.asError()
+	}
 	out := unavailable(p.name, nil, "", TryAgainHint(p.name))
 	out.Detail = p.output.stderr.String()
 	refusal := p.refusal()

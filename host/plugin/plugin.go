@@ -90,7 +90,9 @@ func (p *Plugin) Sandbox() (s SandboxStatus) {
 		if s.Lines, err = p.command(cfg).foresee(p.runs.group()); err != nil {
 			s.Fault = sanitize.Line(err.Error(), 1000)
 		}
+		s.Less = cfg.less(s.Lines)
 	}
+	s.Advice = s.advice(p.Name(), p.kind)
 	return s
 }
 

@@ -75,13 +75,15 @@ func newProcess(c Candidate, cfg Config) *process {
 		path: c.Binary(), dir: cfg.Root, args: cfg.Args, env: cfg.environment(cfg.cacheVariables()...),
 		namespace: cfg.Namespace, group: confine.NewRun(), inheritSocket: cfg.Carrier == Socket,
 		log: p.log, onForked: p.setPID, reap: func(process *os.Process) { p.reap(process) },
-		name: c.Name, strict: cfg.Sandbox.Level == Strict, trace: cfg.Trace, create: cfg.createGroup, failing: cfg.failing,
+		name: c.Name, trace: cfg.Trace, create: cfg.createGroup, failing: cfg.failing,
 	}
 	if cfg.denials != nil {
 		p.denied = cfg.denials.add
 	}
 	if cfg.Sandbox.Level != NoSandbox {
 		p.cmd.profile = func() sandbox.Profile { return cfg.profile(p.cmd.path, p.cmd.program(), p.grpc.path) }
+		p.cmd.wanted = cfg.given()
+		p.cmd.judge = func(r sandbox.Report) error { return cfg.judge(c.Name, r) }
 	}
 	return p
 }

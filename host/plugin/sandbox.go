@@ -82,6 +82,11 @@ type SandboxStatus struct {
 	// not known.
 	Lines []SandboxLine `json:"lines,omitempty"`
 	Fault string        `json:"fault,omitempty"` // fit to be shown
+	// Less is what earlier starts here enforced and the next would not, so that it is refused until the
+	// operator accepts it; nil: nothing.
+	Less []EnforcesLess `json:"enforces_less,omitempty"`
+	// Advice says what is open, and which key closes it. Empty: nothing is.
+	Advice string `json:"advice,omitempty"`
 	// Denied is what was refused to it so far, as far as the system tells: not what files were.
 	Denied []Denial `json:"denied,omitempty"`
 }

@@ -137,7 +137,7 @@ func (s *supervisor) start(a *attempt) {
 	close(a.done)
 	if a.err != nil {
 		if !errors.Is(a.err, ErrIncomplete) && s.life.Err() == nil {
-			s.tell(EventStartFailed, "plugin did not start", tool.AsError(a.err).Message)
+			s.tell(startEvent(a.err), "plugin did not start", tool.AsError(a.err).Message)
 			s.tellConsequence(then)
 		}
 		return

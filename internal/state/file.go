@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +14,7 @@ import (
 	"github.com/toolhost/toolhost/internal/trusted"
 )
 
-// MaxSize bounds a file, in bytes: 1 MiB.
+// MaxSize bounds a file, in bytes, unless its Max does: 1 MiB.
 const MaxSize = 1 << 20
 
 // lockTime bounds how long Update waits for other processes.
@@ -21,7 +22,12 @@ const lockTime = 10 * time.Second
 
 // File is a value of type T, kept as JSON at a path. It is safe for concurrent use,
 // by several processes too.
-type File[T any] struct{ Path string }
+type File[T any] struct {
+	Path string
+	Max  int64 // bytes; 0: MaxSize
+}
+
+func (f File[T]) most() int64 { return cmp.Or(f.Max, MaxSize) }
 
 // In returns the file of this name in the user's state directory ([Dir]).
 //
@@ -30,7 +36,7 @@ type File[T any] struct{ Path string }
 // Those of [Dir].
 func In[T any](name string) (File[T], error) {
 	dir, err := Dir()
-	return File[T]{filepath.Join(dir, name)}, err
+	return File[T]{Path: filepath.Join(dir, name)}, err
 }
 
 // Read returns the value; the zero value if there is no file.
@@ -38,11 +44,11 @@ func In[T any](name string) (File[T], error) {
 // # Errors
 //
 // Each names the file and what to do. A file that cannot be read or parsed, is larger than
-// [MaxSize], or that others could have written, is an error and does not count as missing:
+// its bound, or that others could have written, is an error and does not count as missing:
 // damaging a file must not undo what it decides.
 func (f File[T]) Read() (T, error) {
 	var value T
-	text, err := trusted.Read(f.Path, MaxSize)
+	text, err := trusted.Read(f.Path, f.most())
 	if errors.Is(err, fs.ErrNotExist) {
 		return value, nil
 	}
@@ -99,8 +105,8 @@ func (f File[T]) Update(change func(*T) error) error {
 	switch {
 	case string(before) == string(after):
 		return nil
-	case len(after) >= MaxSize:
-		return fmt.Errorf("%s cannot be written: it would have %d bytes, more than %d", f.Path, len(after), MaxSize)
+	case int64(len(after)) >= f.most():
+		return fmt.Errorf("%s cannot be written: it would have %d bytes, more than %d", f.Path, len(after), f.most())
 	}
 	if err := safefile.Replace(f.Path, append(after, '\n'), 0o600); err != nil {
 		return fmt.Errorf("%s cannot be written: %w", f.Path, err)

@@ -23,7 +23,7 @@
 //	Roster.publishing  while tools are put into the Registry, and what became of their names
 //	                 is noted.
 //	the Registry's   see package host: writers of the registry, one at a time.
-//	nameBook.mu, socketDirs.mu, that of accepted.Book
+//	socketDirs.mu, that of known.Book
 //	                 each guards one file or directory.
 //	Roster.mu        states, sources and directories; never held while waiting.
 //	plugin.Plugin's  see package plugin.

@@ -86,9 +86,7 @@ func (r *Roster) releaseOthers(steps []step) {
 // mayStart is asked before each start of the plugin: inside the workspace, a file runs
 // only as it was when the operator let it run.
 func (s *source) mayStart() error {
-	if s.server == nil {
-		s.bind()
-	}
+	s.bind()
 	if copied, _ := s.keptCopy(); copied != "" {
 		return nil // of what the operator let run
 	}

@@ -12,13 +12,14 @@ import (
 	"github.com/toolhost/toolhost/host/internal/kept"
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // openKept returns nil if the directory cannot be used: nothing depends on it as long as new
 // files start.
-func openKept(dir string, log hclog.Logger) *kept.Store {
-	s, err := kept.Open(dir)
+func openKept(dir string, book *known.Book, log hclog.Logger) *kept.Store {
+	s, err := kept.Open(dir, book)
 	if err != nil {
 		log.Warn("the binaries that served are not kept, so there is no way back to them", "error", err)
 		return nil
@@ -47,6 +48,7 @@ func (s *source) keptCopy() (path, sha256 string) {
 // known to serve then.
 func (s *source) started() {
 	s.judgeNeeds()
+	s.raise()
 	if s.isServed() {
 		s.keep()
 	}
@@ -71,7 +73,7 @@ func (s *source) keep() {
 		about, _ := s.plugin.Description()
 		sum, err := "", error(nil)
 		if manifest.StampOf(s.file) == before {
-			sum, err = r.binaries.Keep(ctx, s.path, s.file, about.Version, known)
+			sum, err = r.binaries.Keep(ctx, s.key, s.path, s.file, about.Version, known)
 		}
 		if err != nil {
 			r.log.Info("a binary that serves is not kept", "plugin", s.member.owner, "error", err)
@@ -98,7 +100,7 @@ func (m *member) sourceOf(ctx context.Context, c plugin.Candidate, settings plug
 	if r.binaries == nil || !settings.Enabled {
 		return m.newSource(c, settings)
 	}
-	to, from := r.binaries.RolledBack(c.Path)
+	to, from := r.binaries.RolledBack(known.At(c.Path, m.owner))
 	if to == nil {
 		return m.newSource(c, settings)
 	}
@@ -117,7 +119,7 @@ func (m *member) endRollback(path string) {
 	if m.roster.binaries == nil {
 		return
 	}
-	if err := m.roster.binaries.EndRollback(path); err != nil {
+	if err := m.roster.binaries.RollBack(known.At(path, m.owner), nil); err != nil {
 		m.roster.log.Warn("the end of a rollback is not remembered", "plugin", m.owner, "error", err)
 	}
 }
@@ -125,7 +127,7 @@ func (m *member) endRollback(path string) {
 // rolledBack makes a source of a kept binary in place of a file, of which it has the stamp and
 // digest: as long as the file is the same, nothing differs.
 func (m *member) rolledBack(
-	c plugin.Candidate, settings plugin.Settings, b kept.Binary, found manifest.Stamp, sum manifest.Digest,
+	c plugin.Candidate, settings plugin.Settings, b known.Binary, found manifest.Stamp, sum manifest.Digest,
 ) *source {
 	s := m.keptSource(c, settings, b)
 	s.setStamp(found)
@@ -134,7 +136,7 @@ func (m *member) rolledBack(
 }
 
 // keptSource makes a source of a kept binary, which differs from each file.
-func (m *member) keptSource(c plugin.Candidate, settings plugin.Settings, b kept.Binary) *source {
+func (m *member) keptSource(c plugin.Candidate, settings plugin.Settings, b known.Binary) *source {
 	s := m.newSource(c, settings)
 	s.kept = &b
 	s.setStamp(manifest.Stamp{})
@@ -162,7 +164,7 @@ func (m *member) ask(ctx context.Context, s *source, wait impatience) (_ *source
 		return s, said, nil //nolint:nilerr // the error is in said
 	}
 	sum, _ := r.fileDigest(ctx, s.file)
-	for _, b := range r.binaries.Of(s.path) {
+	for _, b := range r.binaries.Of(s.key) {
 		if b.SHA256 == sum.String() {
 			continue
 		}
@@ -214,7 +216,7 @@ func (r *Roster) Rollback(ctx context.Context, name string) error {
 	r.ReturnNames()
 	next.catchUp()
 	r.log.Warn("a plugin was rolled back", "plugin", name, "to", next.describeKept())
-	if err := r.binaries.RollBack(c.Path, kept.Rollback{From: file.String(), To: to.SHA256}); err != nil {
+	if err := r.binaries.RollBack(next.key, &known.Rollback{From: file.String(), To: to.SHA256}); err != nil {
 		return &tool.Error{
 			Code: tool.CodeInternal, Plugin: name, Err: err,
 			Message:      fmt.Sprintf("plugin %s is rolled back in this process alone: %v", name, err),
@@ -238,9 +240,9 @@ func (s *source) serves() string {
 }
 
 // before returns the binary that served before the one that serves now; nil: none is kept.
-func (r *Roster) before(now *source, file string) *kept.Binary {
+func (r *Roster) before(now *source, file string) *known.Binary {
 	current := cmp.Or(now.serves(), file)
-	of := r.binaries.Of(now.path)
+	of := r.binaries.Of(now.key)
 	from := 0
 	for i, b := range of {
 		if b.SHA256 == current {
@@ -275,7 +277,7 @@ func (s *source) addKept(out *plugin.Status) {
 		return
 	}
 	current := s.serves()
-	for _, b := range store.Of(s.path) {
+	for _, b := range store.Of(s.key) {
 		out.Kept = append(out.Kept, plugin.KeptBinary{
 			SHA256: b.SHA256, Version: b.Version, Served: b.Served, Current: b.SHA256 == current,
 		})

@@ -62,8 +62,7 @@ func inShort(owner string, err error) error {
 // returns an error for each set, and whether one gave up names that it had.
 func (r *Roster) publish(sources []*source, sets []Set) (faults []error, freed bool) {
 	faults, freed, named := r.put(sources, sets)
-	r.rememberNames(named)
-	r.rememberNeeds(named)
+	r.record(named)
 	return faults, freed
 }
 

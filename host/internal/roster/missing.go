@@ -60,11 +60,7 @@ func (m *member) mayHave(name string) bool {
 		return true
 	}
 	s := m.now().source
-	if s == nil || m.roster.names == nil {
-		return false
-	}
-	me, ok := s.holder()
-	return ok && m.roster.names.holds(me, name)
+	return s != nil && !s.isAttached() && slices.Contains(m.roster.book.Holders(name), s.key)
 }
 
 // tryAgain waits for the step that is under way, and starts the plugin if its tools are not

@@ -5,15 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
-	"github.com/toolhost/toolhost/internal/accepted"
 	"github.com/toolhost/toolhost/internal/egress"
+	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // A plugin's process gets no more than what the operator has accepted of its needs: what the
@@ -26,47 +28,35 @@ type ceiling struct {
 	known bool
 }
 
-// acceptable is a plugin as the book has it; false: it is not a plugin's file.
-func (s *source) acceptable() (accepted.Plugin, bool) {
-	if s.path == "" {
-		return accepted.Plugin{}, false
-	}
-	return accepted.At(s.path, s.member.owner), true
-}
-
 // bind decides, before each start, what bounds it.
 func (s *source) bind() {
-	s.member.roster.rereadNeeds()
+	s.member.roster.reread()
 	c := s.ceiling()
 	s.given.Store(&c)
 }
 
-// accepted is what bounds a start. Servers declare nothing.
+// accepted is what bounds a start.
 func (s *source) accepted() (*tool.Needs, bool) {
-	if s.server != nil {
-		return nil, false
-	}
 	c := s.ceiling()
 	return c.needs, c.known
 }
 
-// rereadNeeds reads what other processes have noted in the book.
-func (r *Roster) rereadNeeds() {
-	if err := r.needs.Reload(); err != nil {
-		r.log.Warn("which needs of plugins were accepted cannot be read, so what was read before counts", "error", err)
+// reread reads what other processes have noted in the book.
+func (r *Roster) reread() {
+	if err := r.book.Reload(); err != nil {
+		r.log.Warn("what is known of plugins cannot be read, so what was read before counts", "error", err)
 	}
 }
 
 func (s *source) ceiling() ceiling {
+	if s.server != nil { // which declares nothing
+		return ceiling{}
+	}
 	if c := s.pinned(); c.known {
 		return c
 	}
-	p, ok := s.acceptable()
-	if !ok {
-		return ceiling{}
-	}
-	n, known := s.member.roster.needs.Needs(p)
-	return ceiling{n, known}
+	one := s.member.roster.book.Of(s.key)
+	return ceiling{one.Needs, one.Ran}
 }
 
 // pinned is what the locks say.
@@ -79,34 +69,51 @@ func (s *source) pinned() ceiling {
 	return ceiling{}
 }
 
-// rememberNeeds notes with which needs plugins ran whose tools have just been registered, and
-// which of them want more than was accepted.
-func (r *Roster) rememberNeeds(registered map[*source][]string) {
-	ran := map[accepted.Plugin]*tool.Needs{}
-	for s := range registered {
-		p, ok := s.acceptable()
-		if !ok || s.plugin == nil {
-			continue
-		}
-		if about, said := s.plugin.Description(); said {
-			ran[p] = about.Needs.Within(s.pinned().needs)
-		}
+// record notes which names plugins have, and with which needs they ran, whose tools have just been
+// registered, and which of them want more than was accepted. It forgets the names of the plugins of
+// their directories that are not there any more.
+func (r *Roster) record(registered map[*source][]string) {
+	there := map[known.Plugin]bool{}
+	for _, s := range r.sources() {
+		there[s.key] = true
 	}
-	if err := r.needs.Ran(ran); err != nil {
-		r.log.Warn("with which needs plugins ran first is not remembered", "error", err)
+	err := r.book.Note(func(all known.Records) {
+		for s, names := range registered {
+			if s.isAttached() {
+				continue
+			}
+			for name := range all[s.key.Dir] {
+				if other := (known.Plugin{Dir: s.key.Dir, Name: name}); !there[other] {
+					all.Change(other, func(one *known.Record) { one.Names = nil })
+				}
+			}
+			all.Change(s.key, func(one *known.Record) { one.Names = slices.Sorted(slices.Values(names)) })
+			if about, said := s.description(); said && s.path != "" {
+				all.Ran(s.key, about.Needs.Within(s.pinned().needs))
+			}
+		}
+	})
+	if err != nil {
+		r.log.Warn("which plugin has which names, and ran with which needs, is not remembered", "error", err)
 	}
 	for s := range registered {
 		s.judgeNeeds()
 	}
 }
 
+// description is what a plugin said of itself last; false: nothing yet, or it is disabled.
+func (s *source) description() (about wire.Description, said bool) {
+	if s.plugin == nil {
+		return about, false
+	}
+	return s.plugin.Description()
+}
+
 // judgeNeeds notes by what a plugin's needs exceed what was accepted, and tells it once.
 func (s *source) judgeNeeds() {
 	var wants *plugin.WantsMore
-	if _, ok := s.acceptable(); ok && s.plugin != nil {
-		if about, said := s.plugin.Description(); said {
-			wants = s.exceeds(about.Needs)
-		}
+	if about, said := s.description(); said && s.path != "" {
+		wants = s.exceeds(about.Needs)
 	}
 	r, m := s.member.roster, s.member
 	r.mu.Lock()
@@ -167,14 +174,10 @@ func (r *Roster) AcceptNeeds(ctx context.Context, name string, n *tool.Needs) er
 	}
 	defer end()
 	s := m.now().source
-	if s == nil {
+	if s == nil || s.path == "" {
 		return noPlugin(name)
 	}
-	p, ok := s.acceptable()
-	if !ok {
-		return noPlugin(name)
-	}
-	if err := r.needs.Accept(map[accepted.Plugin]*tool.Needs{p: n}); err != nil {
+	if err := r.book.Decide(func(all known.Records) { all.Accept(s.key, n) }); err != nil {
 		err = &tool.Error{
 			Code: tool.CodeInternal, Plugin: name, Err: err, OperatorHint: "accept them again, once that is mended",
 			Message: fmt.Sprintf("the needs of plugin %s are accepted in this process alone: %v", name, err),

@@ -16,7 +16,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/kept"
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
-	"github.com/toolhost/toolhost/internal/accepted"
+	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -37,14 +37,11 @@ type Options struct {
 	// PluginCache is the directory below which plugins have caches of their own; empty: they have
 	// none.
 	PluginCache string
-	// KeptDir is the directory in which the binaries that served last are kept; empty: they
-	// are not.
-	KeptDir string
-	// NamesFile remembers which plugin has which names; empty: names are not remembered.
-	NamesFile string
-	// NeedsFile remembers which needs of plugins were accepted; empty: they are remembered as
-	// long as the roster.
-	NeedsFile string
+	// StateDir is the directory of what is known of plugins; empty: it is known as long as the
+	// roster.
+	StateDir string
+	// Keeps says that the binaries that served last are kept there.
+	Keeps bool
 	// Settings are what the operator decides for a plugin, asked when it is found.
 	Settings func(plugin.Candidate) plugin.Settings
 	// Pins returns what may run of a plugin directory; nil: every plugin may.
@@ -60,8 +57,7 @@ type Roster struct {
 	log       hclog.Logger
 	manifests *manifest.Cache // nil: descriptions are not remembered
 	unstored  sync.Once       // the cache could not be written, which is told once
-	names     *nameBook       // nil: names are not remembered
-	needs     *accepted.Book  // which needs were accepted
+	book      *known.Book     // what is known of plugins
 	binaries  *kept.Store     // nil: binaries are not kept
 	sockets   socketDirs
 
@@ -87,7 +83,7 @@ type Roster struct {
 //
 // # Errors
 //
-// Those of reading [Options.NamesFile] and [Options.NeedsFile].
+// Those of [known.Open].
 func New(o Options, r Registry) (*Roster, error) {
 	out := &Roster{
 		opts: o, registry: r, log: o.Plugin.Logger, starting: make(chan struct{}, startsAtOnce()),
@@ -103,18 +99,12 @@ func New(o Options, r Registry) (*Roster, error) {
 			out.opts.Plugin.Hidden = []string{out.pluginCache}
 		}
 	}
-	if o.KeptDir != "" {
-		out.binaries = openKept(o.KeptDir, out.log)
-	}
-	if o.NamesFile != "" {
-		var err error
-		if out.names, err = openNames(o.NamesFile); err != nil {
-			return nil, err
-		}
-	}
 	var err error
-	if out.needs, err = accepted.Open(o.NeedsFile); err != nil {
-		return nil, fmt.Errorf("which needs of plugins were accepted is not known: %w", err)
+	if out.book, err = known.Open(o.StateDir); err != nil {
+		return nil, fmt.Errorf("what is known of plugins cannot be read: %w", err)
+	}
+	if o.StateDir != "" && o.Keeps {
+		out.binaries = openKept(o.StateDir, out.book, out.log)
 	}
 	return out, nil
 }

@@ -8,9 +8,9 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/internal/checked"
-	"github.com/toolhost/toolhost/host/internal/kept"
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
@@ -25,8 +25,9 @@ type source struct {
 	path     string         // in the plugin directory; empty: it is not a file
 	server   *plugin.Server // nil: it is not a server
 	file     string         // that runs: the path, or what it links to
-	kept     *kept.Binary   // that runs in place of the file; nil: the file runs
+	kept     *known.Binary  // that runs in place of the file; nil: the file runs
 	settings plugin.Settings
+	key      known.Plugin                    // of its record
 	found    atomic.Pointer[manifest.Stamp]  // of the file
 	sum      atomic.Pointer[manifest.Digest] // of the file when it had that stamp; nil: not known
 	given    atomic.Pointer[ceiling]         // what bounded the newest start; nil: there was none
@@ -59,7 +60,7 @@ type listing struct {
 
 // newSource makes a source of a candidate. Nothing is started.
 func (m *member) newSource(c plugin.Candidate, settings plugin.Settings) *source {
-	s := &source{member: m, path: c.Path, file: c.Binary(), settings: settings}
+	s := &source{member: m, path: c.Path, file: c.Binary(), settings: settings, key: known.At(c.Path, m.owner)}
 	s.setStamp(manifest.StampOf(s.file))
 	if settings.Enabled {
 		s.plugin = plugin.New(c, s.config())
@@ -70,7 +71,7 @@ func (m *member) newSource(c plugin.Candidate, settings plugin.Settings) *source
 
 // newServer makes a source of a server. Nothing is started.
 func (m *member) newServer(server plugin.Server) *source {
-	s := &source{member: m, server: &server, settings: server.Settings}
+	s := &source{member: m, server: &server, settings: server.Settings, key: known.Server(server.Identity, m.owner)}
 	s.setStamp(manifest.Stamp{})
 	if s.settings.Enabled {
 		s.plugin = plugin.NewServer(server, s.config())
@@ -106,7 +107,7 @@ func (s *source) config() plugin.Config {
 			r.opts.Plugin.OnState(now)
 		}
 	}
-	c.Kept, c.Started = s.keptCopy, s.started
+	c.Kept, c.Started, c.Enforced = s.keptCopy, s.started, s.enforced
 	return c
 }
 

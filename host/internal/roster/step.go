@@ -31,7 +31,7 @@ func (st step) impatience() impatience {
 func (r *Roster) Sync(ctx context.Context, dirs ...string) error {
 	steps, faults := r.plan(dirs, true)
 	r.forgetFaults(dirs, faults)
-	r.rereadNeeds()
+	r.reread()
 	err := r.applyAll(ctx, steps, append(faults, r.pinFaults(dirs)...))
 	return errors.Join(err, r.regrantAll(ctx, ""))
 }
@@ -49,7 +49,7 @@ func (r *Roster) Refresh(ctx context.Context, dirs ...string) error {
 // SyncPlugin is Sync for one plugin.
 func (r *Roster) SyncPlugin(ctx context.Context, name string, dirs ...string) error {
 	steps, faults := r.plan(dirs, true)
-	r.rereadNeeds()
+	r.reread()
 	for _, st := range steps {
 		if st.owner == name {
 			faults = []error{r.member(name).applyStep(ctx, st)}

@@ -28,8 +28,7 @@ func checkState(_ context.Context, p *patient) {
 	}
 	p.checkWritable(dir, dir, "set XDG_STATE_HOME to a directory that this user may write to")
 	for _, read := range []func() error{
-		func() error { _, err := toggle.Read(toggle.Disabled); return err },
-		func() error { _, err := toggle.Read(toggle.Enabled); return err },
+		func() error { _, err := toggle.Read(); return err },
 		func() error { _, err := pins.ReadRecord(); return err },
 		func() error {
 			store, err := trust.Open()

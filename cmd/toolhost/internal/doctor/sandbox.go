@@ -11,12 +11,12 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/toggle"
 	"github.com/toolhost/toolhost/host/plugin"
-	"github.com/toolhost/toolhost/internal/accepted"
 	"github.com/toolhost/toolhost/internal/cgroup"
+	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/protect"
 	"github.com/toolhost/toolhost/internal/sandbox"
-	"github.com/toolhost/toolhost/internal/state"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
@@ -120,6 +120,11 @@ func (p *patient) checkBoxed(one boxed) {
 	case one.Level == plugin.Strict && len(open) > 0:
 		p.failed(name+" does not start: its sandbox is strict, and this system does not enforce all of it: "+sandbox.Report(open).String(),
 			"mend what the check above says is missing, or run it all the same: level: best-effort")
+	case len(one.Less) > 0:
+		for _, l := range one.Less {
+			p.failed(name+" does not start: its sandbox would be less than at earlier starts: "+l.String(),
+				"mend what is missing, or accept it: toolhost plugins enable "+one.name)
+		}
 	default:
 		for _, l := range open {
 			p.warning(fmt.Sprintf("%s, %s (%s): %s", name, l.Name, l.Given, l.Open), "see toolhost plugins show "+one.name)
@@ -186,11 +191,7 @@ func (p *patient) foreseen(ctx context.Context) (out []boxed, err error) {
 	if err != nil {
 		return nil, nil //nolint:nilerr // it is a finding of the configuration
 	}
-	dir, err := state.Dir()
-	if err != nil {
-		return nil, nil //nolint:nilerr // it is a finding of the state
-	}
-	book, err := accepted.Open(filepath.Join(dir, accepted.FileName))
+	records, err := toggle.Read()
 	if err != nil {
 		return nil, err
 	}
@@ -214,10 +215,11 @@ func (p *patient) foreseen(ctx context.Context) (out []boxed, err error) {
 			if cfg.Settings = loaded.Plugins(c.Name); !cfg.Enabled {
 				continue
 			}
-			needs, known := book.Needs(accepted.At(c.Path, c.Name))
+			record := records.Of(known.At(c.Path, c.Name))
+			cfg.Enforced = func() *plugin.Enforced { return record.Enforced }
 			one := plugin.New(c, cfg)
-			one.Recall(wire.Description{Needs: needs})
-			add(c.Name, one, !known)
+			one.Recall(wire.Description{Needs: record.Needs})
+			add(c.Name, one, !record.Ran)
 		}
 	}
 	for _, s := range loaded.Servers.All {
@@ -228,6 +230,8 @@ func (p *patient) foreseen(ctx context.Context) (out []boxed, err error) {
 		if err != nil {
 			continue // it is a finding of the MCP servers
 		}
+		record := records.Of(s.Record())
+		cfg.Enforced = func() *plugin.Enforced { return record.Enforced }
 		cfg.Settings = s.Server.Settings()
 		add(s.Name, plugin.NewServer(plugin.Server{Name: s.Name, Connector: upstream}, cfg), false)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/toolhost/toolhost/host/mcpclient"
 	"github.com/toolhost/toolhost/host/mcpserver"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -118,7 +119,7 @@ func (m *Mounts) mount(ctx context.Context, n Named) error {
 		return nil
 	}
 	server := plugin.Server{
-		Name: n.Name, Identity: n.Name + " " + n.Server.Identity(), Revision: revision, Path: n.Shown(),
+		Name: n.Name, Identity: n.identity(), Revision: revision, Path: n.Shown(),
 		Settings: n.Server.Settings(),
 	}
 	server.Settings.Enabled = server.Settings.Enabled && !n.Disabled
@@ -147,6 +148,12 @@ func (m *Mounts) mount(ctx context.Context, n Named) error {
 	m.set(n.Name, now)
 	return err
 }
+
+// identity is what is reached under which name.
+func (n Named) identity() string { return n.Name + " " + n.Server.Identity() }
+
+// Record returns the server whose record it is.
+func (n Named) Record() known.Plugin { return known.Server(n.identity(), n.Name) }
 
 // Upstream returns the server to be mounted. Nothing is started.
 func (n Named) Upstream() (*mcpclient.Upstream, error) { return mcpclient.New(n.upstream()) }

@@ -15,7 +15,6 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
-	"github.com/toolhost/toolhost/internal/accepted"
 	"github.com/toolhost/toolhost/internal/state"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -135,14 +134,10 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 	if dir := t.CacheDir(); dir != "" {
 		opts = append(opts, host.WithPluginCache(filepath.Join(dir, "plugins")))
 	}
-	if dir, err := state.Dir(); err == nil && !n.Uncached && !t.Dirs.Apart { // what is compared with a lock is files
-		opts = append(opts, host.WithRollback(dir))
-	}
 	if dir, err := state.Dir(); err == nil && n.Trace == nil && !t.Dirs.Apart {
 		opts = append(opts,
-			host.WithNames(filepath.Join(dir, "names.json")),         // which plugin has which names of tools
-			host.WithAccepted(filepath.Join(dir, accepted.FileName)), // which needs of plugins were accepted
-			host.WithRates(filepath.Join(dir, "rates.json")))         // how often callers have called
+			host.WithState(dir), host.WithRollback(!n.Uncached), // what is compared with a lock is files
+			host.WithRates(filepath.Join(dir, "rates.json"))) // how often callers have called
 	}
 	l.Host, err = host.New(append(opts, host.WithRoot(t.Root), host.WithLogger(logger), host.WithCarrier(carrier))...)
 	if err != nil {

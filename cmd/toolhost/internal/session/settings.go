@@ -117,13 +117,13 @@ func (t *Settings) Servers() (*servers.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	disabled, err := toggle.Read(toggle.Disabled)
+	records, err := toggle.Read()
 	if err != nil {
 		return nil, err
 	}
 	for i := range set.All {
 		s := &set.All[i]
-		s.Disabled = disabled.Has(s.File, s.Name)
+		s.Disabled = toggle.IsOff(records, s.File, s.Name)
 		if t.run.Once {
 			s.Server.IdleTimeout = 0
 		}
@@ -165,11 +165,11 @@ func (t *Settings) Load() (setup.Loaded, error) {
 	if err != nil {
 		return setup.Loaded{}, exit.With(exit.BadUsage, err)
 	}
-	disabled, err := toggle.Read(toggle.Disabled)
+	records, err := toggle.Read()
 	if err != nil {
 		return setup.Loaded{}, err
 	}
-	out := setup.Loaded{Config: t.Config, Plugins: disabled.Disable(plugins, t.Dirs.Paths)}
+	out := setup.Loaded{Config: t.Config, Plugins: toggle.Disable(records, plugins, t.Dirs.Paths)}
 	if out.Servers, err = t.Servers(); err != nil {
 		return setup.Loaded{}, err
 	}

@@ -20,11 +20,11 @@ import (
 func (t *Settings) hold(trusted bool) (func(plugin.Candidate) (reason, sha256 string), error) {
 	isNew := func(plugin.Candidate) string { return "" }
 	if t.Config.HoldNew && !t.Dirs.Apart { // that one was named
-		enabled, err := toggle.Read(toggle.Enabled)
+		records, err := toggle.Read()
 		if err != nil {
 			return nil, err
 		}
-		isNew = enabled.Hold
+		isNew = func(c plugin.Candidate) string { return toggle.Hold(records, c) }
 	}
 	record, err := pins.ReadRecord()
 	if err != nil {

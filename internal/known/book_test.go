@@ -1,4 +1,4 @@
-package accepted_test
+package known_test
 
 import (
 	"fmt"
@@ -9,43 +9,43 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/toolhost/toolhost/internal/accepted"
+	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-var fs, buffer = accepted.Plugin{Dir: "/plugins", Name: "fs"}, accepted.Plugin{Dir: "/plugins", Name: "buffer"}
+var fs, buffer = known.Plugin{Dir: "/plugins", Name: "fs"}, known.Plugin{Dir: "/plugins", Name: "buffer"}
 
 // needs are of a plugin that connects to hosts.
 func needs(hosts ...string) *tool.Needs { return &tool.Needs{Net: hosts} }
 
-func open(t *testing.T, path string) *accepted.Book {
+func open(t *testing.T, path string) *known.Book {
 	t.Helper()
-	b, err := accepted.Open(path)
+	b, err := known.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
 
-func ran(t *testing.T, b *accepted.Book, p accepted.Plugin, n *tool.Needs) {
+func ran(t *testing.T, b *known.Book, p known.Plugin, n *tool.Needs) {
 	t.Helper()
-	if err := b.Ran(map[accepted.Plugin]*tool.Needs{p: n}); err != nil {
+	if err := b.Note(func(all known.Records) { all.Ran(p, n) }); err != nil {
 		t.Error(err)
 	}
 }
 
-func accept(t *testing.T, b *accepted.Book, p accepted.Plugin, n *tool.Needs) {
+func accept(t *testing.T, b *known.Book, p known.Plugin, n *tool.Needs) {
 	t.Helper()
-	if err := b.Accept(map[accepted.Plugin]*tool.Needs{p: n}); err != nil {
+	if err := b.Decide(func(all known.Records) { all.Accept(p, n) }); err != nil {
 		t.Error(err)
 	}
 }
 
 // has checks what was accepted of a plugin.
-func has(t *testing.T, b *accepted.Book, p accepted.Plugin, want *tool.Needs) {
+func has(t *testing.T, b *known.Book, p known.Plugin, want *tool.Needs) {
 	t.Helper()
-	if n, known := b.Needs(p); !known || !reflect.DeepEqual(n, want) {
-		t.Errorf("%s: %v, %v, want %v", p.Name, n, known, want)
+	if one := b.Of(p); !one.Ran || !reflect.DeepEqual(one.Needs, want) {
+		t.Errorf("%s: %+v, want %v", p.Name, one, want)
 	}
 }
 
@@ -53,19 +53,19 @@ func has(t *testing.T, b *accepted.Book, p accepted.Plugin, want *tool.Needs) {
 // others are accepted.
 func TestTheFirstStay(t *testing.T) {
 	t.Parallel()
-	for name, path := range map[string]string{"a file": filepath.Join(t.TempDir(), "toolhost", "needs.json"), "memory": ""} {
+	for name, path := range map[string]string{"a file": filepath.Join(t.TempDir(), "toolhost"), "memory": ""} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := open(t, path)
-			if n, known := b.Needs(fs); n != nil || known {
-				t.Errorf("at first: %v, %v", n, known)
+			if one := b.Of(fs); one.Ran {
+				t.Errorf("at first: %+v", one)
 			}
 			ran(t, b, fs, needs("B.example:1", "a.example:1"))
 			ran(t, b, fs, needs("a.example:1", "b.example:1", "c.example:1"))
 			ran(t, b, fs, nil)
 			ran(t, b, fs, &tool.Needs{})
 			ran(t, b, buffer, nil)
-			check := func(b *accepted.Book) {
+			check := func(b *known.Book) {
 				t.Helper()
 				has(t, b, fs, needs("a.example:1", "b.example:1"))
 				has(t, b, buffer, nil)
@@ -92,23 +92,23 @@ func TestTheFirstStay(t *testing.T) {
 // decides.
 func TestSharedBook(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "needs.json")
+	path := t.TempDir()
 	old := open(t, path)
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
 			b := open(t, path)
-			ran(t, b, accepted.Plugin{Dir: "/plugins", Name: fmt.Sprint("p", i)}, &tool.Needs{})
+			ran(t, b, known.Plugin{Dir: "/plugins", Name: fmt.Sprint("p", i)}, &tool.Needs{})
 			ran(t, b, fs, needs(fmt.Sprintf("h%d.example:1", i)))
 		})
 	}
 	all.Wait()
 	now := open(t, path)
-	first, _ := now.Needs(fs)
+	first := now.Of(fs).Needs
 	for i := range 8 {
-		has(t, now, accepted.Plugin{Dir: "/plugins", Name: fmt.Sprint("p", i)}, &tool.Needs{})
+		has(t, now, known.Plugin{Dir: "/plugins", Name: fmt.Sprint("p", i)}, &tool.Needs{})
 	}
-	if _, known := old.Needs(fs); known {
+	if old.Of(fs).Ran {
 		t.Error("it is known before it is read")
 	}
 	ran(t, old, fs, needs("late.example:1")) // it finds what the others wrote
@@ -126,21 +126,22 @@ func TestSharedBook(t *testing.T) {
 func TestDamagedBook(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
-		"cut": `{"/plugins": {"fs"`, "another form": `{"/plugins": ["fs"]}`, "no such needs": `{"/plugins": {"fs": {"net": ["*:443"]}}}`,
+		"cut": `{"/plugins": {"fs"`, "another form": `{"/plugins": ["fs"]}`,
+		"no such needs": `{"/plugins": {"fs": {"ran": true, "needs": {"net": ["*:443"]}}}}`,
 	} {
-		path := filepath.Join(t.TempDir(), "needs.json")
-		b := open(t, path)
+		dir := t.TempDir()
+		path, b := filepath.Join(dir, known.FileName), open(t, dir)
 		ran(t, b, buffer, &tool.Needs{})
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := accepted.Open(path); err == nil || !strings.Contains(err.Error(), path) {
+		if _, err := known.Open(dir); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: it is opened: %v", name, err)
 		}
 		if err := b.Reload(); err == nil {
 			t.Errorf("%s: it is read", name)
 		}
-		if err := b.Accept(map[accepted.Plugin]*tool.Needs{fs: needs("a.example:1")}); err == nil {
+		if err := b.Decide(func(all known.Records) { all.Accept(fs, needs("a.example:1")) }); err == nil {
 			t.Errorf("%s: it is written", name)
 		}
 		has(t, b, buffer, &tool.Needs{})
@@ -149,7 +150,7 @@ func TestDamagedBook(t *testing.T) {
 			t.Errorf("%s: now it is %s, %v", name, now, err)
 		}
 		// Once it is mended, what was not written is.
-		if err := os.WriteFile(path, []byte(`{"/other": {"x": null}}`), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(`{"/other": {"x": {"ran": true}}}`), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.Reload(); err != nil {
@@ -157,29 +158,33 @@ func TestDamagedBook(t *testing.T) {
 		}
 		has(t, b, fs, needs("a.example:1"))
 		ran(t, b, buffer, &tool.Needs{})
-		again := open(t, path)
+		again := open(t, dir)
 		has(t, again, fs, needs("a.example:1"))
 		has(t, again, buffer, &tool.Needs{})
-		has(t, again, accepted.Plugin{Dir: "/other", Name: "x"}, nil)
+		has(t, again, known.Plugin{Dir: "/other", Name: "x"}, nil)
 	}
 }
 
-// Directories that are gone are forgotten if there are many, and no others.
+// Directories that are gone are forgotten if there are many, and no others; but what is disabled there stays so.
 func TestManyDirectories(t *testing.T) {
 	t.Parallel()
-	path, there := filepath.Join(t.TempDir(), "needs.json"), accepted.Plugin{Dir: t.TempDir(), Name: "fs"}
+	path, there := t.TempDir(), known.Plugin{Dir: t.TempDir(), Name: "fs"}
 	b := open(t, path)
-	many := map[accepted.Plugin]*tool.Needs{there: {}}
-	for i := range 999 {
-		many[accepted.Plugin{Dir: filepath.Join(there.Dir, fmt.Sprint("gone", i)), Name: "fs"}] = nil
-	}
-	if err := b.Ran(many); err != nil {
+	gone := func(i int) known.Plugin { return known.Plugin{Dir: filepath.Join(there.Dir, fmt.Sprint("gone", i)), Name: "fs"} }
+	err := b.Note(func(all known.Records) {
+		all.Ran(there, &tool.Needs{})
+		for i := range 999 {
+			all.Ran(gone(i), nil)
+		}
+		all.Change(gone(1), func(one *known.Record) { one.Disabled = true })
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	has(t, open(t, path), accepted.Plugin{Dir: filepath.Join(there.Dir, "gone0"), Name: "fs"}, nil)
+	has(t, open(t, path), gone(0), nil)
 	ran(t, b, fs, &tool.Needs{})
-	if n, known := b.Needs(accepted.Plugin{Dir: filepath.Join(there.Dir, "gone0"), Name: "fs"}); known {
-		t.Errorf("it is remembered: %v", n)
+	if one := b.Of(gone(0)); one.Ran || !b.Of(gone(1)).Disabled {
+		t.Errorf("it is remembered: %+v, or what is disabled is not", one)
 	}
 	has(t, b, there, &tool.Needs{})
 }

@@ -1,0 +1,71 @@
+package roster
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/known"
+	"github.com/toolhost/toolhost/internal/sanitize"
+)
+
+// enforced is what no start of the source may do without.
+func (s *source) enforced() *plugin.Enforced { return s.member.roster.book.Of(s.key).Enforced }
+
+// raise notes after a start what was enforced, below which no other is to fall, and tells after the
+// first what is open.
+func (s *source) raise() {
+	r := s.member.roster
+	before := s.enforced()
+	now := s.plugin.Raised(before)
+	if now == nil || reflect.DeepEqual(before, now) {
+		return
+	}
+	err := r.book.Note(func(all known.Records) {
+		all.Change(s.key, func(one *known.Record) {
+			if again := s.plugin.Raised(one.Enforced); again != nil {
+				one.Enforced = again
+			}
+		})
+	})
+	if err != nil {
+		r.log.Warn("what is enforced of a plugin's sandbox is not remembered", "plugin", s.member.owner, "error", err)
+	}
+	if before == nil {
+		s.member.tellOpen(s.plugin.Sandbox().Advice)
+	}
+}
+
+// tellOpen logs what is open to a plugin, and keeps it in its journal.
+func (m *member) tellOpen(advice string) {
+	if advice == "" {
+		return
+	}
+	advice = sanitize.Line(advice, 1000)
+	const what = "plugin has started for the first time, and not all is closed to it"
+	m.roster.log.Info(what, plugin.EventKey, string(plugin.EventOpen), "plugin", m.owner, "open", advice)
+	m.journal.Tell(hclog.Info, what+": "+advice)
+}
+
+// AcceptSandbox accepts that a plugin's sandbox enforces less, as host.Host.AcceptSandbox says.
+func (r *Roster) AcceptSandbox(ctx context.Context, name string) error {
+	m, end, err := r.begin(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer end()
+	s := m.now().source
+	if s == nil || s.plugin == nil {
+		return noPlugin(name)
+	}
+	var lines []string
+	for _, l := range s.plugin.Sandbox().Less {
+		lines = append(lines, l.Is.Name)
+	}
+	if err := r.book.Decide(func(all known.Records) { all.Loosen(s.key, lines) }); err != nil {
+		return err
+	}
+	return m.restart(ctx)
+}
