@@ -4,8 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,13 +12,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/registry"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2"
 	"oras.land/oras-go/v2/content/memory"
 	"oras.land/oras-go/v2/registry/remote"
 
 	"github.com/toolhost/toolhost/internal/pluginpackage"
+	"github.com/toolhost/toolhost/internal/test/registrytest"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -94,7 +92,7 @@ func TestPluginPack(t *testing.T) {
 	w.write("narrow.yaml", "trust: {publishers: {acme: {keys: ["+made.Public+"], plugins: [fs], max_safety: safe}}}\n")
 	w.bare("--config", "narrow.yaml", "plugin", "inspect", first.File).exits(1).prints("is dangerous, above safe")
 
-	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	server := httptest.NewServer(registrytest.New(t))
 	t.Cleanup(server.Close)
 	host := strings.TrimPrefix(server.URL, "http://")
 	ref := "oci://" + host + "/acme/fs"
@@ -136,7 +134,7 @@ func TestPluginPushCredentials(t *testing.T) {
 	w := newWorld(t)
 	docker := t.TempDir()
 	w.env = append(w.env, "DOCKER_CONFIG="+docker)
-	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	inner := registrytest.New(t)
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if user, word, ok := r.BasicAuth(); !ok || user != "ann" || word != "hunter2" {
 			rw.Header().Set("WWW-Authenticate", `Basic realm="registry"`)

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/registry"
 	"oras.land/oras-go/v2/registry/remote"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
+	"github.com/toolhost/toolhost/internal/test/registrytest"
 )
 
 // shop is a registry in this process, at a loopback address.
@@ -29,7 +27,7 @@ type shop struct {
 func newShop(t *testing.T) *shop {
 	t.Helper()
 	s := &shop{}
-	next := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	next := registrytest.New(t)
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if between := s.between.Load(); between != nil {
 			(*between)(w, r, next)

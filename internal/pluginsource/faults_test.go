@@ -6,8 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -19,12 +17,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/registry/remote"
 
 	"github.com/toolhost/toolhost/internal/pluginpackage"
+	"github.com/toolhost/toolhost/internal/test/registrytest"
 )
 
 // size is that of the plugin's file.
@@ -67,7 +65,7 @@ func newShelf(t *testing.T) *shelf {
 	if s.blob, err = p.File("linux/amd64"); err != nil {
 		t.Fatal(err)
 	}
-	next := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	next := registrytest.New(t)
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		large := r.Method == http.MethodGet && (strings.HasSuffix(r.URL.Path, s.blob.Digest.String()) || strings.HasSuffix(r.URL.Path, ".tar"))
 		if large && s.answered(w, r) {

@@ -30,7 +30,7 @@ const Module = "github.com/toolhost/toolhost"
 
 // Build builds programs and returns the directory that they are in, which others share: it is one
 // for each checkout and set of flags, and no test writes to it ([Install]). A package is named by its
-// path below the root of the module, such as "cmd/toolhost". GOFLAGS and CGO_ENABLED count: with
+// path below the root of the module, such as "cmd/toolhost". Those of internal/test/others are built alone. GOFLAGS and CGO_ENABLED count: with
 // -race and cgo the programs look for races, too.
 func Build(t testing.TB, packages ...string) string {
 	t.Helper()
@@ -80,7 +80,11 @@ func Copy(program, path string) error {
 // of those of the module that they import: patterns as of go list, from the root of the module.
 func Sources(t testing.TB, patterns ...string) {
 	t.Helper()
-	if err := open(patterns); err != nil {
+	root, err := Root()
+	if err == nil {
+		err = open(root, patterns)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 }
@@ -107,13 +111,17 @@ func build(packages []string) (_ string, err error) {
 	if err := safefile.Lock(lock, safefile.Exclusive, time.Now().Add(15*time.Minute)); err != nil {
 		return "", fmt.Errorf("waiting for another test that builds into %s: %w", dir, err)
 	}
-	patterns := make([]string, 0, len(packages))
+	module, patterns := root, make([]string, 0, len(packages))
 	for _, p := range packages {
-		patterns = append(patterns, "./"+p)
+		name, other := strings.CutPrefix(p, others)
+		if other {
+			module = filepath.Join(root, others)
+		}
+		patterns = append(patterns, "./"+name)
 	}
 	out := filepath.Join(dir, "go") + string(filepath.Separator)
 	args := append([]string{"build", "-buildvcs=false", "-ldflags=-s -w", "-o", out}, patterns...)
-	if _, err := run(append(os.Environ(), "GOFLAGS="+flags), args...); err != nil {
+	if _, err := run(module, append(os.Environ(), "GOFLAGS="+flags), args...); err != nil {
 		return "", err
 	}
 	for _, p := range packages {
@@ -121,7 +129,7 @@ func build(packages []string) (_ string, err error) {
 			return "", err
 		}
 	}
-	return dir, open(patterns)
+	return dir, open(module, patterns)
 }
 
 func executable(pkg string) string {
@@ -148,15 +156,11 @@ func publish(from, to string) error {
 	return os.Rename(to+".new", to)
 }
 
-// open opens what these packages are made of: the testing package notes it for the go command.
-func open(patterns []string) error {
-	root, err := Root()
-	if err != nil {
-		return err
-	}
-	const each = `{{if .Module}}{{if eq .Module.Path "` + Module + `"}}{{.Dir}}{{range .EmbedFiles}}
+// open opens what these packages of a module are made of: the testing package notes it for the go command.
+func open(root string, patterns []string) error {
+	const each = `{{if .Module}}{{if .Module.Main}}{{.Dir}}{{range .EmbedFiles}}
 {{$.Dir}}/{{.}}{{end}}{{end}}{{end}}`
-	out, err := run(nil, append([]string{"list", "-deps", "-f", each}, patterns...)...)
+	out, err := run(root, nil, append([]string{"list", "-deps", "-f", each}, patterns...)...)
 	if err != nil {
 		return err
 	}
@@ -170,11 +174,7 @@ func open(patterns []string) error {
 	return nil
 }
 
-func run(env []string, args ...string) (string, error) {
-	dir, err := Root()
-	if err != nil {
-		return "", err
-	}
+func run(dir string, env []string, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(context.Background(), "go", args...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, env, &stdout, &stderr

@@ -51,7 +51,7 @@ var table = []row{
 	{"confinement", regexp.MustCompile(`^internal/(sandbox|stage|cgroup|egress|confine|protect|test/(escape|worktest))/|^host/plugin/|^plugins/`)},
 	{"conformance", regexp.MustCompile(`^host/(mcp[a-z]*|task)/|^cmd/toolhost/internal/(mcp[a-z]*|control)/|^internal/test/(conformance|mcptest)/|^go\.mod$`)},
 	{"execution", regexp.MustCompile(`^plugins/(execution|internal)/|^go\.mod$`)},
-	{"languages", regexp.MustCompile(`^cmd/toolhost/internal/scaffold/|^examples/plugins/|^internal/test/languages/|^proto/`)},
+	{"languages", regexp.MustCompile(`^cmd/toolhost/internal/scaffold/|^examples/plugins/|^internal/test/(languages|others)/|^proto/`)},
 	{"snippets", regexp.MustCompile(`^docs/|\.md$|^internal/test/snippets/`)},
 	{"vulnerabilities", regexp.MustCompile(`^go\.(mod|sum)$`)},
 }
@@ -123,15 +123,17 @@ func output(name string, args ...string) (string, error) {
 // also has, by package, what its tests use besides what it imports: programs that they build, and
 // files that they read.
 var also = map[string]*regexp.Regexp{
-	"cmd/toolhost":              regexp.MustCompile(`^(plugins|docs|examples|packaging)/|\.md$`),
+	"cmd/toolhost":              regexp.MustCompile(`^(plugins|docs|examples|packaging|internal/test/others)/|\.md$`),
 	"examples/both":             regexp.MustCompile(`^examples/both/`),
 	"host":                      regexp.MustCompile(`^README\.md$`),
 	"internal/generate":         regexp.MustCompile(`^proto/`),
 	"internal/test/binaries":    regexp.MustCompile(`^go\.(mod|sum)$`),
 	"internal/test/changed":     regexp.MustCompile(`^(Makefile|\.ci/.*)$`),
 	"internal/test/conformance": regexp.MustCompile(`^cmd/`),
+	"internal/pluginsource":     regexp.MustCompile(`^internal/test/others/`),
+	"internal/schema":           regexp.MustCompile(`^internal/test/others/`),
 	"internal/test/escape":      regexp.MustCompile(`^docs/sandbox\.md$`),
-	"internal/test/languages":   regexp.MustCompile(`^(cmd|examples/plugins)/`),
+	"internal/test/languages":   regexp.MustCompile(`^(cmd|examples/plugins|internal/test/others)/`),
 	"internal/test/worktest":    regexp.MustCompile(`^plugins/`),
 	"pluginsdk/mcpplugin":       regexp.MustCompile(`^plugins/fs/`),
 }

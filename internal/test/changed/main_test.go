@@ -22,7 +22,7 @@ var changes = map[string][]string{
 	"conformance":     {"host/mcpserver/server.go", "host/mcpclient/upstream.go", "host/task/memory.go", "cmd/toolhost/internal/control/routes.go", "cmd/toolhost/internal/mcphttp/requests.go", "internal/test/conformance/expected.yaml", "internal/test/mcptest/server.go", "go.mod"},
 	"execution":       {"plugins/execution/main.go", "plugins/internal/lines/lines.go", "go.mod"},
 	"snippets":        {"docs/agents.md", "README.md", "examples/plugins/README.md", "internal/test/snippets/block.go"},
-	"languages":       {"cmd/toolhost/internal/scaffold/templates/plugin.proto", "examples/plugins/python/plugin.py", "examples/plugins/README.md", "proto/toolhost/plugin/v1/plugin.proto", "internal/test/languages/calls_test.go"},
+	"languages":       {"cmd/toolhost/internal/scaffold/templates/plugin.proto", "examples/plugins/python/plugin.py", "examples/plugins/README.md", "proto/toolhost/plugin/v1/plugin.proto", "internal/test/languages/calls_test.go", "internal/test/others/go.mod"},
 	"vulnerabilities": {"go.mod", "go.sum"},
 }
 
@@ -162,7 +162,7 @@ github.com/toolhost/toolhost/cmd/toolhost.test github.com/toolhost/toolhost/b
 func TestAlso(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "..")
-	files := strings.Fields(runs(t, "-C", root, "grep", "-lE", `binaries\.(Build|Sources)\(`, "--", "*_test.go"))
+	files := strings.Fields(runs(t, "-C", root, "grep", "-lE", `(binaries\.(Build|Sources|Others)|registrytest\.New)\(`, "--", "*_test.go"))
 	if len(files) < 5 {
 		t.Errorf("%q build programs", files)
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -20,7 +19,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/toolhost/toolhost/internal/test/registrytest"
 )
 
 // TestShipping is the way of a plugin from an empty directory to those who use it: its author begins
@@ -61,7 +60,7 @@ type ociRegistry struct {
 
 func newRegistry(t *testing.T) *ociRegistry {
 	t.Helper()
-	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	server := httptest.NewServer(registrytest.New(t))
 	t.Cleanup(server.Close)
 	to, err := url.Parse(server.URL)
 	if err != nil {
