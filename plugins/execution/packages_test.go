@@ -246,3 +246,22 @@ func TestCanceledTests(t *testing.T) {
 		t.Errorf("got %v, %v", err, read)
 	}
 }
+
+// The packages of a go.work workspace are those of its modules; a module that it leaves out is named.
+func TestWorkspaceOfModules(t *testing.T) {
+	t.Parallel()
+	p := fresh(t, map[string]string{
+		"go.work":  "go 1.25\n\nuse (\n\t./a\n\t./b\n)\n",
+		"a/go.mod": "module example.com/a\n\ngo 1.25\n", "a/a.go": "package a\n\nconst A = 1\n",
+		"b/go.mod": "module example.com/b\n\ngo 1.25\n", "b/deep/b.go": "package b\n\nconst B = 2\n",
+		"c/go.mod": "module example.com/c\n\ngo 1.25\n", "c/c.go": "package c\n",
+	})
+	if out := p.check(t, args{}); !out.OK || out.Packages != 2 || !strings.Contains(out.Note, "not included: c; name one as ./c/...") {
+		t.Errorf("everything: %s", out.Text())
+	}
+	for _, pkg := range []string{"deep", "./b/deep", "example.com/b/deep"} {
+		if out := p.check(t, args{"package": pkg}); !out.OK || out.Packages != 1 {
+			t.Errorf("%s: %s", pkg, out.Text())
+		}
+	}
+}
