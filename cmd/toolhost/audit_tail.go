@@ -48,8 +48,11 @@ func (c *auditTail) run(ctx context.Context) error {
 		_, err = c.log.print(audit.Follow(ctx, path, c.lines))
 		return err
 	}
-	n, err := c.log.print(audit.Tail(ctx, path, c.lines))
-	if errors.Is(err, fs.ErrNotExist) || err == nil && n == 0 && c.lines > 0 {
+	if c.lines == 0 {
+		return nil
+	}
+	n, err := c.log.print(audit.Search(ctx, path, audit.Filter{Limit: c.lines}))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && n == 0 {
 		return c.log.empty(path, err != nil)
 	}
 	return err

@@ -28,7 +28,6 @@ func (f *File) append(body []byte, deadline time.Time) error {
 	if err != nil {
 		return err
 	}
-	defer f.releaseShared()
 	if err = f.writeQueued(); err == nil && body != nil {
 		err = f.write(body)
 	}
@@ -83,16 +82,11 @@ func (f *File) openCurrent(deadline time.Time) error {
 				return err
 			}
 		}
-		lockForOlderWriters(f.at.File)
 		there, size, err := identify(f.path)
 		switch {
 		case err == nil && there.same(f.at.id):
-			if err = f.readEnd(size); err != nil {
-				f.releaseShared()
-			}
-			return err
+			return f.readEnd(size)
 		case err != nil && !isMissing(err):
-			f.releaseShared()
 			return err
 		}
 		if err := f.closeFile(); err != nil {
@@ -118,13 +112,6 @@ func (f *File) open() error {
 	}
 	f.at, f.size, f.began = &handle{File: file, id: id}, -1, time.Time{}
 	return nil
-}
-
-// releaseShared releases the shared lock that openCurrent took.
-func (f *File) releaseShared() {
-	if f.at != nil {
-		_ = safefile.Unlock(f.at.File)
-	}
 }
 
 // readEnd reads what the log ends with, if others have written since. Size is the size of

@@ -84,7 +84,7 @@ func BenchmarkRead(b *testing.B) {
 	b.Run("tail", func(b *testing.B) {
 		b.SetBytes(size)
 		for b.Loop() {
-			for _, err := range Tail(b.Context(), path, 20) {
+			for _, err := range Search(b.Context(), path, Filter{Limit: 20}) {
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -1,8 +1,8 @@
 // Package audit is the log of calls: who called which tool with what, who approved it, and
 // how it ended.
 //
-// Start with [Open], which returns a [File], the [Sink] on disk. [Tail], [Search] and
-// [Follow] read it, [Verify] checks it.
+// Start with [Open], which returns a [File], the [Sink] on disk. [Search] and [Follow]
+// read it, [Verify] checks it.
 //
 // # The file
 //

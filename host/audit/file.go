@@ -151,9 +151,8 @@ func (f *File) recall() {
 }
 
 // DefaultPath returns the path of a user's log: toolhost/audit.jsonl in the directory for
-// state. That is $XDG_STATE_HOME if set, else ~/.local/state, on macOS
-// ~/Library/Application Support. For a system service without a
-// home it is in $LOGS_DIRECTORY, else $STATE_DIRECTORY.
+// state. That is $XDG_STATE_HOME if set, else ~/.local/state, on macOS ~/Library/Application
+// Support. For a system service without a home it is in $LOGS_DIRECTORY, else $STATE_DIRECTORY.
 //
 // # Errors
 //
@@ -317,7 +316,7 @@ func (f *File) Close() error {
 	return errors.Join(lost, err)
 }
 
-// closeFile closes the file when no sync uses it, which also releases the shared lock.
+// closeFile closes the file when no sync uses it.
 func (f *File) closeFile() error {
 	if f.at == nil {
 		return nil

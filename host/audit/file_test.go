@@ -222,7 +222,7 @@ func TestConcurrentWriters(t *testing.T) {
 			if r, err := Verify(t.Context(), path); err != nil || !r.Whole() {
 				t.Errorf("while it is written: %v\n%s", err, &r)
 			}
-			for _, err := range Tail(t.Context(), path, 3) {
+			for _, err := range Search(t.Context(), path, Filter{Limit: 3}) {
 				if err != nil {
 					t.Error(err)
 				}

@@ -15,18 +15,19 @@ const pollInterval = 200 * time.Millisecond
 
 // Follow yields the last n lines of a log, and then each new one, also from the files
 // that follow, until the context ends. It waits for a log that is not there yet. Errors
-// are those of [Tail].
+// are those of [Search], of which the last is any but a *[Break].
 func Follow(ctx context.Context, path string, n int) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		f := follower{path: path, yield: yield, at: position{following: true}}
+		f := follower{path: path, walk: newWalk(&Filter{Limit: max(n, 1)})}
 		defer f.release()
 		tick := time.NewTicker(pollInterval)
 		defer tick.Stop()
-		for more, err := f.begin(ctx, n); more; more, err = f.poll(ctx) {
-			if err != nil {
-				if ctx.Err() == nil { // its end is how callers end Follow
-					yield(Entry{}, err)
-				}
+		for first := true; ; first = false {
+			more, err := f.poll(ctx, first, n, yield)
+			if err != nil && more && ctx.Err() == nil { // its end is how callers end Follow
+				yield(Entry{}, err)
+			}
+			if err != nil || !more {
 				return
 			}
 			select {
@@ -39,36 +40,15 @@ func Follow(ctx context.Context, path string, n int) iter.Seq2[Entry, error] {
 }
 
 type follower struct {
-	path  string
-	yield func(Entry, error) bool
-	at    position
+	path string
+	walk *walk
 	// held is the newest part, kept open so that its file is not lost when it is deleted, nor
 	// taken for a new one that gets its number in the file system.
 	held *part
 }
 
-// begin yields the last n lines. More is false when no more lines are wanted.
-func (f *follower) begin(ctx context.Context, n int) (more bool, err error) {
-	s, err := f.open(ctx)
-	if s == nil {
-		return true, err
-	}
-	defer f.hold(s)
-	last, err := s.tail(ctx, max(n, 1), &f.at) // one to go on from
-	if err != nil {
-		return true, err
-	}
-	for i := range last {
-		e, err := readEntry(last[i].path, &last[i].line)
-		if n > 0 && !f.yield(e, err) {
-			return false, nil
-		}
-	}
-	return true, nil
-}
-
-// poll yields the lines that are new.
-func (f *follower) poll(ctx context.Context) (more bool, err error) {
+// poll yields the lines that are new; at first the last n.
+func (f *follower) poll(ctx context.Context, first bool, n int, yield func(Entry, error) bool) (more bool, err error) {
 	if f.held != nil {
 		info, err := os.Lstat(f.path)
 		if err == nil && os.SameFile(info, f.held.info) && info.Size() == f.held.info.Size() {
@@ -80,12 +60,16 @@ func (f *follower) poll(ctx context.Context) (more bool, err error) {
 		return true, err
 	}
 	defer f.hold(s)
-	more = true
-	err = s.each(ctx, &f.at, func(p *part, l *line) bool {
-		more = f.yield(readEntry(p.path, l))
-		return more
-	})
-	return more, err
+	if first {
+		if err := s.begin(ctx, f.walk); err != nil {
+			return true, err
+		}
+	}
+	f.walk.at.following = true
+	if first && n <= 0 {
+		yield = func(Entry, error) bool { return true }
+	}
+	return s.walk(ctx, f.walk, yield)
 }
 
 // open opens the log, with the part that is held; nil: there is none.

@@ -39,14 +39,6 @@ func (l *line) digest() sum {
 	return sha256.Sum256(l.text)
 }
 
-// copy returns the line with its text copied into the buffer, which grows if necessary.
-func (l *line) copy(text []byte) line {
-	text = append(text[:0], l.text...)
-	kept := *l
-	kept.text = text
-	return kept
-}
-
 // newLines reads lines from r, which begins at this offset of its file, until ctx ends.
 func newLines(ctx context.Context, r io.Reader, offset int64) *lines {
 	return &lines{r: bufio.NewReaderSize(&untilEnd{ctx, r}, maxLine), offset: offset}

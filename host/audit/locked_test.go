@@ -38,9 +38,7 @@ func warned(t *testing.T, o Options) (f *File, path string, warnings chan string
 // Readers of the log can lock it, and delay no writer.
 func TestReaderLocksTheLog(t *testing.T) {
 	t.Parallel()
-	for how, wait := range map[safefile.LockMode]time.Duration{
-		safefile.Shared: 0, safefile.Exclusive: 53 * 2 * olderWriterTimeout, // the same for each line, and for Open
-	} {
+	for _, how := range []safefile.LockMode{safefile.Shared, safefile.Exclusive} {
 		synctest.Test(t, func(t *testing.T) {
 			f, path, warnings := warned(t, Options{})
 			hold(t, path, how)
@@ -48,8 +46,8 @@ func TestReaderLocksTheLog(t *testing.T) {
 			write(t, f, 50)
 			g := open(t, path, Options{})
 			write(t, g, 1)
-			if took := time.Since(began); took > wait {
-				t.Errorf("51 lines took %v, more than %v", took, wait)
+			if took := time.Since(began); took > 0 {
+				t.Errorf("51 lines took %v", took)
 			}
 			isWhole(t, path, 52)
 			equal(t, "the number of warnings", len(warnings), 0)

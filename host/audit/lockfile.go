@@ -76,17 +76,6 @@ func (l *lockFile) close() {
 	}
 }
 
-// olderWriterTimeout bounds [lockForOlderWriters].
-const olderWriterTimeout = time.Millisecond
-
-// lockForOlderWriters locks a log as readers did in older versions, whose writers lock the
-// log itself and not the lock file. The shared lock keeps these writers out, and readers do
-// not keep each other out. An older writer holds its lock for microseconds, so a lock that
-// lasts is not one of theirs, and does not delay the log.
-func lockForOlderWriters(log *os.File) {
-	_ = safefile.Lock(log, safefile.Shared, time.Now().Add(olderWriterTimeout))
-}
-
 // lockedHint says what to do about [safefile.ErrLocked].
 func lockedHint(path string) string {
 	return "look for a process that is stopped and has " + path + lockSuffix + " open, as fuser shows"

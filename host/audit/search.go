@@ -38,7 +38,7 @@ type Filter struct {
 	// Unended chooses the begin lines of calls that have no end line: they are in progress, or
 	// their host was killed. Of more than 10,000 the newest are found.
 	Unended bool
-	// Limit leaves out all but the newest entries; 0: none.
+	// Limit leaves out all but the newest entries; 0: none. Lines that are not records do not count.
 	Limit int
 }
 
@@ -87,82 +87,93 @@ func Search(ctx context.Context, path string, filter Filter) iter.Seq2[Entry, er
 			return
 		}
 		defer s.close()
-		if filter.Unended {
-			s.searchUnended(ctx, &filter, yield)
-		} else {
-			s.search(ctx, &filter, yield)
+		w := newWalk(&filter)
+		more := true
+		if err = s.begin(ctx, w); err == nil {
+			more, err = s.walk(ctx, w, yield)
+		}
+		if err != nil && more {
+			yield(Entry{}, err)
 		}
 	}
 }
 
-func (s *snapshot) search(ctx context.Context, filter *Filter, yield func(Entry, error) bool) {
-	sieve := newSieve(filter)
-	at, err := s.begin(ctx, filter, sieve)
-	if err != nil {
-		yield(Entry{}, err)
-		return
+// walk is a way through a log, of one search or of all that a follower looks at.
+type walk struct {
+	filter *Filter
+	sieve  *sieve
+	at     position
+	skip   int // entries that pass the filter and are older than the newest that are wanted
+}
+
+func newWalk(filter *Filter) *walk { return &walk{filter: filter, sieve: newSieve(filter)} }
+
+// walk yields what passes the filter from the walk's position on, which it advances. More is
+// false when no more is wanted.
+func (s *snapshot) walk(ctx context.Context, w *walk, yield func(Entry, error) bool) (more bool, err error) {
+	if w.filter.Unended {
+		return s.unended(ctx, w, yield)
 	}
-	var newest []Entry // twice the limit at most
-	more := true
-	err = s.each(ctx, &at, func(p *part, l *line) bool {
-		if _, ok := parseLink(l.text); ok && !l.long && !sieve.passes(l.text) {
+	more = true
+	err = s.each(ctx, &w.at, func(p *part, l *line) bool {
+		if _, ok := parseLink(l.text); ok && !l.long && !w.sieve.passes(l.text) {
 			return true
 		}
 		e, err := readEntry(p.path, l)
 		switch {
-		case err == nil && !filter.match(&e):
-		case err != nil || filter.Limit <= 0:
+		case err == nil && !w.filter.match(&e):
+		case w.skip == 0:
 			more = yield(e, err)
-		default:
-			if newest = append(newest, e); len(newest) == 2*filter.Limit {
-				newest = append(newest[:0], newest[filter.Limit:]...)
-			}
+		case err == nil:
+			w.skip--
 		}
 		return more
 	})
-	for _, e := range newest[max(0, len(newest)-filter.Limit):] {
-		if more = more && yield(e, nil); !more {
-			return
-		}
-	}
-	if err != nil {
-		yield(Entry{}, err)
-	}
+	return more, err
 }
 
-// begin returns where a search begins: before this, nothing passes the filter, or enough passes
+// begin moves a walk to where it begins: before this, nothing passes the filter, or enough passes
 // it after this.
-func (s *snapshot) begin(ctx context.Context, filter *Filter, sieve *sieve) (position, error) {
-	limited := filter.Limit > 0 && !filter.Unended
-	if !limited && filter.Since.IsZero() {
-		return position{}, nil
+func (s *snapshot) begin(ctx context.Context, w *walk) (err error) {
+	limit := w.filter.Limit
+	if w.filter.Unended {
+		limit = 0
+	}
+	if limit <= 0 && w.filter.Since.IsZero() {
+		return nil
 	}
 	found, older := 0, 0
-	return s.last(ctx, func(p *part, text []byte) bool {
-		if older++; !sieve.older(text) {
+	w.at, err = s.last(ctx, func(p *part, text []byte) bool {
+		if older++; !w.sieve.older(text) {
 			older = 0
 		}
-		if limited && older == 0 && len(text) < maxLine && sieve.passes(text) {
-			if e, err := readEntry(p.path, &line{text: text, ended: true}); err == nil && filter.match(&e) {
+		if limit > 0 && older == 0 && len(text) < maxLine && w.sieve.passes(text) {
+			if e, err := readEntry(p.path, &line{text: text, ended: true}); err == nil && w.filter.match(&e) {
 				found++
 			}
 		}
-		return older >= maxDisorder || limited && found >= filter.Limit
+		return older >= maxDisorder || limit > 0 && found >= limit
 	})
+	if err == nil && w.at.file != nil && found < limit { // a file that is read from its beginning may have more
+		count, passing := *w, 0
+		_, err = s.walk(ctx, &count, func(_ Entry, err error) bool {
+			if err == nil {
+				passing++
+			}
+			return true
+		})
+		w.skip = max(0, passing-limit)
+	}
+	return err
 }
 
 // maxUnended bounds how many calls without an end are remembered; of more, the newest.
 const maxUnended = 10_000
 
-// searchUnended yields the begin lines, which pass the filter, of calls without an end line.
-func (s *snapshot) searchUnended(ctx context.Context, filter *Filter, yield func(Entry, error) bool) {
-	at, err := s.begin(ctx, filter, newSieve(filter))
-	if err != nil {
-		yield(Entry{}, err)
-		return
-	}
+// unended yields the begin lines, which pass the filter, of calls without an end line.
+func (s *snapshot) unended(ctx context.Context, w *walk, yield func(Entry, error) bool) (more bool, err error) {
 	open, more := map[string]Entry{}, true
-	err = s.each(ctx, &at, func(p *part, l *line) bool {
+	err = s.each(ctx, &w.at, func(p *part, l *line) bool {
 		event, call := eventOf(l.text)
 		switch {
 		case string(event) == End:
@@ -174,7 +185,7 @@ func (s *snapshot) searchUnended(ctx context.Context, filter *Filter, yield func
 		e, err := readEntry(p.path, l)
 		if err != nil {
 			more = yield(e, err)
-		} else if filter.match(&e) {
+		} else if w.filter.match(&e) {
 			open[string(call)] = e
 			if len(open) >= 2*maxUnended {
 				for _, old := range oldestFirst(open)[:maxUnended] {
@@ -186,81 +197,17 @@ func (s *snapshot) searchUnended(ctx context.Context, filter *Filter, yield func
 	})
 	all := oldestFirst(open)
 	most := maxUnended
-	if filter.Limit > 0 {
-		most = min(most, filter.Limit)
+	if w.filter.Limit > 0 {
+		most = min(most, w.filter.Limit)
 	}
 	for _, e := range all[max(0, len(all)-most):] {
 		if more = more && yield(e, nil); !more {
-			return
+			break
 		}
 	}
-	if err != nil {
-		yield(Entry{}, err)
-	}
+	return more, err
 }
 
 func oldestFirst(open map[string]Entry) []Entry {
 	return slices.SortedFunc(maps.Values(open), func(a, b Entry) int { return cmp.Compare(a.Seq, b.Seq) })
-}
-
-// Tail yields the last n lines of a log, the oldest first. A line that is not a record is
-// an error of type *[Break]; any other error is the last.
-//
-// # Errors
-//
-// Those of [Search].
-func Tail(ctx context.Context, path string, n int) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		s, err := openSnapshot(ctx, path)
-		if err != nil {
-			yield(Entry{}, err)
-			return
-		}
-		defer s.close()
-		last, err := s.tail(ctx, n, new(position))
-		if err != nil {
-			yield(Entry{}, err)
-			return
-		}
-		for i := range last {
-			if !yield(readEntry(last[i].path, &last[i].line)) {
-				return
-			}
-		}
-	}
-}
-
-// placed is a line with its file.
-type placed struct {
-	path string
-	line line
-}
-
-// tail returns the last n lines, and moves the position to the end of the log if n > 0.
-// Older files are only read if the newer ones have too few lines.
-func (s *snapshot) tail(ctx context.Context, n int, end *position) ([]placed, error) {
-	var out []placed
-	for i := len(s.parts) - 1; i >= 0 && len(out) < n; i-- {
-		one := &snapshot{parts: s.parts[i : i+1]}
-		var ring []placed // its slots are used again and again
-		oldest, room := 0, n-len(out)
-		at := &position{following: end.following}
-		err := one.each(ctx, at, func(p *part, l *line) bool {
-			if len(ring) < room {
-				ring = append(ring, placed{p.path, l.copy(nil)})
-				return true
-			}
-			ring[oldest].line = l.copy(ring[oldest].line.text)
-			oldest = (oldest + 1) % room
-			return true
-		})
-		if err != nil {
-			return nil, err
-		}
-		if i == len(s.parts)-1 {
-			*end = *at
-		}
-		out = slices.Concat(ring[oldest:], ring[:oldest], out)
-	}
-	return out, nil
 }

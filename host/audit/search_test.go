@@ -31,15 +31,15 @@ func calls(t *testing.T, entries iter.Seq2[Entry, error]) string {
 	return strings.Join(out, " ")
 }
 
-func TestTail(t *testing.T) {
+func TestNewest(t *testing.T) {
 	t.Parallel()
 	_, path := newLog(t, 10, Options{MaxSize: threeLines(t)})
 	for n, want := range map[int]string{
-		0: "", 1: "c9", 2: "c8 c9", 4: "c6 c7 c8 c9", 5: "c5 c6 c7 c8 c9", 10: "c0 c1 c2 c3 c4 c5 c6 c7 c8 c9", 100: "c0 c1 c2 c3 c4 c5 c6 c7 c8 c9",
+		1: "c9", 2: "c8 c9", 4: "c6 c7 c8 c9", 5: "c5 c6 c7 c8 c9", 10: "c0 c1 c2 c3 c4 c5 c6 c7 c8 c9", 100: "c0 c1 c2 c3 c4 c5 c6 c7 c8 c9",
 	} {
-		equal(t, fmt.Sprintf("the end of %d lines", n), calls(t, Tail(t.Context(), path, n)), want)
+		equal(t, fmt.Sprintf("the end of %d lines", n), calls(t, Search(t.Context(), path, Filter{Limit: n})), want)
 	}
-	for e, err := range Tail(t.Context(), path, 1) {
+	for e, err := range Search(t.Context(), path, Filter{Limit: 1}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestTail(t *testing.T) {
 		equal(t, "its place", fmt.Sprint(e.File, ":", e.Line), path+":1")
 		equal(t, "its time", e.Time, start.Add(9*time.Second))
 	}
-	for _, err := range Tail(t.Context(), path, 5) { // who has had enough may leave
+	for _, err := range Search(t.Context(), path, Filter{Limit: 5}) { // who has had enough may leave
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,10 +63,9 @@ func TestGarbageInTheMiddle(t *testing.T) {
 	long := []byte(strings.Repeat("x", 3*maxLine) + "\n")
 	noRecord := []byte(`{"seq":1,"prev":"","time":7,"hash":"` + Digest(nil) + `"}` + "\n")
 	overwrite(t, path, l[0], []byte("\x00\xff\n"), l[1], long, l[2], noRecord, l[3], []byte(`{"seq":`))
-	equal(t, "the end", calls(t, Tail(t.Context(), path, 6)), "c1 ?4 c2 ?6 c3 ?8")
 	equal(t, "all", calls(t, Search(t.Context(), path, Filter{})), "c0 ?2 c1 ?4 c2 ?6 c3 ?8")
-	equal(t, "the newest", calls(t, Search(t.Context(), path, Filter{Limit: 2})), "?6 ?8 c2 c3")
-	for _, find := range []iter.Seq2[Entry, error]{Search(t.Context(), path, Filter{}), Search(t.Context(), path, Filter{Limit: 1}), Tail(t.Context(), path, 6)} {
+	equal(t, "the newest", calls(t, Search(t.Context(), path, Filter{Limit: 2})), "c2 ?6 c3 ?8")
+	for _, find := range []iter.Seq2[Entry, error]{Search(t.Context(), path, Filter{}), Search(t.Context(), path, Filter{Limit: 1})} {
 		for _, err := range find {
 			if err != nil { // who has had enough may leave
 				break
@@ -134,7 +133,7 @@ func TestSearch(t *testing.T) {
 func TestNoLog(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "none", "audit.jsonl")
-	for _, entries := range []iter.Seq2[Entry, error]{Tail(t.Context(), path, 1), Search(t.Context(), path, Filter{})} {
+	for _, entries := range []iter.Seq2[Entry, error]{Search(t.Context(), path, Filter{Limit: 1}), Search(t.Context(), path, Filter{})} {
 		n := 0
 		for _, err := range entries {
 			n++

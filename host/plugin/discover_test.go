@@ -26,7 +26,6 @@ func TestDiscover(t *testing.T) {
 	}
 	write("fs", 0o755)
 	write("toolhost-plugin-git", 0o700)
-	write("win.exe", 0o755)
 	write("notes.txt", 0o644)
 	write(".hidden", 0o755)
 	write("fs.bak", 0o755)
@@ -61,7 +60,7 @@ func TestDiscover(t *testing.T) {
 			t.Errorf("path %q is not absolute", c.Path)
 		}
 	}
-	if got := strings.Join(names, " "); got != "FS git link win" { // entries come sorted, so FS is the first of its name
+	if got := strings.Join(names, " "); got != "FS git link" { // entries come sorted, so FS is the first of its name
 		t.Errorf("found %q", got)
 	}
 	want := map[string]string{
