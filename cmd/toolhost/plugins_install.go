@@ -30,7 +30,7 @@ REF is one of
 
 and any of them may end in @sha256:DIGEST, which is that of the package. Credentials for registries
 are those of Docker's configuration, and proxies those of the environment. A download that was cut
-off is gone on with, by the next command if need be.
+off is gone on with while the command runs.
 
 What is shown are the tools with their safety, what they ask of callers, and what the plugin's
 process needs, with what is new in comparison with the version before. Without a terminal, and with

@@ -43,14 +43,24 @@ var (
 	unicast = netip.MustParsePrefix("2000::/3")
 )
 
-// special says what kind of address this is if it is not on the public Internet, and is
-// empty otherwise.
-func special(a netip.Addr) string {
+// Public reports whether an address is on the public Internet.
+func Public(a netip.Addr) bool { return special(a) == "" }
+
+// Real returns the IPv4 address that a connection leads to if it is inside an IPv6 one, else the
+// address.
+func Real(a netip.Addr) netip.Addr {
 	a = a.Unmap()
 	if nat64.Contains(a) {
 		b := a.As16()
 		a = netip.AddrFrom4([4]byte(b[12:]))
 	}
+	return a
+}
+
+// special says what kind of address this is if it is not on the public Internet, and is
+// empty otherwise.
+func special(a netip.Addr) string {
+	a = Real(a)
 	for _, r := range ranges {
 		if r.prefix.Contains(a) {
 			return r.kind

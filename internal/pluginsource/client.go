@@ -16,6 +16,7 @@ import (
 
 	"oras.land/oras-go/v2/registry/remote/retry"
 
+	"github.com/toolhost/toolhost/internal/egress"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -41,19 +42,19 @@ const (
 	unknown reach = iota
 	public
 	private
-	linkLocal
+	special // at which clouds serve credentials, among others
 	loopback
 )
 
 func reachOf(ip netip.Addr) reach {
-	ip = ip.Unmap()
+	ip = egress.Real(ip)
 	switch {
 	case ip.IsLoopback(), ip.IsUnspecified():
 		return loopback
-	case ip.IsLinkLocalUnicast(), ip.IsMulticast():
-		return linkLocal
 	case ip.IsPrivate(), shared.Contains(ip):
 		return private
+	case !egress.Public(ip):
+		return special
 	}
 	return public
 }

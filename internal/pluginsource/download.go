@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toolhost/toolhost/internal/marked"
-	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -106,90 +104,23 @@ func contentRange(text string) (from, whole int64, ok bool) {
 	return from, whole, true
 }
 
-// save fetches the file into a directory. What is there of it already is gone on with only if the
-// server can tell that the file is the same. The digests in it are checked later.
+// save fetches the file into a new one of a directory. The digests in it are checked later.
 func (d *download) save(ctx context.Context, dir *os.Root, name string, progress func(done, size int64)) error {
-	f, err := openPart(dir, name)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }()
-	tagFile := strings.TrimSuffix(name, Part) + "-tag" + Part
-	kept := int64(0)
-	if d.tag = readTag(dir, tagFile); d.tag != "" {
-		if kept, err = keep(f, io.Discard, maxTar); err != nil {
+	return save(dir, name, func(f *os.File) error {
+		var first io.ReadCloser
+		err := again(ctx, func() (err error) {
+			first, err = d.open(ctx, 0)
+			return err
+		})
+		if err != nil {
 			return err
 		}
-	}
-	err = d.copy(ctx, f, kept, dir, tagFile, progress)
-	if kept > 0 && errors.Is(err, errChanged) { // since an earlier command: it is another one now
-		d.tag = ""
-		err = d.copy(ctx, f, 0, dir, tagFile, progress)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err == nil || permanent(err) && !errors.Is(err, context.Canceled) {
-		_ = dir.Remove(tagFile) // which need not exist
-	}
-	return err
-}
-
-// copy fetches the file from an offset on, and notes what the server calls it.
-func (d *download) copy(
-	ctx context.Context, f *os.File, offset int64, dir *os.Root, tagFile string, progress func(done, size int64),
-) error {
-	if err := f.Truncate(offset); err != nil {
-		return err
-	}
-	if _, err := f.Seek(offset, io.SeekStart); err != nil {
-		return err
-	}
-	first, err := d.first(ctx, offset)
-	if err != nil {
-		return err
-	}
-	body := &resuming{ctx: ctx, open: d.open, what: d.url.Host, size: d.size, offset: offset, body: first, progress: progress}
-	if d.size == 0 { // it does not say
-		body.size, body.endless = maxTar, true
-	}
-	defer func() { _ = body.Close() }()
-	if d.tag != "" {
-		if err := writeTag(dir, tagFile, d.tag); err != nil {
-			return err
+		body := &resuming{ctx: ctx, open: d.open, what: d.url.Host, size: d.size, body: first, progress: progress}
+		if d.size == 0 { // it does not say
+			body.size, body.endless = maxTar, true
 		}
-	}
-	_, err = io.Copy(f, body)
-	return err
-}
-
-// first opens the file for the first time, when its size is not known.
-func (d *download) first(ctx context.Context, offset int64) (io.ReadCloser, error) {
-	for tries := 1; ; tries++ {
-		body, err := d.open(ctx, offset)
-		if err == nil || permanent(err) || tries >= maxTries {
-			return body, err
-		}
-		if err := pause(ctx, tries); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// readTag returns what the server called a file of which a part was fetched; empty: it is not known.
-func readTag(dir *os.Root, name string) string {
-	text, err := marked.ReadPrivate(dir, name, 1<<10)
-	if err != nil {
-		return ""
-	}
-	return string(text)
-}
-
-func writeTag(dir *os.Root, name, tag string) error {
-	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|safefile.NoFollow, 0o600)
-	if err != nil {
+		defer func() { _ = body.Close() }()
+		_, err = io.Copy(f, body)
 		return err
-	}
-	_, err = f.WriteString(tag)
-	return errors.Join(err, f.Close())
+	})
 }

@@ -95,6 +95,19 @@ func (r *resuming) Close() error {
 	return nil
 }
 
+// again does what may fail by an accident, until it succeeds or has failed too often.
+func again(ctx context.Context, do func() error) error {
+	for tries := 1; ; tries++ {
+		err := do()
+		if err == nil || permanent(err) || tries >= maxTries {
+			return err
+		}
+		if err := pause(ctx, tries); err != nil {
+			return err
+		}
+	}
+}
+
 // pause waits longer after each try.
 func pause(ctx context.Context, tries int) error {
 	t := time.NewTimer(min(100*time.Millisecond<<tries, 3*time.Second))

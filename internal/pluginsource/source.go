@@ -24,8 +24,7 @@ import (
 
 // Options are what a source is opened with.
 type Options struct {
-	// Dir is where files are fetched to, and Path its path. What was fetched of one stays there
-	// after a cut, and is used the next time. See [Sweep].
+	// Dir is where files are fetched to, and Path its path. See [Sweep].
 	Dir  *os.Root
 	Path string
 	// Progress is told how much of what was fetched. Nil: there is no such function.
@@ -229,55 +228,35 @@ type Blobs struct {
 
 // Fetch implements [pluginpackage.Blobs]. If the server cuts off, it is asked to go on.
 func (b Blobs) Fetch(ctx context.Context, d ocispec.Descriptor) (io.ReadCloser, error) {
-	return b.fetch(ctx, d, 0), nil
-}
-
-func (b Blobs) fetch(ctx context.Context, d ocispec.Descriptor, offset int64) *resuming {
 	r := &resuming{
-		ctx: ctx, what: b.host, size: d.Size, offset: offset,
+		ctx: ctx, what: b.host, size: d.Size,
 		open: func(ctx context.Context, offset int64) (io.ReadCloser, error) { return b.from(ctx, d, offset) },
 	}
 	if b.progress != nil && d.MediaType == pluginpackage.MediaTypeBinary {
 		r.progress = func(done, size int64) { b.progress(b.host, done, size) }
 	}
-	return r
+	return r, nil
 }
 
-// Save writes a blob into a file of a directory, and syncs it. What the file has already is not
-// fetched again.
+// Save writes a blob into a new file of a directory, and syncs it. If that fails there is no file.
 //
 // # Errors
 //
 // [pluginpackage.ErrContent] if the server sends something else; those of the server, of the disk and
-// of ctx, after which the file stays as it is, to be gone on with.
+// of ctx.
 func (b Blobs) Save(ctx context.Context, d ocispec.Descriptor, dir *os.Root, name string) error {
-	f, err := openPart(dir, name)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }()
-	for {
-		verifier := d.Digest.Verifier()
-		kept, err := keep(f, verifier, d.Size)
+	return save(dir, name, func(f *os.File) error {
+		body, err := b.Fetch(ctx, d)
 		if err != nil {
 			return err
 		}
-		body := b.fetch(ctx, d, kept)
+		verifier := d.Digest.Verifier()
 		_, err = io.Copy(io.MultiWriter(f, verifier), body)
-		_ = body.Close()
-		switch {
-		case err != nil:
-			return err
-		case verifier.Verified():
-			return f.Sync()
+		if err = errors.Join(err, body.Close()); err == nil && !verifier.Verified() {
+			err = fmt.Errorf("%s: %w: it was asked for %s", b.host, pluginpackage.ErrContent, d.Digest)
 		}
-		if err := errors.Join(f.Truncate(0), f.Sync()); err != nil {
-			return err
-		}
-		if kept == 0 {
-			return fmt.Errorf("%s: %w: it was asked for %s", b.host, pluginpackage.ErrContent, d.Digest)
-		}
-	}
+		return err
+	})
 }
 
 // skip reads over the beginning of content.

@@ -2,7 +2,7 @@ package pluginsource
 
 import (
 	"context"
-	"crypto/sha256"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -33,17 +33,16 @@ func newWeb(ref Ref, o Options) (*web, error) {
 }
 
 func (w *web) find(ctx context.Context, v Version) (*Found, error) {
-	return w.fetch(ctx, w.url, Version{Digest: v.Digest})
+	return w.fetch(ctx, w.url, v.size)
 }
 
 // fetch fetches a package file and opens it.
-func (w *web) fetch(ctx context.Context, u *url.URL, v Version) (*Found, error) {
+func (w *web) fetch(ctx context.Context, u *url.URL, size int64) (*Found, error) {
 	if w.options.Dir == nil {
 		return nil, errors.New("there is no directory to fetch it to")
 	}
-	sum := sha256.Sum256([]byte(u.String() + " " + v.Digest.String()))
-	name := fmt.Sprintf("file-%x%s", sum[:16], Part)
-	d := &download{client: w.client, url: u, size: v.size}
+	name := "file-" + rand.Text() + Part
+	d := &download{client: w.client, url: u, size: size}
 	if err := d.save(ctx, w.options.Dir, name, w.options.progress(u.Host)); err != nil {
 		return nil, err
 	}
@@ -90,45 +89,26 @@ func newWebIndex(ctx context.Context, ref Ref, o Options) (*webIndex, error) {
 
 func (w *webIndex) index(ctx context.Context) (Index, error) {
 	d := &download{client: w.client, url: w.url}
-	var err error
-	for tries := 1; ; tries++ {
-		var text []byte
-		var body io.ReadCloser
-		if body, err = d.open(ctx, 0); err == nil {
-			text, err = io.ReadAll(io.LimitReader(body, maxIndex+1))
-			_ = body.Close()
+	var text []byte
+	err := again(ctx, func() error {
+		body, err := d.open(ctx, 0)
+		if err != nil {
+			return err
 		}
-		switch {
-		case err == nil && len(text) > maxIndex:
-			return Index{}, fmt.Errorf("the server sends more than %d bytes", maxIndex)
-		case err == nil:
-			return ParseIndex(text)
-		case permanent(err) || tries >= maxTries:
-			return Index{}, err
-		}
-		if err := pause(ctx, tries); err != nil {
-			return Index{}, err
-		}
+		text, err = io.ReadAll(io.LimitReader(body, maxIndex+1))
+		return errors.Join(err, body.Close())
+	})
+	switch {
+	case err != nil:
+		return Index{}, err
+	case len(text) > maxIndex:
+		return Index{}, fmt.Errorf("the server sends more than %d bytes", maxIndex)
 	}
+	return ParseIndex(text)
 }
 
 func (w *webIndex) versions(context.Context) ([]Version, error) { return w.all, nil }
 
 func (w *webIndex) find(ctx context.Context, v Version) (*Found, error) {
-	return w.fetch(ctx, w.url.ResolveReference(&url.URL{Path: "./" + v.file}), v)
-}
-
-// ReadWebIndex fetches an index.
-//
-// # Errors
-//
-// Those of the server, and of [ParseIndex].
-func ReadWebIndex(ctx context.Context, ref Ref) (Index, error) {
-	one, err := newWeb(ref, Options{})
-	if err != nil {
-		return Index{}, err
-	}
-	w := &webIndex{web: *one}
-	defer func() { _ = w.close() }()
-	return w.index(ctx)
+	return w.fetch(ctx, w.url.ResolveReference(&url.URL{Path: "./" + v.file}), v.size)
 }

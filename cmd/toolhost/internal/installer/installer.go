@@ -182,7 +182,7 @@ func (i *Installer) kept(p Plan) (installed.Version, bool) {
 // broken is the error of what failed while nothing had changed yet.
 func broken(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
-		return tool.Errorf(tool.CodeCanceled, "%s: %w; nothing has changed, and what was fetched is kept for the next time", what, ctx.Err())
+		return tool.Errorf(tool.CodeCanceled, "%s: %w; nothing has changed", what, ctx.Err())
 	}
 	e := &tool.Error{Code: tool.CodeUnavailable, Message: fmt.Sprintf("%s: %v; nothing has changed", what, err), Err: err}
 	if isFull(err) {
