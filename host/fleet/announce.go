@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/fleet/internal/link"
+	"github.com/toolhost/toolhost/internal/ident"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -110,7 +111,7 @@ func parseAnnouncement(data []byte) (*announcement, error) {
 		return nil, errMalformed
 	case a.Protocol.Max < spoken.Min || a.Protocol.Min > spoken.Max:
 		return a, nil // of which the rest may mean something else
-	case !hostName.MatchString(a.Name) || len(a.Labels) > maxLabels || min(a.Load.Running, a.Load.Waiting, a.Load.Slots) < 0:
+	case !ident.Valid(a.Name) || len(a.Labels) > maxLabels || min(a.Load.Running, a.Load.Waiting, a.Load.Slots) < 0:
 		return nil, errMalformed
 	}
 	for k, v := range a.Labels {

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"path"
-	"regexp"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet/durable"
+	"github.com/toolhost/toolhost/internal/ident"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -126,8 +126,6 @@ type Rule struct {
 // NewestVersion is the [Rule.Version] that is the default.
 const NewestVersion = "newest"
 
-var hostName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
-
 const (
 	maxLabels      = 32
 	maxLabelLength = 64 // bytes
@@ -149,7 +147,7 @@ func (c *Config) Check() error {
 		return bad("the fleet has no NATS server")
 	case c.Key.public == "":
 		return bad("the host has no key")
-	case !hostName.MatchString(c.Name):
+	case !ident.Valid(c.Name):
 		return bad("%.70q is not a name of a host: use 1 to 64 letters, digits, _, . and -, first a letter or digit", c.Name)
 	case len(c.Labels) > maxLabels:
 		return bad("the host has %d labels, more than %d", len(c.Labels), maxLabels)
@@ -165,7 +163,7 @@ func (c *Config) Check() error {
 	keys := map[string]string{}
 	for name, p := range c.Peers {
 		switch {
-		case !hostName.MatchString(name):
+		case !ident.Valid(name):
 			return bad("%.70q is not a name of a host", name)
 		case !ValidKey(p.Key):
 			return bad("the key of host %s is not the public half of an NKey of the user type: it begins with U, and toolhost fleet key prints it", name)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host/fleet/internal/fault"
+	"github.com/toolhost/toolhost/internal/ident"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -36,7 +37,7 @@ func FuzzAnnouncement(f *testing.F) {
 		if len(a.id()) == 0 || !ValidKey(a.Key) || a.cleanName() != sanitize.Line(a.cleanName(), maxLabelLength) {
 			t.Errorf("%+v", a)
 		}
-		if a.foreign() == "" && (!hostName.MatchString(a.Name) || len(a.Labels) > maxLabels || len(a.Version) > maxLabelLength) {
+		if a.foreign() == "" && (!ident.Valid(a.Name) || len(a.Labels) > maxLabels || len(a.Version) > maxLabelLength) {
 			t.Errorf("%+v", a)
 		}
 	})

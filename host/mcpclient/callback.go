@@ -14,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
+	"github.com/toolhost/toolhost/internal/loopback"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -90,7 +91,7 @@ func (c *callback) expect(state string) {
 func (c *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	host, _, _ := net.SplitHostPort(r.Host)
 	q := r.URL.Query()
-	if r.Method != http.MethodGet || r.URL.Path != callbackPath || !loopback(host) {
+	if r.Method != http.MethodGet || r.URL.Path != callbackPath || !loopback.Is(host) {
 		http.NotFound(w, r)
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/loopback"
 )
 
 // LoginOptions are the options of [Upstream.Login].
@@ -208,7 +209,7 @@ func (o *tryOnce) Authorize(ctx context.Context, req *http.Request, resp *http.R
 func (f *flow) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 	page, err := url.Parse(args.URL)
 	// Other schemes, such as file, open something else than a browser.
-	if err != nil || page.Scheme != "https" && (page.Scheme != "http" || !loopback(page.Hostname())) {
+	if err != nil || page.Scheme != "https" && (page.Scheme != "http" || !loopback.Is(page.Hostname())) {
 		return nil, errors.New("the page to log in is not https")
 	}
 	f.back.expect(page.Query().Get("state"))

@@ -14,6 +14,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"golang.org/x/oauth2"
+
+	"github.com/toolhost/toolhost/internal/loopback"
 )
 
 // OAuth says how the host authorizes itself to a server that runs elsewhere. The zero value
@@ -75,11 +77,11 @@ func (a *authorizer) Authorize(_ context.Context, req *http.Request, resp *http.
 // chooses: a server elsewhere does not reach those of this machine that way.
 func oauthClient(server string, issuer *issuerSeen) *http.Client {
 	u, err := url.Parse(server)
-	local := err == nil && loopback(u.Hostname())
+	local := err == nil && loopback.Is(u.Hostname())
 	return &http.Client{
 		Timeout: answerTime,
 		Transport: roundTripFunc(func(req *http.Request) (*http.Response, error) {
-			here := loopback(req.URL.Hostname())
+			here := loopback.Is(req.URL.Hostname())
 			if here && !local || req.URL.Scheme != "https" && !here {
 				return nil, fmt.Errorf("the server names %s://%s for its authorization, which is refused: "+
 					"only https, and this machine only for servers on it", req.URL.Scheme, req.URL.Host)

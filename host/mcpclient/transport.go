@@ -20,6 +20,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
+	"github.com/toolhost/toolhost/internal/loopback"
 )
 
 // transport returns the transport of a connection, and sets l.abort.
@@ -118,16 +119,11 @@ func checkURL(text string, plaintext bool) error {
 		return nil
 	case u.Scheme != "http":
 		return fmt.Errorf("the URL begins with %s: use https", u.Scheme)
-	case plaintext || loopback(u.Hostname()):
+	case plaintext || loopback.Is(u.Hostname()):
 		return nil
 	}
 	return errors.New("the URL is http, so that others on the way could read calls and tokens: " +
 		"use https, or allow plaintext")
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // The bounds of requests. There is none for the time in which a call is answered: that is the

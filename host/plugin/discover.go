@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/ident"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/trusted"
@@ -44,18 +45,6 @@ const filePrefix = "toolhost-plugin-"
 // NameOf returns the name of the plugin in a file of this name.
 func NameOf(file string) string {
 	return strings.TrimPrefix(file, filePrefix)
-}
-
-// isPluginName reports whether a name is ^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$.
-func isPluginName(name string) bool {
-	for i := range len(name) {
-		c := name[i]
-		plain := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
-		if !plain && (i == 0 || c != '_' && c != '.' && c != '-') {
-			return false
-		}
-	}
-	return 0 < len(name) && len(name) <= 64
 }
 
 // leftovers are endings of files that editors, package managers and copying leave, and
@@ -181,7 +170,7 @@ func (c *Candidate) examine(e fs.DirEntry) (reason string) {
 		return "not executable; if it is a plugin: chmod +x"
 	case safefile.OthersMayWrite(info):
 		return "others may write to it; chmod go-w"
-	case !isPluginName(c.Name):
+	case !ident.Valid(c.Name):
 		return "not a plugin name: use letters, digits, _, . and -, at most 64"
 	}
 	return ""

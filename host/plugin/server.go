@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/ident"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
@@ -68,7 +69,7 @@ func (s Server) command() *Command {
 func (s Server) Check() error {
 	var why string
 	switch {
-	case !isPluginName(s.Name):
+	case !ident.Valid(s.Name):
 		why = fmt.Sprintf("%.70q is not the name of a server: it has letters, digits and _.-, at most 64", s.Name)
 	case s.Running != nil:
 		if err := s.Running.check(); err != nil {

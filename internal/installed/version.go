@@ -11,9 +11,9 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/ident"
 	"github.com/toolhost/toolhost/internal/marked"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
 	"github.com/toolhost/toolhost/internal/safefile"
@@ -79,13 +79,6 @@ func (p Plugin) Find(version string) (Version, bool) {
 	return p.Versions[i], true
 }
 
-// isName reports whether a name is that of a plugin, and so leads nowhere else.
-func isName(name string) bool {
-	return name != "" && len(name) <= 64 && !strings.ContainsAny(name[:1], "_.-") && !strings.ContainsFunc(name, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '.' && r != '-'
-	})
-}
-
 // Plugins returns what is installed, sorted by name.
 //
 // # Errors
@@ -112,7 +105,7 @@ func (d *Dir) Plugins() ([]Plugin, error) {
 // Those of the system.
 func (d *Dir) Plugin(name string) (Plugin, error) {
 	out := Plugin{Name: name}
-	if !isName(name) {
+	if !ident.Valid(name) {
 		return out, nil
 	}
 	names, err := d.names(path.Join(versionsDir, name))

@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/toolhost/toolhost/internal/ident"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -91,7 +92,7 @@ func (l *Lock) Bytes() ([]byte, error) {
 
 func (e Entry) check(name string, elsewhere bool) error {
 	switch {
-	case !isName(name):
+	case !ident.Valid(name):
 		return fmt.Errorf("%.70q is not a valid name of a plugin", name)
 	case e.Identity != "" && !isDigest(e.Identity), e.Identity != "" && e.SHA256 != "":
 		return fmt.Errorf("server %s cannot be pinned: its digest is malformed", name)
@@ -181,7 +182,7 @@ func (p *parser) add(line string) error {
 		return p.setFormat(line)
 	}
 	fields := strings.SplitN(line, " ", 3)
-	if len(fields) < 3 || !isName(fields[0]) {
+	if len(fields) < 3 || !ident.Valid(fields[0]) {
 		return fmt.Errorf("expected a plugin's name, a fact and its value, got %s", sanitize.Quote(line, 60))
 	}
 	name, fact, value := fields[0], fields[1], fields[2]

@@ -239,11 +239,6 @@ const (
 	maxVersion   = 256 // bytes
 )
 
-// isName reports whether s is a plugin's name: ^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$.
-func isName(s string) bool {
-	return s != "" && len(s) <= 64 && !strings.ContainsAny(s[:1], "_.-") && strings.Trim(s, letters+"_.-") == ""
-}
-
 // isDigest reports whether s is a SHA-256 in 64 lower-case hexadecimal digits.
 func isDigest(s string) bool { return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == "" }
 

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/toolhost/toolhost/internal/egress"
+	"github.com/toolhost/toolhost/internal/ident"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/schema"
@@ -191,7 +192,6 @@ const maxDepth = 128
 
 // name and platform are the forms of a plugin's name and of a platform.
 var (
-	name     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 	platform = regexp.MustCompile(`^[a-z0-9]{1,32}/[a-z0-9]{1,32}$`)
 	license  = regexp.MustCompile(`^[A-Za-z0-9.()+: -]{1,256}$`)
 )
@@ -203,7 +203,7 @@ func (m Manifest) Check() error {
 	switch {
 	case m.SchemaVersion != SchemaVersion:
 		return bad("schema_version is %d, expected %d", m.SchemaVersion, SchemaVersion)
-	case !name.MatchString(m.Name):
+	case !ident.Valid(m.Name):
 		return bad("%s is not a valid plugin name: use letters, digits, _, . and -, at most 64", sanitize.Quote(m.Name, 100))
 	case !isVersion(m.Version):
 		return bad("%s is not a semantic version such as 1.2.0 or 2.0.0-rc.1 (without v in front and + behind)", sanitize.Quote(m.Version, 100))

@@ -17,6 +17,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/retry"
 
 	"github.com/toolhost/toolhost/internal/egress"
+	"github.com/toolhost/toolhost/internal/loopback"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -43,14 +44,14 @@ const (
 	public
 	private
 	special // at which clouds serve credentials, among others
-	loopback
+	here    // loopback
 )
 
 func reachOf(ip netip.Addr) reach {
 	ip = egress.Real(ip)
 	switch {
 	case ip.IsLoopback(), ip.IsUnspecified():
-		return loopback
+		return here
 	case ip.IsPrivate(), shared.Contains(ip):
 		return private
 	case !egress.Public(ip):
@@ -64,8 +65,8 @@ var shared = netip.MustParsePrefix("100.64.0.0/10")
 
 // reachOfHost goes by a name or address alone.
 func reachOfHost(host string) reach {
-	if isLoopback(host) || strings.HasSuffix(strings.ToLower(host), ".localhost") {
-		return loopback
+	if loopback.Is(host) || strings.HasSuffix(strings.ToLower(host), ".localhost") {
+		return here
 	}
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return reachOf(ip)
@@ -139,7 +140,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	at := sanitize.Quote(req.URL.Host, 200)
 	foreign := hostPort(req.URL) != g.origin
 	switch {
-	case req.URL.Scheme != "https" && (req.URL.Scheme != "http" || !isLoopback(req.URL.Hostname())):
+	case req.URL.Scheme != "https" && (req.URL.Scheme != "http" || !loopback.Is(req.URL.Hostname())):
 		return nil, &refusedError{fmt.Sprintf("%s leads to %s by %s, and only https is followed", g.origin, at, sanitize.Quote(req.URL.Scheme, 20))}
 	case foreign && !g.mayReach(reachOfHost(req.URL.Hostname())):
 		return nil, g.tooNear(req.URL.Host)

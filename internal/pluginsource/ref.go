@@ -3,7 +3,6 @@ package pluginsource
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/mod/semver"
 	"oras.land/oras-go/v2/registry"
 
+	"github.com/toolhost/toolhost/internal/loopback"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -108,7 +108,7 @@ func (r Ref) web() (Ref, error) {
 	case u.User != nil:
 		return Ref{}, fmt.Errorf("the URL of %s has a user name or password, which the lock would show: use a server that asks for none, or a registry",
 			sanitize.Quote(u.Host, 200))
-	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+	case u.Scheme == "http" && !loopback.Is(u.Hostname()):
 		return Ref{}, fmt.Errorf("%s: plain http is only for a server on this machine: use https", sanitize.Quote(r.Place, 200))
 	}
 	r.Plugin, u.Fragment, u.RawFragment = u.Fragment, "", ""
@@ -211,10 +211,4 @@ func cutLast(s, sep string) (before, after string, found bool) {
 		return s, "", false
 	}
 	return s[:i], s[i+len(sep):], true
-}
-
-// isLoopback reports whether a name or address is surely this machine.
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback() || strings.EqualFold(host, "localhost")
 }

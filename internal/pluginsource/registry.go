@@ -16,6 +16,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/credentials"
 
+	"github.com/toolhost/toolhost/internal/loopback"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
 )
 
@@ -37,7 +38,7 @@ func newRegistry(ref Ref) (*registryKeeper, error) {
 		return nil, err
 	}
 	at := &url.URL{Scheme: "https", Host: repository.Reference.Host()}
-	if isLoopback(at.Hostname()) {
+	if loopback.Is(at.Hostname()) {
 		at.Scheme, repository.PlainHTTP = "http", true
 	}
 	store, err := credentials.NewStoreFromDocker(credentials.StoreOptions{})

@@ -4,9 +4,9 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"regexp"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/ident"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -25,8 +25,6 @@ type SessionInfo struct {
 	Plugins []string `json:"plugins"`
 }
 
-var sessionName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
-
 // CheckSession checks the name of a session.
 //
 // # Errors
@@ -34,7 +32,7 @@ var sessionName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 // [tool.CodeInvalidArguments] for anything but 1 to 64 letters, digits, _, . and -, of which the
 // first is a letter or digit.
 func CheckSession(name string) error {
-	if sessionName.MatchString(name) {
+	if ident.Valid(name) {
 		return nil
 	}
 	return &tool.Error{

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"sync"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/internal/loopback"
 )
 
 // Bounds of what an issuer is asked.
@@ -243,9 +243,5 @@ func (s *sparing) RoundTrip(r *http.Request) (*http.Response, error) {
 // isPrivate reports whether what is sent to a URL, and comes from there, is not in plain text on
 // a network.
 func isPrivate(u *url.URL) bool {
-	if u.Scheme == "https" {
-		return true
-	}
-	at, err := netip.ParseAddr(u.Hostname())
-	return u.Scheme == "http" && (u.Hostname() == "localhost" || err == nil && at.IsLoopback())
+	return u.Scheme == "https" || u.Scheme == "http" && loopback.Is(u.Hostname())
 }

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/url"
 	"strings"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -18,6 +18,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 	"oras.land/oras-go/v2/registry/remote/retry"
 
+	"github.com/toolhost/toolhost/internal/loopback"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
@@ -59,17 +60,9 @@ func ParseTarget(text string) (*Target, error) {
 	out := &Target{Tag: ref.Reference}
 	ref.Reference = ""
 	out.repository = &remote.Repository{
-		Client: client, Reference: ref, PlainHTTP: isLoopback(ref.Host()), MaxMetadataBytes: pluginpackage.MaxManifest,
+		Client: client, Reference: ref, PlainHTTP: loopback.Is((&url.URL{Host: ref.Host()}).Hostname()), MaxMetadataBytes: pluginpackage.MaxManifest,
 	}
 	return out, nil
-}
-
-func isLoopback(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	ip := net.ParseIP(strings.Trim(host, "[]"))
-	return ip != nil && ip.IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
 // Pushed is what a push has done.
