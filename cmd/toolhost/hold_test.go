@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
-	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/known"
 )
 
 // Where new plugins are held, one that was never enabled is listed and not run, in

@@ -30,10 +30,15 @@ func sandboxLevel(s *plugin.SandboxStatus) string {
 	case !s.InForce:
 		text += "; not running: this is what it would get"
 	}
-	if s.Advice != "" {
-		text += "; " + s.Advice
-	}
 	return text
+}
+
+// openTo says what is open to a plugin, and which key closes it; empty: nothing is.
+func openTo(s *plugin.SandboxStatus) string {
+	if s == nil {
+		return ""
+	}
+	return sanitize.Line(s.Advice, 0)
 }
 
 // printSandbox prints the lines of a sandbox, and what it has denied.

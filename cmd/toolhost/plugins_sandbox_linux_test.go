@@ -109,3 +109,42 @@ func TestShowSandboxOfServer(t *testing.T) {
 		t.Errorf("without a process %+v\nand with one %+v", foreseen, s)
 	}
 }
+
+// A plugin, and a server, whose sandbox would be less than at the first start is refused by commands and
+// by a daemon, until enable accepts that.
+func TestEnableAcceptsLess(t *testing.T) {
+	t.Parallel()
+	if !require.Must(sandbox.Detect())(t).Namespaces() {
+		t.Skip("this system has no namespaces to do without")
+	}
+	for name, daemon := range map[string]bool{"commands": false, "daemon": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "player")
+			configure := func(namespace string) {
+				w.configure("defaults: {namespace: "+namespace+"}", "mcp_servers:",
+					"  echo: {command: "+filepath.Join(built.dir, "mcpserver")+", args: [echo]}")
+			}
+			calls := func(status int, says ...string) {
+				t.Helper()
+				w.run("call", "play.echo").exits(status).says(says...)
+				w.run("call", "echo.echo", `{"text":"x"}`, "--yes").exits(status).says(says...)
+			}
+			configure("auto")
+			calls(exit.Done)
+			w.run("plugins", "show", "player").exits(exit.Done).prints("plugins.player.sandbox closes them")
+			w.run("mcp", "show", "echo").exits(exit.Done).prints("mcp_servers.echo.sandbox closes them")
+			configure("off")
+			if daemon {
+				w.serve("--yes")
+			}
+			calls(exit.Unavailable, "its sandbox would be less than it was at earlier starts here: processes (", "toolhost plugins enable ")
+			w.run("plugins", "show", "player").exits(exit.Done).prints("it does not start, as earlier starts enforced more")
+			w.run("doctor").exits(exit.Failed).prints("its sandbox would be less than at earlier starts: processes (")
+			w.run("plugins", "enable", "player").exits(exit.Done).prints("accepted for player: processes (", "enabled player")
+			w.run("plugins", "enable", "echo").exits(exit.Done).prints("accepted for echo: processes (")
+			calls(exit.Done)
+			w.run("plugins", "enable", "player", "--json").exits(exit.Done).prints(`"changed": false`)
+		})
+	}
+}

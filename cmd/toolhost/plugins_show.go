@@ -145,6 +145,7 @@ func (p shownPlugin) fields() []output.Field {
 		{Name: "signed", Value: signature(p.Status)},
 		{Name: "needs", Value: needs(p.Status)},
 		{Name: "sandbox", Value: sandboxLevel(p.Sandbox)},
+		{Name: "open", Value: openTo(p.Sandbox)},
 		{Name: "start took", Value: startTime(p.Status)},
 		{Name: "ready since", Value: since},
 		{Name: "starts", Value: strconv.Itoa(p.Starts)},

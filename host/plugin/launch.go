@@ -146,11 +146,11 @@ func FailedStart(err error) (took time.Duration, ok bool) {
 // startError says why a start failed, in the words that help most: what the plugin did
 // wrong in the handshake, how its process ended, or how far it got.
 func startError(ctx context.Context, p *process, err error, took time.Duration) error {
+	if less := new(lessError); errors.As(err, &less) || errors.As(p.refusal(), &less) {
+		return less.asError()
+	}
 	if errors.Is(err, errPinned) {
 		return err
-	}
-	if less := new(lessError); errors.As(p.refusal(), &less) {
-		return less.asError()
 	}
 	out := unavailable(p.name, nil, "", TryAgainHint(p.name))
 	out.Detail = p.output.stderr.String()

@@ -170,7 +170,9 @@ func TestManyDirectories(t *testing.T) {
 	t.Parallel()
 	path, there := t.TempDir(), known.Plugin{Dir: t.TempDir(), Name: "fs"}
 	b := open(t, path)
-	gone := func(i int) known.Plugin { return known.Plugin{Dir: filepath.Join(there.Dir, fmt.Sprint("gone", i)), Name: "fs"} }
+	gone := func(i int) known.Plugin {
+		return known.Plugin{Dir: filepath.Join(there.Dir, fmt.Sprint("gone", i)), Name: "fs"}
+	}
 	err := b.Note(func(all known.Records) {
 		all.Ran(there, &tool.Needs{})
 		for i := range 999 {

@@ -40,7 +40,7 @@ func (e *Enforced) Falls(wanted tool.Needs, report Report) (out []Fall) {
 		i := slices.IndexFunc(report, func(l Line) bool { return l.Name == was.Name })
 		switch {
 		case i < 0, report[i].Open == "", touches(larger, was.Name):
-		case slices.Contains(general, was.Name) && report[i].Given != was.Given:
+		case slices.Contains(general, was.Name) && isOpen(wanted) != isOpen(e.Wanted): // then it is another promise
 		case was.Name == "protected" && slices.Contains(report[i].By, byMounts): // something is not there yet
 		default:
 			out = append(out, Fall{was, report[i]})
@@ -57,7 +57,7 @@ func (e *Enforced) Raised(wanted tool.Needs, report Report) *Enforced {
 		return &Enforced{wanted, all}
 	}
 	changes := wanted.Changes(&e.Wanted)
-	if len(changes.Larger()) > 0 {
+	if len(changes.Larger()) > 0 || isOpen(e.Wanted) && !isOpen(wanted) { // nothing of its lists was bounded
 		return &Enforced{wanted, all}
 	}
 	out := &Enforced{e.Wanted, slices.Clone(e.Lines)}
@@ -80,6 +80,11 @@ func (e *Enforced) Without(names []string) *Enforced {
 		return nil
 	}
 	return &Enforced{e.Wanted, slices.DeleteFunc(slices.Clone(e.Lines), func(l Line) bool { return slices.Contains(names, l.Name) })}
+}
+
+// isOpen reports whether everything is wanted, see [Profile.isOpen].
+func isOpen(n tool.Needs) bool {
+	return !slices.ContainsFunc([][]string{n.Read, n.Write, n.Net, n.Exec}, func(l []string) bool { return !slices.Contains(l, tool.Any) })
 }
 
 // touches reports whether changes of what is wanted concern a line.

@@ -33,7 +33,6 @@ func TestFalls(t *testing.T) {
 	mute.Seccomp, mute.Notify = false, false
 	everything := tool.Needs{Read: []string{tool.Any}, Write: []string{tool.Any}, Net: []string{tool.Any}, Exec: []string{tool.Any}}
 	writes := tool.Needs{Write: []string{"/srv"}}
-	const lost = "[read write net processes]"
 	for name, c := range map[string]struct {
 		before, after tool.Needs
 		on, then      sandbox.Features
@@ -65,7 +64,6 @@ func TestFalls(t *testing.T) {
 			}
 		})
 	}
-	_ = lost
 }
 
 // Later starts raise what is remembered, and one that wants less for a while lowers nothing.

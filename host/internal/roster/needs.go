@@ -73,9 +73,14 @@ func (s *source) pinned() ceiling {
 // registered, and which of them want more than was accepted. It forgets the names of the plugins of
 // their directories that are not there any more.
 func (r *Roster) record(registered map[*source][]string) {
-	there := map[known.Plugin]bool{}
+	there, ran := map[known.Plugin]bool{}, map[*source]*tool.Needs{}
 	for _, s := range r.sources() {
 		there[s.key] = true
+	}
+	for s := range registered {
+		if about, said := s.description(); said && s.path != "" {
+			ran[s] = about.Needs.Within(s.pinned().needs)
+		}
 	}
 	err := r.book.Note(func(all known.Records) {
 		for s, names := range registered {
@@ -88,8 +93,8 @@ func (r *Roster) record(registered map[*source][]string) {
 				}
 			}
 			all.Change(s.key, func(one *known.Record) { one.Names = slices.Sorted(slices.Values(names)) })
-			if about, said := s.description(); said && s.path != "" {
-				all.Ran(s.key, about.Needs.Within(s.pinned().needs))
+			if n, said := ran[s]; said {
+				all.Ran(s.key, n)
 			}
 		}
 	})
