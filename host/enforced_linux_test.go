@@ -65,7 +65,7 @@ func TestNoStartEnforcesLess(t *testing.T) {
 			if s, _ := h.Sandbox("versioned"); len(s.Less) == 0 {
 				t.Errorf("its sandbox is %+v", s)
 			}
-			for range 5 { // it is no failure of the plugin, which would have to wait
+			for range 5 { // it does not count as a failure, after which the plugin would have to wait
 				err := h.RestartPlugin(t.Context(), "versioned")
 				if s := pluginOf(h, "versioned"); tool.CodeOf(err) != tool.CodeUnavailable || s.State != plugin.Refused {
 					t.Errorf("it runs, or waits: %v, %+v", err, s)
@@ -97,7 +97,7 @@ func (l *logbook) having(text string) (n int) {
 	return n
 }
 
-// What the operator opens is no fall, and neither is a lock that is not there yet.
+// What the operator opens does not count as a fall, nor does a lock that is not there yet.
 func TestWhatTheOperatorOpens(t *testing.T) {
 	t.Parallel()
 	dir, state, root := t.TempDir(), t.TempDir(), t.TempDir()

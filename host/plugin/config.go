@@ -54,7 +54,8 @@ type Config struct {
 	// Kept returns a copy of a binary that runs in place of the file, and its SHA-256 in
 	// hexadecimal digits, before each start; empty, or nil: the file runs.
 	Kept func() (path, sha256 string)
-	// Started is called after each start that succeeded; it must not block. Nil: nothing is.
+	// Started is called after each start that succeeded, in a goroutine that Close waits for. Nil:
+	// nothing is.
 	Started func()
 	// Changed is called, in a goroutine that Close waits for, after the plugin describes
 	// itself differently, in place of a send to [Plugin.Changes]. Default: the send.

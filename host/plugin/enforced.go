@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/sandbox"
+	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -25,22 +26,18 @@ type lessError struct {
 }
 
 func (e *lessError) Error() string {
-	return "its sandbox would be less than it was at earlier starts here: " + lessText(e.less)
+	var lines []string
+	for _, l := range e.less {
+		lines = append(lines, l.String())
+	}
+	return "its sandbox would be less than it was at earlier starts here: " + strings.Join(lines, "; ")
 }
 
 func (e *lessError) Is(err error) bool { return err == errPinned }
 
 func (e *lessError) asError() error {
-	return unavailable(e.plugin, e, fmt.Sprintf("plugin %s did not start: %v", e.plugin, e),
+	return unavailable(e.plugin, e, fmt.Sprintf("plugin %s did not start: %s", e.plugin, sanitize.Line(e.Error(), 2000)),
 		fmt.Sprintf("mend what is missing, or accept it: toolhost plugins enable %s", e.plugin))
-}
-
-func lessText(all []EnforcesLess) string {
-	var out []string
-	for _, l := range all {
-		out = append(out, l.String())
-	}
-	return strings.Join(out, "; ")
 }
 
 // less returns by what a start that enforces this falls below earlier ones.
