@@ -9,7 +9,3 @@ type anthropicTool struct {
 	Description string           `json:"description"`
 	InputSchema *jsontree.Object `json:"input_schema"`
 }
-
-func newAnthropicTool(name, description string, input *jsontree.Object) anthropicTool {
-	return anthropicTool{name, description, input}
-}

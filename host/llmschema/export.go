@@ -136,13 +136,13 @@ func (f Format) tool(name string, d tool.Definition, aliases map[string]string, 
 	about := withAliases(d.Description, aliases)
 	switch f {
 	case OpenAI:
-		return newOpenAITool(name, about, input, strict)
+		return openAITool{"function", openAIFunction{name, about, input, strict}}
 	case OpenAIResponses:
-		return newOpenAIResponsesTool(name, about, input, strict)
+		return openAIResponsesTool{Type: "function", openAIFunction: openAIFunction{name, about, input, false}, Strict: strict}
 	case Anthropic:
-		return newAnthropicTool(name, about, input)
+		return anthropicTool{name, about, input}
 	case Gemini:
-		return newGeminiFunction(name, about, input)
+		return geminiFunction{name, about, input}
 	}
 	return newMCPTool(d, input)
 }

@@ -17,7 +17,3 @@ type geminiFunction struct {
 	Description          string           `json:"description"`
 	ParametersJSONSchema *jsontree.Object `json:"parametersJsonSchema"`
 }
-
-func newGeminiFunction(name, description string, input *jsontree.Object) geminiFunction {
-	return geminiFunction{name, description, input}
-}

@@ -88,7 +88,7 @@ func (r *rewrite) flatten(schema any, isRoot bool, depth int) (form, error) {
 		return form{}, nil
 	}
 	s, ok := schema.(*jsontree.Object)
-	if !ok || !allowsObjects(s) {
+	if !ok || s.Has("type") && !slices.Contains(s.Types(), "object") {
 		return form{}, errNever
 	}
 	out := form{properties: slices.Clone(s.Object("properties").All()), required: s.Texts("required")}
@@ -143,14 +143,6 @@ func (r *rewrite) flatten(schema any, isRoot bool, depth int) (form, error) {
 		}
 	}
 	return out, nil
-}
-
-// allowsObjects reports whether the type of a schema allows objects.
-func allowsObjects(s *jsontree.Object) bool {
-	if types := s.List("type"); types != nil {
-		return slices.Contains(s.Texts("type"), "object")
-	}
-	return !s.Has("type") || s.Text("type") == "object"
 }
 
 // both returns the form of values that have both forms.

@@ -17,10 +17,6 @@ type openAIFunction struct {
 	Strict      bool             `json:"strict,omitempty"`
 }
 
-func newOpenAITool(name, description string, input *jsontree.Object, strict bool) openAITool {
-	return openAITool{"function", openAIFunction{name, description, input, strict}}
-}
-
 // openAIResponsesTool is an element of "tools" in a request to OpenAI's Responses API
 // (https://platform.openai.com/docs/api-reference/responses/create, "tools"), which has no
 // object for the function. There, "strict" is true unless a request says otherwise, and
@@ -30,8 +26,4 @@ type openAIResponsesTool struct {
 	Type string `json:"type"`
 	openAIFunction
 	Strict bool `json:"strict"`
-}
-
-func newOpenAIResponsesTool(name, description string, input *jsontree.Object, strict bool) openAIResponsesTool {
-	return openAIResponsesTool{Type: "function", openAIFunction: openAIFunction{name, description, input, false}, Strict: strict}
 }

@@ -107,7 +107,7 @@ func appendNew(list []string, text string) []string {
 func (f Format) rewritten(d tool.Definition, note *Note) (*jsontree.Object, error) {
 	text := d.InputSchema
 	if len(text) == 0 {
-		text = tool.Schema(noArguments)
+		text = tool.Schema(jsontree.NoArguments)
 	}
 	root, err := jsontree.ParseObject(text)
 	if err != nil {
@@ -126,10 +126,6 @@ func (f Format) rewritten(d tool.Definition, note *Note) (*jsontree.Object, erro
 	}
 	return r.root, nil
 }
-
-// noArguments is the schema of a tool without an input schema: the host rejects any
-// argument for such a tool.
-const noArguments = `{"type":"object","properties":{},"additionalProperties":false}`
 
 // dangling returns a reference that leads nowhere, or "".
 func dangling(root *jsontree.Object) (ref string) {
@@ -166,7 +162,7 @@ func plainRoot(r *rewrite) error {
 // arrayItems gives arrays of anything the items that say so.
 func arrayItems(r *rewrite) error {
 	jsontree.Walk(r.root, func(s *jsontree.Object) {
-		if s.Has("items") || s.Text("type") != "array" && !slices.Contains(s.Texts("type"), "array") {
+		if s.Has("items") || !slices.Contains(s.Types(), "array") {
 			return
 		}
 		s.Set("items", &jsontree.Object{})

@@ -169,9 +169,7 @@ func (s *strict) closeObject(o *jsontree.Object) error {
 }
 
 // takes reports whether a subschema names a type.
-func takes(o *jsontree.Object, kind string) bool {
-	return o.Text("type") == kind || slices.Contains(o.Texts("type"), kind)
-}
+func takes(o *jsontree.Object, kind string) bool { return slices.Contains(o.Types(), kind) }
 
 func takesNull(o *jsontree.Object) bool {
 	return takes(o, "null") || slices.ContainsFunc(o.List("anyOf"), func(v any) bool {
@@ -189,11 +187,7 @@ func orNull(o *jsontree.Object) *jsontree.Object {
 	case o.Has("$ref"):
 		return jsontree.Of("anyOf", []any{o, null})
 	default:
-		kinds := o.Texts("type")
-		if kind := o.Text("type"); kind != "" {
-			kinds = []string{kind}
-		}
-		o.Set("type", append(kinds, "null"))
+		o.Set("type", append(o.Types(), "null"))
 		if o.Has("enum") {
 			o.Set("enum", append(o.List("enum"), json.RawMessage("null")))
 		}
@@ -204,18 +198,8 @@ func orNull(o *jsontree.Object) *jsontree.Object {
 // kindOf returns the type of all values of an enum; empty: they have none in common.
 func kindOf(values []any) (kind string) {
 	for _, v := range values {
-		raw, _ := v.(json.RawMessage)
-		is := ""
-		switch {
-		case len(raw) == 0:
-		case raw[0] == '"':
-			is = "string"
-		case raw[0] == 't', raw[0] == 'f':
-			is = "boolean"
-		case raw[0] == '-', raw[0] >= '0' && raw[0] <= '9':
-			is = "number"
-		}
-		if is == "" || kind != "" && is != kind {
+		is := jsontree.TypeOf(v)
+		if is == "object" || is == "array" || is == "null" || kind != "" && is != kind {
 			return ""
 		}
 		kind = is

@@ -16,16 +16,13 @@ import (
 // 2026-07-28 on.
 const headerKeyword = "x-mcp-header"
 
-// noArguments is the schema of a tool that has none: the host refuses any argument.
-var noArguments = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
-
 // inputSchema returns a tool's schema as it is, except that it has no header keyword if the SDK
 // panics on one of them: a client must not use a tool with such a one. The registry has only
 // schemas whose root is of type object.
 func inputSchema(d tool.Definition) json.RawMessage {
 	switch {
 	case len(d.InputSchema) == 0:
-		return noArguments
+		return json.RawMessage(jsontree.NoArguments)
 	case !mayHaveHeaders(d.InputSchema) || taken(d.InputSchema):
 		return d.InputSchema
 	}

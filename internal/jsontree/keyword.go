@@ -109,6 +109,9 @@ var Keywords = map[string]Keyword{
 // (https://ajv.js.org/packages/ajv-errors.html); model providers do not.
 const ErrorMessage = "errorMessage"
 
+// NoArguments is the input schema of a tool without one: the host refuses any argument for it.
+const NoArguments = `{"type":"object","properties":{},"additionalProperties":false}`
+
 // Drafts of JSON Schema, by year or number.
 const (
 	Draft04   = 4

@@ -71,6 +71,14 @@ func (o *Object) Texts(name string) []string {
 	return out
 }
 
+// Types returns the names in "type", which is one name or an array of them; nil: it is neither.
+func (o *Object) Types() []string {
+	if name := o.Text("type"); name != "" {
+		return []string{name}
+	}
+	return o.Texts("type")
+}
+
 // Number returns the member of that name if it is a number.
 func (o *Object) Number(name string) (n float64, ok bool) {
 	raw, _ := o.Get(name).(json.RawMessage)

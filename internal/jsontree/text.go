@@ -115,6 +115,23 @@ func Equal(a, b any) bool { return bytes.Equal(Encode(a), Encode(b)) }
 // Is reports whether a value is this literal: true, false or null.
 func Is(v any, literal string) bool { raw, _ := v.(json.RawMessage); return string(raw) == literal }
 
+// TypeOf returns the type of a value as JSON Schema names it; every number is a "number".
+func TypeOf(v any) string {
+	switch Encode(v)[0] {
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case '"':
+		return "string"
+	case 't', 'f':
+		return "boolean"
+	case 'n':
+		return "null"
+	}
+	return "number"
+}
+
 // Text returns a JSON string's value, or "" for anything else.
 func Text(v any) string {
 	raw, _ := v.(json.RawMessage)

@@ -164,10 +164,7 @@ func number(o *jsontree.Object) any {
 
 // typeOf returns the type that a schema names, or that its keywords suggest.
 func typeOf(o *jsontree.Object) string {
-	if name := o.Text("type"); name != "" {
-		return name
-	}
-	if of := o.Texts("type"); of != nil {
+	if of := o.Types(); of != nil {
 		return append(slices.DeleteFunc(of, func(name string) bool { return name == "null" }), "null")[0]
 	}
 	for _, m := range o.Members {

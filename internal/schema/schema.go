@@ -15,6 +15,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
+	"github.com/toolhost/toolhost/internal/jsontree"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -38,9 +39,6 @@ var (
 	output = role{whole: "result", part: "property"}
 )
 
-// noArguments is the schema of a tool without arguments.
-const noArguments = `{"type":"object","properties":{},"additionalProperties":false}`
-
 // CompileInput compiles a tool's input schema. Its root must have "type":
 // "object"; empty text means that the tool takes no arguments. The draft is
 // 2020-12 unless "$schema" names another.
@@ -59,7 +57,7 @@ func CompileInput(raw json.RawMessage) (*Schema, error) { return (*Budget)(nil).
 // Those of [CompileInput], and [ErrBudget].
 func (b *Budget) CompileInput(raw json.RawMessage) (*Schema, error) {
 	if len(raw) == 0 {
-		raw = json.RawMessage(noArguments)
+		raw = json.RawMessage(jsontree.NoArguments)
 	}
 	return compile(raw, input, b)
 }

@@ -1,12 +1,12 @@
 package arguments
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
+	"github.com/toolhost/toolhost/internal/jsontree"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -58,14 +58,15 @@ func (s shape) valuesOf(name string) []string {
 	if at.takes("array") {
 		at = at.sub(at.items)
 	}
-	values := at.values
-	if len(values) == 0 && at.takes("boolean") {
-		values = []json.RawMessage{json.RawMessage("true"), json.RawMessage("false")}
+	if len(at.values) == 0 && at.takes("boolean") {
+		return []string{name + "=true", name + "=false"}
 	}
 	var out []string
-	for _, v := range values {
-		text := string(v)
-		_ = json.Unmarshal(v, &text) // other values are written as JSON
+	for _, v := range at.values {
+		text := string(jsontree.Encode(v))
+		if jsontree.TypeOf(v) == "string" {
+			text = jsontree.Text(v)
+		}
 		out = append(out, name+"="+text)
 	}
 	return out
