@@ -82,10 +82,6 @@ func (c *compiler) slotsOf(e *entry) *chain.Slots {
 	return s
 }
 
-// maxSubschemas bounds the schemas of one provider's tools together: compiling so many
-// subschemas takes about three seconds and some 250 MB. It is ten for each of the most tools.
-const maxSubschemas = 100_000
-
 // Compile implements [roster.Registry]. It leaves out the tools that are refused, and those
 // that come when the budget or ctx has ended. It returns nil if all of them are refused
 // together.
@@ -99,7 +95,7 @@ func (c *compiler) Compile(ctx context.Context, l roster.Listing) ([]roster.Entr
 	}
 	var faults []error
 	entries := make([]roster.Entry, 0, len(l.Definitions))
-	budget := schema.NewBudget(maxSubschemas)
+	budget := schema.NewBudget(schema.ProviderBudget)
 	from := c.originOf(l)
 	for i, d := range l.Definitions {
 		if e := c.known(l, d); e != nil {
@@ -114,7 +110,7 @@ func (c *compiler) Compile(ctx context.Context, l roster.Listing) ([]roster.Entr
 		e, err := c.compileListed(l, from, d, budget)
 		if errors.Is(err, schema.ErrBudget) {
 			why := fmt.Sprintf(
-				"its tools have more than %d subschemas together, or schemas that take as much work", maxSubschemas)
+				"its tools have more than %d subschemas together, or schemas that take as much work", schema.ProviderBudget)
 			faults = append(faults, leftOut(l.Owner, l.Definitions[i:], tool.CodeInvalidDefinition, why))
 			break
 		}

@@ -18,9 +18,9 @@ const (
 	// maxShared bounds the tools of one host, and maxShareBytes their definitions.
 	maxShared     = 20_000
 	maxShareBytes = 64 << 20
-	// maxSubschemas bounds the schemas in one reading of what a host shares: six for each of the most
-	// tools. Each takes some 30 µs.
-	maxSubschemas = 6 * maxShared
+	// readingBudget bounds the subschemas in one reading of what a host shares: six for each of the
+	// most tools. Each takes some 30 µs.
+	readingBudget = 6 * maxShared
 	// asksAtOnce bounds the definitions in one request.
 	asksAtOnce = 2000
 	// maxReason bounds the bytes of what is shown of an error, which may be the other host's.
@@ -149,7 +149,7 @@ func (m *member) definitions(ctx context.Context, wanted map[string]shared) (map
 		}
 	}
 	f.mu.Unlock()
-	size, budget := 0, schema.NewBudget(maxSubschemas)
+	size, budget := 0, schema.NewBudget(readingBudget)
 	missing := slices.Sorted(maps.Keys(byDigest))
 	left := 0
 	for len(missing) > 0 && ctx.Err() == nil {

@@ -273,7 +273,7 @@ func checkDefinitions(defs []tool.Definition) error {
 	if len(defs) > maxTools {
 		return fmt.Errorf("it has %d tools, more than %d", len(defs), maxTools)
 	}
-	budget := schema.NewBudget(maxSubschemas)
+	budget := schema.NewBudget(schema.ProviderBudget)
 	for i, d := range defs {
 		if err := d.Check(); err != nil {
 			return err
@@ -290,9 +290,6 @@ func checkDefinitions(defs []tool.Definition) error {
 	}
 	return nil
 }
-
-// maxSubschemas is how many schemas a package's tools may have together.
-const maxSubschemas = 100_000
 
 // PlatformNames returns the platforms, sorted.
 func (m Manifest) PlatformNames() []string { return slices.Sorted(maps.Keys(m.Platforms)) }

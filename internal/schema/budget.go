@@ -19,6 +19,10 @@ const (
 	costParsing = 3   // steps of parsing patterns
 )
 
+// ProviderBudget is the budget, in subschemas, for the tools of one provider, such as a plugin. It
+// is ten for each of the most tools, and compiling so many takes about three seconds and some 250 MB.
+const ProviderBudget = 100_000
+
 // NewBudget returns a budget for the given number of subschemas, or for other
 // work and memory of the same cost.
 func NewBudget(subschemas int) *Budget { return &Budget{left: subschemas} }
