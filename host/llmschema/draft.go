@@ -56,11 +56,9 @@ func mergeable(s *jsontree.Object) bool {
 // modernize converts one subschema.
 func modernize(s *jsontree.Object, isRoot bool, draft int) {
 	// What means nothing in an old draft must not come to life.
-	s.Members = slices.DeleteFunc(s.Members, func(m jsontree.Member) bool { return jsontree.Keywords[m.Name].Since > draft })
+	s.DropFunc(func(name string) bool { return jsontree.Keywords[name].Since > draft })
 	if draft <= jsontree.Draft07 && s.Text("$ref") != "" { // its neighbours mean nothing
-		s.Members = slices.DeleteFunc(s.Members, func(m jsontree.Member) bool {
-			return !slices.Contains(besideRef, m.Name) && (!isRoot || m.Name != "type")
-		})
+		s.DropFunc(func(name string) bool { return !slices.Contains(besideRef, name) && (!isRoot || name != "type") })
 	}
 	if draft == jsontree.Draft04 {
 		s.Drop("id")

@@ -66,7 +66,7 @@ func withoutHeaders(schema json.RawMessage) json.RawMessage {
 	if err != nil {
 		return json.RawMessage(`{"type":"object"}`)
 	}
-	jsontree.Prune(root, func(_, name string) bool { return name == headerKeyword })
+	jsontree.Each(root, func(_ string, o *jsontree.Object) { o.Drop(headerKeyword) })
 	return jsontree.Encode(root)
 }
 

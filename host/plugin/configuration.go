@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/jsontree"
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -34,7 +34,7 @@ func checkConfiguration(ctx context.Context, declared tool.Schema, configuration
 	}
 	if err := s.Check(ctx, configuration); err != nil {
 		text := err.Error()
-		for name := range hidden(declared) {
+		for _, name := range hidden(declared) {
 			if before, _, found := strings.Cut(text, name); found {
 				return fmt.Errorf("the configuration does not fit: %s%s (its value is sensitive, and not shown)", before, name)
 			}
@@ -45,26 +45,12 @@ func checkConfiguration(ctx context.Context, declared tool.Schema, configuration
 }
 
 // hidden returns the names of the members that a schema marks as writeOnly, at any depth.
-func hidden(schema tool.Schema) iter.Seq[string] {
-	var root any
-	_ = json.Unmarshal(schema, &root) // it has been compiled
-	return func(yield func(string) bool) { eachHidden(root, yield) }
-}
-
-func eachHidden(v any, yield func(string) bool) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		for name, below := range v {
-			if o, ok := below.(map[string]any); ok && o["writeOnly"] == true && !yield(name) || !eachHidden(below, yield) {
-				return false
-			}
+func hidden(schema tool.Schema) (names []string) {
+	root, _ := jsontree.Parse(schema) // it has been compiled
+	jsontree.Each(root, func(name string, o *jsontree.Object) {
+		if jsontree.Is(o.Get("writeOnly"), "true") {
+			names = append(names, name)
 		}
-	case []any:
-		for _, below := range v {
-			if !eachHidden(below, yield) {
-				return false
-			}
-		}
-	}
-	return true
+	})
+	return names
 }

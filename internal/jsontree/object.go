@@ -109,8 +109,14 @@ func (o *Object) Set(name string, value any) {
 
 // Drop removes members and reports whether there was one.
 func (o *Object) Drop(names ...string) bool {
+	return o.DropFunc(func(name string) bool { return slices.Contains(names, name) })
+}
+
+// DropFunc removes the members of the names for which drop reports true, and reports whether there
+// was one.
+func (o *Object) DropFunc(drop func(name string) bool) bool {
 	before := len(o.Members)
-	o.Members = slices.DeleteFunc(o.Members, func(m Member) bool { return slices.Contains(names, m.Name) })
+	o.Members = slices.DeleteFunc(o.Members, func(m Member) bool { return drop(m.Name) })
 	return len(o.Members) < before
 }
 

@@ -33,29 +33,22 @@ func Walk(schema any, f func(*Object)) {
 	f(s)
 }
 
-// Prune removes the members of all objects in a value for which drop reports true, schemas or not.
-// In is the name of the member that the object itself is, or "". It reports whether there was one.
-func Prune(v any, drop func(in, name string) bool) bool { return prune(v, "", drop) }
+// Each calls f for each object in a value, schema or not, the outermost first. In is the name of
+// the member that the object is, or "".
+func Each(v any, f func(in string, o *Object)) { each("", v, f) }
 
-func prune(v any, in string, drop func(in, name string) bool) (found bool) {
+func each(in string, v any, f func(string, *Object)) {
 	switch v := v.(type) {
 	case *Object:
-		kept := v.Members[:0]
+		f(in, v)
 		for _, m := range v.Members {
-			if drop(in, m.Name) {
-				found = true
-				continue
-			}
-			found = prune(m.Value, m.Name, drop) || found
-			kept = append(kept, m)
+			each(m.Name, m.Value, f)
 		}
-		v.Members = kept
 	case []any:
 		for _, item := range v {
-			found = prune(item, "", drop) || found
+			each("", item, f)
 		}
 	}
-	return found
 }
 
 // PropertyNames returns the names of the properties that a schema describes, at any depth. It is

@@ -12,9 +12,13 @@ func Scrubbed(raw json.RawMessage) json.RawMessage {
 	if !bytes.Contains(raw, []byte("_meta")) && !bytes.Contains(raw, []byte(`\u`)) {
 		return raw
 	}
-	root, err := jsontree.Parse(raw)
-	if err != nil || !jsontree.Prune(root, func(in, name string) bool { return in == "_meta" && IsReserved(name) }) {
-		return raw // the SDK has read it
+	root, _ := jsontree.Parse(raw) // the SDK has read it
+	dropped := false
+	jsontree.Each(root, func(in string, o *jsontree.Object) {
+		dropped = in == "_meta" && o.DropFunc(IsReserved) || dropped
+	})
+	if !dropped {
+		return raw
 	}
 	return jsontree.Encode(root)
 }
