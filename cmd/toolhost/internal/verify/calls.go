@@ -67,8 +67,8 @@ func (s *subject) makeCalls(ctx context.Context) {
 
 // request is a call as it is sent.
 func (s *subject) request(name string, args []byte) *pluginv1.ExecuteRequest {
-	s.sent++
-	return &pluginv1.ExecuteRequest{Id: fmt.Sprintf("verify-%d", s.sent), Tool: name, ArgumentsJson: args, Session: "verify"}
+	id := fmt.Sprintf("verify-%d", s.sent.Add(1))
+	return &pluginv1.ExecuteRequest{Id: id, Tool: name, ArgumentsJson: args, Session: "verify"}
 }
 
 // filler returns a call of which many can be made: the fastest of those that were answered well or,
@@ -96,90 +96,53 @@ func callChecks() []Check {
 	after := []string{"configure.accepts"}
 	valid := []string{"calls.valid"}
 	return []Check{
-		{
-			ID: "calls.unknown", See: "rules", after: after,
-			What: "a call of a tool that does not exist ends with the error not_found",
-			Do:   "answer ExecuteResponse.error with the code not_found, and the gRPC status OK",
-			run:  checkUnknown,
-		},
-		{
-			ID: "calls.valid", See: "rules", after: after,
-			What: "tools take the arguments that their schemas allow",
-			Do: "let the schema say all that the tool expects; return ExecuteResponse with a result or an error, and never a gRPC status; " +
-				"give verify --call TOOL=JSON where arguments cannot be guessed",
-			run: checkValid,
-		},
-		{
-			ID: "calls.reads", See: "definitions", after: valid,
-			What: "tools that say they are safe change nothing in the workspace",
-			Do:   "say cautious or dangerous: safe tools are called without asking anyone",
-			run: func(_ context.Context, s *subject) finding {
+		check("calls.unknown", "rules", after, "a call of a tool that does not exist ends with the error not_found",
+			"answer ExecuteResponse.error with the code not_found, and the gRPC status OK", onLive(checkUnknown)),
+		check("calls.valid", "rules", after, "tools take the arguments that their schemas allow",
+			"let the schema say all that the tool expects; return ExecuteResponse with a result or an error, and never a gRPC status; "+
+				"give verify --call TOOL=JSON where arguments cannot be guessed", checkValid),
+		check("calls.reads", "definitions", valid, "tools that say they are safe change nothing in the workspace",
+			"say cautious or dangerous: safe tools are called without asking anyone",
+			func(_ context.Context, s *subject) finding {
 				if !slices.ContainsFunc(s.calls, func(c *call) bool { return c.tried && c.def.Safety == tool.Safe }) {
 					return skip("no safe tool was called")
 				}
 				return s.reads
-			},
-		},
-		{
-			ID: "calls.content", See: "rules", after: valid,
-			What: "each block of a result has content, and media and resources have a type or a URI",
-			Do:   "set one kind of block in each Content, mime_type of images and sound, and uri of resources",
-			run:  eachAnswer(contentFault),
-		},
-		{
-			ID: "calls.output", See: "definitions", after: valid,
-			What: "results fit the output schemas",
-			Do:   "correct structured_json or the output schema: a host refuses the result",
-			run:  eachAnswer(outputFault),
-		},
-		{
-			ID: "calls.codes", See: "rules", after: valid,
-			What: "errors have codes that plugins may send, and a message",
-			Do:   "use a code of docs/reference/errors.md, such as invalid_arguments; a tool's own failure is a result with is_error",
-			run:  eachAnswer(errorFault),
-		},
-		{
-			ID: "calls.empty", See: "rules", after: valid,
-			What: "empty arguments mean {}",
-			Do:   "read empty arguments_json as {}",
-			run:  checkEmpty,
-		},
-		{
-			ID: "calls.invalid", See: "rules", after: valid,
-			What: "arguments of the wrong types do not end it",
-			Do:   "catch the exception, and answer with the error invalid_arguments",
-			run: badArguments(func(d declared) [][]byte {
+			}),
+		check("calls.content", "rules", valid,
+			"each block of a result has content, and media and resources have a type or a URI",
+			"set one kind of block in each Content, mime_type of images and sound, and uri of resources",
+			eachAnswer(Fail, contentFault)),
+		check("calls.output", "definitions", valid, "results fit the output schemas",
+			"correct structured_json or the output schema: a host refuses the result", eachAnswer(Fail, outputFault)),
+		check("calls.codes", "rules", valid, "errors have codes that plugins may send, and a message",
+			"use a code of docs/reference/errors.md, such as invalid_arguments; a tool's own failure is a result with is_error",
+			eachAnswer(Fail, errorFault)),
+		check("calls.empty", "rules", valid, "empty arguments mean {}", "read empty arguments_json as {}",
+			again("each tool that may be called needs arguments", tryEmpty)),
+		check("calls.invalid", "rules", valid, "arguments of the wrong types do not end it",
+			"catch the exception, and answer with the error invalid_arguments",
+			badArguments(func(d declared) [][]byte {
 				return [][]byte{spoilt(d.def.InputSchema), []byte(`{"unknown":{"a":[null]}}`)}
-			}),
-		},
-		{
-			ID: "calls.malformed", See: "rules", after: append(valid, "calls.invalid"),
-			What: "arguments that are not a JSON object do not end it",
-			Do:   "catch the error of parsing, and answer with the error invalid_arguments",
-			run: badArguments(func(declared) [][]byte {
+			})),
+		check("calls.malformed", "rules", append(valid, "calls.invalid"),
+			"arguments that are not a JSON object do not end it",
+			"catch the error of parsing, and answer with the error invalid_arguments",
+			badArguments(func(declared) [][]byte {
 				return [][]byte{[]byte(`{`), []byte(`[]`), []byte(`null`), {0xff, 0}, []byte(strings.Repeat(`[`, 100_000))}
-			}),
-		},
-		{
-			ID: "calls.idempotent", See: "definitions", after: valid,
-			What: "a second call of a tool that says it is idempotent changes nothing more",
-			Do:   "remove idempotent: hosts repeat calls of such tools",
-			run:  checkIdempotent,
-		},
-		{
-			ID: "calls.preview", See: "preview", after: append(valid, "services.preview"),
-			What: "previews change nothing in the workspace",
-			Do:   "compute what the call would do without doing it: the preview is shown before the call is allowed",
-			run:  checkPreviews,
-		},
+			})),
+		check("calls.idempotent", "definitions", valid,
+			"a second call of a tool that says it is idempotent changes nothing more",
+			"remove idempotent: hosts repeat calls of such tools",
+			again("no tool that was called says that it is idempotent", trySecond)),
+		check("calls.preview", "preview", append(valid, "services.preview"),
+			"previews change nothing in the workspace",
+			"compute what the call would do without doing it: the preview is shown before the call is allowed",
+			again("no tool that may be called has a preview", tryPreview)),
 	}
 }
 
-func checkUnknown(ctx context.Context, s *subject) finding {
-	p, err := s.live(ctx)
-	if err != nil {
-		return failIf(err)
-	}
+func checkUnknown(ctx context.Context, s *subject, p *process) finding {
 	out, err := p.link.execute(ctx, s.request(noTool, []byte(`{}`)))
 	switch {
 	case err != nil:
@@ -243,7 +206,7 @@ func checkValid(ctx context.Context, s *subject) finding {
 }
 
 // eachAnswer is a check of the answers of the calls that were made.
-func eachAnswer(fault func(context.Context, *call) string) func(context.Context, *subject) finding {
+func eachAnswer(as Outcome, fault func(context.Context, *call) string) runner {
 	return func(ctx context.Context, s *subject) finding {
 		var f faults
 		for _, c := range s.calls {
@@ -253,7 +216,7 @@ func eachAnswer(fault func(context.Context, *call) string) func(context.Context,
 				}
 			}
 		}
-		return f.finding(Fail)
+		return f.finding(as)
 	}
 }
 
@@ -321,34 +284,48 @@ func errorFault(_ context.Context, c *call) string {
 	return ""
 }
 
-func checkEmpty(ctx context.Context, s *subject) finding {
-	var f faults
-	tried := map[string]bool{}
-	for _, c := range s.calls {
-		input, err := schema.CompileInput(c.def.InputSchema)
-		if !c.good || err != nil || tried[c.def.Name] || !s.mayCall(c.declared) || input.Check(ctx, []byte(`{}`)) != nil {
-			continue
+// again is a check that makes calls once more that were answered well. A call that try skips was not tried.
+func again(nothing string, try func(context.Context, *subject, *process, *call) finding) runner {
+	return func(ctx context.Context, s *subject) finding {
+		var f faults
+		tried := false
+		for _, c := range s.calls {
+			if !c.good {
+				continue
+			}
+			p, err := s.live(ctx)
+			if err != nil {
+				return failIf(err)
+			}
+			found := try(ctx, s, p, c)
+			if tried = tried || found.outcome != Skip; found.outcome == Fail {
+				f.add("%s", found.why)
+			}
 		}
-		tried[c.def.Name] = true
-		p, err := s.live(ctx)
-		if err != nil {
-			return failIf(err)
+		if !tried {
+			return skip("%s", nothing)
 		}
-		out, err := p.link.execute(ctx, s.request(c.def.Name, nil))
-		if err != nil {
-			f.add("%s without arguments: %v", c.shown(), err)
-		} else if e := out.GetError(); tool.Code(e.GetCode()) == tool.CodeInvalidArguments {
-			f.add("%s without arguments is refused: %s", c.shown(), sanitize.Line(e.GetMessage(), 200))
-		}
+		return f.finding(Fail)
 	}
-	if len(tried) == 0 {
-		return skip("each tool that may be called needs arguments")
+}
+
+func tryEmpty(ctx context.Context, s *subject, p *process, c *call) finding {
+	input, err := schema.CompileInput(c.def.InputSchema)
+	if err != nil || !s.mayCall(c.declared) || input.Check(ctx, []byte(`{}`)) != nil {
+		return skip("it needs arguments")
 	}
-	return f.finding(Fail)
+	out, err := p.link.execute(ctx, s.request(c.def.Name, nil))
+	if err != nil {
+		return fail("%s without arguments: %v", c.shown(), err)
+	}
+	if e := out.GetError(); tool.Code(e.GetCode()) == tool.CodeInvalidArguments {
+		return fail("%s without arguments is refused: %s", c.shown(), sanitize.Line(e.GetMessage(), 200))
+	}
+	return passed
 }
 
 // badArguments is a check of calls that a host would not have made.
-func badArguments(of func(declared) [][]byte) func(context.Context, *subject) finding {
+func badArguments(of func(declared) [][]byte) runner {
 	return func(ctx context.Context, s *subject) finding {
 		var f, statuses faults
 		tried := 0
@@ -384,61 +361,35 @@ func badArguments(of func(declared) [][]byte) func(context.Context, *subject) fi
 	}
 }
 
-func checkIdempotent(ctx context.Context, s *subject) finding {
-	var f faults
-	tried := false
-	for _, c := range s.calls {
-		if !c.good || !c.def.Idempotent {
-			continue
-		}
-		p, err := s.live(ctx)
-		if err != nil {
-			return failIf(err)
-		}
-		tried = true
-		before := treeOf(s.root)
-		out, err := p.link.execute(ctx, s.request(c.def.Name, c.args))
-		if err != nil {
-			f.add("%s, the second time: %v", c, err)
-			continue
-		}
-		if again := changed(&before, treeOf(s.root), "the second call"); again.outcome == Fail {
-			f.add("%s: %s", c, again.why)
-		}
-		if (c.out.GetError() == nil) != (out.GetError() == nil) || c.out.GetResult().GetIsError() != out.GetResult().GetIsError() {
-			f.add("%s succeeds once and fails the other time", c)
-		}
+func trySecond(ctx context.Context, s *subject, p *process, c *call) finding {
+	if !c.def.Idempotent {
+		return skip("it is not idempotent")
 	}
-	if !tried {
-		return skip("no tool that was called says that it is idempotent")
+	before := treeOf(s.root)
+	out, err := p.link.execute(ctx, s.request(c.def.Name, c.args))
+	if err != nil {
+		return fail("%s, the second time: %v", c, err)
 	}
-	return f.finding(Fail)
+	if done := changed(&before, treeOf(s.root), "the second call"); done.outcome == Fail {
+		return fail("%s: %s", c, done.why)
+	}
+	if (c.out.GetError() == nil) != (out.GetError() == nil) || c.out.GetResult().GetIsError() != out.GetResult().GetIsError() {
+		return fail("%s succeeds once and fails the other time", c)
+	}
+	return passed
 }
 
-func checkPreviews(ctx context.Context, s *subject) finding {
-	var f faults
-	tried := false
-	for _, c := range s.calls {
-		p, err := s.live(ctx)
-		if err != nil {
-			return failIf(err)
-		}
-		before := treeOf(s.root)
-		out, err := p.link.preview(ctx, s.request(c.def.Name, c.args))
-		switch {
-		case err != nil:
-			f.add("%s: %v", c, err)
-			continue
-		case tool.Code(out.GetError().GetCode()) == tool.CodeNotFound:
-			continue
-		}
-		tried = true
-		if done := changed(&before, treeOf(s.root), "the preview"); done.outcome == Fail {
-			f.add("%s: %s", c, done.why)
-		}
+func tryPreview(ctx context.Context, s *subject, p *process, c *call) finding {
+	before := treeOf(s.root)
+	out, err := p.link.preview(ctx, s.request(c.def.Name, c.args))
+	switch {
+	case err != nil:
+		return fail("%s: %v", c, err)
+	case tool.Code(out.GetError().GetCode()) == tool.CodeNotFound:
+		return skip("it has no preview")
 	}
-	if !tried && len(f) == 0 {
-		return skip("no tool that may be called has a preview")
+	if done := changed(&before, treeOf(s.root), "the preview"); done.outcome == Fail {
+		return fail("%s: %s", c, done.why)
 	}
-	return f.finding(Fail)
+	return passed
 }

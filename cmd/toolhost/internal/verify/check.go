@@ -21,7 +21,33 @@ type Check struct {
 
 	after  []string // IDs of checks that have to have passed; a warning counts as passed
 	unless []string // patterns of IDs; the check is skipped if one of these has found something
-	run    func(context.Context, *subject) finding
+	run    runner
+}
+
+// runner tries whether a check holds.
+type runner = func(context.Context, *subject) finding
+
+// check returns a check: its ID, the section about it, the checks that have to have passed, what holds, and what to
+// do if it does not.
+func check(id, see string, after []string, what, do string, run runner) Check {
+	return Check{ID: id, See: see, What: what, Do: do, after: after, run: run}
+}
+
+// unlessFound returns the check, which is skipped if one that fits a pattern has failed.
+func (c Check) unlessFound(patterns ...string) Check {
+	c.unless = patterns
+	return c
+}
+
+// onLive is a check of a process that takes calls.
+func onLive(try func(context.Context, *subject, *process) finding) runner {
+	return func(ctx context.Context, s *subject) finding {
+		p, err := s.live(ctx)
+		if err != nil {
+			return failIf(err)
+		}
+		return try(ctx, s, p)
+	}
 }
 
 // Group returns the part of the ID before the dot.
@@ -124,10 +150,14 @@ func failIf(err error) finding {
 // maxNamed bounds how many tools a finding names.
 const maxNamed = 5
 
-// faults collects what is wrong with several tools.
+// faults collects what is wrong with several tools, each thing once.
 type faults []string
 
-func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
+func (f *faults) add(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(*f, text) {
+		*f = append(*f, text)
+	}
+}
 
 func (f *faults) finding(as Outcome) finding {
 	all := *f

@@ -132,23 +132,20 @@ func definitionChecks() []Check {
 	}
 }
 
-// eachTool is a check of each definition; check returns what is wrong, or nothing.
-func eachTool(id string, as Outcome, what, do string, check func(declared) string) Check {
-	return Check{
-		ID: id, See: "definitions", What: what, Do: do, after: []string{"describe.answers"},
-		run: func(_ context.Context, s *subject) finding {
-			var f faults
-			for _, d := range s.tools {
-				if why := check(d); why != "" {
-					f.add("%s: %s", d.shown(), why)
-				}
+// eachTool is a check of each definition; wrong returns what is, or nothing.
+func eachTool(id string, as Outcome, what, do string, wrong func(declared) string) Check {
+	return check(id, "definitions", []string{"describe.answers"}, what, do, func(_ context.Context, s *subject) finding {
+		var f faults
+		for _, d := range s.tools {
+			if why := wrong(d); why != "" {
+				f.add("%s: %s", d.shown(), why)
 			}
-			if len(s.tools) == 0 {
-				return skip("it has no tools")
-			}
-			return f.finding(as)
-		},
-	}
+		}
+		if len(s.tools) == 0 {
+			return skip("it has no tools")
+		}
+		return f.finding(as)
+	})
 }
 
 // only returns what a host finds wrong with these fields of a definition, whatever the others are.

@@ -20,19 +20,16 @@ import (
 
 func describeChecks() []Check {
 	return []Check{
-		{
-			ID: "describe.answers", See: "services", after: []string{"handshake.connects"},
-			What: "Describe is answered",
-			Do:   "serve toolhost.plugin.v1.ToolPlugin; Describe needs no configuration, and comes first",
-			run: func(ctx context.Context, s *subject) (f finding) {
+		check("describe.answers", "services", []string{"handshake.connects"}, "Describe is answered",
+			"serve toolhost.plugin.v1.ToolPlugin; Describe needs no configuration, and comes first",
+			func(ctx context.Context, s *subject) (f finding) {
 				about, err := s.main.link.describe(ctx, s.describeRequest())
 				if err != nil {
 					return failIf(err)
 				}
 				s.about, s.tools = about, declaredBy(about)
 				return passed
-			},
-		},
+			}),
 		about("describe.name", "it gives itself a name", "set DescribeResponse.name", func(d *pluginv1.DescribeResponse) finding {
 			if strings.TrimSpace(d.GetName()) == "" {
 				return fail("the name is empty")
@@ -63,28 +60,22 @@ func describeChecks() []Check {
 				}
 				return f.finding(Fail)
 			}),
-		{
-			ID: "describe.files", See: "interpreted-plugins", after: []string{"describe.answers"},
-			What: "the files that it names exist",
-			Do:   "name files by absolute paths, or relative to the directory of the executable, and ship them with it",
-			run:  checkFiles,
-		},
-		{
-			ID: "describe.newer", See: "services", after: []string{"describe.answers"},
-			What: "fields that a newer host sends are ignored",
-			Do:   "decode with a protobuf library, which skips unknown fields",
-			run: func(ctx context.Context, s *subject) finding {
+		check("describe.files", "interpreted-plugins", []string{"describe.answers"}, "the files that it names exist",
+			"name files by absolute paths, or relative to the directory of the executable, and ship them with it",
+			checkFiles),
+		check("describe.newer", "services", []string{"describe.answers"},
+			"fields that a newer host sends are ignored",
+			"decode with a protobuf library, which skips unknown fields",
+			func(ctx context.Context, s *subject) finding {
 				in := s.describeRequest()
 				in.ProtoReflect().SetUnknown(protowire.AppendBytes(protowire.AppendTag(nil, 999, protowire.BytesType), []byte("new")))
 				_, err := s.main.link.describe(ctx, in)
 				return failIf(err)
-			},
-		},
-		{
-			ID: "describe.again", See: "tools-that-change", after: []string{"describe.answers"},
-			What: "all answers to Describe are the same",
-			Do:   "sort what comes from maps and sets; send \"tools changed\" when the tools do change",
-			run: func(ctx context.Context, s *subject) finding {
+			}),
+		check("describe.again", "tools-that-change", []string{"describe.answers"},
+			"all answers to Describe are the same",
+			"sort what comes from maps and sets; send \"tools changed\" when the tools do change",
+			func(ctx context.Context, s *subject) finding {
 				for range 3 {
 					again, err := s.main.link.describe(ctx, s.describeRequest())
 					if err != nil {
@@ -95,17 +86,14 @@ func describeChecks() []Check {
 					}
 				}
 				return passed
-			},
-		},
+			}),
 	}
 }
 
 // about is a check of the description.
-func about(id, what, do string, check func(*pluginv1.DescribeResponse) finding) Check {
-	return Check{
-		ID: id, See: "services", What: what, Do: do, after: []string{"describe.answers"},
-		run: func(_ context.Context, s *subject) finding { return check(s.about) },
-	}
+func about(id, what, do string, try func(*pluginv1.DescribeResponse) finding) Check {
+	return check(id, "services", []string{"describe.answers"}, what, do,
+		func(_ context.Context, s *subject) finding { return try(s.about) })
 }
 
 func sameDescription(a, b *pluginv1.DescribeResponse) finding {
@@ -154,23 +142,20 @@ func checkFiles(_ context.Context, s *subject) finding {
 
 func configureChecks() []Check {
 	return []Check{
-		{
-			ID: "configure.schema", See: "services", after: []string{"describe.answers"},
-			What: "the schema of its configuration is a JSON Schema of an object",
-			Do:   "correct DescribeResponse.config_schema_json, or leave it empty if nothing is configured",
-			run: func(_ context.Context, s *subject) finding {
+		check("configure.schema", "services", []string{"describe.answers"},
+			"the schema of its configuration is a JSON Schema of an object",
+			"correct DescribeResponse.config_schema_json, or leave it empty if nothing is configured",
+			func(_ context.Context, s *subject) finding {
 				if len(s.about.GetConfigSchemaJson()) == 0 {
 					return passed
 				}
 				_, err := schema.CompileInput(s.about.GetConfigSchemaJson())
 				return failIf(err)
-			},
-		},
-		{
-			ID: "configure.fits", See: "services", after: []string{"configure.schema"},
-			What: "the configuration that is given, or none, fits its schema",
-			Do:   "give verify a configuration with --config, or let the schema require nothing",
-			run: func(ctx context.Context, s *subject) finding {
+			}),
+		check("configure.fits", "services", []string{"configure.schema"},
+			"the configuration that is given, or none, fits its schema",
+			"give verify a configuration with --config, or let the schema require nothing",
+			func(ctx context.Context, s *subject) finding {
 				if len(s.about.GetConfigSchemaJson()) == 0 {
 					if len(s.Config) > 0 {
 						return fail("a configuration is given, and the plugin describes none")
@@ -185,25 +170,21 @@ func configureChecks() []Check {
 					return fail("a host refuses to start it: %v", err)
 				}
 				return passed
-			},
-		},
-		{
-			ID: "configure.accepts", See: "services", after: []string{"configure.fits"},
-			What: "Configure accepts a workspace, that configuration and protected paths that do not exist",
-			Do:   "answer with an empty ConfigureResponse; nothing of it has to be there already",
-			run: func(ctx context.Context, s *subject) finding {
+			}),
+		check("configure.accepts", "services", []string{"configure.fits"},
+			"Configure accepts a workspace, that configuration and protected paths that do not exist",
+			"answer with an empty ConfigureResponse; nothing of it has to be there already",
+			func(ctx context.Context, s *subject) finding {
 				err := s.prepare(ctx, s.main)
 				if err != nil {
 					s.end(s.main)
 				}
 				return failIf(err)
-			},
-		},
-		{
-			ID: "configure.refuses", See: "services", after: []string{"configure.accepts"},
-			What: "a configuration that does not fit is refused, and does not crash it",
-			Do:   "answer with a gRPC status, whose message the operator sees, or ignore what is not known",
-			run: func(ctx context.Context, s *subject) finding {
+			}),
+		check("configure.refuses", "services", []string{"configure.accepts"},
+			"a configuration that does not fit is refused, and does not crash it",
+			"answer with a gRPC status, whose message the operator sees, or ignore what is not known",
+			func(ctx context.Context, s *subject) finding {
 				if len(s.about.GetConfigSchemaJson()) == 0 {
 					return skip("it takes no configuration")
 				}
@@ -223,8 +204,7 @@ func configureChecks() []Check {
 					}
 				}
 				return passed
-			},
-		},
+			}),
 	}
 }
 

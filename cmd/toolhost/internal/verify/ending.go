@@ -18,11 +18,7 @@ import (
 )
 
 // checkHealth asks go-plugin's health service, as a host does of a plugin that is late.
-func checkHealth(ctx context.Context, s *subject) finding {
-	p, err := s.live(ctx)
-	if err != nil {
-		return failIf(err)
-	}
+func checkHealth(ctx context.Context, _ *subject, p *process) finding {
 	ctx, cancel := p.link.within(ctx)
 	defer cancel()
 	out, err := healthv1.NewHealthClient(p.link.conn).Check(ctx, &healthv1.HealthCheckRequest{Service: "plugin"})
@@ -39,11 +35,9 @@ func checkHealth(ctx context.Context, s *subject) finding {
 
 func crashChecks() []Check {
 	return []Check{
-		{
-			ID: "crash.restart", See: "rules", after: []string{"start.twice"},
-			What: "after it was killed it starts again",
-			Do:   "leave nothing that keeps the next process from starting, such as a lock file or a socket at a fixed path",
-			run: func(ctx context.Context, s *subject) finding {
+		check("crash.restart", "rules", []string{"start.twice"}, "after it was killed it starts again",
+			"leave nothing that keeps the next process from starting, such as a lock file or a socket at a fixed path",
+			func(ctx context.Context, s *subject) finding {
 				p, err := s.open(ctx, startOptions{})
 				if err != nil {
 					return failIf(err)
@@ -56,17 +50,10 @@ func crashChecks() []Check {
 					return fail("after SIGKILL: %v", err)
 				}
 				return passed
-			},
-		},
-		{
-			ID: "crash.stranger", See: "the-inherited-connection", after: []string{"configure.accepts"},
-			What: "nonsense on a second connection to its socket does not end it",
-			Do:   "let the gRPC server close that connection, and go on",
-			run: func(ctx context.Context, s *subject) finding {
-				p, err := s.live(ctx)
-				if err != nil {
-					return failIf(err)
-				}
+			}),
+		check("crash.stranger", "the-inherited-connection", []string{"configure.accepts"},
+			"nonsense on a second connection to its socket does not end it",
+			"let the gRPC server close that connection, and go on", onLive(func(ctx context.Context, _ *subject, p *process) finding {
 				path, err := p.socketPath()
 				if err != nil {
 					return skip("its socket cannot be reached a second time")
@@ -79,8 +66,7 @@ func crashChecks() []Check {
 				_, _ = conn.Write([]byte("GET / HTTP/1.1\r\n\r\n\x00\xff\xff"))
 				_ = conn.Close()
 				return failIf(p.isWell(ctx))
-			},
-		},
+			})),
 	}
 }
 
@@ -93,19 +79,16 @@ const (
 func outputChecks() []Check {
 	after := []string{"handshake.line"}
 	return []Check{
-		{
-			ID: "output.stdout", See: "handshake", after: after,
-			What: "nothing is printed to standard output after the handshake line",
-			Do:   "print to standard error: hosts log the rest of standard output with a warning, or discard it",
-			run: func(_ context.Context, s *subject) finding {
+		check("output.stdout", "handshake", after, "nothing is printed to standard output after the handshake line",
+			"print to standard error: hosts log the rest of standard output with a warning, or discard it",
+			func(_ context.Context, s *subject) finding {
 				for _, p := range s.running {
 					if n, beginning := p.later(); n > 0 {
 						return warn("it printed %d bytes: %s", n, sanitize.Quote(beginning, 100))
 					}
 				}
 				return passed
-			},
-		},
+			}),
 		eachLog("output.lines", "each line of its log has at most 64 KiB", "break long lines, and log sizes in place of data",
 			func(c *capture) string {
 				if c.longest > maxLogLine {
@@ -139,20 +122,17 @@ func outputChecks() []Check {
 
 // eachLog is a check of the standard error of each process.
 func eachLog(id, what, do string, fault func(*capture) string) Check {
-	return Check{
-		ID: id, See: "handshake", What: what, Do: do, after: []string{"handshake.line"},
-		run: func(_ context.Context, s *subject) finding {
-			for _, p := range s.running {
-				p.stderr.mu.Lock()
-				why := fault(&p.stderr)
-				p.stderr.mu.Unlock()
-				if why != "" {
-					return warn("%s", why)
-				}
+	return check(id, "handshake", []string{"handshake.line"}, what, do, func(_ context.Context, s *subject) finding {
+		for _, p := range s.running {
+			p.stderr.mu.Lock()
+			why := fault(&p.stderr)
+			p.stderr.mu.Unlock()
+			if why != "" {
+				return warn("%s", why)
 			}
-			return passed
-		},
-	}
+		}
+		return passed
+	})
 }
 
 // shutdown is how a process ended that was asked to.
@@ -205,20 +185,17 @@ func (s *subject) askToEnd(ctx context.Context) *shutdown {
 }
 
 func shutdownChecks() []Check {
-	check := func(id, what, do string, after []string, judge func(*shutdown) finding) Check {
-		return Check{
-			ID: id, See: "services", What: what, Do: do, after: after,
-			run: func(ctx context.Context, s *subject) finding {
-				out := s.askToEnd(ctx)
-				if out.started != nil {
-					return skip("it does not start: %v", out.started)
-				}
-				return judge(out)
-			},
-		}
+	ends := func(id, what, do string, after []string, judge func(*shutdown) finding) Check {
+		return check(id, "services", after, what, do, func(ctx context.Context, s *subject) finding {
+			out := s.askToEnd(ctx)
+			if out.started != nil {
+				return skip("it does not start: %v", out.started)
+			}
+			return judge(out)
+		})
 	}
 	return []Check{
-		check("shutdown.served", "plugin.GRPCController is served, so that it can end by itself",
+		ends("shutdown.served", "plugin.GRPCController is served, so that it can end by itself",
 			"serve Shutdown of plugin.GRPCController; without it, a host kills the process", []string{"start.twice"},
 			func(out *shutdown) finding {
 				if code := status.Code(out.err); code == codes.Unimplemented {
@@ -226,7 +203,7 @@ func shutdownChecks() []Check {
 				}
 				return passed
 			}),
-		check("shutdown.ends", "it ends within 2 s after Shutdown",
+		ends("shutdown.ends", "it ends within 2 s after Shutdown",
 			"end the process when Shutdown is called: stop the server, and do not wait for connections to close", []string{"shutdown.served"},
 			func(out *shutdown) finding {
 				switch code := status.Code(out.err); {
@@ -237,14 +214,14 @@ func shutdownChecks() []Check {
 				}
 				return passed
 			}),
-		check("shutdown.status", "it ends with status 0 after Shutdown", "exit with 0: another status counts as a crash", []string{"shutdown.ends"},
+		ends("shutdown.status", "it ends with status 0 after Shutdown", "exit with 0: another status counts as a crash", []string{"shutdown.ends"},
 			func(out *shutdown) finding {
 				if !out.success {
 					return warn("%s", out.how)
 				}
 				return passed
 			}),
-		check("shutdown.processes", "no process of it is left when it has ended",
+		ends("shutdown.processes", "no process of it is left when it has ended",
 			"end what it has started before it ends: without a PID namespace they live on", []string{"shutdown.ends"},
 			func(out *shutdown) finding {
 				if out.left > 0 {
@@ -252,7 +229,7 @@ func shutdownChecks() []Check {
 				}
 				return passed
 			}),
-		check("shutdown.files", "nothing is left in TMPDIR when it has ended", "remove temporary files, at the latest in Shutdown",
+		ends("shutdown.files", "nothing is left in TMPDIR when it has ended", "remove temporary files, at the latest in Shutdown",
 			[]string{"shutdown.ends"},
 			func(out *shutdown) finding {
 				if len(out.files) > 0 {

@@ -14,79 +14,60 @@ import (
 
 func handshakeChecks() []Check {
 	return []Check{
-		{
-			ID: "handshake.file", See: "start",
-			What: "a host runs the file: it is executable, has a plugin's name, and only its owner may write it",
-			Do:   "do what the reason says: chmod, or another name for the file",
-			run:  checkFile,
-		},
-		{
-			ID: "handshake.line", See: "handshake", after: []string{"handshake.file"},
-			What: "it prints the handshake line within the start timeout",
-			Do: "start the gRPC server and then print CORE|APP|unix|PATH|grpc and a newline to standard output, and flush it; " +
-				"say on standard error why the plugin cannot start",
-			run: checkLine,
-		},
-		{
-			ID: "handshake.first", See: "handshake", after: []string{"handshake.line"},
-			What: "nothing is printed to standard output before the handshake line",
-			Do:   "send logs and banners to standard error; a library that prints when it is loaded has to be silenced",
-			run: func(_ context.Context, s *subject) finding {
+		check("handshake.file", "start", nil,
+			"a host runs the file: it is executable, has a plugin's name, and only its owner may write it",
+			"do what the reason says: chmod, or another name for the file", checkFile),
+		check("handshake.line", "handshake", []string{"handshake.file"},
+			"it prints the handshake line within the start timeout",
+			"start the gRPC server and then print CORE|APP|unix|PATH|grpc and a newline to standard output, and flush it; "+
+				"say on standard error why the plugin cannot start", checkLine),
+		check("handshake.first", "handshake", []string{"handshake.line"},
+			"nothing is printed to standard output before the handshake line",
+			"send logs and banners to standard error; a library that prints when it is loaded has to be silenced",
+			func(_ context.Context, s *subject) finding {
 				if s.first.before != "" {
 					return warn("it printed %s first, for which older hosts refuse it", sanitize.Quote(s.first.before, 100))
 				}
 				return passed
-			},
-		},
+			}),
 		field("handshake.core", 0, "1", "the version of go-plugin's protocol is 1", "begin the line with 1"),
 		field("handshake.version", 1, "1", "the version of the application protocol is one that the host offers",
 			"print one of the versions of PLUGIN_PROTOCOL_VERSIONS as the second field"),
 		field("handshake.network", 2, "unix", "the network is unix", "listen on a Unix socket: hosts dial nothing else"),
 		field("handshake.protocol", 4, "grpc", "the protocol is grpc", "serve gRPC, and say so in the fifth field"),
-		{
-			ID: "handshake.tls", See: "services", after: []string{"handshake.line"},
-			What: "no certificate follows: the connection has no TLS",
-			Do:   "end the line after the fifth field, and serve without TLS",
-			run: func(_ context.Context, s *subject) finding {
+		check("handshake.tls", "services", []string{"handshake.line"},
+			"no certificate follows: the connection has no TLS",
+			"end the line after the fifth field, and serve without TLS",
+			func(_ context.Context, s *subject) finding {
 				if cert := s.first.field(5); cert != "" {
 					return fail("the sixth field, go-plugin's certificate, is %s", sanitize.Quote(cert, 60))
 				}
 				return passed
-			},
-		},
-		{
-			ID: "handshake.directory", See: "handshake", after: []string{"handshake.line", "handshake.network"},
-			What: "the socket lies in PLUGIN_UNIX_SOCKET_DIR",
-			Do:   "make the socket's path from PLUGIN_UNIX_SOCKET_DIR, and listen before the line is printed",
-			run: func(_ context.Context, s *subject) finding {
+			}),
+		check("handshake.directory", "handshake", []string{"handshake.line", "handshake.network"},
+			"the socket lies in PLUGIN_UNIX_SOCKET_DIR",
+			"make the socket's path from PLUGIN_UNIX_SOCKET_DIR, and listen before the line is printed",
+			func(_ context.Context, s *subject) finding {
 				_, err := s.first.socketPath()
 				return failIf(err)
-			},
-		},
-		{
-			ID: "handshake.connects", See: "services",
-			after: []string{"handshake.core", "handshake.version", "handshake.protocol", "handshake.tls", "handshake.directory"},
-			What:  "HTTP/2 is spoken on the socket",
-			Do:    "serve gRPC without TLS on the socket as soon as the line is printed",
-			run: func(ctx context.Context, s *subject) finding {
+			}),
+		check("handshake.connects", "services", []string{"handshake.core", "handshake.version", "handshake.protocol", "handshake.tls", "handshake.directory"},
+			"HTTP/2 is spoken on the socket", "serve gRPC without TLS on the socket as soon as the line is printed",
+			func(ctx context.Context, s *subject) finding {
 				return failIf(s.first.connect(ctx, nil, s.Timeout))
-			},
-		},
+			}),
 	}
 }
 
 // field is a check of a field of the handshake line.
 func field(id string, at int, want, what, do string) Check {
-	return Check{
-		ID: id, See: "handshake", What: what, Do: do, after: []string{"handshake.line"},
-		run: func(_ context.Context, s *subject) finding {
-			if got := s.first.field(at); got != want {
-				return fail("field %d of the line is %s, not %s: %s", at+1, sanitize.Quote(got, 60), want,
-					sanitize.Quote(strings.Join(s.first.line, "|"), 150))
-			}
-			return passed
-		},
-	}
+	return check(id, "handshake", []string{"handshake.line"}, what, do, func(_ context.Context, s *subject) finding {
+		if got := s.first.field(at); got != want {
+			return fail("field %d of the line is %s, not %s: %s", at+1, sanitize.Quote(got, 60), want,
+				sanitize.Quote(strings.Join(s.first.line, "|"), 150))
+		}
+		return passed
+	})
 }
 
 // checkFile asks the host's own discovery.

@@ -21,22 +21,16 @@ import (
 
 func hostChecks() []Check {
 	return []Check{
-		{
-			ID: "host.loads", See: "handshake", after: []string{"configure.accepts"}, unless: []string{"*"},
-			What: "the host loads it, and registers each of its tools",
-			Do:   "do what the host's error says",
-			run: func(ctx context.Context, s *subject) finding {
+		check("host.loads", "handshake", []string{"configure.accepts"},
+			"the host loads it, and registers each of its tools", "do what the host's error says",
+			func(ctx context.Context, s *subject) finding {
 				return s.inHost(ctx, plugin.Sandbox{Level: plugin.NoSandbox}, func(*host.Host, string) finding { return passed })
-			},
-		},
-		{
-			ID: "host.calls", See: "rules", after: []string{"host.loads", "calls.valid"}, unless: []string{"*"},
-			What: "calls through the host's whole chain end as they did without it",
-			Do:   "do what the host's error says",
-			run: func(ctx context.Context, s *subject) finding {
+			}).unlessFound("*"),
+		check("host.calls", "rules", []string{"host.loads", "calls.valid"},
+			"calls through the host's whole chain end as they did without it", "do what the host's error says",
+			func(ctx context.Context, s *subject) finding {
 				return s.inHost(ctx, plugin.Sandbox{Level: plugin.NoSandbox}, func(h *host.Host, _ string) finding { return s.compare(ctx, h) })
-			},
-		},
+			}).unlessFound("*"),
 	}
 }
 
@@ -96,53 +90,41 @@ func (s *subject) compare(ctx context.Context, h *host.Host) finding {
 
 func needsChecks() []Check {
 	return []Check{
-		{
-			ID: "needs.declared", See: "needs", after: []string{"describe.answers"},
-			What: "it declares what it needs of the system",
-			Do:   "set DescribeResponse.needs; toolhost plugins trace prints what it uses, and a message without fields says that it needs nothing",
-			run: func(_ context.Context, s *subject) finding {
+		check("needs.declared", "needs", []string{"describe.answers"}, "it declares what it needs of the system",
+			"set DescribeResponse.needs; toolhost plugins trace prints what it uses, and a message without fields says that it needs nothing",
+			func(_ context.Context, s *subject) finding {
 				if s.about.GetNeeds() == nil {
 					return warn("it does not, so that it keeps the files and the network of the host's user unless the operator decides")
 				}
 				return passed
-			},
-		},
-		{
-			ID: "needs.valid", See: "needs", after: []string{"describe.answers"},
-			What: "each entry of its needs is well formed and not too wide",
-			Do:   "correct the entry: a host refuses the whole description",
-			run: func(_ context.Context, s *subject) finding {
+			}),
+		check("needs.valid", "needs", []string{"describe.answers"},
+			"each entry of its needs is well formed and not too wide",
+			"correct the entry: a host refuses the whole description", func(_ context.Context, s *subject) finding {
 				if _, err := s.declaredNeeds(); err != nil {
 					return fail("%s", tool.AsError(err).Message)
 				}
 				return passed
-			},
-		},
-		{
-			ID: "needs.portable", See: "needs", after: []string{"needs.valid"},
-			What: "its needs do not name paths of one machine",
-			Do:   "use workspace, cache, ~/ and names of programs: a lock pins the needs for other machines, too",
-			run:  checkPortable,
-		},
+			}),
+		check("needs.portable", "needs", []string{"needs.valid"}, "its needs do not name paths of one machine",
+			"use workspace, cache, ~/ and names of programs: a lock pins the needs for other machines, too",
+			checkPortable),
 	}
 }
 
 func sandboxChecks() []Check {
 	declared := []string{"configure.accepts", "needs.valid"}
 	return []Check{
-		{
-			ID: "sandbox.starts", See: "needs", after: append(declared, "host.loads"), unless: []string{"*"},
-			What: "it starts with nothing but what it declares",
-			Do:   "declare what the start needs; toolhost plugins trace prints it",
-			run: func(ctx context.Context, s *subject) finding {
+		check("sandbox.starts", "needs", append(declared, "host.loads"),
+			"it starts with nothing but what it declares",
+			"declare what the start needs; toolhost plugins trace prints it",
+			func(ctx context.Context, s *subject) finding {
 				return s.confined(ctx, func(*host.Host, string) finding { return passed })
-			},
-		},
-		{
-			ID: "sandbox.calls", See: "needs", after: append(declared, "sandbox.starts", "host.calls"), unless: []string{"*"},
-			What: "calls succeed with nothing but what it declares",
-			Do:   "declare what the call needs; toolhost plugins trace NAME -- TOOL ARGUMENTS prints it",
-			run: func(ctx context.Context, s *subject) finding {
+			}).unlessFound("*"),
+		check("sandbox.calls", "needs", append(declared, "sandbox.starts", "host.calls"),
+			"calls succeed with nothing but what it declares",
+			"declare what the call needs; toolhost plugins trace NAME -- TOOL ARGUMENTS prints it",
+			func(ctx context.Context, s *subject) finding {
 				return s.confined(ctx, func(h *host.Host, name string) finding {
 					f := s.compare(ctx, h)
 					status, _ := h.Sandbox(name)
@@ -151,14 +133,11 @@ func sandboxChecks() []Check {
 					}
 					return f
 				})
-			},
-		},
-		{
-			ID: "sandbox.denied", See: "needs", after: append(declared, "sandbox.calls"), unless: []string{"*"},
-			What: "nothing that it tries meanwhile is refused by the sandbox",
-			Do:   "declare it, or do without it: it fails where the sandbox is enforced",
-			run:  func(_ context.Context, s *subject) finding { return s.denied.finding(Warn) },
-		},
+			}).unlessFound("*"),
+		check("sandbox.denied", "needs", append(declared, "sandbox.calls"),
+			"nothing that it tries meanwhile is refused by the sandbox",
+			"declare it, or do without it: it fails where the sandbox is enforced",
+			func(_ context.Context, s *subject) finding { return s.denied.finding(Warn) }).unlessFound("*"),
 	}
 }
 

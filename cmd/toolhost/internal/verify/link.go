@@ -79,31 +79,29 @@ func (l *link) within(ctx context.Context) (context.Context, context.CancelFunc)
 const maxDescription = 16 << 20
 
 func (l *link) describe(ctx context.Context, in *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
-	ctx, cancel := l.within(ctx)
-	defer cancel()
-	out, err := l.client.Describe(ctx, in, grpc.MaxCallRecvMsgSize(maxDescription))
-	return out, l.explain(ctx, "Describe", err)
+	return unary(ctx, l, "Describe", l.client.Describe, in, grpc.MaxCallRecvMsgSize(maxDescription))
 }
 
 func (l *link) configure(ctx context.Context, in *pluginv1.ConfigureRequest) error {
-	ctx, cancel := l.within(ctx)
-	defer cancel()
-	_, err := l.client.Configure(ctx, in)
-	return l.explain(ctx, "Configure", err)
+	_, err := unary(ctx, l, "Configure", l.client.Configure, in)
+	return err
 }
 
 func (l *link) execute(ctx context.Context, in *pluginv1.ExecuteRequest) (*pluginv1.ExecuteResponse, error) {
-	ctx, cancel := l.within(ctx)
-	defer cancel()
-	out, err := l.client.Execute(ctx, in)
-	return out, l.explain(ctx, "Execute", err)
+	return unary(ctx, l, "Execute", l.client.Execute, in)
 }
 
 func (l *link) preview(ctx context.Context, in *pluginv1.ExecuteRequest) (*pluginv1.ExecuteResponse, error) {
+	return unary(ctx, l, "Preview", l.client.Preview, in)
+}
+
+func unary[I, O any](ctx context.Context, l *link, rpc string, call func(context.Context, I, ...grpc.CallOption) (O, error),
+	in I, opts ...grpc.CallOption,
+) (O, error) {
 	ctx, cancel := l.within(ctx)
 	defer cancel()
-	out, err := l.client.Preview(ctx, in)
-	return out, l.explain(ctx, "Preview", err)
+	out, err := call(ctx, in, opts...)
+	return out, l.explain(ctx, rpc, err)
 }
 
 // explain says what an error of gRPC means for a plugin. It keeps the status.
@@ -114,13 +112,11 @@ func (l *link) explain(ctx context.Context, rpc string, err error) error {
 	code := status.Code(err)
 	switch {
 	case code == codes.Unavailable && l.proc.waitEnd(endGrace):
-		err = &rpcError{code, fmt.Sprintf("%s is not answered: %s", rpc, l.proc.ending())}
+		return &rpcError{code, fmt.Sprintf("%s is not answered: %s", rpc, l.proc.ending())}
 	case code == codes.DeadlineExceeded && ctx.Err() != nil:
-		err = &rpcError{code, fmt.Sprintf("%s is not answered within %v", rpc, l.limit)}
-	default:
-		err = &rpcError{code, fmt.Sprintf("%s is answered by the gRPC status %s: %s", rpc, code, sanitize.Line(status.Convert(err).Message(), 300))}
+		return &rpcError{code, fmt.Sprintf("%s is not answered within %v", rpc, l.limit)}
 	}
-	return err
+	return &rpcError{code, fmt.Sprintf("%s is answered by the gRPC status %s: %s", rpc, code, sanitize.Line(status.Convert(err).Message(), 300))}
 }
 
 // endGrace is how long a process whose connection is gone may take to end, so that it is known how.

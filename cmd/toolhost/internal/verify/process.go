@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -104,25 +105,21 @@ func (s *subject) start(o startOptions) (*process, error) {
 // fork starts the command. A Linux parent-death signal is sent when the thread that forked ends,
 // so that one belongs to the process as long as it lives.
 func (p *process) fork(cmd *exec.Cmd) error {
-	outR, outW, err := os.Pipe()
+	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
 	}
-	errR, errW, err := os.Pipe()
+	stderr, err := cmd.StderrPipe()
 	if err != nil {
-		return errors.Join(err, outR.Close(), outW.Close())
+		return err
 	}
-	cmd.Stdout, cmd.Stderr = outW, errW
 	started := make(chan error, 1)
 	p.began = time.Now()
 	go func() {
 		runtime.LockOSThread()
 		p.group.Begin()
-		err := cmd.Start()
-		_, _ = outW.Close(), errW.Close()
-		if err != nil {
+		if err := cmd.Start(); err != nil {
 			p.group.Forget()
-			_, _ = outR.Close(), errR.Close()
 			close(p.exited)
 			started <- err
 			return
@@ -130,7 +127,7 @@ func (p *process) fork(cmd *exec.Cmd) error {
 		p.pid = cmd.Process.Pid
 		_ = p.group.Forked(p.pid) // else what it leaves is found by its environment alone
 		started <- nil
-		p.own(cmd, outR, errR)
+		p.own(cmd, stdout, stderr)
 	}()
 	return <-started
 }
@@ -140,7 +137,7 @@ func (p *process) fork(cmd *exec.Cmd) error {
 const drain = 200 * time.Millisecond
 
 // own waits for the process to end, and ends what it leaves.
-func (p *process) own(cmd *exec.Cmd, stdout, stderr *os.File) {
+func (p *process) own(cmd *exec.Cmd, stdout, stderr io.ReadCloser) {
 	var pipes sync.WaitGroup
 	pipes.Go(func() { p.stdout.read(stdout) })
 	pipes.Go(func() { p.stderr.read(stderr) })
@@ -152,9 +149,11 @@ func (p *process) own(cmd *exec.Cmd, stdout, stderr *os.File) {
 	p.reaped = true
 	p.killing.Unlock()
 	p.group.End()
-	_, _ = stdout.SetReadDeadline(time.Now().Add(drain)), stderr.SetReadDeadline(time.Now().Add(drain))
+	shut := func() { _, _ = stdout.Close(), stderr.Close() }
+	held := time.AfterFunc(drain, shut)
 	pipes.Wait()
-	_, _ = stdout.Close(), stderr.Close()
+	held.Stop()
+	shut()
 	close(p.exited)
 }
 
@@ -241,14 +240,13 @@ type capture struct {
 	first    []byte
 	end      []byte
 	bytes    int64
-	lines    int64
 	longest  int // line, in bytes
 	current  int
 	grown    chan struct{} // replaced and closed with each read
 	finished bool
 }
 
-func (c *capture) read(r *os.File) {
+func (c *capture) read(r io.Reader) {
 	buf := make([]byte, 16<<10)
 	for {
 		n, err := r.Read(buf)
@@ -283,7 +281,6 @@ func (c *capture) take(b []byte) {
 		}
 		c.longest = max(c.longest, c.current+i)
 		c.current, rest = 0, rest[i+1:]
-		c.lines++
 	}
 }
 

@@ -135,11 +135,10 @@ func modelChecks() []Check {
 		provider("models.anthropic", llmschema.Anthropic, "Anthropic"),
 		provider("models.gemini", llmschema.Gemini, "Gemini"),
 		provider("models.mcp", llmschema.MCP, "an MCP client"),
-		{
-			ID: "models.names", See: "definitions", after: []string{"definitions.name", "describe.unique"},
-			What: "names stay recognizable and different for models, which know letters, digits, _ and -, at most 64",
-			Do:   "shorten the name, or rename one of the two: for models they are the same",
-			run: func(_ context.Context, s *subject) finding {
+		check("models.names", "definitions", []string{"definitions.name", "describe.unique"},
+			"names stay recognizable and different for models, which know letters, digits, _ and -, at most 64",
+			"shorten the name, or rename one of the two: for models they are the same",
+			func(_ context.Context, s *subject) finding {
 				var f faults
 				seen := map[string]string{}
 				for _, d := range s.tools {
@@ -152,19 +151,16 @@ func modelChecks() []Check {
 					seen[alias] = d.GetName()
 				}
 				return f.finding(Warn)
-			},
-		},
-		{
-			ID: "models.count", See: "definitions", after: []string{"describe.answers"},
-			What: "there are at most 128 tools, which is all that OpenAI takes in a request",
-			Do:   "offer fewer tools with more arguments, or several plugins",
-			run: func(_ context.Context, s *subject) finding {
+			}),
+		check("models.count", "definitions", []string{"describe.answers"},
+			"there are at most 128 tools, which is all that OpenAI takes in a request",
+			"offer fewer tools with more arguments, or several plugins",
+			func(_ context.Context, s *subject) finding {
 				if n := len(s.tools); n > 128 {
 					return warn("there are %d", n)
 				}
 				return passed
-			},
-		},
+			}),
 	}
 }
 

@@ -18,11 +18,10 @@ import (
 
 func startChecks() []Check {
 	return []Check{
-		{
-			ID: "start.twice", See: "handshake", after: []string{"configure.accepts"},
-			What: "two processes of it run at the same time, as during an upgrade",
-			Do:   "use no fixed port, lock file or path: all that a process makes lies in directories of its own",
-			run: func(ctx context.Context, s *subject) finding {
+		check("start.twice", "handshake", []string{"configure.accepts"},
+			"two processes of it run at the same time, as during an upgrade",
+			"use no fixed port, lock file or path: all that a process makes lies in directories of its own",
+			func(ctx context.Context, s *subject) finding {
 				if _, err := s.live(ctx); err != nil {
 					return failIf(err)
 				}
@@ -35,13 +34,11 @@ func startChecks() []Check {
 					return fail("since the second was started, the first: %v", err)
 				}
 				return passed
-			},
-		},
-		{
-			ID: "start.repeats", See: "tools-that-change", after: []string{"start.twice", "describe.again"},
-			What: "another process of it describes itself in the same way: locks pin the definitions",
-			Do:   "let the description depend on the version alone: no times, random names, machine names or orders of maps",
-			run: func(ctx context.Context, s *subject) finding {
+			}),
+		check("start.repeats", "tools-that-change", []string{"start.twice", "describe.again"},
+			"another process of it describes itself in the same way: locks pin the definitions",
+			"let the description depend on the version alone: no times, random names, machine names or orders of maps",
+			func(ctx context.Context, s *subject) finding {
 				p, err := s.start(startOptions{})
 				if err != nil {
 					return failIf(err)
@@ -55,19 +52,15 @@ func startChecks() []Check {
 					return skip("%v", err)
 				}
 				return sameDescription(s.about, again)
-			},
-		},
-		{
-			ID: "start.by_hand", See: "start", after: []string{"handshake.line"},
-			What: "started by hand, without TOOLHOST_PLUGIN, it says that it is a plugin and ends",
-			Do:   "look at TOOLHOST_PLUGIN first; without it print a sentence to standard error and exit with a status that is not 0",
-			run:  checkByHand,
-		},
-		{
-			ID: "start.newer", See: "start", after: []string{"start.twice"},
-			What: "a newer host, which offers a further version of the protocol, gets version 1",
-			Do:   "look for 1 in the list of PLUGIN_PROTOCOL_VERSIONS, and do not compare the whole variable",
-			run: func(ctx context.Context, s *subject) finding {
+			}),
+		check("start.by_hand", "start", []string{"handshake.line"},
+			"started by hand, without TOOLHOST_PLUGIN, it says that it is a plugin and ends",
+			"look at TOOLHOST_PLUGIN first; without it print a sentence to standard error and exit with a status that is not 0",
+			checkByHand),
+		check("start.newer", "start", []string{"start.twice"},
+			"a newer host, which offers a further version of the protocol, gets version 1",
+			"look for 1 in the list of PLUGIN_PROTOCOL_VERSIONS, and do not compare the whole variable",
+			func(ctx context.Context, s *subject) finding {
 				p, err := s.start(startOptions{versions: "1,2"})
 				if err != nil {
 					return failIf(err)
@@ -80,31 +73,24 @@ func startChecks() []Check {
 					return fail("with PLUGIN_PROTOCOL_VERSIONS=1,2 it announces version %s, which does not exist", sanitize.Quote(v, 20))
 				}
 				return passed
-			},
-		},
-		{
-			ID: "start.inherited", See: "the-inherited-connection", after: []string{"start.twice"},
-			What: "with TOOLHOST_GRPC_FD it serves gRPC on the descriptor, or ignores it",
-			Do: "write the greeting before the handshake line and serve on the descriptor, without a socket; " +
-				"or leave the descriptor alone",
-			run: checkInherited,
-		},
-		{
-			ID: "start.time", See: "handshake", after: []string{"configure.accepts"},
-			What: "it is ready within 2 s: the first call of a session waits for that",
-			Do:   "load what calls need when the first call needs it, and not before the handshake",
-			run: func(_ context.Context, s *subject) finding {
+			}),
+		check("start.inherited", "the-inherited-connection", []string{"start.twice"},
+			"with TOOLHOST_GRPC_FD it serves gRPC on the descriptor, or ignores it",
+			"write the greeting before the handshake line and serve on the descriptor, without a socket; "+
+				"or leave the descriptor alone", checkInherited),
+		check("start.time", "handshake", []string{"configure.accepts"},
+			"it is ready within 2 s: the first call of a session waits for that",
+			"load what calls need when the first call needs it, and not before the handshake",
+			func(_ context.Context, s *subject) finding {
 				if s.fastest > 2*time.Second {
 					return warn("its fastest start took %v", s.fastest.Round(10*time.Millisecond))
 				}
 				return passed
-			},
-		},
-		{
-			ID: "start.workspace", See: "start", after: []string{"start.twice"},
-			What: "it starts in a workspace whose path has spaces and letters that are not ASCII",
-			Do:   "pass paths as they are: quote them for shells, and do not split them at spaces",
-			run: func(ctx context.Context, s *subject) finding {
+			}),
+		check("start.workspace", "start", []string{"start.twice"},
+			"it starts in a workspace whose path has spaces and letters that are not ASCII",
+			"pass paths as they are: quote them for shells, and do not split them at spaces",
+			func(ctx context.Context, s *subject) finding {
 				root, err := s.workspace("work space é")
 				if err != nil {
 					return skip("%v", err)
@@ -115,13 +101,11 @@ func startChecks() []Check {
 				}
 				s.end(p)
 				return passed
-			},
-		},
-		{
-			ID: "start.clean", See: "start", after: []string{"start.twice"},
-			What: "it writes nothing into the workspace before it is called",
-			Do:   "keep state in memory, or declare write: cache and keep files in XDG_CACHE_HOME",
-			run: func(ctx context.Context, s *subject) finding {
+			}),
+		check("start.clean", "start", []string{"start.twice"},
+			"it writes nothing into the workspace before it is called",
+			"keep state in memory, or declare write: cache and keep files in XDG_CACHE_HOME",
+			func(ctx context.Context, s *subject) finding {
 				root, err := s.workspace("clean")
 				if err != nil {
 					return skip("%v", err)
@@ -132,8 +116,7 @@ func startChecks() []Check {
 				}
 				defer s.end(p)
 				return changed(nil, treeOf(root), "it has started")
-			},
-		},
+			}),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -15,23 +16,20 @@ import (
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
-	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
 func streamChecks() []Check {
 	after := []string{"stream.opens", "calls.unknown"}
 	return []Check{
-		{
-			ID: "stream.opens", See: "stream", after: []string{"start.twice", "calls.unknown"},
-			What: "if it names the feature stream, calls are answered on Stream as by Execute",
-			Do:   "read frames from the concatenated packets and answer each call with a result frame; or do not name the feature",
-			run: func(ctx context.Context, s *subject) finding {
+		check("stream.opens", "stream", []string{"start.twice", "calls.unknown"},
+			"if it names the feature stream, calls are answered on Stream as by Execute",
+			"read frames from the concatenated packets and answer each call with a result frame; or do not name the feature",
+			func(ctx context.Context, s *subject) finding {
 				if !s.offers(wire.FeatureStream) {
 					return skip("it does not name the feature stream")
 				}
 				return s.onLane(ctx, func(ctx context.Context, l *lane) error { return s.ask(ctx, l, 1, nil) })
-			},
-		},
+			}),
 		onLane("stream.packets", "the boundaries between packets have no meaning",
 			"collect bytes until a header and its payload are there, whatever packets they come in",
 			func(ctx context.Context, s *subject, l *lane) error {
@@ -51,24 +49,14 @@ func streamChecks() []Check {
 		onLane("stream.results", "calls have their own results: 256 of them at a time, on one stream",
 			"put the number of the call into its result frame; answer each call once",
 			func(ctx context.Context, s *subject, l *lane) error { return s.ask(ctx, l, 256, nil) }, after),
-		{
-			ID: "stream.socket", See: "the-socket-carrier", after: after,
-			What: "started with TOOLHOST_STREAM_FD, it serves the stream on the descriptor if it names the feature socket",
-			Do:   "read and write frames on the descriptor without packets; or ignore the variable and do not name the feature",
-			run:  checkSocket,
-		},
-		{
-			ID: "stream.frames", See: "stream", after: []string{"stream.opens"}, unless: []string{"stream.*", "cancel.*"},
-			What: "its frames keep the rules: sizes, windows, numbers of calls, one result for each",
-			Do:   "compare what the reason names with the tables of frames",
-			run: func(_ context.Context, s *subject) finding {
-				var f faults
-				for _, text := range s.lanes {
-					f.add("%s", text)
-				}
-				return f.finding(Fail)
-			},
-		},
+		check("stream.socket", "the-socket-carrier", after,
+			"started with TOOLHOST_STREAM_FD, it serves the stream on the descriptor if it names the feature socket",
+			"read and write frames on the descriptor without packets; or ignore the variable and do not name the feature",
+			checkSocket),
+		check("stream.frames", "stream", []string{"stream.opens"},
+			"its frames keep the rules: sizes, windows, numbers of calls, one result for each",
+			"compare what the reason names with the tables of frames",
+			func(_ context.Context, s *subject) finding { return s.lanes.finding(Fail) }).unlessFound("stream.*", "cancel.*"),
 	}
 }
 
@@ -78,13 +66,10 @@ func padded(size int) json.RawMessage {
 }
 
 // onLane is a check on a stream of its own.
-func onLane(id, what, do string, check func(context.Context, *subject, *lane) error, after []string) Check {
-	return Check{
-		ID: id, See: "stream", What: what, Do: do, after: after,
-		run: func(ctx context.Context, s *subject) finding {
-			return s.onLane(ctx, func(ctx context.Context, l *lane) error { return check(ctx, s, l) })
-		},
-	}
+func onLane(id, what, do string, try func(context.Context, *subject, *lane) error, after []string) Check {
+	return check(id, "stream", after, what, do, func(ctx context.Context, s *subject) finding {
+		return s.onLane(ctx, func(ctx context.Context, l *lane) error { return try(ctx, s, l) })
+	})
 }
 
 // onLane opens a stream in a process of its own, as a plugin serves one: a host opens no second. That the plugin
@@ -103,7 +88,7 @@ func (s *subject) onLane(ctx context.Context, use func(context.Context, *lane) e
 	err = use(ctx, l)
 	switch {
 	case l.broken != nil && (err == nil || s.found["stream.opens"] == Pass):
-		s.lanes = append(s.lanes, l.broken.Error())
+		s.lanes.add("%v", l.broken)
 		return passed
 	case err != nil && p.waitEnd(0):
 		return fail("%v; %s", err, p.ending())
@@ -154,24 +139,14 @@ func cancelChecks() []Check {
 	after := []string{"configure.accepts", "calls.unknown"}
 	onStream := []string{"stream.opens"}
 	return []Check{
-		{
-			ID: "cancel.call", See: "services", after: after,
-			What: "calls that are cancelled leave others alone",
-			Do:   "end the work of a call whose gRPC context ends, and keep what calls share consistent",
-			run: func(ctx context.Context, s *subject) finding {
-				return s.givenUp(ctx, context.WithCancel)
-			},
-		},
-		{
-			ID: "cancel.deadline", See: "services", after: append(after, "cancel.call"),
-			What: "calls whose deadline passes leave others alone",
-			Do:   "treat the end of a deadline as any cancellation",
-			run: func(ctx context.Context, s *subject) finding {
-				return s.givenUp(ctx, func(ctx context.Context) (context.Context, context.CancelFunc) {
-					return context.WithTimeout(ctx, time.Millisecond)
-				})
-			},
-		},
+		check("cancel.call", "services", after, "calls that are cancelled leave others alone",
+			"end the work of a call whose gRPC context ends, and keep what calls share consistent",
+			givenUp(context.WithCancel)),
+		check("cancel.deadline", "services", append(after, "cancel.call"),
+			"calls whose deadline passes leave others alone", "treat the end of a deadline as any cancellation",
+			givenUp(func(ctx context.Context) (context.Context, context.CancelFunc) {
+				return context.WithTimeout(ctx, time.Millisecond)
+			})),
 		onLane("cancel.result", "a call that is cancelled on the stream gets a result frame, too",
 			"answer a cancelled call with any error; a host ends a plugin that leaves 1,024 of them without",
 			func(ctx context.Context, s *subject, l *lane) error {
@@ -211,135 +186,91 @@ func cancelChecks() []Check {
 	}
 }
 
-// givenUp makes calls that are given up at once, and looks whether others are still answered.
-func (s *subject) givenUp(ctx context.Context, limit func(context.Context) (context.Context, context.CancelFunc)) finding {
-	name, args, err := s.filler()
-	if err != nil {
-		return skip("%v", err)
-	}
-	p, err := s.live(ctx)
-	if err != nil {
-		return failIf(err)
-	}
-	for range 50 {
-		short, cancel := limit(ctx)
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			_, _ = p.link.client.Execute(short, s.fixed(name, args))
-		}()
-		time.AfterFunc(time.Millisecond, cancel)
-		<-done
-		cancel()
-	}
-	out, err := p.link.execute(ctx, s.request(noTool, nil))
-	switch {
-	case err != nil:
-		return fail("after 50 calls were given up: %v", err)
-	case out.GetError() == nil:
-		return fail("after 50 calls were given up, a call of a tool that does not exist has a result")
-	}
-	return passed
-}
-
-// fixed is request for several goroutines.
-func (s *subject) fixed(name string, args []byte) *pluginv1.ExecuteRequest {
-	return &pluginv1.ExecuteRequest{Id: "verify-0", Tool: name, ArgumentsJson: args, Session: "verify"}
+// givenUp is a check that makes calls that are given up at once, and looks whether others are still answered.
+func givenUp(limit func(context.Context) (context.Context, context.CancelFunc)) runner {
+	return onLive(func(ctx context.Context, s *subject, p *process) finding {
+		name, args, err := s.filler()
+		if err != nil {
+			return skip("%v", err)
+		}
+		for range 50 {
+			short, cancel := limit(ctx)
+			time.AfterFunc(time.Millisecond, cancel)
+			_, _ = p.link.client.Execute(short, s.request(name, args))
+			cancel()
+		}
+		out, err := p.link.execute(ctx, s.request(noTool, nil))
+		switch {
+		case err != nil:
+			return fail("after 50 calls were given up: %v", err)
+		case out.GetError() == nil:
+			return fail("after 50 calls were given up, a call of a tool that does not exist has a result")
+		}
+		return passed
+	})
 }
 
 func concurrencyChecks() []Check {
 	after := []string{"configure.accepts", "calls.unknown"}
 	return []Check{
-		{
-			ID: "concurrency.calls", See: "services", after: after,
-			What: "64 calls at a time are all answered",
-			Do:   "run calls side by side, with locks around what they share; a pool of few workers must not be held up by one slow call",
-			run:  checkManyCalls,
-		},
-		{
-			ID: "concurrency.describe", See: "tools-that-change", after: append(after, "concurrency.calls"),
-			What: "Describe is answered while calls run",
-			Do:   "hold no lock during a call that Describe takes",
-			run: func(ctx context.Context, s *subject) finding {
-				return s.during(ctx, func(p *process) error { return p.isWell(ctx) })
-			},
-		},
+		check("concurrency.calls", "services", after, "64 calls at a time are all answered",
+			"run calls side by side, with locks around what they share; a pool of few workers must not be held up by one slow call",
+			during(func(context.Context, *process) error { return nil })),
+		check("concurrency.describe", "tools-that-change", append(after, "concurrency.calls"),
+			"Describe is answered while calls run", "hold no lock during a call that Describe takes",
+			during(func(ctx context.Context, p *process) error { return p.isWell(ctx) })),
 	}
 }
 
 // side is how many calls are made at a time.
 const side = 64
 
-func checkManyCalls(ctx context.Context, s *subject) finding {
-	return s.during(ctx, func(*process) error { return nil })
-}
-
-// during makes many calls and does something meanwhile. All calls have to be answered in the same way.
-func (s *subject) during(ctx context.Context, do func(*process) error) finding {
-	name, args, err := s.filler()
-	if err != nil {
-		return skip("%v", err)
-	}
-	p, err := s.live(ctx)
-	if err != nil {
-		return failIf(err)
-	}
-	type answer struct {
-		out *pluginv1.ExecuteResponse
-		err error
-	}
-	answers := make(chan answer, side)
-	for range side {
-		go func() {
-			out, err := p.link.execute(ctx, s.fixed(name, args))
-			answers <- answer{out, err}
-		}()
-	}
-	meanwhile := do(p)
-	refused := 0
-	for range side {
-		a := <-answers
-		if a.err != nil {
-			err = a.err
+// during is a check that makes many calls and does something meanwhile. All are to be answered in the same way.
+func during(do func(context.Context, *process) error) runner {
+	return onLive(func(ctx context.Context, s *subject, p *process) finding {
+		name, args, err := s.filler()
+		if err != nil {
+			return skip("%v", err)
 		}
-		if a.out.GetError() != nil {
-			refused++
+		var all errgroup.Group
+		var refused atomic.Int64
+		for range side {
+			all.Go(func() error {
+				out, err := p.link.execute(ctx, s.request(name, args))
+				if out.GetError() != nil {
+					refused.Add(1)
+				}
+				return err
+			})
 		}
-	}
-	switch {
-	case err != nil:
-		return fail("of %d calls at a time: %v", side, err)
-	case refused != 0 && refused != side:
-		return fail("of %d equal calls at a time, %d end with an error", side, refused)
-	case meanwhile != nil:
-		return fail("while %d calls ran: %v", side, meanwhile)
-	}
-	return passed
+		meanwhile := do(ctx, p)
+		err = all.Wait()
+		switch n := refused.Load(); {
+		case err != nil:
+			return fail("of %d calls at a time: %v", side, err)
+		case n != 0 && n != side:
+			return fail("of %d equal calls at a time, %d end with an error", side, n)
+		case meanwhile != nil:
+			return fail("while %d calls ran: %v", side, meanwhile)
+		}
+		return passed
+	})
 }
 
 func sizeChecks() []Check {
 	return []Check{
-		{
-			ID: "size.request", See: "rules", after: []string{"configure.accepts", "calls.unknown"},
-			What: "a call of 8 MiB arrives",
-			Do:   "raise the limit of the gRPC server for messages that it receives from 4 MiB to 64 MiB",
-			run: func(ctx context.Context, s *subject) finding {
-				p, err := s.live(ctx)
-				if err != nil {
-					return failIf(err)
-				}
-				_, err = p.link.execute(ctx, s.request(noTool, padded(8<<20)))
+		check("size.request", "rules", []string{"configure.accepts", "calls.unknown"}, "a call of 8 MiB arrives",
+			"raise the limit of the gRPC server for messages that it receives from 4 MiB to 64 MiB",
+			onLive(func(ctx context.Context, s *subject, p *process) finding {
+				_, err := p.link.execute(ctx, s.request(noTool, padded(8<<20)))
 				if status.Code(err) == codes.ResourceExhausted {
 					return fail("it refuses a message of 8 MiB: %v", err)
 				}
 				return failIf(err)
-			},
-		},
-		{
-			ID: "size.result", See: "rules", after: []string{"calls.valid"},
-			What: "results are of a size that a model can read, less than 1 MiB of text",
-			Do:   "return less: a part, a summary, or a limit as an argument",
-			run: eachLarge(func(c *call) string {
+			})),
+		check("size.result", "rules", []string{"calls.valid"},
+			"results are of a size that a model can read, less than 1 MiB of text",
+			"return less: a part, a summary, or a limit as an argument", eachAnswer(Warn, func(_ context.Context, c *call) string {
 				text := 0
 				for _, block := range c.out.GetResult().GetContent() {
 					text += len(block.GetText().GetText())
@@ -348,20 +279,6 @@ func sizeChecks() []Check {
 					return fmt.Sprintf("%d bytes of text", text)
 				}
 				return ""
-			}),
-		},
-	}
-}
-
-// eachLarge is a check of the results, that warns.
-func eachLarge(fault func(*call) string) func(context.Context, *subject) finding {
-	return func(_ context.Context, s *subject) finding {
-		var f faults
-		for _, c := range s.calls {
-			if why := fault(c); c.good && why != "" {
-				f.add("%s: %s", c, why)
-			}
-		}
-		return f.finding(Warn)
+			})),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
@@ -33,11 +34,11 @@ type subject struct {
 	about   *pluginv1.DescribeResponse
 	tools   []declared
 	calls   []*call
-	sent    int           // calls
+	sent    atomic.Int64  // calls
 	denied  faults        // by the sandbox
 	reads   finding       // whether safe tools only read
 	fastest time.Duration // start, of those that were made
-	lanes   []string      // what was wrong with frames
+	lanes   faults        // what was wrong with frames
 	used    *usage        // what a process uses; nil: not measured
 	ended   *shutdown     // how a process ended that was asked to; nil: none was
 	stderr  string        // the end of it, of the first run that has written some

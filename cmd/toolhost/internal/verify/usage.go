@@ -2,14 +2,10 @@ package verify
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"runtime"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // usage is what a process uses of the system.
@@ -27,12 +23,7 @@ type moment struct {
 	descriptors int
 	threads     int
 	processes   int
-	work        map[string]work // of each thread, by its number
-}
-
-// work is what a thread has had of the processor.
-type work struct {
-	ran, waited time.Duration // waited for other programs, that is
+	work        map[int]procfs.ProcSchedstat // of each thread, by its number
 }
 
 // The measurement: calls before it, so that what is made once is made, calls, and how long the
@@ -46,44 +37,25 @@ const (
 
 // look reads the usage of a process.
 func (p *process) look() (u moment, err error) {
-	if runtime.GOOS != "linux" {
-		return u, errors.New("this system does not say what a process uses")
+	of, err := procfs.NewProc(p.pid)
+	if err != nil {
+		return u, fmt.Errorf("this system does not say what a process uses: %w", err)
 	}
-	dir := filepath.Join("/proc", strconv.Itoa(p.pid))
-	text, err := os.ReadFile(filepath.Join(dir, "stat"))
+	stat, err := of.Stat()
 	if err != nil {
 		return u, err
 	}
-	_, rest, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(rest) // from the third on: proc(5)
-	if len(fields) < 22 {
-		return u, fmt.Errorf("%s/stat cannot be read", dir)
-	}
-	number := func(field int) int64 { n, _ := strconv.ParseInt(fields[field-3], 10, 64); return n }
-	u.threads, u.memory = int(number(20)), number(24)*int64(os.Getpagesize())
+	u.threads, u.memory = stat.NumThreads, int64(stat.ResidentMemory())
 	u.processes, _ = p.group.Usage()
-	u.work = threads(filepath.Join(dir, "task"))
-	open, err := os.ReadDir(filepath.Join(dir, "fd"))
-	u.descriptors = len(open)
-	return u, err
-}
-
-// threads reads what the threads of a process have had, in a directory of /proc. A thread may
-// end meanwhile, and not every system tells.
-func threads(dir string) map[string]work {
-	entries, _ := os.ReadDir(dir)
-	all := make(map[string]work, len(entries))
-	for _, e := range entries {
-		text, err := os.ReadFile(filepath.Join(dir, e.Name(), "schedstat"))
-		if err != nil {
-			continue
-		}
-		var w work
-		if _, err := fmt.Sscan(string(text), &w.ran, &w.waited); err == nil {
-			all[e.Name()] = w
+	threads, _ := procfs.AllThreads(p.pid) // one may end meanwhile, and not every system tells
+	u.work = map[int]procfs.ProcSchedstat{}
+	for _, thread := range threads {
+		if work, err := thread.Schedstat(); err == nil {
+			u.work[thread.PID] = work
 		}
 	}
-	return all
+	u.descriptors, err = of.FileDescriptorsLen()
+	return u, err
 }
 
 // busy returns how many percent of a processor the threads have taken between two moments.
@@ -93,9 +65,9 @@ func busy(first, last moment, between time.Duration) int {
 	var percent float64
 	for id, now := range last.work {
 		before := first.work[id]
-		ran := now.ran - before.ran
-		free := max(between-(now.waited-before.waited), ran, 1)
-		percent += 100 * float64(ran) / float64(free)
+		ran := float64(now.RunningNanoseconds - before.RunningNanoseconds)
+		waited := float64(now.WaitingNanoseconds - before.WaitingNanoseconds)
+		percent += 100 * ran / max(float64(between)-waited, ran, 1)
 	}
 	return int(percent)
 }
@@ -139,7 +111,7 @@ func (s *subject) measure(ctx context.Context) *usage {
 		if u.err != nil {
 			return u
 		}
-		_, u.err = p.link.execute(ctx, s.fixed(name, args))
+		_, u.err = p.link.execute(ctx, s.request(name, args))
 	}
 	u.calls = measured
 	if u.err == nil {
@@ -171,20 +143,17 @@ const (
 
 func resourceChecks() []Check {
 	after := []string{"start.twice", "calls.unknown"}
-	check := func(id, what, do string, judge func(*usage, *subject) finding) Check {
-		return Check{
-			ID: id, See: "rules", What: what, Do: do, after: after,
-			run: func(ctx context.Context, s *subject) finding {
-				u := s.measure(ctx)
-				if u.err != nil {
-					return skip("%v", u.err)
-				}
-				return judge(u, s)
-			},
-		}
+	uses := func(id, what, do string, judge func(*usage, *subject) finding) Check {
+		return check(id, "rules", after, what, do, func(ctx context.Context, s *subject) finding {
+			u := s.measure(ctx)
+			if u.err != nil {
+				return skip("%v", u.err)
+			}
+			return judge(u, s)
+		})
 	}
 	return []Check{
-		check("resources.idle", "at rest it leaves the processor alone", "wait for events, and do not poll in a loop",
+		uses("resources.idle", "at rest it leaves the processor alone", "wait for events, and do not poll in a loop",
 			func(u *usage, _ *subject) finding {
 				if !u.told {
 					return skip("this system does not say what a thread does")
@@ -194,7 +163,7 @@ func resourceChecks() []Check {
 				}
 				return passed
 			}),
-		check("resources.memory", "at rest it takes less than 256 MiB, and less than it declares",
+		uses("resources.memory", "at rest it takes less than 256 MiB, and less than it declares",
 			"load less at the start, or declare memory_bytes as it is", func(u *usage, s *subject) finding {
 				switch declared := s.about.GetNeeds().GetMemoryBytes(); {
 				case declared > 0 && u.rest.memory > declared:
@@ -204,21 +173,21 @@ func resourceChecks() []Check {
 				}
 				return passed
 			}),
-		check("resources.growth", "1,000 calls leave its memory as it was, within 64 MiB", "forget what belongs to a call when the call ends",
+		uses("resources.growth", "1,000 calls leave its memory as it was, within 64 MiB", "forget what belongs to a call when the call ends",
 			func(u *usage, _ *subject) finding {
 				if more := u.after.memory - u.rest.memory; more > memoryGrowth {
 					return fail("after %d calls it has %d MiB more", u.calls, more>>20)
 				}
 				return passed
 			}),
-		check("resources.descriptors", "1,000 calls leave no descriptors open", "close files and connections when the call ends",
+		uses("resources.descriptors", "1,000 calls leave no descriptors open", "close files and connections when the call ends",
 			func(u *usage, _ *subject) finding {
 				if more := u.after.descriptors - u.rest.descriptors; more > openGrowth {
 					return fail("after %d calls it has %d more descriptors open", u.calls, more)
 				}
 				return passed
 			}),
-		check("resources.threads", "1,000 calls leave no threads or processes",
+		uses("resources.threads", "1,000 calls leave no threads or processes",
 			"end what a call has started when the call ends, and wait for child processes", func(u *usage, _ *subject) finding {
 				if more := u.after.processes - u.rest.processes; more > processGrowth {
 					return fail("after %d calls there are %d more processes", u.calls, more)
