@@ -183,7 +183,7 @@ func TestFleetRefuses(t *testing.T) {
 
 	b.run("fleet").exits(6).says("no daemon is running")
 	b.run("fleet", "call", "x").exits(2).says("needs the name of a host")
-	b.run("fleet", "call", "--on", "a", "x").exits(2)
+	b.run("fleet", "call", "--on", "a", "x").exits(6)
 	b.serve()
 	for _, args := range [][]string{{"fleet"}, {"fleet", "tools"}, {"fleet", "drain", "x"}, {"fleet", "resume", "x"}} {
 		b.run(args...).exits(2).says("the daemon is in no fleet")

@@ -78,7 +78,7 @@ func TestNoDaemon(t *testing.T) {
 	for _, line := range []string{
 		"status", "stop", "reload", "fleet", "fleet tools", "approvals", "approvals show x", "approvals approve x", "approvals deny x",
 		"calls", "calls show x", "calls wait x", "calls cancel x", "session list", "session end x", "plugins logs x",
-		"call x --session work", "call x --on host",
+		"call x --session work", "call x --detach", "fleet call x --on host",
 	} {
 		inProcess(t, append(strings.Fields(line), "--root", nowhere, "--socket", nowhere+"/none.sock", "--plugin-dir", nowhere)...).
 			exits(exit.Unavailable).

@@ -188,14 +188,11 @@ func configureChecks() []Check {
 				if len(s.about.GetConfigSchemaJson()) == 0 {
 					return skip("it takes no configuration")
 				}
-				p, err := s.start(startOptions{})
+				p, err := s.connected(ctx, startOptions{})
 				if err != nil {
-					return failIf(err)
-				}
-				defer s.end(p)
-				if err := s.greetAndConnect(ctx, p); err != nil {
 					return skip("%v", err)
 				}
+				defer s.end(p)
 				in := s.configuration(p.root)
 				for _, in.ConfigJson = range [][]byte{spoilt(s.about.GetConfigSchemaJson()), []byte(`[]`), []byte(`{`)} {
 					_ = p.link.configure(ctx, in)

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -93,7 +92,7 @@ func checkLine(ctx context.Context, s *subject) finding {
 		return failIf(err)
 	}
 	s.first, s.main = p, p
-	ctx, cancel := context.WithTimeoutCause(ctx, s.Timeout, fmt.Errorf("more than %v have passed", s.Timeout))
+	ctx, cancel := s.starting(ctx)
 	defer cancel()
 	if err := p.greet(ctx); err != nil {
 		s.end(p)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -39,14 +38,11 @@ func startChecks() []Check {
 			"another process of it describes itself in the same way: locks pin the definitions",
 			"let the description depend on the version alone: no times, random names, machine names or orders of maps",
 			func(ctx context.Context, s *subject) finding {
-				p, err := s.start(startOptions{})
+				p, err := s.connected(ctx, startOptions{})
 				if err != nil {
-					return failIf(err)
-				}
-				defer s.end(p)
-				if err := s.greetAndConnect(ctx, p); err != nil {
 					return skip("%v", err)
 				}
+				defer s.end(p)
 				again, err := p.link.describe(ctx, s.describeRequest())
 				if err != nil {
 					return skip("%v", err)
@@ -61,14 +57,11 @@ func startChecks() []Check {
 			"a newer host, which offers a further version of the protocol, gets version 1",
 			"look for 1 in the list of PLUGIN_PROTOCOL_VERSIONS, and do not compare the whole variable",
 			func(ctx context.Context, s *subject) finding {
-				p, err := s.start(startOptions{versions: "1,2"})
+				p, err := s.connected(ctx, startOptions{versions: "1,2"})
 				if err != nil {
-					return failIf(err)
-				}
-				defer s.end(p)
-				if err := s.greetAndConnect(ctx, p); err != nil {
 					return fail("with PLUGIN_PROTOCOL_VERSIONS=1,2: %v", err)
 				}
+				defer s.end(p)
 				if v := p.field(1); v != "1" {
 					return fail("with PLUGIN_PROTOCOL_VERSIONS=1,2 it announces version %s, which does not exist", sanitize.Quote(v, 20))
 				}
@@ -151,7 +144,7 @@ func checkInherited(ctx context.Context, s *subject) finding {
 		return failIf(err)
 	}
 	defer s.end(p)
-	start, cancel := context.WithTimeoutCause(ctx, s.Timeout, fmt.Errorf("more than %v have passed", s.Timeout))
+	start, cancel := s.starting(ctx)
 	defer cancel()
 	if err := p.greet(start); err != nil {
 		return fail("with %s: %v", wire.GRPCVariable, err)

@@ -112,14 +112,11 @@ func (s *subject) ask(ctx context.Context, l *lane, calls int, args json.RawMess
 }
 
 func checkSocket(ctx context.Context, s *subject) finding {
-	p, err := s.start(startOptions{inherit: wire.SocketVariable})
+	p, err := s.connected(ctx, startOptions{inherit: wire.SocketVariable})
 	if err != nil {
-		return failIf(err)
-	}
-	defer s.end(p)
-	if err := s.greetAndConnect(ctx, p); err != nil {
 		return fail("with %s: %v", wire.SocketVariable, err)
 	}
+	defer s.end(p)
 	about, err := p.link.describe(ctx, s.describeRequest())
 	if err != nil {
 		return fail("with %s: %v", wire.SocketVariable, err)

@@ -48,7 +48,7 @@ type subject struct {
 // to something if it is a path.
 const textFile = "text"
 
-func newSubject(o Options) (*subject, error) {
+func newSubject(o Options, chosen map[string]bool) (*subject, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = plugin.DefaultStartTimeout
 	}
@@ -60,10 +60,6 @@ func newSubject(o Options) (*subject, error) {
 		return nil, &tool.Error{
 			Code: tool.CodeNotFound, Message: fmt.Sprintf("there is no file %s", o.File), Hint: "name the executable of the plugin", Err: err,
 		}
-	}
-	chosen, err := o.chosen()
-	if err != nil {
-		return nil, err
 	}
 	s := &subject{Options: o, path: path, found: map[string]Outcome{}, needed: needs(chosen)}
 	if s.dir, err = os.MkdirTemp("", "th-verify-"); err != nil {
@@ -106,12 +102,27 @@ func (s *subject) close() {
 
 // open starts the plugin, connects to it and configures it.
 func (s *subject) open(ctx context.Context, o startOptions) (*process, error) {
+	p, err := s.connected(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.prepare(ctx, p); err != nil {
+		s.end(p)
+		return nil, err
+	}
+	return p, nil
+}
+
+// connected starts the plugin and connects to it.
+func (s *subject) connected(ctx context.Context, o startOptions) (*process, error) {
 	p, err := s.start(o)
 	if err != nil {
 		return nil, err
 	}
-	if err = s.greetAndConnect(ctx, p); err == nil {
-		err = s.prepare(ctx, p)
+	ctx, cancel := s.starting(ctx)
+	defer cancel()
+	if err = p.greet(ctx); err == nil {
+		err = p.connect(ctx, nil, s.Timeout)
 	}
 	if err != nil {
 		s.end(p)
@@ -120,14 +131,9 @@ func (s *subject) open(ctx context.Context, o startOptions) (*process, error) {
 	return p, nil
 }
 
-// greetAndConnect takes a process as far as the connection.
-func (s *subject) greetAndConnect(ctx context.Context, p *process) error {
-	start, cancel := context.WithTimeoutCause(ctx, s.Timeout, fmt.Errorf("more than %v have passed", s.Timeout))
-	defer cancel()
-	if err := p.greet(start); err != nil {
-		return err
-	}
-	return p.connect(start, nil, s.Timeout)
+// starting bounds a start.
+func (s *subject) starting(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, s.Timeout, fmt.Errorf("more than %v have passed", s.Timeout))
 }
 
 // prepare describes and configures a process that is connected, as a host does.

@@ -51,7 +51,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSubject(o)
+	s, err := newSubject(o, chosen)
 	if err != nil {
 		return nil, err
 	}
