@@ -36,16 +36,15 @@ type link struct {
 
 	patient bool // whether a request may wait for a login
 
-	pace    *rate.Limiter // of messages that are not answers
-	ready   chan struct{} // closed when the tools are listed
-	listed  atomic.Pointer[listing]
-	relist  pacer
-	open    calls
-	asking  atomic.Int32  // questions that wait for an answer
-	schemas schemaMemory  // of questions, as they were sent
-	denied  atomic.Bool   // whether the server wanted an authorization that it did not get
-	faults  *rate.Limiter // of what is reported
-	strays  sync.Once
+	pace   *rate.Limiter // of messages that are not answers
+	ready  chan struct{} // closed when the tools are listed
+	listed atomic.Pointer[listing]
+	relist pacer
+	open   calls
+	asking atomic.Int32  // questions that wait for an answer
+	denied atomic.Bool   // whether the server wanted an authorization that it did not get
+	faults *rate.Limiter // of what is reported
+	strays sync.Once
 }
 
 var _ plugin.Connection = (*link)(nil)

@@ -2,27 +2,76 @@ package mcpclient
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"slices"
-	"sync"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
+	"github.com/toolhost/toolhost/internal/mcpjson"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // Before 2026-07-28 a server asks in a request of its own, which does not say during which call.
 
+// origin says of a question how it came. The SDK hands on neither, but does hand on the "_meta".
+type origin struct {
+	Call *int64 `json:"call,omitempty"` // on whose stream; nil: unknown
+	Form string `json:"form,omitempty"` // the schema as it was sent, whose fields have an order
+}
+
+// originKey is the member of a question's "_meta" that has its origin, between here and the SDK.
+const originKey = "toolhost/origin"
+
+// withOrigin returns a question with its origin.
+func withOrigin(call *openCall, m *jsonrpc.Request) *jsonrpc.Request {
+	params := mcpjson.Present(m.Params)
+	members := mcpjson.ObjectOf(params)
+	if params != nil && members == nil && mcpwire.FirstByte(params) != '{' {
+		return m // the SDK refuses it
+	}
+	var from origin
+	if call != nil {
+		from.Call = &call.token
+	}
+	var meta []mcpjson.Member
+	members = slices.DeleteFunc(members, func(one mcpjson.Member) bool {
+		switch one.Key {
+		case "requestedSchema":
+			from.Form = string(mcpjson.Present(one.Value))
+		case "_meta":
+			meta = mcpjson.ObjectOf(one.Value)
+			return true
+		}
+		return false
+	})
+	value, err := json.Marshal(from)
+	if err != nil {
+		return m
+	}
+	meta = append(meta, mcpjson.Member{Key: originKey, Value: value}) // the last one counts
+	out := *m
+	out.Params = mcpjson.EncodeObject(append(members, mcpjson.Member{Key: "_meta", Value: mcpjson.EncodeObject(meta)}))
+	return &out
+}
+
+// takeOrigin returns the origin of a question, which is in it no more.
+func takeOrigin(meta mcp.Meta) (from origin) {
+	if value, err := json.Marshal(meta[originKey]); err == nil {
+		_ = json.Unmarshal(value, &from)
+	}
+	delete(meta, originKey)
+	return from
+}
+
 // whose returns the context of the call that a request of the server belongs to, ending with
 // ctx: the one on whose stream it came, or else one of the only caller who has any open.
-func (l *link) whose(ctx context.Context, params any) (context.Context, func(), error) {
-	call, known := l.schemas.callOf(params)
-	callers := 1
-	if !known {
-		call, callers = l.open.only()
+func (l *link) whose(ctx context.Context, from origin) (context.Context, func(), error) {
+	call, callers := l.open.only()
+	if from.Call != nil {
+		call, callers = l.open.at(*from.Call), 0
 	}
 	switch {
 	case call != nil:
@@ -51,14 +100,15 @@ func asJSONRPC(err error) error {
 }
 
 func (l *link) elicitationRequest(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-	ctx, end, err := l.whose(ctx, req.Params)
+	from := takeOrigin(req.Params.Meta)
+	ctx, end, err := l.whose(ctx, from)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
 	p := *req.Params
-	if raw := l.schemas.schemaOf(req.Params); raw != nil {
-		p.RequestedSchema = raw
+	if from.Form != "" {
+		p.RequestedSchema = json.RawMessage(from.Form)
 	}
 	out, err := l.elicit(ctx, &p)
 	return out, asJSONRPC(err)
@@ -67,7 +117,7 @@ func (l *link) elicitationRequest(ctx context.Context, req *mcp.ElicitRequest) (
 func (l *link) samplingRequest(
 	ctx context.Context, req *mcp.CreateMessageWithToolsRequest,
 ) (*mcp.CreateMessageWithToolsResult, error) {
-	ctx, end, err := l.whose(ctx, req.Params)
+	ctx, end, err := l.whose(ctx, takeOrigin(req.Params.Meta))
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +132,7 @@ func (l *link) receiving(next mcp.MethodHandler) mcp.MethodHandler {
 		if method != "roots/list" {
 			return next(ctx, method, req)
 		}
-		ctx, end, err := l.whose(ctx, req.GetParams())
+		ctx, end, err := l.whose(ctx, takeOrigin(req.GetParams().GetMeta()))
 		if err != nil {
 			return &mcp.ListRootsResult{Roots: []*mcp.Root{}}, nil
 		}
@@ -93,95 +143,4 @@ func (l *link) receiving(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		return out, nil
 	}
-}
-
-// schemaMemory has the questions that came lately: the SDK hands them on decoded, without the
-// order of a form's fields, and without the call on whose stream they came.
-type schemaMemory struct {
-	mu  sync.Mutex
-	all []asked
-}
-
-type asked struct {
-	key    [sha256.Size]byte
-	schema json.RawMessage
-	call   *openCall
-}
-
-// Bounds of what is remembered.
-const (
-	maxAsked      = 64        // questions
-	maxFormMemory = 256 << 10 // bytes of a form; the fields of a larger one lose their order
-)
-
-// put remembers a question.
-func (m *schemaMemory) put(params json.RawMessage, call *openCall) {
-	a := asked{call: call}
-	p, err := elicitation(params)
-	if err == nil {
-		if form, _ := p.RequestedSchema.(json.RawMessage); len(form) <= maxFormMemory {
-			a.schema = form
-		}
-	}
-	var decoded any
-	if json.Unmarshal(params, &decoded) != nil && len(params) > 0 {
-		return
-	}
-	a.key = keyOf(decoded)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.all = append(m.all, a); len(m.all) > maxAsked {
-		m.all = slices.Delete(m.all, 0, 1)
-	}
-}
-
-// keyOf returns the same digest for params as they were sent and as the SDK decoded them.
-func keyOf(params any) [sha256.Size]byte {
-	text, _ := json.Marshal(params)
-	var p struct {
-		Message, URL    string
-		RequestedSchema any
-		Messages        any
-		SystemPrompt    string
-	}
-	_ = json.Unmarshal(text, &p)
-	key, _ := json.Marshal(p)
-	return sha256.Sum256(key)
-}
-
-// schemaOf returns the schema of a question as it was sent; nil: unknown.
-func (m *schemaMemory) schemaOf(params any) json.RawMessage {
-	key := keyOf(params)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, a := range slices.Backward(m.all) {
-		if a.key == key {
-			return a.schema
-		}
-	}
-	return nil
-}
-
-// callOf returns the call on whose stream a question came, and whether that is known. If the
-// same question came on streams of several callers, it is known that it belongs to none.
-func (m *schemaMemory) callOf(params any) (call *openCall, known bool) {
-	key := keyOf(params)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, a := range m.all {
-		if a.key != key || a.call == nil {
-			continue
-		}
-		a.call.mu.Lock()
-		ended := a.call.ended
-		a.call.mu.Unlock()
-		switch {
-		case ended:
-		case known && call != nil && call.caller() != a.call.caller():
-			return nil, true
-		default:
-			call, known = a.call, true
-		}
-	}
-	return call, known
 }

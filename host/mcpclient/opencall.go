@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -16,10 +18,10 @@ type openCall struct {
 	ctx     context.Context
 	session string              // the ID of the calling session; empty: unknown
 	report  func(tool.Progress) // nil: it is not wanted
-	// verbatim: only what is kept of the result is used. Set before the request is sent.
-	verbatim bool
 
 	mu     sync.Mutex
+	id     jsonrpc.ID // of the request that was sent last
+	method string
 	ended  bool
 	result json.RawMessage // as the server sent it
 	done   float64
@@ -42,14 +44,26 @@ func observed(ctx context.Context) (*openCall, context.Context) {
 	return c, c.ctx
 }
 
-// keep keeps a result as the server sent it. The last one counts.
-func (c *openCall) keep(result json.RawMessage) {
+// sent says which request is sent for the call.
+func (c *openCall) sent(r *jsonrpc.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.id, c.method = r.ID, r.Method
+}
+
+// keep keeps a result as the server sent it, if it is the call's, and reports whether it is the only
+// one that uses it: that of a tool.
+func (c *openCall) keep(r *jsonrpc.Response) bool {
 	if c == nil {
-		return
+		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.result = result
+	if c.id != r.ID {
+		return false
+	}
+	c.result = r.Result
+	return c.method == mcpwire.MethodCall && r.Error == nil
 }
 
 // take returns the result that was kept last.
@@ -131,9 +145,14 @@ func (s *calls) of(token json.RawMessage) *openCall {
 	if err != nil {
 		return nil
 	}
+	return s.at(int64(n))
+}
+
+// at returns the call with a number; nil: it is not open.
+func (s *calls) at(token int64) *openCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.open[int64(n)]
+	return s.open[token]
 }
 
 // only returns an open call of the one caller who has any, and how many callers have. What

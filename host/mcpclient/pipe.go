@@ -2,7 +2,6 @@ package mcpclient
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +9,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/toolhost/toolhost/host/internal/mcpwire"
 )
 
 // pipe is a transport over one stream each way. Its connection keeps the results of calls as
@@ -77,7 +74,7 @@ func (c *pipeConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	switch m := msg.(type) {
 	case *jsonrpc.Request:
 		if call := callOf(ctx); call != nil && m.IsCall() {
-			call.verbatim = m.Method == mcpwire.MethodCall
+			call.sent(m)
 			c.mu.Lock()
 			c.calls[m.ID] = call
 			c.mu.Unlock()
@@ -97,10 +94,6 @@ func (c *pipeConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 		return ctx.Err()
 	}
 }
-
-// emptyResult is what the SDK decodes in place of the result of a tool, which is read from what
-// the server sent.
-var emptyResult = json.RawMessage(`{"content":[]}`)
 
 func (c *pipeConn) forget(id jsonrpc.ID) {
 	c.mu.Lock()
@@ -124,45 +117,24 @@ func (c *pipeConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			}
 			continue
 		}
+		var call *openCall
+		c.mu.Lock()
 		switch m := msg.(type) {
 		case *jsonrpc.Response:
-			c.mu.Lock()
-			call := c.calls[m.ID]
+			call = c.calls[m.ID]
 			delete(c.calls, m.ID)
-			c.mu.Unlock()
-			call.keep(m.Result)
-			if call != nil && call.verbatim && m.Error == nil {
-				return &jsonrpc.Response{ID: m.ID, Result: emptyResult}, nil
-			}
-			return msg, nil
 		case *jsonrpc.Request:
-			if err := c.l.wait(m.IsCall()); err != nil {
-				return nil, err
-			}
 			if m.IsCall() {
-				c.mu.Lock()
 				c.requests++
-				full := c.requests > maxRequests
-				c.mu.Unlock()
-				if full {
-					return nil, fmt.Errorf("it sent more than %d requests without reading the answers", maxRequests)
-				}
 			}
-			if c.l.observe(nil, m) {
-				continue
-			}
-			return msg, nil
-		default:
-			return msg, nil
+		}
+		full := c.requests > maxRequests
+		c.mu.Unlock()
+		if full {
+			return nil, fmt.Errorf("it sent more than %d requests without reading the answers", maxRequests)
+		}
+		if msg, err = c.l.receive(call, msg); msg != nil || err != nil {
+			return msg, err
 		}
 	}
-}
-
-// wait returns when another message of the server may come.
-func (l *link) wait(request bool) error {
-	n := 1
-	if request {
-		n = requestCost
-	}
-	return l.pace.WaitN(l.life, n)
 }

@@ -1,9 +1,11 @@
 package mcpclient
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -54,11 +56,13 @@ func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
 		end()
 		return nil, err
 	}
-	id, answered := callID(req)
+	call := callOf(req.Context())
 	var late *time.Timer
-	if !answered {
-		// A call is answered when it is done, anything else at once.
+	if r := requestIn(req); r == nil {
+		// A request is answered when it is done, anything else at once.
 		late = time.AfterFunc(answerTime, cancel)
+	} else if call != nil {
+		call.sent(r)
 	}
 	resp, err := t.base.RoundTrip(out)
 	if late != nil && !late.Stop() && err == nil {
@@ -70,14 +74,23 @@ func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	t.l.denied.Store(resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden)
-	body := &tapBody{ReadCloser: resp.Body, l: t.l, call: callOf(req.Context()), id: id, end: end, most: mcpwire.MaxMessage}
+	body := &tapBody{ReadCloser: resp.Body, l: t.l, call: call, end: end, most: mcpwire.MaxMessage}
 	media, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	events := strings.TrimSpace(strings.ToLower(media)) == "text/event-stream"
+	piped := t.l.u.config.Transport == TransportSSE // whose messages the pipe receives
 	switch {
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
-		body.most = maxErrorBody
-	case strings.TrimSpace(strings.ToLower(media)) == "text/event-stream":
-		body.events = true
+		body.next, body.most = body.whole, maxErrorBody
+	case piped && events:
+		body.next = body.rest
+	case piped:
+		body.next = body.whole
+	case events:
+		body.next = body.event
+	default:
+		body.next = body.answer
 	}
+	body.in = bufio.NewReader(body.ReadCloser)
 	resp.Body = body
 	return resp, nil
 }
@@ -94,61 +107,52 @@ func (t *tap) authorize(req *http.Request) error {
 	return err
 }
 
-// callID returns the id of the call that a request carries, as JSON, and whether it is one.
-func callID(req *http.Request) (json.RawMessage, bool) {
+// requestIn returns the request, which wants an answer, that an HTTP request carries; nil: none.
+func requestIn(req *http.Request) *jsonrpc.Request {
 	if req.Method != http.MethodPost || req.GetBody == nil {
-		return nil, false
+		return nil
 	}
 	body, err := req.GetBody()
 	if err != nil {
-		return nil, false
+		return nil
 	}
-	var head struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
+	text, err := io.ReadAll(body)
+	if err != nil {
+		return nil
 	}
-	if json.NewDecoder(body).Decode(&head) != nil {
-		return nil, false
+	msg, _ := mcpwire.Decode(text)
+	if r, ok := msg.(*jsonrpc.Request); ok && r.IsCall() {
+		return r
 	}
-	return head.ID, head.ID != nil && head.Method != ""
+	return nil
 }
 
-// tapBody is the body of an answer. It is bounded, and each message in it is seen before the
-// SDK sees it.
+// tapBody is the body of an answer. It is bounded, and each message in it is received before the
+// SDK has what is left of it.
 type tapBody struct {
 	io.ReadCloser
-	l      *link
-	call   *openCall       // whose request is answered; nil: that of none
-	id     json.RawMessage // of the request
-	end    func()
-	events bool // whether it is a stream of events
-	most   int  // bytes, unless it is a stream
+	l    *link
+	call *openCall // whose request is answered; nil: that of none
+	end  func()
+	most int // bytes of a body that is no stream
 
-	read  int
-	line  []byte // the beginning of a line of a stream
-	data  []byte // the data of an event, or the whole body
-	ended bool
+	in   *bufio.Reader
+	next func() ([]byte, error) // what comes next, for the SDK
+	out  []byte                 // what came, and was not read
+	err  error
 }
 
 // Read implements [io.Reader].
 func (b *tapBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if b.events {
-		if wait := b.stream(p[:n]); wait != nil {
-			return 0, wait
+	for len(b.out) == 0 {
+		if b.err != nil {
+			return 0, b.err
 		}
-		return n, err
+		b.out, b.err = b.next()
 	}
-	if b.read += n; b.read > b.most {
-		return 0, fmt.Errorf("an answer has more than %d bytes", b.most)
-	}
-	b.data = append(b.data, p[:n]...)
-	if err == io.EOF && !b.ended {
-		b.ended = true
-		_ = b.message(b.data)
-		b.data = nil
-	}
-	return n, err
+	n := copy(p, b.out)
+	b.out = b.out[n:]
+	return n, nil
 }
 
 // Close implements [io.Closer].
@@ -157,55 +161,96 @@ func (b *tapBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// stream takes bytes of a stream of events (HTML standard, "Server-sent events").
-func (b *tapBody) stream(p []byte) error {
-	for len(p) > 0 {
-		i := bytes.IndexByte(p, '\n')
-		if i < 0 {
-			if b.line = append(b.line, p...); len(b.line) > mcpwire.MaxMessage {
-				return mcpwire.ErrTooLong
-			}
-			return nil
-		}
-		line := bytes.TrimSuffix(append(b.line, p[:i]...), []byte("\r"))
-		b.line, p = b.line[:0], p[i+1:]
-		if len(line) == 0 {
-			data := b.data
-			b.data = b.data[:0]
-			if len(data) > 0 {
-				if err := b.message(data); err != nil {
-					return err
-				}
-			}
-			continue
-		}
-		if value, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-			if len(b.data) > 0 {
-				b.data = append(b.data, '\n')
-			}
-			if b.data = append(b.data, bytes.TrimPrefix(value, []byte(" "))...); len(b.data) > mcpwire.MaxMessage {
-				return mcpwire.ErrTooLong
-			}
-		}
+// rest returns what comes, as it comes.
+func (b *tapBody) rest() ([]byte, error) {
+	if _, err := b.in.Peek(1); err != nil {
+		return nil, err
 	}
-	return nil
+	part, _ := b.in.Peek(b.in.Buffered())
+	_, err := b.in.Discard(len(part))
+	return bytes.Clone(part), err
 }
 
-// message takes a message. It returns an error if the connection has ended.
-func (b *tapBody) message(text []byte) error {
-	msg, _ := jsonrpc.DecodeMessage(bytes.Clone(text)) // the SDK says what is wrong with one
-	switch m := msg.(type) {
-	case *jsonrpc.Response:
-		if id, err := json.Marshal(m.ID.Raw()); err == nil && bytes.Equal(id, b.id) {
-			b.call.keep(m.Result)
-		}
-	case *jsonrpc.Request:
-		if err := b.l.wait(m.IsCall()); err != nil {
-			return err
-		}
-		b.l.observe(b.call, m)
+// whole returns the body.
+func (b *tapBody) whole() ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(b.in, int64(b.most)+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(text) > b.most:
+		return nil, fmt.Errorf("an answer has more than %d bytes", b.most)
 	}
-	return nil
+	return text, io.EOF
+}
+
+// answer returns a body that is a message.
+func (b *tapBody) answer() ([]byte, error) {
+	text, err := b.whole()
+	if len(text) == 0 {
+		return nil, err
+	}
+	left, end := b.message(text)
+	if left == nil {
+		left = text
+	}
+	return left, cmp.Or(end, err)
+}
+
+// event returns an event of a stream of them (HTML standard, "Server-sent events").
+func (b *tapBody) event() ([]byte, error) {
+	var out, data []byte
+	var err error
+	kind, size := "", 0
+	for line := []byte{' '}; len(line) > 0 && err == nil; {
+		line, err = mcpwire.ReadLine(b.in)
+		if size += len(line); size > mcpwire.MaxMessage {
+			return nil, mcpwire.ErrTooLong
+		}
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		switch string(name) {
+		case "data":
+			if data != nil {
+				data = append(data, '\n')
+			}
+			data = append(data, bytes.TrimPrefix(value, []byte(" "))...)
+			continue
+		case "event":
+			kind = string(bytes.TrimSpace(value))
+		}
+		if len(line) > 0 {
+			out = append(append(out, line...), '\n')
+		}
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if len(data) > 0 && (kind == "" || kind == "message") {
+		var end error
+		if data, end = b.message(data); end != nil {
+			return nil, end
+		}
+	}
+	if len(data) > 0 {
+		out = append(append(out, "data: "...), bytes.ReplaceAll(data, []byte("\n"), []byte("\ndata: "))...)
+		out = append(out, '\n')
+	}
+	return append(out, '\n'), err
+}
+
+// message receives a message, and returns what is left of it for the SDK.
+func (b *tapBody) message(text []byte) ([]byte, error) {
+	msg, err := mcpwire.Decode(text)
+	if err != nil {
+		return text, nil // the SDK says what is wrong with it
+	}
+	left, err := b.l.receive(b.call, msg)
+	switch {
+	case err != nil || left == nil:
+		return nil, err
+	case left == msg:
+		return text, nil
+	}
+	return mcpwire.Encode(left)
 }
 
 // secrets returns what must not be in an error: the values of headers.

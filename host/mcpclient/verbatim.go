@@ -12,32 +12,60 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// observe sees each request and notification of the server in order, before the SDK does,
-// and before the answers that come after it. It reports whether the SDK does not need it. The
-// call is the one on whose stream it came; nil: unknown.
-func (l *link) observe(call *openCall, msg *jsonrpc.Request) bool {
-	switch msg.Method {
-	case "notifications/progress":
-		var p struct {
-			Token    json.RawMessage `json:"progressToken"`
-			Progress float64         `json:"progress"`
-			Total    float64         `json:"total"`
-			Message  string          `json:"message"`
+// receive takes each message of the server in its order, and returns what the SDK gets of it; nil:
+// nothing. A request or notification is of the call on whose stream it came; nil: unknown. It
+// returns an error if the connection has ended.
+func (l *link) receive(call *openCall, msg jsonrpc.Message) (jsonrpc.Message, error) {
+	switch m := msg.(type) {
+	case *jsonrpc.Response:
+		if call.keep(m) {
+			return &jsonrpc.Response{ID: m.ID, Result: emptyResult}, nil
 		}
-		if json.Unmarshal(msg.Params, &p) != nil {
-			return true
+	case *jsonrpc.Request:
+		if err := l.wait(m.IsCall()); err != nil {
+			return nil, err
 		}
-		if c := l.open.of(p.Token); c != nil {
-			c.progress(tool.Progress{Done: p.Progress, Total: p.Total, Message: sanitize.Line(p.Message, maxNote)})
+		switch m.Method {
+		case "notifications/progress":
+			l.progressed(m.Params)
+			return nil, nil //nolint:nilnil // the SDK does not need it
+		case "notifications/message":
+			l.logged(call, m.Params)
+			return nil, nil //nolint:nilnil // the SDK does not need it
+		case "elicitation/create", "sampling/createMessage", "roots/list":
+			return withOrigin(call, m), nil
 		}
-		return true
-	case "notifications/message":
-		l.logged(call, msg.Params)
-		return true
-	case "elicitation/create", "sampling/createMessage", "roots/list":
-		l.schemas.put(msg.Params, call)
 	}
-	return false
+	return msg, nil
+}
+
+// emptyResult is what the SDK decodes in place of the result of a tool, which is read from what
+// the server sent.
+var emptyResult = json.RawMessage(`{"content":[]}`)
+
+// wait returns when another message of the server may come.
+func (l *link) wait(request bool) error {
+	n := 1
+	if request {
+		n = requestCost
+	}
+	return l.pace.WaitN(l.life, n)
+}
+
+// progressed passes on the progress of a call.
+func (l *link) progressed(params json.RawMessage) {
+	var p struct {
+		Token    json.RawMessage `json:"progressToken"`
+		Progress float64         `json:"progress"`
+		Total    float64         `json:"total"`
+		Message  string          `json:"message"`
+	}
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
+	if c := l.open.of(p.Token); c != nil {
+		c.progress(tool.Progress{Done: p.Progress, Total: p.Total, Message: sanitize.Line(p.Message, maxNote)})
+	}
 }
 
 // Bounds of what is said during a call, in bytes.

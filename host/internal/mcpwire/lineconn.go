@@ -63,8 +63,8 @@ func (c *LineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		line, err := c.line()
-		if err == nil || errors.Is(err, io.EOF) && len(line) > 0 { // the last may have no newline
+		line, err := ReadLine(c.in)
+		if line = bytes.TrimSpace(line); err == nil || errors.Is(err, io.EOF) && len(line) > 0 { // the last may have no newline
 			err = c.take(line)
 		}
 		if err != nil {
@@ -76,15 +76,15 @@ func (c *LineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return msg, nil
 }
 
-// line returns the next line without the space around it, in memory of its own.
-func (c *LineConn) line() (line []byte, err error) {
+// ReadLine returns the next line without its end, in memory of its own; with an error, what is left.
+func ReadLine(in *bufio.Reader) (line []byte, err error) {
 	for {
-		part, err := c.in.ReadSlice('\n')
+		part, err := in.ReadSlice('\n')
 		if line = append(line, part...); len(line) > MaxMessage {
 			return nil, ErrTooLong
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
-			return bytes.TrimSpace(line), err
+			return bytes.TrimRight(line, "\r\n"), err
 		}
 	}
 }
