@@ -230,8 +230,8 @@ func TestCalls(t *testing.T) {
 			t.Error(got)
 		}
 		await(t, w.logged, w)
-		if !strings.Contains(w.all(), "WARN lg: look out") {
-			t.Error(w.all())
+		if strings.Count(w.all(), "WARN lg: look out") != 1 || len(heard.lines) > 0 {
+			t.Errorf("the line is there once: %s", w.all())
 		}
 	})
 }
