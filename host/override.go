@@ -14,27 +14,34 @@ import (
 // tool is a claim, which an override replaces. The zero value leaves every claim as it
 // is. The JSON names are those of toolhost.yaml.
 type Override struct {
-	// Disabled removes the tool: it is not listed, and calls do not find it. Its name
-	// stays taken.
-	Disabled bool `json:"disable,omitempty"`
-	// Name is the name that callers see; empty: the name that its source gives it.
-	Name string `json:"rename,omitempty"`
-	// Safety is how much harm the tool can do, more or less than is claimed;
-	// [tool.Unset]: as claimed.
-	Safety tool.Safety `json:"safety,omitempty"`
-	// Approval says which of its calls need a yes. Default: [policy.BySafety].
-	Approval policy.Rule `json:"approval,omitempty"`
-	// Permission is the capability that a caller must hold, empty: none; nil: as
+	// Disabled says whether the tool is removed.
+	//
+	// It is not listed, and calls do not find it. Its name stays taken.
+	Disabled bool `json:"disable,omitempty" default:"false" example:"true"`
+	// Name is the name that callers see. Default: the plugin's name for the tool.
+	Name string `json:"rename,omitempty" is:"tool" example:"read_file"`
+	// Safety is how much harm the tool can do: safe tools only look, cautious tools change what can be
+	// changed back, dangerous tools need approval. moderate is an older name for cautious. Default: as
 	// claimed.
-	Permission *tool.Capability `json:"permission,omitempty"`
-	// Idempotent says whether a call may be repeated; nil: as claimed.
-	Idempotent *bool `json:"idempotent,omitempty"`
-	// MaxRetries is how often a failed call is repeated; nil: as claimed.
-	MaxRetries *int `json:"retries,omitempty"`
-	// Timeout bounds one attempt, even above [WithMaxTimeout]; 0: as claimed.
-	Timeout time.Duration `json:"timeout,omitempty"`
-	// RateLimit bounds the calls of each caller; with Calls 0, no bound; nil: as claimed.
-	RateLimit *tool.RateLimit `json:"rate,omitempty"`
+	Safety tool.Safety `json:"safety,omitempty" example:"dangerous"`
+	// Idempotent says whether a call may be repeated with no further effect. Default: as claimed.
+	Idempotent *bool `json:"idempotent,omitempty" example:"false"`
+	// Approval is which calls need approval: default is the calls of dangerous tools, ask is every call,
+	// allow approves every call, and deny refuses every call.
+	Approval policy.Rule `json:"approval,omitempty" enum:"default,ask,allow,deny" words:"default="`
+	// RateLimit bounds the calls of each caller: a number of calls, a slash and a period of up to 24h, such
+	// as 10/1m or 5/s. unlimited lifts the tool's own limit. Default: as claimed.
+	RateLimit *tool.RateLimit `json:"rate,omitempty" example:"10/1m"`
+	// Timeout bounds one attempt, 1ms to 24h. Default: as claimed.
+	//
+	// It holds even above [WithMaxTimeout]. 0: as claimed.
+	Timeout time.Duration `json:"timeout,omitempty" example:"30s"`
+	// MaxRetries is how often a failed call may be repeated if that is safe, 0 to 10. Default: as claimed.
+	MaxRetries *int `json:"retries,omitempty" minimum:"0" maximum:"10" example:"0"`
+	// Permission is the capability that callers need, such as fs:read, or none. Default: as claimed.
+	//
+	// Empty: none; nil: as claimed.
+	Permission *tool.Capability `json:"permission,omitempty" is:"capability" words:"none=" example:"net"`
 }
 
 // overrides are the operator's overrides, by the names that owners give their tools.

@@ -75,9 +75,12 @@ type Config struct {
 
 // TLS names the files of a connection's certificates. Empty: not used.
 type TLS struct {
-	CA   string `json:"ca,omitempty"`   // the authorities that the server's certificate is checked by
-	Cert string `json:"cert,omitempty"` // the host's own certificate
-	Key  string `json:"key,omitempty"`  // its private key
+	// CA is the file of the authorities by which the server's certificate is checked.
+	CA string `json:"ca,omitempty" is:"path" example:"tls/ca.crt"`
+	// Cert is the file of the host's own certificate. Needs key.
+	Cert string `json:"cert,omitempty" is:"path" example:"tls/host.crt"`
+	// Key is the file of its private key.
+	Key string `json:"key,omitempty" is:"path" example:"tls/host.key"`
 }
 
 // Peer is another host that is known.
@@ -105,22 +108,24 @@ type Caller struct {
 	Name string
 }
 
-// Rule says how the calls of tools are placed.
+// Rule says how the calls of some mounted tools are placed.
 type Rule struct {
-	// Tools is a pattern of names. Required.
-	Tools string `json:"tools"`
-	// Version chooses among different definitions of a name: "newest", a version of the plugin, or
-	// "sha256:" and the first digits, at least 8, of the definition's digest. Default: newest.
-	Version string `json:"version,omitempty"`
-	// Labels are those that a host must have. Default: none.
-	Labels map[string]string `json:"labels,omitempty"`
-	// Avoid are labels: a host with one of them is used only if there is no other. Default: none.
-	Avoid map[string]string `json:"avoid,omitempty"`
-	// Durable has calls of the tool wait in a queue of NATS JetStream, where they outlive their caller and their
-	// host, and says how often one may run. [durable.AtLeastOnce] is the operator's word that the
-	// tool is idempotent or looks at the idempotency key. Labels and Avoid have no effect on where
-	// such a call runs. Default: empty, the caller waits for the host on a link.
-	Durable durable.Mode `json:"durable,omitempty"`
+	// Tools are the tools, by the names that they have here. * stands for any characters.
+	Tools string `json:"tools" is:"tools" example:"gpu.*"`
+	// Version is which one is used if hosts share different definitions of a name: newest, a version of
+	// the plugin, or a digest.
+	//
+	// A digest is "sha256:" and its first digits, at least 8.
+	Version string `json:"version,omitempty" is:"version" default:"newest" example:"1.4.0 | sha256:0123abcd"`
+	// Labels are labels that a host must have. Default: none.
+	Labels map[string]string `json:"labels,omitempty" key:"label_name" is:"label" example:"{\"region\": \"eu\"}"`
+	// Avoid is labels of hosts that are used only if there is no other. Default: none.
+	Avoid map[string]string `json:"avoid,omitempty" key:"label_name" is:"label" example:"{\"spot\": \"yes\"}"`
+	// Durable has calls wait in a queue of NATS JetStream, where they outlive their caller, see toolhost
+	// calls: at-least-once runs a call again if its host is lost, at-most-once does not. On a host that
+	// runs them, at-least-once says that a tool may be run again though it does not say that it is
+	// idempotent. labels and avoid have no effect on where they run. Default: calls wait for their host.
+	Durable durable.Mode `json:"durable,omitempty" enum:"at-least-once,at-most-once" example:"at-most-once"`
 }
 
 // NewestVersion is the [Rule.Version] that is the default.

@@ -3,93 +3,106 @@ package plugin
 import (
 	"encoding/json"
 	"reflect"
+	"sync"
 	"time"
 
-	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/internal/setting"
 )
 
 // Settings is how a plugin is run, as the operator decides. [DefaultSettings] returns
-// the defaults. The JSON names are those of toolhost.yaml.
+// the defaults.
+//
+// The JSON names are those of toolhost.yaml, of which package setting reads the tags: the first
+// paragraph of a comment is what its reference says. A setting of 0 is never, or no bound.
 type Settings struct {
-	// Enabled lets the plugin run. A plugin that is not enabled is listed and has no
-	// tools. Default: true.
-	Enabled bool `json:"enabled"`
+	// Enabled says whether the plugin or server runs. false under defaults runs only those that are
+	// enabled by name.
+	//
+	// A plugin that is not enabled is listed and has no tools.
+	Enabled bool `json:"enabled" default:"true" example:"false"`
 	// Reason explains in the plugin's status why it is not enabled. Empty: the
 	// operator disabled it.
 	Reason string `json:"-"`
 	// SHA256 is the digest, in hexadecimal digits, of the only content of the file that may run:
 	// a copy of it is compared, and runs. Default: empty, and any may.
 	SHA256 string `json:"-"`
-	// Args are the arguments of the binary. Default: none.
-	Args []string `json:"arguments,omitempty"`
+	// Args are arguments of the binary. Default: none.
+	Args []string `json:"arguments,omitempty" example:"--verbose"`
 	// Env holds variables, NAME=value, in addition to those of host.WithPluginEnv and
 	// the few that every plugin gets. Default: none.
 	Env []string `json:"-"`
-	// Config is the plugin's own configuration, a JSON object that fits the schema that
-	// the plugin declares. Default: none.
-	Config json.RawMessage `json:"config,omitempty"`
-	// Carrier is what calls travel on. Default: [Stream].
-	Carrier Carrier `json:"carrier"`
-	// Namespace says whether the plugin gets a PID namespace. Default: [NamespaceAuto].
-	Namespace Namespace `json:"namespace"`
-	// Sandbox is what the process may have. Default: what the plugin declares, at the level
-	// [BestEffort].
+	// Config is the plugin's own configuration, a mapping that fits the schema of the plugin. It is not
+	// kept secret: use environment for secrets. Default: none.
+	Config json.RawMessage `json:"config,omitempty" title:"a mapping, which the plugin gets as a JSON object" example:"{\"depth\": 3}"`
+	// Carrier is what calls travel on: stream, socket (faster) or unary. If a plugin does not offer it,
+	// the host uses the next that the plugin does: socket, then stream, then unary.
+	Carrier Carrier `json:"carrier" enum:"stream,socket,unary" default:"stream"`
+	// Namespace says whether the process gets its own PID namespace (Linux): auto makes one if the host
+	// may, on makes one or fails, off makes none. Quote on and off if your editor takes them for true
+	// and false.
+	Namespace Namespace `json:"namespace" enum:"auto,on,off" default:"auto"`
+	// Sandbox is what the process may have of this system, which the kernel enforces. Each line that is
+	// set replaces what the plugin declares that it needs; a plugin that declares nothing has what any
+	// process of this user has, where no line is set. declared takes back what defaults says.
 	Sandbox Sandbox `json:"sandbox"`
 	// Trace records what the process uses, to propose a sandbox. Nothing is refused to it,
 	// whatever Sandbox says, and it starts only where this can be seen: on Linux. Default: nil.
 	Trace *Trace `json:"-"`
-	// Previews lets approvers ask the plugin's tools what a call would do. Default: true.
-	Previews bool `json:"previews"`
-	// IdleTimeout ends a process that has had no calls for this long, or up to a quarter
-	// longer. The next call starts it again. Default: 0, never.
-	IdleTimeout time.Duration `json:"idle_time"`
-	// StartTimeout bounds a start, from fork to description. Default:
-	// [DefaultStartTimeout], which 0 also means.
-	StartTimeout time.Duration `json:"start_timeout"`
-	// CallTimeout bounds one attempt of a tool that names no limit itself; 0: no bound.
-	// Default: 1 min.
-	CallTimeout time.Duration `json:"call_timeout"`
-	// MaxTimeout bounds a call, over all attempts, of a tool that names a limit itself;
-	// 0: no bound. A host.Override.Timeout or CallTimeout that is longer takes
-	// precedence. Default: 10 min.
-	MaxTimeout time.Duration `json:"max_timeout"`
-	// AskTimeout bounds how long a question of a tool waits for an answer; 0: as long as its
-	// call. The limit of an attempt stands still meanwhile, and MaxTimeout does not.
-	// Default: 5 min.
-	AskTimeout time.Duration `json:"ask_timeout"`
-	// Limits bounds what calls may take.
+	// Previews says whether people who approve a call are shown what it would do. The host asks the
+	// plugin.
+	Previews bool `json:"previews" default:"true" example:"false"`
+	// IdleTimeout is how long a process may go without a call before it is ended, at least 1s, or never.
+	// The next call starts it again.
+	//
+	// It may be ended up to a quarter of it later.
+	IdleTimeout time.Duration `json:"idle_time" minimum:"1s" maximum:"8760h" words:"never=0" default:"never" example:"1h"`
+	// StartTimeout bounds a start, from fork to description, 100ms to 10m. An MCP server has a minute by
+	// default, because npx and uvx may have to download first.
+	//
+	// 0 means the default, [DefaultStartTimeout].
+	StartTimeout time.Duration `json:"start_timeout" minimum:"100ms" maximum:"10m" default:"10s" example:"20s"`
+	// CallTimeout bounds one attempt of a tool that names no limit itself, 1ms to 24h, or never.
+	CallTimeout time.Duration `json:"call_timeout" words:"never=0" default:"1m" example:"2m"`
+	// MaxTimeout bounds a call, over all attempts, of a tool that names a limit itself, 1ms to 24h, or
+	// never. A longer timeout under tools, or a longer call_timeout, takes precedence.
+	MaxTimeout time.Duration `json:"max_timeout" words:"never=0" default:"10m" example:"30m"`
+	// AskTimeout bounds how long a question of a tool waits for an answer, 1ms to 24h, or never, which is
+	// as long as its call. The limit of an attempt stands still meanwhile; max_timeout does not.
+	AskTimeout time.Duration `json:"ask_timeout" words:"never=0" default:"5m" example:"1m"`
+	// Limits are what the plugin's calls may take.
 	Limits Limits `json:"limits"`
-	// Restart says what happens to a plugin that fails again and again.
+	// Restart is what happens to a plugin that fails again and again. A failure is a start that does not
+	// succeed, or a run that ends too soon.
 	Restart RestartPolicy `json:"restart"`
 }
 
-// Limits bounds what the calls of one plugin's tools may take.
+// Limits bounds what the calls of one plugin's tools may take. 0 is unlimited, but for Waiting,
+// MaxRetries and Questions.
 type Limits struct {
-	// Running is how many calls run at a time; 0: no bound. Default: 256.
-	Running int `json:"running"`
-	// Waiting is how many more calls wait for their turn. Default: 1024.
-	Waiting int `json:"waiting"`
-	// MaxResult bounds a result, in bytes; 0: no bound of the host's own. Default: 64 MiB.
-	MaxResult int `json:"max_result"`
-	// MaxRetries bounds how often a failed call is repeated, whatever its tool asks for.
-	// Default: [tool.MaxRetryLimit].
-	MaxRetries int `json:"max_retries"`
-	// Questions is how many questions a call may put to its caller; 0: none. More than 256
-	// are a fault of the plugin. Default: 16.
-	Questions int `json:"questions"`
+	// Running is how many calls run at a time, 1 to 65536, or unlimited.
+	Running int `json:"running" minimum:"1" maximum:"65536" words:"unlimited=0" default:"256" example:"8"`
+	// Waiting is how many more calls wait for their turn, 0 to 1048576.
+	Waiting int `json:"waiting" minimum:"0" maximum:"1048576" default:"1024" example:"0"`
+	// MaxResult bounds a result, 1KiB to 1GiB, or unlimited.
+	//
+	// It is in bytes. A bound of the plugin's own holds, too.
+	MaxResult int `json:"max_result" is:"size" minimum:"1KiB" maximum:"1GiB" words:"unlimited=0" default:"64MiB" example:"1MiB"`
+	// MaxRetries bounds how often a failed call is repeated, whatever its tool asks for, 0 to 10.
+	MaxRetries int `json:"max_retries" minimum:"0" maximum:"10" default:"10" example:"2"`
+	// Questions is how many questions a call may put to its caller, 0 to 256.
+	//
+	// More than 256 are a fault of the plugin.
+	Questions int `json:"questions" minimum:"0" maximum:"256" default:"16" example:"4"`
 }
 
+var defaults = sync.OnceValue(func() (s Settings) {
+	setting.Defaults(&s)
+	return s
+})
+
 // DefaultSettings returns the settings of a plugin for which the operator has decided
-// nothing.
-func DefaultSettings() Settings {
-	return Settings{
-		Enabled: true, Carrier: Stream, Namespace: NamespaceAuto, Previews: true,
-		Sandbox:      Sandbox{Level: BestEffort},
-		StartTimeout: DefaultStartTimeout, CallTimeout: time.Minute, MaxTimeout: 10 * time.Minute, AskTimeout: 5 * time.Minute,
-		Limits:  Limits{Running: 256, Waiting: 1024, MaxResult: 64 << 20, MaxRetries: tool.MaxRetryLimit, Questions: 16},
-		Restart: RestartPolicy{}.withDefaults(),
-	}
-}
+// nothing. Those of toolhost.yaml also have an idle time, of 10 minutes.
+func DefaultSettings() Settings { return defaults() }
 
 // Equal reports whether two settings are the same.
 func (s Settings) Equal(other Settings) bool { return reflect.DeepEqual(s, other) }

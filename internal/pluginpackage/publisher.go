@@ -18,23 +18,26 @@ import (
 // Publishers are those whom the operator trusts, by the names that the operator gives them.
 type Publishers map[string]Publisher
 
-// Publisher is whom the operator trusts to publish plugins, and with what.
+// Publisher is whom you trust to publish plugins, and with what.
 type Publisher struct {
-	// Keys are minisign's public keys, each one line of base64 that begins with RW. Required.
-	Keys []string `json:"keys"`
-	// Plugins are the names of the plugins that it may publish; * stands for any characters.
+	// Keys are its public keys: the line of minisign.pub that begins with RW. Several let it change its
+	// key.
+	Keys []string `json:"keys" is:"minisign" minItems:"1" maxItems:"100" example:"RWTIoFL5WYgZ5h7tO+DRuvyX7wmHHHLYCN3+RMWBzFA3NQtiXHu0T2bz"`
+	// Plugins are the names of the plugins that it may publish. * stands for any characters.
+	//
 	// Required, so that a publisher cannot put its plugin in place of another's unless the
 	// operator says so.
-	Plugins []string `json:"plugins"`
-	// Sources are where its packages may be installed from, such as oci://ghcr.io/acme/*; * stands
-	// for any characters but a slash, and /** at the end for everything below. Empty: anywhere.
-	Sources []string `json:"sources,omitempty"`
-	// MaxSafety is the highest level that its tools may declare. Unset: dangerous.
-	MaxSafety tool.Safety `json:"max_safety,omitempty"`
-	// Permissions are the capabilities that its tools may ask of callers. Nil: any.
-	Permissions []tool.Capability `json:"permissions,omitzero"`
-	// Needs are what its plugins may need. Nil: anything, and they need not declare it.
-	Needs *tool.Needs `json:"needs,omitempty"`
+	Plugins []string `json:"plugins" is:"tools" minItems:"1" example:"acme-*"`
+	// Sources are where its packages may be installed from. * stands for any characters but a slash, and
+	// /** at the end for everything below. Default: anywhere.
+	Sources []string `json:"sources,omitempty" is:"source" example:"oci://ghcr.io/acme/*"`
+	// MaxSafety is the highest level that its tools may declare: safe, cautious or dangerous.
+	MaxSafety tool.Safety `json:"max_safety,omitempty" default:"dangerous" example:"cautious"`
+	// Permissions are the capabilities that its tools may ask of callers. Default: any.
+	Permissions []tool.Capability `json:"permissions,omitzero" is:"capability" minItems:"0" example:"fs:read"`
+	// Needs are what its plugins may declare to need, as under sandbox; what is not listed here they may
+	// not need. With it, a plugin that does not declare its needs is refused. Default: anything.
+	Needs *tool.Needs `json:"needs,omitempty" is:"need" without:"memory,cpu"`
 }
 
 // Check returns the publisher who signed a package, if it is one of them, the signature is right

@@ -34,17 +34,17 @@ import (
 type Needs struct {
 	// Read lists what the process reads: [Workspace], absolute paths, or paths that begin
 	// with ~/. A directory includes everything in it.
-	Read []string `json:"read,omitempty"`
+	Read []string `json:"read,omitempty" example:"workspace"`
 	// Write lists what it changes, and may read: [Workspace], [Cache] or paths.
-	Write []string `json:"write,omitempty"`
+	Write []string `json:"write,omitempty" example:"cache"`
 	// Net lists what it connects to: [Any], or host:port, such as api.example.com:443,
 	// *.example.com:443, 192.0.2.7:5432, [2001:db8::1]:53, or api.example.com:* for every
 	// port of a name or a public address. Loopback inside its own sandbox needs no entry.
-	Net []string `json:"net,omitempty"`
+	Net []string `json:"net,omitempty" example:"*.acme.example:443"`
 	// Exec lists the programs that it starts: [Any], names that are looked up in PATH,
 	// paths, or directories (everything in them). [Workspace] and [Cache] are for what is
 	// built or installed there: programs, and libraries that are loaded from there.
-	Exec []string `json:"exec,omitempty"`
+	Exec []string `json:"exec,omitempty" example:"git"`
 	// Memory is how much memory it and what it starts need, in bytes, from 1 MiB to 1 PiB;
 	// 0: not said.
 	Memory int64 `json:"memory,omitempty"`

@@ -31,8 +31,8 @@ func Diff(before, after *Config) Changes {
 		Defaults: diffPlugin(before.Defaults, after.Defaults, a["defaults"], b["defaults"]),
 		Plugins:  map[string][]string{},
 		Servers:  Differing(before.Servers, after.Servers, Server{}),
-		Tools:    differing(a["tools"], b["tools"], root().member("tools").each.tree(Tool{})),
-		Callers:  differing(a["callers"], b["callers"], root().member("callers").each.tree(Caller{})),
+		Tools:    differing(a["tools"], b["tools"], shownMapping(root().Member("tools").Each, Tool{})),
+		Callers:  differing(a["callers"], b["callers"], shownMapping(root().Member("callers").Each, Caller{})),
 	}
 	for _, named := range []map[string]Plugin{before.Plugins, after.Plugins} {
 		for name := range named {

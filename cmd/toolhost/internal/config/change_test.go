@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"reflect"
 	"testing"
-	"time"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -72,17 +71,6 @@ func within(t *testing.T, key string, got, want any) {
 	has, _ := got.(map[string]any)
 	for name := range wanted {
 		within(t, key+"."+name, has[name], wanted[name])
-	}
-}
-
-func TestDurations(t *testing.T) {
-	t.Parallel()
-	for want, d := range map[string]time.Duration{
-		"10m": 10 * time.Minute, "1h": time.Hour, "1h30m": 90 * time.Minute, "30s": 30 * time.Second, "100ms": 100 * time.Millisecond,
-	} {
-		if got := durationText(d); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
 	}
 }
 

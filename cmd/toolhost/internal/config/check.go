@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/setting"
 )
 
 // check notes settings that contradict each other.
@@ -107,7 +109,7 @@ func (r *reader) ordered(parent, name, most string, value, limit time.Duration) 
 	for _, at := range []string{name, most} {
 		if value > limit && r.has(parent+at) {
 			text := "%s, %s, is above %s, %s"
-			r.at(parent+at, "change one of them", text, name, durationText(value), most, durationText(limit))
+			r.at(parent+at, "change one of them", text, name, setting.Duration(value), most, setting.Duration(limit))
 			return
 		}
 	}

@@ -11,60 +11,78 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/setting"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Config is what a toolhost.yaml says, with every default filled in. It is not changed
-// after it was read. The JSON names are the keys of the file; the schema documents them.
+// Config is what a toolhost.yaml says, with every default filled in. It is not changed after it was
+// read. Paths are absolute. The comments of the fields are what the reference says of the settings.
 type Config struct {
 	// File is the path that was read.
 	File string `json:"-"`
 
-	// PluginDirs are directories of plugin binaries, absolute. Default: none is named, and
-	// the command chooses (--plugin-dir, TOOLHOST_PLUGIN_DIR, plugins next to the program,
-	// the user's data directory).
-	PluginDirs []string `json:"plugin_dirs,omitempty"`
-	// InstallDir is where plugins are installed, absolute. Default: empty, a directory of the
-	// user's.
-	InstallDir string `json:"install_dir,omitempty"`
-	// Root is the workspace, absolute. Default: empty, the current directory.
-	Root string `json:"root,omitempty"`
-	// CacheDir is where the host remembers what plugins say about themselves, absolute.
-	// Default: empty, a directory of the user's.
-	CacheDir string `json:"cache_dir,omitempty"`
-	// Socket is where the daemon listens, absolute. Default: empty, a path of the user's.
-	Socket string `json:"socket,omitempty"`
-	// Lock is [LockRequired], [LockOff], or the absolute path of another file, which is
-	// then required. Default: empty, and the toolhost.lock next to the file is required
-	// once it has been seen.
-	Lock string `json:"lock,omitempty"`
-	// Trust says whose plugins run.
+	// PluginDirs are directories of plugin binaries, in the order in which plugins get the names they
+	// claim. Default: plugins next to the program, then the user's data directory.
+	PluginDirs []string `json:"plugin_dirs,omitempty" is:"path" example:"plugins"`
+	// Root is the workspace that plugins work on. Default: the current directory.
+	Root string `json:"root,omitempty" is:"path" example:"workspace"`
+	// Lock is the lock file, which pins plugins to their bytes. required runs nothing without the
+	// toolhost.lock next to this file, off ignores it, and a path names another file, which is then
+	// required. Default: the toolhost.lock next to this file, required once it has been seen.
+	Lock string `json:"lock,omitempty" is:"path" words:"required off" example:"required | off | pins/toolhost.lock"`
+	// Trust is whose plugins run. The publishers of packages sign them with minisign; what their keys
+	// sign, and how much it may declare, is up to you. A wrong signature is always refused. It is about
+	// plugins in any plugin directory, not about MCP servers.
 	Trust Trust `json:"trust"`
-	// HoldNew keeps plugins that were never enabled from running. Default: false.
-	HoldNew bool `json:"hold_new"`
-	// LogLevel is trace, debug, info, warn, error or off. Default: warn.
-	LogLevel string `json:"log_level"`
-	// Audit configures the audit log.
+	// HoldNew says whether plugins that were never enabled are held, that is listed and not run, until
+	// toolhost plugins enable.
+	HoldNew bool `json:"hold_new" example:"true"`
+	// LogLevel is what is logged on standard error: trace, debug, info, warn, error or off.
+	LogLevel string `json:"log_level" enum:"trace,debug,info,warn,error,off" default:"warn"`
+	// Socket is the Unix socket on which the daemon listens for the other commands. Default: a path in the
+	// user's runtime directory.
+	Socket string `json:"socket,omitempty" is:"path" example:"run/toolhost.sock"`
+	// CacheDir is where the host remembers what plugins say about themselves, private to the user.
+	// Default: a directory in the user's cache.
+	CacheDir string `json:"cache_dir,omitempty" is:"path" example:"cache"`
+	// InstallDir is the directory of toolhost's own to which it installs plugins. They are served besides
+	// those of plugin_dirs. Default: toolhost/installed in the user's data directory.
+	InstallDir string `json:"install_dir,omitempty" is:"path" example:"installed"`
+	// Audit is the audit log, a record of calls.
 	Audit Audit `json:"audit"`
-	// Metrics says where a daemon serves numbers, besides its socket.
+	// Metrics is where a daemon serves numbers for Prometheus, besides its socket. Every user of this
+	// machine can read them there.
 	Metrics Metrics `json:"metrics"`
-	// MCP says how the tools are served to MCP clients.
+	// MCP is how toolhost serve --mcp http serves the tools to MCP clients. Each client needs a token: one
+	// of toolhost token new, or one of the issuer under oidc.
 	MCP MCP `json:"mcp"`
-	// Approvals says how people are asked for approval.
+	// Approvals is how people are asked for approval.
 	Approvals Approvals `json:"approvals"`
-	// Sessions bounds named sessions.
+	// Sessions are named sessions (toolhost call --session NAME), in which plugins of the daemon keep state
+	// over several commands.
 	Sessions Sessions `json:"sessions"`
-	// Defaults are the settings of plugins that are not named.
-	Defaults Plugin `json:"defaults"`
-	// Plugins are the settings of named plugins, with Defaults filled in.
-	Plugins map[string]Plugin `json:"plugins,omitempty"`
-	// Servers are the MCP servers that are mounted, by name.
-	Servers map[string]Server `json:"mcp_servers,omitempty"`
-	// Tools is what the operator decides about tools, by the names that plugins give them.
-	Tools map[string]Tool `json:"tools,omitempty"`
-	// Callers is what the operator decides about callers, such as cli.
-	Callers map[string]Caller `json:"callers,omitempty"`
-	// NATS is what a daemon does in a fleet.
+	// Defaults are settings of all plugins, which plugins that are named under plugins may override.
+	Defaults Plugin `json:"defaults" without:"arguments,config"`
+	// Plugins are settings of single plugins, by the names of their files without toolhost-plugin- in
+	// front and .exe at the end. A plugin can have all the settings of defaults, which it overrides, and a
+	// few more.
+	Plugins map[string]Plugin `json:"plugins,omitempty" key:"plugin_name"`
+	// Servers are MCP servers whose tools are served as NAME.TOOL, by the names that you give them. In their
+	// texts ${NAME} is the value of a variable and ${NAME:-text} has a default; a variable that is not set
+	// costs that server only. A tool is dangerous until you say otherwise under tools; toolhost mcp import
+	// proposes that.
+	Servers map[string]Server `json:"mcp_servers,omitempty" key:"server_name"`
+	// Tools are what you decide about single tools, by the names that their plugins give them. It replaces
+	// what the plugins claim.
+	Tools map[string]Tool `json:"tools,omitempty" key:"tool_name"`
+	// Callers are what you decide about callers, by name: their grants, rates and bounds hold over all their
+	// commands, and the audit log names them. The user who runs the daemon or the command is cli; other
+	// users are those named by uid. An MCP client is the caller of its token, and on standard input the
+	// caller mcp. A caller that is not named holds no capability, sees all tools, and is asked.
+	Callers map[string]Caller `json:"callers,omitempty" key:"caller_name"`
+	// NATS is how the daemon (toolhost serve) meets other hosts over NATS, in a fleet. By default it meets
+	// none, shares no tool and mounts none. Hosts know each other by their keys (toolhost fleet key): those
+	// with the same key, and those under peers.
 	NATS NATS `json:"nats"`
 
 	digest [sha256.Size]byte // of the file's content
@@ -74,33 +92,36 @@ type Config struct {
 
 // Trust says whose plugins run.
 type Trust struct {
-	// Required runs only plugins that a publisher has signed. Default: false.
-	Required bool `json:"required"`
-	// Publishers are those who are trusted, by name. Default: none.
-	Publishers map[string]host.Publisher `json:"publishers,omitempty"`
+	// Required says whether a plugin runs only if one of the publishers has signed it. Signatures are in
+	// .signed in the plugin directory; toolhost plugins install puts them there.
+	Required bool `json:"required" example:"true"`
+	// Publishers are publishers by the names that you give them.
+	Publishers map[string]host.Publisher `json:"publishers,omitempty" key:"publisher_name"`
 }
 
 // Audit configures the audit log.
 type Audit struct {
-	// Path is the file, absolute, or [AuditOff]. Default: empty, a file of the user's.
-	Path string `json:"path,omitempty"`
-	// Required refuses calls of tools at or above a level if the log cannot be written.
-	// Default: [tool.Unset], which refuses no call.
-	Required tool.Safety `json:"required"`
-	// MaxSize is how large a file grows, in bytes. Default: 64 MiB.
-	MaxSize int64 `json:"max_size"`
-	// MaxFiles is how many full files are kept. Default: 8.
-	MaxFiles int `json:"max_files"`
-	// MaxAge is how long lines are kept; 0: any time. Default: 0.
-	MaxAge time.Duration `json:"max_age"`
+	// Path is the file of the log, or off to keep none. Default: a file in the user's state directory.
+	Path string `json:"path,omitempty" is:"path" words:"off" example:"audit.jsonl"`
+	// Required refuses calls of tools at or above this level (safe, cautious, dangerous) if the log
+	// cannot be written, as on a full disk. none refuses no call.
+	Required tool.Safety `json:"required" enum:"safe,cautious,moderate,dangerous,none" words:"none="`
+	// MaxSize is how large a file of the log grows before the next one is begun, 64KiB to 1024GiB.
+	MaxSize int64 `json:"max_size" is:"size" minimum:"64KiB" maximum:"1024GiB" default:"64MiB" example:"256MiB"`
+	// MaxFiles is how many full files are kept, 1 to 900; the oldest are deleted.
+	MaxFiles int `json:"max_files" minimum:"1" maximum:"900" default:"8" example:"100"`
+	// MaxAge is how long lines are kept, 1h to 876000h, or never to delete none for their age. Whole files
+	// are deleted, when a call is recorded, so a line may be kept a quarter longer. max_size and max_files
+	// hold too.
+	MaxAge time.Duration `json:"max_age" minimum:"1h" maximum:"876000h" words:"never=0" example:"720h"`
 }
 
 // Metrics says where a daemon serves numbers, besides its socket.
 type Metrics struct {
-	// Address is a loopback address with a port. Default: empty, none.
-	Address string `json:"address,omitempty"`
-	// Profiles serves /debug/pprof/ there, too. Default: false.
-	Profiles bool `json:"profiles"`
+	// Address is a loopback address with a port. Default: none.
+	Address string `json:"address,omitempty" is:"loopback" example:"127.0.0.1:9464"`
+	// Profiles says whether /debug/pprof/ is served there, too.
+	Profiles bool `json:"profiles" example:"true"`
 }
 
 // Words that take the place of a path.
@@ -112,12 +133,13 @@ const (
 
 // Approvals says how people are asked for approval.
 type Approvals struct {
-	// Timeout is how long a question waits for an answer before it counts as a no.
-	// Default: 5m.
-	Timeout time.Duration `json:"timeout"`
-	// Ask is who is asked, unless the tool or the caller says otherwise: the first that can be.
-	// Default: [AskClient].
-	Ask []Asker `json:"ask"`
+	// Timeout is how long a question waits for an answer before it counts as a no, 1s to 24h.
+	Timeout time.Duration `json:"timeout" minimum:"1s" default:"5m" example:"1m"`
+	// Ask is who is asked about calls that need approval, in this order, the first that can be: client is
+	// the program that makes the call, which asks its user (an MCP client, or a command on its terminal),
+	// terminal is the terminal on which toolhost itself runs, and queue is the daemon's queue, which you
+	// answer with toolhost approvals.
+	Ask []Asker `json:"ask" is:"asker" default:"client" example:"client,queue"`
 }
 
 // Asker is who is asked about a call that needs approval.
@@ -134,11 +156,11 @@ const (
 	AskQueue Asker = "queue"
 )
 
-// Tool is what the operator decides about a tool.
+// Tool is what you decide about one tool. What is not set here is as the plugin claims.
 type Tool struct {
 	host.Override
-	// Ask is who is asked about its calls. Default: none, who is asked about the caller's.
-	Ask []Asker `json:"ask,omitempty"`
+	// Ask is who is asked about its calls, as in approvals.ask, whoever calls. Default: as the caller's.
+	Ask []Asker `json:"ask,omitempty" is:"asker" example:"queue"`
 }
 
 // Overrides returns what a host is told of tools.
@@ -166,32 +188,29 @@ func (c *Config) Asked(of Caller, seen string) []Asker {
 
 // Sessions bounds named sessions.
 type Sessions struct {
-	// IdleTime is how long a session may go without a call before it ends; 0: any time.
-	// Default: 1h.
-	IdleTime time.Duration `json:"idle_time"`
-	// Max is how many sessions each caller may have. Default: 16.
-	Max int `json:"max"`
+	// IdleTime is how long a session may go without a call before it ends, 1s to 8760h, or never.
+	IdleTime time.Duration `json:"idle_time" minimum:"1s" maximum:"8760h" words:"never=0" default:"1h" example:"8h"`
+	// Max is how many sessions each caller may have at a time, 1 to 1000.
+	Max int `json:"max" minimum:"1" maximum:"1000" default:"16" example:"4"`
 }
 
-// Plugin is how a plugin is run. Its Env is empty: [Environment] has to be resolved.
+// Plugin is settings of one plugin. What is not set here is as under defaults.
+//
+// Its Env is empty: [Environment] has to be resolved.
 type Plugin struct {
 	plugin.Settings
-	// Environment holds the variables. Those of the defaults are in it if the plugin does
+	// Environment are variables that the plugin gets in addition to the few that every plugin gets from the
+	// host (PATH, HOME, TMPDIR, LANG, TZ, XDG_CACHE_HOME, GO*). Each is a value, {from_env: NAME} or
+	// {from_file: PATH}. Values are never shown again. Variables of defaults are added if the plugin does
 	// not set the same names.
-	Environment Environment `json:"environment,omitempty"`
+	Environment Environment `json:"environment,omitempty" key:"variable_name" is:"variable" example:"{\"LOG_FORMAT\": \"json\", \"API_TOKEN\": {\"from_env\": \"EXAMPLE_API_TOKEN\"}}"`
 }
 
 // Default returns what an empty file says.
 func Default() *Config {
 	nothing := &source{lines: []string{""}, hidden: []int{-1}}
-	c := &Config{
-		LogLevel: "warn", Approvals: Approvals{Timeout: 5 * time.Minute, Ask: []Asker{AskClient}},
-		Audit:    Audit{MaxSize: 64 << 20, MaxFiles: 8},
-		Sessions: Sessions{IdleTime: time.Hour, Max: 16},
-		MCP:      defaultMCP(), NATS: NATS{MaxCalls: 1024},
-		Defaults: Plugin{Settings: plugin.DefaultSettings()},
-		src:      func() *source { return nothing },
-	}
+	c := &Config{src: func() *source { return nothing }}
+	setting.Defaults(c)
 	c.Defaults.IdleTimeout = 10 * time.Minute
 	return c
 }

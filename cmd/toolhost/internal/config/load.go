@@ -43,7 +43,7 @@ func Parse(name string, content []byte) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: relative paths cannot be made absolute: %w", name, err)
 	}
-	r := &reader{findings: &findings{src: src}, places: map[string]place{}, faulty: map[*node]bool{}}
+	r := &reader{findings: &findings{src: src}, places: map[string]place{}}
 	if bad != nil {
 		r.add(bad.at, "", bad.hint, "%s", bad.message)
 		return nil, r.err()
@@ -51,8 +51,8 @@ func Parse(name string, content []byte) (*Config, error) {
 	c := Default()
 	c.File, c.digest, c.places, c.src = name, sha256.Sum256(content), r.places, func() *source { return src }
 	if tree := parseTree(r.findings, text); tree != nil {
-		r.judge(tree)
-		if err := c.decode(r.mapping("", tree, root())); err != nil {
+		file, _ := r.value("", tree, root()).(map[string]any)
+		if err := c.decode(file); err != nil {
 			r.add(place{1, 1}, "", "", "the file cannot be read: %v", err)
 		}
 		r.check(c)

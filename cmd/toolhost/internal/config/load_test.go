@@ -74,7 +74,7 @@ func TestInitial(t *testing.T) {
 		t.Errorf("what it shows as defaults are none: %v", d.Defaults)
 	}
 	for name, l := range levels() {
-		for _, key := range l.keys() {
+		for _, key := range keys(l.Setting) {
 			if !regexp.MustCompile(`(?m)^ *` + key + `:`).MatchString(all) {
 				t.Errorf("%s.%s is not explained", name, key)
 			}

@@ -1,27 +1,9 @@
 package config
 
 import (
-	"reflect"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/toolhost/toolhost/host/fleet"
 )
-
-// What is in lists and maps of the schema is what the Go types have.
-func TestNATSHasTheKeysOfTheStructs(t *testing.T) {
-	t.Parallel()
-	nats := root().member("nats")
-	for of, s := range map[reflect.Type]*setting{
-		reflect.TypeFor[Peer](): nats.member("peers").each, reflect.TypeFor[fleet.Peer](): nats.member("peers").each,
-		reflect.TypeFor[fleet.Rule](): nats.member("rules").each, reflect.TypeFor[fleet.TLS](): nats.member("tls"),
-	} {
-		if !slices.Equal(s.keys(), tagsOf(of)) {
-			t.Errorf("the schema has %v, and %v %v", s.keys(), of, tagsOf(of))
-		}
-	}
-}
 
 // A host that calls itself as it likes gets no more than it is given, and no counts of its own.
 func TestNATSCaller(t *testing.T) {

@@ -6,26 +6,36 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/internal/setting"
 )
 
 // reader turns a tree into the JSON that the host's types decode, and notes all problems.
 type reader struct {
 	*findings
 	places map[string]place // of the settings that are there
-	faulty map[*node]bool   // values and keys for which a problem was noted
 }
 
 // mapping reads the entries of a mapping that are right. A key with nothing beneath it,
 // as when all of that is commented out, is an empty mapping.
-func (r *reader) mapping(key string, n *node, s *setting) map[string]any {
+func (r *reader) mapping(key string, n *node, s *setting.Setting) map[string]any {
 	out := map[string]any{}
 	for _, e := range n.entries {
-		child, at := s.member(e.key.text), below(key, e.key.text)
-		if child == nil || r.faulty[e.key] {
+		child, at := s.Member(e.key.text), below(key, e.key.text)
+		switch {
+		case child == nil:
+			r.unknown(at, e.key, s)
+			continue
+		case s.Names != nil && s.Names.Not != "" && setting.Regexp(s.Names.Not).MatchString(e.key.text):
+			r.addKey(e.key, at, s.Names.NotTitle, "this name cannot be used here")
+			continue
+		case s.Names != nil && !setting.Regexp(s.Names.Pattern).MatchString(e.key.text):
+			r.addKey(e.key, at, s.Names.Title, "this name cannot be used here")
 			continue
 		}
 		r.places[at] = e.value.at
-		if s.names != nil {
+		if s.Names != nil {
 			r.places[at] = e.key.at
 		}
 		if v := r.value(at, e.value, child); v != nil {
@@ -36,78 +46,102 @@ func (r *reader) mapping(key string, n *node, s *setting) map[string]any {
 }
 
 // value reads a value; nil: it says nothing, or it is wrong.
-func (r *reader) value(key string, n *node, s *setting) any {
+func (r *reader) value(key string, n *node, s *setting.Setting) any {
 	switch {
-	case r.faulty[n]:
-		return nil
-	case s.isMapping() && (n.kind == mapping || n.kind == null):
+	case !takes(s, n.kind):
+	case s.IsMapping() && (n.kind == mapping || n.kind == null):
+		if s.Names != nil && len(n.entries) > s.MaxItems || s.Also != nil && len(n.entries) != 1 {
+			break
+		}
 		return r.mapping(key, n, s)
 	case n.kind == null:
 		return nil
 	case n.kind == mapping:
 		return r.freeForm(key, n)
 	case n.kind == list:
-		items := make([]any, len(n.items))
-		for i, one := range n.items {
-			at := item(key, i)
-			r.places[at] = one.at
-			items[i] = r.value(at, one, s.each)
+		if len(n.items) < s.MinItems || len(n.items) > s.MaxItems {
+			break
 		}
-		return items
-	case !s.takes(n.kind), slices.Contains(s.Type, "integer") && n.kind == number && !wholeNumber(n.text):
-		r.wrong(key, n, s) // the schema takes 0x10 for text, and 1.0 for a whole number
-		return nil
-	case n.kind == text || s.WriteOnly || s.Format == "label":
+		return r.list(key, n, s)
+	case n.kind == text || s.Secret || s.Also != nil:
 		return r.text(key, n, s)
+	case n.kind == boolean || r.inRange(n, s):
+		return json.RawMessage(n.text)
 	}
-	return json.RawMessage(n.text)
+	r.wrong(key, n, s)
+	return nil
 }
 
-func wholeNumber(text string) bool {
-	_, err := strconv.Atoi(text)
-	return err == nil
+func (r *reader) list(key string, n *node, s *setting.Setting) any {
+	items, seen := make([]any, len(n.items)), map[string]bool{}
+	for i, one := range n.items {
+		at := item(key, i)
+		r.places[at] = one.at
+		items[i] = r.value(at, one, s.Each)
+		if s.Each.Enum != nil && items[i] != nil && seen[one.text] {
+			r.add(one.at, at, "keep one of them", "%s is there twice", shown(one.text))
+		}
+		seen[one.text] = true
+	}
+	return items
+}
+
+// inRange reports whether a number is one of those that the setting takes.
+func (r *reader) inRange(n *node, s *setting.Setting) bool {
+	_, err := strconv.Atoi(n.text)
+	if !plainNumber(n.text) || err != nil && slices.Contains(s.Types, "integer") {
+		return false
+	}
+	value, _ := strconv.ParseFloat(n.text, 64)
+	least, _ := strconv.ParseFloat(s.Minimum, 64)
+	most, _ := strconv.ParseFloat(s.Maximum, 64)
+	return s.Maximum == "" || value >= least && value <= most
 }
 
 // maxText bounds a text, in bytes.
 const maxText = 32 << 10
 
 // text reads a scalar as text, and converts it to what the host takes for it.
-func (r *reader) text(key string, n *node, s *setting) any {
-	if strings.ContainsRune(n.text, 0) {
-		r.add(n.at, key, "remove it", "the text has a NUL character")
-		return nil
+func (r *reader) text(key string, n *node, s *setting.Setting) any {
+	if i := slices.IndexFunc(s.Words, func(w setting.Word) bool { return w.Name == n.text }); i >= 0 {
+		return s.Words[i].Means
 	}
+	length := utf8.RuneCountInString(n.text)
 	most := maxText
-	if s.WriteOnly {
+	if s.Secret {
 		most = maxValue
 	}
-	if len(n.text) > most {
+	switch {
+	case s.IsList() || !slices.Contains(s.Types, "string") || isNumber(s), // for which only words are taken
+		s.Enum != nil && !slices.Contains(s.Enum, n.text),
+		length < s.MinLength || s.MaxLength > 0 && length > s.MaxLength,
+		s.Pattern != "" && !setting.Regexp(s.Pattern).MatchString(n.text),
+		s.Not != "" && setting.Regexp(s.Not).MatchString(n.text):
+		r.wrong(key, n, s)
+		return nil
+	case strings.ContainsRune(n.text, 0):
+		r.add(n.at, key, "remove it", "the text has a NUL character")
+		return nil
+	case len(n.text) > most:
 		r.add(n.at, key, "shorten it", "the text has %d bytes, more than %d", len(n.text), most)
 		return nil
 	}
-	if v, ok := s.Words[n.text]; ok {
-		return v
-	}
-	switch s.Format {
-	case "file-path":
+	switch s.Form {
+	case setting.FilePath:
 		return r.path(key, n)
-	case "program":
+	case setting.Program:
 		return r.program(key, n, s)
 	}
-	f, ok := forms[s.Format]
-	if !ok {
-		return n.text
-	}
-	v, ok := f.read(n.text)
+	v, ok := s.Value(n.text)
 	if !ok {
 		r.wrong(key, n, s)
 		return nil
 	}
 	if v, ok := v.(int64); ok {
-		least, _ := f.read(s.Least)
-		most, _ := f.read(s.Most)
+		least, _ := s.Value(s.Minimum)
+		most, _ := s.Value(s.Maximum)
 		if v < least.(int64) || v > most.(int64) {
-			r.add(n.at, key, fmt.Sprintf("give %s to %s%s", s.Least, s.Most, s.orWords()), "%s is out of range", shown(n.text))
+			r.add(n.at, key, fmt.Sprintf("give %s to %s%s", s.Minimum, s.Maximum, orWords(s)), "%s is out of range", shown(n.text))
 			return nil
 		}
 	}

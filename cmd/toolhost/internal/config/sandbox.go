@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/egress"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/setting"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -46,7 +47,7 @@ func (r *reader) checkSandboxes(c *Config) {
 
 // checkSandbox looks at the lines that the file has here, and not at those that are inherited.
 func (r *reader) checkSandbox(key string, s plugin.Sandbox) {
-	for _, line := range root().member("defaults").member("sandbox").keys() {
+	for _, line := range keys(root().Member("defaults").Member("sandbox")) {
 		if line != "level" && s.Level == plugin.NoSandbox && r.has(below(key, line)) {
 			r.at(below(key, line), "remove it, or choose another level", "it has no effect at the level none")
 		}
@@ -100,7 +101,7 @@ func ofKernel(path string) bool {
 }
 
 // program reads the name or the path of a program.
-func (r *reader) program(key string, n *node, s *setting) any {
+func (r *reader) program(key string, n *node, s *setting.Setting) any {
 	switch {
 	case strings.ContainsAny(n.text, `/${~`), strings.ContainsRune(n.text, filepath.Separator):
 		return r.path(key, n)

@@ -4,79 +4,42 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/toolhost/toolhost/host/plugin"
-	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/schema"
+	"github.com/toolhost/toolhost/internal/setting"
 )
 
 type object = map[string]any
 
-// level is one mapping of the file, for which the schema and the Go type must have the
-// same keys.
+// level is one mapping of the file.
 type level struct {
-	*setting
-	of    reflect.Type
+	*setting.Setting
 	where string // how a file has it
 }
 
 func levels() map[string]level {
 	top := root()
-	one := top.member("plugins").each
-	caller := top.member("callers").each
+	one := top.Member("plugins").Each
+	caller := top.Member("callers").Each
 	return map[string]level{
-		"":             {top, reflect.TypeFor[Config](), "%s"},
-		"audit":        {top.member("audit"), reflect.TypeFor[Audit](), `{"audit":%s}`},
-		"approvals":    {top.member("approvals"), reflect.TypeFor[Approvals](), `{"approvals":%s}`},
-		"mcp":          {top.member("mcp"), reflect.TypeFor[MCP](), `{"mcp":%s}`},
-		"mcp.limits":   {top.member("mcp").member("limits"), reflect.TypeFor[MCPLimits](), `{"mcp":{"limits":%s}}`},
-		"mcp.tasks":    {top.member("mcp").member("tasks"), reflect.TypeFor[MCPTasks](), `{"mcp":{"tasks":%s}}`},
-		"plugin":       {one, reflect.TypeFor[Plugin](), `{"plugins":{"p":%s}}`},
-		"limits":       {one.member("limits"), reflect.TypeFor[plugin.Limits](), `{"plugins":{"p":{"limits":%s}}}`},
-		"restart":      {one.member("restart"), reflect.TypeFor[plugin.RestartPolicy](), `{"plugins":{"p":{"restart":%s}}}`},
-		"sandbox":      {one.member("sandbox"), reflect.TypeFor[plugin.Sandbox](), `{"plugins":{"p":{"sandbox":%s}}}`},
-		"server":       {top.member("mcp_servers").each, reflect.TypeFor[Server](), `{"mcp_servers":{"s":%s}}`},
-		"oauth":        {top.member("mcp_servers").each.member("oauth"), reflect.TypeFor[OAuth](), `{"mcp_servers":{"s":{"oauth":%s}}}`},
-		"tool":         {top.member("tools").each, reflect.TypeFor[Tool](), `{"tools":{"t":%s}}`},
-		"caller":       {caller, reflect.TypeFor[Caller](), `{"callers":{"c":%s}}`},
-		"nats":         {top.member("nats"), reflect.TypeFor[NATS](), `{"nats":%s}`},
-		"caller.tools": {caller.member("tools"), reflect.TypeFor[Visible](), `{"callers":{"c":{"tools":%s}}}`},
-	}
-}
-
-func tagsOf(of reflect.Type) []string {
-	var tags []string
-	for f := range of.Fields() {
-		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case f.Anonymous:
-			tags = append(tags, tagsOf(f.Type)...)
-		case f.IsExported() && tag != "-":
-			tags = append(tags, tag)
-		}
-	}
-	slices.Sort(tags)
-	return tags
-}
-
-func TestSchemaHasTheKeysOfTheStruct(t *testing.T) {
-	t.Parallel()
-	for name, l := range levels() {
-		if tags := tagsOf(l.of); !slices.Equal(l.keys(), tags) || len(tags) == 0 {
-			t.Errorf("%q: the schema has %v\nthe type %v", name, l.keys(), tags)
-		}
-	}
-	withOwn := append(root().member("defaults").keys(), "arguments", "config")
-	slices.Sort(withOwn)
-	if got := levels()["plugin"].keys(); !slices.Equal(got, withOwn) {
-		t.Errorf("a plugin has %v, with defaults %v", got, withOwn)
-	}
-	if !strings.Contains(string(Schema()), `"$id": "`+SchemaURL+`"`) {
-		t.Error("$id is another")
+		"":             {top, "%s"},
+		"audit":        {top.Member("audit"), `{"audit":%s}`},
+		"approvals":    {top.Member("approvals"), `{"approvals":%s}`},
+		"mcp":          {top.Member("mcp"), `{"mcp":%s}`},
+		"mcp.limits":   {top.Member("mcp").Member("limits"), `{"mcp":{"limits":%s}}`},
+		"mcp.tasks":    {top.Member("mcp").Member("tasks"), `{"mcp":{"tasks":%s}}`},
+		"plugin":       {one, `{"plugins":{"p":%s}}`},
+		"limits":       {one.Member("limits"), `{"plugins":{"p":{"limits":%s}}}`},
+		"restart":      {one.Member("restart"), `{"plugins":{"p":{"restart":%s}}}`},
+		"sandbox":      {one.Member("sandbox"), `{"plugins":{"p":{"sandbox":%s}}}`},
+		"server":       {top.Member("mcp_servers").Each, `{"mcp_servers":{"s":%s}}`},
+		"oauth":        {top.Member("mcp_servers").Each.Member("oauth"), `{"mcp_servers":{"s":{"oauth":%s}}}`},
+		"tool":         {top.Member("tools").Each, `{"tools":{"t":%s}}`},
+		"caller":       {caller, `{"callers":{"c":%s}}`},
+		"nats":         {top.Member("nats"), `{"nats":%s}`},
+		"caller.tools": {caller.Member("tools"), `{"callers":{"c":{"tools":%s}}}`},
 	}
 }
 
@@ -87,11 +50,29 @@ func TestSchemaIsDescribed(t *testing.T) {
 		if _, err := Parse("toolhost.yaml", fmt.Appendf(nil, l.where, `{"no such key": 1}`)); err == nil {
 			t.Errorf("%q is not closed", name)
 		}
-		for _, m := range l.members {
-			if len(m.Description) < 20 {
-				t.Errorf("%s.%s is described as %q", name, m.name, m.Description)
+	}
+	tried := 0
+	var look func(where string, v any)
+	look = func(where string, v any) {
+		of, _ := v.(object)
+		properties, _ := of["properties"].(object)
+		for name, p := range properties {
+			about, ok := p.(object)
+			text, _ := about["description"].(string)
+			if tried++; ok && len(text) < 20 {
+				t.Errorf("%s.%s is described as %q", where, name, text)
 			}
+			look(where+"."+name, p)
 		}
+	}
+	file, _ := decoded(Schema()).(object)
+	defs, _ := file["$defs"].(object)
+	look("", file)
+	for name, def := range defs {
+		look(name, def)
+	}
+	if tried < 150 {
+		t.Errorf("%d settings", tried)
 	}
 }
 
@@ -104,20 +85,20 @@ func TestSchemaExamplesAreTaken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range l.members {
-			values := slices.Clone(m.Examples)
+		for _, m := range l.Members {
+			values := examples(m)
 			for _, word := range m.Enum {
 				values = append(values, must(json.Marshal(word)))
 			}
-			for word := range m.Words {
-				values = append(values, must(json.Marshal(word)))
+			for _, word := range m.Words {
+				values = append(values, must(json.Marshal(word.Name)))
 			}
-			if len(values) == 0 && !m.isMapping() {
-				t.Errorf("%s.%s has no example", name, m.name)
+			if len(values) == 0 && !m.IsMapping() {
+				t.Errorf("%s.%s has no example", name, m.Name)
 			}
 			changed := 0
 			for _, value := range values {
-				text := fmt.Sprintf("{%q: %s}", m.name, value)
+				text := fmt.Sprintf("{%q: %s}", m.Name, value)
 				c, err := Parse("toolhost.yaml", fmt.Appendf(nil, l.where, text))
 				if err != nil {
 					t.Errorf("%s: %v", text, err)
@@ -129,40 +110,12 @@ func TestSchemaExamplesAreTaken(t *testing.T) {
 				}
 			}
 			if len(values) > 0 && changed == 0 {
-				t.Errorf("%s.%s changes nothing", name, m.name)
+				t.Errorf("%s.%s changes nothing", name, m.Name)
 			}
 		}
 	}
 	if tried < 60 {
 		t.Errorf("%d examples", tried)
-	}
-}
-
-// Defaults of the schema are those of the code.
-func TestSchemaDefaults(t *testing.T) {
-	t.Parallel()
-	type plain Config
-	seen := 0
-	var compare func(key string, s *setting, has any)
-	compare = func(key string, s *setting, has any) {
-		if s.Default != nil {
-			if seen++; !reflect.DeepEqual(s.shown(has), decoded(s.Default)) {
-				t.Errorf("%s is %v by default, the schema says %s", key, has, s.Default)
-			}
-		}
-		members, _ := has.(object)
-		for _, m := range s.members {
-			if v, there := members[m.name]; there {
-				compare(below(key, m.name), m.setting, v)
-			}
-		}
-	}
-	compare("", root(), decoded(must(json.Marshal(plain(*Default())))))
-	compare("tools.t", root().member("tools").each, object{"disable": false, "approval": string(policy.BySafety)})
-	compare("mcp_servers.s", root().member("mcp_servers").each, decoded(must(json.Marshal(Default().NewServer()))))
-	compare("callers.c", root().member("callers").each, decoded(must(json.Marshal(Caller{Approval: AnswerAsk, Names: NamesAlias}))))
-	if seen < 20 {
-		t.Errorf("%d defaults", seen)
 	}
 }
 

@@ -7,45 +7,45 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/setting"
 )
 
-// Server is an MCP server whose tools are mounted, as a file has it: its texts name
-// variables, which [Server.Resolve] replaces. It prints no secret.
+// Server is an MCP server: command, or url. What is not set here is as under defaults, except for
+// environment.
+//
+// Its texts name variables, which [Server.Resolve] replaces. It prints no secret.
 type Server struct {
-	// Command is a program that speaks MCP on its standard input and output. Default:
-	// empty, and there is a URL.
-	Command string `json:"command,omitempty"`
-	// Args are its arguments. Default: none.
-	Args Arguments `json:"args,omitempty"`
-	// Env holds variables of its environment. Default: none.
-	Env Environment `json:"env,omitempty"`
-	// EnvFile is a file of more variables. Default: empty, none.
-	EnvFile string `json:"env_file,omitempty"`
-	// Dir is its working directory. Default: empty, the workspace.
-	Dir string `json:"cwd,omitempty"`
-	// URL is where the server is, if no program is run. Default: empty.
-	URL Address `json:"url,omitempty"`
-	// Headers are sent with each request to the URL. Default: none.
-	Headers Environment `json:"headers,omitempty"`
-	// Transport is what the URL speaks. Default: [TransportHTTP].
-	Transport Transport `json:"transport"`
-	// OAuth says how to log in to the URL.
+	// Command is the program that serves MCP on its standard input and output: a path, or a name in PATH. Not
+	// with url.
+	Command string `json:"command,omitempty" is:"program" example:"npx"`
+	// Args are arguments of the program. Default: none.
+	Args Arguments `json:"args,omitempty" example:"-y,@modelcontextprotocol/server-filesystem,${workspaceFolder}"`
+	// Env are variables that the program gets in addition to the few that plugins get from the host (PATH,
+	// HOME, TMPDIR, LANG, TZ, XDG_CACHE_HOME, GO*). Each is a value, in which ${NAME} is replaced,
+	// {from_env: NAME} or {from_file: PATH}. Values are never shown again.
+	Env Environment `json:"env,omitempty" key:"variable_name" is:"variable" example:"{\"LOG_LEVEL\": \"info\", \"API_TOKEN\": \"${EXAMPLE_API_TOKEN}\"}"`
+	// EnvFile is a file of lines NAME=value with more variables; those of env take precedence. Other users
+	// must not be able to write to it.
+	EnvFile string `json:"env_file,omitempty" is:"rawpath" example:"secrets/example.env"`
+	// Dir is the working directory of the program. Default: the workspace.
+	Dir string `json:"cwd,omitempty" is:"rawpath" example:"${workspaceFolder}/site"`
+	// URL is where the server is, if no program is to be run.
+	URL Address `json:"url,omitempty" is:"url" example:"https://mcp.example.com/mcp"`
+	// Headers are headers of every request to the url. Each is a value, in which ${NAME} is replaced,
+	// {from_env: NAME} or {from_file: PATH}. Values are never shown again.
+	Headers Environment `json:"headers,omitempty" key:"header_name" is:"variable" example:"{\"Authorization\": \"Bearer ${EXAMPLE_API_TOKEN}\"}"`
+	// Transport is what the url speaks: http is streamable HTTP, sse the transport of servers before 2025.
+	Transport Transport `json:"transport" enum:"http,sse" default:"http"`
+	// OAuth is how toolhost mcp login NAME logs in to the url. Servers that register clients themselves need
+	// none of it.
 	OAuth OAuth `json:"oauth"`
-	// Include are patterns of tools to mount, by the server's names. Default: all.
-	Include []string `json:"include,omitempty"`
-	// Exclude are patterns of tools not to mount. Default: none.
-	Exclude []string `json:"exclude,omitempty"`
+	// Include are the tools to mount, by the names that the server gives them. * stands for any characters.
+	// Default: all.
+	Include []string `json:"include,omitempty" is:"server_tool" example:"read_*"`
+	// Exclude are tools not to mount although they are included. Default: none.
+	Exclude []string `json:"exclude,omitempty" is:"server_tool" example:"delete_*"`
 
-	// The following are those of [plugin.Settings].
-	Enabled      bool                 `json:"enabled"`
-	Namespace    plugin.Namespace     `json:"namespace"`
-	Sandbox      plugin.Sandbox       `json:"sandbox"`
-	IdleTimeout  time.Duration        `json:"idle_time"`
-	StartTimeout time.Duration        `json:"start_timeout"` // default: 1m
-	CallTimeout  time.Duration        `json:"call_timeout"`
-	MaxTimeout   time.Duration        `json:"max_timeout"`
-	Limits       plugin.Limits        `json:"limits"`
-	Restart      plugin.RestartPolicy `json:"restart"`
+	plugin.Settings `without:"arguments,config,carrier,previews,ask_timeout"` // which are of plugins alone
 
 	// Base is what relative paths are relative to, absolute. Default: empty, the workspace.
 	Base string `json:"-"`
@@ -62,15 +62,17 @@ const (
 
 // OAuth says how to log in to a server.
 type OAuth struct {
-	// ClientID is a client that is registered with the authorization server. Default:
-	// empty, toolhost registers one.
-	ClientID string `json:"client_id,omitempty"`
-	// ClientSecret is the secret of the client. Default: none, it is a public client.
-	ClientSecret Variable `json:"client_secret,omitzero"`
-	// Scopes are what to ask for. Default: what the server says that it needs.
-	Scopes []string `json:"scopes,omitempty"`
-	// Port is that of this machine to which the browser returns. Default: 0, any.
-	Port int `json:"callback_port,omitempty"`
+	// ClientID is the client that you registered with the server's authorization server. Default: toolhost
+	// registers itself.
+	ClientID string `json:"client_id,omitempty" is:"client" example:"toolhost"`
+	// ClientSecret is the secret of client_id, if it has one: a value, in which ${NAME} is replaced, {from_env:
+	// NAME} or {from_file: PATH}. Default: the client is public.
+	ClientSecret Variable `json:"client_secret,omitzero" is:"variable" example:"${EXAMPLE_CLIENT_SECRET}"`
+	// Port is the port of http://127.0.0.1:PORT/callback, to which the browser returns, for clients that are
+	// registered with one. Default: any that is free.
+	Port int `json:"callback_port,omitempty" title:"a port" minimum:"1" maximum:"65535" example:"8123"`
+	// Scopes are what to ask for. Default: what the server says it needs.
+	Scopes []string `json:"scopes,omitempty" is:"scope" example:"read"`
 }
 
 // Arguments are those of a program. They marshal with those hidden that look like secrets.
@@ -85,26 +87,16 @@ type Address string
 // MarshalJSON hides what looks like a secret.
 func (a Address) MarshalJSON() ([]byte, error) { return json.Marshal(a.Shown()) }
 
-// startTimeout is longer than a plugin's, because npx and uvx may have to download first.
-const startTimeout = time.Minute
-
-// NewServer returns a server that runs as the defaults say, apart from the time for a start.
+// NewServer returns a server that runs as the defaults say, apart from the time for a start, which is
+// longer, because npx and uvx may have to download first.
 func (c *Config) NewServer() Server {
-	d := c.Defaults
-	return Server{
-		Transport: TransportHTTP, OAuth: OAuth{ClientSecret: Variable{Name: "client_secret"}},
-		Enabled: d.Enabled, Namespace: d.Namespace, Sandbox: cloned(d.Sandbox), IdleTimeout: d.IdleTimeout, StartTimeout: startTimeout,
-		CallTimeout: d.CallTimeout, MaxTimeout: d.MaxTimeout, Limits: d.Limits, Restart: d.Restart,
-	}
-}
-
-// Settings returns how the server is run.
-func (s Server) Settings() plugin.Settings {
-	out := plugin.DefaultSettings()
-	out.Enabled, out.Namespace, out.Sandbox = s.Enabled, s.Namespace, s.Sandbox
-	out.IdleTimeout, out.StartTimeout = s.IdleTimeout, s.StartTimeout
-	out.CallTimeout, out.MaxTimeout, out.Limits, out.Restart = s.CallTimeout, s.MaxTimeout, s.Limits, s.Restart
-	return out
+	var s Server
+	setting.Defaults(&s)
+	all, none := c.Defaults.Settings, plugin.DefaultSettings()
+	s.Settings, s.Sandbox, s.StartTimeout = all, cloned(all.Sandbox), time.Minute
+	s.Carrier, s.Previews, s.AskTimeout = none.Carrier, none.Previews, none.AskTimeout // as no server has them
+	s.OAuth.ClientSecret.Name = "client_secret"
+	return s
 }
 
 // Identity is a digest of what the server is, apart from what looks like a secret: a token that

@@ -141,10 +141,10 @@ mcp_servers:
 	if _, err := c.Servers["unset"].Resolve(in); err == nil || !strings.Contains(err.Error(), "env.A: the variable ALSO_NOT is not set") {
 		t.Errorf("not all is reported: %v", err)
 	}
-	s := c.Servers["program"].Settings()
+	s := c.Servers["program"].Settings
 	want := plugin.DefaultSettings()
 	want.IdleTimeout, want.StartTimeout = 3*time.Minute, time.Minute
-	if !s.Equal(want) || c.Servers["inPath"].Settings().StartTimeout != 3*time.Second {
+	if !s.Equal(want) || c.Servers["inPath"].Settings.StartTimeout != 3*time.Second {
 		t.Errorf("settings are %+v", s)
 	}
 }

@@ -3,6 +3,8 @@ package config
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/toolhost/toolhost/internal/setting"
 )
 
 // MarshalJSON writes the file that says the same, with all defaults and without the values
@@ -12,50 +14,48 @@ func (c Config) MarshalJSON() ([]byte, error) { return json.Marshal(c.tree()) }
 // tree returns what MarshalJSON writes.
 func (c Config) tree() map[string]any {
 	type plain Config
-	tree, _ := root().tree(plain(c)).(map[string]any)
+	return shownMapping(root(), plain(c))
+}
+
+// shownMapping returns a Go value of a setting as the file writes it.
+func shownMapping(s *setting.Setting, v any) map[string]any {
+	tree, _ := asWritten(s, must(json.Marshal(v))).(map[string]any)
 	return tree
 }
 
-// tree returns a Go value of a setting as the file writes it.
-func (s *setting) tree(v any) any { return s.shown(decoded(must(json.Marshal(v)))) }
-
-// shown returns the JSON of a value as the file writes it, with the defaults of what is
+// asWritten returns the JSON of a value as the file writes it, with the defaults of what is
 // absent.
-func (s *setting) shown(v any) any {
-	if word, ok := s.word(v); ok {
+func asWritten(s *setting.Setting, text json.RawMessage) any {
+	if word, ok := s.Word(text); ok {
 		return word
 	}
-	if f, ok := forms[s.Format]; ok {
-		return f.write(v)
+	if f, ok := setting.Forms[s.Form]; ok {
+		return f.Write(text)
 	}
-	switch v := v.(type) {
-	case map[string]any:
-		for key, value := range v {
-			if child := s.member(key); child != nil {
-				v[key] = child.shown(value)
+	var of map[string]json.RawMessage
+	var items []json.RawMessage
+	switch {
+	case s.IsMapping() && json.Unmarshal(text, &of) == nil && of != nil:
+		out := map[string]any{}
+		for key, value := range of {
+			if child := s.Member(key); child != nil {
+				out[key] = asWritten(child, value)
 			}
 		}
-		for _, m := range s.members {
-			if _, there := v[m.name]; !there && m.Default != nil {
-				v[m.name] = decoded(m.Default)
+		for _, m := range s.Members {
+			if _, there := out[m.Name]; !there && m.Default != nil && s.Also == nil {
+				out[m.Name] = decoded(m.Default)
 			}
 		}
-	case []any:
-		for i := range v {
-			v[i] = s.each.shown(v[i])
+		return out
+	case s.IsList() && json.Unmarshal(text, &items) == nil && items != nil:
+		out := make([]any, len(items))
+		for i := range items {
+			out[i] = asWritten(s.Each, items[i])
 		}
+		return out
 	}
-	return v
-}
-
-// word returns the word that stands for a value.
-func (s *setting) word(v any) (string, bool) {
-	for word, means := range s.Words {
-		if bytes.Equal(must(json.Marshal(v)), must(json.Marshal(means))) {
-			return word, true
-		}
-	}
-	return "", false
+	return decoded(text)
 }
 
 // decoded returns JSON as maps, lists and scalars, with numbers as they are written.
@@ -64,4 +64,16 @@ func decoded(text []byte) (v any) {
 	d.UseNumber()
 	panicIf(d.Decode(&v))
 	return v
+}
+
+// must returns what JSON was made of, which types of this package can always be.
+func must[T any](v T, err error) T {
+	panicIf(err)
+	return v
+}
+
+func panicIf(err error) {
+	if err != nil {
+		panic("config: " + err.Error())
+	}
 }

@@ -11,16 +11,17 @@ import (
 	"github.com/toolhost/toolhost/internal/trusted"
 )
 
-// Variable is one variable of a plugin's environment: a value, or where it comes from. It
-// prints its name and its source. Only [Variable.Resolve] returns the value.
+// Variable is a value, or where it comes from.
+//
+// It is one variable of an environment, which prints its name and its source. Only
+// [Variable.Resolve] returns the value.
 type Variable struct {
-	Name string
-	// FromEnv is the variable of the host's environment that has the value. Empty:
-	// another source.
-	FromEnv string
-	// FromFile is the absolute path of the file that has the value. A newline at its end
-	// is left out. Empty: another source.
-	FromFile string
+	Name string `json:"-"`
+	// FromEnv is the variable of the host's environment that has the value.
+	FromEnv string `json:"from_env,omitempty" is:"from_env" example:"HOME"`
+	// FromFile is the file that has the value, at most 64 KiB. A newline at its end is left out. Other users
+	// must not be able to write to it.
+	FromFile string `json:"from_file,omitempty" is:"path" example:"secrets/token"`
 
 	value *string // a pointer, so that printing a struct that holds a Variable shows an address
 }
@@ -61,13 +62,11 @@ type Environment []Variable
 
 // MarshalJSON hides a value and shows a reference.
 func (v Variable) MarshalJSON() ([]byte, error) {
-	switch {
-	case v.FromEnv != "":
-		return json.Marshal(map[string]string{"from_env": v.FromEnv})
-	case v.FromFile != "":
-		return json.Marshal(map[string]string{"from_file": v.FromFile})
+	if v.FromEnv == "" && v.FromFile == "" {
+		return json.Marshal(hiddenValue)
 	}
-	return json.Marshal(hiddenValue)
+	type plain Variable // without this method
+	return json.Marshal(plain(v))
 }
 
 // MarshalJSON writes an object that hides values and shows references.
@@ -85,15 +84,8 @@ func (v *Variable) UnmarshalJSON(text []byte) error {
 		v.value = new(string)
 		return json.Unmarshal(text, v.value)
 	}
-	var from struct {
-		Env  string `json:"from_env"`
-		File string `json:"from_file"`
-	}
-	if err := json.Unmarshal(text, &from); err != nil {
-		return err
-	}
-	v.FromEnv, v.FromFile = from.Env, from.File
-	return nil
+	type plain Variable // without this method
+	return json.Unmarshal(text, (*plain)(v))
 }
 
 // UnmarshalJSON adds variables to those that are there already, which are those of the

@@ -14,10 +14,10 @@ func TestInsert(t *testing.T) {
 	t.Parallel()
 	s := Server{
 		Command: "npx", Args: Arguments{"-y", "@a/b", "true", "${X}", "a: b # c", "\u2028"}, Dir: "${workspaceFolder}/a", EnvFile: "x y",
-		Env:     Environment{Value("A", "1"), {Name: "B", FromEnv: "HOME"}, {Name: "C", FromFile: "/c"}, Value("D", "null")},
-		Enabled: false,
+		Env: Environment{Value("A", "1"), {Name: "B", FromEnv: "HOME"}, {Name: "C", FromFile: "/c"}, Value("D", "null")},
 	}
-	far := Server{URL: "https://x/mcp", Headers: Environment{Value("X-A", "b: c")}, Transport: TransportSSE, Enabled: true}
+	far := Server{URL: "https://x/mcp", Headers: Environment{Value("X-A", "b: c")}, Transport: TransportSSE}
+	far.Enabled = true
 	far.OAuth = OAuth{ClientID: "1", ClientSecret: Value("client_secret", "${S}"), Scopes: []string{"a:b", "c"}, Port: 8123}
 	for before, want := range map[string]string{
 		"":                          "",

@@ -232,7 +232,7 @@ func (p *patient) foreseen(ctx context.Context) (out []boxed, err error) {
 		}
 		record := records.Of(s.Record())
 		cfg.Enforced = func() *plugin.Enforced { return record.Enforced }
-		cfg.Settings = s.Server.Settings()
+		cfg.Settings = s.Server.Settings
 		add(s.Name, plugin.NewServer(plugin.Server{Name: s.Name, Connector: upstream}, cfg), false)
 	}
 	return out, nil

@@ -120,7 +120,7 @@ func (m *Mounts) mount(ctx context.Context, n Named) error {
 	}
 	server := plugin.Server{
 		Name: n.Name, Identity: n.identity(), Revision: revision, Path: n.Shown(),
-		Settings: n.Server.Settings(),
+		Settings: n.Server.Settings,
 	}
 	server.Settings.Enabled = server.Settings.Enabled && !n.Disabled
 	server.Settings.Trace = n.Trace
@@ -193,7 +193,7 @@ func (n Named) revision() string {
 	if n.Err != nil {
 		why = n.Err.Error()
 	}
-	text, err := json.Marshal([]any{n.Server.Identity(), n.Server.OAuth, n.Server.Settings(), n.Target, n.Disabled, why})
+	text, err := json.Marshal([]any{n.Server.Identity(), n.Server.OAuth, n.Server.Settings, n.Target, n.Disabled, why})
 	if err != nil {
 		panic("servers: " + err.Error()) // these types can be encoded
 	}

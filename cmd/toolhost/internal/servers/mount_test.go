@@ -54,7 +54,7 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 			t.Fatal(err, set.All[0].Err)
 		}
 		n := set.All[0]
-		return n, fmt.Sprintf("%+v %+v", n.upstream(), n.Server.Settings())
+		return n, fmt.Sprintf("%+v %+v", n.upstream(), n.Server.Settings)
 	}
 	for key, v := range values {
 		with := v[0] + ", " + v[1]

@@ -130,7 +130,7 @@ func SummaryOfServer(name string, s config.Server) []string {
 	if s.EnvFile != "" {
 		out = append(out, fmt.Sprintf("gives %s what is in %s", who, s.EnvFile))
 	}
-	out = append(out, given(who, config.Plugin{Settings: s.Settings(), Environment: s.Env})...)
+	out = append(out, given(who, config.Plugin{Settings: s.Settings, Environment: s.Env})...)
 	if s.URL == "" {
 		out = append(out, allowed(who, s.Sandbox, plugin.Sandbox{})...)
 	}

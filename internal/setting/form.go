@@ -1,6 +1,7 @@
-package config
+package setting
 
 import (
+	"encoding/json"
 	"math"
 	"regexp"
 	"strconv"
@@ -10,17 +11,23 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// form is how a scalar is written in the file and what the host takes for it, which is an
-// int64 if the schema bounds it.
-type form struct {
-	// read converts a text; false: it does not have this form.
-	read func(text string) (any, bool)
-	// write is the inverse of read. It takes the JSON of the value, as read by decoded.
-	write func(v any) string
+// Form is how a text is written in the file and what the host takes for it, which is an int64 if
+// the kind bounds it.
+type Form struct {
+	// Read converts a text; false: it does not have this form.
+	Read func(text string) (any, bool)
+	// Write is the inverse of Read. It takes the JSON of the value.
+	Write func(json []byte) string
 }
 
-// forms are the values of format in the schema, except for file-path.
-var forms = map[string]form{
+// The forms of paths and programs, which depend on where the file is.
+const (
+	FilePath = "file-path"
+	Program  = "program" // a path, or a name in PATH
+)
+
+// Forms are the others, by their names in [Kind].
+var Forms = map[string]Form{
 	"go-duration": {readDuration, writeDuration},
 	"byte-size":   {readSize, writeSize},
 	"rate":        {readRate, writeRate},
@@ -31,10 +38,10 @@ func readDuration(text string) (any, bool) {
 	return int64(d), err == nil
 }
 
-func writeDuration(v any) string { return durationText(time.Duration(number64(v))) }
+func writeDuration(v []byte) string { return Duration(time.Duration(number64(v))) }
 
-// durationText writes a duration without zeros at its end: 10m, not 10m0s.
-func durationText(d time.Duration) string {
+// Duration writes a duration without zeros at its end: 10m, not 10m0s.
+func Duration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
@@ -66,7 +73,7 @@ func readSize(text string) (any, bool) {
 	return nil, false
 }
 
-func writeSize(v any) string {
+func writeSize(v []byte) string {
 	n := number64(v)
 	for _, u := range sizeUnits {
 		if n%u.bytes == 0 {
@@ -88,13 +95,13 @@ func readRate(text string) (any, bool) {
 	return tool.RateLimit{Calls: n, Period: tool.Duration(d)}, ok
 }
 
-func writeRate(v any) string {
+func writeRate(v []byte) string {
 	var rate tool.RateLimit
-	panicIf(decode(v, &rate))
-	return strconv.Itoa(rate.Calls) + "/" + durationText(time.Duration(rate.Period))
+	_ = json.Unmarshal(v, &rate) // it is the JSON of one
+	return strconv.Itoa(rate.Calls) + "/" + Duration(time.Duration(rate.Period))
 }
 
-func number64(v any) (n int64) {
-	panicIf(decode(v, &n))
+func number64(v []byte) (n int64) {
+	_ = json.Unmarshal(v, &n) // it is the JSON of one
 	return n
 }

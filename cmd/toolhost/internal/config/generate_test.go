@@ -1,0 +1,442 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/internal/setting"
+)
+
+var update = flag.Bool("update", false, "write schema.json and initial.yaml")
+
+// The files that are made of the Go types are those that are here: make generate writes them.
+func TestGenerated(t *testing.T) {
+	t.Parallel()
+	g := generator{docs: map[string]string{}, defs: &ordered{}}
+	for name, content := range map[string][]byte{"schema.json": g.schema(t), "initial.yaml": g.initial(t)} {
+		if *update {
+			if err := os.WriteFile(name, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		} else if is, err := os.ReadFile(name); err != nil || !bytes.Equal(is, content) {
+			t.Errorf("%s is not what the Go types say: run make generate (%v)", name, err)
+		}
+	}
+}
+
+// ordered is JSON with its members in their order.
+type ordered []field
+
+type field struct {
+	name  string
+	value any
+}
+
+func (o *ordered) add(name string, value any) {
+	if v := reflect.ValueOf(value); v.IsValid() && !v.IsZero() {
+		*o = append(*o, field{name, value})
+	}
+}
+
+func (o ordered) has(name string) bool {
+	return slices.ContainsFunc(o, func(m field) bool { return m.name == name })
+}
+
+func (o ordered) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	for i, m := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		fmt.Fprintf(&b, "%q:", m.name)
+		if err := e.Encode(m.value); err != nil {
+			return nil, err
+		}
+	}
+	return fmt.Appendf(nil, "{%s}", b.Bytes()), nil
+}
+
+// generator makes the files.
+type generator struct {
+	docs map[string]string // first paragraphs of comments, by PACKAGE.TYPE or PACKAGE.TYPE.FIELD
+	read map[string]bool   // packages
+	defs *ordered
+}
+
+// doc returns the first paragraph of the comment of a type, or of one of its fields.
+func (g *generator) doc(t *testing.T, of reflect.Type, field string) string {
+	if g.read == nil {
+		g.read = map[string]bool{}
+	}
+	if pkg := of.PkgPath(); !g.read[pkg] {
+		g.read[pkg] = true
+		dir := filepath.Join("..", "..", "..", "..", strings.TrimPrefix(pkg, "github.com/toolhost/toolhost"))
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(dir, err)
+		}
+		for _, file := range files {
+			f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(f, func(n ast.Node) bool { return g.note(pkg, n) })
+		}
+	}
+	return g.docs[strings.TrimSuffix(of.PkgPath()+"."+of.Name()+"."+field, ".")]
+}
+
+func (g *generator) note(pkg string, n ast.Node) bool {
+	d, ok := n.(*ast.GenDecl)
+	if !ok {
+		return true
+	}
+	for _, spec := range d.Specs {
+		s, ok := spec.(*ast.TypeSpec)
+		if !ok {
+			continue
+		}
+		g.docs[pkg+"."+s.Name.Name] = told(s.Name.Name, d.Doc)
+		if of, ok := s.Type.(*ast.StructType); ok {
+			for _, f := range of.Fields.List {
+				for _, name := range f.Names {
+					g.docs[pkg+"."+s.Name.Name+"."+name.Name] = told(name.Name, f.Doc)
+				}
+			}
+		}
+	}
+	return false
+}
+
+var link = regexp.MustCompile(`\[([A-Z]\w*)\]`)
+
+// told returns a comment as the reference has it: without the name of what it is of.
+func told(name string, doc *ast.CommentGroup) string {
+	first, _, _ := strings.Cut(doc.Text(), "\n\n")
+	first = strings.Join(strings.Fields(first), " ")
+	for _, verb := range []string{" is ", " are ", " says ", " "} {
+		if rest, ok := strings.CutPrefix(first, name+verb); ok && rest != "" {
+			first = strings.ToUpper(rest[:1]) + rest[1:]
+			break
+		}
+	}
+	return link.ReplaceAllStringFunc(first, func(word string) string { return strings.ToLower(strings.Trim(word, "[]")) })
+}
+
+const about = "Made by make generate of the Go types, to which it is to be changed. Three keywords are our own, and others ignore them. " +
+	"format says how a text is converted for the host (file-path, program, go-duration, byte-size, rate); " +
+	"formatMinimum and formatMaximum bound such a value; x-words maps words to what the host takes for them."
+
+func (g *generator) schema(t *testing.T) []byte {
+	top := g.object(t, root(), reflect.ValueOf(*Default()))
+	out := ordered{}
+	out.add("$schema", "https://json-schema.org/draft/2020-12/schema")
+	out.add("$id", SchemaURL)
+	out.add("$comment", about)
+	out.add("title", "toolhost.yaml")
+	out.add("description", "What runs, how, and who may call it. Times are texts such as 30s, 10m or 1h30m. Sizes are texts such as 64MiB, with the units B, KiB, "+
+		"MiB and GiB. Relative paths are relative to this file; ~ at the beginning of a path is the home directory, and ${NAME} the value of a variable, which has to be set.")
+	out = append(out, top...)
+	out.add("$defs", g.defs)
+	text, err := out.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, text, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	short := regexp.MustCompile(`\[\n\s+([^\[\]{}]{0,200}?)\n\s+\]`)
+	return short.ReplaceAllFunc(append(b.Bytes(), '\n'), func(list []byte) []byte {
+		return regexp.MustCompile(`\n\s+`).ReplaceAll(regexp.MustCompile(`^\[\n\s+|\n\s+\]$`).ReplaceAllFunc(list, bytes.TrimSpace), []byte(" "))
+	})
+}
+
+// prototype is a value of a type that is in lists and mappings, with its defaults.
+func prototype(of reflect.Type) reflect.Value {
+	switch of {
+	case reflect.TypeFor[Plugin]():
+		return reflect.ValueOf(Default().Defaults)
+	case reflect.TypeFor[Server]():
+		return reflect.ValueOf(Default().NewServer())
+	}
+	return reflect.Zero(of)
+}
+
+// one returns the schema of a setting. Has is its value by default.
+func (g *generator) one(t *testing.T, s *setting.Setting, has reflect.Value) (out ordered) {
+	if has.Kind() == reflect.Pointer { // nil
+		has = reflect.Zero(s.Go)
+	}
+	switch {
+	case s.Names != nil:
+		out.add("type", s.Types)
+		out.add("maxProperties", s.MaxItems)
+		out.add("propertyNames", g.text(s.Names, false))
+		out.add("additionalProperties", g.one(t, s.Each, prototype(s.Each.Go)))
+	case s.IsList():
+		out = append(out, g.text(s, true)...)
+		out.add("minItems", s.MinItems)
+		out.add("maxItems", s.MaxItems)
+		out.add("uniqueItems", s.Each.Enum != nil)
+		out.add("items", g.one(t, s.Each, prototype(s.Each.Go)))
+	case len(s.Members) > 0:
+		return g.ref(t, s, has)
+	default:
+		out = append(out, g.text(s, true)...)
+	}
+	return out
+}
+
+// ref returns a reference to the definition of a struct, without what is not there.
+func (g *generator) ref(t *testing.T, s *setting.Setting, has reflect.Value) (out ordered) {
+	all := *setting.Of(s.Go)
+	if s.Also != nil || s.Field.Tag.Get("is") != "" {
+		all = *s
+	}
+	all.Types = s.Types
+	name := strings.ToLower(regexp.MustCompile(`([a-z])([A-Z])`).ReplaceAllString(s.Go.Name(), "${1}_$2"))
+	if pkg := s.Go.PkgPath(); !strings.HasSuffix(pkg, "/config") && name == "tls" {
+		name = "fleet_tls"
+	}
+	if !g.defs.has(name) {
+		def := ordered{}
+		g.defs.add(name, &def) // here, before those that it refers to
+		def.add("description", g.doc(t, s.Go, ""))
+		def = append(def, g.object(t, &all, has)...)
+	}
+	to := ordered{}
+	to.add("$ref", "#/$defs/"+name)
+	not := ordered{}
+	for _, m := range all.Members {
+		if s.Member(m.Name) == nil {
+			not = append(not, field{m.Name, false})
+		}
+	}
+	if len(not) == 0 {
+		return to
+	}
+	out.add("allOf", []ordered{to})
+	out.add("properties", not)
+	return out
+}
+
+func (g *generator) object(t *testing.T, s *setting.Setting, has reflect.Value) (out ordered) {
+	out = append(out, g.text(s, true)...)
+	if s.Also != nil {
+		out.add("minProperties", 1)
+		out.add("maxProperties", 1)
+	}
+	out = append(out, field{"additionalProperties", false})
+	properties := ordered{}
+	for _, m := range s.Members {
+		value := has.FieldByIndex(index(t, has.Type(), m.Field))
+		property := ordered{}
+		property.add("description", g.doc(t, declared(s.Go, m.Field.Name), m.Field.Name))
+		property = append(property, g.one(t, m, value)...)
+		if d := g.defaultOf(t, m, value); len(d) > 0 {
+			property.add("default", d)
+		}
+		property.add("examples", examples(m))
+		properties.add(m.Name, property)
+	}
+	out.add("properties", properties)
+	return out
+}
+
+// declared returns the type that has a field, which may be embedded in another.
+func declared(of reflect.Type, field string) reflect.Type {
+	f, _ := of.FieldByName(field)
+	for _, i := range f.Index[:len(f.Index)-1] {
+		of = of.Field(i).Type
+	}
+	return of
+}
+
+func index(t *testing.T, of reflect.Type, f reflect.StructField) []int {
+	for _, one := range reflect.VisibleFields(of) {
+		if one.Name == f.Name && one.Tag == f.Tag {
+			return one.Index
+		}
+	}
+	t.Fatalf("%s has no %s", of, f.Name)
+	return nil
+}
+
+func (g *generator) defaultOf(t *testing.T, s *setting.Setting, has reflect.Value) json.RawMessage {
+	tag := s.Field.Tag.Get("json")
+	switch {
+	case s.Names != nil || len(s.Members) > 0:
+		return nil
+	case s.Default == nil && (strings.Contains(tag, ",omit") || s.Go.Kind() == reflect.String || s.Go == reflect.TypeFor[json.RawMessage]()):
+		return nil
+	case !has.IsZero() || s.Default == nil:
+		text, err := json.Marshal(asWritten(s, must(json.Marshal(has.Interface()))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.TrimPrefix(text, []byte("null"))
+	}
+	return s.Default
+}
+
+func examples(s *setting.Setting) (out []json.RawMessage) {
+	text := s.Field.Tag.Get("example")
+	if text == "" {
+		return nil
+	}
+	for _, one := range strings.Split(text, " | ") {
+		out = append(out, s.JSON(one))
+	}
+	return out
+}
+
+// text returns what the schema says of a setting itself.
+func (g *generator) text(s *setting.Setting, typed bool) (out ordered) {
+	out.add("title", s.Title)
+	switch {
+	case len(s.Types) == 1:
+		out.add("type", s.Types[0])
+	case typed:
+		out.add("type", s.Types)
+	}
+	out.add("writeOnly", s.Secret)
+	out.add("enum", s.Enum)
+	var names []string
+	for _, w := range s.Words {
+		names = append(names, regexp.QuoteMeta(w.Name))
+	}
+	all := strings.Join(names, "|")
+	switch {
+	case all != "" && s.Pattern != "":
+		out.add("pattern", "^("+all+"|"+strings.TrimSuffix(strings.TrimPrefix(s.Pattern, "^"), "$")+")$")
+	case all != "" && (s.IsList() || isNumber(s)):
+		out.add("pattern", "^("+all+")$")
+	default:
+		out.add("pattern", s.Pattern)
+	}
+	if s.Not != "" {
+		not := ordered{}
+		not.add("title", s.NotTitle)
+		not.add("pattern", s.Not)
+		out.add("not", not)
+	}
+	out.add("minLength", s.MinLength)
+	out.add("maxLength", s.MaxLength)
+	out.add("format", s.Form)
+	if s.Maximum != "" && s.Form != "" {
+		out.add("formatMinimum", s.Minimum)
+		out.add("formatMaximum", s.Maximum)
+	} else if s.Maximum != "" {
+		out.add("minimum", json.RawMessage(s.Minimum))
+		out.add("maximum", json.RawMessage(s.Maximum))
+	}
+	var meaning ordered
+	for _, w := range s.Words {
+		meaning.add(w.Name, w.Means)
+	}
+	out.add("x-words", meaning)
+	if s.Example != "" {
+		out.add("examples", []string{s.Example})
+	}
+	return out
+}
+
+const initialHead = "# yaml-language-server: $schema=" + SchemaURL + `
+
+# What toolhost runs, how, and who may call it. Every setting is commented out and shows
+# its default or an example. To set one, remove the "#" in front of it, and in front of
+# the lines above that it belongs to. toolhost config check finds mistakes, and a running
+# daemon takes over a changed file as a whole or not at all.
+#
+# Times are written 30s, 10m, 1h30m; sizes 64KiB, 64MiB, 1GiB. Relative paths are
+# relative to this file; ~ at the beginning of a path is the home directory, and ${NAME}
+# the value of a variable, which has to be set.
+`
+
+// initial returns the file of config init.
+func (g *generator) initial(t *testing.T) []byte {
+	b := bytes.NewBufferString(initialHead)
+	has := reflect.ValueOf(*Default())
+	shared := map[string]bool{}
+	for _, m := range root().Member("defaults").Members {
+		shared[m.Name] = true
+	}
+	for _, m := range root().Members {
+		b.WriteByte('\n')
+		g.write(t, b, root().Go, m, has.FieldByIndex(index(t, has.Type(), m.Field)), "", func(one *setting.Setting) bool {
+			switch m.Name {
+			case "defaults":
+				return one.Field.Tag.Get("key") == ""
+			case "plugins":
+				return !shared[one.Name] || one.Field.Tag.Get("key") != ""
+			case "mcp_servers": // apart from what is under defaults
+				return !shared[one.Name] || one.Name == "start_timeout"
+			}
+			return true
+		})
+	}
+	return b.Bytes()
+}
+
+// write writes a setting and what is beneath it, if it is chosen, as comments.
+func (g *generator) write(t *testing.T, b *bytes.Buffer, in reflect.Type, s *setting.Setting, has reflect.Value, indent string, chosen func(*setting.Setting) bool) {
+	for _, line := range wrapped(g.doc(t, declared(in, s.Field.Name), s.Field.Name), 85-len(indent)) {
+		if indent == "" {
+			fmt.Fprintf(b, "# %s\n", line)
+			continue
+		}
+		fmt.Fprintf(b, "#%s# %s\n", indent, line)
+	}
+	value := g.defaultOf(t, s, has)
+	if all := examples(s); len(value) == 0 && len(all) > 0 {
+		value = all[0]
+	}
+	if len(value) == 0 && len(s.Enum) > 0 {
+		value, _ = json.Marshal(s.Enum[0])
+	}
+	if len(value) > 0 {
+		fmt.Fprintf(b, "#%s%s: %s\n", indent, s.Name, bytes.Trim(value, `"`))
+		return
+	}
+	fmt.Fprintf(b, "#%s%s:\n", indent, s.Name)
+	if indent += "  "; s.Names != nil {
+		fmt.Fprintf(b, "#%s%s:\n", indent, s.Names.Example)
+		indent, s, has = indent+"  ", s.Each, prototype(s.Each.Go)
+	}
+	if has.Kind() == reflect.Pointer {
+		has = reflect.Zero(s.Go)
+	}
+	for _, m := range s.Members {
+		if chosen(m) {
+			g.write(t, b, s.Go, m, has.FieldByIndex(index(t, has.Type(), m.Field)), indent, chosen)
+		}
+	}
+}
+
+// wrapped returns the lines of a text, of about so many characters each.
+func wrapped(text string, width int) []string {
+	var lines []string
+	for _, word := range strings.Fields(text) {
+		if last := len(lines) - 1; last >= 0 && len(lines[last])+1+len(word) <= width {
+			lines[last] += " " + word
+			continue
+		}
+		lines = append(lines, word)
+	}
+	return lines
+}
