@@ -99,13 +99,14 @@ fuzz: ## each fuzz target for FUZZTIME (30s)
 gopls: ## introspection's answers for SYMBOLS (400) drawn symbols against gopls' own
 	TOOLHOST_GOPLS_SYMBOLS=$(or $(SYMBOLS),400) go test -count=1 -v -timeout 60m -run TestAnswersAsGopls ./plugins/introspection/internal/tools
 
-generate: ## the Go code of proto/, docs/reference, docs/sandbox.md, and what is in examples/plugins
+generate: ## the Go code of proto/, the schema of toolhost.yaml, docs/reference, docs/sandbox.md, and what is in examples/plugins
 	$(BUF) lint
 	for release in internal/generate/testdata/v*.json; do $(BUF) breaking --against $$release || exit 1; done
 	$(BUF) generate
 	go test ./internal/generate -update
 	go run ./internal/test/escape/document
 	go test ./internal/sandbox -run TestCallsPage -update
+	go test ./cmd/toolhost/internal/config -run TestGenerated -update
 	go run ./cmd/toolhost/internal/reference
 	cp proto/toolhost/plugin/v1/plugin.proto cmd/toolhost/internal/scaffold/templates/
 	go test ./internal/test/languages -run TestExamplesAreFresh -update

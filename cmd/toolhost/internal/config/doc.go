@@ -2,9 +2,9 @@
 // may call it. Start with [Load]; [Initial] returns a file to start from, and [Schema]
 // lets editors complete it.
 //
-// The settings decode into the types that the host takes. schema.json is their table: it
-// has the keys, types, bounds and texts of all settings, judges the file, and writes the
-// file of [Initial]. To add a setting, add it to the schema and add a field to the Go type.
+// The settings decode into the types that the host takes, whose fields say by their tags what the
+// file may have ([setting.Setting]). schema.json and the file of [Initial] are made of the fields
+// and their comments, by make generate; nothing reads the schema here.
 //
 // The file is read strictly: an unknown key, a repeated key and a value of the wrong kind
 // are problems. All problems of a file are reported together, each with its line and
@@ -13,8 +13,8 @@
 // A file is read in these steps:
 //
 //	bytes → text (UTF-8, size, characters) → tree (goccy/go-yaml)
-//	tree → JSON → schema.json (internal/schema), which finds what is wrong
-//	tree → JSON of the host's types (times are nanoseconds, paths are absolute) → Config
+//	tree and settings → JSON of the host's types (times are nanoseconds, paths are absolute), and problems
+//	JSON → Config
 //	Config → check, for settings that contradict each other
 //
 // The library is given at most 20,000 lines and 20,000 tokens, because the time it takes

@@ -20,11 +20,15 @@ func FuzzParse(f *testing.F) {
 		}
 	}
 	f.Add(Initial())
+	fits := compiled(f)
 	f.Fuzz(func(t *testing.T, content []byte) {
 		c, err := Parse("/dir/toolhost.yaml", content)
 		if err == nil {
 			if _, err := json.Marshal(c); err != nil {
 				t.Errorf("%q cannot be shown: %v", content, err)
+			}
+			if err := bySchema(t, fits, string(content)); err != nil {
+				t.Errorf("%q does not fit the schema: %v", content, err)
 			}
 			if Diff(c, c).any() {
 				t.Errorf("%q is not like itself", content)

@@ -19,13 +19,15 @@ import (
 	"github.com/toolhost/toolhost/internal/setting"
 )
 
-var update = flag.Bool("update", false, "write schema.json and initial.yaml")
+var update = flag.Bool("update", false, "write what is made of the Go types")
 
 // The files that are made of the Go types are those that are here: make generate writes them.
 func TestGenerated(t *testing.T) {
 	t.Parallel()
 	g := generator{docs: map[string]string{}, defs: &ordered{}}
-	for name, content := range map[string][]byte{"schema.json": g.schema(t), "initial.yaml": g.initial(t)} {
+	for name, content := range map[string][]byte{
+		"schema.json": g.schema(t), "initial.yaml": g.initial(t), "../../../../docs/reference/configuration.md": g.reference(t),
+	} {
 		if *update {
 			if err := os.WriteFile(name, content, 0o600); err != nil {
 				t.Fatal(err)
@@ -141,6 +143,10 @@ const about = "Made by make generate of the Go types, to which it is to be chang
 	"format says how a text is converted for the host (file-path, program, go-duration, byte-size, rate); " +
 	"formatMinimum and formatMaximum bound such a value; x-words maps words to what the host takes for them."
 
+const whole = "What runs, how, and who may call it. Times are texts such as 30s, 10m or 1h30m. Sizes are texts such as 64MiB, " +
+	"with the units B, KiB, MiB and GiB. Relative paths are relative to this file; ~ at the beginning of a path is the home directory, " +
+	"and ${NAME} the value of a variable, which has to be set."
+
 func (g *generator) schema(t *testing.T) []byte {
 	top := g.object(t, root(), reflect.ValueOf(*Default()))
 	out := ordered{}
@@ -148,8 +154,7 @@ func (g *generator) schema(t *testing.T) []byte {
 	out.add("$id", SchemaURL)
 	out.add("$comment", about)
 	out.add("title", "toolhost.yaml")
-	out.add("description", "What runs, how, and who may call it. Times are texts such as 30s, 10m or 1h30m. Sizes are texts such as 64MiB, with the units B, KiB, "+
-		"MiB and GiB. Relative paths are relative to this file; ~ at the beginning of a path is the home directory, and ${NAME} the value of a variable, which has to be set.")
+	out.add("description", whole)
 	out = append(out, top...)
 	out.add("$defs", g.defs)
 	text, err := out.MarshalJSON()

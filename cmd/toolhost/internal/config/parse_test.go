@@ -279,6 +279,8 @@ var invalid = map[string]wrong{
 	"callers: {a: {tools: {allow: ['a b']}}}":                       {at: place{1, 31}, text: "`a b` is not a tool's name or a pattern"},
 	"callers: {a: {tools: {allow: [x], deny: [y, x]}}}":             {at: place{1, 45}, text: "both allowed and denied", beyondSchema: true},
 	"callers: {a: {approval: maybe}}":                               {at: place{1, 25}, text: "unknown word `maybe`"},
+	"approvals: {ask: [queue, queue]}":                              {at: place{1, 26}, text: "approvals.ask[1]: queue is there twice (keep one of them)"},
+	"approvals: {ask: }":                                            {at: place{1, 13}, text: "it has no value (give one or more of client, terminal and queue"},
 	"callers: {a: {result_limit: -5}}":                              {at: place{1, 29}, text: "out of range"},
 
 	"nats: {url: a.example:4222}":                                         {at: place{1, 13}, text: "this is not a URL (give a URL such as tls://"},

@@ -112,7 +112,7 @@ func (r *reader) text(key string, n *node, s *setting.Setting) any {
 		most = maxValue
 	}
 	switch {
-	case s.IsList() || !slices.Contains(s.Types, "string") || isNumber(s), // for which only words are taken
+	case s.IsList() || isNumber(s), // for which only words are taken
 		s.Enum != nil && !slices.Contains(s.Enum, n.text),
 		length < s.MinLength || s.MaxLength > 0 && length > s.MaxLength,
 		s.Pattern != "" && !setting.Regexp(s.Pattern).MatchString(n.text),

@@ -15,12 +15,11 @@ const directory = "docs/reference"
 
 // documents are made from the repository whose root is given.
 var documents = map[string]func(root string) (string, error){
-	"commands.md":      commands,
-	"configuration.md": configuration,
-	"errors.md":        errorCodes,
-	"metrics.md":       metricNames,
-	"protocol.md":      protocol,
-	"verify.md":        checks,
+	"commands.md": commands,
+	"errors.md":   errorCodes,
+	"metrics.md":  metricNames,
+	"protocol.md": protocol,
+	"verify.md":   checks,
 }
 
 func main() {

@@ -1,0 +1,135 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/internal/setting"
+)
+
+// table writes the page of the reference.
+type table struct {
+	*generator
+	*testing.T
+	bytes.Buffer
+	told map[reflect.Type]string // the sections that have the settings of a type
+	seen map[reflect.Type][]*setting.Setting
+}
+
+const page = `<!-- Made by make generate from the Go types of toolhost.yaml. -->
+
+# toolhost.yaml
+
+` + whole + `
+
+` + "`toolhost config init` writes a file with every setting commented out, `config check` finds mistakes,\n" +
+	"`config show` prints what is in force, and `config schema` prints the JSON Schema.\n" +
+	"[Configure the host](../how-to/configure.md) says how the file is found and trusted.\n" + head
+
+const head = "\n| key | value | default | meaning |\n|---|---|---|---|\n"
+
+func (g *generator) reference(t *testing.T) []byte {
+	r := &table{generator: g, T: t, told: map[reflect.Type]string{}, seen: map[reflect.Type][]*setting.Setting{}}
+	r.WriteString(page)
+	has := reflect.ValueOf(*Default())
+	for _, m := range root().Members {
+		if !m.IsMapping() {
+			r.row("", root().Go, m, has)
+		}
+	}
+	for _, m := range root().Members {
+		if m.IsMapping() {
+			r.section(m, has.FieldByIndex(index(t, has.Type(), m.Field)))
+		}
+	}
+	return r.Bytes()
+}
+
+func (r *table) section(m *setting.Setting, has reflect.Value) {
+	s, prefix := m, m.Name+"."
+	fmt.Fprintf(r, "\n## %s\n\n%s\n", m.Name, cell(r.doc(r.T, root().Go, m.Field.Name)))
+	if m.Names != nil {
+		s, prefix, has = m.Each, prefix+"NAME.", prototype(m.Each.Go)
+		fmt.Fprintf(r, "%s\n", cell(r.doc(r.T, s.Go, "")))
+	}
+	rows := s.Members
+	if at := r.told[s.Go]; at != "" {
+		rows = slices.DeleteFunc(slices.Clone(rows), func(m *setting.Setting) bool {
+			return slices.ContainsFunc(r.seen[s.Go], func(o *setting.Setting) bool { return o.Name == m.Name })
+		})
+		fmt.Fprintf(r, "\nThe settings are [those of %s](#%s), and:\n", at, at)
+	} else {
+		r.told[s.Go], r.seen[s.Go] = m.Name, rows
+	}
+	r.WriteString(head)
+	r.rows(prefix, s.Go, rows, has, m.Name)
+}
+
+// rows writes the members of a mapping. Those of a type that a section has listed are there.
+func (r *table) rows(prefix string, in reflect.Type, all []*setting.Setting, has reflect.Value, section string) {
+	for _, m := range all {
+		s, key, value := m, prefix+m.Name, has.FieldByIndex(index(r.T, has.Type(), m.Field))
+		about := r.doc(r.T, declared(in, m.Field.Name), m.Field.Name)
+		if s.Each != nil && len(s.Each.Members) > 0 && s.Each.Also == nil {
+			r.row(prefix, in, m, has)
+			if key += "[]"; s.Names != nil {
+				key = strings.TrimSuffix(key, "[]") + ".NAME"
+			}
+			s, value, about = s.Each, prototype(s.Each.Go), r.doc(r.T, s.Each.Go, "")
+		}
+		if value.Kind() == reflect.Pointer {
+			value = reflect.Zero(s.Go)
+		}
+		switch at := r.told[s.Go]; {
+		case len(s.Members) == 0 || s.Also != nil:
+			r.row(prefix, in, m, has)
+		case at != "":
+			fmt.Fprintf(r, "| `%s` | [as for %s](#%s) | | %s |\n", key, at, at, cell(about))
+		default:
+			r.told[s.Go] = section
+			fmt.Fprintf(r, "| `%s` | a mapping | | %s |\n", key, cell(about))
+			r.rows(key+".", s.Go, s.Members, value, section)
+		}
+	}
+}
+
+// row writes one setting.
+func (r *table) row(prefix string, in reflect.Type, s *setting.Setting, has reflect.Value) {
+	about, value, _ := strings.Cut(r.doc(r.T, declared(in, s.Field.Name), s.Field.Name), " Default: ")
+	value = strings.TrimSuffix(value, ".")
+	if d := r.defaultOf(r.T, s, has.FieldByIndex(index(r.T, has.Type(), s.Field))); len(d) > 0 {
+		value = "`" + string(bytes.Trim(d, `"`)) + "`"
+	}
+	fmt.Fprintf(r, "| `%s` | %s | %s | %s |\n", prefix+s.Name, cell(what(s)), cell(value), cell(about))
+}
+
+// what says what a setting takes.
+func what(s *setting.Setting) string {
+	all := examples(s)
+	switch {
+	case s.Enum != nil:
+		return "`" + strings.Join(s.Enum, "`, `") + "`"
+	case slices.Equal(s.Types, []string{"boolean"}):
+		return "`true`, `false`"
+	case s.Title != "":
+		return s.Title
+	case slices.Contains(s.Types, "integer"):
+		return "a number"
+	case len(all) > 0:
+		return "such as `" + string(bytes.Trim(all[0], `"`)) + "`"
+	}
+	return "a mapping of names"
+}
+
+// cell escapes a text for a cell of a table. What is between backquotes stays as it is.
+func cell(text string) string {
+	parts := strings.Split(strings.NewReplacer("|", `\|`, "\n", " ").Replace(text), "`")
+	for i := 0; i < len(parts); i += 2 {
+		parts[i] = strings.NewReplacer("*", `\*`, "<", "&lt;").Replace(parts[i])
+	}
+	return strings.Join(parts, "`")
+}
