@@ -46,7 +46,7 @@ type NATS struct {
 	Peers map[string]Peer `json:"peers,omitempty" key:"peer_name"`
 	// Rules are how the calls of mounted tools are placed. Of a tool, the first rule counts that matches its
 	// name. Default: calls go to the newest version, on the host that has least to do.
-	Rules []fleet.Rule `json:"rules,omitempty" example:"[{\"tools\": \"gpu.*\", \"labels\": {\"region\": \"eu\"}, \"hedge\": \"200ms\"}]"`
+	Rules []fleet.Rule `json:"rules,omitempty" example:"[{\"tools\": \"gpu.*\", \"labels\": {\"region\": \"eu\"}}]"`
 	// Callers are what the callers of other hosts may do here, as under callers above: PEER/NAME is a caller
 	// of a host under peers, by that host's word, PEER any other caller of it, and * those of all hosts that
 	// are not named. A host with this host's own key goes by the name that it gives itself. A caller that is
