@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"strings"
 
@@ -165,4 +166,20 @@ func (l *link) stillListed(ctx context.Context, name string) bool {
 		l.relist.poke(l.life)
 	}
 	return there
+}
+
+// secrets returns what must not be in an error: the values of headers.
+func (u *Upstream) secrets() (out []string) {
+	for values := range maps.Values(u.config.Headers) {
+		for _, value := range values {
+			out = append(out, value)
+			if _, token, ok := strings.Cut(value, " "); ok {
+				out = append(out, token)
+			}
+		}
+	}
+	if u.tokens != nil {
+		out = append(out, u.tokens.secrets()...)
+	}
+	return append(out, u.config.OAuth.ClientSecret)
 }

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -77,32 +76,6 @@ func (t *lines) Connect(context.Context) (mcp.Connection, error) {
 		return false, t.l.stray(line)
 	}
 	return c, nil
-}
-
-// opened is a transport whose connection can be closed when the SDK failed to connect by it.
-type opened struct {
-	mcp.Transport
-
-	mu   sync.Mutex
-	conn mcp.Connection
-}
-
-// Connect implements [mcp.Transport].
-func (o *opened) Connect(ctx context.Context) (conn mcp.Connection, err error) {
-	conn, err = o.Transport.Connect(ctx)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.conn = conn
-	return conn, err
-}
-
-func (o *opened) close() {
-	o.mu.Lock()
-	conn := o.conn
-	o.mu.Unlock()
-	if conn != nil {
-		_ = conn.Close()
-	}
 }
 
 // checkURL reports why a URL cannot be that of a server.

@@ -1,11 +1,7 @@
 package mcpserver
 
 import (
-	"context"
 	"net/http"
-	"strconv"
-	"sync"
-	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -55,48 +51,3 @@ func (s *Server) Handler() http.Handler {
 		sessions.ServeHTTP(w, r)
 	})
 }
-
-// cancelSession cancels the calls of a session that its client ends: the SDK would wait for
-// them.
-func (s *Server) cancelSession(r *http.Request) {
-	identity := identityOf(r)
-	id := r.Header.Get(sessionHeader)
-	s.mu.Lock()
-	var found *clientSession
-	for ss, c := range s.sessions {
-		if id != "" && ss.ID() == id && c.info.Identity == identity {
-			found = c
-		}
-	}
-	s.mu.Unlock()
-	found.close()
-}
-
-// posts are the HTTP requests of clients with sessions that are in progress. The SDK lets a
-// call go on when its request is gone, though the result can reach the client no more.
-type posts struct {
-	last     atomic.Uint64
-	byNumber sync.Map
-}
-
-func (p *posts) open(r *http.Request) (done func()) {
-	key := strconv.FormatUint(p.last.Add(1), 36)
-	r.Header.Set(postHeader, key)
-	p.byNumber.Store(key, r.Context())
-	return func() { p.byNumber.Delete(key) }
-}
-
-// of returns the context of the HTTP request that brought a message.
-func (p *posts) of(extra *mcp.RequestExtra) context.Context {
-	if ctx, ok := p.byNumber.Load(extra.Header.Get(postHeader)); ok {
-		return ctx.(context.Context) //nolint:forcetypeassert // see open
-	}
-	return ended
-}
-
-// ended is the context of a request that is gone.
-var ended = func() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}()

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"hash/maphash"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -207,32 +206,4 @@ func (c *clientSession) digest() uint64 {
 		_, _ = h.Write(c.server.list.of(d, f))
 	}
 	return h.Sum64()
-}
-
-// bindHeaders makes the tools whose arguments travel in HTTP headers too known to the SDK, which
-// then compares the headers with the arguments. Other tools it does not know: lists and calls
-// are answered here.
-func (c *catalogue) bindHeaders(to *mcp.Server) {
-	now, names := map[string]json.RawMessage{}, map[string]bool{}
-	for _, t := range c.host.Tools(host.Filter{}) {
-		names[t.Name] = true
-		if schema := inputSchema(t.Definition); mayHaveHeaders(schema) && taken(schema) {
-			now[t.Name], now[t.Alias] = schema, schema
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for name := range c.headers {
-		if now[name] == nil {
-			to.RemoveTools(name)
-			delete(c.headers, name)
-		}
-	}
-	for name, schema := range now {
-		if name != "" {
-			to.AddTool(&mcp.Tool{Name: name, InputSchema: schema}, unreachable)
-			c.headers[name] = true
-		}
-	}
-	maps.DeleteFunc(c.known, func(name string, _ *listed) bool { return !names[name] })
 }

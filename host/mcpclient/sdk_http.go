@@ -8,13 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
 )
@@ -253,18 +254,28 @@ func (b *tapBody) message(text []byte) ([]byte, error) {
 	return mcpwire.Encode(left)
 }
 
-// secrets returns what must not be in an error: the values of headers.
-func (u *Upstream) secrets() (out []string) {
-	for values := range maps.Values(u.config.Headers) {
-		for _, value := range values {
-			out = append(out, value)
-			if _, token, ok := strings.Cut(value, " "); ok {
-				out = append(out, token)
-			}
-		}
+// opened is a transport whose connection can be closed when the SDK failed to connect by it.
+type opened struct {
+	mcp.Transport
+
+	mu   sync.Mutex
+	conn mcp.Connection
+}
+
+// Connect implements [mcp.Transport].
+func (o *opened) Connect(ctx context.Context) (conn mcp.Connection, err error) {
+	conn, err = o.Transport.Connect(ctx)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.conn = conn
+	return conn, err
+}
+
+func (o *opened) close() {
+	o.mu.Lock()
+	conn := o.conn
+	o.mu.Unlock()
+	if conn != nil {
+		_ = conn.Close()
 	}
-	if u.tokens != nil {
-		out = append(out, u.tokens.secrets()...)
-	}
-	return append(out, u.config.OAuth.ClientSecret)
 }

@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/jsontree"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -68,6 +70,34 @@ func withoutHeaders(schema json.RawMessage) json.RawMessage {
 	}
 	jsontree.Each(root, func(_ string, o *jsontree.Object) { o.Drop(headerKeyword) })
 	return jsontree.Encode(root)
+}
+
+// bindHeaders makes the tools whose arguments travel in HTTP headers too known to the SDK, which
+// then compares the headers with the arguments. Other tools it does not know: lists and calls
+// are answered here.
+func (c *catalogue) bindHeaders(to *mcp.Server) {
+	now, names := map[string]json.RawMessage{}, map[string]bool{}
+	for _, t := range c.host.Tools(host.Filter{}) {
+		names[t.Name] = true
+		if schema := inputSchema(t.Definition); mayHaveHeaders(schema) && taken(schema) {
+			now[t.Name], now[t.Alias] = schema, schema
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name := range c.headers {
+		if now[name] == nil {
+			to.RemoveTools(name)
+			delete(c.headers, name)
+		}
+	}
+	for name, schema := range now {
+		if name != "" {
+			to.AddTool(&mcp.Tool{Name: name, InputSchema: schema}, unreachable)
+			c.headers[name] = true
+		}
+	}
+	maps.DeleteFunc(c.known, func(name string, _ *listed) bool { return !names[name] })
 }
 
 // unreachable is the handler of tools that the SDK knows by name only.
