@@ -53,7 +53,7 @@ var floors = map[string][][]string{
 		{"internal/kept"},
 		{"internal/roster"},
 		{""}, // host itself
-		{"task", "fleet/durable", "internal/mcpwire"},
+		{"task", "fleet/durable", "internal/mcpwire", "internal/mcpline"},
 		{"fleet", "mcpserver", "mcpclient"}, // ways to a host from elsewhere
 		{"fleet/embedded"},
 	},

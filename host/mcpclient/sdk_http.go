@@ -17,7 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolhost/toolhost/host/internal/mcpwire"
+	"github.com/toolhost/toolhost/host/internal/mcpline"
 )
 
 // tap makes the requests of a connection over HTTP. The SDK's connection cannot be wrapped,
@@ -75,7 +75,7 @@ func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	t.l.denied.Store(resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden)
-	body := &tapBody{ReadCloser: resp.Body, l: t.l, call: call, end: end, most: mcpwire.MaxMessage}
+	body := &tapBody{ReadCloser: resp.Body, l: t.l, call: call, end: end, most: mcpline.MaxMessage}
 	media, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	events := strings.TrimSpace(strings.ToLower(media)) == "text/event-stream"
 	piped := t.l.u.config.Transport == TransportSSE // whose messages the pipe receives
@@ -121,7 +121,7 @@ func requestIn(req *http.Request) *jsonrpc.Request {
 	if err != nil {
 		return nil
 	}
-	msg, _ := mcpwire.Decode(text)
+	msg, _ := mcpline.Decode(text)
 	if r, ok := msg.(*jsonrpc.Request); ok && r.IsCall() {
 		return r
 	}
@@ -203,9 +203,9 @@ func (b *tapBody) event() ([]byte, error) {
 	var err error
 	kind, size := "", 0
 	for line := []byte{' '}; len(line) > 0 && err == nil; {
-		line, err = mcpwire.ReadLine(b.in)
-		if size += len(line); size > mcpwire.MaxMessage {
-			return nil, mcpwire.ErrTooLong
+		line, err = mcpline.ReadLine(b.in)
+		if size += len(line); size > mcpline.MaxMessage {
+			return nil, mcpline.ErrTooLong
 		}
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		switch string(name) {
@@ -240,7 +240,7 @@ func (b *tapBody) event() ([]byte, error) {
 
 // message receives a message, and returns what is left of it for the SDK.
 func (b *tapBody) message(text []byte) ([]byte, error) {
-	msg, err := mcpwire.Decode(text)
+	msg, err := mcpline.Decode(text)
 	if err != nil {
 		return text, nil // the SDK says what is wrong with it
 	}
@@ -251,7 +251,7 @@ func (b *tapBody) message(text []byte) ([]byte, error) {
 	case left == msg:
 		return text, nil
 	}
-	return mcpwire.Encode(left)
+	return mcpline.Encode(left)
 }
 
 // opened is a transport whose connection can be closed when the SDK failed to connect by it.

@@ -7,7 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolhost/toolhost/host/internal/mcpwire"
+	"github.com/toolhost/toolhost/host/internal/mcpline"
 	"github.com/toolhost/toolhost/internal/mcpjson"
 )
 
@@ -27,7 +27,7 @@ const originKey = "toolhost/origin"
 func withOrigin(call *openCall, m *jsonrpc.Request) *jsonrpc.Request {
 	params := mcpjson.Present(m.Params)
 	members := mcpjson.ObjectOf(params)
-	if params != nil && members == nil && mcpwire.FirstByte(params) != '{' {
+	if params != nil && members == nil && mcpline.FirstByte(params) != '{' {
 		return m // the SDK refuses it
 	}
 	var from origin

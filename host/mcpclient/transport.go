@@ -18,7 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/host/internal/mcpwire"
+	"github.com/toolhost/toolhost/host/internal/mcpline"
 	"github.com/toolhost/toolhost/internal/loopback"
 )
 
@@ -46,11 +46,11 @@ func (u *Upstream) transport(
 	}
 	if u.config.Transport == TransportSSE {
 		opened.Transport = &pipe{l: l, lenient: true, Transport: &mcp.SSEClientTransport{
-			Endpoint: u.config.URL, HTTPClient: client, MaxEventSize: mcpwire.MaxMessage,
+			Endpoint: u.config.URL, HTTPClient: client, MaxEventSize: mcpline.MaxMessage,
 		}}
 	} else {
 		opened.Transport = &mcp.StreamableClientTransport{
-			Endpoint: u.config.URL, HTTPClient: client, MaxEventSize: mcpwire.MaxMessage, OAuthHandler: handler,
+			Endpoint: u.config.URL, HTTPClient: client, MaxEventSize: mcpline.MaxMessage, OAuthHandler: handler,
 		}
 	}
 	return opened, nil
@@ -64,7 +64,7 @@ type lines struct {
 
 // Connect implements [mcp.Transport].
 func (t *lines) Connect(context.Context) (mcp.Connection, error) {
-	c := mcpwire.NewLineConn(t.stdio, t.stdio)
+	c := mcpline.New(t.stdio, t.stdio)
 	c.Check = func(line []byte, _ []jsonrpc.Message, err error) (bool, error) {
 		switch {
 		case err == nil:

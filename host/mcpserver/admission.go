@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"golang.org/x/time/rate"
 
+	"github.com/toolhost/toolhost/host/internal/mcpline"
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
 )
 
@@ -40,7 +41,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) bool {
 			return false
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		messages, err := mcpwire.DecodeAll(body)
+		messages, err := mcpline.DecodeAll(body)
 		if answer := refusal(body, messages, err, cmp.Or(r.Header.Get(versionHeader), assumed)); answer != nil {
 			turnAway(w, http.StatusBadRequest, answer)
 			return false
@@ -53,7 +54,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) bool {
 			}
 			cost++
 			if err := mayListen(q); err != nil {
-				answer, _ := mcpwire.Encode(&jsonrpc.Response{ID: q.ID, Error: err}) // which is one of ours
+				answer, _ := mcpline.Encode(&jsonrpc.Response{ID: q.ID, Error: err}) // which is one of ours
 				turnAway(w, http.StatusBadRequest, answer)
 				return false
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/internal/mcpline"
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
 	"github.com/toolhost/toolhost/host/task"
 	"github.com/toolhost/toolhost/internal/callctx"
@@ -210,7 +211,7 @@ func (c *clientSession) callTool(ctx context.Context, r *mcp.CallToolRequest) (m
 	if p.Name == "" {
 		return nil, invalid("the call names no tool")
 	}
-	if first := mcpwire.FirstByte(p.Arguments); first != 0 && first != '{' {
+	if first := mcpline.FirstByte(p.Arguments); first != 0 && first != '{' {
 		return nil, invalid("the arguments of tool %.128q are not an object", p.Name)
 	}
 	at := c.requestOf(ctx, r.Session, r.Extra, p.Meta)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/toolhost/toolhost/host/internal/mcpwire"
+	"github.com/toolhost/toolhost/host/internal/mcpline"
 )
 
 // unbatched is the first revision of the protocol without batches of messages.
@@ -16,11 +16,11 @@ const unbatched = "2025-06-18"
 // refusal is what the sender of a text is told that is neither a message nor, if the revision of the
 // protocol has them, a batch; nil: it is. The SDK ends a connection there, or answers without JSON.
 func refusal(text []byte, messages []jsonrpc.Message, err error, version string) []byte {
-	var batch mcpwire.BatchError
+	var batch mcpline.BatchError
 	switch {
 	case err != nil && !json.Valid(text):
 		return errorWithoutID(jsonrpc.CodeParseError, "it is not JSON: send one JSON-RPC message, as UTF-8")
-	case mcpwire.FirstByte(text) == '[' && version >= unbatched:
+	case mcpline.FirstByte(text) == '[' && version >= unbatched:
 		return errorWithoutID(jsonrpc.CodeInvalidRequest, "there are no batches from revision "+unbatched+" on: "+
 			"send each message by itself")
 	case errors.As(err, &batch):

@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolhost/toolhost/host/internal/mcpwire"
+	"github.com/toolhost/toolhost/host/internal/mcpline"
 )
 
 // StdioTransport is a client on standard input and output, or on two pipes, for [Server.Run]. The
@@ -30,14 +30,14 @@ const maxMalformed = 100
 
 // Connect implements [mcp.Transport].
 func (t *StdioTransport) Connect(context.Context) (mcp.Connection, error) {
-	c := &stdioConn{LineConn: mcpwire.NewLineConn(t.In, t.Out)}
+	c := &stdioConn{Conn: mcpline.New(t.In, t.Out)}
 	c.Check = c.check
 	return c, nil
 }
 
 // stdioConn knows the revision that was agreed on, which decides whether there are batches.
 type stdioConn struct {
-	*mcpwire.LineConn
+	*mcpline.Conn
 	malformed int // in a row
 	begins    atomic.Pointer[jsonrpc.ID]
 	version   atomic.Pointer[string]
@@ -77,5 +77,5 @@ func (c *stdioConn) Write(ctx context.Context, m jsonrpc.Message) error {
 			}
 		}
 	}
-	return c.LineConn.Write(ctx, m)
+	return c.Conn.Write(ctx, m)
 }

@@ -9,9 +9,6 @@ const (
 	ModeURL        = "url"            // of a question that a page asks
 )
 
-// MaxMessage bounds a message on a line, in bytes.
-const MaxMessage = 16 << 20
-
 // InvalidRequest is the error of a request that cannot be answered now.
 func InvalidRequest(text string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: text}

@@ -1,4 +1,4 @@
-package mcpwire
+package mcpline
 
 import (
 	"bufio"
@@ -70,12 +70,12 @@ func TestMessagesAreTheSDKs(t *testing.T) {
 	}
 }
 
-// TestLineConn reads messages and batches, and answers them.
-func TestLineConn(t *testing.T) {
+// TestConn reads messages and batches, and answers them.
+func TestConn(t *testing.T) {
 	t.Parallel()
 	in, feed := io.Pipe()
 	answers, out := io.Pipe()
-	conn, refused := NewLineConn(in, out), 0
+	conn, refused := New(in, out), 0
 	conn.Check = func(_ []byte, _ []jsonrpc.Message, err error) (bool, error) {
 		if err != nil {
 			refused++

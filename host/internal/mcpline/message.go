@@ -1,4 +1,4 @@
-package mcpwire
+package mcpline
 
 import (
 	"bytes"

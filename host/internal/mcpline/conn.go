@@ -1,4 +1,4 @@
-package mcpwire
+package mcpline
 
 import (
 	"bufio"
@@ -15,10 +15,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// LineConn is a connection on which each message, or batch of them, is a line. Unlike the SDK's own,
+// Conn is a connection on which each message, or batch of them, is a line. Unlike the SDK's own,
 // it reads in the goroutine that wants the message, decodes it once, and goes on after a line that
-// is not one. Make it with [NewLineConn].
-type LineConn struct {
+// is not one. Make it with [New].
+type Conn struct {
 	// Check is called with each line that is not blank, and its messages, or why it has none. It
 	// reports whether they are handed on; an error ends the connection. Default: a line that has
 	// none ends it.
@@ -37,7 +37,7 @@ type LineConn struct {
 	err     error // of closing
 }
 
-var _ mcp.Connection = (*LineConn)(nil)
+var _ mcp.Connection = (*Conn)(nil)
 
 // batch is what answers a batch of requests, until it is complete.
 type batch struct {
@@ -45,20 +45,23 @@ type batch struct {
 	answers [][]byte
 }
 
-// NewLineConn returns the connection of a stream each way.
-func NewLineConn(in io.ReadCloser, out io.WriteCloser) *LineConn {
-	c := &LineConn{in: bufio.NewReaderSize(in, bufferSize), out: out, end: in}
+// New returns the connection of a stream each way.
+func New(in io.ReadCloser, out io.WriteCloser) *Conn {
+	c := &Conn{in: bufio.NewReaderSize(in, bufferSize), out: out, end: in}
 	c.Check = func(_ []byte, _ []jsonrpc.Message, err error) (bool, error) { return true, err }
 	return c
 }
 
 const bufferSize = 16 << 10
 
+// MaxMessage bounds a message, in bytes.
+const MaxMessage = 16 << 20
+
 // ErrTooLong is the error of a line that is too long to be a message.
 var ErrTooLong = fmt.Errorf("it sent a message of more than %d MiB", MaxMessage>>20)
 
 // Read implements [mcp.Connection].
-func (c *LineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+func (c *Conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for len(c.read) == 0 {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -90,7 +93,7 @@ func ReadLine(in *bufio.Reader) (line []byte, err error) {
 }
 
 // take makes the messages of a line those that are read.
-func (c *LineConn) take(line []byte) error {
+func (c *Conn) take(line []byte) error {
 	if len(line) == 0 {
 		return nil
 	}
@@ -108,7 +111,7 @@ func (c *LineConn) take(line []byte) error {
 }
 
 // begin notes the requests of a batch.
-func (c *LineConn) begin(messages []jsonrpc.Message) error {
+func (c *Conn) begin(messages []jsonrpc.Message) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b, ids := &batch{}, map[jsonrpc.ID]*batch{}
@@ -133,7 +136,7 @@ func (c *LineConn) begin(messages []jsonrpc.Message) error {
 }
 
 // Write implements [mcp.Connection].
-func (c *LineConn) Write(ctx context.Context, msg jsonrpc.Message) error {
+func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -157,7 +160,7 @@ func (c *LineConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 }
 
 // WriteLine writes a line that need not be a message.
-func (c *LineConn) WriteLine(line []byte) error {
+func (c *Conn) WriteLine(line []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, err := c.out.Write(append(line, '\n'))
@@ -165,10 +168,10 @@ func (c *LineConn) WriteLine(line []byte) error {
 }
 
 // Close implements [mcp.Connection].
-func (c *LineConn) Close() error {
+func (c *Conn) Close() error {
 	c.closing.Do(func() { c.err = errors.Join(c.end.Close(), c.out.Close()) })
 	return c.err
 }
 
 // SessionID implements [mcp.Connection].
-func (c *LineConn) SessionID() string { return "" }
+func (c *Conn) SessionID() string { return "" }
