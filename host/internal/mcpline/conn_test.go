@@ -35,6 +35,9 @@ func TestMessagesAreTheSDKs(t *testing.T) {
 		`{"jsonrpc":"2.0","id":7,"method":null}`,
 		`{"jsonrpc":"2.0","id":null,"method":"ping"}`,
 		`{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":}}`,
+		"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"params\":{\"a\":\"\x01\"}}",
+		`{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":"\x"}}`, `{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":01}}`,
+		`{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":[1,]}}`, `{"jsonrpc":"2.0","id":7,"method":"ping","x":{"a":-}}`,
 		`{"jsonrpc":"2.0","id":7`, `"text"`, `null`, `[]`, `{}`, ``,
 		`{"jsonrpc":"2.0","id":7,"method":"x","params":` + strings.Repeat("[", maxDepth-1) + strings.Repeat("]", maxDepth-1) + `}`,
 		`{"jsonrpc":"2.0","id":7,"method":"x","params":` + strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth) + `}`,
@@ -50,6 +53,9 @@ func TestMessagesAreTheSDKs(t *testing.T) {
 		}
 		if err != nil {
 			continue
+		}
+		if !json.Valid([]byte(text)) {
+			t.Errorf("%s is not JSON, and a message", short)
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %#v, the SDK: %#v", short, got, want)
