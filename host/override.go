@@ -20,17 +20,16 @@ type Override struct {
 	Disabled bool `json:"disable,omitempty" default:"false" example:"true"`
 	// Name is the name that callers see. Default: the plugin's name for the tool.
 	Name string `json:"rename,omitempty" is:"tool" example:"read_file"`
-	// Safety is how much harm the tool can do: safe tools only look, cautious tools change what can be
-	// changed back, dangerous tools need approval. moderate is an older name for cautious. Default: as
-	// claimed.
+	// Safety is how much harm the tool can do: safe tools only look, cautious tools change what can be changed back,
+	// dangerous tools need approval. moderate is an older name for cautious. Default: as claimed.
 	Safety tool.Safety `json:"safety,omitempty" example:"dangerous"`
 	// Idempotent says whether a call may be repeated with no further effect. Default: as claimed.
 	Idempotent *bool `json:"idempotent,omitempty" example:"false"`
 	// Approval is which calls need approval: default is the calls of dangerous tools, ask is every call,
 	// allow approves every call, and deny refuses every call.
 	Approval policy.Rule `json:"approval,omitempty" enum:"default,ask,allow,deny" words:"default="`
-	// RateLimit bounds the calls of each caller: a number of calls, a slash and a period of up to 24h, such
-	// as 10/1m or 5/s. unlimited lifts the tool's own limit. Default: as claimed.
+	// RateLimit bounds the calls of each caller: a number of calls, a slash and a period of up to 24h, such as 10/1m
+	// or 5/s. unlimited lifts the tool's own limit. Default: as claimed.
 	RateLimit *tool.RateLimit `json:"rate,omitempty" example:"10/1m"`
 	// Timeout bounds one attempt, 1ms to 24h. Default: as claimed.
 	//

@@ -112,8 +112,8 @@ type Caller struct {
 type Rule struct {
 	// Tools are the tools, by the names that they have here. * stands for any characters.
 	Tools string `json:"tools" is:"tools" example:"gpu.*"`
-	// Version is which one is used if hosts share different definitions of a name: newest, a version of
-	// the plugin, or a digest.
+	// Version is which one is used if hosts share different definitions of a name: newest, a version of the plugin, or
+	// a digest.
 	//
 	// A digest is "sha256:" and its first digits, at least 8.
 	Version string `json:"version,omitempty" is:"version" default:"newest" example:"1.4.0 | sha256:0123abcd"`
@@ -121,10 +121,10 @@ type Rule struct {
 	Labels map[string]string `json:"labels,omitempty" key:"label_name" is:"label" example:"{\"region\": \"eu\"}"`
 	// Avoid is labels of hosts that are used only if there is no other. Default: none.
 	Avoid map[string]string `json:"avoid,omitempty" key:"label_name" is:"label" example:"{\"spot\": \"yes\"}"`
-	// Durable has calls wait in a queue of NATS JetStream, where they outlive their caller, see toolhost
-	// calls: at-least-once runs a call again if its host is lost, at-most-once does not. On a host that
-	// runs them, at-least-once says that a tool may be run again though it does not say that it is
-	// idempotent. labels and avoid have no effect on where they run. Default: calls wait for their host.
+	// Durable has calls wait in a queue of NATS JetStream, where they outlive their caller, see toolhost calls:
+	// at-least-once runs a call again if its host is lost, at-most-once does not. On a host that runs them,
+	// at-least-once says that a tool may be run again though it does not say that it is idempotent. labels and avoid
+	// have no effect on where they run. Default: calls wait for their host.
 	Durable durable.Mode `json:"durable,omitempty" enum:"at-least-once,at-most-once" example:"at-most-once"`
 }
 

@@ -15,8 +15,7 @@ import (
 // The JSON names are those of toolhost.yaml, of which package setting reads the tags: the first
 // paragraph of a comment is what its reference says. A setting of 0 is never, or no bound.
 type Settings struct {
-	// Enabled says whether the plugin or server runs. false under defaults runs only those that are
-	// enabled by name.
+	// Enabled says whether the plugin or server runs. false under defaults runs only those that are enabled by name.
 	//
 	// A plugin that is not enabled is listed and has no tools.
 	Enabled bool `json:"enabled" default:"true" example:"false"`
@@ -31,43 +30,41 @@ type Settings struct {
 	// Env holds variables, NAME=value, in addition to those of host.WithPluginEnv and
 	// the few that every plugin gets. Default: none.
 	Env []string `json:"-"`
-	// Config is the plugin's own configuration, a mapping that fits the schema of the plugin. It is not
-	// kept secret: use environment for secrets. Default: none.
+	// Config is the plugin's own configuration, a mapping that fits the schema of the plugin. It is not kept secret:
+	// use environment for secrets. Default: none.
 	Config json.RawMessage `json:"config,omitempty" title:"a mapping, which the plugin gets as a JSON object" example:"{\"depth\": 3}"`
-	// Carrier is what calls travel on: stream, socket (faster) or unary. If a plugin does not offer it,
-	// the host uses the next that the plugin does: socket, then stream, then unary.
+	// Carrier is what calls travel on: stream, socket (faster) or unary. If a plugin does not offer it, the host uses
+	// the next that the plugin does: socket, then stream, then unary.
 	Carrier Carrier `json:"carrier" enum:"stream,socket,unary" default:"stream"`
-	// Namespace says whether the process gets its own PID namespace (Linux): auto makes one if the host
-	// may, on makes one or fails, off makes none. Quote on and off if your editor takes them for true
-	// and false.
+	// Namespace says whether the process gets its own PID namespace (Linux): auto makes one if the host may, on makes
+	// one or fails, off makes none. Quote on and off if your editor takes them for true and false.
 	Namespace Namespace `json:"namespace" enum:"auto,on,off" default:"auto"`
-	// Sandbox is what the process may have of this system, which the kernel enforces. Each line that is
-	// set replaces what the plugin declares that it needs; a plugin that declares nothing has what any
-	// process of this user has, where no line is set. declared takes back what defaults says.
+	// Sandbox is what the process may have of this system, which the kernel enforces. Each line that is set replaces
+	// what the plugin declares that it needs; a plugin that declares nothing has what any process of this user has,
+	// where no line is set. declared takes back what defaults says.
 	Sandbox Sandbox `json:"sandbox"`
 	// Trace records what the process uses, to propose a sandbox. Nothing is refused to it,
 	// whatever Sandbox says, and it starts only where this can be seen: on Linux. Default: nil.
 	Trace *Trace `json:"-"`
-	// Previews says whether people who approve a call are shown what it would do. The host asks the
-	// plugin.
+	// Previews says whether people who approve a call are shown what it would do. The host asks the plugin.
 	Previews bool `json:"previews" default:"true" example:"false"`
-	// IdleTimeout is how long a process may go without a call before it is ended, at least 1s, or never.
-	// The next call starts it again.
+	// IdleTimeout is how long a process may go without a call before it is ended, at least 1s, or never. The next call
+	// starts it again.
 	//
 	// It may be ended up to a quarter of it later.
 	IdleTimeout time.Duration `json:"idle_time" minimum:"1s" maximum:"8760h" words:"never=0" default:"never" example:"1h"`
-	// StartTimeout bounds a start, from fork to description, 100ms to 10m. An MCP server has a minute by
-	// default, because npx and uvx may have to download first.
+	// StartTimeout bounds a start, from fork to description, 100ms to 10m. An MCP server has a minute by default,
+	// because npx and uvx may have to download first.
 	//
 	// 0 means the default, [DefaultStartTimeout].
 	StartTimeout time.Duration `json:"start_timeout" minimum:"100ms" maximum:"10m" default:"10s" example:"20s"`
 	// CallTimeout bounds one attempt of a tool that names no limit itself, 1ms to 24h, or never.
 	CallTimeout time.Duration `json:"call_timeout" words:"never=0" default:"1m" example:"2m"`
-	// MaxTimeout bounds a call, over all attempts, of a tool that names a limit itself, 1ms to 24h, or
-	// never. A longer timeout under tools, or a longer call_timeout, takes precedence.
+	// MaxTimeout bounds a call, over all attempts, of a tool that names a limit itself, 1ms to 24h, or never. A longer
+	// timeout under tools, or a longer call_timeout, takes precedence.
 	MaxTimeout time.Duration `json:"max_timeout" words:"never=0" default:"10m" example:"30m"`
-	// AskTimeout bounds how long a question of a tool waits for an answer, 1ms to 24h, or never, which is
-	// as long as its call. The limit of an attempt stands still meanwhile; max_timeout does not.
+	// AskTimeout bounds how long a question of a tool waits for an answer, 1ms to 24h, or never, which is as long as
+	// its call. The limit of an attempt stands still meanwhile; max_timeout does not.
 	AskTimeout time.Duration `json:"ask_timeout" words:"never=0" default:"5m" example:"1m"`
 	// Limits are what the plugin's calls may take.
 	Limits Limits `json:"limits"`

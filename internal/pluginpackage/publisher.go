@@ -20,16 +20,14 @@ type Publishers map[string]Publisher
 
 // Publisher is whom you trust to publish plugins, and with what.
 type Publisher struct {
-	// Keys are its public keys: the line of minisign.pub that begins with RW. Several let it change its
-	// key.
+	// Keys are its public keys: the line of minisign.pub that begins with RW. Several let it change its key.
 	Keys []string `json:"keys" is:"minisign" minItems:"1" maxItems:"100" example:"RWTIoFL5WYgZ5h7tO+DRuvyX7wmHHHLYCN3+RMWBzFA3NQtiXHu0T2bz"`
 	// Plugins are the names of the plugins that it may publish. * stands for any characters.
 	//
-	// Required, so that a publisher cannot put its plugin in place of another's unless the
-	// operator says so.
+	// Required, so that a publisher cannot put its plugin in place of another's unless the operator says so.
 	Plugins []string `json:"plugins" is:"tools" minItems:"1" example:"acme-*"`
-	// Sources are where its packages may be installed from. * stands for any characters but a slash, and
-	// /** at the end for everything below. Default: anywhere.
+	// Sources are where its packages may be installed from. * stands for any characters but a slash, and /** at the
+	// end for everything below. Default: anywhere.
 	Sources []string `json:"sources,omitempty" is:"source" example:"oci://ghcr.io/acme/*"`
 	// MaxSafety is the highest level that its tools may declare: safe, cautious or dangerous.
 	MaxSafety tool.Safety `json:"max_safety,omitempty" default:"dangerous" example:"cautious"`

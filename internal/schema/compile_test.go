@@ -27,7 +27,7 @@ func TestPanicsAreErrors(t *testing.T) {
 		t.Errorf("compiling: %v", err)
 	}
 	s := mustInput(t, object(`"a":{"type":"null"}`, ``))
-	s.v5 = nil // calling it panics
+	s.v5 = nil // which panics
 	const want = "the arguments could not be checked: the validator failed"
 	if err := s.Check(t.Context(), []byte(`{"a":1}`)); err == nil || err.Error() != want {
 		t.Errorf("checking: %v", err)

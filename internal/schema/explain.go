@@ -69,9 +69,6 @@ func (s *Schema) explain(fault *jsonschema.ValidationError, v any) error {
 	violation := &Violation{}
 	seen := map[string]bool{}
 	for i, f := range findings {
-		if len(violation.Faults) < maxProblems {
-			violation.Faults = append(violation.Faults, f.fault())
-		}
 		if len(violation.Problems) == maxProblems || i == maxDescribed {
 			violation.Omitted = len(findings) - i
 			break
@@ -85,19 +82,6 @@ func (s *Schema) explain(fault *jsonschema.ValidationError, v any) error {
 		violation.Problems = []string{s.role.whole + " does not fit the schema"}
 	}
 	return violation
-}
-
-// fault returns the finding as a [Fault].
-func (f finding) fault() Fault {
-	out := Fault{Member: f.name, Keyword: f.keyword, Name: f.ofName}
-	for _, token := range split(f.at) {
-		step, _ := jsontree.Unescape(token)
-		out.Path = append(out.Path, step)
-	}
-	if last := len(out.Path) - 1; last >= 0 && (f.ofName || f.class == unexpected && f.name == "") {
-		out.Member, out.Path = out.Path[last], out.Path[:last]
-	}
-	return out
 }
 
 // collect appends the findings of one error of v5, including its causes.

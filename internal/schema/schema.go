@@ -11,7 +11,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
@@ -23,7 +22,7 @@ import (
 // for concurrent use.
 type Schema struct {
 	raw   json.RawMessage
-	v5    func() (*jsonschema.Schema, error)
+	v5    *jsonschema.Schema
 	nodes []*node
 	// byAddress finds the subschema that an error of v5 refers to.
 	byAddress map[string]*node
@@ -85,31 +84,14 @@ func (b *Budget) CompileOutput(raw json.RawMessage) (*Schema, error) {
 	return compile(raw, output, b)
 }
 
-// CompileOwn compiles a schema of this program as [CompileOutput] does, but leaves
-// jsonschema/v5, which takes most of the time, until a value needs it.
-//
-// # Errors
-//
-// Those of [CompileOutput], and later those of [Schema.Check].
-func CompileOwn(raw json.RawMessage) (*Schema, error) {
-	s, shown, err := prepare(raw, output, nil)
-	if err != nil {
-		return nil, err
-	}
-	s.v5 = sync.OnceValues(func() (*jsonschema.Schema, error) { return compileV5(shown) })
-	return s, nil
-}
-
 func compile(raw json.RawMessage, r role, budget *Budget) (*Schema, error) {
 	s, shown, err := prepare(raw, r, budget)
 	if err != nil {
 		return nil, err
 	}
-	v5, err := compileV5(shown)
-	if err != nil {
+	if s.v5, err = compileV5(shown); err != nil {
 		return nil, err
 	}
-	s.v5 = func() (*jsonschema.Schema, error) { return v5, nil }
 	return s, nil
 }
 
@@ -343,11 +325,7 @@ func (s *Schema) judge(v any) (err error) {
 			}
 		}
 	}()
-	v5, err := s.v5()
-	if err != nil {
-		return err
-	}
-	if err = v5.Validate(v); err == nil {
+	if err = s.v5.Validate(v); err == nil {
 		return nil
 	}
 	var fault *jsonschema.ValidationError

@@ -144,7 +144,7 @@ func itself(names ...string) (out []Word) {
 // Regexp compiles one of the patterns above, once.
 func Regexp(pattern string) *regexp.Regexp {
 	if re, ok := compiled.Load(pattern); ok {
-		return re.(*regexp.Regexp) //nolint:errcheck,forcetypeassert // nothing else is in it
+		return re.(*regexp.Regexp) //nolint:forcetypeassert // nothing else is in it
 	}
 	re := regexp.MustCompile(pattern)
 	compiled.Store(pattern, re)

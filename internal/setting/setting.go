@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -35,8 +36,16 @@ type Word struct {
 
 const maxItems = 1000
 
-// Of returns the setting that a type holds, such as a struct.
-func Of(t reflect.Type) *Setting { return of(t, "") }
+var known sync.Map // *Setting by type
+
+// Of returns the setting that a type holds, such as a struct. It is not to be changed.
+func Of(t reflect.Type) *Setting {
+	s, ok := known.Load(t)
+	if !ok {
+		s, _ = known.LoadOrStore(t, of(t, ""))
+	}
+	return s.(*Setting) //nolint:forcetypeassert // nothing else is in it
+}
 
 // of returns the setting of a type, in which texts are of a kind.
 func of(t reflect.Type, is string) *Setting {
@@ -196,7 +205,7 @@ func (s *Setting) JSON(text string) json.RawMessage {
 		for _, one := range split(text) {
 			items = append(items, string(s.Each.JSON(one)))
 		}
-		return json.RawMessage("[" + strings.Join(items, ",") + "]")
+		return json.RawMessage("[" + strings.Join(items, ", ") + "]")
 	}
 	if json.Valid([]byte(text)) && !slices.Equal(s.Types, []string{"string"}) {
 		return json.RawMessage(text)

@@ -21,32 +21,32 @@ type Config struct {
 	// File is the path that was read.
 	File string `json:"-"`
 
-	// PluginDirs are directories of plugin binaries, in the order in which plugins get the names they
-	// claim. Default: plugins next to the program, then the user's data directory.
+	// PluginDirs are directories of plugin binaries, in the order in which plugins get the names they claim. Default:
+	// plugins next to the program, then the user's data directory.
 	PluginDirs []string `json:"plugin_dirs,omitempty" is:"path" example:"plugins"`
 	// Root is the workspace that plugins work on. Default: the current directory.
 	Root string `json:"root,omitempty" is:"path" example:"workspace"`
-	// Lock is the lock file, which pins plugins to their bytes. required runs nothing without the
-	// toolhost.lock next to this file, off ignores it, and a path names another file, which is then
-	// required. Default: the toolhost.lock next to this file, required once it has been seen.
+	// Lock is the lock file, which pins plugins to their bytes. required runs nothing without the toolhost.lock next
+	// to this file, off ignores it, and a path names another file, which is then required. Default: the toolhost.lock
+	// next to this file, required once it has been seen.
 	Lock string `json:"lock,omitempty" is:"path" words:"required off" example:"required | off | pins/toolhost.lock"`
-	// Trust is whose plugins run. The publishers of packages sign them with minisign; what their keys
-	// sign, and how much it may declare, is up to you. A wrong signature is always refused. It is about
-	// plugins in any plugin directory, not about MCP servers.
+	// Trust is whose plugins run. The publishers of packages sign them with minisign; what their keys sign, and how
+	// much it may declare, is up to you. A wrong signature is always refused. It is about plugins in any plugin
+	// directory, not about MCP servers.
 	Trust Trust `json:"trust"`
-	// HoldNew says whether plugins that were never enabled are held, that is listed and not run, until
-	// toolhost plugins enable.
+	// HoldNew says whether plugins that were never enabled are held, that is listed and not run, until toolhost
+	// plugins enable.
 	HoldNew bool `json:"hold_new" example:"true"`
 	// LogLevel is what is logged on standard error: trace, debug, info, warn, error or off.
 	LogLevel string `json:"log_level" enum:"trace,debug,info,warn,error,off" default:"warn"`
-	// Socket is the Unix socket on which the daemon listens for the other commands. Default: a path in the
-	// user's runtime directory.
+	// Socket is the Unix socket on which the daemon listens for the other commands. Default: a path in the user's
+	// runtime directory.
 	Socket string `json:"socket,omitempty" is:"path" example:"run/toolhost.sock"`
-	// CacheDir is where the host remembers what plugins say about themselves, private to the user.
-	// Default: a directory in the user's cache.
+	// CacheDir is where the host remembers what plugins say about themselves, private to the user. Default: a
+	// directory in the user's cache.
 	CacheDir string `json:"cache_dir,omitempty" is:"path" example:"cache"`
-	// InstallDir is the directory of toolhost's own to which it installs plugins. They are served besides
-	// those of plugin_dirs. Default: toolhost/installed in the user's data directory.
+	// InstallDir is the directory of toolhost's own to which it installs plugins. They are served besides those of
+	// plugin_dirs. Default: toolhost/installed in the user's data directory.
 	InstallDir string `json:"install_dir,omitempty" is:"path" example:"installed"`
 	// Audit is the audit log, a record of calls.
 	Audit Audit `json:"audit"`
@@ -63,26 +63,24 @@ type Config struct {
 	Sessions Sessions `json:"sessions"`
 	// Defaults are settings of all plugins, which plugins that are named under plugins may override.
 	Defaults Plugin `json:"defaults" without:"arguments,config"`
-	// Plugins are settings of single plugins, by the names of their files without toolhost-plugin- in
-	// front and .exe at the end. A plugin can have all the settings of defaults, which it overrides, and a
-	// few more.
+	// Plugins are settings of single plugins, by the names of their files without toolhost-plugin- in front and .exe
+	// at the end. A plugin can have all the settings of defaults, which it overrides, and a few more.
 	Plugins map[string]Plugin `json:"plugins,omitempty" key:"plugin_name"`
-	// Servers are MCP servers whose tools are served as NAME.TOOL, by the names that you give them. In their
-	// texts ${NAME} is the value of a variable and ${NAME:-text} has a default; a variable that is not set
-	// costs that server only. A tool is dangerous until you say otherwise under tools; toolhost mcp import
-	// proposes that.
+	// Servers are MCP servers whose tools are served as NAME.TOOL, by the names that you give them. In their texts
+	// ${NAME} is the value of a variable and ${NAME:-text} has a default; a variable that is not set costs that server
+	// only. A tool is dangerous until you say otherwise under tools; toolhost mcp import proposes that.
 	Servers map[string]Server `json:"mcp_servers,omitempty" key:"server_name"`
-	// Tools are what you decide about single tools, by the names that their plugins give them. It replaces
-	// what the plugins claim.
+	// Tools are what you decide about single tools, by the names that their plugins give them. It replaces what the
+	// plugins claim.
 	Tools map[string]Tool `json:"tools,omitempty" key:"tool_name"`
-	// Callers are what you decide about callers, by name: their grants, rates and bounds hold over all their
-	// commands, and the audit log names them. The user who runs the daemon or the command is cli; other
-	// users are those named by uid. An MCP client is the caller of its token, and on standard input the
-	// caller mcp. A caller that is not named holds no capability, sees all tools, and is asked.
+	// Callers are what you decide about callers, by name: their grants, rates and bounds hold over all their commands,
+	// and the audit log names them. The user who runs the daemon or the command is cli; other users are those named by
+	// uid. An MCP client is the caller of its token, and on standard input the caller mcp. A caller that is not named
+	// holds no capability, sees all tools, and is asked.
 	Callers map[string]Caller `json:"callers,omitempty" key:"caller_name"`
-	// NATS is how the daemon (toolhost serve) meets other hosts over NATS, in a fleet. By default it meets
-	// none, shares no tool and mounts none. Hosts know each other by their keys (toolhost fleet key): those
-	// with the same key, and those under peers.
+	// NATS is how the daemon (toolhost serve) meets other hosts over NATS, in a fleet. By default it meets none,
+	// shares no tool and mounts none. Hosts know each other by their keys (toolhost fleet key): those with the same
+	// key, and those under peers.
 	NATS NATS `json:"nats"`
 
 	digest [sha256.Size]byte // of the file's content
@@ -92,8 +90,8 @@ type Config struct {
 
 // Trust says whose plugins run.
 type Trust struct {
-	// Required says whether a plugin runs only if one of the publishers has signed it. Signatures are in
-	// .signed in the plugin directory; toolhost plugins install puts them there.
+	// Required says whether a plugin runs only if one of the publishers has signed it. Signatures are in .signed in
+	// the plugin directory; toolhost plugins install puts them there.
 	Required bool `json:"required" example:"true"`
 	// Publishers are publishers by the names that you give them.
 	Publishers map[string]host.Publisher `json:"publishers,omitempty" key:"publisher_name"`
@@ -110,9 +108,8 @@ type Audit struct {
 	MaxSize int64 `json:"max_size" is:"size" minimum:"64KiB" maximum:"1024GiB" default:"64MiB" example:"256MiB"`
 	// MaxFiles is how many full files are kept, 1 to 900; the oldest are deleted.
 	MaxFiles int `json:"max_files" minimum:"1" maximum:"900" default:"8" example:"100"`
-	// MaxAge is how long lines are kept, 1h to 876000h, or never to delete none for their age. Whole files
-	// are deleted, when a call is recorded, so a line may be kept a quarter longer. max_size and max_files
-	// hold too.
+	// MaxAge is how long lines are kept, 1h to 876000h, or never to delete none for their age. Whole files are
+	// deleted, when a call is recorded, so a line may be kept a quarter longer. max_size and max_files hold too.
 	MaxAge time.Duration `json:"max_age" minimum:"1h" maximum:"876000h" words:"never=0" example:"720h"`
 }
 
@@ -135,10 +132,9 @@ const (
 type Approvals struct {
 	// Timeout is how long a question waits for an answer before it counts as a no, 1s to 24h.
 	Timeout time.Duration `json:"timeout" minimum:"1s" default:"5m" example:"1m"`
-	// Ask is who is asked about calls that need approval, in this order, the first that can be: client is
-	// the program that makes the call, which asks its user (an MCP client, or a command on its terminal),
-	// terminal is the terminal on which toolhost itself runs, and queue is the daemon's queue, which you
-	// answer with toolhost approvals.
+	// Ask is who is asked about calls that need approval, in this order, the first that can be: client is the program
+	// that makes the call, which asks its user (an MCP client, or a command on its terminal), terminal is the terminal
+	// on which toolhost itself runs, and queue is the daemon's queue, which you answer with toolhost approvals.
 	Ask []Asker `json:"ask" is:"asker" default:"client" example:"client,queue"`
 }
 
@@ -199,10 +195,9 @@ type Sessions struct {
 // Its Env is empty: [Environment] has to be resolved.
 type Plugin struct {
 	plugin.Settings
-	// Environment are variables that the plugin gets in addition to the few that every plugin gets from the
-	// host (PATH, HOME, TMPDIR, LANG, TZ, XDG_CACHE_HOME, GO*). Each is a value, {from_env: NAME} or
-	// {from_file: PATH}. Values are never shown again. Variables of defaults are added if the plugin does
-	// not set the same names.
+	// Environment are variables that the plugin gets in addition to the few that every plugin gets from the host
+	// (PATH, HOME, TMPDIR, LANG, TZ, XDG_CACHE_HOME, GO*). Each is a value, {from_env: NAME} or {from_file: PATH}.
+	// Values are never shown again. Variables of defaults are added if the plugin does not set the same names.
 	Environment Environment `json:"environment,omitempty" key:"variable_name" is:"variable" example:"{\"LOG_FORMAT\": \"json\", \"API_TOKEN\": {\"from_env\": \"EXAMPLE_API_TOKEN\"}}"`
 }
 

@@ -11,53 +11,53 @@ import (
 
 // NATS is what a daemon does in a fleet. The zero value joins none.
 type NATS struct {
-	// URL is where the NATS servers are, several of one cluster with commas between them. What looks like a
-	// password is never shown again; credentials keeps it out of this file. Not with embedded. Default: none.
+	// URL is where the NATS servers are, several of one cluster with commas between them. What looks like a password
+	// is never shown again; credentials keeps it out of this file. Not with embedded. Default: none.
 	URL Addresses `json:"url,omitempty" is:"servers" example:"tls://nats.example.com:4222"`
-	// Embedded runs a NATS server in the daemon, on this port of 127.0.0.1, for hosts on this machine: on is
-	// port 4222, 0 any free one. Hosts log in with their keys, this host's own and those of peers.
+	// Embedded runs a NATS server in the daemon, on this port of 127.0.0.1, for hosts on this machine: on is port
+	// 4222, 0 any free one. Hosts log in with their keys, this host's own and those of peers.
 	//
 	// Nil: it runs none.
 	Embedded *int `json:"embedded,omitempty" minimum:"0" maximum:"65535" words:"on=4222 off=null" example:"on | 14222"`
-	// Credentials is the file with the JWT and the seed of a user of the NATS server, as nsc writes it.
-	// Default: the host logs in with its key, as an NKey.
+	// Credentials is the file with the JWT and the seed of a user of the NATS server, as nsc writes it. Default: the
+	// host logs in with its key, as an NKey.
 	Credentials string `json:"credentials,omitempty" is:"path" example:"secrets/host.creds"`
 	// TLS are the certificates of the connection, in PEM. Default: the authorities of the system, and no
 	// certificate of the host's own.
 	TLS fleet.TLS `json:"tls"`
-	// Key is the file of the host's secret key, which is made if it is not there. Other users must not be
-	// able to read it. Default: fleet.key in the user's state directory.
+	// Key is the file of the host's secret key, which is made if it is not there. Other users must not be able to read
+	// it. Default: fleet.key in the user's state directory.
 	Key string `json:"key,omitempty" is:"path" example:"secrets/fleet.key"`
-	// Name is what the host is called in its fleet, where no other should have the name. Default: the name of
-	// the machine.
+	// Name is what the host is called in its fleet, where no other should have the name. Default: the name of the
+	// machine.
 	Name string `json:"name,omitempty" is:"host_name" example:"build-1"`
 	// Labels are what others may choose the host by, at most 32 labels. Default: none.
 	Labels map[string]string `json:"labels,omitempty" key:"label_name" is:"label" example:"{\"region\": \"eu\", \"gpu\": 1}"`
 	// Share are the tools that known hosts may see and call, by the names that callers see. * stands for any
 	// characters. Tools of other hosts are never shared on. Default: none.
 	Share []string `json:"share,omitempty" is:"tools" example:"gpu.*"`
-	// Mount are the tools of known hosts that become tools of this one. * stands for any characters. A tool
-	// of this host's own keeps its name. Default: none.
+	// Mount are the tools of known hosts that become tools of this one. * stands for any characters. A tool of this
+	// host's own keeps its name. Default: none.
 	Mount []string `json:"mount,omitempty" is:"tools" example:"gpu.*"`
 	// Prefix is put in front of the names of mounted tools. Default: nothing.
 	Prefix string `json:"prefix,omitempty" is:"prefix" example:"far."`
-	// Peers are other hosts that this one knows, by the names that you give them. Hosts that have this host's
-	// own key are known without it.
+	// Peers are other hosts that this one knows, by the names that you give them. Hosts that have this host's own key
+	// are known without it.
 	Peers map[string]Peer `json:"peers,omitempty" key:"peer_name"`
-	// Rules are how the calls of mounted tools are placed. Of a tool, the first rule counts that matches its
-	// name. Default: calls go to the newest version, on the host that has least to do.
+	// Rules are how the calls of mounted tools are placed. Of a tool, the first rule counts that matches its name.
+	// Default: calls go to the newest version, on the host that has least to do.
 	Rules []fleet.Rule `json:"rules,omitempty" example:"[{\"tools\": \"gpu.*\", \"labels\": {\"region\": \"eu\"}}]"`
-	// Callers are what the callers of other hosts may do here, as under callers above: PEER/NAME is a caller
-	// of a host under peers, by that host's word, PEER any other caller of it, and * those of all hosts that
-	// are not named. A host with this host's own key goes by the name that it gives itself. A caller that is
-	// not named holds no capability.
+	// Callers are what the callers of other hosts may do here, as under callers above: PEER/NAME is a caller of a host
+	// under peers, by that host's word, PEER any other caller of it, and * those of all hosts that are not named. A
+	// host with this host's own key goes by the name that it gives itself. A caller that is not named holds no
+	// capability.
 	//
 	// See [NATS.Caller].
 	Callers map[string]Caller `json:"callers,omitempty" key:"peer_caller" without:"uid,subject,names,discovery" example:"{\"partner\": {\"grants\": [\"fs:read\"], \"rate\": \"100/1m\"}}"`
 	// MaxCalls is how many calls of each known host may be in progress here, 1 to 65536.
 	MaxCalls int `json:"max_calls" minimum:"1" maximum:"65536" default:"1024" example:"64"`
-	// Store is the directory in which the embedded server keeps durable calls. Default: nats in the user's
-	// state directory if a rule has durable, else nothing is kept.
+	// Store is the directory in which the embedded server keeps durable calls. Default: nats in the user's state
+	// directory if a rule has durable, else nothing is kept.
 	Store string `json:"store,omitempty" is:"path" example:"nats"`
 }
 

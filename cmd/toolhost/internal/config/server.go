@@ -15,32 +15,32 @@ import (
 //
 // Its texts name variables, which [Server.Resolve] replaces. It prints no secret.
 type Server struct {
-	// Command is the program that serves MCP on its standard input and output: a path, or a name in PATH. Not
-	// with url.
+	// Command is the program that serves MCP on its standard input and output: a path, or a name in PATH. Not with
+	// url.
 	Command string `json:"command,omitempty" is:"program" example:"npx"`
 	// Args are arguments of the program. Default: none.
 	Args Arguments `json:"args,omitempty" example:"-y,@modelcontextprotocol/server-filesystem,${workspaceFolder}"`
-	// Env are variables that the program gets in addition to the few that plugins get from the host (PATH,
-	// HOME, TMPDIR, LANG, TZ, XDG_CACHE_HOME, GO*). Each is a value, in which ${NAME} is replaced,
-	// {from_env: NAME} or {from_file: PATH}. Values are never shown again.
+	// Env are variables that the program gets in addition to the few that plugins get from the host (PATH, HOME,
+	// TMPDIR, LANG, TZ, XDG_CACHE_HOME, GO*). Each is a value, in which ${NAME} is replaced, {from_env: NAME} or
+	// {from_file: PATH}. Values are never shown again.
 	Env Environment `json:"env,omitempty" key:"variable_name" is:"variable" example:"{\"LOG_LEVEL\": \"info\", \"API_TOKEN\": \"${EXAMPLE_API_TOKEN}\"}"`
-	// EnvFile is a file of lines NAME=value with more variables; those of env take precedence. Other users
-	// must not be able to write to it.
+	// EnvFile is a file of lines NAME=value with more variables; those of env take precedence. Other users must not be
+	// able to write to it.
 	EnvFile string `json:"env_file,omitempty" is:"rawpath" example:"secrets/example.env"`
 	// Dir is the working directory of the program. Default: the workspace.
 	Dir string `json:"cwd,omitempty" is:"rawpath" example:"${workspaceFolder}/site"`
 	// URL is where the server is, if no program is to be run.
 	URL Address `json:"url,omitempty" is:"url" example:"https://mcp.example.com/mcp"`
-	// Headers are headers of every request to the url. Each is a value, in which ${NAME} is replaced,
-	// {from_env: NAME} or {from_file: PATH}. Values are never shown again.
+	// Headers are headers of every request to the url. Each is a value, in which ${NAME} is replaced, {from_env: NAME}
+	// or {from_file: PATH}. Values are never shown again.
 	Headers Environment `json:"headers,omitempty" key:"header_name" is:"variable" example:"{\"Authorization\": \"Bearer ${EXAMPLE_API_TOKEN}\"}"`
 	// Transport is what the url speaks: http is streamable HTTP, sse the transport of servers before 2025.
 	Transport Transport `json:"transport" enum:"http,sse" default:"http"`
 	// OAuth is how toolhost mcp login NAME logs in to the url. Servers that register clients themselves need
 	// none of it.
 	OAuth OAuth `json:"oauth"`
-	// Include are the tools to mount, by the names that the server gives them. * stands for any characters.
-	// Default: all.
+	// Include are the tools to mount, by the names that the server gives them. * stands for any characters. Default:
+	// all.
 	Include []string `json:"include,omitempty" is:"server_tool" example:"read_*"`
 	// Exclude are tools not to mount although they are included. Default: none.
 	Exclude []string `json:"exclude,omitempty" is:"server_tool" example:"delete_*"`
@@ -62,11 +62,11 @@ const (
 
 // OAuth says how to log in to a server.
 type OAuth struct {
-	// ClientID is the client that you registered with the server's authorization server. Default: toolhost
-	// registers itself.
+	// ClientID is the client that you registered with the server's authorization server. Default: toolhost registers
+	// itself.
 	ClientID string `json:"client_id,omitempty" is:"client" example:"toolhost"`
-	// ClientSecret is the secret of client_id, if it has one: a value, in which ${NAME} is replaced, {from_env:
-	// NAME} or {from_file: PATH}. Default: the client is public.
+	// ClientSecret is the secret of client_id, if it has one: a value, in which ${NAME} is replaced, {from_env: NAME}
+	// or {from_file: PATH}. Default: the client is public.
 	ClientSecret Variable `json:"client_secret,omitzero" is:"variable" example:"${EXAMPLE_CLIENT_SECRET}"`
 	// Port is the port of http://127.0.0.1:PORT/callback, to which the browser returns, for clients that are
 	// registered with one. Default: any that is free.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
-	"sync"
 
 	_ "embed"
 
@@ -32,4 +31,4 @@ func Schema() json.RawMessage { return slices.Clone(schemaText) }
 func Initial() []byte { return slices.Clone(initialText) }
 
 // root describes the whole file.
-var root = sync.OnceValue(func() *setting.Setting { return setting.Of(reflect.TypeFor[Config]()) })
+func root() *setting.Setting { return setting.Of(reflect.TypeFor[Config]()) }

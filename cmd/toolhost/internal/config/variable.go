@@ -19,8 +19,8 @@ type Variable struct {
 	Name string `json:"-"`
 	// FromEnv is the variable of the host's environment that has the value.
 	FromEnv string `json:"from_env,omitempty" is:"from_env" example:"HOME"`
-	// FromFile is the file that has the value, at most 64 KiB. A newline at its end is left out. Other users
-	// must not be able to write to it.
+	// FromFile is the file that has the value, at most 64 KiB. A newline at its end is left out. Other users must not
+	// be able to write to it.
 	FromFile string `json:"from_file,omitempty" is:"path" example:"secrets/token"`
 
 	value *string // a pointer, so that printing a struct that holds a Variable shows an address

@@ -1,0 +1,30 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/toolhost/toolhost/internal/setting"
+)
+
+// What a command pays for its settings: once to read the tags, and for each file.
+func BenchmarkSettings(b *testing.B) {
+	b.Run("tags", func(b *testing.B) {
+		n := 0
+		for b.Loop() {
+			setting.Of(reflect.StructOf([]reflect.StructField{{
+				Name: "C", Type: reflect.TypeFor[Config](), Tag: reflect.StructTag(fmt.Sprintf(`json:"c%d"`, n)),
+			}}))
+			n++
+		}
+	})
+	b.Run("file", func(b *testing.B) {
+		file := []byte("plugin_dirs: [a]\nlog_level: info\nplugins: {fs: {idle_time: 5m, limits: {running: 4}}}\n")
+		for b.Loop() {
+			if _, err := Parse("toolhost.yaml", file); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
