@@ -148,9 +148,11 @@ func ofField(f reflect.StructField, name, is string) *Setting {
 	if notNull {
 		s.Types = slices.DeleteFunc(s.Types, func(t string) bool { return t == "null" })
 	}
-	absent, _ := json.Marshal(reflect.Zero(f.Type).Interface())
-	if word, ok := s.Word(absent); ok {
-		s.Default, _ = json.Marshal(word)
+	if len(s.Words) > 0 {
+		absent, _ := json.Marshal(reflect.Zero(f.Type).Interface())
+		if word, ok := s.Word(absent); ok {
+			s.Default, _ = json.Marshal(word)
+		}
 	}
 	if tag("default", &text) {
 		s.Default = s.JSON(text)
