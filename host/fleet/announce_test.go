@@ -239,8 +239,9 @@ func TestUnacceptableLinkExpires(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opening := binary.BigEndian.AppendUint32(append([]byte{1}, make([]byte, 16+32)...), 1<<16) // of a key that everybody has
-	f.opened(append(opening, about...), func([]byte) error { return nil })
+	opening := binary.BigEndian.AppendUint32(append([]byte{1}, make([]byte, 16)...), 1<<16)
+	opening = append(append(opening, about...), make([]byte, 32+16)...) // of a key that everybody has
+	f.opened(opening, func([]byte) error { return nil })
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	v := f.visits[a.id()]
