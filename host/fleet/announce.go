@@ -57,7 +57,7 @@ const (
 
 // every returns how often this host announces itself.
 func (f *Fleet) every() time.Duration {
-	return min(max(interval, time.Duration(f.known.Load())*intervalAHost), longestInterval)
+	return min(max(interval, time.Duration(f.directory.known.Load())*intervalAHost), longestInterval)
 }
 
 // every returns how often the host announces itself, by its own word.

@@ -75,19 +75,19 @@ func TestKilledHostOfLargeFleet(t *testing.T) { //nolint:paralleltest // bubbles
 			},
 		})
 		h, a := joined(t, at, "a")
-		b.known.Store(maxMembers)
+		b.directory.known.Store(maxMembers)
 		b.announceSoon()
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		rare := func() bool {
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			for _, m := range a.members {
+			a.directory.mu.Lock()
+			defer a.directory.mu.Unlock()
+			for _, m := range a.directory.members {
 				return m.said.every() == longestInterval && m.line != nil
 			}
 			return false
 		}
-		if !a.wait(ctx, rare) {
+		if !a.bell.wait(ctx, rare) {
 			t.Fatal("b does not say how often it announces itself")
 		}
 		ended := make(chan error, 1)
@@ -121,25 +121,25 @@ func TestGoneHostsStayGone(t *testing.T) { //nolint:paralleltest // bubbles are 
 			said := b.seq.Load()
 			is := func(there bool) func() bool {
 				return func() bool {
-					a.mu.Lock()
-					defer a.mu.Unlock()
-					return (a.members[b.self.ID()] != nil) == there
+					a.directory.mu.Lock()
+					defer a.directory.mu.Unlock()
+					return (a.directory.members[b.self.ID()] != nil) == there
 				}
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			b.announceSoon()
 			later := func() bool {
-				a.mu.Lock()
-				defer a.mu.Unlock()
-				m := a.members[b.self.ID()]
+				a.directory.mu.Lock()
+				defer a.directory.mu.Unlock()
+				m := a.directory.members[b.self.ID()]
 				return m != nil && m.said.Seq > said
 			}
-			if !a.wait(ctx, later) {
+			if !a.bell.wait(ctx, later) {
 				t.Fatal("nothing is heard of it")
 			}
 			goes(b)
-			if !a.wait(ctx, is(false)) {
+			if !a.bell.wait(ctx, is(false)) {
 				t.Fatal("it has not left")
 			}
 			if a.hear(data) != nil || is(true)() {
@@ -147,14 +147,15 @@ func TestGoneHostsStayGone(t *testing.T) { //nolint:paralleltest // bubbles are 
 			}
 		}
 		for i := range maxDeparted + 10 {
-			a.mu.Lock()
+			a.directory.mu.Lock()
 			m := &member{fleet: a, id: fmt.Sprint(i), said: new(announcement), timer: time.NewTimer(0), end: func() {}, synced: make(chan struct{})}
-			a.members[m.id] = m
-			a.remove(m, "it is a test")
-			a.mu.Unlock()
+			a.directory.members[m.id] = m
+			a.drop(m, "it is a test")
+			a.directory.mu.Unlock()
+			a.gone(m)
 		}
-		if len(a.departed) != maxDeparted {
-			t.Errorf("%d hosts are remembered", len(a.departed))
+		if len(a.directory.departed) != maxDeparted {
+			t.Errorf("%d hosts are remembered", len(a.directory.departed))
 		}
 	})
 }
@@ -169,7 +170,7 @@ func TestIntervalsHaveBounds(t *testing.T) {
 		{0, 0, interval}, {200, -5, interval}, {1000, 5000, 5 * time.Second}, {maxMembers, 1 << 62, longestInterval},
 	} {
 		f := new(Fleet)
-		f.known.Store(c.known)
+		f.directory.known.Store(c.known)
 		if got, told := f.every(), (&announcement{Every: c.said}).every(); got != c.want || told != c.want {
 			t.Errorf("%d hosts: %v; %d ms: %v; want %v", c.known, got, c.said, told, c.want)
 		}
@@ -203,22 +204,25 @@ func TestJoinLeavesOutBadTools(t *testing.T) {
 // A host that says that it has started again and again keeps no other out.
 func TestStartsOfOneKeyHaveBounds(t *testing.T) {
 	t.Parallel()
-	f := &Fleet{members: map[string]*member{}, visits: map[string]*visit{}, accounts: map[string]*account{}}
+	f := &Fleet{
+		directory: directory{members: map[string]*member{}},
+		visits:    visits{byInstance: map[string]*visit{}, accounts: map[string]*account{}},
+	}
 	f.settings.Store(configure(Config{Key: Key{public: "own"}}, 1))
 	visit := func(key string, i int) *visit {
-		return f.visitOf(&announcement{Key: key, Instance: binary.BigEndian.AppendUint32([]byte(key), uint32(i))}) //nolint:gosec // small
+		return f.visits.of(f, &announcement{Key: key, Instance: binary.BigEndian.AppendUint32([]byte(key), uint32(i))}) //nolint:gosec // small
 	}
 	for i := range maxStarts {
-		if f.full("hostile") || visit("hostile", i) == nil {
+		if f.directory.full("hostile", false) || visit("hostile", i) == nil {
 			t.Fatalf("%d starts are too many", i)
 		}
-		f.members[fmt.Sprint(i)] = &member{key: "hostile"}
+		f.directory.members[fmt.Sprint(i)] = &member{key: "hostile"}
 	}
-	if !f.full("hostile") || visit("hostile", maxStarts) != nil {
+	if !f.directory.full("hostile", false) || visit("hostile", maxStarts) != nil {
 		t.Error("it may start more often")
 	}
 	for _, key := range []string{"other", "own"} {
-		if f.full(key) || visit(key, 0) == nil {
+		if f.directory.full(key, key == "own") || visit(key, 0) == nil {
 			t.Errorf("it keeps out hosts with the key %s", key)
 		}
 	}
@@ -242,9 +246,9 @@ func TestUnacceptableLinkExpires(t *testing.T) {
 	opening := binary.BigEndian.AppendUint32(append([]byte{1}, make([]byte, 16)...), 1<<16)
 	opening = append(append(opening, about...), make([]byte, 32+16)...) // of a key that everybody has
 	f.opened(opening, func([]byte) error { return nil })
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	v := f.visits[a.id()]
+	f.visits.mu.Lock()
+	defer f.visits.mu.Unlock()
+	v := f.visits.byInstance[a.id()]
 	if v == nil {
 		t.Fatal("the opening was not read")
 	}
@@ -278,7 +282,7 @@ func TestJoiningIsQuiet(t *testing.T) { //nolint:paralleltest // bubbles are alo
 		// From their next announcements on, they are silent for ten seconds.
 		rare := map[string]bool{}
 		for _, f := range all {
-			f.known.Store(maxMembers)
+			f.directory.known.Store(maxMembers)
 			f.announceSoon()
 		}
 		for len(rare) < others {

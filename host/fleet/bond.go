@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -16,6 +17,16 @@ type bond struct {
 	losses int    // how often the session was told that its state is lost
 }
 
+// routes is where the sessions of this host have called.
+type routes struct {
+	directory *directory
+
+	mu      sync.Mutex
+	bonds   map[bondKey]*bond
+	visited map[string]map[string]bool // the instances that a session has called, by session
+	endings map[string][]string        // sessions that have ended, by the instance that is to be told
+}
+
 const (
 	// stateKeptFor is for how long without a line the state of a session counts as kept: half of what
 	// its host keeps it for, as that may have missed this host earlier.
@@ -24,9 +35,9 @@ const (
 	maxEndings = maxSessions
 )
 
-// bonded returns the host that has the state of a session; nil: it is gone. The lock is held.
-func (f *Fleet) bonded(b *bond) *member {
-	m := f.members[b.id]
+// bonded returns the host that has the state of a session; nil: it is gone. The lock is held, and the directory's.
+func (s *routes) bonded(b *bond) *member {
+	m := s.directory.members[b.id]
 	if m == nil || b.gone || !m.lost.IsZero() && time.Since(m.lost) > stateKeptFor {
 		return nil
 	}
@@ -34,21 +45,21 @@ func (f *Fleet) bonded(b *bond) *member {
 }
 
 // bind remembers where the state of a session is from now on. The lock is held.
-func (f *Fleet) bind(key bondKey, m *member) {
-	b := f.bonds[key]
+func (s *routes) bind(key bondKey, m *member) {
+	b := s.bonds[key]
 	if b == nil {
 		b = new(bond)
-		f.bonds[key] = b
+		s.bonds[key] = b
 	}
 	b.id, b.host, b.gone = m.id, m.host, false
 }
 
 // unbond lets the session go elsewhere, as its first call was refused.
 func (r *remoteCall) unbond() {
-	f := r.fleet
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for key, b := range f.bonds {
+	s := &r.fleet.routes
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, b := range s.bonds {
 		if r.bonded != nil && key.session == r.call.Session && b.id == r.bonded.id {
 			b.id = ""
 		}
@@ -62,10 +73,10 @@ func (r *remoteCall) sessionAt(o *offer) string {
 	if !o.Keeps {
 		return r.call.Session
 	}
-	f := r.fleet
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if b := f.bonds[bondKey{r.call.Session, o.Plugin}]; b != nil {
+	s := &r.fleet.routes
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.bonds[bondKey{r.call.Session, o.Plugin}]; b != nil {
 		return b.session(r.call.Session, b.losses)
 	}
 	return r.call.Session
@@ -79,71 +90,86 @@ func (*bond) session(name string, losses int) string {
 }
 
 // visit remembers that a session has called a host, which is told of its end. The lock is held.
-func (f *Fleet) visit(session string, m *member) {
-	visited := f.visited[session]
+func (s *routes) visit(session string, m *member) {
+	visited := s.visited[session]
 	if visited == nil {
 		visited = map[string]bool{}
-		f.visited[session] = visited
+		s.visited[session] = visited
 	}
 	visited[m.id] = true
 }
 
 // EndSession implements [tool.SessionEnder]: the hosts that the session has called are told, those that
 // are out of reach when they are there again.
-func (f *Fleet) EndSession(session string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (f *Fleet) EndSession(session string) { f.routes.endSession(session) }
+
+func (s *routes) endSession(session string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	ended := []string{session}
-	for key, b := range f.bonds {
+	for key, b := range s.bonds {
 		if key.session == session {
 			for n := range b.losses {
 				ended = append(ended, b.session(session, n+1))
 			}
-			delete(f.bonds, key)
+			delete(s.bonds, key)
 		}
 	}
-	for id := range f.visited[session] {
-		f.endings[id] = append(f.endings[id], ended...)
-		f.endings[id] = f.endings[id][max(0, len(f.endings[id])-maxEndings):]
-		if m := f.members[id]; m != nil && m.line != nil {
-			f.tellEnds(id, m.line)
+	for id := range s.visited[session] {
+		s.endings[id] = append(s.endings[id], ended...)
+		s.endings[id] = s.endings[id][max(0, len(s.endings[id])-maxEndings):]
+		s.directory.mu.Lock()
+		m := s.directory.members[id]
+		if m != nil && m.line != nil {
+			s.tellEnds(id, m.line)
 		}
+		s.directory.mu.Unlock()
 	}
-	delete(f.visited, session)
+	delete(s.visited, session)
 }
 
 // tellEnds tells an instance of the sessions that have ended. The lock is held.
-func (f *Fleet) tellEnds(id string, l *line) {
-	for _, session := range f.endings[id] {
+func (s *routes) tellEnds(id string, l *line) {
+	for _, session := range s.endings[id] {
 		l.stream.EndSession(session)
 	}
-	delete(f.endings, id)
+	delete(s.endings, id)
 }
 
-// unlessBack does something after a while, unless an instance that is gone has come back. It is done with
-// the lock held.
-func (f *Fleet) unlessBack(id string, after time.Duration, do func()) {
-	time.AfterFunc(after, func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if f.members[id] == nil {
-			do()
+// reached tells an instance that has a line of the sessions that have ended.
+func (s *routes) reached(id string, l *line) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tellEnds(id, l)
+}
+
+// missed gives up, each after a while, the states at an instance that is gone, and the visits to it, unless it has come
+// back.
+func (s *routes) missed(id string) {
+	s.unlessBack(id, stateKeptFor, func() {
+		for _, b := range s.bonds {
+			b.gone = b.gone || b.id == id
+		}
+	})
+	s.unlessBack(id, keptFor, func() { // it keeps nothing any more
+		delete(s.endings, id)
+		for _, visited := range s.visited {
+			delete(visited, id)
 		}
 	})
 }
 
-// loseBonds gives up the states at an instance that has not come back. The lock is held.
-func (f *Fleet) loseBonds(id string) {
-	for _, b := range f.bonds {
-		b.gone = b.gone || b.id == id
-	}
-}
-
-// forgetVisits forgets the visits to an instance that has not come back: it keeps nothing any more. The
-// lock is held.
-func (f *Fleet) forgetVisits(id string) {
-	delete(f.endings, id)
-	for _, visited := range f.visited {
-		delete(visited, id)
-	}
+// unlessBack does something after a while, unless an instance that is gone has come back. It is done with
+// the lock held.
+func (s *routes) unlessBack(id string, after time.Duration, do func()) {
+	time.AfterFunc(after, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.directory.mu.Lock()
+		back := s.directory.members[id] != nil
+		s.directory.mu.Unlock()
+		if !back {
+			do()
+		}
+	})
 }

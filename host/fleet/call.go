@@ -18,7 +18,7 @@ import (
 // Those of the other host; [tool.CodeUnavailable] if no host can take the call, if the host is lost
 // during it, or if the state that the session had there is.
 func (f *Fleet) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
-	t := f.tool(call.Name)
+	t := f.mounts.tool(call.Name)
 	if t == nil {
 		return tool.Result{}, notShared(call.Name)
 	}
@@ -42,13 +42,6 @@ func notShared(name string) error {
 	}
 }
 
-// tool returns what is mounted under a name.
-func (f *Fleet) tool(name string) *mounted {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.mountedAs(name)
-}
-
 // remoteCall is a call of a mounted tool.
 type remoteCall struct {
 	fleet      *Fleet
@@ -60,7 +53,7 @@ type remoteCall struct {
 	repeated   bool   // the operator has the host's chain repeat the call, and not the fleet
 	careful    bool   // lines that were made before the connection was lost are not used
 
-	// bonded is the host that the session has got by this call. Guarded by the fleet's lock.
+	// bonded is the host that the session has got by this call. Guarded by the lock of routes.
 	bonded *member
 }
 

@@ -140,7 +140,7 @@ func (f *Fleet) DurableMode(name string) durable.Mode {
 	if !there || t.Owner != Owner {
 		return ""
 	}
-	if m := f.tool(t.Claimed.Name); m != nil {
+	if m := f.mounts.tool(t.Claimed.Name); m != nil {
 		return m.durable
 	}
 	return ""
@@ -201,7 +201,7 @@ func (f *Fleet) WaitCall(ctx context.Context, id string) (durable.Call, error) {
 // [host.Session.Receive].
 func (f *Fleet) Received(ctx context.Context, s *host.Session, c durable.Call) (host.Outcome, tool.Result, error) {
 	name := c.Tool
-	if owner, _ := f.host.OwnerOf(name); owner != Owner && f.tool(name) != nil { // the operator may have renamed it
+	if owner, _ := f.host.OwnerOf(name); owner != Owner && f.mounts.tool(name) != nil { // the operator may have renamed it
 		for _, t := range f.host.Tools(host.Filter{}) {
 			if t.Owner == Owner && t.Claimed.Name == c.Tool {
 				name = t.Name

@@ -208,7 +208,7 @@ func (f *Fleet) regather() {
 			f.announceSoon()
 		}
 	}
-	f.unshadow()
+	f.mounts.unshadow()
 }
 
 func (f *Fleet) background(run func()) {

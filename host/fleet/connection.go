@@ -53,8 +53,8 @@ func (f *Fleet) dial(c *Config) error {
 		f.nc, err = nats.Connect(c.URL, options...)
 	}
 	if err != nil && c.KeepTrying && !refusedBy(err) {
-		f.lostBy = withoutUsers(err.Error())
-		f.log.Warn("no NATS server is reached, and it is tried again and again", "error", f.lostBy)
+		f.directory.lostBy = withoutUsers(err.Error())
+		f.log.Warn("no NATS server is reached, and it is tried again and again", "error", f.directory.lostBy)
 		f.nc, err = nats.Connect(c.URL, append(options, login, nats.RetryOnFailedConnect(true))...)
 	}
 	if err == nil {
@@ -190,21 +190,22 @@ func (f *Fleet) lostSince(reconnects uint64) bool {
 // disconnected ends what went over the connection, and not what is on the next one: there may be one already.
 // What others share stays for a moment, as a server may only be restarted.
 func (f *Fleet) disconnected() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed {
+	d := &f.directory
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
 		return
 	}
 	why := "the server has closed it"
 	if err := f.nc.LastError(); err != nil {
 		why = withoutUsers(err.Error())
 	}
-	if why != f.lostBy { // each attempt to connect ends here
-		f.lostBy = why
+	if why != d.lostBy { // each attempt to connect ends here
+		d.lostBy = why
 		f.log.Warn("the connection to the NATS server is lost", "error", why)
 	}
 	var lines []*line
-	for _, m := range f.members {
+	for _, m := range d.members {
 		if m.line != nil && f.lostSince(m.line.reconnects) {
 			lines = append(lines, m.line)
 			m.line, m.lost = nil, time.Now() // before one fails: its call would go to the next
@@ -213,10 +214,10 @@ func (f *Fleet) disconnected() {
 	for _, l := range lines {
 		l.fail(errConnection)
 	}
-	for _, v := range f.visits {
+	f.visits.each(func(v *visit) {
 		v.dismiss(errConnection, func(g *guest) bool { return f.lostSince(g.reconnects) })
-	}
-	f.signal()
+	})
+	f.bell.ring()
 }
 
 // reconnected says that the host is there, and asks who else is.
@@ -229,11 +230,12 @@ func (f *Fleet) reconnected() {
 			f.meet(f.life)
 		}
 	})
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.lostBy = ""
-	for _, m := range f.members {
+	d := &f.directory
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lostBy = ""
+	for _, m := range d.members {
 		m.wake()
 	}
-	f.signal()
+	f.bell.ring()
 }

@@ -24,8 +24,15 @@ import (
 // Owner is the name under which the tools of other hosts are attached.
 const Owner = "fleet"
 
-// Fleet is a host's part in a fleet. It is the provider of the tools that other hosts share.
+// Fleet is a host's part in a fleet. It is the provider of the tools that other hosts share. What it knows is in four
+// places, each with a lock of its own; docs/architecture.md has their order.
 type Fleet struct {
+	mounts    mounts
+	directory directory
+	routes    routes
+	visits    visits
+	bell      bell
+
 	host *host.Host
 	nc   *nats.Conn
 	own  bool // nc is to be closed
@@ -37,7 +44,6 @@ type Fleet struct {
 	end         context.CancelFunc
 	running     sync.WaitGroup
 	hostChanges <-chan struct{}
-	changes     chan struct{}
 	service     micro.Service
 	closing     sync.Once
 	queue       queue
@@ -47,34 +53,43 @@ type Fleet struct {
 	seq       atomic.Uint64
 	draining  atomic.Bool
 	leaving   atomic.Bool
-	known     atomic.Int32  // other hosts that are known
-	serving   atomic.Int32  // calls of other hosts
-	strange   atomic.Uint64 // messages that were not understood, or not of a known host
+	serving   atomic.Int32 // calls of other hosts
 	announces chan struct{}
+}
 
-	compiling sync.Mutex // held while a schema is compiled
+// bell wakes who waits for a change of hosts, lines or the connection, or for the end of calls.
+type bell struct {
+	mu   sync.Mutex
+	next chan struct{} // closed and replaced when it rings
+}
 
-	mu               sync.Mutex
-	closed           bool
-	lostBy           string        // the error with which the connection was lost, until there is another one
-	changed          chan struct{} // closed and replaced when hosts, lines or the connection change
-	members          map[string]*member
-	departed         map[string]uint64 // the last numbers that hosts which are gone have said, at most maxDeparted
-	strangers        map[string]*stranger
-	strangersSince   time.Time
-	strangersChecked int
-	offers           map[string][]*offer    // by the name here, sorted by host
-	tools            map[string]*mounted    // see mountedAs
-	unfit            map[string]bool        // names that tools has as they were
-	defs             map[string]*definition // by digest
-	shadowed         map[string]bool        // mounted tools whose name the host itself uses
-	telling          bool                   // the registry is about to be told of a change
-	untold           bool                   // there is one that the registry has not been told
-	bonds            map[bondKey]*bond
-	visited          map[string]map[string]bool // the instances that a session has called, by session
-	endings          map[string][]string        // sessions that have ended, by the instance that is to be told
-	visits           map[string]*visit          // by instance
-	accounts         map[string]*account        // by key
+func (b *bell) ring() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(b.next)
+	b.next = make(chan struct{})
+}
+
+// rung returns a channel that is closed when the bell rings.
+func (b *bell) rung() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.next
+}
+
+// wait waits until ok returns true, for which the bell rings, and returns false if ctx ended first.
+func (b *bell) wait(ctx context.Context, ok func() bool) bool {
+	for {
+		rung := b.rung()
+		if ok() {
+			return true
+		}
+		select {
+		case <-rung:
+		case <-ctx.Done():
+			return false
+		}
+	}
 }
 
 // configured is a configuration in use.
@@ -135,7 +150,7 @@ func Join(ctx context.Context, h *host.Host, c Config) (*Fleet, error) {
 		f.background(f.announce)
 		f.meet(ctx)
 		err = cannotJoin(f.denied()) // to announce it, or to ask who is there
-		f.told()
+		f.mounts.told()
 	}
 	if err == nil {
 		f.background(f.followQueue)      // what the server says to it replaces what denied looks at
@@ -159,12 +174,17 @@ func newFleet(h *host.Host, c *Config) (*Fleet, error) {
 		return nil, err
 	}
 	f := &Fleet{
-		host: h, self: self, log: c.Log, now: c.Now, changes: make(chan struct{}, 1), announces: make(chan struct{}, 1),
-		changed: make(chan struct{}), members: map[string]*member{}, departed: map[string]uint64{}, strangers: map[string]*stranger{},
-		offers: map[string][]*offer{}, tools: map[string]*mounted{}, unfit: map[string]bool{},
-		defs: map[string]*definition{}, bonds: map[bondKey]*bond{},
-		visited: map[string]map[string]bool{}, endings: map[string][]string{}, visits: map[string]*visit{}, accounts: map[string]*account{},
-		queue: newQueue(),
+		host: h, self: self, log: c.Log, now: c.Now, announces: make(chan struct{}, 1), bell: bell{next: make(chan struct{})},
+		directory: directory{members: map[string]*member{}, departed: map[string]uint64{}, strangers: map[string]*stranger{}},
+		visits:    visits{byInstance: map[string]*visit{}, accounts: map[string]*account{}},
+		queue:     newQueue(),
+	}
+	f.mounts = mounts{
+		host: h, settings: &f.settings, directory: &f.directory, changes: make(chan struct{}, 1), offers: map[string][]*offer{},
+		tools: map[string]*mounted{}, unfit: map[string]bool{}, defs: map[string]*definition{},
+	}
+	f.routes = routes{
+		directory: &f.directory, bonds: map[bondKey]*bond{}, visited: map[string]map[string]bool{}, endings: map[string][]string{},
 	}
 	if f.log == nil {
 		f.log = hclog.NewNullLogger()
@@ -205,24 +225,24 @@ func (f *Fleet) Reconfigure(c Config) error {
 	}
 	f.announceSoon()
 	f.queue.rouse()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, m := range f.members {
+	var gone []*member
+	d := &f.directory
+	d.mu.Lock()
+	for _, m := range d.members {
 		peer, _, known := now.peerOf(m.key)
-		if !known {
-			f.remove(m, "its key is not known any more")
-			continue
+		if m.peer = peer; !known {
+			gone = append(gone, m)
+			f.drop(m, "its key is not known any more")
 		}
-		m.peer, m.have = peer, 0
 		m.wake()
 	}
-	maps.DeleteFunc(f.strangers, func(_ string, s *stranger) bool {
+	maps.DeleteFunc(d.strangers, func(_ string, s *stranger) bool {
 		_, _, known := now.peerOf(s.said.Key)
 		return known
 	})
-	for name := range f.offers {
-		f.fit(name)
-	}
+	d.mu.Unlock()
+	f.gone(gone...)
+	f.mounts.refitAll()
 	return nil
 }
 
@@ -279,9 +299,9 @@ func (f *Fleet) one(name string) (*member, error) {
 		return nil, nil
 	}
 	c := f.settings.Load()
-	f.mu.Lock()
-	found := f.named(name)
-	f.mu.Unlock()
+	f.directory.mu.Lock()
+	found := f.directory.named(name)
+	f.directory.mu.Unlock()
 	self := name == c.Name || name == f.self.ID()
 	switch {
 	case self && len(found) == 0:
@@ -306,7 +326,7 @@ const drainPoll = 10 * time.Second
 func (f *Fleet) drainState(ctx context.Context) drainState {
 	ctx, cancel := context.WithTimeout(ctx, drainPoll)
 	defer cancel()
-	f.wait(ctx, func() bool { return f.serving.Load() == 0 || !f.draining.Load() })
+	f.bell.wait(ctx, func() bool { return f.serving.Load() == 0 || !f.draining.Load() })
 	return drainState{f.draining.Load(), int(f.serving.Load())}
 }
 
@@ -314,9 +334,7 @@ func (f *Fleet) setDraining(on bool) {
 	if f.draining.Swap(on) != on {
 		f.queue.drain(on)
 		f.announceSoon()
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.signal()
+		f.bell.ring()
 	}
 }
 
@@ -328,27 +346,10 @@ func (f *Fleet) setDraining(on bool) {
 // The context's end: there are still calls.
 func (f *Fleet) Leave(ctx context.Context) error {
 	f.setDraining(true)
-	if !f.wait(ctx, func() bool { return f.serving.Load() == 0 }) {
+	if !f.bell.wait(ctx, func() bool { return f.serving.Load() == 0 }) {
 		return context.Cause(ctx)
 	}
 	return nil
-}
-
-// wait waits until ok returns true, which a signal announces, and returns false if ctx ended first.
-func (f *Fleet) wait(ctx context.Context, ok func() bool) bool {
-	for {
-		f.mu.Lock()
-		changed := f.changed
-		f.mu.Unlock()
-		if ok() {
-			return true
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return false
-		}
-	}
 }
 
 // leaveTime bounds how long a host that leaves waits until others have hung up: until then it answers
@@ -363,23 +364,12 @@ func (f *Fleet) Close(ctx context.Context) error {
 		if data, err := f.announcement(true); err == nil && f.nc.IsConnected() {
 			_ = f.nc.Publish(helloSubject, data)
 			goodbye, cancel := context.WithTimeout(ctx, leaveTime)
-			f.wait(goodbye, func() bool { return !f.hasGuests() || !f.nc.IsConnected() })
+			f.bell.wait(goodbye, func() bool { return !f.visits.any() || !f.nc.IsConnected() })
 			cancel()
 		}
-		f.mu.Lock()
-		f.closed = true
-		for _, m := range f.members {
-			m.timer.Stop()
-			m.end()
-			if m.line != nil {
-				m.line.fail(errors.New("this host leaves the fleet"))
-				m.line = nil
-			}
-		}
-		visits := f.visits
-		f.visits = map[string]*visit{}
-		f.signal()
-		f.mu.Unlock()
+		f.directory.close()
+		visits := f.visits.close()
+		f.bell.ring()
 		f.end()
 		for _, v := range visits {
 			v.leave()
@@ -392,26 +382,8 @@ func (f *Fleet) Close(ctx context.Context) error {
 			f.nc.Close()
 		}
 		f.running.Wait()
-		f.mu.Lock()
-		close(f.changes)
-		f.mu.Unlock()
+		f.mounts.close()
 		f.host.Unregister(Owner)
 	})
 	return nil
-}
-
-// leave ends the links and sessions of a visit.
-func (v *visit) leave() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.expiry != nil {
-		v.expiry.Stop()
-	}
-	for _, g := range v.guests {
-		_ = g.link.Close()
-	}
-	for _, s := range v.sessions {
-		_ = s.base.Close(context.Background())
-	}
-	v.sessions = map[sessionKey]*visitor{}
 }

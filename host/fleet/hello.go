@@ -141,12 +141,7 @@ collect:
 	}
 	synced := time.NewTimer(meetSync)
 	defer synced.Stop()
-	f.mu.Lock()
-	for _, m := range f.members {
-		met = append(met, m)
-	}
-	f.mu.Unlock()
-	for _, m := range met {
+	for _, m := range append(met, f.directory.all()...) {
 		select {
 		case <-m.synced:
 		case <-synced.C:

@@ -22,7 +22,7 @@ type line struct {
 	calls  atomic.Int32 // in progress on it, also the fleet's own
 	// reconnects is how often the connection had been made again when the line was made.
 	reconnects uint64
-	probed     time.Time // when the other side was asked for a sign; guarded by the fleet's lock
+	probed     time.Time // when the other side was asked for a sign; guarded by the directory's lock
 }
 
 // execute runs a call of a tool, or one of the fleet's own operations.
@@ -64,20 +64,20 @@ const dialTime = 2 * time.Second
 //
 // A *tool.Error, unsent; the context's end.
 func (m *member) connect(ctx context.Context) (*line, error) {
-	f := m.fleet
+	d := &m.fleet.directory
 	for {
-		f.mu.Lock()
+		d.mu.Lock()
 		if m.line != nil {
 			l := m.line
-			f.mu.Unlock()
+			d.mu.Unlock()
 			return l, nil
 		}
-		if m.life.Err() != nil || f.closed {
-			f.mu.Unlock()
+		if m.life.Err() != nil {
+			d.mu.Unlock()
 			return nil, m.unreachable(errors.New("it is gone"))
 		}
 		if wait := m.dialing; wait != nil {
-			f.mu.Unlock()
+			d.mu.Unlock()
 			select {
 			case <-wait:
 				continue
@@ -87,24 +87,24 @@ func (m *member) connect(ctx context.Context) (*line, error) {
 		}
 		done := make(chan struct{})
 		m.dialing = done
-		f.mu.Unlock()
+		d.mu.Unlock()
 
 		l, err := m.dial()
-		f.mu.Lock()
+		d.mu.Lock()
 		m.dialing = nil
 		if err == nil && m.life.Err() == nil {
 			m.line, m.lost = l, time.Time{}
-			f.tellEnds(m.id, l)
-			f.signal()
 		} else if err == nil {
 			err = errors.New("it is gone")
 			l.fail(err)
 		}
-		f.mu.Unlock()
+		d.mu.Unlock()
 		close(done)
 		if err != nil {
 			return nil, m.unreachable(err)
 		}
+		m.fleet.routes.reached(m.id, l)
+		m.fleet.bell.ring()
 		go m.watch(l)
 		return l, nil
 	}
@@ -135,15 +135,15 @@ func (m *member) watch(l *line) {
 
 // forget says that a line has ended.
 func (m *member) forget(l *line) {
-	f := m.fleet
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	d := &m.fleet.directory
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if m.line == l && !m.left.Load() {
 		m.line, m.lost = nil, time.Now()
 		if m.life.Err() == nil {
 			m.wake()
 		}
-		f.signal()
+		m.fleet.bell.ring()
 	}
 }
 

@@ -18,14 +18,6 @@ const (
 	// goneAfter is for how long a host is asked in vain until it is gone, though a server still knows it, or none is
 	// there to ask.
 	goneAfter = 2 * time.Second
-	// maxMembers bounds the hosts that are known at a time, and maxStarts those of them that have one key, unless it is
-	// this host's own: no other can keep the rest out.
-	maxMembers = 8192
-	maxStarts  = 1024
-	// maxDeparted bounds the hosts that are gone and remembered, so that what they have said has no effect when it is repeated.
-	maxDeparted = maxMembers
-	// maxStrangers bounds the hosts that are shown with the reason why they are not used.
-	maxStrangers = 64
 )
 
 // member is a start of another host, as this one knows it.
@@ -47,7 +39,11 @@ type member struct {
 	synced    chan struct{} // closed when what it shares was read, or could not be, for the first time
 	once      sync.Once
 
-	// The fields below are guarded by the fleet's lock.
+	// What was read of it, guarded by the lock of mounts.
+	offers map[string]*offer // what it shares, by name here
+	have   reading
+
+	// The fields below are guarded by the directory's lock.
 	peer    string // its name in the configuration
 	said    *announcement
 	heard   time.Time
@@ -57,20 +53,18 @@ type member struct {
 	refused string // why it is not used
 	unread  string // why what it shares could not be read; empty: it was
 	timer   *time.Timer
-	offers  map[string]*offer // what it shares, by name here
-	have    uint64            // the revision of offers; 0: none
-	line    *line             // to it; nil: there is none
-	dialing chan struct{}     // closed when the attempt to make one has ended
-	lost    time.Time         // when the last line was; zero: there is one, or was none
+	line    *line         // to it; nil: there is none
+	dialing chan struct{} // closed when the attempt to make one has ended
+	lost    time.Time     // when the last line was; zero: there is one, or was none
 }
 
 // usable reports whether calls may go to the host, and takes says that it has not said that it
-// wants no new ones. The fleet's lock is held.
+// wants no new ones. The directory's lock is held.
 func (m *member) usable() bool { return m.refused == "" && !m.said.Leaving }
 func (m *member) takes() bool  { return m.usable() && !m.said.Draining }
 
 // hurry has a host that has calls of this one asked as soon as in a small fleet, if it announces itself less often. The
-// fleet's lock is held.
+// directory's lock is held.
 func (m *member) hurry() {
 	if m.said.every() > interval {
 		m.timer.Reset(max(silence(interval)-time.Since(m.heard), 0))
@@ -95,12 +89,21 @@ func (m *member) wake() {
 
 func (m *member) ready() { m.once.Do(func() { close(m.synced) }) }
 
+// leave ends what this host has of the other one. The directory's lock is held.
+func (m *member) leave(why error) {
+	m.timer.Stop()
+	m.end()
+	if m.line != nil {
+		m.line.fail(why)
+		m.line = nil
+	}
+}
+
 // hear takes an announcement that anybody may have sent. It returns its instance, if it is of a
 // known host.
 func (f *Fleet) hear(data []byte) *member {
 	a, err := parseAnnouncement(data)
 	if err != nil {
-		f.strange.Add(1)
 		return nil
 	}
 	id := a.id()
@@ -108,68 +111,42 @@ func (f *Fleet) hear(data []byte) *member {
 		return nil
 	}
 	peer, _, known := f.settings.Load().peerOf(a.Key)
-	f.mu.Lock()
-	m := f.members[id]
-	stale := f.repeated(m, a)
-	full := m == nil && f.full(a.Key)
-	f.mu.Unlock()
+	d := &f.directory
+	d.mu.Lock()
+	m := d.members[id]
+	stale := d.repeated(m, a)
+	full := m == nil && d.full(a.Key, a.Key == f.settings.Load().Key.public)
+	d.mu.Unlock()
 	switch {
 	case stale: // repeated, by whomever
 		return nil
 	case !known:
-		f.stranger(a, data)
+		d.stranger(a, data, f.log)
 		return nil
 	case full || !a.signed(data):
-		f.strange.Add(1)
 		return nil
 	}
 	return f.update(id, peer, a)
 }
 
-// repeated reports whether a start of a host, which is m unless it is not known or gone, has said something
-// before, or something later. The lock is held.
-func (f *Fleet) repeated(m *member, a *announcement) bool {
-	if m != nil {
-		return a.Seq <= m.said.Seq
-	}
-	last, gone := f.departed[a.id()]
-	return gone && a.Seq <= last
-}
-
-// full reports whether no further start of a host with the key can be known. The lock is held.
-func (f *Fleet) full(key string) bool {
-	if len(f.members) < maxStarts || key == f.settings.Load().Key.public {
-		return len(f.members) >= maxMembers
-	}
-	starts := 0
-	for _, m := range f.members {
-		if m.key == key {
-			starts++
-		}
-	}
-	return len(f.members) >= maxMembers || starts >= maxStarts
-}
-
 // update takes what a known host has said.
 func (f *Fleet) update(id, peer string, a *announcement) *member {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	m := f.members[id]
-	if f.closed || f.repeated(m, a) || m != nil && a.Key != m.key {
+	d := &f.directory
+	d.mu.Lock()
+	m := d.members[id]
+	if d.closed || d.repeated(m, a) || m != nil && a.Key != m.key || m == nil && a.Leaving {
+		d.mu.Unlock()
 		return m
 	}
 	isNew := m == nil
 	if isNew {
-		if a.Leaving {
-			return nil
-		}
 		m = &member{
 			fleet: f, id: id, host: a.cleanName(), key: a.Key, public: a.Instance, said: a,
 			poke: make(chan struct{}, 1), synced: make(chan struct{}),
 		}
 		m.life, m.end = context.WithCancel(f.life)
-		f.members[id] = m
-		f.known.Store(int32(len(f.members))) //nolint:gosec // at most maxMembers
+		d.members[id] = m
+		d.known.Store(int32(len(d.members))) //nolint:gosec // at most maxMembers
 		m.timer = time.AfterFunc(silence(a.every()), func() { f.probe(m) })
 		f.log.Info("a host has joined the fleet", "host", m.host, "instance", id, "version", a.Version)
 	}
@@ -182,11 +159,13 @@ func (f *Fleet) update(id, peer string, a *announcement) *member {
 	if a.Leaving {
 		l := m.line
 		m.line = nil
-		f.remove(m, "it has left")
+		f.drop(m, "it has left")
 		if m.line = l; l != nil {
 			m.left.Store(true)
 			m.release(0)
 		}
+		d.mu.Unlock()
+		f.gone(m)
 		return nil
 	}
 	m.timer.Reset(silence(a.every()))
@@ -205,48 +184,12 @@ func (f *Fleet) update(id, peer string, a *announcement) *member {
 	if isNew || before.Revision != a.Revision {
 		m.wake()
 	}
+	d.mu.Unlock()
 	if before.Draining != a.Draining {
-		f.refit(m)
+		f.mounts.refit(m)
 	}
-	f.signal()
+	f.bell.ring()
 	return m
-}
-
-// stranger keeps what a host says that is not known, to be shown. Few are checked in a second.
-func (f *Fleet) stranger(a *announcement, data []byte) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.strange.Add(1)
-	now := time.Now()
-	if now.Sub(f.strangersSince) > time.Second {
-		f.strangersSince, f.strangersChecked = now, 0
-	}
-	if _, there := f.strangers[a.id()]; !there && len(f.strangers) >= maxStrangers {
-		for id, s := range f.strangers {
-			if now.Sub(s.heard) > 2*s.said.every() {
-				delete(f.strangers, id)
-			}
-		}
-		if len(f.strangers) >= maxStrangers {
-			return
-		}
-	}
-	if f.strangersChecked++; f.strangersChecked > 2*maxStrangers || !a.signed(data) {
-		return
-	}
-	if a.Leaving {
-		delete(f.strangers, a.id())
-		return
-	}
-	if _, there := f.strangers[a.id()]; !there {
-		f.log.Info("a host is not known here, and not used", "host", a.cleanName(), "key", a.Key)
-	}
-	f.strangers[a.id()] = &stranger{a, now}
-}
-
-type stranger struct {
-	said  *announcement
-	heard time.Time
 }
 
 // probe asks a host that was silent whether it is there.
@@ -254,11 +197,12 @@ func (f *Fleet) probe(m *member) {
 	ctx, cancel := context.WithTimeout(m.life, probeTime)
 	defer cancel()
 	begin := time.Now()
-	f.mu.Lock()
+	d := &f.directory
+	d.mu.Lock()
 	if m.asked.IsZero() {
 		m.asked = begin
 	}
-	f.mu.Unlock()
+	d.mu.Unlock()
 	msg, err := f.nc.RequestWithContext(ctx, instanceSubject+m.id+".ping", nil)
 	if err == nil {
 		if f.hear(msg.Data) == m {
@@ -266,14 +210,15 @@ func (f *Fleet) probe(m *member) {
 		}
 		err = errMalformed
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	d.mu.Lock()
+	dropped := false
 	switch {
-	case f.members[m.id] != m || m.heard.After(begin): // it was heard of meanwhile
+	case m.heard.After(begin): // it was heard of meanwhile
 	case errors.Is(err, nats.ErrNoResponders):
-		f.remove(m, "it has lost its connection")
+		dropped = f.drop(m, "it has lost its connection")
 	case time.Since(m.asked) > goneAfter:
-		f.remove(m, fmt.Sprintf("nothing was heard of it for %v", time.Since(m.heard).Round(time.Millisecond)))
+		dropped = f.drop(m, fmt.Sprintf("nothing was heard of it for %v", time.Since(m.heard).Round(time.Millisecond)))
+	case m.life.Err() != nil: // it is gone
 	default:
 		if !m.late && f.nc.IsConnected() {
 			m.late = true
@@ -282,39 +227,28 @@ func (f *Fleet) probe(m *member) {
 		// It may have taken the whole time, or none if this host has no connection.
 		m.timer.Reset(max(probeTime-time.Since(begin), probeTime/4))
 	}
+	d.mu.Unlock()
+	if dropped {
+		f.gone(m)
+	}
 }
 
-// remove forgets a host that is gone. The fleet's lock is held.
-func (f *Fleet) remove(m *member, why string) {
-	if f.members[m.id] != m {
-		return
+// drop forgets a host that is gone, and ends the links to and from it; gone does the rest. It returns false if the host
+// was not there. The directory's lock is held.
+func (f *Fleet) drop(m *member, why string) bool {
+	if !f.directory.drop(m, why) {
+		return false
 	}
-	delete(f.members, m.id)
-	if len(f.departed) >= maxDeparted {
-		for id := range f.departed { // any one
-			delete(f.departed, id)
-			break
-		}
-	}
-	f.departed[m.id] = m.said.Seq
-	f.known.Store(int32(len(f.members))) //nolint:gosec // at most maxMembers
-	m.timer.Stop()
-	m.end()
-	m.ready()
-	if m.line != nil {
-		m.line.fail(fmt.Errorf("host %s is gone: %s", m.host, why))
-		m.line = nil
-	}
-	f.unlessBack(m.id, stateKeptFor, func() { f.loseBonds(m.id) })
-	f.unlessBack(m.id, keptFor, func() { f.forgetVisits(m.id) })
-	f.withdraw(m)
-	f.dismiss(m.id)
-	f.signal()
+	f.visits.dismiss(m.id)
 	f.log.Info("a host has left the fleet", "host", m.host, "instance", m.id, "why", why)
+	return true
 }
 
-// signal wakes whoever waits for a change of the hosts or of the connection. The fleet's lock is held.
-func (f *Fleet) signal() {
-	close(f.changed)
-	f.changed = make(chan struct{})
+// gone takes back what came with hosts that were dropped.
+func (f *Fleet) gone(all ...*member) {
+	for _, m := range all {
+		f.routes.missed(m.id)
+		f.mounts.withdraw(m)
+	}
+	f.bell.ring()
 }

@@ -2,18 +2,16 @@ package fleet
 
 import (
 	"cmp"
-	"context"
-	"fmt"
-	"maps"
 	"slices"
-	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/mod/semver"
 
+	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet/durable"
 	"github.com/toolhost/toolhost/host/internal/checked"
-	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // offer is a tool that a host shares and this one mounts. It never changes.
@@ -28,7 +26,7 @@ type offer struct {
 type definition struct {
 	*checked.Definition
 
-	uses int // offers; guarded by the fleet's lock
+	uses int // offers; guarded by the lock of mounts
 }
 
 // mounted is a tool by its name here. It never changes.
@@ -47,36 +45,56 @@ type version struct {
 	reason string   // why it is not used; empty: it is, or is not the first
 }
 
+// mounts is what other hosts share that this one mounts: it provides it to the registry.
+type mounts struct {
+	host      *host.Host
+	settings  *atomic.Pointer[configured]
+	directory *directory
+	changes   chan struct{}
+
+	compiling sync.Mutex // held while a schema is compiled
+
+	mu       sync.Mutex
+	closed   bool
+	offers   map[string][]*offer    // by the name here, sorted by host
+	tools    map[string]*mounted    // see mountedAs
+	unfit    map[string]bool        // names that tools has as they were
+	defs     map[string]*definition // by digest
+	shadowed map[string]bool        // mounted tools whose name the host itself uses
+	telling  bool                   // the registry is about to be told of a change
+	untold   bool                   // there is one that the registry has not been told
+}
+
 // gatherTime is how long changes are collected before they are told.
 const gatherTime = 100 * time.Millisecond
 
 // take replaces the offers of a host, which are by the names that they have here.
-func (f *Fleet) take(m *member, offers map[string]*offer, revision uint64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.members[m.id] != m {
+func (s *mounts) take(m *member, offers map[string]*offer, have reading) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m.life.Err() != nil { // they are withdrawn, or about to be
 		return
 	}
 	before := m.offers
 	for _, o := range offers {
-		if d := f.defs[o.Digest]; d != nil {
+		if d := s.defs[o.Digest]; d != nil {
 			o.def = d
 		} else {
-			f.defs[o.Digest] = o.def
+			s.defs[o.Digest] = o.def
 		}
 		o.def.uses++
 	}
-	m.offers, m.have = offers, revision
+	m.offers, m.have = offers, have
 	for name, o := range before {
-		f.forget(name, o)
+		s.forget(name, o)
 		if offers[name] == nil {
-			f.fit(name)
+			s.fit(name)
 		}
 	}
 	for name, o := range offers {
-		i, _ := slices.BinarySearchFunc(f.offers[name], o, byHost)
-		f.offers[name] = slices.Insert(f.offers[name], i, o)
-		f.fit(name)
+		i, _ := slices.BinarySearchFunc(s.offers[name], o, byHost)
+		s.offers[name] = slices.Insert(s.offers[name], i, o)
+		s.fit(name)
 	}
 }
 
@@ -85,72 +103,92 @@ func byHost(a, b *offer) int {
 }
 
 // forget removes an offer. The lock is held.
-func (f *Fleet) forget(name string, o *offer) {
-	if o.def.uses--; o.def.uses == 0 && f.defs[o.Digest] == o.def {
-		delete(f.defs, o.Digest)
+func (s *mounts) forget(name string, o *offer) {
+	if o.def.uses--; o.def.uses == 0 && s.defs[o.Digest] == o.def {
+		delete(s.defs, o.Digest)
 	}
-	if i, there := slices.BinarySearchFunc(f.offers[name], o, byHost); there {
-		f.offers[name] = slices.Delete(f.offers[name], i, i+1)
+	i, _ := slices.BinarySearchFunc(s.offers[name], o, byHost)
+	if n := slices.Index(s.offers[name][i:], o); n >= 0 { // a host that is back may have another
+		s.offers[name] = slices.Delete(s.offers[name], i+n, i+n+1)
 	}
-	if len(f.offers[name]) == 0 {
-		delete(f.offers, name)
+	if len(s.offers[name]) == 0 {
+		delete(s.offers, name)
 	}
 }
 
-// withdraw removes the offers of a host that is gone. The lock is held.
-func (f *Fleet) withdraw(m *member) {
+// withdraw removes the offers of a host that is gone.
+func (s *mounts) withdraw(m *member) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	before := m.offers
 	m.offers = nil
 	for name, o := range before {
-		f.forget(name, o)
-		f.fit(name)
+		s.forget(name, o)
+		s.fit(name)
 	}
 }
 
-// refit makes the tools of a host again, as which of their versions is used may depend on it. The
-// lock is held.
-func (f *Fleet) refit(m *member) {
+// refit makes the tools of a host again, as which of their versions is used may depend on it.
+func (s *mounts) refit(m *member) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for name := range m.offers {
-		f.fit(name)
+		s.fit(name)
+	}
+}
+
+// refitAll makes all tools again, for other rules.
+func (s *mounts) refitAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range s.offers {
+		s.fit(name)
 	}
 }
 
 // fit has what is mounted under a name made again: before it is used, and for many changes once. The lock is
 // held.
-func (f *Fleet) fit(name string) {
-	f.unfit[name] = true
-	f.notifySoon()
+func (s *mounts) fit(name string) {
+	s.unfit[name] = true
+	s.notifySoon()
+}
+
+// tool returns what is mounted under a name; nil: nothing.
+func (s *mounts) tool(name string) *mounted {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mountedAs(name)
 }
 
 // mountedAs returns what is mounted under a name; nil: nothing. The lock is held.
-func (f *Fleet) mountedAs(name string) *mounted {
-	if f.unfit[name] {
-		before, now := f.tools[name], f.build(name)
+func (s *mounts) mountedAs(name string) *mounted {
+	if s.unfit[name] {
+		before, now := s.tools[name], s.build(name)
 		if now == nil {
-			delete(f.tools, name)
+			delete(s.tools, name)
 		} else {
-			f.tools[name] = now
+			s.tools[name] = now
 		}
-		f.untold = f.untold || before.listed() != now.listed()
-		delete(f.unfit, name)
+		s.untold = s.untold || before.listed() != now.listed()
+		delete(s.unfit, name)
 	}
-	return f.tools[name]
+	return s.tools[name]
 }
 
 // fitAll makes again what has to be. It lets others have the lock in between.
-func (f *Fleet) fitAll() {
+func (s *mounts) fitAll() {
 	const atOnce = 1000
 	for left := true; left; {
-		f.mu.Lock()
+		s.mu.Lock()
 		n := 0
-		for name := range f.unfit {
+		for name := range s.unfit {
 			if n++; n > atOnce {
 				break
 			}
-			f.mountedAs(name)
+			s.mountedAs(name)
 		}
-		left = len(f.unfit) > 0
-		f.mu.Unlock()
+		left = len(s.unfit) > 0
+		s.mu.Unlock()
 	}
 }
 
@@ -163,13 +201,13 @@ func (t *mounted) listed() string {
 }
 
 // build returns what is mounted under a name; nil: nothing. The lock is held.
-func (f *Fleet) build(name string) *mounted {
-	c := f.settings.Load()
+func (s *mounts) build(name string) *mounted {
+	c := s.settings.Load()
 	rule := c.ruleOf(name)
 	byDefinition := map[*definition]*version{}
 	t := &mounted{name: name, durable: rule.Durable}
 	var v *version // mostly, that of all offers
-	for _, o := range f.offers[name] {
+	for _, o := range s.offers[name] {
 		if v == nil || v.def != o.def {
 			v = byDefinition[o.def]
 		}
@@ -183,6 +221,7 @@ func (f *Fleet) build(name string) *mounted {
 	if len(t.versions) == 0 {
 		return nil
 	}
+	s.directory.mu.Lock()
 	for _, v := range t.versions {
 		v.reason = v.excluded(rule)
 	}
@@ -193,147 +232,13 @@ func (f *Fleet) build(name string) *mounted {
 			cmp.Compare(a.digest, b.digest),
 		)
 	})
+	s.directory.mu.Unlock()
 	t.def = t.versions[0].def.As(name)
 	if t.durable != "" {
 		t.def = t.def.Within(durable.DefaultTTL) // it waits for a host, too
 	}
-	if before := f.tools[name]; before != nil && before.versions[0].def == t.versions[0].def && before.durable == t.durable {
+	if before := s.tools[name]; before != nil && before.versions[0].def == t.versions[0].def && before.durable == t.durable {
 		t.def = before.def // by which the registry knows that nothing has changed
 	}
 	return t
-}
-
-// List implements [tool.Provider].
-func (f *Fleet) List(ctx context.Context) ([]tool.Definition, error) {
-	all, err := f.ListChecked(ctx)
-	out := make([]tool.Definition, len(all))
-	for i, d := range all {
-		out[i] = d.Get().Clone()
-	}
-	return out, err
-}
-
-// ListChecked is List for the registry of this host.
-func (f *Fleet) ListChecked(context.Context) ([]*checked.Definition, error) {
-	f.fitAll()
-	f.mu.Lock()
-	all := make([]*checked.Definition, 0, len(f.tools))
-	for _, t := range f.tools {
-		if t.listed() != "" {
-			all = append(all, t.def)
-		}
-	}
-	f.mu.Unlock()
-	shadowed := map[string]bool{}
-	all = slices.DeleteFunc(all, func(d *checked.Definition) bool {
-		name := d.Get().Name
-		if owner, there := f.host.OwnerOf(name); !there || owner == Owner {
-			return false
-		}
-		shadowed[name] = true // the host's own tools keep their names
-		return true
-	})
-	slices.SortFunc(all, func(a, b *checked.Definition) int { return strings.Compare(a.Get().Name, b.Get().Name) })
-	f.mu.Lock()
-	f.shadowed = shadowed
-	f.mu.Unlock()
-	return all, nil
-}
-
-// unshadow lists the tools again if a tool of the host that had the name of one is gone.
-func (f *Fleet) unshadow() {
-	f.mu.Lock()
-	shadowed := f.shadowed
-	f.mu.Unlock()
-	for name := range shadowed {
-		if _, there := f.host.OwnerOf(name); !there {
-			f.mu.Lock()
-			f.untold = true
-			f.notifySoon()
-			f.mu.Unlock()
-			return
-		}
-	}
-}
-
-// notifySoon tells the registry if its tools have changed, once for all changes of a moment. The
-// lock is held.
-func (f *Fleet) notifySoon() {
-	if f.telling || f.closed {
-		return
-	}
-	f.telling = true
-	time.AfterFunc(gatherTime, func() {
-		f.mu.Lock()
-		f.telling = false // changes from here on are told again
-		f.mu.Unlock()
-		f.fitAll()
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if f.untold && !f.closed {
-			f.untold = false
-			select {
-			case f.changes <- struct{}{}:
-			default:
-			}
-		}
-	})
-}
-
-// told says that the registry is about to list the tools.
-func (f *Fleet) told() {
-	f.fitAll()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.untold = false
-	select {
-	case <-f.changes:
-	default:
-	}
-}
-
-// Changes implements [tool.Notifier].
-func (f *Fleet) Changes() <-chan struct{} { return f.changes }
-
-// CountTools returns how many of the mounted tools are used.
-func (f *Fleet) CountTools() int {
-	f.fitAll()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	n := 0
-	for name, t := range f.tools {
-		if t.listed() != "" && !f.shadowed[name] {
-			n++
-		}
-	}
-	return n
-}
-
-// Tools returns the mounted tools, sorted by name, and those that could be.
-func (f *Fleet) Tools() []ToolStatus {
-	f.fitAll()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	out := make([]ToolStatus, 0, len(f.tools))
-	for _, name := range slices.Sorted(maps.Keys(f.tools)) {
-		status := ToolStatus{Name: name}
-		for i, v := range f.tools[name].versions {
-			s := VersionStatus{
-				Digest: v.digest, Plugin: v.offers[0].Plugin, Version: v.newest(), Reason: v.reason, Used: i == 0 && v.reason == "",
-			}
-			for _, o := range v.offers {
-				s.Hosts = append(s.Hosts, o.member.host)
-			}
-			switch {
-			case f.shadowed[name]:
-				s.Used, s.Reason = false, "this host has a tool of that name"
-			case i > 0 && s.Reason == "":
-				used := f.tools[name].versions[0]
-				s.Reason = fmt.Sprintf("the definition %.12s of version %s is used", used.digest, cmp.Or(used.newest(), "unknown"))
-			}
-			status.Versions = append(status.Versions, s)
-		}
-		out = append(out, status)
-	}
-	return out
 }

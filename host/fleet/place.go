@@ -43,17 +43,8 @@ func (r *remoteCall) place(ctx context.Context, but *member) (*offer, *line, err
 	var limit <-chan time.Time
 	var last error
 	for {
-		f.mu.Lock()
-		changed := f.changed
-		o, err := r.choose(but)
-		var l *line
-		if o != nil {
-			if o.member.calls.Add(1) == 1 {
-				o.member.hurry()
-			}
-			l = o.member.line
-		}
-		f.mu.Unlock()
+		changed := f.bell.rung()
+		o, l, err := r.choose(but)
 		if l != nil && r.careful && f.lostSince(l.reconnects) {
 			l.fail(errConnection)
 			o.member.forget(l)
@@ -99,17 +90,35 @@ var (
 // final reports whether waiting does not help.
 func (*remoteCall) final(err error) bool { return errors.Is(err, errStateLost) }
 
-// choose returns one of the hosts that can take the call, the better one of two. The fleet's lock is
-// held.
-func (r *remoteCall) choose(but *member) (*offer, error) {
+// choose chooses the host of a call among those that are there now, and counts the call there. Without a line, one has
+// to be made.
+func (r *remoteCall) choose(but *member) (*offer, *line, error) {
 	f := r.fleet
-	if t := f.mountedAs(r.call.Name); t != nil {
+	if t := f.mounts.tool(r.call.Name); t != nil {
 		r.tool = t
 	}
+	f.routes.mu.Lock()
+	defer f.routes.mu.Unlock()
+	f.directory.mu.Lock()
+	defer f.directory.mu.Unlock()
+	o, err := r.better(but)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.member.calls.Add(1) == 1 {
+		o.member.hurry()
+	}
+	return o, o.member.line, nil
+}
+
+// better returns one of the hosts that can take the call, the better one of two. The locks of routes and of the
+// directory are held.
+func (r *remoteCall) better(but *member) (*offer, error) {
+	s := &r.fleet.routes
 	v := r.tool.versions[0]
 	key := bondKey{r.call.Session, v.offers[0].Plugin}
-	if b := f.bonds[key]; b != nil && b.id != "" && v.offers[0].Keeps && r.on == "" {
-		bound := f.bonded(b)
+	if b := s.bonds[key]; b != nil && b.id != "" && v.offers[0].Keeps && r.on == "" {
+		bound := s.bonded(b)
 		if bound == nil {
 			b.id, b.losses = "", b.losses+1
 			e := tool.Errorf(tool.CodeUnavailable, "the state that the session had in plugin %s is lost with host %s", key.plugin, b.host)
@@ -142,9 +151,9 @@ func (r *remoteCall) choose(but *member) (*offer, error) {
 		}
 	}
 	if r.call.Session != "" {
-		f.visit(r.call.Session, o.member)
+		s.visit(r.call.Session, o.member)
 		if o.Keeps && r.on == "" {
-			f.bind(key, o.member)
+			s.bind(key, o.member)
 			r.bonded = o.member
 		}
 	}
@@ -152,13 +161,13 @@ func (r *remoteCall) choose(but *member) (*offer, error) {
 }
 
 // candidates returns the hosts that can take the call: if there are any, those that answer, have a
-// line, and are not to be avoided. The fleet's lock is held.
+// line, and are not to be avoided. The directory's lock is held.
 func (r *remoteCall) candidates(v *version, but *member) []*offer {
 	offers := v.offers
 	var named []*member
 	if r.on != "" {
 		offers = nil
-		if named = r.fleet.named(r.on); severalOwners(named) {
+		if named = r.fleet.directory.named(r.on); severalOwners(named) {
 			return nil
 		}
 		for _, version := range r.tool.versions {
@@ -198,46 +207,23 @@ func (r *remoteCall) avoids(m *member) bool {
 	return false
 }
 
-// named returns the hosts that a name is that of. What this host calls them comes before what they
-// call themselves, so that none passes for another. The lock is held.
-func (f *Fleet) named(name string) []*member {
-	var ours, theirs []*member
-	for _, m := range f.members {
-		switch name {
-		case m.id, m.peer:
-			ours = append(ours, m)
-		case m.host:
-			theirs = append(theirs, m)
-		}
-	}
-	if len(ours) > 0 {
-		return ours
-	}
-	return theirs
-}
-
-// severalOwners reports whether hosts have different keys.
-func severalOwners(all []*member) bool {
-	return slices.ContainsFunc(all, func(m *member) bool { return m.key != all[0].key })
-}
-
-// load is how many calls run and wait at the host, as far as this one knows. The fleet's lock is held.
+// load is how many calls run and wait at the host, as far as this one knows. The directory's lock is held.
 func (m *member) load() int {
 	return max(m.said.Load.Running+m.said.Load.Waiting, int(m.calls.Load()))
 }
 
-// cost is what a call at the host is expected to take, in comparison with others. The fleet's lock
+// cost is what a call at the host is expected to take, in comparison with others. The directory's lock
 // is held.
 func (m *member) cost() float64 {
 	const least = 50 * time.Microsecond // below, differences are chance
 	return float64(m.load()+1) / float64(max(m.said.Load.Slots, 1)) * float64(max(m.latency.Load(), int64(least)))
 }
 
-// noHost says why no host can take the call. The fleet's lock is held.
+// noHost says why no host can take the call. The directory's lock is held.
 func (r *remoteCall) noHost(v *version) error {
 	why := "each host that shares it drains, and takes no new calls"
 	switch {
-	case r.on != "" && severalOwners(r.fleet.named(r.on)):
+	case r.on != "" && severalOwners(r.fleet.directory.named(r.on)):
 		why = "hosts with different keys are called " + r.on + ": use the instance, which toolhost fleet --json shows"
 	case r.on != "":
 		why = "host " + r.on + " does not share it, or takes no calls"

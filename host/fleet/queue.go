@@ -148,7 +148,7 @@ func (f *Fleet) queueAccept(by durable.Caller) ([]host.SessionOption, error) {
 
 // queueFind returns the version of a mounted tool that its rule chooses.
 func (f *Fleet) queueFind(name string) (durable.Target, error) {
-	t := f.tool(name)
+	t := f.mounts.tool(name)
 	if t == nil {
 		return durable.Target{}, notShared(name)
 	}

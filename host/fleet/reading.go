@@ -63,13 +63,16 @@ func (m *member) follow() {
 	}
 }
 
+// reading is which of what a host shares was read, and by which settings of this host.
+type reading struct{ revision, epoch uint64 }
+
 // attempted takes how an attempt to read what the host shares has ended.
 func (m *member) attempted(err error) {
-	m.fleet.mu.Lock()
+	m.fleet.directory.mu.Lock()
 	if m.unread = ""; err != nil {
 		m.unread = "what it shares could not be read: " + sanitize.Line(err.Error(), maxReason)
 	}
-	m.fleet.mu.Unlock()
+	m.fleet.directory.mu.Unlock()
 	m.ready()
 }
 
@@ -89,15 +92,14 @@ func (m *member) sync(ctx context.Context) error {
 	c := f.settings.Load()
 	_, p, known := c.peerOf(m.key)
 	patterns := p.mounts(&c.Config)
-	f.mu.Lock()
-	revision, have, usable := m.said.Revision, m.have, m.usable()
-	connected := m.line != nil
-	f.mu.Unlock()
+	f.directory.mu.Lock()
+	revision, usable, connected := m.said.Revision, m.usable(), m.line != nil
+	f.directory.mu.Unlock()
 	if !known || !usable || len(patterns) == 0 {
-		f.take(m, nil, 0)
+		f.mounts.take(m, nil, reading{})
 		return nil
 	}
-	if connected && have == revision {
+	if connected && m.have == (reading{revision, c.epoch}) {
 		return nil
 	}
 	var in index
@@ -124,7 +126,7 @@ func (m *member) sync(ctx context.Context) error {
 			offers[c.Prefix+name] = &offer{s, m, d}
 		}
 	}
-	f.take(m, offers, in.Revision)
+	f.mounts.take(m, offers, reading{in.Revision, c.epoch})
 	return nil
 }
 
@@ -140,15 +142,15 @@ func (m *member) definitions(ctx context.Context, wanted map[string]shared) (map
 	f := m.fleet
 	out := map[string]*definition{}
 	byDigest := map[string]shared{}
-	f.mu.Lock()
+	f.mounts.mu.Lock()
 	for _, s := range wanted {
-		if d := f.defs[s.Digest]; d != nil {
+		if d := f.mounts.defs[s.Digest]; d != nil {
 			out[s.Digest] = d
 		} else {
 			byDigest[s.Digest] = s
 		}
 	}
-	f.mu.Unlock()
+	f.mounts.mu.Unlock()
 	size, budget := 0, schema.NewBudget(readingBudget)
 	missing := slices.Sorted(maps.Keys(byDigest))
 	left := 0
@@ -194,8 +196,8 @@ func (m *member) definitions(ctx context.Context, wanted map[string]shared) (map
 // decode is decodeDefinition of one host at a time, in turn: what one shares costs all of them together
 // no more than a processor, and the others their turn.
 func (m *member) decode(s shared, text json.RawMessage, budget *schema.Budget) (*checked.Definition, error) {
-	m.fleet.compiling.Lock()
-	defer m.fleet.compiling.Unlock()
+	m.fleet.mounts.compiling.Lock()
+	defer m.fleet.mounts.compiling.Unlock()
 	begin := time.Now()
 	defer func() { m.compiling += time.Since(begin) }()
 	return decodeDefinition(s, text, budget)

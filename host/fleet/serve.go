@@ -56,21 +56,18 @@ func refuse(respond func([]byte) error, code tool.Code, format string, args ...a
 func (f *Fleet) checkOpening(data []byte, respond func([]byte) error) (*link.Opening, *announcement) {
 	o, err := link.ParseOpening(data)
 	if err != nil {
-		f.strange.Add(1)
 		return nil, nil
 	}
 	a, err := parseAnnouncement(o.About)
 	if err != nil {
-		f.strange.Add(1)
 		return nil, nil
 	}
 	if _, _, known := f.settings.Load().peerOf(a.Key); !known {
-		f.stranger(a, o.About)
+		f.directory.stranger(a, o.About, f.log)
 		refuse(respond, tool.CodePermissionDenied, "host %s does not know the key %s: add it under nats.peers there", f.settings.Load().Name, a.Key)
 		return nil, nil
 	}
 	if !a.signed(o.About) {
-		f.strange.Add(1)
 		return nil, nil
 	}
 	if why := a.foreign(); why != "" {
@@ -83,7 +80,7 @@ func (f *Fleet) checkOpening(data []byte, respond func([]byte) error) (*link.Ope
 
 // accept makes a link that a known host has asked for, and serves it.
 func (f *Fleet) accept(o *link.Opening, a *announcement, respond func([]byte) error) {
-	v := f.visitOf(a)
+	v := f.visits.of(f, a)
 	if v == nil {
 		refuse(respond, tool.CodeResourceExhausted, "host %s has too many links", f.settings.Load().Name)
 		return
@@ -91,9 +88,7 @@ func (f *Fleet) accept(o *link.Opening, a *announcement, respond func([]byte) er
 	reconnects := f.nc.Stats().Reconnects
 	k, err := link.Accept(f.nc, f.self, a.Instance, o, respond)
 	if err != nil {
-		if tool.CodeOf(err) == tool.CodeInvalidArguments {
-			f.strange.Add(1)
-		} else {
+		if tool.CodeOf(err) != tool.CodeInvalidArguments { // a stranger's
 			f.log.Warn("a link could not be accepted", "host", a.Name, "error", err)
 		}
 		v.mu.Lock()
@@ -124,14 +119,11 @@ func (g *guest) serve() {
 	if err != nil && g.fleet.life.Err() == nil {
 		g.fleet.log.Debug("a link has ended", "host", g.called, "error", err)
 	}
-	f := g.fleet
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.signal()
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	g.drop(g)
 	g.linger()
+	g.mu.Unlock()
+	g.fleet.bell.ring()
 }
 
 // List implements [tool.Provider]. What is shared is read by indexOperation.
@@ -285,8 +277,6 @@ func (c *Config) maxCalls() int {
 // served counts a call of another host that has ended.
 func (f *Fleet) served() {
 	if f.serving.Add(-1) == 0 && f.draining.Load() {
-		f.mu.Lock()
-		f.signal()
-		f.mu.Unlock()
+		f.bell.ring()
 	}
 }

@@ -97,7 +97,7 @@ func (o *simObserver) join() error {
 
 // follow passes on the fleet's signals.
 func (o *simObserver) follow(ctx context.Context, signals chan<- struct{}) {
-	o.fleet.wait(ctx, func() bool {
+	o.fleet.bell.wait(ctx, func() bool {
 		select {
 		case signals <- struct{}{}:
 		default:
@@ -133,11 +133,13 @@ func (o *simObserver) look(now time.Time) {
 // whole reports whether so many hosts have a line and have been read.
 func (o *simObserver) whole(hosts int) bool {
 	f := o.fleet
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.mounts.mu.Lock()
+	defer f.mounts.mu.Unlock()
+	f.directory.mu.Lock()
+	defer f.directory.mu.Unlock()
 	n := 0
-	for _, m := range f.members {
-		if m.line != nil && m.have == m.said.Revision {
+	for _, m := range f.directory.members {
+		if m.line != nil && m.have.revision == m.said.Revision {
 			n++
 		}
 	}
@@ -146,13 +148,13 @@ func (o *simObserver) whole(hosts int) bool {
 
 // tools is how many tools the registry has when it knows of all changes; -1: it is about to be told of some.
 func (o *simObserver) tools() int {
-	o.fleet.fitAll()
-	o.fleet.mu.Lock()
-	defer o.fleet.mu.Unlock()
-	if o.fleet.untold {
+	o.fleet.mounts.fitAll()
+	o.fleet.mounts.mu.Lock()
+	defer o.fleet.mounts.mu.Unlock()
+	if o.fleet.mounts.untold {
 		return -1
 	}
-	return len(o.fleet.tools)
+	return len(o.fleet.mounts.tools)
 }
 
 // sees reports whether the registry has the change.

@@ -91,17 +91,20 @@ func (f *Fleet) Hosts() []HostStatus {
 	if err := f.denied(); err != nil {
 		self.Reason = "the NATS server refuses a subject: " + err.Error()
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.mounts.mu.Lock()
+	defer f.mounts.mu.Unlock()
+	d := &f.directory
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if !f.nc.IsConnected() {
 		self.State, self.Reason = HostLate, "it has no connection to the NATS server"
-		if f.lostBy != "" {
-			self.Reason += ": " + f.lostBy
+		if d.lostBy != "" {
+			self.Reason += ": " + d.lostBy
 		}
 	}
 	var out []HostStatus
 	names := map[string]int{c.Name: 1}
-	for _, m := range f.members {
+	for _, m := range d.members {
 		names[m.host]++
 		s := status(m.said, m.heard)
 		s.Reason = m.unread
@@ -116,7 +119,7 @@ func (f *Fleet) Hosts() []HostStatus {
 		}
 		out = append(out, s)
 	}
-	for _, x := range f.strangers {
+	for _, x := range d.strangers {
 		if time.Since(x.heard) > silence(x.said.every())+goneAfter {
 			continue
 		}

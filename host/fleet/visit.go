@@ -14,7 +14,7 @@ import (
 // account is what this host keeps of a caller's host, by its key.
 type account struct {
 	calls  atomic.Int32
-	visits int // guarded by the fleet's lock
+	visits int // guarded by the lock of visits
 }
 
 // visit is what this host keeps of one start of another host that calls here. It outlives links.
@@ -30,6 +30,14 @@ type visit struct {
 	expiry   *time.Timer
 }
 
+// visits are the hosts that call here.
+type visits struct {
+	mu         sync.Mutex
+	closed     bool
+	byInstance map[string]*visit
+	accounts   map[string]*account // by key
+}
+
 // sessionKey names a session of the other host.
 type sessionKey struct{ session, caller string }
 
@@ -41,27 +49,27 @@ type visitor struct {
 	used    time.Time
 }
 
-// visitOf returns the visit of an instance; nil: there are too many.
-func (f *Fleet) visitOf(a *announcement) *visit {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+// of returns the visit of an instance; nil: there are too many.
+func (s *visits) of(f *Fleet, a *announcement) *visit {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	id := a.id()
-	v := f.visits[id]
+	v := s.byInstance[id]
 	if v == nil {
-		if len(f.visits) >= maxLinks || f.closed {
+		if len(s.byInstance) >= maxLinks || s.closed {
 			return nil
 		}
-		paid := f.accounts[a.Key]
+		paid := s.accounts[a.Key]
 		if paid == nil {
 			paid = new(account)
-			f.accounts[a.Key] = paid
+			s.accounts[a.Key] = paid
 		}
 		if paid.visits >= maxStarts && a.Key != f.settings.Load().Key.public {
 			return nil
 		}
 		paid.visits++
 		v = &visit{fleet: f, id: id, key: a.Key, paid: paid, sessions: map[sessionKey]*visitor{}}
-		f.visits[id] = v
+		s.byInstance[id] = v
 	}
 	return v
 }
@@ -99,19 +107,33 @@ func (v *visit) drop(g *guest) {
 	}
 }
 
-// hasGuests reports whether other hosts have links to this one.
-func (f *Fleet) hasGuests() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, v := range f.visits {
-		v.mu.Lock()
-		n := len(v.guests)
-		v.mu.Unlock()
-		if n > 0 {
-			return true
-		}
+// each does something with each visit, with the lock held.
+func (s *visits) each(do func(*visit)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range s.byInstance {
+		do(v)
 	}
-	return false
+}
+
+// any reports whether other hosts have links to this one.
+func (s *visits) any() bool {
+	found := false
+	s.each(func(v *visit) {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		found = found || len(v.guests) > 0
+	})
+	return found
+}
+
+// close returns the visits; there are no more of them.
+func (s *visits) close() map[string]*visit {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.byInstance
+	s.closed, s.byInstance = true, nil
+	return all
 }
 
 // linger has a visit without links expire. The lock is held.
@@ -123,11 +145,12 @@ func (v *visit) linger() {
 
 // expire ends the sessions of a host that has not come back.
 func (v *visit) expire() {
-	v.fleet.mu.Lock()
+	all := &v.fleet.visits
+	all.mu.Lock()
 	v.mu.Lock()
 	gone := len(v.guests) == 0
-	if gone && v.fleet.visits[v.id] == v {
-		delete(v.fleet.visits, v.id)
+	if gone && all.byInstance[v.id] == v {
+		delete(all.byInstance, v.id)
 		v.paid.visits--
 	}
 	sessions := v.sessions
@@ -135,7 +158,7 @@ func (v *visit) expire() {
 		v.sessions = map[sessionKey]*visitor{}
 	}
 	v.mu.Unlock()
-	v.fleet.mu.Unlock()
+	all.mu.Unlock()
 	if gone {
 		for _, s := range sessions {
 			_ = s.base.Close(context.Background())
@@ -144,9 +167,11 @@ func (v *visit) expire() {
 }
 
 // dismiss ends the links of an instance that is gone; its sessions are kept for a while, as it may be
-// only its connection that is. The fleet's lock is held.
-func (f *Fleet) dismiss(id string) {
-	v := f.visits[id]
+// only its connection that is.
+func (s *visits) dismiss(id string) {
+	s.mu.Lock()
+	v := s.byInstance[id]
+	s.mu.Unlock()
 	if v == nil {
 		return
 	}
@@ -162,6 +187,22 @@ func (v *visit) dismiss(why error, which func(*guest) bool) {
 			g.link.Fail(why)
 		}
 	}
+}
+
+// leave ends the links and sessions of a visit.
+func (v *visit) leave() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.expiry != nil {
+		v.expiry.Stop()
+	}
+	for _, g := range v.guests {
+		_ = g.link.Close()
+	}
+	for _, s := range v.sessions {
+		_ = s.base.Close(context.Background())
+	}
+	v.sessions = map[sessionKey]*visitor{}
 }
 
 // endSession ends the sessions here of one there.

@@ -20,6 +20,7 @@
 //	                 for processes.
 //	member.mu        while what a source serves is listed, compiled and published, so that
 //	                 an older listing never replaces a newer one.
+//	member.publishing  while that is published, or the source is detached.
 //	Roster.publishing  while tools are put into the Registry, and what became of their names
 //	                 is noted.
 //	the Registry's   see package host: writers of the registry, one at a time.

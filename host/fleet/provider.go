@@ -1,0 +1,166 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/internal/checked"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// List implements [tool.Provider].
+func (f *Fleet) List(ctx context.Context) ([]tool.Definition, error) {
+	all, err := f.ListChecked(ctx)
+	out := make([]tool.Definition, len(all))
+	for i, d := range all {
+		out[i] = d.Get().Clone()
+	}
+	return out, err
+}
+
+// ListChecked is List for the registry of this host.
+func (f *Fleet) ListChecked(context.Context) ([]*checked.Definition, error) {
+	return f.mounts.list(), nil
+}
+
+func (s *mounts) list() []*checked.Definition {
+	s.fitAll()
+	s.mu.Lock()
+	all := make([]*checked.Definition, 0, len(s.tools))
+	for _, t := range s.tools {
+		if t.listed() != "" {
+			all = append(all, t.def)
+		}
+	}
+	s.mu.Unlock()
+	shadowed := map[string]bool{}
+	all = slices.DeleteFunc(all, func(d *checked.Definition) bool {
+		name := d.Get().Name
+		if owner, there := s.host.OwnerOf(name); !there || owner == Owner {
+			return false
+		}
+		shadowed[name] = true // the host's own tools keep their names
+		return true
+	})
+	slices.SortFunc(all, func(a, b *checked.Definition) int { return strings.Compare(a.Get().Name, b.Get().Name) })
+	s.mu.Lock()
+	s.shadowed = shadowed
+	s.mu.Unlock()
+	return all
+}
+
+// unshadow lists the tools again if a tool of the host that had the name of one is gone.
+func (s *mounts) unshadow() {
+	s.mu.Lock()
+	shadowed := s.shadowed
+	s.mu.Unlock()
+	for name := range shadowed {
+		if _, there := s.host.OwnerOf(name); !there {
+			s.mu.Lock()
+			s.untold = true
+			s.notifySoon()
+			s.mu.Unlock()
+			return
+		}
+	}
+}
+
+// notifySoon tells the registry if its tools have changed, once for all changes of a moment. The
+// lock is held.
+func (s *mounts) notifySoon() {
+	if s.telling || s.closed {
+		return
+	}
+	s.telling = true
+	time.AfterFunc(gatherTime, func() {
+		s.mu.Lock()
+		s.telling = false // changes from here on are told again
+		s.mu.Unlock()
+		s.fitAll()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.untold && !s.closed {
+			s.untold = false
+			select {
+			case s.changes <- struct{}{}:
+			default:
+			}
+		}
+	})
+}
+
+// told says that the registry is about to list the tools.
+func (s *mounts) told() {
+	s.fitAll()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.untold = false
+	select {
+	case <-s.changes:
+	default:
+	}
+}
+
+// close ends the changes.
+func (s *mounts) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	close(s.changes)
+}
+
+// Changes implements [tool.Notifier].
+func (f *Fleet) Changes() <-chan struct{} { return f.mounts.changes }
+
+// CountTools returns how many of the mounted tools are used.
+func (f *Fleet) CountTools() int { return f.mounts.count() }
+
+func (s *mounts) count() int {
+	s.fitAll()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for name, t := range s.tools {
+		if t.listed() != "" && !s.shadowed[name] {
+			n++
+		}
+	}
+	return n
+}
+
+// Tools returns the mounted tools, sorted by name, and those that could be.
+func (f *Fleet) Tools() []ToolStatus { return f.mounts.status() }
+
+func (s *mounts) status() []ToolStatus {
+	s.fitAll()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]ToolStatus, 0, len(s.tools))
+	for _, name := range slices.Sorted(maps.Keys(s.tools)) {
+		status := ToolStatus{Name: name}
+		for i, v := range s.tools[name].versions {
+			now := VersionStatus{
+				Digest: v.digest, Plugin: v.offers[0].Plugin, Version: v.newest(), Reason: v.reason, Used: i == 0 && v.reason == "",
+			}
+			for _, o := range v.offers {
+				now.Hosts = append(now.Hosts, o.member.host)
+			}
+			switch {
+			case s.shadowed[name]:
+				now.Used, now.Reason = false, "this host has a tool of that name"
+			case i > 0 && now.Reason == "":
+				used := s.tools[name].versions[0]
+				now.Reason = fmt.Sprintf("the definition %.12s of version %s is used", used.digest, cmp.Or(used.newest(), "unknown"))
+			}
+			status.Versions = append(status.Versions, now)
+		}
+		out = append(out, status)
+	}
+	return out
+}

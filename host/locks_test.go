@@ -1,0 +1,71 @@
+package host_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Each lock of the packages that docs/architecture.md orders is named there. That the order is kept is not checked.
+func TestLocksAreOrdered(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## The order of locks\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	found := 0
+	for _, dir := range []string{"internal/roster", "fleet", "fleet/durable", "fleet/internal/link"} {
+		files, err := filepath.Glob(dir + "/*.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, lock := range locksOf(tree) {
+				if found++; !strings.Contains(section, "`"+lock+"`") {
+					t.Errorf("%s has the lock %s: give it a place under \"The order of locks\" in docs/architecture.md", file, lock)
+				}
+			}
+		}
+	}
+	if found < 15 {
+		t.Errorf("only %d locks were found", found)
+	}
+}
+
+// locksOf returns the fields of structs that are locks, as Type.field.
+func locksOf(tree *ast.File) (out []string) {
+	ast.Inspect(tree, func(n ast.Node) bool {
+		spec, ok := n.(*ast.TypeSpec)
+		if !ok {
+			return true
+		}
+		structure, ok := spec.Type.(*ast.StructType)
+		if !ok {
+			return false
+		}
+		for _, field := range structure.Fields.List {
+			kind, ok := field.Type.(*ast.SelectorExpr)
+			if !ok || kind.Sel.Name != "Mutex" && kind.Sel.Name != "RWMutex" {
+				continue
+			}
+			for _, name := range field.Names {
+				out = append(out, spec.Name.Name+"."+name.Name)
+			}
+		}
+		return false
+	})
+	return out
+}
