@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/internal/checked"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
