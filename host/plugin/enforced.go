@@ -93,7 +93,7 @@ func (s SandboxStatus) advice(plugin, kind string) string {
 		}
 	}
 	if len(left) > 0 {
-		parts = append(parts, fmt.Sprintf("%s are left to it, as it declares no needs; %s closes them", strings.Join(left, ", "), key))
+		parts = append(parts, strings.Join(left, ", ")+" are left to it, as it declares no needs; "+key+" closes them")
 	}
 	if len(open) > 0 {
 		parts = append(parts, fmt.Sprintf("this system does not enforce %s; with %s.level: strict it does not run like that",

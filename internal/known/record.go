@@ -73,7 +73,8 @@ type Rollback struct {
 
 // isEmpty reports whether nothing is known.
 func (r Record) isEmpty() bool {
-	return len(r.Names) == 0 && !r.Ran && r.Enforced == nil && len(r.Kept) == 0 && r.Rollback == nil && !r.Disabled && !r.Enabled
+	return len(r.Names) == 0 && !r.Ran && r.Enforced == nil && len(r.Kept) == 0 && r.Rollback == nil &&
+		!r.Disabled && !r.Enabled
 }
 
 // Records are what is known of all plugins, by directory and name. What a record refers to is

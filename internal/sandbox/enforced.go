@@ -23,7 +23,8 @@ type Fall struct {
 // String returns such as "write (none): it was enforced by Landlock, and now every file of its user
 // can be changed".
 func (f Fall) String() string {
-	return f.Is.Name + " (" + f.Is.Given + "): it was enforced by " + strings.Join(f.Was.By, ", ") + ", and now " + f.Is.Open
+	by := strings.Join(f.Was.By, ", ")
+	return f.Is.Name + " (" + f.Is.Given + "): it was enforced by " + by + ", and now " + f.Is.Open
 }
 
 // general are the lines that follow from what is wanted of several others.
@@ -79,12 +80,14 @@ func (e *Enforced) Without(names []string) *Enforced {
 	if e == nil {
 		return nil
 	}
-	return &Enforced{e.Wanted, slices.DeleteFunc(slices.Clone(e.Lines), func(l Line) bool { return slices.Contains(names, l.Name) })}
+	isNamed := func(l Line) bool { return slices.Contains(names, l.Name) }
+	return &Enforced{e.Wanted, slices.DeleteFunc(slices.Clone(e.Lines), isNamed)}
 }
 
 // isOpen reports whether everything is wanted, see [Profile.isOpen].
 func isOpen(n tool.Needs) bool {
-	return !slices.ContainsFunc([][]string{n.Read, n.Write, n.Net, n.Exec}, func(l []string) bool { return !slices.Contains(l, tool.Any) })
+	lists := [][]string{n.Read, n.Write, n.Net, n.Exec}
+	return !slices.ContainsFunc(lists, func(l []string) bool { return !slices.Contains(l, tool.Any) })
 }
 
 // touches reports whether changes of what is wanted concern a line.

@@ -90,7 +90,9 @@ func (s *Store) has(b known.Binary) bool {
 // # Errors
 //
 // Those of reading the file, and of writing the copy and the record.
-func (s *Store) Keep(ctx context.Context, p known.Plugin, path, file, version, digest string) (sha256 string, err error) {
+func (s *Store) Keep(
+	ctx context.Context, p known.Plugin, path, file, version, digest string,
+) (sha256 string, err error) {
 	of := s.Of(p)
 	i := slices.IndexFunc(of, func(b known.Binary) bool { return b.SHA256 == digest })
 	if i == 0 {
