@@ -18,7 +18,8 @@ func draft2020(r *rewrite) error {
 		draft = jsontree.Draft2020
 	}
 	r.root.Drop("$schema")
-	moved{keyword: func(s *jsontree.Object, name string) string { return modernName(s, name, draft) }, property: same}.refs(r.root)
+	keyword := func(s *jsontree.Object, name string) string { return modernName(s, name, draft) }
+	moved{keyword: keyword, property: same}.refs(r.root)
 	before := jsontree.Encode(r.root)
 	jsontree.Walk(r.root, func(s *jsontree.Object) { modernize(s, s == r.root, draft) })
 	if string(before) != string(jsontree.Encode(r.root)) {

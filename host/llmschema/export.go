@@ -138,7 +138,7 @@ func (f Format) tool(name string, d tool.Definition, aliases map[string]string, 
 	case OpenAI:
 		return openAITool{"function", openAIFunction{name, about, input, strict}}
 	case OpenAIResponses:
-		return openAIResponsesTool{Type: "function", openAIFunction: openAIFunction{name, about, input, false}, Strict: strict}
+		return openAIResponsesTool{"function", openAIFunction{name, about, input, false}, strict}
 	case Anthropic:
 		return anthropicTool{name, about, input}
 	case Gemini:
