@@ -32,11 +32,12 @@ A refused plugin is listed with the reason; that is not a failure of this comman
 	}
 	cmd.AddCommand(
 		newPluginsShowCommand(s), newPluginsRestartCommand(s), newPluginsRollbackCommand(s), newPluginsLogsCommand(s),
-		newPluginsLockCommand(s), newPluginsTraceCommand(s),
-		newPluginsEnableCommand(s), newPluginsDisableCommand(s),
-		newPluginsInstallCommand(s), newPluginsUpgradeCommand(s), newPluginsOutdatedCommand(s), newPluginsRemoveCommand(s),
-		newPluginsMirrorCommand(s),
+		newPluginsTraceCommand(s), newPluginsEnableCommand(s), newPluginsDisableCommand(s),
 	)
+	cmd.AddCommand(itself.mark(
+		newPluginsLockCommand(s), newPluginsInstallCommand(s), newPluginsUpgradeCommand(s), newPluginsOutdatedCommand(s),
+		newPluginsRemoveCommand(s), newPluginsMirrorCommand(s),
+	)...)
 	return cmd
 }
 

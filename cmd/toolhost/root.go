@@ -29,19 +29,6 @@ Exit status:
 With --json, standard output has JSON only. If a command fails, that is an object
 with the member error, which has code, message and hint.`
 
-// unconfigured are the commands that do not read the configuration file before they run:
-// those that check it have to run with an invalid one, and the demo shows the host's own
-// defaults.
-var unconfigured = map[string]bool{
-	"config": true, "demo": true, "doctor": true, "version": true, "completion": true, "help": true,
-	"plugin": true, "trust": true, "reload": true, "status": true, "stop": true, "token": true, "approvals": true, "fleet": true,
-	cobra.ShellCompRequestCmd: true, cobra.ShellCompNoDescRequestCmd: true,
-}
-
-// throughDaemon are the commands that a daemon can serve while the configuration file cannot be
-// used. They fail with the file's error if there is no such daemon.
-var throughDaemon = map[string]bool{"tools": true, "call": true, "schema": true, "plugins": true, "mcp": true, "audit": true}
-
 // newRootCommand returns the command with all its subcommands. It calls accepted before a
 // subcommand runs.
 func newRootCommand(s *session.Session, accepted func()) *cobra.Command {
@@ -57,41 +44,35 @@ func newRootCommand(s *session.Session, accepted func()) *cobra.Command {
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			accepted()
 			ignoreReattach(s, cmd)
-			top := cmd
-			for top.HasParent() && top.Parent().HasParent() {
-				top = top.Parent()
-			}
-			if unconfigured[top.Name()] {
+			policy := readsOf(cmd)
+			if policy == "" {
 				return nil
 			}
-			s.Serving = top.Name() == "serve"
+			s.Serving = cmd.Name() == "serve"
 			if s.Serving && speaksOnStdout(cmd) {
 				s.Out = output.New(io.Discard)
 			}
-			err := s.Configure(top.Name() != "serve")
-			if s.Unread() != nil && throughDaemon[top.Name()] && !ownWork[cmd.Name()] {
+			err := s.Configure(!s.Serving)
+			if s.Unread() != nil && policy == orDaemon {
 				return nil
 			}
 			return err
 		},
 	}
 	s.Flags.Bind(root)
+	root.AddCommand(orDaemon.mark(
+		newToolsCommand(s), newCallCommand(s), newSchemaCommand(s), newPluginsCommand(s), newMCPCommand(s), newAuditCommand(s),
+		newSessionCommand(s), newCallsCommand(s),
+	)...)
+	root.AddCommand(itself.mark(newServeCommand(s), newSyncCommand(s))...)
 	root.AddCommand(
-		newToolsCommand(s), newCallCommand(s), newSchemaCommand(s), newPluginsCommand(s), newAuditCommand(s),
-		newServeCommand(s), newStatusCommand(s), newReloadCommand(s), newStopCommand(s), newSessionCommand(s), newTokenCommand(s),
-		newApprovalsCommand(s), newFleetCommand(s), newCallsCommand(s),
-		newMCPCommand(s), newPluginCommand(s), newConfigCommand(s), newTrustCommand(s), newDemoCommand(s),
-		newDoctorCommand(s), newVersionCommand(s), newSyncCommand(s),
+		newStatusCommand(s), newReloadCommand(s), newStopCommand(s), newTokenCommand(s), newApprovalsCommand(s), newFleetCommand(s),
+		newPluginCommand(s), newConfigCommand(s), newTrustCommand(s), newDemoCommand(s), newDoctorCommand(s), newVersionCommand(s),
 	)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	setHelp(s, root)
 	return root
-}
-
-// ownWork are the commands below plugins that go by the configuration themselves, daemon or not.
-var ownWork = map[string]bool{
-	"lock": true, "install": true, "upgrade": true, "outdated": true, "remove": true, "mirror": true,
 }
 
 // noArguments accepts no arguments. For a command with subcommands, a word is most likely a

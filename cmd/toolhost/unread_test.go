@@ -31,7 +31,7 @@ func TestBrokenConfigKeepsTheDaemon(t *testing.T) {
 	s.await("nothing has changed: " + file)
 	for _, args := range [][]string{
 		{"call", "play.echo"}, {"tools"}, {"plugins"}, {"plugins", "show", "player"}, {"plugins", "restart", "player"},
-		{"schema", "--for", "mcp"}, {"audit", "tail"},
+		{"schema", "--for", "mcp"}, {"audit", "tail"}, {"session", "list"},
 	} {
 		o := w.bare(append(args, "--config", file)...).exits(0)
 		if n := strings.Count(o.stderr, file+":4:1"); n != 1 {
