@@ -81,8 +81,8 @@ type MCPTasks struct {
 	// TTL is how long a task is kept from its start, 1s to 24h. A call that is in progress by then is cancelled; a
 	// result is kept for 5 minutes at least, or as long again as this if that is less.
 	TTL time.Duration `json:"ttl" minimum:"1s" default:"1h" example:"8h"`
-	// Max is how many tasks of one caller are kept, those that have ended included, 1 to 1000. Calls for which there
-	// is no room are answered with their results.
+	// Max is how many tasks of one caller are kept, those that have ended included, 1 to 1000. Calls beyond
+	// that are answered with their results.
 	Max int `json:"max" minimum:"1" maximum:"1000" default:"100" example:"16"`
 }
 
