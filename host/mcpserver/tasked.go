@@ -83,6 +83,7 @@ func (r *running) startTask(ctx context.Context, f work) mcp.Result {
 	call := r.parking.task.call
 	call.Run = func(ctx context.Context) task.End {
 		r.tasked = ctx
+		r.note(ctx) // before the tool can report
 		r.begin(f)
 		return r.follow(ctx)
 	}
@@ -128,9 +129,7 @@ func (r *running) follow(ctx context.Context) task.End {
 	defer asking.Wait()
 	life, stop := context.WithCancel(ctx)
 	defer stop()
-	r.mu.Lock()
-	r.noted = tool.ProgressFrom(ctx)
-	r.mu.Unlock()
+	r.note(ctx)
 	for {
 		select {
 		case <-r.parking.wake:
@@ -152,6 +151,13 @@ func (r *running) follow(ctx context.Context) task.End {
 			return t.end
 		}
 	}
+}
+
+// note has the progress of a call go to its task.
+func (r *running) note(ctx context.Context) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.noted = tool.ProgressFrom(ctx)
 }
 
 // pass puts a question to whoever has the task.
