@@ -135,7 +135,7 @@ type tapBody struct {
 	l    *link
 	call *openCall // whose request is answered; nil: that of none
 	end  func()
-	most int // bytes of a body that is not a stream
+	most int // bytes, unless it is a stream
 
 	in   *bufio.Reader
 	next func() ([]byte, error) // what comes next, for the SDK

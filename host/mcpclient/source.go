@@ -126,7 +126,9 @@ func get[R any](
 	if err != nil {
 		return nil, out, err
 	}
-	raw, err = l.rounds(ctx, "", func(ctx context.Context, meta mcp.Meta, in answers) error { return send(ctx, l, meta, in) })
+	raw, err = l.rounds(ctx, "", func(ctx context.Context, meta mcp.Meta, in answers) error {
+		return send(ctx, l, meta, in)
+	})
 	if err != nil {
 		return nil, out, l.passed(ctx, err)
 	}

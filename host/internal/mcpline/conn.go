@@ -67,7 +67,8 @@ func (c *Conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return nil, err
 		}
 		line, err := ReadLine(c.in)
-		if line = bytes.TrimSpace(line); err == nil || errors.Is(err, io.EOF) && len(line) > 0 { // the last may have no newline
+		line = bytes.TrimSpace(line)
+		if err == nil || errors.Is(err, io.EOF) && len(line) > 0 { // the last may have no newline
 			err = c.take(line)
 		}
 		if err != nil {
