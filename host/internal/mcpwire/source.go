@@ -73,6 +73,8 @@ type Mounted interface {
 // Handle makes what embeds it a [Mounted].
 type Handle struct{ of Source }
 
+var _ interface{ source() Source } = Handle{}
+
 // HandleOf returns the handle of a source.
 func HandleOf(s Source) Handle { return Handle{s} }
 

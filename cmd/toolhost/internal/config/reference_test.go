@@ -51,17 +51,17 @@ func (g *generator) reference(t *testing.T) []byte {
 
 func (r *table) section(m *setting.Setting, has reflect.Value) {
 	s, prefix := m, m.Name+"."
-	fmt.Fprintf(r, "\n## %s\n\n%s\n", m.Name, cell(r.doc(r.T, root().Go, m.Field.Name)))
+	fmt.Fprintf(&r.Buffer, "\n## %s\n\n%s\n", m.Name, cell(r.doc(r.T, root().Go, m.Field.Name)))
 	if m.Names != nil {
 		s, prefix, has = m.Each, prefix+"NAME.", prototype(m.Each.Go)
-		fmt.Fprintf(r, "%s\n", cell(r.doc(r.T, s.Go, "")))
+		fmt.Fprintf(&r.Buffer, "%s\n", cell(r.doc(r.T, s.Go, "")))
 	}
 	rows := s.Members
 	if at := r.told[s.Go]; at != "" {
 		rows = slices.DeleteFunc(slices.Clone(rows), func(m *setting.Setting) bool {
 			return slices.ContainsFunc(r.seen[s.Go], func(o *setting.Setting) bool { return o.Name == m.Name })
 		})
-		fmt.Fprintf(r, "\nThe settings are [those of %s](#%s), and:\n", at, at)
+		fmt.Fprintf(&r.Buffer, "\nThe settings are [those of %s](#%s), and:\n", at, at)
 	} else {
 		r.told[s.Go], r.seen[s.Go] = m.Name, rows
 	}
@@ -88,10 +88,10 @@ func (r *table) rows(prefix string, in reflect.Type, all []*setting.Setting, has
 		case len(s.Members) == 0 || s.Also != nil:
 			r.row(prefix, in, m, has)
 		case at != "":
-			fmt.Fprintf(r, "| `%s` | [as for %s](#%s) | | %s |\n", key, at, at, cell(about))
+			fmt.Fprintf(&r.Buffer, "| `%s` | [as for %s](#%s) | | %s |\n", key, at, at, cell(about))
 		default:
 			r.told[s.Go] = section
-			fmt.Fprintf(r, "| `%s` | a mapping | | %s |\n", key, cell(about))
+			fmt.Fprintf(&r.Buffer, "| `%s` | a mapping | | %s |\n", key, cell(about))
 			r.rows(key+".", s.Go, s.Members, value, section)
 		}
 	}
@@ -104,7 +104,7 @@ func (r *table) row(prefix string, in reflect.Type, s *setting.Setting, has refl
 	if d := r.defaultOf(r.T, s, has.FieldByIndex(index(r.T, has.Type(), s.Field))); len(d) > 0 {
 		value = "`" + string(bytes.Trim(d, `"`)) + "`"
 	}
-	fmt.Fprintf(r, "| `%s` | %s | %s | %s |\n", prefix+s.Name, cell(what(s)), cell(value), cell(about))
+	fmt.Fprintf(&r.Buffer, "| `%s` | %s | %s | %s |\n", prefix+s.Name, cell(what(s)), cell(value), cell(about))
 }
 
 // what says what a setting takes.

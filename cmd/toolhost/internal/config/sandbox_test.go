@@ -44,7 +44,7 @@ func TestSandboxOfEach(t *testing.T) {
 	for name, x := range map[string]struct{ got, want plugin.Sandbox }{
 		"defaults": {c.Defaults.Sandbox, all}, "narrow": {c.Plugin("narrow").Sandbox, narrow}, "plain": {c.Plugin("plain").Sandbox, plain},
 		"named": {c.Plugin("named").Sandbox, all}, "another": {c.Plugin("another").Sandbox, all},
-		"server": {c.Servers["server"].Settings.Sandbox, server}, "other": {c.Servers["other"].Settings.Sandbox, all},
+		"server": {c.Servers["server"].Sandbox, server}, "other": {c.Servers["other"].Sandbox, all},
 		"an empty file": {parseOK(t, "").Defaults.Sandbox, plugin.Sandbox{Level: plugin.BestEffort}},
 	} {
 		if !reflect.DeepEqual(x.got, x.want) {

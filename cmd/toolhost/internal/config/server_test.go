@@ -144,7 +144,7 @@ mcp_servers:
 	s := c.Servers["program"].Settings
 	want := plugin.DefaultSettings()
 	want.IdleTimeout, want.StartTimeout = 3*time.Minute, time.Minute
-	if !s.Equal(want) || c.Servers["inPath"].Settings.StartTimeout != 3*time.Second {
+	if !s.Equal(want) || c.Servers["inPath"].StartTimeout != 3*time.Second {
 		t.Errorf("settings are %+v", s)
 	}
 }

@@ -47,11 +47,6 @@ type node struct {
 // entry is one key of a mapping and its value.
 type entry struct{ key, value *node }
 
-// entry returns the key and value of a mapping's entry, which must be there.
-func (n *node) entry(key string) entry {
-	return n.entries[slices.IndexFunc(n.entries, func(e entry) bool { return e.key.text == key })]
-}
-
 // json returns a tree as JSON. Its keys are sorted, so that the order of a file's lines
 // makes no difference. A number that JSON cannot say is text.
 func (n *node) json() json.RawMessage { return must(json.Marshal(n.plain())) }
