@@ -3,6 +3,7 @@ package plugin
 import (
 	"fmt"
 
+	"github.com/toolhost/toolhost/internal/socketpair"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -43,11 +44,11 @@ func ParseCarrier(name string) (Carrier, error) {
 // that was chosen, and one for gRPC. If the first cannot be made, calls travel on the next carrier.
 func (p *process) offerSockets() (err error) {
 	if p.cmd.inheritSocket {
-		if p.socket, p.cmd.socket, err = socketPair(); err != nil {
+		if p.socket, p.cmd.socket, err = socketpair.New(); err != nil {
 			p.log.Warn("no socket for the plugin's calls; they take the stream", "error", err)
 		}
 	}
-	if p.grpc.ours, p.cmd.grpc, err = socketPair(); err != nil {
+	if p.grpc.ours, p.cmd.grpc, err = socketpair.New(); err != nil {
 		return notConfined(err)
 	}
 	return nil

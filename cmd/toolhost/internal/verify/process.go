@@ -17,6 +17,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/socketpair"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
@@ -82,7 +83,7 @@ func (s *subject) start(o startOptions) (*process, error) {
 		cmd.Env = append(cmd.Env, wire.CookieKey+"="+wire.CookieValue, "PLUGIN_PROTOCOL_VERSIONS="+versions, "PLUGIN_UNIX_SOCKET_DIR="+dir)
 	}
 	if o.inherit != "" {
-		ours, theirs, err := socketPair()
+		ours, theirs, err := socketpair.New()
 		if err != nil {
 			return nil, err
 		}

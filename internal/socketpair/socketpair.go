@@ -1,4 +1,5 @@
-package plugin
+// Package socketpair makes the pairs of sockets on which a host and a plugin's process talk.
+package socketpair
 
 import (
 	"errors"
@@ -7,9 +8,13 @@ import (
 	"syscall"
 )
 
-// socketPair makes a connected pair of sockets: the host's end, and the one that
-// a process inherits. Neither is inherited by accident.
-func socketPair() (ours net.Conn, theirs *os.File, err error) {
+// New makes a connected pair of Unix sockets: the host's end, and the one that a process inherits. Neither is
+// inherited by accident.
+//
+// # Errors
+//
+// Those of the kernel, as when there are no descriptors left.
+func New() (ours net.Conn, theirs *os.File, err error) {
 	syscall.ForkLock.RLock()
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err == nil {
@@ -29,21 +34,4 @@ func socketPair() (ours net.Conn, theirs *os.File, err error) {
 		return nil, nil, errors.Join(err, theirs.Close())
 	}
 	return ours, theirs, nil
-}
-
-// readNow reads what has come on a socket already, and waits for nothing.
-func readNow(conn net.Conn, b []byte) (n int) {
-	sc, ok := conn.(syscall.Conn)
-	if !ok {
-		return 0
-	}
-	raw, err := sc.SyscallConn()
-	if err != nil {
-		return 0
-	}
-	_ = raw.Read(func(fd uintptr) bool { // which does not block
-		n, _ = syscall.Read(int(fd), b)
-		return true
-	})
-	return max(n, 0)
 }
