@@ -153,5 +153,5 @@ func TestCallerOfAnotherUser(t *testing.T) {
 	}
 
 	// Users that the configuration does not name are not served.
-	as(stranger, "call", "--session", "x", "read_buffer").exits(2).says("belongs to user 0")
+	as(stranger, "call", "--session", "x", "read_buffer").exits(6).says("belongs to user 0")
 }

@@ -189,7 +189,7 @@ func TestPluginsLogs(t *testing.T) {
 		last = l.Number
 		return l
 	}
-	for range 2 {
+	for range 3 { // what is open, from its first start on, and the end of the process that has ended
 		next()
 	}
 	w.run("call", "play.exit", `{"status":3}`).exits(6) // while it follows
