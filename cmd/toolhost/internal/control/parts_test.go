@@ -96,27 +96,27 @@ func TestArgumentsThatAreHeld(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	large := make([]byte, control.MaxArguments)
-	codes := make(chan tool.Code, 10)
+	ended := make(chan error, 10)
 	call := func() {
-		go func() { codes <- tool.CodeOf(c.Call(ctx, control.Call{Name: "hold", Arguments: large}, nil).Err) }()
+		go func() { ended <- c.Call(ctx, control.Call{Name: "hold", Arguments: large}, nil).Err }()
 	}
 	for range 8 {
 		call()
 		select {
 		case <-d.began:
-		case code := <-codes:
-			t.Fatalf("a call ends with %s", code)
+		case err := <-ended:
+			t.Fatalf("a call ends with %v", err)
 		}
 	}
 	call()
-	if code := <-codes; code != tool.CodeResourceExhausted {
-		t.Errorf("the ninth call ends with %s", code)
+	if err := <-ended; tool.CodeOf(err) != tool.CodeResourceExhausted {
+		t.Errorf("the ninth call ends with %v", err)
 	}
 	d.serves()
 	cancel()
 	for range 8 {
-		if code := <-codes; code != tool.CodeCanceled {
-			t.Errorf("a call ends with %s", code)
+		if err := <-ended; tool.CodeOf(err) != tool.CodeCanceled {
+			t.Errorf("a call ends with %v", err)
 		}
 	}
 }

@@ -37,7 +37,7 @@ const (
 	bodyTimeout    = 30 * time.Second
 	idleTimeout    = 5 * time.Second
 	endTimeout     = 2 * time.Second
-	connectTimeout = 5 * time.Second
+	connectTimeout = 15 * time.Second // for the first answer, also on a machine with much to do
 	numbersTimeout = 90 * time.Second // a profile takes at most a minute
 )
 
