@@ -35,7 +35,7 @@ func compat() map[string]func(*escape.World) escape.Answer {
 			c.call(code)
 			err = c.run()
 			if errors.Is(err, errEnded) { // a kernel without i386, or a filter
-				return denied(err.Error())
+				return escape.Answer{Outcome: escape.Unavailable, Note: err.Error()}
 			}
 			return outcome(err)
 		},
