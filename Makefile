@@ -23,7 +23,7 @@ ATTACKS := Hostile|Stress
 # A test that fails runs once more, alone. What then passes is named at the end: it is a defect, too.
 GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0 --format pkgname --format-hide-empty-pkg --hide-summary skipped \
 	--rerun-fails=1 --rerun-fails-max-failures=1
-TEST := $(if $(filter Linux,$(shell uname)),-exec "$(CURDIR)/bin/leftovers") -vet=off -short -count=1 -timeout 15m
+TEST := $(if $(filter Linux,$(shell uname)),-exec "$(CURDIR)/bin/leftovers") -vet=off -short -count=1 -timeout 22m
 
 .PHONY: help build run quick test lint leftovers race unraced all confinement execution snippets vulnerabilities generate contract conformance languages soak soak-fleet fuzz gopls bench bench-fleet simulate-fleet microbench release record clean
 
