@@ -9,8 +9,9 @@ import (
 
 // WithProtected names files and directories that tools must not change, in addition to
 // those that the host knows itself: its own program, the directories that plugins were
-// loaded from, the cache, the caches of plugins, the state, the locks, and the directory for sockets. An embedding program adds what else decides how it
-// runs, such as its configuration and its log of calls. They need not exist. Each plugin gets
+// loaded from, the cache, the caches of plugins, the state, the locks, and the directory for
+// sockets. An embedding program adds what else decides how it runs, such as its configuration and its log of
+// calls. They need not exist. Each plugin gets
 // the list when it is configured; the plugins that ship with toolhost refuse to write there.
 // Default: none.
 func WithProtected(paths ...string) Option {

@@ -201,7 +201,8 @@ func ParsePort(s string) (uint16, error) {
 
 var ports = map[string]string{
 	"http": "80", "ws": "80", "https": "443", "wss": "443", "grpc": "443", "ftp": "21", "ssh": "22", "git": "9418", "amqp": "5672",
-	"postgres": "5432", "postgresql": "5432", "mysql": "3306", "redis": "6379", "mongodb": "27017", "nats": "4222", "ldap": "389", "ldaps": "636",
+	"postgres": "5432", "postgresql": "5432", "mysql": "3306", "redis": "6379", "mongodb": "27017", "nats": "4222",
+	"ldap": "389", "ldaps": "636",
 }
 
 // hint says how what was meant is written: without scheme, user and path.

@@ -10,7 +10,8 @@ import (
 )
 
 // Dir returns toolhost/ in the user's directory for state: $XDG_STATE_HOME if set, else
-// ~/.local/state, on macOS ~/Library/Application Support. A system service without a home has $STATE_DIRECTORY, see [OfService]. It need not exist.
+// ~/.local/state, on macOS ~/Library/Application Support. A system service without a home has
+// $STATE_DIRECTORY, see [OfService]. It need not exist.
 //
 // # Errors
 //

@@ -30,8 +30,8 @@ const Module = "github.com/toolhost/toolhost"
 
 // Build builds programs and returns the directory that they are in, which others share: it is one
 // for each checkout and set of flags, and no test writes to it ([Install]). A package is named by its
-// path below the root of the module, such as "cmd/toolhost". Those of internal/test/others are built alone. GOFLAGS and CGO_ENABLED count: with
-// -race and cgo the programs look for races, too.
+// path below the root of the module, such as "cmd/toolhost". Those of internal/test/others are built alone.
+// GOFLAGS and CGO_ENABLED count: with -race and cgo the programs look for races, too.
 func Build(t testing.TB, packages ...string) string {
 	t.Helper()
 	key := fmt.Sprint(packages)

@@ -85,8 +85,9 @@ func connect(path string, foreign bool) (net.Conn, error) {
 	if err == nil {
 		if why := confine.OfPlugin(conn.(*net.UnixConn), false); why != "" {
 			err = &tool.Error{
-				Code: tool.CodePermissionDenied, Message: fmt.Sprintf("%s listens on the socket %s and belongs to a plugin: %s", who, path, why),
-				Hint: "name another with --socket, or use --no-daemon",
+				Code:    tool.CodePermissionDenied,
+				Message: fmt.Sprintf("%s listens on the socket %s and belongs to a plugin: %s", who, path, why),
+				Hint:    "name another with --socket, or use --no-daemon",
 			}
 		}
 	}

@@ -60,7 +60,9 @@ func ParseTarget(text string) (*Target, error) {
 	out := &Target{Tag: ref.Reference}
 	ref.Reference = ""
 	out.repository = &remote.Repository{
-		Client: client, Reference: ref, PlainHTTP: loopback.Is((&url.URL{Host: ref.Host()}).Hostname()), MaxMetadataBytes: pluginpackage.MaxManifest,
+		Client: client, Reference: ref,
+		PlainHTTP:        loopback.Is((&url.URL{Host: ref.Host()}).Hostname()),
+		MaxMetadataBytes: pluginpackage.MaxManifest,
 	}
 	return out, nil
 }

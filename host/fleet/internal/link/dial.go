@@ -110,7 +110,8 @@ func Accept(nc *nats.Conn, self *Instance, remote []byte, o *Opening, respond fu
 	if _, _, _, err = hs.ReadMessage(nil, o.message); err != nil {
 		return nil, tool.Errorf(tool.CodeInvalidArguments, "the opening of a link is not that of the host: %w", err)
 	}
-	answer, in, out, err := hs.WriteMessage([]byte{version}, binary.BigEndian.AppendUint32(nil, uint32(size))) //nolint:gosec // at most maxPacket
+	answer, in, out, err := hs.WriteMessage([]byte{version},
+		binary.BigEndian.AppendUint32(nil, uint32(size))) //nolint:gosec // at most maxPacket
 	if err != nil {
 		return nil, err
 	}
