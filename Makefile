@@ -20,6 +20,12 @@ RACED := ./host ./host/plugin ./host/internal/roster ./host/internal/chain ./hos
 # Tests of ./host whose subject is a process that attacks it: the race detector would see little, and take minutes.
 ATTACKS := Hostile|Stress
 
+# The packages that a stage runs with more than their tests of the day. If it is one of STAGES, which .ci/test
+# sets, nothing else runs them.
+CONFINEMENT := ./internal/test/escape ./internal/test/worktest
+EXECUTION := ./plugins/execution
+STAGED := $(if $(filter confinement,$(STAGES)),$(CONFINEMENT)) $(if $(filter execution,$(STAGES)),$(EXECUTION))
+
 # A test that fails runs once more, alone. What then passes is named at the end: it is a defect, too.
 GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0 --format pkgname --format-hide-empty-pkg --hide-summary skipped \
 	--rerun-fails=1 --rerun-fails-max-failures=1
@@ -59,18 +65,18 @@ race: leftovers ## the tests of goroutines, with the race detector
 
 unraced: leftovers ## all other tests
 	$(GOTESTSUM) --rerun-fails-report=bin/flaky-attacks --packages ./host -- $(TEST) -run '$(ATTACKS)'
-	$(GOTESTSUM) --rerun-fails-report=bin/flaky-unraced --packages "$$(go list ./... | grep -vxF "$$(go list $(RACED); go list ./internal/test/words)")" -- $(TEST)
+	$(GOTESTSUM) --rerun-fails-report=bin/flaky-unraced --packages "$$(go list ./... | grep -vxF "$$(go list $(RACED) $(STAGED); go list ./internal/test/words)")" -- $(TEST)
 	cd examples/agent && go test -vet=off -short -count=1 ./...
 	cd bench && go test -vet=off -short -count=1 ./...
 
 all: ## all tests, also those that -short leaves out, ROUNDS (1) times
 	go test -vet=off -count=$(or $(ROUNDS),1) -timeout 6h ./...
 
-confinement: ## the tests of sandboxes that -short leaves out, as another user among them
-	go test -vet=off -count=1 -timeout 20m ./internal/test/escape ./internal/test/worktest
+confinement: leftovers ## the tests of sandboxes, as another user too
+	TOOLHOST_TEST_OTHER_USER=1 $(GOTESTSUM) --rerun-fails-report=bin/flaky-confinement --packages '$(CONFINEMENT)' -- $(TEST)
 
 execution: ## all programs that the tests of the plugin execution link
-	go test -vet=off -count=1 -timeout 20m ./plugins/execution
+	go test -vet=off -count=1 -timeout 20m $(EXECUTION)
 
 snippets: ## the blocks of all documents
 	go test -vet=off -count=1 -timeout 20m -run TestSnippets ./cmd/toolhost

@@ -146,7 +146,7 @@ func TestReportOf(t *testing.T) {
 			for _, line := range c.plugin.Sandbox().Lines {
 				lines[line.Name] = line
 			}
-			got := results(t, w, c, only(false))
+			got := results(t, w, c, only(unlimited))
 			open := map[string]bool{}
 			for g, a := range escape.Attempts() {
 				name := escape.LineOf(g, a)
