@@ -30,10 +30,9 @@ func newWork(t *testing.T) *work {
 	t.Helper()
 	w := &work{t: t, dir: t.TempDir()}
 	w.program = filepath.Join(w.dir, "work")
-	text := fmt.Sprintf("#!/bin/sh\necho run >> '%s'\nwhile [ ! -e '%s' ]; do sleep 0.05; done\necho finished\n", w.ledger(), w.leave())
-	if err := os.WriteFile(w.program, []byte(text), 0o700); err != nil { //nolint:gosec // it is a program
-		t.Fatal(err)
-	}
+	text := fmt.Sprintf("#!/bin/sh\necho run >> '%s'\n: < '%s'\necho finished\n", w.ledger(), w.leave())
+	require.NoError(t, os.WriteFile(w.program, []byte(text), 0o700)) //nolint:gosec // it is a program
+	require.NoError(t, syscall.Mkfifo(w.leave(), 0o600))
 	t.Cleanup(w.mayEnd)
 	return w
 }
@@ -48,10 +47,10 @@ func (w *work) runs() int {
 	return strings.Count(string(text), "run\n")
 }
 
+// mayEnd has what waits go on, which is what opens the FIFO, and what begins later not wait.
 func (w *work) mayEnd() {
-	if err := os.WriteFile(w.leave(), nil, 0o600); err != nil {
-		w.t.Error(err)
-	}
+	f := require.Must(os.OpenFile(w.leave(), os.O_RDWR, 0))(w.t)
+	w.t.Cleanup(func() { _ = f.Close() })
 }
 
 // fleetOf starts a daemon with a NATS server that keeps what is stored, and returns it and what to tell the

@@ -21,6 +21,12 @@ import (
 )
 
 func main() {
+	prepare()
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// prepare does what is done once in a process.
+func prepare() {
 	if os.Getenv("GOGC") == "" {
 		// Most commands end before a collection would free anything: the first one, at
 		// 4 MiB, took a tenth of the time of toolhost tools.
@@ -29,7 +35,6 @@ func main() {
 	quietGRPC()
 	_ = plugin.Conceal() // toolhost doctor shows whether it works here
 	_ = plugin.Adopt()   // what plugins leave is found without it, too
-	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // run runs the command and returns the exit status.

@@ -32,8 +32,12 @@ func TestMain(m *testing.M) {
 	if os.Getenv(measureVariable) != "" {
 		measure(os.Args[1:])
 	}
+	if os.Getenv(runnerVariable) != "" {
+		runCommands()
+	}
 	_ = os.Setenv(session.SocketVariable, session.Off) // tests must not use a daemon that runs here
 	status := m.Run()
+	endRunners()
 	if built.dir != "" {
 		_ = os.RemoveAll(built.dir)
 	}
@@ -64,6 +68,7 @@ func buildAll(t *testing.T) {
 	for name, text := range scripts {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755)) //nolint:gosec // a program
 	}
+	installRunner(t, dir)
 	built.dir = dir
 }
 
@@ -165,7 +170,7 @@ func (w *world) command(args ...string) *exec.Cmd {
 // bare runs the command with nothing but these words.
 func (w *world) bare(args ...string) outcome {
 	w.t.Helper()
-	return w.finish(w.command(args...))
+	return w.inRunner("", args...)
 }
 
 // run runs the command on this world's plugins.
@@ -177,9 +182,7 @@ func (w *world) run(args ...string) outcome {
 // runWith is run with a text on standard input.
 func (w *world) runWith(stdin string, args ...string) outcome {
 	w.t.Helper()
-	cmd := w.command(append(args, "--plugin-dir", w.plugins)...)
-	cmd.Stdin = strings.NewReader(stdin)
-	return w.finish(cmd)
+	return w.inRunner(stdin, append(args, "--plugin-dir", w.plugins)...)
 }
 
 func (w *world) finish(cmd *exec.Cmd) outcome {

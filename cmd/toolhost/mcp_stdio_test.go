@@ -46,6 +46,14 @@ func conversation(tool, arguments string) string {
 		fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, tool, arguments) + "\n"
 }
 
+// served is what the process that serves MCP on these words answers.
+func (w *world) served(stdin string, args ...string) outcome {
+	w.t.Helper()
+	cmd := w.command(append([]string{"serve", "--mcp", "stdio", "--plugin-dir", w.plugins}, args...)...)
+	cmd.Stdin = strings.NewReader(stdin)
+	return w.finish(cmd)
+}
+
 // A client that closes its end gets the answers to what it has asked, and nothing but MCP.
 func TestMCPOnStandardInput(t *testing.T) {
 	t.Parallel()
@@ -60,7 +68,7 @@ func TestMCPOnStandardInput(t *testing.T) {
 		{nil, "Permission denied for tool: fs_read"},
 		{[]string{"--caller", "other", "--log-level", "debug", "--json"}, `"text":"text"`},
 	} {
-		o := w.runWith(conversation("fs_read", `{"path":"a.txt"}`), append([]string{"serve", "--mcp", "stdio", "--config", w.config()}, c.args...)...)
+		o := w.served(conversation("fs_read", `{"path":"a.txt"}`), append(c.args, "--config", w.config())...)
 		o.exits(0).prints(c.says)
 		answers := map[float64]bool{}
 		for line := range strings.Lines(o.stdout) {
@@ -81,19 +89,19 @@ func TestMCPOnStandardInput(t *testing.T) {
 			t.Errorf("on record is %s, and not %s", lines, want)
 		}
 	}
-	w.runWith("", "serve", "--mcp", "stdio", "--caller", "cli").exits(2)
-	if o := w.runWith("", "serve", "--mcp", "stdio", "--json", "--caller", "cli").exits(2); o.stdout != "" {
+	w.served("", "--caller", "cli").exits(2)
+	if o := w.served("", "--json", "--caller", "cli").exits(2); o.stdout != "" {
 		t.Errorf("standard output has %q", o.stdout)
 	}
-	o := w.runWith("not JSON\n"+conversation("play_echo", `{"text":"goes on"}`), "serve", "--mcp", "stdio").exits(0).prints("goes on")
+	o := w.served("not JSON\n" + conversation("play_echo", `{"text":"goes on"}`)).exits(0).prints("goes on")
 	if first, _, _ := strings.Cut(o.stdout, "\n"); !strings.Contains(first, `"id":null,"error":{"code":-32700`) {
 		t.Errorf("a line that is not JSON is answered by %s", first)
 	}
-	w.runWith(strings.Repeat("not JSON\n", 1000), "serve", "--mcp", "stdio").exits(1).says("standard input", "in a row are not messages")
-	if o := w.runWith(conversation("play_danger", `{}`), "serve", "--mcp", "stdio"); !strings.Contains(o.stdout, "isError") {
+	w.served(strings.Repeat("not JSON\n", 1000)).exits(1).says("standard input", "in a row are not messages")
+	if o := w.served(conversation("play_danger", `{}`)); !strings.Contains(o.stdout, "isError") {
 		t.Errorf("a dangerous tool runs without a yes: %s", o.stdout)
 	}
-	w.runWith(conversation("play_danger", `{"text":"said yes"}`), "serve", "--mcp", "stdio", "--yes").exits(0).prints("said yes")
+	w.served(conversation("play_danger", `{"text":"said yes"}`), "--yes").exits(0).prints("said yes")
 }
 
 // A call ends with the client that left, and in its time when the process is told to end.
