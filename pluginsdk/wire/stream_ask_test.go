@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/toolhost/toolhost/internal/deadline"
@@ -227,39 +228,35 @@ func TestAskEndsWithCall(t *testing.T) {
 // The time of a handler stands still while it asks, and goes on afterwards.
 func TestAskTime(t *testing.T) {
 	t.Parallel()
-	const limit = 300 * time.Millisecond
-	answered := make(chan struct{})
-	s := serve(t, onSocket, handlers{"ask": func(ctx context.Context, c tool.Call) (tool.Result, error) {
-		before, _ := ctx.Deadline()
-		if res, err := asker(ctx, c); err != nil {
-			return res, err
+	synctest.Test(t, func(t *testing.T) {
+		const limit = 300 * time.Millisecond
+		s := serve(t, inMemory, handlers{"ask": func(ctx context.Context, c tool.Call) (tool.Result, error) {
+			before, _ := ctx.Deadline()
+			if res, err := asker(ctx, c); err != nil {
+				return res, err
+			}
+			after, _ := ctx.Deadline()
+			if pause := after.Sub(before); pause != 2*limit || ctx.Err() != nil {
+				t.Errorf("the deadline has moved by %v, %v", pause, ctx.Err())
+			}
+			<-ctx.Done()
+			return tool.Result{}, ctx.Err()
+		}}, asks)
+		parent := tool.WithAsker(t.Context(), func(ctx context.Context, _ tool.Question) (tool.Answer, error) {
+			resume := ctx.Value(pauser{}).(*deadline.Pausable).Pause()
+			defer resume()
+			time.Sleep(2 * limit)
+			return tool.Answer{Action: tool.Accept}, nil
+		})
+		begun := time.Now()
+		var ctx *deadline.Pausable
+		ctx = deadline.NewPausable(pausedBy{parent, &ctx}, begun.Add(limit), nil, time.Time{}, nil)
+		defer ctx.Cancel(nil)
+		_ = wantCode(t, within(t, "the call", begin(ctx, s, tool.Call{Name: "ask", Arguments: []byte("?")})), tool.CodeDeadlineExceeded)
+		if took := time.Since(begun); took != 3*limit {
+			t.Errorf("the call took %v", took)
 		}
-		close(answered)
-		after, _ := ctx.Deadline()
-		if pause := after.Sub(before); pause < limit || ctx.Err() != nil {
-			t.Errorf("the deadline has moved by %v, %v", pause, ctx.Err())
-		}
-		<-ctx.Done()
-		return tool.Result{}, ctx.Err()
-	}}, asks)
-	parent := tool.WithAsker(t.Context(), func(ctx context.Context, _ tool.Question) (tool.Answer, error) {
-		resume := ctx.Value(pauser{}).(*deadline.Pausable).Pause()
-		defer resume()
-		timer := time.NewTimer(2 * limit)
-		defer timer.Stop()
-		<-timer.C
-		return tool.Answer{Action: tool.Accept}, nil
 	})
-	var ctx *deadline.Pausable
-	ctx = deadline.NewPausable(pausedBy{parent, &ctx}, time.Now().Add(limit), nil, time.Time{}, nil)
-	defer ctx.Cancel(nil)
-	c := begin(ctx, s, tool.Call{Name: "ask", Arguments: []byte("?")})
-	select {
-	case <-answered:
-	case o := <-c:
-		t.Fatalf("it was not answered: %v", o.err)
-	}
-	_ = wantCode(t, within(t, "the call", c), tool.CodeDeadlineExceeded)
 }
 
 // pausedBy is a context that leads to the one that is made of it.

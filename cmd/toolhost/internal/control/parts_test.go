@@ -91,7 +91,7 @@ func TestAnswersThatAreNotRead(t *testing.T) {
 // The same holds for what they send.
 func TestArgumentsThatAreHeld(t *testing.T) {
 	t.Parallel()
-	d := newDaemon(t)
+	d := newDaemon(t, (*control.Server).Patient)
 	c := d.client()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
