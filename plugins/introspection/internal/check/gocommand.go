@@ -22,6 +22,34 @@ type goCommand struct {
 var errNoGo = errors.New("the Go toolchain is needed: `go` was not found on the plugin's PATH; " +
 	"install Go or name PATH in the plugin's environment")
 
+// toolchain tells toolchains and platforms apart: go.mod can name another one than that on PATH.
+func (g goCommand) toolchain(ctx context.Context) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", "env", "GOROOT", "GOVERSION", "GOFLAGS", "CGO_ENABLED")
+	cmd.Dir, cmd.Env = string(g.root), g.environment()
+	out, err := cmd.Output()
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", errNoGo
+	}
+	if err != nil {
+		return "", g.failed(ctx, err)
+	}
+	return g.platform.key() + "\n" + string(out), nil
+}
+
+// environment returns that of the go command.
+func (g goCommand) environment() []string { return append(os.Environ(), g.platform.environment()...) }
+
+func (g goCommand) failed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	text := err.Error()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		text += ": " + string(exit.Stderr)
+	}
+	return fmt.Errorf("the go command failed: %s", g.root.Scrub(text))
+}
+
 // load asks for packages, without their tests.
 func (g goCommand) load(ctx context.Context, mode packages.LoadMode, patterns ...string) ([]*packages.Package, error) {
 	return g.loadConfig(ctx, packages.Config{Mode: mode}, patterns)
@@ -39,15 +67,12 @@ func (g goCommand) loadConfig(
 		// pattern. The go command gets it after "--", never as a flag.
 		queries[i] = "pattern=" + p
 	}
-	config.Context, config.Dir, config.Env = ctx, string(g.root), append(os.Environ(), g.platform.environment()...)
+	config.Context, config.Dir, config.Env = ctx, string(g.root), g.environment()
 	config.BuildFlags = g.platform.flags()
 	config.ParseFile = source.ParseFile
 	pkgs, err := packages.Load(&config, queries...)
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, fmt.Errorf("the go command failed: %s", g.root.Scrub(err.Error()))
+		return nil, g.failed(ctx, err)
 	}
 	return pkgs, nil
 }

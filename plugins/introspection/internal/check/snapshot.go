@@ -166,14 +166,24 @@ func sameLine(p, q token.Position) bool {
 	return p.Line == q.Line && filepath.Base(p.Filename) == filepath.Base(q.Filename)
 }
 
+// standard is the graph of the standard library: one for all workspaces of a toolchain and platform.
+var standard last[*Graph]
+
 // Std returns the graph of the standard library.
 func (s *Snapshot) Std(ctx context.Context) (*Graph, error) {
 	return s.workspace.std.get(ctx, fmt.Sprintf("%x", s.modules), func(ctx context.Context) (*Graph, error) {
-		found, err := s.workspace.command().load(ctx, graphMode, "std")
+		g := s.workspace.command()
+		toolchain, err := g.toolchain(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return newGraph(s.modules, found), nil
+		return standard.get(ctx, toolchain, func(ctx context.Context) (*Graph, error) {
+			found, err := g.load(ctx, graphMode, "std")
+			if err != nil {
+				return nil, err
+			}
+			return newGraph(source.Fingerprint{}, found), nil
+		})
 	})
 }
 

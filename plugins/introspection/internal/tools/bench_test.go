@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/check"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -36,6 +37,7 @@ type bench struct {
 	root      string
 	set       *tool.Set
 	defs      map[string]tool.Definition
+	outputs   map[string]*jsonschema.Resolved // schemas of what they return
 }
 
 func open(t testing.TB, root string) *bench {
@@ -44,7 +46,7 @@ func open(t testing.TB, root string) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{workspace: &check.Workspace{}, root: resolved, defs: map[string]tool.Definition{}}
+	b := &bench{workspace: &check.Workspace{}, root: resolved, defs: map[string]tool.Definition{}, outputs: map[string]*jsonschema.Resolved{}}
 	if err := b.workspace.Open(root); err != nil {
 		t.Fatal(err)
 	}
@@ -57,6 +59,11 @@ func open(t testing.TB, root string) *bench {
 	}
 	for _, d := range defs {
 		b.defs[d.Name] = d
+		if d.OutputSchema != nil {
+			var s jsonschema.Schema
+			require.NoError(t, json.Unmarshal(d.OutputSchema, &s))
+			b.outputs[d.Name] = require.Must(s.Resolve(nil))(t)
+		}
 	}
 	return b
 }
@@ -69,34 +76,35 @@ func fresh(t testing.TB, files map[string]string) *bench {
 	return open(t, dir)
 }
 
-var shared struct {
-	once  sync.Once
-	bench *bench
-	dir   string
+// benches are the workspaces that tests share, by their go.mod.
+var benches = struct {
+	sync.Mutex
+	open map[string]*bench
+}{open: map[string]*bench{}}
+
+// shared is a workspace for tests that change nothing: they share what is loaded.
+func shared(t testing.TB, files map[string]string) *bench {
+	t.Helper()
+	benches.Lock()
+	defer benches.Unlock()
+	module := files["go.mod"]
+	if benches.open[module] == nil {
+		dir := require.Must(os.MkdirTemp("", "shared"))(t)
+		write(t, dir, files)
+		benches.open[module] = open(t, dir)
+	}
+	return benches.open[module]
 }
 
-// sharedShop is the shop, for tests that change nothing: they share what is loaded.
 func sharedShop(t testing.TB) *bench {
 	t.Helper()
-	shared.once.Do(func() {
-		dir, err := os.MkdirTemp("", "shop")
-		if err != nil {
-			t.Fatal(err)
-		}
-		shared.dir = dir
-		write(t, dir, shop)
-		shared.bench = open(t, dir)
-	})
-	if shared.bench == nil {
-		t.Fatal("the shared workspace could not be made")
-	}
-	return shared.bench
+	return shared(t, shop)
 }
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if shared.dir != "" {
-		_ = os.RemoveAll(shared.dir)
+	for _, b := range benches.open {
+		_ = os.RemoveAll(b.root)
 	}
 	os.Exit(code)
 }
@@ -122,29 +130,14 @@ func (b *bench) call(t testing.TB, ctx context.Context, name string, args any) (
 	if strings.Contains(text, b.root) {
 		t.Errorf("%s %s: the answer names the workspace's directory: %s", name, raw, text)
 	}
-	if err == nil && !res.IsError && b.defs[name].OutputSchema != nil {
-		b.conform(t, b.defs[name].OutputSchema, res.Structured)
+	if output := b.outputs[name]; err == nil && !res.IsError && output != nil {
+		var value any
+		require.NoError(t, json.Unmarshal(res.Structured, &value))
+		if err := output.Validate(value); err != nil {
+			t.Errorf("the answer does not fit the output schema: %v", err)
+		}
 	}
 	return res, err
-}
-
-func (b *bench) conform(t testing.TB, schema tool.Schema, structured json.RawMessage) {
-	t.Helper()
-	var s jsonschema.Schema
-	if err := json.Unmarshal(schema, &s); err != nil {
-		t.Fatal(err)
-	}
-	resolved, err := s.Resolve(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var value any
-	if err := json.Unmarshal(structured, &value); err != nil {
-		t.Fatal(err)
-	}
-	if err := resolved.Validate(value); err != nil {
-		t.Errorf("the answer does not fit the output schema: %v", err)
-	}
 }
 
 var machineDirs = sync.OnceValue(func() []string {

@@ -156,7 +156,7 @@ func summary(calls []called) []string {
 
 func TestCalls(t *testing.T) {
 	t.Parallel()
-	b := fresh(t, depot)
+	b := shared(t, depot)
 	const mover = "example.com/depot/stock.Mover.Move"
 	for name, c := range map[string]struct {
 		function, pkg string
@@ -219,7 +219,7 @@ func TestCalls(t *testing.T) {
 
 func TestCallsRefused(t *testing.T) {
 	t.Parallel()
-	b := fresh(t, depot)
+	b := shared(t, depot)
 	for _, c := range []struct{ function, pkg, want string }{
 		{"Stock", "", "example.com/depot/stock.Stock is a struct type, not a function"},
 		{"Stock.Count", "", "example.com/depot/stock.Stock.Count is a field of type int, not a function"},

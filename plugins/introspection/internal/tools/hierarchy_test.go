@@ -143,7 +143,7 @@ type Pipe struct {
 
 func TestHierarchyAcrossPackages(t *testing.T) {
 	t.Parallel()
-	b := fresh(t, zoo)
+	b := shared(t, zoo)
 	animal := b.hierarchyOf(t, "Animal", "")
 	equal(t, brief(animal.ImplementedBy), []string{"*cat.Cat", "cat.Pipe", "*cat.tame", "kind.hungry"})
 	equal(t, animal.ImplementedBy[0].Position, "cat/cat.go:17:6")

@@ -86,7 +86,7 @@ func TestListInternal(t *testing.T) {
 // The test files of a package are listed if they are asked for.
 func TestListTests(t *testing.T) {
 	t.Parallel()
-	b := fresh(t, tested)
+	b := shared(t, tested)
 	got := b.listingOf(t, ".", true)
 	if got.InTests != 7 || got.External != "example.com/tested_test" || len(got.Functions) != 0 {
 		t.Errorf("the package is %+v", got)

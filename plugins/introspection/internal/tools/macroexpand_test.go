@@ -86,7 +86,7 @@ var (
 
 func TestMacroexpand(t *testing.T) {
 	t.Parallel()
-	b := fresh(t, forms)
+	b := shared(t, forms)
 	for form, want := range map[string]string{
 		// Type arguments.
 		`Map(ints, func(i int) string { return word })`: "Map[int, string](ints, func(i int) string { return word })",
@@ -158,7 +158,7 @@ func TestMacroexpand(t *testing.T) {
 
 func TestMacroexpandFull(t *testing.T) {
 	t.Parallel()
-	b := fresh(t, forms)
+	b := shared(t, forms)
 	for form, want := range map[string]string{
 		`n64 + Small*2`:               "n64 + int64(6)",
 		`Red`:                         "Color(7)",
@@ -189,7 +189,7 @@ func TestMacroexpandFull(t *testing.T) {
 
 func TestMacroexpandAnswer(t *testing.T) {
 	t.Parallel()
-	b := fresh(t, forms)
+	b := shared(t, forms)
 	equal(t, b.expansionOf(t, "time.Second + 1", "f", true), expansion{
 		Expanded: "time.Duration(1000000001)", Type: "time.Duration", Value: "1000000001", Package: "example.com/forms/f",
 		Imports: []importing{{"time", "time"}},
@@ -215,7 +215,7 @@ func TestMacroexpandAnswer(t *testing.T) {
 
 func TestMacroexpandFails(t *testing.T) {
 	t.Parallel()
-	b := fresh(t, forms)
+	b := shared(t, forms)
 	deep := strings.Repeat("(", 501) + "1" + strings.Repeat(")", 501)
 	for _, c := range []struct{ form, pkg, want string }{
 		{"1 +", "f", "the form is not a Go expression: 1:4: expected operand, found 'EOF'; macroexpand_form expands expressions"},

@@ -82,7 +82,7 @@ func TestShowSource(t *testing.T) {
 
 func TestOutline(t *testing.T) {
 	t.Parallel()
-	b := fresh(t, tested)
+	b := shared(t, tested)
 	got := decode[outline](t, b, "outline_file", outlineIn{File: "out_test.go", Uses: true})
 	equal(t, got, outline{
 		File: "out_test.go", Package: "tested_test", Lines: 16, Imports: []string{"testing", "example.com/tested"},
@@ -122,7 +122,7 @@ func TestOutline(t *testing.T) {
 
 func TestListPackages(t *testing.T) {
 	t.Parallel()
-	got := decode[packageList](t, fresh(t, tested), "list_packages", packagesIn{})
+	got := decode[packageList](t, shared(t, tested), "list_packages", packagesIn{})
 	equal(t, got, packageList{
 		Modules: []string{"example.com/tested (.) go1.26"}, Requires: []string{"example.com/must"}, Total: 3,
 		Packages: []listedPackage{

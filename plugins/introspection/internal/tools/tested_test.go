@@ -67,7 +67,7 @@ func TestOut(t *testing.T) { _ = outside() }
 // What test files declare is found like everything else.
 func TestTestSymbols(t *testing.T) {
 	t.Parallel()
-	b := fresh(t, tested)
+	b := shared(t, tested)
 	for _, c := range []struct{ symbol, pkg, position, in string }{
 		{"helper", "", "in_test.go:10:6", "example.com/tested"},
 		{"tested.helper", "", "in_test.go:10:6", "example.com/tested"},
@@ -111,7 +111,7 @@ func TestTestSymbols(t *testing.T) {
 
 func TestOtherModule(t *testing.T) {
 	t.Parallel()
-	b := fresh(t, tested)
+	b := shared(t, tested)
 	for _, pkg := range []string{"./other/deep", "other/deep"} {
 		got := b.failing(t, "list_package_symbols", listIn{Package: pkg})
 		if got != "directory other/deep belongs to another module, whose root is other; make that the workspace, or add it to a go.work file" {
@@ -126,7 +126,7 @@ func TestOtherModule(t *testing.T) {
 // Types of tests are relatives, compared with what their tests see.
 func TestTestHierarchy(t *testing.T) {
 	t.Parallel()
-	b := fresh(t, tested)
+	b := shared(t, tested)
 	related := func(class string, with *bool) string {
 		got := decode[hierarchy](t, b, "class_hierarchy", hierarchyIn{Class: class, tests: tests{with}})
 		var out []string
