@@ -138,7 +138,7 @@ func TestInstallFile(t *testing.T) {
 		t.Error(err)
 	}
 	w.bare("plugins", "install", file, "--yes").exits(0).prints("is installed")
-	for _, left := range []string{"downloads", "plugins", "plugins/.signed", "versions/greeter"} {
+	for _, left := range []string{"downloads", "plugins", "plugins/.signed", "content"} {
 		entries, err := os.ReadDir(w.installed(left))
 		if err != nil || len(entries) > 2 || left == "downloads" && len(entries) > 0 {
 			t.Errorf("%s has %v, %v", left, entries, err)

@@ -3,13 +3,14 @@
 //
 //	plugins/NAME                  the file that is served: this is a plugin directory
 //	plugins/.signed/SHA256/       manifest.json and manifest.json.minisig of a file, by its digest
-//	versions/NAME/VERSION/        the file, its manifest, its signature, and where it came from
+//	content/SHA256                the files and manifests of all versions, by their digests
+//	versions.json                 which versions of which plugin there are
 //	downloads/                    what is being fetched
 //	lock                          is locked by whoever changes anything
 //
-// A version is complete under its name before anything is served from it, and is then served by one
-// rename. Names that begin with .new- are of what was not finished, and are removed by whoever has
-// the lock next.
+// A version is complete before anything is served from it, and is then served by one rename. What the
+// record does not name, and what begins with .new-, was not finished, and is removed by whoever has the
+// lock next.
 package installed
 
 import (
@@ -26,26 +27,32 @@ import (
 	"github.com/toolhost/toolhost/internal/marked"
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/state"
 )
 
 // The directories in the directory.
 const (
 	pluginsDir   = "plugins"
 	signedDir    = "plugins/.signed"
-	versionsDir  = "versions"
+	contentDir   = "content"
 	downloadsDir = "downloads"
+	recordName   = "versions.json"
 	lockName     = "lock"
 )
 
 // Name is the name of the directory, where no other is chosen.
 const Name = "installed"
 
-// lockTime bounds how long others are waited for.
-const lockTime = 10 * time.Minute
+// lockTime bounds how long others are waited for, and maxRecord the record, in bytes.
+const (
+	lockTime  = 10 * time.Minute
+	maxRecord = 16 << 20
+)
 
 // Dir is the directory of what is installed.
 type Dir struct {
 	marked    *marked.Dir
+	record    state.File[map[string][]Version] // what was put in place last first
 	downloads *os.Root
 	lock      *os.File // nil: not locked
 }
@@ -67,8 +74,8 @@ func Open(dir string) (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plugins cannot be installed to %s: %w", abs, err)
 	}
-	d := &Dir{marked: m}
-	for _, sub := range []string{signedDir, versionsDir, downloadsDir} {
+	d := &Dir{marked: m, record: state.File[map[string][]Version]{Path: filepath.Join(abs, recordName), Max: maxRecord}}
+	for _, sub := range []string{signedDir, contentDir, downloadsDir} {
 		err = errors.Join(err, m.Root().MkdirAll(sub, 0o700))
 	}
 	if err == nil {
@@ -106,7 +113,7 @@ func (d *Dir) PluginDir() string { return PluginDir(d.marked.Path()) }
 
 // Downloads is the directory for what is fetched, and its path.
 func (d *Dir) Downloads() (*os.Root, string) {
-	return d.downloads, filepath.Join(d.marked.Path(), downloadsDir)
+	return d.downloads, d.at(downloadsDir)
 }
 
 // Lock waits until no other process changes the directory, keeps others from it until [Dir.Close],
@@ -138,15 +145,13 @@ func (d *Dir) Lock(ctx context.Context, doing string, waiting func(holder string
 		}
 	}
 	d.lock = f
-	text := fmt.Sprintf("process %d (%s)", os.Getpid(), sanitize.Line(doing, 300))
-	if err := errors.Join(f.Truncate(0), writeAt(f, text)); err != nil {
-		return err
+	err = f.Truncate(0)
+	if err == nil {
+		_, err = fmt.Fprintf(f, "process %d (%s)", os.Getpid(), sanitize.Line(doing, 300))
 	}
-	return d.sweep()
-}
-
-func writeAt(f *os.File, text string) error {
-	_, err := f.WriteAt([]byte(text), 0)
+	if err == nil {
+		err = d.prune()
+	}
 	return err
 }
 
@@ -159,60 +164,26 @@ func (d *Dir) holder() string {
 	return sanitize.Line(string(text), 400)
 }
 
-// sweep removes what an earlier process did not finish.
-func (d *Dir) sweep() error {
-	all := []string{pluginsDir, signedDir}
-	names, err := d.names(versionsDir)
-	for _, name := range names {
-		all = append(all, path.Join(versionsDir, name))
+// prune removes what no version has and what was not finished.
+func (d *Dir) prune() error {
+	all, err := d.record.Read()
+	if err != nil {
+		return err
 	}
-	for _, dir := range all {
-		inside, bad := d.readDir(dir)
+	used := map[string]bool{}
+	for _, versions := range all {
+		for _, v := range versions {
+			used[v.SHA256], used[v.Manifest] = true, true
+		}
+	}
+	for _, dir := range []string{pluginsDir, signedDir, contentDir} {
+		inside, bad := fs.ReadDir(d.marked.Root().FS(), dir)
 		err = errors.Join(err, bad)
 		for _, e := range inside {
-			if strings.HasPrefix(e.Name(), marked.Temporary) {
+			if strings.HasPrefix(e.Name(), marked.Temporary) || dir != pluginsDir && !used[e.Name()] {
 				err = errors.Join(err, d.marked.Root().RemoveAll(path.Join(dir, e.Name())))
 			}
 		}
 	}
 	return err
-}
-
-// names are the entries of a directory that are not hidden.
-func (d *Dir) names(dir string) (out []string, err error) {
-	entries, err := d.readDir(dir)
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), ".") {
-			out = append(out, e.Name())
-		}
-	}
-	return out, err
-}
-
-// maxEntries bounds the entries of a directory.
-const maxEntries = 10_000
-
-func (d *Dir) readDir(dir string) ([]fs.DirEntry, error) {
-	f, err := d.marked.Root().Open(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	entries, err := f.ReadDir(maxEntries)
-	if len(entries) == 0 {
-		return nil, nil
-	}
-	return entries, err
-}
-
-// sync makes the entries of a directory durable.
-func (d *Dir) sync(dir string) error {
-	f, err := d.marked.Root().Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

@@ -3,15 +3,14 @@ package installed
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
-	"time"
 
 	"github.com/toolhost/toolhost/internal/ident"
 	"github.com/toolhost/toolhost/internal/marked"
@@ -19,12 +18,10 @@ import (
 	"github.com/toolhost/toolhost/internal/safefile"
 )
 
-// The files of a version.
+// The files that the host looks for in signedDir.
 const (
-	binaryName    = "binary"
 	manifestName  = "manifest.json"
 	signatureName = "manifest.json.minisig"
-	originName    = "origin.json"
 )
 
 // Origin says where a version came from.
@@ -46,10 +43,11 @@ type Origin struct {
 // Version is a version that is there.
 type Version struct {
 	Origin
+	// Manifest is the digest of its manifest, and Signature that manifest's; nil: it has none.
+	Manifest  string `json:"manifest"`
+	Signature []byte `json:"signature,omitempty"`
 	// Current says that it is the one that is served.
-	Current bool `json:"current,omitempty"`
-	// Put is when it was put in place last.
-	Put time.Time `json:"put"`
+	Current bool `json:"-"`
 }
 
 // Plugin is a plugin of which there are versions.
@@ -83,17 +81,14 @@ func (p Plugin) Find(version string) (Version, bool) {
 //
 // # Errors
 //
-// Those of the system. A version that is damaged is left out.
+// Those of [state.File.Read]; those of the system.
 func (d *Dir) Plugins() ([]Plugin, error) {
-	names, err := d.names(versionsDir)
-	slices.Sort(names)
+	all, err := d.record.Read()
 	var out []Plugin
-	for _, name := range names {
-		p, bad := d.Plugin(name)
-		err = errors.Join(err, bad)
-		if len(p.Versions) > 0 {
-			out = append(out, p)
-		}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		p := Plugin{Name: name, Versions: all[name]}
+		err = errors.Join(err, d.mark(&p))
+		out = append(out, p)
 	}
 	return out, err
 }
@@ -102,24 +97,17 @@ func (d *Dir) Plugins() ([]Plugin, error) {
 //
 // # Errors
 //
-// Those of the system.
+// Those of [state.File.Read]; those of the system.
 func (d *Dir) Plugin(name string) (Plugin, error) {
-	out := Plugin{Name: name}
 	if !ident.Valid(name) {
-		return out, nil
+		return Plugin{Name: name}, nil
 	}
-	names, err := d.names(path.Join(versionsDir, name))
+	all, err := d.record.Read()
 	if err != nil {
-		return out, err
+		return Plugin{Name: name}, err
 	}
-	for _, version := range names {
-		v, err := d.version(name, version)
-		if err == nil {
-			out.Versions = append(out.Versions, v)
-		}
-	}
-	slices.SortFunc(out.Versions, func(a, b Version) int { return b.Put.Compare(a.Put) })
-	return out, d.mark(&out)
+	p := Plugin{Name: name, Versions: all[name]}
+	return p, d.mark(&p)
 }
 
 // mark says which version is served: the file that is in place is that of the version, or has its
@@ -133,42 +121,21 @@ func (d *Dir) mark(p *Plugin) error {
 	if err != nil {
 		return err
 	}
-	for i, v := range p.Versions {
-		info, err := d.marked.Root().Lstat(path.Join(versionsDir, p.Name, v.Version, binaryName))
-		if err == nil && os.SameFile(there, info) {
-			p.Versions[i].Current = true
-			return nil
+	i := slices.IndexFunc(p.Versions, func(v Version) bool {
+		info, err := d.marked.Root().Lstat(path.Join(contentDir, v.SHA256))
+		return err == nil && os.SameFile(there, info)
+	})
+	if i < 0 {
+		sum, err := d.hash(at)
+		if err != nil {
+			return err
 		}
+		i = slices.IndexFunc(p.Versions, func(v Version) bool { return v.SHA256 == sum })
 	}
-	sum, err := d.hash(at)
-	if err != nil {
-		return err
-	}
-	i := slices.IndexFunc(p.Versions, func(v Version) bool { return v.SHA256 == sum })
 	if p.Changed = i < 0; !p.Changed {
 		p.Versions[i].Current = true
 	}
 	return nil
-}
-
-func (d *Dir) version(name, version string) (Version, error) {
-	at := path.Join(versionsDir, name, version)
-	text, err := marked.ReadPrivate(d.marked.Root(), path.Join(at, originName), 64<<10)
-	if err != nil {
-		return Version{}, err
-	}
-	var v Version
-	if err := json.Unmarshal(text, &v.Origin); err != nil {
-		return Version{}, err
-	}
-	if v.Name != name || v.Version != version {
-		return Version{}, marked.ErrDamaged
-	}
-	info, err := d.marked.Root().Lstat(path.Join(at, originName))
-	if err == nil {
-		v.Put = info.ModTime()
-	}
-	return v, err
 }
 
 // Signed returns the manifest and the signature of a version.
@@ -177,19 +144,12 @@ func (d *Dir) version(name, version string) (Version, error) {
 //
 // Those of the system and of [pluginpackage.ParseManifest].
 func (d *Dir) Signed(v Version) (pluginpackage.Signed, error) {
-	at := path.Join(versionsDir, v.Name, v.Version)
-	text, err := marked.ReadPrivate(d.marked.Root(), path.Join(at, manifestName), pluginpackage.MaxManifest)
+	text, err := marked.ReadPrivate(d.marked.Root(), path.Join(contentDir, v.Manifest), pluginpackage.MaxManifest)
 	if err != nil {
 		return pluginpackage.Signed{}, fmt.Errorf("the manifest of %s %s: %w", v.Name, v.Version, err)
 	}
-	out := pluginpackage.Signed{Text: text}
-	if out.Manifest, err = pluginpackage.ParseManifest(text); err != nil {
-		return out, err
-	}
-	out.Signature, err = marked.ReadPrivate(d.marked.Root(), path.Join(at, signatureName), pluginpackage.MaxSignature)
-	if errors.Is(err, fs.ErrNotExist) {
-		out.Signature, err = nil, nil
-	}
+	out := pluginpackage.Signed{Text: text, Signature: v.Signature}
+	out.Manifest, err = pluginpackage.ParseManifest(text)
 	return out, err
 }
 
