@@ -31,10 +31,7 @@ func openKept(dir string, book *known.Book, log hclog.Logger) *kept.Store {
 // of the file as it was, if it has changed since; empty: the file runs.
 func (s *source) keptCopy() (path, sha256 string) {
 	store := s.member.roster.binaries
-	switch {
-	case store == nil || s.server != nil:
-		return "", ""
-	case s.kept != nil:
+	if s.kept != nil {
 		return store.Path(s.kept.SHA256), s.kept.SHA256
 	}
 	sum := s.saved.Load()
@@ -97,11 +94,8 @@ func (r *Roster) fileDigest(ctx context.Context, file string) (manifest.Digest, 
 // went back to, as long as the file is the one that he came from.
 func (m *member) sourceOf(ctx context.Context, c plugin.Candidate, settings plugin.Settings) *source {
 	r := m.roster
-	if r.binaries == nil || !settings.Enabled {
-		return m.newSource(c, settings)
-	}
 	to, from := r.binaries.RolledBack(known.At(c.Path, m.owner))
-	if to == nil {
+	if to == nil || !settings.Enabled {
 		return m.newSource(c, settings)
 	}
 	found := manifest.StampOf(c.Binary())
@@ -116,9 +110,6 @@ func (m *member) sourceOf(ctx context.Context, c plugin.Candidate, settings plug
 }
 
 func (m *member) endRollback(path string) {
-	if m.roster.binaries == nil {
-		return
-	}
 	if err := m.roster.binaries.RollBack(known.At(path, m.owner), nil); err != nil {
 		m.roster.log.Warn("the end of a rollback is not remembered", "plugin", m.owner, "error", err)
 	}
@@ -160,11 +151,11 @@ func (s *source) candidate() plugin.Candidate {
 func (m *member) ask(ctx context.Context, s *source, wait impatience) (_ *source, said listing, leftOut error) {
 	said = s.recallOrList(ctx, wait)
 	r := m.roster
-	if said.err == nil || ctx.Err() != nil || s.plugin == nil || s.kept != nil || s.server != nil || r.binaries == nil {
+	if said.err == nil || ctx.Err() != nil || s.kept != nil {
 		return s, said, nil //nolint:nilerr // the error is in said
 	}
 	sum, _ := r.fileDigest(ctx, s.file)
-	for _, b := range r.binaries.Of(s.key) {
+	for _, b := range r.binaries.Of(s.key) { // of a server, or a provider that is attached, none
 		if b.SHA256 == sum.String() {
 			continue
 		}
@@ -272,12 +263,8 @@ func (s *source) describeKept() string {
 
 // addKept adds to a status which binaries are kept.
 func (s *source) addKept(out *plugin.Status) {
-	store := s.member.roster.binaries
-	if store == nil || s.server != nil {
-		return
-	}
 	current := s.serves()
-	for _, b := range store.Of(s.key) {
+	for _, b := range s.member.roster.binaries.Of(s.key) {
 		out.Kept = append(out.Kept, plugin.KeptBinary{
 			SHA256: b.SHA256, Version: b.Version, Served: b.Served, Current: b.SHA256 == current,
 		})

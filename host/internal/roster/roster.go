@@ -145,9 +145,7 @@ func (r *Roster) Close(ctx context.Context) error {
 	if r.manifests != nil {
 		errs = append(errs, r.manifests.Close())
 	}
-	if r.binaries != nil {
-		errs = append(errs, r.binaries.Close())
-	}
+	errs = append(errs, r.binaries.Close())
 	errs = append(errs, r.sockets.close(ctx)) // last: it needs descriptors, of which there may be too few
 	return errors.Join(errs...)
 }
