@@ -7,6 +7,9 @@ LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # then find their dependencies compiled.
 export GOFLAGS ?= -trimpath
 
+# As in releases: cgo gives nothing here, and a loader at each start. The race detector needs it.
+export CGO_ENABLED ?= $(if $(filter -race,$(GOFLAGS)),1,0)
+
 # Binaries without symbols.
 BUILD := go build -ldflags '-s -w'
 PLUGINS := $(notdir $(patsubst %/main.go,%,$(wildcard plugins/*/main.go)))
@@ -29,7 +32,8 @@ STAGED := $(if $(filter confinement,$(STAGES)),$(CONFINEMENT)) $(if $(filter exe
 # A test that fails runs once more, alone. What then passes is named at the end: it is a defect, too.
 GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0 --format pkgname --format-hide-empty-pkg --hide-summary skipped \
 	--rerun-fails=1 --rerun-fails-max-failures=1
-TEST := $(if $(filter Linux,$(shell uname)),-exec "$(CURDIR)/bin/leftovers") -vet=off -short -count=1 -timeout 22m
+# What the tests of races build without the detector is what the other tests build.
+TEST := $(if $(filter Linux,$(shell uname)),-exec "env CGO_ENABLED=0 $(CURDIR)/bin/leftovers") -vet=off -short -count=1 -timeout 22m
 
 .PHONY: help build run quick test lint leftovers race unraced all confinement execution snippets vulnerabilities generate contract conformance languages soak soak-fleet fuzz gopls bench bench-fleet simulate-fleet microbench release record clean
 
@@ -60,8 +64,8 @@ leftovers:
 	go build -o bin/ ./internal/test/leftovers
 
 race: leftovers ## the tests of goroutines, with the race detector
-	$(GOTESTSUM) --rerun-fails-report=bin/flaky-race --packages "$(filter-out ./host,$(RACED))" -- $(TEST) -race
-	$(GOTESTSUM) --rerun-fails-report=bin/flaky-host --packages ./host -- $(TEST) -race -skip '$(ATTACKS)'
+	CGO_ENABLED=1 $(GOTESTSUM) --rerun-fails-report=bin/flaky-race --packages "$(filter-out ./host,$(RACED))" -- $(TEST) -race
+	CGO_ENABLED=1 $(GOTESTSUM) --rerun-fails-report=bin/flaky-host --packages ./host -- $(TEST) -race -skip '$(ATTACKS)'
 
 unraced: leftovers ## all other tests
 	$(GOTESTSUM) --rerun-fails-report=bin/flaky-attacks --packages ./host -- $(TEST) -run '$(ATTACKS)'

@@ -23,11 +23,12 @@ var mayImport = map[string][]string{
 	"internal":            {"pluginsdk/tool"},
 	"internal/callctx":    {},
 	"internal/grant":      {},
+	"internal/ident":      {},
 	"internal/sanitize":   {},
 	"internal/textstream": {},
 	"internal/release":    {"host"}, // a program that only the build runs
 	"internal/test":       {"host", "pluginsdk", "internal"},
-	"pluginsdk/tool":      {"internal/callctx", "internal/grant", "internal/sanitize", "internal/textstream"},
+	"pluginsdk/tool":      {"internal/callctx", "internal/grant", "internal/ident", "internal/sanitize", "internal/textstream"},
 	"pluginsdk/wire":      {"pluginsdk/tool", "proto", "internal"},
 	"pluginsdk/tooltest":  {"pluginsdk/tool", "internal"},
 	"pluginsdk":           {"pluginsdk/tool", "pluginsdk/wire", "internal"},

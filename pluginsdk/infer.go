@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -216,12 +216,12 @@ func marshals(t, how reflect.Type) bool {
 	return t.Implements(how) || reflect.PointerTo(t).Implements(how)
 }
 
-var notInName = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+var notInName = lazy.Regexp(`[^A-Za-z0-9_.-]+`)
 
 // nameDef registers a type that contains itself and returns its name in $defs. The name
 // needs no escaping in a reference.
 func (in *inference) nameDef(t reflect.Type) string {
-	base := notInName.ReplaceAllString(t.Name(), "_")
+	base := notInName().ReplaceAllString(t.Name(), "_")
 	name := base
 	for n := 2; in.recursive[name] != nil && in.recursive[name] != t; n++ {
 		name = fmt.Sprint(base, n)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/suggest"
 )
 
@@ -166,14 +167,14 @@ func consistent(s *jsonschema.Schema) error {
 }
 
 // tagKey is one key and its value of a struct tag.
-var tagKey = regexp.MustCompile(`^([^ ":\x00-\x1f\x7f]+):("(?:[^"\\]|\\.)*")`)
+var tagKey = lazy.Regexp(`^([^ ":\x00-\x1f\x7f]+):("(?:[^"\\]|\\.)*")`)
 
 // checkKeys returns an error if a struct tag has a part that package reflect would leave out in
 // silence, or a key that is meant for one of ours. Keys of other packages are left alone.
 func checkKeys(text string) error {
 	for strings.TrimLeft(text, " ") != "" {
 		text = strings.TrimLeft(text, " ")
-		m := tagKey.FindStringSubmatch(text)
+		m := tagKey().FindStringSubmatch(text)
 		if m == nil {
 			return fmt.Errorf("the struct tag is malformed from %.40q on; it must be KEY:\"VALUE\" KEY:\"VALUE\"", text)
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -13,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -41,7 +41,7 @@ of the newest line in another place, and look for it with --expect.`,
 }
 
 // expectedHash is what verify prints and takes.
-var expectedHash = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+var expectedHash = lazy.Regexp(`^sha256:[0-9a-f]{64}$`)
 
 func (l *auditFile) verify(ctx context.Context, expect string) error {
 	path, err := l.path()
@@ -54,7 +54,7 @@ func (l *auditFile) verify(ctx context.Context, expect string) error {
 	}
 	var known []audit.Head
 	if expect != "" {
-		if !expectedHash.MatchString(expect) {
+		if !expectedHash().MatchString(expect) {
 			return exit.Usage("--expect does not take "+strconv.Quote(output.Shorten(expect, 80)),
 				"give the hash of a line as audit verify prints it: sha256: and 64 hexadecimal digits")
 		}

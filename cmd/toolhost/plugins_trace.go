@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -229,10 +229,10 @@ func (t *traced) yaml() string {
 }
 
 // plain matches texts that YAML takes for what they are in a list.
-var plain = regexp.MustCompile(`^[A-Za-z0-9_./~@+][A-Za-z0-9_./~@+:-]*$`)
+var plain = lazy.Regexp(`^[A-Za-z0-9_./~@+][A-Za-z0-9_./~@+:-]*$`)
 
 func yamlText(s string) string {
-	if plain.MatchString(s) && !strings.HasSuffix(s, ":") {
+	if plain().MatchString(s) && !strings.HasSuffix(s, ":") {
 		return s
 	}
 	return strconv.QuoteToGraphic(s)

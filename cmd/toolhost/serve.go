@@ -118,7 +118,7 @@ func newServeCommand(s *session.Session) *cobra.Command {
 				return exit.Usage("--listen has no effect without --mcp http", "add --mcp http, or leave it out")
 			case mcp != mcpStdio && given("caller"):
 				return exit.Usage("--caller has no effect without --mcp stdio", "over HTTP, the token says who the caller is")
-			case mcp == mcpStdio && (!callerName.MatchString(o.Caller) || o.Caller == setup.CLI):
+			case mcp == mcpStdio && (!isCallerName(o.Caller) || o.Caller == setup.CLI):
 				return exit.Usage(fmt.Sprintf("--caller %q is not a name for an MCP client", o.Caller),
 					"use 1 to 64 letters, digits, _, . and -, and not "+setup.CLI)
 			case mcp == mcpStdio:

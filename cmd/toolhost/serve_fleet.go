@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/daemon"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // fleetFlags are those of serve about a fleet.
@@ -34,7 +34,7 @@ const (
 	natsPort     = 4222
 )
 
-var natsURL = regexp.MustCompile(`^(nats|tls|wss?)://[^\s,/]+/?(,(nats|tls|wss?)://[^\s,/]+/?)*$`)
+var natsURL = lazy.Regexp(`^(nats|tls|wss?)://[^\s,/]+/?(,(nats|tls|wss?)://[^\s,/]+/?)*$`)
 
 // parse returns what the flags say.
 //
@@ -53,7 +53,7 @@ func (f *fleetFlags) parse(given func(string) bool) (out daemon.Fleet, err error
 			}
 		}
 		out.Embedded = &n
-	case f.nats != "" && !natsURL.MatchString(f.nats):
+	case f.nats != "" && !natsURL().MatchString(f.nats):
 		return out, exit.Usage("--nats is neither a URL of a NATS server nor embedded", "give a URL such as nats://127.0.0.1:4222, or embedded[:PORT]")
 	default:
 		out.URL = f.nats

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,8 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/token"
+	"github.com/toolhost/toolhost/internal/ident"
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -88,7 +89,7 @@ func tokenNames(context.Context) []string {
 	return slices.Compact(out)
 }
 
-var callerName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+func isCallerName(name string) bool { return ident.Spells(name, 64, "_.-") }
 
 // madeToken is the output of toolhost token new --json.
 type madeToken struct {
@@ -101,7 +102,7 @@ func (c *tokenCommand) create(name, expires string) error {
 	switch {
 	case err != nil:
 		return err
-	case !callerName.MatchString(name):
+	case !isCallerName(name):
 		return exit.Usage(fmt.Sprintf("%q is not a name for a caller", name), "use 1 to 64 letters, digits, _, . and -")
 	case name == setup.CLI:
 		return exit.Usage("the caller "+setup.CLI+" is the user who runs commands, and comes with no token", "choose another name")
@@ -146,7 +147,7 @@ func (c *tokenCommand) configured(name string) (ok bool, why string) {
 	return false, sanitize.Text(t.File) + " does not name " + name
 }
 
-var days = regexp.MustCompile(`^([0-9]{1,5})d$`)
+var days = lazy.Regexp(`^([0-9]{1,5})d$`)
 
 // maxLifetime bounds --expires: ten years.
 const maxLifetime = 10 * 365 * 24 * time.Hour
@@ -157,7 +158,7 @@ func parseLifetime(text string) (time.Duration, error) {
 		return 0, nil
 	}
 	d, err := time.ParseDuration(text)
-	if m := days.FindStringSubmatch(text); m != nil {
+	if m := days().FindStringSubmatch(text); m != nil {
 		n, bad := strconv.Atoi(m[1])
 		d, err = time.Duration(n)*24*time.Hour, bad
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"regexp"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -72,10 +72,10 @@ func (f *Fleet) dial(c *Config) error {
 }
 
 // users finds the users in URLs, with their passwords or tokens.
-var users = regexp.MustCompile(`//[^/\s,]*@`)
+var users = lazy.Regexp(`//[^/\s,]*@`)
 
 // withoutUsers returns a text with URLs without what is secret in them.
-func withoutUsers(text string) string { return users.ReplaceAllString(text, "//(hidden)@") }
+func withoutUsers(text string) string { return users().ReplaceAllString(text, "//(hidden)@") }
 
 // refusedBy reports whether an error is the server's no to whoever logs in.
 func refusedBy(err error) bool {

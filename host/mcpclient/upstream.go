@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"path"
-	"regexp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/ident"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -93,10 +93,7 @@ type Upstream struct {
 // handle keeps the methods of [source] from those who mount a server.
 type handle = mcpwire.Handle
 
-var (
-	_          plugin.Connector = (*Upstream)(nil)
-	serverName                  = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-)
+var _ plugin.Connector = (*Upstream)(nil)
 
 // New returns the server that the configuration describes. It starts and connects to
 // nothing.
@@ -115,7 +112,7 @@ func New(config Config) (*Upstream, error) {
 		}
 	}
 	switch {
-	case !serverName.MatchString(config.Name):
+	case !ident.Spells(config.Name, 64, "_-"):
 		return bad("the name must have 1 to 64 letters, digits, _ and -")
 	case config.Command == "" && config.URL == "":
 		return bad("neither a command nor a URL: give one of them")

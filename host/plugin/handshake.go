@@ -2,12 +2,12 @@ package plugin
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/hashicorp/go-plugin"
 
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
@@ -17,18 +17,18 @@ const maxHandshake = 4 << 10
 
 var (
 	// versions is how a handshake begins, of whatever version.
-	versions = regexp.MustCompile(`^\s*[0-9]+\|[^|]*\|[a-z]+\|[^|]*`)
+	versions = lazy.Regexp(`^\s*[0-9]+\|[^|]*\|[a-z]+\|[^|]*`)
 	// own is how one begins that this host takes, in a line that begins with something else.
-	own = regexp.MustCompile(fmt.Sprintf(`%d\|%d\|(unix|tcp)\|`, plugin.CoreProtocolVersion, wire.ProtocolVersion))
+	own = lazy.Regexp(fmt.Sprintf(`%d\|%d\|(unix|tcp)\|`, plugin.CoreProtocolVersion, wire.ProtocolVersion))
 )
 
 // cutHandshake finds the handshake in a line, which may follow text that was printed without a
 // newline. It returns false and the line if there is none.
 func cutHandshake(line string) (before, handshake string, ok bool) {
-	if versions.MatchString(line) {
+	if versions().MatchString(line) {
 		return "", line, true
 	}
-	if at := own.FindStringIndex(line); at != nil {
+	if at := own().FindStringIndex(line); at != nil {
 		return line[:at[0]], line[at[0]:], true
 	}
 	return line, "", false

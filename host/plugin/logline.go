@@ -8,13 +8,15 @@ import (
 	"strings"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // What loggers write: level and message, in that order.
 var (
-	slogText  = regexp.MustCompile(`^time=\S+ level=([A-Z]+)(?:[+-]\d+)? msg=(.*)$`)
-	hclogText = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\S+ \[(TRACE|DEBUG|INFO|WARN|ERROR)\] +(.*)$`)
-	stdText   = regexp.MustCompile(`^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)? (?:(DEBUG|INFO|WARN|ERROR)(?:[+-]\d+)? )?(.*)$`)
+	slogText  = lazy.Regexp(`^time=\S+ level=([A-Z]+)(?:[+-]\d+)? msg=(.*)$`)
+	hclogText = lazy.Regexp(`^\d{4}-\d\d-\d\dT\S+ \[(TRACE|DEBUG|INFO|WARN|ERROR)\] +(.*)$`)
+	stdText   = lazy.Regexp(`^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)? (?:(DEBUG|INFO|WARN|ERROR)(?:[+-]\d+)? )?(.*)$`)
 )
 
 // parseLog finds level and message of a line of output, in the formats of hclog and slog, as text
@@ -30,8 +32,8 @@ func parseLog(line string) (hclog.Level, string) {
 	if line == "" || line[0] != 't' && (line[0] < '0' || '9' < line[0]) {
 		return hclog.Info, line // as most do
 	}
-	for _, format := range []*regexp.Regexp{slogText, hclogText, stdText} {
-		if m := format.FindStringSubmatch(line); m != nil && m[2] != "" {
+	for _, format := range []func() *regexp.Regexp{slogText, hclogText, stdText} {
+		if m := format().FindStringSubmatch(line); m != nil && m[2] != "" {
 			return levelNamed(m[1]), unquoted(m[2])
 		}
 	}

@@ -3,15 +3,16 @@ package form
 import (
 	"encoding/json"
 	"errors"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 var (
-	integer = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
-	number  = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+	integer = lazy.Regexp(`^-?(0|[1-9][0-9]*)$`)
+	number  = lazy.Regexp(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 )
 
 // Read returns the value that a person typed: a choice by its value, its title or its place
@@ -47,9 +48,9 @@ func (f Field) Read(text string) (json.RawMessage, error) {
 			return json.RawMessage("false"), nil
 		}
 		return nil, errors.New("type yes or no")
-	case f.Type == "integer" && !integer.MatchString(text):
+	case f.Type == "integer" && !integer().MatchString(text):
 		return nil, errors.New("type a whole number")
-	case f.Type == "number" && !number.MatchString(text):
+	case f.Type == "number" && !number().MatchString(text):
 		return nil, errors.New("type a number")
 	case f.Type == "string":
 		return json.Marshal(text)

@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/egress"
 	"github.com/toolhost/toolhost/internal/ident"
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/schema"
@@ -190,11 +190,7 @@ func checkMembers(text []byte) error {
 
 const maxDepth = 128
 
-// name and platform are the forms of a plugin's name and of a platform.
-var (
-	platform = regexp.MustCompile(`^[a-z0-9]{1,32}/[a-z0-9]{1,32}$`)
-	license  = regexp.MustCompile(`^[A-Za-z0-9.()+: -]{1,256}$`)
-)
+var platform = lazy.Regexp(`^[a-z0-9]{1,32}/[a-z0-9]{1,32}$`)
 
 // Check returns an error for the first mistake: what a host would refuse of a plugin that
 // describes itself in this way, and what could not be shown, or installed.
@@ -209,7 +205,7 @@ func (m Manifest) Check() error {
 		return bad("%s is not a semantic version such as 1.2.0 or 2.0.0-rc.1 (without v in front and + behind)", sanitize.Quote(m.Version, 100))
 	case !isLine(m.Description, maxDescription) || strings.TrimSpace(m.Description) == "":
 		return bad("the description is not plain text on one line of at most %d bytes", maxDescription)
-	case !license.MatchString(m.License):
+	case !ident.Spells(m.License, 256, ".()+: -"):
 		return bad("%s is not an SPDX licence expression such as Apache-2.0", sanitize.Quote(m.License, 100))
 	case m.Source != "" && !isSource(m.Source):
 		return bad("the source %s is not an https URL", sanitize.Quote(m.Source, 100))
@@ -247,7 +243,7 @@ func (m Manifest) checkBlobs() error {
 		return nil
 	}
 	for _, p := range m.PlatformNames() {
-		if p != AnyPlatform && !platform.MatchString(p) {
+		if p != AnyPlatform && !platform().MatchString(p) {
 			return fmt.Errorf("%s is not a platform such as linux/amd64, or any", sanitize.Quote(p, 100))
 		}
 		if err := check("the file for "+p, m.Platforms[p], MaxSize, ""); err != nil {

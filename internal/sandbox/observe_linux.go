@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,7 +26,7 @@ func Observe(ctx context.Context, f *os.File, used func(Use)) {
 	o := &observer{own: map[string]bool{}}
 	serve(ctx, f, func(n notification, valid func() bool) response {
 		o.notification, o.uses = n, nil
-		for _, l := range looks[uint32(n.Number)] { //nolint:gosec // above 0
+		for _, l := range looks()[uint32(n.Number)] { //nolint:gosec // above 0
 			if !l.as(o, l) {
 				break
 			}
@@ -49,7 +50,7 @@ type look struct {
 const noArgument = -1
 
 // looks are the calls that are looked at.
-var looks = func() map[uint32][]look {
+var looks = sync.OnceValue(func() map[uint32][]look {
 	all := map[uint32][]look{
 		unix.SYS_OPENAT:    {{dir: 0, path: 1, flags: 2, as: (*observer).opens}},
 		unix.SYS_OPENAT2:   {{dir: 0, path: 1, flags: 2, as: (*observer).opensAsSaid}},
@@ -75,7 +76,7 @@ var looks = func() map[uint32][]look {
 		all[number] = l
 	}
 	return all
-}()
+})
 
 // observer looks at what a traced process and all that it starts do.
 type observer struct {

@@ -58,7 +58,7 @@ func trace(start uintptr) []bpf.Instruction {
 			a.ret(allowed)
 		})
 	}
-	for _, number := range slices.Sorted(maps.Keys(looks)) {
+	for _, number := range slices.Sorted(maps.Keys(looks())) {
 		a.call(number, func() { a.ret(unix.SECCOMP_RET_USER_NOTIF) })
 	}
 	a.ret(allowed)

@@ -3,11 +3,11 @@ package setting
 import (
 	"encoding/json"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -57,10 +57,10 @@ var sizeUnits = []struct {
 	bytes int64
 }{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
 
-var sizeForm = regexp.MustCompile(`^([0-9]{1,18}) ?(B|KiB|MiB|GiB)$`)
+var sizeForm = lazy.Regexp(`^([0-9]{1,18}) ?(B|KiB|MiB|GiB)$`)
 
 func readSize(text string) (any, bool) {
-	m := sizeForm.FindStringSubmatch(text)
+	m := sizeForm().FindStringSubmatch(text)
 	if m == nil {
 		return nil, false
 	}

@@ -1,6 +1,10 @@
 package tool
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/toolhost/toolhost/internal/ident"
+)
 
 // Capability is something that a caller may be granted, such as "fs:read". A tool
 // requires at most one, in [Definition.Permission].
@@ -23,5 +27,5 @@ func (c Capability) Valid() bool {
 }
 
 func isWord(s string) bool {
-	return spells(s, 32, "_-") && 'a' <= s[0] && s[0] <= 'z' && s == strings.ToLower(s)
+	return ident.Spells(s, 32, "_-") && 'a' <= s[0] && s[0] <= 'z' && s == strings.ToLower(s)
 }

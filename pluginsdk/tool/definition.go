@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolhost/toolhost/internal/ident"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -122,7 +123,7 @@ func (d Definition) Check() error {
 			Code: CodeInvalidDefinition, Stage: StageRegister, Message: ErrEmptyName.Error(),
 			Hint: "give the definition a name", Err: ErrEmptyName,
 		}
-	case !spells(d.Name, MaxNameLength, "_.-"):
+	case !ident.Spells(d.Name, MaxNameLength, "_.-"):
 		return bad("use 1 to 128 letters, digits, _, . and -", "the name has characters or a length that names may not have")
 	case strings.TrimSpace(d.Description) == "":
 		return bad("say what the tool does: models choose by it", "the description is missing")
@@ -158,7 +159,7 @@ func (d Definition) Check() error {
 		}
 	}
 	for _, c := range d.Categories {
-		if !spells(c, maxCategoryLength, "_.:-") {
+		if !ident.Spells(c, maxCategoryLength, "_.:-") {
 			return bad("use 1 to 64 letters, digits, _, ., : and -", "malformed category %.100q", c)
 		}
 	}

@@ -3,6 +3,8 @@ package tool
 import (
 	"errors"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/ident"
 )
 
 // ModelText returns the text of a call's error for a model: the message, followed by the
@@ -51,7 +53,7 @@ func CalledBy(text, name, other string) string {
 func inName(beside string, after bool) bool {
 	if after {
 		beside = strings.TrimLeft(beside, ".-")
-		return beside != "" && spells(beside[:1], 1, "_")
+		return beside != "" && ident.Spells(beside[:1], 1, "_")
 	}
-	return beside != "" && spells(beside[len(beside)-1:], 1, "_.-")
+	return beside != "" && ident.Spells(beside[len(beside)-1:], 1, "_.-")
 }

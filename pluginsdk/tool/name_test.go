@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/ident"
 )
 
 // The rules as regular expressions.
@@ -11,8 +13,8 @@ var rules = []struct {
 	pattern string
 	valid   func(string) bool
 }{
-	{`^[A-Za-z0-9_.-]{1,128}$`, func(s string) bool { return spells(s, MaxNameLength, "_.-") }},
-	{`^[A-Za-z0-9_.:-]{1,64}$`, func(s string) bool { return spells(s, maxCategoryLength, "_.:-") }},
+	{`^[A-Za-z0-9_.-]{1,128}$`, func(s string) bool { return ident.Spells(s, MaxNameLength, "_.-") }},
+	{`^[A-Za-z0-9_.:-]{1,64}$`, func(s string) bool { return ident.Spells(s, maxCategoryLength, "_.:-") }},
 	{`^[a-z][a-z0-9_-]{0,31}(:[a-z][a-z0-9_-]{0,31})?$`, func(s string) bool { return Capability(s).Valid() }},
 }
 

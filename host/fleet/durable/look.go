@@ -145,7 +145,7 @@ func NotFound(id string) *tool.Error {
 // get reads the record of an own call.
 func (c *Calls) get(ctx context.Context, id string) (*record, jetstream.KeyValueEntry, error) {
 	unknown := NotFound(id)
-	if !validID.MatchString(id) {
+	if !validID().MatchString(id) {
 		return nil, nil, unknown
 	}
 	r, at, err := c.store.read(ctx, keyOf(c.cfg.Key.Public(), id))

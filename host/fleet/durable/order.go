@@ -8,9 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/ident"
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // Nudges is the subject on which hosts are told that there is something in the queue.
@@ -26,11 +28,7 @@ const (
 	overhead = 8 << 10 // bytes of a message besides the arguments
 )
 
-var (
-	validID     = regexp.MustCompile(`^[A-Z2-7]{26}$`)
-	validDigest = regexp.MustCompile(`^[A-Za-z0-9:]{1,80}$`)
-	validTool   = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
-)
+var validID = lazy.Regexp(`^[A-Z2-7]{26}$`)
 
 // order is what the host that submits a call says of it, and signs. It never changes, and everything
 // that is stored of the call is bound to it.
@@ -62,11 +60,11 @@ func (o *order) name() string {
 
 func (o *order) check() error {
 	switch {
-	case !validID.MatchString(o.ID):
+	case !validID().MatchString(o.ID):
 		return errors.New("its ID is not one")
 	case len(o.Host) > maxName || len(o.Caller) > maxName || len(o.Named) > maxName:
 		return fmt.Errorf("a name is longer than %d bytes", maxName)
-	case !validTool.MatchString(o.Tool) || !validDigest.MatchString(o.Digest):
+	case !ident.Spells(o.Tool, 128, "_.-") || !ident.Spells(o.Digest, 80, ":"):
 		return errors.New("it names no tool")
 	case o.Mode != AtLeastOnce && o.Mode != AtMostOnce:
 		return fmt.Errorf("its mode is %.20q", o.Mode)

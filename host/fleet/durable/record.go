@@ -85,7 +85,7 @@ func openRecord(data []byte) (*record, error) {
 		return nil, errors.New("its status is that of another call")
 	case r.s.State != StateQueued && r.s.State != StateRunning && !r.s.State.Ended():
 		return nil, errors.New("its state is unknown")
-	case r.s.Claim != "" && !validID.MatchString(r.s.Claim):
+	case r.s.Claim != "" && !validID().MatchString(r.s.Claim):
 		return nil, errors.New("its claim is not one")
 	case (r.s.State == StateFailed || r.s.State == StateCanceled || r.s.State == StateExpired) != (r.s.Error != nil):
 		return nil, errors.New("its state does not fit its error")

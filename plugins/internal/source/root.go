@@ -5,8 +5,9 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // Root is the workspace's directory: absolute, without symbolic links. Answers
@@ -61,12 +62,12 @@ func (r Root) Position(p token.Position, importPath string) string {
 	return fmt.Sprintf("%s/%s:%d", importPath, filepath.Base(p.Filename), p.Line)
 }
 
-var machinePath = regexp.MustCompile(`(^|[\s"'(=])/(?:[^\s:"'()/]+/)+`)
+var machinePath = lazy.Regexp(`(^|[\s"'(=])/(?:[^\s:"'()/]+/)+`)
 
 // Scrub returns a message of the go command or the type checker on one line and
 // without directories of the machine.
 func (r Root) Scrub(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	text = strings.ReplaceAll(text, string(r)+string(filepath.Separator), "")
-	return machinePath.ReplaceAllString(text, "$1")
+	return machinePath().ReplaceAllString(text, "$1")
 }

@@ -25,7 +25,7 @@ func parseEnvFile(text string) (map[string]string, error) {
 		}
 		name, value, ok := strings.Cut(line, "=")
 		name = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(name), "export "))
-		if value = strings.TrimLeft(value, " \t"); !ok || !plainVariable.MatchString(name) {
+		if value = strings.TrimLeft(value, " \t"); !ok || !plainVariable().MatchString(name) {
 			return nil, fmt.Errorf("line %d is not NAME=value (mend it, or put # in front)", number)
 		}
 		if value == "" || !strings.ContainsRune("\"'`", rune(value[0])) {

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // Surroundings are what the texts of a server refer to.
@@ -19,7 +20,7 @@ type Surroundings struct {
 
 // anyReference matches a reference to a variable, and one that is not closed. The bare $NAME
 // is text, as for the programs whose files are read.
-var anyReference = regexp.MustCompile(`\$\{[^}]*\}?`)
+var anyReference = lazy.Regexp(`\$\{[^}]*\}?`)
 
 // expand replaces the references of a text: ${NAME}, ${NAME:-default}, ${env:NAME},
 // ${workspaceFolder}, ${workspaceFolderBasename}, ${userHome} and ${pathSeparator}. What they
@@ -30,7 +31,7 @@ var anyReference = regexp.MustCompile(`\$\{[^}]*\}?`)
 // Every reference that stands for nothing, without the text around it.
 func (in Surroundings) expand(text string) (string, error) {
 	var errs []error
-	out := anyReference.ReplaceAllStringFunc(text, func(ref string) string {
+	out := anyReference().ReplaceAllStringFunc(text, func(ref string) string {
 		value, err := in.value(ref)
 		if err != nil {
 			errs = append(errs, err)
@@ -66,7 +67,7 @@ func (in Surroundings) value(ref string) (string, error) {
 			"(write ${%s}, and set that variable)", shown(id), VariableFor(id))
 	}
 	name, fallback, hasDefault := strings.Cut(strings.TrimPrefix(word, "env:"), ":-")
-	if !plainVariable.MatchString(name) {
+	if !plainVariable().MatchString(name) {
 		return "", fmt.Errorf("%s does not name a variable (write ${NAME})", shown(ref))
 	}
 	value, ok := in.Lookup(name)
@@ -82,7 +83,7 @@ func (in Surroundings) value(ref string) (string, error) {
 	return value, nil
 }
 
-var plainVariable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+var plainVariable = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
 // VariableFor returns a name of a variable that is made of words.
 func VariableFor(words ...string) string {

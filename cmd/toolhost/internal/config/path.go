@@ -3,8 +3,9 @@ package config
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // path makes a path absolute. A relative one is relative to the file, ~ at its beginning is
@@ -25,8 +26,8 @@ func (r *reader) path(key string, n *node) any {
 }
 
 var (
-	variableForm = regexp.MustCompile(`\$\{[^}]*\}?|\$[A-Za-z_][A-Za-z0-9_]*`)
-	variableName = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
+	variableForm = lazy.Regexp(`\$\{[^}]*\}?|\$[A-Za-z_][A-Za-z0-9_]*`)
+	variableName = lazy.Regexp(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
 )
 
 // expanded replaces ~ and variables, or notes why it cannot. A value is not expanded again.
@@ -45,8 +46,8 @@ func (r *reader) expanded(key string, n *node) (path string, ok bool) {
 		}
 	}
 	before := len(r.problems) + r.omitted
-	rest = variableForm.ReplaceAllStringFunc(rest, func(form string) string {
-		name := variableName.FindStringSubmatch(form)
+	rest = variableForm().ReplaceAllStringFunc(rest, func(form string) string {
+		name := variableName().FindStringSubmatch(form)
 		if name == nil {
 			r.add(n.at, key, "write ${NAME}", "%s does not name a variable", shown(form))
 			return ""

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/egress"
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/setting"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -105,14 +105,14 @@ func (r *reader) program(key string, n *node, s *setting.Setting) any {
 	switch {
 	case strings.ContainsAny(n.text, `/${~`), strings.ContainsRune(n.text, filepath.Separator):
 		return r.path(key, n)
-	case programName.MatchString(n.text):
+	case programName().MatchString(n.text):
 		return n.text
 	}
 	r.wrong(key, n, s)
 	return nil
 }
 
-var programName = regexp.MustCompile(`^[\pL\pN_.+@:,=%\[-]+$`)
+var programName = lazy.Regexp(`^[\pL\pN_.+@:,=%\[-]+$`)
 
 func shownPath(path string) string { return sanitize.Line(filepath.ToSlash(path), 0) }
 

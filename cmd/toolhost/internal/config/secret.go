@@ -2,38 +2,39 @@ package config
 
 import (
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 var (
 	// secretName matches names of what is kept secret.
-	secretName = regexp.MustCompile(`(?i)(token|secret|passw|api[_-]?key|access[_-]?key|private[_-]?key|credential|` +
+	secretName = lazy.Regexp(`(?i)(token|secret|passw|api[_-]?key|access[_-]?key|private[_-]?key|credential|` +
 		`authorization|bearer|cookie|signature|connection[_-]?string|database[_-]?url|dsn$|` +
 		`(^|[_-])(auth|key|pat|pwd|jwt|sig)$)`)
 	// secretValue matches values that are made as secrets: with the prefixes of well-known
 	// services, JSON web tokens, URLs with a password.
-	secretValue = regexp.MustCompile(`(^|[^A-Za-z0-9])(sk|pk|rk)[-_][A-Za-z0-9_-]{8,}|gh[pousr]_[A-Za-z0-9]{10,}|` +
+	secretValue = lazy.Regexp(`(^|[^A-Za-z0-9])(sk|pk|rk)[-_][A-Za-z0-9_-]{8,}|gh[pousr]_[A-Za-z0-9]{10,}|` +
 		`github_pat_|glpat-|xox[a-z]-|AKIA[A-Z0-9]{8,}|AIza[A-Za-z0-9_-]{10,}|(hf|npm)_[A-Za-z0-9]{10,}|` +
 		`eyJ[A-Za-z0-9_-]{10,}\.|(?i)bearer \S|basic [a-z0-9+/=]{8,}|://[^/@\s]*:[^/@\s]+@|-----BEGIN`)
 	// random matches long words of letters and digits, of which [isRandom] says more.
-	random = regexp.MustCompile(`[A-Za-z0-9_+=-]{24,}`)
+	random = lazy.Regexp(`[A-Za-z0-9_+=-]{24,}`)
 	// scheme matches what is left of a header whose secret is a reference.
-	scheme = regexp.MustCompile(`(?i)^\s*(bearer|basic|token)?\s*$`)
+	scheme = lazy.Regexp(`(?i)^\s*(bearer|basic|token)?\s*$`)
 )
 
 // looksSecret reports whether a value of that name looks like a secret. Name is that of a
 // variable, header, flag or query parameter; it may be empty.
 // References to variables are none.
 func looksSecret(name, value string) bool {
-	value = anyReference.ReplaceAllString(value, "")
-	return !scheme.MatchString(value) && (secretName.MatchString(name) || secretValue.MatchString(value) || isRandom(value))
+	value = anyReference().ReplaceAllString(value, "")
+	return !scheme().MatchString(value) && (secretName().MatchString(name) || secretValue().MatchString(value) || isRandom(value))
 }
 
 // isRandom reports whether a text has a long word in which letters and digits are mixed.
 func isRandom(value string) bool {
-	return slices.ContainsFunc(random.FindAllString(value, -1), func(word string) bool {
+	return slices.ContainsFunc(random().FindAllString(value, -1), func(word string) bool {
 		changes := 0
 		for i := 1; i < len(word); i++ {
 			if isDigit(word[i]) != isDigit(word[i-1]) {
@@ -126,7 +127,7 @@ func (v Variable) Replace(hide Hide) Variable {
 		return v
 	}
 	text := *v.value
-	if word, rest, ok := strings.Cut(text, " "); ok && scheme.MatchString(word) { // of an Authorization
+	if word, rest, ok := strings.Cut(text, " "); ok && scheme().MatchString(word) { // of an Authorization
 		return Value(v.Name, word+" "+hide(v.Name, rest))
 	}
 	return Value(v.Name, hide(v.Name, text))

@@ -1,10 +1,10 @@
 package config
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/suggest"
 )
@@ -42,9 +42,9 @@ func (s *source) snippet(at place, width int) string {
 
 var (
 	// keyWord matches what may be a key, in block and flow style.
-	keyWord = regexp.MustCompile(`["']?([A-Za-z_-]{3,30})["']?[ \t]*:`)
+	keyWord = lazy.Regexp(`["']?([A-Za-z_-]{3,30})["']?[ \t]*:`)
 	// variableKey matches a variable's name at the beginning of a line.
-	variableKey = regexp.MustCompile(`^[ \t]*["']?[A-Za-z_][A-Za-z0-9_]*["']?[ \t]*:`)
+	variableKey = lazy.Regexp(`^[ \t]*["']?[A-Za-z_][A-Za-z0-9_]*["']?[ \t]*:`)
 )
 
 // secretParts returns the parts of lines that may hold values of environment variables:
@@ -67,13 +67,13 @@ func secretParts(lines []string) []int {
 				first = depth
 			}
 			hidden[i] = 0
-			if m := variableKey.FindString(line); m != "" && depth == first {
+			if m := variableKey().FindString(line); m != "" && depth == first {
 				hidden[i] = len([]rune(m))
 			}
 			open += brackets(line)
 			continue
 		}
-		for _, m := range keyWord.FindAllStringSubmatchIndex(line, -1) {
+		for _, m := range keyWord().FindAllStringSubmatchIndex(line, -1) {
 			if namesEnvironment(line[m[2]:m[3]]) {
 				hidden[i] = len([]rune(line[:m[1]]))
 				indent, first, open = depth, -1, brackets(line[m[1]:])

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -99,15 +100,15 @@ func flow(v any) string {
 	e.SetEscapeHTML(false)
 	panicIf(e.Encode(v))
 	text := strings.ReplaceAll(strings.TrimSpace(b.String()), `","`, `", "`)
-	if s, ok := v.(string); ok && plainText.MatchString(s) && !yamlWord.MatchString(s) {
+	if s, ok := v.(string); ok && plainText().MatchString(s) && !yamlWord().MatchString(s) {
 		return s
 	}
 	return text
 }
 
 var (
-	plainText = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_/.-]*$`)
-	yamlWord  = regexp.MustCompile(`(?i)^(y|n|yes|no|on|off|true|false|null)$`)
+	plainText = lazy.Regexp(`^[A-Za-z_/][A-Za-z0-9_/.-]*$`)
+	yamlWord  = lazy.Regexp(`(?i)^(y|n|yes|no|on|off|true|false|null)$`)
 )
 
 // Insert returns the text of a file with entries in one of its mappings at the top, which it
@@ -199,8 +200,8 @@ func (s Server) Detached(asked func(variable, id string)) Server {
 	}
 	s.Dir, s.EnvFile = fromRoot(s.Dir), fromRoot(s.EnvFile)
 	text := func(t string) string {
-		return input.ReplaceAllStringFunc(t, func(ref string) string {
-			id := input.FindStringSubmatch(ref)[1]
+		return input().ReplaceAllStringFunc(t, func(ref string) string {
+			id := input().FindStringSubmatch(ref)[1]
 			asked(VariableFor(id), id)
 			return "${" + VariableFor(id) + "}"
 		})
@@ -223,4 +224,4 @@ func (s Server) Detached(asked func(variable, id string)) Server {
 	return s
 }
 
-var input = regexp.MustCompile(`\$\{input:([^}]*)\}`)
+var input = lazy.Regexp(`\$\{input:([^}]*)\}`)

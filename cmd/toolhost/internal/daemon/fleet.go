@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/fleet/embedded"
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/state"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -282,7 +282,7 @@ func storeOf(n config.NATS) (string, error) {
 }
 
 // notInNames are what a host's name cannot have.
-var notInNames = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+var notInNames = lazy.Regexp(`[^A-Za-z0-9_.-]+`)
 
 // fleetName returns what the host is called.
 func fleetName(n config.NATS) (string, error) {
@@ -290,7 +290,7 @@ func fleetName(n config.NATS) (string, error) {
 		return n.Name, nil
 	}
 	machine, err := os.Hostname()
-	name := strings.Trim(notInNames.ReplaceAllString(machine, "-"), "_.-")
+	name := strings.Trim(notInNames().ReplaceAllString(machine, "-"), "_.-")
 	if err != nil || name == "" {
 		return "", exit.Usage("this machine has no name that a host of a fleet can have", "name the host with nats.name or serve --name")
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
@@ -34,7 +35,7 @@ type Project struct {
 	running *wire.Reattach
 }
 
-var buildTarget = regexp.MustCompile(`(?m)^build\s*:([^=]|$)`)
+var buildTarget = lazy.Regexp(`(?m)^build\s*:([^=]|$)`)
 
 const maxMakefile = 1 << 20
 
@@ -102,7 +103,7 @@ func hasBuildTarget(dir string) bool {
 		text, err := io.ReadAll(io.LimitReader(f, maxMakefile))
 		_ = f.Close()
 		if err == nil {
-			return buildTarget.Match(text) // make takes the first of them, too
+			return buildTarget().Match(text) // make takes the first of them, too
 		}
 	}
 	return false

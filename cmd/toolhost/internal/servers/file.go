@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -13,6 +12,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/trusted"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -190,12 +190,12 @@ func nameOf(m *hujson.ObjectMember) string {
 	return name.String()
 }
 
-var notInName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+var notInName = lazy.Regexp(`[^A-Za-z0-9_-]+`)
 
 // hostName returns the name of a server as the host takes it: letters, digits, _ and -, of
 // which the first is a letter or digit. It is empty if nothing is left of the name.
 func hostName(name string) string {
-	name = strings.Trim(notInName.ReplaceAllString(name, "-"), "-_")
+	name = strings.Trim(notInName().ReplaceAllString(name, "-"), "-_")
 	return strings.TrimRight(name[:min(len(name), 64)], "-_")
 }
 

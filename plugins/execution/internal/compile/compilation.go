@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/plugins/execution/internal/check"
 	"github.com/toolhost/toolhost/plugins/execution/internal/form"
 	"github.com/toolhost/toolhost/plugins/execution/internal/gocmd"
@@ -76,7 +76,7 @@ func (c *Compilation) Check(ctx context.Context, r Request) error {
 	return again
 }
 
-var word = regexp.MustCompile(`[\pL_][\pL\pN_]*`)
+var word = lazy.Regexp(`[\pL_][\pL\pN_]*`)
 
 // meansTests reports whether problems name something that only the package's tests declare
 // or import.
@@ -89,7 +89,7 @@ func (c *Compilation) meansTests(problems form.Problems) bool {
 	}
 	tests := check.FindTests(c.graph, c.Target.Path)
 	for _, p := range problems {
-		for _, w := range word.FindAllString(p.Message, -1) {
+		for _, w := range word().FindAllString(p.Message, -1) {
 			if tests.Names[w] {
 				return true
 			}

@@ -2,9 +2,10 @@ package form
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // Position is a place in a form. Line and Column count from 1, columns in bytes,
@@ -30,12 +31,12 @@ func Directive(number int, at Position) string {
 	return fmt.Sprintf("/*line %sform%d.go:%d:%d*/", FilePrefix, number, at.Line, at.Column)
 }
 
-var formPosition = regexp.MustCompile(`^(?:.*/zzz_toolhost_form/|/?)form(\d+)\.go:(\d+)(?::(\d+))?$`)
+var formPosition = lazy.Regexp(`^(?:.*/zzz_toolhost_form/|/?)form(\d+)\.go:(\d+)(?::(\d+))?$`)
 
 // Locate reads a position that the compiler reported. It returns false for one
 // that is not in a form.
 func Locate(pos string, current int) (Problem, bool) {
-	m := formPosition.FindStringSubmatch(strings.ReplaceAll(pos, `\`, "/"))
+	m := formPosition().FindStringSubmatch(strings.ReplaceAll(pos, `\`, "/"))
 	if m == nil {
 		return Problem{}, false
 	}

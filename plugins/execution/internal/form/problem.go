@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"go/scanner"
-	"regexp"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/plugins/internal/truncate"
 )
 
@@ -87,7 +87,7 @@ func (f *Form) syntaxProblems(err error) error {
 	return out.Err()
 }
 
-var errorLine = regexp.MustCompile(`^(.+?\.go:\d+(?::\d+)?): (.*)$`)
+var errorLine = lazy.Regexp(`^(.+?\.go:\d+(?::\d+)?): (.*)$`)
 
 // BuildProblems reads what the go command printed. If none of it concerns a form,
 // the lines become problems without a place.
@@ -103,7 +103,7 @@ func BuildProblems(output string, current int, scrub func(string) string) Proble
 			last.Message = truncate.Counted(last.Message+"; "+scrub(strings.TrimSpace(line)), MaxMessage)
 			continue
 		}
-		if m := errorLine.FindStringSubmatch(line); m != nil {
+		if m := errorLine().FindStringSubmatch(line); m != nil {
 			if one, ok := Locate(m[1], current); ok {
 				one.Message = scrub(m[2])
 				out.Add(one)

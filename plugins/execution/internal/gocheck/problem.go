@@ -6,11 +6,11 @@ import (
 	"cmp"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/plugins/internal/truncate"
 )
 
@@ -74,7 +74,7 @@ func (p *Problems) Add(one Problem) {
 	}
 }
 
-var position = regexp.MustCompile(`^(.+?\.[a-zA-Z]+):(\d+)(?::(\d+))?: (.*)$`)
+var position = lazy.Regexp(`^(.+?\.[a-zA-Z]+):(\d+)(?::(\d+))?: (.*)$`)
 
 // AddOutput adds the problems that a compiler or the go command printed. A line that begins
 // with a tab explains the one before it.
@@ -89,7 +89,7 @@ func (p *Problems) AddOutput(output string) {
 	for line := range strings.SplitSeq(output, "\n") {
 		line = strings.TrimRight(line, "\r")
 		trimmed := strings.TrimSpace(line)
-		switch m := position.FindStringSubmatch(line); {
+		switch m := position().FindStringSubmatch(line); {
 		case trimmed == "" || strings.HasPrefix(line, "# "):
 			flush()
 		case strings.HasSuffix(trimmed, "too many errors"):
@@ -125,7 +125,7 @@ func (p *Problems) in(dir string) bool {
 // AddAt adds a problem at a position as the go command writes it, FILE:LINE:COLUMN.
 func (p *Problems) AddAt(at, message, vet string) {
 	one := Problem{Message: message, Vet: vet}
-	if m := position.FindStringSubmatch(at + ": "); m != nil {
+	if m := position().FindStringSubmatch(at + ": "); m != nil {
 		one.File = m[1]
 		one.Line, _ = strconv.Atoi(m[2])
 		one.Column, _ = strconv.Atoi(m[3])

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/suggest"
 	"github.com/toolhost/toolhost/plugins/execution/internal/gocmd"
 )
@@ -20,7 +21,7 @@ type Name struct {
 	first *regexp.Regexp // matches the names of test functions
 }
 
-var plain = regexp.MustCompile(`^(Test|Example|Fuzz|Benchmark)[\pL\pN_]+(/.*)?$`)
+var plain = lazy.Regexp(`^(Test|Example|Fuzz|Benchmark)[\pL\pN_]+(/.*)?$`)
 
 // ParseName reads the name of a test, with its subtests, or an expression as for go test
 // -run. A name means that test alone, as it does not in an expression.
@@ -30,7 +31,7 @@ func ParseName(text string) (Name, error) {
 		return n, nil
 	}
 	n.run = text
-	if plain.MatchString(text) && !strings.ContainsAny(text, `|^$*+?\[`) {
+	if plain().MatchString(text) && !strings.ContainsAny(text, `|^$*+?\[`) {
 		parts := strings.Split(text, "/")
 		for i, p := range parts {
 			parts[i] = "^" + regexp.QuoteMeta(subtest(p)) + "$"
@@ -70,7 +71,7 @@ func (n Name) Flags(limit time.Duration) []string {
 }
 
 // declaration matches the declarations of tests.
-var declaration = regexp.MustCompile(`(?m)^func ((?:Test|Example|Fuzz|Benchmark)[\pL\pN_]*)\(`)
+var declaration = lazy.Regexp(`(?m)^func ((?:Test|Example|Fuzz|Benchmark)[\pL\pN_]*)\(`)
 
 // maxTestFile bounds how much of a test file is searched for names, in bytes.
 const maxTestFile = 8 << 20
@@ -113,7 +114,7 @@ func declared(p *gocmd.Package) (out []string) {
 			continue
 		}
 		text, _ := os.ReadFile(path)
-		for _, m := range declaration.FindAllSubmatch(text, -1) {
+		for _, m := range declaration().FindAllSubmatch(text, -1) {
 			out = append(out, string(m[1]))
 		}
 	}

@@ -5,10 +5,10 @@ import (
 	"cmp"
 	"io"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/plugins/execution/internal/process"
 	"github.com/toolhost/toolhost/plugins/execution/internal/stacks"
 	"github.com/toolhost/toolhost/plugins/internal/truncate"
@@ -42,10 +42,10 @@ const maxPlaces = 32
 func newTest(name string) *test { return &test{name: name, out: process.NewBuffer(maxTest)} }
 
 var (
-	failedAt = regexp.MustCompile(`^\s*(\S.*\.go):(\d+): ?(.*)$`)
+	failedAt = lazy.Regexp(`^\s*(\S.*\.go):(\d+): ?(.*)$`)
 	// raceFrame is a place in a report of the race detector.
-	raceFrame = regexp.MustCompile(`^(\s+(\S.*\.go):(\d+)) \+0x[0-9a-f]+$`)
-	marker    = regexp.MustCompile(`^(=== (RUN|PAUSE|CONT|NAME|ATTR) |\s*--- (PASS|FAIL|SKIP): )`)
+	raceFrame = lazy.Regexp(`^(\s+(\S.*\.go):(\d+)) \+0x[0-9a-f]+$`)
+	marker    = lazy.Regexp(`^(=== (RUN|PAUSE|CONT|NAME|ATTR) |\s*--- (PASS|FAIL|SKIP): )`)
 )
 
 // crashes are the beginnings of the lines with which the runtime begins to end a program.
@@ -67,7 +67,7 @@ func (t *test) write(line string, o Options) {
 		}
 	}
 	text := strings.TrimRight(line, "\n")
-	if marker.MatchString(text) || text == strings.Repeat("=", 18) {
+	if marker().MatchString(text) || text == strings.Repeat("=", 18) {
 		t.inRace = t.inRace && text != strings.Repeat("=", 18)
 		return
 	}
@@ -82,14 +82,14 @@ func (t *test) write(line string, o Options) {
 		return
 	}
 	t.findPlace(text)
-	_, _ = t.out.Write([]byte(o.Scrub(raceFrame.ReplaceAllString(text, "$1")) + line[len(text):]))
+	_, _ = t.out.Write([]byte(o.Scrub(raceFrame().ReplaceAllString(text, "$1")) + line[len(text):]))
 }
 
 // inReport takes a line of a report of the race detector. It returns true for a frame of
 // the machinery of tests, which is left out with its place.
 func (t *test) inReport(text string, o Options) bool {
 	trimmed := strings.TrimSpace(text)
-	if m := raceFrame.FindStringSubmatch(text); m != nil {
+	if m := raceFrame().FindStringSubmatch(text); m != nil {
 		if place, own := o.Place(m[2]); own && t.position == "" {
 			t.position = place + ":" + m[3]
 		}
@@ -102,7 +102,7 @@ func (t *test) inReport(text string, o Options) bool {
 // findPlace keeps where the test says something, and what: the text that follows if the
 // line has none.
 func (t *test) findPlace(text string) {
-	if m := failedAt.FindStringSubmatch(text); m != nil && !strings.HasPrefix(strings.TrimSpace(text), "Error Trace:") {
+	if m := failedAt().FindStringSubmatch(text); m != nil && !strings.HasPrefix(strings.TrimSpace(text), "Error Trace:") {
 		if len(t.places) < maxPlaces {
 			line, _ := strconv.Atoi(m[2])
 			t.places = append(t.places, place{file: m[1], line: line, message: brief(m[3])})

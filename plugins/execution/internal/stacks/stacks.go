@@ -4,9 +4,10 @@ package stacks
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // Goroutine is one goroutine of a dump.
@@ -26,8 +27,8 @@ type Frame struct {
 }
 
 var (
-	header   = regexp.MustCompile(`^goroutine (\d+)(?: [a-z]+=\S+)* \[(.*)\]:$`)
-	location = regexp.MustCompile(`^\t(.+):(\d+)(?: \+0x[0-9a-f]+)?(?: .*)?$`)
+	header   = lazy.Regexp(`^goroutine (\d+)(?: [a-z]+=\S+)* \[(.*)\]:$`)
+	location = lazy.Regexp(`^\t(.+):(\d+)(?: \+0x[0-9a-f]+)?(?: .*)?$`)
 )
 
 // Parse reads the goroutines of a dump, in its order. before is the text in front of them.
@@ -37,7 +38,7 @@ func Parse(dump string) (before string, out []Goroutine) {
 	var pending Frame
 	for line := range strings.Lines(dump) {
 		line = strings.TrimRight(line, "\r\n")
-		if m := header.FindStringSubmatch(line); m != nil {
+		if m := header().FindStringSubmatch(line); m != nil {
 			id, _ := strconv.Atoi(m[1])
 			out = append(out, Goroutine{ID: id, State: m[2]})
 			at, pending = &out[len(out)-1], Frame{}
@@ -52,7 +53,7 @@ func Parse(dump string) (before string, out []Goroutine) {
 		case !strings.HasPrefix(line, "\t"):
 			pending = frame(line)
 		default:
-			if m := location.FindStringSubmatch(line); m != nil && pending.Func != "" {
+			if m := location().FindStringSubmatch(line); m != nil && pending.Func != "" {
 				pending.File = m[1]
 				pending.Line, _ = strconv.Atoi(m[2])
 				at.Frames = append(at.Frames, pending)

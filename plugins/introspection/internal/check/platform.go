@@ -2,9 +2,10 @@ package check
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // Platform is what build constraints are decided by. The zero Platform is that of the
@@ -15,8 +16,8 @@ type Platform struct {
 }
 
 var (
-	system = regexp.MustCompile(`^[a-z0-9]+(/[a-z0-9]+)?$`)
-	tag    = regexp.MustCompile(`^[\pL_0-9.]+$`)
+	system = lazy.Regexp(`^[a-z0-9]+(/[a-z0-9]+)?$`)
+	tag    = lazy.Regexp(`^[\pL_0-9.]+$`)
 )
 
 // ParsePlatform reads an operating system, or GOOS/GOARCH, and build tags. All of them
@@ -28,14 +29,14 @@ var (
 func ParsePlatform(goos string, tags []string) (Platform, error) {
 	var p Platform
 	if goos != "" {
-		if !system.MatchString(goos) {
+		if !system().MatchString(goos) {
 			return p, fmt.Errorf("goos %.80q is not an operating system such as windows, or one with its architecture "+
 				"such as darwin/arm64; go tool dist list has them all", goos)
 		}
 		p.GOOS, p.GOARCH, _ = strings.Cut(goos, "/")
 	}
 	for _, t := range tags {
-		if !tag.MatchString(t) {
+		if !tag().MatchString(t) {
 			return p, fmt.Errorf("%.80q is not a build tag; give each tag as one string, such as integration", t)
 		}
 	}

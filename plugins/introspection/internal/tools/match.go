@@ -5,6 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/plugins/internal/source"
 )
 
@@ -26,10 +27,10 @@ type matcher struct {
 
 // dotted matches qualified names. Only such patterns are matched with the names of
 // packages: otherwise "err.*" would find all that package errors has.
-var dotted = regexp.MustCompile(`^[\pL_][\pL\d_]*(\.[\pL_][\pL\d_]*)+$`)
+var dotted = lazy.Regexp(`^[\pL_][\pL\d_]*(\.[\pL_][\pL\d_]*)+$`)
 
 func newMatcher(pattern string) (matcher, error) {
-	m := matcher{pattern: pattern, dotted: dotted.MatchString(pattern)}
+	m := matcher{pattern: pattern, dotted: dotted().MatchString(pattern)}
 	var err error
 	if m.re, err = regexp.Compile("(?i)" + pattern); err == nil {
 		return m, nil

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"golang.org/x/tools/go/ast/astutil"
 
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/plugins/internal/source"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/check"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/lookup"
@@ -93,11 +93,11 @@ func symbolSource(ctx context.Context, w *check.Workspace, in sourceIn) (excerpt
 	return excerpt{}, fmt.Errorf("the source of %s.%s was not loaded", s.Package.Node.Path, s.Name())
 }
 
-var positionSyntax = regexp.MustCompile(`^(.+\.go):(\d{1,9})(?::\d{1,9})?$`)
+var positionSyntax = lazy.Regexp(`^(.+\.go):(\d{1,9})(?::\d{1,9})?$`)
 
 // sourceAt returns the declaration around a position, or the line if there is none.
 func sourceAt(ctx context.Context, w *check.Workspace, position string) (excerpt, error) {
-	parts := positionSyntax.FindStringSubmatch(position)
+	parts := positionSyntax().FindStringSubmatch(position)
 	if parts == nil {
 		return excerpt{}, fmt.Errorf("%q is not a position; write host/host.go:12 or net/http/client.go:191", position)
 	}
