@@ -62,6 +62,7 @@ func auditLog(t *testing.T) string {
 
 func TestAuditTail(t *testing.T) {
 	t.Parallel()
+	w := newWorld(t)
 	path := auditLog(t)
 	at := func(i int) string {
 		return auditTime.Add(time.Duration(i) * time.Second).Local().Format("2006-01-02 15:04:05.000")
@@ -74,24 +75,25 @@ func TestAuditTail(t *testing.T) {
 		at(3) + "  end    fs.read                   -         -         not_found           1.5 ms\n",
 	}
 	for _, line := range []string{"audit", "audit tail", "audit tail -n 4", "audit search"} {
-		o := inProcess(t, append(strings.Fields(line), "--file", path)...).exits(0)
+		o := w.bare(append(strings.Fields(line), "--file", path)...).exits(0)
 		equal(t, line, o.stdout, strings.Join(rows, ""))
 	}
-	o := inProcess(t, "audit", "-n", "1", "--file", path).exits(0)
+	o := w.bare("audit", "-n", "1", "--file", path).exits(0)
 	equal(t, "the last line", o.stdout, rows[0]+rows[4])
-	o = inProcess(t, "audit", "-n", "0", "--file", path).exits(0)
+	o = w.bare("audit", "-n", "0", "--file", path).exits(0)
 	equal(t, "no line", o.stdout+o.stderr, "")
 
 	content, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o = inProcess(t, "audit", "--json", "--file", path).exits(0)
+	o = w.bare("audit", "--json", "--file", path).exits(0)
 	equal(t, "the raw lines", o.stdout, string(content))
 }
 
 func TestAuditSearch(t *testing.T) {
 	t.Parallel()
+	w := newWorld(t)
 	path := auditLog(t)
 	for line, want := range map[string]string{
 		"":                                      "c0 c1 c2 c3",
@@ -112,7 +114,7 @@ func TestAuditSearch(t *testing.T) {
 		"--since " + "1s":                       "",
 		"--since 1000000h --tool fs.read ABCDE": "c0",
 	} {
-		o := inProcess(t, append([]string{"audit", "search", "--json", "--file", path}, strings.Fields(line)...)...).exits(0)
+		o := w.bare(append([]string{"audit", "search", "--json", "--file", path}, strings.Fields(line)...)...).exits(0)
 		var got []string
 		for l := range strings.Lines(o.stdout) {
 			var e audit.Entry
@@ -130,10 +132,11 @@ func TestAuditSearch(t *testing.T) {
 
 func TestAuditVerify(t *testing.T) {
 	t.Parallel()
+	w := newWorld(t)
 	path := auditLog(t)
-	inProcess(t, "audit", "verify", "--file", path).exits(0).prints("4 lines in 1 file, whole up to line 4, 2026-10-1", "sha256:", "cut off")
+	w.bare("audit", "verify", "--file", path).exits(0).prints("4 lines in 1 file, whole up to line 4, 2026-10-1", "sha256:", "cut off")
 	var r audit.Report
-	inProcess(t, "audit", "verify", "--json", "--file", path).exits(0).json(&r)
+	w.bare("audit", "verify", "--json", "--file", path).exits(0).json(&r)
 	equal(t, "the number of lines", r.Lines, 4)
 	equal(t, "the last time", r.UpTo.Time, auditTime.Add(3*time.Second))
 
@@ -146,16 +149,17 @@ func TestAuditVerify(t *testing.T) {
 	if err := os.WriteFile(path, bytes.Join(lines, nil), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	inProcess(t, "audit", "verify", "--file", path).exits(1).
+	w.bare("audit", "verify", "--file", path).exits(1).
 		prints(path+":2: edited: the text of line 2 is not what its hash was made of", "1 line in 1 file, whole up to line 1, ", "after it, 3 lines not verified").
 		says("toolhost: the audit log "+path+" is not as it was written", "keep a copy")
-	inProcess(t, "audit", "verify", "--json", "--file", path).exits(1).json(&r)
+	w.bare("audit", "verify", "--json", "--file", path).exits(1).json(&r)
 	equal(t, "the kind", r.Break.Kind, audit.Edited)
 }
 
 // Garbage is told of, and the rest is shown.
 func TestAuditGarbage(t *testing.T) {
 	t.Parallel()
+	w := newWorld(t)
 	path := auditLog(t)
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -169,29 +173,30 @@ func TestAuditGarbage(t *testing.T) {
 	}
 	writeAudit(t, path, func(r *audit.Record) { r.Tool = "last" })
 	for _, command := range []string{"tail", "search"} {
-		o := inProcess(t, "audit", command, "--file", path).exits(0).
+		o := w.bare("audit", command, "--file", path).exits(0).
 			says("warning: "+path+":5: edited: this is not a record", "toolhost audit verify").prints("not_found", "last")
 		if strings.Contains(o.stdout+o.stderr, "\x1b") {
 			t.Errorf("it prints control characters: %q", o.stdout+o.stderr)
 		}
 	}
-	inProcess(t, "audit", "verify", "--file", path).exits(1).prints(":5: edited: ")
+	w.bare("audit", "verify", "--file", path).exits(1).prints(":5: edited: ")
 }
 
 func TestAuditNothing(t *testing.T) {
 	t.Parallel()
+	w := newWorld(t)
 	missing := filepath.Join(t.TempDir(), "none", "audit.jsonl")
 	empty := filepath.Join(t.TempDir(), "audit.jsonl")
 	writeAudit(t, empty)
 	for _, line := range []string{"audit", "audit tail", "audit verify", "audit tail --json"} {
-		o := inProcess(t, append(strings.Fields(line), "--file", empty)...).exits(0).says("no calls are recorded yet in " + empty)
+		o := w.bare(append(strings.Fields(line), "--file", empty)...).exits(0).says("no calls are recorded yet in " + empty)
 		equal(t, line, o.stdout, "")
 	}
 	var r audit.Report
-	inProcess(t, "audit", "verify", "--json", "--file", empty).exits(0).json(&r)
+	w.bare("audit", "verify", "--json", "--file", empty).exits(0).json(&r)
 	equal(t, "the report", r.Whole(), true)
 	for _, line := range []string{"audit", "audit tail", "audit search", "audit verify"} {
-		inProcess(t, append(strings.Fields(line), "--file", missing)...).exits(1).says("there is no audit log "+missing, "name another with --file")
+		w.bare(append(strings.Fields(line), "--file", missing)...).exits(1).says("there is no audit log "+missing, "name another with --file")
 	}
 }
 
@@ -279,21 +284,23 @@ func TestAuditRotates(t *testing.T) {
 // A call whose host was killed is found.
 func TestAuditUnended(t *testing.T) {
 	t.Parallel()
+	w := newWorld(t)
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	writeAudit(t, path,
 		func(r *audit.Record) { r.Event = audit.Begin },
 		func(r *audit.Record) { r.Event, r.Call = audit.Begin, "killed" },
 		func(r *audit.Record) { r.Call = "c0" },
 	)
-	o := inProcess(t, "audit", "search", "--unended", "--json", "--file", path).exits(0).prints(`"call":"killed"`)
+	o := w.bare("audit", "search", "--unended", "--json", "--file", path).exits(0).prints(`"call":"killed"`)
 	equal(t, "the number of calls", strings.Count(o.stdout, "\n"), 1)
-	inProcess(t, "audit", "search", "--unended", "--caller", "bob", "--file", path).exits(0).says("no line matches")
-	inProcess(t, "audit", "search", "--unended", "--code", "ok", "--file", path).exits(2).says("exclude each other")
-	inProcess(t, "audit", "verify", "--file", path).exits(0).prints("1 call began and did not end: see toolhost audit search --unended")
+	w.bare("audit", "search", "--unended", "--caller", "bob", "--file", path).exits(0).says("no line matches")
+	w.bare("audit", "search", "--unended", "--code", "ok", "--file", path).exits(2).says("exclude each other")
+	w.bare("audit", "verify", "--file", path).exits(0).prints("1 call began and did not end: see toolhost audit search --unended")
 }
 
 func TestAuditUsage(t *testing.T) {
 	t.Parallel()
+	w := newWorld(t)
 	dir := t.TempDir()
 	for line, text := range map[string]string{
 		"audit -n -1":               "-n -1 is below zero",
@@ -306,10 +313,10 @@ func TestAuditUsage(t *testing.T) {
 		"audit search --since -1h":  "neither a time nor a duration",
 		"audit verify --follow":     "unknown flag",
 	} {
-		inProcess(t, append(strings.Fields(line), "--file", filepath.Join(dir, "audit.jsonl"))...).exits(2).says(text)
+		w.bare(append(strings.Fields(line), "--file", filepath.Join(dir, "audit.jsonl"))...).exits(2).says(text)
 	}
 	for _, line := range []string{"audit", "audit search", "audit verify", "audit --follow"} {
-		inProcess(t, append(strings.Fields(line), "--file", dir)...).exits(1).says("the audit log " + dir + " cannot be read: it is a directory")
+		w.bare(append(strings.Fields(line), "--file", dir)...).exits(1).says("the audit log " + dir + " cannot be read: it is a directory")
 	}
 }
 

@@ -131,7 +131,7 @@ func TestConfigThatIsBad(t *testing.T) {
 	}
 	w.run("tools").exits(2).says(says...)
 	for _, args := range [][]string{{"plugins"}, {"call", "play.echo"}, {"schema", "--for", "mcp"}, {"serve"}, {"audit"}} {
-		inProcess(t, append(args, "--config", w.config(), "--plugin-dir", w.plugins)...).exits(2).says(says...)
+		w.bare(append(args, "--config", w.config(), "--plugin-dir", w.plugins)...).exits(2).says(says...)
 	}
 	w.run("version").exits(0)
 	w.run("doctor").exits(1).prints("failed   configuration:", "unknown key `enabeld`")
@@ -301,20 +301,20 @@ func TestConfigCheck(t *testing.T) {
 	w := newWorld(t, "player")
 	w.bare("config", "check").exits(2).says("there is no configuration file "+w.config(), "toolhost config init")
 	w.configure("plugin_dirs: [nowhere]", "root: nowhere", "callers: {cli: {uid: 7}}", "defaults:", "  environment: {A: {from_env: NOT_THERE}}")
-	o := inProcess(t, "config", "check", w.config()).exits(1).says("there are 4 problems in " + w.config())
+	o := w.bare("config", "check", w.config()).exits(1).says("there are 4 problems in " + w.config())
 	o.prints(w.config()+":1:14: plugin_dirs: there is no directory", w.config()+":2:7: root: ", w.config()+":3:22: callers.cli.uid: cli is the user", w.config()+":5:17: defaults.environment.A", "  3 | callers: {cli: {uid: 7}}\n")
 	var report configReport
-	inProcess(t, "config", "check", w.config(), "--json").exits(1).json(&report)
+	w.bare("config", "check", w.config(), "--json").exits(1).json(&report)
 	if len(report.Problems) != 4 || report.Problems[2].Line != 3 || report.Problems[2].Key != "callers.cli.uid" || report.Problems[2].Snippet == "" || report.File != w.config() {
 		t.Errorf("the report is %+v", report)
 	}
 	w.configure("nonsense: 1", "root: [a]")
-	inProcess(t, "config", "check", w.config()).exits(1).prints(":1:1: nonsense: unknown key", ":2:7: root: ")
-	inProcess(t, "config", "check", "a", "b").exits(2)
+	w.bare("config", "check", w.config()).exits(1).prints(":1:1: nonsense: unknown key", ":2:7: root: ")
+	w.bare("config", "check", "a", "b").exits(2)
 	if err := os.Chmod(w.config(), 0o666); err != nil { //nolint:gosec // what is to be refused
 		t.Fatal(err)
 	}
-	inProcess(t, "config", "check", w.config()).exits(1).prints("others may write to it")
+	w.bare("config", "check", w.config()).exits(1).prints("others may write to it")
 }
 
 // With --start, what the file says of plugins and tools has to fit them.
@@ -336,11 +336,12 @@ func TestConfigCheckStart(t *testing.T) {
 
 func TestConfigSchema(t *testing.T) {
 	t.Parallel()
-	o := inProcess(t, "config", "schema").exits(0)
+	w := newWorld(t)
+	o := w.bare("config", "schema").exits(0)
 	equal(t, "it is JSON", json.Valid([]byte(o.stdout)), true)
 	equal(t, "the schema", o.stdout, string(config.Schema()))
-	inProcess(t, "config").exits(0).prints("check", "init", "schema", "show")
-	inProcess(t, "config", "chekc").exits(2).says("did you mean check")
+	w.bare("config").exits(0).prints("check", "init", "schema", "show")
+	w.bare("config", "chekc").exits(2).says("did you mean check")
 }
 
 // What a plugin can be configured with is shown, and what does not fit is named.

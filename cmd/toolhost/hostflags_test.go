@@ -8,16 +8,17 @@ import (
 
 func TestPluginDirectoryMissing(t *testing.T) {
 	t.Parallel()
+	w := newWorld(t)
 	missing := filepath.Join(t.TempDir(), "nowhere")
 	for _, words := range [][]string{{"tools"}, {"plugins"}, {"call", "fs.read"}, {"demo"}, {"tools", "show", "fs.read"}} {
-		inProcess(t, append(words, "--plugin-dir", missing)...).exits(2).
+		w.bare(append(words, "--plugin-dir", missing)...).exits(2).
 			says("toolhost: there is no plugin directory "+missing+" (from --plugin-dir)", "\n  make it and copy plugin binaries into it")
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	inProcess(t, "tools", "--plugin-dir", file).exits(2).says("there is no plugin directory " + file)
+	w.bare("tools", "--plugin-dir", file).exits(2).says("there is no plugin directory " + file)
 }
 
 func TestPluginDirectoryFromEnvironment(t *testing.T) {
@@ -51,16 +52,15 @@ func TestPluginDirectoryDefault(t *testing.T) {
 
 func TestPluginDirectoryEmpty(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	run := func(args ...string) outcome { t.Helper(); return inProcess(t, append(args, "--plugin-dir", dir)...) }
-	o := run("tools").exits(0).says("no plugins in " + dir + ": install one with toolhost plugins install REF")
+	w := newWorld(t)
+	o := w.run("tools").exits(0).says("no plugins in " + w.plugins + ": install one with toolhost plugins install REF")
 	equal(t, "standard output", o.stdout, "")
-	o = run("tools", "--json").exits(0)
+	o = w.run("tools", "--json").exits(0)
 	equal(t, "standard output", o.stdout, "[]\n")
 	var list pluginList
-	run("plugins", "--json").exits(0).prints(`"plugins": []`, `"skipped": []`).json(&list)
-	run("call", "fs.read").exits(3).says("toolhost: Unknown tool: fs.read")
-	run("demo").exits(6).says("neither the plugin fs nor introspection is in "+dir, "make run", "--plugin-dir")
+	w.run("plugins", "--json").exits(0).prints(`"plugins": []`, `"skipped": []`).json(&list)
+	w.run("call", "fs.read").exits(3).says("toolhost: Unknown tool: fs.read")
+	w.run("demo").exits(6).says("neither the plugin fs nor introspection is in "+w.plugins, "make run", "--plugin-dir")
 }
 
 func TestPluginDirectoryOthersMayWrite(t *testing.T) {
@@ -77,15 +77,15 @@ func TestPluginDirectoryOthersMayWrite(t *testing.T) {
 
 func TestRootMissing(t *testing.T) {
 	t.Parallel()
-	inProcess(t, "tools", "--plugin-dir", t.TempDir(), "--root", filepath.Join(t.TempDir(), "nowhere")).exits(2).
+	w := newWorld(t)
+	w.run("tools", "--root", filepath.Join(t.TempDir(), "nowhere")).exits(2).
 		says("is not a directory", "--root")
 }
 
 func TestLogLevel(t *testing.T) {
 	t.Parallel()
-	inProcess(t, "tools", "--plugin-dir", t.TempDir(), "--log-level", "loud").exits(2).says(`unknown log level "loud"`, "trace, debug")
-
 	w := newWorld(t, "player")
+	w.run("tools", "--log-level", "loud").exits(2).says(`unknown log level "loud"`, "trace, debug")
 	o := w.run("tools", "--log-level", "debug", "--json").exits(0).says("plugin started")
 	var tools []shownTool
 	o.json(&tools)

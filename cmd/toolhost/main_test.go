@@ -35,7 +35,6 @@ func TestMain(m *testing.M) {
 	if os.Getenv(runnerVariable) != "" {
 		runCommands()
 	}
-	_ = os.Setenv(session.SocketVariable, session.Off) // tests must not use a daemon that runs here
 	status := m.Run()
 	endRunners()
 	if built.dir != "" {
@@ -219,15 +218,6 @@ func (w *world) measured(cmd *exec.Cmd) *exec.Cmd {
 	}
 	cmd.Path, cmd.Args, cmd.Env = self, append([]string{self}, append([]string{cmd.Path}, cmd.Args[1:]...)...), append(slices.Clone(cmd.Env), measureVariable+"=1")
 	return cmd
-}
-
-// inProcess runs the command in this process, for what starts no plugins.
-func inProcess(t *testing.T, args ...string) outcome {
-	t.Helper()
-	usesOwn(t)
-	var stdout, stderr bytes.Buffer
-	status := run(args, strings.NewReader(""), &stdout, &stderr)
-	return outcome{t, args, stdout.String(), stderr.String(), status}
 }
 
 func (o outcome) exits(status int) outcome {

@@ -82,12 +82,13 @@ func TestPluginVerifyCalls(t *testing.T) {
 
 func TestPluginVerifyUsage(t *testing.T) {
 	t.Parallel()
-	list := inProcess(t, "plugin", "verify", "--list").exits(exit.Done).prints("handshake.line", "shutdown.ends").stdout
+	w := newWorld(t)
+	list := w.bare("plugin", "verify", "--list").exits(exit.Done).prints("handshake.line", "shutdown.ends").stdout
 	if n := strings.Count(list, "\n"); n != len(verify.Checks())+1 {
 		t.Errorf("--list has %d lines, for %d checks", n, len(verify.Checks()))
 	}
 	var all []struct{ Group, ID, See string }
-	inProcess(t, "plugin", "verify", "--list", "--json").exits(exit.Done).json(&all)
+	w.bare("plugin", "verify", "--list", "--json").exits(exit.Done).json(&all)
 	if len(all) != len(verify.Checks()) || all[0].Group != "handshake" {
 		t.Errorf("--list --json has %d", len(all))
 	}
@@ -105,6 +106,6 @@ func TestPluginVerifyUsage(t *testing.T) {
 		{[]string{"x", "--plugin-config", "[]"}, "is not a JSON object"},
 		{[]string{"x", "--timeout", "0s"}, "is not above zero"},
 	} {
-		inProcess(t, append([]string{"plugin", "verify"}, c.args...)...).exits(exit.BadUsage).says(c.says)
+		w.bare(append([]string{"plugin", "verify"}, c.args...)...).exits(exit.BadUsage).says(c.says)
 	}
 }

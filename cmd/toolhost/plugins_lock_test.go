@@ -177,9 +177,9 @@ func TestLockThatIsRemoved(t *testing.T) {
 	elsewhere := t.TempDir()
 	from := func(dir string, args ...string) outcome {
 		t.Helper()
-		cmd := w.command(append(args, "--plugin-dir", w.plugins)...)
-		cmd.Dir = dir
-		return w.finish(cmd)
+		there := *w
+		there.root = dir
+		return there.run(args...)
 	}
 	w.run("plugins", "lock").exits(0)
 	w.run("call", "play.echo").exits(0)

@@ -17,6 +17,7 @@ import (
 
 func TestUsage(t *testing.T) {
 	t.Parallel()
+	w := newWorld(t)
 	for _, c := range []struct {
 		line string
 		says []string
@@ -43,7 +44,7 @@ func TestUsage(t *testing.T) {
 		{"audit search --code permission_denid", []string{"is not a code", "did you mean permission_denied?"}},
 		{"tools --max-safety none", []string{`unknown safety level "none"`, "safe, cautious or dangerous"}},
 	} {
-		o := inProcess(t, strings.Fields(c.line)...).exits(2).says(c.says...)
+		o := w.bare(strings.Fields(c.line)...).exits(2).says(c.says...)
 		if o.stdout != "" || strings.Contains(o.stderr, "Usage:") {
 			t.Errorf("toolhost %s prints its usage:\n%s%s", c.line, o.stdout, o.stderr)
 		}
@@ -52,35 +53,37 @@ func TestUsage(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	t.Parallel()
+	w := newWorld(t)
 	var lock commandHelp
-	inProcess(t, "help", "plugins", "lock", "--json").exits(0).json(&lock)
+	w.bare("help", "plugins", "lock", "--json").exits(0).json(&lock)
 	if lock.Name != "toolhost plugins lock" || len(lock.Flags) == 0 {
 		t.Errorf("the help as JSON is %+v", lock)
 	}
-	inProcess(t, "help", "nope").exits(2).says(`toolhost has no command "nope"`)
-	inProcess(t, "nope", "--help").exits(2).says(`toolhost has no command "nope"`)
-	inProcess(t, "plugins", "list", "-h").exits(2).says("it has disable, enable,")
-	inProcess(t, "help", "plugins", "lokc").exits(2).says("did you mean lock?")
-	inProcess(t, "help", "call", "fs.read").exits(2).says("toolhost call --help")
-	inProcess(t, "completion", "bsh").exits(2).says("did you mean bash")
-	inProcess(t, "__complete", "help", "plugins", "l").exits(0).prints("lock\t")
+	w.bare("help", "nope").exits(2).says(`toolhost has no command "nope"`)
+	w.bare("nope", "--help").exits(2).says(`toolhost has no command "nope"`)
+	w.bare("plugins", "list", "-h").exits(2).says("it has disable, enable,")
+	w.bare("help", "plugins", "lokc").exits(2).says("did you mean lock?")
+	w.bare("help", "call", "fs.read").exits(2).says("toolhost call --help")
+	w.bare("completion", "bsh").exits(2).says("did you mean bash")
+	w.bare("__complete", "help", "plugins", "l").exits(0).prints("lock\t")
 	for _, line := range []string{"", "--help", "help call", "call --help"} {
-		o := inProcess(t, strings.Fields(line)...).exits(0).prints("Usage:")
+		o := w.bare(strings.Fields(line)...).exits(0).prints("Usage:")
 		equal(t, "standard error", o.stderr, "")
 	}
-	inProcess(t, "completion", "bash").exits(0).prints("__start_toolhost")
+	w.bare("completion", "bash").exits(0).prints("__start_toolhost")
 }
 
 // Without a daemon, each command that needs one exits with the same status and says the same.
 func TestNoDaemon(t *testing.T) {
 	t.Parallel()
+	w := newWorld(t)
 	nowhere := t.TempDir()
 	for _, line := range []string{
 		"status", "stop", "reload", "fleet", "fleet tools", "approvals", "approvals show x", "approvals approve x", "approvals deny x",
 		"calls", "calls show x", "calls wait x", "calls cancel x", "session list", "session end x", "plugins logs x",
 		"call x --session work", "call x --detach", "fleet call x --on host",
 	} {
-		inProcess(t, append(strings.Fields(line), "--root", nowhere, "--socket", nowhere+"/none.sock", "--plugin-dir", nowhere)...).
+		w.bare(append(strings.Fields(line), "--root", nowhere, "--socket", nowhere+"/none.sock", "--plugin-dir", nowhere)...).
 			exits(exit.Unavailable).
 			says("no daemon is running on "+nowhere+"/none.sock that this command can use", "start one with toolhost serve")
 	}
@@ -89,6 +92,7 @@ func TestNoDaemon(t *testing.T) {
 // With --json every failure is one JSON object on standard output, whatever fails.
 func TestErrorsAreJSON(t *testing.T) {
 	t.Parallel()
+	w := newWorld(t)
 	nowhere := t.TempDir()
 	socket := nowhere + "/control.sock"
 	for _, c := range []struct {
@@ -115,7 +119,7 @@ func TestErrorsAreJSON(t *testing.T) {
 		{"config init --json " + nowhere + "/none/none.yaml", 1, exit.CodeFailed},
 		{"help nope --json", 2, exit.CodeUsage},
 	} {
-		o := inProcess(t, strings.Fields(c.line)...).exits(c.status).says("toolhost: ")
+		o := w.bare(strings.Fields(c.line)...).exits(c.status).says("toolhost: ")
 		var got struct {
 			Error output.Failure `json:"error"`
 		}
@@ -133,9 +137,10 @@ func TestErrorsAreJSON(t *testing.T) {
 // The help of every command fits on a terminal of 80 columns, and its placeholders look alike.
 func TestHelpIsNarrow(t *testing.T) {
 	t.Parallel()
+	w := newWorld(t)
 	var visit func(words []string, cmd *cobra.Command)
 	visit = func(words []string, cmd *cobra.Command) {
-		o := inProcess(t, append(words, "--help")...).exits(0)
+		o := w.bare(append(words, "--help")...).exits(0)
 		for line := range strings.Lines(o.stdout) {
 			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
 				t.Errorf("toolhost %q prints a line of %d columns: %s", words, n, line)

@@ -107,6 +107,7 @@ func TestSchemaFilter(t *testing.T) {
 
 func TestSchemaUsage(t *testing.T) {
 	t.Parallel()
+	w := newWorld(t)
 	for _, c := range []struct {
 		args []string
 		says []string
@@ -116,7 +117,7 @@ func TestSchemaUsage(t *testing.T) {
 		{[]string{"schema", "--for", "mcp", "--max-safety", "none"}, []string{`unknown safety level "none"`}},
 		{[]string{"schema", "openai"}, []string{`toolhost schema takes no arguments, not "openai"`}},
 	} {
-		o := inProcess(t, c.args...).exits(2).says(c.says...)
+		o := w.bare(c.args...).exits(2).says(c.says...)
 		equal(t, "standard output", o.stdout, "")
 	}
 }

@@ -49,6 +49,7 @@ func TestServiceWithoutHome(t *testing.T) {
 // The unit says what the daemon understands.
 func TestServiceUnit(t *testing.T) {
 	t.Parallel()
+	w := newWorld(t)
 	f, err := os.Open("../../packaging/systemd/toolhost.service")
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +68,7 @@ func TestServiceUnit(t *testing.T) {
 	if len(words) < 2 || words[0] != "/usr/local/bin/toolhost" {
 		t.Fatalf("ExecStart is %q", words)
 	}
-	inProcess(t, append(words[1:], "--help")...).exits(0) // every flag exists
+	w.bare(append(words[1:], "--help")...).exits(0) // every flag exists
 	for _, wrong := range []string{"RestrictNamespaces", "MemoryDenyWriteExecute"} {
 		if _, ok := has[wrong]; ok {
 			t.Errorf("%s breaks plugins", wrong)

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // shipped are the plugins that come with toolhost.
@@ -62,14 +62,15 @@ func TestTour(t *testing.T) {
 	}
 	tour := string(page)
 	w := newWorld(t, shipped...)
-	program := filepath.Join(built.dir, "toolhost")
 	repository, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.configure("plugins:", "  introspection: {sandbox: {level: strict}}", "  execution: {sandbox: {level: strict}}")
 	w.env = append(w.env, session.ConfigVariable+"="+w.config())
-	w.serve("--root", repository, "--grant", "fs:read,exec")
+	scratch := w.root
+	w.root = repository
+	w.serve("--grant", "fs:read,exec")
 	var tools []struct{ Name, Plugin string }
 	w.run("tools", "--json").exits(0).json(&tools)
 	plugins, called := map[string]string{}, map[string]bool{}
@@ -83,18 +84,19 @@ func TestTour(t *testing.T) {
 		}
 		name := strings.Fields(command)[1]
 		called[name] = true
-		command = strings.ReplaceAll(command, "--root bin ", "--root "+w.root+" ")
+		command = strings.ReplaceAll(command, "--root bin ", "--root "+scratch+" ")
 		loads := plugins[name] == "introspection" || plugins[name] == "execution"
 		if testing.Short() && loads {
 			command, _, _ = strings.Cut(command, " --grant ")
 		}
-		cmd := exec.CommandContext(t.Context(), "sh", "-c", program+" "+command+" --plugin-dir "+w.plugins) //nolint:gosec // the README's
-		cmd.Dir, cmd.Env, cmd.WaitDelay = repository, w.env, time.Second
-		out, err := cmd.CombinedOutput()
+		words := exec.CommandContext(t.Context(), "sh", "-c", `printf '%s\0' `+command) //nolint:gosec // the README's
+		words.Dir = repository
+		out := require.Must(words.Output())(t)
+		o := w.run(strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")...)
 		if testing.Short() && loads {
-			equal(t, "the status of "+command, cmd.ProcessState.ExitCode(), exit.Refused)
-		} else if err != nil || len(out) == 0 {
-			t.Errorf("%s: %v\n%s", command, err, out)
+			o.exits(exit.Refused)
+		} else if o.exits(exit.Done); o.stdout+o.stderr == "" {
+			t.Errorf("%s prints nothing", command)
 		}
 	}
 	for _, x := range tools {

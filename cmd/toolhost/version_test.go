@@ -10,9 +10,10 @@ import (
 
 func TestVersion(t *testing.T) {
 	t.Parallel()
-	inProcess(t, "version").exits(0).prints("toolhost "+host.Version, runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)
+	w := newWorld(t)
+	w.bare("version").exits(0).prints("toolhost "+host.Version, runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)
 	var b build
-	inProcess(t, "version", "--json").exits(0).json(&b)
+	w.bare("version", "--json").exits(0).json(&b)
 	equal(t, "the version", b.Version, host.Version)
 	equal(t, "the protocol", b.Protocol, wire.ProtocolVersion)
 }
