@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/plugins/execution/internal/compile"
+	"github.com/toolhost/toolhost/plugins/execution/internal/gocmd"
 	"github.com/toolhost/toolhost/plugins/execution/internal/session"
 	"github.com/toolhost/toolhost/plugins/execution/internal/tempdir"
 	"github.com/toolhost/toolhost/plugins/internal/source"
@@ -16,15 +17,17 @@ import (
 // called. It is safe for concurrent use once it is configured.
 type evaluator struct {
 	runner   runner
+	cache    *gocmd.Cache
 	compiler *compile.Compiler
 	sessions session.Sessions
 	slots    chan struct{} // holds one element for each form that is compiled or run
 }
 
-func newEvaluator() *evaluator {
+func newEvaluator(cache *gocmd.Cache) *evaluator {
 	return &evaluator{
 		runner:   runner{limits: defaultLimits()},
-		compiler: compile.New(""),
+		cache:    cache,
+		compiler: compile.New("", cache),
 		slots:    make(chan struct{}, max(2, runtime.NumCPU())),
 	}
 }
@@ -39,7 +42,7 @@ func (e *evaluator) configure(c pluginsdk.Config) error {
 	if err != nil {
 		return err
 	}
-	e.runner.root, e.runner.limits, e.compiler = string(root), l, compile.New(root)
+	e.runner.root, e.runner.limits, e.compiler = string(root), l, compile.New(root, e.cache)
 	tempdir.Sweep(tempdir.Base())
 	return nil
 }

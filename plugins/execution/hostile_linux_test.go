@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolhost/toolhost/internal/confine"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/execution/internal/tempdir"
 )
 
@@ -27,17 +28,17 @@ func running(word string) (n int) {
 	return n
 }
 
-// confined runs a test in the strongest confinement that there is, and in the
-// weakest.
-func confined(t *testing.T, config string, f func(t *testing.T, p plugin)) {
+// confined runs a form in the strongest confinement that there is, and then in the weakest. It is linked once.
+func confined(t *testing.T, config, text string, ended func(t *testing.T, out result)) {
 	t.Helper()
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip("no setsid here:", err)
 	}
+	path, r := linked(t, config, text)
 	for name, namespaces := range map[string][]confine.Namespaces{"namespace": nil, "group": {confine.NoNamespace}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f(t, openConfined(t, config, namespaces))
+		t.Run(name, func(t *testing.T) { //nolint:paralleltest // both start processes of the same command line
+			r.namespaces = namespaces
+			ended(t, require.Must(r.run(t.Context(), path, t.TempDir()))(t))
 		})
 	}
 }
@@ -46,13 +47,11 @@ func confined(t *testing.T, config string, f func(t *testing.T, p plugin)) {
 // or not it leaves its group. The bomb ends by itself at 255 processes and 45 s.
 func TestForkBomb(t *testing.T) {
 	t.Parallel()
-	confined(t, `{"processes": 24}`, func(t *testing.T, p plugin) {
-		word := "45.0" + strings.ReplaceAll(strings.TrimPrefix(filepath.Base(p.Root), "0"), "/", "")
-		word += map[bool]string{true: "1", false: "2"}[strings.HasSuffix(t.Name(), "group")]
-		bomb := `f() { if [ $1 -gt 0 ]; then f $(($1-1)) & f $(($1-1)) & fi; exec setsid sleep ` + word + `; }; f 7`
-		out := p.eval(t, "exec.Command(\"sh\", \"-c\", `"+bomb+"`).Run()")
-		if out.OK || out.Kind != "processes" || !strings.Contains(out.Message, "more than 24 processes") {
-			t.Errorf("got %s", out.Text())
+	const word = "45.01"
+	bomb := `f() { if [ $1 -gt 0 ]; then f $(($1-1)) & f $(($1-1)) & fi; exec setsid sleep ` + word + `; }; f 7`
+	confined(t, `{"processes": 24}`, "exec.Command(\"sh\", \"-c\", `"+bomb+"`).Run()", func(t *testing.T, out result) {
+		if out.kind != "processes" || !strings.Contains(out.message, "more than 24 processes") {
+			t.Errorf("got %+v", out)
 		}
 		if n := running(word); n != 0 {
 			t.Errorf("%d processes live on", n)
@@ -64,18 +63,17 @@ func TestForkBomb(t *testing.T) {
 // hold up the count. It ends by itself after a minute.
 func TestNamespaceCannotBeForged(t *testing.T) {
 	t.Parallel()
-	confined(t, `{"processes": 8, "time": "20s"}`, func(t *testing.T, p plugin) {
-		out := p.eval(t, `exe, _ := os.Executable()
-dir := filepath.Dir(exe)
+	const text = `dir := filepath.Dir(os.TempDir())
 os.Remove(filepath.Join(dir, "space"))
 syscall.Mkfifo(filepath.Join(dir, "space"), 0o600)
 os.RemoveAll(filepath.Join(dir, "report"))
 fmt.Println(syscall.Mkfifo(filepath.Join(dir, "report"), 0o600))
 var c *exec.Cmd
 for range 16 { c = exec.Command("sleep", "60"); c.Start() }
-c.Wait()`)
-		if out.OK || out.Kind != "processes" {
-			t.Errorf("got %s", out.Text())
+c.Wait()`
+	confined(t, `{"processes": 8, "time": "20s"}`, text, func(t *testing.T, out result) {
+		if out.kind != "processes" {
+			t.Errorf("got %+v", out)
 		}
 	})
 }
@@ -83,12 +81,11 @@ c.Wait()`)
 // What a program leaves behind ends with it, even in its own session.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
-	confined(t, "", func(t *testing.T, p plugin) {
-		word := "46.0" + map[bool]string{true: "1", false: "2"}[strings.HasSuffix(t.Name(), "group")]
-		p.must(t, `exec.Command("setsid", "sleep", "`+word+`").Start()`)
-		p.must(t, `exec.Command("sleep", "`+word+`").Start()`)
-		if n := running(word); n != 0 {
-			t.Errorf("%d processes live on", n)
+	const word = "46.01"
+	const text = `fmt.Println(exec.Command("setsid", "sleep", "` + word + `").Start(), exec.Command("sleep", "` + word + `").Start())`
+	confined(t, "", text, func(t *testing.T, out result) {
+		if n := running(word); n != 0 || out.stdout != "<nil> <nil>\n" {
+			t.Errorf("%d processes live on: %+v", n, out)
 		}
 	})
 }
@@ -138,10 +135,10 @@ func TestDescriptors(t *testing.T) {
 // A program has its own session, and so no terminal, whoever started the plugin.
 func TestSession(t *testing.T) {
 	t.Parallel()
-	confined(t, "", func(t *testing.T, p plugin) {
-		out := p.must(t, "sid, _, err := syscall.RawSyscall(syscall.SYS_GETSID, 0, 0, 0)\nfmt.Print(int(sid) == os.Getpid(), err)")
-		if !strings.HasPrefix(out.Stdout, "true") {
-			t.Errorf("it leads its session: %s", out.Stdout)
+	const text = "sid, _, err := syscall.RawSyscall(syscall.SYS_GETSID, 0, 0, 0)\nfmt.Print(int(sid) == os.Getpid(), err)"
+	confined(t, "", text, func(t *testing.T, out result) {
+		if !strings.HasPrefix(out.stdout, "true") {
+			t.Errorf("it leads its session: %+v", out)
 		}
 	})
 }
@@ -175,16 +172,14 @@ func TestBox(t *testing.T) {
 			strconv.Quote(attempt) + ", err) }\n"
 	}
 	p := fresh(t, map[string]string{"kept": "kept"})
-	if out := p.must(t, form+`fmt.Println("all were tried")`); out.Stdout != "all were tried\n" {
-		t.Errorf("it is not kept from: %s", out.Text())
-	}
-	out := p.must(t, second+`unset := second(os.ReadFile("/usr/share/zoneinfo/UTC"))
+	form += `fmt.Println("all were tried")
+		unset := second(os.ReadFile("/usr/share/zoneinfo/UTC"))
 		if os.IsNotExist(unset) {
 			unset = nil
 		}
-		fmt.Print(os.WriteFile(filepath.Join(os.TempDir(), "x"), nil, 0o600), second(os.ReadFile("kept")), unset)`)
-	if out.Stdout != "<nil> <nil> <nil>" {
-		t.Errorf("what it may do: %s", out.Text())
+		fmt.Print(os.WriteFile(filepath.Join(os.TempDir(), "x"), nil, 0o600), second(os.ReadFile("kept")), unset)`
+	if out := p.must(t, form); out.Stdout != "all were tried\n<nil> <nil> <nil>" {
+		t.Errorf("what it is not kept from, and what it may do: %s", out.Text())
 	}
 	p = fresh(t, nil, `{"confine": false}`)
 	if out := p.must(t, `fmt.Print(exec.Command("true").Run(), os.WriteFile("made", nil, 0o600))`); out.Stdout != "<nil> <nil>" {

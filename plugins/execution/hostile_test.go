@@ -95,13 +95,12 @@ func TestEndlessLoop(t *testing.T) {
 // answer.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
-	p := sharedShop(t)
-	p.is(t, "1", "1", "int")
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	path, r := linked(t, "", "fmt.Println(\"so far\")\ntime.Sleep(time.Hour)")
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
 	defer cancel()
-	res, err := p.Execute(ctx, p.NewCall(t, "eval_form", args{"form": "fmt.Println(\"so far\")\ntime.Sleep(time.Hour)"}))
-	if err != nil || !res.IsError || !strings.Contains(res.Text(), "so far") {
-		t.Errorf("got %s, %v", res.Text(), err)
+	out, err := r.run(ctx, path, t.TempDir())
+	if err != nil || out.kind != "time" || out.stdout != "so far\n" || ctx.Err() != nil {
+		t.Errorf("got %+v, %v", out, err)
 	}
 }
 

@@ -32,6 +32,7 @@ package main
 import (
 	"context"
 
+	"github.com/toolhost/toolhost/plugins/execution/internal/gocmd"
 	"github.com/toolhost/toolhost/plugins/execution/internal/process"
 	"github.com/toolhost/toolhost/plugins/internal/gocache"
 	"github.com/toolhost/toolhost/plugins/internal/gocode"
@@ -42,7 +43,7 @@ import (
 func main() {
 	process.BecomeProgram()
 	gocache.Main()
-	e := newEvaluator()
+	e := newEvaluator(&gocmd.Cache{})
 	pluginsdk.Plugin{
 		Name:         "execution",
 		Version:      "0.1.0",

@@ -7,8 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolhost/toolhost/internal/confine"
+	"github.com/toolhost/toolhost/internal/test/require"
+	"github.com/toolhost/toolhost/plugins/execution/internal/compile"
+	"github.com/toolhost/toolhost/plugins/execution/internal/gocmd"
 	"github.com/toolhost/toolhost/plugins/execution/internal/process"
+	"github.com/toolhost/toolhost/plugins/execution/internal/session"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 	"github.com/toolhost/toolhost/pluginsdk"
 )
@@ -37,28 +40,30 @@ type plugin struct{ workspacetest.Tools }
 
 type args = workspacetest.Args
 
+// listed has what the go command said of the standard library: once for all tests.
+var listed gocmd.Cache
+
+func evaluatorAt(t testing.TB, root, config string) *evaluator {
+	t.Helper()
+	e := newEvaluator(&listed)
+	require.NoError(t, e.configure(pluginsdk.Config{Root: root, JSON: json.RawMessage(config)}))
+	return e
+}
+
 func open(t testing.TB, root, config string) plugin {
 	t.Helper()
-	return openWith(t, newEvaluator(), root, config)
+	return plugin{workspacetest.New(t, root, tools(evaluatorAt(t, root, config))...)}
 }
 
-// openConfined returns the plugin on an empty workspace, with namespaces to try. Its programs may
-// start others.
-func openConfined(t testing.TB, config string, namespaces []confine.Namespaces) plugin {
+// linked links a form on an empty workspace, and returns what runs it, which lets it start others.
+func linked(t *testing.T, config, text string) (path string, r runner) {
 	t.Helper()
-	e := newEvaluator()
-	e.runner.namespaces = namespaces
-	p := openWith(t, e, t.TempDir(), config)
-	e.runner.limits.Confine = false
-	return p
-}
-
-func openWith(t testing.TB, e *evaluator, root, config string) plugin {
-	t.Helper()
-	if err := e.configure(pluginsdk.Config{Root: root, JSON: json.RawMessage(config)}); err != nil {
-		t.Fatal(err)
-	}
-	return plugin{workspacetest.New(t, root, tools(e)...)}
+	e := evaluatorAt(t, t.TempDir(), config)
+	c := e.compiler.Start(&session.Session{}, t.TempDir())
+	require.NoError(t, c.Check(t.Context(), compile.Request{Form: text}))
+	r = e.runner
+	r.limits.Confine = false
+	return require.Must(c.Build(t.Context()))(t), r
 }
 
 // fresh returns the plugin on a workspace with files.

@@ -20,9 +20,8 @@ type Compiler struct {
 	Scrubber *gocmd.Scrubber
 }
 
-// New returns a compiler for the workspace at root.
-func New(root source.Root) *Compiler {
-	cache := &gocmd.Cache{}
+// New returns a compiler for the workspace at root. What the cache has of other workspaces stays in it.
+func New(root source.Root, cache *gocmd.Cache) *Compiler {
 	return &Compiler{
 		cache:    cache,
 		Finder:   &target.Finder{Root: root, Cache: cache},

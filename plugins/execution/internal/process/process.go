@@ -71,7 +71,10 @@ const (
 )
 
 const (
+	// usageInterval is between two looks at what is used, or usageShare of what a look takes: it takes longer
+	// the more processes the machine has, whosever they are.
 	usageInterval = 50 * time.Millisecond
+	usageShare    = 20
 	// outputGrace is how long output may stay open when the process has ended.
 	outputGrace = 2 * time.Second
 )
@@ -216,10 +219,11 @@ func (p *Process) watch(ctx context.Context, cmd *exec.Cmd, ended <-chan struct{
 		defer timer.Stop()
 		over = timer.C
 	}
-	tick := time.NewTicker(usageInterval)
-	defer tick.Stop()
-	var reason Excess                             // why it was told to quit
-	found, looking := make(chan Excess, 1), false // whatever holds up a look, the time is bounded
+	look := time.NewTimer(usageInterval)
+	defer look.Stop()
+	var reason Excess             // why it was told to quit
+	found := make(chan Excess, 1) // whatever holds up a look, the time is bounded
+	var began time.Time           // of the look
 	for {
 		var why Excess
 		select {
@@ -234,13 +238,11 @@ func (p *Process) watch(ctx context.Context, cmd *exec.Cmd, ended <-chan struct{
 				reason, over = why, time.After(p.Quit)
 				continue
 			}
-		case <-tick.C:
-			if !looking {
-				looking = true
-				go func() { found <- p.excess() }()
-			}
+		case <-look.C:
+			began = time.Now()
+			go func() { found <- p.excess() }()
 		case why = <-found:
-			looking = false
+			look.Reset(max(usageInterval, usageShare*time.Since(began)))
 		}
 		if why != "" {
 			kill(cmd.Process)
