@@ -40,12 +40,13 @@ func shippedPlugins(t *testing.T) shipped {
 	dir := require.Must(os.MkdirTemp("", "worktest-shipped-"))(t)
 	atEnd = append(atEnd, func() { _ = os.RemoveAll(dir) })
 	s := shipped{filepath.Join(dir, "plugins"), filepath.Join(dir, "caches")}
-	if built := os.Getenv(shippedVariable); built != "" {
-		s.plugins = built
+	if there := os.Getenv(shippedVariable); there != "" {
+		s.plugins = there
 	} else {
 		require.NoError(t, errors.Join(os.Chmod(dir, 0o755), os.Mkdir(s.plugins, 0o755))) //nolint:gosec // another user has to get there
+		built := binaries.Build(t, "plugins/fs", "plugins/buffer", "plugins/introspection", "plugins/execution")
 		for _, name := range []string{"fs", "buffer", "introspection", "execution"} {
-			binaries.Install(t, filepath.Join(binaries.Build(t, "plugins/"+name), name), filepath.Join(s.plugins, name))
+			binaries.Install(t, filepath.Join(built, name), filepath.Join(s.plugins, name))
 		}
 	}
 	shippedHere = s

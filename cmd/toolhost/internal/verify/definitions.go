@@ -2,14 +2,12 @@ package verify
 
 import (
 	"context"
-	"encoding/json"
-	"maps"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/internal/jsontree"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
@@ -119,7 +117,7 @@ func definitionChecks() []Check {
 				if why := only(tool.Definition{Sensitive: d.def.Sensitive}); why != "" {
 					return why
 				}
-				known := propertiesOf(d.GetInputSchemaJson())
+				known := jsontree.PropertyNames(d.GetInputSchemaJson())
 				for _, name := range d.GetSensitive() {
 					if !known[name] {
 						return "it has no argument " + sanitize.Quote(name, 60)
@@ -168,33 +166,4 @@ func wrong(d tool.Definition) string {
 		return why
 	}
 	return text
-}
-
-// propertiesOf returns the names of all properties, at any depth: a sensitive name counts anywhere.
-func propertiesOf(schema []byte) map[string]bool {
-	out := map[string]bool{}
-	var root any
-	if json.Unmarshal(schema, &root) != nil {
-		return out
-	}
-	var visit func(any)
-	visit = func(v any) {
-		switch v := v.(type) {
-		case map[string]any:
-			if of, ok := v["properties"].(map[string]any); ok {
-				for _, name := range slices.Sorted(maps.Keys(of)) {
-					out[name] = true
-				}
-			}
-			for _, part := range v {
-				visit(part)
-			}
-		case []any:
-			for _, part := range v {
-				visit(part)
-			}
-		}
-	}
-	visit(root)
-	return out
 }
