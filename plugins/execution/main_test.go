@@ -55,10 +55,10 @@ func open(t testing.TB, root, config string) plugin {
 	return plugin{workspacetest.New(t, root, tools(evaluatorAt(t, root, config))...)}
 }
 
-// linked links a form on an empty workspace, and returns what runs it, which lets it start others.
+// linked links a form in the shop, and returns what runs it, which lets it start others.
 func linked(t *testing.T, config, text string) (path string, r runner) {
 	t.Helper()
-	e := evaluatorAt(t, t.TempDir(), config)
+	e := evaluatorAt(t, sharedShop(t).Root, config)
 	c := e.compiler.Start(&session.Session{}, t.TempDir())
 	require.NoError(t, c.Check(t.Context(), compile.Request{Form: text}))
 	r = e.runner

@@ -71,10 +71,11 @@ const (
 )
 
 const (
-	// usageInterval is between two looks at what is used, or usageShare of what a look takes: it takes longer
+	// Between two looks at what is used is usageShare of what a look takes, within bounds: it takes longer
 	// the more processes the machine has, whosever they are.
-	usageInterval = 50 * time.Millisecond
-	usageShare    = 20
+	usageInterval   = 50 * time.Millisecond
+	longestInterval = 250 * time.Millisecond
+	usageShare      = 20
 	// outputGrace is how long output may stay open when the process has ended.
 	outputGrace = 2 * time.Second
 )
@@ -242,7 +243,7 @@ func (p *Process) watch(ctx context.Context, cmd *exec.Cmd, ended <-chan struct{
 			began = time.Now()
 			go func() { found <- p.excess() }()
 		case why = <-found:
-			look.Reset(max(usageInterval, usageShare*time.Since(began)))
+			look.Reset(min(max(usageInterval, usageShare*time.Since(began)), longestInterval))
 		}
 		if why != "" {
 			kill(cmd.Process)
