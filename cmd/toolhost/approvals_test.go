@@ -12,14 +12,8 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 )
 
-// waitingCall is a command whose call waits in the daemon's queue.
-type waitingCall struct {
-	*underway
-	ended <-chan outcome
-}
-
 // queued starts a command, and returns the question that it puts into the daemon's queue.
-func (w *world) queued(args ...string) (*waitingCall, approval.Question) {
+func (w *world) queued(args ...string) (*underway, approval.Question) {
 	w.t.Helper()
 	known := map[string]bool{}
 	found := make(chan approval.Question, 1)
@@ -42,16 +36,10 @@ func (w *world) queued(args ...string) (*waitingCall, approval.Question) {
 			return errFound
 		})
 	}()
-	u := &underway{t: w.t, cmd: w.command(append(args, "--plugin-dir", w.plugins)...)}
-	u.cmd.Stdout, u.cmd.Stderr = &u.stdout, &u.stderr
-	if err := u.cmd.Start(); err != nil {
-		w.t.Fatal(err)
-	}
-	ended := make(chan outcome, 1)
-	go func() { ended <- u.wait() }()
+	process, ended := w.start("", append(args, "--plugin-dir", w.plugins)...)
 	select {
 	case q := <-found:
-		return &waitingCall{u, ended}, q
+		return &underway{t: w.t, process: process, ended: ended}, q
 	case o := <-ended:
 		w.t.Fatalf("it ended, and nothing was asked: %s%s", o.stdout, o.stderr)
 	case err := <-followed:
@@ -98,7 +86,7 @@ func TestApprovals(t *testing.T) {
 
 	// The caller takes its question away.
 	u, q = w.queued("call", "play.danger", "--arg", "text=three")
-	if err := u.cmd.Process.Signal(os.Interrupt); err != nil {
+	if err := u.process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
 	(<-u.ended).exits(exit.Ended)
@@ -159,7 +147,7 @@ func TestApprovalsOfAnotherProcess(t *testing.T) {
 	(<-u.ended).exits(exit.Refused).says("Approval denied for tool: play.danger: no")
 
 	u, q = w.queued(own...)
-	if err := u.cmd.Process.Kill(); err != nil {
+	if err := u.process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	<-u.ended

@@ -63,7 +63,7 @@ func TestCallStreams(t *testing.T) {
 				if err := os.WriteFile(source, []byte("all of it"), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				o := u.wait().exits(exit.Done)
+				o := (<-u.ended).exits(exit.Done)
 				if flag == "--json" {
 					o.prints(`"content": "all of it\nthat was it"`)
 				} else {

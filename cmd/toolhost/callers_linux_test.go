@@ -61,12 +61,14 @@ func (o *other) path(name string) string { return filepath.Join(o.base, name) }
 // as runs the command as a user; 0: as the daemon's.
 func (o *other) as(uid uint32, words ...string) outcome {
 	o.t.Helper()
-	cmd := o.command(append(words, "--config", o.path("toolhost.yaml"))...)
-	cmd.Path, cmd.Dir = o.path("toolhost"), o.root
-	if uid != 0 {
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + o.path("home/"+string(rune('a'+uid%26))), "TOOLHOST_CACHE_DIR=off"}
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	words = append(words, "--config", o.path("toolhost.yaml"))
+	if uid == 0 {
+		return o.bare(words...)
 	}
+	cmd := o.command(words...)
+	cmd.Path = o.path("toolhost")
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + o.path("home/"+string(rune('a'+uid%26))), "TOOLHOST_CACHE_DIR=off"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 	return o.finish(cmd)
 }
 

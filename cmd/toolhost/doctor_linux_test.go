@@ -293,10 +293,10 @@ func TestDoctorSandbox(t *testing.T) {
 // sick runs the command after a script, in namespaces of its own if there is one.
 func (w *world) sick(t *testing.T, script string, args ...string) outcome {
 	t.Helper()
-	c := w.command(args...)
 	if script == "" {
-		return w.finish(c)
+		return w.bare(args...)
 	}
+	c := w.command(args...)
 	const noPlace = 99 // the exit status if the system gives no such place
 	sh := "{ " + script + `; } >/dev/null 2>&1 || exit 99; exec "$0" "$@"`
 	cmd := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", sh}, c.Args...)...)

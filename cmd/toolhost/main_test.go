@@ -169,7 +169,8 @@ func (w *world) command(args ...string) *exec.Cmd {
 // bare runs the command with nothing but these words.
 func (w *world) bare(args ...string) outcome {
 	w.t.Helper()
-	return w.inRunner("", args...)
+	_, ended := w.start("", args...)
+	return <-ended
 }
 
 // run runs the command on this world's plugins.
@@ -181,7 +182,8 @@ func (w *world) run(args ...string) outcome {
 // runWith is run with a text on standard input.
 func (w *world) runWith(stdin string, args ...string) outcome {
 	w.t.Helper()
-	return w.inRunner(stdin, append(args, "--plugin-dir", w.plugins)...)
+	_, ended := w.start(stdin, append(args, "--plugin-dir", w.plugins)...)
+	return <-ended
 }
 
 func (w *world) finish(cmd *exec.Cmd) outcome {

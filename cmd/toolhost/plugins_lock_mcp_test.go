@@ -25,11 +25,12 @@ func TestLockHasServers(t *testing.T) {
 	describe("Repeats a text.")
 	w.write("toolhost.yaml", `mcp_servers:
   files: {command: `+filepath.Join(built.dir, "mcpserver")+`, args: ["-describe", `+about+`, echo]}
-tools: {files.echo: {safety: safe}}
+  two: {command: `+filepath.Join(built.dir, "mcpserver")+`, args: [echo]}
+tools: {files.echo: {safety: safe}, two.echo: {safety: safe}}
 `)
 	named := []string{"--config", filepath.Join(w.root, "toolhost.yaml")}
 	run := func(args ...string) outcome { t.Helper(); return w.run(append(args, named...)...) }
-	run("plugins", "lock").exits(exit.Done).prints("files: not pinned, found sha256:", "1 plugins are pinned")
+	run("plugins", "lock").exits(exit.Done).prints("files: not pinned, found sha256:", "2 plugins are pinned")
 	content, err := os.ReadFile(filepath.Join(w.root, "toolhost.lock"))
 	if err != nil || !strings.Contains(string(content), "\nfiles identity sha256:") || !strings.Contains(string(content), `"description":"Repeats a text."`) {
 		t.Errorf("%v:\n%s", err, content)
@@ -45,7 +46,8 @@ tools: {files.echo: {safety: safe}}
 		t.Errorf("the report has %+v", report.Differences)
 	}
 	run("plugins", "lock", "--check").exits(exit.Failed).prints(change)
-	run("call", "files.echo", `{"text":"x"}`).exits(exit.Unavailable).says(change, "toolhost plugins lock")
+	run("call", "files.echo", `{"text":"x"}`).exits(exit.Unavailable).says(change, "toolhost.lock", "toolhost plugins lock")
+	run("call", "two.echo", `{"text":"x"}`).exits(exit.Done)
 	run("plugins", "lock").exits(exit.Done).prints(change)
 	run("call", "files.echo", `{"text":"x"}`).exits(exit.Done).prints("x")
 
@@ -53,4 +55,6 @@ tools: {files.echo: {safety: safe}}
 	config := w.mcpConfig(map[string]any{"more": mcpServer("echo")})
 	run("call", "more.echo", "{}", "--yes", config).exits(exit.Unavailable).says("plugin more does not run", "not pinned")
 	run("call", "files.echo", `{"text":"x"}`, config).exits(exit.Done).prints("x")
+	run("plugins", "lock", config).exits(exit.Done)
+	run("call", "more.echo", "{}", "--yes", config).exits(exit.Done)
 }

@@ -44,24 +44,27 @@ var idle struct {
 	runners []*runner
 }
 
-// inRunner runs the command in a runner.
-func (w *world) inRunner(stdin string, args ...string) outcome {
+// start runs the command in a runner, whose process is the command's for signals until it has ended.
+func (w *world) start(stdin string, args ...string) (*os.Process, <-chan outcome) {
 	w.t.Helper()
-	r := takeRunner(w.t)
-	defer time.AfterFunc(5*time.Minute, func() { _ = r.cmd.Process.Kill() }).Stop()
-	var got finished
-	err := r.to.Encode(commandLine{args, w.env, w.root, stdin})
-	if err == nil {
-		err = r.out.Decode(&got)
-	}
-	if err != nil {
-		_ = r.cmd.Process.Kill()
-		w.t.Fatalf("toolhost %q: %v, %v", args, err, r.cmd.Wait())
-	}
-	idle.Lock()
-	defer idle.Unlock()
-	idle.runners = append(idle.runners, r)
-	return outcome{w.t, args, got.Stdout, got.Stderr, got.Status}
+	r, ended := takeRunner(w.t), make(chan outcome, 1)
+	require.NoError(w.t, r.to.Encode(commandLine{args, w.env, w.root, stdin}))
+	go func() {
+		defer time.AfterFunc(5*time.Minute, func() { _ = r.cmd.Process.Kill() }).Stop()
+		var got finished
+		if r.out.Decode(&got) == nil {
+			idle.Lock()
+			idle.runners = append(idle.runners, r)
+			idle.Unlock()
+		} else {
+			_ = r.cmd.Wait() // the status tells
+			if got.Status = r.cmd.ProcessState.ExitCode(); got.Status >= 0 {
+				w.t.Errorf("toolhost %q has ended its process: %v", args, r.cmd.ProcessState)
+			}
+		}
+		ended <- outcome{w.t, args, got.Stdout, got.Stderr, got.Status}
+	}()
+	return r.cmd.Process, ended
 }
 
 func takeRunner(t *testing.T) *runner {

@@ -1,39 +1,30 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // underway is a command whose call has begun.
 type underway struct {
-	t              *testing.T
-	cmd            *exec.Cmd
-	stdout, stderr bytes.Buffer
-	fifo           *os.File // has an end when the tool has let go of it
+	t       *testing.T
+	process *os.Process
+	ended   <-chan outcome
+	fifo    *os.File // has an end when the tool has let go of it
 }
 
 // startCall runs a command, and waits until its tool has opened the FIFO.
 func (w *world) startCall(fifo string, args ...string) *underway {
 	w.t.Helper()
-	u := &underway{t: w.t, cmd: w.command(append(args, "--arg", "fifo="+fifo, "--plugin-dir", w.plugins)...)}
-	u.cmd.Stdout, u.cmd.Stderr = &u.stdout, &u.stderr
-	if err := u.cmd.Start(); err != nil {
-		w.t.Fatal(err)
-	}
-	var err error
-	if u.fifo, err = os.Open(fifo); err != nil {
-		w.t.Fatal(err)
-	}
+	process, ended := w.start("", append(args, "--arg", "fifo="+fifo, "--plugin-dir", w.plugins)...)
+	u := &underway{w.t, process, ended, require.Must(os.Open(fifo))(w.t)}
 	w.t.Cleanup(func() { _ = u.fifo.Close() })
 	return u
 }
@@ -44,16 +35,6 @@ func (u *underway) over() {
 	if _, err := io.Copy(io.Discard, u.fifo); err != nil {
 		u.t.Error(err)
 	}
-}
-
-// wait waits for the command.
-func (u *underway) wait() outcome {
-	u.t.Helper()
-	var failed *exec.ExitError
-	if err := u.cmd.Wait(); err != nil && !errors.As(err, &failed) {
-		u.t.Fatal(err)
-	}
-	return outcome{u.t, u.cmd.Args[1:], u.stdout.String(), u.stderr.String(), u.cmd.ProcessState.ExitCode()}
 }
 
 // A daemon that is told to end lets a call end, and takes no other.
@@ -71,7 +52,7 @@ func TestDaemonDrains(t *testing.T) {
 	if err := os.WriteFile(until, []byte("let go"), 0); err != nil {
 		t.Fatal(err)
 	}
-	u.wait().exits(0).prints("let go").says("using the daemon")
+	(<-u.ended).exits(0).prints("let go").says("using the daemon")
 	for line := range s.lines {
 		s.said = append(s.said, line)
 	}
@@ -91,7 +72,7 @@ func TestDaemonDrainsNoLongerThanItMay(t *testing.T) {
 	u := w.startCall(newFIFO(t), "call", "play.wait", "--json")
 	s.ends(syscall.SIGTERM, 0)
 	var out host.Outcome
-	u.wait().exits(7).json(&out)
+	(<-u.ended).exits(7).json(&out)
 	equal(t, "the code", out.Error.Code, tool.CodeCanceled)
 	u.over()
 }
@@ -103,10 +84,10 @@ func TestCallerOfADaemonGoesAway(t *testing.T) {
 	w.serve()
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
 		u := w.startCall(newFIFO(t), "call", "play.wait", "--json")
-		if err := u.cmd.Process.Signal(sig); err != nil {
+		if err := u.process.Signal(sig); err != nil {
 			t.Fatal(err)
 		}
-		o := u.wait()
+		o := <-u.ended
 		if sig != syscall.SIGKILL {
 			var out host.Outcome
 			o.exits(7).json(&out)
@@ -125,7 +106,7 @@ func TestDaemonDiesInACall(t *testing.T) {
 	u := w.startCall(newFIFO(t), "call", "play.wait", "--json")
 	s.ends(syscall.SIGKILL, -1)
 	var out host.Outcome
-	u.wait().exits(6).says("ended, or stopped answering, while it ran play.wait", "the outcome of the call is not known").json(&out)
+	(<-u.ended).exits(6).says("ended, or stopped answering, while it ran play.wait", "the outcome of the call is not known").json(&out)
 	equal(t, "the code", out.Error.Code, tool.CodeUnavailable)
 	u.over()
 	// Another one takes its place, and clears up.
