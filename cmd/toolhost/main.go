@@ -52,7 +52,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 	s := session.New(stdin, stdout, stderr)
 	accepted := false // cobra has accepted the command line
-	root := newRootCommand(s, func() { accepted = true })
+	root := newRootCommand(s, func() { accepted = true }, args...)
 	root.SetArgs(append([]string{}, args...)) // for nil, cobra would take os.Args
 	cmd, err := root.ExecuteContextC(ctx)
 	switch {

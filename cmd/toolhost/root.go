@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,9 +30,27 @@ Exit status:
 With --json, standard output has JSON only. If a command fails, that is an object
 with the member error, which has code, message and hint.`
 
-// newRootCommand returns the command with all its subcommands. It calls accepted before a
-// subcommand runs.
-func newRootCommand(s *session.Session, accepted func()) *cobra.Command {
+// subcommand is a command below the root.
+type subcommand struct {
+	name  string
+	reads reads
+	make  func(*session.Session) *cobra.Command
+}
+
+var subcommands = []subcommand{
+	{"tools", orDaemon, newToolsCommand}, {"call", orDaemon, newCallCommand}, {"schema", orDaemon, newSchemaCommand},
+	{"plugins", orDaemon, newPluginsCommand}, {"mcp", orDaemon, newMCPCommand}, {"audit", orDaemon, newAuditCommand},
+	{"session", orDaemon, newSessionCommand}, {"calls", orDaemon, newCallsCommand},
+	{"serve", itself, newServeCommand}, {"sync", itself, newSyncCommand},
+	{"status", "", newStatusCommand}, {"reload", "", newReloadCommand}, {"stop", "", newStopCommand},
+	{"token", "", newTokenCommand}, {"approvals", "", newApprovalsCommand}, {"fleet", "", newFleetCommand},
+	{"plugin", "", newPluginCommand}, {"config", "", newConfigCommand}, {"trust", "", newTrustCommand},
+	{"demo", "", newDemoCommand}, {"doctor", "", newDoctorCommand}, {"version", "", newVersionCommand},
+}
+
+// newRootCommand returns the command with all its subcommands, or, if args begin with the name of
+// one, with that one: the others would only take time. It calls accepted before a subcommand runs.
+func newRootCommand(s *session.Session, accepted func(), args ...string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "toolhost",
 		Short: "Run plugins that serve tools for agents",
@@ -60,15 +79,15 @@ func newRootCommand(s *session.Session, accepted func()) *cobra.Command {
 		},
 	}
 	s.Flags.Bind(root)
-	root.AddCommand(orDaemon.mark(
-		newToolsCommand(s), newCallCommand(s), newSchemaCommand(s), newPluginsCommand(s), newMCPCommand(s), newAuditCommand(s),
-		newSessionCommand(s), newCallsCommand(s),
-	)...)
-	root.AddCommand(itself.mark(newServeCommand(s), newSyncCommand(s))...)
-	root.AddCommand(
-		newStatusCommand(s), newReloadCommand(s), newStopCommand(s), newTokenCommand(s), newApprovalsCommand(s), newFleetCommand(s),
-		newPluginCommand(s), newConfigCommand(s), newTrustCommand(s), newDemoCommand(s), newDoctorCommand(s), newVersionCommand(s),
-	)
+	named := -1
+	if len(args) > 0 {
+		named = slices.IndexFunc(subcommands, func(c subcommand) bool { return c.name == args[0] })
+	}
+	for i, c := range subcommands {
+		if named < 0 || i == named {
+			root.AddCommand(c.reads.mark(c.make(s))...)
+		}
+	}
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	setHelp(s, root)
