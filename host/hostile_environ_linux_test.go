@@ -37,7 +37,7 @@ func beBloated() {
 // startBloated starts such a process; nil attributes: of this user.
 func startBloated(t *testing.T, attr *syscall.SysProcAttr) *exec.Cmd {
 	t.Helper()
-	self := plugintest.Install(t, openDir(t), "bloated-other")
+	self := plugintest.InstallSelf(t, openDir(t), "bloated-other")
 	cmd := exec.Command(self) //nolint:noctx // the test ends it
 	cmd.Env, cmd.SysProcAttr, cmd.Dir = []string{bloatedEnviron + "=1"}, attr, "/"
 	stdin, err := cmd.StdinPipe()

@@ -77,7 +77,7 @@ func TestHostileForkBomb(t *testing.T) {
 		}
 	}
 	plugintest.Install(t, dir, string(hostile.ForkBomb))
-	h.Path = plugintest.Install(t, openDir(t), "host")
+	h.Path = plugintest.InstallSelf(t, openDir(t), "host")
 	if err := exec.CommandContext(t.Context(), "/bin/sh", "-c", "sleep 0").Run(); err != nil {
 		t.Skip("no shell here:", err)
 	}

@@ -6,13 +6,11 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/internal/test/hostile"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
-	"github.com/toolhost/toolhost/internal/test/toolserver"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-func TestMain(m *testing.M) { plugintest.Main(m, hostile.Modes(), examplePlugins, toolserver.Modes()) }
+func TestMain(m *testing.M) { plugintest.Main(m, examplePlugins) }
 
 // ceiling bounds what should take milliseconds, on a machine that is busy.
 const ceiling = 30 * time.Second

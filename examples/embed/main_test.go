@@ -19,8 +19,7 @@ const serveMCP = "serve-mcp"
 
 func TestMain(m *testing.M) {
 	if os.Args[len(os.Args)-1] != serveMCP {
-		plugintest.Main(m)
-		return
+		os.Exit(m.Run())
 	}
 	if err := mcptest.Server().Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -17,10 +17,8 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
-	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // A host of a test can be a process of its own, this binary with nodeVariable set.
@@ -39,14 +37,14 @@ func TestMain(m *testing.M) {
 	if fleet.IsSimulated() {
 		return
 	}
-	if text := os.Getenv(nodeVariable); text != "" && os.Getenv(wire.CookieKey) == "" {
+	if text := os.Getenv(nodeVariable); text != "" {
 		if err := runNode(text); err != nil {
 			fmt.Println("error:", err)
 			os.Exit(1)
 		}
 		return
 	}
-	plugintest.Main(m)
+	os.Exit(m.Run())
 }
 
 // runNode shares two tools that write each call into the ledger, until its standard input ends.

@@ -236,6 +236,7 @@ func TestSessionOfHostOutOfReach(t *testing.T) { //nolint:paralleltest // bubble
 			t.Error(err)
 		}
 		_ = c.Fleet.Close(t.Context())
+		require.Eventually(t, "the other host to be gone", func() bool { return a.state("c") == "" })
 		p.lose(nil)
 		a.shared(t, "lively.visit", 1, 1)
 		visit(t, patient, "2 of 2")

@@ -8,13 +8,14 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/host/plugin"
-	"github.com/toolhost/toolhost/internal/test/hostile"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
-	"github.com/toolhost/toolhost/internal/test/toolserver"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-func TestMain(m *testing.M) { plugintest.Main(m, hostile.Modes(), toolserver.Modes()) }
+// ownModes are plugins that only these tests have.
+var ownModes = map[plugintest.Mode]func(){}
+
+func TestMain(m *testing.M) { plugintest.Main(m, ownModes) }
 
 // ceiling bounds what should take milliseconds, on a machine that is busy.
 const ceiling = 30 * time.Second

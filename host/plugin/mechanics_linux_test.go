@@ -34,9 +34,7 @@ func init() {
 	if len(os.Args) == 2 && os.Args[1] == descendant {
 		beDescendant()
 	}
-	if strings.HasPrefix(filepath.Base(os.Args[0]), string(escaper)) {
-		pluginsdk.Main(escapes()...)
-	}
+	ownModes[escaper] = func() { pluginsdk.Main(escapes()...) }
 }
 
 // beDescendant tells its process number, as the host knows it, and stays.

@@ -31,9 +31,13 @@ const Module = "github.com/toolhost/toolhost"
 // Build builds programs and returns the directory that they are in, which others share: it is one
 // for each checkout and set of flags, and no test writes to it ([Install]). A package is named by its
 // path below the root of the module, such as "cmd/toolhost". Those of internal/test/others are built alone.
-// GOFLAGS and CGO_ENABLED count: with -race and cgo the programs look for races, too.
+// GOFLAGS and CGO_ENABLED count: with -race and cgo the programs look for races, too. If there is a
+// TOOLHOST_TEST_BINARIES, it is a directory that has them already.
 func Build(t testing.TB, packages ...string) string {
 	t.Helper()
+	if built := os.Getenv("TOOLHOST_TEST_BINARIES"); built != "" {
+		return built
+	}
 	key := fmt.Sprint(packages)
 	mu.Lock()
 	if builds[key] == nil {

@@ -126,7 +126,8 @@ func output(name string, args ...string) (string, error) {
 var also = map[string]*regexp.Regexp{
 	"cmd/toolhost":              regexp.MustCompile(`^(plugins|docs|examples|packaging|internal/test/others)/|\.md$`),
 	"examples/both":             regexp.MustCompile(`^examples/both/`),
-	"host":                      regexp.MustCompile(`^README\.md$`),
+	"host":                      regexp.MustCompile(`^README\.md$|^internal/test/testplugin/`),
+	"host/plugin":               regexp.MustCompile(`^internal/test/(testplugin|hostile|toolserver)/`),
 	"internal/generate":         regexp.MustCompile(`^proto/`),
 	"internal/test/binaries":    regexp.MustCompile(`^go\.(mod|sum)$`),
 	"internal/test/changed":     regexp.MustCompile(`^(Makefile|\.ci/.*)$`),

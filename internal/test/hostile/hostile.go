@@ -1,8 +1,6 @@
-// Package hostile makes a test binary a plugin that means harm: one mode for each thing
-// that a plugin could do to its host, its neighbours or its callers. It is used with
-// package plugintest, whose modes are honest or merely clumsy:
-//
-//	func TestMain(m *testing.M) { plugintest.Main(m, hostile.Modes()) }
+// Package hostile makes the program testplugin a plugin that means harm: one mode for each thing
+// that a plugin could do to its host, its neighbours or its callers. The modes of package
+// plugintest are honest or merely clumsy.
 //
 // A mode that gets as far as having tools has [Tool], which does the harm. The comment of
 // a mode says what it does at once, before any call or at the same time.

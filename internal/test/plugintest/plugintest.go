@@ -1,20 +1,18 @@
-// Package plugintest lets a test binary be the plugins that it tests with: a
-// real executable, in a real directory, that behaves as its file's name says.
-//
-//	func TestMain(m *testing.M) { plugintest.Main(m) }
+// Package plugintest has the plugins that tests are made with: real executables, in a real directory,
+// that behave as their file's name says.
 //
 //	dir := plugintest.Dir(t, plugintest.Fixture, plugintest.Crasher)
 package plugintest
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/binaries"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
@@ -46,25 +44,40 @@ const (
 	NotAsked  Mode = "notasked"  // is not a plugin but a program that exits with 0
 )
 
+// own are the modes that only the test's binary has.
+var own []map[Mode]func()
+
 // Main runs the tests, or is a plugin if this process was started as one. More are modes in
-// addition to those of this package.
+// addition to those of the program testplugin.
 func Main(m *testing.M, more ...map[Mode]func()) {
+	own = more
 	if os.Getenv(wire.CookieKey) == wire.CookieValue {
-		name, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"), "-")
-		behave, ok := behaviours[Mode(name)]
-		for _, modes := range more {
-			if b := modes[Mode(name)]; b != nil {
-				behave, ok = b, true
-			}
-		}
-		if !ok {
-			fmt.Fprintf(os.Stderr, "plugintest: no mode %q\n", name)
-			os.Exit(2)
-		}
-		behave()
+		Be(more...)
 		return
 	}
 	os.Exit(m.Run())
+}
+
+// Be is the plugin that this process was started as, of a mode of this package or one of more.
+func Be(more ...map[Mode]func()) {
+	name := filepath.Base(os.Args[0])
+	behave := find(name, append(more, behaviours))
+	if behave == nil {
+		fmt.Fprintf(os.Stderr, "plugintest: no mode %q\n", name)
+		os.Exit(2)
+	}
+	behave()
+}
+
+// find returns what a file does; nil: it is not among the modes.
+func find(name string, among []map[Mode]func()) func() {
+	mode, _, _ := strings.Cut(strings.TrimSuffix(name, ".exe"), "-")
+	for _, modes := range among {
+		if behave := modes[Mode(mode)]; behave != nil {
+			return behave
+		}
+	}
+	return nil
 }
 
 // Dir is a new plugin directory with one plugin for each mode. When the test
@@ -79,37 +92,24 @@ func Dir(t testing.TB, modes ...Mode) string {
 	return dir
 }
 
-// Install puts this test's binary into dir under a name that starts with a mode,
+// Install puts the program of a mode into dir under a name that starts with the mode,
 // and returns its path.
 func Install(t testing.TB, dir, name string) string {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
+	if find(name, own) != nil {
+		return InstallSelf(t, dir, name)
 	}
 	path := filepath.Join(dir, name)
-	if err := os.Link(self, path); err == nil {
-		return path
-	}
-	if err := copyFile(self, path); err != nil {
-		t.Fatal(err)
-	}
+	binaries.Install(t, filepath.Join(binaries.Build(t, "internal/test/testplugin"), "testplugin"), path)
 	return path
 }
 
-func copyFile(from, to string) (err error) {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.Close() }()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755) //nolint:gosec // a program
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	_, err = io.Copy(out, in)
-	return err
+// InstallSelf puts this test's binary into dir under a name, and returns its path.
+func InstallSelf(t testing.TB, dir, name string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	binaries.Install(t, require.Must(os.Executable())(t), path)
+	return path
 }
 
 // noProcesses fails the test for each process that still runs a file of dir. It

@@ -1,8 +1,6 @@
 // Package toolserver is a small MCP server that misbehaves when it is told to, and a
-// plugin.Connector that reaches it. A test binary is the server if it is started under a name
-// that begins with [Mode]:
-//
-//	func TestMain(m *testing.M) { plugintest.Main(m, toolserver.Modes()) }
+// plugin.Connector that reaches it. The program testplugin is the server if it is started under a
+// name that begins with [Mode]:
 //
 //	host.Mount(ctx, toolserver.New(t, "first"))
 package toolserver

@@ -28,7 +28,7 @@ func TestAsOtherUser(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	shipped := shippedPlugins(t)
-	binary := plugintest.Install(t, dir, "test")
+	binary := plugintest.InstallSelf(t, dir, "test")
 	if err := os.Chown(dir, nobody, nobody); err != nil {
 		t.Fatal(err)
 	}
