@@ -59,9 +59,7 @@ func TestNoStartEnforcesLess(t *testing.T) {
 			if s := pluginOf(h, "versioned"); s.State != plugin.Refused || !strings.Contains(s.Reason, c.falls) || s.PID != 0 {
 				t.Errorf("its status is %+v", s)
 			}
-			if log.count(string(plugin.EventEnforcesLess)) == 0 {
-				t.Errorf("there is no event: %q", log.kept)
-			}
+			require.Eventually(t, "the event", func() bool { return log.count(string(plugin.EventEnforcesLess)) > 0 })
 			if s, _ := h.Sandbox("versioned"); len(s.Less) == 0 {
 				t.Errorf("its sandbox is %+v", s)
 			}
