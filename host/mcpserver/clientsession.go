@@ -128,7 +128,15 @@ func (s *Server) clientOf(
 			s.sessions[ss] = c
 		}
 		s.mu.Unlock()
-		c.start(ctx)
+		c.start(ctx, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if !one {
+				delete(s.sessions, ss)
+			} else if s.stateless[key] == c { // which was idle meanwhile, else
+				delete(s.stateless, key)
+			}
+		})
 		if c.err == nil && !one && onHTTP(extra) {
 			go func() { _ = ss.Wait(); s.leave(ss) }()
 		}
@@ -140,18 +148,7 @@ func (s *Server) clientOf(
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if c.err != nil {
-		s.mu.Lock()
-		if s.stateless[key] == c {
-			delete(s.stateless, key)
-		}
-		if s.sessions[ss] == c {
-			delete(s.sessions, ss)
-		}
-		s.mu.Unlock()
-		return nil, c.err
-	}
-	return c, nil
+	return c, c.err
 }
 
 // clients returns all clients. The lock is held.
@@ -179,7 +176,8 @@ func (s *Server) room(info Client) error {
 	return nil
 }
 
-func (c *clientSession) start(ctx context.Context) {
+// start gives the client its session, or forgets it before others who wait for it are told why it has none.
+func (c *clientSession) start(ctx context.Context, forget func()) {
 	defer close(c.ready)
 	s, err := c.server.opts.Session(context.WithoutCancel(ctx), c.info)
 	if err == nil && s == nil {
@@ -187,6 +185,7 @@ func (c *clientSession) start(ctx context.Context) {
 	}
 	if err != nil {
 		c.err = mcpwire.InvalidRequest("the client is refused: " + err.Error())
+		forget()
 		return
 	}
 	c.session = s

@@ -256,14 +256,20 @@ func TestDeletedQueue(t *testing.T) {
 	}
 }
 
-// denying starts a server that does not answer what is published on a subject.
-func (s *site) denying(subject string) {
+// denying starts a server that does not take what the n-th key publishes on a subject.
+func (s *site) denying(n int, subject string) {
 	s.t.Helper()
+	var users []*server.NkeyUser
+	for i, key := range s.public {
+		u := &server.NkeyUser{Nkey: key}
+		if i == n {
+			u.Permissions = &server.Permissions{Publish: &server.SubjectPermission{Deny: []string{subject}}}
+		}
+		users = append(users, u)
+	}
 	bus, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true, JetStream: true, StoreDir: s.t.TempDir(),
-		Nkeys: []*server.NkeyUser{{Nkey: s.public[0], Permissions: &server.Permissions{
-			Publish: &server.SubjectPermission{Deny: []string{subject}},
-		}}},
+		Nkeys: users,
 	})
 	if err != nil {
 		s.t.Fatal(err)
@@ -277,7 +283,7 @@ func (s *site) denying(subject string) {
 func TestSubmitWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	s := newKeys(t, 1)
-	s.denying("toolhost.v1.q.>")
+	s.denying(0, "toolhost.v1.q.>")
 	caller := s.join(0, nil, remote(noted("add", new(ledger), true, nil)))
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
@@ -291,7 +297,7 @@ func TestSubmitWithoutAnswer(t *testing.T) {
 func TestWaitWithoutNews(t *testing.T) {
 	t.Parallel()
 	s := newKeys(t, 1)
-	s.denying("$JS.API.CONSUMER.CREATE.KV_" + durable.ResultsName + ".>")
+	s.denying(0, "$JS.API.CONSUMER.CREATE.KV_"+durable.ResultsName+".>")
 	caller := s.join(0, nil, remote(noted("add", new(ledger), true, nil)))
 	id := caller.submit(t, durable.Request{Tool: "add", Arguments: args("a")})
 	const most = 20 * 300 * time.Millisecond

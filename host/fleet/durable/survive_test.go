@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/toolhost/toolhost/host/fleet/durable"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -102,6 +104,33 @@ func TestWorkerKilled(t *testing.T) {
 	}
 	if l := lines(t, file); l["once"] != 1 || l["many"] != 2 {
 		t.Errorf("the ledger has %v", l)
+	}
+}
+
+// A call that may run once does not run again, although the acknowledgement of the worker that died was lost.
+func TestLostAcknowledgement(t *testing.T) {
+	t.Parallel()
+	s, l := newKeys(t, 3), new(ledger)
+	s.denying(1, "$JS.ACK.>")
+	release := make(chan struct{})
+	defer close(release)
+	add := noted("add", l, false, func(context.Context, string) (tool.Result, error) {
+		<-release
+		return tool.Result{}, nil
+	})
+	lapse := func(c *durable.Config) { c.Lapse = time.Second }
+	caller := s.join(0, nil, remote(add), trusting(s.peers(1, 2)), lapse)
+	worker := s.join(1, []tool.Tool{add}, trusting(s.peers(0)), lapse)
+	id := caller.submit(t, durable.Request{Tool: "add", Arguments: args("a")})
+	require.Eventually(t, "it runs", func() bool { return l.count("a") == 1 })
+	worker.nc.Close()
+	s.join(2, []tool.Tool{add}, trusting(s.peers(0)), lapse)
+	queue := require.Must(require.Must(jetstream.New(caller.nc))(t).Stream(t.Context(), durable.QueueName))(t)
+	require.Eventually(t, "another takes it out of the queue", func() bool {
+		return require.Must(queue.Info(t.Context()))(t).State.Msgs == 0
+	})
+	if c := caller.wait(t, id); c.State != durable.StateFailed || !unknown(c) || l.count("a") != 1 {
+		t.Errorf("it ran %d times, %+v", l.count("a"), c)
 	}
 }
 
