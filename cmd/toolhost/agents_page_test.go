@@ -10,15 +10,13 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // The configurations of docs/agents.md are short, and have commands that this program takes.
 func TestAgentsPage(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "agents.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := require.Must(os.ReadFile(filepath.Join("..", "..", "docs", "agents.md")))(t)
 	commands := 0
 	takes := func(words []string) {
 		t.Helper()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // A process of a plugin cannot see questions, nor answer or put one.
@@ -38,9 +39,7 @@ func TestApprovalsOnATerminal(t *testing.T) {
 	cmd := w.command("approvals", "--follow")
 	cmd.Stdin, cmd.Stdout, cmd.ExtraFiles = program, program, []*os.File{program}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 3}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Start())
 	at := screen{t, person}
 	sees, types := func(text string) { t.Helper(); at.sees(text) }, at.types
 	const prompt = "Run it? [y, n REASON, or nothing to leave it] "
@@ -77,9 +76,7 @@ func TestApprovalsOnATerminal(t *testing.T) {
 	(<-other.ended).exits(0).prints("five")
 	w.run("approvals", "approve", q.ID).exits(0)
 	(<-u.ended).exits(0).prints("four")
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("an interrupt ends it with %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/approval"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // queued starts a command, and returns the question that it puts into the daemon's queue.
@@ -19,10 +20,7 @@ func (w *world) queued(args ...string) (*underway, approval.Question) {
 	found := make(chan approval.Question, 1)
 	followed := make(chan error, 1)
 	c := w.client()
-	open, err := c.Approvals(w.t.Context())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	open := require.Must(c.Approvals(w.t.Context()))(w.t)
 	for _, q := range open {
 		known[q.ID] = true
 	}
@@ -86,9 +84,7 @@ func TestApprovals(t *testing.T) {
 
 	// The caller takes its question away.
 	u, q = w.queued("call", "play.danger", "--arg", "text=three")
-	if err := u.process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, u.process.Signal(os.Interrupt))
 	(<-u.ended).exits(exit.Ended)
 	w.run("approvals", "approve", q.ID).exits(exit.Failed).says("was withdrawn")
 	w.run("approvals", "approve", "nope").exits(exit.BadUsage).says("no question has the ID")
@@ -147,9 +143,7 @@ func TestApprovalsOfAnotherProcess(t *testing.T) {
 	(<-u.ended).exits(exit.Refused).says("Approval denied for tool: play.danger: no")
 
 	u, q = w.queued(own...)
-	if err := u.process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, u.process.Kill())
 	<-u.ended
 	for o := w.run("approvals", "show", q.ID); !strings.Contains(o.stdout, "withdrawn"); o = w.run("approvals", "show", q.ID) {
 		o.exits(0)
@@ -171,13 +165,8 @@ func TestApprovalsFollow(t *testing.T) {
 	w.configure("approvals: {ask: [queue]}")
 	w.serve()
 	cmd := w.command("approvals", "--follow", "--json")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := require.Must(cmd.StdoutPipe())(t)
+	require.NoError(t, cmd.Start())
 	lines := bufio.NewScanner(out)
 	sees := func(texts ...string) {
 		t.Helper()
@@ -193,9 +182,7 @@ func TestApprovalsFollow(t *testing.T) {
 	w.run("approvals", "approve", q.ID).exits(0)
 	sees(`"id":"`+q.ID+`"`, `"state":"approved"`, `"by":"process `)
 	(<-u.ended).exits(0)
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	for lines.Scan() {
 		t.Errorf("it prints %q after its end", lines.Text())
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"golang.org/x/sys/unix"
 )
 
@@ -23,9 +24,7 @@ func newTerminal(t *testing.T) (person, program *os.File) {
 		t.Skipf("no pseudo terminals here: %v", err)
 	}
 	t.Cleanup(func() { _ = person.Close() })
-	if err := unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0))
 	n, err := unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN)
 	if err != nil {
 		t.Fatal(err)
@@ -198,19 +197,14 @@ func (w *world) askAfter(typed string, args ...string) *asking {
 	a.cmd.Stdout, a.cmd.Stderr = &a.stdout, &a.stderr
 	a.cmd.ExtraFiles = []*os.File{program}
 	a.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 3}
-	if err := a.cmd.Start(); err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, a.cmd.Start())
 	return a
 }
 
 // question is what the person is asked.
 func (a *asking) question() string {
 	a.t.Helper()
-	asked, err := bufio.NewReader(a.person).ReadString('?')
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	asked := require.Must(bufio.NewReader(a.person).ReadString('?'))(a.t)
 	return asked
 }
 
@@ -237,16 +231,12 @@ func TestQuestionOfADaemonEnds(t *testing.T) {
 
 	a = w.ask("call", "play.danger", "-")
 	_ = a.question()
-	if err := a.cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.cmd.Process.Signal(os.Interrupt))
 	a.answer("").exits(exit.Ended)
 
 	a = w.ask("call", "play.danger", "-")
 	_ = a.question()
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
 	s.await("toolhost: ending")
 	a.answer("y\n").exits(exit.Done).prints("from <standard> input")
 	for line := range s.lines {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // agentOn is an agent whose server belongs to a terminal, though the protocol has its standard
@@ -91,9 +93,7 @@ func TestTerminalWithoutAPerson(t *testing.T) {
 		c, at := w.agentOn("2025-11-25")
 		open := called(t.Context(), c, "open")
 		at.sees(runIt)
-		if err := at.person.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, at.person.Close())
 		(<-open).has(t, true, "the terminal was closed before there was an answer")
 		(<-called(t.Context(), c, "after")).has(t, true, "no one can be asked", "no terminal here")
 		o := record(w, c).prints(`"approver":"end of the terminal"`, `"code":"approval_required"`)

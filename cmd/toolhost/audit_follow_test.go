@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 func TestAuditFollow(t *testing.T) {
@@ -16,13 +17,8 @@ func TestAuditFollow(t *testing.T) {
 	path := filepath.Join(w.root, "audit.jsonl")
 	writeAudit(t, path, func(r *audit.Record) { r.Tool = "before" })
 	cmd := w.command("audit", "tail", "--follow", "--file", path)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := require.Must(cmd.StdoutPipe())(t)
+	require.NoError(t, cmd.Start())
 	lines := bufio.NewScanner(out)
 	sees := func(word string) {
 		t.Helper()
@@ -34,14 +30,10 @@ func TestAuditFollow(t *testing.T) {
 	sees("before")
 	writeAudit(t, path, func(r *audit.Record) { r.Tool = "after" })
 	sees("after")
-	if err := os.Rename(path, path+".000001"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(path, path+".000001"))
 	writeAudit(t, path, func(r *audit.Record) { r.Tool = "rotated" })
 	sees("rotated")
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	for lines.Scan() {
 		t.Errorf("it prints %q after its end", lines.Text())
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -23,23 +24,16 @@ var auditTime = time.Date(2026, 10, 11, 12, 30, 0, 250_000_000, time.UTC)
 // each.
 func writeAudit(t *testing.T, path string, changes ...func(*audit.Record)) {
 	t.Helper()
-	f, err := audit.Open(path, audit.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := require.Must(audit.Open(path, audit.Options{}))(t)
 	for i, change := range changes {
 		r := audit.Record{
 			Time: auditTime.Add(time.Duration(i) * time.Second), Event: audit.End, Call: fmt.Sprint("c", i), Caller: "cli", Session: "ABCDEFGHIJKLMNOP",
 			Tool: "fs.read", Plugin: "fs", Decision: audit.Allowed, Attempts: 1, Duration: tool.Duration(1500 * time.Microsecond),
 		}
 		change(&r)
-		if err := f.Write(r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, f.Write(r))
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.Close())
 }
 
 // auditLog is a log with four calls.
@@ -83,10 +77,7 @@ func TestAuditTail(t *testing.T) {
 	o = w.bare("audit", "-n", "0", "--file", path).exits(0)
 	equal(t, "no line", o.stdout+o.stderr, "")
 
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := require.Must(os.ReadFile(path))(t)
 	o = w.bare("audit", "--json", "--file", path).exits(0)
 	equal(t, "the raw lines", o.stdout, string(content))
 }
@@ -118,9 +109,7 @@ func TestAuditSearch(t *testing.T) {
 		var got []string
 		for l := range strings.Lines(o.stdout) {
 			var e audit.Entry
-			if err := json.Unmarshal([]byte(l), &e); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal([]byte(l), &e))
 			got = append(got, e.Call)
 		}
 		equal(t, "audit search "+line, strings.Join(got, " "), want)
@@ -140,15 +129,10 @@ func TestAuditVerify(t *testing.T) {
 	equal(t, "the number of lines", r.Lines, 4)
 	equal(t, "the last time", r.UpTo.Time, auditTime.Add(3*time.Second))
 
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := require.Must(os.ReadFile(path))(t)
 	lines := bytes.SplitAfter(content, []byte("\n"))
 	lines[1] = bytes.Replace(lines[1], []byte("approved"), []byte("allowed!"), 1)
-	if err := os.WriteFile(path, bytes.Join(lines, nil), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, bytes.Join(lines, nil), 0o600))
 	w.bare("audit", "verify", "--file", path).exits(1).
 		prints(path+":2: edited: the text of line 2 is not what its hash was made of", "1 line in 1 file, whole up to line 1, ", "after it, 3 lines not verified").
 		says("toolhost: the audit log "+path+" is not as it was written", "keep a copy")
@@ -161,16 +145,11 @@ func TestAuditGarbage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	path := auditLog(t)
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := require.Must(os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0))(t)
 	if _, err := f.WriteString("garbage\x1b[2J\n"); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.Close())
 	writeAudit(t, path, func(r *audit.Record) { r.Tool = "last" })
 	for _, command := range []string{"tail", "search"} {
 		o := w.bare("audit", command, "--file", path).exits(0).
@@ -217,21 +196,12 @@ func TestAuditGone(t *testing.T) {
 	w.run("audit", "verify", "--expect", strings.Replace(hash, hash[10:20], "0123456789", 1)).exits(1).prints("no line has the hash").says("is not as it was written")
 	w.run("audit", "verify", "--expect", "sha256:1").exits(2).says("64 hexadecimal digits")
 
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, int64(bytes.IndexByte(whole, '\n')+1)); err != nil {
-		t.Fatal(err)
-	}
+	whole := require.Must(os.ReadFile(path))(t)
+	require.NoError(t, os.Truncate(path, int64(bytes.IndexByte(whole, '\n')+1)))
 	w.run("audit", "verify").exits(1).prints("line 2 is missing at the end").says("restore it from a copy")
-	if err := os.Truncate(path, 0); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Truncate(path, 0))
 	w.run("audit", "verify").exits(1).says("was removed or emptied: it had 2 lines", "restore it from a copy")
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(path))
 	for _, line := range []string{"audit verify", "audit", "audit search"} {
 		o = w.run(strings.Fields(line)...).exits(1).says("was removed or emptied: it had 2 lines", "if you removed it yourself, remove ")
 	}
@@ -241,9 +211,7 @@ func TestAuditGone(t *testing.T) {
 	_, file, _ := strings.Cut(o.stderr, "if you removed it yourself, remove ")
 	file, _, _ = strings.Cut(file, " and what is left")
 	for _, gone := range []string{file, path} {
-		if err := os.Remove(gone); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Remove(gone))
 	}
 	call()
 	w.run("audit", "verify").exits(0).prints("1 line in 1 file, whole up to line 1")
@@ -260,10 +228,7 @@ func TestAuditRotates(t *testing.T) {
 		r.Time, r.Input = time.Now(), json.RawMessage(strconv.Quote(long))
 	}}, 20)...)
 	files := func() int {
-		all, err := filepath.Glob(path + ".0*")
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := require.Must(filepath.Glob(path + ".0*"))(t)
 		return len(all)
 	}
 	for i, want := range []int{1, 1} { // the file has more than 64 KiB

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // started is how often each plugin was started by a command that lists them.
@@ -91,18 +92,12 @@ func TestCacheDirectory(t *testing.T) {
 	}
 	// A cache that cannot be used is not a failure, and is told of.
 	file := filepath.Join(home, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	w.env = append(w.env, session.CacheVariable+"="+file)
 	w.run("tools").exits(0).prints("play.echo").says("the cache is not used", "plugins are started")
 	open := filepath.Join(home, "open")
-	if err := os.Mkdir(open, 0o700); err != nil { //nolint:gosec // a directory
-		t.Fatal(err)
-	}
-	if err := os.Chmod(open, 0o777); err != nil { //nolint:gosec // what is to be refused
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(open, 0o700)) //nolint:gosec // a directory
+	require.NoError(t, os.Chmod(open, 0o777)) //nolint:gosec // what is to be refused
 	w.env = append(w.env, session.CacheVariable+"="+open)
 	w.run("tools").exits(0).prints("play.echo").says("others may write to it")
 }
@@ -140,9 +135,7 @@ func TestCacheInAProject(t *testing.T) {
 
 	for _, name := range []string{"manifests", "toolhost-manifests"} {
 		dir := filepath.Join(project, name)
-		if err := errors.Join(os.Rename(dir, dir+".moved"), os.Symlink(elsewhere, dir)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(os.Rename(dir, dir+".moved"), os.Symlink(elsewhere, dir)))
 		files = slices.DeleteFunc(files, func(path string) bool { return filepath.Dir(path) == dir })
 	}
 	w.run("tools").exits(0).prints("play.echo").says("the cache is not used", "toolhost did not make it")

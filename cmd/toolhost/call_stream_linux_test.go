@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // What a tool streams is on the terminal as it comes, also by a daemon. Elsewhere it is printed once,
@@ -24,9 +25,7 @@ func TestCallStreams(t *testing.T) {
 			}
 			begun, source := filepath.Join(w.root, "begun"), filepath.Join(w.root, "source")
 			for _, fifo := range []string{begun, source} {
-				if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, syscall.Mkfifo(fifo, 0o600))
 			}
 			line := []string{"call", "play.hold", "--arg", "fifo=" + begun, "--arg", "until=" + source, "--arg", "stream=true",
 				"--plugin-dir", w.plugins}
@@ -48,9 +47,7 @@ func TestCallStreams(t *testing.T) {
 					at.sees(text)
 				}
 			}
-			if err := to.Close(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, to.Close())
 			if seen := at.sees("that was it\r\n"); seen != "\r\nthat was it\r\n" {
 				t.Errorf("after the text the person sees %q", seen)
 			}
@@ -60,9 +57,7 @@ func TestCallStreams(t *testing.T) {
 
 			for _, flag := range []string{"--json", "--log-level=error"} {
 				u := w.startCall(begun, "call", "play.hold", "--arg", "until="+source, "--arg", "stream=true", flag)
-				if err := os.WriteFile(source, []byte("all of it"), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.WriteFile(source, []byte("all of it"), 0o600))
 				o := (<-u.ended).exits(exit.Done)
 				if flag == "--json" {
 					o.prints(`"content": "all of it\nthat was it"`)
@@ -77,17 +72,10 @@ func TestCallStreams(t *testing.T) {
 // source starts a command whose tool reads a FIFO, and returns what writes to that.
 func (w *world) source(cmd *exec.Cmd, begun, source string) *os.File {
 	w.t.Helper()
-	if err := cmd.Start(); err != nil {
-		w.t.Fatal(err)
-	}
-	b, err := os.Open(begun)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, cmd.Start())
+	b := require.Must(os.Open(begun))(w.t)
 	to, err := os.OpenFile(source, os.O_WRONLY, 0)
-	if err := errors.Join(err, b.Close()); err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, errors.Join(err, b.Close()))
 	w.t.Cleanup(func() { _ = to.Close() })
 	return to
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -80,12 +81,8 @@ func TestCallOutOfTheWorkspace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "fs")
 	outside := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(outside, []byte("secret"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(outside, filepath.Join(w.root, "link")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(outside, []byte("secret"), 0o600))
+	require.NoError(t, os.Symlink(outside, filepath.Join(w.root, "link")))
 	for _, path := range []string{"../x", "a/../../x", "link"} {
 		o := w.run("call", "fs.read", "--arg", "path="+path, "--grant", "fs:read").exits(5).says("path escapes the workspace")
 		equal(t, "standard output", o.stdout, "")
@@ -183,10 +180,7 @@ func TestCallResult(t *testing.T) {
 func TestPluginsDoNotReadStandardInput(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
-	in, err := os.Open(filepath.Join(built.dir, "player"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := require.Must(os.Open(filepath.Join(built.dir, "player")))(t)
 	defer func() { _ = in.Close() }()
 	cmd := w.command("call", "play.stdin", "--plugin-dir", w.plugins)
 	cmd.Stdin = in

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // other is a world in whose daemon other users are callers.
@@ -24,34 +25,21 @@ func newOther(t *testing.T, config string, plugins ...string) *other {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can become another user")
 	}
-	base, err := os.MkdirTemp("/tmp", "thu-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := require.Must(os.MkdirTemp("/tmp", "thu-"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(base) })
 	o := &other{newWorld(t), base}
 	o.root, o.plugins = o.path("root"), o.path("plugins")
 	for _, dir := range []string{base, o.root, o.plugins, o.path("home")} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(dir, 0o755))
+		require.NoError(t, os.Chmod(dir, 0o755))
 	}
-	if err := os.Chmod(o.path("home"), 0o777); err != nil { //nolint:gosec // for the state of two users
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(o.path("home"), 0o777)) //nolint:gosec // for the state of two users
 	for _, name := range plugins {
 		o.install(name, name)
 	}
-	if err := os.Link(filepath.Join(built.dir, "toolhost"), o.path("toolhost")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Link(filepath.Join(built.dir, "toolhost"), o.path("toolhost")))
 	text := "root: root\nplugin_dirs: [plugins]\nsocket: run.sock\n" + config
-	if err := os.WriteFile(o.path("toolhost.yaml"), []byte(text), 0o644); err != nil { //nolint:gosec // for others
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(o.path("toolhost.yaml"), []byte(text), 0o644)) //nolint:gosec // for others
 	o.env = append(o.env, "TOOLHOST_SOCKET="+o.path("run.sock"))
 	return o
 }
@@ -107,9 +95,7 @@ func TestCallerOfAnotherUser(t *testing.T) {
 	const uid, stranger = 65533, 65532
 	w := newOther(t, "callers:\n  cli:\n    grants: [fs:read]\n  visitor:\n    uid: 65533\n    grants: [fs:read]\n    rate: 4/1h\n", "buffer")
 	path, as := w.path, w.as
-	if err := os.WriteFile(path("root/a.txt"), []byte("text\n"), 0o644); err != nil { //nolint:gosec // for others
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path("root/a.txt"), []byte("text\n"), 0o644)) //nolint:gosec // for others
 	s := w.begin("--config", path("toolhost.yaml"))
 	s.await("toolhost: ready: ")
 

@@ -340,14 +340,8 @@ func TestCallsRefused(t *testing.T) {
 // limitQueue makes the queue as an operator does who wants it small.
 func limitQueue(t *testing.T, w *world, url string, most int64) {
 	t.Helper()
-	key, err := fleet.KeyFile(w.keyFile())
-	if err != nil {
-		t.Fatal(err)
-	}
-	nc, err := nats.Connect(url, nats.Nkey(key.Public(), key.Sign))
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := require.Must(fleet.KeyFile(w.keyFile()))(t)
+	nc := require.Must(nats.Connect(url, nats.Nkey(key.Public(), key.Sign)))(t)
 	defer nc.Close()
 	js, err := jetstream.New(nc)
 	if err != nil {

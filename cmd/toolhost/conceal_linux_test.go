@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // A plugin that runs as the same user cannot read what is in toolhost's environment,
@@ -22,13 +24,9 @@ func TestConcealed(t *testing.T) {
 				t.Skip("only root can become another user")
 			}
 			w := newWorld(t, "player")
-			if err := os.Chmod(filepath.Dir(w.root), 0o755); err != nil { //nolint:gosec // the other user is to get in
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Chmod(filepath.Dir(w.root), 0o755)) //nolint:gosec // the other user is to get in
 			for _, dir := range []string{w.tmp, w.state, w.root, w.plugins, filepath.Join(w.plugins, "player")} {
-				if err := os.Chown(dir, int(id), -1); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.Chown(dir, int(id), -1))
 			}
 			cmd := w.command("call", "play.peek", `{"text":"s3cr3t-of-`+name+`"}`, "--json", "--plugin-dir", w.plugins)
 			cmd.Env = append(cmd.Env, "TOKEN=s3cr3t-of-"+name)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/internal/trust"
 )
 
@@ -35,9 +36,7 @@ func (w *world) trust(content string) {
 func (w *world) replace(name, content string) {
 	w.t.Helper()
 	w.write("."+name+".new", content)
-	if err := os.Rename(filepath.Join(w.root, "."+name+".new"), filepath.Join(w.root, name)); err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, os.Rename(filepath.Join(w.root, "."+name+".new"), filepath.Join(w.root, name)))
 }
 
 // config is the path of the default file.
@@ -63,9 +62,7 @@ func TestConfigRoot(t *testing.T) {
 	w := newWorld(t, "fs")
 	w.write("a.txt", "inside")
 	other := t.TempDir()
-	if err := os.WriteFile(filepath.Join(other, "a.txt"), []byte("outside"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(other, "a.txt"), []byte("outside"), 0o600))
 	w.configure("root: " + other)
 	read := []string{"call", "fs.read", `{"path":"a.txt"}`, "--grant", "fs:read"}
 	w.run(read...).exits(0).prints("outside")
@@ -115,9 +112,7 @@ func TestConfigFile(t *testing.T) {
 	w.run("tools").exits(0).prints("play.back")
 	w.configure("# empty")
 	w.run("tools", "--config", w.config()).exits(0).prints("play.echo")
-	if err := os.Chmod(missing, 0o666); err != nil { //nolint:gosec // what is to be refused
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(missing, 0o666)) //nolint:gosec // what is to be refused
 	w.run("tools").exits(2).says("others may write to it", "chmod go-w")
 }
 
@@ -153,9 +148,7 @@ func TestConfigOfSandboxes(t *testing.T) {
 	}
 	w.bare("config", "check").exits(1).prints(says)
 	w.run("doctor").exits(1).prints("failed   configuration:", "plugins.player.sandbox.read[1]")
-	if err := os.Mkdir(filepath.Join(w.root, "nowhere"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(w.root, "nowhere"), 0o700))
 	w.bare("config", "check").exits(0)
 	w.run("call", "play.echo").exits(0)
 	w.found(strings.Replace(file, "nowhere", "elsewhere", 1)) // not trusted: what it names is not even looked at
@@ -222,9 +215,7 @@ func TestConfigSecrets(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player", "quitter")
 	w.env = append(w.env, "REFERRED=hunter3")
-	if err := os.WriteFile(filepath.Join(w.root, "secret"), []byte("hunter4\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(w.root, "secret"), []byte("hunter4\n"), 0o600))
 	w.configure(
 		"defaults:", "  environment:",
 		"    PLAIN: hunter2", "    VARIABLE: {from_env: REFERRED}", "    FILE: {from_file: secret}",
@@ -311,9 +302,7 @@ func TestConfigCheck(t *testing.T) {
 	w.configure("nonsense: 1", "root: [a]")
 	w.bare("config", "check", w.config()).exits(1).prints(":1:1: nonsense: unknown key", ":2:7: root: ")
 	w.bare("config", "check", "a", "b").exits(2)
-	if err := os.Chmod(w.config(), 0o666); err != nil { //nolint:gosec // what is to be refused
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(w.config(), 0o666)) //nolint:gosec // what is to be refused
 	w.bare("config", "check", w.config()).exits(1).prints("others may write to it")
 }
 

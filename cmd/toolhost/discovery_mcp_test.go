@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // searching is a client of a caller that finds its tools by search.
@@ -129,9 +131,7 @@ func TestDiscoveryOverMCP(t *testing.T) {
 			}
 
 			w.configure("callers: {mcp: {}, ci: {}}")
-			if err := reload(syscall.SIGHUP); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, reload(syscall.SIGHUP))
 			for !slices.Contains(toolsOf(t, c), "play_echo") {
 				select {
 				case <-told:

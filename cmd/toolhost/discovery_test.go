@@ -16,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/host/mcpclient"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/mcptest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -69,20 +70,12 @@ func TestDiscoveryQuality(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "fs", "buffer", "introspection", "execution")
 	var shipped []tool.Definition
-	if err := json.Unmarshal([]byte(w.run("tools", "--json").exits(0).stdout), &shipped); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(w.run("tools", "--json").exits(0).stdout), &shipped))
 	server := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return mcptest.Server() }, nil))
 	t.Cleanup(server.Close)
-	h, err := host.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := require.Must(host.New())(t)
 	t.Cleanup(func() { _ = h.Close(context.Background()) })
-	upstream, err := mcpclient.New(mcpclient.Config{Name: mcptest.Everything, URL: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	upstream := require.Must(mcpclient.New(mcpclient.Config{Name: mcptest.Everything, URL: server.URL}))(t)
 	mounted := plugin.Server{Name: mcptest.Everything, Connector: upstream, Identity: server.URL, Settings: plugin.DefaultSettings()}
 	if _, err := h.Mount(t.Context(), mounted); err != nil {
 		t.Fatal(err)
@@ -90,14 +83,9 @@ func TestDiscoveryQuality(t *testing.T) {
 	for _, d := range shipped {
 		never := func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, nil }
 		d.Alias = ""
-		if err := h.Register(tool.Tool{Definition: d, Handler: never}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(tool.Tool{Definition: d, Handler: never}))
 	}
-	listed, err := h.List(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	listed := require.Must(h.List(t.Context()))(t)
 	for _, f := range llmschema.Formats() { // tools of mounted servers are exported as others are
 		offer, err := llmschema.Export(f, listed)
 		if err != nil || slices.ContainsFunc(offer.Notes, func(n llmschema.Note) bool { return n.LeftOut != "" }) || !strings.Contains(string(offer.Tools), "test_trigger_prompt_change") {

@@ -111,9 +111,7 @@ var ills = map[string]ill{
 	"a file from the future": {
 		cause: func(t *testing.T, w *world) {
 			path := put(t, w.plugins, "early", "#!/bin/sh\n")
-			if err := os.Chtimes(path, time.Time{}, time.Now().Add(2*time.Hour)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Chtimes(path, time.Time{}, time.Now().Add(2*time.Hour)))
 		},
 		check: "clock", result: doctor.Failed, says: []string{"early is from the future, by "}, hint: "set the clock",
 	},
@@ -184,9 +182,7 @@ var ills = map[string]ill{
 	},
 	"a damaged list of disabled plugins": {
 		cause: func(t *testing.T, w *world) {
-			if err := os.Mkdir(w.state+"/toolhost", 0o700); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Mkdir(w.state+"/toolhost", 0o700))
 			put(t, w.state+"/toolhost", "plugins.json", "{")
 		},
 		check: "state", result: doctor.Failed, says: []string{"plugins.json is damaged", "mend or remove it"},
@@ -318,28 +314,21 @@ func (w *world) sick(t *testing.T, script string, args ...string) outcome {
 
 func chmod(t *testing.T, path string, mode os.FileMode) {
 	t.Helper()
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(path, mode))
 }
 
 // put writes an executable file and returns its path.
 func put(t *testing.T, dir, name, content string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte(content), 0o700); err != nil { //nolint:gosec // a program
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o700)) //nolint:gosec // a program
 	return path
 }
 
 // native is the architecture of this test.
 func native(t *testing.T) elf.Machine {
 	t.Helper()
-	f, err := elf.Open("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := require.Must(elf.Open("/proc/self/exe"))(t)
 	defer func() { _ = f.Close() }()
 	return f.Machine
 }

@@ -169,14 +169,10 @@ func TestFleetRefuses(t *testing.T) {
 	b.configure("nats: {url: " + one.server() + ", credentials: no.creds}")
 	refused(2, "there is no file")
 	b.write("no.creds", "secret")
-	if err := os.Chmod(filepath.Join(b.root, "no.creds"), 0o644); err != nil { //nolint:gosec // as it should not be
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(filepath.Join(b.root, "no.creds"), 0o644)) //nolint:gosec // as it should not be
 	refused(2, "other users can read it")
 	b.configure("# nothing")
-	if err := os.Chmod(b.keyFile(), 0o644); err != nil { //nolint:gosec // as it should not be
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(b.keyFile(), 0o644)) //nolint:gosec // as it should not be
 	refused(2, "other users can read", "--nats", "embedded:0")
 	b.run("fleet", "key").exits(2).says("other users can read")
 	b.run("doctor").prints("other users can read")
@@ -193,14 +189,9 @@ func TestFleetRefuses(t *testing.T) {
 // A daemon that reaches no server serves its own tools, and joins when there is one.
 func TestFleetWithoutServer(t *testing.T) {
 	t.Parallel()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := require.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	address := ln.Addr().String()
-	if err := ln.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ln.Close())
 	a, b := newWorld(t, "player"), newWorld(t)
 	b.sharesKey(a)
 	alone := b.serve("--nats", "nats://"+address, "--name", "b", "--mount", "*")

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // The README's line installs the command and the plugins from a module proxy, and the command
@@ -17,14 +19,8 @@ func TestGoInstall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes to build all: .ci/long runs it")
 	}
-	repository, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
-	readme, err := os.ReadFile(filepath.Join(repository, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	repository := require.Must(filepath.Abs(filepath.Join("..", "..")))(t)
+	readme := require.Must(os.ReadFile(filepath.Join(repository, "README.md")))(t)
 	line := regexp.MustCompile("(?s)no-run: TestGoInstall runs it\n(.*?)```").FindSubmatch(readme)
 	if line == nil {
 		t.Fatal("README.md does not say how to install by go install")
@@ -45,9 +41,7 @@ func TestGoInstall(t *testing.T) {
 	}
 	run("sh", "-euc", string(line[1]))
 	var tools []struct{ Plugin string }
-	if err := json.Unmarshal(run(filepath.Join(home, "go", "bin", "toolhost"), "tools", "--json"), &tools); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(run(filepath.Join(home, "go", "bin", "toolhost"), "tools", "--json"), &tools))
 	plugins := map[string]bool{}
 	for _, x := range tools {
 		plugins[x.Plugin] = true

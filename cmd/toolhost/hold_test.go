@@ -8,6 +8,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/known"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // Where new plugins are held, one that was never enabled is listed and not run, in
@@ -43,9 +44,7 @@ func TestHoldNew(t *testing.T) {
 
 	// It is the plugin of that directory that was enabled, and not its namesake.
 	other := t.TempDir()
-	if err := os.Link(filepath.Join(built.dir, "player"), filepath.Join(other, "player")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Link(filepath.Join(built.dir, "player"), filepath.Join(other, "player")))
 	w.bare("call", "play.echo", "--plugin-dir", other).exits(3)
 
 	w.run("plugins", "enable", "evil").exits(6).says("plugin evil did not start") // it never does
@@ -71,9 +70,7 @@ func TestHoldNewFailsClosed(t *testing.T) {
 	w.run("plugins", "lock", "--check").exits(1).prints("evil: not pinned")
 	w.ran(evil, false)
 	file := filepath.Join(w.state, "toolhost", known.FileName)
-	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
 	w.run("call", "play.echo").exits(2).says(known.FileName, "mend or remove")
 	w.removeFile(file)
 	w.run("call", "play.echo").exits(3)

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 func TestPluginDirectoryMissing(t *testing.T) {
@@ -15,9 +17,7 @@ func TestPluginDirectoryMissing(t *testing.T) {
 			says("toolhost: there is no plugin directory "+missing+" (from --plugin-dir)", "\n  make it and copy plugin binaries into it")
 	}
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	w.bare("tools", "--plugin-dir", file).exits(2).says("there is no plugin directory " + file)
 }
 
@@ -41,12 +41,8 @@ func TestPluginDirectoryDefault(t *testing.T) {
 	dir := filepath.Join(data, "toolhost", "plugins")
 	w.bare("tools").exits(2).says("there is no plugin directory: looked for "+filepath.Join(built.dir, "plugins")+" and "+dir, "make one of them")
 
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Link(filepath.Join(built.dir, "player"), filepath.Join(dir, "player")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(dir, 0o750))
+	require.NoError(t, os.Link(filepath.Join(built.dir, "player"), filepath.Join(dir, "player")))
 	w.bare("tools").exits(0).prints("play.echo")
 }
 
@@ -66,9 +62,7 @@ func TestPluginDirectoryEmpty(t *testing.T) {
 func TestPluginDirectoryOthersMayWrite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
-	if err := os.Chmod(w.plugins, 0o777); err != nil { //nolint:gosec // that is what is tested
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(w.plugins, 0o777)) //nolint:gosec // that is what is tested
 	w.run("tools").exits(6).says("others may write", "chmod go-w")
 
 	good := newWorld(t, "player")

@@ -91,10 +91,7 @@ func newWorld(t *testing.T, plugins ...string) *world {
 		t.Fatal("the programs could not be built: another test says why")
 	}
 	// A short path: the host puts sockets there.
-	tmp, err := os.MkdirTemp("/tmp", "th-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tmp := require.Must(os.MkdirTemp("/tmp", "th-"))(t)
 	w := &world{t: t, plugins: t.TempDir(), root: t.TempDir(), tmp: tmp, state: t.TempDir()}
 	for _, name := range plugins {
 		w.install(name, name)
@@ -115,17 +112,13 @@ func (w *world) socket() string { return filepath.Join(w.tmp, "control.sock") }
 // install puts one of the built binaries into the plugin directory.
 func (w *world) install(binary, as string) {
 	w.t.Helper()
-	if err := os.Link(filepath.Join(built.dir, binary), filepath.Join(w.plugins, as)); err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, os.Link(filepath.Join(built.dir, binary), filepath.Join(w.plugins, as)))
 }
 
 // write puts a file into the workspace.
 func (w *world) write(name, content string) {
 	w.t.Helper()
-	if err := os.WriteFile(filepath.Join(w.root, name), []byte(content), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, os.WriteFile(filepath.Join(w.root, name), []byte(content), 0o600))
 }
 
 // leftNothing looks for processes and files that should be gone.
@@ -214,10 +207,7 @@ func measure(args []string) {
 // measured has a command print its memory in place of its standard error.
 func (w *world) measured(cmd *exec.Cmd) *exec.Cmd {
 	w.t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	self := require.Must(os.Executable())(w.t)
 	cmd.Path, cmd.Args, cmd.Env = self, append([]string{self}, append([]string{cmd.Path}, cmd.Args[1:]...)...), append(slices.Clone(cmd.Env), measureVariable+"=1")
 	return cmd
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // A server that exits, hangs or floods in a daemon costs its own calls: its neighbours answer
@@ -58,9 +59,7 @@ func TestMCPReload(t *testing.T) {
 	w := newWorld(t)
 	config := w.mcpConfig(map[string]any{"stays": mcpServer("pid"), "changes": mcpServer("echo"), "goes": mcpServer("echo")})
 	file := filepath.Join(w.state, "toolhost.yaml") // outside the workspace, so that a change counts
-	if err := os.WriteFile(file, []byte("log_level: warn\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("log_level: warn\n"), 0o600))
 	s := w.serve(config, "--yes", "--config", file)
 	w.env = append(w.env, "TOOLHOST_CONFIG="+file)
 	pid := w.run("call", "stays.pid", "{}", "--yes", config).exits(exit.Done).stdout
@@ -68,15 +67,11 @@ func TestMCPReload(t *testing.T) {
 
 	w.mcpConfig(map[string]any{"stays": mcpServer("pid"), "changes": mcpServer("echo", "whoami"), "comes": mcpServer("echo")})
 	w.run("mcp", "list", config).says("it runs with an earlier version of ")
-	if err := os.WriteFile(file, []byte("sessions: {max: 3}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("sessions: {max: 3}\n"), 0o600))
 	if s.await("reloaded: sessions"); strings.Contains(s.said[len(s.said)-1], "MCP server") {
 		t.Error("a file in the workspace is read again without the operator's word")
 	}
-	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGHUP))
 	s.await("reloaded: MCP server changes; MCP server comes; MCP server goes")
 	equal(t, "the process", w.run("call", "stays.pid", "{}", "--yes", config).exits(exit.Done).stdout, pid)
 	w.run("call", "changes.whoami", "{}", "--yes", config).exits(exit.Done).prints("echo whoami")

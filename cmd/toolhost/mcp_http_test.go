@@ -25,6 +25,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // front is a daemon that MCP clients reach over HTTP.
@@ -115,10 +117,7 @@ func (f *front) connect(token string, o *mcp.ClientOptions) *mcp.ClientSession {
 
 func toolsOf(t *testing.T, c *mcp.ClientSession) (names []string) {
 	t.Helper()
-	all, err := c.ListTools(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := require.Must(c.ListTools(t.Context(), nil))(t)
 	for _, one := range all.Tools {
 		names = append(names, one.Name)
 	}
@@ -218,10 +217,7 @@ func TestMCPOverHTTPTurnsAway(t *testing.T) {
 // flood sends 64 MiB, or as much as the server takes.
 func (f *front) flood(t *testing.T, h header, status int) {
 	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := require.Must(net.Dial("tcp", strings.TrimPrefix(f.url, "http://")))(t)
 	defer func() { _ = conn.Close() }()
 	_, _ = fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nAuthorization: %s\r\nContent-Length: %d\r\n\r\n",
 		h["Authorization"], 64<<20)
@@ -273,10 +269,7 @@ func TestTokensCountAtOnce(t *testing.T) {
 	stream := func(token string) (ended chan struct{}) {
 		answer, _ := f.ask("POST", "/mcp", hello, header{"Authorization": "Bearer " + token})
 		id := answer.Header.Get("Mcp-Session-Id")
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.url+"/mcp", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := require.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, f.url+"/mcp", nil))(t)
 		r.Header.Set("Accept", "text/event-stream")
 		r.Header.Set("Mcp-Session-Id", id)
 		open, err := (&http.Client{Transport: bearer{token}}).Do(r) //nolint:bodyclose // it is closed when it has ended
@@ -315,9 +308,7 @@ func TestTokensCountAtOnce(t *testing.T) {
 		t.Errorf("the file of the tokens: %v, %v", info.Mode(), err)
 	}
 	// A list that cannot be read lets no one in, and does not count as empty.
-	if err := os.WriteFile(filepath.Join(w.state, "toolhost", "tokens.json"), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(w.state, "toolhost", "tokens.json"), []byte("{"), 0o600))
 	if got := status(second); got != 503 {
 		t.Errorf("with a damaged list, a token is answered with %d", got)
 	}
@@ -353,10 +344,7 @@ func TestIdleConnectionsKeepNoCallerOut(t *testing.T) {
 	token := w.token("ci")
 	c := f.connect(token, nil)
 	for i := range 1000 {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := require.Must(net.Dial("tcp", strings.TrimPrefix(f.url, "http://")))(t)
 		defer func() { _ = conn.Close() }()
 		if i%2 == 0 { // half a header
 			_, _ = io.WriteString(conn, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
@@ -437,19 +425,10 @@ func TestMCPOverTLS(t *testing.T) {
 // certificateOf returns a certificate and its key, in PEM.
 func certificateOf(t *testing.T, name string) [2]string {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := require.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour)}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := require.Must(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))(t)
+	private := require.Must(x509.MarshalPKCS8PrivateKey(key))(t)
 	text := func(kind string, b []byte) string {
 		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: b}))
 	}
@@ -479,9 +458,7 @@ func TestMCPClientsFollowTheDaemon(t *testing.T) {
 	w.install("fs", "fs")
 	sees("fs_read", false)
 	w.configure("callers: {ci: {grants: ['fs:read'], tools: {deny: [play.echo]}}}")
-	if err := f.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.cmd.Process.Signal(syscall.SIGHUP))
 	sees("fs_read", true)
 	sees("play_echo", false)
 	w.write("a.txt", "text")
@@ -498,9 +475,7 @@ func TestMCPClientsFollowTheDaemon(t *testing.T) {
 
 	begun, until := filepath.Join(w.tmp, "begun"), filepath.Join(w.tmp, "until")
 	for _, fifo := range []string{begun, until} {
-		if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, syscall.Mkfifo(fifo, 0o600))
 		defer func() { _ = os.Remove(fifo) }()
 	}
 	done := make(chan string, 1)
@@ -515,13 +490,9 @@ func TestMCPClientsFollowTheDaemon(t *testing.T) {
 	if _, err := os.ReadFile(begun); err != nil { // it runs
 		t.Fatal(err)
 	}
-	if err := f.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.cmd.Process.Signal(syscall.SIGTERM))
 	f.await("ending: ")
-	if err := os.WriteFile(until, []byte("answered"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(until, []byte("answered"), 0o600))
 	equal(t, "the call in progress at the end", <-done, "answered")
 	for line := range f.lines {
 		f.said = append(f.said, line)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // On a terminal the person accepts the levels of one server, some of another and none of a third.
@@ -33,10 +34,7 @@ func TestMCPImportOnATerminal(t *testing.T) {
 		at.types(step.answer)
 	}
 	a.answer("").exits(exit.Done).prints("servers written to ", ": 3")
-	content, err := os.ReadFile(w.config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := require.Must(os.ReadFile(w.config()))(t)
 	_, levels, _ := strings.Cut(string(content), "\ntools:\n")
 	for _, want := range []string{"all.echo", "all.pid", "some.echo", "some.whoami"} {
 		if !strings.Contains(levels, want+": {safety: ") {
@@ -71,9 +69,7 @@ func TestMCPImportInterrupted(t *testing.T) {
 			a := w.ask("mcp", "import", "mcp.json", "--config", w.config())
 			at := screen{t, a.person}
 			at.sees("for one? [y/N, or c to choose] ")
-			if err := leave(a); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, leave(a))
 			if how == "at the second" {
 				at.sees("for two? [y/N, or c to choose] ")
 				if _, err := a.person.WriteString("\x03"); err != nil {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/test/mcptest"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // newFarServer returns an MCP server with the tool echo.
@@ -97,10 +98,7 @@ func TestMCPLogin(t *testing.T) {
 	}
 	processes := []string{}
 	for _, name := range []string{"environ", "cmdline"} {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", d.cmd.Process.Pid, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := require.Must(os.ReadFile(fmt.Sprintf("/proc/%d/%s", d.cmd.Process.Pid, name)))(t)
 		processes = append(processes, string(text))
 	}
 
@@ -114,13 +112,8 @@ func TestMCPLogin(t *testing.T) {
 	issuer.Unlock()
 	refused := w.command("mcp", "login", "far", config)
 	refused.Stderr = &said
-	if err := refused.Start(); err != nil {
-		t.Fatal(err)
-	}
-	address, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, refused.Start())
+	address := require.Must(os.ReadFile(page))(t)
 	equal(t, "the page after a no", visit(t, string(address)), "toolhost is not authorized. You can close this page.\n")
 	_ = refused.Wait()
 	equal(t, "the status of a login that was refused", refused.ProcessState.ExitCode(), exit.Failed)
@@ -182,13 +175,8 @@ func TestMCPLoginOfClient(t *testing.T) {
 	wrong.Env = append(wrong.Env, "FAR_SECRET=another-secret-of-abc")
 	var said bytes.Buffer
 	wrong.Stdout, wrong.Stderr = &said, &said
-	if err := wrong.Start(); err != nil {
-		t.Fatal(err)
-	}
-	address, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, wrong.Start())
+	address := require.Must(os.ReadFile(page))(t)
 	visit(t, string(address))
 	_ = wrong.Wait()
 	if text := said.String(); !strings.Contains(text, "invalid_client") || strings.Contains(text, "another-secret") {
@@ -224,13 +212,8 @@ func (w *world) login(page string, args ...string) string {
 	login := w.command(append([]string{"mcp", "login"}, args...)...)
 	var printed bytes.Buffer
 	login.Stdout, login.Stderr = &printed, &printed
-	if err := login.Start(); err != nil {
-		w.t.Fatal(err)
-	}
-	address, err := os.ReadFile(page)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, login.Start())
+	address := require.Must(os.ReadFile(page))(w.t)
 	equal(w.t, "the page after the login", visit(w.t, string(address)), "toolhost is authorized. You can close this page.\n")
 	if err := login.Wait(); err != nil {
 		w.t.Fatalf("%v: %s", err, printed.String())
@@ -262,9 +245,7 @@ func (w *world) browser() (page string) {
 	w.t.Helper()
 	dir := w.t.TempDir()
 	page = filepath.Join(dir, "page")
-	if err := syscall.Mkfifo(page, 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, syscall.Mkfifo(page, 0o600))
 	script := "#!/bin/sh\nprintf %s \"$1\" > '" + page + "'\n"
 	if err := os.WriteFile(filepath.Join(dir, "xdg-open"), []byte(script), 0o700); err != nil { //nolint:gosec // a program
 		w.t.Fatal(err)
@@ -276,18 +257,9 @@ func (w *world) browser() (page string) {
 // visit opens a page, and returns the text to which it leads.
 func visit(t *testing.T, address string) string {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := require.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody))(t)
+	answer := require.Must(http.DefaultClient.Do(r))(t)
 	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(io.ReadAll(answer.Body))(t)
 	return string(text)
 }

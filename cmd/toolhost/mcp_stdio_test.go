@@ -16,24 +16,18 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // spoken starts toolhost serve --mcp stdio, and returns its standard input and output.
 func (w *world) spoken(args ...string) (cmd *exec.Cmd, in io.WriteCloser, lines *bufio.Scanner, leave func()) {
 	w.t.Helper()
 	cmd = w.command(append([]string{"serve", "--mcp", "stdio", "--plugin-dir", w.plugins}, args...)...)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	in = require.Must(cmd.StdinPipe())(w.t)
+	out := require.Must(cmd.StdoutPipe())(w.t)
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, cmd.Start())
 	w.t.Cleanup(func() { _ = cmd.Process.Kill() })
 	lines = bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
@@ -110,9 +104,7 @@ func TestMCPClientOnStandardInputLeaves(t *testing.T) {
 	w := newWorld(t, "player")
 	begun := func(name string) (fifo string, wait func()) {
 		fifo = filepath.Join(w.root, name)
-		if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, syscall.Mkfifo(fifo, 0o600))
 		return fifo, func() {
 			t.Helper()
 			if _, err := os.ReadFile(fifo); err != nil {
@@ -133,10 +125,7 @@ func TestMCPClientOnStandardInputLeaves(t *testing.T) {
 	if _, err := io.WriteString(in, conversation("play_wait", fmt.Sprintf(`{"fifo":%q}`, fifo))); err != nil {
 		t.Fatal(err)
 	}
-	held, err := os.Open(fifo)
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := require.Must(os.Open(fifo))(t)
 	leave()
 	if _, err := io.Copy(io.Discard, held); err != nil {
 		t.Error(err)
@@ -150,9 +139,7 @@ func TestMCPClientOnStandardInputLeaves(t *testing.T) {
 	if _, err := io.WriteString(in, conversation("play_wait", fmt.Sprintf(`{"fifo":%q}`, fifo))); err != nil {
 		t.Fatal(err)
 	}
-	if held, err = os.Open(fifo); err != nil {
-		t.Fatal(err)
-	}
+	held = require.Must(os.Open(fifo))(t)
 	_ = in.Close()
 	if _, err := io.Copy(io.Discard, held); err != nil {
 		t.Error(err)
@@ -168,13 +155,9 @@ func TestMCPClientOnStandardInputLeaves(t *testing.T) {
 	if _, err := io.WriteString(in, conversation("play_wait", fmt.Sprintf(`{"fifo":%q}`, fifo))); err != nil {
 		t.Fatal(err)
 	}
-	if held, err = os.Open(fifo); err != nil {
-		t.Fatal(err)
-	}
+	held = require.Must(os.Open(fifo))(t)
 	_ = in.Close()
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	for lines.Scan() { // until it has ended
 	}
 	_, _ = io.Copy(io.Discard, held)
@@ -189,9 +172,7 @@ func TestMCPClientOnStandardInputLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait()
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	var said []string
 	for late := 3; !slices.ContainsFunc(said, func(line string) bool { return strings.Contains(line, "takes no more requests") }); late++ {
 		_, _ = fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"ping"}`+"\n", late) // until the signal has come
@@ -200,9 +181,7 @@ func TestMCPClientOnStandardInputLeaves(t *testing.T) {
 		}
 		said = append(said, lines.Text())
 	}
-	if err := os.WriteFile(until, []byte("answered"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(until, []byte("answered"), 0o600))
 	for lines.Scan() {
 		said = append(said, lines.Text())
 	}
@@ -238,9 +217,7 @@ func TestMCPOnStandardInputFollows(t *testing.T) {
 	sees("play_echo")
 	w.install("fs", "fs")
 	w.configure("callers: {mcp: {grants: ['fs:read']}}")
-	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Process.Signal(syscall.SIGHUP))
 	sees("fs_read")
 	if _, err := os.Lstat(w.socket()); err == nil {
 		t.Error("it has a socket")

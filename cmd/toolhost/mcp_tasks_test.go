@@ -5,6 +5,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // taskAnswer is what the daemon says to a request that concerns tasks.
@@ -78,17 +80,13 @@ func TestMCPTasks(t *testing.T) {
 		t.Errorf("one that has to be a task: %s", a.text)
 	}
 	w.configure("mcp: {tasks: {after: never, ttl: 2h}}")
-	if err := f.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.cmd.Process.Signal(syscall.SIGHUP))
 	w.until("the rule has changed", func() bool { return call(can, "play_fail").Result.ResultType == "complete" })
 	if a := about(ann, "get", id); a.Result.Status != "completed" {
 		t.Errorf("after a reload: %s", a.text)
 	}
 	w.configure("mcp: {tasks: {after: 1ms, ttl: 3h}}")
-	if err := f.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.cmd.Process.Signal(syscall.SIGHUP))
 	f.await("mcp.tasks.ttl: a running daemon cannot change it")
 	f.ends(syscall.SIGTERM, 0)
 }

@@ -22,10 +22,7 @@ func mcpServer(words ...string) map[string]any {
 // mcpConfig writes a file of servers into the workspace, and returns the flag that names it.
 func (w *world) mcpConfig(servers map[string]any) string {
 	w.t.Helper()
-	text, err := json.Marshal(map[string]any{"mcpServers": servers})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	text := require.Must(json.Marshal(map[string]any{"mcpServers": servers}))(w.t)
 	w.write("mcp.json", string(text))
 	path := filepath.Join(w.root, "mcp.json")
 	require.NoError(w.t, trust.In(filepath.Join(w.state, "toolhost")).Trust(path, trust.Sum(text)))
@@ -136,9 +133,7 @@ func TestMCPConfigRefused(t *testing.T) {
 	w := newWorld(t)
 	w.write("broken.json", `{"mcpServers": {`)
 	w.write("open.json", `{"mcpServers": {}}`)
-	if err := os.Chmod(filepath.Join(w.root, "open.json"), 0o666); err != nil { //nolint:gosec // that is the point
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(filepath.Join(w.root, "open.json"), 0o666)) //nolint:gosec // that is the point
 	w.write(".mcp.json", `{"mcpServers": {"found": {"command": "x"}}}`)
 	for file, want := range map[string]string{
 		"broken.json": "the file is not JSON", "open.json": "others may write to it", "none.json": "there is no file",
@@ -172,10 +167,7 @@ func TestMCPImport(t *testing.T) {
 	}
 	o := run("mcp", "import", "mcp.json", "--yes").exits(exit.Done)
 	o.says("bad is left out", "set API_TOKEN", "dies", "its tools are not known", "read-only").prints("servers written to ", ": 3", "are pinned in")
-	content, err := os.ReadFile(file) //nolint:gosec // of the test
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := require.Must(os.ReadFile(file))(t) //nolint:gosec // of the test
 	for _, want := range []string{
 		"# mine\n", "    # below\n    one.pid: {approval: ask}\n", "log_level: error # c\n", "one.echo: {safety: safe, idempotent: true}",
 		"two.echo: {safety: safe", `API_TOKEN: "${API_TOKEN}"`, "LEVEL: debug",

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // Where the system gives no notices of changes, the daemon says so at once, wherever an
@@ -14,9 +16,7 @@ func TestNoNotices(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
 	file := filepath.Join(t.TempDir(), "named.yaml")
-	if err := os.WriteFile(file, []byte("# nothing\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("# nothing\n"), 0o600))
 	// In a user namespace of its own, the daemon has limits of its own.
 	limits := "/proc/sys/user/max_inotify_instances"
 	isolate := &syscall.SysProcAttr{
@@ -44,8 +44,6 @@ func TestNoNotices(t *testing.T) {
 	w.until("the new plugin serves", func() bool {
 		return strings.Contains(w.run("tools", "--config", file).exits(0).stdout, "fs.read")
 	})
-	if err := os.WriteFile(file, []byte("tools: {play.echo: {rename: play.back}}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("tools: {play.echo: {rename: play.back}}\n"), 0o600))
 	s.await("toolhost: reloaded: tool play.echo")
 }

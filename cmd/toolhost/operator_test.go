@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -47,9 +48,7 @@ func TestAnOperatorsDay(t *testing.T) {
 	w.write("a.txt", "text")
 	config := filepath.Join(t.TempDir(), "toolhost.yaml") // not in the workspace, so it is followed
 	set := func(content string) {
-		if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(config, []byte(content), 0o600))
 	}
 	w.env = append(w.env, session.ConfigVariable+"="+config)
 
@@ -124,14 +123,10 @@ func TestAnOperatorsDay(t *testing.T) {
 	w.until("it runs", func() bool { s := w.known("fs"); return s.Tools > 6 && s.PID != before })
 
 	// The directory goes away and comes back; a plugin is taken out.
-	if err := os.Rename(w.plugins, w.plugins+"-away"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(w.plugins, w.plugins+"-away"))
 	day.await("there is no plugin directory")
 	equal(t, "the state of fs meanwhile", w.known("fs").State, plugin.Ready)
-	if err := os.Rename(w.plugins+"-away", w.plugins); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(w.plugins+"-away", w.plugins))
 	w.remove("fs")
 	w.until("fs is gone", func() bool { return w.known("fs").Name == "" })
 	w.run("call", "fs.read").exits(3)
@@ -145,7 +140,5 @@ func TestAnOperatorsDay(t *testing.T) {
 // remove takes a plugin's file out of the directory.
 func (w *world) remove(name string) {
 	w.t.Helper()
-	if err := os.Remove(filepath.Join(w.plugins, name)); err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, os.Remove(filepath.Join(w.plugins, name)))
 }

@@ -53,19 +53,14 @@ func TestPluginDevSweeps(t *testing.T) {
 	w := newWorld(t)
 	glob := func(pattern string) []string {
 		t.Helper()
-		found, err := filepath.Glob(filepath.Join(w.tmp, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := require.Must(filepath.Glob(filepath.Join(w.tmp, pattern)))(t)
 		return found
 	}
 	killed := w.develop(w.developPlayer()...)
 	killed.await(dev.Serving, nil)
 	stopped, live := w.debugs(filepath.Join(built.dir, "player")), w.debugs(filepath.Join(built.dir, "player"))
 	for _, cmd := range []*exec.Cmd{killed.cmd, stopped.cmd} {
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, cmd.Process.Kill())
 	}
 	for range killed.events {
 	}
@@ -76,9 +71,7 @@ func TestPluginDevSweeps(t *testing.T) {
 
 	others := []string{filepath.Join(w.tmp, "toolhost-dev-other"), filepath.Join(w.tmp, "toolhost-debug-other")} // that nothing claims
 	for _, dir := range others {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(dir, 0o700))
 		t.Cleanup(func() { _ = os.Remove(dir) })
 	}
 	if len(glob("toolhost-dev-*")) != 2 || len(glob("toolhost-debug-*")) != 3 {
@@ -114,9 +107,7 @@ func TestPluginDevReattachRefusesOthers(t *testing.T) {
 	if err := errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, nobody, nobody), os.Chmod(w.tmp, 0o711)); err != nil { //nolint:gosec // to pass through
 		t.Fatal(err)
 	}
-	if err := exec.CommandContext(t.Context(), "cp", player, dir).Run(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, exec.CommandContext(t.Context(), "cp", player, dir).Run())
 	q := w.debugs(filepath.Join(dir, "player"), func(cmd *exec.Cmd) {
 		cmd.Env = append(cmd.Env, "TMPDIR="+dir)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
@@ -124,9 +115,7 @@ func TestPluginDevReattachRefusesOthers(t *testing.T) {
 	socket := q.at.Addr.String
 	give := func(path string, uid int) {
 		t.Helper()
-		if err := os.Chown(path, uid, -1); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chown(path, uid, -1))
 	}
 	refused(q.said, "is not a directory of this user's")
 	give(filepath.Dir(socket), 0)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/dev"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
@@ -72,13 +73,8 @@ func (w *world) debugs(binary string, as ...func(*exec.Cmd)) *debugged {
 	for _, change := range as {
 		change(d.cmd)
 	}
-	out, err := d.cmd.StdoutPipe()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if err := d.cmd.Start(); err != nil {
-		w.t.Fatal(err)
-	}
+	out := require.Must(d.cmd.StdoutPipe())(w.t)
+	require.NoError(w.t, d.cmd.Start())
 	w.t.Cleanup(func() {
 		if d.cmd.ProcessState == nil {
 			d.ends()
@@ -189,14 +185,9 @@ func TestPluginDevReattachRefuses(t *testing.T) {
 	w := newWorld(t)
 	p := w.debugs(filepath.Join(built.dir, "player"))
 	dir := filepath.Join(w.tmp, "d")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(dir, 0o700))
 	path := filepath.Join(dir, "s")
-	l, err := net.Listen("unix", path) //nolint:noctx // it is closed
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := require.Must(net.Listen("unix", path))(t) //nolint:noctx // it is closed
 	defer func() { _ = l.Close(); _ = os.RemoveAll(dir) }()
 	at := func(socket string) string { return p.saying(func(r *wire.Reattach) { r.Addr.String = socket }) }
 	refused := func(said string, status int, why ...string) {
@@ -211,9 +202,7 @@ func TestPluginDevReattachRefuses(t *testing.T) {
 	}
 	modes := func(file string, mode os.FileMode) {
 		t.Helper()
-		if err := os.Chmod(file, mode); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chmod(file, mode))
 	}
 
 	refused(`{"notes":`, 2, "TOOLHOST_REATTACH cannot be read", "TOOLHOST_DEBUG=1")
@@ -238,24 +227,16 @@ func TestPluginDevReattachRefuses(t *testing.T) {
 	refused(at(path), 6, "in which only this user may write")
 	modes(dir, 0o700)
 	if os.Geteuid() == 0 {
-		if err := os.Chown(dir, 12345, -1); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chown(dir, 12345, -1))
 		refused(at(path), 6, "not a directory of this user's")
-		if err := os.Chown(dir, 0, -1); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chown(dir, 0, -1))
 	} else {
 		refused(at("/socket"), 6, "not a directory of this user's")
 	}
 	link := filepath.Join(w.tmp, "link")
-	if err := os.Symlink(filepath.Dir(p.at.Addr.String), link); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(filepath.Dir(p.at.Addr.String), link))
 	refused(at(filepath.Join(link, "s")), 6, "not a directory of this user's")
-	if err := os.Remove(link); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(link))
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
 	_ = l.Close()
 	refused(at(path), 6, "has ended, or listens no more")

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/dev"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // developing is a run of toolhost plugin dev.
@@ -28,14 +29,9 @@ type developing struct {
 func (w *world) develop(args ...string) *developing {
 	w.t.Helper()
 	d := &developing{w: w, cmd: w.command(append([]string{"plugin", "dev", "--json"}, args...)...), events: make(chan dev.Event, 10000)}
-	out, err := d.cmd.StdoutPipe()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	out := require.Must(d.cmd.StdoutPipe())(w.t)
 	d.cmd.Stderr = &d.stderr
-	if err := d.cmd.Start(); err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, d.cmd.Start())
 	go func() {
 		defer close(d.events)
 		for in := bufio.NewScanner(out); in.Scan(); {
@@ -93,15 +89,9 @@ func (w *world) sources(files map[string]string) string {
 // save writes a file as editors do, in one step.
 func save(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path+"~", []byte(text), 0o644); err != nil { //nolint:gosec // a source
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+"~", path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path+"~", []byte(text), 0o644)) //nolint:gosec // a source
+	require.NoError(t, os.Rename(path+"~", path))
 }
 
 // makefile copies the built binary that the file which names, and another text after it.
@@ -144,9 +134,7 @@ func TestPluginDev(t *testing.T) {
 	// A call that runs while the plugin is built again ends in the old one.
 	begun, until := filepath.Join(w.root, "begun"), filepath.Join(w.root, "until")
 	for _, path := range []string{begun, until} {
-		if err := syscall.Mkfifo(path, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, syscall.Mkfifo(path, 0o600))
 	}
 	held := make(chan outcome, 1)
 	go func() {
@@ -159,9 +147,7 @@ func TestPluginDev(t *testing.T) {
 	if second := d.await(dev.Serving, nil); second.PID == first.PID {
 		t.Errorf("it is the same process: %+v", second)
 	}
-	if err := os.WriteFile(until, []byte("kept"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(until, []byte("kept"), 0o600))
 	(<-held).exits(0).prints("kept")
 
 	// What does not start, and what is not built, leaves the one before.
@@ -219,18 +205,9 @@ func main() {
 // goProject is a plugin's package in a module of its own, on this copy of the SDK.
 func (w *world) goProject(source string) string {
 	w.t.Helper()
-	repo, err := filepath.Abs("../..")
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	sums, err := os.ReadFile(filepath.Join(repo, "go.sum"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	mod, err := os.ReadFile(filepath.Join(repo, "go.mod"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	repo := require.Must(filepath.Abs("../.."))(w.t)
+	sums := require.Must(os.ReadFile(filepath.Join(repo, "go.sum")))(w.t)
+	mod := require.Must(os.ReadFile(filepath.Join(repo, "go.mod")))(w.t)
 	_, required, _ := strings.Cut(string(mod), "\n") // all that the SDK may need, as it is pinned here
 	return w.sources(map[string]string{"main.go": source, "go.sum": string(sums), "go.mod": "module example.org/hello\n" + required +
 		"\nrequire github.com/toolhost/toolhost v0.0.0\n\nreplace github.com/toolhost/toolhost => " + repo + "\n"})

@@ -11,15 +11,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // place puts one of the built binaries where no host looks.
 func (w *world) place(binary, as string) string {
 	w.t.Helper()
 	path := filepath.Join(w.root, as)
-	if err := os.Link(filepath.Join(built.dir, binary), path); err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, os.Link(filepath.Join(built.dir, binary), path))
 	return path
 }
 
@@ -60,15 +59,9 @@ func TestPluginFileThatIsNone(t *testing.T) {
 	w.place("quitter", "quitter")
 	w.write("text", "no program")
 	open := filepath.Join(w.root, "open")
-	if err := os.Mkdir(open, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Link(filepath.Join(built.dir, "player"), filepath.Join(open, "player")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(open, 0o777); err != nil { //nolint:gosec // that is what is refused
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(open, 0o700))
+	require.NoError(t, os.Link(filepath.Join(built.dir, "player"), filepath.Join(open, "player")))
+	require.NoError(t, os.Chmod(open, 0o777)) //nolint:gosec // that is what is refused
 	for _, c := range []struct {
 		file   string
 		status int

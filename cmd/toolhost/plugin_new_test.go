@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/scaffold"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // A project is written with what it takes, and the next steps are said. Internal/test/languages
@@ -15,10 +16,7 @@ import (
 func TestPluginNew(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	checkout, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkout := require.Must(filepath.Abs("../.."))(t)
 	for _, language := range scaffold.Languages() {
 		args := []string{"plugin", "new", "sky-" + string(language), "--lang", string(language)}
 		if language == scaffold.Go {

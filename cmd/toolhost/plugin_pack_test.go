@@ -27,9 +27,7 @@ import (
 func (w *world) project(more string) (dir string) {
 	w.t.Helper()
 	dir = w.t.TempDir()
-	if err := os.Link(filepath.Join(built.dir, "fs"), filepath.Join(dir, "fs")); err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, os.Link(filepath.Join(built.dir, "fs"), filepath.Join(dir, "fs")))
 	files := map[string]string{
 		"script":  "#!/bin/sh\nexec true\n",
 		"LICENSE": "Do what you like.\n",
@@ -37,9 +35,7 @@ func (w *world) project(more string) (dir string) {
 			"binaries:\n  %s/%s: fs\n  plan9/386: script\n", runtime.GOOS, runtime.GOARCH) + more,
 	}
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			w.t.Fatal(err)
-		}
+		require.NoError(w.t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	return dir
 }
@@ -104,10 +100,7 @@ func TestPluginPack(t *testing.T) {
 	w.bare("plugin", "push", second.File, ref+":next", "--force").exits(0).prints(first.Digest)
 	w.bare("plugin", "inspect", ref+":"+m.Version).exits(0).prints(first.Digest)
 
-	repository, err := remote.NewRepository(host + "/acme/fs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	repository := require.Must(remote.NewRepository(host + "/acme/fs"))(t)
 	repository.PlainHTTP = true
 	store := memory.New()
 	root, err := oras.Copy(t.Context(), repository, m.Version, store, "", oras.DefaultCopyOptions)
@@ -121,10 +114,7 @@ func TestPluginPack(t *testing.T) {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(os.ReadFile(path))(t)
 	return string(text)
 }
 
@@ -152,9 +142,7 @@ func TestPluginPushCredentials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(docker, "config.json"), config, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(docker, "config.json"), config, 0o600))
 	w.bare("plugin", "push", out.File, "oci://"+host+"/fs").exits(0).prints(out.Digest)
 }
 
@@ -196,9 +184,7 @@ func TestPluginPackRefuses(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "dist")); err == nil {
 		t.Error("something was written")
 	}
-	if err := os.WriteFile(filepath.Join(dir, "plugin.yaml"), []byte("summary: x\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "plugin.yaml"), []byte("summary: x\n"), 0o600))
 	w.bare("plugin", "pack", dir).exits(2).says("summary")
 	w.bare("plugin", "pack", t.TempDir()).exits(2).says("has no binaries")
 }
@@ -210,9 +196,7 @@ func TestPluginPackDefinitions(t *testing.T) {
 	dir := w.project("")
 	said := filepath.Join(t.TempDir(), "said.json")
 	printed := w.bare("plugin", "pack", dir, "--print-definitions").exits(0).stdout
-	if err := os.WriteFile(said, []byte(printed), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(said, []byte(printed), 0o600))
 	var here, there packed
 	w.bare("plugin", "pack", dir, "--json").exits(0).json(&here)
 	w.bare("plugin", "pack", dir, "--definitions", said, "--json").exits(0).json(&there)

@@ -7,29 +7,20 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // sign puts the signed manifest of a package next to the plugins.
 func (w *world) sign(archive string) {
 	w.t.Helper()
-	tar, err := pluginpackage.OpenTar(archive)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	tar := require.Must(pluginpackage.OpenTar(archive))(w.t)
 	defer func() { _ = tar.Close() }()
-	p, err := pluginpackage.Read(w.t.Context(), tar, tar.Root())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	p := require.Must(pluginpackage.Read(w.t.Context(), tar, tar.Root()))(w.t)
 	for _, b := range p.Manifest.Platforms {
 		at := filepath.Join(w.plugins, pluginpackage.SignedDir, b.SHA256())
-		if err := os.MkdirAll(at, 0o700); err != nil {
-			w.t.Fatal(err)
-		}
+		require.NoError(w.t, os.MkdirAll(at, 0o700))
 		for name, content := range map[string][]byte{pluginpackage.ManifestFile: p.Text, pluginpackage.SignatureFile: p.Signature} {
-			if err := os.WriteFile(filepath.Join(at, name), content, 0o600); err != nil {
-				w.t.Fatal(err)
-			}
+			require.NoError(w.t, os.WriteFile(filepath.Join(at, name), content, 0o600))
 		}
 	}
 }

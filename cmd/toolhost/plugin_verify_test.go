@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/verify"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // The plugins that ship with it pass, and their dangerous tools are not called.
@@ -43,19 +44,14 @@ func TestPluginVerifyFinds(t *testing.T) {
 	report := filepath.Join(w.tmp, "report.xml")
 	o := w.bare("plugin", "verify", filepath.Join(w.plugins, "quitter"), "--junit", report).exits(exit.Failed)
 	o.prints("handshake.line", "exit status 3", "no license", "docs/plugin-protocol.md#handshake").says("a check failed: handshake.line")
-	text, err := os.ReadFile(report)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(os.ReadFile(report))(t)
 	var suites struct {
 		Suites []struct {
 			Name     string `xml:"name,attr"`
 			Failures int    `xml:"failures,attr"`
 		} `xml:"testsuite"`
 	}
-	if err := xml.Unmarshal(text, &suites); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, xml.Unmarshal(text, &suites))
 	if len(suites.Suites) < 10 || suites.Suites[0].Failures != 1 {
 		t.Errorf("the JUnit report has %+v", suites)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // A plugin that is switched off has no tools, in commands alone and in the daemon,
@@ -35,8 +36,6 @@ func TestPluginsDisable(t *testing.T) {
 	w.run("plugins", "enable", "player", "--config", filepath.Join(w.root, "toolhost.yaml")).exits(2).says("by the configuration file")
 
 	file := filepath.Join(w.state, "toolhost", "plugins.json")
-	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
 	w.run("tools").exits(2).says("plugins.json", "mend or remove")
 }

@@ -17,6 +17,8 @@ import (
 
 	"aead.dev/minisign"
 	"github.com/opencontainers/go-digest"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 func newKey(t *testing.T) (public string, private *minisign.PrivateKey) {
@@ -86,15 +88,11 @@ func TestInstallRefuses(t *testing.T) {
 	for name, says := range map[string]string{"../../escape": "an entry", "blobs/sha256/link": "an entry", "/etc/passwd": "an entry"} {
 		var b bytes.Buffer
 		out := tar.NewWriter(&b)
-		if err := out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: 1, Mode: 0o644}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: 1, Mode: 0o644}))
 		_, _ = out.Write([]byte("x"))
 		_ = out.Close()
 		file := filepath.Join(w.state, "evil.tar")
-		if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, b.Bytes(), 0o600))
 		w.bare("plugins", "install", file, "--yes").exits(6).says(says, "evil.tar")
 	}
 	w.bare("plugins", "install", "oci://127.0.0.1:1/a", "--yes").exits(6).says("127.0.0.1:1", "connection refused")
@@ -104,16 +102,12 @@ func TestInstallRefuses(t *testing.T) {
 	w.nothingInstalled()
 
 	own := filepath.Join(w.state, "data", "toolhost", "plugins")
-	if err := os.MkdirAll(own, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(own, 0o700))
 	copyFile(t, greeter(t, "1.0.100"), filepath.Join(own, "greeter"))
 	file, _ := parcel{version: "1.0.100"}.ship(t, t.TempDir())
 	w.bare("plugins", "install", file, "--yes").exits(5).says("toolhost did not install", filepath.Join(own, "greeter"))
 	w.nothingInstalled()
-	if err := os.Remove(filepath.Join(own, "greeter")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(filepath.Join(own, "greeter")))
 	w.bare("plugins", "install", file, "--yes").exits(0)
 	twice, _ := parcel{version: "1.0.100", license: "Another text."}.ship(t, t.TempDir())
 	w.bare("plugins", "install", twice, "--yes").exits(5).says("published twice", "--force")
@@ -136,10 +130,7 @@ func gated(t *testing.T, version string) (*shop, *gate) {
 	s, g := newShop(t), &gate{open: make(chan struct{}), first: make(chan struct{})}
 	file, _ := parcel{version: version}.ship(t, t.TempDir())
 	s.offer(t, file, version)
-	text, err := os.ReadFile(greeter(t, version))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(os.ReadFile(greeter(t, version)))(t)
 	sum := digest.FromBytes(text)
 	between := func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/blobs/"+sum.String()) {
@@ -178,14 +169,10 @@ func TestInstallKilled(t *testing.T) {
 	w := newInstallWorld(t)
 	s, g := gated(t, "1.0.100")
 	cmd := w.command("plugins", "install", s.ref(), "--yes")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Start())
 	<-g.first
 	w.until("something of the file is on disk", func() bool { return w.partial() > 0 })
-	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Process.Signal(syscall.SIGKILL))
 	_ = cmd.Wait()
 	w.nothingInstalled()
 	close(g.open)
@@ -202,9 +189,7 @@ func TestTwoInstallsAtOnce(t *testing.T) {
 	w := newInstallWorld(t)
 	s, g := gated(t, "1.0.100")
 	first := w.command("plugins", "install", s.ref(), "--yes")
-	if err := first.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, first.Start())
 	<-g.first
 	second := w.command("plugins", "install", s.ref(), "--yes")
 	stderr, err := second.StderrPipe()

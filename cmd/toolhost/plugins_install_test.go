@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // parcel is a package that an author has made of the greeter.
@@ -33,10 +34,7 @@ const otherPlatform = "plan9/mips"
 func (p parcel) ship(t *testing.T, dir string) (string, digest.Digest) {
 	t.Helper()
 	at := greeter(t, p.version)
-	h, err := host.New(host.WithRoot(t.TempDir()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := require.Must(host.New(host.WithRoot(t.TempDir())))(t)
 	defer func() { _ = h.Close(context.WithoutCancel(t.Context())) }()
 	if _, err := h.Load(t.Context(), filepath.Dir(at)); err != nil {
 		t.Fatal(err)
@@ -68,10 +66,7 @@ func (p parcel) ship(t *testing.T, dir string) (string, digest.Digest) {
 			return pluginpackage.Sign(*p.key, s), nil
 		}
 	}
-	made, err := pluginpackage.Build(t.Context(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := require.Must(pluginpackage.Build(t.Context(), in))(t)
 	file := filepath.Join(dir, "greeter-"+p.version+".tar")
 	f, err := os.Create(file)
 	if err == nil {
@@ -86,10 +81,7 @@ func (p parcel) ship(t *testing.T, dir string) (string, digest.Digest) {
 // greeter makes the binary of a version, alone in a directory.
 func greeter(t *testing.T, version string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(built.dir, "greeter"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(os.ReadFile(filepath.Join(built.dir, "greeter")))(t)
 	if !bytes.Contains(text, []byte("7.7.777")) || len(version) != len("7.7.777") {
 		t.Fatalf("the greeter cannot get the version %s", version)
 	}
@@ -125,10 +117,7 @@ func TestInstallFile(t *testing.T) {
 	w.bare("plugins", "install", file, "--yes", "--json").exits(0).json(&done)
 	equal(t, "the package", done.Package, sum.String())
 	w.bare("call", "greet.version").exits(0).prints("1.0.100")
-	lock, err := lockfile.Read(filepath.Join(w.root, "toolhost.lock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := require.Must(lockfile.Read(filepath.Join(w.root, "toolhost.lock")))(t)
 	equal(t, "the platforms in the lock", len(lock.Files("greeter")), 2)
 	equal(t, "the source in the lock", lock.Plugins["greeter"].Source, file+"@"+sum.String())
 	w.bare("plugins", "lock", "--check").exits(0)

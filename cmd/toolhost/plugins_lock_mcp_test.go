@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // plugins lock pins mounted servers with what they say, --check compares it, and what has
@@ -18,9 +19,7 @@ func TestLockHasServers(t *testing.T) {
 	about := filepath.Join(t.TempDir(), "about")
 	describe := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(about, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(about, []byte(text), 0o600))
 	}
 	describe("Repeats a text.")
 	w.write("toolhost.yaml", `mcp_servers:

@@ -46,9 +46,7 @@ func (w *world) ran(trace string, want bool) {
 
 func (w *world) removeFile(path string) {
 	w.t.Helper()
-	if err := os.Remove(path); err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, os.Remove(path))
 }
 
 // An operator pins what is there; a change is refused with what was expected and found,
@@ -58,9 +56,7 @@ func TestPluginsLock(t *testing.T) {
 	w := newWorld(t, "fs", "buffer")
 	lock := filepath.Join(w.root, pins.LockName)
 	config := filepath.Join(w.root, "toolhost.yaml")
-	if err := os.WriteFile(config, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(config, nil, 0o600))
 	run := func(args ...string) outcome { return w.run(append(args, "--config", config)...) }
 	run("plugins", "lock", "--check").exits(1).says("there is no", "toolhost plugins lock")
 	run("plugins", "lock").exits(0).prints("fs", "2 plugins are pinned in")
@@ -100,9 +96,7 @@ func TestPluginsLock(t *testing.T) {
 	}
 	run("call", "play.echo").exits(0)
 
-	if err := os.WriteFile(lock, []byte("format 1\nfs binary"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(lock, []byte("format 1\nfs binary"), 0o600))
 	run("call", "play.echo").exits(6).says(pins.LockName)
 	run("plugins", "lock", "--check").exits(1).says(pins.LockName)
 	run("plugins", "lock").exits(0).says("is replaced")
@@ -123,10 +117,7 @@ func TestLockOfWhatDoesNotStart(t *testing.T) {
 	w := newWorld(t, "fs", "player")
 	lock := filepath.Join(w.root, pins.LockName)
 	w.run("plugins", "lock").exits(0)
-	before, err := lockfile.Read(lock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := require.Must(lockfile.Read(lock))(t)
 	w.remove("player")
 	w.remove("fs")
 	w.script("player")
@@ -136,17 +127,12 @@ func TestLockOfWhatDoesNotStart(t *testing.T) {
 	w.run("plugins", "lock", "--json").exits(1).
 		says("fresh (it is not pinned)", "player (it keeps its previous pin)").json(&change)
 	equalLists(t, "what failed", change.Failed, []unpinned{{"fresh", false}, {"player", true}})
-	now, err := lockfile.Read(lock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	now := require.Must(lockfile.Read(lock))(t)
 	equalLists(t, "what is pinned", now.Names(), []string{"introspection", "player"})
 	equal(t, "the pin", now.Plugins["player"].SHA256, before.Plugins["player"].SHA256)
 
 	// A file that cannot be run is not one that was removed.
-	if err := os.Chmod(filepath.Join(w.plugins, "player"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(filepath.Join(w.plugins, "player"), 0o644))
 	w.remove("fresh")
 	w.run("plugins", "lock").exits(1).says("player (it keeps its previous pin)")
 	w.remove("player")
@@ -313,16 +299,12 @@ func TestFilesThatDecideAndLeadNowhere(t *testing.T) {
 	w.run("plugins", "disable", "player").exits(0)
 	file := filepath.Join(w.state, "toolhost", known.FileName)
 	w.removeFile(file)
-	if err := os.Symlink(file+"-target", file); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(file+"-target", file))
 	w.run("tools").exits(2).says(file, "a file that is not there")
 	w.removeFile(file)
 	w.run("tools").exits(0)
 	config := filepath.Join(w.root, session.DefaultConfig)
-	if err := os.Symlink(config+"-target", config); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(config+"-target", config))
 	w.run("tools").exits(0).says(config + " is not trusted")
 	w.run("tools", "--config", config).exits(2).says(config, "a file that is not there")
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // Tools whose names another plugin has are one line of each command, and the plugins' lists
@@ -25,9 +27,7 @@ func TestLostNames(t *testing.T) {
 		t.Errorf("%+v", shown)
 	}
 	w.serve("--grant", "fs:read")
-	if err := os.Remove(filepath.Join(w.plugins, "fs")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(filepath.Join(w.plugins, "fs")))
 	w.until("another has the names", func() bool { return len(w.known("another").Lost) == 0 })
 	w.run("call", "fs.list", "--grant", "fs:read", "--json").exits(0).prints(`"plugin": "another"`)
 }

@@ -34,9 +34,7 @@ func (w *world) declares(name, needs string) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		w.t.Fatalf("%v: %s", err, out)
 	}
-	if err := os.Rename(filepath.Join(w.plugins, "."+name), filepath.Join(w.plugins, name)); err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, os.Rename(filepath.Join(w.plugins, "."+name), filepath.Join(w.plugins, name)))
 }
 
 // shown is what plugins show says of a plugin.
@@ -84,9 +82,7 @@ func TestShowAndAcceptNeeds(t *testing.T) {
 	w.run("plugins", "show", "needy").exits(exit.Done).prints("upgrade", `net "*:443": it is too wide`)
 
 	path := filepath.Join(w.state, "toolhost", known.FileName)
-	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
 	w.run("plugins").exits(exit.BadUsage).says(path, "mend or remove")
 }
 
@@ -127,10 +123,7 @@ func TestLockAsksForNeeds(t *testing.T) {
 	lock := filepath.Join(w.root, pins.LockName)
 	pinned := func() string {
 		t.Helper()
-		l, err := lockfile.Read(lock)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := require.Must(lockfile.Read(lock))(t)
 		return l.Plugins["needy"].Needs
 	}
 	const (
@@ -198,10 +191,7 @@ func TestLockWithoutNeeds(t *testing.T) {
 	lock := filepath.Join(w.root, pins.LockName)
 	w.declares("needy", needsA)
 	w.run("plugins", "lock").exits(exit.Done)
-	text, err := os.ReadFile(lock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(os.ReadFile(lock))(t)
 	var older []string
 	for line := range strings.Lines(string(text)) {
 		if !strings.Contains(line, " needs ") {

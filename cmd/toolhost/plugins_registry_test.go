@@ -16,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
 	"github.com/toolhost/toolhost/internal/test/registrytest"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // shop is a registry in this process, at a loopback address.
@@ -48,20 +49,11 @@ func (s *shop) ref() string { return "oci://" + s.host() + "/tools/greeter" }
 // offer pushes a package file under a tag.
 func (s *shop) offer(t *testing.T, file, tag string) {
 	t.Helper()
-	repository, err := remote.NewRepository(s.host() + "/tools/greeter")
-	if err != nil {
-		t.Fatal(err)
-	}
+	repository := require.Must(remote.NewRepository(s.host() + "/tools/greeter"))(t)
 	repository.PlainHTTP = true
-	from, err := pluginpackage.OpenTar(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	from := require.Must(pluginpackage.OpenTar(file))(t)
 	defer func() { _ = from.Close() }()
-	p, err := pluginpackage.Read(t.Context(), from, from.Root())
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := require.Must(pluginpackage.Read(t.Context(), from, from.Root()))(t)
 	all := p.Descriptors()
 	for _, d := range append(all[1:len(all):len(all)], all[0]) {
 		body, err := p.Open(t.Context(), d)
@@ -72,9 +64,7 @@ func (s *shop) offer(t *testing.T, file, tag string) {
 			t.Fatal(err)
 		}
 	}
-	if err := repository.Tag(t.Context(), all[0], tag); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, repository.Tag(t.Context(), all[0], tag))
 }
 
 // serveInstalled starts a daemon that serves what is installed.
@@ -217,16 +207,10 @@ func copyFile(t *testing.T, from, to string) {
 // contents is all that is in the files of a directory.
 func contents(t *testing.T, dir string) string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := require.Must(os.ReadDir(dir))(t)
 	var b strings.Builder
 	for _, e := range entries {
-		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := require.Must(os.ReadFile(filepath.Join(dir, e.Name())))(t)
 		b.WriteString(e.Name() + "\n")
 		_, _ = b.Write(text)
 	}

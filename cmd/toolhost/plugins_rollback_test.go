@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // A plugin whose newer file does not start serves on, alone and in a daemon, and the lists say
@@ -14,9 +16,7 @@ func TestRollbackPlugin(t *testing.T) {
 	exchange := func(binary string) {
 		t.Helper()
 		w.install(binary, ".new")
-		if err := os.Rename(filepath.Join(w.plugins, ".new"), filepath.Join(w.plugins, "player")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Rename(filepath.Join(w.plugins, ".new"), filepath.Join(w.plugins, "player")))
 	}
 	w.run("tools").exits(0).prints("play.echo")
 	exchange("quitter")

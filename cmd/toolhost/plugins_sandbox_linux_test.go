@@ -90,9 +90,7 @@ func TestShowSandboxLevel(t *testing.T) {
 func TestShowSandboxOfServer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if err := os.Mkdir(filepath.Join(w.root, "data"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(w.root, "data"), 0o700))
 	w.configure("mcp_servers:",
 		"  open: {command: "+filepath.Join(built.dir, "mcpserver")+", args: [echo]}",
 		"  closed: {command: "+filepath.Join(built.dir, "mcpserver")+", args: [echo], sandbox: {read: ["+w.root+"/data], write: [], net: [], exec: []}}",

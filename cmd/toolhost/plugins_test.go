@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 func TestPlugins(t *testing.T) {
@@ -18,9 +19,7 @@ func TestPlugins(t *testing.T) {
 	w := newWorld(t, "fs", "chatty", "future", "quitter")
 	w.install("leftover", "old.bak")
 	notes := filepath.Join(w.plugins, "notes.txt")
-	if err := os.WriteFile(notes, []byte("not executable"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(notes, []byte("not executable"), 0o600))
 	var list pluginList
 	o := w.run("plugins", "--json").exits(0).says(
 		"warning: plugin chatty did not start: the plugin printed \"hello\" to standard output before its handshake",
@@ -63,9 +62,7 @@ func TestRestartWithoutADaemon(t *testing.T) {
 	w.run("tools", "show", "get_season").exits(6).says("get_season")
 	w.run("plugins", "restart", "quitter").exits(6).says(reason)
 	w.run("plugins", "restart", "fs").exits(6).says("no daemon is running on ")
-	if err := os.Remove(filepath.Join(w.plugins, "quitter")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(filepath.Join(w.plugins, "quitter")))
 	w.run("call", "get_season").exits(3).says("Unknown tool: get_season")
 }
 

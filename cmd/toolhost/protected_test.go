@@ -23,9 +23,7 @@ func inside(t *testing.T, plugins ...string) *world {
 	w := newWorld(t)
 	w.root = shortDir(t)
 	w.plugins = filepath.Join(w.root, "bin", "plugins")
-	if err := os.MkdirAll(w.plugins, 0o755); err != nil { //nolint:gosec // as plugin directories are
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(w.plugins, 0o755)) //nolint:gosec // as plugin directories are
 	for _, name := range plugins {
 		w.install(name, name)
 	}
@@ -42,9 +40,7 @@ func shortDir(t *testing.T) string {
 
 func (w *world) link(target, name string) {
 	w.t.Helper()
-	if err := os.Symlink(target, filepath.Join(w.root, name)); err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, os.Symlink(target, filepath.Join(w.root, name)))
 }
 
 // Where there is no configuration and no lock yet, tools cannot make one.
@@ -65,15 +61,10 @@ func TestToolsCannotChangeWhatRules(t *testing.T) {
 	w.write("mine.txt", "mine")
 	w.link("bin/plugins", "shortcut")
 	w.link("toolhost.yaml", "soft")
-	if err := os.Link(w.config(), filepath.Join(w.root, "hard")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Link(w.config(), filepath.Join(w.root, "hard")))
 	w.serve("--grant", "fs:read,fs:write", "--yes")
 	before := w.tree()
-	daemon, err := control.Dial(t.Context(), w.socket())
-	if err != nil {
-		t.Fatal(err)
-	}
+	daemon := require.Must(control.Dial(t.Context(), w.socket()))(t)
 	given := func(name, text string) error {
 		call := control.Call{Name: name, Arguments: []byte(text), Grants: []tool.Capability{tool.FSRead, tool.FSWrite}, Yes: true}
 		return daemon.Call(t.Context(), call, nil).Err
@@ -146,10 +137,7 @@ func TestDaemonHoldsAChangedFile(t *testing.T) {
 	s.await("toolhost: ready: ")
 	renamed := func(name string) string { return "tools: {play.echo: {rename: planted." + name + "}}\n" }
 	tools := func() string {
-		all, err := w.client().Tools(t.Context(), host.Filter{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := require.Must(w.client().Tools(t.Context(), host.Filter{}))(t)
 		return fmt.Sprint(all)
 	}
 	held := "toolhost.yaml is not in effect as it is now"

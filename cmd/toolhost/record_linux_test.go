@@ -7,18 +7,15 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // flock locks a file as flock(1) does, until the function it returns is called.
 func flock(t *testing.T, path string, how int) (release func()) {
 	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Flock(int(file.Fd()), how|unix.LOCK_NB); err != nil {
-		t.Fatal(err)
-	}
+	file := require.Must(os.Open(path))(t)
+	require.NoError(t, unix.Flock(int(file.Fd()), how|unix.LOCK_NB))
 	return func() { // a process that another test is starting may still have the descriptor
 		_ = unix.Flock(int(file.Fd()), unix.LOCK_UN)
 		_ = file.Close()
@@ -47,9 +44,7 @@ func TestLogIsLocked(t *testing.T) {
 		w.run("call", "play.echo").exits(0)
 	}
 	release()
-	if err := s.cmd.Process.Signal(unix.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.cmd.Process.Signal(unix.SIGTERM))
 	if err := s.cmd.Wait(); err != nil {
 		t.Errorf("the daemon ends with %v", err)
 	}
@@ -67,9 +62,6 @@ func TestLogIsLocked(t *testing.T) {
 // recorded are the lines of a log.
 func (w *world) recorded(log string) []string {
 	w.t.Helper()
-	content, err := os.ReadFile(log)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	content := require.Must(os.ReadFile(log))(w.t)
 	return strings.Split(strings.TrimSuffix(string(content), "\n"), "\n")
 }

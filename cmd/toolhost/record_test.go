@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // What was called is on record, by default in the user's state directory.
@@ -18,10 +20,7 @@ func TestCallsAreOnRecord(t *testing.T) {
 	w.run("call", "fs.write", `{"path":"b.txt","content":"x"}`, "--grant", "fs:write", "--yes").exits(0)
 
 	log := filepath.Join(w.state, "toolhost", "audit.jsonl")
-	content, err := os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := require.Must(os.ReadFile(log))(t)
 	for _, want := range []string{
 		`"event":"end"`, `"tool":"fs.read"`, `"code":"permission_denied"`, `"event":"begin"`, `"decision":"approved"`, `"approver":"--yes"`,
 	} {
@@ -51,8 +50,6 @@ func TestCallsAreOnRecord(t *testing.T) {
 		t.Errorf("the default log changed: %v", err)
 	}
 	edited := strings.Replace(string(content), "fs.read", "fs.list", 1)
-	if err := os.WriteFile(log, []byte(edited), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(log, []byte(edited), 0o600))
 	w.run("audit", "verify").exits(1)
 }

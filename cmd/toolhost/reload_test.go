@@ -156,9 +156,7 @@ func TestReloadOfABadFile(t *testing.T) {
 	if all := strings.Join(s.said, "\n"); strings.Contains(all, "hunter2") {
 		t.Errorf("the log tells a secret:\n%s", all)
 	}
-	if err := os.Remove(w.config()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(w.config()))
 	s.hangUp()
 	s.await(bad + " is gone")
 	equal(t, "the process", func() int { p, _ := session.Status(w.client().State().Plugins, "player"); return p.PID }(), before.PID)
@@ -198,9 +196,7 @@ func TestReloadFollowsTheFile(t *testing.T) {
 	file := func(path, name string) {
 		t.Helper()
 		w.trust(string(named(name)))
-		if err := os.WriteFile(path, named(name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, named(name), 0o600))
 	}
 	changed := func(name string) {
 		t.Helper()
@@ -216,12 +212,8 @@ func TestReloadFollowsTheFile(t *testing.T) {
 	changed("replaced")
 	elsewhere := filepath.Join(t.TempDir(), "real.yaml")
 	file(elsewhere, "linked")
-	if err := os.Symlink(elsewhere, filepath.Join(w.root, "link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(filepath.Join(w.root, "link"), w.config()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(elsewhere, filepath.Join(w.root, "link")))
+	require.NoError(t, os.Rename(filepath.Join(w.root, "link"), w.config()))
 	changed("linked")
 	file(elsewhere, "behind.the.link")
 	changed("behind.the.link")

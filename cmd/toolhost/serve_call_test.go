@@ -44,14 +44,10 @@ func TestDaemonDrains(t *testing.T) {
 	s := w.serve()
 	until := newFIFO(t)
 	u := w.startCall(newFIFO(t), "call", "play.hold", "--log-level", "info", "--arg", "until="+until)
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
 	s.await("toolhost: ending")
 	w.run("call", "play.echo").exits(0).says("it is ending")
-	if err := os.WriteFile(until, []byte("let go"), 0); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(until, []byte("let go"), 0))
 	(<-u.ended).exits(0).prints("let go").says("using the daemon")
 	for line := range s.lines {
 		s.said = append(s.said, line)
@@ -84,9 +80,7 @@ func TestCallerOfADaemonGoesAway(t *testing.T) {
 	w.serve()
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
 		u := w.startCall(newFIFO(t), "call", "play.wait", "--json")
-		if err := u.process.Signal(sig); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, u.process.Signal(sig))
 		o := <-u.ended
 		if sig != syscall.SIGKILL {
 			var out host.Outcome

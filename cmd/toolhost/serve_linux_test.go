@@ -7,6 +7,8 @@ import (
 	"os"
 	"strconv"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // open counts the daemon's open files.
@@ -27,10 +29,7 @@ func TestDaemonKeepsNothingOfClients(t *testing.T) {
 	w.run("call", "play.echo").exits(0) // the plugin runs
 	before := s.open()
 	for i := range 100 {
-		conn, err := net.Dial("unix", w.socket())
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := require.Must(net.Dial("unix", w.socket()))(t)
 		switch i % 4 {
 		case 0:
 			_, _ = io.WriteString(conn, "\x00\xff nonsense\r\n\r\n")

@@ -19,6 +19,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -50,13 +51,8 @@ func (w *world) begin(args ...string) *serving {
 func (s *serving) start() {
 	w := s.w
 	w.t.Helper()
-	stderr, err := s.cmd.StderrPipe()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if err := s.cmd.Start(); err != nil {
-		w.t.Fatal(err)
-	}
+	stderr := require.Must(s.cmd.StderrPipe())(w.t)
+	require.NoError(w.t, s.cmd.Start())
 	go func() {
 		defer close(s.lines)
 		for in := bufio.NewScanner(stderr); in.Scan(); {
@@ -100,10 +96,7 @@ func (s *serving) ends(sig syscall.Signal, status int) {
 // client speaks to the daemon.
 func (w *world) client() *control.Client {
 	w.t.Helper()
-	c, err := control.Dial(w.t.Context(), w.socket())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	c := require.Must(control.Dial(w.t.Context(), w.socket()))(w.t)
 	return c
 }
 
@@ -220,9 +213,7 @@ func TestDaemonThatIsUnlike(t *testing.T) {
 	}
 	// Another path to the same directories does not matter.
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(w.plugins, link); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(w.plugins, link))
 	w.bare("--log-level", "info", "tools", "--plugin-dir", link, "--root", ".").exits(0).says("using the daemon")
 }
 
@@ -245,10 +236,7 @@ func TestDaemonGrants(t *testing.T) {
 	}
 	w.run(append(write, "--no-daemon")...).exits(0)
 
-	content, err := os.ReadFile(filepath.Join(w.state, "toolhost", "audit.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := require.Must(os.ReadFile(filepath.Join(w.state, "toolhost", "audit.jsonl")))(t)
 	for code, n := range map[string]int{`"code":"permission_denied"`: 2, `"code":"approval_required"`: 1} {
 		equal(t, "lines with "+code, strings.Count(string(content), code), n)
 	}
@@ -285,9 +273,7 @@ func TestSocketThatCannotBe(t *testing.T) {
 	w := newWorld(t, "player")
 	dir := shortDir(t)
 	file := filepath.Join(dir, "file.sock")
-	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("mine"), 0o600))
 	w.run("serve", "--socket", file).exits(1).says(file+" exists and is not a socket", "--socket")
 	w.run("tools", "--socket", file).exits(0).prints("play.echo")
 	if content, err := os.ReadFile(file); err != nil || string(content) != "mine" {
@@ -298,12 +284,8 @@ func TestSocketThatCannotBe(t *testing.T) {
 	w.run("tools", "--socket", long).exits(0)
 	w.run("serve", "--socket", "off").exits(2).says("a daemon needs a socket")
 	open := filepath.Join(dir, "open")
-	if err := os.Mkdir(open, 0o700); err != nil { //nolint:gosec // a directory
-		t.Fatal(err)
-	}
-	if err := os.Chmod(open, 0o777); err != nil { //nolint:gosec // what is to be refused
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(open, 0o700)) //nolint:gosec // a directory
+	require.NoError(t, os.Chmod(open, 0o777)) //nolint:gosec // what is to be refused
 	w.run("serve", "--socket", filepath.Join(open, "s")).exits(5).says("other users may write to " + open)
 	w.run("serve", "--plugin-dir", filepath.Join(w.root, "nowhere")).exits(2).says("there is no plugin directory")
 	w.run("serve", "--drain", "-1s").exits(2).says("below zero")
@@ -329,10 +311,7 @@ func TestDefaultSocket(t *testing.T) {
 			}
 			s := w.serve()
 			for path, want := range map[string]fs.FileMode{dir: fs.ModeDir | 0o700, filepath.Join(dir, "control.sock"): fs.ModeSocket | 0o600, filepath.Join(dir, "control.sock.daemon"): 0o600} {
-				info, err := os.Lstat(path)
-				if err != nil {
-					t.Fatal(err)
-				}
+				info := require.Must(os.Lstat(path))(t)
 				equal(t, "the mode of "+path, info.Mode(), want)
 			}
 			w.run("--log-level", "info", "tools").exits(0).says("using the daemon")
@@ -351,10 +330,7 @@ func TestDaemonNotifies(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
 	path := filepath.Join(w.tmp, "notify")
-	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	manager := require.Must(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"}))(t)
 	defer func() { _ = os.Remove(path) }()
 	defer func() { _ = manager.Close() }()
 	w.env = append(w.env, "NOTIFY_SOCKET="+path, "WATCHDOG_USEC=20000")
@@ -401,24 +377,18 @@ func TestDaemonReloads(t *testing.T) {
 	s := w.serve("--log-level", "info", "--grant", "fs:read")
 	w.run("--log-level", "info", "tools", "show", "fs.read").exits(3).says("using the daemon")
 	w.install("fs", "fs")
-	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGHUP))
 	s.await("reload has ended")
 	w.run("--log-level", "info", "tools", "show", "fs.read").exits(0).says("using the daemon")
 
 	away := w.plugins + "-away"
-	if err := os.Rename(w.plugins, away); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(w.plugins, away))
 	if err := w.client().Reload(t.Context()); err == nil {
 		t.Error("the directory is gone, and the reload does not say so")
 	}
 	w.run("--log-level", "info", "plugins").exits(0).says("using the daemon", "warning: ", w.plugins)
 	w.run("call", "play.echo").exits(0)
-	if err := os.Rename(away, w.plugins); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(away, w.plugins))
 	if err := w.client().Reload(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -433,24 +403,17 @@ func TestDaemonState(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player", "quitter")
 	s := w.serve()
-	conn, err := net.Dial("unix", w.socket())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := require.Must(net.Dial("unix", w.socket()))(t)
 	defer func() { _ = conn.Close() }()
 	if _, err := fmt.Fprint(conn, "GET /v1/state HTTP/1.0\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	in := bufio.NewReader(conn)
 	for line := ""; line != "\r\n"; {
-		if line, err = in.ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
+		line = require.Must(in.ReadString('\n'))(t)
 	}
 	var state control.State
-	if err := json.NewDecoder(in).Decode(&state); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.NewDecoder(in).Decode(&state))
 	equal(t, "the process", state.PID, s.cmd.Process.Pid)
 	equal(t, "the version", state.Version, host.Version)
 	equal(t, "the root", state.Identity.Root, w.root)

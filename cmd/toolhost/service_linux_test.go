@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // A system service has no home: it uses the directories that systemd made for it.
@@ -14,22 +16,15 @@ func TestServiceWithoutHome(t *testing.T) {
 	w := newWorld(t, "player")
 	dirs := map[string]string{}
 	w.env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + w.tmp}
-	base, err := os.MkdirTemp("/tmp", "th-") // a short path, for the socket
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := require.Must(os.MkdirTemp("/tmp", "th-"))(t) // a short path, for the socket
 	t.Cleanup(func() { _ = os.RemoveAll(base) })
 	for _, name := range []string{"RUNTIME", "STATE", "CACHE", "LOGS", "CONFIGURATION"} {
 		dirs[name] = filepath.Join(base, strings.ToLower(name))
-		if err := os.Mkdir(dirs[name], 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(dirs[name], 0o700))
 		w.env = append(w.env, name+"_DIRECTORY="+dirs[name]+":/nonexistent")
 	}
 	text := "plugin_dirs: [" + w.plugins + "]\nroot: " + w.root + "\n"
-	if err := os.WriteFile(filepath.Join(dirs["CONFIGURATION"], "toolhost.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dirs["CONFIGURATION"], "toolhost.yaml"), []byte(text), 0o600))
 	s := &serving{w: w, cmd: w.command("serve"), lines: make(chan string, 10000)}
 	s.start()
 	s.await(" plugins on " + filepath.Join(dirs["RUNTIME"], "control.sock"))
@@ -50,10 +45,7 @@ func TestServiceWithoutHome(t *testing.T) {
 func TestServiceUnit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	f, err := os.Open("../../packaging/systemd/toolhost.service")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := require.Must(os.Open("../../packaging/systemd/toolhost.service"))(t)
 	defer func() { _ = f.Close() }()
 	has := map[string]string{}
 	for in := bufio.NewScanner(f); in.Scan(); {

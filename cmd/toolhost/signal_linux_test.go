@@ -9,22 +9,18 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // runs are the processes that run this file.
 func runs(t *testing.T, path string) []int {
 	t.Helper()
-	links, err := filepath.Glob("/proc/[0-9]*/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
+	links := require.Must(filepath.Glob("/proc/[0-9]*/exe"))(t)
 	var pids []int
 	for _, link := range links {
 		if exe, err := os.Readlink(link); err == nil && exe == path {
-			pid, err := strconv.Atoi(strings.Split(link, "/")[2])
-			if err != nil {
-				t.Fatal(err)
-			}
+			pid := require.Must(strconv.Atoi(strings.Split(link, "/")[2]))(t)
 			pids = append(pids, pid)
 		}
 	}
@@ -37,24 +33,14 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	w := newWorld(t, "player")
 	fifo := newFIFO(t)
 	cmd := w.command("call", "play.wait", "--arg", "fifo="+fifo, "--json", "--plugin-dir", w.plugins)
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	started, err := os.Open(fifo)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stdout := require.Must(cmd.StdoutPipe())(t)
+	require.NoError(t, cmd.Start())
+	started := require.Must(os.Open(fifo))(t)
 	defer func() { _ = started.Close() }()
 	stopped := func() bool {
 		pids := runs(t, filepath.Join(w.plugins, "player"))
 		for _, pid := range pids {
-			if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
 			stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat") // PID (name) state
 			if _, state, _ := strings.Cut(string(stat), ") "); err != nil || !strings.HasPrefix(state, "T") {
 				return false
@@ -65,9 +51,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	w.until("the plugin is stopped", stopped)
 	// SIGTERM: where a script's background job runs this test, SIGINT is ignored again once the
 	// handler is gone.
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	if _, err := bufio.NewReader(stdout).ReadString('}'); err != nil { // the outcome; now it shuts down
 		t.Fatal(err)
 	}
@@ -95,10 +79,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 		<-again.C
 	}
 	// In such a hurry the directory of sockets stays.
-	left, err := filepath.Glob(filepath.Join(w.tmp, "toolhost-*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	left := require.Must(filepath.Glob(filepath.Join(w.tmp, "toolhost-*")))(t)
 	for _, dir := range left {
 		_ = os.RemoveAll(dir)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -18,9 +19,7 @@ import (
 func newFIFO(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "fifo")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Mkfifo(path, 0o600))
 	return path
 }
 
@@ -40,17 +39,10 @@ func TestSignalEndsACall(t *testing.T) {
 			cmd := w.command("call", "play.wait", "--arg", "fifo="+fifo, "--json", "--plugin-dir", w.plugins)
 			var stdout, stderr bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &stdout, &stderr
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			started, err := os.Open(fifo) // the call is under way
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, cmd.Start())
+			started := require.Must(os.Open(fifo))(t) // the call is under way
 			defer func() { _ = started.Close() }()
-			if err := cmd.Process.Signal(sig); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, cmd.Process.Signal(sig))
 			var failed *exec.ExitError
 			if err := cmd.Wait(); !errors.As(err, &failed) {
 				t.Fatalf("it ended with %v", err)

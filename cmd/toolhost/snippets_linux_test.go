@@ -22,6 +22,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/test/modproxy"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/internal/test/snippets"
 )
 
@@ -40,16 +41,10 @@ func TestSnippets(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds and runs what all documents show: make snippets runs it, by day if a document changed")
 	}
-	repository, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	repository := require.Must(filepath.Abs(filepath.Join("..", "..")))(t)
 	pages := []string{"README.md"}
 	for _, pattern := range []string{"docs/*.md", "docs/how-to/*.md", "docs/tutorials/*.md"} {
-		found, err := filepath.Glob(filepath.Join(repository, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := require.Must(filepath.Glob(filepath.Join(repository, pattern)))(t)
 		for _, f := range found {
 			if !unread[filepath.Base(f)] {
 				name, _ := filepath.Rel(repository, f)
@@ -59,10 +54,7 @@ func TestSnippets(t *testing.T) {
 	}
 	count := 0
 	for _, name := range pages {
-		text, err := os.ReadFile(filepath.Join(repository, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := require.Must(os.ReadFile(filepath.Join(repository, name)))(t)
 		blocks, err := snippets.Read(string(text))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -198,44 +190,31 @@ func (p *page) block(i int, b snippets.Block) {
 // run runs the script of the page, and compares what it prints with what the page shows.
 func (p *page) run(blocks []snippets.Block) {
 	newWorld(p.t) // the programs are built
-	place, err := os.MkdirTemp("/tmp", "th-")
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	place := require.Must(os.MkdirTemp("/tmp", "th-"))(p.t)
 	defer func() { _ = os.RemoveAll(place) }()
 	in := func(names ...string) string { return filepath.Join(append([]string{place}, names...)...) }
 	for _, dir := range []string{in("bin", "plugins"), in("run"), in("tmp"), in("home", "project")} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			p.t.Fatal(err)
-		}
+		require.NoError(p.t, os.MkdirAll(dir, 0o700))
 	}
 	for _, name := range append([]string{"toolhost"}, shipped...) {
 		to := in("bin", "plugins", name)
 		if name == "toolhost" {
 			to = in("bin", name)
 		}
-		if err := os.Link(filepath.Join(built.dir, name), to); err != nil {
-			p.t.Fatal(err)
-		}
+		require.NoError(p.t, os.Link(filepath.Join(built.dir, name), to))
 	}
 	p.env = append(slices.Clone(moduleEnv(p.t, p.repository)), "PATH="+in("bin")+":"+os.Getenv("PATH"), "HOME="+in("home"),
 		"TMPDIR="+in("tmp"), "XDG_RUNTIME_DIR="+in("run"), "LANG=C.UTF-8", "TERM=dumb")
 	ctx, cancel := context.WithTimeout(p.t.Context(), 5*time.Minute)
 	defer cancel()
 	shell := p.command(ctx, in("home", "project"), "sh", "-eu", "-c", p.script.String())
-	out, err := os.Create(in("output")) // a daemon in the background must not keep a pipe open
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	out := require.Must(os.Create(in("output")))(p.t) // a daemon in the background must not keep a pipe open
 	defer func() { _ = out.Close() }()
 	shell.Stdout, shell.Stderr = out, out
 	failed := shell.Run()
 	_ = p.command(ctx, in("home", "project"), "toolhost", "stop").Run()
 	_ = syscall.Kill(-shell.Process.Pid, syscall.SIGTERM)
-	text, err := os.ReadFile(in("output"))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	text := require.Must(os.ReadFile(in("output")))(p.t)
 	printed := map[int]string{}
 	i := -1
 	for _, part := range strings.Split(string(text), "\n\x1e") {

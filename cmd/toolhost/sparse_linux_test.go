@@ -19,9 +19,7 @@ import (
 func (w *world) sparse(name string, size int64) string {
 	w.t.Helper()
 	path := filepath.Join(w.plugins, name)
-	if err := os.WriteFile(path, nil, 0o700); err != nil { //nolint:gosec // a program
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, os.WriteFile(path, nil, 0o700)) //nolint:gosec // a program
 	if err := os.Truncate(path, size); err != nil {
 		w.t.Skip("this file system has no such files:", err)
 	}
@@ -61,13 +59,9 @@ func TestSignalEndsHashing(t *testing.T) {
 	cmd := w.command("tools", "--plugin-dir", w.plugins)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Start())
 	require.Eventually(t, "it hashes", func() bool { return hasOpenBelow(cmd.Process.Pid, w.plugins) })
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	var failed *exec.ExitError
 	if err := cmd.Wait(); !errors.As(err, &failed) || failed.ExitCode() != 7 {
 		t.Errorf("it ended with %v: %s", err, &stderr)

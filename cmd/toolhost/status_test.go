@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // over asks the daemon over its socket.
@@ -27,10 +28,7 @@ func (w *world) over(path string) string {
 
 func body(t *testing.T, client *http.Client, url string) string {
 	t.Helper()
-	resp, err := client.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := require.Must(client.Get(url))(t)
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
@@ -61,15 +59,11 @@ func TestStatusAndStop(t *testing.T) {
 		t.Errorf("%+v", status)
 	}
 	w.run("status").exits(1).prints("not well", "problem: plugin quitter is refused")
-	if err := os.Remove(filepath.Join(w.plugins, "quitter")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(filepath.Join(w.plugins, "quitter")))
 	w.install("fs", "fs")
 	s.await("event=added plugin=fs")
 	w.run("status").exits(0)
-	if err := os.Remove(filepath.Join(w.plugins, "fs")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(filepath.Join(w.plugins, "fs")))
 	s.await("event=removed plugin=fs")
 
 	w.run("stop", "--json").exits(0).prints(`"stopped": true`)
@@ -145,10 +139,7 @@ func TestMetrics(t *testing.T) {
 	if text := w.over("/debug/pprof/goroutine?debug=1"); !strings.Contains(text, "goroutine profile") {
 		t.Errorf("the profile is %.100s", text)
 	}
-	resp, err := http.Get(address + "/debug/pprof/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := require.Must(http.Get(address + "/debug/pprof/"))(t)
 	_ = resp.Body.Close()
 	equal(t, "profiles that were not asked for", resp.StatusCode, http.StatusNotFound)
 	w.configure("metrics: {address: \"127.0.0.1:1\"}")
@@ -173,13 +164,8 @@ func TestPluginsLogs(t *testing.T) {
 		return strings.Contains(o.stdout, "goodbye") && strings.Contains(o.stdout, "plugin crashed: exit status 3")
 	})
 	cmd := w.command("plugins", "logs", "player", "--follow", "--json", "--plugin-dir", w.plugins)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := require.Must(cmd.StdoutPipe())(t)
+	require.NoError(t, cmd.Start())
 	in, last := bufio.NewScanner(out), uint64(0)
 	next := func() (l plugin.Line) {
 		t.Helper()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/internal/test/growing"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // What a killed host left, and something still fills, does not hold up a command.
@@ -17,17 +18,10 @@ func TestSweepHoldsUpNoCommand(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
 	dir := filepath.Join(w.tmp, "toolhost-evil")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(dir, 0o700))
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := confine.Claim(dir); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "owner"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, confine.Claim(dir))
+	text := require.Must(os.ReadFile(filepath.Join(dir, "owner")))(t)
 	_, after, _ := strings.Cut(string(text), ".")
 	if err := os.WriteFile(filepath.Join(dir, "owner"), []byte(strconv.Itoa(1<<30)+"."+after), 0o600); err != nil { // the number of no process
 		t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // A person is told once in a terminal session which daemon works for them, a program never.
@@ -20,9 +22,7 @@ func TestDaemonIsToldOnce(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", line+" --json; "+line+"; "+line+"; echo end >&2")
 		cmd.Dir, cmd.Env, cmd.Stderr = c.Dir, c.Env, program
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 2}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, cmd.Start())
 		told := 0
 		for lines := bufio.NewScanner(person); lines.Scan() && strings.TrimSpace(lines.Text()) != "end"; {
 			if usingIt.MatchString(strings.TrimRight(lines.Text(), "\r") + "\n") {

@@ -56,16 +56,10 @@ func TestShippedTools(t *testing.T) {
 // arguments and without its grant is denied.
 func TestTour(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "tour.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := require.Must(os.ReadFile(filepath.Join("..", "..", "docs", "tour.md")))(t)
 	tour := string(page)
 	w := newWorld(t, shipped...)
-	repository, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	repository := require.Must(filepath.Abs(filepath.Join("..", "..")))(t)
 	w.configure("plugins:", "  introspection: {sandbox: {level: strict}}", "  execution: {sandbox: {level: strict}}")
 	w.env = append(w.env, session.ConfigVariable+"="+w.config())
 	scratch := w.root

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // found writes the default file, which is not trusted then.
@@ -63,9 +64,7 @@ func TestFileCannotTrustItself(t *testing.T) {
 	w := newWorld(t, "player", "quitter")
 	marker := filepath.Join(w.root, "ran")
 	planted := filepath.Join(w.root, "planted")
-	if err := os.Mkdir(planted, 0o755); err != nil { //nolint:gosec // as plugin directories are
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(planted, 0o755))                                                                                 //nolint:gosec // as plugin directories are
 	if err := os.WriteFile(filepath.Join(planted, "evil"), []byte("#!/bin/sh\ntouch "+marker+"\nexit 1\n"), 0o755); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
 	}
@@ -107,9 +106,7 @@ func TestTrustLists(t *testing.T) {
 	w.bare("trust", "--list").exits(0).says("no files are trusted")
 	w.found("# nothing\n")
 	sub := filepath.Join(w.root, "sub")
-	if err := os.Mkdir(sub, 0o755); err != nil { //nolint:gosec // a workspace
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(sub, 0o755)) //nolint:gosec // a workspace
 	w.write("sub/toolhost.lock", "version: 1\nplugins: {}\n")
 	var one trustReport
 	w.bare("trust", "--yes", "--json").exits(0).json(&one)
@@ -131,9 +128,7 @@ func TestTrustLists(t *testing.T) {
 	w.found("# something\n")
 	states("changed")
 	w.bare("trust", "--list").exits(0).prints(w.config(), "changed")
-	if err := os.Remove(w.config()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(w.config()))
 	states("gone")
 	w.bare("trust", "--revoke").exits(0).prints(w.config() + " is no longer trusted")
 	states()

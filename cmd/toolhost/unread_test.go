@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // A file that was broken while the daemon runs keeps no command from the daemon, which goes by
@@ -16,9 +18,7 @@ func TestBrokenConfigKeepsTheDaemon(t *testing.T) {
 	file := filepath.Join(away, "named.yaml")
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	good := "root: " + w.root + "\nplugin_dirs: [" + w.plugins + "]\naudit: {path: " + filepath.Join(w.state, "log.jsonl") + "}\n"
 	write(good + "tools: {play.blob: {disable: true}}\n")
@@ -55,9 +55,7 @@ func TestBrokenConfigKeepsTheDaemon(t *testing.T) {
 	}
 	// The daemon of one file is not that of another, broken or not.
 	other := filepath.Join(away, "other.yaml")
-	if err := os.WriteFile(other, []byte("nonsense: 1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(other, []byte("nonsense: 1\n"), 0o600))
 	w.bare("tools", "--config", other).exits(2).says("its configuration is "+file, other+":1:1: nonsense")
 }
 
@@ -66,13 +64,9 @@ func TestBrokenConfigAndAnotherRoot(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
 	file := filepath.Join(t.TempDir(), "named.yaml")
-	if err := os.WriteFile(file, []byte("# nothing\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("# nothing\n"), 0o600))
 	s := w.serve("--config", file)
-	if err := os.WriteFile(file, []byte("nonsense: 1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("nonsense: 1\n"), 0o600))
 	s.await("nothing has changed: " + file)
 	w.run("tools", "--config", file).exits(0)
 	elsewhere := *w
@@ -103,17 +97,11 @@ func TestExchangedLinksKeepTheDaemon(t *testing.T) {
 	away := t.TempDir()
 	exchange := func(link, target string) {
 		t.Helper()
-		if err := os.Symlink(target, link+".next"); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(link+".next", link); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Symlink(target, link+".next"))
+		require.NoError(t, os.Rename(link+".next", link))
 	}
 	for _, name := range []string{"1.yaml", "2.yaml"} {
-		if err := os.WriteFile(filepath.Join(away, name), []byte("# nothing\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(away, name), []byte("# nothing\n"), 0o600))
 	}
 	config, dir := filepath.Join(away, "toolhost.yaml"), filepath.Join(away, "plugins")
 	exchange(config, "1.yaml")
@@ -123,9 +111,7 @@ func TestExchangedLinksKeepTheDaemon(t *testing.T) {
 	args := []string{"tools", "--config", config, "--plugin-dir", w.plugins, "--plugin-dir", dir}
 	w.bare(args...).exits(0)
 	next := t.TempDir()
-	if err := os.Link(filepath.Join(built.dir, "fs"), filepath.Join(next, "fs")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Link(filepath.Join(built.dir, "fs"), filepath.Join(next, "fs")))
 	exchange(dir, next)
 	exchange(config, "2.yaml")
 	w.until("the daemon serves what the link leads to now", func() bool {
