@@ -203,6 +203,7 @@ func TestTrustOfUpgrades(t *testing.T) {
 	if version(t, h) != "1" {
 		t.Fatal("it is another version")
 	}
+	require.Eventually(t, "the first binary is kept", func() bool { return len(pluginOf(h, "versioned").Kept) == 1 })
 	plugintest.Deploy(t, dir, "versioned", "2")
 	if err := h.Sync(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "it is not signed") || version(t, h) != "1" {
 		t.Fatalf("an upgrade to what is not signed: %v, version %s", err, version(t, h))
@@ -216,7 +217,7 @@ func TestTrustOfUpgrades(t *testing.T) {
 	if s := pluginOf(again, "versioned"); s.Starts != 0 || s.Signature == nil || s.Signature.Publisher != "acme" {
 		t.Errorf("what is remembered: %+v", s)
 	}
-	require.Eventually(t, "the first binary is kept", func() bool { return len(pluginOf(h, "versioned").Kept) == 2 })
+	require.Eventually(t, "the second is, too", func() bool { return len(pluginOf(h, "versioned").Kept) == 2 })
 	if err := h.RollbackPlugin(t.Context(), "versioned"); err != nil || version(t, h) != "1" {
 		t.Errorf("a rollback to what is signed: %v, version %s", err, version(t, h))
 	}
