@@ -82,9 +82,10 @@ c.Wait()`
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	const word = "46.01"
-	const text = `fmt.Println(exec.Command("setsid", "sleep", "` + word + `").Start(), exec.Command("sleep", "` + word + `").Start())`
+	const text = `fmt.Println(exec.Command("setsid", "sleep", "` + word + `").Start())
+fmt.Println(exec.Command("sleep", "` + word + `").Start())`
 	confined(t, "", text, func(t *testing.T, out result) {
-		if n := running(word); n != 0 || out.stdout != "<nil> <nil>\n" {
+		if n := running(word); n != 0 || out.stdout != "<nil>\n<nil>\n" {
 			t.Errorf("%d processes live on: %+v", n, out)
 		}
 	})

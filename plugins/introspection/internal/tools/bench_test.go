@@ -46,7 +46,10 @@ func open(t testing.TB, root string) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{workspace: &check.Workspace{}, root: resolved, defs: map[string]tool.Definition{}, outputs: map[string]*jsonschema.Resolved{}}
+	b := &bench{
+		workspace: &check.Workspace{}, root: resolved,
+		defs: map[string]tool.Definition{}, outputs: map[string]*jsonschema.Resolved{},
+	}
 	if err := b.workspace.Open(root); err != nil {
 		t.Fatal(err)
 	}
