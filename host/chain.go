@@ -122,10 +122,8 @@ func (h *Host) find(ctx context.Context, name string, by visitor) (*compiled, er
 		return nil, h.unknown(name)
 	}
 	if h.closed.Load() {
-		return nil, &tool.Error{
-			Code: tool.CodeUnavailable, Tool: name, Plugin: e.owner, Stage: tool.StageResolve, Unsent: true,
-			Message: fmt.Sprintf("the host is closed, so tool %s cannot run", name), OperatorHint: "make a new host",
-		}
+		return nil, tool.Errorf(tool.CodeUnavailable, "the host is closed, so tool %s cannot run", name).
+			Of(name, e.owner).At(tool.StageResolve).NeverSent().Fix("make a new host")
 	}
 	made, err := e.compiled()
 	if err != nil {
@@ -191,10 +189,8 @@ func (h *Host) missing(name string, why *tool.Error, certain bool) error {
 }
 
 func unknownError(name, hint string) *tool.Error {
-	return &tool.Error{
-		Code: tool.CodeNotFound, Tool: name, Stage: tool.StageResolve, Unsent: true, Err: tool.ErrNotFound,
-		Message: "Unknown tool: " + shorten(name), Hint: hint,
-	}
+	return tool.Errorf(tool.CodeNotFound, "Unknown tool: %s", shorten(name)).
+		Of(name, "").At(tool.StageResolve).NeverSent().Because(tool.ErrNotFound).Try(hint)
 }
 
 // shorten makes a name that a model made up fit to be shown.

@@ -87,11 +87,9 @@ func (c *compiler) slotsOf(e *entry) *chain.Slots {
 // together.
 func (c *compiler) Compile(ctx context.Context, l roster.Listing) ([]roster.Entry, error) {
 	if twice := repeated(l.Definitions); twice != "" {
-		return nil, &tool.Error{
-			Code: tool.CodeInvalidDefinition, Tool: shorten(twice), Plugin: l.Owner, Stage: tool.StageRegister,
-			Message: fmt.Sprintf("plugin %s defines tool %.128q twice, so none of its tools are used", l.Owner, twice),
-			Hint:    "report this to the plugin's author",
-		}
+		return nil, tool.Errorf(tool.CodeInvalidDefinition,
+			"plugin %s defines tool %.128q twice, so none of its tools are used", l.Owner, twice).
+			Of(shorten(twice), l.Owner).At(tool.StageRegister).Try("report this to the plugin's author")
 	}
 	var faults []error
 	entries := make([]roster.Entry, 0, len(l.Definitions))
@@ -186,11 +184,9 @@ func (c *compiler) compileListed(l roster.Listing, from *origin, d *tool.Definit
 
 // leftOut is the error for tools that were not looked at.
 func leftOut(owner string, rest []*tool.Definition, code tool.Code, why string) error {
-	return &tool.Error{
-		Code: code, Tool: shorten(rest[0].Name), Plugin: owner, Stage: tool.StageRegister,
-		Message: fmt.Sprintf("%s: %d tools from %.128q on are refused: %s", ownerName(owner), len(rest), rest[0].Name, why),
-		Hint:    "serve fewer tools, or smaller schemas",
-	}
+	return tool.Errorf(code,
+		"%s: %d tools from %.128q on are refused: %s", ownerName(owner), len(rest), rest[0].Name, why).
+		Of(shorten(rest[0].Name), owner).At(tool.StageRegister).Try("serve fewer tools, or smaller schemas")
 }
 
 // entryOf makes an entry of a tool that the embedder registers.
@@ -233,11 +229,8 @@ func (c *compiler) check(from *origin, d *tool.Definition) (*entry, error) {
 		}
 	}
 	if reserved[e.def.Name] {
-		return nil, &tool.Error{
-			Code: tool.CodeAlreadyExists, Tool: e.def.Name, Plugin: from.owner, Stage: tool.StageRegister, Err: tool.ErrAlreadyExists,
-			Message:      fmt.Sprintf("%v: %s is the host's own", tool.ErrAlreadyExists, e.def.Name),
-			OperatorHint: "rename it under tools in the configuration",
-		}
+		return nil, tool.Errorf(tool.CodeAlreadyExists, "%w: %s is the host's own", tool.ErrAlreadyExists, e.def.Name).
+			Of(e.def.Name, from.owner).At(tool.StageRegister).Fix("rename it under tools in the configuration")
 	}
 	return e, nil
 }

@@ -85,10 +85,8 @@ func newDiscovery(h *Host) *discovery {
 					`"required":["name"],"additionalProperties":false}`),
 			},
 			Handler: func(context.Context, tool.Call) (tool.Result, error) {
-				return tool.Result{}, &tool.Error{
-					Code: tool.CodeInvalidArguments, Message: "Invalid tool call: it cannot call itself",
-					Hint: "name the tool that you want to call",
-				}
+				return tool.Result{}, tool.Errorf(tool.CodeInvalidArguments, "Invalid tool call: it cannot call itself").
+					Try("name the tool that you want to call")
 			},
 		}),
 	}

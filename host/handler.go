@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/internal/roster"
@@ -33,10 +32,8 @@ func (c *compiler) provider(e *entry) tool.Handler {
 		if t != nil {
 			// The limit of this attempt began a moment ago: look at the caller's.
 			if err := t.Err(); err != nil {
-				return tool.Result{}, &tool.Error{
-					Code: tool.CodeOf(err), Tool: call.Name, Plugin: e.owner, Stage: tool.StageExecute, Unsent: true, Err: err,
-					Message: fmt.Sprintf("tool %s was not started: %v", call.Name, deadline.Cause(t)),
-				}
+				return tool.Result{}, tool.Errorf(tool.CodeOf(err), "tool %s was not started: %v", call.Name, deadline.Cause(t)).
+					Of(call.Name, e.owner).At(tool.StageExecute).NeverSent().Because(err)
 			}
 			t.Attempts++
 		}

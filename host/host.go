@@ -70,10 +70,8 @@ func New(opts ...Option) (*Host, error) {
 		return nil, fmt.Errorf("workspace root: %w", err)
 	}
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {
-		return nil, &tool.Error{
-			Code: tool.CodeNotFound, Message: fmt.Sprintf("the workspace root %s is not a directory", root),
-			OperatorHint: "name one with --root", Err: err,
-		}
+		return nil, tool.Errorf(tool.CodeNotFound, "the workspace root %s is not a directory", root).
+			Because(err).Fix("name one with --root")
 	}
 	o.root = root
 	h := &Host{opts: o, operator: o.operator, run: strings.ToLower(rand.Text()[:8])}
@@ -126,7 +124,7 @@ func (h *Host) newRoster() (*roster.Roster, error) {
 		*registry
 	}{&h.compiler, &h.registry})
 	if err != nil {
-		return nil, &tool.Error{Code: tool.CodeInternal, Message: err.Error(), Hint: "mend or remove the file", Err: err}
+		return nil, tool.Errorf(tool.CodeInternal, "%w", err).Try("mend or remove the file")
 	}
 	return out, nil
 }

@@ -63,7 +63,7 @@ func WithTrusted(path string) Option {
 // [tool.CodeInternal] if that cannot be remembered: the content goes on waiting.
 func (h *Host) TrustLock(path, sha256 string) error {
 	if err := h.operator.trusted.Trust(path, sha256); err != nil {
-		return &tool.Error{Code: tool.CodeInternal, Message: path + " is not trusted: " + err.Error(), Err: err}
+		return tool.Errorf(tool.CodeInternal, "%s is not trusted: %w", path, err)
 	}
 	return nil
 }
@@ -201,11 +201,9 @@ func (o *operator) lockWaits(l Lock, sum string, isLock bool) *tool.Error {
 	counts, err := o.trusted.Counts(l.File, sum, trust.Circumstances{
 		Inside: protect.Inside(o.root, l.File), Named: true, First: !l.Found && isLock,
 	})
-	e := &tool.Error{
-		Code: tool.CodeUnavailable, Stage: tool.StageStart, Unsent: true, Err: err,
-		Message:      l.File + " is not in effect as it is now: tools, or others, may have written it",
-		OperatorHint: "look at it, and: toolhost trust " + l.File + ", or toolhost reload",
-	}
+	e := tool.Errorf(tool.CodeUnavailable,
+		"%s is not in effect as it is now: tools, or others, may have written it", l.File).
+		At(tool.StageStart).NeverSent().Because(err).Fix("look at it, and: toolhost trust " + l.File + ", or toolhost reload")
 	switch {
 	case err != nil:
 		e.Message = fmt.Sprintf("%s is not in effect, as which content of it was trusted is not known: %v", l.File, err)
@@ -222,12 +220,10 @@ func (o *operator) trusts(path, sum string) bool {
 }
 
 func missingLock(file string) error {
-	return &tool.Error{
-		Code: tool.CodeUnavailable, Stage: tool.StageStart, Unsent: true,
-		Message: file + " is missing, and without it no plugin starts that it is to pin",
-		OperatorHint: "restore it, or pin what is there now: toolhost plugins lock" +
-			" (to run what is not pinned: toolhost plugins lock --off)",
-	}
+	return tool.Errorf(tool.CodeUnavailable, "%s is missing, and without it no plugin starts that it is to pin", file).
+		At(tool.StageStart).NeverSent().
+		Fix("restore it, or pin what is there now: toolhost plugins lock" +
+			" (to run what is not pinned: toolhost plugins lock --off)")
 }
 
 // lockPin is a lock as the pins of a plugin's start, or of a server's.

@@ -41,10 +41,8 @@ type options struct {
 // refuseNil makes New fail, as the function named was given nil.
 func (o *options) refuseNil(function string, isNil bool) {
 	if isNil && o.fault == nil {
-		o.fault = &tool.Error{
-			Code: tool.CodeInvalidArguments, Message: "host." + function + " was given nil",
-			OperatorHint: "leave the option out for its default",
-		}
+		o.fault = tool.Errorf(tool.CodeInvalidArguments, "host.%s was given nil", function).
+			Fix("leave the option out for its default")
 	}
 }
 

@@ -84,11 +84,8 @@ func (r *registry) replace(e *entry) error {
 	return r.edit(func(t *tx) error {
 		old := t.byName[e.def.Name]
 		if old == nil {
-			return &tool.Error{
-				Code: tool.CodeNotFound, Tool: e.def.Name, Stage: tool.StageRegister, Err: tool.ErrNotFound,
-				Message: fmt.Sprintf("%v: %s", tool.ErrNotFound, e.def.Name),
-				Hint:    "Register adds a tool that is not there yet",
-			}
+			return tool.Errorf(tool.CodeNotFound, "%w: %s", tool.ErrNotFound, e.def.Name).
+				Of(e.def.Name, "").At(tool.StageRegister).Try("Register adds a tool that is not there yet")
 		}
 		t.remove(old)
 		_, err := t.putOne(e)

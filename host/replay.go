@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"crypto/sha256"
-	"fmt"
 	"slices"
 	"sync"
 	"unicode/utf8"
@@ -43,12 +42,9 @@ func checkKey(call tool.Call) error {
 	if len(call.IdempotencyKey) <= tool.MaxIdempotencyKey && utf8.ValidString(call.IdempotencyKey) {
 		return nil
 	}
-	return &tool.Error{
-		Code: tool.CodeInvalidArguments, Tool: call.Name, Stage: tool.StageValidate, Unsent: true,
-		Message: fmt.Sprintf("Invalid tool call: an idempotency key of %d bytes, which must be at most %d and UTF-8",
-			len(call.IdempotencyKey), tool.MaxIdempotencyKey),
-		Hint: "use a short random text",
-	}
+	return tool.Errorf(tool.CodeInvalidArguments,
+		"Invalid tool call: an idempotency key of %d bytes, which must be at most %d and UTF-8", len(call.IdempotencyKey),
+		tool.MaxIdempotencyKey).Of(call.Name, "").At(tool.StageValidate).NeverSent().Try("use a short random text")
 }
 
 // once runs a call with a key, unless it has run: then it returns what that call returned.
@@ -61,11 +57,10 @@ func (r *replays) once(ctx context.Context, key string, e *compiled, call tool.C
 			return r.run(ctx, key, this, e, call)
 		}
 		if first.tool != this.tool || first.arguments != this.arguments {
-			return tool.Result{}, &tool.Error{
-				Code: tool.CodeInvalidArguments, Tool: call.Name, Stage: tool.StageValidate, Unsent: true,
-				Message: fmt.Sprintf("Invalid tool call: the idempotency key %.64q belongs to another call", key),
-				Hint:    "use a new key for each call, and the same one only to repeat a call as it was",
-			}
+			return tool.Result{}, tool.Errorf(tool.CodeInvalidArguments,
+				"Invalid tool call: the idempotency key %.64q belongs to another call", key).Of(call.Name, "").
+				At(tool.StageValidate).NeverSent().
+				Try("use a new key for each call, and the same one only to repeat a call as it was")
 		}
 		replayed := func(ctx context.Context, call tool.Call) (tool.Result, error) { return first.wait(ctx, call) }
 		res, err := chain.Wrap(replayed, chain.Authorize(e.def.Permission))(ctx, call)
@@ -125,11 +120,9 @@ func (r *replay) wait(ctx context.Context, call tool.Call) (tool.Result, error) 
 	case <-r.done:
 		return r.copy()
 	case <-ctx.Done():
-		return tool.Result{}, &tool.Error{
-			Code: tool.CodeOf(ctx.Err()), Tool: call.Name, Stage: tool.StageExecute, Unsent: true, Err: ctx.Err(),
-			Message: fmt.Sprintf("the call of tool %s with the same idempotency key had not ended: %v",
-				call.Name, deadline.Cause(ctx)),
-		}
+		return tool.Result{}, tool.Errorf(tool.CodeOf(ctx.Err()),
+			"the call of tool %s with the same idempotency key had not ended: %v", call.Name, deadline.Cause(ctx)).
+			Of(call.Name, "").At(tool.StageExecute).NeverSent().Because(ctx.Err())
 	}
 }
 

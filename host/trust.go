@@ -2,7 +2,6 @@ package host
 
 import (
 	"errors"
-	"fmt"
 	"path/filepath"
 	"sync"
 
@@ -111,10 +110,8 @@ func (p signatures) refusal(name string, err error) error {
 	case errors.Is(err, pluginpackage.ErrExceeds):
 		hint = "if it may have that, say so under trust.publishers in the configuration"
 	}
-	return &tool.Error{
-		Code: tool.CodeUnavailable, Plugin: name, Stage: tool.StageStart, Unsent: true, Err: err,
-		Message: fmt.Sprintf("plugin %s does not run: %v", name, err), OperatorHint: hint,
-	}
+	return tool.Errorf(tool.CodeUnavailable, "plugin %s does not run: %w", name, err).
+		Of("", name).At(tool.StageStart).NeverSent().Fix(hint)
 }
 
 // verdicts are how the files that were started last are signed, by directory and plugin.

@@ -124,10 +124,8 @@ func takenError(e, there *entry) error {
 		msg = fmt.Sprintf("%v: %s is the name under which models call %s, by %s",
 			tool.ErrAlreadyExists, e.def.Name, there.def.Name, ownerName(there.owner))
 	}
-	return &tool.Error{
-		Code: tool.CodeAlreadyExists, Tool: e.def.Name, Plugin: e.owner, Stage: tool.StageRegister,
-		Err: &roster.TakenError{Name: e.def.Name, Owner: there.owner}, Message: msg, Hint: hint,
-	}
+	return tool.Errorf(tool.CodeAlreadyExists, "%s", msg).Of(e.def.Name, e.owner).At(tool.StageRegister).
+		Because(&roster.TakenError{Name: e.def.Name, Owner: there.owner}).Try(hint)
 }
 
 func ownerName(owner string) string {

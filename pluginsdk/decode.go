@@ -62,10 +62,8 @@ func unmarshal[T any](doc json.RawMessage) (T, error) {
 }
 
 func invalidCall(name string, err error) error {
-	return &tool.Error{
-		Code: tool.CodeInvalidArguments, Tool: name, Stage: tool.StageExecute, Err: errors.Unwrap(err),
-		Message: "Invalid tool call: " + err.Error(),
-	}
+	return tool.Errorf(tool.CodeInvalidArguments, "Invalid tool call: %s", err.Error()).
+		Of(name, "").At(tool.StageExecute).Because(errors.Unwrap(err))
 }
 
 // plainIntegers returns a valid JSON text with integers that have a fraction, an exponent or the

@@ -19,7 +19,7 @@ func overLimit(err error) *tool.Error {
 	if limit%(1<<20) == 0 {
 		size = fmt.Sprintf("%d MiB", limit>>20)
 	}
-	return &tool.Error{Code: tool.CodeResourceExhausted, Err: err, Message: fmt.Sprintf("%v; the limit of its sandbox is disk, %s a file", err, size)}
+	return tool.Errorf(tool.CodeResourceExhausted, "%w; the limit of its sandbox is disk, %s a file", err, size)
 }
 
 // sizeLimit returns how many bytes a file may have that this process writes; 0: there is no limit.

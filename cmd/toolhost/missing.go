@@ -41,10 +41,8 @@ func unknownTool(ctx context.Context, s *session.Session, b session.Backend, nam
 	} else if len(names) == 0 {
 		hint = "no tools are loaded: see toolhost plugins, and in a fleet toolhost fleet"
 	}
-	return &tool.Error{
-		Code: tool.CodeNotFound, Tool: name, Hint: hint,
-		Message: "Unknown tool: " + output.Shorten(sanitize.Text(name), tool.MaxNameLength),
-	}
+	return tool.Errorf(tool.CodeNotFound, "Unknown tool: %s", output.Shorten(sanitize.Text(name), tool.MaxNameLength)).
+		Of(name, "").Try(hint)
 }
 
 // whyMissing returns why a tool is not there under its name; nil if that is not known.
@@ -65,10 +63,8 @@ func disabled(b session.Backend, name string) error {
 	if p, ok := session.Status(b.Plugins(), prefix); !ok || p.State != plugin.Disabled {
 		return nil
 	}
-	return &tool.Error{
-		Code: tool.CodeNotFound, Tool: name, Plugin: prefix,
-		Message: fmt.Sprintf("Unknown tool: %s: the plugin %s is disabled", name, prefix), OperatorHint: "toolhost plugins enable " + prefix,
-	}
+	return tool.Errorf(tool.CodeNotFound, "Unknown tool: %s: the plugin %s is disabled", name, prefix).
+		Of(name, prefix).Fix("toolhost plugins enable " + prefix)
 }
 
 // overridden returns the error for a tool that the configuration disables or renames; nil if it
@@ -113,12 +109,10 @@ func faultOf(b session.Backend, name string) error {
 func absentPlugin(b session.Backend, name string) error {
 	for _, p := range b.Plugins() {
 		if p.Tools == 0 && slices.Contains([]plugin.State{plugin.Refused, plugin.Backoff, plugin.Quarantined}, p.State) {
-			return exit.With(exit.Unavailable, &tool.Error{
-				Code: tool.CodeUnavailable, Tool: name, Plugin: p.Name, Err: tool.ErrNotFound,
-				Message: fmt.Sprintf("Unknown tool: %s (unless it is one of a plugin that is not available: %s)",
-					output.Shorten(sanitize.Text(name), tool.MaxNameLength), output.FirstLine(p.Reason)),
-				OperatorHint: plugin.TryAgainHint(p.Name),
-			})
+			return exit.With(exit.Unavailable, tool.Errorf(tool.CodeUnavailable,
+				"Unknown tool: %s (unless it is one of a plugin that is not available: %s)",
+				output.Shorten(sanitize.Text(name), tool.MaxNameLength), output.FirstLine(p.Reason)).Of(name, p.Name).
+				Because(tool.ErrNotFound).Fix(plugin.TryAgainHint(p.Name)))
 		}
 	}
 	return nil

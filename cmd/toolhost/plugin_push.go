@@ -79,7 +79,7 @@ func push(ctx context.Context, s *session.Session, target *pack.Target, p *plugi
 	out, err := target.Push(ctx, p, force, progress)
 	switch {
 	case errors.Is(err, pack.ErrTaken):
-		return out, &tool.Error{Code: tool.CodePermissionDenied, Message: err.Error(), Err: err}
+		return out, tool.Errorf(tool.CodePermissionDenied, "%w", err)
 	case err != nil && ctx.Err() == nil:
 		return out, exit.With(exit.Failed, err)
 	}

@@ -164,10 +164,8 @@ func (i *install) confirm(ctx context.Context, p installer.Plan) error {
 	t, err := i.s.OpenTerminal()
 	if err != nil {
 		i.s.Err.Text(p.Text())
-		return &tool.Error{
-			Code: tool.CodeApprovalRequired, Plugin: p.Plugin,
-			Message: p.String() + " was not installed: there is no terminal to ask at", Hint: "read what it is, and add --yes",
-		}
+		return tool.Errorf(tool.CodeApprovalRequired, "%s was not installed: there is no terminal to ask at", p.String()).
+			Of("", p.Plugin).Try("read what it is, and add --yes")
 	}
 	defer func() { _ = t.Close() }()
 	yes, err := terminal.Confirm(ctx, t, sanitize.Text(p.Text()), "Install it? [y/N] ")
@@ -188,9 +186,8 @@ func (i *install) finish(ctx context.Context, out installation, p *installed.Pre
 	at := i.Dir.PluginDir() + "/" + out.Plugin
 	unrecorded := acceptNeeds([]plugin.Status{{Name: out.Plugin, Path: at, Needs: m.Needs}})
 	if err := p.Put(); err != nil {
-		return out, errors.Join(&tool.Error{
-			Code: tool.CodeUnavailable, Plugin: out.Plugin, Message: out.String() + " could not be put in place: " + err.Error(), Err: err,
-		}, written.undo(), p.Discard())
+		return out, errors.Join(tool.Errorf(tool.CodeUnavailable, "%s could not be put in place: %w", out.String(), err).
+			Of("", out.Plugin), written.undo(), p.Discard())
 	}
 	if unrecorded != nil {
 		i.s.Warn(&tool.Error{Plugin: out.Plugin, Message: "what it needs could not be noted as accepted: " + unrecorded.Error(), Hint: "toolhost plugins lock"})

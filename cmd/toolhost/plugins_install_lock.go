@@ -198,10 +198,9 @@ func newLock(ctx context.Context, s *session.Session) (*lockfile.Lock, error) {
 		for _, n := range wanting {
 			names = append(names, n.Plugin)
 		}
-		return nil, &tool.Error{
-			Code: tool.CodeApprovalRequired, Message: "there is no lock yet, and these plugins need more than was accepted: " + strings.Join(names, ", "),
-			Hint: "make it first: toolhost plugins lock; or add --no-lock",
-		}
+		return nil, tool.Errorf(tool.CodeApprovalRequired,
+			"there is no lock yet, and these plugins need more than was accepted: %s", strings.Join(names, ", ")).
+			Try("make it first: toolhost plugins lock; or add --no-lock")
 	}
 	return now, nil
 }

@@ -133,14 +133,14 @@ func (i *install) mirrorOne(ctx context.Context, dir string, ref pluginsource.Re
 	defer func() { _ = source.Close() }()
 	found, err := source.Find(ctx, "")
 	if err != nil {
-		return mirrored{}, &tool.Error{Code: tool.CodeUnavailable, Message: err.Error(), Err: err}
+		return mirrored{}, tool.Errorf(tool.CodeUnavailable, "%w", err)
 	}
 	name := pluginsource.FileName(found.Manifest, found.Digest)
 	at := filepath.Join(dir, name)
 	out := mirrored{Plugin: found.Manifest.Name, IndexEntry: pluginsource.IndexEntry{Version: found.Manifest.Version, File: name, Digest: found.Digest}}
 	if !isThere(at, found.Digest) {
 		if err := writePackage(ctx, dir, at, found.Package); err != nil {
-			return out, &tool.Error{Code: tool.CodeUnavailable, Message: fmt.Sprintf("%s cannot be written: %v", at, err), Err: err}
+			return out, tool.Errorf(tool.CodeUnavailable, "%s cannot be written: %w", at, err)
 		}
 		out.Written = true
 	}

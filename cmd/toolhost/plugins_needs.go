@@ -60,15 +60,13 @@ func confirmNeeds(ctx context.Context, s *session.Session, all []needy, shown st
 	t, err := s.OpenTerminal()
 	if err != nil {
 		s.Err.Printf("%s", shown)
-		return &tool.Error{
-			Code: tool.CodeApprovalRequired, Message: "nothing was pinned: " + more,
-			Hint: "read what is new, and if they may have it, add --yes; to pin the others: toolhost plugins disable NAME",
-		}
+		return tool.Errorf(tool.CodeApprovalRequired, "nothing was pinned: %s", more).
+			Try("read what is new, and if they may have it, add --yes; to pin the others: toolhost plugins disable NAME")
 	}
 	defer func() { _ = t.Close() }()
 	yes, err := terminal.Confirm(ctx, t, shown+sanitize.Text(more)+"\n", "Pin them, and let them have it? [y/N] ")
 	if err != nil || yes {
 		return err
 	}
-	return &tool.Error{Code: tool.CodeApprovalDenied, Message: "nothing was pinned: the answer was not yes"}
+	return tool.Errorf(tool.CodeApprovalDenied, "nothing was pinned: the answer was not yes")
 }

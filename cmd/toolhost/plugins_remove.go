@@ -36,7 +36,7 @@ func (i *install) remove(ctx context.Context, name string) error {
 		return notInstalled(i.s, name)
 	}
 	if err := i.Dir.Remove(name); err != nil {
-		return &tool.Error{Code: tool.CodeUnavailable, Plugin: name, Message: name + " cannot be removed: " + err.Error(), Err: err}
+		return tool.Errorf(tool.CodeUnavailable, "%s cannot be removed: %w", name, err).Of("", name)
 	}
 	var unpinned lockChange
 	if len(i.lock.files) > 0 {

@@ -66,7 +66,7 @@ func rollBackInstalled(ctx context.Context, s *session.Session, v installed.Vers
 func (i *install) putKept(ctx context.Context, v installed.Version) (installation, error) {
 	signed, err := i.Dir.Signed(v)
 	if err != nil {
-		return installation{}, &tool.Error{Code: tool.CodeUnavailable, Plugin: v.Name, Message: err.Error(), Err: err}
+		return installation{}, tool.Errorf(tool.CodeUnavailable, "%w", err).Of("", v.Name)
 	}
 	plan, err := i.PlanKept(v, signed)
 	if err != nil {
@@ -77,7 +77,7 @@ func (i *install) putKept(ctx context.Context, v installed.Version) (installatio
 	}
 	prepared, err := i.Dir.PrepareKept(v)
 	if err != nil {
-		return installation{}, &tool.Error{Code: tool.CodeUnavailable, Plugin: v.Name, Message: err.Error(), Err: err}
+		return installation{}, tool.Errorf(tool.CodeUnavailable, "%w", err).Of("", v.Name)
 	}
 	return i.finish(ctx, installation{Plan: plan}, prepared, signed.Manifest)
 }

@@ -82,15 +82,14 @@ func confirmContent(ctx context.Context, s *session.Session, w control.Waiting) 
 	t, err := s.OpenTerminal()
 	if err != nil {
 		s.Err.Printf("%s", shown)
-		return &tool.Error{
-			Code: tool.CodeApprovalRequired, Message: "nothing was reloaded: " + file + " has other content, and there is no terminal to ask at",
-			Hint: "look at it, and: toolhost trust " + file + ", or toolhost reload --yes",
-		}
+		return tool.Errorf(tool.CodeApprovalRequired,
+			"nothing was reloaded: %s has other content, and there is no terminal to ask at", file).
+			Try("look at it, and: toolhost trust " + file + ", or toolhost reload --yes")
 	}
 	defer func() { _ = t.Close() }()
 	yes, err := terminal.Confirm(ctx, t, shown, "Trust it? [y/N] ")
 	if err != nil || yes {
 		return err
 	}
-	return &tool.Error{Code: tool.CodeApprovalDenied, Message: "nothing was reloaded: the answer for " + file + " was not yes"}
+	return tool.Errorf(tool.CodeApprovalDenied, "nothing was reloaded: the answer for %s was not yes", file)
 }

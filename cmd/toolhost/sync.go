@@ -154,10 +154,8 @@ func (i *install) syncStep(name string, e lockfile.Entry) (syncStep, error) {
 // syncOne brings a plugin to its pin: from what is kept, else from the mirror, else from its source.
 func (i *install) syncOne(ctx context.Context, t syncStep, mirror string) (installation, error) {
 	if t.entry.SHA256 == "" {
-		return installation{}, &tool.Error{
-			Code: tool.CodeUnavailable, Plugin: t.Plugin,
-			Message: fmt.Sprintf("%s %s has no file for this machine (%s) in the lock", t.Plugin, t.Version, installer.Platform),
-		}
+		return installation{}, tool.Errorf(tool.CodeUnavailable,
+			"%s %s has no file for this machine (%s) in the lock", t.Plugin, t.Version, installer.Platform).Of("", t.Plugin)
 	}
 	p, err := i.Dir.Plugin(t.Plugin)
 	if err != nil {
@@ -175,10 +173,9 @@ func (i *install) syncOne(ctx context.Context, t syncStep, mirror string) (insta
 		return installation{}, err
 	}
 	if c.Plan.SHA256 != t.entry.SHA256 {
-		return installation{}, errors.Join(&tool.Error{
-			Code: tool.CodePermissionDenied, Plugin: t.Plugin,
-			Message: fmt.Sprintf("%s was not installed: its file is sha256:%s, pinned is sha256:%s", c.Plan, c.Plan.SHA256, t.entry.SHA256),
-		}, c.Close())
+		return installation{}, errors.Join(tool.Errorf(tool.CodePermissionDenied,
+			"%s was not installed: its file is sha256:%s, pinned is sha256:%s", c.Plan, c.Plan.SHA256, t.entry.SHA256).
+			Of("", t.Plugin), c.Close())
 	}
 	prepared, err := i.Prepare(ctx, c)
 	if err != nil {

@@ -142,17 +142,16 @@ func (c *trustCommand) confirm(ctx context.Context, f trustable) error {
 	t, err := c.s.OpenTerminal()
 	if err != nil {
 		c.s.Err.Printf("%s", f)
-		return &tool.Error{
-			Code: tool.CodeApprovalRequired, Message: sanitize.Text(f.path) + " is not trusted: there is no terminal to ask at",
-			Hint: "look at what it grants, and confirm with --yes",
-		}
+		return tool.Errorf(tool.CodeApprovalRequired,
+			"%s is not trusted: there is no terminal to ask at", sanitize.Text(f.path)).
+			Try("look at what it grants, and confirm with --yes")
 	}
 	defer func() { _ = t.Close() }()
 	yes, err := terminal.Confirm(ctx, t, f.String(), "Trust it? [y/N] ")
 	if err != nil || yes {
 		return err
 	}
-	return &tool.Error{Code: tool.CodeApprovalDenied, Message: sanitize.Text(f.path) + " is not trusted: the answer was not yes"}
+	return tool.Errorf(tool.CodeApprovalDenied, "%s is not trusted: the answer was not yes", sanitize.Text(f.path))
 }
 
 func (c *trustCommand) revokeTrust(at string) error {

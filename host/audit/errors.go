@@ -3,7 +3,6 @@ package audit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"github.com/toolhost/toolhost/internal/safefile"
@@ -16,9 +15,7 @@ func failed(path, doing string, err error) error {
 	if at, ok := err.(*fs.PathError); ok && at.Path == path { //nolint:errorlint // a text around it would be lost
 		why = at.Err
 	}
-	e := &tool.Error{
-		Code: tool.CodeInternal, Message: fmt.Sprintf("the audit log %s cannot be %s: %v", path, doing, why), Err: err,
-	}
+	e := tool.Errorf(tool.CodeInternal, "the audit log %s cannot be %s: %v", path, doing, why).Because(err)
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		e.Code = tool.CodeOf(err)

@@ -195,7 +195,7 @@ func (f *File) Write(r Record) error {
 	f.mu.Lock()
 	if f.closed {
 		f.mu.Unlock()
-		return &tool.Error{Code: tool.CodeUnavailable, Message: "the audit log " + f.path + " is closed", Err: os.ErrClosed}
+		return tool.Errorf(tool.CodeUnavailable, "the audit log %s is closed", f.path).Because(os.ErrClosed)
 	}
 	before := len(f.waiting.lines)
 	err := f.append(*body, deadline)

@@ -36,10 +36,8 @@ func (f *Fleet) Execute(ctx context.Context, call tool.Call) (tool.Result, error
 }
 
 func notShared(name string) error {
-	return &tool.Error{
-		Code: tool.CodeNotFound, Tool: name, Stage: tool.StageExecute, Unsent: true, Err: tool.ErrNotFound,
-		Message: fmt.Sprintf("%v: no host of the fleet shares %s any more", tool.ErrNotFound, name),
-	}
+	return tool.Errorf(tool.CodeNotFound, "%w: no host of the fleet shares %s any more", tool.ErrNotFound, name).
+		Of(name, "").At(tool.StageExecute).NeverSent()
 }
 
 // remoteCall is a call of a mounted tool.
@@ -162,8 +160,7 @@ func (r *remoteCall) failed(ctx context.Context, host string, err error) error {
 }
 
 func (r *remoteCall) gaveUp(ctx context.Context) error {
-	return &tool.Error{
-		Code: tool.CodeOf(ctx.Err()), Tool: r.call.Name, Stage: tool.StageExecute, Unsent: true, Err: ctx.Err(),
-		Message: fmt.Sprintf("gave up waiting for a host that can run %s: %v", r.call.Name, context.Cause(ctx)),
-	}
+	return tool.Errorf(tool.CodeOf(ctx.Err()),
+		"gave up waiting for a host that can run %s: %v", r.call.Name, context.Cause(ctx)).
+		Of(r.call.Name, "").At(tool.StageExecute).NeverSent().Because(ctx.Err())
 }

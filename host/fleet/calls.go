@@ -112,12 +112,10 @@ func goesOn(ctx context.Context, name, id string, err error) error {
 	if name != "" {
 		of = " of " + name
 	}
-	return &tool.Error{
-		Code: code, Tool: name, Plugin: Owner, Stage: tool.StageExecute, Err: fmt.Errorf("%w: %w", ErrGoesOn, err),
-		Message:      fmt.Sprintf("the durable call %s%s is not waited for any longer, and goes on: %v", id, of, err),
-		Hint:         "do not repeat the call: it goes on, and the tool would run twice",
-		OperatorHint: fmt.Sprintf("toolhost calls wait %s prints its result, toolhost calls cancel %s ends it", id, id),
-	}
+	return tool.Errorf(code, "the durable call %s%s is not waited for any longer, and goes on: %v", id, of, err).
+		Of(name, Owner).At(tool.StageExecute).Because(fmt.Errorf("%w: %w", ErrGoesOn, err)).
+		Try("do not repeat the call: it goes on, and the tool would run twice").
+		Fix(fmt.Sprintf("toolhost calls wait %s prints its result, toolhost calls cancel %s ends it", id, id))
 }
 
 // outcomeOf returns how a call of a tool, by its name here, has ended.

@@ -60,10 +60,9 @@ func (f *Fleet) dial(c *Config) error {
 	if err == nil {
 		return nil
 	}
-	e := &tool.Error{
-		Code: tool.CodeUnavailable, Message: withoutUsers(fmt.Sprintf("no NATS server is reached at %s: %v", c.URL, err)), Err: err,
-		OperatorHint: "start one, or look at nats.url; toolhost serve --nats embedded starts one for this machine",
-	}
+	e := tool.Errorf(tool.CodeUnavailable,
+		"%s", withoutUsers(fmt.Sprintf("no NATS server is reached at %s: %v", c.URL, err))).
+		Because(err).Fix("start one, or look at nats.url; toolhost serve --nats embedded starts one for this machine")
 	if refusedBy(err) {
 		e.Code, e.Message = tool.CodePermissionDenied, withoutUsers(fmt.Sprintf("the NATS server at %s does not let this host in: %v", c.URL, err))
 		e.OperatorHint = "give it nats.credentials, or let the key " + c.Key.Public() + " log in there"
@@ -150,7 +149,7 @@ func cannotJoin(err error) error {
 	if err == nil {
 		return nil
 	}
-	e := &tool.Error{Code: tool.CodeUnavailable, Message: "the fleet cannot be joined: " + err.Error(), Err: err}
+	e := tool.Errorf(tool.CodeUnavailable, "the fleet cannot be joined: %w", err)
 	if refusedBy(err) {
 		e.Code, e.OperatorHint = tool.CodePermissionDenied, "its user of NATS needs toolhost.v1.> and _INBOX.>; see docs/fleet.md"
 	}

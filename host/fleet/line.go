@@ -157,11 +157,8 @@ func (m *member) unreachable(err error) *tool.Error {
 	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrConnectionReconnecting), errors.Is(err, nats.ErrDisconnected):
 		why = "the connection to the NATS server is lost"
 	}
-	return &tool.Error{
-		Code: tool.CodeUnavailable, Stage: tool.StageExecute, Unsent: true, Err: err,
-		Message: "host " + m.host + " cannot be reached: " + why,
-		Hint:    "try again later", OperatorHint: "toolhost fleet shows the hosts",
-	}
+	return tool.Errorf(tool.CodeUnavailable, "host %s cannot be reached: %s", m.host, why).
+		At(tool.StageExecute).NeverSent().Because(err).Try("try again later").Fix("toolhost fleet shows the hosts")
 }
 
 // ask runs one of the fleet's own operations at the host.

@@ -236,9 +236,7 @@ func (r *remoteCall) noHost(v *version) error {
 }
 
 func noHost(name, why string) error {
-	return &tool.Error{
-		Code: tool.CodeUnavailable, Tool: name, Plugin: Owner, Stage: tool.StageExecute, Unsent: true, Err: errNoHost,
-		Message: "no host of the fleet can run " + name + ": " + why,
-		Hint:    "try again later", OperatorHint: "toolhost fleet shows the hosts, and toolhost fleet tools the tools",
-	}
+	return tool.Errorf(tool.CodeUnavailable, "no host of the fleet can run %s: %s", name, why).Of(name, Owner).
+		At(tool.StageExecute).NeverSent().Because(errNoHost).Try("try again later").
+		Fix("toolhost fleet shows the hosts, and toolhost fleet tools the tools")
 }

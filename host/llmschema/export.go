@@ -61,10 +61,8 @@ func Export(f Format, tools []tool.Definition, opts ...Option) (*Offer, error) {
 		opt(&chosen)
 	}
 	if chosen.strict && f != OpenAI && f != OpenAIResponses {
-		return nil, &tool.Error{
-			Code: tool.CodeInvalidArguments, Message: fmt.Sprintf("the format %s has no strict mode", f),
-			Hint: fmt.Sprintf("use %s or %s, or leave it out", OpenAI, OpenAIResponses),
-		}
+		return nil, tool.Errorf(tool.CodeInvalidArguments, "the format %s has no strict mode", f).
+			Try(fmt.Sprintf("use %s or %s, or leave it out", OpenAI, OpenAIResponses))
 	}
 	sorted := slices.SortedFunc(slices.Values(tools), func(a, b tool.Definition) int {
 		return cmp.Or(cmp.Compare(f.nameOf(a), f.nameOf(b)), cmp.Compare(a.Name, b.Name))

@@ -1,7 +1,6 @@
 package llmschema
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -37,8 +36,6 @@ func ParseFormat(s string) (Format, error) {
 		names = append(names, string(f))
 	}
 	last := len(names) - 1
-	return "", &tool.Error{
-		Code: tool.CodeInvalidArguments, Message: fmt.Sprintf("unknown format %.100q", s),
-		Hint: "use " + strings.Join(names[:last], ", ") + " or " + names[last],
-	}
+	return "", tool.Errorf(tool.CodeInvalidArguments, "unknown format %.100q", s).
+		Try("use " + strings.Join(names[:last], ", ") + " or " + names[last])
 }

@@ -24,10 +24,8 @@ import (
 func (l *link) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
 	theirs, ok := l.listed.Load().theirs[call.Name]
 	if !ok {
-		return tool.Result{}, &tool.Error{
-			Code: tool.CodeNotFound, Tool: call.Name, Plugin: l.u.config.Name, Stage: tool.StageExecute,
-			Message: "Unknown tool: " + call.Name, Hint: "list the tools again",
-		}
+		return tool.Result{}, tool.Errorf(tool.CodeNotFound, "Unknown tool: %s", call.Name).
+			Of(call.Name, l.u.config.Name).At(tool.StageExecute).Try("list the tools again")
 	}
 	arguments := call.Arguments
 	if len(arguments) == 0 {
@@ -46,10 +44,8 @@ func (l *link) Execute(ctx context.Context, call tool.Call) (tool.Result, error)
 	if err != nil {
 		err = fmt.Errorf("tool %s of the MCP server %s: %w", call.Name, l.u.config.Name, err)
 		l.fault(err)
-		return tool.Result{}, &tool.Error{
-			Code: tool.CodeInvalidResult, Tool: call.Name, Plugin: l.u.config.Name, Stage: tool.StageExecute,
-			Message: l.clean(err).Error(), Err: err,
-		}
+		return tool.Result{}, tool.Errorf(tool.CodeInvalidResult, "%s", l.clean(err).Error()).
+			Of(call.Name, l.u.config.Name).At(tool.StageExecute).Because(err)
 	}
 	return result, nil
 }

@@ -106,12 +106,9 @@ func ask[R any](ctx context.Context, l *link, f func(context.Context) (R, error)
 
 // unanswered is the refusal of a question.
 func (l *link) unanswered(kind string) error {
-	return &tool.Error{
-		Code: tool.CodeUnsupported, Plugin: l.u.config.Name,
-		Message: fmt.Sprintf("the MCP server %s asks for %s, which whoever made the call cannot answer",
-			l.u.config.Name, kind),
-		Hint: "call again with all that the tool needs as arguments",
-	}
+	return tool.Errorf(tool.CodeUnsupported,
+		"the MCP server %s asks for %s, which whoever made the call cannot answer", l.u.config.Name, kind).
+		Of("", l.u.config.Name).Try("call again with all that the tool needs as arguments")
 }
 
 func (l *link) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {

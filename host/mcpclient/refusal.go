@@ -64,12 +64,9 @@ func (l *link) refusal(err error) error {
 	if !l.denied.Load() {
 		return err
 	}
-	return &tool.Error{
-		Code: tool.CodeUnavailable, Plugin: l.u.config.Name, Stage: tool.StageStart,
-		Message:      fmt.Sprintf("the MCP server %s does not let the host in: %v", l.u.config.Name, err),
-		OperatorHint: "run toolhost mcp login " + l.u.config.Name + ", or give the server's headers a valid token",
-		Hint:         "ask the operator to authorize the host", Err: err,
-	}
+	return tool.Errorf(tool.CodeUnavailable, "the MCP server %s does not let the host in: %w", l.u.config.Name, err).
+		Of("", l.u.config.Name).At(tool.StageStart).Try("ask the operator to authorize the host").
+		Fix("run toolhost mcp login " + l.u.config.Name + ", or give the server's headers a valid token")
 }
 
 // failure returns the error of a call that has no result.

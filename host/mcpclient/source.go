@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -38,10 +37,8 @@ func (u *Upstream) connected(ctx context.Context) (*link, error) {
 	if l != nil {
 		return l, nil
 	}
-	none := &tool.Error{
-		Code: tool.CodeUnavailable, Plugin: u.config.Name,
-		Message: fmt.Sprintf("the MCP server %s is not connected", u.config.Name), Hint: "try again later",
-	}
+	none := tool.Errorf(tool.CodeUnavailable, "the MCP server %s is not connected", u.config.Name).
+		Of("", u.config.Name).Try("try again later")
 	if start == nil {
 		return nil, none
 	}
@@ -82,10 +79,7 @@ func (u source) with(ctx context.Context, has capability) (*link, error) {
 func (u source) need(ctx context.Context, what string, has capability) (*link, error) {
 	l, err := u.with(ctx, has)
 	if err == nil && l == nil {
-		err = &tool.Error{
-			Code: tool.CodeUnsupported, Plugin: u.config.Name,
-			Message: fmt.Sprintf("the MCP server %s has no %s", u.config.Name, what),
-		}
+		err = tool.Errorf(tool.CodeUnsupported, "the MCP server %s has no %s", u.config.Name, what).Of("", u.config.Name)
 	}
 	return l, err
 }
@@ -133,10 +127,8 @@ func get[R any](
 		return nil, out, l.passed(ctx, err)
 	}
 	if err = json.Unmarshal(raw, &out); err != nil {
-		err = &tool.Error{
-			Code: tool.CodeInvalidResult, Plugin: u.config.Name,
-			Message: fmt.Sprintf("a result of the MCP server %s cannot be read: %v", u.config.Name, l.clean(err)), Err: err,
-		}
+		err = tool.Errorf(tool.CodeInvalidResult,
+			"a result of the MCP server %s cannot be read: %v", u.config.Name, l.clean(err)).Of("", u.config.Name).Because(err)
 	}
 	return raw, out, err
 }
@@ -210,8 +202,6 @@ func (l *link) passed(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	return &tool.Error{
-		Code: tool.CodeUnavailable, Plugin: l.u.config.Name, Hint: "try again later", Err: err,
-		Message: fmt.Sprintf("the MCP server %s cannot be reached: %v", l.u.config.Name, l.clean(err)),
-	}
+	return tool.Errorf(tool.CodeUnavailable, "the MCP server %s cannot be reached: %v", l.u.config.Name, l.clean(err)).
+		Of("", l.u.config.Name).Because(err).Try("try again later")
 }

@@ -189,12 +189,9 @@ func (u *Upstream) unavailable(err error) *tool.Error {
 	if errors.As(err, &already) {
 		return already
 	}
-	return &tool.Error{
-		Code: tool.CodeUnavailable, Plugin: u.config.Name, Stage: tool.StageStart,
-		Message: fmt.Sprintf("the MCP server %s does not answer as one: %v", u.config.Name, err),
-		Hint:    "try again later", OperatorHint: "see its log, and that the command or URL is that of an MCP server",
-		Err: err,
-	}
+	return tool.Errorf(tool.CodeUnavailable, "the MCP server %s does not answer as one: %w", u.config.Name, err).
+		Of("", u.config.Name).At(tool.StageStart).Try("try again later").
+		Fix("see its log, and that the command or URL is that of an MCP server")
 }
 
 // take makes l the connection that requests of served clients use.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -19,10 +18,8 @@ var _ mcpwire.Peer = (*running)(nil)
 
 // unsupported is the error of a question that the client cannot answer.
 func unsupported(what string) error {
-	return &tool.Error{
-		Code: tool.CodeUnsupported, Message: "the client does not support " + what,
-		Hint: "do without it, or call again with all that the tool needs as arguments",
-	}
+	return tool.Errorf(tool.CodeUnsupported, "the client does not support %s", what).
+		Try("do without it, or call again with all that the tool needs as arguments")
 }
 
 // asks reports whether the client answers questions of any kind.
@@ -160,9 +157,7 @@ func (r *running) ask(ctx context.Context, q tool.Question) (tool.Answer, error)
 		answer.Content = json.RawMessage(`{}`)
 	}
 	if err := check(ctx, form, answer.Content); err != nil {
-		return tool.Answer{}, &tool.Error{
-			Code: tool.CodeInvalidArguments, Message: fmt.Sprintf("the client's answer does not fit the question: %v", err), Err: err,
-		}
+		return tool.Answer{}, tool.Errorf(tool.CodeInvalidArguments, "the client's answer does not fit the question: %w", err)
 	}
 	return answer, nil
 }

@@ -144,9 +144,8 @@ func (r *running) follow(ctx context.Context) task.End {
 		case <-r.parking.done:
 			t := r.parking.task
 			if t.end.Err == nil && r.parking.err != nil { // it panicked
-				t.end.Err = &tool.Error{
-					Code: tool.CodeInternal, Tool: t.call.Tool, Message: "the call failed inside of the host", Err: r.parking.err,
-				}
+				t.end.Err = tool.Errorf(tool.CodeInternal, "the call failed inside of the host").
+					Of(t.call.Tool, "").Because(r.parking.err)
 			}
 			return t.end
 		}

@@ -1,8 +1,6 @@
 package plugin
 
 import (
-	"fmt"
-
 	"github.com/toolhost/toolhost/internal/socketpair"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -35,9 +33,7 @@ func ParseCarrier(name string) (Carrier, error) {
 	case Socket, Stream, Unary:
 		return c, nil
 	}
-	return "", &tool.Error{
-		Code: tool.CodeInvalidArguments, Message: fmt.Sprintf("unknown carrier %.40q", name), Hint: "use socket, stream or unary",
-	}
+	return "", tool.Errorf(tool.CodeInvalidArguments, "unknown carrier %.40q", name).Try("use socket, stream or unary")
 }
 
 // offerSockets makes the socket pairs that the process inherits ends of: one for calls, if

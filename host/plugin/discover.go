@@ -131,10 +131,8 @@ func findFile(abs string) (Candidate, error) {
 		return Candidate{}, directoryError(filepath.Dir(abs), err)
 	}
 	if reason := c.examine(fs.FileInfoToDirEntry(info)); reason != "" {
-		return Candidate{}, &tool.Error{
-			Code: tool.CodeUnavailable, Plugin: c.Name, Stage: tool.StageStart,
-			Message: fmt.Sprintf("%s cannot be a plugin: %s", abs, reason), OperatorHint: "name the executable of a plugin",
-		}
+		return Candidate{}, tool.Errorf(tool.CodeUnavailable, "%s cannot be a plugin: %s", abs, reason).
+			Of("", c.Name).At(tool.StageStart).Fix("name the executable of a plugin")
 	}
 	return c, nil
 }
@@ -222,17 +220,13 @@ func checkDirectory(abs string) error {
 		return directoryError(abs, err)
 	}
 	if !info.IsDir() {
-		return &tool.Error{
-			Code: tool.CodeNotFound, Stage: tool.StageStart,
-			Message: abs + " is not a directory", Hint: "name a directory of plugin binaries",
-		}
+		return tool.Errorf(tool.CodeNotFound, "%s is not a directory", abs).
+			At(tool.StageStart).Try("name a directory of plugin binaries")
 	}
 	if safefile.OthersMayWrite(info) { // with the sticky bit, too: they may add plugins
-		return &tool.Error{
-			Code: tool.CodePermissionDenied, Stage: tool.StageStart,
-			Message: fmt.Sprintf("the plugin directory %s is not used: others may write to %s (mode %s)", abs, abs, info.Mode().Perm()),
-			Hint:    "chmod go-w " + abs,
-		}
+		return tool.Errorf(tool.CodePermissionDenied,
+			"the plugin directory %s is not used: others may write to %s (mode %s)", abs, abs, info.Mode().Perm()).
+			At(tool.StageStart).Try("chmod go-w " + abs)
 	}
 	if _, _, err := trusted.Way(abs); err != nil {
 		e := *tool.AsError(err)
@@ -243,11 +237,8 @@ func checkDirectory(abs string) error {
 }
 
 func directoryError(dir string, err error) error {
-	out := &tool.Error{
-		Code: tool.CodeUnavailable, Stage: tool.StageStart, Err: err,
-		Message:      fmt.Sprintf("the plugin directory %s cannot be read: %v", dir, err),
-		OperatorHint: "name another with --plugin-dir or TOOLHOST_PLUGIN_DIR",
-	}
+	out := tool.Errorf(tool.CodeUnavailable, "the plugin directory %s cannot be read: %w", dir, err).
+		At(tool.StageStart).Fix("name another with --plugin-dir or TOOLHOST_PLUGIN_DIR")
 	if errors.Is(err, fs.ErrNotExist) {
 		out.Code, out.Message = tool.CodeNotFound, fmt.Sprintf("there is no plugin directory %s", dir)
 		out.OperatorHint = "make it and copy plugin binaries into it, or " + out.OperatorHint

@@ -188,10 +188,8 @@ func TryAgainHint(plugin string) string {
 
 // unavailable is the error for a plugin that does not run, so that nothing was sent to it.
 func unavailable(plugin string, cause error, message, hint string) *tool.Error {
-	return &tool.Error{
-		Code: tool.CodeUnavailable, Plugin: plugin, Stage: tool.StageStart, Unsent: true,
-		Message: message, OperatorHint: hint, Err: cause,
-	}
+	return tool.Errorf(tool.CodeUnavailable, "%s", message).
+		Of("", plugin).At(tool.StageStart).NeverSent().Because(cause).Fix(hint)
 }
 
 // startFailure says that there was no process at all.

@@ -83,10 +83,8 @@ func (s Server) Check() error {
 	if why == "" {
 		return nil
 	}
-	return &tool.Error{
-		Code: tool.CodeInvalidDefinition, Plugin: s.Name, Stage: tool.StageRegister, Message: why,
-		Hint: "see plugin.Server for what a server needs",
-	}
+	return tool.Errorf(tool.CodeInvalidDefinition, "%s", why).
+		Of("", s.Name).At(tool.StageRegister).Try("see plugin.Server for what a server needs")
 }
 
 // NewServer makes a provider of a server. Its runs are connections, each with a process of the

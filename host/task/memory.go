@@ -128,18 +128,15 @@ func (m *Memory) room(owner, id string) error {
 	default:
 		return nil
 	}
-	return &tool.Error{
-		Code: tool.CodeResourceExhausted, Message: what + ", and that is the limit", Hint: "try again later", Unsent: true,
-	}
+	return tool.Errorf(tool.CodeResourceExhausted, "%s, and that is the limit", what).NeverSent().Try("try again later")
 }
 
 // run does a call. A panic is its end, and not that of the process.
 func run(ctx context.Context, c Call) (end End) {
 	defer func() {
 		if v := recover(); v != nil {
-			end = End{Err: &tool.Error{
-				Code: tool.CodeInternal, Tool: c.Tool, Message: "the call failed inside of the host", Err: fmt.Errorf("panic: %v", v),
-			}}
+			end = End{Err: tool.Errorf(tool.CodeInternal, "the call failed inside of the host").
+				Of(c.Tool, "").Because(fmt.Errorf("panic: %v", v))}
 		}
 		if end.Err != nil && end.Outcome.Error == nil {
 			end.Outcome = host.Outcome{ID: end.Outcome.ID, Name: c.Tool, Metadata: end.Outcome.Metadata}.Ended(tool.Result{}, end.Err)
@@ -202,10 +199,8 @@ func less(counts map[string]int, key string, n int) {
 func (m *Memory) find(s *host.Session, id string) (*entry, error) {
 	e := m.tasks[id]
 	if e == nil || e.owner != Owner(s) {
-		return nil, &tool.Error{
-			Code: tool.CodeNotFound, Message: "the caller has no such task: its time may be over, or the host was restarted",
-			Hint: "make the call again",
-		}
+		return nil, tool.Errorf(tool.CodeNotFound,
+			"the caller has no such task: its time may be over, or the host was restarted").Try("make the call again")
 	}
 	return e, nil
 }

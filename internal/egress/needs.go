@@ -25,10 +25,8 @@ func CheckNeeds(n *tool.Needs) error {
 			err = Pattern{h}.tooWide()
 		}
 		if err != nil {
-			return &tool.Error{
-				Code: tool.CodeInvalidDefinition, Stage: tool.StageRegister, Err: err,
-				Message: "the declared needs are malformed: net " + sanitize.Quote(host, 100) + ": " + err.Error(),
-			}
+			return tool.Errorf(tool.CodeInvalidDefinition,
+				"the declared needs are malformed: net %s: %w", sanitize.Quote(host, 100), err).At(tool.StageRegister)
 		}
 	}
 	return nil

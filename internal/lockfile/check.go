@@ -24,12 +24,9 @@ func (l *Lock) Check(name string, found Entry) error {
 	for i, d := range differences {
 		texts[i] = strings.TrimPrefix(d.String(), name+": ")
 	}
-	return &tool.Error{
-		Code: tool.CodeUnavailable, Plugin: name, Stage: tool.StageStart, Unsent: true,
-		Message: "plugin " + name + " does not run, as it is not what toolhost.lock pins: " +
-			strings.Join(texts, "; "),
-		OperatorHint: "if this is what you want to run: " + relock,
-	}
+	return tool.Errorf(tool.CodeUnavailable,
+		"plugin %s does not run, as it is not what toolhost.lock pins: %s", name, strings.Join(texts, "; ")).
+		Of("", name).At(tool.StageStart).NeverSent().Fix("if this is what you want to run: " + relock)
 }
 
 // CheckBinary is [Lock.Check] before the plugin is started, when only its bytes are known.

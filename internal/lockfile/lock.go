@@ -56,7 +56,6 @@ package lockfile
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"runtime"
 	"slices"
@@ -223,10 +222,7 @@ func (l *Lock) Write(path string) error {
 	if err == nil {
 		return nil
 	}
-	e := &tool.Error{
-		Code: tool.CodeUnavailable, Message: fmt.Sprintf("%s cannot be written: %v", path, err), Err: err,
-		Hint: "check who owns its directory",
-	}
+	e := tool.Errorf(tool.CodeUnavailable, "%s cannot be written: %w", path, err).Try("check who owns its directory")
 	if safefile.IsFull(err) {
 		e.Code, e.Hint = tool.CodeResourceExhausted, "make space there: the disk, or what this user may use of it, is full"
 	}

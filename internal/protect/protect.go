@@ -78,11 +78,9 @@ func Inside(root, path string) bool {
 
 // Refusal is the error for a path that is covered.
 func Refusal(path string) error {
-	return &tool.Error{
-		Code: tool.CodePermissionDenied, Stage: tool.StageExecute,
-		Message: sanitize.Line(path, 256) + " is protected: it belongs to what rules the host that runs this tool",
-		Hint:    "no permission allows this; ask the operator to make the change",
-	}
+	return tool.Errorf(tool.CodePermissionDenied,
+		"%s is protected: it belongs to what rules the host that runs this tool", sanitize.Line(path, 256)).
+		At(tool.StageExecute).Try("no permission allows this; ask the operator to make the change")
 }
 
 // touches compares two paths by their names.

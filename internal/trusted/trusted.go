@@ -115,17 +115,12 @@ func checkParentsOf(abs, at string) error {
 }
 
 func unsafe(abs, why, hint string) error {
-	return &tool.Error{
-		Code: tool.CodePermissionDenied, Stage: tool.StageStart,
-		Message: fmt.Sprintf("%s is not used: %s", abs, why), Hint: hint,
-	}
+	return tool.Errorf(tool.CodePermissionDenied, "%s is not used: %s", abs, why).At(tool.StageStart).Try(hint)
 }
 
 func tooLarge(abs string, most int64) error {
-	return &tool.Error{
-		Code: tool.CodeResourceExhausted, Stage: tool.StageStart,
-		Message: fmt.Sprintf("%s is not read: it has more than %d bytes", abs, most), Hint: "is it the right file?",
-	}
+	return tool.Errorf(tool.CodeResourceExhausted, "%s is not read: it has more than %d bytes", abs, most).
+		At(tool.StageStart).Try("is it the right file?")
 }
 
 func failed(abs string, err error) error {
@@ -133,10 +128,8 @@ func failed(abs string, err error) error {
 	if at, ok := err.(*fs.PathError); ok && at.Path == abs { //nolint:errorlint // a text around it would be lost
 		why = at.Err
 	}
-	e := &tool.Error{
-		Code: tool.CodeUnavailable, Stage: tool.StageStart, Err: err,
-		Message: fmt.Sprintf("%s cannot be read: %v", abs, why), Hint: "name a regular file that this user may read",
-	}
+	e := tool.Errorf(tool.CodeUnavailable, "%s cannot be read: %v", abs, why).
+		At(tool.StageStart).Because(err).Try("name a regular file that this user may read")
 	if !errors.Is(err, fs.ErrNotExist) {
 		return e
 	}

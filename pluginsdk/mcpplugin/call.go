@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -59,10 +58,8 @@ func resultOf(name string, got outcome) (tool.Result, error) {
 }
 
 func unreadable(name string, err error) error {
-	return &tool.Error{
-		Code: tool.CodeInvalidResult, Tool: name, Stage: tool.StageExecute,
-		Message: fmt.Sprintf("the result of tool %s is not one of MCP: %v", name, err), Err: err,
-	}
+	return tool.Errorf(tool.CodeInvalidResult, "the result of tool %s is not one of MCP: %w", name, err).
+		Of(name, "").At(tool.StageExecute)
 }
 
 // failure returns the error of a request as the host has it.
@@ -73,10 +70,9 @@ func failure(name string, err error) error {
 	case errors.As(err, &own):
 		return own
 	case errors.As(err, &theirs) && theirs.Code == jsonrpc.CodeInvalidParams:
-		return &tool.Error{
-			Code: tool.CodeInvalidArguments, Tool: name, Stage: tool.StageExecute, Message: "Invalid tool call: " + theirs.Message,
-			Hint: "read the tool's description and schema, and call again with other arguments", Err: err,
-		}
+		return tool.Errorf(tool.CodeInvalidArguments, "Invalid tool call: %s", theirs.Message).Of(name, "").
+			At(tool.StageExecute).Because(err).
+			Try("read the tool's description and schema, and call again with other arguments")
 	case err == nil:
 		err = errors.New("the MCP server did not answer")
 	}

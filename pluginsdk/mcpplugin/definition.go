@@ -124,11 +124,9 @@ func (b *bridge) definition(t *mcp.Tool) (tool.Definition, error) {
 		f(&d)
 	}
 	if d.Name != name {
-		return d, &tool.Error{
-			Code: tool.CodeInvalidDefinition, Tool: name, Stage: tool.StageRegister,
-			Message: fmt.Sprintf("tool %s was renamed to %s while its definition was completed", name, d.Name),
-			Hint:    "rename it in the MCP server",
-		}
+		return d, tool.Errorf(tool.CodeInvalidDefinition,
+			"tool %s was renamed to %s while its definition was completed", name, d.Name).
+			Of(name, "").At(tool.StageRegister).Try("rename it in the MCP server")
 	}
 	return d, nil
 }

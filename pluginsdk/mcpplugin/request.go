@@ -159,10 +159,8 @@ func unknownCall(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)
 // elicit puts a question of a handler to whoever made the call.
 func (r *request) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	if p.Mode == "url" {
-		return nil, &tool.Error{
-			Code: tool.CodeUnsupported, Message: "a host asks with forms, and not with web pages",
-			Hint: "ask with a form, or return the page's address in the result",
-		}
+		return nil, tool.Errorf(tool.CodeUnsupported, "a host asks with forms, and not with web pages").
+			Try("ask with a form, or return the page's address in the result")
 	}
 	ask := tool.AskerFrom(r.host)
 	if ask == nil {

@@ -71,9 +71,7 @@ func Ask(ctx context.Context, q Question) (Answer, error) {
 // Unanswerable returns the error of a question that cannot be answered. It has the code
 // [CodeUnsupported].
 func Unanswerable() *Error {
-	return &Error{
-		Code: CodeUnsupported, Message: "the caller of this call cannot answer questions",
-		Hint:         "call again with all that the tool needs as arguments",
-		OperatorHint: "call the tool from a terminal, or with a client that can ask a person",
-	}
+	return Errorf(CodeUnsupported, "the caller of this call cannot answer questions").
+		Try("call again with all that the tool needs as arguments").
+		Fix("call the tool from a terminal, or with a client that can ask a person")
 }

@@ -112,17 +112,12 @@ func (d Definition) Clone() Definition {
 // [CodeInvalidDefinition]. For an empty name it wraps [ErrEmptyName].
 func (d Definition) Check() error {
 	bad := func(hint, format string, args ...any) error {
-		return &Error{
-			Code: CodeInvalidDefinition, Tool: d.Name, Stage: StageRegister,
-			Message: fmt.Sprintf("tool %.*q: ", MaxNameLength, d.Name) + fmt.Sprintf(format, args...), Hint: hint,
-		}
+		return Errorf(CodeInvalidDefinition, "tool %.*q: %s", MaxNameLength, d.Name, fmt.Sprintf(format, args...)).
+			Of(d.Name, "").At(StageRegister).Try(hint)
 	}
 	switch {
 	case d.Name == "":
-		return &Error{
-			Code: CodeInvalidDefinition, Stage: StageRegister, Message: ErrEmptyName.Error(),
-			Hint: "give the definition a name", Err: ErrEmptyName,
-		}
+		return Errorf(CodeInvalidDefinition, "%w", ErrEmptyName).At(StageRegister).Try("give the definition a name")
 	case !ident.Spells(d.Name, MaxNameLength, "_.-"):
 		return bad("use 1 to 128 letters, digits, _, . and -", "the name has characters or a length that names may not have")
 	case strings.TrimSpace(d.Description) == "":

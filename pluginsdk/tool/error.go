@@ -63,10 +63,7 @@ var ErrNoPreview = errors.New("the tool has no preview")
 // NoPreview returns a [Previewer]'s error for a tool without a preview. It has the code
 // [CodeNotFound] and wraps [ErrNoPreview].
 func NoPreview(name string) *Error {
-	return &Error{
-		Code: CodeNotFound, Tool: name, Stage: StageApprove,
-		Message: "there is no preview of tool " + name, Err: ErrNoPreview,
-	}
+	return Errorf(CodeNotFound, "there is no preview of tool %s", name).Of(name, "").At(StageApprove).Because(ErrNoPreview)
 }
 
 // Error is the error of a call, of a tool's registration or of a plugin's start. A tool
@@ -145,10 +142,49 @@ func (e *Error) Is(target error) bool {
 }
 
 // Errorf returns an Error with a code and a formatted message. An argument for %w becomes
-// the cause, as with [fmt.Errorf].
+// the cause, as with [fmt.Errorf]. What else is known of it is added to the new error:
+//
+//	tool.Errorf(tool.CodeNotFound, "there is no plugin %q", name).Of("", name).Try("list the plugins")
 func Errorf(code Code, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
+}
+
+// Of sets the tool and the plugin that the error concerns, and returns it, as the methods below do. Empty:
+// unknown.
+func (e *Error) Of(tool, plugin string) *Error {
+	e.Tool, e.Plugin = tool, plugin
+	return e
+}
+
+// At sets the stage.
+func (e *Error) At(stage string) *Error {
+	e.Stage = stage
+	return e
+}
+
+// NeverSent sets Unsent.
+func (e *Error) NeverSent() *Error {
+	e.Unsent = true
+	return e
+}
+
+// Because sets the cause, where the message does not have its text.
+func (e *Error) Because(err error) *Error {
+	e.Err = err
+	return e
+}
+
+// Try sets the hint for whoever made the call.
+func (e *Error) Try(hint string) *Error {
+	e.Hint = hint
+	return e
+}
+
+// Fix sets the hint for the operator.
+func (e *Error) Fix(hint string) *Error {
+	e.OperatorHint = hint
+	return e
 }
 
 // CodeOf returns the code of the outermost [Error] in err. Without one it returns

@@ -99,10 +99,8 @@ func (n *Needs) Check() error {
 		return nil
 	}
 	bad := func(hint, format string, args ...any) error {
-		return &Error{
-			Code: CodeInvalidDefinition, Stage: StageRegister, Hint: hint,
-			Message: "the declared needs are malformed: " + fmt.Sprintf(format, args...),
-		}
+		return Errorf(CodeInvalidDefinition, "the declared needs are malformed: %s", fmt.Sprintf(format, args...)).
+			At(StageRegister).Try(hint)
 	}
 	total := 0
 	for _, l := range lists {

@@ -37,11 +37,7 @@ func ParseSafety(s string) (Safety, error) {
 			return Safety(level), nil
 		}
 	}
-	return Unset, &Error{
-		Code:    CodeInvalidDefinition,
-		Message: fmt.Sprintf("unknown safety level %q", s),
-		Hint:    "use safe, cautious or dangerous",
-	}
+	return Unset, Errorf(CodeInvalidDefinition, "unknown safety level %q", s).Try("use safe, cautious or dangerous")
 }
 
 // Valid reports whether s is one of the levels, including [Unset].

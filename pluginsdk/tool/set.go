@@ -112,16 +112,12 @@ func checkTool(t Tool, others map[string]Tool) error {
 		return err
 	}
 	if t.Handler == nil {
-		return &Error{
-			Code: CodeInvalidDefinition, Tool: t.Name, Stage: StageRegister,
-			Message: fmt.Sprintf("tool %q: the handler is nil", t.Name), Hint: "give it a function",
-		}
+		return Errorf(CodeInvalidDefinition, "tool %q: the handler is nil", t.Name).
+			Of(t.Name, "").At(StageRegister).Try("give it a function")
 	}
 	if _, there := others[t.Name]; there {
-		return &Error{
-			Code: CodeAlreadyExists, Tool: t.Name, Stage: StageRegister,
-			Message: fmt.Sprintf("tool %q is defined twice", t.Name), Hint: "rename one", Err: ErrAlreadyExists,
-		}
+		return Errorf(CodeAlreadyExists, "tool %q is defined twice", t.Name).
+			Of(t.Name, "").At(StageRegister).Because(ErrAlreadyExists).Try("rename one")
 	}
 	return nil
 }
@@ -180,10 +176,8 @@ func (s *Set) List(context.Context) ([]Definition, error) {
 func (s *Set) Execute(ctx context.Context, call Call) (Result, error) {
 	h := s.tools().handlers[call.Name]
 	if h == nil {
-		return Result{}, &Error{
-			Code: CodeNotFound, Tool: call.Name, Stage: StageResolve,
-			Message: "Unknown tool: " + call.Name, Err: ErrNotFound,
-		}
+		return Result{}, Errorf(CodeNotFound, "Unknown tool: %s", call.Name).
+			Of(call.Name, "").At(StageResolve).Because(ErrNotFound)
 	}
 	return run(ctx, h, call)
 }
@@ -245,11 +239,8 @@ func Protect(h Handler) Handler {
 		}()
 		res, err = h(ctx, call)
 		if e, ok := err.(*Error); ok && e == nil { //nolint:errorlint // the pointer itself is meant
-			return Result{}, &Error{
-				Code: CodeToolFailed, Tool: call.Name, Stage: StageExecute,
-				Message: "the handler's error is a nil *tool.Error",
-				Hint:    "declare the variable as an error; return nil for success",
-			}
+			return Result{}, Errorf(CodeToolFailed, "the handler's error is a nil *tool.Error").
+				Of(call.Name, "").At(StageExecute).Try("declare the variable as an error; return nil for success")
 		}
 		if err != nil {
 			return Result{}, err
@@ -268,10 +259,8 @@ func sound(name string, r Result) (Result, error) {
 	content := slices.Clone(r.Content)
 	for i, c := range content {
 		if content[i] = blockOf(c); content[i] == nil {
-			return Result{}, &Error{
-				Code: CodeInvalidResult, Tool: name, Stage: StageExecute,
-				Message: fmt.Sprintf("content block %d is nil", i), Hint: "leave it out",
-			}
+			return Result{}, Errorf(CodeInvalidResult, "content block %d is nil", i).
+				Of(name, "").At(StageExecute).Try("leave it out")
 		}
 	}
 	r.Content = content

@@ -94,9 +94,9 @@ func (w textWriter) written(n int, write func() error) (int, error) {
 	case err == nil:
 		return n, nil
 	case errors.Is(err, textstream.ErrFull):
-		return 0, &Error{Code: CodeResourceExhausted, Stage: StageExecute, Message: err.Error(), Hint: "ask for less at once", Err: err}
+		return 0, Errorf(CodeResourceExhausted, "%w", err).At(StageExecute).Try("ask for less at once")
 	default:
-		return 0, &Error{Code: CodeCanceled, Stage: StageExecute, Message: err.Error(), Err: err}
+		return 0, Errorf(CodeCanceled, "%w", err).At(StageExecute)
 	}
 }
 

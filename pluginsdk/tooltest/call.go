@@ -39,10 +39,8 @@ func checkArguments(ctx context.Context, d tool.Definition, args json.RawMessage
 		return badSchema(d, "input", err)
 	}
 	if err := input.Check(ctx, args); err != nil {
-		return &tool.Error{
-			Code: tool.CodeInvalidArguments, Tool: d.Name, Stage: tool.StageValidate, Unsent: true,
-			Message: "Invalid tool call: " + err.Error(), Err: err,
-		}
+		return tool.Errorf(tool.CodeInvalidArguments, "Invalid tool call: %w", err).
+			Of(d.Name, "").At(tool.StageValidate).NeverSent()
 	}
 	return nil
 }
@@ -68,8 +66,6 @@ func checkResult(ctx context.Context, d tool.Definition, res tool.Result) error 
 }
 
 func badSchema(d tool.Definition, which string, err error) error {
-	return &tool.Error{
-		Code: tool.CodeInvalidDefinition, Tool: d.Name, Stage: tool.StageRegister, Err: err,
-		Message: fmt.Sprintf("tool %q: %s schema: %v", d.Name, which, err), Hint: "correct the tool's definition",
-	}
+	return tool.Errorf(tool.CodeInvalidDefinition, "tool %q: %s schema: %w", d.Name, which, err).
+		Of(d.Name, "").At(tool.StageRegister).Try("correct the tool's definition")
 }

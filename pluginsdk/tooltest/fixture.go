@@ -162,5 +162,5 @@ func coded(_ context.Context, c tool.Call) (tool.Result, error) {
 	if err := json.Unmarshal(c.Arguments, &in); err != nil {
 		return tool.Result{}, err
 	}
-	return tool.Result{}, &tool.Error{Code: in.Code, Message: codedText, Hint: codedHint}
+	return tool.Result{}, tool.Errorf(in.Code, "%s", codedText).Try(codedHint)
 }

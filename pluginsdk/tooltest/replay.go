@@ -95,9 +95,8 @@ func (p *player) Close(context.Context) error { return nil }
 func (p *player) play(ctx context.Context, call tool.Call, preview bool) (tool.Result, error) {
 	d, there := p.tools[call.Name]
 	if !there {
-		return tool.Result{}, &tool.Error{
-			Code: tool.CodeNotFound, Tool: call.Name, Stage: tool.StageResolve, Message: "Unknown tool: " + call.Name,
-		}
+		return tool.Result{}, tool.Errorf(tool.CodeNotFound, "Unknown tool: %s", call.Name).
+			Of(call.Name, "").At(tool.StageResolve)
 	}
 	if err := ctx.Err(); err != nil {
 		return tool.Result{}, tool.ExecutionError(call.Name, err)
@@ -172,11 +171,8 @@ func (p *player) missing(name string, args json.RawMessage, preview bool) error 
 	} else if n > 0 {
 		which = "recorded are " + strings.Join(there, ", ")
 	}
-	return &tool.Error{
-		Code: tool.CodeUnsupported, Tool: name, Stage: tool.StageExecute,
-		Message: fmt.Sprintf("%s has no call of %s%s: %s", p.file, what, shortened(string(args)), which),
-		Hint:    "record it with tooltest.Record",
-	}
+	return tool.Errorf(tool.CodeUnsupported, "%s has no call of %s%s: %s", p.file, what, shortened(string(args)), which).
+		Of(name, "").At(tool.StageExecute).Try("record it with tooltest.Record")
 }
 
 // shortened returns the beginning of arguments.

@@ -231,10 +231,8 @@ func (in *response) answer() (tool.Result, error) {
 		return tool.Result{}, claimed(
 			tool.Code(cleanView(f[errorCode])), cleanView(f[errorMessage]), cleanView(f[errorHint]), in.retry)
 	case in.outcome == 0:
-		return tool.Result{}, &tool.Error{
-			Code: tool.CodeInvalidResult, Stage: tool.StageExecute,
-			Message: "the plugin answered with neither a result nor an error", OperatorHint: reportToAuthor,
-		}
+		return tool.Result{}, tool.Errorf(tool.CodeInvalidResult, "the plugin answered with neither a result nor an error").
+			At(tool.StageExecute).Fix(reportToAuthor)
 	case in.problem != "":
 		return tool.Result{}, invalidResult(in.problem)
 	case len(in.result.Structured) > 0:

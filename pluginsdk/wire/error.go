@@ -37,10 +37,8 @@ func protocolError(format string, args ...any) error {
 
 // invalidResult returns the error for an answer that cannot be read.
 func invalidResult(msg string) *tool.Error {
-	return &tool.Error{
-		Code: tool.CodeInvalidResult, Stage: tool.StageExecute,
-		Message: "the plugin's answer is malformed: " + msg, OperatorHint: reportToAuthor,
-	}
+	return tool.Errorf(tool.CodeInvalidResult, "the plugin's answer is malformed: %s", msg).
+		At(tool.StageExecute).Fix(reportToAuthor)
 }
 
 // newFailure returns the block that is sent for an error. It omits Detail, which may
@@ -77,10 +75,8 @@ func statusError(ctx context.Context, what string, err error) *tool.Error {
 		<-ctx.Done() // the plugin's clock was slightly ahead of our timer
 	}
 	if ctxErr := ctx.Err(); ctxErr != nil {
-		return &tool.Error{
-			Code: tool.CodeOf(ctxErr), Stage: tool.StageExecute, Err: ctxErr,
-			Message: fmt.Sprintf("gave up waiting for the plugin to %s: %v", what, deadline.Cause(ctx)),
-		}
+		return tool.Errorf(tool.CodeOf(ctxErr), "gave up waiting for the plugin to %s: %v", what, deadline.Cause(ctx)).
+			At(tool.StageExecute).Because(ctxErr)
 	}
 	out := &tool.Error{
 		Stage: tool.StageExecute, Err: err,
@@ -120,8 +116,6 @@ func gaveUp(ctx context.Context, name string, cause error) *tool.Error {
 	if cause == nil {
 		cause = err
 	}
-	return &tool.Error{
-		Code: tool.CodeOf(err), Stage: tool.StageExecute, Err: err,
-		Message: fmt.Sprintf("gave up waiting for the plugin to run %s: %v", name, cause),
-	}
+	return tool.Errorf(tool.CodeOf(err), "gave up waiting for the plugin to run %s: %v", name, cause).
+		At(tool.StageExecute).Because(err)
 }

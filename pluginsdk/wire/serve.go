@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"sync"
@@ -262,11 +261,8 @@ func (v *service) answer(call *run, res tool.Result, err error) {
 	}
 	out := newAnswer(&res, err)
 	if out.size() > MaxMessage {
-		out = newAnswer(nil, &tool.Error{
-			Code:    tool.CodeResourceExhausted,
-			Message: fmt.Sprintf("the result is larger than %d MiB", MaxMessage>>20),
-			Hint:    "ask for less at once",
-		})
+		out = newAnswer(nil, tool.Errorf(tool.CodeResourceExhausted, "the result is larger than %d MiB", MaxMessage>>20).
+			Try("ask for less at once"))
 	}
 	v.respond(call.number, &out)
 	if call.canceled.Load() { // since the check above

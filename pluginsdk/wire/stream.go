@@ -184,18 +184,13 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 		err.Unsent = true
 		return tool.Result{}, err
 	case k.size-headerSize > MaxMessage:
-		return tool.Result{}, &tool.Error{
-			Code: tool.CodeResourceExhausted, Stage: tool.StageExecute, Unsent: true,
-			Message: "the call of " + call.Name + " is too large to be sent",
-			Hint:    fmt.Sprintf("one message holds at most %d MiB", MaxMessage>>20),
-		}
+		return tool.Result{}, tool.Errorf(tool.CodeResourceExhausted, "the call of %s is too large to be sent", call.Name).
+			At(tool.StageExecute).NeverSent().Try(fmt.Sprintf("one message holds at most %d MiB", MaxMessage>>20))
 	}
 	number, direct, err := s.register(k)
 	if err != nil {
-		return tool.Result{}, &tool.Error{
-			Code: tool.CodeUnavailable, Stage: tool.StageExecute, Unsent: true, Err: err,
-			Message: "the plugin could not run " + call.Name + ": " + err.Error(),
-		}
+		return tool.Result{}, tool.Errorf(tool.CodeUnavailable, "the plugin could not run %s: %w", call.Name, err).
+			At(tool.StageExecute).NeverSent()
 	}
 	if s.idling.Load() {
 		s.interrupt()
@@ -398,11 +393,8 @@ func (s *Stream) Close() error {
 
 // fail ends the stream and completes each of its calls with an error.
 func (s *Stream) fail(cause error) {
-	err := &tool.Error{
-		Code: tool.CodeUnavailable, Stage: tool.StageExecute,
-		Message: "the connection to the plugin is gone: " + cause.Error(),
-		Err:     fmt.Errorf("%w: %w", ErrDisconnected, cause),
-	}
+	err := tool.Errorf(tool.CodeUnavailable, "the connection to the plugin is gone: %s", cause.Error()).
+		At(tool.StageExecute).Because(fmt.Errorf("%w: %w", ErrDisconnected, cause))
 	if errors.Is(cause, io.EOF) || errors.Is(cause, io.ErrUnexpectedEOF) {
 		err.Message = "the connection to the plugin is gone"
 	}

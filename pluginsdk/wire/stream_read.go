@@ -185,11 +185,8 @@ func (s *Stream) finishResult(f frame) {
 // abandoned ones unanswered.
 func (s *Stream) rejectTooLarge(number uint32) error {
 	s.mu.Lock()
-	s.completeEarly(number, &tool.Error{
-		Code: tool.CodeResourceExhausted, Stage: tool.StageExecute,
-		Message: fmt.Sprintf("the plugin's answer is larger than %d MiB", MaxMessage>>20),
-		Hint:    "ask for less at once",
-	})
+	s.completeEarly(number, tool.Errorf(tool.CodeResourceExhausted,
+		"the plugin's answer is larger than %d MiB", MaxMessage>>20).At(tool.StageExecute).Try("ask for less at once"))
 	tooMany := s.abandoned > maxAbandoned
 	s.mu.Unlock()
 	if tooMany {

@@ -198,9 +198,8 @@ func (c *Config) check() error {
 func (c *Config) own(name string) (Target, error) {
 	t, ok := c.Host.Get(name)
 	if !ok {
-		return Target{}, &tool.Error{
-			Code: tool.CodeNotFound, Tool: name, Stage: tool.StageResolve, Message: "Unknown tool: " + name, Unsent: true,
-		}
+		return Target{}, tool.Errorf(tool.CodeNotFound, "Unknown tool: %s", name).
+			Of(name, "").At(tool.StageResolve).NeverSent()
 	}
 	return Target{Tool: t.Name, Digest: c.Digest(t.Definition), Repeatable: c.repeatable(&t)}, nil
 }

@@ -72,17 +72,12 @@ func Limit(most int) Middleware {
 
 func checkResult(ctx context.Context, output *schema.Schema, most int, name string, res tool.Result) error {
 	if n := ResultSize(res); most > 0 && n > most {
-		return &tool.Error{
-			Code: tool.CodeResourceExhausted, Tool: name, Stage: tool.StageOutput,
-			Message: fmt.Sprintf("the result of tool %s has %d bytes, more than %d", name, n, most),
-			Hint:    "ask for less at once",
-		}
+		return tool.Errorf(tool.CodeResourceExhausted, "the result of tool %s has %d bytes, more than %d", name, n, most).
+			Of(name, "").At(tool.StageOutput).Try("ask for less at once")
 	}
 	bad := func(problem string, err error) error {
-		return &tool.Error{
-			Code: tool.CodeInvalidResult, Tool: name, Stage: tool.StageOutput, OperatorHint: "report this to the tool's author",
-			Message: fmt.Sprintf("the result of tool %s %s", name, problem), Err: err,
-		}
+		return tool.Errorf(tool.CodeInvalidResult, "the result of tool %s %s", name, problem).
+			Of(name, "").At(tool.StageOutput).Because(err).Fix("report this to the tool's author")
 	}
 	if err := res.Check(); err != nil {
 		return bad(fmt.Sprintf("cannot be passed on: %v", err), err)

@@ -4,7 +4,7 @@ import "github.com/toolhost/toolhost/pluginsdk/tool"
 
 // refuse returns the error for a call that is refused within the host.
 func refuse(stage string, code tool.Code, name, message, hint string) *tool.Error {
-	return &tool.Error{Code: code, Tool: name, Stage: stage, Unsent: true, Message: message, Hint: hint}
+	return tool.Errorf(code, "%s", message).Of(name, "").At(stage).NeverSent().Try(hint)
 }
 
 // forOperator adds what the operator can do, which models are not told.

@@ -131,10 +131,9 @@ func (s *showing) end(res tool.Result, err error) error {
 	case err != nil:
 		return err
 	case s.received > 0 && !s.begins(firstText(res)):
-		return &tool.Error{
-			Code: tool.CodeInvalidResult, Tool: s.tool, Stage: tool.StageOutput, OperatorHint: "report this to the tool's author",
-			Message: fmt.Sprintf("the result of tool %s does not begin with the text that it has streamed", s.tool),
-		}
+		return tool.Errorf(tool.CodeInvalidResult,
+			"the result of tool %s does not begin with the text that it has streamed", s.tool).
+			Of(s.tool, "").At(tool.StageOutput).Fix("report this to the tool's author")
 	}
 	return nil
 }

@@ -45,10 +45,7 @@ func CheckArguments(ctx context.Context, input *schema.Schema, name string, args
 	}
 	bad := incompleteCheck(err, name, "arguments")
 	if bad == nil {
-		bad = &tool.Error{
-			Code: tool.CodeInvalidArguments, Message: "Invalid tool call: " + err.Error(),
-			OperatorHint: "see toolhost tools show " + name, Err: err,
-		}
+		bad = tool.Errorf(tool.CodeInvalidArguments, "Invalid tool call: %w", err).Fix("see toolhost tools show " + name)
 	}
 	bad.Tool, bad.Stage, bad.Unsent = name, tool.StageValidate, true
 	return bad
@@ -63,13 +60,10 @@ func incompleteCheck(err error, name, what string) *tool.Error {
 	case errors.As(err, &violation):
 		return nil
 	case errors.As(err, &limit):
-		return &tool.Error{
-			Code: tool.CodeResourceExhausted, Err: err, Hint: "send fewer or shorter values at once",
-			Message: fmt.Sprintf("the %s of tool %s would take too long to check against its schema", what, name),
-		}
+		return tool.Errorf(tool.CodeResourceExhausted,
+			"the %s of tool %s would take too long to check against its schema", what, name).
+			Because(err).Try("send fewer or shorter values at once")
 	}
-	return &tool.Error{
-		Code: tool.CodeOf(err), Err: err, Hint: "allow more time, or send fewer or shorter values at once",
-		Message: fmt.Sprintf("the %s of tool %s were not checked to the end: %v", what, name, err),
-	}
+	return tool.Errorf(tool.CodeOf(err), "the %s of tool %s were not checked to the end: %w", what, name, err).
+		Try("allow more time, or send fewer or shorter values at once")
 }

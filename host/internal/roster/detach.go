@@ -2,7 +2,6 @@ package roster
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -98,20 +97,14 @@ func (r *Roster) forgetBusy(m *member) {
 }
 
 func nothingAttached(owner string) error {
-	return &tool.Error{
-		Code: tool.CodeNotFound, Plugin: owner, Stage: tool.StageRegister,
-		Message: fmt.Sprintf("no plugin or provider is attached as %.64q", owner),
-		Hint:    "see Host.Plugins for the plugins, and use the names given to Host.Attach",
-	}
+	return tool.Errorf(tool.CodeNotFound, "no plugin or provider is attached as %.64q", owner).
+		Of("", owner).At(tool.StageRegister).Try("see Host.Plugins for the plugins, and use the names given to Host.Attach")
 }
 
 // notClosed is the error for what had not closed when the context ended.
 func notClosed(ctx context.Context, owner string) error {
-	return &tool.Error{
-		Code: tool.CodeOf(ctx.Err()), Plugin: owner, Err: ctx.Err(),
-		Message: fmt.Sprintf("plugin %s has not closed in time: %v", owner, context.Cause(ctx)),
-		Hint:    "allow more time, or see why it ignores the end of the context of Close",
-	}
+	return tool.Errorf(tool.CodeOf(ctx.Err()), "plugin %s has not closed in time: %v", owner, context.Cause(ctx)).
+		Of("", owner).Because(ctx.Err()).Try("allow more time, or see why it ignores the end of the context of Close")
 }
 
 // awaitClosed waits for what close returned: in the case of a plugin as long as it takes, as

@@ -103,9 +103,7 @@ func (s *source) asAccepted() error {
 }
 
 func changedInWorkspace(owner, path string) error {
-	return &tool.Error{
-		Code: tool.CodeUnavailable, Plugin: owner, Stage: tool.StageStart, Unsent: true,
-		Message:      fmt.Sprintf("plugin %s is not started: %s has changed inside the workspace", owner, path),
-		OperatorHint: fmt.Sprintf("if you changed it: toolhost plugins enable %s, or toolhost reload", owner),
-	}
+	return tool.Errorf(tool.CodeUnavailable, "plugin %s is not started: %s has changed inside the workspace", owner, path).
+		Of("", owner).At(tool.StageStart).NeverSent().
+		Fix(fmt.Sprintf("if you changed it: toolhost plugins enable %s, or toolhost reload", owner))
 }

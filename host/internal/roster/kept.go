@@ -208,11 +208,8 @@ func (r *Roster) Rollback(ctx context.Context, name string) error {
 	next.catchUp()
 	r.log.Warn("a plugin was rolled back", "plugin", name, "to", next.describeKept())
 	if err := r.binaries.RollBack(next.key, &known.Rollback{From: file.String(), To: to.SHA256}); err != nil {
-		return &tool.Error{
-			Code: tool.CodeInternal, Plugin: name, Err: err,
-			Message:      fmt.Sprintf("plugin %s is rolled back in this process alone: %v", name, err),
-			OperatorHint: "put the earlier file in its place",
-		}
+		return tool.Errorf(tool.CodeInternal, "plugin %s is rolled back in this process alone: %w", name, err).
+			Of("", name).Fix("put the earlier file in its place")
 	}
 	return nil
 }
@@ -249,10 +246,9 @@ func (r *Roster) before(now *source, file string) *known.Binary {
 }
 
 func notRolledBack(name string, why error, hint string) error {
-	return &tool.Error{
-		Code: tool.CodeUnavailable, Plugin: name, Stage: tool.StageStart, Err: why, OperatorHint: hint,
-		Message: fmt.Sprintf("plugin %s is not rolled back, and runs on as it was: %s", name, tool.AsError(why).Message),
-	}
+	return tool.Errorf(tool.CodeUnavailable,
+		"plugin %s is not rolled back, and runs on as it was: %s", name, tool.AsError(why).Message).
+		Of("", name).At(tool.StageStart).Because(why).Fix(hint)
 }
 
 // describeKept names the kept binary of a source.

@@ -310,17 +310,13 @@ func (f facts) status(owner string) (plugin.Status, bool) {
 }
 
 func closedError(owner string) error {
-	return &tool.Error{
-		Code: tool.CodeUnavailable, Plugin: owner, Stage: tool.StageRegister,
-		Message: fmt.Sprintf("plugin %s is not loaded: the host is closed", owner), Hint: "make a new host",
-	}
+	return tool.Errorf(tool.CodeUnavailable, "plugin %s is not loaded: the host is closed", owner).
+		Of("", owner).At(tool.StageRegister).Try("make a new host")
 }
 
 func noPlugin(name string) error {
-	return &tool.Error{
-		Code: tool.CodeNotFound, Plugin: name, Stage: tool.StageStart,
-		Message: fmt.Sprintf("there is no plugin %.64q", name), OperatorHint: "see toolhost plugins for the names",
-	}
+	return tool.Errorf(tool.CodeNotFound, "there is no plugin %.64q", name).
+		Of("", name).At(tool.StageStart).Fix("see toolhost plugins for the names")
 }
 
 // alreadyLoaded is the error for a name that a source has already.
@@ -333,9 +329,7 @@ func alreadyLoaded(owner string, by *source) error {
 }
 
 func nameTaken(owner, path string) error {
-	return &tool.Error{
-		Code: tool.CodeAlreadyExists, Plugin: owner, Stage: tool.StageRegister,
-		Message: fmt.Sprintf("plugin %s is loaded already, from %s", owner, cmp.Or(path, "another provider")),
-		Hint:    "rename one of the two; the first stays",
-	}
+	return tool.Errorf(tool.CodeAlreadyExists,
+		"plugin %s is loaded already, from %s", owner, cmp.Or(path, "another provider")).
+		Of("", owner).At(tool.StageRegister).Try("rename one of the two; the first stays")
 }

@@ -96,10 +96,8 @@ func (m *member) whyAbsent() *tool.Error {
 		}
 	}
 	status, _ := now.status(m.owner)
-	e := &tool.Error{
-		Code: tool.CodeUnavailable, Plugin: m.owner, Stage: tool.StageStart, Unsent: true,
-		Message: fmt.Sprintf("plugin %s is refused: %s", m.owner, status.Reason), OperatorHint: plugin.TryAgainHint(m.owner),
-	}
+	e := tool.Errorf(tool.CodeUnavailable, "plugin %s is refused: %s", m.owner, status.Reason).
+		Of("", m.owner).At(tool.StageStart).NeverSent().Fix(plugin.TryAgainHint(m.owner))
 	if strings.HasPrefix(status.Reason, "plugin "+m.owner+" ") {
 		e.Message = status.Reason
 	}

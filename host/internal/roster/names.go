@@ -30,13 +30,10 @@ func (r *Roster) withoutReserved(s *source, entries []Entry) ([]Entry, error) {
 }
 
 func nameReserved(e Entry, owner, by string) error {
-	return &tool.Error{
-		Code: tool.CodeAlreadyExists, Tool: e.Name(), Plugin: owner, Stage: tool.StageRegister,
-		Err: &TakenError{e.Name(), by},
-		Message: fmt.Sprintf(
-			"%v: %s is a tool that plugin %s had before plugin %s was added", tool.ErrAlreadyExists, e.Name(), by, owner),
-		Hint: fmt.Sprintf("rename one of the two, or remove the file of %s if its tools are to go to %s", by, owner),
-	}
+	return tool.Errorf(tool.CodeAlreadyExists, "%v: %s is a tool that plugin %s had before plugin %s was added",
+		tool.ErrAlreadyExists, e.Name(), by, owner).Of(e.Name(), owner).At(tool.StageRegister).
+		Because(&TakenError{e.Name(), by}).
+		Try(fmt.Sprintf("rename one of the two, or remove the file of %s if its tools are to go to %s", by, owner))
 }
 
 // keeps reports whether a plugin that had a name is there and may still serve it: only a

@@ -3,7 +3,6 @@ package roster
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 
@@ -183,10 +182,8 @@ func (r *Roster) AcceptNeeds(ctx context.Context, name string, n *tool.Needs) er
 		return noPlugin(name)
 	}
 	if err := r.book.Decide(func(all known.Records) { all.Accept(s.key, n) }); err != nil {
-		err = &tool.Error{
-			Code: tool.CodeInternal, Plugin: name, Err: err, OperatorHint: "accept them again, once that is mended",
-			Message: fmt.Sprintf("the needs of plugin %s are accepted in this process alone: %v", name, err),
-		}
+		err = tool.Errorf(tool.CodeInternal, "the needs of plugin %s are accepted in this process alone: %w", name, err).
+			Of("", name).Fix("accept them again, once that is mended")
 		return errors.Join(err, m.regrant(ctx))
 	}
 	return m.regrant(ctx)

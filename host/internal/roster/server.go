@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
@@ -105,10 +104,8 @@ func (m *member) known(ctx context.Context) (*source, error) {
 }
 
 func isDisabled(name string) error {
-	return &tool.Error{
-		Code: tool.CodeUnavailable, Plugin: name, Stage: tool.StageStart, Unsent: true,
-		Message: fmt.Sprintf("plugin %s is disabled", name), OperatorHint: "toolhost plugins enable " + name,
-	}
+	return tool.Errorf(tool.CodeUnavailable, "plugin %s is disabled", name).
+		Of("", name).At(tool.StageStart).NeverSent().Fix("toolhost plugins enable " + name)
 }
 
 // isServer reports whether the source is of that server, with its settings.

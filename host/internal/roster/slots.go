@@ -2,7 +2,6 @@ package roster
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 
 	"github.com/toolhost/toolhost/internal/deadline"
@@ -25,8 +24,7 @@ func (r *Roster) startSlot(ctx context.Context, owner string) (release func(), e
 
 // notStarted is the error for a plugin that was waiting when the context ended.
 func notStarted(ctx context.Context, owner string) error {
-	return &tool.Error{
-		Code: tool.CodeOf(ctx.Err()), Plugin: owner, Stage: tool.StageStart, Unsent: true, Err: ctx.Err(),
-		Message: fmt.Sprintf("plugin %s was not started, as others were: %v", owner, deadline.Cause(ctx)),
-	}
+	return tool.Errorf(tool.CodeOf(ctx.Err()),
+		"plugin %s was not started, as others were: %v", owner, deadline.Cause(ctx)).
+		Of("", owner).At(tool.StageStart).NeverSent().Because(ctx.Err())
 }

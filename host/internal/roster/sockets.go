@@ -108,10 +108,8 @@ func (s *socketDirs) path(owner string) (string, error) {
 		default:
 			hint = "check that this user may write to " + base + ", or name another directory with TMPDIR"
 		}
-		return "", &tool.Error{
-			Code: tool.CodeUnavailable, Plugin: owner, Stage: tool.StageStart, Unsent: true, Err: err,
-			Message: fmt.Sprintf("plugin %s did not start: no directory for its socket: %v", owner, err), OperatorHint: hint,
-		}
+		return "", tool.Errorf(tool.CodeUnavailable, "plugin %s did not start: no directory for its socket: %w", owner, err).
+			Of("", owner).At(tool.StageStart).NeverSent().Fix(hint)
 	}
 	s.dir = dir
 	return dir.path, nil

@@ -37,10 +37,8 @@ func isNil(p tool.Provider) bool {
 }
 
 func invalidProvider(owner, why string) error {
-	return &tool.Error{
-		Code: tool.CodeInvalidDefinition, Plugin: owner, Stage: tool.StageRegister,
-		Message: why, Hint: "attach a provider that is not nil, under a name",
-	}
+	return tool.Errorf(tool.CodeInvalidDefinition, "%s", why).
+		Of("", owner).At(tool.StageRegister).Try("attach a provider that is not nil, under a name")
 }
 
 // notices returns a function that takes the change notices of an attached provider, from

@@ -117,7 +117,7 @@ func (c *connection) Execute(ctx context.Context, call tool.Call) (tool.Result, 
 	res, err := c.session.CallTool(ctx, &mcp.CallToolParams{Name: strings.TrimPrefix(call.Name, c.names), Arguments: call.Arguments})
 	switch {
 	case err != nil && ctx.Err() == nil && !errors.As(err, new(*jsonrpc.Error)):
-		return tool.Result{}, &tool.Error{Code: tool.CodeUnavailable, Message: err.Error(), Err: err}
+		return tool.Result{}, tool.Errorf(tool.CodeUnavailable, "%w", err)
 	case err != nil:
 		return tool.Result{}, err
 	}

@@ -3,7 +3,6 @@
 package gocode
 
 import (
-	"fmt"
 	"go/ast"
 	"go/token"
 	"os"
@@ -39,11 +38,8 @@ func CheckPackage(name string) error {
 
 // RefusePackage returns the error for a package that must not be loaded.
 func RefusePackage(name, reason string) error {
-	return &tool.Error{
-		Code: tool.CodePermissionDenied, Stage: tool.StageExecute,
-		Message: fmt.Sprintf("package %.200q is refused: %s", name, reason),
-		Hint:    "give an import path, a package name, or a directory relative to the workspace such as ./host",
-	}
+	return tool.Errorf(tool.CodePermissionDenied, "package %.200q is refused: %s", name, reason).At(tool.StageExecute).
+		Try("give an import path, a package name, or a directory relative to the workspace such as ./host")
 }
 
 // IsInternal reports whether only packages near it can import the package of a path.

@@ -34,10 +34,8 @@ const (
 )
 
 func escapeError(given, hint string) error {
-	return &tool.Error{
-		Code: tool.CodePermissionDenied, Stage: tool.StageExecute,
-		Message: "path escapes the workspace: " + Show(given), Hint: hint,
-	}
+	return tool.Errorf(tool.CodePermissionDenied, "path escapes the workspace: %s", Show(given)).
+		At(tool.StageExecute).Try(hint)
 }
 
 // Explain words an error about a path for the caller that gave the path. Errors of this

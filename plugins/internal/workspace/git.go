@@ -21,11 +21,9 @@ func (w *Workspace) checkGit(given, name, parent string) error {
 	for _, path := range []string{name, filepath.ToSlash(inside)} {
 		for element := range strings.SplitSeq(path, "/") {
 			if isGit(element) {
-				return &tool.Error{
-					Code: tool.CodePermissionDenied, Stage: tool.StageExecute,
-					Message: Show(given) + " belongs to git, which runs programs that are named there",
-					Hint:    "make the change with git, or leave it to a person",
-				}
+				return tool.Errorf(tool.CodePermissionDenied,
+					"%s belongs to git, which runs programs that are named there", Show(given)).
+					At(tool.StageExecute).Try("make the change with git, or leave it to a person")
 			}
 		}
 	}

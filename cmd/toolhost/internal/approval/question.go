@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 	"unicode/utf8"
 
@@ -153,10 +152,7 @@ func (q Question) over() error {
 		by = " by " + q.By
 	}
 	state := map[State]string{Expired: "has expired", Withdrawn: "was withdrawn, as its caller is gone"}[q.State]
-	return &tool.Error{
-		Code: tool.CodeAlreadyExists, Tool: q.Tool,
-		Message: fmt.Sprintf("the question %s about %s %s%s, %s ago", q.ID, q.Tool, cmp.Or(state, "was "+string(q.State)), by,
-			time.Since(q.Ended).Round(time.Second)),
-		Hint: "toolhost approvals lists the questions that wait",
-	}
+	return tool.Errorf(tool.CodeAlreadyExists, "the question %s about %s %s%s, %s ago", q.ID, q.Tool,
+		cmp.Or(state, "was "+string(q.State)), by, time.Since(q.Ended).Round(time.Second)).Of(q.Tool, "").
+		Try("toolhost approvals lists the questions that wait")
 }

@@ -97,15 +97,10 @@ func (q *Queue) reserve(caller string) (*waiting, error) {
 	case q.closed:
 		return nil, errEnding
 	case len(q.open) >= maxOpen:
-		return nil, &tool.Error{
-			Code: tool.CodeResourceExhausted, Hint: hint,
-			Message: fmt.Sprintf("%d questions wait for an answer already", len(q.open)),
-		}
+		return nil, tool.Errorf(tool.CodeResourceExhausted, "%d questions wait for an answer already", len(q.open)).Try(hint)
 	case same >= MaxCaller:
-		return nil, &tool.Error{
-			Code: tool.CodeResourceExhausted, Hint: hint,
-			Message: fmt.Sprintf("%d questions of this caller wait for an answer already", same),
-		}
+		return nil, tool.Errorf(tool.CodeResourceExhausted, "%d questions of this caller wait for an answer already", same).
+			Try(hint)
 	}
 	w := &waiting{Question: Question{ID: q.newID(), State: Waiting, Caller: caller}, answer: make(chan policy.Decision, 1)}
 	q.open[w.ID] = w
@@ -215,10 +210,8 @@ func (q *Queue) Decide(id string, d policy.Decision) (Question, error) {
 	}
 	if why := w.stale(q); why != "" {
 		q.deny(w, byChange, why)
-		return Question{}, &tool.Error{
-			Code: tool.CodeAlreadyExists, Tool: w.Tool, Message: fmt.Sprintf("the call of %s was denied: %s", w.Tool, why),
-			Hint: "the caller may call again",
-		}
+		return Question{}, tool.Errorf(tool.CodeAlreadyExists, "the call of %s was denied: %s", w.Tool, why).
+			Of(w.Tool, "").Try("the caller may call again")
 	}
 	q.close(w, Approved, policy.Decision{Verdict: policy.Allow, By: d.By})
 	return w.short(), nil
@@ -232,10 +225,8 @@ func (q *Queue) find(id string) (w *waiting, ended *Question, err error) {
 	if i := slices.IndexFunc(q.ended, func(e Question) bool { return e.ID == id }); i >= 0 {
 		return nil, &q.ended[i], nil
 	}
-	return nil, nil, &tool.Error{
-		Code: tool.CodeNotFound, Message: fmt.Sprintf("no question has the ID %s", sanitize.Quote(id, 32)),
-		Hint: "toolhost approvals lists the questions that wait",
-	}
+	return nil, nil, tool.Errorf(tool.CodeNotFound, "no question has the ID %s", sanitize.Quote(id, 32)).
+		Try("toolhost approvals lists the questions that wait")
 }
 
 // On record for answers that no person gave.

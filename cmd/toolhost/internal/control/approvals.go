@@ -169,7 +169,7 @@ func (c *Client) enqueue(ctx context.Context, r policy.Request) (policy.Decision
 	case err != nil: // it was killed, which decides on the question
 		return policy.Decision{Verdict: policy.Deny, By: approval.ByEnd, Reason: approval.EndReason}, nil //nolint:nilerr // see there
 	case a.Unasked != "":
-		return policy.Decision{}, &tool.Error{Code: tool.CodeApprovalRequired, Message: a.Unasked, Err: policy.ErrCannotAsk}
+		return policy.Decision{}, tool.Errorf(tool.CodeApprovalRequired, "%s", a.Unasked).Because(policy.ErrCannotAsk)
 	}
 	a.Decision.By = a.By
 	return a.Decision, nil

@@ -41,11 +41,8 @@ func (b *budget) reserve(n int) (release func(), ok bool) {
 }
 
 func errHeld(what string) error {
-	return &tool.Error{
-		Code:    tool.CodeResourceExhausted,
-		Message: "the daemon holds too much for other callers: there is no room for " + what,
-		Hint:    "try again later",
-	}
+	return tool.Errorf(tool.CodeResourceExhausted,
+		"the daemon holds too much for other callers: there is no room for %s", what).Try("try again later")
 }
 
 // largeAnswer is the size from which an answer's memory is returned to the system afterwards,

@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -38,21 +37,16 @@ func callerOf(r *http.Request) Caller {
 }
 
 func notAdmitted(who peer) *tool.Error {
-	return &tool.Error{
-		Code: tool.CodePermissionDenied, Message: fmt.Sprintf("user %d is not a caller of this daemon", who.uid),
-		Hint: "name the user under callers in the daemon's configuration, with uid",
-	}
+	return tool.Errorf(tool.CodePermissionDenied, "user %d is not a caller of this daemon", who.uid).
+		Try("name the user under callers in the daemon's configuration, with uid")
 }
 
 // operator refuses the requests of callers who are not the operator.
 func operator(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if c := callerOf(r); !c.Operator {
-			fail(w, http.StatusForbidden, &tool.Error{
-				Code:    tool.CodePermissionDenied,
-				Message: fmt.Sprintf("the caller %s may call tools, and not manage the daemon", c.Name),
-				Hint:    "ask the user who runs the daemon",
-			})
+			fail(w, http.StatusForbidden, tool.Errorf(tool.CodePermissionDenied,
+				"the caller %s may call tools, and not manage the daemon", c.Name).Try("ask the user who runs the daemon"))
 			return
 		}
 		next(w, r)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -67,10 +66,8 @@ func Dial(ctx context.Context, path string, opts ...DialOption) (*Client, error)
 	case errors.As(err, &known) && known.Code == tool.CodePermissionDenied:
 		return nil, known
 	}
-	return nil, &tool.Error{
-		Code: tool.CodeUnavailable, Err: err, Hint: "see its log",
-		Message: fmt.Sprintf("the daemon on %s does not answer as it should: %v", path, cause(err)),
-	}
+	return nil, tool.Errorf(tool.CodeUnavailable, "the daemon on %s does not answer as it should: %v", path, cause(err)).
+		Because(err).Try("see its log")
 }
 
 // State returns the state of the daemon at the time of [Dial].
@@ -171,10 +168,9 @@ func (c *Client) explain(err error) error {
 	if err == nil || errors.As(err, &said) {
 		return err
 	}
-	return &tool.Error{
-		Code: tool.CodeUnavailable, Err: err, Hint: "see its log; with --no-daemon a command works on its own",
-		Message: fmt.Sprintf("the daemon (pid %d) is gone, or does not answer: %v", c.state.PID, cause(err)),
-	}
+	return tool.Errorf(tool.CodeUnavailable,
+		"the daemon (pid %d) is gone, or does not answer: %v", c.state.PID, cause(err)).
+		Because(err).Try("see its log; with --no-daemon a command works on its own")
 }
 
 // cause removes the address from an error: people do not know it.

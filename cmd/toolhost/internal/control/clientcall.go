@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -44,10 +43,8 @@ func (c *Client) Call(ctx context.Context, call Call, a policy.Approver) Answer 
 	case id != "":
 		err = c.waitLost(id, err)
 	case ctx.Err() != nil:
-		err = &tool.Error{
-			Code: tool.CodeOf(ctx.Err()), Tool: call.Name, Err: ctx.Err(),
-			Message: fmt.Sprintf("the call of tool %s was canceled: %v", call.Name, context.Cause(ctx)),
-		}
+		err = tool.Errorf(tool.CodeOf(ctx.Err()), "the call of tool %s was canceled: %v", call.Name, context.Cause(ctx)).
+			Of(call.Name, "").Because(ctx.Err())
 	default:
 		err = c.lost(call, err)
 	}
@@ -60,11 +57,9 @@ func (c *Client) lost(call Call, err error) error {
 	if errors.As(err, &said) { // the daemon sent it
 		return err
 	}
-	return &tool.Error{
-		Code: tool.CodeUnavailable, Tool: call.Name, Err: err,
-		Message: fmt.Sprintf("the daemon (pid %d) ended, or stopped answering, while it ran %s: %v", c.state.PID, call.Name, cause(err)),
-		Hint:    "the outcome of the call is not known; see the daemon's log, and toolhost audit",
-	}
+	return tool.Errorf(tool.CodeUnavailable,
+		"the daemon (pid %d) ended, or stopped answering, while it ran %s: %v", c.state.PID, call.Name, cause(err)).
+		Of(call.Name, "").Because(err).Try("the outcome of the call is not known; see the daemon's log, and toolhost audit")
 }
 
 // stream sends the call and reads its events.

@@ -101,10 +101,8 @@ func refusePlugins(next http.Handler) http.Handler {
 		defer c.owes(true)
 		if c != nil && !c.known.Load() {
 			if why := c.ofPlugin(); why != "" {
-				fail(w, http.StatusForbidden, &tool.Error{
-					Code: tool.CodePermissionDenied, Message: c.peer.String() + " belongs to a plugin, which the daemon does not serve: " + why,
-					Hint: "use --no-daemon",
-				})
+				fail(w, http.StatusForbidden, tool.Errorf(tool.CodePermissionDenied,
+					"%s belongs to a plugin, which the daemon does not serve: %s", c.peer.String(), why).Try("use --no-daemon"))
 				return
 			}
 			c.known.Store(true)

@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 
@@ -36,10 +35,8 @@ func (s *Server) park(r *runningCall) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.parked) >= maxParked {
-		return &tool.Error{
-			Code: tool.CodeResourceExhausted, Message: fmt.Sprintf("%d commands wait for durable calls already", maxParked),
-			Hint: "end one of them, or call with --detach",
-		}
+		return tool.Errorf(tool.CodeResourceExhausted, "%d commands wait for durable calls already", maxParked).
+			Try("end one of them, or call with --detach")
 	}
 	s.parked[r] = true
 	return nil
@@ -156,11 +153,8 @@ func (c *Client) WaitDurable(ctx context.Context, id string) Answer {
 
 // goesOn is the error of a durable call that is not waited for any longer.
 func goesOn(id string, err, cause error) error {
-	return &tool.Error{
-		Code: tool.CodeOf(err), Err: err,
-		Message: fmt.Sprintf("the durable call %s is not waited for any longer, and goes on: %v", id, cause),
-		Hint:    "toolhost calls wait " + id + " waits again, toolhost calls cancel " + id + " ends it",
-	}
+	return tool.Errorf(tool.CodeOf(err), "the durable call %s is not waited for any longer, and goes on: %v", id, cause).
+		Because(err).Try("toolhost calls wait " + id + " waits again, toolhost calls cancel " + id + " ends it")
 }
 
 // waitLost returns the error of who waits for a durable call: if the daemon went away, the call goes on.

@@ -19,17 +19,12 @@ type Holder struct {
 // heldError returns the error of a second daemon on a socket.
 func heldError(path string, h Holder) error {
 	if h.PID == 0 { // it is just starting
-		return &tool.Error{
-			Code: tool.CodeAlreadyExists, Message: "another daemon has the socket " + path,
-			Hint: "end it first, or give this one another socket with --socket",
-		}
+		return tool.Errorf(tool.CodeAlreadyExists, "another daemon has the socket %s", path).
+			Try("end it first, or give this one another socket with --socket")
 	}
-	return &tool.Error{
-		Code: tool.CodeAlreadyExists,
-		Message: fmt.Sprintf("another daemon has the socket %s: process %d, since %s, with the root %s",
-			path, h.PID, h.Since.Local().Format(time.DateTime), h.Root),
-		Hint: fmt.Sprintf("end it first with kill %d, or give this one another socket with --socket", h.PID),
-	}
+	return tool.Errorf(tool.CodeAlreadyExists, "another daemon has the socket %s: process %d, since %s, with the root %s",
+		path, h.PID, h.Since.Local().Format(time.DateTime), h.Root).
+		Try(fmt.Sprintf("end it first with kill %d, or give this one another socket with --socket", h.PID))
 }
 
 // maxPath returns how long the address of a Unix socket may be, in bytes: sun_path has one
@@ -49,14 +44,12 @@ func maxPath() int {
 func CheckPath(path string) error {
 	switch {
 	case !filepath.IsAbs(path):
-		return &tool.Error{
-			Code: tool.CodeInvalidArguments, Message: "the path of the socket is not absolute: " + path, Hint: "name another with --socket",
-		}
+		return tool.Errorf(tool.CodeInvalidArguments, "the path of the socket is not absolute: %s", path).
+			Try("name another with --socket")
 	case len(path) > maxPath():
-		return &tool.Error{
-			Code: tool.CodeInvalidArguments, Hint: "name a shorter one with --socket",
-			Message: fmt.Sprintf("the path of the socket has %d bytes, and this system takes %d: %s", len(path), maxPath(), path),
-		}
+		return tool.Errorf(tool.CodeInvalidArguments,
+			"the path of the socket has %d bytes, and this system takes %d: %s", len(path), maxPath(), path).
+			Try("name a shorter one with --socket")
 	}
 	return nil
 }

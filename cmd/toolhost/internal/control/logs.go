@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 
@@ -18,10 +17,8 @@ import (
 func (s *Server) logs(w http.ResponseWriter, r *http.Request) {
 	journal := s.service.Journal(r.PathValue("name"))
 	if journal == nil {
-		fail(w, http.StatusNotFound, &tool.Error{
-			Code: tool.CodeNotFound, Message: fmt.Sprintf("there is no plugin %.64q", r.PathValue("name")),
-			OperatorHint: "see toolhost plugins for the names",
-		})
+		fail(w, http.StatusNotFound, tool.Errorf(tool.CodeNotFound, "there is no plugin %.64q", r.PathValue("name")).
+			Fix("see toolhost plugins for the names"))
 		return
 	}
 	end, err := s.beginReading()

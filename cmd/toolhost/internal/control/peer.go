@@ -84,11 +84,9 @@ func connect(path string, foreign bool) (net.Conn, error) {
 	}
 	if err == nil {
 		if why := confine.OfPlugin(conn.(*net.UnixConn), false); why != "" {
-			err = &tool.Error{
-				Code:    tool.CodePermissionDenied,
-				Message: fmt.Sprintf("%s listens on the socket %s and belongs to a plugin: %s", who, path, why),
-				Hint:    "name another with --socket, or use --no-daemon",
-			}
+			err = tool.Errorf(tool.CodePermissionDenied,
+				"%s listens on the socket %s and belongs to a plugin: %s", who, path, why).
+				Try("name another with --socket, or use --no-daemon")
 		}
 	}
 	if err != nil {
@@ -99,9 +97,7 @@ func connect(path string, foreign bool) (net.Conn, error) {
 
 // foreignError returns the error for a socket of another user, who must not get the arguments.
 func foreignError(path string, uid int) error {
-	return &tool.Error{
-		Code: tool.CodePermissionDenied, Message: fmt.Sprintf("the socket %s belongs to user %d, not to this user", path, uid),
-		Hint: "name another with --socket, or use --no-daemon; to use the daemon of that user, " +
-			"use its configuration (--config), which names your uid under callers",
-	}
+	return tool.Errorf(tool.CodePermissionDenied, "the socket %s belongs to user %d, not to this user", path, uid).
+		Try("name another with --socket, or use --no-daemon; to use the daemon of that user, " +
+			"use its configuration (--config), which names your uid under callers")
 }

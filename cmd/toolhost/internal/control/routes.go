@@ -168,11 +168,9 @@ func (s *Server) sendAnswer(out *lines, a Answer) error {
 			Hint: "make fewer calls with large answers at a time, or ask for less at once",
 		})
 	case len(a.Result.Structured) > 0 && !json.Valid(a.Result.Structured):
-		a = a.Failed(&tool.Error{
-			Code: tool.CodeInvalidResult, Tool: a.Outcome.Name, Stage: tool.StageOutput,
-			Message: fmt.Sprintf("the result of tool %s cannot be sent: its structured part is not JSON", a.Outcome.Name),
-			Hint:    "report this to the plugin's author",
-		})
+		a = a.Failed(tool.Errorf(tool.CodeInvalidResult,
+			"the result of tool %s cannot be sent: its structured part is not JSON", a.Outcome.Name).
+			Of(a.Outcome.Name, "").At(tool.StageOutput).Try("report this to the plugin's author"))
 	}
 	if ok {
 		defer release()
@@ -358,9 +356,7 @@ func (s *Server) beginReading() (end func(), err error) {
 	case s.readers <- struct{}{}:
 		return func() { <-s.readers }, nil
 	default:
-		return nil, &tool.Error{
-			Code: tool.CodeResourceExhausted, Message: fmt.Sprintf("%d clients read already", maxReaders), Hint: "end one of them",
-		}
+		return nil, tool.Errorf(tool.CodeResourceExhausted, "%d clients read already", maxReaders).Try("end one of them")
 	}
 }
 
@@ -370,9 +366,8 @@ func (s *Server) beginWork() (end func(), err error) {
 	case s.work <- struct{}{}:
 		return func() { <-s.work }, nil
 	default:
-		return nil, &tool.Error{
-			Code: tool.CodeResourceExhausted, Message: "the daemon has too much to do besides calls", Hint: "try again later",
-		}
+		return nil, tool.Errorf(tool.CodeResourceExhausted, "the daemon has too much to do besides calls").
+			Try("try again later")
 	}
 }
 

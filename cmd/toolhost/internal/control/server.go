@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"sync"
@@ -208,12 +207,10 @@ func (s *Server) addCall(r *runningCall) error {
 	defer s.mu.Unlock()
 	switch {
 	case s.draining:
-		return &tool.Error{
-			Code: tool.CodeUnavailable, Message: "the daemon is ending, and takes no more calls",
-			Hint: "use --no-daemon, or try again when it is back",
-		}
+		return tool.Errorf(tool.CodeUnavailable, "the daemon is ending, and takes no more calls").
+			Try("use --no-daemon, or try again when it is back")
 	case len(s.calls)-len(s.waiting)-len(s.parked) >= maxCalls:
-		return &tool.Error{Code: tool.CodeResourceExhausted, Message: "the daemon has too many calls in progress", Hint: "try again later"}
+		return tool.Errorf(tool.CodeResourceExhausted, "the daemon has too many calls in progress").Try("try again later")
 	}
 	s.calls[r.id] = r
 	return nil
@@ -232,15 +229,11 @@ func (s *Server) beginWaiting(r *runningCall) error {
 	}
 	switch {
 	case len(s.waiting) >= maxWaiting:
-		return &tool.Error{
-			Code: tool.CodeResourceExhausted, Hint: "answer them first",
-			Message: fmt.Sprintf("%d questions wait for an answer already", len(s.waiting)),
-		}
+		return tool.Errorf(tool.CodeResourceExhausted, "%d questions wait for an answer already", len(s.waiting)).
+			Try("answer them first")
 	case r.pid != 0 && same >= maxWaitingOf:
-		return &tool.Error{
-			Code: tool.CodeResourceExhausted, Hint: "answer them first",
-			Message: fmt.Sprintf("%d questions to process %d wait for an answer already", same, r.pid),
-		}
+		return tool.Errorf(tool.CodeResourceExhausted, "%d questions to process %d wait for an answer already", same, r.pid).
+			Try("answer them first")
 	}
 	s.waiting[r] = true
 	return nil

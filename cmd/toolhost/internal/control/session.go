@@ -35,11 +35,9 @@ func CheckSession(name string) error {
 	if ident.Valid(name) {
 		return nil
 	}
-	return &tool.Error{
-		Code:    tool.CodeInvalidArguments,
-		Message: "a session's name has 1 to 64 letters, digits, _, . and -, and begins with a letter or digit",
-		Hint:    "name the session such as work-1",
-	}
+	return tool.Errorf(tool.CodeInvalidArguments,
+		"a session's name has 1 to 64 letters, digits, _, . and -, and begins with a letter or digit").
+		Try("name the session such as work-1")
 }
 
 // Sessions returns the named sessions: the caller's own; for the operator, those of all callers.

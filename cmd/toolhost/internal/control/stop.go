@@ -40,10 +40,8 @@ func (c *Client) Stop(ctx context.Context) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return &tool.Error{
-				Code: tool.CodeOf(ctx.Err()), Message: fmt.Sprintf("the daemon (pid %d) was told to end: %v", c.state.PID, context.Cause(ctx)),
-				OperatorHint: "see its log",
-			}
+			return tool.Errorf(tool.CodeOf(ctx.Err()),
+				"the daemon (pid %d) was told to end: %v", c.state.PID, context.Cause(ctx)).Fix("see its log")
 		}
 	}
 	return nil

@@ -3,7 +3,6 @@ package control
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -68,11 +67,8 @@ func makePrivate(dir string) error {
 	}
 	owner := ownerOf(info)
 	if owner != os.Geteuid() && owner != 0 || info.Mode().Perm()&0o022 != 0 && info.Mode()&fs.ModeSticky == 0 {
-		return &tool.Error{
-			Code:    tool.CodePermissionDenied,
-			Message: fmt.Sprintf("other users may write to %s, so a socket there is not safe", dir),
-			Hint:    "chmod go-w " + dir + ", or name another socket with --socket",
-		}
+		return tool.Errorf(tool.CodePermissionDenied, "other users may write to %s, so a socket there is not safe", dir).
+			Try("chmod go-w " + dir + ", or name another socket with --socket")
 	}
 	return nil
 }
@@ -115,10 +111,8 @@ func checkLock(f *os.File) error {
 	if info.Mode().IsRegular() && (info.Size() == 0 || readHolder(f).PID > 0) {
 		return nil
 	}
-	return &tool.Error{
-		Code: tool.CodeAlreadyExists, Message: f.Name() + " exists and is not the lock of a daemon's socket",
-		Hint: "move it away, or name another socket with --socket",
-	}
+	return tool.Errorf(tool.CodeAlreadyExists, "%s exists and is not the lock of a daemon's socket", f.Name()).
+		Try("move it away, or name another socket with --socket")
 }
 
 // isHeld reports whether a daemon has the lock of a socket. The next daemon may have it already.
@@ -186,10 +180,8 @@ func (c *Claim) clear() error {
 	case err != nil:
 		return unavailable("the socket cannot be examined", err)
 	case info.Mode().Type() != fs.ModeSocket:
-		return &tool.Error{
-			Code: tool.CodeAlreadyExists, Message: c.path + " exists and is not a socket",
-			Hint: "remove it, or name another socket with --socket",
-		}
+		return tool.Errorf(tool.CodeAlreadyExists, "%s exists and is not a socket", c.path).
+			Try("remove it, or name another socket with --socket")
 	}
 	// The lock says that no daemon serves there, unless its file was removed.
 	if conn, err := net.DialTimeout("unix", c.path, time.Second); err == nil {
@@ -212,9 +204,7 @@ func (c *Claim) Release() error {
 }
 
 func unavailable(what string, err error) error {
-	return &tool.Error{
-		Code: tool.CodeUnavailable, Message: fmt.Sprintf("%s: %v", what, err), Err: err, Hint: "name another socket with --socket",
-	}
+	return tool.Errorf(tool.CodeUnavailable, "%s: %w", what, err).Try("name another socket with --socket")
 }
 
 func ownerOf(info fs.FileInfo) int {

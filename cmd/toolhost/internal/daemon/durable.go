@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync/atomic"
 
@@ -48,11 +47,10 @@ var (
 func (d *daemon) detach(ctx context.Context, by control.Caller, c control.Call, asked policy.Approver) control.Answer {
 	f, err := d.Fleet()
 	if t, there := d.Get(by, c.Name); there && err == nil && f.DurableMode(t.Name) == "" {
-		err = &tool.Error{
-			Code: tool.CodeInvalidArguments, Tool: t.Name, Unsent: true,
-			Message: fmt.Sprintf("calls of tool %s end with their callers, so that there is nothing to come back for", t.Name),
-			Hint:    "leave out --detach", OperatorHint: "leave out --detach, or set durable in a rule for the tool under nats.rules",
-		}
+		err = tool.Errorf(tool.CodeInvalidArguments,
+			"calls of tool %s end with their callers, so that there is nothing to come back for", t.Name).Of(t.Name, "").
+			NeverSent().Try("leave out --detach").
+			Fix("leave out --detach, or set durable in a rule for the tool under nats.rules")
 	}
 	if err != nil {
 		return control.Answer{Outcome: host.Outcome{Name: c.Name}}.Failed(err)

@@ -216,10 +216,8 @@ func (d *daemon) Fleet() (*fleet.Fleet, error) {
 	if m := d.fleet.Load(); m != nil {
 		return m.Fleet, nil
 	}
-	return nil, &tool.Error{
-		Code: tool.CodeUnsupported, Message: "the daemon is in no fleet",
-		Hint: "set nats in its configuration, or start it with toolhost serve --nats URL",
-	}
+	return nil, tool.Errorf(tool.CodeUnsupported, "the daemon is in no fleet").
+		Try("set nats in its configuration, or start it with toolhost serve --nats URL")
 }
 
 // fleetState returns how the daemon's part in a fleet is; nil: it has none.
@@ -258,11 +256,8 @@ func (d *daemon) checkPlace(name, on string) error {
 	if !ok || t.Owner == fleet.Owner || slices.ContainsFunc(m.Hosts(), here) {
 		return nil
 	}
-	return &tool.Error{
-		Code: tool.CodeInvalidArguments, Tool: name, Unsent: true,
-		Message: fmt.Sprintf("tool %s is this host's own, and does not run on %s", name, on),
-		Hint:    "set nats.prefix, so that the tools of other hosts have other names",
-	}
+	return tool.Errorf(tool.CodeInvalidArguments, "tool %s is this host's own, and does not run on %s", name, on).
+		Of(name, "").NeverSent().Try("set nats.prefix, so that the tools of other hosts have other names")
 }
 
 func keysOf(peers map[string]config.Peer) (keys []string) {

@@ -168,7 +168,7 @@ func (d *daemon) rehearse(ctx context.Context, before, after *inEffect, why sess
 // notReloaded returns err as one line that says why nothing has changed.
 func notReloaded(err error) error {
 	const prefix = "the configuration was not reloaded, and nothing has changed: "
-	out := &tool.Error{Code: tool.CodeInvalidArguments, Err: err, Message: prefix + output.FirstLine(err.Error())}
+	out := tool.Errorf(tool.CodeInvalidArguments, "%s%s", prefix, output.FirstLine(err.Error())).Because(err)
 	if tool.CodeOf(err) == tool.CodePermissionDenied {
 		held := tool.AsError(err)
 		out.Code, out.Message, out.Hint = held.Code, prefix+held.Message, held.Hint

@@ -111,10 +111,8 @@ func (s *sessions) end(caller, name string) error {
 	key := sessionKey{caller, name}
 	one := s.all[key]
 	if one == nil {
-		return &tool.Error{
-			Code: tool.CodeNotFound, Message: fmt.Sprintf("the caller %s has no session %s", caller, name),
-			Hint: "toolhost session list shows the sessions",
-		}
+		return tool.Errorf(tool.CodeNotFound, "the caller %s has no session %s", caller, name).
+			Try("toolhost session list shows the sessions")
 	}
 	s.remove(key, one)
 	return nil

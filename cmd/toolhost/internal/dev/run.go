@@ -236,7 +236,7 @@ func (r *runner) sync(ctx context.Context, began time.Time, old bool) error {
 
 // unserved returns the error of a run whose plugin does not serve; why was told.
 func unserved(name, message string) error {
-	return &tool.Error{Code: tool.CodeUnavailable, Plugin: name, Message: message}
+	return tool.Errorf(tool.CodeUnavailable, "%s", message).Of("", name)
 }
 
 // serving tells what is served, by which process.

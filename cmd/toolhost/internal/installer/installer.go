@@ -5,7 +5,6 @@ package installer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -71,7 +70,7 @@ func Open(ctx context.Context, s *session.Session, doing string) (*Installer, er
 func (i *Installer) Close() error { return i.Dir.Close() }
 
 func unusable(err error) error {
-	return &tool.Error{Code: tool.CodeUnavailable, Message: err.Error(), Err: err}
+	return tool.Errorf(tool.CodeUnavailable, "%w", err)
 }
 
 // Wish says which package is wanted.
@@ -184,7 +183,7 @@ func broken(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return tool.Errorf(tool.CodeCanceled, "%s: %w; nothing has changed", what, ctx.Err())
 	}
-	e := &tool.Error{Code: tool.CodeUnavailable, Message: fmt.Sprintf("%s: %v; nothing has changed", what, err), Err: err}
+	e := tool.Errorf(tool.CodeUnavailable, "%s: %w; nothing has changed", what, err)
 	if isFull(err) {
 		e.Code, e.Hint = tool.CodeResourceExhausted, "make space there: the disk, or what this user may use of it, is full"
 	}

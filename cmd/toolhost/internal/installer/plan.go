@@ -256,10 +256,8 @@ func (i *Installer) checkTrust(p *Plan, s pluginpackage.Signed) error {
 }
 
 func refused(p Plan, why, hint string) error {
-	return &tool.Error{
-		Code: tool.CodePermissionDenied, Plugin: p.Plugin,
-		Message: fmt.Sprintf("%s was not installed: %s", p, sanitize.Line(why, 1000)), Hint: hint,
-	}
+	return tool.Errorf(tool.CodePermissionDenied, "%s was not installed: %s", p, sanitize.Line(why, 1000)).
+		Of("", p.Plugin).Try(hint)
 }
 
 func isFull(err error) bool { return safefile.IsFull(err) }

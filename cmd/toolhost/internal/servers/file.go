@@ -81,10 +81,7 @@ type Base func(name string) config.Server
 func Parse(c Content, base Base) (*File, error) {
 	path, content := c.Path, []byte(strings.TrimPrefix(string(c.Text), "\ufeff"))
 	refused := func(line int, why, hint string) error {
-		return &tool.Error{
-			Code: tool.CodeInvalidArguments, Stage: tool.StageStart,
-			Message: fmt.Sprintf("%s:%d: %s", path, line, why), Hint: hint,
-		}
+		return tool.Errorf(tool.CodeInvalidArguments, "%s:%d: %s", path, line, why).At(tool.StageStart).Try(hint)
 	}
 	if !utf8.Valid(content) {
 		return nil, refused(1, "the file is not UTF-8", "save it as UTF-8")

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -138,11 +137,9 @@ func (m *Mounts) mount(ctx context.Context, n Named) error {
 	_, err := m.host.Mount(ctx, server)
 	if tool.CodeOf(err) == tool.CodeAlreadyExists && !ok {
 		if tool.AsError(err).Tool == "" { // a plugin has the name, and stays
-			return &tool.Error{
-				Code: tool.CodeAlreadyExists, Plugin: n.Name, Stage: tool.StageStart, Err: err,
-				Message: fmt.Sprintf("the MCP server %s (%s) is not mounted: a plugin has its name", n.Name, n.From),
-				Hint:    "give the server another name",
-			}
+			return tool.Errorf(tool.CodeAlreadyExists,
+				"the MCP server %s (%s) is not mounted: a plugin has its name", n.Name, n.From).
+				Of("", n.Name).At(tool.StageStart).Because(err).Try("give the server another name")
 		}
 	}
 	m.set(n.Name, now)
@@ -222,9 +219,6 @@ func (unusable) Command() *plugin.Command { return nil }
 
 // Connect implements [plugin.Connector].
 func (u unusable) Connect(context.Context, io.ReadWriteCloser, plugin.Events) (plugin.Connection, error) {
-	return nil, &tool.Error{
-		Code: tool.CodeUnavailable, Plugin: u.n.Name, Stage: tool.StageStart, Err: u.n.Err,
-		Message:      fmt.Sprintf("the MCP server %s cannot be used: %v", u.n.Name, u.n.Err),
-		OperatorHint: "mend " + u.n.From,
-	}
+	return nil, tool.Errorf(tool.CodeUnavailable, "the MCP server %s cannot be used: %w", u.n.Name, u.n.Err).
+		Of("", u.n.Name).At(tool.StageStart).Fix("mend " + u.n.From)
 }

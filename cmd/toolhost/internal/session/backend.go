@@ -131,10 +131,8 @@ func (s *Session) NoDaemon(why string) error {
 	if why != "" {
 		message += ": " + why
 	}
-	return &tool.Error{
-		Code: tool.CodeUnavailable, Message: message,
-		Hint: "start one with toolhost serve and the same --root, --config and --plugin-dir, or name its socket with --socket",
-	}
+	return tool.Errorf(tool.CodeUnavailable, "%s", message).
+		Try("start one with toolhost serve and the same --root, --config and --plugin-dir, or name its socket with --socket")
 }
 
 // Status returns the status of a plugin.

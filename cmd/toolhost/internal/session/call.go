@@ -88,10 +88,9 @@ func notGranted(name, caller string, c tool.Capability) *tool.Error {
 		hint = fmt.Sprintf("add it to the grants of callers.%s in the configuration, "+
 			"start the daemon with toolhost serve --grant %s, or add --no-daemon", caller, c)
 	}
-	return &tool.Error{
-		Code: tool.CodePermissionDenied, Tool: name, Stage: tool.StageAuthorize, Unsent: true, Hint: hint,
-		Message: fmt.Sprintf("Permission denied for tool: %s: the daemon does not let the caller %s have %s", name, caller, c),
-	}
+	return tool.Errorf(tool.CodePermissionDenied,
+		"Permission denied for tool: %s: the daemon does not let the caller %s have %s", name, caller, c).
+		Of(name, "").At(tool.StageAuthorize).NeverSent().Try(hint)
 }
 
 func yesRefused(name, caller string) *tool.Error {
@@ -99,10 +98,9 @@ func yesRefused(name, caller string) *tool.Error {
 	if caller == setup.CLI {
 		hint += ", start the daemon with toolhost serve --yes, or add --no-daemon"
 	}
-	return &tool.Error{
-		Code: tool.CodeApprovalRequired, Tool: name, Stage: tool.StageApprove, Unsent: true, Hint: hint,
-		Message: fmt.Sprintf("tool %s is dangerous, and the daemon does not accept --yes from the caller %s", name, caller),
-	}
+	return tool.Errorf(tool.CodeApprovalRequired,
+		"tool %s is dangerous, and the daemon does not accept --yes from the caller %s", name, caller).
+		Of(name, "").At(tool.StageApprove).NeverSent().Try(hint)
 }
 
 // ParseGrants parses the values of --grant.

@@ -168,10 +168,8 @@ func (s *Session) noteUntrusted(path string) {
 
 // Held returns the error of a file whose content is not in effect.
 func Held(path string) *tool.Error {
-	return &tool.Error{
-		Code: tool.CodePermissionDenied, Message: heldText(path),
-		Hint: "look at it, and: toolhost trust " + sanitize.Text(path) + ", or toolhost reload",
-	}
+	return tool.Errorf(tool.CodePermissionDenied, "%s", heldText(path)).
+		Try("look at it, and: toolhost trust " + sanitize.Text(path) + ", or toolhost reload")
 }
 
 func heldText(path string) string {

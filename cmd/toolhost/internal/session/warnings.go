@@ -23,7 +23,7 @@ func (s *Session) WarnOf(faults []*tool.Error, plugins []plugin.Status, shown st
 		}
 		for _, line := range plugin.LostLines(p.Name, p.Lost) {
 			line += "; see toolhost plugins show " + p.Name
-			s.Warn(&tool.Error{Code: tool.CodeAlreadyExists, Plugin: p.Name, Message: line})
+			s.Warn(tool.Errorf(tool.CodeAlreadyExists, "%s", line).Of("", p.Name))
 		}
 	}
 }

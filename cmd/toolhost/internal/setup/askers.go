@@ -89,9 +89,7 @@ func (c Caller) unasked(r policy.Request, order []config.Asker, why error) error
 	if r.Via == "" { // a command made the call
 		advice = "run it from a terminal or with --yes; " + advice
 	}
-	return &tool.Error{
-		Code: tool.CodeApprovalRequired, Tool: r.Call.Name, Message: tool.AsError(why).Message, Err: why,
-		Hint:         "it cannot be approved here; tell the user, and do what you can without it. The operator can change that: " + advice,
-		OperatorHint: advice,
-	}
+	return tool.Errorf(tool.CodeApprovalRequired, "%s", tool.AsError(why).Message).Of(r.Call.Name, "").Because(why).
+		Try("it cannot be approved here; tell the user, and do what you can without it. The operator can change that: " + advice).
+		Fix(advice)
 }

@@ -93,10 +93,8 @@ func (s *Store) New(caller string, lifetime time.Duration) (string, Entry, error
 	}
 	err := s.file.Update(func(all *entries) error {
 		if len(all.Tokens) >= most {
-			return &tool.Error{
-				Code: tool.CodeResourceExhausted, Message: fmt.Sprintf("there are %d tokens, and no more are kept", most),
-				Hint: "revoke those that are not used, with toolhost token revoke NAME",
-			}
+			return tool.Errorf(tool.CodeResourceExhausted, "there are %d tokens, and no more are kept", most).
+				Try("revoke those that are not used, with toolhost token revoke NAME")
 		}
 		all.Tokens = append(all.Tokens, one)
 		return nil
@@ -136,10 +134,8 @@ func (s *Store) Revoke(nameOrID string) ([]Entry, error) {
 			return of(e)
 		})
 		if len(gone) == 0 {
-			return &tool.Error{
-				Code: tool.CodeNotFound, Message: fmt.Sprintf("there is no token of a caller %s, nor with that ID", nameOrID),
-				Hint: "toolhost token list shows them",
-			}
+			return tool.Errorf(tool.CodeNotFound, "there is no token of a caller %s, nor with that ID", nameOrID).
+				Try("toolhost token list shows them")
 		}
 		return nil
 	})

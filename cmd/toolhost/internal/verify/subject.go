@@ -57,9 +57,8 @@ func newSubject(o Options, chosen map[string]bool) (*subject, error) {
 		return nil, err
 	}
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return nil, &tool.Error{
-			Code: tool.CodeNotFound, Message: fmt.Sprintf("there is no file %s", o.File), Hint: "name the executable of the plugin", Err: err,
-		}
+		return nil, tool.Errorf(tool.CodeNotFound, "there is no file %s", o.File).
+			Because(err).Try("name the executable of the plugin")
 	}
 	s := &subject{Options: o, path: path, found: map[string]Outcome{}, needed: needs(chosen)}
 	if s.dir, err = os.MkdirTemp("", "th-verify-"); err != nil {

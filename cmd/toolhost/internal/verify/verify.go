@@ -89,10 +89,8 @@ func (o Options) chosen() (map[string]bool, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, &tool.Error{
-			Code: tool.CodeInvalidArguments, Message: "no check fits " + strings.Join(slices.Concat(o.Groups, o.Checks), ", "),
-			Hint: "see toolhost plugin verify --list",
-		}
+		return nil, tool.Errorf(tool.CodeInvalidArguments,
+			"no check fits %s", strings.Join(slices.Concat(o.Groups, o.Checks), ", ")).Try("see toolhost plugin verify --list")
 	}
 	return out, nil
 }

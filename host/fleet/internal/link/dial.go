@@ -14,10 +14,8 @@ import (
 )
 
 // errNotTheHost is the error of an answer that was not made with the key of the host.
-var errNotTheHost = &tool.Error{
-	Code: tool.CodeUnavailable, Stage: tool.StageExecute, Unsent: true,
-	Message: "the answer to the opening of a link is not that of the host",
-}
+var errNotTheHost = tool.Errorf(tool.CodeUnavailable, "the answer to the opening of a link is not that of the host").
+	At(tool.StageExecute).NeverSent()
 
 // subjectOf returns the subject of the packets to one side of a link.
 func subjectOf(link, side string) string { return "toolhost.v1.l." + link + "." + side }
